@@ -1,0 +1,141 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"arizuko/pkg/agentproto"
+)
+
+var errCrash = errors.New("told to crash")
+
+// agent is one run: the turns it has yet to answer, oldest first, and what it
+// knows about the chat.
+type agent struct {
+	out        io.Writer
+	start      agentproto.Start
+	newSession string // to be announced with the next frame
+	turns      []turn
+	delay      *time.Timer // until turns[0] is answered; nil when there is none
+}
+
+type turn struct {
+	id    string
+	texts []string // of its messages
+	order order    // what the last of them asks for
+}
+
+func newAgent(out io.Writer) *agent { return &agent{out: out} }
+
+// serve works until inputs is closed and everything read is answered.
+func (a *agent) serve(inputs <-chan agentproto.Input) error {
+	for inputs != nil || a.delay != nil {
+		var due <-chan time.Time
+		if a.delay != nil {
+			due = a.delay.C
+		}
+		select {
+		case in, open := <-inputs:
+			if !open {
+				inputs = nil
+				continue
+			}
+			a.take(in)
+		case <-due:
+			if err := a.answer(a.turns[0]); err != nil {
+				return err
+			}
+			a.turns = a.turns[1:]
+			a.begin()
+		}
+	}
+	return nil
+}
+
+func (a *agent) take(in agentproto.Input) {
+	switch in := in.(type) {
+	case agentproto.Start:
+		a.start = in
+		if in.SessionID == "" {
+			a.newSession = "demo-" + strings.ToLower(rand.Text())
+		}
+		a.add(in.TurnID, in.Prompt)
+	case agentproto.Message:
+		a.add(in.TurnID, in.Prompt)
+	case agentproto.Interrupt:
+		a.turns = nil
+		a.begin()
+	}
+}
+
+func (a *agent) add(id, prompt string) {
+	texts := messageTexts(prompt)
+	t := turn{id: id, texts: texts}
+	if len(texts) > 0 {
+		t.order = parseOrder(texts[len(texts)-1])
+	}
+	a.turns = append(a.turns, t)
+	if a.delay == nil {
+		a.begin()
+	}
+}
+
+// begin turns to the oldest turn, if there is one.
+func (a *agent) begin() {
+	if a.delay != nil {
+		a.delay.Stop()
+		a.delay = nil
+	}
+	if len(a.turns) > 0 {
+		a.delay = time.NewTimer(a.turns[0].order.slow)
+	}
+}
+
+func (a *agent) answer(t turn) error {
+	switch {
+	case t.order.crash:
+		return errCrash
+	case t.order.fail:
+		return a.write(agentproto.Frame{Status: agentproto.StatusError, Error: "told to report an error", TurnID: t.id})
+	case t.order.silent:
+		return a.write(agentproto.Frame{Status: agentproto.StatusOK, TurnID: t.id})
+	}
+	text := a.describe(t)
+	for i := 1; i < t.order.frames; i++ {
+		more := agentproto.Frame{Status: agentproto.StatusOK, TurnID: t.id, Final: new(bool)}
+		more.Result = fmt.Sprintf("%d/%d %s", i, t.order.frames, text)
+		if err := a.write(more); err != nil {
+			return err
+		}
+	}
+	if t.order.frames > 1 {
+		text = fmt.Sprintf("%d/%d %s", t.order.frames, t.order.frames, text)
+	}
+	return a.write(agentproto.Frame{Status: agentproto.StatusOK, Result: text, TurnID: t.id})
+}
+
+func (a *agent) write(f agentproto.Frame) error {
+	f.NewSessionID, a.newSession = a.newSession, ""
+	return agentproto.WriteFrame(a.out, f)
+}
+
+func (a *agent) describe(t turn) string {
+	var b strings.Builder
+	for _, text := range t.texts {
+		fmt.Fprintf(&b, "You said: %s\n", text)
+	}
+	fmt.Fprintf(&b, "(topic %s · place %s · surface %s · turn %s)",
+		orDash(a.start.Topic), orDash(a.start.EngageTopic), orDash(a.start.Surface), t.id)
+	return b.String()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,65 @@
+// Demo is an agent without a model. It answers every message with its own text
+// and with what it was told about the turn, so that an installation can be tried
+// and tested without a key.
+//
+// A message may begin with commands, which the rest of its text follows:
+//
+//	slow N     answer after N seconds; /stop cuts it short
+//	frames N   answer in N frames
+//	silent     answer nothing
+//	error      report an error
+//	crash      exit with code 1, without a frame
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"arizuko/pkg/agentproto"
+)
+
+func main() {
+	if err := run(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+// run answers what it reads from in until its end. Reading goes on while an
+// answer is being delayed: an interrupt must be able to overtake it.
+func run(in io.Reader, out io.Writer) error {
+	inputs := make(chan agentproto.Input)
+	readErr := make(chan error, 1)
+	go func() {
+		readErr <- readInputs(in, inputs)
+		close(inputs)
+	}()
+	if err := newAgent(out).serve(inputs); err != nil {
+		return err
+	}
+	return <-readErr
+}
+
+// readInputs returns nil at the end of in.
+func readInputs(in io.Reader, inputs chan<- agentproto.Input) error {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 {
+			input, err := agentproto.ReadInput(line)
+			if err != nil {
+				return err
+			}
+			inputs <- input
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

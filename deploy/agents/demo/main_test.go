@@ -1,0 +1,208 @@
+package main
+
+import (
+	"errors"
+	"html"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/agentproto"
+)
+
+// build makes the binary the tests run.
+func build(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "demo")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return path
+}
+
+// session is a running demo agent.
+type session struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	frames *agentproto.Scanner
+}
+
+func open(t *testing.T, binary string) *session {
+	t.Helper()
+	cmd := exec.Command(binary)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// A hanging agent fails the test by ending its output.
+	killer := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() {
+		killer.Stop()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return &session{t, cmd, stdin, agentproto.NewScanner(stdout, io.Discard)}
+}
+
+func (s *session) send(inputs ...agentproto.Input) {
+	s.t.Helper()
+	for _, in := range inputs {
+		line, err := agentproto.Encode(in)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if _, err := s.stdin.Write(line); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *session) next() agentproto.Frame {
+	s.t.Helper()
+	f, err := s.frames.Next()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return f
+}
+
+// end closes the agent's input and returns what it still says, and its exit code.
+func (s *session) end() (rest []agentproto.Frame, code int) {
+	s.t.Helper()
+	if err := s.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		s.t.Fatal(err)
+	}
+	for {
+		f, err := s.frames.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		rest = append(rest, f)
+	}
+	_ = s.cmd.Wait()
+	return rest, s.cmd.ProcessState.ExitCode()
+}
+
+func prompt(texts ...string) string {
+	var b strings.Builder
+	b.WriteString(`<turn jid="telegram:1"/><messages>`)
+	for _, text := range texts {
+		b.WriteString(`<message id="1" name="a">` + html.EscapeString(text) + `</message>`)
+	}
+	b.WriteString(`</messages>`)
+	return b.String()
+}
+
+func first(id, sessionID, text string) agentproto.Start {
+	return agentproto.Start{
+		TurnID: id, Prompt: prompt(text), SessionID: sessionID, Topic: "#deploy", EngageTopic: "77", Surface: "telegram-topic",
+	}
+}
+
+func message(id string, texts ...string) agentproto.Message {
+	return agentproto.Message{TurnID: id, Prompt: prompt(texts...)}
+}
+
+func TestDemo(t *testing.T) {
+	binary := build(t)
+	t.Run("conversation", func(t *testing.T) {
+		s := open(t, binary)
+		s.send(first("1", "", "<b> & hello"))
+		f := s.next()
+		if !strings.HasPrefix(f.NewSessionID, "demo-") {
+			t.Errorf("session %q", f.NewSessionID)
+		}
+		want := "You said: <b> & hello\n(topic #deploy · place 77 · surface telegram-topic · turn 1)"
+		if diff := cmp.Diff(agentproto.Frame{Status: "ok", Result: want, TurnID: "1", NewSessionID: f.NewSessionID}, f); diff != "" {
+			t.Errorf("first frame (-want +got):\n%s", diff)
+		}
+		s.send(message("2", "one", "two"))
+		want = "You said: one\nYou said: two\n(topic #deploy · place 77 · surface telegram-topic · turn 2)"
+		if diff := cmp.Diff(agentproto.Frame{Status: "ok", Result: want, TurnID: "2"}, s.next()); diff != "" {
+			t.Errorf("second frame (-want +got):\n%s", diff)
+		}
+		if rest, code := s.end(); len(rest) != 0 || code != 0 {
+			t.Errorf("then %+v, exit code %d", rest, code)
+		}
+	})
+	t.Run("orders", func(t *testing.T) {
+		s := open(t, binary)
+		s.send(first("1", "old", "frames 3"), message("2", "silent"), message("3", "error"), message("4", "first", "frames 2"))
+		rest, code := s.end()
+		more := new(bool)
+		tail := "\n(topic #deploy · place 77 · surface telegram-topic · turn "
+		want := []agentproto.Frame{
+			{Status: "ok", TurnID: "1", Final: more, Result: "1/3 You said: frames 3" + tail + "1)"},
+			{Status: "ok", TurnID: "1", Final: more, Result: "2/3 You said: frames 3" + tail + "1)"},
+			{Status: "ok", TurnID: "1", Result: "3/3 You said: frames 3" + tail + "1)"},
+			{Status: "ok", TurnID: "2"},
+			{Status: "error", TurnID: "3", Error: "told to report an error"},
+			{Status: "ok", TurnID: "4", Final: more, Result: "1/2 You said: first\nYou said: frames 2" + tail + "4)"},
+			{Status: "ok", TurnID: "4", Result: "2/2 You said: first\nYou said: frames 2" + tail + "4)"},
+		}
+		if diff := cmp.Diff(want, rest); diff != "" || code != 0 {
+			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
+		}
+	})
+	t.Run("crash", func(t *testing.T) {
+		s := open(t, binary)
+		s.send(first("1", "old", "crash"))
+		if rest, code := s.end(); len(rest) != 0 || code != 1 {
+			t.Errorf("frames %+v, exit code %d", rest, code)
+		}
+	})
+	t.Run("slow keeps the order and outlives the input", func(t *testing.T) {
+		s := open(t, binary)
+		began := time.Now()
+		s.send(first("1", "old", "slow 0.3"), message("2", "fast"))
+		rest, code := s.end()
+		if len(rest) != 2 || rest[0].TurnID != "1" || rest[1].TurnID != "2" || code != 0 {
+			t.Errorf("frames %+v, exit code %d", rest, code)
+		}
+		if took := time.Since(began); took < 300*time.Millisecond {
+			t.Errorf("answered after %v", took)
+		}
+	})
+	t.Run("interrupt", func(t *testing.T) {
+		s := open(t, binary)
+		s.send(first("1", "old", "slow 600"), message("2", "behind it"), agentproto.Interrupt{}, message("3", "go on"))
+		if rest, code := s.end(); len(rest) != 1 || rest[0].TurnID != "3" || code != 0 {
+			t.Errorf("frames %+v, exit code %d", rest, code)
+		}
+	})
+	t.Run("interrupt without a turn", func(t *testing.T) {
+		s := open(t, binary)
+		s.send(agentproto.Interrupt{})
+		if rest, code := s.end(); len(rest) != 0 || code != 0 {
+			t.Errorf("frames %+v, exit code %d", rest, code)
+		}
+	})
+	t.Run("a line that is no input", func(t *testing.T) {
+		s := open(t, binary)
+		s.send(first("1", "old", "hi"))
+		if _, err := io.WriteString(s.stdin, "nonsense\n"); err != nil {
+			t.Fatal(err)
+		}
+		if rest, code := s.end(); len(rest) != 1 || code != 1 {
+			t.Errorf("frames %+v, exit code %d", rest, code)
+		}
+	})
+}

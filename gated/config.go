@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/config"
+	"arizuko/pkg/msg"
+)
+
+// Config is what gated takes from the environment.
+type Config struct {
+	config.Base
+	Addr config.Addr `env:"GATED_ADDR" envDefault:"127.0.0.1:8080" doc:"where it listens"`
+
+	RoutdAddr config.Addr `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens, for ROUTD_URL"`
+	RoutdURL  config.URL  `env:"ROUTD_URL" doc:"where routd is called; default: ROUTD_ADDR"`
+	OnbodAddr config.Addr `env:"ONBOD_ADDR" envDefault:"127.0.0.1:8082" doc:"where onbod listens, for ONBOD_URL"`
+	OnbodURL  config.URL  `env:"ONBOD_URL" doc:"where onbod is called; default: ONBOD_ADDR"`
+	DashdAddr config.Addr `env:"DASHD_ADDR" envDefault:"127.0.0.1:8083" doc:"where dashd listens, for DASHD_URL"`
+	DashdURL  config.URL  `env:"DASHD_URL" doc:"where dashd is called; default: DASHD_ADDR"`
+	Daemons   []string    `env:"DAEMONS" doc:"further daemons that routes may name, as name=url,…"`
+
+	AgentRuntime  string        `env:"AGENT_RUNTIME" envDefault:"process" doc:"how agents run: process, on this machine, for agents you trust"`
+	AgentCommand  string        `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder; default: the demo agent beside this program"`
+	AgentEnv      []string      `env:"AGENT_ENV" doc:"names of variables that agents see besides PATH, HOME, LANG and TZ, such as API keys"`
+	MaxAgents     int           `env:"MAX_AGENTS" envDefault:"5" doc:"how many agents may work at once"`
+	AgentIdle     time.Duration `env:"AGENT_IDLE" envDefault:"60s" doc:"how long an agent without work is kept warm"`
+	AgentTimeout  time.Duration `env:"AGENT_TIMEOUT" envDefault:"20m" doc:"how long a working agent may say nothing before it is stopped"`
+	TurnAttempts  int           `env:"TURN_ATTEMPTS" envDefault:"3" doc:"how often a turn is tried before it is given up"`
+	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"the name answers carry; also ours behind a command's @"`
+	BotNames      []string      `env:"BOT_NAMES" doc:"further names of the bot behind a command's @, as in /new@name"`
+	Operators     []string      `env:"OPERATORS" doc:"senders who may do everything, as telegram:123,slack:U0AB"`
+
+	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is looked at without being poked"`
+	MaxAge           time.Duration `env:"MAX_AGE" envDefault:"24h" doc:"messages older than this on arrival are read, not answered"`
+	ImpulseThreshold int           `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100"`
+	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held"`
+}
+
+// Validate finds what the types let through.
+func (c *Config) Validate() []error {
+	var all []error
+	problem := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
+	if c.AgentRuntime != "process" {
+		problem("AGENT_RUNTIME: %q is not known; this version runs agents as process", c.AgentRuntime)
+	}
+	for name, n := range map[string]int{"MAX_AGENTS": c.MaxAgents, "TURN_ATTEMPTS": c.TurnAttempts, "IMPULSE_THRESHOLD": c.ImpulseThreshold} {
+		if n < 1 {
+			problem("%s: must be at least 1", name)
+		}
+	}
+	for name, d := range map[string]time.Duration{"AGENT_TIMEOUT": c.AgentTimeout, "MAX_AGE": c.MaxAge,
+		"POLL_INTERVAL": c.PollInterval, "IMPULSE_MAX_HOLD": c.ImpulseMaxHold} {
+		if d < 10*time.Millisecond {
+			problem("%s: must be at least 10ms", name)
+		}
+	}
+	if c.AgentIdle < 0 {
+		problem("AGENT_IDLE: must not be negative")
+	}
+	for _, sender := range c.Operators {
+		if platform, user := msg.SplitJID(sender); platform == "" || user == "" {
+			problem("OPERATORS: %q is not platform:user", sender)
+		}
+	}
+	if _, err := c.daemons(); err != nil {
+		all = append(all, err)
+	}
+	slices.SortFunc(all, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return all
+}
+
+// daemons are the URLs of DAEMONS by name.
+func (c *Config) daemons() (map[string]string, error) {
+	urls := map[string]string{}
+	for _, entry := range c.Daemons {
+		name, base, ok := strings.Cut(entry, "=")
+		u, err := url.Parse(base)
+		if !ok || name == "" || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, fmt.Errorf("DAEMONS: %q is not name=http://host:port/path", entry)
+		}
+		urls[name] = base
+	}
+	return urls, nil
+}
+
+// agentCommand is the agent's command line.
+func (c *Config) agentCommand() (string, error) {
+	if c.AgentCommand != "" {
+		return c.AgentCommand, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	demo := filepath.Join(filepath.Dir(self), "demo")
+	if _, err := os.Stat(demo); err != nil {
+		return "", fmt.Errorf("AGENT_COMMAND is not set and the demo agent is not at %s: build it there or set AGENT_COMMAND", demo)
+	}
+	return "exec " + quote(demo), nil
+}
+
+// quote makes a word of the shell out of a path.
+func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
+
+// agentSecrets are the values that agents are given by name and nobody else
+// must see.
+func (c *Config) agentSecrets(env []string) (secrets []string) {
+	for _, entry := range env {
+		if name, value, _ := strings.Cut(entry, "="); slices.Contains(c.AgentEnv, name) {
+			secrets = append(secrets, value)
+		}
+	}
+	return secrets
+}
+
+func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
+
+func agentEnviron(c *Config) []string { return runtime.Environ(os.Environ(), c.AgentEnv) }

@@ -1,0 +1,110 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"arizuko/pkg/msg"
+)
+
+// inbox is the folder inside a group's where attachments appear.
+const inbox = "inbox"
+
+// linkFiles makes the attachments of a turn's rows appear in the group's inbox
+// and turns their paths into those. What cannot be linked is shown with the
+// reason instead of a path: a lost file must not keep a message from its agent.
+func (m *Manager) linkFiles(folder string, rows []*msg.Message) error {
+	for _, row := range rows {
+		for i := range row.Attachments {
+			a := &row.Attachments[i]
+			if a.Error != "" || a.Path == "" {
+				a.Path = ""
+				continue
+			}
+			name := fmt.Sprintf("%d-%d-%s", row.ID, i+1, safeName(a))
+			if err := m.linkFile(folder, a.Path, name); err != nil {
+				m.log.Warn("attachment not linked", "row", row.ID, "path", a.Path, "err", err)
+				a.Path, a.Error = "", "the file is not there any more"
+				continue
+			}
+			a.Path = path.Join(inbox, name)
+		}
+	}
+	return nil
+}
+
+// linkFile links <data>/<from>, which must be under media/, into the inbox. It
+// opens everything through roots, so no path and no link leads out of them.
+func (m *Manager) linkFile(folder, from, name string) error {
+	media, err := os.OpenRoot(filepath.Join(m.cfg.Data, "media"))
+	if err != nil {
+		return err
+	}
+	defer media.Close()
+	rest, ok := strings.CutPrefix(path.Clean(filepath.ToSlash(from)), "media/")
+	if !ok {
+		return fmt.Errorf("%q is not under media/", from)
+	}
+	src, err := media.Open(filepath.FromSlash(rest))
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if info, err := src.Stat(); err != nil || !info.Mode().IsRegular() {
+		return errors.Join(fmt.Errorf("%q is not a file", from), err)
+	}
+	group := filepath.Join(m.cfg.Groups, filepath.FromSlash(folder))
+	if err := os.MkdirAll(group, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(group)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.Mkdir(inbox, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return copyOnce(root, filepath.Join(inbox, name), src)
+}
+
+// copyOnce copies src to name unless that is there already. A copy, not a
+// link: what the agent does to its file must not change the stored one.
+func copyOnce(root *os.Root, name string, src io.Reader) error {
+	if _, err := root.Lstat(name); err == nil {
+		return nil
+	}
+	part := name + ".part"
+	dst, err := root.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	if err := errors.Join(err, dst.Close()); err != nil {
+		return err
+	}
+	return root.Rename(part, name)
+}
+
+// safeName is an attachment's name as one path element of plain characters.
+func safeName(a *msg.Attachment) string {
+	name := path.Base(filepath.ToSlash(a.Name))
+	if a.Name == "" {
+		name = path.Base(a.Path)
+	}
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._-", r):
+			return r
+		}
+		return '_'
+	}, name)
+	const longest = 80
+	return name[max(0, len(name)-longest):] // the end keeps the extension
+}

@@ -1,0 +1,362 @@
+// Package agents runs the agents: it gives each turn of the queue to a
+// process, stores what the process answers, and settles what it leaves
+// unanswered. One goroutine owns each run; what must outlive gated is in the
+// runs and turns tables before it matters.
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"arizuko/gated/internal/queue"
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// tick is how often backoffs and idle agents are looked at.
+	tick = 250 * time.Millisecond
+	// eofGrace is how long an agent may take to finish after the end of its
+	// input; then it is told to terminate, and after the same time killed.
+	eofGrace = 5 * time.Second
+	// failGrace is the same for an agent that has already failed.
+	failGrace = time.Second
+	// orphanGrace is the same for agents of a gated that is gone.
+	orphanGrace = 2 * time.Second
+	// shutdownMost bounds a shutdown that the database holds up; what is not
+	// settled then is settled by the next start.
+	shutdownMost = 15 * time.Second
+	// retryFirst and retryMost bound the waits between tries at the database.
+	retryFirst = 50 * time.Millisecond
+	retryMost  = 5 * time.Second
+)
+
+// backoffs between the attempts of a turn; the last one repeats.
+func backoff(attempts int) time.Duration {
+	steps := [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
+	return steps[min(max(attempts, 1), len(steps))-1]
+}
+
+// Config is what the manager needs to know.
+type Config struct {
+	Command   string   // the agent, for sh -c
+	Env       []string // its whole environment
+	Data      string   // the data folder
+	Groups    string   // the folder of the groups' folders
+	Logs      string   // the folder of run logs
+	Assistant string   // the name answers carry where the group has none of its own
+	MaxAgents int
+	Idle      time.Duration             // how long an agent is kept warm
+	Timeout   time.Duration             // how long an agent may go without a frame
+	Attempts  int                       // per turn
+	Backoff   func(n int) time.Duration // nil: 5 s, 30 s, 2 min
+	Location  *time.Location            // of times in prompts
+	Redact    func(string) string       // hides secrets; nil hides none
+	Now       func() time.Time
+}
+
+// Manager runs agents. Its methods may be called from any goroutine.
+type Manager struct {
+	cfg   Config
+	st    *store.Store
+	log   *slog.Logger
+	queue *queue.GroupQueue
+	meter *meter
+
+	ctx  context.Context // of the work; ends when the manager has stopped
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex
+	runs    map[int64]*run
+	closing bool
+}
+
+// New makes a manager. Nothing runs before Recover.
+func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manager {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Redact == nil {
+		cfg.Redact = func(s string) string { return s }
+	}
+	if cfg.Backoff == nil {
+		cfg.Backoff = backoff
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	m := &Manager{cfg: cfg, st: st, log: log, ctx: ctx, stop: stop, runs: map[int64]*run{}}
+	m.queue = queue.New(cfg.MaxAgents, cfg.Now)
+	m.meter = newMeter(metrics, m.queue)
+	return m
+}
+
+// Recover ends the agents a previous gated left and queues every open turn
+// again. A turn that was answered in part counts as done.
+func (m *Manager) Recover(ctx context.Context) error {
+	left, err := m.st.UnendedRuns()
+	if err != nil {
+		return fmt.Errorf("find runs of a previous gated: %w", err)
+	}
+	for _, r := range left {
+		killed, err := runtime.Kill(r.ID, r.PID, r.PIDStart, orphanGrace)
+		if err != nil {
+			m.log.Error("an agent of a previous gated is still running; end it by hand", "run", r.ID, "pid", r.PID, "err", err)
+		}
+		m.log.Info("run of a previous gated ended", "run", r.ID, "folder", r.Folder, "killed", killed)
+		if err := m.persist(ctx, func(tx *store.Tx) error { return m.abandon(tx, r) }); err != nil {
+			return fmt.Errorf("settle run %d: %w", r.ID, err)
+		}
+	}
+	open, err := m.st.OpenTurns()
+	if err != nil {
+		return fmt.Errorf("find open turns: %w", err)
+	}
+	for _, t := range open {
+		m.act(m.queue.Push(queue.TurnOf(t)))
+	}
+	return nil
+}
+
+func (m *Manager) abandon(tx *store.Tx, r *msg.Run) error {
+	turns, err := tx.RunTurns(r.ID)
+	if err != nil {
+		return err
+	}
+	now := m.now()
+	for _, t := range turns {
+		if t.Frames > 0 {
+			err = tx.FinishTurn(t, msg.TurnDone, msg.ReasonInterrupted, "", now)
+		} else {
+			err = tx.RequeueTurn(t.ID, false, "", 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return tx.EndRun(r.ID, "gated stopped", now)
+}
+
+// Run looks after backoffs and idle agents until ctx ends, then lets every
+// agent finish what it is writing and stops it. Turns left unanswered are
+// queued for the next gated.
+func (m *Manager) Run(ctx context.Context) error {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			m.act(m.queue.Tick(m.cfg.Idle))
+		case <-ctx.Done():
+			m.shutdown()
+			return nil
+		}
+	}
+}
+
+func (m *Manager) shutdown() {
+	m.mu.Lock()
+	m.closing = true
+	for _, r := range m.runs {
+		r.control(ctlShutdown)
+	}
+	m.mu.Unlock()
+	hurry := time.AfterFunc(shutdownMost, m.stop)
+	defer hurry.Stop()
+	m.wg.Wait()
+	m.stop()
+}
+
+// Offer names the live run that the next turn of a key may be stored for; see
+// queue.GroupQueue.Offer. It must be followed by Dispatch or Withdraw.
+func (m *Manager) Offer(k queue.Key) (runID int64) { return m.queue.Offer(k) }
+
+// Withdraw takes back an Offer whose turn was not stored.
+func (m *Manager) Withdraw(runID int64) { m.act(m.queue.Answered(runID, 1)) }
+
+// Dispatch takes a stored turn to the run it was stored for, or queues it.
+// offered is what Offer said for it.
+func (m *Manager) Dispatch(t *msg.Turn, offered int64) {
+	if t.RunID == 0 {
+		if offered != 0 {
+			m.Withdraw(offered)
+		}
+		m.act(m.queue.Push(queue.TurnOf(t)))
+		return
+	}
+	m.give(t.RunID, handover{turn: t}) // a run that ended since has put the turn back itself
+}
+
+// Stop interrupts the live runs of a folder, in one topic if that is not nil,
+// and forgets the cancelled turns. What they were working on for other chats
+// is queued again.
+func (m *Manager) Stop(folder string, topic *string, cancelled []*msg.Turn) {
+	m.forget(cancelled)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.runs {
+		if r.row.Folder == folder && (topic == nil || r.row.Topic == *topic) {
+			r.control(ctlInterrupt)
+		}
+	}
+}
+
+// Cancel forgets one cancelled turn and interrupts the run that works on it.
+func (m *Manager) Cancel(t *msg.Turn) {
+	m.forget([]*msg.Turn{t})
+	if r := m.run(t.RunID); r != nil && t.State == msg.TurnRunning {
+		r.control(ctlInterrupt)
+	}
+}
+
+func (m *Manager) forget(turns []*msg.Turn) {
+	ids := make([]int64, len(turns))
+	for i, t := range turns {
+		ids[i] = t.ID
+	}
+	m.act(m.queue.Remove(ids...))
+}
+
+// Retire lets a run whose session was reset finish without taking more turns.
+func (m *Manager) Retire(runID int64) {
+	m.queue.Retire(runID)
+	if r := m.run(runID); r != nil {
+		r.control(ctlClose)
+	}
+}
+
+// Retry queues a turn that was revived.
+func (m *Manager) Retry(t *msg.Turn) {
+	m.forget([]*msg.Turn{t})
+	m.act(m.queue.Push(queue.TurnOf(t)))
+}
+
+func (m *Manager) run(id int64) *run {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.runs[id]
+}
+
+// give hands a turn to a run; false if the run is gone. The queue bounds what
+// a run has, so there is always room.
+func (m *Manager) give(runID int64, h handover) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.runs[runID]
+	if r == nil {
+		return false
+	}
+	r.turns <- h
+	return true
+}
+
+// act does what the queue decided.
+func (m *Manager) act(a queue.Actions) {
+	for _, t := range a.Start {
+		m.mu.Lock()
+		if !m.closing {
+			m.wg.Add(1)
+			go m.start(t)
+		}
+		m.mu.Unlock()
+	}
+	for _, p := range a.Pipe {
+		if !m.give(p.RunID, handover{queued: &p.Turn}) {
+			m.act(m.queue.Push(p.Turn))
+		}
+	}
+	for _, id := range a.Close {
+		if r := m.run(id); r != nil {
+			r.control(ctlClose)
+		}
+	}
+}
+
+// start opens a run for a queued turn and serves it to its end.
+func (m *Manager) start(t queue.Turn) {
+	defer m.wg.Done()
+	r, turn, err := m.open(t)
+	if err != nil {
+		if !errors.Is(err, store.ErrStale) {
+			m.log.Warn("turn waits for the next start", "turn", t.ID, "err", err)
+		}
+		m.act(m.queue.StartFailed(t))
+		return
+	}
+	m.mu.Lock()
+	m.runs[r.row.ID] = r
+	if m.closing {
+		r.control(ctlShutdown)
+	}
+	m.mu.Unlock()
+	m.act(m.queue.Started(t, r.row.ID))
+	left := r.serve(turn)
+	left = append(left, m.remove(r)...)
+	m.act(m.queue.Exited(r.row.ID))
+	m.act(m.queue.Push(left...))
+}
+
+// remove takes a run that has ended off the list and returns the queued turns
+// it was handed meanwhile.
+func (m *Manager) remove(r *run) (left []queue.Turn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.runs, r.row.ID)
+	for {
+		select {
+		case h := <-r.turns:
+			if h.queued != nil {
+				left = append(left, *h.queued)
+			}
+		default:
+			return left
+		}
+	}
+}
+
+// open stores a new run for a turn.
+func (m *Manager) open(t queue.Turn) (*run, *msg.Turn, error) {
+	row := msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: "process"}
+	var r *run
+	var turn *msg.Turn
+	err := m.persist(m.ctx, func(tx *store.Tx) (err error) {
+		row.StartedAt = m.now()
+		if err = tx.StartRun(&row, t.ID); err != nil {
+			return err
+		}
+		if turn, err = tx.Turn(t.ID); err != nil {
+			return err
+		}
+		r = newRun(m, row)
+		return r.announceFirst(tx, turn)
+	})
+	return r, turn, err
+}
+
+// persist writes until it succeeds: what an agent has said or done must not be
+// lost to a busy or full database. ErrStale, which no retry mends, and the end
+// of ctx are returned.
+func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
+	return m.retry(ctx, "cannot write to the database", func() error { return m.st.Write(ctx, fn) })
+}
+
+func (m *Manager) retry(ctx context.Context, problem string, try func() error) error {
+	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
+		err := try()
+		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
+			return err
+		}
+		m.log.Error(problem+"; trying again", "in", wait, "err", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (m *Manager) now() int64 { return m.cfg.Now().UnixMilli() }

@@ -1,0 +1,275 @@
+package agents
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/gated/internal/prompt"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// observedRows is how many rows of other chats one prompt shows.
+	observedRows = 100
+	// observedSince is how far back the first turn of a session looks.
+	observedSince = 24 * time.Hour
+	// replyDepth is how far a reply chain is followed.
+	replyDepth = 20
+	// pastSessions is how many former sessions a new one is told of.
+	pastSessions = 3
+)
+
+// shown is what a run has been shown already, so that a batch piped into it
+// repeats nothing.
+type shown struct {
+	assistant string
+	begun     bool
+	upto      int64          // decisions
+	rows      map[int64]bool // messages, as batch or as reply chain
+}
+
+// promptText is a built prompt and the session it goes to.
+type promptText struct {
+	text    string
+	session string
+}
+
+// prompt builds a turn's prompt, trying again while the database is in the way.
+func (r *run) prompt(t *msg.Turn) (p promptText, err error) {
+	err = r.m.retry(r.m.ctx, "cannot read a turn's messages", func() (err error) {
+		if err = r.announceLater(t); err != nil {
+			return err
+		}
+		p, err = r.assemble(t)
+		return err
+	})
+	return p, err
+}
+
+// announceFirst queues the system messages that a run's first turn gives rise
+// to and claims those that wait for the folder's next prompt.
+func (r *run) announceFirst(tx *store.Tx, t *msg.Turn) error {
+	session, err := tx.Session(t.Folder, t.Topic)
+	if err != nil {
+		return err
+	}
+	if session == "" {
+		body, err := r.m.pastSessions(tx, t, r.row.ID)
+		if err != nil {
+			return err
+		}
+		if err := tx.PutSystemMessage(t.Folder, "gated", "new_session", body, r.m.now()); err != nil {
+			return err
+		}
+	}
+	return r.announceDay(tx, t)
+}
+
+// announceLater does the same for turns piped in, and writes only if there is
+// something to say.
+func (r *run) announceLater(t *msg.Turn) error {
+	if !r.begun {
+		return nil
+	}
+	waiting, err := r.m.st.HasSystemMessages(t.Folder)
+	if err != nil || !waiting && r.day == r.m.today() {
+		return err
+	}
+	return r.m.st.Write(r.m.ctx, func(tx *store.Tx) error { return r.announceDay(tx, t) })
+}
+
+func (r *run) announceDay(tx *store.Tx, t *msg.Turn) error {
+	last, err := tx.LastTurnAt(t.Folder, t.ID)
+	if err != nil {
+		return err
+	}
+	r.day = r.m.today()
+	if last != 0 && time.UnixMilli(last).In(r.m.cfg.Location).Format(time.DateOnly) != r.day {
+		body := r.m.cfg.Now().In(r.m.cfg.Location).Format("Today is Monday, 2 January 2006.")
+		if err := tx.PutSystemMessage(t.Folder, "gated", "new_day", body, r.m.now()); err != nil {
+			return err
+		}
+	}
+	return tx.ClaimSystemMessages(t.Folder, t.ID)
+}
+
+func (m *Manager) today() string { return m.cfg.Now().In(m.cfg.Location).Format(time.DateOnly) }
+
+// pastSessions tells a new session what came before it.
+func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, error) {
+	past, err := tx.PastSessions(t.Folder, t.Topic, runID, pastSessions)
+	if err != nil {
+		return "", err
+	}
+	if len(past) == 0 {
+		return "This is the first session of this topic.", nil
+	}
+	var b strings.Builder
+	b.WriteString("This session is new; you do not remember the earlier ones of this topic:")
+	for _, p := range past {
+		from := time.UnixMilli(p.StartedAt).In(m.cfg.Location).Format(time.DateTime)
+		fmt.Fprintf(&b, "\n- from %s, %d messages, ended %s", from, p.MessageCount, cmp.Or(p.Result, "open"))
+	}
+	return b.String(), nil
+}
+
+func (r *run) assemble(t *msg.Turn) (p promptText, err error) {
+	st := r.m.st
+	in := prompt.Input{Turn: t, Location: r.m.cfg.Location}
+	if in.Messages, err = st.TurnMessages(t.ID); err != nil {
+		return p, err
+	}
+	if err = r.m.linkFiles(t.Folder, in.Messages); err != nil {
+		return p, err
+	}
+	system, err := st.TurnSystemMessages(t.ID)
+	if err != nil {
+		return p, err
+	}
+	for _, s := range system {
+		in.System = append(in.System, prompt.SystemLine{Origin: s.Origin, Event: s.Event, Body: s.Body})
+	}
+	if in.ReplyChain, in.RowIDs, err = r.replyChain(in.Messages); err != nil {
+		return p, err
+	}
+	group, err := r.m.group(t.Folder)
+	if err != nil {
+		return p, err
+	}
+	upto, err := r.observe(t, group, &in)
+	if err != nil {
+		return p, err
+	}
+	if !r.begun {
+		if p.session, err = st.Session(t.Folder, t.Topic); err != nil {
+			return p, err
+		}
+	}
+	r.remember(group, upto, &in)
+	r.upto[t.ID] = upto
+	p.text = prompt.Build(in)
+	return p, nil
+}
+
+// remember notes what the prompt shows.
+func (r *run) remember(g groupConfig, upto int64, in *prompt.Input) {
+	if r.shown.rows == nil {
+		r.shown.rows = map[int64]bool{}
+	}
+	r.shown.begun, r.shown.upto, r.shown.assistant = true, upto, g.Assistant
+	for _, m := range in.Messages {
+		r.shown.rows[m.ID] = true
+	}
+	for _, m := range in.ReplyChain {
+		r.shown.rows[m.ID] = true
+	}
+}
+
+// observe adds the rows of other chats that the session has not seen, and
+// returns the decision up to which it has now.
+func (r *run) observe(t *msg.Turn, g groupConfig, in *prompt.Input) (upto int64, err error) {
+	after := r.shown.upto
+	if !r.shown.begun {
+		if after, err = r.m.st.ShownUpto(t.Folder, t.Topic); err != nil {
+			return 0, err
+		}
+	}
+	if g.Observe == "none" || prompt.ShouldSkipContext(in.Messages) {
+		return after, nil
+	}
+	if upto, err = r.m.st.LastDecision(); err != nil {
+		return 0, err
+	}
+	var since int64
+	if after == 0 {
+		since = r.m.cfg.Now().Add(-observedSince).UnixMilli()
+	}
+	rows, left, err := r.m.st.Observed(t.Folder, t.ChatJID, after, since, g.Observe == "shared", observedRows)
+	if err != nil {
+		return 0, err
+	}
+	in.Observed, in.ObservedLeft = rows, left
+	in.ChatTitles, err = r.m.titles(rows)
+	return upto, err
+}
+
+func (m *Manager) titles(rows []*msg.Message) (map[string]string, error) {
+	titles := map[string]string{}
+	for _, row := range rows {
+		if _, known := titles[row.ChatJID]; known {
+			continue
+		}
+		chat, err := m.st.Chat(row.ChatJID)
+		if err != nil {
+			return nil, err
+		}
+		if chat != nil {
+			titles[row.ChatJID] = chat.Title
+		}
+	}
+	return titles, nil
+}
+
+// replyChain follows what the batch's rows answer, oldest first, leaving out
+// what the run has been shown. ids maps the platform ids met to row ids.
+func (r *run) replyChain(batch []*msg.Message) (chain []*msg.Message, ids map[string]int64, err error) {
+	ids = map[string]int64{}
+	seen := map[int64]bool{}
+	for _, m := range batch {
+		seen[m.ID] = true
+		if m.PlatformID != "" {
+			ids[m.PlatformID] = m.ID
+		}
+	}
+	for _, m := range batch {
+		links := []string{m.ReplyToID, m.TargetID}
+		for depth := 0; depth < replyDepth && len(links) > 0; depth++ {
+			link := links[0]
+			links = links[1:]
+			if link == "" || ids[link] != 0 {
+				continue
+			}
+			parent, err := r.m.st.MessageByPlatformID(m.ChatJID, link)
+			if err != nil {
+				return nil, nil, err
+			}
+			if parent == nil {
+				continue
+			}
+			ids[link] = parent.ID
+			if seen[parent.ID] || r.shown.rows[parent.ID] {
+				continue
+			}
+			seen[parent.ID] = true
+			chain = append(chain, parent)
+			links = append(links, parent.ReplyToID)
+		}
+	}
+	slices.SortFunc(chain, func(a, b *msg.Message) int { return cmp.Compare(a.ID, b.ID) })
+	return chain, ids, nil
+}
+
+// groupConfig is the part of a group's configuration that runs heed.
+type groupConfig struct {
+	Assistant string `json:"assistant_name"`
+	Observe   string `json:"observe"`
+}
+
+// group reads a group's configuration; a group that is gone has the defaults.
+func (m *Manager) group(folder string) (c groupConfig, err error) {
+	g, err := m.st.Group(folder)
+	if err != nil {
+		return c, err
+	}
+	if g != nil {
+		// What routd did not check, as rows written by hand, counts as default.
+		_ = json.Unmarshal(g.Config, &c)
+	}
+	c.Assistant = cmp.Or(c.Assistant, m.cfg.Assistant)
+	return c, nil
+}

@@ -1,0 +1,399 @@
+package agents
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"arizuko/gated/internal/queue"
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// handover is a turn on its way to a run: stored for it already, or still
+// queued.
+type handover struct {
+	turn   *msg.Turn
+	queued *queue.Turn
+}
+
+// control is something a run is told from outside.
+type control int
+
+const (
+	ctlClose     control = iota // finish and go
+	ctlInterrupt                // drop everything and go
+	ctlShutdown                 // gated is stopping
+	controls
+)
+
+// run is one agent process and the turns it has. Only its own goroutine
+// touches the fields below the line.
+type run struct {
+	m     *Manager
+	row   msg.Run
+	turns chan handover
+	ctl   [controls]chan struct{}
+
+	proc       *runtime.Proc
+	unanswered []*msg.Turn
+	last       *msg.Turn // the turn answered last
+	answered   bool
+	shown      shown
+	upto       map[int64]int64 // turn → the last decision its prompt showed
+	begun      bool            // the start line is sent
+	day        string          // the date its agent believes in
+	problem    string          // why the run failed, "" if it did not
+	leaving    bool            // told to go; what it leaves costs no attempt
+	deadline   *time.Timer
+}
+
+// pipeRoom is more than the queue lets wait at one run, so that handing over
+// never blocks.
+const pipeRoom = 64
+
+func newRun(m *Manager, row msg.Run) *run {
+	r := &run{m: m, row: row, turns: make(chan handover, pipeRoom), upto: map[int64]int64{}}
+	for i := range r.ctl {
+		r.ctl[i] = make(chan struct{}, 1)
+	}
+	return r
+}
+
+// control tells the run something; telling twice is telling once.
+func (r *run) control(c control) {
+	select {
+	case r.ctl[c] <- struct{}{}:
+	default:
+	}
+}
+
+// serve starts the process, hands it turn and whatever follows, and returns
+// the turns left to queue again when it is gone.
+func (r *run) serve(turn *msg.Turn) []queue.Turn {
+	r.deadline = time.NewTimer(r.m.cfg.Timeout)
+	defer r.deadline.Stop()
+	if err := r.launch(); err != nil {
+		r.problem = "the agent cannot be started: " + err.Error()
+		r.m.log.Error("agent does not start", "run", r.row.ID, "folder", r.row.Folder, "command", r.m.cfg.Command, "err", err)
+		return r.settle(runtime.Exit{})
+	}
+	r.hand(turn)
+	return r.settle(r.loop())
+}
+
+func (r *run) launch() error {
+	dir := filepath.Join(r.m.cfg.Groups, filepath.FromSlash(r.row.Folder))
+	logs := filepath.Join(r.m.cfg.Logs, filepath.FromSlash(r.row.Folder))
+	for _, d := range []string{dir, logs} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return err
+		}
+	}
+	proc, err := runtime.Start(r.m.ctx, runtime.Spec{
+		RunID: r.row.ID, Command: r.m.cfg.Command, Dir: dir, Env: r.m.cfg.Env,
+		LogPath: filepath.Join(logs, fmt.Sprintf("run-%d.log", r.row.ID)),
+	})
+	if err != nil {
+		return err
+	}
+	r.proc = proc
+	// The process has been told nothing yet: from here on a crash can find it.
+	return r.m.persist(r.m.ctx, func(tx *store.Tx) error {
+		return tx.RecordProcess(r.row.ID, proc.PID(), proc.PIDStart(), "")
+	})
+}
+
+// loop serves the process until it is gone.
+func (r *run) loop() runtime.Exit {
+	for {
+		select {
+		case h := <-r.turns:
+			r.take(h)
+		case ev := <-r.proc.Events():
+			switch {
+			case ev.Exit != nil:
+				return *ev.Exit
+			case r.problem != "":
+				// it has been given up; what it still says counts no more
+			case ev.Frame != nil:
+				r.frame(*ev.Frame)
+			case ev.Malformed != nil:
+				r.fail("the agent wrote a broken frame: " + ev.Malformed.Reason)
+			}
+		case <-r.deadline.C:
+			if len(r.unanswered) > 0 {
+				r.fail(fmt.Sprintf("the agent said nothing for %s", r.m.cfg.Timeout))
+			}
+		case <-r.ctl[ctlClose]:
+			r.finish()
+		case <-r.ctl[ctlShutdown]:
+			r.leave(eofGrace)
+		case <-r.ctl[ctlInterrupt]:
+			r.send(agentproto.Interrupt{})
+			r.leave(failGrace)
+		}
+	}
+}
+
+// finish lets the process answer what it has, however long that takes.
+func (r *run) finish() {
+	if len(r.unanswered) == 0 {
+		r.leave(eofGrace)
+		return
+	}
+	r.leaving = true
+	r.m.queue.Retire(r.row.ID)
+	r.proc.CloseInput()
+}
+
+// leave ends the process's input and, if it does not go by itself, the process.
+func (r *run) leave(grace time.Duration) {
+	r.leaving = true
+	r.m.queue.Retire(r.row.ID)
+	go r.proc.Stop(grace)
+}
+
+// fail gives the run up.
+func (r *run) fail(problem string) {
+	r.problem = r.m.cfg.Redact(problem)
+	r.m.log.Warn("agent failed", "run", r.row.ID, "folder", r.row.Folder, "problem", r.problem)
+	r.m.queue.Retire(r.row.ID)
+	go r.proc.Stop(failGrace)
+}
+
+// take receives a turn; one from the queue is offered to this run first.
+func (r *run) take(h handover) {
+	if h.queued == nil {
+		r.hand(h.turn)
+		return
+	}
+	if r.problem != "" || r.leaving {
+		r.giveBack(*h.queued)
+		return
+	}
+	var turn *msg.Turn
+	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
+		if err = tx.OfferTurn(h.queued.ID, r.row.ID, r.m.now()); err != nil {
+			return err
+		}
+		turn, err = tx.Turn(h.queued.ID)
+		return err
+	})
+	if err != nil {
+		r.giveBack(*h.queued)
+		return
+	}
+	r.hand(turn)
+}
+
+// giveBack returns a turn that could not be offered: to the queue if it is
+// still open, to nobody if it was cancelled.
+func (r *run) giveBack(q queue.Turn) {
+	r.m.act(r.m.queue.Answered(r.row.ID, 1))
+	if t, err := r.m.st.Turn(q.ID); err != nil || t != nil && t.State == msg.TurnQueued {
+		r.m.act(r.m.queue.Push(q))
+	}
+}
+
+// hand writes a turn's prompt to the agent.
+func (r *run) hand(t *msg.Turn) {
+	if len(r.unanswered) == 0 {
+		r.deadline.Reset(r.m.cfg.Timeout)
+	}
+	r.unanswered = append(r.unanswered, t)
+	if r.problem != "" || r.leaving {
+		return // settle puts it back
+	}
+	p, err := r.prompt(t)
+	if err != nil {
+		return // gated is stopping
+	}
+	id := strconv.FormatInt(t.ID, 10)
+	if r.begun {
+		r.send(agentproto.Message{TurnID: id, Prompt: p.text})
+		return
+	}
+	r.begun = true
+	r.send(agentproto.Start{
+		TurnID: id, Prompt: p.text, SessionID: p.session, GroupFolder: t.Folder, ChatJID: t.ChatJID,
+		Topic: t.Topic, ThreadID: t.ThreadID, EngageTopic: t.Place, Surface: t.Surface, Ceiling: t.Ceiling,
+	})
+}
+
+func (r *run) send(in agentproto.Input) {
+	line, err := agentproto.Encode(in)
+	if err == nil {
+		err = r.proc.Send(line)
+	}
+	switch {
+	case err == nil, errors.Is(err, runtime.ErrClosed): // its exit is on the way
+	default:
+		r.fail("the agent cannot be reached: " + err.Error())
+	}
+}
+
+// frame stores one answer of the agent.
+func (r *run) frame(f agentproto.Frame) {
+	r.deadline.Reset(r.m.cfg.Timeout)
+	t := r.addressee(f.TurnID)
+	if t == nil {
+		r.m.log.Warn("frame for no turn of this run; ignored", "run", r.row.ID, "turn", f.TurnID)
+		return
+	}
+	if f.Status == agentproto.StatusError {
+		r.fail(cmp.Or(f.Error, "the agent reported an error without saying which"))
+		return
+	}
+	reply := store.Reply{
+		RunID: r.row.ID, TurnID: t.ID, Final: !f.More(), SessionID: f.NewSessionID, ObservedUpto: r.upto[t.ID],
+		Text:   r.m.cfg.Redact(agentproto.Strip(f.Result)),
+		Sender: "agent:" + t.Folder, SenderName: r.shown.assistant,
+	}
+	err := r.m.persist(r.m.ctx, func(tx *store.Tx) error { return tx.AnswerTurn(reply, r.m.now()) })
+	switch {
+	case errors.Is(err, store.ErrStale):
+		r.m.log.Info("frame for a cancelled turn; discarded", "run", r.row.ID, "turn", t.ID)
+	case err != nil:
+		return // gated is stopping: the turn is asked again by the next one
+	}
+	if reply.Final {
+		r.done(t)
+	}
+}
+
+// addressee is the turn a frame answers: the one it names, else the oldest
+// unanswered, else the last one answered; nil if there is none such.
+func (r *run) addressee(turnID string) *msg.Turn {
+	if turnID == "" {
+		if len(r.unanswered) > 0 {
+			return r.unanswered[0]
+		}
+		return r.last
+	}
+	id, err := strconv.ParseInt(turnID, 10, 64)
+	if err != nil {
+		return nil
+	}
+	if i := slices.IndexFunc(r.unanswered, func(t *msg.Turn) bool { return t.ID == id }); i >= 0 {
+		return r.unanswered[i]
+	}
+	if _, ours := r.upto[id]; !ours {
+		return nil
+	}
+	return &msg.Turn{ID: id, RunID: r.row.ID, Folder: r.row.Folder}
+}
+
+// done takes an answered turn off the run's list.
+func (r *run) done(t *msg.Turn) {
+	i := slices.IndexFunc(r.unanswered, func(u *msg.Turn) bool { return u.ID == t.ID })
+	if i < 0 {
+		return
+	}
+	r.unanswered = slices.Delete(r.unanswered, i, i+1)
+	r.last, r.answered = t, true
+	r.m.meter.answered(t, r.m.cfg.Now())
+	r.m.act(r.m.queue.Answered(r.row.ID, 1))
+	if r.leaving && len(r.unanswered) == 0 {
+		r.leave(eofGrace)
+	}
+}
+
+// settle stores what became of the run's unanswered turns and returns those
+// to queue again.
+func (r *run) settle(exit runtime.Exit) (left []queue.Turn) {
+	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
+		left, err = r.settleTurns(tx, exit, r.m.now())
+		return err
+	})
+	if err != nil { // gated is being killed
+		r.m.log.Error("run not settled; the next start does it", "run", r.row.ID, "err", err)
+		return nil
+	}
+	return left
+}
+
+func (r *run) settleTurns(tx *store.Tx, exit runtime.Exit, now int64) (left []queue.Turn, err error) {
+	turns, err := tx.RunTurns(r.row.ID)
+	if err != nil {
+		return nil, err
+	}
+	problem := r.verdict(exit, len(turns))
+	if problem != "" {
+		if err := r.evict(tx); err != nil {
+			return nil, err
+		}
+	}
+	for i, t := range turns {
+		again, err := r.settleTurn(tx, t, problem, i == 0, now)
+		if err != nil {
+			return nil, err
+		}
+		if again != nil {
+			left = append(left, *again)
+		}
+	}
+	return left, tx.EndRun(r.row.ID, problem, now)
+}
+
+// verdict says why the run counts as failed, "" if it does not: a run that
+// was told to go, that has nothing left, or that ended by itself in good order
+// after it had answered, as agents do that live for one answer.
+func (r *run) verdict(exit runtime.Exit, left int) string {
+	switch {
+	case r.problem != "":
+		return r.problem
+	case r.leaving, left == 0, r.answered && exit.Code == 0 && exit.Signal == 0:
+		return ""
+	}
+	problem := "the agent ended without an answer: " + exit.Reason()
+	if tail := strings.TrimSpace(exit.StderrTail); tail != "" {
+		problem += ": " + tail[strings.LastIndexByte(tail, '\n')+1:]
+	}
+	return r.m.cfg.Redact(problem)
+}
+
+// evict forgets the session of a failed run, unless it was reset already.
+func (r *run) evict(tx *store.Tx) error {
+	live, err := tx.RunIsLive(r.row.ID)
+	if err != nil || !live {
+		return err
+	}
+	return tx.EvictSession(r.row.Folder, r.row.Topic)
+}
+
+func (r *run) settleTurn(tx *store.Tx, t *msg.Turn, problem string, oldest bool, now int64) (*queue.Turn, error) {
+	charged := oldest && problem != ""
+	switch {
+	case t.Frames > 0 && problem != "":
+		return nil, tx.FinishTurn(t, msg.TurnDone, msg.ReasonPartial, problem, now)
+	case t.Frames > 0:
+		return nil, tx.FinishTurn(t, msg.TurnDone, msg.ReasonInterrupted, "", now)
+	case charged && t.Attempts+1 >= r.m.cfg.Attempts:
+		if err := tx.FinishTurn(t, msg.TurnFailed, msg.ReasonAgentError, problem, now); err != nil {
+			return nil, err
+		}
+		return nil, tx.PutNotice(t, failureNotice(t, r.m.cfg.Attempts), now)
+	}
+	if charged {
+		t.Attempts++
+		t.NotBefore = now + r.m.cfg.Backoff(t.Attempts).Milliseconds()
+	}
+	again := queue.TurnOf(t)
+	return &again, tx.RequeueTurn(t.ID, charged, problem, t.NotBefore)
+}
+
+// failureNotice tells the chat, once and plainly, that a turn was given up.
+// The reason stays with the operators: it may hold what strangers must not see.
+func failureNotice(t *msg.Turn, attempts int) string {
+	return fmt.Sprintf("Sorry, I could not answer this: the agent failed %d times. "+
+		"An operator can see why at turn %d and start it again.", attempts, t.ID)
+}

@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// change is what an edit or delete row acts on.
+type change struct {
+	target  *msg.Message // nil if it is not stored
+	subject *msg.Message // the target, or the row derived from it
+	fires   bool         // the edit addresses the bot, which the observed original did not
+}
+
+func (g *Gateway) findChange(r *row) (*change, error) {
+	c := &change{}
+	if r.TargetID == "" {
+		return c, nil
+	}
+	var err error
+	if c.target, err = g.st.MessageByPlatformID(r.ChatJID, r.TargetID); err != nil || c.target == nil {
+		return c, err
+	}
+	c.subject = c.target
+	derived, err := g.st.DerivedFrom(c.target.ID)
+	if err != nil {
+		return c, err
+	}
+	if len(derived) > 0 {
+		c.subject = derived[0]
+	}
+	if r.Verb == msg.VerbEdit && r.Addressed && c.subject.Disposition == msg.Observed {
+		fired, err := g.st.EditFired(r.ChatJID, r.TargetID)
+		c.fires = !fired
+		return c, err
+	}
+	return c, nil
+}
+
+// applyChange lets an edit or deletion act on its target: one that is
+// undecided is replaced or dropped, one that is decided gets a note in the
+// next prompt.
+func (j *judgement) applyChange(r *row) {
+	c := r.change
+	switch {
+	case c.target != nil && j.decided[c.target.ID]:
+		j.barrier = true // the next pass sees the target as it is then
+	case c.target == nil || c.target.Direction == msg.Out:
+		j.decide(r, msg.Dropped, msg.ReasonEditOrphan, "", j.now)
+	case c.target.Disposition == "":
+		j.changeUndecided(r, c.target)
+	case c.subject.RoutedTo == "":
+		j.decide(r, msg.Dropped, c.subject.Reason, "", j.now)
+	default:
+		j.decideAs(r.ID, store.Decision{
+			Disposition: msg.Observed, Reason: msg.ReasonEditNote, RoutedTo: c.subject.RoutedTo,
+			Topic: c.subject.Topic, ThreadID: c.subject.ThreadID,
+		}, j.now)
+	}
+}
+
+// changeUndecided changes a row that waits. The rows in hand are read again,
+// for what they say or whom they address may have changed.
+func (j *judgement) changeUndecided(r *row, target *msg.Message) {
+	j.decide(r, msg.Dropped, msg.ReasonEditApplied, "", j.now)
+	if r.Verb == msg.VerbDelete {
+		j.decide(&row{Message: target}, msg.Dropped, msg.ReasonDeleted, "", j.now)
+	} else {
+		addressed, verb := target.Addressed || r.Addressed, target.Verb
+		if r.Addressed && verb == msg.VerbMessage {
+			verb = msg.VerbMention
+		}
+		j.step(func(tx *store.Tx) error { return tx.ReplaceContent(target.ID, r.Content, addressed, verb) })
+	}
+	j.barrier = true
+}

@@ -1,0 +1,234 @@
+package gateway
+
+import (
+	"arizuko/gated/internal/layers"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/resolve"
+	"arizuko/pkg/store"
+)
+
+// filesMost is how long a row waits for its attachments, in ms.
+const filesMost = 60_000
+
+// judgement is one chat's part of a pass: the undecided rows behind the gate,
+// taken one by one through the layers.
+type judgement struct {
+	*plan
+	g     *Gateway
+	batch *batch
+	now   int64
+	gate  impulseGate
+
+	held    []*row // folded into the gate in this pass
+	turns   turnBatches
+	blocked bool // rows from here on wait; commands and edits do not
+	barrier bool // what was decided changes how the next rows are judged
+	stale   bool // the chat has been told that we were offline
+}
+
+// check notes an error that keeps the chat's plan from being carried out, so
+// that the pass over it is repeated.
+func (j *judgement) check(err error) {
+	if err != nil && j.err == nil {
+		j.err = err
+	}
+}
+
+// run judges the rows. Where rows that earlier passes hold are to be released,
+// it asks for another pass over all of them, which releases what it reads.
+func (j *judgement) run() {
+	c := j.batch.chat
+	if len(j.batch.rows) > 0 {
+		j.firstRow = j.batch.rows[0].ID
+	}
+	whole := j.gate.count == 0
+	if !whole && j.releases() {
+		j.force, j.again = true, true
+		return
+	}
+	for _, r := range j.batch.rows {
+		if j.barrier {
+			break
+		}
+		j.judgeRow(r)
+	}
+	more := j.batch.more && !j.blocked
+	switch {
+	case j.barrier:
+		j.again = true
+	case !whole && j.gate.due(j.now):
+		j.force, j.again = true, true
+	case c.force || j.gate.due(j.now):
+		j.release()
+		j.plan.gate, j.force, j.again = j.gate, more, more
+	default:
+		j.plan.gate, j.again = j.gate, more
+		j.wakeAt(j.gate.dueAt())
+	}
+	j.storeTurns()
+	j.known()
+}
+
+// releases says whether a row in hand has the gate release what it holds.
+func (j *judgement) releases() bool {
+	for _, r := range j.batch.rows {
+		if r.command != nil && r.command.Name == layers.CommandNew {
+			return true
+		}
+		if r.command == nil && r.spoken() {
+			if _, ok := layers.ParseSticky(r.Content); ok && r.answer.Home != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// judgeRow recognises what waits for nothing, and folds the rest into the gate.
+func (j *judgement) judgeRow(r *row) {
+	switch {
+	case r.change != nil && !r.change.fires:
+		j.applyChange(r)
+	case r.command != nil:
+		j.runCommand(r)
+	case j.blocked:
+	case r.PendingFiles > 0 && j.now < r.ReceivedAt+filesMost:
+		j.blocked, j.files = true, true
+		j.wakeAt(r.ReceivedAt + filesMost)
+	case !r.known:
+		j.blocked, j.routing = true, true
+	case r.answer.Error != "":
+		j.g.log.Error("row dropped: routd cannot judge it", "row", r.ID, "chat", r.ChatJID, "err", r.answer.Error)
+		j.decide(r, msg.Dropped, msg.ReasonBadRow, "", j.now)
+	case j.pin(r):
+	default:
+		j.hold(r)
+	}
+}
+
+func (j *judgement) wakeAt(at int64) {
+	if at != 0 && (j.due == 0 || at < j.due) {
+		j.due = at
+	}
+}
+
+// hold folds a row into the gate.
+func (j *judgement) hold(r *row) {
+	weight := r.answer.Impulse.Weight(r.verb())
+	if (r.answer.Engaged || r.prefix != nil || r.answer.Reason == msg.ReasonToSticky) && j.g.cfg.Impulse.Weight(r.verb()) > 0 {
+		weight = fullWeight
+	}
+	j.gate.add(r.ID, r.ReceivedAt, weight, r.answer.Impulse)
+	j.held = append(j.held, r)
+}
+
+// fullWeight is what a row weighs that is certain to want an answer.
+const fullWeight = 100
+
+// release routes every row held.
+func (j *judgement) release() {
+	rows := j.held
+	j.held = nil
+	if j.gate.weight == 0 && len(rows) > 0 {
+		j.releaseLight(rows)
+	} else {
+		for _, r := range rows {
+			j.route(r)
+		}
+	}
+	j.gate = empty(j.gate.upto)
+}
+
+// releaseLight routes rows that weigh nothing, such as reactions: together
+// they fire one turn at most, and only where a route says so.
+func (j *judgement) releaseLight(rows []*row) {
+	fires := func(r *row) bool { return r.answer.Action == resolve.Trigger && r.answer.Reason == msg.ReasonRoute }
+	var newest *row
+	if !j.batch.more {
+		for _, r := range rows {
+			if fires(r) {
+				newest = r
+			}
+		}
+	}
+	room := len(rows)
+	for i, r := range rows {
+		switch {
+		case r.answer.Action != resolve.Trigger:
+			j.route(r)
+		case newest != nil && fires(r) && r.ThreadID == newest.ThreadID && r.answer.Folder == newest.answer.Folder && room-i <= turnRows:
+			j.route(r)
+		default:
+			j.decide(r, msg.Observed, msg.ReasonReactionOverflow, r.answer.Folder, j.now)
+		}
+	}
+}
+
+// route gives a released row its disposition.
+func (j *judgement) route(r *row) {
+	a := &r.answer
+	if r.ForwardedFrom != nil {
+		j.forwarded(r)
+		return
+	}
+	if a.Action == resolve.Trigger && r.ReceivedAt-r.Timestamp > j.g.cfg.MaxAge.Milliseconds() {
+		j.tooOld(r)
+		return
+	}
+	switch {
+	case r.prefix != nil && a.Action == resolve.Trigger:
+		j.derive(r)
+	case a.Action == resolve.Trigger:
+		j.turns.add(j.entry(r, a.Reason))
+	case a.Action == resolve.Observe:
+		j.decide(r, msg.Observed, msg.ReasonRouteObserve, a.Folder, j.now)
+	case a.Target == "builtin:ping":
+		j.decide(r, msg.Command, msg.ReasonBuiltinPing, "", j.now)
+		j.say(r, msg.SourceCommand, "pong", j.now)
+	case a.Action == resolve.Builtin:
+		j.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "", j.now)
+	case a.Action == resolve.Daemon:
+		j.handToDaemon(r)
+	case a.Reason == msg.ReasonNoGroup:
+		j.decide(r, msg.Dropped, msg.ReasonNoGroup, "", j.now)
+	case j.wantsHome(r):
+		j.homeless = true
+	default:
+		j.decide(r, msg.Dropped, msg.ReasonNoRoute, "", j.now)
+	}
+}
+
+// wantsHome says whether a row that nobody takes is meant for the bot, so that
+// it waits until its chat is connected to a group.
+func (j *judgement) wantsHome(r *row) bool {
+	if r.answer.Home != "" || j.g.cfg.Impulse.Weight(r.verb()) == 0 {
+		return false
+	}
+	return j.batch.info.Kind == msg.ChatDM || r.Addressed || r.verb() == msg.VerbMention || r.verb() == msg.VerbReply
+}
+
+// tooOld observes a row that was old when it came, and tells the chat once.
+func (j *judgement) tooOld(r *row) {
+	if !j.stale {
+		before, err := j.g.st.PreviousReason(r.ChatJID, r.ID)
+		j.check(err)
+		if before != msg.ReasonStale {
+			j.say(r, msg.SourceNotice, offlineNotice, j.now)
+		}
+		j.stale = true
+	}
+	j.decide(r, msg.Observed, msg.ReasonStale, r.answer.Folder, j.now)
+}
+
+const offlineNotice = "I was offline. What was written here in the meantime I have read but not answered; " +
+	"write again if it still matters."
+
+// known makes sure that a chat with decided rows has its own row.
+func (j *judgement) known() {
+	if len(j.steps) > 0 && !j.batch.row {
+		jid, now := j.batch.chat.jid, j.now
+		j.steps = append([]func(*store.Tx) error{func(tx *store.Tx) error { return tx.EnsureChat(jid, now) }}, j.steps...)
+	}
+}
+
+func place(m *msg.Message) string { return layers.Place(m.ThreadID, m.Topic) }

@@ -1,0 +1,292 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"arizuko/gated/internal/layers"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/resolve"
+	"arizuko/pkg/store"
+)
+
+// pass takes what is undecided in some chats through the steps of a message's
+// life. The page "What happens to a message" in gated's README has the same
+// steps under the same numbers; a test holds them together.
+func (g *Gateway) pass(ctx context.Context, chats []*chat) {
+	batches := g.load(chats)  // 3. read the undecided rows
+	g.resolve(ctx, batches)   // 4. ask routd where they go
+	plans := g.judge(batches) // 5.-8. gate, layers, turns
+	g.commit(ctx, plans)      // 9. store every decision
+	g.dispatch(plans)         // 10. hand turns to agents
+}
+
+// batch is what a pass reads of one chat.
+type batch struct {
+	chat *chat
+	info *msg.Chat
+	row  bool // info is the chat's own row, not a guess
+	rows []*row
+	more bool // further rows wait behind the last
+}
+
+// row is an undecided row and what the pass finds out about it.
+type row struct {
+	*msg.Message
+	command *layers.Command
+	change  *change       // of an edit or delete
+	prefix  *prefixTarget // of a row that names its group or topic
+	answer  resolve.Answer
+	known   bool // answer is there
+}
+
+// verb is what routes match: an edit that addresses the bot where the original
+// did not counts as a mention.
+func (r *row) verb() string {
+	if r.change != nil && r.change.fires {
+		return msg.VerbMention
+	}
+	return r.Verb
+}
+
+// spoken says whether a person or bot wrote the row's text for the chat to read.
+func (r *row) spoken() bool {
+	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && r.ForwardedFrom == nil
+}
+
+func (g *Gateway) load(chats []*chat) []*batch {
+	batches := make([]*batch, 0, len(chats))
+	for _, c := range chats {
+		b, err := g.loadChat(c)
+		if err != nil {
+			g.log.Error("cannot read a chat's messages; trying again", "chat", c.jid, "err", err)
+			c.due = g.now() + trouble.Milliseconds()
+			continue
+		}
+		batches = append(batches, b)
+	}
+	return batches
+}
+
+func (g *Gateway) loadChat(c *chat) (*batch, error) {
+	info, err := g.st.Chat(c.jid)
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{chat: c, info: info, row: info != nil}
+	if info == nil {
+		b.info = &msg.Chat{JID: c.jid, Kind: msg.KindOfJID(c.jid)}
+	}
+	limit := pageRows
+	if c.failures > 0 {
+		limit = 1 // find the row that cannot be stored
+	}
+	rows, err := g.st.Undecided(c.jid, c.gate.upto, limit)
+	if err != nil {
+		return nil, err
+	}
+	b.more = len(rows) == limit || cut(rows)
+	for _, m := range rows {
+		if c.inflight[m.ID] {
+			continue
+		}
+		r := &row{Message: m}
+		if r.spoken() && !r.IsBot {
+			platform, _ := msg.SplitJID(m.ChatJID)
+			if cmd, ok := layers.ParseCommand(m.Content, platform, func(name string) bool { return g.ours(r, name) }); ok {
+				r.command = &cmd
+			}
+		}
+		if r.Verb == msg.VerbEdit || r.Verb == msg.VerbDelete {
+			if r.change, err = g.findChange(r); err != nil {
+				return nil, err
+			}
+		}
+		b.rows = append(b.rows, r)
+	}
+	return b, nil
+}
+
+// cut says whether the store stopped a page for its size.
+func cut(rows []*msg.Message) bool {
+	size := 0
+	for _, m := range rows {
+		size += len(m.Content)
+	}
+	return size >= store.PageBytes
+}
+
+// ours says whether a command's @name means our bot. Where the adapter found
+// the bot addressed, it does.
+func (g *Gateway) ours(r *row, name string) bool {
+	return r.Verb == msg.VerbMention ||
+		slices.ContainsFunc(g.cfg.BotNames, func(our string) bool { return strings.EqualFold(our, name) })
+}
+
+// resolve asks routd about every row that needs it, in one call, and about
+// rows that name their group in a second.
+func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
+	g.ask(ctx, batches, func(b *batch, r *row) *resolve.Item {
+		if r.change != nil && !r.change.fires {
+			return nil
+		}
+		it := item(r, b.info)
+		return &it
+	})
+	g.ask(ctx, batches, func(b *batch, r *row) *resolve.Item {
+		if r.known && r.answer.Error == "" {
+			r.prefix = g.findPrefix(r)
+		}
+		if r.prefix == nil {
+			return nil
+		}
+		it := item(r, b.info)
+		it.Folder = r.prefix.folder
+		return &it
+	})
+}
+
+func (g *Gateway) ask(ctx context.Context, batches []*batch, question func(*batch, *row) *resolve.Item) {
+	var items []resolve.Item
+	var rows []*row
+	for _, b := range batches {
+		for _, r := range b.rows {
+			if it := question(b, r); it != nil {
+				items, rows = append(items, *it), append(rows, r)
+			}
+		}
+	}
+	if len(items) == 0 {
+		return
+	}
+	answers, up := g.resolver.resolve(ctx, items)
+	for i, r := range rows {
+		r.answer, r.known = answers[r.ID]
+		if !r.known && !up {
+			r.answer, r.known = local(items[i], g.registered, g.cfg.Impulse)
+		}
+	}
+}
+
+// registered says whether a folder is a group's. A database in the way counts
+// as yes: what follows fails there too, and is tried again.
+func (g *Gateway) registered(folder string) bool {
+	group, err := g.st.Group(folder)
+	return err != nil || group != nil
+}
+
+func (g *Gateway) judge(batches []*batch) []*plan {
+	plans := make([]*plan, 0, len(batches))
+	for _, b := range batches {
+		if p := g.judgeChat(b); p != nil {
+			plans = append(plans, p)
+		}
+	}
+	return plans
+}
+
+// judgeChat decides one chat's rows. A row that breaks the judgement costs its
+// own chat a pass, and in the end itself, never the daemon.
+func (g *Gateway) judgeChat(b *batch) (p *plan) {
+	j := &judgement{g: g, batch: b, now: g.now(), gate: b.chat.gate, plan: &plan{chat: b.chat}}
+	defer func() {
+		if cause := recover(); cause != nil {
+			g.log.Error("a message broke its judgement", "chat", b.chat.jid, "cause", cause, "stack", string(debug.Stack()))
+			p = j.plan
+			p.failed(b, fmt.Errorf("%v", cause))
+		}
+	}()
+	j.run()
+	return j.plan
+}
+
+// commit stores every plan as a write of its own, all in one commit, and the
+// cursor with them.
+func (g *Gateway) commit(ctx context.Context, plans []*plan) {
+	writes := make([]func(*store.Tx) error, 0, len(plans)+1)
+	var writing []*plan
+	for _, p := range plans {
+		if p.err != nil {
+			p.undo()
+		} else if len(p.steps) > 0 {
+			writing = append(writing, p)
+			writes = append(writes, p.write)
+		}
+	}
+	if len(writing) == 0 {
+		return
+	}
+	cursor := g.cursor
+	writes = append(writes, func(tx *store.Tx) error { return tx.SetCursor(cursor) })
+	errs := g.st.WriteAll(ctx, writes...)
+	for i, p := range writing {
+		if p.err = errs[i]; p.err != nil {
+			p.undo()
+		}
+	}
+}
+
+// dispatch hands on what was stored, and settles when each chat is looked at
+// again.
+func (g *Gateway) dispatch(plans []*plan) {
+	for _, p := range plans {
+		if p.err != nil {
+			g.retry(p)
+			continue
+		}
+		p.chat.failures = 0
+		for _, after := range p.after {
+			after()
+		}
+		for _, d := range p.counts {
+			g.decided.WithLabelValues(string(d.Disposition), string(d.Reason)).Inc()
+		}
+		g.keep(p)
+	}
+}
+
+// keep remembers how far the chat is, or forgets a chat that waits for nothing.
+func (g *Gateway) keep(p *plan) {
+	c := p.chat
+	c.gate, c.due, c.files, c.routing, c.force = p.gate, p.due, p.files, p.routing, p.force
+	c.homeless = c.homeless || p.homeless
+	if p.again {
+		g.enqueue(c)
+	}
+	if !c.queued && c.due == 0 && c.gate.count == 0 && !c.files && !c.routing && !c.homeless && len(c.inflight) == 0 {
+		delete(g.chats, c.jid)
+	}
+}
+
+// retry comes back to a chat whose plan was not stored. A busy or full
+// database is waited for; a row that cannot be stored for any other reason is
+// found by taking rows one at a time and, in the end, dropped by name.
+func (g *Gateway) retry(p *plan) {
+	c := p.chat
+	c.gate, c.force = impulseGate{}, false
+	if errors.Is(p.err, store.ErrStale) {
+		g.enqueue(c)
+		return
+	}
+	c.due = g.now() + trouble.Milliseconds()
+	g.log.Error("cannot store what was decided; trying again", "chat", c.jid, "err", p.err)
+	if errors.Is(p.err, store.ErrLocked) || errors.Is(p.err, store.ErrFull) || errors.Is(p.err, context.Canceled) {
+		return
+	}
+	if c.failures++; c.failures <= badRowTries || p.firstRow == 0 {
+		return
+	}
+	err := g.st.Write(context.Background(), func(tx *store.Tx) error {
+		return tx.Decide(p.firstRow, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow}, g.now())
+	})
+	g.log.Error("row dropped: it can never be handled", "row", p.firstRow, "chat", c.jid, "cause", p.err, "err", err)
+	c.failures = 0
+}
+
+// badRowTries is how often a chat's first row may fail to be stored, for
+// another reason than a busy or full database, before it is dropped.
+const badRowTries = 4

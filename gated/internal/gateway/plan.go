@@ -1,0 +1,88 @@
+package gateway
+
+import (
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// plan is what a pass will do about one chat: writes that succeed or fail
+// together, and what follows when they have succeeded.
+type plan struct {
+	chat     *chat
+	steps    []func(*store.Tx) error
+	after    []func()
+	undos    []func()
+	counts   []store.Decision
+	decided  map[int64]bool // rows
+	firstRow int64
+	err      error
+
+	// where the chat stands afterwards
+	gate     impulseGate
+	force    bool
+	due      int64
+	files    bool
+	routing  bool
+	homeless bool
+	again    bool
+}
+
+func (p *plan) step(fn func(*store.Tx) error) { p.steps = append(p.steps, fn) }
+func (p *plan) then(fn func())                { p.after = append(p.after, fn) }
+
+func (p *plan) write(tx *store.Tx) error {
+	for _, step := range p.steps {
+		if err := step(tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undo takes back what was promised outside the database.
+func (p *plan) undo() {
+	for _, fn := range p.undos {
+		fn()
+	}
+	p.undos = nil
+}
+
+func (p *plan) failed(b *batch, err error) {
+	p.err = err
+	if len(b.rows) > 0 {
+		p.firstRow = b.rows[0].ID
+	}
+}
+
+// decide gives a row its disposition, keeping its own topic and thread.
+func (p *plan) decide(r *row, disposition msg.Disposition, reason msg.Reason, routedTo string, now int64) {
+	p.decideAs(r.ID, store.Decision{
+		Disposition: disposition, Reason: reason, RoutedTo: routedTo, Topic: r.Topic, ThreadID: r.ThreadID,
+	}, now)
+}
+
+func (p *plan) decideAs(id int64, d store.Decision, now int64) {
+	if p.decided == nil {
+		p.decided = map[int64]bool{}
+	}
+	p.decided[id] = true
+	p.counts = append(p.counts, d)
+	p.step(func(tx *store.Tx) error { return tx.Decide(id, d, now) })
+}
+
+// say answers a row in its chat and thread.
+func (p *plan) say(r *row, source, text string, now int64) {
+	p.step(func(tx *store.Tx) error {
+		_, _, err := tx.PutMessage(reply(r.Message, source, text, now))
+		return err
+	})
+}
+
+// reply is the gateway's own answer to a row.
+func reply(m *msg.Message, source, text string, now int64) *msg.Message {
+	return &msg.Message{
+		ChatJID: m.ChatJID, Direction: msg.Out, IsBot: true, Content: text, ReplyToID: m.PlatformID,
+		Topic: place(m), ThreadID: m.ThreadID, Timestamp: now, ReceivedAt: now,
+		Source: source, OutState: store.OutStateOf(m.ChatJID),
+	}
+}

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/resolve"
+)
+
+const (
+	// resolveTimeout bounds one question to routd.
+	resolveTimeout = 2 * time.Second
+	// probeEvery is how often a routd that did not answer is tried again.
+	probeEvery = 250 * time.Millisecond
+	// nameLimit in bytes bounds what a stranger can make a request weigh.
+	nameLimit = 256
+)
+
+// resolver asks routd where rows go. While routd does not answer it is not
+// asked again from the message path: a probe in the background tells when it
+// is back, so that nobody's message waits for a timeout but the first.
+type resolver struct {
+	client  *httpx.Client
+	log     *slog.Logger
+	back    chan struct{} // routd answers again
+	down    atomic.Bool
+	version atomic.Int64
+}
+
+func newResolver(client *httpx.Client, log *slog.Logger) *resolver {
+	return &resolver{client: client, log: log, back: make(chan struct{}, 1)}
+}
+
+// resolve asks about items. ok is false while routd does not answer; items
+// that routd refuses come back with an Error.
+func (r *resolver) resolve(ctx context.Context, items []resolve.Item) (answers map[int64]resolve.Answer, ok bool) {
+	answers = make(map[int64]resolve.Answer, len(items))
+	for len(items) > 0 {
+		n := min(len(items), resolve.MaxItems)
+		if !r.ask(ctx, items[:n], answers) {
+			return answers, false
+		}
+		items = items[n:]
+	}
+	return answers, true
+}
+
+func (r *resolver) ask(ctx context.Context, items []resolve.Item, answers map[int64]resolve.Answer) bool {
+	if r.down.Load() {
+		return false
+	}
+	res, err := r.post(ctx, items)
+	switch {
+	case err == nil:
+		for _, a := range res.Items {
+			answers[a.ID] = a
+		}
+		return true
+	case fault.KindOf(err) == fault.BadRequest && len(items) > 1:
+		half := len(items) / 2 // one row must not spoil the others
+		return r.ask(ctx, items[:half], answers) && r.ask(ctx, items[half:], answers)
+	case fault.KindOf(err) == fault.BadRequest:
+		answers[items[0].ID] = resolve.Answer{ID: items[0].ID, Error: err.Error()}
+		return true
+	}
+	if ctx.Err() == nil && r.down.CompareAndSwap(false, true) {
+		r.log.Error("routd does not answer; messages wait, commands go on", "err", err)
+		go r.probe(ctx)
+	}
+	return false
+}
+
+func (r *resolver) post(ctx context.Context, items []resolve.Item) (res resolve.Response, err error) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	err = r.client.Do(ctx, http.MethodPost, resolve.Path, resolve.Request{Items: items}, &res)
+	if err == nil {
+		r.version.Store(res.Version)
+	}
+	return res, err
+}
+
+func (r *resolver) probe(ctx context.Context) {
+	ticker := time.NewTicker(probeEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _, err := r.post(ctx, []resolve.Item{}); err != nil {
+			continue
+		}
+		r.log.Info("routd answers again")
+		r.down.Store(false)
+		r.back <- struct{}{}
+		return
+	}
+}
+
+// refresh learns the version of the routes; it says nothing if routd is down.
+func (r *resolver) refresh(ctx context.Context) {
+	if !r.down.Load() {
+		r.ask(ctx, []resolve.Item{}, nil)
+	}
+}
+
+// item is the question about a row.
+func item(r *row, chat *msg.Chat) resolve.Item {
+	return resolve.Item{
+		ID: r.ID, ChatJID: r.ChatJID, Kind: chat.Kind, Topic: r.Topic, ThreadID: r.ThreadID,
+		Sender: r.Sender, SenderName: r.SenderName[:min(len(r.SenderName), nameLimit)], Verb: r.verb(),
+		PlatformID: r.PlatformID, StickyGroup: chat.StickyGroup, ReceivedAt: r.ReceivedAt,
+		HomeOnly: r.command != nil,
+	}
+}
+
+// local answers without routd for chats whose address names their group, and
+// for rows whose group is fixed already.
+func local(it resolve.Item, registered func(folder string) bool, defaults msg.Impulse) (a resolve.Answer, ok bool) {
+	folder := it.Folder
+	addressed := msg.AddressedFolder(it.ChatJID)
+	if folder == "" && it.StickyGroup != "" && registered(it.StickyGroup) {
+		folder = it.StickyGroup
+	}
+	if folder == "" {
+		folder = addressed
+	}
+	if addressed == "" || folder == "" {
+		return a, false
+	}
+	surface := msg.SurfaceOf(it.ChatJID, it.Kind, it.ThreadID)
+	a = resolve.Answer{ID: it.ID, Action: resolve.None, Reason: msg.ReasonNoGroup, ThreadID: it.ThreadID,
+		Surface: surface.Name, Ceiling: surface.Ceiling, Impulse: defaults}
+	if registered(folder) {
+		a.Home, a.Folder = folder, folder
+		a.Action, a.Reason = resolve.Trigger, msg.ReasonAddress
+	}
+	return a, true
+}

@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"arizuko/gated/internal/layers"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// pin acts on a row that is one bare token, if it is one, and says so. A name
+// that means nothing here is plain text.
+func (j *judgement) pin(r *row) bool {
+	if !r.spoken() || r.answer.Home == "" {
+		return false
+	}
+	s, ok := layers.ParseSticky(r.Content)
+	if !ok {
+		return false
+	}
+	if s.Sigil == layers.TopicSigil {
+		j.releaseBefore()
+		j.pinTopic(r, s.Name)
+		return true
+	}
+	folder := ""
+	if s.Name != "" {
+		if folder, ok = layers.ResolveName(s.Name, r.answer.Home, j.operator(r), j.g.registered); !ok {
+			return false
+		}
+	}
+	j.releaseBefore()
+	j.pinGroup(r, s.Name, folder)
+	return true
+}
+
+// releaseBefore routes what the gate holds before the chat changes under it.
+func (j *judgement) releaseBefore() {
+	j.release()
+	j.storeTurns()
+}
+
+func (j *judgement) pinTopic(r *row, name string) {
+	topic, reason, ack := "", msg.ReasonStickyReset, "topic reset to default"
+	if name != "" {
+		topic, reason, ack = "#"+name, msg.ReasonStickyTopic, "topic → "+name
+	}
+	j.known()
+	j.decide(r, msg.Sticky, reason, "", j.now)
+	j.step(func(tx *store.Tx) error { return tx.PinTopic(r.ChatJID, topic) })
+	j.say(r, msg.SourceCommand, ack, j.now)
+	j.barrier = true
+}
+
+func (j *judgement) pinGroup(r *row, name, folder string) {
+	reason, ack := msg.ReasonStickyReset, "routing reset to default"
+	if folder != "" {
+		reason, ack = msg.ReasonStickyGroup, "routing → "+name
+	}
+	j.decide(r, msg.Sticky, reason, "", j.now)
+	j.step(func(tx *store.Tx) error { return tx.PinGroup(r.ChatJID, folder, r.ReceivedAt) })
+	j.say(r, msg.SourceCommand, ack, j.now)
+	j.barrier = true
+}
+
+func (j *judgement) operator(r *row) bool { return j.g.operator(r) }
+
+func (g *Gateway) operator(r *row) bool { return g.cfg.Operators[r.Sender] }
+
+// prefixTarget is where a row says it wants to go.
+type prefixTarget struct {
+	folder string
+	topic  string // "#name", "" for the row's own
+	rest   string
+	reason msg.Reason
+}
+
+// findPrefix reads the token a row begins with. A name that is no group or out
+// of reach is plain text, as is every token in a chat without a home.
+func (g *Gateway) findPrefix(r *row) *prefixTarget {
+	if !r.spoken() && (r.change == nil || !r.change.fires) || r.command != nil || r.answer.Home == "" {
+		return nil
+	}
+	p, ok := layers.ParsePrefix(r.Content)
+	if !ok {
+		return nil
+	}
+	if p.Sigil == layers.TopicSigil {
+		return &prefixTarget{folder: r.answer.Home, topic: "#" + p.Name, rest: p.Rest, reason: msg.ReasonPrefixTopic}
+	}
+	folder, ok := layers.ResolveName(p.Name, r.answer.Home, g.operator(r), g.registered)
+	if !ok {
+		return nil
+	}
+	return &prefixTarget{folder: folder, rest: p.Rest, reason: msg.ReasonPrefixGroup}
+}
+
+// derive sends a row where its prefix says, as a row of its own without it.
+func (j *judgement) derive(r *row) {
+	e := j.entry(r, r.prefix.reason)
+	own := r.Topic
+	if r.prefix.topic != "" {
+		own = r.prefix.topic
+		e.topic, e.place = j.topicOf(r.Message, own), layers.Place(r.ThreadID, own)
+		if r.answer.OpensThread {
+			e.openThread(r.answer.ThreadID)
+		}
+	}
+	e.folder = r.prefix.folder
+	e.derived = derived(r.Message, r.prefix.rest, own, msg.SourcePrefix, j.now)
+	j.decide(r, msg.Prefix, r.prefix.reason, r.prefix.folder, j.now)
+	j.turns.add(e)
+}
+
+// derived is a row made from another: the same person saying text in topic.
+func derived(m *msg.Message, text, topic, source string, now int64) *msg.Message {
+	return &msg.Message{
+		ChatJID: m.ChatJID, Direction: msg.In, Sender: m.Sender, SenderName: m.SenderName, IsBot: m.IsBot,
+		Verb: m.Verb, Content: text, Attachments: m.Attachments, Topic: topic, ThreadID: m.ThreadID,
+		ReplyToID: m.ReplyToID, TargetID: m.TargetID, Addressed: m.Addressed,
+		Timestamp: m.Timestamp, ReceivedAt: m.ReceivedAt, Source: source, DerivedFrom: m.ID,
+	}
+}

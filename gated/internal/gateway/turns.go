@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"arizuko/gated/internal/layers"
+	"arizuko/gated/internal/queue"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// A turn takes at most so many rows and bytes of content; more make a turn of
+// their own behind it.
+const (
+	turnRows  = 100
+	turnBytes = 256 << 10
+)
+
+// entry is a row on its way into a turn.
+type entry struct {
+	row     *row
+	reason  msg.Reason
+	derived *msg.Message // stands in for the row, which it was derived from
+
+	folder, topic, threadID, place string
+	surface                        string
+	ceiling                        int
+	kind                           msg.TurnKind
+	chatJID                        string // where the answer goes
+	replyTo                        string
+	depth                          int
+	root                           int64
+	claims                         bool
+	bind                           bool // the thread is to be bound to the topic
+}
+
+// entry is a triggering row with the address routd gave it.
+func (j *judgement) entry(r *row, reason msg.Reason) *entry {
+	e := &entry{
+		row: r, reason: reason, folder: r.answer.Folder, threadID: r.ThreadID, place: place(r.Message),
+		surface: r.answer.Surface, ceiling: r.answer.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
+		replyTo: r.PlatformID,
+	}
+	verb := r.verb()
+	e.claims = verb == msg.VerbMention || verb == msg.VerbReply
+	if verb == msg.VerbReaction || r.change != nil {
+		e.replyTo = r.TargetID
+	}
+	if r.change != nil {
+		e.reason = msg.ReasonEditAddressed
+	}
+	e.topic = j.topicOf(r.Message, r.Topic)
+	if r.answer.OpensThread {
+		e.openThread(r.answer.ThreadID)
+	}
+	return e
+}
+
+// openThread moves an entry into the thread that its reply will open.
+func (e *entry) openThread(threadID string) {
+	e.threadID, e.place = threadID, threadID
+	if e.topic == "" {
+		e.topic = threadID
+	} else {
+		e.bind = true
+	}
+}
+
+// topicOf is the line of work that a row with the given topic of its own
+// belongs to.
+func (j *judgement) topicOf(m *msg.Message, own string) string {
+	bound := ""
+	if m.ThreadID != "" {
+		var err error
+		bound, err = j.g.st.TopicOfThread(m.ChatJID, m.ThreadID)
+		j.check(err)
+	}
+	return layers.EffectiveTopic(j.batch.info.StickyTopic, own, m.ThreadID, bound)
+}
+
+// turnBatches collects the rows of a pass into turns, in the order of each
+// turn's first row.
+type turnBatches struct {
+	all  []*turnBatch
+	open map[turnKey]*turnBatch
+}
+
+type turnKey struct {
+	queue.Key
+	place string
+}
+
+type turnBatch struct {
+	entries []*entry
+	bytes   int
+}
+
+func (t *turnBatches) add(e *entry) {
+	key := turnKey{queue.Key{Folder: e.folder, ChatJID: e.chatJID, Topic: e.topic, ThreadID: e.threadID}, e.place}
+	b := t.open[key]
+	size := len(e.row.Content)
+	if b == nil || e.kind == msg.Delegated || len(b.entries) == turnRows || b.bytes+size > turnBytes {
+		b = &turnBatch{}
+		t.all = append(t.all, b)
+		if t.open == nil {
+			t.open = map[turnKey]*turnBatch{}
+		}
+		t.open[key] = b
+	}
+	b.entries = append(b.entries, e)
+	b.bytes += size
+}
+
+// storeTurns plans the turns collected so far, and hands each to a live run of
+// its conversation if there is one.
+func (j *judgement) storeTurns() {
+	for _, b := range j.turns.all {
+		t := b.turn(j.now)
+		key := queue.KeyOf(t)
+		var offered int64
+		if t.Kind != msg.Delegated {
+			offered = j.g.agents.Offer(key)
+		}
+		if offered != 0 {
+			j.undos = append(j.undos, func() { j.g.agents.Withdraw(offered) })
+		}
+		j.step(func(tx *store.Tx) error { return b.store(tx, t, offered, j.now) })
+		j.then(func() { j.g.agents.Dispatch(t, offered) })
+		for _, e := range b.entries {
+			j.counts = append(j.counts, store.Decision{Disposition: msg.Routed, Reason: e.reason})
+		}
+	}
+	j.turns = turnBatches{}
+}
+
+// turn is the turn a batch makes. It answers its last mention or reply, else
+// its last row.
+func (b *turnBatch) turn(now int64) *msg.Turn {
+	e := b.trigger()
+	t := &msg.Turn{
+		Kind: e.kind, Folder: e.folder, ChatJID: e.chatJID, Topic: e.topic, ThreadID: e.threadID, Place: e.place,
+		ReplyTo: e.replyTo, Surface: e.surface, Ceiling: e.ceiling, Depth: e.depth, RootTurnID: e.root, CreatedAt: now,
+	}
+	for _, e := range b.entries {
+		t.ClaimsEngagement = t.ClaimsEngagement || e.claims
+	}
+	return t
+}
+
+func (b *turnBatch) trigger() *entry {
+	last := b.entries[len(b.entries)-1]
+	for _, e := range b.entries {
+		if e.claims {
+			last = e
+		}
+	}
+	return last
+}
+
+// store writes the batch's derived rows, the turn, and what became of each row.
+func (b *turnBatch) store(tx *store.Tx, t *msg.Turn, offered, now int64) error {
+	for _, e := range b.entries {
+		if e.derived != nil {
+			if _, _, err := tx.PutMessage(e.derived); err != nil {
+				return err
+			}
+		}
+		if e.bind {
+			if err := tx.BindThread(e.chatJID, e.threadID, e.topic); err != nil {
+				return err
+			}
+		}
+	}
+	t.TriggerMessageID = b.trigger().id()
+	if err := tx.PutTurn(t, offered); err != nil {
+		return err
+	}
+	for _, e := range b.entries {
+		if err := tx.Decide(e.id(), e.decision(t), now); err != nil {
+			return err
+		}
+	}
+	return tx.TakeNotes(t)
+}
+
+func (e *entry) id() int64 {
+	if e.derived != nil {
+		return e.derived.ID
+	}
+	return e.row.ID
+}
+
+// decision routes the entry's row. A row that opens a thread moves into it;
+// every other keeps the topic it was written in.
+func (e *entry) decision(t *msg.Turn) store.Decision {
+	m := e.row.Message
+	if e.derived != nil {
+		m = e.derived
+	}
+	d := store.Decision{
+		Disposition: msg.Routed, Reason: e.reason, RoutedTo: e.folder, TurnID: t.ID, Topic: m.Topic, ThreadID: m.ThreadID,
+	}
+	if e.row.answer.OpensThread {
+		d.ThreadID = e.threadID
+		if d.Topic == "" {
+			d.Topic = e.threadID
+		}
+	}
+	return d
+}

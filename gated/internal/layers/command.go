@@ -1,0 +1,108 @@
+package layers
+
+import (
+	"strings"
+)
+
+// Audience is who may use a command.
+type Audience int
+
+// Audiences. Routed is anyone in a chat that has a group.
+const (
+	Anyone Audience = iota
+	Routed
+	Operator
+)
+
+// Names of the gateway's commands.
+const (
+	CommandNew     = "new"
+	CommandStop    = "stop"
+	CommandStatus  = "status"
+	CommandPing    = "ping"
+	CommandChatID  = "chatid"
+	CommandHelp    = "help"
+	CommandApprove = "approve"
+	CommandReject  = "reject"
+)
+
+// gatewayCommands are the commands that gated answers itself; a "/word" not among
+// them is ordinary text. Help shows them in this order.
+var gatewayCommands = []struct {
+	name     string
+	usage    string // the arguments
+	help     string
+	audience Audience
+}{
+	{CommandNew, "[#topic] [text]", "start afresh, then ask text", Routed},
+	{CommandStop, "", "stop what the agent is doing", Routed},
+	{CommandStatus, "", "show how this chat is doing", Routed},
+	{CommandPing, "", "see whether the gateway is there", Anyone},
+	{CommandChatID, "", "show the address of this chat", Anyone},
+	{CommandHelp, "", "show this list", Anyone},
+	{CommandApprove, "CODE [folder]", "connect a chat", Operator},
+	{CommandReject, "CODE [reason]", "turn a chat down", Operator},
+}
+
+// Command is a message for the gateway itself.
+type Command struct {
+	Name     string // lower case, without the slash
+	Audience Audience
+	Args     string // everything behind the name, line breaks included
+	Topic    string // of "/new #topic", with its "#"
+	Rest     string // Args without Topic
+}
+
+// slack keeps "/" for its own commands, and in threads takes none at all.
+const slack = "slack"
+
+// ParseCommand reads "/name", or on Slack also "!name", in any case. Behind "@" may
+// stand a name that is ours; "/name@other" is meant for somebody else and
+// ordinary text to us.
+func ParseCommand(content, platform string, ours func(bot string) bool) (Command, bool) {
+	word, args := firstWord(content)
+	if word == "" || word[0] != '/' && (word[0] != '!' || platform != slack) {
+		return Command{}, false
+	}
+	name, bot, addressed := strings.Cut(word[1:], "@")
+	if addressed && !ours(bot) {
+		return Command{}, false
+	}
+	name = strings.ToLower(name)
+	for _, c := range gatewayCommands {
+		if c.name == name {
+			topic, rest := commandTopic(name, args)
+			return Command{Name: name, Audience: c.audience, Args: args, Topic: topic, Rest: rest}, true
+		}
+	}
+	return Command{}, false
+}
+
+func commandTopic(command, args string) (topic, rest string) {
+	if command != CommandNew {
+		return "", args
+	}
+	sigil, name, rest, ok := parseToken(args)
+	if !ok || sigil != TopicSigil || name == "" {
+		return "", args
+	}
+	return string(TopicSigil) + name, rest
+}
+
+// HelpText lists the commands, one a line.
+func HelpText() string {
+	var b strings.Builder
+	for _, c := range gatewayCommands {
+		b.WriteString("/" + c.name)
+		if c.usage != "" {
+			b.WriteString(" " + c.usage)
+		}
+		b.WriteString(": " + c.help)
+		if c.audience == Operator {
+			b.WriteString(" (operators)")
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("On Slack write ! instead of /.")
+	return b.String()
+}

@@ -1,0 +1,97 @@
+// Package layers reads the text of a message for what is meant for the gateway
+// itself (sticky tokens, commands, prefixes), and says which topic, place and group
+// a message belongs to. It does no I/O. Text that is none of these is left alone.
+package layers
+
+import (
+	"strings"
+	"unicode"
+
+	"arizuko/pkg/msg"
+)
+
+// The two sigils of tokens.
+const (
+	GroupSigil = '@'
+	TopicSigil = '#'
+)
+
+// Sticky is a message that is one bare token. An empty Name clears the pin.
+type Sticky struct {
+	Sigil byte   // GroupSigil or TopicSigil
+	Name  string // without the sigil; of a group, possibly a path like "acme/eng"
+}
+
+// ParseSticky reads a whole message that is "@name", "@a/path", "#name", or a lone
+// "@" or "#".
+func ParseSticky(content string) (Sticky, bool) {
+	sigil, name, rest, ok := parseToken(content)
+	if !ok || rest != "" {
+		return Sticky{}, false
+	}
+	return Sticky{Sigil: sigil, Name: name}, true
+}
+
+// Prefix is a token at the start of a message, with more text behind it.
+type Prefix struct {
+	Sigil byte   // GroupSigil or TopicSigil
+	Name  string // without the sigil, never empty
+	Rest  string // what follows, never empty, white space before it removed
+}
+
+// ParsePrefix reads "@name text", "@a/path text" or "#name text". The name ends at
+// white space: "@bob's turn" and "#1. first" are plain text.
+func ParsePrefix(content string) (Prefix, bool) {
+	sigil, name, rest, ok := parseToken(content)
+	if !ok || name == "" || rest == "" {
+		return Prefix{}, false
+	}
+	return Prefix{Sigil: sigil, Name: name, Rest: rest}, true
+}
+
+// parseToken reads a sigil and the name behind it, up to white space. The name may
+// be empty.
+func parseToken(content string) (sigil byte, name, rest string, ok bool) {
+	word, rest := firstWord(content)
+	if word == "" {
+		return 0, "", "", false
+	}
+	sigil, name = word[0], word[1:]
+	switch sigil {
+	case GroupSigil:
+		ok = name == "" || msg.ValidFolder(name) == nil
+	case TopicSigil:
+		ok = name == "" || validTopicName(name)
+	}
+	return sigil, name, rest, ok
+}
+
+// validTopicName reports whether name is ASCII letters, digits, "_" and "-", with
+// no "-" at its start.
+func validTopicName(name string) bool {
+	for i, c := range []byte(name) {
+		word := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
+		if !word && (i == 0 || c != '-') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// maxWord is more than a token or command that anyone types has, in bytes. It bounds
+// what is looked at in a long text, and the names that can be pinned.
+const maxWord = 256
+
+// firstWord cuts content behind its first word. The rest begins with the second one.
+// A word longer than maxWord comes back as "".
+func firstWord(content string) (word, rest string) {
+	content = strings.TrimLeftFunc(content, unicode.IsSpace)
+	end := strings.IndexFunc(content[:min(len(content), maxWord+1)], unicode.IsSpace)
+	switch {
+	case end >= 0:
+		return content[:end], strings.TrimLeftFunc(content[end:], unicode.IsSpace)
+	case len(content) > maxWord:
+		return "", ""
+	}
+	return content, ""
+}

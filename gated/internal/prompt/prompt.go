@@ -1,0 +1,93 @@
+// Package prompt writes what an agent is shown for one turn: XML in which every
+// text is escaped, so that nobody in a chat can forge a tag. It does no I/O.
+package prompt
+
+import (
+	"strings"
+	"time"
+
+	"arizuko/pkg/msg"
+)
+
+// Input is what one prompt is made of. Only Turn must be set; a block without
+// content is left out.
+type Input struct {
+	Turn           *msg.Turn
+	System         []SystemLine
+	ChannelContext string // the recent lines of the chat, already laid out
+
+	Observed     []*msg.Message // rows of other chats, oldest first
+	ObservedLeft int            // how many older ones are not among them
+	ReplyChain   []*msg.Message // what the messages answer, oldest first
+	Messages     []*msg.Message // the rows of the turn, oldest first
+
+	// ChatTitles names the chats of observed rows, by JID.
+	ChatTitles map[string]string
+	// RowIDs maps platform ids to messages.id for the chat of Messages and
+	// ReplyChain. Observed rows never use it: platform ids of two chats collide.
+	RowIDs   map[string]int64
+	Location *time.Location // of the times shown; nil is UTC
+}
+
+// SystemLine is one system message flushed into the prompt.
+type SystemLine struct {
+	Origin string // the part of the suite that wrote it, e.g. "gated"
+	Event  string // e.g. "new_day"
+	Body   string
+}
+
+// skipContext is the "no entry" sign with which a message asks to be answered
+// in isolation.
+const skipContext = "\U0001F6AB"
+
+// ShouldSkipContext reports whether any of a turn's rows asks to be answered
+// without the chat's context and without observed rows.
+func ShouldSkipContext(rows []*msg.Message) bool {
+	for _, row := range rows {
+		if strings.Contains(row.Content, skipContext) {
+			return true
+		}
+	}
+	return false
+}
+
+// Build writes the prompt. Texts come back from an XML parser as they were, but
+// for line ends, which all become "\n", invalid UTF-8, which becomes U+FFFD, and
+// the characters that XML 1.0 has no way to write, which are dropped.
+func Build(in Input) string {
+	w := writer{location: in.Location, rowIDs: in.RowIDs}
+	if w.location == nil {
+		w.location = time.UTC
+	}
+	w.Grow(size(&in))
+	for _, line := range in.System {
+		w.system(line)
+	}
+	w.turn(in.Turn)
+	if in.ChannelContext != "" {
+		w.WriteString("<channel_context>")
+		w.text(in.ChannelContext)
+		w.WriteString("</channel_context>\n")
+	}
+	w.observed(&in)
+	w.block("reply_chain", in.ReplyChain)
+	w.block("messages", in.Messages)
+	return w.String()
+}
+
+// rowOverhead is about what the tags and attributes of one row take, in bytes.
+const rowOverhead = 192
+
+// size estimates the bytes of the prompt, so that it is written into one buffer.
+func size(in *Input) int {
+	n := 2*rowOverhead + len(in.ChannelContext)
+	for _, line := range in.System {
+		n += rowOverhead + len(line.Body)
+	}
+	for _, rows := range [][]*msg.Message{in.Observed, in.ReplyChain, in.Messages} {
+		for _, row := range rows {
+			n += rowOverhead*(1+len(row.Attachments)) + len(row.Content)
+		}
+	}
+	return n + n/16 // for what escaping adds
+}

@@ -1,0 +1,20 @@
+package runtime
+
+import (
+	"slices"
+	"strings"
+)
+
+// Environ picks an agent's environment out of base ("NAME=value" entries, as
+// from os.Environ): PATH, HOME, LANG, TZ and the variables in names, as far as
+// they are set. Everything else, platform tokens above all, stays here.
+func Environ(base, names []string) []string {
+	allowed := append([]string{"PATH", "HOME", "LANG", "TZ"}, names...)
+	var env []string
+	for _, entry := range base {
+		if name, _, ok := strings.Cut(entry, "="); ok && slices.Contains(allowed, name) {
+			env = append(env, entry)
+		}
+	}
+	return env
+}

@@ -1,0 +1,107 @@
+package runtime
+
+import (
+	"errors"
+	"os"
+	"sync"
+)
+
+// maxQueued bounds the bytes waiting for an agent that does not read. One batch
+// is at most 256 KiB of messages and their context.
+const maxQueued = 4 << 20
+
+// Errors of Send.
+var (
+	ErrFull   = errors.New("agent does not read its input: queue is full")
+	ErrClosed = errors.New("agent takes no more input")
+)
+
+// input feeds an agent's stdin without making its callers wait for it.
+type input struct {
+	file *os.File
+
+	mu      sync.Mutex
+	changed sync.Cond
+	queued  []byte
+	writing int // bytes handed to the write under way
+	lost    int
+	closed  bool
+}
+
+func newInput(file *os.File) *input {
+	in := &input{file: file}
+	in.changed.L = &in.mu
+	return in
+}
+
+func (in *input) send(line []byte) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
+		return ErrClosed
+	}
+	// A line alone is taken whatever its length: refusing it would be for ever.
+	if waiting := len(in.queued) + in.writing; waiting > 0 && waiting+len(line) > maxQueued {
+		return ErrFull
+	}
+	in.queued = append(in.queued, line...)
+	in.changed.Signal()
+	return nil
+}
+
+func (in *input) closeAfterQueue() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	in.changed.Signal()
+}
+
+// abort gives up what was not written, ending a write that is stuck.
+func (in *input) abort() {
+	in.closeAfterQueue()
+	_ = in.file.Close()
+}
+
+// unsent is final once run has returned.
+func (in *input) unsent() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.lost
+}
+
+// run writes until the queue is closed and empty, or the agent is gone.
+func (in *input) run() {
+	defer func() { _ = in.file.Close() }()
+	for {
+		chunk := in.next()
+		if len(chunk) == 0 {
+			return
+		}
+		n, err := in.file.Write(chunk)
+		if err != nil {
+			in.giveUp(len(chunk) - n)
+			return
+		}
+	}
+}
+
+// next waits for bytes and takes all there are; none means closed.
+func (in *input) next() []byte {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.writing = 0
+	for len(in.queued) == 0 && !in.closed {
+		in.changed.Wait()
+	}
+	chunk := in.queued
+	in.queued, in.writing = nil, len(chunk)
+	return chunk
+}
+
+func (in *input) giveUp(unwritten int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	in.lost = unwritten + len(in.queued)
+	in.queued, in.writing = nil, 0
+}

@@ -1,0 +1,74 @@
+package runtime
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+)
+
+const (
+	maxLog        = 8 << 20 // of one run: an agent in a loop must not fill the disk
+	maxStderrTail = 2 << 10 // enough for an error message or the end of a stack trace
+)
+
+// runLog is the file of what an agent printed outside its frames. Writing to it
+// never fails: once the file is full or broken the rest is dropped.
+type runLog struct {
+	file *os.File
+
+	mu   sync.Mutex
+	left int // bytes; negative when the file takes no more
+}
+
+func openLog(path string) (*runLog, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &runLog{file: file, left: maxLog}, nil
+}
+
+func (l *runLog) Close() error { return l.file.Close() }
+
+// line writes text behind the name of its source. Blank lines are left out.
+func (l *runLog) line(source string, text []byte) {
+	text = bytes.TrimRight(text, "\r\n")
+	if len(text) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left < 0 {
+		return
+	}
+	l.left -= len(source) + len(": \n") + len(text)
+	line := []byte("log truncated\n")
+	if l.left >= 0 {
+		line = fmt.Appendf(nil, "%s: %s\n", source, text)
+	}
+	if _, err := l.file.Write(line); err != nil {
+		l.left = -1
+	}
+}
+
+// stdoutLog writes each Write as a line of its own.
+type stdoutLog struct{ *runLog }
+
+func (l stdoutLog) Write(b []byte) (int, error) {
+	l.line("out", b)
+	return len(b), nil
+}
+
+// tail keeps the last maxStderrTail bytes it was given.
+type tail []byte
+
+func (t *tail) add(b []byte) {
+	*t = append(*t, b...)
+	if over := len(*t) - maxStderrTail; over > 0 {
+		*t = append((*t)[:0], (*t)[over:]...)
+	}
+}
+
+func (t tail) String() string { return strings.ToValidUTF8(string(t), "\ufffd") }

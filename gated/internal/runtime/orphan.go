@@ -1,0 +1,155 @@
+package runtime
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// orphanPoll is how often a process that is no child of ours is looked at.
+	orphanPoll = 10 * time.Millisecond
+	// killWait is what SIGKILL may take: longer means a process stuck in the kernel.
+	killWait = 5 * time.Second
+)
+
+// Kill ends the process group of a run that an earlier gated started: SIGTERM,
+// and after grace SIGKILL. It returns when the group is gone; killed is false if
+// it was gone before.
+//
+// Process ids are reused, so nothing is touched unless the process with that pid
+// started at pidStart or, when the leader is dead, a member of its group carries
+// the run's id in its environment.
+func Kill(runID int64, pid int, pidStart int64, grace time.Duration) (killed bool, err error) {
+	if pid <= 1 {
+		return false, nil // kill(2) takes -1 for every process, 0 for our own group
+	}
+	if ours, err := isRun(runID, pid, pidStart); err != nil || !ours {
+		return false, err
+	}
+	for _, step := range []struct {
+		signal syscall.Signal
+		wait   time.Duration
+	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, killWait}} {
+		if err := syscall.Kill(-pid, step.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return false, fmt.Errorf("run %d: signal process group %d: %w", runID, pid, err)
+		}
+		gone, err := groupGoneWithin(pid, step.wait)
+		if err != nil || gone {
+			return gone, err
+		}
+	}
+	return false, fmt.Errorf("run %d: process group %d is still there after SIGKILL", runID, pid)
+}
+
+// isRun reports whether the group lives and is that of the run. The kernel does
+// not give out a process id that is in use as a group id, so one member known to
+// be ours vouches for all of them.
+func isRun(runID int64, pid int, pidStart int64) (bool, error) {
+	leader, err := readStat(pid)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return anyMember(pid, func(member int) bool { return hasMarker(member, runMarker(runID)) })
+	case err != nil:
+		return false, err
+	case leader.started != pidStart:
+		return false, nil
+	default:
+		return groupAlive(pid)
+	}
+}
+
+func hasMarker(pid int, marker string) bool {
+	env, err := os.ReadFile(procPath(pid, "environ"))
+	return err == nil && slices.Contains(strings.Split(string(env), "\x00"), marker)
+}
+
+func groupGoneWithin(group int, limit time.Duration) (bool, error) {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	poll := time.NewTicker(orphanPoll)
+	defer poll.Stop()
+	for {
+		alive, err := groupAlive(group)
+		if err != nil || !alive {
+			return !alive, err
+		}
+		select {
+		case <-poll.C:
+		case <-deadline.C:
+			return false, nil
+		}
+	}
+}
+
+func groupAlive(group int) (bool, error) {
+	return anyMember(group, func(int) bool { return true })
+}
+
+// anyMember looks for a living process of the group. Zombies are dead: in a
+// container there may be nobody to reap them.
+func anyMember(group int, accept func(pid int) bool) (bool, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return false, err
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		st, err := readStat(pid)
+		if err == nil && st.group == group && !st.dead() && accept(pid) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// stat is the part of /proc/<pid>/stat that is needed here.
+type stat struct {
+	state   byte
+	group   int
+	started int64 // clock ticks since boot
+}
+
+func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' }
+
+// readStat returns fs.ErrNotExist when there is no such process.
+func readStat(pid int) (stat, error) {
+	line, err := os.ReadFile(procPath(pid, "stat"))
+	if errors.Is(err, syscall.ESRCH) {
+		return stat{}, fs.ErrNotExist // it went away between open and read
+	}
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(line)
+}
+
+// parseStat counts fields from the last parenthesis: the command name in field 2
+// may itself hold spaces and parentheses.
+func parseStat(line []byte) (stat, error) {
+	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
+	if len(fields) < 20 {
+		return stat{}, fmt.Errorf("unexpected process status %q", line)
+	}
+	group, errGroup := strconv.Atoi(string(fields[2]))                  // field 5, pgrp
+	started, errStarted := strconv.ParseInt(string(fields[19]), 10, 64) // field 22, starttime
+	if err := errors.Join(errGroup, errStarted); err != nil {
+		return stat{}, fmt.Errorf("unexpected process status %q: %w", line, err)
+	}
+	return stat{state: fields[0][0], group: group, started: started}, nil
+}
+
+func procPath(pid int, file string) string {
+	return filepath.Join("/proc", strconv.Itoa(pid), file)
+}

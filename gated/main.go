@@ -1,0 +1,165 @@
+// Gated is the gateway: it decides every inbound row, queues turns and runs
+// the agents that answer them.
+//
+//	gated [serve]          until SIGTERM
+//	gated check | health   what is wrong with the configuration; is it ready
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"arizuko/gated/internal/agents"
+	"arizuko/gated/internal/api"
+	"arizuko/gated/internal/gateway"
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// checkpointEvery is how often the write-ahead log is copied into the database.
+const checkpointEvery = time.Second
+
+func main() {
+	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func program() daemon.Program {
+	return daemon.Program{
+		Name: "gated",
+		Serve: func(ctx context.Context) error {
+			cfg, err := loadConfig()
+			if err != nil {
+				return err
+			}
+			g, err := start(ctx, cfg, os.Stderr)
+			if err != nil {
+				return err
+			}
+			return g.run(ctx)
+		},
+		Check: check,
+		Addr: func() (config.Addr, error) {
+			cfg, err := loadConfig()
+			return cfg.Addr, err
+		},
+	}
+}
+
+// check tells what would keep gated from working.
+func check(_ context.Context, out io.Writer) error {
+	cfg, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	_, secretErr := cfg.Secret()
+	command, commandErr := cfg.agentCommand()
+	if err := errors.Join(secretErr, commandErr); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "agents run as: %s\n", command)
+	return err
+}
+
+// gated is a started process with its parts.
+type gated struct {
+	*daemon.Process
+	cfg        Config
+	agents     *agents.Manager
+	gateway    *gateway.Gateway
+	checkpoint *store.Checkpointer
+}
+
+// start opens everything; the caller calls run.
+func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
+	env := agentEnviron(&cfg)
+	secrets := cfg.agentSecrets(env)
+	command, err := cfg.agentCommand()
+	if err != nil {
+		return nil, &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
+	}
+	p, err := daemon.Start(ctx, daemon.Options{
+		Name: "gated", Base: cfg.Base, Addr: cfg.Addr, Secrets: secrets, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	g := &gated{Process: p, cfg: cfg}
+	if err := g.open(ctx, command, env, secrets); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *gated) open(ctx context.Context, command string, env, secrets []string) (err error) {
+	if g.checkpoint, err = store.OpenCheckpointer(g.cfg.DBPath()); err != nil {
+		return err
+	}
+	g.Stop.Add("checkpoints", func(context.Context) error { return g.checkpoint.Close() })
+	root, err := filepath.Abs(g.cfg.Data)
+	if err != nil {
+		return err
+	}
+	g.agents = agents.New(agents.Config{
+		Command: command, Env: env, Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"),
+		Assistant: g.cfg.AssistantName, MaxAgents: g.cfg.MaxAgents, Idle: g.cfg.AgentIdle, Timeout: g.cfg.AgentTimeout,
+		Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: time.Now,
+		Redact: config.NewRedactor(append(secrets, g.Secret)...).String,
+	}, g.Store, g.Log, g.Metrics)
+	daemons, err := g.cfg.daemons()
+	if err != nil {
+		return err
+	}
+	g.gateway = gateway.New(gateway.Config{
+		Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge,
+		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
+		Operators: set(g.cfg.Operators), BotNames: append(g.cfg.BotNames, g.cfg.AssistantName), Daemons: daemons,
+		Routd: g.client(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)),
+		Onbod: g.client(g.cfg.OnbodURL.Or(g.cfg.OnbodAddr)),
+		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
+		Now:   time.Now,
+	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
+	api.API{Store: g.Store, Agents: g.agents, Now: time.Now}.Mount(g.Router.With(httpx.Bearer(g.Secret)))
+	return g.agents.Recover(ctx)
+}
+
+func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(string(base), g.Secret) }
+
+func (g *gated) run(ctx context.Context) error {
+	g.Heart.Report(daemon.Connected, "")
+	return g.Run(ctx, g.gateway.Run, g.agents.Run, g.checkpoints)
+}
+
+// checkpoints copies the write-ahead log back once a second, so that no
+// writer has to.
+func (g *gated) checkpoints(ctx context.Context) error {
+	ticker := time.NewTicker(checkpointEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if _, err := g.checkpoint.Run(ctx); err != nil && ctx.Err() == nil {
+			g.Log.Warn("checkpoint put off", "err", err)
+		}
+	}
+}
+
+func set(all []string) map[string]bool {
+	m := make(map[string]bool, len(all))
+	for _, s := range all {
+		m[strings.TrimSpace(s)] = true
+	}
+	return m
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// config is what migrate takes from the environment.
+type config struct {
+	data      string // ARIZUKO_DATA
+	hasSecret bool   // ARIZUKO_SECRET or ARIZUKO_SECRET_FILE is set
+}
+
+// loadConfig reads environ, which has the form of os.Environ. Empty variables count as unset.
+func loadConfig(environ []string) config {
+	cfg := config{data: "./data"}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if value == "" {
+			continue
+		}
+		switch name {
+		case "ARIZUKO_DATA":
+			cfg.data = value
+		case "ARIZUKO_SECRET", "ARIZUKO_SECRET_FILE":
+			cfg.hasSecret = true
+		}
+	}
+	return cfg
+}
+
+func (c config) dbPath() string     { return filepath.Join(c.data, "arizuko.db") }
+func (c config) secretPath() string { return filepath.Join(c.data, "secret") }
+func (c config) lockPath() string   { return filepath.Join(c.data, "run", "migrate.lock") }

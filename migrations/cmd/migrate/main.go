@@ -1,0 +1,163 @@
+// Migrate makes and changes the database's schema. It is the only program that does; the
+// daemons wait until it has.
+//
+//	migrate up          to the newest version this program knows
+//	migrate down [N]    N steps back, 1 if not given
+//	migrate version     prints the version, "dirty" behind it if so, or "none"
+//
+// The data folder is $ARIZUKO_DATA, ./data by default. up also makes its subfolders and the
+// secret the daemons share. Exit code: 0 done, 1 failure, 75 another migrate is running,
+// 78 wrong usage or configuration, or a schema this program must not touch.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"arizuko/migrations"
+)
+
+const (
+	exitFailure = 1
+	exitLocked  = 75 // EX_TEMPFAIL
+	exitConfig  = 78 // EX_CONFIG
+)
+
+const usage = "usage: migrate up | down [N] | version"
+
+// lockWait is how long a second migrate waits for the first.
+const lockWait = 10 * time.Second
+
+func main() {
+	p := program{cfg: loadConfig(os.Environ()), files: migrations.FS, lockWait: lockWait, out: os.Stdout}
+	err := p.run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "migrate:", err)
+	}
+	os.Exit(exitCode(err))
+}
+
+// refusal is an error that running again does not cure.
+type refusal struct{ error }
+
+func refuse(format string, args ...any) error { return refusal{fmt.Errorf(format, args...)} }
+
+func exitCode(err error) int {
+	var no refusal
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errLocked):
+		return exitLocked
+	case errors.As(err, &no):
+		return exitConfig
+	default:
+		return exitFailure
+	}
+}
+
+// program is one call of migrate.
+type program struct {
+	cfg      config
+	files    fs.FS
+	lockWait time.Duration
+	out      io.Writer
+}
+
+func (p program) run(args []string) error {
+	switch {
+	case len(args) == 1 && args[0] == "up":
+		return p.up()
+	case len(args) == 1 && args[0] == "down":
+		return p.down(1)
+	case len(args) == 2 && args[0] == "down":
+		n, err := strconv.Atoi(args[1])
+		if err != nil || n < 1 {
+			return refuse("down %s: want a number of steps from 1", args[1])
+		}
+		return p.down(n)
+	case len(args) == 1 && args[0] == "version":
+		return p.version()
+	default:
+		return refuse(usage)
+	}
+}
+
+func (p program) up() error {
+	if err := makeFolders(p.cfg.data); err != nil {
+		return refusal{err}
+	}
+	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if !p.cfg.hasSecret {
+		if err := makeSecret(p.cfg.secretPath()); err != nil {
+			return err
+		}
+	}
+	return withSchema(p.cfg.dbPath(), p.files, func(s *schema) error {
+		changed, err := s.up()
+		if err != nil {
+			return err
+		}
+		return p.report(s, changed)
+	})
+}
+
+func (p program) down(n int) error {
+	if missing(p.cfg.dbPath()) {
+		return refuse("there is no database at %s", p.cfg.dbPath())
+	}
+	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return withSchema(p.cfg.dbPath(), p.files, func(s *schema) error {
+		if err := s.down(n); err != nil {
+			return err
+		}
+		return p.report(s, true)
+	})
+}
+
+func (p program) version() error {
+	v := version{}
+	if !missing(p.cfg.dbPath()) {
+		db, err := openDB(p.cfg.dbPath())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		if v, err = readVersion(db); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(p.out, v)
+	return err
+}
+
+func (p program) report(s *schema, changed bool) error {
+	v, err := readVersion(s.db)
+	if err != nil {
+		return err
+	}
+	note := ""
+	if !changed {
+		note = ", nothing to do"
+	}
+	_, err = fmt.Fprintf(p.out, "schema version %s%s\n", v, note)
+	return err
+}
+
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}

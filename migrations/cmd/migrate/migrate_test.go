@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"arizuko/migrations"
+)
+
+func file(sql string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(sql)} }
+
+// history has n steps of one table each; the first also makes the floor.
+func history(n int) fstest.MapFS {
+	all := []string{"a", "b", "c"}
+	files := fstest.MapFS{}
+	for i, table := range all[:n] {
+		number := "000" + string(rune('1'+i)) + "_" + table
+		files[number+".up.sql"] = file("CREATE TABLE " + table + " (x); CREATE INDEX " + table + "_x ON " + table + "(x);")
+		files[number+".down.sql"] = file("DROP TABLE " + table + ";")
+	}
+	files["0001_a.up.sql"] = file("CREATE TABLE a (x); CREATE TABLE schema_floor (floor INTEGER NOT NULL); INSERT INTO schema_floor VALUES (1);")
+	files["0001_a.down.sql"] = file("DROP TABLE a; DROP TABLE schema_floor;")
+	return files
+}
+
+// call runs migrate in the data folder; it returns what it printed.
+func call(data string, files fs.FS, args ...string) (string, error) {
+	var out bytes.Buffer
+	p := program{cfg: config{data: data}, files: files, lockWait: 10 * time.Second, out: &out}
+	err := p.run(args)
+	return strings.TrimSpace(out.String()), err
+}
+
+func mustCall(t *testing.T, data string, files fs.FS, want string, args ...string) {
+	t.Helper()
+	if got, err := call(data, files, args...); err != nil || got != want {
+		t.Fatalf("migrate %s: %q, %v; want %q", strings.Join(args, " "), got, err, want)
+	}
+}
+
+func exec(t *testing.T, data, sql string) {
+	t.Helper()
+	db, err := openDB(filepath.Join(data, "arizuko.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestUpDownVersion(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "odd ?#% name", "data")
+	mustCall(t, data, history(3), "none", "version")
+	if !missing(data) {
+		t.Error("version made the data folder")
+	}
+	mustCall(t, data, history(2), "schema version 2", "up")
+	mustCall(t, data, history(2), "schema version 2, nothing to do", "up")
+	mustCall(t, data, history(3), "schema version 3", "up")
+	mustCall(t, data, history(3), "3", "version")
+	mustCall(t, data, history(3), "schema version 2", "down")
+	mustCall(t, data, history(3), "schema version none", "down", "2")
+	mustCall(t, data, history(3), "none", "version")
+	mustCall(t, data, history(3), "schema version 3", "up")
+}
+
+func TestRealMigrationsGoUpDownAndUp(t *testing.T) {
+	data := t.TempDir()
+	for range 2 {
+		if _, err := call(data, migrations.FS, "up"); err != nil {
+			t.Fatal(err)
+		}
+		for range migrations.Latest() {
+			if _, err := call(data, migrations.FS, "down"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustCall(t, data, migrations.FS, "none", "version")
+	}
+}
+
+func TestUpMakesTheDataFolder(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	mustCall(t, data, history(1), "schema version 1", "up")
+	for name, want := range map[string]fs.FileMode{
+		"": 0o700, "run": 0o700, "groups": 0o700, "media": 0o700, "logs": 0o700, "secret": 0o600, "arizuko.db": 0o600,
+	} {
+		info, err := os.Stat(filepath.Join(data, name))
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%q: %v, %v; want %v", name, info.Mode(), err, want)
+		}
+	}
+	secret, err := os.ReadFile(filepath.Join(data, "secret"))
+	if err != nil || len(secret) != 65 || secret[64] != '\n' {
+		t.Errorf("secret has %d bytes, %v", len(secret), err)
+	}
+	mustCall(t, data, history(1), "schema version 1, nothing to do", "up")
+	again, err := os.ReadFile(filepath.Join(data, "secret"))
+	if err != nil || !bytes.Equal(again, secret) {
+		t.Errorf("the secret changed: %v", err)
+	}
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), ".secret") {
+			t.Errorf("%s is left", entry.Name())
+		}
+	}
+}
+
+func TestNoSecretFileIfTheEnvironmentHasOne(t *testing.T) {
+	for _, name := range []string{"ARIZUKO_SECRET", "ARIZUKO_SECRET_FILE"} {
+		cfg := loadConfig([]string{"ARIZUKO_DATA=" + t.TempDir(), name + "=x"})
+		p := program{cfg: cfg, files: history(1), out: &bytes.Buffer{}}
+		if err := p.run([]string{"up"}); err != nil {
+			t.Fatal(err)
+		}
+		if !missing(cfg.secretPath()) {
+			t.Errorf("%s: a secret was made", name)
+		}
+	}
+	if cfg := loadConfig([]string{"ARIZUKO_DATA=", "ARIZUKO_SECRET="}); cfg != (config{data: "./data"}) {
+		t.Errorf("defaults are %+v", cfg)
+	}
+}
+
+func TestFailedMigrationChangesNothing(t *testing.T) {
+	data := t.TempDir()
+	broken := history(3)
+	broken["0003_c.up.sql"] = file("CREATE TABLE c (x); INSERT INTO nowhere VALUES (1);")
+	_, err := call(data, broken, "up")
+	if exitCode(err) != exitFailure || !strings.Contains(err.Error(), "to version 3: no such table: nowhere") {
+		t.Fatalf("got %v", err)
+	}
+	mustCall(t, data, broken, "2", "version")
+	mustCall(t, data, history(3), "schema version 3", "up")
+}
+
+func TestDirtyDatabaseIsExplained(t *testing.T) {
+	data := t.TempDir()
+	mustCall(t, data, history(2), "schema version 2", "up")
+	exec(t, data, `UPDATE schema_migrations SET dirty = 1`)
+	mustCall(t, data, history(2), "2 dirty", "version")
+	for _, args := range [][]string{{"up"}, {"down"}} {
+		_, err := call(data, history(2), args...)
+		if exitCode(err) != exitConfig || !strings.Contains(err.Error(), "SET version = 2, dirty = 0 if they are, version = 1 if") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
+func TestNewerDatabase(t *testing.T) {
+	data := t.TempDir()
+	mustCall(t, data, history(3), "schema version 3", "up")
+	mustCall(t, data, history(2), "schema version 3, nothing to do", "up")
+	if _, err := call(data, history(2), "down"); exitCode(err) != exitConfig {
+		t.Errorf("down: %v", err)
+	}
+	exec(t, data, `UPDATE schema_floor SET floor = 3`)
+	if _, err := call(data, history(2), "up"); exitCode(err) != exitConfig || !strings.Contains(err.Error(), "no program older than 3") {
+		t.Errorf("up below the floor: %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	data := t.TempDir()
+	mustCall(t, data, history(2), "schema version 2", "up")
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	if err := os.WriteFile(filepath.Join(empty, "secret"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		data string
+		args []string
+		want string
+	}{
+		"no command":      {data, nil, "usage"},
+		"unknown":         {data, []string{"sideways"}, "usage"},
+		"up with number":  {data, []string{"up", "2"}, "usage"},
+		"down nothing":    {data, []string{"down", "0"}, "want a number"},
+		"down negative":   {data, []string{"down", "-1"}, "want a number"},
+		"down word":       {data, []string{"down", "all"}, "want a number"},
+		"down too far":    {data, []string{"down", "3"}, "can't go 3 steps back"},
+		"down no data":    {filepath.Join(data, "none"), []string{"down"}, "there is no database"},
+		"data is a file":  {blocked, []string{"up"}, "not a directory"},
+		"secret is empty": {empty, []string{"up"}, "is empty"},
+	} {
+		_, err := call(tc.data, history(2), tc.args...)
+		if exitCode(err) != exitConfig || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: exit %d, %v", name, exitCode(err), err)
+		}
+	}
+	mustCall(t, data, history(2), "2", "version")
+}
+
+func TestNoDatabase(t *testing.T) {
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "arizuko.db"), []byte(strings.Repeat("not a database ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"up"}, {"version"}} {
+		if _, err := call(data, history(1), args...); exitCode(err) != exitFailure {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
+func TestLockHeld(t *testing.T) {
+	data := t.TempDir()
+	mustCall(t, data, history(2), "schema version 2", "up")
+	cfg := config{data: data}
+	unlock, err := lock(cfg.lockPath(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := program{cfg: cfg, files: history(2), lockWait: 0, out: &bytes.Buffer{}}
+	for _, command := range []string{"up", "down"} {
+		if err := p.run([]string{command}); !errors.Is(err, errLocked) || exitCode(err) != exitLocked {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+	mustCall(t, data, history(2), "2", "version")
+	unlock()
+	mustCall(t, data, history(2), "schema version 2, nothing to do", "up")
+}

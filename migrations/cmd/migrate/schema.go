@@ -1,0 +1,121 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/source"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+)
+
+// schema is the open database and the steps it can take.
+type schema struct {
+	db     *sql.DB
+	steps  *migrate.Migrate
+	latest int // the highest version among the files
+}
+
+// withSchema opens the database, making it if there is none, for the time of a call of do.
+func withSchema(path string, files fs.FS, do func(*schema) error) (err error) {
+	src, err := iofs.New(files, ".")
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	defer src.Close()
+	latest, err := lastVersion(src)
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	db, err := openDB(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	drv, err := newDriver(db)
+	if err != nil {
+		return err
+	}
+	steps, err := migrate.NewWithInstance("files", src, "sqlite3", drv)
+	if err != nil {
+		return err
+	}
+	return do(&schema{db: db, steps: steps, latest: latest})
+}
+
+func lastVersion(src source.Driver) (int, error) {
+	last, err := src.First()
+	for err == nil {
+		var next uint
+		if next, err = src.Next(last); err == nil {
+			last = next
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) && last > 0 {
+		return int(last), nil
+	}
+	return 0, err
+}
+
+// up goes to the latest version; false if it is there already. A newer database is left as it
+// is: an older program may be started again after an upgrade, as long as the schema allows it.
+func (s *schema) up() (changed bool, err error) {
+	now, err := s.check()
+	if err != nil {
+		return false, err
+	}
+	if now.number > s.latest {
+		return false, s.checkFloor(now)
+	}
+	if err := s.steps.Up(); err != nil {
+		if errors.Is(err, migrate.ErrNoChange) {
+			return false, nil
+		}
+		return false, err
+	}
+	return true, nil
+}
+
+// down takes n steps back, all of them or none.
+func (s *schema) down(n int) error {
+	now, err := s.check()
+	switch {
+	case err != nil:
+		return err
+	case now.number > s.latest:
+		return refuse("the database has schema version %d, this program knows only %d: use the newer program to go back", now.number, s.latest)
+	case n > now.number:
+		return refuse("can't go %d steps back: the database has schema version %s", n, now)
+	}
+	return s.steps.Steps(-n)
+}
+
+// check reads the version and refuses a dirty one.
+func (s *schema) check() (version, error) {
+	now, err := readVersion(s.db)
+	if err != nil {
+		return now, err
+	}
+	if now.dirty {
+		return now, refuse("the database is dirty: another tool began migration %[1]d and did not finish it. "+
+			"Restore a backup; or look whether its changes are in the schema, then run in sqlite3 "+
+			"UPDATE schema_migrations SET version = %[1]d, dirty = 0 if they are, version = %[2]d if they are not",
+			now.number, now.number-1)
+	}
+	return now, nil
+}
+
+// checkFloor refuses a newer schema that excludes programs of this version.
+func (s *schema) checkFloor(now version) error {
+	var floor int
+	if err := s.db.QueryRow(`SELECT floor FROM schema_floor`).Scan(&floor); err != nil {
+		return fmt.Errorf("read schema_floor: %w", err)
+	}
+	if floor > s.latest {
+		return refuse("the database has schema version %d and takes no program older than %d, this one is %d: use the newer program",
+			now.number, floor, s.latest)
+	}
+	return nil
+}

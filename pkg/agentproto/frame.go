@@ -1,0 +1,111 @@
+package agentproto
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Delimiters of a frame. Each is a whole line.
+const (
+	FrameStart = "---ARIZUKO_OUTPUT_START---"
+	FrameEnd   = "---ARIZUKO_OUTPUT_END---"
+)
+
+// MaxFrame is the size limit of a frame's body in bytes. A reply is a chat
+// message of a few thousand characters: 1 MiB leaves room for everything that
+// is one, and bounds what a runaway agent can cost.
+const MaxFrame = 1 << 20
+
+// Values of [Frame.Status].
+const (
+	StatusOK    = "ok"
+	StatusError = "error"
+)
+
+// Frame is one answer of an agent.
+type Frame struct {
+	Status string `json:"status"`
+	// Result is the answer in markdown; empty means a deliberate silence.
+	Result string `json:"result"`
+	// NewSessionID names the session to resume next time; "" keeps the present one.
+	NewSessionID string `json:"newSessionId,omitempty"`
+	// Error says in words what went wrong when Status is error.
+	Error string `json:"error,omitempty"`
+	// TurnID is the turn this answers; "" means the oldest unanswered one.
+	TurnID string `json:"turnId,omitempty"`
+	// Final is false when more frames of this turn follow; nil means true.
+	Final *bool `json:"final,omitempty"`
+}
+
+// More reports whether the agent announced further frames for the same turn.
+func (f Frame) More() bool { return f.Final != nil && !*f.Final }
+
+// Malformed is the error for a frame that cannot be understood. It concerns one
+// turn; the frames after it are good.
+type Malformed struct {
+	Reason string
+	// TurnID is the turn the frame named, where that much could be read.
+	TurnID string
+	// Excerpt is the beginning of the body, valid UTF-8, at most 200 bytes.
+	Excerpt string
+}
+
+func (m *Malformed) Error() string {
+	return fmt.Sprintf("malformed frame: %s: %q", m.Reason, m.Excerpt)
+}
+
+// WriteFrame writes f with its delimiters in a single Write, so that frames of
+// concurrent writers and log lines do not mix. It starts on a fresh line
+// whatever was printed before.
+func WriteFrame(w io.Writer, f Frame) error {
+	body, err := encodeLine(f)
+	if err != nil {
+		return err
+	}
+	if len(body) > MaxFrame {
+		return fmt.Errorf("agentproto: frame of %d bytes is over the limit of %d", len(body), MaxFrame)
+	}
+	_, err = w.Write([]byte("\n" + FrameStart + "\n" + string(body) + FrameEnd + "\n"))
+	return err
+}
+
+// parseFrame returns a *Malformed error when body is not a frame. The strings of
+// the result are valid UTF-8 without NUL bytes, which neither SQLite's text
+// functions nor the platforms can be trusted with.
+func parseFrame(body []byte) (Frame, error) {
+	var f Frame
+	err := json.Unmarshal(body, &f)
+	for _, s := range []*string{&f.Status, &f.Result, &f.NewSessionID, &f.Error, &f.TurnID} {
+		*s = clean(*s)
+	}
+	if err != nil {
+		return Frame{}, &Malformed{Reason: err.Error(), TurnID: f.TurnID, Excerpt: excerpt(body)}
+	}
+	if f.Status != StatusOK && f.Status != StatusError {
+		reason := fmt.Sprintf("status is %q, want ok or error", truncate(f.Status, 40))
+		return Frame{}, &Malformed{Reason: reason, TurnID: f.TurnID, Excerpt: excerpt(body)}
+	}
+	return f, nil
+}
+
+func clean(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, string(utf8.RuneError)), "\x00", "")
+}
+
+func excerpt(body []byte) string {
+	return truncate(clean(string(body[:min(len(body), 400)])), 200)
+}
+
+// truncate cuts s to at most n bytes without splitting a rune.
+func truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

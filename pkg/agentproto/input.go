@@ -1,0 +1,117 @@
+package agentproto
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Input is one line on an agent's stdin: [Start], [Message] or [Interrupt].
+type Input interface{ inputType() string }
+
+// Start opens a run and carries its first turn.
+type Start struct {
+	// TurnID is the turn's number in decimal. It is a string because agents in
+	// languages without 64-bit integers must be able to send it back unharmed.
+	TurnID string `json:"turnId"`
+	// Prompt is XML; the text people wrote is escaped inside it.
+	Prompt string `json:"prompt"`
+	// SessionID is what the agent called this conversation in an earlier run, or "".
+	SessionID   string `json:"sessionId"`
+	GroupFolder string `json:"groupFolder"`
+	ChatJID     string `json:"chatJid"`
+	Topic       string `json:"topic"`
+	ThreadID    string `json:"threadId"`
+	// EngageTopic is the place in the chat that the reply engages.
+	EngageTopic string `json:"engageTopic"`
+	// Surface says where the reply will be read, Ceiling how many characters
+	// suit that place. Both are hints: nothing is cut.
+	Surface string `json:"surface"`
+	Ceiling int    `json:"ceiling"`
+	// MCP is where the agent's tools are served; nil when there are none.
+	MCP *MCP `json:"mcp,omitempty"`
+}
+
+// MCP is an agent's access to its tools. The token is valid for one run.
+type MCP struct {
+	URL   string `json:"url"`
+	Token string `json:"token"`
+}
+
+// Message is one more turn for a run that is already going.
+type Message struct {
+	TurnID string `json:"turnId"`
+	Prompt string `json:"prompt"`
+}
+
+// Interrupt tells the agent to drop every turn it has not answered yet.
+type Interrupt struct{}
+
+func (Start) inputType() string     { return "start" }
+func (Message) inputType() string   { return "message" }
+func (Interrupt) inputType() string { return "interrupt" }
+
+// Encode returns in as one line, newline included.
+func Encode(in Input) ([]byte, error) {
+	var line any
+	switch in := in.(type) {
+	case Start:
+		line = struct {
+			Type string `json:"type"`
+			Start
+		}{in.inputType(), in}
+	case Message:
+		line = struct {
+			Type string `json:"type"`
+			Message
+		}{in.inputType(), in}
+	case Interrupt:
+		line = struct {
+			Type string `json:"type"`
+		}{in.inputType()}
+	default:
+		return nil, fmt.Errorf("agentproto: cannot encode %T", in)
+	}
+	return encodeLine(line)
+}
+
+// ReadInput parses one stdin line. Fields it does not know are ignored, so that
+// an agent outlives additions to the protocol; an unknown type is an error.
+func ReadInput(line []byte) (Input, error) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(line, &head); err != nil {
+		return nil, fmt.Errorf("agentproto: input line: %w", err)
+	}
+	switch head.Type {
+	case "start":
+		return decodeInput[Start](line)
+	case "message":
+		return decodeInput[Message](line)
+	case "interrupt":
+		return Interrupt{}, nil
+	default:
+		return nil, fmt.Errorf("agentproto: unknown input type %q", head.Type)
+	}
+}
+
+func decodeInput[T Input](line []byte) (Input, error) {
+	var in T
+	if err := json.Unmarshal(line, &in); err != nil {
+		return nil, fmt.Errorf("agentproto: %s line: %w", in.inputType(), err)
+	}
+	return in, nil
+}
+
+// encodeLine leaves <, > and & as they are: prompts are XML, and escaping them
+// a second time would make logs unreadable and lines longer.
+func encodeLine(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("agentproto: encode: %w", err)
+	}
+	return buf.Bytes(), nil
+}

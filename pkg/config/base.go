@@ -1,0 +1,57 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+)
+
+// Base is what every daemon needs to know; it is embedded in each one's configuration.
+type Base struct {
+	Data         string     `env:"ARIZUKO_DATA" envDefault:"./data" doc:"folder of the database, groups, media, logs and sockets"`
+	SharedSecret string     `env:"ARIZUKO_SECRET" secret:"true" doc:"bearer secret between the daemons; default: the file secret in the data folder, made by migrate"`
+	LogLevel     slog.Level `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
+	LogFormat    LogFormat  `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
+}
+
+func (b Base) DBPath() string     { return filepath.Join(b.Data, "arizuko.db") }
+func (b Base) RunDir() string     { return filepath.Join(b.Data, "run") }
+func (b Base) GroupsDir() string  { return filepath.Join(b.Data, "groups") }
+func (b Base) MediaDir() string   { return filepath.Join(b.Data, "media") }
+func (b Base) LogsDir() string    { return filepath.Join(b.Data, "logs") }
+func (b Base) SecretPath() string { return filepath.Join(b.Data, "secret") }
+
+// Secret is ARIZUKO_SECRET, or the content of the secret file.
+func (b Base) Secret() (string, error) {
+	if b.SharedSecret != "" {
+		return b.SharedSecret, nil
+	}
+	secret, err := readSecretFile(b.SecretPath())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("no secret: %s does not exist; run `migrate up`, or set ARIZUKO_SECRET", b.SecretPath())
+	case err != nil:
+		return "", fmt.Errorf("no secret: %w", err)
+	}
+	return secret, nil
+}
+
+// Logger writes to w in the configured format, with the daemon's name on every line and the
+// shared secret and the given secrets redacted.
+func (b Base) Logger(w io.Writer, daemon string, secrets ...string) *slog.Logger {
+	// Before the first migration there is no secret to hide, and other failures are
+	// reported by whoever needs the secret.
+	if shared, err := b.Secret(); err == nil {
+		secrets = append([]string{shared}, secrets...)
+	}
+	out := NewRedactor(secrets...).Writer(w)
+	options := &slog.HandlerOptions{Level: b.LogLevel}
+	var handler slog.Handler = slog.NewTextHandler(out, options)
+	if b.LogFormat == "json" {
+		handler = slog.NewJSONHandler(out, options)
+	}
+	return slog.New(handler).With("daemon", daemon)
+}

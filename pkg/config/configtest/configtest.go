@@ -1,0 +1,57 @@
+// Package configtest keeps a README's table of variables equal to the configuration struct.
+package configtest
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/config"
+)
+
+const (
+	start = "<!-- config:start -->"
+	end   = "<!-- config:end -->"
+)
+
+var update = flag.Bool("update", false, "rewrite the files the tests compare with")
+
+// CheckTable fails the test unless the README at path holds config.Table(cfg) between the
+// comments `<!-- config:start -->` and `<!-- config:end -->`, and every variable has a doc tag.
+// With the test flag -update it rewrites the README instead.
+func CheckTable[T any](t testing.TB, path string, cfg T) {
+	t.Helper()
+	for _, name := range config.Undocumented(cfg) {
+		t.Errorf("%s has no doc tag", name)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, ok := replaceTable(string(content), config.Table(cfg))
+	switch {
+	case !ok:
+		t.Fatalf("%s has no %s … %s", path, start, end)
+	case want == string(content):
+	case *update:
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("the table in %s is out of date, run the test with -update", path)
+	}
+}
+
+// replaceTable is the README with its table replaced; false if it has no place for one.
+func replaceTable(readme, table string) (string, bool) {
+	before, rest, ok := strings.Cut(readme, start)
+	if !ok {
+		return "", false
+	}
+	_, after, ok := strings.Cut(rest, end)
+	if !ok {
+		return "", false
+	}
+	return before + start + "\n\n" + table + "\n" + end + after, true
+}

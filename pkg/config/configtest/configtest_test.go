@@ -1,0 +1,21 @@
+package configtest
+
+import "testing"
+
+func TestReplaceTable(t *testing.T) {
+	const readme = "# x\n<!-- config:start -->\nold\n<!-- config:end -->\ntail\n"
+	want := "# x\n<!-- config:start -->\n\n| new |\n\n<!-- config:end -->\ntail\n"
+	got, ok := replaceTable(readme, "| new |\n")
+	if !ok || got != want {
+		t.Errorf("got %q, %v", got, ok)
+	}
+	again, _ := replaceTable(got, "| new |\n")
+	if again != want {
+		t.Errorf("a second time it became %q", again)
+	}
+	for _, bad := range []string{"", "<!-- config:start -->", "<!-- config:end --> <!-- config:start -->"} {
+		if _, ok := replaceTable(bad, "| new |\n"); ok {
+			t.Errorf("%q has no place for a table", bad)
+		}
+	}
+}

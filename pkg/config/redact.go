@@ -1,0 +1,72 @@
+package config
+
+import (
+	"encoding/json"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// minSecret is the shortest secret that is redacted; shorter ones would eat ordinary words.
+const minSecret = 6
+
+const redacted = "[redacted]"
+
+// Redactor replaces secrets in texts. The zero value replaces nothing.
+type Redactor struct{ replacer *strings.Replacer }
+
+// NewRedactor hides the given secrets, as they are and as they look inside quotes, JSON and
+// URLs. Those shorter than 6 bytes are ignored.
+func NewRedactor(secrets ...string) Redactor {
+	var forms []string
+	for _, s := range secrets {
+		if len(s) < minSecret {
+			continue
+		}
+		quoted := strconv.Quote(s)
+		asJSON, _ := json.Marshal(s) // a string always marshals
+		forms = append(forms, s, quoted[1:len(quoted)-1], string(asJSON[1:len(asJSON)-1]),
+			url.QueryEscape(s), url.PathEscape(s))
+	}
+	// Longest first, so that a secret which contains another leaves no rest.
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	if len(forms) == 0 {
+		return Redactor{}
+	}
+	pairs := make([]string, 0, 2*len(forms))
+	for _, form := range forms {
+		pairs = append(pairs, form, redacted)
+	}
+	return Redactor{strings.NewReplacer(pairs...)}
+}
+
+// String is text without the secrets.
+func (r Redactor) String(text string) string {
+	if r.replacer == nil {
+		return text
+	}
+	return r.replacer.Replace(text)
+}
+
+// Writer redacts what is written to w, each write on its own. Below a slog handler, which
+// writes a record at once, that covers messages, keys, groups, errors and nested values alike.
+func (r Redactor) Writer(w io.Writer) io.Writer {
+	if r.replacer == nil {
+		return w
+	}
+	return redactingWriter{w, r}
+}
+
+type redactingWriter struct {
+	w io.Writer
+	r Redactor
+}
+
+func (rw redactingWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(rw.w, rw.r.String(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Addr is a TCP address to listen on, "host:port". An empty host means every interface,
+// port 0 a free one.
+type Addr string
+
+// UnmarshalText refuses what net.Listen would refuse later, named ports included.
+func (a *Addr) UnmarshalText(text []byte) error {
+	_, port, err := net.SplitHostPort(string(text))
+	if err != nil {
+		return errors.New("want host:port, as in 127.0.0.1:8080")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("port %q is not a number from 0 to 65535", port)
+	}
+	*a = Addr(text)
+	return nil
+}
+
+// URL is where a process on the same machine calls this address: every interface is reached
+// through loopback.
+func (a Addr) URL() URL {
+	host, port, err := net.SplitHostPort(string(a))
+	if err != nil {
+		return ""
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return URL("http://" + net.JoinHostPort(host, port))
+}
+
+// URL is the base of another service: http or https, without a trailing slash.
+type URL string
+
+// UnmarshalText refuses relative URLs and those with a query, fragment or user.
+func (u *URL) UnmarshalText(text []byte) error {
+	parsed, err := url.Parse(string(text))
+	if err != nil {
+		return errors.New("not a URL")
+	}
+	switch {
+	case parsed.Scheme != "http" && parsed.Scheme != "https", parsed.Host == "":
+		return errors.New("want http://host or https://host")
+	case parsed.RawQuery != "" || parsed.Fragment != "" || parsed.User != nil:
+		return errors.New("want no query, fragment or user")
+	}
+	*u = URL(strings.TrimRight(string(text), "/"))
+	return nil
+}
+
+// Or is u, or the URL of addr when u is not set.
+func (u URL) Or(addr Addr) URL {
+	if u == "" {
+		return addr.URL()
+	}
+	return u
+}
+
+// LogFormat is "text" or "json".
+type LogFormat string
+
+// UnmarshalText refuses other formats.
+func (f *LogFormat) UnmarshalText(text []byte) error {
+	if s := string(text); s != "text" && s != "json" {
+		return errors.New("want text or json")
+	}
+	*f = LogFormat(text)
+	return nil
+}

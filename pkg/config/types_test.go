@@ -1,0 +1,46 @@
+package config_test
+
+import (
+	"testing"
+
+	"arizuko/pkg/config"
+)
+
+func TestAddrURL(t *testing.T) {
+	for addr, want := range map[config.Addr]config.URL{
+		":8080": "http://127.0.0.1:8080", "0.0.0.0:1": "http://127.0.0.1:1", "[::]:2": "http://127.0.0.1:2",
+		"127.0.0.1:3": "http://127.0.0.1:3", "gated:4": "http://gated:4", "[::1]:5": "http://[::1]:5",
+	} {
+		if got := addr.URL(); got != want {
+			t.Errorf("%s: %s, want %s", addr, got, want)
+		}
+	}
+}
+
+func TestAddrRefuses(t *testing.T) {
+	for _, text := range []string{"", "8080", "host", "::1:80", "h:65536", "h:-1", "h:", "h:http", "h:1:2"} {
+		var a config.Addr
+		if a.UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func TestURL(t *testing.T) {
+	for text, want := range map[string]config.URL{
+		"http://a:1": "http://a:1", "https://a/base//": "https://a/base",
+		"": "", "a:1": "", "ftp://a": "", "http://": "", "/path": "", "http://a?q=1": "", "http://a#f": "", "http://u:p@a": "", "http://a\x00": "",
+	} {
+		var u config.URL
+		err := u.UnmarshalText([]byte(text))
+		if u != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", text, u, err, want)
+		}
+	}
+	if got := config.URL("").Or(":9"); got != "http://127.0.0.1:9" {
+		t.Errorf("Or = %s", got)
+	}
+	if got := config.URL("http://x").Or(":9"); got != "http://x" {
+		t.Errorf("Or = %s", got)
+	}
+}

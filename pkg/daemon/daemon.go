@@ -1,0 +1,150 @@
+// Package daemon is the shell every daemon runs in: the command line with its exit codes, the
+// steps of starting in their order, the heartbeat, and stopping in the reverse order.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/lockfile"
+	"arizuko/pkg/store"
+)
+
+// Exit codes of every daemon. Supervisors restart after all but 0 and ExitRefused.
+const (
+	ExitOK      = 0
+	ExitFailure = 1
+	ExitBusy    = 75 // another process holds the lock, or waiting took too long (EX_TEMPFAIL)
+	ExitRefused = 78 // wrong configuration or usage, or too new a schema (EX_CONFIG)
+)
+
+// ExitError is an error that knows its exit code.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string { return e.Err.Error() }
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Program is what one daemon has to say for itself.
+type Program struct {
+	Name string
+	// Serve runs until ctx ends and then returns nil.
+	Serve func(ctx context.Context) error
+	// Check tells what is wrong with configuration, credentials and the like.
+	Check func(ctx context.Context, out io.Writer) error
+	// Addr is where the health subcommand finds the daemon.
+	Addr func() (config.Addr, error)
+	// Commands are further subcommands by name.
+	Commands map[string]func(ctx context.Context, args []string, out io.Writer) error
+}
+
+// Run interprets the command line, os.Args without the program's name, and returns the exit
+// code. Errors go to stderr, one line each.
+func (p Program) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	// A second signal kills, whatever stopping waits for.
+	defer context.AfterFunc(ctx, stop)()
+	err := p.dispatch(ctx, args, stdout)
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return ExitOK
+	}
+	for line := range strings.Lines(strings.TrimSpace(err.Error()) + "\n") {
+		fmt.Fprintf(stderr, "%s: %s", p.Name, line)
+	}
+	return exitCode(err)
+}
+
+func (p Program) dispatch(ctx context.Context, args []string, out io.Writer) error {
+	name := "serve"
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	if command, ok := p.Commands[name]; ok {
+		return command(ctx, args, out)
+	}
+	if len(args) == 0 {
+		switch name {
+		case "serve":
+			return p.Serve(ctx)
+		case "check":
+			return p.check(ctx, out)
+		case "health":
+			return p.health(ctx, out)
+		}
+	}
+	return &ExitError{ExitRefused, errors.New(p.usage())}
+}
+
+func (p Program) usage() string {
+	names := []string{"serve", "check", "health"}
+	for name := range p.Commands {
+		names = append(names, name)
+	}
+	slices.Sort(names[3:])
+	return fmt.Sprintf("usage: %s [%s]", p.Name, strings.Join(names, " | "))
+}
+
+func (p Program) check(ctx context.Context, out io.Writer) error {
+	if err := p.Check(ctx, out); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: ok\n", p.Name)
+	return nil
+}
+
+// health asks the running daemon whether it is ready.
+func (p Program) health(ctx context.Context, out io.Writer) error {
+	addr, err := p.Addr()
+	if err != nil {
+		// For health there are two answers only.
+		return &ExitError{ExitFailure, err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, string(addr.URL())+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{DisableKeepAlives: true} // and no proxy
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	switch {
+	case err != nil:
+		return err
+	case res.StatusCode != http.StatusOK:
+		return fmt.Errorf("not ready: %s", body)
+	}
+	_, err = out.Write(body)
+	return err
+}
+
+func exitCode(err error) int {
+	var exit *ExitError
+	switch {
+	case errors.As(err, &exit):
+		return exit.Code
+	case errors.As(err, new(config.Problems)), errors.Is(err, store.ErrSchemaRefused):
+		return ExitRefused
+	case errors.Is(err, lockfile.ErrHeld):
+		return ExitBusy
+	default:
+		return ExitFailure
+	}
+}

@@ -1,0 +1,149 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/lockfile"
+	"arizuko/pkg/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func program(serve error) daemon.Program {
+	return daemon.Program{
+		Name:  "teled",
+		Serve: func(context.Context) error { return serve },
+		Check: func(context.Context, io.Writer) error { return serve },
+		Addr:  func() (config.Addr, error) { return "", serve },
+		Commands: map[string]func(context.Context, []string, io.Writer) error{
+			"echo": func(_ context.Context, args []string, out io.Writer) error {
+				fmt.Fprint(out, strings.Join(args, ","))
+				return serve
+			},
+		},
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want int
+	}{
+		"clean":     {nil, 0},
+		"failure":   {io.EOF, 1},
+		"problems":  {fmt.Errorf("load: %w", config.Problems{"A: one", "B: two"}), 78},
+		"schema":    {fmt.Errorf("start: %w", store.ErrSchemaRefused), 78},
+		"lock":      {fmt.Errorf("start: %w", &lockfile.HeldError{Path: "x"}), 75},
+		"explicit":  {fmt.Errorf("start: %w", &daemon.ExitError{Code: 75, Err: io.EOF}), 75},
+		"cancelled": {context.Canceled, 1}, // without a signal it is a failure like others
+	} {
+		for _, command := range [][]string{nil, {"serve"}, {"check"}, {"echo", "a"}} {
+			var stderr bytes.Buffer
+			if got := program(tc.err).Run(t.Context(), command, io.Discard, &stderr); got != tc.want {
+				t.Errorf("%s, %v: exit %d, want %d", name, command, got, tc.want)
+			}
+			if (stderr.Len() > 0) != (tc.err != nil) {
+				t.Errorf("%s, %v: stderr %q", name, command, stderr.String())
+			}
+		}
+	}
+}
+
+func TestEveryProblemHasItsLine(t *testing.T) {
+	var stderr bytes.Buffer
+	program(config.Problems{"A: one", "B: two"}).Run(t.Context(), nil, io.Discard, &stderr)
+	if want := "teled: A: one\nteled: B: two\n"; stderr.String() != want {
+		t.Errorf("got %q, want %q", stderr.String(), want)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	for _, tc := range []struct {
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		{[]string{"check"}, 0, "teled: ok\n", ""},
+		{[]string{"echo", "a", "b"}, 0, "a,b", ""},
+		{[]string{"fly"}, 78, "", "teled: usage: teled [serve | check | health | echo]\n"},
+		{[]string{"serve", "now"}, 78, "", "teled: usage: teled [serve | check | health | echo]\n"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := program(nil).Run(t.Context(), tc.args, &stdout, &stderr)
+		if code != tc.code || stdout.String() != tc.stdout || stderr.String() != tc.stderr {
+			t.Errorf("%v: exit %d, %q, %q", tc.args, code, stdout.String(), stderr.String())
+		}
+	}
+}
+
+func TestSignalsEndServeCleanly(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		p := program(nil)
+		p.Serve = func(ctx context.Context) error {
+			if err := syscall.Kill(syscall.Getpid(), signal); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return fmt.Errorf("waiting for the schema: %w", ctx.Err())
+		}
+		var stderr bytes.Buffer
+		if code := p.Run(t.Context(), nil, io.Discard, &stderr); code != 0 || stderr.Len() > 0 {
+			t.Errorf("%v: exit %d, %s", signal, code, stderr.String())
+		}
+		p.Serve = func(ctx context.Context) error {
+			if err := syscall.Kill(syscall.Getpid(), signal); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return errors.New("the disk is on fire")
+		}
+		if code := p.Run(t.Context(), nil, io.Discard, io.Discard); code != 1 {
+			t.Errorf("%v and a failure: exit %d", signal, code)
+		}
+	}
+}
+
+func TestHealth(t *testing.T) {
+	status := http.StatusOK
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprintln(w, r.URL.Path)
+	}))
+	p := program(nil)
+	p.Addr = func() (config.Addr, error) {
+		return config.Addr(strings.Replace(srv.Listener.Addr().String(), "127.0.0.1", "0.0.0.0", 1)), nil
+	}
+	health := func() (int, string) {
+		var stdout, stderr bytes.Buffer
+		code := p.Run(t.Context(), []string{"health"}, &stdout, &stderr)
+		return code, stdout.String() + stderr.String()
+	}
+	if code, out := health(); code != 0 || out != "/readyz\n" {
+		t.Errorf("ready: exit %d, %q", code, out)
+	}
+	status = http.StatusServiceUnavailable
+	if code, out := health(); code != 1 || out != "teled: not ready: /readyz\n" {
+		t.Errorf("not ready: exit %d, %q", code, out)
+	}
+	srv.Close()
+	if code, _ := health(); code != 1 {
+		t.Errorf("not there: exit %d", code)
+	}
+	p.Addr = func() (config.Addr, error) { return "", config.Problems{"TELED_ADDR: bad"} }
+	if code, _ := health(); code != 1 {
+		t.Errorf("no configuration: exit %d", code)
+	}
+}

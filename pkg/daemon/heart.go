@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"arizuko/pkg/store"
+)
+
+// HeartbeatEvery is how often a daemon refreshes its row in daemons. A row that is three
+// times older belongs to a daemon that is gone.
+const HeartbeatEvery = 5 * time.Second
+
+// lastBeat limits the final write at a stop.
+const lastBeat = 2 * time.Second
+
+// Connection is the state of a daemon's connection to its platform; daemons without one are
+// connected as soon as they run.
+type Connection string
+
+// The states a row of daemons may have.
+const (
+	Connecting     Connection = "connecting"
+	Connected      Connection = "connected"
+	Degraded       Connection = "degraded"
+	BadCredentials Connection = "bad_credentials"
+	Stopped        Connection = "stopped"
+)
+
+// Heart keeps a daemon's row in daemons. It is safe for concurrent use.
+type Heart struct {
+	write   func(context.Context, store.Daemon) error
+	log     *slog.Logger
+	changed chan struct{} // cap 1
+
+	mu  sync.Mutex
+	row store.Daemon
+}
+
+// NewHeart makes the heart of a daemon that is connecting. write stores the row.
+func NewHeart(name, version string, log *slog.Logger, write func(context.Context, store.Daemon) error) *Heart {
+	return &Heart{
+		write: write, log: log, changed: make(chan struct{}, 1),
+		row: store.Daemon{Name: name, Version: version, StartedAt: time.Now().UnixMilli(), Connection: string(Connecting)},
+	}
+}
+
+// Report says how the connection is, with a detail for operators. A change is written at once.
+func (h *Heart) Report(c Connection, detail string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.row.Connection == string(c) && h.row.Detail == detail {
+		return
+	}
+	h.row.Connection, h.row.Detail = string(c), detail
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Event says that the platform has just sent something; the next beat writes it.
+func (h *Heart) Event() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.row.LastEventAt = time.Now().UnixMilli()
+}
+
+// Probe says that the connection has just been tried and works; the next beat writes it.
+func (h *Heart) Probe() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.row.LastProbeAt = time.Now().UnixMilli()
+}
+
+// Run beats until ctx ends, then writes that the daemon is stopped. It returns nil: a beat
+// that fails is logged, and the next one may succeed.
+func (h *Heart) Run(ctx context.Context) error {
+	ticker := time.NewTicker(HeartbeatEvery)
+	defer ticker.Stop()
+	for {
+		h.beat(ctx)
+		select {
+		case <-ctx.Done():
+			h.mu.Lock()
+			h.row.Connection = string(Stopped)
+			h.mu.Unlock()
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastBeat)
+			defer cancel()
+			h.beat(last)
+			return nil
+		case <-ticker.C:
+		case <-h.changed:
+		}
+	}
+}
+
+func (h *Heart) beat(ctx context.Context) {
+	h.mu.Lock()
+	row := h.row
+	h.mu.Unlock()
+	row.HeartbeatAt = time.Now().UnixMilli()
+	if err := h.write(ctx, row); err != nil && ctx.Err() == nil {
+		h.log.Warn("heartbeat not written", "err", err)
+	}
+}

@@ -1,0 +1,52 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/store"
+)
+
+func TestHeartBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rows []store.Daemon
+		heart := daemon.NewHeart("teled", "v1", slog.New(slog.DiscardHandler), func(_ context.Context, row store.Daemon) error {
+			rows = append(rows, row)
+			return errors.New("the disk is full") // must not end it
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- heart.Run(ctx) }()
+		synctest.Wait()
+		heart.Report(daemon.Connected, "as @bot")
+		synctest.Wait()
+		heart.Report(daemon.Connected, "as @bot") // no change, no beat
+		heart.Event()
+		heart.Probe()
+		synctest.Wait()
+		time.Sleep(daemon.HeartbeatEvery) // of the bubble's clock
+		synctest.Wait()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		var states []string
+		for _, row := range rows {
+			states = append(states, row.Connection)
+		}
+		if want := []string{"connecting", "connected", "connected", "stopped"}; !slices.Equal(states, want) {
+			t.Fatalf("states %v, want %v", states, want)
+		}
+		beat := rows[2]
+		if beat.Name != "teled" || beat.Version != "v1" || beat.Detail != "as @bot" || beat.LastEventAt != beat.StartedAt ||
+			beat.LastProbeAt != beat.StartedAt || beat.HeartbeatAt-beat.StartedAt != daemon.HeartbeatEvery.Milliseconds() {
+			t.Errorf("row %+v", beat)
+		}
+	})
+}

@@ -1,0 +1,240 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"arizuko/migrations"
+	"arizuko/pkg/config"
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/lockfile"
+	"arizuko/pkg/store"
+	"arizuko/pkg/wake"
+)
+
+const (
+	// stopTimeout is below the 10 s after which container runtimes kill.
+	stopTimeout = 8 * time.Second
+	// defaultSchemaWait covers a migration of a large database.
+	defaultSchemaWait = time.Minute
+)
+
+// Options of Start.
+type Options struct {
+	Name       string
+	Base       config.Base
+	Addr       config.Addr   // of the HTTP listener
+	Secrets    []string      // to hide in the log, besides the shared one
+	Log        io.Writer     // where log lines go
+	Checkpoint int           // WAL pages until this process checkpoints by itself, 0 for never
+	SchemaWait time.Duration // how long to wait for the migration; 0 means a minute
+}
+
+// Process is a started daemon: what all daemons have in common.
+type Process struct {
+	Log     *slog.Logger
+	Secret  string               // the shared bearer secret
+	Metrics *prometheus.Registry // served at /metrics
+	Router  chi.Router           // add routes before Run
+	Addr    string               // bound address of Router, host:port
+	Ready   *Readiness
+	Store   *store.Store
+	Wake    *wake.Listener // pokes of others
+	Poker   *wake.Poker
+	Heart   *Heart
+	Stop    *Stopper // add what the daemon starts itself
+
+	server  *httpx.Server
+	handler atomic.Pointer[chi.Router]
+	serving chan error
+}
+
+// Start does what every daemon does first, in this order: take the singleton lock, answer
+// /readyz with what it waits for, wait for the schema, open the database and the poke socket.
+// If a step fails, or ctx ends, the ones before it are undone. On success the caller adds its
+// routes and calls Run, or Close.
+func Start(ctx context.Context, o Options) (*Process, error) {
+	p := &Process{
+		Log:     o.Base.Logger(o.Log, o.Name, o.Secrets...),
+		Metrics: prometheus.NewRegistry(),
+		Ready:   &Readiness{},
+		Stop:    &Stopper{},
+		serving: make(chan error, 1),
+	}
+	p.Metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, step := range []func(context.Context, Options) error{p.lock, p.listen, p.openStore, p.openSockets} {
+		if err := step(ctx, o); err != nil {
+			p.Close()
+			return nil, err
+		}
+	}
+	p.Router = p.newRouter()
+	return p, nil
+}
+
+func (p *Process) lock(_ context.Context, o Options) error {
+	if err := os.MkdirAll(o.Base.RunDir(), 0o700); err != nil {
+		return &ExitError{ExitRefused, fmt.Errorf("ARIZUKO_DATA: %w", err)}
+	}
+	lock, err := lockfile.TryLock(filepath.Join(o.Base.RunDir(), o.Name+".lock"))
+	if err != nil {
+		return err
+	}
+	p.Stop.Add("lock", func(context.Context) error { return lock.Close() })
+	return nil
+}
+
+func (p *Process) listen(_ context.Context, o Options) error {
+	p.Ready.Wait("start", o.Name+" is starting")
+	starting := p.newRouter()
+	starting.NotFound(func(w http.ResponseWriter, _ *http.Request) {
+		httpx.Error(w, fault.New(fault.Unavailable, "%s is starting", o.Name))
+	})
+	p.handler.Store(&starting)
+	server, err := httpx.Listen(string(o.Addr), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*p.handler.Load()).ServeHTTP(w, r)
+	}), p.Log)
+	if err != nil {
+		return err
+	}
+	p.server, p.Addr = server, server.Addr()
+	p.Stop.Add("http", server.Close)
+	go func() { p.serving <- server.Serve() }()
+	return nil
+}
+
+func (p *Process) openStore(ctx context.Context, o Options) error {
+	if err := p.waitSchema(ctx, o); err != nil {
+		return err
+	}
+	secret, err := o.Base.Secret()
+	if err != nil {
+		return &ExitError{ExitRefused, err}
+	}
+	p.Secret = secret
+	// Again, because migrate may have made the secret meanwhile.
+	p.Log = o.Base.Logger(o.Log, o.Name, o.Secrets...)
+	p.Poker = wake.NewPoker(o.Base.RunDir(), p.pokeFailed())
+	p.Stop.Add("poker", func(context.Context) error { p.Poker.Close(); return nil })
+	p.Store, err = store.Open(ctx, store.Options{Path: o.Base.DBPath(), Autocheckpoint: o.Checkpoint, Poke: p.Poker.Poke})
+	if err != nil {
+		return err
+	}
+	p.Stop.Add("store", func(context.Context) error { return p.Store.Close() })
+	p.Heart = NewHeart(o.Name, version(), p.Log, func(ctx context.Context, row store.Daemon) error {
+		return p.Store.Write(ctx, func(tx *store.Tx) error { return tx.Heartbeat(row) })
+	})
+	return nil
+}
+
+func (p *Process) waitSchema(ctx context.Context, o Options) error {
+	limit := o.SchemaWait
+	if limit == 0 {
+		limit = defaultSchemaWait
+	}
+	wait, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := store.WaitSchema(wait, o.Base.DBPath(), migrations.Latest(), func(reason string) {
+		p.Ready.Wait("start", reason)
+		p.Log.Info("waiting", "for", reason)
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return &ExitError{ExitBusy, fmt.Errorf("gave up after %s: %w", limit, err)}
+	}
+	return err
+}
+
+func (p *Process) openSockets(_ context.Context, o Options) error {
+	listener, err := wake.Listen(o.Base.RunDir(), o.Name)
+	if err != nil {
+		return err
+	}
+	p.Wake = listener
+	p.Stop.Add("wake", func(context.Context) error { return listener.Close() })
+	// A second time, so that it comes before the store when stopping: requests need that.
+	p.Stop.Add("http", p.server.Close)
+	return nil
+}
+
+func (p *Process) newRouter() chi.Router {
+	r := httpx.NewRouter(p.Log, p.Metrics)
+	httpx.Health(r, p.Metrics, p.Ready.Status)
+	return r
+}
+
+func (p *Process) pokeFailed() func(daemon string, err error) {
+	failed := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "arizuko_poke_errors_total", Help: "Pokes that failed for another reason than an absent or busy reader.",
+	}, []string{"daemon"})
+	p.Metrics.MustRegister(failed)
+	return func(daemon string, err error) {
+		failed.WithLabelValues(daemon).Inc()
+		p.Log.Warn("poke failed", "daemon", daemon, "err", err)
+	}
+}
+
+// Run opens the router to the world, runs the heart and the given loops until ctx ends or one
+// of them fails, and then stops everything in reverse order. A loop returns nil, or ctx's
+// error, when ctx ends; if it returns before that without an error, the others go on.
+func (p *Process) Run(ctx context.Context, loops ...func(context.Context) error) error {
+	defer p.Close()
+	p.handler.Store(&p.Router)
+	p.Ready.Wait("start", "")
+	p.Log.Info("ready", "addr", p.Addr)
+	group, ctx := errgroup.WithContext(ctx)
+	for _, loop := range slices.Concat(loops, []func(context.Context) error{p.Heart.Run, p.watchServer}) {
+		group.Go(func() error { return loop(ctx) })
+	}
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	p.Log.Info("stopping")
+	return nil
+}
+
+// watchServer turns a dying listener into the end of the process.
+func (p *Process) watchServer(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-p.serving:
+		return err
+	}
+}
+
+// Close stops everything that was started, last first. Run does it by itself.
+func (p *Process) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	p.Stop.StopAll(ctx, p.Log)
+}
+
+// version is the commit this program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value[:min(12, len(setting.Value))]
+		}
+	}
+	return "devel"
+}

@@ -1,0 +1,238 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/lockfile"
+	"arizuko/pkg/store/storetest"
+)
+
+// dataFolder is a short one, because socket paths are limited.
+func dataFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "daemon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func migrate(t *testing.T, data string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(data, "secret"), []byte("0123456789\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Complete from the first moment on, as another process would see it.
+	if err := storetest.Migrate(filepath.Join(data, "new.db")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(data, "new.db"), filepath.Join(data, "arizuko.db")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func options(data string) daemon.Options {
+	return daemon.Options{Name: "gated", Base: config.Base{Data: data}, Addr: "127.0.0.1:0", Log: io.Discard, Checkpoint: 1000}
+}
+
+func fetch(t *testing.T, url string) (int, string) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+func TestProcessLife(t *testing.T) {
+	data := dataFolder(t)
+	migrate(t, data)
+	p, err := daemon.Start(t.Context(), options(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Secret != "0123456789" {
+		t.Errorf("secret %q", p.Secret)
+	}
+	base := "http://" + p.Addr
+	if code, _ := fetch(t, base+"/readyz"); code != 503 {
+		t.Errorf("before Run: %d", code)
+	}
+	if code, body := fetch(t, base+"/v1/x"); code != 503 || !strings.Contains(body, "gated is starting") {
+		t.Errorf("before Run: %d %s", code, body)
+	}
+	p.Router.Get("/v1/x", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") })
+	ctx, cancel := context.WithCancel(t.Context())
+	running, ended := make(chan struct{}), make(chan error)
+	go func() {
+		ended <- p.Run(ctx, func(ctx context.Context) error {
+			p.Heart.Report(daemon.Connected, "")
+			close(running)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+	}()
+	<-running
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/v1/x": 200, "/v1/y": 404} {
+		if code, body := fetch(t, base+path); code != want {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	p.Poker.Poke("gated")
+	<-p.Wake.C()
+	if _, err := daemon.Start(t.Context(), options(data)); !errors.Is(err, lockfile.ErrHeld) {
+		t.Errorf("a second one: %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	rows, err := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil).Daemons()
+	if err != nil || len(rows) != 1 || rows[0].Connection != "stopped" {
+		t.Errorf("rows %+v, %v", rows, err)
+	}
+	again, err := daemon.Start(t.Context(), options(data))
+	if err != nil {
+		t.Fatalf("after the stop: %v", err)
+	}
+	again.Close()
+}
+
+func TestFailingLoopEndsTheProcess(t *testing.T) {
+	data := dataFolder(t)
+	migrate(t, data)
+	p, err := daemon.Start(t.Context(), options(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.Run(t.Context(),
+		func(context.Context) error { return io.ErrUnexpectedEOF },
+		func(ctx context.Context) error { <-ctx.Done(); return nil })
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// lineWatch closes found at the first write with text in it.
+type lineWatch struct {
+	text  string
+	found chan struct{}
+	once  sync.Once
+}
+
+func (w *lineWatch) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.text) {
+		w.once.Do(func() { close(w.found) })
+	}
+	return len(p), nil
+}
+
+func TestStartWaitsForTheSchema(t *testing.T) {
+	data := dataFolder(t)
+	o := options(data)
+	o.Addr = freeAddr(t)
+	watch := &lineWatch{text: "migrate up", found: make(chan struct{})}
+	o.Log = watch
+	started := make(chan error)
+	go func() {
+		p, err := daemon.Start(t.Context(), o)
+		if err == nil {
+			p.Close()
+		}
+		started <- err
+	}()
+	<-watch.found
+	if code, body := fetch(t, "http://"+string(o.Addr)+"/readyz"); code != 503 || !strings.Contains(body, "migrate up") {
+		t.Errorf("readyz: %d %s", code, body)
+	}
+	migrate(t, data)
+	if err := <-started; err != nil {
+		t.Error(err)
+	}
+}
+
+func freeAddr(t *testing.T) config.Addr {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return config.Addr(l.Addr().String())
+}
+
+func TestStartGivesUp(t *testing.T) {
+	exit := func(err error) int {
+		p := daemon.Program{Name: "gated", Serve: func(context.Context) error { return err }}
+		return p.Run(context.Background(), nil, io.Discard, io.Discard)
+	}
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waits := options(dataFolder(t))
+	waits.SchemaWait = time.Millisecond
+	noSecret := options(dataFolder(t))
+	migrate(t, noSecret.Base.Data)
+	if err := os.Remove(noSecret.Base.SecretPath()); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		o    daemon.Options
+		code int
+		text string
+	}{
+		"no folder": {options(filepath.Join(blocked, "x")), 78, "ARIZUKO_DATA"},
+		"no schema": {waits, 75, "gave up after 1ms"},
+		"no secret": {noSecret, 78, "migrate up"},
+	} {
+		// Twice: the first failure must have released lock and port.
+		for range 2 {
+			_, err := daemon.Start(t.Context(), tc.o)
+			if code := exit(err); code != tc.code || !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("%s: exit %d, %v", name, code, err)
+			}
+		}
+	}
+}
+
+func TestStartEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := daemon.Start(ctx, options(dataFolder(t))); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPokeErrorsAreCounted(t *testing.T) {
+	data := dataFolder(t)
+	migrate(t, data)
+	p, err := daemon.Start(t.Context(), options(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.Poker.Poke(strings.Repeat("x", 120))
+	if _, body := fetch(t, "http://"+p.Addr+"/metrics"); !strings.Contains(body, "arizuko_poke_errors_total{") {
+		t.Error("no arizuko_poke_errors_total")
+	}
+}

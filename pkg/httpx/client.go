@@ -1,0 +1,107 @@
+package httpx
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"arizuko/pkg/fault"
+)
+
+const (
+	clientTimeout = 10 * time.Second
+	clientIdle    = 90 * time.Second
+	// maxAnswer bounds what a client reads into memory, in bytes.
+	maxAnswer = 8 << 20
+)
+
+// Client calls one other daemon. It is safe for concurrent use and keeps connections alive.
+type Client struct {
+	Base   string // URL without a trailing slash
+	Secret string // bearer secret, none is sent if empty
+	HTTP   *http.Client
+}
+
+// NewClient makes a client with a timeout of 10 s per call, which ignores proxies and
+// follows no redirects: the secret goes to Base and nowhere else.
+func NewClient(base, secret string) *Client {
+	return &Client{Base: base, Secret: secret, HTTP: &http.Client{
+		Timeout: clientTimeout,
+		Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
+			MaxIdleConnsPerHost: 16,
+			IdleConnTimeout:     clientIdle,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Do sends in as JSON, unless nil, and decodes the answer into out, unless nil. Every error
+// is a fault: the one the daemon answered with, unavailable when it does not answer in time,
+// internal when what it says can't be understood.
+func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
+	req, err := c.request(ctx, method, path, in)
+	if err != nil {
+		return fault.New(fault.Internal, "%s %s%s: %w", method, c.Base, path, err)
+	}
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return fault.New(fault.Unavailable, "%s does not answer: %w", c.Base, err)
+	}
+	defer res.Body.Close()
+	// Read to the end, else the connection can't be used again.
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return fault.New(fault.Unavailable, "%s broke off its answer: %w", c.Base, err)
+	case len(body) > maxAnswer:
+		return fault.New(fault.Internal, "%s answered with more than %d bytes", c.Base, maxAnswer)
+	case res.StatusCode < 200 || res.StatusCode > 299:
+		return c.refused(res.StatusCode, body)
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fault.New(fault.Internal, "%s%s answered with something else: %w", c.Base, path, err)
+	}
+	return nil
+}
+
+func (c *Client) request(ctx context.Context, method, path string, in any) (*http.Request, error) {
+	var body io.Reader
+	if in != nil {
+		encoded, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(encoded)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.Secret != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Secret)
+	}
+	return req, nil
+}
+
+// refused makes the fault of an answer outside 2xx. The status decides the kind: a body may
+// come from a proxy, or from a version which knows more kinds.
+func (c *Client) refused(status int, body []byte) error {
+	kind := fault.OfStatus(status)
+	var answer errorBody
+	if err := json.Unmarshal(body, &answer); err == nil && answer.Error.Message != "" {
+		return fault.New(kind, "%s", answer.Error.Message)
+	}
+	excerpt := strings.TrimSpace(string(body[:min(len(body), 200)]))
+	return fault.New(kind, "%s answered %d %s", c.Base, status, strings.ToValidUTF8(excerpt, "?"))
+}

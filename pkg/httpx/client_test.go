@@ -1,0 +1,142 @@
+package httpx_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// server starts h and makes its client; both are gone when the test ends.
+func server(t *testing.T, h http.Handler) *httpx.Client {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	client := httpx.NewClient(srv.URL, "s3cret")
+	t.Cleanup(func() {
+		client.HTTP.CloseIdleConnections()
+		srv.Close()
+	})
+	return client
+}
+
+func TestClientRoundTrip(t *testing.T) {
+	peers := map[string]bool{}
+	r := httpx.NewRouter(discard(), nil)
+	r.Use(httpx.Bearer("s3cret"))
+	r.Post("/echo", func(w http.ResponseWriter, r *http.Request) {
+		peers[r.RemoteAddr] = true
+		in, err := httpx.Decode[route](r)
+		if err != nil {
+			httpx.Error(w, err)
+			return
+		}
+		httpx.JSON(w, http.StatusCreated, in)
+	})
+	r.Delete("/echo", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	client := server(t, r)
+	for range 5 {
+		var out route
+		if err := client.Do(t.Context(), http.MethodPost, "/echo", route{Seq: 3, Target: "main"}, &out); err != nil || out.Seq != 3 {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		if err := client.Do(t.Context(), http.MethodDelete, "/echo", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(peers) != 1 {
+		t.Errorf("%d connections for calls in a row", len(peers))
+	}
+	client.Secret = "wrong"
+	if err := client.Do(t.Context(), http.MethodDelete, "/echo", nil, nil); fault.KindOf(err) != fault.Unauthorized {
+		t.Errorf("wrong secret: %v", err)
+	}
+}
+
+func TestClientErrors(t *testing.T) {
+	answer := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	for name, tc := range map[string]struct {
+		handler http.HandlerFunc
+		kind    fault.Kind
+		message string
+	}{
+		"fault":     {func(w http.ResponseWriter, _ *http.Request) { httpx.Error(w, fault.New(fault.Conflict, "100 / taken")) }, fault.Conflict, "100 / taken"},
+		"not JSON":  {answer(404, "<html>"), fault.NotFound, "answered 404 <html>"},
+		"bad UTF-8": {answer(400, "\xff"), fault.BadRequest, "answered 400 ?"},
+		"kind lies": {answer(503, `{"error":{"kind":"not_found","message":"m"}}`), fault.Unavailable, "m"},
+		"gateway":   {answer(502, ""), fault.Unavailable, "answered 502"},
+		"bug":       {answer(500, `{"error":{"kind":"internal","message":"internal error"}}`), fault.Internal, "internal error"},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		}, fault.Internal, "answered 302"},
+		"200 not JSON": {answer(200, "hello"), fault.Internal, "answered with something else"},
+		"200 too long": {answer(200, strings.Repeat(" ", 9<<20)), fault.Internal, "more than 8388608 bytes"},
+		"broken off": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "10")
+			_, _ = io.WriteString(w, "{")
+		}, fault.Unavailable, "broke off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := server(t, tc.handler)
+			var out route
+			err := client.Do(t.Context(), http.MethodGet, "/", nil, &out)
+			if fault.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.message) {
+				t.Errorf("got %s: %v", fault.KindOf(err), err)
+			}
+		})
+	}
+}
+
+func TestClientWithoutServer(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := "http://" + ln.Addr().String()
+	ln.Close()
+	err = httpx.NewClient(base, "s3cret").Do(t.Context(), http.MethodGet, "/v1/x", nil, nil)
+	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), base+" does not answer") {
+		t.Errorf("got %v", err)
+	}
+	if strings.Contains(err.Error(), "s3cret") {
+		t.Error("the secret is in the message")
+	}
+}
+
+func TestClientTimeout(t *testing.T) {
+	release := make(chan struct{})
+	client := server(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer close(release)
+	client.HTTP.Timeout = 20 * time.Millisecond
+	if err := client.Do(t.Context(), http.MethodGet, "/", nil, nil); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("timeout: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := client.Do(ctx, http.MethodGet, "/", nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestClientCantEncode(t *testing.T) {
+	err := httpx.NewClient("http://127.0.0.1:1", "").Do(t.Context(), http.MethodPost, "/", make(chan int), nil)
+	if fault.KindOf(err) != fault.Internal {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,34 @@
+package httpx
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Health adds /healthz, /readyz and /metrics to a router; they take no credentials. ready
+// returns, one thing in words per element, what the daemon still waits for, which makes it not
+// ready, and what else an operator should know, which does not. It must be safe for concurrent
+// use.
+func Health(r chi.Router, metrics prometheus.Gatherer, ready func() (waiting, notes []string)) {
+	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
+	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		waiting, notes := ready()
+		if len(waiting) > 0 {
+			text(w, http.StatusServiceUnavailable, append(waiting, notes...)...)
+			return
+		}
+		text(w, http.StatusOK, append([]string{"ok"}, notes...)...)
+	})
+	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+}
+
+func text(w http.ResponseWriter, status int, lines ...string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, strings.Join(lines, "\n")+"\n")
+}

@@ -1,0 +1,172 @@
+package httpx
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/fault"
+)
+
+// NewRouter makes a router that survives panics, limits bodies to MaxBody, answers unknown
+// paths in JSON, logs what went wrong inside and measures requests into metrics, which may be
+// nil. Routers of one process may share metrics.
+func NewRouter(log *slog.Logger, metrics prometheus.Registerer) chi.Router {
+	r := chi.NewRouter()
+	r.Use(observe(log, requestSeconds(metrics)), limitBody)
+	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		Error(w, fault.New(fault.NotFound, "no such path: %s", r.URL.Path))
+	})
+	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		Error(w, fault.New(fault.BadRequest, "%s does not take %s", r.URL.Path, r.Method))
+	})
+	return r
+}
+
+// Bearer lets through requests with `Authorization: Bearer <secret>`; an empty secret lets
+// none through.
+func Bearer(secret string) func(http.Handler) http.Handler {
+	// Hashed, so that the comparison takes as long whatever the length.
+	want := sha256.Sum256([]byte(secret))
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			got := sha256.Sum256([]byte(token))
+			same := subtle.ConstantTimeCompare(got[:], want[:]) == 1
+			if !same || secret == "" || !strings.EqualFold(scheme, "Bearer") {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+				Error(w, fault.New(fault.Unauthorized, "want the header Authorization: Bearer with the shared secret"))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func limitBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func requestSeconds(metrics prometheus.Registerer) *prometheus.HistogramVec {
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "arizuko_http_request_seconds",
+		Help:    "Time to answer HTTP requests.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8), // 0.5 ms to 8 s
+	}, []string{"method", "route", "status"})
+	if metrics == nil {
+		return seconds
+	}
+	var already prometheus.AlreadyRegisteredError
+	if errors.As(metrics.Register(seconds), &already) {
+		if shared, ok := already.ExistingCollector.(*prometheus.HistogramVec); ok {
+			return shared
+		}
+	}
+	return seconds
+}
+
+// observe is the outermost middleware: it sees how each request ended.
+func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rec := &recorder{ResponseWriter: w}
+			start := time.Now()
+			defer func() {
+				p := recover()
+				if p != nil {
+					rec.panicked(p)
+				}
+				if rec.status == 0 {
+					rec.status = http.StatusOK // what the server sends for a handler that wrote nothing
+				}
+				route := chi.RouteContext(r.Context()).RoutePattern()
+				seconds.WithLabelValues(method(r), route, strconv.Itoa(rec.status)).Observe(time.Since(start).Seconds())
+				if rec.err != nil && fault.KindOf(rec.err) == fault.Internal {
+					log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", rec.err)
+				}
+				if p != nil && rec.torn {
+					panic(http.ErrAbortHandler)
+				}
+			}()
+			next.ServeHTTP(rec, r)
+		})
+	}
+}
+
+// method is a request's method as a label: a client may send any word as its method, and
+// every new label value costs memory for good.
+func method(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+		return r.Method
+	}
+	return "other"
+}
+
+// recorder remembers how a request was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int   // 0 until the header is written
+	err    error // what Error was called with
+	torn   bool  // the answer broke off, the peer must not take it for complete
+}
+
+// recorderOf finds the recorder below other wrappers, nil outside a NewRouter.
+func recorderOf(w http.ResponseWriter) *recorder {
+	for {
+		switch v := w.(type) {
+		case *recorder:
+			return v
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = v.Unwrap()
+		default:
+			return nil
+		}
+	}
+}
+
+func (rec *recorder) WriteHeader(status int) {
+	if rec.status == 0 && status >= 200 {
+		rec.status = status
+	}
+	rec.ResponseWriter.WriteHeader(status)
+}
+
+func (rec *recorder) Write(p []byte) (int, error) {
+	if rec.status == 0 {
+		rec.status = http.StatusOK
+	}
+	return rec.ResponseWriter.Write(p)
+}
+
+// Flush is for handlers that ask for an http.Flusher; Unwrap serves the others.
+func (rec *recorder) Flush() { _ = http.NewResponseController(rec.ResponseWriter).Flush() }
+
+// Unwrap is for http.ResponseController.
+func (rec *recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
+
+func (rec *recorder) panicked(p any) {
+	if p == http.ErrAbortHandler {
+		rec.torn = true
+		return
+	}
+	err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	if rec.status != 0 {
+		rec.err, rec.torn = err, true
+		return
+	}
+	Error(rec, err)
+}

@@ -1,0 +1,66 @@
+package httpx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	headerTimeout = 5 * time.Second
+	// Longer than the client keeps a connection, so that it is never the server who closes
+	// one the client is about to use.
+	serverIdle = 2 * clientIdle
+	maxHeader  = 64 << 10
+)
+
+// Server is an HTTP server whose address is bound before it serves.
+type Server struct {
+	http     *http.Server
+	listener net.Listener
+}
+
+// Listen binds addr, "host:port" with port 0 for a free one. Connections are accepted, but
+// not answered, until Serve. Answers may take as long as they want: event streams do.
+func Listen(addr string, handler http.Handler, log *slog.Logger) (*Server, error) {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	return &Server{
+		listener: listener,
+		http: &http.Server{
+			Handler:           handler,
+			ReadHeaderTimeout: headerTimeout,
+			IdleTimeout:       serverIdle,
+			MaxHeaderBytes:    maxHeader,
+			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		},
+	}, nil
+}
+
+// Addr is the bound address, "host:port".
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Serve answers until Close; then it returns nil.
+func (s *Server) Serve() error {
+	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", s.Addr(), err)
+	}
+	return nil
+}
+
+// Close accepts nothing more and waits for the requests under way; when ctx ends it cuts
+// them off and returns ctx's error. It may be called before Serve and more than once.
+func (s *Server) Close(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		_ = s.http.Close()
+	}
+	_ = s.listener.Close() // Shutdown knows the listener only once Serve ran
+	return err
+}

@@ -1,0 +1,96 @@
+// Package lockfile makes sure that only one process does something: a flock on a file that
+// tells who holds it. The kernel drops the lock with the process, so a crash leaves nothing to
+// clean up. The files are never removed: a process that waits on a removed file and one that
+// made a new one would both believe they hold the lock.
+package lockfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrHeld is what a *HeldError is.
+var ErrHeld = errors.New("lock held")
+
+// HeldError says who holds a lock. PID is 0 if the holder has not written its name yet.
+type HeldError struct {
+	Path  string
+	PID   int
+	Since time.Time
+}
+
+func (e *HeldError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("%s is locked by another process", e.Path)
+	}
+	return fmt.Sprintf("%s is locked by process %d since %s", e.Path, e.PID, e.Since.Format(time.RFC3339))
+}
+
+// Is makes errors.Is(err, ErrHeld) true.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// Lock is a held lock.
+type Lock struct{ file *os.File }
+
+// TryLock takes the lock at path without waiting, making the file if there is none. If
+// another process, or another part of this one, holds it, the error is a *HeldError.
+func TryLock(path string) (*Lock, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	if err := flock(file); err != nil {
+		defer file.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, heldBy(file)
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	// Truncated first: from here on nobody reads the name of a former holder.
+	err = file.Truncate(0)
+	if err == nil {
+		_, err = fmt.Fprintf(file, "%d %s\n", os.Getpid(), time.Now().Format(time.RFC3339))
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	return &Lock{file}, nil
+}
+
+// Close releases the lock. Closing twice is an error without effect.
+func (l *Lock) Close() error {
+	if err := l.file.Truncate(0); err != nil {
+		return errors.Join(err, l.file.Close())
+	}
+	return l.file.Close()
+}
+
+func flock(file *os.File) error {
+	for {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+func heldBy(file *os.File) *HeldError {
+	held := &HeldError{Path: file.Name()}
+	// A content nobody could have written counts as none.
+	content := io.LimitReader(file, 100)
+	var pid int
+	var since string
+	if _, err := fmt.Fscanf(content, "%d %s\n", &pid, &since); err != nil || pid <= 0 {
+		return held
+	}
+	if at, err := time.Parse(time.RFC3339, since); err == nil {
+		held.PID, held.Since = pid, at
+	}
+	return held
+}

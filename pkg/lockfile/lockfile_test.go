@@ -1,0 +1,117 @@
+package lockfile_test
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/lockfile"
+)
+
+// TestMain lets the test binary be the other process: it locks, says so and waits for EOF.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("LOCKFILE_TEST_HOLD"); path != "" {
+		if _, err := lockfile.TryLock(path); err != nil {
+			os.Exit(1)
+		}
+		os.Stdout.WriteString("held\n")
+		os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestSecondLockIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	first, err := lockfile.TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lockfile.TryLock(path)
+	var held *lockfile.HeldError
+	if !errors.Is(err, lockfile.ErrHeld) || !errors.As(err, &held) {
+		t.Fatalf("error is %v, want a HeldError", err)
+	}
+	if held.PID != os.Getpid() || time.Since(held.Since) > time.Minute {
+		t.Errorf("held by %d since %s", held.PID, held.Since)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if first.Close() == nil {
+		t.Error("closing twice is silent")
+	}
+	again, err := lockfile.TryLock(path)
+	if err != nil {
+		t.Fatalf("after release: %v", err)
+	}
+	again.Close()
+}
+
+func TestStrangeContent(t *testing.T) {
+	for _, content := range []string{"", "\x00\xff", "-3 2020-01-01T00:00:00Z\n", "99 yesterday\n", strings.Repeat("9", 10_000)} {
+		path := filepath.Join(t.TempDir(), "x.lock")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := lockfile.TryLock(path)
+		if err != nil {
+			t.Fatalf("%.20q: content alone holds the lock: %v", content, err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err = lockfile.TryLock(path)
+		if !errors.Is(err, lockfile.ErrHeld) || !strings.Contains(err.Error(), "another process") {
+			t.Errorf("%.20q: %v", content, err)
+		}
+		lock.Close()
+	}
+}
+
+func TestUnusableFolder(t *testing.T) {
+	_, err := lockfile.TryLock(filepath.Join(t.TempDir(), "none", "x.lock"))
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKilledHolderLeavesNothingBehind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	holder := exec.Command(os.Args[0])
+	holder.Env = append(os.Environ(), "LOCKFILE_TEST_HOLD="+path)
+	stdin, err := holder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "held\n" {
+		t.Fatalf("the holder said %q, %v", line, err)
+	}
+	_, err = lockfile.TryLock(path)
+	var held *lockfile.HeldError
+	if !errors.As(err, &held) || held.PID != holder.Process.Pid {
+		t.Errorf("got %v, want held by %d", err, holder.Process.Pid)
+	}
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = holder.Wait()
+	lock, err := lockfile.TryLock(path)
+	if err != nil {
+		t.Fatalf("after kill -9: %v", err)
+	}
+	lock.Close()
+}

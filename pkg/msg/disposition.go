@@ -1,0 +1,107 @@
+package msg
+
+// Disposition is what became of an inbound row; exactly one per row.
+type Disposition string
+
+// Dispositions. Onboarding is the one parked state, all others are final.
+const (
+	Sticky     Disposition = "sticky"
+	Command    Disposition = "command"
+	Prefix     Disposition = "prefix"
+	Routed     Disposition = "routed"
+	Observed   Disposition = "observed"
+	Dropped    Disposition = "dropped"
+	Onboarding Disposition = "onboarding"
+)
+
+// Reason is the code that says why a row got its disposition or a turn its
+// state. The set is closed; Reasons documents each.
+type Reason string
+
+// Reasons of dispositions.
+const (
+	ReasonStickyGroup      Reason = "sticky_group"
+	ReasonStickyTopic      Reason = "sticky_topic"
+	ReasonStickyReset      Reason = "sticky_reset"
+	ReasonCommand          Reason = "command"
+	ReasonPrefixGroup      Reason = "prefix_group"
+	ReasonPrefixTopic      Reason = "prefix_topic"
+	ReasonRoute            Reason = "route"
+	ReasonRouteObserve     Reason = "route_observe"
+	ReasonEngaged          Reason = "engaged"
+	ReasonToSticky         Reason = "sticky_target"
+	ReasonAddress          Reason = "address"
+	ReasonDelegated        Reason = "delegated"
+	ReasonAnswer           Reason = "answer"
+	ReasonReset            Reason = "reset_text"
+	ReasonBuiltinPing      Reason = "builtin_ping"
+	ReasonBuiltinDrop      Reason = "builtin_drop"
+	ReasonDaemon           Reason = "daemon"
+	ReasonDaemonFailed     Reason = "daemon_failed"
+	ReasonNoRoute          Reason = "no_route"
+	ReasonNoGroup          Reason = "no_group"
+	ReasonStale            Reason = "stale"
+	ReasonEditApplied      Reason = "edit_applied"
+	ReasonEditNote         Reason = "edit_note"
+	ReasonEditOrphan       Reason = "edit_orphan"
+	ReasonEditAddressed    Reason = "edit_addressed"
+	ReasonDeleted          Reason = "deleted"
+	ReasonStopped          Reason = "stopped"
+	ReasonReactionOverflow Reason = "reaction_overflow"
+	ReasonBadRow           Reason = "bad_row"
+	ReasonFanOut           Reason = "fan_out"
+)
+
+// Reasons of turns.
+const (
+	ReasonAnswered    Reason = "answered"
+	ReasonSilent      Reason = "silent"
+	ReasonPartial     Reason = "partial"
+	ReasonInterrupted Reason = "interrupted"
+	ReasonAgentError  Reason = "agent_error"
+	ReasonCancelled   Reason = "cancelled"
+)
+
+// Reasons lists every code with its meaning, in the order of the life of a
+// message.
+var Reasons = []struct {
+	Code    Reason
+	Meaning string
+}{
+	{ReasonStickyGroup, "the row was a bare @name: the chat is pinned to that group"},
+	{ReasonStickyTopic, "the row was a bare #name: the chat is pinned to that topic"},
+	{ReasonStickyReset, "the row was a bare @ or #: the pin was cleared"},
+	{ReasonCommand, "the row was a command and was answered by the gateway"},
+	{ReasonPrefixGroup, "the row began with @name: a derived row carries it to that group"},
+	{ReasonPrefixTopic, "the row began with #name: a derived row carries it to that topic"},
+	{ReasonRoute, "a route named the group"},
+	{ReasonRouteObserve, "a route says the group only listens here"},
+	{ReasonEngaged, "the group is engaged in this place"},
+	{ReasonToSticky, "the chat is pinned to the group"},
+	{ReasonAddress, "the chat's own address names the group"},
+	{ReasonDelegated, "another group handed the row over"},
+	{ReasonAnswer, "the parent group's answer to an escalation"},
+	{ReasonReset, "the text behind /new, asked afresh"},
+	{ReasonBuiltinPing, "a route says the gateway answers pong"},
+	{ReasonBuiltinDrop, "a route says to ignore the row"},
+	{ReasonDaemon, "a route handed the row to another daemon, which took it"},
+	{ReasonDaemonFailed, "a route names a daemon that did not take the row in three tries"},
+	{ReasonNoRoute, "no route matches and the bot was not addressed"},
+	{ReasonNoGroup, "the address names a group that is not registered"},
+	{ReasonStale, "the row was already older than MAX_AGE when it arrived"},
+	{ReasonEditApplied, "the edit or deletion was applied to its target before that was decided"},
+	{ReasonEditNote, "the target had been decided: the change is a note in the next prompt"},
+	{ReasonEditOrphan, "the edit or deletion names a message that is not stored"},
+	{ReasonEditAddressed, "an edit that addresses the bot where the original did not"},
+	{ReasonDeleted, "the message was deleted before it was decided"},
+	{ReasonStopped, "held when /stop came"},
+	{ReasonReactionOverflow, "more reactions than one turn takes were released together"},
+	{ReasonBadRow, "the row cannot be handled; the log names it and says why"},
+	{ReasonFanOut, "the delegation went deeper or wider than allowed"},
+	{ReasonAnswered, "the agent answered"},
+	{ReasonSilent, "the agent chose to say nothing"},
+	{ReasonPartial, "the agent failed after it had answered in part"},
+	{ReasonInterrupted, "gated stopped after part of the answer was stored"},
+	{ReasonAgentError, "the agent failed"},
+	{ReasonCancelled, "cancelled by /stop or an operator"},
+}

@@ -1,0 +1,73 @@
+package msg
+
+import "strings"
+
+// ChatKind is what sort of place a chat is.
+type ChatKind string
+
+// Kinds of chats.
+const (
+	ChatDM       ChatKind = "dm"
+	ChatGroup    ChatKind = "group"
+	ChatChannel  ChatKind = "channel"
+	ChatWeb      ChatKind = "web"
+	ChatInternal ChatKind = "internal"
+)
+
+// Platforms whose rooms name a group's folder.
+const (
+	PlatformWeb   = "web"
+	PlatformGroup = "group"
+)
+
+// SplitJID cuts a chat address at its first colon:
+// "telegram:-1001234" is platform "telegram", room "-1001234".
+func SplitJID(jid string) (platform, room string) {
+	platform, room, _ = strings.Cut(jid, ":")
+	return platform, room
+}
+
+// AddressedFolder is the folder that a web: or group: address names, "" for
+// the addresses of other platforms.
+func AddressedFolder(jid string) string {
+	platform, room := SplitJID(jid)
+	if platform == PlatformWeb || platform == PlatformGroup {
+		return room
+	}
+	return ""
+}
+
+// KindOfJID guesses a chat's kind from its address alone, for chats of which
+// no adapter has told more.
+func KindOfJID(jid string) ChatKind {
+	platform, room := SplitJID(jid)
+	switch {
+	case platform == PlatformWeb:
+		return ChatWeb
+	case platform == PlatformGroup:
+		return ChatInternal
+	case platform == "telegram" && room != "" && !strings.HasPrefix(room, "-"),
+		platform == "discord" && strings.HasPrefix(room, "dm-"),
+		platform == "slack" && strings.HasPrefix(room, "D"):
+		return ChatDM
+	}
+	return ChatGroup
+}
+
+// DaemonOf names the daemon that delivers a chat's outbound rows, "" where
+// nobody does: an internal chat's rows are delivered by being written, and a
+// platform without a daemon of ours is served by a foreign adapter that polls.
+func DaemonOf(jid string) string {
+	platform, _ := SplitJID(jid)
+	switch platform {
+	case "telegram":
+		return "teled"
+	case "discord":
+		return "discd"
+	case "slack":
+		return "slakd"
+	case PlatformWeb:
+		return "dashd"
+	}
+	return ""
+}

@@ -1,0 +1,176 @@
+// Package msg holds the nouns every daemon shares: messages, chats, turns,
+// runs, and the closed sets of words their columns may hold. It does no I/O.
+package msg
+
+import "encoding/json"
+
+// Message is one row of the messages table. Times are unix milliseconds UTC;
+// an empty string stands for SQL NULL in PlatformID, ReplyToID, TargetID,
+// RoutedTo, Disposition, Reason and OutState, a zero for NULL in DerivedFrom,
+// DecidedAt, DecisionSeq and TurnID.
+type Message struct {
+	ID            int64
+	ChatJID       string
+	PlatformID    string
+	Direction     Direction
+	Kind          Kind
+	Sender        string
+	SenderName    string
+	IsBot         bool
+	Verb          string
+	Content       string
+	Attachments   []Attachment
+	Topic         string
+	ThreadID      string
+	ReplyToID     string
+	TargetID      string
+	Addressed     bool
+	PendingFiles  int
+	Timestamp     int64
+	ReceivedAt    int64
+	Source        string
+	DerivedFrom   int64
+	ForwardedFrom *ReturnAddress
+	RoutedTo      string
+	Disposition   Disposition
+	Reason        Reason
+	DecidedAt     int64
+	DecisionSeq   int64
+	TurnID        int64
+	OutState      OutState
+}
+
+// Attachment is one entry of messages.attachments. Path is relative to the
+// data folder as the adapter wrote it, e.g. "media/202611/1f3a-cat.jpg".
+// Error says why a download failed; such an entry has no path.
+type Attachment struct {
+	Path  string `json:"path"`
+	Name  string `json:"name"`
+	MIME  string `json:"mime"`
+	Size  int64  `json:"size"`
+	Error string `json:"error,omitempty"`
+}
+
+// ReturnAddress is messages.forwarded_from of a row one group sends to
+// another: where the answer goes and whose work it belongs to.
+type ReturnAddress struct {
+	Kind       ReturnKind `json:"kind"`
+	TurnID     int64      `json:"turn_id"`
+	RootTurnID int64      `json:"root_turn_id"`
+	Depth      int        `json:"depth"`
+	Folder     string     `json:"folder"`
+	ChatJID    string     `json:"chat_jid"`
+	Topic      string     `json:"topic"`
+	ThreadID   string     `json:"thread_id"`
+	Place      string     `json:"place"`
+	ReplyTo    string     `json:"reply_to,omitempty"`
+	Surface    string     `json:"surface"`
+	Ceiling    int        `json:"ceiling"`
+	Claims     bool       `json:"claims"`
+}
+
+// JSON is the address as it stands in the column.
+func (a *ReturnAddress) JSON() string {
+	b, _ := json.Marshal(a) // plain strings and numbers: cannot fail
+	return string(b)
+}
+
+// ReturnKind says which way a row between groups travels.
+type ReturnKind string
+
+// A delegation goes to a child, whose answer goes straight to the origin's
+// chat; an escalation goes to the parent, whose answer comes back to the
+// asker; an answer is that answer on its way back.
+const (
+	Delegation ReturnKind = "delegate"
+	Escalation ReturnKind = "escalate"
+	Answer     ReturnKind = "answer"
+)
+
+// Direction of a message, seen from the suite.
+type Direction string
+
+// The two directions.
+const (
+	In  Direction = "in"
+	Out Direction = "out"
+)
+
+// Kind of an outbound message: what the adapter is asked to do.
+type Kind string
+
+// Kinds of outbound messages; inbound rows are all KindMessage.
+const (
+	KindMessage  Kind = "message"
+	KindFile     Kind = "file"
+	KindReaction Kind = "reaction"
+	KindEdit     Kind = "edit"
+	KindDelete   Kind = "delete"
+	KindPoll     Kind = "poll"
+)
+
+// Verbs of inbound messages that the suite knows. The set is open: routes may
+// name others. An empty verb counts as VerbMessage.
+const (
+	VerbMessage  = "message"
+	VerbMention  = "mention"
+	VerbReply    = "reply"
+	VerbReaction = "reaction"
+	VerbEdit     = "edit"
+	VerbDelete   = "delete"
+	VerbJoin     = "join"
+	VerbLeave    = "leave"
+	VerbTyping   = "typing"
+)
+
+// Sources of messages: which part of the suite wrote the row. Inbound rows of
+// adapters carry the adapter's name.
+const (
+	SourceAgent    = "agent"
+	SourceNotice   = "notice"
+	SourceCommand  = "command"
+	SourceDelegate = "delegate"
+	SourcePrefix   = "prefix"
+	SourceReplay   = "replay"
+	SourceEdit     = "edit"
+)
+
+// OutState is the state of an outbound row.
+type OutState string
+
+// States of an outbound row.
+const (
+	OutQueued    OutState = "queued"
+	OutSending   OutState = "sending"
+	OutSent      OutState = "sent"
+	OutAmbiguous OutState = "ambiguous"
+	OutFailed    OutState = "failed"
+	OutCancelled OutState = "cancelled"
+)
+
+// Chat is one row of the chats table. Empty strings stand for NULL.
+type Chat struct {
+	JID         string
+	Kind        ChatKind
+	Title       string
+	StickyTopic string
+	StickyGroup string
+	StickyAt    int64
+}
+
+// Group is one row of registered_groups.
+type Group struct {
+	Folder    string          `json:"folder"`
+	Name      string          `json:"name"`
+	CreatedAt int64           `json:"created_at"`
+	Config    json.RawMessage `json:"config"`
+}
+
+// Route is one row of routes. Impulse is nil for NULL.
+type Route struct {
+	ID      int64           `json:"id"`
+	Seq     int64           `json:"seq"`
+	Match   string          `json:"match"`
+	Target  string          `json:"target"`
+	Impulse json.RawMessage `json:"impulse_config,omitempty"`
+}

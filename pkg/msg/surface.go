@@ -1,0 +1,67 @@
+package msg
+
+// Surface is where a reply will be read: a hint to the agent about length.
+// Ceiling is in characters and is never enforced.
+type Surface struct {
+	Name    string
+	Ceiling int
+}
+
+// Ceilings in characters: a place of one's own, a room shared with others,
+// and the top level of a channel where every line is noise to most.
+const (
+	fullCeiling    = 4000
+	defaultCeiling = 1500
+	hardCeiling    = 200
+)
+
+// SurfaceOf computes the surface of a chat's thread. A Slack DM with a thread
+// is an assistant pane.
+func SurfaceOf(jid string, kind ChatKind, threadID string) Surface {
+	platform, _ := SplitJID(jid)
+	threaded := threadID != ""
+	switch platform {
+	case PlatformWeb:
+		return Surface{"web", fullCeiling}
+	case PlatformGroup:
+		return Surface{"group", fullCeiling}
+	case "slack":
+		switch {
+		case kind == ChatDM && threaded:
+			return Surface{"slack-pane", fullCeiling}
+		case kind == ChatDM:
+			return Surface{"slack-dm", fullCeiling}
+		case threaded:
+			return Surface{"slack-channel-thread", fullCeiling}
+		}
+		return Surface{"slack-channel", hardCeiling}
+	case "telegram", "discord":
+		return messengerSurface(platform, kind, threaded)
+	}
+	return otherSurface(platform, kind, threaded)
+}
+
+func messengerSurface(platform string, kind ChatKind, threaded bool) Surface {
+	thread, room := "topic", "group"
+	if platform == "discord" {
+		thread, room = "thread", "channel"
+	}
+	switch {
+	case kind == ChatDM:
+		return Surface{platform + "-dm", fullCeiling}
+	case threaded:
+		return Surface{platform + "-" + thread, fullCeiling}
+	}
+	return Surface{platform + "-" + room, defaultCeiling}
+}
+
+// otherSurface serves platforms of foreign adapters.
+func otherSurface(platform string, kind ChatKind, threaded bool) Surface {
+	switch {
+	case kind == ChatDM:
+		return Surface{platform + "-dm", fullCeiling}
+	case threaded:
+		return Surface{platform + "-thread", fullCeiling}
+	}
+	return Surface{platform + "-group", defaultCeiling}
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"arizuko/pkg/msg"
+)
+
+// Chat returns a chat's row, nil if the chat is not known yet.
+func (r Reader) Chat(jid string) (*msg.Chat, error) {
+	var c msg.Chat
+	found, err := r.q.get([]any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt},
+		`SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0) FROM chats WHERE jid = ?`, jid)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// TopicOfThread is the named topic a platform thread is bound to, "" for none.
+func (r Reader) TopicOfThread(chatJID, threadID string) (topic string, err error) {
+	_, err = r.q.get([]any{&topic}, `SELECT topic FROM topic_threads WHERE chat_jid = ? AND thread_id = ?`, chatJID, threadID)
+	return topic, err
+}
+
+// BindThread binds a platform thread to a named topic.
+func (tx *Tx) BindThread(chatJID, threadID, topic string) error {
+	_, err := tx.exec(`INSERT INTO topic_threads (chat_jid, thread_id, topic) VALUES (?,?,?)
+		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET topic = excluded.topic`, chatJID, threadID, topic)
+	return err
+}
+
+// EnsureChat makes a chat known with the kind its address suggests; a row that
+// an adapter wrote stays as it is.
+func (tx *Tx) EnsureChat(jid string, now int64) error {
+	platform, _ := msg.SplitJID(jid)
+	_, err := tx.exec(`INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES (?,?,?,?) ON CONFLICT (jid) DO NOTHING`,
+		jid, platform, msg.KindOfJID(jid), now)
+	return err
+}
+
+// PutChat writes what an adapter knows of a chat; pins stay.
+func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) error {
+	platform, _ := msg.SplitJID(jid)
+	_, err := tx.exec(`INSERT INTO chats (jid, platform, kind, title, last_seen_at) VALUES (?,?,?,?,?)
+		ON CONFLICT (jid) DO UPDATE SET kind = excluded.kind, title = excluded.title, last_seen_at = excluded.last_seen_at`,
+		jid, platform, kind, title, now)
+	return err
+}
+
+// PinGroup pins a chat to a group, or clears the pin with "". The time ends
+// the engagement windows older than it.
+func (tx *Tx) PinGroup(jid, folder string, at int64) error {
+	_, err := tx.exec(`UPDATE chats SET sticky_group = ?, sticky_at = ? WHERE jid = ?`, null(folder), at, jid)
+	if err == nil {
+		tx.Poke("routd")
+	}
+	return err
+}
+
+// PinTopic pins a chat to a topic, or clears the pin with "".
+func (tx *Tx) PinTopic(jid, topic string) error {
+	_, err := tx.exec(`UPDATE chats SET sticky_topic = ? WHERE jid = ?`, null(topic), jid)
+	return err
+}

@@ -1,0 +1,48 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Checkpointer copies the write-ahead log into the database file on a
+// connection of its own, so that no writer stops to do it.
+type Checkpointer struct{ db *sql.DB }
+
+// checkpointBusy bounds how long a RESTART waits for readers, in ms: while it
+// waits, writers wait too.
+const checkpointBusy = "50"
+
+// OpenCheckpointer opens the checkpointing connection.
+func OpenCheckpointer(path string) (*Checkpointer, error) {
+	db, err := sql.Open("sqlite3", dsn(path, "rw", readerCacheKiB))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	for _, pragma := range []string{"busy_timeout=" + checkpointBusy, "wal_autocheckpoint=0"} {
+		if _, err := db.Exec("PRAGMA " + pragma); err != nil {
+			_ = db.Close()
+			return nil, fmt.Errorf("open checkpointer: %w", explain(err))
+		}
+	}
+	return &Checkpointer{db}, nil
+}
+
+// Run copies what it can without waiting for anyone, then asks for the log to
+// begin again at its start, which a long reader may refuse: that is no error,
+// the next Run tries again. walPages is the log's length in pages.
+func (c *Checkpointer) Run(ctx context.Context) (walPages int, err error) {
+	for _, mode := range []string{"PASSIVE", "RESTART"} {
+		var busy, copied int
+		err = c.db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(`+mode+`)`).Scan(&busy, &walPages, &copied)
+		if err != nil {
+			return 0, fmt.Errorf("checkpoint: %w", explain(err))
+		}
+	}
+	return walPages, nil
+}
+
+// Close closes the connection.
+func (c *Checkpointer) Close() error { return c.db.Close() }

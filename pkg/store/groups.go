@@ -1,0 +1,56 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"arizuko/pkg/msg"
+)
+
+const selectGroups = `SELECT folder, name, created_at, config FROM registered_groups`
+
+func scanGroup(scan func(...any) error) (g msg.Group, err error) {
+	var config string
+	if err = scan(&g.Folder, &g.Name, &g.CreatedAt, &config); err != nil {
+		return g, fmt.Errorf("scan group: %w", err)
+	}
+	g.Config = json.RawMessage(config)
+	return g, nil
+}
+
+// Groups returns every registered group by folder.
+func (r Reader) Groups() ([]msg.Group, error) {
+	return collect(r.q, scanGroup, selectGroups+` ORDER BY folder`)
+}
+
+// Group returns one group, nil if the folder is not registered.
+func (r Reader) Group(folder string) (*msg.Group, error) {
+	groups, err := collect(r.q, scanGroup, selectGroups+` WHERE folder = ?`, folder)
+	if err != nil || len(groups) == 0 {
+		return nil, err
+	}
+	return &groups[0], nil
+}
+
+// PutGroup registers a group. If its folder is registered already nothing
+// changes and fresh is false.
+func (tx *Tx) PutGroup(g *msg.Group) (fresh bool, err error) {
+	n, err := tx.change(`INSERT INTO registered_groups (folder, name, created_at, config) VALUES (?,?,?,?)
+		ON CONFLICT (folder) DO NOTHING`, g.Folder, g.Name, g.CreatedAt, string(g.Config))
+	return n > 0, err
+}
+
+// UpdateGroup replaces name and config of a group and says whether there is
+// one.
+func (tx *Tx) UpdateGroup(g *msg.Group) (found bool, err error) {
+	n, err := tx.change(`UPDATE registered_groups SET name = ?, config = ? WHERE folder = ?`,
+		g.Name, string(g.Config), g.Folder)
+	return n > 0, err
+}
+
+// DeleteGroup removes a group and says whether there was one. The caller has
+// made sure that no route and no child needs it.
+func (tx *Tx) DeleteGroup(folder string) (found bool, err error) {
+	n, err := tx.change(`DELETE FROM registered_groups WHERE folder = ?`, folder)
+	return n > 0, err
+}

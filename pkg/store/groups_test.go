@@ -1,0 +1,61 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestGroups(t *testing.T) {
+	s := storetest.Open(t)
+	eng := msg.Group{Folder: "acme/eng", Name: "Eng", CreatedAt: 5, Config: json.RawMessage(`{"observe":"none"}`)}
+	acme := msg.Group{Folder: "acme", CreatedAt: 6, Config: json.RawMessage(`{}`)}
+	put := func(g msg.Group) (fresh bool) {
+		t.Helper()
+		write(t, s, func(tx *store.Tx) (err error) {
+			fresh, err = tx.PutGroup(&g)
+			return err
+		})
+		return fresh
+	}
+	if !put(eng) || !put(acme) {
+		t.Error("new groups are not fresh")
+	}
+	if put(msg.Group{Folder: "acme", Name: "other", Config: json.RawMessage(`{}`)}) {
+		t.Error("registered twice")
+	}
+	groups, err := s.Groups()
+	if diff := cmp.Diff([]msg.Group{acme, eng}, groups); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+
+	changed := msg.Group{Folder: "acme", Name: "Acme", Config: json.RawMessage(`{"model":"x"}`)}
+	write(t, s, func(tx *store.Tx) error {
+		for folder, want := range map[string]bool{"acme/eng": true, "nobody": false} {
+			if found, err := tx.DeleteGroup(folder); found != want || err != nil {
+				t.Errorf("delete %s: %v %v", folder, found, err)
+			}
+		}
+		if found, err := tx.UpdateGroup(&changed); !found || err != nil {
+			t.Errorf("update: %v %v", found, err)
+		}
+		found, err := tx.UpdateGroup(&msg.Group{Folder: "nobody", Config: json.RawMessage(`{}`)})
+		if found {
+			t.Error("updated a group that is not there")
+		}
+		return err
+	})
+	changed.CreatedAt = acme.CreatedAt
+	got, err := s.Group("acme")
+	if diff := cmp.Diff(&changed, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if got, err := s.Group("acme/eng"); got != nil || err != nil {
+		t.Errorf("deleted group: %+v %v", got, err)
+	}
+}

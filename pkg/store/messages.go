@@ -1,0 +1,329 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"arizuko/pkg/msg"
+)
+
+const messageColumns = `m.id, m.chat_jid, ifnull(m.platform_id,''), m.direction, m.kind, m.sender, m.sender_name,
+	m.is_bot_message, m.verb, m.content, m.attachments, m.topic, m.thread_id, ifnull(m.reply_to_id,''),
+	ifnull(m.target_id,''), m.addressed, m.pending_files, m.timestamp, m.received_at, m.source,
+	ifnull(m.derived_from,0), m.forwarded_from, ifnull(m.routed_to,''), ifnull(m.disposition,''),
+	ifnull(m.reason,''), ifnull(m.decided_at,0), ifnull(m.decision_seq,0), ifnull(m.turn_id,0), ifnull(m.out_state,'')`
+
+func scanMessage(scan func(...any) error) (*msg.Message, error) {
+	var m msg.Message
+	var attachments, forwarded sql.NullString
+	err := scan(&m.ID, &m.ChatJID, &m.PlatformID, &m.Direction, &m.Kind, &m.Sender, &m.SenderName,
+		&m.IsBot, &m.Verb, &m.Content, &attachments, &m.Topic, &m.ThreadID, &m.ReplyToID,
+		&m.TargetID, &m.Addressed, &m.PendingFiles, &m.Timestamp, &m.ReceivedAt, &m.Source,
+		&m.DerivedFrom, &forwarded, &m.RoutedTo, &m.Disposition,
+		&m.Reason, &m.DecidedAt, &m.DecisionSeq, &m.TurnID, &m.OutState)
+	if err != nil {
+		return nil, fmt.Errorf("scan message: %w", err)
+	}
+	if m.Verb == "" {
+		m.Verb = msg.VerbMessage
+	}
+	// Foreign adapters write these columns too: JSON of another shape counts as absent.
+	if attachments.Valid && json.Unmarshal([]byte(attachments.String), &m.Attachments) != nil {
+		m.Attachments = nil
+	}
+	if forwarded.Valid {
+		m.ForwardedFrom = new(msg.ReturnAddress)
+		if json.Unmarshal([]byte(forwarded.String), m.ForwardedFrom) != nil {
+			m.ForwardedFrom = nil
+		}
+	}
+	return &m, nil
+}
+
+func (r Reader) messages(query string, args ...any) ([]*msg.Message, error) {
+	return collect(r.q, scanMessage, query, args...)
+}
+
+// Message returns one row by id, nil if there is none.
+func (r Reader) Message(id int64) (*msg.Message, error) {
+	return first(r.messages(queryMessage, id))
+}
+
+// MessageByPlatformID finds a row of a chat by the id its platform gave it,
+// following the parts of outbound rows; nil if it is not stored.
+func (r Reader) MessageByPlatformID(chatJID, platformID string) (*msg.Message, error) {
+	m, err := first(r.messages(queryByPlatformID, chatJID, platformID))
+	if m != nil || err != nil {
+		return m, err
+	}
+	return first(r.messages(queryByPart, platformID, chatJID))
+}
+
+func first[T any](all []*T, err error) (*T, error) {
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// NewMessages returns the chats of inbound rows behind the cursor, in order of
+// arrival and each once, and the cursor behind the last row looked at.
+// At most limit rows are looked at.
+func (r Reader) NewMessages(cursor int64, limit int) (chats []string, next int64, err error) {
+	rows, err := r.q.query(queryNewMessages, cursor, limit)
+	if err != nil {
+		return nil, cursor, err
+	}
+	defer rows.Close()
+	next = cursor
+	seen := map[string]bool{}
+	for rows.Next() {
+		var jid string
+		var waiting bool
+		if err := rows.Scan(&next, &jid, &waiting); err != nil {
+			return nil, cursor, err
+		}
+		if waiting && !seen[jid] {
+			seen[jid] = true
+			chats = append(chats, jid)
+		}
+	}
+	return chats, next, rows.Err()
+}
+
+// UndecidedChats returns every chat with rows waiting for a decision.
+func (r Reader) UndecidedChats() ([]string, error) {
+	return collect(r.q, one[string], queryUndecidedChats)
+}
+
+// PageBytes is the content after which Undecided ends a page.
+const PageBytes = 4 << 20
+
+// Undecided returns a chat's inbound rows without a disposition behind row id
+// after, oldest first, at most limit, and none behind the row with which their
+// content reaches PageBytes.
+func (r Reader) Undecided(chatJID string, after int64, limit int) ([]*msg.Message, error) {
+	rows, err := r.q.query(queryUndecided, chatJID, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var page []*msg.Message
+	for size := 0; size < PageBytes && rows.Next(); {
+		m, err := scanMessage(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		page = append(page, m)
+		size += len(m.Content)
+	}
+	return page, rows.Err()
+}
+
+// LastMessageID is the highest row id handed out, 0 in an empty table.
+func (r Reader) LastMessageID() (id int64, err error) {
+	_, err = r.q.get([]any{&id}, `SELECT ifnull(max(id), 0) FROM messages`)
+	return id, err
+}
+
+// TurnMessages returns the rows a turn was made of, oldest first.
+func (r Reader) TurnMessages(turnID int64) ([]*msg.Message, error) {
+	return r.messages(queryTurnMessages, turnID, msg.In)
+}
+
+// TurnReplies returns the outbound rows of a turn, oldest first.
+func (r Reader) TurnReplies(turnID int64) ([]*msg.Message, error) {
+	return r.messages(queryTurnMessages, turnID, msg.Out)
+}
+
+// DerivedFrom returns the rows derived from a row, oldest first.
+func (r Reader) DerivedFrom(id int64) ([]*msg.Message, error) {
+	return r.messages(queryDerivedFrom, id)
+}
+
+// Observed returns what a folder has not been shown of other chats: rows
+// routed to it, decided behind `after` and received since `since`, from people
+// and not empty; the newest limit of them, oldest first, and how many older
+// ones were left out. shared leaves out rows of DMs. It looks back over the
+// folder's last 10,000 rows and no further.
+func (r Reader) Observed(folder, exceptChat string, after, since int64, shared bool, limit int) (rows []*msg.Message, left int, err error) {
+	rows, err = r.messages(queryObserved, folder, after, exceptChat, since, shared, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(rows) == limit {
+		_, err = r.q.get([]any{&left}, queryObservedCount, folder, after, exceptChat, since, shared)
+		left -= len(rows)
+	}
+	slices.Reverse(rows)
+	return rows, left, err
+}
+
+// LastDecision is the highest decision_seq handed out.
+func (r Reader) LastDecision() (int64, error) { return r.state(stateDecisionSeq) }
+
+// LastHome is the folder a chat's rows were last routed to, "" if never: what
+// is known of a chat's home while routing is down.
+func (r Reader) LastHome(chatJID string) (folder string, err error) {
+	_, err = r.q.get([]any{&folder}, queryLastHome, chatJID)
+	return folder, err
+}
+
+// PreviousReason is the reason of the last decided inbound row of a chat
+// before row id, "" if there is none.
+func (r Reader) PreviousReason(chatJID string, id int64) (reason msg.Reason, err error) {
+	_, err = r.q.get([]any{&reason}, queryPreviousReason, chatJID, id)
+	return reason, err
+}
+
+// PutMessage inserts a row, whatever it is, and pokes whoever reads it next.
+// A row whose (chat, platform id) is stored already changes nothing: its id
+// is returned with fresh false. Zero fields take the column's default.
+func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
+	if m.Kind == "" {
+		m.Kind = msg.KindMessage
+	}
+	if m.Verb == "" {
+		m.Verb = msg.VerbMessage
+	}
+	res, err := tx.exec(insertMessage,
+		m.ChatJID, null(m.PlatformID), m.Direction, m.Kind, m.Sender, m.SenderName, m.IsBot, m.Verb, m.Content,
+		attachmentsJSON(m.Attachments), m.Topic, m.ThreadID, null(m.ReplyToID), null(m.TargetID), m.Addressed,
+		m.PendingFiles, m.Timestamp, m.ReceivedAt, m.Source, null(m.DerivedFrom), forwardedJSON(m.ForwardedFrom),
+		null(m.TurnID), null(m.OutState))
+	if err != nil {
+		return 0, false, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		_, err = tx.q.get([]any{&m.ID}, `SELECT id FROM messages WHERE chat_jid = ? AND platform_id = ?`, m.ChatJID, m.PlatformID)
+		return m.ID, false, err
+	}
+	if m.ID, err = res.LastInsertId(); err != nil {
+		return 0, false, err
+	}
+	tx.Poke(reader(m))
+	return m.ID, true, nil
+}
+
+// reader names the daemon that acts on a new row.
+func reader(m *msg.Message) string {
+	switch {
+	case m.Direction == msg.In:
+		return "gated"
+	case m.OutState == msg.OutQueued:
+		return msg.DaemonOf(m.ChatJID)
+	}
+	return ""
+}
+
+// PutMessage inserts one row in a write of its own; see Tx.PutMessage.
+func (s *Store) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
+	err = s.Write(background, func(tx *Tx) (err error) {
+		id, fresh, err = tx.PutMessage(m)
+		return err
+	})
+	return id, fresh, err
+}
+
+// Decision is the final word on an inbound row, or its parking.
+type Decision struct {
+	Disposition msg.Disposition
+	Reason      msg.Reason
+	RoutedTo    string // the folder, where one takes or observes the row
+	TurnID      int64  // the turn it fires, 0 for none
+	Topic       string // the row's topic and thread from here on
+	ThreadID    string
+}
+
+// Decide gives an undecided row its disposition. It returns ErrStale if the
+// row has one already.
+func (tx *Tx) Decide(id int64, d Decision, now int64) error {
+	seq, err := tx.nextDecision()
+	if err != nil {
+		return err
+	}
+	n, err := tx.change(updateDecide, d.Disposition, d.Reason, null(d.RoutedTo), null(d.TurnID),
+		d.Topic, d.ThreadID, now, seq, id)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("decide row %d: %w", id, ErrStale)
+	}
+	return err
+}
+
+// DecideAll gives every undecided row of a chat for which which is true the
+// same disposition; each keeps its topic and thread.
+func (tx *Tx) DecideAll(chatJID string, which func(*msg.Message) bool, d Decision, now int64) error {
+	const page = 200
+	for after := int64(0); ; {
+		rows, err := tx.Undecided(chatJID, after, page)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, m := range rows {
+			after = m.ID
+			if !which(m) {
+				continue
+			}
+			d.Topic, d.ThreadID = m.Topic, m.ThreadID
+			if err := tx.Decide(m.ID, d, now); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// ReplaceContent lets an edit replace what an undecided row says.
+func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb string) error {
+	n, err := tx.change(updateContent, content, addressed, verb, id)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("edit row %d: %w", id, ErrStale)
+	}
+	return err
+}
+
+// TakeNotes has the edits and deletions noted for a turn's group, chat and
+// thread ride along with it.
+func (tx *Tx) TakeNotes(t *msg.Turn) error {
+	_, err := tx.exec(updateTakeNotes, t.ID, t.ChatJID, t.Folder, t.ThreadID)
+	return err
+}
+
+// CancelReplies withdraws the replies of a turn that have not begun to leave.
+func (tx *Tx) CancelReplies(turnID int64) error {
+	_, err := tx.exec(updateCancelReplies, turnID)
+	return err
+}
+
+func (tx *Tx) nextDecision() (int64, error) { return tx.bump(stateDecisionSeq) }
+
+// null turns a zero value into SQL NULL.
+func null[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+func attachmentsJSON(all []msg.Attachment) any {
+	if len(all) == 0 {
+		return nil
+	}
+	b, _ := json.Marshal(all) // plain strings and numbers: cannot fail
+	return string(b)
+}
+
+func forwardedJSON(a *msg.ReturnAddress) any {
+	if a == nil {
+		return nil
+	}
+	return a.JSON()
+}
+
+// EditFired says whether an edit of a message has fired a turn already.
+func (r Reader) EditFired(chatJID, targetID string) (fired bool, err error) {
+	_, err = r.q.get([]any{&fired}, queryFiredEdit, chatJID, targetID)
+	return fired, err
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"arizuko/pkg/msg"
+)
+
+const selectRoutes = `SELECT id, seq, match, target, ifnull(impulse_config,'') FROM routes`
+
+func scanRoute(scan func(...any) error) (r msg.Route, err error) {
+	var impulse string
+	if err = scan(&r.ID, &r.Seq, &r.Match, &r.Target, &impulse); err != nil {
+		return r, fmt.Errorf("scan route: %w", err)
+	}
+	r.Impulse = showable(impulse)
+	return r, nil
+}
+
+// showable is a JSON column that people may have written by hand: nil if it is
+// empty, and as a JSON string what is no JSON, so that the row can be shown
+// and refused by whoever reads the value.
+func showable(text string) json.RawMessage {
+	switch {
+	case text == "":
+		return nil
+	case json.Valid([]byte(text)):
+		return json.RawMessage(text)
+	}
+	quoted, _ := json.Marshal(text) // a string always marshals
+	return quoted
+}
+
+// Routes returns the whole routing table in the order in which rows are asked.
+func (r Reader) Routes() ([]msg.Route, error) {
+	return collect(r.q, scanRoute, selectRoutes+` ORDER BY seq, id`)
+}
+
+// Route returns one row, nil if there is none.
+func (r Reader) Route(id int64) (*msg.Route, error) {
+	rows, err := collect(r.q, scanRoute, selectRoutes+` WHERE id = ?`, id)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
+
+// PutRoute adds a row and sets its id. The caller has checked what it says.
+func (tx *Tx) PutRoute(r *msg.Route) (err error) {
+	r.ID, err = tx.insert(`INSERT INTO routes (seq, match, target, impulse_config) VALUES (?,?,?,?)`,
+		r.Seq, r.Match, r.Target, null(string(r.Impulse)))
+	return err
+}
+
+// UpdateRoute replaces the row with r's id and says whether there was one.
+func (tx *Tx) UpdateRoute(r *msg.Route) (found bool, err error) {
+	n, err := tx.change(`UPDATE routes SET seq = ?, match = ?, target = ?, impulse_config = ? WHERE id = ?`,
+		r.Seq, r.Match, r.Target, null(string(r.Impulse)), r.ID)
+	return n > 0, err
+}
+
+// DeleteRoute removes a row and says whether there was one.
+func (tx *Tx) DeleteRoute(id int64) (found bool, err error) {
+	n, err := tx.change(`DELETE FROM routes WHERE id = ?`, id)
+	return n > 0, err
+}
+
+// ChangeCounter is a connection that notices commits of all others, including
+// those of other processes and of people with a SQL shell.
+type ChangeCounter struct{ conn *sql.Conn }
+
+// OpenChangeCounter takes one connection out of the reading pool.
+func (s *Store) OpenChangeCounter(ctx context.Context) (*ChangeCounter, error) {
+	conn, err := s.read.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open change counter: %w", err)
+	}
+	return &ChangeCounter{conn}, nil
+}
+
+// Value differs from the last one if anything was committed in between. It
+// means nothing to other connections.
+func (c *ChangeCounter) Value() (value int64, err error) {
+	err = c.conn.QueryRowContext(background, `PRAGMA data_version`).Scan(&value)
+	return value, err
+}
+
+// Close gives the connection back.
+func (c *ChangeCounter) Close() error { return c.conn.Close() }

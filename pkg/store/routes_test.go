@@ -1,0 +1,139 @@
+package store_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func write(t *testing.T, s *store.Store, fn func(*store.Tx) error) {
+	t.Helper()
+	if err := s.Write(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	s := storetest.Open(t)
+	later := msg.Route{Seq: 20, Target: "acme"}
+	first := msg.Route{Seq: -1, Match: "verb=mention", Target: "acme#observe", Impulse: json.RawMessage(`{"quiet_ms":5}`)}
+	tie := msg.Route{Seq: 20, Match: "platform=slack", Target: "builtin:drop"}
+	write(t, s, func(tx *store.Tx) error {
+		for _, r := range []*msg.Route{&later, &first, &tie} {
+			if err := tx.PutRoute(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	got, err := s.Routes()
+	if diff := cmp.Diff([]msg.Route{first, later, tie}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+
+	changed := msg.Route{ID: first.ID, Seq: 30, Target: "acme/eng"}
+	write(t, s, func(tx *store.Tx) error {
+		for id, want := range map[int64]bool{tie.ID: true, 99: false} {
+			if found, err := tx.DeleteRoute(id); found != want || err != nil {
+				t.Errorf("delete %d: %v %v", id, found, err)
+			}
+		}
+		if found, err := tx.UpdateRoute(&changed); !found || err != nil {
+			t.Errorf("update: %v %v", found, err)
+		}
+		found, err := tx.UpdateRoute(&msg.Route{ID: 99})
+		if found {
+			t.Error("updated a row that is not there")
+		}
+		return err
+	})
+	row, err := s.Route(first.ID)
+	if diff := cmp.Diff(&changed, row); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if row, err := s.Route(tie.ID); row != nil || err != nil {
+		t.Errorf("deleted row: %+v %v", row, err)
+	}
+}
+
+func TestRouteIDsAreNotReused(t *testing.T) {
+	s := storetest.Open(t)
+	put := func() (r msg.Route) {
+		r.Target = "acme"
+		write(t, s, func(tx *store.Tx) error { return tx.PutRoute(&r) })
+		return r
+	}
+	old := put()
+	write(t, s, func(tx *store.Tx) error { _, err := tx.DeleteRoute(old.ID); return err })
+	if fresh := put(); fresh.ID == old.ID {
+		t.Error("a decision of the past would point to another route")
+	}
+}
+
+func TestHandWrittenImpulseCanBeShown(t *testing.T) {
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	shell(t, path, `INSERT INTO routes (target, impulse_config) VALUES ('a', '{"quiet'), ('b', ''), ('c', '7')`)
+	rows, err := s.Routes()
+	if err != nil || len(rows) != 3 {
+		t.Fatal(rows, err)
+	}
+	for i, want := range []string{`"{\"quiet"`, ``, `7`} {
+		if got := string(rows[i].Impulse); got != want {
+			t.Errorf("row %d: %s, want %s", i, got, want)
+		}
+	}
+	if _, err := json.Marshal(rows); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestChangeCounter(t *testing.T) {
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	counter, err := s.OpenChangeCounter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer counter.Close()
+	value := func() int64 {
+		t.Helper()
+		v, err := counter.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	start := value()
+	if value() != start {
+		t.Error("it changes by itself")
+	}
+	shell(t, path, `INSERT INTO routes (target) VALUES ('a')`)
+	afterShell := value()
+	if afterShell == start {
+		t.Error("a commit of another process was not noticed")
+	}
+	write(t, s, func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Target: "b"}) })
+	if value() == afterShell {
+		t.Error("a commit of this process was not noticed")
+	}
+}
+
+// shell changes the database behind the store's back.
+func shell(t *testing.T, path, query string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+path+"?_busy_timeout=10000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(query); err != nil {
+		t.Fatal(err)
+	}
+}

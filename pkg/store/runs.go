@@ -1,0 +1,216 @@
+package store
+
+import (
+	"fmt"
+
+	"arizuko/pkg/msg"
+)
+
+const runColumns = `r.id, r.folder, r.topic, r.chat_jid, r.thread_id, r.runtime, ifnull(r.pid,0), ifnull(r.pid_start,0),
+	ifnull(r.label,''), r.started_at, ifnull(r.closed_at,0), ifnull(r.ended_at,0)`
+
+func scanRun(scan func(...any) error) (*msg.Run, error) {
+	var r msg.Run
+	err := scan(&r.ID, &r.Folder, &r.Topic, &r.ChatJID, &r.ThreadID, &r.Runtime, &r.PID, &r.PIDStart,
+		&r.Label, &r.StartedAt, &r.ClosedAt, &r.EndedAt)
+	return &r, err
+}
+
+// UnendedRuns returns the runs whose process may still be there.
+func (r Reader) UnendedRuns() ([]*msg.Run, error) {
+	return collect(r.q, scanRun, queryUnended)
+}
+
+// RunIsLive says whether a run takes turns and stores its session.
+func (r Reader) RunIsLive(id int64) (live bool, err error) {
+	_, err = r.q.get([]any{&live}, queryRunIsLive, id)
+	return live, err
+}
+
+// StartRun opens a run for a queued turn, which is running from here on.
+// r.ID is set. It returns ErrStale if the turn is not queued any more.
+func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
+	r.ID, err = tx.insert(`INSERT INTO runs (folder, topic, chat_jid, thread_id, runtime, started_at) VALUES (?,?,?,?,?,?)`,
+		r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.StartedAt)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(`INSERT INTO session_log (run_id, started_at, folder, topic, session_id)
+		VALUES (?1,?2,?3,?4, ifnull((SELECT session_id FROM sessions WHERE group_folder = ?3 AND topic = ?4), ''))`,
+		r.ID, r.StartedAt, r.Folder, r.Topic)
+	if err != nil {
+		return err
+	}
+	return tx.OfferTurn(turnID, r.ID, r.StartedAt)
+}
+
+// RecordProcess notes what the run's process can be found by after a crash.
+func (tx *Tx) RecordProcess(runID int64, pid int, pidStart int64, label string) error {
+	_, err := tx.exec(`UPDATE runs SET pid = ?, pid_start = ?, label = ? WHERE id = ?`, null(pid), null(pidStart), null(label), runID)
+	return err
+}
+
+// CloseRun ends a run's claim on its topic: it is offered no more turns and
+// stores no session. Its process may go on to answer what it has.
+func (tx *Tx) CloseRun(runID, now int64) error {
+	_, err := tx.exec(`UPDATE runs SET closed_at = ? WHERE id = ? AND closed_at IS NULL`, now, runID)
+	return err
+}
+
+// EndRun notes that a run's process is gone and closes its entry in the
+// session log with the error, if any.
+func (tx *Tx) EndRun(runID int64, problem string, now int64) error {
+	if err := tx.CloseRun(runID, now); err != nil {
+		return err
+	}
+	if _, err := tx.exec(`UPDATE runs SET ended_at = ? WHERE id = ? AND ended_at IS NULL`, now, runID); err != nil {
+		return err
+	}
+	_, err := tx.exec(`UPDATE session_log SET ended_at = ?1, error = ?2,
+		result = CASE WHEN ?2 <> '' THEN 'error' ELSE 'ok' END WHERE run_id = ?3 AND ended_at IS NULL`, now, problem, runID)
+	return err
+}
+
+// Reply is one frame of an agent for one of its turns.
+type Reply struct {
+	RunID        int64
+	TurnID       int64
+	Text         string // "" says nothing
+	Final        bool   // nothing more follows for the turn
+	SessionID    string // "" leaves the session as it is
+	ObservedUpto int64  // the last decision the prompt showed
+	Sender       string
+	SenderName   string
+}
+
+// AnswerTurn stores one frame: the outbound row, the session, and, with the
+// last frame, the end of the turn and the start of the run's next. A frame for
+// a turn that was cancelled, or of a run that the turn was taken from, changes
+// nothing and returns ErrStale.
+func (tx *Tx) AnswerTurn(r Reply, now int64) error {
+	t, err := first(tx.turns(`SELECT `+turnColumns+` FROM turns t WHERE t.id = ?`, r.TurnID))
+	if err != nil {
+		return err
+	}
+	if t == nil || t.RunID != r.RunID || t.State == msg.TurnCancelled || t.State == msg.TurnQueued || t.State == msg.TurnFailed {
+		return fmt.Errorf("answer turn %d of run %d: %w", r.TurnID, r.RunID, ErrStale)
+	}
+	if err := tx.putReply(t, r, now); err != nil {
+		return err
+	}
+	if _, err := tx.exec(`UPDATE turns SET frames = frames + 1 WHERE id = ?`, t.ID); err != nil {
+		return err
+	}
+	if err := tx.storeSession(t, r, now); err != nil {
+		return err
+	}
+	if !r.Final || t.State == msg.TurnDone {
+		return nil
+	}
+	if _, err := tx.exec(`UPDATE turns SET observed_upto = ? WHERE id = ?`, r.ObservedUpto, t.ID); err != nil {
+		return err
+	}
+	reason := msg.ReasonAnswered
+	if r.Text == "" && t.Frames == 0 {
+		reason = msg.ReasonSilent
+	}
+	if err := tx.endTurn(t.ID, msg.TurnDone, reason, "", now); err != nil {
+		return err
+	}
+	return tx.startNext(r.RunID, now)
+}
+
+// startNext marks the oldest offered turn of a run as the one it works on.
+func (tx *Tx) startNext(runID, now int64) error {
+	_, err := tx.exec(`UPDATE turns SET state = 'running', started_at = ?1 WHERE state = 'offered'
+		AND id = (SELECT min(id) FROM turns WHERE run_id = ?2 AND state IN ('offered', 'running'))`, now, runID)
+	return err
+}
+
+// putReply writes what the agent said where the turn's address says.
+func (tx *Tx) putReply(t *msg.Turn, r Reply, now int64) error {
+	if r.Text == "" {
+		return nil
+	}
+	out := &msg.Message{Sender: r.Sender, SenderName: r.SenderName, Content: r.Text, Source: msg.SourceAgent}
+	if t.Frames == 0 {
+		out.ReplyToID = t.ReplyTo
+	}
+	return tx.putOut(t, out, now)
+}
+
+// PutNotice tells whoever a turn answers something in the suite's own name.
+func (tx *Tx) PutNotice(t *msg.Turn, text string, now int64) error {
+	return tx.putOut(t, &msg.Message{Content: text, Source: msg.SourceNotice, ReplyToID: t.ReplyTo}, now)
+}
+
+// putOut addresses an outbound row: to the turn's chat, or back to the group
+// that asked.
+func (tx *Tx) putOut(t *msg.Turn, out *msg.Message, now int64) error {
+	trigger, err := tx.Message(t.TriggerMessageID)
+	if err != nil {
+		return err
+	}
+	if trigger != nil && trigger.ForwardedFrom != nil && trigger.ForwardedFrom.Kind == msg.Escalation {
+		return tx.answerAsker(t, trigger.ForwardedFrom, out.Content, now)
+	}
+	out.ChatJID, out.Direction, out.IsBot = t.ChatJID, msg.Out, true
+	out.Topic, out.ThreadID, out.TurnID = t.Place, t.ThreadID, t.ID
+	out.Timestamp, out.ReceivedAt, out.OutState = now, now, OutStateOf(t.ChatJID)
+	_, _, err = tx.PutMessage(out)
+	return err
+}
+
+// answerAsker brings the answer to an escalation back as an inbound row of the
+// asker's own chat, topic and thread.
+func (tx *Tx) answerAsker(t *msg.Turn, from *msg.ReturnAddress, text string, now int64) error {
+	back := *from
+	back.Kind, back.TurnID = msg.Answer, t.ID
+	_, _, err := tx.PutMessage(&msg.Message{
+		ChatJID: from.ChatJID, Direction: msg.In, Sender: "agent:" + t.Folder, SenderName: t.Folder, IsBot: true,
+		Content: text, Topic: from.Topic, ThreadID: from.ThreadID, Timestamp: now, ReceivedAt: now,
+		Source: msg.SourceDelegate, ForwardedFrom: &back,
+	})
+	return err
+}
+
+// OutStateOf is the state a new outbound row of a chat begins in. Between
+// groups there is nobody to deliver to: being written is being sent.
+func OutStateOf(chatJID string) msg.OutState {
+	if platform, _ := msg.SplitJID(chatJID); platform == msg.PlatformGroup {
+		return msg.OutSent
+	}
+	return msg.OutQueued
+}
+
+// storeSession keeps the session of a live run and counts the turn in the log.
+func (tx *Tx) storeSession(t *msg.Turn, r Reply, now int64) error {
+	live, err := tx.RunIsLive(r.RunID)
+	if err != nil {
+		return err
+	}
+	if live && r.SessionID != "" {
+		_, err = tx.exec(`INSERT INTO sessions (group_folder, topic, session_id, updated_at) VALUES (?,?,?,?)
+			ON CONFLICT (group_folder, topic) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`,
+			t.Folder, t.Topic, r.SessionID, now)
+		if err != nil {
+			return err
+		}
+	}
+	_, err = tx.exec(`UPDATE session_log SET session_id = CASE WHEN ?1 <> '' THEN ?1 ELSE session_id END,
+		message_count = message_count + CASE WHEN ?2 THEN (SELECT count(*) FROM messages WHERE turn_id = ?3 AND direction = 'in') ELSE 0 END
+		WHERE run_id = ?4`, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID)
+	return err
+}
+
+// FinishTurn ends an open turn without another frame, as done after output
+// or as failed, and starts the run's next.
+func (tx *Tx) FinishTurn(t *msg.Turn, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
+	if err := tx.endTurn(t.ID, state, reason, problem, now); err != nil {
+		return err
+	}
+	if t.RunID == 0 {
+		return nil
+	}
+	return tx.startNext(t.RunID, now)
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// schemaPoll is how often a waiting daemon looks at the schema.
+const schemaPoll = 100 * time.Millisecond
+
+// ErrSchemaRefused says that this program is too old for the database.
+var ErrSchemaRefused = errors.New("this program is too old for the database: install the version that migrated it")
+
+// WaitSchema waits until the database at path is migrated, cleanly, to at
+// least version built, the one this program was built for. A newer schema is
+// fine as long as its compatibility floor is not above built; otherwise
+// ErrSchemaRefused is returned at once. waiting is called with each new reason
+// to wait, in words. When ctx ends its error is returned with that reason.
+func WaitSchema(ctx context.Context, path string, built int, waiting func(reason string)) error {
+	last := ""
+	for {
+		reason, err := schemaReason(ctx, path, built)
+		if err != nil || reason == "" {
+			return err
+		}
+		if reason != last {
+			waiting(reason)
+			last = reason
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s", ctx.Err(), reason)
+		case <-time.After(schemaPoll):
+		}
+	}
+}
+
+// schemaReason looks once: "" means go ahead.
+func schemaReason(ctx context.Context, path string, built int) (string, error) {
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Sprintf("there is no database at %s yet: run `migrate up`", path), nil
+	}
+	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	var version, floor int
+	var dirty bool
+	err = db.QueryRowContext(ctx, `SELECT version, dirty FROM schema_migrations LIMIT 1`).Scan(&version, &dirty)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the database is not migrated yet: run `migrate up` (%v)", err), nil
+	case dirty:
+		return fmt.Sprintf("migration %d is under way or has failed: see the output of `migrate up`", version), nil
+	case version < built:
+		return fmt.Sprintf("the schema is at %d and this program needs %d: run `migrate up`", version, built), nil
+	}
+	if err := db.QueryRowContext(ctx, `SELECT floor FROM schema_floor`).Scan(&floor); err != nil {
+		return fmt.Sprintf("the schema has no compatibility floor: run `migrate up` (%v)", err), nil
+	}
+	if floor > built {
+		return "", fmt.Errorf("%w (it knows schema %d, the floor is %d)", ErrSchemaRefused, built, floor)
+	}
+	return "", nil
+}

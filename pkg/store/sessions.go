@@ -1,0 +1,82 @@
+package store
+
+// Session is the stored session of a folder's topic, "" if there is none.
+func (r Reader) Session(folder, topic string) (id string, err error) {
+	_, err = r.q.get([]any{&id}, querySession, folder, topic)
+	return id, err
+}
+
+// EvictSession forgets a session that failed; its run is being ended.
+func (tx *Tx) EvictSession(folder, topic string) error {
+	_, err := tx.exec(`DELETE FROM sessions WHERE group_folder = ? AND topic = ?`, folder, topic)
+	return err
+}
+
+// ResetSession forgets a session and closes the run that carries it, so that
+// no late frame brings it back. It returns the run, 0 if none was live.
+func (tx *Tx) ResetSession(folder, topic string, now int64) (runID int64, err error) {
+	if err := tx.EvictSession(folder, topic); err != nil {
+		return 0, err
+	}
+	_, err = tx.q.get([]any{&runID}, `UPDATE runs SET closed_at = ? WHERE folder = ? AND topic = ? AND closed_at IS NULL RETURNING id`,
+		now, folder, topic)
+	return runID, err
+}
+
+// PastSession is one entry of the session log.
+type PastSession struct {
+	StartedAt    int64
+	EndedAt      int64
+	SessionID    string
+	Result       string
+	Error        string
+	MessageCount int
+}
+
+// PastSessions returns the last entries of a topic's session log before a
+// run, newest first, at most limit.
+func (r Reader) PastSessions(folder, topic string, beforeRun int64, limit int) ([]PastSession, error) {
+	return collect(r.q, func(scan func(...any) error) (p PastSession, err error) {
+		err = scan(&p.StartedAt, &p.EndedAt, &p.SessionID, &p.Result, &p.Error, &p.MessageCount)
+		return p, err
+	}, `SELECT started_at, ifnull(ended_at,0), session_id, result, error, message_count FROM session_log
+		WHERE folder = ? AND topic = ? AND run_id < ? ORDER BY id DESC LIMIT ?`, folder, topic, beforeRun, limit)
+}
+
+// SystemMessage is a line for a folder's next prompt.
+type SystemMessage struct {
+	ID     int64
+	Origin string
+	Event  string
+	Body   string
+}
+
+func scanSystem(scan func(...any) error) (m SystemMessage, err error) {
+	err = scan(&m.ID, &m.Origin, &m.Event, &m.Body)
+	return m, err
+}
+
+// PutSystemMessage queues a line for a folder's next prompt.
+func (tx *Tx) PutSystemMessage(folder, origin, event, body string, now int64) error {
+	_, err := tx.exec(`INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`,
+		folder, origin, event, body, now)
+	return err
+}
+
+// ClaimSystemMessages hands every waiting line of a folder to a turn, whose
+// prompt, and that of its retries, carries them.
+func (tx *Tx) ClaimSystemMessages(folder string, turnID int64) error {
+	_, err := tx.exec(`UPDATE system_messages SET turn_id = ? WHERE folder = ? AND turn_id IS NULL`, turnID, folder)
+	return err
+}
+
+// HasSystemMessages says whether lines wait for a folder's next prompt.
+func (r Reader) HasSystemMessages(folder string) (bool, error) {
+	waiting, err := collect(r.q, scanSystem, querySystem+` LIMIT 1`, folder)
+	return len(waiting) > 0, err
+}
+
+// TurnSystemMessages returns the lines a turn's prompt carries.
+func (r Reader) TurnSystemMessages(turnID int64) ([]SystemMessage, error) {
+	return collect(r.q, scanSystem, querySystemTurn, turnID)
+}

@@ -1,0 +1,35 @@
+package store
+
+import "context"
+
+// background is the context of writes whose outcome is wanted in any case.
+var background = context.Background()
+
+// Keys of router_state.
+const (
+	stateCursor      = "cursor"
+	stateDecisionSeq = "decision_seq"
+)
+
+func (r Reader) state(key string) (value int64, err error) {
+	_, err = r.q.get([]any{&value}, `SELECT value FROM router_state WHERE key = ?`, key)
+	return value, err
+}
+
+// Cursor is the id of the last row gated has looked at. It is a hint: what
+// is undecided is what counts.
+func (r Reader) Cursor() (int64, error) { return r.state(stateCursor) }
+
+// SetCursor moves the cursor on.
+func (tx *Tx) SetCursor(id int64) error {
+	_, err := tx.exec(`INSERT INTO router_state (key, value) VALUES (?,?)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value`, stateCursor, id)
+	return err
+}
+
+// bump adds one to a counter and returns it.
+func (tx *Tx) bump(key string) (value int64, err error) {
+	_, err = tx.q.get([]any{&value}, `INSERT INTO router_state (key, value) VALUES (?,1)
+		ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value`, key)
+	return value, err
+}

@@ -1,0 +1,257 @@
+// Package store is the only place with SQL. It opens the shared database file
+// with one write connection and a read-only pool, groups what several callers
+// write into one commit, and offers verbs per noun: reading verbs hang on
+// Reader, writing verbs on Tx.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3" // the database/sql driver
+)
+
+// Sizes and waits. The cache is in KiB per connection; the limits on waiting
+// are long enough for a checkpoint on a slow disk and short enough that a
+// person waiting for an answer still hears why it does not come.
+const (
+	busyTimeout    = 10 * time.Second
+	lockTimeout    = 10 * time.Second
+	writerCacheKiB = 8192
+	readerCacheKiB = 2048
+	readers        = 4
+
+	// DefaultAutocheckpoint in WAL pages is what every daemon but gated keeps,
+	// in case gated, which runs the checkpoints, is down.
+	DefaultAutocheckpoint = 10_000
+)
+
+// Options of Open.
+type Options struct {
+	// Path of the database file; it must exist and be migrated.
+	Path string
+	// Autocheckpoint in WAL pages; 0 turns it off.
+	Autocheckpoint int
+	// Poke tells another daemon that rows for it were committed; nil for none.
+	Poke func(daemon string)
+}
+
+// Store is one process's hold on the database. All its methods are safe for
+// concurrent use.
+type Store struct {
+	Reader
+	path  string
+	poke  func(string)
+	write *sql.DB
+	read  *sql.DB
+	conn  *sql.Conn
+	lock  *writeLock
+	jobs  chan []*job
+	done  chan struct{}
+
+	closing sync.RWMutex
+	closed  bool
+}
+
+// ErrClosed is returned by writes after Close.
+var ErrClosed = errors.New("the store is closed")
+
+// Open opens an existing, migrated database file. It reads back every option
+// that durability and locking rest on and refuses to run without them.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{path: o.Path, poke: o.Poke, jobs: make(chan []*job, 64), done: make(chan struct{})}
+	if s.poke == nil {
+		s.poke = func(string) {}
+	}
+	if err := s.open(ctx, o); err != nil {
+		s.closeHandles()
+		return nil, fmt.Errorf("open %s: %w", o.Path, explain(err))
+	}
+	go s.writeLoop()
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, o Options) (err error) {
+	if s.lock, err = openWriteLock(o.Path + ".writelock"); err != nil {
+		return err
+	}
+	if s.write, err = sql.Open("sqlite3", dsn(o.Path, "rw", writerCacheKiB)); err != nil {
+		return err
+	}
+	s.write.SetMaxOpenConns(1)
+	if s.conn, err = s.write.Conn(ctx); err != nil {
+		return err
+	}
+	if err = s.conn.PingContext(ctx); err != nil {
+		return err
+	}
+	if _, err = s.conn.ExecContext(ctx, "PRAGMA wal_autocheckpoint="+strconv.Itoa(o.Autocheckpoint)); err != nil {
+		return err
+	}
+	if err = checkOptions(ctx, s.conn, o.Autocheckpoint); err != nil {
+		return err
+	}
+	if s.read, err = sql.Open("sqlite3", dsn(o.Path, "ro", readerCacheKiB)+"&_query_only=true"); err != nil {
+		return err
+	}
+	s.read.SetMaxOpenConns(readers)
+	s.read.SetMaxIdleConns(readers)
+	s.Reader = Reader{&statements{prepare: s.read.PrepareContext}}
+	return s.read.PingContext(ctx)
+}
+
+// dsn spells the options of every connection. _txlock covers transactions that
+// database/sql begins; the writer says BEGIN IMMEDIATE itself.
+func dsn(path, mode string, cacheKiB int) string {
+	v := url.Values{}
+	v.Set("mode", mode)
+	v.Set("_txlock", "immediate")
+	v.Set("_synchronous", "FULL")
+	v.Set("_foreign_keys", "true")
+	v.Set("_busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10))
+	v.Set("_cache_size", strconv.Itoa(-cacheKiB))
+	if mode == "rw" {
+		v.Set("_journal_mode", "WAL")
+	}
+	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: v.Encode()}).String()
+}
+
+func checkOptions(ctx context.Context, c *sql.Conn, autocheckpoint int) error {
+	for _, want := range []struct{ pragma, value string }{
+		{"journal_mode", "wal"},
+		{"synchronous", "2"},
+		{"foreign_keys", "1"},
+		{"busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10)},
+		{"wal_autocheckpoint", strconv.Itoa(autocheckpoint)},
+	} {
+		var got string
+		if err := c.QueryRowContext(ctx, "PRAGMA "+want.pragma).Scan(&got); err != nil {
+			return fmt.Errorf("read back %s: %w", want.pragma, err)
+		}
+		if got != want.value {
+			return fmt.Errorf("option %s is %q, not %q: this SQLite or file system cannot be trusted with messages",
+				want.pragma, got, want.value)
+		}
+	}
+	return nil
+}
+
+// Close finishes what is queued, then closes the file. Writes after it return
+// ErrClosed.
+func (s *Store) Close() error {
+	s.closing.Lock()
+	if s.closed {
+		s.closing.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.jobs)
+	s.closing.Unlock()
+	<-s.done
+	return s.closeHandles()
+}
+
+func (s *Store) closeHandles() error {
+	var errs []error
+	if s.conn != nil {
+		errs = append(errs, s.conn.Close())
+	}
+	for _, db := range []*sql.DB{s.write, s.read} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Reader carries the reading verbs. A Store reads from its pool, a Tx within
+// its transaction.
+type Reader struct{ q *statements }
+
+// statements prepares each query once.
+type statements struct {
+	prepare func(context.Context, string) (*sql.Stmt, error)
+	cache   sync.Map // query → *sql.Stmt
+}
+
+func (p *statements) stmt(query string) (*sql.Stmt, error) {
+	if st, ok := p.cache.Load(query); ok {
+		return st.(*sql.Stmt), nil
+	}
+	st, err := p.prepare(context.Background(), query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare %q: %w", query, err)
+	}
+	if other, loaded := p.cache.LoadOrStore(query, st); loaded {
+		_ = st.Close()
+		return other.(*sql.Stmt), nil
+	}
+	return st, nil
+}
+
+// The driver starts a goroutine per statement for a context that can be
+// cancelled; no statement here runs long, so none gets one.
+
+func (p *statements) exec(query string, args ...any) (sql.Result, error) {
+	st, err := p.stmt(query)
+	if err != nil {
+		return nil, err
+	}
+	return st.ExecContext(context.Background(), args...)
+}
+
+func (p *statements) query(query string, args ...any) (*sql.Rows, error) {
+	st, err := p.stmt(query)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(context.Background(), args...)
+}
+
+// get scans one row into dest and says whether there was one.
+func (p *statements) get(dest []any, query string, args ...any) (bool, error) {
+	st, err := p.stmt(query)
+	if err != nil {
+		return false, err
+	}
+	switch err := st.QueryRowContext(context.Background(), args...).Scan(dest...); {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return true, nil
+}
+
+// collect scans every row of a query with scan.
+func collect[T any](p *statements, scan func(func(...any) error) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := p.query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		v, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, rows.Err()
+}
+
+// one is the scan of a single column.
+func one[T any](scan func(...any) error) (v T, err error) {
+	err = scan(&v)
+	return v, err
+}

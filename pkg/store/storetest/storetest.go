@@ -1,0 +1,66 @@
+// Package storetest opens migrated databases for tests.
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"arizuko/migrations"
+	"arizuko/pkg/store"
+)
+
+// Migrate makes a migrated database file at path.
+func Migrate(path string) error {
+	db, err := sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_foreign_keys=true")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	steps, err := migrations.Up()
+	if err != nil {
+		return err
+	}
+	for _, m := range steps {
+		if _, err := db.Exec(m.SQL); err != nil {
+			return fmt.Errorf("migration %d %s: %w", m.Version, m.Name, err)
+		}
+	}
+	_, err = db.Exec(`CREATE TABLE schema_migrations (version uint64, dirty bool);
+		CREATE UNIQUE INDEX version_unique ON schema_migrations (version);
+		INSERT INTO schema_migrations VALUES (?, false)`, migrations.Latest())
+	return err
+}
+
+// Path makes a migrated database file in a folder of the test.
+func Path(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "arizuko.db")
+	if err := Migrate(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Open opens a store on a fresh database, closed when the test ends.
+func Open(t testing.TB) *store.Store {
+	t.Helper()
+	return OpenAt(t, Path(t), nil)
+}
+
+// OpenAt opens a store on a migrated file, as one more process would.
+func OpenAt(t testing.TB, path string, poke func(string)) *store.Store {
+	t.Helper()
+	s, err := store.Open(context.Background(), store.Options{Path: path, Autocheckpoint: store.DefaultAutocheckpoint, Poke: poke})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}

@@ -1,0 +1,195 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+
+	"arizuko/pkg/msg"
+)
+
+const turnColumns = `t.id, ifnull(t.run_id,0), t.kind, t.folder, t.chat_jid, t.topic, t.thread_id, t.place,
+	ifnull(t.reply_to,''), t.trigger_message_id, t.claims_engagement, t.surface, t.ceiling, t.state, t.reason,
+	t.attempts, t.not_before, t.observed_upto, t.frames, t.depth, ifnull(t.root_turn_id,0), t.error,
+	t.created_at, ifnull(t.started_at,0), ifnull(t.ended_at,0)`
+
+func scanTurn(scan func(...any) error) (*msg.Turn, error) {
+	var t msg.Turn
+	err := scan(&t.ID, &t.RunID, &t.Kind, &t.Folder, &t.ChatJID, &t.Topic, &t.ThreadID, &t.Place,
+		&t.ReplyTo, &t.TriggerMessageID, &t.ClaimsEngagement, &t.Surface, &t.Ceiling, &t.State, &t.Reason,
+		&t.Attempts, &t.NotBefore, &t.ObservedUpto, &t.Frames, &t.Depth, &t.RootTurnID, &t.Error,
+		&t.CreatedAt, &t.StartedAt, &t.EndedAt)
+	return &t, err
+}
+
+func (r Reader) turns(query string, args ...any) ([]*msg.Turn, error) {
+	return collect(r.q, scanTurn, query, args...)
+}
+
+// Turn returns a turn by id, nil if there is none.
+func (r Reader) Turn(id int64) (*msg.Turn, error) {
+	return first(r.turns(`SELECT `+turnColumns+` FROM turns t WHERE t.id = ?`, id))
+}
+
+// OpenTurns returns every turn that has not ended, oldest first.
+func (r Reader) OpenTurns() ([]*msg.Turn, error) { return r.turns(queryOpenTurns) }
+
+// RunTurns returns the unanswered turns of a run, oldest first.
+func (r Reader) RunTurns(runID int64) ([]*msg.Turn, error) { return r.turns(queryRunTurns, runID) }
+
+// Turns lists turns newest first, of one state and one chat where these are
+// not empty, at most limit.
+func (r Reader) Turns(state msg.TurnState, chatJID string, limit int) ([]*msg.Turn, error) {
+	if chatJID == "" {
+		return r.turns(`SELECT `+turnColumns+` FROM turns t WHERE ?1 = '' OR t.state = ?1 ORDER BY t.id DESC LIMIT ?2`, state, limit)
+	}
+	return r.turns(`SELECT `+turnColumns+` FROM turns t WHERE t.chat_jid = ?1 AND (?2 = '' OR t.state = ?2)
+		ORDER BY t.id DESC LIMIT ?3`, chatJID, state, limit)
+}
+
+// ShownUpto is the decision up to which a session has been shown what its
+// folder observed: that of its last finished turn.
+func (r Reader) ShownUpto(folder, topic string) (seq int64, err error) {
+	_, err = r.q.get([]any{&seq}, queryShownUpto, folder, topic)
+	return seq, err
+}
+
+// LastTurnAt is when the folder's last turn before `before` began, 0 if none.
+func (r Reader) LastTurnAt(folder string, before int64) (at int64, err error) {
+	_, err = r.q.get([]any{&at}, `SELECT ifnull(started_at, 0) FROM turns WHERE folder = ? AND id < ? AND started_at IS NOT NULL
+		ORDER BY id DESC LIMIT 1`, folder, before)
+	return at, err
+}
+
+// PutTurn inserts a turn: queued, or, where offerTo names a live run, piped to
+// it: running if that run has nothing else to answer, offered behind it
+// otherwise. t.ID, t.State and t.RunID say what it became; a run that closed
+// in the meantime makes it queued.
+func (tx *Tx) PutTurn(t *msg.Turn, offerTo int64) (err error) {
+	t.State, t.RunID = msg.TurnQueued, 0
+	if offerTo != 0 {
+		if err := tx.offer(t, offerTo); err != nil {
+			return err
+		}
+	}
+	t.ID, err = tx.insert(`INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,
+		trigger_message_id, claims_engagement, surface, ceiling, state, depth, root_turn_id, created_at, started_at)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+		null(t.RunID), t.Kind, t.Folder, t.ChatJID, t.Topic, t.ThreadID, t.Place, null(t.ReplyTo),
+		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.Depth, null(t.RootTurnID),
+		t.CreatedAt, null(t.StartedAt))
+	if err == nil && t.ClaimsEngagement {
+		tx.Poke("routd")
+	}
+	return err
+}
+
+func (tx *Tx) offer(t *msg.Turn, runID int64) error {
+	var live, busy bool
+	if _, err := tx.q.get([]any{&live}, queryRunIsLive, runID); err != nil || !live {
+		return err
+	}
+	if _, err := tx.q.get([]any{&busy}, `SELECT EXISTS (`+queryRunTurns+`)`, runID); err != nil {
+		return err
+	}
+	t.RunID, t.State = runID, msg.TurnOffered
+	if !busy {
+		t.State, t.StartedAt = msg.TurnRunning, t.CreatedAt
+	}
+	return nil
+}
+
+// OfferTurn pipes a queued turn to a live run. It returns ErrStale if the turn
+// is not queued any more or the run is closed.
+func (tx *Tx) OfferTurn(id, runID, now int64) error {
+	t := msg.Turn{CreatedAt: now}
+	if err := tx.offer(&t, runID); err != nil {
+		return err
+	}
+	n, err := tx.change(`UPDATE turns SET run_id = ?, state = ?, started_at = ? WHERE id = ? AND state = 'queued'`,
+		null(t.RunID), cmp.Or(t.State, msg.TurnQueued), null(t.StartedAt), id)
+	if err == nil && (n == 0 || t.RunID == 0) {
+		err = fmt.Errorf("offer turn %d to run %d: %w", id, runID, ErrStale)
+	}
+	return err
+}
+
+// endTurn gives an open turn its final state and lets go of the system
+// messages that its prompt carried: they are gone if it was answered and wait
+// for the folder's next prompt otherwise.
+func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
+	n, err := tx.change(`UPDATE turns SET state = ?, reason = ?, error = ?, ended_at = ?
+		WHERE id = ? AND state IN ('queued', 'offered', 'running')`, state, reason, problem, now, id)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("end turn %d: %w", id, ErrStale)
+	}
+	tx.Poke("routd")
+	if state == msg.TurnDone {
+		_, err = tx.exec(`DELETE FROM system_messages WHERE turn_id = ?`, id)
+		return err
+	}
+	_, err = tx.exec(`UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`, id)
+	return err
+}
+
+// CancelTurn ends an open turn and withdraws its unsent replies. It returns
+// ErrStale if the turn has ended already.
+func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
+	if err := tx.endTurn(id, msg.TurnCancelled, reason, "", now); err != nil {
+		return err
+	}
+	return tx.CancelReplies(id)
+}
+
+// CancelChatTurns cancels the open turns that answer in a chat, whatever their
+// folder, of one topic if that is not nil, and returns them as they were.
+func (tx *Tx) CancelChatTurns(chatJID string, topic *string, now int64) ([]*msg.Turn, error) {
+	all, err := tx.turns(queryOpenOfChat, chatJID)
+	if err != nil {
+		return nil, err
+	}
+	var cancelled []*msg.Turn
+	for _, t := range all {
+		if topic != nil && t.Topic != *topic {
+			continue
+		}
+		if err := tx.CancelTurn(t.ID, msg.ReasonCancelled, now); err != nil {
+			return nil, err
+		}
+		cancelled = append(cancelled, t)
+	}
+	return cancelled, nil
+}
+
+// RequeueTurn puts a turn back in the queue, to be taken up at notBefore, and
+// counts an attempt if asked to.
+func (tx *Tx) RequeueTurn(id int64, attempt bool, problem string, notBefore int64) error {
+	n, err := tx.change(`UPDATE turns SET state = 'queued', run_id = NULL, attempts = attempts + ?, error = ?, not_before = ?
+		WHERE id = ? AND state IN ('queued', 'offered', 'running')`, attempt, problem, notBefore, id)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("requeue turn %d: %w", id, ErrStale)
+	}
+	return err
+}
+
+// ReviveTurn queues a failed or cancelled turn again with all its attempts,
+// or takes one out of its backoff. It returns ErrStale in any other state.
+func (tx *Tx) ReviveTurn(id int64) error {
+	n, err := tx.change(`UPDATE turns SET state = 'queued', run_id = NULL, attempts = 0, not_before = 0, reason = '', error = '',
+		started_at = NULL, ended_at = NULL WHERE id = ? AND (state IN ('failed', 'cancelled') OR state = 'queued' AND not_before > 0)`, id)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("revive turn %d: %w", id, ErrStale)
+	}
+	if err == nil {
+		tx.Poke("gated")
+	}
+	return err
+}
+
+// CountDelegations is how many turns a root turn has set in motion elsewhere.
+func (r Reader) CountDelegations(rootTurnID int64) (n int, err error) {
+	_, err = r.q.get([]any{&n}, `SELECT count(*) FROM turns WHERE root_turn_id = ? AND kind = 'delegated'`, rootTurnID)
+	return n, err
+}

@@ -1,0 +1,239 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxGroup bounds how many writes one commit takes, and with that how long
+// other processes wait for the write lock.
+const maxGroup = 512
+
+// job is one caller's write, waiting for a commit.
+type job struct {
+	fn   func(*Tx) error
+	err  error
+	done chan struct{}
+}
+
+// Tx is a write under way. Its verbs return errors of the database as they
+// are; a verb that fails undoes only the write it was called from.
+type Tx struct {
+	Reader
+	pokes []string
+}
+
+// Write runs fn inside a transaction and returns once that is on disk.
+// Several callers share one commit; an error of fn undoes fn alone. fn must
+// not block or call the network. Once queued a write runs even if ctx ends,
+// and its outcome is returned: nobody is left not knowing.
+func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
+	return s.WriteAll(ctx, fn)[0]
+}
+
+// WriteAll runs each fn as a write of its own, all in one commit where
+// possible, and returns their errors in order.
+func (s *Store) WriteAll(ctx context.Context, fns ...func(*Tx) error) []error {
+	jobs := make([]*job, len(fns))
+	for i, fn := range fns {
+		jobs[i] = &job{fn: fn, done: make(chan struct{})}
+	}
+	errs := make([]error, len(fns))
+	if err := s.enqueue(ctx, jobs); err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	for i, j := range jobs {
+		<-j.done
+		errs[i] = j.err
+	}
+	return errs
+}
+
+func (s *Store) enqueue(ctx context.Context, jobs []*job) error {
+	s.closing.RLock()
+	defer s.closing.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	select {
+	case s.jobs <- jobs:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Store) writeLoop() {
+	defer close(s.done)
+	st := &statements{prepare: s.conn.PrepareContext}
+	var group []*job
+	for jobs := range s.jobs {
+		group = append(group[:0], jobs...)
+		for more := true; more && len(group) < maxGroup; {
+			select {
+			case jobs, ok := <-s.jobs:
+				group, more = append(group, jobs...), ok
+			default:
+				more = false
+			}
+		}
+		pokes := s.commit(st, group)
+		for _, j := range group {
+			close(j.done)
+		}
+		for _, daemon := range pokes {
+			s.poke(daemon)
+		}
+	}
+}
+
+// commit runs the group in one transaction and returns whom to poke.
+func (s *Store) commit(st *statements, group []*job) []string {
+	tx := &Tx{Reader: Reader{st}}
+	err := s.transact(st, tx, group)
+	if err == nil {
+		return tx.pokes
+	}
+	for _, j := range group {
+		if j.err == nil {
+			j.err = explain(err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) transact(st *statements, tx *Tx, group []*job) error {
+	if err := s.lock.acquire(lockTimeout); err != nil {
+		return err
+	}
+	defer s.lock.release()
+	if _, err := st.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	for _, j := range group {
+		if err := runJob(st, tx, j); err != nil {
+			_, _ = st.exec("ROLLBACK") // fails when SQLite has rolled back by itself
+			return err
+		}
+	}
+	if _, err := st.exec("COMMIT"); err != nil {
+		_, _ = st.exec("ROLLBACK")
+		return err
+	}
+	return nil
+}
+
+// runJob runs one write under a savepoint. Its own error is the caller's; the
+// error returned means that the whole transaction is lost.
+func runJob(st *statements, tx *Tx, j *job) error {
+	if _, err := st.exec("SAVEPOINT verb"); err != nil {
+		return err
+	}
+	poked := len(tx.pokes)
+	if err := j.fn(tx); err != nil {
+		j.err = explain(err)
+		tx.pokes = tx.pokes[:poked]
+		if _, back := st.exec("ROLLBACK TO verb"); back != nil {
+			return err
+		}
+	}
+	_, err := st.exec("RELEASE verb")
+	return err
+}
+
+// Poke has daemon woken once the transaction is committed.
+func (tx *Tx) Poke(daemon string) {
+	if daemon != "" && !slices.Contains(tx.pokes, daemon) {
+		tx.pokes = append(tx.pokes, daemon)
+	}
+}
+
+func (tx *Tx) exec(query string, args ...any) (sql.Result, error) { return tx.q.exec(query, args...) }
+
+// change runs a statement and returns how many rows it changed.
+func (tx *Tx) change(query string, args ...any) (int64, error) {
+	res, err := tx.exec(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// insert runs an INSERT and returns the new row's id.
+func (tx *Tx) insert(query string, args ...any) (int64, error) {
+	res, err := tx.exec(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+// ErrLocked says that another process kept the write lock for too long.
+var ErrLocked = errors.New("another process has held the database's write lock for 10 s: " +
+	"look for a stopped daemon or an open sqlite3 shell")
+
+// writeLock queues the processes that want to write. SQLite's own lock is
+// retried by sleeping and so starves whoever sleeps longest; flock wakes its
+// waiters in order.
+type writeLock struct {
+	file    *os.File
+	pending chan error // a blocking acquisition that outlived its caller
+}
+
+func openWriteLock(path string) (*writeLock, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &writeLock{file: f}, nil
+}
+
+func (l *writeLock) acquire(timeout time.Duration) error {
+	if l.pending == nil {
+		err := unix.Flock(int(l.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+		l.pending = make(chan error, 1)
+		go func(pending chan<- error) { pending <- flock(int(l.file.Fd())) }(l.pending)
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case err := <-l.pending:
+		l.pending = nil
+		return err
+	case <-timer.C:
+		return ErrLocked
+	}
+}
+
+func flock(fd int) error {
+	for {
+		if err := unix.Flock(fd, unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func (l *writeLock) release() {
+	// Unlocking a lock one holds cannot fail.
+	_ = unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
+}
+
+func (l *writeLock) close() error {
+	if l.pending != nil {
+		return fmt.Errorf("close write lock: %w", ErrLocked)
+	}
+	return l.file.Close()
+}

@@ -1,0 +1,99 @@
+package wake
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Poker pokes other daemons. It is safe for concurrent use and never blocks.
+type Poker struct {
+	runDir  string
+	onError func(daemon string, err error)
+
+	mu    sync.Mutex
+	peers map[string]*peer
+}
+
+// peer is one daemon. Each has a socket of its own: the kernel counts pokes nobody has read
+// against the sender's socket, so with a shared one a hanging daemon would silence the others.
+type peer struct {
+	fd   int
+	addr *unix.SockaddrUnix
+}
+
+// NewPoker pokes the daemons whose sockets are in runDir. onError is told what should not
+// happen, such as a forbidden socket; it may be called from several goroutines at once.
+func NewPoker(runDir string, onError func(daemon string, err error)) *Poker {
+	return &Poker{runDir: runDir, onError: onError, peers: make(map[string]*peer)}
+}
+
+// Poke wakes a daemon. That it is not there, or has not read its former pokes yet, is no
+// error: it will look when it starts, or when it reads them.
+func (p *Poker) Poke(daemon string) {
+	if err := p.poke(daemon); err != nil && !notThere(err) && !full(err) {
+		p.onError(daemon, err)
+	}
+}
+
+// Close releases the sockets. A Poke after Close opens them again.
+func (p *Poker) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, to := range p.peers {
+		_ = unix.Close(to.fd)
+	}
+	clear(p.peers)
+}
+
+// poke holds the mutex during system calls, none of which waits.
+func (p *Poker) poke(daemon string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	to, err := p.peer(daemon)
+	if err != nil {
+		return err
+	}
+	// Not connected yet, or to the socket of a process that is gone: look for its successor.
+	if err = to.send(); notThere(err) {
+		if err = unix.Connect(to.fd, to.addr); err == nil {
+			err = to.send()
+		}
+	}
+	return err
+}
+
+func (p *Poker) peer(daemon string) (*peer, error) {
+	if to, ok := p.peers[daemon]; ok {
+		return to, nil
+	}
+	path, err := socketPath(p.runDir, daemon)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	to := &peer{fd: fd, addr: &unix.SockaddrUnix{Name: path}}
+	p.peers[daemon] = to
+	return to, nil
+}
+
+func (to *peer) send() error {
+	poke := [1]byte{'.'}
+	_, err := unix.Write(to.fd, poke[:])
+	return err
+}
+
+// notThere is true for what a missing or dead receiver causes, EPIPE and ECONNRESET being
+// that of one which dies during the call.
+func notThere(err error) bool {
+	switch err {
+	case unix.ENOTCONN, unix.ECONNREFUSED, unix.ENOENT, unix.ECONNRESET, unix.EPIPE:
+		return true
+	}
+	return false
+}
+
+func full(err error) bool { return err == unix.EAGAIN || err == unix.ENOBUFS }

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+// Config is what routd takes from the environment.
+type Config struct {
+	config.Base
+	Addr             config.Addr   `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where it listens"`
+	URL              config.URL    `env:"ROUTD_URL" doc:"where the routes and groups commands find it; default: ROUTD_ADDR"`
+	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often it looks for routes and groups changed by SQL"`
+	ImpulseThreshold int           `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100"`
+	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held"`
+}
+
+// minPoll keeps a typo such as 2ns from using up a core.
+const minPoll = 10 * time.Millisecond
+
+// Validate finds what the types let through.
+func (c *Config) Validate() []error {
+	var errs []error
+	if c.PollInterval < minPoll {
+		errs = append(errs, errors.New("POLL_INTERVAL: must be at least 10ms"))
+	}
+	if c.ImpulseThreshold < 0 {
+		errs = append(errs, errors.New("IMPULSE_THRESHOLD: must not be negative"))
+	}
+	if c.ImpulseMaxHold < 0 {
+		errs = append(errs, errors.New("IMPULSE_MAX_HOLD: must not be negative"))
+	}
+	return errs
+}
+
+func (c *Config) impulse() msg.Impulse {
+	return msg.DefaultImpulse(c.ImpulseThreshold, c.ImpulseMaxHold)
+}
+
+func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
+
+// client calls the running routd.
+func (c *Config) client() (*httpx.Client, error) {
+	secret, err := c.Secret()
+	if err != nil {
+		return nil, err
+	}
+	return httpx.NewClient(string(c.URL.Or(c.Addr)), secret), nil
+}

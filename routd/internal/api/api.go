@@ -1,0 +1,84 @@
+// Package api is routd's HTTP interface: it asks the table in force and changes the rows it is
+// made of.
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/resolve"
+	"arizuko/pkg/store"
+	"arizuko/routd/internal/routing"
+)
+
+// API answers what routd is asked. All fields must be set.
+type API struct {
+	Store    *store.Store
+	Live     *routing.Live
+	Log      *slog.Logger
+	Resolved *prometheus.CounterVec // answers by reason
+}
+
+// Resolved makes the counter of answers.
+func Resolved(metrics prometheus.Registerer) *prometheus.CounterVec {
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "arizuko_routd_resolved_total", Help: "Rows judged, by the reason of the answer.",
+	}, []string{"reason"})
+	metrics.MustRegister(counter)
+	return counter
+}
+
+// Mount adds the endpoints to r.
+func (a *API) Mount(r chi.Router) {
+	r.Method(http.MethodPost, resolve.Path, handler(a.resolve))
+	r.Method(http.MethodGet, "/v1/routes", handler(a.listRoutes))
+	r.Method(http.MethodPost, "/v1/routes", handler(a.addRoute))
+	r.Method(http.MethodPost, "/v1/routes/test", handler(a.testRoutes))
+	r.Method(http.MethodPut, "/v1/routes/{id}", handler(a.replaceRoute))
+	r.Method(http.MethodDelete, "/v1/routes/{id}", handler(a.deleteRoute))
+	r.Method(http.MethodGet, "/v1/groups", handler(a.listGroups))
+	r.Method(http.MethodPost, "/v1/groups", handler(a.addGroup))
+	r.Method(http.MethodGet, "/v1/groups/*", handler(a.getGroup))
+	r.Method(http.MethodPut, "/v1/groups/*", handler(a.replaceGroup))
+	r.Method(http.MethodDelete, "/v1/groups/*", handler(a.deleteGroup))
+}
+
+// handler answers a request or returns why not.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := h(w, r); err != nil {
+		httpx.Error(w, err)
+	}
+}
+
+// write changes the tables and puts the change in force before the caller is answered.
+func (a *API) write(ctx context.Context, fn func(*store.Tx) error) error {
+	if err := a.Store.Write(ctx, fn); err != nil {
+		return retryable(err)
+	}
+	if err := a.Live.Look(); err != nil {
+		// The change is stored: an error would have it made twice. The watch looks again.
+		a.Log.Error("a stored change is not in force yet", "err", err)
+	}
+	return nil
+}
+
+// retryable gives the errors that pass by themselves a kind that says so.
+func retryable(err error) error {
+	for _, passing := range []error{store.ErrFull, store.ErrLocked, store.ErrClosed} {
+		if errors.Is(err, passing) {
+			return fault.New(fault.Unavailable, "%w", err)
+		}
+	}
+	return err
+}
+
+func badRequest(err error) error { return fault.New(fault.BadRequest, "%w", err) }

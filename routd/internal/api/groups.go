@@ -1,0 +1,184 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"reflect"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/routd/internal/match"
+	"arizuko/routd/internal/routing"
+)
+
+func (a *API) listGroups(w http.ResponseWriter, _ *http.Request) error {
+	groups, err := a.Store.Groups()
+	if err != nil {
+		return err
+	}
+	if groups == nil {
+		groups = []msg.Group{} // [] rather than null
+	}
+	httpx.JSON(w, http.StatusOK, map[string][]msg.Group{"groups": groups})
+	return nil
+}
+
+func (a *API) getGroup(w http.ResponseWriter, r *http.Request) error {
+	folder := folderOf(r)
+	g, err := a.Store.Group(folder)
+	if err = orNoGroup(folder, g != nil, err); err != nil {
+		return err
+	}
+	httpx.JSON(w, http.StatusOK, g)
+	return nil
+}
+
+// addGroup may be repeated: the same group again is no conflict.
+func (a *API) addGroup(w http.ResponseWriter, r *http.Request) error {
+	g, err := decodeGroup(r, "")
+	if err != nil {
+		return err
+	}
+	g.CreatedAt = time.Now().UnixMilli()
+	status := http.StatusCreated
+	err = a.write(r.Context(), func(tx *store.Tx) error {
+		fresh, err := tx.PutGroup(&g)
+		if err != nil || fresh {
+			return err
+		}
+		status = http.StatusOK
+		stored, err := tx.Group(g.Folder)
+		if err != nil {
+			return err
+		}
+		if stored.Name != g.Name || !sameJSON(stored.Config, g.Config) {
+			return fault.New(fault.Conflict, "group %s is registered with another name or config: PUT /v1/groups/%[1]s changes it", g.Folder)
+		}
+		g = *stored
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	httpx.JSON(w, status, g)
+	return nil
+}
+
+func (a *API) replaceGroup(w http.ResponseWriter, r *http.Request) error {
+	g, err := decodeGroup(r, folderOf(r))
+	if err != nil {
+		return err
+	}
+	err = a.write(r.Context(), func(tx *store.Tx) error {
+		stored, err := tx.Group(g.Folder)
+		if err = orNoGroup(g.Folder, stored != nil, err); err != nil {
+			return err
+		}
+		g.CreatedAt = stored.CreatedAt
+		_, err = tx.UpdateGroup(&g)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	httpx.JSON(w, http.StatusOK, g)
+	return nil
+}
+
+func (a *API) deleteGroup(w http.ResponseWriter, r *http.Request) error {
+	folder := folderOf(r)
+	err := a.write(r.Context(), func(tx *store.Tx) error {
+		found, err := tx.DeleteGroup(folder)
+		if err = orNoGroup(folder, found, err); err != nil {
+			return err
+		}
+		return unused(tx, folder)
+	})
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// unused refuses to have deleted a group that routes lead to or that has groups below it.
+func unused(tx *store.Tx, folder string) error {
+	groups, err := tx.Groups()
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if msg.Within(g.Folder, folder) {
+			return fault.New(fault.Conflict, "group %s has the group %s below it", folder, g.Folder)
+		}
+	}
+	routes, err := tx.Routes()
+	if err != nil {
+		return err
+	}
+	for _, route := range routes {
+		if target, err := match.ParseTarget(route.Target); err == nil && target.Folder == folder {
+			return fault.New(fault.Conflict, "route %d leads to group %s", route.ID, folder)
+		}
+	}
+	return nil
+}
+
+// decodeGroup reads a group. folder is the one the path names, "" where the body has to.
+// created_at is not the client's to set, but may be there, as in what GET answers.
+func decodeGroup(r *http.Request, folder string) (msg.Group, error) {
+	g, err := httpx.Decode[msg.Group](r)
+	if err != nil {
+		return g, err
+	}
+	if g.Folder == "" {
+		g.Folder = folder
+	}
+	if folder != "" && g.Folder != folder {
+		return g, fault.New(fault.BadRequest, "the body is about group %.80q", g.Folder)
+	}
+	if g.Config = compact(g.Config); g.Config == nil {
+		g.Config = json.RawMessage(`{}`)
+	}
+	if err := routing.CheckGroup(g); err != nil {
+		return g, badRequest(err)
+	}
+	return g, nil
+}
+
+// folderOf is the folder in the path, whose slashes may be escaped.
+func folderOf(r *http.Request) string {
+	folder := chi.URLParam(r, "*")
+	if plain, err := url.PathUnescape(folder); err == nil {
+		return plain
+	}
+	return folder
+}
+
+func orNoGroup(folder string, found bool, err error) error {
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, "there is no group %.80q", folder)
+	}
+	return err
+}
+
+// sameJSON compares values, whatever the order of their keys.
+func sameJSON(a, b json.RawMessage) bool {
+	x, errX := value(a)
+	y, errY := value(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+func value(text json.RawMessage) (v any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber() // large numbers differ in their last digits too
+	err = dec.Decode(&v)
+	return v, err
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/resolve"
+)
+
+// maxExplained bounds how many rows a test explains that do not match.
+const maxExplained = 20
+
+func (a *API) resolve(w http.ResponseWriter, r *http.Request) error {
+	request, err := httpx.Decode[resolve.Request](r)
+	if err != nil {
+		return err
+	}
+	if n := len(request.Items); n > resolve.MaxItems {
+		return fault.New(fault.BadRequest, "%d items, at most %d are taken at once", n, resolve.MaxItems)
+	}
+	table := a.Live.Table()
+	response := resolve.Response{Version: table.Version, Items: make([]resolve.Answer, len(request.Items))}
+	for i := range request.Items {
+		answer := table.Decide(&request.Items[i])
+		response.Items[i] = answer
+		a.Resolved.WithLabelValues(reasonLabel(answer)).Inc()
+	}
+	httpx.JSON(w, http.StatusOK, response)
+	return nil
+}
+
+func reasonLabel(answer resolve.Answer) string {
+	switch {
+	case answer.Error != "":
+		return "error"
+	case answer.Reason == "":
+		return "home_only"
+	}
+	return string(answer.Reason)
+}
+
+// trial is a message to try on the table in force or on an edited one.
+type trial struct {
+	resolve.Item
+	Routes *[]msg.Route `json:"routes"` // nil means those in force
+}
+
+// verdict is what would become of a trial's message. Route is null if another rule than the
+// table decided.
+type verdict struct {
+	Answer resolve.Answer `json:"answer"`
+	Route  *msg.Route     `json:"route"`
+	Trace  []string       `json:"trace"` // the rows before the matching one, then the answer's trace
+}
+
+func (a *API) testRoutes(w http.ResponseWriter, r *http.Request) error {
+	try, err := httpx.Decode[trial](r)
+	if err != nil {
+		return err
+	}
+	table := a.Live.Table()
+	if try.Routes != nil {
+		if table, err = table.WithRoutes(*try.Routes); err != nil {
+			return badRequest(err)
+		}
+	}
+	answer := table.Decide(&try.Item)
+	if answer.Error != "" {
+		return fault.New(fault.BadRequest, "%s", answer.Error)
+	}
+	httpx.JSON(w, http.StatusOK, verdict{
+		Answer: answer,
+		Route:  table.Route(answer.RouteID),
+		Trace:  slices.Concat(table.Explain(&try.Item, maxExplained), answer.Trace),
+	})
+	return nil
+}

@@ -1,0 +1,146 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/routd/internal/match"
+	"arizuko/routd/internal/routing"
+)
+
+func (a *API) listRoutes(w http.ResponseWriter, _ *http.Request) error {
+	routes, err := a.Store.Routes()
+	if err != nil {
+		return err
+	}
+	if routes == nil {
+		routes = []msg.Route{} // [] rather than null
+	}
+	httpx.JSON(w, http.StatusOK, map[string][]msg.Route{"routes": routes})
+	return nil
+}
+
+func (a *API) addRoute(w http.ResponseWriter, r *http.Request) error {
+	route, target, err := decodeRoute(r)
+	if err != nil {
+		return err
+	}
+	if route.ID != 0 {
+		return fault.New(fault.BadRequest, "a new route has no id: PUT /v1/routes/%d changes that one", route.ID)
+	}
+	err = a.write(r.Context(), func(tx *store.Tx) error {
+		if err := registered(tx, target.Folder); err != nil {
+			return err
+		}
+		return tx.PutRoute(&route)
+	})
+	if err != nil {
+		return err
+	}
+	httpx.JSON(w, http.StatusCreated, route)
+	return nil
+}
+
+func (a *API) replaceRoute(w http.ResponseWriter, r *http.Request) error {
+	id, err := routeID(r)
+	if err != nil {
+		return err
+	}
+	route, target, err := decodeRoute(r)
+	if err != nil {
+		return err
+	}
+	if route.ID != 0 && route.ID != id {
+		return fault.New(fault.BadRequest, "the body is about route %d", route.ID)
+	}
+	route.ID = id
+	err = a.write(r.Context(), func(tx *store.Tx) error {
+		if err := registered(tx, target.Folder); err != nil {
+			return err
+		}
+		found, err := tx.UpdateRoute(&route)
+		return orNoRoute(id, found, err)
+	})
+	if err != nil {
+		return err
+	}
+	httpx.JSON(w, http.StatusOK, route)
+	return nil
+}
+
+func (a *API) deleteRoute(w http.ResponseWriter, r *http.Request) error {
+	id, err := routeID(r)
+	if err != nil {
+		return err
+	}
+	err = a.write(r.Context(), func(tx *store.Tx) error {
+		found, err := tx.DeleteRoute(id)
+		return orNoRoute(id, found, err)
+	})
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// decodeRoute reads a row and refuses one that could not match or lead anywhere.
+func decodeRoute(r *http.Request) (msg.Route, match.Target, error) {
+	route, err := httpx.Decode[msg.Route](r)
+	if err != nil {
+		return route, match.Target{}, err
+	}
+	route.Match = strings.Join(strings.Fields(route.Match), " ")
+	route.Impulse = compact(route.Impulse)
+	target, err := routing.CheckRoute(route)
+	if err != nil {
+		return route, target, badRequest(err)
+	}
+	return route, target, nil
+}
+
+// compact is a JSON value without its white space; null is nothing.
+func compact(value json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if len(value) == 0 || json.Compact(&b, value) != nil || b.String() == "null" {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// registered refuses a target's folder that is no group; targets without one have "".
+func registered(tx *store.Tx, folder string) error {
+	if folder == "" {
+		return nil
+	}
+	g, err := tx.Group(folder)
+	if err == nil && g == nil {
+		err = fault.New(fault.BadRequest, "folder %s is not registered", folder)
+	}
+	return err
+}
+
+func routeID(r *http.Request) (int64, error) {
+	text := chi.URLParam(r, "id")
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fault.New(fault.BadRequest, "a route's id is a number, not %.80q", text)
+	}
+	return id, nil
+}
+
+func orNoRoute(id int64, found bool, err error) error {
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, "there is no route %d", id)
+	}
+	return err
+}

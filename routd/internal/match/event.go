@@ -1,0 +1,83 @@
+package match
+
+import "strings"
+
+// Event is the part of an inbound message that expressions ask about.
+type Event struct {
+	Platform   string // "telegram"
+	Room       string // "-1001234"
+	ChatJID    string // "telegram:-1001234"
+	Sender     string // "telegram:77"
+	SenderName string // display name, "" when the platform gave none
+	Verb       string // "" is "message"
+}
+
+// EventOf splits chatJID at its first colon into platform and room.
+func EventOf(chatJID, sender, senderName, verb string) Event {
+	platform, room, _ := strings.Cut(chatJID, ":")
+	return Event{
+		Platform:   platform,
+		Room:       room,
+		ChatJID:    chatJID,
+		Sender:     sender,
+		SenderName: senderName,
+		Verb:       verb,
+	}
+}
+
+// key is what a pair of an expression asks about. The index looks keys up in this order:
+// a match by an early key, which few events share, spares asking rows filed under later ones.
+type key int
+
+const (
+	chatJID key = iota
+	room
+	sender
+	platform
+	verb
+	numKeys
+)
+
+func parseKey(name string) (key, bool) {
+	for k := range numKeys {
+		if k.String() == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+func (k key) String() string {
+	switch k {
+	case chatJID:
+		return "chat_jid"
+	case room:
+		return "room"
+	case sender:
+		return "sender"
+	case platform:
+		return "platform"
+	default:
+		return "verb"
+	}
+}
+
+// value is what ev has for k: for sender the id. A sender may also be asked for by
+// SenderName.
+func (ev *Event) value(k key) string {
+	switch k {
+	case chatJID:
+		return ev.ChatJID
+	case room:
+		return ev.Room
+	case sender:
+		return ev.Sender
+	case platform:
+		return ev.Platform
+	default:
+		if ev.Verb == "" {
+			return "message"
+		}
+		return ev.Verb
+	}
+}

@@ -1,0 +1,71 @@
+package match
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Expr is a parsed match expression. The zero Expr matches everything.
+type Expr struct {
+	pairs []pair // in the order of the expression, no key twice
+}
+
+type pair struct {
+	key  key
+	glob glob
+}
+
+// ParseMatch parses key=glob pairs separated by white space. It refuses an unknown
+// key, a key given twice, a token without "=" and a malformed glob. A key with nothing
+// after "=" asks for the empty value.
+func ParseMatch(expr string) (Expr, error) {
+	var e Expr
+	var seen [numKeys]bool
+	for token := range strings.FieldsSeq(expr) {
+		p, err := parsePair(token)
+		if err != nil {
+			return Expr{}, err
+		}
+		if seen[p.key] {
+			return Expr{}, fmt.Errorf("%s is given twice", p.key)
+		}
+		seen[p.key] = true
+		e.pairs = append(e.pairs, p)
+	}
+	return e, nil
+}
+
+func parsePair(token string) (pair, error) {
+	name, pattern, ok := strings.Cut(token, "=")
+	if !ok {
+		return pair{}, fmt.Errorf("%.80q is not key=glob", token)
+	}
+	k, ok := parseKey(name)
+	if !ok {
+		return pair{}, fmt.Errorf("unknown key %.80q: use platform, room, chat_jid, sender or verb", name)
+	}
+	g, err := parseGlob(pattern)
+	if err != nil {
+		return pair{}, fmt.Errorf("%s: bad glob %.80q: %w", k, pattern, err)
+	}
+	return pair{key: k, glob: g}, nil
+}
+
+// Matches reports whether every pair of e matches.
+func (e Expr) Matches(ev *Event) bool {
+	for i := range e.pairs {
+		if !e.pairs[i].matches(ev) {
+			return false
+		}
+	}
+	return true
+}
+
+// matches asks for a sender by id and by display name. A sender without a display name
+// is not one whose name is empty: "sender=" finds only events without a sender.
+func (p *pair) matches(ev *Event) bool {
+	if p.glob.match(ev.value(p.key)) {
+		return true
+	}
+	return p.key == sender && ev.SenderName != "" && p.glob.match(ev.SenderName)
+}

@@ -1,0 +1,91 @@
+package match
+
+import (
+	"path"
+	"strings"
+)
+
+type globKind int
+
+const (
+	exact   globKind = iota // head
+	star                    // head*tail
+	general                 // head … tail with anything between
+)
+
+// glob is a pattern of path.Match, taken apart. What it matches starts with head and
+// ends with tail: the literal text, unescaped, before the first and after the last
+// wildcard.
+type glob struct {
+	pattern    string
+	kind       globKind
+	head, tail string
+}
+
+// parseGlob returns path.ErrBadPattern for what path.Match would refuse.
+func parseGlob(pattern string) (glob, error) {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return glob{}, err
+	}
+	head, rest := cutLiteral(pattern)
+	g := glob{pattern: pattern, kind: exact, head: head}
+	for rest != "" {
+		if g.kind == exact && rest[0] == '*' {
+			g.kind = star
+		} else {
+			g.kind = general
+		}
+		g.tail, rest = cutLiteral(skipWildcard(rest))
+	}
+	return g, nil
+}
+
+// match is path.Match(g.pattern, value) for less.
+func (g *glob) match(value string) bool {
+	if g.kind == exact {
+		return value == g.head
+	}
+	if len(value) < len(g.head)+len(g.tail) ||
+		!strings.HasPrefix(value, g.head) || !strings.HasSuffix(value, g.tail) {
+		return false
+	}
+	if g.kind == star {
+		return strings.IndexByte(value[len(g.head):len(value)-len(g.tail)], '/') < 0
+	}
+	ok, err := path.Match(g.pattern, value)
+	return ok && err == nil
+}
+
+// cutLiteral splits a valid pattern before its first wildcard; the literal is unescaped.
+func cutLiteral(pattern string) (literal, rest string) {
+	var text []byte
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '*', '?', '[':
+			return string(text), pattern[i:]
+		case '\\':
+			i++
+		}
+		text = append(text, pattern[i])
+	}
+	return string(text), ""
+}
+
+// skipWildcard returns what follows the run of stars, the question mark or the class
+// that a valid pattern starts with.
+func skipWildcard(pattern string) string {
+	switch pattern[0] {
+	case '*':
+		return strings.TrimLeft(pattern, "*")
+	case '?':
+		return pattern[1:]
+	}
+	end := 1
+	for pattern[end] != ']' {
+		if pattern[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	return pattern[end+1:]
+}

@@ -1,0 +1,194 @@
+package routing
+
+import (
+	"fmt"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/resolve"
+	"arizuko/routd/internal/match"
+)
+
+// rule answers a question or leaves it to the next one.
+type rule func(*Table, *question) bool
+
+// rules in the order in which they are asked. The last one always answers.
+var rules = [...]rule{
+	fixed,     // the row's text names its group
+	dropped,   // the table says to ignore it
+	pinnedWeb, // a web chat follows its pin
+	addressed, // a web or internal chat is a group's own
+	pinned,    // every other chat follows its pin
+	routed,    // the table
+	unwanted,
+}
+
+// question is one item with what the rules want to know about it.
+type question struct {
+	item      *resolve.Item
+	platform  string
+	route     *match.Route // the table's first match, nil if there is none
+	sticky    string       // the group the chat is pinned to, "" if none or no longer registered
+	addressed string       // what a web: or group: address names, registered or not; else ""
+	answer    resolve.Answer
+}
+
+// Decide answers one item. The weights in the answer are shared: they must not be changed.
+func (t *Table) Decide(item *resolve.Item) resolve.Answer {
+	platform, room := msg.SplitJID(item.ChatJID)
+	if platform == "" || room == "" {
+		return resolve.Answer{ID: item.ID, Error: fmt.Sprintf("chat_jid %.80q is not platform:room", item.ChatJID)}
+	}
+	q := t.question(item, platform)
+	q.answer.Home = t.home(q)
+	if !item.HomeOnly {
+		for _, answers := range rules {
+			if answers(t, q) {
+				break
+			}
+		}
+	}
+	return q.answer
+}
+
+func (t *Table) question(item *resolve.Item, platform string) *question {
+	ev := event(item)
+	q := &question{
+		item: item, platform: platform, route: t.index.First(&ev), addressed: msg.AddressedFolder(item.ChatJID),
+		answer: resolve.Answer{
+			ID: item.ID, Action: resolve.None, ThreadID: item.ThreadID, Impulse: t.defaults, Trace: []string{},
+		},
+	}
+	switch {
+	case t.Has(item.StickyGroup):
+		q.sticky = item.StickyGroup
+	case item.StickyGroup != "":
+		q.trace("the chat is pinned to %.80q, which is no longer registered: the pin is ignored", item.StickyGroup)
+	}
+	kind := item.Kind
+	if kind == "" {
+		kind = msg.KindOfJID(item.ChatJID)
+	}
+	surface := msg.SurfaceOf(item.ChatJID, kind, item.ThreadID)
+	q.answer.Surface, q.answer.Ceiling = surface.Name, surface.Ceiling
+	return q
+}
+
+func event(item *resolve.Item) match.Event {
+	return match.EventOf(item.ChatJID, item.Sender, item.SenderName, item.Verb)
+}
+
+// home is the chat's group, whoever gets this row.
+func (t *Table) home(q *question) string {
+	switch {
+	case q.sticky != "":
+		return q.sticky
+	case t.Has(q.addressed):
+		return q.addressed
+	case q.addressed == "" && q.route != nil:
+		return q.route.Target.Folder
+	}
+	return ""
+}
+
+// Explain says why the rows before the matching one do not match: at most limit lines, then
+// how many rows more there were.
+func (t *Table) Explain(item *resolve.Item, limit int) []string {
+	ev := event(item)
+	return t.index.Explain(&ev, limit)
+}
+
+func fixed(t *Table, q *question) bool {
+	switch folder := q.item.Folder; {
+	case folder == "":
+		return false
+	case t.Has(folder):
+		q.trace("the row names the group %s", folder)
+		return q.trigger(folder, msg.ReasonAddress)
+	default:
+		q.trace("the row names the group %.80q, which is not registered", folder)
+		return q.nobody(msg.ReasonNoGroup)
+	}
+}
+
+func dropped(t *Table, q *question) bool {
+	return q.route != nil && q.route.Target == match.Target{Kind: match.Builtin, Name: "drop"} && routed(t, q)
+}
+
+func pinnedWeb(t *Table, q *question) bool { return q.platform == msg.PlatformWeb && pinned(t, q) }
+
+func addressed(t *Table, q *question) bool {
+	switch {
+	case q.addressed == "":
+		return false
+	case t.Has(q.addressed):
+		q.trace("the address names the group %s", q.addressed)
+		return q.trigger(q.addressed, msg.ReasonAddress)
+	default:
+		q.trace("the address names the group %.80q, which is not registered", q.addressed)
+		return q.nobody(msg.ReasonNoGroup)
+	}
+}
+
+func pinned(_ *Table, q *question) bool {
+	if q.sticky == "" {
+		return false
+	}
+	q.trace("the chat is pinned to %s", q.sticky)
+	return q.trigger(q.sticky, msg.ReasonToSticky)
+}
+
+func routed(t *Table, q *question) bool {
+	if q.route == nil {
+		return false
+	}
+	target := q.route.Target
+	a := &q.answer
+	a.RouteID, a.Folder, a.Target = q.route.ID, target.Folder, target.String()
+	a.Action, a.Reason = outcome(target)
+	if impulse, ok := t.impulses[q.route.ID]; ok {
+		a.Impulse = impulse
+	}
+	q.trace("route %d (%.200s) leads to %s", q.route.ID, orEverything(q.route.Match), a.Target)
+	return true
+}
+
+func outcome(target match.Target) (resolve.Action, msg.Reason) {
+	switch target.Kind {
+	case match.Trigger:
+		return resolve.Trigger, msg.ReasonRoute
+	case match.Observe:
+		return resolve.Observe, msg.ReasonRouteObserve
+	case match.Daemon:
+		return resolve.Daemon, msg.ReasonDaemon
+	}
+	if target.Name == "ping" {
+		return resolve.Builtin, msg.ReasonBuiltinPing
+	}
+	return resolve.Builtin, msg.ReasonBuiltinDrop
+}
+
+func orEverything(match string) string {
+	if match == "" {
+		return "everything"
+	}
+	return match
+}
+
+func unwanted(_ *Table, q *question) bool {
+	q.trace("no route matches")
+	return q.nobody(msg.ReasonNoRoute)
+}
+
+func (q *question) trigger(folder string, why msg.Reason) bool {
+	q.answer.Action, q.answer.Folder, q.answer.Target, q.answer.Reason = resolve.Trigger, folder, folder, why
+	return true
+}
+
+func (q *question) nobody(why msg.Reason) bool {
+	q.answer.Action, q.answer.Reason = resolve.None, why
+	return true
+}
+
+func (q *question) trace(format string, args ...any) {
+	q.answer.Trace = append(q.answer.Trace, fmt.Sprintf(format, args...))
+}

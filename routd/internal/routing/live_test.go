@@ -1,0 +1,160 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/resolve"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func openLive(t *testing.T, st *store.Store, changed func(*Table)) *Live {
+	t.Helper()
+	l, err := Open(t.Context(), st, defaults(), changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func put(t *testing.T, st *store.Store, r msg.Route) {
+	t.Helper()
+	if err := st.Write(t.Context(), func(tx *store.Tx) error { return tx.PutRoute(&r) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLiveFollowsTheDatabase(t *testing.T) {
+	path := storetest.Path(t)
+	ours, theirs := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
+	var versions []int64
+	l := openLive(t, ours, func(table *Table) { versions = append(versions, table.Version) })
+	look := func() {
+		t.Helper()
+		if err := l.Look(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
+	if _, _, err := theirs.PutMessage(&msg.Message{ChatJID: "telegram:1", Direction: msg.In}); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	if len(versions) != 1 {
+		t.Fatalf("versions %v: a message is no change of the table", versions)
+	}
+	put(t, theirs, msg.Route{Target: "builtin:ping"})
+	look()
+	put(t, ours, msg.Route{Match: "verb=join", Target: "builtin:drop", Seq: -1})
+	look()
+	if len(versions) != 3 || versions[0] >= versions[1] || versions[1] >= versions[2] || l.Table().Version != versions[2] {
+		t.Errorf("versions %v", versions)
+	}
+	if got := l.Table().Decide(&resolve.Item{ChatJID: "telegram:1", Verb: "join"}); got.Reason != msg.ReasonBuiltinDrop {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestVersionsGrowOverRestarts(t *testing.T) {
+	path := storetest.Path(t)
+	st := storetest.OpenAt(t, path, nil)
+	before := openLive(t, st, func(*Table) {}).Table().Version
+	put(t, st, msg.Route{Target: "builtin:ping"})
+	if after := openLive(t, st, func(*Table) {}).Table().Version; after < before || before < time.Now().Add(-time.Minute).UnixMilli() {
+		t.Errorf("version %d, before the restart %d", after, before)
+	}
+}
+
+func TestWatchLooksWhenPoked(t *testing.T) {
+	path := storetest.Path(t)
+	ours, theirs := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
+	l := openLive(t, ours, func(*Table) {})
+	ctx, cancel := context.WithCancel(t.Context())
+	poked, looks, done := make(chan struct{}), make(chan error), make(chan error)
+	go func() { done <- l.Watch(ctx, time.Hour, poked, func(err error) { looks <- err }) }()
+	put(t, theirs, msg.Route{Target: "builtin:ping"})
+	poked <- struct{}{}
+	if err := <-looks; err != nil || l.Table().Route(1) == nil {
+		t.Errorf("after the poke: %v %+v", err, l.Table().Route(1))
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWatchLooksByItself(t *testing.T) {
+	l := openLive(t, storetest.Open(t), func(*Table) {})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		done <- l.Watch(ctx, time.Millisecond, nil, func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			cancel()
+		})
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLookKeepsTheTableOnErrors(t *testing.T) {
+	path := storetest.Path(t)
+	st, err := store.Open(t.Context(), store.Options{Path: path, Autocheckpoint: store.DefaultAutocheckpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, st, msg.Route{Target: "builtin:ping"})
+	l := openLive(t, st, func(*Table) {})
+	put(t, st, msg.Route{Target: "builtin:drop"})
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := l.Look(); err == nil {
+			t.Error("a look at a closed database succeeded")
+		}
+	}
+	if l.Table().Route(1) == nil {
+		t.Error("the old table is gone")
+	}
+}
+
+func TestOpenFailsWithoutDatabase(t *testing.T) {
+	st, err := store.Open(t.Context(), store.Options{Path: storetest.Path(t), Autocheckpoint: store.DefaultAutocheckpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), st, defaults(), func(*Table) {}); err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClosedLiveKeepsItsTable(t *testing.T) {
+	st := storetest.Open(t)
+	l, err := Open(t.Context(), st, defaults(), func(*Table) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, st, msg.Route{Target: "builtin:ping"})
+	if err := l.Look(); err != nil || l.Table().Route(1) != nil {
+		t.Errorf("%v %+v", err, l.Table().Route(1))
+	}
+}

@@ -1,0 +1,189 @@
+// Package routing decides where inbound rows go. A Table is the routes and groups of one
+// moment, compiled; Decide asks it by a fixed list of rules; Live is the table in force, which
+// follows the database.
+package routing
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"arizuko/pkg/msg"
+	"arizuko/routd/internal/match"
+)
+
+// maxNotes bounds how many bad rows are named; the rest is counted.
+const maxNotes = 20
+
+// Table is immutable, so any number of goroutines may ask it.
+type Table struct {
+	Version int64
+
+	routes   []msg.Route // as stored, in the order in which they are asked
+	groups   []msg.Group
+	defaults msg.Impulse
+
+	index    *match.Index
+	folders  map[string]bool
+	impulses map[int64]msg.Impulse // by route, merged; those without impulse_config are not in it
+	notes    []string
+}
+
+// New compiles a table. Rows that say something impossible are left out: a bad route matches
+// nothing, a group with a bad folder is not registered. Notes names them.
+func New(routes []msg.Route, groups []msg.Group, defaults msg.Impulse) *Table {
+	t := &Table{
+		routes: routes, groups: groups, defaults: defaults,
+		folders: make(map[string]bool, len(groups)), impulses: map[int64]msg.Impulse{},
+	}
+	for _, g := range groups {
+		if err := CheckGroup(g); err != nil {
+			t.notes = append(t.notes, fmt.Sprintf("group %.80q: %v", g.Folder, err))
+		}
+		// A mistake in the config is no reason to leave people without an answer.
+		if msg.ValidFolder(g.Folder) == nil {
+			t.folders[g.Folder] = true
+		}
+	}
+	t.compile()
+	return t
+}
+
+func (t *Table) compile() {
+	rows := make([]match.Row, 0, len(t.routes))
+	for _, r := range t.routes {
+		target, err := match.ParseTarget(r.Target)
+		if err == nil && target.Folder != "" && !t.Has(target.Folder) {
+			t.noteRoute(r.ID, unregistered(target.Folder))
+			continue
+		}
+		rows = append(rows, row(r))
+	}
+	index, bad := match.Compile(rows)
+	t.index = index
+	for _, b := range bad {
+		t.noteRoute(b.ID, b.Err)
+	}
+	for _, r := range t.routes {
+		if r.Impulse == nil {
+			continue
+		}
+		if merged, err := t.defaults.Merge(r.Impulse); err == nil {
+			t.impulses[r.ID] = merged
+		}
+	}
+}
+
+func (t *Table) noteRoute(id int64, err error) {
+	t.notes = append(t.notes, fmt.Sprintf("route %d matches nothing: %v", id, err))
+}
+
+func row(r msg.Route) match.Row {
+	return match.Row{ID: r.ID, Seq: r.Seq, Match: r.Match, Target: r.Target, Impulse: r.Impulse}
+}
+
+func unregistered(folder string) error { return fmt.Errorf("folder %s is not registered", folder) }
+
+// Has reports whether folder is a registered group.
+func (t *Table) Has(folder string) bool { return t.folders[folder] }
+
+// Route returns the row with that id, nil if there is none.
+func (t *Table) Route(id int64) *msg.Route {
+	at := slices.IndexFunc(t.routes, func(r msg.Route) bool { return r.ID == id })
+	if at < 0 {
+		return nil
+	}
+	return &t.routes[at]
+}
+
+// Notes says what is wrong with the rows that were left out, one line each.
+func (t *Table) Notes() []string {
+	if more := len(t.notes) - maxNotes; more > 0 {
+		return append(slices.Clone(t.notes[:maxNotes]), fmt.Sprintf("%d more rows are bad", more))
+	}
+	return t.notes
+}
+
+// BadRows counts the rows that Notes is about.
+func (t *Table) BadRows() int { return len(t.notes) }
+
+// WithRoutes is the table as it would be with other routes. Rows without an id come after
+// those with the same seq, as they would once added. The first bad row is an error.
+func (t *Table) WithRoutes(routes []msg.Route) (*Table, error) {
+	routes = slices.Clone(routes)
+	var last int64
+	for _, r := range routes {
+		last = max(last, r.ID)
+	}
+	seen := map[int64]bool{}
+	for i := range routes {
+		r := &routes[i]
+		if r.ID <= 0 {
+			last++
+			r.ID = last
+		}
+		if err := t.check(*r); err != nil {
+			return nil, fmt.Errorf("routes[%d]: %w", i, err)
+		}
+		if seen[r.ID] {
+			return nil, fmt.Errorf("routes[%d]: id %d is there twice", i, r.ID)
+		}
+		seen[r.ID] = true
+	}
+	edited := New(routes, t.groups, t.defaults)
+	edited.Version = t.Version
+	return edited, nil
+}
+
+func (t *Table) check(r msg.Route) error {
+	target, err := CheckRoute(r)
+	if err == nil && target.Folder != "" && !t.Has(target.Folder) {
+		err = unregistered(target.Folder)
+	}
+	return err
+}
+
+// same reports whether the table was made of these rows.
+func (t *Table) same(routes []msg.Route, groups []msg.Group) bool {
+	return slices.EqualFunc(t.routes, routes, func(a, b msg.Route) bool {
+		return a.ID == b.ID && a.Seq == b.Seq && a.Match == b.Match && a.Target == b.Target &&
+			bytes.Equal(a.Impulse, b.Impulse)
+	}) && slices.EqualFunc(t.groups, groups, func(a, b msg.Group) bool {
+		return a.Folder == b.Folder && a.Name == b.Name && a.CreatedAt == b.CreatedAt && bytes.Equal(a.Config, b.Config)
+	})
+}
+
+// CheckRoute says what is wrong with a row, or returns its target. Whether the target's folder
+// is registered is for the caller to check.
+func CheckRoute(r msg.Route) (match.Target, error) {
+	if _, bad := match.Compile([]match.Row{row(r)}); len(bad) > 0 {
+		return match.Target{}, bad[0].Err
+	}
+	return match.ParseTarget(r.Target)
+}
+
+// CheckGroup says what is wrong with a group's folder and config, or nil. Agents have settings
+// of their own, so unknown keys of the config are fine.
+func CheckGroup(g msg.Group) error {
+	if err := msg.ValidFolder(g.Folder); err != nil {
+		return err
+	}
+	var config map[string]json.RawMessage
+	if err := json.Unmarshal(g.Config, &config); err != nil || config == nil {
+		return errors.New("config must be a JSON object")
+	}
+	var text string
+	if v, ok := config["observe"]; ok {
+		if json.Unmarshal(v, &text) != nil || text != "all" && text != "shared" && text != "none" {
+			return errors.New("config: observe must be all, shared or none")
+		}
+	}
+	if v, ok := config["assistant_name"]; ok {
+		if v[0] != '"' {
+			return errors.New("config: assistant_name must be a text")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+// Routd keeps the routing table and the group registry, and tells gated where inbound rows go.
+//
+//	routd [serve]                           until SIGTERM
+//	routd check | health                    what is wrong with the configuration; is it ready
+//	routd routes list | add | rm | test     through the running routd
+//	routd groups list | add | rm
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
+	"arizuko/routd/internal/api"
+	"arizuko/routd/internal/cli"
+	"arizuko/routd/internal/routing"
+)
+
+func main() {
+	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func program() daemon.Program {
+	return daemon.Program{
+		Name: "routd",
+		Serve: func(ctx context.Context) error {
+			cfg, err := loadConfig()
+			if err != nil {
+				return err
+			}
+			d, err := start(ctx, cfg, os.Stderr)
+			if err != nil {
+				return err
+			}
+			return d.run(ctx)
+		},
+		Check: func(context.Context, io.Writer) error {
+			cfg, err := loadConfig()
+			if err != nil {
+				return err
+			}
+			_, err = cfg.Secret()
+			return err
+		},
+		Addr: func() (config.Addr, error) {
+			cfg, err := loadConfig()
+			return cfg.Addr, err
+		},
+		Commands: cli.Commands(func() (*httpx.Client, error) {
+			cfg, err := loadConfig()
+			if err != nil {
+				return nil, err
+			}
+			return cfg.client()
+		}),
+	}
+}
+
+// routd is a started process with its table.
+type routd struct {
+	*daemon.Process
+	cfg  Config
+	live *routing.Live
+}
+
+// start opens everything; the caller calls run, or Close.
+func start(ctx context.Context, cfg Config, log io.Writer) (*routd, error) {
+	p, err := daemon.Start(ctx, daemon.Options{
+		Name: "routd", Base: cfg.Base, Addr: cfg.Addr, Log: log, Checkpoint: store.DefaultAutocheckpoint,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d := &routd{Process: p, cfg: cfg}
+	if err := d.open(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *routd) open(ctx context.Context) (err error) {
+	badRows := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "arizuko_routd_bad_rows", Help: "Rows of routes and groups that cannot be used; /readyz names them.",
+	})
+	d.Metrics.MustRegister(badRows)
+	d.live, err = routing.Open(ctx, d.Store, d.cfg.impulse(), func(t *routing.Table) {
+		badRows.Set(float64(t.BadRows()))
+		d.Ready.Note(t.Notes()...)
+		d.Log.Info("routing table in force", "version", t.Version, "bad_rows", t.BadRows())
+		d.Poker.Poke("gated") // rows that waited for a route can go
+	})
+	if err != nil {
+		return err
+	}
+	d.Stop.Add("table", func(context.Context) error { return d.live.Close() })
+	a := api.API{Store: d.Store, Live: d.live, Log: d.Log, Resolved: api.Resolved(d.Metrics)}
+	a.Mount(d.Router.With(httpx.Bearer(d.Secret)))
+	return nil
+}
+
+func (d *routd) run(ctx context.Context) error {
+	d.Heart.Report(daemon.Connected, "")
+	return d.Run(ctx, func(ctx context.Context) error {
+		return d.live.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), d.looked)
+	})
+}
+
+// looked keeps /readyz honest about a table that may be out of date.
+func (d *routd) looked(err error) {
+	reason := ""
+	if err != nil {
+		reason = "changes of routes and groups are not seen: " + err.Error()
+		d.Log.Error("looking for changes", "err", err)
+	}
+	d.Ready.Wait("table", reason)
+}

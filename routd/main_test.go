@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/config/configtest"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/wake"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const secret = "0123456789abcdef"
+
+// dataFolder is a migrated data folder with a short path, because socket paths are limited.
+func dataFolder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "routd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := storetest.Migrate(filepath.Join(dir, "arizuko.db")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// service is a routd that runs in this process.
+type service struct {
+	*httpx.Client
+	data  string
+	gated *wake.Listener // pokes of gated
+}
+
+func serve(t testing.TB) *service {
+	t.Helper()
+	data := dataFolder(t)
+	gated, err := wake.Listen(filepath.Join(data, "run"), "gated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { gated.Close() })
+	cfg, err := config.Load[Config]([]string{"ARIZUKO_DATA=" + data, "ROUTD_ADDR=127.0.0.1:0", "POLL_INTERVAL=10ms"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	d, err := start(ctx, cfg, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- d.run(ctx) }()
+	client := httpx.NewClient("http://"+d.Addr, secret)
+	t.Cleanup(func() {
+		client.HTTP.CloseIdleConnections()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	s := &service{Client: client, data: data, gated: gated}
+	<-gated.C() // of the first table, so that tests see only the pokes they cause
+	return s
+}
+
+// shell changes the database as a person with a SQL shell would.
+func (s *service) shell(t *testing.T, query string, args ...any) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(s.data, "arizuko.db")+"?_busy_timeout=10000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(query, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill adds n routes, one per chat, in one transaction.
+func fill(t testing.TB, data string, n int) {
+	t.Helper()
+	st := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil)
+	err := st.Write(t.Context(), func(tx *store.Tx) error {
+		for i := range n {
+			r := msg.Route{Seq: int64(i), Match: fmt.Sprintf("chat_jid=telegram:-%d verb=mention", i), Target: "acme"}
+			if err := tx.PutRoute(&r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadmeTable(t *testing.T) {
+	configtest.CheckTable(t, "README.md", Config{})
+}
+
+func TestConfigProblems(t *testing.T) {
+	_, err := config.Load[Config]([]string{
+		"ROUTD_ADDR=8081", "POLL_INTERVAL=2ns", "IMPULSE_THRESHOLD=-1", "IMPULSE_MAX_HOLD=-1s",
+	})
+	problems, ok := err.(config.Problems)
+	if !ok || len(problems) != 4 {
+		t.Errorf("got %v", err)
+	}
+}
