@@ -20,14 +20,14 @@ type service struct {
 
 type sample struct {
 	config.Base
-	Poll     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often | it looks"`
-	Limit    int           `env:"LIMIT" envDefault:"20" doc:"most at once"`
-	Token    string        `env:"TOKEN,required" secret:"true" doc:"the bot's token"`
-	PIN      int           `env:"PIN" secret:"true" doc:"a number nobody may see"`
-	Names    []string      `env:"NAMES" doc:"comma separated"`
-	Routd    service       `envPrefix:"ROUTD_"`
-	Onbod    service       `envPrefix:"ONBOD_"`
-	internal string
+	Poll  time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often | it looks"`
+	Limit int           `env:"LIMIT" envDefault:"20" doc:"most at once"`
+	Token string        `env:"TOKEN,required" secret:"true" doc:"the bot's token"`
+	PIN   int           `env:"PIN" secret:"true" doc:"a number nobody may see"`
+	Names []string      `env:"NAMES" doc:"comma separated"`
+	Routd service       `envPrefix:"ROUTD_"`
+	Onbod service       `envPrefix:"ONBOD_"`
+	_     string
 }
 
 func (s *sample) Validate() error {

@@ -30,7 +30,7 @@ func TestHeartBeats(t *testing.T) {
 		heart.Event()
 		heart.Probe()
 		synctest.Wait()
-		time.Sleep(daemon.HeartbeatEvery) // of the bubble's clock
+		<-time.After(daemon.HeartbeatEvery) // of the bubble's clock
 		synctest.Wait()
 		cancel()
 		if err := <-done; err != nil {

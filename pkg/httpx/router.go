@@ -159,7 +159,7 @@ func (rec *recorder) Flush() { _ = http.NewResponseController(rec.ResponseWriter
 func (rec *recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
 
 func (rec *recorder) panicked(p any) {
-	if p == http.ErrAbortHandler {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		rec.torn = true
 		return
 	}

@@ -1,6 +1,8 @@
 package wake
 
 import (
+	"errors"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -89,11 +91,12 @@ func (to *peer) send() error {
 // notThere is true for what a missing or dead receiver causes, EPIPE and ECONNRESET being
 // that of one which dies during the call.
 func notThere(err error) bool {
-	switch err {
-	case unix.ENOTCONN, unix.ECONNREFUSED, unix.ENOENT, unix.ECONNRESET, unix.EPIPE:
-		return true
-	}
-	return false
+	return isOneOf(err, unix.ENOTCONN, unix.ECONNREFUSED, unix.ENOENT, unix.ECONNRESET, unix.EPIPE)
 }
 
-func full(err error) bool { return err == unix.EAGAIN || err == unix.ENOBUFS }
+func full(err error) bool { return isOneOf(err, unix.EAGAIN, unix.ENOBUFS) }
+
+func isOneOf(err error, all ...unix.Errno) bool {
+	var errno unix.Errno
+	return errors.As(err, &errno) && slices.Contains(all, errno)
+}

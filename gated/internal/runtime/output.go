@@ -53,7 +53,7 @@ func (o *output) readAvailable(b []byte) (n int, err error) {
 	}
 	connErr := conn.Read(func(fd uintptr) bool {
 		for {
-			if n, err = unix.Read(int(fd), b); err != unix.EINTR {
+			if n, err = unix.Read(int(fd), b); !errors.Is(err, unix.EINTR) {
 				return true
 			}
 		}

@@ -65,7 +65,7 @@ func lock(path string, wait time.Duration) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(wait); ; time.Sleep(lockPoll) {
+	for deadline := time.Now().Add(wait); ; <-time.After(lockPoll) {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case err == nil:

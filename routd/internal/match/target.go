@@ -66,7 +66,7 @@ func ParseTarget(target string) (Target, error) {
 		}
 		return Target{Kind: Builtin, Name: name}, nil
 	default:
-		return Target{}, fmt.Errorf("unknown target %.80q: use a folder, folder:, daemon: or builtin:", target)
+		return Target{}, fmt.Errorf("unknown target %.80q: use a folder, folder:NAME, daemon:NAME or builtin:NAME", target)
 	}
 }
 
