@@ -14,15 +14,15 @@ import (
 	"arizuko/pkg/store"
 )
 
-// pass takes what is undecided in some chats through the steps of a message's
-// life. The page "What happens to a message" in gated's README has the same
-// steps under the same numbers; a test holds them together.
+// pass takes what is undecided in some chats through the middle of a message's
+// life. "What happens to a message" in gated's README has the same steps under
+// the same numbers; a test holds them together.
 func (g *Gateway) pass(ctx context.Context, chats []*chat) {
 	batches := g.load(chats)  // 3. read the undecided rows
 	g.resolve(ctx, batches)   // 4. ask routd where they go
-	plans := g.judge(batches) // 5.-8. gate, layers, turns
-	g.commit(ctx, plans)      // 9. store every decision
-	g.dispatch(plans)         // 10. hand turns to agents
+	plans := g.judge(batches) // 5. gate and layers, row by row
+	g.commit(ctx, plans)      // 6. store every decision
+	g.dispatch(plans)         // 7. hand turns to agents
 }
 
 // batch is what a pass reads of one chat.

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"arizuko/migrations"
+	"arizuko/pkg/config/configtest"
+)
+
+func TestEnvironmentTable(t *testing.T) {
+	configtest.CheckTable(t, "README.md", Config{})
+}
+
+var (
+	pageStep = regexp.MustCompile(`^(\d+)\. \*\*(\w+)\.\*\*`)
+	codeStep = regexp.MustCompile(`g\.(\w+)\(.*// (\d+)\. `)
+	named    = regexp.MustCompile("`(gateway|agents|queue|store|prompt)\\.(\\w+)`")
+	tableRef = regexp.MustCompile("`([a-z_]+)`")
+	created  = regexp.MustCompile(`CREATE TABLE (\w+)`)
+)
+
+// TestPageIsTrue holds "What happens to a message" to the code: every function
+// it names exists, every step names one and a table, and the steps that pass
+// strings together stand there under the same numbers.
+func TestPageIsTrue(t *testing.T) {
+	steps := pageSteps(t)
+	if len(steps) != 12 {
+		t.Fatalf("the page has %d steps; is its form still understood?", len(steps))
+	}
+	declared := map[string]map[string]bool{
+		"gateway": functions(t, "internal/gateway"), "agents": functions(t, "internal/agents"),
+		"queue": functions(t, "internal/queue"), "prompt": functions(t, "internal/prompt"),
+		"store": functions(t, "../pkg/store"),
+	}
+	tables := tables(t)
+	for i, step := range steps {
+		functions, known := named.FindAllStringSubmatch(step.text, -1), 0
+		for _, f := range functions {
+			if !declared[f[1]][f[2]] {
+				t.Errorf("step %d names %s.%s, which does not exist", i+1, f[1], f[2])
+			}
+		}
+		for _, name := range tableRef.FindAllStringSubmatch(step.text, -1) {
+			if tables[name[1]] {
+				known++
+			}
+		}
+		if len(functions)+known == 0 {
+			t.Errorf("step %d (%s) names neither function nor table", i+1, step.title)
+		}
+	}
+	source, err := os.ReadFile("internal/gateway/pass.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inCode := codeStep.FindAllStringSubmatch(string(source), -1)
+	if len(inCode) != 5 {
+		t.Fatalf("pass has %d numbered steps, the page says five", len(inCode))
+	}
+	for i, c := range inCode {
+		step := steps[i+2]
+		if c[2] != step.number || !strings.EqualFold(c[1], step.title) {
+			t.Errorf("pass calls %s as step %s; the page has %s as step %s", c[1], c[2], step.title, step.number)
+		}
+	}
+}
+
+type step struct{ number, title, text string }
+
+func pageSteps(t *testing.T) (steps []step) {
+	t.Helper()
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, page2, _ := strings.Cut(string(page), "## What happens to a message")
+	section, _, _ := strings.Cut(page2, "\n## ")
+	for line := range strings.Lines(section) {
+		if m := pageStep.FindStringSubmatch(line); m != nil {
+			steps = append(steps, step{number: m[1], title: m[2]})
+		}
+		if n := len(steps); n > 0 {
+			steps[n-1].text += line
+		}
+	}
+	return steps
+}
+
+func functions(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no source in %s (%v)", dir, err)
+	}
+	names := map[string]bool{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && !strings.HasSuffix(file, "_test.go") {
+				names[f.Name.Name] = true
+			}
+		}
+	}
+	return names
+}
+
+func tables(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	files, err := fs.Glob(migrations.FS, "*.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		sql, err := fs.ReadFile(migrations.FS, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range created.FindAllStringSubmatch(string(sql), -1) {
+			names[m[1]] = true
+		}
+	}
+	return names
+}
