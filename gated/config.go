@@ -25,7 +25,7 @@ type Config struct {
 	OnbodURL  config.URL  `env:"ONBOD_URL" doc:"where onbod is called; default: ONBOD_ADDR"`
 	DashdAddr config.Addr `env:"DASHD_ADDR" envDefault:"127.0.0.1:8083" doc:"where dashd listens, for DASHD_URL"`
 	DashdURL  config.URL  `env:"DASHD_URL" doc:"where dashd is called; default: DASHD_ADDR"`
-	Daemons   []string    `env:"DAEMONS" doc:"further daemons that routes may name, as name=url,…"`
+	Daemons   []string    `env:"DAEMONS" doc:"further daemons that routes may name, as name=url,…; they are sent the shared secret as bearer"`
 
 	AgentRuntime  string        `env:"AGENT_RUNTIME" envDefault:"process" doc:"how agents run: process, on this machine, for agents you trust"`
 	AgentCommand  string        `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder; default: the demo agent beside this program"`
@@ -40,8 +40,8 @@ type Config struct {
 
 	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is looked at without being poked"`
 	MaxAge           time.Duration `env:"MAX_AGE" envDefault:"24h" doc:"messages older than this on arrival are read, not answered"`
-	ImpulseThreshold int           `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100"`
-	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held"`
+	ImpulseThreshold int           `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100; the same as routd's"`
+	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held; the same as routd's"`
 }
 
 // Validate finds what the types let through.

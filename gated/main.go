@@ -63,7 +63,7 @@ func check(_ context.Context, out io.Writer) error {
 	_, secretErr := cfg.Secret()
 	command, commandErr := cfg.agentCommand()
 	if err := errors.Join(secretErr, commandErr); err != nil {
-		return err
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
 	_, err = fmt.Fprintf(out, "agents run as: %s\n", command)
 	return err

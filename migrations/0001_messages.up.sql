@@ -55,6 +55,7 @@ CREATE INDEX messages_outbox ON messages (platform, chat_jid, id) WHERE out_stat
 CREATE INDEX messages_turn ON messages (turn_id, id) WHERE turn_id IS NOT NULL;
 CREATE INDEX messages_routed ON messages (routed_to, decision_seq, chat_jid) WHERE routed_to IS NOT NULL;
 CREATE INDEX messages_notes ON messages (chat_jid) WHERE reason = 'edit_note' AND turn_id IS NULL;
+CREATE INDEX messages_stale ON messages (chat_jid, id) WHERE reason = 'stale';
 CREATE INDEX messages_derived ON messages (derived_from) WHERE derived_from IS NOT NULL;
 CREATE INDEX messages_target ON messages (chat_jid, target_id) WHERE target_id IS NOT NULL;
 

@@ -63,7 +63,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		return fault.New(fault.Internal, "%s answered with more than %d bytes", c.Base, maxAnswer)
 	case res.StatusCode < 200 || res.StatusCode > 299:
 		return c.refused(res.StatusCode, body)
-	case out == nil:
+	case out == nil, len(body) == 0:
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {
@@ -85,6 +85,7 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	if err != nil {
 		return nil, err
 	}
+	req.Header.Set("Accept", "application/json")
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

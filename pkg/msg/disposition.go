@@ -43,10 +43,13 @@ const (
 	ReasonStale            Reason = "stale"
 	ReasonEditApplied      Reason = "edit_applied"
 	ReasonEditNote         Reason = "edit_note"
+	ReasonEditSuperseded   Reason = "edit_superseded"
 	ReasonEditOrphan       Reason = "edit_orphan"
+	ReasonEditUntaken      Reason = "edit_untaken"
 	ReasonEditAddressed    Reason = "edit_addressed"
 	ReasonDeleted          Reason = "deleted"
 	ReasonStopped          Reason = "stopped"
+	ReasonReactionOnly     Reason = "reaction_only"
 	ReasonReactionOverflow Reason = "reaction_overflow"
 	ReasonBadRow           Reason = "bad_row"
 	ReasonFanOut           Reason = "fan_out"
@@ -91,10 +94,13 @@ var Reasons = []struct {
 	{ReasonStale, "the row was already older than MAX_AGE when it arrived"},
 	{ReasonEditApplied, "the edit or deletion was applied to its target before that was decided"},
 	{ReasonEditNote, "the target had been decided: the change is a note in the next prompt"},
+	{ReasonEditSuperseded, "a newer change of the same message came before the next prompt"},
+	{ReasonEditUntaken, "the edit or deletion names a message that no group took"},
 	{ReasonEditOrphan, "the edit or deletion names a message that is not stored"},
 	{ReasonEditAddressed, "an edit that addresses the bot where the original did not"},
 	{ReasonDeleted, "the message was deleted before it was decided"},
 	{ReasonStopped, "held when /stop came"},
+	{ReasonReactionOnly, "reactions alone start a turn only where a route says so"},
 	{ReasonReactionOverflow, "more reactions than one turn takes were released together"},
 	{ReasonBadRow, "the row cannot be handled; the log names it and says why"},
 	{ReasonFanOut, "the delegation went deeper or wider than allowed"},

@@ -7,8 +7,7 @@ import (
 // Chat returns a chat's row, nil if the chat is not known yet.
 func (r Reader) Chat(jid string) (*msg.Chat, error) {
 	var c msg.Chat
-	found, err := r.q.get([]any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt},
-		`SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0) FROM chats WHERE jid = ?`, jid)
+	found, err := r.q.get([]any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt}, queryChat, jid)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -17,7 +16,7 @@ func (r Reader) Chat(jid string) (*msg.Chat, error) {
 
 // TopicOfThread is the named topic a platform thread is bound to, "" for none.
 func (r Reader) TopicOfThread(chatJID, threadID string) (topic string, err error) {
-	_, err = r.q.get([]any{&topic}, `SELECT topic FROM topic_threads WHERE chat_jid = ? AND thread_id = ?`, chatJID, threadID)
+	_, err = r.q.get([]any{&topic}, queryThreadTopic, chatJID, threadID)
 	return topic, err
 }
 
@@ -32,8 +31,7 @@ func (tx *Tx) BindThread(chatJID, threadID, topic string) error {
 // an adapter wrote stays as it is.
 func (tx *Tx) EnsureChat(jid string, now int64) error {
 	platform, _ := msg.SplitJID(jid)
-	_, err := tx.exec(`INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES (?,?,?,?) ON CONFLICT (jid) DO NOTHING`,
-		jid, platform, msg.KindOfJID(jid), now)
+	_, err := tx.exec(insertChat, jid, platform, msg.KindOfJID(jid), now)
 	return err
 }
 

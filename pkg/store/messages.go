@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -35,7 +36,7 @@ func scanMessage(scan func(...any) error) (*msg.Message, error) {
 	}
 	if forwarded.Valid {
 		m.ForwardedFrom = new(msg.ReturnAddress)
-		if json.Unmarshal([]byte(forwarded.String), m.ForwardedFrom) != nil {
+		if json.Unmarshal([]byte(forwarded.String), m.ForwardedFrom) != nil || m.ForwardedFrom.Kind == "" {
 			m.ForwardedFrom = nil
 		}
 	}
@@ -124,13 +125,22 @@ func (r Reader) Undecided(chatJID string, after int64, limit int) ([]*msg.Messag
 
 // LastMessageID is the highest row id handed out, 0 in an empty table.
 func (r Reader) LastMessageID() (id int64, err error) {
-	_, err = r.q.get([]any{&id}, `SELECT ifnull(max(id), 0) FROM messages`)
+	_, err = r.q.get([]any{&id}, queryLastID)
 	return id, err
 }
 
-// TurnMessages returns the rows a turn was made of, oldest first.
+// TurnMessages returns the rows a turn was made of in the order they were
+// written: a row derived from another stands where that one stood.
 func (r Reader) TurnMessages(turnID int64) ([]*msg.Message, error) {
-	return r.messages(queryTurnMessages, turnID, msg.In)
+	rows, err := r.messages(queryTurnMessages, turnID, msg.In)
+	written := func(m *msg.Message) int64 {
+		if m.Source == msg.SourcePrefix || m.Source == msg.SourceCommand {
+			return m.DerivedFrom
+		}
+		return m.ID
+	}
+	slices.SortStableFunc(rows, func(a, b *msg.Message) int { return cmp.Compare(written(a), written(b)) })
+	return rows, err
 }
 
 // TurnReplies returns the outbound rows of a turn, oldest first.
@@ -164,18 +174,19 @@ func (r Reader) Observed(folder, exceptChat string, after, since int64, shared b
 // LastDecision is the highest decision_seq handed out.
 func (r Reader) LastDecision() (int64, error) { return r.state(stateDecisionSeq) }
 
-// LastHome is the folder a chat's rows were last routed to, "" if never: what
-// is known of a chat's home while routing is down.
+// LastHome is the folder that one of a chat's last thousand rows was routed to
+// because the chat is its, "" if none was: what is known of a chat's home while
+// routing is down.
 func (r Reader) LastHome(chatJID string) (folder string, err error) {
 	_, err = r.q.get([]any{&folder}, queryLastHome, chatJID)
 	return folder, err
 }
 
-// PreviousReason is the reason of the last decided inbound row of a chat
-// before row id, "" if there is none.
-func (r Reader) PreviousReason(chatJID string, id int64) (reason msg.Reason, err error) {
-	_, err = r.q.get([]any{&reason}, queryPreviousReason, chatJID, id)
-	return reason, err
+// LastStale is when the chat's last row that was too old on arrival came, in
+// unix ms, 0 if none ever did.
+func (r Reader) LastStale(chatJID string) (at int64, err error) {
+	_, err = r.q.get([]any{&at}, queryLastStale, chatJID)
+	return at, err
 }
 
 // PutMessage inserts a row, whatever it is, and pokes whoever reads it next.
@@ -197,7 +208,7 @@ func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 		return 0, false, err
 	}
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		_, err = tx.q.get([]any{&m.ID}, `SELECT id FROM messages WHERE chat_jid = ? AND platform_id = ?`, m.ChatJID, m.PlatformID)
+		_, err = tx.q.get([]any{&m.ID}, queryMessageID, m.ChatJID, m.PlatformID)
 		return m.ID, false, err
 	}
 	if m.ID, err = res.LastInsertId(); err != nil {
@@ -283,10 +294,17 @@ func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb stri
 	return err
 }
 
-// TakeNotes has the edits and deletions noted for a turn's group, chat and
-// thread ride along with it.
+// TakeNotes has the oldest twenty edits and deletions noted for a turn's
+// group, chat and place ride along with it.
 func (tx *Tx) TakeNotes(t *msg.Turn) error {
-	_, err := tx.exec(updateTakeNotes, t.ID, t.ChatJID, t.Folder, t.ThreadID)
+	_, err := tx.exec(updateTakeNotes, t.ID, t.ChatJID, t.Folder, t.ThreadID, t.Place)
+	return err
+}
+
+// SupersedeNotes keeps earlier notes on a message, not shown to any agent yet,
+// from being shown beside a newer one.
+func (tx *Tx) SupersedeNotes(chatJID, targetID string) error {
+	_, err := tx.exec(updateOldNotes, chatJID, targetID)
 	return err
 }
 

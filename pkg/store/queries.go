@@ -1,11 +1,15 @@
 package store
 
-// The hot queries, named so that a test can hold each to its index.
+// The statements that run for every message, turn or frame, and all others
+// over the tables that grow with these, named so that a test can hold each to
+// its index.
 const (
 	queryMessage      = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id = ?`
 	queryByPlatformID = `SELECT ` + messageColumns + ` FROM messages m WHERE m.chat_jid = ? AND m.platform_id = ?`
 	queryByPart       = `SELECT ` + messageColumns + ` FROM deliveries d JOIN messages m ON m.id = d.message_id
 		WHERE d.platform_id = ? AND m.chat_jid = ? LIMIT 1`
+	queryMessageID   = `SELECT id FROM messages WHERE chat_jid = ? AND platform_id = ?`
+	queryLastID      = `SELECT ifnull(max(id), 0) FROM messages`
 	queryNewMessages = `SELECT id, chat_jid, direction = 'in' AND disposition IS NULL
 		FROM messages WHERE id > ? ORDER BY id LIMIT ?`
 	queryUndecidedChats = `SELECT DISTINCT chat_jid FROM messages INDEXED BY messages_undecided
@@ -21,11 +25,11 @@ const (
 		AND (m.content <> '' OR m.attachments IS NOT NULL)
 		AND m.disposition IN ('routed', 'observed') AND m.verb NOT IN ('edit', 'delete')
 		AND NOT (?5 AND EXISTS (SELECT 1 FROM chats c WHERE c.jid = m.chat_jid AND c.kind = 'dm'))`
-	queryObserved       = `SELECT ` + messageColumns + ` FROM ` + observedRows + ` ORDER BY o.decision_seq DESC LIMIT ?6`
-	queryObservedCount  = `SELECT count(*) FROM ` + observedRows
-	queryLastHome       = `SELECT folder FROM turns WHERE chat_jid = ? ORDER BY id DESC LIMIT 1`
-	queryPreviousReason = `SELECT reason FROM messages WHERE chat_jid = ? AND id < ? AND disposition IS NOT NULL
+	queryObserved      = `SELECT ` + messageColumns + ` FROM ` + observedRows + ` ORDER BY o.decision_seq DESC LIMIT ?6`
+	queryObservedCount = `SELECT count(*) FROM ` + observedRows
+	queryLastStale     = `SELECT received_at FROM messages INDEXED BY messages_stale WHERE chat_jid = ? AND reason = 'stale'
 		ORDER BY id DESC LIMIT 1`
+	queryFiredEdit = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ? AND target_id = ? AND disposition = 'routed' AND reason = 'edit_addressed')`
 
 	insertMessage = `INSERT INTO messages (chat_jid, platform_id, direction, kind, sender, sender_name, is_bot_message,
 		verb, content, attachments, topic, thread_id, reply_to_id, target_id, addressed, pending_files, timestamp,
@@ -35,22 +39,78 @@ const (
 	updateDecide = `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
 		decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL`
 	updateContent   = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ? AND disposition IS NULL`
-	updateTakeNotes = `UPDATE messages INDEXED BY messages_notes SET turn_id = ?
-		WHERE chat_jid = ? AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ? AND thread_id = ?`
-	queryFiredEdit      = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ? AND target_id = ? AND disposition = 'routed')`
+	updateTakeNotes = `UPDATE messages SET turn_id = ?1 WHERE id IN (SELECT id FROM messages INDEXED BY messages_notes
+		WHERE chat_jid = ?2 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?3 AND thread_id = ?4
+		AND (thread_id <> '' OR topic = ?5) ORDER BY id LIMIT 20)`
+	updateOldNotes = `UPDATE messages INDEXED BY messages_notes SET reason = 'edit_superseded'
+		WHERE chat_jid = ? AND reason = 'edit_note' AND turn_id IS NULL AND target_id = ?`
 	updateCancelReplies = `UPDATE messages SET out_state = 'cancelled'
 		WHERE turn_id = ? AND direction = 'out' AND out_state = 'queued'`
 
+	queryChat = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)
+		FROM chats WHERE jid = ?`
+	queryThreadTopic = `SELECT topic FROM topic_threads WHERE chat_jid = ? AND thread_id = ?`
+	insertChat       = `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES (?,?,?,?) ON CONFLICT (jid) DO NOTHING`
+	queryState       = `SELECT value FROM router_state WHERE key = ?`
+	putState         = `INSERT INTO router_state (key, value) VALUES (?,?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
+	bumpState        = `INSERT INTO router_state (key, value) VALUES (?,1)
+		ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value`
+
+	queryTurn       = `SELECT ` + turnColumns + ` FROM turns t WHERE t.id = ?`
 	queryOpenTurns  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'offered', 'running') ORDER BY t.id`
 	queryOpenOfChat = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'offered', 'running') AND t.chat_jid = ? ORDER BY t.id`
 	queryRunTurns   = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.run_id = ? AND t.state IN ('offered', 'running') ORDER BY t.id`
-	queryChatTurns  = `SELECT ` + turnColumns + ` FROM turns t WHERE t.chat_jid = ? ORDER BY t.id DESC LIMIT ?`
-	queryShownUpto  = `SELECT ifnull(max(observed_upto), 0) FROM (SELECT observed_upto FROM turns WHERE folder = ? AND topic = ? AND state = 'done' ORDER BY id DESC LIMIT 1)`
+	queryRunIsBusy  = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_run WHERE run_id = ? AND state IN ('offered', 'running'))`
+	queryTurns      = `SELECT ` + turnColumns + ` FROM turns t WHERE ?1 = '' OR t.state = ?1 ORDER BY t.id DESC LIMIT ?2`
+	queryChatTurns  = `SELECT ` + turnColumns + ` FROM turns t WHERE t.chat_jid = ?1 AND (?2 = '' OR t.state = ?2)
+		ORDER BY t.id DESC LIMIT ?3`
+	queryShownUpto = `SELECT observed_upto FROM turns WHERE folder = ? AND topic = ? AND state = 'done' ORDER BY id DESC LIMIT 1`
+	queryLastHome  = `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_chat
+		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) WHERE reason IN ('route', 'engaged', 'sticky_target', 'address') LIMIT 1`
+	queryLastTurnAt = `SELECT started_at FROM turns WHERE folder = ? AND id < ? AND started_at IS NOT NULL
+		ORDER BY id DESC LIMIT 1`
+	queryDelegations = `SELECT count(*) FROM turns WHERE root_turn_id = ? AND kind = 'delegated'`
+	insertTurn       = `INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,
+		trigger_message_id, claims_engagement, surface, ceiling, state, depth, root_turn_id, created_at, started_at)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+	updateOfferTurn   = `UPDATE turns SET run_id = ?, state = ?, started_at = ? WHERE id = ? AND state = 'queued'`
+	updateRequeueTurn = `UPDATE turns SET state = 'queued', run_id = NULL, attempts = attempts + ?, error = ?, not_before = ?
+		WHERE id = ? AND state IN ('queued', 'offered', 'running')`
+	updateRevive = `UPDATE turns SET state = 'queued', run_id = NULL, attempts = 0, not_before = 0, frames = 0,
+		reason = '', error = '', started_at = NULL, ended_at = NULL
+		WHERE id = ? AND (state IN ('failed', 'cancelled') OR state = 'queued' AND not_before > 0)`
+	updateFrame   = `UPDATE turns SET frames = frames + ?, observed_upto = ? WHERE id = ?`
+	updateEndTurn = `UPDATE turns SET state = ?, reason = ?, error = ?, ended_at = ?
+		WHERE id = ? AND state IN ('queued', 'offered', 'running')`
+	updateStartNext = `UPDATE turns SET state = 'running', started_at = ?1 WHERE state = 'offered' AND id =
+		(SELECT min(id) FROM turns INDEXED BY turns_run WHERE run_id = ?2 AND state IN ('offered', 'running'))`
+
 	queryUnended    = `SELECT ` + runColumns + ` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL`
 	queryRunIsLive  = `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND closed_at IS NULL)`
-	querySession    = `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`
-	querySystem     = `SELECT id, origin, event, body FROM system_messages WHERE folder = ? AND turn_id IS NULL ORDER BY id`
-	querySystemTurn = `SELECT id, origin, event, body FROM system_messages WHERE turn_id = ? ORDER BY id`
-	queryOutbox     = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_outbox
-		WHERE m.platform = ? AND m.out_state IN ('queued', 'sending') ORDER BY m.chat_jid, m.id LIMIT ?`
+	insertRun       = `INSERT INTO runs (folder, topic, chat_jid, thread_id, runtime, started_at) VALUES (?,?,?,?,?,?)`
+	updateProcess   = `UPDATE runs SET pid = ?, pid_start = ?, label = ? WHERE id = ?`
+	updateCloseRun  = `UPDATE runs SET closed_at = ? WHERE id = ? AND closed_at IS NULL`
+	updateEndRun    = `UPDATE runs SET ended_at = ? WHERE id = ? AND ended_at IS NULL`
+	updateCloseLive = `UPDATE runs SET closed_at = ? WHERE folder = ? AND topic = ? AND closed_at IS NULL RETURNING id`
+
+	querySession = `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`
+	putSession   = `INSERT INTO sessions (group_folder, topic, session_id, updated_at) VALUES (?,?,?,?)
+		ON CONFLICT (group_folder, topic) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`
+	deleteSession = `DELETE FROM sessions WHERE group_folder = ? AND topic = ?`
+	insertLog     = `INSERT INTO session_log (run_id, started_at, folder, topic, session_id)
+		VALUES (?1,?2,?3,?4, ifnull((SELECT session_id FROM sessions WHERE group_folder = ?3 AND topic = ?4), ''))`
+	updateLog = `UPDATE session_log SET session_id = CASE WHEN ?1 <> '' THEN ?1 ELSE session_id END,
+		message_count = message_count + CASE WHEN ?2 THEN (SELECT count(*) FROM messages WHERE turn_id = ?3 AND direction = 'in') ELSE 0 END
+		WHERE run_id = ?4`
+	updateEndLog = `UPDATE session_log SET ended_at = ?1, error = ?2,
+		result = CASE WHEN ?2 <> '' THEN 'error' ELSE 'ok' END WHERE run_id = ?3 AND ended_at IS NULL`
+	queryPastSessions = `SELECT started_at, ifnull(ended_at,0), session_id, result, error, message_count FROM session_log
+		WHERE folder = ? AND topic = ? AND run_id < ? ORDER BY id DESC LIMIT ?`
+
+	querySystem         = `SELECT EXISTS (SELECT 1 FROM system_messages WHERE folder = ? AND turn_id IS NULL)`
+	querySystemOfTurn   = `SELECT id, origin, event, body FROM system_messages WHERE turn_id = ? ORDER BY id`
+	insertSystem        = `INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`
+	updateClaimSystem   = `UPDATE system_messages SET turn_id = ? WHERE folder = ? AND turn_id IS NULL`
+	updateReleaseSystem = `UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`
+	deleteSystem        = `DELETE FROM system_messages WHERE turn_id = ?`
 )

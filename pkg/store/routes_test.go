@@ -12,13 +12,6 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func write(t *testing.T, s *store.Store, fn func(*store.Tx) error) {
-	t.Helper()
-	if err := s.Write(t.Context(), fn); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestRoutes(t *testing.T) {
 	s := storetest.Open(t)
 	later := msg.Route{Seq: 20, Target: "acme"}
@@ -126,9 +119,9 @@ func TestChangeCounter(t *testing.T) {
 }
 
 // shell changes the database behind the store's back.
-func shell(t *testing.T, path, query string) {
+func shell(t testing.TB, path, query string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", "file:"+path+"?_busy_timeout=10000")
+	db, err := sql.Open("sqlite3", path+"?_busy_timeout=10000")
 	if err != nil {
 		t.Fatal(err)
 	}

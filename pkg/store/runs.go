@@ -30,15 +30,11 @@ func (r Reader) RunIsLive(id int64) (live bool, err error) {
 // StartRun opens a run for a queued turn, which is running from here on.
 // r.ID is set. It returns ErrStale if the turn is not queued any more.
 func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
-	r.ID, err = tx.insert(`INSERT INTO runs (folder, topic, chat_jid, thread_id, runtime, started_at) VALUES (?,?,?,?,?,?)`,
-		r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.StartedAt)
+	r.ID, err = tx.insert(insertRun, r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.StartedAt)
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(`INSERT INTO session_log (run_id, started_at, folder, topic, session_id)
-		VALUES (?1,?2,?3,?4, ifnull((SELECT session_id FROM sessions WHERE group_folder = ?3 AND topic = ?4), ''))`,
-		r.ID, r.StartedAt, r.Folder, r.Topic)
-	if err != nil {
+	if _, err = tx.exec(insertLog, r.ID, r.StartedAt, r.Folder, r.Topic); err != nil {
 		return err
 	}
 	return tx.OfferTurn(turnID, r.ID, r.StartedAt)
@@ -46,14 +42,14 @@ func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 
 // RecordProcess notes what the run's process can be found by after a crash.
 func (tx *Tx) RecordProcess(runID int64, pid int, pidStart int64, label string) error {
-	_, err := tx.exec(`UPDATE runs SET pid = ?, pid_start = ?, label = ? WHERE id = ?`, null(pid), null(pidStart), null(label), runID)
+	_, err := tx.exec(updateProcess, null(pid), null(pidStart), null(label), runID)
 	return err
 }
 
 // CloseRun ends a run's claim on its topic: it is offered no more turns and
 // stores no session. Its process may go on to answer what it has.
 func (tx *Tx) CloseRun(runID, now int64) error {
-	_, err := tx.exec(`UPDATE runs SET closed_at = ? WHERE id = ? AND closed_at IS NULL`, now, runID)
+	_, err := tx.exec(updateCloseRun, now, runID)
 	return err
 }
 
@@ -63,11 +59,10 @@ func (tx *Tx) EndRun(runID int64, problem string, now int64) error {
 	if err := tx.CloseRun(runID, now); err != nil {
 		return err
 	}
-	if _, err := tx.exec(`UPDATE runs SET ended_at = ? WHERE id = ? AND ended_at IS NULL`, now, runID); err != nil {
+	if _, err := tx.exec(updateEndRun, now, runID); err != nil {
 		return err
 	}
-	_, err := tx.exec(`UPDATE session_log SET ended_at = ?1, error = ?2,
-		result = CASE WHEN ?2 <> '' THEN 'error' ELSE 'ok' END WHERE run_id = ?3 AND ended_at IS NULL`, now, problem, runID)
+	_, err := tx.exec(updateEndLog, now, problem, runID)
 	return err
 }
 
@@ -88,7 +83,7 @@ type Reply struct {
 // a turn that was cancelled, or of a run that the turn was taken from, changes
 // nothing and returns ErrStale.
 func (tx *Tx) AnswerTurn(r Reply, now int64) error {
-	t, err := first(tx.turns(`SELECT `+turnColumns+` FROM turns t WHERE t.id = ?`, r.TurnID))
+	t, err := tx.Turn(r.TurnID)
 	if err != nil {
 		return err
 	}
@@ -98,7 +93,7 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 	if err := tx.putReply(t, r, now); err != nil {
 		return err
 	}
-	if _, err := tx.exec(`UPDATE turns SET frames = frames + 1 WHERE id = ?`, t.ID); err != nil {
+	if _, err := tx.exec(updateFrame, r.Text != "", r.ObservedUpto, t.ID); err != nil {
 		return err
 	}
 	if err := tx.storeSession(t, r, now); err != nil {
@@ -106,9 +101,6 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 	}
 	if !r.Final || t.State == msg.TurnDone {
 		return nil
-	}
-	if _, err := tx.exec(`UPDATE turns SET observed_upto = ? WHERE id = ?`, r.ObservedUpto, t.ID); err != nil {
-		return err
 	}
 	reason := msg.ReasonAnswered
 	if r.Text == "" && t.Frames == 0 {
@@ -122,8 +114,7 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 
 // startNext marks the oldest offered turn of a run as the one it works on.
 func (tx *Tx) startNext(runID, now int64) error {
-	_, err := tx.exec(`UPDATE turns SET state = 'running', started_at = ?1 WHERE state = 'offered'
-		AND id = (SELECT min(id) FROM turns WHERE run_id = ?2 AND state IN ('offered', 'running'))`, now, runID)
+	_, err := tx.exec(updateStartNext, now, runID)
 	return err
 }
 
@@ -190,16 +181,11 @@ func (tx *Tx) storeSession(t *msg.Turn, r Reply, now int64) error {
 		return err
 	}
 	if live && r.SessionID != "" {
-		_, err = tx.exec(`INSERT INTO sessions (group_folder, topic, session_id, updated_at) VALUES (?,?,?,?)
-			ON CONFLICT (group_folder, topic) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`,
-			t.Folder, t.Topic, r.SessionID, now)
-		if err != nil {
+		if _, err = tx.exec(putSession, t.Folder, t.Topic, r.SessionID, now); err != nil {
 			return err
 		}
 	}
-	_, err = tx.exec(`UPDATE session_log SET session_id = CASE WHEN ?1 <> '' THEN ?1 ELSE session_id END,
-		message_count = message_count + CASE WHEN ?2 THEN (SELECT count(*) FROM messages WHERE turn_id = ?3 AND direction = 'in') ELSE 0 END
-		WHERE run_id = ?4`, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID)
+	_, err = tx.exec(updateLog, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID)
 	return err
 }
 

@@ -8,7 +8,7 @@ func (r Reader) Session(folder, topic string) (id string, err error) {
 
 // EvictSession forgets a session that failed; its run is being ended.
 func (tx *Tx) EvictSession(folder, topic string) error {
-	_, err := tx.exec(`DELETE FROM sessions WHERE group_folder = ? AND topic = ?`, folder, topic)
+	_, err := tx.exec(deleteSession, folder, topic)
 	return err
 }
 
@@ -18,8 +18,7 @@ func (tx *Tx) ResetSession(folder, topic string, now int64) (runID int64, err er
 	if err := tx.EvictSession(folder, topic); err != nil {
 		return 0, err
 	}
-	_, err = tx.q.get([]any{&runID}, `UPDATE runs SET closed_at = ? WHERE folder = ? AND topic = ? AND closed_at IS NULL RETURNING id`,
-		now, folder, topic)
+	_, err = tx.q.get([]any{&runID}, updateCloseLive, now, folder, topic)
 	return runID, err
 }
 
@@ -39,8 +38,7 @@ func (r Reader) PastSessions(folder, topic string, beforeRun int64, limit int) (
 	return collect(r.q, func(scan func(...any) error) (p PastSession, err error) {
 		err = scan(&p.StartedAt, &p.EndedAt, &p.SessionID, &p.Result, &p.Error, &p.MessageCount)
 		return p, err
-	}, `SELECT started_at, ifnull(ended_at,0), session_id, result, error, message_count FROM session_log
-		WHERE folder = ? AND topic = ? AND run_id < ? ORDER BY id DESC LIMIT ?`, folder, topic, beforeRun, limit)
+	}, queryPastSessions, folder, topic, beforeRun, limit)
 }
 
 // SystemMessage is a line for a folder's next prompt.
@@ -51,32 +49,29 @@ type SystemMessage struct {
 	Body   string
 }
 
-func scanSystem(scan func(...any) error) (m SystemMessage, err error) {
-	err = scan(&m.ID, &m.Origin, &m.Event, &m.Body)
-	return m, err
-}
-
 // PutSystemMessage queues a line for a folder's next prompt.
 func (tx *Tx) PutSystemMessage(folder, origin, event, body string, now int64) error {
-	_, err := tx.exec(`INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`,
-		folder, origin, event, body, now)
+	_, err := tx.exec(insertSystem, folder, origin, event, body, now)
 	return err
 }
 
 // ClaimSystemMessages hands every waiting line of a folder to a turn, whose
 // prompt, and that of its retries, carries them.
 func (tx *Tx) ClaimSystemMessages(folder string, turnID int64) error {
-	_, err := tx.exec(`UPDATE system_messages SET turn_id = ? WHERE folder = ? AND turn_id IS NULL`, turnID, folder)
+	_, err := tx.exec(updateClaimSystem, turnID, folder)
 	return err
 }
 
 // HasSystemMessages says whether lines wait for a folder's next prompt.
-func (r Reader) HasSystemMessages(folder string) (bool, error) {
-	waiting, err := collect(r.q, scanSystem, querySystem+` LIMIT 1`, folder)
-	return len(waiting) > 0, err
+func (r Reader) HasSystemMessages(folder string) (waiting bool, err error) {
+	_, err = r.q.get([]any{&waiting}, querySystem, folder)
+	return waiting, err
 }
 
 // TurnSystemMessages returns the lines a turn's prompt carries.
 func (r Reader) TurnSystemMessages(turnID int64) ([]SystemMessage, error) {
-	return collect(r.q, scanSystem, querySystemTurn, turnID)
+	return collect(r.q, func(scan func(...any) error) (m SystemMessage, err error) {
+		err = scan(&m.ID, &m.Origin, &m.Event, &m.Body)
+		return m, err
+	}, querySystemOfTurn, turnID)
 }

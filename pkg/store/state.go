@@ -12,7 +12,7 @@ const (
 )
 
 func (r Reader) state(key string) (value int64, err error) {
-	_, err = r.q.get([]any{&value}, `SELECT value FROM router_state WHERE key = ?`, key)
+	_, err = r.q.get([]any{&value}, queryState, key)
 	return value, err
 }
 
@@ -22,14 +22,12 @@ func (r Reader) Cursor() (int64, error) { return r.state(stateCursor) }
 
 // SetCursor moves the cursor on.
 func (tx *Tx) SetCursor(id int64) error {
-	_, err := tx.exec(`INSERT INTO router_state (key, value) VALUES (?,?)
-		ON CONFLICT (key) DO UPDATE SET value = excluded.value`, stateCursor, id)
+	_, err := tx.exec(putState, stateCursor, id)
 	return err
 }
 
 // bump adds one to a counter and returns it.
 func (tx *Tx) bump(key string) (value int64, err error) {
-	_, err = tx.q.get([]any{&value}, `INSERT INTO router_state (key, value) VALUES (?,1)
-		ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value`, key)
+	_, err = tx.q.get([]any{&value}, bumpState, key)
 	return value, err
 }

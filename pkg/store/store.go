@@ -26,6 +26,7 @@ const (
 	writerCacheKiB = 8192
 	readerCacheKiB = 2048
 	readers        = 4
+	maxQueued      = 64 // calls of Write; the next ones wait in their callers
 
 	// DefaultAutocheckpoint in WAL pages is what every daemon but gated keeps,
 	// in case gated, which runs the checkpoints, is down.
@@ -55,6 +56,8 @@ type Store struct {
 	jobs  chan []*job
 	done  chan struct{}
 
+	lockTimeout time.Duration
+
 	closing sync.RWMutex
 	closed  bool
 }
@@ -65,7 +68,8 @@ var ErrClosed = errors.New("the store is closed")
 // Open opens an existing, migrated database file. It reads back every option
 // that durability and locking rest on and refuses to run without them.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{path: o.Path, poke: o.Poke, jobs: make(chan []*job, 64), done: make(chan struct{})}
+	s := &Store{path: o.Path, poke: o.Poke, lockTimeout: lockTimeout,
+		jobs: make(chan []*job, maxQueued), done: make(chan struct{})}
 	if s.poke == nil {
 		s.poke = func(string) {}
 	}

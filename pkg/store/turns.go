@@ -27,7 +27,7 @@ func (r Reader) turns(query string, args ...any) ([]*msg.Turn, error) {
 
 // Turn returns a turn by id, nil if there is none.
 func (r Reader) Turn(id int64) (*msg.Turn, error) {
-	return first(r.turns(`SELECT `+turnColumns+` FROM turns t WHERE t.id = ?`, id))
+	return first(r.turns(queryTurn, id))
 }
 
 // OpenTurns returns every turn that has not ended, oldest first.
@@ -40,10 +40,9 @@ func (r Reader) RunTurns(runID int64) ([]*msg.Turn, error) { return r.turns(quer
 // not empty, at most limit.
 func (r Reader) Turns(state msg.TurnState, chatJID string, limit int) ([]*msg.Turn, error) {
 	if chatJID == "" {
-		return r.turns(`SELECT `+turnColumns+` FROM turns t WHERE ?1 = '' OR t.state = ?1 ORDER BY t.id DESC LIMIT ?2`, state, limit)
+		return r.turns(queryTurns, state, limit)
 	}
-	return r.turns(`SELECT `+turnColumns+` FROM turns t WHERE t.chat_jid = ?1 AND (?2 = '' OR t.state = ?2)
-		ORDER BY t.id DESC LIMIT ?3`, chatJID, state, limit)
+	return r.turns(queryChatTurns, chatJID, state, limit)
 }
 
 // ShownUpto is the decision up to which a session has been shown what its
@@ -55,8 +54,7 @@ func (r Reader) ShownUpto(folder, topic string) (seq int64, err error) {
 
 // LastTurnAt is when the folder's last turn before `before` began, 0 if none.
 func (r Reader) LastTurnAt(folder string, before int64) (at int64, err error) {
-	_, err = r.q.get([]any{&at}, `SELECT ifnull(started_at, 0) FROM turns WHERE folder = ? AND id < ? AND started_at IS NOT NULL
-		ORDER BY id DESC LIMIT 1`, folder, before)
+	_, err = r.q.get([]any{&at}, queryLastTurnAt, folder, before)
 	return at, err
 }
 
@@ -71,9 +69,7 @@ func (tx *Tx) PutTurn(t *msg.Turn, offerTo int64) (err error) {
 			return err
 		}
 	}
-	t.ID, err = tx.insert(`INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,
-		trigger_message_id, claims_engagement, surface, ceiling, state, depth, root_turn_id, created_at, started_at)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+	t.ID, err = tx.insert(insertTurn,
 		null(t.RunID), t.Kind, t.Folder, t.ChatJID, t.Topic, t.ThreadID, t.Place, null(t.ReplyTo),
 		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.Depth, null(t.RootTurnID),
 		t.CreatedAt, null(t.StartedAt))
@@ -88,7 +84,7 @@ func (tx *Tx) offer(t *msg.Turn, runID int64) error {
 	if _, err := tx.q.get([]any{&live}, queryRunIsLive, runID); err != nil || !live {
 		return err
 	}
-	if _, err := tx.q.get([]any{&busy}, `SELECT EXISTS (`+queryRunTurns+`)`, runID); err != nil {
+	if _, err := tx.q.get([]any{&busy}, queryRunIsBusy, runID); err != nil {
 		return err
 	}
 	t.RunID, t.State = runID, msg.TurnOffered
@@ -105,7 +101,7 @@ func (tx *Tx) OfferTurn(id, runID, now int64) error {
 	if err := tx.offer(&t, runID); err != nil {
 		return err
 	}
-	n, err := tx.change(`UPDATE turns SET run_id = ?, state = ?, started_at = ? WHERE id = ? AND state = 'queued'`,
+	n, err := tx.change(updateOfferTurn,
 		null(t.RunID), cmp.Or(t.State, msg.TurnQueued), null(t.StartedAt), id)
 	if err == nil && (n == 0 || t.RunID == 0) {
 		err = fmt.Errorf("offer turn %d to run %d: %w", id, runID, ErrStale)
@@ -117,8 +113,7 @@ func (tx *Tx) OfferTurn(id, runID, now int64) error {
 // messages that its prompt carried: they are gone if it was answered and wait
 // for the folder's next prompt otherwise.
 func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
-	n, err := tx.change(`UPDATE turns SET state = ?, reason = ?, error = ?, ended_at = ?
-		WHERE id = ? AND state IN ('queued', 'offered', 'running')`, state, reason, problem, now, id)
+	n, err := tx.change(updateEndTurn, state, reason, problem, now, id)
 	if err != nil {
 		return err
 	}
@@ -127,10 +122,10 @@ func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem 
 	}
 	tx.Poke("routd")
 	if state == msg.TurnDone {
-		_, err = tx.exec(`DELETE FROM system_messages WHERE turn_id = ?`, id)
+		_, err = tx.exec(deleteSystem, id)
 		return err
 	}
-	_, err = tx.exec(`UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`, id)
+	_, err = tx.exec(updateReleaseSystem, id)
 	return err
 }
 
@@ -144,7 +139,8 @@ func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
 }
 
 // CancelChatTurns cancels the open turns that answer in a chat, whatever their
-// folder, of one topic if that is not nil, and returns them as they were.
+// folder, and returns them as they were; if topic is not nil only those of the
+// topic and what they set in motion elsewhere.
 func (tx *Tx) CancelChatTurns(chatJID string, topic *string, now int64) ([]*msg.Turn, error) {
 	all, err := tx.turns(queryOpenOfChat, chatJID)
 	if err != nil {
@@ -152,7 +148,11 @@ func (tx *Tx) CancelChatTurns(chatJID string, topic *string, now int64) ([]*msg.
 	}
 	var cancelled []*msg.Turn
 	for _, t := range all {
-		if topic != nil && t.Topic != *topic {
+		concerned, err := tx.ofTopic(t, topic)
+		if err != nil {
+			return nil, err
+		}
+		if !concerned {
 			continue
 		}
 		if err := tx.CancelTurn(t.ID, msg.ReasonCancelled, now); err != nil {
@@ -163,22 +163,28 @@ func (tx *Tx) CancelChatTurns(chatJID string, topic *string, now int64) ([]*msg.
 	return cancelled, nil
 }
 
+func (tx *Tx) ofTopic(t *msg.Turn, topic *string) (bool, error) {
+	if topic == nil || t.Topic == *topic || t.RootTurnID == 0 {
+		return topic == nil || t.Topic == *topic, nil
+	}
+	root, err := tx.Turn(t.RootTurnID)
+	return root != nil && root.Topic == *topic, err
+}
+
 // RequeueTurn puts a turn back in the queue, to be taken up at notBefore, and
 // counts an attempt if asked to.
 func (tx *Tx) RequeueTurn(id int64, attempt bool, problem string, notBefore int64) error {
-	n, err := tx.change(`UPDATE turns SET state = 'queued', run_id = NULL, attempts = attempts + ?, error = ?, not_before = ?
-		WHERE id = ? AND state IN ('queued', 'offered', 'running')`, attempt, problem, notBefore, id)
+	n, err := tx.change(updateRequeueTurn, attempt, problem, notBefore, id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("requeue turn %d: %w", id, ErrStale)
 	}
 	return err
 }
 
-// ReviveTurn queues a failed or cancelled turn again with all its attempts,
+// ReviveTurn queues a failed or cancelled turn again as if it had never run,
 // or takes one out of its backoff. It returns ErrStale in any other state.
 func (tx *Tx) ReviveTurn(id int64) error {
-	n, err := tx.change(`UPDATE turns SET state = 'queued', run_id = NULL, attempts = 0, not_before = 0, reason = '', error = '',
-		started_at = NULL, ended_at = NULL WHERE id = ? AND (state IN ('failed', 'cancelled') OR state = 'queued' AND not_before > 0)`, id)
+	n, err := tx.change(updateRevive, id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("revive turn %d: %w", id, ErrStale)
 	}
@@ -190,6 +196,6 @@ func (tx *Tx) ReviveTurn(id int64) error {
 
 // CountDelegations is how many turns a root turn has set in motion elsewhere.
 func (r Reader) CountDelegations(rootTurnID int64) (n int, err error) {
-	_, err = r.q.get([]any{&n}, `SELECT count(*) FROM turns WHERE root_turn_id = ? AND kind = 'delegated'`, rootTurnID)
+	_, err = r.q.get([]any{&n}, queryDelegations, rootTurnID)
 	return n, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -31,9 +32,11 @@ type Tx struct {
 }
 
 // Write runs fn inside a transaction and returns once that is on disk.
-// Several callers share one commit; an error of fn undoes fn alone. fn must
-// not block or call the network. Once queued a write runs even if ctx ends,
-// and its outcome is returned: nobody is left not knowing.
+// Several callers share one commit; an error of fn undoes fn alone, unless
+// SQLite gives up the whole transaction, as it may when the disk is full: then
+// every write in it fails with that error. fn must not block or call the
+// network. Once queued a write runs even if ctx ends, and its outcome is
+// returned: nobody is left not knowing.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	return s.WriteAll(ctx, fn)[0]
 }
@@ -64,6 +67,9 @@ func (s *Store) enqueue(ctx context.Context, jobs []*job) error {
 	defer s.closing.RUnlock()
 	if s.closed {
 		return ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	select {
 	case s.jobs <- jobs:
@@ -113,7 +119,7 @@ func (s *Store) commit(st *statements, group []*job) []string {
 }
 
 func (s *Store) transact(st *statements, tx *Tx, group []*job) error {
-	if err := s.lock.acquire(lockTimeout); err != nil {
+	if err := s.lock.acquire(s.lockTimeout); err != nil {
 		return err
 	}
 	defer s.lock.release()
@@ -140,7 +146,7 @@ func runJob(st *statements, tx *Tx, j *job) error {
 		return err
 	}
 	poked := len(tx.pokes)
-	if err := j.fn(tx); err != nil {
+	if err := call(j.fn, tx); err != nil {
 		j.err = explain(err)
 		tx.pokes = tx.pokes[:poked]
 		if _, back := st.exec("ROLLBACK TO verb"); back != nil {
@@ -149,6 +155,17 @@ func runJob(st *statements, tx *Tx, j *job) error {
 	}
 	_, err := st.exec("RELEASE verb")
 	return err
+}
+
+// call runs fn. One that panics is refused like a row that breaks a
+// constraint: it must not take the process down with everyone's writes.
+func call(fn func(*Tx) error, tx *Tx) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%w: %v\n%s", ErrRefused, cause, debug.Stack())
+		}
+	}()
+	return fn(tx)
 }
 
 // Poke has daemon woken once the transaction is committed.
@@ -187,7 +204,7 @@ var ErrLocked = errors.New("another process has held the database's write lock f
 // waiters in order.
 type writeLock struct {
 	file    *os.File
-	pending chan error // a blocking acquisition that outlived its caller
+	pending chan error // where the blocking acquisition under way hands over; nil if there is none
 }
 
 func openWriteLock(path string) (*writeLock, error) {
@@ -199,30 +216,42 @@ func openWriteLock(path string) (*writeLock, error) {
 }
 
 func (l *writeLock) acquire(timeout time.Duration) error {
-	if l.pending == nil {
-		err := unix.Flock(int(l.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return err
-		}
-		l.pending = make(chan error, 1)
-		go func(pending chan<- error) { pending <- flock(int(l.file.Fd())) }(l.pending)
-	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
-	select {
-	case err := <-l.pending:
-		l.pending = nil
-		return err
-	case <-timer.C:
-		return ErrLocked
+	for {
+		if l.pending == nil {
+			err := unix.Flock(int(l.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+			if !errors.Is(err, unix.EWOULDBLOCK) {
+				return err
+			}
+			l.pending = make(chan error)
+			go l.wait(l.pending)
+		}
+		select {
+		case err, handedOver := <-l.pending:
+			l.pending = nil
+			if handedOver {
+				return err
+			}
+		case <-timer.C:
+			return ErrLocked
+		}
 	}
 }
 
-func flock(fd int) error {
-	for {
-		if err := unix.Flock(fd, unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
-			return err
-		}
+// wait hands the lock to whoever waits for it when it comes. If nobody does
+// any more it gives it back, so that a process that has stopped writing locks
+// nobody out.
+func (l *writeLock) wait(pending chan<- error) {
+	defer close(pending)
+	var err error = unix.EINTR
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Flock(int(l.file.Fd()), unix.LOCK_EX)
+	}
+	select {
+	case pending <- err:
+	default:
+		l.release()
 	}
 }
 
@@ -232,8 +261,13 @@ func (l *writeLock) release() {
 }
 
 func (l *writeLock) close() error {
-	if l.pending != nil {
-		return fmt.Errorf("close write lock: %w", ErrLocked)
+	if l.pending == nil {
+		return l.file.Close()
 	}
-	return l.file.Close()
+	go func() {
+		for range l.pending { // until the acquisition is over
+		}
+		_ = l.file.Close() // and with it the lock, if it came
+	}()
+	return nil
 }

@@ -117,7 +117,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("find open turns: %w", err)
 	}
 	for _, t := range open {
-		m.act(m.queue.Push(queue.TurnOf(t)))
+		m.push(queue.TurnOf(t))
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ticker.C:
-			m.act(m.queue.Tick(m.cfg.Idle))
+			m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Tick(m.cfg.Idle) })
 		case <-ctx.Done():
 			m.shutdown()
 			return nil
@@ -176,7 +176,9 @@ func (m *Manager) shutdown() {
 func (m *Manager) Offer(k queue.Key) (runID int64) { return m.queue.Offer(k) }
 
 // Withdraw takes back an Offer whose turn was not stored.
-func (m *Manager) Withdraw(runID int64) { m.act(m.queue.Answered(runID, 1)) }
+func (m *Manager) Withdraw(runID int64) {
+	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Answered(runID, 1) })
+}
 
 // Dispatch takes a stored turn to the run it was stored for, or queues it.
 // offered is what Offer said for it.
@@ -185,40 +187,50 @@ func (m *Manager) Dispatch(t *msg.Turn, offered int64) {
 		if offered != 0 {
 			m.Withdraw(offered)
 		}
-		m.act(m.queue.Push(queue.TurnOf(t)))
+		m.push(queue.TurnOf(t))
 		return
 	}
-	m.give(t.RunID, handover{turn: t}) // a run that ended since has put the turn back itself
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.runs[t.RunID]; r != nil { // a run that ended since has put the turn back itself
+		r.turns <- handover{turn: t}
+	}
 }
 
 // Stop interrupts the live runs of a folder, in one topic if that is not nil,
-// and forgets the cancelled turns. What they were working on for other chats
+// and every run at work on a cancelled turn, and forgets the cancelled turns,
+// given as they were before. What those runs were working on for other chats
 // is queued again.
 func (m *Manager) Stop(folder string, topic *string, cancelled []*msg.Turn) {
-	m.forget(cancelled)
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, r := range m.runs {
 		if r.row.Folder == folder && (topic == nil || r.row.Topic == *topic) {
-			r.control(ctlInterrupt)
+			m.interrupt(r)
 		}
 	}
+	m.mu.Unlock()
+	for _, t := range cancelled {
+		m.Cancel(t)
+	}
 }
 
-// Cancel forgets one cancelled turn and interrupts the run that works on it.
+// Cancel forgets a cancelled turn, given as it was before, and interrupts the
+// run if that was at work on it.
 func (m *Manager) Cancel(t *msg.Turn) {
-	m.forget([]*msg.Turn{t})
+	m.forget(t)
 	if r := m.run(t.RunID); r != nil && t.State == msg.TurnRunning {
-		r.control(ctlInterrupt)
+		m.interrupt(r)
 	}
 }
 
-func (m *Manager) forget(turns []*msg.Turn) {
-	ids := make([]int64, len(turns))
-	for i, t := range turns {
-		ids[i] = t.ID
-	}
-	m.act(m.queue.Remove(ids...))
+// interrupt has a run drop what it has; what comes now goes to another run.
+func (m *Manager) interrupt(r *run) {
+	m.queue.Retire(r.row.ID)
+	r.control(ctlInterrupt)
+}
+
+func (m *Manager) forget(t *msg.Turn) {
+	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Remove(t.ID) })
 }
 
 // Retire lets a run whose session was reset finish without taking more turns.
@@ -231,8 +243,8 @@ func (m *Manager) Retire(runID int64) {
 
 // Retry queues a turn that was revived.
 func (m *Manager) Retry(t *msg.Turn) {
-	m.forget([]*msg.Turn{t})
-	m.act(m.queue.Push(queue.TurnOf(t)))
+	m.forget(t)
+	m.push(queue.TurnOf(t))
 }
 
 func (m *Manager) run(id int64) *run {
@@ -241,36 +253,34 @@ func (m *Manager) run(id int64) *run {
 	return m.runs[id]
 }
 
-// give hands a turn to a run; false if the run is gone. The queue bounds what
-// a run has, so there is always room.
-func (m *Manager) give(runID int64, h handover) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r := m.runs[runID]
-	if r == nil {
-		return false
-	}
-	r.turns <- h
-	return true
+func (m *Manager) push(t queue.Turn) {
+	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Push(t) })
 }
 
-// act does what the queue decided.
+// schedule has the queue decide something and carries it out as one step: what
+// two goroutines were told must not reach a run in another order.
+func (m *Manager) schedule(decide func(*queue.GroupQueue) queue.Actions) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.act(decide(m.queue))
+}
+
+// act carries out what the queue decided; the caller holds the lock. Nothing
+// in it waits: the queue bounds what a run has, so there is always room.
 func (m *Manager) act(a queue.Actions) {
 	for _, t := range a.Start {
-		m.mu.Lock()
 		if !m.closing {
 			m.wg.Add(1)
 			go m.start(t)
 		}
-		m.mu.Unlock()
 	}
 	for _, p := range a.Pipe {
-		if !m.give(p.RunID, handover{queued: &p.Turn}) {
-			m.act(m.queue.Push(p.Turn))
+		if r := m.runs[p.RunID]; r != nil {
+			r.turns <- handover{queued: &p.Turn}
 		}
 	}
 	for _, id := range a.Close {
-		if r := m.run(id); r != nil {
+		if r := m.runs[id]; r != nil {
 			r.control(ctlClose)
 		}
 	}
@@ -284,38 +294,48 @@ func (m *Manager) start(t queue.Turn) {
 		if !errors.Is(err, store.ErrStale) {
 			m.log.Warn("turn waits for the next start", "turn", t.ID, "err", err)
 		}
-		m.act(m.queue.StartFailed(t))
+		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.StartFailed(t) })
 		return
 	}
+	m.enlist(r, t)
+	m.remind(r, turn)
+	m.dismiss(r, r.serve(turn))
+}
+
+// enlist makes a stored run known to all.
+func (m *Manager) enlist(r *run, t queue.Turn) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.runs[r.row.ID] = r
 	if m.closing {
 		r.control(ctlShutdown)
 	}
-	m.mu.Unlock()
 	m.act(m.queue.Started(t, r.row.ID))
-	left := r.serve(turn)
-	left = append(left, m.remove(r)...)
-	m.act(m.queue.Exited(r.row.ID))
-	m.act(m.queue.Push(left...))
 }
 
-// remove takes a run that has ended off the list and returns the queued turns
-// it was handed meanwhile.
-func (m *Manager) remove(r *run) (left []queue.Turn) {
+// remind tells a run what was stored about it before anyone could tell it:
+// that its turn was cancelled, or its session reset.
+func (m *Manager) remind(r *run, t *msg.Turn) {
+	if now, err := m.st.Turn(t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
+		m.interrupt(r)
+	}
+	if live, err := m.st.RunIsLive(r.row.ID); err == nil && !live {
+		m.Retire(r.row.ID)
+	}
+}
+
+// dismiss takes a run that has ended off the list. left are the turns that it
+// put back; those still on their way to it go back too.
+func (m *Manager) dismiss(r *run, left []queue.Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.runs, r.row.ID)
-	for {
-		select {
-		case h := <-r.turns:
-			if h.queued != nil {
-				left = append(left, *h.queued)
-			}
-		default:
-			return left
+	for _, h := range r.pending() {
+		if h.queued != nil {
+			left = append(left, *h.queued)
 		}
 	}
+	m.act(m.queue.Exited(r.row.ID, left...))
 }
 
 // open stores a new run for a turn.

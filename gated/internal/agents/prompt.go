@@ -3,6 +3,7 @@ package agents
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,11 +64,23 @@ func (r *run) announceFirst(tx *store.Tx, t *msg.Turn) error {
 		if err != nil {
 			return err
 		}
-		if err := tx.PutSystemMessage(t.Folder, "gated", "new_session", body, r.m.now()); err != nil {
+		if err := r.m.announce(tx, t, "new_session", body); err != nil {
 			return err
 		}
 	}
-	return r.announceDay(tx, t)
+	r.day = r.m.today()
+	return r.m.announceDay(tx, t)
+}
+
+// announce queues a line for the prompt of t, unless an earlier attempt at t
+// has one already.
+func (m *Manager) announce(tx *store.Tx, t *msg.Turn, event, body string) error {
+	const origin = "gated"
+	claimed, err := tx.TurnSystemMessages(t.ID)
+	if err != nil || slices.ContainsFunc(claimed, func(s store.SystemMessage) bool { return s.Origin == origin && s.Event == event }) {
+		return err
+	}
+	return tx.PutSystemMessage(t.Folder, origin, event, body, m.now())
 }
 
 // announceLater does the same for turns piped in, and writes only if there is
@@ -80,18 +93,21 @@ func (r *run) announceLater(t *msg.Turn) error {
 	if err != nil || !waiting && r.day == r.m.today() {
 		return err
 	}
-	return r.m.st.Write(r.m.ctx, func(tx *store.Tx) error { return r.announceDay(tx, t) })
+	err = r.m.st.Write(r.m.ctx, func(tx *store.Tx) error { return r.m.announceDay(tx, t) })
+	if err == nil {
+		r.day = r.m.today()
+	}
+	return err
 }
 
-func (r *run) announceDay(tx *store.Tx, t *msg.Turn) error {
+func (m *Manager) announceDay(tx *store.Tx, t *msg.Turn) error {
 	last, err := tx.LastTurnAt(t.Folder, t.ID)
 	if err != nil {
 		return err
 	}
-	r.day = r.m.today()
-	if last != 0 && time.UnixMilli(last).In(r.m.cfg.Location).Format(time.DateOnly) != r.day {
-		body := r.m.cfg.Now().In(r.m.cfg.Location).Format("Today is Monday, 2 January 2006.")
-		if err := tx.PutSystemMessage(t.Folder, "gated", "new_day", body, r.m.now()); err != nil {
+	if last != 0 && time.UnixMilli(last).In(m.cfg.Location).Format(time.DateOnly) != m.today() {
+		body := m.cfg.Now().In(m.cfg.Location).Format("Today is Monday, 2 January 2006.")
+		if err := m.announce(tx, t, "new_day", body); err != nil {
 			return err
 		}
 	}
@@ -193,6 +209,9 @@ func (r *run) observe(t *msg.Turn, g groupConfig, in *prompt.Input) (upto int64,
 	if err != nil {
 		return 0, err
 	}
+	for _, row := range rows { // some may have been decided since the last decision was looked up
+		upto = max(upto, row.DecisionSeq)
+	}
 	in.Observed, in.ObservedLeft = rows, left
 	in.ChatTitles, err = r.m.titles(rows)
 	return upto, err
@@ -226,28 +245,28 @@ func (r *run) replyChain(batch []*msg.Message) (chain []*msg.Message, ids map[st
 			ids[m.PlatformID] = m.ID
 		}
 	}
-	for _, m := range batch {
-		links := []string{m.ReplyToID, m.TargetID}
-		for depth := 0; depth < replyDepth && len(links) > 0; depth++ {
-			link := links[0]
-			links = links[1:]
+	follow := func(chatJID, link string) error {
+		for range replyDepth {
 			if link == "" || ids[link] != 0 {
-				continue
+				return nil
 			}
-			parent, err := r.m.st.MessageByPlatformID(m.ChatJID, link)
-			if err != nil {
-				return nil, nil, err
-			}
-			if parent == nil {
-				continue
+			parent, err := r.m.st.MessageByPlatformID(chatJID, link)
+			if err != nil || parent == nil {
+				return err
 			}
 			ids[link] = parent.ID
 			if seen[parent.ID] || r.shown.rows[parent.ID] {
-				continue
+				return nil
 			}
 			seen[parent.ID] = true
 			chain = append(chain, parent)
-			links = append(links, parent.ReplyToID)
+			link = parent.ReplyToID
+		}
+		return nil
+	}
+	for _, m := range batch {
+		if err := errors.Join(follow(m.ChatJID, m.ReplyToID), follow(m.ChatJID, m.TargetID)); err != nil {
+			return nil, nil, err
 		}
 	}
 	slices.SortFunc(chain, func(a, b *msg.Message) int { return cmp.Compare(a.ID, b.ID) })

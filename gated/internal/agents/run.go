@@ -53,6 +53,7 @@ type run struct {
 	day        string          // the date its agent believes in
 	problem    string          // why the run failed, "" if it did not
 	leaving    bool            // told to go; what it leaves costs no attempt
+	dropped    bool            // told to drop everything; nothing it does now is a failure
 	deadline   *time.Timer
 }
 
@@ -73,6 +74,18 @@ func (r *run) control(c control) {
 	select {
 	case r.ctl[c] <- struct{}{}:
 	default:
+	}
+}
+
+// pending takes the turns that are on their way to the run.
+func (r *run) pending() (all []handover) {
+	for {
+		select {
+		case h := <-r.turns:
+			all = append(all, h)
+		default:
+			return all
+		}
 	}
 }
 
@@ -107,9 +120,15 @@ func (r *run) launch() error {
 	}
 	r.proc = proc
 	// The process has been told nothing yet: from here on a crash can find it.
-	return r.m.persist(r.m.ctx, func(tx *store.Tx) error {
+	err = r.m.persist(r.m.ctx, func(tx *store.Tx) error {
 		return tx.RecordProcess(r.row.ID, proc.PID(), proc.PIDStart(), "")
 	})
+	if err != nil { // gated is being killed
+		go proc.Stop(0)
+		for range proc.Events() {
+		}
+	}
+	return err
 }
 
 // loop serves the process until it is gone.
@@ -134,12 +153,14 @@ func (r *run) loop() runtime.Exit {
 				r.fail(fmt.Sprintf("the agent said nothing for %s", r.m.cfg.Timeout))
 			}
 		case <-r.ctl[ctlClose]:
+			for _, h := range r.pending() { // they came before
+				r.take(h)
+			}
 			r.finish()
 		case <-r.ctl[ctlShutdown]:
 			r.leave(eofGrace)
 		case <-r.ctl[ctlInterrupt]:
-			r.send(agentproto.Interrupt{})
-			r.leave(failGrace)
+			r.drop()
 		}
 	}
 }
@@ -155,6 +176,16 @@ func (r *run) finish() {
 	r.proc.CloseInput()
 }
 
+// drop has the process stop work on everything it has.
+func (r *run) drop() {
+	if r.dropped {
+		return
+	}
+	r.dropped = true
+	r.send(agentproto.Interrupt{})
+	r.leave(failGrace)
+}
+
 // leave ends the process's input and, if it does not go by itself, the process.
 func (r *run) leave(grace time.Duration) {
 	r.leaving = true
@@ -164,6 +195,9 @@ func (r *run) leave(grace time.Duration) {
 
 // fail gives the run up.
 func (r *run) fail(problem string) {
+	if r.dropped {
+		return
+	}
 	r.problem = r.m.cfg.Redact(problem)
 	r.m.log.Warn("agent failed", "run", r.row.ID, "folder", r.row.Folder, "problem", r.problem)
 	r.m.queue.Retire(r.row.ID)
@@ -196,26 +230,34 @@ func (r *run) take(h handover) {
 }
 
 // giveBack returns a turn that could not be offered: to the queue if it is
-// still open, to nobody if it was cancelled.
-func (r *run) giveBack(q queue.Turn) {
-	r.m.act(r.m.queue.Answered(r.row.ID, 1))
-	if t, err := r.m.st.Turn(q.ID); err != nil || t != nil && t.State == msg.TurnQueued {
-		r.m.act(r.m.queue.Push(q))
+// still open, to nobody if it was cancelled. A run that was closed behind the
+// queue's back must not be sent the turn again.
+func (r *run) giveBack(t queue.Turn) {
+	if live, err := r.m.st.RunIsLive(r.row.ID); err == nil && !live && !r.leaving {
+		r.finish()
 	}
+	if row, err := r.m.st.Turn(t.ID); err != nil || row != nil && row.State == msg.TurnQueued {
+		r.m.push(t)
+	}
+	r.free()
+}
+
+// free tells the queue that the run has a turn fewer.
+func (r *run) free() {
+	r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Answered(r.row.ID, 1) })
 }
 
 // hand writes a turn's prompt to the agent.
 func (r *run) hand(t *msg.Turn) {
-	if len(r.unanswered) == 0 {
-		r.deadline.Reset(r.m.cfg.Timeout)
-	}
-	r.unanswered = append(r.unanswered, t)
 	if r.problem != "" || r.leaving {
 		return // settle puts it back
 	}
 	p, err := r.prompt(t)
 	if err != nil {
 		return // gated is stopping
+	}
+	if r.unanswered = append(r.unanswered, t); len(r.unanswered) == 1 {
+		r.deadline.Reset(r.m.cfg.Timeout)
 	}
 	id := strconv.FormatInt(t.ID, 10)
 	if r.begun {
@@ -243,14 +285,15 @@ func (r *run) send(in agentproto.Input) {
 
 // frame stores one answer of the agent.
 func (r *run) frame(f agentproto.Frame) {
-	r.deadline.Reset(r.m.cfg.Timeout)
+	// When it is stored: a database in the way is no silence of the agent's.
+	defer func() { r.deadline.Reset(r.m.cfg.Timeout) }()
 	t := r.addressee(f.TurnID)
 	if t == nil {
 		r.m.log.Warn("frame for no turn of this run; ignored", "run", r.row.ID, "turn", f.TurnID)
 		return
 	}
 	if f.Status == agentproto.StatusError {
-		r.fail(cmp.Or(f.Error, "the agent reported an error without saying which"))
+		r.errorFrame(t, f.Error)
 		return
 	}
 	reply := store.Reply{
@@ -268,6 +311,17 @@ func (r *run) frame(f agentproto.Frame) {
 	if reply.Final {
 		r.done(t)
 	}
+}
+
+// errorFrame gives the run up over a turn, unless that was cancelled: what
+// becomes of such a turn concerns nobody.
+func (r *run) errorFrame(t *msg.Turn, problem string) {
+	if now, err := r.m.st.Turn(t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
+		r.m.log.Info("error frame for a cancelled turn; discarded", "run", r.row.ID, "turn", t.ID)
+		r.done(t)
+		return
+	}
+	r.fail(cmp.Or(problem, "the agent reported an error without saying which"))
 }
 
 // addressee is the turn a frame answers: the one it names, else the oldest
@@ -301,7 +355,7 @@ func (r *run) done(t *msg.Turn) {
 	r.unanswered = slices.Delete(r.unanswered, i, i+1)
 	r.last, r.answered = t, true
 	r.m.meter.answered(t, r.m.cfg.Now())
-	r.m.act(r.m.queue.Answered(r.row.ID, 1))
+	r.free()
 	if r.leaving && len(r.unanswered) == 0 {
 		r.leave(eofGrace)
 	}
@@ -328,7 +382,7 @@ func (r *run) settleTurns(tx *store.Tx, exit runtime.Exit, now int64) (left []qu
 	}
 	problem := r.verdict(exit, len(turns))
 	if problem != "" {
-		if err := r.evict(tx); err != nil {
+		if err := tx.EvictSession(r.row.Folder, r.row.Topic); err != nil {
 			return nil, err
 		}
 	}
@@ -359,15 +413,6 @@ func (r *run) verdict(exit runtime.Exit, left int) string {
 		problem += ": " + tail[strings.LastIndexByte(tail, '\n')+1:]
 	}
 	return r.m.cfg.Redact(problem)
-}
-
-// evict forgets the session of a failed run, unless it was reset already.
-func (r *run) evict(tx *store.Tx) error {
-	live, err := tx.RunIsLive(r.row.ID)
-	if err != nil || !live {
-		return err
-	}
-	return tx.EvictSession(r.row.Folder, r.row.Topic)
 }
 
 func (r *run) settleTurn(tx *store.Tx, t *msg.Turn, problem string, oldest bool, now int64) (*queue.Turn, error) {

@@ -100,11 +100,11 @@ func (a API) retry(r *http.Request) (any, error) {
 }
 
 func (a API) cancel(r *http.Request) (any, error) {
-	before, err := a.turn(r)
-	if err != nil {
-		return nil, err
-	}
-	t, err := a.change(r, "it has ended already", func(tx *store.Tx, id int64) error {
+	var before *msg.Turn
+	t, err := a.change(r, "it has ended already", func(tx *store.Tx, id int64) (err error) {
+		if before, err = tx.Turn(id); err != nil {
+			return err
+		}
 		return tx.CancelTurn(id, msg.ReasonCancelled, a.Now().UnixMilli())
 	})
 	if err != nil {

@@ -22,12 +22,14 @@ func (g *Gateway) findChange(r *row) (*change, error) {
 		return c, err
 	}
 	c.subject = c.target
-	derived, err := g.st.DerivedFrom(c.target.ID)
-	if err != nil {
-		return c, err
-	}
-	if len(derived) > 0 {
-		c.subject = derived[0]
+	if c.target.Disposition == msg.Prefix || c.target.Disposition == msg.Command {
+		derived, err := g.st.DerivedFrom(c.target.ID)
+		if err != nil {
+			return c, err
+		}
+		if len(derived) > 0 {
+			c.subject = derived[0]
+		}
 	}
 	if r.Verb == msg.VerbEdit && r.Addressed && c.subject.Disposition == msg.Observed {
 		fired, err := g.st.EditFired(r.ChatJID, r.TargetID)
@@ -50,8 +52,9 @@ func (j *judgement) applyChange(r *row) {
 	case c.target.Disposition == "":
 		j.changeUndecided(r, c.target)
 	case c.subject.RoutedTo == "":
-		j.decide(r, msg.Dropped, c.subject.Reason, "", j.now)
+		j.decide(r, msg.Dropped, msg.ReasonEditUntaken, "", j.now)
 	default:
+		j.step(func(tx *store.Tx) error { return tx.SupersedeNotes(r.ChatJID, r.TargetID) })
 		j.decideAs(r.ID, store.Decision{
 			Disposition: msg.Observed, Reason: msg.ReasonEditNote, RoutedTo: c.subject.RoutedTo,
 			Topic: c.subject.Topic, ThreadID: c.subject.ThreadID,

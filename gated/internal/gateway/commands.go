@@ -13,14 +13,19 @@ import (
 // nor for rows before it, nor for a running turn.
 func (j *judgement) runCommand(r *row) {
 	cmd := r.command
-	home, problem := j.home(r)
-	switch {
-	case cmd.Audience == layers.Operator && !j.operator(r):
-		j.answer(r, "Only operators may do that.")
-		return
-	case cmd.Audience == layers.Routed && home == "":
-		j.answer(r, problem)
-		return
+	home := ""
+	switch cmd.Audience {
+	case layers.Operator:
+		if !j.operator(r) {
+			j.answer(r, "Only operators may do that.")
+			return
+		}
+	case layers.Routed:
+		var problem string
+		if home, problem = j.home(r); home == "" {
+			j.answer(r, problem)
+			return
+		}
 	}
 	switch cmd.Name {
 	case layers.CommandPing:
@@ -91,7 +96,7 @@ func (j *judgement) afresh(r *row, folder, topic string) *entry {
 		row: r, reason: msg.ReasonReset, derived: derived(r.Message, r.command.Rest, own, msg.SourceCommand, j.now),
 		folder: folder, topic: topic, threadID: r.ThreadID, place: layers.Place(r.ThreadID, own),
 		surface: surface.Name, ceiling: surface.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
-		replyTo: r.PlatformID, claims: true,
+		replyTo: r.PlatformID, claims: r.Verb == msg.VerbMention || r.Verb == msg.VerbReply,
 	}
 }
 
@@ -105,9 +110,13 @@ func (j *judgement) stop(r *row, folder string) {
 	}
 	var cancelled []*msg.Turn
 	pinned := j.batch.info.StickyTopic
-	inflight := maps.Clone(j.batch.chat.inflight)
+	elsewhere := map[int64]bool{}
+	maps.Copy(elsewhere, j.batch.chat.leftOut)
+	for _, id := range j.asked {
+		elsewhere[id] = true
+	}
 	held := func(m *msg.Message) bool {
-		return m.ID < r.ID && !inflight[m.ID] && (topic == nil || layers.EffectiveTopic(pinned, m.Topic, "", "") == *topic)
+		return m.ID < r.ID && !elsewhere[m.ID] && (topic == nil || layers.EffectiveTopic(pinned, m.Topic, "", "") == *topic)
 	}
 	j.step(func(tx *store.Tx) (err error) {
 		stopped := store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped}

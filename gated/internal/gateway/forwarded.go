@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/resolve"
 )
 
 // Bounds of what one turn may set in motion among the groups.
@@ -16,6 +17,11 @@ const (
 // with it, so none of the layers for people's text apply.
 func (j *judgement) forwarded(r *row) {
 	from := r.ForwardedFrom
+	if !j.leadsBack(from) {
+		j.g.log.Error("row dropped: its return address leads nowhere", "row", r.ID, "chat", r.ChatJID, "address", from.JSON())
+		j.decide(r, msg.Dropped, msg.ReasonBadRow, "", j.now)
+		return
+	}
 	if from.Kind == msg.Answer {
 		j.turns.add(&entry{
 			row: r, reason: msg.ReasonAnswer, folder: from.Folder, topic: from.Topic, threadID: from.ThreadID,
@@ -48,6 +54,24 @@ func (j *judgement) forwarded(r *row) {
 	j.turns.add(e)
 }
 
+// leadsBack says whether a return address can be answered and belongs to a
+// turn: whatever else is in it would only fail when the answer is there.
+func (j *judgement) leadsBack(from *msg.ReturnAddress) bool {
+	switch from.Kind {
+	case msg.Delegation, msg.Escalation:
+	case msg.Answer:
+		if !j.g.registered(from.Folder) {
+			return false
+		}
+	default:
+		return false
+	}
+	root, err := j.g.st.Turn(from.RootTurnID)
+	j.check(err)
+	platform, room := msg.SplitJID(from.ChatJID)
+	return root != nil && platform != "" && room != "" && from.Depth >= 0
+}
+
 // delegated counts the delegations of a root turn that this pass adds.
 func (j *judgement) delegated(root int64) (n int) {
 	for _, b := range j.turns.all {
@@ -58,4 +82,17 @@ func (j *judgement) delegated(root int64) (n int) {
 		}
 	}
 	return n
+}
+
+// forwardedAnswer is what routd would say of a row between groups. Nobody has
+// to be asked: it carries its address.
+func (g *Gateway) forwardedAnswer(r *row) resolve.Answer {
+	if from := r.ForwardedFrom; from.Kind == msg.Answer {
+		return resolve.Answer{ID: r.ID, Action: resolve.Trigger, Folder: from.Folder, Reason: msg.ReasonAnswer, Impulse: g.cfg.Impulse}
+	}
+	answer, ok := local(resolve.Item{ID: r.ID, ChatJID: r.ChatJID, Kind: msg.ChatInternal}, g.registered, g.cfg.Impulse)
+	if !ok {
+		return resolve.Answer{ID: r.ID, Action: resolve.None, Reason: msg.ReasonNoGroup, Impulse: g.cfg.Impulse}
+	}
+	return answer
 }

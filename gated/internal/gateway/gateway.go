@@ -22,6 +22,10 @@ const (
 	// passChats is how many chats one pass decides: enough to share a commit,
 	// few enough that the first of them does not wait for the last.
 	passChats = 256
+	// passRows and passBytes end a pass sooner: its rows are in memory, and
+	// its commit keeps other writers waiting.
+	passRows  = 2000
+	passBytes = 16 << 20
 	// pageRows is how many rows of one chat a pass takes.
 	pageRows = 500
 	// trouble is how long the gateway waits when the database is in the way.
@@ -63,6 +67,8 @@ type Gateway struct {
 	ctx      context.Context // of Run
 	wake     <-chan struct{}
 	finished chan finished // rows handed to another service that were decided
+	errands  chan struct{} // one token per question under way
+	daemons  map[string]*httpx.Client
 
 	cursor  int64
 	chats   map[string]*chat // those with undecided rows, and what is known of them
@@ -81,8 +87,18 @@ type chat struct {
 	files    bool           // waits for a download
 	routing  bool           // waits for routd
 	homeless bool           // has rows that nobody wants yet
-	inflight map[int64]bool // rows that another service is deciding
+	passed   int64          // rows up to this one wait, and only commands overtake them; 0 for none
+	leftOut  map[int64]bool // rows not in passes: another service decides them, or nobody can
+	errands  []errand       // questions to other services, one after another
 	failures int            // passes in a row that the database refused
+}
+
+// leaveOut keeps a row out of further passes.
+func (c *chat) leaveOut(id int64) {
+	if c.leftOut == nil {
+		c.leftOut = map[int64]bool{}
+	}
+	c.leftOut[id] = true
 }
 
 type finished struct {
@@ -94,9 +110,13 @@ type finished struct {
 func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *slog.Logger, reg prometheus.Registerer) *Gateway {
 	g := &Gateway{
 		cfg: cfg, st: st, log: log, agents: agents, wake: wake, resolver: newResolver(cfg.Routd, log),
-		finished: make(chan finished), chats: map[string]*chat{},
+		finished: make(chan finished), errands: make(chan struct{}, maxErrands),
+		daemons: map[string]*httpx.Client{}, chats: map[string]*chat{},
 		decided: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_decisions_total", Help: "Inbound rows by what became of them."}, []string{"disposition", "reason"}),
+	}
+	for name, base := range cfg.Daemons {
+		g.daemons[name] = httpx.NewClient(base, cfg.Routd.Secret)
 	}
 	if reg != nil {
 		reg.MustRegister(g.decided)
@@ -113,53 +133,54 @@ func (g *Gateway) Run(ctx context.Context) error {
 	poll := time.NewTicker(g.cfg.Poll)
 	defer poll.Stop()
 	poked := false
-	for {
-		idle := true
-		for g.runOnce(ctx) {
-			idle = false
-		}
-		if poked && idle { // not for a message, so perhaps for a route
+	for ctx.Err() == nil {
+		busy := g.runOnce(ctx)
+		if poked && !busy { // not for a message, so perhaps for a route
 			g.checkRoutes(ctx)
 		}
-		poked = false
-		if len(g.dirty) > 0 {
-			continue
-		}
-		timer := time.NewTimer(g.untilDue())
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-g.wake:
-			poked = true
-			g.lookAgain(func(c *chat) bool { return c.files })
-		case <-poll.C:
-			g.lookAgain(func(c *chat) bool { return c.files })
-			g.checkRoutes(ctx)
-		case <-timer.C:
-		case <-g.resolver.back:
-			g.lookAgain(func(c *chat) bool { return c.routing })
-		case f := <-g.finished:
-			g.settled(f)
-		}
-		timer.Stop()
+		poked = g.listen(ctx, poll.C, busy || len(g.dirty) > 0)
 	}
+	return nil
+}
+
+// listen takes note of one thing that has happened, and waits for one unless
+// there is work to do. It says whether that was a poke.
+func (g *Gateway) listen(ctx context.Context, poll <-chan time.Time, busy bool) (poked bool) {
+	var now chan struct{}
+	timer := time.NewTimer(g.untilDue())
+	defer timer.Stop()
+	if busy {
+		now = make(chan struct{})
+		close(now)
+	}
+	select {
+	case <-now:
+	case <-ctx.Done():
+	case <-g.wake:
+		g.lookAgain(func(c *chat) bool { return c.files })
+		return true
+	case <-poll:
+		g.lookAgain(func(c *chat) bool { return c.files })
+		g.checkRoutes(ctx)
+	case <-timer.C:
+	case <-g.resolver.back:
+		g.lookAgain(func(c *chat) bool { return c.routing })
+	case f := <-g.finished:
+		g.settled(f)
+	}
+	return false
 }
 
 // catchUp finds what was left undecided. Rows that arrive from here on are
 // found behind the cursor.
 func (g *Gateway) catchUp(ctx context.Context) error {
 	for {
-		last, err := g.st.LastMessageID()
+		jids, err := g.readBacklog()
 		if err == nil {
-			var jids []string
-			if jids, err = g.st.UndecidedChats(); err == nil {
-				g.cursor = last
-				for _, jid := range jids {
-					g.look(jid)
-				}
-				return nil
+			for _, jid := range jids {
+				g.look(jid)
 			}
+			return nil
 		}
 		g.log.Error("cannot read the database; trying again", "err", err)
 		select {
@@ -168,6 +189,21 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 		case <-time.After(trouble):
 		}
 	}
+}
+
+// readBacklog sets the cursor where the last gated left it, or at the end of a
+// shorter database, and finds the chats with undecided rows before it.
+func (g *Gateway) readBacklog() ([]string, error) {
+	cursor, err := g.st.Cursor()
+	if err != nil {
+		return nil, err
+	}
+	last, err := g.st.LastMessageID()
+	if err != nil {
+		return nil, err
+	}
+	g.cursor = min(cursor, last)
+	return g.st.UndecidedChats()
 }
 
 // runOnce reads what is new, makes one pass over the chats it concerns, and
@@ -190,13 +226,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	if len(g.dirty) == 0 {
 		return more
 	}
-	n := min(len(g.dirty), passChats)
-	chats := g.dirty[:n]
-	g.dirty = g.dirty[n:]
-	for _, c := range chats {
-		c.queued = false
-	}
-	g.pass(ctx, chats)
+	g.pass(ctx)
 	return true
 }
 
@@ -217,9 +247,11 @@ func (g *Gateway) enqueue(c *chat) {
 	}
 }
 
+// lookAgain judges the rows of some chats anew that could not be before.
 func (g *Gateway) lookAgain(which func(*chat) bool) {
 	for _, c := range g.chats {
 		if which(c) {
+			c.passed = 0
 			g.enqueue(c)
 		}
 	}
@@ -235,13 +267,20 @@ func (g *Gateway) checkRoutes(ctx context.Context) {
 		return
 	}
 	g.resolver.refresh(ctx)
-	if version := g.resolver.version.Load(); version != g.version {
-		g.version = version
-		for _, c := range g.chats {
-			if c.homeless {
-				c.homeless, c.gate = false, impulseGate{}
-				g.enqueue(c)
-			}
+	g.noticeRoutes()
+}
+
+// noticeRoutes has rows without a home judged anew if the routes have changed.
+func (g *Gateway) noticeRoutes() {
+	version := g.resolver.version.Load()
+	if version == g.version {
+		return
+	}
+	g.version = version
+	for _, c := range g.chats {
+		if c.homeless {
+			c.homeless, c.gate, c.passed = false, impulseGate{}, 0
+			g.enqueue(c)
 		}
 	}
 }
@@ -249,7 +288,8 @@ func (g *Gateway) checkRoutes(ctx context.Context) {
 // settled takes note that another service's answer was stored.
 func (g *Gateway) settled(f finished) {
 	if c := g.chats[f.jid]; c != nil {
-		delete(c.inflight, f.id)
+		delete(c.leftOut, f.id)
+		g.nextErrand(c, f.id)
 		g.enqueue(c)
 	}
 }

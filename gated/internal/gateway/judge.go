@@ -39,7 +39,7 @@ func (j *judgement) check(err error) {
 func (j *judgement) run() {
 	c := j.batch.chat
 	if len(j.batch.rows) > 0 {
-		j.firstRow = j.batch.rows[0].ID
+		j.first = j.batch.rows[0]
 	}
 	whole := j.gate.count == 0
 	if !whole && j.releases() {
@@ -52,6 +52,9 @@ func (j *judgement) run() {
 		}
 		j.judgeRow(r)
 	}
+	if !j.blocked {
+		j.gate.upto = max(j.gate.upto, j.batch.last)
+	}
 	more := j.batch.more && !j.blocked
 	switch {
 	case j.barrier:
@@ -61,12 +64,22 @@ func (j *judgement) run() {
 	case c.force || j.gate.due(j.now):
 		j.release()
 		j.plan.gate, j.force, j.again = j.gate, more, more
+		j.lookBehind()
 	default:
 		j.plan.gate, j.again = j.gate, more
 		j.wakeAt(j.gate.dueAt())
+		j.lookBehind()
 	}
 	j.storeTurns()
 	j.known()
+}
+
+// lookBehind has the next pass look for commands behind a page of blocked rows.
+func (j *judgement) lookBehind() {
+	if !j.blocked {
+		return
+	}
+	j.passed, j.again = max(j.batch.chat.passed, j.batch.last), j.again || j.batch.more
 }
 
 // releases says whether a row in hand has the gate release what it holds.
@@ -75,10 +88,8 @@ func (j *judgement) releases() bool {
 		if r.command != nil && r.command.Name == layers.CommandNew {
 			return true
 		}
-		if r.command == nil && r.spoken() {
-			if _, ok := layers.ParseSticky(r.Content); ok && r.answer.Home != "" {
-				return true
-			}
+		if _, ok := j.pinOf(r); ok {
+			return true
 		}
 	}
 	return false
@@ -92,11 +103,14 @@ func (j *judgement) judgeRow(r *row) {
 	case r.command != nil:
 		j.runCommand(r)
 	case j.blocked:
-	case r.PendingFiles > 0 && j.now < r.ReceivedAt+filesMost:
+	case j.waitsForFiles(r):
 		j.blocked, j.files = true, true
 		j.wakeAt(r.ReceivedAt + filesMost)
 	case !r.known:
 		j.blocked, j.routing = true, true
+		if !j.g.resolver.down.Load() { // routd left the row out of its answer
+			j.wakeAt(j.now + j.g.cfg.Poll.Milliseconds())
+		}
 	case r.answer.Error != "":
 		j.g.log.Error("row dropped: routd cannot judge it", "row", r.ID, "chat", r.ChatJID, "err", r.answer.Error)
 		j.decide(r, msg.Dropped, msg.ReasonBadRow, "", j.now)
@@ -104,6 +118,13 @@ func (j *judgement) judgeRow(r *row) {
 	default:
 		j.hold(r)
 	}
+}
+
+// waitsForFiles says whether a row's attachments are still being downloaded. A
+// row that claims to be from the future does not wait for it.
+func (j *judgement) waitsForFiles(r *row) bool {
+	age := j.now - r.ReceivedAt
+	return r.PendingFiles > 0 && age < filesMost && age > -filesMost
 }
 
 func (j *judgement) wakeAt(at int64) {
@@ -114,11 +135,16 @@ func (j *judgement) wakeAt(at int64) {
 
 // hold folds a row into the gate.
 func (j *judgement) hold(r *row) {
-	weight := r.answer.Impulse.Weight(r.verb())
+	impulse := r.answer.Impulse
+	if r.prefix != nil {
+		impulse = r.prefix.impulse
+	}
+	weight := impulse.Weight(r.verb())
 	if (r.answer.Engaged || r.prefix != nil || r.answer.Reason == msg.ReasonToSticky) && j.g.cfg.Impulse.Weight(r.verb()) > 0 {
 		weight = fullWeight
 	}
-	j.gate.add(r.ID, r.ReceivedAt, weight, r.answer.Impulse)
+	// A clock that is ahead of ours must not hold the row until ours is there too.
+	j.gate.add(r.ID, min(r.ReceivedAt, j.now), weight, impulse)
 	j.held = append(j.held, r)
 }
 
@@ -151,17 +177,19 @@ func (j *judgement) releaseLight(rows []*row) {
 			}
 		}
 	}
-	room := len(rows)
 	for i, r := range rows {
 		switch {
 		case r.answer.Action != resolve.Trigger:
 			j.route(r)
-		case newest != nil && fires(r) && r.ThreadID == newest.ThreadID && r.answer.Folder == newest.answer.Folder && room-i <= turnRows:
+		case !fires(r):
+			j.decide(r, msg.Observed, msg.ReasonReactionOnly, r.answer.Folder, j.now)
+		case newest != nil && r.ThreadID == newest.ThreadID && r.answer.Folder == newest.answer.Folder && len(rows)-i <= turnRows:
 			j.route(r)
 		default:
 			j.decide(r, msg.Observed, msg.ReasonReactionOverflow, r.answer.Folder, j.now)
 		}
 	}
+	j.turns.claimNothing()
 }
 
 // route gives a released row its disposition.
@@ -171,7 +199,8 @@ func (j *judgement) route(r *row) {
 		j.forwarded(r)
 		return
 	}
-	if a.Action == resolve.Trigger && r.ReceivedAt-r.Timestamp > j.g.cfg.MaxAge.Milliseconds() {
+	old := r.ReceivedAt-r.Timestamp > j.g.cfg.MaxAge.Milliseconds()
+	if old && (a.Action == resolve.Trigger || a.Action == resolve.None && j.wantsHome(r)) {
 		j.tooOld(r)
 		return
 	}
@@ -207,12 +236,13 @@ func (j *judgement) wantsHome(r *row) bool {
 	return j.batch.info.Kind == msg.ChatDM || r.Addressed || r.verb() == msg.VerbMention || r.verb() == msg.VerbReply
 }
 
-// tooOld observes a row that was old when it came, and tells the chat once.
+// tooOld observes a row that was old when it came, and tells the chat once in
+// MAX_AGE.
 func (j *judgement) tooOld(r *row) {
 	if !j.stale {
-		before, err := j.g.st.PreviousReason(r.ChatJID, r.ID)
+		told, err := j.g.st.LastStale(r.ChatJID)
 		j.check(err)
-		if before != msg.ReasonStale {
+		if j.now-told > j.g.cfg.MaxAge.Milliseconds() {
 			j.say(r, msg.SourceNotice, offlineNotice, j.now)
 		}
 		j.stale = true

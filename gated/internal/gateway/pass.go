@@ -17,8 +17,8 @@ import (
 // pass takes what is undecided in some chats through the middle of a message's
 // life. "What happens to a message" in gated's README has the same steps under
 // the same numbers; a test holds them together.
-func (g *Gateway) pass(ctx context.Context, chats []*chat) {
-	batches := g.load(chats)  // 3. read the undecided rows
+func (g *Gateway) pass(ctx context.Context) {
+	batches := g.load()       // 3. read the undecided rows
 	g.resolve(ctx, batches)   // 4. ask routd where they go
 	plans := g.judge(batches) // 5. gate and layers, row by row
 	g.commit(ctx, plans)      // 6. store every decision
@@ -31,7 +31,8 @@ type batch struct {
 	info *msg.Chat
 	row  bool // info is the chat's own row, not a guess
 	rows []*row
-	more bool // further rows wait behind the last
+	last int64 // the last row looked at, 0 if there was none
+	more bool  // further rows wait behind it
 }
 
 // row is an undecided row and what the pass finds out about it.
@@ -58,9 +59,14 @@ func (r *row) spoken() bool {
 	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && r.ForwardedFrom == nil
 }
 
-func (g *Gateway) load(chats []*chat) []*batch {
-	batches := make([]*batch, 0, len(chats))
-	for _, c := range chats {
+// load reads the chats that are to be looked at, as many as make a pass.
+func (g *Gateway) load() []*batch {
+	var batches []*batch
+	rows, bytes := 0, 0
+	for len(g.dirty) > 0 && len(batches) < passChats && rows < passRows && bytes < passBytes {
+		c := g.dirty[0]
+		g.dirty = g.dirty[1:]
+		c.queued = false
 		b, err := g.loadChat(c)
 		if err != nil {
 			g.log.Error("cannot read a chat's messages; trying again", "chat", c.jid, "err", err)
@@ -68,6 +74,10 @@ func (g *Gateway) load(chats []*chat) []*batch {
 			continue
 		}
 		batches = append(batches, b)
+		rows += len(b.rows)
+		for _, r := range b.rows {
+			bytes += len(r.Content)
+		}
 	}
 	return batches
 }
@@ -81,17 +91,17 @@ func (g *Gateway) loadChat(c *chat) (*batch, error) {
 	if info == nil {
 		b.info = &msg.Chat{JID: c.jid, Kind: msg.KindOfJID(c.jid)}
 	}
-	limit := pageRows
-	if c.failures > 0 {
-		limit = 1 // find the row that cannot be stored
-	}
-	rows, err := g.st.Undecided(c.jid, c.gate.upto, limit)
+	rows, err := g.st.Undecided(c.jid, max(c.gate.upto, c.passed), pageRows+1)
 	if err != nil {
 		return nil, err
 	}
-	b.more = len(rows) == limit || cut(rows)
-	for _, m := range rows {
-		if c.inflight[m.ID] {
+	b.more = len(rows) > pageRows || cut(rows)
+	for _, m := range rows[:min(len(rows), pageRows)] {
+		if c.failures > 0 && len(b.rows) == 1 { // one at a time finds the row that cannot be stored
+			b.more = true
+			break
+		}
+		if b.last = m.ID; c.leftOut[m.ID] {
 			continue
 		}
 		r := &row{Message: m}
@@ -134,11 +144,15 @@ func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 		if r.change != nil && !r.change.fires {
 			return nil
 		}
+		if r.ForwardedFrom != nil { // it carries its address
+			r.answer, r.known = g.forwardedAnswer(r), true
+			return nil
+		}
 		it := item(r, b.info)
 		return &it
 	})
 	g.ask(ctx, batches, func(b *batch, r *row) *resolve.Item {
-		if r.known && r.answer.Error == "" {
+		if r.known && r.answer.Error == "" && r.answer.Reason != msg.ReasonBuiltinDrop {
 			r.prefix = g.findPrefix(r)
 		}
 		if r.prefix == nil {
@@ -146,6 +160,7 @@ func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 		}
 		it := item(r, b.info)
 		it.Folder = r.prefix.folder
+		r.prefix.impulse = r.answer.Impulse
 		return &it
 	})
 }
@@ -175,15 +190,19 @@ func (g *Gateway) ask(ctx context.Context, batches []*batch, question func(*batc
 // registered says whether a folder is a group's. A database in the way counts
 // as yes: what follows fails there too, and is tried again.
 func (g *Gateway) registered(folder string) bool {
+	if msg.ValidFolder(folder) != nil {
+		return false // whatever a table says, it is no folder's name
+	}
 	group, err := g.st.Group(folder)
 	return err != nil || group != nil
 }
 
 func (g *Gateway) judge(batches []*batch) []*plan {
 	plans := make([]*plan, 0, len(batches))
+	g.noticeRoutes()
 	for _, b := range batches {
-		if p := g.judgeChat(b); p != nil {
-			plans = append(plans, p)
+		if !b.chat.queued { // else older rows of the chat are to be judged first
+			plans = append(plans, g.judgeChat(b))
 		}
 	}
 	return plans
@@ -193,11 +212,14 @@ func (g *Gateway) judge(batches []*batch) []*plan {
 // own chat a pass, and in the end itself, never the daemon.
 func (g *Gateway) judgeChat(b *batch) (p *plan) {
 	j := &judgement{g: g, batch: b, now: g.now(), gate: b.chat.gate, plan: &plan{chat: b.chat}}
+	if b.chat.passed != 0 {
+		j.blocked, j.files, j.routing, j.due = true, b.chat.files, b.chat.routing, b.chat.due
+	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			g.log.Error("a message broke its judgement", "chat", b.chat.jid, "cause", cause, "stack", string(debug.Stack()))
 			p = j.plan
-			p.failed(b, fmt.Errorf("%v", cause))
+			p.err = fmt.Errorf("%w: %v", errBroken, cause)
 		}
 	}()
 	j.run()
@@ -252,12 +274,12 @@ func (g *Gateway) dispatch(plans []*plan) {
 // keep remembers how far the chat is, or forgets a chat that waits for nothing.
 func (g *Gateway) keep(p *plan) {
 	c := p.chat
-	c.gate, c.due, c.files, c.routing, c.force = p.gate, p.due, p.files, p.routing, p.force
+	c.gate, c.due, c.files, c.routing, c.force, c.passed = p.gate, p.due, p.files, p.routing, p.force, p.passed
 	c.homeless = c.homeless || p.homeless
 	if p.again {
 		g.enqueue(c)
 	}
-	if !c.queued && c.due == 0 && c.gate.count == 0 && !c.files && !c.routing && !c.homeless && len(c.inflight) == 0 {
+	if !c.queued && c.due == 0 && c.gate.count == 0 && !c.files && !c.routing && !c.homeless && len(c.leftOut) == 0 {
 		delete(g.chats, c.jid)
 	}
 }
@@ -267,25 +289,46 @@ func (g *Gateway) keep(p *plan) {
 // found by taking rows one at a time and, in the end, dropped by name.
 func (g *Gateway) retry(p *plan) {
 	c := p.chat
-	c.gate, c.force = impulseGate{}, false
-	if errors.Is(p.err, store.ErrStale) {
+	c.gate, c.force, c.passed = impulseGate{}, false, 0
+	if errors.Is(p.err, store.ErrStale) && c.failures == 0 {
+		c.failures++
 		g.enqueue(c)
 		return
 	}
 	c.due = g.now() + trouble.Milliseconds()
 	g.log.Error("cannot store what was decided; trying again", "chat", c.jid, "err", p.err)
-	if errors.Is(p.err, store.ErrLocked) || errors.Is(p.err, store.ErrFull) || errors.Is(p.err, context.Canceled) {
+	if !incurable(p.err) {
 		return
 	}
-	if c.failures++; c.failures <= badRowTries || p.firstRow == 0 {
+	if c.failures++; c.failures <= badRowTries || p.first == nil {
 		return
 	}
 	err := g.st.Write(context.Background(), func(tx *store.Tx) error {
-		return tx.Decide(p.firstRow, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow}, g.now())
+		return tx.Decide(p.first.ID, store.Decision{
+			Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: p.first.Topic, ThreadID: p.first.ThreadID,
+		}, g.now())
 	})
-	g.log.Error("row dropped: it can never be handled", "row", p.firstRow, "chat", c.jid, "cause", p.err, "err", err)
+	switch {
+	case err == nil:
+		g.log.Error("row dropped: it can never be handled", "row", p.first.ID, "chat", c.jid, "cause", p.err)
+	case !incurable(err):
+		return
+	default:
+		g.log.Error("row left alone until the next start: it can be neither handled nor dropped",
+			"row", p.first.ID, "chat", c.jid, "cause", p.err, "err", err)
+		c.leaveOut(p.first.ID)
+	}
 	c.failures = 0
 }
+
+// incurable says whether an error comes from the row itself, so that no
+// waiting cures it.
+func incurable(err error) bool {
+	return errors.Is(err, errBroken) || errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrStale)
+}
+
+// errBroken is a judgement that panicked.
+var errBroken = errors.New("the message broke its judgement")
 
 // badRowTries is how often a chat's first row may fail to be stored, for
 // another reason than a busy or full database, before it is dropped.

@@ -8,14 +8,15 @@ import (
 // plan is what a pass will do about one chat: writes that succeed or fail
 // together, and what follows when they have succeeded.
 type plan struct {
-	chat     *chat
-	steps    []func(*store.Tx) error
-	after    []func()
-	undos    []func()
-	counts   []store.Decision
-	decided  map[int64]bool // rows
-	firstRow int64
-	err      error
+	chat    *chat
+	steps   []func(*store.Tx) error
+	after   []func()
+	undos   []func()
+	counts  []store.Decision
+	decided map[int64]bool // rows
+	asked   []int64        // rows that other services will decide
+	first   *row
+	err     error
 
 	// where the chat stands afterwards
 	gate     impulseGate
@@ -24,6 +25,7 @@ type plan struct {
 	files    bool
 	routing  bool
 	homeless bool
+	passed   int64
 	again    bool
 }
 
@@ -45,13 +47,6 @@ func (p *plan) undo() {
 		fn()
 	}
 	p.undos = nil
-}
-
-func (p *plan) failed(b *batch, err error) {
-	p.err = err
-	if len(b.rows) > 0 {
-		p.firstRow = b.rows[0].ID
-	}
 }
 
 // decide gives a row its disposition, keeping its own topic and thread.

@@ -56,17 +56,22 @@ func (r *resolver) ask(ctx context.Context, items []resolve.Item, answers map[in
 		return false
 	}
 	res, err := r.post(ctx, items)
-	switch {
-	case err == nil:
+	if err == nil {
 		for _, a := range res.Items {
 			answers[a.ID] = a
 		}
 		return true
-	case fault.KindOf(err) == fault.BadRequest && len(items) > 1:
-		half := len(items) / 2 // one row must not spoil the others
+	}
+	kind := fault.KindOf(err)
+	switch refused := kind == fault.BadRequest || kind == fault.Internal; {
+	case refused && len(items) > 1: // one row must not spoil the others
+		half := len(items) / 2
 		return r.ask(ctx, items[:half], answers) && r.ask(ctx, items[half:], answers)
-	case fault.KindOf(err) == fault.BadRequest:
-		answers[items[0].ID] = resolve.Answer{ID: items[0].ID, Error: err.Error()}
+	case refused && len(items) == 1 && r.works(ctx):
+		r.log.Error("routd cannot judge a row", "row", items[0].ID, "err", err)
+		if kind == fault.BadRequest { // else routd may be mended: the row waits
+			answers[items[0].ID] = resolve.Answer{ID: items[0].ID, Error: err.Error()}
+		}
 		return true
 	}
 	if ctx.Err() == nil && r.down.CompareAndSwap(false, true) {
@@ -74,6 +79,13 @@ func (r *resolver) ask(ctx context.Context, items []resolve.Item, answers map[in
 		go r.probe(ctx)
 	}
 	return false
+}
+
+// works says whether routd answers when it is asked about nothing: then what
+// it refused is at fault, not routd.
+func (r *resolver) works(ctx context.Context) bool {
+	_, err := r.post(ctx, []resolve.Item{})
+	return err == nil
 }
 
 func (r *resolver) post(ctx context.Context, items []resolve.Item) (res resolve.Response, err error) {
@@ -95,7 +107,7 @@ func (r *resolver) probe(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if _, err := r.post(ctx, []resolve.Item{}); err != nil {
+		if !r.works(ctx) {
 			continue
 		}
 		r.log.Info("routd answers again")
@@ -108,7 +120,7 @@ func (r *resolver) probe(ctx context.Context) {
 // refresh learns the version of the routes; it says nothing if routd is down.
 func (r *resolver) refresh(ctx context.Context) {
 	if !r.down.Load() {
-		r.ask(ctx, []resolve.Item{}, nil)
+		r.ask(ctx, []resolve.Item{}, map[int64]resolve.Answer{})
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 const (
 	// serviceTimeout bounds one call to another service.
 	serviceTimeout = 10 * time.Second
+	// maxErrands bounds how many questions are under way at once.
+	maxErrands = 64
 	// daemonTries is how often a row is offered to the daemon a route names.
 	daemonTries = 3
 )
@@ -28,68 +30,129 @@ type outcome struct {
 	reply    string
 }
 
-// elsewhere lets another service decide a row. The row stays undecided until
-// the answer is stored, so a crash in between asks again; the chat goes on.
-func (j *judgement) elsewhere(r *row, ask func(context.Context) outcome) {
-	g, c := j.g, j.batch.chat
-	j.then(func() {
-		if c.inflight == nil {
-			c.inflight = map[int64]bool{}
-		}
-		c.inflight[r.ID] = true
-		go g.settle(r, ask)
-	})
-	j.step(func(*store.Tx) error { return nil }) // the plan has something to follow
+// errand is a question to another service about a row. It holds no row: a
+// backlog of them must not fill the memory.
+type errand struct {
+	row int64
+	ask func(context.Context, *msg.Message) outcome
 }
 
-func (g *Gateway) settle(r *row, ask func(context.Context) outcome) {
-	ctx := g.ctx // the answer is wanted for as long as the gateway runs
-	o := ask(ctx)
-	o.decision.Topic, o.decision.ThreadID = r.Topic, r.ThreadID
-	for ctx.Err() == nil {
-		err := g.st.Write(ctx, func(tx *store.Tx) error {
-			if err := tx.Decide(r.ID, o.decision, g.now()); err != nil || o.reply == "" {
-				return err
+// elsewhere lets another service decide a row. The row stays undecided until
+// the answer is stored, so a crash in between asks again; the chat goes on.
+// Errands in line are run one after another, each chat's in order.
+func (j *judgement) elsewhere(r *row, inLine bool, ask func(context.Context, *msg.Message) outcome) {
+	g, c, e := j.g, j.batch.chat, errand{r.ID, ask}
+	j.asked = append(j.asked, r.ID)
+	j.then(func() {
+		c.leaveOut(e.row)
+		if inLine {
+			if c.errands = append(c.errands, e); len(c.errands) > 1 {
+				return
 			}
-			_, _, err := tx.PutMessage(reply(r.Message, msg.SourceCommand, o.reply, g.now()))
-			return err
-		})
-		if err == nil || errors.Is(err, store.ErrStale) {
-			break
 		}
-		g.log.Error("cannot store a service's answer; trying again", "row", r.ID, "err", err)
-		pause(ctx, trouble)
+		go g.settle(c.jid, e)
+	})
+}
+
+// nextErrand goes on with a chat's errands in line once one is run.
+func (g *Gateway) nextErrand(c *chat, row int64) {
+	if len(c.errands) == 0 || c.errands[0].row != row {
+		return
 	}
+	if c.errands = c.errands[1:]; len(c.errands) > 0 {
+		go g.settle(c.jid, c.errands[0])
+	}
+}
+
+func (g *Gateway) settle(jid string, e errand) {
+	ctx := g.ctx // the answer is wanted for as long as the gateway runs
 	select {
-	case g.finished <- finished{r.ChatJID, r.ID}:
+	case g.errands <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	g.run(ctx, e)
+	<-g.errands
+	select {
+	case g.finished <- finished{jid, e.row}:
 	case <-ctx.Done():
 	}
 }
 
-// handToDaemon offers a row to the daemon its route names.
+// run asks and stores the answer, trying again while the database is in the way.
+func (g *Gateway) run(ctx context.Context, e errand) {
+	var o *outcome
+	for ; ctx.Err() == nil; pause(ctx, trouble) {
+		m, err := g.st.Message(e.row)
+		if err == nil && (m == nil || m.Disposition != "") {
+			return
+		}
+		if err == nil {
+			if o == nil {
+				answer := e.ask(ctx, m)
+				o = &answer
+			}
+			err = g.conclude(ctx, m, *o)
+		}
+		if err == nil || errors.Is(err, store.ErrStale) {
+			return
+		}
+		g.log.Error("cannot store a service's answer; trying again", "row", e.row, "err", err)
+	}
+}
+
+func (g *Gateway) conclude(ctx context.Context, m *msg.Message, o outcome) error {
+	o.decision.Topic, o.decision.ThreadID = m.Topic, m.ThreadID
+	return g.st.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Decide(m.ID, o.decision, g.now()); err != nil || o.reply == "" {
+			return err
+		}
+		_, _, err := tx.PutMessage(reply(m, msg.SourceCommand, o.reply, g.now()))
+		return err
+	})
+}
+
+// onboarding is the daemon that opens a request for a chat without a home.
+const onboarding = "onbod"
+
+// handToDaemon offers a row to the daemon its route names. A row for the
+// onboarding waits like any other of a chat without a home.
 func (j *judgement) handToDaemon(r *row) {
 	name := strings.TrimPrefix(r.answer.Target, "daemon:")
-	base, known := j.g.cfg.Daemons[name]
-	body := handedRow{Message: wireMessage(r.Message), RouteID: r.answer.RouteID}
-	j.elsewhere(r, func(ctx context.Context) outcome {
+	client := j.g.daemons[name]
+	if client == nil && name == onboarding {
+		j.homeless = true
+		return
+	}
+	target, route := r.answer.Target, r.answer.RouteID
+	j.elsewhere(r, true, func(ctx context.Context, m *msg.Message) outcome {
 		failed := outcome{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonDaemonFailed}}
-		if !known {
-			j.g.log.Error("row dropped: a route names a daemon that DAEMONS does not", "row", r.ID, "daemon", name)
+		if client == nil {
+			j.g.log.Error("row dropped: a route names a daemon that DAEMONS does not", "row", m.ID, "daemon", name)
 			return failed
 		}
-		var answer struct {
-			Reply string `json:"reply"`
+		answer, err := offer(ctx, client, handedRow{Message: wireMessage(m), RouteID: route})
+		if err != nil {
+			j.g.log.Error("row dropped: the daemon did not take it", "row", m.ID, "daemon", name, "tries", daemonTries, "err", err)
+			return failed
 		}
-		var err error
-		for try := range daemonTries {
-			pause(ctx, time.Duration(try)*time.Second)
-			if err = call(ctx, httpx.NewClient(base, j.g.cfg.Routd.Secret), http.MethodPost, "", body, &answer); err == nil {
-				return outcome{store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDaemon, RoutedTo: r.answer.Target}, answer.Reply}
-			}
-		}
-		j.g.log.Error("row dropped: the daemon did not take it", "row", r.ID, "daemon", name, "tries", daemonTries, "err", err)
-		return failed
+		return outcome{store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDaemon, RoutedTo: target}, answer}
 	})
+}
+
+// offer posts a row to a daemon until it takes it, and returns its reply.
+func offer(ctx context.Context, client *httpx.Client, body handedRow) (string, error) {
+	var answer struct {
+		Reply string `json:"reply"`
+	}
+	var err error
+	for try := range daemonTries {
+		pause(ctx, time.Duration(try)*time.Second)
+		if err = call(ctx, client, http.MethodPost, "", body, &answer); err == nil {
+			return answer.Reply, nil
+		}
+	}
+	return "", err
 }
 
 // handedRow is what a daemon named by a route is sent.
@@ -126,7 +189,7 @@ func (j *judgement) askService(r *row) {
 	if r.command.Name != layers.CommandStatus {
 		ask = j.g.askOnbod
 	}
-	j.elsewhere(r, func(ctx context.Context) outcome {
+	j.elsewhere(r, false, func(ctx context.Context, _ *msg.Message) outcome {
 		return outcome{store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}, ask(ctx, r)}
 	})
 }

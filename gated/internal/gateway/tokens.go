@@ -1,34 +1,63 @@
 package gateway
 
 import (
+	"strings"
+
 	"arizuko/gated/internal/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
-// pin acts on a row that is one bare token, if it is one, and says so. A name
-// that means nothing here is plain text.
-func (j *judgement) pin(r *row) bool {
-	if !r.spoken() || r.answer.Home == "" {
-		return false
+// pinning is what a bare token asks for. An empty name clears the pin.
+type pinning struct {
+	layers.Sticky
+	folder string
+}
+
+// pinOf reads a row that is one bare token. A name that means nothing here is
+// plain text, as is every token of a sender who is to be ignored; a pin that
+// is there can be cleared even if its group is gone.
+func (j *judgement) pinOf(r *row) (p pinning, ok bool) {
+	if !r.spoken() || r.command != nil || !r.known || r.answer.Reason == msg.ReasonBuiltinDrop {
+		return p, false
 	}
-	s, ok := layers.ParseSticky(r.Content)
+	if p.Sticky, ok = layers.ParseSticky(r.Content); !ok {
+		return p, false
+	}
+	pinned := j.batch.info.StickyGroup
+	if p.Sigil == layers.TopicSigil {
+		pinned = j.batch.info.StickyTopic
+	}
+	switch {
+	case p.Name == "":
+		return p, r.answer.Home != "" || pinned != ""
+	case p.Sigil == layers.TopicSigil:
+		return p, r.answer.Home != "" && !delegationTopic(p.Name)
+	}
+	p.folder, ok = layers.ResolveName(p.Name, r.answer.Home, j.operator(r), j.g.registered)
+	return p, ok && r.answer.Home != ""
+}
+
+// delegationTopic says whether a topic's name is of the form that gated gives
+// to work handed between groups, which nobody may walk into.
+func delegationTopic(name string) bool {
+	digits, ok := strings.CutPrefix(name, "d")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// pin acts on a row that is one bare token, if it is one, and says so.
+func (j *judgement) pin(r *row) bool {
+	p, ok := j.pinOf(r)
 	if !ok {
 		return false
 	}
-	if s.Sigil == layers.TopicSigil {
-		j.releaseBefore()
-		j.pinTopic(r, s.Name)
-		return true
-	}
-	folder := ""
-	if s.Name != "" {
-		if folder, ok = layers.ResolveName(s.Name, r.answer.Home, j.operator(r), j.g.registered); !ok {
-			return false
-		}
-	}
 	j.releaseBefore()
-	j.pinGroup(r, s.Name, folder)
+	if p.Sigil == layers.TopicSigil {
+		j.pinTopic(r, p.Name)
+	} else {
+		j.pinGroup(r, p.Name, p.folder)
+	}
+	j.barrier = true
 	return true
 }
 
@@ -43,11 +72,9 @@ func (j *judgement) pinTopic(r *row, name string) {
 	if name != "" {
 		topic, reason, ack = "#"+name, msg.ReasonStickyTopic, "topic → "+name
 	}
-	j.known()
 	j.decide(r, msg.Sticky, reason, "", j.now)
 	j.step(func(tx *store.Tx) error { return tx.PinTopic(r.ChatJID, topic) })
 	j.say(r, msg.SourceCommand, ack, j.now)
-	j.barrier = true
 }
 
 func (j *judgement) pinGroup(r *row, name, folder string) {
@@ -58,7 +85,6 @@ func (j *judgement) pinGroup(r *row, name, folder string) {
 	j.decide(r, msg.Sticky, reason, "", j.now)
 	j.step(func(tx *store.Tx) error { return tx.PinGroup(r.ChatJID, folder, r.ReceivedAt) })
 	j.say(r, msg.SourceCommand, ack, j.now)
-	j.barrier = true
 }
 
 func (j *judgement) operator(r *row) bool { return j.g.operator(r) }
@@ -71,6 +97,8 @@ type prefixTarget struct {
 	topic  string // "#name", "" for the row's own
 	rest   string
 	reason msg.Reason
+	// impulse is that of the row's own route, which a fixed group does not have.
+	impulse msg.Impulse
 }
 
 // findPrefix reads the token a row begins with. A name that is no group or out
@@ -84,6 +112,9 @@ func (g *Gateway) findPrefix(r *row) *prefixTarget {
 		return nil
 	}
 	if p.Sigil == layers.TopicSigil {
+		if delegationTopic(p.Name) {
+			return nil
+		}
 		return &prefixTarget{folder: r.answer.Home, topic: "#" + p.Name, rest: p.Rest, reason: msg.ReasonPrefixTopic}
 	}
 	folder, ok := layers.ResolveName(p.Name, r.answer.Home, g.operator(r), g.registered)

@@ -109,6 +109,15 @@ func (t *turnBatches) add(e *entry) {
 	b.bytes += size
 }
 
+// claimNothing keeps the turns collected from opening engagement.
+func (t *turnBatches) claimNothing() {
+	for _, b := range t.all {
+		for _, e := range b.entries {
+			e.claims = false
+		}
+	}
+}
+
 // storeTurns plans the turns collected so far, and hands each to a live run of
 // its conversation if there is one.
 func (j *judgement) storeTurns() {

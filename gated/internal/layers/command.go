@@ -82,7 +82,8 @@ func commandTopic(command, args string) (topic, rest string) {
 	if command != CommandNew {
 		return "", args
 	}
-	sigil, name, rest, ok := parseToken(args)
+	word, rest := firstWord(args)
+	sigil, name, ok := parseToken(word)
 	if !ok || sigil != TopicSigil || name == "" {
 		return "", args
 	}

@@ -25,7 +25,8 @@ type Sticky struct {
 // ParseSticky reads a whole message that is "@name", "@a/path", "#name", or a lone
 // "@" or "#".
 func ParseSticky(content string) (Sticky, bool) {
-	sigil, name, rest, ok := parseToken(content)
+	word, rest := firstWord(content)
+	sigil, name, ok := parseToken(word)
 	if !ok || rest != "" {
 		return Sticky{}, false
 	}
@@ -39,22 +40,26 @@ type Prefix struct {
 	Rest  string // what follows, never empty, white space before it removed
 }
 
-// ParsePrefix reads "@name text", "@a/path text" or "#name text". The name ends at
-// white space: "@bob's turn" and "#1. first" are plain text.
+// ParsePrefix reads "@name text", "@a/path text" or "#name text", also with a comma or
+// colon behind the name, as people write to each other. Then white space has to
+// follow: "@bob's turn" and "#1. first" are plain text.
 func ParsePrefix(content string) (Prefix, bool) {
-	sigil, name, rest, ok := parseToken(content)
+	word, rest := firstWord(content)
+	if n := len(word); n > 0 && (word[n-1] == ',' || word[n-1] == ':') {
+		word = word[:n-1]
+	}
+	sigil, name, ok := parseToken(word)
 	if !ok || name == "" || rest == "" {
 		return Prefix{}, false
 	}
 	return Prefix{Sigil: sigil, Name: name, Rest: rest}, true
 }
 
-// parseToken reads a sigil and the name behind it, up to white space. The name may
-// be empty.
-func parseToken(content string) (sigil byte, name, rest string, ok bool) {
-	word, rest := firstWord(content)
+// parseToken reads a word that is a sigil and the name behind it. The name may be
+// empty.
+func parseToken(word string) (sigil byte, name string, ok bool) {
 	if word == "" {
-		return 0, "", "", false
+		return 0, "", false
 	}
 	sigil, name = word[0], word[1:]
 	switch sigil {
@@ -63,7 +68,7 @@ func parseToken(content string) (sigil byte, name, rest string, ok bool) {
 	case TopicSigil:
 		ok = name == "" || validTopicName(name)
 	}
-	return sigil, name, rest, ok
+	return sigil, name, ok
 }
 
 // validTopicName reports whether name is ASCII letters, digits, "_" and "-", with

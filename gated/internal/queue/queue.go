@@ -5,6 +5,7 @@
 package queue
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -67,7 +68,7 @@ type Piped struct {
 // Actions are what the caller is to do now, in any order.
 type Actions struct {
 	Start []Turn  // start a run for the turn; then call Started or StartFailed
-	Pipe  []Piped // hand the turn to the run; if that fails, Push it again
+	Pipe  []Piped // hand the turn to the run
 	Close []int64 // let the idle run finish; then call Exited
 }
 
@@ -112,12 +113,7 @@ func New(limit int, now func() time.Time) *GroupQueue {
 func (q *GroupQueue) Push(turns ...Turn) Actions {
 	return q.update(func() {
 		for _, t := range turns {
-			l := q.lane(t.lane())
-			at, found := slices.BinarySearchFunc(l.waiting, t.ID, func(w Turn, id int64) int { return int(w.ID - id) })
-			if !found {
-				l.waiting = slices.Insert(l.waiting, at, t)
-			}
-			q.refresh(l)
+			q.refresh(q.wait(t))
 		}
 	})
 }
@@ -207,9 +203,13 @@ func (q *GroupQueue) Retire(runID int64) {
 	}
 }
 
-// Exited tells that a run's process is gone.
-func (q *GroupQueue) Exited(runID int64) Actions {
+// Exited tells that a run's process is gone. The turns it left are queued
+// before anything newer of their conversation can start.
+func (q *GroupQueue) Exited(runID int64, left ...Turn) Actions {
 	return q.update(func() {
+		for _, t := range left {
+			q.wait(t)
+		}
 		r := q.runs[runID]
 		if r == nil {
 			return
@@ -252,6 +252,16 @@ func (q *GroupQueue) Depth() (waiting, running int) {
 	return waiting, q.busy
 }
 
+// wait puts a turn in its place in its lane.
+func (q *GroupQueue) wait(t Turn) *lane {
+	l := q.lane(t.lane())
+	at, found := slices.BinarySearchFunc(l.waiting, t.ID, func(w Turn, id int64) int { return cmp.Compare(w.ID, id) })
+	if !found {
+		l.waiting = slices.Insert(l.waiting, at, t)
+	}
+	return l
+}
+
 func (q *GroupQueue) lane(k laneKey) *lane {
 	l := q.lanes[k]
 	if l == nil {
@@ -277,7 +287,7 @@ func (q *GroupQueue) update(change func()) Actions {
 func (q *GroupQueue) refresh(l *lane) {
 	t, ready := l.head(q.now().UnixMilli())
 	switch {
-	case !ready && len(l.waiting) == 0 && l.run == nil && !l.starting:
+	case len(l.waiting) == 0 && l.run == nil && !l.starting && !l.inRing:
 		delete(q.lanes, l.key)
 	case !ready || l.starting || l.inRing || l.run != nil && l.run.closing:
 	case l.run == nil && !q.claims(l, t.session()):

@@ -14,7 +14,7 @@ import (
 
 // Migrate makes a migrated database file at path.
 func Migrate(path string) error {
-	db, err := sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_foreign_keys=true")
+	db, err := sql.Open("sqlite3", path+"?_journal_mode=WAL&_foreign_keys=true")
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,208 @@
+// Floor is what the message path costs without any logic: it is woken, reads
+// the new rows of a chat, writes them as one line to that chat's agent, reads
+// its frame and commits one outbound row. Database, options, poke sockets and
+// protocol are those of gated, in whose place it stands. What gated takes
+// longer is the price of gate, layers, routing, queue and turns.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/wake"
+)
+
+const (
+	// pageRows is how many rows one look covers, turnRows how many one line to
+	// an agent carries: as in gated.
+	pageRows = 2000
+	turnRows = 100
+	// checkpointEvery is how often the write-ahead log is copied, as in gated.
+	checkpointEvery = time.Second
+)
+
+func main() {
+	data := flag.String("data", "", "the data folder, migrated")
+	agent := flag.String("agent", "", "the agent's program")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *data, *agent); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "floor:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, data, agent string) error {
+	poker := wake.NewPoker(filepath.Join(data, "run"), func(daemon string, err error) {
+		fmt.Fprintf(os.Stderr, "floor: poke %s: %v\n", daemon, err)
+	})
+	defer poker.Close()
+	db := filepath.Join(data, "arizuko.db")
+	st, err := store.Open(ctx, store.Options{Path: db, Poke: poker.Poke})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	checkpointer, err := store.OpenCheckpointer(db)
+	if err != nil {
+		return err
+	}
+	defer checkpointer.Close()
+	cursor, err := st.LastMessageID()
+	if err != nil {
+		return err
+	}
+	// The socket comes last: with it, the floor is ready.
+	poked, err := wake.Listen(filepath.Join(data, "run"), "gated")
+	if err != nil {
+		return err
+	}
+	defer poked.Close()
+	group, ctx := errgroup.WithContext(ctx)
+	f := &floor{st: st, agent: agent, group: group, began: cursor, chats: map[string]chan struct{}{}}
+	group.Go(func() error { return f.watch(ctx, poked.C()) })
+	group.Go(func() error { return checkpoint(ctx, checkpointer) })
+	return group.Wait()
+}
+
+func checkpoint(ctx context.Context, c *store.Checkpointer) error {
+	ticker := time.NewTicker(checkpointEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		if _, err := c.Run(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+type floor struct {
+	st    *store.Store
+	agent string
+	group *errgroup.Group
+	began int64                    // the last row before the start
+	chats map[string]chan struct{} // wakes the goroutine of a chat
+}
+
+// watch tells the chats of their new rows.
+func (f *floor) watch(ctx context.Context, poked <-chan struct{}) error {
+	cursor := f.began
+	for {
+		chats, next, err := f.st.NewMessages(cursor, pageRows)
+		if err != nil {
+			return err
+		}
+		for _, jid := range chats {
+			f.wake(ctx, jid)
+		}
+		if next != cursor {
+			cursor = next
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-poked:
+		}
+	}
+}
+
+func (f *floor) wake(ctx context.Context, jid string) {
+	c, ok := f.chats[jid]
+	if !ok {
+		c = make(chan struct{}, 1)
+		f.chats[jid] = c
+		f.group.Go(func() error { return f.serve(ctx, jid, c) })
+	}
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// serve runs a chat's agent and answers its rows.
+func (f *floor) serve(ctx context.Context, jid string, poked <-chan struct{}) error {
+	cmd := exec.CommandContext(ctx, f.agent)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer func() { _ = stdin.Close(); _ = cmd.Wait() }()
+	frames := agentproto.NewScanner(stdout, io.Discard)
+	for after := f.began; ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-poked:
+		}
+		if after, err = f.answer(jid, after, stdin, frames); err != nil {
+			return err
+		}
+	}
+}
+
+// answer has the agent answer the chat's rows behind after until there are no
+// more, and returns the last.
+func (f *floor) answer(jid string, after int64, stdin io.Writer, frames *agentproto.Scanner) (int64, error) {
+	for {
+		rows, err := f.st.Undecided(jid, after, turnRows)
+		if err != nil || len(rows) == 0 {
+			return after, err
+		}
+		after = rows[len(rows)-1].ID
+		line, err := agentproto.Encode(agentproto.Message{TurnID: strconv.FormatInt(after, 10), Prompt: prompt(rows)})
+		if err != nil {
+			return after, err
+		}
+		if _, err := stdin.Write(line); err != nil {
+			return after, err
+		}
+		frame, err := frames.Next()
+		if err != nil {
+			return after, fmt.Errorf("agent of %s: %w", jid, err)
+		}
+		now := time.Now().UnixMilli()
+		_, _, err = f.st.PutMessage(&msg.Message{ChatJID: jid, Direction: msg.Out, Content: frame.Result,
+			Timestamp: now, ReceivedAt: now, OutState: msg.OutQueued})
+		if err != nil {
+			return after, err
+		}
+	}
+}
+
+func prompt(rows []*msg.Message) string {
+	var b strings.Builder
+	for _, m := range rows {
+		fmt.Fprintf(&b, "<message id=\"%d\">%s</message>\n", m.ID, m.Content)
+	}
+	return b.String()
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestChoose(t *testing.T) {
+	for _, tt := range []struct {
+		only string
+		want []string
+	}{
+		{"", []string{"latency", "sustained", "routing", "stored", "idle"}},
+		{"idle,latency", []string{"idle", "latency"}},
+		{"idle,speed", nil},
+	} {
+		chosen, err := choose(tt.only)
+		var names []string
+		for _, s := range chosen {
+			names = append(names, s.name)
+		}
+		if !slices.Equal(names, tt.want) || (err != nil) != (tt.want == nil) {
+			t.Errorf("choose(%q) = %q, %v", tt.only, names, err)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	lines := []line{
+		{what: "fast", unit: "ms", measured: 1.234, budget: 1.5, floor: 0.5},
+		{what: "slow", unit: "ms", measured: 12, budget: 10, note: "why"},
+		{what: "enough", unit: "msg/s", measured: 3000, budget: 3000, atLeast: true, floor: 6000},
+		{what: "too few", measured: 2999.4, budget: 3000, atLeast: true},
+		{what: "told", unit: "MB", measured: 0.0512},
+	}
+	const head = "A machine.\n\n"
+	const columns = "| what | measured | budget | floor | ratio | verdict |\n|---|--:|--:|--:|--:|---|\n"
+	want := head + columns +
+		"| fast | 1.23 ms | ≤ 1.5 ms | 0.5 ms | 2.47 | ok |\n" +
+		"| slow (why) | 12 ms | ≤ 10 ms |  |  | **over** |\n" +
+		"| enough | 3000 msg/s | ≥ 3000 msg/s | 6000 msg/s | 0.50 | ok |\n" +
+		"| too few | 2999 | ≥ 3000 |  |  | **over** |\n" +
+		"| told | 0.0512 MB |  |  |  |  |\n"
+	if diff := cmp.Diff(want, report("A machine.", lines, false)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	want = head + "A quick run: the numbers mean nothing.\n\n" + columns + "| slow (why) | 12 ms | ≤ 10 ms |  |  |  |\n"
+	if diff := cmp.Diff(want, report("A machine.", lines[1:2], true)); diff != "" {
+		t.Errorf("quick, -want +got:\n%s", diff)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	var hundred []time.Duration
+	for i := range 100 {
+		hundred = append(hundred, time.Duration(100-i)*time.Millisecond)
+	}
+	for _, tt := range []struct {
+		p    int
+		all  []time.Duration
+		want float64
+	}{
+		{50, hundred, 50}, {99, hundred, 99}, {100, hundred, 100}, {0, hundred, 1},
+		{50, hundred[:1], 100}, {50, hundred[:3], 99}, {50, nil, 0},
+	} {
+		if got := percentile(tt.p, tt.all); got != tt.want {
+			t.Errorf("percentile(%d) of %d = %v, want %v", tt.p, len(tt.all), got, tt.want)
+		}
+	}
+	if hundred[0] != 100*time.Millisecond {
+		t.Error("the samples were reordered")
+	}
+}
+
+func TestParseBenchmarks(t *testing.T) {
+	out := `goos: linux
+BenchmarkFirst10k/exact-2         	 5000000	       240.0 ns/op	       0 B/op	       0 allocs/op
+BenchmarkFirst10k/none-2          	 2500000	       500.5 ns/op	       0 B/op	       0 allocs/op
+BenchmarkFirst10k/glob-2          	 2500000	       480 ns/op	      16 B/op	       1 allocs/op
+PASS
+`
+	got, err := parseBenchmarks(out)
+	if want := (benchmark{"none-2", 500.5, 1}); got != want || err != nil {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	for _, bad := range []string{"", "PASS\n", "BenchmarkX-2 10 fast ns/op\n"} {
+		if got, err := parseBenchmarks(bad); err == nil {
+			t.Errorf("%q: %+v", bad, got)
+		}
+	}
+}
+
+func TestProc(t *testing.T) {
+	used, err := cpuTime("12 (a) b (c) S 1 12 12 0 -1 4194560 100 0 0 0 150 25 7 7 20 0 8 0 100 0 0\n")
+	if used != 1750*time.Millisecond || err != nil {
+		t.Errorf("cpuTime: %v, %v", used, err)
+	}
+	for _, bad := range []string{"", "12 (a) S 1 2", "12 (a) S 1 12 12 0 -1 4194560 100 0 0 0 x 25 7 7 20"} {
+		if used, err := cpuTime(bad); err == nil {
+			t.Errorf("cpuTime(%q) = %v", bad, used)
+		}
+	}
+	mounts := "/dev/vda / ext4 rw 0 0\ntmpfs /var/tmp tmpfs rw 0 0\n/dev/vdb /var/tmp/disk xfs rw 0 0\nbroken\n"
+	for path, want := range map[string]string{
+		"/": "ext4", "/var": "ext4", "/var/tmpx": "ext4", "/var/tmp": "tmpfs", "/var/tmp/a": "tmpfs", "/var/tmp/disk/a": "xfs",
+	} {
+		if got := fileSystem(mounts, path); got != want {
+			t.Errorf("fileSystem(%s) = %q, want %q", path, got, want)
+		}
+	}
+	if got := cpuModel("processor\t: 0\nmodel name\t: Fast: 3 GHz\n"); got != "Fast: 3 GHz" {
+		t.Errorf("cpuModel: %q", got)
+	}
+	if _, err := describeMachine("/dev/shm"); err == nil {
+		t.Error("a folder in memory was taken")
+	}
+}
+
+func TestParseAnswer(t *testing.T) {
+	at, n, err := parseAnswer("1234567890123456789 17")
+	if at != 1234567890123456789 || n != 17 || err != nil {
+		t.Errorf("%d %d %v", at, n, err)
+	}
+	if _, _, err := parseAnswer("Sorry, I could not answer this"); err == nil {
+		t.Error("a notice passed for an answer")
+	}
+}
+
+// A past leaves nothing to do: what is measured after it is the message sent.
+func TestHistory(t *testing.T) {
+	st := storetest.Open(t)
+	if err := (history{messages: 4400, chats: 7}).store(t.Context(), st); err != nil {
+		t.Fatal(err)
+	}
+	if last, err := st.LastMessageID(); err != nil || last != 4400 {
+		t.Errorf("%d rows, %v", last, err)
+	}
+	if waiting, err := st.UndecidedChats(); err != nil || len(waiting) > 0 {
+		t.Errorf("undecided: %q, %v", waiting, err)
+	}
+	if open, err := st.OpenTurns(); err != nil || len(open) > 0 {
+		t.Errorf("%d open turns, %v", len(open), err)
+	}
+	turns, err := st.Turns(msg.TurnDone, chatJID(6), 1000)
+	if err != nil || len(turns) != 1100/7 {
+		t.Fatalf("%d turns in the last chat, %v", len(turns), err)
+	}
+	in, err := st.TurnMessages(turns[0].ID)
+	if err != nil || len(in) != exchange || in[0].Disposition != msg.Routed {
+		t.Errorf("rows of a turn: %+v, %v", in, err)
+	}
+}

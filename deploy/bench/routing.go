@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// routing has the benchmarks of the compiled routes run, over tables of 10,000
+// rows each, and reports the slowest.
+func (b *bench) routing(ctx context.Context) ([]line, error) {
+	benchtime := "1s"
+	if b.quick {
+		benchtime = "100x"
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkFirst10k$", "-benchmem",
+		"-benchtime", benchtime, "arizuko/routd/internal/match")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, out)
+	}
+	slowest, err := parseBenchmarks(string(out))
+	if err != nil {
+		return nil, err
+	}
+	return []line{
+		{what: "routing at 10,000 rows, slowest kind of match", note: slowest.name, unit: "µs",
+			measured: slowest.ns / 1000, budget: 1},
+		{what: "routing at 10,000 rows, allocations", unit: "", measured: slowest.allocs, budget: noAllocs},
+	}, nil
+}
+
+// noAllocs is a budget of none at all: the benchmark reports whole numbers,
+// and a budget of 0 would be no budget.
+const noAllocs = 0.5
+
+type benchmark struct {
+	name       string
+	ns, allocs float64 // per operation
+}
+
+// parseBenchmarks returns the slowest of what `go test -bench -benchmem`
+// reports, with the most allocations of any.
+func parseBenchmarks(out string) (slowest benchmark, err error) {
+	lines := bufio.NewScanner(strings.NewReader(out))
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 2 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		var b benchmark
+		_, b.name, _ = strings.Cut(fields[0], "/")
+		for i := 2; i+1 < len(fields); i += 2 {
+			value, err := strconv.ParseFloat(fields[i], 64)
+			if err != nil {
+				return slowest, fmt.Errorf("benchmark line %q: %w", lines.Text(), err)
+			}
+			switch fields[i+1] {
+			case "ns/op":
+				b.ns = value
+			case "allocs/op":
+				b.allocs = value
+			}
+		}
+		most := max(slowest.allocs, b.allocs)
+		if b.ns > slowest.ns {
+			slowest = b
+		}
+		slowest.allocs = most
+	}
+	if slowest.ns == 0 {
+		return slowest, errors.New("no benchmark was run")
+	}
+	return slowest, nil
+}

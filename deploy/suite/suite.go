@@ -1,0 +1,189 @@
+// Package suite runs the message path as it runs in earnest: migrate, routd,
+// gated and agents as processes of their own, on a data folder of their own.
+// A test plays the adapters by writing rows, and reads what became of them.
+// When it ends, the daemons are stopped and the database must hold what is
+// true of every history: see the invariants.
+package suite
+
+import (
+	"database/sql"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
+	"arizuko/pkg/wake"
+)
+
+const (
+	// patience is how long anything may take before a test gives up. It says
+	// nothing about speed: the machine may be busy with something else.
+	patience = 60 * time.Second
+	// lookEvery is how often a condition is looked at meanwhile.
+	lookEvery = 10 * time.Millisecond
+	// pollInterval of the daemons: most waits end by a poke.
+	pollInterval = "100ms"
+)
+
+// Names of the daemons.
+const (
+	Gated = "gated"
+	Routd = "routd"
+)
+
+// Recording is the demo agent with its input kept for Input.
+const Recording = "tee -a input.jsonl | exec %demo"
+
+// Options of a suite.
+type Options struct {
+	Env   []string // further NAME=value for the daemons
+	Agent string   // the agents' command line, %demo in it being the demo agent; "" is the demo agent
+}
+
+// Suite is one instance under test. Its methods fail the test themselves and
+// belong on the test's goroutine.
+type Suite struct {
+	Data string // the data folder
+
+	t       testing.TB
+	bin     string
+	env     []string
+	host    string
+	db      *sql.DB
+	st      *store.Store
+	poker   *wake.Poker
+	routd   *httpx.Client
+	daemons map[string]*process
+	waiting map[int64]bool // rows that may stay undecided
+	serial  int            // of the platform ids made up
+}
+
+// Start makes an instance and returns when its daemons are ready.
+func Start(t testing.TB, o Options) *Suite {
+	t.Helper()
+	s := New(t, o)
+	s.Migrate()
+	s.StartDaemon(Routd)
+	s.StartDaemon(Gated)
+	s.WaitReady(Routd)
+	s.WaitReady(Gated)
+	return s
+}
+
+// New makes an instance whose database is not there yet and whose daemons do
+// not run.
+func New(t testing.TB, o Options) *Suite {
+	t.Helper()
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Not t.TempDir, whose path is too long for the sockets.
+	data, err := os.MkdirTemp("", "suite")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Suite{
+		Data: data, t: t, bin: bin, host: loopback(data), daemons: map[string]*process{}, waiting: map[int64]bool{},
+	}
+	agent := o.Agent
+	if agent == "" {
+		agent = "exec %demo"
+	}
+	s.env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + data, "TZ=UTC", "ARIZUKO_DATA=" + data,
+		"GATED_ADDR=" + s.host + ":8080", "ROUTD_ADDR=" + s.host + ":8081",
+		"ONBOD_ADDR=" + s.host + ":8082", "DASHD_ADDR=" + s.host + ":8083",
+		"POLL_INTERVAL=" + pollInterval,
+		"AGENT_COMMAND=" + strings.ReplaceAll(agent, "%demo", filepath.Join(bin, "demo")),
+	}, o.Env...)
+	s.poker = wake.NewPoker(filepath.Join(data, "run"), func(daemon string, err error) { t.Errorf("poke %s: %v", daemon, err) })
+	t.Cleanup(s.release)
+	t.Cleanup(s.checkEnd)
+	return s
+}
+
+// loopback is an address that no other instance listens on, so that the ports
+// can stay the same over restarts.
+func loopback(data string) string {
+	sum := crc32.ChecksumIEEE([]byte(data))
+	return fmt.Sprintf("127.%d.%d.%d", 64|sum>>16&63, sum>>8&255, 1+sum%254)
+}
+
+// Migrate brings the schema up to date and opens the database.
+func (s *Suite) Migrate() {
+	s.t.Helper()
+	if out, err := s.command("migrate", "up").CombinedOutput(); err != nil {
+		s.t.Fatalf("migrate up: %v\n%s", err, out)
+	}
+	var err error
+	s.db, err = sql.Open("sqlite3", "file:"+s.path()+"?_busy_timeout=20000&_txlock=immediate&_foreign_keys=true")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.st, err = store.Open(s.t.Context(), store.Options{Path: s.path(), Autocheckpoint: store.DefaultAutocheckpoint})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	secret, err := os.ReadFile(filepath.Join(s.Data, "secret"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.routd = httpx.NewClient("http://"+s.host+":8081", strings.TrimSpace(string(secret)))
+}
+
+func (s *Suite) path() string { return filepath.Join(s.Data, "arizuko.db") }
+
+// Until waits for something to become true.
+func (s *Suite) Until(what string, holds func() bool) {
+	s.t.Helper()
+	if !becomes(holds) {
+		s.t.Fatalf("waited in vain: %s", what)
+	}
+}
+
+// becomes waits and says whether something became true.
+func becomes(holds func() bool) bool {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for !holds() {
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			return false
+		}
+	}
+	return true
+}
+
+// release ends what still runs and shows what a failed test leaves behind.
+func (s *Suite) release() {
+	if s.t.Failed() {
+		s.dump()
+	}
+	for name := range s.daemons {
+		if s.runs(name) {
+			s.Kill(name)
+		}
+	}
+	s.killStrays()
+	s.poker.Close()
+	if s.st != nil {
+		if err := s.st.Close(); err != nil {
+			s.t.Error(err)
+		}
+	}
+	if s.db != nil {
+		_ = s.db.Close()
+	}
+	if err := os.RemoveAll(s.Data); err != nil {
+		s.t.Error(err)
+	}
+}

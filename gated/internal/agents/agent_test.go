@@ -1,0 +1,197 @@
+package agents
+
+import (
+	"bufio"
+	"encoding/xml"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"arizuko/pkg/agentproto"
+)
+
+// asAgent in the environment makes the test binary the agent of the tests, one
+// that does not wait a second at its exit for the race detector's sake.
+var asAgent = []string{"ARIZUKO_TEST_AGENT=1", "GORACE=atexit_sleep_ms=0"}
+
+// inputsFile is where that agent notes, in the group's folder, each line it is
+// given behind its process id.
+const inputsFile = "inputs.log"
+
+func TestMain(m *testing.M) {
+	if os.Getenv("ARIZUKO_TEST_AGENT") != "" {
+		newScripted().serve()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// scripted is an agent that does what the last message of each turn says. A
+// text that begins with "!" is a list of orders with ";" between them, see
+// obey; every other text is answered with "re: " and the texts of the turn.
+type scripted struct {
+	inputs      chan agentproto.Input
+	interrupted chan struct{}
+	eof         chan struct{}
+	session     string // for the next frame
+}
+
+func newScripted() *scripted {
+	a := &scripted{inputs: make(chan agentproto.Input, 100), interrupted: make(chan struct{}), eof: make(chan struct{})}
+	go a.read()
+	return a
+}
+
+func (a *scripted) read() {
+	notes, err := os.OpenFile(inputsFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	check(err)
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			close(a.eof)
+			close(a.inputs)
+			return
+		}
+		_, err = fmt.Fprintf(notes, "%d %s", os.Getpid(), line)
+		check(err)
+		input, err := agentproto.ReadInput([]byte(line))
+		check(err)
+		if input == (agentproto.Interrupt{}) {
+			close(a.interrupted)
+		}
+		a.inputs <- input
+	}
+}
+
+func (a *scripted) serve() {
+	for in := range a.inputs {
+		switch in := in.(type) {
+		case agentproto.Start:
+			a.turn(in.TurnID, in.Prompt)
+		case agentproto.Message:
+			a.turn(in.TurnID, in.Prompt)
+		}
+	}
+}
+
+func (a *scripted) turn(id, text string) {
+	p := parsePrompt(text)
+	last := p.Messages[len(p.Messages)-1].Text
+	orders, isScript := strings.CutPrefix(last, "!")
+	if !isScript {
+		var all []string
+		for _, m := range p.Messages {
+			all = append(all, m.Text)
+		}
+		orders = "say re: " + strings.Join(all, " | ")
+	}
+	for order := range strings.SplitSeq(orders, ";") {
+		a.obey(id, strings.TrimSpace(order))
+	}
+}
+
+// obey does one order: a word and what it is about.
+func (a *scripted) obey(turn, order string) {
+	word, rest, _ := strings.Cut(order, " ")
+	switch word {
+	case "say": // the answer
+		a.frame(agentproto.Frame{Status: agentproto.StatusOK, Result: rest, TurnID: turn})
+	case "more": // a part of it
+		a.frame(agentproto.Frame{Status: agentproto.StatusOK, Result: rest, TurnID: turn, Final: new(bool)})
+	case "anon": // the answer, without saying to what
+		a.frame(agentproto.Frame{Status: agentproto.StatusOK, Result: rest})
+	case "as": // the answer to another turn
+		id, text, _ := strings.Cut(rest, " ")
+		a.frame(agentproto.Frame{Status: agentproto.StatusOK, Result: text, TurnID: id})
+	case "error":
+		a.frame(agentproto.Frame{Status: agentproto.StatusError, Error: rest, TurnID: turn})
+	case "anonerror":
+		a.frame(agentproto.Frame{Status: agentproto.StatusError, Error: rest})
+	case "session": // named in the next frame
+		a.session = rest
+	case "print": // as a Go string
+		text, err := strconv.Unquote(rest)
+		check(err)
+		fmt.Print(text)
+	case "flood": // 16 MiB of noise
+		out := map[string]*os.File{"stdout": os.Stdout, "stderr": os.Stderr}[rest]
+		for range 1 << 8 {
+			_, _ = out.WriteString(strings.Repeat(strings.Repeat("x", 1023)+"\n", 64))
+		}
+	case "hold": // until the test opens that pipe
+		gate, err := os.Open(rest)
+		check(err)
+		_ = gate.Close()
+	case "until": // the test says so through stdin
+		<-map[string]chan struct{}{"interrupt": a.interrupted, "eof": a.eof}[rest]
+	case "once": // in one attempt only
+		if err := os.Mkdir("once-"+turn+"-"+strings.ReplaceAll(rest, " ", "-"), 0o700); err == nil {
+			a.obey(turn, rest)
+		}
+	case "deaf": // to SIGTERM
+		signal.Ignore(syscall.SIGTERM)
+	case "exit":
+		code, err := strconv.Atoi(rest)
+		check(err)
+		os.Exit(code)
+	default:
+		check(fmt.Errorf("unknown order %q", order))
+	}
+}
+
+func (a *scripted) frame(f agentproto.Frame) {
+	f.NewSessionID, a.session = a.session, ""
+	check(agentproto.WriteFrame(os.Stdout, f))
+}
+
+// check ends the agent, loudly.
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(70)
+	}
+}
+
+// promptXML is a prompt taken apart.
+type promptXML struct {
+	System []struct {
+		Origin string `xml:"origin,attr"`
+		Event  string `xml:"event,attr"`
+		Body   string `xml:",chardata"`
+	} `xml:"system"`
+	Observed struct {
+		LeftOut int      `xml:"left_out,attr"`
+		Rows    []rowXML `xml:"message"`
+	} `xml:"observed"`
+	ReplyChain []rowXML `xml:"reply_chain>message"`
+	Messages   []rowXML `xml:"messages>message"`
+}
+
+type rowXML struct {
+	ID          int64  `xml:"id,attr"`
+	ReplyTo     int64  `xml:"reply_to,attr"`
+	Text        string `xml:",chardata"`
+	Attachments []struct {
+		Path  string `xml:"path,attr"`
+		Error string `xml:"error,attr"`
+	} `xml:"attachment"`
+}
+
+func parsePrompt(text string) (p promptXML) {
+	check(xml.Unmarshal([]byte("<prompt>"+text+"</prompt>"), &p))
+	return p
+}
+
+func texts(rows []rowXML) (all []string) {
+	for _, row := range rows {
+		all = append(all, row.Text)
+	}
+	return all
+}

@@ -1,0 +1,461 @@
+package agents
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+func TestStop(t *testing.T) {
+	tests := []struct{ name, script string }{
+		{"an agent that stops", "until interrupt; anonerror stopped"},
+		{"one that answers all the same", "until interrupt; say too late"},
+		{"one that breaks", "until interrupt; print " + fmt.Sprintf("%q", rawFrame("{"))},
+		{"one that crashes", "until interrupt; exit 3"},
+		{"one that will not stop", "deaf; hold never"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, attempts(1))
+			r.gate("main", "never")
+			ready := r.gate("main", "ready")
+			r.answered(r.ask("!session s1; say hi"))
+			turns := []*msg.Turn{r.ask("!hold ready; " + tt.script), r.ask("piped"), r.ask("waiting", topic("#x"))}
+			ready()
+			r.cancelChat("main", "telegram:1")
+			for _, asked := range turns {
+				if now := r.turn(asked.ID); now.State != msg.TurnCancelled || now.Reason != msg.ReasonCancelled {
+					t.Errorf("turn %+v", now)
+				}
+			}
+			diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})
+			for _, asked := range turns {
+				diff(t, "said", r.said(asked), []string(nil))
+			}
+			all := r.inputs("main")
+			interrupts := slices.DeleteFunc(slices.Clone(all), func(g given) bool { return g.input != (agentproto.Interrupt{}) })
+			if len(interrupts) != 1 {
+				t.Errorf("%d interrupts", len(interrupts))
+			}
+			if s := all[len(all)-1].start(); s.SessionID != "s1" {
+				t.Errorf("went on in session %q", s.SessionID)
+			}
+		})
+	}
+}
+
+func TestStopFromAnotherChat(t *testing.T) {
+	r := newRig(t, attempts(1))
+	r.gate("main", "never")
+	ready := r.gate("main", "ready")
+	asked := r.ask("!once hold ready; once hold never; say 1", chat("telegram:2"))
+	ready()
+	piped := r.ask("2", chat("telegram:2"))
+	open := r.gate("other", "gate")
+	elsewhere := r.ask("!hold gate; say unharmed", group("other"), chat("telegram:3"))
+	r.cancelChat("main", "telegram:1")
+	diff(t, "answers", r.answered(asked, piped), []string{"1", "re: 2"})
+	open()
+	diff(t, "another group", r.answered(elsewhere), []string{"unharmed"})
+	for _, asked := range []*msg.Turn{asked, piped} {
+		if done := r.turn(asked.ID); done.Attempts != 0 {
+			t.Errorf("turn %d lost an attempt", done.ID)
+		}
+	}
+	all := r.inputs("main")
+	if all[0].pid == all[len(all)-1].pid {
+		t.Error("the run went on")
+	}
+}
+
+func TestStopReachesOtherGroupsWorkingForTheChat(t *testing.T) {
+	r := newRig(t)
+	r.gate("main/child", "never")
+	ready := r.gate("main/child", "ready")
+	asked := r.ask("!hold ready; hold never", group("main/child"))
+	ready()
+	r.cancelChat("main", "telegram:1")
+	diff(t, "the child's next turn", r.answered(r.ask("hi", group("main/child"), chat("telegram:2"))), []string{"re: hi"})
+	if now := r.turn(asked.ID); now.State != msg.TurnCancelled {
+		t.Errorf("turn %+v", now)
+	}
+}
+
+func TestStopKeepsWhatWasSaid(t *testing.T) {
+	r := newRig(t)
+	r.gate("main", "never")
+	ready := r.gate("main", "ready")
+	asked := r.ask("!more half; hold ready; hold never", chat("telegram:2"))
+	ready()
+	r.cancelChat("main", "telegram:1")
+	diff(t, "said", r.answered(asked), []string{"half"})
+	if done := r.turn(asked.ID); done.Reason != msg.ReasonInterrupted {
+		t.Errorf("turn %+v", done)
+	}
+}
+
+func TestStopOfAWebTopic(t *testing.T) {
+	r := newRig(t)
+	tab := func(name string) func(*msg.Turn) {
+		return func(t *msg.Turn) { t.ChatJID, t.Topic = "web:main", name }
+	}
+	one, two := r.gate("main", "one"), r.gate("main", "two")
+	first, second := r.ask("!hold one; say 1", tab("#one")), r.ask("!hold two; say 2", tab("#two"))
+	one()
+	name := "#one"
+	var cancelled []*msg.Turn
+	r.write(func(tx *store.Tx) (err error) {
+		cancelled, err = tx.CancelChatTurns("web:main", &name, r.cfg.Now().UnixMilli())
+		return err
+	})
+	r.m.Stop("main", &name, cancelled)
+	two()
+	diff(t, "the other tab", r.answered(second), []string{"2"})
+	r.until("the tab's run is gone", func() bool { return r.m.run(first.RunID) == nil })
+}
+
+func TestCancelOfATurnThatWaitsAtARun(t *testing.T) {
+	for _, script := range []string{"say forged", "anon forged", "error nope", "anonerror nope"} {
+		t.Run(script, func(t *testing.T) {
+			r := newRig(t, attempts(1))
+			open := r.gate("main", "gate")
+			first := r.ask("!hold gate; session s1; say 1")
+			r.await(first, msg.TurnRunning)
+			second := r.ask("!" + script)
+			third := r.ask("!say 3")
+			r.cancel(second)
+			open()
+			diff(t, "answers", r.answered(first, third), []string{"1", "3"})
+			diff(t, "said by the cancelled turn", r.said(second), []string(nil))
+			if s := r.session("main", ""); s != "s1" {
+				t.Errorf("session %q", s)
+			}
+			r.answered(r.ask("more"))
+			if all := r.inputs("main"); all[0].pid != all[len(all)-1].pid {
+				t.Error("the run did not go on")
+			}
+		})
+	}
+}
+
+func TestCancelOfQueuedAndRunningTurns(t *testing.T) {
+	r := newRig(t)
+	r.gate("main", "never")
+	ready := r.gate("main", "ready")
+	running := r.ask("!hold ready; hold never")
+	ready()
+	piped := r.ask("piped")
+	queued, next := r.ask("queued", chat("telegram:2")), r.ask("next", chat("telegram:3"))
+	r.cancel(queued)
+	r.cancel(r.turn(running.ID))
+	diff(t, "answers", r.answered(piped, next), []string{"re: piped", "re: next"})
+	for _, asked := range []*msg.Turn{running, queued} {
+		if said := r.said(asked); len(said) != 0 {
+			t.Errorf("cancelled turn %d said %q", asked.ID, said)
+		}
+	}
+}
+
+// TestCancelWhileTheRunStarts cancels a turn when its run is stored already
+// but cannot be told yet.
+func TestCancelWhileTheRunStarts(t *testing.T) {
+	r := newRig(t)
+	r.gate("main", "never")
+	asked := newTurn()
+	r.store(asked, 0, &msg.Message{Content: "!hold never"})
+	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
+	r.write(func(tx *store.Tx) error { return tx.StartRun(&row, asked.ID) })
+	r.cancelChat("main", "telegram:1")
+	late := newRun(r.m, row)
+	r.m.remind(late, asked)
+	if len(late.ctl[ctlInterrupt]) != 1 {
+		t.Error("the run of a cancelled turn was not interrupted")
+	}
+	if len(late.ctl[ctlClose]) != 0 {
+		t.Error("it was retired too")
+	}
+}
+
+func TestNew(t *testing.T) {
+	tests := []struct {
+		name, ending string
+		fresh        bool // the turn under way is asked again, in the new session
+	}{
+		{"answered", "session s2", false},
+		{"answered at the end of the input", "until eof", false},
+		{"not answered", "exit 1", true}, // which costs no attempt
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, attempts(1))
+			r.answered(r.ask("!session s1; say 1"))
+			ready, open := r.gate("main", "ready"), r.gate("main", "gate")
+			under := r.ask("!once hold ready; once hold gate; once " + tt.ending + "; say 2")
+			ready()
+			first := r.last().pid
+			r.reset("main", "")
+			next := r.ask("!session s3; say 3")
+			if next.State != msg.TurnQueued {
+				t.Errorf("the next turn is %s", next.State)
+			}
+			open()
+			diff(t, "answers", r.answered(under, next), []string{"2", "3"})
+			r.noneDoubled([]*msg.Turn{under, next})
+			if s := r.session("main", ""); s != "s3" {
+				t.Errorf("session %q", s)
+			}
+			var again bool
+			for _, g := range r.inputs("main") {
+				if g.start().SessionID != "" {
+					t.Errorf("process %d went on in session %q", g.pid, g.start().SessionID)
+				}
+				again = again || g.pid != first && g.start().TurnID == fmt.Sprint(under.ID)
+			}
+			if again != tt.fresh {
+				t.Errorf("asked again: %v", again)
+			}
+		})
+	}
+}
+
+func TestNewEndsAnAgentThatWillNotGo(t *testing.T) {
+	t.Parallel() // with others that only wait
+	r := newRig(t)
+	r.gate("main", "never")
+	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
+	under := r.ask("!hold ready; hold gate; say 1; hold never")
+	ready()
+	r.reset("main", "")
+	next := r.ask("2")
+	open()
+	diff(t, "answers", r.answered(under, next), []string{"1", "re: 2"})
+}
+
+// TestNewRightBehindATurn: what was asked before /new belongs to the session
+// that was.
+func TestNewRightBehindATurn(t *testing.T) {
+	r := newRig(t)
+	for range 20 {
+		r.answered(r.ask("!session s1; say hi"))
+		before := r.inputs("main")
+		last := r.ask("one more")
+		r.reset("main", "")
+		r.answered(last)
+		all := r.inputs("main")
+		if g := all[len(all)-1]; g.pid != before[len(before)-1].pid {
+			t.Fatal("it was asked in a new session")
+		}
+		if s := r.session("main", ""); s != "" {
+			t.Fatalf("session %q", s)
+		}
+	}
+}
+
+// TestRunClosedBehindTheQueue has a run's session reset without telling.
+func TestRunClosedBehindTheQueue(t *testing.T) {
+	r := newRig(t)
+	open := r.gate("main", "gate")
+	first := r.ask("!hold gate; say 1")
+	r.await(first, msg.TurnRunning)
+	r.write(func(tx *store.Tx) error {
+		_, err := tx.ResetSession("main", "", r.cfg.Now().UnixMilli())
+		return err
+	})
+	next := r.ask("2")
+	open()
+	diff(t, "answers", r.answered(first, next), []string{"1", "re: 2"})
+}
+
+func TestShutdown(t *testing.T) {
+	r := newRig(t)
+	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
+	working := r.ask("!hold ready; session s1; until eof; hold gate; say bye; exit 0")
+	ready()
+	piped, queued := r.ask("piped"), r.ask("queued", chat("telegram:2"))
+	stopped := make(chan struct{})
+	go func() {
+		r.stop()
+		close(stopped)
+	}()
+	open() // which it comes to when its input has ended
+	<-stopped
+	diff(t, "the answer under way", r.said(working), []string{"bye"})
+	for _, asked := range []*msg.Turn{piped, queued} {
+		if now := r.turn(asked.ID); now.State != msg.TurnQueued || now.Attempts != 0 {
+			t.Errorf("turn %+v", now)
+		}
+	}
+	late := r.ask("late") // the gateway may still be at it
+	if late.State != msg.TurnQueued {
+		t.Errorf("late turn %+v", late)
+	}
+	r.start()
+	diff(t, "after the restart", r.answered(piped, queued, late), []string{"re: piped", "re: queued", "re: late"})
+	if s := r.session("main", ""); s != "s1" {
+		t.Errorf("session %q", s)
+	}
+}
+
+func TestShutdownEndsAnAgentThatWillNotGo(t *testing.T) {
+	t.Parallel() // with others that only wait
+	r := newRig(t)
+	r.gate("main", "never")
+	ready := r.gate("main", "ready")
+	asked := r.ask("!deaf; hold ready; hold never")
+	ready()
+	r.stop()
+	if now := r.turn(asked.ID); now.State != msg.TurnQueued || now.Attempts != 0 {
+		t.Errorf("turn %+v", now)
+	}
+	if left := must[[]*msg.Run](r)(r.st.UnendedRuns()); len(left) != 0 {
+		t.Errorf("runs %+v", left)
+	}
+}
+
+func TestRecover(t *testing.T) {
+	t.Parallel() // with others that only wait
+	r := newRig(t)
+	r.stop()
+
+	// What a gated that was killed leaves: a run with its process, one turn
+	// answered in part, one asked, one piped, one queued.
+	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
+	var turns []*msg.Turn
+	for _, text := range []string{"part", "asked", "queued"} {
+		asked := newTurn()
+		r.store(asked, 0, &msg.Message{Content: text})
+		turns = append(turns, asked)
+	}
+	var orphan *runtime.Proc
+	r.write(func(tx *store.Tx) error {
+		if err := tx.StartRun(&row, turns[0].ID); err != nil {
+			return err
+		}
+		if err := tx.OfferTurn(turns[1].ID, row.ID, 1); err != nil {
+			return err
+		}
+		reply := store.Reply{RunID: row.ID, TurnID: turns[0].ID, Text: "half", Sender: "agent:main"}
+		return tx.AnswerTurn(reply, r.cfg.Now().UnixMilli())
+	})
+	orphan, err := runtime.Start(t.Context(), runtime.Spec{
+		RunID: row.ID, Command: "trap '' TERM; sleep 1000; sleep 1000", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(func(tx *store.Tx) error { return tx.RecordProcess(row.ID, orphan.PID(), orphan.PIDStart(), "") })
+
+	r.start()
+	select {
+	case ev := <-orphan.Events():
+		if ev.Exit == nil || ev.Exit.Signal != syscall.SIGKILL {
+			t.Errorf("the orphan: %+v", ev)
+		}
+	case <-time.After(patience):
+		t.Fatal("the orphan is still there")
+	}
+	if now := r.await(turns[0], msg.TurnDone); now.Reason != msg.ReasonInterrupted {
+		t.Errorf("turn %+v", now)
+	}
+	diff(t, "answers", r.answered(turns...), []string{"half", "re: asked", "re: queued"})
+	if now := r.turn(turns[1].ID); now.Attempts != 0 {
+		t.Errorf("turn %+v", now)
+	}
+}
+
+func TestRecoverLeavesStrangersAlone(t *testing.T) {
+	r := newRig(t)
+	r.stop()
+	stranger, err := runtime.Start(t.Context(), runtime.Spec{
+		RunID: 9999, Command: "read line; exit 7", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := newTurn()
+	r.store(asked, 0, &msg.Message{Content: "hi"})
+	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
+	r.write(func(tx *store.Tx) error {
+		if err := tx.StartRun(&row, asked.ID); err != nil {
+			return err
+		}
+		// Its number was given out again since.
+		return tx.RecordProcess(row.ID, stranger.PID(), stranger.PIDStart()-1, "")
+	})
+	r.start()
+	diff(t, "answer", r.answered(asked), []string{"re: hi"})
+	if err := stranger.Send([]byte("go\n")); err != nil {
+		t.Error(err)
+	}
+	if ev := <-stranger.Events(); ev.Exit == nil || ev.Exit.Code != 7 {
+		t.Errorf("the stranger: %+v", ev)
+	}
+}
+
+func TestIdleAgentsAreClosed(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.Idle = time.Millisecond })
+	asked := r.ask("hi")
+	r.answered(asked)
+	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns())) == 0 })
+	log := must[[]store.PastSession](r)(r.st.PastSessions("main", "", 1000, 1))
+	if log[0].Result != "ok" {
+		t.Errorf("session log %+v", log)
+	}
+}
+
+func TestDelegatedTurnsRunAlone(t *testing.T) {
+	r := newRig(t)
+	open := r.gate("main", "gate")
+	delegated := func(name string) func(*msg.Turn) {
+		return func(t *msg.Turn) { t.Kind, t.Topic = msg.Delegated, name }
+	}
+	first := r.ask("!hold gate; say 1", delegated("#d1"))
+	r.await(first, msg.TurnRunning)
+	second, own := r.ask("2", delegated("#d2")), r.ask("3")
+	if second.State != msg.TurnQueued || own.State != msg.TurnQueued {
+		t.Errorf("turns %s and %s behind one that runs alone", second.State, own.State)
+	}
+	open()
+	diff(t, "answers", r.answered(first, second, own), []string{"1", "re: 2", "re: 3"})
+	pids := map[int]bool{}
+	for _, g := range r.inputs("main") {
+		pids[g.pid] = true
+	}
+	if len(pids) != 3 {
+		t.Errorf("%d processes", len(pids))
+	}
+}
+
+func TestMaxAgents(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.MaxAgents = 1 })
+	open := r.gate("a", "gate")
+	first := r.ask("!hold gate; say 1", group("a"))
+	r.await(first, msg.TurnRunning)
+	second := r.ask("2", group("b"), chat("telegram:2"))
+	open()
+	diff(t, "answers", r.answered(first, second), []string{"1", "re: 2"})
+	if a, b := r.turn(first.ID), r.turn(second.ID); b.StartedAt < a.EndedAt {
+		t.Errorf("the second started at %d, the first ended at %d", b.StartedAt, a.EndedAt)
+	}
+}
+
+func TestAgentRunsInItsFolder(t *testing.T) {
+	r := newRig(t, command(`printf '%s' "$(pwd -P)" > where; `+shFrame("ok")))
+	r.answered(r.ask("hi", group("acme/eng")))
+	where := readFile(t, r.cfg.Groups, "acme/eng", "where")
+	if real, err := filepath.EvalSymlinks(filepath.Join(r.cfg.Groups, "acme/eng")); err != nil || where != real {
+		t.Errorf("the agent ran in %q, want %q, %v", where, real, err)
+	}
+	if info, err := os.Stat(where); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("folder %v, %v", info, err)
+	}
+}

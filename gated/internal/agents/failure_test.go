@@ -1,0 +1,300 @@
+package agents
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// shFrame is a shell command that prints an answer.
+func shFrame(result string) string { return fmt.Sprintf("printf '%%s' '%s'", jsonFrame(result)) }
+
+func TestAgentsThatFail(t *testing.T) {
+	tests := []struct{ name, command, problem string }{
+		{"dies before reading", "exit 3", "the agent ended without an answer: exit code 3"},
+		{"ends without an answer", "cat >/dev/null & exit 0", "exit code 0"},
+		{"is killed", "kill -KILL $$", "ended by signal 9 (killed)"},
+		{"says why", "echo no hunter2 >&2; exit 1", "exit code 1: no ***"},
+		{"is not there", "nosuchagent --fast", "exit code 127"},
+		{"is nonsense", "((", "exit code 2"},
+		{"closes its output", "exec >&-; cat >/dev/null", "exit code 0"},
+		{"closes its input", "exec <&-; exit 4", "exit code 4"},
+		{"closes everything", "exec <&- >&- 2>&-; exit 5", "exit code 5"},
+		{"says nothing", "sleep 1000", "the agent said nothing for 300ms"},
+		{"says nothing and will not go", "trap '' TERM; sleep 1000; sleep 1000", "the agent said nothing for 300ms"},
+		{"prints noise for ever", "yes", "the agent said nothing for 300ms"},
+		{"prints errors for ever", "yes >&2", "the agent said nothing for 300ms"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, command(tt.command), attempts(1), timeout(300*time.Millisecond))
+			failed := r.await(r.ask("hi"), msg.TurnFailed)
+			if failed.Reason != msg.ReasonAgentError || !strings.Contains(failed.Error, tt.problem) {
+				t.Errorf("failed with %s, %q", failed.Reason, failed.Error)
+			}
+			r.onlyNotice(failed)
+			r.until("its process is gone", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns())) == 0 })
+		})
+	}
+}
+
+func TestAgentThatReadsNothing(t *testing.T) {
+	t.Run("and answers", func(t *testing.T) {
+		r := newRig(t, command("exec <&-; "+shFrame("hi")))
+		diff(t, "answer", r.answered(r.ask("hello")), []string{"hi"})
+	})
+	t.Run("until its input is full", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, command("sleep 1000"), attempts(1), timeout(500*time.Millisecond))
+		var turns []*msg.Turn
+		for range 5 {
+			turns = append(turns, r.ask(strings.Repeat("x", 1<<20)))
+		}
+		for _, asked := range turns {
+			r.await(asked, msg.TurnFailed)
+			r.onlyNotice(asked)
+		}
+	})
+}
+
+func TestFolderThatCannotBeMade(t *testing.T) {
+	r := newRig(t, attempts(1))
+	if err := os.MkdirAll(r.cfg.Groups, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.cfg.Groups, "main"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	failed := r.await(r.ask("hi"), msg.TurnFailed)
+	if !strings.HasPrefix(failed.Error, "the agent cannot be started: ") {
+		t.Errorf("failed with %q", failed.Error)
+	}
+	diff(t, "another group", r.answered(r.ask("hi", group("other"), chat("telegram:2"))), []string{"re: hi"})
+}
+
+func TestRetries(t *testing.T) {
+	var mu sync.Mutex
+	var backoffs []int
+	r := newRig(t, attempts(3), func(cfg *Config) {
+		cfg.Backoff = func(n int) time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			backoffs = append(backoffs, n)
+			return time.Millisecond
+		}
+	})
+	r.answered(r.ask("!session s1; say hi"))
+	failed := r.await(r.ask("!exit 1"), msg.TurnFailed)
+	r.onlyNotice(failed)
+	mu.Lock()
+	defer mu.Unlock()
+	diff(t, "backoffs after attempts", backoffs, []int{1, 2})
+	var sessions []string
+	for _, g := range r.inputs("main") {
+		if s := g.start(); s.TurnID == fmt.Sprint(failed.ID) {
+			sessions = append(sessions, s.SessionID)
+		}
+	}
+	// The first attempt was piped into the live run.
+	diff(t, "sessions of the retries", sessions, []string{"", ""})
+}
+
+func TestSecondAttemptAnswers(t *testing.T) {
+	r := newRig(t)
+	asked := r.ask("!once exit 1; say fine now")
+	diff(t, "answer", r.answered(asked), []string{"fine now"})
+	if done := r.turn(asked.ID); done.Attempts != 1 || done.Error != "" || done.Reason != msg.ReasonAnswered {
+		t.Errorf("turn %+v", done)
+	}
+}
+
+func TestOnlyTheOldestLosesAnAttempt(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } })
+	open := r.gate("main", "gate")
+	first := r.ask("!once hold gate; once exit 1; say 1")
+	r.await(first, msg.TurnRunning)
+	second, third := r.ask("2"), r.ask("3")
+	open()
+	r.until("the first is back in the queue", func() bool { return r.turn(first.ID).Attempts == 1 })
+	newer := r.ask("4")
+
+	diff(t, "another chat of the group", r.answered(r.ask("hello", chat("telegram:2"))), []string{"re: hello"})
+	diff(t, "another topic of the chat", r.answered(r.ask("hello", topic("#x"))), []string{"re: hello"})
+	for _, waiting := range []*msg.Turn{first, second, third, newer} {
+		now := r.turn(waiting.ID)
+		if now.State != msg.TurnQueued || now.RunID != 0 || now.Attempts != 0 && now.ID != first.ID {
+			t.Errorf("turn %+v", now)
+		}
+	}
+
+	r.ahead.Add(time.Hour.Milliseconds())
+	diff(t, "answers", r.answered(first, second, third, newer), []string{"1", "re: 2", "re: 3", "re: 4"})
+	r.noneDoubled([]*msg.Turn{first, second, third, newer})
+}
+
+func TestAgentsThatLiveForOneAnswer(t *testing.T) {
+	r := newRig(t, attempts(1))
+	open := r.gate("main", "gate")
+	turns := []*msg.Turn{r.ask("!hold gate; session s1; say 1; exit 0")}
+	r.await(turns[0], msg.TurnRunning)
+	for i := 2; i < 6; i++ {
+		turns = append(turns, r.ask(fmt.Sprintf("!say %d; exit 0", i)))
+	}
+	open()
+	diff(t, "answers", r.answered(turns...), []string{"1", "2", "3", "4", "5"})
+	for _, asked := range turns {
+		if done := r.turn(asked.ID); done.Attempts != 0 {
+			t.Errorf("turn %d lost an attempt", done.ID)
+		}
+	}
+	for _, g := range r.inputs("main")[1:] {
+		if g.start().TurnID != "" && g.start().SessionID != "s1" {
+			t.Errorf("started with session %q", g.start().SessionID)
+		}
+	}
+}
+
+func TestRetryTakesATurnOutOfItsBackoff(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } })
+	asked := r.ask("!once exit 1; say fine")
+	r.until("it is in backoff", func() bool { return r.turn(asked.ID).Attempts == 1 })
+	r.revive(asked)
+	diff(t, "answer", r.answered(asked), []string{"fine"})
+}
+
+func TestRetryOfAFailedTurn(t *testing.T) {
+	r := newRig(t, attempts(1))
+	asked := r.ask("!once exit 1; say fine")
+	r.await(asked, msg.TurnFailed)
+	r.revive(asked)
+	if said := r.answered(asked)[0]; !strings.HasSuffix(said, " / fine") {
+		t.Errorf("said %q", said)
+	}
+}
+
+// revive does what an operator does to a turn that failed.
+func (r *rig) revive(t *msg.Turn) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error { return tx.ReviveTurn(t.ID) })
+	r.m.Retry(r.turn(t.ID))
+}
+
+// sabotage opens the database behind the store's back.
+func (r *rig) sabotage() *sql.DB {
+	r.t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+r.db)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	r.t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func (r *rig) exec(db *sql.DB, statement string) {
+	r.t.Helper()
+	if _, err := db.Exec(statement); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestDatabaseThatRefuses(t *testing.T) {
+	tests := []struct{ name, refuse, allow string }{
+		{"answers", `CREATE TRIGGER no BEFORE INSERT ON messages WHEN new.direction = 'out' BEGIN SELECT raise(ABORT, 'refused'); END`, `DROP TRIGGER no`},
+		{"runs", `CREATE TRIGGER no BEFORE INSERT ON runs BEGIN SELECT raise(ABORT, 'refused'); END`, `DROP TRIGGER no`},
+		{"ends of runs", `CREATE TRIGGER no BEFORE UPDATE OF ended_at ON runs BEGIN SELECT raise(ABORT, 'refused'); END`, `DROP TRIGGER no`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			db := r.sabotage()
+			r.exec(db, tt.refuse)
+			turns := []*msg.Turn{r.ask("!session s1; say 1"), r.ask("!say 2", chat("telegram:2"))}
+			r.until("it complains", func() bool { return strings.Contains(r.log.String(), "cannot write to the database; trying again") })
+			r.exec(db, tt.allow)
+			diff(t, "answers", r.answered(turns...), []string{"1", "2"})
+			for _, asked := range turns {
+				if done := r.turn(asked.ID); done.Attempts != 0 {
+					t.Errorf("turn %d lost an attempt", done.ID)
+				}
+			}
+			if s := r.session("main", ""); s != "s1" {
+				t.Errorf("session %q", s)
+			}
+		})
+	}
+}
+
+func TestDatabaseThatIsLocked(t *testing.T) {
+	r := newRig(t)
+	ready, lock, said := r.gate("main", "ready"), r.gate("main", "locked"), r.gate("main", "said")
+	asked := r.ask("!hold ready; hold locked; say hi; hold said; exit 0")
+	ready()
+	db := r.sabotage()
+	r.exec(db, "BEGIN IMMEDIATE")
+	lock()
+	said()
+	if now := r.turn(asked.ID); now.State != msg.TurnRunning {
+		t.Errorf("turn is %s past a locked database", now.State)
+	}
+	r.exec(db, "ROLLBACK")
+	diff(t, "answer", r.answered(asked), []string{"hi"})
+}
+
+// TestHavoc throws everything at the manager at once: whatever happens, every
+// turn ends, and the answers of each conversation come in order.
+func TestHavoc(t *testing.T) {
+	r := newRig(t, attempts(2), func(cfg *Config) { cfg.MaxAgents, cfg.Idle = 3, time.Millisecond })
+	scripts := []string{"hi", "!say x", "!more a; say b", "!once exit 1; say x", "!error bad", "!exit 0", "!say x; exit 0", "!anon x", "!say"}
+	places := []func(*msg.Turn){
+		chat("telegram:1"), chat("telegram:2"), topic("#x"),
+		func(t *msg.Turn) { t.ChatJID = "web:main" },
+		func(t *msg.Turn) { t.ChatJID, t.Topic = "web:main", "#tab" },
+		func(t *msg.Turn) { t.Folder, t.ChatJID = "other", "telegram:3" },
+		func(t *msg.Turn) { t.Folder, t.ChatJID = "other", "telegram:4" },
+	}
+	byPlace := map[int][]*msg.Turn{}
+	for i := range 105 {
+		p := i % len(places)
+		asked := r.ask(scripts[(i*5+i/len(places))%len(scripts)], places[p])
+		byPlace[p] = append(byPlace[p], asked)
+		switch i {
+		case 30:
+			r.cancelChat("main", "telegram:2")
+		case 45, 75:
+			r.reset("main", "")
+		case 60:
+			r.cancelChat("other", "telegram:4")
+		case 90:
+			r.stop()
+			r.start()
+		}
+	}
+	r.idle()
+	r.until("no run is left", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns())) == 0 })
+	for p, turns := range byPlace {
+		var rows []int64
+		for _, asked := range turns {
+			replies := must[[]*msg.Message](r)(r.st.TurnReplies(asked.ID))
+			for _, m := range replies {
+				rows = append(rows, m.ID)
+			}
+			if now := r.turn(asked.ID); len(replies) == 0 && now.Reason != msg.ReasonSilent && now.State != msg.TurnCancelled {
+				t.Errorf("turn %d ended unseen: %s %s", now.ID, now.State, now.Reason)
+			}
+		}
+		if !slices.IsSorted(rows) {
+			t.Errorf("place %d was answered in the order %v", p, rows)
+		}
+	}
+}

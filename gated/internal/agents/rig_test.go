@@ -1,0 +1,383 @@
+package agents
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/gated/internal/queue"
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// patience is far beyond what anything here takes, even on a busy machine.
+const patience = 30 * time.Second
+
+// rig is a manager on a database of its own. The test stands in for the
+// gateway.
+type rig struct {
+	t     *testing.T
+	cfg   Config
+	db    string
+	st    *store.Store
+	m     *Manager
+	log   *logbook
+	ahead atomic.Int64 // how far its clock is ahead, in ms
+	end   func()       // stops the manager and waits for it
+	post  int          // platform ids given out
+}
+
+// newRig starts a manager with the scripted agent, unless change says
+// otherwise: patient, with two attempts and next to no backoff.
+func newRig(t *testing.T, change ...func(*Config)) *rig {
+	t.Helper()
+	data := t.TempDir()
+	r := &rig{t: t, db: storetest.Path(t), log: &logbook{}}
+	r.st = storetest.OpenAt(t, r.db, nil)
+	r.cfg = Config{
+		Command: "exec '" + os.Args[0] + "'", Env: append(runtime.Environ(os.Environ(), nil), asAgent...),
+		Data: data, Groups: filepath.Join(data, "groups"), Logs: filepath.Join(data, "logs"), Assistant: "ari",
+		MaxAgents: 5, Idle: time.Hour, Timeout: time.Hour, Attempts: 2, Location: time.UTC,
+		Backoff: func(int) time.Duration { return time.Millisecond },
+		Redact:  strings.NewReplacer("hunter2", "***").Replace,
+		Now:     func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load()) * time.Millisecond) },
+	}
+	for _, f := range change {
+		f(&r.cfg)
+	}
+	r.start()
+	t.Cleanup(func() { r.stop() })
+	return r
+}
+
+func (r *rig) start() {
+	r.t.Helper()
+	r.m = New(r.cfg, r.st, slog.New(slog.NewTextHandler(r.log, nil)), nil)
+	if err := r.m.Recover(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = r.m.Run(ctx)
+	}()
+	r.end = sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+}
+
+func (r *rig) stop() { r.end() }
+
+func command(c string) func(*Config) { return func(cfg *Config) { cfg.Command = c } }
+
+func attempts(n int) func(*Config) { return func(cfg *Config) { cfg.Attempts = n } }
+
+func timeout(d time.Duration) func(*Config) { return func(cfg *Config) { cfg.Timeout = d } }
+
+// Options of ask.
+
+func group(folder string) func(*msg.Turn) { return func(t *msg.Turn) { t.Folder = folder } }
+
+func chat(jid string) func(*msg.Turn) { return func(t *msg.Turn) { t.ChatJID = jid } }
+
+func topic(name string) func(*msg.Turn) { return func(t *msg.Turn) { t.Topic = name } }
+
+// ask does what the gateway does with a row that fires a turn.
+func (r *rig) ask(text string, opts ...func(*msg.Turn)) *msg.Turn {
+	r.t.Helper()
+	return r.askRows([]*msg.Message{{Content: text}}, opts...)
+}
+
+func (r *rig) askRows(rows []*msg.Message, opts ...func(*msg.Turn)) *msg.Turn {
+	r.t.Helper()
+	t := newTurn(opts...)
+	var offered int64
+	if t.Kind != msg.Delegated {
+		offered = r.m.Offer(queue.KeyOf(t))
+	}
+	r.store(t, offered, rows...)
+	r.m.Dispatch(t, offered)
+	return t
+}
+
+func newTurn(opts ...func(*msg.Turn)) *msg.Turn {
+	t := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "telegram:1", Surface: "telegram-dm", Ceiling: 4000}
+	for _, o := range opts {
+		o(t)
+	}
+	return t
+}
+
+// store writes a turn and its rows.
+func (r *rig) store(t *msg.Turn, offered int64, rows ...*msg.Message) {
+	r.t.Helper()
+	now := r.cfg.Now().UnixMilli()
+	t.CreatedAt = now
+	r.write(func(tx *store.Tx) error {
+		for _, m := range rows {
+			r.fill(m, t, now)
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			t.TriggerMessageID, t.ReplyTo = m.ID, m.PlatformID
+		}
+		if err := tx.PutTurn(t, offered); err != nil {
+			return err
+		}
+		for _, m := range rows {
+			d := store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: t.Folder, TurnID: t.ID, Topic: m.Topic, ThreadID: m.ThreadID}
+			if err := tx.Decide(m.ID, d, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (r *rig) fill(m *msg.Message, t *msg.Turn, now int64) {
+	r.post++
+	m.ChatJID, m.Direction, m.Topic, m.ThreadID = t.ChatJID, msg.In, t.Topic, t.ThreadID
+	m.Sender, m.SenderName, m.Source = "telegram:77", "bob", "teled"
+	m.Timestamp, m.ReceivedAt = now, now
+	if m.PlatformID == "" {
+		m.PlatformID = fmt.Sprintf("p%d", r.post)
+	}
+}
+
+// observe stores a row of another chat that main only listens to.
+func (r *rig) observe(jid, text string) {
+	r.t.Helper()
+	now := r.cfg.Now().UnixMilli()
+	m := &msg.Message{Content: text}
+	r.fill(m, newTurn(chat(jid)), now)
+	r.write(func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(m); err != nil {
+			return err
+		}
+		return tx.Decide(m.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRouteObserve, RoutedTo: "main"}, now)
+	})
+}
+
+func (r *rig) write(fn func(*store.Tx) error) {
+	r.t.Helper()
+	if err := r.st.Write(context.Background(), fn); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// must returns what a read found.
+func must[T any](r *rig) func(T, error) T {
+	return func(v T, err error) T {
+		r.t.Helper()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// until waits for a condition.
+func (r *rig) until(what string, met func() bool) {
+	r.t.Helper()
+	deadline := time.After(patience)
+	look := time.NewTicker(2 * time.Millisecond)
+	defer look.Stop()
+	for !met() {
+		select {
+		case <-look.C:
+		case <-deadline:
+			r.t.Fatalf("not within %s: %s\n%s", patience, what, r.log)
+		}
+	}
+}
+
+func (r *rig) turn(id int64) *msg.Turn {
+	r.t.Helper()
+	return must[*msg.Turn](r)(r.st.Turn(id))
+}
+
+// await waits until a turn is in a state.
+func (r *rig) await(t *msg.Turn, state msg.TurnState) *msg.Turn {
+	r.t.Helper()
+	var now *msg.Turn
+	r.until(fmt.Sprintf("turn %d is %s", t.ID, state), func() bool {
+		now = r.turn(t.ID)
+		return now.State == state
+	})
+	return now
+}
+
+// answered waits for the end of turns and returns what they said, each.
+func (r *rig) answered(turns ...*msg.Turn) (said []string) {
+	r.t.Helper()
+	for _, t := range turns {
+		r.await(t, msg.TurnDone)
+		said = append(said, strings.Join(r.said(t), " / "))
+	}
+	return said
+}
+
+// said is what a turn has said, notices too.
+func (r *rig) said(t *msg.Turn) (said []string) {
+	r.t.Helper()
+	for _, m := range must[[]*msg.Message](r)(r.st.TurnReplies(t.ID)) {
+		said = append(said, m.Content)
+	}
+	return said
+}
+
+// idle waits until no turn is open any more.
+func (r *rig) idle() {
+	r.t.Helper()
+	r.until("every turn has ended", func() bool { return len(must[[]*msg.Turn](r)(r.st.OpenTurns())) == 0 })
+}
+
+func (r *rig) session(folder, topic string) string {
+	r.t.Helper()
+	return must[string](r)(r.st.Session(folder, topic))
+}
+
+// gate makes a pipe at which an agent of the group can be held. The function
+// returned waits until an agent is there and lets it go on.
+func (r *rig) gate(folder, name string) (open func()) {
+	r.t.Helper()
+	dir := filepath.Join(r.cfg.Groups, filepath.FromSlash(folder))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	path := filepath.Join(dir, name)
+	if err := syscall.Mkfifo(path, 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
+		r.t.Fatal(err)
+	}
+	return func() {
+		r.t.Helper()
+		r.until("an agent is at "+name, func() bool {
+			// Without a reader the open fails instead of waiting.
+			f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+			return err == nil && f.Close() == nil
+		})
+	}
+}
+
+// given is one line an agent was given.
+type given struct {
+	pid    int
+	input  agentproto.Input
+	prompt promptXML
+}
+
+func (g given) start() agentproto.Start {
+	s, _ := g.input.(agentproto.Start)
+	return s
+}
+
+// inputs is what the agents of a group were given, in order.
+func (r *rig) inputs(folder string) (all []given) {
+	r.t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.cfg.Groups, filepath.FromSlash(folder), inputsFile))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		var g given
+		pid, rest, _ := strings.Cut(line, " ")
+		_, _ = fmt.Sscan(pid, &g.pid)
+		if g.input, err = agentproto.ReadInput([]byte(rest)); err != nil {
+			r.t.Fatal(err)
+		}
+		switch in := g.input.(type) {
+		case agentproto.Start:
+			g.prompt = parsePrompt(in.Prompt)
+		case agentproto.Message:
+			g.prompt = parsePrompt(in.Prompt)
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// cancelChat does what the gateway does at /stop.
+func (r *rig) cancelChat(folder, jid string) {
+	r.t.Helper()
+	var cancelled []*msg.Turn
+	r.write(func(tx *store.Tx) (err error) {
+		cancelled, err = tx.CancelChatTurns(jid, nil, r.cfg.Now().UnixMilli())
+		return err
+	})
+	r.m.Stop(folder, nil, cancelled)
+}
+
+// cancel does what an operator does to one turn.
+func (r *rig) cancel(t *msg.Turn) {
+	r.t.Helper()
+	before := r.turn(t.ID)
+	r.write(func(tx *store.Tx) error {
+		return tx.CancelTurn(t.ID, msg.ReasonCancelled, r.cfg.Now().UnixMilli())
+	})
+	r.m.Cancel(before)
+}
+
+// reset does what the gateway does at /new.
+func (r *rig) reset(folder, topic string) {
+	r.t.Helper()
+	var run int64
+	r.write(func(tx *store.Tx) (err error) {
+		run, err = tx.ResetSession(folder, topic, r.cfg.Now().UnixMilli())
+		return err
+	})
+	if run != 0 {
+		r.m.Retire(run)
+	}
+}
+
+// logbook keeps what was logged.
+type logbook struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logbook) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func diff(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func readFile(t *testing.T, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,345 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+const secret = "s3cret"
+
+// agents notes what it is told.
+type agents struct{ cancelled, retried []*msg.Turn }
+
+func (a *agents) Cancel(t *msg.Turn) { a.cancelled = append(a.cancelled, t) }
+func (a *agents) Retry(t *msg.Turn)  { a.retried = append(a.retried, t) }
+
+type rig struct {
+	t       *testing.T
+	st      *store.Store
+	agents  *agents
+	handler http.Handler
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, st: storetest.Open(t), agents: &agents{}}
+	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
+	API{Store: r.st, Agents: r.agents, Now: func() time.Time { return time.UnixMilli(5000) }}.Mount(router.With(httpx.Bearer(secret)))
+	r.handler = router
+	return r
+}
+
+// call sends a request with the secret and decodes the answer.
+func (r *rig) call(method, path string) (status int, body map[string]any) {
+	r.t.Helper()
+	req := httptest.NewRequest(method, path, nil)
+	req.Header.Set("Authorization", "Bearer "+secret)
+	rec := httptest.NewRecorder()
+	r.handler.ServeHTTP(rec, req)
+	if err := json.Unmarshal(rec.Body.Bytes(), &body); err != nil {
+		r.t.Fatalf("%s %s answered %q: %v", method, path, rec.Body, err)
+	}
+	return rec.Code, body
+}
+
+// expect checks the status, and the words of an error.
+func (r *rig) expect(method, path string, status int, words ...string) map[string]any {
+	r.t.Helper()
+	got, body := r.call(method, path)
+	if got != status {
+		r.t.Fatalf("%s %s: %d %v, want %d", method, path, got, body, status)
+	}
+	for _, w := range words {
+		if message, _ := body["error"].(map[string]any)["message"].(string); !strings.Contains(message, w) {
+			r.t.Errorf("%s %s: %q does not say %q", method, path, message, w)
+		}
+	}
+	return body
+}
+
+func (r *rig) write(fn func(*store.Tx) error) {
+	r.t.Helper()
+	if err := r.st.Write(context.Background(), fn); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// turn stores a turn of a chat in a state.
+func (r *rig) turn(chat string, state msg.TurnState) *msg.Turn {
+	r.t.Helper()
+	t := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: chat, Topic: chat, CreatedAt: 1000}
+	r.write(func(tx *store.Tx) error {
+		m := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "hi"}
+		if _, _, err := tx.PutMessage(m); err != nil {
+			return err
+		}
+		t.TriggerMessageID = m.ID
+		return tx.PutTurn(t, 0)
+	})
+	r.move(t, state)
+	return t
+}
+
+func (r *rig) move(t *msg.Turn, state msg.TurnState) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error {
+		switch state {
+		case msg.TurnDone, msg.TurnFailed:
+			return tx.FinishTurn(t, state, msg.ReasonAgentError, "", 2000)
+		case msg.TurnCancelled:
+			return tx.CancelTurn(t.ID, msg.ReasonCancelled, 2000)
+		case msg.TurnRunning:
+			return tx.StartRun(&msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, Runtime: "process"}, t.ID)
+		}
+		return nil
+	})
+}
+
+// stored is the turn as it is now.
+func (r *rig) stored(t *msg.Turn) *msg.Turn {
+	r.t.Helper()
+	now, err := r.st.Turn(t.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return now
+}
+
+func TestList(t *testing.T) {
+	r := newRig(t)
+	if body := r.expect("GET", "/v1/turns", 200); len(body["turns"].([]any)) != 0 {
+		t.Errorf("turns of an empty table: %v", body)
+	}
+	r.turn("telegram:1", msg.TurnQueued)
+	r.turn("telegram:2", msg.TurnDone)
+	r.turn("telegram:2", msg.TurnQueued)
+	tests := []struct {
+		query string
+		want  []float64 // newest first
+	}{
+		{"", []float64{3, 2, 1}},
+		{"?state=queued", []float64{3, 1}},
+		{"?chat=telegram:2", []float64{3, 2}},
+		{"?chat=telegram%3A2&state=done", []float64{2}},
+		{"?state=running", nil},
+		{"?chat=nobody:1", nil},
+	}
+	for _, tt := range tests {
+		var got []float64
+		for _, turn := range r.expect("GET", "/v1/turns"+tt.query, 200)["turns"].([]any) {
+			got = append(got, turn.(map[string]any)["id"].(float64))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.query, diff)
+		}
+	}
+	r.expect("GET", "/v1/turns?state=asleep", 400, "asleep", "queued")
+}
+
+func TestListIsBounded(t *testing.T) {
+	r := newRig(t)
+	for i := range listLimit + 1 {
+		r.turn(fmt.Sprintf("telegram:%d", i), msg.TurnDone)
+	}
+	if n := len(r.expect("GET", "/v1/turns", 200)["turns"].([]any)); n != listLimit {
+		t.Errorf("%d turns", n)
+	}
+}
+
+func TestShow(t *testing.T) {
+	r := newRig(t)
+	r.turn("telegram:1", msg.TurnQueued)
+	got := r.expect("GET", "/v1/turns/1", 200)
+	for field, want := range map[string]any{"id": 1.0, "state": "queued", "chat_jid": "telegram:1", "folder": "main", "attempts": 0.0} {
+		if got[field] != want {
+			t.Errorf("%s is %v, want %v", field, got[field], want)
+		}
+	}
+	r.expect("GET", "/v1/turns/7", 404, "7")
+}
+
+func TestRetry(t *testing.T) {
+	for _, state := range []msg.TurnState{msg.TurnFailed, msg.TurnCancelled} {
+		r := newRig(t)
+		turn := r.turn("telegram:1", state)
+		if body := r.expect("POST", "/v1/turns/1/retry", 202); body["state"] != "queued" {
+			t.Errorf("answer %v", body)
+		}
+		if diff := cmp.Diff([]*msg.Turn{r.stored(turn)}, r.agents.retried); diff != "" || r.agents.retried[0].State != msg.TurnQueued {
+			t.Errorf("retried (-want +got):\n%s", diff)
+		}
+	}
+	t.Run("of a turn in backoff", func(t *testing.T) {
+		r := newRig(t)
+		turn := r.turn("telegram:1", msg.TurnQueued)
+		r.write(func(tx *store.Tx) error { return tx.RequeueTurn(turn.ID, true, "broken", 1<<50) })
+		r.expect("POST", "/v1/turns/1/retry", 202)
+		if now := r.stored(turn); now.NotBefore != 0 || now.Attempts != 0 || len(r.agents.retried) != 1 {
+			t.Errorf("turn %+v", now)
+		}
+	})
+	for _, state := range []msg.TurnState{msg.TurnQueued, msg.TurnRunning, msg.TurnDone} {
+		r := newRig(t)
+		r.turn("telegram:1", state)
+		r.expect("POST", "/v1/turns/1/retry", 409, string(state))
+		if len(r.agents.retried) != 0 {
+			t.Errorf("a turn that is %s was retried", state)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	for _, state := range []msg.TurnState{msg.TurnQueued, msg.TurnRunning} {
+		r := newRig(t)
+		turn := r.turn("telegram:1", state)
+		before := r.stored(turn)
+		if body := r.expect("POST", "/v1/turns/1/cancel", 202); body["state"] != "cancelled" || body["reason"] != "cancelled" {
+			t.Errorf("answer %v", body)
+		}
+		if now := r.stored(turn); now.State != msg.TurnCancelled || now.EndedAt != 5000 {
+			t.Errorf("turn %+v", now)
+		}
+		// The agents have to know what it was doing.
+		if diff := cmp.Diff([]*msg.Turn{before}, r.agents.cancelled); diff != "" {
+			t.Errorf("cancelled (-want +got):\n%s", diff)
+		}
+		r.expect("POST", "/v1/turns/1/cancel", 409, "cancelled", "ended already")
+	}
+	for _, state := range []msg.TurnState{msg.TurnDone, msg.TurnFailed} {
+		r := newRig(t)
+		r.turn("telegram:1", state)
+		r.expect("POST", "/v1/turns/1/cancel", 409, string(state))
+		if len(r.agents.cancelled) != 0 {
+			t.Errorf("a turn that is %s was cancelled", state)
+		}
+	}
+}
+
+func TestReplayOfAnInboundMessage(t *testing.T) {
+	r := newRig(t)
+	m := &msg.Message{
+		ChatJID: "telegram:1", PlatformID: "77", Direction: msg.In, Sender: "telegram:5", SenderName: "bob", Verb: msg.VerbMention,
+		Content: "hello", Topic: "#x", ThreadID: "9", ReplyToID: "70", Timestamp: 1, ReceivedAt: 2, Source: "teled", Addressed: true,
+		Attachments: []msg.Attachment{{Path: "media/a", Name: "a"}},
+	}
+	r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	r.expect("POST", "/v1/messages/1/replay", 409, "not decided")
+	r.decide(m, msg.Onboarding)
+	r.expect("POST", "/v1/messages/1/replay", 409, "approved")
+
+	r = newRig(t)
+	r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	r.decide(m, msg.Dropped)
+	id := int64(r.expect("POST", "/v1/messages/1/replay", 202)["id"].(float64))
+	want := *m
+	want.ID, want.PlatformID, want.DerivedFrom, want.Source = id, "", m.ID, msg.SourceReplay
+	want.Kind, want.Timestamp, want.ReceivedAt = msg.KindMessage, 5000, 5000
+	if diff := cmp.Diff(&want, r.message(id)); diff != "" {
+		t.Errorf("copy (-want +got):\n%s", diff)
+	}
+	if chats, err := r.st.UndecidedChats(); err != nil || len(chats) != 1 {
+		t.Errorf("undecided: %v, %v", chats, err)
+	}
+}
+
+func (r *rig) decide(m *msg.Message, d msg.Disposition) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error {
+		return tx.Decide(m.ID, store.Decision{Disposition: d, Reason: msg.ReasonNoRoute, Topic: m.Topic, ThreadID: m.ThreadID}, 3)
+	})
+}
+
+func (r *rig) message(id int64) *msg.Message {
+	r.t.Helper()
+	m, err := r.st.Message(id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+func TestReplayOfAnOutboundMessage(t *testing.T) {
+	for state, status := range map[msg.OutState]int{
+		msg.OutQueued: 409, msg.OutSending: 409, msg.OutSent: 409, msg.OutFailed: 202, msg.OutCancelled: 202, msg.OutAmbiguous: 202,
+	} {
+		t.Run(string(state), func(t *testing.T) {
+			r := newRig(t)
+			m := &msg.Message{
+				ChatJID: "telegram:1", PlatformID: "77", Direction: msg.Out, Sender: "agent:main", IsBot: true, Content: "hello",
+				ThreadID: "9", ReplyToID: "70", Timestamp: 1, ReceivedAt: 2, Source: msg.SourceAgent, OutState: state,
+			}
+			r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+			body := r.expect("POST", "/v1/messages/1/replay", status)
+			if status != 202 {
+				return
+			}
+			want := *m
+			want.ID, want.PlatformID, want.DerivedFrom, want.OutState = int64(body["id"].(float64)), "", m.ID, msg.OutQueued
+			want.Timestamp, want.ReceivedAt = 5000, 5000
+			if diff := cmp.Diff(&want, r.message(want.ID)); diff != "" {
+				t.Errorf("copy (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotThere(t *testing.T) {
+	r := newRig(t)
+	for _, path := range []string{"/v1/turns/7/retry", "/v1/turns/7/cancel", "/v1/messages/7/replay"} {
+		r.expect("POST", path, 404, "7")
+	}
+	for _, id := range []string{"0", "-1", "x", "1e3", "99999999999999999999"} {
+		for _, path := range []string{"/v1/turns/%s/retry", "/v1/turns/%s/cancel", "/v1/messages/%s/replay"} {
+			r.expect("POST", fmt.Sprintf(path, id), 400, id)
+		}
+		r.expect("GET", "/v1/turns/"+id, 400, id)
+	}
+}
+
+func TestSecretIsNeeded(t *testing.T) {
+	r := newRig(t)
+	turn := r.turn("telegram:1", msg.TurnQueued)
+	for _, authorization := range []string{"", "Bearer wrong", "Basic " + secret, secret} {
+		for _, call := range []string{
+			"GET /v1/turns", "GET /v1/turns/1", "POST /v1/turns/1/retry", "POST /v1/turns/1/cancel", "POST /v1/messages/1/replay",
+		} {
+			method, path, _ := strings.Cut(call, " ")
+			req := httptest.NewRequest(method, path, nil)
+			if authorization != "" {
+				req.Header.Set("Authorization", authorization)
+			}
+			rec := httptest.NewRecorder()
+			r.handler.ServeHTTP(rec, req)
+			if rec.Code != 401 || !strings.Contains(rec.Body.String(), `"kind":"unauthorized"`) {
+				t.Errorf("%s with %q: %d %s", call, authorization, rec.Code, rec.Body)
+			}
+		}
+	}
+	if now := r.stored(turn); now.State != msg.TurnQueued {
+		t.Errorf("turn %+v", now)
+	}
+}
+
+func TestStoreThatIsClosed(t *testing.T) {
+	r := newRig(t)
+	r.turn("telegram:1", msg.TurnFailed)
+	if err := r.st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.expect("GET", "/v1/turns", 503, "database")
+	r.expect("POST", "/v1/turns/1/retry", 503, "database")
+	r.expect("POST", "/v1/messages/1/replay", 503, "database")
+}

@@ -1,0 +1,101 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// seed opens a database with n decided rows of that many chats, their log
+// copied into the file.
+func seed(b *testing.B, n, chats int) *store.Store {
+	b.Helper()
+	path := storetest.Path(b)
+	s := storetest.OpenAt(b, path, nil)
+	write(b, s, func(tx *store.Tx) error {
+		return tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+			INSERT INTO messages (chat_jid, platform_id, direction, sender, content, timestamp, received_at, source,
+				routed_to, disposition, reason, decided_at, decision_seq, turn_id)
+			SELECT 'telegram:-' || (i % ?2), 'native-' || i, 'in', 'telegram:7', 'a message of the usual length, give or take', i, i, 'teled',
+				'acme', 'routed', 'route', i, i, i FROM n`, n, chats)
+	})
+	write(b, s, func(tx *store.Tx) error {
+		return tx.Exec(`INSERT INTO router_state (key, value) VALUES ('decision_seq', ?)`, n)
+	})
+	if got := must(s.LastMessageID())(b); got != int64(n) {
+		b.Fatalf("%d rows", got)
+	}
+	c := must(store.OpenCheckpointer(path))(b)
+	defer c.Close()
+	must(c.Run(b.Context()))(b)
+	return s
+}
+
+// atSizes runs a benchmark on a small and a large database, with the rows in
+// many chats and in the one that is written to. One op may cost hardly more
+// on the large one.
+func atSizes(b *testing.B, run func(b *testing.B, s *store.Store)) {
+	for _, n := range []int{10_000, 1_000_000} {
+		for _, chats := range []int{500, 1} {
+			b.Run(fmt.Sprintf("rows=%d/chats=%d", n, chats), func(b *testing.B) {
+				if testing.Short() && n > 10_000 {
+					b.Skip("seeding takes long")
+				}
+				run(b, seed(b, n, chats))
+			})
+		}
+	}
+}
+
+func fresh(i int) *msg.Message {
+	return &msg.Message{
+		ChatJID: "telegram:-0", PlatformID: fmt.Sprint("new-", i), Direction: msg.In, Sender: "telegram:7",
+		Content: "a message of the usual length, give or take", Timestamp: int64(i), ReceivedAt: int64(i), Source: "teled",
+	}
+}
+
+// BenchmarkPutMessage stores rows in commits of their own and 100 to a commit;
+// ns/op is per row.
+func BenchmarkPutMessage(b *testing.B) {
+	for _, group := range []int{1, 100} {
+		b.Run(fmt.Sprintf("group=%d", group), func(b *testing.B) {
+			atSizes(b, func(b *testing.B, s *store.Store) {
+				put := func(m *msg.Message) func(*store.Tx) error {
+					return func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err }
+				}
+				for i := 0; b.Loop(); i++ {
+					if i%group != 0 {
+						continue
+					}
+					fns := make([]func(*store.Tx) error, group)
+					for j := range fns {
+						fns[j] = put(fresh(i + j))
+					}
+					for _, err := range s.WriteAll(b.Context(), fns...) {
+						if err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkUndecidedAndDecide stores a row, reads it and decides it, as one op
+// with two commits.
+func BenchmarkUndecidedAndDecide(b *testing.B) {
+	atSizes(b, func(b *testing.B, s *store.Store) {
+		for i := 0; b.Loop(); i++ {
+			m := stored(b, s, fresh(i))
+			rows := must(s.Undecided(m.ChatJID, 0, 200))(b)
+			if len(rows) != 1 {
+				b.Fatalf("%d rows", len(rows))
+			}
+			decide(b, s, rows[0].ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder})
+		}
+	})
+}

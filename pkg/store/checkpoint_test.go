@@ -1,0 +1,139 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// openCheckpointed opens a store that runs no checkpoints by itself, and a
+// checkpointer.
+func openCheckpointed(t *testing.T) (*store.Store, *store.Checkpointer, string) {
+	t.Helper()
+	path := storetest.Path(t)
+	s := must(store.Open(t.Context(), store.Options{Path: path}))(t)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := must(store.OpenCheckpointer(path))(t)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, c, path
+}
+
+func walSize(t *testing.T, path string) int64 {
+	t.Helper()
+	return must(os.Stat(path + "-wal"))(t).Size()
+}
+
+func TestCheckpointBeginsTheLogAgain(t *testing.T) {
+	s, c, path := openCheckpointed(t)
+	big := strings.Repeat("x", 200<<10)
+	write(t, s, puts(big, nil))
+	full := walSize(t, path)
+	if pages := must(c.Run(t.Context()))(t); int64(pages)*4096 < int64(len(big)) {
+		t.Errorf("a log of %d pages for %d bytes", pages, len(big))
+	}
+	for range 3 {
+		write(t, s, puts("small", nil))
+		if pages := must(c.Run(t.Context()))(t); pages > 30 {
+			t.Errorf("the log has %d pages after a small row", pages)
+		}
+	}
+	if got := walSize(t, path); got != full {
+		t.Errorf("the log grew from %d to %d bytes", full, got)
+	}
+	if got := contents(t, s); len(got) != 4 || got[0] != big {
+		t.Errorf("%d rows", len(got))
+	}
+}
+
+// TestCheckpointBesideALongReader keeps a reader open until all writes and
+// checkpoints are through: nothing here may wait for it.
+func TestCheckpointBesideALongReader(t *testing.T) {
+	s, c, path := openCheckpointed(t)
+	write(t, s, puts("old", nil))
+	db := must(sql.Open("sqlite3", "file:"+path+"?mode=ro"))(t)
+	defer db.Close()
+	reader := must(db.BeginTx(t.Context(), nil))(t)
+	count := func() (n int) {
+		t.Helper()
+		if err := reader.QueryRow(`SELECT count(*) FROM messages`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := count(); n != 1 {
+		t.Fatalf("%d rows", n)
+	}
+	// A checkpoint that waited as long as other connections do would not get
+	// through in time, and stall the writers with it.
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range 20 {
+		write(t, s, puts("new", nil))
+		must(c.Run(ctx))(t)
+	}
+	if n := count(); n != 1 {
+		t.Errorf("the reader's view changed: %d rows", n)
+	}
+	if err := reader.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	must(c.Run(t.Context()))(t)
+	write(t, s, puts("last", nil))
+	if pages := must(c.Run(t.Context()))(t); pages > 30 {
+		t.Errorf("without the reader the log still has %d pages", pages)
+	}
+}
+
+func TestCheckpointBesideWriters(t *testing.T) {
+	s, c, _ := openCheckpointed(t)
+	const writers, rows = 3, 100
+	done := make(chan error, writers)
+	for range writers {
+		go func() {
+			for range rows {
+				if err := s.Write(context.Background(), puts("row", nil)); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for finished := 0; finished < writers; {
+		select {
+		case err := <-done:
+			finished++
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			must(c.Run(t.Context()))(t)
+		}
+	}
+	if got := contents(t, s); len(got) != writers*rows {
+		t.Errorf("%d rows", len(got))
+	}
+	if got := get[string](t, s, "PRAGMA integrity_check"); got != "ok" {
+		t.Error(got)
+	}
+}
+
+func TestCheckpointerNeedsADatabase(t *testing.T) {
+	if c, err := store.OpenCheckpointer(t.TempDir() + "/none.db"); err == nil {
+		c.Close()
+		t.Error("opened")
+	}
+}

@@ -1,0 +1,237 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func hostileTexts() map[string]string {
+	return map[string]string{
+		"NUL bytes":     "a\x00b\x00",
+		"invalid UTF-8": "caf\xe9 \xff\xfe\xc0\x80 \xed\xa0\x80",
+		"1 MiB":         strings.Repeat("żółć\n", 1<<20/9),
+		"quotes":        `'); DROP TABLE messages; --"`,
+		"only NUL":      "\x00",
+		"nothing":       "",
+	}
+}
+
+func TestHostileTextIsKeptAsItIs(t *testing.T) {
+	s := storetest.Open(t)
+	for name, text := range hostileTexts() {
+		t.Run(name, func(t *testing.T) {
+			m := &msg.Message{
+				ChatJID: "telegram:" + text, PlatformID: text + "1", Direction: msg.In, Kind: msg.KindMessage,
+				Sender: text, SenderName: text, Verb: text + "verb", Content: text, Topic: text, ThreadID: text,
+				ReplyToID: text + "r", TargetID: text + "t", Timestamp: -1 << 63, ReceivedAt: 1<<63 - 1, Source: text,
+			}
+			stored(t, s, m)
+			if diff := cmp.Diff(m, must(s.Message(m.ID))(t)); diff != "" {
+				t.Errorf("by id (-want +got):\n%.2000s", diff)
+			}
+			if diff := cmp.Diff(m, must(s.MessageByPlatformID(m.ChatJID, m.PlatformID))(t)); diff != "" {
+				t.Errorf("by platform id (-want +got):\n%.2000s", diff)
+			}
+			page := must(s.Undecided(m.ChatJID, 0, 10))(t)
+			if len(page) != 1 || page[0].ID != m.ID {
+				t.Errorf("undecided: %d rows", len(page))
+			}
+			again := *m
+			if id, fresh, err := s.PutMessage(&again); id != m.ID || fresh || err != nil {
+				t.Errorf("again: %d %v %v", id, fresh, err)
+			}
+		})
+	}
+	if got := get[string](t, s, "PRAGMA integrity_check"); got != "ok" {
+		t.Error(got)
+	}
+}
+
+// TestForeignAdapterRows inserts rows by hand with the columns that adapters
+// of other people fill, and no others.
+func TestForeignAdapterRows(t *testing.T) {
+	s := storetest.Open(t)
+	const insert = `INSERT INTO messages (chat_jid, platform_id, direction, sender, sender_name, verb, content, topic,
+		timestamp, received_at, source) VALUES (?,?,?,?,?,?,?,?,?,?,?)`
+	for name, text := range hostileTexts() {
+		t.Run(name, func(t *testing.T) {
+			var id int64
+			write(t, s, func(tx *store.Tx) error {
+				_, err := tx.Get(insert+` RETURNING id`, []any{"irc:#go", name, "in", text, text, "", text, text, 5, 6, "ircd"}, &id)
+				return err
+			})
+			want := &msg.Message{
+				ID: id, ChatJID: "irc:#go", PlatformID: name, Direction: msg.In, Kind: msg.KindMessage, Sender: text,
+				SenderName: text, Verb: msg.VerbMessage, Content: text, Topic: text, Timestamp: 5, ReceivedAt: 6, Source: "ircd",
+			}
+			if diff := cmp.Diff(want, must(s.Message(id))(t)); diff != "" {
+				t.Errorf("(-want +got):\n%.2000s", diff)
+			}
+			decide(t, s, id, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+		})
+	}
+	if platform := get[string](t, s, `SELECT DISTINCT platform FROM messages`); platform != "irc" {
+		t.Errorf("platform %q", platform)
+	}
+}
+
+func TestOddJSONCountsAsAbsent(t *testing.T) {
+	s := storetest.Open(t)
+	cat := []msg.Attachment{{Path: "media/202611/cat.jpg", Name: "cat.jpg", MIME: "image/jpeg", Size: 7}, {Name: "b", Error: "too big"}}
+	home := &msg.ReturnAddress{Kind: msg.Delegation, TurnID: 3, RootTurnID: 2, Depth: 1, Folder: "acme", ChatJID: chat, Claims: true}
+	deep := strings.Repeat("[", 900) + strings.Repeat("]", 900)
+	tests := []struct {
+		name, attachments, forwarded string
+		want                         msg.Message
+	}{
+		{"as written", `[{"path":"media/202611/cat.jpg","name":"cat.jpg","mime":"image/jpeg","size":7},{"name":"b","error":"too big"}]`,
+			home.JSON(), msg.Message{Attachments: cat, ForwardedFrom: home}},
+		{"null", `null`, `null`, msg.Message{}},
+		{"empty", `[]`, `{}`, msg.Message{Attachments: []msg.Attachment{}}},
+		{"of another type", `{"path":"x"}`, `["delegate"]`, msg.Message{}},
+		{"a string", `"[]"`, `"{}"`, msg.Message{}},
+		{"a number", `1e999`, `-0`, msg.Message{}},
+		{"a field of another type", `[{"path":"x"},{"path":7}]`, `{"kind":"answer","turn_id":"x"}`, msg.Message{}},
+		{"a size that does not fit", `[{"size":1e30}]`, `{"kind":"answer","depth":1e30}`, msg.Message{}},
+		{"deep", deep, deep, msg.Message{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var id int64
+			write(t, s, func(tx *store.Tx) error {
+				_, err := tx.Get(`INSERT INTO messages (chat_jid, direction, timestamp, received_at, attachments, forwarded_from)
+					VALUES ('a:1', 'in', 1, 1, ?, ?) RETURNING id`, []any{tt.attachments, tt.forwarded}, &id)
+				return err
+			})
+			got := must(s.Message(id))(t)
+			if diff := cmp.Diff(tt.want.Attachments, got.Attachments); diff != "" {
+				t.Errorf("attachments (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.want.ForwardedFrom, got.ForwardedFrom); diff != "" {
+				t.Errorf("forwarded from (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestIllegalRows spells out what no writer, of the suite or foreign, can
+// bring into the tables.
+func TestIllegalRows(t *testing.T) {
+	s := storetest.Open(t)
+	trigger := inbound(t, s, chat, "trigger").ID
+	stored(t, s, &msg.Message{ChatJID: "a:1", PlatformID: "taken", Direction: msg.In})
+	live := begun(t, s, queued(t, s))
+	message := func(columns, values string) string {
+		return fmt.Sprintf(`INSERT INTO messages (chat_jid, direction, timestamp, received_at%s) VALUES ('a:1', 'in', 1, 1%s)`, columns, values)
+	}
+	turnOf := func(kind string, trigger int64, columns, values string) string {
+		return fmt.Sprintf(`INSERT INTO turns (kind, folder, chat_jid, topic, trigger_message_id, surface, ceiling, created_at%s)
+			VALUES ('%s', 'acme', 'a:1', '', %d, '', 1, 1%s)`, columns, kind, trigger, values)
+	}
+	turn := func(columns, values string) string { return turnOf("conversation", trigger, columns, values) }
+	const decided = ", disposition, reason, decided_at, decision_seq"
+	legal := []string{
+		message("", ""),
+		message(decided, ", 'dropped', 'no_route', 1, 9"),
+		message(", platform_id", ", NULL"), message(", platform_id", ", NULL"),
+		turn(", state", ", 'queued'"),
+		turn(", state, ended_at", ", 'failed', 1"),
+		turn(", state, run_id", fmt.Sprint(", 'running', ", live.ID)),
+	}
+	illegal := map[string]string{
+		"no chat":                       `INSERT INTO messages (direction, timestamp, received_at) VALUES ('in', 1, 1)`,
+		"a chat without a platform":     `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES (':1', 'in', 1, 1)`,
+		"a chat that is no address":     `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('telegram', 'in', 1, 1)`,
+		"a direction":                   `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('a:1', 'up', 1, 1)`,
+		"a time that is no number":      `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('a:1', 'in', 'now', 1)`,
+		"content that is no text":       message(", content", ", x'00ff'"),
+		"no content":                    message(", content", ", NULL"),
+		"no topic":                      message(", topic", ", NULL"),
+		"a platform id twice":           message(", platform_id", ", 'taken'"),
+		"an empty platform id":          message(", platform_id", ", ''"),
+		"a platform by hand":            message(", platform", ", 'b'"),
+		"a kind":                        message(", kind", ", 'letter'"),
+		"attachments that are no JSON":  message(", attachments", ", '[{'"),
+		"a return address, no JSON":     message(", forwarded_from", ", ''"),
+		"fewer than no files":           message(", pending_files", ", -1"),
+		"half addressed":                message(", addressed", ", 2"),
+		"half a bot":                    message(", is_bot_message", ", 2"),
+		"derived from nothing":          message(", derived_from", ", 4711"),
+		"a disposition":                 message(decided, ", 'lost', 'no_route', 1, 9"),
+		"a disposition without reason":  message(decided, ", 'dropped', NULL, 1, 9"),
+		"a disposition without time":    message(decided, ", 'dropped', 'no_route', NULL, 9"),
+		"a disposition without number":  message(decided, ", 'dropped', 'no_route', 1, NULL"),
+		"a reason without disposition":  message(decided, ", NULL, 'no_route', NULL, NULL"),
+		"routed nowhere":                message(decided, ", 'routed', 'route', 1, 9"),
+		"an inbound row that is sent":   message(", out_state", ", 'sent'"),
+		"an outbound row that is given": `INSERT INTO messages (chat_jid, direction, timestamp, received_at` + decided + `) VALUES ('a:1', 'out', 1, 1, 'dropped', 'no_route', 1, 9)`,
+		"an out_state": `INSERT INTO messages (chat_jid, direction, timestamp, received_at, out_state)
+			VALUES ('a:1', 'out', 1, 1, 'lost')`,
+		"a part before the first": fmt.Sprintf(`INSERT INTO deliveries (message_id, part, seq, state, updated_at) VALUES (%d, -1, 1, 'sent', 1)`, trigger),
+		"a part of nothing":       `INSERT INTO deliveries (message_id, part, seq, state, updated_at) VALUES (4711, 0, 1, 'sent', 1)`,
+		"a state of a part":       fmt.Sprintf(`INSERT INTO deliveries (message_id, part, seq, state, updated_at) VALUES (%d, 0, 1, 'lost', 1)`, trigger),
+		"a class of errors":       fmt.Sprintf(`INSERT INTO deliveries (message_id, part, seq, state, updated_at, error_class) VALUES (%d, 0, 1, 'failed', 1, 'odd')`, trigger),
+
+		"a kind of turn":                turnOf("odd", trigger, ", state", ", 'queued'"),
+		"a turn of nothing":             turnOf("delegated", 4711, ", state", ", 'queued'"),
+		"a state of a turn":             turn(", state", ", 'lost'"),
+		"running without a run":         turn(", state", ", 'running'"),
+		"offered without a run":         turn(", state", ", 'offered'"),
+		"a run that is not there":       turn(", state, run_id", ", 'running', 4711"),
+		"done and not ended":            turn(", state", ", 'done'"),
+		"ended and queued":              turn(", state, ended_at", ", 'queued', 1"),
+		"a root that is not there":      turn(", state, root_turn_id", ", 'queued', 4711"),
+		"two live runs of a topic":      `INSERT INTO runs (folder, topic, chat_jid, runtime, started_at) VALUES ('acme', '', 'b:2', 'process', 1)`,
+		"a run that is gone but open":   `INSERT INTO runs (folder, topic, chat_jid, runtime, started_at, ended_at) VALUES ('acme', 'x', 'a:1', 'process', 1, 2)`,
+		"two log entries of a run":      fmt.Sprintf(`INSERT INTO session_log (run_id, started_at, folder, topic) VALUES (%d, 1, 'acme', '')`, live.ID),
+		"a line of a turn not there":    `INSERT INTO system_messages (folder, origin, event, turn_id, created_at) VALUES ('acme', 'x', 'y', 4711, 1)`,
+		"a kind of chat":                `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES ('a:1', 'a', 'odd', 1)`,
+		"a chat that is no JID":         `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES ('a', 'a', 'dm', 1)`,
+		"an empty pin":                  `INSERT INTO chats (jid, platform, kind, last_seen_at, sticky_group) VALUES ('a:1', 'a', 'dm', 1, '')`,
+		"an empty topic pin":            `INSERT INTO chats (jid, platform, kind, last_seen_at, sticky_topic) VALUES ('a:1', 'a', 'dm', 1, '')`,
+		"a config that is no JSON":      `INSERT INTO registered_groups (folder, created_at, config) VALUES ('acme', 1, 'x')`,
+		"engaged by nobody":             `INSERT INTO chat_reply_state (jid, topic, engaged_until) VALUES ('a:1', '', 1)`,
+		"engaged for ever":              `INSERT INTO chat_reply_state (jid, topic, engaged_folder) VALUES ('a:1', '', 'acme')`,
+		"approved for no group":         `INSERT INTO onboarding_requests (code, chat_jid, state, decided_at, created_at) VALUES ('A', 'a:1', 'approved', 1, 1)`,
+		"pending and decided":           `INSERT INTO onboarding_requests (code, chat_jid, state, decided_at, created_at) VALUES ('A', 'a:1', 'pending', 1, 1)`,
+		"a reminder that never is due":  `INSERT INTO reminders (folder, chat_jid, kind, body, state, created_at, updated_at) VALUES ('a', 'a:1', 'text', 'x', 'active', 1, 1)`,
+		"a reminder due in two ways":    `INSERT INTO reminders (folder, chat_jid, kind, body, state, due_at, cron, created_at, updated_at) VALUES ('a', 'a:1', 'text', 'x', 'active', 1, '* * * * *', 1, 1)`,
+		"a poll that is closed not yet": fmt.Sprintf(`INSERT INTO polls (message_id, folder, chat_jid, question, options, state, created_at) VALUES (%d, 'a', 'a:1', 'q', '[]', 'closed', 1)`, trigger),
+		"a connection":                  `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES ('x', 1, 1, 'odd')`,
+
+		"a disposition half undone": `UPDATE messages SET reason = NULL WHERE disposition IS NOT NULL`,
+		"to delete what is used":    fmt.Sprintf(`DELETE FROM runs WHERE id = %d`, live.ID),
+	}
+	undo := fmt.Errorf("undone")
+	for _, query := range legal {
+		if err := s.Write(t.Context(), func(tx *store.Tx) error {
+			if err := tx.Exec(query); err != nil {
+				t.Errorf("%s: %v", query, err)
+			}
+			return undo
+		}); err != undo {
+			t.Error(err)
+		}
+	}
+	for name, query := range illegal {
+		err := s.Write(t.Context(), func(tx *store.Tx) error {
+			if err := tx.Exec(query); err != nil {
+				return err
+			}
+			return undo
+		})
+		if err == undo {
+			t.Errorf("%s: accepted", name)
+		}
+		if strings.HasPrefix(err.Error(), "prepare") && name != "a platform by hand" {
+			t.Errorf("%s: the test is wrong: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"sync/atomic"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// SetLockTimeout bounds how long the next writes wait for other processes.
+func (s *Store) SetLockTimeout(d time.Duration) { s.lockTimeout = d }
+
+// LockCameTooLate says whether the lock that a write gave up waiting for has
+// come. No write may be under way.
+func (s *Store) LockCameTooLate() bool {
+	select {
+	case <-s.lock.pending:
+		return true
+	default:
+		return false
+	}
+}
+
+// Queued is how many calls of Write wait for the writer.
+func (s *Store) Queued() int { return len(s.jobs) }
+
+// CountCommits counts the transactions that change something, from now on.
+func (s *Store) CountCommits() (*atomic.Int64, error) {
+	commits := new(atomic.Int64)
+	return commits, s.conn.Raw(func(driver any) error {
+		driver.(*sqlite3.SQLiteConn).RegisterCommitHook(func() int {
+			commits.Add(1)
+			return 0
+		})
+		return nil
+	})
+}
+
+// Exec runs any statement within a write.
+func (tx *Tx) Exec(query string, args ...any) error {
+	_, err := tx.exec(query, args...)
+	return err
+}
+
+// Get reads one row of any query and says whether there was one.
+func (r Reader) Get(query string, args []any, dest ...any) (bool, error) {
+	return r.q.get(dest, query, args...)
+}
+
+// CheckOptions reads the options of a connection back.
+func CheckOptions(ctx context.Context, c *sql.Conn, autocheckpoint int) error {
+	return checkOptions(ctx, c, autocheckpoint)
+}

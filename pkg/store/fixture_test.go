@@ -1,0 +1,160 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// patience bounds every wait for something that must happen, on any machine.
+const patience = 30 * time.Second
+
+const (
+	folder = "acme"
+	chat   = "telegram:-1"
+)
+
+// must unwraps a result that cannot fail here.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// eventually waits until done says so.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("still waiting for ", what)
+		}
+	}
+}
+
+// receive takes one value out of a channel.
+func receive[T any](t testing.TB, what string, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(patience):
+		t.Fatal("still waiting for ", what)
+	}
+	return v
+}
+
+// write runs a write that must succeed.
+func write(t testing.TB, s *store.Store, fn func(*store.Tx) error) {
+	t.Helper()
+	if err := s.Write(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inbound stores an inbound row of a chat.
+func inbound(t testing.TB, s *store.Store, chatJID, content string) *msg.Message {
+	t.Helper()
+	m := &msg.Message{ChatJID: chatJID, Direction: msg.In, Content: content, Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2}
+	return stored(t, s, m)
+}
+
+// stored stores any row, which must be new.
+func stored(t testing.TB, s *store.Store, m *msg.Message) *msg.Message {
+	t.Helper()
+	if _, fresh, err := s.PutMessage(m); err != nil || !fresh {
+		t.Fatalf("put %+v: fresh %v, %v", m, fresh, err)
+	}
+	return m
+}
+
+// decide gives a row a disposition.
+func decide(t testing.TB, s *store.Store, id int64, d store.Decision) {
+	t.Helper()
+	write(t, s, func(tx *store.Tx) error { return tx.Decide(id, d, 10) })
+}
+
+// queued stores a turn for a row of its own, changed by set.
+func queued(t testing.TB, s *store.Store, set ...func(*msg.Turn)) *msg.Turn {
+	t.Helper()
+	turn := &msg.Turn{
+		Kind: msg.Conversation, Folder: folder, ChatJID: chat, Place: "place", ThreadID: "thread",
+		ReplyTo: "native-1", Surface: "telegram-group", Ceiling: 1500, CreatedAt: 100,
+	}
+	for _, f := range set {
+		f(turn)
+	}
+	if turn.TriggerMessageID == 0 {
+		turn.TriggerMessageID = inbound(t, s, turn.ChatJID, "hello").ID
+	}
+	write(t, s, func(tx *store.Tx) error {
+		if err := tx.PutTurn(turn, 0); err != nil {
+			return err
+		}
+		return tx.Decide(turn.TriggerMessageID, store.Decision{
+			Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: turn.Folder, TurnID: turn.ID,
+		}, turn.CreatedAt)
+	})
+	return turn
+}
+
+// offered stores a turn that is piped to a run.
+func offered(t testing.TB, s *store.Store, run *msg.Run) *msg.Turn {
+	t.Helper()
+	turn := &msg.Turn{
+		Kind: msg.Conversation, Folder: run.Folder, Topic: run.Topic, ChatJID: run.ChatJID,
+		TriggerMessageID: inbound(t, s, run.ChatJID, "more").ID, CreatedAt: 110,
+	}
+	write(t, s, func(tx *store.Tx) error { return tx.PutTurn(turn, run.ID) })
+	return turn
+}
+
+// begun starts a run for a queued turn.
+func begun(t testing.TB, s *store.Store, turn *msg.Turn) *msg.Run {
+	t.Helper()
+	run := &msg.Run{
+		Folder: turn.Folder, Topic: turn.Topic, ChatJID: turn.ChatJID, ThreadID: turn.ThreadID,
+		Runtime: "process", StartedAt: 200,
+	}
+	write(t, s, func(tx *store.Tx) error { return tx.StartRun(run, turn.ID) })
+	return run
+}
+
+// answer is a final frame of a run for a turn.
+func answer(run *msg.Run, turn *msg.Turn, text string) store.Reply {
+	return store.Reply{RunID: run.ID, TurnID: turn.ID, Text: text, Final: true, Sender: "agent:" + turn.Folder, SenderName: "Ada"}
+}
+
+// reply stores a frame.
+func reply(t testing.TB, s *store.Store, r store.Reply, now int64) {
+	t.Helper()
+	write(t, s, func(tx *store.Tx) error { return tx.AnswerTurn(r, now) })
+}
+
+// turn reads a turn back.
+func turn(t testing.TB, s *store.Store, id int64) *msg.Turn {
+	t.Helper()
+	got := must(s.Turn(id))(t)
+	if got == nil {
+		t.Fatalf("turn %d is gone", id)
+	}
+	return got
+}
+
+// get reads one value with a query of the test's own.
+func get[T any](t testing.TB, s *store.Store, query string, args ...any) (v T) {
+	t.Helper()
+	if _, err := s.Get(query, args, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -1,0 +1,208 @@
+package store_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// These tests start the test program again as further daemons would be: with
+// the role and the database in its arguments.
+
+const (
+	roleWriter  = "write-until-stdin-closes"
+	roleStopper = "stop-with-the-lock-held"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && slices.Contains([]string{roleWriter, roleStopper}, os.Args[1]) {
+		if err := play(os.Args[1], os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func play(role, path string) error {
+	s, err := store.Open(context.Background(), store.Options{Path: path, Autocheckpoint: store.DefaultAutocheckpoint})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if role == roleStopper {
+		return s.Write(context.Background(), func(tx *store.Tx) error {
+			if err := puts("of the stopped process", nil)(tx); err != nil {
+				return err
+			}
+			return unix.Kill(os.Getpid(), unix.SIGSTOP)
+		})
+	}
+	stop := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		close(stop)
+	}()
+	fmt.Println("ready")
+	for {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		row := &msg.Message{ChatJID: "load:1", Direction: msg.In, Sender: fmt.Sprint(os.Getpid())}
+		if _, _, err := s.PutMessage(row); err != nil {
+			return err
+		}
+	}
+}
+
+// daemon starts the test program in a role.
+func daemon(t *testing.T, role, path string) (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], role, path)
+	cmd.Stderr = os.Stderr
+	stdin, stdout := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it has ended already unless the test failed
+		_ = cmd.Wait()
+	})
+	return cmd, stdin, bufio.NewReader(stdout)
+}
+
+func TestEveryProcessGetsItsTurnToWrite(t *testing.T) {
+	const processes, perProcess = 4, 150
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	var (
+		cmds   []*exec.Cmd
+		stdins []io.WriteCloser
+		outs   []*bufio.Reader
+	)
+	// All are ready before the first gets the lock.
+	write(t, s, func(*store.Tx) error {
+		for range processes {
+			cmd, stdin, out := daemon(t, roleWriter, path)
+			cmds, stdins, outs = append(cmds, cmd), append(stdins, stdin), append(outs, out)
+		}
+		for _, out := range outs {
+			if line, err := out.ReadString('\n'); line != "ready\n" {
+				t.Errorf("a process said %q, %v", line, err)
+			}
+		}
+		return nil
+	})
+	total := func() int64 { return must(s.LastMessageID())(t) }
+	eventually(t, "the processes to write", func() bool { return t.Failed() || total() >= processes*perProcess })
+	for _, stdin := range stdins {
+		_ = stdin.Close()
+	}
+	for _, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	var written []int64
+	for _, cmd := range cmds {
+		written = append(written, get[int64](t, s, `SELECT count(*) FROM messages WHERE sender = ?`, fmt.Sprint(cmd.Process.Pid)))
+	}
+	t.Log("rows by process:", written)
+	if least, most := slices.Min(written), slices.Max(written); least*5 < most {
+		t.Errorf("rows by process: %v: one starves", written)
+	}
+}
+
+func TestStoppedProcessWithTheLock(t *testing.T) {
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	cmd, _, _ := daemon(t, roleStopper, path)
+	eventually(t, "the process to stop itself", func() bool { return stopped(t, cmd.Process.Pid) })
+
+	s.SetLockTimeout(50 * time.Millisecond)
+	for range 3 { // the first begins to wait for the lock, the others wait on
+		err := s.Write(t.Context(), puts("refused", nil))
+		if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), "look for a stopped daemon") {
+			t.Fatalf("error %v", err)
+		}
+	}
+	if rows := must(s.Undecided("a:1", 0, 10))(t); len(rows) != 0 {
+		t.Errorf("reading goes on, and finds %d rows", len(rows))
+	}
+
+	if err := cmd.Process.Signal(unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s.SetLockTimeout(patience)
+	write(t, s, puts("afterwards", nil))
+	if got := contents(t, s); !slices.Equal(got, []string{"of the stopped process", "afterwards"}) {
+		t.Errorf("stored %v", got)
+	}
+}
+
+func stopped(t *testing.T, pid int) bool {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(stat), ") T ")
+}
+
+// TestLockOfAnImpatientProcessIsGivenBack has a process give up waiting and
+// not write again, while the lock it had queued for comes.
+func TestLockOfAnImpatientProcessIsGivenBack(t *testing.T) {
+	path := storetest.Path(t)
+	holder, impatient := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
+	impatient.SetLockTimeout(10 * time.Millisecond)
+	write(t, holder, func(*store.Tx) error {
+		if err := impatient.Write(t.Context(), puts("refused", nil)); !errors.Is(err, store.ErrLocked) {
+			t.Errorf("error %v", err)
+		}
+		return nil
+	})
+	eventually(t, "the lock to come", impatient.LockCameTooLate)
+	write(t, holder, puts("one", nil))
+	impatient.SetLockTimeout(patience)
+	write(t, impatient, puts("two", nil))
+	write(t, holder, puts("three", nil))
+	if got := contents(t, holder); !slices.Equal(got, []string{"one", "two", "three"}) {
+		t.Errorf("stored %v", got)
+	}
+}
+
+// TestCloseWhileTheLockIsAwaited closes a store that has queued for the lock.
+func TestCloseWhileTheLockIsAwaited(t *testing.T) {
+	path := storetest.Path(t)
+	holder := storetest.OpenAt(t, path, nil)
+	impatient := must(store.Open(t.Context(), store.Options{Path: path}))(t)
+	impatient.SetLockTimeout(10 * time.Millisecond)
+	write(t, holder, func(*store.Tx) error {
+		if err := impatient.Write(t.Context(), puts("refused", nil)); !errors.Is(err, store.ErrLocked) {
+			t.Errorf("error %v", err)
+		}
+		return impatient.Close()
+	})
+	holder.SetLockTimeout(patience)
+	write(t, holder, puts("one", nil))
+}

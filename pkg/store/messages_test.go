@@ -1,0 +1,417 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestPutMessageOnce(t *testing.T) {
+	s := storetest.Open(t)
+	first := msg.Message{ChatJID: "telegram:1", PlatformID: "7", Direction: msg.In, Content: "hi", Timestamp: 1, ReceivedAt: 2}
+	id := stored(t, s, &first).ID
+	decide(t, s, id, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+	before := must(s.Message(id))(t)
+
+	again := msg.Message{ChatJID: "telegram:1", PlatformID: "7", Direction: msg.In, Content: "changed"}
+	if got, fresh, err := s.PutMessage(&again); got != id || again.ID != id || fresh || err != nil {
+		t.Errorf("again: %d %v %v", got, fresh, err)
+	}
+	if diff := cmp.Diff(before, must(s.Message(id))(t)); diff != "" {
+		t.Errorf("a redelivery changed the row (-want +got):\n%s", diff)
+	}
+	for _, other := range []msg.Message{
+		{ChatJID: "telegram:2", PlatformID: "7", Direction: msg.In},
+		{ChatJID: "telegram:1", PlatformID: "8", Direction: msg.In},
+		{ChatJID: "telegram:1", Direction: msg.In}, {ChatJID: "telegram:1", Direction: msg.In},
+	} {
+		if stored(t, s, &other).ID == id {
+			t.Errorf("%+v counts as the same", other)
+		}
+	}
+}
+
+func TestMessageByPlatformID(t *testing.T) {
+	s := storetest.Open(t)
+	in := stored(t, s, &msg.Message{ChatJID: chat, PlatformID: "1", Direction: msg.In})
+	out := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, OutState: msg.OutSent})
+	elsewhere := stored(t, s, &msg.Message{ChatJID: "telegram:-2", Direction: msg.Out, OutState: msg.OutSent})
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`INSERT INTO deliveries (message_id, part, seq, state, platform_id, updated_at) VALUES
+			(?1, 0, 1, 'sent', '20', 1), (?1, 1, 2, 'sent', '21', 1), (?2, 0, 3, 'sent', '30', 1), (?2, 1, 4, 'sent', '21', 1)`,
+			out.ID, elsewhere.ID)
+	})
+	for _, tt := range []struct {
+		chat, id string
+		want     int64
+	}{
+		{chat, "1", in.ID}, {chat, "20", out.ID}, {chat, "21", out.ID}, {"telegram:-2", "21", elsewhere.ID},
+		{chat, "30", 0}, {chat, "", 0}, {"telegram:-2", "1", 0},
+	} {
+		m := must(s.MessageByPlatformID(tt.chat, tt.id))(t)
+		if m == nil && tt.want != 0 || m != nil && m.ID != tt.want {
+			t.Errorf("%s in %s: %+v, want row %d", tt.id, tt.chat, m, tt.want)
+		}
+	}
+	if m, err := s.Message(4711); m != nil || err != nil {
+		t.Errorf("no such row: %+v, %v", m, err)
+	}
+}
+
+func TestNewMessages(t *testing.T) {
+	s := storetest.Open(t)
+	if got := must(s.LastMessageID())(t); got != 0 {
+		t.Errorf("last row of an empty table: %d", got)
+	}
+	inbound(t, s, "a:1", "1")
+	inbound(t, s, "b:2", "2")
+	stored(t, s, &msg.Message{ChatJID: "out:1", Direction: msg.Out})
+	decide(t, s, inbound(t, s, "decided:1", "4").ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+	inbound(t, s, "a:1", "5")
+	inbound(t, s, "c:3", "6")
+	tests := []struct {
+		cursor int64
+		limit  int
+		chats  []string
+		next   int64
+	}{
+		{0, 100, []string{"a:1", "b:2", "c:3"}, 6},
+		{0, 1, []string{"a:1"}, 1},
+		{1, 1, []string{"b:2"}, 2},
+		{2, 2, nil, 4}, // nothing for gated, but the cursor moves on
+		{4, 100, []string{"a:1", "c:3"}, 6},
+		{6, 100, nil, 6},
+		{99, 100, nil, 99},
+	}
+	for _, tt := range tests {
+		chats, next, err := s.NewMessages(tt.cursor, tt.limit)
+		if !slices.Equal(chats, tt.chats) || next != tt.next || err != nil {
+			t.Errorf("from %d, %d rows: %v %d %v, want %v %d", tt.cursor, tt.limit, chats, next, err, tt.chats, tt.next)
+		}
+	}
+	waiting := must(s.UndecidedChats())(t)
+	slices.Sort(waiting)
+	if diff := cmp.Diff([]string{"a:1", "b:2", "c:3"}, waiting); diff != "" {
+		t.Errorf("undecided chats (-want +got):\n%s", diff)
+	}
+	if got := must(s.LastMessageID())(t); got != 6 {
+		t.Errorf("last row: %d", got)
+	}
+}
+
+func TestCursor(t *testing.T) {
+	s := storetest.Open(t)
+	if got := must(s.Cursor())(t); got != 0 {
+		t.Errorf("at first: %d", got)
+	}
+	for _, id := range []int64{5, 9, 9, 2} {
+		write(t, s, func(tx *store.Tx) error { return tx.SetCursor(id) })
+		if got := must(s.Cursor())(t); got != id {
+			t.Errorf("%d, want %d", got, id)
+		}
+	}
+}
+
+func TestUndecidedPages(t *testing.T) {
+	s := storetest.Open(t)
+	half := strings.Repeat("x", store.PageBytes/2)
+	var ids []int64
+	for _, content := range []string{"a", half, half, "b", "c"} {
+		ids = append(ids, inbound(t, s, "a:1", content).ID)
+		inbound(t, s, "b:2", "of another chat")
+	}
+	page := func(after int64, limit int) (got []int64) {
+		for _, m := range must(s.Undecided("a:1", after, limit))(t) {
+			got = append(got, m.ID)
+		}
+		return got
+	}
+	for _, tt := range []struct {
+		after int64
+		limit int
+		want  []int64
+	}{
+		{0, 10, ids[:3]}, // the row with which the page is full is its last
+		{0, 2, ids[:2]},
+		{ids[1], 10, ids[2:]},
+		{ids[4], 10, nil},
+	} {
+		if got := page(tt.after, tt.limit); !slices.Equal(got, tt.want) {
+			t.Errorf("after %d, %d rows: %v, want %v", tt.after, tt.limit, got, tt.want)
+		}
+	}
+	decide(t, s, ids[1], store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+	if got := page(0, 10); !slices.Equal(got, []int64{ids[0], ids[2], ids[3], ids[4]}) {
+		t.Errorf("after a decision: %v", got)
+	}
+}
+
+func TestDecide(t *testing.T) {
+	s := storetest.Open(t)
+	m := inbound(t, s, chat, "#deploy go")
+	turnID := queued(t, s).ID
+	before := must(s.LastDecision())(t)
+	d := store.Decision{
+		Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: turnID, Topic: "#deploy", ThreadID: "7",
+	}
+	decide(t, s, m.ID, d)
+	want := *m
+	want.Disposition, want.Reason, want.RoutedTo, want.TurnID = msg.Routed, msg.ReasonRoute, folder, turnID
+	want.Topic, want.ThreadID, want.DecidedAt, want.DecisionSeq = "#deploy", "7", 10, before+1
+	if diff := cmp.Diff(&want, must(s.Message(m.ID))(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, id := range []int64{m.ID, 4711} {
+		err := s.Write(t.Context(), func(tx *store.Tx) error {
+			return tx.Decide(id, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute}, 11)
+		})
+		if !errors.Is(err, store.ErrStale) {
+			t.Errorf("row %d: %v", id, err)
+		}
+	}
+	if got := must(s.LastDecision())(t); got != before+1 {
+		t.Errorf("a decision that was not made used a number up: %d after %d", got, before)
+	}
+	if diff := cmp.Diff(&want, must(s.Message(m.ID))(t)); diff != "" {
+		t.Errorf("decided twice (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecideAll(t *testing.T) {
+	s := storetest.Open(t)
+	const rows = 450 // more than two pages
+	write(t, s, func(tx *store.Tx) error {
+		for i := range rows {
+			m := &msg.Message{ChatJID: chat, Direction: msg.In, Topic: fmt.Sprintf("#%d", i), ThreadID: "7"}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	inbound(t, s, "telegram:-2", "of another chat")
+	even := func(m *msg.Message) bool { return m.ID%2 == 0 }
+	write(t, s, func(tx *store.Tx) error {
+		return tx.DecideAll(chat, even, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped}, 10)
+	})
+	for _, m := range must(s.Undecided(chat, 0, rows))(t) {
+		if even(m) {
+			t.Fatalf("row %d is left", m.ID)
+		}
+	}
+	n := get[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND topic = '#' || (id - 1) AND thread_id = '7'`)
+	if n != rows/2 {
+		t.Errorf("%d rows were decided with topic and thread kept, want %d", n, rows/2)
+	}
+}
+
+func TestReplaceContent(t *testing.T) {
+	s := storetest.Open(t)
+	m := inbound(t, s, chat, "helo")
+	edit := func(tx *store.Tx) error { return tx.ReplaceContent(m.ID, "hello", true, msg.VerbMention) }
+	write(t, s, edit)
+	if got := must(s.Message(m.ID))(t); got.Content != "hello" || !got.Addressed || got.Verb != msg.VerbMention {
+		t.Errorf("%+v", got)
+	}
+	decide(t, s, m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+	if err := s.Write(t.Context(), edit); !errors.Is(err, store.ErrStale) {
+		t.Errorf("of a decided row: %v", err)
+	}
+}
+
+func TestTakeNotes(t *testing.T) {
+	s := storetest.Open(t)
+	note := func(chatJID, routedTo, thread string, reason msg.Reason) int64 {
+		m := inbound(t, s, chatJID, "edited")
+		decide(t, s, m.ID, store.Decision{Disposition: msg.Observed, Reason: reason, RoutedTo: routedTo, ThreadID: thread})
+		return m.ID
+	}
+	mine := note(chat, folder, "thread", msg.ReasonEditNote)
+	others := []int64{
+		note("telegram:-2", folder, "thread", msg.ReasonEditNote), note(chat, "else", "thread", msg.ReasonEditNote),
+		note(chat, folder, "", msg.ReasonEditNote), note(chat, folder, "thread", msg.ReasonRouteObserve),
+	}
+	first, second := queued(t, s), queued(t, s)
+	write(t, s, func(tx *store.Tx) error { return tx.TakeNotes(first) })
+	write(t, s, func(tx *store.Tx) error { return tx.TakeNotes(second) })
+	if got := must(s.Message(mine))(t).TurnID; got != first.ID {
+		t.Errorf("the note went to turn %d, want %d", got, first.ID)
+	}
+	for _, id := range others {
+		if got := must(s.Message(id))(t).TurnID; got != 0 {
+			t.Errorf("row %d went to turn %d", id, got)
+		}
+	}
+	var ids []int64
+	for _, m := range must(s.TurnMessages(first.ID))(t) {
+		ids = append(ids, m.ID)
+	}
+	if !slices.Equal(ids, []int64{mine, first.TriggerMessageID}) {
+		t.Errorf("rows of the turn: %v", ids)
+	}
+}
+
+func TestDerivedFrom(t *testing.T) {
+	s := storetest.Open(t)
+	original := inbound(t, s, chat, "@eng hi").ID
+	a := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, DerivedFrom: original}).ID
+	b := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, DerivedFrom: original}).ID
+	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, DerivedFrom: a})
+	rows := must(s.DerivedFrom(original))(t)
+	if len(rows) != 2 || rows[0].ID != a || rows[1].ID != b {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+func TestEditFired(t *testing.T) {
+	s := storetest.Open(t)
+	edit := func(target string, d store.Decision) {
+		m := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Verb: msg.VerbEdit, TargetID: target})
+		decide(t, s, m.ID, d)
+	}
+	edit("1", store.Decision{Disposition: msg.Observed, Reason: msg.ReasonEditNote})
+	edit("2", store.Decision{Disposition: msg.Routed, Reason: msg.ReasonEditAddressed, RoutedTo: folder})
+	for target, want := range map[string]bool{"1": false, "2": true, "3": false} {
+		if got := must(s.EditFired(chat, target))(t); got != want {
+			t.Errorf("%s: %v", target, got)
+		}
+	}
+	if must(s.EditFired("telegram:-2", "2"))(t) {
+		t.Error("of another chat")
+	}
+}
+
+func TestLastStale(t *testing.T) {
+	s := storetest.Open(t)
+	stale := store.Decision{Disposition: msg.Observed, Reason: msg.ReasonStale, RoutedTo: folder}
+	for i, d := range []store.Decision{stale, stale, {Disposition: msg.Dropped, Reason: msg.ReasonNoRoute}} {
+		m := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, ReceivedAt: int64(100 * (i + 1))})
+		decide(t, s, m.ID, d)
+	}
+	if at := must(s.LastStale(chat))(t); at != 200 {
+		t.Errorf("last stale row at %d, want 200", at)
+	}
+	if at := must(s.LastStale("telegram:-2"))(t); at != 0 {
+		t.Errorf("another chat's: %d", at)
+	}
+}
+
+// observe stores a decided row of another chat.
+func observe(t *testing.T, s *store.Store, set func(*msg.Message, *store.Decision)) *msg.Message {
+	t.Helper()
+	m := &msg.Message{ChatJID: "slack:C1", Direction: msg.In, Content: "seen", ReceivedAt: 1000}
+	d := store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRouteObserve, RoutedTo: folder}
+	if set != nil {
+		set(m, &d)
+	}
+	stored(t, s, m)
+	decide(t, s, m.ID, d)
+	return m
+}
+
+func TestObservedLeavesOut(t *testing.T) {
+	s := storetest.Open(t)
+	write(t, s, func(tx *store.Tx) error { return tx.PutChat("slack:D1", msg.ChatDM, "Ada", 1) })
+	early := observe(t, s, nil)
+	after := must(s.LastDecision())(t)
+	tests := map[string]func(*msg.Message, *store.Decision){
+		"its own chat":   func(m *msg.Message, _ *store.Decision) { m.ChatJID = chat },
+		"another folder": func(_ *msg.Message, d *store.Decision) { d.RoutedTo = "else" },
+		"too old":        func(m *msg.Message, _ *store.Decision) { m.ReceivedAt = 999 },
+		"bots":           func(m *msg.Message, _ *store.Decision) { m.IsBot = true },
+		"empty rows":     func(m *msg.Message, _ *store.Decision) { m.Content = "" },
+		"edits":          func(m *msg.Message, _ *store.Decision) { m.Verb = msg.VerbEdit },
+		"deletes":        func(m *msg.Message, _ *store.Decision) { m.Verb = msg.VerbDelete },
+		"commands":       func(_ *msg.Message, d *store.Decision) { d.Disposition = msg.Command },
+		"prefixed":       func(_ *msg.Message, d *store.Decision) { d.Disposition = msg.Prefix },
+	}
+	for _, set := range tests {
+		observe(t, s, set)
+	}
+	rows, left, err := s.Observed(folder, chat, after, 1000, false, 100)
+	if len(rows) != 0 || left != 0 || err != nil {
+		t.Errorf("shown: %+v, %d left out, %v", rows, left, err)
+	}
+
+	plain := observe(t, s, nil)
+	routed := observe(t, s, func(m *msg.Message, d *store.Decision) { m.Topic, d.Disposition = "#x", msg.Routed })
+	file := observe(t, s, func(m *msg.Message, _ *store.Decision) {
+		m.Content, m.Attachments = "", []msg.Attachment{{Name: "cat.jpg"}}
+	})
+	dm := observe(t, s, func(m *msg.Message, _ *store.Decision) { m.ChatJID = "slack:D1" })
+	unknown := observe(t, s, func(m *msg.Message, _ *store.Decision) { m.ChatJID = "slack:D2" }) // no chats row says it is a DM
+	for _, tt := range []struct {
+		name   string
+		after  int64
+		shared bool
+		want   []*msg.Message
+	}{
+		{"all", after, false, []*msg.Message{plain, routed, file, dm, unknown}},
+		{"shared", after, true, []*msg.Message{plain, routed, file, unknown}},
+		{"from the start", 0, true, []*msg.Message{early, plain, routed, file, unknown}},
+	} {
+		rows, left, err := s.Observed(folder, chat, tt.after, 1000, tt.shared, 100)
+		if err != nil || left != 0 || !slices.Equal(ids(rows), ids(tt.want)) {
+			t.Errorf("%s: rows %v, %d left out, %v; want rows %v", tt.name, ids(rows), left, err, ids(tt.want))
+		}
+	}
+}
+
+func ids(rows []*msg.Message) (all []int64) {
+	for _, m := range rows {
+		all = append(all, m.ID)
+	}
+	return all
+}
+
+// TestObservedIsOrderedByDecision has rows decided in another order than they
+// came in.
+func TestObservedIsOrderedByDecision(t *testing.T) {
+	s := storetest.Open(t)
+	var rows []*msg.Message
+	for range 5 {
+		rows = append(rows, stored(t, s, &msg.Message{ChatJID: "slack:C1", Direction: msg.In, Content: "x"}))
+	}
+	order := []int{3, 0, 4, 1, 2}
+	var want []int64
+	for _, i := range order {
+		decide(t, s, rows[i].ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRouteObserve, RoutedTo: folder})
+		want = append(want, rows[i].ID)
+	}
+	for limit, wantLeft := range map[int]int{1: 4, 4: 1, 5: 0, 6: 0} {
+		got, left, err := s.Observed(folder, chat, 0, 0, false, limit)
+		newest := want[len(want)-min(limit, len(want)):]
+		if !slices.Equal(ids(got), newest) || left != wantLeft || err != nil {
+			t.Errorf("limit %d: %v and %d left out, want %v and %d (%v)", limit, ids(got), left, newest, wantLeft, err)
+		}
+	}
+}
+
+// TestObservedLooksBackSoFar buries a row under 10,000 others.
+func TestObservedLooksBackSoFar(t *testing.T) {
+	s := storetest.Open(t)
+	buried := observe(t, s, nil)
+	bury := func(n int) {
+		write(t, s, func(tx *store.Tx) error {
+			return tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+				INSERT INTO messages (chat_jid, direction, content, timestamp, received_at, routed_to, disposition, reason, decided_at, decision_seq)
+				SELECT ?2, 'in', 'own', 1, 1000, ?3, 'routed', 'route', 1, (SELECT max(decision_seq) FROM messages) + i FROM n`, n, chat, folder)
+		})
+	}
+	bury(9_999)
+	if rows, _, err := s.Observed(folder, chat, 0, 0, false, 100); !slices.Equal(ids(rows), []int64{buried.ID}) || err != nil {
+		t.Errorf("under 9,999 rows: %v, %v", ids(rows), err)
+	}
+	bury(1)
+	if rows, left, err := s.Observed(folder, chat, 0, 0, false, 100); len(rows) != 0 || left != 0 || err != nil {
+		t.Errorf("under 10,000 rows: %v, %d, %v", ids(rows), left, err)
+	}
+}

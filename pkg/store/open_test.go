@@ -1,0 +1,180 @@
+package store_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestOpenSetsTheOptionsOfItsConnections(t *testing.T) {
+	s := storetest.Open(t)
+	written := map[string]string{
+		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "10000",
+		"wal_autocheckpoint": "10000", "query_only": "0",
+	}
+	write(t, s, func(tx *store.Tx) error {
+		for pragma, want := range written {
+			var got string
+			if _, err := tx.Get("PRAGMA "+pragma, nil, &got); err != nil || got != want {
+				t.Errorf("writer: %s is %q, want %q (%v)", pragma, got, want, err)
+			}
+		}
+		return nil
+	})
+	for pragma, want := range map[string]string{"journal_mode": "wal", "busy_timeout": "10000", "query_only": "1"} {
+		if got := get[string](t, s, "PRAGMA "+pragma); got != want {
+			t.Errorf("reader: %s is %q, want %q", pragma, got, want)
+		}
+	}
+	if _, err := s.Get(`DELETE FROM messages RETURNING id`, nil, new(int64)); err == nil || !strings.Contains(err.Error(), "readonly") {
+		t.Errorf("a reader writes: %v", err)
+	}
+}
+
+func TestOptionsAreReadBack(t *testing.T) {
+	const good = "?_journal_mode=WAL&_synchronous=FULL&_foreign_keys=true&_busy_timeout=10000"
+	tests := []struct{ name, options, wrong string }{
+		{"as they should be", good, ""},
+		{"rollback journal", strings.Replace(good, "WAL", "DELETE", 1), `journal_mode is "delete", not "wal"`},
+		{"a power cut loses commits", strings.Replace(good, "FULL", "NORMAL", 1), `synchronous is "1", not "2"`},
+		{"foreign keys", strings.Replace(good, "keys=true", "keys=false", 1), `foreign_keys is "0", not "1"`},
+		{"impatient", strings.Replace(good, "10000", "5000", 1), `busy_timeout is "5000", not "10000"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			db := must(sql.Open("sqlite3", "file:"+storetest.Path(t)+tt.options))(t)
+			defer db.Close()
+			conn := must(db.Conn(t.Context()))(t)
+			defer conn.Close()
+			switch err := store.CheckOptions(t.Context(), conn, 1000); { // 1000 is SQLite's default
+			case tt.wrong == "" && err != nil:
+				t.Error(err)
+			case tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)):
+				t.Errorf("error %v, want one about %s", err, tt.wrong)
+			}
+			if err := store.CheckOptions(t.Context(), conn, 7); err == nil {
+				t.Error("another autocheckpoint is not noticed")
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("text.db", []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, path, want string }{
+		{"a file that is not there", "nowhere.db", "unable to open"},
+		{"a folder that is not there", "nowhere/arizuko.db", "no such file"},
+		{"a file that is no database", "text.db", "not a database"},
+		{"a database that cannot have a log", ":memory:", `journal_mode is "memory", not "wal"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := store.Open(t.Context(), store.Options{Path: tt.path})
+			if err == nil {
+				s.Close()
+				t.Fatal("opened")
+			}
+			if !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.path) {
+				t.Errorf("error %v, want one about %s", err, tt.want)
+			}
+		})
+	}
+	if _, err := os.Stat("nowhere.db"); err == nil {
+		t.Error("Open makes a database")
+	}
+}
+
+func TestPathIsNotReadAsOptions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b?mode=memory#%41&_synchronous=OFF.db")
+	plain := storetest.Path(t)
+	if err := os.Rename(plain, path); err != nil {
+		t.Fatal(err)
+	}
+	s := storetest.OpenAt(t, path, nil)
+	inbound(t, s, chat, "hi")
+	if _, err := os.Stat(path + "-wal"); err != nil {
+		t.Errorf("another file was opened: %v", err)
+	}
+}
+
+func TestFullDatabase(t *testing.T) {
+	s := storetest.Open(t)
+	big := strings.Repeat("x", 100<<10)
+	limit := func(pages int64) {
+		t.Helper()
+		write(t, s, func(tx *store.Tx) error {
+			_, err := tx.Get(fmt.Sprintf("PRAGMA max_page_count=%d", pages), nil, new(int64))
+			return err
+		})
+	}
+	write(t, s, puts("before", nil))
+	limit(get[int64](t, s, "PRAGMA page_count") + 10)
+	for range 2 {
+		var stored int
+		for _, err := range s.WriteAll(t.Context(), puts("small", nil), puts(big, nil), puts("tail", nil)) {
+			switch {
+			case err == nil:
+				stored++
+			case !errors.Is(err, store.ErrFull), !strings.Contains(err.Error(), "free some space"):
+				t.Errorf("error %v", err)
+			}
+		}
+		if got := contents(t, s); stored == 3 || len(got) != stored+1 {
+			t.Fatalf("%d of 3 writes succeeded, %d rows are stored", stored, len(got)-1)
+		}
+	}
+	if err := s.Write(t.Context(), puts("there is room for this one", nil)); err != nil {
+		t.Error(err)
+	}
+	if got := get[string](t, s, "PRAGMA integrity_check"); got != "ok" {
+		t.Error(got)
+	}
+	limit(1 << 30)
+	for _, err := range s.WriteAll(t.Context(), puts(big, nil), puts("after", nil)) {
+		if err != nil {
+			t.Errorf("with room again: %v", err)
+		}
+	}
+	if got := contents(t, s); got[0] != "before" || got[len(got)-1] != "after" || len(got[len(got)-2]) != len(big) {
+		t.Errorf("stored %d rows", len(got))
+	}
+}
+
+func TestDatabaseLockedByAShell(t *testing.T) {
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	write(t, s, func(tx *store.Tx) error {
+		_, err := tx.Get("PRAGMA busy_timeout=20", nil, new(int64))
+		return err
+	})
+	db := must(sql.Open("sqlite3", path))(t)
+	defer db.Close()
+	conn := must(db.Conn(t.Context()))(t)
+	defer conn.Close()
+	must(conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"))(t)
+	for _, err := range s.WriteAll(t.Context(), puts("one", nil), puts("two", nil)) {
+		if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), "open sqlite3 shell") {
+			t.Errorf("error %v", err)
+		}
+	}
+	// The lock between the processes is free meanwhile: only the shell is in the way.
+	other := storetest.OpenAt(t, path, nil)
+	other.SetLockTimeout(time.Millisecond)
+	must(conn.ExecContext(t.Context(), "COMMIT"))(t)
+	write(t, other, puts("three", nil))
+	write(t, s, puts("four", nil))
+	if got := contents(t, s); len(got) != 2 {
+		t.Errorf("stored %v", got)
+	}
+}

@@ -1,0 +1,234 @@
+package store
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/migrations"
+)
+
+// subquery is the head of a subquery in a query plan, exists what SELECT
+// EXISTS adds to it. The lines below them say how the rows are found.
+const (
+	subquery   = "SCALAR SUBQUERY 1\n"
+	exists     = "SCAN CONSTANT ROW\n" + subquery
+	noRead     = "" // an insert looks nothing up but its keys
+	messageRow = "SEARCH m USING INTEGER PRIMARY KEY (rowid=?)"
+	turnRow    = "SEARCH turns USING INTEGER PRIMARY KEY (rowid=?)"
+	runRow     = "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"
+	logRow     = "SEARCH session_log USING INDEX sqlite_autoindex_session_log_1 (run_id=?)"
+	sessionRow = "SEARCH sessions USING PRIMARY KEY (group_folder=? AND topic=?)"
+	observed   = "CO-ROUTINE o\n" +
+		"SEARCH messages USING COVERING INDEX messages_routed (routed_to=? AND decision_seq>?)\n" +
+		"SCAN o\n" + messageRow + "\n" + // of at most 10,000 index entries, and as far as the limit asks
+		"CORRELATED SCALAR SUBQUERY 2\nSEARCH c USING PRIMARY KEY (jid=?)"
+)
+
+// queryPlans holds every statement of queries.go to its way through the
+// tables. A line with SCAN or TEMP B-TREE says why it may.
+func queryPlans() map[string][2]string {
+	return map[string][2]string{
+		"queryMessage":      {queryMessage, messageRow},
+		"queryByPlatformID": {queryByPlatformID, "SEARCH m USING INDEX messages_platform_id (chat_jid=? AND platform_id=?)"},
+		"queryByPart":       {queryByPart, "SEARCH d USING COVERING INDEX deliveries_platform_id (platform_id=?)\n" + messageRow},
+		"queryMessageID":    {queryMessageID, "SEARCH messages USING COVERING INDEX messages_platform_id (chat_jid=? AND platform_id=?)"},
+		"queryLastID":       {queryLastID, "SEARCH messages"},
+		"queryNewMessages":  {queryNewMessages, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)"},
+		// The whole of a partial index, which holds what waits and no more.
+		"queryUndecidedChats": {queryUndecidedChats, "SCAN messages USING INDEX messages_undecided"},
+		"queryUndecided":      {queryUndecided, "SEARCH m USING INDEX messages_undecided (chat_jid=? AND id>?)"},
+		"queryTurnMessages":   {queryTurnMessages, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
+		"queryDerivedFrom":    {queryDerivedFrom, "SEARCH m USING INDEX messages_derived (derived_from=?)"},
+		"queryObserved":       {queryObserved, observed},
+		"queryObservedCount":  {queryObservedCount, observed},
+		"queryLastStale":      {queryLastStale, "SEARCH messages USING INDEX messages_stale (chat_jid=?)"},
+		"queryFiredEdit":      {queryFiredEdit, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},
+		"insertMessage":       {insertMessage, noRead},
+		"updateDecide":        {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateContent":       {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateTakeNotes": {updateTakeNotes, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
+			"SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
+		"updateOldNotes":      {updateOldNotes, "SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
+		"updateCancelReplies": {updateCancelReplies, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
+
+		"queryChat":        {queryChat, "SEARCH chats USING PRIMARY KEY (jid=?)"},
+		"queryThreadTopic": {queryThreadTopic, "SEARCH topic_threads USING PRIMARY KEY (chat_jid=? AND thread_id=?)"},
+		"insertChat":       {insertChat, noRead},
+		"queryState":       {queryState, "SEARCH router_state USING PRIMARY KEY (key=?)"},
+		"putState":         {putState, noRead},
+		"bumpState":        {bumpState, noRead},
+
+		"queryTurn": {queryTurn, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
+		// Once at start, over a partial index of what is open.
+		"queryOpenTurns":  {queryOpenTurns, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryOpenOfChat": {queryOpenOfChat, "SEARCH t USING INDEX turns_open (chat_jid=?)"},
+		"queryRunTurns":   {queryRunTurns, "SEARCH t USING INDEX turns_run (run_id=?)"},
+		"queryRunIsBusy":  {queryRunIsBusy, exists + "SEARCH turns USING INDEX turns_run (run_id=?)"},
+		// An operator's list, newest first: it stops when the page is full.
+		"queryTurns":     {queryTurns, "SCAN t"},
+		"queryChatTurns": {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=?)"},
+		"queryShownUpto": {queryShownUpto, "SEARCH turns USING INDEX turns_session (folder=? AND topic=?)"},
+		// of at most 1,000 rows
+		"queryLastHome":     {queryLastHome, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-1)"},
+		"queryLastTurnAt":   {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=? AND id<?)"},
+		"queryDelegations":  {queryDelegations, "SEARCH turns USING INDEX turns_root (root_turn_id=?)"},
+		"insertTurn":        {insertTurn, noRead},
+		"updateOfferTurn":   {updateOfferTurn, turnRow},
+		"updateRequeueTurn": {updateRequeueTurn, turnRow},
+		"updateRevive":      {updateRevive, turnRow},
+		"updateFrame":       {updateFrame, turnRow},
+		"updateEndTurn":     {updateEndTurn, turnRow},
+		"updateStartNext":   {updateStartNext, turnRow + "\n" + subquery + "SEARCH turns USING INDEX turns_run (run_id=?)"},
+
+		// The whole of a partial index: as many as there are processes.
+		"queryUnended":    {queryUnended, "SCAN r USING INDEX runs_unended"},
+		"queryRunIsLive":  {queryRunIsLive, exists + runRow},
+		"insertRun":       {insertRun, noRead},
+		"updateProcess":   {updateProcess, runRow},
+		"updateCloseRun":  {updateCloseRun, runRow},
+		"updateEndRun":    {updateEndRun, runRow},
+		"updateCloseLive": {updateCloseLive, "SEARCH runs USING INDEX runs_live (folder=? AND topic=?)"},
+
+		"querySession":      {querySession, sessionRow},
+		"putSession":        {putSession, noRead},
+		"deleteSession":     {deleteSession, sessionRow},
+		"insertLog":         {insertLog, subquery + sessionRow},
+		"updateLog":         {updateLog, logRow + "\n" + subquery + "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
+		"updateEndLog":      {updateEndLog, logRow},
+		"queryPastSessions": {queryPastSessions, "SEARCH session_log USING INDEX session_log_topic (folder=? AND topic=?)"},
+
+		"querySystem":         {querySystem, exists + "SEARCH system_messages USING INDEX system_messages_folder (folder=?)"},
+		"querySystemOfTurn":   {querySystemOfTurn, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
+		"insertSystem":        {insertSystem, noRead},
+		"updateClaimSystem":   {updateClaimSystem, "SEARCH system_messages USING INDEX system_messages_folder (folder=?)"},
+		"updateReleaseSystem": {updateReleaseSystem, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
+		"deleteSystem":        {deleteSystem, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
+	}
+}
+
+func TestQueryPlans(t *testing.T) {
+	db, err := sql.Open("sqlite3", filepath.Join(t.TempDir(), "plans.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	steps, err := migrations.Up()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range steps {
+		if _, err := db.Exec(step.SQL); err != nil {
+			t.Fatal(step.Name, err)
+		}
+	}
+	plans := queryPlans()
+	for _, name := range namedQueries(t) {
+		want, known := plans[name]
+		if !known {
+			t.Errorf("%s has no plan to be held to", name)
+			continue
+		}
+		if diff := cmp.Diff(want[1], plan(t, db, want[0])); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// plan is what SQLite says it would do, a step a line.
+func plan(t *testing.T, db *sql.DB, query string) string {
+	t.Helper()
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var args []any
+	err = conn.Raw(func(c any) error {
+		stmt, err := c.(driver.Conn).Prepare(query)
+		if err != nil {
+			return err
+		}
+		args = make([]any, stmt.NumInput())
+		return stmt.Close()
+	})
+	if err != nil {
+		t.Fatal(query, err)
+	}
+	rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var steps []string
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, step)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(steps, "\n")
+}
+
+// namedQueries lists the statements of queries.go; observedRows is a part of
+// two.
+func namedQueries(t *testing.T) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "queries.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && spec.Names[0].Name != "observedRows" {
+			names = append(names, spec.Names[0].Name)
+		}
+		return true
+	})
+	if len(names) == 0 {
+		t.Fatal("queries.go names no statements")
+	}
+	return names
+}
+
+// TestGrowingTablesAreReadByNamedQueriesOnly keeps statements from slipping
+// past TestQueryPlans.
+func TestGrowingTablesAreReadByNamedQueriesOnly(t *testing.T) {
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	growing := regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE)\s+(messages|deliveries|turns|runs|session_log|system_messages)\b`)
+	found := false
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch use := growing.Find(source); {
+		case name == "queries.go":
+			found = use != nil
+		case use != nil:
+			t.Errorf("%s: %q belongs into queries.go", name, use)
+		}
+	}
+	if !found {
+		t.Error("queries.go reads none of these tables")
+	}
+}

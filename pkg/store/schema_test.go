@@ -1,0 +1,110 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/migrations"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestWaitSchema(t *testing.T) {
+	latest := migrations.Latest()
+	tests := []struct {
+		name   string
+		change string // of a migrated database
+		built  int
+		reason string // for which it waits, "" if it does not
+	}{
+		{"current", ``, latest, ""},
+		{"newer, its floor below", `UPDATE schema_migrations SET version = 99`, latest, ""},
+		{"newer, its floor at ours", `UPDATE schema_migrations SET version = 99; UPDATE schema_floor SET floor = 7`, 7, ""},
+		{"too old", ``, latest + 1, "run `migrate up`"},
+		{"dirty", `UPDATE schema_migrations SET dirty = true`, latest, "under way or has failed"},
+		{"dirty and newer", `UPDATE schema_migrations SET dirty = true, version = 99; UPDATE schema_floor SET floor = 99`, latest, "migration 99"},
+		{"half made", `DELETE FROM schema_migrations`, latest, "not migrated yet"},
+		{"of another program", `DROP TABLE schema_migrations`, latest, "not migrated yet"},
+		{"without a floor", `DELETE FROM schema_floor`, latest, "no compatibility floor"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := storetest.Path(t)
+			shell(t, path, tt.change)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			var told []string
+			err := store.WaitSchema(ctx, path, tt.built, func(reason string) {
+				told = append(told, reason)
+				cancel()
+			})
+			if tt.reason == "" {
+				if err != nil || told != nil {
+					t.Errorf("told %q, error %v", told, err)
+				}
+				return
+			}
+			if len(told) != 1 || !strings.Contains(told[0], tt.reason) {
+				t.Errorf("told %q, want one about %s", told, tt.reason)
+			}
+			if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), tt.reason) {
+				t.Errorf("error %v carries no reason", err)
+			}
+		})
+	}
+}
+
+func TestWaitSchemaRefusesAProgramBelowTheFloor(t *testing.T) {
+	path := storetest.Path(t)
+	shell(t, path, `UPDATE schema_migrations SET version = 99; UPDATE schema_floor SET floor = 50`)
+	err := store.WaitSchema(t.Context(), path, 49, func(reason string) { t.Errorf("waits: %s", reason) })
+	if !errors.Is(err, store.ErrSchemaRefused) || !strings.Contains(err.Error(), "schema 49, the floor is 50") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestWaitSchemaGoesOn follows a database from nothing to migrated.
+func TestWaitSchemaGoesOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "arizuko.db")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var told []string
+	err := store.WaitSchema(ctx, path, migrations.Latest(), func(reason string) {
+		told = append(told, reason)
+		switch len(told) {
+		case 1:
+			if err := os.WriteFile(path, nil, 0o600); err != nil { // migrate has opened it
+				t.Error(err)
+			}
+		case 2:
+			if err := storetest.Migrate(path); err != nil {
+				t.Error(err)
+			}
+			shell(t, path, `UPDATE schema_migrations SET dirty = true`)
+		case 3:
+			shell(t, path, `UPDATE schema_migrations SET dirty = false`)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"no database at " + path, "not migrated yet", "under way"} {
+		if i >= len(told) || !strings.Contains(told[i], want) {
+			t.Fatalf("told %q, want one about %s at %d", told, want, i)
+		}
+	}
+}
+
+func TestWaitSchemaLooksBeforeItGivesUp(t *testing.T) {
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	err := store.WaitSchema(ctx, filepath.Join(t.TempDir(), "none.db"), 1, func(string) {})
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "run `migrate up`") {
+		t.Errorf("error %v", err)
+	}
+}

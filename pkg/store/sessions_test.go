@@ -1,0 +1,142 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestSessions(t *testing.T) {
+	s := storetest.Open(t)
+	talk := func(topic, id string) {
+		turn := queued(t, s, func(turn *msg.Turn) { turn.Topic = topic })
+		run := begun(t, s, turn)
+		frame := answer(run, turn, "ok")
+		frame.SessionID = id
+		reply(t, s, frame, 300)
+		write(t, s, func(tx *store.Tx) error { return tx.EndRun(run.ID, "", 400) })
+	}
+	talk("", "one")
+	talk("#a", "two")
+	talk("", "three")
+	for topic, want := range map[string]string{"": "three", "#a": "two", "#b": ""} {
+		if got := must(s.Session(folder, topic))(t); got != want {
+			t.Errorf("topic %q: %q, want %q", topic, got, want)
+		}
+	}
+	write(t, s, func(tx *store.Tx) error { return tx.EvictSession(folder, "") })
+	if got := must(s.Session(folder, ""))(t); got != "" {
+		t.Errorf("evicted: %q", got)
+	}
+	if got := must(s.Session(folder, "#a"))(t); got != "two" {
+		t.Errorf("another topic: %q", got)
+	}
+}
+
+func TestSessionLog(t *testing.T) {
+	s := storetest.Open(t)
+	first := queued(t, s)
+	run := begun(t, s, first)
+	second := offered(t, s, run)
+	for range 2 { // the turn is made of three rows
+		m := inbound(t, s, chat, "more")
+		decide(t, s, m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: first.ID})
+	}
+	part := answer(run, first, "part")
+	part.Final, part.SessionID = false, "one"
+	reply(t, s, part, 300)
+	reply(t, s, answer(run, first, "rest"), 310)
+	reply(t, s, answer(run, first, "extra"), 315)
+	decide(t, s, second.TriggerMessageID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: second.ID})
+	reply(t, s, answer(run, second, "ok"), 320)
+	write(t, s, func(tx *store.Tx) error { return tx.EndRun(run.ID, "", 400) })
+	next := begun(t, s, queued(t, s)) // begins with the stored session
+	elsewhere := begun(t, s, queued(t, s, func(turn *msg.Turn) { turn.Topic = "#else" }))
+
+	old := store.PastSession{StartedAt: 200, EndedAt: 400, SessionID: "one", Result: "ok", MessageCount: 4}
+	open := store.PastSession{StartedAt: 200, SessionID: "one"}
+	for _, tt := range []struct {
+		name      string
+		beforeRun int64
+		limit     int
+		want      []store.PastSession
+	}{
+		{"of the first run", run.ID, 5, nil},
+		{"of the second run", next.ID, 5, []store.PastSession{old}},
+		{"of a third run", elsewhere.ID + 1, 5, []store.PastSession{open, old}},
+		{"the newest", elsewhere.ID + 1, 1, []store.PastSession{open}},
+	} {
+		if diff := cmp.Diff(tt.want, must(s.PastSessions(folder, "", tt.beforeRun, tt.limit))(t)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestSystemMessages(t *testing.T) {
+	s := storetest.Open(t)
+	say := func(folder, event string) {
+		write(t, s, func(tx *store.Tx) error { return tx.PutSystemMessage(folder, "gated", event, "body", 1) })
+	}
+	claim := func(turn *msg.Turn) {
+		write(t, s, func(tx *store.Tx) error { return tx.ClaimSystemMessages(folder, turn.ID) })
+	}
+	lines := func(turn *msg.Turn) (events []string) {
+		t.Helper()
+		for _, m := range must(s.TurnSystemMessages(turn.ID))(t) {
+			if m.Origin != "gated" || m.Body != "body" || m.ID == 0 {
+				t.Errorf("%+v", m)
+			}
+			events = append(events, m.Event)
+		}
+		return events
+	}
+	waits := func(want bool) {
+		t.Helper()
+		if got := must(s.HasSystemMessages(folder))(t); got != want {
+			t.Errorf("lines wait: %v, want %v", got, want)
+		}
+	}
+	check := func(what string, got []string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	first, second, third := queued(t, s), queued(t, s), queued(t, s)
+	waits(false)
+	say(folder, "new_session")
+	say("else", "not_ours")
+	say(folder, "new_day")
+	waits(true)
+	claim(first)
+	waits(false)
+	check("claimed", lines(first), "new_session", "new_day")
+
+	// A retry carries the same lines; those of a cancelled turn wait for the next.
+	say(folder, "later")
+	write(t, s, func(tx *store.Tx) error { return tx.RequeueTurn(first.ID, true, "broke", 0) })
+	claim(second)
+	check("of the retried turn", lines(first), "new_session", "new_day")
+	check("of the next turn", lines(second), "later")
+	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(first.ID, msg.ReasonCancelled, 1) })
+	check("of the cancelled turn", lines(first))
+	waits(true)
+	claim(third)
+	check("of the turn after it", lines(third), "new_session", "new_day")
+
+	run := begun(t, s, third)
+	reply(t, s, answer(run, third, "ok"), 300)
+	check("of the answered turn", lines(third))
+	waits(false)
+	write(t, s, func(tx *store.Tx) error {
+		return tx.FinishTurn(second, msg.TurnFailed, msg.ReasonAgentError, "broke", 310)
+	})
+	waits(true)
+	if n := get[int](t, s, `SELECT count(*) FROM system_messages`); n != 2 {
+		t.Errorf("%d lines are left, want the failed turn's and the other folder's", n)
+	}
+}
