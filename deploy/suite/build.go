@@ -32,8 +32,11 @@ func Main(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(bin)
-	return m.Run()
+	code := m.Run()
+	if err := os.RemoveAll(bin); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return code
 }
 
 func build() (bin string, err error) {

@@ -96,7 +96,7 @@ func New(t testing.TB, o Options) *Suite {
 		agent = "exec %demo"
 	}
 	s.env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + data, "TZ=UTC", "ARIZUKO_DATA=" + data,
+		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + data, "TZ=UTC", "ARIZUKO_DATA=" + data,
 		"GATED_ADDR=" + s.host + ":8080", "ROUTD_ADDR=" + s.host + ":8081",
 		"ONBOD_ADDR=" + s.host + ":8082", "DASHD_ADDR=" + s.host + ":8083",
 		"POLL_INTERVAL=" + pollInterval,

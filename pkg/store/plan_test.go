@@ -80,7 +80,7 @@ func queryPlans() map[string][2]string {
 		"queryShownUpto": {queryShownUpto, "SEARCH turns USING INDEX turns_session (folder=? AND topic=?)"},
 		// of at most 1,000 rows
 		"queryLastHome":     {queryLastHome, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-1)"},
-		"queryLastTurnAt":   {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=? AND id<?)"},
+		"queryLastTurnAt":   {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=?)"},
 		"queryDelegations":  {queryDelegations, "SEARCH turns USING INDEX turns_root (root_turn_id=?)"},
 		"insertTurn":        {insertTurn, noRead},
 		"updateOfferTurn":   {updateOfferTurn, turnRow},

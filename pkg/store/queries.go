@@ -67,7 +67,7 @@ const (
 	queryShownUpto = `SELECT observed_upto FROM turns WHERE folder = ? AND topic = ? AND state = 'done' ORDER BY id DESC LIMIT 1`
 	queryLastHome  = `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_chat
 		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) WHERE reason IN ('route', 'engaged', 'sticky_target', 'address') LIMIT 1`
-	queryLastTurnAt = `SELECT started_at FROM turns WHERE folder = ? AND id < ? AND started_at IS NOT NULL
+	queryLastTurnAt = `SELECT started_at FROM turns WHERE folder = ? AND id <> ? AND started_at IS NOT NULL
 		ORDER BY id DESC LIMIT 1`
 	queryDelegations = `SELECT count(*) FROM turns WHERE root_turn_id = ? AND kind = 'delegated'`
 	insertTurn       = `INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,
@@ -80,8 +80,8 @@ const (
 		reason = '', error = '', started_at = NULL, ended_at = NULL
 		WHERE id = ? AND (state IN ('failed', 'cancelled') OR state = 'queued' AND not_before > 0)`
 	updateFrame   = `UPDATE turns SET frames = frames + ?, observed_upto = ? WHERE id = ?`
-	updateEndTurn = `UPDATE turns SET state = ?, reason = ?, error = ?, ended_at = ?
-		WHERE id = ? AND state IN ('queued', 'offered', 'running')`
+	updateEndTurn = `UPDATE turns SET state = ?1, reason = ?2, error = ?3, ended_at = ?4, attempts = attempts + (?1 = 'failed')
+		WHERE id = ?5 AND state IN ('queued', 'offered', 'running')`
 	updateStartNext = `UPDATE turns SET state = 'running', started_at = ?1 WHERE state = 'offered' AND id =
 		(SELECT min(id) FROM turns INDEXED BY turns_run WHERE run_id = ?2 AND state IN ('offered', 'running'))`
 
@@ -112,5 +112,5 @@ const (
 	insertSystem        = `INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`
 	updateClaimSystem   = `UPDATE system_messages SET turn_id = ? WHERE folder = ? AND turn_id IS NULL`
 	updateReleaseSystem = `UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`
-	deleteSystem        = `DELETE FROM system_messages WHERE turn_id = ?`
+	deleteSystem        = `DELETE FROM system_messages WHERE turn_id = ? AND (? OR event = 'new_session')`
 )

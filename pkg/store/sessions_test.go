@@ -126,7 +126,7 @@ func TestSystemMessages(t *testing.T) {
 	check("of the cancelled turn", lines(first))
 	waits(true)
 	claim(third)
-	check("of the turn after it", lines(third), "new_session", "new_day")
+	check("of the turn after it, in whose session the first line would be wrong", lines(third), "new_day")
 
 	run := begun(t, s, third)
 	reply(t, s, answer(run, third, "ok"), 300)

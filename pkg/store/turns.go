@@ -52,9 +52,9 @@ func (r Reader) ShownUpto(folder, topic string) (seq int64, err error) {
 	return seq, err
 }
 
-// LastTurnAt is when the folder's last turn before `before` began, 0 if none.
-func (r Reader) LastTurnAt(folder string, before int64) (at int64, err error) {
-	_, err = r.q.get([]any{&at}, queryLastTurnAt, folder, before)
+// LastTurnAt is when the last turn of the folder but one began, 0 if none did.
+func (r Reader) LastTurnAt(folder string, but int64) (at int64, err error) {
+	_, err = r.q.get([]any{&at}, queryLastTurnAt, folder, but)
 	return at, err
 }
 
@@ -110,7 +110,8 @@ func (tx *Tx) OfferTurn(id, runID, now int64) error {
 }
 
 // endTurn gives an open turn its final state and lets go of the system
-// messages that its prompt carried: they are gone if it was answered and wait
+// messages that its prompt carried: they are gone if it was answered, else they
+// wait, but for the one about its own new session,
 // for the folder's next prompt otherwise.
 func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
 	n, err := tx.change(updateEndTurn, state, reason, problem, now, id)
@@ -121,8 +122,7 @@ func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem 
 		return fmt.Errorf("end turn %d: %w", id, ErrStale)
 	}
 	tx.Poke("routd")
-	if state == msg.TurnDone {
-		_, err = tx.exec(deleteSystem, id)
+	if _, err = tx.exec(deleteSystem, id, state == msg.TurnDone); err != nil || state == msg.TurnDone {
 		return err
 	}
 	_, err = tx.exec(updateReleaseSystem, id)

@@ -320,9 +320,11 @@ func TestWhatIsKnownOfAFoldersPast(t *testing.T) {
 	}
 
 	waiting := queued(t, s)
-	for id, want := range map[int64]int64{done.ID: 0, partial.ID: run.StartedAt, failing.ID: partial.StartedAt, waiting.ID: failing.StartedAt} {
+	for id, want := range map[int64]int64{
+		done.ID: failing.StartedAt, partial.ID: failing.StartedAt, failing.ID: partial.StartedAt, waiting.ID: failing.StartedAt,
+	} {
 		if got := must(s.LastTurnAt(folder, id))(t); got != want {
-			t.Errorf("last turn before %d began at %d, want %d", id, got, want)
+			t.Errorf("last turn but %d began at %d, want %d", id, got, want)
 		}
 	}
 	if got := must(s.LastHome(chat))(t); got != folder {

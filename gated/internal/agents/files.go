@@ -81,7 +81,11 @@ func copyOnce(root *os.Root, name string, src io.Reader) error {
 		return nil
 	}
 	part := name + ".part"
-	dst, err := root.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	// The folder is the agent's: what stands there may be a pipe or a link.
+	if err := root.RemoveAll(part); err != nil {
+		return err
+	}
+	dst, err := root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

@@ -23,14 +23,14 @@ const (
 	tick = 250 * time.Millisecond
 	// eofGrace is how long an agent may take to finish after the end of its
 	// input; then it is told to terminate, and after the same time killed.
-	eofGrace = 5 * time.Second
+	eofGrace = 3 * time.Second
 	// failGrace is the same for an agent that has already failed.
 	failGrace = time.Second
 	// orphanGrace is the same for agents of a gated that is gone.
 	orphanGrace = 2 * time.Second
 	// shutdownMost bounds a shutdown that the database holds up; what is not
 	// settled then is settled by the next start.
-	shutdownMost = 15 * time.Second
+	shutdownMost = 8 * time.Second
 	// retryFirst and retryMost bound the waits between tries at the database.
 	retryFirst = 50 * time.Millisecond
 	retryMost  = 5 * time.Second
@@ -102,12 +102,8 @@ func (m *Manager) Recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find runs of a previous gated: %w", err)
 	}
+	m.killOrphans(left)
 	for _, r := range left {
-		killed, err := runtime.Kill(r.ID, r.PID, r.PIDStart, orphanGrace)
-		if err != nil {
-			m.log.Error("an agent of a previous gated is still running; end it by hand", "run", r.ID, "pid", r.PID, "err", err)
-		}
-		m.log.Info("run of a previous gated ended", "run", r.ID, "folder", r.Folder, "killed", killed)
 		if err := m.persist(ctx, func(tx *store.Tx) error { return m.abandon(tx, r) }); err != nil {
 			return fmt.Errorf("settle run %d: %w", r.ID, err)
 		}
@@ -120,6 +116,22 @@ func (m *Manager) Recover(ctx context.Context) error {
 		m.push(queue.TurnOf(t))
 	}
 	return nil
+}
+
+// killOrphans ends what is left of former runs, all of them at the same time:
+// each may take its grace.
+func (m *Manager) killOrphans(left []*msg.Run) {
+	var all sync.WaitGroup
+	for _, r := range left {
+		all.Go(func() {
+			killed, err := runtime.Kill(r.ID, r.PID, r.PIDStart, orphanGrace)
+			if err != nil {
+				m.log.Error("an agent of a previous gated is still running; end it by hand", "run", r.ID, "pid", r.PID, "err", err)
+			}
+			m.log.Info("run of a previous gated ended", "run", r.ID, "folder", r.Folder, "killed", killed)
+		})
+	}
+	all.Wait()
 }
 
 func (m *Manager) abandon(tx *store.Tx, r *msg.Run) error {

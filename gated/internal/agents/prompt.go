@@ -21,6 +21,10 @@ const (
 	observedSince = 24 * time.Hour
 	// replyDepth is how far a reply chain is followed.
 	replyDepth = 20
+	// contextRow and contextBytes are how much of one such row, and of all of
+	// a block, a prompt shows.
+	contextRow   = 8 << 10
+	contextBytes = 256 << 10
 	// pastSessions is how many former sessions a new one is told of.
 	pastSessions = 3
 )
@@ -212,7 +216,8 @@ func (r *run) observe(t *msg.Turn, g groupConfig, in *prompt.Input) (upto int64,
 	for _, row := range rows { // some may have been decided since the last decision was looked up
 		upto = max(upto, row.DecisionSeq)
 	}
-	in.Observed, in.ObservedLeft = rows, left
+	in.Observed = capContext(rows)
+	in.ObservedLeft = left + len(rows) - len(in.Observed)
 	in.ChatTitles, err = r.m.titles(rows)
 	return upto, err
 }
@@ -270,7 +275,23 @@ func (r *run) replyChain(batch []*msg.Message) (chain []*msg.Message, ids map[st
 		}
 	}
 	slices.SortFunc(chain, func(a, b *msg.Message) int { return cmp.Compare(a.ID, b.ID) })
-	return chain, ids, nil
+	return capContext(chain), ids, nil
+}
+
+// capContext bounds what rows that nobody asks about add to a prompt: long
+// ones are cut, and the newest are kept.
+func capContext(rows []*msg.Message) []*msg.Message {
+	size := 0
+	for i := len(rows) - 1; i >= 0; i-- {
+		m := rows[i]
+		if over := len(m.Content) - contextRow; over > 0 {
+			m.Content = fmt.Sprintf("%s… [%d bytes more]", m.Content[:contextRow], over)
+		}
+		if size += len(m.Content); size > contextBytes {
+			return rows[i+1:]
+		}
+	}
+	return rows
 }
 
 // groupConfig is the part of a group's configuration that runs heed.

@@ -53,7 +53,8 @@ type run struct {
 	day        string          // the date its agent believes in
 	problem    string          // why the run failed, "" if it did not
 	leaving    bool            // told to go; what it leaves costs no attempt
-	dropped    bool            // told to drop everything; nothing it does now is a failure
+	dropped    bool            // told to drop everything: nothing it does now is a failure
+	stopping   bool            // gated is stopping: nor now
 	deadline   *time.Timer
 }
 
@@ -104,6 +105,9 @@ func (r *run) serve(turn *msg.Turn) []queue.Turn {
 }
 
 func (r *run) launch() error {
+	if err := msg.ValidFolder(r.row.Folder); err != nil {
+		return err
+	}
 	dir := filepath.Join(r.m.cfg.Groups, filepath.FromSlash(r.row.Folder))
 	logs := filepath.Join(r.m.cfg.Logs, filepath.FromSlash(r.row.Folder))
 	for _, d := range []string{dir, logs} {
@@ -114,6 +118,7 @@ func (r *run) launch() error {
 	proc, err := runtime.Start(r.m.ctx, runtime.Spec{
 		RunID: r.row.ID, Command: r.m.cfg.Command, Dir: dir, Env: r.m.cfg.Env,
 		LogPath: filepath.Join(logs, fmt.Sprintf("run-%d.log", r.row.ID)),
+		Redact:  r.m.cfg.Redact,
 	})
 	if err != nil {
 		return err
@@ -158,6 +163,7 @@ func (r *run) loop() runtime.Exit {
 			}
 			r.finish()
 		case <-r.ctl[ctlShutdown]:
+			r.stopping = true
 			r.leave(eofGrace)
 		case <-r.ctl[ctlInterrupt]:
 			r.drop()
@@ -195,7 +201,7 @@ func (r *run) leave(grace time.Duration) {
 
 // fail gives the run up.
 func (r *run) fail(problem string) {
-	if r.dropped {
+	if r.dropped || r.stopping {
 		return
 	}
 	r.problem = r.m.cfg.Redact(problem)
@@ -277,7 +283,9 @@ func (r *run) send(in agentproto.Input) {
 		err = r.proc.Send(line)
 	}
 	switch {
-	case err == nil, errors.Is(err, runtime.ErrClosed): // its exit is on the way
+	case err == nil:
+	case errors.Is(err, runtime.ErrClosed): // it has stopped reading, or is gone already
+		go r.proc.Stop(failGrace)
 	default:
 		r.fail("the agent cannot be reached: " + err.Error())
 	}
@@ -381,7 +389,7 @@ func (r *run) settleTurns(tx *store.Tx, exit runtime.Exit, now int64) (left []qu
 		return nil, err
 	}
 	problem := r.verdict(exit, len(turns))
-	if problem != "" {
+	if problem != "" && r.begun {
 		if err := tx.EvictSession(r.row.Folder, r.row.Topic); err != nil {
 			return nil, err
 		}

@@ -150,6 +150,11 @@ func (a API) replay(r *http.Request) (any, error) {
 	if m == nil {
 		return nil, fault.New(fault.NotFound, "there is no message %d", id)
 	}
+	if m.DerivedFrom != 0 && m.Source == msg.SourcePrefix { // the original says where it goes
+		if m, err = a.Store.Message(m.DerivedFrom); err != nil {
+			return nil, busy(err)
+		}
+	}
 	if problem := unreplayable(m); problem != "" {
 		return nil, fault.New(fault.Conflict, "message %d %s", id, problem)
 	}

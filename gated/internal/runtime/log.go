@@ -16,18 +16,19 @@ const (
 // runLog is the file of what an agent printed outside its frames. Writing to it
 // never fails: once the file is full or broken the rest is dropped.
 type runLog struct {
-	file *os.File
+	file   *os.File
+	redact func(string) string
 
 	mu   sync.Mutex
 	left int // bytes; negative when the file takes no more
 }
 
-func openLog(path string) (*runLog, error) {
+func openLog(path string, redact func(string) string) (*runLog, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &runLog{file: file, left: maxLog}, nil
+	return &runLog{file: file, redact: redact, left: maxLog}, nil
 }
 
 func (l *runLog) Close() error { return l.file.Close() }
@@ -37,6 +38,9 @@ func (l *runLog) line(source string, text []byte) {
 	text = bytes.TrimRight(text, "\r\n")
 	if len(text) == 0 {
 		return
+	}
+	if l.redact != nil {
+		text = []byte(l.redact(string(text)))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,6 +31,8 @@ type Spec struct {
 	Dir     string   // the group's folder, which must exist
 	Env     []string // the complete environment, see Environ
 	LogPath string   // its folder must exist
+	// Redact hides secrets in what is logged; nil hides none.
+	Redact func(string) string
 }
 
 // Event is one thing that happened to a run: exactly one field is set.
@@ -81,7 +83,7 @@ func Start(ctx context.Context, spec Spec) (*Proc, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	log, err := openLog(spec.LogPath)
+	log, err := openLog(spec.LogPath, spec.Redact)
 	if err != nil {
 		return nil, fmt.Errorf("run %d: %w", spec.RunID, err)
 	}
