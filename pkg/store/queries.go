@@ -107,10 +107,11 @@ const (
 	queryPastSessions = `SELECT started_at, ifnull(ended_at,0), session_id, result, error, message_count FROM session_log
 		WHERE folder = ? AND topic = ? AND run_id < ? ORDER BY id DESC LIMIT ?`
 
-	querySystem         = `SELECT EXISTS (SELECT 1 FROM system_messages WHERE folder = ? AND turn_id IS NULL)`
-	querySystemOfTurn   = `SELECT id, origin, event, body FROM system_messages WHERE turn_id = ? ORDER BY id`
-	insertSystem        = `INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`
-	updateClaimSystem   = `UPDATE system_messages SET turn_id = ? WHERE folder = ? AND turn_id IS NULL`
+	querySystem       = `SELECT EXISTS (SELECT 1 FROM system_messages WHERE folder = ? AND turn_id IS NULL)`
+	querySystemOfTurn = `SELECT id, origin, event, body FROM system_messages WHERE turn_id = ? ORDER BY id`
+	insertSystem      = `INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`
+	updateClaimSystem = `UPDATE system_messages SET turn_id = ?1 WHERE folder = ?2 AND turn_id IS NULL
+		AND EXISTS (SELECT 1 FROM turns WHERE id = ?1 AND ended_at IS NULL)`
 	updateReleaseSystem = `UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`
 	deleteSystem        = `DELETE FROM system_messages WHERE turn_id = ? AND (? OR event = 'new_session')`
 )

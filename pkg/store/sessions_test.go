@@ -76,6 +76,21 @@ func TestSessionLog(t *testing.T) {
 	}
 }
 
+func TestATurnThatHasEndedClaimsNoSystemMessages(t *testing.T) {
+	s := storetest.Open(t)
+	turn := queued(t, s)
+	write(t, s, func(tx *store.Tx) error {
+		if err := tx.CancelTurn(turn.ID, msg.ReasonCancelled, 1); err != nil {
+			return err
+		}
+		return tx.PutSystemMessage(folder, "gated", "new_session", "", 1)
+	})
+	write(t, s, func(tx *store.Tx) error { return tx.ClaimSystemMessages(folder, turn.ID) })
+	if !must(s.HasSystemMessages(folder))(t) {
+		t.Error("the line is lost")
+	}
+}
+
 func TestSystemMessages(t *testing.T) {
 	s := storetest.Open(t)
 	say := func(folder, event string) {
