@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string) (over bool, err error) {
 	if b.dir, err = os.MkdirTemp(*parent, "arizuko-bench-"); err != nil {
 		return false, err
 	}
-	defer os.RemoveAll(b.dir)
+	defer func() { _ = os.RemoveAll(b.dir) }()
 	if err := b.build(ctx); err != nil {
 		return false, err
 	}

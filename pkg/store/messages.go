@@ -132,7 +132,7 @@ func (r Reader) LastMessageID() (id int64, err error) {
 // TurnMessages returns the rows a turn was made of in the order they were
 // written: a row derived from another stands where that one stood.
 func (r Reader) TurnMessages(turnID int64) ([]*msg.Message, error) {
-	rows, err := r.messages(queryTurnMessages, turnID, msg.In)
+	rows, err := r.messages(queryTurnMessages, turnID)
 	written := func(m *msg.Message) int64 {
 		if m.Source == msg.SourcePrefix || m.Source == msg.SourceCommand {
 			return m.DerivedFrom
@@ -145,7 +145,7 @@ func (r Reader) TurnMessages(turnID int64) ([]*msg.Message, error) {
 
 // TurnReplies returns the outbound rows of a turn, oldest first.
 func (r Reader) TurnReplies(turnID int64) ([]*msg.Message, error) {
-	return r.messages(queryTurnMessages, turnID, msg.Out)
+	return r.messages(queryTurnReplies, turnID)
 }
 
 // DerivedFrom returns the rows derived from a row, oldest first.

@@ -48,6 +48,7 @@ func queryPlans() map[string][2]string {
 		"queryUndecidedChats": {queryUndecidedChats, "SCAN messages USING INDEX messages_undecided"},
 		"queryUndecided":      {queryUndecided, "SEARCH m USING INDEX messages_undecided (chat_jid=? AND id>?)"},
 		"queryTurnMessages":   {queryTurnMessages, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
+		"queryTurnReplies":    {queryTurnReplies, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
 		"queryDerivedFrom":    {queryDerivedFrom, "SEARCH m USING INDEX messages_derived (derived_from=?)"},
 		"queryObserved":       {queryObserved, observed},
 		"queryObservedCount":  {queryObservedCount, observed},
@@ -202,6 +203,17 @@ func namedQueries(t *testing.T) (names []string) {
 		t.Fatal("queries.go names no statements")
 	}
 	return names
+}
+
+// TestLimitsAreNotPlannedFor finds statements that SQLite would compile at
+// every call.
+func TestLimitsAreNotPlannedFor(t *testing.T) {
+	bare := regexp.MustCompile(`LIMIT \?\d*(\s|\)|$)`)
+	for name, query := range queryPlans() {
+		if bare.MatchString(query[0]) {
+			t.Errorf("%s: the parameter of LIMIT stands alone: write ?+0", name)
+		}
+	}
 }
 
 // TestGrowingTablesAreReadByNamedQueriesOnly keeps statements from slipping

@@ -3,6 +3,10 @@ package store
 // The statements that run for every message, turn or frame, and all others
 // over the tables that grow with these, named so that a test can hold each to
 // its index.
+//
+// SQLite looks at the value of a parameter that stands alone as a LIMIT, or is
+// compared with a column that a partial index names, and plans the statement
+// anew at every call: hence ?+0, and literals in place of such parameters.
 const (
 	queryMessage      = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id = ?`
 	queryByPlatformID = `SELECT ` + messageColumns + ` FROM messages m WHERE m.chat_jid = ? AND m.platform_id = ?`
@@ -11,12 +15,13 @@ const (
 	queryMessageID   = `SELECT id FROM messages WHERE chat_jid = ? AND platform_id = ?`
 	queryLastID      = `SELECT ifnull(max(id), 0) FROM messages`
 	queryNewMessages = `SELECT id, chat_jid, direction = 'in' AND disposition IS NULL
-		FROM messages WHERE id > ? ORDER BY id LIMIT ?`
+		FROM messages WHERE id > ? ORDER BY id LIMIT ?+0`
 	queryUndecidedChats = `SELECT DISTINCT chat_jid FROM messages INDEXED BY messages_undecided
 		WHERE direction = 'in' AND disposition IS NULL`
 	queryUndecided = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_undecided
-		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ? AND m.id > ? ORDER BY m.id LIMIT ?`
-	queryTurnMessages = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = ? ORDER BY m.id`
+		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ? AND m.id > ? ORDER BY m.id LIMIT ?+0`
+	queryTurnMessages = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`
+	queryTurnReplies  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' ORDER BY m.id`
 	queryDerivedFrom  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`
 	observedRows      = `(SELECT id, decision_seq, chat_jid FROM messages INDEXED BY messages_routed
 		WHERE routed_to = ?1 AND decision_seq > ?2 ORDER BY decision_seq DESC LIMIT 10000) o
@@ -25,7 +30,7 @@ const (
 		AND (m.content <> '' OR m.attachments IS NOT NULL)
 		AND m.disposition IN ('routed', 'observed') AND m.verb NOT IN ('edit', 'delete')
 		AND NOT (?5 AND EXISTS (SELECT 1 FROM chats c WHERE c.jid = m.chat_jid AND c.kind = 'dm'))`
-	queryObserved      = `SELECT ` + messageColumns + ` FROM ` + observedRows + ` ORDER BY o.decision_seq DESC LIMIT ?6`
+	queryObserved      = `SELECT ` + messageColumns + ` FROM ` + observedRows + ` ORDER BY o.decision_seq DESC LIMIT ?6+0`
 	queryObservedCount = `SELECT count(*) FROM ` + observedRows
 	queryLastStale     = `SELECT received_at FROM messages INDEXED BY messages_stale WHERE chat_jid = ? AND reason = 'stale'
 		ORDER BY id DESC LIMIT 1`
@@ -61,9 +66,9 @@ const (
 	queryOpenOfChat = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'offered', 'running') AND t.chat_jid = ? ORDER BY t.id`
 	queryRunTurns   = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.run_id = ? AND t.state IN ('offered', 'running') ORDER BY t.id`
 	queryRunIsBusy  = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_run WHERE run_id = ? AND state IN ('offered', 'running'))`
-	queryTurns      = `SELECT ` + turnColumns + ` FROM turns t WHERE ?1 = '' OR t.state = ?1 ORDER BY t.id DESC LIMIT ?2`
+	queryTurns      = `SELECT ` + turnColumns + ` FROM turns t WHERE ?1 = '' OR t.state = ?1 ORDER BY t.id DESC LIMIT ?2+0`
 	queryChatTurns  = `SELECT ` + turnColumns + ` FROM turns t WHERE t.chat_jid = ?1 AND (?2 = '' OR t.state = ?2)
-		ORDER BY t.id DESC LIMIT ?3`
+		ORDER BY t.id DESC LIMIT ?3+0`
 	queryShownUpto = `SELECT observed_upto FROM turns WHERE folder = ? AND topic = ? AND state = 'done' ORDER BY id DESC LIMIT 1`
 	queryLastHome  = `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_chat
 		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) WHERE reason IN ('route', 'engaged', 'sticky_target', 'address') LIMIT 1`
@@ -105,7 +110,7 @@ const (
 	updateEndLog = `UPDATE session_log SET ended_at = ?1, error = ?2,
 		result = CASE WHEN ?2 <> '' THEN 'error' ELSE 'ok' END WHERE run_id = ?3 AND ended_at IS NULL`
 	queryPastSessions = `SELECT started_at, ifnull(ended_at,0), session_id, result, error, message_count FROM session_log
-		WHERE folder = ? AND topic = ? AND run_id < ? ORDER BY id DESC LIMIT ?`
+		WHERE folder = ? AND topic = ? AND run_id < ? ORDER BY id DESC LIMIT ?+0`
 
 	querySystem       = `SELECT EXISTS (SELECT 1 FROM system_messages WHERE folder = ? AND turn_id IS NULL)`
 	querySystemOfTurn = `SELECT id, origin, event, body FROM system_messages WHERE turn_id = ? ORDER BY id`

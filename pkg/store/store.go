@@ -116,6 +116,7 @@ func dsn(path, mode string, cacheKiB int) string {
 	v := url.Values{}
 	v.Set("mode", mode)
 	v.Set("_txlock", "immediate")
+	v.Set("_mutex", "no") // database/sql uses a connection from one goroutine at a time
 	v.Set("_synchronous", "FULL")
 	v.Set("_foreign_keys", "true")
 	v.Set("_busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10))
