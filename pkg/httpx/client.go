@@ -41,6 +41,9 @@ func NewClient(base, secret string) *Client {
 	}}
 }
 
+// Raw, as the out of Do, takes an answer as it is.
+type Raw []byte
+
 // Do sends in as JSON, unless nil, and decodes the answer into out, unless nil. Every error
 // is a fault: the one the daemon answered with, unavailable when it does not answer in time,
 // internal when what it says can't be understood.
@@ -64,6 +67,10 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	case res.StatusCode < 200 || res.StatusCode > 299:
 		return c.refused(res.StatusCode, body)
 	case out == nil, len(body) == 0:
+		return nil
+	}
+	if raw, ok := out.(*Raw); ok {
+		*raw = body
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {

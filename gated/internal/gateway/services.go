@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -140,17 +141,21 @@ func (j *judgement) handToDaemon(r *row) {
 	})
 }
 
-// offer posts a row to a daemon until it takes it, and returns its reply.
+// offer posts a row to a daemon until it takes it, and returns its reply, if
+// the answer has one.
 func offer(ctx context.Context, client *httpx.Client, body handedRow) (string, error) {
-	var answer struct {
-		Reply string `json:"reply"`
-	}
+	var raw httpx.Raw
 	var err error
 	for try := range daemonTries {
 		pause(ctx, time.Duration(try)*time.Second)
-		if err = call(ctx, client, http.MethodPost, "", body, &answer); err == nil {
-			return answer.Reply, nil
+		if err = call(ctx, client, http.MethodPost, "", body, &raw); err != nil {
+			continue
 		}
+		var answer struct {
+			Reply string `json:"reply"`
+		}
+		_ = json.Unmarshal(raw, &answer) // an answer in other words has no reply
+		return answer.Reply, nil
 	}
 	return "", err
 }
