@@ -17,6 +17,11 @@ import (
 // person types ahead; few enough that an agent that reads nothing holds little.
 const maxPiped = 16
 
+// slice is how long a lane may go on with turns for the agent it has while
+// other lanes wait. Starting an agent costs some milliseconds: quick ones are
+// worth keeping for a moment, and to slow ones it makes no difference.
+const slice = 100 * time.Millisecond
+
 // Key says what one agent process serves: one session, answering in one place.
 type Key struct {
 	Folder, ChatJID, Topic, ThreadID string
@@ -99,8 +104,9 @@ type run struct {
 	lane    *lane
 	alone   bool
 	closing bool
-	wanted  bool // another lane waits for its session
-	open    int  // turns it has not answered
+	wanted  bool      // another lane waits for its session
+	open    int       // turns it has not answered
+	busyAt  time.Time // when its lane last got a place
 	idleAt  time.Time
 }
 
@@ -138,14 +144,14 @@ func (q *GroupQueue) Offer(k Key) (runID int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lanes[Turn{Key: k}.lane()]
-	if l == nil || l.run == nil || len(q.ring) > 0 || !l.run.accepts(Turn{Key: k}) || l.blocks(k, q.now().UnixMilli()) {
+	if l == nil || l.run == nil || !l.run.accepts(Turn{Key: k}) || l.blocks(k, q.now().UnixMilli()) {
 		return 0
 	}
-	if l.run.open == 0 {
-		if q.busy >= q.limit {
-			return 0
-		}
-		q.busy++
+	switch idle := l.run.open == 0; {
+	case len(q.ring) > 0 && (idle || !q.inSlice(l.run)), idle && q.busy >= q.limit:
+		return 0
+	case idle:
+		q.occupy(l.run)
 	}
 	l.run.open++
 	return l.run.id
@@ -156,7 +162,7 @@ func (q *GroupQueue) Started(t Turn, runID int64) Actions {
 	return q.update(func() {
 		l := q.lane(t.lane())
 		l.starting = false
-		l.run = &run{id: runID, key: t.Key, lane: l, alone: t.Alone, open: 1}
+		l.run = &run{id: runID, key: t.Key, lane: l, alone: t.Alone, open: 1, busyAt: q.now()}
 		q.runs[runID] = l.run
 		q.refreshRivals(l, t.session())
 		q.refresh(l)
@@ -294,13 +300,28 @@ func (q *GroupQueue) refresh(l *lane) {
 	case l.run == nil:
 		q.enter(l)
 	case l.run.open == 0 && l.run.accepts(t):
+		if q.busy < q.limit && q.inSlice(l.run) {
+			q.busy++ // the place it has just given up
+			q.pipe(l, t)
+			q.refresh(l)
+			return
+		}
 		q.enter(l)
 	case l.run.open == 0:
 		q.close(l.run)
-	case len(q.ring) == 0 && l.run.accepts(t):
+	case l.run.accepts(t) && (len(q.ring) == 0 || q.inSlice(l.run)):
 		q.pipe(l, t)
 		q.refresh(l)
 	}
+}
+
+// inSlice says whether a run may go on although other lanes wait.
+func (q *GroupQueue) inSlice(r *run) bool { return q.now().Sub(r.busyAt) < slice }
+
+// occupy gives an idle run's lane a place.
+func (q *GroupQueue) occupy(r *run) {
+	q.busy++
+	r.busyAt = q.now()
 }
 
 // claims says whether a lane may start on a session. If another lane's process
@@ -378,7 +399,7 @@ func (q *GroupQueue) begin(l *lane) {
 		l.take(t)
 		q.acts.Start = append(q.acts.Start, t)
 	case l.run.accepts(t):
-		q.busy++
+		q.occupy(l.run)
 		q.pipe(l, t)
 		q.refresh(l)
 	default:

@@ -255,19 +255,38 @@ func TestNoOfferWhileOthersWait(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			q := New(1, newClock().time)
+			c := newClock()
+			q := New(1, c.time)
 			q.Push(turn(1, alice))
 			q.Started(turn(1, alice), 10)
 			if run := q.Offer(alice); run != 10 {
 				t.Fatalf("offered run %d while nobody waits", run)
 			}
 			q.Push(tt.next)
+			c.advance(slice)
 			if run := q.Offer(alice); run != 0 {
 				t.Errorf("offered run %d while turn 2 waits", run)
 			}
 			expect(t, "nor by the queue", q.Push(turn(3, alice)), none)
 		})
 	}
+}
+
+// TestSlice has a lane go on with its agent for a moment although another
+// waits for its place, and give the place up when the moment is over.
+func TestSlice(t *testing.T) {
+	c := newClock()
+	q := New(1, c.time)
+	q.Push(turn(1, alice))
+	q.Started(turn(1, alice), 10)
+	q.Push(turn(2, other))
+	expect(t, "piped while at work", q.Push(turn(3, alice)), pipes(10, turn(3, alice)))
+	if run := q.Offer(alice); run != 10 {
+		t.Errorf("offered run %d within the slice", run)
+	}
+	expect(t, "another chat of the lane is not", q.Push(turn(4, bob)), none)
+	c.advance(slice)
+	expect(t, "the last answer", q.Answered(10, 3), Actions{Start: []Turn{turn(2, other)}, Close: []int64{10}})
 }
 
 func TestOfferIsCounted(t *testing.T) {
@@ -382,6 +401,7 @@ func TestFloodDoesNotStarve(t *testing.T) {
 				}
 				w.push(flood())
 				w.obey()
+				w.clock.advance(slice)
 				w.answerAll()
 				w.obey()
 				w.exitAll()
