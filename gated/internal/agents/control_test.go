@@ -346,11 +346,16 @@ func TestRecover(t *testing.T) {
 		reply := store.Reply{RunID: row.ID, TurnID: turns[0].ID, Text: "half", Sender: "agent:main"}
 		return tx.AnswerTurn(reply, r.cfg.Now().UnixMilli())
 	})
+	dir := t.TempDir()
+	frame := "printf '%s\\n' '" + agentproto.FrameStart + "' '{\"status\":\"ok\"}' '" + agentproto.FrameEnd + "'"
 	orphan, err := runtime.Start(t.Context(), runtime.Spec{
-		RunID: row.ID, Command: "trap '' TERM; sleep 1000; sleep 1000", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log"),
+		RunID: row.ID, Command: "trap '' TERM; " + frame + "; sleep 1000; sleep 1000", Dir: dir, LogPath: filepath.Join(dir, "log"),
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if ev := <-orphan.Events(); ev.Frame == nil { // it ignores SIGTERM from here on
+		t.Fatalf("the orphan: %+v", ev)
 	}
 	r.write(func(tx *store.Tx) error { return tx.RecordProcess(row.ID, orphan.PID(), orphan.PIDStart(), "") })
 
