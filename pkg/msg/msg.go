@@ -132,7 +132,6 @@ const (
 	SourceDelegate = "delegate"
 	SourcePrefix   = "prefix"
 	SourceReplay   = "replay"
-	SourceEdit     = "edit"
 )
 
 // OutState is the state of an outbound row.
