@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// fullWeight is what a row of any verb not named in Impulse.Weights weighs: at the
+// FullWeight is what a row of any verb not named in Impulse.Weights weighs: at the
 // usual threshold of 100, one message starts a turn.
-const fullWeight = 100
+const FullWeight = 100
 
 // maxSetting bounds every number of an impulse config. No sum of weights and no
 // change from milliseconds to nanoseconds overflows below it; as a hold it is 24 days.
@@ -43,7 +43,7 @@ func (i Impulse) Weight(verb string) int {
 	if weight, ok := i.Weights[verb]; ok {
 		return weight
 	}
-	return fullWeight
+	return FullWeight
 }
 
 // Merge lays a route's impulse_config, a JSON object with any of Impulse's fields,

@@ -141,15 +141,12 @@ func (j *judgement) hold(r *row) {
 	}
 	weight := impulse.Weight(r.verb())
 	if (r.answer.Engaged || r.prefix != nil || r.answer.Reason == msg.ReasonToSticky) && j.g.cfg.Impulse.Weight(r.verb()) > 0 {
-		weight = fullWeight
+		weight = msg.FullWeight // it is certain to want an answer
 	}
 	// A clock that is ahead of ours must not hold the row until ours is there too.
 	j.gate.add(r.ID, min(r.ReceivedAt, j.now), weight, impulse)
 	j.held = append(j.held, r)
 }
-
-// fullWeight is what a row weighs that is certain to want an answer.
-const fullWeight = 100
 
 // release routes every row held.
 func (j *judgement) release() {
