@@ -125,18 +125,18 @@ func TestParsePrefix(t *testing.T) {
 
 // TestTokensAreTheGrammar compares with the grammar written as an expression.
 func TestTokensAreTheGrammar(t *testing.T) {
-	token := regexp.MustCompile(`^\s*(?:(@)([\w-]+(?:/[\w-]+)*)?|(#)(\w[\w-]*)?)(?:\s+(\S(?s:.*))|\s*)$`)
+	token := regexp.MustCompile(`^\s*(?:(@)([\w-]+(?:/[\w-]+)*)?|(#)(\w[\w-]*)?)([,:]?)(?:\s+(\S(?s:.*))|\s*)$`)
 	rapid.Check(t, func(t *rapid.T) {
-		content := rapid.StringMatching(`[ \n]{0,2}[@#]{0,2}[a-zA-Z0-9_/.-]{0,4}[ \t\n,é]{0,2}[a#@ \n]{0,3}`).Draw(t, "content")
+		content := rapid.StringMatching(`[ \n]{0,2}[@#]{0,2}[a-zA-Z0-9_/.-]{0,4}[ \t\n,:é]{0,2}[a#@ \n]{0,3}`).Draw(t, "content")
 		var sticky Sticky
 		var prefix Prefix
 		m := token.FindStringSubmatch(content)
 		if m != nil && (m[2] == "" || msg.ValidFolder(m[2]) == nil) {
-			sigil, name, rest := (m[1] + m[3])[0], m[2]+m[4], m[5]
+			sigil, name, comma, rest := (m[1] + m[3])[0], m[2]+m[4], m[5], m[6]
 			switch {
-			case rest == "":
+			case rest == "" && comma == "":
 				sticky = Sticky{sigil, name}
-			case name != "":
+			case rest != "" && name != "":
 				prefix = Prefix{sigil, name, rest}
 			}
 		}
