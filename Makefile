@@ -1,10 +1,13 @@
 # Every target works on a fresh clone with Go and a C compiler.
-MODULES := migrations pkg gated routd deploy
+MODULES := migrations pkg gated routd dashd deploy
 
-.PHONY: build test race lint bench clean
+.PHONY: build run test race lint bench clean
 
 build: ## all programs into bin/
-	go build -o bin/ ./gated ./routd ./migrations/cmd/migrate ./deploy/agents/demo
+	go build -o bin/ ./gated ./routd ./dashd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/launcher
+
+run: build ## everything on this machine, until Ctrl-C; takes the environment
+	@exec bin/launcher
 
 test: ## everything, with real processes and database files
 	go test work

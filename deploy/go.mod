@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	arizuko/pkg v0.0.0
+	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/google/go-cmp v0.7.0
 	golang.org/x/sync v0.24.0
 )

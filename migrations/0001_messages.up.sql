@@ -51,7 +51,8 @@ CREATE UNIQUE INDEX messages_platform_id ON messages (chat_jid, platform_id) WHE
 CREATE INDEX messages_chat ON messages (chat_jid, id);
 CREATE INDEX messages_undecided ON messages (chat_jid, id) WHERE direction = 'in' AND disposition IS NULL;
 CREATE INDEX messages_parked ON messages (chat_jid, id) WHERE disposition = 'onboarding';
-CREATE INDEX messages_outbox ON messages (platform, chat_jid, id) WHERE out_state IN ('queued', 'sending');
+CREATE INDEX messages_outbox ON messages (platform, chat_jid, thread_id, id) WHERE out_state IN ('queued', 'sending');
+CREATE INDEX messages_web ON messages (chat_jid, topic, id) WHERE platform = 'web';
 CREATE INDEX messages_turn ON messages (turn_id, id) WHERE turn_id IS NOT NULL;
 CREATE INDEX messages_routed ON messages (routed_to, decision_seq, chat_jid) WHERE routed_to IS NOT NULL;
 CREATE INDEX messages_notes ON messages (chat_jid) WHERE reason = 'edit_note' AND turn_id IS NULL;
@@ -60,20 +61,27 @@ CREATE INDEX messages_derived ON messages (derived_from) WHERE derived_from IS N
 CREATE INDEX messages_target ON messages (chat_jid, target_id) WHERE target_id IS NOT NULL;
 
 -- One row per part of an outbound message, made when the adapter has claimed and cut it.
+-- seq grows with every change of any row, whoever makes it: the triggers give it out.
 CREATE TABLE deliveries (
   message_id  INTEGER NOT NULL REFERENCES messages (id),
   part        INTEGER NOT NULL CHECK (part >= 0),
-  seq         INTEGER NOT NULL,
+  seq         INTEGER NOT NULL DEFAULT 0,
   state       TEXT NOT NULL CHECK (state IN ('queued', 'sending', 'sent', 'ambiguous', 'failed', 'cancelled')),
   attempts    INTEGER NOT NULL DEFAULT 0,
   not_before  INTEGER NOT NULL DEFAULT 0,
   platform_id TEXT,
   error_class TEXT CHECK (error_class IN ('permanent', 'transient', 'rate', 'auth', 'ambiguous')),
   error       TEXT,
-  updated_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000 AS INTEGER)),
   PRIMARY KEY (message_id, part)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_seq ON deliveries (seq);
+CREATE TRIGGER deliveries_inserted AFTER INSERT ON deliveries BEGIN
+  UPDATE deliveries SET seq = (SELECT max(seq) + 1 FROM deliveries) WHERE message_id = NEW.message_id AND part = NEW.part;
+END;
+CREATE TRIGGER deliveries_changed AFTER UPDATE OF state, attempts, not_before, platform_id, error_class, error ON deliveries BEGIN
+  UPDATE deliveries SET seq = (SELECT max(seq) + 1 FROM deliveries) WHERE message_id = NEW.message_id AND part = NEW.part;
+END;
 CREATE INDEX deliveries_platform_id ON deliveries (platform_id) WHERE platform_id IS NOT NULL;
 
 CREATE TABLE chats (

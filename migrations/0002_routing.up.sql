@@ -14,13 +14,15 @@ CREATE TABLE registered_groups (
   config     TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(config))
 ) STRICT, WITHOUT ROWID;
 
--- Engagement: who answers in a place of a chat without being called. topic holds the place.
+-- Engagement: who answers in a place of a chat without being called. topic holds the place, engaged_at when the window
+-- was opened or slid last.
 CREATE TABLE chat_reply_state (
   jid            TEXT NOT NULL,
   topic          TEXT NOT NULL,
   last_reply_id  INTEGER,
   engaged_until  INTEGER,
   engaged_folder TEXT,
+  engaged_at     INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000 AS INTEGER)),
   ended_at       INTEGER,
   PRIMARY KEY (jid, topic),
   CHECK ((engaged_until IS NULL) = (engaged_folder IS NULL))

@@ -86,6 +86,7 @@ CREATE INDEX turns_run ON turns (run_id, id) WHERE state IN ('offered', 'running
 CREATE INDEX turns_session ON turns (folder, topic, id);
 CREATE INDEX turns_folder ON turns (folder, id);
 CREATE INDEX turns_chat ON turns (chat_jid, id);
+CREATE INDEX turns_claims ON turns (chat_jid, place, id) WHERE claims_engagement = 1;
 CREATE INDEX turns_root ON turns (root_turn_id) WHERE root_turn_id IS NOT NULL;
 
 -- Lines for a folder's next prompt. turn_id: the turn whose prompt carries it; gone when that turn ends.

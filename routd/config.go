@@ -16,6 +16,7 @@ type Config struct {
 	Addr             config.Addr   `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where it listens"`
 	URL              config.URL    `env:"ROUTD_URL" doc:"where the routes and groups commands find it; default: ROUTD_ADDR"`
 	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often it looks for routes and groups changed by SQL"`
+	EngagementTTL    time.Duration `env:"ENGAGEMENT_TTL" envDefault:"20m" doc:"how long a group answers without being called after each of its answers"`
 	ImpulseThreshold int           `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100"`
 	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held"`
 }
@@ -28,6 +29,9 @@ func (c *Config) Validate() []error {
 	var errs []error
 	if c.PollInterval < minPoll {
 		errs = append(errs, errors.New("POLL_INTERVAL: must be at least 10ms"))
+	}
+	if c.EngagementTTL <= 0 {
+		errs = append(errs, errors.New("ENGAGEMENT_TTL: must be above 0"))
 	}
 	if c.ImpulseThreshold < 0 {
 		errs = append(errs, errors.New("IMPULSE_THRESHOLD: must not be negative"))

@@ -10,6 +10,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -19,6 +20,7 @@ import (
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/api"
 	"arizuko/routd/internal/cli"
+	"arizuko/routd/internal/engagement"
 	"arizuko/routd/internal/routing"
 )
 
@@ -65,8 +67,9 @@ func program() daemon.Program {
 // routd is a started process with its table.
 type routd struct {
 	*daemon.Process
-	cfg  Config
-	live *routing.Live
+	cfg        Config
+	live       *routing.Live
+	engagement *engagement.Ledger
 }
 
 // start opens everything; the caller calls run, or Close.
@@ -100,7 +103,10 @@ func (d *routd) open(ctx context.Context) (err error) {
 		return err
 	}
 	d.Stop.Add("table", func(context.Context) error { return d.live.Close() })
-	a := api.API{Store: d.Store, Live: d.live, Log: d.Log, Resolved: api.Resolved(d.Metrics)}
+	if d.engagement, err = engagement.Open(d.Store, d.cfg.EngagementTTL, time.Now); err != nil {
+		return err
+	}
+	a := api.API{Store: d.Store, Live: d.live, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log, Resolved: api.Resolved(d.Metrics)}
 	a.Mount(d.Router.With(httpx.Bearer(d.Secret)))
 	return nil
 }
@@ -108,12 +114,16 @@ func (d *routd) open(ctx context.Context) (err error) {
 func (d *routd) run(ctx context.Context) error {
 	d.Heart.Report(daemon.Connected, "")
 	return d.Run(ctx, func(ctx context.Context) error {
-		return d.live.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), d.looked)
+		return d.live.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), func(err error) { d.looked(ctx, err) })
 	})
 }
 
-// looked keeps /readyz honest about a table that may be out of date.
-func (d *routd) looked(err error) {
+// looked keeps /readyz honest about a table that may be out of date, and the windows close to
+// what was delivered, so that questions do not have to wait for it.
+func (d *routd) looked(ctx context.Context, err error) {
+	if err := d.engagement.CatchUp(ctx); err != nil && ctx.Err() == nil {
+		d.Log.Error("reading what was delivered", "err", err)
+	}
 	reason := ""
 	if err != nil {
 		reason = "changes of routes and groups are not seen: " + err.Error()

@@ -8,18 +8,18 @@ import (
 	"arizuko/pkg/msg"
 )
 
-func TestAMentionFollowedByChatterIsAnswered(t *testing.T) {
+func TestAMentionAmongChatterIsAnswered(t *testing.T) {
 	s := listening(t, Options{})
 	together := s.Put(
-		msg.Message{ChatJID: "telegram:-5", Verb: msg.VerbMention, Content: "what is up?"},
 		msg.Message{ChatJID: "telegram:-5", Content: "chatter"},
-		msg.Message{ChatJID: "telegram:-5", Content: "more chatter"},
+		msg.Message{ChatJID: "telegram:-5", Verb: msg.VerbMention, Content: "what is up?"},
+		msg.Message{ChatJID: "telegram:-5", Content: "tell me"},
 	)
-	s.Becomes(together[0], msg.Routed, msg.ReasonRoute)
-	s.Becomes(together[1], msg.Observed, msg.ReasonRouteObserve)
-	s.Becomes(together[2], msg.Observed, msg.ReasonRouteObserve)
-	s.HasHeard("telegram:-5", "what is up?")
-	if out := s.Out("telegram:-5"); len(out) != 1 || out[0].ReplyToID != s.Row(together[0]).PlatformID {
+	s.Becomes(together[0], msg.Observed, msg.ReasonRouteObserve)
+	s.Becomes(together[1], msg.Routed, msg.ReasonRoute)
+	s.Becomes(together[2], msg.Routed, msg.ReasonEngaged)
+	s.HasHeard("telegram:-5", "what is up?", "tell me")
+	if out := s.Out("telegram:-5"); len(out) != 1 || out[0].ReplyToID != s.Row(together[1]).PlatformID {
 		t.Errorf("answers: %+v", out)
 	}
 }

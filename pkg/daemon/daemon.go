@@ -19,7 +19,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Exit codes of every daemon. Supervisors restart after all but 0 and ExitRefused.
+// Exit codes of every daemon. Supervisors restart after all but ExitRefused.
 const (
 	ExitOK      = 0
 	ExitFailure = 1

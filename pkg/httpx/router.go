@@ -36,14 +36,9 @@ func NewRouter(log *slog.Logger, metrics prometheus.Registerer) chi.Router {
 // Bearer lets through requests with `Authorization: Bearer <secret>`; an empty secret lets
 // none through.
 func Bearer(secret string) func(http.Handler) http.Handler {
-	// Hashed, so that the comparison takes as long whatever the length.
-	want := sha256.Sum256([]byte(secret))
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-			got := sha256.Sum256([]byte(token))
-			same := subtle.ConstantTimeCompare(got[:], want[:]) == 1
-			if !same || secret == "" || !strings.EqualFold(scheme, "Bearer") {
+			if !HasSecret(r, secret) {
 				w.Header().Set("WWW-Authenticate", "Bearer")
 				Error(w, fault.New(fault.Unauthorized, "want the header Authorization: Bearer with the shared secret"))
 				return
@@ -51,6 +46,16 @@ func Bearer(secret string) func(http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+// HasSecret reports whether a request carries `Authorization: Bearer <secret>`; none carries an
+// empty one.
+func HasSecret(r *http.Request, secret string) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	// Hashed, so that the comparison takes as long whatever the length.
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))
+	same := subtle.ConstantTimeCompare(got[:], want[:]) == 1
+	return same && secret != "" && strings.EqualFold(scheme, "Bearer")
 }
 
 func limitBody(next http.Handler) http.Handler {
@@ -151,9 +156,6 @@ func (rec *recorder) Write(p []byte) (int, error) {
 	}
 	return rec.ResponseWriter.Write(p)
 }
-
-// Flush is for handlers that ask for an http.Flusher; Unwrap serves the others.
-func (rec *recorder) Flush() { _ = http.NewResponseController(rec.ResponseWriter).Flush() }
 
 // Unwrap is for http.ResponseController.
 func (rec *recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }

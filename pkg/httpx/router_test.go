@@ -118,7 +118,7 @@ func TestPanicInTheMiddleBreaksTheAnswerOff(t *testing.T) {
 	r := httpx.NewRouter(discard(), nil)
 	r.Get("/", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "first half")
-		w.(http.Flusher).Flush()
+		_ = http.NewResponseController(w).Flush()
 		panic("boom")
 	})
 	srv := httptest.NewServer(r)

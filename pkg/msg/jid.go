@@ -20,6 +20,10 @@ const (
 	PlatformGroup = "group"
 )
 
+// WebOperator is the sender of what is written in the web chat: whoever is let
+// in there is an operator.
+const WebOperator = "web:operator"
+
 // SplitJID cuts a chat address at its first colon:
 // "telegram:-1001234" is platform "telegram", room "-1001234".
 func SplitJID(jid string) (platform, room string) {

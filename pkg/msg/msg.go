@@ -127,6 +127,7 @@ const (
 // adapters carry the adapter's name.
 const (
 	SourceAgent    = "agent"
+	SourceTool     = "tool"
 	SourceNotice   = "notice"
 	SourceCommand  = "command"
 	SourceDelegate = "delegate"
@@ -145,6 +146,20 @@ const (
 	OutAmbiguous OutState = "ambiguous"
 	OutFailed    OutState = "failed"
 	OutCancelled OutState = "cancelled"
+)
+
+// ErrorClass is what kind of failure kept a part from being delivered.
+type ErrorClass string
+
+// Classes of failures. Transient and rate ones pass by themselves; an auth one
+// passes when somebody mends the credentials; an ambiguous one may have
+// delivered the part; a permanent one never passes.
+const (
+	Permanent ErrorClass = "permanent"
+	Transient ErrorClass = "transient"
+	Rate      ErrorClass = "rate"
+	Auth      ErrorClass = "auth"
+	Ambiguous ErrorClass = "ambiguous"
 )
 
 // Chat is one row of the chats table. Empty strings stand for NULL.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,10 @@ const (
 		"SEARCH messages USING COVERING INDEX messages_routed (routed_to=? AND decision_seq>?)\n" +
 		"SCAN o\n" + messageRow + "\n" + // of at most 10,000 index entries, and as far as the limit asks
 		"CORRELATED SCALAR SUBQUERY 2\nSEARCH c USING PRIMARY KEY (jid=?)"
+	original = "CORRELATED SCALAR SUBQUERY 1\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?)"
+	topics   = "CO-ROUTINE topics\nSETUP\nSEARCH messages USING INDEX messages_web (chat_jid=?)\n" +
+		"RECURSIVE STEP\nSCAN topics\nCORRELATED SCALAR SUBQUERY 2\nSEARCH messages USING INDEX messages_web (chat_jid=? AND topic>?)\n" +
+		"SCAN topics\n" + messageRow + "\nCORRELATED SCALAR SUBQUERY 4\nSEARCH messages USING INDEX messages_web (chat_jid=? AND topic=?)"
 )
 
 // queryPlans holds every statement of queries.go to its way through the
@@ -61,6 +66,34 @@ func queryPlans() map[string][2]string {
 			"SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
 		"updateOldNotes":      {updateOldNotes, "SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
 		"updateCancelReplies": {updateCancelReplies, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
+
+		// The whole of what waits on one platform.
+		"queryOutboxLanes":    {queryOutboxLanes, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
+		"queryNextOutbound":   {queryNextOutbound, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"},
+		"queryDeliveries":     {queryDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
+		"updateClaimOutbound": {updateClaimOutbound, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateSettleOutbound": {updateSettleOutbound, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 2\nSCAN CONSTANT ROW\nCORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH o USING COVERING INDEX messages_platform_id (chat_jid=? AND platform_id=?)"},
+		"putDelivery":         {putDelivery, noRead},
+		"queryWebBefore":      {queryWebBefore, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id<?)\n" + original},
+		"queryWebTopicBefore": {queryWebTopicBefore, "SEARCH m USING INDEX messages_web (chat_jid=? AND topic=? AND id<?)\n" + original},
+		"queryWebAfter":       {queryWebAfter, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>?)\n" + original},
+		"queryWebEnd": {queryWebEnd, "SCAN CONSTANT ROW\n" + subquery +
+			"SEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=?)\nSCALAR SUBQUERY 2\nSEARCH messages"},
+		// A step for each topic, not for each row.
+		"queryWebTopics": {queryWebTopics, topics},
+		"queryDelivered": {queryDelivered, "SEARCH d USING INDEX deliveries_seq (seq>?)\n" + messageRow + "\n" +
+			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\n" +
+			"SEARCH q USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
+		"queryClaims": {queryClaims, "CO-ROUTINE t\nSEARCH turns USING INDEX turns_claims (chat_jid=? AND place=?)\n" +
+			"SCAN t\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH q USING INTEGER PRIMARY KEY (rowid=?)\n" + // of ten
+			"CORRELATED SCALAR SUBQUERY 1\nSEARCH m USING INDEX messages_turn (turn_id=?)"},
+		// The whole of a partial index, once a look at the status.
+		"queryWaitingIn":     {queryWaitingIn, "SCAN messages USING INDEX messages_undecided"},
+		"queryWaitingBefore": {queryWaitingBefore, "SEARCH messages USING INDEX messages_undecided (chat_jid=?)"},
+		"queryWaitingOut":    {queryWaitingOut, "SCAN messages USING INDEX messages_outbox"},
+		"queryQueuedBefore":  {queryQueuedBefore, "SCAN turns USING INDEX turns_open"},
 
 		"queryChat":        {queryChat, "SEARCH chats USING PRIMARY KEY (jid=?)"},
 		"queryThreadTopic": {queryThreadTopic, "SEARCH topic_threads USING PRIMARY KEY (chat_jid=? AND thread_id=?)"},
@@ -185,16 +218,17 @@ func plan(t *testing.T, db *sql.DB, query string) string {
 	return strings.Join(steps, "\n")
 }
 
-// namedQueries lists the statements of queries.go; observedRows is a part of
-// two.
+// namedQueries lists the statements of queries.go but for those that are parts
+// of others.
 func namedQueries(t *testing.T) (names []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "queries.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	parts := []string{"observedRows", "readable", "delivered"}
 	ast.Inspect(file, func(n ast.Node) bool {
-		if spec, ok := n.(*ast.ValueSpec); ok && spec.Names[0].Name != "observedRows" {
+		if spec, ok := n.(*ast.ValueSpec); ok && !slices.Contains(parts, spec.Names[0].Name) {
 			names = append(names, spec.Names[0].Name)
 		}
 		return true

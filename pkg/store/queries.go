@@ -6,7 +6,7 @@ package store
 //
 // SQLite looks at the value of a parameter that stands alone as a LIMIT, or is
 // compared with a column that a partial index names, and plans the statement
-// anew at every call: hence ?+0, and literals in place of such parameters.
+// anew at every call: hence ?+0 and ?||”, or literals.
 const (
 	queryMessage      = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id = ?`
 	queryByPlatformID = `SELECT ` + messageColumns + ` FROM messages m WHERE m.chat_jid = ? AND m.platform_id = ?`
@@ -51,6 +51,62 @@ const (
 		WHERE chat_jid = ? AND reason = 'edit_note' AND turn_id IS NULL AND target_id = ?`
 	updateCancelReplies = `UPDATE messages SET out_state = 'cancelled'
 		WHERE turn_id = ? AND direction = 'out' AND out_state = 'queued'`
+
+	queryOutboxLanes = `SELECT DISTINCT chat_jid, thread_id FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending') AND platform = ?||''`
+	queryNextOutbound = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_outbox
+		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?||'' AND m.chat_jid = ? AND m.thread_id = ? ORDER BY m.id LIMIT 1`
+	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,'')
+		FROM deliveries WHERE message_id = ? ORDER BY part`
+	updateClaimOutbound  = `UPDATE messages SET out_state = 'sending' WHERE id = ? AND out_state = 'queued'`
+	updateSettleOutbound = `UPDATE messages SET out_state = ?1, platform_id = (SELECT ?2 WHERE NOT EXISTS
+		(SELECT 1 FROM messages o WHERE o.chat_jid = messages.chat_jid AND o.platform_id = ?2))
+		WHERE id = ?3 AND out_state = 'sending'`
+	putDelivery = `INSERT INTO deliveries (message_id, part, state, attempts, not_before, platform_id, error_class, error, updated_at)
+		VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (message_id, part) DO UPDATE SET state = excluded.state, attempts = excluded.attempts,
+		not_before = excluded.not_before, platform_id = excluded.platform_id, error_class = excluded.error_class,
+		error = excluded.error, updated_at = excluded.updated_at`
+
+	readable = `m.platform = 'web' AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))
+		AND (m.derived_from IS NULL OR m.topic <> (SELECT topic FROM messages o WHERE o.id = m.derived_from))`
+	delivered      = readable + ` AND (m.out_state IS NULL OR m.out_state NOT IN ('queued', 'sending'))`
+	queryWebBefore = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_chat
+		WHERE ` + delivered + ` AND m.chat_jid = ? AND m.id < ? ORDER BY m.id DESC LIMIT ?+0`
+	queryWebTopicBefore = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_web
+		WHERE ` + delivered + ` AND m.chat_jid = ? AND m.topic = ? AND m.id < ? ORDER BY m.id DESC LIMIT ?+0`
+	queryWebAfter = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_chat
+		WHERE ` + readable + ` AND m.chat_jid = ? AND m.id > ? ORDER BY m.id LIMIT ?+0`
+	queryWebEnd = `SELECT ifnull((SELECT min(id) - 1 FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending') AND platform = 'web' AND chat_jid = ?), (SELECT ifnull(max(id), 0) FROM messages))`
+	queryWebTopics = `WITH RECURSIVE topics(topic) AS (
+		SELECT min(topic) FROM messages INDEXED BY messages_web WHERE platform = 'web' AND chat_jid = ?1
+		UNION ALL SELECT (SELECT min(topic) FROM messages INDEXED BY messages_web
+			WHERE platform = 'web' AND chat_jid = ?1 AND topic > topics.topic)
+		FROM topics WHERE topics.topic IS NOT NULL)
+		SELECT m.topic, m.id, m.received_at FROM topics JOIN messages m ON m.id = (SELECT max(id) FROM messages INDEXED BY messages_web
+			WHERE platform = 'web' AND chat_jid = ?1 AND topic = topics.topic)
+		WHERE topics.topic IS NOT NULL`
+
+	queryDelivered = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(t.place,''), ifnull(o.folder,''),
+		ifnull(o.claims_engagement,0), ifnull(q.received_at,0)
+		FROM deliveries d INDEXED BY deliveries_seq JOIN messages m ON m.id = d.message_id
+		LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id)
+		LEFT JOIN messages q ON q.id = o.trigger_message_id
+		WHERE d.seq > ? ORDER BY d.seq LIMIT ?+0`
+	queryClaims = `SELECT o.folder, q.received_at, ifnull(t.ended_at,0), EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id
+		AND m.out_state IN ('queued', 'sending') AND m.source IN ('agent', 'tool'))
+		FROM (SELECT id, root_turn_id, ended_at FROM turns INDEXED BY turns_claims
+		WHERE claims_engagement = 1 AND chat_jid = ? AND place = ? ORDER BY id DESC LIMIT 10) t
+		JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) JOIN messages q ON q.id = o.trigger_message_id ORDER BY t.id DESC`
+
+	queryWaitingIn = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_undecided
+		WHERE direction = 'in' AND disposition IS NULL`
+	queryWaitingBefore = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_undecided
+		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND received_at <= ?`
+	queryWaitingOut = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending')`
+	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_open WHERE state IN ('queued', 'offered', 'running')
+		AND state = 'queued' AND id < ?1 AND not_before <= ?2`
 
 	queryChat = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)
 		FROM chats WHERE jid = ?`

@@ -37,6 +37,7 @@ func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 	if _, err = tx.exec(insertLog, r.ID, r.StartedAt, r.Folder, r.Topic); err != nil {
 		return err
 	}
+	tx.Poke(msg.DaemonOf(r.ChatJID)) // somebody is typing there now
 	return tx.OfferTurn(turnID, r.ID, r.StartedAt)
 }
 
@@ -109,6 +110,7 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 	if err := tx.endTurn(t.ID, msg.TurnDone, reason, "", now); err != nil {
 		return err
 	}
+	tx.pokeTyping(t)
 	return tx.startNext(r.RunID, now)
 }
 
@@ -195,6 +197,7 @@ func (tx *Tx) FinishTurn(t *msg.Turn, state msg.TurnState, reason msg.Reason, pr
 	if err := tx.endTurn(t.ID, state, reason, problem, now); err != nil {
 		return err
 	}
+	tx.pokeTyping(t)
 	if t.RunID == 0 {
 		return nil
 	}

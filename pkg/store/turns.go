@@ -76,8 +76,13 @@ func (tx *Tx) PutTurn(t *msg.Turn, offerTo int64) (err error) {
 	if err == nil && t.ClaimsEngagement {
 		tx.Poke("routd")
 	}
+	tx.pokeTyping(t)
 	return err
 }
+
+// pokeTyping tells the adapter of a turn's chat that an agent began or ended to
+// work there.
+func (tx *Tx) pokeTyping(t *msg.Turn) { tx.Poke(msg.DaemonOf(t.ChatJID)) }
 
 func (tx *Tx) offer(t *msg.Turn, runID int64) error {
 	var live, busy bool
@@ -158,6 +163,7 @@ func (tx *Tx) CancelChatTurns(chatJID string, topic *string, now int64) ([]*msg.
 		if err := tx.CancelTurn(t.ID, msg.ReasonCancelled, now); err != nil {
 			return nil, err
 		}
+		tx.pokeTyping(t)
 		cancelled = append(cancelled, t)
 	}
 	return cancelled, nil

@@ -53,7 +53,7 @@ func TestPutTurn(t *testing.T) {
 	}
 }
 
-func TestPutTurnPokesRoutdIfItClaims(t *testing.T) {
+func TestPutTurnPokesTheAdapterAndRoutdIfItClaims(t *testing.T) {
 	pokes := make(chan string, 10)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) {
 		if daemon != "gated" { // for the rows
@@ -63,7 +63,7 @@ func TestPutTurnPokesRoutdIfItClaims(t *testing.T) {
 	queued(t, s)
 	queued(t, s, func(turn *msg.Turn) { turn.ClaimsEngagement = true })
 	write(t, s, func(tx *store.Tx) error { tx.Poke("the end"); return nil })
-	for _, want := range []string{"routd", "the end"} {
+	for _, want := range []string{"teled", "routd", "teled", "the end"} {
 		if got := receive(t, "a poke", pokes); got != want {
 			t.Errorf("poked %s, want %s", got, want)
 		}

@@ -94,7 +94,7 @@ func (j *judgement) afresh(r *row, folder, topic string) *entry {
 	own := cmp.Or(r.command.Topic, r.Topic)
 	return &entry{
 		row: r, reason: msg.ReasonReset, derived: derived(r.Message, r.command.Rest, own, msg.SourceCommand, j.now),
-		folder: folder, topic: topic, threadID: r.ThreadID, place: layers.Place(r.ThreadID, own),
+		folder: folder, topic: topic, threadID: r.ThreadID, place: msg.Place(r.ThreadID, own),
 		surface: surface.Name, ceiling: surface.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
 		replyTo: r.PlatformID, claims: r.Verb == msg.VerbMention || r.Verb == msg.VerbReply,
 	}
@@ -116,7 +116,7 @@ func (j *judgement) stop(r *row, folder string) {
 		elsewhere[id] = true
 	}
 	held := func(m *msg.Message) bool {
-		return m.ID < r.ID && !elsewhere[m.ID] && (topic == nil || layers.EffectiveTopic(pinned, m.Topic, "", "") == *topic)
+		return m.ID < r.ID && !elsewhere[m.ID] && (topic == nil || msg.EffectiveTopic(pinned, m.Topic, "", "") == *topic)
 	}
 	j.step(func(tx *store.Tx) (err error) {
 		stopped := store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped}

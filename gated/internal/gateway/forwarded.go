@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"strconv"
-
 	"arizuko/pkg/msg"
 	"arizuko/pkg/resolve"
 )
@@ -42,7 +40,7 @@ func (j *judgement) forwarded(r *row) {
 	}
 	e := &entry{
 		row: r, reason: msg.ReasonDelegated, folder: msg.AddressedFolder(r.ChatJID), kind: msg.Delegated,
-		topic: "#d" + strconv.FormatInt(r.ID, 10), chatJID: from.ChatJID, threadID: from.ThreadID, place: from.Place,
+		topic: msg.DelegatedTopic(r.ID), chatJID: from.ChatJID, threadID: from.ThreadID, place: from.Place,
 		replyTo: from.ReplyTo, surface: from.Surface, ceiling: from.Ceiling, claims: from.Claims,
 		depth: from.Depth, root: from.RootTurnID,
 	}

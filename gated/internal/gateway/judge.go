@@ -258,4 +258,4 @@ func (j *judgement) known() {
 	}
 }
 
-func place(m *msg.Message) string { return layers.Place(m.ThreadID, m.Topic) }
+func place(m *msg.Message) string { return msg.Place(m.ThreadID, m.Topic) }

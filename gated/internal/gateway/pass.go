@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,40 +138,48 @@ func (g *Gateway) ours(r *row, name string) bool {
 		slices.ContainsFunc(g.cfg.BotNames, func(our string) bool { return strings.EqualFold(our, name) })
 }
 
-// resolve asks routd about every row that needs it, in one call, and about
-// rows that name their group in a second.
+// resolve asks routd about every row that needs it, in one call. Rows that name
+// their group are asked about once more, with that name, and with them those
+// behind them in their chat: what they claim counts for these.
 func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 	g.ask(ctx, batches, func(b *batch, r *row) *resolve.Item {
-		if r.change != nil && !r.change.fires {
-			return nil
-		}
 		if r.ForwardedFrom != nil { // it carries its address
 			r.answer, r.known = g.forwardedAnswer(r), true
-			return nil
 		}
-		it := item(r, b.info)
-		return &it
+		return question(b, r)
 	})
+	named := map[*batch]bool{}
 	g.ask(ctx, batches, func(b *batch, r *row) *resolve.Item {
 		if r.known && r.answer.Error == "" && r.answer.Reason != msg.ReasonBuiltinDrop {
 			r.prefix = g.findPrefix(r)
 		}
-		if r.prefix == nil {
+		if named[b] = named[b] || r.prefix != nil; !named[b] {
 			return nil
 		}
-		it := item(r, b.info)
-		it.Folder = r.prefix.folder
-		r.prefix.impulse = r.answer.Impulse
-		return &it
+		it := question(b, r)
+		if it != nil && r.prefix != nil {
+			it.Folder, it.Topic = r.prefix.folder, cmp.Or(r.prefix.topic, it.Topic)
+			r.prefix.impulse = r.answer.Impulse
+		}
+		return it
 	})
 }
 
-func (g *Gateway) ask(ctx context.Context, batches []*batch, question func(*batch, *row) *resolve.Item) {
+// question is what routd is asked about a row, nil if nothing.
+func question(b *batch, r *row) *resolve.Item {
+	if r.ForwardedFrom != nil || r.change != nil && !r.change.fires {
+		return nil
+	}
+	it := item(r, b.info)
+	return &it
+}
+
+func (g *Gateway) ask(ctx context.Context, batches []*batch, about func(*batch, *row) *resolve.Item) {
 	var items []resolve.Item
 	var rows []*row
 	for _, b := range batches {
 		for _, r := range b.rows {
-			if it := question(b, r); it != nil {
+			if it := about(b, r); it != nil {
 				items, rows = append(items, *it), append(rows, r)
 			}
 		}

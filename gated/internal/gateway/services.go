@@ -204,7 +204,7 @@ type serviceText struct {
 }
 
 func (g *Gateway) askDashd(ctx context.Context, r *row) string {
-	query := url.Values{"chat_jid": {r.ChatJID}, "thread_id": {r.ThreadID}}
+	query := url.Values{"chat_jid": {r.ChatJID}, "thread_id": {r.ThreadID}, "topic": {r.Topic}}
 	var answer serviceText
 	err := call(ctx, g.cfg.Dashd, http.MethodGet, "/status?"+query.Encode(), nil, &answer)
 	return said(answer.Text, err, "the status", "dashd")

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"strings"
-
 	"arizuko/gated/internal/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -32,17 +30,10 @@ func (j *judgement) pinOf(r *row) (p pinning, ok bool) {
 	case p.Name == "":
 		return p, r.answer.Home != "" || pinned != ""
 	case p.Sigil == layers.TopicSigil:
-		return p, r.answer.Home != "" && !delegationTopic(p.Name)
+		return p, r.answer.Home != ""
 	}
 	p.folder, ok = layers.ResolveName(p.Name, r.answer.Home, j.operator(r), j.g.registered)
 	return p, ok && r.answer.Home != ""
-}
-
-// delegationTopic says whether a topic's name is of the form that gated gives
-// to work handed between groups, which nobody may walk into.
-func delegationTopic(name string) bool {
-	digits, ok := strings.CutPrefix(name, "d")
-	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
 // pin acts on a row that is one bare token, if it is one, and says so.
@@ -89,7 +80,10 @@ func (j *judgement) pinGroup(r *row, name, folder string) {
 
 func (j *judgement) operator(r *row) bool { return j.g.operator(r) }
 
-func (g *Gateway) operator(r *row) bool { return g.cfg.Operators[r.Sender] }
+func (g *Gateway) operator(r *row) bool {
+	platform, _ := msg.SplitJID(r.ChatJID)
+	return g.cfg.Operators[r.Sender] || platform == msg.PlatformWeb && r.Sender == msg.WebOperator
+}
 
 // prefixTarget is where a row says it wants to go.
 type prefixTarget struct {
@@ -112,9 +106,6 @@ func (g *Gateway) findPrefix(r *row) *prefixTarget {
 		return nil
 	}
 	if p.Sigil == layers.TopicSigil {
-		if delegationTopic(p.Name) {
-			return nil
-		}
 		return &prefixTarget{folder: r.answer.Home, topic: "#" + p.Name, rest: p.Rest, reason: msg.ReasonPrefixTopic}
 	}
 	folder, ok := layers.ResolveName(p.Name, r.answer.Home, g.operator(r), g.registered)
@@ -130,7 +121,7 @@ func (j *judgement) derive(r *row) {
 	own := r.Topic
 	if r.prefix.topic != "" {
 		own = r.prefix.topic
-		e.topic, e.place = j.topicOf(r.Message, own), layers.Place(r.ThreadID, own)
+		e.topic, e.place = j.topicOf(r.Message, own), msg.Place(r.ThreadID, own)
 		if r.answer.OpensThread {
 			e.openThread(r.answer.ThreadID)
 		}

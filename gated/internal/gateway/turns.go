@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"arizuko/gated/internal/layers"
 	"arizuko/gated/internal/queue"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -73,7 +72,7 @@ func (j *judgement) topicOf(m *msg.Message, own string) string {
 		bound, err = j.g.st.TopicOfThread(m.ChatJID, m.ThreadID)
 		j.check(err)
 	}
-	return layers.EffectiveTopic(j.batch.info.StickyTopic, own, m.ThreadID, bound)
+	return msg.EffectiveTopic(j.batch.info.StickyTopic, own, m.ThreadID, bound)
 }
 
 // turnBatches collects the rows of a pass into turns, in the order of each

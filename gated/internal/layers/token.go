@@ -1,6 +1,6 @@
 // Package layers reads the text of a message for what is meant for the gateway
-// itself (sticky tokens, commands, prefixes), and says which topic, place and group
-// a message belongs to. It does no I/O. Text that is none of these is left alone.
+// itself (sticky tokens, commands, prefixes), and says which group
+// a name means. It does no I/O. Text that is none of these is left alone.
 package layers
 
 import (
@@ -66,21 +66,9 @@ func parseToken(word string) (sigil byte, name string, ok bool) {
 	case GroupSigil:
 		ok = name == "" || msg.ValidFolder(name) == nil
 	case TopicSigil:
-		ok = name == "" || validTopicName(name)
+		ok = name == "" || msg.ValidTopicName(name)
 	}
 	return sigil, name, ok
-}
-
-// validTopicName reports whether name is ASCII letters, digits, "_" and "-", with
-// no "-" at its start.
-func validTopicName(name string) bool {
-	for i, c := range []byte(name) {
-		word := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
-		if !word && (i == 0 || c != '-') {
-			return false
-		}
-	}
-	return name != ""
 }
 
 // maxWord is more than a token or command that anyone types has, in bytes. It bounds

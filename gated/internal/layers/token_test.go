@@ -57,6 +57,7 @@ func TestParseSticky(t *testing.T) {
 		{"＃deploy", Sticky{}, false},
 		{"#a\x00", Sticky{}, false},
 		{"#\xff", Sticky{}, false},
+		{"#d12", Sticky{}, false},     // a delegated turn's
 		{"#a\u200b", Sticky{}, false}, // a zero-width space is no white space
 		{"#" + strings.Repeat("a", maxWord), Sticky{}, false},
 		{"@" + strings.Repeat("a", 1<<20), Sticky{}, false},
@@ -131,7 +132,7 @@ func TestTokensAreTheGrammar(t *testing.T) {
 		var sticky Sticky
 		var prefix Prefix
 		m := token.FindStringSubmatch(content)
-		if m != nil && (m[2] == "" || msg.ValidFolder(m[2]) == nil) {
+		if m != nil && (m[2] == "" || msg.ValidFolder(m[2]) == nil) && (m[4] == "" || msg.ValidTopicName(m[4])) {
 			sigil, name, comma, rest := (m[1] + m[3])[0], m[2]+m[4], m[5], m[6]
 			switch {
 			case rest == "" && comma == "":

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,15 +16,18 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/resolve"
 	"arizuko/pkg/store"
+	"arizuko/routd/internal/engagement"
 	"arizuko/routd/internal/routing"
 )
 
 // API answers what routd is asked. All fields must be set.
 type API struct {
-	Store    *store.Store
-	Live     *routing.Live
-	Log      *slog.Logger
-	Resolved *prometheus.CounterVec // answers by reason
+	Store      *store.Store
+	Live       *routing.Live
+	Engagement *engagement.Ledger
+	TTL        time.Duration // of an engagement whose request names none
+	Log        *slog.Logger
+	Resolved   *prometheus.CounterVec // answers by reason
 }
 
 // Resolved makes the counter of answers.
@@ -48,6 +52,8 @@ func (a *API) Mount(r chi.Router) {
 	r.Method(http.MethodGet, "/v1/groups/*", handler(a.getGroup))
 	r.Method(http.MethodPut, "/v1/groups/*", handler(a.replaceGroup))
 	r.Method(http.MethodDelete, "/v1/groups/*", handler(a.deleteGroup))
+	r.Method(http.MethodGet, "/v1/engagement", handler(a.getEngagement))
+	r.Method(http.MethodPost, "/v1/engagement", handler(a.engage))
 }
 
 // handler answers a request or returns why not.

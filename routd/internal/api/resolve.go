@@ -21,12 +21,19 @@ func (a *API) resolve(w http.ResponseWriter, r *http.Request) error {
 	if n := len(request.Items); n > resolve.MaxItems {
 		return fault.New(fault.BadRequest, "%d items, at most %d are taken at once", n, resolve.MaxItems)
 	}
+	view, err := a.Engagement.View(r.Context())
+	if err != nil {
+		return err
+	}
 	table := a.Live.Table()
 	response := resolve.Response{Version: table.Version, Items: make([]resolve.Answer, len(request.Items))}
 	for i := range request.Items {
-		answer := table.Decide(&request.Items[i])
+		answer := table.Decide(&request.Items[i], view)
 		response.Items[i] = answer
 		a.Resolved.WithLabelValues(reasonLabel(answer)).Inc()
+	}
+	if err := view.Err(); err != nil {
+		return err
 	}
 	httpx.JSON(w, http.StatusOK, response)
 	return nil
@@ -61,13 +68,20 @@ func (a *API) testRoutes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	view, err := a.Engagement.View(r.Context())
+	if err != nil {
+		return err
+	}
 	table := a.Live.Table()
 	if try.Routes != nil {
 		if table, err = table.WithRoutes(*try.Routes); err != nil {
 			return badRequest(err)
 		}
 	}
-	answer := table.Decide(&try.Item)
+	answer := table.Decide(&try.Item, view)
+	if err := view.Err(); err != nil {
+		return err
+	}
 	if answer.Error != "" {
 		return fault.New(fault.BadRequest, "%s", answer.Error)
 	}

@@ -61,6 +61,18 @@ func (e Expr) Matches(ev *Event) bool {
 	return true
 }
 
+// Reaches reports whether e can match anything in a chat: what its pairs ask about the chat
+// matches, whatever they ask about senders and verbs.
+func (e Expr) Reaches(chat *Event) bool {
+	for i := range e.pairs {
+		p := &e.pairs[i]
+		if p.key != sender && p.key != verb && !p.matches(chat) {
+			return false
+		}
+	}
+	return true
+}
+
 // matches asks for a sender by id and by display name. A sender without a display name
 // is not one whose name is empty: "sender=" finds only events without a sender.
 func (p *pair) matches(ev *Event) bool {

@@ -17,9 +17,18 @@ var rules = [...]rule{
 	dropped,   // the table says to ignore it
 	pinnedWeb, // a web chat follows its pin
 	addressed, // a web or internal chat is a group's own
+	engaged,   // somebody answers there without being called
 	pinned,    // every other chat follows its pin
 	routed,    // the table
 	unwanted,
+}
+
+// Engagement is who answers in the places of chats without being called.
+type Engagement interface {
+	// Engaged is the folder that answers in a place what came at a time, "" for none.
+	Engaged(chatJID, place string, at int64) string
+	// Claim has a folder hold a place from a time on, for the items to come.
+	Claim(chatJID, place, folder string, at int64)
 }
 
 // question is one item with what the rules want to know about it.
@@ -29,16 +38,19 @@ type question struct {
 	route     *match.Route // the table's first match, nil if there is none
 	sticky    string       // the group the chat is pinned to, "" if none or no longer registered
 	addressed string       // what a web: or group: address names, registered or not; else ""
+	engaged   string       // who is engaged in the item's place, "" for nobody
+	kind      msg.ChatKind
 	answer    resolve.Answer
 }
 
-// Decide answers one item. The weights in the answer are shared: they must not be changed.
-func (t *Table) Decide(item *resolve.Item) resolve.Answer {
+// Decide answers one item. A mention or reply that triggers claims its place for the items
+// after it. The weights in the answer are shared: they must not be changed.
+func (t *Table) Decide(item *resolve.Item, e Engagement) resolve.Answer {
 	platform, room := msg.SplitJID(item.ChatJID)
 	if platform == "" || room == "" {
 		return resolve.Answer{ID: item.ID, Error: fmt.Sprintf("chat_jid %.80q is not platform:room", item.ChatJID)}
 	}
-	q := t.question(item, platform)
+	q := t.question(item, platform, e)
 	q.answer.Home = t.home(q)
 	if !item.HomeOnly {
 		for _, answers := range rules {
@@ -46,11 +58,15 @@ func (t *Table) Decide(item *resolve.Item) resolve.Answer {
 				break
 			}
 		}
+		q.openThread()
+		q.claim(e)
 	}
+	surface := msg.SurfaceOf(item.ChatJID, q.kind, q.answer.ThreadID)
+	q.answer.Surface, q.answer.Ceiling = surface.Name, surface.Ceiling
 	return q.answer
 }
 
-func (t *Table) question(item *resolve.Item, platform string) *question {
+func (t *Table) question(item *resolve.Item, platform string, e Engagement) *question {
 	ev := event(item)
 	q := &question{
 		item: item, platform: platform, route: t.index.First(&ev), addressed: msg.AddressedFolder(item.ChatJID),
@@ -64,13 +80,40 @@ func (t *Table) question(item *resolve.Item, platform string) *question {
 	case item.StickyGroup != "":
 		q.trace("the chat is pinned to %.80q, which is no longer registered: the pin is ignored", item.StickyGroup)
 	}
-	kind := item.Kind
-	if kind == "" {
-		kind = msg.KindOfJID(item.ChatJID)
+	if q.kind = item.Kind; q.kind == "" {
+		q.kind = msg.KindOfJID(item.ChatJID)
 	}
-	surface := msg.SurfaceOf(item.ChatJID, kind, item.ThreadID)
-	q.answer.Surface, q.answer.Ceiling = surface.Name, surface.Ceiling
+	if q.addressed == "" {
+		q.engaged = e.Engaged(item.ChatJID, msg.Place(item.ThreadID, item.Topic), item.ReceivedAt)
+	}
+	if q.engaged != "" && !t.Has(q.engaged) {
+		q.trace("%.80q is engaged here, but no longer registered", q.engaged)
+		q.engaged = ""
+	}
 	return q
+}
+
+// called reports whether the item calls the bot by name, or answers it.
+func (q *question) called() bool {
+	return q.item.Verb == msg.VerbMention || q.item.Verb == msg.VerbReply
+}
+
+// openThread has the answer to a mention in a Slack channel begin a thread off it, so that the
+// channel beside it stays as it was.
+func (q *question) openThread() {
+	if q.answer.Action != resolve.Trigger || q.platform != "slack" || q.kind == msg.ChatDM || !q.called() ||
+		q.item.ThreadID != "" || q.item.PlatformID == "" {
+		return
+	}
+	q.answer.ThreadID, q.answer.OpensThread = q.item.PlatformID, true
+	q.trace("the answer opens a thread off the message")
+}
+
+// claim holds the place of the answer for its group while the turn is under way.
+func (q *question) claim(e Engagement) {
+	if q.answer.Action == resolve.Trigger && q.called() && q.addressed == "" {
+		e.Claim(q.item.ChatJID, msg.Place(q.answer.ThreadID, q.item.Topic), q.answer.Folder, q.item.ReceivedAt)
+	}
 }
 
 func event(item *resolve.Item) match.Event {
@@ -84,6 +127,8 @@ func (t *Table) home(q *question) string {
 		return q.sticky
 	case t.Has(q.addressed):
 		return q.addressed
+	case q.engaged != "":
+		return q.engaged
 	case q.addressed == "" && q.route != nil:
 		return q.route.Target.Folder
 	}
@@ -127,6 +172,15 @@ func addressed(t *Table, q *question) bool {
 		q.trace("the address names the group %.80q, which is not registered", q.addressed)
 		return q.nobody(msg.ReasonNoGroup)
 	}
+}
+
+func engaged(_ *Table, q *question) bool {
+	if q.engaged == "" {
+		return false
+	}
+	q.trace("%s is engaged here", q.engaged)
+	q.answer.Engaged = true
+	return q.trigger(q.engaged, msg.ReasonEngaged)
 }
 
 func pinned(_ *Table, q *question) bool {

@@ -98,6 +98,20 @@ func (t *Table) Route(id int64) *msg.Route {
 	return &t.routes[at]
 }
 
+// Routed reports whether a route leads from a chat to the folder or one below it, for a turn
+// or to be observed.
+func (t *Table) Routed(chatJID, folder string) bool {
+	if msg.Within(msg.AddressedFolder(chatJID), folder) {
+		return true
+	}
+	chat := match.EventOf(chatJID, "", "", "")
+	return slices.ContainsFunc(t.routes, func(r msg.Route) bool {
+		expr, exprErr := match.ParseMatch(r.Match)
+		target, targetErr := match.ParseTarget(r.Target)
+		return exprErr == nil && targetErr == nil && msg.Within(target.Folder, folder) && t.Has(target.Folder) && expr.Reaches(&chat)
+	})
+}
+
 // Notes says what is wrong with the rows that were left out, one line each.
 func (t *Table) Notes() []string {
 	if more := len(t.notes) - maxNotes; more > 0 {

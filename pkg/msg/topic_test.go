@@ -1,4 +1,4 @@
-package layers
+package msg
 
 import "testing"
 
@@ -41,5 +41,20 @@ func TestPlace(t *testing.T) {
 		if got := Place(tt.thread, tt.row); got != tt.want {
 			t.Errorf("Place(%q, %q) = %q, want %q", tt.thread, tt.row, got, tt.want)
 		}
+	}
+}
+
+func TestValidTopic(t *testing.T) {
+	for topic, want := range map[string]bool{
+		"": true, "#deploy": true, "#Deploy_2-b": true, "#1": true, "#a#fix": true, "#d": true, "#d1x": true, "#data": true,
+		"deploy": false, "#": false, "#-a": false, "#a b": false, "#a##b": false, "#a#": false, "#ü": false, "#a/b": false,
+		"#d1": false, "#a#d12": false, "17.2": false,
+	} {
+		if got := ValidTopic(topic); got != want {
+			t.Errorf("ValidTopic(%q) = %v, want %v", topic, got, want)
+		}
+	}
+	if topic := DelegatedTopic(12); topic != "#d12" || ValidTopic(topic) {
+		t.Errorf("a delegated turn's topic %q may be typed", topic)
 	}
 }

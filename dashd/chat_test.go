@@ -1,0 +1,291 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/wake"
+)
+
+func TestUnknownGroups(t *testing.T) {
+	p := serve(t, dataFolder(t))
+	b := p.operator()
+	const evil = "/chat/%3Cscript%3Ealert(1)%3C/script%3E/x"
+	for _, path := range []string{"/chat/none", "/chat/none/", "/chat/main/eng", "/chat/main//", "/chat/..%2f", "/chat/none/messages", evil} {
+		a := b.get(path)
+		if a.status != 404 || !strings.Contains(a.body, "No such chat") || strings.Contains(a.body, "<script>alert") || !strings.HasPrefix(a.Get("Content-Type"), "text/html") {
+			t.Errorf("%s as a page: %d %.300s", path, a.status, a.body)
+		}
+		if a := b.get(path, "Accept: application/json"); a.status != 404 || a.kind() != "not_found" {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	for _, call := range []string{"POST /chat/none/messages", "GET /chat/none/topics", "GET /chat/none/events"} {
+		method, path, _ := strings.Cut(call, " ")
+		if a := b.do(method, path, `{"text":"x"}`, "Accept: */*"); a.status != 404 || a.kind() != "not_found" {
+			t.Errorf("%s: %d %s", call, a.status, a.body)
+		}
+	}
+	for _, call := range []string{"POST /chat/main", "POST /chat/", "POST /chat/main/topics", "PUT /chat/main/messages", "DELETE /chat/main"} {
+		method, path, _ := strings.Cut(call, " ")
+		if a := b.do(method, path, `{"text":"x"}`, "Accept: */*"); a.status != 400 || a.kind() != "bad_request" {
+			t.Errorf("%s: %d %s", call, a.status, a.body)
+		}
+	}
+	if a := b.get("/chat"); a.status != 303 || a.Get("Location") != "/chat/" {
+		t.Errorf("/chat: %d to %s", a.status, a.Get("Location"))
+	}
+}
+
+// Groups may be called like what a chat consists of.
+func TestFolders(t *testing.T) {
+	data := dataFolder(t)
+	for _, folder := range []string{"a", "a/messages", "messages", "a/b/c"} {
+		shell(t, data, `INSERT INTO registered_groups (folder, created_at) VALUES (?, 0)`, folder)
+		shell(t, data, `INSERT INTO messages (chat_jid, direction, content, timestamp, received_at) VALUES (?, 'in', ?, 0, 0)`, "web:"+folder, "to "+folder)
+	}
+	b := serve(t, data).program()
+	for path, folder := range map[string]string{
+		"a": "a", "a/": "a", "a/messages/": "a/messages", "messages": "messages", "messages/": "messages", "a/b/c": "a/b/c", "a/b/c/": "a/b/c",
+	} {
+		if page := b.must(200, "GET", "/chat/"+path, "").body; !strings.Contains(page, `data-folder="`+folder+`"`) {
+			t.Errorf("/chat/%s is not the page of %s: %.300s", path, folder, page)
+		}
+	}
+	for path, folder := range map[string]string{
+		"a/messages": "a", "a/messages/messages": "a/messages", "messages/messages": "messages", "a/b/c/messages": "a/b/c",
+	} {
+		if got := b.must(200, "GET", "/chat/"+path, "").body; !strings.Contains(got, `"content":"to `+folder+`"`) {
+			t.Errorf("/chat/%s are not the messages of %s: %s", path, folder, got)
+		}
+	}
+	b.must(202, "POST", "/chat/a/messages/messages", `{"text":"new","client_id":"x"}`)
+	if got := b.must(200, "GET", "/chat/a/messages/messages", "").body; !strings.Contains(got, `"content":"new"`) {
+		t.Errorf("it went elsewhere: %s", got)
+	}
+}
+
+func TestChats(t *testing.T) {
+	data := dataFolder(t)
+	shell(t, data, `INSERT INTO registered_groups (folder, name, created_at) VALUES ('acme/eng', '<b>Eng</b>', 0)`)
+	p := serve(t, data)
+	b := p.operator()
+	if page := b.must(200, "GET", "/chat/", "").body; !strings.Contains(page, "/chat/acme/eng") || strings.Contains(page, "<b>") || strings.Count(page, "Nothing said yet") != 2 {
+		t.Errorf("the list: %s", page)
+	}
+	b.must(202, "POST", "/chat/main/messages", `{"text":"one\n<i>two</i>"}`)
+	if page := b.must(200, "GET", "/chat/", "").body; !strings.Contains(page, "one &lt;i&gt;two&lt;/i&gt;") || strings.Count(page, "Nothing said yet") != 1 {
+		t.Errorf("the list: %s", page)
+	}
+	if page := b.must(200, "GET", "/chat/main", "").body; !strings.Contains(page, `data-last-id="1"`) || !strings.Contains(page, `data-assistant="arizuko"`) {
+		t.Errorf("the chat: %s", page)
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                 "",
+		" a\n\n b\t":                       "a b",
+		strings.Repeat("é", 120):           strings.Repeat("é", 120),
+		strings.Repeat("é", 121):           strings.Repeat("é", 120) + "…",
+		strings.Repeat("😀", 500):           strings.Repeat("😀", 120) + "…",
+		strings.Repeat("\n", 999) + "late": "late",
+		"a\xffb":                           "ab",
+		"x" + strings.Repeat("😀", 119) + "\xf0\x9f": "x" + strings.Repeat("😀", 119),
+	} {
+		if got := excerpt(text); got != want {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+func TestSenderIsTheLogin(t *testing.T) {
+	p := serve(t, dataFolder(t))
+	for _, b := range []*browser{p.operator(), p.program()} {
+		b.must(202, "POST", "/chat/main/messages", `{"text":"hi"}`)
+	}
+	got := p.program().must(200, "GET", "/chat/main/messages", "").body
+	if strings.Count(got, `"sender":"web:operator","sender_name":"operator"`) != 2 {
+		t.Error(got)
+	}
+}
+
+// arrived is a message as a page hears of it.
+type arrived struct {
+	ID        int64
+	Direction string
+	Content   string
+	HTML      string
+}
+
+func message(t *testing.T, data string) (m arrived) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(data), &m); err != nil {
+		t.Fatalf("%v: %q", err, data)
+	}
+	return m
+}
+
+func TestFromAQuestionToItsAnswer(t *testing.T) {
+	data := dataFolder(t)
+	gated, err := wake.Listen(filepath.Join(data, "run"), "gated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gated.Close()
+	p := serve(t, data)
+	b := p.operator()
+	next := b.events("/chat/main/events")
+	if got := next("typing"); got != `{"topics":[]}` {
+		t.Errorf("typing %s", got)
+	}
+	b.must(202, "POST", "/chat/main/messages", `{"text":"question"}`)
+	<-gated.C()
+	if m := message(t, next("message")); m.Content != "question" || m.Direction != "in" {
+		t.Errorf("%+v", m)
+	}
+	id := queued(t, data, "the **answer**")
+	if m := message(t, next("message")); m.ID != id || m.Direction != "out" || m.HTML != "<p>the <strong>answer</strong></p>\n" {
+		t.Errorf("%+v", m)
+	}
+	p.wantDelivered(id)
+}
+
+// wantDelivered looks at how a delivery was recorded.
+func (p *process) wantDelivered(id int64) {
+	p.t.Helper()
+	m, err := p.Store.Message(id)
+	if err != nil || m.OutState != "sent" || m.PlatformID != fmt.Sprint(id) {
+		p.t.Errorf("row %d: %+v (%v)", id, m, err)
+	}
+	parts, err := p.Store.Deliveries(id)
+	if err != nil || len(parts) != 1 || parts[0].State != "sent" || parts[0].PlatformID != fmt.Sprint(id) || parts[0].Part != 0 {
+		p.t.Errorf("deliveries of row %d: %+v (%v)", id, parts, err)
+	}
+}
+
+func TestAPokeIsEnough(t *testing.T) {
+	data := dataFolder(t)
+	p := serve(t, data, "POLL_INTERVAL=1h")
+	next := p.operator().events("/chat/main/events")
+	next("typing")
+	poker := wake.NewPoker(filepath.Join(data, "run"), func(_ string, err error) { t.Error(err) })
+	defer poker.Close()
+	id := queued(t, data, "answer")
+	poker.Poke("dashd")
+	if m := message(t, next("message")); m.ID != id {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestWhatACrashLeftInTheMiddleIsDelivered(t *testing.T) {
+	data := dataFolder(t)
+	id := queued(t, data, "answer")
+	shell(t, data, `UPDATE messages SET out_state = 'sending'`)
+	shell(t, data, `INSERT INTO deliveries (message_id, part, seq, state, updated_at) VALUES (?, 0, 1, 'sending', 0)`, id)
+	p := serve(t, data)
+	if m := message(t, p.operator().events("/chat/main/events?after=0")("message")); m.ID != id {
+		t.Errorf("%+v", m)
+	}
+	p.wantDelivered(id)
+}
+
+func TestStreamsEndWhenTheProcessStops(t *testing.T) {
+	data := dataFolder(t)
+	p := serve(t, data)
+	b := p.operator()
+	chat, overview := b.events("/chat/main/events"), b.events("/overview/events")
+	chat("typing")
+	overview("overview")
+	start := time.Now()
+	p.stop()
+	if got := chat("message") + overview("none"); got != "" {
+		t.Errorf("after the stop: %s", got)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	id := queued(t, data, "meanwhile")
+	p = serve(t, data)
+	b.base = "http://" + p.Addr
+	if m := message(t, b.events("/chat/main/events?after=0")("message")); m.ID != id {
+		t.Errorf("after the start: %+v", m)
+	}
+}
+
+func TestOverview(t *testing.T) {
+	data := dataFolder(t)
+	p := serve(t, data)
+	b := p.operator()
+	next := b.events("/overview/events")
+	fragment := func() string {
+		t.Helper()
+		var data struct{ HTML string }
+		if err := json.Unmarshal([]byte(next("overview")), &data); err != nil {
+			t.Fatal(err)
+		}
+		return data.HTML
+	}
+	if first := fragment(); !strings.Contains(first, "<dt>Undecided</dt><dd>0</dd>") {
+		t.Errorf("the first: %s", first)
+	}
+	shell(t, data, `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('telegram:<b>7', 'in', 0, 0)`)
+	now := fragment()
+	for !strings.Contains(now, "<dt>Undecided</dt><dd>1") {
+		now = fragment()
+	}
+	page := b.must(200, "GET", "/", "").body
+	for _, shown := range []string{now, page} {
+		if !strings.Contains(shown, "telegram:&lt;b&gt;7") || !strings.Contains(shown, `<th scope="row">dashd</th>`) {
+			t.Errorf("the overview: %s", shown)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	data := dataFolder(t)
+	p := serve(t, data)
+	st := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil)
+	for daemons, err := st.Daemons(); len(daemons) == 0 || daemons[0].Connection != "connected"; daemons, err = st.Daemons() {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := p.operator()
+	for query, want := range map[string]map[string]any{
+		"":                                 {"group": nil, "topic": "", "session": nil, "engaged_until": nil, "queue_place": nil},
+		"?chat_jid=web:main":               {"group": "main", "topic": "", "session": nil, "engaged_until": nil, "queue_place": nil},
+		"?chat_jid=telegram:404":           {"group": nil, "topic": "", "session": nil, "engaged_until": nil, "queue_place": nil},
+		"?chat_jid=slack:C1&thread_id=5.6": {"group": nil, "topic": "5.6", "session": nil, "engaged_until": nil, "queue_place": nil},
+	} {
+		text := b.must(200, "GET", "/status"+query, "")
+		if !strings.HasPrefix(text.Get("Content-Type"), "text/plain") || text.body == "" {
+			t.Errorf("%s: %v %s", query, text.Header, text.body)
+		}
+		var got map[string]any
+		a := b.must(200, "GET", "/status"+query, "", "Accept: application/json")
+		if err := json.Unmarshal([]byte(a.body), &got); err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range want {
+			if shown, ok := got[name]; !ok || shown != value {
+				t.Errorf("%s: %s is %v, want %v", query, name, shown, value)
+			}
+		}
+		daemons, _ := got["daemons"].([]any)
+		if len(daemons) != 1 {
+			t.Fatalf("%s: daemons %v", query, got["daemons"])
+		}
+		row, _ := daemons[0].(map[string]any)
+		if _, beats := row["heartbeat_at"].(float64); row["name"] != "dashd" || row["connection"] != "connected" || row["ok"] != true || !beats || len(row) != 4 {
+			t.Errorf("%s: daemon %v", query, row)
+		}
+	}
+	b.must(400, "GET", "/status?chat_jid=nowhere", "")
+	p.program().must(200, "GET", "/status", "")
+}

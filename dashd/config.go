@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/httpx"
+)
+
+// Config is what dashd takes from the environment.
+type Config struct {
+	config.Base
+	Addr          config.Addr   `env:"DASHD_ADDR" envDefault:"127.0.0.1:8083" doc:"where it listens"`
+	URL           config.URL    `env:"DASHD_URL" doc:"where the status and login commands find it; default: DASHD_ADDR"`
+	PublicURL     config.URL    `env:"DASH_PUBLIC_URL" doc:"where browsers find it, for links and cookies; default: DASHD_ADDR"`
+	RoutdAddr     config.Addr   `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens, for ROUTD_URL"`
+	RoutdURL      config.URL    `env:"ROUTD_URL" doc:"where routd is called; default: ROUTD_ADDR"`
+	Password      string        `env:"DASH_PASSWORD" secret:"true" doc:"opens the dashboard; without one there are one-time links, the first printed at start"`
+	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"what agents are called before they have said anything; the same as gated's"`
+	PollInterval  time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is looked at without being poked"`
+}
+
+// minPoll keeps a typo such as 2ns from using up a core.
+const minPoll = 10 * time.Millisecond
+
+// Validate finds what the types let through.
+func (c *Config) Validate() []error {
+	var errs []error
+	if c.PollInterval < minPoll {
+		errs = append(errs, errors.New("POLL_INTERVAL: must be at least 10ms"))
+	}
+	return errs
+}
+
+func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
+
+// client calls the running dashd.
+func (c *Config) client() (*httpx.Client, error) {
+	secret, err := c.Secret()
+	if err != nil {
+		return nil, err
+	}
+	return httpx.NewClient(string(c.URL.Or(c.Addr)), secret), nil
+}

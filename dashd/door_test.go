@@ -1,0 +1,211 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// open are the routes that need no login.
+var open = map[string]bool{
+	"GET /healthz": true, "GET /readyz": true, "GET /metrics": true,
+	"GET /login": true, "HEAD /login": true, "POST /login": true, "POST /logout": true,
+}
+
+func TestEverythingElseWantsALogin(t *testing.T) {
+	p := serve(t, dataFolder(t))
+	b := p.browser()
+	closed := 0
+	err := chi.Walk(p.Router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if open[method+" "+route] || strings.HasPrefix(route, "/assets/") {
+			return nil
+		}
+		closed++
+		for _, path := range []string{"main", "main/", "main/messages", "main/topics", "main/events", "none", ""} {
+			path = strings.Replace(route, "*", path, 1)
+			for _, headers := range [][]string{
+				{"Accept: application/json"},
+				{"Accept: text/event-stream", "Authorization: Bearer guess"},
+				{"Accept: */*", "Authorization: Basic " + secret},
+				{"Accept: */*", "Authorization: Bearer"},
+				{"Accept: */*", "Cookie: arizuko=" + secret},
+				{"Accept: */*", "Cookie: arizuko=v1.eyJpZCI6IngiLCJsb2dpbiI6IndlYjpvcGVyYXRvciIsImV4cGlyZXMiOjk5OTk5OTk5OTl9.AAAA"},
+			} {
+				if a := b.do(method, path, "{}", headers...); a.status != 401 || a.kind() != "unauthorized" || a.Get("Www-Authenticate") == "" {
+					t.Errorf("%s %s %s: %d %.200s", method, path, headers, a.status, a.body)
+				}
+			}
+			want := http.StatusUnauthorized
+			if method == http.MethodGet {
+				want = http.StatusSeeOther
+			}
+			a := b.do(method, path, "{}")
+			if to := a.Get("Location"); a.status != want || want == http.StatusSeeOther && to != "/login?next="+url.QueryEscape(path) {
+				t.Errorf("%s %s as a page: %d to %s", method, path, a.status, to)
+			}
+		}
+		return nil
+	})
+	if err != nil || closed < 8 {
+		t.Errorf("%d routes want a login (%v)", closed, err)
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/login"} {
+		b.must(200, "GET", path, "")
+	}
+	page := b.get("/login").body
+	_, style, _ := strings.Cut(page, `href="/assets/`)
+	style, _, _ = strings.Cut(style, `"`)
+	if a := b.must(200, "GET", "/assets/"+style, ""); a.body == "" {
+		t.Error("the login page has no style")
+	}
+}
+
+func TestEveryPageIsStrict(t *testing.T) {
+	p := serve(t, dataFolder(t))
+	b := p.operator()
+	for _, path := range []string{"/login", "/", "/chat/", "/chat/main", "/chat/none", "/status", "/chat/main/messages"} {
+		a := b.get(path)
+		if policy := a.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || a.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, a.Header)
+		}
+	}
+}
+
+func TestLink(t *testing.T) {
+	p := serve(t, dataFolder(t))
+	b := p.browser()
+	b.must(200, "HEAD", p.first, "") // does not use it up
+	a := b.must(303, "GET", p.first+"&next=/chat/main", "")
+	if a.Get("Location") != "/chat/main" {
+		t.Errorf("to %s", a.Get("Location"))
+	}
+	cookie := a.Get("Set-Cookie")
+	for _, part := range []string{"arizuko=v1.", "Path=/", "HttpOnly", "SameSite=Lax", "Max-Age=2592000"} {
+		if !strings.Contains(cookie, part) {
+			t.Errorf("no %s in %s", part, cookie)
+		}
+	}
+	if page := b.must(200, "GET", "/chat/main", "").body; !strings.Contains(page, `data-folder="main"`) {
+		t.Errorf("the page: %.300s", page)
+	}
+	if a := b.get("/login?next=/chat/main"); a.status != 303 || a.Get("Location") != "/chat/main" {
+		t.Errorf("logged in already: %d to %s", a.status, a.Get("Location"))
+	}
+	stranger := p.browser()
+	if a := stranger.get(p.first); a.status != 403 || a.Get("Set-Cookie") != "" || !strings.Contains(a.body, "used before") {
+		t.Errorf("the link a second time: %d %s", a.status, a.body)
+	}
+	var link struct{ URL string }
+	if err := json.Unmarshal([]byte(p.program().must(200, "POST", "/v1/login-link", "").body), &link); err != nil {
+		t.Fatal(err)
+	}
+	if link.URL == p.first || !strings.HasPrefix(link.URL, "http://"+p.Addr+"/login?token=") {
+		t.Errorf("a new link: %s", link.URL)
+	}
+	if a := stranger.must(303, "GET", link.URL+"&next=//evil.example", ""); a.Get("Location") != "/chat/" {
+		t.Errorf("to %s", a.Get("Location"))
+	}
+	b.must(401, "POST", "/v1/login-link", "") // a cookie is not enough
+}
+
+func TestPassword(t *testing.T) {
+	data := dataFolder(t)
+	p := serve(t, data, "DASH_PASSWORD="+password)
+	if p.first != "http://"+p.Addr+"/login" {
+		t.Errorf("printed %s", p.first)
+	}
+	b := p.browser()
+	if page := b.must(200, "GET", "/login?next=/chat/main", "").body; !strings.Contains(page, `name="password"`) || !strings.Contains(page, `value="/chat/main"`) {
+		t.Errorf("the form: %s", page)
+	}
+	try := func(b *browser, word string) answer {
+		t.Helper()
+		return b.form("/login", url.Values{"password": {word}, "next": {"/chat/main"}})
+	}
+	if a := try(b, password+"x"); a.status != 403 || !strings.Contains(a.body, "not the password") || !strings.Contains(a.body, `value="/chat/main"`) {
+		t.Errorf("a wrong one: %d %s", a.status, a.body)
+	}
+	if a := try(b, password); a.status != 303 || a.Get("Location") != "/chat/main" {
+		t.Errorf("the right one: %d %s", a.status, a.body)
+	}
+	b.must(200, "GET", "/chat/main", "")
+	if a := p.program().do("POST", "/v1/login-link", ""); a.status != 409 || !strings.Contains(a.body, "DASH_PASSWORD") {
+		t.Errorf("a link: %d %s", a.status, a.body)
+	}
+	var last answer
+	for range 9 {
+		last = try(p.browser(), "guess")
+	}
+	if last.status != 429 || last.Get("Retry-After") == "" {
+		t.Errorf("after many guesses: %d %v", last.status, last.Header)
+	}
+	b.must(200, "GET", "/chat/main", "") // who is in stays in
+	p.stop()
+	p = serve(t, data, "DASH_PASSWORD="+password+"!")
+	b.base = "http://" + p.Addr
+	b.must(303, "GET", "/chat/main", "") // a new password ends all logins
+}
+
+func TestOtherSitesAreRefused(t *testing.T) {
+	p := serve(t, dataFolder(t), "DASH_PUBLIC_URL=http://chat.example")
+	b := p.operator()
+	const body = `{"text":"hi"}`
+	for _, headers := range [][]string{
+		{"Origin: http://evil.example"},
+		{"Origin: null"},
+		{"Sec-Fetch-Site: cross-site"},
+		{"Sec-Fetch-Site: same-site"},
+		{"Origin: http://" + p.Addr + ".evil.example"},
+		{"Origin: https://chat.example:8443"},
+	} {
+		for _, path := range []string{"/chat/main/messages", "/login", "/logout"} {
+			if a := b.do("POST", path, body, headers...); a.status != 403 || a.kind() != "forbidden" {
+				t.Errorf("%s %s: %d %s", path, headers, a.status, a.body)
+			}
+		}
+	}
+	if got := b.get("/chat/main/messages").body; !strings.Contains(got, `"messages":[]`) {
+		t.Errorf("something was stored: %s", got)
+	}
+	for _, headers := range [][]string{
+		{"Origin: " + b.base}, {"Sec-Fetch-Site: same-origin"}, {"Sec-Fetch-Site: none"}, {"Origin: http://chat.example"}, {},
+	} {
+		b.must(202, "POST", "/chat/main/messages", body, headers...)
+	}
+}
+
+func TestLogout(t *testing.T) {
+	data := dataFolder(t)
+	p := serve(t, data)
+	b, other := p.operator(), p.browser()
+	var link struct{ URL string }
+	if err := json.Unmarshal([]byte(p.program().must(200, "POST", "/v1/login-link", "").body), &link); err != nil {
+		t.Fatal(err)
+	}
+	other.must(303, "GET", link.URL, "")
+	address, err := url.Parse(b.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stolen := "Cookie: " + b.http.Jar.Cookies(address)[0].String()
+	thief := p.browser()
+	thief.must(200, "GET", "/chat/main", "", stolen)
+	if a := b.form("/logout", nil); a.status != 303 || a.Get("Location") != "/login" {
+		t.Errorf("logout: %d to %s", a.status, a.Get("Location"))
+	}
+	if left := b.http.Jar.Cookies(address); len(left) != 0 {
+		t.Errorf("the browser keeps %v", left)
+	}
+	thief.must(303, "GET", "/chat/main", "", stolen)
+	p.stop()
+	p = serve(t, data)
+	thief.base, other.base = "http://"+p.Addr, "http://"+p.Addr
+	thief.must(401, "GET", "/chat/main/messages", "", stolen, "Accept: */*")
+	other.must(200, "GET", "/chat/main", "")
+	b.base = thief.base
+	b.must(303, "POST", "/logout", "") // a second time
+}

@@ -1,0 +1,102 @@
+package login
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestAddressesAreForgotten(t *testing.T) {
+	a, now, most := newAttempts(), time.Unix(1_800_000_000, 0), 0
+	for i := range 20_000 {
+		now = now.Add(100 * time.Millisecond)
+		a.try(fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>8, i), now, func() bool { return false })
+		most = max(most, len(a.byAddr))
+	}
+	if most > 110 || most < 10 {
+		t.Errorf("%d addresses", most)
+	}
+}
+
+func TestLinksAreForgotten(t *testing.T) {
+	l, now := newLinks(), time.Unix(1_800_000_000, 0)
+	for range 1000 {
+		l.mint(now)
+		now = now.Add(time.Hour)
+	}
+	if len(l.expires) > 25 {
+		t.Errorf("%d links", len(l.expires))
+	}
+	for _, token := range []string{"", l.shown} {
+		if l.use(token, now) {
+			t.Errorf("%q can be used", token)
+		}
+	}
+}
+
+func TestLocalPath(t *testing.T) {
+	for next, want := range map[string]string{
+		"/chat/a/b?c=d#e": "/chat/a/b?c=d#e", "/": "/", "/chat/ä": "/chat/ä", "/a//b": "/a//b", "/login": "/login", "/?next=http://a.b": "/?next=http://a.b",
+		"": home, "chat": home, "//evil": home, "///evil": home, "/\\evil": home, "\\\\evil": home, "/a\\b": home, "http://evil": home, "http:evil": home,
+		"javascript:alert(1)": home, " /a": home, " //evil": home, "/\t/evil": home, "\t//evil": home, "/\n/evil": home, "/a\r\nSet-Cookie: b": home, "/\x00": home,
+		"/a%zz": home, "/a\x7f": home, "/a#\nb": home, "/" + strings.Repeat("a", maxNext): home, "@evil": home, "?a": home, "#a": home,
+	} {
+		if got := localPath(next); got != want {
+			t.Errorf("%q: %q", next, got)
+		}
+	}
+}
+
+func TestOtherFormatsAreNoCookies(t *testing.T) {
+	s := newSigner("secret", "")
+	cookie := s.sign(newSession(time.Unix(1_800_000_000, 0)))
+	if _, ok := s.verify(cookie); !ok {
+		t.Fatalf("%q is none of its own", cookie)
+	}
+	_, body, _ := strings.Cut(cookie[:strings.LastIndexByte(cookie, '.')], ".")
+	for _, signed := range []string{"v2." + body, "v1", "v1.", "v1.!", "v1.bm8", "v1.e30", ""} {
+		forged := signed + "." + base64.RawURLEncoding.EncodeToString(s.mac(signed))
+		if session, ok := s.verify(forged); ok {
+			t.Errorf("%q: %+v", signed, session)
+		}
+	}
+}
+
+// landsOn is the host a browser goes to, by the rules of the URL standard: control characters
+// and spaces around are dropped, tabs and newlines everywhere, backslashes are slashes.
+func landsOn(next string) (string, error) {
+	next = strings.TrimFunc(next, func(c rune) bool { return c <= ' ' })
+	next = strings.NewReplacer("\t", "", "\n", "", "\r", "", `\`, "/").Replace(next)
+	base := url.URL{Scheme: "http", Host: "dash", Path: "/login"}
+	target, err := base.Parse(next)
+	if err != nil {
+		return "", err
+	}
+	return target.Scheme + "://" + target.Host, nil
+}
+
+func TestNextStaysHere(t *testing.T) {
+	pieces := []string{"/", "\\", ":", "@", "?", "#", "%", ".", "..", "\t", "\n", "\r", " ", "\x00", "\x7f", "http:", "javascript:", "evil.example", "%2f", "%5c", "ä", "\u2028", "\u3002"}
+	rapid.Check(t, func(rt *rapid.T) {
+		next := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 8).Draw(rt, "next"), "")
+		if host, err := landsOn(localPath(next)); err != nil || host != "http://dash" {
+			rt.Errorf("%q: to %s, %v", next, host, err)
+		}
+	})
+}
+
+func FuzzNext(f *testing.F) {
+	for _, seed := range []string{"/chat/", "//a", "/\\a", "/\t/a", "http://a", "/%2f/a", "/a?b=//c"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, next string) {
+		if host, err := landsOn(localPath(next)); err != nil || host != "http://dash" {
+			t.Errorf("%q: to %s, %v", next, host, err)
+		}
+	})
+}

@@ -1,0 +1,226 @@
+// Package login decides who may see the dashboard: whoever opened a one-time link or knows the
+// password, for 30 days by a signed cookie, and programs by the shared secret.
+package login
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+)
+
+// maxForm is the largest body of a login form, in bytes: the longest password and the longest
+// next path, escaped.
+const maxForm = 16 << 10
+
+// Form is what the login page shows.
+type Form struct {
+	Next     string // path to go to after the login
+	Problem  string // why the last try failed, in a sentence; "" on the first
+	Password bool   // whether there is a password; else only links let in
+}
+
+// Config is what a Login works with. All fields but Password must be set.
+type Config struct {
+	Secret   string     // shared with the other daemons, it signs the cookies
+	Password string     // "" for one-time links instead
+	Base     config.URL // where browsers reach dashd
+	Revoked  Revoked
+	Form     func(w http.ResponseWriter, status int, f Form) // renders the login page
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Login lets browsers and programs in. It is safe for concurrent use.
+type Login struct {
+	cfg        Config
+	password   [sha256.Size]byte
+	sessions   signer
+	links      *links
+	attempts   *attempts
+	sameOrigin *http.CrossOriginProtection
+	secure     bool
+}
+
+// New refuses an empty secret and a base that is no URL.
+func New(cfg Config) (*Login, error) {
+	if cfg.Secret == "" {
+		return nil, errors.New("login: no secret to sign with")
+	}
+	base, err := url.Parse(string(cfg.Base))
+	if err != nil {
+		return nil, fmt.Errorf("login: %w", err)
+	}
+	protection := http.NewCrossOriginProtection()
+	// A proxy may rewrite the Host header that origins are compared to.
+	if err := protection.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
+		return nil, fmt.Errorf("login: %w", err)
+	}
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		httpx.Error(w, fault.New(fault.Forbidden, "requests from other sites are refused"))
+	}))
+	return &Login{
+		cfg:        cfg,
+		password:   sha256.Sum256([]byte(cfg.Password)),
+		sessions:   newSigner(cfg.Secret, cfg.Password),
+		links:      newLinks(),
+		attempts:   newAttempts(),
+		sameOrigin: protection,
+		secure:     base.Scheme == "https",
+	}, nil
+}
+
+// Mount adds /login, /logout and /v1/login-link to r.
+func (l *Login) Mount(r chi.Router) {
+	r.Group(func(r chi.Router) {
+		r.Use(l.SameOrigin, noStore)
+		r.Get("/login", l.open)
+		// Whoever looks where a link leads, as mail scanners do, does not use it up.
+		r.Head("/login", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+		r.Post("/login", l.enter)
+		r.Post("/logout", l.leave)
+		r.With(httpx.Bearer(l.cfg.Secret)).Post("/v1/login-link", l.newLink)
+	})
+}
+
+// SameOrigin refuses what other sites make a browser send, unless it is a safe method. Programs,
+// which name no origin, pass.
+func (l *Login) SameOrigin(next http.Handler) http.Handler { return l.sameOrigin.Handler(next) }
+
+// Link makes a new one-time link. With a password there are none: the error is a conflict.
+func (l *Login) Link() (string, error) {
+	if l.cfg.Password != "" {
+		return "", fault.New(fault.Conflict, "DASH_PASSWORD is set: log in with it at %s/login", l.cfg.Base)
+	}
+	return l.linkURL(l.links.mint(l.cfg.Now())), nil
+}
+
+// Startup is where to log in first: the same one-time link until it is used or has expired,
+// then a new one; with a password the login page.
+func (l *Login) Startup() string {
+	if l.cfg.Password != "" {
+		return string(l.cfg.Base) + "/login"
+	}
+	return l.linkURL(l.links.first(l.cfg.Now()))
+}
+
+func (l *Login) linkURL(token string) string {
+	return string(l.cfg.Base) + "/login?token=" + token
+}
+
+func (l *Login) newLink(w http.ResponseWriter, _ *http.Request) {
+	if l.cfg.Password != "" {
+		_, err := l.Link()
+		httpx.Error(w, err)
+		return
+	}
+	httpx.JSON(w, http.StatusOK, map[string]string{"url": l.Startup()})
+}
+
+// open answers GET /login: it uses a link up, or shows the form.
+func (l *Login) open(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	token, next := query.Get("token"), localPath(query.Get("next"))
+	now := l.cfg.Now()
+	session, err := l.session(r)
+	switch {
+	case err != nil:
+		httpx.Error(w, err)
+	case session.Login != "":
+		// Also for a link that was used before: browsers open pages ahead, and people twice.
+		l.links.use(token, now)
+		http.Redirect(w, r, next, http.StatusSeeOther)
+	case token == "" || l.cfg.Password != "":
+		l.form(w, http.StatusOK, next, "")
+	default:
+		l.try(w, r, next, "This link was used before or has expired.", func() bool { return l.links.use(token, now) })
+	}
+}
+
+// enter answers POST /login, the form with the password.
+func (l *Login) enter(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		l.form(w, http.StatusBadRequest, localPath(""), "The form could not be read.")
+		return
+	}
+	next := localPath(r.PostForm.Get("next"))
+	if l.cfg.Password == "" {
+		l.form(w, http.StatusForbidden, next, "There is no password here, only one-time links.")
+		return
+	}
+	got := sha256.Sum256([]byte(r.PostForm.Get("password")))
+	l.try(w, r, next, "That is not the password.", func() bool {
+		return subtle.ConstantTimeCompare(got[:], l.password[:]) == 1
+	})
+}
+
+// try lets the browser in if verify says so, unless too many tries failed before.
+func (l *Login) try(w http.ResponseWriter, r *http.Request, next, problem string, verify func() bool) {
+	now := l.cfg.Now()
+	ok, wait := l.attempts.try(r.RemoteAddr, now, verify)
+	switch {
+	case wait > 0:
+		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
+		w.Header().Set("Retry-After", seconds)
+		l.form(w, http.StatusTooManyRequests, next, "Too many failed attempts. Try again in "+seconds+" s.")
+	case !ok:
+		l.cfg.Log.Warn("login failed", "from", r.RemoteAddr)
+		l.form(w, http.StatusForbidden, next, problem)
+	default:
+		l.cfg.Log.Info("login", "from", r.RemoteAddr)
+		http.SetCookie(w, l.cookie(r, l.sessions.sign(newSession(now)), sessionLife))
+		http.Redirect(w, r, next, http.StatusSeeOther)
+	}
+}
+
+// leave answers POST /logout. The cookie stays when its session cannot be revoked, so that the
+// logout can be tried again.
+func (l *Login) leave(w http.ResponseWriter, r *http.Request) {
+	session, err := l.session(r)
+	if err == nil && session.ID != "" {
+		err = l.cfg.Revoked.Add(r.Context(), session.ID, session.Expires)
+	}
+	if err != nil {
+		httpx.Error(w, fmt.Errorf("log out: %w", err))
+		return
+	}
+	http.SetCookie(w, l.cookie(r, "", -time.Second))
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+func (l *Login) form(w http.ResponseWriter, status int, next, problem string) {
+	l.cfg.Form(w, status, Form{Next: next, Problem: problem, Password: l.cfg.Password != ""})
+}
+
+// cookie is the session's cookie; a negative life deletes it.
+func (l *Login) cookie(r *http.Request, value string, life time.Duration) *http.Cookie {
+	return &http.Cookie{
+		Name:     cookieName,
+		Value:    value,
+		Path:     "/",
+		MaxAge:   int(life.Seconds()),
+		Secure:   l.secure || r.TLS != nil,
+		HttpOnly: true,
+		SameSite: http.SameSiteLaxMode,
+	}
+}
+
+func noStore(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}

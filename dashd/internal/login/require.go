@@ -1,0 +1,57 @@
+package login
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+type contextKey struct{}
+
+// Current is the login of a request that came through Require, else the zero value.
+func Current(ctx context.Context) Session {
+	session, _ := ctx.Value(contextKey{}).(Session)
+	return session
+}
+
+// Sender is who writes what a request that came through Require writes, "web:…".
+func Sender(ctx context.Context) string { return Current(ctx).Login }
+
+// Require lets through requests with a cookie that is in force or with
+// `Authorization: Bearer <secret>`. Pages are sent to the login and come back from there, all
+// else is answered 401.
+func (l *Login) Require(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		session, err := l.identify(r)
+		switch {
+		case err != nil:
+			httpx.Error(w, err)
+		case session.Login != "":
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), contextKey{}, session)))
+		case isPage(r):
+			w.Header().Set("Cache-Control", "no-store")
+			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+		default:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			httpx.Error(w, fault.New(fault.Unauthorized, "log in at /login, or send the header Authorization: Bearer with the shared secret"))
+		}
+	})
+}
+
+func (l *Login) identify(r *http.Request) (Session, error) {
+	if httpx.HasSecret(r, l.cfg.Secret) {
+		return Session{Login: msg.WebOperator}, nil
+	}
+	return l.session(r)
+}
+
+// isPage tells a browser that goes to a page from scripts and programs.
+func isPage(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		strings.Contains(r.Header.Get("Accept"), "text/html")
+}

@@ -1,0 +1,133 @@
+package login
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"arizuko/pkg/fault"
+	"arizuko/pkg/msg"
+)
+
+const (
+	cookieName  = "arizuko"
+	sessionLife = 30 * 24 * time.Hour
+	// cookieVersion stands before every cookie's payload; another format takes another one.
+	cookieVersion = "v1"
+)
+
+// Revoked remembers the sessions that were logged out, at least until they would have expired
+// by themselves, and over a restart.
+type Revoked interface {
+	Add(ctx context.Context, id string, until time.Time) error
+	Has(id string) (bool, error)
+}
+
+// Session is a login. The zero value is none.
+type Session struct {
+	ID      string    // "" for the bearer of the shared secret, whose login does not expire
+	Login   string    // the sender of what is written
+	Expires time.Time // zero with an empty ID
+}
+
+func newSession(now time.Time) Session {
+	return Session{ID: rand.Text(), Login: msg.WebOperator, Expires: now.Add(sessionLife)}
+}
+
+// payload is a Session in a cookie.
+type payload struct {
+	ID      string `json:"id"`
+	Login   string `json:"login"`
+	Expires int64  `json:"expires"` // unix seconds
+}
+
+// signer makes cookies that only it can make. Their value is version.payload.signature, the
+// last two in base64.
+type signer struct{ key []byte }
+
+// newSigner derives the key from both, so that changing either ends all sessions.
+func newSigner(secret, password string) signer {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("arizuko login cookie\x00" + password))
+	return signer{key: mac.Sum(nil)}
+}
+
+func (s signer) sign(session Session) string {
+	// Strings and a number can always be encoded.
+	encoded, _ := json.Marshal(payload{session.ID, session.Login, session.Expires.Unix()})
+	signed := cookieVersion + "." + base64.RawURLEncoding.EncodeToString(encoded)
+	return signed + "." + base64.RawURLEncoding.EncodeToString(s.mac(signed))
+}
+
+func (s signer) mac(signed string) []byte {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(signed))
+	return mac.Sum(nil)
+}
+
+// verify reads a cookie's value; false if it was not made by sign.
+func (s signer) verify(value string) (Session, bool) {
+	dot := strings.LastIndexByte(value, '.')
+	if dot < 0 {
+		return Session{}, false
+	}
+	mac, err := base64.RawURLEncoding.DecodeString(value[dot+1:])
+	if err != nil || !hmac.Equal(mac, s.mac(value[:dot])) {
+		return Session{}, false
+	}
+	version, encoded, _ := strings.Cut(value[:dot], ".")
+	decoded, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || version != cookieVersion {
+		return Session{}, false
+	}
+	var p payload
+	if err := json.Unmarshal(decoded, &p); err != nil || p.ID == "" || p.Login == "" {
+		return Session{}, false
+	}
+	return Session{ID: p.ID, Login: p.Login, Expires: time.Unix(p.Expires, 0)}, true
+}
+
+// session is the login of the request's cookie, the zero value if there is none in force. The
+// error is an unavailable: nobody knows whether it was revoked.
+func (l *Login) session(r *http.Request) (Session, error) {
+	// There may be several: cookies of a parent domain come along.
+	for _, cookie := range r.CookiesNamed(cookieName) {
+		session, ok := l.sessions.verify(cookie.Value)
+		if !ok {
+			continue
+		}
+		ok, err := l.inForce(session)
+		if ok || err != nil {
+			return session, err
+		}
+	}
+	return Session{}, nil
+}
+
+func (l *Login) inForce(s Session) (bool, error) {
+	if !l.cfg.Now().Before(s.Expires) {
+		return false, nil
+	}
+	revoked, err := l.cfg.Revoked.Has(s.ID)
+	if err != nil {
+		l.cfg.Log.Error("a login cannot be checked", "err", err)
+		return false, fault.New(fault.Unavailable, "the login cannot be checked now, try again")
+	}
+	return !revoked, nil
+}
+
+// Valid tells whether a session, of Current, is still in force; event streams ask while they
+// run. It is not when that cannot be found out.
+func (l *Login) Valid(s Session) bool {
+	if s.ID == "" {
+		return s.Login != ""
+	}
+	ok, err := l.inForce(s)
+	return ok && err == nil
+}

@@ -1,0 +1,79 @@
+package pages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed assets
+var assetFiles embed.FS
+
+const assetRoot = "/assets/"
+
+// assets serves embedded files at /assets/<version>/<name>. The version is a hash over all of
+// them: scripts import each other by relative paths, so they can only change together.
+type assets struct {
+	version string
+	files   map[string][]byte // by name
+}
+
+func loadAssets() (*assets, error) {
+	names, err := fs.Glob(assetFiles, "assets/*")
+	if err != nil {
+		return nil, fmt.Errorf("list the assets: %w", err)
+	}
+	a := &assets{files: make(map[string][]byte, len(names))}
+	hash := sha256.New()
+	for _, name := range names { // in lexical order
+		content, err := assetFiles.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("read the asset: %w", err)
+		}
+		a.files[path.Base(name)] = content
+		fmt.Fprintf(hash, "%s %d\n%s", name, len(content), content)
+	}
+	a.version = hex.EncodeToString(hash.Sum(nil))[:16]
+	return a, nil
+}
+
+// url is where the asset is. A name that does not exist fails the template that asked for it.
+func (a *assets) url(name string) (string, error) {
+	if _, ok := a.files[name]; !ok {
+		return "", fmt.Errorf("no asset %q", name)
+	}
+	return assetRoot + a.version + "/" + name, nil
+}
+
+func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	version, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, assetRoot), "/")
+	content, ok := a.files[name]
+	// Another version's file under this address would be kept for a year.
+	if !ok || version != a.version {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", contentType(name))
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
+}
+
+// contentType is fixed here because package mime reads tables of the machine it runs on.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return "application/octet-stream"
+}

@@ -1,0 +1,45 @@
+// The requests of the chat page. base is the chat's address, e.g. "/chat/acme/eng".
+
+const patience = 20_000; // ms
+
+export class Api {
+  constructor(base) {
+    this.base = base;
+  }
+
+  // messages: the newest ones of a topic, or those before a row.
+  async messages(topic, before) {
+    const query = new URLSearchParams({ topic, limit: 50 });
+    if (before) query.set("before", before);
+    return this.#get(`messages?${query}`);
+  }
+
+  async topics() {
+    return (await this.#get("topics")).topics;
+  }
+
+  // send answers {status, id, problem}; status is 0 if the server can't be reached.
+  async send({ topic, text, client_id }) {
+    try {
+      const answer = await fetch(`${this.base}/messages`, {
+        method: "POST",
+        headers: { "Accept": "application/json", "Content-Type": "application/json" },
+        body: JSON.stringify({ topic, text, client_id }),
+        signal: AbortSignal.timeout(patience),
+      });
+      const body = await answer.json().catch(() => ({}));
+      return { status: answer.status, id: body.id, problem: body.error?.message };
+    } catch {
+      return { status: 0 };
+    }
+  }
+
+  async #get(path) {
+    const answer = await fetch(`${this.base}/${path}`, {
+      headers: { Accept: "application/json" },
+      signal: AbortSignal.timeout(patience),
+    });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+    return answer.json();
+  }
+}

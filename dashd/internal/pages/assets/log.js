@@ -1,0 +1,165 @@
+// The log: the messages of one topic in the order of their ids, what is not sent yet, and the
+// typing sign. Each row is shown once, however often and in whatever order it comes.
+
+import { setTime } from "./time.js";
+
+const nearEnd = 60; // px from the end that count as "at the end"
+const nearTop = 80; // px from the top at which earlier messages are fetched
+
+export class Log {
+  #rows = new Map(); // id → element
+  #options;
+  #log; #unsent; #typing; #earlier; #newer; #empty;
+  #shownUnsent = "[[],false]";
+  #state = "new"; // of the history: new, loading, failed, partial or whole
+  #following = true; // whether the reader is at the end and wants to stay there
+
+  // panel: a filled template "panel".
+  // load: gives {messages, more} before an id, or the newest for 0.
+  // retry, discard: what the buttons of a refused message do with it.
+  constructor(panel, options) {
+    this.panel = panel;
+    this.#options = options;
+    [this.#log, this.#unsent, this.#typing, this.#earlier, this.#newer, this.#empty] =
+      [".log", ".unsent", ".typing", ".earlier", ".newer", ".empty"].map((part) => panel.querySelector(part));
+    this.#earlier.addEventListener("click", () => this.#load());
+    this.#newer.addEventListener("click", () => this.toEnd());
+    panel.addEventListener("scroll", () => this.#scrolled());
+    // The panel shrinks when the composer grows or a phone's keyboard opens.
+    new ResizeObserver(() => { if (this.#following) this.toEnd(); }).observe(panel);
+  }
+
+  has(id) {
+    return this.#rows.has(id);
+  }
+
+  // begin fetches the newest messages unless that has been done.
+  begin() {
+    if (this.#state === "new" || this.#state === "failed") this.#load();
+  }
+
+  // show puts a row, new or known, in its place.
+  show(row) {
+    this.#change(() => this.#put(row));
+  }
+
+  // showUnsent replaces what is shown below the messages, unless it is the same: a button that
+  // has the focus must not go away for nothing.
+  showUnsent(entries, failing) {
+    const shown = JSON.stringify([entries, failing]);
+    if (shown === this.#shownUnsent) return;
+    this.#shownUnsent = shown;
+    this.#change(() => this.#unsent.replaceChildren(...entries.map((entry) => this.#unsentMessage(entry, failing))));
+  }
+
+  setTyping(who) {
+    const text = who ? `${who} is working…` : "";
+    if (this.#typing.textContent !== text) this.#change(() => { this.#typing.textContent = text; });
+  }
+
+  async #load() {
+    if (this.#state === "loading") return;
+    this.#state = "loading";
+    this.#log.ariaBusy = "true"; // history is not news: a screen reader stays silent
+    try {
+      const { messages, more } = await this.#options.load(Number(this.#log.firstElementChild?.dataset.id ?? 0));
+      this.#keepPlace(() => messages.forEach((row) => this.#put(row)));
+      this.#state = more ? "partial" : "whole";
+    } catch {
+      this.#state = "failed";
+    }
+    this.#earlier.textContent = this.#state === "failed" ? "Not loaded. Try again" : "Earlier messages";
+    if (this.#state === "whole" && document.activeElement === this.#earlier) this.panel.focus();
+    this.#change(() => { this.#earlier.hidden = this.#state === "whole"; });
+    this.#log.ariaBusy = "false";
+  }
+
+  #put(row) {
+    const element = message(row);
+    this.#rows.get(row.id)?.remove();
+    this.#rows.set(row.id, element);
+    let next = null;
+    for (let each = this.#log.lastElementChild; each && each.dataset.id > row.id; each = each.previousElementSibling) {
+      next = each;
+    }
+    this.#log.insertBefore(element, next);
+  }
+
+  #unsentMessage(entry, failing) {
+    const element = fill("unsent");
+    element.dataset.clientId = entry.client_id;
+    element.classList.add(entry.problem ? "refused" : "pending");
+    element.querySelector(".body").textContent = entry.text;
+    element.querySelector(".about").textContent = entry.problem ? `Not sent: ${entry.problem}`
+      : failing ? "Not sent yet, kept for the next attempt" : "Sending…";
+    if (entry.problem) element.querySelector(".about").role = "alert";
+    element.querySelector(".choices").hidden = !entry.problem;
+    element.querySelector(".retry").addEventListener("click", () => this.#options.retry(entry));
+    element.querySelector(".discard").addEventListener("click", () => this.#options.discard(entry));
+    return element;
+  }
+
+  // #change alters what is shown at the end: who reads there stays there, who has scrolled up
+  // stays where they are and sees a button.
+  #change(alter) {
+    const height = this.#log.scrollHeight;
+    alter();
+    this.#empty.hidden = this.#state !== "whole" || this.#rows.size + this.#unsent.childElementCount > 0;
+    if (this.#following) this.toEnd();
+    else if (this.#log.scrollHeight > height) this.#newer.hidden = false;
+  }
+
+  // #keepPlace alters what is above, and what is seen stays in its place.
+  #keepPlace(alter) {
+    const below = this.panel.scrollHeight - this.panel.scrollTop;
+    alter();
+    if (this.#following) this.toEnd();
+    else this.panel.scrollTop = this.panel.scrollHeight - below;
+  }
+
+  toEnd() {
+    this.#following = true;
+    this.#newer.hidden = true;
+    this.panel.scrollTop = this.panel.scrollHeight;
+  }
+
+  #scrolled() {
+    if (this.panel.hidden) return; // a hidden panel's sizes are all 0
+    const { scrollHeight, scrollTop, clientHeight } = this.panel;
+    this.#following = scrollHeight - scrollTop - clientHeight < nearEnd;
+    if (this.#following) this.#newer.hidden = true;
+    if (scrollTop < nearTop && this.#state === "partial") this.#load();
+  }
+}
+
+// fill makes an element from a template of the page.
+export function fill(id) {
+  return document.getElementById(id).content.firstElementChild.cloneNode(true);
+}
+
+function message(row) {
+  const element = fill("message");
+  element.dataset.id = row.id;
+  element.classList.add(row.direction, row.source || "unknown");
+  element.querySelector(".who").textContent = row.sender_name || row.sender;
+  setTime(element.querySelector("time"), row.timestamp);
+  const body = element.querySelector(".body");
+  if (row.direction === "out") {
+    body.innerHTML = row.html; // rendered and sanitised by the server
+    letScroll(body);
+  } else {
+    body.textContent = row.content;
+  }
+  return element;
+}
+
+// letScroll makes what may be wider than the column scroll by itself, also by keyboard.
+function letScroll(body) {
+  for (const table of body.querySelectorAll("table")) {
+    const box = document.createElement("div");
+    box.className = "scroll";
+    table.replaceWith(box);
+    box.append(table);
+  }
+  for (const wide of body.querySelectorAll("pre, .scroll")) wide.tabIndex = 0;
+}

@@ -1,0 +1,140 @@
+// The outbox holds what was sent and is not known to be stored. It survives a reload.
+//
+// Each message has a key of its own in localStorage, so that several pages of one chat never
+// overwrite each other's. Any of them may send it: the server takes a client_id only once.
+
+import { backoff } from "./stream.js";
+
+const firstDelay = 1_000, longestDelay = 30_000; // ms between attempts
+
+export class Outbox {
+  failing = false; // whether the last attempt has to be made again
+  #prefix;
+  #options;
+  #unkept = new Map(); // messages that localStorage has no room for
+  #claimed = new Set(); // client_ids whose row is on the page already
+  #turn = Promise.resolve();
+  #failures = 0;
+  #timer = 0;
+
+  // folder: the chat's group.
+  // send: gives an entry to the server, see Api.send.
+  // changed: is called when what is shown of the outbox may have changed.
+  // stored: is called with an entry and the id of its row.
+  // ended: is called when the server wants a login.
+  constructor(folder, options) {
+    this.#prefix = `arizuko.outbox:${folder}:`;
+    this.#options = options;
+    addEventListener("storage", () => options.changed());
+    addEventListener("online", () => this.flush());
+  }
+
+  // entries are the messages in the order they were written:
+  // {client_id, topic, text, at, problem?}. One with a problem waits for a decision.
+  entries() {
+    const kept = Object.keys(localStorage)
+      .filter((key) => key.startsWith(this.#prefix))
+      .map((key) => parse(localStorage.getItem(key)))
+      .filter((entry) => entry?.client_id);
+    return [...kept, ...this.#unkept.values()].sort((a, b) => a.at - b.at);
+  }
+
+  // visible are the entries that no row on the page stands for yet.
+  visible() {
+    return this.entries().filter((entry) => entry.problem || !this.#claimed.has(entry.client_id));
+  }
+
+  add(topic, text) {
+    const newest = this.entries().at(-1)?.at ?? 0;
+    this.#keep({ client_id: newID(), topic, text, at: Math.max(Date.now(), newest + 1) });
+    this.flush();
+  }
+
+  retry(entry) {
+    this.#keep({ ...entry, problem: undefined });
+    this.flush();
+  }
+
+  discard(entry) {
+    this.#forget(entry);
+    this.#options.changed();
+  }
+
+  // claim takes note of a new row that may well be an entry's: the event with the row can be
+  // here before the answer to the request that made it.
+  claim(row) {
+    const own = this.visible().find((entry) => !entry.problem && entry.topic === row.topic && entry.text === row.content);
+    if (own) this.#claimed.add(own.client_id);
+  }
+
+  // flush sends what is there, one after the other. Pages of one chat take turns where the
+  // browser has locks (it has none on plain http from another machine), which spares requests.
+  flush() {
+    const drain = () => this.#drain();
+    this.#turn = this.#turn
+      .then(() => navigator.locks ? navigator.locks.request(this.#prefix, drain) : drain())
+      .catch((error) => console.error(error)); // the next flush must run all the same
+  }
+
+  async #drain() {
+    clearTimeout(this.#timer);
+    for (let next; (next = this.entries().find((entry) => !entry.problem)); ) {
+      this.#options.changed();
+      if (!await this.#send(next)) {
+        this.#timer = setTimeout(() => this.flush(), backoff(this.#failures++, firstDelay, longestDelay));
+        break;
+      }
+      this.#failures = 0;
+    }
+    this.#options.changed();
+  }
+
+  // #send reports whether the entry is settled, so that it is the next one's turn.
+  async #send(entry) {
+    const { status, id, problem } = await this.#options.send(entry);
+    this.failing = status !== 202 && passing(status);
+    if (status === 202) {
+      this.#forget(entry);
+      this.#options.stored(entry, id);
+      return true;
+    }
+    if (status === 401) this.#options.ended();
+    if (this.failing) return false;
+    this.#keep({ ...entry, problem: problem ?? `The server answered ${status}.` });
+    return true;
+  }
+
+  #keep(entry) {
+    try {
+      localStorage.setItem(this.#prefix + entry.client_id, JSON.stringify(entry));
+      this.#unkept.delete(entry.client_id);
+    } catch {
+      this.#unkept.set(entry.client_id, entry);
+    }
+    this.#options.changed();
+  }
+
+  #forget({ client_id }) {
+    localStorage.removeItem(this.#prefix + client_id);
+    this.#unkept.delete(client_id);
+    this.#claimed.delete(client_id);
+  }
+}
+
+// passing tells refusals that time or a login mends from those of the message itself.
+function passing(status) {
+  return status === 0 || status >= 500 || [401, 408, 429].includes(status);
+}
+
+function parse(json) {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return null;
+  }
+}
+
+// newID is made by hand because crypto.randomUUID is missing on plain http.
+function newID() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

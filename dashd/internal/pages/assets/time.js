@@ -1,0 +1,28 @@
+// Times as people say them. The server words them the same way when it renders a page.
+
+const minute = 60_000, hour = 60 * minute, day = 24 * hour;
+
+export function ago(at, now = Date.now()) {
+  const passed = now - at;
+  if (passed < minute) return "just now";
+  if (passed < hour) return `${Math.floor(passed / minute)} min ago`;
+  if (passed < day) return `${Math.floor(passed / hour)} h ago`;
+  if (passed < 7 * day) return `${Math.floor(passed / day)} d ago`;
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+// setTime makes a <time> element say a moment, in unix ms.
+export function setTime(element, at) {
+  element.dateTime = new Date(at).toISOString();
+  element.title = new Date(at).toLocaleString();
+  element.textContent = ago(at);
+}
+
+function refresh() {
+  for (const element of document.querySelectorAll("time[datetime]")) {
+    setTime(element, Date.parse(element.dateTime));
+  }
+}
+
+refresh();
+setInterval(refresh, minute / 2);

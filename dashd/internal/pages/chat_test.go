@@ -1,0 +1,404 @@
+package pages_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/browsertest"
+)
+
+const chat = "/chat/acme/eng"
+
+// TestBrowser is one test so that its parts share one browser. Each has a server, and so a
+// localStorage, and a tab of its own.
+func TestBrowser(t *testing.T) {
+	b := browsertest.Start(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *backend, *browsertest.Tab)
+	}{
+		{"first message", firstMessage},
+		{"row before answer", rowBeforeAnswer},
+		{"kept while down", keptWhileDown},
+		{"kept over a reload", keptOverReload},
+		{"answer lost", answerLost},
+		{"refused", refused},
+		{"reconnect", reconnect},
+		{"sleep", sleep},
+		{"login ended", loginEnded},
+		{"earlier history", earlierHistory},
+		{"reading further up", readingFurtherUp},
+		{"tabs", tabStrip},
+		{"bare topic", bareTopic},
+		{"drafts", drafts},
+		{"typing", typing},
+		{"unread", unread},
+		{"hostile text", hostileText},
+		{"many tabs", manyTabs},
+		{"keyboard alone", keyboardAlone},
+		{"no lock, no random id", plainHTTP},
+		{"touch", touch},
+		{"words for times", wordsForTimes},
+		{"overview", liveOverview},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, newBackend(t), b.Open(t)) })
+	}
+	t.Run("two pages", func(t *testing.T) { twoPages(t, newBackend(t), b.Open(t), b.Open(t)) })
+	t.Run("looks", func(t *testing.T) { looks(t, b) })
+}
+
+func expect[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func countOf(css string, n int) string {
+	return fmt.Sprintf("document.querySelectorAll(%s).length === %d", encode(css), n)
+}
+
+func firstMessage(t *testing.T, b *backend, p *browsertest.Tab) {
+	hold := make(chan struct{})
+	b.hold, b.deaf = hold, 1
+	p.Visit(b.url + chat)
+	p.Connected()
+	p.Wait(`document.querySelector(".empty").checkVisibility()`)
+	p.Write("Hello there")
+	p.Wait(countOf(".message.pending", 1))
+	expect(t, "shown as pending", p.Bodies(".message"), []string{"Hello there"})
+	expect(t, "what remains in the box", browsertest.Eval[string](p, `document.getElementById("text").value`), "")
+	close(hold)
+	p.Wait(countOf(".message.in[data-id='1']", 1))
+	expect(t, "pending once confirmed", p.Bodies(".message.pending"), []string{})
+
+	p.Do(chromedp.Reload())
+	p.Connected()
+	b.say("", "<p>Hello <em>you</em></p>")
+	p.Wait(countOf(".message.out", 1))
+	expect(t, "the log", p.Bodies(".message"), []string{"Hello there", "Hello you"})
+	expect(t, "posts", b.posted(), 1)
+}
+
+func reconnect(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	p.Connected()
+	b.say("", "<p>1</p>")
+	p.Wait(countOf(".message", 1))
+	b.set(func() { b.down = true })
+	p.Wait(`document.getElementById("connection").textContent === "Reconnecting…"`)
+	b.say("", "<p>2</p>")
+	b.say("#deploy", "<p>elsewhere</p>")
+	b.say("", "<p>3</p>")
+	b.set(func() { b.down = false })
+	p.Wait(countOf(".panel:not([hidden]) .message", 3))
+	b.say("", "<p>4</p>")
+	p.Wait(countOf(".panel:not([hidden]) .message", 4))
+	expect(t, "the log", p.Bodies(".message"), []string{"1", "2", "3", "4"})
+	expect(t, "where the streams began", get(b, func() []int64 { return b.after }), []int64{0, 1})
+}
+
+// sleep: the connection is dead, and nothing tells the page but the time that has passed.
+func sleep(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	p.Connected()
+	b.say("", "<p>before</p>")
+	p.Wait(countOf(".message", 1))
+	b.set(func() { b.deaf = 1 })
+	b.say("", "<p>meanwhile</p>")
+	browsertest.Eval[bool](p, `((now) => { Date.now = () => now() + 60_000; document.dispatchEvent(new Event("visibilitychange")); return true; })(Date.now.bind(Date))`)
+	p.Wait(countOf(".message", 2))
+	expect(t, "streams", get(b, func() int { return len(b.after) }), 2)
+}
+
+func loginEnded(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	p.Connected()
+	b.set(func() { b.out = true })
+	p.Wait(`document.querySelector("#connection a")`)
+	expect(t, "the link", browsertest.Eval[string](p, `document.querySelector("#connection a").getAttribute("href")`), "/login?next=%2Fchat%2Facme%2Feng")
+	p.Write("after the login")
+	p.Wait(countOf(".pending", 1))
+	b.set(func() { b.out = false })
+	browsertest.Eval[bool](p, `document.dispatchEvent(new Event("visibilitychange"))`) // back from the login in another tab
+	p.Wait(countOf(".log .message.in", 1))
+	p.Wait(`document.getElementById("connection").textContent === ""`)
+}
+
+func numbered(from, to int) (texts []string) {
+	for i := from; i <= to; i++ {
+		texts = append(texts, fmt.Sprintf("message %d", i))
+	}
+	return texts
+}
+
+func earlierHistory(t *testing.T, b *backend, p *browsertest.Tab) {
+	for _, text := range numbered(1, 120) {
+		b.say("", "<p>"+text+"</p>")
+	}
+	p.Visit(b.url + chat)
+	p.Wait(countOf(".message", 50))
+	expect(t, "at first", p.Bodies(".message"), numbered(71, 120))
+	expect(t, "stands at the end", browsertest.Eval[bool](p, `(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`), true)
+
+	// Scrolled to the top: more is loaded, and what was seen stays where it was.
+	top := `document.querySelector("[data-id='71']").getBoundingClientRect().top`
+	before := browsertest.Eval[float64](p, `(document.querySelector(".panel").scrollTop = 0, `+top+`)`)
+	p.Wait(countOf(".message", 100))
+	if after := browsertest.Eval[float64](p, top); after < before-1 || after > before+1 {
+		t.Errorf("message 71 moved from %v to %v", before, after)
+	}
+	p.Do(chromedp.Focus(chromedp.CSS(".earlier")))
+	p.Enter()
+	p.Wait(countOf(".message", 120))
+	expect(t, "in the end", p.Bodies(".message"), numbered(1, 120))
+	p.Wait(`document.querySelector(".earlier").hidden`)
+}
+
+func readingFurtherUp(t *testing.T, b *backend, p *browsertest.Tab) {
+	for _, text := range numbered(1, 40) {
+		b.say("", "<p>"+text+"</p>")
+	}
+	p.Visit(b.url + chat)
+	p.Wait(countOf(".message", 40))
+	place := func() float64 { return browsertest.Eval[float64](p, `document.querySelector(".panel").scrollTop`) }
+	browsertest.Eval[float64](p, `document.querySelector(".panel").scrollTop = 200`)
+	p.Settle()
+	b.say("", "<p>news</p>")
+	p.Wait(countOf(".message", 41))
+	expect(t, "the place", place(), 200)
+	p.Wait(`document.querySelector(".newer").checkVisibility()`)
+	p.Click(".newer")
+	p.Wait(`(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`)
+	b.say("", "<p>more news</p>")
+	p.Wait(countOf(".message", 42))
+	p.Wait(`(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`)
+	expect(t, "the button", browsertest.Eval[bool](p, `document.querySelector(".newer").hidden`), true)
+
+	// A place further up is found again after a look at another tab.
+	browsertest.Eval[float64](p, `document.querySelector(".panel").scrollTop = 300`)
+	p.Write("#other")
+	p.Wait(`document.querySelector("[aria-selected=true]").textContent.startsWith("#other")`)
+	p.Write("#")
+	p.Wait(`document.querySelector("[aria-selected=true]").textContent.startsWith("main")`)
+	expect(t, "the place after a look elsewhere", place(), 300)
+}
+
+const activeTab = `[...document.querySelectorAll("[role=tab]")].filter(e => e.ariaSelected === "true").map(e => e.textContent.split(",")[0]).join()`
+
+func tabStrip(t *testing.T, b *backend, p *browsertest.Tab) {
+	b.say("", "<p>in main</p>")
+	b.say("#a", "<p>in a</p>")
+	b.say("#b#c", "<p>in b, c</p>")
+	p.Visit(b.url + chat)
+	p.Wait(countOf("[role=tab]", 3))
+	expect(t, "names", browsertest.Eval[[]string](p, `[...document.querySelectorAll("[role=tab]")].map(e => e.textContent)`), []string{"main", "#b#c", "#a"})
+	p.Do(chromedp.Focus(chromedp.CSS("[role=tab]")))
+	for _, step := range []struct{ key, want string }{
+		{kb.ArrowRight, "#b#c"}, {kb.ArrowRight, "#a"}, {kb.ArrowRight, "main"}, {kb.ArrowLeft, "#a"},
+		{kb.Home, "main"}, {kb.End, "#a"}, {kb.ArrowLeft, "#b#c"},
+	} {
+		p.Press(step.key)
+		expect(t, "the open tab", browsertest.Eval[string](p, activeTab), step.want)
+		expect(t, "has the focus", browsertest.Eval[string](p, `document.activeElement.textContent`), step.want)
+		expect(t, "is the one stop for the Tab key", browsertest.Eval[int](p, `document.querySelectorAll("[role=tab][tabindex='0']").length`), 1)
+	}
+	p.Wait(countOf(".panel:not([hidden]) .message", 1))
+	expect(t, "its panel", p.Bodies(".message"), []string{"in b, c"})
+	expect(t, "panels in sight", browsertest.Eval[int](p, `document.querySelectorAll(".panel:not([hidden])").length`), 1)
+	p.Do(chromedp.Reload())
+	p.Wait(activeTab + ` === "#b#c"`)
+	browsertest.Eval[string](p, `location.hash = "#a"`)
+	p.Wait(activeTab + ` === "#a"`)
+	browsertest.Eval[string](p, `location.hash = "#%zz"`)
+	p.Wait(activeTab + ` === "main"`)
+}
+
+func bareTopic(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	p.Connected()
+	p.Write("#deploy")
+	p.Wait(activeTab + ` === "#deploy"`)
+	p.Write("ship it")
+	p.Wait(countOf(".log .message.in", 1))
+	p.Write("#")
+	p.Wait(activeTab + ` === "main"`)
+	p.Write("#deploy")
+	p.Wait(activeTab + ` === "#deploy"`)
+	p.Write("#1. is plain text")
+	p.Wait(countOf(".log .message.in", 2))
+	expect(t, "posts", get(b, func() (sent []string) {
+		for _, post := range b.posts {
+			sent = append(sent, post.Topic+"|"+post.Text)
+		}
+		return sent
+	}), []string{"#deploy|ship it", "#deploy|#1. is plain text"})
+
+	p.Click("#open-topic")
+	p.Press("no spaces")
+	p.Enter()
+	expect(t, "a bad name", browsertest.Eval[bool](p, `document.getElementById("topic-name").checkValidity()`), false)
+	browsertest.Eval[bool](p, `(document.getElementById("topic-name").select(), true)`)
+	p.Press("night-run")
+	p.Enter()
+	p.Wait(activeTab + ` === "#night-run"`)
+	expect(t, "the form", browsertest.Eval[bool](p, `document.getElementById("new-topic").hidden`), true)
+}
+
+func drafts(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	p.Connected()
+	p.Write("#other")
+	p.Press("half a thou")
+	browsertest.Eval[string](p, `location.hash = ""`)
+	p.Wait(activeTab + ` === "main"`)
+	value := `document.getElementById("text").value`
+	expect(t, "in main", browsertest.Eval[string](p, value), "")
+	p.Do(chromedp.Focus(chromedp.ID("text")))
+	p.Press("first")
+	p.Enter(kb.ModifierShift)
+	p.Press("second")
+	expect(t, "two lines", browsertest.Eval[string](p, value), "first\nsecond")
+	p.Do(chromedp.Reload())
+	p.Wait(value + ` === "first\nsecond"`)
+	browsertest.Eval[string](p, `location.hash = "#other"`)
+	p.Wait(value + ` === "half a thou"`)
+
+	// While an input method composes, Enter is its own.
+	for _, composing := range []string{"isComposing: true", "keyCode: 229"} {
+		browsertest.Eval[bool](p, `document.getElementById("text").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", `+composing+`, bubbles: true, cancelable: true}))`)
+		expect(t, "what is composed, with "+composing, browsertest.Eval[string](p, value), "half a thou")
+	}
+}
+
+func typing(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	p.Connected()
+	b.set(func() { b.typing = []string{"", "#deploy"} })
+	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === "Ada is working…"`)
+	p.Wait(`[...document.querySelectorAll("[role=tab].working")].map(e => e.textContent).join() === "main, an agent is at work,#deploy, an agent is at work"`)
+	b.set(func() { b.typing = []string{"#deploy"} })
+	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === ""`)
+	expect(t, "tabs at work", browsertest.Eval[int](p, `document.querySelectorAll("[role=tab].working").length`), 1)
+	b.set(func() { b.down = true }) // nobody knows now
+	p.Wait(countOf("[role=tab].working", 0))
+}
+
+func unread(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	p.Connected()
+	b.say("#deploy", "<p>done</p>")
+	b.say("#deploy", "<p>really</p>")
+	p.Wait(`document.title === "(2) Engineering – arizuko"`)
+	p.Wait(`document.querySelector("[role=tab].unread").textContent === "#deploy, 2 unread"`)
+	expect(t, "the open tab", browsertest.Eval[string](p, activeTab), "main")
+	p.Click("[role=tab].unread")
+	p.Wait(countOf("[role=tab].unread", 0))
+	expect(t, "title", browsertest.Eval[string](p, `document.title`), "Engineering – arizuko")
+	b.say("#deploy", "<p>seen at once</p>")
+	p.Wait(countOf(".panel:not([hidden]) .message", 3))
+	expect(t, "title", browsertest.Eval[string](p, `document.title`), "Engineering – arizuko")
+}
+
+const hostile = `<img src=x onerror="window.hit=1"><script>window.hit=1</script></div>&amp; ` + "\u202e\u2066 '\"`${x}` \u0000"
+
+func hostileText(t *testing.T, b *backend, p *browsertest.Tab) {
+	b.set(func() {
+		b.add(row{Direction: "in", Topic: "", Sender: "web:operator", SenderName: hostile, Content: hostile})
+		b.add(row{Direction: "out", Topic: "", Sender: hostile, SenderName: hostile, HTML: "<p>" + strings.Repeat("w", 3000) + "</p>" +
+			"<pre><code>" + strings.Repeat("x ", 2000) + "</code></pre><table><tr><td>" + strings.Repeat("y&nbsp;", 500) + "</td></tr></table>"})
+	})
+	p.Size(375, 800)
+	p.Visit(b.url + chat)
+	p.Wait(countOf(".message", 2))
+	expect(t, "plain text stays plain", p.Bodies(".in")[0], hostile)
+	expect(t, "so does a name", browsertest.Eval[string](p, `document.querySelector(".out .who").textContent`), hostile)
+	p.Fits()
+	p.Write(hostile[:len(hostile)-1])
+	p.Wait(countOf(".log .message.in", 2))
+	p.Fits()
+	expect(t, "scripts that ran", browsertest.Eval[bool](p, `"hit" in window`), false)
+	expect(t, "wide parts that scroll by keyboard", browsertest.Eval[int](p, `document.querySelectorAll(".out pre[tabindex='0'], .out .scroll[tabindex='0'] table").length`), 2)
+}
+
+func manyTabs(t *testing.T, b *backend, p *browsertest.Tab) {
+	for i := range 30 {
+		b.say(fmt.Sprintf("#topic-%d", i), "<p>x</p>")
+	}
+	p.Size(375, 800)
+	p.Visit(b.url + chat + "#topic-0")
+	p.Wait(countOf("[role=tab]", 31))
+	browsertest.Eval[float64](p, `document.documentElement.scrollLeft = 99`)
+	expect(t, "sideways", browsertest.Eval[float64](p, `document.documentElement.scrollLeft + document.body.scrollLeft`), 0)
+	p.Do(chromedp.Focus(chromedp.CSS("[role=tab][tabindex='0']")))
+	p.Press(kb.End)
+	p.Wait(`(r => r.left >= 0 && r.right <= 375)(document.querySelector("[aria-selected=true]").getBoundingClientRect())`)
+	p.Fits()
+}
+
+// keyboardAlone walks through the page with the Tab key.
+func keyboardAlone(t *testing.T, b *backend, p *browsertest.Tab) {
+	b.say("#deploy", "<p>x</p>")
+	p.Visit(b.url + chat)
+	p.Wait(countOf("[role=tab]", 2))
+	// Starts where a click on nothing in particular leads.
+	browsertest.Eval[bool](p, `(document.activeElement.blur(), document.body.tabIndex = -1, document.body.focus(), true)`)
+	var stops []string
+	for range 12 {
+		p.Press(kb.Tab)
+		stops = append(stops, browsertest.Eval[string](p, `(e => e.innerText?.split(",")[0] || e.id || e.className)(document.activeElement)`))
+		seen := browsertest.Eval[bool](p, `(s => s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))`)
+		if last := stops[len(stops)-1]; !seen && last != "text" {
+			t.Errorf("the focus on %q can't be seen", last)
+		}
+		if stops[len(stops)-1] == "text" {
+			break
+		}
+	}
+	want := []string{"Skip to the message box", "arizuko", "Overview", "Chats", "Log out", "main", "New topic"}
+	expect(t, "stops", stops[:min(len(stops), len(want))], want)
+	if !slices.Contains(stops, "text") {
+		t.Errorf("the message box is not reached: %v", stops)
+	}
+	p.Visit(b.url + chat + "#deploy")
+	browsertest.Eval[bool](p, `(document.querySelector(".skip").focus(), true)`)
+	p.Enter()
+	expect(t, "the skip link's goal", browsertest.Eval[string](p, `document.activeElement.id + location.hash`), "text#deploy")
+}
+
+// touch: a phone has no other way to a new line than Enter.
+func touch(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Do(chromedp.EmulateViewport(375, 800, chromedp.EmulateMobile, chromedp.EmulateTouch))
+	p.Visit(b.url + chat)
+	p.Connected()
+	expect(t, "a coarse pointer", browsertest.Eval[bool](p, `matchMedia("(pointer: coarse)").matches`), true)
+	p.Write("one")
+	p.Press("two")
+	expect(t, "in the box", browsertest.Eval[string](p, `document.getElementById("text").value`), "one\ntwo")
+	p.Click("#composer button")
+	p.Wait(countOf(".log .message.in", 1))
+	expect(t, "sent", p.Bodies(".message"), []string{"one\ntwo"})
+}
+
+// wordsForTimes: the page words times as the server does.
+func wordsForTimes(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	ago := func(milliseconds int64) string {
+		const now = 1_800_000_000_000
+		script := fmt.Sprintf(`import(document.querySelector("script").src.replace("chat.js", "time.js")).then(m => m.ago(%d, %d))`, now-milliseconds, now)
+		return browsertest.Await[string](p, script)
+	}
+	const minute, hour, day = 60_000, 3_600_000, 86_400_000
+	for passed, want := range map[int64]string{
+		-hour: "just now", minute - 1: "just now", minute: "1 min ago", hour - 1: "59 min ago", hour: "1 h ago",
+		day - 1: "23 h ago", day: "1 d ago", 7*day - 1: "6 d ago", 7 * day: "2027-01-08",
+	} {
+		expect(t, fmt.Sprint(passed), ago(passed), want)
+	}
+}

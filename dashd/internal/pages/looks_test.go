@@ -1,0 +1,170 @@
+package pages_test
+
+import (
+	"flag"
+	"html/template"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/browsertest"
+)
+
+var shots = flag.String("shots", "", "write screenshots into this folder")
+
+// looks opens every page in both sizes and schemes.
+func looks(t *testing.T, b *browsertest.Browser) {
+	site := newSite(t)
+	p := b.Open(t)
+	for _, size := range []struct {
+		name  string
+		width int64
+	}{{"phone", 375}, {"desktop", 1280}} {
+		p.Size(size.width, 800)
+		for _, scheme := range []string{"light", "dark"} {
+			p.Scheme(scheme)
+			for _, page := range []struct{ name, path, ready string }{
+				{"chat", chat, countOf(".panel:not([hidden]) .message", 6) + ` && document.querySelector(".panel:not([hidden]) .typing").textContent && document.querySelector(".unread")`},
+				{"chats", "/chat/", "true"},
+				{"no-chats", "/none", "true"},
+				{"overview", "/", "true"},
+				{"fresh", "/fresh", "true"},
+				{"login", "/login", "true"},
+				{"link", "/link", "true"},
+				{"problem", "/problem", "true"},
+			} {
+				name := page.name + "-" + size.name + "-" + scheme
+				t.Run(name, func(t *testing.T) {
+					p := p.In(t)
+					p.Visit(site + page.path)
+					p.Wait(page.ready)
+					p.Fits()
+					p.Readable()
+					if *shots != "" {
+						p.Shoot(filepath.Join(*shots, name+".png"))
+					}
+					expect(t, "main landmarks", browsertest.Eval[int](p, `document.querySelectorAll("main").length`), 1)
+					expect(t, "headings", browsertest.Eval[int](p, `document.querySelectorAll("h1").length`), 1)
+					expect(t, "fields without a label", browsertest.Eval[int](p, `[...document.querySelectorAll("input:not([type=hidden]), textarea")].filter(e => !e.labels.length).length`), 0)
+				})
+			}
+		}
+	}
+}
+
+// liveOverview: the page shows what the server renders anew, and the focus stays in its place.
+func liveOverview(t *testing.T, b *backend, p *browsertest.Tab) {
+	now := time.Now().UnixMilli()
+	facts := sampleFacts(now)
+	fragment := func() string {
+		html, err := b.pages.OverviewFragment(facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return html
+	}
+	b.facts = fragment()
+	p.Visit(b.url + "/")
+	// What the stream says first replaces what the page came with.
+	facts.Running.Lines[0].Chat = "web:first"
+	b.set(func() { b.facts = fragment() })
+	p.Wait(`document.querySelector("#facts").textContent.includes("web:first")`)
+	p.Do(chromedp.Focus(chromedp.CSS(`#running ~ .scroll a`)))
+	facts.Running.Lines[0].Chat, facts.Queued = "web:changed", pages.Turns{}
+	b.set(func() { b.facts = fragment() })
+	p.Wait(`document.querySelector("#facts").textContent.includes("web:changed")`)
+	expect(t, "the focus", browsertest.Eval[string](p, `document.activeElement.getAttribute("href")`), "/chat/main/")
+	p.Wait(`!document.querySelector("#queued ~ .scroll")`)
+}
+
+// newSite serves every page with something on it.
+func newSite(t *testing.T) string {
+	t.Helper()
+	b := newBackend(t)
+	now := time.Now().UnixMilli()
+	fillChat(b, now)
+	facts := sampleFacts(now)
+	mux := http.NewServeMux()
+	for path, write := range map[string]func(http.ResponseWriter){
+		"/chat/": func(w http.ResponseWriter) {
+			b.pages.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{
+				{Folder: "main", Name: "Main", Last: "The release is out, all checks are green.", LastAt: now - 120_000},
+				{Folder: "acme/eng", Name: "Engineering", Last: "Can you look at the flaky test in pkg/store? It fails about once in fifty runs.", LastAt: now - 7_500_000},
+				{Folder: "acme/eng/oncall"},
+			}})
+		},
+		"/none":    func(w http.ResponseWriter) { b.pages.Chats(w, pages.ChatsPage{}) },
+		"/{$}":     func(w http.ResponseWriter) { overview(t, b.pages, w, facts) },
+		"/fresh":   func(w http.ResponseWriter) { overview(t, b.pages, w, pages.Overview{Now: now}) },
+		"/link":    func(w http.ResponseWriter) { b.pages.Login(w, 403, pages.LoginPage{}) },
+		"/problem": func(w http.ResponseWriter) { b.pages.Problem(w, 404, "No such chat", "There is no group acme/ops.") },
+		"/login": func(w http.ResponseWriter) {
+			b.pages.Login(w, 403, pages.LoginPage{Password: true, Problem: "That is not the password."})
+		},
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { write(w) })
+	}
+	mux.Handle("/overview/events", b.handler)
+	mux.Handle("/chat/acme/", b.handler)
+	mux.Handle("/assets/", b.handler)
+	server := httptest.NewServer(pages.Secure(mux))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
+}
+
+func overview(t *testing.T, p *pages.Pages, w http.ResponseWriter, facts pages.Overview) {
+	fragment, err := p.OverviewFragment(facts)
+	if err != nil {
+		t.Error(err)
+	}
+	p.Overview(w, pages.OverviewPage{Fragment: template.HTML(fragment)})
+}
+
+func sampleFacts(now int64) pages.Overview {
+	return pages.Overview{
+		Daemons: []pages.DaemonLine{
+			{Name: "dashd", Connection: "connected", Version: "v0.3.0", OK: true, HeartbeatAt: now - 2_000},
+			{Name: "gated", Connection: "connected", Version: "v0.3.0", OK: true, HeartbeatAt: now - 3_000},
+			{Name: "routd", Connection: "connected", Version: "v0.3.0", OK: true, HeartbeatAt: now - 1_000},
+			{Name: "teled", Connection: "bad credentials", Detail: "getMe: 401 Unauthorized: the token is not known", Version: "v0.3.0", HeartbeatAt: now - 180_000},
+		},
+		Running: pages.Turns{Count: 1, Lines: []pages.TurnLine{
+			{ID: 412, Folder: "main", Chat: "web:main", Topic: "#deploy", State: "running", Since: now - 95_000, Attempts: 1},
+		}},
+		Queued: pages.Turns{Count: 2, Lines: []pages.TurnLine{
+			{ID: 413, Folder: "acme/eng", Chat: "telegram:-1001234567", State: "queued", Since: now - 30_000, Attempts: 2, Error: "exit status 1: the agent ended without an answer"},
+			{ID: 414, Folder: "acme/eng", Chat: "slack:C0ABC", Topic: "#fix", State: "queued", Since: now - 12_000},
+		}},
+		Waiting: pages.WaitingLine{Rows: 3, Chat: "telegram:-1001234567", Since: now - 240_000},
+		Now:     now,
+	}
+}
+
+// fillChat stores a conversation that shows what messages may hold.
+func fillChat(b *backend, now int64) {
+	say := func(minutesAgo int64, direction, topic, text string) {
+		r := row{Direction: direction, Topic: topic, Timestamp: now - minutesAgo*60_000, Sender: "web:operator", SenderName: "Operator", Content: text}
+		if direction == "out" {
+			r.Sender, r.SenderName, r.HTML = "agent:acme/eng", "Ada", text
+		}
+		b.add(r)
+	}
+	say(42, "in", "", "Is the nightly build green?")
+	say(41, "out", "", "<p>Not quite. Two of 318 tests failed, both in <code>pkg/store</code>:</p><ul><li><code>TestWriteOrder</code>: timed out after 10 s</li><li><code>TestReopen</code>: a file was still locked</li></ul><p>I think one causes the other. Shall I look into it?</p>")
+	say(40, "in", "", "Yes please. And tell me what you would change.")
+	say(36, "out", "", "<p>The writer keeps its lock while it waits for the reader:</p><pre><code class=\"language-go\">tx, err := db.Begin(ctx)\nif err != nil {\n\treturn err\n}\ndefer lock.Release() // too late: Wait below needs it</code></pre><p>Releasing it before the wait mends both. Timings of 50 runs:</p><table><thead><tr><th>test</th><th>before</th><th>after</th></tr></thead><tbody><tr><td>TestWriteOrder</td><td>9.8 s</td><td>0.2 s</td></tr><tr><td>TestReopen</td><td>1.1 s</td><td>0.1 s</td></tr></tbody></table>")
+	say(3, "in", "", "Great, open a pull request.")
+	say(2, "out", "", "<p>On it. I will run the whole suite first.</p>")
+	b.typing = []string{""}
+	say(1, "in", "#deploy", "Roll out v0.3.0 to staging")
+	b.later = func() { say(0, "out", "#deploy", "<p>v0.3.0 is on staging.</p>") }
+	say(500, "in", "#ideas", "A digest of the week, every Friday?")
+}

@@ -1,0 +1,119 @@
+package pages_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"arizuko/pkg/browsertest"
+)
+
+func rowBeforeAnswer(t *testing.T, b *backend, p *browsertest.Tab) {
+	hold := make(chan struct{})
+	b.hold = hold
+	p.Visit(b.url + chat)
+	p.Connected()
+	p.Write("once")
+	p.Wait(countOf(".message.in[data-id='1']", 1))
+	expect(t, "while the answer is out", p.Bodies(".message"), []string{"once"})
+	close(hold)
+	p.Wait(`!localStorage.length`)
+	expect(t, "after the answer", p.Bodies(".message"), []string{"once"})
+}
+
+func keptWhileDown(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	p.Connected()
+	b.set(func() { b.down = true })
+	p.Wait(`document.getElementById("connection").textContent === "Reconnecting…"`)
+	for _, text := range []string{"one", "two", "three"} {
+		p.Write(text)
+	}
+	p.Wait(`document.querySelectorAll(".pending").length === 3 && document.querySelector(".pending .about").textContent.includes("kept")`)
+	b.set(func() { b.down = false })
+	p.Wait(countOf(".log .message.in", 3) + " && !document.querySelector('.pending')")
+	p.Wait(`document.getElementById("connection").textContent === ""`)
+	expect(t, "in the order they were written", p.Bodies(".message"), []string{"one", "two", "three"})
+	expect(t, "rows", b.stored(), 3)
+}
+
+func keptOverReload(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat + "#deploy")
+	p.Connected()
+	b.set(func() { b.down = true })
+	p.Write("keep me")
+	p.Wait(countOf(".pending", 1))
+	p.Do(chromedp.Reload())
+	p.Wait(countOf(".pending", 1))
+	expect(t, "after the reload", p.Bodies(".pending"), []string{"keep me"})
+	b.set(func() { b.down = false })
+	p.Wait(countOf(".log .message.in", 1))
+	expect(t, "its topic", get(b, func() string { return b.rows[0].Topic }), "#deploy")
+}
+
+func answerLost(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	p.Connected()
+	b.set(func() { b.forget = true })
+	p.Write("stored, but who knows")
+	p.Wait(countOf(".log .message.in", 1))
+	b.set(func() { b.forget = false })
+	p.Wait(`!localStorage.length`)
+	expect(t, "shown", p.Bodies(".message"), []string{"stored, but who knows"})
+	expect(t, "rows", b.stored(), 1)
+	if posts := get(b, func() []post { return b.posts }); len(posts) < 2 || posts[0] != posts[len(posts)-1] {
+		t.Errorf("want the same post again, got %v", posts)
+	}
+}
+
+func refused(t *testing.T, b *backend, p *browsertest.Tab) {
+	b.deny = 400
+	p.Visit(b.url + chat)
+	p.Connected()
+	p.Write("bad")
+	p.Wait(countOf(".refused", 1))
+	expect(t, "the reason", p.Text(".refused .about"), "Not sent: refused with 400")
+	b.set(func() { b.deny = 0 })
+	p.Write("good")
+	p.Wait(countOf(".log .message.in", 1)) // one refusal does not keep the others back
+	p.Click(".refused .retry")
+	p.Wait(countOf(".log .message.in", 2))
+
+	b.set(func() { b.deny = 413 })
+	p.Write("too long")
+	p.Wait(countOf(".refused", 1))
+	p.Do(chromedp.Reload())
+	p.Wait(countOf(".refused", 1))
+	p.Click(".refused .discard")
+	p.Wait(countOf(".refused", 0) + " && !localStorage.length")
+	expect(t, "posts", b.posted(), 4) // a refused one is not tried again by itself
+}
+
+// plainHTTP: on http from another machine browsers have neither locks nor crypto.randomUUID.
+func plainHTTP(t *testing.T, b *backend, p *browsertest.Tab) {
+	p.Visit(strings.Replace(b.url, "127.0.0.1", "chat.test", 1) + chat)
+	p.Connected()
+	expect(t, "a secure context", browsertest.Eval[bool](p, `isSecureContext`), false)
+	p.Write("over plain http")
+	p.Wait(countOf(".log .message.in", 1))
+	expect(t, "shown", p.Bodies(".message"), []string{"over plain http"})
+}
+
+func twoPages(t *testing.T, b *backend, p, q *browsertest.Tab) {
+	p.Visit(b.url + chat)
+	q.Visit(b.url + chat)
+	p.Connected()
+	q.Connected()
+	b.set(func() { b.down = true })
+	p.Write("from p")
+	q.Wait(countOf(".pending", 1)) // either can send it, so both show it
+	q.Write("from q")
+	p.Wait(countOf(".pending", 2))
+	b.set(func() { b.down = false })
+	for _, page := range []*browsertest.Tab{p, q} {
+		page.Wait(countOf(".log .message.in", 2) + ` && !document.querySelector(".pending")`)
+		expect(t, "shown", page.Bodies(".message"), []string{"from p", "from q"})
+	}
+	expect(t, "rows", b.stored(), 2)
+}

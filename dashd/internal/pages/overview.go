@@ -1,0 +1,79 @@
+package pages
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Overview is the state of the instance. Times are unix ms, 0 for never.
+type Overview struct {
+	Daemons []DaemonLine
+	Running Turns
+	Queued  Turns
+	Waiting WaitingLine // inbound rows that nobody has decided about
+	Unsent  WaitingLine // outbound rows that are not delivered
+	Now     int64
+}
+
+// DaemonLine is one daemon. Connection is the state of its platform, Detail what is wrong
+// with it.
+type DaemonLine struct {
+	Name, Connection, Detail, Version string
+	OK                                bool
+	HeartbeatAt                       int64
+}
+
+// Turns are so many, of which the oldest are listed.
+type Turns struct {
+	Count int
+	Lines []TurnLine
+}
+
+// TurnLine is one turn that has not ended. Since is when it entered its State.
+type TurnLine struct {
+	ID                         int64
+	Folder, Chat, Topic, State string
+	Since                      int64
+	Attempts                   int
+	Error                      string
+}
+
+// WaitingLine says how many rows wait, and where and since when the oldest of them does.
+type WaitingLine struct {
+	Rows  int
+	Chat  string
+	Since int64
+}
+
+// OverviewFragment renders what changes on the overview page.
+func (p *Pages) OverviewFragment(facts Overview) (string, error) {
+	var b strings.Builder
+	if err := p.templates.ExecuteTemplate(&b, "facts.html", facts); err != nil {
+		return "", fmt.Errorf("render the overview: %w", err)
+	}
+	return b.String(), nil
+}
+
+// Down is how many daemons are not well.
+func (o Overview) Down() (n int) {
+	for _, d := range o.Daemons {
+		if !d.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// turnTable is a list of turns with the words around it, put together by a template.
+type turnTable struct {
+	ID, Title, Empty string
+	Turns            Turns
+	Now              int64
+}
+
+// More is how many turns are not listed.
+func (t turnTable) More() int { return t.Turns.Count - len(t.Turns.Lines) }
+
+func turns(id, title, empty string, all Turns, now int64) turnTable {
+	return turnTable{id, title, empty, all, now}
+}

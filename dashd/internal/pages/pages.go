@@ -1,0 +1,129 @@
+// Package pages renders what people see of the dashboard: the login, the list of chats, a chat
+// and the overview. Templates, styles and scripts are embedded; no page loads anything from
+// another host.
+package pages
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"arizuko/pkg/httpx"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// Pages renders the pages. Make one with New; it is safe for use by many goroutines.
+type Pages struct {
+	templates *template.Template
+	assets    *assets
+}
+
+// New parses the embedded templates.
+func New() (*Pages, error) {
+	p := &Pages{}
+	var err error
+	if p.assets, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": turns}
+	p.templates, err = template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("parse the templates: %w", err)
+	}
+	return p, nil
+}
+
+// Assets serves the styles and scripts that the pages refer to, below /assets/.
+func (p *Pages) Assets() http.Handler { return p.assets }
+
+// LoginPage is what the login says.
+type LoginPage struct {
+	Next     string // path to go to afterwards
+	Problem  string // why the last attempt failed, "" for none
+	Password bool   // whether a password opens the door; else only one-time links do
+}
+
+// Login writes the login page.
+func (p *Pages) Login(w http.ResponseWriter, status int, page LoginPage) {
+	p.page(w, status, "login.html", page)
+}
+
+// ChatsPage is the front page of the web chat.
+type ChatsPage struct {
+	Groups []GroupLine
+	Now    int64 // unix ms, 0 for the present
+}
+
+// GroupLine is one group in the list. LastAt is when its last message came, in unix ms, 0 if
+// there is none.
+type GroupLine struct {
+	Folder, Name, Last string
+	LastAt             int64
+}
+
+// Chats writes the list of groups.
+func (p *Pages) Chats(w http.ResponseWriter, page ChatsPage) {
+	if page.Now == 0 {
+		page.Now = time.Now().UnixMilli()
+	}
+	p.page(w, http.StatusOK, "chats.html", page)
+}
+
+// ChatPage is the chat with one group.
+type ChatPage struct {
+	Folder, Name string
+	Assistant    string // what the agent is called before it has said anything
+	LastID       int64  // the newest row there is: the page asks for the events behind it
+}
+
+// Title is the name people gave the group, else its folder.
+func (c ChatPage) Title() string { return title(c.Name, c.Folder) }
+
+// Title is the name people gave the group, else its folder.
+func (g GroupLine) Title() string { return title(g.Name, g.Folder) }
+
+func title(name, folder string) string {
+	if strings.TrimSpace(name) == "" {
+		return folder
+	}
+	return name
+}
+
+// Chat writes the chat page.
+func (p *Pages) Chat(w http.ResponseWriter, page ChatPage) {
+	p.page(w, http.StatusOK, "chat.html", page)
+}
+
+// OverviewPage is the overview. Fragment comes from OverviewFragment.
+type OverviewPage struct {
+	Fragment template.HTML
+}
+
+// Overview writes the overview page.
+func (p *Pages) Overview(w http.ResponseWriter, page OverviewPage) {
+	p.page(w, http.StatusOK, "overview.html", page)
+}
+
+// Problem writes a page that says what went wrong, e.g. that there is no such chat.
+func (p *Pages) Problem(w http.ResponseWriter, status int, title, text string) {
+	p.page(w, status, "problem.html", struct{ Title, Text string }{title, text})
+}
+
+func (p *Pages) page(w http.ResponseWriter, status int, name string, data any) {
+	var body bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&body, name, data); err != nil {
+		httpx.Error(w, fmt.Errorf("render the page: %w", err))
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	// A page behind a login must not come back from the cache after the logout.
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes()) // the peer is gone, there is nobody to tell
+}

@@ -1,0 +1,204 @@
+package pages_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"arizuko/dashd/internal/pages"
+)
+
+func newPages(t *testing.T) *pages.Pages {
+	t.Helper()
+	p, err := pages.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// rendered are all pages with text in every place that takes some.
+func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
+	t.Helper()
+	p := newPages(t)
+	write := func(page func(http.ResponseWriter)) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		page(w)
+		return w
+	}
+	turn := []pages.TurnLine{{ID: 1, Folder: text, Chat: text, Topic: text, State: text, Attempts: 2, Error: text}}
+	waiting := pages.WaitingLine{Rows: 1, Chat: text, Since: 1}
+	facts := pages.Overview{
+		Daemons: []pages.DaemonLine{{Name: text, Connection: text, Detail: text, Version: text}},
+		Running: pages.Turns{Count: 1, Lines: turn}, Queued: pages.Turns{Count: 52, Lines: turn}, Waiting: waiting, Unsent: waiting, Now: 10,
+	}
+	return map[string]*httptest.ResponseRecorder{
+		"login": write(func(w http.ResponseWriter) {
+			p.Login(w, http.StatusForbidden, pages.LoginPage{Next: text, Problem: text, Password: true})
+		}),
+		"link": write(func(w http.ResponseWriter) {
+			p.Login(w, http.StatusForbidden, pages.LoginPage{Next: text, Problem: text})
+		}),
+		"chats": write(func(w http.ResponseWriter) {
+			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{Folder: text, Name: text, Last: text, LastAt: 1}}})
+		}),
+		"chat": write(func(w http.ResponseWriter) {
+			p.Chat(w, pages.ChatPage{Folder: text, Name: text, Assistant: text, LastID: 7})
+		}),
+		"overview": write(func(w http.ResponseWriter) { overview(t, p, w, facts) }),
+		"problem":  write(func(w http.ResponseWriter) { p.Problem(w, http.StatusNotFound, text, text) }),
+	}
+}
+
+func TestEscaping(t *testing.T) {
+	const hostile = `x"'><script>alert(1)</script></title></textarea><b onclick=x>&lt;` + "\x00`{{.}}"
+	allowed := regexp.MustCompile(`^<script type="module" src="/assets/[0-9a-f]{16}/[a-z]+\.js"></script>`)
+	for name, w := range rendered(t, hostile) {
+		body := w.Body.String()
+		if !strings.Contains(body, "alert(1)") {
+			t.Errorf("%s: does not show the text", name)
+		}
+		for at := range strings.SplitSeq(body, "<script") {
+			if at != body && !strings.HasPrefix(at, "<!doctype") && !allowed.MatchString("<script"+at) {
+				t.Errorf("%s: a script got in: <script%.80s", name, at)
+			}
+		}
+		if strings.Contains(body, "<b onclick") {
+			t.Errorf("%s: an element got in", name)
+		}
+	}
+}
+
+// The content policy forbids what is written into the page itself, so none may be there.
+func TestNothingInline(t *testing.T) {
+	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|="?javascript:|(src|href)="?(https?:)?//`)
+	for name, w := range rendered(t, "plain") {
+		if found := inline.FindString(w.Body.String()); found != "" {
+			t.Errorf("%s: holds %q", name, found)
+		}
+	}
+}
+
+func TestStatusAndHeaders(t *testing.T) {
+	for name, w := range rendered(t, "plain") {
+		want := map[string]int{"login": 403, "link": 403, "problem": 404}[name]
+		if want == 0 {
+			want = 200
+		}
+		if w.Code != want {
+			t.Errorf("%s: status %d, want %d", name, w.Code, want)
+		}
+		if got := w.Header().Get("Content-Type"); got != "text/html; charset=utf-8" {
+			t.Errorf("%s: type %q", name, got)
+		}
+		if got := w.Header().Get("Cache-Control"); got != "no-store" {
+			t.Errorf("%s: may be cached: %q", name, got)
+		}
+		body := w.Body.String()
+		if hasNav, wantNav := strings.Contains(body, "<nav"), want != 403; hasNav != wantNav {
+			t.Errorf("%s: navigation: %t, want %t", name, hasNav, wantNav)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	p := newPages(t)
+	for _, test := range []struct {
+		name       string
+		page       func(http.ResponseWriter)
+		want, none string
+	}{
+		{"no groups", func(w http.ResponseWriter) { p.Chats(w, pages.ChatsPage{}) }, "routd groups add NAME", "<li>"},
+		{"a group without a name", func(w http.ResponseWriter) {
+			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{Folder: "a/b", Name: " "}}})
+		}, `<a href="/chat/a/b/">`, "<time"},
+		{"a link that is used up", func(w http.ResponseWriter) { p.Login(w, 403, pages.LoginPage{}) }, "dashd login", "<form"},
+		{"a password", func(w http.ResponseWriter) { p.Login(w, 200, pages.LoginPage{Password: true, Next: "/chat/a"}) }, `name="next" value="/chat/a"`, "alert"},
+		{"the newest row", func(w http.ResponseWriter) { p.Chat(w, pages.ChatPage{Folder: "a/b", LastID: 41}) }, `data-folder="a/b" data-assistant="" data-last-id="41"`, "Password"},
+		{"a fresh instance", func(w http.ResponseWriter) { overview(t, p, w, pages.Overview{Now: 1}) }, "No daemon has reported yet", "oldest"},
+		{"a daemon that is gone", func(w http.ResponseWriter) { overview(t, p, w, sampleFacts(1e12)) }, "1 down", "4 well"},
+		{"times", func(w http.ResponseWriter) { overview(t, p, w, sampleFacts(1e12)) }, `<time datetime="2001-09-09T01:42:40Z">4 min ago</time>`, "never"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			test.page(w)
+			body := w.Body.String()
+			if !strings.Contains(body, test.want) {
+				t.Errorf("want %q in\n%s", test.want, body)
+			}
+			if strings.Contains(body, test.none) {
+				t.Errorf("want no %q in\n%s", test.none, body)
+			}
+		})
+	}
+}
+
+func TestAssets(t *testing.T) {
+	p := newPages(t)
+	w := httptest.NewRecorder()
+	p.Chat(w, pages.ChatPage{Folder: "a"})
+	links := regexp.MustCompile(`/assets/[^"]+`).FindAllString(w.Body.String(), -1)
+	if len(links) != 3 {
+		t.Fatalf("the chat page links to %v, want an icon, a style sheet and a script", links)
+	}
+	fetch := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		p.Assets().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w
+	}
+	types := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	for _, link := range links {
+		w := fetch(link)
+		if w.Code != http.StatusOK || w.Body.Len() == 0 {
+			t.Errorf("%s: status %d, %d bytes", link, w.Code, w.Body.Len())
+		}
+		if got, want := w.Header().Get("Content-Type"), types[link[strings.LastIndexByte(link, '.'):]]; got != want {
+			t.Errorf("%s: type %q, want %q", link, got, want)
+		}
+		if got := w.Header().Get("Cache-Control"); !strings.Contains(got, "immutable") {
+			t.Errorf("%s: Cache-Control %q", link, got)
+		}
+	}
+	version := strings.Split(links[0], "/")[2]
+	for _, path := range []string{
+		"/assets/", "/assets/" + version, "/assets/" + version + "/", "/assets/" + version + "/none.js",
+		"/assets/0000000000000000/chat.js", "/assets/chat.js", "/assets/" + version + "/../pages.go", "/assets/" + version + "/assets/chat.js",
+	} {
+		if w := fetch(path); w.Code != http.StatusNotFound || strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: status %d, Cache-Control %q", path, w.Code, w.Header().Get("Cache-Control"))
+		}
+	}
+}
+
+func TestSecure(t *testing.T) {
+	w := httptest.NewRecorder()
+	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	pages.Secure(next).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if w.Code != http.StatusTeapot {
+		t.Errorf("status %d, want that of the handler", w.Code)
+	}
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		"X-Content-Type-Options":  "nosniff",
+		"X-Frame-Options":         "DENY",
+		"Referrer-Policy":         "same-origin",
+	} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestTurnsThatAreNotListed(t *testing.T) {
+	p := newPages(t)
+	line := []pages.TurnLine{{ID: 1}}
+	html, err := p.OverviewFragment(pages.Overview{Running: pages.Turns{Count: 1, Lines: line}, Queued: pages.Turns{Count: 52, Lines: line}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(html, " more</p>") != 1 || !strings.Contains(html, "and 51 more") || !strings.Contains(html, "<dd>52</dd>") {
+		t.Errorf("51 of 52 turns go unmentioned in\n%s", html)
+	}
+}

@@ -1,0 +1,79 @@
+package status
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-chi/chi/v5"
+
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+// maxParameter bounds each parameter, in bytes; no platform's ids come near it.
+const maxParameter = 512
+
+// Mount adds GET /status?chat_jid=&thread_id=&topic=; the caller has put the login before it.
+func (s *Status) Mount(r chi.Router) { r.Get("/status", s.serve) }
+
+func (s *Status) serve(w http.ResponseWriter, r *http.Request) {
+	report, err := s.answer(r)
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Vary", "Accept")
+	if wantsJSON(r) {
+		httpx.JSON(w, http.StatusOK, report)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, report.Text+"\n") // the peer is gone, there is nobody to tell
+}
+
+func (s *Status) answer(r *http.Request) (Report, error) {
+	at, err := where(r.URL.RawQuery)
+	if err != nil {
+		return Report{}, err
+	}
+	if at.ChatJID != "" {
+		return s.Chat(r.Context(), at)
+	}
+	facts, err := s.Instance()
+	return facts.report(), err
+}
+
+func where(rawQuery string) (at Where, err error) {
+	query, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return at, fault.New(fault.BadRequest, "query: %w", err)
+	}
+	for name, field := range map[string]*string{"chat_jid": &at.ChatJID, "thread_id": &at.ThreadID, "topic": &at.Topic} {
+		*field = query.Get(name)
+		if len(*field) > maxParameter || !utf8.ValidString(*field) {
+			return at, fault.New(fault.BadRequest, "%s must be text of at most %d bytes", name, maxParameter)
+		}
+	}
+	platform, room := msg.SplitJID(at.ChatJID)
+	if at.ChatJID != "" && (platform == "" || room == "") {
+		return at, fault.New(fault.BadRequest, "chat_jid %q is not platform:room", at.ChatJID)
+	}
+	return at, nil
+}
+
+func wantsJSON(r *http.Request) bool {
+	for _, header := range r.Header.Values("Accept") {
+		for accepted := range strings.SplitSeq(header, ",") {
+			if kind, _, _ := mime.ParseMediaType(accepted); kind == "application/json" {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,94 @@
+package status
+
+import (
+	"time"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// gone is the age of a heartbeat that says that its daemon is gone.
+	gone = 3 * daemon.HeartbeatEvery
+	// listed is how many turns of a kind are listed.
+	listed = 50
+)
+
+// Daemon is what a daemon says of itself, and whether that is good. Times are unix ms.
+type Daemon struct {
+	Name        string            `json:"name"`
+	Connection  daemon.Connection `json:"connection"`
+	OK          bool              `json:"ok"` // connected, and heard of lately
+	HeartbeatAt int64             `json:"heartbeat_at"`
+
+	// For operators; not part of a report, which goes to chats.
+	Version string `json:"-"`
+	Detail  string `json:"-"`
+}
+
+// away reports whether the daemon has ended without saying so.
+func (d Daemon) away(now int64) bool {
+	return d.Connection != daemon.Stopped && now-d.HeartbeatAt >= gone.Milliseconds()
+}
+
+func (s *Status) daemons(now int64) ([]Daemon, error) {
+	rows, err := s.cfg.Store.Daemons()
+	all := make([]Daemon, len(rows)) // an empty list in JSON, never null
+	for i, row := range rows {
+		d := Daemon{
+			Name: row.Name, Connection: daemon.Connection(row.Connection), HeartbeatAt: row.HeartbeatAt,
+			Version: row.Version, Detail: row.Detail,
+		}
+		d.OK = d.Connection == daemon.Connected && !d.away(now)
+		all[i] = d
+	}
+	return all, err
+}
+
+// Facts is how the instance is, for operators: they name chats and what went wrong there.
+type Facts struct {
+	Now          int64 // unix ms
+	Daemons      []Daemon
+	Running      []*msg.Turn // running or offered, oldest first, at most 50
+	RunningCount int
+	Queued       []*msg.Turn // the same of those in line
+	QueuedCount  int
+	Inbound      store.Waiting // rows without a decision
+	Outbound     store.Waiting // rows that are not delivered
+}
+
+// Instance gathers the facts for the overview.
+func (s *Status) Instance() (f Facts, err error) {
+	f.Now = s.now()
+	if f.Daemons, err = s.daemons(f.Now); err != nil {
+		return f, err
+	}
+	turns, err := s.cfg.Store.OpenTurns()
+	if err != nil {
+		return f, err
+	}
+	for _, t := range turns {
+		if t.State == msg.TurnQueued {
+			f.Queued = append(f.Queued, t)
+		} else {
+			f.Running = append(f.Running, t)
+		}
+	}
+	f.RunningCount, f.QueuedCount = len(f.Running), len(f.Queued)
+	f.Running, f.Queued = f.Running[:min(f.RunningCount, listed)], f.Queued[:min(f.QueuedCount, listed)]
+	if f.Inbound, err = s.cfg.Store.WaitingInbound(); err != nil {
+		return f, err
+	}
+	f.Outbound, err = s.cfg.Store.WaitingOutbound()
+	return f, err
+}
+
+// report is what /status says of the instance, to whoever asks: numbers and daemons only.
+func (f Facts) report() Report {
+	return Report{Text: f.text(), Waiting: f.Inbound.Rows, Daemons: f.Daemons}
+}
+
+func ago(now, at int64) time.Duration {
+	return max(0, time.Duration(now-at)*time.Millisecond)
+}

@@ -1,0 +1,239 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/resolve"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+const (
+	secret = "s3cret"
+	now    = 1_700_000_000_000 // what the clock shows
+	second = 1000
+	minute = 60 * second
+)
+
+// rig is a Status on a database of its own, with a routd that knows homes.
+type rig struct {
+	t      *testing.T
+	path   string
+	st     *store.Store
+	status *Status
+	log    bytes.Buffer
+	router chi.Router
+
+	homes map[string]string // by address, or by address and verb with a blank between
+	down  atomic.Bool       // routd refuses to answer
+	asked []resolve.Item    // the last time
+}
+
+func newRig(t *testing.T) *rig {
+	path := storetest.Path(t)
+	r := &rig{t: t, path: path, st: storetest.OpenAt(t, path, nil), homes: map[string]string{}}
+	routd := httptest.NewServer(http.HandlerFunc(r.routd))
+	t.Cleanup(routd.Close)
+	client := httpx.NewClient(routd.URL, secret)
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	log := slog.New(slog.NewTextHandler(&r.log, nil))
+	r.status = New(Config{Store: r.st, Routd: client, Log: log, Now: func() time.Time { return time.UnixMilli(now) }})
+	r.router = httpx.NewRouter(log, nil)
+	r.status.Mount(r.router)
+	r.group("main")
+	return r
+}
+
+// routd answers as the real one does to questions for homes.
+func (r *rig) routd(w http.ResponseWriter, req *http.Request) {
+	request, err := httpx.Decode[resolve.Request](req)
+	if err != nil || r.down.Load() || req.Method+req.URL.Path != "POST"+resolve.Path || req.Header.Get("Authorization") != "Bearer "+secret {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	r.asked = request.Items
+	var response resolve.Response
+	for _, item := range request.Items {
+		answer := resolve.Answer{ID: item.ID, Action: resolve.None, Home: r.homes[item.ChatJID+" "+item.Verb]}
+		if home, ok := r.homes[item.ChatJID]; ok {
+			answer.Home = home
+		}
+		response.Items = append(response.Items, answer)
+	}
+	httpx.JSON(w, http.StatusOK, response)
+}
+
+func (r *rig) write(fn func(*store.Tx) error) {
+	r.t.Helper()
+	if err := r.st.Write(context.Background(), fn); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// sql is for rows whose writers are no part of pkg/store yet.
+func (r *rig) sql(statement string, args ...any) {
+	r.t.Helper()
+	db, err := sql.Open("sqlite3", r.path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(statement, args...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) group(folder string) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error {
+		_, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte("{}")})
+		return err
+	})
+}
+
+// beat writes a daemon's row, last refreshed so many milliseconds ago.
+func (r *rig) beat(name string, c daemon.Connection, age int64) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error {
+		return tx.Heartbeat(store.Daemon{Name: name, Version: "v1", Connection: string(c), HeartbeatAt: now - age, Detail: "as @bot"})
+	})
+}
+
+// healthy has the three daemons of every instance running.
+func (r *rig) healthy() {
+	for _, name := range []string{"dashd", "gated", "routd"} {
+		r.beat(name, daemon.Connected, 2*second)
+	}
+}
+
+// inbound stores a row that came so many milliseconds ago.
+func (r *rig) inbound(chatJID string, age int64) *msg.Message {
+	r.t.Helper()
+	m := &msg.Message{ChatJID: chatJID, Direction: msg.In, Content: "a private word", Timestamp: now - age, ReceivedAt: now - age}
+	if _, _, err := r.st.PutMessage(m); err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+// turn queues a turn of a chat, made so many milliseconds ago and changed by set.
+func (r *rig) turn(chatJID string, age int64, set ...func(*msg.Turn)) *msg.Turn {
+	r.t.Helper()
+	t := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: chatJID, CreatedAt: now - age}
+	for _, f := range set {
+		f(t)
+	}
+	t.TriggerMessageID = r.inbound(chatJID, age).ID
+	r.write(func(tx *store.Tx) error {
+		if err := tx.PutTurn(t, 0); err != nil {
+			return err
+		}
+		return tx.Decide(t.TriggerMessageID, store.Decision{
+			Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: t.Folder, TurnID: t.ID,
+		}, t.CreatedAt)
+	})
+	return t
+}
+
+func inThread(id string) func(*msg.Turn) {
+	return func(t *msg.Turn) { t.ThreadID, t.Place, t.Topic = id, id, id }
+}
+
+func inTopic(topic string) func(*msg.Turn) {
+	return func(t *msg.Turn) { t.Topic, t.Place = topic, topic }
+}
+
+// run starts a queued turn's agent so many milliseconds ago.
+func (r *rig) run(t *msg.Turn, age int64) *msg.Run {
+	r.t.Helper()
+	run := &msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: "process", StartedAt: now - age}
+	r.write(func(tx *store.Tx) error { return tx.StartRun(run, t.ID) })
+	return run
+}
+
+// answered has a turn of a chat answered, with a session left behind.
+func (r *rig) answered(chatJID, session string, age int64, set ...func(*msg.Turn)) (reply int64) {
+	r.t.Helper()
+	t := r.turn(chatJID, age, set...)
+	run := r.run(t, age)
+	r.write(func(tx *store.Tx) error {
+		err := tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: t.ID, Text: "yes", Final: true, SessionID: session, Sender: "agent:main"}, now-age)
+		if err != nil {
+			return err
+		}
+		return tx.EndRun(run.ID, "", now-age)
+	})
+	replies, err := r.st.TurnReplies(t.ID)
+	if err != nil || len(replies) != 1 {
+		r.t.Fatalf("replies %v, %v", replies, err)
+	}
+	return replies[0].ID
+}
+
+func (r *rig) retryAt(t *msg.Turn, at int64) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error { return tx.RequeueTurn(t.ID, true, "exit 1: token=hush", at) })
+}
+
+// engage opens a window as routd does.
+func (r *rig) engage(chatJID, place string, at, until int64) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error {
+		return tx.PutEngagement(msg.Engagement{ChatJID: chatJID, Place: place, Folder: "main", At: at, Until: until})
+	})
+}
+
+// pin pins a chat as a bare token does, so many milliseconds ago.
+func (r *rig) pin(chatJID, folder, topic string, age int64) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error {
+		if err := tx.EnsureChat(chatJID, now); err != nil {
+			return err
+		}
+		if err := tx.PinTopic(chatJID, topic); err != nil || folder == "" {
+			return err
+		}
+		return tx.PinGroup(chatJID, folder, now-age)
+	})
+}
+
+func (r *rig) chat(at Where) Report {
+	r.t.Helper()
+	report, err := r.status.Chat(r.t.Context(), at)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return report
+}
+
+func (r *rig) get(query, accept string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest(http.MethodGet, "/status"+query, nil)
+	if accept != "" {
+		req.Header.Set("Accept", accept)
+	}
+	rec := httptest.NewRecorder()
+	r.router.ServeHTTP(rec, req)
+	return rec
+}
+
+// show prints what a pointer points at.
+func show[T any](p *T) string {
+	if p == nil {
+		return "null"
+	}
+	return fmt.Sprint(*p)
+}

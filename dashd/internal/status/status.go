@@ -1,0 +1,236 @@
+// Package status says how the instance and one chat are: who answers there, what is under way,
+// what is wrong. It reads rows, and asks routd which group a chat belongs to.
+package status
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/resolve"
+	"arizuko/pkg/store"
+)
+
+const (
+	// routdTimeout is what a person waits for when routd hangs.
+	routdTimeout = time.Second
+	// settling is how old an undecided row is before it counts as waiting. Younger ones are on
+	// their way, the /status that asks is one of them; gated polls every 2 s at the latest.
+	settling = 5 * time.Second
+)
+
+// Config of New; everything is needed.
+type Config struct {
+	Store *store.Store
+	Routd *httpx.Client // may be down
+	Log   *slog.Logger
+	Now   func() time.Time
+}
+
+// Status gathers facts. It is safe for concurrent use.
+type Status struct {
+	cfg Config
+}
+
+// New makes a Status.
+func New(cfg Config) *Status { return &Status{cfg: cfg} }
+
+// Where is what a report is about.
+type Where struct {
+	ChatJID  string // platform:room
+	ThreadID string // the platform's thread, "" for the chat as a whole
+	Topic    string // a message's own topic where there is no thread, as a tab of a web chat has; "" for none
+}
+
+// covers reports whether a turn of the chat is meant.
+func (at Where) covers(t *msg.Turn) bool {
+	if at.ThreadID != "" {
+		return t.ThreadID == at.ThreadID
+	}
+	return at.Topic == "" || t.Place == at.Topic
+}
+
+// Report is what /status answers. Without a chat, and where a chat has none of it, Group,
+// Session, EngagedUntil and QueuePlace are nil.
+type Report struct {
+	Text         string   `json:"text"` // all of it for people: at most a dozen lines
+	Group        *string  `json:"group"`
+	Topic        string   `json:"topic"`         // the line of work, "" for the default one
+	Session      *string  `json:"session"`       // that the next message goes on with
+	EngagedUntil *int64   `json:"engaged_until"` // unix ms
+	QueuePlace   *int     `json:"queue_place"`   // 0 while an agent works on it, 1 for the next in line
+	Waiting      int      `json:"waiting"`       // inbound rows that wait for a decision
+	Daemons      []Daemon `json:"daemons"`
+}
+
+// chat is what is known about a chat.
+type chat struct {
+	Where
+	now     int64
+	daemons []Daemon
+	info    msg.Chat // with the address alone while the chat is unknown
+	asked   bool     // routd has named the group; if not it is the last known one
+	group   string   // "" for none
+	topic   string
+	session string
+	engaged msg.Engagement // zero while nobody is engaged
+	work    work
+	waiting store.Waiting
+}
+
+// Chat reports on a chat, known or not.
+func (s *Status) Chat(ctx context.Context, at Where) (Report, error) {
+	c := chat{Where: at, now: s.now()}
+	if err := s.gather(ctx, &c); err != nil {
+		return Report{}, err
+	}
+	return Report{
+		Text: c.text(), Group: orNull(c.group), Topic: c.topic, Session: orNull(c.session),
+		EngagedUntil: orNull(c.engaged.Until), QueuePlace: c.work.place, Waiting: c.waiting.Rows, Daemons: c.daemons,
+	}, nil
+}
+
+func (s *Status) gather(ctx context.Context, c *chat) (err error) {
+	st := s.cfg.Store
+	c.info = msg.Chat{JID: c.ChatJID}
+	known, err := st.Chat(c.ChatJID)
+	if err != nil {
+		return err
+	}
+	if known != nil {
+		c.info = *known
+	}
+	if c.waiting, err = st.WaitingInboundBefore(c.ChatJID, c.now-settling.Milliseconds()); err != nil {
+		return err
+	}
+	if c.daemons, err = s.daemons(c.now); err != nil {
+		return err
+	}
+	if c.group, c.asked, err = s.home(ctx, c); err != nil {
+		return err
+	}
+	if c.topic, err = s.topic(c); err != nil {
+		return err
+	}
+	if c.session, err = st.Session(c.group, c.topic); err != nil {
+		return err
+	}
+	if c.engaged, err = s.engagement(c); err != nil {
+		return err
+	}
+	c.work, err = s.work(c)
+	return err
+}
+
+// home is the chat's group as routd says, or, while it does not, as the rows let suppose.
+func (s *Status) home(ctx context.Context, c *chat) (folder string, asked bool, err error) {
+	folder, err = s.ask(ctx, c)
+	if err == nil {
+		return folder, true, nil
+	}
+	s.cfg.Log.Warn("routd does not say whose a chat is; taking the last known group", "chat", c.ChatJID, "err", err)
+	last, err := s.cfg.Store.LastHome(c.ChatJID)
+	if err != nil {
+		return "", false, err
+	}
+	for _, folder := range []string{c.info.StickyGroup, msg.AddressedFolder(c.ChatJID), last} {
+		if g, err := s.cfg.Store.Group(folder); err != nil || g != nil {
+			return folder, false, err
+		}
+	}
+	return "", false, nil
+}
+
+// ask has routd name the chat's group. Routes may tell the verbs apart, so each that speaks to
+// the bot is asked about.
+func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, routdTimeout)
+	defer cancel()
+	var request resolve.Request
+	for i, verb := range []string{msg.VerbMessage, msg.VerbMention, msg.VerbReply} {
+		request.Items = append(request.Items, resolve.Item{
+			ID: int64(i + 1), ChatJID: c.ChatJID, Kind: c.info.Kind, ThreadID: c.ThreadID, Verb: verb,
+			StickyGroup: c.info.StickyGroup, ReceivedAt: c.now, HomeOnly: true,
+		})
+	}
+	var response resolve.Response
+	if err := s.cfg.Routd.Do(ctx, http.MethodPost, resolve.Path, request, &response); err != nil {
+		return "", err
+	}
+	if len(response.Items) != len(request.Items) {
+		return "", errors.New("routd answered something else")
+	}
+	for _, a := range response.Items {
+		if a.Error != "" {
+			return "", errors.New(a.Error)
+		}
+		folder = cmp.Or(folder, a.Home)
+	}
+	return folder, nil
+}
+
+func (s *Status) topic(c *chat) (string, error) {
+	bound, err := s.cfg.Store.TopicOfThread(c.ChatJID, c.ThreadID)
+	return msg.EffectiveTopic(c.info.StickyTopic, cmp.Or(c.ThreadID, c.Topic), c.ThreadID, bound), err
+}
+
+// engagement is the window that is open now, if any.
+func (s *Status) engagement(c *chat) (none msg.Engagement, err error) {
+	e, err := s.cfg.Store.Engagement(c.ChatJID, msg.Place(c.ThreadID, c.Topic))
+	if err != nil || !e.Open(c.now, c.info.StickyAt) {
+		return none, err
+	}
+	return e, nil
+}
+
+// work is where the turns of a place stand. A zero time stands for none.
+type work struct {
+	place   *int  // as in Report
+	open    int   // turns that have not ended
+	begun   int64 // when the one under way began
+	retryAt int64 // when the oldest queued one is tried again
+}
+
+func (s *Status) work(c *chat) (w work, err error) {
+	turns, err := s.cfg.Store.OpenTurnsOf(c.ChatJID)
+	if err != nil {
+		return w, err
+	}
+	turns = slices.DeleteFunc(turns, func(t *msg.Turn) bool { return !c.covers(t) })
+	if w.open = len(turns); w.open == 0 {
+		return w, nil
+	}
+	for _, t := range turns {
+		if t.State != msg.TurnQueued {
+			w.place = new(0)
+			w.begun = cmp.Or(w.begun, t.StartedAt)
+		}
+	}
+	if w.place != nil {
+		return w, nil
+	}
+	oldest := turns[0]
+	if oldest.NotBefore > c.now {
+		w.retryAt = oldest.NotBefore
+	}
+	before, err := s.cfg.Store.QueuedBefore(oldest.ID, c.now)
+	w.place = new(1 + before)
+	return w, err
+}
+
+func (s *Status) now() int64 { return s.cfg.Now().UnixMilli() }
+
+// orNull is v, or nil for the zero value.
+func orNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

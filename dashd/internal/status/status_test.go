@@ -1,0 +1,439 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	tele  = "telegram:-1"
+	other = "telegram:-2"
+	web   = "web:main"
+)
+
+// TestChat holds reports to the letter: the text, then the fields.
+func TestChat(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		at   Where
+		seed func(*rig)
+		want string
+		more string // group, topic, session, engaged_until, queue_place, waiting
+	}{{
+		name: "fresh web chat",
+		at:   Where{ChatJID: web},
+		seed: func(r *rig) { r.homes[web] = "main" },
+		want: `Group: main
+Topic: the default one
+Session: none yet, the next message begins one
+Now: nothing to do
+Running: dashd, gated, routd`,
+		more: `main "" null null null 0`,
+	}, {
+		name: "unknown chat",
+		at:   Where{ChatJID: tele},
+		want: `Group: none, nobody answers here yet
+Running: dashd, gated, routd`,
+		more: `null "" null null null 0`,
+	}, {
+		name: "routes for mentions alone",
+		at:   Where{ChatJID: tele},
+		seed: func(r *rig) {
+			r.homes[tele+" mention"] = "main"
+			r.answered(tele, "s-1", minute)
+		},
+		want: `Group: main
+Topic: the default one
+Session: goes on with the next message
+Now: nothing to do
+Running: dashd, gated, routd`,
+		more: `main "" s-1 null null 0`,
+	}, {
+		name: "running, with one offered behind",
+		at:   Where{ChatJID: web},
+		seed: func(r *rig) {
+			r.homes[web] = "main"
+			run := r.run(r.turn(web, 14*second), 12*second)
+			next := r.turn(web, 5*second)
+			r.write(func(tx *store.Tx) error { return tx.OfferTurn(next.ID, run.ID, now) })
+		},
+		want: `Group: main
+Topic: the default one
+Session: none yet, the next message begins one
+Now: working on it for 12 s, 1 more behind it
+Running: dashd, gated, routd`,
+		more: `main "" null null 0 0`,
+	}, {
+		name: "queued behind others",
+		at:   Where{ChatJID: web},
+		seed: func(r *rig) {
+			r.homes[web] = "main"
+			r.run(r.turn(other, 9*second), 8*second)
+			r.turn(other, 7*second)
+			r.retryAt(r.turn(other, 6*second), now+second) // nobody waits for it
+			r.turn(web, 5*second)
+			r.turn(web, 4*second, inTopic("#deploy"))
+			r.turn(other, 3*second)
+		},
+		want: `Group: main
+Topic: the default one
+Session: none yet, the next message begins one
+Now: 2nd in line, 1 more behind it
+Running: dashd, gated, routd`,
+		more: `main "" null null 2 0`,
+	}, {
+		name: "queued alone",
+		at:   Where{ChatJID: web},
+		seed: func(r *rig) {
+			r.homes[web] = "main"
+			r.turn(web, 5*second)
+		},
+		want: `Group: main
+Topic: the default one
+Session: none yet, the next message begins one
+Now: next in line
+Running: dashd, gated, routd`,
+		more: `main "" null null 1 0`,
+	}, {
+		name: "a tab of a web chat beside a busy one",
+		at:   Where{ChatJID: web, Topic: "#deploy"},
+		seed: func(r *rig) {
+			r.homes[web] = "main"
+			r.engage(web, "#deploy", now-minute, now+minute)
+			r.answered(web, "s-deploy", minute, inTopic("#deploy"))
+			r.run(r.turn(web, 14*second), 12*second)
+			r.retryAt(r.turn(web, 13*second, inTopic("#deploy")), now+25*second)
+		},
+		want: `Group: main
+Topic: #deploy
+Session: goes on with the next message
+Now: failed, tries again in 25 s
+Engaged: main answers everything here for another 1 min.
+Running: dashd, gated, routd`,
+		more: fmt.Sprintf(`main "#deploy" s-deploy %d 1 0`, now+minute),
+	}, {
+		name: "a thread beside a busy one",
+		at:   Where{ChatJID: tele, ThreadID: "7"},
+		seed: func(r *rig) {
+			r.homes[tele] = "main"
+			r.answered(tele, "s-7", minute, inThread("7"))
+			r.run(r.turn(tele, 14*second, inThread("8")), 12*second)
+		},
+		want: `Group: main
+Topic: this thread
+Session: goes on with the next message
+Now: nothing to do
+Running: dashd, gated, routd`,
+		more: `main "7" s-7 null null 0`,
+	}, {
+		name: "a thread bound to a topic, a window open in it",
+		at:   Where{ChatJID: tele, ThreadID: "7"},
+		seed: func(r *rig) {
+			r.homes[tele] = "main"
+			r.write(func(tx *store.Tx) error { return tx.BindThread(tele, "7", "#deploy") })
+			r.answered(tele, "s-9", minute, inTopic("#deploy"))
+			r.engage(tele, "7", now-minute, now+4*minute+2*second)
+			r.engage(tele, "", now-minute, now+9*minute)
+		},
+		want: `Group: main
+Topic: #deploy
+Session: goes on with the next message
+Now: nothing to do
+Engaged: main answers everything here for another 4 min.
+Running: dashd, gated, routd`,
+		more: fmt.Sprintf(`main "#deploy" s-9 %d null 0`, now+4*minute+2*second),
+	}, {
+		name: "pinned to a group and a topic, which ended the window",
+		at:   Where{ChatJID: tele, ThreadID: "7"},
+		seed: func(r *rig) {
+			r.group("acme/eng")
+			r.homes[tele] = "acme/eng"
+			r.answered(tele, "s-1", 2*minute, inThread("7"))
+			r.engage(tele, "7", now-2*minute, now+minute)
+			r.pin(tele, "acme/eng", "#deploy", minute)
+		},
+		want: `Group: acme/eng (pinned)
+Topic: #deploy (pinned)
+Session: none yet, the next message begins one
+Now: nothing to do
+Running: dashd, gated, routd`,
+		more: `acme/eng "#deploy" null null null 0`,
+	}, {
+		name: "rows that wait, and the one that asks",
+		at:   Where{ChatJID: tele},
+		seed: func(r *rig) {
+			r.homes[tele] = "main"
+			r.inbound(tele, 30*second)
+			r.inbound(tele, 20*second)
+			r.inbound(tele, second)
+			r.inbound(other, 2*minute)
+		},
+		want: `Group: main
+Topic: the default one
+Session: none yet, the next message begins one
+Now: nothing to do
+2 messages wait for a decision, the oldest for 30 s.
+Running: dashd, gated, routd`,
+		more: `main "" null null null 2`,
+	}, {
+		name: "a row that waits too long",
+		at:   Where{ChatJID: tele},
+		seed: func(r *rig) { r.inbound(tele, 2*minute) },
+		want: `1 message waits for a decision, for 2 min now.
+Group: none, nobody answers here yet
+Running: dashd, gated, routd`,
+		more: `null "" null null null 1`,
+	}, {
+		name: "daemons that are not well",
+		at:   Where{ChatJID: tele},
+		seed: func(r *rig) {
+			r.homes[tele] = "main"
+			r.beat("gated", daemon.Connected, 3*minute)
+			r.beat("discd", daemon.BadCredentials, second)
+			r.beat("onbod", daemon.Stopped, 3*60*minute)
+			r.beat("slakd", daemon.Degraded, second)
+			r.beat("teled", daemon.Connecting, second)
+		},
+		want: `discd cannot log in: its platform refuses the credentials.
+gated is gone: no sign of life for 3 min.
+onbod was stopped 3 h ago.
+2 daemons more not well.
+Group: main
+Topic: the default one
+Session: none yet, the next message begins one
+Now: nothing to do
+Running: dashd, routd`,
+		more: `main "" null null null 0`,
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t)
+			r.healthy()
+			if tc.seed != nil {
+				tc.seed(r)
+			}
+			got := r.chat(tc.at)
+			if diff := cmp.Diff(tc.want, got.Text); diff != "" {
+				t.Errorf("text (-want +got):\n%s", diff)
+			}
+			more := fmt.Sprintf("%s %q %s %s %s %d", show(got.Group), got.Topic, show(got.Session),
+				show(got.EngagedUntil), show(got.QueuePlace), got.Waiting)
+			if more != tc.more {
+				t.Errorf("fields %s, want %s", more, tc.more)
+			}
+		})
+	}
+}
+
+func TestWindowsThatAreOver(t *testing.T) {
+	r := newRig(t)
+	r.engage(tele, "past", now-minute, now)
+	r.engage(tele, "ended", now-2*minute, now+minute)
+	r.sql(`UPDATE chat_reply_state SET ended_at = ? WHERE topic = 'ended'`, now-minute)
+	r.engage(tele, "again", now, now+minute)
+	r.sql(`UPDATE chat_reply_state SET ended_at = ? WHERE topic = 'again'`, now-minute)
+	for place, want := range map[string]bool{"past": false, "ended": false, "again": true} {
+		if got := r.chat(Where{ChatJID: tele, ThreadID: place}).EngagedUntil; (got != nil) != want {
+			t.Errorf("%s: engaged until %s", place, show(got))
+		}
+	}
+}
+
+// TestRoutdIsAskedForTheHomeAlone guards against questions that claim engagement.
+func TestRoutdIsAskedForTheHomeAlone(t *testing.T) {
+	r := newRig(t)
+	r.write(func(tx *store.Tx) error { return tx.PutChat(tele, msg.ChatDM, "Ann", now) })
+	r.pin(tele, "main", "", 0)
+	r.chat(Where{ChatJID: tele, ThreadID: "7"})
+	var verbs []string
+	for _, item := range r.asked {
+		if !item.HomeOnly || item.ChatJID != tele || item.ThreadID != "7" || item.Kind != msg.ChatDM || item.StickyGroup != "main" {
+			t.Errorf("asked %+v", item)
+		}
+		verbs = append(verbs, item.Verb)
+	}
+	if diff := cmp.Diff([]string{"message", "mention", "reply"}, verbs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRoutdDown(t *testing.T) {
+	for _, tc := range []struct {
+		name, chat string
+		seed       func(*rig)
+		want       string
+	}{
+		{"the address names a group", web, nil, "main"},
+		{"the address names none", "web:gone", nil, ""},
+		{"the pin", web, func(r *rig) { r.group("acme"); r.pin(web, "acme", "", 0) }, "acme"},
+		{"a pin to nothing", web, func(r *rig) { r.pin(web, "gone", "", 0) }, "main"},
+		{"the last group", tele, func(r *rig) { r.answered(tele, "s", minute) }, "main"},
+		{"nothing is known", tele, func(r *rig) { r.answered(other, "s", minute) }, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t)
+			r.down.Store(true)
+			if tc.seed != nil {
+				tc.seed(r)
+			}
+			got := r.chat(Where{ChatJID: tc.chat})
+			if show(got.Group) != orText(tc.want) {
+				t.Errorf("group %s, want %q", show(got.Group), tc.want)
+			}
+			if first, _, _ := strings.Cut(got.Text, "\n"); first != "routd is not answering: the group is the last one known." {
+				t.Errorf("text %q", got.Text)
+			}
+			if unknown := strings.Contains(got.Text, "Group: not known"); unknown != (tc.want == "") {
+				t.Errorf("text %q", got.Text)
+			}
+			if strings.Contains(r.log.String(), secret) {
+				t.Error("the log has the secret")
+			}
+		})
+	}
+}
+
+func orText(folder string) string {
+	if folder == "" {
+		return "null"
+	}
+	return folder
+}
+
+func TestDaemonIsWell(t *testing.T) {
+	r := newRig(t)
+	r.beat("a-fresh", daemon.Connected, 15*second-1)
+	r.beat("b-late", daemon.Connected, 15*second)
+	r.beat("c-connecting", daemon.Connecting, 0)
+	r.beat("d-ahead", daemon.Connected, -minute) // its clock may differ
+	got, err := r.status.daemons(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var well []string
+	for _, d := range got {
+		if d.OK {
+			well = append(well, d.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"a-fresh", "d-ahead"}, well); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestInstance(t *testing.T) {
+	r := newRig(t)
+	r.healthy()
+	facts, err := r.status.Instance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "At work: nobody\nIn line: nothing\nRunning: dashd, gated, routd"
+	if diff := cmp.Diff(want, facts.text()); diff != "" {
+		t.Errorf("fresh (-want +got):\n%s", diff)
+	}
+
+	for i := range 60 {
+		r.run(r.turn(tele, 3*minute, inTopic(fmt.Sprint("#t", i))), 2*minute)
+	}
+	for range 55 {
+		r.turn(other, 20*second)
+	}
+	r.answered(other, "s", 5*minute, inTopic("#out")) // nobody has sent it yet
+	r.inbound(other, second)
+	r.beat("teled", daemon.BadCredentials, second)
+	if facts, err = r.status.Instance(); err != nil {
+		t.Fatal(err)
+	}
+	want = `teled cannot log in: its platform refuses the credentials.
+1 message waits to be sent, for 5 min now.
+At work: 60 turns, the oldest for 2 min
+In line: 55 turns, the oldest for 20 s
+1 message waits for a decision, for 1 s now.
+Running: dashd, gated, routd`
+	if diff := cmp.Diff(want, facts.text()); diff != "" {
+		t.Errorf("busy (-want +got):\n%s", diff)
+	}
+	if len(facts.Running) != 50 || len(facts.Queued) != 50 || facts.RunningCount != 60 || facts.QueuedCount != 55 {
+		t.Errorf("%d of %d running, %d of %d queued", len(facts.Running), facts.RunningCount, len(facts.Queued), facts.QueuedCount)
+	}
+	if facts.Now != now || facts.Outbound.ChatJID != other || facts.Inbound.Rows != 1 || facts.Daemons[3].Detail != "as @bot" {
+		t.Errorf("facts %+v", facts)
+	}
+}
+
+// TestReportsStayShort has everything wrong at once, and words that try to break out of a line.
+func TestReportsStayShort(t *testing.T) {
+	r := newRig(t)
+	r.down.Store(true)
+	for i := range 20 {
+		r.beat(fmt.Sprintf("d%02d\nRunning: all", i), daemon.Degraded, second)
+	}
+	r.healthy()
+	r.pin(tele, "main", "#a\nGroup: \x1b[2Jroot\u202e", 0)
+	r.inbound(tele, 2*minute)
+	r.retryAt(r.turn(tele, minute), now+second)
+	r.turn(tele, minute)
+	r.engage(tele, "", now-minute, now+minute)
+	text := r.chat(Where{ChatJID: tele}).Text
+	if n := strings.Count(text, "\n") + 1; n > 12 {
+		t.Errorf("%d lines", n)
+	}
+	if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "\nGroup: ?") || strings.Count(text, "\nRunning: ") != 1 {
+		t.Errorf("text %q", text)
+	}
+	for _, hidden := range []string{"private", "hush", "as @bot", secret} {
+		if strings.Contains(text, hidden) {
+			t.Errorf("the text tells %q", hidden)
+		}
+	}
+}
+
+func TestOrdinal(t *testing.T) {
+	for n, want := range map[int]string{2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 101: "101st", 112: "112th"} {
+		if got := ordinal(n); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for ms, want := range map[int64]string{
+		-5: "0 s", 59_999: "59 s", minute: "1 min", 60*minute - 1: "59 min", 47 * 60 * minute: "47 h", 48 * 60 * minute: "2 days",
+	} {
+		if got := span(ago(now, now-ms)); got != want {
+			t.Errorf("%d ms: %s, want %s", ms, got, want)
+		}
+	}
+}
+
+// hanging never answers, and notes how long it is given.
+type hanging struct{ limit time.Duration }
+
+func (h *hanging) RoundTrip(req *http.Request) (*http.Response, error) {
+	if deadline, ok := req.Context().Deadline(); ok {
+		h.limit = time.Until(deadline)
+	}
+	return nil, context.DeadlineExceeded
+}
+
+func TestNobodyWaitsLongForRoutd(t *testing.T) {
+	r, transport := newRig(t), &hanging{}
+	r.status.cfg.Routd = &httpx.Client{Base: "http://routd", HTTP: &http.Client{Transport: transport}}
+	if got := show(r.chat(Where{ChatJID: web}).Group); got != "main" {
+		t.Errorf("group %s", got)
+	}
+	if transport.limit <= 0 || transport.limit > time.Second {
+		t.Errorf("routd is given %v", transport.limit)
+	}
+}

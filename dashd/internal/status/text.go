@@ -1,0 +1,242 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/store"
+)
+
+const (
+	// tooLong is how long a row may wait before that counts as a problem.
+	tooLong = time.Minute
+	// maxTroubled bounds the lines about daemons, so that the rest stays on a phone's screen.
+	maxTroubled = 3
+)
+
+// text is the report on a chat: what is wrong, then what is.
+func (c *chat) text() string {
+	lines := troubles(c.daemons, c.now)
+	if !c.asked {
+		lines = append(lines, "routd is not answering: the group is the last one known.")
+	}
+	waiting := waits(c.waiting, "for a decision", c.now)
+	late := isLate(c.waiting, c.now)
+	if late {
+		lines = append(lines, waiting)
+	}
+	lines = append(lines, c.identity()...)
+	if c.group != "" || c.work.place != nil {
+		lines = append(lines, "Now: "+c.work.text(c.now))
+	}
+	if waiting != "" && !late {
+		lines = append(lines, waiting)
+	}
+	if c.engaged.Until != 0 {
+		lines = append(lines, fmt.Sprintf("Engaged: %s answers everything here for another %s.",
+			plain(c.engaged.Folder), span(ago(c.engaged.Until, c.now))))
+	}
+	return join(lines, running(c.daemons))
+}
+
+// identity is who answers in the chat, in which line of work.
+func (c *chat) identity() []string {
+	switch {
+	case c.group == "" && !c.asked:
+		return []string{"Group: not known"}
+	case c.group == "":
+		return []string{"Group: none, nobody answers here yet"}
+	}
+	topic, session := c.topic, "goes on with the next message"
+	switch {
+	case topic == "":
+		topic = "the default one"
+	case topic == c.ThreadID && c.info.StickyTopic == "":
+		topic = "this thread"
+	}
+	if c.session == "" {
+		session = "none yet, the next message begins one"
+	}
+	return []string{
+		"Group: " + plain(c.group) + pinned(c.info.StickyGroup == c.group),
+		"Topic: " + plain(topic) + pinned(c.info.StickyTopic != ""),
+		"Session: " + session,
+	}
+}
+
+func pinned(is bool) string {
+	if is {
+		return " (pinned)"
+	}
+	return ""
+}
+
+// text says what becomes of the last message.
+func (w work) text(now int64) string {
+	var text string
+	switch {
+	case w.place == nil:
+		return "nothing to do"
+	case *w.place == 0 && w.begun == 0:
+		text = "working on it"
+	case *w.place == 0:
+		text = "working on it for " + span(ago(now, w.begun))
+	case w.retryAt != 0:
+		text = "failed, tries again in " + span(ago(w.retryAt, now))
+	case *w.place == 1:
+		text = "next in line"
+	default:
+		text = ordinal(*w.place) + " in line"
+	}
+	if w.open > 1 {
+		text += fmt.Sprintf(", %d more behind it", w.open-1)
+	}
+	return text
+}
+
+// text is the report on the instance: what is wrong, then what is.
+func (f Facts) text() string {
+	lines := troubles(f.Daemons, f.Now)
+	var calm []string
+	for _, line := range []struct {
+		store.Waiting
+		what string
+	}{{f.Inbound, "for a decision"}, {f.Outbound, "to be sent"}} {
+		switch {
+		case isLate(line.Waiting, f.Now):
+			lines = append(lines, waits(line.Waiting, line.what, f.Now))
+		case line.Rows > 0:
+			calm = append(calm, waits(line.Waiting, line.what, f.Now))
+		}
+	}
+	atWork, inLine := "nobody", "nothing"
+	if f.RunningCount > 0 {
+		since := cmp.Or(f.Running[0].StartedAt, f.Running[0].CreatedAt)
+		atWork = count(f.RunningCount, "turn") + ", the oldest for " + span(ago(f.Now, since))
+	}
+	if f.QueuedCount > 0 {
+		inLine = count(f.QueuedCount, "turn") + ", the oldest for " + span(ago(f.Now, f.Queued[0].CreatedAt))
+	}
+	lines = append(lines, "At work: "+atWork, "In line: "+inLine)
+	return join(append(lines, calm...), running(f.Daemons))
+}
+
+// troubles has a line for each daemon that is not well.
+func troubles(daemons []Daemon, now int64) (lines []string) {
+	more := 0
+	for _, d := range daemons {
+		switch {
+		case d.OK:
+		case len(lines) == maxTroubled:
+			more++
+		default:
+			lines = append(lines, plain(d.Name)+" "+d.trouble(now)+".")
+		}
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("%s more not well.", count(more, "daemon")))
+	}
+	return lines
+}
+
+func (d Daemon) trouble(now int64) string {
+	age := span(ago(now, d.HeartbeatAt))
+	switch {
+	case d.away(now):
+		return "is gone: no sign of life for " + age
+	case d.Connection == daemon.Stopped:
+		return "was stopped " + age + " ago"
+	case d.Connection == daemon.BadCredentials:
+		return "cannot log in: its platform refuses the credentials"
+	case d.Connection == daemon.Degraded:
+		return "has a bad connection to its platform"
+	}
+	return "is still connecting"
+}
+
+// running names the daemons that are well, "" for none.
+func running(daemons []Daemon) string {
+	var names []string
+	for _, d := range daemons {
+		if d.OK {
+			names = append(names, plain(d.Name))
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "Running: " + strings.Join(names, ", ")
+}
+
+func isLate(w store.Waiting, now int64) bool {
+	return w.Rows > 0 && ago(now, w.Since) > tooLong
+}
+
+// waits says how many rows wait and how long, "" for none.
+func waits(w store.Waiting, what string, now int64) string {
+	age := span(ago(now, w.Since))
+	switch w.Rows {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("1 message waits %s, for %s now.", what, age)
+	}
+	return fmt.Sprintf("%d messages wait %s, the oldest for %s.", w.Rows, what, age)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func ordinal(n int) string {
+	suffix := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprint(n, suffix)
+}
+
+// span is a duration in its largest unit.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
+}
+
+// plain keeps what others wrote into the database to one line that steers nothing.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// join makes the text of its lines, leaving out a last one that is empty.
+func join(lines []string, last string) string {
+	if last != "" {
+		lines = append(lines, last)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,95 @@
+package webchat
+
+import (
+	"net/http"
+	"slices"
+
+	"arizuko/dashd/internal/live"
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+// eventPage is how many rows a stream reads at a time.
+const eventPage = 200
+
+// feed is what one open page has seen of a chat.
+type feed struct {
+	chat   *Chat
+	jid    string
+	last   int64 // id of the last row
+	typing []string
+}
+
+// Events streams a chat: each message in the order of its row, and where agents are at work.
+func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	last, err := c.Store.WebEnd(JID(g.Folder))
+	if err == nil {
+		last, err = goOnFrom(r, last)
+	}
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	f := &feed{chat: c, jid: JID(g.Folder), last: last}
+	c.Hub.Serve(w, r, func(s *live.Stream) error {
+		err := f.look(s)
+		if err != nil && r.Context().Err() == nil {
+			c.Shell.Log.Warn("a page's events broke off; it comes back by itself", "chat", f.jid, "err", err)
+		}
+		return err
+	})
+}
+
+// goOnFrom is the id of the last message that the page has seen.
+func goOnFrom(r *http.Request, newest int64) (int64, error) {
+	seen := r.Header.Get("Last-Event-ID")
+	if seen == "" {
+		seen = r.URL.Query().Get("after")
+	}
+	last, err := number(seen, newest)
+	if err != nil || last < 0 {
+		return 0, fault.New(fault.BadRequest, "Last-Event-ID, after: want the id of a message")
+	}
+	return last, nil
+}
+
+// look sends what is new.
+func (f *feed) look(s *live.Stream) error {
+	for {
+		rows, next, err := f.chat.Store.WebAfter(f.jid, f.last, eventPage)
+		if err != nil {
+			return err
+		}
+		for _, m := range rows {
+			if err := s.Event("message", m.ID, f.chat.onPage(m)); err != nil {
+				return err
+			}
+		}
+		f.last = next
+		if len(rows) < eventPage {
+			break
+		}
+	}
+	return f.lookWhoTypes(s)
+}
+
+// lookWhoTypes sends the tabs in which an agent is at work, if that has changed.
+func (f *feed) lookWhoTypes(s *live.Stream) error {
+	turns, err := f.chat.Store.OpenTurnsOf(f.jid)
+	if err != nil {
+		return err
+	}
+	typing := []string{}
+	for _, t := range turns {
+		if t.State != msg.TurnQueued && !slices.Contains(typing, t.Place) {
+			typing = append(typing, t.Place)
+		}
+	}
+	slices.Sort(typing)
+	if f.typing != nil && slices.Equal(typing, f.typing) {
+		return nil
+	}
+	f.typing = typing
+	return s.Event("typing", 0, map[string][]string{"topics": typing})
+}

@@ -1,0 +1,190 @@
+package webchat
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+func TestWhereAStreamBegins(t *testing.T) {
+	r := newRig(t)
+	first, second := r.said(t, "", "1"), r.answered(t, "2", msg.OutSent)
+	for _, test := range []struct {
+		after, seen string
+		want        []int64 // before the row that is written then
+	}{
+		{"", "", nil},
+		{"?after=", "", nil},
+		{"?after=0", "", []int64{first, second}},
+		{after(first), "", []int64{second}},
+		{after(second), "", nil},
+		{"", "0", []int64{first, second}},
+		{after(second), strconv.FormatInt(first, 10), []int64{second}},
+		{after(0), strconv.FormatInt(second, 10), nil},
+		{"?after=x", strconv.FormatInt(first, 10), []int64{second}},
+	} {
+		s := r.follow(t, "main", test.after, test.seen)
+		var got []int64
+		for range test.want {
+			got = append(got, s.message().ID)
+		}
+		s.want("typing", `{"topics":[]}`) // the first look is over
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", test.after, test.seen, diff)
+		}
+		s.close()
+	}
+	for _, after := range []string{"?after=x", "?after=-1", "?after=1.5", "?after=99999999999999999999"} {
+		if status, answer := r.ask(t, "GET", "/main/events"+after, ""); status != 400 || !strings.Contains(answer, "bad_request") {
+			t.Errorf("%s: %d %s", after, status, answer)
+		}
+	}
+}
+
+func TestAStreamBeginsBeforeWhatIsOnItsWay(t *testing.T) {
+	r := newRig(t)
+	r.said(t, "", "1")
+	slow := r.answered(t, "slow", msg.OutQueued)
+	r.answered(t, "quick", msg.OutSent)
+	s := r.follow(t, "main", "", "")
+	defer s.close()
+	s.want("typing", `{"topics":[]}`)
+	r.settle(t, slow, msg.OutSent)
+	r.hub.Stir()
+	if one, two := s.message(), s.message(); one.Content != "slow" || two.Content != "quick" {
+		t.Errorf("%s, then %s", one.Content, two.Content)
+	}
+}
+
+func TestEventsOfAChat(t *testing.T) {
+	r := newRig(t)
+	s := r.follow(t, "main", "", "")
+	defer s.close()
+	s.want("typing", `{"topics":[]}`)
+	id := r.post(t, map[string]string{"text": "mine", "topic": "#a"}) // its commit stirs
+	if m := s.message(); m.ID != id || m.Content != "mine" || m.Topic != "#a" || m.Direction != "in" {
+		t.Errorf("one's own: %+v", m)
+	}
+	r.put(t, row{folder: "other", direction: "in", content: "elsewhere"})
+	lost := r.answered(t, "lost", msg.OutQueued)
+	r.answered(t, "answer", msg.OutSent)
+	r.hub.Stir()
+	r.settle(t, lost, msg.OutFailed)
+	r.hub.Stir()
+	if m := s.message(); m.Content != "answer" || m.Direction != "out" || *m.HTML != "<p>answer</p>\n" {
+		t.Errorf("the next: %+v", m)
+	}
+}
+
+func TestALongAbsence(t *testing.T) {
+	r := newRig(t)
+	r.sql(t, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 2*?1+7)
+		INSERT INTO messages (chat_jid, direction, timestamp, received_at) SELECT 'web:main', 'in', 0, 0 FROM n`, eventPage)
+	s := r.follow(t, "main", after(0), "")
+	defer s.close()
+	for want := range int64(2*eventPage + 7) {
+		if got := s.message().ID; got != want+1 {
+			t.Fatalf("row %d, want %d", got, want+1)
+		}
+	}
+}
+
+// work queues a turn of a place in a line of work of its own, and returns how an agent begins
+// with it and how it ends.
+func work(t *testing.T, r *rig, place, topic string) (begin, end func()) {
+	t.Helper()
+	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: topic, Place: place, TriggerMessageID: r.said(t, place, "go")}
+	run := &msg.Run{Folder: "main", Topic: topic, ChatJID: "web:main", Runtime: "process"}
+	write := func(fn func(*store.Tx) error) {
+		t.Helper()
+		if err := r.st.Write(t.Context(), fn); err != nil {
+			t.Fatal(err)
+		}
+		r.hub.Stir()
+	}
+	write(func(tx *store.Tx) error { return tx.PutTurn(turn, 0) })
+	begin = func() {
+		t.Helper()
+		write(func(tx *store.Tx) error { return tx.StartRun(run, turn.ID) })
+	}
+	end = func() {
+		t.Helper()
+		write(func(tx *store.Tx) error { return tx.CancelTurn(turn.ID, msg.ReasonRoute, 1) })
+	}
+	return begin, end
+}
+
+func TestTyping(t *testing.T) {
+	r := newRig(t)
+	beginDeploy, endDeploy := work(t, r, "#deploy", "#deploy")
+	beginDefault, endDefault := work(t, r, "", "")
+	beginAgain, endAgain := work(t, r, "#deploy", "#pinned")
+	s := r.follow(t, "main", "", "")
+	defer s.close()
+	s.want("typing", `{"topics":[]}`) // the turns wait in line
+	beginDeploy()
+	s.want("typing", `{"topics":["#deploy"]}`)
+	beginDefault()
+	s.want("typing", `{"topics":["","#deploy"]}`)
+	beginAgain() // a second one there
+	other := r.follow(t, "main", "", "")
+	other.want("typing", `{"topics":["","#deploy"]}`)
+	other.close()
+	endDeploy()
+	endDefault()
+	s.want("typing", `{"topics":["#deploy"]}`)
+	r.answered(t, "done", msg.OutSent)
+	endAgain()
+	if m := s.message(); m.Content != "done" {
+		t.Errorf("message %+v", m)
+	}
+	s.want("typing", `{"topics":[]}`)
+	elsewhere := r.follow(t, "other", "", "")
+	defer elsewhere.close()
+	elsewhere.want("typing", `{"topics":[]}`)
+}
+
+func TestARunningTurnWithAnOfferedOneBehindIt(t *testing.T) {
+	r := newRig(t)
+	begin, _ := work(t, r, "#a", "#a")
+	begin()
+	turns, err := r.st.OpenTurns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	offered := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Place: "#b", TriggerMessageID: r.said(t, "#b", "go")}
+	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { return tx.PutTurn(offered, turns[0].RunID) }); err != nil {
+		t.Fatal(err)
+	}
+	if offered.State != msg.TurnOffered {
+		t.Fatalf("the turn is %s", offered.State)
+	}
+	s := r.follow(t, "main", "", "")
+	defer s.close()
+	s.want("typing", `{"topics":["#a","#b"]}`)
+}
+
+func TestAPageThatHasGoneIsForgotten(t *testing.T) {
+	r := newRig(t)
+	var pages []*stream
+	for range 5 {
+		pages = append(pages, r.follow(t, "main", "", ""))
+	}
+	for _, s := range slices.Backward(pages) {
+		s.want("typing", `{"topics":[]}`)
+		s.close()
+	}
+	s := r.follow(t, "main", "", "")
+	defer s.close()
+	s.want("typing", `{"topics":[]}`)
+	r.post(t, map[string]string{"text": "still there"})
+	if m := s.message(); m.Content != "still there" {
+		t.Errorf("message %+v", m)
+	}
+}

@@ -1,0 +1,299 @@
+package webchat
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+)
+
+func TestAMessageIsStoredAsItWasWritten(t *testing.T) {
+	r := newRig(t)
+	before := time.Now().UnixMilli()
+	id := r.post(t, map[string]string{"text": "  hi \n", "topic": "#deploy", "client_id": "x 1"})
+	got, err := r.st.Message(id)
+	if err != nil || got == nil {
+		t.Fatal(got, err)
+	}
+	if got.Timestamp < before || got.Timestamp > time.Now().UnixMilli() || got.ReceivedAt != got.Timestamp {
+		t.Errorf("times %d %d", got.Timestamp, got.ReceivedAt)
+	}
+	want := &msg.Message{
+		ID: id, ChatJID: "web:main", PlatformID: "c:x 1", Direction: msg.In, Kind: msg.KindMessage, Sender: "web:operator", SenderName: "operator",
+		Verb: msg.VerbMessage, Content: "  hi \n", Topic: "#deploy", Source: "dashd", Timestamp: got.Timestamp, ReceivedAt: got.ReceivedAt,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	chat, err := r.st.Chat("web:main")
+	if diff := cmp.Diff(&msg.Chat{JID: "web:main", Kind: msg.ChatWeb, Title: "The main"}, chat); err != nil || diff != "" {
+		t.Errorf("chat (-want +got):\n%s%v", diff, err)
+	}
+}
+
+func TestTopicsOfMessages(t *testing.T) {
+	r := newRig(t)
+	for topic, want := range map[string]string{
+		"": "", "#a": "#a", "#a#b": "#a#b", "deploy": "#deploy", "#A_-9": "#A_-9", "#d": "#d", "#dx1": "#dx1", "#12": "#12",
+	} {
+		got, err := r.st.Message(r.post(t, map[string]string{"text": "x", "topic": topic}))
+		if err != nil || got.Topic != want {
+			t.Errorf("topic %q became %q (%v)", topic, got.Topic, err)
+		}
+	}
+}
+
+func TestBadMessagesAreRefused(t *testing.T) {
+	r := newRig(t)
+	for body, reason := range map[string]string{
+		``:                       "body: empty",
+		`{"text":"x"`:            "ends in the middle",
+		`[]`:                     "array",
+		`{"text":1}`:             "text",
+		`{"text":"x"} {}`:        "more than one",
+		`{"text":"x","a":1}`:     "unknown field",
+		`{"text":""}`:            "text: is empty",
+		`{}`:                     "text: is empty",
+		`{"text":" \n\t\u00a0"}`: "text: is empty",
+		`{"text":"` + strings.Repeat("x", maxText+1) + `"}`:                     "text: has more than 204800 bytes",
+		`{"text":"` + strings.Repeat("x", 1<<20) + `"}`:                         "larger than 1048576 bytes",
+		`{"text":"x","client_id":"` + strings.Repeat("x", maxClientID+1) + `"}`: "client_id",
+		`{"text":"x","client_id":"a\nb"}`:                                       "client_id",
+		`{"text":"x","client_id":"\u0000"}`:                                     "client_id",
+		"{\"text\":\"x\",\"client_id\":\"\xff\"}":                               "client_id",
+		`{"text":"x","topic":"#"}`:                                              "topic",
+		`{"text":"x","topic":"##"}`:                                             "topic",
+		`{"text":"x","topic":"#a#"}`:                                            "topic",
+		`{"text":"x","topic":"#a b"}`:                                           "topic",
+		`{"text":"x","topic":" #a"}`:                                            "topic",
+		`{"text":"x","topic":"#-a"}`:                                            "topic",
+		`{"text":"x","topic":"#\u00e4"}`:                                        "topic",
+		`{"text":"x","topic":"#a\n"}`:                                           "topic",
+		`{"text":"x","topic":"#d12"}`:                                           "topic", // a delegated turn's
+		`{"text":"x","topic":"d12"}`:                                            "topic",
+		`{"text":"x","topic":"#a#d12"}`:                                         "topic",
+	} {
+		status, answer := r.ask(t, "POST", "/main/messages", body)
+		var refused struct {
+			Error struct{ Kind, Message string }
+		}
+		if err := json.Unmarshal([]byte(answer), &refused); err != nil || status != 400 || refused.Error.Kind != "bad_request" ||
+			!strings.Contains(refused.Error.Message, reason) {
+			t.Errorf("%.60s: %d %.300s, want %q", body, status, answer, reason)
+		}
+	}
+	if last, err := r.st.LastMessageID(); last != 0 || err != nil {
+		t.Errorf("row %d was stored (%v)", last, err)
+	}
+	r.post(t, map[string]string{"text": strings.Repeat("x", maxText), "client_id": strings.Repeat("é", maxClientID/2)})
+}
+
+func TestTheSameClientIDIsTheSameRow(t *testing.T) {
+	r := newRig(t)
+	id := r.post(t, map[string]string{"text": "one", "client_id": "7"})
+	if again := r.post(t, map[string]string{"text": "two", "topic": "#a", "client_id": "7"}); again != id {
+		t.Errorf("row %d, then row %d", id, again)
+	}
+	if m, err := r.st.Message(id); err != nil || m.Content != "one" || m.Topic != "" {
+		t.Errorf("the repeat changed the row: %+v (%v)", m, err)
+	}
+	if _, answer := r.ask(t, "POST", "/other/messages", `{"text":"one","client_id":"7"}`); answer == fmt.Sprintf(`{"id":%d}`, id) {
+		t.Error("it is the row of another chat")
+	}
+	if one, two := r.post(t, map[string]string{"text": "x"}), r.post(t, map[string]string{"text": "x"}); one == two {
+		t.Error("without a client_id a repeat is no new row")
+	}
+}
+
+func TestTheSameClientIDAtTheSameTime(t *testing.T) {
+	r := newRig(t)
+	var ids sync.Map
+	var posts sync.WaitGroup
+	for range 20 {
+		posts.Go(func() { ids.Store(r.post(t, map[string]string{"text": "once", "client_id": "c"}), true) })
+	}
+	posts.Wait()
+	count := 0
+	ids.Range(func(any, any) bool { count++; return true })
+	if rows := get[history](t, r, "/main/messages").ids(); count != 1 || len(rows) != 1 {
+		t.Errorf("answered with %d ids, stored %v", count, rows)
+	}
+}
+
+func TestHostileText(t *testing.T) {
+	r := newRig(t)
+	texts := []string{
+		`<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`, "[x](javascript:alert(1))", "<!-- ", "\"'`<b", "\n\nevent: x\ndata: {}",
+		"a\u2028b\u0000c\u202ed", "'; DROP TABLE messages; --", "/status", "@main #x", "![](http://evil.example/p.png)", "</template>",
+	}
+	for _, text := range texts {
+		r.post(t, map[string]string{"text": text})
+		r.answered(t, text, msg.OutSent)
+	}
+	_, body := r.ask(t, "GET", "/main/messages", "")
+	if strings.ContainsAny(body, "<>\u2028\n") {
+		t.Error("the answer is more than JSON for who reads it as something else")
+	}
+	s := r.follow(t, "main", after(0), "")
+	defer s.close()
+	for i, m := range get[history](t, r, "/main/messages").Messages {
+		if want := texts[i/2]; m.Content != want {
+			t.Errorf("%q became %q", want, m.Content)
+		}
+		if diff := cmp.Diff(m, s.message()); diff != "" {
+			t.Errorf("as an event (-history +event):\n%s", diff)
+		}
+		switch {
+		case m.Direction == "in" && m.HTML != nil:
+			t.Errorf("what people write is markup: %s", *m.HTML)
+		case m.Direction == "out" && m.HTML == nil:
+			t.Errorf("no html of %q", m.Content)
+		case m.Direction == "out":
+			for _, bad := range []string{"<script", "<img", "<!--", "</template", "href=\"javascript"} {
+				if strings.Contains(*m.HTML, bad) {
+					t.Errorf("html of %q: %s", m.Content, *m.HTML)
+				}
+			}
+		}
+	}
+}
+
+func TestShapes(t *testing.T) {
+	r := newRig(t)
+	r.said(t, "#a", "hi *you*")
+	r.sql(t, `UPDATE messages SET turn_id = 3 WHERE id = ?`, r.answered(t, "hi *you*", msg.OutSent))
+	r.sql(t, `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('web:notices', 'out', 7, 8), ('web:notices', 'in', 7, 8)`)
+	for path, want := range map[string]string{
+		"/main/messages": `{"messages":[
+			{"id":1,"direction":"in","topic":"#a","sender":"agent:main","sender_name":"main","source":"agent","content":"hi *you*","timestamp":5,"turn_id":null},
+			{"id":2,"direction":"out","topic":"","sender":"agent:main","sender_name":"main","source":"agent","content":"hi *you*",
+			 "html":"<p>hi <em>you</em></p>\n","timestamp":5,"turn_id":3}],"more":false}`,
+		"/main/topics": `{"topics":[{"topic":"","last_id":2,"last_at":6},{"topic":"#a","last_id":1,"last_at":6}]}`,
+		"/notices/messages": `{"messages":[
+			{"id":3,"direction":"out","topic":"","sender":"","sender_name":"Robot","source":"","content":"","timestamp":7,"turn_id":null},
+			{"id":4,"direction":"in","topic":"","sender":"","sender_name":"","source":"","content":"","timestamp":7,"turn_id":null}],"more":false}`,
+		"/empty/messages": `{"messages":[],"more":false}`,
+		"/empty/topics":   `{"topics":[{"topic":"","last_id":0,"last_at":0}]}`,
+	} {
+		var wanted any
+		if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(wanted, get[any](t, r, path)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestHistory(t *testing.T) {
+	r := newRig(t)
+	for range 3 { // rows 1 to 9
+		r.said(t, "", "x")
+		r.said(t, "#a", "x")
+		r.put(t, row{folder: "other", direction: "in", content: "x"})
+	}
+	for query, want := range map[string]struct {
+		ids  []int64
+		more bool
+	}{
+		"":                     {[]int64{1, 2, 4, 5, 7, 8}, false},
+		"?limit=6":             {[]int64{1, 2, 4, 5, 7, 8}, false},
+		"?limit=5":             {[]int64{2, 4, 5, 7, 8}, true},
+		"?limit=2&before=5":    {[]int64{2, 4}, true},
+		"?limit=2&before=3":    {[]int64{1, 2}, false},
+		"?before=1":            {[]int64{}, false},
+		"?before=-9":           {[]int64{}, false},
+		"?before=&limit=":      {[]int64{1, 2, 4, 5, 7, 8}, false},
+		"?topic=":              {[]int64{1, 4, 7}, false},
+		"?topic=%23a":          {[]int64{2, 5, 8}, false},
+		"?topic=%23a&limit=2":  {[]int64{5, 8}, true},
+		"?topic=%23a&before=8": {[]int64{2, 5}, false},
+		"?topic=%23A":          {[]int64{}, false},
+		"?topic=" + url.QueryEscape("' OR 1=1 --"): {[]int64{}, false},
+		"?limit=0":  {[]int64{8}, true},
+		"?limit=-1": {[]int64{8}, true},
+	} {
+		got := get[history](t, r, "/main/messages"+query)
+		if diff := cmp.Diff(want.ids, got.ids()); diff != "" || got.More != want.more {
+			t.Errorf("%s: more %v (-want +got):\n%s", query, got.More, diff)
+		}
+	}
+	for _, query := range []string{"?before=x", "?limit=x", "?before=1.5", "?limit=99999999999999999999", "?before=0x10"} {
+		if status, answer := r.ask(t, "GET", "/main/messages"+query, ""); status != 400 || !strings.Contains(answer, "bad_request") {
+			t.Errorf("%s: %d %s", query, status, answer)
+		}
+	}
+}
+
+func TestPagesOfHistory(t *testing.T) {
+	r := newRig(t)
+	r.sql(t, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 450)
+		INSERT INTO messages (chat_jid, direction, timestamp, received_at, topic) SELECT 'web:main', 'in', 0, 0, '' FROM n`)
+	for query, want := range map[string]int{"": 50, "?topic=": 50, "?limit=200": 200, "?limit=201": 200, "?limit=9000": 200} {
+		if got := get[history](t, r, "/main/messages"+query); len(got.Messages) != want || !got.More {
+			t.Errorf("%s: %d messages, more %v; want %d", query, len(got.Messages), got.More, want)
+		}
+	}
+	var all []int64
+	for before, more := int64(1000), true; more; before = all[0] {
+		page := get[history](t, r, fmt.Sprintf("/main/messages?limit=200&before=%d", before))
+		all, more = append(page.ids(), all...), page.More
+	}
+	for i, id := range all {
+		if id != int64(i+1) {
+			t.Fatalf("message %d is row %d", i, id)
+		}
+	}
+	if len(all) != 450 {
+		t.Errorf("%d messages", len(all))
+	}
+}
+
+func TestWhatIsNotReadable(t *testing.T) {
+	r := newRig(t)
+	said := r.said(t, "", "#a hi")
+	want := []int64{said}
+	for _, state := range []msg.OutState{msg.OutSent, msg.OutQueued, msg.OutFailed, msg.OutAmbiguous, msg.OutSending, msg.OutCancelled, ""} {
+		id := r.answered(t, string(state), state)
+		if state == msg.OutSent || state == msg.OutAmbiguous || state == "" {
+			want = append(want, id)
+		}
+	}
+	r.put(t, row{folder: "main", direction: "in", derived: said}) // stands in for the first in its tab
+	want = append(want, r.put(t, row{folder: "main", direction: "in", topic: "#a", derived: said}))
+	if diff := cmp.Diff(want, get[history](t, r, "/main/messages").ids()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTopicsComeInTheOrderOfTheirUse(t *testing.T) {
+	r := newRig(t)
+	for _, topic := range []string{"#b", "#a", "#c#x", "#b"} {
+		r.said(t, topic, "x")
+	}
+	type list struct{ Topics []topicLine }
+	want := list{[]topicLine{{"#b", 4, 6}, {"#c#x", 3, 6}, {"#a", 2, 6}, {"", 0, 0}}}
+	if diff := cmp.Diff(want, get[list](t, r, "/main/topics")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDatabaseTrouble(t *testing.T) {
+	r := newRig(t)
+	r.sql(t, `ALTER TABLE messages RENAME TO gone`)
+	for call, want := range map[string]int{
+		"POST /main/messages": 503, "GET /main/messages": 500, "GET /main/topics": 500, "GET /main/events": 500,
+	} {
+		method, path, _ := strings.Cut(call, " ")
+		if status, answer := r.ask(t, method, path, `{"text":"x"}`); status != want || strings.Contains(answer, "no such table") {
+			t.Errorf("%s: %d %s, want %d", call, status, answer, want)
+		}
+	}
+}

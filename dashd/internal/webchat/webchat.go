@@ -1,0 +1,215 @@
+// Package webchat is the web chat: the adapter of the platform "web", whose rooms are groups.
+// A page writes messages and reads them back as rows; rows are all there is to it, so nothing
+// is lost when a page, or dashd, is restarted.
+package webchat
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"arizuko/dashd/internal/live"
+	"arizuko/dashd/internal/markdown"
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// maxText is more than anyone types, in bytes, and fits in one turn.
+	maxText     = 200 << 10
+	maxClientID = 100
+
+	defaultPage = 50
+	maxPage     = 200
+)
+
+// Platform delivers to the web chat: a row is readable by every page as soon as its delivery
+// is recorded, so there is nothing to send, and nothing that can fail.
+type Platform struct{}
+
+// Cut leaves a row in one piece.
+func (Platform) Cut(m *msg.Message) ([]adapter.Part, error) { return []adapter.Part{m}, nil }
+
+// Send gives a row its own id as the platform's.
+func (Platform) Send(_ context.Context, m *msg.Message, _ adapter.Part) (string, error) {
+	return strconv.FormatInt(m.ID, 10), nil
+}
+
+// Chat serves the API of the web chat.
+type Chat struct {
+	Store *store.Store
+	Shell *adapter.Shell
+	Hub   *live.Hub
+	// Assistant is the name over outbound rows that bear none, as notices do.
+	Assistant string
+	// Sender is who writes a request: the sender of its message.
+	Sender func(*http.Request) (sender, name string)
+}
+
+// message is a row as pages see it.
+type message struct {
+	ID         int64         `json:"id"`
+	Direction  msg.Direction `json:"direction"`
+	Topic      string        `json:"topic"`
+	Sender     string        `json:"sender"`
+	SenderName string        `json:"sender_name"`
+	Source     string        `json:"source"`
+	Content    string        `json:"content"`
+	HTML       string        `json:"html,omitempty"` // of outbound rows, safe to insert
+	Timestamp  int64         `json:"timestamp"`
+	TurnID     *int64        `json:"turn_id"`
+}
+
+func (c *Chat) onPage(m *msg.Message) message {
+	shown := message{
+		ID: m.ID, Direction: m.Direction, Topic: m.Topic, Sender: m.Sender, SenderName: m.SenderName,
+		Source: m.Source, Content: m.Content, Timestamp: m.Timestamp,
+	}
+	if m.TurnID != 0 {
+		shown.TurnID = &m.TurnID
+	}
+	if m.Direction == msg.Out {
+		shown.HTML = string(markdown.Render(m.Content))
+		shown.SenderName = cmp.Or(m.SenderName, c.Assistant)
+	}
+	return shown
+}
+
+// JID is the address of a group's web chat.
+func JID(folder string) string { return msg.PlatformWeb + ":" + folder }
+
+// posted is what a page sends.
+type posted struct {
+	Text     string `json:"text"`
+	Topic    string `json:"topic"`
+	ClientID string `json:"client_id"` // makes a repeat the same row
+}
+
+// Post stores a message of a page.
+func (c *Chat) Post(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	p, err := httpx.Decode[posted](r)
+	if err == nil {
+		err = p.check()
+	}
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	m := &msg.Message{ChatJID: JID(g.Folder), PlatformID: p.platformID(), Content: p.Text, Topic: p.Topic}
+	m.Sender, m.SenderName = c.Sender(r)
+	err = c.Shell.Receive(r.Context(), adapter.Inbound{
+		Messages: []*msg.Message{m},
+		Chats:    []msg.Chat{{JID: m.ChatJID, Kind: msg.ChatWeb, Title: g.Name}},
+	})
+	if err != nil {
+		c.Shell.Log.Error("cannot store a message", "chat", m.ChatJID, "err", err)
+		httpx.Error(w, fault.New(fault.Unavailable, "the message could not be stored; send it again"))
+		return
+	}
+	c.Hub.Stir()
+	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})
+}
+
+func (p *posted) check() error {
+	if p.Topic != "" && !strings.HasPrefix(p.Topic, msg.TopicSigil) {
+		p.Topic = msg.TopicSigil + p.Topic
+	}
+	switch {
+	case strings.TrimSpace(p.Text) == "":
+		return fault.New(fault.BadRequest, "text: is empty")
+	case len(p.Text) > maxText:
+		return fault.New(fault.BadRequest, "text: has more than %d bytes", maxText)
+	case !msg.ValidTopic(p.Topic):
+		return fault.New(fault.BadRequest, "topic: want #name of letters, digits, _ and -")
+	case len(p.ClientID) > maxClientID || strings.ContainsFunc(p.ClientID, unprintable):
+		return fault.New(fault.BadRequest, "client_id: want at most %d printable characters", maxClientID)
+	}
+	return nil
+}
+
+func unprintable(c rune) bool { return c == utf8.RuneError || !unicode.IsGraphic(c) }
+
+// platformID is the message's id on the platform, which is the page. It never looks like a
+// row's id, as those of outbound rows do.
+func (p *posted) platformID() string {
+	if p.ClientID == "" {
+		return "r:" + rand.Text()
+	}
+	return "c:" + p.ClientID
+}
+
+// History answers with a page of stored messages, oldest first.
+func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	query := r.URL.Query()
+	before, err := number(query.Get("before"), 1<<62)
+	if err != nil {
+		httpx.Error(w, fault.New(fault.BadRequest, "before: want the id of a message"))
+		return
+	}
+	limit, err := number(query.Get("limit"), defaultPage)
+	if err != nil {
+		httpx.Error(w, fault.New(fault.BadRequest, "limit: want a number up to %d", maxPage))
+		return
+	}
+	limit = min(max(limit, 1), maxPage)
+	var topic *string
+	if query.Has("topic") {
+		topic = new(query.Get("topic"))
+	}
+	rows, err := c.Store.WebHistory(JID(g.Folder), topic, before, int(limit)+1)
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	more := len(rows) > int(limit)
+	if more {
+		rows = rows[1:]
+	}
+	shown := make([]message, len(rows))
+	for i, m := range rows {
+		shown[i] = c.onPage(m)
+	}
+	httpx.JSON(w, http.StatusOK, map[string]any{"messages": shown, "more": more})
+}
+
+func number(text string, unset int64) (int64, error) {
+	if text == "" {
+		return unset, nil
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// topicLine is a tab.
+type topicLine struct {
+	Topic  string `json:"topic"`
+	LastID int64  `json:"last_id"`
+	LastAt int64  `json:"last_at"`
+}
+
+// Topics answers with the chat's topics, the one used last first; the default one is always
+// among them.
+func (c *Chat) Topics(w http.ResponseWriter, _ *http.Request, g *msg.Group) {
+	stored, err := c.Store.WebTopics(JID(g.Folder))
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	if !slices.ContainsFunc(stored, func(t store.WebTopic) bool { return t.Topic == "" }) {
+		stored = append(stored, store.WebTopic{})
+	}
+	slices.SortFunc(stored, func(a, b store.WebTopic) int { return cmp.Compare(b.LastID, a.LastID) })
+	lines := make([]topicLine, len(stored))
+	for i, t := range stored {
+		lines[i] = topicLine(t)
+	}
+	httpx.JSON(w, http.StatusOK, map[string]any{"topics": lines})
+}

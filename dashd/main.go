@@ -1,0 +1,164 @@
+// Dashd is the dashboard: the state of the instance, and the web chat, which makes it the
+// adapter of the platform "web".
+//
+//	dashd [serve]                                  until SIGTERM
+//	dashd check | health                           what is wrong with the configuration; is it ready
+//	dashd status [CHAT_JID] [--thread ID] [--json] the state of the instance, or of a chat
+//	dashd login                                    prints a link that logs a browser in, once
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"arizuko/dashd/internal/cli"
+	"arizuko/dashd/internal/live"
+	"arizuko/dashd/internal/login"
+	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/status"
+	"arizuko/dashd/internal/webchat"
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const name = "dashd"
+
+func main() {
+	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func program() daemon.Program {
+	return daemon.Program{
+		Name: name,
+		Serve: func(ctx context.Context) error {
+			cfg, err := loadConfig()
+			if err != nil {
+				return err
+			}
+			d, err := start(ctx, cfg, os.Stderr)
+			if err != nil {
+				return err
+			}
+			return d.run(ctx, os.Stdout)
+		},
+		Check: func(context.Context, io.Writer) error {
+			cfg, err := loadConfig()
+			if err != nil {
+				return err
+			}
+			_, err = cfg.Secret()
+			return err
+		},
+		Addr: func() (config.Addr, error) {
+			cfg, err := loadConfig()
+			return cfg.Addr, err
+		},
+		Commands: cli.Commands(func() (*httpx.Client, error) {
+			cfg, err := loadConfig()
+			if err != nil {
+				return nil, err
+			}
+			return cfg.client()
+		}),
+	}
+}
+
+// dashd is a started process with its parts.
+type dashd struct {
+	*daemon.Process
+	cfg    Config
+	login  *login.Login
+	pages  *pages.Pages
+	status *status.Status
+	hub    *live.Hub
+	chat   *webchat.Chat
+	outbox chan struct{} // wakes the shell
+}
+
+// start opens everything; the caller calls run, or Close.
+func start(ctx context.Context, cfg Config, log io.Writer) (*dashd, error) {
+	p, err := daemon.Start(ctx, daemon.Options{
+		Name: name, Base: cfg.Base, Addr: cfg.Addr, Secrets: config.Secrets(cfg), Log: log,
+		Checkpoint: store.DefaultAutocheckpoint,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d := &dashd{Process: p, cfg: cfg, outbox: make(chan struct{}, 1)}
+	if err := d.open(); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *dashd) open() (err error) {
+	if d.pages, err = pages.New(); err != nil {
+		return err
+	}
+	d.login, err = login.New(login.Config{
+		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(), Revoked: revoked{d.Store, time.Now},
+		Form: func(w http.ResponseWriter, status int, f login.Form) {
+			d.pages.Login(w, status, pages.LoginPage(f))
+		},
+		Now: time.Now, Log: d.Log,
+	})
+	if err != nil {
+		return err
+	}
+	d.status = status.New(status.Config{
+		Store: d.Store, Routd: httpx.NewClient(string(d.cfg.RoutdURL.Or(d.cfg.RoutdAddr)), d.Secret), Now: time.Now, Log: d.Log,
+	})
+	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(login.Current(r.Context())) })
+	d.chat = &webchat.Chat{
+		Store: d.Store, Hub: d.hub, Assistant: d.cfg.AssistantName,
+		Sender: func(r *http.Request) (sender, name string) { return login.Sender(r.Context()), "operator" },
+		Shell: adapter.New(webchat.Platform{}, adapter.Options{
+			Platform: msg.PlatformWeb, Daemon: name, Store: d.Store, Heart: d.Heart, Wake: d.outbox,
+			Poll: d.cfg.PollInterval, Repeatable: true, Settled: func(*msg.Message) { d.hub.Stir() },
+			Log: d.Log, Metrics: d.Metrics, Now: time.Now,
+		}),
+	}
+	d.routes()
+	return nil
+}
+
+// base is where browsers find dashd.
+func (d *dashd) base() config.URL {
+	return d.cfg.PublicURL.Or(config.Addr(d.Addr)) // the bound one: the port may have been left open
+}
+
+// run serves until ctx ends. The first link is printed to out, and stands nowhere else.
+func (d *dashd) run(ctx context.Context, out io.Writer) error {
+	d.Heart.Report(daemon.Connected, "")
+	fmt.Fprintf(out, "log in: %s\n", d.login.Startup())
+	return d.Run(ctx, d.chat.Shell.Run, d.stir)
+}
+
+// stir passes on that rows may have changed: to the outbox, and to the open pages.
+func (d *dashd) stir(ctx context.Context) error {
+	defer d.hub.Close()
+	ticker := time.NewTicker(d.cfg.PollInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		case <-d.Wake.C():
+			select {
+			case d.outbox <- struct{}{}:
+			default:
+			}
+		}
+		d.hub.Stir()
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/config/configtest"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestReadmeTable(t *testing.T) {
+	configtest.CheckTable(t, "README.md", Config{})
+}
+
+func TestConfigProblems(t *testing.T) {
+	_, err := config.Load[Config]([]string{
+		"DASHD_ADDR=8083", "DASHD_URL=localhost", "DASH_PUBLIC_URL=https://x?y", "POLL_INTERVAL=2ns",
+	})
+	problems, ok := err.(config.Problems)
+	if !ok || len(problems) != 4 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// call runs dashd with arguments and returns its exit code and what it printed.
+func call(t *testing.T, ctx context.Context, args ...string) (code int, printed string) {
+	t.Helper()
+	var out bytes.Buffer
+	code = program().Run(ctx, args, &out, &out)
+	return code, out.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	p := serve(t, dataFolder(t))
+	for name, test := range map[string]struct {
+		env  []string
+		args string
+		code int
+		text string
+	}{
+		"a good configuration": {nil, "check", 0, "dashd: ok"},
+		"bad values":           {[]string{"POLL_INTERVAL=soon", "DASHD_ADDR=x"}, "check", 78, "dashd: POLL_INTERVAL"},
+		"no secret":            {[]string{"ARIZUKO_DATA=" + t.TempDir()}, "check", 1, "run `migrate up`"},
+		"bad values, serve":    {[]string{"POLL_INTERVAL=soon"}, "serve", 78, "POLL_INTERVAL"},
+		"a second one":         {nil, "serve", 75, "is locked by process"},
+		"unknown command":      {nil, "dance", 78, "usage: dashd [serve | check | health | login | status]"},
+		"healthy":              {[]string{"DASHD_ADDR=" + p.Addr}, "health", 0, "ok"},
+		"not running":          {[]string{"DASHD_ADDR=127.0.0.1:1"}, "health", 1, "refused"},
+		"not running, status":  {[]string{"DASHD_ADDR=127.0.0.1:1"}, "status", 1, "dashd is not running at http://127.0.0.1:1"},
+		"status":               {[]string{"DASHD_ADDR=" + p.Addr}, "status", 0, "At work: nobody"},
+		"status of a chat":     {[]string{"DASHD_URL=http://" + p.Addr}, "status web:main", 0, "Group: main"},
+		"a stranger's status":  {[]string{"DASHD_ADDR=" + p.Addr, "ARIZUKO_SECRET=guess"}, "status", 1, "log in"},
+		"login":                {[]string{"DASHD_ADDR=" + p.Addr}, "login", 0, p.first},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("ARIZUKO_DATA", p.data)
+			for _, variable := range test.env {
+				name, value, _ := strings.Cut(variable, "=")
+				t.Setenv(name, value)
+			}
+			if code, out := call(t, t.Context(), strings.Fields(test.args)...); code != test.code || !strings.Contains(out, test.text) {
+				t.Errorf("exit %d, want %d with %q:\n%s", code, test.code, test.text, out)
+			}
+		})
+	}
+}
+
+func TestStoppedWhileItStarts(t *testing.T) {
+	t.Setenv("ARIZUKO_DATA", dataFolder(t))
+	t.Setenv("DASHD_ADDR", "127.0.0.1:0")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code, out := call(t, ctx); code != 0 {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
+func TestRefusedAtStart(t *testing.T) {
+	tooNew := dataFolder(t)
+	shell(t, tooNew, `UPDATE schema_floor SET floor = 1000`)
+	noSecret := dataFolder(t)
+	if err := os.Remove(filepath.Join(noSecret, "secret")); err != nil {
+		t.Fatal(err)
+	}
+	for data, text := range map[string]string{tooNew: "schema", noSecret: "no secret"} {
+		t.Setenv("ARIZUKO_DATA", data)
+		t.Setenv("DASHD_ADDR", "127.0.0.1:0")
+		if code, out := call(t, t.Context()); code != 78 || !strings.Contains(out, text) {
+			t.Errorf("exit %d, want 78 with %q: %s", code, text, out)
+		}
+	}
+}
+
+// What the log must not hold is checked at the end of every test; here it is also put where
+// mistakes happen.
+func TestSecretsStayOutOfTheLog(t *testing.T) {
+	p := serve(t, dataFolder(t), "DASH_PASSWORD="+password)
+	b := p.browser()
+	b.get("/login?token=" + secret + "&next=" + password)
+	b.get("/" + secret + "/" + password)
+	b.form("/login", map[string][]string{"password": {password + "x"}, "next": {secret}})
+	b.form("/login", map[string][]string{"password": {password}})
+	shell(t, p.data, `ALTER TABLE registered_groups RENAME TO gone`)
+	b.get("/chat/" + secret + password)
+	metrics := b.must(200, "GET", "/metrics", "").body
+	for _, hidden := range []string{secret, password} {
+		if strings.Contains(metrics, hidden) {
+			t.Errorf("%s stands among the metrics", hidden)
+		}
+	}
+}
+
+func TestRevokedSessionsAreForgottenOnceTheyWouldHaveExpired(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	st := storetest.Open(t)
+	r := revoked{st, func() time.Time { return now }}
+	add := func(id string, life time.Duration) {
+		t.Helper()
+		if err := r.Add(t.Context(), id, now.Add(life)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(id string, is bool) {
+		t.Helper()
+		if got, err := r.Has(id); got != is || err != nil {
+			t.Errorf("%s: %v %v, want %v", id, got, err, is)
+		}
+	}
+	add("one", time.Hour)
+	add("two", 3*time.Hour)
+	add("one", time.Hour) // twice
+	want("one", true)
+	now = now.Add(2 * time.Hour)
+	want("one", true) // until somebody clears up
+	add("three", time.Hour)
+	want("one", false)
+	want("two", true)
+	want("three", true)
+	want("", false)
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"arizuko/pkg/store"
+)
+
+// revokedPrefix stands before the ids of sessions that were logged out, among dashd's cursors.
+const revokedPrefix = "revoked:"
+
+// revoked remembers sessions that were logged out until they would have expired.
+type revoked struct {
+	st  *store.Store
+	now func() time.Time
+}
+
+func (r revoked) Add(ctx context.Context, id string, until time.Time) error {
+	return r.st.Write(ctx, func(tx *store.Tx) error {
+		all, err := tx.DaemonCursors(name, revokedPrefix)
+		if err != nil {
+			return err
+		}
+		for key, value := range all {
+			if at, err := strconv.ParseInt(value, 10, 64); err != nil || at < r.now().Unix() {
+				if err := tx.DeleteCursor(name, key); err != nil {
+					return err
+				}
+			}
+		}
+		return tx.PutCursor(name, revokedPrefix+id, strconv.FormatInt(until.Unix(), 10))
+	})
+}
+
+func (r revoked) Has(id string) (bool, error) {
+	value, err := r.st.DaemonCursor(name, revokedPrefix+id)
+	return value != "", err
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"cmp"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"arizuko/dashd/internal/live"
+	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/webchat"
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+// routes is everything that dashd answers to.
+func (d *dashd) routes() {
+	r := d.Router.With(pages.Secure)
+	r.Handle("/assets/*", d.pages.Assets())
+	d.login.Mount(r)
+	r.Group(func(r chi.Router) {
+		r.Use(d.login.Require, d.login.SameOrigin)
+		r.Get("/", d.overviewPage)
+		r.Get("/overview/events", d.overviewEvents)
+		d.status.Mount(r)
+		r.Get("/chat", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/chat/", http.StatusSeeOther) })
+		r.Get("/chat/", d.chatsPage)
+		r.Get("/chat/*", d.inChat(map[string]inGroup{
+			"": d.chatPage, "messages": d.chat.History, "topics": d.chat.Topics, "events": d.chat.Events,
+		}))
+		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post}))
+	})
+}
+
+// inGroup answers a request about one group's chat.
+type inGroup func(http.ResponseWriter, *http.Request, *msg.Group)
+
+// inChat finds the group that a path below /chat/ names, and what of it is asked for.
+func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		folder, what := splitChatPath(chi.URLParam(r, "*"))
+		handler, ok := handlers[what]
+		if !ok {
+			httpx.Error(w, fault.New(fault.BadRequest, "%s does not take %s", r.URL.Path, r.Method))
+			return
+		}
+		g, err := d.Store.Group(folder)
+		switch {
+		case err != nil:
+			httpx.Error(w, err)
+		case g != nil:
+			handler(w, r, g)
+		case strings.Contains(r.Header.Get("Accept"), "text/html"):
+			d.pages.Problem(w, http.StatusNotFound, "No such chat", "There is no group "+folder+". Groups are made with: routd groups add NAME")
+		default:
+			httpx.Error(w, fault.New(fault.NotFound, "no group %q is registered", folder))
+		}
+	}
+}
+
+// splitChatPath reads "acme/eng/messages" as the messages of the group acme/eng. A path with a
+// slash at its end is always a group's page, also that of a group called acme/messages.
+func splitChatPath(path string) (folder, what string) {
+	if folder, ok := strings.CutSuffix(path, "/"); ok {
+		return folder, ""
+	}
+	i := strings.LastIndexByte(path, '/')
+	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events"}, last) {
+		return path[:i], last
+	}
+	return path, ""
+}
+
+func (d *dashd) chatsPage(w http.ResponseWriter, _ *http.Request) {
+	groups, err := d.Store.Groups()
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	page := pages.ChatsPage{Groups: make([]pages.GroupLine, len(groups))}
+	for i, g := range groups {
+		page.Groups[i] = pages.GroupLine{Folder: g.Folder, Name: g.Name}
+		last, err := d.Store.LastWebMessage(webchat.JID(g.Folder))
+		if err != nil {
+			httpx.Error(w, err)
+			return
+		}
+		if last != nil {
+			page.Groups[i].Last, page.Groups[i].LastAt = excerpt(last.Content), last.ReceivedAt
+		}
+	}
+	d.pages.Chats(w, page)
+}
+
+// maxExcerpt is how much of a message the list of chats shows, in characters.
+const maxExcerpt = 120
+
+func excerpt(text string) string {
+	text = strings.TrimSpace(text)
+	start := strings.ToValidUTF8(text[:min(len(text), 4*(maxExcerpt+1))], "") // no character has more than 4 bytes
+	line := []rune(strings.Join(strings.Fields(start), " "))
+	if len(line) > maxExcerpt {
+		return string(line[:maxExcerpt]) + "…"
+	}
+	return string(line)
+}
+
+func (d *dashd) chatPage(w http.ResponseWriter, _ *http.Request, g *msg.Group) {
+	last, err := d.Store.WebEnd(webchat.JID(g.Folder))
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	d.pages.Chat(w, pages.ChatPage{Folder: g.Folder, Name: g.Name, Assistant: d.cfg.AssistantName, LastID: last})
+}
+
+func (d *dashd) overviewPage(w http.ResponseWriter, _ *http.Request) {
+	fragment, err := d.facts()
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	d.pages.Overview(w, pages.OverviewPage{Fragment: template.HTML(fragment)})
+}
+
+// overviewEvery bounds how often an open overview is renewed while much goes on.
+const overviewEvery = time.Second
+
+func (d *dashd) overviewEvents(w http.ResponseWriter, r *http.Request) {
+	var sent time.Time
+	d.hub.Serve(w, r, func(s *live.Stream) error {
+		if time.Since(sent) < overviewEvery {
+			return nil // the next look is a poll away
+		}
+		sent = time.Now()
+		fragment, err := d.facts()
+		if err != nil {
+			return err
+		}
+		return s.Event("overview", 0, map[string]string{"html": fragment})
+	})
+}
+
+// facts is the part of the overview that changes.
+func (d *dashd) facts() (string, error) {
+	f, err := d.status.Instance()
+	if err != nil {
+		return "", err
+	}
+	shown := pages.Overview{
+		Running: turns(f.RunningCount, f.Running), Queued: turns(f.QueuedCount, f.Queued), Now: f.Now,
+		Waiting: pages.WaitingLine{Rows: f.Inbound.Rows, Chat: f.Inbound.ChatJID, Since: f.Inbound.Since},
+		Unsent:  pages.WaitingLine{Rows: f.Outbound.Rows, Chat: f.Outbound.ChatJID, Since: f.Outbound.Since},
+	}
+	for _, line := range f.Daemons {
+		shown.Daemons = append(shown.Daemons, pages.DaemonLine{
+			Name: line.Name, Connection: string(line.Connection), Detail: line.Detail, Version: line.Version,
+			OK: line.OK, HeartbeatAt: line.HeartbeatAt,
+		})
+	}
+	return d.pages.OverviewFragment(shown)
+}
+
+func turns(count int, listed []*msg.Turn) pages.Turns {
+	lines := make([]pages.TurnLine, len(listed))
+	for i, t := range listed {
+		lines[i] = pages.TurnLine{
+			ID: t.ID, Folder: t.Folder, Chat: t.ChatJID, Topic: t.Topic, State: string(t.State),
+			Since: cmp.Or(t.StartedAt, t.CreatedAt), Attempts: t.Attempts, Error: t.Error,
+		}
+	}
+	return pages.Turns{Count: count, Lines: lines}
+}

@@ -1,0 +1,90 @@
+// Launcher runs arizuko on one machine: it migrates the database, starts every daemon as a
+// process of its own, starts again what ends, and stops all of it on Ctrl-C. It takes no
+// arguments, only the environment, which it hands on to the daemons as it is. The programs
+// stand beside its own.
+//
+// When the daemons are ready it prints one line on stdout:
+//
+//	arizuko ready: http://127.0.0.1:8083/login?token=…&next=/chat/main
+//
+// Everything else, the daemons' output included, goes to stderr with its source in front.
+// Exit code: 0 stopped, 75 another launcher or process is in the way, 78 wrong configuration,
+// else 1, or that of migrate.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"arizuko/pkg/daemon"
+)
+
+func main() {
+	program := daemon.Program{Name: "launcher", Serve: func(ctx context.Context) error {
+		if len(os.Args) > 1 {
+			return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("takes no arguments, only the environment")}
+		}
+		return serve(ctx)
+	}}
+	os.Exit(program.Run(context.Background(), nil, os.Stdout, os.Stderr))
+}
+
+func serve(ctx context.Context) error {
+	stop, kill, release := interrupts(ctx)
+	defer release()
+	cfg, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	l := &launcher{
+		cfg: cfg, bin: filepath.Dir(self), out: os.Stdout, console: &console{w: os.Stderr}, kill: kill.Done(),
+	}
+	err = l.run(stop)
+	if stop.Err() != nil {
+		return nil // asked for, whatever it interrupted
+	}
+	return err
+}
+
+// interrupts returns a context that ends with the first signal to stop, and one that ends
+// with a Ctrl-C after that. release undoes it.
+func interrupts(parent context.Context) (stop, kill context.Context, release func()) {
+	stop, cancelStop := context.WithCancel(parent)
+	kill, cancelKill := context.WithCancel(context.WithoutCancel(parent))
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	// Ctrl-C also ends what our output is piped into; a write to it must not kill us while
+	// daemons are still to be stopped.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	go func() {
+		stopping := false
+		for {
+			select {
+			case sig := <-signals:
+				if stopping && sig == syscall.SIGINT {
+					cancelKill()
+				}
+				stopping = true
+				cancelStop()
+			case <-kill.Done():
+				return
+			}
+		}
+	}()
+	return stop, kill, func() {
+		signal.Stop(signals)
+		cancelStop()
+		cancelKill()
+	}
+}

@@ -1,0 +1,120 @@
+// Package adapter is the shell that every platform's adapter runs in. It stores what a
+// platform sends as inbound rows, delivers the platform's outbound rows in order, and keeps
+// account of both, so that what is left to a platform is how to cut a row into parts and how
+// to send one.
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// Platform is what differs from one adapter to the next.
+type Platform interface {
+	// Cut renders an outbound row into the parts that are sent one after another. The same
+	// row gives the same parts, also after a restart. An error means that the row can't be
+	// said on this platform; it fails for good.
+	Cut(m *msg.Message) ([]Part, error)
+	// Send delivers one part and returns the id the platform gave it, "" if it gives none.
+	// It never tries twice: an error is a *Failure, anything else counts as ambiguous.
+	Send(ctx context.Context, m *msg.Message, part Part) (platformID string, err error)
+}
+
+// Part is what a platform sends in one go, in terms of its own.
+type Part any
+
+// Failure is why a part was not delivered.
+type Failure struct {
+	Class msg.ErrorClass
+	After time.Duration // of a rate failure: how long the platform asks to wait
+	Err   error
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Class, f.Err) }
+
+// Unwrap gives the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Options of New.
+type Options struct {
+	Platform string          // the platform as it stands in chat addresses
+	Daemon   string          // who runs the adapter: the source of its inbound rows
+	Store    *store.Store    // where the rows are
+	Heart    *daemon.Heart   // hears of every event
+	Wake     <-chan struct{} // new outbound rows may be there
+	Poll     time.Duration   // how often to look without being woken
+	// Repeatable says that sending a part twice does no harm. A part that a crash left in
+	// the middle is then sent again; on other platforms it ends as ambiguous.
+	Repeatable bool
+	// Settled, if not nil, is told of every outbound row whose end is stored.
+	Settled func(*msg.Message)
+	Log     *slog.Logger
+	Metrics prometheus.Registerer
+	Now     func() time.Time
+}
+
+// Shell runs one platform's adapter.
+type Shell struct {
+	Options
+	platform Platform
+	parts    *prometheus.CounterVec
+	slots    chan struct{} // one for each row that may be on its way at once
+}
+
+// New makes the shell of a platform. The caller runs Run.
+func New(p Platform, o Options) *Shell {
+	parts := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "arizuko_outbox_parts_total", Help: "Parts of outbound rows that were tried, by how it went.",
+	}, []string{"platform", "state"})
+	o.Metrics.MustRegister(parts)
+	return &Shell{Options: o, platform: p, parts: parts, slots: make(chan struct{}, maxSends)}
+}
+
+// Inbound is what an adapter has read and stores in one transaction, before it acknowledges
+// anything to the platform.
+type Inbound struct {
+	Messages []*msg.Message
+	Chats    []msg.Chat // what is known of the chats; their pins are not touched
+	Cursor   *Cursor    // how far the platform has been read, nil to leave it
+}
+
+// Cursor is a daemon's own bookmark.
+type Cursor struct{ Key, Value string }
+
+// Receive stores what came in; each message then has its row id. Direction, source and
+// receiving time are filled in, the timestamp where it is missing. A message that is stored
+// already changes nothing, and takes the id of its row.
+func (s *Shell) Receive(ctx context.Context, in Inbound) error {
+	now := s.Now().UnixMilli()
+	for _, m := range in.Messages {
+		m.Direction, m.Source, m.ReceivedAt = msg.In, s.Daemon, now
+		if m.Timestamp == 0 {
+			m.Timestamp = now
+		}
+	}
+	s.Heart.Event()
+	return s.Store.Write(ctx, func(tx *store.Tx) error {
+		for _, c := range in.Chats {
+			if err := tx.PutChat(c.JID, c.Kind, c.Title, now); err != nil {
+				return err
+			}
+		}
+		for _, m := range in.Messages {
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+		}
+		if in.Cursor == nil {
+			return nil
+		}
+		return tx.PutCursor(s.Daemon, in.Cursor.Key, in.Cursor.Value)
+	})
+}

@@ -1,0 +1,149 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// post is what an adapter reads.
+func post(id, content string) *msg.Message {
+	return &msg.Message{ChatJID: room, PlatformID: id, Sender: "irc:ann", Content: content}
+}
+
+func TestReceive(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		now := time.Now().UnixMilli()
+		late := post("2", "late")
+		late.Timestamp, late.Direction, late.Source, late.ReceivedAt = 7, msg.Out, "somebody", 9
+		in := Inbound{
+			Messages: []*msg.Message{post("1", "hi"), late},
+			Chats:    []msg.Chat{{JID: room, Kind: msg.ChatChannel, Title: "Room", StickyGroup: "not told by platforms"}},
+			Cursor:   &Cursor{"offset", "2"},
+		}
+		shell := r.shell()
+		if err := shell.Receive(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []*msg.Message{
+			{ID: 1, ChatJID: room, PlatformID: "1", Content: "hi", Timestamp: now},
+			{ID: 2, ChatJID: room, PlatformID: "2", Content: "late", Timestamp: 7},
+		} {
+			want.Direction, want.Kind, want.Verb, want.Sender, want.Source, want.ReceivedAt =
+				msg.In, msg.KindMessage, msg.VerbMessage, "irc:ann", "ircd", now
+			if diff := cmp.Diff(want, r.row(in.Messages[i].ID)); diff != "" {
+				t.Errorf("stored (-want +got):\n%s", diff)
+			}
+		}
+		if chat, err := r.store.Chat(room); err != nil || chat.Kind != msg.ChatChannel || chat.Title != "Room" || chat.StickyGroup != "" {
+			t.Errorf("chat %+v, %v", chat, err)
+		}
+		r.expectCursor("2")
+	})
+}
+
+func (r *rig) expectCursor(want string) {
+	r.t.Helper()
+	if got, err := r.store.DaemonCursor("ircd", "offset"); got != want || err != nil {
+		r.t.Errorf("cursor %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestReceiveAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		shell := r.shell()
+		first := post("1", "hi")
+		if err := shell.Receive(t.Context(), Inbound{Messages: []*msg.Message{first}, Cursor: &Cursor{"offset", "1"}}); err != nil {
+			t.Fatal(err)
+		}
+		before := r.row(first.ID)
+		pass(time.Hour)
+		again, fresh := post("1", "changed"), post("2", "fresh")
+		if err := shell.Receive(t.Context(), Inbound{Messages: []*msg.Message{again, fresh, post("2", "twice")}}); err != nil {
+			t.Fatal(err)
+		}
+		if again.ID != first.ID || fresh.ID == first.ID {
+			t.Errorf("rows %d, %d, and at first %d", again.ID, fresh.ID, first.ID)
+		}
+		if diff := cmp.Diff(before, r.row(first.ID)); diff != "" {
+			t.Errorf("changed (-was +is):\n%s", diff)
+		}
+		if last, err := r.store.LastMessageID(); last != fresh.ID || err != nil {
+			t.Errorf("last row %d, %v", last, err)
+		}
+		r.expectCursor("1")
+	})
+}
+
+func TestReceiveLeavesPinsAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.write(func(tx *store.Tx) error {
+			return errors.Join(tx.PutChat(room, msg.ChatDM, "Old", 1), tx.PinGroup(room, "acme", 5), tx.PinTopic(room, "#deploy"))
+		})
+		err := r.shell().Receive(t.Context(), Inbound{Chats: []msg.Chat{{JID: room, Kind: msg.ChatGroup, Title: "New"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.store.Chat(room)
+		want := &msg.Chat{JID: room, Kind: msg.ChatGroup, Title: "New", StickyGroup: "acme", StickyTopic: "#deploy", StickyAt: 5}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+func TestReceiveAllOrNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		bad := post("2", "of no chat")
+		bad.ChatJID = "nowhere"
+		err := r.shell().Receive(t.Context(), Inbound{
+			Messages: []*msg.Message{post("1", "good"), bad, post("3", "good")},
+			Chats:    []msg.Chat{{JID: room, Kind: msg.ChatGroup}},
+			Cursor:   &Cursor{"offset", "3"},
+		})
+		if !errors.Is(err, store.ErrRefused) {
+			t.Errorf("error %v", err)
+		}
+		last, lastErr := r.store.LastMessageID()
+		chat, chatErr := r.store.Chat(room)
+		if last != 0 || chat != nil || lastErr != nil || chatErr != nil {
+			t.Errorf("stored up to row %d and chat %+v (%v, %v)", last, chat, lastErr, chatErr)
+		}
+		r.expectCursor("")
+	})
+}
+
+func TestReceiveIsAnEvent(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		beats := make(chan store.Daemon, 10)
+		heart := daemon.NewHeart("ircd", "v1", discard, func(_ context.Context, row store.Daemon) error {
+			beats <- row
+			return nil
+		})
+		pass(time.Hour)
+		if err := r.shell(func(o *Options) { o.Heart = heart }).Receive(t.Context(), Inbound{}); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().UnixMilli()
+		pass(time.Hour)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- heart.Run(ctx) }()
+		synctest.Wait()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if row := <-beats; row.LastEventAt != at {
+			t.Errorf("last event at %d, want %d", row.LastEventAt, at)
+		}
+	})
+}

@@ -1,0 +1,453 @@
+package adapter
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+var errCause = errors.New("HTTP 502")
+
+func failure(class msg.ErrorClass, after time.Duration) error {
+	return &Failure{Class: class, After: after, Err: errCause}
+}
+
+func TestDeliver(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		id := r.out("", "a|b|c")
+		r.platform.script("b", func(context.Context) error {
+			if got := r.states(id); got != "sending: sent sending queued" {
+				t.Errorf("while b is sent: %s", got)
+			}
+			return nil
+		})
+		r.start()
+		synctest.Wait()
+		r.expectSent("a", "b", "c")
+		var want []store.Delivery
+		for part, text := range []string{"a", "b", "c"} {
+			want = append(want, store.Delivery{MessageID: id, Part: part, State: msg.OutSent, PlatformID: idOf(text)})
+		}
+		if diff := cmp.Diff(want, r.deliveries(id)); diff != "" {
+			t.Errorf("deliveries (-want +got):\n%s", diff)
+		}
+		if m := r.row(id); m.OutState != msg.OutSent || m.PlatformID != idOf("a") {
+			t.Errorf("row %+v", m)
+		}
+		if len(r.settled) != 1 || r.settled[0].ID != id || r.settled[0].OutState != msg.OutSent {
+			t.Errorf("settled %+v", r.settled)
+		}
+	})
+}
+
+// TestFailures has the second of three parts fail.
+func TestFailures(t *testing.T) {
+	wrapped := fmt.Errorf("post the message: %w", failure(msg.Permanent, 0))
+	tests := []struct {
+		name  string
+		tries []error // those of the second part that fail
+		want  string
+		part  store.Delivery // the second one at the end
+		took  time.Duration
+	}{
+		{"permanent", []error{failure(msg.Permanent, 0)}, "failed: sent failed cancelled",
+			store.Delivery{ErrorClass: msg.Permanent, Error: "permanent: HTTP 502"}, 0},
+		{"wrapped", []error{wrapped}, "failed: sent failed cancelled",
+			store.Delivery{ErrorClass: msg.Permanent, Error: "post the message: permanent: HTTP 502"}, 0},
+		{"ambiguous", []error{failure(msg.Ambiguous, 0)}, "ambiguous: sent ambiguous sent",
+			store.Delivery{ErrorClass: msg.Ambiguous, Error: "ambiguous: HTTP 502"}, 0},
+		{"of no class", []error{errCause}, "ambiguous: sent ambiguous sent",
+			store.Delivery{ErrorClass: msg.Ambiguous, Error: "HTTP 502"}, 0},
+		{"empty", []error{&Failure{}}, "ambiguous: sent ambiguous sent", store.Delivery{Error: ": <nil>"}, 0},
+		{"transient", []error{failure(msg.Transient, 0), failure(msg.Transient, time.Hour)}, "sent: sent sent sent",
+			store.Delivery{Attempts: 2}, 3 * time.Second},
+		{"rate", []error{failure(msg.Rate, time.Minute), failure(msg.Rate, 0), failure(msg.Rate, -time.Hour)},
+			"sent: sent sent sent", store.Delivery{}, time.Minute + 2*firstPause},
+		{"rate without a cause", []error{&Failure{Class: msg.Rate, After: 1500 * time.Millisecond}}, "sent: sent sent sent",
+			store.Delivery{}, 1500 * time.Millisecond},
+		{"rate for longer than patience with transient ones", slices.Repeat([]error{failure(msg.Rate, time.Minute)}, 2*maxAttempts),
+			"sent: sent sent sent", store.Delivery{}, 2 * maxAttempts * time.Minute},
+		{"auth", slices.Repeat([]error{failure(msg.Auth, 0)}, 2*maxAttempts), "sent: sent sent sent",
+			store.Delivery{}, 2 * maxAttempts * authPause},
+		{"auth, then permanent", []error{failure(msg.Auth, 0), failure(msg.Permanent, 0)}, "failed: sent failed cancelled",
+			store.Delivery{ErrorClass: msg.Permanent, Error: "permanent: HTTP 502"}, authPause},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				for _, err := range tt.tries {
+					r.platform.script("b", fails(err))
+				}
+				first, next := r.out("", "a|b|c"), r.out("", "next")
+				begin := time.Now()
+				r.start()
+				pass(tt.took)
+				r.expect(first, tt.want)
+				r.expect(next, "sent: sent")
+				got := r.deliveries(first)[1]
+				tt.part.MessageID, tt.part.Part, tt.part.State = first, 1, got.State
+				if got.State == msg.OutSent {
+					tt.part.PlatformID = idOf("b")
+				}
+				if diff := cmp.Diff(tt.part, got); diff != "" {
+					t.Errorf("part (-want +got):\n%s", diff)
+				}
+				calls := r.platform.calls
+				if last := calls[len(calls)-1]; last.Text != "next" || last.At.Sub(begin) != tt.took {
+					t.Errorf("%s sent after %v, want %v", last.Text, last.At.Sub(begin), tt.took)
+				}
+				if len(r.settled) != 2 || r.settled[0].ID != first || r.settled[0].OutState != r.row(first).OutState {
+					t.Errorf("settled %+v", r.settled)
+				}
+			})
+		})
+	}
+}
+
+func TestStateOfAPartThatWaits(t *testing.T) {
+	for _, tt := range []struct {
+		class    msg.ErrorClass
+		attempts int
+		wait     time.Duration
+	}{
+		{msg.Transient, 1, firstPause}, {msg.Rate, 0, time.Hour}, {msg.Auth, 0, authPause},
+	} {
+		t.Run(string(tt.class), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.platform.script("a", fails(failure(tt.class, time.Hour)))
+				id := r.out("", "a|b")
+				r.start()
+				synctest.Wait()
+				want := []store.Delivery{
+					{MessageID: id, State: msg.OutQueued, Attempts: tt.attempts, NotBefore: time.Now().Add(tt.wait).UnixMilli(),
+						ErrorClass: tt.class, Error: string(tt.class) + ": HTTP 502"},
+					{MessageID: id, Part: 1, State: msg.OutQueued},
+				}
+				if diff := cmp.Diff(want, r.deliveries(id)); diff != "" {
+					t.Errorf("deliveries (-want +got):\n%s", diff)
+				}
+				if m := r.row(id); m.OutState != msg.OutSending || len(r.settled) > 0 {
+					t.Errorf("row %s, settled %v", m.OutState, r.settled)
+				}
+			})
+		})
+	}
+}
+
+func TestTransientFailuresEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.platform.script("a", slices.Repeat([]outcome{fails(failure(msg.Transient, 0))}, 2*maxAttempts)...)
+		id := r.out("", "a|b")
+		r.start()
+		pass(24 * time.Hour)
+		r.expect(id, "failed: failed cancelled")
+		var pauses []time.Duration
+		for i, c := range r.platform.calls[1:] {
+			pauses = append(pauses, c.At.Sub(r.platform.calls[i].At)/time.Second)
+		}
+		if want := []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300}; !slices.Equal(pauses, want) {
+			t.Errorf("seconds between the tries: %d, want %d", pauses, want)
+		}
+		if d := r.deliveries(id)[0]; d.Attempts != maxAttempts || d.NotBefore != 0 {
+			t.Errorf("part %+v", d)
+		}
+	})
+}
+
+// TestBackoffOutlivesTheShell stops the shell while a part waits.
+func TestBackoffOutlivesTheShell(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.platform.script("a", fails(failure(msg.Rate, time.Minute)))
+		id := r.out("", "a")
+		stop := r.start()
+		pass(10 * time.Second)
+		begin := time.Now()
+		stop()
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("the stop took %v", took)
+		}
+		r.start()
+		pass(49 * time.Second)
+		r.expectSent("a")
+		pass(time.Second)
+		r.expectSent("a", "a")
+		r.expect(id, "sent: sent")
+	})
+}
+
+// TestAfterACrash starts a shell on what one that was killed has left.
+func TestAfterACrash(t *testing.T) {
+	const queued, sending, sent, ambiguous, failed, cancelled = msg.OutQueued, msg.OutSending, msg.OutSent,
+		msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled
+	type states = []msg.OutState
+	tests := []struct {
+		name       string
+		content    string
+		parts      states
+		repeatable bool
+		want       string
+		sends      []string
+	}{
+		{"the only part", "a", states{sending}, false, "ambiguous: ambiguous", nil},
+		{"the first part", "a|b|c", states{sending, queued, queued}, false, "ambiguous: ambiguous sent sent", []string{"b", "c"}},
+		{"a part in the middle", "a|b|c", states{sent, sending, queued}, false, "ambiguous: sent ambiguous sent", []string{"c"}},
+		{"the last part", "a|b", states{sent, sending}, false, "ambiguous: sent ambiguous", nil},
+		{"between two parts", "a|b", states{sent, queued}, false, "sent: sent sent", []string{"b"}},
+		{"before the row was settled", "a|b", states{sent, sent}, false, "sent: sent sent", nil},
+		{"twice", "a|b|c", states{ambiguous, sending, queued}, false, "ambiguous: ambiguous ambiguous sent", []string{"c"}},
+		{"a failed part", "a|b", states{failed, cancelled}, false, "failed: failed cancelled", nil},
+		{"failed behind an ambiguous part", "a|b", states{ambiguous, failed}, false, "failed: ambiguous failed", nil},
+		{"ambiguous", "a|b", states{ambiguous, sent}, false, "ambiguous: ambiguous sent", nil},
+		{"no parts", "a|b", nil, false, "ambiguous:", nil},
+
+		{"repeatable: the only part", "a", states{sending}, true, "sent: sent", []string{"a"}},
+		{"repeatable: in the middle", "a|b|c", states{sent, sending, queued}, true, "sent: sent sent sent", []string{"b", "c"}},
+		{"repeatable: between two parts", "a|b", states{sent, queued}, true, "sent: sent sent", []string{"b"}},
+		{"repeatable: no parts", "a|b", nil, true, "ambiguous:", nil},
+
+		{"cut into more", "a|b|c", states{sent, queued}, false, "failed: sent failed", nil},
+		{"cut into fewer", "a", states{sent, queued, queued}, false, "failed: sent failed cancelled", nil},
+		{"cut into fewer, on its way", "a", states{sent, sending, queued}, false, "failed: sent ambiguous failed", nil},
+		{"cut into fewer, the last on its way", "a", states{sent, sending}, false, "ambiguous: sent ambiguous", nil},
+		{"cut into fewer, but all are sent", "a", states{sent, sent}, false, "sent: sent sent", nil},
+		{"repeatable: cut into fewer", "a", states{sending, queued}, true, "failed: failed cancelled", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				id := r.begun(tt.content, tt.parts...)
+				if tt.parts == nil {
+					r.exec("DELETE FROM deliveries")
+				}
+				next := r.out("", "next")
+				r.start(func(o *Options) { o.Repeatable = tt.repeatable })
+				synctest.Wait() // and no time passes
+				r.expect(id, tt.want)
+				r.expect(next, "sent: sent")
+				r.expectSent(append(tt.sends, "next")...)
+				if len(r.settled) != 2 || r.settled[0].ID != id || string(r.settled[0].OutState)+":" != tt.want[:len(r.settled[0].OutState)+1] {
+					t.Errorf("settled %+v", r.settled)
+				}
+			})
+		})
+	}
+}
+
+// exec runs a statement on the file behind the back of the store.
+func (r *rig) exec(query string) {
+	r.t.Helper()
+	db, err := sql.Open("sqlite3", r.path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(query); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestRowThatCannotBeSaid(t *testing.T) {
+	errCut := errors.New("no such emoji")
+	tests := []struct {
+		name  string
+		parts []Part
+		err   error
+		want  string
+		why   string
+	}{
+		{"no parts and an error", nil, errCut, "failed: failed", "no such emoji"},
+		{"parts and an error", []Part{"a", "b"}, errCut, "failed: failed cancelled", "no such emoji"},
+		{"no parts", nil, nil, "failed: failed", "the row is cut into 0 parts, and was begun as 1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				id, next := r.out("", "bad"), r.out("", "good")
+				r.platform.cut = func(m *msg.Message) ([]Part, error) {
+					if m.Content == "bad" {
+						return tt.parts, tt.err
+					}
+					return pieces(m.Content), nil
+				}
+				r.start()
+				synctest.Wait() // and no time passes
+				r.expect(id, tt.want)
+				r.expect(next, "sent: sent")
+				r.expectSent("good")
+				if d := r.deliveries(id)[0]; d.ErrorClass != msg.Permanent || d.Error != tt.why {
+					t.Errorf("part %+v", d)
+				}
+				if len(r.settled) != 2 || r.settled[0].ID != id || r.settled[0].OutState != msg.OutFailed {
+					t.Errorf("settled %+v", r.settled)
+				}
+			})
+		})
+	}
+}
+
+func TestRowCancelledBeforeTheClaimIsNotSent(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var ids []int64
+		for i := range 3 {
+			m := &msg.Message{ChatJID: room, Direction: msg.Out, OutState: msg.OutQueued, TurnID: int64(i + 1), Content: fmt.Sprint(i)}
+			r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+			ids = append(ids, m.ID)
+		}
+		cancel := func(turnID int64) {
+			r.write(func(tx *store.Tx) error { return tx.CancelReplies(turnID) })
+		}
+		cancel(1)
+		r.platform.cut = func(m *msg.Message) ([]Part, error) { // the shell has seen the row, and not claimed it
+			if m.ID == ids[1] {
+				cancel(2)
+			}
+			return pieces(m.Content), nil
+		}
+		r.start()
+		synctest.Wait() // and no time passes
+		r.expect(ids[0], "cancelled:")
+		r.expect(ids[1], "cancelled:")
+		r.expect(ids[2], "sent: sent")
+		r.expectSent("2")
+		if len(r.settled) != 1 {
+			t.Errorf("settled %+v", r.settled)
+		}
+	})
+}
+
+// TestDatabaseRefuses has one kind of write fail for a minute.
+func TestDatabaseRefuses(t *testing.T) {
+	tests := []struct {
+		name, trigger string
+		during        string // the row's states meanwhile
+		sends         []string
+	}{
+		{"claims", `BEFORE INSERT ON deliveries`, "queued:", nil},
+		{"outcomes", `BEFORE UPDATE OF state ON deliveries WHEN new.state = 'sent'`, "sending: sending queued", []string{"a"}},
+		{"beginnings", `BEFORE UPDATE OF state ON deliveries WHEN new.state = 'sending'`, "sending: sending queued", []string{"a"}},
+		{"ends", `BEFORE UPDATE OF out_state ON messages WHEN new.out_state = 'sent'`, "sending: sent sending", []string{"a", "b"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				id, next := r.out("", "a|b"), r.out("", "next")
+				r.exec(`CREATE TRIGGER no ` + tt.trigger + ` BEGIN SELECT raise(ABORT, 'refused'); END`)
+				r.start()
+				pass(time.Minute)
+				r.expect(id, tt.during)
+				r.expectSent(tt.sends...)
+				r.exec(`DROP TRIGGER no`)
+				pass(trouble)
+				r.expect(id, "sent: sent sent")
+				r.expect(next, "sent: sent")
+				r.expectSent("a", "b", "next")
+				if len(r.settled) != 2 {
+					t.Errorf("settled %+v", r.settled)
+				}
+			})
+		})
+	}
+}
+
+// TestStopWhileTheDatabaseRefuses loses the outcome of a part, and says so.
+func TestStopWhileTheDatabaseRefuses(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		id := r.out("", "a|b")
+		r.exec(`CREATE TRIGGER no BEFORE UPDATE OF state ON deliveries BEGIN SELECT raise(ABORT, 'refused'); END`)
+		stop := r.start()
+		pass(time.Minute)
+		begin := time.Now()
+		stop()
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("the stop took %v", took)
+		}
+		r.expect(id, "sending: sending queued")
+		r.exec(`DROP TRIGGER no`)
+		r.start()
+		synctest.Wait()
+		r.expect(id, "ambiguous: ambiguous sent")
+		r.expectSent("a", "b")
+	})
+}
+
+// TestDatabaseLockedWhileAPartIsSent has a shell of SQLite's hold the lock when the outcome
+// must be recorded.
+func TestDatabaseLockedWhileAPartIsSent(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		db, err := sql.Open("sqlite3", r.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		db.SetMaxOpenConns(1)
+		exec := func(query string) {
+			if _, err := db.Exec(query); err != nil {
+				t.Error(err)
+			}
+		}
+		locked := make(chan struct{})
+		r.platform.script("a", func(context.Context) error {
+			exec("BEGIN IMMEDIATE")
+			close(locked)
+			return nil
+		})
+		id := r.out("", "a|b")
+		r.start()
+		<-locked
+		r.expect(id, "sending: sending queued")
+		exec("COMMIT")
+		synctest.Wait()
+		r.expect(id, "sent: sent sent")
+		r.expectSent("a", "b")
+	})
+}
+
+func TestPlatformIDThatAnotherRowBears(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		first, second := r.out("", "same"), r.out("", "same")
+		r.start()
+		synctest.Wait()
+		r.expect(second, "sent: sent")
+		if a, b := r.row(first).PlatformID, r.row(second).PlatformID; a != idOf("same") || b != "" {
+			t.Errorf("platform ids %q, %q", a, b)
+		}
+	})
+}
+
+func TestPartsAreCounted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.platform.script("a", fails(failure(msg.Rate, 0)), fails(errCause))
+		r.platform.script("c", fails(failure(msg.Permanent, 0)))
+		r.out("", "a|b|c|d")
+		r.start()
+		pass(firstPause)
+		families, err := r.metrics.Gather()
+		if err != nil || len(families) != 1 {
+			t.Fatal(families, err)
+		}
+		got := map[string]float64{}
+		for _, m := range families[0].GetMetric() {
+			got[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
+		}
+		want := map[string]float64{"irc queued": 1, "irc ambiguous": 1, "irc sent": 1, "irc failed": 1}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", families[0].GetName(), diff)
+		}
+	})
+}
+
+func TestFailureKeepsItsCause(t *testing.T) {
+	if err := failure(msg.Rate, 0); !errors.Is(err, errCause) || err.Error() != "rate: HTTP 502" {
+		t.Errorf("%v", err)
+	}
+}

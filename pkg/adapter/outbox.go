@@ -1,0 +1,122 @@
+package adapter
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// maxSends bounds the rows on their way at once, and with them the connections.
+	maxSends = 16
+	// trouble is how long to wait when the database is in the way.
+	trouble = time.Second
+	// sendGrace is how long a part on its way may take when the daemon stops: below the
+	// time that daemons are given to stop.
+	sendGrace = 5 * time.Second
+)
+
+// outbox runs a worker for each lane that has rows to deliver. Lanes do not wait for each
+// other; within a lane one row follows the other.
+type outbox struct {
+	shell   *Shell
+	working map[store.Lane]bool // a worker is on it
+	ended   chan store.Lane
+	workers sync.WaitGroup
+}
+
+// Run delivers outbound rows until ctx ends, and returns nil once no part is on its way any
+// more.
+func (s *Shell) Run(ctx context.Context) error {
+	o := &outbox{shell: s, working: map[store.Lane]bool{}, ended: make(chan store.Lane)}
+	ticker := time.NewTicker(s.Poll)
+	defer ticker.Stop()
+	for {
+		o.look(ctx)
+		select {
+		case <-ctx.Done():
+			o.drain()
+			return nil
+		case <-ticker.C:
+		case <-s.Wake:
+		case lane := <-o.ended:
+			delete(o.working, lane) // the next look finds what came while it ended
+		}
+	}
+}
+
+// look starts a worker for every lane where rows wait and nobody works.
+func (o *outbox) look(ctx context.Context) {
+	lanes, err := o.shell.Store.OutboxLanes(o.shell.Platform)
+	if err != nil {
+		o.shell.Log.Error("cannot look for outbound rows; trying again", "err", err)
+		return
+	}
+	for _, lane := range lanes {
+		if !o.working[lane] {
+			o.start(ctx, lane)
+		}
+	}
+}
+
+func (o *outbox) start(ctx context.Context, lane store.Lane) {
+	o.working[lane] = true
+	o.workers.Go(func() {
+		o.shell.deliverLane(ctx, lane)
+		o.ended <- lane
+	})
+}
+
+func (o *outbox) drain() {
+	go func() {
+		o.workers.Wait()
+		close(o.ended)
+	}()
+	for range o.ended {
+	}
+}
+
+// deliverLane delivers a lane's rows in order until none is left or ctx ends.
+func (s *Shell) deliverLane(ctx context.Context, lane store.Lane) {
+	for ctx.Err() == nil {
+		m, err := s.Store.NextOutbound(lane)
+		if err == nil && m == nil {
+			return
+		}
+		var wait time.Duration
+		if err == nil {
+			wait, err = s.inSlot(ctx, m)
+		}
+		if err != nil {
+			s.Log.Error("cannot keep account of a delivery; trying again", "chat", lane.ChatJID, "err", err)
+			wait = trouble
+		}
+		pause(ctx, wait)
+	}
+}
+
+// inSlot delivers a row once one of the few slots is free.
+func (s *Shell) inSlot(ctx context.Context, m *msg.Message) (time.Duration, error) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+		return s.deliver(ctx, m)
+	case <-ctx.Done():
+		return 0, nil
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

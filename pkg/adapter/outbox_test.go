@@ -1,0 +1,233 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+)
+
+// TestOrderInEachLane has rows of several threads and chats on their way at once.
+func TestOrderInEachLane(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		lanes := []struct{ chat, thread string }{{room, ""}, {room, "t"}, {"irc:other", ""}, {"irc:other", "t"}, {"irc:t", ""}}
+		want, laneOf := map[int][]string{}, map[int64]int{}
+		for n := range 4 {
+			for i, lane := range lanes {
+				first, second := fmt.Sprintf("%d.%da", i, n), fmt.Sprintf("%d.%db", i, n)
+				laneOf[r.outIn(lane.chat, lane.thread, first+"|"+second)] = i
+				want[i] = append(want[i], first, second)
+				r.platform.script(first, takes(time.Duration(1+i)*time.Second))
+				r.platform.script(second, takes(time.Duration(5-i)*time.Second))
+			}
+		}
+		begin := time.Now()
+		r.start()
+		pass(4 * 6 * time.Second) // as one lane alone needs
+		got := map[int][]string{}
+		for _, c := range r.platform.calls {
+			got[laneOf[c.Row]] = append(got[laneOf[c.Row]], c.Text)
+			if i := laneOf[c.Row]; c.Text == want[i][2] && c.At.Sub(begin) != 6*time.Second {
+				t.Errorf("the second row of lane %d began after %v", i, c.At.Sub(begin))
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("sent by lane (-want +got):\n%s", diff)
+		}
+		for id := range laneOf {
+			r.expect(id, "sent: sent sent")
+		}
+	})
+}
+
+func TestLaneThatWaitsHoldsUpNoOther(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		for i := range 2 * maxSends {
+			text := fmt.Sprint("slow ", i)
+			r.platform.script(text, fails(failure(msg.Rate, time.Hour)))
+			r.out(fmt.Sprint(i), text)
+		}
+		behind := r.out("0", "behind")
+		r.start()
+		synctest.Wait()
+		other := r.out("other", "other")
+		pass(time.Minute)
+		r.expect(other, "sent: sent")
+		r.expect(behind, "queued:")
+		pass(time.Hour)
+		r.expect(behind, "sent: sent")
+	})
+}
+
+func TestMoreLanesThanSlots(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var ids []int64
+		for i := range 2*maxSends + 1 {
+			text := fmt.Sprint(i)
+			r.platform.script(text, takes(time.Second))
+			ids = append(ids, r.out(text, text))
+		}
+		r.start()
+		for n, want := range []int{maxSends, 2 * maxSends, 2*maxSends + 1} {
+			synctest.Wait()
+			if got := len(r.platform.sent()); got != want {
+				t.Errorf("%d sent in second %d, want %d", got, n, want)
+			}
+			pass(time.Second)
+		}
+		for _, id := range ids {
+			r.expect(id, "sent: sent")
+		}
+	})
+}
+
+func TestRowsComeWhileTheShellRuns(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.start()
+		synctest.Wait()
+		polled := r.out("", "polled")
+		pass(time.Minute - time.Nanosecond)
+		r.expect(polled, "queued:")
+		pass(time.Nanosecond)
+		r.expect(polled, "sent: sent")
+
+		woken := r.out("", "woken")
+		r.wake <- struct{}{}
+		synctest.Wait()
+		r.expect(woken, "sent: sent")
+
+		r.platform.script("first", takes(time.Second))
+		first := r.out("", "first")
+		r.wake <- struct{}{}
+		synctest.Wait()
+		second := r.out("", "second") // to the lane that is at work
+		r.wake <- struct{}{}
+		synctest.Wait()
+		r.expect(first, "sending: sending")
+		pass(time.Second)
+		r.expect(second, "sent: sent")
+	})
+}
+
+func TestRowsOfOtherPlatformsAreLeftAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var ids []int64
+		for _, chat := range []string{"web:acme", "ircs:room", "ir:c", "IRC:room", "telegram:irc:room"} {
+			ids = append(ids, r.outIn(chat, "", "x"))
+		}
+		r.start()
+		pass(time.Minute)
+		for _, id := range ids {
+			r.expect(id, "queued:")
+		}
+		r.expectSent()
+	})
+}
+
+func TestStopWhileAPartIsSent(t *testing.T) {
+	tests := []struct {
+		name  string
+		needs time.Duration
+		took  time.Duration
+		left  string // when the shell has stopped
+		want  string // when the next one has run
+		sends []string
+	}{
+		{"soon there", 2 * time.Second, 2 * time.Second, "sending: sent queued", "sent: sent sent", []string{"a", "b"}},
+		{"never there", time.Hour, sendGrace, "sending: ambiguous queued", "ambiguous: ambiguous sent", []string{"a", "b"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.platform.script("a", takes(tt.needs))
+				id, next := r.out("", "a|b"), r.out("", "next")
+				stop := r.start()
+				synctest.Wait()
+				begin := time.Now()
+				stop()
+				if took := time.Since(begin); took != tt.took {
+					t.Errorf("the stop took %v, want %v", took, tt.took)
+				}
+				r.expect(id, tt.left)
+				r.expect(next, "queued:")
+				r.expectSent("a")
+				r.start()
+				synctest.Wait()
+				r.expect(id, tt.want)
+				r.expect(next, "sent: sent")
+				r.expectSent("a", "b", "next")
+			})
+		})
+	}
+}
+
+// TestStopBeginsNothing stops the shell while lanes wait for a slot, among them some whose
+// rows were begun before.
+func TestStopBeginsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		for i := range maxSends {
+			text := fmt.Sprint("busy ", i)
+			r.platform.script(text, takes(time.Second))
+			r.out(text, text)
+		}
+		stop := r.start(repeatable)
+		synctest.Wait()
+		waiting := []int64{r.begun("sending", msg.OutSending), r.begun("queued", msg.OutQueued)}
+		for i := range maxSends {
+			waiting = append(waiting, r.out(fmt.Sprint(i), "never"))
+		}
+		r.wake <- struct{}{}
+		synctest.Wait()
+		begin := time.Now()
+		stop()
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("the stop took %v", took)
+		}
+		for i, want := range []string{"sending: sending", "sending: queued", "queued:"} {
+			r.expect(waiting[i], want)
+		}
+		if got := len(r.platform.sent()); got != maxSends {
+			t.Errorf("%d were sent", got)
+		}
+	})
+}
+
+func TestShellThatIsStoppedAtOnceSendsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		ids := []int64{r.begun("a", msg.OutQueued), r.out("t", "b")}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.shell().Run(ctx); err != nil {
+			t.Error(err)
+		}
+		r.expect(ids[0], "sending: queued")
+		r.expect(ids[1], "queued:")
+		r.expectSent()
+	})
+}
+
+// TestStopBeforeTheClaim is nothing to complain of.
+func TestStopBeforeTheClaim(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		id := r.out("", "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		r.platform.cut = func(m *msg.Message) ([]Part, error) {
+			cancel()
+			return pieces(m.Content), nil
+		}
+		var log strings.Builder
+		shell := r.shell(func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		if err := shell.Run(ctx); err != nil || log.Len() > 0 {
+			t.Errorf("%v, logged %s", err, log.String())
+		}
+		r.expect(id, "queued:")
+		r.expectSent()
+	})
+}

@@ -1,0 +1,284 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// step is one thing that happens to a shell.
+type step struct {
+	What    string
+	Lane    store.Lane    // of a new row
+	Endings [][]string    // of the tries to send each of its parts, the next one succeeds
+	Row     int           // which row is cancelled
+	Time    time.Duration // that passes
+}
+
+func drawSteps(t *rapid.T) []step {
+	what := []string{"put", "put", "put", "cancel", "wait", "wait", "restart"}
+	endings := []string{"transient", "rate", "auth", "permanent", "ambiguous", "arrives slowly", "never ends"}
+	if rapid.Bool().Draw(t, "kills") {
+		what, endings = append(what, "crash"), append(endings, "killed before", "killed behind")
+	}
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) (s step) {
+		switch s.What = rapid.SampledFrom(what).Draw(t, "what"); s.What {
+		case "put":
+			s.Lane.ChatJID = rapid.SampledFrom([]string{room, "irc:other"}).Draw(t, "chat")
+			s.Lane.ThreadID = rapid.SampledFrom([]string{"", "t"}).Draw(t, "thread")
+			tries := rapid.SliceOfN(rapid.SampledFrom(endings), 0, 3)
+			s.Endings = rapid.SliceOfN(tries, 1, 3).Draw(t, "endings")
+		case "cancel":
+			s.Row = rapid.IntRange(0, 20).Draw(t, "row")
+		case "wait":
+			s.Time = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Minute, 2 * time.Hour}).Draw(t, "time")
+		}
+		return s
+	}), 1, 25).Draw(t, "steps")
+}
+
+// model is what must be true of a shell's deliveries, whatever the platform does, and however
+// often the shell is stopped or killed.
+type model struct {
+	*rig
+	repeatable bool
+	stop       func()
+	rows       []*modelRow
+	crashes    int
+	refusals   map[string]int // tries to send a part of which the shell knows that it did not arrive
+	problems   []string
+}
+
+type modelRow struct {
+	id    int64
+	lane  store.Lane
+	parts []string
+}
+
+func (m *model) problem(format string, args ...any) {
+	m.problems = append(m.problems, fmt.Sprintf(format, args...))
+}
+
+func (m *model) do(s step) {
+	switch s.What {
+	case "put":
+		m.put(s)
+	case "cancel":
+		m.write(func(tx *store.Tx) error { return tx.CancelReplies(turnOf(s.Row)) })
+	case "wait":
+		pass(s.Time)
+	case "restart":
+		m.restart()
+	case "crash":
+		m.kill()
+	}
+	m.revive()
+}
+
+// turnOf gives each row a turn of its own, by which it can be cancelled.
+func turnOf(row int) int64 { return int64(row + 1) }
+
+func (m *model) put(s step) {
+	row := &modelRow{lane: s.Lane}
+	for part, endings := range s.Endings {
+		text := fmt.Sprintf("row %d part %d", len(m.rows), part)
+		row.parts = append(row.parts, text)
+		for _, name := range endings {
+			m.platform.script(text, m.ending(text, name))
+		}
+	}
+	out := &msg.Message{
+		ChatJID: s.Lane.ChatJID, ThreadID: s.Lane.ThreadID, Direction: msg.Out, OutState: msg.OutQueued,
+		Content: strings.Join(row.parts, "|"), TurnID: turnOf(len(m.rows)),
+	}
+	m.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(out); return err })
+	row.id = out.ID
+	m.rows = append(m.rows, row)
+}
+
+// ending makes a try to send. A shell is killed by taking its database away.
+func (m *model) ending(text, name string) outcome {
+	switch name {
+	case "transient", "rate", "auth":
+		return func(context.Context) error {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.refusals[text]++
+			return failure(msg.ErrorClass(name), time.Hour)
+		}
+	case "permanent", "ambiguous":
+		return fails(failure(msg.ErrorClass(name), 0))
+	case "arrives slowly":
+		return takes(3 * time.Second)
+	case "never ends":
+		return func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	case "killed before":
+		return func(context.Context) error { m.kill(); return errCause }
+	}
+	return func(context.Context) error { m.kill(); return nil } // killed behind
+}
+
+func (m *model) kill() {
+	if err := m.store.Close(); err != nil {
+		m.t.Error(err)
+	}
+}
+
+// revive starts a shell in place of one that was killed, until one lives.
+func (m *model) revive() {
+	for synctest.Wait(); m.killed(); synctest.Wait() {
+		m.crashes++
+		m.stop()
+		m.store = storetest.OpenAt(m.t, m.path, nil)
+		m.begin()
+	}
+}
+
+func (m *model) killed() bool {
+	return m.store.Write(context.Background(), func(*store.Tx) error { return nil }) != nil
+}
+
+func (m *model) begin() { m.stop = m.start(func(o *Options) { o.Repeatable = m.repeatable }) }
+
+func (m *model) restart() {
+	m.stop()
+	m.begin()
+}
+
+// finish gives everything the time it needs; a try that never ends is ended by a stop.
+func (m *model) finish() {
+	for range 200 {
+		pass(2 * time.Hour)
+		m.revive()
+		if lanes, err := m.store.OutboxLanes(platform); err == nil && len(lanes) == 0 {
+			break
+		}
+		m.restart()
+		m.revive()
+	}
+	m.stop()
+}
+
+func (m *model) check() {
+	calls := map[int64][]string{}
+	for _, c := range m.platform.calls {
+		calls[c.Row] = append(calls[c.Row], c.Text)
+	}
+	m.checkLanes()
+	for _, row := range m.rows {
+		if m.row(row.id).OutState != msg.OutCancelled {
+			m.checkRow(row, calls[row.id])
+		} else if len(calls[row.id]) > 0 || len(m.deliveries(row.id)) > 0 {
+			m.problem("row %d was cancelled, and sent: %v", row.id, calls[row.id])
+		}
+	}
+	m.checkSettled()
+}
+
+func (m *model) checkLanes() {
+	laneOf, last := map[int64]store.Lane{}, map[store.Lane]int64{}
+	for _, row := range m.rows {
+		laneOf[row.id] = row.lane
+	}
+	for _, c := range m.platform.calls {
+		if lane := laneOf[c.Row]; c.Row < last[lane] {
+			m.problem("row %d was sent behind row %d", c.Row, last[lane])
+		} else {
+			last[lane] = c.Row
+		}
+	}
+}
+
+// checkRow compares what is stored of a row with the tries to send it.
+func (m *model) checkRow(row *modelRow, calls []string) {
+	number := func(text string) int { return slices.Index(row.parts, text) }
+	if !slices.IsSortedFunc(calls, func(a, b string) int { return number(a) - number(b) }) {
+		m.problem("row %d: parts were sent in the order %v", row.id, calls)
+	}
+	deliveries := m.deliveries(row.id)
+	if len(deliveries) != len(row.parts) {
+		m.problem("row %d has the deliveries %+v", row.id, deliveries)
+		return
+	}
+	want := msg.OutSent
+	for i, d := range deliveries {
+		if d.State == msg.OutFailed || d.State == msg.OutAmbiguous {
+			want = d.State
+		}
+		m.checkPart(row.parts[i], d, calls)
+	}
+	if got := m.row(row.id).OutState; got != want {
+		m.problem("row %d is %s: %s", row.id, got, m.states(row.id))
+	}
+}
+
+func (m *model) checkPart(text string, d store.Delivery, calls []string) {
+	tries := len(calls) - len(slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return c == text }))
+	switch d.State {
+	case msg.OutSent, msg.OutFailed:
+		if tries == 0 {
+			m.problem("%s is %s without a try", text, d.State)
+		}
+	case msg.OutAmbiguous: // also where the shell was killed just before
+		if tries == 0 && m.crashes == 0 {
+			m.problem("%s is %s without a try", text, d.State)
+		}
+	case msg.OutCancelled:
+		if tries > 0 {
+			m.problem("%s is %s after %d tries", text, d.State, tries)
+		}
+	default:
+		m.problem("%s has no end: %+v", text, d)
+	}
+	if arrived := tries - m.refusals[text]; arrived > 1 && !(m.repeatable && m.crashes > 0) {
+		m.problem("%s may have arrived %d times", text, arrived)
+	}
+}
+
+// checkSettled holds the shell to tell of each end once; one that is killed may not come to it.
+func (m *model) checkSettled() {
+	told := map[int64]int{}
+	for _, s := range m.settled {
+		told[s.ID]++
+		if stored := m.row(s.ID).OutState; s.OutState != stored {
+			m.problem("row %d: told %s, stored %s", s.ID, s.OutState, stored)
+		}
+	}
+	for _, row := range m.rows {
+		want := 1
+		if m.row(row.id).OutState == msg.OutCancelled {
+			want = 0
+		}
+		if n := told[row.id]; n > want || n < want && m.crashes == 0 {
+			m.problem("row %d: told %d times", row.id, n)
+		}
+	}
+}
+
+func TestAnyFailuresAndStops(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		repeatable, steps := rapid.Bool().Draw(rt, "repeatable"), drawSteps(rt)
+		synctest.Test(t, func(t *testing.T) {
+			m := &model{rig: newRig(t), repeatable: repeatable, refusals: map[string]int{}}
+			m.begin()
+			for _, s := range steps {
+				m.do(s)
+			}
+			m.finish()
+			m.check()
+			for _, problem := range m.problems {
+				rt.Error(problem)
+			}
+		})
+	})
+}

@@ -1,0 +1,257 @@
+package adapter
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is a platform that cuts at "|" and sends as its scripts say.
+type fake struct {
+	cut func(*msg.Message) ([]Part, error) // in place of its own, if not nil
+
+	mu      sync.Mutex
+	scripts map[string][]outcome // what becomes of a part at each try; nothing left: it is sent
+	calls   []call
+}
+
+// outcome is one try to send.
+type outcome func(context.Context) error
+
+// call is a Send that began.
+type call struct {
+	Row  int64
+	Text string
+	At   time.Time
+}
+
+func (f *fake) Cut(m *msg.Message) ([]Part, error) {
+	if f.cut != nil {
+		return f.cut(m)
+	}
+	return pieces(m.Content), nil
+}
+
+func pieces(content string) (parts []Part) {
+	for text := range strings.SplitSeq(content, "|") {
+		parts = append(parts, text)
+	}
+	return parts
+}
+
+func (f *fake) Send(ctx context.Context, m *msg.Message, part Part) (string, error) {
+	text := part.(string)
+	f.mu.Lock()
+	f.calls = append(f.calls, call{m.ID, text, time.Now()})
+	try := outcome(func(context.Context) error { return nil })
+	if script := f.scripts[text]; len(script) > 0 {
+		try, f.scripts[text] = script[0], script[1:]
+	}
+	f.mu.Unlock()
+	if err := try(ctx); err != nil {
+		return "", err
+	}
+	return idOf(text), nil
+}
+
+func idOf(text string) string { return "id of " + text }
+
+// script says how the next tries to send a part end.
+func (f *fake) script(text string, tries ...outcome) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.scripts[text] = append(f.scripts[text], tries...)
+}
+
+// fails is a try that ends with err.
+func fails(err error) outcome { return func(context.Context) error { return err } }
+
+// takes is a try that succeeds after a while, if it is left the time.
+func takes(d time.Duration) outcome {
+	return func(ctx context.Context) error {
+		pause(ctx, d)
+		return ctx.Err()
+	}
+}
+
+// sent lists the texts whose sending began, in order.
+func (f *fake) sent() (texts []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.calls {
+		texts = append(texts, c.Text)
+	}
+	return texts
+}
+
+const (
+	platform = "irc"
+	room     = platform + ":room"
+)
+
+// rig is a shell on a database of its own. What is written to it is delivered in the time of
+// the bubble it is made in.
+type rig struct {
+	t        testing.TB
+	path     string
+	store    *store.Store
+	platform *fake
+	metrics  *prometheus.Registry // of the shell that was started last
+	wake     chan struct{}
+
+	mu      sync.Mutex
+	settled []msg.Message
+}
+
+// inBubble runs a test with a rig in a bubble.
+func inBubble(t *testing.T, test func(*testing.T, *rig)) {
+	synctest.Test(t, func(t *testing.T) { test(t, newRig(t)) })
+}
+
+func newRig(t testing.TB) *rig {
+	path := storetest.Path(t)
+	return &rig{
+		t: t, path: path, store: storetest.OpenAt(t, path, nil), platform: &fake{scripts: map[string][]outcome{}},
+		wake: make(chan struct{}, 1),
+	}
+}
+
+func (r *rig) shell(set ...func(*Options)) *Shell {
+	r.metrics = prometheus.NewRegistry()
+	o := Options{
+		Platform: platform, Daemon: "ircd", Store: r.store, Wake: r.wake, Poll: time.Minute,
+		Settled: func(m *msg.Message) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.settled = append(r.settled, *m)
+		},
+		Heart: daemon.NewHeart("ircd", "v1", discard, func(context.Context, store.Daemon) error { return nil }),
+		Log:   discard, Metrics: r.metrics, Now: time.Now,
+	}
+	for _, f := range set {
+		f(&o)
+	}
+	return New(r.platform, o)
+}
+
+var discard = slog.New(slog.DiscardHandler)
+
+func repeatable(o *Options) { o.Repeatable = true }
+
+// start runs a shell. stop, which the end of the test calls too, returns when it has ended.
+func (r *rig) start(set ...func(*Options)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	shell := r.shell(set...)
+	go func() { done <- shell.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Errorf("Run: %v", err)
+		}
+	})
+	r.t.Cleanup(stop)
+	return stop
+}
+
+// out queues a row in a thread of the room.
+func (r *rig) out(thread, content string) int64 { return r.outIn(room, thread, content) }
+
+func (r *rig) outIn(chat, thread, content string) int64 {
+	r.t.Helper()
+	m := &msg.Message{
+		ChatJID: chat, ThreadID: thread, Direction: msg.Out, OutState: msg.OutQueued, Content: content, Source: msg.SourceAgent,
+	}
+	r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	return m.ID
+}
+
+// begun queues a row and leaves its parts as a shell that ended would, in these states.
+func (r *rig) begun(content string, states ...msg.OutState) int64 {
+	r.t.Helper()
+	id := r.out("", content)
+	r.write(func(tx *store.Tx) error {
+		if err := tx.ClaimOutbound(id, len(states), 1); err != nil {
+			return err
+		}
+		for part, state := range states {
+			if err := tx.PutDelivery(store.Delivery{MessageID: id, Part: part, State: state}, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return id
+}
+
+func (r *rig) write(fn func(*store.Tx) error) {
+	r.t.Helper()
+	if err := r.store.Write(context.Background(), fn); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) row(id int64) *msg.Message {
+	r.t.Helper()
+	m, err := r.store.Message(id)
+	if err != nil || m == nil {
+		r.t.Fatalf("row %d: %+v, %v", id, m, err)
+	}
+	return m
+}
+
+func (r *rig) deliveries(id int64) []store.Delivery {
+	r.t.Helper()
+	all, err := r.store.Deliveries(id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+// states of a row and its parts, as in "failed: sent failed cancelled".
+func (r *rig) states(id int64) string {
+	r.t.Helper()
+	all := []string{string(r.row(id).OutState) + ":"}
+	for _, d := range r.deliveries(id) {
+		all = append(all, string(d.State))
+	}
+	return strings.Join(all, " ")
+}
+
+// expect compares the states of a row with those wanted.
+func (r *rig) expect(id int64, want string) {
+	r.t.Helper()
+	if got := r.states(id); got != want {
+		r.t.Errorf("row %d: %q, want %q", id, got, want)
+	}
+}
+
+// expectSent compares the parts whose sending began with those wanted.
+func (r *rig) expectSent(want ...string) {
+	r.t.Helper()
+	if diff := cmp.Diff(want, r.platform.sent()); diff != "" {
+		r.t.Errorf("sent (-want +got):\n%s", diff)
+	}
+}
+
+// pass lets time pass, and then whatever that sets off happen.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}

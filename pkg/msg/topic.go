@@ -1,0 +1,66 @@
+package msg
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// EffectiveTopic is the line of work a message belongs to, which decides the session
+// that runs. stickyTopic is the chat's pinned one, with its "#"; boundTopic is the
+// named topic that the message's thread is bound to. "" stands for none of either,
+// and for the default topic. A topic of the message's own beats the thread's, but
+// the thread's id is none of its own.
+func EffectiveTopic(stickyTopic, rowTopic, threadID, boundTopic string) string {
+	if rowTopic == "" || rowTopic == threadID {
+		rowTopic = cmp.Or(boundTopic, rowTopic)
+	}
+	return cmp.Or(stickyTopic, rowTopic)
+}
+
+// Place is the key of engagement inside a chat: the message's thread, else its own
+// topic whatever is pinned.
+func Place(threadID, rowTopic string) string {
+	return cmp.Or(threadID, rowTopic)
+}
+
+// TopicSigil begins every named topic.
+const TopicSigil = "#"
+
+// DelegatedTopic is the topic of a delegated turn: one that nobody shares.
+func DelegatedTopic(messageID int64) string {
+	return TopicSigil + delegated + strconv.FormatInt(messageID, 10)
+}
+
+const delegated = "d"
+
+// ValidTopicName reports whether people may give a topic this name, which stands
+// behind the sigil: ASCII letters, digits, "_" and "-", with no "-" at its start,
+// and not the name of a delegated turn's topic.
+func ValidTopicName(name string) bool {
+	for i, c := range []byte(name) {
+		word := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
+		if !word && (i == 0 || c != '-') {
+			return false
+		}
+	}
+	return name != "" && !isDelegated(name)
+}
+
+func isDelegated(name string) bool {
+	digits, ok := strings.CutPrefix(name, delegated)
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// ValidTopic reports whether topic is "", a named topic like "#deploy", or a
+// fork of named ones like "#deploy#fix".
+func ValidTopic(topic string) bool {
+	if topic == "" {
+		return true
+	}
+	names, ok := strings.CutPrefix(topic, TopicSigil)
+	for name := range strings.SplitSeq(names, TopicSigil) {
+		ok = ok && ValidTopicName(name)
+	}
+	return ok
+}

@@ -1,0 +1,82 @@
+package store
+
+import "arizuko/pkg/msg"
+
+const engagementColumns = `jid, topic, ifnull(engaged_folder,''), ifnull(engaged_until,0), engaged_at,
+	ifnull(last_reply_id,0), ifnull(ended_at,0)`
+
+func scanEngagement(scan func(...any) error) (*msg.Engagement, error) {
+	var e msg.Engagement
+	err := scan(&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt)
+	return &e, err
+}
+
+// Engagement returns what is stored of a place of a chat; with the address
+// alone if that is nothing.
+func (r Reader) Engagement(chatJID, place string) (msg.Engagement, error) {
+	e, err := first(collect(r.q, scanEngagement,
+		`SELECT `+engagementColumns+` FROM chat_reply_state WHERE jid = ? AND topic = ?`, chatJID, place))
+	if e == nil {
+		e = &msg.Engagement{ChatJID: chatJID, Place: place}
+	}
+	return *e, err
+}
+
+// Engagements lists what is stored of all places of a chat.
+func (r Reader) Engagements(chatJID string) ([]*msg.Engagement, error) {
+	return collect(r.q, scanEngagement,
+		`SELECT `+engagementColumns+` FROM chat_reply_state WHERE jid = ? ORDER BY topic`, chatJID)
+}
+
+// PutEngagement stores a place's window, or that it has none.
+func (tx *Tx) PutEngagement(e msg.Engagement) error {
+	_, err := tx.exec(`INSERT INTO chat_reply_state (jid, topic, engaged_folder, engaged_until, engaged_at, last_reply_id, ended_at)
+		VALUES (?,?,?,?,?,?,?) ON CONFLICT (jid, topic) DO UPDATE SET engaged_folder = excluded.engaged_folder,
+		engaged_until = excluded.engaged_until, engaged_at = excluded.engaged_at, last_reply_id = excluded.last_reply_id,
+		ended_at = excluded.ended_at`,
+		e.ChatJID, e.Place, null(e.Folder), null(e.Until), e.At, null(e.LastReply), null(e.EndedAt))
+	return err
+}
+
+// Claim is a turn that holds its place for the folder it was given to, from the
+// moment its trigger came.
+type Claim struct {
+	Folder  string
+	At      int64 // when the trigger came, unix ms
+	EndedAt int64 // of the turn, 0 while it is open
+	Sending bool  // something it said is still on its way
+}
+
+// Claims returns the newest ten claims on a place of a chat, the newest first,
+// whether they are over or not.
+func (r Reader) Claims(chatJID, place string) ([]Claim, error) {
+	return collect(r.q, func(scan func(...any) error) (c Claim, err error) {
+		err = scan(&c.Folder, &c.At, &c.EndedAt, &c.Sending)
+		return c, err
+	}, queryClaims, chatJID, place)
+}
+
+// Delivered is a change in the delivery of an outbound row, with what
+// engagement wants to know of its turn. A delegated turn stands for the one it
+// was delegated by. Without a turn Folder is "".
+type Delivered struct {
+	Seq       int64
+	State     msg.OutState
+	At        int64 // unix ms
+	MessageID int64
+	ChatJID   string
+	Source    string
+	Place     string
+	Folder    string
+	Claims    bool
+	ClaimedAt int64 // when the turn's trigger came, unix ms
+}
+
+// DeliveredSince returns the parts changed behind seq, in the order in which
+// they were, at most limit.
+func (r Reader) DeliveredSince(seq int64, limit int) ([]Delivered, error) {
+	return collect(r.q, func(scan func(...any) error) (d Delivered, err error) {
+		err = scan(&d.Seq, &d.State, &d.At, &d.MessageID, &d.ChatJID, &d.Source, &d.Place, &d.Folder, &d.Claims, &d.ClaimedAt)
+		return d, err
+	}, queryDelivered, seq, limit)
+}

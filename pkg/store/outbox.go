@@ -1,0 +1,118 @@
+package store
+
+import (
+	"fmt"
+
+	"arizuko/pkg/msg"
+)
+
+// Lane is what outbound rows keep their order in: a thread of a chat.
+type Lane struct {
+	ChatJID  string
+	ThreadID string
+}
+
+// OutboxLanes lists where a platform's outbound rows wait to be delivered.
+func (r Reader) OutboxLanes(platform string) ([]Lane, error) {
+	return collect(r.q, func(scan func(...any) error) (l Lane, err error) {
+		err = scan(&l.ChatJID, &l.ThreadID)
+		return l, err
+	}, queryOutboxLanes, platform)
+}
+
+// NextOutbound is the oldest row of a lane that is queued or being sent, nil
+// if there is none.
+func (r Reader) NextOutbound(l Lane) (*msg.Message, error) {
+	platform, _ := msg.SplitJID(l.ChatJID)
+	return first(r.messages(queryNextOutbound, platform, l.ChatJID, l.ThreadID))
+}
+
+// Delivery is one part of an outbound row on its way. Times are unix
+// milliseconds; an empty string stands for NULL.
+type Delivery struct {
+	MessageID  int64
+	Part       int
+	State      msg.OutState
+	Attempts   int
+	NotBefore  int64 // not to be tried again before
+	PlatformID string
+	ErrorClass msg.ErrorClass
+	Error      string
+}
+
+// Deliveries returns a row's parts in order, none if it was never claimed.
+func (r Reader) Deliveries(messageID int64) ([]Delivery, error) {
+	return collect(r.q, func(scan func(...any) error) (d Delivery, err error) {
+		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error)
+		return d, err
+	}, queryDeliveries, messageID)
+}
+
+// ClaimOutbound takes a queued row to deliver it in so many parts, at least
+// one, of which the first is being sent from here on. It returns ErrStale if
+// the row is not queued any more.
+func (tx *Tx) ClaimOutbound(messageID int64, parts int, now int64) error {
+	n, err := tx.change(updateClaimOutbound, messageID)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("claim row %d: %w", messageID, ErrStale)
+	}
+	state := msg.OutSending
+	for part := 0; err == nil && part < max(parts, 1); part++ {
+		err = tx.PutDelivery(Delivery{MessageID: messageID, Part: part, State: state}, now)
+		state = msg.OutQueued
+	}
+	return err
+}
+
+// PutDelivery writes how a part stands, at the end of the sequence of changes.
+func (tx *Tx) PutDelivery(d Delivery, now int64) error {
+	_, err := tx.exec(putDelivery, d.MessageID, d.Part, d.State, d.Attempts, d.NotBefore, null(d.PlatformID),
+		null(d.ErrorClass), null(d.Error), now)
+	if err == nil {
+		tx.Poke("routd") // the first part that arrives begins an engagement
+	}
+	return err
+}
+
+// SettleOutbound ends the delivery of a claimed row: as sent, ambiguous or
+// failed. platformID is that of its first part, "" if it has none; one that
+// another row of the chat bears is not taken. It returns ErrStale if the row is
+// not being sent.
+func (tx *Tx) SettleOutbound(messageID int64, state msg.OutState, platformID string) error {
+	n, err := tx.change(updateSettleOutbound, state, null(platformID), messageID)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("settle row %d: %w", messageID, ErrStale)
+	}
+	return err
+}
+
+// PutCursor keeps how far a daemon has read something, which key names.
+func (tx *Tx) PutCursor(daemon, key, value string) error {
+	_, err := tx.exec(`INSERT INTO cursors (daemon, key, value) VALUES (?,?,?)
+		ON CONFLICT (daemon, key) DO UPDATE SET value = excluded.value`, daemon, key, value)
+	return err
+}
+
+// DeleteCursor forgets what a daemon kept under a key.
+func (tx *Tx) DeleteCursor(daemon, key string) error {
+	_, err := tx.exec(`DELETE FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
+	return err
+}
+
+// DaemonCursor is what a daemon keeps under a key, "" for nothing.
+func (r Reader) DaemonCursor(daemon, key string) (value string, err error) {
+	_, err = r.q.get([]any{&value}, `SELECT value FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
+	return value, err
+}
+
+// DaemonCursors is all that a daemon keeps under keys with a prefix.
+func (r Reader) DaemonCursors(daemon, prefix string) (map[string]string, error) {
+	all := map[string]string{}
+	_, err := collect(r.q, func(scan func(...any) error) (struct{}, error) {
+		var key, value string
+		err := scan(&key, &value)
+		all[key] = value
+		return struct{}{}, err
+	}, `SELECT key, value FROM cursors WHERE daemon = ? AND substr(key, 1, length(?2)) = ?2`, daemon, prefix)
+	return all, err
+}

@@ -1,0 +1,245 @@
+package store_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// outbound stores an outbound row in a state, "" for none.
+func outbound(t testing.TB, s *store.Store, chatJID, thread string, state msg.OutState) *msg.Message {
+	t.Helper()
+	return stored(t, s, &msg.Message{ChatJID: chatJID, ThreadID: thread, Direction: msg.Out, OutState: state, Content: "hi"})
+}
+
+// outStates are all states that an outbound row may have.
+var outStates = []msg.OutState{"", msg.OutQueued, msg.OutSending, msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled}
+
+func TestOutboxLanes(t *testing.T) {
+	s := storetest.Open(t)
+	if lanes := must(s.OutboxLanes("telegram"))(t); lanes != nil {
+		t.Errorf("lanes of an empty table: %v", lanes)
+	}
+	for _, state := range outStates {
+		outbound(t, s, "telegram:"+string(state), "", state)
+	}
+	inbound(t, s, "telegram:in", "hi")
+	for range 2 {
+		outbound(t, s, "telegram:queued", "7", msg.OutQueued)
+	}
+	outbound(t, s, "telegrams:1", "", msg.OutQueued)
+	outbound(t, s, "web:telegram:1", "", msg.OutQueued)
+	got := must(s.OutboxLanes("telegram"))(t)
+	slices.SortFunc(got, func(a, b store.Lane) int {
+		return strings.Compare(a.ChatJID+" "+a.ThreadID, b.ChatJID+" "+b.ThreadID)
+	})
+	want := []store.Lane{{"telegram:queued", ""}, {"telegram:queued", "7"}, {"telegram:sending", ""}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lanes (-want +got):\n%s", diff)
+	}
+}
+
+func TestNextOutbound(t *testing.T) {
+	s := storetest.Open(t)
+	lane := store.Lane{ChatJID: chat, ThreadID: "7"}
+	if m, err := s.NextOutbound(lane); m != nil || err != nil {
+		t.Errorf("in an empty table: %+v, %v", m, err)
+	}
+	for _, state := range []msg.OutState{"", msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled} {
+		outbound(t, s, chat, "7", state)
+	}
+	outbound(t, s, chat, "", msg.OutQueued)
+	outbound(t, s, "telegram:-2", "7", msg.OutQueued)
+	first, second := outbound(t, s, chat, "7", msg.OutQueued), outbound(t, s, chat, "7", msg.OutQueued)
+	for _, step := range []struct {
+		want *msg.Message
+		then func(*store.Tx) error
+	}{
+		{first, func(tx *store.Tx) error { return tx.ClaimOutbound(first.ID, 1, 1) }},
+		{first, func(tx *store.Tx) error { return tx.SettleOutbound(first.ID, msg.OutSent, "") }},
+		{second, func(tx *store.Tx) error {
+			return tx.Exec(`UPDATE messages SET out_state = 'cancelled' WHERE id = ?`, second.ID)
+		}},
+	} {
+		if got := must(s.NextOutbound(lane))(t); got == nil || got.ID != step.want.ID || got.Content != "hi" {
+			t.Errorf("next is %+v, want row %d", got, step.want.ID)
+		}
+		write(t, s, step.then)
+	}
+	if m := must(s.NextOutbound(lane))(t); m != nil {
+		t.Errorf("next is %+v", m)
+	}
+}
+
+func TestClaimOutbound(t *testing.T) {
+	pokes := make(chan string, 20)
+	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
+	for parts, want := range map[int][]msg.OutState{
+		0: {msg.OutSending}, 1: {msg.OutSending}, 3: {msg.OutSending, msg.OutQueued, msg.OutQueued},
+	} {
+		m := outbound(t, s, "irc:1", "", msg.OutQueued)
+		write(t, s, func(tx *store.Tx) error { return tx.ClaimOutbound(m.ID, parts, 5) })
+		var expected []store.Delivery
+		for part, state := range want {
+			expected = append(expected, store.Delivery{MessageID: m.ID, Part: part, State: state})
+		}
+		if diff := cmp.Diff(expected, must(s.Deliveries(m.ID))(t)); diff != "" {
+			t.Errorf("%d parts (-want +got):\n%s", parts, diff)
+		}
+		if got := must(s.Message(m.ID))(t).OutState; got != msg.OutSending {
+			t.Errorf("claimed row is %s", got)
+		}
+		if at := get[int64](t, s, `SELECT min(updated_at) FROM deliveries WHERE message_id = ?`, m.ID); at != 5 {
+			t.Errorf("updated at %d", at)
+		}
+		if got := receive(t, "a poke", pokes); got != "routd" {
+			t.Errorf("poked %s", got)
+		}
+	}
+}
+
+func TestOnlyTheRightStateIsClaimedOrSettled(t *testing.T) {
+	s := storetest.Open(t)
+	claim := func(id int64) func(*store.Tx) error {
+		return func(tx *store.Tx) error { return tx.ClaimOutbound(id, 2, 1) }
+	}
+	settle := func(id int64) func(*store.Tx) error {
+		return func(tx *store.Tx) error { return tx.SettleOutbound(id, msg.OutSent, "id") }
+	}
+	for _, state := range outStates {
+		m := outbound(t, s, chat, "", state)
+		if state != msg.OutQueued {
+			refused(t, s, "claim a row that is "+string(state), claim(m.ID))
+		}
+		if state != msg.OutSending {
+			refused(t, s, "settle a row that is "+string(state), settle(m.ID))
+		}
+		if diff := cmp.Diff(m, must(s.Message(m.ID))(t)); diff != "" {
+			t.Errorf("changed (-was +is):\n%s", diff)
+		}
+	}
+	in := inbound(t, s, chat, "in").ID
+	for _, id := range []int64{in, noID} {
+		refused(t, s, "claim", claim(id))
+		refused(t, s, "settle", settle(id))
+	}
+	if n := get[int](t, s, `SELECT count(*) FROM deliveries`); n != 0 {
+		t.Errorf("%d deliveries", n)
+	}
+}
+
+func TestSettleOutbound(t *testing.T) {
+	s := storetest.Open(t)
+	stored(t, s, &msg.Message{ChatJID: chat, PlatformID: "7", Direction: msg.In})
+	for _, tt := range []struct {
+		chat       string
+		state      msg.OutState
+		id, wantID string
+	}{
+		{chat, msg.OutSent, "1", "1"},
+		{chat, msg.OutAmbiguous, "", ""},
+		{chat, msg.OutFailed, "2", "2"},
+		{chat, msg.OutSent, "7", ""}, // an inbound row's
+		{chat, msg.OutSent, "1", ""}, // the first one's
+		{"telegram:-2", msg.OutSent, "1", "1"},
+	} {
+		m := outbound(t, s, tt.chat, "", msg.OutSending)
+		write(t, s, func(tx *store.Tx) error { return tx.SettleOutbound(m.ID, tt.state, tt.id) })
+		if got := must(s.Message(m.ID))(t); got.OutState != tt.state || got.PlatformID != tt.wantID {
+			t.Errorf("%+v: the row is %s with the id %q", tt, got.OutState, got.PlatformID)
+		}
+	}
+}
+
+func TestPutDelivery(t *testing.T) {
+	s := storetest.Open(t)
+	m := outbound(t, s, chat, "", msg.OutSending)
+	want := store.Delivery{MessageID: m.ID, Part: 1, State: msg.OutQueued, Attempts: 2, NotBefore: 99, PlatformID: "p",
+		ErrorClass: msg.Rate, Error: "slow down\x00\xff"}
+	for _, d := range []store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want, {MessageID: m.ID, Part: 1, State: msg.OutSent}, want} {
+		write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(d, 9) })
+	}
+	if diff := cmp.Diff([]store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want}, must(s.Deliveries(m.ID))(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n := get[int](t, s, `SELECT count(*) FROM deliveries WHERE platform_id IS NULL AND error_class IS NULL AND error IS NULL`); n != 1 {
+		t.Errorf("%d parts without words", n)
+	}
+}
+
+// TestDeliveriesAreInTheOrderOfTheirChanges gives every change the highest number so far.
+func TestDeliveriesAreInTheOrderOfTheirChanges(t *testing.T) {
+	s := storetest.Open(t)
+	first, second := outbound(t, s, chat, "", msg.OutQueued), outbound(t, s, chat, "7", msg.OutQueued)
+	last := int64(0)
+	for i, change := range []struct {
+		row   *msg.Message
+		part  int
+		write func(*store.Tx) error
+	}{
+		{first, 1, func(tx *store.Tx) error { return tx.ClaimOutbound(first.ID, 2, 1) }},
+		{second, 0, func(tx *store.Tx) error { return tx.ClaimOutbound(second.ID, 1, 1) }},
+		{first, 0, func(tx *store.Tx) error {
+			return tx.PutDelivery(store.Delivery{MessageID: first.ID, State: msg.OutSent}, 1)
+		}},
+		{first, 0, func(tx *store.Tx) error { // again and the same
+			return tx.PutDelivery(store.Delivery{MessageID: first.ID, State: msg.OutSent}, 1)
+		}},
+		{second, 0, func(tx *store.Tx) error { // by somebody else's adapter
+			return tx.Exec(`UPDATE deliveries SET state = 'sent' WHERE message_id = ?`, second.ID)
+		}},
+		{second, 1, func(tx *store.Tx) error {
+			return tx.Exec(`INSERT INTO deliveries (message_id, part, state) VALUES (?, 1, 'sent')`, second.ID)
+		}},
+	} {
+		write(t, s, change.write)
+		top := get[int64](t, s, `SELECT max(seq) FROM deliveries`)
+		if seq := get[int64](t, s, `SELECT seq FROM deliveries WHERE message_id = ? AND part = ?`, change.row.ID, change.part); seq != top || seq <= last {
+			t.Errorf("change %d has number %d; the highest is %d, and was %d", i, seq, top, last)
+		}
+		last = top
+	}
+	if n := get[int](t, s, `SELECT count(*) - count(DISTINCT seq) FROM deliveries`); n != 0 {
+		t.Errorf("%d numbers are taken twice", n)
+	}
+}
+
+func TestDaemonCursors(t *testing.T) {
+	s := storetest.Open(t)
+	put := func(daemon, key, value string) {
+		write(t, s, func(tx *store.Tx) error { return tx.PutCursor(daemon, key, value) })
+	}
+	put("teled", "offset", "1")
+	put("teled", "offset", "2")
+	put("discd", "offset", "9")
+	put("dashd", "revoked:a", "10")
+	put("dashd", "revoked:b", "")
+	put("dashd", "revoked", "no prefix")
+	put("dashd", "REVOKED:c", "another key")
+	for _, tt := range []struct{ daemon, key, want string }{
+		{"teled", "offset", "2"}, {"discd", "offset", "9"}, {"slakd", "offset", ""}, {"teled", "off", ""},
+	} {
+		if got := must(s.DaemonCursor(tt.daemon, tt.key))(t); got != tt.want {
+			t.Errorf("%s of %s is %q, want %q", tt.key, tt.daemon, got, tt.want)
+		}
+	}
+	for prefix, want := range map[string]map[string]string{
+		"revoked:": {"revoked:a": "10", "revoked:b": ""},
+		"":         {"revoked:a": "10", "revoked:b": "", "revoked": "no prefix", "REVOKED:c": "another key"},
+		"%":        {},
+	} {
+		if diff := cmp.Diff(want, must(s.DaemonCursors("dashd", prefix))(t)); diff != "" {
+			t.Errorf("with the prefix %q (-want +got):\n%s", prefix, diff)
+		}
+	}
+	write(t, s, func(tx *store.Tx) error { return tx.DeleteCursor("dashd", "revoked:a") })
+	if diff := cmp.Diff(map[string]string{"revoked:b": ""}, must(s.DaemonCursors("dashd", "revoked:"))(t)); diff != "" {
+		t.Errorf("after one was deleted (-want +got):\n%s", diff)
+	}
+}

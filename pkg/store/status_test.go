@@ -1,0 +1,98 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestWaiting(t *testing.T) {
+	s := storetest.Open(t)
+	put := func(chatJID string, direction msg.Direction, state msg.OutState, receivedAt int64) int64 {
+		return stored(t, s, &msg.Message{ChatJID: chatJID, Direction: direction, OutState: state, ReceivedAt: receivedAt}).ID
+	}
+	verbs := map[string]func() (store.Waiting, error){
+		"inbound":            s.WaitingInbound,
+		"in a before 20":     func() (store.Waiting, error) { return s.WaitingInboundBefore("a:1", 20) },
+		"in a before 5":      func() (store.Waiting, error) { return s.WaitingInboundBefore("a:1", 5) },
+		"nowhere":            func() (store.Waiting, error) { return s.WaitingInboundBefore("a:", 1000) },
+		"outbound":           s.WaitingOutbound,
+		"in b before it all": func() (store.Waiting, error) { return s.WaitingInboundBefore("b:1", 1000) },
+	}
+	expect := func(want map[string]store.Waiting) {
+		t.Helper()
+		for name, verb := range verbs {
+			if got := must(verb())(t); got != want[name] {
+				t.Errorf("%s: %+v, want %+v", name, got, want[name])
+			}
+		}
+	}
+	expect(nil)
+
+	decided := put("a:1", msg.In, "", 5)
+	decide(t, s, decided, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+	for _, state := range []msg.OutState{"", msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled} {
+		put("a:1", msg.Out, state, 5)
+	}
+	expect(nil)
+
+	b := put("b:1", msg.In, "", 30)
+	a := put("a:1", msg.In, "", 10)
+	put("a:1", msg.In, "", 20)
+	put("a:1", msg.In, "", 21)
+	sending := put("c:1", msg.Out, msg.OutSending, 40)
+	put("a:1", msg.Out, msg.OutQueued, 39)
+	expect(map[string]store.Waiting{
+		"inbound":            {4, b, "b:1", 30},
+		"in a before 20":     {2, a, "a:1", 10},
+		"in b before it all": {1, b, "b:1", 30},
+		"outbound":           {2, sending, "c:1", 40},
+	})
+}
+
+func TestOpenTurnsOf(t *testing.T) {
+	s := storetest.Open(t)
+	first := queued(t, s)
+	queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
+	run := begun(t, s, first)
+	second, third := offered(t, s, run), queued(t, s)
+	expect := func(want ...int64) {
+		t.Helper()
+		if got := turnIDs(must(s.OpenTurnsOf(chat))(t)); !slices.Equal(got, want) {
+			t.Errorf("open are %v, want %v", got, want)
+		}
+	}
+	expect(first.ID, second.ID, third.ID)
+	reply(t, s, answer(run, first, "done"), 300)
+	expect(second.ID, third.ID)
+	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(third.ID, msg.ReasonCancelled, 300) })
+	expect(second.ID)
+	if got := must(s.OpenTurnsOf("telegram:-3"))(t); got != nil {
+		t.Errorf("of a chat without turns: %+v", got)
+	}
+}
+
+func TestQueuedBefore(t *testing.T) {
+	s := storetest.Open(t)
+	running := queued(t, s)
+	begun(t, s, running)
+	cancelled := queued(t, s)
+	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(cancelled.ID, msg.ReasonCancelled, 300) })
+	first := queued(t, s)
+	inBackoff := queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
+	write(t, s, func(tx *store.Tx) error { return tx.RequeueTurn(inBackoff.ID, true, "broke", 500) })
+	last := queued(t, s)
+	for _, tt := range []struct {
+		turn, now int64
+		want      int
+	}{
+		{first.ID, 499, 0}, {inBackoff.ID, 499, 1}, {last.ID, 499, 1}, {last.ID, 500, 2}, {noID, 500, 3},
+	} {
+		if got := must(s.QueuedBefore(tt.turn, tt.now))(t); got != tt.want {
+			t.Errorf("before turn %d at %d: %d, want %d", tt.turn, tt.now, got, tt.want)
+		}
+	}
+}

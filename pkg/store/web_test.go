@@ -1,0 +1,259 @@
+package store_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+const (
+	webChat = "web:acme"
+	newest  = math.MaxInt64 // a row id behind all others
+)
+
+func texts(rows []*msg.Message) (all []string) {
+	for _, m := range rows {
+		all = append(all, m.Content)
+	}
+	return all
+}
+
+// web stores a row of the web chat.
+func web(t testing.TB, s *store.Store, m msg.Message) *msg.Message {
+	t.Helper()
+	m.ChatJID = webChat
+	if m.Direction == "" {
+		m.Direction = msg.In
+	}
+	return stored(t, s, &m)
+}
+
+// setOut changes the state of an outbound row.
+func setOut(t testing.TB, s *store.Store, id int64, state msg.OutState) {
+	t.Helper()
+	write(t, s, func(tx *store.Tx) error { return tx.Exec(`UPDATE messages SET out_state = ? WHERE id = ?`, state, id) })
+}
+
+func TestWebReadableRows(t *testing.T) {
+	s := storetest.Open(t)
+	for _, state := range outStates {
+		web(t, s, msg.Message{Content: "out " + string(state), Direction: msg.Out, OutState: state})
+	}
+	asked := web(t, s, msg.Message{Content: "#deploy ship it"})
+	web(t, s, msg.Message{Content: "derived, other topic", DerivedFrom: asked.ID, Topic: "#deploy"})
+	web(t, s, msg.Message{Content: "derived, same topic", DerivedFrom: asked.ID})
+	stored(t, s, &msg.Message{ChatJID: "web:acme/eng", Direction: msg.In, Content: "another group's"})
+	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Content: "another platform's"})
+	decide(t, s, web(t, s, msg.Message{Content: "dropped"}).ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+	want := []string{"out ", "out sent", "out ambiguous", "#deploy ship it", "derived, other topic", "dropped"}
+	if diff := cmp.Diff(want, texts(must(s.WebHistory(webChat, nil, newest, 100))(t))); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+	if got := must(s.LastWebMessage(webChat))(t); got == nil || got.Content != "dropped" {
+		t.Errorf("last: %+v", got)
+	}
+	for _, topic := range []string{"", "#deploy", "#none"} {
+		want := map[string][]string{
+			"": {"out ", "out sent", "out ambiguous", "#deploy ship it", "dropped"}, "#deploy": {"derived, other topic"},
+		}[topic]
+		if diff := cmp.Diff(want, texts(must(s.WebHistory(webChat, &topic, newest, 100))(t))); diff != "" {
+			t.Errorf("history of %q (-want +got):\n%s", topic, diff)
+		}
+	}
+	// Rows of other platforms are none of the web's, even when asked for.
+	if got := must(s.WebHistory(chat, nil, newest, 100))(t); got != nil {
+		t.Errorf("history of %s: %v", chat, texts(got))
+	}
+	if got, next, err := s.WebAfter(chat, 0, 100); got != nil || next != 0 || err != nil {
+		t.Errorf("rows of %s: %v, %d, %v", chat, texts(got), next, err)
+	}
+	if got, err := s.LastWebMessage(chat); got != nil || err != nil {
+		t.Errorf("last of %s: %+v, %v", chat, got, err)
+	}
+}
+
+func TestWebHistoryPages(t *testing.T) {
+	s := storetest.Open(t)
+	for i := range 10 {
+		web(t, s, msg.Message{Content: fmt.Sprint(i), Topic: []string{"", "#a"}[i%2]})
+		web(t, s, msg.Message{Content: "unreadable", Direction: msg.Out, OutState: msg.OutFailed})
+	}
+	topic := "#a"
+	for _, tt := range []struct {
+		topic *string
+		want  [][]string
+	}{
+		{nil, [][]string{{"6", "7", "8", "9"}, {"2", "3", "4", "5"}, {"0", "1"}, nil}},
+		{&topic, [][]string{{"3", "5", "7", "9"}, {"1"}, nil}},
+	} {
+		before := int64(newest)
+		for i, want := range tt.want {
+			page := must(s.WebHistory(webChat, tt.topic, before, 4))(t)
+			if diff := cmp.Diff(want, texts(page)); diff != "" {
+				t.Errorf("page %d (-want +got):\n%s", i, diff)
+			}
+			if len(page) > 0 {
+				before = page[0].ID
+			}
+		}
+	}
+}
+
+func TestWebAfter(t *testing.T) {
+	s := storetest.Open(t)
+	expect := func(what string, after int64, limit int, wantNext int64, want ...string) {
+		t.Helper()
+		rows, next, err := s.WebAfter(webChat, after, limit)
+		if !slices.Equal(texts(rows), want) || next != wantNext || err != nil {
+			t.Errorf("%s: %v, %d, %v; want %v, %d", what, texts(rows), next, err, want, wantNext)
+		}
+	}
+	end := func(want int64) {
+		t.Helper()
+		if got := must(s.WebEnd(webChat))(t); got != want {
+			t.Errorf("the end is %d, want %d", got, want)
+		}
+	}
+	expect("an empty table", 0, 10, 0)
+	end(0)
+	first := web(t, s, msg.Message{Content: "1"})
+	second := web(t, s, msg.Message{Content: "2"})
+	expect("all", 0, 10, second.ID, "1", "2")
+	expect("one", 0, 1, first.ID, "1")
+	expect("the rest", first.ID, 10, second.ID, "2")
+	expect("nothing new", second.ID, 10, second.ID)
+	end(second.ID)
+
+	answer := web(t, s, msg.Message{Content: "3", Direction: msg.Out, OutState: msg.OutQueued})
+	failing := web(t, s, msg.Message{Content: "4", Direction: msg.Out, OutState: msg.OutSending})
+	last := web(t, s, msg.Message{Content: "5"})
+	elsewhere := outbound(t, s, "web:acme/eng", "", msg.OutQueued)
+	for _, state := range []msg.OutState{msg.OutQueued, msg.OutSending} {
+		setOut(t, s, answer.ID, state)
+		expect("behind an answer that is "+string(state), 0, 10, second.ID, "1", "2")
+		expect("only that", second.ID, 10, second.ID)
+		end(answer.ID - 1)
+	}
+	setOut(t, s, answer.ID, msg.OutSent)
+	expect("up to the next answer", second.ID, 10, answer.ID, "3")
+	end(failing.ID - 1)
+	setOut(t, s, failing.ID, msg.OutFailed)
+	expect("a failed answer", second.ID, 10, last.ID, "3", "5")
+	end(elsewhere.ID)
+}
+
+func TestWebTopics(t *testing.T) {
+	s := storetest.Open(t)
+	if got := must(s.WebTopics(webChat))(t); got != nil {
+		t.Errorf("in an empty chat: %v", got)
+	}
+	topics := map[string]store.WebTopic{}
+	for i, topic := range []string{"#b", "", "#a", "#b", "#ü", "", "\x00", "#a#fix"} {
+		m := web(t, s, msg.Message{Topic: topic, ReceivedAt: int64(100 - i)})
+		topics[topic] = store.WebTopic{Topic: topic, LastID: m.ID, LastAt: m.ReceivedAt}
+	}
+	stored(t, s, &msg.Message{ChatJID: "web:acme/eng", Direction: msg.In, Topic: "#other"})
+	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Topic: "#platform"})
+	got := map[string]store.WebTopic{}
+	list := must(s.WebTopics(webChat))(t)
+	for _, topic := range list {
+		got[topic.Topic] = topic
+	}
+	if diff := cmp.Diff(topics, got); diff != "" || len(list) != len(topics) {
+		t.Errorf("%d topics (-want +got):\n%s", len(list), diff)
+	}
+	if got := must(s.WebTopics(chat))(t); got != nil {
+		t.Errorf("of another platform: %v", got)
+	}
+	// A chat need not have the default topic.
+	stored(t, s, &msg.Message{ChatJID: "web:named", Direction: msg.In, Topic: "#only"})
+	if got := must(s.WebTopics("web:named"))(t); len(got) != 1 || got[0].Topic != "#only" {
+		t.Errorf("without the default topic: %v", got)
+	}
+}
+
+// TestWebReaderMissesNothing has readers of a chat begin at its end at any time, while
+// outbound rows are settled in any order.
+func TestWebReaderMissesNothing(t *testing.T) {
+	s := storetest.Open(t)
+	chats := 0
+	type reader struct {
+		at   int64
+		seen []int64
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		chats++
+		chatJID := fmt.Sprintf("web:c%d", chats)
+		var rows, open []int64
+		var readers []*reader
+		states := rapid.SampledFrom([]msg.OutState{msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled})
+		put := func(m *msg.Message) int64 {
+			m.ChatJID = chatJID
+			rows = append(rows, stored(t, s, m).ID)
+			return m.ID
+		}
+		read := func(r *reader, limit int) {
+			page, next, err := s.WebAfter(chatJID, r.at, limit)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for _, m := range page {
+				r.seen = append(r.seen, m.ID)
+			}
+			r.at = next
+		}
+		settle := func(i int, state msg.OutState) {
+			setOut(t, s, open[i], state)
+			open = slices.Delete(open, i, i+1)
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"in":  func(*rapid.T) { put(&msg.Message{Direction: msg.In}) },
+			"out": func(*rapid.T) { open = append(open, put(&msg.Message{Direction: msg.Out, OutState: msg.OutQueued})) },
+			"derived": func(rt *rapid.T) {
+				if len(rows) > 0 {
+					put(&msg.Message{Direction: msg.In, DerivedFrom: rapid.SampledFrom(rows).Draw(rt, "of"),
+						Topic: rapid.SampledFrom([]string{"", "#a"}).Draw(rt, "topic")})
+				}
+			},
+			"settle": func(rt *rapid.T) {
+				if len(open) > 0 {
+					settle(rapid.IntRange(0, len(open)-1).Draw(rt, "which"), states.Draw(rt, "state"))
+				}
+			},
+			"begin": func(rt *rapid.T) {
+				r := &reader{at: must(s.WebEnd(chatJID))(t)}
+				for _, m := range must(s.WebHistory(chatJID, nil, r.at+1, 1000))(t) {
+					r.seen = append(r.seen, m.ID)
+				}
+				readers = append(readers, r)
+			},
+			"read": func(rt *rapid.T) {
+				if len(readers) > 0 {
+					r := rapid.SampledFrom(readers).Draw(rt, "reader")
+					read(r, rapid.IntRange(1, 3).Draw(rt, "limit"))
+				}
+			},
+		})
+		for len(open) > 0 {
+			settle(0, msg.OutSent)
+		}
+		var want []int64
+		for _, m := range must(s.WebHistory(chatJID, nil, newest, 1000))(t) {
+			want = append(want, m.ID)
+		}
+		for _, r := range readers {
+			read(r, 1000)
+			if !slices.Equal(r.seen, want) {
+				rt.Errorf("a reader saw %v of %v", r.seen, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"arizuko/pkg/fault"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/routd/internal/engagement"
+)
+
+// maxEngagement is longer than anybody means a group to answer everything.
+const maxEngagement = 30 * 24 * time.Hour
+
+// engagementRequest opens or ends a window. JID and Topic, the place, must be there.
+type engagementRequest struct {
+	JID    *string `json:"jid"`
+	Topic  *string `json:"topic"`
+	Folder string  `json:"folder"` // who is to answer; not needed to end a window
+	TTL    *int64  `json:"ttl_seconds"`
+	// Caller is the group on whose behalf this is asked, "" for an operator.
+	Caller string `json:"caller_folder"`
+}
+
+// engagementAnswer is what is stored of a place; what there is none of is null.
+type engagementAnswer struct {
+	JID       string  `json:"jid"`
+	Topic     string  `json:"topic"`
+	Folder    *string `json:"folder"`
+	Until     *int64  `json:"engaged_until"` // unix ms
+	LastReply *int64  `json:"last_reply_id"`
+	EndedAt   *int64  `json:"ended_at"` // unix ms
+}
+
+func answerOf(e *msg.Engagement) engagementAnswer {
+	return engagementAnswer{e.ChatJID, e.Place, orNull(e.Folder), orNull(e.Until), orNull(e.LastReply), orNull(e.EndedAt)}
+}
+
+func orNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// getEngagement answers with one place, or, without topic, with all of a chat's.
+func (a *API) getEngagement(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	jid := query.Get("jid")
+	if err := checkJID(jid); err != nil {
+		return err
+	}
+	if err := a.Engagement.CatchUp(r.Context()); err != nil {
+		return retryable(err)
+	}
+	if query.Has("topic") {
+		e, err := a.Store.Engagement(jid, query.Get("topic"))
+		if err != nil {
+			return err
+		}
+		httpx.JSON(w, http.StatusOK, answerOf(&e))
+		return nil
+	}
+	all, err := a.Store.Engagements(jid)
+	if err != nil {
+		return err
+	}
+	answers := make([]engagementAnswer, len(all)) // [] rather than null
+	for i, e := range all {
+		answers[i] = answerOf(e)
+	}
+	httpx.JSON(w, http.StatusOK, map[string][]engagementAnswer{"engagement": answers})
+	return nil
+}
+
+// engage opens a window by word, or ends it.
+func (a *API) engage(w http.ResponseWriter, r *http.Request) error {
+	request, err := httpx.Decode[engagementRequest](r)
+	if err != nil {
+		return err
+	}
+	ttl := a.TTL
+	if request.TTL != nil {
+		ttl = time.Duration(min(max(*request.TTL, 0), int64(maxEngagement/time.Second))) * time.Second
+	}
+	if err := a.checkEngagement(&request, ttl); err != nil {
+		return err
+	}
+	e, err := a.Engagement.Engage(r.Context(), *request.JID, *request.Topic, request.Folder, ttl, func(s *engagement.State) error {
+		return a.mayEngage(&request, s)
+	})
+	if err != nil {
+		return retryable(err)
+	}
+	httpx.JSON(w, http.StatusOK, answerOf(&e))
+	return nil
+}
+
+func checkJID(jid string) error {
+	if platform, room := msg.SplitJID(jid); platform == "" || room == "" {
+		return fault.New(fault.BadRequest, "jid %.80q is not platform:room", jid)
+	}
+	return nil
+}
+
+func (a *API) checkEngagement(request *engagementRequest, ttl time.Duration) error {
+	if request.JID == nil || request.Topic == nil {
+		return fault.New(fault.BadRequest, `jid and topic are needed both; the chat's default place is the topic ""`)
+	}
+	if err := checkJID(*request.JID); err != nil {
+		return err
+	}
+	if ttl > 0 && !a.Live.Table().Has(request.Folder) {
+		return fault.New(fault.BadRequest, "folder %.80q is not registered", request.Folder)
+	}
+	return nil
+}
+
+// mayEngage lets operators do everything; a group has to hold the window, or a route has to
+// lead from the chat to it or below it, and it engages nobody but these.
+func (a *API) mayEngage(request *engagementRequest, s *engagement.State) error {
+	caller := request.Caller
+	if caller == "" {
+		return nil
+	}
+	if request.Folder != "" && !msg.Within(request.Folder, caller) {
+		return fault.New(fault.Forbidden, "group %s may engage itself and groups below it, not %.80s", caller, request.Folder)
+	}
+	if s.Engaged(time.Now().UnixMilli()) == caller || a.Live.Table().Routed(*request.JID, caller) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "no route leads from %s to group %s or one below it, and it is not engaged there", *request.JID, caller)
+}
