@@ -26,7 +26,7 @@ import (
 )
 
 // patience is how long a test waits for the page to get somewhere.
-const patience = 15 * time.Second
+const patience = 30 * time.Second
 
 // testHost is a name for this machine: what an address of it may do as a secure context, a page
 // from another machine may not.
@@ -212,13 +212,24 @@ func Await[T any](p *Tab, expression string) T {
 	return v
 }
 
-// Wait waits until a JavaScript expression is true.
+// Wait waits until a JavaScript expression is true, over navigations as well.
 func (p *Tab) Wait(expression string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool]("!!("+expression+")",
-		chromedp.WithPollingInterval(10*time.Millisecond), chromedp.WithPollingTimeout(patience)))
-	if err != nil {
-		p.t.Fatalf("never true: %s: %v\n%s", expression, err, p.Text("body"))
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		// An error tells that the page is on its way to another one, or that it is false yet.
+		v, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		if err == nil && v {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			p.t.Fatalf("never true: %s: %v\n%s", expression, err, p.Text("body"))
+		}
 	}
 }
 
