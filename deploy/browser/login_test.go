@@ -75,7 +75,7 @@ func passwordOpens(t *testing.T, b *browsertest.Browser) {
 		p.Wait(`document.getElementById("password")`)
 		equal(t, "where "+path+" leads", browsertest.Eval[string](p.Tab, `location.pathname + location.search`), "/login?next="+url.QueryEscape(path))
 	}
-	p.Do(chromedp.NavigateBack())
+	browsertest.Eval[bool](p.Tab, `(history.back(), true)`)
 	p.Wait(`document.getElementById("password")`) // no page comes back from the cache
 }
 
