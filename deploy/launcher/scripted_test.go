@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -78,6 +80,9 @@ func TestAdaptersAreOnTheirOwn(t *testing.T) {
 }
 
 func TestEachSignalStops(t *testing.T) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // else a test under nohup passes on that it ignores them
+	t.Cleanup(func() { signal.Stop(hangups) })
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			l := scripted(t, nil).launch()
