@@ -105,17 +105,17 @@ func (d *dashd) open() (err error) {
 		return err
 	}
 	d.login, err = login.New(login.Config{
-		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(), Revoked: revoked{d.Store, time.Now},
+		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(), Revoked: revoked{d.Store, d.Now},
 		Form: func(w http.ResponseWriter, status int, f login.Form) {
 			d.pages.Login(w, status, pages.LoginPage(f))
 		},
-		Now: time.Now, Log: d.Log,
+		Now: d.Now, Log: d.Log,
 	})
 	if err != nil {
 		return err
 	}
 	d.status = status.New(status.Config{
-		Store: d.Store, Routd: httpx.NewClient(string(d.cfg.RoutdURL.Or(d.cfg.RoutdAddr)), d.Secret), Now: time.Now, Log: d.Log,
+		Store: d.Store, Routd: httpx.NewClient(string(d.cfg.RoutdURL.Or(d.cfg.RoutdAddr)), d.Secret), Now: d.Now, Log: d.Log,
 	})
 	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(login.Current(r.Context())) })
 	d.chat = &webchat.Chat{
@@ -124,7 +124,7 @@ func (d *dashd) open() (err error) {
 		Shell: adapter.New(webchat.Platform{}, adapter.Options{
 			Platform: msg.PlatformWeb, Daemon: name, Store: d.Store, Heart: d.Heart, Wake: d.outbox,
 			Poll: d.cfg.PollInterval, Repeatable: true, Settled: func(*msg.Message) { d.hub.Stir() },
-			Log: d.Log, Metrics: d.Metrics, Now: time.Now,
+			Log: d.Log, Metrics: d.Metrics, Now: d.Now,
 		}),
 	}
 	d.routes()

@@ -112,7 +112,7 @@ func (g *gated) open(ctx context.Context, command string, env, secrets []string)
 	g.agents = agents.New(agents.Config{
 		Command: command, Env: env, Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"),
 		Assistant: g.cfg.AssistantName, MaxAgents: g.cfg.MaxAgents, Idle: g.cfg.AgentIdle, Timeout: g.cfg.AgentTimeout,
-		Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: time.Now,
+		Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
 		Redact: config.NewRedactor(append(secrets, g.Secret)...).String,
 	}, g.Store, g.Log, g.Metrics)
 	daemons, err := g.cfg.daemons()
@@ -126,9 +126,9 @@ func (g *gated) open(ctx context.Context, command string, env, secrets []string)
 		Routd: g.client(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)),
 		Onbod: g.client(g.cfg.OnbodURL.Or(g.cfg.OnbodAddr)),
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
-		Now:   time.Now,
+		Now:   g.Now,
 	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
-	api.API{Store: g.Store, Agents: g.agents, Now: time.Now}.Mount(g.Router.With(httpx.Bearer(g.Secret)))
+	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(g.Router.With(httpx.Bearer(g.Secret)))
 	return g.agents.Recover(ctx)
 }
 

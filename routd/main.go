@@ -10,7 +10,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -103,10 +102,13 @@ func (d *routd) open(ctx context.Context) (err error) {
 		return err
 	}
 	d.Stop.Add("table", func(context.Context) error { return d.live.Close() })
-	if d.engagement, err = engagement.Open(d.Store, d.cfg.EngagementTTL, time.Now); err != nil {
+	if d.engagement, err = engagement.Open(d.Store, d.cfg.EngagementTTL, d.Now); err != nil {
 		return err
 	}
-	a := api.API{Store: d.Store, Live: d.live, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log, Resolved: api.Resolved(d.Metrics)}
+	a := api.API{
+		Store: d.Store, Live: d.live, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log,
+		Resolved: api.Resolved(d.Metrics), Now: d.Now,
+	}
 	a.Mount(d.Router.With(httpx.Bearer(d.Secret)))
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -101,6 +102,7 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 		}
 	}
 	s.Heart.Event()
+	faultpoint.At(faultpoint.Received)
 	return s.Store.Write(ctx, func(tx *store.Tx) error {
 		for _, c := range in.Chats {
 			if err := tx.PutChat(c.JID, c.Kind, c.Title, now); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -100,7 +101,9 @@ func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err err
 			return 0, err
 		}
 	}
+	faultpoint.At(faultpoint.Sending)
 	id, err := d.send(ctx, d.cut[i])
+	faultpoint.At(faultpoint.Sent)
 	d.judge(p, id, err)
 	d.Shell.parts.WithLabelValues(d.Platform, string(p.State)).Inc()
 	err = d.record(ctx, d.follow(ctx, i))

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/store"
 )
 
@@ -43,7 +44,7 @@ type Heart struct {
 func NewHeart(name, version string, log *slog.Logger, write func(context.Context, store.Daemon) error) *Heart {
 	return &Heart{
 		write: write, log: log, changed: make(chan struct{}, 1),
-		row: store.Daemon{Name: name, Version: version, StartedAt: time.Now().UnixMilli(), Connection: string(Connecting)},
+		row: store.Daemon{Name: name, Version: version, StartedAt: faultpoint.Now().UnixMilli(), Connection: string(Connecting)},
 	}
 }
 
@@ -65,14 +66,14 @@ func (h *Heart) Report(c Connection, detail string) {
 func (h *Heart) Event() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.row.LastEventAt = time.Now().UnixMilli()
+	h.row.LastEventAt = faultpoint.Now().UnixMilli()
 }
 
 // Probe says that the connection has just been tried and works; the next beat writes it.
 func (h *Heart) Probe() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.row.LastProbeAt = time.Now().UnixMilli()
+	h.row.LastProbeAt = faultpoint.Now().UnixMilli()
 }
 
 // Run beats until ctx ends, then writes that the daemon is stopped. It returns nil: a beat
@@ -101,7 +102,7 @@ func (h *Heart) beat(ctx context.Context) {
 	h.mu.Lock()
 	row := h.row
 	h.mu.Unlock()
-	row.HeartbeatAt = time.Now().UnixMilli()
+	row.HeartbeatAt = faultpoint.Now().UnixMilli()
 	if err := h.write(ctx, row); err != nil && ctx.Err() == nil {
 		h.log.Warn("heartbeat not written", "err", err)
 	}

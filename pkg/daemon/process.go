@@ -22,6 +22,7 @@ import (
 	"arizuko/migrations"
 	"arizuko/pkg/config"
 	"arizuko/pkg/fault"
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
@@ -217,6 +218,9 @@ func (p *Process) watchServer(ctx context.Context) error {
 		return err
 	}
 }
+
+// Now is the time by which the daemon judges.
+func (p *Process) Now() time.Time { return faultpoint.Now() }
 
 // Close stops everything that was started, last first. Run does it by itself.
 func (p *Process) Close() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"arizuko/pkg/faultpoint"
 )
 
 // Checkpointer copies the write-ahead log into the database file on a
@@ -40,6 +42,7 @@ func (c *Checkpointer) Run(ctx context.Context) (walPages int, err error) {
 		if err != nil {
 			return 0, fmt.Errorf("checkpoint: %w", explain(err))
 		}
+		faultpoint.At(faultpoint.Checkpoint)
 	}
 	return walPages, nil
 }

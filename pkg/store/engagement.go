@@ -1,6 +1,9 @@
 package store
 
-import "arizuko/pkg/msg"
+import (
+	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/msg"
+)
 
 const engagementColumns = `jid, topic, ifnull(engaged_folder,''), ifnull(engaged_until,0), engaged_at,
 	ifnull(last_reply_id,0), ifnull(ended_at,0)`
@@ -30,6 +33,7 @@ func (r Reader) Engagements(chatJID string) ([]*msg.Engagement, error) {
 
 // PutEngagement stores a place's window, or that it has none.
 func (tx *Tx) PutEngagement(e msg.Engagement) error {
+	tx.note(faultpoint.PutEngagement)
 	_, err := tx.exec(`INSERT INTO chat_reply_state (jid, topic, engaged_folder, engaged_until, engaged_at, last_reply_id, ended_at)
 		VALUES (?,?,?,?,?,?,?) ON CONFLICT (jid, topic) DO UPDATE SET engaged_folder = excluded.engaged_folder,
 		engaged_until = excluded.engaged_until, engaged_at = excluded.engaged_at, last_reply_id = excluded.last_reply_id,

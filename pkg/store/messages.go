@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -193,6 +194,7 @@ func (r Reader) LastStale(chatJID string) (at int64, err error) {
 // A row whose (chat, platform id) is stored already changes nothing: its id
 // is returned with fresh false. Zero fields take the column's default.
 func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
+	tx.note(faultpoint.PutMessage)
 	if m.Kind == "" {
 		m.Kind = msg.KindMessage
 	}
@@ -251,6 +253,7 @@ type Decision struct {
 // Decide gives an undecided row its disposition. It returns ErrStale if the
 // row has one already.
 func (tx *Tx) Decide(id int64, d Decision, now int64) error {
+	tx.note(faultpoint.Decide)
 	seq, err := tx.nextDecision()
 	if err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/faultpoint"
 )
 
 // maxGroup bounds how many writes one commit takes, and with that how long
@@ -29,6 +31,7 @@ type job struct {
 type Tx struct {
 	Reader
 	pokes []string
+	verbs []faultpoint.Verb // that have points around their commit
 }
 
 // Write runs fn inside a transaction and returns once that is on disk.
@@ -93,29 +96,31 @@ func (s *Store) writeLoop() {
 				more = false
 			}
 		}
-		pokes := s.commit(st, group)
+		tx := &Tx{Reader: Reader{st}}
+		s.commit(st, tx, group)
+		tx.reach(faultpoint.Verb.After)
 		for _, j := range group {
 			close(j.done)
 		}
-		for _, daemon := range pokes {
+		for _, daemon := range tx.pokes {
 			s.poke(daemon)
 		}
 	}
 }
 
-// commit runs the group in one transaction and returns whom to poke.
-func (s *Store) commit(st *statements, group []*job) []string {
-	tx := &Tx{Reader: Reader{st}}
+// commit runs the group in one transaction. Where that fails every write in it
+// has, and nobody is to be poked.
+func (s *Store) commit(st *statements, tx *Tx, group []*job) {
 	err := s.transact(st, tx, group)
 	if err == nil {
-		return tx.pokes
+		return
 	}
+	tx.pokes, tx.verbs = nil, nil
 	for _, j := range group {
 		if j.err == nil {
 			j.err = explain(err)
 		}
 	}
-	return nil
 }
 
 func (s *Store) transact(st *statements, tx *Tx, group []*job) error {
@@ -132,6 +137,7 @@ func (s *Store) transact(st *statements, tx *Tx, group []*job) error {
 			return err
 		}
 	}
+	tx.reach(faultpoint.Verb.Before)
 	if _, err := st.exec("COMMIT"); err != nil {
 		_, _ = st.exec("ROLLBACK")
 		return err
@@ -145,10 +151,10 @@ func runJob(st *statements, tx *Tx, j *job) error {
 	if _, err := st.exec("SAVEPOINT verb"); err != nil {
 		return err
 	}
-	poked := len(tx.pokes)
+	poked, noted := len(tx.pokes), len(tx.verbs)
 	if err := call(j.fn, tx); err != nil {
 		j.err = explain(err)
-		tx.pokes = tx.pokes[:poked]
+		tx.pokes, tx.verbs = tx.pokes[:poked], tx.verbs[:noted]
 		if _, back := st.exec("ROLLBACK TO verb"); back != nil {
 			return err
 		}
@@ -172,6 +178,19 @@ func call(fn func(*Tx) error, tx *Tx) (err error) {
 func (tx *Tx) Poke(daemon string) {
 	if daemon != "" && !slices.Contains(tx.pokes, daemon) {
 		tx.pokes = append(tx.pokes, daemon)
+	}
+}
+
+// note has the points around the commit reached that a verb has.
+func (tx *Tx) note(v faultpoint.Verb) {
+	if faultpoint.Enabled {
+		tx.verbs = append(tx.verbs, v)
+	}
+}
+
+func (tx *Tx) reach(side func(faultpoint.Verb) faultpoint.Point) {
+	for _, v := range tx.verbs {
+		faultpoint.At(side(v))
 	}
 }
 

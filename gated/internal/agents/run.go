@@ -14,6 +14,7 @@ import (
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -124,6 +125,7 @@ func (r *run) launch() error {
 		return err
 	}
 	r.proc = proc
+	faultpoint.At(faultpoint.Spawned)
 	// The process has been told nothing yet: from here on a crash can find it.
 	err = r.m.persist(r.m.ctx, func(tx *store.Tx) error {
 		return tx.RecordProcess(r.row.ID, proc.PID(), proc.PIDStart(), "")
@@ -267,6 +269,7 @@ func (r *run) hand(t *msg.Turn) {
 	}
 	id := strconv.FormatInt(t.ID, 10)
 	if r.begun {
+		faultpoint.At(faultpoint.Piping)
 		r.send(agentproto.Message{TurnID: id, Prompt: p.text})
 		return
 	}
@@ -309,6 +312,7 @@ func (r *run) frame(f agentproto.Frame) {
 		Text:   r.m.cfg.Redact(agentproto.Strip(f.Result)),
 		Sender: "agent:" + t.Folder, SenderName: r.shown.assistant,
 	}
+	faultpoint.At(faultpoint.Framed)
 	err := r.m.persist(r.m.ctx, func(tx *store.Tx) error { return tx.AnswerTurn(reply, r.m.now()) })
 	switch {
 	case errors.Is(err, store.ErrStale):
@@ -372,6 +376,7 @@ func (r *run) done(t *msg.Turn) {
 // settle stores what became of the run's unanswered turns and returns those
 // to queue again.
 func (r *run) settle(exit runtime.Exit) (left []queue.Turn) {
+	faultpoint.At(faultpoint.Exited)
 	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
 		left, err = r.settleTurns(tx, exit, r.m.now())
 		return err

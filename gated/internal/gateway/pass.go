@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"arizuko/gated/internal/layers"
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/resolve"
 	"arizuko/pkg/store"
@@ -75,6 +76,7 @@ func (g *Gateway) load() []*batch {
 			continue
 		}
 		batches = append(batches, b)
+		faultpoint.At(faultpoint.Read)
 		rows += len(b.rows)
 		for _, r := range b.rows {
 			bytes += len(r.Content)
@@ -188,6 +190,7 @@ func (g *Gateway) ask(ctx context.Context, batches []*batch, about func(*batch, 
 		return
 	}
 	answers, up := g.resolver.resolve(ctx, items)
+	faultpoint.At(faultpoint.Resolved)
 	for i, r := range rows {
 		r.answer, r.known = answers[r.ID]
 		if !r.known && !up {

@@ -28,6 +28,7 @@ type API struct {
 	TTL        time.Duration // of an engagement whose request names none
 	Log        *slog.Logger
 	Resolved   *prometheus.CounterVec // answers by reason
+	Now        func() time.Time
 }
 
 // Resolved makes the counter of answers.

@@ -128,7 +128,7 @@ func (a *API) mayEngage(request *engagementRequest, s *engagement.State) error {
 	if request.Folder != "" && !msg.Within(request.Folder, caller) {
 		return fault.New(fault.Forbidden, "group %s may engage itself and groups below it, not %.80s", caller, request.Folder)
 	}
-	if s.Engaged(time.Now().UnixMilli()) == caller || a.Live.Table().Routed(*request.JID, caller) {
+	if s.Engaged(a.Now().UnixMilli()) == caller || a.Live.Table().Routed(*request.JID, caller) {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "no route leads from %s to group %s or one below it, and it is not engaged there", *request.JID, caller)

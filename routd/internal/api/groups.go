@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -46,7 +45,7 @@ func (a *API) addGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.CreatedAt = time.Now().UnixMilli()
+	g.CreatedAt = a.Now().UnixMilli()
 	status := http.StatusCreated
 	err = a.write(r.Context(), func(tx *store.Tx) error {
 		fresh, err := tx.PutGroup(&g)

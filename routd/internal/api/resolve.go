@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"arizuko/pkg/fault"
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/resolve"
@@ -35,6 +36,7 @@ func (a *API) resolve(w http.ResponseWriter, r *http.Request) error {
 	if err := view.Err(); err != nil {
 		return err
 	}
+	faultpoint.At(faultpoint.Answering)
 	httpx.JSON(w, http.StatusOK, response)
 	return nil
 }

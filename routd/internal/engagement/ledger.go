@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"arizuko/pkg/fault"
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -54,6 +55,7 @@ func (l *Ledger) CatchUp(ctx context.Context) error {
 		if err != nil || len(changed) == 0 {
 			return err
 		}
+		faultpoint.At(faultpoint.Delivered)
 		if err := l.take(ctx, changed); err != nil {
 			return err
 		}
