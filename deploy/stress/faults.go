@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"arizuko/deploy/instance"
+	"arizuko/deploy/invariants"
+	fp "arizuko/pkg/faultpoint"
+)
+
+const (
+	// settleMost is how long everything may take to come to rest after a death. It is far above
+	// what it takes, since a slow machine loses no message either.
+	settleMost = 90 * time.Second
+	// tries is how often a point is aimed at in one round until the daemon comes to it.
+	tries = 4
+	// lingers is how long a daemon may take after everything came to rest to come to points
+	// that need no message: the end of an idle agent, a checkpoint.
+	lingers = 2 * time.Second
+)
+
+// fault is a daemon that dies when it comes to a point for the nth time.
+type fault struct {
+	daemon string
+	point  fp.Point
+	nth    int
+}
+
+func (f fault) String() string { return fmt.Sprintf("%s:%d", f.point, f.nth) }
+
+// adapters are where daemons that deliver can die, but for one that keeps no cursor.
+var adapters = slices.Concat([]fp.Point{fp.Received, fp.Sending, fp.Sent},
+	around(fp.PutMessage, fp.ClaimOutbound, fp.PutDelivery, fp.SettleOutbound))
+
+// pathPoints is every point that the path of a message comes by in each daemon.
+var pathPoints = map[string][]fp.Point{
+	"gated": slices.Concat([]fp.Point{fp.Read, fp.Resolved, fp.Spawned, fp.Piping, fp.Framed, fp.Exited, fp.Recovering, fp.Checkpoint},
+		around(fp.PutMessage, fp.Decide, fp.PutTurn, fp.OfferTurn, fp.StartRun, fp.RecordProcess, fp.AnswerTurn, fp.EndTurn,
+			fp.RequeueTurn, fp.EndRun)),
+	"routd": slices.Concat([]fp.Point{fp.Answering, fp.Delivered}, around(fp.PutEngagement, fp.PutCursor)),
+	"dashd": adapters,
+	"teled": slices.Concat(adapters, around(fp.PutCursor)),
+}
+
+func around(verbs ...fp.Verb) (points []fp.Point) {
+	for _, v := range verbs {
+		points = append(points, v.Before(), v.After())
+	}
+	return points
+}
+
+// plan is n faults: each place in turn, shuffled anew each time round.
+func plan(n int, random *rand.Rand) (faults []fault) {
+	for len(faults) < n {
+		var all []fault
+		for _, daemon := range daemons {
+			for _, point := range pathPoints[daemon] {
+				all = append(all, fault{daemon, point, 1 + random.IntN(4)})
+			}
+		}
+		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		faults = append(faults, all...)
+	}
+	return faults[:n]
+}
+
+// everywhere is how many faults it takes to come to each place once.
+func everywhere() (n int) {
+	for _, points := range pathPoints {
+		n += len(points)
+	}
+	return n
+}
+
+// faults has daemons die in n places, one after another, and returns what that did.
+func (t *trial) faults(ctx context.Context, n int, out io.Writer) (*verdict, error) {
+	var missed []fault
+	for i, f := range plan(n, t.random) {
+		began := time.Now()
+		died, err := t.fault(ctx, &f)
+		if err == nil {
+			err = t.settle(ctx, settleMost)
+		}
+		if errors.Is(err, errStuck) {
+			fmt.Fprintf(out, "%s at %s: %v\n%s", f.daemon, f, err, t.complaints())
+			return t.judge(out, t.stillRuns)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s at %s: %w", f.daemon, f, err)
+		}
+		fmt.Fprintf(out, "%3d/%d %s died at %s: %t, %d messages, %s\n", i+1, n, f.daemon, f, died, len(t.crowd.all),
+			time.Since(began).Round(10*time.Millisecond))
+		if !died {
+			missed = append(missed, f)
+		}
+	}
+	if err := t.finish(ctx); err != nil {
+		return nil, err
+	}
+	if len(missed) > 0 {
+		return nil, fmt.Errorf("daemons never came to %v: the faults there were not tried", missed)
+	}
+	return t.judge(out, none)
+}
+
+func none(invariants.Invariant) bool { return false }
+
+// stillRuns is what may be found while agents run.
+func (t *trial) stillRuns(i invariants.Invariant) bool { return i.Running }
+
+// fault has a daemon die in a place, under load, and starts it again. It says whether the
+// daemon came there.
+func (t *trial) fault(ctx context.Context, f *fault) (died bool, err error) {
+	for try := range tries {
+		if try > 0 {
+			f.nth = 1
+		}
+		died, err = t.aim(ctx, *f)
+		if died || err != nil {
+			return died, err
+		}
+	}
+	return false, nil
+}
+
+func (t *trial) aim(ctx context.Context, f fault) (died bool, err error) {
+	t.burst(ctx) // so that there is something under way when the daemon starts
+	if err := t.Kill(f.daemon); err != nil {
+		return false, err
+	}
+	if err := t.Start(f.daemon, "FAULT="+f.String()); err != nil {
+		return false, err
+	}
+	p := t.Process(f.daemon)
+	t.burst(ctx)
+	if t.random.IntN(3) == 0 {
+		if err := t.killAnother(ctx, f.daemon); err != nil {
+			return false, err
+		}
+	}
+	t.burst(ctx)
+	if err := t.untilDeath(ctx, p); err != nil {
+		return false, err
+	}
+	died = !p.Running()
+	if died && !p.Killed() {
+		return false, fmt.Errorf("it ended by itself: %s\n%s", p.State(), t.complaints())
+	}
+	if err := t.Kill(f.daemon); err != nil {
+		return false, err
+	}
+	return died, t.up(ctx, f.daemon)
+}
+
+// untilDeath returns when a process is gone, or seems to have no reason to go any more.
+func (t *trial) untilDeath(ctx context.Context, p *instance.Process) error {
+	ctx, cancel := context.WithTimeout(ctx, settleMost)
+	defer cancel()
+	err := instance.Await(ctx, "a death or rest", func() (bool, error) {
+		if !p.Running() {
+			return true, nil
+		}
+		return t.atRest()
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStuck, err)
+	}
+	timer := time.NewTimer(lingers)
+	defer timer.Stop()
+	select {
+	case <-p.Done():
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// killAnother kills one of the other daemons as well.
+func (t *trial) killAnother(ctx context.Context, but string) error {
+	others := slices.DeleteFunc(slices.Clone(daemons), func(name string) bool { return name == but })
+	name := others[t.random.IntN(len(others))]
+	if err := t.Kill(name); err != nil {
+		return err
+	}
+	return t.up(ctx, name)
+}
+
+// burst is some people writing within a moment.
+func (t *trial) burst(ctx context.Context) {
+	for range 3 + t.random.IntN(6) {
+		t.crowd.speak()
+		pause(ctx, time.Duration(t.random.IntN(30))*time.Millisecond)
+	}
+}

@@ -1,0 +1,75 @@
+// Stress puts the path of messages to the test: with daemons that die at named places, one after
+// another, and over a long time.
+//
+//	stress faults [-n N] [-seed S] [-v]
+//	stress soak [-for 3m] [-seed S]
+//
+// It tells what it does on stderr, and what came of it on stdout: the last line counts what was
+// lost, doubled, reordered or stuck. The exit code is 0 if that is nothing.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	v, err := run(ctx, os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		os.Exit(2)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "stress:", err)
+		os.Exit(1)
+	}
+	fmt.Println(v)
+	if !v.good() {
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) (v *verdict, err error) {
+	if len(args) == 0 {
+		args = []string{""}
+	}
+	flags := flag.NewFlagSet("stress "+args[0], flag.ContinueOnError)
+	n := flags.Int("n", everywhere(), "how often a daemon dies; by default once in each place")
+	lasts := flags.Duration("for", 3*time.Minute, "how long people write")
+	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "repeats the choices of an earlier run")
+	if err := flags.Parse(args[1:]); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(out, "seed %d\n", *seed)
+	bin, err := build()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(bin)
+	random := rand.New(rand.NewPCG(*seed, 0))
+	switch args[0] {
+	case "faults":
+		return faults(ctx, bin, random, *n, out)
+	case "soak":
+		return soak(ctx, bin, random, *lasts, out)
+	}
+	return nil, errors.New("say what to do: faults or soak")
+}
+
+func faults(ctx context.Context, bin string, random *rand.Rand, n int, out io.Writer) (v *verdict, err error) {
+	t, err := open(ctx, bin, random)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	return t.faults(ctx, n, out)
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3" // to read the rows, as anybody may
+
+	"arizuko/deploy/instance"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+const (
+	// readyMost is how long a daemon may take to come up, and stopMost to go.
+	readyMost = 60 * time.Second
+	stopMost  = 30 * time.Second
+	lookEvery = 20 * time.Millisecond
+)
+
+// daemons of the instance, in the order in which they start.
+var daemons = []string{"routd", "gated", "dashd", "teled"}
+
+// trial is an instance under load.
+type trial struct {
+	*instance.Instance
+	random *rand.Rand
+	world  *world
+	crowd  *crowd
+	db     *sql.DB
+
+	server *http.Server
+	stop   context.CancelFunc // of the posters
+	posts  sync.WaitGroup
+}
+
+// build makes the programs. The one that stands for Telegram's adapter bears its name.
+func build() (bin string, err error) {
+	return instance.Build("faultpoints", "arizuko/gated", "arizuko/routd", "arizuko/dashd", "arizuko/migrations/cmd/migrate",
+		"arizuko/deploy/agents/demo", "arizuko/deploy/stress/teled")
+}
+
+// open starts an instance with groups and routes. env is more of its environment.
+func open(ctx context.Context, bin string, random *rand.Rand, env ...string) (*trial, error) {
+	i, err := instance.New(bin)
+	if err != nil {
+		return nil, err
+	}
+	t := &trial{Instance: i, random: random, world: newWorld()}
+	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL=2s", "AGENT_IDLE=300ms", "LOG_LEVEL=warn",
+		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
+	if err := t.start(ctx); err != nil {
+		return nil, errors.Join(err, t.close())
+	}
+	return t, nil
+}
+
+func (t *trial) start(ctx context.Context) error {
+	l, err := net.Listen("tcp", t.Host+":9090")
+	if err != nil {
+		return err
+	}
+	t.server = &http.Server{Handler: t.world.handler()}
+	go func() { _ = t.server.Serve(l) }() // until it is closed
+	t.Env = append(t.Env, "WORLD_URL=http://"+l.Addr().String())
+	if err := t.Migrate(); err != nil {
+		return err
+	}
+	if t.db, err = sql.Open("sqlite3", "file:"+t.Database()+"?_busy_timeout=20000&mode=ro"); err != nil {
+		return err
+	}
+	secret, err := t.Secret()
+	if err != nil {
+		return err
+	}
+	for _, name := range daemons {
+		if err := t.up(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := connect(ctx, httpx.NewClient(t.URL("routd"), secret)); err != nil {
+		return err
+	}
+	t.crowd = newCrowd(t.random, t.world, httpx.NewClient(t.URL("dashd"), secret))
+	posting, stop := context.WithCancel(ctx)
+	t.stop = stop
+	for _, p := range t.crowd.posts {
+		t.posts.Go(func() { p.run(posting) })
+	}
+	return nil
+}
+
+func connect(ctx context.Context, routd *httpx.Client) error {
+	for _, folder := range groups {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: folder}, nil); err != nil {
+			return err
+		}
+	}
+	for _, r := range routes {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/routes", map[string]string{"match": r.Match, "target": r.Target}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// up starts a daemon and waits until it is ready.
+func (t *trial) up(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyMost)
+	defer cancel()
+	if err := t.Start(name); err != nil {
+		return err
+	}
+	return t.AwaitReady(ctx, name)
+}
+
+// settle waits until everything is acknowledged, decided, answered and delivered. What is not
+// in time is stuck, which the verdict finds.
+func (t *trial) settle(ctx context.Context, most time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	err := instance.Await(ctx, "everything to come to rest", t.atRest)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %s", errStuck, err)
+	}
+	return err
+}
+
+var errStuck = errors.New("stuck")
+
+func (t *trial) atRest() (bool, error) {
+	if !t.crowd.quiet() {
+		return false, nil
+	}
+	var open int
+	err := t.db.QueryRow(`SELECT (SELECT count(*) FROM messages WHERE direction = 'in' AND disposition IS NULL)
+		+ (SELECT count(*) FROM turns WHERE ended_at IS NULL)
+		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending'))`).Scan(&open)
+	return open == 0, err
+}
+
+// finish stops the daemons as an operator does, adapters first. Agents must be gone with them.
+func (t *trial) finish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopMost)
+	defer cancel()
+	t.quiet()
+	var errs []error
+	for _, name := range []string{"teled", "dashd", "gated", "routd"} {
+		errs = append(errs, t.Stop(ctx, name))
+	}
+	strays, err := t.Strays()
+	if len(strays) > 0 {
+		err = fmt.Errorf("agents are left running: %v", strays)
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// quiet has nobody write any more.
+func (t *trial) quiet() {
+	if t.stop != nil {
+		t.stop()
+		t.posts.Wait()
+	}
+}
+
+func (t *trial) close() error {
+	t.quiet()
+	var errs []error
+	if t.server != nil {
+		errs = append(errs, t.server.Close())
+	}
+	if t.db != nil {
+		errs = append(errs, t.db.Close())
+	}
+	return errors.Join(append(errs, t.Instance.Close())...)
+}
+
+// complaints is the end of each daemon's log.
+func (t *trial) complaints() string {
+	var all strings.Builder
+	for _, name := range daemons {
+		log, err := t.Log(name)
+		if err != nil {
+			log = err.Error()
+		}
+		fmt.Fprintf(&all, "%s:\n%s\n", filepath.Base(name), log[max(0, len(log)-4000):])
+	}
+	return all.String()
+}
+
+// pause waits for as long as it takes people to write, not for anything to happen.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
