@@ -1,7 +1,7 @@
 # Every target works on a fresh clone with Go and a C compiler.
 MODULES := migrations pkg gated routd dashd deploy
 
-.PHONY: build run test race lint bench clean
+.PHONY: build run test race lint bench faults soak clean
 
 build: ## all programs into bin/
 	go build -o bin/ ./gated ./routd ./dashd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/launcher
@@ -20,6 +20,12 @@ lint: ## vet, format, linters, and each module on its own
 
 bench: ## the message path against a floor without logic; takes some minutes
 	go run ./deploy/bench $(ARGS)
+
+faults: ## daemons killed at N named places under load; without N once in each
+	go run ./deploy/stress faults $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED))
+
+soak: ## load for FOR (3m) with random kills, hangs and a clock that jumps
+	go run ./deploy/stress soak $(if $(FOR),-for $(FOR)) $(if $(SEED),-seed $(SEED))
 
 clean:
 	rm -rf bin

@@ -100,16 +100,16 @@ func (c *crowd) speak() {
 // text is what an agent is told, with what it is to do first: the demo agent obeys.
 func (c *crowd) text() string {
 	order := ""
-	switch n := c.random.IntN(20); {
-	case n < 6:
+	switch n := c.random.IntN(60); {
+	case n < 18:
 		order = fmt.Sprintf("slow 0.%02d ", 1+c.random.IntN(20))
-	case n < 8:
+	case n < 24:
 		order = "frames 3 "
-	case n == 8:
+	case n < 27:
 		order = "silent "
-	case n == 9 && c.hostile:
+	case n == 27 && c.hostile:
 		order = "crash "
-	case n == 10 && c.hostile:
+	case n == 28 && c.hostile:
 		order = "error "
 	}
 	return fmt.Sprintf("%sm%d", order, len(c.all))

@@ -15,9 +15,6 @@ import (
 )
 
 const (
-	// settleMost is how long everything may take to come to rest after a death. It is far above
-	// what it takes, since a slow machine loses no message either.
-	settleMost = 90 * time.Second
 	// tries is how often a point is aimed at in one round until the daemon comes to it.
 	tries = 4
 	// lingers is how long a daemon may take after everything came to rest to come to points
@@ -85,7 +82,7 @@ func (t *trial) faults(ctx context.Context, n int, out io.Writer) (*verdict, err
 		began := time.Now()
 		died, err := t.fault(ctx, &f)
 		if err == nil {
-			err = t.settle(ctx, settleMost)
+			err = t.settle(ctx)
 		}
 		if errors.Is(err, errStuck) {
 			fmt.Fprintf(out, "%s at %s: %v\n%s", f.daemon, f, err, t.complaints())
@@ -160,16 +157,9 @@ func (t *trial) aim(ctx context.Context, f fault) (died bool, err error) {
 
 // untilDeath returns when a process is gone, or seems to have no reason to go any more.
 func (t *trial) untilDeath(ctx context.Context, p *instance.Process) error {
-	ctx, cancel := context.WithTimeout(ctx, settleMost)
-	defer cancel()
-	err := instance.Await(ctx, "a death or rest", func() (bool, error) {
-		if !p.Running() {
-			return true, nil
-		}
-		return t.atRest()
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", errStuck, err)
+	died := func() bool { return !p.Running() }
+	if err := t.await(ctx, died); err != nil {
+		return err
 	}
 	timer := time.NewTimer(lingers)
 	defer timer.Stop()

@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, out io.Writer) (v *verdict, err err
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(bin)
+	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
 	random := rand.New(rand.NewPCG(*seed, 0))
 	switch args[0] {
 	case "faults":

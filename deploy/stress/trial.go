@@ -24,7 +24,9 @@ const (
 	// readyMost is how long a daemon may take to come up, and stopMost to go.
 	readyMost = 60 * time.Second
 	stopMost  = 30 * time.Second
-	lookEvery = 20 * time.Millisecond
+	// stillMost is how long nothing at all may happen before what is open counts as stuck. It is
+	// above the longest pause of the path, the one between two attempts of a turn.
+	stillMost = 45 * time.Second
 )
 
 // daemons of the instance, in the order in which they start.
@@ -123,29 +125,45 @@ func (t *trial) up(ctx context.Context, name string) error {
 	return t.AwaitReady(ctx, name)
 }
 
-// settle waits until everything is acknowledged, decided, answered and delivered. What is not
-// in time is stuck, which the verdict finds.
-func (t *trial) settle(ctx context.Context, most time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	err := instance.Await(ctx, "everything to come to rest", t.atRest)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %s", errStuck, err)
-	}
-	return err
+// settle waits until everything is acknowledged, decided, answered and delivered. errStuck means
+// that it never will be, which the verdict tells in numbers.
+func (t *trial) settle(ctx context.Context) error {
+	return t.await(ctx, func() bool { return false })
 }
 
-var errStuck = errors.New("stuck")
-
-func (t *trial) atRest() (bool, error) {
-	if !t.crowd.quiet() {
+// await is settle, or until something else has come.
+func (t *trial) await(ctx context.Context, come func() bool) error {
+	var last rows
+	moved := time.Now()
+	return instance.Await(ctx, "everything to come to rest", func() (bool, error) {
+		now, err := t.count()
+		switch {
+		case err != nil, come():
+			return true, err
+		case now != last:
+			last, moved = now, time.Now()
+		case now.open == 0 && t.crowd.quiet():
+			return true, nil
+		case time.Since(moved) > stillMost:
+			return false, errStuck
+		}
 		return false, nil
-	}
-	var open int
-	err := t.db.QueryRow(`SELECT (SELECT count(*) FROM messages WHERE direction = 'in' AND disposition IS NULL)
+	})
+}
+
+// errStuck says that something is open and nothing has happened for a long time.
+var errStuck = errors.New("nothing happens any more")
+
+// rows counts what is open, and what changes as it gets closed.
+type rows struct{ open, all, attempts, delivered int }
+
+func (t *trial) count() (r rows, err error) {
+	err = t.db.QueryRow(`SELECT (SELECT count(*) FROM messages WHERE direction = 'in' AND disposition IS NULL)
 		+ (SELECT count(*) FROM turns WHERE ended_at IS NULL)
-		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending'))`).Scan(&open)
-	return open == 0, err
+		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')),
+		(SELECT max(id) FROM messages), (SELECT ifnull(sum(attempts), 0) FROM turns), (SELECT ifnull(max(seq), 0) FROM deliveries)`,
+	).Scan(&r.open, &r.all, &r.attempts, &r.delivered)
+	return r, err
 }
 
 // finish stops the daemons as an operator does, adapters first. Agents must be gone with them.
@@ -181,7 +199,7 @@ func (t *trial) close() error {
 	if t.db != nil {
 		errs = append(errs, t.db.Close())
 	}
-	return errors.Join(append(errs, t.Instance.Close())...)
+	return errors.Join(append(errs, t.Close())...)
 }
 
 // complaints is the end of each daemon's log.
