@@ -42,7 +42,7 @@ func (f Finding) String() string {
 // Check asks the database for everything that must not be.
 func Check(db *sql.DB, all []Invariant) (found []Finding, err error) {
 	for _, i := range all {
-		rows, err := lines(db, i.query)
+		rows, err := Lines(db, i.query)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", i.Broken, err)
 		}
@@ -53,7 +53,8 @@ func Check(db *sql.DB, all []Invariant) (found []Finding, err error) {
 	return found, nil
 }
 
-func lines(db *sql.DB, query string) (all []string, err error) {
+// Lines is the answer to a query, a line for each row, its columns joined by blanks.
+func Lines(db *sql.DB, query string) (all []string, err error) {
 	rows, err := db.Query(query)
 	if err != nil {
 		return nil, err

@@ -138,7 +138,7 @@ func (s *storm) hang(ctx context.Context, name string) error {
 // setClock sets the clock of all daemons ahead, or behind.
 func (s *storm) setClock(ahead time.Duration) error {
 	fresh := s.clock + ".new"
-	if err := os.WriteFile(fresh, []byte(strconv.FormatInt(ahead.Milliseconds(), 10)), 0o600); err != nil {
+	if err := os.WriteFile(fresh, []byte(strconv.FormatInt(int64(ahead.Seconds()), 10)), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(fresh, s.clock)

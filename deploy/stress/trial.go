@@ -16,6 +16,7 @@ import (
 	_ "github.com/mattn/go-sqlite3" // to read the rows, as anybody may
 
 	"arizuko/deploy/instance"
+	"arizuko/deploy/invariants"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -202,9 +203,23 @@ func (t *trial) close() error {
 	return errors.Join(append(errs, t.Close())...)
 }
 
-// complaints is the end of each daemon's log.
+// complaints is what is open, and the end of each daemon's log.
 func (t *trial) complaints() string {
 	var all strings.Builder
+	for _, query := range []string{
+		`SELECT 'turn', id, run_id, folder, chat_jid, topic, state, attempts, not_before, created_at FROM turns WHERE ended_at IS NULL`,
+		`SELECT 'run', id, folder, topic, pid, started_at, closed_at FROM runs WHERE ended_at IS NULL`,
+		`SELECT 'row', id, chat_jid, direction, disposition, out_state, content FROM messages WHERE disposition IS NULL AND direction = 'in'
+			OR out_state IN ('queued', 'sending')`,
+	} {
+		open, err := invariants.Lines(t.db, query)
+		if err != nil {
+			open = []string{err.Error()}
+		}
+		for _, line := range open[:min(len(open), 30)] {
+			fmt.Fprintln(&all, line)
+		}
+	}
 	for _, name := range daemons {
 		log, err := t.Log(name)
 		if err != nil {

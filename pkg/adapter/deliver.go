@@ -20,6 +20,9 @@ const (
 	longPause   = 5 * time.Minute
 	// authPause is how often a part is tried that needs somebody to mend the credentials.
 	authPause = time.Minute
+	// longestWait is what is left of a longer one, such as the clock makes of any when it is
+	// set back while the daemon is down.
+	longestWait = time.Hour
 )
 
 // delivery is one outbound row on its way.
@@ -29,13 +32,15 @@ type delivery struct {
 	cut       []Part
 	unsayable error // why the parts still open can't be sent, nil if they can
 	parts     []store.Delivery
-	ours      int // the part that this delivery, and not one before a crash, has begun to send
+	ours      int  // the part that this delivery, and not one before a crash, has begun to send
+	waited    bool // as long as its next part had to
 }
 
 // deliver brings an outbound row as far as it goes now. wait is how long its next part has to
-// wait, 0 if the row is settled. An error is one of the database.
-func (s *Shell) deliver(ctx context.Context, m *msg.Message) (wait time.Duration, err error) {
-	d := &delivery{Shell: s, row: m, ours: -1}
+// wait, 0 if the row is settled. waited says that the row has waited for as long as it was told
+// to. An error is one of the database.
+func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait time.Duration, err error) {
+	d := &delivery{Shell: s, row: m, ours: -1, waited: waited}
 	d.cut, d.unsayable = s.platform.Cut(m)
 	err = d.claim(ctx)
 	switch {
@@ -93,7 +98,7 @@ func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err err
 	case d.unsayable != nil:
 		p.State, p.ErrorClass, p.Error = msg.OutFailed, msg.Permanent, d.unsayable.Error()
 		return 0, d.record(ctx, d.follow(ctx, i))
-	case p.NotBefore > d.now():
+	case p.NotBefore > d.now() && !d.waited:
 		return d.until(p.NotBefore), nil
 	case p.State == msg.OutQueued:
 		p.State, d.ours = msg.OutSending, i
@@ -238,6 +243,7 @@ func (d *delivery) outcome() msg.OutState {
 
 func (d *delivery) now() int64 { return d.Now().UnixMilli() }
 
+// until is how long it is until then, at most longestWait.
 func (d *delivery) until(at int64) time.Duration {
-	return max(0, time.Duration(at-d.now())*time.Millisecond)
+	return min(max(0, time.Duration(at-d.now())*time.Millisecond), longestWait)
 }

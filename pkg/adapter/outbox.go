@@ -81,6 +81,7 @@ func (o *outbox) drain() {
 
 // deliverLane delivers a lane's rows in order until none is left or ctx ends.
 func (s *Shell) deliverLane(ctx context.Context, lane store.Lane) {
+	waited := int64(0) // the row whose wait is over, even if the clock was set back meanwhile
 	for ctx.Err() == nil {
 		m, err := s.Store.NextOutbound(lane)
 		if err == nil && m == nil {
@@ -88,22 +89,24 @@ func (s *Shell) deliverLane(ctx context.Context, lane store.Lane) {
 		}
 		var wait time.Duration
 		if err == nil {
-			wait, err = s.inSlot(ctx, m)
+			wait, err = s.inSlot(ctx, m, m.ID == waited)
 		}
 		if err != nil {
 			s.Log.Error("cannot keep account of a delivery; trying again", "chat", lane.ChatJID, "err", err)
-			wait = trouble
+			pause(ctx, trouble)
+			continue
 		}
 		pause(ctx, wait)
+		waited = m.ID
 	}
 }
 
 // inSlot delivers a row once one of the few slots is free.
-func (s *Shell) inSlot(ctx context.Context, m *msg.Message) (time.Duration, error) {
+func (s *Shell) inSlot(ctx context.Context, m *msg.Message, waited bool) (time.Duration, error) {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
-		return s.deliver(ctx, m)
+		return s.deliver(ctx, m, waited)
 	case <-ctx.Done():
 		return 0, nil
 	}

@@ -2,7 +2,7 @@
 // die, so that tests prove what holds when it does. Only programs built with the tag
 // faultpoints can: FAULT=<point>[:n] has them kill themselves, as kill -9 would, when they come
 // to the point for the nth time, the first by default; and FAULT_CLOCK=<file> sets their clock
-// ahead by the milliseconds that stand in the file. In all other programs the calls are empty.
+// ahead by the seconds that stand in the file. In all other programs the calls are empty.
 package faultpoint
 
 import "slices"

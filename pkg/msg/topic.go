@@ -64,3 +64,10 @@ func ValidTopic(topic string) bool {
 	}
 	return ok
 }
+
+// OpensThread reports whether the answer to a message begins a thread off it: where
+// the bot is called in a Slack channel, so that the channel beside it stays as it was.
+func OpensThread(chatJID string, kind ChatKind, verb, threadID string) bool {
+	platform, _ := SplitJID(chatJID)
+	return platform == "slack" && kind != ChatDM && threadID == "" && (verb == VerbMention || verb == VerbReply)
+}

@@ -38,6 +38,8 @@ type Item struct {
 	// HomeOnly asks for home, thread and surface alone, as commands need them: no rule is
 	// asked, nothing is claimed, the action is none without a reason.
 	HomeOnly bool `json:"home_only,omitempty"`
+	// Stale says that the row came too late to be answered: it claims nothing.
+	Stale bool `json:"stale,omitempty"`
 }
 
 // Response has one answer per item, in the order of the items.
@@ -72,7 +74,7 @@ type Answer struct {
 	OpensThread bool        `json:"opens_thread"` // ThreadID is a thread that the reply begins
 	Surface     string      `json:"surface"`      // where the reply will be read, e.g. slack-dm
 	Ceiling     int         `json:"ceiling"`      // length hint in characters
-	Impulse     msg.Impulse `json:"impulse"`      // the deciding route's, merged over the defaults
+	Impulse     msg.Impulse `json:"impulse"`      // of the first route that matches, whatever decided, merged over the defaults
 	Reason      msg.Reason  `json:"reason"`       // route, route_observe, sticky_target, address, engaged, builtin_ping, builtin_drop, daemon, no_route or no_group
 	Trace       []string    `json:"trace"`        // how the decision came about, for people
 	Error       string      `json:"error,omitempty"`

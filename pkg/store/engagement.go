@@ -45,24 +45,23 @@ func (tx *Tx) PutEngagement(e msg.Engagement) error {
 // Claim is a turn that holds its place for the folder it was given to, from the
 // moment its trigger came.
 type Claim struct {
-	Folder  string
-	At      int64 // when the trigger came, unix ms
-	EndedAt int64 // of the turn, 0 while it is open
-	Sending bool  // something it said is still on its way
+	Folder string
+	At     int64 // when the trigger came, unix ms
+	OverAt int64 // when the turn and the deliveries of what it said had all ended, 0 while one has not
 }
 
 // Claims returns the newest ten claims on a place of a chat, the newest first,
 // whether they are over or not.
 func (r Reader) Claims(chatJID, place string) ([]Claim, error) {
 	return collect(r.q, func(scan func(...any) error) (c Claim, err error) {
-		err = scan(&c.Folder, &c.At, &c.EndedAt, &c.Sending)
+		err = scan(&c.Folder, &c.At, &c.OverAt)
 		return c, err
 	}, queryClaims, chatJID, place)
 }
 
 // Delivered is a change in the delivery of an outbound row, with what
 // engagement wants to know of its turn. A delegated turn stands for the one it
-// was delegated by. Without a turn Folder is "".
+// was delegated by. Without a turn, and in a broadcast, Folder is "".
 type Delivered struct {
 	Seq       int64
 	State     msg.OutState

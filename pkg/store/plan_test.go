@@ -88,7 +88,8 @@ func queryPlans() map[string][2]string {
 			"SEARCH q USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"queryClaims": {queryClaims, "CO-ROUTINE t\nSEARCH turns USING INDEX turns_claims (chat_jid=? AND place=?)\n" +
 			"SCAN t\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH q USING INTEGER PRIMARY KEY (rowid=?)\n" + // of ten
-			"CORRELATED SCALAR SUBQUERY 1\nSEARCH m USING INDEX messages_turn (turn_id=?)"},
+			"CORRELATED SCALAR SUBQUERY 1\nSEARCH m USING INDEX messages_turn (turn_id=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 2\nSEARCH m USING INDEX messages_turn (turn_id=?)\nSEARCH d USING PRIMARY KEY (message_id=?)"},
 		// The whole of a partial index, once a look at the status.
 		"queryWaitingIn":     {queryWaitingIn, "SCAN messages USING INDEX messages_undecided"},
 		"queryWaitingBefore": {queryWaitingBefore, "SEARCH messages USING INDEX messages_undecided (chat_jid=?)"},

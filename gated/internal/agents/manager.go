@@ -115,6 +115,9 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("find open turns: %w", err)
 	}
 	for _, t := range open {
+		if t.Attempts > 0 { // unless the clock was set back meanwhile, it waits for no longer
+			t.NotBefore = min(t.NotBefore, m.now()+m.cfg.Backoff(t.Attempts).Milliseconds())
+		}
 		m.push(queue.TurnOf(t))
 	}
 	return nil

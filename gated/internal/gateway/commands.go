@@ -90,14 +90,19 @@ func (j *judgement) newSession(r *row, folder string) {
 
 // afresh is the entry for the text behind /new.
 func (j *judgement) afresh(r *row, folder, topic string) *entry {
-	surface := msg.SurfaceOf(r.ChatJID, j.batch.info.Kind, r.ThreadID)
 	own := cmp.Or(r.command.Topic, r.Topic)
-	return &entry{
+	e := &entry{
 		row: r, reason: msg.ReasonReset, derived: derived(r.Message, r.command.Rest, own, msg.SourceCommand, j.now),
 		folder: folder, topic: topic, threadID: r.ThreadID, place: msg.Place(r.ThreadID, own),
-		surface: surface.Name, ceiling: surface.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
-		replyTo: r.PlatformID, claims: r.Verb == msg.VerbMention || r.Verb == msg.VerbReply,
+		kind: msg.Conversation, chatJID: r.ChatJID,
+		replyTo: r.post, claims: r.Verb == msg.VerbMention || r.Verb == msg.VerbReply,
 	}
+	if r.post != "" && msg.OpensThread(r.ChatJID, j.batch.info.Kind, r.Verb, r.ThreadID) {
+		j.openThread(e, r.post)
+	}
+	surface := msg.SurfaceOf(r.ChatJID, j.batch.info.Kind, e.threadID)
+	e.surface, e.ceiling = surface.Name, surface.Ceiling
+	return e
 }
 
 // stop ends what the group does for this chat: in a web chat for the topic the

@@ -28,6 +28,8 @@ const (
 	passBytes = 16 << 20
 	// pageRows is how many rows of one chat a pass takes.
 	pageRows = 500
+	// clockStep is what tells a clock that was set from one that is corrected.
+	clockStep = time.Second
 	// trouble is how long the gateway waits when the database is in the way.
 	trouble = 200 * time.Millisecond
 )
@@ -71,6 +73,7 @@ type Gateway struct {
 	daemons  map[string]*httpx.Client
 
 	cursor  int64
+	looked  time.Time        // when the clock was last looked at
 	chats   map[string]*chat // those with undecided rows, and what is known of them
 	dirty   []*chat          // to look at, in order
 	version int64            // of the routes, when rows without a home were last judged
@@ -220,6 +223,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	for _, jid := range jids {
 		g.look(jid)
 	}
+	g.noticeClock()
 	more = next != g.cursor
 	g.cursor = next
 	g.lookAgain(func(c *chat) bool { return c.due != 0 && c.due <= g.now() })
@@ -280,6 +284,24 @@ func (g *Gateway) noticeRoutes() {
 	for _, c := range g.chats {
 		if c.homeless {
 			c.homeless, c.gate, c.passed = false, impulseGate{}, 0
+			g.enqueue(c)
+		}
+	}
+}
+
+// noticeClock reads everything that waits for its time again once the clock
+// was set: when it is due was reckoned by the clock as it was.
+func (g *Gateway) noticeClock() {
+	now, last := g.cfg.Now(), g.looked
+	g.looked = now
+	set := now.Round(0).Sub(last.Round(0)) - now.Sub(last) // what the wall clock says against what went by
+	if last.IsZero() || set.Abs() < clockStep {
+		return
+	}
+	g.log.Warn("the clock was set", "by", set)
+	for _, c := range g.chats {
+		if c.due != 0 {
+			c.due, c.gate, c.passed = 0, impulseGate{}, 0
 			g.enqueue(c)
 		}
 	}

@@ -21,9 +21,10 @@ type judgement struct {
 
 	held    []*row // folded into the gate in this pass
 	turns   turnBatches
-	blocked bool // rows from here on wait; commands and edits do not
-	barrier bool // what was decided changes how the next rows are judged
-	stale   bool // the chat has been told that we were offline
+	blocked bool              // rows from here on wait; commands and edits do not
+	barrier bool              // what was decided changes how the next rows are judged
+	stale   bool              // the chat has been told that we were offline
+	bound   map[string]string // thread → the named topic that this pass binds it to
 }
 
 // check notes an error that keeps the chat's plan from being carried out, so
@@ -135,16 +136,12 @@ func (j *judgement) wakeAt(at int64) {
 
 // hold folds a row into the gate.
 func (j *judgement) hold(r *row) {
-	impulse := r.answer.Impulse
-	if r.prefix != nil {
-		impulse = r.prefix.impulse
-	}
-	weight := impulse.Weight(r.verb())
+	weight := r.answer.Impulse.Weight(r.verb())
 	if (r.answer.Engaged || r.prefix != nil || r.answer.Reason == msg.ReasonToSticky) && j.g.cfg.Impulse.Weight(r.verb()) > 0 {
 		weight = msg.FullWeight // it is certain to want an answer
 	}
 	// A clock that is ahead of ours must not hold the row until ours is there too.
-	j.gate.add(r.ID, min(r.ReceivedAt, j.now), weight, impulse)
+	j.gate.add(r.ID, min(r.ReceivedAt, j.now), weight, r.answer.Impulse)
 	j.held = append(j.held, r)
 }
 
@@ -165,7 +162,9 @@ func (j *judgement) release() {
 // releaseLight routes rows that weigh nothing, such as reactions: together
 // they fire one turn at most, and only where a route says so.
 func (j *judgement) releaseLight(rows []*row) {
-	fires := func(r *row) bool { return r.answer.Action == resolve.Trigger && r.answer.Reason == msg.ReasonRoute }
+	fires := func(r *row) bool {
+		return r.answer.Action == resolve.Trigger && (r.answer.Reason == msg.ReasonRoute || r.answer.Engaged)
+	}
 	var newest *row
 	if !j.batch.more {
 		for _, r := range rows {
@@ -196,8 +195,7 @@ func (j *judgement) route(r *row) {
 		j.forwarded(r)
 		return
 	}
-	old := r.ReceivedAt-r.Timestamp > j.g.cfg.MaxAge.Milliseconds()
-	if old && (a.Action == resolve.Trigger || a.Action == resolve.None && j.wantsHome(r)) {
+	if r.old && (a.Action == resolve.Trigger || a.Action == resolve.None && j.wantsHome(r)) {
 		j.tooOld(r)
 		return
 	}

@@ -43,6 +43,8 @@ type row struct {
 	command *layers.Command
 	change  *change       // of an edit or delete
 	prefix  *prefixTarget // of a row that names its group or topic
+	post    string        // the platform's id of the post it is about, "" if there is none
+	old     bool          // it came too late to be answered
 	answer  resolve.Answer
 	known   bool // answer is there
 }
@@ -107,7 +109,7 @@ func (g *Gateway) loadChat(c *chat) (*batch, error) {
 		if b.last = m.ID; c.leftOut[m.ID] {
 			continue
 		}
-		r := &row{Message: m}
+		r := &row{Message: m, old: m.ReceivedAt-m.Timestamp > g.cfg.MaxAge.Milliseconds()}
 		if r.spoken() && !r.IsBot {
 			platform, _ := msg.SplitJID(m.ChatJID)
 			if cmd, ok := layers.ParseCommand(m.Content, platform, func(name string) bool { return g.ours(r, name) }); ok {
@@ -119,9 +121,27 @@ func (g *Gateway) loadChat(c *chat) (*batch, error) {
 				return nil, err
 			}
 		}
+		if r.post, err = g.post(r); err != nil {
+			return nil, err
+		}
 		b.rows = append(b.rows, r)
 	}
 	return b, nil
+}
+
+// post is the platform's id of the post that a row is, or acts on, or repeats.
+func (g *Gateway) post(r *row) (id string, err error) {
+	switch {
+	case r.Verb == msg.VerbReaction, r.change != nil:
+		return r.TargetID, nil
+	case r.PlatformID == "" && r.DerivedFrom != 0:
+		original, err := g.st.Message(r.DerivedFrom)
+		if original == nil {
+			return "", err
+		}
+		return original.PlatformID, err
+	}
+	return r.PlatformID, nil
 }
 
 // cut says whether the store stopped a page for its size.
@@ -140,9 +160,9 @@ func (g *Gateway) ours(r *row, name string) bool {
 		slices.ContainsFunc(g.cfg.BotNames, func(our string) bool { return strings.EqualFold(our, name) })
 }
 
-// resolve asks routd about every row that needs it, in one call. Rows that name
-// their group are asked about once more, with that name, and with them those
-// behind them in their chat: what they claim counts for these.
+// resolve asks routd about every row that needs it, in one call. A chat with
+// rows that name their group is asked about once more, with these names: what
+// each row claims counts for those behind it.
 func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 	g.ask(ctx, batches, func(b *batch, r *row) *resolve.Item {
 		if r.ForwardedFrom != nil { // it carries its address
@@ -150,21 +170,19 @@ func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 		}
 		return question(b, r)
 	})
-	named := map[*batch]bool{}
-	g.ask(ctx, batches, func(b *batch, r *row) *resolve.Item {
+	named := slices.DeleteFunc(slices.Clone(batches), func(b *batch) bool { return !g.findPrefixes(b) })
+	g.ask(ctx, named, question)
+}
+
+// findPrefixes says whether rows name their group, and notes which.
+func (g *Gateway) findPrefixes(b *batch) (found bool) {
+	for _, r := range b.rows {
 		if r.known && r.answer.Error == "" && r.answer.Reason != msg.ReasonBuiltinDrop {
 			r.prefix = g.findPrefix(r)
+			found = found || r.prefix != nil
 		}
-		if named[b] = named[b] || r.prefix != nil; !named[b] {
-			return nil
-		}
-		it := question(b, r)
-		if it != nil && r.prefix != nil {
-			it.Folder, it.Topic = r.prefix.folder, cmp.Or(r.prefix.topic, it.Topic)
-			r.prefix.impulse = r.answer.Impulse
-		}
-		return it
-	})
+	}
+	return found
 }
 
 // question is what routd is asked about a row, nil if nothing.
@@ -173,6 +191,9 @@ func question(b *batch, r *row) *resolve.Item {
 		return nil
 	}
 	it := item(r, b.info)
+	if r.prefix != nil {
+		it.Folder, it.Topic = r.prefix.folder, cmp.Or(r.prefix.topic, it.Topic)
+	}
 	return &it
 }
 

@@ -42,13 +42,27 @@ func newResolver(client *httpx.Client, log *slog.Logger) *resolver {
 func (r *resolver) resolve(ctx context.Context, items []resolve.Item) (answers map[int64]resolve.Answer, ok bool) {
 	answers = make(map[int64]resolve.Answer, len(items))
 	for len(items) > 0 {
-		n := min(len(items), resolve.MaxItems)
+		n := cutChats(items, resolve.MaxItems)
 		if !r.ask(ctx, items[:n], answers) {
 			return answers, false
 		}
 		items = items[n:]
 	}
 	return answers, true
+}
+
+// cutChats is how many of the items go into one question, at most so many: if
+// it can be all of a chat's or none, since what one claims counts for the next.
+func cutChats(items []resolve.Item, most int) int {
+	if len(items) <= most {
+		return len(items)
+	}
+	for n := most; n > 0; n-- {
+		if items[n-1].ChatJID != items[n].ChatJID {
+			return n
+		}
+	}
+	return most
 }
 
 func (r *resolver) ask(ctx context.Context, items []resolve.Item, answers map[int64]resolve.Answer) bool {
@@ -65,7 +79,7 @@ func (r *resolver) ask(ctx context.Context, items []resolve.Item, answers map[in
 	kind := fault.KindOf(err)
 	switch refused := kind == fault.BadRequest || kind == fault.Internal; {
 	case refused && len(items) > 1: // one row must not spoil the others
-		half := len(items) / 2
+		half := cutChats(items, len(items)/2)
 		return r.ask(ctx, items[:half], answers) && r.ask(ctx, items[half:], answers)
 	case refused && len(items) == 1 && r.works(ctx):
 		r.log.Error("routd cannot judge a row", "row", items[0].ID, "err", err)
@@ -129,8 +143,8 @@ func item(r *row, chat *msg.Chat) resolve.Item {
 	return resolve.Item{
 		ID: r.ID, ChatJID: r.ChatJID, Kind: chat.Kind, Topic: r.Topic, ThreadID: r.ThreadID,
 		Sender: r.Sender, SenderName: r.SenderName[:min(len(r.SenderName), nameLimit)], Verb: r.verb(),
-		PlatformID: r.PlatformID, StickyGroup: chat.StickyGroup, ReceivedAt: r.ReceivedAt,
-		HomeOnly: r.command != nil,
+		PlatformID: r.post, StickyGroup: chat.StickyGroup, ReceivedAt: r.ReceivedAt,
+		HomeOnly: r.command != nil, Stale: r.old,
 	}
 }
 

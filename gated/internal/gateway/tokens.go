@@ -91,8 +91,6 @@ type prefixTarget struct {
 	topic  string // "#name", "" for the row's own
 	rest   string
 	reason msg.Reason
-	// impulse is that of the row's own route, which a fixed group does not have.
-	impulse msg.Impulse
 }
 
 // findPrefix reads the token a row begins with. A name that is no group or out
@@ -123,7 +121,7 @@ func (j *judgement) derive(r *row) {
 		own = r.prefix.topic
 		e.topic, e.place = j.topicOf(r.Message, own), msg.Place(r.ThreadID, own)
 		if r.answer.OpensThread {
-			e.openThread(r.answer.ThreadID)
+			j.openThread(e, r.answer.ThreadID)
 		}
 	}
 	e.folder = r.prefix.folder

@@ -28,6 +28,7 @@ type entry struct {
 	depth                          int
 	root                           int64
 	claims                         bool
+	opens                          bool // the thread is one that the answer begins
 	bind                           bool // the thread is to be bound to the topic
 }
 
@@ -36,38 +37,39 @@ func (j *judgement) entry(r *row, reason msg.Reason) *entry {
 	e := &entry{
 		row: r, reason: reason, folder: r.answer.Folder, threadID: r.ThreadID, place: place(r.Message),
 		surface: r.answer.Surface, ceiling: r.answer.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
-		replyTo: r.PlatformID,
+		replyTo: r.post,
 	}
 	verb := r.verb()
 	e.claims = verb == msg.VerbMention || verb == msg.VerbReply
-	if verb == msg.VerbReaction || r.change != nil {
-		e.replyTo = r.TargetID
-	}
 	if r.change != nil {
 		e.reason = msg.ReasonEditAddressed
 	}
 	e.topic = j.topicOf(r.Message, r.Topic)
 	if r.answer.OpensThread {
-		e.openThread(r.answer.ThreadID)
+		j.openThread(e, r.answer.ThreadID)
 	}
 	return e
 }
 
 // openThread moves an entry into the thread that its reply will open.
-func (e *entry) openThread(threadID string) {
-	e.threadID, e.place = threadID, threadID
+func (j *judgement) openThread(e *entry, threadID string) {
+	e.opens, e.threadID, e.place = true, threadID, threadID
 	if e.topic == "" {
 		e.topic = threadID
-	} else {
-		e.bind = true
+		return
 	}
+	e.bind = true
+	if j.bound == nil {
+		j.bound = map[string]string{}
+	}
+	j.bound[threadID] = e.topic
 }
 
 // topicOf is the line of work that a row with the given topic of its own
 // belongs to.
 func (j *judgement) topicOf(m *msg.Message, own string) string {
-	bound := ""
-	if m.ThreadID != "" {
+	bound := j.bound[m.ThreadID]
+	if m.ThreadID != "" && bound == "" {
 		var err error
 		bound, err = j.g.st.TopicOfThread(m.ChatJID, m.ThreadID)
 		j.check(err)
@@ -206,7 +208,7 @@ func (e *entry) decision(t *msg.Turn) store.Decision {
 	d := store.Decision{
 		Disposition: msg.Routed, Reason: e.reason, RoutedTo: e.folder, TurnID: t.ID, Topic: m.Topic, ThreadID: m.ThreadID,
 	}
-	if e.row.answer.OpensThread {
+	if e.opens {
 		d.ThreadID = e.threadID
 		if d.Topic == "" {
 			d.Topic = e.threadID

@@ -47,6 +47,12 @@ type Turn struct {
 	Alone     bool
 }
 
+// entry is a turn in its lane.
+type entry struct {
+	Turn
+	ready time.Time // the end of its backoff, wherever the clock is set meanwhile
+}
+
 // lane is where a turn waits. Work that other groups hand over waits with the
 // folder's chats, wherever it answers.
 func (t Turn) lane() laneKey {
@@ -92,7 +98,7 @@ type GroupQueue struct {
 
 type lane struct {
 	key      laneKey
-	waiting  []Turn // by ID
+	waiting  []entry // by ID
 	run      *run
 	starting bool
 	inRing   bool
@@ -129,7 +135,7 @@ func (q *GroupQueue) Remove(ids ...int64) Actions {
 	return q.update(func() {
 		for _, l := range q.lanes {
 			n := len(l.waiting)
-			l.waiting = slices.DeleteFunc(l.waiting, func(t Turn) bool { return slices.Contains(ids, t.ID) })
+			l.waiting = slices.DeleteFunc(l.waiting, func(t entry) bool { return slices.Contains(ids, t.ID) })
 			if len(l.waiting) != n {
 				q.refresh(l)
 			}
@@ -144,7 +150,7 @@ func (q *GroupQueue) Offer(k Key) (runID int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lanes[Turn{Key: k}.lane()]
-	if l == nil || l.run == nil || !l.run.accepts(Turn{Key: k}) || l.blocks(k, q.now().UnixMilli()) {
+	if l == nil || l.run == nil || !l.run.accepts(Turn{Key: k}) || l.blocks(k, q.now()) {
 		return 0
 	}
 	switch idle := l.run.open == 0; {
@@ -261,9 +267,11 @@ func (q *GroupQueue) Depth() (waiting, running int) {
 // wait puts a turn in its place in its lane.
 func (q *GroupQueue) wait(t Turn) *lane {
 	l := q.lane(t.lane())
-	at, found := slices.BinarySearchFunc(l.waiting, t.ID, func(w Turn, id int64) int { return cmp.Compare(w.ID, id) })
+	at, found := slices.BinarySearchFunc(l.waiting, t.ID, func(w entry, id int64) int { return cmp.Compare(w.ID, id) })
 	if !found {
-		l.waiting = slices.Insert(l.waiting, at, t)
+		now := q.now()
+		backoff := time.Duration(t.NotBefore-now.UnixMilli()) * time.Millisecond
+		l.waiting = slices.Insert(l.waiting, at, entry{t, now.Add(backoff)})
 	}
 	return l
 }
@@ -291,7 +299,7 @@ func (q *GroupQueue) update(change func()) Actions {
 // refresh looks at one lane: it pipes what its run takes, closes a run that is
 // in the way, and puts the lane in the ring if it wants to become busy.
 func (q *GroupQueue) refresh(l *lane) {
-	t, ready := l.head(q.now().UnixMilli())
+	t, ready := l.head(q.now())
 	switch {
 	case len(l.waiting) == 0 && l.run == nil && !l.starting && !l.inRing:
 		delete(q.lanes, l.key)
@@ -387,7 +395,7 @@ func (q *GroupQueue) closeIdle(n int) {
 
 // begin makes a lane of the ring busy, if it still wants to.
 func (q *GroupQueue) begin(l *lane) {
-	t, ready := l.head(q.now().UnixMilli())
+	t, ready := l.head(q.now())
 	switch {
 	case !ready || l.starting || l.run != nil && (l.run.closing || l.run.open > 0):
 		q.refresh(l)
@@ -427,13 +435,13 @@ func (r *run) accepts(t Turn) bool {
 
 // head is the lane's oldest turn that may run now: not in backoff, and not
 // behind a turn of the same conversation that is.
-func (l *lane) head(now int64) (Turn, bool) {
+func (l *lane) head(now time.Time) (Turn, bool) {
 	var held map[conversation]bool
 	for _, t := range l.waiting {
 		switch {
 		case held[t.conversation()]:
-		case t.NotBefore <= now:
-			return t, true
+		case !t.ready.After(now):
+			return t.Turn, true
 		default:
 			if held == nil {
 				held = map[conversation]bool{}
@@ -450,11 +458,11 @@ type conversation struct{ chatJID, topic string }
 func (k Key) conversation() conversation { return conversation{k.ChatJID, k.Topic} }
 
 // blocks says whether a new turn of the key has to queue behind others.
-func (l *lane) blocks(k Key, now int64) bool {
+func (l *lane) blocks(k Key, now time.Time) bool {
 	_, ready := l.head(now)
-	return ready || slices.ContainsFunc(l.waiting, func(t Turn) bool { return t.conversation() == k.conversation() })
+	return ready || slices.ContainsFunc(l.waiting, func(t entry) bool { return t.conversation() == k.conversation() })
 }
 
 func (l *lane) take(t Turn) {
-	l.waiting = slices.DeleteFunc(l.waiting, func(w Turn) bool { return w.ID == t.ID })
+	l.waiting = slices.DeleteFunc(l.waiting, func(w entry) bool { return w.ID == t.ID })
 }

@@ -19,44 +19,45 @@ type State struct {
 }
 
 // Engaged is who answers what came at a time, "" for nobody.
-func (s *State) Engaged(at int64) (folder string) {
-	if s.Open(at, s.PinnedAt) {
-		folder = s.Folder
-	}
-	if claim := s.claim(at); claim != nil && (folder == "" || claim.At > s.At) {
-		folder = claim.Folder
-	}
+func (s *State) Engaged(at int64) string {
+	folder, _ := s.holder(at)
 	return folder
 }
 
-// claim is the newest claim in force at a time, nil if there is none.
-func (s *State) claim(at int64) *store.Claim {
-	for i := range s.Claims {
-		c := &s.Claims[i]
-		if c.At > s.since() && c.At <= at && (c.EndedAt == 0 || c.EndedAt > at || c.Sending) {
-			return c
+// holder is who answers what came at a time, "" for nobody, and since when: whoever was called
+// last, by a mention or by word, of those whose window is open or whose claim is in force.
+func (s *State) holder(at int64) (folder string, since int64) {
+	if s.Open(at, s.PinnedAt) {
+		folder, since = s.Folder, s.At
+	}
+	for _, c := range s.Claims {
+		if c.At > max(since, s.since()) && c.At <= at && (c.OverAt == 0 || at <= c.OverAt) {
+			folder, since = c.Folder, c.At
 		}
 	}
-	return nil
+	return folder, since
 }
 
 // since is up to when claims and windows are over for good.
 func (s *State) since() int64 { return max(s.EndedAt, s.PinnedAt) }
 
-// delivered is what a delivery makes of the place; false if nothing.
+// delivered is what a delivery makes of the place; false if nothing. It slides what its folder
+// holds, and leaves another folder what that one holds.
 func (s *State) delivered(d store.Delivered, ttl time.Duration) (msg.Engagement, bool) {
-	next, open, claim := s.Engagement, s.Open(d.At, s.PinnedAt), s.claim(d.At)
-	own := d.Claims && d.ClaimedAt > s.since() && (!open || d.ClaimedAt >= s.At)
-	switch {
-	case own, open && s.Folder == d.Folder, claim != nil && claim.Folder == d.Folder:
-	default:
+	next := s.Engagement
+	folder, since := s.holder(d.At)
+	if folder == "" && d.Claims && d.ClaimedAt > s.since() {
+		// Its own claim is older than those that were read, or the clock was set back.
+		folder, since = d.Folder, d.ClaimedAt
+	}
+	if folder != d.Folder {
 		return next, false
 	}
-	if !open || s.Folder != d.Folder {
-		next.At, next.Until = 0, 0
+	if s.Folder != folder || !s.Open(d.At, s.PinnedAt) {
+		next.Until = 0
 	}
-	next.Folder, next.LastReply = d.Folder, d.MessageID
-	next.At, next.Until = max(next.At, d.At), max(next.Until, d.At+ttl.Milliseconds())
+	next.Folder, next.At, next.LastReply = folder, since, d.MessageID
+	next.Until = max(next.Until, d.At+ttl.Milliseconds())
 	return next, true
 }
 

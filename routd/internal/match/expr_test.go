@@ -55,6 +55,35 @@ func TestExprMatches(t *testing.T) {
 	}
 }
 
+// What a pair asks about senders and verbs says nothing about whether a chat can be reached.
+func TestExprReaches(t *testing.T) {
+	group := EventOf("telegram:-1001234", "", "", "")
+	for expr, want := range map[string]bool{
+		"":                                   true,
+		"platform=telegram":                  true,
+		"platform=slack":                     false,
+		"room=-100*":                         true,
+		"room=-200*":                         false,
+		"chat_jid=telegram:-1001234":         true,
+		"chat_jid=telegram:-1":               false,
+		"verb=mention":                       true,
+		"verb=":                              true,
+		"sender=telegram:77":                 true,
+		"sender=":                            true,
+		"sender=Ann verb=join room=-1001234": true,
+		"sender=Ann verb=join room=7":        false,
+		"platform=telegram room=7":           false,
+	} {
+		e, err := ParseMatch(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Reaches(&group) != want {
+			t.Errorf("%q reaches the group: %t", expr, !want)
+		}
+	}
+}
+
 // TestExprValueWithEquals: only the first "=" divides key and glob.
 func TestExprValueWithEquals(t *testing.T) {
 	expr, err := ParseMatch("room=a=b")

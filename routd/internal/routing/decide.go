@@ -80,6 +80,11 @@ func (t *Table) question(item *resolve.Item, platform string, e Engagement) *que
 	case item.StickyGroup != "":
 		q.trace("the chat is pinned to %.80q, which is no longer registered: the pin is ignored", item.StickyGroup)
 	}
+	if q.route != nil {
+		if impulse, ok := t.impulses[q.route.ID]; ok {
+			q.answer.Impulse = impulse
+		}
+	}
 	if q.kind = item.Kind; q.kind == "" {
 		q.kind = msg.KindOfJID(item.ChatJID)
 	}
@@ -101,8 +106,8 @@ func (q *question) called() bool {
 // openThread has the answer to a mention in a Slack channel begin a thread off it, so that the
 // channel beside it stays as it was.
 func (q *question) openThread() {
-	if q.answer.Action != resolve.Trigger || q.platform != "slack" || q.kind == msg.ChatDM || !q.called() ||
-		q.item.ThreadID != "" || q.item.PlatformID == "" {
+	if q.answer.Action != resolve.Trigger || q.item.PlatformID == "" ||
+		!msg.OpensThread(q.item.ChatJID, q.kind, q.item.Verb, q.item.ThreadID) {
 		return
 	}
 	q.answer.ThreadID, q.answer.OpensThread = q.item.PlatformID, true
@@ -111,7 +116,7 @@ func (q *question) openThread() {
 
 // claim holds the place of the answer for its group while the turn is under way.
 func (q *question) claim(e Engagement) {
-	if q.answer.Action == resolve.Trigger && q.called() && q.addressed == "" {
+	if q.answer.Action == resolve.Trigger && q.called() && q.addressed == "" && !q.item.Stale {
 		e.Claim(q.item.ChatJID, msg.Place(q.answer.ThreadID, q.item.Topic), q.answer.Folder, q.item.ReceivedAt)
 	}
 }
@@ -199,9 +204,6 @@ func routed(t *Table, q *question) bool {
 	a := &q.answer
 	a.RouteID, a.Folder, a.Target = q.route.ID, target.Folder, target.String()
 	a.Action, a.Reason = outcome(target)
-	if impulse, ok := t.impulses[q.route.ID]; ok {
-		a.Impulse = impulse
-	}
 	q.trace("route %d (%.200s) leads to %s", q.route.ID, orEverything(q.route.Match), a.Target)
 	return true
 }

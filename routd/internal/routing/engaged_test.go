@@ -1,0 +1,216 @@
+package routing
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/resolve"
+)
+
+// holds is who answers in places, by "chat place"; and what Decide claims, as "chat place folder".
+type holds struct {
+	folders map[string]string
+	from    int64 // when the holds begin
+	claimed []string
+}
+
+func (h *holds) Engaged(chatJID, place string, at int64) string {
+	if at < h.from {
+		return ""
+	}
+	return h.folders[chatJID+" "+place]
+}
+
+func (h *holds) Claim(chatJID, place, folder string, at int64) {
+	h.claimed = append(h.claimed, chatJID+" "+place+" "+folder)
+	h.folders[chatJID+" "+place], h.from = folder, at
+}
+
+// TestEngagedDecides: ops is engaged in every default place, and acme in thread 33.
+func TestEngagedDecides(t *testing.T) {
+	type answer = resolve.Answer
+	ops := answer{Action: resolve.Trigger, Folder: "ops", Home: "ops", Target: "ops", Engaged: true, Reason: msg.ReasonEngaged}
+	pinned := answer{Action: resolve.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonToSticky}
+	for name, tc := range map[string]struct {
+		item resolve.Item
+		want answer
+	}{
+		"beats a route to observe":  {resolve.Item{ChatJID: "telegram:-1"}, ops},
+		"beats a route elsewhere":   {resolve.Item{ChatJID: "telegram:-1", Verb: "mention"}, ops},
+		"beats a daemon":            {resolve.Item{ChatJID: "slack:C1", Verb: "join"}, ops},
+		"beats builtin:ping":        {resolve.Item{ChatJID: "discord:ping"}, ops},
+		"needs no route":            {resolve.Item{ChatJID: "telegram:9"}, ops},
+		"takes reactions":           {resolve.Item{ChatJID: "telegram:-1", Verb: "reaction"}, ops},
+		"takes joins":               {resolve.Item{ChatJID: "telegram:-1", Verb: "join"}, ops},
+		"takes what nobody knows":   {resolve.Item{ChatJID: "telegram:-1", Verb: "wave"}, ops},
+		"is that of the thread":     {resolve.Item{ChatJID: "telegram:-1", ThreadID: "33", Topic: "#x"}, answer{Action: resolve.Trigger, Folder: "acme", Home: "acme", Target: "acme", Engaged: true, Reason: msg.ReasonEngaged}},
+		"is not that of the room":   {resolve.Item{ChatJID: "telegram:9", ThreadID: "34"}, answer{Action: resolve.None, Reason: msg.ReasonNoRoute}},
+		"is not that of the topic":  {resolve.Item{ChatJID: "telegram:9", Topic: "#x"}, answer{Action: resolve.None, Reason: msg.ReasonNoRoute}},
+		"is judged by when it came": {resolve.Item{ChatJID: "telegram:9", ReceivedAt: -1}, answer{Action: resolve.None, Reason: msg.ReasonNoRoute}},
+		"builtin:drop is stronger":  {resolve.Item{ChatJID: "telegram:-1", Sender: "spam"}, answer{Action: resolve.Builtin, Home: "ops", Target: "builtin:drop", RouteID: 1, Reason: msg.ReasonBuiltinDrop}},
+		"a text that names a group is stronger": {resolve.Item{ChatJID: "telegram:-1", Folder: "acme/eng"},
+			answer{Action: resolve.Trigger, Folder: "acme/eng", Home: "ops", Target: "acme/eng", Reason: msg.ReasonAddress}},
+		"a pin is weaker, but it is home": {resolve.Item{ChatJID: "telegram:-1", StickyGroup: "acme"},
+			answer{Action: resolve.Trigger, Folder: "ops", Home: "acme", Target: "ops", Engaged: true, Reason: msg.ReasonEngaged}},
+		"a web chat's pin is stronger": {resolve.Item{ChatJID: "web:ops", StickyGroup: "acme"}, pinned},
+		"a web chat's group is stronger": {resolve.Item{ChatJID: "web:acme"},
+			answer{Action: resolve.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonAddress}},
+		"an internal chat's group is stronger": {resolve.Item{ChatJID: "group:acme"},
+			answer{Action: resolve.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonAddress}},
+		"a web chat of nobody has no home": {resolve.Item{ChatJID: "web:nobody"}, answer{Action: resolve.None, Reason: msg.ReasonNoGroup}},
+		"is home":                          {resolve.Item{ChatJID: "telegram:-1", HomeOnly: true}, answer{Action: resolve.None, Home: "ops"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &holds{folders: map[string]string{tc.item.ChatJID + " ": "ops", tc.item.ChatJID + " 33": "acme"}}
+			got := sample().Decide(&tc.item, h)
+			got.Trace, got.Surface, got.Ceiling, got.Impulse, got.ThreadID = nil, "", 0, msg.Impulse{}, ""
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEngagedWithoutAGroup(t *testing.T) {
+	h := &holds{folders: map[string]string{"telegram:-1 ": "gone", "telegram:9 ": "gone"}}
+	got := sample().Decide(&resolve.Item{ChatJID: "telegram:-1"}, h)
+	if got.Reason != msg.ReasonRouteObserve || got.Engaged || !strings.Contains(strings.Join(got.Trace, ";"), `"gone" is engaged here, but no longer registered`) {
+		t.Errorf("%+v", got)
+	}
+	if got = sample().Decide(&resolve.Item{ChatJID: "telegram:9", StickyGroup: "ops"}, h); got.Reason != msg.ReasonToSticky {
+		t.Errorf("%+v", got)
+	}
+}
+
+// How long rows are held is the route's matter, whoever answers.
+func TestEngagedIsHeldAsTheRouteSays(t *testing.T) {
+	h := &holds{folders: map[string]string{"telegram:-1 ": "ops"}}
+	got := sample().Decide(&resolve.Item{ChatJID: "telegram:-1", Verb: "mention"}, h)
+	if got.Folder != "ops" || got.Impulse.QuietMS != 5 || got.RouteID != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAnswersThatOpenThreads(t *testing.T) {
+	table := New([]msg.Route{
+		{ID: 1, Match: "room=*drop*", Target: "builtin:drop"},
+		{ID: 2, Match: "room=*observed*", Target: "ops#observe"},
+		{ID: 3, Target: "ops"},
+	}, groups("ops"), defaults())
+	opens := resolve.Item{ChatJID: "slack:C1", Verb: "mention", PlatformID: "1.5"}
+	for name, tc := range map[string]struct {
+		change func(*resolve.Item)
+		opens  bool
+	}{
+		"a mention in a channel":         {func(*resolve.Item) {}, true},
+		"a reply in a channel":           {func(i *resolve.Item) { i.Verb = "reply" }, true},
+		"a private group":                {func(i *resolve.Item) { i.ChatJID, i.Kind = "slack:G1", msg.ChatGroup }, true},
+		"a channel by what is known":     {func(i *resolve.Item) { i.ChatJID, i.Kind = "slack:D1", msg.ChatChannel }, true},
+		"a named topic":                  {func(i *resolve.Item) { i.Topic = "#deploy" }, true},
+		"a group named by the text":      {func(i *resolve.Item) { i.Folder = "ops" }, true},
+		"a plain message":                {func(i *resolve.Item) { i.Verb = "" }, false},
+		"a reaction":                     {func(i *resolve.Item) { i.Verb = "reaction" }, false},
+		"inside a thread":                {func(i *resolve.Item) { i.ThreadID = "1.1" }, false},
+		"a DM":                           {func(i *resolve.Item) { i.ChatJID = "slack:D1" }, false},
+		"a DM by what is known":          {func(i *resolve.Item) { i.Kind = msg.ChatDM }, false},
+		"a pane":                         {func(i *resolve.Item) { i.ChatJID, i.ThreadID = "slack:D1", "1.1" }, false},
+		"another platform":               {func(i *resolve.Item) { i.ChatJID = "discord:1" }, false},
+		"nothing to hang a thread on":    {func(i *resolve.Item) { i.PlatformID = "" }, false},
+		"dropped":                        {func(i *resolve.Item) { i.ChatJID = "slack:Cdrop" }, false},
+		"observed":                       {func(i *resolve.Item) { i.ChatJID = "slack:Cobserved" }, false},
+		"no group of the name":           {func(i *resolve.Item) { i.Folder = "gone" }, false},
+		"asked for the chat's home only": {func(i *resolve.Item) { i.HomeOnly = true }, false},
+	} {
+		item := opens
+		tc.change(&item)
+		got := table.Decide(&item, nobody{})
+		thread, surface := item.ThreadID, got.Surface
+		if tc.opens {
+			thread, surface = "1.5", "slack-channel-thread"
+		}
+		if got.OpensThread != tc.opens || got.ThreadID != thread || got.Surface != surface {
+			t.Errorf("%s: opens %t, thread %q, surface %s", name, got.OpensThread, got.ThreadID, got.Surface)
+		}
+	}
+}
+
+// TestClaims: what is asked about behind a mention finds its place claimed.
+func TestClaims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		item resolve.Item
+		want string // "" for no claim
+	}{
+		"a mention":                    {resolve.Item{ChatJID: "telegram:-1", Verb: "mention"}, "telegram:-1  acme/eng"},
+		"a mention in a thread":        {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", ThreadID: "33", Topic: "#x"}, "telegram:-1 33 acme/eng"},
+		"a mention in a topic":         {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", Topic: "#x"}, "telegram:-1 #x acme/eng"},
+		"a reply that a pin takes":     {resolve.Item{ChatJID: "telegram:9", Verb: "reply", StickyGroup: "ops"}, "telegram:9  ops"},
+		"a mention that names a group": {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", Folder: "ops"}, "telegram:-1  ops"},
+		"in the thread that it opens":  {resolve.Item{ChatJID: "slack:C1", Verb: "mention", PlatformID: "1.5", StickyGroup: "ops"}, "slack:C1 1.5 ops"},
+		"a reply that is observed":     {resolve.Item{ChatJID: "telegram:-1", Verb: "reply"}, ""},
+		"a message that a pin takes":   {resolve.Item{ChatJID: "telegram:9", StickyGroup: "ops"}, ""},
+		"a reaction that a pin takes":  {resolve.Item{ChatJID: "telegram:9", Verb: "reaction", StickyGroup: "ops"}, ""},
+		"a message that names a group": {resolve.Item{ChatJID: "telegram:-1", Folder: "ops"}, ""},
+		"dropped":                      {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", Sender: "spam"}, ""},
+		"too old to be answered":       {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", Stale: true}, ""},
+		"nobody's":                     {resolve.Item{ChatJID: "telegram:9", Verb: "mention"}, ""},
+		"a web chat":                   {resolve.Item{ChatJID: "web:acme", Verb: "mention"}, ""},
+		"only for the chat's home":     {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", HomeOnly: true}, ""},
+	} {
+		h := &holds{folders: map[string]string{}}
+		tc.item.ReceivedAt = 100
+		first := sample().Decide(&tc.item, h)
+		if got := strings.Join(h.claimed, "; "); got != tc.want {
+			t.Errorf("%s: claims %q, want %q", name, got, tc.want)
+			continue
+		}
+		if tc.want == "" {
+			continue
+		}
+		behind := resolve.Item{ChatJID: tc.item.ChatJID, Topic: tc.item.Topic, ThreadID: first.ThreadID, ReceivedAt: 101}
+		if got := sample().Decide(&behind, h); got.Folder != first.Folder || !got.Engaged {
+			t.Errorf("%s: behind it %+v", name, got)
+		}
+		behind.ReceivedAt = 99
+		if got := sample().Decide(&behind, h); got.Engaged {
+			t.Errorf("%s: what came before it: %+v", name, got)
+		}
+	}
+}
+
+func TestRouted(t *testing.T) {
+	table := New([]msg.Route{
+		{ID: 1, Match: "chat_jid=telegram:-1 verb=mention", Target: "acme/eng"},
+		{ID: 2, Match: "platform=slack sender=*Ann", Target: "folder:ops#observe"},
+		{ID: 3, Match: "platform=discord", Target: "builtin:drop"},
+		{ID: 4, Match: "chat_jid=telegram:-2", Target: "gone"},
+		{ID: 5, Match: "chatjid=telegram:-3", Target: "acme"},
+		{ID: 6, Match: "chat_jid=telegram:-4", Target: "daemon:ops"},
+	}, groups("acme", "acme/eng", "ops"), defaults())
+	all := []string{"acme", "acme/eng", "acme/eng/oncall", "ac", "ops", "gone", "acme/", ""}
+	for jid, want := range map[string][]string{
+		"telegram:-1":    {"acme", "acme/eng"},
+		"slack:C1":       {"ops"},
+		"discord:1":      nil,
+		"telegram:-2":    nil,
+		"telegram:-3":    nil,
+		"telegram:-4":    nil,
+		"web:acme/eng":   {"acme", "acme/eng"},
+		"group:acme":     {"acme"},
+		"telegram:acme":  nil,
+		"web:acme/engel": {"acme"},
+	} {
+		var got []string
+		for _, folder := range all {
+			if table.Routed(jid, folder) {
+				got = append(got, folder)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s is routed to %q, want %q", jid, got, want)
+		}
+	}
+}
