@@ -155,7 +155,7 @@ func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 	var request resolve.Request
 	for i, verb := range []string{msg.VerbMessage, msg.VerbMention, msg.VerbReply} {
 		request.Items = append(request.Items, resolve.Item{
-			ID: int64(i + 1), ChatJID: c.ChatJID, Kind: c.info.Kind, ThreadID: c.ThreadID, Verb: verb,
+			ID: int64(i + 1), ChatJID: c.ChatJID, Kind: c.info.Kind, ThreadID: c.ThreadID, Topic: cmp.Or(c.ThreadID, c.Topic), Verb: verb,
 			StickyGroup: c.info.StickyGroup, ReceivedAt: c.now, HomeOnly: true,
 		})
 	}

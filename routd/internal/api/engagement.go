@@ -33,7 +33,11 @@ type engagementAnswer struct {
 	EndedAt   *int64  `json:"ended_at"` // unix ms
 }
 
-func answerOf(e *msg.Engagement) engagementAnswer {
+// answerOf is an answer without the folder where no window is open.
+func answerOf(e *msg.Engagement, pinnedAt int64) engagementAnswer {
+	if !e.Open(e.Until-1, pinnedAt) {
+		return engagementAnswer{e.ChatJID, e.Place, nil, nil, orNull(e.LastReply), orNull(e.EndedAt)}
+	}
 	return engagementAnswer{e.ChatJID, e.Place, orNull(e.Folder), orNull(e.Until), orNull(e.LastReply), orNull(e.EndedAt)}
 }
 
@@ -45,7 +49,8 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// getEngagement answers with one place, or, without topic, with all of a chat's.
+// getEngagement answers with one place, or, without topic, with all of a chat's: who holds a
+// window there, and until when.
 func (a *API) getEngagement(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	jid := query.Get("jid")
@@ -55,12 +60,20 @@ func (a *API) getEngagement(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Engagement.CatchUp(r.Context()); err != nil {
 		return retryable(err)
 	}
+	chat, err := a.Store.Chat(jid)
+	if err != nil {
+		return err
+	}
+	pinnedAt := int64(0)
+	if chat != nil {
+		pinnedAt = chat.StickyAt
+	}
 	if query.Has("topic") {
 		e, err := a.Store.Engagement(jid, query.Get("topic"))
 		if err != nil {
 			return err
 		}
-		httpx.JSON(w, http.StatusOK, answerOf(&e))
+		httpx.JSON(w, http.StatusOK, answerOf(&e, pinnedAt))
 		return nil
 	}
 	all, err := a.Store.Engagements(jid)
@@ -69,7 +82,7 @@ func (a *API) getEngagement(w http.ResponseWriter, r *http.Request) error {
 	}
 	answers := make([]engagementAnswer, len(all)) // [] rather than null
 	for i, e := range all {
-		answers[i] = answerOf(e)
+		answers[i] = answerOf(e, pinnedAt)
 	}
 	httpx.JSON(w, http.StatusOK, map[string][]engagementAnswer{"engagement": answers})
 	return nil
@@ -94,7 +107,7 @@ func (a *API) engage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return retryable(err)
 	}
-	httpx.JSON(w, http.StatusOK, answerOf(&e))
+	httpx.JSON(w, http.StatusOK, answerOf(&e, 0)) // what is opened is younger than any pin
 	return nil
 }
 

@@ -18,47 +18,66 @@ type State struct {
 	Claims   []store.Claim // the newest first
 }
 
-// Engaged is who answers what came at a time, "" for nobody.
-func (s *State) Engaged(at int64) string {
-	folder, _ := s.holder(at)
+// Engaged is who answers what came at a time, "" for nobody: whoever was called last, by a
+// mention or by word, of those whose window is open or whose claim is in force.
+func (s *State) Engaged(at int64) (folder string) {
+	called := int64(0)
+	if s.Open(at, s.PinnedAt) {
+		folder, called = s.Folder, s.At
+	}
+	for _, c := range s.Claims {
+		if s.inForce(c, at) && c.At > called {
+			folder, called = c.Folder, c.At
+		}
+	}
 	return folder
 }
 
-// holder is who answers what came at a time, "" for nobody, and since when: whoever was called
-// last, by a mention or by word, of those whose window is open or whose claim is in force.
-func (s *State) holder(at int64) (folder string, since int64) {
-	if s.Open(at, s.PinnedAt) {
-		folder, since = s.Folder, s.At
-	}
+// inForce says whether a claim holds the place at a time.
+func (s *State) inForce(c store.Claim, at int64) bool {
+	return c.At > s.since() && c.At <= at && (c.OverAt == 0 || at <= c.OverAt)
+}
+
+// latest is when whatever there is began: it may be ahead of a clock that was set back.
+func (s *State) latest() int64 {
+	at := max(s.At, s.EndedAt)
 	for _, c := range s.Claims {
-		if c.At > max(since, s.since()) && c.At <= at && (c.OverAt == 0 || at <= c.OverAt) {
-			folder, since = c.Folder, c.At
-		}
+		at = max(at, c.At)
 	}
-	return folder, since
+	return at
 }
 
 // since is up to when claims and windows are over for good.
 func (s *State) since() int64 { return max(s.EndedAt, s.PinnedAt) }
 
-// delivered is what a delivery makes of the place; false if nothing. It slides what its folder
-// holds, and leaves another folder what that one holds.
+// delivered is what a delivery makes of the place; false if nothing. It slides the window of its
+// folder, or opens one on the strength of a claim, unless another's was called later.
 func (s *State) delivered(d store.Delivered, ttl time.Duration) (msg.Engagement, bool) {
-	next := s.Engagement
-	folder, since := s.holder(d.At)
-	if folder == "" && d.Claims && d.ClaimedAt > s.since() {
-		// Its own claim is older than those that were read, or the clock was set back.
-		folder, since = d.Folder, d.ClaimedAt
-	}
-	if folder != d.Folder {
+	next, called, open := s.Engagement, s.called(d), s.Open(d.At, s.PinnedAt)
+	switch {
+	case open && s.Folder == d.Folder:
+	case called == 0, open && called < s.At:
 		return next, false
+	default:
+		next.At, next.Until = 0, 0
 	}
-	if s.Folder != folder || !s.Open(d.At, s.PinnedAt) {
-		next.Until = 0
-	}
-	next.Folder, next.At, next.LastReply = folder, since, d.MessageID
+	next.Folder, next.At, next.LastReply = d.Folder, max(next.At, called), d.MessageID
 	next.Until = max(next.Until, d.At+ttl.Milliseconds())
 	return next, true
+}
+
+// called is when the folder of a delivery was called, by the mention that this answers or by
+// another one it is working on; 0 if it was not.
+func (s *State) called(d store.Delivered) (at int64) {
+	if d.Claims && d.ClaimedAt > s.since() {
+		at = d.ClaimedAt
+	}
+	for _, c := range s.Claims {
+		if c.Folder == d.Folder && s.inForce(c, d.At) {
+			at = max(at, c.At)
+		}
+	}
+	return at
 }
 
 // conversational reports whether a delivery is one that people see as an answer.

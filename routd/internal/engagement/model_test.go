@@ -51,8 +51,7 @@ func (m *model) holder(p place, at int64) (youngest hold) {
 		youngest = t.window
 	}
 	for _, c := range t.mentions {
-		underWay := c.since <= at && (c.over == 0 || at <= c.over)
-		if underWay && c.since > youngest.since {
+		if c.underWay(at) && c.since > youngest.since {
 			youngest = c.hold
 		}
 	}
@@ -61,6 +60,8 @@ func (m *model) holder(p place, at int64) (youngest hold) {
 	}
 	return youngest
 }
+
+func (c *mention) underWay(at int64) bool { return c.since <= at && (c.over == 0 || at <= c.over) }
 
 // cut is up to when holds on a place are over for good.
 func (m *model) cut(p place) int64 { return max(m.talk(p).ended, m.pinned[p.chat]) }
@@ -73,13 +74,23 @@ func (m *model) came(p place, by hold) *mention {
 	return c
 }
 
-// delivered is a part of an answer that has arrived.
+// delivered is a part of an answer that has arrived: it keeps its folder's window open, or opens
+// one if the folder was called after whoever has one.
 func (m *model) delivered(p place, folder string, now int64) {
-	t, by := m.talk(p), m.holder(p, now)
-	if by.folder != folder {
-		return
+	t, by := m.talk(p), hold{}
+	open := now < t.until && t.window.folder != "" && t.window.since > m.cut(p)
+	if open && t.window.folder == folder {
+		by = t.window
 	}
-	if now >= t.until || t.window.since <= m.cut(p) || t.window.folder != folder {
+	for _, c := range t.mentions {
+		if c.folder == folder && c.underWay(now) && c.since > max(by.since, m.cut(p)) {
+			by = c.hold
+		}
+	}
+	switch {
+	case by.folder == "", open && t.window.since > by.since:
+		return
+	case !open, t.window.folder != folder:
 		t.until = 0
 	}
 	t.window, t.until = by, max(t.until, now+m.ttl)

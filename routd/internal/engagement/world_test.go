@@ -106,6 +106,7 @@ func (w *world) message(t *rapid.T) { w.fire(t, msg.VerbMessage) }
 
 func (w *world) fire(t *rapid.T, verb string) {
 	p, folder := w.drawPlace(t), drawFolder(t)
+	w.notTooMany(t, p)
 	row := &msg.Message{ChatJID: p.chat, Direction: msg.In, Verb: verb, ThreadID: p.in, ReceivedAt: w.arrival(t, p.chat)}
 	tn := &turn{place: p, speaks: folder, Turn: &msg.Turn{
 		Kind: msg.Conversation, Folder: folder, ChatJID: p.chat, ThreadID: p.in, Place: p.in, ClaimsEngagement: verb == msg.VerbMention,
@@ -138,9 +139,18 @@ func (w *world) begin(t *rapid.T, tn *turn, row *msg.Message) {
 	w.turns = append(w.turns, tn)
 }
 
+// notTooMany keeps below the number of claims that are looked at. Those that are not are older
+// than ten others, which gated has judged before: rows come to be judged in their order.
+func (w *world) notTooMany(t *rapid.T, p place) {
+	if len(w.model.talk(p).mentions) >= 10 {
+		t.Skip("there are enough mentions")
+	}
+}
+
 // delegate hands a turn on to a group below: that one answers in the same place, for the first.
 func (w *world) delegate(t *rapid.T) {
 	root := w.drawTurn(t)
+	w.notTooMany(t, root.place)
 	tn := &turn{place: root.place, speaks: root.speaks, Turn: &msg.Turn{
 		Kind: msg.Delegated, Folder: root.Folder + "/kid", ChatJID: root.chat, ThreadID: root.in, Place: root.in,
 		ClaimsEngagement: root.ClaimsEngagement, RootTurnID: root.Root(), Depth: 1,
