@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -41,7 +42,7 @@ type delivery struct {
 // to. An error is one of the database.
 func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait time.Duration, err error) {
 	d := &delivery{Shell: s, row: m, ours: -1, waited: waited}
-	d.cut, d.unsayable = s.platform.Cut(m)
+	d.cut, d.unsayable = s.cut(m)
 	err = d.claim(ctx)
 	switch {
 	case errors.Is(err, store.ErrStale), errors.Is(err, context.Canceled): // the row was cancelled, or the daemon stops
@@ -63,6 +64,17 @@ func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait 
 		}
 	}
 	return 0, nil
+}
+
+// cut is Cut. A row that breaks it costs itself, never the daemon.
+func (s *Shell) cut(m *msg.Message) (parts []Part, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.Log.Error("an outbound row broke its rendering", "chat", m.ChatJID, "row", m.ID, "cause", cause, "stack", string(debug.Stack()))
+			parts, err = nil, fmt.Errorf("its rendering broke: %v", cause)
+		}
+	}()
+	return s.platform.Cut(m)
 }
 
 // claim takes the row, if that has not happened before, and reads how its parts stand.
@@ -116,7 +128,13 @@ func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err err
 }
 
 // send gives a part on its way some time when the daemon stops.
-func (d *delivery) send(ctx context.Context, part Part) (string, error) {
+func (d *delivery) send(ctx context.Context, part Part) (platformID string, err error) {
+	defer func() {
+		if cause := recover(); cause != nil { // it may have been sent before
+			d.Log.Error("sending a part broke", "chat", d.row.ChatJID, "row", d.row.ID, "cause", cause, "stack", string(debug.Stack()))
+			platformID, err = "", fmt.Errorf("sending it broke: %v", cause)
+		}
+	}()
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
@@ -135,7 +153,9 @@ func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
 		return
 	}
 	failure := &Failure{Class: msg.Ambiguous, Err: err}
-	errors.As(err, &failure)
+	if errors.As(err, &failure); !failure.Class.Known() {
+		failure = &Failure{Class: msg.Ambiguous, Err: err}
+	}
 	p.ErrorClass, p.Error = failure.Class, err.Error()
 	if failure.Class == msg.Transient {
 		p.Attempts++

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,7 +69,10 @@ func TestFailures(t *testing.T) {
 			store.Delivery{ErrorClass: msg.Ambiguous, Error: "ambiguous: HTTP 502"}, 0},
 		{"of no class", []error{errCause}, "ambiguous: sent ambiguous sent",
 			store.Delivery{ErrorClass: msg.Ambiguous, Error: "HTTP 502"}, 0},
-		{"empty", []error{&Failure{}}, "ambiguous: sent ambiguous sent", store.Delivery{Error: ": <nil>"}, 0},
+		{"empty", []error{&Failure{}}, "ambiguous: sent ambiguous sent",
+			store.Delivery{ErrorClass: msg.Ambiguous, Error: ": <nil>"}, 0},
+		{"of an unknown class", []error{failure("strange", 0)}, "ambiguous: sent ambiguous sent",
+			store.Delivery{ErrorClass: msg.Ambiguous, Error: "strange: HTTP 502"}, 0},
 		{"transient", []error{failure(msg.Transient, 0), failure(msg.Transient, time.Hour)}, "sent: sent sent sent",
 			store.Delivery{Attempts: 2}, 3 * time.Second},
 		{"rate", []error{failure(msg.Rate, time.Minute), failure(msg.Rate, 0), failure(msg.Rate, -time.Hour)},
@@ -112,6 +116,57 @@ func TestFailures(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAPanicCostsOneRow has the platform's own code break.
+func TestAPanicCostsOneRow(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.platform.cut = func(m *msg.Message) ([]Part, error) {
+			if m.Content == "cannot be cut" {
+				panic("no knife")
+			}
+			return pieces(m.Content), nil
+		}
+		r.platform.script("b", func(context.Context) error { panic("no road") })
+		uncut, unsent, next := r.out("", "cannot be cut"), r.out("", "a|b|c"), r.out("", "next")
+		r.start()
+		pass(0)
+		r.expect(uncut, "failed: failed")
+		r.expect(unsent, "ambiguous: sent ambiguous sent")
+		r.expect(next, "sent: sent")
+		if got := r.deliveries(uncut)[0]; got.ErrorClass != msg.Permanent || got.Error != "its rendering broke: no knife" {
+			t.Errorf("the row that cannot be cut: %+v", got)
+		}
+	})
+}
+
+func TestAClockSetBackHoldsUpNobody(t *testing.T) {
+	t.Run("while a part waits", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, r *rig) {
+			var ahead atomic.Int64
+			r.platform.script("a", fails(failure(msg.Rate, time.Minute)))
+			row := r.out("", "a")
+			r.start(func(o *Options) {
+				o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+			})
+			pass(30 * time.Second)
+			ahead.Store(int64(-3 * time.Hour))
+			pass(30 * time.Second)
+			r.expect(row, "sent: sent")
+		})
+	})
+	t.Run("while the daemon is down", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, r *rig) {
+			row := r.begun("a", msg.OutQueued)
+			r.write(func(tx *store.Tx) error {
+				later := time.Now().Add(30 * time.Hour).UnixMilli()
+				return tx.PutDelivery(store.Delivery{MessageID: row, State: msg.OutQueued, Attempts: 1, NotBefore: later}, 1)
+			})
+			r.start()
+			pass(longestWait)
+			r.expect(row, "sent: sent")
+		})
+	})
 }
 
 func TestStateOfAPartThatWaits(t *testing.T) {

@@ -162,6 +162,15 @@ const (
 	Ambiguous ErrorClass = "ambiguous"
 )
 
+// Known reports whether it is one of the classes.
+func (c ErrorClass) Known() bool {
+	switch c {
+	case Permanent, Transient, Rate, Auth, Ambiguous:
+		return true
+	}
+	return false
+}
+
 // Chat is one row of the chats table. Empty strings stand for NULL.
 type Chat struct {
 	JID         string
