@@ -24,6 +24,8 @@ var routes = []msg.Route{
 	{Match: "platform=telegram room=-*", Target: "main#observe"},
 	{Match: "chat_jid=telegram:103", Target: "second"},
 	{Match: "platform=telegram", Target: "main"},
+	{Match: "platform=slack verb=mention", Target: "main"},
+	{Match: "platform=slack", Target: "main#observe"},
 }
 
 // place is where people write.
@@ -37,7 +39,11 @@ var places = []place{
 	{chat: "telegram:-201", calls: true},
 	{chat: "telegram:-202", thread: "7", calls: true}, {chat: "telegram:-202", thread: "8", calls: true},
 	{chat: "web:main"}, {chat: "web:main", topic: "#side"}, {chat: "web:second"},
+	{chat: channel, calls: true},
 }
+
+// channel is where the foreign adapter's people write.
+const channel = "slack:C1"
 
 // said is one message, and what must become of it.
 type said struct {
@@ -52,13 +58,15 @@ type crowd struct {
 	random  *rand.Rand
 	world   *world
 	posts   map[string]*poster
+	foreign *foreign
+	failure failure
 	hostile bool // some messages make the agent fail
 
 	all []said
 }
 
-func newCrowd(random *rand.Rand, w *world, dashd *httpx.Client) *crowd {
-	c := &crowd{random: random, world: w, posts: map[string]*poster{}}
+func newCrowd(random *rand.Rand, w *world, dashd *httpx.Client, f *foreign) *crowd {
+	c := &crowd{random: random, world: w, posts: map[string]*poster{}, foreign: f}
 	for _, p := range places {
 		if folder, web := strings.CutPrefix(p.chat, "web:"); web && c.posts[p.chat] == nil {
 			c.posts[p.chat] = &poster{dashd: dashd, folder: folder}
@@ -67,8 +75,19 @@ func newCrowd(random *rand.Rand, w *world, dashd *httpx.Client) *crowd {
 	return c
 }
 
+// run posts what is written on the web, and delivers to the foreign adapter's people, until ctx
+// ends.
+func (c *crowd) run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, p := range c.posts {
+		all.Go(func() { p.run(ctx) })
+	}
+	all.Go(func() { c.foreign.deliver(ctx, c.failure.set) })
+	all.Wait()
+}
+
 // speak has somebody write something somewhere.
-func (c *crowd) speak() {
+func (c *crowd) speak(ctx context.Context) {
 	p := places[c.random.IntN(len(places))]
 	told := c.text()
 	content, verb := told, msg.VerbMessage
@@ -92,6 +111,12 @@ func (c *crowd) speak() {
 	c.all = append(c.all, said{p.chat, content, told, sure})
 	if post := c.posts[p.chat]; post != nil {
 		post.add(webMessage{content, p.topic, fmt.Sprint(len(c.all))})
+		return
+	}
+	if p.chat == channel {
+		if err := c.foreign.write(ctx, c.random, p.chat, content, verb == msg.VerbMention); err != nil && ctx.Err() == nil {
+			c.failure.set(err)
+		}
 		return
 	}
 	c.world.do(wire.Update{Chat: p.chat, Thread: p.thread, Sender: "telegram:7", Verb: verb, Text: content})

@@ -184,7 +184,7 @@ func (t *trial) killAnother(ctx context.Context, but string) error {
 // burst is some people writing within a moment.
 func (t *trial) burst(ctx context.Context) {
 	for range 3 + t.random.IntN(6) {
-		t.crowd.speak()
+		t.crowd.speak(ctx)
 		pause(ctx, time.Duration(t.random.IntN(30))*time.Millisecond)
 	}
 }

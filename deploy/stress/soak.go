@@ -95,7 +95,7 @@ func (s *storm) storm(ctx context.Context, lasts time.Duration) error {
 
 // chat is somebody writing, and a while of silence.
 func (t *trial) chat(ctx context.Context) {
-	t.crowd.speak()
+	t.crowd.speak(ctx)
 	pause(ctx, time.Duration(t.random.Int64N(int64(2*speakEvery))))
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"arizuko/deploy/instance"
 	"arizuko/deploy/invariants"
+	"arizuko/pkg/adapter/testadapter"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -42,8 +43,8 @@ type trial struct {
 	db     *sql.DB
 
 	server *http.Server
-	stop   context.CancelFunc // of the posters
-	posts  sync.WaitGroup
+	stop   context.CancelFunc // of what the crowd does by itself
+	busy   sync.WaitGroup     // as long as it does
 }
 
 // build makes the programs. The one that stands for Telegram's adapter bears its name.
@@ -93,12 +94,14 @@ func (t *trial) start(ctx context.Context) error {
 	if err := connect(ctx, httpx.NewClient(t.URL("routd"), secret)); err != nil {
 		return err
 	}
-	t.crowd = newCrowd(t.random, t.world, httpx.NewClient(t.URL("dashd"), secret))
-	posting, stop := context.WithCancel(ctx)
-	t.stop = stop
-	for _, p := range t.crowd.posts {
-		t.posts.Go(func() { p.run(posting) })
+	f, err := testadapter.Open(t.Data, func(string, error) {}) // who is killed cannot be woken
+	if err != nil {
+		return err
 	}
+	t.crowd = newCrowd(t.random, t.world, httpx.NewClient(t.URL("dashd"), secret), &foreign{adapter: f})
+	running, stop := context.WithCancel(ctx)
+	t.stop = stop
+	t.busy.Go(func() { t.crowd.run(running) })
 	return nil
 }
 
@@ -138,6 +141,7 @@ func (t *trial) await(ctx context.Context, come func() bool) error {
 	moved := time.Now()
 	return instance.Await(ctx, "everything to come to rest", func() (bool, error) {
 		now, err := t.count()
+		err = errors.Join(err, t.crowd.failure.get())
 		switch {
 		case err != nil, come():
 			return true, err
@@ -187,7 +191,7 @@ func (t *trial) finish(ctx context.Context) error {
 func (t *trial) quiet() {
 	if t.stop != nil {
 		t.stop()
-		t.posts.Wait()
+		t.busy.Wait()
 	}
 }
 
@@ -199,6 +203,9 @@ func (t *trial) close() error {
 	}
 	if t.db != nil {
 		errs = append(errs, t.db.Close())
+	}
+	if t.crowd != nil {
+		errs = append(errs, t.crowd.foreign.adapter.Close())
 	}
 	return errors.Join(append(errs, t.Close())...)
 }

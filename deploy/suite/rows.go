@@ -1,14 +1,12 @@
 package suite
 
 import (
-	"cmp"
 	"database/sql"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"arizuko/pkg/msg"
 )
@@ -48,68 +46,25 @@ func (s *Suite) Say(chat, text string) int64 {
 	return s.Put(msg.Message{ChatJID: chat, Content: text})[0]
 }
 
-// Put writes inbound rows in one transaction, as a foreign adapter may: with
-// the few columns it must name and those that are set here. What is empty and
-// must not be gets a value. Gated is poked, and the row ids are returned.
+// Put writes inbound rows in one transaction, as a foreign adapter does, and
+// returns their ids. What is empty and must not be gets a value. Gated is poked.
 func (s *Suite) Put(rows ...msg.Message) []int64 {
 	s.t.Helper()
-	ids := s.PutSilently(rows...)
-	s.poker.Poke(Gated)
+	ids, err := s.Adapter.Receive(s.t.Context(), rows...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	return ids
 }
 
 // PutSilently is Put without a poke.
-func (s *Suite) PutSilently(rows ...msg.Message) (ids []int64) {
+func (s *Suite) PutSilently(rows ...msg.Message) []int64 {
 	s.t.Helper()
-	tx, err := s.db.Begin()
+	ids, err := s.Adapter.Insert(s.t.Context(), rows...)
 	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer tx.Rollback() //nolint:errcheck // nothing to undo after the commit
-	for _, m := range rows {
-		ids = append(ids, s.insert(tx, m))
-	}
-	if err := tx.Commit(); err != nil {
 		s.t.Fatal(err)
 	}
 	return ids
-}
-
-func (s *Suite) insert(tx *sql.Tx, m msg.Message) int64 {
-	s.t.Helper()
-	s.serial++
-	platform, _ := msg.SplitJID(m.ChatJID)
-	now := time.Now().UnixMilli()
-	received := cmp.Or(m.ReceivedAt, now)
-	columns := []string{"chat_jid", "platform_id", "direction", "sender", "sender_name", "verb", "content", "topic",
-		"timestamp", "received_at", "source"}
-	values := []any{m.ChatJID, cmp.Or(m.PlatformID, "p"+strconv.Itoa(s.serial)), msg.In, cmp.Or(m.Sender, platform+":7"),
-		cmp.Or(m.SenderName, "bob"), cmp.Or(m.Verb, msg.VerbMessage), m.Content, m.Topic,
-		cmp.Or(m.Timestamp, received), received, cmp.Or(m.Source, "foreign")}
-	option := func(column string, value any, set bool) {
-		if set {
-			columns, values = append(columns, column), append(values, value)
-		}
-	}
-	option("thread_id", m.ThreadID, m.ThreadID != "")
-	option("reply_to_id", m.ReplyToID, m.ReplyToID != "")
-	option("target_id", m.TargetID, m.TargetID != "")
-	option("addressed", m.Addressed, m.Addressed)
-	option("is_bot_message", m.IsBot, m.IsBot)
-	option("pending_files", m.PendingFiles, m.PendingFiles != 0)
-	if m.ForwardedFrom != nil {
-		option("forwarded_from", m.ForwardedFrom.JSON(), true)
-	}
-	marks := strings.TrimSuffix(strings.Repeat("?,", len(columns)), ",")
-	res, err := tx.Exec("INSERT INTO messages ("+strings.Join(columns, ", ")+") VALUES ("+marks+")", values...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	id, err := res.LastInsertId()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return id
 }
 
 // Exec changes the database by hand.
@@ -119,9 +74,6 @@ func (s *Suite) Exec(query string, args ...any) {
 		s.t.Fatalf("%s: %v", query, err)
 	}
 }
-
-// Poke wakes a daemon.
-func (s *Suite) Poke(daemon string) { s.poker.Poke(daemon) }
 
 // Row is a row as it stands.
 func (s *Suite) Row(id int64) *msg.Message {

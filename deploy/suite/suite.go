@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/adapter/testadapter"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
-	"arizuko/pkg/wake"
 )
 
 const (
@@ -48,7 +48,8 @@ type Options struct {
 // Suite is one instance under test. Its methods fail the test themselves and
 // belong on the test's goroutine.
 type Suite struct {
-	Data string // the data folder
+	Data    string               // the data folder
+	Adapter *testadapter.Adapter // plays the platforms; there once the schema is
 
 	t       testing.TB
 	bin     string
@@ -56,11 +57,9 @@ type Suite struct {
 	host    string
 	db      *sql.DB
 	st      *store.Store
-	poker   *wake.Poker
 	routd   *httpx.Client
 	daemons map[string]*process
 	waiting map[int64]bool // rows that may stay undecided
-	serial  int            // of the platform ids made up
 }
 
 // Start makes an instance and returns when its daemons are ready.
@@ -102,7 +101,6 @@ func New(t testing.TB, o Options) *Suite {
 		"POLL_INTERVAL=" + pollInterval,
 		"AGENT_COMMAND=" + strings.ReplaceAll(agent, "%demo", filepath.Join(bin, "demo")),
 	}, o.Env...)
-	s.poker = wake.NewPoker(filepath.Join(data, "run"), func(daemon string, err error) { t.Errorf("poke %s: %v", daemon, err) })
 	t.Cleanup(s.release)
 	t.Cleanup(s.checkEnd)
 	return s
@@ -127,6 +125,10 @@ func (s *Suite) Migrate() {
 		s.t.Fatal(err)
 	}
 	s.st, err = store.Open(s.t.Context(), store.Options{Path: s.path(), Autocheckpoint: store.DefaultAutocheckpoint})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.Adapter, err = testadapter.Open(s.Data, func(daemon string, err error) { s.t.Errorf("poke %s: %v", daemon, err) })
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -174,7 +176,11 @@ func (s *Suite) release() {
 		}
 	}
 	s.killStrays()
-	s.poker.Close()
+	if s.Adapter != nil {
+		if err := s.Adapter.Close(); err != nil {
+			s.t.Error(err)
+		}
+	}
 	if s.st != nil {
 		if err := s.st.Close(); err != nil {
 			s.t.Error(err)

@@ -131,7 +131,6 @@ func TestADaemonThatDoesNotTakeTheRow(t *testing.T) {
 func TestADaemonNobodyKnows(t *testing.T) {
 	s := start(t, Options{})
 	s.Exec(`INSERT INTO routes (match, target) VALUES ('platform=discord', 'daemon:nobody')`)
-	s.Poke(Routd)
 	s.Until("the route is in force", func() bool {
 		return s.Decided(s.Say("discord:5", "hello")).Reason != msg.ReasonNoRoute
 	})

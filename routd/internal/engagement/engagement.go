@@ -55,6 +55,8 @@ func (s *State) since() int64 { return max(s.EndedAt, s.PinnedAt) }
 func (s *State) delivered(d store.Delivered, ttl time.Duration) (msg.Engagement, bool) {
 	next, called, open := s.Engagement, s.called(d), s.Open(d.At, s.PinnedAt)
 	switch {
+	case d.At+ttl.Milliseconds() <= 0: // a foreign adapter's time that is none
+		return next, false
 	case open && s.Folder == d.Folder:
 	case called == 0, open && called < s.At:
 		return next, false

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"arizuko/pkg/adapter/testadapter"
+	"arizuko/pkg/msg"
+)
+
+// foreign is a platform whose adapter is somebody else's, and stays alive: people write in a
+// channel, and in the threads that answers open there.
+type foreign struct {
+	adapter *testadapter.Adapter
+	threads []string // of those who called last
+}
+
+// threadsMost is how many threads people go on in.
+const threadsMost = 4
+
+// write has somebody write, and returns when it is stored: this adapter has nobody to ask again.
+func (f *foreign) write(ctx context.Context, random *rand.Rand, chat, text string, calls bool) error {
+	m := msg.Message{ChatJID: chat, PlatformID: "9." + fmt.Sprint(random.Int64()), Sender: "slack:U7", Content: text}
+	if calls {
+		m.Verb = msg.VerbMention
+	}
+	switch {
+	case len(f.threads) > 0 && random.IntN(2) == 0:
+		m.ThreadID = f.threads[random.IntN(len(f.threads))]
+		m.Topic = m.ThreadID
+	case calls:
+		f.threads = append(f.threads, m.PlatformID)
+		f.threads = f.threads[max(0, len(f.threads)-threadsMost):]
+	}
+	_, err := f.adapter.Receive(ctx, m)
+	return err
+}
+
+// deliver reports what is to be sent as sent, until ctx ends.
+func (f *foreign) deliver(ctx context.Context, failed func(error)) {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		queued, err := f.adapter.Queued(ctx, "slack")
+		for _, m := range queued {
+			if err == nil {
+				err = f.adapter.Sent(ctx, m.ID, fmt.Sprintf("sent-%d", m.ID), time.Time{})
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			failed(err)
+			return
+		}
+	}
+}
+
+// failure keeps the first error of what works in the background.
+type failure struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *failure) set(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+func (f *failure) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
