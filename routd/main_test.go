@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -78,6 +80,11 @@ func serve(t testing.TB) *service {
 			t.Error(err)
 		}
 	})
+	for deadline := time.Now().Add(30 * time.Second); client.Do(ctx, http.MethodGet, "/v1/groups", nil, nil) != nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("routd does not answer")
+		}
+	}
 	s := &service{Client: client, data: data, gated: gated}
 	<-gated.C() // of the first table, so that tests see only the pokes they cause
 	return s
