@@ -29,6 +29,17 @@ type Platform interface {
 	Send(ctx context.Context, m *msg.Message, part Part) (platformID string, err error)
 }
 
+// Finder is a platform that can look for a part that may have been sent.
+type Finder interface {
+	// Find returns the id of the part, "" if it is certain that it never arrived.
+	Find(ctx context.Context, m *msg.Message, part Part) (platformID string, err error)
+}
+
+// Marker is a platform that can say of a part that it may be there twice.
+type Marker interface {
+	Mark(part Part) Part
+}
+
 // Part is what a platform sends in one go, in terms of its own.
 type Part any
 
@@ -55,6 +66,16 @@ type Options struct {
 	// Repeatable says that sending a part twice does no harm. A part that a crash left in
 	// the middle is then sent again; on other platforms it ends as ambiguous.
 	Repeatable bool
+	// Mark has a part whose first try may have arrived sent once more, marked as a possible
+	// duplicate, by a platform that is a Marker. Without it nobody sends it again.
+	Mark bool
+	Pace Pace
+	// Redact hides secrets in what is sent and in errors; nil hides none.
+	Redact func(string) string
+	// Data is the data folder, below which downloaded files go; MediaMax is how large one may
+	// be, in bytes. Only a Fetcher needs them.
+	Data     string
+	MediaMax int64
 	// Settled, if not nil, is told of every outbound row whose end is stored.
 	Settled func(*msg.Message)
 	Log     *slog.Logger
@@ -68,6 +89,9 @@ type Shell struct {
 	platform Platform
 	parts    *prometheus.CounterVec
 	slots    chan struct{} // one for each row that may be on its way at once
+	pacer    *pacer
+	files    chan struct{} // wakes who downloads
+	lanes    laneLocks
 }
 
 // New makes the shell of a platform. The caller runs Run.
@@ -76,7 +100,13 @@ func New(p Platform, o Options) *Shell {
 		Name: "arizuko_outbox_parts_total", Help: "Parts of outbound rows that were tried, by how it went.",
 	}, []string{"platform", "state"})
 	o.Metrics.MustRegister(parts)
-	return &Shell{Options: o, platform: p, parts: parts, slots: make(chan struct{}, maxSends)}
+	if o.Redact == nil {
+		o.Redact = func(s string) string { return s }
+	}
+	return &Shell{
+		Options: o, platform: p, parts: parts, slots: make(chan struct{}, maxSends), pacer: newPacer(o.Pace, o.Now),
+		files: make(chan struct{}, 1),
+	}
 }
 
 // Inbound is what an adapter has read and stores in one transaction, before it acknowledges
@@ -84,7 +114,8 @@ func New(p Platform, o Options) *Shell {
 type Inbound struct {
 	Messages []*msg.Message
 	Chats    []msg.Chat // what is known of the chats; their pins are not touched
-	Cursor   *Cursor    // how far the platform has been read, nil to leave it
+	Threads  []msg.Thread
+	Cursor   *Cursor // how far the platform has been read, nil to leave it
 }
 
 // Cursor is a daemon's own bookmark.
@@ -103,9 +134,14 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	}
 	s.Heart.Event()
 	faultpoint.At(faultpoint.Received)
-	return s.Store.Write(ctx, func(tx *store.Tx) error {
+	err := s.Store.Write(ctx, func(tx *store.Tx) error {
 		for _, c := range in.Chats {
 			if err := tx.PutChat(c.JID, c.Kind, c.Title, now); err != nil {
+				return err
+			}
+		}
+		for _, t := range in.Threads {
+			if err := tx.PutThread(t); err != nil {
 				return err
 			}
 		}
@@ -119,4 +155,9 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 		}
 		return tx.PutCursor(s.Daemon, in.Cursor.Key, in.Cursor.Value)
 	})
+	select {
+	case s.files <- struct{}{}:
+	default:
+	}
+	return err
 }

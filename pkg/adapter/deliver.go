@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,9 @@ const (
 	longPause   = 5 * time.Minute
 	// authPause is how often a part is tried that needs somebody to mend the credentials.
 	authPause = time.Minute
-	// longestWait is what is left of a longer one, such as the clock makes of any when it is
-	// set back while the daemon is down.
-	longestWait = time.Hour
+	// longestWait is the longest that a row found waiting has to wait on. No platform asks for
+	// more: it is the clock that was set back while the daemon was down.
+	longestWait = 24 * time.Hour
 )
 
 // delivery is one outbound row on its way.
@@ -34,14 +35,17 @@ type delivery struct {
 	unsayable error // why the parts still open can't be sent, nil if they can
 	parts     []store.Delivery
 	ours      int  // the part that this delivery, and not one before a crash, has begun to send
-	waited    bool // as long as its next part had to
+	waited    bool // the first open part has, for as long as it had to
+	turn      bool // the next part's turn to be sent has come
 }
 
-// deliver brings an outbound row as far as it goes now. wait is how long its next part has to
-// wait, 0 if the row is settled. waited says that the row has waited for as long as it was told
-// to. An error is one of the database.
+// deliver brings an outbound row as far as it goes now; the turn of its next part to be sent has
+// come. wait is how long the part after that has to wait apart from its turn, 0 too if the row is
+// settled. waited says that the row has waited for as long as it was told to. An error is one of
+// the database.
 func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait time.Duration, err error) {
-	d := &delivery{Shell: s, row: m, ours: -1, waited: waited}
+	m.Content = s.Redact(m.Content)
+	d := &delivery{Shell: s, row: m, ours: -1, waited: waited, turn: true}
 	d.cut, d.unsayable = s.cut(m)
 	err = d.claim(ctx)
 	switch {
@@ -56,7 +60,7 @@ func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait 
 		if !isOpen(d.parts[i]) {
 			continue
 		}
-		if ctx.Err() != nil && d.ours != i {
+		if (ctx.Err() != nil || !d.turn) && d.ours != i {
 			return 0, nil
 		}
 		if wait, err := d.part(ctx, i); err != nil || isOpen(d.parts[i]) {
@@ -68,13 +72,17 @@ func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait 
 
 // cut is Cut. A row that breaks it costs itself, never the daemon.
 func (s *Shell) cut(m *msg.Message) (parts []Part, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			s.Log.Error("an outbound row broke its rendering", "chat", m.ChatJID, "row", m.ID, "cause", cause, "stack", string(debug.Stack()))
-			parts, err = nil, fmt.Errorf("its rendering broke: %v", cause)
-		}
-	}()
+	defer s.survive("its rendering", &err, "chat", m.ChatJID, "row", m.ID)
 	return s.platform.Cut(m)
+}
+
+// survive, deferred, makes an error of a panic in a platform's own code: it costs what was being
+// done, never the daemon.
+func (s *Shell) survive(doing string, err *error, where ...any) {
+	if cause := recover(); cause != nil {
+		s.Log.Error("a platform's own code broke", append(where, "doing", doing, "cause", cause, "stack", string(debug.Stack()))...)
+		*err = fmt.Errorf("%s broke: %v", doing, cause)
+	}
 }
 
 // claim takes the row, if that has not happened before, and reads how its parts stand.
@@ -104,22 +112,23 @@ func isOpen(p store.Delivery) bool { return p.State == msg.OutQueued || p.State 
 func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err error) {
 	p := &d.parts[i]
 	switch {
-	case p.State == msg.OutSending && d.ours != i && !d.Repeatable:
-		p.State, p.ErrorClass, p.Error = msg.OutAmbiguous, msg.Ambiguous, "the daemon ended while this was on its way"
+	case d.unsayable != nil && (d.Repeatable || !d.doubtful(i)):
+		p.State, p.ErrorClass, p.Error = msg.OutFailed, msg.Permanent, d.Redact(d.unsayable.Error())
 		return 0, d.record(ctx, d.follow(ctx, i))
-	case d.unsayable != nil:
-		p.State, p.ErrorClass, p.Error = msg.OutFailed, msg.Permanent, d.unsayable.Error()
-		return 0, d.record(ctx, d.follow(ctx, i))
+	case d.ours == i:
 	case p.NotBefore > d.now() && !d.waited:
+		return min(d.until(p.NotBefore), longestWait), nil
+	}
+	d.waited, d.turn = false, false
+	part, err := d.clear(ctx, i)
+	if err != nil || !isOpen(*p) {
+		return 0, err
+	}
+	if part == nil {
 		return d.until(p.NotBefore), nil
-	case p.State == msg.OutQueued:
-		p.State, d.ours = msg.OutSending, i
-		if err := d.record(ctx, d.parts[i:i+1]); err != nil {
-			return 0, err
-		}
 	}
 	faultpoint.At(faultpoint.Sending)
-	id, err := d.send(ctx, d.cut[i])
+	id, err := d.send(ctx, part)
 	faultpoint.At(faultpoint.Sent)
 	d.judge(p, id, err)
 	d.Shell.parts.WithLabelValues(d.Platform, string(p.State)).Inc()
@@ -127,14 +136,82 @@ func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err err
 	return d.until(p.NotBefore), err
 }
 
-// send gives a part on its way some time when the daemon stops.
-func (d *delivery) send(ctx context.Context, part Part) (platformID string, err error) {
-	defer func() {
-		if cause := recover(); cause != nil { // it may have been sent before
-			d.Log.Error("sending a part broke", "chat", d.row.ChatJID, "row", d.row.ID, "cause", cause, "stack", string(debug.Stack()))
-			platformID, err = "", fmt.Errorf("sending it broke: %v", cause)
+// doubtful says whether a part may have arrived already: a crash left it in the middle, or its
+// platform did not say.
+func (d *delivery) doubtful(i int) bool {
+	p := d.parts[i]
+	return p.State == msg.OutSending && d.ours != i || p.State == msg.OutQueued && p.ErrorClass == msg.Ambiguous
+}
+
+// clear has a part recorded as being sent, and returns what is to be sent: the part, or, where
+// it may have arrived, the same with a mark. nil means that it has to wait, or is settled.
+func (d *delivery) clear(ctx context.Context, i int) (part Part, err error) {
+	p := &d.parts[i]
+	if d.unsayable == nil {
+		part = d.cut[i]
+	}
+	finder, finds := d.platform.(Finder)
+	marker, marks := d.platform.(Marker)
+	switch {
+	case d.ours == i:
+		return part, nil
+	case d.Repeatable && part != nil, !d.doubtful(i):
+		p.State = msg.OutSending
+	case finds && part != nil:
+		return d.find(ctx, finder, i)
+	case marks && d.Mark && part != nil: // each copy but the first one has it
+		if part, err = d.mark(marker, part); err != nil {
+			p.State, p.ErrorClass, p.Error = msg.OutAmbiguous, msg.Ambiguous, d.Redact(err.Error())
+			return nil, d.record(ctx, d.follow(ctx, i))
 		}
-	}()
+		p.State, p.ErrorClass, p.Error = msg.OutSending, msg.Ambiguous, "sent again with a mark: it may have arrived before"
+	default:
+		p.State, p.ErrorClass, p.Error = msg.OutAmbiguous, msg.Ambiguous, cmp.Or(p.Error, "the daemon ended while this was on its way")
+		return nil, d.record(ctx, d.follow(ctx, i))
+	}
+	d.ours = i
+	return part, d.record(ctx, d.parts[i:i+1])
+}
+
+// find asks the platform about a part that may have arrived. What did not is sent as if for the
+// first time.
+func (d *delivery) find(ctx context.Context, finder Finder, i int) (Part, error) {
+	p := &d.parts[i]
+	id, err := d.ask(ctx, finder, d.cut[i])
+	p.NotBefore = 0
+	switch {
+	case err != nil && p.Attempts+1 < maxAttempts:
+		p.Attempts++
+		p.State, p.ErrorClass, p.Error = msg.OutQueued, msg.Ambiguous, d.Redact(err.Error())
+		p.NotBefore = d.now() + pauseAfter(p.Attempts).Milliseconds()
+		return nil, d.record(ctx, d.parts[i:i+1])
+	case err != nil:
+		p.State, p.ErrorClass, p.Error = msg.OutAmbiguous, msg.Ambiguous, d.Redact(err.Error())
+		return nil, d.record(ctx, d.follow(ctx, i))
+	case id != "":
+		p.State, p.PlatformID, p.ErrorClass, p.Error = msg.OutSent, id, "", ""
+		return nil, d.record(ctx, d.follow(ctx, i))
+	}
+	d.ours = i
+	p.State, p.ErrorClass, p.Error = msg.OutSending, "", ""
+	return d.cut[i], d.record(ctx, d.parts[i:i+1])
+}
+
+func (d *delivery) ask(ctx context.Context, f Finder, part Part) (id string, err error) {
+	defer d.survive("looking for it", &err, "chat", d.row.ChatJID, "row", d.row.ID)
+	return f.Find(ctx, d.row, part)
+}
+
+func (d *delivery) mark(m Marker, part Part) (marked Part, err error) {
+	defer d.survive("marking it", &err, "chat", d.row.ChatJID, "row", d.row.ID)
+	return m.Mark(part), nil
+}
+
+// send gives a part on its way some time when the daemon stops. One that breaks may have been
+// sent before.
+func (d *delivery) send(ctx context.Context, part Part) (platformID string, err error) {
+	defer d.survive("sending it", &err, "chat", d.row.ChatJID, "row", d.row.ID)
+	defer d.lanes.lock(store.Lane{ChatJID: d.row.ChatJID, ThreadID: d.row.ThreadID})()
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
@@ -147,25 +224,44 @@ func (d *delivery) send(ctx context.Context, part Part) (platformID string, err 
 
 // judge says how a part stands after it was sent.
 func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
-	p.NotBefore, p.ErrorClass, p.Error = 0, "", ""
+	before := p.ErrorClass
+	p.NotBefore, p.ErrorClass = 0, ""
 	if err == nil {
 		p.State, p.PlatformID = msg.OutSent, platformID
+		if before != msg.Ambiguous {
+			p.Error = ""
+		}
 		return
 	}
 	failure := &Failure{Class: msg.Ambiguous, Err: err}
 	if errors.As(err, &failure); !failure.Class.Known() {
 		failure = &Failure{Class: msg.Ambiguous, Err: err}
 	}
-	p.ErrorClass, p.Error = failure.Class, err.Error()
-	if failure.Class == msg.Transient {
+	p.ErrorClass, p.Error = failure.Class, d.Redact(err.Error())
+	clears := failure.Class == msg.Ambiguous && d.clears(before)
+	if failure.Class == msg.Transient || clears {
 		p.Attempts++
 	}
 	again, state := nextTry(failure, p.Attempts)
+	if clears && p.Attempts < maxAttempts {
+		again, state = pauseAfter(p.Attempts), msg.OutQueued
+	}
 	if p.State = state; state == msg.OutQueued {
 		p.NotBefore = d.now() + again.Milliseconds()
+		if before == msg.Ambiguous { // this try has failed, the one before may have arrived
+			p.ErrorClass = before
+		}
 	}
-	d.Log.Warn("part not delivered", "chat", d.row.ChatJID, "row", d.row.ID, "part", p.Part, "class", p.ErrorClass,
+	d.Log.Warn("part not delivered", "chat", d.row.ChatJID, "row", d.row.ID, "part", p.Part, "class", failure.Class,
 		"state", p.State, "again_in", again, "err", p.Error)
+}
+
+// clears says whether anything is to be done about a part that may have arrived, whose class
+// before it was sent is given: it can be looked for, or sent once more with a mark.
+func (d *delivery) clears(before msg.ErrorClass) bool {
+	_, finds := d.platform.(Finder)
+	_, marks := d.platform.(Marker)
+	return finds || marks && d.Mark && before != msg.Ambiguous
 }
 
 // nextTry says what a failure makes of a part, and when a queued one is tried again. A
@@ -178,7 +274,7 @@ func nextTry(f *Failure, attempts int) (time.Duration, msg.OutState) {
 		return authPause, msg.OutQueued
 	case msg.Transient:
 		if attempts < maxAttempts {
-			return min(firstPause<<(attempts-1), longPause), msg.OutQueued
+			return pauseAfter(attempts), msg.OutQueued
 		}
 		return 0, msg.OutFailed
 	case msg.Permanent:
@@ -186,6 +282,8 @@ func nextTry(f *Failure, attempts int) (time.Duration, msg.OutState) {
 	}
 	return 0, msg.OutAmbiguous
 }
+
+func pauseAfter(attempts int) time.Duration { return min(firstPause<<(attempts-1), longPause) }
 
 // record writes how parts stand, and settles the row when none is open, in one transaction.
 // It tries until it succeeds or the daemon stops: what happened outside is known nowhere else.
@@ -225,7 +323,7 @@ func (d *delivery) follow(ctx context.Context, i int) []store.Delivery {
 			d.parts[behind].State = msg.OutCancelled
 		}
 	case msg.OutSent, msg.OutAmbiguous:
-		if behind < len(d.parts) && isOpen(d.parts[behind]) && ctx.Err() == nil {
+		if behind < len(d.parts) && isOpen(d.parts[behind]) && ctx.Err() == nil && d.pacer.now(d.row.ChatJID) {
 			d.parts[behind].State, d.ours = msg.OutSending, behind
 			behind++
 		}
@@ -263,7 +361,7 @@ func (d *delivery) outcome() msg.OutState {
 
 func (d *delivery) now() int64 { return d.Now().UnixMilli() }
 
-// until is how long it is until then, at most longestWait.
+// until is how long it is until then.
 func (d *delivery) until(at int64) time.Duration {
-	return min(max(0, time.Duration(at-d.now())*time.Millisecond), longestWait)
+	return max(0, time.Duration(at-d.now())*time.Millisecond)
 }

@@ -31,16 +31,31 @@ type outbox struct {
 // Run delivers outbound rows until ctx ends, and returns nil once no part is on its way any
 // more.
 func (s *Shell) Run(ctx context.Context) error {
+	var around sync.WaitGroup
+	defer around.Wait()
+	if l, ok := s.platform.(Listener); ok {
+		around.Go(func() { s.keepConnected(ctx, l) })
+	}
 	o := &outbox{shell: s, working: map[store.Lane]bool{}, ended: make(chan store.Lane)}
 	ticker := time.NewTicker(s.Poll)
 	defer ticker.Stop()
+	shown := s.typing()
+	defer shown.wait()
+	files := s.fetching()
+	defer files.wait()
 	for {
 		o.look(ctx)
+		shown.look(ctx)
+		files.look(ctx)
 		select {
 		case <-ctx.Done():
 			o.drain()
 			return nil
 		case <-ticker.C:
+		case <-shown.due():
+		case <-s.files:
+		case row := <-files.done():
+			delete(files.busy, row)
 		case <-s.Wake:
 		case lane := <-o.ended:
 			delete(o.working, lane) // the next look finds what came while it ended
@@ -82,14 +97,23 @@ func (o *outbox) drain() {
 // deliverLane delivers a lane's rows in order until none is left or ctx ends.
 func (s *Shell) deliverLane(ctx context.Context, lane store.Lane) {
 	waited := int64(0) // the row whose wait is over, even if the clock was set back meanwhile
+	turn := false      // it has come
 	for ctx.Err() == nil {
 		m, err := s.Store.NextOutbound(lane)
 		if err == nil && m == nil {
 			return
 		}
+		if err == nil && !turn {
+			var wait time.Duration
+			if wait, turn = s.pacer.take(lane.ChatJID); wait > 0 {
+				pause(ctx, wait)
+				continue // the row may have been cancelled
+			}
+		}
 		var wait time.Duration
 		if err == nil {
 			wait, err = s.inSlot(ctx, m, m.ID == waited)
+			turn = false
 		}
 		if err != nil {
 			s.Log.Error("cannot keep account of a delivery; trying again", "chat", lane.ChatJID, "err", err)

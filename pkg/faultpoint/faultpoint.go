@@ -27,7 +27,8 @@ const (
 	Sent       Point = "sent"       // a part is sent, which nobody knows
 )
 
-// Verb is a change of the database that has a point on either side of its commit.
+// Verb is a change of the database, of those that the path of a message is made of, that has a
+// point on either side of its commit.
 type Verb string
 
 // The verbs.
@@ -47,6 +48,11 @@ const (
 	SettleOutbound Verb = "settle-outbound"
 	PutEngagement  Verb = "put-engagement"
 	PutCursor      Verb = "put-cursor"
+	Pin            Verb = "pin"
+	ResetSession   Verb = "reset-session"
+	CancelTurn     Verb = "cancel-turn"
+	TakeSystem     Verb = "take-system" // system messages are put into a prompt
+	ChangeContent  Verb = "change-content"
 )
 
 // Before is the point at which a verb's change is made, but not committed.
@@ -62,7 +68,7 @@ func All() []Point {
 	}
 	for _, v := range []Verb{
 		PutMessage, Decide, PutTurn, OfferTurn, StartRun, RecordProcess, AnswerTurn, EndTurn, RequeueTurn, EndRun,
-		ClaimOutbound, PutDelivery, SettleOutbound, PutEngagement, PutCursor,
+		ClaimOutbound, PutDelivery, SettleOutbound, PutEngagement, PutCursor, Pin, ResetSession, CancelTurn, TakeSystem, ChangeContent,
 	} {
 		all = append(all, v.Before(), v.After())
 	}

@@ -42,13 +42,24 @@ type Message struct {
 
 // Attachment is one entry of messages.attachments. Path is relative to the
 // data folder as the adapter wrote it, e.g. "media/202611/1f3a-cat.jpg".
-// Error says why a download failed; such an entry has no path.
+// Error says why a download failed; such an entry has no path. Until it is
+// downloaded an entry has a Ref in place of a path.
 type Attachment struct {
 	Path  string `json:"path"`
 	Name  string `json:"name"`
 	MIME  string `json:"mime"`
 	Size  int64  `json:"size"`
 	Error string `json:"error,omitempty"`
+	Ref   string `json:"ref,omitempty"` // what the platform calls the file
+}
+
+// Thread is one row of platform_threads: a thread as its platform has it.
+type Thread struct {
+	ChatJID string
+	ID      string
+	Kind    string // in the platform's own word, such as "forum_topic"
+	Title   string
+	Author  string // who wrote what the thread hangs on, "" if nobody knows
 }
 
 // ReturnAddress is messages.forwarded_from of a row one group sends to

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -47,6 +48,7 @@ func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) er
 // PinGroup pins a chat to a group, or clears the pin with "". The time ends
 // the engagement windows older than it.
 func (tx *Tx) PinGroup(jid, folder string, at int64) error {
+	tx.note(faultpoint.Pin)
 	_, err := tx.exec(`UPDATE chats SET sticky_group = ?, sticky_at = ? WHERE jid = ?`, null(folder), at, jid)
 	if err == nil {
 		tx.Poke("routd")
@@ -56,6 +58,28 @@ func (tx *Tx) PinGroup(jid, folder string, at int64) error {
 
 // PinTopic pins a chat to a topic, or clears the pin with "".
 func (tx *Tx) PinTopic(jid, topic string) error {
+	tx.note(faultpoint.Pin)
 	_, err := tx.exec(`UPDATE chats SET sticky_topic = ? WHERE jid = ?`, null(topic), jid)
 	return err
+}
+
+// PutThread writes what an adapter knows of a thread. What it does not know
+// stays as it was.
+func (tx *Tx) PutThread(t msg.Thread) error {
+	_, err := tx.exec(`INSERT INTO platform_threads (chat_jid, thread_id, kind, title, parent_author) VALUES (?,?,?,?,?)
+		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET kind = ifnull(nullif(excluded.kind, ''), kind),
+		title = ifnull(nullif(excluded.title, ''), title), parent_author = ifnull(nullif(excluded.parent_author, ''), parent_author)`,
+		t.ChatJID, t.ID, t.Kind, t.Title, t.Author)
+	return err
+}
+
+// Thread returns what is known of a thread, nil if that is nothing.
+func (r Reader) Thread(chatJID, id string) (*msg.Thread, error) {
+	t := msg.Thread{ChatJID: chatJID, ID: id}
+	found, err := r.q.get([]any{&t.Kind, &t.Title, &t.Author},
+		`SELECT kind, title, parent_author FROM platform_threads WHERE chat_jid = ? AND thread_id = ?`, chatJID, id)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &t, nil
 }

@@ -50,8 +50,9 @@ type Claim struct {
 	OverAt int64 // when the turn and the deliveries of what it said had all ended, 0 while one has not
 }
 
-// Claims returns the newest ten claims on a place of a chat, the newest first,
-// whether they are over or not.
+// Claims returns the newest 32 claims on a place of a chat, the newest first,
+// whether they are over or not: those of a mention and all that one turn may
+// delegate, twice.
 func (r Reader) Claims(chatJID, place string) ([]Claim, error) {
 	return collect(r.q, func(scan func(...any) error) (c Claim, err error) {
 		err = scan(&c.Folder, &c.At, &c.OverAt)

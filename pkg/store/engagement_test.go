@@ -96,13 +96,13 @@ func TestClaimsAreTheNewestOfTheirPlace(t *testing.T) {
 	s := storetest.Open(t)
 	claiming(t, s, 1)
 	var want []store.Claim
-	for at := int64(2); at < 12; at++ {
+	for at := int64(2); at < 34; at++ {
 		claiming(t, s, at)
 		want = append([]store.Claim{{Folder: folder, At: at}}, want...)
 	}
-	claiming(t, s, 20, func(turn *msg.Turn) { turn.Place = "" })
-	claiming(t, s, 21, func(turn *msg.Turn) { turn.ChatJID = "slack:C1" })
-	claiming(t, s, 22, func(turn *msg.Turn) { turn.ClaimsEngagement = false })
+	claiming(t, s, 40, func(turn *msg.Turn) { turn.Place = "" })
+	claiming(t, s, 41, func(turn *msg.Turn) { turn.ChatJID = "slack:C1" })
+	claiming(t, s, 42, func(turn *msg.Turn) { turn.ClaimsEngagement = false })
 	if diff := cmp.Diff(want, must(s.Claims(chat, "place"))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

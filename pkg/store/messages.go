@@ -231,6 +231,23 @@ func reader(m *msg.Message) string {
 	return ""
 }
 
+// PendingFiles returns the oldest inbound rows of a platform whose attachments
+// are still to be downloaded, at most limit.
+func (r Reader) PendingFiles(platform string, limit int) ([]*msg.Message, error) {
+	return r.messages(queryPendingFiles, platform, limit)
+}
+
+// PutFiles records what became of a row's attachments; gated judges it now. It
+// returns ErrStale if that is recorded already.
+func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
+	n, err := tx.change(updateFiles, attachmentsJSON(files), id)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("files of row %d: %w", id, ErrStale)
+	}
+	tx.Poke("gated")
+	return err
+}
+
 // PutMessage inserts one row in a write of its own; see Tx.PutMessage.
 func (s *Store) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 	err = s.Write(background, func(tx *Tx) (err error) {
@@ -290,6 +307,7 @@ func (tx *Tx) DecideAll(chatJID string, which func(*msg.Message) bool, d Decisio
 
 // ReplaceContent lets an edit replace what an undecided row says.
 func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb string) error {
+	tx.note(faultpoint.ChangeContent)
 	n, err := tx.change(updateContent, content, addressed, verb, id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("edit row %d: %w", id, ErrStale)

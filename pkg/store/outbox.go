@@ -21,6 +21,14 @@ func (r Reader) OutboxLanes(platform string) ([]Lane, error) {
 	}, queryOutboxLanes, platform)
 }
 
+// Working lists the threads of a platform's chats for which agents work.
+func (r Reader) Working(platform string) ([]Lane, error) {
+	return collect(r.q, func(scan func(...any) error) (l Lane, err error) {
+		err = scan(&l.ChatJID, &l.ThreadID)
+		return l, err
+	}, queryWorking, platform+":", platform+";") // all that begins with the platform and a colon
+}
+
 // NextOutbound is the oldest row of a lane that is queued or being sent, nil
 // if there is none.
 func (r Reader) NextOutbound(l Lane) (*msg.Message, error) {

@@ -68,8 +68,12 @@ func queryPlans() map[string][2]string {
 		"updateCancelReplies": {updateCancelReplies, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
 
 		// The whole of what waits on one platform.
-		"queryOutboxLanes":    {queryOutboxLanes, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
-		"queryNextOutbound":   {queryNextOutbound, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"},
+		"queryOutboxLanes":  {queryOutboxLanes, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
+		"queryNextOutbound": {queryNextOutbound, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"},
+		// Few agents work at once, and a temporary table of their threads is small.
+		"queryWorking":        {queryWorking, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryPendingFiles":   {queryPendingFiles, "SEARCH m USING INDEX messages_pending (platform=?)"},
+		"updateFiles":         {updateFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryDeliveries":     {queryDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
 		"updateClaimOutbound": {updateClaimOutbound, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateSettleOutbound": {updateSettleOutbound, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\n" +

@@ -56,6 +56,11 @@ const (
 		WHERE out_state IN ('queued', 'sending') AND platform = ?||''`
 	queryNextOutbound = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_outbox
 		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?||'' AND m.chat_jid = ? AND m.thread_id = ? ORDER BY m.id LIMIT 1`
+	queryPendingFiles = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_pending
+		WHERE m.pending_files > 0 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
+	updateFiles  = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
+	queryWorking = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_open
+		WHERE state IN ('queued', 'offered', 'running') AND state = 'running' AND chat_jid >= ? AND chat_jid < ?`
 	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,'')
 		FROM deliveries WHERE message_id = ? ORDER BY part`
 	updateClaimOutbound  = `UPDATE messages SET out_state = 'sending' WHERE id = ? AND out_state = 'queued'`
@@ -99,7 +104,7 @@ const (
 		ELSE max(t.ended_at, ifnull((SELECT max(d.updated_at) FROM messages m JOIN deliveries d ON d.message_id = m.id
 		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.source IN ('agent', 'tool')), 0)) END
 		FROM (SELECT id, root_turn_id, ended_at FROM turns INDEXED BY turns_claims
-		WHERE claims_engagement = 1 AND chat_jid = ? AND place = ? ORDER BY id DESC LIMIT 10) t
+		WHERE claims_engagement = 1 AND chat_jid = ? AND place = ? ORDER BY id DESC LIMIT 32) t
 		JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) JOIN messages q ON q.id = o.trigger_message_id ORDER BY t.id DESC`
 
 	queryWaitingIn = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_undecided

@@ -141,6 +141,7 @@ func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem 
 // CancelTurn ends an open turn and withdraws its unsent replies. It returns
 // ErrStale if the turn has ended already.
 func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
+	tx.note(faultpoint.CancelTurn)
 	if err := tx.endTurn(id, msg.TurnCancelled, reason, "", now); err != nil {
 		return err
 	}

@@ -1,0 +1,76 @@
+package adapter
+
+import (
+	"errors"
+	"time"
+
+	"arizuko/pkg/msg"
+)
+
+// Settings are what every adapter takes from the environment; it is embedded in each one's
+// configuration.
+type Settings struct {
+	PollInterval time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is looked at without being poked"`
+	Bots         Bots          `env:"BOTS" envDefault:"none" doc:"which messages of other bots are heard: none, mentions of ours, or all"`
+	Resend       Resend        `env:"RESEND" envDefault:"mark" doc:"what becomes of a message that may have arrived before a crash: mark, sent again as a possible duplicate, or drop"`
+	MediaMax     int64         `env:"MEDIA_MAX" envDefault:"20971520" doc:"largest file that is downloaded, in bytes"`
+}
+
+// minPoll keeps a typo such as 2ns from using up a core.
+const minPoll = 10 * time.Millisecond
+
+// Problems finds what the types let through.
+func (s *Settings) Problems() []error {
+	var errs []error
+	if s.PollInterval < minPoll {
+		errs = append(errs, errors.New("POLL_INTERVAL: must be at least 10ms"))
+	}
+	if s.MediaMax <= 0 {
+		errs = append(errs, errors.New("MEDIA_MAX: must be above 0"))
+	}
+	return errs
+}
+
+// Bots is which messages of other bots are heard.
+type Bots string
+
+// The choices.
+const (
+	NoBots      Bots = "none"
+	BotMentions Bots = "mentions"
+	AllBots     Bots = "all"
+)
+
+// UnmarshalText reads a choice.
+func (b *Bots) UnmarshalText(text []byte) error {
+	switch v := Bots(text); v {
+	case NoBots, BotMentions, AllBots:
+		*b = v
+		return nil
+	}
+	return errors.New("must be none, mentions or all")
+}
+
+// Hears says whether a message is to be stored: all of people's, and of bots' what was chosen.
+func (b Bots) Hears(m *msg.Message) bool {
+	return !m.IsBot || b == AllBots || b == BotMentions && m.Verb == msg.VerbMention
+}
+
+// Resend is what becomes of a message that may have arrived.
+type Resend string
+
+// The choices.
+const (
+	ResendMarked Resend = "mark"
+	ResendNever  Resend = "drop"
+)
+
+// UnmarshalText reads a choice.
+func (r *Resend) UnmarshalText(text []byte) error {
+	switch v := Resend(text); v {
+	case ResendMarked, ResendNever:
+		*r = v
+		return nil
+	}
+	return errors.New("must be mark or drop")
+}
