@@ -96,6 +96,10 @@ func Path() []Invariant {
 			query: `SELECT id, state FROM turns WHERE state NOT IN ('done', 'failed', 'cancelled')`},
 		{Harm: Stuck, Broken: "a turn ended without a reason",
 			query: `SELECT id, state FROM turns WHERE reason = ''`},
+		{Harm: Lost, Broken: "a turn failed without a word",
+			query: `SELECT id, error FROM turns t WHERE state = 'failed'
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.source = 'notice')
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.forwarded_from ->> 'turn_id' = t.id)`},
 		{Harm: Doubled, Broken: "a turn was made of nothing",
 			query: `SELECT id FROM turns t WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.direction = 'in')`},
 		{Harm: Lost, Broken: "an answered turn has no answer",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"arizuko/deploy/stress/wire"
+	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -60,13 +61,15 @@ type crowd struct {
 	posts   map[string]*poster
 	foreign *foreign
 	failure failure
-	hostile bool // some messages make the agent fail
+	hostile bool              // some messages make the agent fail
+	fussed  map[string]string // chat → the last message there that something can be done about
+	written int               // so that all texts are different
 
 	all []said
 }
 
 func newCrowd(random *rand.Rand, w *world, dashd *httpx.Client, f *foreign) *crowd {
-	c := &crowd{random: random, world: w, posts: map[string]*poster{}, foreign: f}
+	c := &crowd{random: random, world: w, posts: map[string]*poster{}, foreign: f, fussed: map[string]string{}}
 	for _, p := range places {
 		if folder, web := strings.CutPrefix(p.chat, "web:"); web && c.posts[p.chat] == nil {
 			c.posts[p.chat] = &poster{dashd: dashd, folder: folder}
@@ -88,6 +91,10 @@ func (c *crowd) run(ctx context.Context) {
 
 // speak has somebody write something somewhere.
 func (c *crowd) speak(ctx context.Context) {
+	if c.random.IntN(5) == 0 {
+		c.fuss()
+		return
+	}
 	p := places[c.random.IntN(len(places))]
 	told := c.text()
 	content, verb := told, msg.VerbMessage
@@ -103,23 +110,31 @@ func (c *crowd) speak(ctx context.Context) {
 	case 2:
 		content, sure = "/new "+told, true
 	case 3:
-		content, told, sure = fmt.Sprintf("/ping %d", len(c.all)), "", true
+		content, told, sure = "/ping "+told, "", true
 	}
 	if p.chat == "telegram:103" || p.chat == "web:second" {
 		content = strings.TrimPrefix(content, "@eng ") // no child there
 	}
-	c.all = append(c.all, said{p.chat, content, told, sure})
-	if post := c.posts[p.chat]; post != nil {
-		post.add(webMessage{content, p.topic, fmt.Sprint(len(c.all))})
-		return
-	}
-	if p.chat == channel {
-		if err := c.foreign.write(ctx, c.random, p.chat, content, verb == msg.VerbMention); err != nil && ctx.Err() == nil {
+	c.say(ctx, p, said{p.chat, content, told, sure}, verb)
+}
+
+// write has somebody write text that must be answered.
+func (c *crowd) write(ctx context.Context, p place, text, verb string) {
+	c.say(ctx, p, said{p.chat, text, text, true}, verb)
+}
+
+func (c *crowd) say(ctx context.Context, p place, s said, verb string) {
+	c.all = append(c.all, s)
+	switch post := c.posts[p.chat]; {
+	case post != nil:
+		post.add(webMessage{s.content, p.topic, fmt.Sprint(len(c.all))})
+	case p.chat == channel:
+		if err := c.foreign.write(ctx, c.random, p.chat, s.content, verb == msg.VerbMention); err != nil && ctx.Err() == nil {
 			c.failure.set(err)
 		}
-		return
+	default:
+		c.world.do(wire.Update{Chat: p.chat, Thread: p.thread, Sender: "telegram:7", Verb: verb, Text: s.content})
 	}
-	c.world.do(wire.Update{Chat: p.chat, Thread: p.thread, Sender: "telegram:7", Verb: verb, Text: content})
 }
 
 // text is what an agent is told, with what it is to do first: the demo agent obeys.
@@ -132,13 +147,73 @@ func (c *crowd) text() string {
 		order = "frames 3 "
 	case n < 27:
 		order = "silent "
+	case n == 29:
+		order = fmt.Sprintf("slow 1.%d ", c.random.IntN(5))
 	case n == 27 && c.hostile:
 		order = "crash "
 	case n == 28 && c.hostile:
 		order = "error "
 	}
-	return fmt.Sprintf("%sm%d", order, len(c.all))
+	c.written++
+	return fmt.Sprintf("%sm%d", order, c.written)
 }
+
+// fussy are the chats where people do what changes the fate of other messages: only the rows say
+// what must become of these.
+var fussy = []string{"telegram:104", "telegram:105", "telegram:-203"}
+
+// fuss has somebody pin, stop, edit, delete, react or begin anew.
+func (c *crowd) fuss() {
+	chat := fussy[c.random.IntN(len(fussy))]
+	u := wire.Update{Chat: chat, Sender: "telegram:7", Verb: msg.VerbMessage}
+	switch n := c.random.IntN(14); {
+	case n < 5:
+		u.Text = c.text()
+	case n < 7:
+		u.Text = []string{"#pinned", "#", "@eng", "@"}[c.random.IntN(4)]
+	case n == 7:
+		u.Text = "/stop"
+	case n == 8:
+		u.Text = "/new #task " + c.text()
+	case n < 11:
+		u.Verb, u.Text = msg.VerbEdit, c.text()
+	case n == 11:
+		u.Verb = msg.VerbDelete
+	default:
+		u.Verb, u.Text = msg.VerbReaction, "👍"
+	}
+	if u.Verb != msg.VerbMessage {
+		u.Target = c.fussed[chat]
+	}
+	id := c.world.do(u)
+	if u.Verb == msg.VerbMessage {
+		c.fussed[chat] = fmt.Sprint(id)
+	}
+	c.written++
+}
+
+// provoke has somebody do what rarely happens by itself: edit a message before it is read, or
+// stop an agent at work.
+func (c *crowd) provoke(ctx context.Context, p faultpoint.Point) {
+	u := wire.Update{Chat: fussy[0], Sender: "telegram:7", Verb: msg.VerbMessage, Text: "slow 1 " + c.text()}
+	switch p {
+	case faultpoint.ChangeContent.Before(), faultpoint.ChangeContent.After():
+		id := c.world.do(u)
+		u.Verb, u.Target, u.Text = msg.VerbEdit, fmt.Sprint(id), c.text()
+		c.world.do(u)
+	case faultpoint.Pin.Before(), faultpoint.Pin.After():
+		u.Text = "#pinned"
+		c.world.do(u)
+	case faultpoint.CancelTurn.Before(), faultpoint.CancelTurn.After():
+		c.world.do(u)
+		pause(ctx, startsMost)
+		u.Text = "/stop"
+		c.world.do(u)
+	}
+}
+
+// startsMost is how long an agent may take to begin.
+const startsMost = 300 * time.Millisecond
 
 // quiet says whether everything written has been acknowledged.
 func (c *crowd) quiet() bool {

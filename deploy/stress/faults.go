@@ -12,9 +12,12 @@ import (
 	"arizuko/deploy/instance"
 	"arizuko/deploy/invariants"
 	fp "arizuko/pkg/faultpoint"
+	"arizuko/pkg/msg"
 )
 
 const (
+	// pile is more than any page of rows.
+	pile = 1200
 	// tries is how often a point is aimed at in one round until the daemon comes to it.
 	tries = 4
 	// lingers is how long a daemon may take after everything came to rest to come to points
@@ -31,6 +34,9 @@ type fault struct {
 
 func (f fault) String() string { return fmt.Sprintf("%s:%d", f.point, f.nth) }
 
+// nthMost is how often a point is passed at most before the daemon dies there.
+const nthMost = 8
+
 // adapters are where daemons that deliver can die, but for one that keeps no cursor.
 var adapters = slices.Concat([]fp.Point{fp.Received, fp.Sending, fp.Sent},
 	around(fp.PutMessage, fp.ClaimOutbound, fp.PutDelivery, fp.SettleOutbound))
@@ -39,7 +45,7 @@ var adapters = slices.Concat([]fp.Point{fp.Received, fp.Sending, fp.Sent},
 var pathPoints = map[string][]fp.Point{
 	"gated": slices.Concat([]fp.Point{fp.Read, fp.Resolved, fp.Spawned, fp.Piping, fp.Framed, fp.Exited, fp.Recovering, fp.Checkpoint},
 		around(fp.PutMessage, fp.Decide, fp.PutTurn, fp.OfferTurn, fp.StartRun, fp.RecordProcess, fp.AnswerTurn, fp.EndTurn,
-			fp.RequeueTurn, fp.EndRun)),
+			fp.RequeueTurn, fp.EndRun, fp.Pin, fp.ResetSession, fp.CancelTurn, fp.TakeSystem, fp.ChangeContent)),
 	"routd": slices.Concat([]fp.Point{fp.Answering, fp.Delivered}, around(fp.PutEngagement, fp.PutCursor)),
 	"dashd": adapters,
 	"teled": slices.Concat(adapters, around(fp.PutCursor)),
@@ -58,7 +64,7 @@ func plan(n int, random *rand.Rand) (faults []fault) {
 		var all []fault
 		for _, daemon := range daemons {
 			for _, point := range pathPoints[daemon] {
-				all = append(all, fault{daemon, point, 1 + random.IntN(4)})
+				all = append(all, fault{daemon, point, 1 + random.IntN(nthMost)})
 			}
 		}
 		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -75,10 +81,16 @@ func everywhere() (n int) {
 	return n
 }
 
-// faults has daemons die in n places, one after another, and returns what that did.
-func (t *trial) faults(ctx context.Context, n int, out io.Writer) (*verdict, error) {
+// faults has daemons die in n places, one after another, and returns what that did. Each fault
+// has choices of its own, so that how long the ones before took does not matter to it.
+func (t *trial) faults(ctx context.Context, n int, seed uint64, out io.Writer) (*verdict, error) {
+	if err := t.pileUp(ctx); err != nil {
+		return nil, err
+	}
 	var missed []fault
 	for i, f := range plan(n, t.random) {
+		t.random = rand.New(rand.NewPCG(seed, uint64(i)+1))
+		t.crowd.random = rand.New(rand.NewPCG(seed, uint64(i)+1<<32))
 		began := time.Now()
 		died, err := t.fault(ctx, &f)
 		if err == nil {
@@ -97,13 +109,30 @@ func (t *trial) faults(ctx context.Context, n int, out io.Writer) (*verdict, err
 			missed = append(missed, f)
 		}
 	}
-	if err := t.finish(ctx); err != nil {
-		return nil, err
-	}
+	problem := t.finish(ctx)
 	if len(missed) > 0 {
-		return nil, fmt.Errorf("daemons never came to %v: the faults there were not tried", missed)
+		problem = errors.Join(problem, fmt.Errorf("daemons never came to %v: the faults there were not tried", missed))
 	}
-	return t.judge(out, none)
+	v, err := t.judge(out, none)
+	return v, errors.Join(err, problem)
+}
+
+// pileUp has more written into one chat than is read at once, while nobody decides.
+func (t *trial) pileUp(ctx context.Context) error {
+	for _, name := range []string{"gated", "routd"} {
+		if err := t.Kill(name); err != nil {
+			return err
+		}
+	}
+	for range pile {
+		t.crowd.write(ctx, place{chat: "telegram:101"}, t.crowd.text(), msg.VerbMessage)
+	}
+	for _, name := range []string{"routd", "gated"} {
+		if err := t.up(ctx, name); err != nil {
+			return err
+		}
+	}
+	return t.settle(ctx)
 }
 
 func none(invariants.Invariant) bool { return false }
@@ -136,6 +165,7 @@ func (t *trial) aim(ctx context.Context, f fault) (died bool, err error) {
 	}
 	p := t.Process(f.daemon)
 	t.burst(ctx)
+	t.crowd.provoke(ctx, f.point)
 	if t.random.IntN(3) == 0 {
 		if err := t.killAnother(ctx, f.daemon); err != nil {
 			return false, err

@@ -14,7 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"syscall"
@@ -30,10 +29,11 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "stress:", err)
-		os.Exit(1)
 	}
-	fmt.Println(v)
-	if !v.good() {
+	if v != nil {
+		fmt.Println(v)
+	}
+	if err != nil || !v.good() {
 		os.Exit(1)
 	}
 }
@@ -55,21 +55,20 @@ func run(ctx context.Context, args []string, out io.Writer) (v *verdict, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
-	random := rand.New(rand.NewPCG(*seed, 0))
 	switch args[0] {
 	case "faults":
-		return faults(ctx, bin, random, *n, out)
+		return faults(ctx, bin, *seed, *n, out)
 	case "soak":
-		return soak(ctx, bin, random, *lasts, out)
+		return soak(ctx, bin, *seed, *lasts, out)
 	}
 	return nil, errors.New("say what to do: faults or soak")
 }
 
-func faults(ctx context.Context, bin string, random *rand.Rand, n int, out io.Writer) (v *verdict, err error) {
-	t, err := open(ctx, bin, random)
+func faults(ctx context.Context, bin string, seed uint64, n int, out io.Writer) (v *verdict, err error) {
+	t, err := open(ctx, bin, seed)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	return t.faults(ctx, n, out)
+	return t.faults(ctx, n, seed, out)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,23 +28,28 @@ const (
 )
 
 // wild runs some of the agents of the second group as people write agents at first: they are
-// noisy, and some break their frames.
-const wild = `case "$PWD:$(($$ % 10))" in
+// noisy, break their frames or say far too much in one, hang, don't want to go, and leave
+// children behind.
+const wild = `case "$PWD:$(($$ % 20))" in
 */second:0) yes noise | head -c 200000; yes noise | head -c 200000 >&2;;
 */second:1) echo ---ARIZUKO_OUTPUT_START---; echo '{"status":'; echo ---ARIZUKO_OUTPUT_END---;;
+*/second:2) echo ---ARIZUKO_OUTPUT_START---; yes x | head -c 3000000; echo ---ARIZUKO_OUTPUT_END---;;
+*/second:3) exec sleep 1000;;
+*/second:4) trap '' TERM;;
+*/second:5) sleep 1000 & ;;
 esac; exec `
 
 // soak has people write for a time: the first two thirds in a storm of deaths, hangs and jumps of
 // the clock, the last in a calm in which only agents fail. In the calm no daemon may grow.
-func soak(ctx context.Context, bin string, random *rand.Rand, lasts time.Duration, out io.Writer) (v *verdict, err error) {
+func soak(ctx context.Context, bin string, seed uint64, lasts time.Duration, out io.Writer) (v *verdict, err error) {
 	clock := filepath.Join(bin, "clock")
-	t, err := open(ctx, bin, random, "FAULT_CLOCK="+clock, "TURN_ATTEMPTS=2",
+	t, err := open(ctx, bin, seed, "FAULT_CLOCK="+clock, "TURN_ATTEMPTS=2", "AGENT_TIMEOUT=3s",
 		"AGENT_COMMAND="+wild+filepath.Join(bin, "demo"))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	t.crowd.hostile = true
+	t.crowd.hostile, t.clockSet = true, true
 	s := &storm{trial: t, clock: clock, count: map[string]int{}}
 	if err := s.storm(ctx, lasts*2/3); err != nil {
 		return nil, err
@@ -62,9 +66,9 @@ func soak(ctx context.Context, bin string, random *rand.Rand, lasts time.Duratio
 	if err != nil && !errors.Is(err, errStuck) {
 		return nil, err
 	}
-	fmt.Fprintf(out, "%d messages\n", len(t.crowd.all))
+	fmt.Fprintf(out, "%d messages in all\n", len(t.crowd.all))
 	v, err = t.judge(out, func(i invariants.Invariant) bool { return i.Clocked })
-	if !v.good() {
+	if v != nil && !v.good() {
 		fmt.Fprint(out, t.complaints())
 	}
 	return v, errors.Join(err, growth)

@@ -26,6 +26,8 @@ const (
 	// readyMost is how long a daemon may take to come up, and stopMost to go.
 	readyMost = 60 * time.Second
 	stopMost  = 30 * time.Second
+	// engagement is how long a window is open: short, so that some run out.
+	engagement = 2 * time.Second
 	// stillMost is how long nothing at all may happen before what is open counts as stuck. It is
 	// above the longest pause of the path, the one between two attempts of a turn.
 	stillMost = 45 * time.Second
@@ -40,7 +42,9 @@ type trial struct {
 	random *rand.Rand
 	world  *world
 	crowd  *crowd
-	db     *sql.DB
+
+	clockSet bool // times of rows can't be compared
+	db       *sql.DB
 
 	server *http.Server
 	stop   context.CancelFunc // of what the crowd does by itself
@@ -54,13 +58,13 @@ func build() (bin string, err error) {
 }
 
 // open starts an instance with groups and routes. env is more of its environment.
-func open(ctx context.Context, bin string, random *rand.Rand, env ...string) (*trial, error) {
+func open(ctx context.Context, bin string, seed uint64, env ...string) (*trial, error) {
 	i, err := instance.New(bin)
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{Instance: i, random: random, world: newWorld()}
-	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL=2s", "AGENT_IDLE=300ms", "LOG_LEVEL=warn",
+	t := &trial{Instance: i, random: rand.New(rand.NewPCG(seed, 0)), world: newWorld()}
+	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn",
 		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
 	if err := t.start(ctx); err != nil {
 		return nil, errors.Join(err, t.close())
@@ -98,7 +102,7 @@ func (t *trial) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.crowd = newCrowd(t.random, t.world, httpx.NewClient(t.URL("dashd"), secret), &foreign{adapter: f})
+	t.crowd = newCrowd(rand.New(rand.NewPCG(t.random.Uint64(), 0)), t.world, httpx.NewClient(t.URL("dashd"), secret), &foreign{adapter: f})
 	running, stop := context.WithCancel(ctx)
 	t.stop = stop
 	t.busy.Go(func() { t.crowd.run(running) })
@@ -137,7 +141,7 @@ func (t *trial) settle(ctx context.Context) error {
 
 // await is settle, or until something else has come.
 func (t *trial) await(ctx context.Context, come func() bool) error {
-	var last rows
+	var last progress
 	moved := time.Now()
 	return instance.Await(ctx, "everything to come to rest", func() (bool, error) {
 		now, err := t.count()
@@ -159,10 +163,10 @@ func (t *trial) await(ctx context.Context, come func() bool) error {
 // errStuck says that something is open and nothing has happened for a long time.
 var errStuck = errors.New("nothing happens any more")
 
-// rows counts what is open, and what changes as it gets closed.
-type rows struct{ open, all, attempts, delivered int }
+// progress counts what is open, and what changes as it gets closed.
+type progress struct{ open, all, attempts, delivered int }
 
-func (t *trial) count() (r rows, err error) {
+func (t *trial) count() (r progress, err error) {
 	err = t.db.QueryRow(`SELECT (SELECT count(*) FROM messages WHERE direction = 'in' AND disposition IS NULL)
 		+ (SELECT count(*) FROM turns WHERE ended_at IS NULL)
 		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')),

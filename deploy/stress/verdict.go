@@ -1,10 +1,8 @@
 package main
 
 import (
-	"database/sql"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -43,79 +41,26 @@ func (t *trial) judge(out io.Writer, skip func(invariants.Invariant) bool) (*ver
 	for _, f := range found {
 		v.add(f.Harm, len(f.Rows), "%s", f)
 	}
-	if err := v.judgeAnswers(t.db, t.crowd.all); err != nil {
-		return nil, err
-	}
-	return v, v.judgeSends(t.db, t.world.sent())
-}
-
-// row is a message of the database.
-type row struct {
-	id, turn                            int64
-	chat, direction, source, content    string
-	disposition, turnReason, platformID string
-	derivedFrom                         int64
-	replyTo                             string
-}
-
-func readRows(db *sql.DB) (all []row, err error) {
-	rows, err := db.Query(`SELECT m.id, ifnull(m.turn_id, 0), m.chat_jid, m.direction, m.source, m.content, ifnull(m.disposition, ''),
-		ifnull(t.reason, ''), ifnull(m.platform_id, ''), ifnull(m.derived_from, 0), ifnull(m.reply_to_id, '')
-		FROM messages m LEFT JOIN turns t ON t.id = m.turn_id ORDER BY m.id`)
+	h, err := readHistory(t.db)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var r row
-		err := rows.Scan(&r.id, &r.turn, &r.chat, &r.direction, &r.source, &r.content, &r.disposition, &r.turnReason,
-			&r.platformID, &r.derivedFrom, &r.replyTo)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
+	v.judgeAnswers(h, t.crowd.all, t.crowd.hostile)
+	v.judgeSends(h, t.world.sent())
+	if !t.clockSet {
+		v.judgeEngagement(h)
 	}
-	return all, rows.Err()
+	return v, nil
 }
 
 // key is a text in a chat. Texts are all different.
 type key struct{ chat, text string }
 
-// heard is a line of the demo agent's answer, which repeats what it was told.
-var heard = regexp.MustCompile(`(?m)^(?:\d+/\d+ )?You said: (.*)$`)
-
 // judgeAnswers looks for each message: stored once, decided, told to one agent, and answered in
 // that one turn.
-func (v *verdict) judgeAnswers(db *sql.DB, all []said) error {
-	rows, err := readRows(db)
-	if err != nil {
-		return err
-	}
-	stored := map[key][]row{}
-	derived := map[int64]row{}
-	answers := map[key]map[int64]bool{} // turns that say so
-	replies := map[key]int{}            // of commands, by what they reply to
-	for _, r := range rows {
-		switch {
-		case r.direction == "out" && r.source == "command":
-			replies[key{r.chat, r.replyTo}]++
-		case r.direction == "out":
-			for _, m := range heard.FindAllStringSubmatch(r.content, -1) {
-				k := key{r.chat, m[1]}
-				if answers[k] == nil {
-					answers[k] = map[int64]bool{}
-				}
-				answers[k][r.turn] = true
-			}
-		case r.derivedFrom != 0:
-			derived[r.derivedFrom] = r
-		default:
-			k := key{r.chat, r.content}
-			stored[k] = append(stored[k], r)
-		}
-	}
+func (v *verdict) judgeAnswers(h *history, all []said, hostile bool) {
 	for _, s := range all {
-		found := stored[key{s.chat, s.content}]
+		found := h.stored[key{s.chat, s.content}]
 		if len(found) != 1 {
 			harm := invariants.Lost
 			if len(found) > 1 {
@@ -126,15 +71,14 @@ func (v *verdict) judgeAnswers(db *sql.DB, all []said) error {
 		}
 		r := found[0]
 		if s.told == "" {
-			v.judgeReplies(s, replies[key{s.chat, r.platformID}])
+			v.judgeReplies(s, h.replies[key{s.chat, r.platformID}])
 			continue
 		}
-		if d, ok := derived[r.id]; ok {
+		if d, ok := h.derived[r.id]; ok {
 			r = d
 		}
-		v.judgeAnswer(s, r, answers[key{s.chat, s.told}])
+		v.judgeAnswer(s, r, h.turns[r.turn], h.answers[key{s.chat, s.told}], hostile)
 	}
-	return nil
 }
 
 func (v *verdict) judgeReplies(s said, n int) {
@@ -145,67 +89,112 @@ func (v *verdict) judgeReplies(s said, n int) {
 	}
 }
 
-func (v *verdict) judgeAnswer(s said, r row, turns map[int64]bool) {
-	for turn := range turns {
-		if turn != r.turn {
-			v.add(invariants.Doubled, 1, "%q in %s is row %d of turn %d, and answered in turn %d", s.content, s.chat, r.id, r.turn, turn)
+// judgeAnswer looks at a message's turn, and at the turns that say they were told it. Only an
+// agent that was told so is silent, and only hostile ones fail.
+func (v *verdict) judgeAnswer(s said, r row, t turn, saying map[int64]bool, hostile bool) {
+	for id := range saying {
+		if id != r.turn {
+			v.add(invariants.Doubled, 1, "%q in %s is row %d of turn %d, and answered in turn %d", s.content, s.chat, r.id, r.turn, id)
 		}
 	}
-	switch {
-	case r.turn == 0 && s.sure:
-		v.add(invariants.Lost, 1, "%q in %s is %s", s.content, s.chat, r.disposition)
-	case r.turnReason == "answered" && !turns[r.turn]:
-		v.add(invariants.Lost, 1, "%q in %s is row %d of turn %d, which did not answer it", s.content, s.chat, r.id, r.turn)
+	if r.turn == 0 {
+		if s.sure {
+			v.add(invariants.Lost, 1, "%q in %s is %s", s.content, s.chat, r.disposition)
+		}
+		return
 	}
-}
-
-// part is a part of an outbound row.
-type part struct {
-	row  int64
-	part int
+	good := false
+	switch t.reason {
+	case "answered":
+		good = saying[r.turn]
+	case "silent":
+		good = strings.HasPrefix(t.last, "silent ")
+	case "interrupted":
+		good = t.frames > 0 && saying[r.turn]
+	case "agent_error", "partial":
+		good = hostile
+	}
+	if !good {
+		v.add(invariants.Lost, 1, "%q in %s is row %d of turn %d, which ended %s and does not answer it", s.content, s.chat, r.id, r.turn, t.reason)
+	}
 }
 
 // judgeSends holds what the world received against what the rows say of it.
-func (v *verdict) judgeSends(db *sql.DB, sends []wire.Send) error {
-	arrived := map[part]int{}
+func (v *verdict) judgeSends(h *history, sends []wire.Send) {
+	arrived := map[part]*arrival{}
 	last := map[[2]string]part{}
 	for _, s := range sends {
 		p := part{s.Row, s.Part}
-		arrived[p]++
+		if arrived[p] == nil {
+			arrived[p] = &arrival{text: s.Text}
+		}
+		arrived[p].count(s)
 		lane := [2]string{s.Chat, s.Thread}
 		if before := last[lane]; before.row > p.row || before.row == p.row && before.part > p.part {
 			v.add(invariants.Reordered, 1, "part %d of row %d was sent behind part %d of row %d", p.part, p.row, before.part, before.row)
 		}
 		last[lane] = p
 	}
-	rows, err := db.Query(`SELECT d.message_id, d.part, d.state, ifnull(d.error, '') FROM deliveries d JOIN messages m ON m.id = d.message_id
-		WHERE m.platform = 'telegram'`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var p part
-		var state, problem string
-		if err := rows.Scan(&p.row, &p.part, &state, &problem); err != nil {
-			return err
+	texts := map[int64]string{}
+	for _, d := range h.deliveries {
+		if strings.HasPrefix(d.chat, "telegram:") {
+			v.judgePart(d, arrived[d.part])
+			if a := arrived[d.part]; a != nil {
+				texts[d.row] += a.text
+			}
+			delete(arrived, d.part)
 		}
-		v.judgePart(p, state, problem, arrived[p])
-		delete(arrived, p)
+	}
+	for row, text := range texts {
+		if h.said[row] != text {
+			v.add(invariants.Lost, 1, "row %d says %q, and %q arrived", row, h.said[row], text)
+		}
 	}
 	for p := range arrived {
 		v.add(invariants.Doubled, 1, "part %d of row %d was sent and is not in the rows", p.part, p.row)
 	}
-	return rows.Err()
 }
 
-func (v *verdict) judgePart(p part, state, problem string, arrived int) {
+// arrival is what the world received of one part.
+type arrival struct {
+	text          string
+	plain, marked int // copies
+}
+
+func (a *arrival) count(s wire.Send) {
+	if s.Marked {
+		a.marked++
+	} else {
+		a.plain++
+	}
+}
+
+// judgePart allows copies that say what they are. A part that is not known to have arrived has
+// not, if there is none.
+func (v *verdict) judgePart(d delivery, a *arrival) {
 	switch {
-	case arrived > 1:
-		v.add(invariants.Doubled, arrived-1, "part %d of row %d was sent %d times", p.part, p.row, arrived)
-	case state == "sent" && arrived == 0:
-		v.add(invariants.Lost, 1, "part %d of row %d is sent, and never arrived", p.part, p.row)
-	case state == "failed" || state == "cancelled" && strings.TrimSpace(problem) != "":
-		v.add(invariants.Lost, 1, "part %d of row %d is %s: %s", p.part, p.row, state, problem)
+	case a != nil && a.plain > 1:
+		v.add(invariants.Doubled, a.plain-1, "part %d of row %d was sent %d times without a mark", d.part.part, d.row, a.plain)
+	case a == nil && d.state != "cancelled":
+		v.add(invariants.Lost, 1, "part %d of row %d is %s (%s), and never arrived", d.part.part, d.row, d.state, d.problem)
+	case d.state != "sent" && d.state != "ambiguous" && d.state != "cancelled":
+		v.add(invariants.Lost, 1, "part %d of row %d is %s: %s", d.part.part, d.row, d.state, d.problem)
+	}
+}
+
+// judgeEngagement looks for the windows that answers must have opened: of the last one that
+// arrived in each place, of a turn that claims it.
+func (v *verdict) judgeEngagement(h *history) {
+	until := map[[2]string]delivery{}
+	for _, d := range h.deliveries {
+		if d.claims && (d.state == "sent" || d.state == "ambiguous") && h.opens(d) {
+			until[[2]string{d.chat, d.place}] = d
+		}
+	}
+	for at, d := range until {
+		if w := h.windows[at]; w.folder == d.folder && w.until < d.at+engagement.Milliseconds() || w.folder == "" && w.ended == 0 {
+			v.add(invariants.Lost, 1, "the answer in row %d engages %s in %s %q until %d, not %d",
+				d.row, d.folder, d.chat, d.place, d.at+engagement.Milliseconds(), w.until)
+		}
 	}
 }

@@ -29,14 +29,15 @@ type world struct {
 
 func newWorld() *world { return &world{happened: make(chan struct{})} }
 
-// do adds something that somebody did.
-func (w *world) do(u wire.Update) {
+// do adds something that somebody did, and returns its id.
+func (w *world) do(u wire.Update) (id int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u.ID = int64(len(w.updates)) + 1
 	w.updates = append(w.updates, u)
 	close(w.happened)
 	w.happened = make(chan struct{})
+	return u.ID
 }
 
 // quiet says whether the adapter has confirmed everything.
@@ -87,7 +88,7 @@ func (w *world) behind(after int64) (page []wire.Update, happened <-chan struct{
 	defer w.mu.Unlock()
 	after = min(after, int64(len(w.updates)))
 	w.confirmed = max(w.confirmed, after)
-	rest := w.updates[after:]
+	rest := w.updates[w.confirmed:] // what is confirmed is never told again
 	return rest[:min(len(rest), pageMost)], w.happened
 }
 

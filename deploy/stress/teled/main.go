@@ -50,7 +50,7 @@ func serve(ctx context.Context) error {
 	w := &world{url: string(cfg.World)}
 	shell := adapter.New(w, adapter.Options{
 		Platform: "telegram", Daemon: "teled", Store: p.Store, Heart: p.Heart, Wake: p.Wake.C(), Poll: cfg.Poll,
-		Log: p.Log, Metrics: p.Metrics, Now: p.Now,
+		Mark: true, Log: p.Log, Metrics: p.Metrics, Now: p.Now,
 	})
 	p.Heart.Report(daemon.Connected, "")
 	return p.Run(ctx, shell.Run, func(ctx context.Context) error { return w.listen(ctx, shell, p) })
@@ -90,7 +90,7 @@ func (w *world) store(ctx context.Context, shell *adapter.Shell, updates []wire.
 	for _, u := range updates {
 		in.Messages = append(in.Messages, &msg.Message{
 			ChatJID: u.Chat, PlatformID: strconv.FormatInt(u.ID, 10), Sender: u.Sender, SenderName: u.Sender, Verb: u.Verb,
-			Content: u.Text, Topic: u.Thread, ThreadID: u.Thread,
+			Content: u.Text, Topic: u.Thread, ThreadID: u.Thread, TargetID: u.Target,
 		})
 	}
 	return shell.Receive(ctx, in)
@@ -105,6 +105,13 @@ func (w *world) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 		})
 	}
 	return parts, nil
+}
+
+// Mark implements adapter.Marker.
+func (w *world) Mark(part adapter.Part) adapter.Part {
+	s := part.(wire.Send)
+	s.Marked = true
+	return s
 }
 
 // Send implements adapter.Platform.

@@ -10,6 +10,7 @@ type Update struct {
 	Thread string `json:"thread"`
 	Sender string `json:"sender"`
 	Verb   string `json:"verb"`
+	Target string `json:"target"` // the platform id of what an edit, a deletion or a reaction is about
 	Text   string `json:"text"`
 }
 
@@ -21,6 +22,7 @@ type Send struct {
 	Chat   string `json:"chat"`
 	Thread string `json:"thread"`
 	Text   string `json:"text"`
+	Marked bool   `json:"marked"` // it says that it may be there twice
 }
 
 // SentAs is the id that a part was given.

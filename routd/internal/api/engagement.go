@@ -33,7 +33,8 @@ type engagementAnswer struct {
 	EndedAt   *int64  `json:"ended_at"` // unix ms
 }
 
-// answerOf is an answer without the folder where no window is open.
+// answerOf leaves out a window that was ended by word or by a pin; one that has run out shows
+// until when it was open.
 func answerOf(e *msg.Engagement, pinnedAt int64) engagementAnswer {
 	if !e.Open(e.Until-1, pinnedAt) {
 		return engagementAnswer{e.ChatJID, e.Place, nil, nil, orNull(e.LastReply), orNull(e.EndedAt)}

@@ -38,13 +38,19 @@ func (s *State) inForce(c store.Claim, at int64) bool {
 	return c.At > s.since() && c.At <= at && (c.OverAt == 0 || at <= c.OverAt)
 }
 
-// latest is when whatever there is began: it may be ahead of a clock that was set back.
-func (s *State) latest() int64 {
-	at := max(s.At, s.EndedAt)
-	for _, c := range s.Claims {
-		at = max(at, c.At)
+// latest is when what holds the place at a time began, or was ended last: it may be ahead of a
+// clock that was set back.
+func (s *State) latest(at int64) int64 {
+	latest := s.EndedAt
+	if s.Open(at, s.PinnedAt) {
+		latest = max(latest, s.At)
 	}
-	return at
+	for _, c := range s.Claims {
+		if c.OverAt == 0 {
+			latest = max(latest, c.At)
+		}
+	}
+	return latest
 }
 
 // since is up to when claims and windows are over for good.

@@ -130,7 +130,7 @@ func (l *Ledger) Engage(ctx context.Context, chatJID, place, folder string, ttl 
 		if ttl > 0 {
 			next.Folder, next.At, next.Until = folder, max(now, s.since()+1), now+ttl.Milliseconds()
 		} else {
-			next.Folder, next.At, next.Until, next.EndedAt = "", 0, 0, max(now, s.latest())
+			next.Folder, next.At, next.Until, next.EndedAt = "", 0, 0, max(now, s.latest(now))
 		}
 		return tx.PutEngagement(next)
 	})

@@ -140,9 +140,9 @@ func (w *world) begin(t *rapid.T, tn *turn, row *msg.Message) {
 }
 
 // notTooMany keeps below the number of claims that are looked at. Those that are not are older
-// than ten others, which gated has judged before: rows come to be judged in their order.
+// than 32 others, which gated has judged before: rows come to be judged in their order.
 func (w *world) notTooMany(t *rapid.T, p place) {
-	if len(w.model.talk(p).mentions) >= 10 {
+	if len(w.model.talk(p).mentions) >= 32 {
 		t.Skip("there are enough mentions")
 	}
 }

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+)
+
+// history is what the rows tell.
+type history struct {
+	stored     map[key][]row           // inbound rows, by what they say
+	derived    map[int64]row           // by the row they were derived from
+	answers    map[key]map[int64]bool  // what agents say they were told → the turns that say so
+	replies    map[key]int             // of commands, by chat and what they reply to
+	turns      map[int64]turn          // by id
+	said       map[int64]string        // what outbound rows say
+	deliveries []delivery              // in the order of rows and parts
+	windows    map[[2]string]window    // by chat and place
+	pinned     map[string]bool         // chats that were pinned to a group
+	called     map[[2]string]wasCalled // who was called last in a chat's place
+}
+
+type row struct {
+	id, turn, derivedFrom int64
+	chat, content         string
+	disposition           string
+	platformID            string
+}
+
+type turn struct {
+	reason string
+	frames int
+	last   string // what its last message says
+}
+
+// part is a part of an outbound row.
+type part struct {
+	row  int64
+	part int
+}
+
+type delivery struct {
+	part
+	chat, state, problem string
+	at                   int64 // unix ms
+	claims               bool  // it is an answer of a turn that claims its place
+	calledAt             int64 // when that turn's trigger came
+	folder, place        string
+}
+
+type window struct {
+	folder       string
+	until, ended int64 // unix ms
+}
+
+type wasCalled struct {
+	folder string
+	at     int64
+}
+
+// heard is a line of the demo agent's answer, which repeats what it was told.
+var heard = regexp.MustCompile(`(?m)^(?:\d+/\d+ )?You said: (.*)$`)
+
+func readHistory(db *sql.DB) (*history, error) {
+	h := &history{
+		stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{}, replies: map[key]int{},
+		turns: map[int64]turn{}, said: map[int64]string{}, windows: map[[2]string]window{}, pinned: map[string]bool{},
+		called: map[[2]string]wasCalled{},
+	}
+	for _, read := range []func(*sql.DB) error{h.readTurns, h.readMessages, h.readDeliveries, h.readWindows} {
+		if err := read(db); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// each calls fn for every row of a query.
+func each(db *sql.DB, query string, fn func(scan func(...any) error) error) error {
+	rows, err := db.Query(query)
+	if err != nil {
+		return fmt.Errorf("%s: %w", query, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := fn(rows.Scan); err != nil {
+			return fmt.Errorf("%s: %w", query, err)
+		}
+	}
+	return errors.Join(rows.Err())
+}
+
+func (h *history) readTurns(db *sql.DB) error {
+	return each(db, `SELECT t.id, t.reason, t.frames, t.claims_engagement, t.folder, t.chat_jid, t.place, m.received_at
+		FROM turns t JOIN messages m ON m.id = t.trigger_message_id ORDER BY t.id`, func(scan func(...any) error) error {
+		var id, at int64
+		var t turn
+		var claims bool
+		var folder, chat, place string
+		if err := scan(&id, &t.reason, &t.frames, &claims, &folder, &chat, &place, &at); err != nil {
+			return err
+		}
+		h.turns[id] = t
+		if in := [2]string{chat, place}; claims && at >= h.called[in].at {
+			h.called[in] = wasCalled{folder, at}
+		}
+		return nil
+	})
+}
+
+func (h *history) readMessages(db *sql.DB) error {
+	return each(db, `SELECT id, ifnull(turn_id, 0), chat_jid, direction, source, content, ifnull(disposition, ''),
+		ifnull(platform_id, ''), ifnull(derived_from, 0), ifnull(reply_to_id, '') FROM messages ORDER BY id`, func(scan func(...any) error) error {
+		var r row
+		var direction, source, replyTo string
+		err := scan(&r.id, &r.turn, &r.chat, &direction, &source, &r.content, &r.disposition, &r.platformID, &r.derivedFrom, &replyTo)
+		if err != nil {
+			return err
+		}
+		if direction == "in" {
+			h.heard(r)
+		} else {
+			h.spoken(r, source, replyTo)
+		}
+		return nil
+	})
+}
+
+func (h *history) heard(r row) {
+	if t, ok := h.turns[r.turn]; ok {
+		t.last = r.content
+		h.turns[r.turn] = t
+	}
+	if r.derivedFrom != 0 {
+		h.derived[r.derivedFrom] = r
+		return
+	}
+	k := key{r.chat, r.content}
+	h.stored[k] = append(h.stored[k], r)
+	if r.disposition == "sticky" {
+		h.pinned[r.chat] = true
+	}
+}
+
+func (h *history) spoken(r row, source, replyTo string) {
+	h.said[r.id] = r.content
+	if source == "command" {
+		h.replies[key{r.chat, replyTo}]++
+		return
+	}
+	for _, m := range heard.FindAllStringSubmatch(r.content, -1) {
+		k := key{r.chat, m[1]}
+		if h.answers[k] == nil {
+			h.answers[k] = map[int64]bool{}
+		}
+		h.answers[k][r.turn] = true
+	}
+}
+
+func (h *history) readDeliveries(db *sql.DB) error {
+	return each(db, `SELECT d.message_id, d.part, m.chat_jid, d.state, ifnull(d.error, ''), d.updated_at,
+		ifnull(t.claims_engagement, 0) AND m.source = 'agent' AND m.received_at <= t.ended_at, ifnull(t.folder, ''), ifnull(t.place, ''),
+		ifnull(q.received_at, 0)
+		FROM deliveries d JOIN messages m ON m.id = d.message_id LEFT JOIN turns t ON t.id = m.turn_id
+		LEFT JOIN messages q ON q.id = t.trigger_message_id ORDER BY d.message_id, d.part`, func(scan func(...any) error) error {
+		var d delivery
+		err := scan(&d.row, &d.part.part, &d.chat, &d.state, &d.problem, &d.at, &d.claims, &d.folder, &d.place, &d.calledAt)
+		h.deliveries = append(h.deliveries, d)
+		return err
+	})
+}
+
+func (h *history) readWindows(db *sql.DB) error {
+	return each(db, `SELECT jid, topic, ifnull(engaged_folder, ''), ifnull(engaged_until, 0), ifnull(ended_at, 0) FROM chat_reply_state`,
+		func(scan func(...any) error) error {
+			var in [2]string
+			var w window
+			err := scan(&in[0], &in[1], &w.folder, &w.until, &w.ended)
+			h.windows[in] = w
+			return err
+		})
+}
+
+// opens says whether an answer that arrived is sure to have opened a window: nobody else was
+// called there later, and no pin has ended what was there before.
+func (h *history) opens(d delivery) bool {
+	last := h.called[[2]string{d.chat, d.place}]
+	return !h.pinned[d.chat] && last.folder == d.folder && last.at == d.calledAt
+}
