@@ -115,8 +115,12 @@ type Inbound struct {
 	Messages []*msg.Message
 	Chats    []msg.Chat // what is known of the chats; their pins are not touched
 	Threads  []msg.Thread
+	Moved    *Moved  // a chat has another address now
 	Cursor   *Cursor // how far the platform has been read, nil to leave it
 }
+
+// Moved is a chat's old address and its new one.
+type Moved struct{ From, To string }
 
 // Cursor is a daemon's own bookmark.
 type Cursor struct{ Key, Value string }
@@ -135,6 +139,11 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	s.Heart.Event()
 	faultpoint.At(faultpoint.Received)
 	err := s.Store.Write(ctx, func(tx *store.Tx) error {
+		if in.Moved != nil {
+			if err := tx.MoveChat(in.Moved.From, in.Moved.To, now); err != nil {
+				return err
+			}
+		}
 		for _, c := range in.Chats {
 			if err := tx.PutChat(c.JID, c.Kind, c.Title, now); err != nil {
 				return err

@@ -1,0 +1,289 @@
+package telegram
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// Sizes of pictures and lengths of recordings are made up: nothing here decodes media.
+const (
+	madeUpWidth    = 640
+	madeUpHeight   = 480
+	madeUpDuration = 3
+)
+
+// file is what lies behind a file_id.
+type file struct {
+	id, unique string
+	kind       string // photo, document, video, audio, voice, animation, sticker, video_note
+	name, mime string
+	path       string
+	data       []byte
+	size       int64 // may be more than the data, to try limits with
+}
+
+// folders are where getFile says that the kinds lie.
+func folder(kind string) string {
+	switch kind {
+	case "photo", "document", "video", "animation", "sticker":
+		return kind + "s"
+	case "audio":
+		return "music"
+	}
+	return kind
+}
+
+func (s *Server) newFile(kind, name, contentType string, data []byte, size int64) *file {
+	n := len(s.files) + 1
+	if contentType == "" {
+		contentType = mime.TypeByExtension(path.Ext(name))
+	}
+	extension := path.Ext(name)
+	if extension == "" {
+		extension = map[string]string{"photo": ".jpg", "voice": ".oga", "sticker": ".webp", "video": ".mp4", "audio": ".mp3"}[kind]
+	}
+	f := &file{
+		id: fmt.Sprintf("FAKE%s-%06d_id", kind, n), unique: fmt.Sprintf("FAKEu%06d", n), kind: kind, name: name,
+		mime: contentType, path: fmt.Sprintf("%s/file_%d%s", folder(kind), n, extension),
+		data: data, size: max(size, int64(len(data))),
+	}
+	s.files[f.id] = f
+	return f
+}
+
+// attach makes a file part of a message.
+func (f *file) attach(m *Message) {
+	media := Media{FileID: f.id, UniqueID: f.unique, Size: f.size}
+	named := media
+	named.Name, named.MIME = f.name, f.mime
+	timed := named
+	timed.Duration = madeUpDuration
+	framed := timed
+	framed.Width, framed.Height = madeUpWidth, madeUpHeight
+	switch f.kind {
+	case "photo":
+		small := Media{FileID: f.id + "s", UniqueID: f.unique + "s", Width: madeUpWidth / 8, Height: madeUpHeight / 8, Size: f.size / 8}
+		media.Width, media.Height = madeUpWidth, madeUpHeight
+		m.Photo = []Media{small, media}
+	case "document":
+		m.Document = &named
+	case "video":
+		m.Video = &framed
+	case "animation":
+		m.Animation = &framed
+		m.Document = &named // as documented, for clients from before animations
+	case "audio":
+		m.Audio = &timed
+	case "voice":
+		media.Duration, media.MIME = madeUpDuration, or(f.mime, "audio/ogg")
+		m.Voice = &media
+	case "video_note":
+		media.Duration, media.Length = madeUpDuration, madeUpHeight
+		m.VideoNote = &media
+	case "sticker":
+		m.Sticker = &Sticker{FileID: f.id, UniqueID: f.unique, Type: "regular", Width: 512, Height: 512, Emoji: f.name, Size: f.size}
+	}
+}
+
+// sendFile makes the method that sends one kind of file; the field has the kind's name.
+func (s *Server) sendFile(kind string) func(params) (any, error) {
+	return func(p params) (any, error) {
+		r, err := s.writable(p)
+		if err != nil {
+			return nil, err
+		}
+		caption, entities, err := p.caption()
+		if err != nil {
+			return nil, err
+		}
+		if _, _, err := r.target(p); err != nil {
+			return nil, err // before the file is kept
+		}
+		f, err := s.inputFile(p, kind, p.str(kind), kind)
+		if err != nil {
+			return nil, err
+		}
+		m := &Message{Caption: caption, CaptionEntities: entities}
+		f.attach(m)
+		return s.deliver(p, r, m)
+	}
+}
+
+// inputFile is a file as methods take it: from the part named by field or by attach://, or
+// by the id of one that is here already. An address is not fetched.
+func (s *Server) inputFile(p params, field, value, kind string) (*file, error) {
+	if name, ok := strings.CutPrefix(value, "attach://"); ok {
+		field, value = name, ""
+	}
+	switch {
+	case strings.HasPrefix(value, "http://") || strings.HasPrefix(value, "https://"):
+		return nil, badRequest("failed to get HTTP URL content")
+	case value != "":
+		known := s.files[value]
+		if known == nil {
+			return nil, badRequest("wrong file identifier/HTTP URL specified")
+		}
+		again := *known
+		again.kind = kind
+		return &again, nil
+	}
+	upload, found := p.files[field]
+	if !found {
+		return nil, badRequest("there is no %s in the request", kind)
+	}
+	if err := checkUpload(upload, kind); err != nil {
+		return nil, err
+	}
+	upload.Kind = kind
+	p.files[field] = upload
+	return s.newFile(kind, path.Base(upload.Name), "", upload.Data, 0), nil
+}
+
+func checkUpload(u Upload, kind string) error {
+	switch {
+	case len(u.Data) == 0:
+		return badRequest("file must be non-empty")
+	case kind != "photo":
+		return nil
+	case len(u.Data) > maxPhoto:
+		return badRequest("file of size %d bytes is too big for a photo; the maximum size is %d bytes", len(u.Data), maxPhoto)
+	case !strings.HasPrefix(http.DetectContentType(u.Data), "image/"):
+		return badRequest("IMAGE_PROCESS_FAILED")
+	}
+	return nil
+}
+
+// inputMedia is one entry of an album.
+type inputMedia struct {
+	Type     string   `json:"type"`
+	Media    string   `json:"media"`
+	Caption  string   `json:"caption"`
+	Entities []Entity `json:"caption_entities"`
+}
+
+func (s *Server) sendMediaGroup(p params) (any, error) {
+	r, err := s.writable(p)
+	if err != nil {
+		return nil, err
+	}
+	var items []inputMedia
+	if found, err := p.json("media", &items); err != nil || !found {
+		return nil, badRequest("can't parse media JSON object")
+	}
+	if err := checkAlbum(items); err != nil {
+		return nil, err
+	}
+	if _, _, err := r.target(p); err != nil {
+		return nil, err
+	}
+	var found []*file
+	for _, item := range items {
+		f, err := s.inputFile(p, "", item.Media, item.Type)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, f)
+	}
+	album := s.newAlbum()
+	var sent []Message
+	for i, f := range found {
+		m := &Message{Caption: items[i].Caption, CaptionEntities: mark(items[i].Caption, items[i].Entities), MediaGroup: album}
+		f.attach(m)
+		delivered, err := s.deliver(p, r, m)
+		if err != nil {
+			return nil, err
+		}
+		sent = append(sent, delivered)
+	}
+	return sent, nil
+}
+
+func (s *Server) newAlbum() string {
+	s.albums++
+	return fmt.Sprintf("1380000%06d", s.albums)
+}
+
+func checkAlbum(items []inputMedia) error {
+	if len(items) < 2 || len(items) > 10 {
+		return badRequest("an album must include 2-10 items")
+	}
+	for _, item := range items {
+		switch item.Type {
+		case "photo", "video", "document", "audio":
+		default:
+			return badRequest("can't parse InputMedia: type %s can't be used in sendMediaGroup", item.Type)
+		}
+		alone := func(kind string) bool { return kind == "document" || kind == "audio" }
+		for _, kind := range []string{item.Type, items[0].Type} {
+			if alone(kind) && item.Type != items[0].Type {
+				return badRequest("%s can't be mixed with other media types", kind)
+			}
+		}
+		if err := checkCaption(item.Caption, item.Entities); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) getFile(p params) (any, error) {
+	f := s.fileByID(p.str("file_id"))
+	switch {
+	case f == nil:
+		return nil, badRequest("invalid file_id")
+	case f.size > maxDownload:
+		return nil, badRequest("file is too big")
+	}
+	return fileInfo{FileID: f.id, UniqueID: f.unique, Size: f.size, Path: f.path}, nil
+}
+
+// fileByID takes the id of a photo's small size for the photo.
+func (s *Server) fileByID(id string) *file {
+	if f := s.files[id]; f != nil {
+		return f
+	}
+	return s.files[strings.TrimSuffix(id, "s")]
+}
+
+// download answers /file/bot<token>/<path>. A fault of the method "download" spoils it.
+func (s *Server) download(w http.ResponseWriter, r *http.Request, path string) {
+	f := s.nextFault("download")
+	if !s.pause(r.Context(), f.Delay) {
+		panic(http.ErrAbortHandler)
+	}
+	if f.answer(w) {
+		return
+	}
+	found := s.fileAt(path)
+	if found == nil || found.size > maxDownload {
+		writeError(w, notFound())
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	_, _ = w.Write(found.data)
+}
+
+func (s *Server) fileAt(path string) *file {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		if f.path == path {
+			return f
+		}
+	}
+	return nil
+}
+
+// FileByID is the content of a file, and its kind, for a page that shows it.
+func (s *Server) FileByID(id string) (kind, name string, data []byte, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.fileByID(id)
+	if f == nil {
+		return "", "", nil, false
+	}
+	return f.kind, f.name, f.data, true
+}

@@ -1,0 +1,409 @@
+package telegram
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Place is where people talk: a chat, or a topic of a forum. Its methods are what people do.
+type Place struct {
+	s        *Server
+	ChatID   int64
+	ThreadID int // of a topic, else 0
+}
+
+// Attachment is a file that somebody sends. Its kind is photo, document, video, audio,
+// voice, animation, video_note or sticker; of a sticker, Name is the emoji.
+type Attachment struct {
+	Kind string
+	Name string
+	MIME string // by the name's extension if empty
+	Data []byte
+	Size int64 // in bytes, to claim more than there is
+}
+
+// Draft is a message before it is sent. Entities are those that Telegram does not find by
+// itself; with an Attachment, Text is its caption.
+type Draft struct {
+	Text       string
+	Entities   []Entity
+	ReplyTo    int
+	Attachment *Attachment
+	Album      string // the same for all parts of one
+	Origin     *Origin
+	Location   *Location
+	Contact    *Contact
+	Poll       *Poll // ID and counts are filled in
+}
+
+// User makes a person.
+func (s *Server) User(name, username string) User { return s.newUser(name, username, false) }
+
+// OtherBot makes a bot that is not the one with the token.
+func (s *Server) OtherBot(name, username string) User { return s.newUser(name, username, true) }
+
+func (s *Server) newUser(name, username string, bot bool) User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := User{ID: s.nextUser, IsBot: bot, FirstName: name, Username: username}
+	if !bot {
+		u.Language = "en"
+	}
+	s.nextUser++
+	s.users[u.ID] = u
+	return u
+}
+
+// DM is the private chat of a person with the bot.
+func (s *Server) DM(with User) Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rooms[with.ID] == nil {
+		s.newRoom(Chat{ID: with.ID, Type: Private, FirstName: with.FirstName, Username: with.Username}, with)
+	}
+	return Place{s: s, ChatID: with.ID}
+}
+
+// Group makes a basic group with the bot in it, for a while already; the first member made it.
+func (s *Server) Group(title string, members ...User) Place {
+	return s.found(Chat{Type: Group, Title: title}, members)
+}
+
+// Supergroup is like Group.
+func (s *Server) Supergroup(title string, members ...User) Place {
+	return s.found(Chat{Type: Supergroup, Title: title}, members)
+}
+
+// Forum makes a supergroup with topics; Topic adds some to the General one.
+func (s *Server) Forum(title string, members ...User) Place {
+	return s.found(Chat{Type: Supergroup, Title: title, IsForum: true}, members)
+}
+
+func (s *Server) found(chat Chat, members []User) Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	chat.ID = s.newChatID(chat.Type)
+	s.newRoom(chat, members...)
+	return Place{s: s, ChatID: chat.ID}
+}
+
+func (s *Server) newChatID(kind string) int64 {
+	const supergroups = 1_000_000_000_000 // -100… in front
+	id := s.nextChat
+	s.nextChat++
+	if kind == Supergroup {
+		return -supergroups - id
+	}
+	return -id
+}
+
+// Place is a chat, or a topic of it, by its ids.
+func (s *Server) Place(chat int64, thread int) Place {
+	return Place{s: s, ChatID: chat, ThreadID: thread}
+}
+
+// Topic opens a topic.
+func (p Place) Topic(by User, name string) Place {
+	var m *Message
+	p.act(func(r *room) error {
+		if !r.chat.IsForum || !r.in(by) {
+			return fmt.Errorf("%s cannot open a topic there", by.FirstName)
+		}
+		m = p.s.openTopic(r, by, name)
+		return nil
+	})
+	return Place{s: p.s, ChatID: p.ChatID, ThreadID: m.ID}
+}
+
+// CloseTopic closes or reopens a topic: nobody can send to a closed one.
+func (p Place) CloseTopic(isClosed bool) {
+	p.act(func(r *room) error {
+		t := r.topics[p.ThreadID]
+		if t == nil {
+			return fmt.Errorf("no topic %d", p.ThreadID)
+		}
+		t.closed = isClosed
+		return nil
+	})
+}
+
+// DeleteTopic deletes a topic with what stands in it; the bot is not told.
+func (p Place) DeleteTopic() {
+	p.act(func(r *room) error {
+		delete(r.topics, p.ThreadID)
+		maps.DeleteFunc(r.messages, func(_ int, m *Message) bool { return m.IsTopic && m.Thread == p.ThreadID })
+		return nil
+	})
+}
+
+// try does something in the chat under the lock.
+func (p Place) try(do func(*room) error) error {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	r := p.s.rooms[p.ChatID]
+	if r == nil {
+		return fmt.Errorf("no chat %d", p.ChatID)
+	}
+	return do(r)
+}
+
+// act is try for what cannot fail, unless the story is wrong.
+func (p Place) act(do func(*room) error) { must(p.try(do)) }
+
+func must(err error) {
+	if err != nil {
+		panic("telegram: a story that cannot be: " + err.Error())
+	}
+}
+
+// Post sends a message. It fails for who is not in the chat, for a topic or a message
+// answered that is not there, and for a chat that is no more.
+func (p Place) Post(from User, d Draft) (Message, error) {
+	var sent Message
+	err := p.try(func(r *room) error {
+		var replyTo *Message
+		thread := p.ThreadID
+		switch {
+		case !r.in(from) || r.migrated != 0 || r.gone != "":
+			return fmt.Errorf("%s cannot speak there", from.FirstName)
+		case p.ThreadID != 0 && r.topics[p.ThreadID] == nil:
+			return fmt.Errorf("no topic %d", p.ThreadID)
+		case d.ReplyTo != 0:
+			if replyTo = r.messages[d.ReplyTo]; replyTo == nil {
+				return fmt.Errorf("no message %d to answer", d.ReplyTo)
+			}
+			if replyTo.IsTopic && thread == 0 {
+				thread = replyTo.Thread
+			}
+		}
+		m := r.add(p.s.compose(from, d), thread, replyTo)
+		p.s.tell("message", r, m)
+		sent = m.shown()
+		return nil
+	})
+	return sent, err
+}
+
+func (s *Server) compose(from User, d Draft) *Message {
+	m := &Message{From: &from, Origin: d.Origin, MediaGroup: d.Album, Location: d.Location, Contact: d.Contact}
+	text, entities := d.Text, mark(d.Text, d.Entities)
+	if a := d.Attachment; a != nil {
+		s.newFile(a.Kind, a.Name, a.MIME, a.Data, a.Size).attach(m)
+		m.Caption, m.CaptionEntities = text, entities
+	} else {
+		m.Text, m.Entities = text, entities
+	}
+	if d.Poll != nil {
+		m.Poll = d.Poll.copied()
+		s.open(m.Poll, false)
+	}
+	return m
+}
+
+func (p Place) post(from User, d Draft) Message {
+	m, err := p.Post(from, d)
+	must(err)
+	return m
+}
+
+// Say sends a text. Commands, mentions, links and hashtags in it are marked without being
+// asked; entities are what else is marked.
+func (p Place) Say(from User, text string, entities ...Entity) Message {
+	return p.post(from, Draft{Text: text, Entities: entities})
+}
+
+// Reply answers a message.
+func (p Place) Reply(from User, to int, text string, entities ...Entity) Message {
+	return p.post(from, Draft{Text: text, Entities: entities, ReplyTo: to})
+}
+
+// Attach sends a file with a caption, which may be empty.
+func (p Place) Attach(from User, a Attachment, caption string, entities ...Entity) Message {
+	return p.post(from, Draft{Text: caption, Entities: entities, Attachment: &a})
+}
+
+// Photo sends a picture.
+func (p Place) Photo(from User, data []byte, caption string) Message {
+	return p.Attach(from, Attachment{Kind: "photo", Data: data}, caption)
+}
+
+// Document sends a file.
+func (p Place) Document(from User, name string, data []byte, caption string) Message {
+	return p.Attach(from, Attachment{Kind: "document", Name: name, Data: data, MIME: sniff(name, data)}, caption)
+}
+
+// sniff guesses a type from the content where the name does not tell.
+func sniff(name string, data []byte) string {
+	if name != "" {
+		return ""
+	}
+	return http.DetectContentType(data)
+}
+
+// Voice sends a recording.
+func (p Place) Voice(from User, data []byte) Message {
+	return p.Attach(from, Attachment{Kind: "voice", Data: data, MIME: "audio/ogg"}, "")
+}
+
+// Sticker sends a sticker that stands for an emoji.
+func (p Place) Sticker(from User, emoji string) Message {
+	return p.Attach(from, Attachment{Kind: "sticker", Name: emoji, Data: []byte("RIFF....WEBPVP8 ")}, "")
+}
+
+// Album sends several files as one; the caption is the first one's.
+func (p Place) Album(from User, caption string, all ...Attachment) []Message {
+	p.s.mu.Lock()
+	album := p.s.newAlbum()
+	p.s.mu.Unlock()
+	var sent []Message
+	for _, a := range all {
+		sent = append(sent, p.post(from, Draft{Text: caption, Attachment: &a, Album: album}))
+		caption = ""
+	}
+	return sent
+}
+
+// Location sends a point on the map.
+func (p Place) Location(from User, latitude, longitude float64) Message {
+	return p.post(from, Draft{Location: &Location{Latitude: latitude, Longitude: longitude}})
+}
+
+// Contact sends somebody's number.
+func (p Place) Contact(from User, phone, name string) Message {
+	return p.post(from, Draft{Contact: &Contact{Phone: phone, FirstName: name}})
+}
+
+// Poll asks a question.
+func (p Place) Poll(from User, question string, options ...string) Message {
+	return p.post(from, Draft{Poll: newPoll(question, options)})
+}
+
+// Forward forwards a message of any chat as its sender's.
+func (p Place) Forward(from User, m Message) Message {
+	origin := m.Origin
+	if origin == nil {
+		origin = &Origin{Type: "user", Date: m.Date, SenderUser: m.From}
+	}
+	return p.forward(from, m, origin)
+}
+
+// ForwardHidden forwards a message whose sender does not want to be linked to.
+func (p Place) ForwardHidden(from User, m Message) Message {
+	return p.forward(from, m, &Origin{Type: "hidden_user", Date: m.Date, SenderName: m.From.FirstName})
+}
+
+func (p Place) forward(from User, m Message, origin *Origin) Message {
+	var sent Message
+	p.act(func(r *room) error {
+		if !r.in(from) {
+			return fmt.Errorf("%s cannot speak there", from.FirstName)
+		}
+		copied := m.shown()
+		copied.From, copied.Origin = &from, origin
+		copied.ReplyTo, copied.Thread, copied.IsTopic, copied.EditDate = nil, 0, false, 0
+		added := r.add(&copied, p.ThreadID, nil)
+		p.s.tell("message", r, added)
+		sent = added.shown()
+		return nil
+	})
+	return sent
+}
+
+// Revise changes the text, or the caption, of one's own message. Time stands in the update in
+// whole seconds.
+func (p Place) Revise(by User, id int, text string, entities ...Entity) (Message, error) {
+	var edited Message
+	err := p.try(func(r *room) error {
+		m := r.messages[id]
+		switch {
+		case m == nil || m.From.ID != by.ID:
+			return fmt.Errorf("no message %d of %s", id, by.FirstName)
+		case m.Text != "":
+			m.Text, m.Entities = text, mark(text, entities)
+		default:
+			m.Caption, m.CaptionEntities = text, mark(text, entities)
+		}
+		m.EditDate = time.Now().Unix()
+		p.s.tell("edited_message", r, m)
+		edited = m.shown()
+		return nil
+	})
+	return edited, err
+}
+
+// Edit is Revise for a message that is there.
+func (p Place) Edit(by User, id int, text string, entities ...Entity) Message {
+	m, err := p.Revise(by, id, text, entities...)
+	must(err)
+	return m
+}
+
+// Unfurl repeats a message as edited without a change, as Telegram does when it has found the
+// preview of a link.
+func (p Place) Unfurl(id int) {
+	p.act(func(r *room) error {
+		if r.messages[id] == nil {
+			return fmt.Errorf("no message %d", id)
+		}
+		p.s.tell("edited_message", r, r.messages[id])
+		return nil
+	})
+}
+
+// Delete deletes a message. The Bot API does not tell of it.
+func (p Place) Delete(id int) {
+	p.act(func(r *room) error {
+		if r.messages[id] == nil {
+			return fmt.Errorf("no message %d", id)
+		}
+		delete(r.messages, id)
+		p.s.happened()
+		return nil
+	})
+}
+
+// SetReactions sets all of a user's reactions to a message; none takes them back. In groups
+// the bot is told only as an administrator.
+func (p Place) SetReactions(by User, id int, emoji ...string) error {
+	return p.try(func(r *room) error {
+		if r.messages[id] == nil || !r.in(by) {
+			return fmt.Errorf("%s cannot react to message %d", by.FirstName, id)
+		}
+		old := r.react(id, by, emoji)
+		if r.chat.Type == Private && r.in(p.s.me) || r.admin(p.s.me) {
+			p.s.emit("message_reaction", ReactionUpdated{
+				Chat: r.chat, MessageID: id, User: &by, Date: time.Now().Unix(), Old: reactions(old), New: reactions(emoji),
+			})
+		}
+		p.s.happened()
+		return nil
+	})
+}
+
+func reactions(emoji []string) []Reaction {
+	all := []Reaction{}
+	for _, e := range emoji {
+		all = append(all, Reaction{Type: "emoji", Emoji: e})
+	}
+	return all
+}
+
+// React sets a user's reactions to a message that is there.
+func (p Place) React(by User, id int, emoji ...string) { must(p.SetReactions(by, id, emoji...)) }
+
+// Unreact takes a user's reactions back.
+func (p Place) Unreact(by User, id int) { p.React(by, id) }
+
+// AnswerPoll chooses options of a poll, by their places; none takes the answer back.
+func (s *Server) AnswerPoll(by User, pollID string, options ...int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.polls[pollID]
+	if p == nil || p.state.IsClosed || slices.ContainsFunc(options, func(i int) bool { return i < 0 || i >= len(p.state.Options) }) {
+		must(fmt.Errorf("no such answer to poll %s", pollID))
+	}
+	s.vote(p, by, options)
+}

@@ -1,0 +1,157 @@
+package telegram
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// The documented limits, in UTF-16 units.
+const (
+	minOptions  = 2
+	maxOptions  = 12
+	maxQuestion = 300
+	maxOption   = 100
+)
+
+// poll is a poll with who chose what.
+type poll struct {
+	state *Poll
+	byBot bool
+	votes map[int64][]int
+}
+
+// optionTexts reads options as plain strings, or as InputPollOption objects.
+func (p params) optionTexts() ([]string, error) {
+	var raw []json.RawMessage
+	if found, err := p.json("options", &raw); err != nil || !found {
+		return nil, badRequest("can't parse options JSON object")
+	}
+	var texts []string
+	for _, option := range raw {
+		var text string
+		var object struct{ Text string }
+		if json.Unmarshal(option, &text) != nil {
+			if json.Unmarshal(option, &object) != nil {
+				return nil, badRequest("can't parse options JSON object")
+			}
+			text = object.Text
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+func checkPoll(question string, options []string) error {
+	switch {
+	case question == "":
+		return badRequest("text must be non-empty")
+	case units(question) > maxQuestion:
+		return badRequest("poll question length must not exceed %d", maxQuestion)
+	case len(options) < minOptions:
+		return badRequest("poll must have at least %d option", minOptions)
+	case len(options) > maxOptions:
+		return badRequest("poll can't have more than %d options", maxOptions)
+	}
+	for _, o := range options {
+		if o == "" {
+			return badRequest("text must be non-empty")
+		}
+		if units(o) > maxOption {
+			return badRequest("poll options length must not exceed %d", maxOption)
+		}
+	}
+	return nil
+}
+
+func (s *Server) sendPoll(p params) (any, error) {
+	r, err := s.writable(p)
+	if err != nil {
+		return nil, err
+	}
+	options, err := p.optionTexts()
+	if err == nil {
+		err = checkPoll(p.str("question"), options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	state := newPoll(p.str("question"), options)
+	state.IsAnonymous = p.str("is_anonymous") == "" || p.bool("is_anonymous")
+	state.Multiple = p.bool("allows_multiple_answers")
+	state.OpenPeriod = int(p.int("open_period", 0))
+	if p.str("type") == "quiz" {
+		correct := int(p.int("correct_option_id", -1))
+		if correct < 0 || correct >= len(options) {
+			return nil, badRequest("wrong correct option ID specified")
+		}
+		state.Type, state.Correct = "quiz", &correct
+	}
+	if _, _, err := r.target(p); err != nil {
+		return nil, err // before the poll is kept
+	}
+	s.open(state, true)
+	return s.deliver(p, r, &Message{Poll: state})
+}
+
+func newPoll(question string, options []string) *Poll {
+	state := &Poll{Question: question, Type: "regular", IsAnonymous: true}
+	for _, o := range options {
+		state.Options = append(state.Options, PollOption{Text: o})
+	}
+	return state
+}
+
+func (s *Server) open(state *Poll, byBot bool) {
+	state.ID = fmt.Sprintf("6100000%06d", len(s.polls)+1)
+	s.polls[state.ID] = &poll{state: state, byBot: byBot, votes: map[int64][]int{}}
+}
+
+// copied is a poll as it stands now: counts change later.
+func (p *Poll) copied() *Poll {
+	c := *p
+	c.Options = slices.Clone(p.Options)
+	return &c
+}
+
+func (s *Server) stopPoll(p params) (any, error) {
+	_, m, err := s.message(p, "message with poll to stop")
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Poll == nil:
+		return nil, badRequest("message with poll to stop not found")
+	case m.From.ID != s.me.ID:
+		return nil, badRequest("poll can't be stopped")
+	case m.Poll.IsClosed:
+		return nil, badRequest("poll has already been closed")
+	}
+	m.Poll.IsClosed = true
+	return *m.Poll.copied(), nil
+}
+
+// vote sets what a user chose and tells the bot, if the poll is its own.
+func (s *Server) vote(p *poll, by User, options []int) {
+	p.votes[by.ID] = slices.Clone(options)
+	if len(options) == 0 {
+		delete(p.votes, by.ID)
+	}
+	for i := range p.state.Options {
+		p.state.Options[i].Voters = 0
+	}
+	for _, chosen := range p.votes {
+		for _, i := range chosen {
+			p.state.Options[i].Voters++
+		}
+	}
+	p.state.Total = len(p.votes)
+	s.happened()
+	if !p.byBot {
+		return
+	}
+	s.emit("poll", p.state)
+	if !p.state.IsAnonymous {
+		chosen := append([]int{}, options...)
+		s.emit("poll_answer", PollAnswer{PollID: p.state.ID, User: by, Options: chosen})
+	}
+}

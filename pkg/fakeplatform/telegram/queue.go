@@ -1,0 +1,244 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The documented limits of getUpdates, and the kinds it leaves out unless they are named.
+const (
+	maxUpdates = 100
+	maxPoll    = 50 * time.Second
+
+	firstUpdate = 730_000_001
+	keptUpdates = 1000    // confirmed ones, for Redeliver
+	maxWaiting  = 1 << 40 // so that no offset overflows
+)
+
+// queue holds what the bot has not confirmed yet. The server's lock guards it.
+type queue struct {
+	next    int64
+	waiting []update
+	gone    []update // confirmed, the last ones
+	allowed []string // nil: the default
+
+	webhook  string
+	poller   chan error // of the open poll, nil without; what is sent ends it
+	twice    int
+	reversed int
+}
+
+type update struct {
+	id    int64
+	body  json.RawMessage
+	again bool // handed out once whatever the offset says, then forgotten
+}
+
+func newQueue() queue { return queue{next: firstUpdate} }
+
+func (q *queue) wants(kind string) bool {
+	if len(q.allowed) > 0 {
+		return slices.Contains(q.allowed, kind)
+	}
+	switch kind {
+	case "chat_member", "message_reaction", "message_reaction_count":
+		return false
+	}
+	return true
+}
+
+// emit queues an update, if the bot wants its kind. The lock is held.
+func (s *Server) emit(kind string, v any) {
+	if !s.queue.wants(kind) {
+		return
+	}
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("telegram: an update that is no JSON: %v", err)) // own types only
+	}
+	s.enqueue(fmt.Sprintf("%q:%s", kind, body))
+}
+
+func (s *Server) enqueue(fields string) int64 {
+	id := s.queue.next
+	s.queue.next++
+	s.queue.waiting = append(s.queue.waiting, update{id: id, body: fmt.Appendf(nil, `{"update_id":%d,%s}`, id, fields)})
+	s.happened()
+	return id
+}
+
+// getUpdates hands out what waits from offset on, and waits for something if nothing does.
+func (s *Server) getUpdates(ctx context.Context, p params) (any, error) {
+	mine := make(chan error, 1)
+	if err := s.takeTurn(p, mine); err != nil {
+		return nil, err
+	}
+	defer s.leaveTurn(mine)
+	wait := min(time.Duration(max(p.int("timeout", 0), 0))*time.Second, maxPoll)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		batch, changed := s.take(p)
+		if len(batch) > 0 || wait == 0 {
+			return batch, nil
+		}
+		select {
+		case <-changed:
+		case err := <-mine:
+			return nil, err
+		case <-timer.C:
+			return batch, nil
+		case <-s.cutting():
+			return batch, nil // which nobody will see
+		case <-ctx.Done():
+			return batch, nil
+		}
+	}
+}
+
+// takeTurn makes a poll the only one: one that is open is ended, as the real one does it.
+func (s *Server) takeTurn(p params, mine chan error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.polled++
+	q := &s.queue
+	if q.webhook != "" {
+		return conflict("can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first")
+	}
+	var allowed []string
+	if found, err := p.json("allowed_updates", &allowed); err == nil && found {
+		q.allowed = allowed
+	}
+	q.end("terminated by other getUpdates request; make sure that only one bot instance is running")
+	q.poller = mine
+	q.confirm(p.int("offset", 0))
+	s.happened()
+	return nil
+}
+
+func (s *Server) leaveTurn(mine chan error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.queue.poller == mine {
+		s.queue.poller = nil
+	}
+}
+
+// end ends the open poll, if there is one.
+func (q *queue) end(reason string) {
+	if q.poller != nil {
+		q.poller <- conflict(reason)
+		q.poller = nil
+	}
+}
+
+// confirm forgets what is below offset; a negative one keeps that many from the end.
+func (q *queue) confirm(offset int64) {
+	known := func(u update) bool { return u.again || u.id >= offset }
+	if offset < 0 {
+		first := max(int64(len(q.waiting))+max(offset, -maxWaiting), 0)
+		var from int64
+		if first < int64(len(q.waiting)) {
+			from = q.waiting[first].id
+		}
+		known = func(u update) bool { return u.id >= from }
+	}
+	var kept []update
+	for _, u := range q.waiting {
+		if known(u) {
+			kept = append(kept, u)
+		} else {
+			q.gone = append(q.gone, u)
+		}
+	}
+	q.waiting = kept
+	if extra := len(q.gone) - keptUpdates; extra > 0 {
+		q.gone = slices.Delete(q.gone, 0, extra)
+	}
+}
+
+// take is the batch for a poll, and the channel that tells of the next change.
+func (s *Server) take(p params) ([]json.RawMessage, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit := p.int("limit", maxUpdates)
+	if limit < 1 || limit > maxUpdates {
+		limit = maxUpdates
+	}
+	q := &s.queue
+	batch := []json.RawMessage{}
+	var kept []update
+	for _, u := range q.waiting {
+		room := int64(len(batch)) < limit
+		if room {
+			batch = append(batch, u.body)
+		}
+		if room && q.twice > 0 {
+			batch = append(batch, u.body)
+			q.twice--
+		}
+		if !room || !u.again {
+			kept = append(kept, u)
+		}
+	}
+	q.waiting = kept
+	if len(batch) > 1 && q.reversed > 0 {
+		slices.Reverse(batch)
+		q.reversed--
+	}
+	return batch, s.changed
+}
+
+func (s *Server) setWebhook(p params) (any, error) {
+	url := p.str("url")
+	if url == "" {
+		return s.deleteWebhook(p)
+	}
+	if !strings.HasPrefix(url, "https://") {
+		return nil, badRequest("bad webhook: An HTTPS URL must be provided for webhook")
+	}
+	var allowed []string
+	if found, err := p.json("allowed_updates", &allowed); err == nil && found {
+		s.queue.allowed = allowed
+	}
+	if p.bool("drop_pending_updates") {
+		s.queue.waiting = nil
+	}
+	s.queue.webhook = url
+	s.queue.end("terminated by setWebhook request")
+	return true, nil
+}
+
+func (s *Server) deleteWebhook(p params) (any, error) {
+	s.queue.webhook = ""
+	if p.bool("drop_pending_updates") {
+		s.queue.waiting = nil
+	}
+	return true, nil
+}
+
+func (s *Server) getWebhookInfo(params) (any, error) {
+	return webhookInfo{URL: s.queue.webhook, Pending: len(s.queue.waiting), Allowed: s.queue.allowed}, nil
+}
+
+// Pending is how many updates the bot has not confirmed.
+func (s *Server) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue.waiting)
+}
+
+// SetWebhook sets the bot's webhook, as if by somebody else with its token; "" deletes it.
+// Nothing is ever sent there: what waits, waits.
+func (s *Server) SetWebhook(url string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.webhook = url
+	if url != "" {
+		s.queue.end("terminated by setWebhook request")
+	}
+}

@@ -1,0 +1,208 @@
+package telegram
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+var commandForm = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+
+// deliver puts a message of the bot where the request says.
+func (s *Server) deliver(p params, r *room, m *Message) (Message, error) {
+	thread, replyTo, err := r.target(p)
+	if err != nil {
+		return Message{}, err
+	}
+	m.From = &s.me
+	return r.add(m, thread, replyTo).shown(), nil
+}
+
+func (s *Server) sendMessage(p params) (any, error) {
+	r, err := s.writable(p)
+	if err != nil {
+		return nil, err
+	}
+	text, entities, err := p.text()
+	if err != nil {
+		return nil, err
+	}
+	return s.deliver(p, r, &Message{Text: text, Entities: entities})
+}
+
+// text is a request's text with all its entities.
+func (p params) text() (string, []Entity, error) {
+	text := p.str("text")
+	entities, err := p.entitiesOf("entities")
+	if err == nil {
+		err = checkText(text, entities)
+	}
+	return text, mark(text, entities), err
+}
+
+func (p params) caption() (string, []Entity, error) {
+	caption := p.str("caption")
+	entities, err := p.entitiesOf("caption_entities")
+	if err == nil {
+		err = checkCaption(caption, entities)
+	}
+	return caption, mark(caption, entities), err
+}
+
+// message is the one that a request is about; what is for the error.
+func (s *Server) message(p params, what string) (*room, *Message, error) {
+	r, err := s.readable(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.int("message_id", 0) == 0 {
+		return nil, nil, badRequest("message identifier is not specified")
+	}
+	m := r.messages[int(p.int("message_id", 0))]
+	if m == nil {
+		return nil, nil, badRequest("%s not found", what)
+	}
+	return r, m, nil
+}
+
+// editable is a message of the bot's own.
+func (s *Server) editable(p params) (*Message, error) {
+	if _, err := s.writable(p); err != nil {
+		return nil, err
+	}
+	_, m, err := s.message(p, "message to edit")
+	switch {
+	case err != nil:
+		return nil, err
+	case m.From.ID != s.me.ID || service(m) || m.Origin != nil:
+		return nil, badRequest("message can't be edited")
+	}
+	return m, nil
+}
+
+func notModified() error {
+	return badRequest("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
+}
+
+func (s *Server) editMessageText(p params) (any, error) {
+	m, err := s.editable(p)
+	if err != nil {
+		return nil, err
+	}
+	text, entities, err := p.text()
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Text == "":
+		return nil, badRequest("there is no text in the message to edit")
+	case m.Text == text && sameEntities(m.Entities, entities):
+		return nil, notModified()
+	}
+	m.Text, m.Entities, m.EditDate = text, entities, time.Now().Unix()
+	return m.shown(), nil
+}
+
+func (s *Server) editMessageCaption(p params) (any, error) {
+	m, err := s.editable(p)
+	if err != nil {
+		return nil, err
+	}
+	caption, entities, err := p.caption()
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Text != "" || m.Poll != nil || m.Sticker != nil:
+		return nil, badRequest("there is no caption in the message to edit")
+	case m.Caption == caption && sameEntities(m.CaptionEntities, entities):
+		return nil, notModified()
+	}
+	m.Caption, m.CaptionEntities, m.EditDate = caption, entities, time.Now().Unix()
+	return m.shown(), nil
+}
+
+func sameEntities(a, b []Entity) bool {
+	return slices.EqualFunc(a, b, func(a, b Entity) bool {
+		sameUser := a.User == nil && b.User == nil || a.User != nil && b.User != nil && a.User.ID == b.User.ID
+		a.User, b.User = nil, nil
+		return a == b && sameUser
+	})
+}
+
+// deleteMessage takes any message of a private chat, the bot's own elsewhere, and everybody's
+// where it is an administrator.
+func (s *Server) deleteMessage(p params) (any, error) {
+	r, m, err := s.message(p, "message to delete")
+	if err != nil {
+		return nil, err
+	}
+	if m.From.ID != s.me.ID && r.chat.Type != Private && !r.admin(s.me) {
+		return nil, badRequest("message can't be deleted")
+	}
+	delete(r.messages, m.ID)
+	return true, nil
+}
+
+// sendChatAction is the one method to which the General topic may be named.
+func (s *Server) sendChatAction(p params) (any, error) {
+	r, err := s.writable(p)
+	if err != nil {
+		return nil, err
+	}
+	thread := int(p.int("message_thread_id", 0))
+	if thread != 0 && r.topics[thread] == nil && (thread != general || !r.chat.IsForum) {
+		return nil, badRequest("message thread not found")
+	}
+	switch strings.ToLower(p.str("action")) {
+	case "typing", "upload_photo", "record_video", "upload_video", "record_voice", "upload_voice", "upload_document",
+		"choose_sticker", "find_location", "record_video_note", "upload_video_note", "cancel":
+		return true, nil
+	}
+	return nil, badRequest("wrong parameter action in request")
+}
+
+// setMessageReaction sets the bot's one reaction to a message, or takes it back.
+func (s *Server) setMessageReaction(p params) (any, error) {
+	r, m, err := s.message(p, "message to react")
+	if err != nil {
+		return nil, err
+	}
+	var reactions []Reaction
+	if _, err := p.json("reaction", &reactions); err != nil {
+		return nil, badRequest("can't parse reaction types JSON object")
+	}
+	if len(reactions) > 1 {
+		return nil, badRequest("REACTIONS_TOO_MANY")
+	}
+	var emoji []string
+	for _, reaction := range reactions {
+		if reaction.Type != "emoji" || !reactionEmoji(reaction.Emoji) {
+			return nil, badRequest("REACTION_INVALID")
+		}
+		emoji = append(emoji, reaction.Emoji)
+	}
+	r.react(m.ID, s.me, emoji)
+	return true, nil
+}
+
+// react sets a user's reactions and returns those before.
+func (r *room) react(message int, by User, emoji []string) (old []string) {
+	if r.reactions[message] == nil {
+		r.reactions[message] = map[int64][]string{}
+	}
+	old = r.reactions[message][by.ID]
+	r.reactions[message][by.ID] = emoji
+	return old
+}
+
+// reactionEmoji reports whether an emoji is one of those that are free for everybody; the
+// selector that asks for a coloured picture makes no difference.
+func reactionEmoji(emoji string) bool {
+	const selector = "\ufe0f"
+	return slices.Contains(strings.Fields(freeReactions), strings.ReplaceAll(emoji, selector, ""))
+}
+
+// freeReactions are those listed with ReactionTypeEmoji in the documentation.
+const freeReactions = "❤ 👍 👎 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 ❤\u200d🔥 🌚 🌭 💯 🤣 ⚡ 🍌 🏆 💔 🤨 😐 " +
+	"🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👨\u200d💻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊 😎 👾 " +
+	"🤷\u200d♂ 🤷 🤷\u200d♀ 😡"

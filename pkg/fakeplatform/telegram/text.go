@@ -1,0 +1,183 @@
+package telegram
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Lengths are in UTF-16 units.
+const (
+	maxText    = 4096
+	maxCaption = 1024
+)
+
+func units(text string) int {
+	n := 0
+	for _, r := range text {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// checkText says what is wrong with the text of a message.
+func checkText(text string, entities []Entity) error {
+	switch {
+	case text == "":
+		return badRequest("message text is empty")
+	case !utf8.ValidString(text):
+		return badRequest("strings must be encoded in UTF-8")
+	case strings.TrimSpace(text) == "":
+		return badRequest("text must be non-empty")
+	case units(text) > maxText:
+		return badRequest("message is too long")
+	}
+	return checkEntities(text, entities)
+}
+
+func checkCaption(caption string, entities []Entity) error {
+	switch {
+	case !utf8.ValidString(caption):
+		return badRequest("strings must be encoded in UTF-8")
+	case units(caption) > maxCaption:
+		return badRequest("message caption is too long")
+	}
+	return checkEntities(caption, entities)
+}
+
+// entitiesOf reads a field with entities; like the real one it drops empty ones.
+func (p params) entitiesOf(name string) ([]Entity, error) {
+	if p.str("parse_mode") != "" {
+		return nil, badRequest("this fake server takes entities, no parse_mode")
+	}
+	var entities []Entity
+	if _, err := p.json(name, &entities); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(entities, func(e Entity) bool { return e.Length <= 0 }), nil
+}
+
+// checkEntities holds entities to the text: within it, nested or apart, never crossing, and
+// not cutting a character in two.
+func checkEntities(text string, entities []Entity) error {
+	borders := map[int]bool{0: true}
+	end := 0
+	for _, r := range text {
+		end += utf16.RuneLen(r)
+		borders[end] = true
+	}
+	var open []Entity
+	for _, e := range sorted(entities) {
+		if err := checkEntity(e); err != nil {
+			return err
+		}
+		for len(open) > 0 && open[len(open)-1].end() <= e.Offset {
+			open = open[:len(open)-1]
+		}
+		switch {
+		case e.Offset < 0 || e.Offset > end:
+			return badRequest("entity begins after the end of the text at UTF-16 offset %d", e.Offset)
+		case e.end() > end, len(open) > 0 && open[len(open)-1].end() < e.end():
+			return badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, e.end())
+		case !borders[e.Offset]:
+			return badRequest("entity begins in a middle of a UTF-16 symbol at byte offset %d", byteOffset(text, e.Offset))
+		case !borders[e.end()]:
+			return badRequest("entity beginning at UTF-16 offset %d ends in a middle of a UTF-16 symbol at byte offset %d", e.Offset, byteOffset(text, e.end()))
+		}
+		open = append(open, e)
+	}
+	return nil
+}
+
+func checkEntity(e Entity) error {
+	switch e.Type {
+	case "mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number", "bold", "italic",
+		"underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote", "code", "pre":
+		return nil
+	case "text_link":
+		if e.URL == "" {
+			return badRequest(`can't parse MessageEntity: Can't find field "url"`)
+		}
+		return nil
+	case "text_mention":
+		if e.User == nil {
+			return badRequest(`can't parse MessageEntity: Can't find field "user"`)
+		}
+		return nil
+	case "custom_emoji":
+		if e.Emoji == "" {
+			return badRequest(`can't parse MessageEntity: Can't find field "custom_emoji_id"`)
+		}
+		return nil
+	}
+	return badRequest("can't parse MessageEntity: Unsupported type specified")
+}
+
+func (e Entity) end() int { return e.Offset + e.Length }
+
+// sorted puts outer entities before those inside them.
+func sorted(entities []Entity) []Entity {
+	return slices.SortedStableFunc(slices.Values(entities), func(a, b Entity) int {
+		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(b.Length, a.Length))
+	})
+}
+
+// byteOffset is where the character that holds a UTF-16 offset begins.
+func byteOffset(text string, unit int) int {
+	at := 0
+	for i, r := range text {
+		if at += utf16.RuneLen(r); at > unit {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// What Telegram marks by itself; the first group of each is the stretch that is marked.
+var detectors = []struct {
+	kind    string
+	pattern *regexp.Regexp
+}{
+	{"url", regexp.MustCompile(`(https?://[^\s<>"]*[^\s<>".,!?;:)\]])`)},
+	{"email", regexp.MustCompile(`([\w.+-]+@[\w-]+\.[a-zA-Z]{2,})`)},
+	{"bot_command", regexp.MustCompile(`(?:^|[^\w/<>])(/\w{1,64}(?:@\w{3,32})?)`)},
+	{"mention", regexp.MustCompile(`(?:^|[^\w@/])(@[a-zA-Z]\w{3,31})`)},
+	{"hashtag", regexp.MustCompile(`(?:^|[^\pL\pN_&])(#[\pL\pN_]*\pL[\pL\pN_]*)`)},
+}
+
+// mark adds what Telegram finds in a text by itself to the given entities, where it touches
+// none of them; so nothing is found in code, which is how it should be.
+func mark(text string, given []Entity) []Entity {
+	all := sorted(given)
+	for _, d := range detectors {
+		for _, at := range d.pattern.FindAllStringSubmatchIndex(text, -1) {
+			e := Entity{Type: d.kind, Offset: units(text[:at[2]]), Length: units(text[at[2]:at[3]])}
+			apart := func(o Entity) bool { return o.end() <= e.Offset || e.end() <= o.Offset }
+			if !slices.ContainsFunc(all, func(o Entity) bool { return !apart(o) && !holds(o) }) {
+				all = append(all, e)
+			}
+		}
+	}
+	return sorted(all)
+}
+
+// holds reports whether links and names are looked for inside an entity.
+func holds(e Entity) bool {
+	switch e.Type {
+	case "bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote":
+		return true
+	}
+	return false
+}
+
+// stretch is the text under an entity.
+func stretch(text string, e Entity) string {
+	all := utf16.Encode([]rune(text))
+	if e.Offset < 0 || e.Length < 0 || e.end() > len(all) {
+		return ""
+	}
+	return string(utf16.Decode(all[e.Offset:e.end()]))
+}

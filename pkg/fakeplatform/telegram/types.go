@@ -1,0 +1,262 @@
+package telegram
+
+import "encoding/json"
+
+// The objects of the Bot API, as far as this server speaks of them. A field that the
+// documentation calls optional is left out when it is empty; the others are always there.
+
+// User is a person or a bot.
+type User struct {
+	ID        int64  `json:"id"`
+	IsBot     bool   `json:"is_bot"`
+	FirstName string `json:"first_name"`
+	Username  string `json:"username,omitempty"`
+	Language  string `json:"language_code,omitempty"`
+}
+
+// The kinds of chats.
+const (
+	Private    = "private"
+	Group      = "group"
+	Supergroup = "supergroup"
+)
+
+// Chat is where people talk. A private chat has its user's id; groups have negative ids.
+type Chat struct {
+	ID        int64  `json:"id"`
+	Type      string `json:"type"`
+	Title     string `json:"title,omitempty"`
+	Username  string `json:"username,omitempty"`
+	FirstName string `json:"first_name,omitempty"`
+	IsForum   bool   `json:"is_forum,omitempty"`
+}
+
+// Entity marks a stretch of a text; Offset and Length are in UTF-16 units.
+type Entity struct {
+	Type     string `json:"type"`
+	Offset   int    `json:"offset"`
+	Length   int    `json:"length"`
+	URL      string `json:"url,omitempty"`
+	User     *User  `json:"user,omitempty"`
+	Language string `json:"language,omitempty"`
+	Emoji    string `json:"custom_emoji_id,omitempty"`
+}
+
+// Message is anything that stands in a chat, service messages included.
+type Message struct {
+	ID         int      `json:"message_id"`
+	Thread     int      `json:"message_thread_id,omitempty"`
+	From       *User    `json:"from,omitempty"`
+	Chat       Chat     `json:"chat"`
+	Date       int64    `json:"date"`
+	Origin     *Origin  `json:"forward_origin,omitempty"`
+	IsTopic    bool     `json:"is_topic_message,omitempty"`
+	ReplyTo    *Message `json:"reply_to_message,omitempty"`
+	EditDate   int64    `json:"edit_date,omitempty"`
+	MediaGroup string   `json:"media_group_id,omitempty"`
+
+	Text            string   `json:"text,omitempty"`
+	Entities        []Entity `json:"entities,omitempty"`
+	Caption         string   `json:"caption,omitempty"`
+	CaptionEntities []Entity `json:"caption_entities,omitempty"`
+
+	Animation *Media    `json:"animation,omitempty"`
+	Audio     *Media    `json:"audio,omitempty"`
+	Document  *Media    `json:"document,omitempty"`
+	Photo     []Media   `json:"photo,omitempty"`
+	Sticker   *Sticker  `json:"sticker,omitempty"`
+	Video     *Media    `json:"video,omitempty"`
+	VideoNote *Media    `json:"video_note,omitempty"`
+	Voice     *Media    `json:"voice,omitempty"`
+	Contact   *Contact  `json:"contact,omitempty"`
+	Location  *Location `json:"location,omitempty"`
+	Poll      *Poll     `json:"poll,omitempty"`
+
+	NewMembers   []User        `json:"new_chat_members,omitempty"`
+	LeftMember   *User         `json:"left_chat_member,omitempty"`
+	MigrateTo    int64         `json:"migrate_to_chat_id,omitempty"`
+	MigrateFrom  int64         `json:"migrate_from_chat_id,omitempty"`
+	TopicCreated *TopicCreated `json:"forum_topic_created,omitempty"`
+}
+
+// Origin tells where a forwarded message comes from: Type is "user" with SenderUser,
+// "hidden_user" with SenderName, or "channel" with Chat and MessageID.
+type Origin struct {
+	Type       string `json:"type"`
+	Date       int64  `json:"date"`
+	SenderUser *User  `json:"sender_user,omitempty"`
+	SenderName string `json:"sender_user_name,omitempty"`
+	Chat       *Chat  `json:"chat,omitempty"`
+	MessageID  int    `json:"message_id,omitempty"`
+}
+
+// Media describes a file of any kind but a sticker; Size is in bytes, Duration in seconds.
+type Media struct {
+	FileID   string `json:"file_id"`
+	UniqueID string `json:"file_unique_id"`
+	Width    int    `json:"width,omitempty"`
+	Height   int    `json:"height,omitempty"`
+	Length   int    `json:"length,omitempty"` // of a video note, which is round
+	Duration int    `json:"duration,omitempty"`
+	Name     string `json:"file_name,omitempty"`
+	MIME     string `json:"mime_type,omitempty"`
+	Size     int64  `json:"file_size,omitempty"`
+}
+
+// Sticker is a sticker.
+type Sticker struct {
+	FileID     string `json:"file_id"`
+	UniqueID   string `json:"file_unique_id"`
+	Type       string `json:"type"`
+	Width      int    `json:"width"`
+	Height     int    `json:"height"`
+	IsAnimated bool   `json:"is_animated"`
+	IsVideo    bool   `json:"is_video"`
+	Emoji      string `json:"emoji,omitempty"`
+	SetName    string `json:"set_name,omitempty"`
+	Size       int64  `json:"file_size,omitempty"`
+}
+
+// Contact is somebody's telephone number.
+type Contact struct {
+	Phone     string `json:"phone_number"`
+	FirstName string `json:"first_name"`
+	LastName  string `json:"last_name,omitempty"`
+	UserID    int64  `json:"user_id,omitempty"`
+}
+
+// Location is a point on the map, in degrees.
+type Location struct {
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
+}
+
+// Poll is a poll with its counts.
+type Poll struct {
+	ID          string       `json:"id"`
+	Question    string       `json:"question"`
+	Options     []PollOption `json:"options"`
+	Total       int          `json:"total_voter_count"`
+	IsClosed    bool         `json:"is_closed"`
+	IsAnonymous bool         `json:"is_anonymous"`
+	Type        string       `json:"type"`
+	Multiple    bool         `json:"allows_multiple_answers"`
+	Correct     *int         `json:"correct_option_id,omitempty"`
+	OpenPeriod  int          `json:"open_period,omitempty"`
+}
+
+// PollOption is one answer and how often it was given.
+type PollOption struct {
+	Text   string `json:"text"`
+	Voters int    `json:"voter_count"`
+}
+
+// PollAnswer is what one user chose in a poll that is not anonymous; no option: taken back.
+type PollAnswer struct {
+	PollID  string `json:"poll_id"`
+	User    User   `json:"user"`
+	Options []int  `json:"option_ids"`
+}
+
+// TopicCreated is the service message that begins a topic.
+type TopicCreated struct {
+	Name  string `json:"name"`
+	Color int    `json:"icon_color"`
+}
+
+// ForumTopic is what createForumTopic returns.
+type ForumTopic struct {
+	Thread int    `json:"message_thread_id"`
+	Name   string `json:"name"`
+	Color  int    `json:"icon_color"`
+}
+
+// Reaction is one emoji under a message.
+type Reaction struct {
+	Type  string `json:"type"`
+	Emoji string `json:"emoji,omitempty"`
+}
+
+// ReactionUpdated is one user's change of reactions; both lists are complete. It does not
+// tell the topic.
+type ReactionUpdated struct {
+	Chat      Chat       `json:"chat"`
+	MessageID int        `json:"message_id"`
+	User      *User      `json:"user,omitempty"`
+	Date      int64      `json:"date"`
+	Old       []Reaction `json:"old_reaction"`
+	New       []Reaction `json:"new_reaction"`
+}
+
+// The standings of a user in a chat.
+const (
+	Creator       = "creator"
+	Administrator = "administrator"
+	Member        = "member"
+	Left          = "left"
+	Kicked        = "kicked"
+)
+
+// ChatMember is a user's standing in a chat.
+type ChatMember struct {
+	Status       string `json:"status"`
+	User         User   `json:"user"`
+	ManageChat   bool   `json:"can_manage_chat,omitempty"`
+	DeleteOthers bool   `json:"can_delete_messages,omitempty"`
+	ManageTopics bool   `json:"can_manage_topics,omitempty"`
+}
+
+// MarshalJSON adds until_date, which a banned member always has; 0 is for ever.
+func (m ChatMember) MarshalJSON() ([]byte, error) {
+	type plain ChatMember
+	if m.Status != Kicked {
+		return json.Marshal(plain(m))
+	}
+	return json.Marshal(struct {
+		plain
+		Until int64 `json:"until_date"`
+	}{plain: plain(m)})
+}
+
+// MemberUpdated is a change of a user's standing in a chat.
+type MemberUpdated struct {
+	Chat Chat       `json:"chat"`
+	From User       `json:"from"`
+	Date int64      `json:"date"`
+	Old  ChatMember `json:"old_chat_member"`
+	New  ChatMember `json:"new_chat_member"`
+}
+
+// Command is one entry of the bot's menu.
+type Command struct {
+	Command     string `json:"command"`
+	Description string `json:"description"`
+}
+
+// botUser is what getMe returns.
+type botUser struct {
+	User
+	JoinGroups bool `json:"can_join_groups"`
+	ReadAll    bool `json:"can_read_all_group_messages"`
+	Inline     bool `json:"supports_inline_queries"`
+}
+
+type chatFullInfo struct {
+	Chat
+	AccentColor  int `json:"accent_color_id"`
+	MaxReactions int `json:"max_reaction_count"`
+}
+
+type fileInfo struct {
+	FileID   string `json:"file_id"`
+	UniqueID string `json:"file_unique_id"`
+	Size     int64  `json:"file_size,omitempty"`
+	Path     string `json:"file_path"`
+}
+
+type webhookInfo struct {
+	URL     string   `json:"url"`
+	Custom  bool     `json:"has_custom_certificate"`
+	Pending int      `json:"pending_update_count"`
+	Allowed []string `json:"allowed_updates,omitempty"`
+}

@@ -1,0 +1,110 @@
+package render
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTakesLong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		source string
+		want   bool
+	}{
+		"empty":         {"", false},
+		"at the limit":  {strings.Repeat("a", maxText), false},
+		"above it":      {strings.Repeat("a", maxText+1), true},
+		"containers":    {strings.Repeat(">", maxDepth) + "a", false},
+		"deeper":        {strings.Repeat("> ", maxDepth+1) + "a", true},
+		"lists":         {"a\n" + strings.Repeat("1. -\t", maxDepth/2+1), true},
+		"in lines":      {strings.Repeat("> - a\n", 300), false},
+		"in the middle": {"a" + strings.Repeat("> ", 300), false},
+		"rule":          {strings.Repeat("-", 300), false},
+	} {
+		if got := takesLong(tc.source); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Text that would take too long to read stays as it is, what stands beside it does not.
+func TestBoundsLeaveText(t *testing.T) {
+	busy := strings.Repeat("*a* ", 5000) + "x"
+	table := "|" + strings.Repeat("a|", 200) + "\n|" + strings.Repeat("-|", 200) + "\n" + strings.Repeat("|b|\n", 100)
+	for name, source := range map[string]string{
+		"busy paragraph": busy, "large table": table, "row with too many cells": "|a|\n|-|\n|b|c|", "deep": strings.Repeat("> ", 150) + "a",
+		"long": strings.Repeat("**a** ", maxText/6+1),
+	} {
+		got := Plain(source, 1<<30)
+		if len(got) != 1 || strings.TrimSpace(got[0]) != strings.TrimSpace(source) {
+			t.Errorf("%s: %.100q", name, got)
+		}
+	}
+	got := Plain("**x**\n\n"+busy+"\n\n**y**\n\n```\n"+busy+"\n```", 1<<30)
+	want := "x\n\n" + busy + "\n\ny\n\n" + busy
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("%d parts, %d long, want %d: %.100q", len(got), len(got[0]), len(want), got)
+	}
+}
+
+func TestNestingIsFlattened(t *testing.T) {
+	var source strings.Builder
+	for i := range 50 {
+		source.WriteString(strings.Repeat("  ", i) + "- a\n")
+	}
+	got := Plain(source.String(), 1<<20)
+	lines := strings.Split(got[0], "\n")
+	if len(lines) != 50 || lines[49] != strings.Repeat(" ", maxIndent)+"- a" {
+		t.Errorf("%q", lines)
+	}
+	if got := Plain(strings.Repeat("- ", 50)+"a", 1<<20); len(got[0]) > 2*maxIndent+3 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestClusters(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "abc": 3, "e\u0301a": 2, "👩‍👩‍👧x": 2, "🇩🇪🇫🇷": 2, "👍🏽👍": 2, "❤️❤️": 2, strings.Repeat("\u0301", 24): 2,
+	} {
+		l := line{spans: appendSpan(nil, text, nil)}
+		if got := len(l.places(100)); got != want {
+			t.Errorf("%q: %d", text, got)
+		}
+	}
+}
+
+// Where markup leaves no room for a single character, the text comes without it.
+func TestNoRoomForMarkup(t *testing.T) {
+	var source strings.Builder
+	for i := range maxIndent / 2 {
+		source.WriteString("> " + strings.Repeat("  ", i) + "- a\n")
+	}
+	source.WriteString("> " + strings.Repeat(" ", maxIndent) + "- ~~**_||[text](http://example.org/12345678901)||_**~~")
+	got := Discord(source.String(), minLimit)
+	if last := got[len(got)-1]; last != "text" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestClean(t *testing.T) {
+	if got, want := clean("a\r\nb\rc\u2028d\u2029e\tf\x00\xff\x85"), "a\nb\nc\nd\ne\tf\ufffd\ufffd"; got != want {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWidth(t *testing.T) {
+	for text, want := range map[string]int{"abc": 3, "日本": 4, "e\u0301": 1, "👍🏽": 2, "한글": 4, "ｱ": 1} {
+		if got := width(text); got != want {
+			t.Errorf("%q: %d", text, got)
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	for text, want := range map[string]string{
+		"a": "a", `\*\a\\`: `*\a\`, "&amp;lt;": "&lt;", `\&lt;`: "&lt;", "&copy;&#42;&#x2A;": "©**", "&notit; &amp &;": "&notit; &amp &;", "&#0;": "\ufffd",
+	} {
+		if got := decode(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

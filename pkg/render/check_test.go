@@ -1,0 +1,132 @@
+package render_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"arizuko/pkg/render"
+)
+
+// check renders a text for every platform and returns the first thing that must not be.
+func check(text string, limit int) error {
+	for _, p := range render.Telegram(text, limit) {
+		if err := errors.Join(partOK(p.Text, units(p.Text), limit), entitiesOK(p)); err != nil {
+			return fmt.Errorf("telegram %q %v: %w", p.Text, p.Entities, err)
+		}
+	}
+	for _, p := range render.Plain(text, limit) {
+		if err := partOK(p, units(p), limit); err != nil {
+			return fmt.Errorf("plain %q: %w", p, err)
+		}
+	}
+	for _, p := range render.Slack(text, limit) {
+		if err := errors.Join(partOK(p, utf8.RuneCountInString(p), limit), slackOK(p)); err != nil {
+			return fmt.Errorf("slack %q: %w", p, err)
+		}
+	}
+	for _, p := range render.Discord(text, limit) {
+		if err := errors.Join(partOK(p, utf8.RuneCountInString(p), limit), discordOK(p)); err != nil {
+			return fmt.Errorf("discord %q: %w", p, err)
+		}
+	}
+	return nil
+}
+
+func units(s string) int { return len(utf16.Encode([]rune(s))) }
+
+func partOK(text string, size, limit int) error {
+	switch {
+	case size > limit:
+		return fmt.Errorf("%d of %d", size, limit)
+	case strings.TrimSpace(text) == "":
+		return errors.New("empty")
+	case !utf8.ValidString(text):
+		return errors.New("no UTF-8")
+	case strings.ContainsAny(text, "\r\x00\x1b"):
+		return errors.New("control characters")
+	}
+	return nil
+}
+
+// entitiesOK holds entities to the rules of the Bot API, and of its server for code in quotes.
+func entitiesOK(p render.Formatted) error {
+	text := utf16.Encode([]rune(p.Text))
+	var open []render.Entity
+	last := render.Entity{Length: len(text)}
+	for _, e := range p.Entities {
+		end := e.Offset + e.Length
+		if e.Offset < 0 || e.Length <= 0 || end > len(text) {
+			return fmt.Errorf("%v out of bounds", e)
+		}
+		if isLow(text, e.Offset) || isLow(text, end) {
+			return fmt.Errorf("%v in a surrogate pair", e)
+		}
+		if e.Offset < last.Offset || e.Offset == last.Offset && e.Length > last.Length {
+			return fmt.Errorf("%v out of order", e)
+		}
+		last = e
+		for len(open) > 0 && open[len(open)-1].Offset+open[len(open)-1].Length <= e.Offset {
+			open = open[:len(open)-1]
+		}
+		for _, o := range open {
+			if err := mayContain(o, e); err != nil {
+				return err
+			}
+		}
+		open = append(open, e)
+	}
+	return nil
+}
+
+func isLow(text []uint16, i int) bool { return i < len(text) && text[i] >= 0xdc00 && text[i] < 0xe000 }
+
+func mayContain(outer, inner render.Entity) error {
+	isCode := func(e render.Entity) bool { return e.Type == "code" || e.Type == "pre" }
+	switch {
+	case inner.Offset+inner.Length > outer.Offset+outer.Length,
+		inner.Type == outer.Type,
+		inner.Type == "blockquote",
+		isCode(outer),
+		isCode(inner) && outer.Type != "blockquote":
+		return fmt.Errorf("%v in %v", inner, outer)
+	}
+	return nil
+}
+
+var (
+	slackLink   = regexp.MustCompile(`^<(https?://|mailto:)[^|<>]+\|[^<>]+>`)
+	slackEntity = regexp.MustCompile(`^&(amp|lt|gt);`)
+	mention     = regexp.MustCompile(`(?i)@(everyone|here)|<@[!&]?[0-9]`)
+)
+
+// slackOK lets nothing be special but links.
+func slackOK(p string) error {
+	if strings.Count(p, "```")%2 != 0 {
+		return errors.New("fence left open")
+	}
+	for i, c := range p {
+		switch {
+		case c == '<' && !slackLink.MatchString(p[i:]), c == '&' && !slackEntity.MatchString(p[i:]):
+			return fmt.Errorf("special: %q", p[i:])
+		}
+	}
+	return nil
+}
+
+func discordOK(p string) error {
+	if strings.Count(p, "```")%2 != 0 {
+		return errors.New("fence left open")
+	}
+	if m := mention.FindString(p); m != "" {
+		return fmt.Errorf("mention %q", m)
+	}
+	return nil
+}
+
+func covered(p render.Formatted, e render.Entity) string {
+	return string(utf16.Decode(utf16.Encode([]rune(p.Text))[e.Offset : e.Offset+e.Length]))
+}

@@ -1,0 +1,189 @@
+package render_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/render"
+)
+
+// bits are what markdown is made of, and what platforms take for markup or a mention.
+var bits = []string{
+	"a", "b ", "word ", "Some words. ", "Ende! ", "x_y_z", "2*3*4", "日本語", "。", "é", "e\u0301", "👩‍👩‍👧", "🇩🇪", "👍🏽", " ", "  ", "\t", "\n", "\n\n", "\n\n", "\r\n",
+	"*", "**", "***", "_", "__", "~", "~~", "|", "||", "`", "``", "```", "\\", "[", "]", "(", ")", "](", "![", "<", ">", "&", "#", "-", "+", "=", ".", ":",
+	"**bold** ", "_it_", "~~st~~", "||sp||", "`code`", "`` a`b ``", "[label](https://a.b/c_d)", "[x](javascript:y)", "![pic](http://p.q/r.png)", "https://ex.org/_a_*b* ", "www.a.b ", "m@a.bc ", "<http://u.v>",
+	"\n# ", "\n### ", "\n##### ", "\n> ", "\n> > ", "\n- ", "\n  - ", "\n1. ", "\n- [ ] ", "\n- [x] ", "\n---\n", "\n```go\n", "\n```\n", "\n    ", "\n~~~\n", "\n|a|b|\n|-|-|\n|c|d|\n", "\n> ```\n> x\n> ```\n",
+	"@everyone", "@here", "<@123>", "<@&4>", "<#5>", "<!channel>", "<!here>", "<@U1|x>", "&lt;!here&gt;", "&#64;everyone", "\\@here", "&#10;", "&nbsp;", "<b>", "</b>", "<!-- -->", "\x00", "\xff", "\u202e", "\u200b",
+}
+
+func markdown() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(bits), 0, 80).Draw(t, "bits"), "")
+	})
+}
+
+func TestPartsAreSound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := markdown().Draw(t, "text")
+		if err := check(text, rapid.IntRange(64, 300).Draw(t, "limit")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestJoinedPartsAreTheWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := markdown().Draw(t, "text")
+		limit := rapid.IntRange(200, 300).Draw(t, "limit")
+		whole, cut := render.Telegram(text, 1<<20), render.Telegram(text, limit)
+		same(t, "telegram", texts(whole), texts(cut))
+		same(t, "plain", unquoted(render.Plain(text, 1<<20)), unquoted(render.Plain(text, limit)))
+		// Links and languages stand in the text again where they are cut.
+		text = strings.NewReplacer("http", "", "www", "", "@", "", "go", "", "](", "").Replace(text)
+		same(t, "slack", letters(render.Slack(text, 1<<20)), letters(render.Slack(text, limit)))
+		same(t, "discord", letters(render.Discord(text, 1<<20)), letters(render.Discord(text, limit)))
+	})
+}
+
+func same(t *rapid.T, platform, whole, cut string) {
+	if solid(whole) != solid(cut) {
+		t.Fatalf("%s\nwhole %q\ncut   %q", platform, whole, cut)
+	}
+}
+
+func texts(parts []render.Formatted) string {
+	var all []string
+	for _, p := range parts {
+		all = append(all, p.Text)
+	}
+	return strings.Join(all, "\n")
+}
+
+func unquoted(parts []string) string {
+	return strings.ReplaceAll(strings.Join(parts, "\n"), ">", "")
+}
+
+func letters(parts []string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, strings.Join(parts, "\n"))
+}
+
+// solid is a text without what is lost at a cut.
+func solid(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Discord's markdown is close to the one that is read: what is written for it must read as the
+// same text again, so nothing in the text has become markup.
+func TestDiscordReadsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := literal(t)
+		want := strings.Join(render.Plain(text, 1<<20), "")
+		got := strings.Join(render.Plain(strings.ReplaceAll(strings.Join(render.Discord(text, 1<<20), ""), "\u200b", ""), 1<<20), "")
+		if solid(want) != solid(got) {
+			t.Fatalf("text %q\nwant %q\ngot  %q", text, want, got)
+		}
+	})
+}
+
+// literal is markdown that says nothing but text: all that could be markup is escaped.
+func literal(t *rapid.T) string {
+	chars := rapid.SliceOfN(rapid.SampledFrom([]rune("ab1日 *_~|`<>[]()#-+.!\\&:")), 1, 30).Draw(t, "chars")
+	var b strings.Builder
+	for _, c := range chars {
+		if unicode.IsPunct(c) || unicode.IsSymbol(c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+func TestTextIsTextEverywhere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := literal(t)
+		for _, p := range render.Telegram(text, 1<<20) {
+			if len(p.Entities) > 0 {
+				t.Fatalf("%q: %v", text, p.Entities)
+			}
+		}
+		for _, p := range render.Slack(text, 1<<20) {
+			if i := slackMark(p); i >= 0 {
+				t.Fatalf("%q: %q", text, p[i:])
+			}
+		}
+	})
+}
+
+// slackMark finds a character that Slack could take for the beginning or end of a span: one of
+// several that is not inside of a word and has something directly beside it.
+func slackMark(p string) int {
+	runes := []rune(p)
+	for i, r := range runes {
+		prev, next := ' ', ' '
+		if i > 0 {
+			prev = runes[i-1]
+		}
+		if i+1 < len(runes) {
+			next = runes[i+1]
+		}
+		blank := func(r rune) bool { return unicode.IsSpace(r) || r == '\u200b' }
+		word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+		switch {
+		case r != '<' && r != '>' && strings.Count(p, string(r)) == 1:
+		case r == '*', r == '_', r == '~':
+			alone, inside := blank(prev) && blank(next), word(prev) && word(next)
+			if !alone && !inside {
+				return len(string(runes[:i]))
+			}
+		case r == '`', r == '<', r == '>':
+			return len(string(runes[:i]))
+		}
+	}
+	return -1
+}
+
+// What is formatted reads back as formatted in the same way.
+func TestDiscordReadsBackFormatted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := formatted(t, marks)
+		want := render.Telegram(text, 1<<20)
+		got := render.Telegram(strings.Join(render.Discord(text, 1<<20), ""), 1<<20)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("text %q\n%s", text, diff)
+		}
+	})
+}
+
+// marks are what may stand around words, each once.
+var marks = [][2]string{{"**", "**"}, {"_", "_"}, {"~~", "~~"}, {"||", "||"}, {"[", "](https://a.bc/d_e)"}}
+
+// formatted is words, of which some have marks around them.
+func formatted(t *rapid.T, marks [][2]string) string {
+	words := []string{"a", "x\\_\\_y", "x\\*z", "1", "日", "snake_case_name", "2*3", "x\\~\\~y", "x\\|\\|y", "p\\[q\\]\\(r\\)s", "\\#x", "x\\`y", "<b>x", `C:\\\_x`}
+	var out []string
+	for range rapid.IntRange(1, 3).Draw(t, "words") {
+		i := rapid.IntRange(0, len(marks)).Draw(t, "mark")
+		if i == len(marks) {
+			out = append(out, rapid.SampledFrom(words).Draw(t, "word"))
+			continue
+		}
+		rest := slices.Delete(slices.Clone(marks), i, i+1)
+		out = append(out, marks[i][0]+formatted(t, rest)+marks[i][1])
+	}
+	return strings.Join(out, " ")
+}

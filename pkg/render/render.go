@@ -1,0 +1,105 @@
+// Package render turns the markdown that agents write into what chat platforms show, in parts
+// that are not longer than the platform takes. Agents repeat what strangers told them, so their
+// text is hostile: what is not markup comes out as the text it is and calls nobody, links lead
+// to web pages and mail addresses only, raw HTML is text.
+//
+// A text is parsed once into a document of lines and spans that knows no platform. It is cut
+// between blocks, else between lines, sentences, words or characters, and each platform writes
+// the pieces its own way: fences, quotes and spans that are open where a part ends begin anew in
+// the next one. Blanks at a cut are dropped.
+//
+// All functions are pure and safe for concurrent use. The result is empty if there is nothing to
+// see in the text, and no part is. Limits below 64 count as 64.
+package render
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// minLimit leaves room for the markup around a single character.
+const minLimit = 64
+
+// Formatted is a text that carries its formatting beside it.
+type Formatted struct {
+	Text     string
+	Entities []Entity // by offset, the outer one first
+}
+
+// Entity is a MessageEntity of the Telegram Bot API.
+type Entity struct {
+	Type     string `json:"type"`
+	Offset   int    `json:"offset"` // in UTF-16 units
+	Length   int    `json:"length"` // in UTF-16 units
+	URL      string `json:"url,omitempty"`
+	Language string `json:"language,omitempty"`
+}
+
+// Telegram renders text with entities, to be sent without a parse_mode. The limit is in UTF-16
+// units: 4096 for a message, 1024 for a caption.
+func Telegram(markdown string, limit int) []Formatted {
+	limit = max(limit, minLimit)
+	var out []Formatted
+	for _, part := range split(parse(markdown, telegramLink), limit, plain{bullet: "•"}) {
+		out = append(out, format(part))
+	}
+	return out
+}
+
+// Slack renders mrkdwn, to be sent without link_names and parse. The limit is in characters;
+// Slack advises 4000.
+func Slack(markdown string, limit int) []string {
+	limit = max(limit, minLimit)
+	return write(parse(markdown, slackLink(limit)), limit, slack{})
+}
+
+// Discord renders Discord's markdown. The limit is in characters, code points as Discord counts
+// them: 2000.
+func Discord(markdown string, limit int) []string {
+	limit = max(limit, minLimit)
+	return write(parse(markdown, discordLink(limit)), limit, discord{})
+}
+
+// Plain renders text that needs no markup to be read. The limit is in UTF-16 units.
+func Plain(markdown string, limit int) []string {
+	limit = max(limit, minLimit)
+	return write(parse(markdown, noLink), limit, plain{bullet: "-", quote: "> "})
+}
+
+// A writer knows how a platform writes lines.
+type writer interface {
+	// next is what a line adds to a part that ends with prev, which is nil for an empty one.
+	next(prev, l *line) string
+	// end closes what the last line of a part leaves open.
+	end(last *line) string
+	// size measures a text in the platform's unit.
+	size(text string) int
+}
+
+func write(doc []line, limit int, w writer) []string {
+	var out []string
+	for _, part := range split(doc, limit, w) {
+		var b strings.Builder
+		var prev *line
+		for i := range part {
+			b.WriteString(w.next(prev, &part[i]))
+			prev = &part[i]
+		}
+		b.WriteString(w.end(prev))
+		out = append(out, b.String())
+	}
+	return out
+}
+
+func utf16Len(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if r > 0xffff {
+			n++
+		}
+	}
+	return n
+}
+
+func runeLen(s string) int { return utf8.RuneCountInString(s) }

@@ -1,0 +1,254 @@
+package render
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// split cuts a document into parts of which none is longer than the limit, in the unit and
+// with the markup of a writer.
+func split(doc []line, limit int, w writer) [][]line {
+	s := splitter{w: w, limit: limit}
+	for _, l := range doc {
+		s.add(l)
+	}
+	s.flush()
+	return s.parts
+}
+
+type splitter struct {
+	w     writer
+	limit int
+	parts [][]line
+	part  []line
+	sizes []int // of the part as far as each of its lines, without what closes it
+}
+
+// add adds a line to the part, or cuts the part where it is best and goes on in a new one.
+func (s *splitter) add(l line) {
+	for {
+		if len(s.part) == 0 && !l.visible() {
+			return
+		}
+		if size, ok := s.with(l); ok {
+			s.push(l, size)
+			return
+		}
+		if s.cutBetween(l) {
+			continue
+		}
+		head, tail := s.cut(l)
+		switch {
+		case len(head.spans) > 0:
+			s.push(head, 0)
+			s.flush()
+			if len(tail.spans) == 0 {
+				return
+			}
+			l = tail
+		case len(s.part) > 0:
+			s.flush()
+		default: // not even one character fits beside so much markup
+			l = bared(l)
+		}
+	}
+}
+
+// cutBetween ends the part before the last block that leaves it at least half full, else before
+// the line, unless the line must be cut anyway and much room would stay empty.
+func (s *splitter) cutBetween(l line) bool {
+	if len(s.part) == 0 {
+		return false
+	}
+	if l.starts && s.full(len(s.part)) {
+		s.flush()
+		return true
+	}
+	for i := len(s.part) - 1; i > 0 && s.full(i); i-- {
+		if s.part[i].starts {
+			rest := slices.Clone(s.part[i:])
+			s.part = s.part[:i]
+			s.flush()
+			for _, r := range rest {
+				s.add(r)
+			}
+			return true
+		}
+	}
+	alone := splitter{w: s.w, limit: s.limit}
+	if s.full(len(s.part)) || alone.fits(l) {
+		s.flush()
+		return true
+	}
+	return false
+}
+
+// full reports whether the first n lines of the part fill at least half of it.
+func (s *splitter) full(n int) bool { return 2*s.sizes[n-1] >= s.limit }
+
+func (s *splitter) size() int {
+	if len(s.sizes) == 0 {
+		return 0
+	}
+	return s.sizes[len(s.sizes)-1]
+}
+
+func (s *splitter) last() *line {
+	if len(s.part) == 0 {
+		return nil
+	}
+	return &s.part[len(s.part)-1]
+}
+
+func (s *splitter) fits(l line) bool {
+	_, ok := s.with(l)
+	return ok
+}
+
+// with measures the part with another line, and reports whether that can be closed within the
+// limit.
+func (s *splitter) with(l line) (size int, ok bool) {
+	if l.longerThan(s.limit) {
+		return 0, false
+	}
+	size = s.size() + s.w.size(s.w.next(s.last(), &l))
+	return size, size+s.w.size(s.w.end(&l)) <= s.limit
+}
+
+// push adds a line that makes the part this long. The size of the last line does not matter.
+func (s *splitter) push(l line, size int) {
+	s.part, s.sizes = append(s.part, l), append(s.sizes, size)
+}
+
+// flush ends the part, without the empty lines at its end.
+func (s *splitter) flush() {
+	for len(s.part) > 0 && !s.last().visible() {
+		s.part = s.part[:len(s.part)-1]
+	}
+	if len(s.part) > 0 {
+		s.parts = append(s.parts, s.part)
+	}
+	s.part, s.sizes = nil, nil
+}
+
+// A place is where a line can be cut: before a byte of one of its spans.
+type place struct {
+	span, offset int
+	rank         int // 1 between words, 2 between sentences
+}
+
+// cut takes off the beginning of a line what fits into the rest of the part, and all of the
+// words and sentences if that leaves no more than half of it unused.
+func (s *splitter) cut(l line) (head, tail line) {
+	places := l.places(s.limit)
+	n := sort.Search(len(places), func(i int) bool { return !s.fits(l.upTo(places[i])) })
+	if n == 0 {
+		return line{}, l
+	}
+	best := n - 1
+	for i := n - 1; i >= n/2 && places[best].rank < 2; i-- {
+		if places[i].rank > places[best].rank {
+			best = i
+		}
+	}
+	// Markup depends on what stands around it, so that less text may take more of it.
+	for best > 0 && !s.fits(l.upTo(places[best])) {
+		best--
+	}
+	head = l.upTo(places[best])
+	if !s.fits(head) {
+		return line{}, l
+	}
+	return head, l.from(places[best])
+}
+
+// upTo is the line up to a place, without the blanks at its end.
+func (l line) upTo(p place) line {
+	l.spans = slices.Clone(l.spans[:p.span+1])
+	last := &l.spans[p.span]
+	last.text = last.text[:p.offset]
+	if trimmed := strings.TrimRight(last.text, " \t"); l.fence == nil && trimmed != "" {
+		last.text = trimmed
+	}
+	if last.text == "" {
+		l.spans = l.spans[:p.span]
+	}
+	return l
+}
+
+// from is the line from a place on, without the blanks at its beginning. It takes the spans
+// of the line with it.
+func (l line) from(p place) line {
+	l.spans = l.spans[p.span:]
+	l.spans[0].text = l.spans[0].text[p.offset:]
+	if l.fence == nil {
+		l.spans[0].text = strings.TrimLeft(l.spans[0].text, " \t")
+	}
+	if l.spans[0].text == "" {
+		l.spans = l.spans[1:]
+	}
+	l.indent, l.bullet, l.starts = l.after(), "", false
+	return l
+}
+
+// places returns the places behind each of the first n characters of a line.
+func (l line) places(n int) []place {
+	var out []place
+	var c cluster
+	for i, sp := range l.spans {
+		for offset, r := range sp.text {
+			if c.runes > 0 && !c.add(r) {
+				p := place{span: i, offset: offset, rank: c.rank(r)}
+				if offset == 0 {
+					p.span, p.offset = i-1, len(l.spans[i-1].text)
+				}
+				out = append(out, p)
+				c = cluster{sentence: c.sentence}
+			}
+			c.take(r)
+			if len(out) == n {
+				return out
+			}
+		}
+	}
+	if k := len(l.spans) - 1; k >= 0 {
+		out = append(out, place{span: k, offset: len(l.spans[k].text), rank: 2})
+	}
+	return out
+}
+
+func (l line) longerThan(limit int) bool {
+	for _, sp := range l.spans {
+		if len(sp.text) > utf8.UTFMax*limit {
+			return true
+		}
+		if limit -= runeLen(sp.text); limit < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// bared is the text of a line without its markup.
+func bared(l line) line {
+	var out line
+	for _, sp := range l.spans {
+		out.spans = appendSpan(out.spans, sp.text, nil)
+	}
+	return out
+}
+
+func (l line) visible() bool {
+	return l.bullet != "" || slices.ContainsFunc(l.spans, func(sp span) bool {
+		return strings.ContainsFunc(sp.text, func(r rune) bool { return !unicode.IsSpace(r) && !invisible(r) })
+	})
+}
+
+// invisible tells characters that platforms take for nothing: formats, fillers and a blank
+// pattern of Braille.
+func invisible(r rune) bool {
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0 || r == 0x2800
+}

@@ -1,0 +1,141 @@
+package render
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// format writes a part with its entities. Telegram finds bare addresses by itself.
+func format(part []line) Formatted {
+	var f formatter
+	for i := range part {
+		f.line(&part[i])
+	}
+	f.closeSpans(0)
+	f.fence.closeAt(f.offset, f.entities)
+	f.quote.closeAt(f.offset, f.entities)
+	out := Formatted{Text: f.text.String()}
+	for _, e := range f.entities {
+		if e.Length > 0 {
+			out.Entities = append(out.Entities, e)
+		}
+	}
+	return out
+}
+
+type formatter struct {
+	text     strings.Builder
+	offset   int // where the text ends, in UTF-16 units
+	entities []Entity
+	prev     *line
+	quote    opened
+	fence    opened
+	marks    []mark
+	spans    []opened // one for each of marks
+}
+
+// opened is an entity without its length: its index plus one, 0 if there is none.
+type opened int
+
+func (o *opened) closeAt(offset int, entities []Entity) {
+	if *o > 0 {
+		e := &entities[*o-1]
+		e.Length = offset - e.Offset
+	}
+	*o = 0
+}
+
+func (f *formatter) open(e Entity) opened {
+	e.Offset = f.offset
+	f.entities = append(f.entities, e)
+	return opened(len(f.entities))
+}
+
+func (f *formatter) write(s string) {
+	f.text.WriteString(s)
+	f.offset += utf16Len(s)
+}
+
+func (f *formatter) line(l *line) {
+	newQuote := f.prev == nil || f.prev.quote != l.quote
+	newFence := newQuote || f.prev.fence != l.fence
+	if f.prev != nil {
+		f.closeSpans(0)
+		if newFence {
+			f.fence.closeAt(f.offset, f.entities)
+		}
+		if newQuote {
+			f.quote.closeAt(f.offset, f.entities)
+		}
+		f.write("\n")
+	}
+	if newQuote && l.quote != 0 {
+		f.quote = f.open(Entity{Type: "blockquote"})
+	}
+	if newFence && l.fence != nil {
+		f.fence = f.open(Entity{Type: "pre", Language: l.fence.language})
+	}
+	f.write(indent(l, "•"))
+	for _, s := range l.spans {
+		f.span(s)
+	}
+	f.prev = l
+}
+
+func (f *formatter) span(s span) {
+	marks := telegramMarks(s.marks)
+	n := common(f.marks, marks)
+	f.closeSpans(n)
+	for _, m := range marks[n:] {
+		f.marks = append(f.marks, m)
+		f.spans = append(f.spans, f.open(Entity{Type: telegramTypes[m.kind], URL: m.url}))
+	}
+	f.write(s.text)
+}
+
+func (f *formatter) closeSpans(keep int) {
+	for i := len(f.spans) - 1; i >= keep; i-- {
+		f.spans[i].closeAt(f.offset, f.entities)
+	}
+	f.marks, f.spans = f.marks[:keep], f.spans[:keep]
+}
+
+var telegramTypes = [...]string{
+	bold: "bold", heading: "bold", italic: "italic", strike: "strikethrough", spoiler: "spoiler", link: "text_link", code: "code",
+}
+
+// telegramMarks leaves out what Telegram does not show: code can't be part of anything but a
+// quote. In a link or a spoiler the code gives way, else it is what stays.
+func telegramMarks(marks []mark) []mark {
+	var out []mark
+	alone := has(marks, code) && !has(marks, spoiler) && !has(marks, link)
+	for _, m := range marks {
+		if m.kind == code == alone && !m.bare {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+var (
+	telegramHost = regexp.MustCompile(`^[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)+\.?$`)
+	tgHost       = regexp.MustCompile(`^[0-9A-Za-z_-]+$`)
+)
+
+// telegramLink keeps what the Bot API takes as the address of a link; it refuses a whole message
+// for one on a host without a dot. It reads mail addresses as hosts: they are shown, and found
+// by Telegram itself.
+func telegramLink(address, _ string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.User != nil {
+		return false
+	}
+	switch u.Scheme {
+	case "http", "https":
+		return telegramHost.MatchString(u.Hostname())
+	case "tg":
+		return tgHost.MatchString(u.Host)
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"arizuko/pkg/msg"
+)
+
+// moved are the columns in which a chat's address stands, but for messages and chats.
+var moved = []string{
+	`topic_threads SET chat_jid`, `platform_threads SET chat_jid`, `chat_reply_state SET jid`, `runs SET chat_jid`,
+	`turns SET chat_jid`, `onboarding_requests SET chat_jid`, `reminders SET chat_jid`, `polls SET chat_jid`,
+}
+
+// MoveChat gives a chat another address, as a Telegram group gets when it
+// becomes a supergroup: everything that is about it moves, whoever it belongs
+// to, and is found under the new address from here on. The platform ids it has
+// had so far are marked as old, since they begin anew. Moving it again changes
+// nothing. What the new address has of its own stays, where the two cannot be
+// joined.
+func (tx *Tx) MoveChat(from, to string, now int64) error {
+	if from == to {
+		return nil
+	}
+	if _, err := tx.exec(`INSERT INTO chat_aliases (old_jid, new_jid) VALUES (?,?)
+		ON CONFLICT (old_jid) DO UPDATE SET new_jid = excluded.new_jid`, from, to); err != nil {
+		return fmt.Errorf("move chat %s: %w", from, err)
+	}
+	steps := []func(from, to string) error{tx.moveChatRow, tx.moveMessages, tx.moveRoutes}
+	for _, step := range steps {
+		if err := step(from, to); err != nil {
+			return fmt.Errorf("move chat %s: %w", from, err)
+		}
+	}
+	for _, column := range moved {
+		table, name, _ := strings.Cut(column, " SET ")
+		if _, err := tx.exec(`UPDATE OR IGNORE `+column+` = ? WHERE `+name+` = ?`, to, from); err != nil {
+			return fmt.Errorf("move chat %s: %s: %w", from, table, err)
+		}
+	}
+	for _, daemon := range []string{"gated", "routd", msg.DaemonOf(to)} {
+		tx.Poke(daemon)
+	}
+	return tx.EnsureChat(to, now)
+}
+
+// moveChatRow keeps what people have pinned, if the new chat has a row already.
+func (tx *Tx) moveChatRow(from, to string) error {
+	if _, err := tx.exec(`UPDATE OR IGNORE chats SET jid = ? WHERE jid = ?`, to, from); err != nil {
+		return err
+	}
+	_, err := tx.exec(`UPDATE chats SET sticky_topic = ifnull(chats.sticky_topic, o.sticky_topic),
+		sticky_group = ifnull(chats.sticky_group, o.sticky_group), sticky_at = ifnull(chats.sticky_at, o.sticky_at)
+		FROM chats o WHERE chats.jid = ?1 AND o.jid = ?2`, to, from)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(`DELETE FROM chats WHERE jid = ?`, from)
+	return err
+}
+
+func (tx *Tx) moveMessages(from, to string) error {
+	if _, err := tx.exec(`UPDATE deliveries SET platform_id = 'old:' || platform_id
+		WHERE platform_id IS NOT NULL AND message_id IN (SELECT id FROM messages WHERE chat_jid = ?)`, from); err != nil {
+		return err
+	}
+	_, err := tx.exec(`UPDATE messages SET chat_jid = ?, platform_id = 'old:' || platform_id, reply_to_id = 'old:' || reply_to_id,
+		target_id = 'old:' || target_id WHERE chat_jid = ?`, to, from)
+	if err != nil {
+		return err
+	}
+	// Open turns still reply to what they were asked.
+	_, err = tx.exec(`UPDATE turns SET reply_to = 'old:' || reply_to WHERE chat_jid = ? AND state IN ('queued', 'offered', 'running')`, from)
+	return err
+}
+
+// moveRoutes changes the routes that name the chat.
+func (tx *Tx) moveRoutes(from, to string) error {
+	routes, err := tx.Routes()
+	if err != nil {
+		return err
+	}
+	_, oldRoom := msg.SplitJID(from)
+	_, newRoom := msg.SplitJID(to)
+	for _, r := range routes {
+		words := strings.Fields(r.Match)
+		for i, word := range words {
+			switch word {
+			case "chat_jid=" + from:
+				words[i] = "chat_jid=" + to
+			case "room=" + oldRoom:
+				words[i] = "room=" + newRoom
+			}
+		}
+		match := strings.Join(words, " ")
+		if match == strings.Join(strings.Fields(r.Match), " ") {
+			continue
+		}
+		if _, err := tx.exec(`UPDATE routes SET match = ? WHERE id = ?`, match, r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Alias is the address that a chat has now, "" if it was never moved.
+func (r Reader) Alias(jid string) (now string, err error) {
+	_, err = r.q.get([]any{&now}, `SELECT new_jid FROM chat_aliases WHERE old_jid = ?`, jid)
+	return now, err
+}

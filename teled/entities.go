@@ -1,0 +1,26 @@
+package main
+
+import (
+	"slices"
+	"unicode/utf16"
+
+	"arizuko/pkg/render"
+	"arizuko/teled/internal/botapi"
+)
+
+func utf16Len(text string) int { return len(utf16.Encode([]rune(text))) }
+
+// shift moves the formatting of a text by so many units.
+func shift(p botapi.Params, by int) {
+	for _, key := range []string{"entities", "caption_entities"} {
+		entities, ok := p[key].([]render.Entity)
+		if !ok {
+			continue
+		}
+		entities = slices.Clone(entities)
+		for i := range entities {
+			entities[i].Offset += by
+		}
+		p[key] = entities
+	}
+}

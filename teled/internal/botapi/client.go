@@ -1,0 +1,184 @@
+package botapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+)
+
+// Client calls the Bot API. It is safe for concurrent use.
+type Client struct {
+	base  string // without a slash at its end
+	token string
+	http  *http.Client
+}
+
+// NewClient calls the API at base, https://api.telegram.org for Telegram itself.
+func NewClient(base, token string) *Client {
+	return &Client{base: strings.TrimSuffix(base, "/"), token: token, http: &http.Client{}}
+}
+
+// Params of a call; values that are no strings are sent as JSON. Empty strings, zeros and nils
+// are left out.
+type Params map[string]any
+
+// Upload is a file to be sent.
+type Upload struct {
+	Field string // of the form, such as "document"
+	Name  string
+	Data  io.Reader
+}
+
+// Error is the API's refusal of a call.
+type Error struct {
+	Code        int // as HTTP's
+	Description string
+	RetryAfter  time.Duration // of 429
+	MigrateTo   int64         // the chat's new id, where it has become a supergroup
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("Telegram says %d: %s", e.Code, e.Description) }
+
+// ErrUnsent is wrapped by errors of calls that never reached the API.
+var ErrUnsent = errors.New("not reached")
+
+// Call calls a method and reads its result into out, unless that is nil. It returns an *Error if
+// the API refuses; after any other error but ErrUnsent nobody knows whether it was done. No
+// error holds the token.
+func (c *Client) Call(ctx context.Context, method string, p Params, out any, files ...Upload) error {
+	bot := &tgbotapi.BotAPI{Token: c.token, Client: doer{ctx, c.http}}
+	bot.SetAPIEndpoint(c.base + "/bot%s/%s")
+	params, err := p.encode()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", method, ErrUnsent, err)
+	}
+	var res *tgbotapi.APIResponse
+	if len(files) == 0 {
+		res, err = bot.MakeRequest(method, params)
+	} else {
+		res, err = bot.UploadFiles(method, params, requestFiles(files))
+	}
+	var refused *tgbotapi.Error
+	if errors.As(err, &refused) {
+		return fmt.Errorf("%s: %w", method, &Error{
+			Code: res.ErrorCode, Description: refused.Message, RetryAfter: time.Duration(refused.RetryAfter) * time.Second,
+			MigrateTo: refused.MigrateToChatID,
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(res.Result, out); err != nil {
+		return fmt.Errorf("%s: the result is not what it should be: %w", method, err)
+	}
+	return nil
+}
+
+func (p Params) encode() (tgbotapi.Params, error) {
+	params := tgbotapi.Params{}
+	for key, value := range p {
+		switch v := value.(type) {
+		case nil:
+		case string:
+			params.AddNonEmpty(key, v)
+		case int64:
+			params.AddNonZero64(key, v)
+		default:
+			text, err := json.Marshal(v)
+			if err != nil {
+				return nil, err
+			}
+			if s := string(text); s != "null" && s != "[]" && s != "false" {
+				params[key] = s
+			}
+		}
+	}
+	return params, nil
+}
+
+func requestFiles(files []Upload) (all []tgbotapi.RequestFile) {
+	for _, f := range files {
+		all = append(all, tgbotapi.RequestFile{Name: f.Field, Data: tgbotapi.FileReader{Name: f.Name, Reader: f.Data}})
+	}
+	return all
+}
+
+// doer gives a library that knows no contexts one.
+type doer struct {
+	ctx  context.Context
+	http *http.Client
+}
+
+func (d doer) Do(req *http.Request) (*http.Response, error) {
+	res, err := d.http.Do(req.WithContext(d.ctx))
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	if res.StatusCode >= http.StatusInternalServerError {
+		_ = res.Body.Close()
+		return nil, fmt.Errorf("the server answers %s", res.Status)
+	}
+	return res, nil
+}
+
+// withoutURL takes the address, in which the token stands, out of an error.
+func withoutURL(err error) error {
+	var where *url.Error
+	if errors.As(err, &where) {
+		err = where.Err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return fmt.Errorf("%w: %w", ErrUnsent, err)
+	}
+	return err
+}
+
+// Download writes a file, as getFile finds it.
+func (c *Client) Download(ctx context.Context, fileID string, w io.Writer) error {
+	var file struct {
+		Path string `json:"file_path"`
+	}
+	if err := c.Call(ctx, "getFile", Params{"file_id": fileID}, &file); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/file/bot"+c.token+"/"+file.Path, nil)
+	if err != nil {
+		return errors.New("Telegram names a path that is none") //nolint:staticcheck // a name
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("the file server answers %s", res.Status)
+	}
+	_, err = io.Copy(w, res.Body)
+	return err
+}
+
+// JID is the address of a chat.
+func JID(chat int64) string { return "telegram:" + strconv.FormatInt(chat, 10) }
+
+// ChatID is the id in a chat's address, telegram:<id>.
+func ChatID(jid string) (int64, error) {
+	id, err := strconv.ParseInt(strings.TrimPrefix(jid, "telegram:"), 10, 64)
+	if err != nil || id == 0 {
+		return 0, fmt.Errorf("%.80q is no chat of Telegram's", jid)
+	}
+	return id, nil
+}

@@ -1,0 +1,174 @@
+package botapi
+
+// Message is anything that stands in a chat, what the chat says about itself included.
+type Message struct {
+	ID             int64          `json:"message_id"`
+	ThreadID       int64          `json:"message_thread_id"` // of a topic, or of replies in a supergroup
+	IsTopicMessage bool           `json:"is_topic_message"`
+	From           *User          `json:"from"`        // a stand-in where SenderChat is set
+	SenderChat     *Chat          `json:"sender_chat"` // channels, anonymous administrators
+	Date           int64          `json:"date"`
+	EditDate       int64          `json:"edit_date"`
+	Chat           Chat           `json:"chat"`
+	ForwardOrigin  *MessageOrigin `json:"forward_origin"`
+	// IsAutomaticForward marks a channel's post as it appears in the group that discusses it.
+	IsAutomaticForward bool           `json:"is_automatic_forward"`
+	ReplyToMessage     *Message       `json:"reply_to_message"` // in the same chat and topic
+	ExternalReply      *ExternalReply `json:"external_reply"`   // elsewhere
+
+	Text            string          `json:"text"`
+	Entities        []MessageEntity `json:"entities"`
+	Caption         string          `json:"caption"`
+	CaptionEntities []MessageEntity `json:"caption_entities"`
+
+	Photo     []PhotoSize `json:"photo"` // one picture in several sizes
+	Animation *File       `json:"animation"`
+	Document  *File       `json:"document"` // beside Animation the same file once more
+	Video     *File       `json:"video"`
+	VideoNote *File       `json:"video_note"`
+	Voice     *File       `json:"voice"`
+	Audio     *File       `json:"audio"`
+	Sticker   *Sticker    `json:"sticker"`
+
+	Venue     *Venue     `json:"venue"`
+	Location  *Location  `json:"location"` // beside Venue the same place once more
+	Contact   *Contact   `json:"contact"`
+	Poll      *Poll      `json:"poll"`
+	Dice      *Dice      `json:"dice"`
+	Game      *Titled    `json:"game"`
+	Invoice   *Titled    `json:"invoice"`
+	Checklist *Checklist `json:"checklist"`
+
+	Story           Present `json:"story"`
+	LivePhoto       Present `json:"live_photo"`
+	PaidMedia       Present `json:"paid_media"`
+	RichMessage     Present `json:"rich_message"`
+	Giveaway        Present `json:"giveaway"`
+	GiveawayWinners Present `json:"giveaway_winners"`
+	Gift            Present `json:"gift"`
+	UniqueGift      Present `json:"unique_gift"`
+	WebAppData      Present `json:"web_app_data"`
+
+	NewChatMembers     []User            `json:"new_chat_members"`
+	LeftChatMember     *User             `json:"left_chat_member"`
+	ForumTopicCreated  *ForumTopicNotice `json:"forum_topic_created"`
+	ForumTopicEdited   *ForumTopicNotice `json:"forum_topic_edited"` // without a name: another icon
+	ForumTopicClosed   *ForumTopicNotice `json:"forum_topic_closed"`
+	ForumTopicReopened *ForumTopicNotice `json:"forum_topic_reopened"`
+	MigrateToChatID    int64             `json:"migrate_to_chat_id"`   // in the old group
+	MigrateFromChatID  int64             `json:"migrate_from_chat_id"` // in the new supergroup
+	Notices
+}
+
+// The kinds of entities that mean more than how a text looks.
+const (
+	EntityMention     = "mention"      // @username
+	EntityTextMention = "text_mention" // the name of a user without a username
+	EntityBotCommand  = "bot_command"  // /command or /command@username
+	EntityTextLink    = "text_link"    // a text with an address behind it
+)
+
+// MessageEntity marks a stretch of a text. Offset and Length are in UTF-16 units.
+type MessageEntity struct {
+	Type   string `json:"type"`
+	Offset int    `json:"offset"`
+	Length int    `json:"length"`
+	URL    string `json:"url"`  // of a text_link
+	User   *User  `json:"user"` // of a text_mention
+}
+
+// MessageOrigin tells where a forwarded message comes from. Which fields are set depends on its
+// type: a user, a user who hides, a group that speaks as itself, a channel.
+type MessageOrigin struct {
+	SenderUser     *User  `json:"sender_user"`
+	SenderUserName string `json:"sender_user_name"`
+	SenderChat     *Chat  `json:"sender_chat"`
+	Chat           *Chat  `json:"chat"`
+}
+
+// ExternalReply is the message that one in another topic, or in another chat, answers. Chat and
+// MessageID are only known of supergroups and channels.
+type ExternalReply struct {
+	Origin    MessageOrigin `json:"origin"`
+	Chat      *Chat         `json:"chat"`
+	MessageID int64         `json:"message_id"`
+}
+
+// ReplyParameters says which message one that is sent answers.
+type ReplyParameters struct {
+	MessageID                int64 `json:"message_id"`
+	AllowSendingWithoutReply bool  `json:"allow_sending_without_reply,omitempty"`
+}
+
+// File is a file of any kind as a message describes it; kinds without a name or type leave them
+// empty. FileID is what getFile takes, FileUniqueID stays the same when the file is sent again.
+type File struct {
+	FileID       string `json:"file_id"`
+	FileUniqueID string `json:"file_unique_id"`
+	FileName     string `json:"file_name"`
+	MIMEType     string `json:"mime_type"`
+	FileSize     int64  `json:"file_size"` // bytes, 0 if Telegram does not tell
+}
+
+// PhotoSize is a picture in one of its sizes, in pixels.
+type PhotoSize struct {
+	File
+	Width  int `json:"width"`
+	Height int `json:"height"`
+}
+
+// Sticker is a picture from a set. An animated one is an archive of vectors, one that IsVideo a
+// film of some seconds.
+type Sticker struct {
+	File
+	IsAnimated bool   `json:"is_animated"`
+	IsVideo    bool   `json:"is_video"`
+	Emoji      string `json:"emoji"`
+	SetName    string `json:"set_name"`
+}
+
+// Location is a point on the map, in degrees.
+type Location struct {
+	Latitude   float64 `json:"latitude"`
+	Longitude  float64 `json:"longitude"`
+	LivePeriod int64   `json:"live_period"` // seconds for which it is kept up to date by edits
+}
+
+// Venue is a location with a name.
+type Venue struct {
+	Location Location `json:"location"`
+	Title    string   `json:"title"`
+	Address  string   `json:"address"`
+}
+
+// Contact is somebody's telephone number. UserID is 0 if they are not on Telegram.
+type Contact struct {
+	PhoneNumber string `json:"phone_number"`
+	FirstName   string `json:"first_name"`
+	LastName    string `json:"last_name"`
+	UserID      int64  `json:"user_id"`
+}
+
+// Dice is a die, or another emoji that ends at random.
+type Dice struct {
+	Emoji string `json:"emoji"`
+	Value int    `json:"value"`
+}
+
+// Titled is an object of which only the title is read.
+type Titled struct {
+	Title string `json:"title"`
+}
+
+// Checklist is a list of things to do.
+type Checklist struct {
+	Title string `json:"title"`
+	Tasks []struct {
+		Text string `json:"text"`
+	} `json:"tasks"`
+}
+
+// ForumTopicNotice is what happened to a topic. Name is the topic's, where it changed.
+type ForumTopicNotice struct {
+	Name string `json:"name"`
+}

@@ -1,0 +1,137 @@
+package inbound
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"arizuko/teled/internal/botapi"
+)
+
+// said is what a message says.
+type said struct {
+	content   string
+	addressed bool // the text calls us
+	nothing   bool // it is a notice of the chat, which nobody wrote
+}
+
+// read puts a message into words: where it was forwarded from, its text, then what else it holds.
+func read(m *botapi.Message, me Self) said {
+	var lines []string
+	if m.ForwardOrigin != nil && !m.IsAutomaticForward {
+		lines = append(lines, "forwarded from "+originName(m.ForwardOrigin)+":")
+	}
+	text, entities := m.Text, m.Entities
+	if text == "" {
+		text, entities = m.Caption, m.CaptionEntities
+	}
+	words, addressed := plain(text, entities, me)
+	if words != "" {
+		lines = append(lines, words)
+	}
+	thing := describe(m)
+	if text == "" && thing == "" && !hasFile(m) {
+		if m.IsNotice() {
+			return said{nothing: true}
+		}
+		thing = bracket("unsupported message")
+	}
+	if thing != "" {
+		lines = append(lines, thing)
+	}
+	return said{content: strings.Join(lines, "\n"), addressed: addressed}
+}
+
+func originName(o *botapi.MessageOrigin) string {
+	switch {
+	case o.SenderUser != nil:
+		return userName(o.SenderUser)
+	case o.SenderChat != nil:
+		return cmp.Or(chatName(o.SenderChat), "a group")
+	case o.Chat != nil:
+		return cmp.Or(chatName(o.Chat), "a channel")
+	}
+	return cmp.Or(oneLine(o.SenderUserName), "somebody")
+}
+
+// describe says in brackets what a message holds besides text and files, "" for nothing.
+func describe(m *botapi.Message) string {
+	switch {
+	case m.Sticker != nil:
+		return bracket("sticker", m.Sticker.Emoji, m.Sticker.SetName)
+	case m.Venue != nil:
+		return bracket("venue", m.Venue.Title, m.Venue.Address, point(&m.Venue.Location))
+	case m.Location != nil && m.Location.LivePeriod > 0:
+		return bracket("live location", point(m.Location))
+	case m.Location != nil:
+		return bracket("location", point(m.Location))
+	case m.Contact != nil:
+		return contact(m.Contact)
+	case m.Poll != nil:
+		return poll(m.Poll)
+	case m.Dice != nil:
+		return bracket("dice", m.Dice.Emoji, strconv.Itoa(m.Dice.Value))
+	case m.Game != nil:
+		return bracket("game", m.Game.Title)
+	case m.Invoice != nil:
+		return bracket("invoice", m.Invoice.Title)
+	case m.Checklist != nil:
+		return checklist(m.Checklist)
+	}
+	for _, thing := range []struct {
+		there botapi.Present
+		name  string
+	}{
+		{m.Story, "story"}, {m.LivePhoto, "live photo"}, {m.PaidMedia, "paid media"}, {m.RichMessage, "rich message"},
+		{m.Giveaway, "giveaway"}, {m.GiveawayWinners, "giveaway winners"}, {m.Gift, "gift"}, {m.UniqueGift, "gift"},
+		{m.WebAppData, "web app data"},
+	} {
+		if thing.there {
+			return bracket(thing.name)
+		}
+	}
+	return ""
+}
+
+func contact(c *botapi.Contact) string {
+	user := ""
+	if c.UserID != 0 {
+		user = jid(c.UserID)
+	}
+	return bracket("contact", c.FirstName+" "+c.LastName, c.PhoneNumber, user)
+}
+
+func poll(p *botapi.Poll) string {
+	lines := []string{bracket("poll", p.Question)}
+	for _, o := range p.Options {
+		lines = append(lines, "- "+oneLine(o.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func checklist(c *botapi.Checklist) string {
+	lines := []string{bracket("checklist", c.Title)}
+	for _, t := range c.Tasks {
+		lines = append(lines, "- "+oneLine(t.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func point(l *botapi.Location) string {
+	degrees := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+	return degrees(l.Latitude) + ", " + degrees(l.Longitude)
+}
+
+// bracket names a thing with what is known of it: "[venue: Louvre, Paris]".
+func bracket(thing string, details ...string) string {
+	var known []string
+	for _, d := range details {
+		if d = oneLine(d); d != "" {
+			known = append(known, d)
+		}
+	}
+	if len(known) > 0 {
+		thing += ": " + strings.Join(known, ", ")
+	}
+	return "[" + thing + "]"
+}

@@ -1,0 +1,71 @@
+package inbound
+
+import (
+	"arizuko/pkg/msg"
+	"arizuko/teled/internal/botapi"
+)
+
+// attachments are the files of a message, and how many of them are still to be fetched.
+func attachments(m *botapi.Message) (all []msg.Attachment, pending int) {
+	f, ok := file(m)
+	if !ok {
+		return nil, 0
+	}
+	a := msg.Attachment{Name: f.FileName, MIME: f.MIMEType, Size: max(f.FileSize, 0), Ref: f.FileID}
+	if a.Ref == "" {
+		a.Error = "Telegram gave no id to fetch the file by"
+		return []msg.Attachment{a}, 0
+	}
+	return []msg.Attachment{a}, 1
+}
+
+func hasFile(m *botapi.Message) bool {
+	_, ok := file(m)
+	return ok
+}
+
+// file is the one file that a message can have. Kinds without a name and a type of their own get
+// those in which Telegram keeps them.
+func file(m *botapi.Message) (botapi.File, bool) {
+	switch {
+	case len(m.Photo) > 0:
+		return known(largest(m.Photo), "photo.jpg", "image/jpeg")
+	case m.Animation != nil:
+		return known(*m.Animation, "animation.mp4", "video/mp4")
+	case m.Document != nil:
+		return known(*m.Document, "document", "application/octet-stream")
+	case m.Video != nil:
+		return known(*m.Video, "video.mp4", "video/mp4")
+	case m.VideoNote != nil:
+		return known(*m.VideoNote, "video_note.mp4", "video/mp4")
+	case m.Voice != nil:
+		return known(*m.Voice, "voice.ogg", "audio/ogg")
+	case m.Audio != nil:
+		return known(*m.Audio, "audio.mp3", "audio/mpeg")
+	case m.Sticker != nil && !m.Sticker.IsAnimated && !m.Sticker.IsVideo:
+		return known(m.Sticker.File, "sticker.webp", "image/webp")
+	}
+	return botapi.File{}, false
+}
+
+func known(f botapi.File, name, mime string) (botapi.File, bool) {
+	if f.FileName == "" {
+		f.FileName = name
+	}
+	if f.MIMEType == "" {
+		f.MIMEType = mime
+	}
+	return f, true
+}
+
+func largest(sizes []botapi.PhotoSize) botapi.File {
+	best := &sizes[0]
+	for i := range sizes {
+		if area(&sizes[i]) > area(best) {
+			best = &sizes[i]
+		}
+	}
+	return best.File
+}
+
+func area(p *botapi.PhotoSize) int64 { return int64(p.Width) * int64(p.Height) }

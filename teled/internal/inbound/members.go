@@ -1,0 +1,104 @@
+package inbound
+
+import (
+	"errors"
+	"fmt"
+
+	"arizuko/pkg/msg"
+	"arizuko/teled/internal/botapi"
+)
+
+// change is one member who came or went.
+type change struct {
+	chat *botapi.Chat
+	verb string // join or leave
+	user *botapi.User
+	by   party // who did it, the user where nobody else did
+	date int64
+}
+
+// members reads a message of the chat about who came or went. That our bot did is told by an
+// update of its own.
+func members(m *botapi.Message, by party, me Self) (rows []*msg.Message, err error) {
+	all, verb := m.NewChatMembers, msg.VerbJoin
+	if len(all) == 0 {
+		all, verb = []botapi.User{*m.LeftChatMember}, msg.VerbLeave
+	}
+	for i := range all {
+		if all[i].ID == 0 {
+			return nil, fmt.Errorf("message %d in %s: a member without an id", m.ID, jid(m.Chat.ID))
+		}
+		if all[i].ID != me.ID {
+			rows = append(rows, change{&m.Chat, verb, &all[i], by, m.Date}.row())
+		}
+	}
+	return rows, nil
+}
+
+// standing reads what became of a user in a chat. Only coming and going make rows.
+func standing(u *botapi.ChatMemberUpdated, me Self) (Result, error) {
+	switch {
+	case u.Chat.ID == 0:
+		return Result{}, errors.New("a change of a member without a chat")
+	case u.New.User.ID == 0:
+		return Result{}, fmt.Errorf("a change of a member of %s without a user", jid(u.Chat.ID))
+	case u.From.ID == 0:
+		return Result{}, fmt.Errorf("a change of a member of %s by nobody", jid(u.Chat.ID))
+	}
+	r := of(&u.Chat)
+	verb := msg.VerbJoin
+	switch {
+	case u.Old.In() == u.New.In():
+		return r, nil
+	case u.Old.In():
+		verb = msg.VerbLeave
+	}
+	by := userParty(&u.From)
+	if u.From.ID == anonymousAdmin {
+		by = chatParty(&u.Chat)
+	}
+	c := change{&u.Chat, verb, &u.New.User, by, u.Date}
+	switch {
+	case u.From.ID == me.ID: // our own doing
+	case u.New.User.ID == me.ID:
+		r.Messages = []*msg.Message{c.ofOurs()}
+	default:
+		r.Messages = []*msg.Message{c.row()}
+	}
+	return r, nil
+}
+
+// row is written by the member who came or went.
+func (c change) row() *msg.Message {
+	who := userParty(c.user)
+	if c.by.jid == who.jid {
+		return c.rowOf(who, c.either("joined", "left"))
+	}
+	return c.rowOf(who, c.either("was added by ", "was removed by ")+c.by.name)
+}
+
+// ofOurs is written by whoever added our bot, which addresses us, or put it out.
+func (c change) ofOurs() *msg.Message {
+	text := c.either("added the bot", "removed the bot")
+	if c.chat.Type == botapi.Private {
+		text = c.either("unblocked the bot", "blocked the bot")
+	}
+	row := c.rowOf(c.by, text)
+	row.Addressed = c.verb == msg.VerbJoin
+	return row
+}
+
+func (c change) either(join, leave string) string {
+	if c.verb == msg.VerbJoin {
+		return join
+	}
+	return leave
+}
+
+func (c change) rowOf(who party, text string) *msg.Message {
+	return &msg.Message{
+		ChatJID: jid(c.chat.ID), PlatformID: fmt.Sprintf("m:%s:%d:%d", c.verb, c.user.ID, c.date),
+		Sender: who.jid, SenderName: who.name, IsBot: who.bot,
+		Verb: c.verb, Content: text, Timestamp: millis(c.date),
+	}
+}

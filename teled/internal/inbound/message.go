@@ -1,0 +1,150 @@
+package inbound
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"arizuko/pkg/msg"
+	"arizuko/teled/internal/botapi"
+)
+
+// message reads what stands in a chat, or its new version.
+func message(m *botapi.Message, me Self, edited bool) (Result, error) {
+	if m.Chat.ID == 0 {
+		return Result{}, errors.New("a message without a chat")
+	}
+	if m.ID <= 0 {
+		return Result{}, fmt.Errorf("a message in %s without an id", jid(m.Chat.ID))
+	}
+	if moved := move(m); moved != nil {
+		return Result{Moved: moved}, nil
+	}
+	from, err := sender(m)
+	if err != nil {
+		return Result{}, fmt.Errorf("message %d in %s: %w", m.ID, jid(m.Chat.ID), err)
+	}
+	r := of(&m.Chat)
+	if t, ok := topic(m, from); ok {
+		if t.ID != "" {
+			r.Threads = []msg.Thread{t}
+		}
+		return r, nil
+	}
+	if len(m.NewChatMembers) > 0 || m.LeftChatMember != nil {
+		r.Messages, err = members(m, from, me)
+		return r, err
+	}
+	if from.jid == jid(me.ID) {
+		return r, nil
+	}
+	s := read(m, me)
+	step := edited && m.Location != nil && m.Location.LivePeriod > 0 // of somebody who moves, one of thousands
+	if s.nothing || step {
+		return r, nil
+	}
+	row := post(m, from, me, s)
+	if edited {
+		edit(row, m, s)
+	}
+	r.Messages = []*msg.Message{row}
+	return r, nil
+}
+
+// move is the change of a group's address, nil for none.
+func move(m *botapi.Message) *Moved {
+	switch {
+	case m.MigrateToChatID != 0:
+		return &Moved{From: jid(m.Chat.ID), To: jid(m.MigrateToChatID)}
+	case m.MigrateFromChatID != 0:
+		return &Moved{From: jid(m.MigrateFromChatID), To: jid(m.Chat.ID)}
+	}
+	return nil
+}
+
+func sender(m *botapi.Message) (party, error) {
+	switch {
+	case m.SenderChat != nil && m.SenderChat.ID != 0:
+		return chatParty(m.SenderChat), nil
+	case m.From != nil && m.From.ID != 0:
+		return userParty(m.From), nil
+	case m.Chat.Type == botapi.Channel:
+		return chatParty(&m.Chat), nil
+	}
+	return party{}, errors.New("no sender")
+}
+
+// topic is what a message tells of a forum's topics, if that is what it is for. The general one
+// has no id.
+func topic(m *botapi.Message, from party) (t msg.Thread, ok bool) {
+	t = msg.Thread{ChatJID: jid(m.Chat.ID), ID: threadOf(m), Kind: "forum_topic"}
+	switch {
+	case m.ForumTopicCreated != nil:
+		t.ID = decimal(cmp.Or(m.ThreadID, m.ID)) // it is the first message of its topic
+		t.Title, t.Author = oneLine(m.ForumTopicCreated.Name), from.jid
+	case m.ForumTopicEdited != nil:
+		t.Title = oneLine(m.ForumTopicEdited.Name)
+	case m.ForumTopicClosed == nil && m.ForumTopicReopened == nil:
+		return t, false
+	}
+	return t, true
+}
+
+// threadOf is the topic a message stands in. The thread of replies that a supergroup without
+// topics keeps is none.
+func threadOf(m *botapi.Message) string {
+	if !m.IsTopicMessage || m.ThreadID == 0 {
+		return ""
+	}
+	return decimal(m.ThreadID)
+}
+
+// post is the row of a message that somebody wrote.
+func post(m *botapi.Message, from party, me Self, s said) *msg.Message {
+	replyTo, ours := replied(m, me)
+	verb := msg.VerbMessage
+	switch {
+	case s.addressed:
+		verb = msg.VerbMention
+	case ours:
+		verb = msg.VerbReply
+	}
+	files, pending := attachments(m)
+	return &msg.Message{
+		ChatJID: jid(m.Chat.ID), PlatformID: decimal(m.ID),
+		Sender: from.jid, SenderName: from.name, IsBot: from.bot,
+		Verb: verb, Content: s.content, Attachments: files, PendingFiles: pending,
+		Topic: threadOf(m), ThreadID: threadOf(m), ReplyToID: replyTo,
+		Addressed: s.addressed || ours || m.Chat.Type == botapi.Private,
+		Timestamp: millis(m.Date),
+	}
+}
+
+// replied is the message that one answers, and whether it is ours. In a topic Telegram makes every
+// message that answers nothing an answer to the one by which the topic began.
+func replied(m *botapi.Message, me Self) (id string, ours bool) {
+	if r := m.ReplyToMessage; r != nil && r.ID > 0 {
+		if r.ForumTopicCreated != nil || m.IsTopicMessage && r.ID == m.ThreadID {
+			return "", false
+		}
+		return decimal(r.ID), isUs(r.From, me)
+	}
+	if e := m.ExternalReply; e != nil && e.Chat != nil && e.Chat.ID == m.Chat.ID && e.MessageID > 0 {
+		return decimal(e.MessageID), isUs(e.Origin.SenderUser, me) // in another topic
+	}
+	return "", false
+}
+
+func isUs(u *botapi.User, me Self) bool { return u != nil && u.ID == me.ID }
+
+// edit makes the row of a message that of its new version. Whether it addresses us is up to the
+// new text alone: for whatever else did, the first version did as well.
+func edit(row *msg.Message, m *botapi.Message, s said) {
+	f, _ := file(m)
+	hash := sha256.Sum256(fmt.Appendf(nil, "%t %q %s", s.addressed, f.FileUniqueID, s.content))
+	row.TargetID = row.PlatformID
+	row.PlatformID = fmt.Sprintf("%s:e:%d-%x", row.TargetID, m.EditDate, hash[:4])
+	row.Verb, row.Addressed = msg.VerbEdit, s.addressed
+	row.Timestamp = millis(m.EditDate)
+}

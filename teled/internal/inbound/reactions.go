@@ -1,0 +1,67 @@
+package inbound
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"arizuko/pkg/msg"
+	"arizuko/teled/internal/botapi"
+)
+
+// reactions reads a change of what somebody thinks of a message: a row for each reaction taken
+// back, then one for each that is new.
+func reactions(u *botapi.MessageReactionUpdated, me Self) (Result, error) {
+	if u.Chat.ID == 0 {
+		return Result{}, errors.New("a reaction without a chat")
+	}
+	if u.MessageID <= 0 {
+		return Result{}, fmt.Errorf("a reaction in %s without a message", jid(u.Chat.ID))
+	}
+	var who party
+	switch {
+	case u.User != nil && u.User.ID != 0:
+		who = userParty(u.User)
+	case u.ActorChat != nil && u.ActorChat.ID != 0:
+		who = chatParty(u.ActorChat)
+	default:
+		return Result{}, fmt.Errorf("a reaction to message %d in %s by nobody", u.MessageID, jid(u.Chat.ID))
+	}
+	r := of(&u.Chat)
+	if who.jid == jid(me.ID) {
+		return r, nil
+	}
+	for _, reaction := range u.Old {
+		if !slices.Contains(u.New, reaction) {
+			r.Messages = append(r.Messages, reactionRow(u, who, "-"+emoji(reaction)))
+		}
+	}
+	for _, reaction := range u.New {
+		if !slices.Contains(u.Old, reaction) {
+			r.Messages = append(r.Messages, reactionRow(u, who, emoji(reaction)))
+		}
+	}
+	return r, nil
+}
+
+func reactionRow(u *botapi.MessageReactionUpdated, who party, content string) *msg.Message {
+	_, user := msg.SplitJID(who.jid)
+	return &msg.Message{
+		ChatJID: jid(u.Chat.ID), PlatformID: fmt.Sprintf("%d:r:%s:%s:%d", u.MessageID, user, content, u.Date),
+		Sender: who.jid, SenderName: who.name, IsBot: who.bot,
+		Verb: msg.VerbReaction, Content: content, TargetID: decimal(u.MessageID), Timestamp: millis(u.Date),
+	}
+}
+
+// emoji is a reaction in one word. A custom one is a picture of its own and has an id alone.
+func emoji(r botapi.ReactionType) string {
+	switch r.Type {
+	case botapi.ReactionEmoji:
+		return r.Emoji
+	case botapi.ReactionCustomEmoji:
+		return "custom_emoji:" + r.CustomEmojiID
+	case botapi.ReactionPaid:
+		return "⭐"
+	}
+	return bracket("reaction", r.Type)
+}

@@ -1,0 +1,71 @@
+// Teled is Telegram's adapter: it stores what happens there and delivers what is said.
+//
+//	teled [serve]          until SIGTERM
+//	teled check | health   what is wrong with the configuration and the bot; is it ready
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/store"
+	"arizuko/teled/internal/botapi"
+)
+
+const name = "teled"
+
+func main() {
+	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func program() daemon.Program {
+	return daemon.Program{
+		Name: name,
+		Serve: func(ctx context.Context) error {
+			cfg, err := loadConfig()
+			if err != nil {
+				return err
+			}
+			return serve(ctx, cfg, os.Stderr)
+		},
+		Check: check,
+		Addr: func() (config.Addr, error) {
+			cfg, err := loadConfig()
+			return cfg.Addr, err
+		},
+	}
+}
+
+func serve(ctx context.Context, cfg Config, log io.Writer) error {
+	secrets := config.Secrets(cfg)
+	p, err := daemon.Start(ctx, daemon.Options{
+		Name: name, Base: cfg.Base, Addr: cfg.Addr, Secrets: secrets, Log: log, Checkpoint: store.DefaultAutocheckpoint,
+	})
+	if err != nil {
+		return err
+	}
+	undecoded := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "arizuko_updates_undecoded_total", Help: "Events that could not be read and were passed over.",
+	})
+	p.Metrics.MustRegister(undecoded)
+	t := &telegram{
+		api: botapi.NewClient(string(cfg.APIURL), cfg.Token), data: cfg.Data,
+		move: func(ctx context.Context, from, to string) error {
+			return p.Store.Write(ctx, func(tx *store.Tx) error { return tx.MoveChat(from, to, p.Now().UnixMilli()) })
+		},
+	}
+	shell := adapter.New(platform{t, &listener{
+		telegram: t, store: p.Store, log: p.Log, bots: cfg.Bots, undecoded: undecoded,
+	}}, adapter.Options{
+		Platform: "telegram", Daemon: name, Store: p.Store, Heart: p.Heart, Wake: p.Wake.C(), Poll: cfg.PollInterval,
+		Mark: cfg.Resend == adapter.ResendMarked, Pace: pace(), Data: cfg.Data, MediaMax: cfg.MediaMax,
+		Redact: config.NewRedactor(append(secrets, p.Secret)...).String, Log: p.Log, Metrics: p.Metrics, Now: p.Now,
+	})
+	return p.Run(ctx, shell.Run)
+}
