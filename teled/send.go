@@ -27,6 +27,9 @@ func (t *telegram) Send(ctx context.Context, m *msg.Message, p adapter.Part) (pl
 		delete(c.params, "caption_entities")
 		id, err = t.do(ctx, c)
 	}
+	if unmodified(err) {
+		return "", nil // it says so already
+	}
 	if err != nil {
 		return "", t.follow(ctx, m, failure(err))
 	}
@@ -100,10 +103,15 @@ func (t *telegram) Fetch(ctx context.Context, ref string, w io.Writer) error {
 }
 
 // badEntities says whether a text was refused for its formatting.
-func badEntities(err error) bool {
+func badEntities(err error) bool { return refusedFor(err, "entit") }
+
+// unmodified says whether an edit was refused because it changes nothing.
+func unmodified(err error) bool { return refusedFor(err, "message is not modified") }
+
+func refusedFor(err error, what string) bool {
 	var refused *botapi.Error
 	return errors.As(err, &refused) && refused.Code == http.StatusBadRequest &&
-		(strings.Contains(refused.Description, "entit") || strings.Contains(refused.Description, "ENTIT"))
+		strings.Contains(strings.ToLower(refused.Description), what)
 }
 
 // failure says what kind of failure a call's error is. What neither the API refused nor never

@@ -25,7 +25,7 @@ var bin string
 
 func TestMain(m *testing.M) {
 	var err error
-	bin, err = instance.Build("", "arizuko/gated", "arizuko/routd", "arizuko/teled", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
+	bin, err = instance.Build("faultpoints", "arizuko/gated", "arizuko/routd", "arizuko/teled", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -7,10 +7,11 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// moved are the columns in which a chat's address stands, but for messages and chats.
+// moved are the columns in which a chat's address stands, but for those of tables that grow
+// with messages.
 var moved = []string{
-	`topic_threads SET chat_jid`, `platform_threads SET chat_jid`, `chat_reply_state SET jid`, `runs SET chat_jid`,
-	`turns SET chat_jid`, `onboarding_requests SET chat_jid`, `reminders SET chat_jid`, `polls SET chat_jid`,
+	`topic_threads SET chat_jid`, `platform_threads SET chat_jid`, `chat_reply_state SET jid`,
+	`onboarding_requests SET chat_jid`, `reminders SET chat_jid`, `polls SET chat_jid`,
 }
 
 // MoveChat gives a chat another address, as a Telegram group gets when it
@@ -61,18 +62,15 @@ func (tx *Tx) moveChatRow(from, to string) error {
 }
 
 func (tx *Tx) moveMessages(from, to string) error {
-	if _, err := tx.exec(`UPDATE deliveries SET platform_id = 'old:' || platform_id
-		WHERE platform_id IS NOT NULL AND message_id IN (SELECT id FROM messages WHERE chat_jid = ?)`, from); err != nil {
+	if _, err := tx.exec(updateMoveDeliveries, from); err != nil {
 		return err
 	}
-	_, err := tx.exec(`UPDATE messages SET chat_jid = ?, platform_id = 'old:' || platform_id, reply_to_id = 'old:' || reply_to_id,
-		target_id = 'old:' || target_id WHERE chat_jid = ?`, to, from)
-	if err != nil {
-		return err
+	for _, query := range []string{updateMoveMessages, updateMoveTurns, updateMoveRuns} {
+		if _, err := tx.exec(query, to, from); err != nil {
+			return err
+		}
 	}
-	// Open turns still reply to what they were asked.
-	_, err = tx.exec(`UPDATE turns SET reply_to = 'old:' || reply_to WHERE chat_jid = ? AND state IN ('queued', 'offered', 'running')`, from)
-	return err
+	return nil
 }
 
 // moveRoutes changes the routes that name the chat.

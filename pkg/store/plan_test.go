@@ -71,8 +71,13 @@ func queryPlans() map[string][2]string {
 		"queryOutboxLanes":  {queryOutboxLanes, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
 		"queryNextOutbound": {queryNextOutbound, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"},
 		// Few agents work at once, and a temporary table of their threads is small.
-		"queryWorking":        {queryWorking, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
-		"queryPendingFiles":   {queryPendingFiles, "SEARCH m USING INDEX messages_pending (platform=?)"},
+		"queryWorking":      {queryWorking, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryPendingFiles": {queryPendingFiles, "SEARCH m USING INDEX messages_pending (platform=?)"},
+		"updateMoveDeliveries": {updateMoveDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)\nLIST SUBQUERY 1\n" +
+			"SEARCH messages USING COVERING INDEX messages_chat (chat_jid=?)"},
+		"updateMoveMessages":  {updateMoveMessages, "SEARCH messages USING INDEX messages_chat (chat_jid=?)"},
+		"updateMoveTurns":     {updateMoveTurns, "SEARCH turns USING INDEX turns_chat (chat_jid=?)"},
+		"updateMoveRuns":      {updateMoveRuns, "SCAN runs USING INDEX runs_unended"}, // the whole of a small partial index
 		"updateFiles":         {updateFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryDeliveries":     {queryDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
 		"updateClaimOutbound": {updateClaimOutbound, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},

@@ -58,8 +58,14 @@ const (
 		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?||'' AND m.chat_jid = ? AND m.thread_id = ? ORDER BY m.id LIMIT 1`
 	queryPendingFiles = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_pending
 		WHERE m.pending_files > 0 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
-	updateFiles  = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
-	queryWorking = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_open
+	updateFiles          = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
+	updateMoveDeliveries = `UPDATE deliveries SET platform_id = 'old:' || platform_id
+		WHERE platform_id IS NOT NULL AND message_id IN (SELECT id FROM messages WHERE chat_jid = ?)`
+	updateMoveMessages = `UPDATE messages SET chat_jid = ?, platform_id = 'old:' || platform_id, reply_to_id = 'old:' || reply_to_id,
+		target_id = 'old:' || target_id WHERE chat_jid = ?`
+	updateMoveTurns = `UPDATE turns SET chat_jid = ?, reply_to = 'old:' || reply_to WHERE chat_jid = ?`
+	updateMoveRuns  = `UPDATE runs SET chat_jid = ? WHERE chat_jid = ? AND ended_at IS NULL`
+	queryWorking    = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_open
 		WHERE state IN ('queued', 'offered', 'running') AND state = 'running' AND chat_jid >= ? AND chat_jid < ?`
 	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,'')
 		FROM deliveries WHERE message_id = ? ORDER BY part`

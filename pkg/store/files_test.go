@@ -1,0 +1,159 @@
+package store_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// withFiles stores a row whose attachments are still to be downloaded.
+func withFiles(t testing.TB, s *store.Store, chatJID string, set ...func(*msg.Message)) *msg.Message {
+	t.Helper()
+	m := &msg.Message{ChatJID: chatJID, Direction: msg.In, PendingFiles: 2, Attachments: []msg.Attachment{
+		{Name: "a", MIME: "text/plain", Size: 3, Ref: "f1"}, {Name: "b", Ref: "f2"},
+	}}
+	for _, f := range set {
+		f(m)
+	}
+	return stored(t, s, m)
+}
+
+func TestPendingFiles(t *testing.T) {
+	s := storetest.Open(t)
+	if rows := must(s.PendingFiles("telegram", 10))(t); rows != nil {
+		t.Errorf("in an empty table: %v", rows)
+	}
+	inbound(t, s, chat, "without files")
+	var want []int64
+	for _, jid := range []string{chat, "telegram:-2", chat} {
+		want = append(want, withFiles(t, s, jid).ID)
+	}
+	withFiles(t, s, "telegrams:1")
+	withFiles(t, s, "web:telegram:1")
+	withFiles(t, s, chat, func(m *msg.Message) { m.PendingFiles = 0 })
+	withFiles(t, s, chat, func(m *msg.Message) { m.Direction = msg.Out })
+	for _, limit := range []int{10, 2} {
+		var got []int64
+		for _, m := range must(s.PendingFiles("telegram", limit))(t) {
+			got = append(got, m.ID)
+			if len(m.Attachments) != 2 || m.Attachments[0].Ref != "f1" {
+				t.Errorf("row %+v", m)
+			}
+		}
+		if !slices.Equal(got, want[:min(limit, 3)]) {
+			t.Errorf("rows %d of %d, at most %d", got, want, limit)
+		}
+	}
+}
+
+func TestPutFiles(t *testing.T) {
+	pokes := make(chan string, 10)
+	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
+	m := withFiles(t, s, chat)
+	if got := receive(t, "the row's poke", pokes); got != "gated" {
+		t.Errorf("poked %s", got)
+	}
+	files := []msg.Attachment{{Path: "media/202611/1-0-a", Name: "a", MIME: "text/plain", Size: 4}, {Name: "b", Error: "too large"}}
+	put := func() error {
+		return s.Write(t.Context(), func(tx *store.Tx) error { return tx.PutFiles(m.ID, files) })
+	}
+	if err := put(); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, "the files' poke", pokes); got != "gated" {
+		t.Errorf("poked %s", got)
+	}
+	want := *m
+	want.PendingFiles, want.Attachments = 0, files
+	got := must(s.Message(m.ID))(t)
+	if diff := cmp.Diff(&want, got); diff != "" {
+		t.Errorf("row (-want +got):\n%s", diff)
+	}
+	files = nil
+	if err := put(); !errors.Is(err, store.ErrStale) {
+		t.Errorf("recorded again: %v", err)
+	}
+	if diff := cmp.Diff(got, must(s.Message(m.ID))(t)); diff != "" {
+		t.Errorf("changed (-was +is):\n%s", diff)
+	}
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.PutFiles(1000, nil) }); !errors.Is(err, store.ErrStale) {
+		t.Errorf("of no row: %v", err)
+	}
+	select {
+	case daemon := <-pokes:
+		t.Errorf("poked %s though nothing changed", daemon)
+	default:
+	}
+}
+
+func TestThreads(t *testing.T) {
+	s := storetest.Open(t)
+	if got := must(s.Thread(chat, "7"))(t); got != nil {
+		t.Errorf("unknown thread: %+v", got)
+	}
+	for _, step := range []struct {
+		name      string
+		put, want msg.Thread
+	}{
+		{"new", msg.Thread{Kind: "forum_topic", Title: "Plans"}, msg.Thread{Kind: "forum_topic", Title: "Plans"}},
+		{"nothing more is known", msg.Thread{}, msg.Thread{Kind: "forum_topic", Title: "Plans"}},
+		{"renamed", msg.Thread{Title: "Old plans"}, msg.Thread{Kind: "forum_topic", Title: "Old plans"}},
+		{"its author", msg.Thread{Author: "telegram:7"}, msg.Thread{Kind: "forum_topic", Title: "Old plans", Author: "telegram:7"}},
+		{"another kind", msg.Thread{Kind: "thread"}, msg.Thread{Kind: "thread", Title: "Old plans", Author: "telegram:7"}},
+	} {
+		step.put.ChatJID, step.put.ID = chat, "7"
+		step.want.ChatJID, step.want.ID = chat, "7"
+		write(t, s, func(tx *store.Tx) error { return tx.PutThread(step.put) })
+		if diff := cmp.Diff(&step.want, must(s.Thread(chat, "7"))(t)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+	for _, other := range [][2]string{{chat, "8"}, {"telegram:-2", "7"}, {chat, ""}} {
+		if got := must(s.Thread(other[0], other[1]))(t); got != nil {
+			t.Errorf("%q: %+v", other, got)
+		}
+	}
+}
+
+func TestWorking(t *testing.T) {
+	s := storetest.Open(t)
+	if lanes := must(s.Working("telegram"))(t); lanes != nil {
+		t.Errorf("in an empty table: %v", lanes)
+	}
+	in := func(chatJID, thread, topic string) func(*msg.Turn) {
+		return func(turn *msg.Turn) { turn.ChatJID, turn.ThreadID, turn.Topic = chatJID, thread, topic }
+	}
+	var runs []*msg.Run
+	var turns []*msg.Turn
+	for i, set := range []func(*msg.Turn){
+		in("telegram:1", "", "#a"), in("telegram:1", "7", "#b"), in("telegram:1", "7", "#c"), in("telegram:-1", "", "#d"),
+		in("telegrams:1", "", "#e"), in("telegram", "", "#f"), in("tele:gram", "", "#g"), in("web:telegram:1", "", "#h"),
+	} {
+		turns = append(turns, queued(t, s, set))
+		runs = append(runs, begun(t, s, turns[i]))
+	}
+	queued(t, s, in("telegram:2", "", "#i")) // nobody works on it yet
+	offered(t, s, runs[3])                   // behind the one that runs
+	expect := func(want ...store.Lane) {
+		t.Helper()
+		got := must(s.Working("telegram"))(t)
+		slices.SortFunc(got, func(a, b store.Lane) int {
+			return strings.Compare(a.ChatJID+" "+a.ThreadID, b.ChatJID+" "+b.ThreadID)
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	expect(store.Lane{ChatJID: "telegram:-1"}, store.Lane{ChatJID: "telegram:1"}, store.Lane{ChatJID: "telegram:1", ThreadID: "7"})
+	reply(t, s, answer(runs[0], turns[0], "done"), 300)
+	reply(t, s, answer(runs[1], turns[1], "done"), 300)
+	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(turns[3].ID, msg.ReasonCancelled, 300) })
+	expect(store.Lane{ChatJID: "telegram:1", ThreadID: "7"}) // the other turn of it
+}
