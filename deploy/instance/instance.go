@@ -195,6 +195,9 @@ func (i *Instance) Kill(name string) error {
 // Stop asks a daemon to end and waits until it has. Its exit code must be 0.
 func (i *Instance) Stop(ctx context.Context, name string) error {
 	p := i.processes[name]
+	if p == nil {
+		return fmt.Errorf("%s was never started", name)
+	}
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -212,10 +215,13 @@ func (i *Instance) Stop(ctx context.Context, name string) error {
 // AwaitReady returns when a daemon says that it is ready, or has ended.
 func (i *Instance) AwaitReady(ctx context.Context, name string) error {
 	return Await(ctx, name+" to be ready", func() (bool, error) {
+		if i.processes[name] == nil {
+			return false, fmt.Errorf("%s was never started", name)
+		}
 		if !i.Running(name) {
 			return false, fmt.Errorf("%s ended: %s", name, i.processes[name].State())
 		}
-		status, _ := i.Readiness(name)
+		status, _ := i.Readiness(ctx, name)
 		return status == http.StatusOK, nil
 	})
 }
@@ -245,7 +251,7 @@ func (i *Instance) Strays() (pids []int, err error) {
 			continue
 		}
 		dir, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
-		if err == nil && strings.HasPrefix(dir, filepath.Join(i.Data, "groups")) {
+		if err == nil && strings.HasPrefix(dir, filepath.Join(i.Data, "groups")+"/") {
 			pids = append(pids, pid)
 		}
 	}

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"os"
@@ -11,8 +12,12 @@ import (
 const readinessMost = 64 << 10
 
 // Readiness is what a daemon's /readyz answers: 0 if nobody does.
-func (i *Instance) Readiness(name string) (status int, body string) {
-	res, err := http.Get(i.URL(name) + "/readyz")
+func (i *Instance) Readiness(ctx context.Context, name string) (status int, body string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, i.URL(name)+"/readyz", nil)
+	if err != nil {
+		return 0, ""
+	}
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, ""
 	}

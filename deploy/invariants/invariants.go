@@ -95,11 +95,11 @@ func Path() []Invariant {
 		{Harm: Stuck, Broken: "a turn has not ended",
 			query: `SELECT id, state FROM turns WHERE state NOT IN ('done', 'failed', 'cancelled')`},
 		{Harm: Stuck, Broken: "a turn ended without a reason",
-			query: `SELECT id, state FROM turns WHERE reason = ''`},
+			query: `SELECT id, state FROM turns WHERE reason = '' AND ended_at IS NOT NULL`},
 		{Harm: Lost, Broken: "a turn failed without a word",
 			query: `SELECT id, error FROM turns t WHERE state = 'failed'
 			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.source = 'notice')
-			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.forwarded_from ->> 'turn_id' = t.id)`},
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.forwarded_from ->> 'kind' = 'answer' AND m.forwarded_from ->> 'turn_id' = t.id)`},
 		{Harm: Doubled, Broken: "a turn was made of nothing",
 			query: `SELECT id FROM turns t WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.direction = 'in')`},
 		{Harm: Lost, Broken: "an answered turn has no answer",
@@ -142,7 +142,8 @@ func Whole() []Invariant {
 			query: `SELECT m.id, d.part, d.state FROM messages m JOIN deliveries d ON d.message_id = m.id
 			WHERE m.out_state = 'sent' AND d.state <> 'sent'`},
 		{Harm: Lost, Broken: "a sent row has no parts",
-			query: `SELECT id FROM messages m WHERE out_state = 'sent' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE message_id = m.id)`},
+			query: `SELECT id FROM messages m WHERE out_state = 'sent' AND platform <> 'group'
+			AND NOT EXISTS (SELECT 1 FROM deliveries WHERE message_id = m.id)`},
 		{Harm: Doubled, Broken: "a withdrawn row was sent",
 			query: `SELECT m.id FROM messages m JOIN deliveries d ON d.message_id = m.id WHERE m.out_state = 'cancelled' AND d.state = 'sent'`},
 		{Harm: Reordered, Broken: "a row was delivered before an older one of its thread",

@@ -160,7 +160,7 @@ func (h *history) spoken(r row, source, replyTo string) {
 
 func (h *history) readDeliveries(db *sql.DB) error {
 	return each(db, `SELECT d.message_id, d.part, m.chat_jid, d.state, ifnull(d.error, ''), d.updated_at,
-		ifnull(t.claims_engagement, 0) AND m.source = 'agent' AND m.received_at <= t.ended_at, ifnull(t.folder, ''), ifnull(t.place, ''),
+		ifnull(t.claims_engagement AND m.source = 'agent' AND m.received_at <= t.ended_at, 0), ifnull(t.folder, ''), ifnull(t.place, ''),
 		ifnull(q.received_at, 0)
 		FROM deliveries d JOIN messages m ON m.id = d.message_id LEFT JOIN turns t ON t.id = m.turn_id
 		LEFT JOIN messages q ON q.id = t.trigger_message_id ORDER BY d.message_id, d.part`, func(scan func(...any) error) error {

@@ -49,19 +49,19 @@ func run(ctx context.Context, args []string, out io.Writer) (v *verdict, err err
 	if err := flags.Parse(args[1:]); err != nil {
 		return nil, err
 	}
+	if args[0] != "faults" && args[0] != "soak" {
+		return nil, errors.New("say what to do: faults or soak")
+	}
 	fmt.Fprintf(out, "seed %d\n", *seed)
 	bin, err := build()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
-	switch args[0] {
-	case "faults":
-		return faults(ctx, bin, *seed, *n, out)
-	case "soak":
+	if args[0] == "soak" {
 		return soak(ctx, bin, *seed, *lasts, out)
 	}
-	return nil, errors.New("say what to do: faults or soak")
+	return faults(ctx, bin, *seed, *n, out)
 }
 
 func faults(ctx context.Context, bin string, seed uint64, n int, out io.Writer) (v *verdict, err error) {

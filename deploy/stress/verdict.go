@@ -128,7 +128,12 @@ func (v *verdict) judgeSends(h *history, sends []wire.Send) {
 		if arrived[p] == nil {
 			arrived[p] = &arrival{text: s.Text}
 		}
-		arrived[p].count(s)
+		if !s.Marked {
+			arrived[p].plain++
+		}
+		if s.Marked || arrived[p].plain > 1 {
+			continue // a copy, whatever it is worth, says nothing of the order
+		}
 		lane := [2]string{s.Chat, s.Thread}
 		if before := last[lane]; before.row > p.row || before.row == p.row && before.part > p.part {
 			v.add(invariants.Reordered, 1, "part %d of row %d was sent behind part %d of row %d", p.part, p.row, before.part, before.row)
@@ -136,17 +141,20 @@ func (v *verdict) judgeSends(h *history, sends []wire.Send) {
 		last[lane] = p
 	}
 	texts := map[int64]string{}
+	partly := map[int64]bool{} // rows of which parts did not arrive, which is told already
 	for _, d := range h.deliveries {
 		if strings.HasPrefix(d.chat, "telegram:") {
 			v.judgePart(d, arrived[d.part])
 			if a := arrived[d.part]; a != nil {
 				texts[d.row] += a.text
+			} else {
+				partly[d.row] = true
 			}
 			delete(arrived, d.part)
 		}
 	}
 	for row, text := range texts {
-		if h.said[row] != text {
+		if !partly[row] && h.said[row] != text {
 			v.add(invariants.Lost, 1, "row %d says %q, and %q arrived", row, h.said[row], text)
 		}
 	}
@@ -157,16 +165,8 @@ func (v *verdict) judgeSends(h *history, sends []wire.Send) {
 
 // arrival is what the world received of one part.
 type arrival struct {
-	text          string
-	plain, marked int // copies
-}
-
-func (a *arrival) count(s wire.Send) {
-	if s.Marked {
-		a.marked++
-	} else {
-		a.plain++
-	}
+	text  string
+	plain int // copies without a mark
 }
 
 // judgePart allows copies that say what they are. A part that is not known to have arrived has

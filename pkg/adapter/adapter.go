@@ -63,8 +63,8 @@ type Options struct {
 	Heart    *daemon.Heart   // hears of every event
 	Wake     <-chan struct{} // new outbound rows may be there
 	Poll     time.Duration   // how often to look without being woken
-	// Repeatable says that sending a part twice does no harm. A part that a crash left in
-	// the middle is then sent again; on other platforms it ends as ambiguous.
+	// Repeatable says that sending a part twice does no harm. A part that may have arrived is
+	// then sent again as it is; on other platforms it ends as ambiguous.
 	Repeatable bool
 	// Mark has a part whose first try may have arrived sent once more, marked as a possible
 	// duplicate, by a platform that is a Marker. Without it nobody sends it again.

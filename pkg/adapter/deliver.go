@@ -228,7 +228,7 @@ func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
 	p.NotBefore, p.ErrorClass = 0, ""
 	if err == nil {
 		p.State, p.PlatformID = msg.OutSent, platformID
-		if before != msg.Ambiguous {
+		if before != msg.Ambiguous || d.Repeatable {
 			p.Error = ""
 		}
 		return
@@ -257,11 +257,12 @@ func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
 }
 
 // clears says whether anything is to be done about a part that may have arrived, whose class
-// before it was sent is given: it can be looked for, or sent once more with a mark.
+// before it was sent is given: it can be sent again as it is, looked for, or sent once more with
+// a mark.
 func (d *delivery) clears(before msg.ErrorClass) bool {
 	_, finds := d.platform.(Finder)
 	_, marks := d.platform.(Marker)
-	return finds || marks && d.Mark && before != msg.Ambiguous
+	return d.Repeatable || finds || marks && d.Mark && before != msg.Ambiguous
 }
 
 // nextTry says what a failure makes of a part, and when a queued one is tried again. A

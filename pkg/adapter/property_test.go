@@ -27,7 +27,7 @@ type step struct {
 
 func drawSteps(t *rapid.T) []step {
 	what := []string{"put", "put", "put", "cancel", "wait", "wait", "restart"}
-	endings := []string{"transient", "rate", "auth", "permanent", "ambiguous", "arrives slowly", "never ends"}
+	endings := []string{"transient", "rate", "auth", "permanent", "lost", "arrived", "arrives slowly", "never ends"}
 	if rapid.Bool().Draw(t, "kills") {
 		what, endings = append(what, "crash"), append(endings, "killed before", "killed behind")
 	}
@@ -51,12 +51,62 @@ func drawSteps(t *rapid.T) []step {
 // often the shell is stopped or killed.
 type model struct {
 	*rig
-	repeatable bool
-	stop       func()
-	rows       []*modelRow
-	crashes    int
-	refusals   map[string]int // tries to send a part of which the shell knows that it did not arrive
-	problems   []string
+	power    string // what the shell can do about a part that may have arrived
+	stop     func()
+	rows     []*modelRow
+	crashes  int
+	refusals map[string]int // tries to send a part of which the shell knows that it did not arrive
+	arrived  map[string]int // what the platform has, how often
+	looks    int            // for parts
+	problems []string
+}
+
+// The powers: none, to send it again, to do so with a mark, and to look for it.
+const (
+	powerless  = "none"
+	repeats    = "repeat"
+	remarks    = "mark"
+	looksForIt = "find"
+)
+
+// world is a platform that remembers what arrived.
+type world struct{ m *model }
+
+func (w world) Cut(m *msg.Message) ([]Part, error) { return w.m.platform.Cut(m) }
+
+func (w world) Send(ctx context.Context, m *msg.Message, part Part) (string, error) {
+	id, err := w.m.platform.Send(ctx, m, part)
+	if err == nil {
+		w.arrives(part.(string))
+	}
+	return id, err
+}
+
+func (w world) arrives(text string) {
+	w.m.mu.Lock()
+	defer w.m.mu.Unlock()
+	w.m.arrived[text]++
+}
+
+// markingWorld can mark a part.
+type markingWorld struct{ world }
+
+func (markingWorld) Mark(part Part) Part { return marked(part.(string)) }
+
+// findingWorld finds what arrived, if it is up to it.
+type findingWorld struct{ world }
+
+func (w findingWorld) Find(_ context.Context, _ *msg.Message, part Part) (string, error) {
+	w.m.mu.Lock()
+	defer w.m.mu.Unlock()
+	w.m.looks++
+	switch {
+	case w.m.looks%3 == 0:
+		return "", errCause
+	case w.m.arrived[part.(string)] > 0:
+		return idOf(part.(string)), nil
+	}
+	return "", nil
 }
 
 type modelRow struct {
@@ -93,8 +143,12 @@ func (m *model) put(s step) {
 	for part, endings := range s.Endings {
 		text := fmt.Sprintf("row %d part %d", len(m.rows), part)
 		row.parts = append(row.parts, text)
-		for _, name := range endings {
-			m.platform.script(text, m.ending(text, name))
+		for i, name := range endings { // the last ones are those of a marked copy, if there is one
+			on := text
+			if m.power == remarks && i > 0 {
+				on = marked(text)
+			}
+			m.platform.script(on, m.ending(on, name))
 		}
 	}
 	out := &msg.Message{
@@ -116,8 +170,12 @@ func (m *model) ending(text, name string) outcome {
 			m.refusals[text]++
 			return failure(msg.ErrorClass(name), time.Hour)
 		}
-	case "permanent", "ambiguous":
-		return fails(failure(msg.ErrorClass(name), 0))
+	case "permanent":
+		return fails(failure(msg.Permanent, 0))
+	case "lost":
+		return fails(failure(msg.Ambiguous, 0))
+	case "arrived":
+		return func(context.Context) error { world{m}.arrives(text); return errCause }
 	case "arrives slowly":
 		return takes(3 * time.Second)
 	case "never ends":
@@ -148,7 +206,16 @@ func (m *model) killed() bool {
 	return m.store.Write(context.Background(), func(*store.Tx) error { return nil }) != nil
 }
 
-func (m *model) begin() { m.stop = m.start(func(o *Options) { o.Repeatable = m.repeatable }) }
+func (m *model) begin() {
+	m.as = world{m}
+	switch m.power {
+	case remarks:
+		m.as = markingWorld{world{m}}
+	case looksForIt:
+		m.as = findingWorld{world{m}}
+	}
+	m.stop = m.start(func(o *Options) { o.Repeatable, o.Mark = m.power == repeats, true })
+}
 
 func (m *model) restart() {
 	m.stop()
@@ -201,7 +268,7 @@ func (m *model) checkLanes() {
 
 // checkRow compares what is stored of a row with the tries to send it.
 func (m *model) checkRow(row *modelRow, calls []string) {
-	number := func(text string) int { return slices.Index(row.parts, text) }
+	number := func(text string) int { return slices.Index(row.parts, strings.TrimPrefix(text, marked(""))) }
 	if !slices.IsSortedFunc(calls, func(a, b string) int { return number(a) - number(b) }) {
 		m.problem("row %d: parts were sent in the order %v", row.id, calls)
 	}
@@ -222,8 +289,18 @@ func (m *model) checkRow(row *modelRow, calls []string) {
 	}
 }
 
+func count(calls []string, text string) (n int) {
+	for _, c := range calls {
+		if c == text {
+			n++
+		}
+	}
+	return n
+}
+
 func (m *model) checkPart(text string, d store.Delivery, calls []string) {
-	tries := len(calls) - len(slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return c == text }))
+	unmarked, again := count(calls, text), count(calls, marked(text))
+	tries := unmarked + again
 	switch d.State {
 	case msg.OutSent, msg.OutFailed:
 		if tries == 0 {
@@ -240,8 +317,31 @@ func (m *model) checkPart(text string, d store.Delivery, calls []string) {
 	default:
 		m.problem("%s has no end: %+v", text, d)
 	}
-	if arrived := tries - m.refusals[text]; arrived > 1 && (!m.repeatable || m.crashes == 0) {
-		m.problem("%s may have arrived %d times", text, arrived)
+	if m.power != looksForIt { // which may send again what it knows to be lost
+		if doubtful := unmarked - m.refusals[text]; doubtful > 1 && m.power != repeats {
+			m.problem("%s may have arrived %d times", text, doubtful)
+		}
+	}
+	if doubtful := again - m.refusals[marked(text)]; doubtful > 1+m.crashes {
+		m.problem("%s may have arrived %d times with a mark, after %d crashes", text, doubtful, m.crashes)
+	}
+	m.checkArrival(text, d.State, again)
+}
+
+// checkArrival compares how a part is said to have ended with what the platform has.
+func (m *model) checkArrival(text string, state msg.OutState, again int) {
+	plain, copies := m.arrived[text], m.arrived[marked(text)]
+	if plain > 1 && m.power != repeats {
+		m.problem("%s arrived %d times", text, plain)
+	}
+	if state == msg.OutSent && plain+copies == 0 {
+		m.problem("%s is lost, and said to be sent", text)
+	}
+	if state == msg.OutAmbiguous && m.power == remarks && again == 0 {
+		m.problem("%s was not sent again", text)
+	}
+	if state == msg.OutAmbiguous && (m.power == looksForIt || m.power == repeats) {
+		m.problem("%s was given up", text)
 	}
 }
 
@@ -267,9 +367,10 @@ func (m *model) checkSettled() {
 
 func TestAnyFailuresAndStops(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		repeatable, steps := rapid.Bool().Draw(rt, "repeatable"), drawSteps(rt)
+		power := rapid.SampledFrom([]string{powerless, repeats, remarks, looksForIt}).Draw(rt, "power")
+		steps := drawSteps(rt)
 		synctest.Test(t, func(t *testing.T) {
-			m := &model{rig: newRig(t), repeatable: repeatable, refusals: map[string]int{}}
+			m := &model{rig: newRig(t), power: power, refusals: map[string]int{}, arrived: map[string]int{}}
 			m.begin()
 			for _, s := range steps {
 				m.do(s)

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -111,11 +112,16 @@ type rig struct {
 	path     string
 	store    *store.Store
 	platform *fake
-	metrics  *prometheus.Registry // of the shell that was started last
+	as       Platform             // the platform with powers of its own, if not nil
+	heart    *daemon.Heart        // in place of one that nobody hears, if not nil
+	running  *Shell               // the shell that was started last
+	metrics  *prometheus.Registry // of the same
 	wake     chan struct{}
+	runs     int // of agents, so far
 
 	mu      sync.Mutex
 	settled []msg.Message
+	beat    store.Daemon // what the heart wrote last
 }
 
 // inBubble runs a test with a rig in a bubble.
@@ -146,7 +152,25 @@ func (r *rig) shell(set ...func(*Options)) *Shell {
 	for _, f := range set {
 		f(&o)
 	}
+	if r.heart != nil {
+		o.Heart = r.heart
+	}
+	if r.as != nil {
+		return New(r.as, o)
+	}
 	return New(r.platform, o)
+}
+
+// logged has a shell write what it logs to a text.
+func logged(text *strings.Builder) func(*Options) {
+	return func(o *Options) { o.Log = slog.New(slog.NewTextHandler(text, nil)) }
+}
+
+// secret is what no text may show.
+const secret = "hunter2hunter2"
+
+func redacting(o *Options) {
+	o.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") }
 }
 
 var discard = slog.New(slog.DiscardHandler)
@@ -158,6 +182,7 @@ func (r *rig) start(set ...func(*Options)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	shell := r.shell(set...)
+	r.running = shell
 	go func() { done <- shell.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -197,6 +222,37 @@ func (r *rig) begun(content string, states ...msg.OutState) int64 {
 		return nil
 	})
 	return id
+}
+
+// works has an agent work for a thread of a chat until end is called, which has it say something
+// last, if that is not empty.
+func (r *rig) works(chat, thread string) (end func(says string)) {
+	r.t.Helper()
+	turn := &msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: chat, ThreadID: thread, CreatedAt: 1}
+	r.runs++ // one folder has one agent at a time for each topic
+	run := &msg.Run{Folder: "acme", Topic: fmt.Sprint("#", r.runs), ChatJID: chat, ThreadID: thread, StartedAt: 1}
+	trigger := &msg.Message{ChatJID: chat, ThreadID: thread, Direction: msg.In, Content: "do something"}
+	r.write(func(tx *store.Tx) (err error) {
+		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
+			err = tx.PutTurn(turn, 0)
+		}
+		if err == nil {
+			err = tx.StartRun(run, turn.ID)
+		}
+		return err
+	})
+	return func(says string) {
+		r.t.Helper()
+		r.write(func(tx *store.Tx) error {
+			return tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: turn.ID, Text: says, Final: true}, 2)
+		})
+	}
+}
+
+// look has the shell look at the database, as a poke does.
+func (r *rig) look() {
+	r.wake <- struct{}{}
+	synctest.Wait()
 }
 
 func (r *rig) write(fn func(*store.Tx) error) {
@@ -254,4 +310,15 @@ func (r *rig) expectSent(want ...string) {
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
+}
+
+// crash ends a shell as a kill does, by taking its database away, and opens the database for the
+// next one.
+func (r *rig) crash(stop func()) {
+	r.t.Helper()
+	if err := r.store.Close(); err != nil {
+		r.t.Error(err)
+	}
+	stop()
+	r.store = storetest.OpenAt(r.t, r.path, nil)
 }

@@ -1,0 +1,243 @@
+package invariants
+
+import (
+	"database/sql"
+	"slices"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/store/storetest"
+)
+
+// healthy is a history in which everything came out well, and in which most things happen that
+// come close to being broken: notes of edits that ride along, text behind /new that overtakes,
+// a failed turn that says so in another group, an answer that is called back before it is sent.
+const healthy = `
+INSERT INTO runs (id, folder, topic, chat_jid, runtime, pid, started_at, closed_at, ended_at) VALUES
+	(1, 'main', '', 'telegram:1', 'demo', 11, 1000, 1900, 2000),
+	(2, 'main', '', 'telegram:1', 'demo', 12, 2000, 2900, 3000),
+	(3, 'main', '#side', 'telegram:1', 'demo', 13, 1000, 2900, 3000),
+	(4, 'main/eng', '', 'telegram:1', 'demo', 14, 1000, 2900, 3000),
+	(5, 'main', '#task', 'telegram:1', 'demo', 15, 1000, 2900, 3000),
+	(6, 'main', '#task', 'telegram:1', 'demo', 16, 1000, 2900, 3000);
+
+INSERT INTO messages (id, chat_jid, direction, source, verb, content, timestamp, received_at, thread_id, derived_from,
+	forwarded_from, routed_to, disposition, reason, decided_at, decision_seq, turn_id, out_state) VALUES
+	(1, 'telegram:1', 'in', 'telegram', 'message', 'one', 1, 1, '', NULL, NULL, 'main', 'routed', 'route', 1, 1, 1, NULL),
+	(2, 'telegram:1', 'in', 'telegram', 'edit', 'one, mended', 1, 1, '', NULL, NULL, 'main', 'observed', 'edit_note', 1, 2, 3, NULL),
+	(3, 'telegram:1', 'in', 'telegram', 'message', 'two', 1, 1, '', NULL, NULL, 'main', 'routed', 'route', 1, 3, 2, NULL),
+	(4, 'telegram:1', 'in', 'telegram', 'message', '@eng three', 1, 1, '', NULL, NULL, NULL, 'prefix', 'prefix', 1, 4, NULL, NULL),
+	(5, 'telegram:1', 'in', 'prefix', 'message', 'three', 1, 1, '', 4, NULL, 'main/eng', 'routed', 'derived', 1, 5, 4, NULL),
+	(6, 'telegram:1', 'in', 'telegram', 'message', 'four', 1, 1, '', NULL, NULL, 'main', 'routed', 'route', 1, 6, 3, NULL),
+	(7, 'telegram:1', 'in', 'telegram', 'message', 'six', 1, 1, '', NULL, NULL, 'main', 'routed', 'route', 1, 7, 6, NULL),
+	(8, 'telegram:1', 'in', 'telegram', 'message', '/new five', 1, 1, '', NULL, NULL, NULL, 'command', 'new', 1, 8, NULL, NULL),
+	(9, 'telegram:1', 'in', 'command', 'message', 'five', 1, 1, '', 8, NULL, 'main', 'routed', 'derived', 1, 9, 5, NULL),
+	(10, 'telegram:1', 'in', 'telegram', 'message', 'seven', 1, 1, '', NULL, NULL, 'main', 'observed', 'route', 1, 10, NULL, NULL),
+	(11, 'telegram:1', 'in', 'telegram', 'message', '/ping', 1, 1, '', NULL, NULL, NULL, 'command', 'ping', 1, 11, NULL, NULL),
+	(12, 'web:main', 'in', 'web', 'message', 'for routd', 1, 1, '', NULL, NULL, 'routd', 'routed', 'daemon', 1, 12, NULL, NULL),
+	(13, 'internal:main', 'in', 'delegate', 'message', 'eight', 1, 1, '', NULL, '{"kind":"escalate","turn_id":1}', 'main', 'routed', 'route', 1, 13, 7, NULL),
+	(14, 'internal:eng', 'in', 'delegate', 'message', 'it is so', 1, 1, '', NULL, '{"kind":"answer","turn_id":7}', 'main/eng', 'routed', 'route', 1, 14, 8, NULL),
+	(15, 'internal:eng', 'in', 'delegate', 'message', 'nine', 1, 1, '', NULL, '{"kind":"escalate","turn_id":8}', 'main', 'routed', 'route', 1, 15, 9, NULL),
+	(16, 'internal:eng', 'in', 'delegate', 'message', 'it failed', 1, 1, '', NULL, '{"kind":"answer","turn_id":9}', 'main/eng', 'routed', 'route', 1, 16, 10, NULL),
+	(17, 'telegram:1', 'in', 'telegram', 'message', '#task ten', 1, 1, '', NULL, NULL, NULL, 'prefix', 'prefix', 1, 17, NULL, NULL),
+	(18, 'telegram:1', 'in', 'telegram', 'message', 'eleven', 1, 1, '', NULL, NULL, 'main', 'routed', 'route', 1, 18, 12, NULL),
+	(19, 'telegram:1', 'in', 'prefix', 'message', 'ten', 1, 1, '', 17, NULL, 'main', 'routed', 'derived', 1, 19, 11, NULL),
+	(20, 'telegram:1', 'out', 'agent', 'message', 'said one', 1, 1, '7', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 4, 'sent'),
+	(21, 'telegram:1', 'out', 'agent', 'message', 'said one', 1, 1, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, 'sent'),
+	(22, 'telegram:1', 'out', 'agent', 'message', 'and so on', 1, 1, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, 'sent'),
+	(23, 'telegram:1', 'out', 'agent', 'message', 'said two', 1, 1, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 2, 'sent'),
+	(24, 'telegram:1', 'out', 'tool', 'message', 'said two', 1, 1, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 2, 'cancelled'),
+	(25, 'telegram:1', 'out', 'notice', 'message', 'it failed', 1, 1, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 5, 'failed'),
+	(26, 'telegram:1', 'out', 'agent', 'message', 'said six', 1, 1, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 6, 'cancelled'),
+	(27, 'telegram:1', 'out', 'command', 'message', 'pong', 1, 1, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'ambiguous'),
+	(28, 'telegram:1', 'out', 'agent', 'message', 'said six again', 1, 1, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 6, 'sent'),
+	(29, 'telegram:1', 'out', 'notice', 'message', 'it failed', 1, 1, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 11, 'failed');
+
+INSERT INTO turns (id, run_id, kind, folder, chat_jid, topic, trigger_message_id, surface, ceiling, state, reason, frames,
+	error, created_at, started_at, ended_at) VALUES
+	(1, 1, 'conversation', 'main', 'telegram:1', '', 1, 'dm', 1, 'done', 'answered', 3, '', 1, 1100, 1500),
+	(2, 2, 'conversation', 'main', 'telegram:1', '', 3, 'dm', 1, 'done', 'answered', 1, '', 1, 2100, 2300),
+	(3, 2, 'conversation', 'main', 'telegram:1', '', 6, 'dm', 1, 'done', 'silent', 0, '', 1, 2200, 2400),
+	(4, 4, 'conversation', 'main/eng', 'telegram:1', '', 5, 'dm', 1, 'done', 'answered', 1, '', 1, 1100, 2300),
+	(5, 2, 'conversation', 'main', 'telegram:1', '', 9, 'dm', 1, 'failed', 'agent_error', 0, 'told to', 1, 1100, 2500),
+	(6, NULL, 'conversation', 'main', 'telegram:1', '', 7, 'dm', 1, 'cancelled', 'cancelled', 2, '', 1, NULL, 2500),
+	(7, 3, 'delegated', 'main', 'internal:main', '#side', 13, 'dm', 1, 'done', 'answered', 1, '', 1, 1100, 2300),
+	(8, 4, 'delegated', 'main/eng', 'internal:eng', '', 14, 'dm', 1, 'done', 'silent', 0, '', 1, 2400, 2500),
+	(9, 3, 'delegated', 'main', 'internal:eng', '#side', 15, 'dm', 1, 'failed', 'agent_error', 0, 'told to', 1, 2300, 2400),
+	(10, 4, 'delegated', 'main/eng', 'internal:eng', '', 16, 'dm', 1, 'done', 'silent', 0, '', 1, 2500, 2600),
+	(11, 5, 'conversation', 'main', 'telegram:1', '#task', 19, 'dm', 1, 'failed', 'agent_error', 0, 'told to', 1, 1100, 2500),
+	(12, 6, 'conversation', 'main', 'telegram:1', '#task', 18, 'dm', 1, 'done', 'silent', 0, '', 1, 1200, 1300);
+
+INSERT INTO deliveries (message_id, part, state) VALUES (21, 0, 'sent'), (21, 1, 'sent'), (20, 0, 'sent'), (22, 0, 'sent'),
+	(23, 0, 'sent'), (25, 0, 'failed'), (26, 0, 'cancelled'), (27, 0, 'ambiguous'), (28, 0, 'sent');
+UPDATE deliveries SET attempts = 1 WHERE message_id = 28;
+
+INSERT INTO system_messages (folder, origin, event, created_at) VALUES ('main', 'gated', 'new-day', 1);
+`
+
+// plants break one thing each in the healthy history.
+var plants = []struct{ name, broken, sql string }{
+	{"no turn", "a routed row has no turn",
+		`UPDATE messages SET disposition = 'routed' WHERE id = 10`},
+	{"nothing derived", "a prefixed row has not one derived row",
+		`UPDATE messages SET derived_from = NULL WHERE id = 5`},
+	{"derived twice", "a prefixed row has not one derived row",
+		`UPDATE messages SET derived_from = 4 WHERE id = 6`},
+	{"queued", "a turn has not ended",
+		`UPDATE turns SET state = 'queued', ended_at = NULL WHERE id = 3`},
+	{"offered", "a turn has not ended",
+		`UPDATE turns SET state = 'offered', ended_at = NULL WHERE id = 3`},
+	{"running", "a turn has not ended",
+		`UPDATE turns SET state = 'running', ended_at = NULL WHERE id = 3; UPDATE system_messages SET turn_id = 3`},
+	{"no reason", "a turn ended without a reason",
+		`UPDATE turns SET reason = '' WHERE id = 1`},
+	{"failed in silence", "a turn failed without a word",
+		`UPDATE messages SET source = 'tool' WHERE id = 25`},
+	{"failed elsewhere in silence", "a turn failed without a word",
+		`UPDATE messages SET forwarded_from = NULL WHERE id = 16`},
+	{"nothing asked", "a turn was made of nothing",
+		`UPDATE messages SET turn_id = NULL, disposition = 'observed' WHERE id = 1`},
+	{"nothing said", "an answered turn has no answer",
+		`UPDATE turns SET reason = 'answered' WHERE id = 3`},
+	{"nothing sent back", "an answered turn has no answer",
+		`UPDATE messages SET forwarded_from = '{"kind":"delegate","turn_id":7}' WHERE id = 14`},
+	{"too many frames", "a turn says more than its agent did",
+		`UPDATE turns SET frames = 1 WHERE id = 1`},
+	{"said twice", "a turn says the same twice",
+		`UPDATE messages SET content = 'said one' WHERE id = 22`},
+	{"younger first", "the rows of a conversation are answered out of order",
+		`UPDATE messages SET turn_id = CASE id WHEN 6 THEN 2 ELSE 3 END WHERE id IN (3, 6)`},
+	{"derived from an older one", "the rows of a conversation are answered out of order",
+		`UPDATE messages SET turn_id = CASE id WHEN 18 THEN 11 ELSE 12 END WHERE id IN (18, 19)`},
+	{"between", "the rows of a conversation are answered out of order",
+		`UPDATE messages SET turn_id = 1 WHERE id = 6`},
+	{"answer first", "the answers of a conversation are out of order",
+		`UPDATE messages SET turn_id = CASE id WHEN 22 THEN 2 ELSE 1 END WHERE id IN (22, 23)`},
+	{"at once", "two agents worked on one session at once",
+		`UPDATE turns SET started_at = 1400 WHERE id = 2`},
+	{"left behind", "a system message was left with a turn that has ended",
+		`UPDATE system_messages SET turn_id = 1`},
+	{"closed", "a run was left open",
+		`UPDATE runs SET ended_at = NULL WHERE id = 3`},
+	{"live", "a run was left open",
+		`UPDATE runs SET ended_at = NULL, closed_at = NULL WHERE id = 3`},
+	{"undecided", "an inbound row is undecided",
+		`INSERT INTO messages (chat_jid, direction, content, timestamp, received_at) VALUES ('telegram:1', 'in', 'ten', 1, 1)`},
+	{"waits", "an outbound row was not delivered",
+		`UPDATE messages SET out_state = 'queued' WHERE id = 28`},
+	{"was claimed", "an outbound row was not delivered",
+		`UPDATE messages SET out_state = 'sending' WHERE id = 28`},
+	{"half sent", "a sent row has a part that was not sent",
+		`INSERT INTO deliveries (message_id, part, state) VALUES (28, 1, 'ambiguous')`},
+	{"never cut", "a sent row has no parts",
+		`INSERT INTO messages (chat_jid, direction, source, content, timestamp, received_at, out_state)
+			VALUES ('telegram:1', 'out', 'tool', 'ten', 1, 1, 'sent')`},
+	{"not withdrawn", "a withdrawn row was sent",
+		`UPDATE messages SET out_state = 'cancelled' WHERE id = 28`},
+	{"late", "a row was delivered before an older one of its thread",
+		`UPDATE deliveries SET attempts = 9 WHERE message_id = 21 AND part = 0`},
+	{"late for the first part", "a row was delivered before an older one of its thread",
+		`UPDATE deliveries SET attempts = 9 WHERE message_id = 27; INSERT INTO deliveries (message_id, part, state) VALUES (28, 1, 'sent')`},
+}
+
+func every() []Invariant { return append(Path(), Whole()...) }
+
+// planted opens a database with the healthy history and what breaks it.
+func planted(t *testing.T, broken string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+storetest.Path(t)+"?_foreign_keys=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	db.SetMaxOpenConns(1)
+	// Turns and messages name each other.
+	for _, statements := range []string{`PRAGMA foreign_keys = OFF`, healthy, `PRAGMA foreign_keys = ON`, broken} {
+		if _, err := db.Exec(statements); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if loose, err := Lines(db, `PRAGMA foreign_key_check`); err != nil || len(loose) > 0 {
+		t.Fatalf("rows name others that are not there: %v, %v", loose, err)
+	}
+	return db
+}
+
+func TestNothingIsFoundInAHealthyHistory(t *testing.T) {
+	found, err := Check(planted(t, ""), every())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		t.Error(f)
+	}
+}
+
+func TestEachBrokenThingIsFound(t *testing.T) {
+	for _, tc := range plants {
+		t.Run(tc.name, func(t *testing.T) {
+			found, err := Check(planted(t, tc.sql), every())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(found) != 1 || found[0].Broken != tc.broken || len(found[0].Rows) != 1 {
+				t.Errorf("found %v, want one row of %q", found, tc.broken)
+			}
+		})
+	}
+}
+
+func TestEveryInvariantIsPlanted(t *testing.T) {
+	var invariants, broken []string
+	for _, i := range every() {
+		invariants = append(invariants, i.Broken)
+		if !slices.Contains([]Harm{Lost, Doubled, Reordered, Stuck}, i.Harm) {
+			t.Errorf("%q does no harm that is known: %q", i.Broken, i.Harm)
+		}
+	}
+	for _, p := range plants {
+		broken = append(broken, p.broken)
+	}
+	for _, list := range []*[]string{&invariants, &broken} {
+		slices.Sort(*list)
+	}
+	if twice := len(invariants) - len(slices.Compact(slices.Clone(invariants))); twice > 0 {
+		t.Errorf("%d invariants share a name", twice)
+	}
+	for _, name := range invariants {
+		if !slices.Contains(broken, name) {
+			t.Errorf("nothing breaks %q", name)
+		}
+	}
+	for _, name := range broken {
+		if !slices.Contains(invariants, name) {
+			t.Errorf("there is no invariant %q", name)
+		}
+	}
+}
+
+func TestAnInvariantThatCannotBeAskedIsAnError(t *testing.T) {
+	_, err := Check(planted(t, ""), []Invariant{{Broken: "nobody knows", query: `SELECT nothing FROM nowhere`}})
+	if err == nil || !strings.Contains(err.Error(), "nobody knows: ") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestLinesJoinColumns(t *testing.T) {
+	got, err := Lines(planted(t, ""), `SELECT 1, NULL, 'two words' UNION ALL SELECT 2, 'a', ''`)
+	if want := []string{"1  two words", "2 a "}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
+func TestAFindingTellsTenRowsAtMost(t *testing.T) {
+	all := strings.Fields("a b c d e f g h i j k l")
+	for want, f := range map[string]Finding{
+		"it is so (1): a": {Invariant{Broken: "it is so"}, all[:1]},
+		"it is so (12): a; b; c; d; e; f; g; h; i; j": {Invariant{Broken: "it is so"}, all},
+	} {
+		if got := f.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/deploy/instance"
+	"arizuko/deploy/stress/wire"
+	"arizuko/pkg/adapter/testadapter"
+	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
+)
+
+// people is a crowd whose web chats nobody takes from.
+func people(t *testing.T, seed uint64) *crowd {
+	t.Helper()
+	a, err := testadapter.Open(filepath.Dir(storetest.Path(t)), func(string, error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	return newCrowd(seeded(seed), newWorld(), nil, &foreign{adapter: a})
+}
+
+// speaks has a crowd say n things.
+func speaks(t *testing.T, c *crowd, n int) {
+	t.Helper()
+	for range n {
+		c.speak(t.Context())
+	}
+	if err := c.failure.get(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// words is how much the crowds of the tests say: enough for all they can do.
+const words = 600
+
+func TestNoTwoTextsAreAlike(t *testing.T) {
+	c := people(t, 1)
+	c.hostile = true
+	speaks(t, c, words)
+	contents, told := map[string]bool{}, map[string]bool{}
+	for _, s := range c.all {
+		if contents[s.content] || told[s.told] {
+			t.Errorf("%q was written before", s.content)
+		}
+		contents[s.content], told[s.told] = true, s.told != ""
+		if !strings.HasSuffix(s.content, s.told) {
+			t.Errorf("%q is to be told as %q", s.content, s.told)
+		}
+		if !slices.ContainsFunc(places, func(p place) bool { return p.chat == s.chat }) {
+			t.Errorf("%q was written in %s", s.content, s.chat)
+		}
+	}
+	for _, u := range c.world.updates {
+		if slices.Contains(fussy, u.Chat) && contents[u.Text] {
+			t.Errorf("%q was written in %s as well", u.Text, u.Chat)
+		}
+	}
+}
+
+func TestTheSeedMakesTheCrowd(t *testing.T) {
+	one, same, other := people(t, 1), people(t, 1), people(t, 2)
+	for _, c := range []*crowd{one, same, other} {
+		speaks(t, c, words)
+	}
+	everything := cmp.AllowUnexported(said{}, webMessage{})
+	if diff := cmp.Diff(one.all, same.all, everything); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(one.world.updates, same.world.updates); diff != "" {
+		t.Error(diff)
+	}
+	for chat, p := range one.posts {
+		if diff := cmp.Diff(p.queue, same.posts[chat].queue); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if diff := cmp.Diff(foreigners(t, one), foreigners(t, same)); diff != "" {
+		t.Error(diff)
+	}
+	if cmp.Equal(one.all, other.all, everything) {
+		t.Error("two seeds make one crowd")
+	}
+}
+
+// foreigners are the ids and texts of what people wrote in the channel.
+func foreigners(t *testing.T, c *crowd) (all []string) {
+	t.Helper()
+	ids := c.foreign.threads
+	if len(ids) == 0 || len(ids) > threadsMost {
+		t.Errorf("people go on in %d threads", len(ids))
+	}
+	for _, s := range c.all {
+		if s.chat == channel {
+			all = append(all, s.content)
+		}
+	}
+	return append(all, ids...)
+}
+
+func TestEverythingIsWrittenWhereItIsSaidToBe(t *testing.T) {
+	c := people(t, 1)
+	speaks(t, c, words)
+	written := map[key]int{}
+	for _, u := range c.world.updates {
+		written[key{u.Chat, u.Text}]++
+	}
+	clients := map[string]bool{}
+	for chat, p := range c.posts {
+		for _, m := range p.queue {
+			written[key{chat, m.Text}]++
+			if clients[m.ClientID] {
+				t.Errorf("%s stands for two messages", m.ClientID)
+			}
+			clients[m.ClientID] = true
+		}
+	}
+	in := map[string]int{}
+	for _, s := range c.all {
+		in[s.chat]++
+		if n := written[key{s.chat, s.content}]; n != 1 && s.chat != channel {
+			t.Errorf("%q was written %d times in %s", s.content, n, s.chat)
+		}
+	}
+	for _, p := range places {
+		if in[p.chat] == 0 {
+			t.Errorf("nobody writes in %s", p.chat)
+		}
+	}
+}
+
+func TestPeopleDoAllTheyCan(t *testing.T) {
+	c := people(t, 1)
+	c.hostile = true
+	speaks(t, c, 3*words)
+	seen := map[string]bool{}
+	note := func(verb, text string) {
+		seen[verb] = true
+		for _, word := range regexp.MustCompile(`^[#/@]\S*|\b(slow|frames|silent|crash|error)\b`).FindAllString(text, -1) {
+			seen[word] = true
+		}
+	}
+	for _, u := range c.world.updates {
+		note(u.Verb, u.Text)
+		if (u.Verb == msg.VerbEdit || u.Verb == msg.VerbDelete || u.Verb == msg.VerbReaction) && !slices.Contains(fussy, u.Chat) {
+			t.Errorf("a %s in %s changes what must become of its messages", u.Verb, u.Chat)
+		}
+	}
+	for _, want := range []string{
+		"message", "mention", "edit", "delete", "reaction", "#task", "#pinned", "#", "@eng", "@", "/new", "/ping", "/stop",
+		"slow", "frames", "silent", "crash", "error",
+	} {
+		if !seen[want] {
+			t.Errorf("nobody does %s", want)
+		}
+	}
+}
+
+func TestOnlyHostilePeopleMakeAgentsFail(t *testing.T) {
+	c := people(t, 1)
+	for range 10 * words {
+		if text := c.text(); strings.Contains(text, "crash") || strings.Contains(text, "error") {
+			t.Fatalf("somebody writes %q", text)
+		}
+	}
+}
+
+func TestWhatIsSureToBeAnswered(t *testing.T) {
+	c := people(t, 1)
+	speaks(t, c, 3*words)
+	verbs := map[string]string{}
+	for _, u := range c.world.updates {
+		verbs[u.Text] = u.Verb
+	}
+	sure := map[bool]int{}
+	for _, s := range c.all {
+		called := strings.ContainsAny(s.content[:1], "#@/")
+		called = called || verbs[s.content] == msg.VerbMention
+		group := strings.HasPrefix(s.chat, "telegram:-")
+		if s.chat != channel && s.sure != (called || !group) {
+			t.Errorf("%q in %s is sure of an answer: %t", s.content, s.chat, s.sure)
+		}
+		if (s.chat == "telegram:103" || s.chat == "web:second") && strings.HasPrefix(s.content, "@") {
+			t.Errorf("%q in %s calls a child that is not there", s.content, s.chat)
+		}
+		if s.told == "" != strings.HasPrefix(s.content, "/ping ") {
+			t.Errorf("%q is to be told as %q", s.content, s.told)
+		}
+		sure[s.sure]++
+	}
+	if sure[true] == 0 || sure[false] == 0 {
+		t.Errorf("sure and not: %v", sure)
+	}
+}
+
+func TestChangesNameTheLastMessageOfTheirChat(t *testing.T) {
+	c := people(t, 1)
+	speaks(t, c, 2*words)
+	last := map[string]string{}
+	changes := 0
+	for _, u := range c.world.updates {
+		switch {
+		case !slices.Contains(fussy, u.Chat):
+		case u.Verb == msg.VerbMessage:
+			last[u.Chat] = fmt.Sprint(u.ID)
+		default:
+			changes++
+			if u.Target != last[u.Chat] {
+				t.Errorf("%s %d in %s is about %q, want %q", u.Verb, u.ID, u.Chat, u.Target, last[u.Chat])
+			}
+		}
+	}
+	if changes == 0 {
+		t.Error("nobody changes anything")
+	}
+}
+
+func TestProvoke(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for point, want := range map[faultpoint.Point][]string{
+			faultpoint.ChangeContent.Before(): {"message slow 1 ", "edit 1"},
+			faultpoint.ChangeContent.After():  {"message slow 1 ", "edit 1"},
+			faultpoint.Pin.Before():           {"message #pinned"},
+			faultpoint.Pin.After():            {"message #pinned"},
+			faultpoint.CancelTurn.Before():    {"message slow 1 ", "message /stop"},
+			faultpoint.CancelTurn.After():     {"message slow 1 ", "message /stop"},
+			faultpoint.Framed:                 nil,
+		} {
+			c := newCrowd(seeded(1), newWorld(), nil, nil)
+			c.provoke(t.Context(), point)
+			var got []string
+			for _, u := range c.world.updates {
+				got = append(got, summary(u))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("for %s people do %q, want %q", point, got, want)
+			}
+		}
+	})
+}
+
+// summary is an update's verb, with what it is about or how it begins.
+func summary(u wire.Update) string {
+	if u.Target != "" {
+		return u.Verb + " " + u.Target
+	}
+	begin, _, _ := strings.Cut(strings.Replace(u.Text, "slow 1 ", "slow 1 |", 1), "|")
+	return u.Verb + " " + begin
+}
+
+// chats stands for dashd, which is down at first, and takes a message at the next try.
+type chats struct {
+	mu    sync.Mutex
+	tries int
+	taken []string
+}
+
+func (d *chats) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m, err := httpx.Decode[webMessage](r)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tries++
+	if err != nil || d.tries%2 == 1 {
+		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	}
+	d.taken = append(d.taken, r.Method+" "+r.URL.Path+" "+m.Text+" "+m.Topic+" "+m.ClientID)
+}
+
+func TestPostersTryAgainInOrder(t *testing.T) {
+	d := &chats{}
+	server := httptest.NewServer(d)
+	defer server.Close()
+	c := newCrowd(seeded(1), newWorld(), httpx.NewClient(server.URL, ""), nil)
+	if len(c.posts) != 2 {
+		t.Fatalf("people write in %d web chats", len(c.posts))
+	}
+	for _, text := range []string{"m1", "m2", "m3"} {
+		c.write(t.Context(), place{chat: "web:main", topic: "#side"}, text, msg.VerbMessage)
+	}
+	if c.quiet() {
+		t.Error("it is quiet before anything is taken")
+	}
+	p := c.posts["web:main"]
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { p.run(ctx) })
+	waiting, cancel := context.WithTimeout(ctx, readyMost)
+	defer cancel()
+	err := instance.Await(waiting, "everything to be taken", func() (bool, error) { return p.quiet(), nil })
+	stop()
+	running.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"POST /chat/main/messages m1 #side 1", "POST /chat/main/messages m2 #side 2", "POST /chat/main/messages m3 #side 3"}
+	if diff := cmp.Diff(want, d.taken); diff != "" {
+		t.Error(diff)
+	}
+	if !c.quiet() {
+		t.Error("it is not quiet behind that")
+	}
+	c.world.do(wire.Update{})
+	if c.quiet() {
+		t.Error("it is quiet though something is not confirmed")
+	}
+}

@@ -1,0 +1,216 @@
+package adaptertest
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// patience is how long a case waits for what has to happen.
+const patience = 20 * time.Second
+
+// secret is one that the shell is told to hide.
+const secret = "hunter2-hunter2"
+
+// bench is a platform in its shell, on a database of its own.
+type bench struct {
+	testing.TB
+	platform Platform
+	world    World
+	path     string
+	store    *store.Store
+	wake     chan struct{}
+
+	mu      sync.Mutex
+	settled map[int64]int // how often the shell told of a row's end
+}
+
+func newBench(t testing.TB, p Platform) *bench {
+	b := &bench{TB: t, platform: p, path: storetest.Path(t), wake: make(chan struct{}, 1), settled: map[int64]int{}}
+	b.store = storetest.OpenAt(t, b.path, nil)
+	b.world = p.New(t, func() *store.Store { return b.store })
+	return b
+}
+
+// start runs a shell until stop is called, or the case ends.
+func (b *bench) start() (stop func()) {
+	log := slog.New(slog.DiscardHandler)
+	o := adapter.Options{
+		Platform: b.platform.Name, Daemon: "testd", Store: b.store, Wake: b.wake, Poll: 20 * time.Millisecond,
+		Heart: daemon.NewHeart("testd", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Settled: func(m *msg.Message) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.settled[m.ID]++
+		},
+		Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") },
+		Data:   b.TempDir(), MediaMax: 1 << 20, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
+	}
+	if b.platform.Options != nil {
+		b.platform.Options(&o)
+	}
+	shell := adapter.New(b.world.Connect(), o)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- shell.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.Errorf("the shell ended with %v", err)
+		}
+	})
+	b.Cleanup(stop)
+	return stop
+}
+
+// say queues a row, changed by set, for the first chat.
+func (b *bench) say(text string, set ...func(*msg.Message)) int64 {
+	b.Helper()
+	m := &msg.Message{
+		ChatJID: b.platform.Chats[0], Direction: msg.Out, OutState: msg.OutQueued, Content: text, Source: msg.SourceAgent,
+		Sender: "agent:acme", SenderName: "Ada", Timestamp: 1, ReceivedAt: 1,
+	}
+	for _, f := range set {
+		f(m)
+	}
+	b.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	return m.ID
+}
+
+// elsewhere has a row go to the second chat.
+func (b *bench) elsewhere(m *msg.Message) { m.ChatJID = b.platform.Chats[1] }
+
+func (b *bench) write(fn func(*store.Tx) error) {
+	b.Helper()
+	if err := b.store.Write(context.Background(), fn); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// exec runs a statement behind the back of the shell.
+func (b *bench) exec(query string) {
+	b.Helper()
+	db, err := sql.Open("sqlite3", b.path+"?_busy_timeout=10000")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(query); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// fail has the world fail the next part for the first chat. It is false where nothing can fail.
+func (b *bench) fail(f Fault) bool {
+	if b.world.Fail == nil {
+		return false
+	}
+	b.world.Fail(b.platform.Chats[0], f)
+	return true
+}
+
+func (b *bench) row(id int64) *msg.Message {
+	b.Helper()
+	m, err := b.store.Message(id)
+	if err != nil || m == nil {
+		b.Fatalf("row %d: %v, %v", id, m, err)
+	}
+	return m
+}
+
+func (b *bench) parts(id int64) []store.Delivery {
+	b.Helper()
+	parts, err := b.store.Deliveries(id)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return parts
+}
+
+// until waits for something that has to happen.
+func (b *bench) until(what string, happens func() bool) {
+	b.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !happens() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			b.Fatalf("still waiting for %s; received %.2000q", what, b.world.Received())
+		}
+	}
+}
+
+// ends waits until rows are settled, and compares how.
+func (b *bench) ends(want msg.OutState, ids ...int64) {
+	b.Helper()
+	for _, id := range ids {
+		b.until("the end of a row", func() bool { return isEnd(b.row(id).OutState) })
+		if got := b.row(id).OutState; got != want {
+			b.Errorf("row %d is %s, want %s: %+v", id, got, want, b.parts(id))
+		}
+	}
+}
+
+func isEnd(s msg.OutState) bool { return s != msg.OutQueued && s != msg.OutSending }
+
+// received lists what arrived in a chat.
+func (b *bench) received(chatJID string) (texts []string) {
+	for _, r := range b.world.Received() {
+		if r.ChatJID == chatJID {
+			texts = append(texts, r.Text)
+		}
+	}
+	return texts
+}
+
+// expect compares what arrived in the first chat with what should.
+func (b *bench) expect(want ...string) {
+	b.Helper()
+	if got := b.received(b.platform.Chats[0]); !slices.Equal(got, want) {
+		b.Errorf("received %.2000q, want %.2000q", got, want)
+	}
+}
+
+// copies counts the copies of a text that arrived in the first chat, bare and marked.
+func (b *bench) copies(text string) (bare, marked int) {
+	for _, got := range b.received(b.platform.Chats[0]) {
+		switch {
+		case got == text:
+			bare++
+		case strings.Contains(got, text) && b.platform.Marked != nil && b.platform.Marked(got):
+			marked++
+		}
+	}
+	return bare, marked
+}
+
+// policy is what the adapter does about a part that may have arrived.
+type policy struct{ finds, marks, repeats bool }
+
+func (b *bench) policy() (p policy) {
+	var o adapter.Options
+	if b.platform.Options != nil {
+		b.platform.Options(&o)
+	}
+	platform := b.world.Connect()
+	_, p.finds = platform.(adapter.Finder)
+	_, p.marks = platform.(adapter.Marker)
+	p.marks = p.marks && o.Mark
+	p.repeats = o.Repeatable
+	return p
+}

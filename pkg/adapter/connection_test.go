@@ -1,0 +1,262 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// line is a platform with a connection, which goes as its script says, and holds once nothing is
+// left of that.
+type line struct {
+	*fake
+	script []func(context.Context, *Shell) error
+	tries  []time.Time // when it connected
+}
+
+func (l *line) Listen(ctx context.Context, s *Shell) error {
+	l.tries = append(l.tries, time.Now())
+	if n := len(l.tries); n <= len(l.script) {
+		return l.script[n-1](ctx, s)
+	}
+	s.Connected()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// gaps are the pauses between the tries.
+func (l *line) gaps() (all []time.Duration) {
+	for i, at := range l.tries[1:] {
+		all = append(all, at.Sub(l.tries[i]))
+	}
+	return all
+}
+
+// refuses is a try to connect that fails at once.
+func refuses(err error) func(context.Context, *Shell) error {
+	return func(context.Context, *Shell) error { return err }
+}
+
+// holds is a connection that breaks after a while.
+func holds(d time.Duration, err error) func(context.Context, *Shell) error {
+	return func(ctx context.Context, s *Shell) error {
+		s.Connected()
+		pause(ctx, d)
+		return err
+	}
+}
+
+// connected starts a shell with a connection that goes by a script.
+func (r *rig) connected(script ...func(context.Context, *Shell) error) (l *line, log *strings.Builder, stop func()) {
+	l, log = &line{fake: r.platform, script: script}, &strings.Builder{}
+	r.as = l
+	r.beats()
+	return l, log, r.start(logged(log), redacting)
+}
+
+// beats has a heart of the rig's own write what it is told.
+func (r *rig) beats() {
+	r.heart = daemon.NewHeart("ircd", "v1", discard, func(_ context.Context, d store.Daemon) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.beat = d
+		return nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.heart.Run(ctx) }()
+	r.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+// expectConnection compares what operators see with what they should.
+func (r *rig) expectConnection(state daemon.Connection, detail string) {
+	r.t.Helper()
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.beat.Connection != string(state) || r.beat.Detail != detail {
+		r.t.Errorf("connection %s %q, want %s %q", r.beat.Connection, r.beat.Detail, state, detail)
+	}
+}
+
+func expectLines(t *testing.T, log *strings.Builder, want int) {
+	t.Helper()
+	if got := strings.Count(log.String(), "\n"); got != want {
+		t.Errorf("%d lines logged, want %d:\n%s", got, want, log)
+	}
+}
+
+func TestReconnect(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var script []func(context.Context, *Shell) error
+		for range 20 {
+			script = append(script, refuses(errors.New("no route to "+secret)))
+		}
+		l, log, _ := r.connected(script...)
+		pass(time.Minute)
+		r.expectConnection(daemon.Degraded, "no route to [redacted]")
+		row := r.out("", "what can be sent is not held up")
+		r.look()
+		r.expect(row, "sent: sent")
+		pass(time.Hour)
+		r.expectConnection(daemon.Connected, "")
+		if len(l.tries) != 21 {
+			t.Fatalf("%d tries", len(l.tries))
+		}
+		exact, at := 0, firstReconnect
+		for i, gap := range l.gaps() {
+			if gap < at/2 || gap > at+at/2 {
+				t.Errorf("pause %d took %v, want about %v", i, gap, at)
+			}
+			if gap == at {
+				exact++
+			}
+			at = min(at+at/2, longReconnect)
+		}
+		if exact == 20 {
+			t.Error("daemons that lose their connections together come back together")
+		}
+		expectLines(t, log, 1)
+		if strings.Contains(log.String(), secret) {
+			t.Error("the log tells the secret")
+		}
+	})
+}
+
+func TestReconnectAfterASteadyConnection(t *testing.T) {
+	down := errors.New("reset by peer")
+	for _, tt := range []struct {
+		name  string
+		holds time.Duration
+		short bool // the pause afterwards
+		lines int
+	}{
+		{"steady", steady + time.Second, true, 2},
+		{"not for long", steady - time.Second, false, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				var script []func(context.Context, *Shell) error
+				for range 15 {
+					script = append(script, refuses(down))
+				}
+				l, log, _ := r.connected(append(script, holds(tt.holds, down))...)
+				pass(time.Hour)
+				gaps := l.gaps()
+				last := gaps[len(gaps)-1] - tt.holds
+				if short := last <= firstReconnect+firstReconnect/2; short != tt.short || len(gaps) != 16 {
+					t.Errorf("pause of %v after %d tries", last, len(gaps))
+				}
+				expectLines(t, log, tt.lines)
+				r.expectConnection(daemon.Connected, "")
+			})
+		})
+	}
+}
+
+func TestBadCredentials(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		bad := refuses(fmt.Errorf("get updates: %w", &Failure{Class: msg.Auth, Err: errors.New("401 for " + secret)}))
+		l, log, _ := r.connected(bad, bad, bad)
+		synctest.Wait()
+		r.expectConnection(daemon.BadCredentials, "get updates: auth: 401 for [redacted]")
+		pass(3 * authPause)
+		for _, gap := range l.gaps() {
+			if gap < authPause {
+				t.Errorf("tried again after %v", gap)
+			}
+		}
+		r.expectConnection(daemon.Connected, "") // they were mended
+		expectLines(t, log, 1)
+	})
+}
+
+func TestAfterIsObeyed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		l, _, _ := r.connected(refuses(failure(msg.Rate, 10*time.Minute)), refuses(failure(msg.Transient, 0)),
+			refuses(failure(msg.Auth, time.Hour)))
+		pass(2 * time.Hour)
+		gaps := l.gaps()
+		if len(gaps) != 3 || gaps[0] != 10*time.Minute || gaps[1] > 3*time.Second || gaps[2] != time.Hour {
+			t.Errorf("pauses %v", gaps)
+		}
+	})
+}
+
+func TestConnectionThatBreaks(t *testing.T) {
+	tests := []struct {
+		name, detail string
+		how          func(context.Context, *Shell) error
+	}{
+		{"panic", "listening broke: no " + "[redacted]", func(context.Context, *Shell) error { panic("no " + secret) }},
+		{"end", "the connection ended", func(context.Context, *Shell) error { return nil }},
+		{"its own cancellation", "context canceled", func(context.Context, *Shell) error { return context.Canceled }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				l, _, _ := r.connected(tt.how)
+				synctest.Wait()
+				r.expectConnection(daemon.Degraded, tt.detail)
+				pass(2 * firstReconnect)
+				r.expectConnection(daemon.Connected, "")
+				if len(l.tries) != 2 {
+					t.Errorf("%d tries", len(l.tries))
+				}
+			})
+		})
+	}
+}
+
+// TestStopEndsTheConnection does so whatever it does, and is no trouble.
+func TestStopEndsTheConnection(t *testing.T) {
+	for name, script := range map[string][]func(context.Context, *Shell) error{
+		"while it holds":     nil,
+		"while it is broken": {refuses(failure(msg.Rate, time.Hour))},
+		"with no error": {func(ctx context.Context, s *Shell) error {
+			s.Connected()
+			<-ctx.Done()
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				l, log, stop := r.connected(script...)
+				pass(time.Minute)
+				lines, begin := strings.Count(log.String(), "\n"), time.Now()
+				stop()
+				if took := time.Since(begin); took != 0 {
+					t.Errorf("the stop took %v", took)
+				}
+				expectLines(t, log, lines)
+				if len(l.tries) != 1 {
+					t.Errorf("%d tries", len(l.tries))
+				}
+			})
+		})
+	}
+}
+
+// TestConnectedIsAProbe has the daemon's row tell when the connection was last seen to work.
+func TestConnectedIsAProbe(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		_, _, _ = r.connected()
+		at := time.Now().UnixMilli()
+		pass(2 * daemon.HeartbeatEvery)
+		r.expectConnection(daemon.Connected, "")
+		if r.beat.LastProbeAt != at || r.beat.LastEventAt != 0 {
+			t.Errorf("row %+v", r.beat)
+		}
+	})
+}

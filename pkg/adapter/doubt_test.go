@@ -1,0 +1,347 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// pencil is a platform that can mark a part.
+type pencil struct{ *fake }
+
+func (pencil) Mark(part Part) Part { return marked(part.(string)) }
+
+func marked(text string) string { return "(again) " + text }
+
+// eyes is a platform that can look for a part, which goes by scripts as sending does: what they
+// don't say is not found.
+type eyes struct {
+	*fake
+	answers map[string][]func() (string, error)
+	asked   []string
+}
+
+func (e *eyes) Find(_ context.Context, _ *msg.Message, part Part) (string, error) {
+	text := part.(string)
+	e.mu.Lock()
+	e.asked = append(e.asked, text)
+	answer := func() (string, error) { return "", nil }
+	if script := e.answers[text]; len(script) > 0 {
+		answer, e.answers[text] = script[0], script[1:]
+	}
+	e.mu.Unlock()
+	return answer()
+}
+
+func finds(id string, err error) func() (string, error) {
+	return func() (string, error) { return id, err }
+}
+
+func marking(o *Options) { o.Mark = true }
+
+const remark = "sent again with a mark: it may have arrived before"
+
+// crashing is a try to send in which the shell is killed.
+func (r *rig) crashing(err error) outcome {
+	return func(context.Context) error {
+		if cause := r.store.Close(); cause != nil {
+			r.t.Error(cause)
+		}
+		return err
+	}
+}
+
+// TestMark has the second of three parts fail so that it may have arrived.
+func TestMark(t *testing.T) {
+	again := marked("b")
+	const ambiguous, transient, permanent = msg.Ambiguous, msg.Transient, msg.Permanent
+	tests := []struct {
+		name          string
+		first, second []error // tries of the part, and of its marked copies
+		want          string
+		part          store.Delivery
+		sends         []string
+	}{
+		{"arrives then", []error{errCause}, nil, "sent: sent sent sent",
+			store.Delivery{Attempts: 1, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, "c"}},
+		{"of that class", []error{failure(ambiguous, 0)}, nil, "sent: sent sent sent",
+			store.Delivery{Attempts: 1, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, "c"}},
+		{"no second mark", []error{errCause}, []error{errCause}, "ambiguous: sent ambiguous sent",
+			store.Delivery{Attempts: 1, ErrorClass: ambiguous, Error: "HTTP 502"}, []string{"a", "b", again, "c"}},
+		{"the doubt outlives failures", []error{errCause}, []error{failure(transient, 0), failure(msg.Rate, time.Minute), failure(msg.Auth, 0)},
+			"sent: sent sent sent", store.Delivery{Attempts: 2, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, again, again, again, "c"}},
+		{"and ends with them", []error{errCause}, []error{failure(transient, 0), errCause}, "ambiguous: sent ambiguous sent",
+			store.Delivery{Attempts: 2, ErrorClass: ambiguous, Error: "HTTP 502"}, []string{"a", "b", again, again, "c"}},
+		{"fails for good", []error{errCause}, []error{failure(permanent, 0)}, "failed: sent failed cancelled",
+			store.Delivery{Attempts: 1, ErrorClass: permanent, Error: "permanent: HTTP 502"}, []string{"a", "b", again}},
+		{"no doubt, no mark", []error{failure(transient, 0), failure(msg.Rate, 0)}, nil, "sent: sent sent sent",
+			store.Delivery{Attempts: 1, PlatformID: idOf("b")}, []string{"a", "b", "b", "b", "c"}},
+		{"a doubt behind a failure", []error{failure(transient, 0), errCause}, nil, "sent: sent sent sent",
+			store.Delivery{Attempts: 2, PlatformID: idOf(again), Error: remark}, []string{"a", "b", "b", again, "c"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.as = pencil{r.platform}
+				for _, err := range tt.first {
+					r.platform.script("b", fails(err))
+				}
+				for _, err := range tt.second {
+					r.platform.script(again, fails(err))
+				}
+				id := r.out("", "a|b|c")
+				r.start(marking)
+				pass(time.Hour)
+				r.expect(id, tt.want)
+				r.expectSent(tt.sends...)
+				tt.part.MessageID, tt.part.Part = id, 1
+				got := r.deliveries(id)[1]
+				tt.part.State = got.State
+				if diff := cmp.Diff(tt.part, got); diff != "" {
+					t.Errorf("part (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestDoubtIsRecorded looks at a part that may have arrived while it waits, and while its copy
+// is on its way.
+func TestDoubtIsRecorded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.as = pencil{r.platform}
+		id := r.out("", "a")
+		expect := func(want store.Delivery) {
+			want.MessageID = id
+			if diff := cmp.Diff(want, r.deliveries(id)[0]); diff != "" {
+				t.Errorf("part (-want +got):\n%s", diff)
+			}
+		}
+		r.platform.script("a", fails(errors.New("lost near "+secret)))
+		r.platform.script(marked("a"), func(context.Context) error {
+			expect(store.Delivery{State: msg.OutSending, Attempts: 1, ErrorClass: msg.Ambiguous, Error: remark,
+				NotBefore: time.Now().UnixMilli()})
+			return failure(msg.Rate, time.Minute)
+		})
+		r.start(marking, redacting)
+		synctest.Wait()
+		expect(store.Delivery{State: msg.OutQueued, Attempts: 1, NotBefore: time.Now().Add(firstPause).UnixMilli(),
+			ErrorClass: msg.Ambiguous, Error: "lost near [redacted]"})
+		pass(firstPause)
+		expect(store.Delivery{State: msg.OutQueued, Attempts: 1, NotBefore: time.Now().Add(time.Minute).UnixMilli(),
+			ErrorClass: msg.Ambiguous, Error: "rate: HTTP 502"})
+		pass(time.Minute)
+		expect(store.Delivery{State: msg.OutSent, Attempts: 1, PlatformID: idOf(marked("a")), Error: remark})
+	})
+}
+
+// TestMarkAfterCrashes kills the shell again and again: each copy but the first one is marked.
+func TestMarkAfterCrashes(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.as = pencil{r.platform}
+		again := marked("b")
+		r.platform.script("b", r.crashing(nil))
+		r.platform.script(again, r.crashing(errCause), r.crashing(nil))
+		id, next := r.out("", "a|b|c"), r.out("", "next")
+		for range 3 {
+			stop := r.start(marking)
+			pass(time.Second)
+			r.crash(stop)
+			r.expect(id, "sending: sent sending queued")
+			r.expect(next, "queued:")
+		}
+		r.start(marking)
+		pass(time.Second)
+		r.expectSent("a", "b", again, again, again, "c", "next")
+		r.expect(id, "sent: sent sent sent")
+	})
+}
+
+// TestDropWithoutMark has a platform that could mark, and is told not to.
+func TestDropWithoutMark(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.as = pencil{r.platform}
+		r.platform.script("b", fails(errCause))
+		r.platform.script("c", r.crashing(nil))
+		id := r.out("", "a|b|c|d")
+		stop := r.start()
+		pass(time.Second)
+		r.crash(stop)
+		r.start()
+		pass(time.Hour)
+		r.expectSent("a", "b", "c", "d")
+		r.expect(id, "ambiguous: sent ambiguous ambiguous sent")
+		if d := r.deliveries(id)[2]; d.ErrorClass != msg.Ambiguous || d.Error != "the daemon ended while this was on its way" {
+			t.Errorf("part %+v", d)
+		}
+	})
+}
+
+// TestFind has the second of three parts fail so that it may have arrived.
+func TestFind(t *testing.T) {
+	lost := finds("", errors.New("cannot see for "+secret))
+	var blind []func() (string, error)
+	for range maxAttempts {
+		blind = append(blind, lost)
+	}
+	tests := []struct {
+		name    string
+		tries   []error
+		answers []func() (string, error)
+		want    string
+		part    store.Delivery
+		sends   []string
+	}{
+		{"found", []error{errCause}, []func() (string, error){finds("7", nil)}, "sent: sent sent sent",
+			store.Delivery{Attempts: 1, PlatformID: "7"}, []string{"a", "b", "c"}},
+		{"not found", []error{errCause}, nil, "sent: sent sent sent",
+			store.Delivery{Attempts: 1, PlatformID: idOf("b")}, []string{"a", "b", "b", "c"}},
+		{"found later", []error{errCause}, []func() (string, error){lost, lost, finds("7", nil)}, "sent: sent sent sent",
+			store.Delivery{Attempts: 3, PlatformID: "7"}, []string{"a", "b", "c"}},
+		{"never to be seen", []error{errCause}, blind, "ambiguous: sent ambiguous sent",
+			store.Delivery{Attempts: maxAttempts - 1, ErrorClass: msg.Ambiguous, Error: "cannot see for [redacted]"}, []string{"a", "b", "c"}},
+		{"not found, and in doubt again", []error{errCause, errCause}, []func() (string, error){finds("", nil), finds("7", nil)},
+			"sent: sent sent sent", store.Delivery{Attempts: 2, PlatformID: "7"}, []string{"a", "b", "b", "c"}},
+		{"not found, and refused", []error{errCause, failure(msg.Permanent, 0)}, nil, "failed: sent failed cancelled",
+			store.Delivery{Attempts: 1, ErrorClass: msg.Permanent, Error: "permanent: HTTP 502"}, []string{"a", "b", "b"}},
+		{"panic", []error{errCause}, []func() (string, error){func() (string, error) { panic("blind") }, finds("7", nil)},
+			"sent: sent sent sent", store.Delivery{Attempts: 2, PlatformID: "7"}, []string{"a", "b", "c"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.as = &eyes{fake: r.platform, answers: map[string][]func() (string, error){"b": tt.answers}}
+				for _, err := range tt.tries {
+					r.platform.script("b", fails(err))
+				}
+				id := r.out("", "a|b|c")
+				r.start(marking, redacting)
+				pass(2 * time.Hour)
+				r.expect(id, tt.want)
+				r.expectSent(tt.sends...)
+				got := r.deliveries(id)[1]
+				tt.part.MessageID, tt.part.Part, tt.part.State = id, 1, got.State
+				if diff := cmp.Diff(tt.part, got); diff != "" {
+					t.Errorf("part (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestFindAfterCrashes kills the shell before a part arrived, behind it, and while it is looked
+// for: it arrives once.
+func TestFindAfterCrashes(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		crash := r.crashing(nil)
+		e := &eyes{fake: r.platform, answers: map[string][]func() (string, error){"b": {
+			finds("", nil), // it had not arrived
+			func() (string, error) { return "7", crash(context.Background()) }, // and has now, while the shell dies
+			finds("7", nil),
+		}}}
+		r.as = e
+		r.platform.script("b", r.crashing(errCause), crash)
+		id, next := r.out("", "a|b|c"), r.out("", "next")
+		for range 3 {
+			stop := r.start()
+			pass(time.Second)
+			r.crash(stop)
+			r.expect(id, "sending: sent sending queued")
+		}
+		r.start()
+		pass(time.Second)
+		r.expectSent("a", "b", "b", "c", "next")
+		r.expect(id, "sent: sent sent sent")
+		r.expect(next, "sent: sent")
+		if got := r.deliveries(id)[1].PlatformID; got != "7" || len(e.asked) != 3 {
+			t.Errorf("id %q, asked for %q", got, e.asked)
+		}
+	})
+}
+
+// smudge is a platform whose marking breaks.
+type smudge struct{ *fake }
+
+func (smudge) Mark(Part) Part { panic("no pencil near " + secret) }
+
+func TestMarkThatBreaks(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.as = smudge{r.platform}
+		r.platform.script("a", fails(errCause))
+		id := r.out("", "a|b")
+		r.start(marking, redacting)
+		pass(time.Minute)
+		r.expectSent("a", "b")
+		r.expect(id, "ambiguous: ambiguous sent")
+		if d := r.deliveries(id)[0]; d.Error != "marking it broke: no pencil near [redacted]" {
+			t.Errorf("part %+v", d)
+		}
+	})
+}
+
+// TestSecretsStayInside has them in what is said, and in every error.
+func TestSecretsStayInside(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var log strings.Builder
+		r.platform.script("b", fails(errors.New(secret)))
+		r.platform.script("c", fails(&Failure{Class: msg.Permanent, Err: errors.New("https://x/bot" + secret)}))
+		r.platform.cut = func(m *msg.Message) ([]Part, error) {
+			if m.Content == "uncut" {
+				return nil, errors.New("no knife " + secret)
+			}
+			return pieces(m.Content), nil
+		}
+		said, doubt, failed, uncut := r.out("", "the key is "+secret), r.out("", "b"), r.out("", "c"), r.out("", "uncut")
+		r.start(redacting, logged(&log))
+		pass(time.Minute)
+		r.expectSent("the key is [redacted]", "b", "c")
+		for id, want := range map[int64]string{
+			said: "", doubt: "[redacted]", failed: "permanent: https://x/bot[redacted]", uncut: "no knife [redacted]",
+		} {
+			if got := r.deliveries(id)[0].Error; got != want {
+				t.Errorf("row %d: %q, want %q", id, got, want)
+			}
+		}
+		if strings.Contains(log.String(), secret) {
+			t.Errorf("logged %s", log.String())
+		}
+	})
+}
+
+// TestReceiveThreads keeps what was known of a thread and is not told again.
+func TestReceiveThreads(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		shell := r.shell()
+		for _, in := range []Inbound{
+			{Threads: []msg.Thread{{ChatJID: room, ID: "7", Kind: "forum_topic", Title: "Old"}, {ChatJID: room, ID: "8", Author: "irc:ann"}}},
+			{Threads: []msg.Thread{{ChatJID: room, ID: "7", Title: "New"}}, Messages: []*msg.Message{post("1", "hi")}},
+		} {
+			if err := shell.Receive(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bad := post("2", "of no chat")
+		bad.ChatJID = "nowhere"
+		if err := shell.Receive(t.Context(), Inbound{
+			Threads: []msg.Thread{{ChatJID: room, ID: "7", Title: "Never"}}, Messages: []*msg.Message{bad},
+		}); !errors.Is(err, store.ErrRefused) {
+			t.Errorf("error %v", err)
+		}
+		for _, want := range []msg.Thread{
+			{ChatJID: room, ID: "7", Kind: "forum_topic", Title: "New"}, {ChatJID: room, ID: "8", Author: "irc:ann"},
+		} {
+			got, err := r.store.Thread(room, want.ID)
+			if diff := cmp.Diff(&want, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,281 @@
+package adapter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// checkPace holds moments, in order, to a limit: no stretch of time has more than Burst and what
+// has been added since it began.
+func checkPace(t *testing.T, who string, moments []time.Time, l Limit) {
+	t.Helper()
+	for i, first := range moments {
+		for n, last := range moments[i:] {
+			if most := l.Burst + int(last.Sub(first)/l.Every); n+1 > most {
+				t.Errorf("%s: %d in %v, want at most %d", who, n+1, last.Sub(first), most)
+				return
+			}
+		}
+	}
+}
+
+// sentTo lists when parts were sent to each chat, and to all of them.
+func (r *rig) sentTo() (chats map[string][]time.Time, all []time.Time) {
+	chats = map[string][]time.Time{}
+	for _, c := range r.platform.calls {
+		chat := r.row(c.Row).ChatJID
+		chats[chat] = append(chats[chat], c.At)
+		all = append(all, c.At)
+	}
+	return chats, all
+}
+
+func paced(p Pace) func(*Options) { return func(o *Options) { o.Pace = p } }
+
+// each has the same limits for every chat.
+func each(limits ...Limit) func(string) []Limit { return func(string) []Limit { return limits } }
+
+// TestPaceOfAThousandRows has a hundred chats share an account that is slower than all of them
+// together: it is never idle, and serves them in turn.
+func TestPaceOfAThousandRows(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		const chats, rows = 100, 10
+		account := Limit{Every: time.Second / 30, Burst: 1}
+		perChat := []Limit{{Every: time.Second, Burst: 1}, {Every: 3 * time.Second, Burst: 20}}
+		r.write(func(tx *store.Tx) error {
+			for i := range chats * rows {
+				m := &msg.Message{
+					ChatJID: fmt.Sprintf("irc:%d", i%chats), Direction: msg.Out, OutState: msg.OutQueued, Content: fmt.Sprint(i / chats),
+				}
+				if _, _, err := tx.PutMessage(m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		begin := time.Now()
+		r.start(paced(Pace{Account: account, Chat: each(perChat...)}))
+		pass(chats * rows * account.Every)
+		byChat, all := r.sentTo()
+		if len(all) != chats*rows {
+			t.Fatalf("%d were sent in time, want %d", len(all), chats*rows)
+		}
+		checkPace(t, "the account", all, account)
+		for i, at := range all {
+			if late := at.Sub(begin) - time.Duration(i)*account.Every; late > time.Millisecond {
+				t.Fatalf("part %d was %v late", i, late)
+			}
+		}
+		for chat, moments := range byChat {
+			checkPace(t, chat, moments, perChat[0])
+			checkPace(t, chat, moments, perChat[1])
+		}
+		served := map[string]int{}
+		for i, c := range r.platform.calls {
+			chat := r.row(c.Row).ChatJID
+			served[chat]++
+			if round := i/chats + 1; served[chat] < round-1 || served[chat] > round+1 { // they all begin at once
+				t.Fatalf("part %d is number %d of its chat: the chats were not served in turn", i, served[chat])
+			}
+		}
+	})
+}
+
+// TestPace has chats of different speeds share an account.
+func TestPace(t *testing.T) {
+	slow := Limit{Every: 3 * time.Second, Burst: 1}
+	tests := []struct {
+		name    string
+		account Limit
+		quick   []Limit       // of the chats that are not the slow one
+		chats   int           // quick ones
+		rows    int           // in each chat
+		took    time.Duration // until the quick ones have theirs
+	}{
+		{"a slow chat delays nobody", Limit{Every: 100 * time.Millisecond, Burst: 1}, nil, 10, 20, 201*100*time.Millisecond + 6*100*time.Millisecond},
+		{"none is limited but the slow one", Limit{}, nil, 10, 20, 0},
+		{"the quick ones wait for themselves", Limit{Every: 10 * time.Millisecond, Burst: 5}, []Limit{{Every: time.Second, Burst: 2}}, 10, 5, 3*time.Second + 110*time.Millisecond},
+		{"waits end together", Limit{Every: 200 * time.Millisecond, Burst: 2}, []Limit{{Every: 2 * time.Second, Burst: 1}}, 20, 4, 84 * 200 * time.Millisecond},
+		{"a limit of none", Limit{Every: 100 * time.Millisecond, Burst: 1}, []Limit{{}}, 2, 5, 1100 * time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				for n := range tt.rows {
+					r.outIn("irc:slow", "", fmt.Sprint(n))
+					for i := range tt.chats {
+						r.outIn(fmt.Sprintf("irc:quick%d", i), "", fmt.Sprint(n))
+					}
+				}
+				begin := time.Now()
+				r.start(paced(Pace{Account: tt.account, Chat: func(chat string) []Limit {
+					if chat == "irc:slow" {
+						return []Limit{slow}
+					}
+					return tt.quick
+				}}))
+				pass(2 * time.Minute)
+				chats, all := r.sentTo()
+				if tt.account.Burst > 0 {
+					checkPace(t, "the account", all, tt.account)
+				}
+				for chat, moments := range chats {
+					last := moments[len(moments)-1].Sub(begin)
+					switch {
+					case len(moments) != tt.rows:
+						t.Errorf("%s got %d of %d", chat, len(moments), tt.rows)
+					case chat == "irc:slow":
+						checkPace(t, chat, moments, slow)
+					case last > tt.took:
+						t.Errorf("%s had its last after %v, want %v", chat, last, tt.took)
+					case len(tt.quick) > 0 && tt.quick[0].Burst > 0:
+						checkPace(t, chat, moments, tt.quick[0])
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestPaceCountsRetries has every part fail at first: the second try takes its turn too.
+func TestPaceCountsRetries(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		account, chat := Limit{Every: 500 * time.Millisecond, Burst: 1}, Limit{Every: 4 * time.Second, Burst: 1}
+		for i := range 10 {
+			text := fmt.Sprint(i)
+			r.platform.script(text, fails(failure(msg.Transient, 0)))
+			r.outIn("irc:"+text, "", text)
+		}
+		r.start(paced(Pace{Account: account, Chat: each(chat)}))
+		pass(time.Minute)
+		chats, all := r.sentTo()
+		if len(all) != 20 {
+			t.Errorf("%d tries", len(all))
+		}
+		checkPace(t, "the account", all, account)
+		for who, moments := range chats {
+			checkPace(t, who, moments, chat)
+		}
+	})
+}
+
+// TestWaitIsNoDoubt kills a shell while a part, and while a row, waits for its turn: neither is
+// on its way.
+func TestWaitIsNoDoubt(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		pace Pace
+	}{
+		{"chat", Pace{Chat: each(Limit{Every: time.Minute, Burst: 1})}},
+		{"account", Pace{Account: Limit{Every: time.Minute, Burst: 1}}},
+		{"both", Pace{Account: Limit{Every: time.Minute, Burst: 1}, Chat: each(Limit{Every: 30 * time.Second, Burst: 1})}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				first, other, next := r.out("", "a|b"), r.out("t", "c"), r.out("", "d")
+				stop := r.start(paced(tt.pace))
+				pass(50 * time.Second) // in which one part is sent
+				states := []string{r.states(first), r.states(other)}
+				slices.Sort(states)
+				if got := strings.Join(states, ", "); got != "queued:, sending: sent queued" && got != "queued:, sent: sent" {
+					t.Errorf("while they wait: %s", got)
+				}
+				for _, id := range []int64{first, other, next} {
+					if strings.Contains(r.states(id), " sending") {
+						t.Errorf("row %d is on its way: %s", id, r.states(id))
+					}
+				}
+				r.crash(stop)
+				r.start()
+				synctest.Wait()
+				r.expect(first, "sent: sent sent")
+				r.expect(other, "sent: sent")
+				r.expect(next, "sent: sent")
+				got := r.platform.sent()
+				if slices.Sort(got); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+					t.Errorf("sent %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestRowCancelledWhileItWaits is not sent, and the next one is.
+func TestRowCancelledWhileItWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.out("", "first")
+		m := &msg.Message{ChatJID: room, Direction: msg.Out, OutState: msg.OutQueued, TurnID: 7, Content: "cancelled"}
+		r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+		r.out("", "last")
+		r.start(paced(Pace{Chat: each(Limit{Every: time.Minute, Burst: 1})}))
+		pass(time.Second)
+		r.write(func(tx *store.Tx) error { return tx.CancelReplies(7) })
+		pass(3 * time.Minute)
+		r.expectSent("first", "last")
+	})
+}
+
+// TestPaceForgetsQuietChats keeps those that have something to remember.
+func TestPaceForgetsQuietChats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := map[string]Limit{"busy": {Every: time.Hour, Burst: 2}}
+		p := newPacer(Pace{Chat: func(chat string) []Limit {
+			if l, ok := limits[chat]; ok {
+				return []Limit{l}
+			}
+			return []Limit{{Every: time.Second, Burst: 1}}
+		}}, time.Now)
+		free := []bool{p.now("busy"), p.now("busy")}
+		for i := range quietChats - 1 {
+			p.take(fmt.Sprint("quiet ", i))
+		}
+		if len(p.chats) != quietChats {
+			t.Errorf("%d chats are remembered", len(p.chats))
+		}
+		pass(time.Minute)
+		p.take("one more")
+		if len(p.chats) != 2 {
+			t.Errorf("%d chats are remembered, want the busy one and the new one", len(p.chats))
+		}
+		free = append(free, p.now("busy"), p.now("quiet 7"), p.now("one more"))
+		if want := []bool{true, true, false, true, false}; !slices.Equal(free, want) {
+			t.Errorf("free: %v, want %v", free, want)
+		}
+	})
+}
+
+func TestPacerWithoutLimits(t *testing.T) {
+	for _, p := range []Pace{{}, {Chat: each()}, {Chat: each(Limit{}, Limit{})}, {Account: Limit{Every: time.Hour}}} {
+		pc := newPacer(p, time.Now)
+		for range 100 {
+			if wait, taken := pc.take("chat"); wait != 0 || !taken || !pc.now("chat") {
+				t.Fatalf("%+v: wait %v, taken %v", p, wait, taken)
+			}
+		}
+	}
+}
+
+// TestPaceWhenTheClockIsSet has nobody wait for longer than the limits say.
+func TestPaceWhenTheClockIsSet(t *testing.T) {
+	for _, jump := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
+		now := time.Unix(1e9, 0)
+		p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}, Chat: each(Limit{Every: time.Minute, Burst: 1})},
+			func() time.Time { return now })
+		p.take("chat")
+		p.take("other")
+		now = now.Add(jump)
+		if wait, _ := p.take("chat"); wait > time.Minute {
+			t.Errorf("set by %v: %v for the chat", jump, wait)
+		}
+		if wait, _ := p.take("new"); wait > 2*time.Second {
+			t.Errorf("set by %v: %v for the account", jump, wait)
+		}
+	}
+}

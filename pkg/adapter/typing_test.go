@@ -1,0 +1,292 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// refresh is how often the typist has to show it again.
+const refresh = 4 * time.Second
+
+// typist is a platform that notes what it shows, among what it sends.
+type typist struct {
+	*fake
+	how   outcome // of each Type; nil succeeds
+	began time.Time
+}
+
+func (p *typist) TypingFor() time.Duration { return refresh }
+
+func (p *typist) Type(ctx context.Context, in store.Lane) error {
+	p.note("type " + strings.TrimSuffix(in.ChatJID+" "+in.ThreadID, " "))
+	if p.how == nil {
+		return nil
+	}
+	defer p.note("typed")
+	return p.how(ctx)
+}
+
+func (p *typist) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = append(p.calls, call{Text: text, At: time.Now()})
+}
+
+// shown lists what was shown or sent, each with the seconds that had passed.
+func (p *typist) shown() (all []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.calls {
+		all = append(all, c.Text+" "+c.At.Sub(p.began).String())
+	}
+	return all
+}
+
+func (r *rig) typist(how outcome) *typist {
+	p := &typist{fake: r.platform, how: how, began: time.Now()}
+	r.as = p
+	return p
+}
+
+func expectShown(t *testing.T, p *typist, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, p.shown()); diff != "" {
+		t.Errorf("shown and sent (-want +got):\n%s", diff)
+	}
+}
+
+func TestTyping(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.typist(nil)
+		r.start()
+		pass(time.Second)
+		end := r.works(room, "")
+		r.look()
+		for range 9 { // pokes don't put it off
+			pass(900 * time.Millisecond)
+			r.look()
+		}
+		end("done")
+		r.look()
+		pass(time.Hour)
+		expectShown(t, p, "type irc:room 1s", "type irc:room 5s", "type irc:room 9s", "done 9.1s")
+	})
+}
+
+func TestTypingInThreads(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.typist(nil)
+		ends := []func(string){r.works(room, ""), r.works(room, "t"), r.works(room, "t"), r.works("irc:other", "")}
+		r.works("ircs:room", "")
+		r.works("web:acme", "")
+		r.start()
+		pass(time.Second)
+		ends[1]("") // one of two agents that work for the thread
+		ends[3]("")
+		pass(refresh)
+		ends[2]("")
+		pass(refresh)
+		got := p.shown()
+		slices.Sort(got)
+		want := []string{"type irc:other 0s", "type irc:room 0s", "type irc:room 4s", "type irc:room 8s", "type irc:room t 0s", "type irc:room t 4s"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("shown (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestTypingIsOnlyForRunningTurns has rows, turns that wait, and turns that have ended.
+func TestTypingIsOnlyForRunningTurns(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.typist(nil)
+		r.works(room, "ended")("")
+		seen := &msg.Message{ChatJID: room, Direction: msg.In, Content: "observed"}
+		r.write(func(tx *store.Tx) error {
+			if _, _, err := tx.PutMessage(seen); err != nil {
+				return err
+			}
+			return tx.PutTurn(&msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: room, ThreadID: "waits", TriggerMessageID: seen.ID, CreatedAt: 1}, 0)
+		})
+		r.start()
+		pass(time.Hour)
+		expectShown(t, p)
+	})
+}
+
+// TestTypingNeverBehindTheAnswer has Type take its time, and answers come at every moment of it.
+func TestTypingNeverBehindTheAnswer(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Millisecond, time.Second, refresh - time.Millisecond, refresh, refresh + time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				p := r.typist(takes(2 * time.Second))
+				r.platform.script("a", takes(2*refresh))
+				r.platform.script("b", takes(time.Second))
+				end := r.works(room, "")
+				r.start()
+				pass(after)
+				end("a|b")
+				r.look()
+				pass(time.Hour)
+				shown := p.shown()
+				if typed := len(shown) - 2; typed < 2 || typed%2 != 0 || !strings.HasPrefix(shown[typed], "a ") ||
+					!strings.HasPrefix(shown[typed-1], "typed ") || !strings.HasPrefix(shown[typed+1], "b ") {
+					t.Errorf("shown and sent: %q", shown)
+				}
+			})
+		})
+	}
+}
+
+// TestTypingWhileAPartIsSent shows nothing then, and goes on afterwards.
+func TestTypingWhileAPartIsSent(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.typist(nil)
+		r.platform.script("slow", takes(time.Minute+time.Second))
+		end := r.works(room, "")
+		r.out("", "slow")
+		r.start()
+		pass(time.Minute + 2*refresh)
+		end("")
+		pass(time.Hour)
+		got := p.shown()
+		if first := slices.Index(got, "slow 0s"); first < 0 || first > 1 {
+			t.Fatalf("shown and sent: %q", got)
+		}
+		if diff := cmp.Diff([]string{"type irc:room 1m4s", "type irc:room 1m8s"}, got[len(got)-2:]); diff != "" || len(got) > 4 {
+			t.Errorf("shown and sent: %q (-want +got):\n%s", got, diff)
+		}
+	})
+}
+
+// TestTypingThatFails costs its bound at most.
+func TestTypingThatFails(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		how  outcome
+		sent string // when the answer is
+	}{
+		{"error", fails(errors.New("no " + secret)), "done 1s"},
+		{"panic", func(context.Context) error { panic("no fingers") }, "done 1s"},
+		{"never ends", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, "done 3s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				var log strings.Builder
+				p := r.typist(tt.how)
+				end := r.works(room, "")
+				r.start(logged(&log), redacting)
+				pass(time.Second)
+				other := r.outIn("irc:other", "", "other")
+				end("done")
+				r.look()
+				r.expect(other, "sent: sent") // at once
+				pass(time.Hour)
+				if got := p.shown(); !slices.Contains(got, tt.sent) {
+					t.Errorf("shown and sent: %q, want %q", got, tt.sent)
+				}
+				if strings.Contains(log.String(), secret) {
+					t.Errorf("logged %s", log.String())
+				}
+			})
+		})
+	}
+}
+
+func TestStopEndsTyping(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.typist(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		r.works(room, "")
+		stop := r.start()
+		pass(time.Second)
+		begin := time.Now()
+		stop()
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("the stop took %v", took)
+		}
+	})
+}
+
+// TestTypingWithoutADatabase does not spin.
+func TestTypingWithoutADatabase(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var log strings.Builder
+		p := r.typist(nil)
+		r.works(room, "")
+		stop := r.start(logged(&log))
+		synctest.Wait()
+		if err := r.store.Close(); err != nil {
+			t.Error(err)
+		}
+		pass(time.Minute)
+		stop()
+		expectShown(t, p, "type irc:room 0s")
+		if n := strings.Count(log.String(), "cannot look where agents work"); n == 0 || n > 20 {
+			t.Errorf("complained %d times", n)
+		}
+	})
+}
+
+// TestTypingWhenTheClockIsSetBack goes on.
+func TestTypingWhenTheClockIsSetBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.typist(nil)
+		r.works(room, "")
+		var ahead atomic.Int64
+		ahead.Store(int64(time.Hour))
+		r.start(func(o *Options) { o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } })
+		pass(time.Second)
+		ahead.Store(0)
+		pass(2 * refresh)
+		if got := p.shown(); len(got) < 3 {
+			t.Errorf("shown: %q", got)
+		}
+	})
+}
+
+func TestLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l laneLocks
+		a, b := store.Lane{ChatJID: room}, store.Lane{ChatJID: room, ThreadID: "t"}
+		unlock := l.lock(a)
+		got := make(chan func())
+		go func() { got <- l.lock(a) }()
+		synctest.Wait()
+		if _, free := l.tryLock(a); free || len(l.held) != 1 {
+			t.Errorf("free while it is held, and waited for: %v", l.held)
+		}
+		other, free := l.tryLock(b)
+		if !free {
+			t.Fatal("another lane is not free")
+		}
+		other()
+		unlock()
+		(<-got)()
+		if len(l.held) != 0 {
+			t.Errorf("kept: %v", l.held)
+		}
+	})
+}
+
+// TestTypingThatComesTooLate has a turn end between the look and the call.
+func TestTypingThatComesTooLate(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.typist(nil)
+		end := r.works(room, "")
+		shown := r.shell().typing()
+		shown.show(t.Context(), store.Lane{ChatJID: room})
+		end("")
+		shown.show(t.Context(), store.Lane{ChatJID: room})
+		expectShown(t, p, "type irc:room 0s")
+	})
+}
