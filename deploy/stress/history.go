@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // history is what the rows tell.
@@ -13,6 +14,7 @@ type history struct {
 	derived    map[int64]row           // by the row they were derived from
 	answers    map[key]map[int64]bool  // what agents say they were told → the turns that say so
 	replies    map[key]int             // of commands, by chat and what they reply to
+	excused    map[key]bool            // commands that were told that routd is down
 	turns      map[int64]turn          // by id
 	said       map[int64]string        // what outbound rows say
 	deliveries []delivery              // in the order of rows and parts
@@ -64,7 +66,7 @@ var heard = regexp.MustCompile(`(?m)^(?:\d+/\d+ )?You said: (.*)$`)
 
 func readHistory(db *sql.DB) (*history, error) {
 	h := &history{
-		stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{}, replies: map[key]int{},
+		stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{}, replies: map[key]int{}, excused: map[key]bool{},
 		turns: map[int64]turn{}, said: map[int64]string{}, windows: map[[2]string]window{}, pinned: map[string]bool{},
 		called: map[[2]string]wasCalled{},
 	}
@@ -147,6 +149,7 @@ func (h *history) spoken(r row, source, replyTo string) {
 	h.said[r.id] = r.content
 	if source == "command" {
 		h.replies[key{r.chat, replyTo}]++
+		h.excused[key{r.chat, replyTo}] = strings.HasPrefix(r.content, "Routing (routd) is not answering")
 		return
 	}
 	for _, m := range heard.FindAllStringSubmatch(r.content, -1) {

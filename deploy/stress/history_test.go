@@ -89,6 +89,7 @@ func TestReadHistory(t *testing.T) {
 		derived: map[int64]row{2: {id: 3, turn: 2, derivedFrom: 2, chat: chat, content: "silent m2", disposition: "routed"}},
 		answers: map[key]map[int64]bool{{chat, "m1"}: {1: true}, {group, "m6"}: {3: true}, {group, "m7"}: {3: true}},
 		replies: map[key]int{{chat, "p4"}: 1},
+		excused: map[key]bool{{"telegram:101", "p4"}: false},
 		turns: map[int64]turn{
 			1: {reason: "answered", frames: 1, last: "m1"}, 2: {reason: "silent", last: "silent m2"}, 3: {reason: "answered", frames: 3, last: "m7"},
 		},

@@ -70,11 +70,13 @@ func (v *verdict) judgeAnswers(h *history, all []said, hostile bool) {
 			continue
 		}
 		r := found[0]
-		if s.told == "" {
-			v.judgeReplies(s, h.replies[key{s.chat, r.platformID}])
+		d, handedOn := h.derived[r.id]
+		asked := key{s.chat, r.platformID}
+		if s.told == "" || h.excused[asked] {
+			v.judgeReplies(s, h.replies[asked])
 			continue
 		}
-		if d, ok := h.derived[r.id]; ok {
+		if handedOn {
 			r = d
 		}
 		v.judgeAnswer(s, r, h.turns[r.turn], h.answers[key{s.chat, s.told}], hostile)
