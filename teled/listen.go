@@ -88,25 +88,21 @@ func (l *listener) me(ctx context.Context) (me inbound.Self, err error) {
 // returns that offset. One that cannot be read is passed over.
 func (l *listener) take(ctx context.Context, s *adapter.Shell, me inbound.Self, raw json.RawMessage, offset int64) (int64, error) {
 	var u botapi.Update
-	var result inbound.Result
+	var in adapter.Inbound
 	err := json.Unmarshal(raw, &u)
 	if u.ID == 0 { // whatever is wrong with it, where it stands has to be known
 		u.ID = updateID(raw, offset)
 	}
 	if err == nil {
-		result, err = inbound.Convert(&u, me)
+		in, err = inbound.Convert(&u, me)
 	}
 	if err != nil {
 		l.undecoded.Inc()
 		l.log.Error("update passed over: it cannot be read", "update", u.ID, "err", err)
-		result = inbound.Result{}
+		in = adapter.Inbound{}
 	}
 	next := u.ID + 1
-	in := result.Inbound
 	in.Messages = slices.DeleteFunc(in.Messages, func(m *msg.Message) bool { return !l.bots.Hears(m) })
-	if result.Moved != nil {
-		in.Moved = &adapter.Moved{From: result.Moved.From, To: result.Moved.To}
-	}
 	in.Cursor = &adapter.Cursor{Key: cursor, Value: strconv.FormatInt(next, 10)}
 	for {
 		err := s.Receive(ctx, in)

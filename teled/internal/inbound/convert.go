@@ -18,18 +18,10 @@ type Self struct {
 	Username string // without the "@"
 }
 
-// Result is what an update comes to.
-type Result struct {
-	adapter.Inbound
-	Moved *Moved // a group that became a supergroup, nil for none; told once in each of the two
-}
-
-// Moved is a chat that has another address from now on.
-type Moved struct{ From, To string }
-
 // Convert reads an update. One that means nothing to us gives an empty result; one that lacks what
 // every such update has gives an error that says what. Direction, source and receiving time of the
-// rows are left to whoever stores them, and so is the timestamp where the update has none.
+// rows are left to whoever stores them, and so is the timestamp where the update has none. A group
+// that becomes a supergroup is Moved, once in each of the two.
 //
 // The ids of rows, unique in their chat:
 //
@@ -42,11 +34,11 @@ type Moved struct{ From, To string }
 // an update of the member's standing. Both carry the second in which it happened, so they get the
 // same id and the later one changes nothing. Of our own bot only the latter kind is read, which
 // never fails to come.
-func Convert(u *botapi.Update, me Self) (Result, error) {
+func Convert(u *botapi.Update, me Self) (adapter.Inbound, error) {
 	if u == nil {
-		return Result{}, errors.New("no update")
+		return adapter.Inbound{}, errors.New("no update")
 	}
-	var r Result
+	var r adapter.Inbound
 	var err error
 	switch {
 	case u.Message != nil:
@@ -65,13 +57,13 @@ func Convert(u *botapi.Update, me Self) (Result, error) {
 		r, err = standing(u.ChatMember, me)
 	}
 	if err != nil {
-		return Result{}, fmt.Errorf("update %d: %w", u.ID, err)
+		return adapter.Inbound{}, fmt.Errorf("update %d: %w", u.ID, err)
 	}
 	return r, nil
 }
 
 // of is a result about a chat in which there are no rows yet.
-func of(c *botapi.Chat) Result {
+func of(c *botapi.Chat) adapter.Inbound {
 	kind := msg.KindOfJID(jid(c.ID))
 	switch c.Type {
 	case botapi.Private:
@@ -81,9 +73,9 @@ func of(c *botapi.Chat) Result {
 	case botapi.Channel:
 		kind = msg.ChatChannel
 	}
-	return Result{Inbound: adapter.Inbound{
+	return adapter.Inbound{
 		Chats: []msg.Chat{{JID: jid(c.ID), Kind: kind, Title: chatName(c)}},
-	}}
+	}
 }
 
 // jid is the address of a chat, and of a user as a sender.

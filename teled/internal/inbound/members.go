@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/teled/internal/botapi"
 )
@@ -36,14 +37,14 @@ func members(m *botapi.Message, by party, me Self) (rows []*msg.Message, err err
 }
 
 // standing reads what became of a user in a chat. Only coming and going make rows.
-func standing(u *botapi.ChatMemberUpdated, me Self) (Result, error) {
+func standing(u *botapi.ChatMemberUpdated, me Self) (adapter.Inbound, error) {
 	switch {
 	case u.Chat.ID == 0:
-		return Result{}, errors.New("a change of a member without a chat")
+		return adapter.Inbound{}, errors.New("a change of a member without a chat")
 	case u.New.User.ID == 0:
-		return Result{}, fmt.Errorf("a change of a member of %s without a user", jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a user", jid(u.Chat.ID))
 	case u.From.ID == 0:
-		return Result{}, fmt.Errorf("a change of a member of %s by nobody", jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s by nobody", jid(u.Chat.ID))
 	}
 	r := of(&u.Chat)
 	verb := msg.VerbJoin

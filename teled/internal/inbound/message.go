@@ -6,24 +6,25 @@ import (
 	"errors"
 	"fmt"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/teled/internal/botapi"
 )
 
 // message reads what stands in a chat, or its new version.
-func message(m *botapi.Message, me Self, edited bool) (Result, error) {
+func message(m *botapi.Message, me Self, edited bool) (adapter.Inbound, error) {
 	if m.Chat.ID == 0 {
-		return Result{}, errors.New("a message without a chat")
+		return adapter.Inbound{}, errors.New("a message without a chat")
 	}
 	if m.ID <= 0 {
-		return Result{}, fmt.Errorf("a message in %s without an id", jid(m.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a message in %s without an id", jid(m.Chat.ID))
 	}
 	if moved := move(m); moved != nil {
-		return Result{Moved: moved}, nil
+		return adapter.Inbound{Moved: moved}, nil
 	}
 	from, err := sender(m)
 	if err != nil {
-		return Result{}, fmt.Errorf("message %d in %s: %w", m.ID, jid(m.Chat.ID), err)
+		return adapter.Inbound{}, fmt.Errorf("message %d in %s: %w", m.ID, jid(m.Chat.ID), err)
 	}
 	r := of(&m.Chat)
 	if t, ok := topic(m, from); ok {
@@ -53,12 +54,12 @@ func message(m *botapi.Message, me Self, edited bool) (Result, error) {
 }
 
 // move is the change of a group's address, nil for none.
-func move(m *botapi.Message) *Moved {
+func move(m *botapi.Message) *adapter.Moved {
 	switch {
 	case m.MigrateToChatID != 0:
-		return &Moved{From: jid(m.Chat.ID), To: jid(m.MigrateToChatID)}
+		return &adapter.Moved{From: jid(m.Chat.ID), To: jid(m.MigrateToChatID)}
 	case m.MigrateFromChatID != 0:
-		return &Moved{From: jid(m.MigrateFromChatID), To: jid(m.Chat.ID)}
+		return &adapter.Moved{From: jid(m.MigrateFromChatID), To: jid(m.Chat.ID)}
 	}
 	return nil
 }

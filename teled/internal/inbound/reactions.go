@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"slices"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/teled/internal/botapi"
 )
 
 // reactions reads a change of what somebody thinks of a message: a row for each reaction taken
 // back, then one for each that is new.
-func reactions(u *botapi.MessageReactionUpdated, me Self) (Result, error) {
+func reactions(u *botapi.MessageReactionUpdated, me Self) (adapter.Inbound, error) {
 	if u.Chat.ID == 0 {
-		return Result{}, errors.New("a reaction without a chat")
+		return adapter.Inbound{}, errors.New("a reaction without a chat")
 	}
 	if u.MessageID <= 0 {
-		return Result{}, fmt.Errorf("a reaction in %s without a message", jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a reaction in %s without a message", jid(u.Chat.ID))
 	}
 	var who party
 	switch {
@@ -25,7 +26,7 @@ func reactions(u *botapi.MessageReactionUpdated, me Self) (Result, error) {
 	case u.ActorChat != nil && u.ActorChat.ID != 0:
 		who = chatParty(u.ActorChat)
 	default:
-		return Result{}, fmt.Errorf("a reaction to message %d in %s by nobody", u.MessageID, jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a reaction to message %d in %s by nobody", u.MessageID, jid(u.Chat.ID))
 	}
 	r := of(&u.Chat)
 	if who.jid == jid(me.ID) {
