@@ -114,7 +114,7 @@ func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	f, planned := s.take("telegram:"+form.Get("chat_id"), msg.Permanent, msg.Rate, msg.Auth, msg.Ambiguous)
 	if planned {
-		s.Server.Fail(spoilt(f))
+		s.Fail(spoilt(f))
 	}
 	s.Server.ServeHTTP(w, r)
 }

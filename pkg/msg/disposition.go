@@ -41,6 +41,7 @@ const (
 	ReasonNoRoute          Reason = "no_route"
 	ReasonNoGroup          Reason = "no_group"
 	ReasonStale            Reason = "stale"
+	ReasonBotLoop          Reason = "bot_loop"
 	ReasonEditApplied      Reason = "edit_applied"
 	ReasonEditNote         Reason = "edit_note"
 	ReasonEditSuperseded   Reason = "edit_superseded"
@@ -92,6 +93,7 @@ var Reasons = []struct {
 	{ReasonNoRoute, "no route matches and the bot was not addressed"},
 	{ReasonNoGroup, "the address names a group that is not registered"},
 	{ReasonStale, "the row was already older than MAX_AGE when it arrived"},
+	{ReasonBotLoop, "another bot has been answered here too often in a short time"},
 	{ReasonEditApplied, "the edit or deletion was applied to its target before that was decided"},
 	{ReasonEditNote, "the target had been decided: the change is a note in the next prompt"},
 	{ReasonEditSuperseded, "a newer change of the same message came before the next prompt"},

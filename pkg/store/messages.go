@@ -190,6 +190,13 @@ func (r Reader) LastStale(chatJID string) (at int64, err error) {
 	return at, err
 }
 
+// BotTurns is how many turns another bot's messages in a chat have fired since a
+// time, in unix ms.
+func (r Reader) BotTurns(chatJID, sender string, since int64) (n int, err error) {
+	_, err = r.q.get([]any{&n}, queryBotTurns, chatJID, sender, since)
+	return n, err
+}
+
 // PutMessage inserts a row, whatever it is, and pokes whoever reads it next.
 // A row whose (chat, platform id) is stored already changes nothing: its id
 // is returned with fresh false. Zero fields take the column's default.

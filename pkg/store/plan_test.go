@@ -58,10 +58,12 @@ func queryPlans() map[string][2]string {
 		"queryObserved":       {queryObserved, observed},
 		"queryObservedCount":  {queryObservedCount, observed},
 		"queryLastStale":      {queryLastStale, "SEARCH messages USING INDEX messages_stale (chat_jid=?)"},
-		"queryFiredEdit":      {queryFiredEdit, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},
-		"insertMessage":       {insertMessage, noRead},
-		"updateDecide":        {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
-		"updateContent":       {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryBotTurns": {queryBotTurns, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\n" +
+			"USE TEMP B-TREE FOR count(DISTINCT)\nSCAN (subquery-1)"},
+		"queryFiredEdit": {queryFiredEdit, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},
+		"insertMessage":  {insertMessage, noRead},
+		"updateDecide":   {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateContent":  {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateTakeNotes": {updateTakeNotes, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
 			"SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
 		"updateOldNotes":      {updateOldNotes, "SEARCH messages USING INDEX messages_notes (chat_jid=?)"},

@@ -199,6 +199,10 @@ func (j *judgement) route(r *row) {
 		j.tooOld(r)
 		return
 	}
+	if a.Action == resolve.Trigger && r.IsBot && j.botLoop(r) {
+		j.decide(r, msg.Observed, msg.ReasonBotLoop, a.Folder, j.now)
+		return
+	}
 	switch {
 	case r.prefix != nil && a.Action == resolve.Trigger:
 		j.derive(r)
@@ -220,6 +224,19 @@ func (j *judgement) route(r *row) {
 	default:
 		j.decide(r, msg.Dropped, msg.ReasonNoRoute, "", j.now)
 	}
+}
+
+const (
+	// botTurns is how often another bot is answered in a chat within botTime, in ms; then it
+	// is only heard, since two bots may go on for ever.
+	botTurns = 10
+	botTime  = 10 * 60_000
+)
+
+func (j *judgement) botLoop(r *row) bool {
+	turns, err := j.g.st.BotTurns(r.ChatJID, r.Sender, r.ReceivedAt-botTime)
+	j.check(err)
+	return turns >= botTurns
 }
 
 // wantsHome says whether a row that nobody takes is meant for the bot, so that
