@@ -7,6 +7,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"arizuko/pkg/mdbounds"
 )
 
 const (
@@ -17,8 +19,6 @@ const (
 	maxWork = 50_000_000
 	// maxDepth is how many quotes and list items may begin in one line.
 	maxDepth = 100
-	// maxCells bounds tables: one short line makes as many cells as the header has.
-	maxCells = 10_000
 	// maxHeading is the longest line that may be a heading, in bytes.
 	maxHeading = 1000
 )
@@ -30,21 +30,11 @@ func takesLong(source string) bool {
 		return true
 	}
 	for line := range strings.Lines(source) {
-		if containers(line) > maxDepth {
+		if mdbounds.Containers(line) > maxDepth {
 			return true
 		}
 	}
 	return false
-}
-
-// containers counts the quotes and list items that may begin with a line.
-func containers(line string) int {
-	prefix := line[:len(line)-len(strings.TrimLeft(line, " \t>-+*0123456789.)"))]
-	n := strings.Count(prefix, ">")
-	for _, marker := range []string{"- ", "+ ", "* ", ". ", ") ", "-\t", "+\t", "*\t", ".\t", ")\t"} {
-		n += strings.Count(prefix, marker)
-	}
-	return n
 }
 
 // shortHeadings leaves lines that are too long for a heading to the paragraphs.
@@ -102,30 +92,3 @@ func (*verbatimNode) IsRaw() bool { return true }
 
 // Dump implements ast.Node.
 func (n *verbatimNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
-
-// wholeTables leaves as text the tables that are too large, and those with a row longer than the
-// header: the cells in excess would not be shown.
-type wholeTables struct{ parser.ParagraphTransformer }
-
-func (t wholeTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
-	lines, columns := node.Lines(), 0
-	for i := range lines.Len() {
-		line := lines.At(i)
-		row := strings.TrimSpace(string(line.Value(reader.Source())))
-		n := cells(row)
-		switch {
-		case columns > 0 && n > columns:
-			return
-		case columns == 0 && i > 0 && strings.Trim(row, "-:| \t") == "":
-			columns = n
-		}
-	}
-	if columns*lines.Len() <= maxCells {
-		t.ParagraphTransformer.Transform(node, reader, pc)
-	}
-}
-
-func cells(row string) int {
-	row = strings.TrimSuffix(strings.TrimPrefix(row, "|"), "|")
-	return 1 + strings.Count(row, "|") - strings.Count(row, `\|`)
-}

@@ -10,6 +10,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"arizuko/pkg/mdbounds"
 )
 
 // markdownParser is never changed and safe for concurrent use.
@@ -33,7 +35,7 @@ func newParser() parser.Parser {
 			parser.WithInlineParsers(append(inlines, util.Prioritized(spoilers{}, 500))...),
 			parser.WithParagraphTransformers(
 				util.Prioritized(bounded{}, 100),
-				util.Prioritized(wholeTables{extension.NewTableParagraphTransformer()}, 200)),
+				util.Prioritized(mdbounds.WholeTables{ParagraphTransformer: extension.NewTableParagraphTransformer()}, 200)),
 			parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 		)),
 		goldmark.WithExtensions(extension.Strikethrough, extension.TaskList, extension.Linkify),

@@ -18,6 +18,8 @@ import (
 	goldhtml "github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"arizuko/pkg/mdbounds"
 )
 
 // converter is never changed and safe for concurrent use.
@@ -31,7 +33,7 @@ func newConverter() goldmark.Markdown {
 		goldmark.WithParser(parser.NewParser(
 			parser.WithBlockParsers(without(parser.NewHTMLBlockParser(), parser.DefaultBlockParsers())...),
 			parser.WithInlineParsers(without(parser.NewRawHTMLParser(), parser.DefaultInlineParsers())...),
-			parser.WithParagraphTransformers(util.Prioritized(wholeTables{extension.NewTableParagraphTransformer()}, 200)),
+			parser.WithParagraphTransformers(util.Prioritized(mdbounds.WholeTables{ParagraphTransformer: extension.NewTableParagraphTransformer()}, 200)),
 			parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 		)),
 		goldmark.WithExtensions(extension.Strikethrough, extension.TaskList, extension.Linkify),
