@@ -4,11 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
+
+	"arizuko/deploy/instance"
 )
 
 // parallel is how many instances run at once: each is mostly waiting, but a
@@ -40,30 +39,5 @@ func Main(m *testing.M) int {
 }
 
 func build() (bin string, err error) {
-	root, err := workspace()
-	if err != nil {
-		return "", err
-	}
-	if bin, err = os.MkdirTemp("", "suite-bin"); err != nil {
-		return "", err
-	}
-	for _, p := range []struct{ module, program string }{
-		{"gated", "."}, {"routd", "."}, {"migrations", "./cmd/migrate"}, {"deploy", "./agents/demo"},
-	} {
-		cmd := exec.Command("go", "build", "-o", bin+"/", p.program)
-		cmd.Dir = filepath.Join(root, p.module)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return bin, fmt.Errorf("build %s of %s: %w\n%s", p.program, p.module, err, out)
-		}
-	}
-	return bin, nil
-}
-
-// workspace is the folder of the modules.
-func workspace() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "arizuko/deploy").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the workspace: %w", err)
-	}
-	return filepath.Dir(strings.TrimSpace(string(out))), nil
+	return instance.Build("", "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
 }

@@ -2,10 +2,10 @@ package suite
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,97 +17,48 @@ import (
 // logTail is how much of a daemon's log a failed test shows, in bytes.
 const logTail = 12 << 10
 
-// process is one daemon.
-type process struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it is gone
-}
-
-func (p *process) running() bool {
-	select {
-	case <-p.done:
-		return false
-	default:
-		return true
-	}
-}
-
-// command is a program of the suite, to be run in its environment.
-func (s *Suite) command(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(s.bin, program), args...)
-	cmd.Env, cmd.Dir = s.env, s.Data
-	return cmd
-}
-
 // StartDaemon starts a daemon that does not run, and does not wait for it.
 func (s *Suite) StartDaemon(name string) {
 	s.t.Helper()
-	log, err := os.OpenFile(s.logPath(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := s.instance.Start(name); err != nil {
 		s.t.Fatal(err)
 	}
-	defer log.Close()
-	p := &process{cmd: s.command(name), done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	// A test that is killed takes its daemons with it.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	go func() {
-		_ = p.cmd.Wait() // its exit code is what counts
-		close(p.done)
-	}()
-	s.daemons[name] = p
 }
 
 // WaitReady returns when a daemon says that it is ready.
 func (s *Suite) WaitReady(name string) {
 	s.t.Helper()
-	s.Until(name+" is ready", func() bool {
-		if !s.daemons[name].running() {
-			s.t.Fatalf("%s ended with %d", name, s.daemons[name].cmd.ProcessState.ExitCode())
-		}
-		status, _ := s.readiness(name)
-		return status == http.StatusOK
-	})
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	if err := s.instance.AwaitReady(ctx, name); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // Waits returns what a daemon that is not ready says it waits for, "" if it is
 // ready or does not listen yet.
 func (s *Suite) Waits(name string) string {
-	status, body := s.readiness(name)
+	status, body := s.instance.Readiness(s.t.Context(), name)
 	if status != http.StatusServiceUnavailable {
 		return ""
 	}
 	return body
 }
 
-func (s *Suite) readiness(name string) (status int, body string) {
-	port := map[string]string{Gated: "8080", Routd: "8081"}[name]
-	res, err := http.Get("http://" + s.host + ":" + port + "/readyz")
-	if err != nil {
-		return 0, ""
-	}
-	defer res.Body.Close()
-	var text bytes.Buffer
-	_, _ = text.ReadFrom(res.Body) // what came is what is shown
-	return res.StatusCode, text.String()
-}
-
 // Signal sends a daemon a signal.
 func (s *Suite) Signal(name string, signal syscall.Signal) {
 	s.t.Helper()
-	if err := s.daemons[name].cmd.Process.Signal(signal); err != nil {
-		s.t.Fatalf("%s to %s: %v", signal, name, err)
+	if err := s.instance.Process(name).Signal(signal); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
 // Kill ends a daemon without any warning.
 func (s *Suite) Kill(name string) {
 	s.t.Helper()
-	s.Signal(name, syscall.SIGKILL)
-	<-s.daemons[name].done
+	if err := s.instance.Kill(name); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // Hang makes a daemon stand still at a moment when it does not hold up the
@@ -115,7 +66,7 @@ func (s *Suite) Kill(name string) {
 func (s *Suite) Hang(name string) {
 	s.t.Helper()
 	err := s.st.Write(s.t.Context(), func(*store.Tx) error { // so that nobody else writes
-		if err := s.daemons[name].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		if err := s.instance.Process(name).Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
 		if !becomes(func() bool { return s.state(name) == "T" }) {
@@ -130,7 +81,7 @@ func (s *Suite) Hang(name string) {
 
 // state is the kernel's letter for what a process does.
 func (s *Suite) state(name string) string {
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.daemons[name].cmd.Process.Pid), "stat"))
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.instance.Process(name).PID()), "stat"))
 	if err != nil {
 		return ""
 	}
@@ -154,9 +105,9 @@ func (s *Suite) Stop(name string) int {
 // ExitCode waits for a daemon's end.
 func (s *Suite) ExitCode(name string) int {
 	s.t.Helper()
-	p := s.daemons[name]
-	s.Until(name+" has ended", func() bool { return !p.running() })
-	return p.cmd.ProcessState.ExitCode()
+	p := s.instance.Process(name)
+	s.Until(name+" has ended", func() bool { return !p.Running() })
+	return p.State().ExitCode()
 }
 
 // Restart starts a daemon that was stopped or killed, and waits for it.
@@ -166,16 +117,14 @@ func (s *Suite) Restart(name string) {
 	s.WaitReady(name)
 }
 
-func (s *Suite) logPath(name string) string { return filepath.Join(s.Data, name+".log") }
-
 // Log is what a daemon has logged so far, over all its restarts.
 func (s *Suite) Log(name string) string {
 	s.t.Helper()
-	log, err := os.ReadFile(s.logPath(name))
+	log, err := s.instance.Log(name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return string(log)
+	return log
 }
 
 // Input is what agents of a group were sent, if the agent is Recording.
@@ -190,7 +139,7 @@ func (s *Suite) Input(folder string) string {
 
 // dump shows what a failed test leaves behind.
 func (s *Suite) dump() {
-	for name := range s.daemons {
+	for _, name := range s.instance.Started() {
 		log := s.Log(name)
 		s.t.Logf("%s's log:\n%s", name, log[max(0, len(log)-logTail):])
 	}
@@ -207,27 +156,11 @@ func (s *Suite) dump() {
 }
 
 // strays are the processes that work inside the data folder, as agents do.
-func (s *Suite) strays() (pids []int) {
-	entries, err := os.ReadDir("/proc")
+func (s *Suite) strays() []int {
+	s.t.Helper()
+	pids, err := s.instance.Strays()
 	if err != nil {
 		s.t.Error(err)
 	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		dir, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
-		if err == nil && strings.HasPrefix(dir, filepath.Join(s.Data, "groups")) {
-			pids = append(pids, pid)
-		}
-	}
 	return pids
-}
-
-// killStrays ends agents whose gated was killed.
-func (s *Suite) killStrays() {
-	for _, pid := range s.strays() {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have gone by itself
-	}
 }

@@ -8,11 +8,11 @@ func (s *Suite) checkEnd() {
 	if s.t.Failed() || s.db == nil {
 		return
 	}
-	if s.runs(Gated) && s.runs(Routd) {
+	if s.instance.Running(Gated) && s.instance.Running(Routd) {
 		s.Settle()
 	}
 	for _, name := range []string{Gated, Routd} {
-		if !s.runs(name) {
+		if !s.instance.Running(name) {
 			continue
 		}
 		if code := s.Stop(name); code != 0 {
@@ -33,9 +33,4 @@ func (s *Suite) checkEnd() {
 	for _, f := range found {
 		s.t.Error(f)
 	}
-}
-
-func (s *Suite) runs(name string) bool {
-	p := s.daemons[name]
-	return p != nil && p.running()
 }

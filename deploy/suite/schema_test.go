@@ -24,12 +24,12 @@ func TestDaemonsWaitForANewerSchema(t *testing.T) {
 	t.Parallel()
 	s := New(t, Options{})
 	s.Migrate()
-	if out, err := s.command("migrate", "down").CombinedOutput(); err != nil {
+	if out, err := s.instance.Command("migrate", "down").CombinedOutput(); err != nil {
 		t.Fatalf("migrate down: %v\n%s", err, out)
 	}
 	s.StartDaemon(Gated)
 	s.Until("gated says what it waits for", func() bool { return strings.Contains(s.Waits(Gated), "needs") })
-	if out, err := s.command("migrate", "up").CombinedOutput(); err != nil {
+	if out, err := s.instance.Command("migrate", "up").CombinedOutput(); err != nil {
 		t.Fatalf("migrate up: %v\n%s", err, out)
 	}
 	s.WaitReady(Gated)
@@ -60,7 +60,7 @@ func TestDaemonsRefuseASchemaTheyAreTooOldFor(t *testing.T) {
 func TestASecondGatedIsRefused(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Options{})
-	out, err := s.command(Gated).CombinedOutput()
+	out, err := s.instance.Command(Gated).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "lock") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -7,14 +7,11 @@ package suite
 
 import (
 	"database/sql"
-	"fmt"
-	"hash/crc32"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"arizuko/deploy/instance"
 	"arizuko/pkg/adapter/testadapter"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
@@ -51,15 +48,12 @@ type Suite struct {
 	Data    string               // the data folder
 	Adapter *testadapter.Adapter // plays the platforms; there once the schema is
 
-	t       testing.TB
-	bin     string
-	env     []string
-	host    string
-	db      *sql.DB
-	st      *store.Store
-	routd   *httpx.Client
-	daemons map[string]*process
-	waiting map[int64]bool // rows that may stay undecided
+	t        testing.TB
+	instance *instance.Instance
+	db       *sql.DB
+	st       *store.Store
+	routd    *httpx.Client
+	waiting  map[int64]bool // rows that may stay undecided
 }
 
 // Start makes an instance and returns when its daemons are ready.
@@ -82,42 +76,27 @@ func New(t testing.TB, o Options) *Suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not t.TempDir, whose path is too long for the sockets.
-	data, err := os.MkdirTemp("", "suite")
+	i, err := instance.New(bin)
 	if err != nil {
 		t.Fatal(err)
-	}
-	s := &Suite{
-		Data: data, t: t, bin: bin, host: loopback(data), daemons: map[string]*process{}, waiting: map[int64]bool{},
 	}
 	agent := o.Agent
 	if agent == "" {
 		agent = "exec %demo"
 	}
-	s.env = append([]string{
-		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + data, "TZ=UTC", "ARIZUKO_DATA=" + data,
-		"GATED_ADDR=" + s.host + ":8080", "ROUTD_ADDR=" + s.host + ":8081",
-		"ONBOD_ADDR=" + s.host + ":8082", "DASHD_ADDR=" + s.host + ":8083",
-		"POLL_INTERVAL=" + pollInterval,
-		"AGENT_COMMAND=" + strings.ReplaceAll(agent, "%demo", filepath.Join(bin, "demo")),
-	}, o.Env...)
+	i.Env = append(append(i.Env, "POLL_INTERVAL="+pollInterval,
+		"AGENT_COMMAND="+strings.ReplaceAll(agent, "%demo", i.Program("demo"))), o.Env...)
+	s := &Suite{Data: i.Data, t: t, instance: i, waiting: map[int64]bool{}}
 	t.Cleanup(s.release)
 	t.Cleanup(s.checkEnd)
 	return s
 }
 
-// loopback is an address that no other instance listens on, so that the ports
-// can stay the same over restarts.
-func loopback(data string) string {
-	sum := crc32.ChecksumIEEE([]byte(data))
-	return fmt.Sprintf("127.%d.%d.%d", 64|sum>>16&63, sum>>8&255, 1+sum%254)
-}
-
 // Migrate brings the schema up to date and opens the database.
 func (s *Suite) Migrate() {
 	s.t.Helper()
-	if out, err := s.command("migrate", "up").CombinedOutput(); err != nil {
-		s.t.Fatalf("migrate up: %v\n%s", err, out)
+	if err := s.instance.Migrate(); err != nil {
+		s.t.Fatal(err)
 	}
 	var err error
 	s.db, err = sql.Open("sqlite3", "file:"+s.path()+"?_busy_timeout=20000&_txlock=immediate&_foreign_keys=true")
@@ -132,14 +111,14 @@ func (s *Suite) Migrate() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	secret, err := os.ReadFile(filepath.Join(s.Data, "secret"))
+	secret, err := s.instance.Secret()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.routd = httpx.NewClient("http://"+s.host+":8081", strings.TrimSpace(string(secret)))
+	s.routd = httpx.NewClient(s.instance.URL(Routd), secret)
 }
 
-func (s *Suite) path() string { return filepath.Join(s.Data, "arizuko.db") }
+func (s *Suite) path() string { return s.instance.Database() }
 
 // Until waits for something to become true.
 func (s *Suite) Until(what string, holds func() bool) {
@@ -170,12 +149,6 @@ func (s *Suite) release() {
 	if s.t.Failed() {
 		s.dump()
 	}
-	for name := range s.daemons {
-		if s.runs(name) {
-			s.Kill(name)
-		}
-	}
-	s.killStrays()
 	if s.Adapter != nil {
 		if err := s.Adapter.Close(); err != nil {
 			s.t.Error(err)
@@ -189,7 +162,7 @@ func (s *Suite) release() {
 	if s.db != nil {
 		_ = s.db.Close()
 	}
-	if err := os.RemoveAll(s.Data); err != nil {
+	if err := s.instance.Close(); err != nil {
 		s.t.Error(err)
 	}
 }
