@@ -73,7 +73,7 @@ func start(t *testing.T, env ...string) *rig {
 			t.Error(err)
 		}
 	})
-	base, err := r.Start0()
+	base, err := r.Server.Start("127.0.0.1:0")
 	r.ok(err)
 	i.Env = append(append(i.Env, "TELEGRAM_BOT_TOKEN="+r.Token(), "TELEGRAM_API_URL="+base, "POLL_INTERVAL=100ms",
 		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
@@ -95,9 +95,6 @@ func start(t *testing.T, env ...string) *rig {
 	r.alice = r.User("Alice", "alice")
 	return r
 }
-
-// Start0 starts the platform on a free port.
-func (r *rig) Start0() (string, error) { return r.Server.Start("127.0.0.1:0") }
 
 func (r *rig) ok(err error) {
 	r.t.Helper()
