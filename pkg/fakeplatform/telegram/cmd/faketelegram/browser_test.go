@@ -21,6 +21,7 @@ func TestPageInABrowser(t *testing.T) {
 	tab.Press("hello there")
 	tab.Enter()
 	tab.Wait(`document.querySelector("article.mine .text")?.innerText === "@arizuko_bot hello there"`)
+	tab.Wait(`document.activeElement.matches("textarea") && document.activeElement.value === ""`) // the next page is here
 
 	tab.Press("half a th")
 	r.bot("sendChatAction", url.Values{"chat_id": {chat}, "action": {"typing"}})

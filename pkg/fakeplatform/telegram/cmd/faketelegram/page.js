@@ -19,7 +19,6 @@ async function refresh() {
       const below = innerHeight + scrollY >= document.body.scrollHeight - 40;
       old.replaceWith(fresh);
       if (below) end();
-addEventListener("load", end); // pictures have their height now
     }
   } catch (e) {
     if (!(e instanceof TypeError)) throw e; // the server is gone for a moment
