@@ -15,12 +15,12 @@ func (j *judgement) runCommand(r *row) {
 	cmd := r.command
 	home := ""
 	switch cmd.Audience {
-	case layers.Operator:
+	case msg.ForOperators:
 		if !j.operator(r) {
 			j.answer(r, "Only operators may do that.")
 			return
 		}
-	case layers.Routed:
+	case msg.ForRouted:
 		var problem string
 		if home, problem = j.home(r); home == "" {
 			j.answer(r, problem)
@@ -28,15 +28,15 @@ func (j *judgement) runCommand(r *row) {
 		}
 	}
 	switch cmd.Name {
-	case layers.CommandPing:
+	case msg.CommandPing:
 		j.answer(r, "pong")
-	case layers.CommandChatID:
+	case msg.CommandChatID:
 		j.answer(r, r.ChatJID)
-	case layers.CommandHelp:
+	case msg.CommandHelp:
 		j.answer(r, layers.HelpText())
-	case layers.CommandNew:
+	case msg.CommandNew:
 		j.newSession(r, home)
-	case layers.CommandStop:
+	case msg.CommandStop:
 		j.stop(r, home)
 	default:
 		j.askService(r)

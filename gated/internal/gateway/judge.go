@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"arizuko/gated/internal/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/resolve"
 	"arizuko/pkg/store"
@@ -86,7 +85,7 @@ func (j *judgement) lookBehind() {
 // releases says whether a row in hand has the gate release what it holds.
 func (j *judgement) releases() bool {
 	for _, r := range j.batch.rows {
-		if r.command != nil && r.command.Name == layers.CommandNew {
+		if r.command != nil && r.command.Name == msg.CommandNew {
 			return true
 		}
 		if _, ok := j.pinOf(r); ok {

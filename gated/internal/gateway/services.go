@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/layers"
 	"arizuko/pkg/fault"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -191,7 +190,7 @@ func wireMessage(m *msg.Message) message {
 // askService has a command answered by the service that owns its subject.
 func (j *judgement) askService(r *row) {
 	ask := j.g.askDashd
-	if r.command.Name != layers.CommandStatus {
+	if r.command.Name != msg.CommandStatus {
 		ask = j.g.askOnbod
 	}
 	j.elsewhere(r, false, func(ctx context.Context, _ *msg.Message) outcome {
@@ -218,7 +217,7 @@ func (g *Gateway) askOnbod(ctx context.Context, r *row) string {
 	body := map[string]string{"code": code, "by": r.Sender}
 	if rest = strings.TrimSpace(rest); rest != "" {
 		field := "folder"
-		if r.command.Name == layers.CommandReject {
+		if r.command.Name == msg.CommandReject {
 			field = "reason"
 		}
 		body[field] = rest

@@ -2,52 +2,18 @@ package layers
 
 import (
 	"strings"
-)
 
-// Audience is who may use a command.
-type Audience int
-
-// Audiences. Routed is anyone in a chat that has a group.
-const (
-	Anyone Audience = iota
-	Routed
-	Operator
-)
-
-// Names of the gateway's commands.
-const (
-	CommandNew     = "new"
-	CommandStop    = "stop"
-	CommandStatus  = "status"
-	CommandPing    = "ping"
-	CommandChatID  = "chatid"
-	CommandHelp    = "help"
-	CommandApprove = "approve"
-	CommandReject  = "reject"
+	"arizuko/pkg/msg"
 )
 
 // gatewayCommands are the commands that gated answers itself; a "/word" not among
 // them is ordinary text. Help shows them in this order.
-var gatewayCommands = []struct {
-	name     string
-	usage    string // the arguments
-	help     string
-	audience Audience
-}{
-	{CommandNew, "[#topic] [text]", "start afresh, then ask text", Routed},
-	{CommandStop, "", "stop what the agent is doing", Routed},
-	{CommandStatus, "", "show how this chat is doing", Routed},
-	{CommandPing, "", "see whether the gateway is there", Anyone},
-	{CommandChatID, "", "show the address of this chat", Anyone},
-	{CommandHelp, "", "show this list", Anyone},
-	{CommandApprove, "CODE [folder]", "connect a chat", Operator},
-	{CommandReject, "CODE [reason]", "turn a chat down", Operator},
-}
+var gatewayCommands = msg.GatewayCommands()
 
 // Command is a message for the gateway itself.
 type Command struct {
 	Name     string // lower case, without the slash
-	Audience Audience
+	Audience msg.Audience
 	Args     string // everything behind the name, line breaks included
 	Topic    string // of "/new #topic", with its "#"
 	Rest     string // Args without Topic
@@ -70,16 +36,16 @@ func ParseCommand(content, platform string, ours func(bot string) bool) (Command
 	}
 	name = strings.ToLower(name)
 	for _, c := range gatewayCommands {
-		if c.name == name {
+		if c.Name == name {
 			topic, rest := commandTopic(name, args)
-			return Command{Name: name, Audience: c.audience, Args: args, Topic: topic, Rest: rest}, true
+			return Command{Name: name, Audience: c.Audience, Args: args, Topic: topic, Rest: rest}, true
 		}
 	}
 	return Command{}, false
 }
 
 func commandTopic(command, args string) (topic, rest string) {
-	if command != CommandNew {
+	if command != msg.CommandNew {
 		return "", args
 	}
 	word, rest := firstWord(args)
@@ -94,12 +60,12 @@ func commandTopic(command, args string) (topic, rest string) {
 func HelpText() string {
 	var b strings.Builder
 	for _, c := range gatewayCommands {
-		b.WriteString("/" + c.name)
-		if c.usage != "" {
-			b.WriteString(" " + c.usage)
+		b.WriteString("/" + c.Name)
+		if c.Usage != "" {
+			b.WriteString(" " + c.Usage)
 		}
-		b.WriteString(": " + c.help)
-		if c.audience == Operator {
+		b.WriteString(": " + c.Help)
+		if c.Audience == msg.ForOperators {
 			b.WriteString(" (operators)")
 		}
 		b.WriteByte('\n')

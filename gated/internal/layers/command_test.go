@@ -6,30 +6,32 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
 )
 
 func TestParseCommand(t *testing.T) {
 	long := strings.Repeat("line\n", 1<<18)
 	bots := []string{"arizuko_bot", "Ari"}
 	newTopic := func(args, topic, rest string) Command {
-		return Command{Name: CommandNew, Audience: Routed, Args: args, Topic: topic, Rest: rest}
+		return Command{Name: msg.CommandNew, Audience: msg.ForRouted, Args: args, Topic: topic, Rest: rest}
 	}
-	plain := func(name string, audience Audience, args string) Command {
+	plain := func(name string, audience msg.Audience, args string) Command {
 		return Command{Name: name, Audience: audience, Args: args, Rest: args}
 	}
 	tests := []struct {
 		content, platform string
 		want              Command // zero for ordinary text
 	}{
-		{"/stop", "telegram", plain("stop", Routed, "")},
-		{"/status", "telegram", plain("status", Routed, "")},
-		{"/ping", "telegram", plain("ping", Anyone, "")},
-		{"/chatid", "telegram", plain("chatid", Anyone, "")},
-		{"/help", "telegram", plain("help", Anyone, "")},
-		{"/approve ABCD-1234 acme/eng", "telegram", plain("approve", Operator, "ABCD-1234 acme/eng")},
-		{"/reject ABCD-1234 not now,\nlater", "telegram", plain("reject", Operator, "ABCD-1234 not now,\nlater")},
-		{" \n/PiNg \t", "telegram", plain("ping", Anyone, "")},
-		{"/ping #deploy x", "telegram", plain("ping", Anyone, "#deploy x")},
+		{"/stop", "telegram", plain("stop", msg.ForRouted, "")},
+		{"/status", "telegram", plain("status", msg.ForRouted, "")},
+		{"/ping", "telegram", plain("ping", msg.ForAnyone, "")},
+		{"/chatid", "telegram", plain("chatid", msg.ForAnyone, "")},
+		{"/help", "telegram", plain("help", msg.ForAnyone, "")},
+		{"/approve ABCD-1234 acme/eng", "telegram", plain("approve", msg.ForOperators, "ABCD-1234 acme/eng")},
+		{"/reject ABCD-1234 not now,\nlater", "telegram", plain("reject", msg.ForOperators, "ABCD-1234 not now,\nlater")},
+		{" \n/PiNg \t", "telegram", plain("ping", msg.ForAnyone, "")},
+		{"/ping #deploy x", "telegram", plain("ping", msg.ForAnyone, "#deploy x")},
 		{"/new", "web", newTopic("", "", "")},
 		{"/new what is up?", "web", newTopic("what is up?", "", "what is up?")},
 		{"/new\n\none\n two\n", "web", newTopic("one\n two\n", "", "one\n two\n")},
@@ -42,10 +44,10 @@ func TestParseCommand(t *testing.T) {
 		{"/new #" + long, "web", newTopic("#"+long, "#line", strings.TrimPrefix(long, "line\n"))},
 		{"/new@arizuko_bot hi", "telegram", newTopic("hi", "", "hi")},
 		{"/new@ARIZUKO_Bot #a b", "telegram", newTopic("#a b", "#a", "b")},
-		{"/stop@ari", "telegram", plain("stop", Routed, "")},
+		{"/stop@ari", "telegram", plain("stop", msg.ForRouted, "")},
 		{"!new #a b", "slack", newTopic("#a b", "#a", "b")},
-		{"!stop", "slack", plain("stop", Routed, "")},
-		{" /stop", "slack", plain("stop", Routed, "")},
+		{"!stop", "slack", plain("stop", msg.ForRouted, "")},
+		{" /stop", "slack", plain("stop", msg.ForRouted, "")},
 
 		{"!stop", "telegram", Command{}},
 		{"!stop", "", Command{}},
