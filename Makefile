@@ -1,4 +1,4 @@
-# Every target works on a fresh clone with Go and a C compiler.
+# Every target works on a fresh clone with Go and a C compiler; test and race want chromium too.
 MODULES := migrations pkg gated routd dashd teled deploy
 
 .PHONY: build run test race lint bench faults soak clean

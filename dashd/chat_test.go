@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/wake"
 )
@@ -81,6 +82,10 @@ func TestChats(t *testing.T) {
 	b.must(202, "POST", "/chat/main/messages", `{"text":"one\n<i>two</i>"}`)
 	if page := b.must(200, "GET", "/chat/", "").body; !strings.Contains(page, "one &lt;i&gt;two&lt;/i&gt;") || strings.Count(page, "Nothing said yet") != 1 {
 		t.Errorf("the list: %s", page)
+	}
+	shell(t, data, `UPDATE messages SET received_at = received_at - 3 * 3600 * 1000`)
+	if page := b.must(200, "GET", "/chat/", "").body; !strings.Contains(page, ">3 h ago<") {
+		t.Errorf("the list three hours later: %s", page)
 	}
 	if page := b.must(200, "GET", "/chat/main", "").body; !strings.Contains(page, `data-last-id="1"`) || !strings.Contains(page, `data-assistant="arizuko"`) {
 		t.Errorf("the chat: %s", page)
@@ -243,6 +248,21 @@ func TestOverview(t *testing.T) {
 	for _, shown := range []string{now, page} {
 		if !strings.Contains(shown, "telegram:&lt;b&gt;7") || !strings.Contains(shown, `<th scope="row">dashd</th>`) {
 			t.Errorf("the overview: %s", shown)
+		}
+	}
+}
+
+func TestSinceWhenTurnsAreWhatTheyAre(t *testing.T) {
+	for _, tt := range []struct {
+		state   msg.TurnState
+		started int64
+		want    int64
+	}{
+		{msg.TurnQueued, 0, 10}, {msg.TurnQueued, 20, 10}, {msg.TurnOffered, 0, 10}, {msg.TurnRunning, 20, 20},
+	} {
+		shown := turns(1, []*msg.Turn{{State: tt.state, CreatedAt: 10, StartedAt: tt.started}})
+		if got := shown.Lines[0].Since; got != tt.want {
+			t.Errorf("%s, started at %d: since %d, want %d", tt.state, tt.started, got, tt.want)
 		}
 	}
 }

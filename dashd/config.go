@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"time"
 
@@ -22,17 +21,8 @@ type Config struct {
 	PollInterval  time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is looked at without being poked"`
 }
 
-// minPoll keeps a typo such as 2ns from using up a core.
-const minPoll = 10 * time.Millisecond
-
 // Validate finds what the types let through.
-func (c *Config) Validate() []error {
-	var errs []error
-	if c.PollInterval < minPoll {
-		errs = append(errs, errors.New("POLL_INTERVAL: must be at least 10ms"))
-	}
-	return errs
-}
+func (c *Config) Validate() error { return config.CheckInterval("POLL_INTERVAL", c.PollInterval) }
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
 

@@ -1,10 +1,11 @@
 // Dashd is the dashboard: the state of the instance, and the web chat, which makes it the
 // adapter of the platform "web".
 //
-//	dashd [serve]                                  until SIGTERM
-//	dashd check | health                           what is wrong with the configuration; is it ready
-//	dashd status [CHAT_JID] [--thread ID] [--json] the state of the instance, or of a chat
-//	dashd login                                    prints a link that logs a browser in, once
+//	dashd [serve]          until SIGTERM
+//	dashd check | health   what is wrong with the configuration; is it ready
+//	dashd status [CHAT_JID] [--thread ID] [--topic TOPIC] [--json]
+//	                       the state of the instance, or of a chat
+//	dashd login            prints a link that logs a browser in, once
 package main
 
 import (
@@ -139,7 +140,7 @@ func (d *dashd) base() config.URL {
 // run serves until ctx ends. The first link is printed to out, and stands nowhere else.
 func (d *dashd) run(ctx context.Context, out io.Writer) error {
 	d.Heart.Report(daemon.Connected, "")
-	fmt.Fprintf(out, "log in: %s\n", d.login.Startup())
+	fmt.Fprintf(out, "log in: %s\n", d.login.Link())
 	return d.Run(ctx, d.chat.Shell.Run, d.stir)
 }
 

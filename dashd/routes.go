@@ -82,7 +82,7 @@ func (d *dashd) chatsPage(w http.ResponseWriter, _ *http.Request) {
 		httpx.Error(w, err)
 		return
 	}
-	page := pages.ChatsPage{Groups: make([]pages.GroupLine, len(groups))}
+	page := pages.ChatsPage{Groups: make([]pages.GroupLine, len(groups)), Now: d.Now().UnixMilli()}
 	for i, g := range groups {
 		page.Groups[i] = pages.GroupLine{Folder: g.Folder, Name: g.Name}
 		last, err := d.Store.LastWebMessage(webchat.JID(g.Folder))
@@ -134,10 +134,11 @@ const overviewEvery = time.Second
 func (d *dashd) overviewEvents(w http.ResponseWriter, r *http.Request) {
 	var sent time.Time
 	d.hub.Serve(w, r, func(s *live.Stream) error {
-		if time.Since(sent) < overviewEvery {
+		now := d.Now()
+		if now.Sub(sent) < overviewEvery {
 			return nil // the next look is a poll away
 		}
-		sent = time.Now()
+		sent = now
 		fragment, err := d.facts()
 		if err != nil {
 			return err
@@ -171,8 +172,15 @@ func turns(count int, listed []*msg.Turn) pages.Turns {
 	for i, t := range listed {
 		lines[i] = pages.TurnLine{
 			ID: t.ID, Folder: t.Folder, Chat: t.ChatJID, Topic: t.Topic, State: string(t.State),
-			Since: cmp.Or(t.StartedAt, t.CreatedAt), Attempts: t.Attempts, Error: t.Error,
+			Since: since(t), Attempts: t.Attempts, Error: t.Error,
 		}
 	}
 	return pages.Turns{Count: count, Lines: lines}
+}
+
+func since(t *msg.Turn) int64 {
+	if t.State == msg.TurnQueued { // also again, after an agent had it
+		return t.CreatedAt
+	}
+	return cmp.Or(t.StartedAt, t.CreatedAt)
 }

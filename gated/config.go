@@ -58,8 +58,8 @@ func (c *Config) Validate() []error {
 	}
 	for name, d := range map[string]time.Duration{"AGENT_TIMEOUT": c.AgentTimeout, "MAX_AGE": c.MaxAge,
 		"POLL_INTERVAL": c.PollInterval, "IMPULSE_MAX_HOLD": c.ImpulseMaxHold} {
-		if d < 10*time.Millisecond {
-			problem("%s: must be at least 10ms", name)
+		if err := config.CheckInterval(name, d); err != nil {
+			all = append(all, err)
 		}
 	}
 	if c.AgentIdle < 0 {

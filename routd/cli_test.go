@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"io"
 	"strings"
 	"testing"
@@ -45,7 +46,6 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"routes", "test", "--chat", "telegram:-1", "--kind", "dm", "--sticky", "acme"}, "reason sticky_target"},
 		{[]string{"routes", "rm", "1", "2"}, "removed route 1\nremoved route 2\n"},
 		{[]string{"groups", "rm", "acme/eng", "acme"}, "removed group acme/eng\nremoved group acme\n"},
-		{[]string{"routes", "add", "-h"}, "-impulse"},
 	} {
 		out, err := s.cli(t, step.args...)
 		var lines []string
@@ -89,6 +89,16 @@ func TestCommandLineMistakes(t *testing.T) {
 		var exit *daemon.ExitError
 		if err == nil || !strings.Contains(err.Error(), tc.want) || errors.As(err, &exit) != tc.usage {
 			t.Errorf("routd %q: %v, want %q", tc.args, err, tc.want)
+		}
+	}
+}
+
+func TestCommandLineHelp(t *testing.T) {
+	s := serve(t)
+	for command, want := range map[string]string{"routes add -h": "-impulse", "groups list --help": "usage: routd groups list\n"} {
+		out, err := s.cli(t, strings.Fields(command)...)
+		if !errors.Is(err, flag.ErrHelp) || !strings.Contains(out, want) {
+			t.Errorf("routd %s: %v\n%s", command, err, out)
 		}
 	}
 }

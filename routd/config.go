@@ -21,15 +21,9 @@ type Config struct {
 	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held"`
 }
 
-// minPoll keeps a typo such as 2ns from using up a core.
-const minPoll = 10 * time.Millisecond
-
 // Validate finds what the types let through.
 func (c *Config) Validate() []error {
-	var errs []error
-	if c.PollInterval < minPoll {
-		errs = append(errs, errors.New("POLL_INTERVAL: must be at least 10ms"))
-	}
+	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval)}
 	if c.EngagementTTL <= 0 {
 		errs = append(errs, errors.New("ENGAGEMENT_TTL: must be above 0"))
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,15 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/teled/internal/botapi"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // seen is a call as the golden file has it.
 type seen struct {
@@ -59,7 +55,7 @@ func TestCut(t *testing.T) {
 		}
 	}
 	p := &telegram{data: data}
-	golden := map[string][]seen{}
+	calls := map[string][]seen{}
 	for _, source := range []string{msg.SourceAgent, msg.SourceTool, msg.SourceNotice, msg.SourceCommand, "reminder", "broadcast"} {
 		for place, m := range map[string]msg.Message{
 			"dm":                 {ChatJID: "telegram:7", ReplyToID: "12"},
@@ -73,7 +69,7 @@ func TestCut(t *testing.T) {
 			"a thread of none":   {ChatJID: "telegram:-1005", ThreadID: "1.2"},
 		} {
 			m.Source, m.Content = source, "Hello **you**"
-			golden[place+", "+source] = callsOf(t, p, &m)
+			calls[place+", "+source] = callsOf(t, p, &m)
 		}
 	}
 	file := func(content string, names ...string) *msg.Message {
@@ -104,28 +100,13 @@ func TestCut(t *testing.T) {
 		"poll":              {ChatJID: "telegram:7", Kind: msg.KindPoll, Content: `{"question":"Lunch?","options":["yes","no"],"multiple":true}`},
 		"no poll":           {ChatJID: "telegram:7", Kind: msg.KindPoll, Content: `lunch`},
 	} {
-		golden[name] = callsOf(t, p, m)
+		calls[name] = callsOf(t, p, m)
 	}
-	got, err := json.MarshalIndent(golden, "", " ")
+	got, err := json.MarshalIndent(calls, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", "cut.golden.json")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, append(got, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)+"\n"); diff != "" {
-		t.Errorf("run with -update if this is right (-want +got):\n%s", diff)
-	}
+	golden.Compare(t, filepath.Join("testdata", "cut.golden.json"), string(got)+"\n")
 }
 
 func TestAMarkMovesTheFormatting(t *testing.T) {

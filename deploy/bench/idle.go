@@ -34,31 +34,29 @@ func (b *bench) idle(ctx context.Context) (lines []line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range s.daemons {
-		resident, err := residentMB(p.pid())
+	for _, name := range s.daemons {
+		resident, err := residentMB(s.Process(name).PID())
 		if err != nil {
 			return nil, err
 		}
 		lines = append(lines,
-			line{what: "idle CPU of " + p.name, unit: "% of a core", budget: 0.5,
-				measured: 100 * (after[p.name] - before[p.name]).Seconds() / window.Seconds()},
-			line{what: "idle memory of " + p.name, unit: "MB", budget: 30, measured: resident})
+			line{what: "idle CPU of " + name, unit: "% of a core", budget: 0.5,
+				measured: 100 * (after[name] - before[name]).Seconds() / window.Seconds()},
+			line{what: "idle memory of " + name, unit: "MB", budget: 30, measured: resident})
 	}
 	return lines, nil
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
-
 // cpu is what each daemon has used so far, without its agents.
 func (s *system) cpu() (map[string]time.Duration, error) {
 	used := map[string]time.Duration{}
-	for _, p := range s.daemons {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid()))
+	for _, name := range s.daemons {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.Process(name).PID()))
 		if err != nil {
 			return nil, err
 		}
-		if used[p.name], err = cpuTime(string(stat)); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
+		if used[name], err = cpuTime(string(stat)); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return used, nil

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,8 +25,8 @@ import (
 // bench is one run of the program.
 type bench struct {
 	quick bool
-	dir   string // holds the programs and one data folder per system
-	made  int    // data folders
+	bin   string // the folder of the programs
+	dir   string // where each system has its data folder
 
 	systems []*system // to be stopped when the scenario is over
 }
@@ -86,9 +85,10 @@ func run(ctx context.Context, args []string) (over bool, err error) {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(b.dir) }()
-	if err := b.build(ctx); err != nil {
+	if b.bin, err = build(); err != nil {
 		return false, err
 	}
+	defer func() { _ = os.RemoveAll(b.bin) }()
 	lines, err := b.measure(ctx, chosen)
 	if err != nil {
 		return false, err
@@ -147,6 +147,3 @@ func (b *bench) pick(full, quick int) int {
 	}
 	return full
 }
-
-// bin is the path of a program that build made.
-func (b *bench) bin(name string) string { return filepath.Join(b.dir, "bin", name) }

@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
+	"arizuko/deploy/instance"
 	"arizuko/pkg/config"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -26,25 +23,17 @@ const (
 )
 
 // build makes all programs.
-func (b *bench) build(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.bin(""),
-		"arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate",
+func build() (bin string, err error) {
+	return instance.Build("", "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate",
 		"arizuko/deploy/bench/agent", "arizuko/deploy/bench/floor")
-	if err := os.MkdirAll(b.bin(""), 0o700); err != nil {
-		return err
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
 }
 
 // system is a set of daemons on a database of their own, and the adapter
 // through which messages get into it and answers out.
 type system struct {
 	*adapter
-	data    config.Base
-	daemons []*process
+	*instance.Instance
+	daemons []string // in the order in which they were started
 	floor   bool
 }
 
@@ -60,21 +49,28 @@ func (b *bench) arizuko(ctx context.Context, chats, maxAgents int) (*system, err
 // serve starts routd and gated, with as many agents as may work at once, and
 // gives each of so many chats a group and a route.
 func (b *bench) serve(ctx context.Context, s *system, chats, maxAgents int) error {
-	addr, err := freeAddrs(2)
-	if err != nil {
-		return err
-	}
-	env := []string{"ROUTD_ADDR=" + addr[0], "GATED_ADDR=" + addr[1], "LOG_LEVEL=warn", "AGENT_IDLE=1h",
-		"AGENT_COMMAND=exec " + b.bin("agent"), "MAX_AGENTS=" + strconv.Itoa(maxAgents)}
-	for i, name := range []string{"routd", "gated"} {
-		if err := s.start(ctx, env, b.bin(name)); err != nil {
+	s.Env = append(s.Env, "LOG_LEVEL=warn", "AGENT_IDLE=1h",
+		"AGENT_COMMAND=exec "+s.Program("agent"), "MAX_AGENTS="+strconv.Itoa(maxAgents))
+	for _, name := range []string{"routd", "gated"} {
+		if err := s.start(ctx, name, s.AwaitReady); err != nil {
 			return err
 		}
-		if err := awaitReady(ctx, "http://"+addr[i]); err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", name, err), s.complaints())
-		}
 	}
-	return s.connect(ctx, "http://"+addr[0], chats)
+	return s.connect(ctx, chats)
+}
+
+// start starts a daemon and waits until it is ready.
+func (s *system) start(ctx context.Context, name string, ready func(context.Context, string) error) error {
+	if err := s.Start(name); err != nil {
+		return err
+	}
+	s.daemons = append(s.daemons, name)
+	ctx, cancel := context.WithTimeout(ctx, startMost)
+	defer cancel()
+	if err := ready(ctx, name); err != nil {
+		return errors.Join(err, s.complaints())
+	}
+	return nil
 }
 
 // floorProgram starts the floor on a new database.
@@ -84,49 +80,51 @@ func (b *bench) floorProgram(ctx context.Context) (*system, error) {
 		return nil, err
 	}
 	s.floor = true
-	if err := s.start(ctx, nil, b.bin("floor"), "-data", s.data.Data, "-agent", b.bin("agent")); err != nil {
-		return nil, err
-	}
-	socket := filepath.Join(s.data.RunDir(), "gated.sock")
-	err = await(ctx, func() error { _, err := os.Stat(socket); return err })
-	if err != nil {
-		return nil, errors.Join(err, s.complaints())
-	}
-	return s, nil
+	return s, s.start(ctx, "floor", s.awaitSocket)
+}
+
+// awaitSocket returns when a daemon that has no HTTP listens in gated's place.
+func (s *system) awaitSocket(ctx context.Context, name string) error {
+	socket := filepath.Join(s.base().RunDir(), "gated.sock")
+	return instance.Await(ctx, socket, func() (bool, error) {
+		if !s.Running(name) {
+			return false, fmt.Errorf("%s ended: %s", name, s.Process(name).State())
+		}
+		_, err := os.Stat(socket)
+		return err == nil, nil
+	})
 }
 
 // database makes a data folder with a migrated database.
 func (b *bench) database(ctx context.Context) (*system, error) {
-	b.made++
-	s := &system{data: config.Base{Data: filepath.Join(b.dir, strconv.Itoa(b.made))}}
-	cmd := exec.CommandContext(ctx, b.bin("migrate"), "up")
-	cmd.Env = s.environ(nil)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("migrate up: %w\n%s", err, out)
-	}
-	if err := os.MkdirAll(s.data.RunDir(), 0o700); err != nil {
+	i, err := instance.NewIn(b.dir, b.bin)
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	if s.adapter, err = openAdapter(ctx, s.data); err != nil {
+	s := &system{Instance: i}
+	if err := i.Migrate(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.base().RunDir(), 0o700); err != nil {
+		return nil, err
+	}
+	if s.adapter, err = openAdapter(ctx, s.base()); err != nil {
 		return nil, err
 	}
 	b.systems = append(b.systems, s)
 	return s, nil
 }
 
-// environ keeps the caller's own settings away from the daemons.
-func (s *system) environ(extra []string) []string {
-	return append([]string{"ARIZUKO_DATA=" + s.data.Data, "PATH=" + os.Getenv("PATH"), "HOME=" + s.data.Data}, extra...)
-}
+// base knows what lies where in the data folder.
+func (s *system) base() config.Base { return config.Base{Data: s.Data} }
 
 // connect registers a group and a route for each chat.
-func (s *system) connect(ctx context.Context, routd string, chats int) error {
-	secret, err := s.data.Secret()
+func (s *system) connect(ctx context.Context, chats int) error {
+	secret, err := s.Secret()
 	if err != nil {
 		return err
 	}
-	client := httpx.NewClient(routd, secret)
+	client := httpx.NewClient(s.URL("routd"), secret)
 	for i := range chats {
 		if err := client.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: groupFolder(i)}, nil); err != nil {
 			return err
@@ -147,101 +145,24 @@ func groupFolder(n int) string { return fmt.Sprintf("group-%d", n) }
 
 // stop ends the daemons, last started first, and forgets the data.
 func (s *system) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopMost)
+	defer cancel()
 	var errs []error
-	for _, p := range slices.Backward(s.daemons) {
-		errs = append(errs, p.stop())
+	for _, name := range slices.Backward(s.daemons) {
+		errs = append(errs, s.Stop(ctx, name))
 	}
-	return errors.Join(append(errs, s.close(), os.RemoveAll(s.data.Data))...)
+	return errors.Join(append(errs, s.close(), s.Close())...)
 }
 
 // complaints is what the daemons have written to their logs, as an error.
 func (s *system) complaints() error {
 	var errs []error
-	for _, p := range s.daemons {
-		if text, _ := os.ReadFile(p.log); len(text) > 0 {
-			errs = append(errs, fmt.Errorf("%s says:\n%s", p.name, text[max(0, len(text)-2000):]))
+	for _, name := range s.daemons {
+		if text, _ := s.Log(name); text != "" {
+			errs = append(errs, fmt.Errorf("%s says:\n%s", name, text[max(0, len(text)-2000):]))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// process is a running daemon.
-type process struct {
-	name string
-	log  string
-	cmd  *exec.Cmd
-}
-
-func (s *system) start(ctx context.Context, env []string, program string, args ...string) error {
-	p := &process{name: filepath.Base(program), cmd: exec.CommandContext(ctx, program, args...)}
-	p.log = filepath.Join(s.data.Data, p.name+".err")
-	log, err := os.Create(p.log)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	p.cmd.Env, p.cmd.Stderr = s.environ(env), log
-	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
-	p.cmd.WaitDelay = stopMost
-	if err := p.cmd.Start(); err != nil {
-		return err
-	}
-	s.daemons = append(s.daemons, p)
-	return nil
-}
-
-func (p *process) stop() error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
-	timer := time.AfterFunc(stopMost, func() { _ = p.cmd.Process.Kill() })
-	defer timer.Stop()
-	if err := p.cmd.Wait(); err != nil {
-		return fmt.Errorf("%s: %w", p.name, err)
-	}
-	return nil
-}
-
-// freeAddrs are loopback addresses that nobody listens on.
-func freeAddrs(n int) (addrs []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
-}
-
-func awaitReady(ctx context.Context, base string) error {
-	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	return await(ctx, func() error {
-		res, err := client.Get(base + "/readyz")
-		if err != nil {
-			return err
-		}
-		defer res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			return fmt.Errorf("not ready: %s", strings.ToLower(res.Status))
-		}
-		return nil
-	})
-}
-
-// await tries until there is no error, and returns the last one if that takes
-// too long.
-func await(ctx context.Context, try func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, startMost)
-	defer cancel()
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		if wait(ctx, 20*time.Millisecond) != nil {
-			return err
-		}
-	}
 }
 
 func wait(ctx context.Context, d time.Duration) error {

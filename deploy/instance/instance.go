@@ -51,8 +51,13 @@ type Instance struct {
 
 // New makes an empty data folder for the programs of a folder.
 func New(bin string) (*Instance, error) {
-	// Below the system's own, whose path is short enough for the sockets.
-	data, err := os.MkdirTemp("", "arizuko")
+	return NewIn("", bin) // the system's own has a path short enough for the sockets
+}
+
+// NewIn is New with the folder to make the data folder in, the system's own for temporary files if
+// it is "".
+func NewIn(parent, bin string) (*Instance, error) {
+	data, err := os.MkdirTemp(parent, "arizuko")
 	if err != nil {
 		return nil, err
 	}

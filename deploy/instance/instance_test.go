@@ -161,6 +161,23 @@ func TestBuildWithNowhereToPutIt(t *testing.T) {
 	}
 }
 
+func TestNewIn(t *testing.T) {
+	parent := t.TempDir()
+	i, err := NewIn(parent, "/nonexistent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(i.Data) != parent {
+		t.Errorf("the data folder is %s, not in %s", i.Data, parent)
+	}
+	if err := i.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := NewIn(i.Data, "/nonexistent"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("where there is no folder: %v", err)
+	}
+}
+
 func TestInstancesAreApart(t *testing.T) {
 	one, two := scripted(t, nil), scripted(t, nil)
 	if one.Data == two.Data || one.Host == two.Host {

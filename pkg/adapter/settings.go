@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
 )
 
@@ -16,15 +17,9 @@ type Settings struct {
 	MediaMax     int64         `env:"MEDIA_MAX" envDefault:"20971520" doc:"largest file that is downloaded, in bytes"`
 }
 
-// minPoll keeps a typo such as 2ns from using up a core.
-const minPoll = 10 * time.Millisecond
-
-// Problems finds what the types let through.
+// Problems finds what the types let through; an entry may be nil.
 func (s *Settings) Problems() []error {
-	var errs []error
-	if s.PollInterval < minPoll {
-		errs = append(errs, errors.New("POLL_INTERVAL: must be at least 10ms"))
-	}
+	errs := []error{config.CheckInterval("POLL_INTERVAL", s.PollInterval)}
 	if s.MediaMax <= 0 {
 		errs = append(errs, errors.New("MEDIA_MAX: must be above 0"))
 	}

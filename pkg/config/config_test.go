@@ -168,6 +168,21 @@ func TestValidateMayReturnAList(t *testing.T) {
 	}
 }
 
+func TestCheckInterval(t *testing.T) {
+	for interval, want := range map[time.Duration]string{
+		-time.Second: "POLL: must be at least 10ms", 0: "POLL: must be at least 10ms", 10*time.Millisecond - 1: "POLL: must be at least 10ms",
+		10 * time.Millisecond: "", time.Hour: "",
+	} {
+		got := ""
+		if err := config.CheckInterval("POLL", interval); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", interval, got, want)
+		}
+	}
+}
+
 func TestLoadIgnoresTheProcessEnvironment(t *testing.T) {
 	t.Setenv("TOKEN", "from the process")
 	if _, err := config.Load[sample](nil); err == nil {

@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,7 +47,7 @@ type Program struct {
 	Check func(ctx context.Context, out io.Writer) error
 	// Addr is where the health subcommand finds the daemon.
 	Addr func() (config.Addr, error)
-	// Commands are further subcommands by name.
+	// Commands are further subcommands by name; flag.ErrHelp says that help was printed.
 	Commands map[string]func(ctx context.Context, args []string, out io.Writer) error
 }
 
@@ -73,7 +74,10 @@ func (p Program) dispatch(ctx context.Context, args []string, out io.Writer) err
 		name, args = args[0], args[1:]
 	}
 	if command, ok := p.Commands[name]; ok {
-		return command(ctx, args, out)
+		if err := command(ctx, args, out); !errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return nil
 	}
 	if len(args) == 0 {
 		switch name {

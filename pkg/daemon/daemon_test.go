@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -86,6 +87,13 @@ func TestCommands(t *testing.T) {
 		if code != tc.code || stdout.String() != tc.stdout || stderr.String() != tc.stderr {
 			t.Errorf("%v: exit %d, %q, %q", tc.args, code, stdout.String(), stderr.String())
 		}
+	}
+}
+
+func TestHelpIsNoFailure(t *testing.T) {
+	var stderr bytes.Buffer
+	if code := program(flag.ErrHelp).Run(t.Context(), []string{"echo", "-h"}, io.Discard, &stderr); code != 0 || stderr.Len() > 0 {
+		t.Errorf("exit %d: %s", code, &stderr)
 	}
 }
 

@@ -2,19 +2,15 @@ package render_test
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"arizuko/pkg/golden"
 	"arizuko/pkg/render"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // between stands in golden files where a part ends.
 const between = "\n---8<---\n"
@@ -37,10 +33,10 @@ func TestGolden(t *testing.T) {
 			if n, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(name), ".")); err == nil {
 				limit = n
 			}
-			golden(t, name+".telegram.json", telegramJSON(t, render.Telegram(text, limit)))
-			golden(t, name+".slack.txt", strings.Join(render.Slack(text, limit), between))
-			golden(t, name+".discord.txt", strings.Join(render.Discord(text, limit), between))
-			golden(t, name+".plain.txt", strings.Join(render.Plain(text, limit), between))
+			golden.Compare(t, name+".telegram.json", visible(telegramJSON(t, render.Telegram(text, limit))))
+			golden.Compare(t, name+".slack.txt", visible(strings.Join(render.Slack(text, limit), between)))
+			golden.Compare(t, name+".discord.txt", visible(strings.Join(render.Discord(text, limit), between)))
+			golden.Compare(t, name+".plain.txt", visible(strings.Join(render.Plain(text, limit), between)))
 		})
 	}
 }
@@ -73,20 +69,5 @@ func telegramJSON(t *testing.T, parts []render.Formatted) string {
 	return b.String()
 }
 
-// golden shows what can't be seen, too.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	got = strings.NewReplacer("\u200b", "{gap}").Replace(got)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", path, diff)
-	}
-}
+// visible shows what can't be seen, too.
+func visible(text string) string { return strings.ReplaceAll(text, "\u200b", "{gap}") }

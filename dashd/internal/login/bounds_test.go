@@ -23,19 +23,23 @@ func TestAddressesAreForgotten(t *testing.T) {
 	}
 }
 
-func TestLinksAreForgotten(t *testing.T) {
-	l, now := newLinks(), time.Unix(1_800_000_000, 0)
-	for range 1000 {
-		l.mint(now)
-		now = now.Add(time.Hour)
+func TestTokens(t *testing.T) {
+	var o oneTime
+	now := time.Unix(1_800_000_000, 0)
+	if o.use("", now) {
+		t.Error("none can be used before there is one")
 	}
-	if len(l.expires) > 25 {
-		t.Errorf("%d links", len(l.expires))
-	}
-	for _, token := range []string{"", l.shown} {
-		if l.use(token, now) {
-			t.Errorf("%q can be used", token)
+	token := o.token(now)
+	for _, other := range []string{"", token[1:], token + "=", strings.ToLower(token)} {
+		if o.use(other, now) {
+			t.Errorf("%q can be used for %q", other, token)
 		}
+	}
+	if again := o.token(now); again != token {
+		t.Error("another although nobody has used it")
+	}
+	if !o.use(token, now) || o.use(token, now) {
+		t.Error("it cannot be used once, or can be twice")
 	}
 }
 

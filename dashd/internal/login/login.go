@@ -48,7 +48,7 @@ type Login struct {
 	cfg        Config
 	password   [sha256.Size]byte
 	sessions   signer
-	links      *links
+	link       oneTime
 	attempts   *attempts
 	sameOrigin *http.CrossOriginProtection
 	secure     bool
@@ -75,7 +75,6 @@ func New(cfg Config) (*Login, error) {
 		cfg:        cfg,
 		password:   sha256.Sum256([]byte(cfg.Password)),
 		sessions:   newSigner(cfg.Secret, cfg.Password),
-		links:      newLinks(),
 		attempts:   newAttempts(),
 		sameOrigin: protection,
 		secure:     base.Scheme == "https",
@@ -91,7 +90,7 @@ func (l *Login) Mount(r chi.Router) {
 		r.Head("/login", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 		r.Post("/login", l.enter)
 		r.Post("/logout", l.leave)
-		r.With(httpx.Bearer(l.cfg.Secret)).Post("/v1/login-link", l.newLink)
+		r.With(httpx.Bearer(l.cfg.Secret)).Post("/v1/login-link", l.tell)
 	})
 }
 
@@ -99,34 +98,23 @@ func (l *Login) Mount(r chi.Router) {
 // which name no origin, pass.
 func (l *Login) SameOrigin(next http.Handler) http.Handler { return l.sameOrigin.Handler(next) }
 
-// Link makes a new one-time link. With a password there are none: the error is a conflict.
-func (l *Login) Link() (string, error) {
+// Link is where to log in: the same one-time link until it is used or has expired, then another;
+// with a password the login page.
+func (l *Login) Link() string {
+	page := string(l.cfg.Base) + "/login"
 	if l.cfg.Password != "" {
-		return "", fault.New(fault.Conflict, "DASH_PASSWORD is set: log in with it at %s/login", l.cfg.Base)
+		return page
 	}
-	return l.linkURL(l.links.mint(l.cfg.Now())), nil
+	return page + "?token=" + l.link.token(l.cfg.Now())
 }
 
-// Startup is where to log in first: the same one-time link until it is used or has expired,
-// then a new one; with a password the login page.
-func (l *Login) Startup() string {
+// tell answers POST /v1/login-link.
+func (l *Login) tell(w http.ResponseWriter, _ *http.Request) {
 	if l.cfg.Password != "" {
-		return string(l.cfg.Base) + "/login"
-	}
-	return l.linkURL(l.links.first(l.cfg.Now()))
-}
-
-func (l *Login) linkURL(token string) string {
-	return string(l.cfg.Base) + "/login?token=" + token
-}
-
-func (l *Login) newLink(w http.ResponseWriter, _ *http.Request) {
-	if l.cfg.Password != "" {
-		_, err := l.Link()
-		httpx.Error(w, err)
+		httpx.Error(w, fault.New(fault.Conflict, "DASH_PASSWORD is set: log in with it at %s", l.Link()))
 		return
 	}
-	httpx.JSON(w, http.StatusOK, map[string]string{"url": l.Startup()})
+	httpx.JSON(w, http.StatusOK, map[string]string{"url": l.Link()})
 }
 
 // open answers GET /login: it uses a link up, or shows the form.
@@ -140,12 +128,12 @@ func (l *Login) open(w http.ResponseWriter, r *http.Request) {
 		httpx.Error(w, err)
 	case session.Login != "":
 		// Also for a link that was used before: browsers open pages ahead, and people twice.
-		l.links.use(token, now)
+		l.link.use(token, now)
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	case token == "" || l.cfg.Password != "":
 		l.form(w, http.StatusOK, next, "")
 	default:
-		l.try(w, r, next, "This link was used before or has expired.", func() bool { return l.links.use(token, now) })
+		l.try(w, r, next, "This link was used before or has expired.", func() bool { return l.link.use(token, now) })
 	}
 }
 

@@ -92,7 +92,7 @@ func newSite(t *testing.T) string {
 	mux := http.NewServeMux()
 	for path, write := range map[string]func(http.ResponseWriter){
 		"/chat/": func(w http.ResponseWriter) {
-			b.pages.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{
+			b.pages.Chats(w, pages.ChatsPage{Now: now, Groups: []pages.GroupLine{
 				{Folder: "main", Name: "Main", Last: "The release is out, all checks are green.", LastAt: now - 120_000},
 				{Folder: "acme/eng", Name: "Engineering", Last: "Can you look at the flaky test in pkg/store? It fails about once in fifty runs.", LastAt: now - 7_500_000},
 				{Folder: "acme/eng/oncall"},

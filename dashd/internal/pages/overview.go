@@ -29,7 +29,8 @@ type Turns struct {
 	Lines []TurnLine
 }
 
-// TurnLine is one turn that has not ended. Since is when it entered its State.
+// TurnLine is one turn that has not ended. Since is when an agent began with it, or when it came
+// into the queue, for the first time, if none is at it.
 type TurnLine struct {
 	ID                         int64
 	Folder, Chat, Topic, State string

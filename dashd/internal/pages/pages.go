@@ -10,7 +10,6 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
-	"time"
 
 	"arizuko/pkg/httpx"
 )
@@ -57,7 +56,7 @@ func (p *Pages) Login(w http.ResponseWriter, status int, page LoginPage) {
 // ChatsPage is the front page of the web chat.
 type ChatsPage struct {
 	Groups []GroupLine
-	Now    int64 // unix ms, 0 for the present
+	Now    int64 // unix ms
 }
 
 // GroupLine is one group in the list. LastAt is when its last message came, in unix ms, 0 if
@@ -69,9 +68,6 @@ type GroupLine struct {
 
 // Chats writes the list of groups.
 func (p *Pages) Chats(w http.ResponseWriter, page ChatsPage) {
-	if page.Now == 0 {
-		page.Now = time.Now().UnixMilli()
-	}
 	p.page(w, http.StatusOK, "chats.html", page)
 }
 

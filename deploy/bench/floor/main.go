@@ -3,12 +3,14 @@
 // its frame and commits one outbound row. Database, options, poke sockets and
 // protocol are those of gated, in whose place it stands. What gated takes
 // longer is the price of gate, layers, routing, queue and turns.
+//
+// It works on the migrated data folder that it is run in, with the agent that
+// lies beside it.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -38,12 +40,13 @@ const (
 )
 
 func main() {
-	data := flag.String("data", "", "the data folder, migrated")
-	agent := flag.String("agent", "", "the agent's program")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *data, *agent); err != nil && !errors.Is(err, context.Canceled) {
+	self, err := os.Executable()
+	if err == nil {
+		err = run(ctx, ".", filepath.Join(filepath.Dir(self), "agent"))
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "floor:", err)
 		os.Exit(1)
 	}

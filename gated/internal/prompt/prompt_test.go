@@ -1,18 +1,13 @@
 package prompt
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // noon is 2026-11-21 12:00 UTC in unix milliseconds.
 const noon = 1795262400_000
@@ -30,25 +25,8 @@ func TestBuild(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			golden(t, tt.name+".xml", Build(tt.in))
+			golden.Compare(t, filepath.Join("testdata", tt.name+".xml"), Build(tt.in))
 		})
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("prompt (-want +got):\n%s", diff)
 	}
 }
 

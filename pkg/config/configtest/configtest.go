@@ -2,20 +2,18 @@
 package configtest
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
 	"arizuko/pkg/config"
+	"arizuko/pkg/golden"
 )
 
 const (
 	start = "<!-- config:start -->"
 	end   = "<!-- config:end -->"
 )
-
-var update = flag.Bool("update", false, "rewrite the files the tests compare with")
 
 // CheckTable fails the test unless the README at path holds config.Table(cfg) between the
 // comments `<!-- config:start -->` and `<!-- config:end -->`, and every variable has a doc tag.
@@ -29,18 +27,11 @@ func CheckTable[T any](t testing.TB, path string, cfg T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, ok := replaceTable(string(content), config.Table(cfg))
-	switch {
-	case !ok:
+	right, ok := replaceTable(string(content), config.Table(cfg))
+	if !ok {
 		t.Fatalf("%s has no %s … %s", path, start, end)
-	case want == string(content):
-	case *update:
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	default:
-		t.Errorf("the table in %s is out of date, run the test with -update", path)
 	}
+	golden.Compare(t, path, right)
 }
 
 // replaceTable is the README with its table replaced; false if it has no place for one.

@@ -8,17 +8,18 @@ import (
 	"net/url"
 	"time"
 
+	"arizuko/pkg/daemon/command"
 	"arizuko/pkg/msg"
 )
 
 const groupsPath = "/v1/groups"
 
 func (c *cli) listGroups(ctx context.Context, args []string, out io.Writer) error {
-	if err := parseNone(flags("groups list", out), args); err != nil {
+	if _, err := c.Line("groups list", out).Read(args, 0); err != nil {
 		return err
 	}
 	var answer struct{ Groups []msg.Group }
-	if err := c.call(ctx, http.MethodGet, groupsPath, nil, &answer); err != nil {
+	if err := c.Call(ctx, http.MethodGet, groupsPath, nil, &answer); err != nil {
 		return err
 	}
 	if len(answer.Groups) == 0 {
@@ -33,15 +34,15 @@ func (c *cli) listGroups(ctx context.Context, args []string, out io.Writer) erro
 }
 
 func (c *cli) addGroup(ctx context.Context, args []string, out io.Writer) error {
-	fs := flags("groups add FOLDER [--name NAME] [--config JSON]", out)
-	name := fs.String("name", "", "what people call it")
-	config := fs.String("config", "", `its settings, e.g. '{"assistant_name":"Eng"}'`)
-	folders, err := parse(fs, args)
+	line := c.Line("groups add FOLDER [--name NAME] [--config JSON]", out)
+	name := line.String("name", "", "what people call it")
+	config := line.String("config", "", `its settings, e.g. '{"assistant_name":"Eng"}'`)
+	folders, err := line.Read(args, command.Many)
 	if err != nil {
 		return err
 	}
 	if len(folders) != 1 {
-		return wrongUsage("want one folder (usage: routd %s)", fs.Name())
+		return line.Mistake("want one folder")
 	}
 	// Not msg.Group: its created_at is not ours to send.
 	group := map[string]any{"folder": folders[0], "name": *name}
@@ -52,7 +53,7 @@ func (c *cli) addGroup(ctx context.Context, args []string, out io.Writer) error 
 	if settings != nil {
 		group["config"] = settings
 	}
-	if err := c.call(ctx, http.MethodPost, groupsPath, group, nil); err != nil {
+	if err := c.Call(ctx, http.MethodPost, groupsPath, group, nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "group %s is registered\n", folders[0])
@@ -60,19 +61,19 @@ func (c *cli) addGroup(ctx context.Context, args []string, out io.Writer) error 
 }
 
 func (c *cli) removeGroups(ctx context.Context, args []string, out io.Writer) error {
-	fs := flags("groups rm FOLDER…", out)
-	folders, err := parse(fs, args)
+	line := c.Line("groups rm FOLDER…", out)
+	folders, err := line.Read(args, command.Many)
 	if err != nil {
 		return err
 	}
 	if len(folders) == 0 {
-		return wrongUsage("which group? (usage: routd %s)", fs.Name())
+		return line.Mistake("which group?")
 	}
 	for _, folder := range folders {
-		if err := c.call(ctx, http.MethodDelete, groupsPath+"/"+url.PathEscape(folder), nil, nil); err != nil {
+		if err := c.Call(ctx, http.MethodDelete, groupsPath+"/"+url.PathEscape(folder), nil, nil); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(out, "removed group %s\n", printable(folder)); err != nil {
+		if _, err := fmt.Fprintf(out, "removed group %s\n", command.PrintableLine(folder)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"arizuko/pkg/daemon/command"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/resolve"
 )
@@ -14,11 +15,11 @@ import (
 const routesPath = "/v1/routes"
 
 func (c *cli) listRoutes(ctx context.Context, args []string, out io.Writer) error {
-	if err := parseNone(flags("routes list", out), args); err != nil {
+	if _, err := c.Line("routes list", out).Read(args, 0); err != nil {
 		return err
 	}
 	var answer struct{ Routes []msg.Route }
-	if err := c.call(ctx, http.MethodGet, routesPath, nil, &answer); err != nil {
+	if err := c.Call(ctx, http.MethodGet, routesPath, nil, &answer); err != nil {
 		return err
 	}
 	if len(answer.Routes) == 0 {
@@ -42,23 +43,23 @@ func orEverything(match string) string {
 }
 
 func (c *cli) addRoute(ctx context.Context, args []string, out io.Writer) error {
-	fs := flags("routes add [--seq N] [--match 'key=glob …'] --target TARGET [--impulse JSON]", out)
+	line := c.Line("routes add [--seq N] [--match 'key=glob …'] --target TARGET [--impulse JSON]", out)
 	var r msg.Route
-	fs.Int64Var(&r.Seq, "seq", 0, "rows are asked in this order, then by id")
-	fs.StringVar(&r.Match, "match", "", "what the row matches, everything by default, e.g. 'platform=telegram verb=mention'")
-	fs.StringVar(&r.Target, "target", "", "folder, folder#observe, daemon:NAME, builtin:ping or builtin:drop")
-	impulse := fs.String("impulse", "", `how long rows are held, e.g. '{"quiet_ms":3000}'`)
-	if err := parseNone(fs, args); err != nil {
+	line.Int64Var(&r.Seq, "seq", 0, "rows are asked in this order, then by id")
+	line.StringVar(&r.Match, "match", "", "what the row matches, everything by default, e.g. 'platform=telegram verb=mention'")
+	line.StringVar(&r.Target, "target", "", "folder, folder#observe, daemon:NAME, builtin:ping or builtin:drop")
+	impulse := line.String("impulse", "", `how long rows are held, e.g. '{"quiet_ms":3000}'`)
+	if _, err := line.Read(args, 0); err != nil {
 		return err
 	}
 	if r.Target == "" {
-		return wrongUsage("--target is missing (usage: routd %s)", fs.Name())
+		return line.Mistake("--target is missing")
 	}
 	var err error
 	if r.Impulse, err = jsonFlag("impulse", *impulse); err != nil {
 		return err
 	}
-	if err := c.call(ctx, http.MethodPost, routesPath, r, &r); err != nil {
+	if err := c.Call(ctx, http.MethodPost, routesPath, r, &r); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "added route %d\n", r.ID)
@@ -66,21 +67,21 @@ func (c *cli) addRoute(ctx context.Context, args []string, out io.Writer) error 
 }
 
 func (c *cli) removeRoutes(ctx context.Context, args []string, out io.Writer) error {
-	fs := flags("routes rm ID…", out)
-	ids, err := parse(fs, args)
+	line := c.Line("routes rm ID…", out)
+	ids, err := line.Read(args, command.Many)
 	if err != nil {
 		return err
 	}
 	if len(ids) == 0 {
-		return wrongUsage("which route? (usage: routd %s)", fs.Name())
+		return line.Mistake("which route?")
 	}
 	for _, id := range ids {
 		if _, err := strconv.ParseInt(id, 10, 64); err != nil {
-			return wrongUsage("%q is no route's id: see `routd routes list`", id)
+			return command.Mistake("%q is no route's id: see `routd routes list`", id)
 		}
 	}
 	for _, id := range ids {
-		if err := c.call(ctx, http.MethodDelete, routesPath+"/"+id, nil, nil); err != nil {
+		if err := c.Call(ctx, http.MethodDelete, routesPath+"/"+id, nil, nil); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintf(out, "removed route %s\n", id); err != nil {
@@ -91,23 +92,23 @@ func (c *cli) removeRoutes(ctx context.Context, args []string, out io.Writer) er
 }
 
 func (c *cli) testRoutes(ctx context.Context, args []string, out io.Writer) error {
-	fs := flags("routes test --chat JID [--verb V] [--sender S] [--sender-name N] [--kind K] [--thread T] [--sticky FOLDER]", out)
+	line := c.Line("routes test --chat JID [--verb V] [--sender S] [--sender-name N] [--kind K] [--thread T] [--sticky FOLDER]", out)
 	var item resolve.Item
-	fs.StringVar(&item.ChatJID, "chat", "", "address of the chat, e.g. telegram:-1001234")
-	fs.StringVar(&item.Verb, "verb", "", "message (default), mention, reply, reaction, …")
-	fs.StringVar(&item.Sender, "sender", "", "platform:user id")
-	fs.StringVar(&item.SenderName, "sender-name", "", "display name")
-	fs.StringVar((*string)(&item.Kind), "kind", "", "dm, group or channel; guessed from the address by default")
-	fs.StringVar(&item.ThreadID, "thread", "", "the platform's thread")
-	fs.StringVar(&item.StickyGroup, "sticky", "", "the group the chat is pinned to")
-	if err := parseNone(fs, args); err != nil {
+	line.StringVar(&item.ChatJID, "chat", "", "address of the chat, e.g. telegram:-1001234")
+	line.StringVar(&item.Verb, "verb", "", "message (default), mention, reply, reaction, …")
+	line.StringVar(&item.Sender, "sender", "", "platform:user id")
+	line.StringVar(&item.SenderName, "sender-name", "", "display name")
+	line.StringVar((*string)(&item.Kind), "kind", "", "dm, group or channel; guessed from the address by default")
+	line.StringVar(&item.ThreadID, "thread", "", "the platform's thread")
+	line.StringVar(&item.StickyGroup, "sticky", "", "the group the chat is pinned to")
+	if _, err := line.Read(args, 0); err != nil {
 		return err
 	}
 	if item.ChatJID == "" {
-		return wrongUsage("--chat is missing (usage: routd %s)", fs.Name())
+		return line.Mistake("--chat is missing")
 	}
 	var v verdict
-	if err := c.call(ctx, http.MethodPost, routesPath+"/test", item, &v); err != nil {
+	if err := c.Call(ctx, http.MethodPost, routesPath+"/test", item, &v); err != nil {
 		return err
 	}
 	return v.print(out)

@@ -3,7 +3,6 @@ package inbound
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,11 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/teled/internal/botapi"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var us = Self{ID: 99, Username: "arizuko_bot"}
 
@@ -31,7 +29,7 @@ func TestConvert(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			golden(t, strings.TrimSuffix(path, ".json")+".golden.json", convertAll(t, path))
+			golden.Compare(t, strings.TrimSuffix(path, ".json")+".golden.json", convertAll(t, path))
 		})
 	}
 }
@@ -54,7 +52,7 @@ func examples(t *testing.T, path string) (all []example) {
 	return all
 }
 
-func convertAll(t *testing.T, path string) []byte {
+func convertAll(t *testing.T, path string) string {
 	t.Helper()
 	var all []any
 	for _, e := range examples(t, path) {
@@ -72,7 +70,7 @@ func convertAll(t *testing.T, path string) []byte {
 	if err := enc.Encode(all); err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes()
+	return b.String()
 }
 
 // bare is a value as JSON has it, without any field that is empty.
@@ -112,22 +110,6 @@ func prune(value any) any {
 		}
 	}
 	return value
-}
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
 }
 
 // TestJoinIsToldTwice takes the two forms in which Telegram tells of one event for one row.

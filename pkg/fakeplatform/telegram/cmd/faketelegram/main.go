@@ -1,7 +1,8 @@
 // Faketelegram is a Telegram to play with: a Bot API for the adapter, and a page at / where a
 // person writes to the bot as several people, in a private chat, a group and a forum.
 //
-//	go run arizuko/pkg/fakeplatform/telegram/cmd/faketelegram [-addr 127.0.0.1:8181] [-token <id>:<secret>]
+//	go run arizuko/pkg/fakeplatform/telegram/cmd/faketelegram
+//		[-addr 127.0.0.1:8181] [-token <id>:<secret>] [-privacy-off] [-rates]
 package main
 
 import (
@@ -35,6 +36,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	privacyOff := flags.Bool("privacy-off", false, "the bot sees all that is said in groups")
 	rates := flags.Bool("rates", false, "refuse what is sent faster than Telegram takes it")
 	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
 		return err
 	}
 	if host, _, err := net.SplitHostPort(*addr); err != nil || !loopback(host) {
@@ -47,10 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "export TELEGRAM_BOT_TOKEN=%s\nexport TELEGRAM_API_URL=%s\n# write to the bot at %s/\n", *token, base, base)
 	<-ctx.Done()
-	if err := tg.Close(); err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	return tg.Close()
 }
 
 func loopback(host string) bool {

@@ -229,6 +229,9 @@ func TestRun(t *testing.T) {
 			t.Errorf("it listens on %s", addr)
 		}
 	}
+	if err := run(t.Context(), []string{"-h"}, io.Discard); err != nil {
+		t.Errorf("help ends with %v", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	out, told := io.Pipe()
 	done := make(chan error)
