@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/deploy/stress/wire"
 	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -23,27 +22,21 @@ var routes = []msg.Route{
 	{Match: "platform=telegram room=-* verb=mention", Target: "main"},
 	{Match: "platform=telegram room=-* verb=reply", Target: "main"},
 	{Match: "platform=telegram room=-*", Target: "main#observe"},
-	{Match: "chat_jid=telegram:103", Target: "second"},
 	{Match: "platform=telegram", Target: "main"},
+	{Match: "platform=slack room=D*", Target: "main"},
 	{Match: "platform=slack verb=mention", Target: "main"},
 	{Match: "platform=slack", Target: "main#observe"},
 }
 
-// place is where people write.
-type place struct {
-	chat, thread, topic string
-	calls               bool // only a mention is sure of an answer
-}
+// web and channel are where people write that no world has: in web chats, and where the adapter is
+// a foreign one, in a channel and in private.
+var (
+	web = []place{
+		{chat: "web:main"}, {chat: "web:main", topic: "#side"}, {chat: "web:second", childless: true},
+	}
+	foreigners = []place{{chat: channel, calls: true}, {chat: "slack:D1", fussy: true}}
+)
 
-var places = []place{
-	{chat: "telegram:101"}, {chat: "telegram:102"}, {chat: "telegram:103"},
-	{chat: "telegram:-201", calls: true},
-	{chat: "telegram:-202", thread: "7", calls: true}, {chat: "telegram:-202", thread: "8", calls: true},
-	{chat: "web:main"}, {chat: "web:main", topic: "#side"}, {chat: "web:second"},
-	{chat: channel, calls: true},
-}
-
-// channel is where the foreign adapter's people write.
 const channel = "slack:C1"
 
 // said is one message, and what must become of it.
@@ -57,22 +50,43 @@ type said struct {
 // crowd writes messages and remembers them.
 type crowd struct {
 	random  *rand.Rand
-	world   *world
+	worlds  map[string]world // platform → what people there write in
+	sober   [][]place        // where what is said must come to something, by platform
+	fussy   []place          // and where only the rows say what must
 	posts   map[string]*poster
 	foreign *foreign
 	failure failure
-	hostile bool              // some messages make the agent fail
-	fussed  map[string]string // chat → the last message there that something can be done about
-	written int               // so that all texts are different
+	hostile bool             // some messages make the agent fail
+	fussed  map[place]string // the last message there that something can be done about
+	written int              // so that all texts are different
 
 	all []said
 }
 
-func newCrowd(random *rand.Rand, w *world, dashd *httpx.Client, f *foreign) *crowd {
-	c := &crowd{random: random, world: w, posts: map[string]*poster{}, foreign: f, fussed: map[string]string{}}
-	for _, p := range places {
-		if folder, web := strings.CutPrefix(p.chat, "web:"); web && c.posts[p.chat] == nil {
-			c.posts[p.chat] = &poster{dashd: dashd, folder: folder}
+func newCrowd(random *rand.Rand, worlds []world, dashd *httpx.Client, f *foreign) *crowd {
+	c := &crowd{
+		random: random, worlds: map[string]world{}, posts: map[string]*poster{}, foreign: f, fussed: map[place]string{},
+	}
+	all := [][]place{web, foreigners}
+	for _, w := range worlds {
+		_, platform := w.adapter()
+		c.worlds[platform] = w
+		all = append(all, w.places())
+	}
+	for _, places := range all {
+		var sober []place
+		for _, p := range places {
+			if p.fussy {
+				c.fussy = append(c.fussy, p)
+			} else {
+				sober = append(sober, p)
+			}
+		}
+		c.sober = append(c.sober, sober)
+	}
+	for _, p := range web {
+		if c.posts[p.chat] == nil {
+			c.posts[p.chat] = &poster{dashd: dashd, folder: msg.AddressedFolder(p.chat)}
 		}
 	}
 	return c
@@ -92,10 +106,11 @@ func (c *crowd) run(ctx context.Context) {
 // speak has somebody write something somewhere.
 func (c *crowd) speak(ctx context.Context) {
 	if c.random.IntN(5) == 0 {
-		c.fuss()
+		c.fuss(ctx)
 		return
 	}
-	p := places[c.random.IntN(len(places))]
+	there := c.sober[c.random.IntN(len(c.sober))]
+	p := there[c.random.IntN(len(there))]
 	told := c.text()
 	content, verb := told, msg.VerbMessage
 	if p.calls && c.random.IntN(2) == 0 {
@@ -112,8 +127,8 @@ func (c *crowd) speak(ctx context.Context) {
 	case 3:
 		content, told, sure = "/ping "+told, "", true
 	}
-	if p.chat == "telegram:103" || p.chat == "web:second" {
-		content = strings.TrimPrefix(content, "@eng ") // no child there
+	if p.childless {
+		content = strings.TrimPrefix(content, "@eng ")
 	}
 	c.say(ctx, p, said{p.chat, content, told, sure}, verb)
 }
@@ -125,16 +140,26 @@ func (c *crowd) write(ctx context.Context, p place, text, verb string) {
 
 func (c *crowd) say(ctx context.Context, p place, s said, verb string) {
 	c.all = append(c.all, s)
-	switch post := c.posts[p.chat]; {
-	case post != nil:
+	if post := c.posts[p.chat]; post != nil {
 		post.add(webMessage{s.content, p.topic, fmt.Sprint(len(c.all))})
-	case p.chat == channel:
-		if err := c.foreign.write(ctx, c.random, p.chat, s.content, verb == msg.VerbMention); err != nil && ctx.Err() == nil {
-			c.failure.set(err)
-		}
-	default:
-		c.world.do(wire.Update{Chat: p.chat, Thread: p.thread, Sender: "telegram:7", Verb: verb, Text: s.content})
+		return
 	}
+	c.do(ctx, act{place: p, verb: verb, text: s.content})
+}
+
+// do has somebody do something outside the web, and returns the id of what they wrote.
+func (c *crowd) do(ctx context.Context, a act) (id string) {
+	var err error
+	platform, _ := msg.SplitJID(a.chat)
+	if w := c.worlds[platform]; w != nil {
+		id, err = w.do(a)
+	} else {
+		id, err = c.foreign.do(ctx, c.random, a)
+	}
+	if err != nil && ctx.Err() == nil {
+		c.failure.set(err)
+	}
+	return id
 }
 
 // text is what an agent is told, with what it is to do first: the demo agent obeys.
@@ -155,39 +180,43 @@ func (c *crowd) text() string {
 		order = "error "
 	}
 	c.written++
-	return fmt.Sprintf("%sm%d", order, c.written)
+	text := fmt.Sprintf("%sm%d", order, c.written)
+	if c.random.IntN(50) == 0 {
+		text += strings.Repeat(" and so on", (longest-len(text))/len(" and so on"))
+	}
+	return text
 }
 
-// fussy are the chats where people do what changes the fate of other messages: only the rows say
-// what must become of these.
-var fussy = []string{"telegram:104", "telegram:105", "telegram:-203"}
+// longest text that every platform takes from people, in bytes; the answer to it takes more parts
+// than one.
+const longest = 1980
 
 // fuss has somebody pin, stop, edit, delete, react or begin anew.
-func (c *crowd) fuss() {
-	chat := fussy[c.random.IntN(len(fussy))]
-	u := wire.Update{Chat: chat, Sender: "telegram:7", Verb: msg.VerbMessage}
+func (c *crowd) fuss(ctx context.Context) {
+	a := act{place: c.fussy[c.random.IntN(len(c.fussy))], verb: msg.VerbMessage}
 	switch n := c.random.IntN(14); {
 	case n < 5:
-		u.Text = c.text()
+		a.text = c.text()
 	case n < 7:
-		u.Text = []string{"#pinned", "#", "@eng", "@"}[c.random.IntN(4)]
+		a.text = []string{"#pinned", "#", "@eng", "@"}[c.random.IntN(4)]
 	case n == 7:
-		u.Text = "/stop"
+		a.text = "/stop"
 	case n == 8:
-		u.Text = "/new #task " + c.text()
+		a.text = "/new #task " + c.text()
 	case n < 11:
-		u.Verb, u.Text = msg.VerbEdit, c.text()
+		a.verb, a.text = msg.VerbEdit, c.text()
 	case n == 11:
-		u.Verb = msg.VerbDelete
+		a.verb = msg.VerbDelete
 	default:
-		u.Verb, u.Text = msg.VerbReaction, "👍"
+		a.verb, a.text = msg.VerbReaction, "👍"
 	}
-	if u.Verb != msg.VerbMessage {
-		u.Target = c.fussed[chat]
+	if a.verb == msg.VerbMessage {
+		c.fussed[a.place] = c.do(ctx, a)
+	} else if a.target = c.fussed[a.place]; a.target != "" {
+		c.do(ctx, a)
 	}
-	id := c.world.do(u)
-	if u.Verb == msg.VerbMessage {
-		c.fussed[chat] = fmt.Sprint(id)
+	if a.verb == msg.VerbDelete {
+		delete(c.fussed, a.place)
 	}
 	c.written++
 }
@@ -195,20 +224,20 @@ func (c *crowd) fuss() {
 // provoke has somebody do what rarely happens by itself: edit a message before it is read, or
 // stop an agent at work.
 func (c *crowd) provoke(ctx context.Context, p faultpoint.Point) {
-	u := wire.Update{Chat: fussy[0], Sender: "telegram:7", Verb: msg.VerbMessage, Text: "slow 1 " + c.text()}
+	a := act{place: c.fussy[0], verb: msg.VerbMessage, text: "slow 1 " + c.text()}
 	switch p {
 	case faultpoint.ChangeContent.Before(), faultpoint.ChangeContent.After():
-		id := c.world.do(u)
-		u.Verb, u.Target, u.Text = msg.VerbEdit, fmt.Sprint(id), c.text()
-		c.world.do(u)
+		id := c.do(ctx, a)
+		a.verb, a.target, a.text = msg.VerbEdit, id, c.text()
+		c.do(ctx, a)
 	case faultpoint.Pin.Before(), faultpoint.Pin.After():
-		u.Text = "#pinned"
-		c.world.do(u)
+		a.text = "#pinned"
+		c.do(ctx, a)
 	case faultpoint.CancelTurn.Before(), faultpoint.CancelTurn.After():
-		c.world.do(u)
+		c.do(ctx, a)
 		pause(ctx, startsMost)
-		u.Text = "/stop"
-		c.world.do(u)
+		a.text = "/stop"
+		c.do(ctx, a)
 	}
 }
 
@@ -222,7 +251,12 @@ func (c *crowd) quiet() bool {
 			return false
 		}
 	}
-	return c.world.quiet()
+	for _, w := range c.worlds {
+		if !w.quiet() {
+			return false
+		}
+	}
+	return true
 }
 
 // webMessage is one message as the web chat takes it.

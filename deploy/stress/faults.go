@@ -20,6 +20,9 @@ const (
 	pile = 1200
 	// tries is how often a point is aimed at in one round until the daemon comes to it.
 	tries = 4
+	// gapMost is how long a platform is out of reach between two faults, and outageLasts at the end.
+	gapMost     = 3 * time.Second
+	outageLasts = time.Minute
 	// lingers is how long a daemon may take after everything came to rest to come to points
 	// that need no message: the end of an idle agent, a checkpoint.
 	lingers = 2 * time.Second
@@ -109,6 +112,13 @@ func (t *trial) faults(ctx context.Context, n int, seed uint64, out io.Writer) (
 			missed = append(missed, f)
 		}
 	}
+	switch err := t.outage(ctx); {
+	case errors.Is(err, errStuck):
+		fmt.Fprintf(out, "out of reach: %v\n%s", err, t.complaints())
+		return t.judge(out, t.stillRuns)
+	case err != nil:
+		return nil, fmt.Errorf("out of reach: %w", err)
+	}
 	problem := t.finish(ctx)
 	if len(missed) > 0 {
 		problem = errors.Join(problem, fmt.Errorf("daemons never came to %v: the faults there were not tried", missed))
@@ -125,12 +135,41 @@ func (t *trial) pileUp(ctx context.Context) error {
 		}
 	}
 	for range pile {
-		t.crowd.write(ctx, place{chat: "telegram:101"}, t.crowd.text(), msg.VerbMessage)
+		t.crowd.write(ctx, t.worlds[0].places()[0], t.crowd.text(), msg.VerbMessage)
+	}
+	if err := instance.Await(ctx, "everything to be stored", func() (bool, error) { return t.crowd.quiet(), nil }); err != nil {
+		return err
 	}
 	for _, name := range []string{"routd", "gated"} {
 		if err := t.up(ctx, name); err != nil {
 			return err
 		}
+	}
+	return t.settle(ctx)
+}
+
+// upset has something go wrong on the way to some platform.
+func (t *trial) upset() {
+	w := t.worlds[t.random.IntN(len(t.worlds))]
+	if t.random.IntN(4) > 0 {
+		w.upset(t.random)
+		return
+	}
+	w.away(true)
+	time.AfterFunc(time.Duration(t.random.Int64N(int64(gapMost))), func() { w.away(false) })
+}
+
+// outage has no platform be reached for a minute, while people write on.
+func (t *trial) outage(ctx context.Context) error {
+	for _, w := range t.worlds {
+		w.away(true)
+	}
+	for began := time.Now(); time.Since(began) < outageLasts && ctx.Err() == nil; {
+		t.burst(ctx)
+		pause(ctx, time.Second)
+	}
+	for _, w := range t.worlds {
+		w.away(false)
 	}
 	return t.settle(ctx)
 }
@@ -156,6 +195,9 @@ func (t *trial) fault(ctx context.Context, f *fault) (died bool, err error) {
 }
 
 func (t *trial) aim(ctx context.Context, f fault) (died bool, err error) {
+	if t.random.IntN(2) == 0 {
+		t.upset()
+	}
 	t.burst(ctx) // so that there is something under way when the daemon starts
 	if err := t.Kill(f.daemon); err != nil {
 		return false, err

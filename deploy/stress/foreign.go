@@ -21,22 +21,24 @@ type foreign struct {
 // threadsMost is how many threads people go on in.
 const threadsMost = 4
 
-// write has somebody write, and returns when it is stored: this adapter has nobody to ask again.
-func (f *foreign) write(ctx context.Context, random *rand.Rand, chat, text string, calls bool) error {
-	m := msg.Message{ChatJID: chat, PlatformID: "9." + fmt.Sprint(random.Int64()), Sender: "slack:U7", Content: text}
-	if calls {
-		m.Verb = msg.VerbMention
+// do has somebody do something, and returns when it is stored: this adapter has nobody to ask
+// again.
+func (f *foreign) do(ctx context.Context, random *rand.Rand, a act) (id string, err error) {
+	m := msg.Message{
+		ChatJID: a.chat, PlatformID: "9." + fmt.Sprint(random.Int64()), Sender: "slack:U7", Verb: a.verb,
+		Content: a.text, TargetID: a.target,
 	}
 	switch {
+	case a.fussy:
 	case len(f.threads) > 0 && random.IntN(2) == 0:
 		m.ThreadID = f.threads[random.IntN(len(f.threads))]
 		m.Topic = m.ThreadID
-	case calls:
+	case a.verb == msg.VerbMention:
 		f.threads = append(f.threads, m.PlatformID)
 		f.threads = f.threads[max(0, len(f.threads)-threadsMost):]
 	}
-	_, err := f.adapter.Receive(ctx, m)
-	return err
+	_, err = f.adapter.Receive(ctx, m)
+	return m.PlatformID, err
 }
 
 // deliver reports what is to be sent as sent, until ctx ends.

@@ -42,13 +42,17 @@ type part struct {
 	part int
 }
 
+// lane is where parts arrive in order: a thread of a chat.
+type lane struct{ chat, thread string }
+
 type delivery struct {
 	part
-	chat, state, problem string
-	at                   int64 // unix ms
-	claims               bool  // it is an answer of a turn that claims its place
-	calledAt             int64 // when that turn's trigger came
-	folder, place        string
+	lane
+	id, state, problem string
+	at                 int64 // unix ms
+	claims             bool  // it is an answer of a turn that claims its place
+	calledAt           int64 // when that turn's trigger came
+	folder, place      string
 }
 
 type window struct {
@@ -113,7 +117,7 @@ func (h *history) readTurns(db *sql.DB) error {
 
 func (h *history) readMessages(db *sql.DB) error {
 	return each(db, `SELECT id, ifnull(turn_id, 0), chat_jid, direction, source, content, ifnull(disposition, ''),
-		ifnull(platform_id, ''), ifnull(derived_from, 0), ifnull(reply_to_id, '') FROM messages ORDER BY id`, func(scan func(...any) error) error {
+		ifnull(platform_id, ''), ifnull(derived_from, 0), ifnull(reply_to_id, '') FROM messages ORDER BY ifnull(derived_from, id), id`, func(scan func(...any) error) error {
 		var r row
 		var direction, source, replyTo string
 		err := scan(&r.id, &r.turn, &r.chat, &direction, &source, &r.content, &r.disposition, &r.platformID, &r.derivedFrom, &replyTo)
@@ -162,13 +166,13 @@ func (h *history) spoken(r row, source, replyTo string) {
 }
 
 func (h *history) readDeliveries(db *sql.DB) error {
-	return each(db, `SELECT d.message_id, d.part, m.chat_jid, d.state, ifnull(d.error, ''), d.updated_at,
+	return each(db, `SELECT d.message_id, d.part, m.chat_jid, m.thread_id, ifnull(d.platform_id, ''), d.state, ifnull(d.error, ''), d.updated_at,
 		ifnull(t.claims_engagement AND m.source = 'agent' AND m.received_at <= t.ended_at, 0), ifnull(t.folder, ''), ifnull(t.place, ''),
 		ifnull(q.received_at, 0)
 		FROM deliveries d JOIN messages m ON m.id = d.message_id LEFT JOIN turns t ON t.id = m.turn_id
 		LEFT JOIN messages q ON q.id = t.trigger_message_id ORDER BY d.message_id, d.part`, func(scan func(...any) error) error {
 		var d delivery
-		err := scan(&d.row, &d.part.part, &d.chat, &d.state, &d.problem, &d.at, &d.claims, &d.folder, &d.place, &d.calledAt)
+		err := scan(&d.row, &d.part.part, &d.chat, &d.thread, &d.id, &d.state, &d.problem, &d.at, &d.claims, &d.folder, &d.place, &d.calledAt)
 		h.deliveries = append(h.deliveries, d)
 		return err
 	})

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/deploy/invariants"
-	"arizuko/deploy/stress/wire"
 	"arizuko/pkg/store/storetest"
 )
 
@@ -40,6 +39,7 @@ INSERT INTO messages (id, chat_jid, platform_id, direction, source, content, tim
 	(5, 'telegram:104', 'p5', 'in', 'teled', '#pinned', 1, 500, NULL, NULL, NULL, 'sticky', 'pin', 1, 5, NULL, NULL),
 	(6, 'telegram:-201', 'p6', 'in', 'teled', 'm6', 1, 600, NULL, NULL, 'main', 'routed', 'route', 1, 6, 3, NULL),
 	(7, 'telegram:-201', 'p7', 'in', 'teled', 'm7', 1, 700, NULL, NULL, 'main', 'routed', 'route', 1, 7, 3, NULL),
+	(9, 'telegram:-201', NULL, 'in', 'prefix', 'm6 handed on', 1, 600, NULL, 6, 'main', 'routed', 'derived', 1, 8, 3, NULL),
 	(8, 'telegram:-202', 'p8', 'in', 'teled', 'm8', 1, 800, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
 	(11, 'telegram:101', NULL, 'out', 'agent', 'You said: m1', 1, 1100, 'p1', NULL, NULL, NULL, NULL, NULL, NULL, 1, 'sent'),
 	(12, 'telegram:101', NULL, 'out', 'command', 'You said: m4', 1, 1100, 'p4', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'sent'),
@@ -54,9 +54,9 @@ INSERT INTO turns (id, kind, folder, chat_jid, topic, place, trigger_message_id,
 	(2, 'conversation', 'main/eng', 'telegram:101', '', '', 3, 0, 'dm', 1, 'done', 'silent', 0, 1, 1150),
 	(3, 'conversation', 'main', 'telegram:-201', '', 'p', 6, 1, 'group', 1, 'done', 'answered', 3, 1, 1250);
 
-INSERT INTO deliveries (message_id, part, state, error, error_class, updated_at) VALUES
-	(13, 1, 'ambiguous', 'no answer', 'ambiguous', 2001), (13, 0, 'sent', NULL, NULL, 2000),
-	(11, 0, 'sent', NULL, NULL, 2002), (14, 0, 'sent', NULL, NULL, 2003), (15, 0, 'sent', NULL, NULL, 2004), (12, 0, 'sent', NULL, NULL, 2005);
+INSERT INTO deliveries (message_id, part, state, error, error_class, updated_at, platform_id) VALUES
+	(13, 1, 'ambiguous', 'no answer', 'ambiguous', 2001, NULL), (13, 0, 'sent', NULL, NULL, 2000, NULL),
+	(11, 0, 'sent', NULL, NULL, 2002, 'b11'), (14, 0, 'sent', NULL, NULL, 2003, NULL), (15, 0, 'sent', NULL, NULL, 2004, NULL), (12, 0, 'sent', NULL, NULL, 2005, NULL);
 
 INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder, ended_at) VALUES
 	('telegram:-201', 'p', 4000, 'main', NULL), ('telegram:104', '', NULL, NULL, 510);
@@ -76,7 +76,7 @@ func TestReadHistory(t *testing.T) {
 	m7 := row{id: 7, turn: 3, chat: group, content: "m7", disposition: "routed", platformID: "p7"}
 	m8 := row{id: 8, chat: "telegram:-202", content: "m8", platformID: "p8"}
 	of := func(p part, at int64) delivery {
-		return delivery{part: p, chat: group, state: "sent", at: at, calledAt: 600, folder: "main", place: "p"}
+		return delivery{part: p, lane: lane{chat: group}, state: "sent", at: at, calledAt: 600, folder: "main", place: "p"}
 	}
 	first, second := of(part{13, 0}, 2000), of(part{13, 1}, 2001)
 	first.claims, second.claims = true, true
@@ -86,7 +86,8 @@ func TestReadHistory(t *testing.T) {
 			{chat, "m1"}: {m1}, {chat, "@eng silent m2"}: {m2}, {chat, "/ping m4"}: {m4}, {"telegram:104", "#pinned"}: {m5},
 			{group, "m6"}: {m6}, {group, "m7"}: {m7}, {"telegram:-202", "m8"}: {m8},
 		},
-		derived: map[int64]row{2: {id: 3, turn: 2, derivedFrom: 2, chat: chat, content: "silent m2", disposition: "routed"}},
+		derived: map[int64]row{2: {id: 3, turn: 2, derivedFrom: 2, chat: chat, content: "silent m2", disposition: "routed"},
+			6: {id: 9, turn: 3, derivedFrom: 6, chat: group, content: "m6 handed on", disposition: "routed"}},
 		answers: map[key]map[int64]bool{{chat, "m1"}: {1: true}, {group, "m6"}: {3: true}, {group, "m7"}: {3: true}},
 		replies: map[key]int{{chat, "p4"}: 1},
 		excused: map[key]bool{{"telegram:101", "p4"}: false},
@@ -97,15 +98,15 @@ func TestReadHistory(t *testing.T) {
 			11: "You said: m1", 12: "You said: m4", 13: "2/3 You said: m6\nYou said: m7\n(You said: so)", 14: "too late", 15: "a notice",
 		},
 		deliveries: []delivery{
-			{part: part{11, 0}, chat: chat, state: "sent", at: 2002, calledAt: 100, folder: "main"},
-			{part: part{12, 0}, chat: chat, state: "sent", at: 2005},
+			{part: part{11, 0}, lane: lane{chat: chat}, id: "b11", state: "sent", at: 2002, calledAt: 100, folder: "main"},
+			{part: part{12, 0}, lane: lane{chat: chat}, state: "sent", at: 2005},
 			first, second, of(part{14, 0}, 2003), of(part{15, 0}, 2004),
 		},
 		windows: map[[2]string]window{{group, "p"}: {folder: "main", until: 4000}, {"telegram:104", ""}: {ended: 510}},
 		pinned:  map[string]bool{"telegram:104": true},
 		called:  map[[2]string]wasCalled{{group, "p"}: {"main", 600}},
 	}
-	everything := cmp.AllowUnexported(history{}, key{}, row{}, turn{}, part{}, delivery{}, window{}, wasCalled{})
+	everything := cmp.AllowUnexported(history{}, key{}, row{}, turn{}, part{}, lane{}, delivery{}, window{}, wasCalled{})
 	if diff := cmp.Diff(want, h, everything); diff != "" {
 		t.Error(diff)
 	}
@@ -180,7 +181,7 @@ INSERT INTO messages (id, chat_jid, platform_id, direction, source, content, tim
 INSERT INTO turns (id, run_id, kind, folder, chat_jid, topic, trigger_message_id, claims_engagement, surface, ceiling, state,
 	reason, frames, created_at, started_at, ended_at) VALUES
 	(1, 1, 'conversation', 'main', 'telegram:101', '', 1, 1, 'dm', 1, 'done', 'answered', 1, 1, 1, 200);
-INSERT INTO deliveries (message_id, part, state, updated_at) VALUES (2, 0, 'sent', 1000);
+INSERT INTO deliveries (message_id, part, state, updated_at, platform_id) VALUES (2, 0, 'sent', 1000, 'b2');
 INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder) VALUES ('telegram:101', '', 3000, 'main');
 `
 
@@ -201,7 +202,7 @@ func TestJudge(t *testing.T) {
 		"a message that is not in the rows": {skip: none, want: counts{invariants.Lost: 1},
 			change: func(tr *trial) { tr.crowd.all = append(tr.crowd.all, said{chat, "m2", "m2", true}) }},
 		"a part that is not in the rows": {skip: none, want: counts{invariants.Doubled: 1},
-			change: func(tr *trial) { tr.world.sends = append(tr.world.sends, wire.Send{Row: 9, Chat: chat}) }},
+			change: func(tr *trial) { w := tr.worlds[0].(*received); w.all = append(w.all, arrival{id: "9", chat: chat}) }},
 		"a window that is too short": {skip: none, want: counts{invariants.Lost: 1},
 			broken: `UPDATE chat_reply_state SET engaged_until = 2999`},
 		"a window that is too short, by a clock that was set": {skip: none,
@@ -213,9 +214,9 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &trial{
-				db: database(t, judged+tc.broken), world: newWorld(), crowd: &crowd{all: []said{{chat, "m1", "m1", true}}},
+				db: database(t, judged+tc.broken), crowd: &crowd{all: []said{{chat, "m1", "m1", true}}},
+				worlds: []world{&received{all: []arrival{{id: "b2", chat: chat, text: "You said: m1"}}}},
 			}
-			tr.world.sends = []wire.Send{{Row: 2, Chat: chat, Text: "You said: m1"}}
 			if tc.change != nil {
 				tc.change(tr)
 			}

@@ -1,7 +1,7 @@
 // Stress puts the path of messages to the test: with daemons that die at named places, one after
 // another, and over a long time.
 //
-//	stress faults [-n N] [-seed S] [-v]
+//	stress faults [-n N] [-seed S]
 //	stress soak [-for 3m] [-seed S]
 //
 // It tells what it does on stderr, and what came of it on stdout: the last line counts what was

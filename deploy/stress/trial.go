@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,21 +39,20 @@ var daemons = []string{"routd", "gated", "dashd", "teled"}
 type trial struct {
 	*instance.Instance
 	random *rand.Rand
-	world  *world
+	worlds []world
 	crowd  *crowd
 
 	clockSet bool // times of rows can't be compared
 	db       *sql.DB
 
-	server *http.Server
-	stop   context.CancelFunc // of what the crowd does by itself
-	busy   sync.WaitGroup     // as long as it does
+	stop context.CancelFunc // of what the crowd does by itself
+	busy sync.WaitGroup     // as long as it does
 }
 
-// build makes the programs. The one that stands for Telegram's adapter bears its name.
+// build makes the programs.
 func build() (bin string, err error) {
 	return instance.Build("faultpoints", "arizuko/gated", "arizuko/routd", "arizuko/dashd", "arizuko/migrations/cmd/migrate",
-		"arizuko/deploy/agents/demo", "arizuko/deploy/stress/teled")
+		"arizuko/deploy/agents/demo", "arizuko/teled")
 }
 
 // open starts an instance with groups and routes. env is more of its environment.
@@ -63,7 +61,7 @@ func open(ctx context.Context, bin string, seed uint64, env ...string) (*trial, 
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{Instance: i, random: rand.New(rand.NewPCG(seed, 0)), world: newWorld()}
+	t := &trial{Instance: i, random: rand.New(rand.NewPCG(seed, 0)), worlds: []world{newTelegramWorld()}}
 	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn",
 		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
 	if err := t.start(ctx); err != nil {
@@ -73,16 +71,17 @@ func open(ctx context.Context, bin string, seed uint64, env ...string) (*trial, 
 }
 
 func (t *trial) start(ctx context.Context) error {
-	l, err := net.Listen("tcp", t.Host+":9090")
-	if err != nil {
-		return err
+	for _, w := range t.worlds {
+		env, err := w.serve(t.Host)
+		if err != nil {
+			return err
+		}
+		t.Env = append(t.Env, env...)
 	}
-	t.server = &http.Server{Handler: t.world.handler()}
-	go func() { _ = t.server.Serve(l) }() // until it is closed
-	t.Env = append(t.Env, "WORLD_URL=http://"+l.Addr().String())
 	if err := t.Migrate(); err != nil {
 		return err
 	}
+	var err error
 	if t.db, err = sql.Open("sqlite3", "file:"+t.Database()+"?_busy_timeout=20000&mode=ro"); err != nil {
 		return err
 	}
@@ -95,27 +94,36 @@ func (t *trial) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := connect(ctx, httpx.NewClient(t.URL("routd"), secret)); err != nil {
+	if err := t.connect(ctx, httpx.NewClient(t.URL("routd"), secret)); err != nil {
 		return err
 	}
 	f, err := testadapter.Open(t.Data, func(string, error) {}) // who is killed cannot be woken
 	if err != nil {
 		return err
 	}
-	t.crowd = newCrowd(rand.New(rand.NewPCG(t.random.Uint64(), 0)), t.world, httpx.NewClient(t.URL("dashd"), secret), &foreign{adapter: f})
+	t.crowd = newCrowd(rand.New(rand.NewPCG(t.random.Uint64(), 0)), t.worlds, httpx.NewClient(t.URL("dashd"), secret), &foreign{adapter: f})
 	running, stop := context.WithCancel(ctx)
 	t.stop = stop
 	t.busy.Go(func() { t.crowd.run(running) })
 	return nil
 }
 
-func connect(ctx context.Context, routd *httpx.Client) error {
+// connect makes the groups and the routes: whoever has no child to call by name is second's.
+func (t *trial) connect(ctx context.Context, routd *httpx.Client) error {
 	for _, folder := range groups {
 		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: folder}, nil); err != nil {
 			return err
 		}
 	}
-	for _, r := range routes {
+	all := routes
+	for _, w := range t.worlds {
+		for _, p := range w.places() {
+			if p.childless {
+				all = append([]msg.Route{{Match: "chat_jid=" + p.chat, Target: "second"}}, all...)
+			}
+		}
+	}
+	for _, r := range all {
 		if err := routd.Do(ctx, http.MethodPost, "/v1/routes", map[string]string{"match": r.Match, "target": r.Target}, nil); err != nil {
 			return err
 		}
@@ -181,7 +189,7 @@ func (t *trial) finish(ctx context.Context) error {
 	defer cancel()
 	t.quiet()
 	var errs []error
-	for _, name := range []string{"teled", "dashd", "gated", "routd"} {
+	for _, name := range slices.Backward(daemons) {
 		errs = append(errs, t.Stop(ctx, name))
 	}
 	strays, err := t.Strays()
@@ -202,8 +210,8 @@ func (t *trial) quiet() {
 func (t *trial) close() error {
 	t.quiet()
 	var errs []error
-	if t.server != nil {
-		errs = append(errs, t.server.Close())
+	for _, w := range t.worlds {
+		errs = append(errs, w.close())
 	}
 	if t.db != nil {
 		errs = append(errs, t.db.Close())
@@ -236,7 +244,7 @@ func (t *trial) complaints() string {
 		if err != nil {
 			log = err.Error()
 		}
-		fmt.Fprintf(&all, "%s:\n%s\n", filepath.Base(name), log[max(0, len(log)-4000):])
+		fmt.Fprintf(&all, "%s:\n%s\n", name, log[max(0, len(log)-4000):])
 	}
 	return all.String()
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"arizuko/deploy/invariants"
-	"arizuko/deploy/stress/wire"
 )
 
 // verdict counts what must not have happened, by what it means for people.
@@ -46,7 +45,9 @@ func (t *trial) judge(out io.Writer, skip func(invariants.Invariant) bool) (*ver
 		return nil, err
 	}
 	v.judgeAnswers(h, t.crowd.all, t.crowd.hostile)
-	v.judgeSends(h, t.world.sent())
+	for _, w := range t.worlds {
+		v.judgeSends(h, w)
+	}
 	if !t.clockSet {
 		v.judgeEngagement(h)
 	}
@@ -121,66 +122,62 @@ func (v *verdict) judgeAnswer(s said, r row, t turn, saying map[int64]bool, host
 	}
 }
 
-// judgeSends holds what the world received against what the rows say of it.
-func (v *verdict) judgeSends(h *history, sends []wire.Send) {
-	arrived := map[part]*arrival{}
-	last := map[[2]string]part{}
-	for _, s := range sends {
-		p := part{s.Row, s.Part}
-		if arrived[p] == nil {
-			arrived[p] = &arrival{text: s.Text}
-		}
-		if !s.Marked {
-			arrived[p].plain++
-		}
-		if s.Marked || arrived[p].plain > 1 {
-			continue // a copy, whatever it is worth, says nothing of the order
-		}
-		lane := [2]string{s.Chat, s.Thread}
-		if before := last[lane]; before.row > p.row || before.row == p.row && before.part > p.part {
-			v.add(invariants.Reordered, 1, "part %d of row %d was sent behind part %d of row %d", p.part, p.row, before.part, before.row)
-		}
-		last[lane] = p
+// judgeSends holds what a world received against what the rows say of it.
+func (v *verdict) judgeSends(h *history, w world) {
+	book, arrived := newBook(h, w), w.arrived()
+	found := make([]*entry, len(arrived))
+	for i, a := range arrived {
+		found[i] = book.recorded(a)
 	}
-	texts := map[int64]string{}
-	partly := map[int64]bool{} // rows of which parts did not arrive, which is told already
-	for _, d := range h.deliveries {
-		if strings.HasPrefix(d.chat, "telegram:") {
-			v.judgePart(d, arrived[d.part])
-			if a := arrived[d.part]; a != nil {
-				texts[d.row] += a.text
-			} else {
-				partly[d.row] = true
-			}
-			delete(arrived, d.part)
+	for i, a := range arrived {
+		if found[i] == nil {
+			found[i] = book.unrecorded(a)
 		}
 	}
-	for row, text := range texts {
-		if !partly[row] && h.said[row] != text {
-			v.add(invariants.Lost, 1, "row %d says %q, and %q arrived", row, h.said[row], text)
+	last := map[lane]part{}
+	for i, a := range arrived {
+		if found[i] == nil {
+			v.add(invariants.Doubled, 1, "%q arrived in %s %q, and is in no row", a.text, a.chat, a.thread)
+			continue
 		}
+		v.judgeArrival(found[i], a, last)
 	}
-	for p := range arrived {
-		v.add(invariants.Doubled, 1, "part %d of row %d was sent and is not in the rows", p.part, p.row)
+	for _, e := range book.all {
+		v.judgePart(e)
 	}
 }
 
-// arrival is what the world received of one part.
-type arrival struct {
-	text  string
-	plain int // copies without a mark
+// judgeArrival counts an arrival. A copy, whatever it is worth, says nothing of the order.
+func (v *verdict) judgeArrival(e *entry, a arrival, last map[lane]part) {
+	p, in := e.part, lane{a.chat, a.thread}
+	switch {
+	case in != e.lane:
+		v.add(invariants.Lost, 1, "part %d of row %d arrived in %s %q, not in %s %q", p.part, p.row, in.chat, in.thread, e.chat, e.thread)
+	case a.text == e.copy:
+		e.copies++
+		return
+	case a.text != e.text:
+		v.add(invariants.Lost, 1, "part %d of row %d says %q, and %q arrived", p.part, p.row, e.text, a.text)
+	}
+	if e.plain++; e.plain > 1 {
+		return
+	}
+	if before := last[in]; before.row > p.row || before.row == p.row && before.part > p.part {
+		v.add(invariants.Reordered, 1, "part %d of row %d was sent behind part %d of row %d", p.part, p.row, before.part, before.row)
+	}
+	last[in] = p
 }
 
 // judgePart allows copies that say what they are. A part that is not known to have arrived has
 // not, if there is none.
-func (v *verdict) judgePart(d delivery, a *arrival) {
+func (v *verdict) judgePart(e *entry) {
 	switch {
-	case a != nil && a.plain > 1:
-		v.add(invariants.Doubled, a.plain-1, "part %d of row %d was sent %d times without a mark", d.part.part, d.row, a.plain)
-	case a == nil && d.state != "cancelled":
-		v.add(invariants.Lost, 1, "part %d of row %d is %s (%s), and never arrived", d.part.part, d.row, d.state, d.problem)
-	case d.state != "sent" && d.state != "ambiguous" && d.state != "cancelled":
-		v.add(invariants.Lost, 1, "part %d of row %d is %s: %s", d.part.part, d.row, d.state, d.problem)
+	case e.plain > 1:
+		v.add(invariants.Doubled, e.plain-1, "part %d of row %d was sent %d times without a mark", e.part.part, e.row, e.plain)
+	case e.plain+e.copies == 0 && e.state != "cancelled":
+		v.add(invariants.Lost, 1, "part %d of row %d is %s (%s), and never arrived", e.part.part, e.row, e.state, e.problem)
+	case e.state != "sent" && e.state != "ambiguous" && e.state != "cancelled":
+		v.add(invariants.Lost, 1, "part %d of row %d is %s: %s", e.part.part, e.row, e.state, e.problem)
 	}
 }
 

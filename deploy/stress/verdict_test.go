@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/deploy/invariants"
-	"arizuko/deploy/stress/wire"
 )
 
 // counts is what a verdict counted.
@@ -190,15 +189,17 @@ func TestJudgeAnswers(t *testing.T) {
 	}
 }
 
-// delivered is a history of outbound rows 5 and 6 of one part each, and 7 of two parts.
+// delivered is a history of outbound rows 5 and 6 of one part each, and 7 of two parts, whose ids
+// are written down.
 func delivered(change func(h *history)) *history {
+	at := lane{chat: chat}
 	h := &history{
-		said: map[int64]string{5: "five", 6: "six", 7: "seven, eight"},
+		said: map[int64]string{5: "five", 6: "six", 7: "seven|eight"},
 		deliveries: []delivery{
-			{part: part{5, 0}, chat: chat, state: "sent"},
-			{part: part{6, 0}, chat: chat, state: "sent"},
-			{part: part{7, 0}, chat: chat, state: "sent"},
-			{part: part{7, 1}, chat: chat, state: "sent"},
+			{part: part{5, 0}, lane: at, id: "i5", state: "sent"},
+			{part: part{6, 0}, lane: at, id: "i6", state: "sent"},
+			{part: part{7, 0}, lane: at, id: "i7", state: "sent"},
+			{part: part{7, 1}, lane: at, id: "i8", state: "sent"},
 		},
 	}
 	if change != nil {
@@ -207,97 +208,139 @@ func delivered(change func(h *history)) *history {
 	return h
 }
 
+// unknown leaves a part without an id.
+func unknown(index int) func(*history) {
+	return func(h *history) { h.deliveries[index].id = "" }
+}
+
 // state has a part be in a state.
 func state(index int, state string) func(*history) {
 	return func(h *history) { h.deliveries[index].state = state }
 }
 
-// The parts of delivered as the world receives them.
+// received is a world that has received something. It cuts rows at "|".
+type received struct {
+	world
+	all []arrival
+}
+
+func (r *received) adapter() (daemon, platform string) { return "teled", "telegram" }
+func (r *received) arrived() []arrival                 { return r.all }
+func (r *received) cut(content string) []string        { return strings.Split(content, "|") }
+func (r *received) again(text string) string           { return "again " + text }
+
+// The parts of delivered as they arrive.
 var (
-	five  = wire.Send{Row: 5, Chat: chat, Text: "five"}
-	six   = wire.Send{Row: 6, Chat: chat, Text: "six"}
-	seven = wire.Send{Row: 7, Chat: chat, Text: "seven, "}
-	eight = wire.Send{Row: 7, Part: 1, Chat: chat, Text: "eight"}
+	five  = arrival{id: "i5", chat: chat, text: "five"}
+	six   = arrival{id: "i6", chat: chat, text: "six"}
+	seven = arrival{id: "i7", chat: chat, text: "seven"}
+	eight = arrival{id: "i8", chat: chat, text: "eight"}
 )
 
-func marked(s wire.Send) wire.Send {
-	s.Marked = true
-	return s
+// marked says that it may be a copy.
+func marked(a arrival) arrival { return saying("again "+a.text, a) }
+
+// other is an arrival whose id nobody wrote down.
+func other(a arrival) arrival {
+	a.id = "other"
+	return a
 }
 
-func in(chat, thread string, s wire.Send) wire.Send {
-	s.Chat, s.Thread = chat, thread
-	return s
+func in(chat, thread string, a arrival) arrival {
+	a.chat, a.thread = chat, thread
+	return a
 }
 
-func saying(text string, s wire.Send) wire.Send {
-	s.Text = text
-	return s
+func saying(text string, a arrival) arrival {
+	a.text = text
+	return a
+}
+
+// elsewhere has a part go into a lane.
+func elsewhere(index int, to lane) func(*history) {
+	return func(h *history) { h.deliveries[index].lane = to }
 }
 
 func TestJudgeSends(t *testing.T) {
 	lost, doubled, reordered := counts{invariants.Lost: 1}, counts{invariants.Doubled: 1}, counts{invariants.Reordered: 1}
 	for name, tc := range map[string]struct {
 		history *history
-		sends   []wire.Send
+		arrived []arrival
 		want    counts
 	}{
 		"all of it": {
-			history: delivered(nil), sends: []wire.Send{five, six, seven, eight}},
+			history: delivered(nil), arrived: []arrival{five, six, seven, eight}},
 		"a copy that says so": {
-			history: delivered(nil), sends: []wire.Send{five, six, marked(six), marked(six), seven, eight}},
+			history: delivered(nil), arrived: []arrival{five, other(six), marked(six), seven, eight}},
+		"copies that say so, none of which is known": {
+			history: delivered(unknown(1)), arrived: []arrival{five, other(six), marked(other(six)), marked(other(six)), seven, eight}},
 		"a copy that says so, and is alone": {
-			history: delivered(nil), sends: []wire.Send{five, marked(six), seven, eight}},
+			history: delivered(nil), arrived: []arrival{five, marked(six), seven, eight}},
 		"a copy that does not say so": {
-			history: delivered(nil), sends: []wire.Send{five, six, six, seven, eight}, want: doubled},
+			history: delivered(nil), arrived: []arrival{five, six, other(six), seven, eight}, want: doubled},
+		"a copy that does not say so, of what is not known": {
+			history: delivered(unknown(1)), arrived: []arrival{five, other(six), other(six), seven, eight}, want: doubled},
 		"copies of which one says so": {
-			history: delivered(nil), sends: []wire.Send{five, six, marked(six), six, six, seven, eight},
+			history: delivered(nil), arrived: []arrival{five, other(six), marked(six), other(six), other(six), seven, eight},
 			want: counts{invariants.Doubled: 2}},
+		"two rows that say the same": {
+			history: delivered(func(h *history) { h.said[6] = "five" }), arrived: []arrival{five, saying("five", six), seven, eight}},
+		"two rows that say the same, one of which is not known": {
+			history: delivered(with(unknown(0), func(h *history) { h.said[6] = "five" })),
+			arrived: []arrival{other(five), saying("five", six), seven, eight}},
+		"two rows that say the same, of which one arrived": {
+			history: delivered(with(unknown(0), func(h *history) { h.said[6] = "five" })),
+			arrived: []arrival{saying("five", six), seven, eight}, want: lost},
 		"a row that never arrived": {
-			history: delivered(nil), sends: []wire.Send{five, seven, eight}, want: lost},
+			history: delivered(nil), arrived: []arrival{five, seven, eight}, want: lost},
 		"an ambiguous row that arrived": {
-			history: delivered(state(1, "ambiguous")), sends: []wire.Send{five, six, seven, eight}},
+			history: delivered(with(unknown(1), state(1, "ambiguous"))), arrived: []arrival{five, other(six), seven, eight}},
 		"an ambiguous row that never arrived": {
-			history: delivered(state(1, "ambiguous")), sends: []wire.Send{five, seven, eight}, want: lost},
-		"an ambiguous row that arrived twice": {
-			history: delivered(state(1, "ambiguous")), sends: []wire.Send{five, six, six, seven, eight}, want: doubled},
+			history: delivered(with(unknown(1), state(1, "ambiguous"))), arrived: []arrival{five, seven, eight}, want: lost},
 		"a cancelled row": {
-			history: delivered(state(1, "cancelled")), sends: []wire.Send{five, seven, eight}},
+			history: delivered(with(unknown(1), state(1, "cancelled"))), arrived: []arrival{five, seven, eight}},
 		"a cancelled row that had arrived": {
-			history: delivered(state(1, "cancelled")), sends: []wire.Send{five, six, seven, eight}},
+			history: delivered(with(unknown(1), state(1, "cancelled"))), arrived: []arrival{five, other(six), seven, eight}},
 		"a failed row that arrived": {
-			history: delivered(state(1, "failed")), sends: []wire.Send{five, six, seven, eight}, want: lost},
+			history: delivered(state(1, "failed")), arrived: []arrival{five, six, seven, eight}, want: lost},
 		"a failed row": {
-			history: delivered(state(1, "failed")), sends: []wire.Send{five, seven, eight}, want: lost},
+			history: delivered(with(unknown(1), state(1, "failed"))), arrived: []arrival{five, seven, eight}, want: lost},
 		"a queued row that arrived": {
-			history: delivered(state(1, "queued")), sends: []wire.Send{five, six, seven, eight}, want: lost},
+			history: delivered(state(1, "queued")), arrived: []arrival{five, six, seven, eight}, want: lost},
 		"a row that arrived while it is being sent": {
-			history: delivered(state(1, "sending")), sends: []wire.Send{five, six, seven, eight}, want: lost},
+			history: delivered(with(unknown(1), state(1, "sending"))), arrived: []arrival{five, other(six), seven, eight}, want: lost},
 		"a text that is cut short": {
-			history: delivered(nil), sends: []wire.Send{five, saying("si", six), seven, eight}, want: lost},
+			history: delivered(nil), arrived: []arrival{five, saying("si", six), seven, eight}, want: lost},
 		"a part with the text of another": {
-			history: delivered(nil), sends: []wire.Send{five, six, seven, saying("seven, ", eight)}, want: lost},
+			history: delivered(nil), arrived: []arrival{five, six, seven, saying("seven", eight)}, want: lost},
 		"an older row behind a younger": {
-			history: delivered(nil), sends: []wire.Send{six, five, seven, eight}, want: reordered},
+			history: delivered(nil), arrived: []arrival{six, five, seven, eight}, want: reordered},
+		"an older row behind a younger, both not known": {
+			history: delivered(with(unknown(0), unknown(1))), arrived: []arrival{other(six), other(five), seven, eight}, want: reordered},
 		"a part behind the next": {
-			history: delivered(nil), sends: []wire.Send{five, six, eight, seven}, want: reordered},
+			history: delivered(nil), arrived: []arrival{five, six, eight, seven}, want: reordered},
 		"an older row behind a younger, in another thread": {
-			history: delivered(nil), sends: []wire.Send{six, in(chat, "7", five), seven, eight}},
+			history: delivered(elsewhere(0, lane{chat, "7"})), arrived: []arrival{six, in(chat, "7", five), seven, eight}},
 		"an older row behind a younger, in another chat": {
-			history: delivered(nil), sends: []wire.Send{six, in("telegram:102", "", five), seven, eight}},
+			history: delivered(elsewhere(0, lane{"telegram:102", ""})), arrived: []arrival{six, in("telegram:102", "", five), seven, eight}},
+		"a row in the wrong thread": {
+			history: delivered(nil), arrived: []arrival{five, in(chat, "7", six), seven, eight}, want: lost},
+		"a row in the wrong chat": {
+			history: delivered(nil), arrived: []arrival{five, in("telegram:102", "", six), seven, eight},
+			want: counts{invariants.Lost: 1, invariants.Doubled: 1}},
 		"a row that nobody wrote": {
-			history: delivered(nil), sends: []wire.Send{five, six, seven, eight, {Row: 9, Chat: chat}, {Row: 9, Chat: chat}}, want: doubled},
+			history: delivered(nil), arrived: []arrival{five, six, seven, eight, saying("nine", other(five))}, want: doubled},
 		"a part that nobody cut": {
-			history: delivered(nil), sends: []wire.Send{five, six, seven, eight, {Row: 7, Part: 2, Chat: chat}}, want: doubled},
+			history: delivered(func(h *history) { h.said[7] = "seven" }), arrived: []arrival{five, six, seven, eight}, want: lost},
 		"a row of another platform, which the world never sees": {
-			history: delivered(func(h *history) { h.deliveries[1].chat = channel }), sends: []wire.Send{five, seven, eight}},
+			history: delivered(elsewhere(1, lane{channel, ""})), arrived: []arrival{five, seven, eight}},
 		"a row of another platform that the world sees": {
-			history: delivered(func(h *history) { h.deliveries[1].chat = channel }), sends: []wire.Send{five, six, seven, eight}, want: doubled},
+			history: delivered(elsewhere(1, lane{channel, ""})), arrived: []arrival{five, six, seven, eight}, want: doubled},
 		"nothing at all": {history: &history{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := blank()
-			v.judgeSends(tc.history, tc.sends)
+			v.judgeSends(tc.history, &received{all: tc.arrived})
 			expect(t, v, tc.want)
 		})
 	}
@@ -312,8 +355,8 @@ func engaging(change func(*history)) *history {
 	at := [2]string{chat, "p"}
 	h := &history{
 		deliveries: []delivery{
-			{part: part{5, 0}, chat: chat, state: "sent", at: 900, claims: true, calledAt: 400, folder: "second", place: "p"},
-			{part: part{6, 0}, chat: chat, state: "sent", at: 1000, claims: true, calledAt: 500, folder: "main", place: "p"},
+			{part: part{5, 0}, lane: lane{chat: chat}, state: "sent", at: 900, claims: true, calledAt: 400, folder: "second", place: "p"},
+			{part: part{6, 0}, lane: lane{chat: chat}, state: "sent", at: 1000, claims: true, calledAt: 500, folder: "main", place: "p"},
 		},
 		windows: map[[2]string]window{at: {folder: "main", until: until}},
 		called:  map[[2]string]wasCalled{at: {"main", 500}},
