@@ -115,10 +115,11 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("find open turns: %w", err)
 	}
 	for _, t := range open {
-		if t.Attempts > 0 { // unless the clock was set back meanwhile, it waits for no longer
-			t.NotBefore = min(t.NotBefore, m.now()+m.cfg.Backoff(t.Attempts).Milliseconds())
+		again := queue.TurnOf(t)
+		if t.Attempts > 0 { // unless the clock was set back meanwhile, it waits for no longer than at first
+			again.Backoff = min(time.Duration(t.NotBefore-m.now())*time.Millisecond, m.cfg.Backoff(t.Attempts))
 		}
-		m.push(queue.TurnOf(t))
+		m.push(again)
 	}
 	return nil
 }

@@ -441,11 +441,12 @@ func (r *run) settleTurn(tx *store.Tx, t *msg.Turn, problem string, oldest bool,
 		}
 		return nil, tx.PutNotice(t, failureNotice(t, r.m.cfg.Attempts), now)
 	}
+	again := queue.TurnOf(t)
 	if charged {
 		t.Attempts++
-		t.NotBefore = now + r.m.cfg.Backoff(t.Attempts).Milliseconds()
+		again.Backoff = r.m.cfg.Backoff(t.Attempts)
+		t.NotBefore = now + again.Backoff.Milliseconds()
 	}
-	again := queue.TurnOf(t)
 	return &again, tx.RequeueTurn(t.ID, charged, problem, t.NotBefore)
 }
 

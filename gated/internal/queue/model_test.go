@@ -20,6 +20,7 @@ type world struct {
 
 	turns    map[int64]Turn
 	where    map[int64]place
+	ready    map[int64]time.Time // when backoffs end
 	runs     map[int64]*process
 	toStart  []Turn
 	toClose  []int64
@@ -51,7 +52,7 @@ func newWorld(t interface{ Fatalf(string, ...any) }, limit int) *world {
 	c := newClock()
 	return &world{
 		t: t, clock: c, q: New(limit, c.time), limit: limit,
-		turns: map[int64]Turn{}, where: map[int64]place{}, runs: map[int64]*process{},
+		turns: map[int64]Turn{}, where: map[int64]place{}, ready: map[int64]time.Time{}, runs: map[int64]*process{},
 	}
 }
 
@@ -126,7 +127,7 @@ func (w *world) begin(t Turn, to *process) {
 	if w.where[t.ID] != waiting {
 		w.t.Fatalf("turn %d begins a second time", t.ID)
 	}
-	if t.NotBefore > w.clock.ms() {
+	if w.ready[t.ID].After(w.clock.now) {
 		w.t.Fatalf("turn %d begins before its backoff is over", t.ID)
 	}
 	for id, older := range w.turns {
@@ -210,7 +211,8 @@ func (w *world) exit(p *process, backoff time.Duration) {
 	for i, id := range p.open {
 		t := w.turns[id]
 		if i == 0 {
-			t.NotBefore = w.clock.now.Add(backoff).UnixMilli()
+			t.Backoff = backoff
+			w.ready[id] = w.clock.now.Add(backoff)
 		}
 		w.turns[id], w.where[id] = t, waiting
 		left = append(left, t)

@@ -43,8 +43,8 @@ func (k Key) session() session { return session{k.Folder, k.Topic} }
 type Turn struct {
 	ID int64
 	Key
-	NotBefore int64 // unix ms; a turn in backoff
-	Alone     bool
+	Backoff time.Duration // how long it waits from the moment it is queued
+	Alone   bool
 }
 
 // entry is a turn in its lane.
@@ -65,9 +65,9 @@ func (t Turn) lane() laneKey {
 // KeyOf is the key of a stored turn.
 func KeyOf(t *msg.Turn) Key { return Key{t.Folder, t.ChatJID, t.Topic, t.ThreadID} }
 
-// TurnOf is the queue's view of a stored turn.
+// TurnOf is the queue's view of a stored turn, which may run at once.
 func TurnOf(t *msg.Turn) Turn {
-	return Turn{ID: t.ID, Key: KeyOf(t), NotBefore: t.NotBefore, Alone: t.Kind == msg.Delegated}
+	return Turn{ID: t.ID, Key: KeyOf(t), Alone: t.Kind == msg.Delegated}
 }
 
 // Piped is a queued turn to be handed to a live run.
@@ -269,9 +269,7 @@ func (q *GroupQueue) wait(t Turn) *lane {
 	l := q.lane(t.lane())
 	at, found := slices.BinarySearchFunc(l.waiting, t.ID, func(w entry, id int64) int { return cmp.Compare(w.ID, id) })
 	if !found {
-		now := q.now()
-		backoff := time.Duration(t.NotBefore-now.UnixMilli()) * time.Millisecond
-		l.waiting = slices.Insert(l.waiting, at, entry{t, now.Add(backoff)})
+		l.waiting = slices.Insert(l.waiting, at, entry{t, q.now().Add(t.Backoff)})
 	}
 	return l
 }

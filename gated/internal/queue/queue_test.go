@@ -14,7 +14,6 @@ type clock struct{ now time.Time }
 func newClock() *clock { return &clock{time.UnixMilli(1_000_000)} }
 
 func (c *clock) time() time.Time { return c.now }
-func (c *clock) ms() int64       { return c.now.UnixMilli() }
 
 func (c *clock) advance(d time.Duration) { c.now = c.now.Add(d) }
 
@@ -22,8 +21,8 @@ func at(folder, chat, topic string) Key { return Key{Folder: folder, ChatJID: ch
 
 func turn(id int64, k Key) Turn { return Turn{ID: id, Key: k} }
 
-func later(t Turn, notBefore int64) Turn {
-	t.NotBefore = notBefore
+func later(t Turn, backoff time.Duration) Turn {
+	t.Backoff = backoff
 	return t
 }
 
@@ -208,7 +207,7 @@ func TestIdleRunsMakeRoom(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	c := newClock()
 	q := New(5, c.time)
-	held := later(turn(1, alice), c.ms()+1000)
+	held := later(turn(1, alice), time.Second)
 	expect(t, "in backoff", q.Push(held), none)
 	expect(t, "newer ones of its conversation wait", q.Push(turn(2, alice)), none)
 	expect(t, "others go on", q.Push(turn(3, bob)), starts(turn(3, bob)))
@@ -225,7 +224,7 @@ func TestNoOfferPastABackoff(t *testing.T) {
 	q := New(5, c.time)
 	q.Push(turn(1, alice))
 	q.Started(turn(1, alice), 10)
-	q.Push(later(turn(2, alice), c.ms()+1000))
+	q.Push(later(turn(2, alice), time.Second))
 	if run := q.Offer(alice); run != 0 {
 		t.Errorf("offered run %d while an older turn is in backoff", run)
 	}
@@ -238,7 +237,7 @@ func TestTurnsLeftByARunComeBeforeNewerOnes(t *testing.T) {
 	q.Started(turn(1, alice), 10)
 	q.Retire(10)
 	expect(t, "newer", q.Push(turn(2, alice)), none)
-	left := later(turn(1, alice), c.ms()+1000)
+	left := later(turn(1, alice), time.Second)
 	expect(t, "exited", q.Exited(10, left), none)
 	c.advance(time.Second)
 	expect(t, "backoff over", q.Tick(time.Hour), starts(left))
@@ -337,7 +336,7 @@ func TestRemove(t *testing.T) {
 	t.Run("in backoff", func(t *testing.T) {
 		c := newClock()
 		q := New(1, c.time)
-		q.Push(later(turn(1, alice), c.ms()+1000), turn(2, alice))
+		q.Push(later(turn(1, alice), time.Second), turn(2, alice))
 		expect(t, "frees the one behind", q.Remove(1), starts(turn(2, alice)))
 	})
 	t.Run("a lane that waits for a place keeps it", func(t *testing.T) {
