@@ -1,6 +1,10 @@
 package main
 
-import "strings"
+import (
+	"strings"
+
+	"arizuko/deploy/world"
+)
 
 // book is every part that a world may receive.
 type book struct {
@@ -23,17 +27,17 @@ type phrase struct {
 	text string
 }
 
-func newBook(h *history, w world) *book {
+func newBook(h *history, w world.World) *book {
 	b := &book{byID: map[[2]string]*entry{}, says: map[phrase][]*entry{}}
-	_, platform := w.adapter()
+	about := w.About()
 	for _, d := range h.deliveries {
-		if !strings.HasPrefix(d.chat, platform+":") {
+		if !strings.HasPrefix(d.chat, about.Platform+":") {
 			continue
 		}
 		e := &entry{delivery: d}
-		if parts := w.cut(h.said[d.row]); d.part.part < len(parts) {
+		if parts := about.Cut(h.said[d.row]); d.part.part < len(parts) {
 			e.text = parts[d.part.part]
-			e.copy = w.again(e.text)
+			e.copy = about.Again(e.text)
 		}
 		b.all = append(b.all, e)
 		if d.id != "" {
@@ -47,21 +51,21 @@ func newBook(h *history, w world) *book {
 }
 
 // recorded is the part whose record has the id of what arrived.
-func (b *book) recorded(a arrival) *entry {
-	e := b.byID[[2]string{a.chat, a.id}]
+func (b *book) recorded(a world.Arrival) *entry {
+	e := b.byID[[2]string{a.Chat, a.ID}]
 	if e != nil {
-		e.known = a.text
+		e.known = a.Text
 	}
 	return e
 }
 
 // unrecorded is the part of an arrival whose id nobody wrote down: the first that says this and
 // has not arrived, else any that says it.
-func (b *book) unrecorded(a arrival) *entry {
-	all := b.says[phrase{lane{a.chat, a.thread}, a.text}]
+func (b *book) unrecorded(a world.Arrival) *entry {
+	all := b.says[phrase{lane{a.Chat, a.Thread}, a.Text}]
 	for _, e := range all {
-		if e.known != a.text {
-			e.known = a.text
+		if e.known != a.Text {
+			e.known = a.Text
 			return e
 		}
 	}

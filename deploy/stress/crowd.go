@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/deploy/world"
 	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -31,10 +32,10 @@ var routes = []msg.Route{
 // web and channel are where people write that no world has: in web chats, and where the adapter is
 // a foreign one, in a channel and in private.
 var (
-	web = []place{
-		{chat: "web:main"}, {chat: "web:main", topic: "#side"}, {chat: "web:second", childless: true},
+	web = []world.Place{
+		{Chat: "web:main"}, {Chat: "web:main", Topic: "#side"}, {Chat: "web:second", Childless: true},
 	}
-	foreigners = []place{{chat: channel, calls: true}, {chat: "slack:D1", fussy: true}}
+	foreigners = []world.Place{{Chat: channel, Calls: true}, {Chat: "slack:D1", Fussy: true}}
 )
 
 const channel = "slack:C1"
@@ -50,33 +51,33 @@ type said struct {
 // crowd writes messages and remembers them.
 type crowd struct {
 	random  *rand.Rand
-	worlds  map[string]world // platform → what people there write in
-	sober   [][]place        // where what is said must come to something, by platform
-	fussy   []place          // and where only the rows say what must
+	worlds  map[string]world.World // platform → what people there write in
+	sober   [][]world.Place        // where what is said must come to something, by platform
+	fussy   []world.Place          // and where only the rows say what must
 	posts   map[string]*poster
 	foreign *foreign
 	failure failure
-	hostile bool             // some messages make the agent fail
-	fussed  map[place]string // the last message there that something can be done about
-	written int              // so that all texts are different
+	hostile bool                   // some messages make the agent fail
+	fussed  map[world.Place]string // the last message there that something can be done about
+	written int                    // so that all texts are different
 
 	all []said
 }
 
-func newCrowd(random *rand.Rand, worlds []world, dashd *httpx.Client, f *foreign) *crowd {
+func newCrowd(random *rand.Rand, worlds []world.World, dashd *httpx.Client, f *foreign) *crowd {
 	c := &crowd{
-		random: random, worlds: map[string]world{}, posts: map[string]*poster{}, foreign: f, fussed: map[place]string{},
+		random: random, worlds: map[string]world.World{}, posts: map[string]*poster{}, foreign: f, fussed: map[world.Place]string{},
 	}
-	all := [][]place{web, foreigners}
+	all := [][]world.Place{web, foreigners}
 	for _, w := range worlds {
-		_, platform := w.adapter()
+		platform := w.About().Platform
 		c.worlds[platform] = w
-		all = append(all, w.places())
+		all = append(all, w.Places())
 	}
 	for _, places := range all {
-		var sober []place
+		var sober []world.Place
 		for _, p := range places {
-			if p.fussy {
+			if p.Fussy {
 				c.fussy = append(c.fussy, p)
 			} else {
 				sober = append(sober, p)
@@ -85,8 +86,8 @@ func newCrowd(random *rand.Rand, worlds []world, dashd *httpx.Client, f *foreign
 		c.sober = append(c.sober, sober)
 	}
 	for _, p := range web {
-		if c.posts[p.chat] == nil {
-			c.posts[p.chat] = &poster{dashd: dashd, folder: msg.AddressedFolder(p.chat)}
+		if c.posts[p.Chat] == nil {
+			c.posts[p.Chat] = &poster{dashd: dashd, folder: msg.AddressedFolder(p.Chat)}
 		}
 	}
 	return c
@@ -113,10 +114,10 @@ func (c *crowd) speak(ctx context.Context) {
 	p := there[c.random.IntN(len(there))]
 	told := c.text()
 	content, verb := told, msg.VerbMessage
-	if p.calls && c.random.IntN(2) == 0 {
+	if p.Calls && c.random.IntN(2) == 0 {
 		verb = msg.VerbMention
 	}
-	sure := !p.calls || verb == msg.VerbMention
+	sure := !p.Calls || verb == msg.VerbMention
 	switch c.random.IntN(12) {
 	case 0:
 		content, sure = "#task "+told, true
@@ -127,32 +128,32 @@ func (c *crowd) speak(ctx context.Context) {
 	case 3:
 		content, told, sure = "/ping "+told, "", true
 	}
-	if p.childless {
+	if p.Childless {
 		content = strings.TrimPrefix(content, "@eng ")
 	}
-	c.say(ctx, p, said{p.chat, content, told, sure}, verb)
+	c.say(ctx, p, said{p.Chat, content, told, sure}, verb)
 }
 
 // write has somebody write text that must be answered.
-func (c *crowd) write(ctx context.Context, p place, text, verb string) {
-	c.say(ctx, p, said{p.chat, text, text, true}, verb)
+func (c *crowd) write(ctx context.Context, p world.Place, text, verb string) {
+	c.say(ctx, p, said{p.Chat, text, text, true}, verb)
 }
 
-func (c *crowd) say(ctx context.Context, p place, s said, verb string) {
+func (c *crowd) say(ctx context.Context, p world.Place, s said, verb string) {
 	c.all = append(c.all, s)
-	if post := c.posts[p.chat]; post != nil {
-		post.add(webMessage{s.content, p.topic, fmt.Sprint(len(c.all))})
+	if post := c.posts[p.Chat]; post != nil {
+		post.add(webMessage{s.content, p.Topic, fmt.Sprint(len(c.all))})
 		return
 	}
-	c.do(ctx, act{place: p, verb: verb, text: s.content})
+	c.do(ctx, world.Act{Place: p, Verb: verb, Text: s.content})
 }
 
 // do has somebody do something outside the web, and returns the id of what they wrote.
-func (c *crowd) do(ctx context.Context, a act) (id string) {
+func (c *crowd) do(ctx context.Context, a world.Act) (id string) {
 	var err error
-	platform, _ := msg.SplitJID(a.chat)
+	platform, _ := msg.SplitJID(a.Chat)
 	if w := c.worlds[platform]; w != nil {
-		id, err = w.do(a)
+		id, err = w.Do(a)
 	} else {
 		id, err = c.foreign.do(ctx, c.random, a)
 	}
@@ -193,30 +194,30 @@ const longest = 1980
 
 // fuss has somebody pin, stop, edit, delete, react or begin anew.
 func (c *crowd) fuss(ctx context.Context) {
-	a := act{place: c.fussy[c.random.IntN(len(c.fussy))], verb: msg.VerbMessage}
+	a := world.Act{Place: c.fussy[c.random.IntN(len(c.fussy))], Verb: msg.VerbMessage}
 	switch n := c.random.IntN(14); {
 	case n < 5:
-		a.text = c.text()
+		a.Text = c.text()
 	case n < 7:
-		a.text = []string{"#pinned", "#", "@eng", "@"}[c.random.IntN(4)]
+		a.Text = []string{"#pinned", "#", "@eng", "@"}[c.random.IntN(4)]
 	case n == 7:
-		a.text = "/stop"
+		a.Text = "/stop"
 	case n == 8:
-		a.text = "/new #task " + c.text()
+		a.Text = "/new #task " + c.text()
 	case n < 11:
-		a.verb, a.text = msg.VerbEdit, c.text()
+		a.Verb, a.Text = msg.VerbEdit, c.text()
 	case n == 11:
-		a.verb = msg.VerbDelete
+		a.Verb = msg.VerbDelete
 	default:
-		a.verb, a.text = msg.VerbReaction, "👍"
+		a.Verb, a.Text = msg.VerbReaction, "👍"
 	}
-	if a.verb == msg.VerbMessage {
-		c.fussed[a.place] = c.do(ctx, a)
-	} else if a.target = c.fussed[a.place]; a.target != "" {
+	if a.Verb == msg.VerbMessage {
+		c.fussed[a.Place] = c.do(ctx, a)
+	} else if a.Target = c.fussed[a.Place]; a.Target != "" {
 		c.do(ctx, a)
 	}
-	if a.verb == msg.VerbDelete {
-		delete(c.fussed, a.place)
+	if a.Verb == msg.VerbDelete {
+		delete(c.fussed, a.Place)
 	}
 	c.written++
 }
@@ -224,19 +225,19 @@ func (c *crowd) fuss(ctx context.Context) {
 // provoke has somebody do what rarely happens by itself: edit a message before it is read, or
 // stop an agent at work.
 func (c *crowd) provoke(ctx context.Context, p faultpoint.Point) {
-	a := act{place: c.fussy[0], verb: msg.VerbMessage, text: "slow 1 " + c.text()}
+	a := world.Act{Place: c.fussy[0], Verb: msg.VerbMessage, Text: "slow 1 " + c.text()}
 	switch p {
 	case faultpoint.ChangeContent.Before(), faultpoint.ChangeContent.After():
 		id := c.do(ctx, a)
-		a.verb, a.target, a.text = msg.VerbEdit, id, c.text()
+		a.Verb, a.Target, a.Text = msg.VerbEdit, id, c.text()
 		c.do(ctx, a)
 	case faultpoint.Pin.Before(), faultpoint.Pin.After():
-		a.text = "#pinned"
+		a.Text = "#pinned"
 		c.do(ctx, a)
 	case faultpoint.CancelTurn.Before(), faultpoint.CancelTurn.After():
 		c.do(ctx, a)
 		pause(ctx, startsMost)
-		a.text = "/stop"
+		a.Text = "/stop"
 		c.do(ctx, a)
 	}
 }
@@ -252,7 +253,7 @@ func (c *crowd) quiet() bool {
 		}
 	}
 	for _, w := range c.worlds {
-		if !w.quiet() {
+		if !w.Quiet() {
 			return false
 		}
 	}

@@ -15,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/deploy/instance"
+	"arizuko/deploy/world"
 	"arizuko/pkg/adapter/testadapter"
+	"arizuko/pkg/fakeplatform/telegram"
 	"arizuko/pkg/faultpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -24,22 +26,22 @@ import (
 
 // diary is a world in which all that is done is written down.
 type diary struct {
-	world
-	acts []act
+	world.World
+	acts []world.Act
 	ids  []string // of what was written, beside acts
 }
 
-func (d *diary) do(a act) (id string, err error) {
-	id, err = d.world.do(a)
+func (d *diary) Do(a world.Act) (id string, err error) {
+	id, err = d.World.Do(a)
 	d.acts, d.ids = append(d.acts, a), append(d.ids, id)
 	return id, err
 }
 
 // newDiary has people in Telegram, who nobody answers.
-func newDiary() *diary { return &diary{world: newTelegramWorld()} }
+func newDiary() *diary { return &diary{World: world.NewTelegram(crowded, telegram.Options{})} }
 
 // acts are what people of a crowd did in their world.
-func acts(c *crowd) []act { return c.worlds["telegram"].(*diary).acts }
+func acts(c *crowd) []world.Act { return c.worlds["telegram"].(*diary).acts }
 
 // people is a crowd whose web chats nobody takes from.
 func people(t *testing.T, seed uint64) *crowd {
@@ -49,7 +51,7 @@ func people(t *testing.T, seed uint64) *crowd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.Close() })
-	return newCrowd(seeded(seed), []world{newDiary()}, nil, &foreign{adapter: a})
+	return newCrowd(seeded(seed), []world.World{newDiary()}, nil, &foreign{adapter: a})
 }
 
 // speaks has a crowd say n things.
@@ -79,13 +81,13 @@ func TestNoTwoTextsAreAlike(t *testing.T) {
 		if !strings.HasSuffix(s.content, s.told) {
 			t.Errorf("%q is to be told as %q", s.content, s.told)
 		}
-		if !slices.ContainsFunc(slices.Concat(c.sober...), func(p place) bool { return p.chat == s.chat }) {
+		if !slices.ContainsFunc(slices.Concat(c.sober...), func(p world.Place) bool { return p.Chat == s.chat }) {
 			t.Errorf("%q was written in %s", s.content, s.chat)
 		}
 	}
 	for _, a := range acts(c) {
-		if a.fussy && contents[a.text] {
-			t.Errorf("%q was written in %s as well", a.text, a.chat)
+		if a.Fussy && contents[a.Text] {
+			t.Errorf("%q was written in %s as well", a.Text, a.Chat)
 		}
 	}
 }
@@ -99,7 +101,7 @@ func TestTheSeedMakesTheCrowd(t *testing.T) {
 	if diff := cmp.Diff(one.all, same.all, everything); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(acts(one), acts(same), cmp.AllowUnexported(act{}, place{})); diff != "" {
+	if diff := cmp.Diff(acts(one), acts(same)); diff != "" {
 		t.Error(diff)
 	}
 	for chat, p := range one.posts {
@@ -135,7 +137,7 @@ func TestEverythingIsWrittenWhereItIsSaidToBe(t *testing.T) {
 	speaks(t, c, words)
 	written := map[key]int{}
 	for _, a := range acts(c) {
-		written[key{a.chat, a.text}]++
+		written[key{a.Chat, a.Text}]++
 	}
 	clients := map[string]bool{}
 	for chat, p := range c.posts {
@@ -155,8 +157,8 @@ func TestEverythingIsWrittenWhereItIsSaidToBe(t *testing.T) {
 		}
 	}
 	for _, p := range slices.Concat(c.sober...) {
-		if in[p.chat] == 0 {
-			t.Errorf("nobody writes in %s", p.chat)
+		if in[p.Chat] == 0 {
+			t.Errorf("nobody writes in %s", p.Chat)
 		}
 	}
 }
@@ -173,9 +175,9 @@ func TestPeopleDoAllTheyCan(t *testing.T) {
 		}
 	}
 	for _, a := range acts(c) {
-		note(a.verb, a.text)
-		if (a.verb == msg.VerbEdit || a.verb == msg.VerbDelete || a.verb == msg.VerbReaction) && !a.fussy {
-			t.Errorf("a %s in %s changes what must become of its messages", a.verb, a.chat)
+		note(a.Verb, a.Text)
+		if (a.Verb == msg.VerbEdit || a.Verb == msg.VerbDelete || a.Verb == msg.VerbReaction) && !a.Fussy {
+			t.Errorf("a %s in %s changes what must become of its messages", a.Verb, a.Chat)
 		}
 	}
 	for _, want := range []string{
@@ -202,11 +204,11 @@ func TestWhatIsSureToBeAnswered(t *testing.T) {
 	speaks(t, c, 3*words)
 	verbs := map[string]string{}
 	for _, a := range acts(c) {
-		verbs[a.text] = a.verb
+		verbs[a.Text] = a.Verb
 	}
 	childless := map[string]bool{}
 	for _, p := range slices.Concat(c.sober...) {
-		childless[p.chat] = p.childless
+		childless[p.Chat] = p.Childless
 	}
 	sure := map[bool]int{}
 	for _, s := range c.all {
@@ -237,13 +239,13 @@ func TestChangesNameTheLastMessageOfTheirPlace(t *testing.T) {
 	changes := 0
 	for i, a := range d.acts {
 		switch {
-		case !a.fussy:
-		case a.verb == msg.VerbMessage:
-			last[a.chat] = d.ids[i]
+		case !a.Fussy:
+		case a.Verb == msg.VerbMessage:
+			last[a.Chat] = d.ids[i]
 		default:
 			changes++
-			if a.target == "" || a.target != last[a.chat] {
-				t.Errorf("%s in %s is about %q, want %q", a.verb, a.chat, a.target, last[a.chat])
+			if a.Target == "" || a.Target != last[a.Chat] {
+				t.Errorf("%s in %s is about %q, want %q", a.Verb, a.Chat, a.Target, last[a.Chat])
 			}
 		}
 	}
@@ -264,8 +266,8 @@ func TestProvoke(t *testing.T) {
 			faultpoint.Framed:                 nil,
 		} {
 			d := newDiary()
-			c := newCrowd(seeded(1), []world{d}, nil, nil)
-			c.fussy = slices.DeleteFunc(c.fussy, func(p place) bool { return p.chat == "slack:D1" })
+			c := newCrowd(seeded(1), []world.World{d}, nil, nil)
+			c.fussy = slices.DeleteFunc(c.fussy, func(p world.Place) bool { return p.Chat == "slack:D1" })
 			c.provoke(t.Context(), point)
 			var got []string
 			for _, a := range d.acts {
@@ -279,12 +281,12 @@ func TestProvoke(t *testing.T) {
 }
 
 // summary is what is done, with how its text begins unless it is about the first message.
-func summary(a act, first string) string {
-	if a.target != "" && a.target == first {
-		return a.verb
+func summary(a world.Act, first string) string {
+	if a.Target != "" && a.Target == first {
+		return a.Verb
 	}
-	begin, _, _ := strings.Cut(strings.Replace(a.text, "slow 1 ", "slow 1 |", 1), "|")
-	return a.verb + " " + begin
+	begin, _, _ := strings.Cut(strings.Replace(a.Text, "slow 1 ", "slow 1 |", 1), "|")
+	return a.Verb + " " + begin
 }
 
 // chats stands for dashd, which is down at first, and takes a message at the next try.
@@ -308,24 +310,24 @@ func (d *chats) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // silence is a world in which nothing happens, or something did that is not confirmed.
 type silence struct {
-	world
+	world.World
 	broken bool
 }
 
-func (s *silence) adapter() (daemon, platform string) { return "teled", "telegram" }
-func (s *silence) places() []place                    { return nil }
-func (s *silence) quiet() bool                        { return !s.broken }
+func (s *silence) About() world.About    { return world.About{Platform: "telegram"} }
+func (s *silence) Places() []world.Place { return nil }
+func (s *silence) Quiet() bool           { return !s.broken }
 
 func TestPostersTryAgainInOrder(t *testing.T) {
 	d := &chats{}
 	server := httptest.NewServer(d)
 	defer server.Close()
-	c := newCrowd(seeded(1), []world{&silence{}}, httpx.NewClient(server.URL, ""), nil)
+	c := newCrowd(seeded(1), []world.World{&silence{}}, httpx.NewClient(server.URL, ""), nil)
 	if len(c.posts) != 2 {
 		t.Fatalf("people write in %d web chats", len(c.posts))
 	}
 	for _, text := range []string{"m1", "m2", "m3"} {
-		c.write(t.Context(), place{chat: "web:main", topic: "#side"}, text, msg.VerbMessage)
+		c.write(t.Context(), world.Place{Chat: "web:main", Topic: "#side"}, text, msg.VerbMessage)
 	}
 	if c.quiet() {
 		t.Error("it is quiet before anything is taken")

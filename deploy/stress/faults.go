@@ -135,7 +135,7 @@ func (t *trial) pileUp(ctx context.Context) error {
 		}
 	}
 	for range pile {
-		t.crowd.write(ctx, t.worlds[0].places()[0], t.crowd.text(), msg.VerbMessage)
+		t.crowd.write(ctx, t.worlds[0].Places()[0], t.crowd.text(), msg.VerbMessage)
 	}
 	if err := instance.Await(ctx, "everything to be stored", func() (bool, error) { return t.crowd.quiet(), nil }); err != nil {
 		return err
@@ -152,24 +152,24 @@ func (t *trial) pileUp(ctx context.Context) error {
 func (t *trial) upset() {
 	w := t.worlds[t.random.IntN(len(t.worlds))]
 	if t.random.IntN(4) > 0 {
-		w.upset(t.random)
+		w.Upset(t.random)
 		return
 	}
-	w.away(true)
-	time.AfterFunc(time.Duration(t.random.Int64N(int64(gapMost))), func() { w.away(false) })
+	w.Away(true)
+	time.AfterFunc(time.Duration(t.random.Int64N(int64(gapMost))), func() { w.Away(false) })
 }
 
 // outage has no platform be reached for a minute, while people write on.
 func (t *trial) outage(ctx context.Context) error {
 	for _, w := range t.worlds {
-		w.away(true)
+		w.Away(true)
 	}
 	for began := time.Now(); time.Since(began) < outageLasts && ctx.Err() == nil; {
 		t.burst(ctx)
 		pause(ctx, time.Second)
 	}
 	for _, w := range t.worlds {
-		w.away(false)
+		w.Away(false)
 	}
 	return t.settle(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/deploy/world"
 	"arizuko/pkg/adapter/testadapter"
 	"arizuko/pkg/msg"
 )
@@ -23,17 +24,17 @@ const threadsMost = 4
 
 // do has somebody do something, and returns when it is stored: this adapter has nobody to ask
 // again.
-func (f *foreign) do(ctx context.Context, random *rand.Rand, a act) (id string, err error) {
+func (f *foreign) do(ctx context.Context, random *rand.Rand, a world.Act) (id string, err error) {
 	m := msg.Message{
-		ChatJID: a.chat, PlatformID: "9." + fmt.Sprint(random.Int64()), Sender: "slack:U7", Verb: a.verb,
-		Content: a.text, TargetID: a.target,
+		ChatJID: a.Chat, PlatformID: "9." + fmt.Sprint(random.Int64()), Sender: "slack:U7", Verb: a.Verb,
+		Content: a.Text, TargetID: a.Target,
 	}
 	switch {
-	case a.fussy:
+	case a.Fussy:
 	case len(f.threads) > 0 && random.IntN(2) == 0:
 		m.ThreadID = f.threads[random.IntN(len(f.threads))]
 		m.Topic = m.ThreadID
-	case a.verb == msg.VerbMention:
+	case a.Verb == msg.VerbMention:
 		f.threads = append(f.threads, m.PlatformID)
 		f.threads = f.threads[max(0, len(f.threads)-threadsMost):]
 	}

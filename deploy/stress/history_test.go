@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/deploy/invariants"
+	"arizuko/deploy/world"
 	"arizuko/pkg/store/storetest"
 )
 
@@ -202,7 +203,10 @@ func TestJudge(t *testing.T) {
 		"a message that is not in the rows": {skip: none, want: counts{invariants.Lost: 1},
 			change: func(tr *trial) { tr.crowd.all = append(tr.crowd.all, said{chat, "m2", "m2", true}) }},
 		"a part that is not in the rows": {skip: none, want: counts{invariants.Doubled: 1},
-			change: func(tr *trial) { w := tr.worlds[0].(*received); w.all = append(w.all, arrival{id: "9", chat: chat}) }},
+			change: func(tr *trial) {
+				w := tr.worlds[0].(*received)
+				w.all = append(w.all, world.Arrival{ID: "9", Chat: chat})
+			}},
 		"a window that is too short": {skip: none, want: counts{invariants.Lost: 1},
 			broken: `UPDATE chat_reply_state SET engaged_until = 2999`},
 		"a window that is too short, by a clock that was set": {skip: none,
@@ -215,7 +219,7 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := &trial{
 				db: database(t, judged+tc.broken), crowd: &crowd{all: []said{{chat, "m1", "m1", true}}},
-				worlds: []world{&received{all: []arrival{{id: "b2", chat: chat, text: "You said: m1"}}}},
+				worlds: []world.World{&received{all: []world.Arrival{{ID: "b2", Chat: chat, Text: "You said: m1"}}}},
 			}
 			if tc.change != nil {
 				tc.change(tr)

@@ -16,7 +16,9 @@ import (
 
 	"arizuko/deploy/instance"
 	"arizuko/deploy/invariants"
+	"arizuko/deploy/world"
 	"arizuko/pkg/adapter/testadapter"
+	"arizuko/pkg/fakeplatform/telegram"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -32,6 +34,10 @@ const (
 	stillMost = 45 * time.Second
 )
 
+// crowded is the size of each platform: Telegram takes one message a second into a chat, so that many can write
+// much only in many.
+var crowded = world.Size{DMs: 30, Groups: 8}
+
 // daemons of the instance, in the order in which they start.
 var daemons = []string{"routd", "gated", "dashd", "teled"}
 
@@ -39,7 +45,7 @@ var daemons = []string{"routd", "gated", "dashd", "teled"}
 type trial struct {
 	*instance.Instance
 	random *rand.Rand
-	worlds []world
+	worlds []world.World
 	crowd  *crowd
 
 	clockSet bool // times of rows can't be compared
@@ -61,7 +67,7 @@ func open(ctx context.Context, bin string, seed uint64, env ...string) (*trial, 
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{Instance: i, random: rand.New(rand.NewPCG(seed, 0)), worlds: []world{newTelegramWorld()}}
+	t := &trial{Instance: i, random: rand.New(rand.NewPCG(seed, 0)), worlds: []world.World{world.NewTelegram(crowded, telegram.Options{})}}
 	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn",
 		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
 	if err := t.start(ctx); err != nil {
@@ -72,7 +78,7 @@ func open(ctx context.Context, bin string, seed uint64, env ...string) (*trial, 
 
 func (t *trial) start(ctx context.Context) error {
 	for _, w := range t.worlds {
-		env, err := w.serve(t.Host)
+		env, err := w.Serve(t.Host)
 		if err != nil {
 			return err
 		}
@@ -117,9 +123,9 @@ func (t *trial) connect(ctx context.Context, routd *httpx.Client) error {
 	}
 	all := routes
 	for _, w := range t.worlds {
-		for _, p := range w.places() {
-			if p.childless {
-				all = append([]msg.Route{{Match: "chat_jid=" + p.chat, Target: "second"}}, all...)
+		for _, p := range w.Places() {
+			if p.Childless {
+				all = append([]msg.Route{{Match: "chat_jid=" + p.Chat, Target: "second"}}, all...)
 			}
 		}
 	}
@@ -211,7 +217,7 @@ func (t *trial) close() error {
 	t.quiet()
 	var errs []error
 	for _, w := range t.worlds {
-		errs = append(errs, w.close())
+		errs = append(errs, w.Close())
 	}
 	if t.db != nil {
 		errs = append(errs, t.db.Close())

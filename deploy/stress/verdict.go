@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"arizuko/deploy/invariants"
+	"arizuko/deploy/world"
 )
 
 // verdict counts what must not have happened, by what it means for people.
@@ -123,8 +124,8 @@ func (v *verdict) judgeAnswer(s said, r row, t turn, saying map[int64]bool, host
 }
 
 // judgeSends holds what a world received against what the rows say of it.
-func (v *verdict) judgeSends(h *history, w world) {
-	book, arrived := newBook(h, w), w.arrived()
+func (v *verdict) judgeSends(h *history, w world.World) {
+	book, arrived := newBook(h, w), w.Arrived()
 	found := make([]*entry, len(arrived))
 	for i, a := range arrived {
 		found[i] = book.recorded(a)
@@ -137,7 +138,7 @@ func (v *verdict) judgeSends(h *history, w world) {
 	last := map[lane]part{}
 	for i, a := range arrived {
 		if found[i] == nil {
-			v.add(invariants.Doubled, 1, "%q arrived in %s %q, and is in no row", a.text, a.chat, a.thread)
+			v.add(invariants.Doubled, 1, "%q arrived in %s %q, and is in no row", a.Text, a.Chat, a.Thread)
 			continue
 		}
 		v.judgeArrival(found[i], a, last)
@@ -148,16 +149,16 @@ func (v *verdict) judgeSends(h *history, w world) {
 }
 
 // judgeArrival counts an arrival. A copy, whatever it is worth, says nothing of the order.
-func (v *verdict) judgeArrival(e *entry, a arrival, last map[lane]part) {
-	p, in := e.part, lane{a.chat, a.thread}
+func (v *verdict) judgeArrival(e *entry, a world.Arrival, last map[lane]part) {
+	p, in := e.part, lane{a.Chat, a.Thread}
 	switch {
 	case in != e.lane:
 		v.add(invariants.Lost, 1, "part %d of row %d arrived in %s %q, not in %s %q", p.part, p.row, in.chat, in.thread, e.chat, e.thread)
-	case a.text == e.copy:
+	case a.Text == e.copy:
 		e.copies++
 		return
-	case a.text != e.text:
-		v.add(invariants.Lost, 1, "part %d of row %d says %q, and %q arrived", p.part, p.row, e.text, a.text)
+	case a.Text != e.text:
+		v.add(invariants.Lost, 1, "part %d of row %d says %q, and %q arrived", p.part, p.row, e.text, a.Text)
 	}
 	if e.plain++; e.plain > 1 {
 		return
