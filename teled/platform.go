@@ -25,15 +25,16 @@ const (
 	typingLasts = 5 * time.Second
 )
 
-// pace is the API's: 30 messages a second over all chats, one a second into each, of which a few
-// may come at once, and 20 a minute into a group.
+// pace keeps to what the API allows: 30 messages a second over all chats, one a second into each,
+// of which a few may come at once, and 20 a minute into a group. What comes at once counts too, so
+// that no second has more than 30 and no minute more than 20.
 func pace() adapter.Pace {
 	return adapter.Pace{
-		Account: adapter.Limit{Every: time.Second / 30, Burst: 30},
+		Account: adapter.Limit{Every: time.Second / 29, Burst: 1},
 		Chat: func(chatJID string) []adapter.Limit {
 			limits := []adapter.Limit{{Every: time.Second, Burst: 3}}
 			if msg.KindOfJID(chatJID) != msg.ChatDM {
-				limits = append(limits, adapter.Limit{Every: 3 * time.Second, Burst: 20})
+				limits = append(limits, adapter.Limit{Every: 4 * time.Second, Burst: 5})
 			}
 			return limits
 		},

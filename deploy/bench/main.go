@@ -44,6 +44,7 @@ func scenarios() []scenario {
 		{"routing", (*bench).routing},
 		{"stored", (*bench).stored},
 		{"idle", (*bench).idle},
+		{"adapters", (*bench).adapters},
 	}
 }
 

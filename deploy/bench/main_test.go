@@ -16,7 +16,7 @@ func TestChoose(t *testing.T) {
 		only string
 		want []string
 	}{
-		{"", []string{"latency", "sustained", "routing", "stored", "idle"}},
+		{"", []string{"latency", "sustained", "routing", "stored", "idle", "adapters"}},
 		{"idle,latency", []string{"idle", "latency"}},
 		{"idle,speed", nil},
 	} {

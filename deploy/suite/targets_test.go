@@ -39,6 +39,8 @@ func TestObservedRowsAreInTheNextPrompt(t *testing.T) {
 func TestNoRoute(t *testing.T) {
 	s := start(t, Options{})
 	s.Becomes(s.Say("discord:5", "a group nobody serves"), msg.Dropped, msg.ReasonNoRoute)
+	left := s.Put(msg.Message{ChatJID: "discord:dm-5", Verb: msg.VerbLeave, Addressed: true})[0]
+	s.Becomes(left, msg.Dropped, msg.ReasonNoRoute)
 }
 
 // hook is a daemon that a route names. answer says how it replies to the nth

@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -121,6 +122,16 @@ func (t *Telegram) Arrived() (all []Arrival) {
 		}
 	}
 	return all
+}
+
+// Hasty implements Wire.
+func (t *Telegram) Hasty() (n int) {
+	for _, c := range t.Calls() {
+		if c.Status == http.StatusTooManyRequests {
+			n++
+		}
+	}
+	return n
 }
 
 // Upset implements Wire.

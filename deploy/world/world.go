@@ -43,6 +43,8 @@ type Wire interface {
 	Serve(host string) (env []string, err error)
 	// Arrived is what the adapter has sent, in the order of its arrival.
 	Arrived() []Arrival
+	// Hasty is how many calls were refused since they came too fast.
+	Hasty() int
 	// Upset has something go wrong for a while, and says what.
 	Upset(random *rand.Rand) string
 	// Away has nobody reach the platform, or reach it again.

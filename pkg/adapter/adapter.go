@@ -126,7 +126,8 @@ type Moved struct{ From, To string }
 type Cursor struct{ Key, Value string }
 
 // Receive stores what came in; each message then has its row id. Direction, source and
-// receiving time are filled in, the timestamp where it is missing. A message that is stored
+// receiving time are filled in, the timestamp where it is missing, and so is the thread of a
+// reaction, an edit or a deletion if the message that it is about stands in one. A message that is stored
 // already changes nothing, and takes the id of its row.
 func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	now := s.Now().UnixMilli()
@@ -155,6 +156,9 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 			}
 		}
 		for _, m := range in.Messages {
+			if err := followTarget(tx, m); err != nil {
+				return err
+			}
 			if _, _, err := tx.PutMessage(m); err != nil {
 				return err
 			}
@@ -167,6 +171,19 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	select {
 	case s.files <- struct{}{}:
 	default:
+	}
+	return err
+}
+
+// followTarget puts a row where the message is that it is about: platforms say of some events
+// only the chat.
+func followTarget(tx *store.Tx, m *msg.Message) error {
+	if m.TargetID == "" || m.ThreadID != "" {
+		return nil
+	}
+	target, err := tx.MessageByPlatformID(m.ChatJID, m.TargetID)
+	if err == nil && target != nil && target.ThreadID != "" {
+		m.ThreadID, m.Topic = target.ThreadID, target.ThreadID
 	}
 	return err
 }

@@ -147,3 +147,34 @@ func TestReceiveIsAnEvent(t *testing.T) {
 		}
 	})
 }
+
+// What platforms tell of a message without its thread belongs there all the same.
+func TestReceiveFollowsTheTarget(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		shell := r.shell()
+		threaded, plain, reply := post("1", "hi"), post("2", "ho"), post("3", "hey")
+		threaded.ThreadID, threaded.Topic = "7", "7"
+		about := func(id, target, thread string) *msg.Message {
+			m := post(id, "👍")
+			m.Verb, m.TargetID, m.ThreadID, m.Topic = msg.VerbReaction, target, thread, thread
+			return m
+		}
+		for name, tt := range map[string]struct {
+			m    *msg.Message
+			want string
+		}{
+			"in a thread":                 {about("1:r", "1", ""), "7"},
+			"in none":                     {about("2:r", "2", ""), ""},
+			"where the platform says":     {about("1:r2", "1", "8"), "8"},
+			"of what nobody has heard of": {about("9:r", "9", ""), ""},
+			"an answer":                   {reply, ""},
+		} {
+			if err := shell.Receive(t.Context(), Inbound{Messages: []*msg.Message{threaded, plain, tt.m}}); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.row(tt.m.ID); got.ThreadID != tt.want || got.Topic != tt.want {
+				t.Errorf("%s: thread %q, topic %q, want %q", name, got.ThreadID, got.Topic, tt.want)
+			}
+		}
+	})
+}

@@ -241,7 +241,7 @@ func (j *judgement) botLoop(r *row) bool {
 // wantsHome says whether a row that nobody takes is meant for the bot, so that
 // it waits until its chat is connected to a group.
 func (j *judgement) wantsHome(r *row) bool {
-	if r.answer.Home != "" || j.g.cfg.Impulse.Weight(r.verb()) == 0 {
+	if r.answer.Home != "" || r.verb() == msg.VerbLeave || j.g.cfg.Impulse.Weight(r.verb()) == 0 {
 		return false
 	}
 	return j.batch.info.Kind == msg.ChatDM || r.Addressed || r.verb() == msg.VerbMention || r.verb() == msg.VerbReply

@@ -174,17 +174,23 @@ func TestRates(t *testing.T) {
 				t.Errorf("%s: %d, want %d", what, got, want)
 			}
 		}
-		expect("the first", send(chats[0]), 200)
-		expect("the second at once", send(chats[0]), 429)
+		for range 4 {
+			expect("a few at once", send(chats[0]), 200)
+		}
+		expect("the fifth at once", send(chats[0]), 429)
 		expect("typing", first(direct(s, "sendChatAction", "chat_id", chats[0], "action", "typing")), 200)
 		<-time.After(time.Second)
-		expect("the second after a second", send(chats[0]), 200)
+		for range 9 {
+			expect("up to thirteen in ten seconds", send(chats[0]), 200)
+			<-time.After(time.Second / 2)
+		}
+		expect("the fourteenth", send(chats[0]), 429)
 
 		<-time.After(time.Second)
-		for _, chat := range chats[:30] {
+		for _, chat := range chats[1:31] {
 			expect("thirty in a second", send(chat), 200)
 		}
-		expect("the thirty-first", send(chats[30]), 429)
+		expect("the thirty-first", send(chats[31]), 429)
 
 		for range 20 {
 			<-time.After(time.Second)

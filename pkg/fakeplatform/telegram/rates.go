@@ -5,13 +5,16 @@ import (
 	"time"
 )
 
-// The documented rates: one message a second in a chat, twenty a minute in a group, thirty
-// a second overall.
+// The documented rates: one message a second in a chat, but for short bursts, whose length is not
+// documented; twenty a minute in a group; thirty a second overall.
 const (
-	perChat     = 1
+	burst       = 3
+	inWindow    = burst + int(window/time.Second)
+	perChat     = burst + int(chatWindow/time.Second)
 	perGroup    = 20
 	overall     = 30
 	groupWindow = time.Minute
+	chatWindow  = 10 * time.Second
 	window      = time.Second
 )
 
@@ -32,7 +35,8 @@ func (r *rates) wait(chat int64, now time.Time) int {
 		}
 	}
 	full(r.all, overall, window)
-	full(r.chats[chat], perChat, window)
+	full(r.chats[chat], inWindow, window)
+	full(r.chats[chat], perChat, chatWindow)
 	if chat < 0 {
 		full(r.chats[chat], perGroup, groupWindow)
 	}
