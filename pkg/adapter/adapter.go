@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -91,6 +92,7 @@ type Shell struct {
 	slots    chan struct{} // one for each row that may be on its way at once
 	pacer    *pacer
 	files    chan struct{} // wakes who downloads
+	online   atomic.Bool   // the platform's connection holds
 	lanes    laneLocks
 }
 

@@ -30,6 +30,7 @@ type Listener interface {
 
 // Connected says that the platform's connection works.
 func (s *Shell) Connected() {
+	s.online.Store(true)
 	s.Heart.Report(daemon.Connected, "")
 	s.Heart.Probe()
 }
@@ -42,6 +43,7 @@ func (s *Shell) keepConnected(ctx context.Context, l Listener) {
 	for ctx.Err() == nil {
 		began := s.Now()
 		err := s.listen(ctx, l)
+		s.online.Store(false)
 		if ctx.Err() != nil {
 			return
 		}
@@ -74,4 +76,10 @@ func (s *Shell) listen(ctx context.Context, l Listener) (err error) {
 		err = errors.New("the connection ended")
 	}
 	return err
+}
+
+// offline says that a platform with a connection to keep has none.
+func (s *Shell) offline() bool {
+	_, listens := s.platform.(Listener)
+	return listens && !s.online.Load()
 }

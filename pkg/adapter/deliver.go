@@ -20,6 +20,12 @@ const (
 	maxAttempts = 12
 	firstPause  = time.Second
 	longPause   = 5 * time.Minute
+	// maxCopies is how often a part is sent again with a mark: each time it may have arrived.
+	maxCopies = 3
+	// offlineLook is how often a part in doubt looks whether its platform is connected again, and
+	// offlineMost how long: there may be a way to send though none to listen.
+	offlineLook = time.Second
+	offlineMost = longPause
 	// authPause is how often a part is tried that needs somebody to mend the credentials.
 	authPause = time.Minute
 	// longestWait is the longest that a row found waiting has to wait on. No platform asks for
@@ -118,6 +124,8 @@ func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err err
 	case d.ours == i:
 	case p.NotBefore > d.now() && !d.waited:
 		return min(d.until(p.NotBefore), longestWait), nil
+	case d.doubtful(i) && d.offline() && d.now()-p.NotBefore < offlineMost.Milliseconds():
+		return offlineLook, nil // the next try would end in doubt too
 	}
 	d.waited, d.turn = false, false
 	part, err := d.clear(ctx, i)
@@ -238,7 +246,7 @@ func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
 		failure = &Failure{Class: msg.Ambiguous, Err: err}
 	}
 	p.ErrorClass, p.Error = failure.Class, d.Redact(err.Error())
-	clears := failure.Class == msg.Ambiguous && d.clears(before)
+	clears := failure.Class == msg.Ambiguous && d.clears(before, p.Attempts)
 	if failure.Class == msg.Transient || clears {
 		p.Attempts++
 	}
@@ -256,13 +264,13 @@ func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
 		"state", p.State, "again_in", again, "err", p.Error)
 }
 
-// clears says whether anything is to be done about a part that may have arrived, whose class
-// before it was sent is given: it can be sent again as it is, looked for, or sent once more with
-// a mark.
-func (d *delivery) clears(before msg.ErrorClass) bool {
+// clears says whether anything is to be done about a part that may have arrived, whose class and
+// attempts before it was sent are given: it can be sent again as it is, looked for, or sent once
+// more with a mark.
+func (d *delivery) clears(before msg.ErrorClass, attempts int) bool {
 	_, finds := d.platform.(Finder)
 	_, marks := d.platform.(Marker)
-	return d.Repeatable || finds || marks && d.Mark && before != msg.Ambiguous
+	return d.Repeatable || finds || marks && d.Mark && (before != msg.Ambiguous || attempts < maxCopies)
 }
 
 // nextTry says what a failure makes of a part, and when a queued one is tried again. A

@@ -74,12 +74,14 @@ func TestMark(t *testing.T) {
 			store.Delivery{Attempts: 1, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, "c"}},
 		{"of that class", []error{failure(ambiguous, 0)}, nil, "sent: sent sent sent",
 			store.Delivery{Attempts: 1, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, "c"}},
-		{"no second mark", []error{errCause}, []error{errCause}, "ambiguous: sent ambiguous sent",
-			store.Delivery{Attempts: 1, ErrorClass: ambiguous, Error: "HTTP 502"}, []string{"a", "b", again, "c"}},
+		{"arrives at the third copy", []error{errCause}, []error{errCause, errCause}, "sent: sent sent sent",
+			store.Delivery{Attempts: 3, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, again, again, "c"}},
+		{"no fourth copy", []error{errCause}, []error{errCause, errCause, errCause}, "ambiguous: sent ambiguous sent",
+			store.Delivery{Attempts: 3, ErrorClass: ambiguous, Error: "HTTP 502"}, []string{"a", "b", again, again, again, "c"}},
 		{"the doubt outlives failures", []error{errCause}, []error{failure(transient, 0), failure(msg.Rate, time.Minute), failure(msg.Auth, 0)},
 			"sent: sent sent sent", store.Delivery{Attempts: 2, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, again, again, again, "c"}},
-		{"and ends with them", []error{errCause}, []error{failure(transient, 0), errCause}, "ambiguous: sent ambiguous sent",
-			store.Delivery{Attempts: 2, ErrorClass: ambiguous, Error: "HTTP 502"}, []string{"a", "b", again, again, "c"}},
+		{"and ends with them", []error{errCause}, []error{failure(transient, 0), failure(transient, 0), errCause}, "ambiguous: sent ambiguous sent",
+			store.Delivery{Attempts: 3, ErrorClass: ambiguous, Error: "HTTP 502"}, []string{"a", "b", again, again, again, "c"}},
 		{"fails for good", []error{errCause}, []error{failure(permanent, 0)}, "failed: sent failed cancelled",
 			store.Delivery{Attempts: 1, ErrorClass: permanent, Error: "permanent: HTTP 502"}, []string{"a", "b", again}},
 		{"no doubt, no mark", []error{failure(transient, 0), failure(msg.Rate, 0)}, nil, "sent: sent sent sent",
@@ -107,6 +109,63 @@ func TestMark(t *testing.T) {
 				tt.part.State = got.State
 				if diff := cmp.Diff(tt.part, got); diff != "" {
 					t.Errorf("part (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// pencilLine is a platform with a connection that can mark a part.
+type pencilLine struct {
+	pencil
+	connected chan bool // the connection comes, and breaks
+}
+
+func (p *pencilLine) Listen(ctx context.Context, s *Shell) error {
+	for {
+		select {
+		case up := <-p.connected:
+			if !up {
+				return errCause
+			}
+			s.Connected()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// A copy that the next break would put in doubt as well waits until there is a connection, but
+// not for ever.
+func TestMarkOnceConnected(t *testing.T) {
+	for name, tt := range map[string]struct {
+		back time.Duration // the connection is, 0 for never
+		want time.Duration // the copy is sent
+	}{
+		"soon":  {back: time.Second, want: 2 * time.Second},
+		"late":  {back: time.Minute, want: time.Minute + time.Second},
+		"never": {want: offlineMost + firstPause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				p := &pencilLine{pencil{r.platform}, make(chan bool)}
+				r.as = p
+				began, id := time.Now(), r.out("", "a")
+				r.platform.script("a", func(context.Context) error {
+					p.connected <- false
+					return errCause
+				})
+				r.start(marking)
+				p.connected <- true
+				if tt.back > 0 {
+					pass(tt.back)
+					p.connected <- true
+				}
+				pass(time.Hour)
+				r.expect(id, "sent: sent")
+				r.expectSent("a", marked("a"))
+				if got := r.platform.calls[1].At.Sub(began); got < tt.want || got > tt.want+2*offlineLook {
+					t.Errorf("the copy was sent after %s, want about %s", got, tt.want)
 				}
 			})
 		})

@@ -322,7 +322,7 @@ func (m *model) checkPart(text string, d store.Delivery, calls []string) {
 			m.problem("%s may have arrived %d times", text, doubtful)
 		}
 	}
-	if doubtful := again - m.refusals[marked(text)]; doubtful > 1+m.crashes {
+	if doubtful := again - m.refusals[marked(text)]; doubtful > maxCopies+m.crashes {
 		m.problem("%s may have arrived %d times with a mark, after %d crashes", text, doubtful, m.crashes)
 	}
 	m.checkArrival(text, d.State, again)
