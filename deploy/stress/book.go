@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"arizuko/deploy/world"
@@ -50,27 +51,52 @@ func newBook(h *history, w world.World) *book {
 	return b
 }
 
-// recorded is the part whose record has the id of what arrived.
-func (b *book) recorded(a world.Arrival) *entry {
-	e := b.byID[[2]string{a.Chat, a.ID}]
-	if e != nil {
-		e.known = a.Text
-	}
-	return e
-}
-
-// unrecorded is the part of an arrival whose id nobody wrote down: the first that says this and
-// has not arrived, else any that says it.
-func (b *book) unrecorded(a world.Arrival) *entry {
-	all := b.says[phrase{lane{a.Chat, a.Thread}, a.Text}]
-	for _, e := range all {
-		if e.known != a.Text {
-			e.known = a.Text
-			return e
+// find is the part of each arrival, nil for one that is in no row.
+func (b *book) find(arrived []world.Arrival) []*entry {
+	found := make([]*entry, len(arrived))
+	for i, a := range arrived {
+		if found[i] = b.byID[[2]string{a.Chat, a.ID}]; found[i] != nil {
+			found[i].known = a.Text
 		}
 	}
-	if len(all) > 0 {
-		return all[0]
+	next := make([]*entry, len(arrived)) // what is recorded to have arrived behind it in its lane
+	last := map[lane]*entry{}
+	for i, a := range slices.Backward(arrived) {
+		next[i] = last[laneOf(a)]
+		if found[i] != nil {
+			last[laneOf(a)] = found[i]
+		}
 	}
-	return nil
+	clear(last)
+	for i, a := range arrived {
+		if found[i] == nil {
+			found[i] = b.unrecorded(a, last[laneOf(a)], next[i])
+		}
+		if found[i] != nil {
+			last[laneOf(a)] = found[i]
+		}
+	}
+	return found
+}
+
+func laneOf(a world.Arrival) lane { return lane{a.Chat, a.Thread} }
+
+// unrecorded is the part of an arrival whose id nobody wrote down: of those that say this, one
+// that has not arrived and stands between its neighbours, else one that has not arrived, else any.
+func (b *book) unrecorded(a world.Arrival, before, behind *entry) *entry {
+	all := b.says[phrase{laneOf(a), a.Text}]
+	open := slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return e.known == a.Text })
+	between := func(e *entry) bool {
+		return (before == nil || !e.less(before.part)) && (behind == nil || !behind.less(e.part))
+	}
+	switch i := slices.IndexFunc(open, between); {
+	case len(all) == 0:
+		return nil
+	case len(open) == 0:
+		return all[0]
+	default:
+		e := open[max(i, 0)]
+		e.known = a.Text
+		return e
+	}
 }

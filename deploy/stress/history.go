@@ -45,6 +45,8 @@ type part struct {
 // lane is where parts arrive in order: a thread of a chat.
 type lane struct{ chat, thread string }
 
+func (p part) less(q part) bool { return p.row < q.row || p.row == q.row && p.part < q.part }
+
 type delivery struct {
 	part
 	lane

@@ -126,15 +126,7 @@ func (v *verdict) judgeAnswer(s said, r row, t turn, saying map[int64]bool, host
 // judgeSends holds what a world received against what the rows say of it.
 func (v *verdict) judgeSends(h *history, w world.World) {
 	book, arrived := newBook(h, w), w.Arrived()
-	found := make([]*entry, len(arrived))
-	for i, a := range arrived {
-		found[i] = book.recorded(a)
-	}
-	for i, a := range arrived {
-		if found[i] == nil {
-			found[i] = book.unrecorded(a)
-		}
-	}
+	found := book.find(arrived)
 	last := map[lane]part{}
 	for i, a := range arrived {
 		if found[i] == nil {
@@ -163,7 +155,7 @@ func (v *verdict) judgeArrival(e *entry, a world.Arrival, last map[lane]part) {
 	if e.plain++; e.plain > 1 {
 		return
 	}
-	if before := last[in]; before.row > p.row || before.row == p.row && before.part > p.part {
+	if before := last[in]; p.less(before) {
 		v.add(invariants.Reordered, 1, "part %d of row %d was sent behind part %d of row %d", p.part, p.row, before.part, before.row)
 	}
 	last[in] = p

@@ -297,6 +297,9 @@ func TestJudgeSends(t *testing.T) {
 		"two rows that say the same, of which one arrived": {
 			history: delivered(with(unknown(0), func(h *history) { h.said[6] = "five" })),
 			arrived: []world.Arrival{saying("five", six), seven, eight}, want: lost},
+		"a copy of one that never arrived, and later another that says the same": {
+			history: delivered(with(unknown(2), func(h *history) { h.said[5], h.said[7] = "pong", "pong|eight" })),
+			arrived: []world.Arrival{saying("again pong", five), six, saying("pong", other(seven)), eight}},
 		"a row that never arrived": {
 			history: delivered(nil), arrived: []world.Arrival{five, seven, eight}, want: lost},
 		"an ambiguous row that arrived": {
