@@ -159,43 +159,60 @@ func (d *delivery) clear(ctx context.Context, i int) (part Part, err error) {
 		part = d.cut[i]
 	}
 	finder, finds := d.platform.(Finder)
-	marker, marks := d.platform.(Marker)
 	switch {
 	case d.ours == i:
 		return part, nil
 	case d.Repeatable && part != nil, !d.doubtful(i):
-		p.State = msg.OutSending
+		d.ours, p.State = i, msg.OutSending
+		return part, d.record(ctx, d.parts[i:i+1])
 	case finds && part != nil:
 		return d.find(ctx, finder, i)
-	case marks && d.Mark && part != nil: // each copy but the first one has it
-		if part, err = d.mark(marker, part); err != nil {
-			p.State, p.ErrorClass, p.Error = msg.OutAmbiguous, msg.Ambiguous, d.Redact(err.Error())
-			return nil, d.record(ctx, d.follow(ctx, i))
-		}
-		p.State, p.ErrorClass, p.Error = msg.OutSending, msg.Ambiguous, "sent again with a mark: it may have arrived before"
-	default:
-		p.State, p.ErrorClass, p.Error = msg.OutAmbiguous, msg.Ambiguous, cmp.Or(p.Error, "the daemon ended while this was on its way")
-		return nil, d.record(ctx, d.follow(ctx, i))
+	}
+	return d.again(ctx, i, part)
+}
+
+// again has a part that may have arrived be sent once more with a mark, which each copy but the
+// first one has, or gives it up.
+func (d *delivery) again(ctx context.Context, i int, part Part) (marked Part, err error) {
+	p := &d.parts[i]
+	marker, marks := d.platform.(Marker)
+	if !marks || !d.Mark || part == nil {
+		return nil, d.giveUp(ctx, i, cmp.Or(p.Error, "the daemon ended while this was on its way"))
+	}
+	if marked, err = d.mark(marker, part); err != nil {
+		return nil, d.giveUp(ctx, i, d.Redact(err.Error()))
 	}
 	d.ours = i
-	return part, d.record(ctx, d.parts[i:i+1])
+	p.State, p.ErrorClass, p.Error = msg.OutSending, msg.Ambiguous, "sent again with a mark: it may have arrived before"
+	return marked, d.record(ctx, d.parts[i:i+1])
+}
+
+// giveUp leaves it open whether a part has arrived.
+func (d *delivery) giveUp(ctx context.Context, i int, why string) error {
+	p := &d.parts[i]
+	p.State, p.ErrorClass, p.Error = msg.OutAmbiguous, msg.Ambiguous, why
+	return d.record(ctx, d.follow(ctx, i))
 }
 
 // find asks the platform about a part that may have arrived. What did not is sent as if for the
-// first time.
+// first time. A platform that will never say is not asked again.
 func (d *delivery) find(ctx context.Context, finder Finder, i int) (Part, error) {
 	p := &d.parts[i]
 	id, err := d.ask(ctx, finder, d.cut[i])
 	p.NotBefore = 0
+	failure := &Failure{}
+	errors.As(err, &failure)
 	switch {
+	case failure.Class == msg.Permanent:
+		p.Error = d.Redact(err.Error())
+		return d.again(ctx, i, d.cut[i])
 	case err != nil && p.Attempts+1 < maxAttempts:
 		p.Attempts++
 		p.State, p.ErrorClass, p.Error = msg.OutQueued, msg.Ambiguous, d.Redact(err.Error())
-		p.NotBefore = d.now() + pauseAfter(p.Attempts).Milliseconds()
+		p.NotBefore = d.now() + max(pauseAfter(p.Attempts), failure.After).Milliseconds()
 		return nil, d.record(ctx, d.parts[i:i+1])
 	case err != nil:
-		p.State, p.ErrorClass, p.Error = msg.OutAmbiguous, msg.Ambiguous, d.Redact(err.Error())
-		return nil, d.record(ctx, d.follow(ctx, i))
+		return nil, d.giveUp(ctx, i, d.Redact(err.Error()))
 	case id != "":
 		p.State, p.PlatformID, p.ErrorClass, p.Error = msg.OutSent, id, "", ""
 		return nil, d.record(ctx, d.follow(ctx, i))
@@ -270,7 +287,10 @@ func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
 func (d *delivery) clears(before msg.ErrorClass, attempts int) bool {
 	_, finds := d.platform.(Finder)
 	_, marks := d.platform.(Marker)
-	return d.Repeatable || finds || marks && d.Mark && (before != msg.Ambiguous || attempts < maxCopies)
+	if before == msg.Ambiguous { // what was sent had the mark
+		return d.Repeatable || marks && d.Mark && attempts < maxCopies
+	}
+	return d.Repeatable || finds || marks && d.Mark
 }
 
 // nextTry says what a failure makes of a part, and when a queued one is tried again. A

@@ -296,6 +296,55 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// blindPencil is a platform that can mark a part, and could look for it if it were allowed to.
+type blindPencil struct{ *eyes }
+
+func (blindPencil) Mark(part Part) Part { return marked(part.(string)) }
+
+// TestFindForbidden has a part that is in doubt at each try, on a platform that will not say.
+func TestFindForbidden(t *testing.T) {
+	forbidden := finds("", failure(msg.Permanent, 0))
+	again := marked("a")
+	for name, tt := range map[string]struct {
+		copies []error
+		want   string
+		sends  []string
+	}{
+		"the copy arrives": {nil, "sent: sent", []string{"a", again}},
+		"no fourth copy":   {[]error{errCause, errCause, errCause}, "ambiguous: ambiguous", []string{"a", again, again, again}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				answers := []func() (string, error){forbidden, forbidden, forbidden, forbidden}
+				r.as = blindPencil{&eyes{fake: r.platform, answers: map[string][]func() (string, error){"a": answers}}}
+				r.platform.script("a", fails(errCause))
+				for _, err := range tt.copies {
+					r.platform.script(again, fails(err))
+				}
+				id := r.out("", "a")
+				r.start(marking)
+				pass(time.Hour)
+				r.expect(id, tt.want)
+				r.expectSent(tt.sends...)
+			})
+		})
+	}
+}
+
+func TestFindIsPatient(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		busy := finds("", failure(msg.Rate, 10*time.Minute))
+		r.as = &eyes{fake: r.platform, answers: map[string][]func() (string, error){"a": {busy, finds("7", nil)}}}
+		r.platform.script("a", fails(errCause))
+		id := r.out("", "a")
+		r.start()
+		pass(9 * time.Minute)
+		r.expect(id, "sending: queued")
+		pass(5 * time.Minute)
+		r.expect(id, "sent: sent")
+	})
+}
+
 // TestFindAfterCrashes kills the shell before a part arrived, behind it, and while it is looked
 // for: it arrives once.
 func TestFindAfterCrashes(t *testing.T) {

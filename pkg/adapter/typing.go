@@ -17,6 +17,14 @@ type Typist interface {
 	TypingFor() time.Duration
 }
 
+// TypingEnder is a Typist whose sign does not go by itself.
+type TypingEnder interface {
+	Typist
+	// EndTyping takes it away, when no agent works in a thread of a chat any more. An error
+	// costs nothing.
+	EndTyping(ctx context.Context, in store.Lane) error
+}
+
 // typeMost bounds one call: what is shown late is shown wrong.
 const typeMost = 3 * time.Second
 
@@ -24,6 +32,7 @@ const typeMost = 3 * time.Second
 type typing struct {
 	shell  *Shell
 	typist Typist
+	ender  TypingEnder // nil where the sign goes by itself
 	calls  sync.WaitGroup
 	shown  map[store.Lane]time.Time // when it was last shown, where agents work
 }
@@ -33,7 +42,8 @@ func (s *Shell) typing() *typing {
 	if !ok {
 		return nil
 	}
-	return &typing{shell: s, typist: typist}
+	ender, _ := typist.(TypingEnder)
+	return &typing{shell: s, typist: typist, ender: ender}
 }
 
 // due fires when it has to be shown again somewhere.
@@ -58,7 +68,7 @@ func (t *typing) wait() {
 	}
 }
 
-// look shows it wherever that is due, and forgets where no agent works any more.
+// look shows it wherever that is due, and takes it away where no agent works any more.
 func (t *typing) look(ctx context.Context) {
 	if t == nil {
 		return
@@ -78,6 +88,11 @@ func (t *typing) look(ctx context.Context) {
 			t.calls.Go(func() { t.show(ctx, lane) })
 		}
 	}
+	for lane := range t.shown {
+		if _, still := working[lane]; !still && t.ender != nil {
+			t.calls.Go(func() { t.end(ctx, lane) })
+		}
+	}
 	t.shown = working
 }
 
@@ -93,14 +108,27 @@ func (t *typing) show(ctx context.Context, lane store.Lane) {
 	if err != nil || !slices.Contains(lanes, lane) {
 		return
 	}
-	if err := t.call(ctx, lane); err != nil && ctx.Err() == nil {
+	if err := t.call(ctx, lane, t.typist.Type); err != nil && ctx.Err() == nil {
 		t.shell.Log.Debug("typing is not shown", "chat", lane.ChatJID, "err", t.shell.Redact(err.Error()))
 	}
 }
 
-func (t *typing) call(ctx context.Context, lane store.Lane) (err error) {
+// end takes it away, unless an agent has begun to work there meanwhile. It waits for what is
+// being sent there, or shown.
+func (t *typing) end(ctx context.Context, lane store.Lane) {
+	defer t.shell.lanes.lock(lane)()
+	lanes, err := t.shell.Store.Working(t.shell.Platform)
+	if err != nil || slices.Contains(lanes, lane) {
+		return
+	}
+	if err := t.call(ctx, lane, t.ender.EndTyping); err != nil && ctx.Err() == nil {
+		t.shell.Log.Warn("typing is still shown", "chat", lane.ChatJID, "err", t.shell.Redact(err.Error()))
+	}
+}
+
+func (t *typing) call(ctx context.Context, lane store.Lane, do func(context.Context, store.Lane) error) (err error) {
 	defer t.shell.survive("typing", &err, "chat", lane.ChatJID)
 	ctx, cancel := context.WithTimeout(ctx, typeMost)
 	defer cancel()
-	return t.typist.Type(ctx, lane)
+	return do(ctx, lane)
 }

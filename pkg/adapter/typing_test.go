@@ -290,3 +290,111 @@ func TestTypingThatComesTooLate(t *testing.T) {
 		expectShown(t, p, "type irc:room 0s")
 	})
 }
+
+// ender is a typist whose sign stays.
+type ender struct {
+	*typist
+	ending outcome // of each EndTyping; nil succeeds
+}
+
+func (p *ender) EndTyping(ctx context.Context, in store.Lane) error {
+	p.note("end " + strings.TrimSuffix(in.ChatJID+" "+in.ThreadID, " "))
+	if p.ending == nil {
+		return nil
+	}
+	return p.ending(ctx)
+}
+
+func (r *rig) ender(ending outcome) *ender {
+	p := &ender{typist: r.typist(nil), ending: ending}
+	r.as = p
+	return p
+}
+
+func TestTypingIsTakenAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.ender(nil)
+		end, other := r.works(room, ""), r.works(room, "t")
+		r.start()
+		pass(time.Second)
+		end("")
+		r.look()
+		pass(refresh)
+		other("")
+		pass(time.Hour)
+		got := p.shown()
+		slices.Sort(got)
+		want := []string{"end irc:room 1s", "end irc:room t 8s", "type irc:room 0s", "type irc:room t 0s", "type irc:room t 4s"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("shown (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestTypingGoesOnInTheNextTurn has one turn follow another before anybody looks, and then after
+// the sign of the first was to be taken away.
+func TestTypingGoesOnInTheNextTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.ender(nil)
+		end := r.works(room, "")
+		r.start()
+		pass(time.Second)
+		end("")
+		end = r.works(room, "")
+		r.look()
+		pass(refresh)
+		expectShown(t, p.typist, "type irc:room 0s", "type irc:room 4s")
+		shown := r.running.typing()
+		shown.end(t.Context(), store.Lane{ChatJID: room})
+		expectShown(t, p.typist, "type irc:room 0s", "type irc:room 4s")
+		end("")
+	})
+}
+
+// TestTypingIsTakenAwayBehindWhatIsSent is so that no sign can come in between.
+func TestTypingIsTakenAwayBehindWhatIsSent(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.ender(nil)
+		end := r.works(room, "")
+		r.platform.script("slow", takes(10*time.Second))
+		r.start()
+		pass(time.Second)
+		r.out("", "slow")
+		r.look()
+		end("")
+		r.look()
+		pass(time.Hour)
+		expectShown(t, p.typist, "type irc:room 0s", "slow 1s", "end irc:room 11s")
+	})
+}
+
+// TestTypingThatStays is told, and holds up nobody for longer than its bound.
+func TestTypingThatStays(t *testing.T) {
+	for name, how := range map[string]outcome{
+		"error":      fails(errors.New("no " + secret)),
+		"panic":      func(context.Context) error { panic("no fingers") },
+		"never ends": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				var log strings.Builder
+				p := r.ender(how)
+				end := r.works(room, "")
+				r.start(logged(&log), redacting)
+				pass(time.Second)
+				end("")
+				r.look()
+				r.out("", "next")
+				r.look()
+				pass(time.Hour)
+				got := p.shown()
+				if at := slices.Index(got, "end irc:room 1s"); at != 1 || len(got) != 3 || got[2] != "next 1s" && got[2] != "next 4s" {
+					t.Errorf("shown and sent: %q", got)
+				}
+				if !strings.Contains(log.String(), "still shown") || strings.Contains(log.String(), secret) {
+					t.Errorf("logged %s", log.String())
+				}
+			})
+		})
+	}
+}

@@ -177,6 +177,14 @@ func (p *Tab) Click(css string) {
 	p.Do(chromedp.Click(chromedp.CSS(css)))
 }
 
+// Follow does what leads to another page, or to this one anew, and waits until that is there.
+func (p *Tab) Follow(do func()) {
+	p.t.Helper()
+	Eval[bool](p, `window.left = true`)
+	do()
+	p.Wait(`!window.left && document.readyState === "complete"`)
+}
+
 // Connected waits until a chat page has its history and a stream.
 func (p *Tab) Connected() {
 	p.t.Helper()

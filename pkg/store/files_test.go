@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -156,4 +157,38 @@ func TestWorking(t *testing.T) {
 	reply(t, s, answer(runs[1], turns[1], "done"), 300)
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(turns[3].ID, msg.ReasonCancelled, 300) })
 	expect(store.Lane{ChatJID: "telegram:1", ThreadID: "7"}) // the other turn of it
+}
+
+// TestWorkedOn takes what people wrote, where the gateway has split a row of its own off it.
+func TestWorkedOn(t *testing.T) {
+	s := storetest.Open(t)
+	const chat = "slack:C1"
+	post := func(id string, from int64) int64 {
+		return stored(t, s, &msg.Message{ChatJID: chat, PlatformID: id, DerivedFrom: from, Direction: msg.In, Content: "hello"}).ID
+	}
+	plain, split := post("1.1", 0), post("1.2", 0)
+	derived, internal := post("", split), post("", 0)
+	var runs []*msg.Run
+	var turns []*msg.Turn
+	for i, trigger := range []int64{plain, derived, internal} {
+		turns = append(turns, queued(t, s, func(turn *msg.Turn) {
+			turn.ChatJID, turn.ThreadID, turn.TriggerMessageID, turn.Topic = chat, "1.0", trigger, fmt.Sprint("#", i)
+		}))
+		runs = append(runs, begun(t, s, turns[i]))
+	}
+	queued(t, s, func(turn *msg.Turn) { // nobody works on it yet
+		turn.ChatJID, turn.ThreadID, turn.TriggerMessageID, turn.Topic = chat, "1.0", post("1.3", 0), "#later"
+	})
+	lane := store.Lane{ChatJID: chat, ThreadID: "1.0"}
+	expect := func(in store.Lane, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, must(s.WorkedOn(in))(t)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", in, diff)
+		}
+	}
+	expect(lane, "1.1", "1.2")
+	expect(store.Lane{ChatJID: chat})
+	expect(store.Lane{ChatJID: "slack:C2", ThreadID: "1.0"})
+	reply(t, s, answer(runs[0], turns[0], "done"), 300)
+	expect(lane, "1.2")
 }

@@ -29,6 +29,14 @@ func (r Reader) Working(platform string) ([]Lane, error) {
 	}, queryWorking, platform+":", platform+";") // all that begins with the platform and a colon
 }
 
+// WorkedOn lists the platform ids of the messages that agents work on in a thread of a chat.
+func (r Reader) WorkedOn(l Lane) ([]string, error) {
+	return collect(r.q, func(scan func(...any) error) (id string, err error) {
+		err = scan(&id)
+		return id, err
+	}, queryWorkedOn, l.ChatJID, l.ThreadID)
+}
+
 // NextOutbound is the oldest row of a lane that is queued or being sent, nil
 // if there is none.
 func (r Reader) NextOutbound(l Lane) (*msg.Message, error) {

@@ -73,7 +73,9 @@ func queryPlans() map[string][2]string {
 		"queryOutboxLanes":  {queryOutboxLanes, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
 		"queryNextOutbound": {queryNextOutbound, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"},
 		// Few agents work at once, and a temporary table of their threads is small.
-		"queryWorking":      {queryWorking, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryWorking": {queryWorking, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryWorkedOn": {queryWorkedOn, "SEARCH t USING INDEX turns_open (chat_jid=?)\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"queryPendingFiles": {queryPendingFiles, "SEARCH m USING INDEX messages_pending (platform=?)"},
 		"updateMoveDeliveries": {updateMoveDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)\nLIST SUBQUERY 1\n" +
 			"SEARCH messages USING COVERING INDEX messages_chat (chat_jid=?)"},

@@ -70,6 +70,10 @@ const (
 	updateMoveRuns  = `UPDATE runs SET chat_jid = ? WHERE chat_jid = ? AND ended_at IS NULL`
 	queryWorking    = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_open
 		WHERE state IN ('queued', 'offered', 'running') AND state = 'running' AND chat_jid >= ? AND chat_jid < ?`
+	queryWorkedOn = `SELECT ifnull(m.platform_id, o.platform_id) FROM turns t INDEXED BY turns_open
+		JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN messages o ON o.id = m.derived_from
+		WHERE t.state IN ('queued', 'offered', 'running') AND t.state = 'running' AND t.chat_jid = ? AND t.thread_id = ?
+		AND ifnull(m.platform_id, o.platform_id) IS NOT NULL`
 	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,'')
 		FROM deliveries WHERE message_id = ? ORDER BY part`
 	updateClaimOutbound  = `UPDATE messages SET out_state = 'sending' WHERE id = ? AND out_state = 'queued'`

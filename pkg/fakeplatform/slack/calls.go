@@ -1,0 +1,173 @@
+package slack
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Call is one call of a method, as it came. Uploads, downloads and answers to response URLs
+// are calls of "upload", "download" and "response_url".
+type Call struct {
+	At       time.Time
+	Method   string
+	Params   map[string]string // as sent, without the token
+	Accepted bool              // it was carried out, whatever the caller was told
+	Status   int               // what the caller was told; 0 for a broken connection
+	Error    string            // Slack's word, "" without one
+
+	ChannelID string
+	TS        string // of the message that was made, or acted upon
+	ThreadTS  string // the thread asked for, or that a message went to
+	Text      string
+	Broadcast bool
+	Pings     []string // calls for people's attention in the text and blocks, as they are written
+	Metadata  *Metadata
+	Reaction  string
+	Files     []Upload
+	Message   *Message // what was made or edited
+}
+
+// Upload is a file that the bot sent.
+type Upload struct {
+	ID, Name, Title string
+	Data            []byte
+}
+
+// record keeps a call that was not carried out.
+func (s *Server) record(name string, p params, err error, f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		err = word("") // so that it does not count as accepted
+	}
+	s.keep(name, p, nil, err, f)
+	s.happened()
+}
+
+// keep notes a call. The lock is held.
+func (s *Server) keep(name string, p params, result any, err error, f Fault) {
+	c := Call{
+		At: time.Now(), Method: name, Params: p.clone(), Accepted: err == nil,
+		ChannelID: cmp.Or(p.str("channel"), p.str("channel_id")), ThreadTS: p.str("thread_ts"), TS: cmp.Or(p.str("ts"), p.str("timestamp")),
+		Text: p.str("text") + p.str("initial_comment"), Broadcast: p.bool("reply_broadcast"), Pings: pings(p), Reaction: p.str("name"),
+	}
+	c.Status, c.Error = seen(err, f)
+	c.Metadata, _ = p.metadata()
+	switch made := result.(type) {
+	case posted:
+		c.ChannelID, c.TS, c.Message = made.Channel, made.TS, made.Message
+	case completed:
+		c.Files, c.TS = made.uploads, made.ts
+	}
+	if c.Message != nil {
+		c.ThreadTS = c.Message.ThreadTS
+	}
+	s.calls = append(s.calls, c)
+}
+
+// seen is the status and the word that a caller gets.
+func seen(err error, f Fault) (status int, errorWord string) {
+	refused, api := isAPI(err)
+	switch {
+	case f.Drop:
+		return 0, ""
+	case f.Body != "":
+		return cmp.Or(f.Status, http.StatusOK), ""
+	case f.refuses():
+		return cmp.Or(f.Status, http.StatusOK), cmp.Or(f.Error, http.StatusText(f.Status))
+	case err == nil:
+		return http.StatusOK, ""
+	case api:
+		return cmp.Or(refused.status, http.StatusOK), refused.word
+	}
+	return http.StatusOK, "internal_error"
+}
+
+// asks reports whether a call only looked at something.
+func (c *Call) asks() bool {
+	switch c.Method {
+	case "api.test", "auth.test", "apps.connections.open", "files.getUploadURLExternal", "download", "reactions.get",
+		"conversations.open", "conversations.history", "conversations.replies", "conversations.list", "conversations.members":
+		return true
+	}
+	return strings.HasSuffix(c.Method, ".info") || c.Method == "users.list"
+}
+
+// Calls are all calls, also those that were refused, oldest first.
+func (s *Server) Calls() []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.calls)
+}
+
+// Sent is what the bot did: the calls that were carried out and changed something.
+func (s *Server) Sent() []Call {
+	return slices.DeleteFunc(s.Calls(), func(c Call) bool { return !c.Accepted || c.asks() })
+}
+
+// Changed returns a channel that is closed when anything happens.
+func (s *Server) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// Until waits for a condition, which is looked at whenever something happens. The error is ctx's.
+func (s *Server) Until(ctx context.Context, condition func() bool) error {
+	for {
+		changed := s.Changed()
+		if condition() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Wait waits for the first thing the bot did, or has already done, that is like this.
+func (s *Server) Wait(ctx context.Context, like func(Call) bool) (Call, error) {
+	var found Call
+	err := s.Until(ctx, func() bool {
+		sent := s.Sent()
+		i := slices.IndexFunc(sent, like)
+		if i >= 0 {
+			found = sent[i]
+		}
+		return i >= 0
+	})
+	return found, err
+}
+
+// WaitSent waits until the bot has sent n messages or shared files; it returns all.
+func (s *Server) WaitSent(ctx context.Context, n int) ([]Call, error) {
+	var sent []Call
+	err := s.Until(ctx, func() bool {
+		sent = slices.DeleteFunc(s.Sent(), func(c Call) bool { return !c.sends() })
+		return len(sent) >= n
+	})
+	return sent, err
+}
+
+// sends reports whether a call made messages.
+func (c *Call) sends() bool {
+	return c.Method == "chat.postMessage" || c.Method == "files.completeUploadExternal"
+}
+
+// WaitConfirmed waits until the app has answered every event, command and interaction.
+func (s *Server) WaitConfirmed(ctx context.Context) error {
+	return s.Until(ctx, func() bool { return s.Pending() == 0 })
+}
+
+// Answers is for Wait: a message of the bot in a conversation, or in a thread of it.
+func Answers(p Place) func(Call) bool {
+	return func(c Call) bool {
+		return c.sends() && c.ChannelID == p.ChannelID && (p.ThreadTS == "" || c.ThreadTS == p.ThreadTS)
+	}
+}

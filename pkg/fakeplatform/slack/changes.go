@@ -1,0 +1,81 @@
+package slack
+
+import "fmt"
+
+// ownMessage is a message of somebody's own.
+func (r *room) ownMessage(by User, ts string) (*Message, error) {
+	m := r.find(ts)
+	if m == nil || m.isTombstoned || m.User != by.ID {
+		return nil, fmt.Errorf("no message %s of %s", ts, by.RealName)
+	}
+	return m, nil
+}
+
+// Revise changes the text of one's own message.
+func (p Place) Revise(by User, ts, text string) (Message, error) {
+	var edited Message
+	err := p.try(func(r *room) error {
+		m, err := r.ownMessage(by, ts)
+		if err != nil {
+			return err
+		}
+		before := m.shown()
+		m.Text, m.Blocks = text, p.s.compose(by, Draft{Text: text}).Blocks
+		m.Edited = &Edited{User: by.ID, TS: p.s.nextTS()}
+		p.s.tellChanged(r, m, before)
+		edited = m.shown()
+		return nil
+	})
+	return edited, err
+}
+
+// Edit is Revise for a message that is there.
+func (p Place) Edit(by User, ts, text string) Message {
+	m, err := p.Revise(by, ts, text)
+	must(err)
+	return m
+}
+
+// Unfurl adds the preview of a link to a message, which tells of a change without an edit.
+func (p Place) Unfurl(ts string) {
+	p.act(func(r *room) error {
+		m := r.find(ts)
+		if m == nil {
+			return fmt.Errorf("no message %s", ts)
+		}
+		before := m.shown()
+		m.Attachments = []byte(`[{"id":1,"title":"A page","title_link":"https://example.org","from_url":"https://example.org","text":"What it is about"}]`)
+		p.s.tellChanged(r, m, before)
+		return nil
+	})
+}
+
+// Delete deletes one's own message. The beginning of a thread leaves a tombstone behind: a
+// change, not a deletion.
+func (p Place) Delete(by User, ts string) {
+	p.act(func(r *room) error {
+		m, err := r.ownMessage(by, ts)
+		if err == nil {
+			p.s.delete(r, m)
+		}
+		return err
+	})
+}
+
+// SetReaction adds an emoji to a message by its name, or takes it back.
+func (p Place) SetReaction(by User, ts, name string, add bool) error {
+	return p.try(func(r *room) error {
+		m := r.find(ts)
+		if m == nil || !r.in(by) || !m.react(by.ID, name, add) {
+			return fmt.Errorf("%s cannot do that to message %s", by.RealName, ts)
+		}
+		p.s.tellReaction(r, m, by.ID, name, add)
+		return nil
+	})
+}
+
+// React adds an emoji to a message that is there.
+func (p Place) React(by User, ts, name string) { must(p.SetReaction(by, ts, name, true)) }
+
+// Unreact takes an emoji back.
+func (p Place) Unreact(by User, ts, name string) { must(p.SetReaction(by, ts, name, false)) }

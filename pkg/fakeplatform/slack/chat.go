@@ -1,0 +1,246 @@
+package slack
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Lengths are in characters.
+const (
+	maxText     = 40_000
+	warnText    = 4_000 // longer ones are posted with a warning
+	maxUpdate   = 4_000 // chat.update takes less
+	maxBlocks   = 50
+	maxMetadata = 3_000 // bytes
+)
+
+type posted struct {
+	OK       bool              `json:"ok"`
+	Channel  string            `json:"channel"`
+	TS       string            `json:"ts"`
+	Text     string            `json:"text,omitempty"` // of chat.update
+	Message  *Message          `json:"message,omitempty"`
+	Warning  string            `json:"warning,omitempty"`
+	Metadata *responseMetadata `json:"response_metadata,omitempty"`
+}
+
+type responseMetadata struct {
+	NextCursor string   `json:"next_cursor"`
+	Warnings   []string `json:"warnings,omitempty"`
+}
+
+// content reads the text, blocks and attachments of a request into a message.
+func (p params) content(m *Message, limit int) error {
+	m.Text = p.str("text")
+	if err := p.array("blocks", "invalid_blocks_format", &m.Blocks); err != nil {
+		return err
+	}
+	if err := p.array("attachments", "invalid_attachments", &m.Attachments); err != nil {
+		return err
+	}
+	var blocks []json.RawMessage
+	_ = json.Unmarshal(m.Blocks, &blocks) // array has looked
+	switch {
+	case m.Text == "" && m.Blocks == nil && m.Attachments == nil:
+		return word("no_text")
+	case utf8.RuneCountInString(m.Text) > limit:
+		return word("msg_too_long")
+	case len(blocks) > maxBlocks:
+		return word("invalid_blocks")
+	}
+	return nil
+}
+
+// array keeps a field with a JSON array, as it is; an empty one is none.
+func (p params) array(name, refusal string, into *json.RawMessage) error {
+	var list []json.RawMessage
+	found, valid := p.json(name, &list)
+	switch {
+	case !valid:
+		return word(refusal)
+	case found && len(list) > 0:
+		*into = json.RawMessage(p.str(name))
+	}
+	return nil
+}
+
+func (p params) metadata() (*Metadata, error) {
+	var m Metadata
+	found, valid := p.json("metadata", &m)
+	switch {
+	case !found:
+		return nil, nil
+	case !valid || m.Type == "" || !bytes.HasPrefix(bytes.TrimSpace(m.Payload), []byte("{")):
+		return nil, word("invalid_metadata_format")
+	case len(p.str("metadata")) > maxMetadata:
+		return nil, word("metadata_too_large")
+	}
+	return &m, nil
+}
+
+// bot makes a message the bot's.
+func (s *Server) bot(m *Message) *Message {
+	m.User, m.BotID, m.AppID, m.Team = s.me.ID, s.me.BotID, s.me.AppID, teamID
+	m.BotProfile = &BotProfile{ID: s.me.BotID, AppID: s.me.AppID, Name: s.me.RealName, Team: teamID}
+	return m
+}
+
+func (s *Server) postMessage(p params) (any, error) {
+	r, err := s.writable(p.str("channel"))
+	if err != nil {
+		return nil, err
+	}
+	m := &Message{UnfurlLinks: p.str("unfurl_links"), UnfurlMedia: p.str("unfurl_media")}
+	if err := p.content(m, maxText); err != nil {
+		return nil, err
+	}
+	if m.Metadata, err = p.metadata(); err != nil {
+		return nil, err
+	}
+	thread := p.str("thread_ts")
+	if thread != "" && r.root(thread) == nil {
+		return nil, word("thread_not_found")
+	}
+	if thread != "" && p.bool("reply_broadcast") {
+		m.Subtype = "thread_broadcast"
+	}
+	s.say(r, s.bot(m), thread)
+	shown := m.bare()
+	answer := posted{OK: true, Channel: r.ID, TS: m.TS, Message: &shown}
+	if utf8.RuneCountInString(m.Text) > warnText {
+		answer.Warning = "message_truncated"
+		answer.Metadata = &responseMetadata{Warnings: []string{"message_truncated"}}
+	}
+	return answer, nil
+}
+
+// say puts a message where it belongs, and tells of it.
+func (s *Server) say(r *room, m *Message, threadTS string) {
+	s.add(r, m, threadTS)
+	if m.User == s.me.ID {
+		r.quiet(m.ThreadTS, s)
+	}
+	s.tellMessage(r, m)
+}
+
+func (s *Server) postEphemeral(p params) (any, error) {
+	r, err := s.writable(p.str("channel"))
+	if err != nil {
+		return nil, err
+	}
+	m := &Message{Type: "message", IsEphemeral: true}
+	if err := p.content(m, maxText); err != nil {
+		return nil, err
+	}
+	if to, known := s.users[p.str("user")]; !known || !r.in(to) {
+		return nil, word("user_not_in_channel")
+	}
+	m.TS, m.ThreadTS = s.nextTS(), p.str("thread_ts")
+	r.ephemeral = append(r.ephemeral, *s.bot(m))
+	return struct {
+		OK bool   `json:"ok"`
+		TS string `json:"message_ts"`
+	}{true, m.TS}, nil
+}
+
+// own is a message of the bot's that a request is about.
+func (s *Server) own(p params, refusal string) (*room, *Message, error) {
+	r, err := s.writable(p.str("channel"))
+	if err != nil {
+		return nil, nil, err
+	}
+	m := r.find(p.str("ts"))
+	switch {
+	case m == nil || m.isTombstoned:
+		return nil, nil, word("message_not_found")
+	case m.User != s.me.ID && m.BotID != s.me.BotID:
+		return nil, nil, word(refusal)
+	}
+	return r, m, nil
+}
+
+func (s *Server) updateMessage(p params) (any, error) {
+	r, m, err := s.own(p, "cant_update_message")
+	if err != nil {
+		return nil, err
+	}
+	next := &Message{}
+	if err := p.content(next, maxUpdate); err != nil {
+		return nil, err
+	}
+	metadata, err := p.metadata()
+	if err != nil {
+		return nil, err
+	}
+	before := m.shown()
+	m.Text, m.Blocks, m.Attachments = next.Text, next.Blocks, next.Attachments
+	if metadata != nil {
+		m.Metadata = metadata
+	}
+	m.Edited = &Edited{User: s.me.ID, TS: s.nextTS()}
+	s.tellChanged(r, m, before)
+	shown := m.shown()
+	return posted{OK: true, Channel: r.ID, TS: m.TS, Text: m.Text, Message: &shown}, nil
+}
+
+func (s *Server) deleteMessage(p params) (any, error) {
+	r, m, err := s.own(p, "cant_delete_message")
+	if err != nil {
+		return nil, err
+	}
+	s.delete(r, m)
+	return posted{OK: true, Channel: r.ID, TS: m.TS}, nil
+}
+
+// delete takes a message away and tells of it.
+func (s *Server) delete(r *room, m *Message) {
+	before := m.shown()
+	if r.remove(m) {
+		s.tellChanged(r, m, before)
+		return
+	}
+	s.tellDeleted(r, before)
+}
+
+var pingForms = regexp.MustCompile(`<!(?:channel|here|everyone|group)(?:[|^][^>]*)?>|<@[UW][A-Z0-9]+(?:\|[^>]*)?>|<!subteam\^[^>]*>`)
+
+// pings are the calls for people's attention in what a request says, as they are written.
+func pings(p params) []string {
+	all := pingForms.FindAllString(p.str("text")+p.str("initial_comment"), -1)
+	if p.str("blocks")+p.str("attachments") != "" {
+		// JSON may write the brackets as escapes.
+		var blocks, attachments any
+		_, _ = p.json("blocks", &blocks)
+		_, _ = p.json("attachments", &attachments)
+		all = append(all, pingForms.FindAllString(strings.Join(append(strs(blocks), strs(attachments)...), " "), -1)...)
+	}
+	if p.str("parse") == "full" || p.bool("link_names") {
+		all = append(all, bareForms.FindAllString(p.str("text"), -1)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+var bareForms = regexp.MustCompile(`@(?:channel|here|everyone)\b`)
+
+// strs are all strings in loose JSON.
+func strs(v any) []string {
+	var all []string
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, each := range v {
+			all = append(all, strs(each)...)
+		}
+	case map[string]any:
+		for _, each := range v {
+			all = append(all, strs(each)...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,243 @@
+package slack
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Documented sizes of a page.
+const (
+	pageOf      = 100
+	repliesPage = 1000
+	maxPage     = 999
+)
+
+type channelAnswer struct {
+	OK          bool        `json:"ok"`
+	Channel     channelInfo `json:"channel"`
+	NoOp        bool        `json:"no_op,omitempty"`
+	AlreadyOpen bool        `json:"already_open,omitempty"`
+	Warning     string      `json:"warning,omitempty"`
+}
+
+func (s *Server) conversationInfo(p params) (any, error) {
+	r, err := s.readable(p, "read")
+	if err != nil {
+		return nil, err
+	}
+	return channelAnswer{OK: true, Channel: s.info(r)}, nil
+}
+
+type messagesAnswer struct {
+	OK       bool             `json:"ok"`
+	Messages []Message        `json:"messages"`
+	HasMore  bool             `json:"has_more"`
+	PinCount int              `json:"pin_count"`
+	Metadata responseMetadata `json:"response_metadata"`
+}
+
+// history is what stands in a conversation, newest first, without what stands in threads only.
+func (s *Server) history(p params) (any, error) {
+	r, err := s.readable(p, "history")
+	if err != nil {
+		return nil, err
+	}
+	var all []Message
+	for _, m := range slices.Backward(r.messages) {
+		if (m.ThreadTS == "" || m.ThreadTS == m.TS || m.isBroadcast) && p.within(m.TS) {
+			all = append(all, s.told(p, m))
+		}
+	}
+	return paged(p, all, pageOf)
+}
+
+// replies is a thread, oldest first, with its beginning on every page.
+func (s *Server) replies(p params) (any, error) {
+	r, err := s.readable(p, "history")
+	if err != nil {
+		return nil, err
+	}
+	root := r.find(p.str("ts"))
+	if root == nil {
+		return nil, word("thread_not_found")
+	}
+	var all []Message
+	for _, m := range r.messages {
+		if m != root && m.ThreadTS == root.TS && p.within(m.TS) {
+			all = append(all, s.told(p, m))
+		}
+	}
+	answer, err := paged(p, all, repliesPage)
+	if err != nil {
+		return nil, err
+	}
+	answer.Messages = slices.Insert(answer.Messages, 0, s.told(p, root))
+	return answer, nil
+}
+
+// told is a message as these two methods tell of it.
+func (s *Server) told(p params, m *Message) Message {
+	shown := m.shown()
+	if !p.bool("include_all_metadata") || !s.may("metadata.message:read") {
+		shown.Metadata = nil
+	}
+	return shown
+}
+
+// within reports whether a timestamp is in the time that a request asks for. Timestamps have
+// one length, so that they compare as texts.
+func (p params) within(ts string) bool {
+	oldest, latest := wholeTS(p.str("oldest")), wholeTS(p.str("latest"))
+	if p.bool("inclusive") && (ts == oldest || ts == latest) {
+		return true
+	}
+	return (oldest == "" || ts > oldest) && (latest == "" || ts < latest)
+}
+
+// wholeTS gives a timestamp all its digits; people write whole seconds, and zero.
+func wholeTS(ts string) string {
+	seconds, micros, _ := strings.Cut(ts, ".")
+	if strings.Trim(seconds, "0") == "" && strings.Trim(micros, "0") == "" {
+		return ""
+	}
+	micros = (micros + "000000")[:6]
+	return strings.Repeat("0", max(0, 10-len(seconds))) + seconds + "." + micros
+}
+
+// paged is one page of a list.
+func paged(p params, all []Message, standard int) (messagesAnswer, error) {
+	page, next, err := cutPage(p, all, standard)
+	return messagesAnswer{
+		OK: true, Messages: append([]Message{}, page...), HasMore: next != "", Metadata: responseMetadata{NextCursor: next},
+	}, err
+}
+
+// cutPage finds the page of a list that a cursor names: how many entries stand before it.
+func cutPage[T any](p params, all []T, standard int) (page []T, next string, err error) {
+	limit := p.int("limit", standard)
+	if limit <= 0 {
+		limit = standard
+	}
+	if limit > maxPage && standard != repliesPage || limit > repliesPage {
+		return nil, "", word("invalid_limit")
+	}
+	start := 0
+	if cursor := p.str("cursor"); cursor != "" {
+		raw, err := base64.StdEncoding.DecodeString(cursor)
+		text, ok := strings.CutPrefix(string(raw), "next:")
+		before, bad := strconv.Atoi(text)
+		if err != nil || !ok || bad != nil || before < 0 || before > len(all) {
+			return nil, "", word("invalid_cursor")
+		}
+		start = before
+	}
+	end := min(start+limit, len(all))
+	if end < len(all) {
+		next = base64.StdEncoding.EncodeToString([]byte("next:" + strconv.Itoa(end)))
+	}
+	return all[start:end], next, nil
+}
+
+func (s *Server) listConversations(p params) (any, error) {
+	types := p.list("types")
+	if len(types) == 0 {
+		types = []string{"public_channel"}
+	}
+	kinds := map[string]string{"public_channel": Public, "private_channel": Private, "im": DM, "mpim": GroupDM}
+	var wanted []string
+	for _, t := range types {
+		kind, known := kinds[t]
+		if !known {
+			return nil, word("invalid_types")
+		}
+		if err := s.needFor(kind, "read"); err != nil {
+			return nil, err
+		}
+		wanted = append(wanted, kind)
+	}
+	all := []channelInfo{}
+	for _, r := range s.sortedRooms() {
+		if slices.Contains(wanted, r.Kind) && s.sees(r) && (!r.Archived || !p.bool("exclude_archived")) {
+			all = append(all, s.info(r))
+		}
+	}
+	page, next, err := cutPage(p, all, pageOf)
+	return struct {
+		OK       bool             `json:"ok"`
+		Channels []channelInfo    `json:"channels"`
+		Metadata responseMetadata `json:"response_metadata"`
+	}{true, page, responseMetadata{NextCursor: next}}, err
+}
+
+func (s *Server) listMembers(p params) (any, error) {
+	r, err := s.readable(p, "read")
+	if err != nil {
+		return nil, err
+	}
+	page, next, err := cutPage(p, slices.Sorted(maps.Keys(r.members)), pageOf)
+	return struct {
+		OK       bool             `json:"ok"`
+		Members  []string         `json:"members"`
+		Metadata responseMetadata `json:"response_metadata"`
+	}{true, page, responseMetadata{NextCursor: next}}, err
+}
+
+// openConversation finds or makes a DM with one person, or a group DM with several.
+func (s *Server) openConversation(p params) (any, error) {
+	if p.str("channel") != "" {
+		r, err := s.readable(p, "read")
+		if err != nil {
+			return nil, err
+		}
+		return channelAnswer{OK: true, Channel: s.info(r), NoOp: true, AlreadyOpen: true}, nil
+	}
+	var people []User
+	for _, id := range p.list("users") {
+		u, known := s.users[id]
+		if !known || u.ID == s.me.ID {
+			return nil, word("user_not_found")
+		}
+		people = append(people, u)
+	}
+	switch len(people) {
+	case 0:
+		return nil, word("users_list_not_supplied")
+	case 1:
+		if err := s.need("im:write"); err != nil {
+			return nil, err
+		}
+		return channelAnswer{OK: true, Channel: s.info(s.dm(people[0]))}, nil
+	}
+	if err := s.need("mpim:write"); err != nil {
+		return nil, err
+	}
+	return channelAnswer{OK: true, Channel: s.info(s.groupDM(people))}, nil
+}
+
+func (s *Server) groupDM(people []User) *room {
+	for _, r := range s.rooms {
+		if r.Kind == GroupDM && len(r.members) == len(people)+1 && !slices.ContainsFunc(people, func(u User) bool { return !r.in(u) }) {
+			return r
+		}
+	}
+	return s.newRoom(Channel{ID: s.id("C"), Kind: GroupDM, Name: groupName(people), Creator: s.me.ID}, append(people, s.me)...)
+}
+
+func (s *Server) joinConversation(p params) (any, error) {
+	r := s.rooms[p.str("channel")]
+	switch {
+	case r == nil || !s.sees(r):
+		return nil, word("channel_not_found")
+	case r.Kind != Public:
+		return nil, word("method_not_supported_for_channel_type")
+	case r.Archived:
+		return nil, word("is_archived")
+	case r.in(s.me):
+		return channelAnswer{OK: true, Channel: s.info(r), Warning: "already_in_channel"}, nil
+	}
+	s.enter(r, s.me, s.me)
+	return channelAnswer{OK: true, Channel: s.info(r)}, nil
+}

@@ -1,0 +1,59 @@
+package slack
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+)
+
+// apiError is a refusal as the caller sees it.
+type apiError struct {
+	status     int    // 0 is 200, as almost all of Slack's refusals are
+	word       string // Slack's own
+	needed     string // the scope, of missing_scope
+	provided   string
+	retryAfter int // seconds
+}
+
+func (e *apiError) Error() string { return e.word }
+
+func word(w string) error { return &apiError{word: w} }
+
+func tooMany(seconds int) *apiError {
+	return &apiError{status: http.StatusTooManyRequests, word: "ratelimited", retryAfter: seconds}
+}
+
+// isAPI reports whether err is a refusal, rather than a request that broke off.
+func isAPI(err error) (*apiError, bool) {
+	var refused *apiError
+	ok := errors.As(err, &refused)
+	return refused, ok
+}
+
+type refusal struct {
+	OK       bool   `json:"ok"`
+	Error    string `json:"error"`
+	Needed   string `json:"needed,omitempty"`
+	Provided string `json:"provided,omitempty"`
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	refused, ok := isAPI(err)
+	if !ok {
+		refused = &apiError{word: "internal_error"}
+	}
+	if refused.retryAfter != 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(refused.retryAfter))
+	}
+	writeJSON(w, cmp.Or(refused.status, http.StatusOK), refusal{
+		Error: refused.word, Needed: refused.needed, Provided: refused.provided,
+	})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // who asked is gone
+}

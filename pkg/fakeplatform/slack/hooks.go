@@ -1,0 +1,221 @@
+package slack
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// maxAnswer bounds what is read of the app's answer to a post.
+const maxAnswer = 1 << 20
+
+// postAll posts what waits to EventsURL, one after the other, until nothing waits.
+func (s *Server) postAll() {
+	defer s.queue.posting.Done()
+	client := &http.Client{Timeout: s.o.AckTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	for {
+		d, to, cut := s.nextPost()
+		if d == nil {
+			return
+		}
+		ctx, cancel := during(cut)
+		payload, reason, retry := s.post(ctx, client, to, d)
+		cancel()
+		s.settle(d, payload, reason, retry)
+	}
+}
+
+// during is a context that ends when connections break.
+func during(cut <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-cut:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// nextPost is the next delivery, nil if none waits or nobody can be reached.
+func (s *Server) nextPost() (d *delivery, to string, cut <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := &s.queue
+	if len(q.waiting) == 0 || s.o.EventsURL == "" || closed(s.cut) {
+		q.worker = false
+		return nil, "", nil
+	}
+	d = q.waiting[0]
+	q.waiting = q.waiting[1:]
+	q.out = append(q.out, d)
+	d.sent = time.Now()
+	return d, s.o.EventsURL, s.cut
+}
+
+// post sends one delivery. Without a reason it was accepted.
+func (s *Server) post(ctx context.Context, client *http.Client, to string, d *delivery) (answer json.RawMessage, reason string, retry bool) {
+	body, contentType := []byte(d.payload), "application/json"
+	if d.kind != "events_api" {
+		body, contentType = formOf(d), "application/x-www-form-urlencoded"
+	}
+	req, err := s.signed(ctx, to, body, s.o.SigningSecret, time.Now())
+	if err != nil {
+		return nil, "connection_failed", true
+	}
+	req.Header.Set("Content-Type", contentType)
+	if d.attempt > 0 {
+		req.Header.Set("X-Slack-Retry-Num", strconv.Itoa(d.attempt))
+		req.Header.Set("X-Slack-Retry-Reason", d.reason)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, failure(err), true
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return nil, failure(err), true
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return nil, "http_error", resp.Header.Get("X-Slack-No-Retry") != "1"
+	}
+	return answer, "", false
+}
+
+// failure is what Slack calls a post that did not get through.
+func failure(err error) string {
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() {
+		return "http_timeout"
+	}
+	return "connection_failed"
+}
+
+// formOf is a slash command or an interaction as it is posted.
+func formOf(d *delivery) []byte {
+	if d.kind == "interactive" {
+		return []byte(url.Values{"payload": {string(d.payload)}}.Encode())
+	}
+	var fields map[string]string
+	must(json.Unmarshal(d.payload, &fields)) // own types only
+	form := url.Values{}
+	for name, value := range fields {
+		form.Set(name, value)
+	}
+	return []byte(form.Encode())
+}
+
+// signed is a request with Slack's signature, v0, of a time and a body.
+func (s *Server) signed(ctx context.Context, to string, body []byte, secret string, at time.Time) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	stamp := strconv.FormatInt(at.Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(secret))
+	fmt.Fprintf(mac, "v0:%s:%s", stamp, body)
+	req.Header.Set("X-Slack-Request-Timestamp", stamp)
+	req.Header.Set("X-Slack-Signature", "v0="+hex.EncodeToString(mac.Sum(nil)))
+	req.Header.Set("User-Agent", "Slackbot 1.0 (+https://api.slack.com/robots)")
+	return req, nil
+}
+
+// settle notes how a post went. One that failed is tried again after a while.
+func (s *Server) settle(d *delivery, answer json.RawMessage, reason string, retry bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case reason == "":
+		s.queue.takeBack(d)
+		s.finish(d, answer)
+	case closed(s.cut): // it is Slack that cannot be reached
+		s.queue.takeBack(d)
+		s.again(d, reason)
+	case !retry:
+		s.queue.takeBack(d)
+		d.timeouts = max(s.o.Retries, 0) + 1
+		s.again(d, reason)
+	default:
+		s.ids++
+		d.envelope = "post-" + strconv.Itoa(s.ids)
+		envelope := d.envelope
+		d.timer = time.AfterFunc(s.o.AckTimeout, func() { s.unanswered(d, envelope, reason) })
+	}
+	s.happened()
+}
+
+// SetEventsURL has the Events API post to an address, once that has shown with the
+// challenge that it wants it; "" goes back to Socket Mode.
+func (s *Server) SetEventsURL(ctx context.Context, to string) error {
+	if to != "" {
+		if err := s.challenge(ctx, to); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.o.EventsURL = to
+	if to != "" {
+		s.breakSockets()
+	}
+	s.dispatch()
+	return nil
+}
+
+func (s *Server) challenge(ctx context.Context, to string) error {
+	s.mu.Lock()
+	challenge := s.id("challenge-")
+	s.mu.Unlock()
+	body := encoded(map[string]string{"token": "FAKEverificationTokenXXXX", "challenge": challenge, "type": "url_verification"})
+	status, answer, err := s.forge(ctx, to, string(body), s.o.SigningSecret, time.Now())
+	if err != nil {
+		return err
+	}
+	var echo struct {
+		Challenge string `json:"challenge"`
+	}
+	_ = json.Unmarshal([]byte(answer), &echo) // plain text and a form are answers too
+	form, _ := url.ParseQuery(answer)
+	if status != http.StatusOK || answer != challenge && echo.Challenge != challenge && form.Get("challenge") != challenge {
+		return fmt.Errorf("slack: %s answered the challenge with %d %q", to, status, answer)
+	}
+	return nil
+}
+
+// Forge posts any body to EventsURL, signed with any secret as of any time, and returns what
+// the app says to it.
+func (s *Server) Forge(ctx context.Context, body, secret string, at time.Time) (status int, answer string, err error) {
+	s.mu.Lock()
+	to := s.o.EventsURL
+	s.mu.Unlock()
+	return s.forge(ctx, to, body, secret, at)
+}
+
+func (s *Server) forge(ctx context.Context, to, body, secret string, at time.Time) (int, string, error) {
+	req, err := s.signed(ctx, to, []byte(body), secret, at)
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Timeout: s.o.AckTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return resp.StatusCode, string(answer), err
+}

@@ -1,0 +1,161 @@
+package slack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kinds of token that methods ask for.
+const (
+	botToken = iota
+	appToken
+	anyToken
+	noToken
+)
+
+// method is one method of the Web API. do runs under the server's lock.
+type method struct {
+	name  string
+	token int
+	scope string // "" where there is none, or where it hangs on the conversation
+	sends bool   // it counts for the limit on the rate of posts
+	do    func(params) (any, error)
+}
+
+func (s *Server) methodTable() map[string]method {
+	all := []method{
+		{name: "api.test", token: noToken, do: func(params) (any, error) { return done{OK: true}, nil }},
+		{name: "auth.test", token: anyToken, do: s.authTest},
+		{name: "apps.connections.open", token: appToken, do: s.openConnection},
+
+		{name: "chat.postMessage", scope: "chat:write", sends: true, do: s.postMessage},
+		{name: "chat.postEphemeral", scope: "chat:write", sends: true, do: s.postEphemeral},
+		{name: "chat.update", scope: "chat:write", do: s.updateMessage},
+		{name: "chat.delete", scope: "chat:write", do: s.deleteMessage},
+
+		{name: "conversations.info", do: s.conversationInfo},
+		{name: "conversations.history", do: s.history},
+		{name: "conversations.replies", do: s.replies},
+		{name: "conversations.list", do: s.listConversations},
+		{name: "conversations.members", do: s.listMembers},
+		{name: "conversations.open", do: s.openConversation},
+		{name: "conversations.join", scope: "channels:join", do: s.joinConversation},
+
+		{name: "users.info", scope: "users:read", do: s.userInfo},
+		{name: "users.list", scope: "users:read", do: s.listUsers},
+		{name: "bots.info", scope: "users:read", do: s.botInfo},
+
+		{name: "reactions.add", scope: "reactions:write", do: s.addReaction},
+		{name: "reactions.remove", scope: "reactions:write", do: s.removeReaction},
+		{name: "reactions.get", scope: "reactions:read", do: s.getReactions},
+
+		{name: "files.getUploadURLExternal", scope: "files:write", do: s.getUploadURL},
+		{name: "files.completeUploadExternal", scope: "files:write", do: s.completeUpload},
+		{name: "files.info", scope: "files:read", do: s.fileInfo},
+
+		{name: "assistant.threads.setStatus", scope: "assistant:write", do: s.setStatus},
+		{name: "assistant.threads.setTitle", scope: "assistant:write", do: s.setTitle},
+		{name: "assistant.threads.setSuggestedPrompts", scope: "assistant:write", do: s.setPrompts},
+	}
+	table := map[string]method{}
+	for _, m := range all {
+		table[m.name] = m
+	}
+	return table
+}
+
+// DefaultScopes are what an app with all of this fake's powers asks for; one that may post to
+// public channels without being in them has "chat:write.public" too.
+func DefaultScopes() []string {
+	return []string{
+		"app_mentions:read", "assistant:write", "channels:history", "channels:join", "channels:read", "chat:write", "commands",
+		"files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write", "metadata.message:read",
+		"mpim:history", "mpim:read", "mpim:write", "reactions:read", "reactions:write", "users:read",
+	}
+}
+
+// done is the answer of methods that have nothing to tell.
+type done struct {
+	OK bool `json:"ok"`
+}
+
+// authorize says what is wrong with the token that a request bears.
+func (s *Server) authorize(m method, p params) error {
+	switch {
+	case m.token == noToken:
+		return nil
+	case p.bearer == "":
+		return word("not_authed")
+	case s.revoked[p.bearer] != "":
+		return word(s.revoked[p.bearer])
+	case p.bearer != s.o.BotToken && p.bearer != s.o.AppToken:
+		return word("invalid_auth")
+	case m.token == botToken && p.bearer != s.o.BotToken, m.token == appToken && p.bearer != s.o.AppToken:
+		return word("not_allowed_token_type")
+	case m.scope != "":
+		return s.need(m.scope)
+	}
+	return nil
+}
+
+// may reports whether the bot has a scope.
+func (s *Server) may(scope string) bool { return slices.Contains(s.o.Scopes, scope) }
+
+// need refuses where the bot lacks a scope.
+func (s *Server) need(scope string) error {
+	if s.may(scope) {
+		return nil
+	}
+	return &apiError{word: "missing_scope", needed: scope, provided: strings.Join(s.o.Scopes, ",")}
+}
+
+// needFor is need for a scope of which every kind of conversation has its own: "history",
+// "read" or "write".
+func (s *Server) needFor(kind, what string) error {
+	family := map[string]string{Public: "channels", Private: "groups", DM: "im", GroupDM: "mpim"}[kind]
+	return s.need(family + ":" + what)
+}
+
+// Revoke makes a token refused with a word of Slack's, like token_revoked or account_inactive,
+// and breaks the sockets that hang on it; "" makes it good again.
+func (s *Server) Revoke(token, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revoked[token] = reason
+	if reason != "" {
+		s.breakSockets()
+	}
+	s.happened()
+}
+
+type identity struct {
+	OK         bool   `json:"ok"`
+	URL        string `json:"url"`
+	Team       string `json:"team"`
+	User       string `json:"user,omitempty"`
+	TeamID     string `json:"team_id"`
+	UserID     string `json:"user_id,omitempty"`
+	BotID      string `json:"bot_id,omitempty"`
+	AppID      string `json:"app_id,omitempty"`
+	AppName    string `json:"app_name,omitempty"`
+	Enterprise bool   `json:"is_enterprise_install"`
+}
+
+func (s *Server) authTest(p params) (any, error) {
+	who := identity{OK: true, URL: s.base + "/", Team: s.o.Team, TeamID: teamID}
+	if p.bearer == s.o.AppToken {
+		who.AppID, who.AppName = s.me.AppID, s.o.BotName
+		return who, nil
+	}
+	who.User, who.UserID, who.BotID = s.me.Name, s.me.ID, s.me.BotID
+	return who, nil
+}
+
+const teamID = "T0FAKE00000"
+
+// id makes an id of Slack's form that was not there before.
+func (s *Server) id(kind string) string {
+	s.ids++
+	return fmt.Sprintf("%s0FAKE%05d", kind, s.ids)
+}

@@ -1,0 +1,273 @@
+package slack
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+)
+
+// Place is where people talk: a conversation, or a thread of it. Its methods are what people
+// do.
+type Place struct {
+	s         *Server
+	ChannelID string
+	ThreadTS  string // of a thread's first message, else ""
+}
+
+// Attachment is a file that somebody shares.
+type Attachment struct {
+	Name string
+	MIME string // by the name's extension, or by the content, if empty
+	Data []byte
+	Size int64 // in bytes, to claim more than there is
+}
+
+// Draft is a message before it is sent. In a Place that is a thread it goes there, unless
+// ThreadTS names another one.
+type Draft struct {
+	Text       string // as on the wire
+	ThreadTS   string
+	Broadcast  bool // to the channel as well
+	Subtype    string
+	Attachment *Attachment
+	Blocks     string // JSON; by default what a client makes of the text
+	Extra      string // a JSON list of legacy attachments
+}
+
+// User makes a person.
+func (s *Server) User(name, handle string) User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newUser(name, handle, false)
+}
+
+// OtherBot makes a bot that is not the one with the token.
+func (s *Server) OtherBot(name, handle string) User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newUser(name, handle, true)
+}
+
+func (s *Server) newUser(name, handle string, bot bool) User {
+	u := User{ID: s.id("U"), Name: handle, RealName: name, DisplayName: name}
+	if bot {
+		u.BotID = s.id("B")
+	}
+	s.users[u.ID] = u
+	return u
+}
+
+// DM is the conversation of a person with the bot.
+func (s *Server) DM(with User) Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Place{s: s, ChannelID: s.dm(with).ID}
+}
+
+// Channel makes a public channel with the bot in it, for a while already; the first member
+// made it.
+func (s *Server) Channel(name string, members ...User) Place {
+	return s.found("C", Channel{Kind: Public, Name: name}, true, members)
+}
+
+// PrivateChannel is like Channel.
+func (s *Server) PrivateChannel(name string, members ...User) Place {
+	return s.found("C", Channel{Kind: Private, Name: name}, true, members)
+}
+
+// OldPrivateChannel is a private channel from when their ids began with G.
+func (s *Server) OldPrivateChannel(name string, members ...User) Place {
+	return s.found("G", Channel{Kind: Private, Name: name}, true, members)
+}
+
+// ChannelWithoutBot is a public channel that nobody has invited the bot to.
+func (s *Server) ChannelWithoutBot(name string, members ...User) Place {
+	return s.found("C", Channel{Kind: Public, Name: name}, false, members)
+}
+
+// GroupDM is a conversation of some people with the bot, with an id that begins with C.
+func (s *Server) GroupDM(members ...User) Place {
+	return s.found("C", Channel{Kind: GroupDM, Name: groupName(members)}, true, members)
+}
+
+// OldGroupDM is a GroupDM whose id begins with G.
+func (s *Server) OldGroupDM(members ...User) Place {
+	return s.found("G", Channel{Kind: GroupDM, Name: groupName(members)}, true, members)
+}
+
+func groupName(members []User) string {
+	var names []string
+	for _, u := range members {
+		names = append(names, u.Name)
+	}
+	return "mpdm-" + strings.Join(names, "--") + "-1"
+}
+
+func (s *Server) found(letter string, c Channel, withBot bool, members []User) Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.ID = s.id(letter)
+	if len(members) > 0 {
+		c.Creator = members[0].ID
+	}
+	if withBot {
+		members = append(members[:len(members):len(members)], s.me)
+	}
+	s.newRoom(c, members...)
+	return Place{s: s, ChannelID: c.ID}
+}
+
+// Place is a conversation, or a thread of it.
+func (s *Server) Place(channelID, threadTS string) Place {
+	return Place{s: s, ChannelID: channelID, ThreadTS: threadTS}
+}
+
+// Thread is the thread that begins with a message.
+func (p Place) Thread(ts string) Place { return p.s.Place(p.ChannelID, ts) }
+
+// try does something in the conversation under the lock.
+func (p Place) try(do func(*room) error) error {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	r := p.s.rooms[p.ChannelID]
+	if r == nil {
+		return fmt.Errorf("no conversation %s", p.ChannelID)
+	}
+	defer p.s.happened()
+	return do(r)
+}
+
+// act is try for what cannot fail, unless the story is wrong.
+func (p Place) act(do func(*room) error) { must(p.try(do)) }
+
+func must(err error) {
+	if err != nil {
+		panic("slack: a story that cannot be: " + err.Error())
+	}
+}
+
+// Post sends a message. It fails for who is not in the conversation, for a thread that is not
+// there, and for a conversation that was archived.
+func (p Place) Post(from User, d Draft) (Message, error) {
+	var sent Message
+	err := p.try(func(r *room) error {
+		thread := cmp.Or(d.ThreadTS, p.ThreadTS)
+		switch {
+		case !r.in(from) || r.Archived || r.Kind == DM && p.s.o.NoMessagesTab:
+			return fmt.Errorf("%s cannot speak there", from.RealName)
+		case thread != "" && r.root(thread) == nil:
+			return fmt.Errorf("no thread %s", thread)
+		case d.Broadcast && thread == "":
+			return fmt.Errorf("nothing to broadcast from")
+		}
+		m := p.s.compose(from, d)
+		p.s.say(r, m, thread)
+		for _, f := range m.Files {
+			p.s.files[f.ID].shared(r, m)
+		}
+		sent = m.shown()
+		return nil
+	})
+	return sent, err
+}
+
+func (s *Server) compose(from User, d Draft) *Message {
+	m := &Message{User: from.ID, Team: teamID, Text: d.Text, Subtype: d.Subtype}
+	if from.IsBot() {
+		m.BotID, m.AppID = from.BotID, from.AppID
+		m.BotProfile = &BotProfile{ID: from.BotID, AppID: from.AppID, Name: from.RealName, Team: teamID}
+	} else {
+		m.ClientID = s.id("client-")
+	}
+	if d.Broadcast {
+		m.Subtype = "thread_broadcast"
+	}
+	switch {
+	case d.Blocks != "":
+		m.Blocks = json.RawMessage(d.Blocks)
+	case d.Text != "" && !from.IsBot():
+		m.Blocks = encoded([]any{map[string]any{"type": "rich_text", "block_id": "b1", "elements": []any{map[string]any{
+			"type": "rich_text_section", "elements": []any{map[string]any{"type": "text", "text": html.UnescapeString(d.Text)}},
+		}}}})
+	}
+	if d.Extra != "" {
+		m.Attachments = json.RawMessage(d.Extra)
+	}
+	if d.Attachment != nil {
+		f := s.newFile(from, *d.Attachment)
+		no := false
+		m.Subtype, m.Files, m.Upload = "file_share", []File{f.shown(s)}, &no
+	}
+	return m
+}
+
+func (p Place) post(from User, d Draft) Message {
+	m, err := p.Post(from, d)
+	must(err)
+	return m
+}
+
+// Say sends a text, in the thread if the Place is one.
+func (p Place) Say(from User, text string) Message { return p.post(from, Draft{Text: text}) }
+
+// Reply answers in the thread of a message, which begins one if it is in none.
+func (p Place) Reply(from User, ts, text string) Message {
+	return p.post(from, Draft{Text: text, ThreadTS: ts})
+}
+
+// Broadcast is Reply that is shown in the channel as well.
+func (p Place) Broadcast(from User, ts, text string) Message {
+	return p.post(from, Draft{Text: text, ThreadTS: ts, Broadcast: true})
+}
+
+// Share shares a file with a text, which may be empty.
+func (p Place) Share(from User, a Attachment, text string) Message {
+	return p.post(from, Draft{Text: text, Attachment: &a})
+}
+
+// Act says what somebody does, as with /me.
+func (p Place) Act(from User, text string) Message {
+	return p.post(from, Draft{Text: text, Subtype: "me_message"})
+}
+
+// Webhook has an integration speak that is no user, only a name: a bot_message.
+func (p Place) Webhook(name, text string) Message {
+	var sent Message
+	p.act(func(r *room) error {
+		m := &Message{Subtype: "bot_message", BotID: p.s.id("B"), Username: name, Text: text}
+		p.s.say(r, m, p.ThreadTS)
+		sent = m.shown()
+		return nil
+	})
+	return sent
+}
+
+var typedName = regexp.MustCompile(`(^|\s)([@#])([\w.-]*\w)`)
+
+// Typed is what a client sends of a text that a person types: names of people and channels
+// after @ and # become mentions, and &, < and > are escaped.
+func (s *Server) Typed(text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
+	return typedName.ReplaceAllStringFunc(text, func(found string) string {
+		parts := typedName.FindStringSubmatch(found)
+		if parts[2] == "@" {
+			switch parts[3] {
+			case "channel", "here", "everyone":
+				return parts[1] + "<!" + parts[3] + ">"
+			}
+			for _, u := range s.users {
+				if u.Name == parts[3] {
+					return parts[1] + u.Mention()
+				}
+			}
+		} else if r := s.roomNamed(parts[3]); r != nil {
+			return parts[1] + "<#" + r.ID + "|" + r.Name + ">"
+		}
+		return found
+	})
+}

@@ -1,0 +1,79 @@
+package slack
+
+import "regexp"
+
+// maxReactions is how many different emoji a message takes.
+const maxReactions = 50
+
+// emojiForm is what the name of an emoji looks like. Whether there is one of that name, the
+// real Slack alone knows.
+var emojiForm = regexp.MustCompile(`^[a-z0-9_+'-]+(::skin-tone-[2-6])?$`)
+
+// reactable is the message that a request reacts to.
+func (s *Server) reactable(p params) (*room, *Message, error) {
+	r := s.rooms[p.str("channel")]
+	switch {
+	case p.str("channel") == "" || p.str("timestamp") == "":
+		return nil, nil, word("no_item_specified")
+	case r == nil || !s.sees(r):
+		return nil, nil, word("channel_not_found")
+	case r.Archived:
+		return nil, nil, word("is_archived")
+	case !r.in(s.me):
+		return nil, nil, word("not_in_channel")
+	case !tsForm.MatchString(p.str("timestamp")):
+		return nil, nil, word("bad_timestamp")
+	}
+	m := r.find(p.str("timestamp"))
+	if m == nil || m.isTombstoned {
+		return nil, nil, word("message_not_found")
+	}
+	return r, m, nil
+}
+
+var tsForm = regexp.MustCompile(`^[0-9]{10}\.[0-9]{6}$`)
+
+func (s *Server) addReaction(p params) (any, error) {
+	r, m, err := s.reactable(p)
+	name := p.str("name")
+	switch {
+	case err != nil:
+		return nil, err
+	case !emojiForm.MatchString(name):
+		return nil, word("invalid_name")
+	case len(m.Reactions) >= maxReactions:
+		return nil, word("too_many_emoji")
+	case !m.react(s.me.ID, name, true):
+		return nil, word("already_reacted")
+	}
+	s.tellReaction(r, m, s.me.ID, name, true)
+	return done{OK: true}, nil
+}
+
+func (s *Server) removeReaction(p params) (any, error) {
+	r, m, err := s.reactable(p)
+	name := p.str("name")
+	switch {
+	case err != nil:
+		return nil, err
+	case !emojiForm.MatchString(name):
+		return nil, word("invalid_name")
+	case !m.react(s.me.ID, name, false):
+		return nil, word("no_reaction")
+	}
+	s.tellReaction(r, m, s.me.ID, name, false)
+	return done{OK: true}, nil
+}
+
+func (s *Server) getReactions(p params) (any, error) {
+	r, m, err := s.reactable(p)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		OK      bool    `json:"ok"`
+		Type    string  `json:"type"`
+		Channel string  `json:"channel"`
+		Message Message `json:"message"`
+	}{true, "message", r.ID, m.shown()}, nil
+}

@@ -1,0 +1,198 @@
+package slack
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// room is a conversation with what stands in it. The server's lock guards it.
+type room struct {
+	Channel
+	members   map[string]bool
+	messages  []*Message // by their ts
+	ephemeral []Message
+	panes     map[string]*Pane // by the ts of the thread
+}
+
+func (s *Server) newRoom(c Channel, members ...User) *room {
+	c.Created = time.Now().Unix()
+	r := &room{Channel: c, members: map[string]bool{}, panes: map[string]*Pane{}}
+	for _, u := range members {
+		r.members[u.ID] = true
+	}
+	s.rooms[c.ID] = r
+	return r
+}
+
+func (r *room) in(u User) bool { return r.members[u.ID] }
+
+// sees reports whether the room is open to the bot's eyes.
+func (s *Server) sees(r *room) bool { return r.in(s.me) || r.Kind == Public }
+
+// readable is the conversation of a request, if the bot may look at it; what is the scope's
+// second half.
+func (s *Server) readable(p params, what string) (*room, error) {
+	r := s.rooms[p.str("channel")]
+	if r == nil || !s.sees(r) {
+		return nil, word("channel_not_found")
+	}
+	if err := s.needFor(r.Kind, what); err != nil {
+		return nil, err
+	}
+	if what == "history" && !r.in(s.me) {
+		return nil, word("not_in_channel")
+	}
+	return r, nil
+}
+
+// writable is the conversation of a request, if the bot may post to it. It may be named by a
+// person, whose DM is meant.
+func (s *Server) writable(name string) (*room, error) {
+	if u, ok := s.users[name]; ok && !u.IsBot() {
+		return s.dm(u), nil
+	}
+	r := s.rooms[name]
+	if r == nil {
+		r = s.roomNamed(name)
+	}
+	switch {
+	case r == nil || !s.sees(r):
+		return nil, word("channel_not_found")
+	case r.Archived:
+		return nil, word("is_archived")
+	case r.Kind == DM && s.o.NoMessagesTab:
+		return nil, word("messages_tab_disabled")
+	case !r.in(s.me) && !s.may("chat:write.public"):
+		return nil, word("not_in_channel")
+	}
+	return r, nil
+}
+
+// roomNamed finds a channel by its name, as Slack still does for posts.
+func (s *Server) roomNamed(name string) *room {
+	name = strings.TrimPrefix(name, "#")
+	for _, r := range s.rooms {
+		if name != "" && r.Name == name && (r.Kind == Public || r.Kind == Private) {
+			return r
+		}
+	}
+	return nil
+}
+
+// dm is the conversation of the bot with a person.
+func (s *Server) dm(with User) *room {
+	for _, r := range s.rooms {
+		if r.Kind == DM && r.With == with.ID {
+			return r
+		}
+	}
+	return s.newRoom(Channel{ID: s.id("D"), Kind: DM, With: with.ID}, with, s.me)
+}
+
+// find is the message with a timestamp, nil if there is none.
+func (r *room) find(ts string) *Message {
+	i := slices.IndexFunc(r.messages, func(m *Message) bool { return m.TS == ts })
+	if i < 0 {
+		return nil
+	}
+	return r.messages[i]
+}
+
+// root is the first message of the thread that a timestamp names, by itself or by an answer.
+func (r *room) root(ts string) *Message {
+	m := r.find(ts)
+	if m != nil && m.ThreadTS != "" && m.ThreadTS != m.TS {
+		return r.find(m.ThreadTS)
+	}
+	return m
+}
+
+// remove takes a message away. The root of a thread leaves a tombstone behind.
+func (r *room) remove(m *Message) (tombstone bool) {
+	if m.ReplyCount > 0 {
+		m.Subtype, m.Text, m.isTombstoned = "tombstone", "This message was deleted.", true
+		m.User, m.BotID, m.Files, m.Blocks, m.Reactions, m.Metadata = "USLACKBOT", "", nil, nil, nil, nil
+		return true
+	}
+	r.messages = slices.DeleteFunc(r.messages, func(other *Message) bool { return other == m })
+	if root := r.root(m.ThreadTS); root != nil && root != m && root.ReplyCount > 0 {
+		root.ReplyCount--
+	}
+	return false
+}
+
+// nextTS is the time as Slack writes it, "<seconds>.<microseconds>", and never twice the same.
+func (s *Server) nextTS() string {
+	s.lastTS = max(time.Now().UnixMicro(), s.lastTS+1)
+	const million = 1_000_000
+	return fmt.Sprintf("%d.%06d", s.lastTS/million, s.lastTS%million)
+}
+
+// add puts a message into a conversation, and into the thread that threadTS names. The caller
+// has looked that it is there.
+func (s *Server) add(r *room, m *Message, threadTS string) *Message {
+	m.Type, m.TS = "message", s.nextTS()
+	if root := r.root(threadTS); root != nil {
+		m.ThreadTS, m.ParentUser = root.TS, root.User
+		root.ThreadTS, root.LatestReply = root.TS, m.TS
+		root.ReplyCount++
+		if who := cmp.Or(m.User, m.BotID); !slices.Contains(root.ReplyUsers, who) {
+			root.ReplyUsers = append(root.ReplyUsers, who)
+		}
+		if m.Subtype == "thread_broadcast" {
+			short := root.shown()
+			m.Root, m.isBroadcast = &short, true
+		}
+	}
+	r.messages = append(r.messages, m)
+	return m
+}
+
+// react adds or takes back one emoji, and reports whether that changed anything.
+func (m *Message) react(by, name string, add bool) bool {
+	i := slices.IndexFunc(m.Reactions, func(r Reaction) bool { return r.Name == name })
+	had := i >= 0 && slices.Contains(m.Reactions[i].Users, by)
+	switch {
+	case had == add:
+		return false
+	case add && i < 0:
+		m.Reactions = append(m.Reactions, Reaction{Name: name, Users: []string{by}, Count: 1})
+	case add:
+		m.Reactions[i].Users = append(m.Reactions[i].Users, by)
+		m.Reactions[i].Count++
+	default:
+		r := &m.Reactions[i]
+		r.Users = slices.DeleteFunc(r.Users, func(u string) bool { return u == by })
+		r.Count--
+		m.Reactions = slices.DeleteFunc(m.Reactions, func(r Reaction) bool { return r.Count == 0 })
+	}
+	return true
+}
+
+// info is a conversation as the API tells of it.
+func (s *Server) info(r *room) channelInfo {
+	c := channelInfo{
+		ID: r.ID, Name: r.Name, Normalized: r.Name, User: r.With, Created: r.Created, Creator: r.Creator, Team: teamID,
+		IsChannel: r.Kind == Public || r.Kind == Private && r.ID[0] == 'C', IsGroup: r.Kind == Private && r.ID[0] == 'G',
+		IsIM: r.Kind == DM, IsMpIM: r.Kind == GroupDM, IsPrivate: r.Kind == Private || r.Kind == GroupDM,
+		IsArchived: r.Archived, IsMember: r.in(s.me),
+	}
+	if r.Kind == DM {
+		return c
+	}
+	c.Topic, c.Purpose, c.Members = &subject{Value: r.Topic}, &subject{}, len(r.members)
+	return c
+}
+
+// sortedRooms are all conversations by their ids.
+func (s *Server) sortedRooms() []*room {
+	var all []*room
+	for _, id := range slices.Sorted(maps.Keys(s.rooms)) {
+		all = append(all, s.rooms[id])
+	}
+	return all
+}

@@ -1,0 +1,162 @@
+package slack
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// messageEvent is a message as its event tells of it.
+type messageEvent struct {
+	Message
+	Channel string `json:"channel"`
+	Kind    string `json:"channel_type,omitempty"`
+	EventTS string `json:"event_ts"`
+}
+
+// changeEvent tells of an edit or a deletion.
+type changeEvent struct {
+	Type      string   `json:"type"`
+	Subtype   string   `json:"subtype"`
+	Message   *Message `json:"message,omitempty"`
+	Previous  *Message `json:"previous_message,omitempty"`
+	DeletedTS string   `json:"deleted_ts,omitempty"`
+	Channel   string   `json:"channel"`
+	Kind      string   `json:"channel_type"`
+	Hidden    bool     `json:"hidden"`
+	TS        string   `json:"ts"`
+	EventTS   string   `json:"event_ts"`
+}
+
+// subscription is what message events of a conversation are called in a manifest.
+func (r *room) subscription() string {
+	return "message." + map[string]string{Public: "channels", Private: "groups", DM: "im", GroupDM: "mpim"}[r.Kind]
+}
+
+// historyScope is what an app needs to be told of messages in a conversation.
+func (r *room) historyScope() string {
+	return strings.TrimPrefix(r.subscription(), "message.") + ":history"
+}
+
+// readScope is what an app needs to be told that a channel, or who is in it, has changed.
+func (r *room) readScope() string {
+	if r.Kind == Public {
+		return "channels:read"
+	}
+	return "groups:read"
+}
+
+// tellChannel tells of a change of a channel, in an event that is called otherwise for private
+// ones.
+func (s *Server) tellChannel(r *room, change string, event map[string]any) {
+	kind := "channel_" + change
+	if r.Kind != Public {
+		kind = "group_" + change
+	}
+	event["type"], event["event_ts"] = kind, s.nextTS()
+	if s.sees(r) {
+		s.emit(kind, r.readScope(), event)
+	}
+}
+
+// tellMessage tells the app of a message, and tells it again if it is a mention.
+func (s *Server) tellMessage(r *room, m *Message) {
+	if !r.in(s.me) {
+		return
+	}
+	shown := m.bare()
+	event := messageEvent{Message: shown, Channel: r.ID, Kind: r.Kind, EventTS: m.TS}
+	message := func() { s.emit(r.subscription(), r.historyScope(), event) }
+	mention := func() {
+		if r.Kind == DM || m.User == s.me.ID || !mentions(m.Text, s.me) || !slices.Contains([]string{"", "file_share", "thread_broadcast"}, m.Subtype) {
+			return
+		}
+		again := event
+		again.Type, again.Kind = "app_mention", ""
+		again.Subtype = ""
+		s.emit("app_mention", "app_mentions:read", again)
+	}
+	if s.queue.mentionsFirst {
+		mention()
+		message()
+		return
+	}
+	message()
+	mention()
+}
+
+func mentions(text string, u User) bool {
+	return strings.Contains(text, "<@"+u.ID+">") || strings.Contains(text, "<@"+u.ID+"|")
+}
+
+func (s *Server) tellChanged(r *room, m *Message, before Message) {
+	shown := m.shown()
+	s.tellChange(r, changeEvent{Subtype: "message_changed", Message: &shown, Previous: &before})
+}
+
+func (s *Server) tellDeleted(r *room, before Message) {
+	s.tellChange(r, changeEvent{Subtype: "message_deleted", Previous: &before, DeletedTS: before.TS})
+}
+
+func (s *Server) tellChange(r *room, e changeEvent) {
+	if !r.in(s.me) {
+		return
+	}
+	e.Type, e.Channel, e.Kind, e.Hidden, e.TS = "message", r.ID, r.Kind, true, s.nextTS()
+	e.EventTS = e.TS
+	s.emit(r.subscription(), r.historyScope(), e)
+}
+
+// tellReaction tells of an emoji that was added, or taken back.
+func (s *Server) tellReaction(r *room, m *Message, by, name string, added bool) {
+	if !r.in(s.me) {
+		return
+	}
+	kind := "reaction_removed"
+	if added {
+		kind = "reaction_added"
+	}
+	s.emit(kind, "reactions:read", map[string]any{
+		"type": kind, "user": by, "reaction": name, "item_user": m.User, "event_ts": s.nextTS(),
+		"item": map[string]string{"type": "message", "channel": r.ID, "ts": m.TS},
+	})
+}
+
+// tellMember tells of somebody who came or went.
+func (s *Server) tellMember(kind string, r *room, who, by User) {
+	event := map[string]any{
+		"type": kind, "user": who.ID, "channel": r.ID, "channel_type": r.ID[:1], "team": teamID, "event_ts": s.nextTS(),
+	}
+	if by.ID != who.ID {
+		event["inviter"] = by.ID
+	}
+	if r.in(s.me) {
+		s.emit(kind, r.readScope(), event)
+	}
+}
+
+// emit hands an event to the app, if it has subscribed to it and may know. The lock is held.
+func (s *Server) emit(subscription, scope string, event any) {
+	if s.o.Events != nil && !slices.Contains(s.o.Events, subscription) || scope != "" && !s.may(scope) {
+		return
+	}
+	raw, err := json.Marshal(event)
+	must(err) // own types only
+	s.enqueue(s.wrapped(raw))
+}
+
+// wrapped is an event in the envelope of the Events API.
+func (s *Server) wrapped(event json.RawMessage) *delivery {
+	d := &delivery{kind: "events_api", eventID: s.id("Ev")}
+	payload, err := json.Marshal(map[string]any{
+		"token": "FAKEverificationTokenXXXX", "team_id": teamID, "context_team_id": teamID, "context_enterprise_id": nil,
+		"api_app_id": s.me.AppID, "event": event, "type": "event_callback", "event_id": d.eventID, "event_time": s.lastTS / 1_000_000,
+		"authorizations": []map[string]any{{
+			"enterprise_id": nil, "team_id": teamID, "user_id": s.me.ID, "is_bot": true, "is_enterprise_install": false,
+		}},
+		"is_ext_shared_channel": false, "event_context": "4-" + d.eventID,
+	})
+	must(err)
+	d.payload = payload
+	return d
+}

@@ -1,0 +1,200 @@
+package slack
+
+import "encoding/json"
+
+// User is a person or a bot.
+type User struct {
+	ID          string
+	Name        string // the handle
+	RealName    string
+	DisplayName string
+	BotID       string // of bots
+	AppID       string // of bots that are apps
+	Deleted     bool
+}
+
+// IsBot reports whether this is no person.
+func (u User) IsBot() bool { return u.BotID != "" }
+
+// Mention is how a text on the wire names somebody.
+func (u User) Mention() string { return "<@" + u.ID + ">" }
+
+// Kinds of Channel.
+const (
+	Public  = "channel"
+	Private = "group"
+	DM      = "im"
+	GroupDM = "mpim"
+)
+
+// Channel is a conversation of any kind.
+type Channel struct {
+	ID       string
+	Kind     string // Public, Private, DM or GroupDM: channel_type on the wire
+	Name     string // of a DM, empty
+	With     string // of a DM, the person
+	Creator  string
+	Topic    string
+	Archived bool
+	Created  int64 // seconds since 1970
+}
+
+// Message is one post, with the fields that stand in answers and in events alike.
+type Message struct {
+	Type         string          `json:"type"`
+	Subtype      string          `json:"subtype,omitempty"`
+	User         string          `json:"user,omitempty"`
+	BotID        string          `json:"bot_id,omitempty"`
+	AppID        string          `json:"app_id,omitempty"`
+	Username     string          `json:"username,omitempty"`
+	Text         string          `json:"text"`
+	TS           string          `json:"ts"`
+	ClientID     string          `json:"client_msg_id,omitempty"`
+	Team         string          `json:"team,omitempty"`
+	ThreadTS     string          `json:"thread_ts,omitempty"`
+	ParentUser   string          `json:"parent_user_id,omitempty"`
+	ReplyCount   int             `json:"reply_count,omitempty"`
+	ReplyUsers   []string        `json:"reply_users,omitempty"`
+	LatestReply  string          `json:"latest_reply,omitempty"`
+	Edited       *Edited         `json:"edited,omitempty"`
+	Files        []File          `json:"files,omitempty"`
+	Upload       *bool           `json:"upload,omitempty"`
+	Reactions    []Reaction      `json:"reactions,omitempty"`
+	Blocks       json.RawMessage `json:"blocks,omitempty"`
+	Attachments  json.RawMessage `json:"attachments,omitempty"`
+	Metadata     *Metadata       `json:"metadata,omitempty"`
+	BotProfile   *BotProfile     `json:"bot_profile,omitempty"`
+	Inviter      string          `json:"inviter,omitempty"`
+	Topic        string          `json:"topic,omitempty"`
+	Name         string          `json:"name,omitempty"` // of a channel that was renamed
+	OldName      string          `json:"old_name,omitempty"`
+	Root         *Message        `json:"root,omitempty"` // of a thread_broadcast
+	Hidden       bool            `json:"hidden,omitempty"`
+	IsEphemeral  bool            `json:"is_ephemeral,omitempty"`
+	Assistant    json.RawMessage `json:"assistant_app_thread,omitempty"`
+	UnfurlLinks  string          `json:"-"` // as the bot asked, "" if it did not
+	UnfurlMedia  string          `json:"-"`
+	isBroadcast  bool
+	isTombstoned bool
+}
+
+// Edited says who changed a message last, and when.
+type Edited struct {
+	User string `json:"user"`
+	TS   string `json:"ts"`
+}
+
+// Reaction is one emoji under a message.
+type Reaction struct {
+	Name  string   `json:"name"`
+	Users []string `json:"users"`
+	Count int      `json:"count"`
+}
+
+// Metadata is what an app writes on a post for itself.
+type Metadata struct {
+	Type    string          `json:"event_type"`
+	Payload json.RawMessage `json:"event_payload"`
+}
+
+// BotProfile says who a bot's post is from.
+type BotProfile struct {
+	ID      string `json:"id"`
+	AppID   string `json:"app_id,omitempty"`
+	Name    string `json:"name"`
+	Deleted bool   `json:"deleted"`
+	Team    string `json:"team_id"`
+}
+
+// File is a file as it stands in a message.
+type File struct {
+	ID                 string `json:"id"`
+	Created            int64  `json:"created"`
+	Timestamp          int64  `json:"timestamp"`
+	Name               string `json:"name"`
+	Title              string `json:"title"`
+	Mimetype           string `json:"mimetype"`
+	Filetype           string `json:"filetype"`
+	PrettyType         string `json:"pretty_type"`
+	User               string `json:"user"`
+	Team               string `json:"user_team"`
+	Mode               string `json:"mode"`
+	Size               int64  `json:"size"`
+	IsExternal         bool   `json:"is_external"`
+	IsPublic           bool   `json:"is_public"`
+	FileAccess         string `json:"file_access,omitempty"`
+	URLPrivate         string `json:"url_private"`
+	URLPrivateDownload string `json:"url_private_download"`
+	Permalink          string `json:"permalink"`
+}
+
+// shown is a message as it stands now, which no later change reaches.
+func (m *Message) shown() Message {
+	c := *m
+	c.Files = append([]File(nil), m.Files...)
+	c.ReplyUsers = append([]string(nil), m.ReplyUsers...)
+	c.Reactions = nil
+	for _, r := range m.Reactions {
+		r.Users = append([]string(nil), r.Users...)
+		c.Reactions = append(c.Reactions, r)
+	}
+	return c
+}
+
+// bare is a message as its event tells of it: without what has been added since.
+func (m *Message) bare() Message {
+	c := m.shown()
+	c.Reactions, c.ReplyCount, c.ReplyUsers, c.LatestReply = nil, 0, nil, ""
+	if c.ThreadTS == c.TS {
+		c.ThreadTS = ""
+	}
+	return c
+}
+
+// userInfo is a user as users.info tells of it.
+type userInfo struct {
+	ID       string  `json:"id"`
+	Team     string  `json:"team_id"`
+	Name     string  `json:"name"`
+	Deleted  bool    `json:"deleted"`
+	RealName string  `json:"real_name"`
+	TZ       string  `json:"tz"`
+	Profile  profile `json:"profile"`
+	IsBot    bool    `json:"is_bot"`
+	IsApp    bool    `json:"is_app_user"`
+	Updated  int64   `json:"updated"`
+}
+
+type profile struct {
+	RealName    string `json:"real_name"`
+	DisplayName string `json:"display_name"`
+	BotID       string `json:"bot_id,omitempty"`
+	AppID       string `json:"api_app_id,omitempty"`
+}
+
+// channelInfo is a conversation as conversations.info tells of it.
+type channelInfo struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name,omitempty"`
+	Normalized string   `json:"name_normalized,omitempty"`
+	User       string   `json:"user,omitempty"`
+	Created    int64    `json:"created"`
+	Creator    string   `json:"creator,omitempty"`
+	IsChannel  bool     `json:"is_channel"`
+	IsGroup    bool     `json:"is_group"`
+	IsIM       bool     `json:"is_im"`
+	IsMpIM     bool     `json:"is_mpim"`
+	IsPrivate  bool     `json:"is_private"`
+	IsArchived bool     `json:"is_archived"`
+	IsMember   bool     `json:"is_member"`
+	Team       string   `json:"context_team_id"`
+	Topic      *subject `json:"topic,omitempty"`
+	Purpose    *subject `json:"purpose,omitempty"`
+	Members    int      `json:"num_members,omitempty"`
+}
+
+type subject struct {
+	Value   string `json:"value"`
+	Creator string `json:"creator"`
+	LastSet int64  `json:"last_set"`
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/slakd/internal/webapi"
+)
+
+// check tells what would keep slakd from working, and what it would not see.
+func check(ctx context.Context, out io.Writer) error {
+	cfg, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	api := webapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken)
+	defer api.Close()
+	me, err := api.AuthTestContext(ctx)
+	if err != nil {
+		return unusable(&cfg, webapi.Broken(err, webapi.BotToken))
+	}
+	fmt.Fprintf(out, "connects as: @%s (%s) in %s\n", me.User, me.UserID, me.Team)
+	if me.BotID == "" {
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("SLACK_BOT_TOKEN is a person's token; the bot's begins with xoxb-")}
+	}
+	lacking := webapi.Missing(me.Header.Get("X-OAuth-Scopes"))
+	for _, scope := range lacking {
+		fmt.Fprintf(out, "the scope %s is missing: it is for %s\n", scope, webapi.Scopes()[scope])
+	}
+	switch invited, err := api.InSomeChannel(ctx); {
+	case err != nil:
+		fmt.Fprintf(out, "cannot tell which channels it is in: %v\n", webapi.Explain(err))
+	case !invited:
+		fmt.Fprintf(out, "it is in no channel: write /invite @%s in one; until then only direct messages reach it\n", me.User)
+	}
+	fmt.Fprint(out, unknowable)
+	if !cfg.sockets() {
+		fmt.Fprintln(out, "events are posted: give the URL of /slack/events under Event Subscriptions, and for the slash command")
+		return lacks(lacking)
+	}
+	if _, _, err := api.StartSocketModeContext(ctx); err != nil {
+		return unusable(&cfg, webapi.Broken(err, webapi.AppToken))
+	}
+	return lacks(lacking)
+}
+
+// lacks is how check ends where scopes are missing.
+func lacks(scopes []string) error {
+	if len(scopes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the bot lacks %s: add that under OAuth & Permissions of your app at %s, and install the app again",
+		strings.Join(scopes, ", "), webapi.Settings)
+}
+
+// unknowable is what no token of the app's can ask for.
+const unknowable = "what only the app's settings show, if something is not heard:\n" +
+	"  Event Subscriptions, Subscribe to bot events: those in deploy/slack/manifest.yaml\n" +
+	"  App Home, Messages Tab: on, with \"Allow users to send Slash commands and messages from the messages tab\"\n"
+
+// unusable is how check ends where Slack does not let us in.
+func unusable(cfg *Config, err error) error {
+	var f *adapter.Failure
+	if errors.As(err, &f) && f.Class == msg.Auth {
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: f.Err}
+	}
+	return fmt.Errorf("%s does not answer: %w", cfg.APIURL, err)
+}

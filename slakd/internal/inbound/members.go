@@ -1,0 +1,42 @@
+package inbound
+
+import (
+	"errors"
+	"fmt"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
+)
+
+// member reads who came or went. That our bot was added is said by whoever did that; what it did
+// by itself makes no row.
+func member(e *Member, me Self, names Names) (adapter.Inbound, error) {
+	switch {
+	case e.Channel == "":
+		return adapter.Inbound{}, errors.New("a change of a member without a channel")
+	case e.User == "":
+		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a user", jid(e.Channel))
+	case !isTS(e.EventTS):
+		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a time", jid(e.Channel))
+	}
+	r := of(e.Channel, names)
+	ours := me.is(e.User, "")
+	if ours && (e.Left || e.Inviter == "" || e.Inviter == me.User) {
+		return r, nil
+	}
+	verb, text, who := msg.VerbJoin, "joined", userParty(e.User, names)
+	switch {
+	case e.Left:
+		verb, text = msg.VerbLeave, "left"
+	case ours:
+		who, text = userParty(e.Inviter, names), "added the bot"
+	case e.Inviter != "" && e.Inviter != e.User:
+		text = "was added by " + nameOf(e.Inviter, names)
+	}
+	r.Messages = []*msg.Message{{
+		ChatJID: jid(e.Channel), PlatformID: fmt.Sprintf("m:%s:%s:%s", verb, e.User, e.EventTS),
+		Sender: who.jid, SenderName: who.name, IsBot: who.bot,
+		Verb: verb, Content: text, Addressed: ours, Timestamp: millis(e.EventTS),
+	}}
+	return r, nil
+}

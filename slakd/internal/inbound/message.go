@@ -1,0 +1,208 @@
+package inbound
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
+)
+
+// message reads what was said, or what has become of it.
+func message(m *Message, me Self, names Names) (adapter.Inbound, error) {
+	if m.Channel == "" {
+		return adapter.Inbound{}, errors.New("a message without a channel")
+	}
+	switch m.Subtype {
+	case "", "file_share", "thread_broadcast", "bot_message", "me_message":
+		return post(m, me, names)
+	case "message_changed":
+		return change(m, me, names)
+	case "message_deleted":
+		return deletion(m.Channel, cmp.Or(m.DeletedTS, tsOf(m.Previous)), m.EventTS, m.Previous, me, names)
+	}
+	return adapter.Inbound{}, nil // notices of the channel, which nobody wrote
+}
+
+func tsOf(m *Message) string {
+	if m == nil {
+		return ""
+	}
+	return m.TS
+}
+
+// sender is who wrote a message.
+func sender(m *Message, names Names) (party, bool) {
+	id := cmp.Or(m.User, m.BotID)
+	if id == "" {
+		return party{}, false
+	}
+	p := party{jid: jid(id), bot: m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbot}
+	if p.bot {
+		p.name = oneLine(m.Username)
+		if m.BotProfile != nil {
+			p.name = cmp.Or(p.name, oneLine(m.BotProfile.Name))
+		}
+	}
+	if p.name == "" {
+		p.name = nameOf(id, names)
+	}
+	return p, true
+}
+
+// threadOf is the thread a message stands in; what began it stands outside.
+func threadOf(m *Message) string {
+	if m == nil || m.ThreadTS == m.TS || !isTS(m.ThreadTS) {
+		return ""
+	}
+	return m.ThreadTS
+}
+
+// post is a message that somebody wrote.
+func post(m *Message, me Self, names Names) (adapter.Inbound, error) {
+	row, s, err := rowOf(m.Channel, m, me, names)
+	if err != nil {
+		return adapter.Inbound{}, err
+	}
+	r := of(m.Channel, names)
+	if row == nil || s.nothing {
+		return r, nil
+	}
+	private := m.ChannelType == "im" || msg.KindOfJID(row.ChatJID) == msg.ChatDM
+	ours := row.ThreadID != "" && (me.is(m.ParentUser, "") || m.Root != nil && me.is(m.Root.User, m.Root.BotID))
+	row.ReplyToID = row.ThreadID
+	row.Verb, row.Addressed = msg.VerbMessage, s.addressed || ours || private
+	switch {
+	case s.addressed:
+		row.Verb = msg.VerbMention
+	case ours && !private: // a pane's thread always begins with us
+		row.Verb = msg.VerbReply
+	}
+	row.Attachments, row.PendingFiles = attachments(m.Files)
+	r.Messages = []*msg.Message{row}
+	return r, nil
+}
+
+// rowOf is what all rows about a message have: where it stands, who wrote it, and what it says.
+// It is nil for our own.
+func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, s said, err error) {
+	if !isTS(m.TS) {
+		return nil, s, fmt.Errorf("a message in %s without an id", jid(channel))
+	}
+	if me.is(m.User, m.BotID) {
+		return nil, s, nil
+	}
+	from, ok := sender(m, names)
+	if !ok {
+		return nil, s, fmt.Errorf("message %s in %s: no sender", m.TS, jid(channel))
+	}
+	s = read(m, me, names)
+	return &msg.Message{
+		ChatJID: jid(channel), PlatformID: m.TS, Sender: from.jid, SenderName: from.name, IsBot: from.bot,
+		Content: s.content, Topic: threadOf(m), ThreadID: threadOf(m), Timestamp: millis(m.TS),
+	}, s, nil
+}
+
+// change is the new version of a message. What Slack adds to one by itself, such as the page
+// behind a link, makes none. Whether it addresses us is up to the new text alone: for whatever
+// else did, the first version did as well.
+func change(m *Message, me Self, names Names) (adapter.Inbound, error) {
+	now := m.Changed
+	if now == nil {
+		return adapter.Inbound{}, fmt.Errorf("a change in %s of nothing", jid(m.Channel))
+	}
+	if now.Subtype == "tombstone" { // of a thread that goes on without its beginning
+		return deletion(m.Channel, now.TS, m.EventTS, cmp.Or(m.Previous, now), me, names)
+	}
+	if now.Edited == nil || m.Previous != nil && now.Text == m.Previous.Text {
+		return adapter.Inbound{}, nil
+	}
+	if !isTS(now.Edited.TS) {
+		return adapter.Inbound{}, fmt.Errorf("an edit of %s in %s without a time", now.TS, jid(m.Channel))
+	}
+	row, s, err := rowOf(m.Channel, now, me, names)
+	if err != nil || row == nil {
+		return adapter.Inbound{}, err
+	}
+	row.TargetID, row.PlatformID = now.TS, now.TS+":e:"+now.Edited.TS
+	row.Verb, row.Addressed, row.Timestamp = msg.VerbEdit, s.addressed, millis(now.Edited.TS)
+	r := of(m.Channel, names)
+	r.Messages = []*msg.Message{row}
+	return r, nil
+}
+
+// deletion is that a message is there no more. Who did that Slack does not tell: the row is by
+// whoever had written it.
+func deletion(channel, ts, at string, was *Message, me Self, names Names) (adapter.Inbound, error) {
+	if !isTS(ts) {
+		return adapter.Inbound{}, fmt.Errorf("what was deleted in %s has no id", jid(channel))
+	}
+	from := party{jid: jid("unknown")}
+	if was != nil {
+		if me.is(was.User, was.BotID) {
+			return adapter.Inbound{}, nil
+		}
+		if p, ok := sender(was, names); ok {
+			from = p
+		}
+	}
+	r := of(channel, names)
+	r.Messages = []*msg.Message{{
+		ChatJID: jid(channel), PlatformID: ts + ":d", TargetID: ts, Verb: msg.VerbDelete,
+		Sender: from.jid, SenderName: from.name, IsBot: from.bot,
+		Topic: threadOf(was), ThreadID: threadOf(was), Timestamp: millis(at),
+	}}
+	return r, nil
+}
+
+// said is what a message says.
+type said struct {
+	content   string
+	addressed bool // the text calls us
+	nothing   bool // there is neither text nor a file
+}
+
+// read puts a message into words: its text, then what was passed on with it. A bot's that has no
+// text is read from its blocks and cards.
+func read(m *Message, me Self, names Names) (s said) {
+	text := m.Text
+	if strings.TrimSpace(text) == "" {
+		text = blockText(m.Blocks)
+	}
+	words, addressed := plain(text, me, names)
+	var lines []string
+	if words != "" {
+		lines = append(lines, words)
+	}
+	for i := range m.Attachments {
+		if a := &m.Attachments[i]; a.IsShare || strings.TrimSpace(text) == "" {
+			if card := cardText(a, names); card != "" {
+				lines = append(lines, card)
+			}
+		}
+	}
+	return said{
+		content: strings.Join(lines, "\n"), addressed: addressed,
+		nothing: len(lines) == 0 && len(m.Files) == 0 && !addressed,
+	}
+}
+
+// cardText is what stands on a card. A mention of us there is somebody else's.
+func cardText(a *Attachment, names Names) string {
+	var lines []string
+	if a.IsShare {
+		lines = append(lines, "forwarded from "+cmp.Or(oneLine(a.AuthorName), "somebody")+":")
+	}
+	for _, text := range []string{a.Pretext, a.Title, cmp.Or(a.Text, blockText(a.Blocks))} {
+		if words, _ := plain(text, Self{}, names); strings.TrimSpace(words) != "" {
+			lines = append(lines, words)
+		}
+	}
+	if len(lines) == 0 && a.Fallback != "" {
+		words, _ := plain(a.Fallback, Self{}, names)
+		lines = append(lines, words)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,141 @@
+package inbound
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// unescape undoes what Slack does to the three characters that it reads as markup.
+var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
+
+// plain writes mrkdwn as people see it: names for ids, and the addresses of links behind their
+// words. Our own mentions are left out; addressed says that there were any.
+func plain(text string, me Self, names Names) (content string, addressed bool) {
+	var out []byte
+	for {
+		before, rest, found := strings.Cut(text, "<")
+		out = append(out, unescape.Replace(before)...)
+		if !found {
+			return string(out), addressed
+		}
+		token, after, closed := strings.Cut(rest, ">")
+		switch {
+		case !closed || strings.Contains(token, "<"):
+			out, text = append(out, '<'), rest
+		case mentions(token, me.User):
+			addressed = true
+			out, text = closeUp(out, after)
+		default:
+			out, text = append(out, spoken(token, names)...), after
+		}
+	}
+}
+
+// mentions says whether what stood between brackets is a user's mention.
+func mentions(token, user string) bool {
+	id, _, _ := strings.Cut(token, "|")
+	return user != "" && id == "@"+user
+}
+
+// spoken is what stood between brackets, in words.
+func spoken(token string, names Names) string {
+	target, label, _ := strings.Cut(token, "|")
+	label = unescape.Replace(label)
+	switch {
+	case strings.HasPrefix(target, "@"):
+		return "@" + cmp.Or(oneLine(names.User(target[1:])), oneLine(label), oneLine(target[1:]))
+	case strings.HasPrefix(target, "#"):
+		_, title := names.Chat(target[1:])
+		return "#" + cmp.Or(strings.TrimPrefix(oneLine(title), "#"), oneLine(label), oneLine(target[1:]))
+	case strings.HasPrefix(target, "!"):
+		return special(target[1:], label)
+	}
+	return link(unescape.Replace(target), label)
+}
+
+// special is a mention of many people, or a date.
+func special(command, label string) string {
+	name, argument, _ := strings.Cut(command, "^")
+	switch name {
+	case "here", "channel", "everyone":
+		return "@" + name
+	case "subteam":
+		return "@" + strings.TrimPrefix(cmp.Or(oneLine(label), oneLine(argument), name), "@")
+	}
+	return cmp.Or(label, name)
+}
+
+// link is a link's words with its address behind them, unless they say the same.
+func link(address, words string) string {
+	switch words {
+	case "":
+		return strings.TrimPrefix(address, "mailto:")
+	case address:
+		return words
+	}
+	if address == "" {
+		return words
+	}
+	for _, scheme := range []string{"mailto:", "tel:", "https://", "http://"} {
+		if rest, ok := strings.CutPrefix(address, scheme); ok && strings.TrimSuffix(rest, "/") == strings.TrimSuffix(words, "/") {
+			return words
+		}
+	}
+	return words + " (" + address + ")"
+}
+
+// closeUp joins a text and what comes behind a word that was taken out from between them.
+func closeUp(out []byte, text string) (joined []byte, rest string) {
+	left := bytes.TrimRightFunc(out, unicode.IsSpace)
+	rest = strings.TrimLeftFunc(text, unicode.IsSpace)
+	before, after := string(out[len(left):]), text[:len(text)-len(rest)]
+	return append(left, blank(left, before, after, rest)...), rest
+}
+
+// blank is what remains of the blanks before and after a word that was taken out from between
+// left and right: none at the ends of the text, before a comma or behind a bracket.
+func blank(left []byte, before, after, right string) string {
+	last, _ := utf8.DecodeLastRune(left)
+	next, _ := utf8.DecodeRuneInString(right)
+	switch {
+	case len(left) == 0, right == "":
+		return ""
+	case after == "" && unicode.IsPunct(next), before == "" && unicode.In(last, unicode.Ps, unicode.Pi):
+		return ""
+	case after == "", strings.Contains(before, "\n"):
+		return before
+	}
+	return after
+}
+
+// blockText is the text that blocks hold, in their order, as mrkdwn.
+func blockText(blocks json.RawMessage) string {
+	var value any
+	if len(blocks) == 0 || json.Unmarshal(blocks, &value) != nil {
+		return ""
+	}
+	return strings.Join(textsIn(value, nil), "\n")
+}
+
+func textsIn(value any, found []string) []string {
+	switch v := value.(type) {
+	case []any:
+		for _, each := range v {
+			found = textsIn(each, found)
+		}
+	case map[string]any:
+		if text, ok := v["text"].(string); ok && strings.TrimSpace(text) != "" {
+			found = append(found, text)
+		}
+		for _, key := range []string{"title", "text", "fields", "elements"} {
+			if _, plain := v[key].(string); !plain {
+				found = textsIn(v[key], found)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,210 @@
+package typing
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	fake "arizuko/pkg/fakeplatform/slack"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+	"arizuko/slakd/internal/webapi"
+)
+
+// board is a channel whose messages bear marks.
+type board struct {
+	Signs
+	fake.Place
+	t      *testing.T
+	server *fake.Server
+	alice  fake.User
+	runs   int
+}
+
+func newBoard(t *testing.T) *board {
+	t.Helper()
+	b := &board{t: t, server: fake.New(fake.Options{})}
+	base, err := b.server.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.server.Close() })
+	api := webapi.NewClient(base+"/api/", b.server.BotToken(), "")
+	t.Cleanup(api.Close)
+	b.Signs = Signs{API: api, Store: storetest.Open(t), Daemon: "slakd"}
+	b.alice = b.server.User("Alice", "alice")
+	b.Place = b.server.Channel("team", b.alice)
+	return b
+}
+
+func (b *board) chat() string { return "slack:" + b.ChannelID }
+
+func (b *board) say() (ts string) { return b.Say(b.alice, "do something").TS }
+
+func (b *board) write(fn func(*store.Tx) error) {
+	b.t.Helper()
+	if err := b.Store.Write(b.t.Context(), fn); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// works has an agent work on a message in a thread of the chat until end is called.
+func (b *board) works(thread, platformID string) (end func()) {
+	b.t.Helper()
+	b.runs++
+	topic := fmt.Sprint("#", b.runs)
+	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: b.chat(), ThreadID: thread, Topic: topic, CreatedAt: 1}
+	run := &msg.Run{Folder: "main", Topic: topic, ChatJID: b.chat(), ThreadID: thread, StartedAt: 1}
+	b.write(func(tx *store.Tx) (err error) {
+		trigger := &msg.Message{ChatJID: b.chat(), PlatformID: platformID, Direction: msg.In, Content: "do something"}
+		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
+			err = tx.PutTurn(turn, 0)
+		}
+		if err == nil {
+			err = tx.StartRun(run, turn.ID)
+		}
+		return err
+	})
+	return func() {
+		b.write(func(tx *store.Tx) error {
+			return tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, 2)
+		})
+	}
+}
+
+// show shows the marks of a thread, and compares the messages that bear one then with those that
+// should.
+func (b *board) show(thread string, want ...string) {
+	b.t.Helper()
+	if err := b.Show(b.t.Context(), store.Lane{ChatJID: b.chat(), ThreadID: thread}, true); err != nil {
+		b.t.Errorf("show: %v", err)
+	}
+	b.marked(want...)
+}
+
+func (b *board) sweep(want ...string) {
+	b.t.Helper()
+	if err := b.Sweep(b.t.Context()); err != nil {
+		b.t.Errorf("sweep: %v", err)
+	}
+	b.marked(want...)
+}
+
+// marked compares the messages that bear a mark with those that should.
+func (b *board) marked(want ...string) {
+	b.t.Helper()
+	var got []string
+	for _, m := range b.Messages() {
+		if b.Reactions(m.TS)[Mark] != nil {
+			got = append(got, m.TS)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.t.Errorf("marked (-want +got):\n%s", diff)
+	}
+}
+
+// left is how many marks are written down.
+func (b *board) left() int {
+	b.t.Helper()
+	all, err := b.Store.DaemonCursors("slakd", prefix)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return len(all)
+}
+
+func TestMarks(t *testing.T) {
+	b := newBoard(t)
+	one, two := b.say(), b.say()
+	b.show("")
+	end := b.works("", one)
+	b.show("", one)
+	calls := len(b.server.Calls())
+	b.show("", one)
+	if len(b.server.Calls()) != calls {
+		t.Error("it is marked twice")
+	}
+	end()
+	end = b.works("", two+":e:1.3") // the next turn, before anybody has looked
+	b.show("", two)
+	b.show("1.0", two)
+	end()
+	b.show("")
+	if b.left() > 0 {
+		t.Error("a mark is still written down")
+	}
+}
+
+func TestNothingToMark(t *testing.T) {
+	b := newBoard(t)
+	b.works("", "slash:7.8.ab")
+	b.show("")
+	if calls := b.server.Calls(); len(calls) > 0 || b.left() > 0 {
+		t.Errorf("called %+v", calls)
+	}
+}
+
+// TestMarksStayWrittenDown until they are taken away.
+func TestMarksStayWrittenDown(t *testing.T) {
+	b := newBoard(t)
+	one, two := b.say(), b.say()
+	end, other := b.works("", one), b.works("1.0", two)
+	b.server.Fail(fake.Fault{Method: "reactions.add", Drop: true, After: true})
+	if err := b.Show(t.Context(), store.Lane{ChatJID: b.chat()}, true); err == nil {
+		t.Error("a broken connection is no error")
+	}
+	b.show("1.0", one, two)
+	end()
+	b.server.Fail(fake.Fault{Method: "reactions.remove", Status: 503, Times: 2})
+	for range 2 {
+		if err := b.Sweep(t.Context()); err == nil {
+			t.Error("a server's trouble is no error")
+		}
+		b.marked(one, two)
+	}
+	b.sweep(two)
+	other()
+	b.sweep()
+	b.sweep()
+	if b.left() > 0 {
+		t.Error("a mark is still written down")
+	}
+}
+
+// TestMarksThatCannotGo are forgotten.
+func TestMarksThatCannotGo(t *testing.T) {
+	b := newBoard(t)
+	ts := b.say()
+	end := b.works("", ts)
+	b.show("", ts)
+	b.Delete(b.alice, ts)
+	end()
+	b.sweep()
+	if b.left() > 0 {
+		t.Error("a mark is still written down")
+	}
+}
+
+func TestStatus(t *testing.T) {
+	b := newBoard(t)
+	pane := b.server.OpenPane(b.alice, fake.Place{})
+	in := store.Lane{ChatJID: "slack:" + pane.ChannelID, ThreadID: pane.ThreadTS}
+	for _, working := range []bool{true, true, false, false} {
+		if err := b.Show(t.Context(), in, working); err != nil {
+			t.Error(err)
+		}
+		if got := pane.Pane().Status; (got == Status) != working || (got == "") == working {
+			t.Errorf("the status is %q", got)
+		}
+	}
+	in.ThreadID = "1.1" // where there is none
+	if err := b.Show(t.Context(), in, true); err == nil {
+		t.Error("a status nowhere is no error")
+	}
+	if err := b.Show(t.Context(), in, false); err != nil {
+		t.Errorf("none to take away: %v", err)
+	}
+}

@@ -1,0 +1,225 @@
+// Package webapi is Slack's Web API, where it takes more than one call of the library's to do one
+// thing.
+package webapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+)
+
+const (
+	// answerMost is how long a method may take to begin its answer.
+	answerMost = 30 * time.Second
+	// pageSize is how many messages or channels are asked for at once; Slack may give fewer.
+	pageSize = 200
+)
+
+// Client calls the API. It is safe for concurrent use.
+type Client struct {
+	*slack.Client
+	base  string // with a slash at its end
+	token string
+	http  *http.Client
+}
+
+// NewClient calls the API at base, https://slack.com/api/ for Slack itself. The app's token, which
+// only Socket Mode needs, may be empty.
+func NewClient(base, botToken, appToken string) *Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = answerMost
+	c := &Client{base: strings.TrimSuffix(base, "/") + "/", token: botToken, http: &http.Client{Transport: transport}}
+	c.Client = slack.New(botToken, slack.OptionAPIURL(c.base), slack.OptionAppLevelToken(appToken), slack.OptionHTTPClient(c.http))
+	return c
+}
+
+// Close lets go of the connections that are kept.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// MessageTS is the message that a row's platform id belongs to, "" if it is none: those of edits and
+// reactions begin with it.
+func MessageTS(platformID string) string {
+	ts, _, _ := strings.Cut(platformID, ":")
+	seconds, rest, ok := strings.Cut(ts, ".")
+	if _, err := strconv.ParseUint(seconds, 10, 64); !ok || err != nil {
+		return ""
+	}
+	if _, err := strconv.ParseUint(rest, 10, 64); err != nil {
+		return ""
+	}
+	return ts
+}
+
+// React has a message bear the bot's reaction, or not. That it does so already is no error.
+func (c *Client) React(ctx context.Context, channel, ts, emoji string, add bool) error {
+	do, already := c.RemoveReactionContext, "no_reaction"
+	if add {
+		do, already = c.AddReactionContext, "already_reacted"
+	}
+	err := do(ctx, emoji, slack.NewRefToMessage(channel, ts))
+	if Word(err) == already {
+		return nil
+	}
+	return err
+}
+
+// Delete deletes a message. That it is there no more is no error.
+func (c *Client) Delete(ctx context.Context, channel, ts string) error {
+	_, _, err := c.DeleteMessageContext(ctx, channel, ts)
+	if Word(err) == "message_not_found" {
+		return nil
+	}
+	return err
+}
+
+// Upload is a file to be sent.
+type Upload struct {
+	Channel, Thread string // Thread is the ts of its first message, "" for none
+	Name            string
+	Comment         string // mrkdwn
+	Data            *os.File
+}
+
+// ErrUnseen is wrapped by errors of steps that nobody sees, so that they may be taken again.
+var ErrUnseen = errors.New("not shown to anybody")
+
+// Upload sends a file and returns the ts of the message in which it stands, "" while Slack does
+// not say: it shares files when it comes to it.
+func (c *Client) Upload(ctx context.Context, u Upload) (ts string, err error) {
+	info, err := u.Data.Stat()
+	if err != nil {
+		return "", err
+	}
+	place, err := c.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{FileName: u.Name, FileSize: int(info.Size())})
+	if err == nil {
+		err = c.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: place.UploadURL, Reader: u.Data, Filename: u.Name})
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrUnseen, err)
+	}
+	_, err = c.CompleteUploadExternalContext(ctx, slack.CompleteUploadExternalParameters{
+		Files: []slack.FileSummary{{ID: place.FileID, Title: u.Name}}, Channel: u.Channel, InitialComment: u.Comment, ThreadTimestamp: u.Thread,
+	})
+	if err != nil {
+		return "", err
+	}
+	return c.shared(ctx, place.FileID, u.Channel), nil
+}
+
+func (c *Client) shared(ctx context.Context, file, channel string) (ts string) {
+	info, _, _, err := c.GetFileInfoContext(ctx, file, 1, 1)
+	if err != nil {
+		return ""
+	}
+	for _, where := range []map[string][]slack.ShareFileInfo{info.Shares.Public, info.Shares.Private} {
+		if shares := where[channel]; len(shares) > 0 {
+			return shares[0].Ts
+		}
+	}
+	return ""
+}
+
+// Download writes a file that stands at an address of Slack's, the only one to be shown the token.
+func (c *Client) Download(ctx context.Context, address string, w io.Writer) error {
+	if !c.owns(address) {
+		return errors.New("the file lies outside of Slack")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return errors.New("Slack names an address that is none") //nolint:staticcheck // a name
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	res, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	elsewhere := res.Request.URL.Path != req.URL.Path
+	switch {
+	case res.StatusCode != http.StatusOK:
+		return fmt.Errorf("the file server answers %s", res.Status)
+	case elsewhere && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html"): // to sign in
+		return errors.New("Slack does not give it to us: add the scope files:read under OAuth & Permissions and install the app again") //nolint:staticcheck // a name
+	}
+	_, err = io.Copy(w, res.Body)
+	return err
+}
+
+// owns says whether an address is of Slack's files, or of the server that stands for Slack.
+func (c *Client) owns(address string) bool {
+	file, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	base, err := url.Parse(c.base)
+	if err != nil {
+		return false
+	}
+	return file.Scheme == "https" && file.Host == "files.slack.com" || file.Scheme == base.Scheme && file.Host == base.Host
+}
+
+// Find looks through what was said in a channel, or in a thread of it, since a unix time in
+// seconds. It returns the ts of the first message that is like this, "" if there is none.
+func (c *Client) Find(ctx context.Context, channel, thread string, since int64, like func(*slack.Message) bool) (ts string, err error) {
+	for cursor := ""; ; {
+		page, next, err := c.page(ctx, channel, thread, fmt.Sprint(since), cursor)
+		if err != nil {
+			return "", err
+		}
+		for i := range page {
+			if like(&page[i]) {
+				return page[i].Timestamp, nil
+			}
+		}
+		if next == "" {
+			return "", nil
+		}
+		cursor = next
+	}
+}
+
+func (c *Client) page(ctx context.Context, channel, thread, since, cursor string) (all []slack.Message, next string, err error) {
+	if thread != "" {
+		all, _, next, err = c.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+			ChannelID: channel, Timestamp: thread, Oldest: since, Cursor: cursor, Limit: pageSize, IncludeAllMetadata: true,
+		})
+		return all, next, err
+	}
+	res, err := c.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
+		ChannelID: channel, Oldest: since, Cursor: cursor, Limit: pageSize, IncludeAllMetadata: true,
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return res.Messages, res.ResponseMetaData.NextCursor, nil
+}
+
+// InSomeChannel says whether the bot was invited anywhere.
+func (c *Client) InSomeChannel(ctx context.Context) (bool, error) {
+	for cursor := ""; ; {
+		channels, next, err := c.GetConversationsContext(ctx, &slack.GetConversationsParameters{
+			Cursor: cursor, Limit: pageSize, ExcludeArchived: true, Types: []string{"public_channel", "private_channel"},
+		})
+		if err != nil {
+			return false, err
+		}
+		for i := range channels {
+			if channels[i].IsMember {
+				return true, nil
+			}
+		}
+		if next == "" {
+			return false, nil
+		}
+		cursor = next
+	}
+}

@@ -1,0 +1,111 @@
+package webapi
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/slack-go/slack"
+
+	fake "arizuko/pkg/fakeplatform/slack"
+)
+
+// TestTheTokenGoesToSlackAlone whatever address a message names.
+func TestTheTokenGoesToSlackAlone(t *testing.T) {
+	c := NewClient("http://127.0.0.1:8183/api/", "xoxb-1", "")
+	defer c.Close()
+	for address, ours := range map[string]bool{
+		"https://files.slack.com/files-pri/T1-F1/cat.jpg":       true,
+		"http://127.0.0.1:8183/files-pri/T1-F1/cat.jpg":         true,
+		"http://files.slack.com/files-pri/T1-F1/cat.jpg":        false,
+		"https://files.slack.com.evil.example/cat.jpg":          false,
+		"https://evil.example/?u=https://files.slack.com/cat":   false,
+		"https://files.slack.com@evil.example/cat.jpg":          false,
+		"https://127.0.0.1:8183/cat.jpg":                        false,
+		"http://127.0.0.1:8184/cat.jpg":                         false,
+		"file:///etc/passwd":                                    false,
+		"//files.slack.com/cat.jpg":                             false,
+		"":                                                      false,
+		"%zz":                                                   false,
+		"https://hooks.slack.com/services/T1/B1/x":              false,
+		"https://files.slack.com:443@evil.example:443/cat.jpg":  false,
+		"https://evil.example#@files.slack.com/files-pri/a.jpg": false,
+	} {
+		if got := c.owns(address); got != ours {
+			t.Errorf("%s: %v", address, got)
+		}
+		if !ours {
+			if err := c.Download(t.Context(), address, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "outside") {
+				t.Errorf("%s: %v", address, err)
+			}
+		}
+	}
+}
+
+// TestTag is found on the message that bears it, and on no other.
+func TestTag(t *testing.T) {
+	tag := Tag{Row: 7, Part: 1, Salt: 1_764_000_000_123}
+	for _, other := range []Tag{{8, 1, 1_764_000_000_123}, {7, 0, 1_764_000_000_123}, {7, 1, 1}} {
+		if tag.Is(&slack.Message{Msg: slack.Msg{Metadata: other.Metadata()}}) {
+			t.Errorf("%+v is taken for %+v", other, tag)
+		}
+	}
+	same := tag.Metadata()
+	if !tag.Is(&slack.Message{Msg: slack.Msg{Metadata: same}}) {
+		t.Errorf("not found in %+v", same)
+	}
+	same.EventType = "somebody_elses"
+	if tag.Is(&slack.Message{Msg: slack.Msg{Metadata: same}}) || tag.Is(&slack.Message{}) {
+		t.Error("found where it is not")
+	}
+}
+
+// TestInSomeChannel looks through all pages.
+func TestInSomeChannel(t *testing.T) {
+	server := fake.New(fake.Options{})
+	base, err := server.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	c := NewClient(base+"/api", server.BotToken(), "") // without the slash
+	defer c.Close()
+	alice := server.User("Alice", "alice")
+	for range pageSize + 1 {
+		server.ChannelWithoutBot("foreign", alice)
+	}
+	for _, want := range []bool{false, true} {
+		if got, err := c.InSomeChannel(t.Context()); got != want || err != nil {
+			t.Errorf("%v, %v; want %v", got, err, want)
+		}
+		server.Channel("zebra", alice)
+	}
+}
+
+func TestMessageTS(t *testing.T) {
+	for id, want := range map[string]string{
+		"1764000000.000100":                     "1764000000.000100",
+		"1764000000.000100:e:1764000001.000100": "1764000000.000100",
+		"1764000000.000100:r:U1:👍:1.2":          "1764000000.000100",
+		"m:join:U1:1764000000.000100":           "", "slash:7.8.ab": "", "": "", "1764000000": "", ".": "", "1.": "", "-1.2": "", "1.2.3": "", "1.2 ": "",
+	} {
+		if got := MessageTS(id); got != want {
+			t.Errorf("%q is %q, want %q", id, got, want)
+		}
+	}
+}
+
+func TestHasFile(t *testing.T) {
+	m := &slack.Message{Msg: slack.Msg{User: "UBOT", Files: []slack.File{{Name: "a.txt", Size: 3}, {Name: "b.txt", Size: 4}}}}
+	for _, tt := range []struct {
+		user, name string
+		size       int64
+		has        bool
+	}{
+		{"UBOT", "b.txt", 4, true}, {"UBOT", "b.txt", 3, false}, {"UBOT", "c.txt", 4, false}, {"U1", "b.txt", 4, false},
+	} {
+		if got := HasFile(m, tt.user, tt.name, tt.size); got != tt.has {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+}

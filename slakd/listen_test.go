@@ -1,0 +1,447 @@
+package main
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	fake "arizuko/pkg/fakeplatform/slack"
+	"arizuko/pkg/msg"
+)
+
+// posted makes events come by the Events API.
+func posted(t *testing.T) *rig {
+	addr := freeAddr(t)
+	return newRig(t, fake.Options{EventsURL: "http://" + addr + "/slack/events"},
+		"SLAKD_ADDR="+addr, "SLACK_APP_TOKEN=", "SLACK_SIGNING_SECRET="+fake.DefaultSigningSecret)
+}
+
+// TestWhatHappens comes both ways, and is one row for each thing.
+func TestWhatHappens(t *testing.T) {
+	for way, make := range map[string]func(*testing.T) *rig{
+		"socket": func(t *testing.T) *rig { return newRig(t, fake.Options{}) }, "posted": posted,
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			r := make(t)
+			r.start()
+			r.connected()
+			r.Twice(1000)
+			me := r.Me().Mention()
+			first := r.team.Say(r.alice, "hello "+r.bob.Mention())
+			r.team.Say(r.alice, me+" what &amp; why?")
+			r.MentionsFirst(true)
+			r.team.Reply(r.bob, first.TS, me+" and here?")
+			r.team.Edit(r.alice, first.TS, "hello all")
+			r.team.Unfurl(first.TS)
+			r.team.React(r.bob, first.TS, "tada")
+			r.team.Unreact(r.bob, first.TS, "tada")
+			r.team.Webhook("CI", "build failed") // of bots nothing is heard
+			r.team.SetTopic(r.alice, "tea")
+			gone := r.team.Say(r.bob, "oops")
+			r.team.Delete(r.bob, gone.TS)
+			carol := r.User("Carol", "carol")
+			r.team.Invite(r.alice, carol)
+			r.team.Leave(carol)
+			r.confirmed()
+			want := []string{
+				"message Alice: hello @Bob", "mention Alice: what & why?", "mention Bob: and here?", "edit Alice: hello all",
+				"reaction Bob: 🎉", "reaction Bob: -🎉", "message Bob: oops", "delete Bob:", "join Carol: was added by Alice", "leave Carol: left",
+			}
+			if diff := cmp.Diff(want, r.rows(r.team)); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+			rows := r.messages(r.team)
+			if m := rows[2]; m.ThreadID != first.TS || m.Topic != first.TS || m.ReplyToID != first.TS || rows[3].ThreadID != "" {
+				t.Errorf("the thread: %+v", m)
+			}
+			if chat, err := r.store.Chat("slack:" + r.team.ChannelID); err != nil || chat.Title != "#team" || chat.Kind != msg.ChatChannel {
+				t.Errorf("the chat: %+v, %v", chat, err)
+			}
+		})
+	}
+}
+
+func TestPrivatePlaces(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.start()
+	r.connected()
+	r.dm.Say(r.alice, "hi")
+	group := r.GroupDM(r.alice, r.bob)
+	group.Say(r.bob, "hi both")
+	pane := r.OpenPane(r.alice, r.team)
+	pane.Say(r.alice, "sum this up")
+	pane.LookAt(r.alice, group)
+	r.confirmed()
+	if got := r.messages(r.dm); len(got) != 2 || !got[0].Addressed || got[0].ThreadID != "" ||
+		got[1].ThreadID != pane.ThreadTS || got[1].Verb != msg.VerbMessage || !got[1].Addressed {
+		t.Errorf("in private: %+v", got)
+	}
+	thread, err := r.store.Thread("slack:"+r.dm.ChannelID, pane.ThreadTS)
+	if err != nil || thread == nil || thread.Author != "slack:"+r.alice.ID || thread.Kind != "assistant_thread" {
+		t.Errorf("the pane: %+v, %v", thread, err)
+	}
+	for p, want := range map[fake.Place]msg.Chat{
+		r.dm:  {Kind: msg.ChatDM, Title: "Alice"},
+		group: {Kind: msg.ChatGroup, Title: "mpdm-alice--bob-1"},
+	} {
+		if chat, err := r.store.Chat("slack:" + p.ChannelID); err != nil || chat.Kind != want.Kind || chat.Title != want.Title {
+			t.Errorf("the chat: %+v, %v", chat, err)
+		}
+	}
+}
+
+// TestCommands are rows before anybody is answered.
+func TestCommands(t *testing.T) {
+	for way, make := range map[string]func(*testing.T) *rig{
+		"socket": func(t *testing.T) *rig { return newRig(t, fake.Options{}) }, "posted": posted,
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			r := make(t)
+			r.start()
+			r.connected()
+			r.team.Command(r.alice, "/arizuko", "new hello")
+			r.team.Command(r.bob, "/stop", "")
+			r.confirmed()
+			if diff := cmp.Diff([]string{"message Alice: /new hello", "message Bob: /stop"}, r.rows(r.team)); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+			if shown := r.team.Ephemeral(); len(shown) != 2 || shown[0].Text == "" {
+				t.Errorf("shown: %+v", shown)
+			}
+		})
+	}
+}
+
+func TestTheBotIsAdded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.start()
+	r.connected()
+	room := r.ChannelWithoutBot("new", r.alice)
+	room.InviteBot(r.alice)
+	r.confirmed()
+	if got := r.messages(room); len(got) != 1 || got[0].Verb != msg.VerbJoin || !got[0].Addressed || got[0].Sender != "slack:"+r.alice.ID {
+		t.Errorf("rows: %+v", got)
+	}
+}
+
+func TestFilesAreFetched(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.start()
+	r.connected()
+	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow")}, "look")
+	page := "<!DOCTYPE html><html>a page</html>"
+	r.team.Share(r.alice, fake.Attachment{Name: "page.html", Data: []byte(page)}, "")
+	r.confirmed()
+	for i, want := range []string{"meow", page} {
+		var m *msg.Message
+		r.until("a file is there", func() bool { m = r.messages(r.team)[i]; return m.PendingFiles == 0 })
+		if a := m.Attachments[0]; a.Error != "" || a.Path == "" {
+			t.Fatalf("%+v", a)
+		}
+		got, err := os.ReadFile(filepath.Join(r.data, m.Attachments[0].Path))
+		if err != nil || string(got) != want {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
+
+func TestFilesWithoutTheScope(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "files:read" })})
+	r.start()
+	r.connected()
+	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow")}, "look")
+	r.confirmed()
+	r.until("the file is given up", func() bool { return r.messages(r.team)[0].PendingFiles == 0 })
+	if a := r.messages(r.team)[0].Attachments[0]; !strings.Contains(a.Error, "files:read") || a.Path != "" {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestNamesChange(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.start()
+	r.connected()
+	r.team.Say(r.alice, "one "+r.bob.Mention())
+	r.confirmed()
+	r.RenameUser(r.bob, "Robert")
+	r.team.Rename(r.alice, "crew")
+	r.team.Say(r.alice, "two "+r.bob.Mention())
+	r.confirmed()
+	if diff := cmp.Diff([]string{"message Alice: one @Bob", "message Alice: two @Robert"}, r.rows(r.team)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if chat, err := r.store.Chat("slack:" + r.team.ChannelID); err != nil || chat.Title != "#crew" {
+		t.Errorf("the chat: %+v, %v", chat, err)
+	}
+	asked := slices.DeleteFunc(r.Calls(), func(c fake.Call) bool { return !strings.HasSuffix(c.Method, ".info") })
+	if len(asked) != 5 { // Alice once, Bob and the channel twice
+		t.Errorf("asked %d times: %+v", len(asked), asked)
+	}
+}
+
+// TestWhatCannotBeRead is counted, acknowledged and passed over.
+func TestWhatCannotBeRead(t *testing.T) {
+	for way, make := range map[string]func(*testing.T) *rig{
+		"socket": func(t *testing.T) *rig { return newRig(t, fake.Options{}) }, "posted": posted,
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			r := make(t)
+			r.start()
+			r.connected()
+			r.Inject(`{"type": "message", "user": 7}`)
+			r.Inject(`{"type": "something_new", "user": {}}`) // means nothing to us
+			r.Inject(`[]`)
+			r.team.Say(r.alice, "behind")
+			r.confirmed()
+			if diff := cmp.Diff([]string{"message Alice: behind"}, r.rows(r.team)); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+			if got := r.metric("arizuko_updates_undecoded_total"); got != "2" {
+				t.Errorf("%s are counted", got)
+			}
+		})
+	}
+}
+
+// metric is the value of a metric, as slakd tells it.
+func (r *rig) metric(name string) string {
+	r.t.Helper()
+	for line := range strings.Lines(r.get("/metrics")) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func (r *rig) addr() string {
+	addr := ""
+	for _, variable := range r.env {
+		if value, ok := strings.CutPrefix(variable, "SLAKD_ADDR="); ok {
+			addr = value
+		}
+	}
+	return addr
+}
+
+func (r *rig) get(path string) string {
+	r.t.Helper()
+	res, err := http.Get("http://" + r.addr() + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(body)
+}
+
+// TestSlackRefreshesTheConnection while people write; nobody calls that a trouble.
+func TestSlackRefreshesTheConnection(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.start()
+	r.connected()
+	r.team.Say(r.alice, "0")
+	r.Disconnect("refresh_requested")
+	r.team.Say(r.alice, "1")
+	r.confirmed()
+	if diff := cmp.Diff([]string{"message Alice: 0", "message Alice: 1"}, r.rows(r.team)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	r.connected()
+	if strings.Contains(r.log.String(), "not connected") {
+		t.Errorf("the log:\n%s", r.log)
+	}
+}
+
+// TestTheConnectionBreaks again and again, and Slack is gone for a while.
+func TestTheConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.start()
+	r.connected()
+	var want []string
+	for i := range 4 {
+		r.DropSockets()
+		r.team.Say(r.alice, strconv.Itoa(i))
+		want = append(want, "message Alice: "+strconv.Itoa(i))
+		r.confirmed()
+	}
+	r.Unreachable()
+	r.connection("degraded")
+	r.Reachable()
+	r.connected()
+	r.team.Say(r.alice, "back")
+	r.confirmed()
+	if diff := cmp.Diff(append(want, "message Alice: back"), r.rows(r.team)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+func TestBadCredentials(t *testing.T) {
+	for what, tt := range map[string]struct {
+		spoil func(*rig)
+		says  []string
+	}{
+		"bot token":        {func(r *rig) { r.Revoke(r.BotToken(), "token_revoked") }, []string{"SLACK_BOT_TOKEN", "OAuth & Permissions", "token_revoked"}},
+		"app token":        {func(r *rig) { r.Revoke(r.AppToken(), "invalid_auth") }, []string{"SLACK_APP_TOKEN", "App-Level Tokens", "invalid_auth"}},
+		"no Socket Mode":   {func(r *rig) { r.EnableSockets(false) }, []string{"Socket Mode is off"}},
+		"tokens exchanged": {func(r *rig) { r.env = append(r.env, "SLACK_BOT_TOKEN=xoxb-wrong") }, []string{"SLACK_BOT_TOKEN", "invalid_auth"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, fake.Options{})
+			tt.spoil(r)
+			r.start()
+			detail := r.connection("bad_credentials")
+			for _, word := range tt.says {
+				if !strings.Contains(detail, word) {
+					t.Errorf("%q does not say %q", detail, word)
+				}
+			}
+			for _, secret := range []string{r.BotToken(), r.AppToken()} {
+				if strings.Contains(r.log.String(), secret) {
+					t.Errorf("a token is in the log:\n%s", r.log)
+				}
+			}
+		})
+	}
+}
+
+// TestTheDatabaseIsInTheWay has nothing be acknowledged before it is stored.
+func TestTheDatabaseIsInTheWay(t *testing.T) {
+	for way, make := range map[string]func(*testing.T) *rig{
+		"socket": func(t *testing.T) *rig { return newRig(t, fake.Options{AckTimeout: time.Minute}) }, "posted": posted,
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			r := make(t)
+			r.start()
+			r.connected()
+			r.exec(`CREATE TRIGGER no BEFORE INSERT ON messages BEGIN SELECT raise(ABORT, 'no'); END`)
+			r.team.Say(r.alice, "kept")
+			r.until("slakd has tried", func() bool { return strings.Contains(r.log.String(), "cannot store an event") })
+			if acks := r.Acks(); len(acks) > 0 || r.Pending() != 1 {
+				t.Errorf("acknowledged: %+v", acks)
+			}
+			r.exec(`DROP TRIGGER no`)
+			r.confirmed()
+			if diff := cmp.Diff([]string{"message Alice: kept"}, r.rows(r.team)); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// exec runs a statement behind slakd's back.
+func (r *rig) exec(query string) {
+	r.t.Helper()
+	db, err := sql.Open("sqlite3", filepath.Join(r.data, "arizuko.db")+"?_busy_timeout=10000")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(query); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestPostsOfOthers get no further than the door.
+func TestPostsOfOthers(t *testing.T) {
+	t.Parallel()
+	r := posted(t)
+	r.start()
+	r.connected()
+	event := `{"type":"event_callback","event_id":"Ev1","event":{"type":"message","channel":"` + r.team.ChannelID +
+		`","user":"U1","text":"forged","ts":"1764000000.000100"}}`
+	now := time.Now()
+	for _, tt := range []struct {
+		what, secret, body string
+		at                 time.Time
+		status             int
+	}{
+		{"good", fake.DefaultSigningSecret, event, now, 200},
+		{"greeting", fake.DefaultSigningSecret, `{"type":"url_verification","challenge":"c7"}`, now, 200},
+		{"forged greeting", "guess", `{"type":"url_verification","challenge":"c7"}`, now, 401},
+		{"forged", "guess", event, now, 401},
+		{"unsigned", "", event, now, 401},
+		{"old", fake.DefaultSigningSecret, event, now.Add(-6 * time.Minute), 401},
+		{"of a time to come", fake.DefaultSigningSecret, event, now.Add(6 * time.Minute), 401},
+		{"huge", fake.DefaultSigningSecret, `{"text":"` + strings.Repeat("x", 2<<20) + `"}`, now, 400},
+		{"no JSON", fake.DefaultSigningSecret, `{`, now, 200},
+	} {
+		req, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "http://"+r.addr()+"/slack/events", bytes.NewReader([]byte(tt.body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Slack-Retry-Num", "3")
+		if tt.secret != "" {
+			stamp := strconv.FormatInt(tt.at.Unix(), 10)
+			mac := hmac.New(sha256.New, []byte(tt.secret))
+			fmt.Fprintf(mac, "v0:%s:%s", stamp, tt.body)
+			req.Header.Set("X-Slack-Request-Timestamp", stamp)
+			req.Header.Set("X-Slack-Signature", "v0="+hex.EncodeToString(mac.Sum(nil)))
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != tt.status || strings.Contains(string(body), "c7") != (tt.what == "greeting") {
+			t.Errorf("%s: %d %s", tt.what, res.StatusCode, body)
+		}
+	}
+	if rows := r.rows(r.team); len(rows) != 1 {
+		t.Errorf("rows: %q", rows)
+	}
+}
+
+// TestBots has other bots be heard as they are wanted.
+func TestBots(t *testing.T) {
+	for bots, want := range map[string][]string{
+		"none": {}, "mentions": {"mention Other: you there?"}, "all": {"message Other: hello", "mention Other: you there?"},
+	} {
+		t.Run(bots, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, fake.Options{}, "BOTS="+bots)
+			other := r.OtherBot("Other", "other")
+			r.team.Invite(r.alice, other)
+			r.start()
+			r.connected()
+			r.team.Say(other, "hello")
+			r.team.Say(other, r.Me().Mention()+" you there?")
+			r.confirmed()
+			rows := slices.DeleteFunc(r.rows(r.team), func(row string) bool { return strings.HasPrefix(row, "join") })
+			if diff := cmp.Diff(want, rows); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/config/configtest"
+	fake "arizuko/pkg/fakeplatform/slack"
+	"arizuko/slakd/internal/inbound"
+	"arizuko/slakd/internal/webapi"
+)
+
+func TestReadmeTable(t *testing.T) {
+	configtest.CheckTable(t, "README.md", Config{})
+}
+
+func TestConfigProblems(t *testing.T) {
+	for what, tt := range map[string]struct {
+		env      []string
+		problems int
+	}{
+		"nothing":        {nil, 2},
+		"bad values":     {[]string{"SLAKD_ADDR=8093", "SLACK_API_URL=slack.com", "BOTS=some", "RESEND=never", "MEDIA_MAX=0", "POLL_INTERVAL=2ns"}, 8},
+		"exchanged":      {[]string{"SLACK_BOT_TOKEN=xapp-1", "SLACK_APP_TOKEN=xoxb-1"}, 2},
+		"bot token only": {[]string{"SLACK_BOT_TOKEN=xoxb-1"}, 1},
+		"posted":         {[]string{"SLACK_BOT_TOKEN=xoxb-1", "SLACK_SIGNING_SECRET=s"}, 0},
+		"Socket Mode":    {[]string{"SLACK_BOT_TOKEN=xoxb-1", "SLACK_APP_TOKEN=xapp-1"}, 0},
+	} {
+		_, err := config.Load[Config](tt.env)
+		problems, _ := err.(config.Problems)
+		if len(problems) != tt.problems || (err == nil) != (tt.problems == 0) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// listed are the entries of a list in the manifest, below the line that names it.
+func listed(t *testing.T, name string) (entries []string) {
+	t.Helper()
+	text, err := os.ReadFile("../deploy/slack/manifest.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, found := strings.Cut(string(text), " "+name+":\n")
+	if !found {
+		t.Fatalf("the manifest has no %s", name)
+	}
+	for line := range strings.Lines(list) {
+		entry, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		if !ok {
+			break
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// TestManifest asks for the scopes that check misses, and for the events that are read.
+func TestManifest(t *testing.T) {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(webapi.Scopes())), listed(t, "bot")); diff != "" {
+		t.Errorf("scopes (-check +manifest):\n%s", diff)
+	}
+	for _, event := range listed(t, "bot_events") {
+		kind, _, _ := strings.Cut(event, ".")
+		e, err := inbound.Decode([]byte(`{"event":{"type":"` + kind + `"}}`))
+		read := err == nil && (e.Message != nil || e.Reaction != nil || e.Member != nil || e.Pane != nil || e.Renamed != nil || e.User != nil)
+		if !read && event != "assistant_thread_context_changed" { // an assistant has to ask for that
+			t.Errorf("%s is asked for, and not read", event)
+		}
+	}
+	for _, s := range listed(t, "bot") {
+		if !slices.Contains(fake.DefaultScopes(), s) {
+			t.Errorf("Slack knows no scope %s", s)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for what, tt := range map[string]struct {
+		o     fake.Options
+		spoil func(*rig)
+		code  int
+		says  []string
+		not   []string
+	}{
+		"all is well": {code: 0, says: []string{"connects as: @arizuko", "in Acme", "slakd: ok", "Messages Tab"}, not: []string{"missing", "no channel"}},
+		"scopes": {
+			o:    fake.Options{Scopes: []string{"chat:write", "channels:read", "groups:read"}},
+			code: 1, says: []string{"scope users:read is missing: it is for the names of people", "the bot lacks app_mentions:read, assistant:write,", "install the app again"}, not: []string{"scope chat:write"},
+		},
+		"no scopes at all": {o: fake.Options{Scopes: []string{"commands"}}, code: 1, says: []string{"cannot tell which channels", "channels:read"}},
+		"alone": {
+			spoil: func(r *rig) { r.team.DeleteChannel() },
+			code:  0, says: []string{"it is in no channel: write /invite @arizuko"},
+		},
+		"bot token":      {spoil: func(r *rig) { r.Revoke(r.BotToken(), "account_inactive") }, code: 78, says: []string{"SLACK_BOT_TOKEN", "account_inactive"}},
+		"app token":      {spoil: func(r *rig) { r.Revoke(r.AppToken(), "invalid_auth") }, code: 78, says: []string{"SLACK_APP_TOKEN", "invalid_auth"}},
+		"no Socket Mode": {spoil: func(r *rig) { r.EnableSockets(false) }, code: 78, says: []string{"switch it on under Socket Mode"}},
+		"posted": {
+			spoil: func(r *rig) {
+				r.EnableSockets(false)
+				r.env = append(r.env, "SLACK_APP_TOKEN=", "SLACK_SIGNING_SECRET=s")
+			},
+			code: 0, says: []string{"give the URL of /slack/events"},
+		},
+		"gone":          {spoil: func(r *rig) { r.Unreachable() }, code: 1, says: []string{"does not answer"}},
+		"no token":      {spoil: func(r *rig) { r.env = append(r.env, "SLACK_BOT_TOKEN=") }, code: 78, says: []string{"SLACK_BOT_TOKEN: is not set"}},
+		"a wrong token": {spoil: func(r *rig) { r.env = append(r.env, "SLACK_BOT_TOKEN=xoxb-wrong") }, code: 78, says: []string{"invalid_auth"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := newRig(t, tt.o)
+			if tt.spoil != nil {
+				tt.spoil(r)
+			}
+			for _, variable := range r.env {
+				name, value, _ := strings.Cut(variable, "=")
+				t.Setenv(name, value)
+			}
+			var out bytes.Buffer
+			code := program().Run(t.Context(), []string{"check"}, &out, &out)
+			if code != tt.code {
+				t.Errorf("exit %d, want %d", code, tt.code)
+			}
+			for _, words := range tt.says {
+				if !strings.Contains(out.String(), words) {
+					t.Errorf("does not say %q:\n%s", words, &out)
+				}
+			}
+			for _, words := range append(tt.not, r.BotToken(), r.AppToken()) {
+				if strings.Contains(out.String(), words) {
+					t.Errorf("says %q:\n%s", words, &out)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"arizuko/pkg/config"
+	fake "arizuko/pkg/fakeplatform/slack"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+	"arizuko/slakd/internal/webapi"
+)
+
+// patience is how long a test waits for what has to happen.
+const patience = 20 * time.Second
+
+// rig is a slakd at a Slack, with the database behind it.
+type rig struct {
+	t *testing.T
+	*fake.Server
+	ctx   context.Context
+	data  string
+	base  string
+	env   []string
+	store *store.Store
+	log   *log
+
+	alice, bob fake.User
+	team, dm   fake.Place
+}
+
+// log is what slakd has written.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// newRig makes a Slack, and the folder of a slakd that is not started yet.
+func newRig(t *testing.T, o fake.Options, env ...string) *rig {
+	t.Helper()
+	data, err := os.MkdirTemp("", "slakd") // the paths of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(data) })
+	if err := os.WriteFile(filepath.Join(data, "secret"), []byte("a-secret-of-the-suite\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(data, "arizuko.db")
+	if err := storetest.Migrate(path); err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, Server: fake.New(o), data: data, store: storetest.OpenAt(t, path, nil), log: &log{}}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	r.ctx = ctx
+	if r.base, err = r.Start("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	r.env = append([]string{
+		"ARIZUKO_DATA=" + data, "SLAKD_ADDR=" + freeAddr(t), "POLL_INTERVAL=20ms",
+		"SLACK_BOT_TOKEN=" + r.BotToken(), "SLACK_APP_TOKEN=" + r.AppToken(), "SLACK_API_URL=" + r.base + "/api/",
+	}, env...)
+	r.alice, r.bob = r.User("Alice", "alice"), r.User("Bob", "bob")
+	r.team, r.dm = r.Channel("team", r.alice, r.bob), r.DM(r.alice)
+	return r
+}
+
+// freeAddr is an address at which nobody listens.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// start runs slakd until stop is called, or the test ends.
+func (r *rig) start() (stop func()) {
+	r.t.Helper()
+	cfg, err := config.Load[Config](r.env)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- serve(ctx, cfg, r.log) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Errorf("slakd ended with %v", err)
+		}
+	})
+	r.t.Cleanup(stop)
+	return stop
+}
+
+// connected waits until slakd says so.
+func (r *rig) connected() {
+	r.t.Helper()
+	r.connection("connected")
+}
+
+// connection waits for the state of the connection, and returns what is said of it.
+func (r *rig) connection(state string) (detail string) {
+	r.t.Helper()
+	r.until("the connection is "+state, func() bool {
+		all, err := r.store.Daemons()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, d := range all {
+			detail = d.Detail
+			if d.Name == name && d.Connection == state {
+				return true
+			}
+		}
+		return false
+	})
+	return detail
+}
+
+// until waits for something that has to happen.
+func (r *rig) until(what string, happens func() bool) {
+	r.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !happens() {
+		select {
+		case <-tick.C:
+		case <-r.ctx.Done():
+			r.t.Fatalf("still waiting until %s; the log:\n%s", what, r.log)
+		}
+	}
+}
+
+// confirmed waits until every event has been acknowledged.
+func (r *rig) confirmed() {
+	r.t.Helper()
+	if err := r.WaitConfirmed(r.ctx); err != nil {
+		r.t.Fatalf("%d events are not acknowledged; the log:\n%s", r.Pending(), r.log)
+	}
+}
+
+// rows are what is stored of a chat, oldest first, as "verb sender: content".
+func (r *rig) rows(p fake.Place) (all []string) {
+	r.t.Helper()
+	for _, m := range r.messages(p) {
+		all = append(all, strings.TrimSpace(m.Verb+" "+m.SenderName+": "+m.Content))
+	}
+	return all
+}
+
+func (r *rig) messages(p fake.Place) []*msg.Message {
+	r.t.Helper()
+	all, err := r.store.Undecided("slack:"+p.ChannelID, 0, 1000)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+// out queues a row for a place.
+func (r *rig) out(p fake.Place, set func(*msg.Message)) int64 {
+	r.t.Helper()
+	now := time.Now().UnixMilli()
+	m := &msg.Message{
+		ChatJID: "slack:" + p.ChannelID, ThreadID: p.ThreadTS, Direction: msg.Out, OutState: msg.OutQueued,
+		Source: msg.SourceAgent, Sender: "agent:main", Timestamp: now, ReceivedAt: now,
+	}
+	set(m)
+	r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	return m.ID
+}
+
+func (r *rig) say(p fake.Place, text string) int64 {
+	r.t.Helper()
+	return r.out(p, func(m *msg.Message) { m.Content = text })
+}
+
+func (r *rig) write(fn func(*store.Tx) error) {
+	r.t.Helper()
+	if err := r.store.Write(r.ctx, fn); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// ends waits until a row is settled, and compares how.
+func (r *rig) ends(id int64, want msg.OutState) *msg.Message {
+	r.t.Helper()
+	var m *msg.Message
+	r.until("a row is settled", func() bool {
+		var err error
+		if m, err = r.store.Message(id); err != nil {
+			r.t.Fatal(err)
+		}
+		return m.OutState != msg.OutQueued && m.OutState != msg.OutSending
+	})
+	if m.OutState != want {
+		parts, _ := r.store.Deliveries(id)
+		r.t.Errorf("the row is %s, want %s: %+v", m.OutState, want, parts)
+	}
+	return m
+}
+
+// webAPI calls a rig's Slack.
+func webAPI(r *rig) *webapi.Client {
+	r.t.Helper()
+	api := webapi.NewClient(r.base+"/api/", r.BotToken(), r.AppToken())
+	r.t.Cleanup(api.Close)
+	return api
+}

@@ -1,0 +1,326 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	fake "arizuko/pkg/fakeplatform/slack"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/slakd/internal/typing"
+)
+
+// said are the texts that the bot has said in a place, and the names of the files it has shared.
+func (r *rig) said(p fake.Place) (all []string) {
+	for _, m := range p.Messages() {
+		if m.User != r.Me().ID || m.Subtype == "assistant_app_thread" {
+			continue
+		}
+		text := m.Text
+		for _, f := range m.Files {
+			text = strings.TrimSpace(text + " [" + f.Name + "]")
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func (r *rig) expect(p fake.Place, want ...string) {
+	r.t.Helper()
+	if diff := cmp.Diff(want, r.said(p)); diff != "" {
+		r.t.Errorf("said (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsSaid stands where it belongs, and is what it is later changed to.
+func TestWhatIsSaid(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	question := r.team.Say(r.alice, "question")
+	thread := r.team.Thread(question.TS)
+	r.start()
+	r.ends(r.say(r.team, "to **all**, see https://example.org"), msg.OutSent)
+	answer := r.ends(r.say(thread, "to @everyone <!here>"), msg.OutSent)
+	act := func(kind msg.Kind, target, content string, want msg.OutState) {
+		t.Helper()
+		r.ends(r.out(thread, func(m *msg.Message) { m.Kind, m.TargetID, m.Content = kind, target, content }), want)
+	}
+	act(msg.KindEdit, answer.PlatformID, "to _you_", msg.OutSent)
+	act(msg.KindReaction, question.TS, "👍", msg.OutSent)
+	act(msg.KindReaction, question.TS, "👍", msg.OutSent) // it is there already
+	act(msg.KindReaction, question.TS, "🎉", msg.OutSent)
+	act(msg.KindReaction, question.TS, "-🎉", msg.OutSent)
+	act(msg.KindReaction, question.TS, "-🎉", msg.OutSent)
+	act(msg.KindReaction, "1.1", "👍", msg.OutFailed)
+	r.expect(thread, "to _you_")
+	r.expect(r.team, "to *all*, see https://example.org", "to _you_")
+	if got := r.team.Reactions(question.TS); len(got) != 1 || !slices.Equal(got["+1"], []string{r.Me().ID}) {
+		t.Errorf("reactions: %v", got)
+	}
+	act(msg.KindDelete, answer.PlatformID, "", msg.OutSent)
+	act(msg.KindDelete, answer.PlatformID, "", msg.OutSent)
+	r.expect(thread)
+	for _, c := range r.Sent() {
+		if len(c.Pings) > 0 || c.Broadcast || c.Method == "chat.postMessage" && c.Params["unfurl_links"] != "false" {
+			t.Errorf("%s pings %q: %v", c.Method, c.Pings, c.Params)
+		}
+	}
+}
+
+func TestFilesAreSent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	if err := os.WriteFile(filepath.Join(r.data, "cat.txt"), []byte("meow"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	thread := r.team.Thread(r.team.Say(r.alice, "question").TS)
+	r.start()
+	cat := func(text string) int64 {
+		return r.out(thread, func(m *msg.Message) {
+			m.Kind, m.Content, m.Attachments = msg.KindFile, text, []msg.Attachment{{Name: "cat.txt", Path: "cat.txt", MIME: "text/plain"}}
+		})
+	}
+	sent := r.ends(cat("a *cat*"), msg.OutSent)
+	if all := thread.Messages(); sent.PlatformID == "" || sent.PlatformID != all[len(all)-1].TS {
+		t.Errorf("the row is %q, the messages %+v", sent.PlatformID, all)
+	}
+	r.ShareLater(1)
+	if sent := r.ends(cat(""), msg.OutSent); sent.PlatformID != "" {
+		t.Errorf("a message that Slack did not tell of: %q", sent.PlatformID)
+	}
+	r.expect(thread, "a _cat_ [cat.txt]", "[cat.txt]")
+	for _, c := range r.Sent() {
+		if len(c.Files) > 0 && string(c.Files[0].Data) != "meow" {
+			t.Errorf("sent %q", c.Files[0].Data)
+		}
+	}
+}
+
+// TestFilesInDoubt are there once, whichever step fails.
+func TestFilesInDoubt(t *testing.T) {
+	for what, fault := range map[string]fake.Fault{
+		"no address":         {Method: "files.getUploadURLExternal", Status: http.StatusBadGateway},
+		"broken off":         {Method: "upload", Drop: true},
+		"uploaded, no word":  {Method: "upload", Status: http.StatusBadGateway, After: true},
+		"completed, no word": {Method: "files.completeUploadExternal", Drop: true, After: true},
+		"never completed":    {Method: "files.completeUploadExternal", Status: http.StatusBadGateway},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, fake.Options{})
+			if err := os.WriteFile(filepath.Join(r.data, "cat.txt"), []byte("meow"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r.Fail(fault)
+			r.start()
+			id := r.out(r.team, func(m *msg.Message) {
+				m.Kind, m.Content, m.Attachments = msg.KindFile, "look", []msg.Attachment{{Name: "cat.txt", Path: "cat.txt"}}
+			})
+			r.ends(id, msg.OutSent)
+			r.expect(r.team, "look [cat.txt]")
+		})
+	}
+}
+
+// TestTextInDoubt is there once: in a thread and outside, beyond what one page of history holds,
+// and beside its likes.
+func TestTextInDoubt(t *testing.T) {
+	for _, arrived := range []bool{true, false} {
+		for _, threaded := range []bool{true, false} {
+			t.Run(map[bool]string{true: "arrived", false: "lost"}[arrived]+map[bool]string{true: ", in a thread"}[threaded], func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t, fake.Options{})
+				place := r.team
+				if threaded {
+					place = r.team.Thread(r.team.Say(r.alice, "question").TS)
+				}
+				r.start()
+				r.ends(r.say(place, "same"), msg.OutSent)
+				r.Fail(fake.Fault{Method: "chat.postMessage", Drop: true, After: arrived, Delay: 200 * time.Millisecond})
+				id := r.say(place, "same")
+				for range 450 {
+					place.Say(r.bob, "chatter")
+				}
+				row := r.ends(id, msg.OutSent)
+				r.expect(place, "same", "same")
+				if all := place.Messages(); !slices.ContainsFunc(all, func(m fake.Message) bool { return m.TS == row.PlatformID }) {
+					t.Errorf("the row is %q", row.PlatformID)
+				}
+			})
+		}
+	}
+}
+
+// TestTheLookUpIsNotAllowed says which scope is missing.
+func TestTheLookUpIsNotAllowed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "channels:history" })})
+	p := &slack{api: webAPI(r), store: r.store}
+	m := &msg.Message{ID: 1, ChatJID: "slack:" + r.team.ChannelID, Content: "hello", ReceivedAt: time.Now().UnixMilli()}
+	parts, err := p.Cut(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := p.Find(t.Context(), m, parts[0]); err == nil || id != "" || !strings.Contains(err.Error(), "channels:history") {
+		t.Errorf("found %q, %v", id, err)
+	}
+}
+
+func TestPolls(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.start()
+	r.Fail(fake.Fault{Method: "reactions.add", Status: http.StatusBadGateway, After: true})
+	row := r.ends(r.out(r.team, func(m *msg.Message) {
+		m.Kind, m.Content = msg.KindPoll, `{"question":"Lunch?","options":["yes","no"]}`
+	}), msg.OutSent)
+	r.expect(r.team, "Lunch?\n1️⃣ yes\n2️⃣ no")
+	if got := r.team.Reactions(row.PlatformID); len(got) != 2 || got["one"] == nil || got["two"] == nil {
+		t.Errorf("reactions: %v", got)
+	}
+}
+
+// TestDeadPlaces end their own rows alone.
+func TestDeadPlaces(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	archived, foreign := r.Channel("old", r.alice), r.ChannelWithoutBot("foreign", r.alice)
+	archived.Archive(r.alice)
+	r.start()
+	for _, p := range []fake.Place{archived, foreign, r.Place("C404", ""), r.team.Thread("1764000000.000100")} {
+		r.ends(r.say(p, "hello"), msg.OutFailed)
+	}
+	r.ends(r.say(r.team, "hello"), msg.OutSent)
+	r.expect(r.team, "hello")
+}
+
+// works has an agent work on a message until end is called.
+func (r *rig) works(p fake.Place, on string, topic string) (end func()) {
+	r.t.Helper()
+	jid := "slack:" + p.ChannelID
+	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: jid, ThreadID: p.ThreadTS, Topic: topic, CreatedAt: 1}
+	run := &msg.Run{Folder: "main", Topic: topic, ChatJID: jid, ThreadID: p.ThreadTS, StartedAt: 1}
+	trigger := &msg.Message{ChatJID: jid, PlatformID: on, Direction: msg.In, Content: "do something"}
+	r.write(func(tx *store.Tx) (err error) {
+		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
+			err = tx.PutTurn(turn, 0)
+		}
+		if err == nil {
+			err = tx.StartRun(run, turn.ID)
+		}
+		return err
+	})
+	return func() {
+		r.t.Helper()
+		r.write(func(tx *store.Tx) error {
+			return tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, 2)
+		})
+	}
+}
+
+// marked waits until the messages that bear the mark in a place are these.
+func (r *rig) marked(p fake.Place, want ...string) {
+	r.t.Helper()
+	r.until("the marks are right", func() bool {
+		var got []string
+		for _, m := range p.Messages() {
+			if p.Reactions(m.TS)[typing.Mark] != nil {
+				got = append(got, m.TS)
+			}
+		}
+		return slices.Equal(got, want)
+	})
+}
+
+func TestMessagesAreMarkedWhileAnAgentWorks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.start()
+	r.connected()
+	one, two := r.team.Say(r.alice, "one").TS, r.team.Say(r.bob, "two").TS
+	endOne := r.works(r.team, one, "#one")
+	r.marked(r.team, one)
+	endTwo := r.works(r.team.Thread(two), two, "#two")
+	r.marked(r.team, one, two)
+	endOne()
+	r.marked(r.team, two)
+	endTwo()
+	r.marked(r.team)
+	r.confirmed()
+	for _, row := range r.rows(r.team) {
+		if strings.HasPrefix(row, "reaction") {
+			t.Errorf("our own mark is a row: %s", row)
+		}
+	}
+}
+
+// TestMarksAreTakenAwayAfterACrash which leaves them, and what says that they are there.
+func TestMarksAreTakenAwayAfterACrash(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	stop := r.start()
+	r.connected()
+	ts := r.team.Say(r.alice, "one").TS
+	r.confirmed()
+	end := r.works(r.team, ts, "")
+	r.marked(r.team, ts)
+	stop()
+	end()
+	r.marked(r.team, ts)
+	r.start()
+	r.marked(r.team)
+	r.forgotten()
+}
+
+// forgotten waits until nothing says any more that there are marks.
+func (r *rig) forgotten() {
+	r.t.Helper()
+	r.until("the marks are forgotten", func() bool {
+		left, err := r.store.DaemonCursors(name, "mark ")
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return len(left) == 0
+	})
+}
+
+// TestMarksThatCannotBe cost nothing, and are forgotten.
+func TestMarksThatCannotBe(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "reactions:write" })})
+	r.start()
+	r.connected()
+	ts := r.team.Say(r.alice, "one").TS
+	r.confirmed()
+	end := r.works(r.team, ts, "")
+	r.until("slakd has tried", func() bool {
+		return slices.ContainsFunc(r.Calls(), func(c fake.Call) bool { return c.Method == "reactions.add" })
+	})
+	r.ends(r.say(r.team, "hello"), msg.OutSent)
+	end()
+	r.forgotten()
+}
+
+func TestPanesShowAStatus(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.start()
+	r.connected()
+	pane := r.OpenPane(r.alice, fake.Place{})
+	ts := pane.Say(r.alice, "sum this up").TS
+	r.confirmed()
+	end := r.works(pane, ts, "")
+	r.until("the status is shown", func() bool { return pane.Pane().Status == typing.Status })
+	end()
+	r.until("the status is gone", func() bool { return pane.Pane().Status == "" })
+	if got := r.dm.Reactions(ts); len(got) > 0 {
+		t.Errorf("reactions: %v", got)
+	}
+}
