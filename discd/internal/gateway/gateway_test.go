@@ -1,0 +1,140 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	fake "arizuko/pkg/fakeplatform/discord"
+)
+
+const patience = 20 * time.Second
+
+// wait fails the test if a channel is not closed, or sent to, in time.
+func wait[T any](t *testing.T, what string, c <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-c:
+	case <-time.After(patience):
+		t.Fatalf("still waiting for %s", what)
+	}
+	return value
+}
+
+// start is a Discord to which the library is pointed.
+func start(t *testing.T, o fake.Options) *fake.Server {
+	t.Helper()
+	s := fake.New(o)
+	base, err := s.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	Rebase(base)
+	return s
+}
+
+// TestResume takes a session up again after a break, with all of its events in the queue, and
+// begins anew after one that Discord has closed.
+func TestResume(t *testing.T) {
+	s := start(t, fake.Options{})
+	alice := s.User("Alice", "alice")
+	general := s.Guild("Team", alice).Channel("general")
+	g := New(s.Token())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	open := func(resumes bool) <-chan struct{} {
+		t.Helper()
+		if g.Resumes() != resumes {
+			t.Errorf("resumes: %t", !resumes)
+		}
+		broken, err := g.Open(ctx, discordgo.IntentsAllWithoutPrivileged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return broken
+	}
+	broken := open(false)
+	general.Say(alice, "before")
+	s.Disconnect()
+	wait(t, "the break", broken)
+	general.Say(alice, "meanwhile")
+	broken = open(true)
+	for _, want := range []string{"READY", "GUILD_CREATE", "MESSAGE_CREATE", "MESSAGE_CREATE", "RESUMED"} {
+		if e := wait(t, want, g.Events()); e.Type != want {
+			t.Errorf("%s instead of %s", e.Type, want)
+		}
+	}
+	g.Close()
+	wait(t, "the end", broken)
+	s.Unreachable()
+	if _, err := g.Open(ctx, 0); err == nil || !g.Resumes() {
+		t.Errorf("unreachable: %v, resumes: %t", err, g.Resumes())
+	}
+	s.Reachable()
+	s.Fail(fake.Fault{Route: fake.Connect, Status: 503})
+	if _, err := g.Open(ctx, 0); err == nil || !g.Resumes() {
+		t.Errorf("refused at the door: %v, resumes: %t", err, g.Resumes())
+	}
+}
+
+// TestClosed says why, and what is to be done.
+func TestClosed(t *testing.T) {
+	s := start(t, fake.Options{Denied: fake.MessageContent})
+	for token, want := range map[string]int{s.Token(): DisallowedIntents, "wrong": AuthenticationFailed} {
+		g := New(token)
+		_, err := g.Open(t.Context(), discordgo.IntentMessageContent)
+		if closed := new(Closed); !errors.As(err, &closed) || closed.Code != want || g.Resumes() {
+			t.Errorf("%v, want %d; resumes: %t", err, want, g.Resumes())
+		}
+	}
+	for code, want := range map[int]string{4004: "DISCORD_BOT_TOKEN", 4014: "Message Content", 4013: "newer", 4012: "newer", 4011: "guilds", 4000: "closes"} {
+		if err := (&Closed{Code: code}).Error(); !strings.Contains(err, want) {
+			t.Errorf("%d: %s", code, err)
+		}
+	}
+}
+
+// TestSilence ends with ctx, whatever the other side does not say.
+func TestSilence(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	asked := make(chan struct{}, 1)
+	go func() {
+		for {
+			c, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			asked <- struct{}{}
+		}
+	}()
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"url":"ws://`+silent.Addr().String()+`"}`)
+	}))
+	defer api.Close()
+	Rebase(api.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := New("token").Open(ctx, 0)
+		ended <- err
+	}()
+	wait(t, "the call", asked)
+	cancel()
+	if err := wait(t, "the end", ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,87 @@
+package inbound
+
+import (
+	"strings"
+
+	"arizuko/discd/internal/restapi"
+)
+
+// said is what a message says.
+type said struct {
+	content   string
+	addressed bool // the text calls us
+}
+
+// read puts a message into words: what it forwards, its text, then what else it holds.
+func read(m *restapi.Message, p *place, me Self, known *Guilds) said {
+	words, addressed := plain(m, m.Content, p, me, known)
+	lines := describe(m)
+	if words != "" {
+		lines = append([]string{words}, lines...)
+	}
+	for i := range m.Snapshots {
+		if f := m.Snapshots[i].Message; f != nil {
+			forwarded, _ := plain(f, f.Content, p, Self{}, known)
+			lines = append(lines, "forwarded:")
+			if forwarded != "" {
+				lines = append(lines, forwarded)
+			}
+			lines = append(lines, describe(f)...)
+		}
+	}
+	if len(lines) == 0 && !hasFile(m) && !addressed {
+		lines = append(lines, bracket("unsupported message"))
+	}
+	return said{content: strings.Join(lines, "\n"), addressed: addressed}
+}
+
+// describe says, line by line, what a message holds besides text and files.
+func describe(m *restapi.Message) (lines []string) {
+	for _, s := range m.Stickers {
+		lines = append(lines, bracket("sticker", s.Name))
+	}
+	for _, e := range m.Embeds {
+		if text := embed(e); text != "" {
+			lines = append(lines, text)
+		}
+	}
+	if m.Poll != nil {
+		lines = append(lines, bracket("poll", m.Poll.Question.Text))
+		for _, a := range m.Poll.Answers {
+			lines = append(lines, "- "+oneLine(a.Media.Text))
+		}
+	}
+	return lines
+}
+
+// embed is "title — description (url)", without what it has not.
+func embed(e restapi.Embed) string {
+	text := oneLine(e.Title)
+	if e.Description != "" {
+		if text != "" {
+			text += " — "
+		}
+		text += e.Description
+	}
+	switch {
+	case e.URL == "":
+		return text
+	case text == "":
+		return e.URL
+	}
+	return text + " (" + e.URL + ")"
+}
+
+// bracket names a thing with what is known of it: "[sticker: Wave]".
+func bracket(thing string, details ...string) string {
+	var known []string
+	for _, d := range details {
+		if d = oneLine(d); d != "" {
+			known = append(known, d)
+		}
+	}
+	if len(known) > 0 {
+		thing += ": " + strings.Join(known, ", ")
+	}
+	return "[" + thing + "]"
+}

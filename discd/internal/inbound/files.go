@@ -1,0 +1,37 @@
+package inbound
+
+import (
+	"cmp"
+
+	"arizuko/discd/internal/restapi"
+	"arizuko/pkg/msg"
+)
+
+// attachments are the files of a message, those it forwards among them, and how many of them are
+// still to be fetched.
+func attachments(m *restapi.Message) (all []msg.Attachment, pending int) {
+	files := m.Attachments
+	for _, s := range m.Snapshots {
+		if s.Message != nil {
+			files = append(files[:len(files):len(files)], s.Message.Attachments...)
+		}
+	}
+	for _, f := range files {
+		a := msg.Attachment{
+			Name: cmp.Or(f.Filename, "file"), MIME: cmp.Or(f.ContentType, "application/octet-stream"),
+			Size: max(f.Size, 0), Ref: f.URL,
+		}
+		if a.Ref == "" {
+			a.Error = "Discord gave no address to fetch the file from"
+		} else {
+			pending++
+		}
+		all = append(all, a)
+	}
+	return all, pending
+}
+
+func hasFile(m *restapi.Message) bool {
+	all, _ := attachments(m)
+	return len(all) > 0
+}

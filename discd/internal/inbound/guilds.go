@@ -1,0 +1,193 @@
+package inbound
+
+import (
+	"cmp"
+	"slices"
+
+	"arizuko/discd/internal/restapi"
+)
+
+// namesMost bounds the names of people that are remembered.
+const namesMost = 10_000
+
+// Guilds is what the gateway has told of guilds: what later events name by its id alone. It is not
+// safe for concurrent use.
+type Guilds struct {
+	guilds   map[string]*guild
+	channels map[string]restapi.Channel // threads too
+	names    map[string]string          // of people, by guild and user
+}
+
+type guild struct {
+	name    string
+	system  string // the channel in which the guild tells of itself, "" for none
+	roles   map[string]string
+	ourRole string // the managed one of our bot, "" for none
+}
+
+// NewGuilds knows nothing yet.
+func NewGuilds() *Guilds {
+	return &Guilds{guilds: map[string]*guild{}, channels: map[string]restapi.Channel{}, names: map[string]string{}}
+}
+
+// Lacks is the channel of an event that has to be added before the event can be converted, "" for
+// none: whether it is a thread, and of which channel, no event of a message says.
+func (g *Guilds) Lacks(u *restapi.Update) (channel string) {
+	guild, channel := u.Place()
+	if _, known := g.channels[channel]; known || guild == "" || !restapi.IsID(channel) {
+		return ""
+	}
+	return channel
+}
+
+// Private reports whether what is told of a guild, "" for none, and a channel stands in a private
+// chat. The REST API names no guilds.
+func (g *Guilds) Private(guild, channel string) bool {
+	_, known := g.channels[channel]
+	return guild == "" && !known
+}
+
+// Has reports whether a guild is known.
+func (g *Guilds) Has(guild string) bool { return g.guilds[guild] != nil }
+
+// Add remembers a channel of a guild.
+func (g *Guilds) Add(c restapi.Channel) {
+	if c.ID != "" && c.Type != restapi.ChannelDM && c.Type != restapi.ChannelGroupDM {
+		c.Overwrites = nil // only of use to find where one may speak
+		g.channels[c.ID] = c
+	}
+}
+
+// Learn remembers what an event tells of guilds.
+func (g *Guilds) Learn(u *restapi.Update, me Self) {
+	switch {
+	case u.Ready != nil:
+		g.learnAll(u.Ready.Guilds, me)
+	case u.Guild != nil:
+		g.learnGuild(u.Guild, me)
+	case u.GuildUpdate != nil:
+		g.learnGuild(u.GuildUpdate, me)
+	case u.GuildGone != nil && !u.GuildGone.Unavailable:
+		g.forget(u.GuildGone.ID)
+	case u.RoleChange != nil:
+		g.learnRole(u.RoleChange.GuildID, u.RoleChange.Role, me)
+	case u.RoleGone != nil && g.Has(u.RoleGone.GuildID):
+		delete(g.guilds[u.RoleGone.GuildID].roles, u.RoleGone.RoleID)
+	case u.Channel != nil:
+		g.Add(*u.Channel)
+	case u.ChannelGone != nil:
+		delete(g.channels, u.ChannelGone.ID)
+	case u.ThreadList != nil:
+		for _, c := range u.ThreadList.Threads {
+			g.addIn(u.ThreadList.GuildID, c)
+		}
+	case u.Message != nil:
+		g.learnNames(u.Message)
+	case u.Reaction != nil && u.Reaction.Member != nil && u.Reaction.Member.User != nil:
+		g.learnName(u.Reaction.GuildID, u.Reaction.Member.User, u.Reaction.Member)
+	}
+}
+
+// learnAll takes in which guilds our bot is in. It may have been removed from others unseen.
+func (g *Guilds) learnAll(now []restapi.Guild, me Self) {
+	for id := range g.guilds {
+		if !slices.ContainsFunc(now, func(other restapi.Guild) bool { return other.ID == id }) {
+			g.forget(id)
+		}
+	}
+	for i := range now {
+		g.learnGuild(&now[i], me)
+	}
+}
+
+func (g *Guilds) learnGuild(from *restapi.Guild, me Self) {
+	if from.ID == "" {
+		return
+	}
+	known := g.guilds[from.ID]
+	if known == nil {
+		known = &guild{roles: map[string]string{}}
+		g.guilds[from.ID] = known
+	}
+	if from.Unavailable {
+		return
+	}
+	known.name, known.system = from.Name, from.SystemChannelID
+	for _, r := range from.Roles {
+		g.learnRole(from.ID, r, me)
+	}
+	for _, c := range from.Channels {
+		g.addIn(from.ID, c)
+	}
+	for _, c := range from.Threads {
+		g.addIn(from.ID, c)
+	}
+}
+
+// addIn is Add for channels that are told together with their guild, which they don't name.
+func (g *Guilds) addIn(guild string, c restapi.Channel) {
+	c.GuildID = guild
+	g.Add(c)
+}
+
+func (g *Guilds) learnRole(guildID string, r restapi.Role, me Self) {
+	known := g.guilds[guildID]
+	if known == nil || r.ID == "" {
+		return
+	}
+	known.roles[r.ID] = r.Name
+	if r.Tags != nil && r.Tags.BotID == me.ID {
+		known.ourRole = r.ID
+	}
+}
+
+func (g *Guilds) forget(guild string) {
+	delete(g.guilds, guild)
+	for id, c := range g.channels {
+		if c.GuildID == guild {
+			delete(g.channels, id)
+		}
+	}
+}
+
+func (g *Guilds) learnNames(m *restapi.Message) {
+	if m.Author != nil && m.WebhookID == "" {
+		g.learnName(m.GuildID, m.Author, m.Member)
+	}
+	for i := range m.Mentions {
+		g.learnName(m.GuildID, &m.Mentions[i], m.Mentions[i].Member)
+	}
+}
+
+func (g *Guilds) learnName(guild string, u *restapi.User, m *restapi.Member) {
+	if len(g.names) >= namesMost {
+		clear(g.names)
+	}
+	g.names[guild+" "+u.ID] = userName(u, m)
+}
+
+// nameOf is what a user is called in a guild, as far as anybody has told.
+func (g *Guilds) nameOf(guild, user string) string {
+	return cmp.Or(g.names[guild+" "+user], "user "+user)
+}
+
+// roleName is what a role is called.
+func (g *Guilds) roleName(guildID, role string) string {
+	name := ""
+	if known := g.guilds[guildID]; known != nil {
+		name = oneLine(known.roles[role])
+	}
+	return cmp.Or(name, "role "+role)
+}
+
+// ourRole is the role of our bot in a guild, "" for none.
+func (g *Guilds) ourRole(guildID string) string {
+	if known := g.guilds[guildID]; known != nil {
+		return known.ourRole
+	}
+	return ""
+}
+
+func (g *Guilds) channelName(channel string) string {
+	return cmp.Or(oneLine(g.channels[channel].Name), "channel "+channel)
+}

@@ -1,0 +1,85 @@
+package inbound
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"arizuko/discd/internal/restapi"
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
+)
+
+// member reads who came to a guild or left it.
+func member(u *restapi.Update, c *restapi.MemberChange, verb string, me Self, known *Guilds) (adapter.Inbound, error) {
+	switch {
+	case !restapi.IsID(c.GuildID):
+		return adapter.Inbound{}, errors.New("a member without a guild")
+	case c.User == nil || !restapi.IsID(c.User.ID):
+		return adapter.Inbound{}, fmt.Errorf("a member of guild %s without a user", c.GuildID)
+	}
+	g := known.guilds[c.GuildID]
+	if c.User.ID == me.ID || g == nil || !restapi.IsID(g.system) {
+		return adapter.Inbound{}, nil
+	}
+	p, err := placeOf(c.GuildID, g.system, known)
+	if err != nil {
+		return adapter.Inbound{}, err
+	}
+	from := party(c.User, &c.Member)
+	row := &msg.Message{
+		PlatformID: "m:leave:" + c.User.ID + ":" + stamp(u), Sender: from.jid, SenderName: from.name, IsBot: from.bot,
+		Verb: verb, Content: "left",
+	}
+	if verb == msg.VerbJoin {
+		at := c.JoinedAt.UnixMilli()
+		row.PlatformID, row.Content, row.Timestamp = fmt.Sprintf("m:join:%s:%d", c.User.ID, at), "joined", millis(at)
+	}
+	return p.of(row), nil
+}
+
+// guildJoined reads that our bot was added to a guild, if it was not there before. The row is
+// written in the guild's own name: nobody is told who added us.
+func guildJoined(g *restapi.Guild, me Self, known *Guilds) (adapter.Inbound, error) {
+	if !restapi.IsID(g.ID) {
+		return adapter.Inbound{}, errors.New("a guild without an id")
+	}
+	channel := hall(g)
+	if known.Has(g.ID) || g.Unavailable || channel == nil {
+		return adapter.Inbound{}, nil
+	}
+	p := place{guild: g.ID, channel: channel.ID}
+	p.chat = msg.Chat{JID: jid(channel.ID), Kind: msg.ChatGroup, Title: title(channel.Name)}
+	at := g.JoinedAt.UnixMilli()
+	return p.of(&msg.Message{
+		PlatformID: fmt.Sprintf("m:join:%s:%d", me.ID, at),
+		Sender:     jid(g.ID), SenderName: cmp.Or(oneLine(g.Name), "guild "+g.ID),
+		Verb: msg.VerbJoin, Content: "added the bot", Addressed: true, Timestamp: millis(at),
+	}), nil
+}
+
+// hall is the channel in which a guild tells of itself, else the first one in which everybody may
+// write, nil for none.
+func hall(g *restapi.Guild) (first *restapi.Channel) {
+	for i := range g.Channels {
+		c := &g.Channels[i]
+		switch {
+		case !restapi.IsID(c.ID):
+		case c.ID == g.SystemChannelID:
+			return c
+		case c.Type == restapi.ChannelText && open(c, g.ID) && (first == nil || c.Position < first.Position):
+			first = c
+		}
+	}
+	return first
+}
+
+// open reports whether everybody may read a channel and write in it.
+func open(c *restapi.Channel, everybody string) bool {
+	for _, o := range c.Overwrites {
+		if o.ID == everybody && o.Deny&(restapi.ViewChannel|restapi.SendMessages) != 0 {
+			return false
+		}
+	}
+	return true
+}

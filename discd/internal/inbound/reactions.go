@@ -1,0 +1,51 @@
+package inbound
+
+import (
+	"fmt"
+
+	"arizuko/discd/internal/restapi"
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
+)
+
+// reaction reads one that was given, or taken back.
+func reaction(u *restapi.Update, r *restapi.Reaction, sign string, me Self, known *Guilds) (adapter.Inbound, error) {
+	p, err := placeOf(r.GuildID, r.ChannelID, known)
+	switch {
+	case err != nil:
+		return adapter.Inbound{}, err
+	case !restapi.IsID(r.MessageID):
+		return adapter.Inbound{}, fmt.Errorf("a reaction in %s without a message", p.chat.JID)
+	case !restapi.IsID(r.UserID):
+		return adapter.Inbound{}, fmt.Errorf("a reaction to message %s in %s by nobody", r.MessageID, p.chat.JID)
+	case r.Emoji == (restapi.Emoji{}):
+		return adapter.Inbound{}, fmt.Errorf("a reaction to message %s in %s without an emoji", r.MessageID, p.chat.JID)
+	case r.UserID == me.ID:
+		return p.of(), nil
+	}
+	from := sender{jid: jid(r.UserID), name: known.nameOf(r.GuildID, r.UserID)}
+	if r.Member != nil && r.Member.User != nil {
+		from.name, from.bot = userName(r.Member.User, r.Member), r.Member.User.Bot
+	}
+	content := sign + emoji(r.Emoji)
+	return p.of(&msg.Message{
+		PlatformID: fmt.Sprintf("%s:r:%s:%s:%s", r.MessageID, r.UserID, content, stamp(u)),
+		Sender:     from.jid, SenderName: from.name, IsBot: from.bot,
+		Verb: msg.VerbReaction, Content: content, TargetID: r.MessageID,
+	}), nil
+}
+
+// emoji is a reaction in one word, as it is given: that of a guild is "name:id".
+func emoji(e restapi.Emoji) string {
+	switch name := oneLine(e.Name); {
+	case e.ID == "":
+		return name
+	case name == "":
+		return "gone:" + e.ID
+	default:
+		return name + ":" + e.ID
+	}
+}
+
+// stamp tells an event from all others.
+func stamp(u *restapi.Update) string { return fmt.Sprintf("%s.%d", u.Session, u.Sequence) }

@@ -1,0 +1,242 @@
+// Package restapi holds the objects of Discord's API that discd reads, as its documentation spells
+// them, and calls its REST part. Fields that nobody reads are left out, so an event with more in
+// it, or with things of a kind that came later, still decodes; the library's own structs refuse a
+// whole message for one unknown component. Ids are snowflakes in decimal: the milliseconds since
+// 2015 in the upper 42 bits, so that whatever is younger has the greater one.
+package restapi
+
+import (
+	"strconv"
+	"time"
+)
+
+// User is a person or a bot.
+type User struct {
+	ID         string  `json:"id"`
+	Username   string  `json:"username"`
+	GlobalName string  `json:"global_name"` // the name they chose, "" for none
+	Bot        bool    `json:"bot"`
+	Member     *Member `json:"member"` // of a user mentioned in a guild
+}
+
+// Member is a user in a guild. Events that tell the user beside it leave User out.
+type Member struct {
+	User     *User     `json:"user"`
+	Nick     string    `json:"nick"`
+	JoinedAt time.Time `json:"joined_at"`
+}
+
+// The kinds of messages that somebody wrote. All others are what a channel says about itself.
+const (
+	MessageDefault     = 0
+	MessageReply       = 19
+	MessageSlash       = 20 // a bot's answer to a command
+	MessageContextMenu = 23 // and to one of a menu
+)
+
+// Message is anything that stands in a channel.
+type Message struct {
+	ID              string       `json:"id"`
+	ChannelID       string       `json:"channel_id"`
+	GuildID         string       `json:"guild_id"` // only in events, and there only of guilds
+	Type            int          `json:"type"`
+	Content         string       `json:"content"`
+	EditedTimestamp *time.Time   `json:"edited_timestamp"`
+	Author          *User        `json:"author"` // a stand-in where a webhook writes
+	Member          *Member      `json:"member"`
+	WebhookID       string       `json:"webhook_id"`
+	Mentions        []User       `json:"mentions"` // those whom it replies to among them
+	MentionRoles    []string     `json:"mention_roles"`
+	Reference       *Reference   `json:"message_reference"`
+	Referenced      *Message     `json:"referenced_message"` // what it replies to, nil if that is gone
+	Snapshots       []Snapshot   `json:"message_snapshots"`  // what is forwarded
+	Attachments     []Attachment `json:"attachments"`
+	Embeds          []Embed      `json:"embeds"`
+	Stickers        []Titled     `json:"sticker_items"`
+	Poll            *Poll        `json:"poll"`
+}
+
+// ReferenceReply is the kind of reference that a reply has.
+const ReferenceReply = 0
+
+// Reference is the message that one replies to, or that it forwards.
+type Reference struct {
+	Type      int    `json:"type"`
+	MessageID string `json:"message_id"`
+}
+
+// Snapshot is a forwarded message. Nobody is told who wrote it.
+type Snapshot struct {
+	Message *Message `json:"message"`
+}
+
+// Attachment is a file of a message.
+type Attachment struct {
+	Filename    string `json:"filename"`
+	ContentType string `json:"content_type"`
+	Size        int64  `json:"size"` // bytes
+	URL         string `json:"url"`  // signed, good for a day
+}
+
+// Embed is a box that a bot wrote, or Discord found behind a link.
+type Embed struct {
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	URL         string `json:"url"`
+}
+
+// Titled is an object of which only the name is read.
+type Titled struct {
+	Name string `json:"name"`
+}
+
+// Poll is a poll as a message has it, and as one is made.
+type Poll struct {
+	Question PollMedia    `json:"question"`
+	Answers  []PollAnswer `json:"answers"`
+	Multiple bool         `json:"allow_multiselect"`
+	Duration int64        `json:"duration,omitempty"` // hours, of one to be made
+}
+
+// PollAnswer is one answer to choose.
+type PollAnswer struct {
+	Media PollMedia `json:"poll_media"`
+}
+
+// PollMedia is the text of a question or an answer.
+type PollMedia struct {
+	Text string `json:"text"`
+}
+
+// The kinds of channels that are told apart.
+const (
+	ChannelText               = 0
+	ChannelDM                 = 1
+	ChannelGroupDM            = 3
+	ChannelCategory           = 4
+	ChannelAnnouncementThread = 10
+	ChannelPublicThread       = 11
+	ChannelPrivateThread      = 12
+	ChannelForum              = 15
+	ChannelMedia              = 16 // a forum of pictures
+)
+
+// Channel is where messages stand: in a guild, in private, or a thread, whose parent is the
+// channel it belongs to. Other channels may have a category as their parent.
+type Channel struct {
+	ID            string      `json:"id"`
+	GuildID       string      `json:"guild_id"`
+	Type          int         `json:"type"`
+	Name          string      `json:"name"`
+	Position      int         `json:"position"`
+	ParentID      string      `json:"parent_id"`
+	OwnerID       string      `json:"owner_id"` // who began a thread
+	LastMessageID string      `json:"last_message_id"`
+	NewlyCreated  bool        `json:"newly_created"` // of a thread in the event about it
+	Overwrites    []Overwrite `json:"permission_overwrites"`
+}
+
+// IsForum reports whether threads stand in the channel, and nothing beside them.
+func (c *Channel) IsForum() bool { return c.Type == ChannelForum || c.Type == ChannelMedia }
+
+// IsThread reports whether the channel is a thread.
+func (c *Channel) IsThread() bool {
+	switch c.Type {
+	case ChannelAnnouncementThread, ChannelPublicThread, ChannelPrivateThread:
+		return true
+	}
+	return false
+}
+
+// Overwrite is what a role, or a member, may do in one channel. Its ID is that of the guild for
+// everybody.
+type Overwrite struct {
+	ID   string `json:"id"`
+	Deny int64  `json:"deny,string"` // bits
+}
+
+// Permissions, as bits.
+const (
+	ViewChannel  = 1 << 10
+	SendMessages = 1 << 11
+)
+
+// Role is a role of a guild. A bot's own is managed, and Tags name the bot.
+type Role struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Tags *struct {
+		BotID string `json:"bot_id"`
+	} `json:"tags"`
+}
+
+// Guild is what people call a server.
+type Guild struct {
+	ID              string    `json:"id"`
+	Name            string    `json:"name"`
+	Unavailable     bool      `json:"unavailable"` // there is nothing but its id
+	JoinedAt        time.Time `json:"joined_at"`   // when our bot did
+	SystemChannelID string    `json:"system_channel_id"`
+	Channels        []Channel `json:"channels"`
+	Threads         []Channel `json:"threads"` // that are active
+	Roles           []Role    `json:"roles"`
+}
+
+// Flags of an application: privileged intents, for many guilds and for few.
+const (
+	FlagMembers               = 1 << 14
+	FlagMembersLimited        = 1 << 15
+	FlagMessageContent        = 1 << 18
+	FlagMessageContentLimited = 1 << 19
+)
+
+// Application is what a bot belongs to.
+type Application struct {
+	ID    string `json:"id"`
+	Flags int    `json:"flags"`
+}
+
+// HearsMembers reports whether joins and leaves may be asked for.
+func (a *Application) HearsMembers() bool { return a.Flags&(FlagMembers|FlagMembersLimited) != 0 }
+
+// ReadsContent reports whether the content of messages may be asked for.
+func (a *Application) ReadsContent() bool {
+	return a.Flags&(FlagMessageContent|FlagMessageContentLimited) != 0
+}
+
+// epoch is when snowflakes begin, in unix milliseconds.
+const epoch = 1420070400000
+
+// SnowflakeTime is when the thing with an id was made, in unix milliseconds; 0 if it is no id.
+func SnowflakeTime(id string) int64 {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return int64(n>>22) + epoch
+}
+
+// SnowflakeAt is the smallest id of a thing made at a time, in unix milliseconds.
+func SnowflakeAt(ms int64) string {
+	return strconv.FormatInt(max(0, ms-epoch)<<22, 10)
+}
+
+// Before is the id next to another one, which has to be one.
+func Before(id string) string {
+	n, _ := strconv.ParseUint(id, 10, 64) // 0 for what is none
+	return strconv.FormatUint(max(n, 1)-1, 10)
+}
+
+// IsID reports whether a text is a snowflake.
+func IsID(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return err == nil && n > 0
+}
+
+// Younger reports whether the thing with id a was made after that with id b; "" is older than all.
+func Younger(a, b string) bool {
+	if len(a) != len(b) {
+		return len(a) > len(b)
+	}
+	return a > b
+}

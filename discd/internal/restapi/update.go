@@ -1,0 +1,202 @@
+package restapi
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Update is one event of the gateway. At most one of the pointers is set; none of them in an event
+// that is not read.
+type Update struct {
+	Type     string
+	Session  string // of the gateway, which numbers its events
+	Sequence int64
+
+	Ready         *Ready
+	Guild         *Guild // made known, at the start or because the bot was added
+	GuildUpdate   *Guild // without channels and threads
+	GuildGone     *Guild
+	RoleChange    *RoleChange
+	RoleGone      *RoleGone
+	Channel       *Channel // made or changed; threads too
+	ChannelGone   *Channel
+	ThreadList    *ThreadList
+	Message       *Message
+	EditedMessage *Message
+	Deleted       *Deleted
+	Reaction      *Reaction
+	ReactionGone  *Reaction
+	MemberJoined  *MemberChange
+	MemberLeft    *MemberChange
+	Interaction   *Interaction
+}
+
+// ParseUpdate reads an event: its type, the session and sequence number it came by, and its data.
+// Data that is not what the type says, nothing among it, is an error.
+func ParseUpdate(kind, session string, sequence int64, data []byte) (*Update, error) {
+	u := &Update{Type: kind, Session: session, Sequence: sequence}
+	into := u.field()
+	if into == nil {
+		return u, nil
+	}
+	if string(data) == "null" || len(data) == 0 {
+		return nil, fmt.Errorf("%s without data", kind)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return nil, fmt.Errorf("%s: %w", kind, err)
+	}
+	return u, nil
+}
+
+// field is where the data of an event of this type goes, nil if it is not read.
+func (u *Update) field() any {
+	switch u.Type {
+	case "READY":
+		return &u.Ready
+	case "GUILD_CREATE":
+		return &u.Guild
+	case "GUILD_UPDATE":
+		return &u.GuildUpdate
+	case "GUILD_DELETE":
+		return &u.GuildGone
+	case "GUILD_ROLE_CREATE", "GUILD_ROLE_UPDATE":
+		return &u.RoleChange
+	case "GUILD_ROLE_DELETE":
+		return &u.RoleGone
+	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":
+		return &u.Channel
+	case "CHANNEL_DELETE", "THREAD_DELETE":
+		return &u.ChannelGone
+	case "THREAD_LIST_SYNC":
+		return &u.ThreadList
+	case "MESSAGE_CREATE":
+		return &u.Message
+	case "MESSAGE_UPDATE":
+		return &u.EditedMessage
+	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
+		return &u.Deleted
+	case "MESSAGE_REACTION_ADD":
+		return &u.Reaction
+	case "MESSAGE_REACTION_REMOVE":
+		return &u.ReactionGone
+	case "GUILD_MEMBER_ADD":
+		return &u.MemberJoined
+	case "GUILD_MEMBER_REMOVE":
+		return &u.MemberLeft
+	case "INTERACTION_CREATE":
+		return &u.Interaction
+	}
+	return nil
+}
+
+// Place is the channel in which an event happened, "" for one that happened in none, or in a
+// private one: its guild is "" as well.
+func (u *Update) Place() (guild, channel string) {
+	switch {
+	case u.Message != nil:
+		return u.Message.GuildID, u.Message.ChannelID
+	case u.EditedMessage != nil:
+		return u.EditedMessage.GuildID, u.EditedMessage.ChannelID
+	case u.Deleted != nil:
+		return u.Deleted.GuildID, u.Deleted.ChannelID
+	case u.Reaction != nil:
+		return u.Reaction.GuildID, u.Reaction.ChannelID
+	case u.ReactionGone != nil:
+		return u.ReactionGone.GuildID, u.ReactionGone.ChannelID
+	case u.Interaction != nil:
+		return u.Interaction.GuildID, u.Interaction.ChannelID
+	}
+	return "", ""
+}
+
+// Made reports whether a channel or a thread was just made.
+func (u *Update) Made() bool {
+	return u.Channel != nil && (u.Type == "CHANNEL_CREATE" || u.Type == "THREAD_CREATE")
+}
+
+// Ready is the beginning of a session.
+type Ready struct {
+	SessionID string  `json:"session_id"`
+	User      User    `json:"user"`
+	Guilds    []Guild `json:"guilds"` // those the bot is in; each is told by an event of its own
+}
+
+// RoleChange is a role that was made or changed.
+type RoleChange struct {
+	GuildID string `json:"guild_id"`
+	Role    Role   `json:"role"`
+}
+
+// RoleGone is a role that is no more.
+type RoleGone struct {
+	GuildID string `json:"guild_id"`
+	RoleID  string `json:"role_id"`
+}
+
+// ThreadList is the active threads of channels that the bot has come to see.
+type ThreadList struct {
+	GuildID string    `json:"guild_id"`
+	Threads []Channel `json:"threads"`
+}
+
+// Deleted is one message that is gone, or several at once. Nobody is told who deleted them.
+type Deleted struct {
+	ID        string   `json:"id"`
+	IDs       []string `json:"ids"`
+	ChannelID string   `json:"channel_id"`
+	GuildID   string   `json:"guild_id"`
+}
+
+// Reaction is one that was given or, without Member, taken back.
+type Reaction struct {
+	UserID    string  `json:"user_id"`
+	ChannelID string  `json:"channel_id"`
+	MessageID string  `json:"message_id"`
+	GuildID   string  `json:"guild_id"`
+	Member    *Member `json:"member"`
+	Emoji     Emoji   `json:"emoji"`
+}
+
+// Emoji is a unicode emoji, or one that a guild made, which has an id. The name of such a one is
+// "" where it is gone.
+type Emoji struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// MemberChange is a user who came to a guild or left it, which only the former dates.
+type MemberChange struct {
+	Member
+	GuildID string `json:"guild_id"`
+}
+
+// InteractionCommand is the kind of interaction that a slash command is.
+const InteractionCommand = 2
+
+// Interaction is what somebody does with what the bot offers.
+type Interaction struct {
+	ID        string  `json:"id"`
+	Type      int     `json:"type"`
+	Token     string  `json:"token"` // to answer it with
+	ChannelID string  `json:"channel_id"`
+	GuildID   string  `json:"guild_id"`
+	Member    *Member `json:"member"` // in a guild
+	User      *User   `json:"user"`   // in private
+	Data      struct {
+		Name    string `json:"name"`
+		Options []struct {
+			Name  string          `json:"name"`
+			Value json.RawMessage `json:"value"`
+		} `json:"options"`
+	} `json:"data"`
+}
+
+// Option is the text given to a command, "" for none.
+func (i *Interaction) Option(name string) (text string) {
+	for _, o := range i.Data.Options {
+		if o.Name == name {
+			_ = json.Unmarshal(o.Value, &text) // what is no text is none
+		}
+	}
+	return text
+}

@@ -1,0 +1,424 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/discd/internal/gateway"
+	"arizuko/discd/internal/inbound"
+	"arizuko/discd/internal/restapi"
+	"arizuko/pkg/adapter"
+	fake "arizuko/pkg/fakeplatform/discord"
+)
+
+// TestWhatPeopleDo has them do what they can, and looks at the rows.
+func TestWhatPeopleDo(t *testing.T) {
+	r := newRig(t, fake.Options{}, "BOTS=mentions")
+	bob := r.discord.User("Bob", "bob")
+	forum := r.guild.Forum("help")
+	r.connect()
+	us := r.discord.Me().Mention()
+
+	hello := r.general.Say(r.alice, us+" hello")
+	r.general.Edit(r.alice, hello.ID, "hello you")
+	r.general.Unfurl(hello.ID, fake.Embed{Title: "a preview"})
+	r.general.React(r.alice, hello.ID, "👍")
+	r.general.Unreact(r.alice, hello.ID, "👍")
+	r.general.Delete(hello.ID)
+	r.general.Say(r.alice, r.guild.BotRole().Mention()+" ship it")
+	thread := r.general.Thread(r.alice, "Soup")
+	thread.Say(r.alice, "too hot")
+	post := forum.Open(r.alice, "My pan burns", "what now?")
+	post.Say(r.alice, "help")
+	secret := r.general.PrivateThread(r.alice, "secret")
+	secret.Enter(r.discord.Me())
+	secret.Say(r.alice, "psst")
+	r.discord.DM(r.alice).Say(r.alice, "in private")
+	r.general.Sticker(r.alice, "Wave")
+	r.general.Poll(r.alice, "Lunch?", "soup", "salad")
+	r.guild.Join(bob)
+	r.guild.Leave(bob)
+	weather := r.discord.OtherBot("Weather", "weather")
+	r.guild.Join(weather)
+	r.general.Say(weather, "sunny")
+	r.general.Say(weather, us+" rain")
+	r.general.Say(r.alice, "the end")
+
+	r.expect(
+		"mention: hello [#general]", "edit: hello you [#general]", "reaction: 👍 [#general]", "reaction: -👍 [#general]", "delete:  [#general]",
+		"mention: ship it [#general]", "message: too hot [#general / Soup]",
+		"message: what now? [#help / My pan burns]", "message: help [#help / My pan burns]",
+		"message: psst [#general / secret]", "message: in private [Alice]",
+		"message: [sticker: Wave] [#general]", "message: [poll: Lunch?]\n- soup\n- salad [#general]",
+		"join: joined [#general]", "leave: left [#general]",
+		"mention: rain [#general]", "message: the end [#general]",
+	)
+	if thread := r.text(`SELECT kind || ' ' || parent_author FROM platform_threads WHERE thread_id = ?`, post.ChannelID); thread != "forum_post discord:"+r.alice.ID {
+		t.Errorf("the post is a %q", thread)
+	}
+}
+
+// TestFirstAnswer sends one back and forth.
+func TestFirstAnswer(t *testing.T) {
+	r := newRig(t, fake.Options{})
+	r.connect()
+	question := r.general.Say(r.alice, r.discord.Me().Mention()+" hello")
+	r.expect("mention: hello [#general]")
+	id := r.queue("discord:"+r.general.ChannelID, "", "hello yourself")
+	r.until("the answer", func() bool { return r.text(`SELECT out_state FROM messages WHERE id = ?`, id) == "sent" })
+	answer := r.text(`SELECT platform_id FROM messages WHERE id = ?`, id)
+	r.general.Reply(r.alice, answer, "thanks")
+	r.expect("mention: hello [#general]", "reply: thanks [#general]") // and not our own words
+	if question.ID != r.text(`SELECT platform_id FROM messages WHERE verb = 'mention'`) {
+		t.Error("a message has another id here")
+	}
+}
+
+// TestAddedToAGuild says so in the guild's name, once.
+func TestAddedToAGuild(t *testing.T) {
+	r := newRig(t, fake.Options{})
+	r.connect()
+	garden := r.discord.Guild("Garden", r.alice)
+	shed := garden.Channel("shed")
+	shed.Say(r.alice, "welcome")
+	r.expect("message: welcome [#shed]") // there was no channel yet in which to say hello
+	garden.RemoveBot()
+	garden.AddBot()
+	r.expect("message: welcome [#shed]", "join: added the bot [#shed]")
+	garden.Outage()
+	shed.Say(r.alice, "again")
+	r.expect("message: welcome [#shed]", "join: added the bot [#shed]", "message: again [#shed]")
+	if got := r.text(`SELECT sender_name || addressed FROM messages WHERE verb = 'join'`); got != "Garden1" {
+		t.Errorf("it is told by %q", got)
+	}
+}
+
+// TestFiles are fetched.
+func TestFiles(t *testing.T) {
+	r := newRig(t, fake.Options{})
+	r.connect()
+	r.general.Attach(r.alice, "look", fake.File{Name: "notes.txt", Data: []byte("eggs")}, fake.File{Name: "big.bin", Data: []byte("x"), Size: 1 << 30})
+	r.until("the files", func() bool {
+		return r.text(`SELECT attachments FROM messages WHERE pending_files = 0`) != ""
+	})
+	files := r.text(`SELECT attachments FROM messages`)
+	path := r.text(`SELECT attachments ->> '$[0].path' FROM messages`)
+	data, err := os.ReadFile(filepath.Join(strings.TrimPrefix(r.env[0], "ARIZUKO_DATA="), path))
+	if err != nil || string(data) != "eggs" {
+		t.Errorf("%s holds %q, %v", files, data, err)
+	}
+	if !strings.Contains(r.text(`SELECT attachments ->> '$[1].error' FROM messages`), "MEDIA_MAX") {
+		t.Errorf("the large one: %s", files)
+	}
+}
+
+// TestCommands are on offer, stored, and answered in time.
+func TestCommands(t *testing.T) {
+	r := newRig(t, fake.Options{})
+	stop := r.connect()
+	thread := r.general.Thread(r.alice, "Soup")
+	given := thread.Command(r.alice, "new", "#deploy ship it")
+	alone := r.discord.DM(r.alice).Command(r.alice, "ping", "")
+	r.until("the answers", func() bool { return r.discord.Answered(given) && r.discord.Answered(alone) })
+	r.expect("mention: /new #deploy ship it [#general / Soup]", "mention: /ping [Alice]")
+	for _, c := range r.discord.Sent() {
+		if c.Route == fake.AnswerInteraction && !c.Ephemeral {
+			t.Errorf("everybody sees %s", c.Body)
+		}
+	}
+	stop()
+	r.connect()
+	writes := slices.DeleteFunc(r.discord.Sent(), func(c fake.Call) bool { return c.Route != fake.OverwriteCommands })
+	if len(writes) != 1 || len(r.discord.Commands()) != len(inbound.Commands()) {
+		t.Errorf("commands were written %d times; there are %d", len(writes), len(r.discord.Commands()))
+	}
+}
+
+// TestGap stores, after a stop, what was said meanwhile, in order, before what is said later; at
+// the first start there is nothing to catch up with.
+func TestGap(t *testing.T) {
+	r := newRig(t, fake.Options{})
+	dm := r.discord.DM(r.alice)
+	quiet := r.guild.Channel("quiet")
+	quiet.Say(r.alice, "long before")
+	stop := r.connect()
+	r.general.Say(r.alice, "before")
+	dm.Say(r.alice, "before, in private")
+	want := []string{"message: before [#general]", "message: before, in private [Alice]"}
+	r.expect(want...)
+	stop()
+
+	dm.Say(r.alice, "meanwhile, in private")
+	want = append(want, "message: meanwhile, in private [Alice]")
+	for i := range 230 {
+		r.general.Say(r.alice, fmt.Sprint("meanwhile ", i))
+		want = append(want, fmt.Sprintf("message: meanwhile %d [#general]", i))
+	}
+	quiet.Say(r.alice, "meanwhile, where nobody spoke")
+	thread := quiet.Thread(r.alice, "new")
+	thread.Say(r.alice, "meanwhile, in what is new")
+	want = append(want, "message: meanwhile, where nobody spoke [#quiet]", "message: meanwhile, in what is new [#quiet / new]")
+	r.discord.Fail(fake.Fault{Route: fake.GetMessages, Status: 502}, fake.Fault{Route: fake.GetMessages, RetryAfter: 100 * time.Millisecond})
+	stop = r.connect()
+	r.general.Say(r.alice, "after")
+	want = append(want, "message: after [#general]")
+	r.until("the rows", func() bool { return len(r.stored()) >= len(want) })
+	if diff := cmp.Diff(byPlace(want), byPlace(r.stored())); diff != "" {
+		t.Fatalf("stored (-want +got):\n%s", diff)
+	}
+	stop()
+	r.connect()
+	want = append(r.stored(), "message: the end [#general]")
+	r.general.Say(r.alice, "the end")
+	r.expect(want...)
+}
+
+// byPlace puts rows of different places beside each other; those of one keep their order.
+func byPlace(rows []string) []string {
+	place := func(row string) string { return row[strings.LastIndexByte(row, '['):] }
+	slices.SortStableFunc(rows, func(a, b string) int { return strings.Compare(place(a), place(b)) })
+	return rows
+}
+
+// TestGapWhileTheAPIIsDown is filled when the next session begins; what is said by then is stored.
+func TestGapWhileTheAPIIsDown(t *testing.T) {
+	r := newRig(t, fake.Options{})
+	stop := r.connect()
+	r.general.Say(r.alice, "before")
+	r.expect("message: before [#general]")
+	stop()
+	r.general.Say(r.alice, "meanwhile")
+	r.discord.Fail(fake.Fault{Route: fake.GetMessages, Status: 403, Code: 50001, Times: -1})
+	stop = r.connect()
+	r.general.Say(r.alice, "after")
+	r.expect("message: before [#general]", "message: after [#general]")
+	stop()
+	r.discord.Heal()
+	r.connect()
+	r.expect("message: before [#general]", "message: after [#general]", "message: meanwhile [#general]")
+}
+
+// TestMadeMeanwhile reads from their beginning the places that are new, whether or not somebody has
+// spoken there when discd stops.
+func TestMadeMeanwhile(t *testing.T) {
+	r := newRig(t, fake.Options{})
+	forum := r.guild.Forum("help")
+	stop := r.connect()
+	r.general.Say(r.alice, "before")
+	silent := r.guild.Channel("silent")
+	r.general.Say(r.alice, "later")
+	r.expect("message: before [#general]", "message: later [#general]")
+	stop()
+	silent.Say(r.alice, "in what was silent")
+	late := r.guild.Channel("late")
+	late.Say(r.alice, "in what is new")
+	forum.Open(r.alice, "My pan burns", "what now?")
+	r.connect()
+	r.expect("message: before [#general]", "message: later [#general]", "message: in what was silent [#silent]",
+		"message: in what is new [#late]", "message: what now? [#help / My pan burns]")
+}
+
+// TestGapOfAClosedChannel is nobody else's.
+func TestGapOfAClosedChannel(t *testing.T) {
+	r := newRig(t, fake.Options{})
+	closed := r.guild.Channel("closed")
+	stop := r.connect()
+	closed.Say(r.alice, "before")
+	r.expect("message: before [#closed]")
+	stop()
+	closed.Say(r.alice, "meanwhile")
+	closed.Deny(fake.ViewChannel)
+	r.general.Say(r.alice, "meanwhile")
+	r.connect()
+	r.expect("message: before [#closed]", "message: meanwhile [#general]")
+}
+
+// TestBreaks has the connection end in every way; each time what was said meanwhile is stored,
+// once and in order.
+func TestBreaks(t *testing.T) {
+	for name, end := range map[string]func(*fake.Server){
+		"the network breaks":            func(s *fake.Server) { s.Disconnect() },
+		"Discord asks for it":           func(s *fake.Server) { s.AskReconnect() },
+		"a close that can be resumed":   func(s *fake.Server) { s.CloseGateway(fake.CloseUnknownError, "Unknown error.") },
+		"the session is forgotten":      func(s *fake.Server) { s.Disconnect(); s.ForgetSessions() },
+		"the session is invalid":        func(s *fake.Server) { s.InvalidateSessions(false) },
+		"the session is called invalid": func(s *fake.Server) { s.InvalidateSessions(true) },
+		"the line is dead":              func(s *fake.Server) { s.Zombies() },
+		"Discord cannot be reached": func(s *fake.Server) {
+			s.Unreachable()
+			time.AfterFunc(100*time.Millisecond, s.Reachable)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, fake.Options{Heartbeat: 100 * time.Millisecond})
+			r.connect()
+			r.general.Say(r.alice, "before")
+			r.expect("message: before [#general]")
+			end(r.discord)
+			r.general.Say(r.alice, "meanwhile")
+			r.expect("message: before [#general]", "message: meanwhile [#general]")
+			r.general.Say(r.alice, "after")
+			r.expect("message: before [#general]", "message: meanwhile [#general]", "message: after [#general]")
+		})
+	}
+}
+
+// TestEventsOutOfOrder come twice, late, or in no form at all.
+func TestEventsOutOfOrder(t *testing.T) {
+	r := newRig(t, fake.Options{})
+	r.connect()
+	first := r.general.Say(r.alice, "first")
+	r.discord.Twice(1)
+	r.general.React(r.alice, first.ID, "👍")
+	r.discord.Redeliver(2)
+	r.discord.Inject("MESSAGE_CREATE", `"not an object"`)
+	r.discord.Inject("MESSAGE_CREATE", `null`)
+	r.discord.Inject("MESSAGE_CREATE", `{"id":"1","channel_id":"2"}`)
+	r.discord.Inject("MESSAGE_UPDATE", `{"id":"1","channel_id":"2","guild_id":"3","author":null,"edited_timestamp":"2026-11-21T12:00:00Z"}`)
+	r.discord.Inject("A_KIND_THAT_CAME_LATER", `[]`)
+	r.discord.Garble("{")
+	r.discord.Reversed(1)
+	r.general.Say(r.alice, "third")
+	r.general.Say(r.alice, "second")
+	r.expect("message: first [#general]", "reaction: 👍 [#general]", "message: second [#general]", "message: third [#general]")
+	if got := strings.Count(r.log.String(), "event passed over"); got != 4 {
+		t.Errorf("%d events were passed over:\n%s", got, r.log.String())
+	}
+}
+
+// TestThreadNobodyToldOf is asked for before its message is stored, until Discord answers; a channel
+// that is not shown to us is none.
+func TestThreadNobodyToldOf(t *testing.T) {
+	r := newRig(t, fake.Options{})
+	thread := r.general.Thread(r.alice, "Soup")
+	thread.Archive(true, false)
+	r.connect()
+	said := func(channel string, id int) string {
+		return fmt.Sprintf(`{"id":"%d","channel_id":%q,"guild_id":%q,"content":"hello","author":{"id":%q,"username":"alice"}}`, id, channel, r.guild.ID, r.alice.ID)
+	}
+	r.discord.Fail(fake.Fault{Route: fake.GetChannel, Status: 502})
+	r.discord.Inject("MESSAGE_CREATE", said(thread.ChannelID, 1))
+	r.discord.Inject("MESSAGE_CREATE", said("5", 2))
+	r.discord.Inject("MESSAGE_CREATE", said(thread.ChannelID, 3))
+	r.until("the rows", func() bool { return r.text(`SELECT count(*) FROM messages`) == "3" })
+	for id, want := range map[int]string{1: "general / Soup", 2: "", 3: "general / Soup"} {
+		got := r.text(`SELECT ltrim(ifnull(c.title, ''), '#') || ifnull(' / ' || t.title, '') FROM messages m LEFT JOIN chats c ON c.jid = m.chat_jid
+			LEFT JOIN platform_threads t ON t.chat_jid = m.chat_jid AND t.thread_id = m.thread_id WHERE platform_id = ?`, fmt.Sprint(id))
+		if got != want {
+			t.Errorf("message %d stands in %q, not %q", id, got, want)
+		}
+	}
+	if asked := len(slices.DeleteFunc(r.discord.Calls(), func(c fake.Call) bool { return c.Route != fake.GetChannel })); asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// TestStoreInTheWay waits for the database, and loses nothing.
+func TestStoreInTheWay(t *testing.T) {
+	r := newRig(t, fake.Options{Heartbeat: 200 * time.Millisecond})
+	r.connect()
+	r.exec(`CREATE TRIGGER no BEFORE INSERT ON messages BEGIN SELECT raise(ABORT, 'no'); END`)
+	for i := range 3 {
+		r.general.Say(r.alice, fmt.Sprint(i))
+	}
+	r.until("the trouble", func() bool { return strings.Contains(r.log.String(), "cannot store an event") })
+	if err := r.discord.WaitConfirmed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.discord.Unreachable() // what has come by then does not come again
+	r.exec(`DROP TRIGGER no`)
+	r.expect("message: 0 [#general]", "message: 1 [#general]", "message: 2 [#general]")
+	r.discord.Reachable()
+	r.general.Say(r.alice, "3")
+	r.expect("message: 0 [#general]", "message: 1 [#general]", "message: 2 [#general]", "message: 3 [#general]")
+}
+
+// TestRefused tells what somebody has to do.
+func TestRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		options fake.Options
+		env     string
+		detail  string
+	}{
+		"the token is wrong":  {fake.Options{}, "DISCORD_BOT_TOKEN=wrong", "DISCORD_BOT_TOKEN"},
+		"the content is not ": {fake.Options{Denied: fake.MessageContent}, "LOG_LEVEL=info", "Message Content Intent is off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, test.options, test.env)
+			r.serve()
+			r.until("the report", func() bool { return r.connection() == "bad_credentials" })
+			if detail := r.text(`SELECT detail FROM daemons WHERE name = 'discd'`); !strings.Contains(detail, test.detail) || strings.Contains(detail, "\n") {
+				t.Errorf("it says %q", detail)
+			}
+		})
+	}
+}
+
+// TestMembersAreNotAskedFor where the portal does not allow it.
+func TestMembersAreNotAskedFor(t *testing.T) {
+	r := newRig(t, fake.Options{Denied: fake.GuildMembers})
+	r.connect()
+	r.guild.Join(r.discord.User("Bob", "bob"))
+	r.general.Say(r.alice, "hello")
+	r.expect("message: hello [#general]")
+}
+
+// TestLimits are kept, and one chat does not wait for another.
+func TestLimits(t *testing.T) {
+	r := newRig(t, fake.Options{RateLimits: true})
+	quiet := r.guild.Channel("quiet")
+	r.connect()
+	var want, sent []string
+	for i := range 7 {
+		want = append(want, fmt.Sprint(i))
+		r.queue("discord:"+r.general.ChannelID, "", want[i])
+	}
+	sentIn := func(p fake.Place) string {
+		return r.text(`SELECT count(*) FROM messages WHERE out_state = 'sent' AND chat_jid = ?`, "discord:"+p.ChannelID)
+	}
+	r.until("the burst", func() bool { return sentIn(r.general) == "3" })
+	r.queue("discord:"+quiet.ChannelID, "", "quick")
+	r.until("the other chat", func() bool { return sentIn(quiet) == "1" })
+	if sentIn(r.general) != "3" {
+		t.Error("the other chat had to wait")
+	}
+	r.until("all of it", func() bool { return sentIn(r.general) == "7" })
+	for _, c := range r.discord.Calls() {
+		if c.Status == http.StatusTooManyRequests {
+			t.Errorf("%s was refused", c.Route)
+		}
+		if c.ChannelID == r.general.ChannelID && c.Route == fake.CreateMessage {
+			sent = append(sent, c.Text)
+		}
+	}
+	if diff := cmp.Diff(want, sent); diff != "" || strings.Contains(r.log.String(), "class=rate") {
+		t.Errorf("sent (-want +got):\n%s\n%s", diff, r.log.String())
+	}
+}
+
+// TestSessionsAreNotUsedUp waits where the bot may begin no more of them.
+func TestSessionsAreNotUsedUp(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v9/gateway/bot" {
+			t.Errorf("%s is asked", r.URL)
+		}
+		fmt.Fprint(w, `{"url":"ws://127.0.0.1:1","shards":1,"session_start_limit":{"total":1000,"remaining":49,"reset_after":7200000,"max_concurrency":1}}`)
+	}))
+	defer api.Close()
+	l := &listener{discord: &discord{api: restapi.NewClient(api.URL, "token")}, gateway: gateway.New("token")}
+	err := l.Listen(t.Context(), nil)
+	var f *adapter.Failure
+	if !errors.As(err, &f) || f.After != 2*time.Hour || !strings.Contains(err.Error(), "49 times") {
+		t.Errorf("%v", err)
+	}
+}

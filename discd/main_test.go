@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/bwmarrin/discordgo"
+
+	"arizuko/discd/internal/gateway"
+	"arizuko/pkg/config"
+	"arizuko/pkg/config/configtest"
+	fake "arizuko/pkg/fakeplatform/discord"
+)
+
+func TestReadmeTable(t *testing.T) {
+	configtest.CheckTable(t, "README.md", Config{})
+}
+
+func TestConfigProblems(t *testing.T) {
+	_, err := config.Load[Config]([]string{"DISCD_ADDR=8092", "DISCORD_API_URL=discord.com", "POLL_INTERVAL=2ns", "BOTS=some", "RESEND=twice"})
+	if problems, ok := err.(config.Problems); !ok || len(problems) != 6 {
+		t.Errorf("got %v", err)
+	}
+	_, err = config.Load[Config](nil)
+	if problems, ok := err.(config.Problems); !ok || len(problems) != 1 || !strings.Contains(err.Error(), "DISCORD_BOT_TOKEN: is not set") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCheck tells what is wrong, and where its switch is.
+func TestCheck(t *testing.T) {
+	for name, test := range map[string]struct {
+		options fake.Options
+		guild   bool
+		env     string
+		code    int
+		says    []string
+		not     string
+	}{
+		"all is well":           {fake.Options{}, true, "", 0, []string{"connects as: arizuko (", "is in 1 guilds", "discd: ok"}, "switch"},
+		"in no guild":           {fake.Options{}, false, "", 0, []string{"is in 0 guilds", "https://discord.com/oauth2/authorize?client_id=", "scope=bot+applications.commands&permissions=563224831708224"}, "switch"},
+		"joins are not seen":    {fake.Options{Denied: fake.GuildMembers}, true, "", 0, []string{"Server Members Intent is off", "discord.com/developers/applications/"}, "Message Content"},
+		"content is not seen":   {fake.Options{Denied: fake.MessageContent}, true, "", 1, []string{"Message Content Intent is off", "discord.com/developers/applications/"}, "discd: ok"},
+		"a wrong token":         {fake.Options{}, true, "DISCORD_BOT_TOKEN=wrong", 78, []string{"does not accept DISCORD_BOT_TOKEN"}, "connects"},
+		"Discord is not there":  {fake.Options{}, true, "DISCORD_API_URL=http://127.0.0.1:1", 1, []string{"http://127.0.0.1:1 does not answer"}, "connects"},
+		"a bad configuration":   {fake.Options{}, true, "BOTS=some", 78, []string{`BOTS="some": must be`}, "connects"},
+		"nobody runs: health":   {fake.Options{}, true, "DISCD_ADDR=127.0.0.1:1", 1, []string{"refused"}, "connects"},
+		"a command of nobody's": {fake.Options{}, true, "", 78, []string{"usage: discd [serve | check | health]"}, "connects"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fake.New(test.options)
+			base, err := s.Start("127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if test.guild {
+				s.Guild("Team", s.User("Alice", "alice"))
+			}
+			for _, variable := range []string{"ARIZUKO_DATA=" + t.TempDir(), "DISCORD_API_URL=" + base, "DISCORD_BOT_TOKEN=" + s.Token(), test.env} {
+				if name, value, ok := strings.Cut(variable, "="); ok {
+					t.Setenv(name, value)
+				}
+			}
+			args := []string{"check"}
+			switch _, what, _ := strings.Cut(name, ": "); {
+			case what != "":
+				args = []string{what}
+			case strings.HasPrefix(name, "a command"):
+				args = []string{"dance"}
+			}
+			var out bytes.Buffer
+			code := program().Run(t.Context(), args, &out, &out)
+			if code != test.code || strings.Contains(out.String(), test.not) || strings.Contains(out.String(), s.Token()) {
+				t.Errorf("exit %d, want %d, and nothing of %q:\n%s", code, test.code, test.not, out.String())
+			}
+			for _, want := range test.says {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("it does not say %q:\n%s", want, out.String())
+				}
+			}
+		})
+	}
+}
+
+// TestRebase leaves no address of the API behind.
+func TestRebase(t *testing.T) {
+	gateway.Rebase("http://127.0.0.1:1")
+	for _, address := range []string{
+		discordgo.EndpointAPI, discordgo.EndpointGuilds, discordgo.EndpointChannels, discordgo.EndpointUsers,
+		discordgo.EndpointGateway, discordgo.EndpointGatewayBot, discordgo.EndpointWebhooks, discordgo.EndpointStickers,
+		discordgo.EndpointStageInstances, discordgo.EndpointSKUs, discordgo.EndpointVoice, discordgo.EndpointVoiceRegions,
+		discordgo.EndpointApplications, discordgo.EndpointOAuth2, discordgo.EndpointOAuth2Applications,
+		discordgo.EndpointChannelMessages("5"), discordgo.EndpointApplication("5"), discordgo.EndpointGuild("5"),
+	} {
+		if !strings.HasPrefix(address, "http://127.0.0.1:1/api/v9/") || strings.Contains(address[len("http://"):], "//") {
+			t.Errorf("%s", address)
+		}
+	}
+}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/discd/internal/restapi"
+	"arizuko/pkg/adapter"
+	fake "arizuko/pkg/fakeplatform/discord"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// bench is a Discord and what sends there, at a time of the test's.
+type bench struct {
+	*scene
+	*discord
+	time time.Time
+	base string
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{time: time.UnixMilli(1795262400000)}
+	b.scene = sceneAt(func() time.Time { return b.time })
+	base, err := b.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	b.base = base
+	b.discord = &discord{api: restapi.NewClient(base, b.Token()), data: t.TempDir(), store: storetest.Open(t), now: func() time.Time { return b.time }}
+	return b
+}
+
+// row is one for the channel, made now, with its one part.
+func (b *bench) row(t *testing.T, m msg.Message) (*msg.Message, adapter.Part) {
+	t.Helper()
+	m.ChatJID, m.Direction, m.Source, m.ReceivedAt, m.OutState = b.address(b.channel.ChannelID), msg.Out, msg.SourceAgent, b.time.UnixMilli(), msg.OutQueued
+	if _, _, err := b.store.PutMessage(&m); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := b.Cut(&m)
+	if err != nil || len(parts) != 1 {
+		t.Fatalf("%d parts, %v", len(parts), err)
+	}
+	return &m, parts[0]
+}
+
+// made counts the messages that the bot made.
+func (b *bench) made() (n int) {
+	for _, c := range b.Sent() {
+		if c.Route == fake.CreateMessage {
+			n++
+		}
+	}
+	return n
+}
+
+func (b *bench) send(t *testing.T, m *msg.Message, p adapter.Part) (id string) {
+	t.Helper()
+	id, err := b.Send(t.Context(), m, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// find looks for a part and compares what comes of it.
+func (b *bench) find(t *testing.T, m *msg.Message, p adapter.Part, want string, messages int) {
+	t.Helper()
+	id, err := b.Find(t.Context(), m, p)
+	if err != nil || id != want || b.made() != messages {
+		t.Errorf("found %q, %v, want %q; %d messages, want %d", id, err, want, b.made(), messages)
+	}
+}
+
+// kinds are the kinds of parts that make messages.
+func (b *bench) kinds(t *testing.T) map[string]msg.Message {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(b.data, "cat.jpg"), []byte("meow"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cat := []msg.Attachment{{Name: "cat.jpg", Path: "cat.jpg"}}
+	return map[string]msg.Message{
+		"text":         {Content: " **hello** "},
+		"reply":        {Content: "hello", ReplyToID: b.channel.Messages()[0].ID},
+		"file":         {Kind: msg.KindFile, Attachments: cat},
+		"words":        {Content: "look"},
+		"file, words":  {Kind: msg.KindFile, Attachments: cat, Content: "look"},
+		"poll":         {Kind: msg.KindPoll, Content: `{"question":"Lunch?","options":["yes","no"]}`},
+		"another poll": {Kind: msg.KindPoll, Content: `{"question":"Dinner?","options":["yes","no"]}`},
+	}
+}
+
+// TestFindByNonce has Discord know a part that is sent again, and send one that it does not know.
+func TestFindByNonce(t *testing.T) {
+	b := newBench(t)
+	n := 0
+	for name, m := range b.kinds(t) {
+		t.Run(name, func(t *testing.T) {
+			row, part := b.row(t, m)
+			id := b.send(t, row, part)
+			n++
+			b.time = b.time.Add(nonceHolds - time.Millisecond)
+			b.find(t, row, part, id, n)
+			lost, part := b.row(t, m)
+			id, err := b.Find(t.Context(), lost, part)
+			if n++; err != nil || id == "" || b.made() != n {
+				t.Errorf("one that never arrived: %q, %v; %d messages, want %d", id, err, b.made(), n)
+			}
+			b.find(t, lost, part, id, n)
+		})
+	}
+}
+
+// TestFindInTheChannel when Discord has forgotten the nonce.
+func TestFindInTheChannel(t *testing.T) {
+	for name := range newBench(t).kinds(t) {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			m := b.kinds(t)[name]
+			before, part := b.row(t, m)
+			b.settle(t, before, b.send(t, before, part))
+			row, part := b.row(t, m)
+			b.channel.Say(b.Users()[0], before.Content) // somebody else says the same
+			for other, m := range b.kinds(t) {
+				if other != name {
+					row, part := b.row(t, m)
+					b.send(t, row, part)
+				}
+			}
+			b.time = b.time.Add(time.Hour)
+			n := b.made()
+			b.find(t, row, part, "", n)
+			id := b.send(t, row, part)
+			b.time = b.time.Add(time.Hour)
+			for range 2 * restapi.PageMost {
+				b.channel.Say(b.Users()[0], "and so on")
+			}
+			b.find(t, row, part, id, n+1)
+		})
+	}
+}
+
+// TestFindTellsPartsApart that say the same, by their records.
+func TestFindTellsPartsApart(t *testing.T) {
+	b := newBench(t)
+	m := &msg.Message{
+		ChatJID: b.address(b.channel.ChannelID), Direction: msg.Out, OutState: msg.OutQueued, ReceivedAt: b.time.UnixMilli(),
+		Content: strings.Repeat("x", 2*textMost),
+	}
+	if _, _, err := b.store.PutMessage(m); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := b.Cut(m)
+	if err != nil || len(parts) != 2 || parts[0].(call).body["content"] != parts[1].(call).body["content"] {
+		t.Fatalf("%v, %v", parts, err)
+	}
+	first := b.send(t, m, parts[0])
+	err = b.store.Write(t.Context(), func(tx *store.Tx) error {
+		if err := tx.ClaimOutbound(m.ID, 2, 1); err != nil {
+			return err
+		}
+		return tx.PutDelivery(store.Delivery{MessageID: m.ID, State: msg.OutSent, PlatformID: first}, 1)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.time = b.time.Add(time.Hour)
+	b.find(t, m, parts[1], "", 1)
+	second := b.send(t, m, parts[1])
+	b.find(t, m, parts[1], second, 2)
+}
+
+// Users are the people of the scene.
+func (b *bench) Users() []fake.User { return b.channel.Members() }
+
+// settle records that a row was sent.
+func (b *bench) settle(t *testing.T, m *msg.Message, id string) {
+	t.Helper()
+	err := b.store.Write(t.Context(), func(tx *store.Tx) error {
+		if err := tx.ClaimOutbound(m.ID, 1, m.ReceivedAt); err != nil {
+			return err
+		}
+		return tx.SettleOutbound(m.ID, msg.OutSent, id)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFindUncertain is an error where nobody can tell.
+func TestFindUncertain(t *testing.T) {
+	b := newBench(t)
+	row, part := b.row(t, msg.Message{Content: "hello"})
+	b.time = b.time.Add(time.Hour)
+	for range 11 * restapi.PageMost {
+		b.channel.Say(b.Users()[0], "and so on")
+	}
+	fails := func(what string, m *msg.Message, class msg.ErrorClass, why string) {
+		t.Helper()
+		var f *adapter.Failure
+		id, err := b.Find(t.Context(), m, part)
+		if !errors.As(err, &f) || f.Class != class || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %q, %v, want %s", what, id, err, class)
+		}
+	}
+	fails("behind a long talk", row, msg.Permanent, "too much was said")
+	b.Fail(fake.Fault{Route: fake.GetMessages, RetryAfter: time.Second})
+	fails("too often", row, msg.Rate, "429")
+	b.time = b.time.Add(time.Second)
+	b.api = restapi.NewClient(b.base, b.Token()) // whose limit is forgotten
+	b.channel.Deny(fake.ReadMessageHistory)
+	fails("unseen", row, msg.Permanent, "Read Message History")
+	b.Fail(fake.Fault{Route: fake.GetCurrentUser, Status: 503})
+	fails("while Discord is down", row, msg.Ambiguous, "503")
+	fresh, _ := b.row(t, msg.Message{Content: "hello"})
+	b.Fail(fake.Fault{Route: fake.CreateMessage, Status: 503})
+	fails("while Discord is down, sooner", fresh, msg.Ambiguous, "503")
+	b.time = b.time.Add(-time.Second) // before the row was made
+	fails("with a clock set back", fresh, msg.Permanent, "Read Message History")
+}
+
+// TestFindWhereNothingIsTaken leaves it to Send to say why.
+func TestFindWhereNothingIsTaken(t *testing.T) {
+	b := newBench(t)
+	row, part := b.row(t, msg.Message{Content: "hello"})
+	b.channel.Deny(fake.SendMessages)
+	b.find(t, row, part, "", 0)
+	var f *adapter.Failure
+	if _, err := b.Send(t.Context(), row, part); !errors.As(err, &f) || f.Class != msg.Permanent {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestFindWhatMayBeDoneTwice does it again.
+func TestFindWhatMayBeDoneTwice(t *testing.T) {
+	b := newBench(t)
+	sent, part := b.row(t, msg.Message{Content: "hello"})
+	id := b.send(t, sent, part)
+	for _, m := range []msg.Message{
+		{Kind: msg.KindEdit, TargetID: id, Content: "hello you"}, {Kind: msg.KindReaction, TargetID: id, Content: "👍"},
+		{Kind: msg.KindReaction, TargetID: id, Content: "-👍"}, {Kind: msg.KindDelete, TargetID: id}, {Kind: msg.KindDelete, TargetID: id},
+	} {
+		row, part := b.row(t, m)
+		b.find(t, row, part, "", 1)
+		b.send(t, row, part)
+		if part.(call).method != http.MethodDelete || m.Kind == msg.KindReaction {
+			b.send(t, row, part)
+		}
+	}
+	if slices.ContainsFunc(b.channel.Messages(), func(m fake.Message) bool { return m.ID == id }) {
+		t.Error("the message is still there")
+	}
+}
+
+// TestReplyWhereOneMayNotRead goes out beside what it replies to.
+func TestReplyWhereOneMayNotRead(t *testing.T) {
+	for _, refusal := range []fake.Fault{
+		{Status: 400, Code: historyUnseen, Message: "Cannot reply without permission to read message history"},
+		{Status: 400, Body: `{"code":50035,"message":"Invalid Form Body","errors":{"message_reference":{"_errors":[{"code":"REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE"}]}}}`},
+	} {
+		b := newBench(t)
+		row, part := b.row(t, msg.Message{Content: "hello", ReplyToID: b.channel.Messages()[0].ID})
+		refusal.Route = fake.CreateMessage
+		b.Fail(refusal)
+		b.send(t, row, part)
+		if sent := b.Sent(); len(sent) != 1 || sent[0].Text != "hello" || sent[0].ReplyTo != "" {
+			t.Errorf("%+v", sent)
+		}
+		if part.(call).body["message_reference"] == nil {
+			t.Error("the part itself has changed")
+		}
+	}
+}
+
+// TestType shows it, in a thread as well.
+func TestType(t *testing.T) {
+	b := newBench(t)
+	for _, lane := range []store.Lane{{ChatJID: b.address(b.dm.ChannelID)}, {ChatJID: b.address(b.channel.ChannelID), ThreadID: b.thread.ChannelID}} {
+		if err := b.Type(t.Context(), lane); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(b.dm.Typing()) != 1 || len(b.thread.Typing()) != 1 || len(b.channel.Typing()) != 0 {
+		t.Error("it is shown elsewhere")
+	}
+}

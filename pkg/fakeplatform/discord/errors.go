@@ -1,0 +1,99 @@
+package discord
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// apiError is a refusal as the caller sees it.
+type apiError struct {
+	status     int
+	code       int
+	message    string
+	field      string        // of 50035: the path to what is wrong, as in "embeds.0.title"
+	why        [2]string     // of 50035: its code and message
+	retryAfter time.Duration // of a limit
+	global     bool
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("%d %s (%d)", e.status, e.message, e.code) }
+
+func refuse(status, code int, message string) error {
+	return &apiError{status: status, code: code, message: message}
+}
+
+func unknown(code int, what string) error {
+	return refuse(http.StatusNotFound, code, "Unknown "+what)
+}
+
+func missingAccess() error { return refuse(http.StatusForbidden, 50001, "Missing Access") }
+
+func missingPermissions() error { return refuse(http.StatusForbidden, 50013, "Missing Permissions") }
+
+func tooLarge() error {
+	return refuse(http.StatusRequestEntityTooLarge, 40005, "Request entity too large")
+}
+
+// invalid is a mistake in one field of a request.
+func invalid(field, code, message string) error {
+	return &apiError{
+		status: http.StatusBadRequest, code: 50035, message: "Invalid Form Body", field: field, why: [2]string{code, message},
+	}
+}
+
+func tooLong(field string, most int) error {
+	return invalid(field, "BASE_TYPE_MAX_LENGTH", fmt.Sprintf("Must be %d or fewer in length.", most))
+}
+
+func required(field string) error {
+	return invalid(field, "BASE_TYPE_REQUIRED", "This field is required")
+}
+
+func badSnowflake(field, value string) error {
+	return invalid(field, "NUMBER_TYPE_COERCE", fmt.Sprintf("Value %q is not snowflake.", value))
+}
+
+func limited(wait time.Duration, global bool) *apiError {
+	return &apiError{
+		status: http.StatusTooManyRequests, message: "You are being rate limited.", retryAfter: wait, global: global,
+	}
+}
+
+func unauthorized() error { return refuse(http.StatusUnauthorized, 0, "401: Unauthorized") }
+
+func noRoute() error { return refuse(http.StatusNotFound, 0, "404: Not Found") }
+
+// isAPI finds the refusal in an error.
+func isAPI(err error) (*apiError, bool) {
+	var refused *apiError
+	found := errors.As(err, &refused)
+	return refused, found
+}
+
+// body is the answer to a call that was refused.
+func (e *apiError) body() map[string]any {
+	if e.retryAfter > 0 {
+		return map[string]any{"message": e.message, "retry_after": e.retryAfter.Seconds(), "global": e.global}
+	}
+	body := map[string]any{"message": e.message, "code": e.code}
+	if e.field == "" {
+		return body
+	}
+	var errs any = map[string]any{"_errors": []any{map[string]string{"code": e.why[0], "message": e.why[1]}}}
+	path := strings.Split(e.field, ".")
+	for i := len(path) - 1; i >= 0; i-- {
+		errs = map[string]any{path[i]: errs}
+	}
+	body["errors"] = errs
+	return body
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // who asked is gone
+}

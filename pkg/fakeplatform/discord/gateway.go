@@ -1,0 +1,271 @@
+package discord
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// The operations of the gateway.
+const (
+	opDispatch       = 0
+	opHeartbeat      = 1
+	opIdentify       = 2
+	opPresence       = 3
+	opVoiceState     = 4
+	opResume         = 6
+	opReconnect      = 7
+	opMembers        = 8
+	opInvalidSession = 9
+	opHello          = 10
+	opHeartbeatAck   = 11
+)
+
+// The codes with which Discord closes a connection.
+const (
+	CloseUnknownError         = 4000
+	CloseUnknownOpcode        = 4001
+	CloseDecodeError          = 4002
+	CloseNotAuthenticated     = 4003
+	CloseAuthenticationFailed = 4004
+	CloseAlreadyAuthenticated = 4005
+	CloseInvalidSequence      = 4007
+	CloseRateLimited          = 4008
+	CloseSessionTimedOut      = 4009
+	CloseShardingRequired     = 4011
+	CloseInvalidVersion       = 4012
+	CloseInvalidIntents       = 4013
+	CloseDisallowedIntents    = 4014
+)
+
+// maxFrame is the documented size of what a client may send, in bytes.
+const maxFrame = 4096
+
+// lateBeats is after how many intervals without a heartbeat a connection is closed.
+const lateBeats = 1.5
+
+// frame is one thing to write: a payload, or the end of the connection.
+type frame struct {
+	body   []byte
+	zip    bool
+	code   int // of the close, if that is what it is
+	reason string
+}
+
+// conn is one connection of the gateway. The server's lock guards it.
+type conn struct {
+	s       *Server
+	ws      *websocket.Conn
+	host    string
+	session *session // nil before IDENTIFY or RESUME
+	out     []frame
+	wake    chan struct{} // something was added to out
+	deaf    bool          // a zombie: it stands, and says nothing any more
+	cancel  context.CancelFunc
+}
+
+// connect is the gateway: it answers the upgrade and reads until the connection ends.
+func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
+	f := s.nextFault(Connect)
+	if !s.pause(r.Context(), f.Delay) {
+		panic(http.ErrAbortHandler)
+	}
+	if f.answer(w) {
+		return
+	}
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		return // Accept has answered
+	}
+	defer func() { _ = ws.CloseNow() }()
+	ctx, cancel := context.WithCancel(context.Background()) // the request's does not survive the upgrade
+	defer cancel()
+	c := &conn{s: s, ws: ws, host: r.Host, wake: make(chan struct{}, 1), cancel: cancel}
+	if !s.admit(c) {
+		return
+	}
+	defer s.open.Done()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		c.write(ctx)
+	}()
+	c.read(ctx, r)
+	cancel()
+	<-written
+}
+
+// admit greets a new connection, unless the server is unreachable by now.
+func (s *Server) admit(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if closed(s.cut) {
+		return false
+	}
+	s.open.Add(1)
+	s.gateway.conns = append(s.gateway.conns, c)
+	s.gateway.stats.Connections++
+	c.send(opHello, map[string]any{"heartbeat_interval": s.heartbeat.Milliseconds()})
+	return true
+}
+
+// send queues a payload that is no event. The lock is held.
+func (c *conn) send(op int, d any) { c.queue(frame{body: payload(op, d, 0, "")}) }
+
+func (c *conn) queue(f frame) {
+	if c.deaf {
+		return
+	}
+	c.out = append(c.out, f)
+	select {
+	case c.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// close queues the end of the connection. The lock is held.
+func (c *conn) close(code int, reason string) { c.queue(frame{code: code, reason: reason}) }
+
+// drop breaks the connection, as a network does. The lock is held.
+func (c *conn) drop() { c.cancel() }
+
+// payload is the envelope of everything that the gateway says.
+func payload(op int, d any, sequence int64, event string) []byte {
+	var s, t any
+	if op == opDispatch {
+		s, t = sequence, event
+	}
+	body, err := json.Marshal(map[string]any{"op": op, "d": d, "s": s, "t": t})
+	if err != nil {
+		panic(fmt.Sprintf("discord: an event that is no JSON: %v", err)) // own types only
+	}
+	return body
+}
+
+// write sends what is queued until the connection ends.
+func (c *conn) write(ctx context.Context) {
+	defer func() { _ = c.ws.CloseNow() }() // which ends read
+	for {
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return
+		}
+		for _, f := range c.take() {
+			if f.code != 0 {
+				_ = c.ws.Close(websocket.StatusCode(f.code), f.reason) // it ends either way
+				return
+			}
+			kind, body := websocket.MessageText, f.body
+			if f.zip {
+				kind, body = websocket.MessageBinary, deflated(f.body)
+			}
+			if c.ws.Write(ctx, kind, body) != nil {
+				return
+			}
+		}
+	}
+}
+
+func (c *conn) take() []frame {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	out := c.out
+	c.out = nil
+	return out
+}
+
+// deflated is a payload as clients get it that asked for compressed ones.
+func deflated(body []byte) []byte {
+	var buffer bytes.Buffer
+	z := zlib.NewWriter(&buffer)
+	_, _ = z.Write(body) // a buffer takes everything
+	_ = z.Close()
+	return buffer.Bytes()
+}
+
+// read takes what the client says until the connection ends.
+func (c *conn) read(ctx context.Context, r *http.Request) {
+	c.ws.SetReadLimit(1 << 20)
+	late := time.AfterFunc(time.Duration(float64(c.s.heartbeat)*lateBeats), func() {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		c.close(CloseSessionTimedOut, "Session timed out.")
+	})
+	defer late.Stop()
+	if q := r.URL.Query(); q.Get("v") != "9" && q.Get("v") != "10" || q.Get("compress") != "" || or(q.Get("encoding"), "json") != "json" {
+		c.s.mu.Lock()
+		c.close(CloseInvalidVersion, "Invalid API version.") // this one speaks plain JSON only
+		c.s.mu.Unlock()
+	}
+	for {
+		_, body, err := c.ws.Read(ctx)
+		if err != nil {
+			c.leave(websocket.CloseStatus(err))
+			return
+		}
+		if c.said(body) == opHeartbeat {
+			late.Reset(time.Duration(float64(c.s.heartbeat) * lateBeats))
+		}
+	}
+}
+
+// leave forgets the connection. A client that says goodbye itself gives up its session; of
+// one that is just gone the session can be resumed.
+func (c *conn) leave(code websocket.StatusCode) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.gateway.forget(c)
+	if c.session != nil && c.session.conn == c {
+		c.session.conn = nil
+		if code == websocket.StatusNormalClosure || code == websocket.StatusGoingAway {
+			delete(c.s.gateway.sessions, c.session.id)
+		}
+	}
+	c.s.happened()
+}
+
+// said handles one payload of the client and returns its operation.
+func (c *conn) said(body []byte) int {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	defer c.s.happened()
+	var p struct {
+		Op *int            `json:"op"`
+		D  json.RawMessage `json:"d"`
+	}
+	if len(body) > maxFrame || json.Unmarshal(body, &p) != nil || p.Op == nil {
+		c.close(CloseDecodeError, "Error while decoding payload.")
+		return -1
+	}
+	switch *p.Op {
+	case opHeartbeat:
+		c.beat(p.D)
+	case opIdentify:
+		c.identify(p.D)
+	case opResume:
+		c.resume(p.D)
+	case opPresence, opVoiceState, opMembers:
+		if c.session == nil {
+			c.close(CloseNotAuthenticated, "Not authenticated.")
+		}
+	default:
+		c.close(CloseUnknownOpcode, "Unknown opcode.")
+	}
+	return *p.Op
+}
+
+func (c *conn) beat(d json.RawMessage) {
+	c.s.gateway.stats.Heartbeats++
+	var sequence int64
+	if json.Unmarshal(d, &sequence) == nil && c.session != nil {
+		c.session.confirmed = sequence
+	}
+	c.send(opHeartbeatAck, nil)
+}

@@ -1,0 +1,346 @@
+package discord
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Permission is a set of permissions.
+type Permission uint64
+
+// The permissions that everybody has in a new guild, and that Deny takes from the bot.
+const (
+	AddReactions          Permission = 1 << 6
+	ViewChannel           Permission = 1 << 10
+	SendMessages          Permission = 1 << 11
+	AttachFiles           Permission = 1 << 15
+	ReadMessageHistory    Permission = 1 << 16
+	MentionEveryone       Permission = 1 << 17
+	CreatePublicThreads   Permission = 1 << 35
+	CreatePrivateThreads  Permission = 1 << 36
+	SendMessagesInThreads Permission = 1 << 38
+	SendPolls             Permission = 1 << 49
+)
+
+// everyonePermissions are what everybody has in a new guild.
+const everyonePermissions = AddReactions | ViewChannel | SendMessages | AttachFiles | ReadMessageHistory | MentionEveryone |
+	CreatePublicThreads | CreatePrivateThreads | SendMessagesInThreads | SendPolls
+
+// String is the set as it stands in JSON.
+func (p Permission) String() string { return strconv.FormatUint(uint64(p), 10) }
+
+// guild is a guild with its people. The server's lock guards it.
+type guild struct {
+	id, name string
+	owner    string
+	roles    []Role // the first is everybody's
+	members  []*Member
+	emojis   []Emoji
+	system   string // the channel of joins
+}
+
+func (g *guild) member(user string) *Member {
+	for _, m := range g.members {
+		if m.User.ID == user {
+			return m
+		}
+	}
+	return nil
+}
+
+func (g *guild) role(id string) *Role {
+	for i := range g.roles {
+		if g.roles[i].ID == id {
+			return &g.roles[i]
+		}
+	}
+	return nil
+}
+
+// bare is a member as it stands beside an author: without the user.
+func (g *guild) bare(user string) *Member {
+	m := g.member(user)
+	if m == nil {
+		return nil
+	}
+	c := *m
+	c.User = nil
+	return &c
+}
+
+// channel is a channel with what stands in it. The server's lock guards it.
+type channel struct {
+	info      Channel // without what changes with every message
+	guild     *guild  // nil for a private one
+	parent    *channel
+	messages  map[string]*Message
+	reactions map[string][]*reaction // by message
+	votes     map[string][]vote      // by message
+	members   []ThreadMember         // of a thread
+	denied    Permission             // what the bot may not do there
+	blocked   bool                   // the user takes no messages of the bot
+	sent      int
+	last      string
+}
+
+func (s *Server) newChannel(info Channel, g *guild, parent *channel) *channel {
+	if info.ID == "" {
+		info.ID = s.newID()
+	}
+	if g != nil {
+		info.GuildID = g.id
+	}
+	if parent != nil {
+		info.ParentID = Nullable(parent.info.ID)
+	}
+	ch := &channel{
+		info: info, guild: g, parent: parent,
+		messages: map[string]*Message{}, reactions: map[string][]*reaction{}, votes: map[string][]vote{},
+	}
+	s.channels[info.ID] = ch
+	return ch
+}
+
+func (ch *channel) isThread() bool { return ch.info.Metadata != nil }
+
+// shown is a channel as it stands now, which no later change reaches.
+func (ch *channel) shown(s *Server) Channel {
+	c := ch.info
+	c.LastMessageID = Nullable(ch.last)
+	if ch.denied != 0 {
+		c.Overwrites = []Overwrite{{ID: s.me.ID, Type: 1, Allow: "0", Deny: ch.denied.String()}}
+	}
+	if ch.isThread() {
+		metadata := *ch.info.Metadata
+		c.Metadata = &metadata
+		c.MessageCount, c.TotalSent, c.MemberCount = len(ch.messages), ch.sent, len(ch.members)
+		c.Member = ch.threadMember(s.me.ID)
+	}
+	return c
+}
+
+func (ch *channel) threadMember(user string) *ThreadMember {
+	for _, m := range ch.members {
+		if m.UserID == user {
+			return &m
+		}
+	}
+	return nil
+}
+
+// may reports whether the bot has permissions in a channel; threads go by their parent.
+func (s *Server) may(ch *channel, want Permission) bool {
+	if ch.guild == nil {
+		return true
+	}
+	denied := ch.denied
+	if ch.parent != nil && ch.isThread() {
+		denied |= ch.parent.denied
+	}
+	return ch.guild.member(s.me.ID) != nil && everyonePermissions&^denied&want == want
+}
+
+// sees reports whether the bot can see a channel at all.
+func (s *Server) sees(ch *channel) bool {
+	if ch.info.Type == PrivateThread && ch.threadMember(s.me.ID) == nil {
+		return false
+	}
+	return s.may(ch, ViewChannel)
+}
+
+// readable is the channel of a request, if the bot may look at it.
+func (s *Server) readable(q *request) (*channel, error) {
+	id, err := q.id("channel")
+	if err != nil {
+		return nil, err
+	}
+	ch := s.channels[id]
+	switch {
+	case ch == nil:
+		return nil, unknown(10003, "Channel")
+	case !s.sees(ch):
+		return nil, missingAccess()
+	}
+	return ch, nil
+}
+
+// writable is the channel of a request, if the bot may send to it.
+func (s *Server) writable(q *request) (*channel, error) {
+	ch, err := s.readable(q)
+	if err != nil {
+		return nil, err
+	}
+	send := SendMessages
+	if ch.isThread() {
+		send = SendMessagesInThreads
+	}
+	switch {
+	case ch.info.Type == Forum:
+		return nil, refuse(400, 40058, "Cannot send a message in a forum channel")
+	case ch.info.Type == Category:
+		return nil, refuse(400, 50008, "Cannot send messages in a non-text channel")
+	case ch.blocked:
+		return nil, refuse(403, 50007, "Cannot send messages to this user")
+	case !s.may(ch, send):
+		return nil, missingPermissions()
+	case ch.isThread() && ch.info.Metadata.Locked:
+		return nil, archived()
+	}
+	return ch, nil
+}
+
+func archived() error { return refuse(400, 50083, "Thread is archived") }
+
+// message is the one that a request is about.
+func (s *Server) message(q *request) (*channel, *Message, error) {
+	ch, err := s.readable(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	id, err := q.id("message")
+	if err != nil {
+		return nil, nil, err
+	}
+	m := ch.messages[id]
+	if m == nil {
+		return nil, nil, unknown(10008, "Message")
+	}
+	return ch, m, nil
+}
+
+// sorted are the messages of a channel, oldest first.
+func (ch *channel) sorted() []*Message {
+	return slices.SortedFunc(maps.Values(ch.messages), func(a, b *Message) int { return compareIDs(a.ID, b.ID) })
+}
+
+// compareIDs orders snowflakes by age.
+func compareIDs(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+func (s *Server) sortedGuilds() []*guild {
+	return slices.SortedFunc(maps.Values(s.guilds), func(a, b *guild) int { return compareIDs(a.id, b.id) })
+}
+
+// channelsOf are a guild's channels, or its active threads, that the bot can see: of hidden
+// channels it is told all the same, of threads not.
+func (s *Server) channelsOf(g *guild, threads bool) []Channel {
+	all := []Channel{}
+	for _, ch := range s.channels {
+		if ch.guild != g || ch.isThread() != threads || threads && (!s.sees(ch) || ch.info.Metadata.Archived) {
+			continue
+		}
+		all = append(all, ch.shown(s))
+	}
+	slices.SortFunc(all, func(a, b Channel) int { return compareIDs(a.ID, b.ID) })
+	return all
+}
+
+// guildObject is a guild as its routes show it, and the beginning of GUILD_CREATE.
+func (s *Server) guildObject(g *guild) map[string]any {
+	return map[string]any{
+		"id": g.id, "name": g.name, "icon": nil, "owner_id": g.owner, "roles": slices.Clone(g.roles), "emojis": slices.Clone(g.emojis),
+		"features": []string{}, "system_channel_id": Nullable(g.system), "verification_level": 0, "mfa_level": 0, "premium_tier": 0,
+		"preferred_locale": "en-US", "nsfw_level": 0, "stickers": []any{},
+	}
+}
+
+// guildCreate is what the gateway tells of a guild that the bot is in. Of the members there
+// are only those that a bot without presences gets: itself.
+func (s *Server) guildCreate(g *guild) map[string]any {
+	object := s.guildObject(g)
+	me := g.member(s.me.ID)
+	maps.Copy(object, map[string]any{
+		"joined_at": me.JoinedAt, "large": false, "unavailable": false, "member_count": len(g.members), "members": []Member{*me},
+		"channels": s.channelsOf(g, false), "threads": s.channelsOf(g, true), "presences": []any{}, "voice_states": []any{},
+		"stage_instances": []any{}, "guild_scheduled_events": []any{}, "soundboard_sounds": []any{},
+	})
+	return object
+}
+
+// guildOf is the guild of a request, if the bot is in it.
+func (s *Server) guildOf(q *request) (*guild, error) {
+	id, err := q.id("guild")
+	if err != nil {
+		return nil, err
+	}
+	g := s.guilds[id]
+	switch {
+	case g == nil:
+		return nil, unknown(10004, "Guild")
+	case g.member(s.me.ID) == nil:
+		return nil, missingAccess()
+	}
+	return g, nil
+}
+
+func (s *Server) getGuild(q *request) (any, error) {
+	g, err := s.guildOf(q)
+	if err != nil {
+		return nil, err
+	}
+	return s.guildObject(g), nil
+}
+
+func (s *Server) getGuildChannels(q *request) (any, error) {
+	g, err := s.guildOf(q)
+	if err != nil {
+		return nil, err
+	}
+	return s.channelsOf(g, false), nil
+}
+
+func (s *Server) getActiveThreads(q *request) (any, error) {
+	g, err := s.guildOf(q)
+	if err != nil {
+		return nil, err
+	}
+	threads, members := s.channelsOf(g, true), []ThreadMember{}
+	for _, t := range threads {
+		if t.Member != nil {
+			members = append(members, *t.Member)
+		}
+	}
+	return map[string]any{"threads": threads, "members": members}, nil
+}
+
+func (s *Server) getMember(q *request) (any, error) {
+	g, err := s.guildOf(q)
+	if err != nil {
+		return nil, err
+	}
+	id, err := q.id("user")
+	if err != nil {
+		return nil, err
+	}
+	m := g.member(id)
+	if m == nil {
+		return nil, unknown(10007, "Member")
+	}
+	return *m, nil
+}
+
+func (s *Server) getChannel(q *request) (any, error) {
+	ch, err := s.readable(q)
+	if err != nil {
+		return nil, err
+	}
+	return ch.shown(s), nil
+}
+
+// triggerTyping shows for ten seconds that the bot types.
+func (s *Server) triggerTyping(q *request) (any, error) {
+	_, err := s.writable(q)
+	return nil, err
+}
+
+// joined makes a member of a guild.
+func joined(u User, at time.Time, roles ...string) *Member {
+	return &Member{User: &u, Roles: append([]string{}, roles...), JoinedAt: at}
+}

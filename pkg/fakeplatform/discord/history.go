@@ -1,0 +1,118 @@
+package discord
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// shown is a message as it stands now, which no later change reaches.
+func (m *Message) shown() Message {
+	c := *m
+	c.Mentions, c.Embeds, c.Attachments = slices.Clone(m.Mentions), slices.Clone(m.Embeds), slices.Clone(m.Attachments)
+	if m.Poll != nil {
+		c.Poll = m.Poll.copied()
+	}
+	return c
+}
+
+// inAnswer is a message as routes show it: with its reactions and with what it answers.
+func (s *Server) inAnswer(ch *channel, m *Message) Message {
+	c := m.shown()
+	c.Reactions = ch.counts(m.ID, s.me.ID)
+	if m.Type == ReplyMessage {
+		c.Referenced = json.RawMessage("null")
+		if of := ch.messages[m.Reference.MessageID]; of != nil {
+			c.Referenced = quoted(of)
+		}
+	}
+	if m.Type == ThreadStarter && ch.parent != nil {
+		if of := ch.parent.messages[m.Reference.MessageID]; of != nil {
+			c.Referenced = quoted(of)
+		}
+	}
+	return c
+}
+
+// quoted is a message as it stands in another: without what it answers itself.
+func quoted(of *Message) json.RawMessage {
+	raw, _ := json.Marshal(of.shown()) // own types only
+	return raw
+}
+
+// inEvent is a message as the gateway shows it: with its guild and its author as a member.
+func (s *Server) inEvent(ch *channel, m *Message) Message {
+	c := s.inAnswer(ch, m)
+	if ch.guild != nil {
+		c.GuildID = ch.guild.id
+		if m.WebhookID == "" {
+			c.Member = ch.guild.bare(m.Author.ID)
+		}
+	}
+	return c
+}
+
+// getMessages answers with the newest first. The nonce of a message is not kept for it.
+func (s *Server) getMessages(q *request) (any, error) {
+	const mostMessages, usualMessages = 100, 50
+	ch, err := s.readable(q)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := q.number("limit", usualMessages, 1, mostMessages)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"before", "after", "around"} {
+		if id := q.query.Get(name); id != "" {
+			if _, ok := snowflake(id); !ok {
+				return nil, badSnowflake(name, id)
+			}
+		}
+	}
+	found := []Message{}
+	if !s.may(ch, ReadMessageHistory) {
+		return found, nil
+	}
+	for _, m := range slices.Backward(ch.between(q.query.Get("before"), q.query.Get("after"), q.query.Get("around"), limit)) {
+		c := s.inAnswer(ch, m)
+		c.Nonce = nil
+		found = append(found, s.visible(c, ch.guild != nil, ^s.denied))
+	}
+	return found, nil
+}
+
+// between picks at most limit messages, oldest first: those right after an id, around one, or
+// else the newest before one.
+func (ch *channel) between(before, after, around string, limit int) []*Message {
+	all := ch.sorted()
+	at := func(id string) int { // the first that is not older
+		i, _ := slices.BinarySearchFunc(all, id, func(m *Message, id string) int { return compareIDs(m.ID, id) })
+		return i
+	}
+	first, end := max(len(all)-limit, 0), len(all)
+	switch {
+	case around != "":
+		first = max(at(around)-limit/2, 0)
+		end = min(first+limit, len(all))
+	case after != "":
+		first = at(after)
+		if first < len(all) && all[first].ID == after {
+			first++
+		}
+		end = min(first+limit, len(all))
+	case before != "":
+		end = at(before)
+		first = max(end-limit, 0)
+	}
+	return all[first:end]
+}
+
+func (s *Server) getMessage(q *request) (any, error) {
+	ch, m, err := s.message(q)
+	if err != nil {
+		return nil, err
+	}
+	c := s.inAnswer(ch, m)
+	c.Nonce = nil
+	return s.visible(c, ch.guild != nil, ^s.denied), nil
+}

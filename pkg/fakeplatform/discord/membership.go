@@ -1,0 +1,409 @@
+package discord
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Guild is a guild, which clients call a server. Its methods are what its people do.
+type Guild struct {
+	s  *Server
+	ID string
+}
+
+// Guild makes a guild with the bot in it, for a while already; the first member owns it.
+// It has no channels yet.
+func (s *Server) Guild(name string, members ...User) Guild {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := &guild{id: s.newID(), name: name, emojis: []Emoji{}}
+	g.roles = []Role{{ID: g.id, Name: "@everyone", Permissions: everyonePermissions.String()}}
+	at := s.now()
+	for i, u := range members {
+		if i == 0 {
+			g.owner = u.ID
+		}
+		g.members = append(g.members, joined(u, at))
+	}
+	s.guilds[g.id] = g
+	s.admitBot(g)
+	return Guild{s: s, ID: g.id}
+}
+
+// admitBot makes the bot a member, with a role of its own.
+func (s *Server) admitBot(g *guild) {
+	role := Role{
+		ID: s.newID(), Name: s.me.Name(), Position: 1, Permissions: everyonePermissions.String(), Managed: true,
+		Tags: &RoleTags{BotID: s.me.ID},
+	}
+	g.roles = append(g.roles, role)
+	g.members = append(g.members, joined(s.me, s.now(), role.ID))
+	s.emit(Guilds, "GUILD_CREATE", s.guildCreate(g))
+}
+
+// act does something in the guild under the lock.
+func (g Guild) act(do func(*guild) error) {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	inner := g.s.guilds[g.ID]
+	if inner == nil {
+		must(fmt.Errorf("no guild %s", g.ID))
+	}
+	must(do(inner))
+	g.s.happened()
+}
+
+// toBot emits an event of a guild that the bot is in.
+func (g Guild) toBot(in *guild, need Intent, name string, d any) {
+	if in.member(g.s.me.ID) != nil {
+		g.s.emit(need, name, d)
+	}
+}
+
+// AddBot adds the bot to a guild that it was removed from.
+func (g Guild) AddBot() {
+	g.act(func(in *guild) error {
+		if in.member(g.s.me.ID) != nil {
+			return fmt.Errorf("the bot is in guild %s", g.ID)
+		}
+		g.s.admitBot(in)
+		return nil
+	})
+}
+
+// RemoveBot removes the bot: what it sends there is refused from then on.
+func (g Guild) RemoveBot() {
+	g.act(func(in *guild) error {
+		g.expel(in, g.s.me.ID)
+		in.roles = slices.DeleteFunc(in.roles, func(r Role) bool { return r.Managed && r.Tags.BotID == g.s.me.ID })
+		g.s.emit(Guilds, "GUILD_DELETE", map[string]any{"id": g.ID})
+		return nil
+	})
+}
+
+// Outage makes the guild unavailable to the bot for a moment, and available again.
+func (g Guild) Outage() {
+	g.act(func(in *guild) error {
+		g.toBot(in, Guilds, "GUILD_DELETE", map[string]any{"id": g.ID, "unavailable": true})
+		g.toBot(in, Guilds, "GUILD_CREATE", g.s.guildCreate(in))
+		return nil
+	})
+}
+
+func (g Guild) expel(in *guild, user string) {
+	in.members = slices.DeleteFunc(in.members, func(m *Member) bool { return m.User.ID == user })
+}
+
+// Join lets somebody into the guild; the system channel says so.
+func (g Guild) Join(who User) {
+	g.act(func(in *guild) error {
+		if in.member(who.ID) != nil {
+			return fmt.Errorf("%s is in guild %s", who.Name(), g.ID)
+		}
+		m := joined(who, g.s.now())
+		in.members = append(in.members, m)
+		g.toBot(in, GuildMembers, "GUILD_MEMBER_ADD", withGuild(g.ID, *m))
+		if ch := g.s.channels[in.system]; ch != nil {
+			g.s.tell("MESSAGE_CREATE", ch, g.s.add(ch, &Message{Author: who, Type: UserJoin}))
+		}
+		return nil
+	})
+}
+
+// memberEvent is a member as events of guilds show it.
+type memberEvent struct {
+	GuildID string `json:"guild_id"`
+	Member
+}
+
+func withGuild(id string, m Member) memberEvent { return memberEvent{id, m} }
+
+// Leave lets somebody leave the guild.
+func (g Guild) Leave(who User) {
+	g.act(func(in *guild) error {
+		if in.member(who.ID) == nil {
+			return fmt.Errorf("%s is not in guild %s", who.Name(), g.ID)
+		}
+		g.expel(in, who.ID)
+		g.toBot(in, GuildMembers, "GUILD_MEMBER_REMOVE", map[string]any{"guild_id": g.ID, "user": who})
+		return nil
+	})
+}
+
+// Nick gives a member a name for this guild.
+func (g Guild) Nick(who User, nick string) {
+	g.act(func(in *guild) error {
+		m := in.member(who.ID)
+		if m == nil {
+			return fmt.Errorf("%s is not in guild %s", who.Name(), g.ID)
+		}
+		m.Nick = Nullable(nick)
+		g.toBot(in, GuildMembers, "GUILD_MEMBER_UPDATE", withGuild(g.ID, *m))
+		return nil
+	})
+}
+
+// Role makes a role that can be mentioned.
+func (g Guild) Role(name string) Role {
+	role := Role{Name: name, Permissions: "0", Mentionable: true}
+	g.act(func(in *guild) error {
+		role.ID, role.Position = g.s.newID(), len(in.roles)
+		in.roles = append(in.roles, role)
+		g.toBot(in, Guilds, "GUILD_ROLE_CREATE", map[string]any{"guild_id": g.ID, "role": role})
+		return nil
+	})
+	return role
+}
+
+// BotRole is the role that the guild made for the bot.
+func (g Guild) BotRole() Role {
+	var found Role
+	g.act(func(in *guild) error {
+		i := slices.IndexFunc(in.roles, func(r Role) bool { return r.Managed && r.Tags.BotID == g.s.me.ID })
+		if i < 0 {
+			return fmt.Errorf("the bot is not in guild %s", g.ID)
+		}
+		found = in.roles[i]
+		return nil
+	})
+	return found
+}
+
+// Emoji makes an emoji of the guild.
+func (g Guild) Emoji(name string) Emoji {
+	e := Emoji{Name: name}
+	g.act(func(in *guild) error {
+		e.ID = Nullable(g.s.newID())
+		in.emojis = append(in.emojis, e)
+		return nil
+	})
+	return e
+}
+
+// Channel makes a text channel. The first one of a guild is where joins are told.
+func (g Guild) Channel(name string) Place {
+	p := g.channel(name, Text)
+	g.act(func(in *guild) error {
+		if in.system == "" {
+			in.system = p.ChannelID
+		}
+		return nil
+	})
+	return p
+}
+
+// Forum makes a channel of posts; Open adds them.
+func (g Guild) Forum(name string) Place { return g.channel(name, Forum) }
+
+func (g Guild) channel(name string, kind int) (p Place) {
+	g.act(func(in *guild) error {
+		ch := g.s.newChannel(Channel{Name: name, Type: kind}, in, nil)
+		p = Place{s: g.s, ChannelID: ch.info.ID}
+		g.toBot(in, Guilds, "CHANNEL_CREATE", ch.shown(g.s))
+		return nil
+	})
+	return p
+}
+
+// DeleteChannel deletes a channel, or a thread, with what stands in it.
+func (p Place) DeleteChannel() {
+	p.act(func(ch *channel) error {
+		name := "CHANNEL_DELETE"
+		if ch.isThread() {
+			name = "THREAD_DELETE"
+		}
+		if p.s.sees(ch) {
+			p.s.emit(Guilds, name, ch.shown(p.s))
+		}
+		delete(p.s.channels, p.ChannelID)
+		maps.DeleteFunc(p.s.channels, func(_ string, t *channel) bool { return t.parent == ch })
+		return nil
+	})
+}
+
+// Rename renames a channel or a thread.
+func (p Place) Rename(name string) {
+	p.act(func(ch *channel) error {
+		ch.info.Name = name
+		p.update(ch)
+		return nil
+	})
+}
+
+func (p Place) update(ch *channel) {
+	if ch.isThread() {
+		p.s.threadUpdate(ch)
+		return
+	}
+	if ch.guild != nil && ch.guild.member(p.s.me.ID) != nil {
+		p.s.emit(Guilds, "CHANNEL_UPDATE", ch.shown(p.s))
+	}
+}
+
+// Deny takes permissions from the bot in a channel, and gives all others back.
+func (p Place) Deny(denied Permission) {
+	p.act(func(ch *channel) error {
+		ch.denied = denied
+		p.update(ch)
+		return nil
+	})
+}
+
+// Block lets a user take no more messages of the bot, or take them again.
+func (s *Server) Block(by User, blocked bool) {
+	s.DM(by).act(func(ch *channel) error {
+		ch.blocked = blocked
+		return nil
+	})
+}
+
+// Thread starts a thread of a channel without a message.
+func (p Place) Thread(by User, name string) Place { return p.startThread(by, PublicThread, name) }
+
+// PrivateThread starts a thread that only its members see; the bot is none.
+func (p Place) PrivateThread(by User, name string) Place {
+	return p.startThread(by, PrivateThread, name)
+}
+
+func (p Place) startThread(by User, kind int, name string) (t Place) {
+	p.act(func(ch *channel) error {
+		if ch.info.Type != Text || !ch.in(by) {
+			return fmt.Errorf("%s cannot start a thread there", by.Name())
+		}
+		t = Place{s: p.s, ChannelID: p.s.start(ch, kind, name, by).info.ID}
+		return nil
+	})
+	return t
+}
+
+// Branch starts a thread from a message. It fails for a message that is not there, has one
+// already, or stands in a place without threads.
+func (p Place) Branch(by User, id, name string) (t Place, err error) {
+	err = p.on(id, func(ch *channel, m *Message) error {
+		if ch.info.Type != Text || !ch.in(by) || p.s.channels[id] != nil {
+			return fmt.Errorf("%s cannot start a thread from message %s", by.Name(), id)
+		}
+		t = Place{s: p.s, ChannelID: p.s.branch(ch, m, name, by).info.ID}
+		return nil
+	})
+	return t, err
+}
+
+// ThreadFrom is Branch for a message that is there.
+func (p Place) ThreadFrom(by User, id, name string) Place {
+	t, err := p.Branch(by, id, name)
+	must(err)
+	return t
+}
+
+// Open opens a post of a forum with its first message.
+func (p Place) Open(by User, name, text string) (t Place) {
+	p.act(func(ch *channel) error {
+		if ch.info.Type != Forum || !ch.in(by) {
+			return fmt.Errorf("%s cannot open a post there", by.Name())
+		}
+		post := p.s.openThread(ch, PublicThread, "", name, by)
+		m := p.s.draft(post, by, Draft{Text: text})
+		m.ID = post.info.ID
+		p.s.add(post, m)
+		p.s.tell("MESSAGE_CREATE", post, m)
+		t = Place{s: p.s, ChannelID: post.info.ID}
+		return nil
+	})
+	return t
+}
+
+// Archive archives or wakes up a thread; a locked one does not wake by being written to.
+func (p Place) Archive(isArchived, isLocked bool) {
+	p.act(func(ch *channel) error {
+		if !ch.isThread() {
+			return fmt.Errorf("%s is no thread", p.ChannelID)
+		}
+		p.s.archive(ch, isArchived, isLocked)
+		return nil
+	})
+}
+
+// Enter lets somebody, or the bot, into a thread.
+func (p Place) Enter(who User) {
+	p.act(func(ch *channel) error {
+		p.s.enter(ch, who)
+		return nil
+	})
+}
+
+// Exit lets somebody, or the bot, out of a thread.
+func (p Place) Exit(who User) {
+	p.act(func(ch *channel) error {
+		p.s.exit(ch, who)
+		return nil
+	})
+}
+
+// Channels are all channels and private ones, without threads, in the order of their making.
+func (s *Server) Channels() []Channel {
+	return s.listed(func(ch *channel) bool { return !ch.isThread() })
+}
+
+// Threads are the threads of a channel.
+func (p Place) Threads() []Channel {
+	return p.s.listed(func(ch *channel) bool { return ch.isThread() && ch.parent.info.ID == p.ChannelID })
+}
+
+func (s *Server) listed(want func(*channel) bool) []Channel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Channel
+	for _, ch := range s.channels {
+		if want(ch) {
+			all = append(all, ch.shown(s))
+		}
+	}
+	slices.SortFunc(all, func(a, b Channel) int { return compareIDs(a.ID, b.ID) })
+	return all
+}
+
+// Messages are what stands in the place, oldest first.
+func (p Place) Messages() []Message {
+	var all []Message
+	p.act(func(ch *channel) error {
+		for _, m := range ch.sorted() {
+			all = append(all, p.s.inAnswer(ch, m))
+		}
+		return nil
+	})
+	return all
+}
+
+// Members are the people and bots who can speak there, in the order of their names.
+func (p Place) Members() []User {
+	var all []User
+	p.act(func(ch *channel) error {
+		if ch.guild == nil {
+			all = []User{p.s.me, ch.info.Recipients[0]}
+			return nil
+		}
+		for _, m := range ch.guild.members {
+			all = append(all, *m.User)
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b User) int { return strings.Compare(a.Name(), b.Name()) })
+	return all
+}
+
+// Reactions are the emoji under a message, as Key names them, by user.
+func (p Place) Reactions(id string) map[string][]string {
+	all := map[string][]string{}
+	p.act(func(ch *channel) error {
+		for _, r := range ch.reactions[id] {
+			for _, user := range r.users {
+				all[user] = append(all[user], r.emoji.Key())
+			}
+		}
+		return nil
+	})
+	return all
+}

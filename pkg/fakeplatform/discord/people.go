@@ -1,0 +1,305 @@
+package discord
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Place is where people talk: a channel, a private one, or a thread. Its methods are what
+// people do.
+type Place struct {
+	s         *Server
+	ChannelID string
+}
+
+// Draft is a message before it is sent.
+type Draft struct {
+	Text     string
+	ReplyTo  string
+	Files    []File
+	Stickers []string // names
+	Embeds   []Embed
+	Poll     *Poll
+	Webhook  bool // it is posted by a webhook that bears the user's name
+}
+
+// User makes a person.
+func (s *Server) User(name, username string) User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newUser("", name, username, false)
+}
+
+// OtherBot makes a bot that is not the one with the token.
+func (s *Server) OtherBot(name, username string) User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newUser("", name, username, true)
+}
+
+// newUser makes a user, with a new id unless one is given.
+func (s *Server) newUser(id, name, username string, bot bool) User {
+	u := User{ID: or(id, s.newID()), Username: username, Discriminator: "0", GlobalName: Nullable(name), Bot: bot}
+	s.users[u.ID] = u
+	return u
+}
+
+// DM is the private channel of a person with the bot.
+func (s *Server) DM(with User) Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Place{s: s, ChannelID: s.private(with).info.ID}
+}
+
+func (s *Server) private(with User) *channel {
+	for _, ch := range s.channels {
+		if ch.guild == nil && ch.info.Recipients[0].ID == with.ID {
+			return ch
+		}
+	}
+	return s.newChannel(Channel{Type: Private, Recipients: []User{with}}, nil, nil)
+}
+
+// Place is a channel or a thread by its id.
+func (s *Server) Place(channel string) Place { return Place{s: s, ChannelID: channel} }
+
+// Mention is the text that mentions a channel.
+func (p Place) Mention() string { return "<#" + p.ChannelID + ">" }
+
+// try does something in the channel under the lock.
+func (p Place) try(do func(*channel) error) error {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	ch := p.s.channels[p.ChannelID]
+	if ch == nil {
+		return fmt.Errorf("no channel %s", p.ChannelID)
+	}
+	return do(ch)
+}
+
+// act is try for what cannot fail, unless the story is wrong.
+func (p Place) act(do func(*channel) error) { must(p.try(do)) }
+
+func must(err error) {
+	if err != nil {
+		panic("discord: a story that cannot be: " + err.Error())
+	}
+}
+
+// on does something with a message that is there.
+func (p Place) on(id string, do func(*channel, *Message) error) error {
+	return p.try(func(ch *channel) error {
+		m := ch.messages[id]
+		if m == nil {
+			return fmt.Errorf("no message %s", id)
+		}
+		return do(ch, m)
+	})
+}
+
+// in reports whether somebody can speak in a channel.
+func (ch *channel) in(u User) bool {
+	if ch.guild == nil {
+		return ch.info.Recipients[0].ID == u.ID
+	}
+	return ch.guild.member(u.ID) != nil
+}
+
+// Post sends a message. It fails for who is not there, and for an answer to what is not there.
+func (p Place) Post(from User, d Draft) (Message, error) {
+	var sent Message
+	err := p.try(func(ch *channel) error {
+		m := p.s.draft(ch, from, d)
+		answered := ch.messages[d.ReplyTo]
+		switch {
+		case !d.Webhook && !ch.in(from) || ch.info.Type == Forum || ch.info.Type == Category:
+			return fmt.Errorf("%s cannot speak there", from.Name())
+		case d.ReplyTo != "" && (answered == nil || answered.isSystem()):
+			return fmt.Errorf("no message %s to answer", d.ReplyTo)
+		case answered != nil:
+			m.answer(ch, answered)
+			p.s.mention(ch, m, answered.Author.ID)
+		}
+		p.s.add(ch, m)
+		p.s.tell("MESSAGE_CREATE", ch, m)
+		sent = m.shown()
+		return nil
+	})
+	return sent, err
+}
+
+func (s *Server) draft(ch *channel, from User, d Draft) *Message {
+	m := &Message{Author: from, Content: d.Text, Embeds: d.Embeds}
+	if d.Webhook {
+		m.WebhookID = from.ID
+		m.Author.Bot = true
+	}
+	for _, f := range d.Files {
+		if m.Attachments = append(m.Attachments, s.newAttachment(ch, f)); f.Voice {
+			m.Flags |= IsVoiceMessage
+		}
+	}
+	for _, name := range d.Stickers {
+		m.Stickers = append(m.Stickers, Sticker{ID: s.newID(), Name: name, Format: 1})
+	}
+	m.Poll = d.Poll
+	s.mark(ch, m, allMentions())
+	return m
+}
+
+func (p Place) post(from User, d Draft) Message {
+	m, err := p.Post(from, d)
+	must(err)
+	return m
+}
+
+// Say sends a text, in which users, roles and channels stand as their Mention.
+func (p Place) Say(from User, text string) Message { return p.post(from, Draft{Text: text}) }
+
+// Reply answers a message, and mentions who wrote it.
+func (p Place) Reply(from User, to, text string) Message {
+	return p.post(from, Draft{Text: text, ReplyTo: to})
+}
+
+// Attach sends files with a text, which may be empty.
+func (p Place) Attach(from User, text string, files ...File) Message {
+	return p.post(from, Draft{Text: text, Files: files})
+}
+
+// Voice sends a recording.
+func (p Place) Voice(from User, data []byte) Message {
+	return p.Attach(from, "", File{Name: "voice-message.ogg", MIME: "audio/ogg", Data: data, Voice: true})
+}
+
+// Sticker sends a sticker.
+func (p Place) Sticker(from User, name string) Message {
+	return p.post(from, Draft{Stickers: []string{name}})
+}
+
+// Webhook posts a text in the name of a webhook, which nobody has to let in.
+func (p Place) Webhook(name, text string) Message {
+	return p.post(p.s.OtherBot(name, name), Draft{Text: text, Webhook: true})
+}
+
+// Forward forwards a message of any channel.
+func (p Place) Forward(from User, m Message) Message {
+	var sent Message
+	p.act(func(ch *channel) error {
+		source := p.s.channels[m.ChannelID]
+		if source == nil || !ch.in(from) {
+			return fmt.Errorf("%s cannot forward that there", from.Name())
+		}
+		copied := &Message{Author: from}
+		copied.forward(source, &m)
+		p.s.add(ch, copied)
+		p.s.tell("MESSAGE_CREATE", ch, copied)
+		sent = copied.shown()
+		return nil
+	})
+	return sent
+}
+
+// Revise changes the text of one's own message.
+func (p Place) Revise(by User, id, text string) (Message, error) {
+	var edited Message
+	err := p.on(id, func(ch *channel, m *Message) error {
+		if m.Author.ID != by.ID {
+			return fmt.Errorf("no message %s of %s", id, by.Name())
+		}
+		m.Content = text
+		p.s.mark(ch, m, allMentions())
+		p.s.edited(ch, m)
+		edited = m.shown()
+		return nil
+	})
+	return edited, err
+}
+
+// Edit is Revise for a message that is there.
+func (p Place) Edit(by User, id, text string) Message {
+	m, err := p.Revise(by, id, text)
+	must(err)
+	return m
+}
+
+// Unfurl adds a preview to a message, as Discord does when it has looked at a link: the
+// message is told once more, and was not edited.
+func (p Place) Unfurl(id string, e Embed) {
+	must(p.on(id, func(ch *channel, m *Message) error {
+		m.Embeds = append(slices.Clone(m.Embeds), e)
+		p.s.tell("MESSAGE_UPDATE", ch, m)
+		return nil
+	}))
+}
+
+// Pin pins a message, which is told as a change of it.
+func (p Place) Pin(id string) {
+	must(p.on(id, func(ch *channel, m *Message) error {
+		m.Pinned = true
+		p.s.tell("MESSAGE_UPDATE", ch, m)
+		return nil
+	}))
+}
+
+// Delete deletes messages; several at once are told together.
+func (p Place) Delete(ids ...string) {
+	p.act(func(ch *channel) error {
+		for _, id := range ids {
+			if ch.messages[id] == nil {
+				return fmt.Errorf("no message %s", id)
+			}
+		}
+		p.s.remove(ch, ids...)
+		return nil
+	})
+}
+
+// SetReaction adds a user's reaction to a message, or takes it back. An emoji of a guild is
+// named by its Key.
+func (p Place) SetReaction(by User, id, emoji string, on bool) error {
+	return p.on(id, func(ch *channel, m *Message) error {
+		e, known := p.s.emoji(emoji)
+		if !known || !ch.in(by) {
+			return fmt.Errorf("%s cannot react to message %s with %s", by.Name(), id, emoji)
+		}
+		p.s.react(ch, m, by, e, on)
+		return nil
+	})
+}
+
+// React adds a user's reaction to a message that is there.
+func (p Place) React(by User, id, emoji string) { must(p.SetReaction(by, id, emoji, true)) }
+
+// Unreact takes a user's reaction back.
+func (p Place) Unreact(by User, id, emoji string) { must(p.SetReaction(by, id, emoji, false)) }
+
+// Poll asks a question.
+func (p Place) Poll(from User, question string, answers ...string) Message {
+	request := pollRequest{Question: PollMedia{Text: question}, Multiple: true}
+	for _, a := range answers {
+		request.Answers = append(request.Answers, PollAnswer{Media: PollMedia{Text: a}})
+	}
+	return p.post(from, Draft{Poll: request.open(p.s.now())})
+}
+
+// Vote votes for an answer of a poll, counted from 1, or takes the vote back.
+func (p Place) Vote(by User, id string, answer int, on bool) {
+	must(p.on(id, func(ch *channel, m *Message) error {
+		if m.Poll == nil || m.Poll.Results.IsFinalized || answer < 1 || answer > len(m.Poll.Answers) {
+			return fmt.Errorf("no such answer to poll %s", id)
+		}
+		p.s.vote(ch, m, by, answer, on)
+		return nil
+	}))
+}
+
+// EndPoll ends a poll, as its time does.
+func (p Place) EndPoll(id string) {
+	must(p.on(id, func(ch *channel, m *Message) error {
+		if m.Poll == nil || m.Poll.Results.IsFinalized {
+			return fmt.Errorf("no open poll %s", id)
+		}
+		p.s.finish(ch, m)
+		return nil
+	}))
+}

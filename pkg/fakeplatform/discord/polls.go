@@ -1,0 +1,181 @@
+package discord
+
+import (
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// The documented limits of polls.
+const (
+	maxQuestion   = 300
+	maxAnswers    = 10
+	maxAnswer     = 55
+	maxDuration   = 768 // hours
+	usualHours    = 24
+	defaultLayout = 1
+)
+
+// Poll is a question with answers, at a message.
+type Poll struct {
+	Question PollMedia    `json:"question"`
+	Answers  []PollAnswer `json:"answers"`
+	Expiry   *time.Time   `json:"expiry"`
+	Multiple bool         `json:"allow_multiselect"`
+	Layout   int          `json:"layout_type"`
+	Results  PollResults  `json:"results"`
+}
+
+// PollMedia is a question, or what an answer says.
+type PollMedia struct {
+	Text  string `json:"text"`
+	Emoji *Emoji `json:"emoji,omitempty"`
+}
+
+// PollAnswer is one answer; their numbers begin at 1.
+type PollAnswer struct {
+	ID    int       `json:"answer_id"`
+	Media PollMedia `json:"poll_media"`
+}
+
+// PollResults are the votes, of those answers that have any.
+type PollResults struct {
+	IsFinalized bool        `json:"is_finalized"`
+	Counts      []PollCount `json:"answer_counts"`
+}
+
+// PollCount is the votes for one answer.
+type PollCount struct {
+	ID      int  `json:"id"`
+	Count   int  `json:"count"`
+	MeVoted bool `json:"me_voted"`
+}
+
+// vote is who voted for which answer.
+type vote struct {
+	user   string
+	answer int
+}
+
+// pollRequest is a poll as requests have it; Duration is in hours.
+type pollRequest struct {
+	Question PollMedia    `json:"question"`
+	Answers  []PollAnswer `json:"answers"`
+	Duration *int         `json:"duration"`
+	Multiple bool         `json:"allow_multiselect"`
+}
+
+func (p *pollRequest) check() error {
+	if p.Question.Text == "" {
+		return required("poll.question.text")
+	}
+	if utf8.RuneCountInString(p.Question.Text) > maxQuestion {
+		return tooLong("poll.question.text", maxQuestion)
+	}
+	if len(p.Answers) == 0 || len(p.Answers) > maxAnswers {
+		return invalid("poll.answers", "BASE_TYPE_BAD_LENGTH", fmt.Sprintf("Must be between 1 and %d in length.", maxAnswers))
+	}
+	for i, a := range p.Answers {
+		field := fmt.Sprintf("poll.answers.%d.poll_media.text", i)
+		switch {
+		case a.Media.Text == "":
+			return required(field)
+		case utf8.RuneCountInString(a.Media.Text) > maxAnswer:
+			return tooLong(field, maxAnswer)
+		}
+	}
+	if p.Duration != nil && (*p.Duration < 1 || *p.Duration > maxDuration) {
+		return invalid("poll.duration", "NUMBER_TYPE_MAX", fmt.Sprintf("int value should be between 1 and %d.", maxDuration))
+	}
+	return nil
+}
+
+func (p *pollRequest) open(now time.Time) *Poll {
+	hours := usualHours
+	if p.Duration != nil {
+		hours = *p.Duration
+	}
+	expiry := now.Add(time.Duration(hours) * time.Hour)
+	poll := &Poll{
+		Question: p.Question, Expiry: &expiry, Multiple: p.Multiple, Layout: defaultLayout, Results: PollResults{Counts: []PollCount{}},
+	}
+	for i, a := range p.Answers {
+		poll.Answers = append(poll.Answers, PollAnswer{ID: i + 1, Media: a.Media})
+	}
+	return poll
+}
+
+// copied is a poll as it stands now: counts change later.
+func (p *Poll) copied() *Poll {
+	c := *p
+	c.Results.Counts = slices.Clone(p.Results.Counts)
+	return &c
+}
+
+// vote sets or takes back one vote and tells the bot.
+func (s *Server) vote(ch *channel, m *Message, by User, answer int, on bool) {
+	all, mine := ch.votes[m.ID], vote{by.ID, answer}
+	if slices.Contains(all, mine) == on {
+		return
+	}
+	name := "MESSAGE_POLL_VOTE_ADD"
+	if on {
+		all = append(all, mine)
+	} else {
+		name = "MESSAGE_POLL_VOTE_REMOVE"
+		all = slices.DeleteFunc(all, func(v vote) bool { return v == mine })
+	}
+	ch.votes[m.ID] = all
+	m.Poll.Results.Counts = []PollCount{}
+	for _, a := range m.Poll.Answers {
+		n := 0
+		for _, v := range all {
+			if v.answer == a.ID {
+				n++
+			}
+		}
+		if n > 0 {
+			m.Poll.Results.Counts = append(m.Poll.Results.Counts, PollCount{ID: a.ID, Count: n})
+		}
+	}
+	event := map[string]any{"user_id": by.ID, "channel_id": ch.info.ID, "message_id": m.ID, "answer_id": answer}
+	if ch.guild != nil {
+		event["guild_id"] = ch.guild.id
+	}
+	if s.sees(ch) {
+		s.emit(ch.intent(GuildMessagePolls, DirectMessagePolls), name, event)
+	}
+	s.happened()
+}
+
+// endPoll ends one of the bot's polls before its time.
+func (s *Server) endPoll(q *request) (any, error) {
+	ch, m, err := s.message(q)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Poll == nil:
+		return nil, refuse(400, 520006, "Cannot expire a non-poll message")
+	case m.Author.ID != s.me.ID:
+		return nil, missingAccess()
+	case m.Poll.Results.IsFinalized:
+		return nil, refuse(400, 520001, "Poll expired")
+	}
+	s.finish(ch, m)
+	return s.inAnswer(ch, m), nil
+}
+
+// finish closes a poll: its message changes, and another one tells the result.
+func (s *Server) finish(ch *channel, m *Message) {
+	at := s.now()
+	m.Poll.Expiry, m.Poll.Results.IsFinalized = &at, true
+	s.tell("MESSAGE_UPDATE", ch, m)
+	result := s.add(ch, &Message{
+		Author: m.Author, Type: PollResultMessage, Embeds: []Embed{{Type: "poll_result", Fields: []EmbedField{
+			{Name: "poll_question_text", Value: m.Poll.Question.Text}, {Name: "total_votes", Value: fmt.Sprint(len(ch.votes[m.ID]))},
+		}}},
+		Reference: &Reference{MessageID: m.ID, ChannelID: ch.info.ID},
+	})
+	s.tell("MESSAGE_CREATE", ch, result)
+}

@@ -1,0 +1,165 @@
+package discord
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// The documented sizes of files, for users and guilds without a subscription.
+const (
+	maxUpload  = 10 << 20
+	maxBody    = 25 << 20 // all files and fields of one request
+	maxDrained = 2 * maxBody
+)
+
+// Upload is a file that came with a request.
+type Upload struct {
+	Field string // "files[0]"
+	Name  string
+	Data  []byte
+}
+
+// request is a call that is being answered.
+type request struct {
+	call    Call
+	path    func(wildcard string) string
+	query   url.Values
+	host    string
+	payload json.RawMessage // the JSON body, or payload_json; nil without one
+}
+
+// readRequest reads the body. The request is returned in any case, for the record.
+func readRequest(r *http.Request, name string) (*request, error) {
+	q := &request{
+		path: r.PathValue, query: r.URL.Query(), host: r.Host,
+		call: Call{Route: name, Path: r.URL.Path, ChannelID: r.PathValue("channel"), MessageID: r.PathValue("message")},
+	}
+	body := &io.LimitedReader{R: r.Body, N: maxBody + 1}
+	err := q.readBody(r.Header.Get("Content-Type"), body)
+	if body.N == 0 {
+		// Somebody who is still writing would see a broken connection instead of the answer.
+		_, _ = io.CopyN(io.Discard, r.Body, maxDrained)
+		return q, tooLarge()
+	}
+	q.call.Body = q.payload
+	return q, err
+}
+
+func (q *request) readBody(contentType string, body io.Reader) error {
+	kind, options, _ := mime.ParseMediaType(contentType)
+	if kind == "multipart/form-data" {
+		return q.readMultipart(body, options["boundary"])
+	}
+	raw, err := io.ReadAll(body)
+	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
+		return err
+	}
+	q.payload = raw
+	if !json.Valid(raw) {
+		q.payload = nil
+		return badJSON()
+	}
+	return nil
+}
+
+func badJSON() error {
+	return refuse(http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
+}
+
+// readMultipart keeps the parts in memory: they are at most maxBody together.
+func (q *request) readMultipart(body io.Reader, boundary string) error {
+	reader := multipart.NewReader(body, boundary)
+	for {
+		part, err := reader.NextPart()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return badJSON()
+		}
+		data, err := io.ReadAll(part)
+		if err != nil {
+			return badJSON()
+		}
+		switch {
+		case part.FormName() == "payload_json":
+			if !json.Valid(data) {
+				return badJSON()
+			}
+			q.payload = data
+		case part.FileName() != "":
+			q.call.Files = append(q.call.Files, Upload{Field: part.FormName(), Name: part.FileName(), Data: data})
+		}
+	}
+}
+
+// decode reads the body's fields; a body that is missing has none.
+func (q *request) decode(v any) error {
+	if q.payload == nil {
+		return nil
+	}
+	err := json.Unmarshal(q.payload, v)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		if wrong.Field == "" {
+			return refuse(http.StatusBadRequest, 50035, "Invalid Form Body")
+		}
+		return invalid(wrong.Field, "BASE_TYPE_BAD", fmt.Sprintf("Could not interpret %q as %s.", wrong.Value, wrong.Type))
+	}
+	if err != nil {
+		return invalid("_", "BASE_TYPE_BAD", err.Error()) // of a field with rules of its own
+	}
+	return nil
+}
+
+// number is a field of the query within bounds.
+func (q *request) number(name string, fallback, least, most int) (int, error) {
+	text := q.query.Get(name)
+	if text == "" {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return 0, invalid(name, "NUMBER_TYPE_COERCE", fmt.Sprintf("Value %q is not int.", text))
+	case n < least:
+		return 0, invalid(name, "NUMBER_TYPE_MIN", fmt.Sprintf("int value should be greater than or equal to %d.", least))
+	case n > most:
+		return 0, invalid(name, "NUMBER_TYPE_MAX", fmt.Sprintf("int value should be less than or equal to %d.", most))
+	}
+	return n, nil
+}
+
+// id is a wildcard of the path that has to be a snowflake.
+func (q *request) id(wildcard string) (string, error) {
+	id := q.path(wildcard)
+	if _, ok := snowflake(id); !ok {
+		return "", badSnowflake(wildcard+"_id", id)
+	}
+	return id, nil
+}
+
+// files checks what came along: the sizes, and that none is empty.
+func (q *request) files() ([]Upload, error) {
+	if len(q.call.Files) > maxAttachments {
+		return nil, invalid("attachments", "BASE_TYPE_MAX_LENGTH", fmt.Sprintf("Must be %d or fewer in length.", maxAttachments))
+	}
+	for _, u := range q.call.Files {
+		if len(u.Data) > maxUpload {
+			return nil, tooLarge()
+		}
+		if !strings.HasPrefix(u.Field, "file") {
+			return nil, invalid(u.Field, "BASE_TYPE_BAD", "Unknown part.")
+		}
+	}
+	return q.call.Files, nil
+}

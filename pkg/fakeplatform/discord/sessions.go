@@ -1,0 +1,220 @@
+package discord
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// keptEvents is how many events of a session can be replayed; the real number is not known.
+const keptEvents = 10_000
+
+// gateway is who listens. The server's lock guards it.
+type gateway struct {
+	conns    []*conn
+	sessions map[string]*session
+	stats    GatewayStats
+	twice    int
+	reversed int
+	held     map[*conn]frame // the first of two whose order is turned around
+}
+
+// GatewayStats count what clients of the gateway did.
+type GatewayStats struct {
+	Connections int
+	Identified  int
+	Resumed     int
+	Heartbeats  int
+}
+
+// session is what outlives a connection.
+type session struct {
+	id        string
+	intents   Intent
+	zip       bool
+	sequence  int64 // of the last event
+	confirmed int64 // the last that a heartbeat named
+	log       []event
+	conn      *conn // nil while nobody listens
+}
+
+// event is one that was dispatched, as it can be replayed.
+type event struct {
+	sequence int64
+	body     []byte
+}
+
+func (g *gateway) open() []*conn { return g.conns }
+
+func (g *gateway) forget(c *conn) {
+	g.conns = slices.DeleteFunc(slices.Clone(g.conns), func(other *conn) bool { return other == c })
+	delete(g.held, c)
+}
+
+// authenticated checks the token of IDENTIFY and RESUME; it may bear "Bot " in front.
+func (c *conn) authenticated(token string) bool {
+	switch {
+	case c.session != nil:
+		c.close(CloseAlreadyAuthenticated, "Already authenticated.")
+	case strings.TrimPrefix(token, "Bot ") != c.s.token:
+		c.close(CloseAuthenticationFailed, "Authentication failed.")
+	default:
+		return true
+	}
+	return false
+}
+
+// identify begins a session: READY, then the guilds one by one.
+func (c *conn) identify(d json.RawMessage) {
+	var p struct {
+		Token    string  `json:"token"`
+		Intents  *Intent `json:"intents"`
+		Compress bool    `json:"compress"`
+	}
+	s := c.s
+	switch err := json.Unmarshal(d, &p); {
+	case err != nil || p.Intents == nil:
+		c.close(CloseDecodeError, "Error while decoding payload.")
+		return
+	case !c.authenticated(p.Token):
+		return
+	case *p.Intents&^allIntents != 0:
+		c.close(CloseInvalidIntents, "Invalid intent(s).")
+		return
+	case *p.Intents&privileged&s.denied != 0:
+		c.close(CloseDisallowedIntents, "Disallowed intent(s).")
+		return
+	}
+	s.gateway.stats.Identified++
+	c.session = &session{id: rand.Text(), intents: *p.Intents, zip: p.Compress, conn: c}
+	s.gateway.sessions[c.session.id] = c.session
+	c.ready()
+}
+
+func (c *conn) ready() {
+	s := c.s
+	unavailable := []map[string]any{}
+	var in []*guild
+	for _, g := range s.sortedGuilds() {
+		if g.member(s.me.ID) != nil {
+			in = append(in, g)
+			unavailable = append(unavailable, map[string]any{"id": g.id, "unavailable": true})
+		}
+	}
+	c.session.dispatch("READY", map[string]any{
+		"v": 9, "user": s.me, "guilds": unavailable, "session_id": c.session.id, "resume_gateway_url": gatewayURL(c.host),
+		"session_type": "normal", "private_channels": []any{}, "shard": []int{0, 1}, "relationships": []any{}, "presences": []any{},
+		"application": map[string]any{"id": s.me.ID, "flags": s.applicationFlags()},
+	})
+	if c.session.intents&Guilds == 0 {
+		return
+	}
+	for _, g := range in {
+		c.session.dispatch("GUILD_CREATE", s.guildCreate(g))
+	}
+}
+
+// resume takes a session up again: what was missed, then RESUMED.
+func (c *conn) resume(d json.RawMessage) {
+	var p struct {
+		Token    string `json:"token"`
+		Session  string `json:"session_id"`
+		Sequence int64  `json:"seq"`
+	}
+	if json.Unmarshal(d, &p) != nil {
+		c.close(CloseDecodeError, "Error while decoding payload.")
+		return
+	}
+	if !c.authenticated(p.Token) {
+		return
+	}
+	again := c.s.gateway.sessions[p.Session]
+	switch {
+	case again == nil || len(again.log) > 0 && p.Sequence+1 < again.log[0].sequence:
+		c.send(opInvalidSession, false)
+		return
+	case p.Sequence > again.sequence || p.Sequence < 0:
+		c.close(CloseInvalidSequence, "Invalid seq.")
+		return
+	}
+	if again.conn != nil { // which broke without our noticing
+		again.conn.session = nil
+		again.conn.drop()
+	}
+	c.s.gateway.stats.Resumed++
+	c.session, again.conn = again, c
+	for _, e := range again.log {
+		if e.sequence > p.Sequence {
+			c.queue(frame{body: e.body, zip: again.zip})
+		}
+	}
+	again.dispatch("RESUMED", map[string]any{})
+}
+
+// dispatch gives an event to a session. The lock is held.
+func (n *session) dispatch(name string, d any) {
+	n.sequence++
+	e := event{sequence: n.sequence, body: payload(opDispatch, d, n.sequence, name)}
+	n.log = append(n.log, e)
+	if extra := len(n.log) - keptEvents; extra > 0 {
+		n.log = slices.Delete(n.log, 0, extra)
+	}
+	if n.conn != nil {
+		n.conn.deliver(name, frame{body: e.body, zip: n.zip})
+	}
+}
+
+// deliver queues an event, twice or behind the next one if a fault wants it so.
+func (c *conn) deliver(name string, f frame) {
+	g := &c.s.gateway
+	if name == "READY" || name == "RESUMED" {
+		c.queue(f)
+		return
+	}
+	if first, holding := g.held[c]; holding {
+		delete(g.held, c)
+		c.queue(f)
+		c.queue(first)
+		return
+	}
+	if g.reversed > 0 {
+		g.reversed--
+		if g.held == nil {
+			g.held = map[*conn]frame{}
+		}
+		g.held[c] = f
+		return
+	}
+	c.queue(f)
+	if g.twice > 0 {
+		g.twice--
+		c.queue(f)
+	}
+}
+
+// emit gives an event to every session that wants it. The lock is held.
+func (s *Server) emit(need Intent, name string, d any) {
+	s.emitFor(need, name, func(Intent) any { return d })
+}
+
+func (s *Server) emitFor(need Intent, name string, d func(Intent) any) {
+	for _, n := range s.gateway.sessions {
+		if n.intents&need == need {
+			n.dispatch(name, d(n.intents))
+		}
+	}
+	s.happened()
+}
+
+// tell gives a message to the bot, if it sees the channel.
+func (s *Server) tell(name string, ch *channel, m *Message) {
+	if !s.sees(ch) {
+		s.happened()
+		return
+	}
+	shown := s.inEvent(ch, m)
+	s.emitFor(ch.intent(GuildMessages, DirectMessages), name, func(has Intent) any {
+		return s.visible(shown, ch.guild != nil, has)
+	})
+}

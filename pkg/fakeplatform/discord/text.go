@@ -1,0 +1,146 @@
+package discord
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// mentionForm is a mention of a user, of a role or of everybody, as content has it.
+var mentionForm = regexp.MustCompile(`<@!?(\d+)>|<@&(\d+)>|@everyone|@here`)
+
+// allowed is what a request says of the mentions in its content.
+type allowed struct {
+	Parse   []string `json:"parse"`
+	Users   []string `json:"users"`
+	Roles   []string `json:"roles"`
+	Replied bool     `json:"replied_user"`
+}
+
+// allMentions allows everything, as a request without a word on it does.
+func allMentions() allowed {
+	return allowed{Parse: []string{"users", "roles", "everyone"}, Replied: true}
+}
+
+func (a allowed) check() error {
+	for _, kind := range a.Parse {
+		if !slices.Contains([]string{"users", "roles", "everyone"}, kind) {
+			return invalid("allowed_mentions.parse", "BASE_TYPE_CHOICES", "Value must be one of {'users', 'roles', 'everyone'}.")
+		}
+	}
+	if slices.Contains(a.Parse, "users") && len(a.Users) > 0 {
+		return invalid("allowed_mentions", "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", "parse:[\"users\"] and users: [ids...] are mutually exclusive.")
+	}
+	if slices.Contains(a.Parse, "roles") && len(a.Roles) > 0 {
+		return invalid("allowed_mentions", "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", "parse:[\"roles\"] and roles: [ids...] are mutually exclusive.")
+	}
+	return nil
+}
+
+func (a allowed) user(id string) bool {
+	return slices.Contains(a.Parse, "users") || slices.Contains(a.Users, id)
+}
+
+func (a allowed) role(id string) bool {
+	return slices.Contains(a.Parse, "roles") || slices.Contains(a.Roles, id)
+}
+
+// mark finds the mentions in a message's content and puts into it those that are allowed;
+// they are also returned, as they are written. Mentions of who is not there are only text.
+func (s *Server) mark(ch *channel, m *Message, a allowed) (pings []string) {
+	m.Mentions, m.MentionRoles, m.MentionEveryone = []Mentioned{}, []string{}, false
+	for _, found := range mentionForm.FindAllStringSubmatch(m.Content, -1) {
+		text, user, role := found[0], found[1], found[2]
+		switch {
+		case user != "":
+			if !a.user(user) || !s.mention(ch, m, user) {
+				continue
+			}
+		case role != "":
+			if ch.guild == nil || ch.guild.role(role) == nil || !a.role(role) {
+				continue
+			}
+			if !slices.Contains(m.MentionRoles, role) {
+				m.MentionRoles = append(m.MentionRoles, role)
+			}
+		default:
+			if ch.guild == nil || !slices.Contains(a.Parse, "everyone") {
+				continue
+			}
+			m.MentionEveryone = true
+		}
+		pings = append(pings, text)
+	}
+	return pings
+}
+
+// mention puts a user among a message's mentions and reports whether there is one.
+func (s *Server) mention(ch *channel, m *Message, id string) bool {
+	user, known := s.users[id]
+	if !known {
+		return false
+	}
+	if !mentions(*m, id) {
+		who := Mentioned{User: user}
+		if ch.guild != nil {
+			who.Member = ch.guild.bare(id)
+		}
+		m.Mentions = append(m.Mentions, who)
+	}
+	return true
+}
+
+// checkEmbeds holds embeds to the documented limits.
+func checkEmbeds(embeds []Embed) error {
+	const mostEmbeds, mostTitle, mostDescription, mostTogether = 10, 256, 4096, 6000
+	if len(embeds) > mostEmbeds {
+		return tooLong("embeds", mostEmbeds)
+	}
+	together := 0
+	for _, e := range embeds {
+		switch {
+		case utf8.RuneCountInString(e.Title) > mostTitle:
+			return tooLong("embeds.0.title", mostTitle)
+		case utf8.RuneCountInString(e.Description) > mostDescription:
+			return tooLong("embeds.0.description", mostDescription)
+		}
+		together += utf8.RuneCountInString(e.Title + e.Description)
+	}
+	if together > mostTogether {
+		return invalid("embeds", "MAX_EMBED_SIZE_EXCEEDED", "Embed size exceeds maximum size of 6000")
+	}
+	return nil
+}
+
+// maxNonce is the documented length of a nonce, which is a string or a number.
+const maxNonce = 25
+
+// nonceText is a nonce as it is compared.
+func nonceText(raw json.RawMessage) (string, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", nil
+	}
+	var text string
+	var number json.Number
+	switch {
+	case json.Unmarshal(raw, &text) == nil:
+	case json.Unmarshal(raw, &number) == nil:
+		text = number.String()
+	default:
+		return "", invalid("nonce", "BASE_TYPE_BAD", "Value must be a string or an integer.")
+	}
+	if utf8.RuneCountInString(text) > maxNonce {
+		return "", tooLong("nonce", maxNonce)
+	}
+	return text, nil
+}
+
+// isEmoji reports whether a text may be a unicode emoji. It looks for a symbol, and does not
+// know all that there are.
+func isEmoji(text string) bool {
+	const keycap = '\u20e3'
+	return strings.ContainsFunc(text, func(r rune) bool { return r == keycap || r == '©' || r == '®' || r >= 0x2190 }) &&
+		!strings.ContainsFunc(text, func(r rune) bool { return 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || r == ' ' })
+}

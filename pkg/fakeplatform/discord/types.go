@@ -1,0 +1,283 @@
+package discord
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// The objects of Discord's API, as far as this server speaks of them. Ids are snowflakes in
+// decimal. A field that the documentation calls optional is left out when it is empty; one
+// that it calls nullable is null then.
+
+// Nullable is a string that stands in JSON as null when it is empty.
+type Nullable string
+
+// MarshalJSON implements json.Marshaler.
+func (n Nullable) MarshalJSON() ([]byte, error) {
+	if n == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(n))
+}
+
+// User is a person or a bot.
+type User struct {
+	ID            string   `json:"id"`
+	Username      string   `json:"username"`
+	Discriminator string   `json:"discriminator"` // "0" since usernames are unique
+	GlobalName    Nullable `json:"global_name"`
+	Avatar        Nullable `json:"avatar"`
+	Bot           bool     `json:"bot,omitempty"`
+}
+
+// Mention is the text that mentions a user.
+func (u User) Mention() string { return "<@" + u.ID + ">" }
+
+// Name is what clients show of a user.
+func (u User) Name() string { return or(string(u.GlobalName), u.Username) }
+
+// Member is a user in a guild. In events of messages User is missing, as Author is there.
+type Member struct {
+	User     *User     `json:"user,omitempty"`
+	Nick     Nullable  `json:"nick"`
+	Avatar   Nullable  `json:"avatar"`
+	Roles    []string  `json:"roles"`
+	JoinedAt time.Time `json:"joined_at"`
+	Deaf     bool      `json:"deaf"`
+	Mute     bool      `json:"mute"`
+	Flags    int       `json:"flags"`
+}
+
+// Mentioned is a user that a message mentions; Member is missing in private chats.
+type Mentioned struct {
+	User
+	Member *Member `json:"member,omitempty"`
+}
+
+// Role is a role of a guild. A managed one belongs to the bot that Tags name.
+type Role struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Color       int       `json:"color"`
+	Hoist       bool      `json:"hoist"`
+	Position    int       `json:"position"`
+	Permissions string    `json:"permissions"` // bits in decimal
+	Managed     bool      `json:"managed"`
+	Mentionable bool      `json:"mentionable"`
+	Flags       int       `json:"flags"`
+	Tags        *RoleTags `json:"tags,omitempty"`
+}
+
+// RoleTags say whose a managed role is.
+type RoleTags struct {
+	BotID string `json:"bot_id,omitempty"`
+}
+
+// Mention is the text that mentions a role.
+func (r Role) Mention() string { return "<@&" + r.ID + ">" }
+
+// Emoji is a unicode emoji, without an ID, or one of a guild.
+type Emoji struct {
+	ID       Nullable `json:"id"`
+	Name     string   `json:"name"`
+	Animated bool     `json:"animated,omitempty"`
+}
+
+// The kinds of channels.
+const (
+	Text          = 0
+	Private       = 1 // with one user
+	Category      = 4
+	PublicThread  = 11
+	PrivateThread = 12
+	Forum         = 15
+)
+
+// Channel is where people talk: of a guild, a private one, or a thread.
+type Channel struct {
+	ID            string          `json:"id"`
+	Type          int             `json:"type"`
+	GuildID       string          `json:"guild_id,omitempty"`
+	Name          string          `json:"name,omitempty"`
+	Topic         Nullable        `json:"topic,omitempty"`
+	Position      int             `json:"position"`
+	ParentID      Nullable        `json:"parent_id"`
+	LastMessageID Nullable        `json:"last_message_id"`
+	Overwrites    []Overwrite     `json:"permission_overwrites,omitempty"`
+	Slowmode      int             `json:"rate_limit_per_user"`
+	NSFW          bool            `json:"nsfw"`
+	Recipients    []User          `json:"recipients,omitempty"` // of a private channel
+	OwnerID       string          `json:"owner_id,omitempty"`   // of a thread, like all below
+	Metadata      *ThreadMetadata `json:"thread_metadata,omitempty"`
+	MessageCount  int             `json:"message_count,omitempty"`
+	MemberCount   int             `json:"member_count,omitempty"`
+	TotalSent     int             `json:"total_message_sent,omitempty"`
+	Member        *ThreadMember   `json:"member,omitempty"`        // the bot's own
+	NewlyCreated  bool            `json:"newly_created,omitempty"` // in THREAD_CREATE
+	Message       *Message        `json:"message,omitempty"`       // in the answer that made a post of a forum
+	Flags         int             `json:"flags"`
+}
+
+// Overwrite changes permissions in one channel; Type is 0 for a role, 1 for a member.
+type Overwrite struct {
+	ID    string `json:"id"`
+	Type  int    `json:"type"`
+	Allow string `json:"allow"`
+	Deny  string `json:"deny"`
+}
+
+// ThreadMetadata is the state of a thread.
+type ThreadMetadata struct {
+	Archived            bool      `json:"archived"`
+	AutoArchiveDuration int       `json:"auto_archive_duration"` // minutes
+	ArchiveTimestamp    time.Time `json:"archive_timestamp"`
+	Locked              bool      `json:"locked"`
+	Invitable           *bool     `json:"invitable,omitempty"`
+	CreateTimestamp     time.Time `json:"create_timestamp"`
+}
+
+// ThreadMember is a user in a thread.
+type ThreadMember struct {
+	ID            string    `json:"id"` // the thread's
+	UserID        string    `json:"user_id"`
+	JoinTimestamp time.Time `json:"join_timestamp"`
+	Flags         int       `json:"flags"`
+}
+
+// The kinds of messages.
+const (
+	Default           = 0
+	UserJoin          = 7
+	ThreadCreated     = 18
+	ReplyMessage      = 19
+	ChatInputCommand  = 20
+	ThreadStarter     = 21
+	PollResultMessage = 46
+)
+
+// Flags of messages.
+const (
+	HasThread      = 1 << 5
+	Ephemeral      = 1 << 6
+	IsVoiceMessage = 1 << 13
+	HasSnapshot    = 1 << 14
+)
+
+// Message is anything that stands in a channel, system messages included. GuildID and Member
+// stand only in events.
+type Message struct {
+	ID              string              `json:"id"`
+	ChannelID       string              `json:"channel_id"`
+	GuildID         string              `json:"guild_id,omitempty"`
+	Author          User                `json:"author"`
+	Member          *Member             `json:"member,omitempty"`
+	Content         string              `json:"content"`
+	Timestamp       time.Time           `json:"timestamp"`
+	EditedTimestamp *time.Time          `json:"edited_timestamp"`
+	TTS             bool                `json:"tts"`
+	MentionEveryone bool                `json:"mention_everyone"`
+	Mentions        []Mentioned         `json:"mentions"`
+	MentionRoles    []string            `json:"mention_roles"`
+	Attachments     []Attachment        `json:"attachments"`
+	Embeds          []Embed             `json:"embeds"`
+	Reactions       []Reaction          `json:"reactions,omitempty"`
+	Nonce           json.RawMessage     `json:"nonce,omitempty"` // a string or a number, as it came
+	Pinned          bool                `json:"pinned"`
+	WebhookID       string              `json:"webhook_id,omitempty"`
+	Type            int                 `json:"type"`
+	Reference       *Reference          `json:"message_reference,omitempty"`
+	Snapshots       []Snapshot          `json:"message_snapshots,omitempty"`
+	Referenced      json.RawMessage     `json:"referenced_message,omitempty"` // null for one that is gone
+	Flags           int                 `json:"flags"`
+	Components      []json.RawMessage   `json:"components"`
+	Stickers        []Sticker           `json:"sticker_items,omitempty"`
+	Thread          *Channel            `json:"thread,omitempty"`
+	Poll            *Poll               `json:"poll,omitempty"`
+	Interaction     *InteractionSummary `json:"interaction_metadata,omitempty"`
+}
+
+// Reference is the message that one answers, or with Type 1 forwards.
+type Reference struct {
+	Type      int    `json:"type"`
+	MessageID string `json:"message_id,omitempty"`
+	ChannelID string `json:"channel_id,omitempty"`
+	GuildID   string `json:"guild_id,omitempty"`
+}
+
+// Snapshot is a forwarded message: it tells neither author nor place.
+type Snapshot struct {
+	Message SnapshotMessage `json:"message"`
+}
+
+// SnapshotMessage is what a forwarded message said.
+type SnapshotMessage struct {
+	Type            int          `json:"type"`
+	Content         string       `json:"content"`
+	Embeds          []Embed      `json:"embeds"`
+	Attachments     []Attachment `json:"attachments"`
+	Timestamp       time.Time    `json:"timestamp"`
+	EditedTimestamp *time.Time   `json:"edited_timestamp"`
+	Flags           int          `json:"flags"`
+	Stickers        []Sticker    `json:"sticker_items,omitempty"`
+	Mentions        []Mentioned  `json:"mentions"`
+	MentionRoles    []string     `json:"mention_roles"`
+}
+
+// Attachment is a file at a message.
+type Attachment struct {
+	ID          string  `json:"id"`
+	Filename    string  `json:"filename"`
+	Description string  `json:"description,omitempty"`
+	ContentType string  `json:"content_type,omitempty"`
+	Size        int64   `json:"size"`
+	URL         string  `json:"url"`
+	ProxyURL    string  `json:"proxy_url"`
+	Width       int     `json:"width,omitempty"`
+	Height      int     `json:"height,omitempty"`
+	Seconds     float64 `json:"duration_secs,omitempty"` // of a voice message, like Waveform
+	Waveform    string  `json:"waveform,omitempty"`
+}
+
+// Embed is a preview of a link, or what a bot shows.
+type Embed struct {
+	Type        string       `json:"type,omitempty"`
+	Title       string       `json:"title,omitempty"`
+	Description string       `json:"description,omitempty"`
+	URL         string       `json:"url,omitempty"`
+	Color       int          `json:"color,omitempty"`
+	Footer      *EmbedFooter `json:"footer,omitempty"`
+	Author      *EmbedAuthor `json:"author,omitempty"`
+	Fields      []EmbedField `json:"fields,omitempty"`
+}
+
+// EmbedFooter is the last line of an embed.
+type EmbedFooter struct {
+	Text string `json:"text"`
+}
+
+// EmbedAuthor is the first line of an embed.
+type EmbedAuthor struct {
+	Name string `json:"name"`
+	URL  string `json:"url,omitempty"`
+}
+
+// EmbedField is a titled stretch of an embed.
+type EmbedField struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Inline bool   `json:"inline,omitempty"`
+}
+
+// Reaction counts one emoji under a message.
+type Reaction struct {
+	Emoji Emoji `json:"emoji"`
+	Count int   `json:"count"`
+	Me    bool  `json:"me"`
+}
+
+// Sticker is a sticker at a message; Format 1 is PNG.
+type Sticker struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Format int    `json:"format_type"`
+}
