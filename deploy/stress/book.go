@@ -38,7 +38,7 @@ func newBook(h *history, w world.World) *book {
 		e := &entry{delivery: d}
 		if parts := about.Cut(h.said[d.row]); d.part.part < len(parts) {
 			e.text = parts[d.part.part]
-			e.copy = about.Again(e.text)
+			e.copy = world.Again(e.text)
 		}
 		b.all = append(b.all, e)
 		if d.id != "" {

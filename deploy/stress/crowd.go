@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -18,27 +19,29 @@ import (
 // groups of the instance. The first has a child, which people call by name.
 var groups = []string{"main", "main/eng", "second"}
 
-// routes of the instance: whoever writes in private is answered, in groups whoever calls.
-var routes = []msg.Route{
-	{Match: "platform=telegram room=-* verb=mention", Target: "main"},
-	{Match: "platform=telegram room=-* verb=reply", Target: "main"},
-	{Match: "platform=telegram room=-*", Target: "main#observe"},
-	{Match: "platform=telegram", Target: "main"},
-	{Match: "platform=slack room=D*", Target: "main"},
-	{Match: "platform=slack verb=mention", Target: "main"},
-	{Match: "platform=slack", Target: "main#observe"},
+// routes of a platform: whoever writes in private is answered, in groups whoever calls.
+func routes(platform, dms string) []msg.Route {
+	all := "platform=" + platform
+	return []msg.Route{
+		{Match: all + " room=" + dms, Target: "main"},
+		{Match: all + " verb=mention", Target: "main"},
+		{Match: all + " verb=reply", Target: "main"},
+		{Match: all, Target: "main#observe"},
+	}
 }
 
-// web and channel are where people write that no world has: in web chats, and where the adapter is
-// a foreign one, in a channel and in private.
+// web and foreigners are where people write that no world has: in web chats, and where the adapter is
+// a foreign one.
 var (
 	web = []world.Place{
 		{Chat: "web:main"}, {Chat: "web:main", Topic: "#side"}, {Chat: "web:second", Childless: true},
 	}
-	foreigners = []world.Place{{Chat: channel, Calls: true}, {Chat: "slack:D1", Fussy: true}}
+	foreigners = []world.Place{
+		{Chat: channel, Calls: true}, {Chat: channel, Thread: "t1", Topic: "t1", Calls: true}, {Chat: "matrix:dm-1", Fussy: true},
+	}
 )
 
-const channel = "slack:C1"
+const channel = "matrix:hall"
 
 // said is one message, and what must become of it.
 type said struct {
@@ -60,6 +63,7 @@ type crowd struct {
 	hostile bool                   // some messages make the agent fail
 	fussed  map[world.Place]string // the last message there that something can be done about
 	written int                    // so that all texts are different
+	unseen  []key                  // by chat and platform id: what may not be stored yet
 
 	all []said
 }
@@ -154,6 +158,9 @@ func (c *crowd) do(ctx context.Context, a world.Act) (id string) {
 	platform, _ := msg.SplitJID(a.Chat)
 	if w := c.worlds[platform]; w != nil {
 		id, err = w.Do(a)
+		if err == nil && id != "" && !a.Fussy {
+			c.unseen = append(c.unseen, key{a.Chat, id})
+		}
 	} else {
 		id, err = c.foreign.do(ctx, c.random, a)
 	}
@@ -161,6 +168,29 @@ func (c *crowd) do(ctx context.Context, a world.Act) (id string) {
 		c.failure.set(err)
 	}
 	return id
+}
+
+// greet has somebody write in each place of the worlds, so that adapters know them: of a chat that
+// is opened while they are away, not every platform tells them afterwards.
+func (c *crowd) greet(ctx context.Context) {
+	for _, w := range c.worlds {
+		for _, p := range w.Places() {
+			c.do(ctx, world.Act{Place: p, Verb: msg.VerbMessage, Text: "silent hello"})
+		}
+	}
+}
+
+// stored says whether all that was written in the worlds is in the rows.
+func (c *crowd) stored(db *sql.DB) (bool, error) {
+	for ; len(c.unseen) > 0; c.unseen = c.unseen[1:] {
+		var n int
+		first := c.unseen[0]
+		err := db.QueryRow(`SELECT count(*) FROM messages WHERE chat_jid = ? AND platform_id = ?`, first.chat, first.text).Scan(&n)
+		if n == 0 || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // text is what an agent is told, with what it is to do first: the demo agent obeys.

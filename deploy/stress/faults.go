@@ -52,6 +52,8 @@ var pathPoints = map[string][]fp.Point{
 	"routd": slices.Concat([]fp.Point{fp.Answering, fp.Delivered}, around(fp.PutEngagement, fp.PutCursor)),
 	"dashd": adapters,
 	"teled": slices.Concat(adapters, around(fp.PutCursor)),
+	"discd": slices.Concat(adapters, around(fp.PutCursor)),
+	"slakd": adapters,
 }
 
 func around(verbs ...fp.Verb) (points []fp.Point) {
@@ -137,7 +139,7 @@ func (t *trial) pileUp(ctx context.Context) error {
 	for range pile {
 		t.crowd.write(ctx, t.worlds[0].Places()[0], t.crowd.text(), msg.VerbMessage)
 	}
-	if err := instance.Await(ctx, "everything to be stored", func() (bool, error) { return t.crowd.quiet(), nil }); err != nil {
+	if err := instance.Await(ctx, "everything to be stored", func() (bool, error) { return t.crowd.stored(t.db) }); err != nil {
 		return err
 	}
 	for _, name := range []string{"routd", "gated"} {

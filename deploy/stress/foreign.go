@@ -12,31 +12,15 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// foreign is a platform whose adapter is somebody else's, and stays alive: people write in a
-// channel, and in the threads that answers open there.
-type foreign struct {
-	adapter *testadapter.Adapter
-	threads []string // of those who called last
-}
-
-// threadsMost is how many threads people go on in.
-const threadsMost = 4
+// foreign is a platform whose adapter is somebody else's, and stays alive.
+type foreign struct{ adapter *testadapter.Adapter }
 
 // do has somebody do something, and returns when it is stored: this adapter has nobody to ask
 // again.
 func (f *foreign) do(ctx context.Context, random *rand.Rand, a world.Act) (id string, err error) {
 	m := msg.Message{
-		ChatJID: a.Chat, PlatformID: "9." + fmt.Sprint(random.Int64()), Sender: "slack:U7", Verb: a.Verb,
-		Content: a.Text, TargetID: a.Target,
-	}
-	switch {
-	case a.Fussy:
-	case len(f.threads) > 0 && random.IntN(2) == 0:
-		m.ThreadID = f.threads[random.IntN(len(f.threads))]
-		m.Topic = m.ThreadID
-	case a.Verb == msg.VerbMention:
-		f.threads = append(f.threads, m.PlatformID)
-		f.threads = f.threads[max(0, len(f.threads)-threadsMost):]
+		ChatJID: a.Chat, PlatformID: fmt.Sprint(random.Int64()), Sender: "matrix:7", Verb: a.Verb,
+		Content: a.Text, Topic: a.Topic, ThreadID: a.Thread, TargetID: a.Target,
 	}
 	_, err = f.adapter.Receive(ctx, m)
 	return m.PlatformID, err
@@ -52,7 +36,7 @@ func (f *foreign) deliver(ctx context.Context, failed func(error)) {
 			return
 		case <-ticker.C:
 		}
-		queued, err := f.adapter.Queued(ctx, "slack")
+		queued, err := f.adapter.Queued(ctx, "matrix")
 		for _, m := range queued {
 			if err == nil {
 				err = f.adapter.Sent(ctx, m.ID, fmt.Sprintf("sent-%d", m.ID), time.Time{})

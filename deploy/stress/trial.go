@@ -18,6 +18,8 @@ import (
 	"arizuko/deploy/invariants"
 	"arizuko/deploy/world"
 	"arizuko/pkg/adapter/testadapter"
+	"arizuko/pkg/fakeplatform/discord"
+	"arizuko/pkg/fakeplatform/slack"
 	"arizuko/pkg/fakeplatform/telegram"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -34,12 +36,22 @@ const (
 	stillMost = 45 * time.Second
 )
 
-// crowded is the size of each platform: Telegram takes one message a second into a chat, so that many can write
-// much only in many.
-var crowded = world.Size{DMs: 30, Groups: 8}
+// crowded is the size of each platform: none takes more than one message a second into a chat for
+// long, so that people who write much need many.
+var crowded = world.Size{DMs: 12, Groups: 6}
 
 // daemons of the instance, in the order in which they start.
-var daemons = []string{"routd", "gated", "dashd", "teled"}
+var daemons = []string{"routd", "gated", "dashd", "teled", "discd", "slakd"}
+
+// worlds are the platforms. Who dies that often needs Slack to try more often, and Discord to
+// notice sooner that nobody hears it.
+func worlds() []world.World {
+	return []world.World{
+		world.NewTelegram(crowded, telegram.Options{}),
+		world.NewDiscord(crowded, discord.Options{Heartbeat: time.Second}),
+		world.NewSlack(crowded, slack.Options{AckTimeout: time.Second, Retries: 100}),
+	}
+}
 
 // trial is an instance under load.
 type trial struct {
@@ -58,7 +70,7 @@ type trial struct {
 // build makes the programs.
 func build() (bin string, err error) {
 	return instance.Build("faultpoints", "arizuko/gated", "arizuko/routd", "arizuko/dashd", "arizuko/migrations/cmd/migrate",
-		"arizuko/deploy/agents/demo", "arizuko/teled")
+		"arizuko/deploy/agents/demo", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
 }
 
 // open starts an instance with groups and routes. env is more of its environment.
@@ -67,7 +79,7 @@ func open(ctx context.Context, bin string, seed uint64, env ...string) (*trial, 
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{Instance: i, random: rand.New(rand.NewPCG(seed, 0)), worlds: []world.World{world.NewTelegram(crowded, telegram.Options{})}}
+	t := &trial{Instance: i, random: rand.New(rand.NewPCG(seed, 0)), worlds: worlds()}
 	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn",
 		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
 	if err := t.start(ctx); err != nil {
@@ -111,7 +123,8 @@ func (t *trial) start(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	t.stop = stop
 	t.busy.Go(func() { t.crowd.run(running) })
-	return nil
+	t.crowd.greet(ctx)
+	return t.settle(ctx)
 }
 
 // connect makes the groups and the routes: whoever has no child to call by name is second's.
@@ -121,8 +134,9 @@ func (t *trial) connect(ctx context.Context, routd *httpx.Client) error {
 			return err
 		}
 	}
-	all := routes
+	all := routes("matrix", "dm-*")
 	for _, w := range t.worlds {
+		all = append(all, routes(w.About().Platform, w.About().DMs)...)
 		for _, p := range w.Places() {
 			if p.Childless {
 				all = append([]msg.Route{{Match: "chat_jid=" + p.Chat, Target: "second"}}, all...)
@@ -160,12 +174,16 @@ func (t *trial) await(ctx context.Context, come func() bool) error {
 	return instance.Await(ctx, "everything to come to rest", func() (bool, error) {
 		now, err := t.count()
 		err = errors.Join(err, t.crowd.failure.get())
+		rests := false
+		if err == nil && now.open == 0 && t.crowd.quiet() {
+			rests, err = t.crowd.stored(t.db)
+		}
 		switch {
 		case err != nil, come():
 			return true, err
 		case now != last:
 			last, moved = now, time.Now()
-		case now.open == 0 && t.crowd.quiet():
+		case rests:
 			return true, nil
 		case time.Since(moved) > stillMost:
 			return false, errStuck

@@ -231,7 +231,6 @@ func (r *received) About() world.About {
 	return world.About{
 		Platform: "telegram",
 		Cut:      func(content string) []string { return strings.Split(content, "|") },
-		Again:    func(text string) string { return "again " + text },
 	}
 }
 
@@ -244,7 +243,7 @@ var (
 )
 
 // marked says that it may be a copy.
-func marked(a world.Arrival) world.Arrival { return saying("again "+a.Text, a) }
+func marked(a world.Arrival) world.Arrival { return saying(world.Again(a.Text), a) }
 
 // other is an arrival whose id nobody wrote down.
 func other(a world.Arrival) world.Arrival {
@@ -299,7 +298,7 @@ func TestJudgeSends(t *testing.T) {
 			arrived: []world.Arrival{saying("five", six), seven, eight}, want: lost},
 		"a copy of one that never arrived, and later another that says the same": {
 			history: delivered(with(unknown(2), func(h *history) { h.said[5], h.said[7] = "pong", "pong|eight" })),
-			arrived: []world.Arrival{saying("again pong", five), six, saying("pong", other(seven)), eight}},
+			arrived: []world.Arrival{saying(world.Again("pong"), five), six, saying("pong", other(seven)), eight}},
 		"a row that never arrived": {
 			history: delivered(nil), arrived: []world.Arrival{five, seven, eight}, want: lost},
 		"an ambiguous row that arrived": {

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"arizuko/pkg/fakeplatform/telegram"
@@ -70,8 +69,7 @@ func (t *Telegram) Serve(host string) (env []string, err error) {
 // About implements World.
 func (t *Telegram) About() About {
 	return About{
-		Daemon: "teled", Platform: "telegram",
-		Again: func(text string) string { return "(possibly sent twice) " + text },
+		Daemon: "teled", Platform: "telegram", DMs: "[0-9]*",
 		Cut: func(content string) (parts []string) {
 			for _, p := range render.Telegram(content, 4096) { // UTF-16 units, as the Bot API allows
 				parts = append(parts, p.Text)
@@ -153,7 +151,7 @@ func (t *Telegram) Upset(random *rand.Rand) string {
 		f := faults[i]
 		f.Times = n
 		t.Fail(f)
-		return strings.TrimSpace(fmt.Sprintf("%s ×%d: %s", f.Method, n, faultName(f)))
+		return fmt.Sprintf("%s ×%d: %s", f.Method, n, faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0, f.Status))
 	}
 	switch random.IntN(4) {
 	case 0:
@@ -168,24 +166,6 @@ func (t *Telegram) Upset(random *rand.Rand) string {
 	}
 	t.Inject(`"message": {"message_id": "none"}`)
 	return "an update that nobody can read"
-}
-
-func faultName(f telegram.Fault) string {
-	name := "slow"
-	switch {
-	case f.Drop:
-		name = "breaks off"
-	case f.Body != "":
-		name = "nonsense"
-	case f.RetryAfter > 0:
-		name = "429"
-	case f.Status > 0:
-		name = strconv.Itoa(f.Status)
-	}
-	if f.After {
-		name += " once done"
-	}
-	return name
 }
 
 // Away implements Wire.

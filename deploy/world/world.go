@@ -5,6 +5,7 @@ package world
 import (
 	"math/rand/v2"
 	"net"
+	"strconv"
 	"time"
 )
 
@@ -20,11 +21,13 @@ type World interface {
 type About struct {
 	Daemon   string // who connects to it
 	Platform string // how addresses of its chats begin
-	// Cut is what the parts of an outbound row look like, and Again one that says that it may be
-	// a copy.
-	Cut   func(content string) []string
-	Again func(text string) string
+	DMs      string // and what the rooms look like that are DMs, as a pattern of routes
+	// Cut is what the parts of an outbound row look like.
+	Cut func(content string) []string
 }
+
+// Again is what a part says that may be a copy.
+func Again(text string) string { return "(possibly sent twice) " + text }
 
 // People are those who write there.
 type People interface {
@@ -71,6 +74,25 @@ type Act struct {
 type Arrival struct {
 	ID, Chat, Thread, Text string
 	At                     time.Time // when the request came
+}
+
+// faultName says how a fault shows.
+func faultName(drops, nonsense, after, limited bool, status int) string {
+	name := "slow"
+	switch {
+	case drops:
+		name = "breaks off"
+	case nonsense:
+		name = "nonsense"
+	case limited:
+		name = "429"
+	case status > 0:
+		name = strconv.Itoa(status)
+	}
+	if after {
+		name += " once done"
+	}
+	return name
 }
 
 // listenOn is where a platform is found on an instance's own address.
