@@ -33,9 +33,9 @@ const (
 // into a channel, of which three may come at once.
 func pace() adapter.Pace {
 	return adapter.Pace{
-		Account: adapter.Limit{Every: time.Second / 49, Burst: 1},
+		Account: adapter.Limit{Every: time.Second / 47, Burst: 1},
 		Chat: func(string) []adapter.Limit {
-			return []adapter.Limit{{Every: 1700 * time.Millisecond, Burst: 3}}
+			return []adapter.Limit{{Every: 1800 * time.Millisecond, Burst: 3}}
 		},
 	}
 }

@@ -25,7 +25,7 @@ const (
 // build makes all programs.
 func build() (bin string, err error) {
 	return instance.Build("", "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate",
-		"arizuko/deploy/bench/agent", "arizuko/deploy/bench/floor", "arizuko/teled")
+		"arizuko/deploy/bench/agent", "arizuko/deploy/bench/floor", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
 }
 
 // system is a set of daemons on a database of their own, and the adapter

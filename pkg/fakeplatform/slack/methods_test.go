@@ -425,15 +425,15 @@ func TestMessagesTab(t *testing.T) {
 func TestRates(t *testing.T) {
 	r := start(t, slack.Options{RateLimits: true})
 	team, other := r.Channel("team").ChannelID, r.Channel("other").ChannelID
-	for range 3 {
+	for range 4 {
 		r.must("chat.postMessage", "channel", team, "text", "x")
 	}
 	a := r.call("chat.postMessage", "channel", team, "text", "x")
-	if a.Status != 429 || a.str("error") != "ratelimited" || a.Header.Get("Retry-After") != "3" {
+	if a.Status != 429 || a.str("error") != "ratelimited" || a.Header.Get("Retry-After") != "1" {
 		t.Errorf("got %d %s, Retry-After %s", a.Status, a.Body, a.Header.Get("Retry-After"))
 	}
 	r.must("chat.postMessage", "channel", other, "text", "x")
-	if n := len(r.Sent()); n != 4 {
+	if n := len(r.Sent()); n != 5 {
 		t.Errorf("%d got through", n)
 	}
 }
