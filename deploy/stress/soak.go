@@ -105,7 +105,7 @@ func (t *trial) chat(ctx context.Context) {
 
 func (s *storm) trouble(ctx context.Context) error {
 	name := daemons[s.random.IntN(len(daemons))]
-	what := []string{"kill", "kill", "stop", "hang", "clock"}[s.random.IntN(5)]
+	what := []string{"kill", "kill", "stop", "hang", "clock", "platform", "platform"}[s.random.IntN(7)]
 	s.count[what]++
 	switch what {
 	case "kill":
@@ -120,6 +120,9 @@ func (s *storm) trouble(ctx context.Context) error {
 		}
 	case "hang":
 		return s.hang(ctx, name)
+	case "platform":
+		s.upset()
+		return nil
 	case "clock":
 		return s.setClock(time.Duration(s.random.Int64N(int64(2*clockMost))) - clockMost)
 	}
