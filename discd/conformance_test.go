@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -24,13 +23,12 @@ import (
 type scene struct {
 	*fake.Server
 	channel, thread, dm fake.Place
-	mu                  sync.Mutex
-	planned             map[string]adaptertest.Fault // chat → how its next part fails
+	plan                adaptertest.Plan
 }
 
 // sceneAt has the same ids whenever it is made.
 func sceneAt(now func() time.Time) *scene {
-	s := &scene{Server: fake.New(fake.Options{Now: now}), planned: map[string]adaptertest.Fault{}}
+	s := &scene{Server: fake.New(fake.Options{Now: now})}
 	alice := s.User("Alice", "alice")
 	s.channel = s.Guild("Team", alice).Channel("general")
 	s.channel.Say(alice, "hello")
@@ -84,11 +82,7 @@ func newWorld(t testing.TB, st func() *store.Store) adaptertest.World {
 			return unreachable{&discord{api: restapi.NewClient(base, s.Token()), store: st(), now: time.Now}, s}
 		},
 		Received: s.received,
-		Fail: func(chat string, f adaptertest.Fault) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.planned[chat] = f
-		},
+		Fail:     s.plan.Fail,
 	}
 }
 
@@ -106,18 +100,6 @@ func (s *scene) received() (all []adaptertest.Received) {
 	return all
 }
 
-// take is what is planned for a chat's next part, of these classes.
-func (s *scene) take(chat string, classes ...msg.ErrorClass) (f adaptertest.Fault, planned bool) {
-	f, planned = s.planned[chat]
-	for _, class := range classes {
-		if planned && f.Class == class {
-			delete(s.planned, chat)
-			return f, true
-		}
-	}
-	return f, false
-}
-
 // ServeHTTP spoils the calls that it was told to.
 func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	channel, sends := strings.CutSuffix(r.URL.Path, "/messages")
@@ -125,15 +107,11 @@ func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.Server.ServeHTTP(w, r)
 		return
 	}
-	s.mu.Lock() // until the call is through: a fault meets the next call, whosever it is
-	defer s.mu.Unlock()
 	chat := s.address(channel[strings.LastIndexByte(channel, '/')+1:])
-	f, planned := s.take(chat, msg.Permanent, msg.Rate, msg.Auth, msg.Ambiguous)
-	if planned {
-		s.Fail(spoilt(f))
-	}
-	s.Server.ServeHTTP(w, r)
+	s.plan.Deliver(chat, s.spoil, func() { s.Server.ServeHTTP(w, r) })
 }
+
+func (s *scene) spoil(f adaptertest.Fault) { s.Fail(spoilt(f)) }
 
 func spoilt(f adaptertest.Fault) fake.Fault {
 	switch f.Class {
@@ -154,10 +132,7 @@ type unreachable struct {
 }
 
 func (u unreachable) Send(ctx context.Context, m *msg.Message, p adapter.Part) (string, error) {
-	u.scene.mu.Lock()
-	_, planned := u.scene.take(m.ChatJID, msg.Transient)
-	u.scene.mu.Unlock()
-	if planned {
+	if u.scene.plan.Unreached(m.ChatJID) {
 		return "", failure(fmt.Errorf("POST: %w: %w", restapi.ErrUnsent, errors.New("connection refused")))
 	}
 	return u.discord.Send(ctx, m, p)

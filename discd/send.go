@@ -38,14 +38,16 @@ const (
 func (d *discord) Send(ctx context.Context, _ *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
 	id, err := d.do(ctx, c)
+	var remark error
 	if unanswerable(err) && c.body["message_reference"] != nil { // better beside it than not at all
+		remark = &adapter.Remark{Text: "sent without naming what it answers: " + err.Error()}
 		c.body = maps.Clone(c.body)
 		delete(c.body, "message_reference")
 		id, err = d.do(ctx, c)
 	}
 	switch {
 	case err == nil:
-		return id, nil
+		return id, remark
 	case c.method == http.MethodDelete && refusedFor(err, unknownMessage):
 		return "", nil // it is gone already
 	}
@@ -86,8 +88,13 @@ func (d *discord) Find(ctx context.Context, m *msg.Message, p adapter.Part) (pla
 		return d.search(ctx, m, c)
 	}
 	id, err := d.Send(ctx, m, p)
-	if f := new(adapter.Failure); errors.As(err, &f) && f.Class == msg.Permanent {
+	var f *adapter.Failure
+	var remark *adapter.Remark
+	switch {
+	case errors.As(err, &f) && f.Class == msg.Permanent:
 		return "", nil // it is not taken, and Send says why
+	case errors.As(err, &remark):
+		return id, nil
 	}
 	return id, err
 }

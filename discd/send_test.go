@@ -271,7 +271,10 @@ func TestReplyWhereOneMayNotRead(t *testing.T) {
 		row, part := b.row(t, msg.Message{Content: "hello", ReplyToID: b.channel.Messages()[0].ID})
 		refusal.Route = fake.CreateMessage
 		b.Fail(refusal)
-		b.send(t, row, part)
+		var remark *adapter.Remark
+		if id, err := b.Send(t.Context(), row, part); id == "" || !errors.As(err, &remark) {
+			t.Errorf("%q, %v", id, err)
+		}
 		if sent := b.Sent(); len(sent) != 1 || sent[0].Text != "hello" || sent[0].ReplyTo != "" {
 			t.Errorf("%+v", sent)
 		}

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -30,12 +29,11 @@ const threadTS = "1000000000.000001"
 type scene struct {
 	*fake.Server
 	thread, dm fake.Place
-	mu         sync.Mutex
-	planned    map[string]adaptertest.Fault // chat → how its next part fails
+	plan       adaptertest.Plan
 }
 
 func newScene() *scene {
-	s := &scene{Server: fake.New(fake.Options{}), planned: map[string]adaptertest.Fault{}}
+	s := &scene{Server: fake.New(fake.Options{})}
 	alice := s.User("Alice", "alice")
 	s.dm = s.DM(alice)
 	team := s.Channel("team", alice)
@@ -71,11 +69,7 @@ func newWorld(t testing.TB, st func() *store.Store) adaptertest.World {
 			return unreachable{&slack{api: webapi.NewClient(base+"/api/", s.BotToken(), ""), store: st()}, s}
 		},
 		Received: s.received,
-		Fail: func(chat string, f adaptertest.Fault) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.planned[chat] = f
-		},
+		Fail:     s.plan.Fail,
 	}
 }
 
@@ -89,18 +83,6 @@ func (s *scene) received() (all []adaptertest.Received) {
 	return all
 }
 
-// take is what is planned for a chat's next part, of these classes.
-func (s *scene) take(chat string, classes ...msg.ErrorClass) (f adaptertest.Fault, planned bool) {
-	f, planned = s.planned[chat]
-	for _, class := range classes {
-		if planned && f.Class == class {
-			delete(s.planned, chat)
-			return f, true
-		}
-	}
-	return f, false
-}
-
 // ServeHTTP spoils the calls that it was told to.
 func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // what is missing is refused
@@ -111,14 +93,10 @@ func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	form, _ := url.ParseQuery(string(body))
-	s.mu.Lock() // until the call is through: a fault meets the next call, whosever it is
-	defer s.mu.Unlock()
-	f, planned := s.take("slack:"+form.Get("channel"), msg.Permanent, msg.Rate, msg.Auth, msg.Ambiguous)
-	if planned {
-		s.Fail(spoilt(f))
-	}
-	s.Server.ServeHTTP(w, r)
+	s.plan.Deliver("slack:"+form.Get("channel"), s.spoil, func() { s.Server.ServeHTTP(w, r) })
 }
+
+func (s *scene) spoil(f adaptertest.Fault) { s.Fail(spoilt(f)) }
 
 func spoilt(f adaptertest.Fault) fake.Fault {
 	switch f.Class {
@@ -139,10 +117,7 @@ type unreachable struct {
 }
 
 func (u unreachable) Send(ctx context.Context, m *msg.Message, p adapter.Part) (string, error) {
-	u.scene.mu.Lock()
-	_, planned := u.scene.take(m.ChatJID, msg.Transient)
-	u.scene.mu.Unlock()
-	if planned {
+	if u.scene.plan.Unreached(m.ChatJID) {
 		return "", webapi.Failure(fmt.Errorf("chat.postMessage: %w", &net.OpError{Op: "dial"}))
 	}
 	return u.slack.Send(ctx, m, p)

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,12 +25,11 @@ import (
 type scene struct {
 	*fake.Server
 	dm, topic fake.Place
-	mu        sync.Mutex
-	planned   map[string]adaptertest.Fault // chat → how its next part fails
+	plan      adaptertest.Plan
 }
 
 func newScene() *scene {
-	s := &scene{Server: fake.New(fake.Options{}), planned: map[string]adaptertest.Fault{}}
+	s := &scene{Server: fake.New(fake.Options{})}
 	alice := s.User("Alice", "alice")
 	s.dm = s.DM(alice)
 	s.dm.Say(alice, "/start")
@@ -64,11 +62,7 @@ func newWorld(t testing.TB) adaptertest.World {
 	return adaptertest.World{
 		Connect:  func() adapter.Platform { return unreachable{&telegram{api: botapi.NewClient(base, s.Token())}, s} },
 		Received: s.received,
-		Fail: func(chat string, f adaptertest.Fault) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.planned[chat] = f
-		},
+		Fail:     s.plan.Fail,
 	}
 }
 
@@ -89,18 +83,6 @@ func (s *scene) received() (all []adaptertest.Received) {
 	return all
 }
 
-// take is what is planned for a chat's next part, of these classes.
-func (s *scene) take(chat string, classes ...msg.ErrorClass) (f adaptertest.Fault, planned bool) {
-	f, planned = s.planned[chat]
-	for _, class := range classes {
-		if planned && f.Class == class {
-			delete(s.planned, chat)
-			return f, true
-		}
-	}
-	return f, false
-}
-
 // ServeHTTP spoils the calls that it was told to.
 func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasSuffix(r.URL.Path, "/sendMessage") {
@@ -110,14 +92,10 @@ func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // what is missing is refused
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	form, _ := url.ParseQuery(string(body))
-	s.mu.Lock() // until the call is through: a fault meets the next call, whosever it is
-	defer s.mu.Unlock()
-	f, planned := s.take("telegram:"+form.Get("chat_id"), msg.Permanent, msg.Rate, msg.Auth, msg.Ambiguous)
-	if planned {
-		s.Fail(spoilt(f))
-	}
-	s.Server.ServeHTTP(w, r)
+	s.plan.Deliver("telegram:"+form.Get("chat_id"), s.spoil, func() { s.Server.ServeHTTP(w, r) })
 }
+
+func (s *scene) spoil(f adaptertest.Fault) { s.Fail(spoilt(f)) }
 
 func spoilt(f adaptertest.Fault) fake.Fault {
 	switch f.Class {
@@ -138,10 +116,7 @@ type unreachable struct {
 }
 
 func (u unreachable) Send(ctx context.Context, m *msg.Message, p adapter.Part) (string, error) {
-	u.scene.mu.Lock()
-	_, planned := u.scene.take(m.ChatJID, msg.Transient)
-	u.scene.mu.Unlock()
-	if planned {
+	if u.scene.plan.Unreached(m.ChatJID) {
 		return "", failure(fmt.Errorf("sendMessage: %w: %w", botapi.ErrUnsent, errors.New("connection refused")))
 	}
 	return u.telegram.Send(ctx, m, p)

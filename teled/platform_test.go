@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"arizuko/pkg/adapter"
+	fake "arizuko/pkg/fakeplatform/telegram"
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
@@ -127,6 +128,35 @@ func TestAMarkMovesTheFormatting(t *testing.T) {
 	full := p.Mark(call{method: "sendMessage", plain: "text", params: botapi.Params{"text": strings.Repeat("x", textMost)}}).(call)
 	if utf16Len(full.params["text"].(string)) > textMost {
 		t.Error("a full part is too long with its mark")
+	}
+}
+
+// What Telegram finds no way to format is sent plain, and that is kept.
+func TestPlainIfNeedBe(t *testing.T) {
+	s := newScene()
+	base, err := s.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	p := &telegram{api: botapi.NewClient(base, s.Token())}
+	m := &msg.Message{ChatJID: botapi.JID(s.dm.ChatID), Content: "Hello **you**"}
+	parts, err := p.Cut(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Fail(fake.Fault{Method: "sendMessage", Status: 400, Description: "Bad Request: can't parse entities: so"})
+	id, err := p.Send(t.Context(), m, parts[0])
+	var remark *adapter.Remark
+	if id == "" || !errors.As(err, &remark) || !strings.Contains(remark.Text, "parse entities") {
+		t.Errorf("%q, %v", id, err)
+	}
+	sent := s.Sent()
+	if last := sent[len(sent)-1]; last.Text != "Hello you" || len(last.Entities) != 0 {
+		t.Errorf("it says %q with %v", last.Text, last.Entities)
+	}
+	if id, err = p.Send(t.Context(), m, parts[0]); id == "" || err != nil {
+		t.Errorf("then %q, %v", id, err)
 	}
 }
 

@@ -21,19 +21,22 @@ import (
 func (t *telegram) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
 	id, err := t.do(ctx, c)
-	if c.plain != "" && badEntities(err) { // better plain than not at all; the row's record says so
+	if c.plain != "" && badEntities(err) { // better plain than not at all
+		remark := &adapter.Remark{Text: "sent without its formatting: " + err.Error()}
 		c.params = maps.Clone(c.params)
 		delete(c.params, "entities")
 		delete(c.params, "caption_entities")
-		id, err = t.do(ctx, c)
+		if id, err = t.do(ctx, c); err == nil {
+			err = remark
+		}
 	}
 	if unmodified(err) {
 		return "", nil // it says so already
 	}
-	if err != nil {
-		return "", t.follow(ctx, m, failure(err))
+	if remark := new(adapter.Remark); err == nil || errors.As(err, &remark) {
+		return id, err
 	}
-	return id, nil
+	return "", t.follow(ctx, m, failure(err))
 }
 
 // follow moves the chat of a row that could not be sent because the chat has become a

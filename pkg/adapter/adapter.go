@@ -26,7 +26,8 @@ type Platform interface {
 	// said on this platform; it fails for good.
 	Cut(m *msg.Message) ([]Part, error)
 	// Send delivers one part and returns the id the platform gave it, "" if it gives none.
-	// It never tries twice: an error is a *Failure, anything else counts as ambiguous.
+	// It never tries twice: an error is a *Failure, or a *Remark on what was sent; anything else
+	// counts as ambiguous.
 	Send(ctx context.Context, m *msg.Message, part Part) (platformID string, err error)
 }
 
@@ -55,6 +56,11 @@ func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Class, f.Err) 
 
 // Unwrap gives the cause.
 func (f *Failure) Unwrap() error { return f.Err }
+
+// Remark says that a part was sent, though not quite as it was meant. The record keeps it.
+type Remark struct{ Text string }
+
+func (r *Remark) Error() string { return r.Text }
 
 // Options of New.
 type Options struct {

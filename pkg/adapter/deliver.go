@@ -251,9 +251,13 @@ func (d *delivery) send(ctx context.Context, part Part) (platformID string, err 
 func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
 	before := p.ErrorClass
 	p.NotBefore, p.ErrorClass = 0, ""
-	if err == nil {
+	var remark *Remark
+	if err == nil || errors.As(err, &remark) {
 		p.State, p.PlatformID = msg.OutSent, platformID
-		if before != msg.Ambiguous || d.Repeatable {
+		switch {
+		case remark != nil:
+			p.Error = d.Redact(remark.Text)
+		case before != msg.Ambiguous || d.Repeatable:
 			p.Error = ""
 		}
 		return

@@ -506,3 +506,18 @@ func TestFailureKeepsItsCause(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What was sent, though not as it was meant, is sent, and the record says how.
+func TestRemark(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.platform.script("a", fails(fmt.Errorf("sending: %w", &Remark{"without its colours, near " + secret})))
+		id := r.out("", "a|b")
+		r.start(redacting)
+		pass(time.Minute)
+		r.expect(id, "sent: sent sent")
+		r.expectSent("a", "b")
+		if got := r.deliveries(id)[0]; got.Error != "without its colours, near [redacted]" || got.ErrorClass != "" {
+			t.Errorf("the record says %+v", got)
+		}
+	})
+}

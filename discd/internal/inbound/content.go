@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"arizuko/discd/internal/restapi"
+	"arizuko/pkg/plaintext"
 )
 
 // said is what a message says.
@@ -30,7 +31,7 @@ func read(m *restapi.Message, p *place, me Self, known *Guilds) said {
 		}
 	}
 	if len(lines) == 0 && !hasFile(m) && !addressed {
-		lines = append(lines, bracket("unsupported message"))
+		lines = append(lines, plaintext.Bracket("unsupported message"))
 	}
 	return said{content: strings.Join(lines, "\n"), addressed: addressed}
 }
@@ -38,7 +39,7 @@ func read(m *restapi.Message, p *place, me Self, known *Guilds) said {
 // describe says, line by line, what a message holds besides text and files.
 func describe(m *restapi.Message) (lines []string) {
 	for _, s := range m.Stickers {
-		lines = append(lines, bracket("sticker", s.Name))
+		lines = append(lines, plaintext.Bracket("sticker", s.Name))
 	}
 	for _, e := range m.Embeds {
 		if text := embed(e); text != "" {
@@ -46,9 +47,9 @@ func describe(m *restapi.Message) (lines []string) {
 		}
 	}
 	if m.Poll != nil {
-		lines = append(lines, bracket("poll", m.Poll.Question.Text))
+		lines = append(lines, plaintext.Bracket("poll", m.Poll.Question.Text))
 		for _, a := range m.Poll.Answers {
-			lines = append(lines, "- "+oneLine(a.Media.Text))
+			lines = append(lines, "- "+plaintext.Line(a.Media.Text))
 		}
 	}
 	return lines
@@ -56,7 +57,7 @@ func describe(m *restapi.Message) (lines []string) {
 
 // embed is "title — description (url)", without what it has not.
 func embed(e restapi.Embed) string {
-	text := oneLine(e.Title)
+	text := plaintext.Line(e.Title)
 	if e.Description != "" {
 		if text != "" {
 			text += " — "
@@ -70,18 +71,4 @@ func embed(e restapi.Embed) string {
 		return e.URL
 	}
 	return text + " (" + e.URL + ")"
-}
-
-// bracket names a thing with what is known of it: "[sticker: Wave]".
-func bracket(thing string, details ...string) string {
-	var known []string
-	for _, d := range details {
-		if d = oneLine(d); d != "" {
-			known = append(known, d)
-		}
-	}
-	if len(known) > 0 {
-		thing += ": " + strings.Join(known, ", ")
-	}
-	return "[" + thing + "]"
 }

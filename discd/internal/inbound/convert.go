@@ -9,6 +9,7 @@ import (
 	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/plaintext"
 )
 
 // Self is our bot, as the gateway tells when a session begins.
@@ -124,7 +125,7 @@ func (p *place) isDM() bool { return p.chat.Kind == msg.ChatDM }
 
 // threadOf is what is known of a thread.
 func threadOf(c *restapi.Channel, known *Guilds) msg.Thread {
-	t := msg.Thread{ChatJID: jid(c.ParentID), ID: c.ID, Title: oneLine(c.Name), Kind: "public_thread"}
+	t := msg.Thread{ChatJID: jid(c.ParentID), ID: c.ID, Title: plaintext.Line(c.Name), Kind: "public_thread"}
 	switch parent := known.channels[c.ParentID]; {
 	case parent.IsForum():
 		t.Kind = "forum_post"
@@ -147,7 +148,7 @@ func jid(id string) string { return "discord:" + id }
 
 // title is a channel's name as people write it, "" for none.
 func title(name string) string {
-	if name = oneLine(name); name == "" {
+	if name = plaintext.Line(name); name == "" {
 		return ""
 	}
 	return "#" + name

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"arizuko/discd/internal/restapi"
+	"arizuko/pkg/plaintext"
 )
 
 // namesMost bounds the names of people that are remembered.
@@ -175,7 +176,7 @@ func (g *Guilds) nameOf(guild, user string) string {
 func (g *Guilds) roleName(guildID, role string) string {
 	name := ""
 	if known := g.guilds[guildID]; known != nil {
-		name = oneLine(known.roles[role])
+		name = plaintext.Line(known.roles[role])
 	}
 	return cmp.Or(name, "role "+role)
 }
@@ -189,5 +190,5 @@ func (g *Guilds) ourRole(guildID string) string {
 }
 
 func (g *Guilds) channelName(channel string) string {
-	return cmp.Or(oneLine(g.channels[channel].Name), "channel "+channel)
+	return cmp.Or(plaintext.Line(g.channels[channel].Name), "channel "+channel)
 }

@@ -8,6 +8,7 @@ import (
 	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/plaintext"
 )
 
 // member reads who came to a guild or left it.
@@ -53,7 +54,7 @@ func guildJoined(g *restapi.Guild, me Self, known *Guilds) (adapter.Inbound, err
 	at := g.JoinedAt.UnixMilli()
 	return p.of(&msg.Message{
 		PlatformID: fmt.Sprintf("m:join:%s:%d", me.ID, at),
-		Sender:     jid(g.ID), SenderName: cmp.Or(oneLine(g.Name), "guild "+g.ID),
+		Sender:     jid(g.ID), SenderName: cmp.Or(plaintext.Line(g.Name), "guild "+g.ID),
 		Verb: msg.VerbJoin, Content: "added the bot", Addressed: true, Timestamp: millis(at),
 	}), nil
 }

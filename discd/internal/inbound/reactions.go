@@ -6,6 +6,7 @@ import (
 	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/plaintext"
 )
 
 // reaction reads one that was given, or taken back.
@@ -37,7 +38,7 @@ func reaction(u *restapi.Update, r *restapi.Reaction, sign string, me Self, know
 
 // emoji is a reaction in one word, as it is given: that of a guild is "name:id".
 func emoji(e restapi.Emoji) string {
-	switch name := oneLine(e.Name); {
+	switch name := plaintext.Line(e.Name); {
 	case e.ID == "":
 		return name
 	case name == "":

@@ -4,20 +4,11 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"arizuko/discd/internal/restapi"
+	"arizuko/pkg/plaintext"
 )
-
-// mark is a change to a text, in bytes: what stands between from and to goes, insert comes.
-type mark struct {
-	from, to int
-	insert   string
-	blanks   bool // the blanks around go as well
-}
 
 // signs are what stands in a text for people, roles, channels, emoji, times and commands:
 // <@user> or <@!user>, <@&role>, <#channel>, <:name:id> or <a:name:id>, <t:seconds:style>, </name:id>.
@@ -38,7 +29,7 @@ const (
 // alone, are left out; addressed says that there were any. Those that Discord does not count as
 // mentions, because they stand in code, call nobody. Without an id of ours nothing is left out.
 func plain(m *restapi.Message, text string, p *place, me Self, known *Guilds) (content string, addressed bool) {
-	var marks []mark
+	var changes []plaintext.Change
 	for _, found := range signs.FindAllStringSubmatchIndex(text, -1) {
 		value := func(group int) string {
 			if found[2*group] < 0 {
@@ -46,31 +37,31 @@ func plain(m *restapi.Message, text string, p *place, me Self, known *Guilds) (c
 			}
 			return text[found[2*group]:found[2*group+1]]
 		}
-		change := mark{from: found[0], to: found[1], insert: text[found[0]:found[1]]}
+		change := plaintext.Change{From: found[0], To: found[1], Insert: text[found[0]:found[1]]}
 		switch {
 		case value(signUser) != "":
-			if change.blanks = value(signUser) == me.ID && mentions(m, me.ID); !change.blanks {
-				change.insert = "@" + userNamed(m, value(signUser), p, known)
+			if change.Blanks = value(signUser) == me.ID && mentions(m, me.ID); !change.Blanks {
+				change.Insert = "@" + userNamed(m, value(signUser), p, known)
 			}
 		case value(signRole) != "":
-			if change.blanks = me.ID != "" && value(signRole) == known.ourRole(p.guild) && slices.Contains(m.MentionRoles, value(signRole)); !change.blanks {
-				change.insert = "@" + known.roleName(p.guild, value(signRole))
+			if change.Blanks = me.ID != "" && value(signRole) == known.ourRole(p.guild) && slices.Contains(m.MentionRoles, value(signRole)); !change.Blanks {
+				change.Insert = "@" + known.roleName(p.guild, value(signRole))
 			}
 		case value(signChannel) != "":
-			change.insert = "#" + known.channelName(value(signChannel))
+			change.Insert = "#" + known.channelName(value(signChannel))
 		case value(signEmoji) != "":
-			change.insert = ":" + value(signEmoji) + ":"
+			change.Insert = ":" + value(signEmoji) + ":"
 		case value(signTime) != "":
-			change.insert = moment(value(signTime), change.insert)
+			change.Insert = moment(value(signTime), change.Insert)
 		case value(signCommand) != "":
-			change.insert = "/" + value(signCommand)
+			change.Insert = "/" + value(signCommand)
 		}
-		if change.blanks {
-			change.insert, addressed = "", true
+		if change.Blanks {
+			change.Insert, addressed = "", true
 		}
-		marks = append(marks, change)
+		changes = append(changes, change)
 	}
-	return apply(text, marks), addressed
+	return plaintext.Apply(text, changes), addressed
 }
 
 // mentions reports whether a message calls a user.
@@ -95,45 +86,4 @@ func moment(seconds, as string) string {
 		return as
 	}
 	return time.Unix(n, 0).UTC().Format("2006-01-02 15:04 UTC")
-}
-
-// apply makes the changes, which are in the order of the text.
-func apply(text string, marks []mark) string {
-	var out []byte
-	done := 0 // what of the text is written, or left out
-	for _, m := range marks {
-		if m.from > done {
-			out = append(out, text[done:m.from]...)
-			done = m.from
-		}
-		out = append(out, m.insert...)
-		if m.to <= done {
-			continue
-		}
-		done = m.to
-		if m.blanks {
-			left := strings.TrimRightFunc(string(out), unicode.IsSpace)
-			right := strings.TrimLeftFunc(text[done:], unicode.IsSpace)
-			before, after := string(out[len(left):]), text[done:len(text)-len(right)]
-			out = append(out[:len(left)], blank(left, before, after, right)...)
-			done = len(text) - len(right)
-		}
-	}
-	return string(append(out, text[done:]...))
-}
-
-// blank is what remains of the blanks before and after a word that was taken out from between
-// left and right: none at the ends of the text, before a comma or behind a bracket.
-func blank(left, before, after, right string) string {
-	last, _ := utf8.DecodeLastRuneInString(left)
-	next, _ := utf8.DecodeRuneInString(right)
-	switch {
-	case left == "", right == "":
-		return ""
-	case after == "" && unicode.IsPunct(next), before == "" && unicode.In(last, unicode.Ps, unicode.Pi):
-		return ""
-	case after == "", strings.Contains(before, "\n"):
-		return before
-	}
-	return after
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -31,19 +30,11 @@ type Call struct {
 	Ephemeral bool     // an answer to an interaction that only its user sees
 }
 
-// record keeps a call that was not carried out.
-func (s *Server) record(q *request, err error, f Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keep(q, nil, err, f)
-	s.calls[len(s.calls)-1].Accepted = false
-	s.happened()
-}
-
-// keep notes a call. The lock is held.
-func (s *Server) keep(q *request, result any, err error, f Fault) {
-	q.call.At, q.call.Accepted, q.call.Status = s.clock(), err == nil, seen(result, err, f)
-	s.calls = append(s.calls, q.call)
+// recorded is the record of a call.
+func (s *Server) recorded(q *request, result any, err error, f Fault) Call {
+	c := q.call
+	c.At, c.Accepted, c.Status = s.clock(), err == nil, seen(result, err, f)
+	return c
 }
 
 // seen is the status that a caller gets.
@@ -66,66 +57,9 @@ func seen(result any, err error, f Fault) int {
 	return http.StatusOK
 }
 
-// asks reports whether a call only looked at something.
-func (c *Call) asks() bool { return strings.HasPrefix(c.Route, "GET ") }
-
-// Calls are all calls with a good token, also those that were refused, oldest first.
-func (s *Server) Calls() []Call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.calls)
-}
-
-// Sent is what the bot did: the calls that were carried out and changed something.
-func (s *Server) Sent() []Call {
-	return slices.DeleteFunc(s.Calls(), func(c Call) bool { return !c.Accepted || c.asks() || c.Repeated })
-}
-
-// Changed returns a channel that is closed when anything happens.
-func (s *Server) Changed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changed
-}
-
-// Until waits for a condition, which is looked at whenever something happens. The error is ctx's.
-func (s *Server) Until(ctx context.Context, condition func() bool) error {
-	for {
-		changed := s.Changed()
-		if condition() {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// Wait waits for the first thing the bot did, or has already done, that is like this.
-func (s *Server) Wait(ctx context.Context, like func(Call) bool) (Call, error) {
-	var found Call
-	err := s.Until(ctx, func() bool {
-		sent := s.Sent()
-		i := slices.IndexFunc(sent, like)
-		if i >= 0 {
-			found = sent[i]
-		}
-		return i >= 0
-	})
-	return found, err
-}
-
-// WaitSent waits until the bot has sent n messages; it returns all.
-func (s *Server) WaitSent(ctx context.Context, n int) ([]Call, error) {
-	var sent []Call
-	err := s.Until(ctx, func() bool {
-		sent = slices.DeleteFunc(s.Sent(), func(c Call) bool { return !c.sends() })
-		return len(sent) >= n
-	})
-	return sent, err
-}
+// did reports whether a call was carried out, for the first time, and did more than look at
+// something.
+func (c *Call) did() bool { return c.Accepted && !c.Repeated && !strings.HasPrefix(c.Route, "GET ") }
 
 // sends reports whether a call made a message.
 func (c *Call) sends() bool { return c.Route == CreateMessage }

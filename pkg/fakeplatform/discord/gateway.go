@@ -2,6 +2,7 @@ package discord
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"context"
 	"encoding/json"
@@ -72,10 +73,8 @@ type conn struct {
 
 // connect is the gateway: it answers the upgrade and reads until the connection ends.
 func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
-	f := s.nextFault(Connect)
-	if !s.pause(r.Context(), f.Delay) {
-		panic(http.ErrAbortHandler)
-	}
+	f := s.faults.Next(Connect)
+	s.Hold(r.Context(), f.Delay)
 	if f.answer(w) {
 		return
 	}
@@ -84,10 +83,10 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		return // Accept has answered
 	}
 	defer func() { _ = ws.CloseNow() }()
-	ctx, cancel := context.WithCancel(context.Background()) // the request's does not survive the upgrade
+	ctx, cancel := context.WithCancel(s.Life()) // the request's does not survive the upgrade
 	defer cancel()
 	c := &conn{s: s, ws: ws, host: r.Host, wake: make(chan struct{}, 1), cancel: cancel}
-	if !s.admit(c) {
+	if !s.admit(ctx, c) {
 		return
 	}
 	defer s.open.Done()
@@ -101,11 +100,11 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	<-written
 }
 
-// admit greets a new connection, unless the server is unreachable by now.
-func (s *Server) admit(c *conn) bool {
+// admit greets a new connection, unless that is over by now.
+func (s *Server) admit(ctx context.Context, c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if closed(s.cut) {
+	if ctx.Err() != nil {
 		return false
 	}
 	s.open.Add(1)
@@ -199,7 +198,7 @@ func (c *conn) read(ctx context.Context, r *http.Request) {
 		c.close(CloseSessionTimedOut, "Session timed out.")
 	})
 	defer late.Stop()
-	if q := r.URL.Query(); q.Get("v") != "9" && q.Get("v") != "10" || q.Get("compress") != "" || or(q.Get("encoding"), "json") != "json" {
+	if q := r.URL.Query(); q.Get("v") != "9" && q.Get("v") != "10" || q.Get("compress") != "" || cmp.Or(q.Get("encoding"), "json") != "json" {
 		c.s.mu.Lock()
 		c.close(CloseInvalidVersion, "Invalid API version.") // this one speaks plain JSON only
 		c.s.mu.Unlock()
@@ -228,14 +227,14 @@ func (c *conn) leave(code websocket.StatusCode) {
 			delete(c.s.gateway.sessions, c.session.id)
 		}
 	}
-	c.s.happened()
+	c.s.Happened()
 }
 
 // said handles one payload of the client and returns its operation.
 func (c *conn) said(body []byte) int {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	defer c.s.happened()
+	defer c.s.Happened()
 	var p struct {
 		Op *int            `json:"op"`
 		D  json.RawMessage `json:"d"`

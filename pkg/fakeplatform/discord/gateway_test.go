@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"arizuko/pkg/fakeplatform/discord"
+	"arizuko/pkg/fakeplatform/fake/faketest"
 )
 
 func inflated(t *testing.T, body []byte) []byte {
@@ -39,9 +40,9 @@ func TestIdentifyAndEvents(t *testing.T) {
 	if !c.zlib {
 		t.Error("the payload was not compressed, as it was asked to be")
 	}
-	subset(t, ready, `{"v":9,"user":{"id":"`+r.Me().ID+`"},"guilds":[{"id":"`+r.guild.ID+`","unavailable":true}],"resume_gateway_url":"ws`+r.base[4:]+`/gateway"}`)
+	faketest.Subset(t, ready, `{"v":9,"user":{"id":"`+r.Me().ID+`"},"guilds":[{"id":"`+r.guild.ID+`","unavailable":true}],"resume_gateway_url":"ws`+r.base[4:]+`/gateway"}`)
 	guild := c.event("GUILD_CREATE")
-	subset(t, guild, `{"id":"`+r.guild.ID+`","name":"Team","unavailable":false,"member_count":3,"system_channel_id":"`+r.general.ChannelID+`",
+	faketest.Subset(t, guild, `{"id":"`+r.guild.ID+`","name":"Team","unavailable":false,"member_count":3,"system_channel_id":"`+r.general.ChannelID+`",
 		"members":[{"user":{"id":"`+r.Me().ID+`"},"roles":["`+r.guild.BotRole().ID+`"]}],
 		"roles":[{"id":"`+r.guild.ID+`","name":"@everyone"},{"managed":true,"tags":{"bot_id":"`+r.Me().ID+`"}}],
 		"threads":[{"id":"`+thread.ChannelID+`","parent_id":"`+r.general.ChannelID+`","type":11}]}`)
@@ -50,7 +51,7 @@ func TestIdentifyAndEvents(t *testing.T) {
 	}
 	secret.Say(r.alice, "unseen")
 	id := r.say(r.general, "own")
-	subset(t, c.event("MESSAGE_CREATE"), `{"id":"`+id+`","author":{"id":"`+r.Me().ID+`"},"guild_id":"`+r.guild.ID+`","member":{"nick":null,"user":null}}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"id":"`+id+`","author":{"id":"`+r.Me().ID+`"},"guild_id":"`+r.guild.ID+`","member":{"nick":null,"user":null}}`)
 	if c.last != 3 {
 		t.Errorf("the sequence is at %d, want 3", c.last)
 	}
@@ -64,23 +65,23 @@ func TestIntents(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(guildMessages)
 	r.general.Say(r.alice, "not for it")
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"","attachments":[]}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"","attachments":[]}`)
 	r.general.Attach(r.alice, "", discord.File{Name: "x.txt"})
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"","attachments":[]}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"","attachments":[]}`)
 	m := r.general.Say(r.alice, r.Me().Mention()+" for it")
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"`+m.Content+`"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"`+m.Content+`"}`)
 	r.general.React(r.alice, m.ID, "👍")
 	r.DM(r.alice).Say(r.alice, "in private")
 	r.say(r.general, "own")
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"own"}`) // neither of the two
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"own"}`) // neither of the two
 
 	d := r.listen(direct)
 	r.general.Say(r.alice, "elsewhere")
 	r.DM(r.alice).Say(r.alice, "in private")
-	subset(t, d.event("MESSAGE_CREATE"), `{"content":"in private"}`)
+	faketest.Subset(t, d.event("MESSAGE_CREATE"), `{"content":"in private"}`)
 	e := r.listen(guildMessages | content)
 	r.general.Say(r.alice, "readable")
-	subset(t, e.event("MESSAGE_CREATE"), `{"content":"readable"}`)
+	faketest.Subset(t, e.event("MESSAGE_CREATE"), `{"content":"readable"}`)
 }
 
 func TestRefusedClients(t *testing.T) {
@@ -150,11 +151,11 @@ func TestResume(t *testing.T) {
 	r.general.Say(r.alice, "two")
 	r.general.Say(r.alice, "three")
 	c = c.again()
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
 	c.event("RESUMED")
 	r.general.Say(r.alice, "four")
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"four"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"four"}`)
 
 	again := c.again() // while the old connection still stands
 	again.event("RESUMED")
@@ -221,11 +222,11 @@ func TestStorms(t *testing.T) {
 	r.Reversed(1)
 	r.general.Say(r.alice, "two")
 	r.general.Say(r.alice, "three")
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
 	r.Redeliver(2)
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
 	r.Inject("MESSAGE_CREATE", `{"author":null}`)
 	if c.event("MESSAGE_CREATE")["author"] != nil {
 		t.Error("what was injected came otherwise")
@@ -241,7 +242,7 @@ func TestStorms(t *testing.T) {
 		t.Error("a zombie counts as listening")
 	}
 	c = c.again()
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"unheard"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"unheard"}`)
 	c.event("RESUMED")
 }
 
@@ -256,7 +257,7 @@ func TestUnreachable(t *testing.T) {
 	r.general.Say(r.alice, "meanwhile")
 	r.Reachable()
 	c = c.again()
-	subset(t, c.event("MESSAGE_CREATE"), `{"content":"meanwhile"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"meanwhile"}`)
 	r.Fail(discord.Fault{Route: discord.Connect, Status: 503})
 	if _, resp, err := websocket.Dial(r.ctx, "ws"+r.base[4:]+"/gateway/?v=9", &websocket.DialOptions{HTTPClient: r.client}); err == nil || resp == nil || resp.StatusCode != 503 {
 		t.Errorf("the gateway's fault: %v, %v", resp, err)

@@ -74,7 +74,7 @@ func (s *Server) newAttachment(ch *channel, f File) Attachment {
 	sum := sha256.Sum256([]byte(s.token + kept.path))
 	kept.sign = hex.EncodeToString(sum[:])
 	s.files[id] = kept
-	address := s.base + kept.path + "?ex=7fffffff&is=60000000&hm=" + kept.sign + "&"
+	address := s.Base() + kept.path + "?ex=7fffffff&is=60000000&hm=" + kept.sign + "&"
 	a := Attachment{
 		ID: id, Filename: name, Description: f.Description, ContentType: kept.mime, Size: max(f.Size, int64(len(f.Data))),
 		URL: address, ProxyURL: address,
@@ -90,10 +90,8 @@ func (s *Server) newAttachment(ch *channel, f File) Attachment {
 
 // download answers the address of an attachment, which needs no token.
 func (s *Server) download(w http.ResponseWriter, r *http.Request) {
-	f := s.nextFault(Download)
-	if !s.pause(r.Context(), f.Delay) {
-		panic(http.ErrAbortHandler)
-	}
+	f := s.faults.Next(Download)
+	s.Hold(r.Context(), f.Delay)
 	if f.answer(w) {
 		return
 	}

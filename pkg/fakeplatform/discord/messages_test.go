@@ -10,18 +10,19 @@ import (
 	"time"
 
 	"arizuko/pkg/fakeplatform/discord"
+	"arizuko/pkg/fakeplatform/fake/faketest"
 )
 
 func TestIdentity(t *testing.T) {
 	r := start(t, discord.Options{Denied: discord.MessageContent})
 	me := r.Me().ID
-	subset(t, r.must("GET", "/users/@me", "").json(), `{"id":"`+me+`","username":"arizuko","global_name":"Arizuko","bot":true,"avatar":null}`)
+	faketest.Subset(t, r.must("GET", "/users/@me", "").json(), `{"id":"`+me+`","username":"arizuko","global_name":"Arizuko","bot":true,"avatar":null}`)
 	flags := int(r.must("GET", "/applications/@me", "").json()["flags"].(float64))
 	if flags&(1<<19) != 0 || flags&(1<<15) == 0 {
 		t.Errorf("flags %b: want the intent for members, and none for content", flags)
 	}
-	subset(t, r.must("GET", "/oauth2/applications/@me", "").json(), `{"id":"`+me+`"}`)
-	subset(t, r.must("GET", "/users/"+r.alice.ID, "").json(), `{"username":"alice"}`)
+	faketest.Subset(t, r.must("GET", "/oauth2/applications/@me", "").json(), `{"id":"`+me+`"}`)
+	faketest.Subset(t, r.must("GET", "/users/"+r.alice.ID, "").json(), `{"username":"alice"}`)
 	r.refuse(404, 10013, "GET", "/users/1", "")
 	if got := r.request("GET", "/api/v10/users/@me", nil, "Authorization", "Bot nonsense"); got.Status != 401 || got.json()["message"] != "401: Unauthorized" {
 		t.Errorf("a wrong token: %d %s", got.Status, got.body)
@@ -44,7 +45,7 @@ func TestCreateMessage(t *testing.T) {
 	asked := r.general.Say(r.alice, "hello "+r.Me().Mention())
 	got := r.must("POST", messages(r.general), `{"content":" hi \n","nonce":"n1","allowed_mentions":{"parse":[]},
 		"message_reference":{"message_id":"`+asked.ID+`","fail_if_not_exists":false}}`).json()
-	subset(t, got, `{"content":"hi","type":19,"channel_id":"`+r.general.ChannelID+`","nonce":"n1","edited_timestamp":null,"mentions":[],
+	faketest.Subset(t, got, `{"content":"hi","type":19,"channel_id":"`+r.general.ChannelID+`","nonce":"n1","edited_timestamp":null,"mentions":[],
 		"author":{"id":"`+r.Me().ID+`","bot":true},"message_reference":{"message_id":"`+asked.ID+`"},"referenced_message":{"id":"`+asked.ID+`"},
 		"guild_id":null,"member":null,"embeds":[],"attachments":[],"mention_roles":[],"components":[]}`)
 	call := r.Calls()[len(r.Calls())-1]
@@ -55,7 +56,7 @@ func TestCreateMessage(t *testing.T) {
 		t.Errorf("waited for %+v, %v", call, err)
 	}
 	r.general.Delete(asked.ID)
-	subset(t, r.must("GET", messages(r.general)+"/"+got["id"].(string), "").json(), `{"type":19,"referenced_message":null,"nonce":null}`)
+	faketest.Subset(t, r.must("GET", messages(r.general)+"/"+got["id"].(string), "").json(), `{"type":19,"referenced_message":null,"nonce":null}`)
 }
 
 func TestMessageLimits(t *testing.T) {
@@ -63,7 +64,7 @@ func TestMessageLimits(t *testing.T) {
 	long, embed := strings.Repeat("ä", 2000), `{"description":"`+strings.Repeat("x", 4096)+`"}`
 	r.must("POST", messages(r.general), content(long))
 	got := r.refuse(400, 50035, "POST", messages(r.general), content(long+"x"))
-	subset(t, got.json(), `{"errors":{"content":{"_errors":[{"code":"BASE_TYPE_MAX_LENGTH"}]}}}`)
+	faketest.Subset(t, got.json(), `{"errors":{"content":{"_errors":[{"code":"BASE_TYPE_MAX_LENGTH"}]}}}`)
 	path := messages(r.general)
 	for _, tt := range []struct {
 		code int
@@ -182,7 +183,7 @@ func TestEditAndDelete(t *testing.T) {
 	if got := r.must("PATCH", path+id, content("two")).json(); got["content"] != "two" || got["edited_timestamp"] == nil {
 		t.Errorf("edited to %v", got)
 	}
-	subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+id+`","content":"two","guild_id":"`+r.guild.ID+`","author":{"id":"`+r.Me().ID+`"}}`)
+	faketest.Subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+id+`","content":"two","guild_id":"`+r.guild.ID+`","author":{"id":"`+r.Me().ID+`"}}`)
 	r.refuse(400, 50006, "PATCH", path+id, content(" "))
 	r.refuse(400, 50035, "PATCH", path+id, content(strings.Repeat("x", 2001)))
 	r.refuse(403, 50005, "PATCH", path+theirs.ID, content("x"))
@@ -191,7 +192,7 @@ func TestEditAndDelete(t *testing.T) {
 	if got := r.must("DELETE", path+id, ""); got.Status != http.StatusNoContent {
 		t.Errorf("deleted with %d", got.Status)
 	}
-	subset(t, c.event("MESSAGE_DELETE"), `{"id":"`+id+`","channel_id":"`+r.general.ChannelID+`","guild_id":"`+r.guild.ID+`"}`)
+	faketest.Subset(t, c.event("MESSAGE_DELETE"), `{"id":"`+id+`","channel_id":"`+r.general.ChannelID+`","guild_id":"`+r.guild.ID+`"}`)
 	r.refuse(404, 10008, "DELETE", path+id, "")
 }
 
@@ -201,7 +202,7 @@ func TestHistory(t *testing.T) {
 	for i := range 7 {
 		ids = append(ids, r.general.Say(r.alice, fmt.Sprint(i)).ID)
 	}
-	subset(t, r.must("GET", "/channels/"+r.general.ChannelID, "").json(), `{"last_message_id":"`+ids[6]+`"}`)
+	faketest.Subset(t, r.must("GET", "/channels/"+r.general.ChannelID, "").json(), `{"last_message_id":"`+ids[6]+`"}`)
 	for _, tt := range []struct {
 		query string
 		want  string
@@ -228,7 +229,7 @@ func TestHistory(t *testing.T) {
 	if got := r.must("GET", messages(r.general), "").list(); len(got) != 0 {
 		t.Errorf("%d messages without the permission", len(got))
 	}
-	subset(t, r.must("GET", "/channels/"+r.general.ChannelID, "").json(), `{"name":"general","type":0,"guild_id":"`+r.guild.ID+`"}`)
+	faketest.Subset(t, r.must("GET", "/channels/"+r.general.ChannelID, "").json(), `{"name":"general","type":0,"guild_id":"`+r.guild.ID+`"}`)
 }
 
 func TestReactions(t *testing.T) {
@@ -239,15 +240,15 @@ func TestReactions(t *testing.T) {
 	c.event("MESSAGE_CREATE")
 	path := messages(r.general) + "/" + m.ID + "/reactions/"
 	r.must("PUT", path+"%F0%9F%91%8D/@me", "")
-	subset(t, c.event("MESSAGE_REACTION_ADD"), `{"user_id":"`+r.Me().ID+`","message_id":"`+m.ID+`","emoji":{"id":null,"name":"👍"},"guild_id":"`+r.guild.ID+`"}`)
+	faketest.Subset(t, c.event("MESSAGE_REACTION_ADD"), `{"user_id":"`+r.Me().ID+`","message_id":"`+m.ID+`","emoji":{"id":null,"name":"👍"},"guild_id":"`+r.guild.ID+`"}`)
 	r.must("PUT", path+"%F0%9F%91%8D/@me", "") // it stands already
 	r.must("PUT", path+"party%3A"+string(emoji.ID)+"/@me", "")
 	c.event("MESSAGE_REACTION_ADD")
 	r.general.React(r.bob, m.ID, "👍")
-	subset(t, c.event("MESSAGE_REACTION_ADD"), `{"user_id":"`+r.bob.ID+`","member":{"user":{"id":"`+r.bob.ID+`"}},"message_author_id":"`+r.alice.ID+`"}`)
-	subset(t, r.must("GET", messages(r.general)+"/"+m.ID, "").json(), `{"reactions":[{"count":2,"me":true,"emoji":{"name":"👍"}},{"count":1,"me":true}]}`)
+	faketest.Subset(t, c.event("MESSAGE_REACTION_ADD"), `{"user_id":"`+r.bob.ID+`","member":{"user":{"id":"`+r.bob.ID+`"}},"message_author_id":"`+r.alice.ID+`"}`)
+	faketest.Subset(t, r.must("GET", messages(r.general)+"/"+m.ID, "").json(), `{"reactions":[{"count":2,"me":true,"emoji":{"name":"👍"}},{"count":1,"me":true}]}`)
 	r.must("DELETE", path+"%F0%9F%91%8D/@me", "")
-	subset(t, c.event("MESSAGE_REACTION_REMOVE"), `{"user_id":"`+r.Me().ID+`","member":null}`)
+	faketest.Subset(t, c.event("MESSAGE_REACTION_REMOVE"), `{"user_id":"`+r.Me().ID+`","member":null}`)
 	r.general.Unreact(r.bob, m.ID, "👍")
 	c.event("MESSAGE_REACTION_REMOVE")
 	if got := r.general.Reactions(m.ID); len(got) != 1 || got[r.Me().ID][0] != emoji.Key() {
@@ -266,7 +267,7 @@ func TestFiles(t *testing.T) {
 	if got.Status != 200 {
 		t.Fatalf("%d %s", got.Status, got.body)
 	}
-	subset(t, got.json(), `{"content":"see","attachments":[{"filename":"file 0.txt","size":7,"description":"notes","content_type":"text/plain; charset=utf-8"},{"size":6}]}`)
+	faketest.Subset(t, got.json(), `{"content":"see","attachments":[{"filename":"file 0.txt","size":7,"description":"notes","content_type":"text/plain; charset=utf-8"},{"size":6}]}`)
 	if files := r.Sent()[0].Files; len(files) != 2 || string(files[0].Data) != "read me" {
 		t.Errorf("the record has %+v", files)
 	}
@@ -318,21 +319,21 @@ func TestPolls(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	sent := r.must("POST", messages(r.general), `{"poll":{"question":{"text":"Lunch?"},"answers":[{"poll_media":{"text":"yes"}},{"poll_media":{"text":"no"}}],"duration":2,"allow_multiselect":true}}`).json()
-	subset(t, sent, `{"content":"","poll":{"question":{"text":"Lunch?"},"allow_multiselect":true,"answers":[{"answer_id":1,"poll_media":{"text":"yes"}},{"answer_id":2}],"results":{"is_finalized":false,"answer_counts":[]}}}`)
+	faketest.Subset(t, sent, `{"content":"","poll":{"question":{"text":"Lunch?"},"allow_multiselect":true,"answers":[{"answer_id":1,"poll_media":{"text":"yes"}},{"answer_id":2}],"results":{"is_finalized":false,"answer_counts":[]}}}`)
 	id := sent["id"].(string)
 	c.event("MESSAGE_CREATE")
 	r.general.Vote(r.alice, id, 2, true)
-	subset(t, c.event("MESSAGE_POLL_VOTE_ADD"), `{"user_id":"`+r.alice.ID+`","message_id":"`+id+`","answer_id":2}`)
+	faketest.Subset(t, c.event("MESSAGE_POLL_VOTE_ADD"), `{"user_id":"`+r.alice.ID+`","message_id":"`+id+`","answer_id":2}`)
 	r.general.Vote(r.alice, id, 2, true) // it stands already
 	r.general.Vote(r.bob, id, 1, true)
 	c.event("MESSAGE_POLL_VOTE_ADD")
 	r.general.Vote(r.bob, id, 1, false)
-	subset(t, c.event("MESSAGE_POLL_VOTE_REMOVE"), `{"user_id":"`+r.bob.ID+`","answer_id":1}`)
+	faketest.Subset(t, c.event("MESSAGE_POLL_VOTE_REMOVE"), `{"user_id":"`+r.bob.ID+`","answer_id":1}`)
 	r.refuse(400, 520003, "PATCH", messages(r.general)+"/"+id, content("x"))
 	expire := "/channels/" + r.general.ChannelID + "/polls/"
-	subset(t, r.must("POST", expire+id+"/expire", "").json(), `{"poll":{"results":{"is_finalized":true,"answer_counts":[{"id":2,"count":1}]}}}`)
-	subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+id+`","edited_timestamp":null}`)
-	subset(t, c.event("MESSAGE_CREATE"), `{"type":46}`)
+	faketest.Subset(t, r.must("POST", expire+id+"/expire", "").json(), `{"poll":{"results":{"is_finalized":true,"answer_counts":[{"id":2,"count":1}]}}}`)
+	faketest.Subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+id+`","edited_timestamp":null}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"type":46}`)
 	r.refuse(400, 520001, "POST", expire+id+"/expire", "")
 	r.refuse(400, 520006, "POST", expire+r.say(r.general, "x")+"/expire", "")
 	theirs := r.general.Poll(r.bob, "Dinner?", "yes")
@@ -344,10 +345,10 @@ func TestPrivateChannels(t *testing.T) {
 	c := r.listen(allIntents)
 	dm := r.DM(r.alice)
 	got := r.must("POST", "/users/@me/channels", `{"recipient_id":"`+r.alice.ID+`"}`).json()
-	subset(t, got, `{"id":"`+dm.ChannelID+`","type":1,"recipients":[{"id":"`+r.alice.ID+`"}]}`)
+	faketest.Subset(t, got, `{"id":"`+dm.ChannelID+`","type":1,"recipients":[{"id":"`+r.alice.ID+`"}]}`)
 	dm.Say(r.alice, "psst")
 	e := c.event("MESSAGE_CREATE")
-	subset(t, e, `{"content":"psst","channel_id":"`+dm.ChannelID+`","guild_id":null,"member":null}`)
+	faketest.Subset(t, e, `{"content":"psst","channel_id":"`+dm.ChannelID+`","guild_id":null,"member":null}`)
 	r.refuse(404, 10013, "POST", "/users/@me/channels", `{"recipient_id":"7"}`)
 	r.refuse(400, 50033, "POST", "/users/@me/channels", `{"recipient_id":"`+r.Me().ID+`"}`)
 	r.refuse(400, 50035, "POST", "/users/@me/channels", `{}`)

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -39,7 +40,7 @@ func (s *Server) OtherBot(name, username string) User {
 
 // newUser makes a user, with a new id unless one is given.
 func (s *Server) newUser(id, name, username string, bot bool) User {
-	u := User{ID: or(id, s.newID()), Username: username, Discriminator: "0", GlobalName: Nullable(name), Bot: bot}
+	u := User{ID: cmp.Or(id, s.newID()), Username: username, Discriminator: "0", GlobalName: Nullable(name), Bot: bot}
 	s.users[u.ID] = u
 	return u
 }

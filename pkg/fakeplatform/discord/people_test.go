@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"arizuko/pkg/fakeplatform/discord"
+	"arizuko/pkg/fakeplatform/fake/faketest"
 )
 
 func TestMessagesOfPeople(t *testing.T) {
@@ -13,7 +14,7 @@ func TestMessagesOfPeople(t *testing.T) {
 	beeper := r.OtherBot("Beeper", "beeper")
 	r.guild.Join(beeper)
 	c := r.listen(allIntents)
-	next := func(want string) { t.Helper(); subset(t, c.event("MESSAGE_CREATE"), want) }
+	next := func(want string) { t.Helper(); faketest.Subset(t, c.event("MESSAGE_CREATE"), want) }
 	first := r.general.Say(r.alice, "hello "+r.guild.BotRole().Mention())
 	next(`{"type":0,"author":{"username":"alice"},"member":{"joined_at":"` + r.guildSince() + `"},"mention_roles":["` + r.guild.BotRole().ID + `"],"mentions":[]}`)
 	r.general.Reply(r.bob, first.ID, "back")
@@ -31,7 +32,7 @@ func TestMessagesOfPeople(t *testing.T) {
 	r.general.Webhook("build", "failed")
 	next(`{"author":{"bot":true,"username":"build"},"member":null}`)
 	r.guild.Nick(r.bob, "Bobby")
-	subset(t, c.event("GUILD_MEMBER_UPDATE"), `{"nick":"Bobby","guild_id":"`+r.guild.ID+`","user":{"id":"`+r.bob.ID+`"}}`)
+	faketest.Subset(t, c.event("GUILD_MEMBER_UPDATE"), `{"nick":"Bobby","guild_id":"`+r.guild.ID+`","user":{"id":"`+r.bob.ID+`"}}`)
 	r.DM(r.bob).Forward(r.bob, first)
 	next(`{"content":"","flags":16384,"message_reference":{"type":1,"message_id":"` + first.ID + `"},"message_snapshots":[{"message":{"content":"` + first.Content + `"}}],"referenced_message":null}`)
 	r.general.Edit(r.alice, first.ID, "hello again")
@@ -41,15 +42,15 @@ func TestMessagesOfPeople(t *testing.T) {
 	second := r.general.Say(r.alice, "https://example.org")
 	next(`{"embeds":[]}`)
 	r.general.Unfurl(second.ID, discord.Embed{Type: "link", Title: "Example", URL: "https://example.org"})
-	subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+second.ID+`","content":"https://example.org","edited_timestamp":null,"embeds":[{"title":"Example"}]}`)
+	faketest.Subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+second.ID+`","content":"https://example.org","edited_timestamp":null,"embeds":[{"title":"Example"}]}`)
 	r.general.Pin(second.ID)
-	subset(t, c.event("MESSAGE_UPDATE"), `{"pinned":true,"edited_timestamp":null}`)
+	faketest.Subset(t, c.event("MESSAGE_UPDATE"), `{"pinned":true,"edited_timestamp":null}`)
 	r.general.Delete(second.ID)
-	subset(t, c.event("MESSAGE_DELETE"), `{"id":"`+second.ID+`"}`)
+	faketest.Subset(t, c.event("MESSAGE_DELETE"), `{"id":"`+second.ID+`"}`)
 	third := r.general.Say(r.alice, "x")
 	next(`{}`)
 	r.general.Delete(first.ID, third.ID)
-	subset(t, c.event("MESSAGE_DELETE_BULK"), `{"ids":["`+first.ID+`","`+third.ID+`"],"id":null,"guild_id":"`+r.guild.ID+`"}`)
+	faketest.Subset(t, c.event("MESSAGE_DELETE_BULK"), `{"ids":["`+first.ID+`","`+third.ID+`"],"id":null,"guild_id":"`+r.guild.ID+`"}`)
 }
 
 // guildSince is when the people of the guild came.
@@ -62,41 +63,41 @@ func TestMembership(t *testing.T) {
 	c := r.listen(allIntents)
 	carol := r.User("Carol", "carol")
 	r.guild.Join(carol)
-	subset(t, c.event("GUILD_MEMBER_ADD"), `{"guild_id":"`+r.guild.ID+`","user":{"id":"`+carol.ID+`"}}`)
-	subset(t, c.event("MESSAGE_CREATE"), `{"type":7,"author":{"id":"`+carol.ID+`"},"channel_id":"`+r.general.ChannelID+`","content":""}`)
+	faketest.Subset(t, c.event("GUILD_MEMBER_ADD"), `{"guild_id":"`+r.guild.ID+`","user":{"id":"`+carol.ID+`"}}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"type":7,"author":{"id":"`+carol.ID+`"},"channel_id":"`+r.general.ChannelID+`","content":""}`)
 	r.guild.Leave(carol)
-	subset(t, c.event("GUILD_MEMBER_REMOVE"), `{"guild_id":"`+r.guild.ID+`","user":{"id":"`+carol.ID+`"}}`)
+	faketest.Subset(t, c.event("GUILD_MEMBER_REMOVE"), `{"guild_id":"`+r.guild.ID+`","user":{"id":"`+carol.ID+`"}}`)
 	r.refuse(404, 10007, "GET", "/guilds/"+r.guild.ID+"/members/"+carol.ID, "")
 	if _, err := r.general.Post(carol, discord.Draft{Text: "x"}); err == nil {
 		t.Error("who left can speak")
 	}
 	r.guild.RemoveBot()
-	subset(t, c.event("GUILD_DELETE"), `{"id":"`+r.guild.ID+`","unavailable":null}`)
+	faketest.Subset(t, c.event("GUILD_DELETE"), `{"id":"`+r.guild.ID+`","unavailable":null}`)
 	r.general.Say(r.alice, "unheard")
 	r.guild.Channel("unseen")
 	r.refuse(403, 50001, "POST", messages(r.general), content("x"))
 	r.guild.AddBot()
-	subset(t, c.event("GUILD_CREATE"), `{"id":"`+r.guild.ID+`","unavailable":false,"channels":[{"name":"general"},{"name":"unseen"}]}`)
+	faketest.Subset(t, c.event("GUILD_CREATE"), `{"id":"`+r.guild.ID+`","unavailable":false,"channels":[{"name":"general"},{"name":"unseen"}]}`)
 	if roles := r.must("GET", "/guilds/"+r.guild.ID, "").json()["roles"].([]any); len(roles) != 2 {
 		t.Errorf("roles %v, want everybody's and the bot's", roles)
 	}
 	r.guild.Outage()
-	subset(t, c.event("GUILD_DELETE"), `{"unavailable":true}`)
+	faketest.Subset(t, c.event("GUILD_DELETE"), `{"unavailable":true}`)
 	c.event("GUILD_CREATE")
 	other := r.Guild("Other", r.alice)
-	subset(t, c.event("GUILD_CREATE"), `{"id":"`+other.ID+`","name":"Other","channels":[]}`)
+	faketest.Subset(t, c.event("GUILD_CREATE"), `{"id":"`+other.ID+`","name":"Other","channels":[]}`)
 	place := other.Channel("first")
-	subset(t, c.event("CHANNEL_CREATE"), `{"name":"first","guild_id":"`+other.ID+`","type":0}`)
+	faketest.Subset(t, c.event("CHANNEL_CREATE"), `{"name":"first","guild_id":"`+other.ID+`","type":0}`)
 	place.Rename("second")
-	subset(t, c.event("CHANNEL_UPDATE"), `{"name":"second"}`)
+	faketest.Subset(t, c.event("CHANNEL_UPDATE"), `{"name":"second"}`)
 	place.Deny(discord.SendMessages)
-	subset(t, c.event("CHANNEL_UPDATE"), `{"permission_overwrites":[{"id":"`+r.Me().ID+`","type":1,"deny":"2048","allow":"0"}]}`)
+	faketest.Subset(t, c.event("CHANNEL_UPDATE"), `{"permission_overwrites":[{"id":"`+r.Me().ID+`","type":1,"deny":"2048","allow":"0"}]}`)
 	thread := place.Thread(r.alice, "plan")
 	c.event("THREAD_CREATE")
 	c.event("MESSAGE_CREATE")
 	place.DeleteChannel()
 	r.refuse(404, 10003, "GET", "/channels/"+thread.ChannelID, "")
-	subset(t, c.event("CHANNEL_DELETE"), `{"id":"`+place.ChannelID+`"}`)
+	faketest.Subset(t, c.event("CHANNEL_DELETE"), `{"id":"`+place.ChannelID+`"}`)
 	if got := r.must("GET", "/guilds/"+r.guild.ID+"/channels", "").list(); len(got) != 2 {
 		t.Errorf("channels %v", got)
 	}
@@ -111,38 +112,38 @@ func TestThreads(t *testing.T) {
 	if branch.ChannelID != m.ID {
 		t.Errorf("the thread has id %s, want its message's", branch.ChannelID)
 	}
-	subset(t, c.event("THREAD_CREATE"), `{"id":"`+m.ID+`","parent_id":"`+r.general.ChannelID+`","type":11,"name":"about it","newly_created":true,"owner_id":"`+r.bob.ID+`","thread_metadata":{"archived":false}}`)
-	subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+m.ID+`","flags":32,"thread":{"id":"`+m.ID+`"},"edited_timestamp":null}`)
-	subset(t, c.event("MESSAGE_CREATE"), `{"type":21,"channel_id":"`+m.ID+`","message_reference":{"message_id":"`+m.ID+`","channel_id":"`+r.general.ChannelID+`"},"referenced_message":{"content":"topic"}}`)
+	faketest.Subset(t, c.event("THREAD_CREATE"), `{"id":"`+m.ID+`","parent_id":"`+r.general.ChannelID+`","type":11,"name":"about it","newly_created":true,"owner_id":"`+r.bob.ID+`","thread_metadata":{"archived":false}}`)
+	faketest.Subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+m.ID+`","flags":32,"thread":{"id":"`+m.ID+`"},"edited_timestamp":null}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"type":21,"channel_id":"`+m.ID+`","message_reference":{"message_id":"`+m.ID+`","channel_id":"`+r.general.ChannelID+`"},"referenced_message":{"content":"topic"}}`)
 	plan := r.general.Thread(r.alice, "plan")
 	c.event("THREAD_CREATE")
-	subset(t, c.event("MESSAGE_CREATE"), `{"type":18,"content":"plan","channel_id":"`+r.general.ChannelID+`","message_reference":{"channel_id":"`+plan.ChannelID+`"}}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"type":18,"content":"plan","channel_id":"`+r.general.ChannelID+`","message_reference":{"channel_id":"`+plan.ChannelID+`"}}`)
 	plan.Say(r.alice, "in it")
-	subset(t, c.event("MESSAGE_CREATE"), `{"channel_id":"`+plan.ChannelID+`","guild_id":"`+r.guild.ID+`"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"channel_id":"`+plan.ChannelID+`","guild_id":"`+r.guild.ID+`"}`)
 
 	secret := r.general.PrivateThread(r.alice, "secret")
 	secret.Say(r.alice, "unseen")
 	secret.Enter(r.Me())
-	subset(t, c.event("THREAD_CREATE"), `{"id":"`+secret.ChannelID+`","type":12,"newly_created":null,"member":{"user_id":"`+r.Me().ID+`"}}`)
-	subset(t, c.event("THREAD_MEMBERS_UPDATE"), `{"id":"`+secret.ChannelID+`","added_members":[{"user_id":"`+r.Me().ID+`"}]}`)
+	faketest.Subset(t, c.event("THREAD_CREATE"), `{"id":"`+secret.ChannelID+`","type":12,"newly_created":null,"member":{"user_id":"`+r.Me().ID+`"}}`)
+	faketest.Subset(t, c.event("THREAD_MEMBERS_UPDATE"), `{"id":"`+secret.ChannelID+`","added_members":[{"user_id":"`+r.Me().ID+`"}]}`)
 	r.say(secret, "seen")
 	c.event("MESSAGE_CREATE")
 	secret.Exit(r.Me())
-	subset(t, c.event("THREAD_MEMBERS_UPDATE"), `{"removed_member_ids":["`+r.Me().ID+`"]}`)
+	faketest.Subset(t, c.event("THREAD_MEMBERS_UPDATE"), `{"removed_member_ids":["`+r.Me().ID+`"]}`)
 
 	plan.Archive(true, false)
-	subset(t, c.event("THREAD_UPDATE"), `{"thread_metadata":{"archived":true}}`)
+	faketest.Subset(t, c.event("THREAD_UPDATE"), `{"thread_metadata":{"archived":true}}`)
 	own := plan.Messages()[0].ID
 	r.refuse(400, 50083, "PUT", messages(plan)+"/"+own+"/reactions/%F0%9F%91%8D/@me", "")
 	r.refuse(400, 50083, "PUT", "/channels/"+plan.ChannelID+"/thread-members/@me", "")
 	r.say(plan, "wake up")
-	subset(t, c.event("THREAD_UPDATE"), `{"thread_metadata":{"archived":false}}`)
+	faketest.Subset(t, c.event("THREAD_UPDATE"), `{"thread_metadata":{"archived":false}}`)
 	c.event("MESSAGE_CREATE")
 	plan.Rename("plan b")
-	subset(t, c.event("THREAD_UPDATE"), `{"name":"plan b"}`)
+	faketest.Subset(t, c.event("THREAD_UPDATE"), `{"name":"plan b"}`)
 	plan.DeleteChannel()
-	subset(t, c.event("THREAD_DELETE"), `{"id":"`+plan.ChannelID+`"}`)
-	subset(t, r.must("GET", "/guilds/"+r.guild.ID+"/threads/active", "").json(), `{"threads":[{"id":"`+m.ID+`"}],"members":[]}`)
+	faketest.Subset(t, c.event("THREAD_DELETE"), `{"id":"`+plan.ChannelID+`"}`)
+	faketest.Subset(t, r.must("GET", "/guilds/"+r.guild.ID+"/threads/active", "").json(), `{"threads":[{"id":"`+m.ID+`"}],"members":[]}`)
 	r.general.Deny(discord.ViewChannel)
 	r.refuse(403, 50001, "GET", "/channels/"+branch.ChannelID, "")
 }
@@ -151,13 +152,13 @@ func TestThreadsOfTheBot(t *testing.T) {
 	r := start(t, discord.Options{})
 	m := r.general.Say(r.alice, "topic")
 	path := messages(r.general) + "/" + m.ID + "/threads"
-	subset(t, r.must("POST", path, `{"name":"about it","auto_archive_duration":60}`).json(), `{"id":"`+m.ID+`","type":11,"member":{"user_id":"`+r.Me().ID+`"}}`)
+	faketest.Subset(t, r.must("POST", path, `{"name":"about it","auto_archive_duration":60}`).json(), `{"id":"`+m.ID+`","type":11,"member":{"user_id":"`+r.Me().ID+`"}}`)
 	r.refuse(400, 160004, "POST", path, `{"name":"again"}`)
 	threads := "/channels/" + r.general.ChannelID + "/threads"
 	for _, body := range []string{`{}`, `{"name":" "}`, `{"name":"` + strings.Repeat("x", 101) + `"}`, `{"name":"x","auto_archive_duration":7}`, `{"name":"x","type":0}`} {
 		r.refuse(400, 50035, "POST", threads, body)
 	}
-	subset(t, r.must("POST", threads, `{"name":"x"}`).json(), `{"type":12}`)
+	faketest.Subset(t, r.must("POST", threads, `{"name":"x"}`).json(), `{"type":12}`)
 	public := r.must("POST", threads, `{"name":"x","type":11}`).json()["id"].(string)
 	members := "/channels/" + public + "/thread-members"
 	if got := r.must("GET", members, "").list(); len(got) != 1 {
@@ -170,13 +171,13 @@ func TestThreadsOfTheBot(t *testing.T) {
 
 	forum := r.guild.Forum("questions")
 	post := r.must("POST", "/channels/"+forum.ChannelID+"/threads", `{"name":"How?","message":{"content":"so"}}`).json()
-	subset(t, post, `{"type":11,"parent_id":"`+forum.ChannelID+`","message":{"id":"`+post["id"].(string)+`","content":"so"}}`)
+	faketest.Subset(t, post, `{"type":11,"parent_id":"`+forum.ChannelID+`","message":{"id":"`+post["id"].(string)+`","content":"so"}}`)
 	r.refuse(400, 50035, "POST", "/channels/"+forum.ChannelID+"/threads", `{"name":"How?"}`)
 	r.refuse(400, 50006, "POST", "/channels/"+forum.ChannelID+"/threads", `{"name":"How?","message":{}}`)
 	c := r.listen(allIntents)
 	open := forum.Open(r.alice, "Why?", "because")
-	subset(t, c.event("THREAD_CREATE"), `{"id":"`+open.ChannelID+`","parent_id":"`+forum.ChannelID+`"}`)
-	subset(t, c.event("MESSAGE_CREATE"), `{"id":"`+open.ChannelID+`","channel_id":"`+open.ChannelID+`","content":"because"}`)
+	faketest.Subset(t, c.event("THREAD_CREATE"), `{"id":"`+open.ChannelID+`","parent_id":"`+forum.ChannelID+`"}`)
+	faketest.Subset(t, c.event("MESSAGE_CREATE"), `{"id":"`+open.ChannelID+`","channel_id":"`+open.ChannelID+`","content":"because"}`)
 }
 
 func TestCommands(t *testing.T) {
@@ -206,7 +207,7 @@ func TestCommands(t *testing.T) {
 
 	c := r.listen(0)
 	given := r.general.Command(r.alice, "model", "best")
-	subset(t, c.event("INTERACTION_CREATE"), `{"id":"`+given.ID+`","type":2,"token":"`+given.Token+`","channel_id":"`+r.general.ChannelID+`","guild_id":"`+r.guild.ID+`",
+	faketest.Subset(t, c.event("INTERACTION_CREATE"), `{"id":"`+given.ID+`","type":2,"token":"`+given.Token+`","channel_id":"`+r.general.ChannelID+`","guild_id":"`+r.guild.ID+`",
 		"member":{"user":{"id":"`+r.alice.ID+`"}},"user":null,"channel":{"type":0},"data":{"name":"model","options":[{"name":"text","type":3,"value":"best"}]}}`)
 	callback := "/interactions/" + given.ID + "/" + given.Token + "/callback"
 	r.refuse(404, 10062, "POST", "/interactions/7/"+given.Token+"/callback", `{"type":4,"data":{"content":"x"}}`)
@@ -218,7 +219,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("answered %v, sent %+v", r.Answered(given), sent)
 	}
 	private := r.DM(r.bob).Command(r.bob, "new", "")
-	subset(t, c.event("INTERACTION_CREATE"), `{"user":{"id":"`+r.bob.ID+`"},"member":null,"guild_id":null,"data":{"options":null}}`)
+	faketest.Subset(t, c.event("INTERACTION_CREATE"), `{"user":{"id":"`+r.bob.ID+`"},"member":null,"guild_id":null,"data":{"options":null}}`)
 	r.must("POST", "/interactions/"+private.ID+"/"+private.Token+"/callback", `{"type":4,"data":{"content":"seen"}}`)
 	late := r.general.Command(r.alice, "new", "")
 	now = now.Add(4 * time.Second)

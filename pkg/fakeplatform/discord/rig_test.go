@@ -11,18 +11,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
 	"arizuko/pkg/fakeplatform/discord"
+	"arizuko/pkg/fakeplatform/fake/faketest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience is how long a test waits for what must happen.
-const patience = 10 * time.Second
 
 // rig is a server with a plain HTTP client at it, and two people in a guild with the bot.
 type rig struct {
@@ -39,19 +36,7 @@ type rig struct {
 func start(t *testing.T, o discord.Options) *rig {
 	t.Helper()
 	s := discord.New(o)
-	base, err := s.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	client := &http.Client{Transport: &http.Transport{}}
-	t.Cleanup(func() {
-		cancel()
-		client.CloseIdleConnections()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	base, client, ctx := faketest.Serve(t, s)
 	r := &rig{Server: s, t: t, base: base, client: client, ctx: ctx, alice: s.User("Alice", "alice"), bob: s.User("Bob", "bob")}
 	r.guild = s.Guild("Team", r.alice, r.bob)
 	r.general = r.guild.Channel("general")
@@ -277,38 +262,4 @@ func (c *client) again() *client {
 	fresh.id = c.id
 	fresh.send(6, fmt.Sprintf(`{"token":%q,"session_id":%q,"seq":%d}`, c.r.Token(), c.id, c.last))
 	return fresh
-}
-
-// subset compares loose JSON: every field of want must be in got and be equal.
-func subset(t *testing.T, got map[string]any, want string) {
-	t.Helper()
-	var fields map[string]any
-	if err := json.Unmarshal([]byte(want), &fields); err != nil {
-		t.Fatalf("%v in %s", err, want)
-	}
-	inside(t, "", got, fields)
-}
-
-func inside(t *testing.T, path string, got, want any) {
-	t.Helper()
-	switch want := want.(type) {
-	case map[string]any:
-		fields, _ := got.(map[string]any)
-		for name, v := range want {
-			inside(t, path+"."+name, fields[name], v)
-		}
-	case []any:
-		list, _ := got.([]any)
-		if len(list) != len(want) || got == nil {
-			t.Errorf("%s is %v, want %v", path, got, want)
-			return
-		}
-		for i, v := range want {
-			inside(t, path+"["+strconv.Itoa(i)+"]", list[i], v)
-		}
-	default:
-		if got != want { // nil wants the field away, or null
-			t.Errorf("%s is %v, want %v", path, got, want)
-		}
-	}
 }

@@ -16,16 +16,15 @@
 package discord
 
 import (
-	"context"
+	"cmp"
 	"encoding/base64"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"arizuko/pkg/httpx"
+	"arizuko/pkg/fakeplatform/fake"
 )
 
 // Defaults of Options.
@@ -50,18 +49,18 @@ type Options struct {
 
 // Server is the fake. It may be used from many goroutines.
 type Server struct {
+	fake.Host
+	*fake.Record[Call]
 	token     string
 	denied    Intent
 	heartbeat time.Duration
 	clock     func() time.Time
 	routes    http.Handler
-	rates     *rates         // nil without limits
+	rates     *rates // nil without limits
+	faults    *fake.Faults[Fault]
 	open      sync.WaitGroup // connections of the gateway
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed, and replaced, whenever something happened
-	cut      chan struct{} // closed while no connection survives
-	base     string        // of URLs in answers
 	me       User
 	lastID   uint64
 	users    map[string]User
@@ -72,27 +71,20 @@ type Server struct {
 	commands []Command
 	asked    map[string]*interaction // by token
 	gateway  gateway
-	calls    []Call
-	faults   []Fault
-	http     *httpx.Server
-	served   chan struct{} // closed when http is done
 }
 
 // New makes a Discord in which nobody lives but the bot.
 func New(o Options) *Server {
 	s := &Server{
-		token: or(o.Token, DefaultToken), denied: o.Denied, heartbeat: o.Heartbeat, clock: o.Now,
-		changed: make(chan struct{}), cut: make(chan struct{}),
+		Record: fake.NewRecord((*Call).did, (*Call).sends), faults: fake.NewFaults((*Fault).means),
+		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat), clock: o.Now,
 		users: map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
 		files: map[string]*file{}, asked: map[string]*interaction{}, gateway: gateway{sessions: map[string]*session{}},
-	}
-	if s.heartbeat == 0 {
-		s.heartbeat = DefaultHeartbeat
 	}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
-	s.me = s.newUser(botID(s.token), or(o.BotName, DefaultBotName), or(o.BotUsername, DefaultUsername), true)
+	s.me = s.newUser(botID(s.token), cmp.Or(o.BotName, DefaultBotName), cmp.Or(o.BotUsername, DefaultUsername), true)
 	s.routes = s.routeTable()
 	if o.RateLimits {
 		s.rates = newRates()
@@ -108,13 +100,6 @@ func botID(token string) string {
 		return ""
 	}
 	return string(id)
-}
-
-func or(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
 }
 
 // epoch is the first millisecond of snowflakes, since 1970.
@@ -148,65 +133,18 @@ func (s *Server) Start(addr string) (string, error) {
 	return s.StartWith(addr, s)
 }
 
-// StartWith is Start with a handler around the server, which may add pages.
-func (s *Server) StartWith(addr string, handler http.Handler) (string, error) {
-	server, err := httpx.Listen(addr, handler, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return "", err
-	}
-	s.Reachable()
-	served := make(chan struct{})
-	s.mu.Lock()
-	s.http, s.served, s.base = server, served, "http://"+server.Addr()
-	base := s.base
-	s.mu.Unlock()
-	go func() {
-		defer close(served)
-		_ = server.Serve() // what it could say, Close is told too
-	}()
-	return base, nil
-}
-
 // Close breaks every connection and stops serving. What happened can still be looked at.
 func (s *Server) Close() error {
-	s.Unreachable()
-	s.mu.Lock()
-	server, served := s.http, s.served
-	s.http = nil
-	s.mu.Unlock()
-	if server == nil {
-		return nil
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // open requests are broken off, not waited for
-	_ = server.Close(ctx)
-	<-served
-	s.open.Wait()
-	return nil
-}
-
-// happened wakes whoever waits for news. The lock is held.
-func (s *Server) happened() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+	err := s.Host.Close()
+	s.open.Wait() // the gateway's connections are no requests any more
+	return err
 }
 
 // ServeHTTP answers /api/v9/… and /api/v10/…, /gateway and /attachments/….
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.reachable() {
-		panic(http.ErrAbortHandler) // the way to close a connection without an answer
-	}
-	s.learn(r.Host)
+	s.CutOff()
+	s.FoundAt(r.Host)
 	s.routes.ServeHTTP(w, r)
-}
-
-// learn takes the address of a server that was not started here from its first request.
-func (s *Server) learn(host string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.base == "" {
-		s.base = "http://" + host
-	}
 }
 
 // call answers one call of a route, or lets a fault do it.
@@ -218,25 +156,26 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 	q, err := readRequest(r, route.name)
 	refused, api := isAPI(err)
 	if err != nil && !api {
-		panic(http.ErrAbortHandler) // the request broke off
+		fake.Break() // the request broke off
 	}
-	f := s.nextFault(route.name)
-	if !f.After && !s.pause(r.Context(), f.Delay) {
-		panic(http.ErrAbortHandler)
+	f := s.faults.Next(route.name)
+	if !f.After {
+		s.Hold(r.Context(), f.Delay)
 	}
 	var result any
 	switch {
 	case f.refuses() && !f.After:
-		s.record(q, nil, f)
+		s.Note(s.recorded(q, nil, fake.ErrSpoilt, f))
 	case api:
-		s.record(q, refused, f)
+		s.Note(s.recorded(q, nil, refused, f))
 		err = refused
 	default:
 		result, err = s.run(w, q, route, f)
 	}
-	if f.After && !s.pause(r.Context(), f.Delay) || !s.reachable() {
-		panic(http.ErrAbortHandler)
+	if f.After {
+		s.Hold(r.Context(), f.Delay)
 	}
+	s.CutOff()
 	switch {
 	case f.answer(w):
 	case err != nil:
@@ -252,10 +191,9 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 func (s *Server) run(w http.ResponseWriter, q *request, route route, f Fault) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.happened()
 	if s.rates != nil {
 		if err := s.rates.take(w.Header(), route.name, q.path("channel"), s.clock()); err != nil {
-			s.keep(q, nil, err, f)
+			s.Note(s.recorded(q, nil, err, f))
 			return nil, err
 		}
 	}
@@ -263,24 +201,8 @@ func (s *Server) run(w http.ResponseWriter, q *request, route route, f Fault) (a
 	if result, ok := result.(Message); ok && err == nil {
 		q.call.Message, q.call.MessageID = &result, result.ID
 	}
-	s.keep(q, result, err, f)
+	s.Note(s.recorded(q, result, err, f))
 	return result, err
-}
-
-// pause waits for d and reports whether the connection is still there then.
-func (s *Server) pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-s.cutting():
-	case <-ctx.Done():
-	}
-	return false
 }
 
 func writeError(w http.ResponseWriter, err error) {

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -34,7 +35,7 @@ type User struct {
 func (u User) Mention() string { return "<@" + u.ID + ">" }
 
 // Name is what clients show of a user.
-func (u User) Name() string { return or(string(u.GlobalName), u.Username) }
+func (u User) Name() string { return cmp.Or(string(u.GlobalName), u.Username) }
 
 // Member is a user in a guild. In events of messages User is missing, as Author is there.
 type Member struct {

@@ -2,14 +2,10 @@ package page_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -17,6 +13,7 @@ import (
 	"time"
 
 	"arizuko/pkg/fakeplatform/page"
+	"arizuko/pkg/fakeplatform/page/pagetest"
 )
 
 // world is the smallest platform: one chat that is a whole with a thread, one of threads only.
@@ -115,8 +112,8 @@ var whole = page.Place{Chat: "team"}
 
 type rig struct {
 	*world
-	t    *testing.T
-	site *httptest.Server
+	*pagetest.Site
+	t *testing.T
 }
 
 const typing = 5 * time.Second
@@ -126,89 +123,41 @@ func start(t *testing.T) rig {
 	w := &world{changed: make(chan struct{}), messages: map[string][]page.Message{}}
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "the API at ", r.Host) })
 	options := page.Options{Platform: "Chatter", Bot: "Robot", Mention: "@robot", Emoji: []string{"🔥"}, Typing: typing}
-	site := httptest.NewServer(page.New(options, w, api, func(path string) bool { return strings.HasPrefix(path, "/api/") }))
-	t.Cleanup(site.Close)
-	return rig{world: w, t: t, site: site}
-}
-
-func (r rig) do(method, path string, body io.Reader, header ...string) (int, string, http.Header) {
-	r.t.Helper()
-	req, err := http.NewRequest(method, r.site.URL+path, body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for i := 0; i < len(header); i += 2 {
-		if header[i] == "Host" {
-			req.Host = header[i+1]
-		}
-		req.Header.Set(header[i], header[i+1])
-	}
-	resp, err := r.site.Client().Do(req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	all, _ := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(all), resp.Header
+	site := pagetest.Open(t, page.New(options, w, api, func(path string) bool { return strings.HasPrefix(path, "/api/") }))
+	return rig{world: w, Site: site, t: t}
 }
 
 func (r rig) get(path string) string {
 	r.t.Helper()
-	status, body, _ := r.do("GET", path, nil)
+	status, body := r.Get(path)
 	if status != http.StatusOK {
 		r.t.Fatalf("%s: %d %s", path, status, body)
 	}
 	return body
 }
 
-// send posts the form of the page; it returns the page that comes back.
-func (r rig) send(file []byte, fields ...string) (int, string) {
-	r.t.Helper()
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	for i := 0; i < len(fields); i += 2 {
-		_ = form.WriteField(fields[i], fields[i+1])
-	}
-	if file != nil {
-		part, _ := form.CreateFormFile("file", "notes.txt")
-		_, _ = part.Write(file)
-	}
-	_ = form.Close()
-	status, page, _ := r.do("POST", "/send", &body, "Content-Type", form.FormDataContentType())
-	return status, page
-}
-
-func (r rig) shows(page string, want ...string) {
-	r.t.Helper()
-	for _, w := range want {
-		if !strings.Contains(page, w) {
-			r.t.Errorf("%q is not in the page:\n%s", w, page)
-		}
-	}
-}
-
 func TestConversation(t *testing.T) {
 	r := start(t)
-	r.shows(r.get("/"), "<title>Team · fake Chatter</title>", "Nothing was said here yet", `data-name="@robot "`, `>#deploys</a>`,
+	r.Shows(r.get("/"), "<title>Team · fake Chatter</title>", "Nothing was said here yet", `data-name="@robot "`, `>#deploys</a>`,
 		`<a href="/?as=2&amp;chat=team">Bob</a>`, `<a href="/?as=1&amp;chat=team" aria-current="true">Alice</a>`)
-	_, page := r.send(nil, "chat", "team", "text", "<b>hi</b>\r\nthere")
-	r.shows(page, "&lt;b&gt;hi&lt;/b&gt;\nthere", `class="mine"`, `<a href="/?as=1&amp;chat=team&amp;reply=1">Reply</a>`, `<a href="/?as=1&amp;chat=team&amp;edit=1">Edit</a>`)
+	_, page := r.Send(nil, "chat", "team", "text", "<b>hi</b>\r\nthere")
+	r.Shows(page, "&lt;b&gt;hi&lt;/b&gt;\nthere", `class="mine"`, `<a href="/?as=1&amp;chat=team&amp;reply=1">Reply</a>`, `<a href="/?as=1&amp;chat=team&amp;edit=1">Edit</a>`)
 	r.put(whole, mine("hello"))
 	r.typing = true
 	page = r.get("/?chat=team&as=2&reply=2")
-	r.shows(page, `class=" bot"`, "Robot is typing…", "answering “Robot: hello”", `<a href="/?as=2&amp;chat=team&amp;topic=t9">Thread</a>`, "· #deploys")
+	r.Shows(page, `class=" bot"`, "Robot is typing…", "answering “Robot: hello”", `<a href="/?as=2&amp;chat=team&amp;topic=t9">Thread</a>`, "· #deploys")
 	if strings.Contains(page, "Edit</a>") {
 		t.Error("Bob may edit what others said")
 	}
-	_, page = r.send([]byte("read me"), "chat", "team", "as", "2", "reply", "2", "text", "see")
-	r.shows(page, "<blockquote>2</blockquote>", `<a href="/files/f">notes.txt text/plain; charset=utf-8</a>`)
-	r.shows(r.get("/?chat=team&as=1&edit=1"), "&lt;b&gt;hi&lt;/b&gt;\nthere</textarea>")
-	_, page = r.send(nil, "chat", "team", "edit", "1", "text", "better")
-	r.shows(page, "better", "</time> edited")
-	_, page, _ = r.do("POST", "/react", strings.NewReader(url.Values{"chat": {"team"}, "message": {"1"}, "emoji": {"🔥"}}.Encode()), "Content-Type", "application/x-www-form-urlencoded")
-	r.shows(page, `<p class="reactions">1🔥1 </p>`)
+	_, page = r.Send([]byte("read me"), "chat", "team", "as", "2", "reply", "2", "text", "see")
+	r.Shows(page, "<blockquote>2</blockquote>", `<a href="/files/f">notes.txt text/plain; charset=utf-8</a>`)
+	r.Shows(r.get("/?chat=team&as=1&edit=1"), "&lt;b&gt;hi&lt;/b&gt;\nthere</textarea>")
+	_, page = r.Send(nil, "chat", "team", "edit", "1", "text", "better")
+	r.Shows(page, "better", "</time> edited")
+	_, page = r.Site.Post("/react", url.Values{"chat": {"team"}, "message": {"1"}, "emoji": {"🔥"}})
+	r.Shows(page, `<p class="reactions">1🔥1 </p>`)
 	before := len(r.Messages(whole))
-	r.send(nil, "chat", "team", "text", "")
+	r.Send(nil, "chat", "team", "text", "")
 	if len(r.Messages(whole)) != before {
 		t.Error("an empty message was sent")
 	}
@@ -220,14 +169,14 @@ func mine(text string) page.Message {
 
 func TestThreads(t *testing.T) {
 	r := start(t)
-	r.send(nil, "chat", "team", "topic", "t1", "text", "ship it")
-	r.shows(r.get("/?chat=team&topic=t1"), "ship it", `<a href="/?as=1&amp;chat=team">#all</a>`, `aria-current="page">#deploys`)
+	r.Send(nil, "chat", "team", "topic", "t1", "text", "ship it")
+	r.Shows(r.get("/?chat=team&topic=t1"), "ship it", `<a href="/?as=1&amp;chat=team">#all</a>`, `aria-current="page">#deploys`)
 	if strings.Contains(r.get("/?chat=team"), "ship it") {
 		t.Error("the chat shows what is in its thread")
 	}
-	r.shows(r.get("/?chat=team&topic=new"), `aria-current="page">#new thread`)
+	r.Shows(r.get("/?chat=team&topic=new"), `aria-current="page">#new thread`)
 	page := r.get("/?chat=forum&as=1") // without a whole, and without Alice
-	r.shows(page, `aria-current="page">#first`, `aria-current="true">Bob`)
+	r.Shows(page, `aria-current="page">#first`, `aria-current="true">Bob`)
 	if strings.Contains(page, "#all") {
 		t.Error("a chat of threads only has a whole")
 	}
@@ -235,40 +184,40 @@ func TestThreads(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	r := start(t)
-	_, _, header := r.do("GET", "/files/picture", nil)
+	_, _, header := r.Do("GET", "/files/picture", nil)
 	if header.Get("Content-Type") != "image/png" || header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("a picture comes with %v", header)
 	}
-	_, _, header = r.do("GET", "/files/page", nil)
+	_, _, header = r.Do("GET", "/files/page", nil)
 	if header.Get("Content-Type") != "application/octet-stream" || header.Get("Content-Disposition") != `attachment; filename="a\".html"` {
 		t.Errorf("a page that somebody sent comes with %v", header)
 	}
-	if status, _, _ := r.do("GET", "/files/other", nil); status != http.StatusNotFound {
+	if status, _, _ := r.Do("GET", "/files/other", nil); status != http.StatusNotFound {
 		t.Errorf("an unknown file: %d", status)
 	}
 }
 
 func TestRefusals(t *testing.T) {
 	r := start(t)
-	if status, _, _ := r.do("GET", "/?chat=other", nil); status != http.StatusNotFound {
+	if status, _, _ := r.Do("GET", "/?chat=other", nil); status != http.StatusNotFound {
 		t.Errorf("an unknown chat: %d", status)
 	}
 	for _, fields := range [][]string{{"chat", "other", "text", "x"}, {"chat", "team", "edit", "99", "text", "x"}, {"chat", "team", "text", "refuse me"}} {
-		if status, body := r.send(nil, fields...); status < 400 || status >= 500 {
+		if status, body := r.Send(nil, fields...); status < 400 || status >= 500 {
 			t.Errorf("%v: %d %s", fields, status, body)
 		}
 	}
 	for _, form := range []string{"multipart/form-data; boundary=x", "text/plain"} {
-		if status, _, _ := r.do("POST", "/send", strings.NewReader("nonsense"), "Content-Type", form); status != http.StatusBadRequest {
+		if status, _, _ := r.Do("POST", "/send", strings.NewReader("nonsense"), "Content-Type", form); status != http.StatusBadRequest {
 			t.Errorf("a form that is none: %d", status)
 		}
 	}
 	for header, value := range map[string]string{"Origin": "https://evil.example", "Host": "evil.example"} {
-		if status, _, _ := r.do("POST", "/send", strings.NewReader("chat=team&text=x"), header, value); status != http.StatusForbidden {
+		if status, _, _ := r.Do("POST", "/send", strings.NewReader("chat=team&text=x"), header, value); status != http.StatusForbidden {
 			t.Errorf("%s %s: %d", header, value, status)
 		}
 	}
-	if _, body, _ := r.do("POST", "/api/x", nil, "Origin", "https://evil.example", "Host", "anywhere.example"); body != "the API at anywhere.example" {
+	if _, body, _ := r.Do("POST", "/api/x", nil, "Origin", "https://evil.example", "Host", "anywhere.example"); body != "the API at anywhere.example" {
 		t.Errorf("the API: %s", body)
 	}
 	for addr, isLocal := range map[string]bool{"127.0.0.1:0": true, "localhost:80": true, "[::1]:80": true, "0.0.0.0:0": false, ":0": false, "example.org:80": false, "nonsense": false} {
@@ -282,11 +231,11 @@ func TestEvents(t *testing.T) {
 	r := start(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.site.URL+"/events", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+"/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := r.site.Client().Do(req)
+	resp, err := r.Client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -37,19 +36,8 @@ type Upload struct {
 	Data            []byte
 }
 
-// record keeps a call that was not carried out.
-func (s *Server) record(name string, p params, err error, f Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		err = word("") // so that it does not count as accepted
-	}
-	s.keep(name, p, nil, err, f)
-	s.happened()
-}
-
-// keep notes a call. The lock is held.
-func (s *Server) keep(name string, p params, result any, err error, f Fault) {
+// recorded is the record of a call.
+func recorded(name string, p params, result any, err error, f Fault) Call {
 	c := Call{
 		At: time.Now(), Method: name, Params: p.clone(), Accepted: err == nil,
 		ChannelID: cmp.Or(p.str("channel"), p.str("channel_id")), ThreadTS: p.str("thread_ts"), TS: cmp.Or(p.str("ts"), p.str("timestamp")),
@@ -66,7 +54,7 @@ func (s *Server) keep(name string, p params, result any, err error, f Fault) {
 	if c.Message != nil {
 		c.ThreadTS = c.Message.ThreadTS
 	}
-	s.calls = append(s.calls, c)
+	return c
 }
 
 // seen is the status and the word that a caller gets.
@@ -87,7 +75,9 @@ func seen(err error, f Fault) (status int, errorWord string) {
 	return http.StatusOK, "internal_error"
 }
 
-// asks reports whether a call only looked at something.
+// did reports whether a call was carried out and did more than look at something.
+func (c *Call) did() bool { return c.Accepted && !c.asks() }
+
 func (c *Call) asks() bool {
 	switch c.Method {
 	case "api.test", "auth.test", "apps.connections.open", "files.getUploadURLExternal", "download", "reactions.get",
@@ -95,64 +85,6 @@ func (c *Call) asks() bool {
 		return true
 	}
 	return strings.HasSuffix(c.Method, ".info") || c.Method == "users.list"
-}
-
-// Calls are all calls, also those that were refused, oldest first.
-func (s *Server) Calls() []Call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.calls)
-}
-
-// Sent is what the bot did: the calls that were carried out and changed something.
-func (s *Server) Sent() []Call {
-	return slices.DeleteFunc(s.Calls(), func(c Call) bool { return !c.Accepted || c.asks() })
-}
-
-// Changed returns a channel that is closed when anything happens.
-func (s *Server) Changed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changed
-}
-
-// Until waits for a condition, which is looked at whenever something happens. The error is ctx's.
-func (s *Server) Until(ctx context.Context, condition func() bool) error {
-	for {
-		changed := s.Changed()
-		if condition() {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// Wait waits for the first thing the bot did, or has already done, that is like this.
-func (s *Server) Wait(ctx context.Context, like func(Call) bool) (Call, error) {
-	var found Call
-	err := s.Until(ctx, func() bool {
-		sent := s.Sent()
-		i := slices.IndexFunc(sent, like)
-		if i >= 0 {
-			found = sent[i]
-		}
-		return i >= 0
-	})
-	return found, err
-}
-
-// WaitSent waits until the bot has sent n messages or shared files; it returns all.
-func (s *Server) WaitSent(ctx context.Context, n int) ([]Call, error) {
-	var sent []Call
-	err := s.Until(ctx, func() bool {
-		sent = slices.DeleteFunc(s.Sent(), func(c Call) bool { return !c.sends() })
-		return len(sent) >= n
-	})
-	return sent, err
 }
 
 // sends reports whether a call made messages.

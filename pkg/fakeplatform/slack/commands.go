@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"arizuko/pkg/fakeplatform/fake"
 )
 
 const (
@@ -83,18 +85,16 @@ func (s *Server) invocation(r *room, by User) Invocation {
 	path := hookPath + teamID + "/" + s.id("") + "/FAKEfakeFAKEfake"
 	s.hooks[path] = &hook{channel: r.ID, user: by.ID, until: time.Now().Add(hookLife)}
 	s.ids++
-	return Invocation{TriggerID: fmt.Sprintf("%d.1000000000001.fake%08x", 13_000_000_000+s.ids, s.ids), ResponseURL: s.base + path}
+	return Invocation{TriggerID: fmt.Sprintf("%d.1000000000001.fake%08x", 13_000_000_000+s.ids, s.ids), ResponseURL: s.Base() + path}
 }
 
 // respond answers a response URL.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, path string) {
 	p, err := readParams(r)
-	f := s.nextFault("response_url")
-	if !s.pause(r.Context(), f.Delay) {
-		panic(http.ErrAbortHandler)
-	}
+	f := s.faults.Next("response_url")
+	s.Hold(r.Context(), f.Delay)
 	if f.refuses() && !f.After {
-		s.record("response_url", p, nil, f)
+		s.Note(recorded("response_url", p, nil, fake.ErrSpoilt, f))
 	} else {
 		err = s.hooked(path, p, err, f)
 	}
@@ -116,8 +116,7 @@ func (s *Server) hooked(path string, p params, err error, f Fault) error {
 	} else {
 		err = &apiError{status: http.StatusBadRequest, word: "invalid_payload"}
 	}
-	s.keep("response_url", p, nil, err, f)
-	s.happened()
+	s.Note(recorded("response_url", p, nil, err, f))
 	return err
 }
 

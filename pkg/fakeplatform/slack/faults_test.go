@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/slack"
 )
 
@@ -105,6 +106,9 @@ func TestUnreachable(t *testing.T) {
 	alice := r.User("Alice", "alice")
 	dm, w := r.DM(alice), r.dial()
 	r.Unreachable()
+	if n := r.Sockets(); n != 0 {
+		t.Errorf("%d sockets stand", n)
+	}
 	if frame := w.read(); frame != nil {
 		t.Errorf("after the end: %v", frame)
 	}
@@ -167,7 +171,7 @@ func TestEventsOutOfOrder(t *testing.T) {
 		t.Errorf("%d redelivered", n)
 	}
 	frame := w.read()
-	subset(t, frame, `{"retry_attempt": 1, "retry_reason": "timeout", "payload": {"event": {"text": "4"}}}`)
+	faketest.Subset(t, frame, `{"retry_attempt": 1, "retry_reason": "timeout", "payload": {"event": {"text": "4"}}}`)
 	w.ack(frame["envelope_id"], nil)
 	if got := said(1); got != "5" {
 		t.Errorf("again: %s", got)
@@ -179,7 +183,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	w := r.dial()
 	id := r.Inject(`"not an object"`)
 	frame := w.read()
-	subset(t, frame, `{"type": "events_api", "payload": {"event": "not an object", "event_id": "`+id+`"}}`)
+	faketest.Subset(t, frame, `{"type": "events_api", "payload": {"event": "not an object", "event_id": "`+id+`"}}`)
 	w.ack(frame["envelope_id"], nil)
 	r.InjectFrame("{")
 	if kind, raw, err := w.conn.Read(r.ctx); err != nil || kind != websocket.MessageText || string(raw) != "{" {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"arizuko/pkg/fakeplatform/fake"
 )
 
 const (
@@ -57,14 +59,14 @@ func typeOf(name string, data []byte) string {
 
 // shown is a file as it stands in a message.
 func (f *file) shown(s *Server) File {
-	base := s.base + filesPath + teamID + "-" + f.id + "/"
+	base := s.Base() + filesPath + teamID + "-" + f.id + "/"
 	extension := strings.TrimPrefix(path.Ext(f.name), ".")
 	return File{
 		ID: f.id, Created: f.created, Timestamp: f.created, Name: f.name, Title: f.title, Mimetype: f.mime,
 		Filetype: cmp.Or(extension, "binary"), PrettyType: strings.ToUpper(cmp.Or(extension, "binary")), User: f.by, Team: teamID,
 		Mode: "hosted", Size: f.size, FileAccess: "visible",
 		URLPrivate: base + url.PathEscape(f.name), URLPrivateDownload: base + "download/" + url.PathEscape(f.name),
-		Permalink: s.base + "/files/" + f.by + "/" + f.id + "/" + url.PathEscape(f.name),
+		Permalink: s.Base() + "/files/" + f.by + "/" + f.id + "/" + url.PathEscape(f.name),
 	}
 }
 
@@ -84,17 +86,17 @@ func (s *Server) getUploadURL(p params) (any, error) {
 		OK     bool   `json:"ok"`
 		URL    string `json:"upload_url"`
 		FileID string `json:"file_id"`
-	}{true, s.base + uploadPath + f.id, f.id}, nil
+	}{true, s.Base() + uploadPath + f.id, f.id}, nil
 }
 
 // upload takes the bytes of a file, raw or as the one part of a form.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request, id string) {
-	f := s.nextFault("upload")
-	if !f.After && !s.pause(r.Context(), f.Delay) {
-		panic(http.ErrAbortHandler)
+	f := s.faults.Next("upload")
+	if !f.After {
+		s.Hold(r.Context(), f.Delay)
 	}
 	if f.refuses() && !f.After {
-		s.record("upload", params{values: map[string]string{"file": id}}, nil, f)
+		s.Note(recorded("upload", params{values: map[string]string{"file": id}}, nil, fake.ErrSpoilt, f))
 		f.answer(w)
 		return
 	}
@@ -104,9 +106,10 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	accepted := s.take(id, data, f)
-	if f.After && !s.pause(r.Context(), f.Delay) || !s.reachable() {
-		panic(http.ErrAbortHandler)
+	if f.After {
+		s.Hold(r.Context(), f.Delay)
 	}
+	s.CutOff()
 	switch {
 	case f.answer(w):
 	case !accepted:
@@ -145,8 +148,7 @@ func (s *Server) take(id string, data []byte, f Fault) bool {
 	} else {
 		into.data, into.size, into.uploaded, into.mime = data, int64(len(data)), true, typeOf(into.name, data)
 	}
-	s.keep("upload", params{values: map[string]string{"file": id}}, nil, err, f)
-	s.happened()
+	s.Note(recorded("upload", params{values: map[string]string{"file": id}}, nil, err, f))
 	return err == nil
 }
 
@@ -274,10 +276,8 @@ func (s *Server) fileInfo(p params) (any, error) {
 // download answers the address of a file. Who may not have it is sent to a page where people
 // sign in, as the real one does.
 func (s *Server) download(w http.ResponseWriter, r *http.Request, rest string) {
-	f := s.nextFault("download")
-	if !s.pause(r.Context(), f.Delay) {
-		panic(http.ErrAbortHandler)
-	}
+	f := s.faults.Next("download")
+	s.Hold(r.Context(), f.Delay)
 	if f.answer(w) {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/slack"
 )
 
@@ -32,14 +33,14 @@ func TestUpload(t *testing.T) {
 	r.ShareLater(1)
 	done := r.must("files.completeUploadExternal", "files", []map[string]string{{"id": a, "title": "First"}, {"id": b}},
 		"channel_id", team.ChannelID, "thread_ts", m.TS, "initial_comment", "<!here> see")
-	subset(t, done.Fields, fmt.Sprintf(`{"files": [{"id": %q, "title": "First"}, {"id": %q, "title": "b.bin"}]}`, a, b))
+	faketest.Subset(t, done.Fields, fmt.Sprintf(`{"files": [{"id": %q, "title": "First"}, {"id": %q, "title": "b.bin"}]}`, a, b))
 	w.event(fmt.Sprintf(`{"subtype": "file_share", "text": "<!here> see", "thread_ts": %q, "bot_id": %q, "upload": true,
 		"files": [{"id": %q, "title": "First", "mimetype": "text/plain", "size": 5}, {"id": %q}]}`, m.TS, r.Me().BotID, a, b))
 	posted := team.Messages()[1]
 	if early := r.must("files.info", "file", a).Fields["file"].(map[string]any)["shares"].(map[string]any)["public"].(map[string]any); len(early) != 0 {
 		t.Errorf("told early: %v", early)
 	}
-	subset(t, r.must("files.info", "file", a).Fields, fmt.Sprintf(`{"file": {"name": "a.txt", "shares": {"public": {%q: [{"ts": %q, "thread_ts": %q}]}}}}`,
+	faketest.Subset(t, r.must("files.info", "file", a).Fields, fmt.Sprintf(`{"file": {"name": "a.txt", "shares": {"public": {%q: [{"ts": %q, "thread_ts": %q}]}}}}`,
 		team.ChannelID, posted.TS, m.TS))
 	call, err := r.Wait(r.ctx, slack.Answers(team))
 	if err != nil || len(call.Files) != 2 || string(call.Files[1].Data) != "second" || call.TS != posted.TS || len(call.Pings) != 1 || call.ThreadTS != m.TS {

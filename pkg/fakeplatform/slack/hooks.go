@@ -25,44 +25,31 @@ func (s *Server) postAll() {
 	defer s.queue.posting.Done()
 	client := &http.Client{Timeout: s.o.AckTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	for {
-		d, to, cut := s.nextPost()
+		ctx, d, to := s.nextPost()
 		if d == nil {
 			return
 		}
-		ctx, cancel := during(cut)
 		payload, reason, retry := s.post(ctx, client, to, d)
-		cancel()
 		s.settle(d, payload, reason, retry)
 	}
 }
 
-// during is a context that ends when connections break.
-func during(cut <-chan struct{}) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		select {
-		case <-cut:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
-// nextPost is the next delivery, nil if none waits or nobody can be reached.
-func (s *Server) nextPost() (d *delivery, to string, cut <-chan struct{}) {
+// nextPost is the next delivery, nil if none waits or nobody can be reached. Its context ends
+// when connections break.
+func (s *Server) nextPost() (ctx context.Context, d *delivery, to string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := &s.queue
-	if len(q.waiting) == 0 || s.o.EventsURL == "" || closed(s.cut) {
+	ctx = s.Life()
+	if len(q.waiting) == 0 || s.o.EventsURL == "" || ctx.Err() != nil {
 		q.worker = false
-		return nil, "", nil
+		return ctx, nil, ""
 	}
 	d = q.waiting[0]
 	q.waiting = q.waiting[1:]
 	q.out = append(q.out, d)
 	d.sent = time.Now()
-	return d, s.o.EventsURL, s.cut
+	return ctx, d, s.o.EventsURL
 }
 
 // post sends one delivery. Without a reason it was accepted.
@@ -141,7 +128,7 @@ func (s *Server) settle(d *delivery, answer json.RawMessage, reason string, retr
 	case reason == "":
 		s.queue.takeBack(d)
 		s.finish(d, answer)
-	case closed(s.cut): // it is Slack that cannot be reached
+	case s.Life().Err() != nil: // it is Slack that cannot be reached
 		s.queue.takeBack(d)
 		s.again(d, reason)
 	case !retry:
@@ -154,7 +141,7 @@ func (s *Server) settle(d *delivery, answer json.RawMessage, reason string, retr
 		envelope := d.envelope
 		d.timer = time.AfterFunc(s.o.AckTimeout, func() { s.unanswered(d, envelope, reason) })
 	}
-	s.happened()
+	s.Happened()
 }
 
 // SetEventsURL has the Events API post to an address, once that has shown with the

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/slack"
 )
 
@@ -92,7 +93,7 @@ func TestEventsAPI(t *testing.T) {
 		if err := json.Unmarshal([]byte(p.body), &body); err != nil {
 			t.Fatal(err)
 		}
-		subset(t, body, `{"type": "event_callback", "event": {"type": "message", "text": "one"}}`)
+		faketest.Subset(t, body, `{"type": "event_callback", "event": {"type": "message", "text": "one"}}`)
 	}
 	if acks := r.Acks(); len(acks) != 1 || acks[0].Attempt != 2 {
 		t.Errorf("answers %+v", acks)
@@ -111,6 +112,16 @@ func TestEventsAPI(t *testing.T) {
 	dm.Say(alice, "three")
 	r.Reachable()
 	if err := r.WaitConfirmed(r.ctx); err != nil || len(a.got) != 9 {
+		t.Errorf("%d posts, %v", len(a.got), err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dm.Say(alice, "four")
+	if _, err := r.Start("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WaitConfirmed(r.ctx); err != nil || len(a.got) != 10 {
 		t.Errorf("%d posts, %v", len(a.got), err)
 	}
 }
@@ -154,7 +165,7 @@ func TestCommands(t *testing.T) {
 	w := r.dial()
 	given := team.Command(alice, "/arizuko", "new text")
 	frame := w.read()
-	subset(t, frame, `{"type": "slash_commands", "accepts_response_payload": true, "retry_attempt": null, "payload": {
+	faketest.Subset(t, frame, `{"type": "slash_commands", "accepts_response_payload": true, "retry_attempt": null, "payload": {
 		"command": "/arizuko", "text": "new text", "channel_name": "team", "user_id": "`+alice.ID+`", "channel_id": "`+team.ChannelID+`",
 		"trigger_id": "`+given.TriggerID+`", "response_url": "`+given.ResponseURL+`"}}`)
 	w.ack(frame["envelope_id"], map[string]string{"text": "on it"})
@@ -191,7 +202,7 @@ func TestCommands(t *testing.T) {
 	w.events(1)
 	team.Press(alice, m, "yes", "1")
 	frame = w.read()
-	subset(t, frame, `{"type": "interactive", "payload": {"type": "block_actions", "actions": [{"action_id": "yes", "value": "1"}], "message": {"text": "press"}}}`)
+	faketest.Subset(t, frame, `{"type": "interactive", "payload": {"type": "block_actions", "actions": [{"action_id": "yes", "value": "1"}], "message": {"text": "press"}}}`)
 	w.ack(frame["envelope_id"], nil)
 	if err := r.WaitConfirmed(r.ctx); err != nil {
 		t.Fatal(err)

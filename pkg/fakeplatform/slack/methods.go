@@ -126,7 +126,7 @@ func (s *Server) Revoke(token, reason string) {
 	if reason != "" {
 		s.breakSockets()
 	}
-	s.happened()
+	s.Happened()
 }
 
 type identity struct {
@@ -143,7 +143,7 @@ type identity struct {
 }
 
 func (s *Server) authTest(p params) (any, error) {
-	who := identity{OK: true, URL: s.base + "/", Team: s.o.Team, TeamID: teamID}
+	who := identity{OK: true, URL: s.Base() + "/", Team: s.o.Team, TeamID: teamID}
 	if p.bearer == s.o.AppToken {
 		who.AppID, who.AppName = s.me.AppID, s.o.BotName
 		return who, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/slack"
 )
 
@@ -146,10 +147,10 @@ func TestPost(t *testing.T) {
 		t.Fatalf("%d got through", n)
 	}
 	long := r.must("chat.postMessage", "channel", team.ChannelID, "text", strings.Repeat("ř", 40_000))
-	subset(t, long.Fields, `{"warning": "message_truncated", "response_metadata": {"warnings": ["message_truncated"]}}`)
+	faketest.Subset(t, long.Fields, `{"warning": "message_truncated", "response_metadata": {"warnings": ["message_truncated"]}}`)
 	// The thread of an answer is the thread that it is in.
 	deep := r.must("chat.postMessage", "channel", team.ChannelID, "text", "deep", "thread_ts", reply.TS, "reply_broadcast", "true")
-	subset(t, deep.Fields, fmt.Sprintf(`{"warning": null, "message": {"thread_ts": %q, "subtype": "thread_broadcast", "client_msg_id": null}}`, root.TS))
+	faketest.Subset(t, deep.Fields, fmt.Sprintf(`{"warning": null, "message": {"thread_ts": %q, "subtype": "thread_broadcast", "client_msg_id": null}}`, root.TS))
 	// A person stands for the DM, a name for the channel.
 	if a := r.must("chat.postMessage", "channel", bob.ID, "text", "psst"); a.str("channel") != r.DM(bob).ChannelID {
 		t.Errorf("went to %s", a.Body)
@@ -275,14 +276,14 @@ func TestHistory(t *testing.T) {
 		t.Errorf("the pages are %q", got)
 	}
 	root := replies().Fields["messages"].([]any)[0].(map[string]any)
-	subset(t, root, fmt.Sprintf(`{"reply_count": 3, "thread_ts": %q, "reply_users": [%q, %q], "metadata": null}`, ts[1], alice.ID, r.Me().ID))
+	faketest.Subset(t, root, fmt.Sprintf(`{"reply_count": 3, "thread_ts": %q, "reply_users": [%q, %q], "metadata": null}`, ts[1], alice.ID, r.Me().ID))
 	last := func(fields ...any) map[string]any {
 		return replies(fields...).Fields["messages"].([]any)[3].(map[string]any)
 	}
 	if last()["metadata"] != nil {
 		t.Error("metadata, and nobody asked")
 	}
-	subset(t, last("include_all_metadata", "true"), `{"metadata": {"event_type": "t", "event_payload": {"k": "v"}}}`)
+	faketest.Subset(t, last("include_all_metadata", "true"), `{"metadata": {"event_type": "t", "event_payload": {"k": "v"}}}`)
 
 	r.refuse("invalid_cursor", "conversations.history", "channel", team.ChannelID, "cursor", "x")
 	r.refuse("invalid_limit", "conversations.history", "channel", team.ChannelID, "limit", "1000")
@@ -310,7 +311,7 @@ func TestConversations(t *testing.T) {
 		if tt.place.ChannelID[:1] != tt.first {
 			t.Errorf("%s is no %s", tt.place.ChannelID, tt.first)
 		}
-		subset(t, r.must("conversations.info", "channel", tt.place.ChannelID).Fields["channel"].(map[string]any), tt.want)
+		faketest.Subset(t, r.must("conversations.info", "channel", tt.place.ChannelID).Fields["channel"].(map[string]any), tt.want)
 	}
 	list := func(fields ...any) int {
 		return len(r.must("conversations.list", fields...).Fields["channels"].([]any))
@@ -323,7 +324,7 @@ func TestConversations(t *testing.T) {
 	}
 	r.refuse("invalid_types", "conversations.list", "types", "secret")
 	opened := r.must("conversations.open", "users", alice.ID)
-	subset(t, opened.Fields, `{"channel": {"id": "`+r.DM(alice).ChannelID+`"}}`)
+	faketest.Subset(t, opened.Fields, `{"channel": {"id": "`+r.DM(alice).ChannelID+`"}}`)
 	both := r.must("conversations.open", "users", alice.ID+","+eve.ID).Fields["channel"].(map[string]any)["id"]
 	if again := r.must("conversations.open", "users", eve.ID+","+alice.ID).Fields["channel"].(map[string]any)["id"]; again != both {
 		t.Errorf("opened %v, then %v", both, again)
@@ -342,9 +343,9 @@ func TestUsers(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.RenameUser(r.User("Alice", "alice"), "Alicia")
 	bot := r.OtherBot("Deploys", "deploys")
-	subset(t, r.must("users.info", "user", alice.ID).Fields, `{"user": {"name": "alice", "is_bot": false, "profile": {"display_name": "Alicia"}}}`)
-	subset(t, r.must("users.info", "user", bot.ID).Fields, `{"user": {"is_bot": true, "profile": {"bot_id": "`+bot.BotID+`"}}}`)
-	subset(t, r.must("bots.info", "bot", bot.BotID).Fields, `{"bot": {"name": "Deploys", "user_id": "`+bot.ID+`"}}`)
+	faketest.Subset(t, r.must("users.info", "user", alice.ID).Fields, `{"user": {"name": "alice", "is_bot": false, "profile": {"display_name": "Alicia"}}}`)
+	faketest.Subset(t, r.must("users.info", "user", bot.ID).Fields, `{"user": {"is_bot": true, "profile": {"bot_id": "`+bot.BotID+`"}}}`)
+	faketest.Subset(t, r.must("bots.info", "bot", bot.BotID).Fields, `{"bot": {"name": "Deploys", "user_id": "`+bot.ID+`"}}`)
 	r.refuse("user_not_found", "users.info", "user", "U404")
 	r.refuse("bot_not_found", "bots.info", "bot", "B404")
 	if n := len(r.must("users.list").Fields["members"].([]any)); n != 3 {
@@ -365,7 +366,7 @@ func TestReactions(t *testing.T) {
 	r.refuse("already_reacted", "reactions.add", fields...)
 	team.React(alice, m.TS, "eyes")
 	w.event(`{"type": "reaction_added", "user": "` + alice.ID + `"}`)
-	subset(t, r.must("reactions.get", fields...).Fields, fmt.Sprintf(`{"message": {"reactions": [{"name": "eyes", "count": 2, "users": [%q, %q]}]}}`, r.Me().ID, alice.ID))
+	faketest.Subset(t, r.must("reactions.get", fields...).Fields, fmt.Sprintf(`{"message": {"reactions": [{"name": "eyes", "count": 2, "users": [%q, %q]}]}}`, r.Me().ID, alice.ID))
 	r.must("reactions.remove", fields...)
 	w.event(`{"type": "reaction_removed", "user": "` + r.Me().ID + `"}`)
 	r.refuse("no_reaction", "reactions.remove", fields...)

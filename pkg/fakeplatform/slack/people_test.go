@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/slack"
 )
 
@@ -77,7 +78,7 @@ func TestComingAndGoing(t *testing.T) {
 	pair := func(first, second string) {
 		t.Helper()
 		for i, e := range w.events(2) {
-			subset(t, e, []string{first, second}[i])
+			faketest.Subset(t, e, []string{first, second}[i])
 		}
 	}
 	far.InviteBot(alice)

@@ -9,18 +9,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/slack"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience is how long a test waits for what must happen.
-const patience = 10 * time.Second
 
 // rig is a server with a plain HTTP client at it.
 type rig struct {
@@ -34,19 +31,7 @@ type rig struct {
 func start(t *testing.T, o slack.Options) *rig {
 	t.Helper()
 	s := slack.New(o)
-	base, err := s.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	client := &http.Client{Transport: &http.Transport{}}
-	t.Cleanup(func() {
-		cancel()
-		client.CloseIdleConnections()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	base, client, ctx := faketest.Serve(t, s)
 	return &rig{Server: s, t: t, base: base, client: client, ctx: ctx}
 }
 
@@ -216,43 +201,9 @@ func (w *wire) events(n int) []map[string]any {
 func (w *wire) event(want string) map[string]any {
 	w.r.t.Helper()
 	event := w.events(1)[0]
-	subset(w.r.t, event, want)
+	faketest.Subset(w.r.t, event, want)
 	if err := w.r.WaitConfirmed(w.r.ctx); err != nil {
 		w.r.t.Fatalf("more than one event: %v", err)
 	}
 	return event
-}
-
-// subset compares loose JSON: every field of want must be in got and be equal.
-func subset(t *testing.T, got map[string]any, want string) {
-	t.Helper()
-	var fields map[string]any
-	if err := json.Unmarshal([]byte(want), &fields); err != nil {
-		t.Fatalf("%v in %s", err, want)
-	}
-	within(t, "", got, fields)
-}
-
-func within(t *testing.T, path string, got, want any) {
-	t.Helper()
-	switch want := want.(type) {
-	case map[string]any:
-		fields, _ := got.(map[string]any)
-		for name, v := range want {
-			within(t, path+"."+name, fields[name], v)
-		}
-	case []any:
-		list, _ := got.([]any)
-		if len(list) != len(want) || got == nil {
-			t.Errorf("%s is %v, want %v", path, got, want)
-			return
-		}
-		for i, v := range want {
-			within(t, path+"["+strconv.Itoa(i)+"]", list[i], v)
-		}
-	default:
-		if got != want { // nil wants the field away
-			t.Errorf("%s is %v, want %v", path, got, want)
-		}
-	}
 }

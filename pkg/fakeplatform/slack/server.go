@@ -18,14 +18,12 @@ package slack
 
 import (
 	"cmp"
-	"context"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
-	"arizuko/pkg/httpx"
+	"arizuko/pkg/fakeplatform/fake"
 )
 
 // Defaults of Options.
@@ -63,14 +61,14 @@ type Options struct {
 
 // Server is the fake. It may be used from many goroutines.
 type Server struct {
+	fake.Host
+	*fake.Record[Call]
 	o       Options
 	methods map[string]method
 	rates   *rates // nil without limits
+	faults  *fake.Faults[Fault]
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed, and replaced, whenever something happened
-	cut      chan struct{} // closed while no connection survives
-	base     string        // "http://host:port"
 	me       User
 	ids      int
 	lastTS   int64             // microseconds
@@ -81,18 +79,14 @@ type Server struct {
 	hooks    map[string]*hook // response URLs by path
 	queue    queue
 	link     link
-	calls    []Call
 	statuses []Status
 	lag      int
-	faults   []Fault
-	http     *httpx.Server
-	served   chan struct{} // closed when http is done
 }
 
 // New makes a workspace in which nobody lives but the bot.
 func New(o Options) *Server {
 	s := &Server{
-		o: o.withDefaults(), changed: make(chan struct{}), cut: make(chan struct{}),
+		Record: fake.NewRecord((*Call).did, (*Call).sends), faults: fake.NewFaults((*Fault).means), o: o.withDefaults(),
 		revoked: map[string]string{}, users: map[string]User{}, rooms: map[string]*room{},
 		files: map[string]*file{}, hooks: map[string]*hook{}, link: newLink(),
 	}
@@ -143,54 +137,28 @@ func (s *Server) Start(addr string) (string, error) {
 
 // StartWith is Start with a handler around the server, which may add pages.
 func (s *Server) StartWith(addr string, handler http.Handler) (string, error) {
-	server, err := httpx.Listen(addr, handler, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return "", err
+	base, err := s.Host.StartWith(addr, handler)
+	if err == nil {
+		s.Reachable()
 	}
-	s.Reachable()
-	served := make(chan struct{})
-	base := "http://" + server.Addr()
-	s.mu.Lock()
-	s.http, s.served, s.base = server, served, base
-	s.mu.Unlock()
-	go func() {
-		defer close(served)
-		_ = server.Serve() // what it could say, Close is told too
-	}()
-	return base, nil
+	return base, err
 }
 
 // Close breaks every connection and stops serving. What happened can still be looked at.
 func (s *Server) Close() error {
 	s.Unreachable()
-	s.mu.Lock()
-	server, served := s.http, s.served
-	s.http = nil
-	s.mu.Unlock()
-	if server != nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // open requests are broken off, not waited for
-		_ = server.Close(ctx)
-		<-served
-	}
+	err := s.Host.Close()
 	s.link.running.Wait() // sockets are no requests any more
 	s.queue.posting.Wait()
-	return nil
-}
-
-// happened wakes whoever waits for news. The lock is held.
-func (s *Server) happened() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+	return err
 }
 
 // ServeHTTP answers the Web API, the sockets, and the addresses of files and of response URLs.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.baseFrom(r)
+	s.CutOff()
+	s.FoundAt(r.Host)
 	path := r.URL.Path
 	switch {
-	case !s.reachable():
-		panic(http.ErrAbortHandler) // the way to close a connection without an answer
 	case strings.HasPrefix(path, "/api/"):
 		s.call(w, r, strings.TrimPrefix(path, "/api/"))
 	case path == socketPath:
@@ -218,29 +186,20 @@ func Serves(path string) bool {
 	return false
 }
 
-// baseFrom learns where the server is from who found it, if it was not told.
-func (s *Server) baseFrom(r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.base == "" {
-		s.base = "http://" + r.Host
-	}
-}
-
 // call answers one call of a method, or lets a fault do it.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	p, err := readParams(r)
 	refused, api := isAPI(err)
 	if err != nil && !api {
-		panic(http.ErrAbortHandler) // the request broke off
+		fake.Break() // the request broke off
 	}
 	m, known := s.methods[name]
 	if !known {
 		m = method{name: name, token: anyToken, do: func(params) (any, error) { return nil, word("unknown_method") }}
 	}
-	f := s.nextFault(name)
-	if !f.After && !s.pause(r.Context(), f.Delay) {
-		panic(http.ErrAbortHandler)
+	f := s.faults.Next(name)
+	if !f.After {
+		s.Hold(r.Context(), f.Delay)
 	}
 	switch p.bearer {
 	case s.o.BotToken:
@@ -251,16 +210,17 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	var result any
 	switch {
 	case f.refuses() && !f.After:
-		s.record(name, p, nil, f)
+		s.Note(recorded(name, p, nil, fake.ErrSpoilt, f))
 	case api:
-		s.record(name, p, refused, f)
+		s.Note(recorded(name, p, nil, refused, f))
 		err = refused
 	default:
 		result, err = s.run(m, p, f)
 	}
-	if f.After && !s.pause(r.Context(), f.Delay) || !s.reachable() {
-		panic(http.ErrAbortHandler)
+	if f.After {
+		s.Hold(r.Context(), f.Delay)
 	}
+	s.CutOff()
 	if f.answer(w) {
 		return
 	}
@@ -276,8 +236,7 @@ func (s *Server) run(m method, p params, f Fault) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	result, err := s.carryOut(m, p)
-	s.keep(m.name, p, result, err, f)
-	s.happened()
+	s.Note(recorded(m.name, p, result, err, f))
 	return result, err
 }
 
@@ -297,20 +256,4 @@ func (s *Server) carryOut(m method, p params) (any, error) {
 		s.rates.note(channel, now)
 	}
 	return result, err
-}
-
-// pause waits for d and reports whether the connection is still there then.
-func (s *Server) pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-s.cutting():
-	case <-ctx.Done():
-	}
-	return false
 }

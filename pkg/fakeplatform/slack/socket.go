@@ -41,7 +41,6 @@ type socket struct {
 	out     [][]byte
 	wake    chan struct{} // of one place
 	last    bool          // nothing is to come after what stands in out
-	cut     <-chan struct{}
 	cancel  context.CancelFunc
 	leaving bool // nothing new is given to it; the server's lock guards this one
 }
@@ -91,7 +90,7 @@ func (s *Server) breakSockets() {
 		s.broken(c)
 		c.cancel()
 	}
-	s.happened()
+	s.Happened()
 }
 
 func (s *Server) openConnection(params) (any, error) {
@@ -103,19 +102,18 @@ func (s *Server) openConnection(params) (any, error) {
 	return struct {
 		OK  bool   `json:"ok"`
 		URL string `json:"url"`
-	}{true, "ws" + strings.TrimPrefix(s.base, "http") + socketPath + "?ticket=" + ticket + "&app_id=" + s.me.AppID}, nil
+	}{true, "ws" + strings.TrimPrefix(s.Base(), "http") + socketPath + "?ticket=" + ticket + "&app_id=" + s.me.AppID}, nil
 }
 
 // socket answers the address that apps.connections.open gave out, which is good once.
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
-	f := s.nextFault("socket")
-	if !s.pause(r.Context(), f.Delay) {
-		panic(http.ErrAbortHandler)
-	}
+	f := s.faults.Next("socket")
+	s.Hold(r.Context(), f.Delay)
 	if f.answer(w) {
 		return
 	}
-	c, good := s.redeem(r.URL.Query().Get("ticket"))
+	life := s.Life()
+	c, good := s.redeem(life, r.URL.Query().Get("ticket"))
 	if !good {
 		http.Error(w, "invalid ticket", http.StatusForbidden)
 		return
@@ -127,7 +125,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		return // Accept has answered
 	}
 	conn.SetReadLimit(maxFrame)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(life)
 	defer cancel()
 	c.cancel = cancel
 	s.join(c)
@@ -144,16 +142,16 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 }
 
 // redeem takes a ticket. The connection made counts as running.
-func (s *Server) redeem(ticket string) (*socket, bool) {
+func (s *Server) redeem(life context.Context, ticket string) (*socket, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	until, known := s.link.tickets[ticket]
 	delete(s.link.tickets, ticket)
-	if !known || time.Now().After(until) || s.link.off || closed(s.cut) {
+	if !known || time.Now().After(until) || s.link.off || life.Err() != nil {
 		return nil, false
 	}
 	s.link.running.Add(1)
-	return &socket{wake: make(chan struct{}, 1), cut: s.cut}, true
+	return &socket{wake: make(chan struct{}, 1)}, true
 }
 
 // join greets a connection and gives it what waits. One too many is told so and let go.
@@ -174,7 +172,7 @@ func (s *Server) join(c *socket) {
 		},
 	}))
 	s.dispatch()
-	s.happened()
+	s.Happened()
 }
 
 func (s *Server) leave(c *socket) {
@@ -183,7 +181,7 @@ func (s *Server) leave(c *socket) {
 	s.link.sockets = slices.DeleteFunc(s.link.sockets, func(other *socket) bool { return other == c })
 	s.broken(c)
 	s.dispatch()
-	s.happened()
+	s.Happened()
 }
 
 // read takes the app's answers until the connection is gone.
@@ -228,8 +226,6 @@ func (s *Server) write(ctx context.Context, conn *websocket.Conn, c *socket) {
 			if err != nil {
 				return
 			}
-		case <-c.cut:
-			return
 		case <-ctx.Done():
 			return
 		}
@@ -261,7 +257,7 @@ func (s *Server) Disconnect(reason string) {
 			c.send(disconnectFrame(reason))
 		}
 	}
-	s.happened()
+	s.Happened()
 }
 
 // EnableSockets turns Socket Mode on or off in the app's settings.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/slack"
 )
 
@@ -19,7 +20,7 @@ func TestConversation(t *testing.T) {
 
 	asked := team.Say(alice, r.Me().Mention()+" hello")
 	frame := w.read()
-	subset(t, frame, `{"type": "events_api", "retry_attempt": 0, "accepts_response_payload": false,
+	faketest.Subset(t, frame, `{"type": "events_api", "retry_attempt": 0, "accepts_response_payload": false,
 		"payload": {"type": "event_callback", "team_id": "T0FAKE00000", "event": {"type": "message", "channel_type": "channel", "subtype": null}}}`)
 	w.ack(frame["envelope_id"], nil)
 	mention := w.event(`{"type": "app_mention", "channel_type": null}`)
@@ -77,7 +78,7 @@ func TestBrokenSocket(t *testing.T) {
 	r.DM(alice).Say(alice, "two")
 	next := r.dial()
 	again := next.read()
-	subset(t, again, `{"retry_attempt": 1, "retry_reason": "timeout", "payload": {"event": {"text": "one"}}}`)
+	faketest.Subset(t, again, `{"retry_attempt": 1, "retry_reason": "timeout", "payload": {"event": {"text": "one"}}}`)
 	next.ack(again["envelope_id"], nil)
 	next.event(`{"text": "two"}`)
 	if r.Lost() != 0 || r.Opened() != 2 || r.Sockets() != 1 {
@@ -109,18 +110,18 @@ func TestDisconnects(t *testing.T) {
 	alice := r.User("Alice", "alice")
 	w := r.dial()
 	r.Disconnect("warning")
-	subset(t, w.read(), `{"type": "disconnect", "reason": "warning"}`)
+	faketest.Subset(t, w.read(), `{"type": "disconnect", "reason": "warning"}`)
 	r.DM(alice).Say(alice, "still here")
 	w.event(`{"text": "still here"}`)
 	r.Disconnect("refresh_requested")
-	subset(t, w.read(), `{"type": "disconnect", "reason": "refresh_requested"}`)
+	faketest.Subset(t, w.read(), `{"type": "disconnect", "reason": "refresh_requested"}`)
 	r.DM(alice).Say(alice, "for the next")
 	next := r.dial()
 	frame := next.read()
-	subset(t, frame, `{"retry_attempt": 0, "payload": {"event": {"text": "for the next"}}}`)
+	faketest.Subset(t, frame, `{"retry_attempt": 0, "payload": {"event": {"text": "for the next"}}}`)
 	next.ack(frame["envelope_id"], nil)
 	r.Disconnect("link_disabled")
-	subset(t, next.read(), `{"reason": "link_disabled"}`)
+	faketest.Subset(t, next.read(), `{"reason": "link_disabled"}`)
 	if frame := next.read(); frame != nil {
 		t.Errorf("after the end: %v", frame)
 	}
@@ -176,7 +177,7 @@ func TestTickets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer many.CloseNow()
-	subset(t, (&wire{r, many}).read(), `{"type": "disconnect", "reason": "too_many_websockets"}`)
+	faketest.Subset(t, (&wire{r, many}).read(), `{"type": "disconnect", "reason": "too_many_websockets"}`)
 }
 
 func TestSocketPings(t *testing.T) {

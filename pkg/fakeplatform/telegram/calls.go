@@ -28,21 +28,20 @@ type Call struct {
 	Messages  []Message // what was made or edited
 }
 
-// record keeps a call that was not carried out.
-func (s *Server) record(m method, p params, result any, err error, f Fault) {
+// refused notes a call that was not carried out.
+func (s *Server) refused(m method, p params, err error, f Fault) {
+	if m.poll == nil {
+		s.Note(recorded(m, p, nil, err, f))
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.poll != nil {
-		s.polled++
-	} else {
-		call := s.keep(m, p, result, err, f)
-		call.Accepted = false
-	}
-	s.happened()
+	s.polled++
+	s.Happened()
 }
 
-// keep notes a call. The lock is held.
-func (s *Server) keep(m method, p params, result any, err error, f Fault) *Call {
+// recorded is the record of a call.
+func recorded(m method, p params, result any, err error, f Fault) Call {
 	reply, _, _ := p.replyTo()
 	c := Call{
 		At: time.Now(), Method: m.name, Params: p.clone(), Accepted: err == nil, Status: seen(err, f),
@@ -79,8 +78,7 @@ func (s *Server) keep(m method, p params, result any, err error, f Fault) *Call 
 			c.ThreadID = c.Messages[0].Thread
 		}
 	}
-	s.calls = append(s.calls, c)
-	return &s.calls[len(s.calls)-1]
+	return c
 }
 
 // seen is the status that a caller gets.
@@ -99,72 +97,14 @@ func seen(err error, f Fault) int {
 	return http.StatusInternalServerError
 }
 
-// asks reports whether a call only looked at something.
-func (c *Call) asks() bool { return strings.HasPrefix(c.Method, "get") }
-
-// Calls are all calls but those of getUpdates, also those that were refused, oldest first.
-func (s *Server) Calls() []Call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.calls)
-}
-
-// Sent is what the bot did: the calls that were carried out and changed something.
-func (s *Server) Sent() []Call {
-	return slices.DeleteFunc(s.Calls(), func(c Call) bool { return !c.Accepted || c.asks() })
-}
+// did reports whether a call was carried out and did more than look at something.
+func (c *Call) did() bool { return c.Accepted && !strings.HasPrefix(c.Method, "get") }
 
 // Polled is how often getUpdates was called.
 func (s *Server) Polled() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.polled
-}
-
-// Changed returns a channel that is closed when anything happens.
-func (s *Server) Changed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changed
-}
-
-// Until waits for a condition, which is looked at whenever something happens. The error is ctx's.
-func (s *Server) Until(ctx context.Context, condition func() bool) error {
-	for {
-		changed := s.Changed()
-		if condition() {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// Wait waits for the first thing the bot did, or has already done, that is like this.
-func (s *Server) Wait(ctx context.Context, like func(Call) bool) (Call, error) {
-	var found Call
-	err := s.Until(ctx, func() bool {
-		sent := s.Sent()
-		i := slices.IndexFunc(sent, like)
-		if i >= 0 {
-			found = sent[i]
-		}
-		return i >= 0
-	})
-	return found, err
-}
-
-// WaitSent waits until the bot has sent n messages, files, albums or polls; it returns all.
-func (s *Server) WaitSent(ctx context.Context, n int) ([]Call, error) {
-	var sent []Call
-	err := s.Until(ctx, func() bool {
-		sent = slices.DeleteFunc(s.Sent(), func(c Call) bool { return !c.sends() })
-		return len(sent) >= n
-	})
-	return sent, err
 }
 
 // sends reports whether a call made messages.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"arizuko/pkg/fakeplatform/fake"
 )
 
 // Fault spoils calls. Without Status, Drop and Body it only delays them.
@@ -24,23 +26,16 @@ type Fault struct {
 
 // Fail spoils calls to come. Faults stand in a queue: a call takes the first that means it.
 func (s *Server) Fail(faults ...Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, f := range faults {
-		f.Times = cmp.Or(f.Times, 1)
 		if f.RetryAfter > 0 {
 			f.Status = http.StatusTooManyRequests
 		}
-		s.faults = append(s.faults, f)
+		s.faults.Add(f, f.Times)
 	}
 }
 
 // Heal takes every fault back that Fail announced.
-func (s *Server) Heal() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = nil
-}
+func (s *Server) Heal() { s.faults.Heal() }
 
 func (f *Fault) means(method string) bool {
 	switch f.Method {
@@ -52,22 +47,6 @@ func (f *Fault) means(method string) bool {
 	return false
 }
 
-// nextFault is what is to go wrong with a call, the zero Fault for nothing.
-func (s *Server) nextFault(method string) Fault {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.faults, func(f Fault) bool { return f.means(method) })
-	if i < 0 {
-		return Fault{}
-	}
-	f := s.faults[i]
-	s.faults[i].Times--
-	if s.faults[i].Times == 0 {
-		s.faults = slices.Delete(s.faults, i, i+1)
-	}
-	return f
-}
-
 // refuses reports whether the caller does not get a proper answer.
 func (f *Fault) refuses() bool { return f.Drop || f.Body != "" || f.Status != 0 }
 
@@ -75,10 +54,9 @@ func (f *Fault) refuses() bool { return f.Drop || f.Body != "" || f.Status != 0 
 func (f *Fault) answer(w http.ResponseWriter) bool {
 	switch {
 	case f.Drop:
-		panic(http.ErrAbortHandler) // the way to close a connection without an answer
+		fake.Break()
 	case f.Body != "":
-		w.WriteHeader(cmp.Or(f.Status, http.StatusOK))
-		_, _ = w.Write([]byte(f.Body))
+		fake.Garbage(w, f.Status, f.Body)
 	case f.Status != 0:
 		writeError(w, f.err())
 	default:
@@ -92,42 +70,6 @@ func (f *Fault) err() *apiError {
 		return tooMany(f.RetryAfter)
 	}
 	return &apiError{code: f.Status, description: cmp.Or(f.Description, http.StatusText(f.Status))}
-}
-
-// Unreachable breaks every connection, open polls too, and every later one before it is
-// answered, until Reachable.
-func (s *Server) Unreachable() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !closed(s.cut) {
-		close(s.cut)
-	}
-}
-
-// Reachable ends Unreachable.
-func (s *Server) Reachable() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if closed(s.cut) {
-		s.cut = make(chan struct{})
-	}
-}
-
-func (s *Server) reachable() bool { return !closed(s.cutting()) }
-
-func (s *Server) cutting() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cut
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // Twice hands each of the next n updates out two times in one answer.
@@ -155,7 +97,7 @@ func (s *Server) Redeliver(n int) int {
 		again[i].again = true
 	}
 	s.queue.waiting = append(again, s.queue.waiting...)
-	s.happened()
+	s.Happened()
 	return n
 }
 

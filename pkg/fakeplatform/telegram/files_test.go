@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/telegram"
 )
 
@@ -21,7 +22,7 @@ func TestSendFiles(t *testing.T) {
 			if m[kind] == nil {
 				t.Fatalf("got %v", m)
 			}
-			subset(t, m, `{"caption":"see #this","caption_entities":[{"type":"hashtag"}]}`)
+			faketest.Subset(t, m, `{"caption":"see #this","caption_entities":[{"type":"hashtag"}]}`)
 			sent := r.Sent()
 			c := sent[len(sent)-1]
 			if len(c.Files) != 1 || c.Files[0].Kind != kind || c.Files[0].Name != kind+".bin" || !bytes.Equal(c.Files[0].Data, png) || c.Text != "see #this" {
@@ -134,12 +135,12 @@ func TestPolls(t *testing.T) {
 	}
 	r.AnswerPoll(alice, m.Poll.ID, 1)
 	batch := r.updates()
-	subset(t, batch[0]["poll"].(map[string]any), fmt.Sprintf(`{"id":%q,"total_voter_count":1,"options":[{"voter_count":0},{"voter_count":1}]}`, m.Poll.ID))
-	subset(t, batch[1]["poll_answer"].(map[string]any), fmt.Sprintf(`{"poll_id":%q,"user":{"id":%d},"option_ids":[1]}`, m.Poll.ID, alice.ID))
+	faketest.Subset(t, batch[0]["poll"].(map[string]any), fmt.Sprintf(`{"id":%q,"total_voter_count":1,"options":[{"voter_count":0},{"voter_count":1}]}`, m.Poll.ID))
+	faketest.Subset(t, batch[1]["poll_answer"].(map[string]any), fmt.Sprintf(`{"poll_id":%q,"user":{"id":%d},"option_ids":[1]}`, m.Poll.ID, alice.ID))
 	r.AnswerPoll(alice, m.Poll.ID)
 	batch = r.updates()
-	subset(t, batch[0]["poll"].(map[string]any), `{"total_voter_count":0}`)
-	subset(t, batch[1]["poll_answer"].(map[string]any), `{"option_ids":[]}`)
+	faketest.Subset(t, batch[0]["poll"].(map[string]any), `{"total_voter_count":0}`)
+	faketest.Subset(t, batch[1]["poll_answer"].(map[string]any), `{"option_ids":[]}`)
 
 	var state telegram.Poll
 	r.must(&state, "stopPoll", ask("message_id", m.ID)...)
@@ -154,7 +155,7 @@ func TestPolls(t *testing.T) {
 	r.must(&m, "sendPoll", ask("question", "Anonymous?", "options", `["yes","no"]`)...)
 	r.updates()
 	r.AnswerPoll(alice, m.Poll.ID, 0)
-	subset(t, r.event("poll"), `{"is_anonymous":true,"total_voter_count":1}`)
+	faketest.Subset(t, r.event("poll"), `{"is_anonymous":true,"total_voter_count":1}`)
 
 	many := `["o"` + strings.Repeat(`,"o"`, 12) + `]`
 	tests := []struct{ question, options, want string }{

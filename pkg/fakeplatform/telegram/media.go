@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"fmt"
 	"mime"
 	"net/http"
@@ -78,7 +79,7 @@ func (f *file) attach(m *Message) {
 	case "audio":
 		m.Audio = &timed
 	case "voice":
-		media.Duration, media.MIME = madeUpDuration, or(f.mime, "audio/ogg")
+		media.Duration, media.MIME = madeUpDuration, cmp.Or(f.mime, "audio/ogg")
 		m.Voice = &media
 	case "video_note":
 		media.Duration, media.Length = madeUpDuration, madeUpHeight
@@ -250,10 +251,8 @@ func (s *Server) fileByID(id string) *file {
 
 // download answers /file/bot<token>/<path>. A fault of the method "download" spoils it.
 func (s *Server) download(w http.ResponseWriter, r *http.Request, path string) {
-	f := s.nextFault("download")
-	if !s.pause(r.Context(), f.Delay) {
-		panic(http.ErrAbortHandler)
-	}
+	f := s.faults.Next("download")
+	s.Hold(r.Context(), f.Delay)
 	if f.answer(w) {
 		return
 	}

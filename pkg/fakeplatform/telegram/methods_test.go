@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/telegram"
 )
 
@@ -79,7 +80,7 @@ func TestSendMessage(t *testing.T) {
 	var m map[string]any
 	r.must(&m, "sendMessage", "chat_id", group.ChatID, "text", "so 😀 bold", "entities", `[{"type":"bold","offset":6,"length":4}]`,
 		"reply_parameters", fmt.Sprintf(`{"message_id":%d}`, asked.ID), "disable_notification", "true", "link_preview_options", `{"is_disabled":true}`)
-	subset(t, m, fmt.Sprintf(`{"text":"so 😀 bold","from":{"id":%d,"is_bot":true},"chat":{"id":%d},
+	faketest.Subset(t, m, fmt.Sprintf(`{"text":"so 😀 bold","from":{"id":%d,"is_bot":true},"chat":{"id":%d},
 		"entities":[{"type":"bold","offset":6,"length":4}],"reply_to_message":{"message_id":%d}}`, r.Me().ID, group.ChatID, asked.ID))
 	if batch := r.updates(); len(batch) != 0 {
 		t.Errorf("the bot was told of %v", batch) // neither its own message nor, in privacy, the other
@@ -283,16 +284,16 @@ func TestChatsAndMembers(t *testing.T) {
 	forum := r.Forum("Ops", alice)
 	var chat map[string]any
 	r.must(&chat, "getChat", "chat_id", forum.ChatID)
-	subset(t, chat, fmt.Sprintf(`{"id":%d,"type":"supergroup","title":"Ops","is_forum":true}`, forum.ChatID))
+	faketest.Subset(t, chat, fmt.Sprintf(`{"id":%d,"type":"supergroup","title":"Ops","is_forum":true}`, forum.ChatID))
 
 	member := func(user int64) map[string]any {
 		var m map[string]any
 		r.must(&m, "getChatMember", "chat_id", forum.ChatID, "user_id", user)
 		return m
 	}
-	subset(t, member(alice.ID), `{"status":"creator","user":{"first_name":"Alice"}}`)
-	subset(t, member(bob.ID), `{"status":"left"}`)
-	subset(t, member(r.Me().ID), `{"status":"member","can_manage_topics":null}`)
+	faketest.Subset(t, member(alice.ID), `{"status":"creator","user":{"first_name":"Alice"}}`)
+	faketest.Subset(t, member(bob.ID), `{"status":"left"}`)
+	faketest.Subset(t, member(r.Me().ID), `{"status":"member","can_manage_topics":null}`)
 	r.refuse(400, "Bad Request: user not found", "getChatMember", "chat_id", forum.ChatID, "user_id", 7)
 	r.refuse(400, "Bad Request: invalid user_id specified", "getChatMember", "chat_id", forum.ChatID)
 

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/telegram"
 )
 
@@ -126,7 +127,7 @@ func TestConflicts(t *testing.T) {
 	r.DM(alice).Say(alice, "x")
 	var info map[string]any
 	r.must(&info, "getWebhookInfo")
-	subset(t, info, `{"url":"https://elsewhere.example","has_custom_certificate":false,"pending_update_count":1}`)
+	faketest.Subset(t, info, `{"url":"https://elsewhere.example","has_custom_certificate":false,"pending_update_count":1}`)
 	r.must(nil, "deleteWebhook")
 	same(t, r.ids(), 0)
 

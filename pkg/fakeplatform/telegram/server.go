@@ -16,9 +16,8 @@
 package telegram
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -26,7 +25,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/pkg/httpx"
+	"arizuko/pkg/fakeplatform/fake"
 )
 
 // Defaults of Options.
@@ -48,13 +47,14 @@ type Options struct {
 
 // Server is the fake. It may be used from many goroutines.
 type Server struct {
+	fake.Host
+	*fake.Record[Call]
 	token   string
 	methods map[string]method
 	rates   *rates // nil without limits
+	faults  *fake.Faults[Fault]
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed, and replaced, whenever something happened
-	cut      chan struct{} // closed while no connection survives
 	me       User
 	privacy  bool
 	nextUser int64
@@ -67,24 +67,20 @@ type Server struct {
 	albums   int
 	commands []Command
 	queue    queue
-	calls    []Call
 	polled   int
-	faults   []Fault
-	http     *httpx.Server
-	served   chan struct{} // closed when http is done
 }
 
 // New makes a Telegram in which nobody lives but the bot.
 func New(o Options) *Server {
 	s := &Server{
-		token: or(o.Token, DefaultToken), privacy: !o.PrivacyOff,
-		changed: make(chan struct{}), cut: make(chan struct{}),
+		Record: fake.NewRecord((*Call).did, (*Call).sends), faults: fake.NewFaults((*Fault).means),
+		token: cmp.Or(o.Token, DefaultToken), privacy: !o.PrivacyOff,
 		// Beyond 32 bits, as ids are by now.
 		nextUser: 5_100_000_001, nextChat: 4_000_000_001, nextID: 1,
 		users: map[int64]User{}, rooms: map[int64]*room{}, files: map[string]*file{}, polls: map[string]*poll{},
 	}
 	id, _, _ := strings.Cut(s.token, ":")
-	s.me = User{IsBot: true, FirstName: or(o.BotName, DefaultBotName), Username: or(o.BotUsername, DefaultUsername)}
+	s.me = User{IsBot: true, FirstName: cmp.Or(o.BotName, DefaultBotName), Username: cmp.Or(o.BotUsername, DefaultUsername)}
 	s.me.ID, _ = strconv.ParseInt(id, 10, 64)
 	s.users[s.me.ID] = s.me
 	s.methods = s.methodTable()
@@ -93,13 +89,6 @@ func New(o Options) *Server {
 		s.rates = newRates()
 	}
 	return s
-}
-
-func or(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
 }
 
 // Token is the bot's token.
@@ -114,47 +103,6 @@ func (s *Server) Start(addr string) (string, error) {
 	return s.StartWith(addr, s)
 }
 
-// StartWith is Start with a handler around the server, which may add pages.
-func (s *Server) StartWith(addr string, handler http.Handler) (string, error) {
-	server, err := httpx.Listen(addr, handler, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return "", err
-	}
-	s.Reachable()
-	served := make(chan struct{})
-	s.mu.Lock()
-	s.http, s.served = server, served
-	s.mu.Unlock()
-	go func() {
-		defer close(served)
-		_ = server.Serve() // what it could say, Close is told too
-	}()
-	return "http://" + server.Addr(), nil
-}
-
-// Close breaks every connection and stops serving. What happened can still be looked at.
-func (s *Server) Close() error {
-	s.Unreachable()
-	s.mu.Lock()
-	server, served := s.http, s.served
-	s.http = nil
-	s.mu.Unlock()
-	if server == nil {
-		return nil
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // open requests are broken off, not waited for
-	_ = server.Close(ctx)
-	<-served
-	return nil
-}
-
-// happened wakes whoever waits for news. The lock is held.
-func (s *Server) happened() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
 // tokenForm is what a token looks like; anything else is not even a wrong one.
 var tokenForm = regexp.MustCompile(`^[1-9][0-9]*:[A-Za-z0-9_-]+$`)
 
@@ -163,9 +111,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, isFile := strings.CutPrefix(r.URL.Path, "/file")
 	rest, isBot := strings.CutPrefix(path, "/bot")
 	token, name, found := strings.Cut(rest, "/")
+	s.CutOff()
 	switch {
-	case !s.reachable():
-		panic(http.ErrAbortHandler) // the way to close a connection without an answer
 	case !isBot || !found || !tokenForm.MatchString(token):
 		writeError(w, notFound())
 	case token != s.token:
@@ -187,27 +134,28 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	p, err := readParams(r)
 	refused, api := isAPI(err)
 	if err != nil && !api {
-		panic(http.ErrAbortHandler) // the request broke off
+		fake.Break() // the request broke off
 	}
-	f := s.nextFault(m.name)
-	if !f.After && !s.pause(r.Context(), f.Delay) {
-		panic(http.ErrAbortHandler)
+	f := s.faults.Next(m.name)
+	if !f.After {
+		s.Hold(r.Context(), f.Delay)
 	}
 	var result any
 	switch {
 	case f.refuses() && !f.After:
-		s.record(m, p, nil, nil, f)
+		s.refused(m, p, fake.ErrSpoilt, f)
 	case api:
-		s.record(m, p, nil, refused, f)
+		s.refused(m, p, refused, f)
 		err = refused
 	case m.poll != nil:
 		result, err = m.poll(r.Context(), p)
 	default:
 		result, err = s.run(m, p, f)
 	}
-	if f.After && !s.pause(r.Context(), f.Delay) || !s.reachable() {
-		panic(http.ErrAbortHandler)
+	if f.After {
+		s.Hold(r.Context(), f.Delay)
 	}
+	s.CutOff()
 	if f.answer(w) {
 		return
 	}
@@ -226,33 +174,17 @@ func (s *Server) run(m method, p params, f Fault) (any, error) {
 	if s.rates != nil && m.sends {
 		if wait := s.rates.wait(chat, time.Now()); wait > 0 {
 			err := tooMany(wait)
-			s.keep(m, p, nil, err, f)
+			s.Note(recorded(m, p, nil, err, f))
 			return nil, err
 		}
 	}
 	result, err := m.do(p)
-	call := s.keep(m, p, result, err, f)
+	call := recorded(m, p, result, err, f)
 	if s.rates != nil && m.sends && err == nil {
 		s.rates.note(chat, len(call.Messages), call.At)
 	}
-	s.happened()
+	s.Note(call)
 	return result, err
-}
-
-// pause waits for d and reports whether the connection is still there then.
-func (s *Server) pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-s.cutting():
-	case <-ctx.Done():
-	}
-	return false
 }
 
 type reply struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"arizuko/pkg/fakeplatform/fake/faketest"
 	"arizuko/pkg/fakeplatform/telegram"
 )
 
@@ -70,7 +71,7 @@ func TestUpdateShapes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.act()
-			subset(t, r.event(tt.kind), tt.want)
+			faketest.Subset(t, r.event(tt.kind), tt.want)
 		})
 	}
 }
@@ -81,31 +82,31 @@ func TestRepliesAndTopics(t *testing.T) {
 	forum, team := r.Forum("Ops", alice), r.Supergroup("Team", alice)
 
 	deploys := forum.Topic(alice, "deploys")
-	subset(t, r.event("message"), fmt.Sprintf(
+	faketest.Subset(t, r.event("message"), fmt.Sprintf(
 		`{"message_id":%d,"message_thread_id":%d,"is_topic_message":true,"chat":{"is_forum":true},
 		  "forum_topic_created":{"name":"deploys","icon_color":7322096}}`, deploys.ThreadID, deploys.ThreadID))
 
 	first := deploys.Say(alice, "in the topic")
-	subset(t, r.event("message"), fmt.Sprintf(
+	faketest.Subset(t, r.event("message"), fmt.Sprintf(
 		`{"message_thread_id":%d,"is_topic_message":true,"reply_to_message":{"message_id":%d,"forum_topic_created":{"name":"deploys"}}}`,
 		deploys.ThreadID, deploys.ThreadID))
 
 	forum.Reply(alice, first.ID, "an answer stays in the topic")
-	subset(t, r.event("message"), fmt.Sprintf(
+	faketest.Subset(t, r.event("message"), fmt.Sprintf(
 		`{"message_thread_id":%d,"is_topic_message":true,"reply_to_message":{"message_id":%d,"text":"in the topic","reply_to_message":null}}`,
 		deploys.ThreadID, first.ID))
 
 	general := forum.Say(alice, "in General")
-	subset(t, r.event("message"), `{"message_thread_id":null,"is_topic_message":null,"reply_to_message":null}`)
+	faketest.Subset(t, r.event("message"), `{"message_thread_id":null,"is_topic_message":null,"reply_to_message":null}`)
 	forum.Reply(alice, general.ID, "answered in General")
-	subset(t, r.event("message"), fmt.Sprintf(`{"message_thread_id":%d,"is_topic_message":null}`, general.ID))
+	faketest.Subset(t, r.event("message"), fmt.Sprintf(`{"message_thread_id":%d,"is_topic_message":null}`, general.ID))
 
 	root := team.Say(alice, "root")
 	r.updates()
 	next := team.Reply(alice, root.ID, "one")
-	subset(t, r.event("message"), fmt.Sprintf(`{"message_thread_id":%d,"is_topic_message":null,"reply_to_message":{"message_id":%d}}`, root.ID, root.ID))
+	faketest.Subset(t, r.event("message"), fmt.Sprintf(`{"message_thread_id":%d,"is_topic_message":null,"reply_to_message":{"message_id":%d}}`, root.ID, root.ID))
 	team.Reply(alice, next.ID, "two")
-	subset(t, r.event("message"), fmt.Sprintf(`{"message_thread_id":%d,"reply_to_message":{"message_id":%d}}`, root.ID, next.ID))
+	faketest.Subset(t, r.event("message"), fmt.Sprintf(`{"message_thread_id":%d,"reply_to_message":{"message_id":%d}}`, root.ID, next.ID))
 
 	r.refuse(400, "Bad Request: message thread not found", "sendMessage", "chat_id", team.ChatID, "message_thread_id", root.ID, "text", "x")
 	var sent telegram.Message
@@ -124,7 +125,7 @@ func TestAlbum(t *testing.T) {
 		t.Fatalf("%d updates for %d parts", len(batch), len(sent))
 	}
 	for i, want := range []string{`{"caption":"both","media_group_id":%q,"photo":[{},{}]}`, `{"caption":null,"media_group_id":%q,"video":{"width":640}}`} {
-		subset(t, batch[i]["message"].(map[string]any), fmt.Sprintf(want, sent[0].MediaGroup))
+		faketest.Subset(t, batch[i]["message"].(map[string]any), fmt.Sprintf(want, sent[0].MediaGroup))
 	}
 }
 
@@ -138,27 +139,27 @@ func TestEditsAndReactions(t *testing.T) {
 
 	edited := group.Edit(alice, m.ID, "hello @arizuko_bot")
 	got := r.event("edited_message")
-	subset(t, got, fmt.Sprintf(`{"message_id":%d,"text":"hello @arizuko_bot","entities":[{"type":"mention"}]}`, m.ID))
+	faketest.Subset(t, got, fmt.Sprintf(`{"message_id":%d,"text":"hello @arizuko_bot","entities":[{"type":"mention"}]}`, m.ID))
 	if edited.EditDate == 0 || got["edit_date"] != float64(edited.EditDate) || got["date"] != float64(m.Date) {
 		t.Errorf("edit_date %v, date %v", got["edit_date"], got["date"])
 	}
 	group.Unfurl(m.ID)
-	subset(t, r.event("edited_message"), `{"text":"hello @arizuko_bot"}`)
+	faketest.Subset(t, r.event("edited_message"), `{"text":"hello @arizuko_bot"}`)
 
 	group.React(alice, m.ID, "👍")
 	if batch := r.updates(); len(batch) != 0 {
 		t.Errorf("a bot that is no administrator got %v", batch)
 	}
 	group.Promote(alice, true)
-	subset(t, r.event("my_chat_member"), fmt.Sprintf(
+	faketest.Subset(t, r.event("my_chat_member"), fmt.Sprintf(
 		`{"chat":{"id":%d},"from":{"id":%d},"old_chat_member":{"status":"member","user":{"id":%d,"is_bot":true}},
 		  "new_chat_member":{"status":"administrator","can_delete_messages":true}}`, group.ChatID, alice.ID, r.Me().ID))
 	group.React(alice, m.ID, "🔥", "👀")
-	subset(t, r.event("message_reaction"), fmt.Sprintf(
+	faketest.Subset(t, r.event("message_reaction"), fmt.Sprintf(
 		`{"chat":{"id":%d},"message_id":%d,"user":{"id":%d},"old_reaction":[{"type":"emoji","emoji":"👍"}],
 		  "new_reaction":[{"type":"emoji","emoji":"🔥"},{"type":"emoji","emoji":"👀"}]}`, group.ChatID, m.ID, alice.ID))
 	group.Unreact(alice, m.ID)
-	subset(t, r.event("message_reaction"), `{"old_reaction":[{},{}],"new_reaction":[]}`)
+	faketest.Subset(t, r.event("message_reaction"), `{"old_reaction":[{},{}],"new_reaction":[]}`)
 	group.Delete(m.ID)
 	if batch := r.updates(); len(batch) != 0 {
 		t.Errorf("a deletion was told: %v", batch)
@@ -167,7 +168,7 @@ func TestEditsAndReactions(t *testing.T) {
 	d := dm.Say(alice, "x")
 	r.updates()
 	dm.React(alice, d.ID, "❤")
-	subset(t, r.event("message_reaction"), `{"old_reaction":[],"new_reaction":[{"emoji":"❤"}]}`)
+	faketest.Subset(t, r.event("message_reaction"), `{"old_reaction":[],"new_reaction":[{"emoji":"❤"}]}`)
 }
 
 func TestMembership(t *testing.T) {
@@ -177,29 +178,29 @@ func TestMembership(t *testing.T) {
 
 	r.must(nil, "getUpdates", "allowed_updates", everything)
 	group.Join(bob) // of whom only an administrator is told as chat_member too
-	subset(t, r.event("message"), `{"new_chat_members":[{"first_name":"Bob"}]}`)
+	faketest.Subset(t, r.event("message"), `{"new_chat_members":[{"first_name":"Bob"}]}`)
 	group.Promote(alice, true)
 	r.updates()
 	group.Leave(bob)
 	batch := r.updates()
-	subset(t, batch[0]["chat_member"].(map[string]any), `{"from":{"first_name":"Bob"},"old_chat_member":{"status":"member"},"new_chat_member":{"status":"left","user":{"first_name":"Bob"}}}`)
-	subset(t, batch[1]["message"].(map[string]any), `{"left_chat_member":{"first_name":"Bob"}}`)
+	faketest.Subset(t, batch[0]["chat_member"].(map[string]any), `{"from":{"first_name":"Bob"},"old_chat_member":{"status":"member"},"new_chat_member":{"status":"left","user":{"first_name":"Bob"}}}`)
+	faketest.Subset(t, batch[1]["message"].(map[string]any), `{"left_chat_member":{"first_name":"Bob"}}`)
 
 	group.RemoveBot(alice)
-	subset(t, r.event("my_chat_member"), `{"old_chat_member":{"status":"administrator"},"new_chat_member":{"status":"kicked","until_date":0}}`)
+	faketest.Subset(t, r.event("my_chat_member"), `{"old_chat_member":{"status":"administrator"},"new_chat_member":{"status":"kicked","until_date":0}}`)
 	group.Say(alice, "/without you")
 	if batch := r.updates(); len(batch) != 0 {
 		t.Errorf("a bot that was removed got %v", batch)
 	}
 	group.AddBot(alice)
 	batch = r.updates()
-	subset(t, batch[0]["my_chat_member"].(map[string]any), `{"new_chat_member":{"status":"member"}}`)
-	subset(t, batch[1]["message"].(map[string]any), fmt.Sprintf(`{"new_chat_members":[{"id":%d}]}`, r.Me().ID))
+	faketest.Subset(t, batch[0]["my_chat_member"].(map[string]any), `{"new_chat_member":{"status":"member"}}`)
+	faketest.Subset(t, batch[1]["message"].(map[string]any), fmt.Sprintf(`{"new_chat_members":[{"id":%d}]}`, r.Me().ID))
 
 	r.Block(bob)
-	subset(t, r.event("my_chat_member"), `{"chat":{"type":"private"},"old_chat_member":{"status":"member"},"new_chat_member":{"status":"kicked"}}`)
+	faketest.Subset(t, r.event("my_chat_member"), `{"chat":{"type":"private"},"old_chat_member":{"status":"member"},"new_chat_member":{"status":"kicked"}}`)
 	r.Unblock(bob)
-	subset(t, r.event("my_chat_member"), `{"new_chat_member":{"status":"member"}}`)
+	faketest.Subset(t, r.event("my_chat_member"), `{"new_chat_member":{"status":"member"}}`)
 }
 
 func TestMigration(t *testing.T) {
@@ -208,8 +209,8 @@ func TestMigration(t *testing.T) {
 	old := r.Group("Team", alice)
 	next := old.Migrate(alice)
 	batch := r.updates()
-	subset(t, batch[0]["message"].(map[string]any), fmt.Sprintf(`{"chat":{"id":%d,"type":"group"},"migrate_to_chat_id":%d}`, old.ChatID, next.ChatID))
-	subset(t, batch[1]["message"].(map[string]any), fmt.Sprintf(
+	faketest.Subset(t, batch[0]["message"].(map[string]any), fmt.Sprintf(`{"chat":{"id":%d,"type":"group"},"migrate_to_chat_id":%d}`, old.ChatID, next.ChatID))
+	faketest.Subset(t, batch[1]["message"].(map[string]any), fmt.Sprintf(
 		`{"message_id":1,"chat":{"id":%d,"type":"supergroup"},"migrate_from_chat_id":%d}`, next.ChatID, old.ChatID))
 
 	a := r.refuse(400, "Bad Request: group chat was upgraded to a supergroup chat", "sendMessage", "chat_id", old.ChatID, "text", "x")
@@ -262,5 +263,5 @@ func TestPrivacyMode(t *testing.T) {
 	}
 	var me map[string]any
 	r.must(&me, "getMe")
-	subset(t, me, fmt.Sprintf(`{"id":%d,"is_bot":true,"username":"arizuko_bot","can_read_all_group_messages":false}`, r.Me().ID))
+	faketest.Subset(t, me, fmt.Sprintf(`{"id":%d,"is_bot":true,"username":"arizuko_bot","can_read_all_group_messages":false}`, r.Me().ID))
 }

@@ -10,6 +10,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/plaintext"
 )
 
 // Self is our bot, as auth.test tells.
@@ -72,7 +73,7 @@ func of(channel string, names Names) adapter.Inbound {
 	if kind == "" { // better the old title than none
 		return adapter.Inbound{}
 	}
-	return adapter.Inbound{Chats: []msg.Chat{{JID: jid(channel), Kind: kind, Title: oneLine(title)}}}
+	return adapter.Inbound{Chats: []msg.Chat{{JID: jid(channel), Kind: kind, Title: plaintext.Line(title)}}}
 }
 
 // pane is a thread that somebody opened beside their work; what is said there comes as messages.

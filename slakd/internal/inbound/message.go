@@ -8,6 +8,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/plaintext"
 )
 
 // message reads what was said, or what has become of it.
@@ -41,9 +42,9 @@ func sender(m *Message, names Names) (party, bool) {
 	}
 	p := party{jid: jid(id), bot: m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbot}
 	if p.bot {
-		p.name = oneLine(m.Username)
+		p.name = plaintext.Line(m.Username)
 		if m.BotProfile != nil {
-			p.name = cmp.Or(p.name, oneLine(m.BotProfile.Name))
+			p.name = cmp.Or(p.name, plaintext.Line(m.BotProfile.Name))
 		}
 	}
 	if p.name == "" {
@@ -193,7 +194,7 @@ func read(m *Message, me Self, names Names) (s said) {
 func cardText(a *Attachment, names Names) string {
 	var lines []string
 	if a.IsShare {
-		lines = append(lines, "forwarded from "+cmp.Or(oneLine(a.AuthorName), "somebody")+":")
+		lines = append(lines, "forwarded from "+cmp.Or(plaintext.Line(a.AuthorName), "somebody")+":")
 	}
 	for _, text := range []string{a.Pretext, a.Title, cmp.Or(a.Text, blockText(a.Blocks))} {
 		if words, _ := plain(text, Self{}, names); strings.TrimSpace(words) != "" {

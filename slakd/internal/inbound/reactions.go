@@ -6,6 +6,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/plaintext"
 	"arizuko/slakd/internal/emoji"
 )
 
@@ -16,7 +17,7 @@ func reaction(e *Reaction, me Self, names Names) (adapter.Inbound, error) {
 		return adapter.Inbound{}, nil
 	case e.Item.Channel == "":
 		return adapter.Inbound{}, errors.New("a reaction without a channel")
-	case !isTS(e.Item.TS), e.User == "", e.Name == "", e.Name != oneLine(e.Name), !isTS(e.EventTS):
+	case !isTS(e.Item.TS), e.User == "", e.Name == "", e.Name != plaintext.Line(e.Name), !isTS(e.EventTS):
 		return adapter.Inbound{}, fmt.Errorf("a reaction to %q in %s that lacks something", e.Item.TS, jid(e.Item.Channel))
 	}
 	content := emoji.Unicode(e.Name)

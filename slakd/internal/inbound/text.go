@@ -1,12 +1,11 @@
 package inbound
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"arizuko/pkg/plaintext"
 )
 
 // unescape undoes what Slack does to the three characters that it reads as markup.
@@ -28,7 +27,7 @@ func plain(text string, me Self, names Names) (content string, addressed bool) {
 			out, text = append(out, '<'), rest
 		case mentions(token, me.User):
 			addressed = true
-			out, text = closeUp(out, after)
+			out, text = plaintext.CloseUp(out, after)
 		default:
 			out, text = append(out, spoken(token, names)...), after
 		}
@@ -47,10 +46,10 @@ func spoken(token string, names Names) string {
 	label = unescape.Replace(label)
 	switch {
 	case strings.HasPrefix(target, "@"):
-		return "@" + cmp.Or(oneLine(names.User(target[1:])), oneLine(label), oneLine(target[1:]))
+		return "@" + cmp.Or(plaintext.Line(names.User(target[1:])), plaintext.Line(label), plaintext.Line(target[1:]))
 	case strings.HasPrefix(target, "#"):
 		_, title := names.Chat(target[1:])
-		return "#" + cmp.Or(strings.TrimPrefix(oneLine(title), "#"), oneLine(label), oneLine(target[1:]))
+		return "#" + cmp.Or(strings.TrimPrefix(plaintext.Line(title), "#"), plaintext.Line(label), plaintext.Line(target[1:]))
 	case strings.HasPrefix(target, "!"):
 		return special(target[1:], label)
 	}
@@ -64,7 +63,7 @@ func special(command, label string) string {
 	case "here", "channel", "everyone":
 		return "@" + name
 	case "subteam":
-		return "@" + strings.TrimPrefix(cmp.Or(oneLine(label), oneLine(argument), name), "@")
+		return "@" + strings.TrimPrefix(cmp.Or(plaintext.Line(label), plaintext.Line(argument), name), "@")
 	}
 	return cmp.Or(label, name)
 }
@@ -86,30 +85,6 @@ func link(address, words string) string {
 		}
 	}
 	return words + " (" + address + ")"
-}
-
-// closeUp joins a text and what comes behind a word that was taken out from between them.
-func closeUp(out []byte, text string) (joined []byte, rest string) {
-	left := bytes.TrimRightFunc(out, unicode.IsSpace)
-	rest = strings.TrimLeftFunc(text, unicode.IsSpace)
-	before, after := string(out[len(left):]), text[:len(text)-len(rest)]
-	return append(left, blank(left, before, after, rest)...), rest
-}
-
-// blank is what remains of the blanks before and after a word that was taken out from between
-// left and right: none at the ends of the text, before a comma or behind a bracket.
-func blank(left []byte, before, after, right string) string {
-	last, _ := utf8.DecodeLastRune(left)
-	next, _ := utf8.DecodeRuneInString(right)
-	switch {
-	case len(left) == 0, right == "":
-		return ""
-	case after == "" && unicode.IsPunct(next), before == "" && unicode.In(last, unicode.Ps, unicode.Pi):
-		return ""
-	case after == "", strings.Contains(before, "\n"):
-		return before
-	}
-	return after
 }
 
 // blockText is the text that blocks hold, in their order, as mrkdwn.

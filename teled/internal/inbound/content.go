@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"arizuko/pkg/plaintext"
 	"arizuko/teled/internal/botapi"
 )
 
@@ -34,7 +35,7 @@ func read(m *botapi.Message, me Self) said {
 		if m.IsNotice() {
 			return said{nothing: true}
 		}
-		thing = bracket("unsupported message")
+		thing = plaintext.Bracket("unsupported message")
 	}
 	if thing != "" {
 		lines = append(lines, thing)
@@ -51,30 +52,30 @@ func originName(o *botapi.MessageOrigin) string {
 	case o.Chat != nil:
 		return cmp.Or(chatName(o.Chat), "a channel")
 	}
-	return cmp.Or(oneLine(o.SenderUserName), "somebody")
+	return cmp.Or(plaintext.Line(o.SenderUserName), "somebody")
 }
 
 // describe says in brackets what a message holds besides text and files, "" for nothing.
 func describe(m *botapi.Message) string {
 	switch {
 	case m.Sticker != nil:
-		return bracket("sticker", m.Sticker.Emoji, m.Sticker.SetName)
+		return plaintext.Bracket("sticker", m.Sticker.Emoji, m.Sticker.SetName)
 	case m.Venue != nil:
-		return bracket("venue", m.Venue.Title, m.Venue.Address, point(&m.Venue.Location))
+		return plaintext.Bracket("venue", m.Venue.Title, m.Venue.Address, point(&m.Venue.Location))
 	case m.Location != nil && m.Location.LivePeriod > 0:
-		return bracket("live location", point(m.Location))
+		return plaintext.Bracket("live location", point(m.Location))
 	case m.Location != nil:
-		return bracket("location", point(m.Location))
+		return plaintext.Bracket("location", point(m.Location))
 	case m.Contact != nil:
 		return contact(m.Contact)
 	case m.Poll != nil:
 		return poll(m.Poll)
 	case m.Dice != nil:
-		return bracket("dice", m.Dice.Emoji, strconv.Itoa(m.Dice.Value))
+		return plaintext.Bracket("dice", m.Dice.Emoji, strconv.Itoa(m.Dice.Value))
 	case m.Game != nil:
-		return bracket("game", m.Game.Title)
+		return plaintext.Bracket("game", m.Game.Title)
 	case m.Invoice != nil:
-		return bracket("invoice", m.Invoice.Title)
+		return plaintext.Bracket("invoice", m.Invoice.Title)
 	case m.Checklist != nil:
 		return checklist(m.Checklist)
 	}
@@ -87,7 +88,7 @@ func describe(m *botapi.Message) string {
 		{m.WebAppData, "web app data"},
 	} {
 		if thing.there {
-			return bracket(thing.name)
+			return plaintext.Bracket(thing.name)
 		}
 	}
 	return ""
@@ -98,21 +99,21 @@ func contact(c *botapi.Contact) string {
 	if c.UserID != 0 {
 		user = jid(c.UserID)
 	}
-	return bracket("contact", c.FirstName+" "+c.LastName, c.PhoneNumber, user)
+	return plaintext.Bracket("contact", c.FirstName+" "+c.LastName, c.PhoneNumber, user)
 }
 
 func poll(p *botapi.Poll) string {
-	lines := []string{bracket("poll", p.Question)}
+	lines := []string{plaintext.Bracket("poll", p.Question)}
 	for _, o := range p.Options {
-		lines = append(lines, "- "+oneLine(o.Text))
+		lines = append(lines, "- "+plaintext.Line(o.Text))
 	}
 	return strings.Join(lines, "\n")
 }
 
 func checklist(c *botapi.Checklist) string {
-	lines := []string{bracket("checklist", c.Title)}
+	lines := []string{plaintext.Bracket("checklist", c.Title)}
 	for _, t := range c.Tasks {
-		lines = append(lines, "- "+oneLine(t.Text))
+		lines = append(lines, "- "+plaintext.Line(t.Text))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -120,18 +121,4 @@ func checklist(c *botapi.Checklist) string {
 func point(l *botapi.Location) string {
 	degrees := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	return degrees(l.Latitude) + ", " + degrees(l.Longitude)
-}
-
-// bracket names a thing with what is known of it: "[venue: Louvre, Paris]".
-func bracket(thing string, details ...string) string {
-	var known []string
-	for _, d := range details {
-		if d = oneLine(d); d != "" {
-			known = append(known, d)
-		}
-	}
-	if len(known) > 0 {
-		thing += ": " + strings.Join(known, ", ")
-	}
-	return "[" + thing + "]"
 }

@@ -8,6 +8,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/plaintext"
 	"arizuko/teled/internal/botapi"
 )
 
@@ -83,9 +84,9 @@ func topic(m *botapi.Message, from party) (t msg.Thread, ok bool) {
 	switch {
 	case m.ForumTopicCreated != nil:
 		t.ID = decimal(cmp.Or(m.ThreadID, m.ID)) // it is the first message of its topic
-		t.Title, t.Author = oneLine(m.ForumTopicCreated.Name), from.jid
+		t.Title, t.Author = plaintext.Line(m.ForumTopicCreated.Name), from.jid
 	case m.ForumTopicEdited != nil:
-		t.Title = oneLine(m.ForumTopicEdited.Name)
+		t.Title = plaintext.Line(m.ForumTopicEdited.Name)
 	case m.ForumTopicClosed == nil && m.ForumTopicReopened == nil:
 		return t, false
 	}

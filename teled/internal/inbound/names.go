@@ -2,9 +2,8 @@ package inbound
 
 import (
 	"cmp"
-	"strings"
-	"unicode"
 
+	"arizuko/pkg/plaintext"
 	"arizuko/teled/internal/botapi"
 )
 
@@ -24,11 +23,11 @@ func userParty(u *botapi.User) party { return party{jid(u.ID), userName(u), u.Is
 func chatParty(c *botapi.Chat) party { return party{jid: jid(c.ID), name: chatName(c)} }
 
 func userName(u *botapi.User) string {
-	return cmp.Or(oneLine(u.FirstName+" "+u.LastName), handle(u.Username), "user "+decimal(u.ID))
+	return cmp.Or(plaintext.Line(u.FirstName+" "+u.LastName), handle(u.Username), "user "+decimal(u.ID))
 }
 
 func chatName(c *botapi.Chat) string {
-	return cmp.Or(oneLine(c.Title), oneLine(c.FirstName+" "+c.LastName), handle(c.Username))
+	return cmp.Or(plaintext.Line(c.Title), plaintext.Line(c.FirstName+" "+c.LastName), handle(c.Username))
 }
 
 func handle(username string) string {
@@ -36,34 +35,4 @@ func handle(username string) string {
 		return ""
 	}
 	return "@" + username
-}
-
-// oneLine is a text people chose, such as a name, fit to stand beside others: on one line, without
-// what turns the direction of the text around it, "" if there is nothing to be seen in it.
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r), unicode.IsControl(r):
-			return ' '
-		case invisible(r):
-			return -1
-		}
-		return r
-	}, s)
-	if !strings.ContainsFunc(s, func(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) }) {
-		return ""
-	}
-	return strings.Join(strings.Fields(s), " ")
-}
-
-// invisible tells the characters that show nothing, or turn the direction of their neighbours
-// around. The joiners are none of them: emoji and several scripts are written with them.
-func invisible(r rune) bool {
-	switch r {
-	case 0x00AD, 0x115F, 0x1160, 0x180E, 0x200B, 0x2800, 0x3164, 0xFEFF, 0xFFA0: // soft hyphen, fillers, blanks
-		return true
-	case 0x061C, 0x200E, 0x200F: // marks of direction
-		return true
-	}
-	return 0x202A <= r && r <= 0x202E || 0x2060 <= r && r <= 0x206F
 }

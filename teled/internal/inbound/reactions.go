@@ -7,6 +7,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/plaintext"
 	"arizuko/teled/internal/botapi"
 )
 
@@ -64,5 +65,5 @@ func emoji(r botapi.ReactionType) string {
 	case botapi.ReactionPaid:
 		return "⭐"
 	}
-	return bracket("reaction", r.Type)
+	return plaintext.Bracket("reaction", r.Type)
 }

@@ -4,18 +4,11 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"arizuko/pkg/plaintext"
 	"arizuko/teled/internal/botapi"
 )
-
-// mark is a change to a text, in bytes: what stands between from and to goes, insert comes.
-type mark struct {
-	from, to int
-	insert   string
-	blanks   bool // the blanks around go as well
-}
 
 // plain writes a text without its formatting, the addresses of links behind their words. Our own
 // mentions are left out, and "/command@us" is "/command"; addressed says that there were any. An
@@ -25,89 +18,48 @@ func plain(text string, entities []botapi.MessageEntity, me Self) (content strin
 		return text, false
 	}
 	offsets := unitOffsets(text)
-	var marks []mark
+	var changes []plaintext.Change
 	for i := range entities {
 		from, to, ok := span(offsets, entities[i].Offset, entities[i].Length)
 		if !ok {
 			continue
 		}
-		m, ours := markOf(&entities[i], text[from:to], from, me)
+		c, ours := changeOf(&entities[i], text[from:to], from, me)
 		addressed = addressed || ours
-		if m != (mark{}) {
-			marks = append(marks, m)
+		if c != (plaintext.Change{}) {
+			changes = append(changes, c)
 		}
 	}
-	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.from, b.from) })
-	return apply(text, marks), addressed
+	slices.SortStableFunc(changes, func(a, b plaintext.Change) int { return cmp.Compare(a.From, b.From) })
+	return plaintext.Apply(text, changes), addressed
 }
 
-// markOf is what an entity changes in the text, where words stand at from; ours if it means us.
-func markOf(e *botapi.MessageEntity, words string, from int, me Self) (m mark, ours bool) {
+// changeOf is what an entity changes in the text, where words stand at from; ours if it means us.
+func changeOf(e *botapi.MessageEntity, words string, from int, me Self) (c plaintext.Change, ours bool) {
 	to := from + len(words)
 	switch e.Type {
 	case botapi.EntityMention:
 		if name, ok := strings.CutPrefix(words, "@"); ok && me.named(name) {
-			return mark{from: from, to: to, blanks: true}, true
+			return plaintext.Change{From: from, To: to, Blanks: true}, true
 		}
 	case botapi.EntityTextMention:
 		if e.User != nil && e.User.ID == me.ID {
-			return mark{from: from, to: to, blanks: true}, true
+			return plaintext.Change{From: from, To: to, Blanks: true}, true
 		}
 	case botapi.EntityBotCommand:
 		if command, name, ok := strings.Cut(words, "@"); ok && me.named(name) {
-			return mark{from: from + len(command), to: to}, true
+			return plaintext.Change{From: from + len(command), To: to}, true
 		}
 	case botapi.EntityTextLink:
 		if e.URL != "" && e.URL != words {
-			return mark{from: to, to: to, insert: " (" + e.URL + ")"}, false
+			return plaintext.Change{From: to, To: to, Insert: " (" + e.URL + ")"}, false
 		}
 	}
-	return mark{}, false
+	return plaintext.Change{}, false
 }
 
 func (me Self) named(username string) bool {
 	return me.Username != "" && strings.EqualFold(username, me.Username)
-}
-
-// apply makes the changes, which are in the order of the text.
-func apply(text string, marks []mark) string {
-	var out []byte
-	done := 0 // what of the text is written, or left out
-	for _, m := range marks {
-		if m.from > done {
-			out = append(out, text[done:m.from]...)
-			done = m.from
-		}
-		out = append(out, m.insert...)
-		if m.to <= done {
-			continue
-		}
-		done = m.to
-		if m.blanks {
-			left := strings.TrimRightFunc(string(out), unicode.IsSpace)
-			right := strings.TrimLeftFunc(text[done:], unicode.IsSpace)
-			before, after := string(out[len(left):]), text[done:len(text)-len(right)]
-			out = append(out[:len(left)], blank(left, before, after, right)...)
-			done = len(text) - len(right)
-		}
-	}
-	return string(append(out, text[done:]...))
-}
-
-// blank is what remains of the blanks before and after a word that was taken out from between
-// left and right: none at the ends of the text, before a comma or behind a bracket.
-func blank(left, before, after, right string) string {
-	last, _ := utf8.DecodeLastRuneInString(left)
-	next, _ := utf8.DecodeRuneInString(right)
-	switch {
-	case left == "", right == "":
-		return ""
-	case after == "" && unicode.IsPunct(next), before == "" && unicode.In(last, unicode.Ps, unicode.Pi):
-		return ""
-	case after == "", strings.Contains(before, "\n"):
-		return before
-	}
-	return after
 }
 
 // unitOffsets gives for each UTF-16 unit of a text, and for its end, the byte where it begins; -1

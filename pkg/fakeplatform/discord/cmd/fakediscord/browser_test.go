@@ -17,7 +17,7 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	general := r.channel("general")
 	id := general.ChannelID
-	tab.Visit(r.site.URL + "/?chat=" + id)
+	tab.Visit(r.URL + "/?chat=" + id)
 
 	tab.Click("#mention")
 	tab.Press("hello there")

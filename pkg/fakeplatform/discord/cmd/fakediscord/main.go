@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -52,8 +51,5 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "export DISCORD_BOT_TOKEN=%s\nexport DISCORD_API_URL=%s\n# write to the bot at %s/\n", *token, base, base)
 	<-ctx.Done()
-	if err := dc.Close(); err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	return dc.Close()
 }

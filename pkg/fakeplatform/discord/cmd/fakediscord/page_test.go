@@ -2,31 +2,27 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
-	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 
 	"arizuko/pkg/fakeplatform/discord"
+	"arizuko/pkg/fakeplatform/page/pagetest"
 )
 
 type rig struct {
-	t    *testing.T
-	dc   *discord.Server
-	site *httptest.Server
+	*pagetest.Site
+	t  *testing.T
+	dc *discord.Server
 }
 
 func start(t *testing.T) rig {
 	t.Helper()
 	dc := discord.New(discord.Options{})
-	site := httptest.NewServer(newPage(dc))
-	t.Cleanup(site.Close)
-	return rig{t: t, dc: dc, site: site}
+	return rig{Site: pagetest.Open(t, newPage(dc)), t: t, dc: dc}
 }
 
 // channel finds one of the ready-made channels, or the private one by its user.
@@ -41,62 +37,11 @@ func (r rig) channel(name string) discord.Place {
 	return discord.Place{}
 }
 
-func (r rig) do(method, path string, body io.Reader, header ...string) (int, string) {
-	r.t.Helper()
-	req, err := http.NewRequest(method, r.site.URL+path, body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	resp, err := r.site.Client().Do(req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	all, _ := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(all)
-}
-
-// send posts the form of the page; it returns the page that comes back.
-func (r rig) send(file []byte, fields ...string) (int, string) {
-	r.t.Helper()
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	for i := 0; i < len(fields); i += 2 {
-		_ = form.WriteField(fields[i], fields[i+1])
-	}
-	if file != nil {
-		part, err := form.CreateFormFile("file", "notes.txt")
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		_, _ = part.Write(file)
-	}
-	_ = form.Close()
-	return r.do("POST", "/send", &body, "Content-Type", form.FormDataContentType())
-}
-
-func (r rig) react(fields url.Values) (int, string) {
-	r.t.Helper()
-	return r.do("POST", "/react", strings.NewReader(fields.Encode()), "Content-Type", "application/x-www-form-urlencoded")
-}
-
 func (r rig) bot(method, path, body string) {
 	r.t.Helper()
-	status, answer := r.do(method, "/api/v9/channels/"+path, strings.NewReader(body), "Authorization", "Bot "+r.dc.Token(), "Content-Type", "application/json")
+	status, answer, _ := r.Do(method, "/api/v9/channels/"+path, strings.NewReader(body), "Authorization", "Bot "+r.dc.Token(), "Content-Type", "application/json")
 	if status != http.StatusOK && status != http.StatusNoContent {
 		r.t.Fatalf("%s: %d %s", path, status, answer)
-	}
-}
-
-func (r rig) shows(page string, want ...string) {
-	r.t.Helper()
-	for _, w := range want {
-		if !strings.Contains(page, w) {
-			r.t.Errorf("%q is not in the page:\n%s", w, page)
-		}
 	}
 }
 
@@ -104,38 +49,38 @@ func TestConversation(t *testing.T) {
 	r := start(t)
 	general := r.channel("general")
 	id := general.ChannelID
-	_, page := r.send(nil, "chat", id, "text", "@Arizuko <b>hello</b>")
-	r.shows(page, "@Arizuko &lt;b&gt;hello&lt;/b&gt;")
+	_, page := r.Send(nil, "chat", id, "text", "@Arizuko <b>hello</b>")
+	r.Shows(page, "@Arizuko &lt;b&gt;hello&lt;/b&gt;")
 	asked := general.Messages()[0]
 	if asked.Content != r.dc.Me().Mention()+" <b>hello</b>" || len(asked.Mentions) != 1 {
 		t.Errorf("the channel has %+v", asked)
 	}
 	r.bot("POST", id+"/typing", "")
-	_, page = r.do("GET", "/?chat="+id, nil)
-	r.shows(page, "Arizuko is typing…")
+	_, page = r.Get("/?chat=" + id)
+	r.Shows(page, "Arizuko is typing…")
 	r.bot("POST", id+"/messages", `{"content":"hi <@`+asked.Author.ID+`> <@7>","message_reference":{"message_id":"`+asked.ID+`"}}`)
 	r.bot("PUT", id+"/messages/"+asked.ID+"/reactions/%F0%9F%A4%9D/@me", "")
-	_, page = r.do("GET", "/?chat="+id, nil)
-	r.shows(page, "hi @Alice @unknown-user", "<blockquote>Alice: @Arizuko", "🤝")
+	_, page = r.Get("/?chat=" + id)
+	r.Shows(page, "hi @Alice @unknown-user", "<blockquote>Alice: @Arizuko", "🤝")
 	if strings.Contains(page, "typing…") {
 		t.Error("it types after it has answered")
 	}
 
 	answer := general.Messages()[1].ID
 	bob := general.Members()[2].ID
-	r.send([]byte("read me"), "chat", id, "as", bob, "reply", answer, "text", "see")
+	r.Send([]byte("read me"), "chat", id, "as", bob, "reply", answer, "text", "see")
 	last := general.Messages()[2]
 	if len(last.Attachments) != 1 || last.Content != "see" || last.Reference == nil || last.Author.Name() != "Bob" {
 		t.Fatalf("sent %+v", last)
 	}
-	if status, body := r.do("GET", "/files/"+last.Attachments[0].ID, nil); status != 200 || body != "read me" {
+	if status, body := r.Get("/files/" + last.Attachments[0].ID); status != 200 || body != "read me" {
 		t.Errorf("the file: %d %s", status, body)
 	}
-	_, page = r.send(nil, "chat", id, "edit", asked.ID, "text", "@Arizuko better")
-	r.shows(page, "@Arizuko better", "edited")
-	_, page = r.react(url.Values{"chat": {id}, "message": {answer}, "emoji": {"🔥"}})
-	r.shows(page, `<p class="reactions">🔥 </p>`)
-	_, page = r.react(url.Values{"chat": {id}, "message": {answer}, "emoji": {""}})
+	_, page = r.Send(nil, "chat", id, "edit", asked.ID, "text", "@Arizuko better")
+	r.Shows(page, "@Arizuko better", "edited")
+	_, page = r.Post("/react", url.Values{"chat": {id}, "message": {answer}, "emoji": {"🔥"}})
+	r.Shows(page, `<p class="reactions">🔥 </p>`)
+	_, page = r.Post("/react", url.Values{"chat": {id}, "message": {answer}, "emoji": {""}})
 	if strings.Contains(page, `<p class="reactions">🔥`) {
 		t.Error("the reaction is still there")
 	}
@@ -145,29 +90,29 @@ func TestThreads(t *testing.T) {
 	r := start(t)
 	operations := r.channel("operations")
 	deploys := operations.Threads()[0]
-	r.send(nil, "chat", operations.ChannelID, "topic", deploys.ID, "text", "ship it")
-	_, page := r.do("GET", "/?chat="+operations.ChannelID+"&topic="+deploys.ID, nil)
-	r.shows(page, "ship it", "#incidents", "#channel")
-	_, page = r.do("GET", "/?chat="+operations.ChannelID, nil)
-	r.shows(page, "started the thread deploys")
+	r.Send(nil, "chat", operations.ChannelID, "topic", deploys.ID, "text", "ship it")
+	_, page := r.Get("/?chat=" + operations.ChannelID + "&topic=" + deploys.ID)
+	r.Shows(page, "ship it", "#incidents", "#channel")
+	_, page = r.Get("/?chat=" + operations.ChannelID)
+	r.Shows(page, "started the thread deploys")
 	if strings.Contains(page, "ship it") {
 		t.Error("the channel shows what is in its thread")
 	}
 
 	general := r.channel("general")
-	r.send(nil, "chat", general.ChannelID, "text", "a topic")
+	r.Send(nil, "chat", general.ChannelID, "text", "a topic")
 	topic := general.Messages()[0].ID
-	_, page = r.do("GET", "/?chat="+general.ChannelID, nil)
-	r.shows(page, "topic="+topic+`">Thread</a>`)
-	_, page = r.do("GET", "/?chat="+general.ChannelID+"&topic="+topic, nil)
-	r.shows(page, "#new thread")
-	_, page = r.send(nil, "chat", general.ChannelID, "topic", topic, "text", "more on it")
-	r.shows(page, "more on it", "started this thread", "#Thread of Alice")
+	_, page = r.Get("/?chat=" + general.ChannelID)
+	r.Shows(page, "topic="+topic+`">Thread</a>`)
+	_, page = r.Get("/?chat=" + general.ChannelID + "&topic=" + topic)
+	r.Shows(page, "#new thread")
+	_, page = r.Send(nil, "chat", general.ChannelID, "topic", topic, "text", "more on it")
+	r.Shows(page, "more on it", "started this thread", "#Thread of Alice")
 
-	_, page = r.do("GET", "/?chat="+r.channel("questions").ChannelID, nil)
-	r.shows(page, "#How does this work?", "Open the page as Alice")
-	_, page = r.do("GET", "/?chat="+r.channel("Alice").ChannelID, nil)
-	if r.shows(page, ">Alice</a>"); strings.Contains(page, ">Bob</a>") {
+	_, page = r.Get("/?chat=" + r.channel("questions").ChannelID)
+	r.Shows(page, "#How does this work?", "Open the page as Alice")
+	_, page = r.Get("/?chat=" + r.channel("Alice").ChannelID)
+	if r.Shows(page, ">Alice</a>"); strings.Contains(page, ">Bob</a>") {
 		t.Error("Bob may write in Alice's private channel")
 	}
 }
@@ -182,8 +127,8 @@ func TestNotes(t *testing.T) {
 	general.EndPoll(poll.ID)
 	general.Attach(alice, "", discord.File{Name: "a.png", Data: []byte("x")})
 	r.bot("POST", general.ChannelID+"/messages", `{"embeds":[{"title":"Weather","description":"fine"}]}`)
-	_, page := r.do("GET", "/?chat="+general.ChannelID, nil)
-	r.shows(page, "sticker wave", "poll: Lunch? · yes (0) · no (1)", "the poll has ended", `<img src="/files/`, "Weather fine")
+	_, page := r.Get("/?chat=" + general.ChannelID)
+	r.Shows(page, "sticker wave", "poll: Lunch? · yes (0) · no (1)", "the poll has ended", `<img src="/files/`, "Weather fine")
 }
 
 func TestRefusals(t *testing.T) {
@@ -191,14 +136,14 @@ func TestRefusals(t *testing.T) {
 	general := r.channel("general").ChannelID
 	for _, fields := range [][]string{{"chat", "1", "text", "x"}, {"chat", general, "reply", "99", "text", "x"}, {"chat", general, "edit", "99", "text", "x"},
 		{"chat", general, "topic", "7", "text", "x"}, {"chat", general, "topic", "7", "edit", "7", "text", "x"}, {"chat", r.channel("Alice").ChannelID, "topic", "7", "text", "x"}} {
-		if status, _ := r.send(nil, fields...); status < 400 || status >= 500 {
+		if status, _ := r.Send(nil, fields...); status < 400 || status >= 500 {
 			t.Errorf("%v: %d", fields, status)
 		}
 	}
-	if status, _ := r.react(url.Values{"chat": {general}, "topic": {"7"}, "message": {"7"}, "emoji": {"🔥"}}); status != http.StatusBadRequest {
+	if status, _ := r.Post("/react", url.Values{"chat": {general}, "topic": {"7"}, "message": {"7"}, "emoji": {"🔥"}}); status != http.StatusBadRequest {
 		t.Errorf("a reaction in no thread: %d", status)
 	}
-	if status, _ := r.do("GET", "/files/nonsense", nil); status != http.StatusNotFound {
+	if status, _ := r.Get("/files/nonsense"); status != http.StatusNotFound {
 		t.Errorf("an unknown file: %d", status)
 	}
 }

@@ -19,7 +19,7 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	team := r.place(slack.Public)
 	chat := team.ChannelID
-	tab.Visit(r.site.URL + "/?chat=" + chat)
+	tab.Visit(r.URL + "/?chat=" + chat)
 
 	tab.Click("#mention")
 	tab.Press("hello there")

@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -54,8 +53,5 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	fmt.Fprintf(out, "export SLACK_BOT_TOKEN=%s\nexport SLACK_APP_TOKEN=%s\nexport SLACK_SIGNING_SECRET=%s\nexport SLACK_API_URL=%s/api/\n# write to the bot at %s/\n",
 		*bot, *app, *secret, base, base)
 	<-ctx.Done()
-	if err := sl.Close(); err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	return sl.Close()
 }

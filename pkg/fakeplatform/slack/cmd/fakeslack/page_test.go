@@ -2,18 +2,16 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
-	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"arizuko/pkg/fakeplatform/page/pagetest"
 	"arizuko/pkg/fakeplatform/slack"
 )
 
@@ -23,17 +21,15 @@ func TestMain(m *testing.M) {
 }
 
 type rig struct {
-	t    *testing.T
-	sl   *slack.Server
-	site *httptest.Server
+	*pagetest.Site
+	t  *testing.T
+	sl *slack.Server
 }
 
 func start(t *testing.T) rig {
 	t.Helper()
 	sl := slack.New(slack.Options{})
-	site := httptest.NewServer(newPage(sl))
-	t.Cleanup(site.Close)
-	return rig{t: t, sl: sl, site: site}
+	return rig{Site: pagetest.Open(t, newPage(sl)), t: t, sl: sl}
 }
 
 // place finds one of the ready-made conversations by its kind.
@@ -48,69 +44,11 @@ func (r rig) place(kind string) slack.Place {
 	return slack.Place{}
 }
 
-func (r rig) get(path string) (int, string) {
-	r.t.Helper()
-	resp, err := r.site.Client().Get(r.site.URL + path)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
-}
-
-// send posts the form of the page; it returns the page that comes back.
-func (r rig) send(file []byte, fields ...string) (int, string) {
-	r.t.Helper()
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	for i := 0; i < len(fields); i += 2 {
-		_ = form.WriteField(fields[i], fields[i+1])
-	}
-	if file != nil {
-		part, err := form.CreateFormFile("file", "notes.txt")
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		_, _ = part.Write(file)
-	}
-	_ = form.Close()
-	return r.post("/send", &body, form.FormDataContentType())
-}
-
-func (r rig) post(path string, body io.Reader, kind string) (int, string) {
-	r.t.Helper()
-	resp, err := r.site.Client().Post(r.site.URL+path, kind, body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	page, _ := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(page)
-}
-
 func (r rig) bot(method string, fields url.Values) {
 	r.t.Helper()
 	fields.Set("token", r.sl.BotToken())
-	if _, body := r.post("/api/"+method, strings.NewReader(fields.Encode()), "application/x-www-form-urlencoded"); !strings.Contains(body, `"ok":true`) {
+	if _, body := r.Post("/api/"+method, fields); !strings.Contains(body, `"ok":true`) {
 		r.t.Fatalf("%s: %s", method, body)
-	}
-}
-
-func (r rig) shows(page, want string) {
-	r.t.Helper()
-	if !strings.Contains(page, want) {
-		r.t.Errorf("%q is not in the page:\n%s", want, page)
-	}
-}
-
-func (r rig) hides(page, unwanted string) {
-	r.t.Helper()
-	if strings.Contains(page, unwanted) {
-		r.t.Errorf("%q is in the page", unwanted)
 	}
 }
 
@@ -118,8 +56,8 @@ func TestConversation(t *testing.T) {
 	r := start(t)
 	team := r.place(slack.Public)
 	chat := team.ChannelID
-	_, page := r.send(nil, "chat", chat, "text", "@arizuko <b>hello</b>")
-	r.shows(page, "@arizuko &lt;b&gt;hello&lt;/b&gt;")
+	_, page := r.Send(nil, "chat", chat, "text", "@arizuko <b>hello</b>")
+	r.Shows(page, "@arizuko &lt;b&gt;hello&lt;/b&gt;")
 	asked := team.Messages()[0]
 	if asked.Text != r.sl.Me().Mention()+" &lt;b&gt;hello&lt;/b&gt;" {
 		t.Errorf("on the wire it is %q", asked.Text)
@@ -127,14 +65,14 @@ func TestConversation(t *testing.T) {
 
 	r.bot("chat.postMessage", url.Values{"channel": {chat}, "thread_ts": {asked.TS}, "text": {"see <https://x.y|*here*> &amp; <#" + chat + "|team>"}})
 	r.bot("reactions.add", url.Values{"channel": {chat}, "timestamp": {asked.TS}, "name": {"eyes"}})
-	_, page = r.get("/?chat=" + chat)
-	r.shows(page, "replies in the thread: 1")
-	r.shows(page, ":eyes:")
-	r.hides(page, "x.y")
+	_, page = r.Get("/?chat=" + chat)
+	r.Shows(page, "replies in the thread: 1")
+	r.Shows(page, ":eyes:")
+	r.Hides(page, "x.y")
 	inThread := "/?chat=" + chat + "&topic=" + asked.TS
-	_, page = r.get(inThread)
-	r.shows(page, "see *here* (https://x.y) &amp; #team")
-	r.shows(page, "#@arizuko &lt;b&gt;hello&lt;/b…")
+	_, page = r.Get(inThread)
+	r.Shows(page, "see *here* (https://x.y) &amp; #team")
+	r.Shows(page, "#@arizuko &lt;b&gt;hello&lt;/b…")
 
 	bob := team.Members()[0]
 	for _, u := range team.Members() {
@@ -142,64 +80,64 @@ func TestConversation(t *testing.T) {
 			bob = u
 		}
 	}
-	r.send([]byte("read me"), "chat", chat, "as", bob.ID, "reply", asked.TS, "text", "see")
+	r.Send([]byte("read me"), "chat", chat, "as", bob.ID, "reply", asked.TS, "text", "see")
 	last := team.Messages()[2]
 	if len(last.Files) != 1 || last.Text != "see" || last.ThreadTS != asked.TS || last.User != bob.ID {
 		t.Errorf("sent %+v", last)
 	}
-	if status, body := r.get("/files/" + last.Files[0].ID); status != 200 || body != "read me" {
+	if status, body := r.Get("/files/" + last.Files[0].ID); status != 200 || body != "read me" {
 		t.Errorf("the file: %d %s", status, body)
 	}
-	_, page = r.send(nil, "chat", chat, "edit", asked.TS, "text", "better")
-	r.shows(page, "better")
+	_, page = r.Send(nil, "chat", chat, "edit", asked.TS, "text", "better")
+	r.Shows(page, "better")
 	react := func(emoji string) string {
-		_, page := r.post("/react", strings.NewReader(url.Values{"chat": {chat}, "message": {asked.TS}, "emoji": {emoji}}.Encode()), "application/x-www-form-urlencoded")
+		_, page := r.Post("/react", url.Values{"chat": {chat}, "message": {asked.TS}, "emoji": {emoji}})
 		return page
 	}
-	r.shows(react("🔥"), `:eyes: 🔥`)
-	r.hides(react(""), `:eyes: 🔥`)
+	r.Shows(react("🔥"), `:eyes: 🔥`)
+	r.Hides(react(""), `:eyes: 🔥`)
 }
 
 func TestPanesAndCommands(t *testing.T) {
 	r := start(t)
 	dm := r.place(slack.DM)
 	pane := dm.Thread(dm.Messages()[0].TS)
-	r.send(nil, "chat", dm.ChannelID, "topic", pane.ThreadTS, "text", "/me waves")
+	r.Send(nil, "chat", dm.ChannelID, "topic", pane.ThreadTS, "text", "/me waves")
 	if m := pane.Messages()[1]; m.Subtype != "me_message" || m.Text != "waves" {
 		t.Errorf("said %+v", m)
 	}
 	r.bot("assistant.threads.setStatus", url.Values{"channel_id": {dm.ChannelID}, "thread_ts": {pane.ThreadTS}, "status": {"thinks"}})
 	address := "/?chat=" + dm.ChannelID + "&topic=" + pane.ThreadTS
-	_, page := r.get(address)
-	r.shows(page, "arizuko is typing…")
+	_, page := r.Get(address)
+	r.Shows(page, "arizuko is typing…")
 	r.bot("chat.postMessage", url.Values{"channel": {dm.ChannelID}, "thread_ts": {pane.ThreadTS}, "text": {"hello"}})
-	_, page = r.get(address)
-	r.hides(page, "is typing…")
-	if status, _ := r.send(nil, "chat", dm.ChannelID, "topic", pane.ThreadTS, "text", "/arizuko new"); status != http.StatusBadRequest {
+	_, page = r.Get(address)
+	r.Hides(page, "is typing…")
+	if status, _ := r.Send(nil, "chat", dm.ChannelID, "topic", pane.ThreadTS, "text", "/arizuko new"); status != http.StatusBadRequest {
 		t.Errorf("a command in a thread: %d", status)
 	}
-	if status, _ := r.send(nil, "chat", dm.ChannelID, "text", "/arizuko new"); status != http.StatusOK || r.sl.Lost() != 1 {
+	if status, _ := r.Send(nil, "chat", dm.ChannelID, "text", "/arizuko new"); status != http.StatusOK || r.sl.Lost() != 1 {
 		t.Errorf("a command: %d, and %d were lost without an adapter", status, r.sl.Lost())
 	}
 	alice := dm.Members()[0].ID
 	r.bot("chat.postEphemeral", url.Values{"channel": {dm.ChannelID}, "user": {alice}, "text": {"psst"}})
-	_, page = r.get("/?chat=" + dm.ChannelID)
-	r.shows(page, "only one person sees this")
+	_, page = r.Get("/?chat=" + dm.ChannelID)
+	r.Shows(page, "only one person sees this")
 }
 
 func TestRefusals(t *testing.T) {
 	r := start(t)
 	team := r.place(slack.Public).ChannelID
-	if status, _ := r.get("/?chat=C404"); status != http.StatusNotFound {
+	if status, _ := r.Get("/?chat=C404"); status != http.StatusNotFound {
 		t.Errorf("an unknown chat: %d", status)
 	}
 	for _, fields := range [][]string{{"chat", "C404", "text", "x"}, {"chat", team, "reply", "99", "text", "x"},
 		{"chat", team, "edit", "99", "text", "x"}, {"chat", team, "topic", "7", "text", "x"}} {
-		if status, _ := r.send(nil, fields...); status < 400 || status >= 500 {
+		if status, _ := r.Send(nil, fields...); status < 400 || status >= 500 {
 			t.Errorf("%v: %d", fields, status)
 		}
 	}
-	if status, _ := r.get("/files/nonsense"); status != http.StatusNotFound {
+	if status, _ := r.Get("/files/nonsense"); status != http.StatusNotFound {
 		t.Errorf("an unknown file: %d", status)
 	}
 }

@@ -19,7 +19,7 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	team := r.chat("Team")
 	chat, here := fmt.Sprint(team.ID), r.tg.Place(team.ID, 0)
-	tab.Visit(r.site.URL + "/?chat=" + chat)
+	tab.Visit(r.URL + "/?chat=" + chat)
 
 	tab.Click("#mention")
 	tab.Press("hello there")

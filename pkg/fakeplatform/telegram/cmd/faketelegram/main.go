@@ -11,11 +11,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"arizuko/pkg/fakeplatform/page"
 	"arizuko/pkg/fakeplatform/telegram"
 )
 
@@ -41,8 +41,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return err
 	}
-	if host, _, err := net.SplitHostPort(*addr); err != nil || !loopback(host) {
-		return fmt.Errorf("-addr %s: want an address of this machine, as in 127.0.0.1:8181; the page has no login", *addr)
+	if err := page.Local(*addr); err != nil {
+		return err
 	}
 	tg := telegram.New(telegram.Options{Token: *token, PrivacyOff: *privacyOff, RateLimits: *rates})
 	base, err := tg.StartWith(*addr, newPage(tg))
@@ -52,9 +52,4 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	fmt.Fprintf(out, "export TELEGRAM_BOT_TOKEN=%s\nexport TELEGRAM_API_URL=%s\n# write to the bot at %s/\n", *token, base, base)
 	<-ctx.Done()
 	return tg.Close()
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

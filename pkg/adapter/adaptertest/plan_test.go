@@ -1,0 +1,46 @@
+package adaptertest
+
+import (
+	"slices"
+	"testing"
+
+	"arizuko/pkg/msg"
+)
+
+// A plan is for the next part of its chat alone, and for the side on which it goes wrong.
+func TestPlan(t *testing.T) {
+	for _, class := range []msg.ErrorClass{msg.Permanent, msg.Rate, msg.Auth, msg.Ambiguous, msg.Transient} {
+		var p Plan
+		spoilt := func(chat string) (with []msg.ErrorClass) {
+			called := false
+			p.Deliver(chat, func(f Fault) {
+				if called {
+					t.Errorf("%s: spoilt behind the call", class)
+				}
+				with = append(with, f.Class)
+			}, func() { called = true })
+			if !called {
+				t.Errorf("%s: not called", class)
+			}
+			return with
+		}
+		p.Fail("a", Fault{Class: msg.Permanent})
+		p.Fail("a", Fault{Class: class})
+		if p.Unreached("b") || spoilt("b") != nil {
+			t.Errorf("%s: another chat fails", class)
+		}
+		want := []msg.ErrorClass{class}
+		if class == msg.Transient {
+			want = nil
+		}
+		if unreached := p.Unreached("a"); unreached != (want == nil) {
+			t.Errorf("%s: unreached is %v", class, unreached)
+		}
+		if with := spoilt("a"); !slices.Equal(with, want) {
+			t.Errorf("%s: spoilt with %v", class, with)
+		}
+		if p.Unreached("a") || spoilt("a") != nil {
+			t.Errorf("%s: it fails twice", class)
+		}
+	}
+}
