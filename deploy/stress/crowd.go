@@ -165,7 +165,7 @@ func (c *crowd) do(ctx context.Context, a world.Act) (id string) {
 		id, err = c.foreign.do(ctx, c.random, a)
 	}
 	if err != nil && ctx.Err() == nil {
-		c.failure.set(err)
+		c.failure.set(fmt.Errorf("write in %s: %w", a.Chat, err))
 	}
 	return id
 }
@@ -186,8 +186,11 @@ func (c *crowd) stored(db *sql.DB) (bool, error) {
 		var n int
 		first := c.unseen[0]
 		err := db.QueryRow(`SELECT count(*) FROM messages WHERE chat_jid = ? AND platform_id = ?`, first.chat, first.text).Scan(&n)
-		if n == 0 || err != nil {
-			return false, err
+		if err != nil {
+			return false, fmt.Errorf("look whether %s is stored: %w", first, err)
+		}
+		if n == 0 {
+			return false, nil
 		}
 	}
 	return true, nil

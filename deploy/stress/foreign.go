@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/mattn/go-sqlite3"
 
 	"arizuko/deploy/world"
 	"arizuko/pkg/adapter/testadapter"
@@ -22,8 +25,22 @@ func (f *foreign) do(ctx context.Context, random *rand.Rand, a world.Act) (id st
 		ChatJID: a.Chat, PlatformID: fmt.Sprint(random.Int64()), Sender: "matrix:7", Verb: a.Verb,
 		Content: a.Text, Topic: a.Topic, ThreadID: a.Thread, TargetID: a.Target,
 	}
-	_, err = f.adapter.Receive(ctx, m)
-	return m.PlatformID, err
+	return m.PlatformID, insist(ctx, func() error {
+		_, err := f.adapter.Receive(ctx, m)
+		return err
+	})
+}
+
+// insist does something until the database takes it: who does not queue up for its lock as the
+// daemons do may find it taken for as long as they have much to write.
+func insist(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		var busy sqlite3.Error
+		if !errors.As(err, &busy) || busy.Code != sqlite3.ErrBusy || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // deliver reports what is to be sent as sent, until ctx ends.
@@ -39,11 +56,11 @@ func (f *foreign) deliver(ctx context.Context, failed func(error)) {
 		queued, err := f.adapter.Queued(ctx, "matrix")
 		for _, m := range queued {
 			if err == nil {
-				err = f.adapter.Sent(ctx, m.ID, fmt.Sprintf("sent-%d", m.ID), time.Time{})
+				err = insist(ctx, func() error { return f.adapter.Sent(ctx, m.ID, fmt.Sprintf("sent-%d", m.ID), time.Time{}) })
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			failed(err)
+			failed(fmt.Errorf("deliver to the foreign adapter's people: %w", err))
 			return
 		}
 	}

@@ -204,6 +204,9 @@ func (t *trial) count() (r progress, err error) {
 		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')),
 		(SELECT max(id) FROM messages), (SELECT ifnull(sum(attempts), 0) FROM turns), (SELECT ifnull(max(seq), 0) FROM deliveries)`,
 	).Scan(&r.open, &r.all, &r.attempts, &r.delivered)
+	if err != nil {
+		err = fmt.Errorf("count what is open: %w", err)
+	}
 	return r, err
 }
 
