@@ -1,10 +1,11 @@
-# Every target works on a fresh clone with Go and a C compiler; test and race want chromium too.
+# Every target works on a fresh clone with Go and a C compiler; what test and race want besides stands in
+# README.
 MODULES := migrations pkg gated routd dashd teled discd slakd deploy
 
 .PHONY: build run test race lint bench faults soak clean
 
 build: ## all programs into bin/
-	go build -o bin/ ./gated ./routd ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/launcher
+	go build -o bin/ ./gated ./routd ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/launcher
 
 run: build ## everything on this machine, until Ctrl-C; takes the environment
 	@exec bin/launcher

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
 )
@@ -27,9 +25,8 @@ type Config struct {
 	DashdURL  config.URL  `env:"DASHD_URL" doc:"where dashd is called; default: DASHD_ADDR"`
 	Daemons   []string    `env:"DAEMONS" doc:"further daemons that routes may name, as name=url,…; they are sent the shared secret as bearer"`
 
-	AgentRuntime  string        `env:"AGENT_RUNTIME" envDefault:"process" doc:"how agents run: process, on this machine, for agents you trust"`
-	AgentCommand  string        `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder; default: the demo agent beside this program"`
-	AgentEnv      []string      `env:"AGENT_ENV" doc:"names of variables that agents see besides PATH, HOME, LANG and TZ, such as API keys"`
+	AgentConfig
+
 	MaxAgents     int           `env:"MAX_AGENTS" envDefault:"5" doc:"how many agents may work at once"`
 	AgentIdle     time.Duration `env:"AGENT_IDLE" envDefault:"60s" doc:"how long an agent without work is kept warm"`
 	AgentTimeout  time.Duration `env:"AGENT_TIMEOUT" envDefault:"20m" doc:"how long a working agent may say nothing before it is stopped"`
@@ -48,9 +45,7 @@ type Config struct {
 func (c *Config) Validate() []error {
 	var all []error
 	problem := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
-	if c.AgentRuntime != "process" {
-		problem("AGENT_RUNTIME: %q is not known; this version runs agents as process", c.AgentRuntime)
-	}
+	all = append(all, c.validateAgents()...)
 	for name, n := range map[string]int{"MAX_AGENTS": c.MaxAgents, "TURN_ATTEMPTS": c.TurnAttempts, "IMPULSE_THRESHOLD": c.ImpulseThreshold} {
 		if n < 1 {
 			problem("%s: must be at least 1", name)
@@ -91,36 +86,7 @@ func (c *Config) daemons() (map[string]string, error) {
 	return urls, nil
 }
 
-// agentCommand is the agent's command line.
-func (c *Config) agentCommand() (string, error) {
-	if c.AgentCommand != "" {
-		return c.AgentCommand, nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	demo := filepath.Join(filepath.Dir(self), "demo")
-	if _, err := os.Stat(demo); err != nil {
-		return "", fmt.Errorf("AGENT_COMMAND is not set and the demo agent is not at %s: build it there or set AGENT_COMMAND", demo)
-	}
-	return "exec " + quote(demo), nil
-}
-
-// quote makes a word of the shell out of a path.
-func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
-
-// agentSecrets are the values that agents are given by name and nobody else
-// must see.
-func (c *Config) agentSecrets(env []string) (secrets []string) {
-	for _, entry := range env {
-		if name, value, _ := strings.Cut(entry, "="); slices.Contains(c.AgentEnv, name) {
-			secrets = append(secrets, value)
-		}
-	}
-	return secrets
-}
-
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
 
-func agentEnviron(c *Config) []string { return runtime.Environ(os.Environ(), c.AgentEnv) }
+// environ is gated's environment. Agents get what AGENT_ENV and their groups name of it.
+func environ() []string { return os.Environ() }

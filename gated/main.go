@@ -7,8 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,8 +16,10 @@ import (
 	"arizuko/gated/internal/agents"
 	"arizuko/gated/internal/api"
 	"arizuko/gated/internal/gateway"
+	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -54,25 +54,12 @@ func program() daemon.Program {
 	}
 }
 
-// check tells what would keep gated from working.
-func check(_ context.Context, out io.Writer) error {
-	cfg, err := loadConfig()
-	if err != nil {
-		return err
-	}
-	_, secretErr := cfg.Secret()
-	command, commandErr := cfg.agentCommand()
-	if err := errors.Join(secretErr, commandErr); err != nil {
-		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
-	}
-	_, err = fmt.Fprintf(out, "agents run as: %s\n", command)
-	return err
-}
-
 // gated is a started process with its parts.
 type gated struct {
 	*daemon.Process
 	cfg        Config
+	defaults   groupconfig.Config
+	runtimes   map[groupconfig.Runtime]runtime.Runtime
 	agents     *agents.Manager
 	gateway    *gateway.Gateway
 	checkpoint *store.Checkpointer
@@ -80,9 +67,8 @@ type gated struct {
 
 // start opens everything; the caller calls run.
 func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
-	env := agentEnviron(&cfg)
-	secrets := cfg.agentSecrets(env)
-	command, err := cfg.agentCommand()
+	secrets := cfg.agentSecrets(environ())
+	defaults, err := cfg.groupDefaults()
 	if err != nil {
 		return nil, &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
@@ -92,15 +78,15 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gated{Process: p, cfg: cfg}
-	if err := g.open(ctx, command, env, secrets); err != nil {
+	g := &gated{Process: p, cfg: cfg, defaults: defaults}
+	if err := g.open(ctx, secrets); err != nil {
 		p.Close()
 		return nil, err
 	}
 	return g, nil
 }
 
-func (g *gated) open(ctx context.Context, command string, env, secrets []string) (err error) {
+func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if g.checkpoint, err = store.OpenCheckpointer(g.cfg.DBPath()); err != nil {
 		return err
 	}
@@ -109,10 +95,13 @@ func (g *gated) open(ctx context.Context, command string, env, secrets []string)
 	if err != nil {
 		return err
 	}
+	if g.runtimes, err = g.cfg.runtimes(root, environ()); err != nil {
+		return err
+	}
 	g.agents = agents.New(agents.Config{
-		Command: command, Env: env, Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"),
-		Assistant: g.cfg.AssistantName, MaxAgents: g.cfg.MaxAgents, Idle: g.cfg.AgentIdle, Timeout: g.cfg.AgentTimeout,
-		Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
+		Defaults: g.defaults, Runtimes: g.runtimes, Environ: environ(),
+		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"),
+		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
 		Redact: config.NewRedactor(append(secrets, g.Secret)...).String,
 	}, g.Store, g.Log, g.Metrics)
 	daemons, err := g.cfg.daemons()
@@ -136,7 +125,7 @@ func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(s
 
 func (g *gated) run(ctx context.Context) error {
 	g.Heart.Report(daemon.Connected, "")
-	return g.Run(ctx, g.gateway.Run, g.agents.Run, g.checkpoints)
+	return g.Run(ctx, g.gateway.Run, g.agents.Run, g.checkpoints, g.tryAgents)
 }
 
 // checkpoints copies the write-ahead log back once a second, so that no

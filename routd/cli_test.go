@@ -33,6 +33,12 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"groups", "add", "acme/eng", "--name", "Eng \x1b[2J", "--config", `{"observe":"none"}`}, "group acme/eng is registered"},
 		{[]string{"groups", "add", "--name=Acme", "acme"}, "group acme is registered"},
 		{[]string{"groups", "add", "--name=Acme", "acme"}, "group acme is registered"},
+		{[]string{"groups", "set", "acme", "--config", `{"agent":{"model":"m"}}`}, "group acme is changed"},
+		{[]string{"groups", "show", "acme"}, "folder: acme\nname: Acme\n"},
+		{[]string{"groups", "show", "acme"}, "config: {\n\"agent\": {\n\"model\": \"m\"\n}\n}\n"},
+		{[]string{"groups", "set", "acme", "--name="}, "group acme is changed"},
+		{[]string{"groups", "show", "acme"}, "name: -\n"},
+		{[]string{"groups", "show", "acme"}, "\"model\": \"m\""},
 		{[]string{"routes", "add", "--seq", "10", "--match", "platform=telegram verb=mention", "--target", "acme/eng"}, "added route 1"},
 		{[]string{"routes", "add", "-target=acme#observe", "-seq=20", `-impulse={"quiet_ms":5}`}, "added route 2"},
 		{[]string{"groups", "list"}, "acme/eng Eng ?[2J 20"},
@@ -58,6 +64,18 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
+// What a shell wrote is shown with what is wrong with it.
+func TestCommandLineShowsBadGroups(t *testing.T) {
+	s := serve(t)
+	s.shell(t, `INSERT INTO registered_groups (folder, created_at, config) VALUES ('odd', 0, '{"observe":7,"limits":{"pids":1}}')`)
+	out, err := s.cli(t, "groups", "show", "odd")
+	for _, want := range []string{"\"pids\": 1\n", "\nproblem: limits.pids: must be a number from 4", "\nproblem: observe: must be a text\n"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v: no %q in\n%s", err, want, out)
+		}
+	}
+}
+
 func TestCommandLineMistakes(t *testing.T) {
 	s := serve(t)
 	for _, tc := range []struct {
@@ -66,7 +84,7 @@ func TestCommandLineMistakes(t *testing.T) {
 		usage bool // it is refused before routd is asked
 	}{
 		{[]string{"routes"}, "usage: routd routes list | add | rm | test", true},
-		{[]string{"groups", "rename"}, "usage: routd groups list | add | rm", true},
+		{[]string{"groups", "rename"}, "usage: routd groups list | show | add | set | rm", true},
 		{[]string{"routes", "list", "all"}, `what is "all"?`, true},
 		{[]string{"routes", "add"}, "--target is missing", true},
 		{[]string{"routes", "add", "--target", "acme", "--weight", "1"}, "-weight", true},
@@ -82,6 +100,11 @@ func TestCommandLineMistakes(t *testing.T) {
 		{[]string{"groups", "add", "a", "b"}, "want one folder", true},
 		{[]string{"groups", "add", "Acme"}, "folder", false},
 		{[]string{"groups", "add", "acme", "--config", "x"}, "no JSON", true},
+		{[]string{"groups", "add", "acme", "--config", `{"agnet":{}}`}, "did you mean agent?", false},
+		{[]string{"groups", "show"}, "want one folder", true},
+		{[]string{"groups", "show", "gone"}, "there is no group", false},
+		{[]string{"groups", "set", "gone", "--name", "x"}, "there is no group", false},
+		{[]string{"groups", "set", "gone", "--config", "{"}, "no JSON", true},
 		{[]string{"groups", "rm"}, "which group?", true},
 		{[]string{"groups", "rm", "../routes/1"}, "there is no group", false},
 	} {

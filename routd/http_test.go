@@ -72,11 +72,11 @@ func TestGroupsOverHTTP(t *testing.T) {
 	if got := s.must(t, 200, "GET", "/v1/groups", ""); got != `{"groups":[]}` {
 		t.Errorf("no groups: %s", got)
 	}
-	eng := `{"folder":"acme/eng","name":"Eng","config":{"observe":"none", "model":"m"}}`
+	eng := `{"folder":"acme/eng","name":"Eng","config":{"observe":"none", "agent":{"model":"m"}}}`
 	equal(t, eng, s.must(t, 201, "POST", "/v1/groups", eng), "created_at")
-	equal(t, eng, s.must(t, 200, "POST", "/v1/groups", `{"config":{"model":"m","observe":"none"},"name":"Eng","folder":"acme/eng"}`), "created_at")
+	equal(t, eng, s.must(t, 200, "POST", "/v1/groups", `{"config":{"agent":{"model":"m"},"observe":"none"},"name":"Eng","folder":"acme/eng"}`), "created_at")
 	s.must(t, 409, "POST", "/v1/groups", `{"folder":"acme/eng","name":"Other"}`)
-	s.must(t, 409, "POST", "/v1/groups", `{"folder":"acme/eng","name":"Eng","config":{"observe":"all","model":"m"}}`)
+	s.must(t, 409, "POST", "/v1/groups", `{"folder":"acme/eng","name":"Eng","config":{"observe":"all","agent":{"model":"m"}}}`)
 	equal(t, `{"folder":"acme","name":"","config":{}}`, s.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`), "created_at")
 	equal(t, `{"folder":"acme","name":"","config":{}}`, s.must(t, 200, "POST", "/v1/groups", `{"folder":"acme","config":null}`), "created_at")
 
@@ -185,6 +185,16 @@ func TestBadRowsAreRefused(t *testing.T) {
 	} {
 		s.must(t, 400, "POST", "/v1/groups", body)
 	}
+	s.must(t, 201, "POST", "/v1/groups", `{"folder":"ops"}`)
+	for _, call := range [][2]string{{"POST", "/v1/groups"}, {"PUT", "/v1/groups/ops"}} {
+		got := s.must(t, 400, call[0], call[1], `{"folder":"ops","config":{"modle":"m","limits":{"pids":"many"},"agent":{"env":["SLACK_BOT_TOKEN"]}}}`)
+		for _, problem := range []string{"did you mean agent.model?", "limits.pids: must be a number", "SLACK_BOT_TOKEN is a secret"} {
+			if !strings.Contains(got, problem) {
+				t.Errorf("%s: no %q in %s", call[0], problem, got)
+			}
+		}
+	}
+	equal(t, `{"folder":"ops","name":"","config":{}}`, s.must(t, 200, "GET", "/v1/groups/ops", ""), "created_at")
 }
 
 func TestResolveOverHTTP(t *testing.T) {

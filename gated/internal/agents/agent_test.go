@@ -16,9 +16,11 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// asAgent in the environment makes the test binary the agent of the tests, one
+// asAgent are settings that make the test binary the agent of the tests, one
 // that does not wait a second at its exit for the race detector's sake.
-var asAgent = []string{"ARIZUKO_TEST_AGENT=1", "GORACE=atexit_sleep_ms=0"}
+func asAgent() map[string]string {
+	return map[string]string{"ARIZUKO_TEST_AGENT": "1", "GORACE": "atexit_sleep_ms=0"}
+}
 
 // inputsFile is where that agent notes, in the group's folder, each line it is
 // given behind its process id.

@@ -175,7 +175,7 @@ func TestCancelWhileTheRunStarts(t *testing.T) {
 	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
 	r.write(func(tx *store.Tx) error { return tx.StartRun(&row, asked.ID) })
 	r.cancelChat("main", "telegram:1")
-	late := newRun(r.m, row)
+	late := newRun(r.m, row, setup{})
 	r.m.remind(late, asked)
 	if len(late.ctl[ctlInterrupt]) != 1 {
 		t.Error("the run of a cancelled turn was not interrupted")
@@ -348,7 +348,7 @@ func TestRecover(t *testing.T) {
 	})
 	dir := t.TempDir()
 	frame := "printf '%s\\n' '" + agentproto.FrameStart + "' '{\"status\":\"ok\"}' '" + agentproto.FrameEnd + "'"
-	orphan, err := runtime.Start(t.Context(), runtime.Spec{
+	orphan, err := runtime.Process{Temp: t.TempDir()}.Start(t.Context(), runtime.Spec{
 		RunID: row.ID, Command: "trap '' TERM; " + frame + "; sleep 1000; sleep 1000", Dir: dir, LogPath: filepath.Join(dir, "log"),
 	})
 	if err != nil {
@@ -380,7 +380,7 @@ func TestRecover(t *testing.T) {
 func TestRecoverLeavesStrangersAlone(t *testing.T) {
 	r := newRig(t)
 	r.stop()
-	stranger, err := runtime.Start(t.Context(), runtime.Spec{
+	stranger, err := runtime.Process{Temp: t.TempDir()}.Start(t.Context(), runtime.Spec{
 		RunID: 9999, Command: "read line; exit 7", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log"),
 	})
 	if err != nil {
@@ -407,7 +407,7 @@ func TestRecoverLeavesStrangersAlone(t *testing.T) {
 }
 
 func TestIdleAgentsAreClosed(t *testing.T) {
-	r := newRig(t, func(cfg *Config) { cfg.Idle = time.Millisecond })
+	r := newRig(t, idle(time.Millisecond))
 	asked := r.ask("hi")
 	r.answered(asked)
 	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns())) == 0 })

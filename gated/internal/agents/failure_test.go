@@ -76,7 +76,7 @@ func TestFolderThatCannotBeMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := r.await(r.ask("hi"), msg.TurnFailed)
-	if !strings.HasPrefix(failed.Error, "the agent cannot be started: ") {
+	if !strings.HasPrefix(failed.Error, "the agent cannot be run: ") {
 		t.Errorf("failed with %q", failed.Error)
 	}
 	diff(t, "another group", r.answered(r.ask("hi", group("other"), chat("telegram:2"))), []string{"re: hi"})
@@ -254,7 +254,7 @@ func TestDatabaseThatIsLocked(t *testing.T) {
 // TestHavoc throws everything at the manager at once: whatever happens, every
 // turn ends, and the answers of each conversation come in order.
 func TestHavoc(t *testing.T) {
-	r := newRig(t, attempts(2), func(cfg *Config) { cfg.MaxAgents, cfg.Idle = 3, time.Millisecond })
+	r := newRig(t, attempts(2), idle(time.Millisecond), func(cfg *Config) { cfg.MaxAgents = 3 })
 	scripts := []string{"hi", "!say x", "!more a; say b", "!once exit 1; say x", "!error bad", "!exit 0", "!say x; exit 0", "!anon x", "!say"}
 	places := []func(*msg.Turn){
 		chat("telegram:1"), chat("telegram:2"), topic("#x"),

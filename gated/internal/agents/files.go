@@ -59,8 +59,8 @@ func (m *Manager) linkFile(folder, from, name string) error {
 	if info, err := src.Stat(); err != nil || !info.Mode().IsRegular() {
 		return errors.Join(fmt.Errorf("%q is not a file", from), err)
 	}
-	group := filepath.Join(m.cfg.Groups, filepath.FromSlash(folder))
-	if err := os.MkdirAll(group, 0o700); err != nil {
+	group, err := m.groupDir(folder)
+	if err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(group)

@@ -15,6 +15,7 @@ import (
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -45,15 +46,13 @@ func backoff(attempts int) time.Duration {
 
 // Config is what the manager needs to know.
 type Config struct {
-	Command   string   // the agent, for sh -c
-	Env       []string // its whole environment
+	Defaults  groupconfig.Config // what holds where a group's own configuration says nothing
+	Runtimes  map[groupconfig.Runtime]runtime.Runtime
+	Environ   []string // gated's environment, of which agents get what is named
 	Data      string   // the data folder
 	Groups    string   // the folder of the groups' folders
 	Logs      string   // the folder of run logs
-	Assistant string   // the name answers carry where the group has none of its own
 	MaxAgents int
-	Idle      time.Duration             // how long an agent is kept warm
-	Timeout   time.Duration             // how long an agent may go without a frame
 	Attempts  int                       // per turn
 	Backoff   func(n int) time.Duration // nil: 5 s, 30 s, 2 min
 	Location  *time.Location            // of times in prompts
@@ -130,14 +129,23 @@ func (m *Manager) killOrphans(left []*msg.Run) {
 	var all sync.WaitGroup
 	for _, r := range left {
 		all.Go(func() {
-			killed, err := runtime.Kill(r.ID, r.PID, r.PIDStart, orphanGrace)
+			found, err := m.endOrphan(r)
 			if err != nil {
-				m.log.Error("an agent of a previous gated is still running; end it by hand", "run", r.ID, "pid", r.PID, "err", err)
+				m.log.Error("an agent of a previous gated may still be running; end it by hand", "run", r.ID, "runtime", r.Runtime,
+					"pid", r.PID, "label", r.Label, "err", err)
 			}
-			m.log.Info("run of a previous gated ended", "run", r.ID, "folder", r.Folder, "killed", killed)
+			m.log.Info("run of a previous gated ended", "run", r.ID, "folder", r.Folder, "killed", found)
 		})
 	}
 	all.Wait()
+}
+
+func (m *Manager) endOrphan(r *msg.Run) (found bool, err error) {
+	way := m.cfg.Runtimes[groupconfig.Runtime(r.Runtime)]
+	if way == nil {
+		return false, fmt.Errorf("there is no runtime %q", r.Runtime)
+	}
+	return way.End(m.ctx, runtime.Left{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: orphanGrace})
 }
 
 func (m *Manager) abandon(tx *store.Tx, r *msg.Run) error {
@@ -168,7 +176,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ticker.C:
-			m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Tick(m.cfg.Idle) })
+			m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Tick(m.idle) })
 		case <-ctx.Done():
 			m.shutdown()
 			return nil
@@ -271,6 +279,14 @@ func (m *Manager) run(id int64) *run {
 	return m.runs[id]
 }
 
+// idle is how long a run is kept warm; the caller holds the lock.
+func (m *Manager) idle(runID int64) time.Duration {
+	if r := m.runs[runID]; r != nil && r.setup.Timeouts.Idle != nil {
+		return time.Duration(*r.setup.Timeouts.Idle)
+	}
+	return 0
+}
+
 func (m *Manager) push(t queue.Turn) {
 	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Push(t) })
 }
@@ -358,10 +374,14 @@ func (m *Manager) dismiss(r *run, left []queue.Turn) {
 
 // open stores a new run for a turn.
 func (m *Manager) open(t queue.Turn) (*run, *msg.Turn, error) {
-	row := msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: "process"}
+	setup, err := m.setup(t.Folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	row := msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: string(setup.Agent.Runtime)}
 	var r *run
 	var turn *msg.Turn
-	err := m.persist(m.ctx, func(tx *store.Tx) (err error) {
+	err = m.persist(m.ctx, func(tx *store.Tx) (err error) {
 		row.StartedAt = m.now()
 		if err = tx.StartRun(&row, t.ID); err != nil {
 			return err
@@ -369,7 +389,7 @@ func (m *Manager) open(t queue.Turn) (*run, *msg.Turn, error) {
 		if turn, err = tx.Turn(t.ID); err != nil {
 			return err
 		}
-		r = newRun(m, row)
+		r = newRun(m, row, setup)
 		return r.announceFirst(tx, turn)
 	})
 	return r, turn, err

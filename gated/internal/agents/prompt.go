@@ -2,14 +2,15 @@ package agents
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"arizuko/gated/internal/prompt"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -157,7 +158,7 @@ func (r *run) assemble(t *msg.Turn) (p promptText, err error) {
 	if in.ReplyChain, in.RowIDs, err = r.replyChain(in.Messages); err != nil {
 		return p, err
 	}
-	group, err := r.m.group(t.Folder)
+	group, err := r.group()
 	if err != nil {
 		return p, err
 	}
@@ -177,11 +178,11 @@ func (r *run) assemble(t *msg.Turn) (p promptText, err error) {
 }
 
 // remember notes what the prompt shows.
-func (r *run) remember(g groupConfig, upto int64, in *prompt.Input) {
+func (r *run) remember(g groupconfig.Config, upto int64, in *prompt.Input) {
 	if r.shown.rows == nil {
 		r.shown.rows = map[int64]bool{}
 	}
-	r.shown.begun, r.shown.upto, r.shown.assistant = true, upto, g.Assistant
+	r.shown.begun, r.shown.upto, r.shown.assistant = true, upto, g.AssistantName
 	for _, m := range in.Messages {
 		r.shown.rows[m.ID] = true
 	}
@@ -192,14 +193,14 @@ func (r *run) remember(g groupConfig, upto int64, in *prompt.Input) {
 
 // observe adds the rows of other chats that the session has not seen, and
 // returns the decision up to which it has now.
-func (r *run) observe(t *msg.Turn, g groupConfig, in *prompt.Input) (upto int64, err error) {
+func (r *run) observe(t *msg.Turn, g groupconfig.Config, in *prompt.Input) (upto int64, err error) {
 	after := r.shown.upto
 	if !r.shown.begun {
 		if after, err = r.m.st.ShownUpto(t.Folder, t.Topic); err != nil {
 			return 0, err
 		}
 	}
-	if g.Observe == "none" || prompt.ShouldSkipContext(in.Messages) {
+	if g.Observe == groupconfig.ObserveNone || prompt.ShouldSkipContext(in.Messages) {
 		return after, nil
 	}
 	if upto, err = r.m.st.LastDecision(); err != nil {
@@ -209,7 +210,7 @@ func (r *run) observe(t *msg.Turn, g groupConfig, in *prompt.Input) (upto int64,
 	if after == 0 {
 		since = r.m.cfg.Now().Add(-observedSince).UnixMilli()
 	}
-	rows, left, err := r.m.st.Observed(t.Folder, t.ChatJID, after, since, g.Observe == "shared", observedRows)
+	rows, left, err := r.m.st.Observed(t.Folder, t.ChatJID, after, since, g.Observe == groupconfig.ObserveShared, observedRows)
 	if err != nil {
 		return 0, err
 	}
@@ -294,22 +295,14 @@ func capContext(rows []*msg.Message) []*msg.Message {
 	return rows
 }
 
-// groupConfig is the part of a group's configuration that runs heed.
-type groupConfig struct {
-	Assistant string `json:"assistant_name"`
-	Observe   string `json:"observe"`
-}
-
-// group reads a group's configuration; a group that is gone has the defaults.
-func (m *Manager) group(folder string) (c groupConfig, err error) {
-	g, err := m.st.Group(folder)
-	if err != nil {
-		return c, err
+// group is the group's configuration as it is now; while there is something wrong
+// with it, as it was when the run began.
+func (r *run) group() (groupconfig.Config, error) {
+	own, problems, err := r.m.groupConfig(r.row.Folder)
+	if err != nil || problems != nil {
+		return r.setup.Config, err
 	}
-	if g != nil {
-		// What routd did not check, as rows written by hand, counts as default.
-		_ = json.Unmarshal(g.Config, &c)
-	}
-	c.Assistant = cmp.Or(c.Assistant, m.cfg.Assistant)
-	return c, nil
+	now := own.Over(r.m.cfg.Defaults)
+	r.outdated = !reflect.DeepEqual(now, r.setup.Config)
+	return now, nil
 }

@@ -170,7 +170,6 @@ func TestObserveIsTheGroupsChoice(t *testing.T) {
 		{`{"observe":"all"}`, []string{"in private", "in public"}},
 		{`{"observe":"shared"}`, []string{"in public"}},
 		{`{"observe":"none"}`, nil},
-		{`{"observe":7}`, []string{"in private", "in public"}}, // written by hand
 	}
 	for _, tt := range tests {
 		t.Run(tt.config, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -51,13 +52,22 @@ func newRig(t *testing.T, change ...func(*Config)) *rig {
 	r := &rig{t: t, db: storetest.Path(t), log: &logbook{}}
 	r.st = storetest.OpenAt(t, r.db, nil)
 	r.cfg = Config{
-		Command: "exec '" + os.Args[0] + "'", Env: append(runtime.Environ(os.Environ(), nil), asAgent...),
-		Data: data, Groups: filepath.Join(data, "groups"), Logs: filepath.Join(data, "logs"), Assistant: "ari",
-		MaxAgents: 5, Idle: time.Hour, Timeout: time.Hour, Attempts: 2, Location: time.UTC,
+		Defaults: groupconfig.Config{
+			AssistantName: "ari",
+			Agent: groupconfig.Agent{
+				Runtime: groupconfig.Process, Command: "exec '" + os.Args[0] + "'", Settings: asAgent(),
+			},
+		},
+		Runtimes: map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: runtime.Process{Temp: filepath.Join(data, "run", "tmp")}},
+		Environ:  os.Environ(),
+		Data:     data, Groups: filepath.Join(data, "groups"), Logs: filepath.Join(data, "logs"),
+		MaxAgents: 5, Attempts: 2, Location: time.UTC,
 		Backoff: func(int) time.Duration { return time.Millisecond },
 		Redact:  strings.NewReplacer("hunter2", "***").Replace,
 		Now:     func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load()) * time.Millisecond) },
 	}
+	timeout(time.Hour)(&r.cfg)
+	idle(time.Hour)(&r.cfg)
 	for _, f := range change {
 		f(&r.cfg)
 	}
@@ -86,11 +96,17 @@ func (r *rig) start() {
 
 func (r *rig) stop() { r.end() }
 
-func command(c string) func(*Config) { return func(cfg *Config) { cfg.Command = c } }
+func command(c string) func(*Config) { return func(cfg *Config) { cfg.Defaults.Agent.Command = c } }
 
 func attempts(n int) func(*Config) { return func(cfg *Config) { cfg.Attempts = n } }
 
-func timeout(d time.Duration) func(*Config) { return func(cfg *Config) { cfg.Timeout = d } }
+func timeout(d time.Duration) func(*Config) {
+	return func(cfg *Config) { cfg.Defaults.Timeouts.Timeout = groupconfig.Duration(d) }
+}
+
+func idle(d time.Duration) func(*Config) {
+	return func(cfg *Config) { cfg.Defaults.Timeouts.Idle = (*groupconfig.Duration)(&d) }
+}
 
 // Options of ask.
 

@@ -15,6 +15,7 @@ import (
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -41,6 +42,7 @@ const (
 type run struct {
 	m     *Manager
 	row   msg.Run
+	setup setup
 	turns chan handover
 	ctl   [controls]chan struct{}
 
@@ -53,6 +55,8 @@ type run struct {
 	begun      bool            // the start line is sent
 	day        string          // the date its agent believes in
 	problem    string          // why the run failed, "" if it did not
+	hopeless   bool            // it failed over what only an operator can mend
+	outdated   bool            // its group's configuration has changed since it began
 	leaving    bool            // told to go; what it leaves costs no attempt
 	dropped    bool            // told to drop everything: nothing it does now is a failure
 	stopping   bool            // gated is stopping: nor now
@@ -63,8 +67,8 @@ type run struct {
 // never blocks.
 const pipeRoom = 64
 
-func newRun(m *Manager, row msg.Run) *run {
-	r := &run{m: m, row: row, turns: make(chan handover, pipeRoom), upto: map[int64]int64{}}
+func newRun(m *Manager, row msg.Run, setup setup) *run {
+	r := &run{m: m, row: row, setup: setup, turns: make(chan handover, pipeRoom), upto: map[int64]int64{}}
 	for i := range r.ctl {
 		r.ctl[i] = make(chan struct{}, 1)
 	}
@@ -94,33 +98,23 @@ func (r *run) pending() (all []handover) {
 // serve starts the process, hands it turn and whatever follows, and returns
 // the turns left to queue again when it is gone.
 func (r *run) serve(turn *msg.Turn) []queue.Turn {
-	r.deadline = time.NewTimer(r.m.cfg.Timeout)
+	r.deadline = time.NewTimer(r.timeout())
 	defer r.deadline.Stop()
 	if err := r.launch(); err != nil {
-		r.problem = "the agent cannot be started: " + err.Error()
-		r.m.log.Error("agent does not start", "run", r.row.ID, "folder", r.row.Folder, "command", r.m.cfg.Command, "err", err)
-		return r.settle(runtime.Exit{})
+		return r.settle(runtime.Exit{Err: err})
 	}
 	r.hand(turn)
 	return r.settle(r.loop())
 }
 
+func (r *run) timeout() time.Duration { return time.Duration(r.setup.Timeouts.Timeout) }
+
 func (r *run) launch() error {
-	if err := msg.ValidFolder(r.row.Folder); err != nil {
+	spec, err := r.spec()
+	if err != nil {
 		return err
 	}
-	dir := filepath.Join(r.m.cfg.Groups, filepath.FromSlash(r.row.Folder))
-	logs := filepath.Join(r.m.cfg.Logs, filepath.FromSlash(r.row.Folder))
-	for _, d := range []string{dir, logs} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return err
-		}
-	}
-	proc, err := runtime.Start(r.m.ctx, runtime.Spec{
-		RunID: r.row.ID, Command: r.m.cfg.Command, Dir: dir, Env: r.m.cfg.Env,
-		LogPath: filepath.Join(logs, fmt.Sprintf("run-%d.log", r.row.ID)),
-		Redact:  r.m.cfg.Redact,
-	})
+	proc, err := r.setup.runtime.Start(r.m.ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -128,7 +122,7 @@ func (r *run) launch() error {
 	faultpoint.At(faultpoint.Spawned)
 	// The process has been told nothing yet: from here on a crash can find it.
 	err = r.m.persist(r.m.ctx, func(tx *store.Tx) error {
-		return tx.RecordProcess(r.row.ID, proc.PID(), proc.PIDStart(), "")
+		return tx.RecordProcess(r.row.ID, proc.PID(), proc.PIDStart(), proc.Label())
 	})
 	if err != nil { // gated is being killed
 		go proc.Stop(0)
@@ -136,6 +130,29 @@ func (r *run) launch() error {
 		}
 	}
 	return err
+}
+
+// spec is what the runtime needs to know.
+func (r *run) spec() (s runtime.Spec, err error) {
+	if r.setup.err != nil {
+		return s, r.setup.err
+	}
+	agent := r.setup.Agent
+	s = runtime.Spec{
+		RunID: r.row.ID, Command: agent.Command, Image: agent.Image, Limits: r.setup.Limits,
+		Env: r.setup.env, Redact: r.setup.redact,
+	}
+	if s.Dir, err = r.m.groupDir(r.row.Folder); err != nil {
+		return s, err
+	}
+	if agent.Runtime != groupconfig.Process {
+		if s.Hidden, err = r.m.hidden(r.row.Folder); err != nil {
+			return s, err
+		}
+	}
+	logs := filepath.Join(r.m.cfg.Logs, filepath.FromSlash(r.row.Folder))
+	s.LogPath = filepath.Join(logs, fmt.Sprintf("run-%d.log", r.row.ID))
+	return s, os.MkdirAll(logs, 0o700)
 }
 
 // loop serves the process until it is gone.
@@ -157,7 +174,7 @@ func (r *run) loop() runtime.Exit {
 			}
 		case <-r.deadline.C:
 			if len(r.unanswered) > 0 {
-				r.fail(fmt.Sprintf("the agent said nothing for %s", r.m.cfg.Timeout))
+				r.fail(fmt.Sprintf("the agent said nothing for %s", r.timeout()))
 			}
 		case <-r.ctl[ctlClose]:
 			for _, h := range r.pending() { // they came before
@@ -206,7 +223,7 @@ func (r *run) fail(problem string) {
 	if r.dropped || r.stopping {
 		return
 	}
-	r.problem = r.m.cfg.Redact(problem)
+	r.problem = r.setup.redact(problem)
 	r.m.log.Warn("agent failed", "run", r.row.ID, "folder", r.row.Folder, "problem", r.problem)
 	r.m.queue.Retire(r.row.ID)
 	go r.proc.Stop(failGrace)
@@ -265,12 +282,15 @@ func (r *run) hand(t *msg.Turn) {
 		return // gated is stopping
 	}
 	if r.unanswered = append(r.unanswered, t); len(r.unanswered) == 1 {
-		r.deadline.Reset(r.m.cfg.Timeout)
+		r.deadline.Reset(r.timeout())
 	}
 	id := strconv.FormatInt(t.ID, 10)
 	if r.begun {
 		faultpoint.At(faultpoint.Piping)
 		r.send(agentproto.Message{TurnID: id, Prompt: p.text})
+		if r.outdated { // what comes next goes to a run by the new one
+			r.finish()
+		}
 		return
 	}
 	r.begun = true
@@ -297,7 +317,7 @@ func (r *run) send(in agentproto.Input) {
 // frame stores one answer of the agent.
 func (r *run) frame(f agentproto.Frame) {
 	// When it is stored: a database in the way is no silence of the agent's.
-	defer func() { r.deadline.Reset(r.m.cfg.Timeout) }()
+	defer func() { r.deadline.Reset(r.timeout()) }()
 	t := r.addressee(f.TurnID)
 	if t == nil {
 		r.m.log.Warn("frame for no turn of this run; ignored", "run", r.row.ID, "turn", f.TurnID)
@@ -309,7 +329,7 @@ func (r *run) frame(f agentproto.Frame) {
 	}
 	reply := store.Reply{
 		RunID: r.row.ID, TurnID: t.ID, Final: !f.More(), SessionID: f.NewSessionID, ObservedUpto: r.upto[t.ID],
-		Text:   r.m.cfg.Redact(agentproto.Strip(f.Result)),
+		Text:   r.setup.redact(agentproto.Strip(f.Result)),
 		Sender: "agent:" + t.Folder, SenderName: r.shown.assistant,
 	}
 	faultpoint.At(faultpoint.Framed)
@@ -377,6 +397,11 @@ func (r *run) done(t *msg.Turn) {
 // to queue again.
 func (r *run) settle(exit runtime.Exit) (left []queue.Turn) {
 	faultpoint.At(faultpoint.Exited)
+	if exit.Err != nil {
+		r.hopeless = errors.As(exit.Err, new(*runtime.SetupError))
+		r.m.log.Error("agent not run as it should be", "run", r.row.ID, "folder", r.row.Folder, "runtime", r.row.Runtime,
+			"err", r.setup.redact(exit.Err.Error()))
+	}
 	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
 		left, err = r.settleTurns(tx, exit, r.m.now())
 		return err
@@ -421,11 +446,14 @@ func (r *run) verdict(exit runtime.Exit, left int) string {
 	case r.leaving, left == 0, r.answered && exit.Code == 0 && exit.Signal == 0:
 		return ""
 	}
+	if exit.Err != nil {
+		return r.setup.redact("the agent cannot be run: " + exit.Err.Error())
+	}
 	problem := "the agent ended without an answer: " + exit.Reason()
 	if tail := strings.TrimSpace(exit.StderrTail); tail != "" {
 		problem += ": " + tail[strings.LastIndexByte(tail, '\n')+1:]
 	}
-	return r.m.cfg.Redact(problem)
+	return r.setup.redact(problem)
 }
 
 func (r *run) settleTurn(tx *store.Tx, t *msg.Turn, problem string, oldest bool, now int64) (*queue.Turn, error) {
@@ -435,11 +463,11 @@ func (r *run) settleTurn(tx *store.Tx, t *msg.Turn, problem string, oldest bool,
 		return nil, tx.FinishTurn(t, msg.TurnDone, msg.ReasonPartial, problem, now)
 	case t.Frames > 0:
 		return nil, tx.FinishTurn(t, msg.TurnDone, msg.ReasonInterrupted, "", now)
-	case charged && t.Attempts+1 >= r.m.cfg.Attempts:
+	case charged && (r.hopeless || t.Attempts+1 >= r.m.cfg.Attempts):
 		if err := tx.FinishTurn(t, msg.TurnFailed, msg.ReasonAgentError, problem, now); err != nil {
 			return nil, err
 		}
-		return nil, tx.PutNotice(t, failureNotice(t, r.m.cfg.Attempts), now)
+		return nil, tx.PutNotice(t, r.failureNotice(t), now)
 	}
 	again := queue.TurnOf(t)
 	if charged {
@@ -452,7 +480,10 @@ func (r *run) settleTurn(tx *store.Tx, t *msg.Turn, problem string, oldest bool,
 
 // failureNotice tells the chat, once and plainly, that a turn was given up.
 // The reason stays with the operators: it may hold what strangers must not see.
-func failureNotice(t *msg.Turn, attempts int) string {
-	return fmt.Sprintf("Sorry, I could not answer this: the agent failed %d times. "+
-		"An operator can see why at turn %d and start it again.", attempts, t.ID)
+func (r *run) failureNotice(t *msg.Turn) string {
+	why := fmt.Sprintf("the agent failed %d times", r.m.cfg.Attempts)
+	if r.hopeless {
+		why = "the agent is not set up as it has to be"
+	}
+	return fmt.Sprintf("Sorry, I could not answer this: %s. An operator can see why at turn %d and start it again.", why, t.ID)
 }

@@ -277,7 +277,7 @@ func (w *world) drain() {
 		w.answerAll()
 		w.exitAll()
 		w.clock.advance(time.Second)
-		w.take(w.q.Tick(time.Hour))
+		w.take(w.q.Tick(idleFor(time.Hour)))
 	}
 }
 
@@ -336,6 +336,6 @@ func (w *world) step(t *rapid.T) {
 		w.remove(1 + int64(choose(int(w.nextTurn), "remove")))
 	case what == 13:
 		w.clock.advance(time.Duration(choose(2000, "ms")) * time.Millisecond)
-		w.take(w.q.Tick(time.Duration(choose(5, "idle")) * time.Second))
+		w.take(w.q.Tick(idleFor(time.Duration(choose(5, "idle")) * time.Second)))
 	}
 }

@@ -237,9 +237,9 @@ func (q *GroupQueue) Exited(runID int64, left ...Turn) Actions {
 	})
 }
 
-// Tick takes up turns whose backoff is over and closes runs idle for longer
-// than idle.
-func (q *GroupQueue) Tick(idle time.Duration) Actions {
+// Tick takes up turns whose backoff is over and closes runs idle for as long as
+// idle says of each, or longer.
+func (q *GroupQueue) Tick(idle func(runID int64) time.Duration) Actions {
 	return q.update(func() {
 		for _, l := range q.lanes {
 			if len(l.waiting) > 0 {
@@ -247,7 +247,7 @@ func (q *GroupQueue) Tick(idle time.Duration) Actions {
 			}
 		}
 		for _, r := range q.runs {
-			if r.open == 0 && q.now().Sub(r.idleAt) >= idle {
+			if r.open == 0 && q.now().Sub(r.idleAt) >= idle(r.id) {
 				q.close(r)
 			}
 		}

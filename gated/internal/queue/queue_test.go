@@ -168,6 +168,11 @@ func TestSessionOfAStartThatFailedIsFree(t *testing.T) {
 	expect(t, "free", q.StartFailed(turn(1, alice)), starts(turn(2, web)))
 }
 
+// idleFor has every run kept warm for the same time.
+func idleFor(d time.Duration) func(int64) time.Duration {
+	return func(int64) time.Duration { return d }
+}
+
 func TestIdleRunsMakeRoom(t *testing.T) {
 	t.Run("in their lane", func(t *testing.T) {
 		q := New(5, newClock().time)
@@ -192,13 +197,13 @@ func TestIdleRunsMakeRoom(t *testing.T) {
 		q.Push(turn(1, alice))
 		q.Started(turn(1, alice), 10)
 		c.advance(time.Hour)
-		expect(t, "busy", q.Tick(time.Minute), none)
+		expect(t, "busy", q.Tick(idleFor(time.Minute)), none)
 		q.Answered(10, 1)
 		c.advance(59 * time.Second)
-		expect(t, "warm", q.Tick(time.Minute), none)
+		expect(t, "warm", q.Tick(idleFor(time.Minute)), none)
 		c.advance(time.Second)
-		expect(t, "cold", q.Tick(time.Minute), closes(10))
-		expect(t, "once", q.Tick(time.Minute), none)
+		expect(t, "cold", q.Tick(idleFor(time.Minute)), closes(10))
+		expect(t, "once", q.Tick(idleFor(time.Minute)), none)
 		expect(t, "a closing run takes nothing", q.Push(turn(2, alice)), none)
 		expect(t, "exited", q.Exited(10), starts(turn(2, alice)))
 	})
@@ -213,7 +218,7 @@ func TestBackoff(t *testing.T) {
 	expect(t, "others go on", q.Push(turn(3, bob)), starts(turn(3, bob)))
 	expect(t, "started", q.Started(turn(3, bob), 10), none)
 	c.advance(time.Second)
-	expect(t, "the lane is busy", q.Tick(time.Hour), none)
+	expect(t, "the lane is busy", q.Tick(idleFor(time.Hour)), none)
 	expect(t, "answered", q.Answered(10, 1), closes(10))
 	expect(t, "over", q.Exited(10), starts(held))
 	expect(t, "in order", q.Started(held, 11), pipes(11, turn(2, alice)))
@@ -240,7 +245,7 @@ func TestTurnsLeftByARunComeBeforeNewerOnes(t *testing.T) {
 	left := later(turn(1, alice), time.Second)
 	expect(t, "exited", q.Exited(10, left), none)
 	c.advance(time.Second)
-	expect(t, "backoff over", q.Tick(time.Hour), starts(left))
+	expect(t, "backoff over", q.Tick(idleFor(time.Hour)), starts(left))
 	expect(t, "started", q.Started(left, 11), pipes(11, turn(2, alice)))
 }
 

@@ -18,3 +18,11 @@ func Environ(base, names []string) []string {
 	}
 	return env
 }
+
+// without leaves variables out of an environment.
+func without(env []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(names, name)
+	})
+}

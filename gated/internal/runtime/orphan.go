@@ -21,33 +21,36 @@ const (
 	killWait = 5 * time.Second
 )
 
-// Kill ends the process group of a run that an earlier gated started: SIGTERM,
-// and after grace SIGKILL. It returns when the group is gone; killed is false if
-// it was gone before.
+// killGroup ends the process group of a run that an earlier gated started:
+// SIGTERM, and after the grace SIGKILL. It returns when the group is gone; killed
+// is false if it was gone before.
 //
 // Process ids are reused, so nothing is touched unless the process with that pid
-// started at pidStart or, when the leader is dead, a member of its group carries
+// started at PIDStart or, when the leader is dead, a member of its group carries
 // the run's id in its environment.
-func Kill(runID int64, pid int, pidStart int64, grace time.Duration) (killed bool, err error) {
-	if pid <= 1 {
+func killGroup(left Left) (killed bool, err error) {
+	if left.PID <= 1 {
 		return false, nil // kill(2) takes -1 for every process, 0 for our own group
 	}
-	if ours, err := isRun(runID, pid, pidStart); err != nil || !ours {
+	if ours, err := isRun(left.RunID, left.PID, left.PIDStart); err != nil || !ours {
 		return false, err
 	}
 	for _, step := range []struct {
 		signal syscall.Signal
 		wait   time.Duration
-	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, killWait}} {
-		if err := syscall.Kill(-pid, step.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return false, fmt.Errorf("run %d: signal process group %d: %w", runID, pid, err)
+	}{{syscall.SIGTERM, left.Grace}, {syscall.SIGKILL, killWait}} {
+		if err := syscall.Kill(-left.PID, step.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return false, fmt.Errorf("signal process group %d: %w", left.PID, err)
 		}
-		gone, err := groupGoneWithin(pid, step.wait)
+		gone, err := within(step.wait, func() (bool, error) {
+			alive, err := groupAlive(left.PID)
+			return !alive, err
+		})
 		if err != nil || gone {
 			return gone, err
 		}
 	}
-	return false, fmt.Errorf("run %d: process group %d is still there after SIGKILL", runID, pid)
+	return false, fmt.Errorf("process group %d is still there after SIGKILL", left.PID)
 }
 
 // isRun reports whether the group lives and is that of the run. The kernel does
@@ -72,15 +75,15 @@ func hasMarker(pid int, marker string) bool {
 	return err == nil && slices.Contains(strings.Split(string(env), "\x00"), marker)
 }
 
-func groupGoneWithin(group int, limit time.Duration) (bool, error) {
+// within waits until a condition is met, no longer than limit.
+func within(limit time.Duration, met func() (bool, error)) (bool, error) {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	poll := time.NewTicker(orphanPoll)
 	defer poll.Stop()
 	for {
-		alive, err := groupAlive(group)
-		if err != nil || !alive {
-			return !alive, err
+		if ok, err := met(); ok || err != nil {
+			return ok, err
 		}
 		select {
 		case <-poll.C:

@@ -54,12 +54,12 @@ func startTime(t *testing.T, pid int) int64 {
 
 func wantKill(t *testing.T, runID int64, pid int, started int64, want bool) {
 	t.Helper()
-	killed, err := Kill(runID, pid, started, 50*time.Millisecond)
+	killed, err := killGroup(Left{RunID: runID, PID: pid, PIDStart: started, Grace: 50 * time.Millisecond})
 	if err != nil || killed != want {
-		t.Fatalf("Kill = %v, %v, want %v", killed, err, want)
+		t.Fatalf("killGroup = %v, %v, want %v", killed, err, want)
 	}
 	if alive, err := groupAlive(pid); err != nil || alive == want {
-		t.Fatalf("group alive = %v, %v after Kill = %v", alive, err, killed)
+		t.Fatalf("group alive = %v, %v after killGroup = %v", alive, err, killed)
 	}
 }
 
@@ -74,8 +74,8 @@ func TestKill(t *testing.T) {
 			pid, _, _ := leaveOrphan(t, command)
 			started := startTime(t, pid)
 			wantKill(t, orphanRun, pid, started, true)
-			if killed, err := Kill(orphanRun, pid, started, 0); killed || err != nil {
-				t.Errorf("second Kill = %v, %v", killed, err)
+			if killed, err := killGroup(Left{RunID: orphanRun, PID: pid, PIDStart: started}); killed || err != nil {
+				t.Errorf("second killGroup = %v, %v", killed, err)
 			}
 		})
 	}
@@ -105,14 +105,14 @@ func TestZombiesAreDead(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = cmd.Wait() })
 	awaitExit(cmd.Process.Pid)
-	if killed, err := Kill(orphanRun, cmd.Process.Pid, startTime(t, cmd.Process.Pid), 0); killed || err != nil {
-		t.Errorf("Kill = %v, %v", killed, err)
+	if killed, err := killGroup(Left{RunID: orphanRun, PID: cmd.Process.Pid, PIDStart: startTime(t, cmd.Process.Pid)}); killed || err != nil {
+		t.Errorf("killGroup = %v, %v", killed, err)
 	}
 }
 
 func TestKillNeverReachesBeyondTheGroup(t *testing.T) {
 	for _, pid := range []int{-5, -1, 0, 1} {
-		if killed, err := Kill(orphanRun, pid, 0, 0); killed || err != nil {
+		if killed, err := killGroup(Left{RunID: orphanRun, PID: pid}); killed || err != nil {
 			t.Errorf("pid %d: %v, %v", pid, killed, err)
 		}
 	}
@@ -122,7 +122,7 @@ func TestKillNeverReachesBeyondTheGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if killed, err := Kill(orphanRun, memberPID, startTime(t, memberPID), 0); killed || err != nil {
+	if killed, err := killGroup(Left{RunID: orphanRun, PID: memberPID, PIDStart: startTime(t, memberPID)}); killed || err != nil {
 		t.Errorf("member: %v, %v", killed, err)
 	}
 	if alive, err := groupAlive(pid); err != nil || !alive {
@@ -131,10 +131,10 @@ func TestKillNeverReachesBeyondTheGroup(t *testing.T) {
 }
 
 func TestProcCanBeKilledByWhatItReports(t *testing.T) {
-	p := start(t, script(frame("up"), "sleep 1000"))
+	p := run(t, script(frame("up"), "sleep 1000"))
 	next(t, p)
-	if killed, err := Kill(7, p.PID(), p.PIDStart(), time.Second); !killed || err != nil {
-		t.Errorf("Kill = %v, %v", killed, err)
+	if killed, err := killGroup(Left{RunID: 7, PID: p.PID(), PIDStart: p.PIDStart(), Grace: time.Second}); !killed || err != nil {
+		t.Errorf("killGroup = %v, %v", killed, err)
 	}
 	if _, _, exit := finish(t, p); exit.Signal != syscall.SIGTERM {
 		t.Errorf("exit %+v", exit)

@@ -22,8 +22,8 @@ func Commands(connect func() (*httpx.Client, error)) map[string]command.Func {
 			"list": c.listRoutes, "add": c.addRoute, "rm": c.removeRoutes, "test": c.testRoutes,
 		}, "list | add | rm | test"),
 		"groups": choose("groups", map[string]command.Func{
-			"list": c.listGroups, "add": c.addGroup, "rm": c.removeGroups,
-		}, "list | add | rm"),
+			"list": c.listGroups, "show": c.showGroup, "add": c.addGroup, "set": c.setGroup, "rm": c.removeGroups,
+		}, "list | show | add | set | rm"),
 	}
 }
 

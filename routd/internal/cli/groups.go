@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +13,7 @@ import (
 	"time"
 
 	"arizuko/pkg/daemon/command"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
 
@@ -36,16 +41,13 @@ func (c *cli) listGroups(ctx context.Context, args []string, out io.Writer) erro
 func (c *cli) addGroup(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups add FOLDER [--name NAME] [--config JSON]", out)
 	name := line.String("name", "", "what people call it")
-	config := line.String("config", "", `its settings, e.g. '{"assistant_name":"Eng"}'`)
-	folders, err := line.Read(args, command.Many)
+	config := line.String("config", "", `its settings, e.g. '{"agent":{"model":"m"}}'`)
+	folder, err := c.oneFolder(line, args)
 	if err != nil {
 		return err
 	}
-	if len(folders) != 1 {
-		return line.Mistake("want one folder")
-	}
 	// Not msg.Group: its created_at is not ours to send.
-	group := map[string]any{"folder": folders[0], "name": *name}
+	group := map[string]any{"folder": folder, "name": *name}
 	settings, err := jsonFlag("config", *config)
 	if err != nil {
 		return err
@@ -56,9 +58,84 @@ func (c *cli) addGroup(ctx context.Context, args []string, out io.Writer) error 
 	if err := c.Call(ctx, http.MethodPost, groupsPath, group, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "group %s is registered\n", folders[0])
+	_, err = fmt.Fprintf(out, "group %s is registered\n", folder)
 	return err
 }
+
+// showGroup prints a group with its configuration and what is wrong with that, which only a row
+// changed by SQL can have.
+func (c *cli) showGroup(ctx context.Context, args []string, out io.Writer) error {
+	folder, err := c.oneFolder(c.Line("groups show FOLDER", out), args)
+	if err != nil {
+		return err
+	}
+	g, err := c.group(ctx, folder)
+	if err != nil {
+		return err
+	}
+	var settings bytes.Buffer
+	if err := json.Indent(&settings, g.Config, "", "  "); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "folder:  %s\nname:    %s\ncreated: %s\nconfig:  %s\n", command.PrintableLine(g.Folder),
+		command.PrintableLine(orNone(g.Name)), time.UnixMilli(g.CreatedAt).Format(time.DateTime), command.Printable(settings.String()))
+	var problems groupconfig.Problems
+	if _, bad := groupconfig.Parse(g.Config); errors.As(bad, &problems) {
+		for _, p := range problems {
+			_, err = fmt.Fprintf(out, "problem: %s\n", command.PrintableLine(p))
+		}
+	}
+	return err
+}
+
+// setGroup changes what its flags name and leaves the rest.
+func (c *cli) setGroup(ctx context.Context, args []string, out io.Writer) error {
+	line := c.Line("groups set FOLDER [--name NAME] [--config JSON]", out)
+	name := line.String("name", "", "what people call it")
+	config := line.String("config", "", "its settings, all of them: they replace those it has")
+	folder, err := c.oneFolder(line, args)
+	if err != nil {
+		return err
+	}
+	settings, err := jsonFlag("config", *config)
+	if err != nil {
+		return err
+	}
+	g, err := c.group(ctx, folder)
+	if err != nil {
+		return err
+	}
+	line.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "name":
+			g.Name = *name
+		case "config":
+			g.Config = settings
+		}
+	})
+	if err := c.Call(ctx, http.MethodPut, groupPath(folder), map[string]any{"name": g.Name, "config": g.Config}, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "group %s is changed; its next runs go by that\n", command.PrintableLine(folder))
+	return err
+}
+
+func (c *cli) oneFolder(line *command.Line, args []string) (string, error) {
+	folders, err := line.Read(args, command.Many)
+	if err != nil {
+		return "", err
+	}
+	if len(folders) != 1 {
+		return "", line.Mistake("want one folder")
+	}
+	return folders[0], nil
+}
+
+func (c *cli) group(ctx context.Context, folder string) (g msg.Group, err error) {
+	return g, c.Call(ctx, http.MethodGet, groupPath(folder), nil, &g)
+}
+
+func groupPath(folder string) string { return groupsPath + "/" + url.PathEscape(folder) }
 
 func (c *cli) removeGroups(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups rm FOLDER…", out)
@@ -70,7 +147,7 @@ func (c *cli) removeGroups(ctx context.Context, args []string, out io.Writer) er
 		return line.Mistake("which group?")
 	}
 	for _, folder := range folders {
-		if err := c.Call(ctx, http.MethodDelete, groupsPath+"/"+url.PathEscape(folder), nil, nil); err != nil {
+		if err := c.Call(ctx, http.MethodDelete, groupPath(folder), nil, nil); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintf(out, "removed group %s\n", command.PrintableLine(folder)); err != nil {

@@ -281,7 +281,8 @@ func TestWithRoutes(t *testing.T) {
 func TestCheckGroup(t *testing.T) {
 	for config, want := range map[string]string{
 		`{}`: "",
-		`{"observe":"shared","assistant_name":"Eng","model":{"x":[1]}}`: "",
+		`{"observe":"shared","assistant_name":"Eng","agent":{"model":"m"}}`: "",
+		`{"model":"m"}`:           "did you mean agent.model?",
 		``:                        "JSON object",
 		`null`:                    "JSON object",
 		`[]`:                      "JSON object",

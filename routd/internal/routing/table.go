@@ -5,11 +5,10 @@ package routing
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/routd/internal/match"
 )
@@ -178,26 +177,13 @@ func CheckRoute(r msg.Route) (match.Target, error) {
 	return match.ParseTarget(r.Target)
 }
 
-// CheckGroup says what is wrong with a group's folder and config, or nil. Agents have settings
-// of their own, so unknown keys of the config are fine.
+// CheckGroup says what is wrong with a group's folder and config, or nil.
 func CheckGroup(g msg.Group) error {
 	if err := msg.ValidFolder(g.Folder); err != nil {
 		return err
 	}
-	var config map[string]json.RawMessage
-	if err := json.Unmarshal(g.Config, &config); err != nil || config == nil {
-		return errors.New("config must be a JSON object")
-	}
-	var text string
-	if v, ok := config["observe"]; ok {
-		if json.Unmarshal(v, &text) != nil || text != "all" && text != "shared" && text != "none" {
-			return errors.New("config: observe must be all, shared or none")
-		}
-	}
-	if v, ok := config["assistant_name"]; ok {
-		if v[0] != '"' {
-			return errors.New("config: assistant_name must be a text")
-		}
+	if _, err := groupconfig.Parse(g.Config); err != nil {
+		return fmt.Errorf("config: %w", err)
 	}
 	return nil
 }

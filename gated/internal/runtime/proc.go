@@ -1,10 +1,3 @@
-// Package runtime runs agent processes: it starts one, carries lines to its
-// stdin and frames from its stdout, and ends it together with everything it
-// started. What a turn is, or which run may be reused, is decided by its callers.
-//
-// An agent is its process group. The group ends when its leader does, so a run
-// that has reported [Exit] has left nothing behind but processes that moved
-// themselves into a group of their own.
 package runtime
 
 import (
@@ -12,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
+	goruntime "runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -23,17 +18,6 @@ import (
 
 	"arizuko/pkg/agentproto"
 )
-
-// Spec is what it takes to start an agent.
-type Spec struct {
-	RunID   int64
-	Command string   // for sh -c
-	Dir     string   // the group's folder, which must exist
-	Env     []string // the complete environment, see Environ
-	LogPath string   // its folder must exist
-	// Redact hides secrets in what is logged; nil hides none.
-	Redact func(string) string
-}
 
 // Event is one thing that happened to a run: exactly one field is set.
 type Event struct {
@@ -50,20 +34,43 @@ type Exit struct {
 	Unsent int
 	// StderrTail is the last 2 KiB it wrote to stderr, valid UTF-8.
 	StderrTail string
+	// Err is set when it was the runtime that failed, and not the agent; a
+	// *SetupError where trying again is no use.
+	Err error
 }
 
 // Reason says in a few words how the process ended.
 func (e Exit) Reason() string {
+	if e.Err != nil {
+		return e.Err.Error()
+	}
 	if e.Signal != 0 {
 		return fmt.Sprintf("ended by signal %d (%s)", int(e.Signal), e.Signal)
 	}
 	return fmt.Sprintf("exit code %d", e.Code)
 }
 
+// job is an agent as its runtime has it started.
+type job struct {
+	argv  []string
+	env   []string
+	files []*os.File // open in the process from 3 on
+	// pinned has the process started by a thread that lives as long as it does:
+	// the kernel takes a thread's end for its parent's.
+	pinned bool
+	// terminate asks the agent to end; nil: SIGTERM to the process group.
+	terminate func()
+	// cleanup is called when the process is gone, to end what may have outlived
+	// it. It may add to what is told of the exit.
+	cleanup func(*Exit)
+}
+
 // Proc is a running agent. Its methods may be called from any goroutine.
 type Proc struct {
+	job     job
 	cmd     *exec.Cmd
 	started int64
+	label   string
 	input   *input
 	stdout  *output
 	stderr  *output
@@ -75,32 +82,35 @@ type Proc struct {
 	reaped chan struct{} // closed under mu: from then on the pid may be anyone's
 }
 
-// Start runs spec.Command. Ending ctx kills the process group without grace.
-//
-// Events must be received until the channel is closed: output nobody takes
-// stalls the agent, which is the intended back pressure, and keeps a goroutine.
-func Start(ctx context.Context, spec Spec) (*Proc, error) {
+// start runs a job. Ending ctx kills its process group without grace.
+func start(ctx context.Context, spec Spec, j job) (*Proc, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	log, err := openLog(spec.LogPath, spec.Redact)
 	if err != nil {
-		return nil, fmt.Errorf("run %d: %w", spec.RunID, err)
+		return nil, err
 	}
 	p := &Proc{
-		cmd:    exec.Command("/bin/sh", "-c", spec.Command),
+		job:    j,
+		cmd:    exec.Command(j.argv[0], j.argv[1:]...),
 		log:    log,
 		events: make(chan Event),
 		reaped: make(chan struct{}),
 	}
 	p.cmd.Dir = spec.Dir
-	// The marker also keeps Env from being nil, which would mean gated's own.
-	p.cmd.Env = append([]string{runMarker(spec.RunID)}, spec.Env...)
+	// The marker also keeps the environment from being nil, which would mean gated's own.
+	p.cmd.Env = append([]string{runMarker(spec.RunID)}, j.env...)
+	p.cmd.ExtraFiles = j.files
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.startWithPipes(); err != nil {
-		return nil, errors.Join(fmt.Errorf("run %d: start agent: %w", spec.RunID, err), log.Close())
+	// What gated was left open by whoever started it is not the agent's. Kernels
+	// before 5.11 do not know the call.
+	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	started := make(chan error)
+	go p.live(ctx, started)
+	if err := <-started; err != nil {
+		return nil, errors.Join(fmt.Errorf("start agent: %w", err), log.Close())
 	}
-	go p.supervise(context.AfterFunc(ctx, func() { p.signal(syscall.SIGKILL) }))
 	return p, nil
 }
 
@@ -149,8 +159,15 @@ func (p *Proc) PID() int { return p.cmd.Process.Pid }
 // PID it names the process for good: see Kill.
 func (p *Proc) PIDStart() int64 { return p.started }
 
+// Label is by what else the run can be found after a crash, "" if by nothing.
+func (p *Proc) Label() string { return p.label }
+
 // Events carries the frames in the order they were written, then Exit, then is
-// closed. All that was written before the exit comes before Exit.
+// closed. All that was written before the exit comes before Exit, and Exit comes
+// when nothing of the run is left.
+//
+// They must be received until the channel is closed: output nobody takes stalls
+// the agent, which is the intended back pressure, and keeps a goroutine.
 func (p *Proc) Events() <-chan Event { return p.events }
 
 // Send queues one line, newline included, for the agent's stdin. It never
@@ -161,23 +178,33 @@ func (p *Proc) Send(line []byte) error { return p.input.send(line) }
 // CloseInput ends the agent's stdin after what is queued.
 func (p *Proc) CloseInput() { p.input.closeAfterQueue() }
 
-// Stop ends the run: end of input at once, SIGTERM to the group after grace,
-// SIGKILL after another grace. It returns when the process is gone, whether or
-// not anyone receives Events, and may be called any number of times.
+// Stop ends the run: end of input at once, SIGTERM after grace, SIGKILL after
+// another grace. It returns when the process is gone, whether or not anyone
+// receives Events, and may be called any number of times.
 func (p *Proc) Stop(grace time.Duration) {
 	p.CloseInput()
-	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+	for _, step := range []func(){p.terminate, p.kill} {
 		timer := time.NewTimer(grace)
 		select {
 		case <-p.reaped:
 			timer.Stop()
 			return
 		case <-timer.C:
-			p.signal(sig)
+			step()
 		}
 	}
 	<-p.reaped
 }
+
+func (p *Proc) terminate() {
+	if p.job.terminate != nil {
+		p.job.terminate()
+	} else {
+		p.signal(syscall.SIGTERM)
+	}
+}
+
+func (p *Proc) kill() { p.signal(syscall.SIGKILL) }
 
 // signal reaches the whole group, or no one once the leader is reaped and its
 // number may have been given to a stranger.
@@ -191,8 +218,19 @@ func (p *Proc) signal(sig syscall.Signal) {
 	}
 }
 
-// supervise lives as long as the run. forget detaches it from its context.
-func (p *Proc) supervise(forget func() bool) {
+// live starts the process, says so, and lasts as long as it.
+func (p *Proc) live(ctx context.Context, started chan<- error) {
+	if p.job.pinned {
+		goruntime.LockOSThread()
+		defer goruntime.UnlockOSThread()
+	}
+	if err := p.startWithPipes(); err != nil {
+		started <- err
+		return
+	}
+	forget := context.AfterFunc(ctx, p.kill)
+	started <- nil
+
 	var streams sync.WaitGroup
 	streams.Go(p.input.run)
 	streams.Go(p.readFrames)
@@ -205,8 +243,15 @@ func (p *Proc) supervise(forget func() bool) {
 	p.stdout.finish()
 	p.stderr.finish()
 	streams.Wait()
+	p.end()
+}
 
+// end tells of the exit once nothing is left.
+func (p *Proc) end() {
 	exit := p.exit()
+	if p.job.cleanup != nil {
+		p.job.cleanup(&exit)
+	}
 	p.log.line("run", []byte(exit.Reason()))
 	_ = p.log.Close()
 	p.events <- Event{Exit: &exit}

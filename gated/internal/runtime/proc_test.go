@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,16 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if order := os.Getenv(stepIn); order != "" {
+		var s standIn
+		if err := errors.Join(json.Unmarshal([]byte(order), &s), s.serve()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // patience is far beyond what anything here takes, and far below the sleeps of
 // the scripts: whoever waits for those fails.
@@ -35,15 +45,17 @@ func frame(result string) string {
 // script joins shell commands.
 func script(lines ...string) string { return strings.Join(lines, "\n") }
 
-func start(t testing.TB, command string) *Proc {
+func host(t testing.TB) Process { return Process{Temp: t.TempDir()} }
+
+func run(t testing.TB, command string) *Proc {
 	t.Helper()
-	return startSpec(t, Spec{RunID: 7, Command: command, Dir: t.TempDir(), Env: Environ(os.Environ(), nil)})
+	return runSpec(t, Spec{RunID: 7, Command: command, Dir: t.TempDir(), Env: Environ(os.Environ(), nil)})
 }
 
-func startSpec(t testing.TB, spec Spec) *Proc {
+func runSpec(t testing.TB, spec Spec) *Proc {
 	t.Helper()
 	spec.LogPath = filepath.Join(t.TempDir(), "run.log")
-	p, err := Start(t.Context(), spec)
+	p, err := host(t).Start(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +118,7 @@ func TestExit(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, exit := finish(t, start(t, tt.command))
+			_, _, exit := finish(t, run(t, tt.command))
 			if diff := cmp.Diff(tt.want, exit); diff != "" {
 				t.Errorf("exit (-want +got):\n%s", diff)
 			}
@@ -118,7 +130,7 @@ func TestExit(t *testing.T) {
 }
 
 func TestConversation(t *testing.T) {
-	p := start(t, script(
+	p := run(t, script(
 		`while read -r line; do`, frame(`got $line`), `done`, frame("bye"), `exit 4`))
 	for _, word := range []string{"one", "two"} {
 		if err := p.Send([]byte(word + "\n")); err != nil {
@@ -150,7 +162,7 @@ func TestEnvironmentAndFolder(t *testing.T) {
 		"none":   nil, // which exec.Cmd would take for all of ours
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := startSpec(t, Spec{RunID: 7, Command: "env; pwd -P", Dir: dir, Env: env})
+			p := runSpec(t, Spec{RunID: 7, Command: "env; pwd -P", Dir: dir, Env: env})
 			finish(t, p)
 			log := readLog(t, p)
 			if strings.Contains(log, "TELEGRAM") || strings.Contains(log, "API_KEY=k") != (env != nil) {
@@ -172,7 +184,7 @@ func TestEnviron(t *testing.T) {
 }
 
 func TestBrokenFramesAreEvents(t *testing.T) {
-	p := start(t, script("echo "+agentproto.FrameStart, "echo nonsense", "echo "+agentproto.FrameEnd, frame("good"), "echo "+agentproto.FrameStart))
+	p := run(t, script("echo "+agentproto.FrameStart, "echo nonsense", "echo "+agentproto.FrameEnd, frame("good"), "echo "+agentproto.FrameStart))
 	results, broken, _ := finish(t, p)
 	if len(broken) != 2 || !cmp.Equal(results, []string{"good"}) {
 		t.Errorf("results %q, broken %q", results, broken)
@@ -184,7 +196,7 @@ func TestBrokenFramesAreEvents(t *testing.T) {
 func TestOutputBeforeExitIsComplete(t *testing.T) {
 	const frames = 300
 	for range 5 {
-		p := start(t, script(fmt.Sprintf(`i=0; while [ $i -lt %d ]; do i=$((i+1))`, frames), frame("$i"), `done; echo last words >&2`))
+		p := run(t, script(fmt.Sprintf(`i=0; while [ $i -lt %d ]; do i=$((i+1))`, frames), frame("$i"), `done; echo last words >&2`))
 		awaitExit(p.PID())
 		results, broken, exit := finish(t, p)
 		if len(results) != frames || len(broken) > 0 || exit.StderrTail != "last words\n" {
@@ -207,7 +219,7 @@ func TestFloods(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := start(t, script(tt.flood, frame("answer")))
+			p := run(t, script(tt.flood, frame("answer")))
 			results, _, exit := finish(t, p)
 			if !cmp.Equal(results, []string{"answer"}) || len(exit.StderrTail) > maxStderrTail {
 				t.Errorf("results %q, tail of %d bytes", results, len(exit.StderrTail))
@@ -221,7 +233,7 @@ func TestFloods(t *testing.T) {
 }
 
 func TestLogIsPrivateAndComplete(t *testing.T) {
-	p := start(t, script("echo out1", "echo err1 >&2", frame("not for the log"), "echo", "printf end"))
+	p := run(t, script("echo out1", "echo err1 >&2", frame("not for the log"), "echo", "printf end"))
 	finish(t, p)
 	info, err := os.Stat(p.log.file.Name())
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -239,7 +251,7 @@ func TestLogIsPrivateAndComplete(t *testing.T) {
 }
 
 func TestAgentThatNeverReads(t *testing.T) {
-	p := start(t, "sleep 1000")
+	p := run(t, "sleep 1000")
 	line := make([]byte, 256<<10)
 	var err error
 	accepted := 0
@@ -259,7 +271,7 @@ func TestAgentThatNeverReads(t *testing.T) {
 }
 
 func TestAgentThatDiesBeforeReading(t *testing.T) {
-	p := start(t, "exit 3")
+	p := run(t, "exit 3")
 	_ = p.Send([]byte("hello\n")) // either side may be first
 	if _, _, exit := finish(t, p); exit.Code != 3 {
 		t.Errorf("exit %+v", exit)
@@ -267,7 +279,7 @@ func TestAgentThatDiesBeforeReading(t *testing.T) {
 }
 
 func TestAgentThatClosesItsInput(t *testing.T) {
-	p := start(t, script("exec <&-", frame("closed"), "exec sleep 1000"))
+	p := run(t, script("exec <&-", frame("closed"), "exec sleep 1000"))
 	next(t, p)
 	if err := p.Send([]byte("lost\n")); err != nil {
 		t.Fatal(err)
@@ -288,7 +300,7 @@ func TestAgentThatClosesItsInput(t *testing.T) {
 }
 
 func TestAgentThatClosesItsOutput(t *testing.T) {
-	p := start(t, script(frame("last"), "exec >&-", "cat >/dev/null", "exit 5"))
+	p := run(t, script(frame("last"), "exec >&-", "cat >/dev/null", "exit 5"))
 	results, _, exit := finish(t, p)
 	if len(results) != 1 || exit.Code != 5 {
 		t.Errorf("results %q, exit %+v: an agent that cannot answer should be told to finish", results, exit)
@@ -302,13 +314,13 @@ func TestStop(t *testing.T) {
 		want          Exit
 	}{
 		{"reads to the end", script(frame("up"), "cat", "exit 6"), patience, Exit{Code: 6}},
-		{"handles SIGTERM", script("trap 'exit 7' TERM", frame("up"), "while :; do sleep 0.01; done 2>&-"), 50 * time.Millisecond, Exit{Code: 7}},
+		{"handles SIGTERM", script("trap 'exit 7' TERM", frame("up"), "while :; do sleep 0.01; done 2>&-"), 500 * time.Millisecond, Exit{Code: 7}},
 		{"ignores SIGTERM", script("trap '' TERM", frame("up"), "sleep 1000"), 50 * time.Millisecond, Exit{Code: -1, Signal: syscall.SIGKILL}},
 		{"is stopped", script(frame("up"), "kill -STOP $$"), 50 * time.Millisecond, Exit{Code: -1, Signal: syscall.SIGKILL}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := start(t, tt.command)
+			p := run(t, tt.command)
 			next(t, p)
 			var all sync.WaitGroup
 			for range 5 {
@@ -327,7 +339,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestStopWorksWhileNobodyReceives(t *testing.T) {
-	p := start(t, script("while :; do", frame("again"), "done"))
+	p := run(t, script("while :; do", frame("again"), "done"))
 	next(t, p) // and no more, so that the pipe fills up
 	p.Stop(10 * time.Millisecond)
 	if _, _, exit := finish(t, p); exit.Signal == 0 {
@@ -338,7 +350,7 @@ func TestStopWorksWhileNobodyReceives(t *testing.T) {
 func TestCancelledContextKills(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	spec := Spec{Command: script("trap '' TERM", frame("up"), "sleep 1000"), Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log")}
-	p, err := Start(ctx, spec)
+	p, err := host(t).Start(ctx, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,14 +359,14 @@ func TestCancelledContextKills(t *testing.T) {
 	if _, _, exit := finish(t, p); exit.Signal != syscall.SIGKILL {
 		t.Errorf("exit %+v", exit)
 	}
-	if _, err := Start(ctx, spec); !errors.Is(err, context.Canceled) {
+	if _, err := host(t).Start(ctx, spec); !errors.Is(err, context.Canceled) {
 		t.Errorf("Start with a dead context: %v", err)
 	}
 }
 
 // A child left behind in the group dies with the leader.
 func TestGroupEndsWithItsLeader(t *testing.T) {
-	p := start(t, script("sleep 1000 &", frame("$!")))
+	p := run(t, script("sleep 1000 &", frame("$!")))
 	results, _, exit := finish(t, p)
 	if len(results) != 1 || exit.Code != 0 {
 		t.Fatalf("results %q, exit %+v", results, exit)
@@ -363,7 +375,7 @@ func TestGroupEndsWithItsLeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gone, err := groupGoneWithin(p.PID(), patience); !gone || err != nil {
+	if gone, err := within(patience, func() (bool, error) { alive, err := groupAlive(p.PID()); return !alive, err }); !gone || err != nil {
 		t.Errorf("process %d is still there: %v", child, err)
 	}
 }
@@ -376,7 +388,7 @@ func TestEscapedChildDoesNotHoldTheRun(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "child"), []byte(child), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startSpec(t, Spec{Command: "exec 3<&0; setsid sh child <&3 & read -r line; echo bye; exit 2", Dir: dir, Env: Environ(os.Environ(), nil)})
+	p := runSpec(t, Spec{Command: "exec 3<&0; setsid sh child <&3 & read -r line; echo bye; exit 2", Dir: dir, Env: Environ(os.Environ(), nil)})
 	escaped, err := strconv.Atoi(next(t, p).Frame.Result)
 	if err != nil {
 		t.Fatal(err)
@@ -426,7 +438,7 @@ func TestStartErrorsLeaveNothingOpen(t *testing.T) {
 		"no log folder": {Command: "true", Dir: dir, LogPath: filepath.Join(dir, "missing", "log")},
 		"bad command":   {Command: "tr\x00ue", Dir: dir, LogPath: filepath.Join(dir, "log")},
 	} {
-		if _, err := Start(t.Context(), spec); err == nil {
+		if _, err := host(t).Start(t.Context(), spec); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -437,13 +449,13 @@ func TestStartErrorsLeaveNothingOpen(t *testing.T) {
 
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
-		finish(b, start(b, "exit 0"))
+		finish(b, run(b, "exit 0"))
 	}
 }
 
 // BenchmarkRoundTrip is Send, the agent's answer, and its event.
 func BenchmarkRoundTrip(b *testing.B) {
-	p := start(b, "exec cat")
+	p := run(b, "exec cat")
 	line := []byte(agentproto.FrameStart + "\n" + `{"status":"ok","result":"hi"}` + "\n" + agentproto.FrameEnd + "\n")
 	for b.Loop() {
 		if err := p.Send(line); err != nil {

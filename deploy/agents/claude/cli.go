@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"arizuko/pkg/agentproto"
+)
+
+const (
+	// maxLine bounds a line of the CLI's; the largest carry pictures that a tool read.
+	maxLine = 64 << 20
+	// exitGrace is how long the CLI may take to go after the end of its input; then it is told
+	// to terminate, and killed after killGrace.
+	exitGrace = 2 * time.Second
+	killGrace = time.Second
+	// mcpServer is the name of arizuko's tools among the CLI's.
+	mcpServer = "arizuko"
+)
+
+// cli is one Claude Code process.
+type cli struct {
+	cmd    *exec.Cmd
+	cancel context.CancelFunc
+	outbox chan []byte // to its stdin
+	lines  chan line   // closed when it is gone
+	said   *lastLine   // on stderr
+	exit   error       // how it ended; valid once lines is closed
+	ended  bool        // its input is
+	hurry  *time.Timer // set by then
+}
+
+// startCLI starts the CLI with the session to resume, if any. Ending ctx terminates it.
+func startCLI(ctx context.Context, cfg *Config, session string, mcp *agentproto.MCP, stderr io.Writer) (*cli, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &cli{
+		cancel: cancel, outbox: make(chan []byte, 256), lines: make(chan line),
+		said: &lastLine{out: stderr, redact: cfg.redact},
+	}
+	mcpPath, mcpFile, err := mcpConfig(mcp)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	c.cmd = exec.CommandContext(ctx, cfg.Command, cfg.cliArgs(session, mcpPath)...)
+	c.cmd.Env = cfg.cliEnviron()
+	c.cmd.ExtraFiles = mcpFile
+	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
+	c.cmd.WaitDelay = killGrace
+	c.cmd.Stderr = c.said
+	stdout, pipe := io.Pipe()
+	c.cmd.Stdout = pipe
+	stdin, err := c.cmd.StdinPipe()
+	if err == nil {
+		err = c.cmd.Start()
+	}
+	for _, f := range mcpFile {
+		f.Close()
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	go c.write(stdin)
+	go func() {
+		c.exit = c.cmd.Wait()
+		_ = pipe.Close()
+	}()
+	go c.read(stdout)
+	return c, nil
+}
+
+// mcpConfig is a pipe that holds the configuration of arizuko's tools, and its path for the CLI.
+// The token is in no argument, file or variable, where what the agent runs could come by it.
+func mcpConfig(mcp *agentproto.MCP) (path string, files []*os.File, err error) {
+	if mcp == nil {
+		return "", nil, nil
+	}
+	content, err := json.Marshal(map[string]any{"mcpServers": map[string]any{mcpServer: map[string]any{
+		"type": "http", "url": mcp.URL, "headers": map[string]string{"Authorization": "Bearer " + mcp.Token},
+	}}})
+	if err != nil {
+		return "", nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return "", nil, err
+	}
+	defer w.Close()
+	const pipeRoom = 64 << 10 // what a pipe takes without a reader
+	if len(content) > pipeRoom {
+		r.Close()
+		return "", nil, fmt.Errorf("configuration of the tools has %d bytes, more than %d", len(content), pipeRoom)
+	}
+	if _, err := w.Write(content); err != nil {
+		r.Close()
+		return "", nil, err
+	}
+	return "/dev/fd/3", []*os.File{r}, nil
+}
+
+// send queues a line for the CLI's stdin.
+func (c *cli) send(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if !c.ended {
+		c.outbox <- append(data, '\n')
+	}
+	return nil
+}
+
+// write feeds stdin. Once the CLI no longer reads, the rest is dropped.
+func (c *cli) write(stdin io.WriteCloser) {
+	defer stdin.Close()
+	for data := range c.outbox {
+		_, _ = stdin.Write(data) // that it is gone is told by its output
+	}
+}
+
+func (c *cli) read(stdout io.Reader) {
+	defer close(c.lines)
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		data := bytes.TrimSpace(lines.Bytes())
+		if len(data) == 0 {
+			continue
+		}
+		c.lines <- readLine(data)
+	}
+	if err := lines.Err(); err != nil {
+		fmt.Fprintln(c.said, "output of Claude Code:", err)
+		c.cancel()
+		_, _ = io.Copy(io.Discard, stdout)
+	}
+}
+
+// finish ends the CLI's input and, should it stay, the CLI.
+func (c *cli) finish() {
+	if !c.ended {
+		c.ended = true
+		close(c.outbox)
+		c.hurry = time.AfterFunc(exitGrace, c.cancel)
+	}
+}
+
+// close lets go of a CLI whose lines are closed, or waits until they are, and ends what it left.
+func (c *cli) close() {
+	c.finish()
+	for range c.lines { // what it says now concerns nobody
+	}
+	c.hurry.Stop()
+	c.cancel()
+	endLeftovers()
+}
+
+// gone says how the CLI ended, with its last words.
+func (c *cli) gone() string {
+	how := "it exited without being told to"
+	if c.exit != nil {
+		how = c.exit.Error()
+	}
+	if last := c.said.String(); last != "" {
+		return how + ": " + last
+	}
+	return how
+}
+
+// lastLine passes on what it is written, line by line and redacted, and keeps the last one.
+type lastLine struct {
+	out    io.Writer
+	redact func(string) string
+
+	mu   sync.Mutex
+	rest []byte // of a line that is not complete
+	last string
+}
+
+// maxRest bounds a line without an end.
+const maxRest = 64 << 10
+
+func (l *lastLine) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, b...)
+	for {
+		text, rest, found := bytes.Cut(l.rest, []byte("\n"))
+		if !found && len(text) < maxRest {
+			return len(b), nil
+		}
+		l.line(string(text))
+		l.rest = rest
+	}
+}
+
+func (l *lastLine) line(text string) {
+	if text = strings.TrimSpace(l.redact(text)); text != "" {
+		l.last = text
+		fmt.Fprintln(l.out, text)
+	}
+}
+
+// String is the last line that is not blank, complete or not.
+func (l *lastLine) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line(string(l.rest))
+	l.rest = nil
+	return l.last
+}

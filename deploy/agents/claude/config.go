@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"arizuko/pkg/config"
+)
+
+// Config is what the agent takes from the environment. The CLI gets all of it too: its
+// credentials, and whatever else it reads.
+type Config struct {
+	Command        string   `env:"CLAUDE_COMMAND" envDefault:"claude" doc:"Claude Code's program: a path, or a name in PATH"`
+	Model          string   `env:"CLAUDE_MODEL" doc:"the model, by its name or an alias such as sonnet; default: AGENT_MODEL, else Claude Code's own choice"`
+	AgentModel     string   `env:"AGENT_MODEL" doc:"the model where CLAUDE_MODEL is not set"`
+	PermissionMode string   `env:"CLAUDE_PERMISSION_MODE" envDefault:"acceptEdits" doc:"acceptEdits, dontAsk, plan, bypassPermissions or another mode of Claude Code's"`
+	AllowedTools   string   `env:"CLAUDE_ALLOWED_TOOLS" doc:"tools that need no permission besides arizuko's own, in Claude Code's notation, as Bash(git *),WebFetch"`
+	Args           []string `env:"CLAUDE_ARGS" envSeparator:" " doc:"further arguments of Claude Code, separated by spaces"`
+	MaxRetries     int      `env:"CLAUDE_CODE_MAX_RETRIES" envDefault:"4" doc:"how often a call of the model's API is tried again; 4 take about ten seconds"`
+	ConfigDir      string   `env:"CLAUDE_CONFIG_DIR" envDefault:".claude" doc:"where Claude Code keeps conversations and settings, from the group's folder; a path that groups share has them share those"`
+
+	environ []string
+	secrets config.Redactor
+}
+
+// Validate finds what the types let through.
+func (c *Config) Validate() error {
+	if c.MaxRetries < 0 {
+		return errors.New("CLAUDE_CODE_MAX_RETRIES: must not be negative")
+	}
+	return nil
+}
+
+func loadConfig() (Config, error) {
+	cfg, err := config.Load[Config](os.Environ())
+	if err != nil {
+		return cfg, err
+	}
+	cfg.environ = os.Environ()
+	cfg.secrets = config.NewRedactor(secretValues(cfg.environ)...)
+	cfg.ConfigDir, err = filepath.Abs(cfg.ConfigDir)
+	return cfg, err
+}
+
+func (c *Config) redact(text string) string { return c.secrets.String(text) }
+
+// hide adds a secret to those that are redacted.
+func (c *Config) hide(secret string) {
+	c.secrets = config.NewRedactor(append(secretValues(c.environ), secret)...)
+}
+
+// secretName is what names of variables with credentials end with.
+var secretName = regexp.MustCompile(`(?i)(^|_)(key|token|secret|password|credentials|headers)$`)
+
+func secretValues(environ []string) (values []string) {
+	for _, entry := range environ {
+		if name, value, _ := strings.Cut(entry, "="); secretName.MatchString(name) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// cliEnviron is the CLI's environment: the agent's own and what keeps the CLI to its work,
+// unless the environment says otherwise.
+func (c *Config) cliEnviron() []string {
+	env := slices.DeleteFunc(slices.Clone(c.environ), func(entry string) bool {
+		name, value, _ := strings.Cut(entry, "=")
+		return value == "" || name == "CLAUDE_CODE_MAX_RETRIES" || name == "CLAUDE_CONFIG_DIR"
+	})
+	env = append(env, "CLAUDE_CODE_MAX_RETRIES="+strconv.Itoa(c.MaxRetries), "CLAUDE_CONFIG_DIR="+c.ConfigDir)
+	for _, entry := range []string{
+		"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		// With search on, the model does not see its tools until it looks for them.
+		"ENABLE_TOOL_SEARCH=false",
+		// Nothing outlives the run, and a run without a turn is soon ended.
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_CRON=1",
+	} {
+		name, _, _ := strings.Cut(entry, "=")
+		if !slices.ContainsFunc(env, func(set string) bool { return strings.HasPrefix(set, name+"=") }) {
+			env = append(env, entry)
+		}
+	}
+	return env
+}
+
+// withoutPeople are tools that wait for somebody at a terminal, or for a time when the run is over.
+const withoutPeople = "AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup"
+
+// cliArgs are the CLI's arguments. session is what it is to resume, "" for none; mcp is the path
+// of the tools' configuration, "" for none. What could begin with a dash stands behind a sign.
+func (c *Config) cliArgs(session, mcp string) []string {
+	args := []string{
+		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json",
+		"--permission-prompt-tool=stdio", "--permission-mode=" + c.PermissionMode, "--disallowedTools=" + withoutPeople,
+		"--strict-mcp-config",
+	}
+	allowed := c.AllowedTools
+	if mcp != "" {
+		args = append(args, "--mcp-config="+mcp)
+		allowed = strings.TrimPrefix(allowed+",mcp__"+mcpServer, ",")
+	}
+	if allowed != "" {
+		args = append(args, "--allowedTools="+allowed)
+	}
+	if model := cmp.Or(c.Model, c.AgentModel); model != "" {
+		args = append(args, "--model="+model)
+	}
+	if session != "" {
+		args = append(args, "--resume="+session)
+	}
+	return append(args, slices.DeleteFunc(slices.Clone(c.Args), func(arg string) bool { return arg == "" })...)
+}

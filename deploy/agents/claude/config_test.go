@@ -1,0 +1,98 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/config/configtest"
+)
+
+func TestREADME(t *testing.T) { configtest.CheckTable(t, "README.md", Config{}) }
+
+func load(t *testing.T, environ ...string) Config {
+	t.Helper()
+	cfg, err := config.Load[Config](environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.environ = environ
+	return cfg
+}
+
+func TestCLIArgs(t *testing.T) {
+	always := []string{
+		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json", "--permission-prompt-tool=stdio",
+		"--permission-mode=acceptEdits", "--disallowedTools=AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup", "--strict-mcp-config",
+	}
+	tests := map[string]struct {
+		environ      []string
+		session, mcp string
+		want         []string // besides always
+	}{
+		"nothing": {},
+		"all": {
+			[]string{"CLAUDE_MODEL=opus", "AGENT_MODEL=haiku", "CLAUDE_ALLOWED_TOOLS=Bash(git log *),WebFetch", "CLAUDE_ARGS=--add-dir  /srv --effort high "},
+			"s", "/dev/fd/3",
+			[]string{"--mcp-config=/dev/fd/3", "--allowedTools=Bash(git log *),WebFetch,mcp__arizuko", "--model=opus", "--resume=s", "--add-dir", "/srv", "--effort", "high"},
+		},
+		"tools alone":      {nil, "", "/dev/fd/3", []string{"--mcp-config=/dev/fd/3", "--allowedTools=mcp__arizuko"}},
+		"the suite's name": {[]string{"AGENT_MODEL=haiku"}, "", "", []string{"--model=haiku"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			cfg := load(t, tt.environ...)
+			if diff := cmp.Diff(append(slices.Clone(always), tt.want...), cfg.cliArgs(tt.session, tt.mcp)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCLIEnviron(t *testing.T) {
+	tests := map[string]struct{ environ, want []string }{
+		"defaults": {nil, []string{
+			"CLAUDE_CODE_MAX_RETRIES=4", "CLAUDE_CONFIG_DIR=/groups/main/x",
+			"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+			"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_CRON=1",
+		}},
+		"set": {
+			[]string{"ANTHROPIC_API_KEY=k", "DISABLE_TELEMETRY=0", "DISABLE_AUTOUPDATER=", "CLAUDE_CODE_MAX_RETRIES=1", "CLAUDE_CONFIG_DIR=x"},
+			[]string{
+				"ANTHROPIC_API_KEY=k", "DISABLE_TELEMETRY=0", "CLAUDE_CODE_MAX_RETRIES=1", "CLAUDE_CONFIG_DIR=/groups/main/x",
+				"DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+				"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_CRON=1",
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			cfg := load(t, tt.environ...)
+			cfg.ConfigDir = "/groups/main/x"
+			if diff := cmp.Diff(tt.want, cfg.cliEnviron()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSecretValues(t *testing.T) {
+	got := secretValues([]string{
+		"ANTHROPIC_API_KEY=1", "CLAUDE_CODE_OAUTH_TOKEN=2", "AWS_SECRET_ACCESS_KEY=3", "ANTHROPIC_CUSTOM_HEADERS=4", "PASSWORD=5", "x_secret=6=7",
+		"PATH=/bin", "KEYBOARD=us", "MONKEY=8", "odd",
+	})
+	if want := []string{"1", "2", "3", "4", "5", "6=7"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestHide(t *testing.T) {
+	cfg := Config{environ: []string{"ANTHROPIC_API_KEY=the-key-0001"}}
+	cfg.hide("the-token-0002")
+	if got := cfg.redact("the-key-0001 the-token-0002 other"); strings.Contains(got, "the-") || !strings.HasSuffix(got, " other") {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,311 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"html"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/fakeplatform/anthropic"
+)
+
+// patience is how long a test waits for what must happen; other work may have the machine.
+const patience = 60 * time.Second
+
+// agentBinary is the program that the tests run.
+var agentBinary string
+
+func TestMain(m *testing.M) {
+	if script := os.Getenv("SCRIPT"); script != "" {
+		os.Exit(playCLI(script))
+	}
+	os.Exit(withBinary(m.Run))
+}
+
+func withBinary(run func() int) int {
+	dir, err := os.MkdirTemp("", "claude-agent-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	agentBinary = filepath.Join(dir, "claude")
+	if out, err := exec.Command("go", "build", "-o", agentBinary, ".").CombinedOutput(); err != nil {
+		panic("build: " + err.Error() + "\n" + string(out))
+	}
+	return run()
+}
+
+// realCLI is the Claude Code that this folder's package.json pins, or $CLAUDE_CLI.
+func realCLI(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("CLAUDE_CLI")
+	if path == "" {
+		path = filepath.Join("node_modules", ".bin", "claude")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v: install it with `npm ci --prefix deploy/agents/claude`, or name one in CLAUDE_CLI", err)
+	}
+	return path
+}
+
+// rig is a group's folder, a home and a model of its own.
+type rig struct {
+	t       *testing.T
+	ctx     context.Context
+	model   *anthropic.Server
+	key     string
+	base    string
+	home    string
+	group   string
+	command string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	return rigWith(t, realCLI(t))
+}
+
+func rigWith(t *testing.T, command string) *rig {
+	t.Helper()
+	model := anthropic.New(anthropic.Options{})
+	base, err := model.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(func() {
+		cancel()
+		if err := model.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &rig{
+		t: t, ctx: ctx, model: model, key: model.Key(), base: base,
+		home: t.TempDir(), group: t.TempDir(), command: command,
+	}
+}
+
+// session is a running agent.
+type session struct {
+	*rig
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	frames *agentproto.Scanner
+	log    *buffer // stderr, and stdout outside the frames
+	seen   []agentproto.Frame
+}
+
+// open starts the agent in the group's folder; extra goes into its environment.
+func (r *rig) open(extra ...string) *session {
+	r.t.Helper()
+	cmd := exec.Command(agentBinary)
+	cmd.Dir = r.group
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + r.home, "LANG=C.UTF-8", "TMPDIR=" + r.t.TempDir(),
+		"CLAUDE_COMMAND=" + r.command, "ANTHROPIC_API_KEY=" + r.key, "ANTHROPIC_BASE_URL=" + r.base,
+	}, extra...)
+	s := &session{rig: r, cmd: cmd, log: &buffer{}}
+	cmd.Stderr = s.log
+	var err error
+	if s.stdin, err = cmd.StdinPipe(); err != nil {
+		r.t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	s.frames = agentproto.NewScanner(stdout, s.log)
+	// A hanging agent fails the test by ending its output.
+	killer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	r.t.Cleanup(func() {
+		killer.Stop()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		s.checkSecrets()
+		if r.t.Failed() {
+			r.t.Logf("log of the agent:\n%s", s.log)
+		}
+	})
+	return s
+}
+
+// checkSecrets holds everything that came out of the agent to having no credentials in it.
+func (s *session) checkSecrets() {
+	s.t.Helper()
+	for _, secret := range []string{s.key, s.model.Key(), mcpToken} {
+		if secret == "" {
+			continue
+		}
+		if strings.Contains(s.log.String(), secret) {
+			s.t.Errorf("%q is in the log", secret)
+		}
+		for _, f := range s.seen {
+			if strings.Contains(f.Result+f.Error, secret) {
+				s.t.Errorf("%q is in the frame %+v", secret, f)
+			}
+		}
+	}
+}
+
+func (s *session) send(inputs ...agentproto.Input) {
+	s.t.Helper()
+	for _, in := range inputs {
+		line, err := agentproto.Encode(in)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if _, err := s.stdin.Write(line); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// next is the next frame; without one the test fails.
+func (s *session) next() agentproto.Frame {
+	s.t.Helper()
+	f, err := s.frames.Next()
+	if err != nil {
+		s.t.Fatalf("no frame: %v", err)
+	}
+	s.seen = append(s.seen, f)
+	return f
+}
+
+// end closes the agent's input and returns what it still says, and its exit code.
+func (s *session) end() (rest []agentproto.Frame, code int) {
+	s.t.Helper()
+	if err := s.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		s.t.Fatal(err)
+	}
+	for {
+		f, err := s.frames.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.seen = append(s.seen, f)
+		rest = append(rest, f)
+	}
+	_ = s.cmd.Wait()
+	return rest, s.cmd.ProcessState.ExitCode()
+}
+
+// ends is end for an agent that has nothing to say any more.
+func (s *session) ends(want int) {
+	s.t.Helper()
+	if rest, code := s.end(); len(rest) != 0 || code != want {
+		s.t.Errorf("then %+v, exit code %d; want %d", rest, code, want)
+	}
+}
+
+// says checks the next frame: a good one of the turn with the text.
+func (s *session) says(turnID, text string) agentproto.Frame {
+	s.t.Helper()
+	f := s.next()
+	if f.Status != agentproto.StatusOK || f.TurnID != turnID || f.Result != text {
+		s.t.Errorf("got %+v, want turn %s answered %q", f, turnID, text)
+	}
+	return f
+}
+
+// fails checks the next frame: an error of the turn whose words contain what is wanted.
+func (s *session) fails(turnID, words string) {
+	s.t.Helper()
+	f := s.next()
+	if f.Status != agentproto.StatusError || f.TurnID != turnID || !strings.Contains(f.Error, words) {
+		s.t.Errorf("got %+v, want turn %s to fail with %q", f, turnID, words)
+	}
+	if strings.ContainsAny(f.Error, "{}\n") {
+		s.t.Errorf("not for people: %q", f.Error)
+	}
+}
+
+// asked waits for a call of the model with the order.
+func (s *session) asked(order string) {
+	s.t.Helper()
+	if _, err := s.model.Wait(s.ctx, func(c anthropic.Call) bool { return c.Order == order }); err != nil {
+		s.t.Fatalf("the model was not asked to %s: %v", order, err)
+	}
+}
+
+// cliPID is the process that the agent started.
+func (s *session) cliPID() int {
+	s.t.Helper()
+	all := descendants(s.t, s.cmd.Process.Pid)
+	if len(all) == 0 {
+		s.t.Fatal("the agent has no child")
+	}
+	return all[0]
+}
+
+// descendants are the processes below one.
+func descendants(t *testing.T, pid int) (all []int) {
+	t.Helper()
+	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range tasks {
+		children, err := os.ReadFile(path)
+		if err != nil {
+			continue // a thread that ended
+		}
+		for _, field := range strings.Fields(string(children)) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(append(all, child), descendants(t, child)...)
+		}
+	}
+	return all
+}
+
+func prompt(text string) string {
+	return `<turn jid="telegram:1" place=""/><messages><message id="1" name="a">` + html.EscapeString(text) + `</message></messages>`
+}
+
+func first(id, sessionID, text string) agentproto.Start {
+	return agentproto.Start{TurnID: id, Prompt: prompt(text), SessionID: sessionID}
+}
+
+func message(id, text string) agentproto.Message {
+	return agentproto.Message{TurnID: id, Prompt: prompt(text)}
+}
+
+// buffer can be written to and read at once.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	"arizuko/pkg/agentproto"
+)
+
+// What the real Claude Code does not do when it is asked to, this test's own program does in its
+// place, with SCRIPT in its environment.
+
+// scripts are lines a CLI prints for each user message; UUID is that message's.
+var scripts = map[string][]string{
+	"newer": {
+		`{"type":"prophecy","result":{"is":"odd"}}`, `{"type":"system","subtype":"weather","error":{"a":1}}`, `[]`, `null`, `not JSON`, ``,
+		`{"type":"stream_event","event":{}}`, `{"type":"assistant","message":{"content":[]},"error":null}`,
+		`{"type":"result","subtype":"success","result":"fine","session_id":"s","user_message_uuids":["UUID"],"origin":null,"extra":[1]}`,
+	},
+	"older": {`{"type":"result","subtype":"success","result":"fine","session_id":"s"}`},
+	"unasked": {
+		`{"type":"result","subtype":"success","result":"too early","origin":{"kind":"task-notification"}}`,
+		`{"type":"result","subtype":"success","result":"fine","session_id":"s","user_message_uuids":["UUID"]}`,
+		`{"type":"result","subtype":"success","result":"and more","session_id":"s","origin":{"kind":"task-notification"}}`,
+		`{"type":"result","subtype":"success","result":"another's","user_message_uuids":["11111111-1111-4111-8111-111111111111"]}`,
+		`{"type":"result","subtype":"error_during_execution","is_error":true,"origin":{"kind":"task-notification"}}`,
+	},
+	"silent": {`{"type":"result","subtype":"success","result":"","session_id":"s","user_message_uuids":["UUID"]}`},
+	"odd":    {`{"type":"result","subtype":"success","result":{"text":"fine"},"user_message_uuids":["UUID"]}`},
+	"turns":  {`{"type":"result","subtype":"error_max_turns","is_error":false,"user_message_uuids":["UUID"]}`},
+	"json":   {`{"type":"result","subtype":"success","is_error":true,"result":"API Error: {\"type\":\"error\"}","user_message_uuids":["UUID"]}`},
+	"hook":   {`{"type":"control_request","request_id":"r","request":{"subtype":"hook_callback"}}`, `ECHO`},
+	"ask":    {`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Odd","input":{}}}`, `ECHO`},
+	"stay":   {`{"type":"result","subtype":"success","result":"fine","session_id":"s"}`, `STAY`},
+	"quit":   {`QUIT`},
+	"huge":   {`HUGE`},
+}
+
+// playCLI is the program's end as a CLI; it returns the exit code.
+func playCLI(script string) int {
+	terminate := make(chan os.Signal, 1)
+	signal.Notify(terminate, syscall.SIGTERM)
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		var user userLine
+		if json.Unmarshal(in.Bytes(), &user) != nil || user.UUID == "" {
+			continue
+		}
+		lines, known := scripts[script]
+		if !known {
+			return 2
+		}
+		for _, line := range lines {
+			switch line {
+			case "QUIT":
+				fmt.Fprint(os.Stderr, "first words\nlast words with "+os.Getenv("ANTHROPIC_API_KEY"))
+				return 0
+			case "STAY":
+				<-terminate
+				fmt.Fprintln(os.Stderr, "told to terminate")
+				return 143
+			case "HUGE":
+				fmt.Println(strings.Repeat("x", maxLine+1))
+			case "ECHO":
+				if !in.Scan() {
+					return 3
+				}
+				result, _ := json.Marshal(in.Text())
+				fmt.Printf(`{"type":"result","subtype":"success","result":%s,"session_id":"s"}`+"\n", result)
+			default:
+				fmt.Println(strings.ReplaceAll(line, "UUID", user.UUID))
+			}
+		}
+	}
+	return 0
+}
+
+func TestScriptedCLI(t *testing.T) {
+	ok := func(id, result string) agentproto.Frame {
+		return agentproto.Frame{Status: agentproto.StatusOK, TurnID: id, Result: result}
+	}
+	bad := func(words string) agentproto.Frame {
+		return agentproto.Frame{Status: agentproto.StatusError, TurnID: "1", Error: words}
+	}
+	fine := []agentproto.Frame{ok("1", "fine"), ok("2", "fine")}
+	tests := map[string][]agentproto.Frame{
+		"newer":   fine,
+		"older":   fine,
+		"silent":  {ok("1", ""), ok("2", "")},
+		"unasked": {ok("1", "fine"), ok("1", "and more"), ok("1", "too early"), ok("2", "fine"), ok("2", "and more")},
+		"odd":     {bad("cannot be understood")},
+		"turns":   {bad("error_max_turns")},
+		"json":    {bad("Claude Code failed: API Error:")},
+		"hook":    {ok("1", `"error":"not supported by this client"`), ok("2", `"request_id":"r"`)},
+		"ask":     {ok("1", `"behavior":"deny"`), ok("2", "adding Odd to CLAUDE_ALLOWED_TOOLS")},
+		"quit":    {bad("it exited without being told to: last words with [redacted]")},
+		"huge":    {bad("token too long")},
+	}
+	for script, want := range tests {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			s := rigWith(t, os.Args[0]).open("SCRIPT=" + script)
+			s.send(first("1", "", "one"), message("2", "two"))
+			for _, w := range want {
+				f := s.next()
+				if f.Status != w.Status || f.TurnID != w.TurnID || !strings.Contains(f.Result, w.Result) || !strings.Contains(f.Error, w.Error) {
+					t.Errorf("got %+v, want %+v", f, w)
+				}
+			}
+			code := 0
+			if want[0].Status == agentproto.StatusError {
+				code = 1
+			}
+			s.ends(code)
+		})
+	}
+}
+
+// A CLI is told to terminate when the agent is, and when it outstays the end of its input.
+func TestCLIThatStays(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  func(*session)
+		code int
+	}{
+		"agent terminated": {func(s *session) { kill(s.t, s.cmd.Process.Pid, syscall.SIGTERM) }, 1},
+		"end of input":     {func(*session) {}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := rigWith(t, os.Args[0]).open("SCRIPT=stay")
+			s.send(first("1", "", "one"))
+			s.says("1", "fine")
+			tt.end(s)
+			s.ends(tt.code)
+			if !strings.Contains(s.log.String(), "told to terminate") {
+				t.Error("it was not told")
+			}
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/groupconfig"
+)
+
+// AgentConfig is how agents are run where a group does not say otherwise.
+type AgentConfig struct {
+	AgentRuntime  string            `env:"AGENT_RUNTIME" envDefault:"process" doc:"how agents run: process, on this machine, or docker, in containers"`
+	AgentSandbox  string            `env:"AGENT_SANDBOX" doc:"bwrap has bubblewrap confine the agents that run as process"`
+	AgentCommand  string            `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder, not with docker; default: the demo agent beside this program"`
+	AgentReadable []string          `env:"AGENT_READABLE" doc:"with bwrap: absolute paths that agents may read, besides the system's programs and this program's folder"`
+	AgentImage    string            `env:"AGENT_IMAGE" doc:"with docker: the image, which must be there; its own program is the agent"`
+	AgentNetwork  string            `env:"AGENT_NETWORK" envDefault:"bridge" doc:"with docker: the network; none cuts agents off, from their model too"`
+	AgentMemory   groupconfig.Bytes `env:"AGENT_MEMORY" envDefault:"2g" doc:"with docker: memory of a run, swap included; 0 is no limit"`
+	AgentCPUs     float64           `env:"AGENT_CPUS" envDefault:"1" doc:"with docker: processors of a run; 0 is no limit"`
+	AgentPIDs     int               `env:"AGENT_PIDS" envDefault:"512" doc:"with docker: processes and threads of a run; 0 is no limit"`
+	AgentDocker   string            `env:"AGENT_DOCKER" envDefault:"docker" doc:"with docker: its client, and arguments before the subcommand"`
+	AgentEnv      []string          `env:"AGENT_ENV" doc:"names of variables that agents see besides PATH, HOME, LANG and TZ, such as API keys"`
+}
+
+func (c *AgentConfig) validateAgents() (all []error) {
+	problem := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
+	switch {
+	case c.AgentRuntime != "process" && c.AgentRuntime != "docker":
+		problem("AGENT_RUNTIME: %q is neither process nor docker", c.AgentRuntime)
+	case c.AgentSandbox != "" && c.AgentSandbox != "bwrap":
+		problem("AGENT_SANDBOX: %q is not bwrap", c.AgentSandbox)
+	case c.AgentSandbox != "" && c.AgentRuntime != "process":
+		problem("AGENT_SANDBOX: is for AGENT_RUNTIME=process; docker confines agents itself")
+	}
+	if c.AgentRuntime == "docker" && c.AgentImage == "" {
+		problem("AGENT_IMAGE: AGENT_RUNTIME=docker needs the image of the agent")
+	}
+	for _, path := range c.AgentReadable {
+		if !filepath.IsAbs(path) {
+			problem("AGENT_READABLE: %q is no absolute path", path)
+		}
+	}
+	for name, word := range map[string]string{"AGENT_IMAGE": c.AgentImage, "AGENT_NETWORK": c.AgentNetwork} {
+		if strings.HasPrefix(word, "-") || strings.ContainsFunc(word, unicode.IsSpace) {
+			problem("%s: %q must be one word", name, word)
+		}
+	}
+	if c.AgentMemory < 0 || c.AgentCPUs < 0 || c.AgentPIDs < 0 {
+		problem("AGENT_MEMORY, AGENT_CPUS, AGENT_PIDS: must not be negative")
+	}
+	for _, name := range c.AgentEnv {
+		if err := groupconfig.CheckEnv(name); err != nil {
+			problem("AGENT_ENV: %v", err)
+		}
+	}
+	return all
+}
+
+// runtime is the one that groups use which name none.
+func (c *AgentConfig) runtime() groupconfig.Runtime {
+	switch {
+	case c.AgentRuntime == "docker":
+		return groupconfig.Docker
+	case c.AgentSandbox == "bwrap":
+		return groupconfig.Bwrap
+	}
+	return groupconfig.Process
+}
+
+// groupDefaults are what holds for groups that say nothing. The error is one that no start mends.
+func (c *Config) groupDefaults() (groupconfig.Config, error) {
+	idle := groupconfig.Duration(c.AgentIdle)
+	command, err := c.agentCommand()
+	if c.runtime() == groupconfig.Docker {
+		err = nil // it is for groups with another runtime, if there are any
+	}
+	return groupconfig.Config{
+		AssistantName: c.AssistantName,
+		Agent:         groupconfig.Agent{Runtime: c.runtime(), Command: command, Image: c.AgentImage, Env: c.AgentEnv},
+		Limits:        groupconfig.Limits{Memory: c.AgentMemory, CPUs: c.AgentCPUs, PIDs: c.AgentPIDs},
+		Timeouts:      groupconfig.Timeouts{Timeout: groupconfig.Duration(c.AgentTimeout), Idle: &idle},
+	}, err
+}
+
+// runtimes are all there are, on the data folder of an absolute path.
+func (c *AgentConfig) runtimes(data string, environ []string) (map[groupconfig.Runtime]runtime.Runtime, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	temp := filepath.Join(data, "run", "tmp")
+	return map[groupconfig.Runtime]runtime.Runtime{
+		groupconfig.Process: runtime.Process{Temp: temp},
+		groupconfig.Bwrap:   runtime.Sandbox{Temp: temp, Data: data, Readable: append(slices.Clone(c.AgentReadable), filepath.Dir(self))},
+		groupconfig.Docker: runtime.Docker{
+			Client: c.AgentDocker, Environ: environ, Instance: runtime.InstanceOf(data), Network: c.AgentNetwork,
+		},
+	}, nil
+}
+
+// agentCommand is the agent's command line on this machine.
+func (c *AgentConfig) agentCommand() (string, error) {
+	if c.AgentCommand != "" {
+		return c.AgentCommand, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	demo := filepath.Join(filepath.Dir(self), "demo")
+	if _, err := os.Stat(demo); err != nil {
+		return "", fmt.Errorf("AGENT_COMMAND is not set and the demo agent is not at %s: build it there or set AGENT_COMMAND", demo)
+	}
+	return "exec " + quote(demo), nil
+}
+
+// quote makes a word of the shell out of a path.
+func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
+
+// agentSecrets are the values that agents are given by name and nobody else
+// must see.
+func (c *AgentConfig) agentSecrets(environ []string) (secrets []string) {
+	for _, entry := range environ {
+		if name, value, _ := strings.Cut(entry, "="); slices.Contains(c.AgentEnv, name) {
+			secrets = append(secrets, value)
+		}
+	}
+	return secrets
+}

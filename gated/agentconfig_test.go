@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/config"
+	"arizuko/pkg/groupconfig"
+)
+
+func TestAgentConfig(t *testing.T) {
+	tests := []struct {
+		name string
+		env  []string
+		want []string // parts of the problems, in their order
+	}{
+		{"nothing", nil, nil},
+		{"all of it", []string{"AGENT_RUNTIME=docker", "AGENT_IMAGE=i:1", "AGENT_NETWORK=none", "AGENT_MEMORY=512m", "AGENT_CPUS=0.5", "AGENT_PIDS=0", "AGENT_DOCKER=sudo docker"}, nil},
+		{"confined", []string{"AGENT_SANDBOX=bwrap", "AGENT_READABLE=/opt/a,/srv/b", "AGENT_ENV=ANTHROPIC_API_KEY"}, nil},
+		{"no such runtime", []string{"AGENT_RUNTIME=bwrap"}, []string{`AGENT_RUNTIME: "bwrap" is neither`}},
+		{"no such sandbox", []string{"AGENT_SANDBOX=firejail"}, []string{`AGENT_SANDBOX: "firejail" is not bwrap`}},
+		{"confined twice", []string{"AGENT_RUNTIME=docker", "AGENT_IMAGE=i", "AGENT_SANDBOX=bwrap"}, []string{"AGENT_SANDBOX: is for AGENT_RUNTIME=process"}},
+		{"no image", []string{"AGENT_RUNTIME=docker"}, []string{"AGENT_IMAGE: AGENT_RUNTIME=docker needs"}},
+		{"options for words", []string{"AGENT_IMAGE=--privileged", "AGENT_NETWORK=none -v /:/host"}, []string{`AGENT_IMAGE: "--privileged"`, `AGENT_NETWORK: "none -v`}},
+		{"relative", []string{"AGENT_READABLE=agents"}, []string{`AGENT_READABLE: "agents" is no absolute path`}},
+		{"less than nothing", []string{"AGENT_CPUS=-1"}, []string{"must not be negative"}},
+		{"no amount", []string{"AGENT_MEMORY=lots"}, []string{`AGENT_MEMORY="lots": want a number`}},
+		{"secrets", []string{"AGENT_ENV=OK,SLACK_BOT_TOKEN,ARIZUKO_SECRET_FILE"}, []string{"ARIZUKO_SECRET_FILE is a secret", "SLACK_BOT_TOKEN is a secret"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := config.Load[Config](tt.env)
+			problems, _ := err.(config.Problems)
+			if len(problems) != len(tt.want) {
+				t.Fatalf("problems %q, want %q", problems, tt.want)
+			}
+			for i, want := range tt.want {
+				if !strings.Contains(problems[i], want) {
+					t.Errorf("problem %q, want %q", problems[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestGroupDefaults(t *testing.T) {
+	for want, env := range map[groupconfig.Runtime][]string{
+		groupconfig.Process: {"AGENT_COMMAND=mine"},
+		groupconfig.Bwrap:   {"AGENT_COMMAND=mine", "AGENT_SANDBOX=bwrap"},
+		groupconfig.Docker:  {"AGENT_RUNTIME=docker", "AGENT_IMAGE=i"}, // needs no command
+	} {
+		cfg, err := config.Load[Config](append(env, "AGENT_ENV=KEY", "AGENT_TIMEOUT=5m", "AGENT_IDLE=0s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := cfg.groupDefaults()
+		if err != nil {
+			t.Errorf("%s: %v", want, err)
+		}
+		if got.Agent.Runtime != want || got.Timeouts.Idle == nil || *got.Timeouts.Idle != 0 || got.Limits.Memory != 2<<30 {
+			t.Errorf("%s: %+v", want, got)
+		}
+		if diff := cmp.Diff([]string{"KEY"}, got.Agent.Env); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", want, diff)
+		}
+	}
+	cfg, err := config.Load[Config](nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cfg.groupDefaults(); err == nil || !strings.Contains(err.Error(), "AGENT_COMMAND is not set") {
+		t.Errorf("without an agent: %v", err)
+	}
+}
+
+func TestRuntimes(t *testing.T) {
+	cfg, err := config.Load[Config]([]string{"AGENT_DOCKER=podman", "AGENT_NETWORK=agents", "AGENT_READABLE=/opt/a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := cfg.runtimes("/srv/data", []string{"PATH=/bin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[groupconfig.Runtime]runtime.Runtime{
+		groupconfig.Process: runtime.Process{Temp: "/srv/data/run/tmp"},
+		groupconfig.Bwrap:   runtime.Sandbox{Temp: "/srv/data/run/tmp", Data: "/srv/data", Readable: []string{"/opt/a", filepath.Dir(self)}},
+		groupconfig.Docker: runtime.Docker{
+			Client: "podman", Environ: []string{"PATH=/bin"}, Instance: runtime.InstanceOf("/srv/data"), Network: "agents",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Setenv("ARIZUKO_DATA", t.TempDir())
+	t.Setenv("ARIZUKO_SECRET", "0123456789abcdef")
+	for command, want := range map[string]string{
+		"exec sh -s":   "agents run as process: exec sh -s\n",
+		"nosuchagent ": "agents cannot be run as process: the agent's program nosuchagent is not found",
+	} {
+		t.Setenv("AGENT_COMMAND", command)
+		var out bytes.Buffer
+		if err := check(t.Context(), &out); err != nil {
+			out.WriteString(err.Error())
+		}
+		if out.String() != want {
+			t.Errorf("%q: %q, want %q", command, &out, want)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/groupconfig"
+)
+
+// checkWait bounds the look at what agents need: an engine may hang.
+const checkWait = 30 * time.Second
+
+// check tells what would keep gated from working.
+func check(ctx context.Context, out io.Writer) error {
+	cfg, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	_, secretErr := cfg.Secret()
+	defaults, defaultsErr := cfg.groupDefaults()
+	root, rootErr := filepath.Abs(cfg.Data)
+	runtimes, runtimesErr := cfg.runtimes(root, environ())
+	err = errors.Join(secretErr, defaultsErr, rootErr, runtimesErr)
+	if err == nil {
+		err = checkAgents(ctx, defaults, runtimes)
+	}
+	if err != nil {
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
+	}
+	agent := groupconfig.Config{}.Over(defaults).Agent
+	_, err = fmt.Fprintf(out, "agents run as %s: %s\n", agent.Runtime, cmp.Or(agent.Command, agent.Image))
+	return err
+}
+
+// checkAgents tries whether agents can be run that no group says more about.
+func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime) error {
+	ctx, cancel := context.WithTimeout(ctx, checkWait)
+	defer cancel()
+	agent := defaults.Agent
+	spec := runtime.Spec{Command: agent.Command, Image: agent.Image, Env: runtime.Environ(environ(), agent.Env)}
+	if err := runtimes[agent.Runtime].Check(ctx, spec); err != nil {
+		return fmt.Errorf("agents cannot be run as %s: %w", agent.Runtime, err)
+	}
+	return nil
+}
+
+// tryAgents says early in the log what otherwise the first message would find.
+// It is no reason not to start: an engine may come up later.
+func (g *gated) tryAgents(ctx context.Context) error {
+	if err := checkAgents(ctx, g.defaults, g.runtimes); err != nil && ctx.Err() == nil {
+		g.Log.Error(err.Error())
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/config"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+)
+
+// setup is how one run's agent is run: as its group's configuration says, and
+// the instance's where that says nothing. It holds until the run ends.
+type setup struct {
+	groupconfig.Config
+	runtime runtime.Runtime
+	env     []string
+	redact  func(string) string
+	// err says why there is no such run; the rest is the instance's then.
+	err error
+}
+
+// setup reads how a folder's agents are run. What is wrong with a configuration
+// is part of the answer.
+func (m *Manager) setup(folder string) (s setup, err error) {
+	err = m.retry(m.ctx, "cannot read a group's configuration", func() (err error) {
+		var own groupconfig.Config
+		own, s.err, err = m.groupConfig(folder)
+		s.Config = own.Over(m.cfg.Defaults)
+		if s.err == nil && own.Limits != (groupconfig.Limits{}) && s.Agent.Runtime != groupconfig.Docker {
+			s.err = fmt.Errorf("limits take the runtime docker, not %s", s.Agent.Runtime)
+		}
+		return err
+	})
+	if s.err != nil {
+		s.err = &runtime.SetupError{Err: fmt.Errorf("the configuration of group %s: %w", folder, s.err)}
+	}
+	if s.runtime = m.cfg.Runtimes[s.Agent.Runtime]; s.runtime == nil && s.err == nil {
+		s.err = &runtime.SetupError{Err: fmt.Errorf("there is no runtime %q", s.Agent.Runtime)}
+	}
+	given := runtime.Environ(m.cfg.Environ, s.Agent.Env)
+	s.env = append(given, s.Agent.Variables()...)
+	s.redact = m.redactor(given, s.Agent.Env)
+	return s, err
+}
+
+// groupConfig reads what a group's own configuration says; nothing, if it is not
+// registered.
+func (m *Manager) groupConfig(folder string) (c groupconfig.Config, problems, err error) {
+	g, err := m.st.Group(folder)
+	if err != nil || g == nil {
+		return c, nil, err
+	}
+	c, problems = groupconfig.Parse(g.Config)
+	return c, problems, nil
+}
+
+// redactor hides the values of the variables that are named, besides what is
+// hidden of all.
+func (m *Manager) redactor(env, names []string) func(string) string {
+	var values []string
+	for _, entry := range env {
+		if name, value, _ := strings.Cut(entry, "="); slices.Contains(names, name) {
+			values = append(values, value)
+		}
+	}
+	own := config.NewRedactor(values...)
+	return func(s string) string { return m.cfg.Redact(own.String(s)) }
+}
+
+// groupDir makes a group's folder. A link in its place is refused: who may write
+// in the folder above could have it lead into another group's.
+func (m *Manager) groupDir(folder string) (string, error) {
+	if err := msg.ValidFolder(folder); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(m.cfg.Groups, 0o700); err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(m.cfg.Groups)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	at := ""
+	for segment := range strings.SplitSeq(folder, "/") {
+		at = path.Join(at, segment)
+		err := root.Mkdir(at, 0o700)
+		if !errors.Is(err, fs.ErrExist) {
+			if err != nil {
+				return "", err
+			}
+			continue
+		}
+		if info, err := root.Lstat(at); err != nil || !info.IsDir() {
+			return "", errors.Join(fmt.Errorf("the place of group %s is taken by something that is no folder", at), err)
+		}
+	}
+	return filepath.Join(m.cfg.Groups, filepath.FromSlash(folder)), nil
+}
+
+// hidden makes the folders of the groups below one, which are inside of its own
+// and yet not its own.
+func (m *Manager) hidden(folder string) (dirs []string, err error) {
+	groups, err := m.st.Groups()
+	if err != nil {
+		return nil, err
+	}
+	var covered []string
+	for _, g := range groups { // what is below another comes after it
+		below := func(above string) bool { return msg.Within(g.Folder, above) }
+		if g.Folder == folder || !below(folder) || slices.ContainsFunc(covered, below) || msg.ValidFolder(g.Folder) != nil {
+			continue
+		}
+		dir, err := m.groupDir(g.Folder)
+		if err != nil {
+			return nil, err
+		}
+		dirs, covered = append(dirs, dir), append(covered, g.Folder)
+	}
+	return dirs, nil
+}

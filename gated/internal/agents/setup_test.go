@@ -1,0 +1,191 @@
+package agents
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// configure writes a group as a shell would, unchecked.
+func (r *rig) configure(folder, config string) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error {
+		g := &msg.Group{Folder: folder, Config: []byte(config)}
+		if found, err := tx.UpdateGroup(g); err != nil || found {
+			return err
+		}
+		_, err := tx.PutGroup(g)
+		return err
+	})
+}
+
+// tell is a shell command that answers a turn with what the shell makes of words.
+func tell(words string) string {
+	return fmt.Sprintf(`read -r start; printf '%%s\n' '%s' '{"status":"ok","result":"'"%s"'"}' '%s'`,
+		agentproto.FrameStart, words, agentproto.FrameEnd)
+}
+
+func TestGroupsOwnAgent(t *testing.T) {
+	t.Setenv("GROUP_KEY", "s3cr3t-of-the-group")
+	t.Setenv("OTHER_KEY", "other")
+	r := newRig(t)
+	command := tell("$AGENT_MODEL, $GREETING, ${OTHER_KEY:-no other}, ${GROUP_KEY}")
+	r.configure("own", fmt.Sprintf(`{"assistant_name":"Eng","agent":{"command":%q,"model":"m1","env":["GROUP_KEY"],"settings":{"GREETING":"hi"}}}`, command))
+	asked := r.ask("hello", group("own"), chat("telegram:2"))
+	diff(t, "answer", r.answered(asked), []string{"m1, hi, no other, [redacted]"})
+	diff(t, "another group", r.answered(r.ask("hello")), []string{"re: hello"})
+	if rows := must[[]*msg.Message](r)(r.st.TurnReplies(asked.ID)); rows[0].SenderName != "Eng" {
+		t.Errorf("answered as %q", rows[0].SenderName)
+	}
+}
+
+func TestGroupsOwnTimeouts(t *testing.T) {
+	r := newRig(t, attempts(1))
+	r.configure("hasty", `{"timeouts":{"timeout":"1s","idle":"0s"}}`)
+	r.gate("hasty", "never")
+	failed := r.await(r.ask("!hold never", group("hasty")), msg.TurnFailed)
+	if !strings.Contains(failed.Error, "said nothing for 1s") {
+		t.Errorf("failed with %q", failed.Error)
+	}
+	r.answered(r.ask("hi", group("hasty")), r.ask("hi", chat("telegram:2")))
+	r.until("only the patient group's agent is warm", func() bool {
+		runs := must[[]*msg.Run](r)(r.st.UnendedRuns())
+		return len(runs) == 1 && runs[0].Folder == "main"
+	})
+}
+
+// A run that began under another configuration takes one more turn at most.
+func TestChangedConfiguration(t *testing.T) {
+	r := newRig(t)
+	r.answered(r.ask("one"), r.ask("two"))
+	r.configure("main", `{"agent":{"model":"m2"}}`)
+	r.answered(r.ask("three"))
+	r.answered(r.ask("four"))
+	var pids []int
+	for _, g := range r.inputs("main") {
+		pids = append(pids, g.pid)
+	}
+	if len(pids) != 4 || pids[1] != pids[0] || pids[2] != pids[0] || pids[3] == pids[0] {
+		t.Errorf("the turns went to %v", pids)
+	}
+}
+
+func TestAgentsThatCannotBeRun(t *testing.T) {
+	tests := []struct{ name, config, problem string }{
+		{"no object", `[]`, "the configuration of group bad: must be a JSON object"},
+		{"two mistakes", `{"observe":7,"modle":"m"}`, `"modle" is not known; did you mean agent.model?; observe: must be a text`},
+		{"limits without docker", `{"limits":{"pids":9}}`, "limits take the runtime docker, not process"},
+		{"runtime that is not there", `{"agent":{"runtime":"bwrap"}}`, `there is no runtime "bwrap"`},
+		{"docker that is not there", `{"agent":{"image":"i"}}`, "docker's client is not installed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, attempts(3), func(cfg *Config) {
+				cfg.Runtimes[groupconfig.Docker] = runtime.Docker{Client: "no-such-docker", Network: "none"}
+			})
+			r.configure("bad", tt.config)
+			failed := r.await(r.ask("hi", group("bad")), msg.TurnFailed)
+			r.onlyNotice(failed)
+			if said := r.said(failed)[0]; !strings.Contains(said, "not set up") {
+				t.Errorf("the chat is told %q", said)
+			}
+			if failed.Attempts != 1 || !strings.Contains(failed.Error, tt.problem) {
+				t.Errorf("after %d attempts: %q", failed.Attempts, failed.Error)
+			}
+			if log := r.log.String(); strings.Count(log, "agent not run as it should be") != 1 {
+				t.Errorf("log:\n%s", log)
+			}
+			diff(t, "another group", r.answered(r.ask("hi", chat("telegram:2"))), []string{"re: hi"})
+			r.configure("bad", `{}`)
+			r.write(func(tx *store.Tx) error { return tx.ReviveTurn(failed.ID) })
+			r.m.Retry(r.turn(failed.ID))
+			r.await(failed, msg.TurnDone)
+		})
+	}
+}
+
+// A configuration that breaks under a live run leaves that what it was told.
+func TestConfigurationThatBreaks(t *testing.T) {
+	r := newRig(t)
+	r.configure("main", `{"observe":"none"}`)
+	r.observe("telegram:-3", "elsewhere")
+	r.answered(r.ask("one"))
+	r.configure("main", `{"observe":7}`)
+	r.observe("telegram:-3", "elsewhere again")
+	r.answered(r.ask("two"))
+	diff(t, "observed", texts(r.last().prompt.Observed.Rows), []string(nil))
+}
+
+func TestGroupFolderThatIsALink(t *testing.T) {
+	for _, folder := range []string{"acme", "acme/eng"} {
+		t.Run(folder, func(t *testing.T) {
+			r := newRig(t, attempts(1))
+			victim := filepath.Join(r.cfg.Groups, "victim")
+			if err := os.MkdirAll(filepath.Join(victim, "eng"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			link := filepath.Join(r.cfg.Groups, filepath.FromSlash(folder))
+			if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(victim, link); err != nil {
+				t.Fatal(err)
+			}
+			failed := r.await(r.ask("hi", group("acme/eng")), msg.TurnFailed)
+			if !strings.Contains(failed.Error, "is no folder") {
+				t.Errorf("failed with %q", failed.Error)
+			}
+			if left, err := os.ReadDir(filepath.Join(victim, "eng")); err != nil || len(left) > 0 {
+				t.Errorf("something was written there: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// An agent that bubblewrap confines sees its group's files, those that messages
+// brought among them, and neither the groups below nor the data folder.
+func TestSandboxedAgent(t *testing.T) {
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Fatalf("%v: this test needs bubblewrap: apt-get install -y bubblewrap", err)
+	}
+	r := newRig(t, func(cfg *Config) {
+		cfg.Defaults.Agent.Runtime = groupconfig.Bwrap
+		cfg.Runtimes[groupconfig.Bwrap] = runtime.Sandbox{Temp: filepath.Join(cfg.Data, "run", "tmp"), Data: cfg.Data}
+		cfg.Defaults.Agent.Command = tell(`$(cat inbox/* 2>&1), $(echo *), $(ls below beside 2>&1 | tr '\n' ' '), $(ls -A ` + cfg.Data + `)`)
+	})
+	for folder, file := range map[string]string{"acme/below": "private", "acme/below/deeper": "private", "acme/beside": "private", "other": "private"} {
+		r.configure(folder, `{}`)
+		dir := filepath.Join(r.cfg.Groups, filepath.FromSlash(folder))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.configure("acme/below-too", `{}`) // sorts between below and what is below it
+	media := filepath.Join(r.cfg.Data, "media", "202601")
+	if err := os.MkdirAll(media, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(media, "cat.txt"), []byte("meow"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	row := &msg.Message{Content: "look", Attachments: []msg.Attachment{{Path: "media/202601/cat.txt", Name: "cat.txt"}}}
+	asked := r.askRows([]*msg.Message{row}, group("acme"))
+	diff(t, "what it saw", r.answered(asked), []string{"meow, below below-too beside inbox, below:  beside: , groups"})
+	run := must[*msg.Turn](r)(r.st.Turn(asked.ID)).RunID
+	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns())) == 0 })
+	if left, err := os.ReadDir(filepath.Join(r.cfg.Data, "run", "tmp")); err != nil || len(left) > 0 {
+		t.Errorf("run %d left temporary files: %v, %v", run, left, err)
+	}
+}

@@ -1,0 +1,262 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"arizuko/pkg/groupconfig"
+)
+
+// Docker runs agents in containers, through docker's command line client. The
+// engine must see the data folder under the same path as gated.
+type Docker struct {
+	Client   string   // the client's command line, its words separated by spaces
+	Environ  []string // gated's environment; the client is given what it needs of it
+	Instance string   // marks the containers of this instance, see InstanceOf
+	Network  string   // as docker run --network takes it
+}
+
+const (
+	// workspace is where a container has the group's folder, its HOME too.
+	workspace = "/workspace"
+	// dockerWait bounds one call of the client that does not run an agent.
+	dockerWait = 10 * time.Second
+	// removeWait bounds the removal of a container that outlived its client.
+	removeWait = 20 * time.Second
+	// dockerFailed is docker run's exit code when there was no container to exit.
+	dockerFailed = 125
+)
+
+// InstanceOf names an instance by its data folder, an absolute path.
+func InstanceOf(data string) string {
+	sum := sha256.Sum256([]byte(data))
+	return fmt.Sprintf("%x", sum[:6])
+}
+
+// Check asks for the engine and the image.
+func (d Docker) Check(ctx context.Context, spec Spec) error {
+	if spec.Image == "" {
+		return errNoImage
+	}
+	if _, err := d.call(ctx, "version", "--format", "{{.Server.Version}}"); err != nil {
+		return err
+	}
+	_, err := d.call(ctx, "image", "inspect", "--format", "{{.Id}}", spec.Image)
+	return err
+}
+
+var errNoImage = &SetupError{errors.New("no image is set: set AGENT_IMAGE or the group's agent.image")}
+
+// Start runs a container of spec.Image with the group's folder at /workspace.
+func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
+	if spec.Image == "" {
+		return nil, errNoImage
+	}
+	client, err := d.client()
+	if err != nil {
+		return nil, err
+	}
+	labels := d.labels(spec.RunID)
+	p, err := start(ctx, spec, job{
+		argv: append(client, d.runArgs(spec, os.Getuid(), os.Getgid())...),
+		// The client's own come last, and so are in force.
+		env: slices.Concat(without(spec.Env, "HOME", "PATH", "TMPDIR"), d.clientEnv()),
+		cleanup: func(exit *Exit) {
+			if exit.Signal == 0 && exit.Code < dockerFailed {
+				return // as the container did, which is gone then
+			}
+			exit.Err = dockerError(exit)
+			if err := d.remove(labels); exit.Err == nil {
+				exit.Err = err
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.label = strings.Join(labels, " ")
+	return p, nil
+}
+
+// End removes what bears the run's labels. Those it was recorded with count:
+// the data folder may have moved since.
+func (d Docker) End(ctx context.Context, left Left) (found bool, err error) {
+	found, err = killGroup(left)
+	labels := strings.Fields(left.Label)
+	if len(labels) == 0 {
+		labels = d.labels(left.RunID)
+	}
+	ids, listErr := d.list(ctx, labels)
+	if err := errors.Join(err, listErr); err != nil || len(ids) == 0 {
+		return found, err
+	}
+	return true, d.remove(labels)
+}
+
+func (d Docker) labels(runID int64) []string {
+	return []string{"arizuko.instance=" + d.Instance, "arizuko.run=" + strconv.FormatInt(runID, 10)}
+}
+
+// runArgs are the client's arguments. Values of variables are not among them,
+// where everybody on the machine could read them: the client takes those from
+// its own environment.
+func (d Docker) runArgs(spec Spec, uid, gid int) []string {
+	args := []string{
+		"run", "--interactive", "--rm", "--init", "--pull", "never", "--log-driver", "none",
+		"--user", fmt.Sprintf("%d:%d", uid, gid), "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+		"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777", "--network", d.Network,
+		"--mount", mount("type=bind", "source="+spec.Dir, "destination="+workspace), "--workdir", workspace,
+	}
+	for _, hidden := range spec.Hidden {
+		if inside, ok := strings.CutPrefix(hidden, spec.Dir); ok {
+			args = append(args, "--mount", mount("type=tmpfs", "destination="+workspace+inside, "readonly"))
+		}
+	}
+	for _, label := range d.labels(spec.RunID) {
+		args = append(args, "--label", label)
+	}
+	args = append(args, limitArgs(spec.Limits)...)
+	args = append(args, "--env", "HOME="+workspace, "--env", "TMPDIR=/tmp")
+	for _, entry := range without(spec.Env, "HOME", "PATH", "TMPDIR") {
+		name, _, _ := strings.Cut(entry, "=")
+		args = append(args, "--env", name)
+	}
+	if spec.Command != "" {
+		return append(args, "--entrypoint", shell, "--", spec.Image, "-c", spec.Command)
+	}
+	return append(args, "--", spec.Image)
+}
+
+func limitArgs(l groupconfig.Limits) (args []string) {
+	if l.Memory > 0 {
+		bytes := strconv.FormatInt(int64(l.Memory), 10)
+		args = append(args, "--memory", bytes, "--memory-swap", bytes) // no swap on top of it
+	}
+	if l.CPUs > 0 {
+		args = append(args, "--cpus", strconv.FormatFloat(l.CPUs, 'f', -1, 64))
+	}
+	if l.PIDs > 0 {
+		args = append(args, "--pids-limit", strconv.Itoa(l.PIDs))
+	}
+	return args
+}
+
+// mount is a value of --mount, which is a line of CSV.
+func mount(fields ...string) string {
+	var line bytes.Buffer
+	w := csv.NewWriter(&line)
+	_ = w.Write(fields) // to memory
+	w.Flush()
+	return strings.TrimRight(line.String(), "\n")
+}
+
+// dockerError is what the client says of a container that did not come to be,
+// nil if it says nothing.
+func dockerError(exit *Exit) error {
+	if exit.Code != dockerFailed {
+		return nil
+	}
+	var said string
+	for line := range strings.Lines(exit.StderrTail) {
+		if strings.HasPrefix(line, "docker: ") {
+			said = strings.TrimSpace(line)
+		}
+	}
+	switch {
+	case said == "":
+		return nil
+	case strings.Contains(said, "No such image"):
+		return &SetupError{errors.New(said)}
+	}
+	return errors.New(said)
+}
+
+// remove ends containers and returns when they are gone. The engine may be busy
+// with one that is ending by itself.
+func (d Docker) remove(labels []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), removeWait)
+	defer cancel()
+	gone, err := within(removeWait, func() (bool, error) {
+		ids, err := d.list(ctx, labels)
+		if err != nil || len(ids) == 0 {
+			return true, err
+		}
+		_, _ = d.call(ctx, append([]string{"rm", "--force", "--volumes"}, ids...)...) // list tells
+		return false, nil
+	})
+	if err == nil && gone {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("a container may still run: docker rm --force $(docker ps --all --quiet%s)", filters(labels)), err)
+}
+
+func (d Docker) list(ctx context.Context, labels []string) (ids []string, err error) {
+	args := []string{"ps", "--all", "--quiet", "--no-trunc"}
+	for _, label := range labels {
+		args = append(args, "--filter", "label="+label)
+	}
+	out, err := d.call(ctx, args...)
+	return strings.Fields(out), err
+}
+
+func filters(labels []string) string {
+	var b strings.Builder
+	for _, label := range labels {
+		b.WriteString(" --filter label=" + label)
+	}
+	return b.String()
+}
+
+// call runs the client for an answer.
+func (d Docker) call(ctx context.Context, args ...string) (string, error) {
+	client, err := d.client()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dockerWait)
+	defer cancel()
+	client = append(client, args...)
+	cmd := exec.CommandContext(ctx, client[0], client[1:]...)
+	cmd.Env = d.clientEnv()
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		said := strings.TrimSpace(stderr.String())
+		return "", fmt.Errorf("docker %s: %w: %.500s", args[0], err, said)
+	}
+	return stdout.String(), nil
+}
+
+func (d Docker) client() ([]string, error) {
+	words := strings.Fields(d.Client)
+	if len(words) == 0 {
+		return nil, setupError("AGENT_DOCKER is empty")
+	}
+	path, err := exec.LookPath(words[0])
+	if err != nil {
+		return nil, setupError("docker's client is not installed: %w", err)
+	}
+	return append([]string{path}, words[1:]...), nil
+}
+
+// clientEnv is what the client reads to find the engine and its own settings.
+func (d Docker) clientEnv() (env []string) {
+	for _, entry := range d.Environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if name == "PATH" || name == "HOME" || name == "XDG_RUNTIME_DIR" || strings.HasPrefix(name, "DOCKER_") {
+			env = append(env, entry)
+		}
+	}
+	return env
+}

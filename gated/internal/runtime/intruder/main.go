@@ -1,0 +1,148 @@
+// Intruder is an agent for tests that tries to get where it must not. It reads one order a line
+// and answers each with a frame: "ok", what it found, or "no" and why not.
+//
+//	read PATH     the file's content
+//	list PATH     the folder's names
+//	write PATH    a file there; the answer is empty
+//	files         pipes and files it has open besides the three it was given
+//	env NAME      the variable
+//	signal PID    whether there is such a process to be signalled
+//	memory MIB    takes that much of it
+//	linger NAME   starts a child in a session of its own that only SIGKILL ends; NAME is its argument
+//	polite        answers SIGTERM with a last frame, "terminated", and ends
+//	stubborn      ignores SIGTERM, and the end of its input
+//	exit CODE     ends
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"arizuko/pkg/agentproto"
+)
+
+const linger = "linger"
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == linger {
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
+		forever()
+	}
+	stubborn := false
+	orders := bufio.NewScanner(os.Stdin)
+	for orders.Scan() {
+		order, what, _ := strings.Cut(orders.Text(), " ")
+		stubborn = stubborn || order == "stubborn"
+		found, err := obey(order, what)
+		if err != nil {
+			say("no " + err.Error())
+		} else {
+			say("ok " + found)
+		}
+	}
+	if stubborn {
+		forever()
+	}
+}
+
+// forever waits for a signal nobody sends: Go takes waiting for nothing for a
+// deadlock.
+func forever() {
+	usr1 := make(chan os.Signal, 1)
+	signal.Notify(usr1, syscall.SIGUSR1)
+	<-usr1
+}
+
+func obey(order, what string) (string, error) {
+	switch order {
+	case "read":
+		b, err := os.ReadFile(what)
+		return string(b), err
+	case "list":
+		return list(what)
+	case "write":
+		return "", os.WriteFile(what, []byte("intruded"), 0o600)
+	case "files":
+		return files()
+	case "env":
+		return os.Getenv(what), nil
+	case "signal":
+		pid, err := strconv.Atoi(what)
+		if err != nil {
+			return "", err
+		}
+		return "", syscall.Kill(pid, 0)
+	case "memory":
+		return "", fill(what)
+	case linger:
+		child := exec.Command("/proc/self/exe", linger, what)
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		return "", child.Start()
+	case "polite":
+		terminated := make(chan os.Signal, 1)
+		signal.Notify(terminated, syscall.SIGTERM)
+		go func() {
+			<-terminated
+			say("terminated")
+			os.Exit(0)
+		}()
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+	case "exit":
+		code, err := strconv.Atoi(what)
+		if err != nil {
+			return "", err
+		}
+		os.Exit(code)
+	default:
+		return "", fmt.Errorf("no such order %q", order)
+	}
+	return "", nil
+}
+
+func list(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " "), err
+}
+
+// files leaves out what Go itself opens.
+func files() (string, error) {
+	open, err := os.ReadDir("/proc/self/fd")
+	var others []string
+	for _, f := range open {
+		to, err := os.Readlink("/proc/self/fd/" + f.Name())
+		ours := strings.HasPrefix(to, "anon_inode:") || strings.HasPrefix(to, "/sys/fs/cgroup/")
+		if fd, _ := strconv.Atoi(f.Name()); fd > 2 && err == nil && !ours {
+			others = append(others, to)
+		}
+	}
+	return strings.Join(others, " "), err
+}
+
+func fill(mib string) error {
+	n, err := strconv.Atoi(mib)
+	if err != nil {
+		return err
+	}
+	memory := make([]byte, n<<20)
+	for i := 0; i < len(memory); i += 4096 {
+		memory[i] = 1
+	}
+	return nil
+}
+
+func say(result string) {
+	if err := agentproto.WriteFrame(os.Stdout, agentproto.Frame{Status: agentproto.StatusOK, Result: result}); err != nil {
+		os.Exit(3)
+	}
+}

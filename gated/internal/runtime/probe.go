@@ -1,0 +1,52 @@
+package runtime
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// probe finds the program it is given as $1, if there is one.
+const probe = `[ -z "$1" ] || command -v "$1" >/dev/null`
+
+// probeArgs have a shell look for the program that a command runs.
+func probeArgs(command string) []string { return []string{"-c", probe, "sh", program(command)} }
+
+// runProbe tells what came of a probe. where is a hint for whoever looks for a
+// program that is not found.
+func runProbe(cmd *exec.Cmd, command, where string) error {
+	if command == "" {
+		return errNoCommand
+	}
+	out, err := cmd.CombinedOutput()
+	said := string(bytes.TrimSpace(out))
+	switch {
+	case err == nil:
+		return nil
+	case said != "":
+		return errors.New(said)
+	case errors.As(err, new(*exec.ExitError)):
+		return fmt.Errorf("the agent's program %s is not found%s", program(command), where)
+	}
+	return err
+}
+
+// program is the program that a simple command line begins with, "" where it
+// takes a shell to say.
+func program(command string) string {
+	word := strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(command), "exec "), " ")
+	if quoted, ok := strings.CutPrefix(word, "'"); ok {
+		word, rest, _ := strings.Cut(quoted, "'")
+		if rest != "" && rest[0] != ' ' || quoted == word {
+			return ""
+		}
+		return word
+	}
+	word, _, _ = strings.Cut(word, " ")
+	if strings.ContainsAny(word, "\"'`$\\=;&|<>(){}[]*?~#!\n\t") {
+		return ""
+	}
+	return word
+}

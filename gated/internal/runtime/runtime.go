@@ -1,0 +1,113 @@
+// Package runtime runs agent processes: it starts one, carries lines to its
+// stdin and frames from its stdout, and ends it together with everything it
+// started. What a turn is, or which run may be reused, is decided by its callers.
+//
+// There are three ways to run one, each a [Runtime]: [Process], as a process of
+// this machine; [Sandbox], the same confined by bubblewrap; [Docker], in a
+// container. In all of them what gated holds is a process with three pipes, the
+// leader of its process group: the agent itself, bubblewrap or docker's client.
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"arizuko/pkg/groupconfig"
+)
+
+// Runtime is a way to run agents.
+type Runtime interface {
+	// Check says what keeps an agent from being run on this machine, or nil. It
+	// looks at the Command, Image and Env of the spec.
+	Check(ctx context.Context, spec Spec) error
+	// Start starts an agent. Ending ctx kills it without grace. An error is a
+	// *SetupError where trying again is no use.
+	Start(ctx context.Context, spec Spec) (*Proc, error)
+	// End ends what an earlier gated left of a run and returns when it is gone,
+	// temporary files included. found is false if nothing ran any more.
+	End(ctx context.Context, left Left) (found bool, err error)
+}
+
+// Spec is what it takes to run an agent.
+type Spec struct {
+	RunID   int64
+	Command string             // for sh -c
+	Image   string             // docker's; its own program runs if there is no Command
+	Limits  groupconfig.Limits // docker's
+	Dir     string             // the group's folder, absolute, which must exist
+	// Hidden are folders inside Dir that belong to other groups. They must exist.
+	Hidden []string
+	// Env are the variables of the agent, "NAME=value"; see Environ. A runtime
+	// may have a HOME and a PATH of its own, and adds TMPDIR.
+	Env     []string
+	LogPath string // its folder must exist
+	// Redact hides secrets in what is logged; nil hides none.
+	Redact func(string) string
+}
+
+// Left is a run of an earlier gated, as that recorded it.
+type Left struct {
+	RunID    int64
+	PID      int           // 0 if it was not recorded any more
+	PIDStart int64         // see Proc.PIDStart
+	Label    string        // see Proc.Label
+	Grace    time.Duration // from being told to end until it is made to
+}
+
+// SetupError says why agents cannot be run as they are set up. An operator has
+// to mend that; trying again is no use before.
+type SetupError struct{ Err error }
+
+func (e *SetupError) Error() string { return e.Err.Error() }
+func (e *SetupError) Unwrap() error { return e.Err }
+
+func setupError(format string, args ...any) error { return &SetupError{fmt.Errorf(format, args...)} }
+
+// Process runs agents as processes of this machine, which may do whatever gated
+// may.
+type Process struct {
+	Temp string // the folder of the runs' temporary folders
+}
+
+// Check asks the shell for the agent's program.
+func (p Process) Check(ctx context.Context, spec Spec) error {
+	probe := exec.CommandContext(ctx, shell, probeArgs(spec.Command)...)
+	probe.Env = spec.Env
+	return runProbe(probe, spec.Command, "")
+}
+
+// Start runs spec.Command by sh -c.
+func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
+	if spec.Command == "" {
+		return nil, errNoCommand
+	}
+	temp := tempDir{p.Temp, spec.RunID}
+	if err := temp.make(); err != nil {
+		return nil, err
+	}
+	proc, err := start(ctx, spec, job{
+		argv:    []string{shell, "-c", spec.Command},
+		env:     append(without(spec.Env, "TMPDIR"), "TMPDIR="+temp.path()),
+		cleanup: temp.cleanup,
+	})
+	if err != nil {
+		return nil, errors.Join(err, temp.remove())
+	}
+	return proc, nil
+}
+
+// End kills the run's process group.
+func (p Process) End(_ context.Context, left Left) (found bool, err error) {
+	found, err = killGroup(left)
+	if err != nil {
+		return found, err
+	}
+	return found, tempDir{p.Temp, left.RunID}.remove()
+}
+
+const shell = "/bin/sh"
+
+var errNoCommand = &SetupError{errors.New("no command is set: set AGENT_COMMAND or the group's agent.command")}

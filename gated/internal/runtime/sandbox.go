@@ -1,0 +1,275 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Sandbox runs agents as processes that bubblewrap confines: they see the
+// system's programs, their group's folder and no other process, and of the data
+// folder nothing else.
+type Sandbox struct {
+	Temp     string   // the folder of the runs' temporary folders
+	Data     string   // the folder that is hidden, apart from the group's own
+	Readable []string // further folders and files that agents may read
+}
+
+// infoWait is how long bubblewrap may take to say which process it started.
+const infoWait = 10 * time.Second
+
+// Check runs a shell as agents are run and has it look for the agent's program.
+func (s Sandbox) Check(ctx context.Context, spec Spec) error {
+	bwrap, err := findBwrap()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "gated-check-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	spec.Dir = dir
+	view, err := s.view(spec, dir)
+	if err != nil {
+		return err
+	}
+	probe := exec.CommandContext(ctx, bwrap, append(append(view.args(), shell), probeArgs(spec.Command)...)...)
+	probe.Env = spec.Env
+	return runProbe(probe, spec.Command, " in the sandbox, where only the system, this program's folder and AGENT_READABLE are")
+}
+
+// Start runs spec.Command by sh -c in a sandbox of its own, whose /tmp is the
+// run's temporary folder.
+func (s Sandbox) Start(ctx context.Context, spec Spec) (*Proc, error) {
+	if spec.Command == "" {
+		return nil, errNoCommand
+	}
+	bwrap, err := findBwrap()
+	if err != nil {
+		return nil, err
+	}
+	temp := tempDir{s.Temp, spec.RunID}
+	if err := temp.make(); err != nil {
+		return nil, err
+	}
+	p, err := s.start(ctx, spec, bwrap, temp)
+	if err != nil {
+		return nil, errors.Join(err, temp.remove())
+	}
+	return p, nil
+}
+
+func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDir) (*Proc, error) {
+	view, err := s.view(spec, temp.path())
+	if err != nil {
+		return nil, err
+	}
+	info, infoWriter, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer infoWriter.Close()
+	first := sync.OnceValue(func() initProcess { return readInfo(info) })
+	argv := append([]string{bwrap, "--info-fd", "3"}, view.args()...)
+	p, err := start(ctx, spec, job{
+		argv:      append(argv, shell, "-c", spec.Command),
+		env:       append(without(spec.Env, "HOME", "TMPDIR"), "HOME="+view.dir, "TMPDIR=/tmp"),
+		files:     []*os.File{infoWriter},
+		pinned:    true, // it dies with its parent
+		terminate: func() { first().terminate() },
+		cleanup: func(exit *Exit) {
+			exit.Err = errors.Join(exit.Err, first().end())
+			temp.cleanup(exit)
+		},
+	})
+	if err != nil {
+		_ = info.Close()
+		return nil, err
+	}
+	_ = infoWriter.Close() // bubblewrap has it now, and so its end can be read
+	p.label = first().String()
+	return p, nil
+}
+
+// End kills bubblewrap, if it is still there, and waits for the end of the
+// sandbox: what is in it dies with bubblewrap, and bubblewrap with gated.
+func (s Sandbox) End(_ context.Context, left Left) (found bool, err error) {
+	found, err = killGroup(left)
+	if err != nil {
+		return found, err
+	}
+	if err := parseInit(left.Label).end(); err != nil {
+		return found, err
+	}
+	return found, tempDir{s.Temp, left.RunID}.remove()
+}
+
+func findBwrap() (string, error) {
+	path, err := exec.LookPath("bwrap")
+	if err != nil {
+		return "", setupError("bubblewrap is not installed: %w", err)
+	}
+	return path, nil
+}
+
+// view is what a sandbox shows of the machine. All paths are real ones.
+type view struct {
+	system   []string // bubblewrap's arguments for the system's folders
+	readable []string
+	data     string
+	temp     string
+	dir      string
+	hidden   []string
+}
+
+func (s Sandbox) view(spec Spec, temp string) (v view, err error) {
+	v.system = systemArgs()
+	resolve := func(path string) string {
+		real, e := filepath.EvalSymlinks(path)
+		err = errors.Join(err, e)
+		return real
+	}
+	v.data, v.temp, v.dir = resolve(s.Data), resolve(temp), resolve(spec.Dir)
+	for _, path := range spec.Hidden {
+		v.hidden = append(v.hidden, resolve(path))
+	}
+	for _, path := range s.Readable {
+		// A link is shown as what it leads to, under its own name.
+		if _, e := os.Stat(path); !errors.Is(e, fs.ErrNotExist) {
+			v.readable = append(v.readable, path)
+		}
+	}
+	return v, err
+}
+
+// args are the arguments up to the command. Later ones cover earlier ones: the
+// data folder is hidden behind whatever made it visible, the group's folder
+// stands before that. Even root has no capabilities inside.
+func (v view) args() []string {
+	args := []string{
+		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+		"--die-with-parent", "--new-session", "--cap-drop", "ALL",
+	}
+	args = append(args, v.system...)
+	args = append(args, "--proc", "/proc")
+	// Without capabilities root still owns these, and some of them command the kernel.
+	for _, path := range []string{"acpi", "asound", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"} {
+		args = append(args, "--ro-bind-try", "/proc/"+path, "/proc/"+path)
+	}
+	args = append(args, "--dev", "/dev", "--bind", v.temp, "/tmp")
+	for _, path := range v.readable {
+		args = append(args, "--ro-bind", path, path)
+	}
+	args = append(args, "--tmpfs", v.data, "--bind", v.dir, v.dir)
+	for _, path := range v.hidden {
+		args = append(args, "--tmpfs", path, "--remount-ro", path)
+	}
+	return append(args, "--remount-ro", v.data, "--remount-ro", "/", "--chdir", v.dir, "--")
+}
+
+// systemArgs show what programs need of the system, for reading. Of /etc that is
+// what names hosts, users and certificates: the rest is this machine's own.
+func systemArgs() []string {
+	args := []string{"--ro-bind", "/usr", "/usr"}
+	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		if target, err := os.Readlink(dir); err == nil {
+			args = append(args, "--symlink", target, dir)
+		} else {
+			args = append(args, "--ro-bind-try", dir, dir)
+		}
+	}
+	for _, path := range []string{
+		"/opt", "/nix",
+		"/etc/alternatives", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/fonts", "/etc/gai.conf",
+		"/etc/group", "/etc/host.conf", "/etc/hosts", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+		"/etc/localtime", "/etc/mime.types", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/etc/pki",
+		"/etc/protocols", "/etc/resolv.conf", "/etc/services", "/etc/ssl", "/etc/terminfo", "/etc/timezone",
+	} {
+		args = append(args, "--ro-bind-try", path, path)
+	}
+	return args
+}
+
+// initProcess is the first process of a sandbox as it is known outside of it,
+// the leader of a process group; the zero value is none. When it is dead, so is
+// everything in the sandbox.
+type initProcess struct {
+	pid     int
+	started int64
+}
+
+// readInfo takes from bubblewrap which process it started. There is none if it
+// failed before.
+func readInfo(from *os.File) initProcess {
+	defer from.Close()
+	_ = from.SetReadDeadline(time.Now().Add(infoWait))
+	var info struct {
+		PID int `json:"child-pid"`
+	}
+	if err := json.NewDecoder(from).Decode(&info); err != nil || info.PID <= 1 {
+		return initProcess{}
+	}
+	st, err := readStat(info.PID)
+	if err != nil {
+		return initProcess{}
+	}
+	return initProcess{info.PID, st.started}
+}
+
+func parseInit(label string) (p initProcess) {
+	if _, err := fmt.Sscanf(label, "sandbox=%d:%d", &p.pid, &p.started); err != nil || p.pid <= 1 {
+		return initProcess{}
+	}
+	return p
+}
+
+func (p initProcess) String() string {
+	if p == (initProcess{}) {
+		return ""
+	}
+	return fmt.Sprintf("sandbox=%d:%d", p.pid, p.started)
+}
+
+func (p initProcess) alive() (bool, error) {
+	if p == (initProcess{}) {
+		return false, nil
+	}
+	st, err := readStat(p.pid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && st.started == p.started && !st.dead(), err
+}
+
+// terminate asks the processes in the sandbox to end. Bubblewrap itself, outside
+// of it, would take them down at once.
+func (p initProcess) terminate() {
+	if alive, err := p.alive(); alive && err == nil {
+		_ = syscall.Kill(-p.pid, syscall.SIGTERM)
+	}
+}
+
+// end makes sure that nothing of the sandbox is left.
+func (p initProcess) end() error {
+	if alive, err := p.alive(); err != nil || !alive {
+		return err
+	}
+	_ = syscall.Kill(p.pid, syscall.SIGKILL)
+	gone, err := within(killWait, func() (bool, error) {
+		alive, err := p.alive()
+		return !alive, err
+	})
+	if err == nil && !gone {
+		err = fmt.Errorf("the sandbox of process %d is still there after SIGKILL", p.pid)
+	}
+	return err
+}

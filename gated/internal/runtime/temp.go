@@ -1,0 +1,61 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// tempDir is the folder of a run's temporary files. Its name is known from the
+// run alone, so that the next gated finds it.
+type tempDir struct {
+	parent string
+	runID  int64
+}
+
+func (d tempDir) name() string { return "run-" + strconv.FormatInt(d.runID, 10) }
+func (d tempDir) path() string { return filepath.Join(d.parent, d.name()) }
+
+func (d tempDir) make() error {
+	if err := d.remove(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.parent, 0o700); err != nil {
+		return err
+	}
+	return os.Mkdir(d.path(), 0o700)
+}
+
+// remove is no error when there is nothing.
+func (d tempDir) remove() error {
+	root, err := os.OpenRoot(d.parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.RemoveAll(d.name()); err == nil {
+		return nil
+	}
+	// Programs make folders that are not even theirs to write, as Go's module
+	// cache. The root keeps links from leading out.
+	_ = fs.WalkDir(root.FS(), d.name(), func(name string, entry fs.DirEntry, _ error) error {
+		if entry != nil && entry.IsDir() {
+			_ = root.Chmod(name, 0o700)
+		}
+		return nil
+	})
+	if err := root.RemoveAll(d.name()); err != nil {
+		return fmt.Errorf("remove temporary files of run %d: %w", d.runID, err)
+	}
+	return nil
+}
+
+// cleanup removes the folder at the end of a run. What cannot be removed is no
+// concern of the turn: it stays, for people to find.
+func (d tempDir) cleanup(*Exit) { _ = d.remove() }

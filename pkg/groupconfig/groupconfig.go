@@ -1,0 +1,152 @@
+// Package groupconfig is what registered_groups.config may say: how a group's agent is run and
+// what it is called. Routd checks it when it is written, gated reads it when a run begins.
+//
+//	{
+//	  "assistant_name": "Eng",
+//	  "observe": "shared",
+//	  "agent": {
+//	    "runtime": "docker",
+//	    "image": "arizuko-claude",
+//	    "model": "claude-sonnet-4-5",
+//	    "env": ["GITHUB_TOKEN"],
+//	    "settings": {"CLAUDE_PERMISSION_MODE": "acceptEdits"}
+//	  },
+//	  "limits": {"memory": "2g", "cpus": 1.5, "pids": 512},
+//	  "timeouts": {"timeout": "30m", "idle": "5m"}
+//	}
+package groupconfig
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Config is a group's configuration. What it does not say is left to the instance.
+type Config struct {
+	AssistantName string   `json:"assistant_name,omitempty"` // the name its answers carry
+	Observe       Observe  `json:"observe,omitempty"`
+	Agent         Agent    `json:"agent,omitzero"`
+	Limits        Limits   `json:"limits,omitzero"`
+	Timeouts      Timeouts `json:"timeouts,omitzero"`
+}
+
+// Observe is which rows of other chats the agent is shown.
+type Observe string
+
+// The values of Observe.
+const (
+	ObserveAll    Observe = "all"    // every one routed to the group; the default
+	ObserveShared Observe = "shared" // no direct messages
+	ObserveNone   Observe = "none"
+)
+
+// Runtime is a way to run an agent.
+type Runtime string
+
+// The values of Runtime.
+const (
+	Process Runtime = "process" // on the machine, as gated's user
+	Bwrap   Runtime = "bwrap"   // the same, confined by bubblewrap
+	Docker  Runtime = "docker"  // in a container
+)
+
+// Agent says which program answers and what it is given.
+type Agent struct {
+	Runtime Runtime `json:"runtime,omitempty"` // where the group names an image, docker by default
+	Command string  `json:"command,omitempty"` // for sh -c; with docker, inside the image
+	Image   string  `json:"image,omitempty"`   // for docker, which runs the image's own program
+	Model   string  `json:"model,omitempty"`   // told to the agent as AGENT_MODEL
+	// Env names variables of gated's environment that the agent is given besides AGENT_ENV.
+	Env []string `json:"env,omitempty"`
+	// Settings are further variables. They are stored and shown as they are: no place for keys.
+	Settings map[string]string `json:"settings,omitempty"`
+}
+
+// Limits bound what a run may use of the machine; they take docker. 0 is not said.
+type Limits struct {
+	Memory Bytes   `json:"memory,omitzero"`
+	CPUs   float64 `json:"cpus,omitempty"`
+	PIDs   int     `json:"pids,omitempty"`
+}
+
+// Timeouts are how long a run may take over things.
+type Timeouts struct {
+	Timeout Duration  `json:"timeout,omitzero"` // without a frame while it works; 0 is not said
+	Idle    *Duration `json:"idle,omitempty"`   // kept warm without work; nil is not said
+}
+
+// Over lays c, a group's configuration, over that of the instance.
+func (c Config) Over(instance Config) Config {
+	c.AssistantName = cmp.Or(c.AssistantName, instance.AssistantName)
+	c.Observe = cmp.Or(c.Observe, instance.Observe, ObserveAll)
+	c.Agent = c.Agent.over(instance.Agent)
+	c.Limits.Memory = cmp.Or(c.Limits.Memory, instance.Limits.Memory)
+	c.Limits.CPUs = cmp.Or(c.Limits.CPUs, instance.Limits.CPUs)
+	c.Limits.PIDs = cmp.Or(c.Limits.PIDs, instance.Limits.PIDs)
+	c.Timeouts.Timeout = cmp.Or(c.Timeouts.Timeout, instance.Timeouts.Timeout)
+	c.Timeouts.Idle = cmp.Or(c.Timeouts.Idle, instance.Timeouts.Idle)
+	return c
+}
+
+func (a Agent) over(instance Agent) Agent {
+	if a.Runtime == "" && a.Image != "" {
+		a.Runtime = Docker
+	}
+	a.Runtime = cmp.Or(a.Runtime, instance.Runtime)
+	if a.Runtime == Docker {
+		// The instance's command is for the machine: what is there need not be in an image, and
+		// an image brings its own program.
+		a.Image = cmp.Or(a.Image, instance.Image)
+	} else {
+		a.Command = cmp.Or(a.Command, instance.Command)
+	}
+	a.Model = cmp.Or(a.Model, instance.Model)
+	a.Env = slices.Compact(slices.Sorted(slices.Values(slices.Concat(instance.Env, a.Env))))
+	settings := maps.Clone(instance.Settings)
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	maps.Copy(settings, a.Settings)
+	a.Settings = settings
+	return a
+}
+
+// Variables are what the agent is given besides gated's own variables: "NAME=value", by name.
+func (a Agent) Variables() []string {
+	var all []string
+	for name, value := range a.Settings {
+		all = append(all, name+"="+value)
+	}
+	if _, said := a.Settings[modelVariable]; a.Model != "" && !said {
+		all = append(all, modelVariable+"="+a.Model)
+	}
+	slices.Sort(all)
+	return all
+}
+
+const modelVariable = "AGENT_MODEL"
+
+// Duration is a time.Duration that is written as Go does, "1h30m".
+type Duration time.Duration
+
+// UnmarshalText reads what time.ParseDuration does.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = Duration(parsed)
+	return err
+}
+
+// MarshalText writes the shortest form: 5m rather than 5m0s.
+func (d Duration) MarshalText() ([]byte, error) {
+	text := time.Duration(d).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return []byte(text), nil
+}

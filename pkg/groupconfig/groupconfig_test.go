@@ -1,0 +1,252 @@
+package groupconfig
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const full = `{
+	"assistant_name": "Eng", "observe": "shared",
+	"agent": {"runtime": "docker", "image": "reg.example/a:1", "command": "exec me", "model": "m1", "env": ["KEY"], "settings": {"CLAUDE_MODEL": "m2"}},
+	"limits": {"memory": "1536m", "cpus": 1.5, "pids": 64},
+	"timeouts": {"timeout": "30m", "idle": "0s"}
+}`
+
+func TestParse(t *testing.T) {
+	got, err := Parse(json.RawMessage(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var never Duration
+	want := Config{
+		AssistantName: "Eng", Observe: ObserveShared,
+		Agent: Agent{
+			Runtime: Docker, Image: "reg.example/a:1", Command: "exec me", Model: "m1",
+			Env: []string{"KEY"}, Settings: map[string]string{"CLAUDE_MODEL": "m2"},
+		},
+		Limits:   Limits{Memory: 1536 << 20, CPUs: 1.5, PIDs: 64},
+		Timeouts: Timeouts{Timeout: Duration(30 * time.Minute), Idle: &never},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What is written is read again as the same.
+func TestMarshal(t *testing.T) {
+	for _, raw := range []string{full, `{}`, `{"timeouts":{"timeout":"1h30m5s","idle":"2h0m0s"}}`} {
+		config, err := Parse(json.RawMessage(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse(text)
+		if diff := cmp.Diff(config, again); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", text, err, diff)
+		}
+	}
+	text, _ := json.Marshal(Config{Timeouts: Timeouts{Timeout: Duration(2 * time.Hour)}, Limits: Limits{Memory: 2 << 30}})
+	if want := `{"limits":{"memory":"2g"},"timeouts":{"timeout":"2h"}}`; string(text) != want {
+		t.Errorf("written as %s, want %s", text, want)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	tests := map[string][]string{
+		`[]`:                        {"must be a JSON object"},
+		`null`:                      {"must be a JSON object"},
+		`{`:                         {"must be a JSON object"},
+		``:                          {"must be a JSON object"},
+		`{"observe":"some"}`:        {"observe: must be one of [all shared none]"},
+		`{"observe":null}`:          {"observe: must be a text"},
+		`{"assistant_name":7}`:      {"assistant_name: must be a text"},
+		`{"assistant_name":"a\nb"}`: {"assistant_name: must be one line"},
+		`{"agent":"x"}`:             {"agent: must be a JSON object"},
+		`{"assistant":"x"}`:         {`"assistant" is not known; did you mean assistant_name?`},
+		`{"model":"x"}`:             {`"model" is not known; did you mean agent.model?`},
+		`{"agent":{"setings":{}}}`:  {`"agent.setings" is not known; did you mean agent.settings?`},
+		`{"limits":{"cpu":1}}`:      {`"limits.cpu" is not known; did you mean limits.cpus?`},
+		`{"Observe":"all"}`:         {`"Observe" is not known; did you mean observe?`},
+		`{"agent":{"runtime":"podman","image":"--privileged","command":7}}`: {
+			"agent.command: must be a text", `agent.image: "--privileged" must be one word`,
+			"agent.runtime: must be one of [process bwrap docker]",
+		},
+		`{"agent":{"image":"a b"}}`:                           {`agent.image: "a b" must be one word`},
+		`{"agent":{"command":"a\u0000b"}}`:                    {"agent.command: must have at most 4096 bytes, none of them 0"},
+		`{"agent":{"runtime":"bwrap","image":"a"}}`:           {"agent.image: takes the runtime docker, not bwrap"},
+		`{"agent":{"runtime":"process"},"limits":{"pids":9}}`: {"limits: take the runtime docker, not process"},
+		`{"agent":{"env":["TELEGRAM_BOT_TOKEN","SLACK_APP_TOKEN_FILE","A=B","OK"]}}`: {
+			`agent.env: "A=B" is no name of a variable`,
+			"agent.env: SLACK_APP_TOKEN_FILE is a secret of arizuko itself, which no agent is given",
+			"agent.env: TELEGRAM_BOT_TOKEN is a secret of arizuko itself, which no agent is given",
+		},
+		`{"agent":{"env":"KEY"}}`:                          {"agent.env: must be a list of names of variables"},
+		`{"agent":{"settings":{"A":1}}}`:                   {"agent.settings: must be an object of texts"},
+		`{"agent":{"settings":{"A":"\u0000"}}}`:            {"agent.settings.A: must have at most 4096 bytes, none of them 0"},
+		`{"agent":{"settings":{"":"x"}}}`:                  {`agent.settings: "" is no name of a variable`},
+		`{"agent":{"settings":{"LD_PRELOAD":"/x"}}}`:       {"agent.settings: LD_PRELOAD changes the programs that run agents"},
+		`{"agent":{"settings":{"DOCKER_HOST":"tcp://x"}}}`: {"agent.settings: DOCKER_HOST changes the programs that run agents"},
+		`{"agent":{"settings":{"ARIZUKO_RUN":"7","HOME":"/"}}}`: {
+			"agent.settings: ARIZUKO_RUN is set by gated", "agent.settings: HOME is set by gated",
+		},
+		`{"limits":{"memory":512}}`:               {`limits.memory: must be a text as "512m" or "2g"`},
+		`{"limits":{"memory":"-1g"}}`:             {"limits.memory: want a number with k, m or g, as in 512m or 2g"},
+		`{"limits":{"memory":"1k"}}`:              {"limits.memory: must be from 6m to 1048576g"},
+		`{"limits":{"cpus":0,"pids":1.5}}`:        {"limits.cpus: must be a number from 0.01 to 1024", "limits.pids: must be a number from 4 to 4194304"},
+		`{"timeouts":{"timeout":"0s"}}`:           {"timeouts.timeout: must be from 1s to 168h0m0s"},
+		`{"timeouts":{"timeout":5,"idle":"-1s"}}`: {"timeouts.idle: must be from 0s to 168h0m0s", `timeouts.timeout: must be a duration, as in "90s" or "20m"`},
+		`{"timeouts":{"idle":"5"}}`:               {`timeouts.idle: "5" is no duration, as in "90s" or "20m"`},
+	}
+	for raw, want := range tests {
+		config, err := Parse(json.RawMessage(raw))
+		var got Problems
+		if !errors.As(err, &got) {
+			t.Errorf("%s: %v", raw, err)
+		}
+		if diff := cmp.Diff(Problems(want), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", raw, diff)
+		}
+		if diff := cmp.Diff(Config{}, config); diff != "" {
+			t.Errorf("%s: a bad configuration is used in part: %s", raw, diff)
+		}
+	}
+}
+
+// The paths offered for unknown keys are those there are.
+func TestPaths(t *testing.T) {
+	var want []string
+	var walk func(prefix string, of reflect.Type)
+	walk = func(prefix string, of reflect.Type) {
+		for field := range of.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			want = append(want, prefix+name)
+			if field.Type.Kind() == reflect.Struct {
+				walk(prefix+name+".", field.Type)
+			}
+		}
+	}
+	walk("", reflect.TypeFor[Config]())
+	got := paths()
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whatever a daemon declares as a secret is kept from agents.
+func TestEverySecretIsKept(t *testing.T) {
+	declared := regexp.MustCompile(`env:"(\w+)[^"]*" secret:"true"`)
+	files, err := filepath.Glob("../../*/config.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range append(files, "../config/base.go") {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range declared.FindAllStringSubmatch(string(source), -1) {
+			found++
+			if CheckEnv(m[1]) == nil || CheckEnv(m[1]+"_FILE") == nil {
+				t.Errorf("%s of %s may be given to agents", m[1], file)
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d secrets found: is the form of their declaration still understood?", found)
+	}
+	for _, name := range []string{"ANTHROPIC_API_KEY", "_x", "HTTP_PROXY"} {
+		if err := CheckEnv(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOver(t *testing.T) {
+	idle, own := Duration(time.Minute), Duration(0)
+	instance := Config{
+		AssistantName: "ari",
+		Agent:         Agent{Runtime: Process, Command: "demo", Image: "std", Env: []string{"KEY"}},
+		Limits:        Limits{Memory: 2 << 30, CPUs: 1, PIDs: 512},
+		Timeouts:      Timeouts{Timeout: Duration(20 * time.Minute), Idle: &idle},
+	}
+	none := map[string]string{}
+	tests := []struct {
+		name        string
+		group, want Config
+	}{
+		{"nothing said", Config{}, Config{
+			AssistantName: "ari", Observe: ObserveAll,
+			Agent:  Agent{Runtime: Process, Command: "demo", Env: []string{"KEY"}, Settings: none},
+			Limits: instance.Limits, Timeouts: instance.Timeouts,
+		}},
+		{"an image means docker, without the machine's command", Config{Agent: Agent{Image: "mine"}}, Config{
+			AssistantName: "ari", Observe: ObserveAll,
+			Agent:  Agent{Runtime: Docker, Image: "mine", Env: []string{"KEY"}, Settings: none},
+			Limits: instance.Limits, Timeouts: instance.Timeouts,
+		}},
+		{"docker takes the instance's image", Config{Agent: Agent{Runtime: Docker, Command: "in it"}}, Config{
+			AssistantName: "ari", Observe: ObserveAll,
+			Agent:  Agent{Runtime: Docker, Image: "std", Command: "in it", Env: []string{"KEY"}, Settings: none},
+			Limits: instance.Limits, Timeouts: instance.Timeouts,
+		}},
+		{"all said", Config{
+			AssistantName: "Eng", Observe: ObserveNone,
+			Agent:  Agent{Runtime: Bwrap, Command: "mine", Model: "m", Env: []string{"OTHER", "KEY"}, Settings: map[string]string{"A": "b"}},
+			Limits: Limits{Memory: 1 << 30, CPUs: 2, PIDs: 9}, Timeouts: Timeouts{Timeout: 1, Idle: &own},
+		}, Config{
+			AssistantName: "Eng", Observe: ObserveNone,
+			Agent:  Agent{Runtime: Bwrap, Command: "mine", Model: "m", Env: []string{"KEY", "OTHER"}, Settings: map[string]string{"A": "b"}},
+			Limits: Limits{Memory: 1 << 30, CPUs: 2, PIDs: 9}, Timeouts: Timeouts{Timeout: 1, Idle: &own},
+		}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, tt.group.Over(instance)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestVariables(t *testing.T) {
+	agent := Agent{Model: "m", Settings: map[string]string{"B": "2", "A": "x=y"}}
+	if diff := cmp.Diff([]string{"A=x=y", "AGENT_MODEL=m", "B=2"}, agent.Variables()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	agent.Settings["AGENT_MODEL"] = "own"
+	if diff := cmp.Diff([]string{"A=x=y", "AGENT_MODEL=own", "B=2"}, agent.Variables()); diff != "" {
+		t.Errorf("a setting of that name (-want +got):\n%s", diff)
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for text, want := range map[string]Bytes{"0": 0, "7": 7, "1k": 1 << 10, "512M": 512 << 20, "2g": 2 << 30} {
+		var b Bytes
+		if err := b.UnmarshalText([]byte(text)); err != nil || b != want {
+			t.Errorf("%s: %d, %v", text, b, err)
+		}
+		var again Bytes
+		if err := again.UnmarshalText([]byte(b.String())); err != nil || again != b {
+			t.Errorf("%s is written as %s", text, b)
+		}
+	}
+	for _, text := range []string{"", "k", "1.5g", "-1", "1t", "1 g", "99999999999g", "9223372036854775808"} {
+		if err := new(Bytes).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

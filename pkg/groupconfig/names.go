@@ -1,0 +1,44 @@
+package groupconfig
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// secret reports whether a variable holds a token of the daemons, or names the file of one. An
+// agent that had it could speak in the bot's name, or to the daemons.
+func secret(name string) bool {
+	return slices.Contains([]string{
+		"ARIZUKO_SECRET", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN",
+		"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "DASH_PASSWORD",
+	}, strings.TrimSuffix(name, "_FILE"))
+}
+
+// CheckEnv says why a variable of gated's environment must not be given to an agent, or nil.
+func CheckEnv(name string) error {
+	switch {
+	case !variable.MatchString(name):
+		return fmt.Errorf("%.80q is no name of a variable", name)
+	case secret(name):
+		return fmt.Errorf("%s is a secret of arizuko itself, which no agent is given", name)
+	}
+	return nil
+}
+
+// checkSetting says why a group must not set a variable, or nil.
+func checkSetting(name string) error {
+	switch {
+	case !variable.MatchString(name):
+		return fmt.Errorf("%.80q is no name of a variable", name)
+	case slices.Contains([]string{"PATH", "HOME", "TMPDIR"}, name), strings.HasPrefix(name, "ARIZUKO_"):
+		return fmt.Errorf("%s is set by gated", name)
+	case strings.HasPrefix(name, "LD_"), strings.HasPrefix(name, "DOCKER_"), strings.HasPrefix(name, "BWRAP_"):
+		// The programs that start the agent read them too.
+		return fmt.Errorf("%s changes the programs that run agents", name)
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package groupconfig
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxName    = 80      // characters of a name shown in a chat
+	maxText    = 4 << 10 // bytes of any other text
+	maxEntries = 64      // of env and settings
+	minMemory  = 6 << 20 // docker's own minimum
+	maxMemory  = 1 << 50
+	maxCPUs    = 1024
+	minPIDs    = 4       // the container's init, a shell, the agent and one more
+	maxPIDs    = 1 << 22 // Linux's own maximum
+	minTimeout = time.Second
+	maxTimeout = 7 * 24 * time.Hour
+)
+
+// Problems are all the mistakes found in a configuration, one line each.
+type Problems []string
+
+func (p Problems) Error() string { return strings.Join(p, "; ") }
+
+// Parse reads a group's configuration. The error is a Problems that names every mistake by its
+// path, as in "agent.runtime".
+func Parse(raw json.RawMessage) (Config, error) {
+	var c Config
+	r := &reader{}
+	r.object("", raw, fields{
+		"assistant_name": line(&c.AssistantName, maxName),
+		"observe":        oneOf(&c.Observe, ObserveAll, ObserveShared, ObserveNone),
+		"agent":          c.Agent.read,
+		"limits":         c.Limits.read,
+		"timeouts":       c.Timeouts.read,
+	})
+	r.agree(c)
+	if len(r.problems) > 0 {
+		slices.Sort(r.problems)
+		return Config{}, r.problems
+	}
+	return c, nil
+}
+
+// agree finds what does not go together.
+func (r *reader) agree(c Config) {
+	onMachine := c.Agent.Runtime == Process || c.Agent.Runtime == Bwrap
+	if onMachine && c.Agent.Image != "" {
+		r.problem("agent.image", "takes the runtime docker, not %s", c.Agent.Runtime)
+	}
+	if onMachine && c.Limits != (Limits{}) {
+		r.problem("limits", "take the runtime docker, not %s", c.Agent.Runtime)
+	}
+}
+
+func (a *Agent) read(r *reader, path string, raw json.RawMessage) {
+	r.object(path, raw, fields{
+		"runtime":  oneOf(&a.Runtime, Process, Bwrap, Docker),
+		"command":  command(&a.Command),
+		"image":    word(&a.Image),
+		"model":    line(&a.Model, maxText),
+		"env":      names(&a.Env),
+		"settings": settings(&a.Settings),
+	})
+}
+
+func (l *Limits) read(r *reader, path string, raw json.RawMessage) {
+	r.object(path, raw, fields{
+		"memory": memory(&l.Memory),
+		"cpus":   number(&l.CPUs, 0.01, maxCPUs),
+		"pids":   number(&l.PIDs, minPIDs, maxPIDs),
+	})
+}
+
+func (t *Timeouts) read(r *reader, path string, raw json.RawMessage) {
+	r.object(path, raw, fields{
+		"timeout": func(r *reader, path string, raw json.RawMessage) { t.Timeout = r.duration(path, raw, minTimeout) },
+		"idle": func(r *reader, path string, raw json.RawMessage) {
+			idle := r.duration(path, raw, 0)
+			t.Idle = &idle
+		},
+	})
+}
+
+// reader collects what is wrong on the way.
+type reader struct{ problems Problems }
+
+// field reads the value at a path.
+type field func(r *reader, path string, raw json.RawMessage)
+
+type fields map[string]field
+
+func (r *reader) problem(path, format string, args ...any) {
+	said := fmt.Sprintf(format, args...)
+	if path != "" {
+		said = path + ": " + said
+	}
+	r.problems = append(r.problems, said)
+}
+
+// into decodes a value, or says what was wanted.
+func into[T any](r *reader, path string, raw json.RawMessage, want string) (v T, ok bool) {
+	if string(raw) == "null" || json.Unmarshal(raw, &v) != nil {
+		r.problem(path, "must be %s", want)
+		return v, false
+	}
+	return v, true
+}
+
+func (r *reader) object(path string, raw json.RawMessage, known fields) {
+	values, ok := into[map[string]json.RawMessage](r, path, raw, "a JSON object")
+	if !ok {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		at := key
+		if path != "" {
+			at = path + "." + key
+		}
+		if read, ok := known[key]; ok {
+			read(r, at, values[key])
+		} else {
+			r.problems = append(r.problems, fmt.Sprintf("%.80q is not known; did you mean %s?", at, nearest(at)))
+		}
+	}
+}
+
+func (r *reader) duration(path string, raw json.RawMessage, least time.Duration) Duration {
+	text, ok := into[string](r, path, raw, `a duration, as in "90s" or "20m"`)
+	if !ok {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		r.problem(path, `%.80q is no duration, as in "90s" or "20m"`, text)
+	case d < least || d > maxTimeout:
+		r.problem(path, "must be from %s to %s", least, maxTimeout)
+	}
+	return Duration(d)
+}
+
+// line is a text of one line.
+func line(to *string, longest int) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		text, ok := into[string](r, path, raw, "a text")
+		switch {
+		case !ok:
+		case strings.ContainsFunc(text, unicode.IsControl):
+			r.problem(path, "must be one line")
+		case utf8.RuneCountInString(text) > longest:
+			r.problem(path, "must have at most %d characters", longest)
+		}
+		*to = text
+	}
+}
+
+// word is a text that stands on command lines: no space, and no option.
+func word(to *string) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		line(to, maxText)(r, path, raw)
+		if strings.HasPrefix(*to, "-") || strings.ContainsFunc(*to, unicode.IsSpace) {
+			r.problem(path, "%.80q must be one word", *to)
+		}
+	}
+}
+
+func command(to *string) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		*to, _ = into[string](r, path, raw, "a text")
+		checkValue(r, path, *to)
+	}
+}
+
+// checkValue finds what can be neither an argument nor a variable's value.
+func checkValue(r *reader, path, text string) {
+	if strings.ContainsRune(text, 0) || len(text) > maxText {
+		r.problem(path, "must have at most %d bytes, none of them 0", maxText)
+	}
+}
+
+func oneOf[T ~string](to *T, known ...T) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		text, ok := into[string](r, path, raw, "a text")
+		if *to = T(text); ok && !slices.Contains(known, *to) {
+			r.problem(path, "must be one of %v", known)
+		}
+	}
+}
+
+func number[T int | float64](to *T, least, most T) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		want := fmt.Sprintf("a number from %v to %v", least, most)
+		n, ok := into[T](r, path, raw, want)
+		if ok && (n < least || n > most) {
+			r.problem(path, "must be %s", want)
+		}
+		*to = n
+	}
+}
+
+func memory(to *Bytes) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		text, ok := into[string](r, path, raw, `a text as "512m" or "2g"`)
+		if !ok {
+			return
+		}
+		if err := to.UnmarshalText([]byte(text)); err != nil {
+			r.problem(path, "%v", err)
+		} else if *to < minMemory || *to > maxMemory {
+			r.problem(path, "must be from %s to %s", Bytes(minMemory), Bytes(maxMemory))
+		}
+	}
+}
+
+func names(to *[]string) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		*to, _ = into[[]string](r, path, raw, "a list of names of variables")
+		if len(*to) > maxEntries {
+			r.problem(path, "must have at most %d entries", maxEntries)
+		}
+		for _, name := range *to {
+			if err := CheckEnv(name); err != nil {
+				r.problem(path, "%v", err)
+			}
+		}
+	}
+}
+
+func settings(to *map[string]string) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		*to, _ = into[map[string]string](r, path, raw, "an object of texts")
+		if len(*to) > maxEntries {
+			r.problem(path, "must have at most %d entries", maxEntries)
+		}
+		for name, value := range *to {
+			if err := checkSetting(name); err != nil {
+				r.problem(path, "%v", err)
+			}
+			checkValue(r, path+"."+name, value)
+		}
+	}
+}
