@@ -54,24 +54,32 @@ func (l *listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	}
 	if !l.sockets {
 		s.Connected()
-		return l.keepProbing(ctx, s)
+		return l.keepProbing(ctx, s, nil)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	probing := make(chan struct{})
+	probing, greeted := make(chan struct{}), make(chan struct{}, 1)
 	go func() {
 		defer close(probing)
-		cancel(l.keepProbing(ctx, s))
+		cancel(l.keepProbing(ctx, s, greeted))
 	}()
+	connected := func() {
+		s.Connected()
+		select {
+		case greeted <- struct{}{}:
+		default:
+		}
+	}
 	err := socket.Listen(ctx, l.api.Client, socket.Handler{
-		Connected: s.Connected, Take: l.taking(s), Unreadable: l.passOver, Now: l.now,
+		Connected: connected, Take: l.taking(s), Unreadable: l.passOver, Now: l.now,
 	})
 	cancel(webapi.Broken(err, webapi.AppToken))
 	<-probing
 	return context.Cause(ctx)
 }
 
-// keepProbing probes until that fails, or ctx ends.
-func (l *listener) keepProbing(ctx context.Context, s *adapter.Shell) error {
+// keepProbing probes until that fails, or ctx ends: now and then, and at once when Slack has greeted
+// us, since sockets hang on the app's token and not on the bot's.
+func (l *listener) keepProbing(ctx context.Context, s *adapter.Shell, greeted <-chan struct{}) error {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
 	for {
@@ -79,6 +87,7 @@ func (l *listener) keepProbing(ctx context.Context, s *adapter.Shell) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-ticker.C:
+		case <-greeted:
 		}
 		if err := l.probe(ctx); err != nil {
 			return err

@@ -334,6 +334,18 @@ func TestBadCredentials(t *testing.T) {
 }
 
 // TestTheDatabaseIsInTheWay has nothing be acknowledged before it is stored.
+// TestATokenIsRevoked is about the bot's, on which no socket hangs but the one that breaks.
+func TestATokenIsRevoked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.start()
+	r.connected()
+	r.Revoke(r.BotToken(), "token_revoked")
+	if detail := r.connection("bad_credentials"); !strings.Contains(detail, "SLACK_BOT_TOKEN") {
+		t.Errorf("it says %q", detail)
+	}
+}
+
 func TestTheDatabaseIsInTheWay(t *testing.T) {
 	for way, make := range map[string]func(*testing.T) *rig{
 		"socket": func(t *testing.T) *rig { return newRig(t, fake.Options{AckTimeout: time.Minute}) }, "posted": posted,

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -18,8 +19,11 @@ const discordPort = "9091"
 // Discord is a world whose people write in DMs, in channels and in threads.
 type Discord struct {
 	*discord.Server
-	all []Place
-	who map[string]discord.User // chat → who writes there
+	bob   discord.User // who writes in the guild
+	guild discord.Guild
+	other *discord.User // the other bot, nil until it is there
+	all   []Place
+	who   map[string]discord.User // chat → who writes there
 	// chats are the addresses of places, by Discord's own id of a channel or thread.
 	chats map[string]Place
 }
@@ -27,27 +31,59 @@ type Discord struct {
 // NewDiscord makes one of a size. Some of the places are fussy, and one childless.
 func NewDiscord(size Size, o discord.Options) *Discord {
 	d := &Discord{Server: discord.New(o), who: map[string]discord.User{}, chats: map[string]Place{}}
+	d.bob = d.User("Bob", "bob")
+	d.guild = d.Guild("Guild", d.bob)
 	for i := range size.DMs {
-		u := d.User(fmt.Sprintf("Person %d", i), fmt.Sprintf("person%d", i))
-		id := d.DM(u).ChannelID
-		d.add(id, u, Place{Chat: "discord:dm-" + id, Childless: i == 2, Fussy: i >= size.DMs-2})
+		p := d.NewDM(fmt.Sprintf("Person %d", i))
+		p.Childless, p.Fussy = i == 2, i >= size.DMs-2
+		d.all = append(d.all, p)
 	}
-	u := d.User("Bob", "bob")
-	guild := d.Guild("Guild", u)
 	for i := range size.Groups {
-		id := guild.Channel(fmt.Sprintf("channel-%d", i)).ChannelID
-		d.add(id, u, Place{Chat: "discord:" + id, Calls: true, Fussy: i == size.Groups-1})
+		p := d.NewGroup(fmt.Sprintf("channel-%d", i))
+		p.Fussy = i == size.Groups-1
+		d.all = append(d.all, p)
 	}
-	talk := guild.Channel("talk")
+	talk := d.guild.Channel("talk")
 	for _, name := range []string{"left", "right"} {
-		thread := talk.Thread(u, name)
-		d.add(thread.ChannelID, u, Place{Chat: "discord:" + talk.ChannelID, Thread: thread.ChannelID, Calls: true})
+		d.all = append(d.all, d.thread(talk, name))
 	}
 	return d
 }
 
-func (d *Discord) add(id string, who discord.User, p Place) {
-	d.all, d.who[p.Chat], d.chats[id] = append(d.all, p), who, p
+// NewDM implements Rooms.
+func (d *Discord) NewDM(name string) Place {
+	u := d.User(name, strings.ToLower(name))
+	id := d.DM(u).ChannelID
+	return d.add(id, u, Place{Chat: "discord:dm-" + id})
+}
+
+// NewGroup implements Rooms.
+func (d *Discord) NewGroup(title string) Place { return d.channel(d.guild, title) }
+
+// NewThread implements Rooms.
+func (d *Discord) NewThread(title string) Place {
+	return d.thread(d.guild.Channel("about-"+title), title)
+}
+
+func (d *Discord) channel(in discord.Guild, name string) Place {
+	id := in.Channel(name).ChannelID
+	return d.add(id, d.bob, Place{Chat: "discord:" + id, Calls: true})
+}
+
+func (d *Discord) thread(of discord.Place, name string) Place {
+	id := of.Thread(d.bob, name).ChannelID
+	return d.add(id, d.bob, Place{Chat: "discord:" + of.ChannelID, Thread: id, Calls: true})
+}
+
+func (d *Discord) add(id string, who discord.User, p Place) Place {
+	d.who[p.Chat], d.chats[id] = who, p
+	return p
+}
+
+// at is where a place is on Discord.
+func (d *Discord) at(p Place) discord.Place {
+	_, channel := msg.SplitJID(p.Chat)
+	return d.Place(cmp.Or(p.Thread, strings.TrimPrefix(channel, "dm-")))
 }
 
 // Serve implements Wire.
@@ -58,9 +94,14 @@ func (d *Discord) Serve(host string) (env []string, err error) {
 
 // About implements World.
 func (d *Discord) About() About {
-	return About{Daemon: "discd", Platform: "discord", DMs: "dm-*", Cut: func(content string) []string {
-		return render.Discord(content, 2000) // characters, as the API allows
-	}}
+	return About{
+		Daemon: "discd", Platform: "discord", DMs: "dm-*",
+		Cut: func(content string) []string {
+			return render.Discord(content, 2000) // characters, as the API allows
+		},
+		Token: "DISCORD_BOT_TOKEN", Surfaces: Surfaces{DM: "discord-dm", Group: "discord-channel", Thread: "discord-thread"},
+		Replies: true, Finds: true, Deletions: true,
+	}
 }
 
 // Places implements People.
@@ -68,12 +109,10 @@ func (d *Discord) Places() []Place { return d.all }
 
 // Do implements People.
 func (d *Discord) Do(a Act) (id string, err error) {
-	_, channel := msg.SplitJID(a.Chat)
-	channel = strings.TrimPrefix(channel, "dm-")
-	if a.Thread != "" {
-		channel = a.Thread
+	who, in, draft := d.who[a.Chat], d.at(a.Place), discord.Draft{Text: a.Text}
+	if a.Bot {
+		who = d.otherBot()
 	}
-	who, in := d.who[a.Chat], d.Place(channel)
 	switch a.Verb {
 	case msg.VerbDelete:
 		in.Delete(a.Target)
@@ -84,11 +123,25 @@ func (d *Discord) Do(a Act) (id string, err error) {
 	case msg.VerbReaction:
 		_ = in.SetReaction(who, a.Target, a.Text, true) // once only
 		return "", nil
+	case msg.VerbReply:
+		draft.ReplyTo = a.Target
 	case msg.VerbMention:
-		a.Text = d.Me().Mention() + " " + a.Text
+		draft.Text = d.Me().Mention() + " " + a.Text
 	}
-	m, err := in.Post(who, discord.Draft{Text: a.Text})
+	if a.File != nil {
+		draft.Files = []discord.File{{Name: a.File.Name, Data: a.File.Data}}
+	}
+	m, err := in.Post(who, draft)
 	return m.ID, err
+}
+
+func (d *Discord) otherBot() discord.User {
+	if d.other == nil {
+		bot := d.OtherBot("Other", "other")
+		d.guild.Join(bot)
+		d.other = &bot
+	}
+	return *d.other
 }
 
 // Quiet implements People. Nothing on Discord is ever confirmed.
@@ -98,11 +151,18 @@ func (d *Discord) Quiet() bool { return true }
 func (d *Discord) Arrived() (all []Arrival) {
 	for _, c := range d.Sent() {
 		if p, known := d.chats[c.ChannelID]; known && c.Route == discord.CreateMessage && !c.Repeated {
-			all = append(all, Arrival{ID: c.MessageID, Chat: p.Chat, Thread: p.Thread, Text: c.Text, At: c.At})
+			a := Arrival{ID: c.MessageID, Chat: p.Chat, Thread: p.Thread, Text: c.Text, ReplyTo: c.ReplyTo, At: c.At}
+			for _, f := range c.Files {
+				a.Files = append(a.Files, File{f.Name, f.Data})
+			}
+			all = append(all, a)
 		}
 	}
 	return all
 }
+
+// Typed implements Wire.
+func (d *Discord) Typed(p Place) bool { return len(d.at(p).Typing()) > 0 }
 
 // Hasty implements Wire.
 func (d *Discord) Hasty() (n int) {
@@ -114,7 +174,7 @@ func (d *Discord) Hasty() (n int) {
 	return n
 }
 
-// Upset implements Wire.
+// Upset implements Trouble.
 func (d *Discord) Upset(random *rand.Rand) string {
 	n := 1 + random.IntN(3)
 	faults := []discord.Fault{
@@ -155,11 +215,44 @@ func (d *Discord) Upset(random *rand.Rand) string {
 	return other.name
 }
 
-// Away implements Wire.
+// Away implements Trouble.
 func (d *Discord) Away(gone bool) {
 	if gone {
 		d.Unreachable()
 	} else {
 		d.Reachable()
+	}
+}
+
+// Break implements Trouble.
+func (d *Discord) Break() { d.Disconnect() }
+
+// Disorder implements Trouble.
+func (d *Discord) Disorder(n int) {
+	d.Twice(n)
+	d.Reversed(n)
+	d.Redeliver(n)
+}
+
+// Spoil implements Trouble.
+func (d *Discord) Spoil(f Fault) {
+	d.Fail(discord.Fault{
+		Route: discord.CreateMessage, Status: f.Status, RetryAfter: f.RetryAfter, Drop: f.Drop, After: f.After,
+	})
+}
+
+// Expire implements Trouble.
+func (d *Discord) Expire(expired bool) { d.Revoke(expired) }
+
+// Deaths implements Trouble.
+func (d *Discord) Deaths() []Death {
+	abroad := d.Guild("Abroad", d.bob)
+	blocked, muted, deleted, kicked, locked := d.NewDM("Ann"), d.NewGroup("muted"), d.NewGroup("deleted"), d.channel(abroad, "kicked"), d.NewThread("locked")
+	return []Death{
+		{"the bot is blocked", blocked, func() { d.Block(d.who[blocked.Chat], true) }},
+		{"the bot may not write any more", muted, func() { d.at(muted).Deny(discord.SendMessages) }},
+		{"a channel is deleted", deleted, func() { d.at(deleted).DeleteChannel() }},
+		{"the bot is kicked", kicked, abroad.RemoveBot},
+		{"a thread is locked", locked, func() { d.at(locked).Archive(true, true) }},
 	}
 }

@@ -1,9 +1,11 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,29 +20,56 @@ const slackPort = "9092"
 // Slack is a world whose people write in DMs, in channels and in a thread.
 type Slack struct {
 	*slack.Server
-	all []Place
-	who map[string]slack.User // chat → who writes there
+	all  []Place
+	who  map[string]slack.User // chat → who writes there
+	bots map[string]slack.User // chat → the other bot there
 }
 
 // NewSlack makes one of a size. Some of the places are fussy, and one childless.
 func NewSlack(size Size, o slack.Options) *Slack {
-	s := &Slack{Server: slack.New(o), who: map[string]slack.User{}}
+	s := &Slack{Server: slack.New(o), who: map[string]slack.User{}, bots: map[string]slack.User{}}
 	for i := range size.DMs {
-		u := s.User(fmt.Sprintf("Person %d", i), fmt.Sprintf("person%d", i))
-		s.add(s.DM(u), u, Place{Childless: i == 2, Fussy: i >= size.DMs-2})
+		p := s.NewDM(fmt.Sprintf("Person %d", i))
+		p.Childless, p.Fussy = i == 2, i >= size.DMs-2
+		s.all = append(s.all, p)
 	}
-	u := s.User("Bob", "bob")
 	for i := range size.Groups {
-		s.add(s.Channel(fmt.Sprintf("channel-%d", i), u), u, Place{Calls: true, Fussy: i == size.Groups-1})
+		p := s.NewGroup(fmt.Sprintf("channel-%d", i))
+		p.Fussy = i == size.Groups-1
+		s.all = append(s.all, p)
 	}
-	talk := s.Channel("talk", u)
-	s.add(talk.Thread(talk.Say(u, "what about this?").TS), u, Place{Calls: true})
+	s.all = append(s.all, s.NewThread("talk"))
 	return s
 }
 
-func (s *Slack) add(at slack.Place, who slack.User, p Place) {
-	p.Chat, p.Thread = slackChat(at.ChannelID), at.ThreadTS
-	s.all, s.who[p.Chat] = append(s.all, p), who
+// NewDM implements Rooms.
+func (s *Slack) NewDM(name string) Place {
+	u := s.User(name, strings.ToLower(name))
+	return s.add(s.DM(u), u, false)
+}
+
+// NewGroup implements Rooms.
+func (s *Slack) NewGroup(title string) Place {
+	u := s.User("Bob", "bob")
+	return s.add(s.Channel(title, u), u, true)
+}
+
+// NewThread implements Rooms.
+func (s *Slack) NewThread(title string) Place {
+	u := s.User("Bob", "bob")
+	talk := s.Channel(title, u)
+	return s.add(talk.Thread(talk.Say(u, "what about this?").TS), u, true)
+}
+
+func (s *Slack) add(at slack.Place, who slack.User, calls bool) Place {
+	p := Place{Chat: slackChat(at.ChannelID), Thread: at.ThreadTS, Calls: calls}
+	s.who[p.Chat] = who
+	return p
+}
+
+// at is where a place is on Slack.
+func (s *Slack) at(p Place) slack.Place {
+	return s.Place(strings.TrimPrefix(p.Chat, "slack:"), p.Thread)
 }
 
 func slackChat(channel string) string { return "slack:" + channel }
@@ -53,17 +82,25 @@ func (s *Slack) Serve(host string) (env []string, err error) {
 
 // About implements World.
 func (s *Slack) About() About {
-	return About{Daemon: "slakd", Platform: "slack", DMs: "D*", Cut: func(content string) []string {
-		return render.Slack(content, 4000) // characters, as Slack advises
-	}}
+	return About{
+		Daemon: "slakd", Platform: "slack", DMs: "D*",
+		Cut: func(content string) []string {
+			return render.Slack(content, 4000) // characters, as Slack advises
+		},
+		Token: "SLACK_BOT_TOKEN", Surfaces: Surfaces{DM: "slack-dm", Group: "slack-channel-thread", Thread: "slack-channel-thread"},
+		Finds: true, Deletions: true,
+	}
 }
 
 // Places implements People.
 func (s *Slack) Places() []Place { return s.all }
 
-// Do implements People.
+// Do implements People. To answer a message is to write in the thread that it begins.
 func (s *Slack) Do(a Act) (id string, err error) {
-	who, in := s.who[a.Chat], s.Place(strings.TrimPrefix(a.Chat, "slack:"), a.Thread)
+	who, in, draft := s.who[a.Chat], s.at(a.Place), slack.Draft{Text: a.Text, ThreadTS: a.Thread}
+	if a.Bot {
+		who = s.otherBot(a.Place)
+	}
 	switch a.Verb {
 	case msg.VerbDelete:
 		in.Delete(who, a.Target)
@@ -74,11 +111,26 @@ func (s *Slack) Do(a Act) (id string, err error) {
 	case msg.VerbReaction:
 		_ = in.SetReaction(who, a.Target, "thumbsup", true) // once only
 		return "", nil
+	case msg.VerbReply:
+		draft.ThreadTS = cmp.Or(a.Thread, a.Target)
 	case msg.VerbMention:
-		a.Text = s.Me().Mention() + " " + a.Text
+		draft.Text = s.Me().Mention() + " " + a.Text
 	}
-	m, err := in.Post(who, slack.Draft{Text: a.Text, ThreadTS: a.Thread})
+	if a.File != nil {
+		draft.Attachment = &slack.Attachment{Name: a.File.Name, Data: a.File.Data}
+	}
+	m, err := in.Post(who, draft)
 	return m.TS, err
+}
+
+func (s *Slack) otherBot(p Place) slack.User {
+	bot, there := s.bots[p.Chat]
+	if !there {
+		bot = s.OtherBot("Other", "other")
+		s.at(p).Invite(s.who[p.Chat], bot)
+		s.bots[p.Chat] = bot
+	}
+	return bot
 }
 
 // Quiet implements People.
@@ -87,11 +139,24 @@ func (s *Slack) Quiet() bool { return s.Pending() == 0 }
 // Arrived implements Wire.
 func (s *Slack) Arrived() (all []Arrival) {
 	for _, c := range s.Sent() {
-		if c.Method == "chat.postMessage" {
-			all = append(all, Arrival{ID: c.TS, Chat: slackChat(c.ChannelID), Thread: c.ThreadTS, Text: c.Text, At: c.At})
+		if c.Method != "chat.postMessage" && c.Method != "files.completeUploadExternal" {
+			continue
 		}
+		a := Arrival{ID: c.TS, Chat: slackChat(c.ChannelID), Thread: c.ThreadTS, Text: c.Text, At: c.At}
+		for _, f := range c.Files {
+			a.Files = append(a.Files, File{f.Name, f.Data})
+		}
+		all = append(all, a)
 	}
 	return all
+}
+
+// Typed implements Wire.
+func (s *Slack) Typed(p Place) bool {
+	stands := s.at(p).Messages()
+	return slices.ContainsFunc(s.Sent(), func(c slack.Call) bool {
+		return c.Method == "reactions.add" && slices.ContainsFunc(stands, func(m slack.Message) bool { return m.TS == c.TS })
+	})
 }
 
 // Hasty implements Wire.
@@ -104,7 +169,7 @@ func (s *Slack) Hasty() (n int) {
 	return n
 }
 
-// Upset implements Wire.
+// Upset implements Trouble.
 func (s *Slack) Upset(random *rand.Rand) string {
 	n := 1 + random.IntN(3)
 	const post = "chat.postMessage"
@@ -146,11 +211,43 @@ func (s *Slack) Upset(random *rand.Rand) string {
 	return other.name
 }
 
-// Away implements Wire.
+// Away implements Trouble.
 func (s *Slack) Away(gone bool) {
 	if gone {
 		s.Unreachable()
 	} else {
 		s.Reachable()
+	}
+}
+
+// Break implements Trouble.
+func (s *Slack) Break() { s.DropSockets() }
+
+// Disorder implements Trouble.
+func (s *Slack) Disorder(n int) {
+	s.Twice(n)
+	s.Reversed(n)
+	s.Redeliver(n)
+}
+
+// Spoil implements Trouble.
+func (s *Slack) Spoil(f Fault) {
+	s.Fail(slack.Fault{
+		Method: "chat.postMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop, After: f.After,
+	})
+}
+
+// Expire implements Trouble.
+func (s *Slack) Expire(expired bool) {
+	s.Revoke(s.BotToken(), map[bool]string{true: "token_expired"}[expired])
+}
+
+// Deaths implements Trouble.
+func (s *Slack) Deaths() []Death {
+	archived, kicked, deleted := s.NewGroup("archived"), s.NewGroup("kicked"), s.NewGroup("deleted")
+	return []Death{
+		{"a channel is archived", archived, func() { s.at(archived).Archive(s.who[archived.Chat]) }},
+		{"the bot is kicked", kicked, func() { s.at(kicked).KickBot(s.who[kicked.Chat]) }},
+		{"a channel is deleted", deleted, func() { s.at(deleted).DeleteChannel() }},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,37 +26,65 @@ type Telegram struct {
 	all  []Place
 	who  map[string]telegram.User  // chat → who writes there
 	room map[string]telegram.Place // by chat
+	bots map[string]telegram.User  // chat → the other bot there
 }
 
 // NewTelegram makes one of a size. Some of the places are fussy, and one childless.
 func NewTelegram(size Size, o telegram.Options) *Telegram {
 	o.PrivacyOff = true
-	t := &Telegram{Server: telegram.New(o), who: map[string]telegram.User{}, room: map[string]telegram.Place{}}
+	t := &Telegram{
+		Server: telegram.New(o), who: map[string]telegram.User{}, room: map[string]telegram.Place{}, bots: map[string]telegram.User{},
+	}
 	for i := range size.DMs {
-		u := t.User(fmt.Sprintf("Person %d", i), "")
-		t.add(t.DM(u), u, Place{Childless: i == 2, Fussy: i >= size.DMs-2})
+		p := t.NewDM(fmt.Sprintf("Person %d", i))
+		p.Childless, p.Fussy = i == 2, i >= size.DMs-2
+		t.all = append(t.all, p)
 	}
-	u := t.User("Bob", "bob")
 	for i := range size.Groups {
-		g := t.Supergroup(fmt.Sprintf("Group %d", i), u)
-		g.AddBot(u)
-		g.Promote(u, true)
-		t.add(g, u, Place{Calls: true, Fussy: i == size.Groups-1})
+		p := t.NewGroup(fmt.Sprintf("Group %d", i))
+		p.Fussy = i == size.Groups-1
+		t.all = append(t.all, p)
 	}
-	forum := t.Forum("Forum", u)
-	forum.AddBot(u)
-	for _, name := range []string{"Left", "Right"} {
-		t.add(forum.Topic(u, name), u, Place{Calls: true})
-	}
+	left := t.NewThread("Left")
+	right := t.topic(t.room[left.Chat], t.who[left.Chat], "Right")
+	t.all = append(t.all, left, right)
 	return t
 }
 
-func (t *Telegram) add(at telegram.Place, who telegram.User, p Place) {
-	p.Chat = telegramChat(at.ChatID)
-	if at.ThreadID != 0 {
-		p.Thread = strconv.Itoa(at.ThreadID)
+// NewDM implements Rooms.
+func (t *Telegram) NewDM(name string) Place {
+	u := t.User(name, "")
+	return t.add(t.DM(u), u)
+}
+
+// NewGroup implements Rooms.
+func (t *Telegram) NewGroup(title string) Place {
+	u := t.User("Bob", "bob")
+	return t.add(t.Supergroup(title, u), u)
+}
+
+// NewThread implements Rooms.
+func (t *Telegram) NewThread(title string) Place {
+	u := t.User("Bob", "bob")
+	forum := t.Forum(title+"'s forum", u)
+	t.add(forum, u)
+	return t.topic(forum, u, title)
+}
+
+func (t *Telegram) topic(forum telegram.Place, by telegram.User, name string) Place {
+	return Place{Chat: telegramChat(forum.ChatID), Thread: strconv.Itoa(forum.Topic(by, name).ThreadID), Calls: true}
+}
+
+// add has somebody write in a chat. In a group the bot is an administrator, who is told of
+// reactions.
+func (t *Telegram) add(at telegram.Place, who telegram.User) Place {
+	p := Place{Chat: telegramChat(at.ChatID), Calls: at.ChatID < 0}
+	if p.Calls {
+		at.AddBot(who)
+		at.Promote(who, true)
 	}
-	t.all, t.who[p.Chat], t.room[p.Chat] = append(t.all, p), who, t.Place(at.ChatID, 0)
+	t.who[p.Chat], t.room[p.Chat] = who, at
+	return p
 }
 
 func telegramChat(id int64) string { return fmt.Sprintf("telegram:%d", id) }
@@ -76,6 +105,8 @@ func (t *Telegram) About() About {
 			}
 			return parts
 		},
+		Token: "TELEGRAM_BOT_TOKEN", Surfaces: Surfaces{DM: "telegram-dm", Group: "telegram-group", Thread: "telegram-topic"},
+		Replies: true,
 	}
 }
 
@@ -86,7 +117,11 @@ func (t *Telegram) Places() []Place { return t.all }
 func (t *Telegram) Do(a Act) (id string, err error) {
 	who, in := t.who[a.Chat], t.room[a.Chat]
 	in.ThreadID, _ = strconv.Atoi(a.Thread) // 0 outside one
+	if a.Bot {
+		who = t.otherBot(a.Chat)
+	}
 	target, _ := strconv.Atoi(a.Target)
+	d := telegram.Draft{Text: a.Text}
 	switch a.Verb {
 	case msg.VerbDelete:
 		return "", nil
@@ -95,11 +130,26 @@ func (t *Telegram) Do(a Act) (id string, err error) {
 		return "", err
 	case msg.VerbReaction:
 		return "", in.SetReactions(who, target, a.Text)
+	case msg.VerbReply:
+		d.ReplyTo = target
 	case msg.VerbMention:
-		a.Text = "@" + t.Me().Username + " " + a.Text
+		d.Text = "@" + t.Me().Username + " " + a.Text
 	}
-	m, err := in.Post(who, telegram.Draft{Text: a.Text})
+	if a.File != nil {
+		d.Attachment = &telegram.Attachment{Kind: "document", Name: a.File.Name, Data: a.File.Data}
+	}
+	m, err := in.Post(who, d)
 	return strconv.Itoa(m.ID), err
+}
+
+func (t *Telegram) otherBot(chat string) telegram.User {
+	bot, there := t.bots[chat]
+	if !there {
+		bot = t.OtherBot("Other", "other_bot")
+		t.room[chat].Join(bot)
+		t.bots[chat] = bot
+	}
+	return bot
 }
 
 // Quiet implements People.
@@ -108,18 +158,35 @@ func (t *Telegram) Quiet() bool { return t.Pending() == 0 }
 // Arrived implements Wire.
 func (t *Telegram) Arrived() (all []Arrival) {
 	for _, c := range t.Sent() {
+		if c.Method != "sendMessage" && len(c.Files) == 0 {
+			continue
+		}
 		for _, m := range c.Messages {
-			if c.Method != "sendMessage" {
-				continue
-			}
-			a := Arrival{ID: strconv.Itoa(m.ID), Chat: telegramChat(m.Chat.ID), Text: m.Text, At: c.At}
+			a := Arrival{ID: strconv.Itoa(m.ID), Chat: telegramChat(m.Chat.ID), Text: c.Text, At: c.At}
 			if m.IsTopic {
 				a.Thread = strconv.Itoa(m.Thread)
+			}
+			if c.ReplyTo != 0 {
+				a.ReplyTo = strconv.Itoa(c.ReplyTo)
+			}
+			for _, f := range c.Files {
+				a.Files = append(a.Files, File{f.Name, f.Data})
 			}
 			all = append(all, a)
 		}
 	}
 	return all
+}
+
+// Typed implements Wire.
+func (t *Telegram) Typed(p Place) bool {
+	return slices.ContainsFunc(t.Sent(), func(c telegram.Call) bool {
+		thread := ""
+		if c.ThreadID != 0 {
+			thread = strconv.Itoa(c.ThreadID)
+		}
+		return c.Method == "sendChatAction" && telegramChat(c.ChatID) == p.Chat && thread == p.Thread
+	})
 }
 
 // Hasty implements Wire.
@@ -132,7 +199,7 @@ func (t *Telegram) Hasty() (n int) {
 	return n
 }
 
-// Upset implements Wire.
+// Upset implements Trouble.
 func (t *Telegram) Upset(random *rand.Rand) string {
 	n := 1 + random.IntN(3)
 	faults := []telegram.Fault{
@@ -168,11 +235,57 @@ func (t *Telegram) Upset(random *rand.Rand) string {
 	return "an update that nobody can read"
 }
 
-// Away implements Wire.
+// Away implements Trouble.
 func (t *Telegram) Away(gone bool) {
 	if gone {
 		t.Unreachable()
 	} else {
 		t.Reachable()
+	}
+}
+
+// Break implements Trouble.
+func (t *Telegram) Break() {
+	t.Unreachable()
+	t.Reachable()
+}
+
+// Disorder implements Trouble.
+func (t *Telegram) Disorder(n int) {
+	t.Twice(n)
+	t.Reversed(n)
+	t.Redeliver(n)
+}
+
+// Spoil implements Trouble.
+func (t *Telegram) Spoil(f Fault) {
+	t.Fail(telegram.Fault{
+		Method: "sendMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop, After: f.After,
+	})
+}
+
+// Expire implements Trouble.
+func (t *Telegram) Expire(expired bool) {
+	if !expired {
+		t.Heal()
+		return
+	}
+	t.Fail(telegram.Fault{Method: "*", Times: -1, Status: http.StatusUnauthorized})
+	t.Break()
+}
+
+// Deaths implements Trouble.
+func (t *Telegram) Deaths() []Death {
+	blocked, gone, kicked, deleted := t.NewDM("Ann"), t.NewDM("Ben"), t.NewGroup("Kicked"), t.NewGroup("Deleted")
+	topic := t.NewThread("Passing")
+	return []Death{
+		{"the bot is blocked", blocked, func() { t.Block(t.who[blocked.Chat]) }},
+		{"an account is deleted", gone, func() { t.Deactivate(t.who[gone.Chat]) }},
+		{"the bot is kicked", kicked, func() { t.room[kicked.Chat].RemoveBot(t.who[kicked.Chat]) }},
+		{"a group is deleted", deleted, func() { t.room[deleted.Chat].DeleteGroup() }},
+		{"a topic is deleted", topic, func() {
+			thread, _ := strconv.Atoi(topic.Thread) // as we have made it
+			t.Place(t.room[topic.Chat].ChatID, thread).DeleteTopic()
+		}},
 	}
 }

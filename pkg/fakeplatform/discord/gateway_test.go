@@ -84,6 +84,19 @@ func TestIntents(t *testing.T) {
 	faketest.Subset(t, e.event("MESSAGE_CREATE"), `{"content":"readable"}`)
 }
 
+func TestARevokedToken(t *testing.T) {
+	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	r.Revoke(true)
+	c.closes(4004)
+	if got := r.request("GET", "/api/v10/users/@me", nil, "Authorization", "Bot "+r.Token()); got.Status != 401 {
+		t.Errorf("the API answers %d", got.Status)
+	}
+	r.Revoke(false)
+	r.must("GET", "/users/@me", "")
+	r.listen(allIntents)
+}
+
 func TestRefusedClients(t *testing.T) {
 	identify := func(token, intents string) string {
 		return `{"op":2,"d":{"token":"` + token + `","intents":` + intents + `,"properties":{}}}`

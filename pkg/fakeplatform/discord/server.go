@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"arizuko/pkg/fakeplatform/fake"
@@ -52,6 +53,7 @@ type Server struct {
 	fake.Host
 	*fake.Record[Call]
 	token     string
+	revoked   atomic.Bool
 	denied    Intent
 	heartbeat time.Duration
 	clock     func() time.Time
@@ -124,6 +126,9 @@ func snowflake(id string) (uint64, bool) {
 // Token is the bot's token.
 func (s *Server) Token() string { return s.token }
 
+// accepts reports whether a token is the bot's, and still good.
+func (s *Server) accepts(token string) bool { return token == s.token && !s.revoked.Load() }
+
 // Me is the bot; its application has the same id.
 func (s *Server) Me() User { return s.me }
 
@@ -149,7 +154,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // call answers one call of a route, or lets a fault do it.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
-	if route.token && r.Header.Get("Authorization") != "Bot "+s.token {
+	if token, ofBot := strings.CutPrefix(r.Header.Get("Authorization"), "Bot "); route.token && (!ofBot || !s.accepts(token)) {
 		writeError(w, unauthorized())
 		return
 	}

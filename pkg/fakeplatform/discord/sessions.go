@@ -57,7 +57,7 @@ func (c *conn) authenticated(token string) bool {
 	switch {
 	case c.session != nil:
 		c.close(CloseAlreadyAuthenticated, "Already authenticated.")
-	case strings.TrimPrefix(token, "Bot ") != c.s.token:
+	case !c.s.accepts(strings.TrimPrefix(token, "Bot ")):
 		c.close(CloseAuthenticationFailed, "Authentication failed.")
 	default:
 		return true

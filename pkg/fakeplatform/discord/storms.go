@@ -37,6 +37,15 @@ func (s *Server) CloseGateway(code int, reason string) {
 	s.eachOpen(func(c *conn) { c.close(code, reason) })
 }
 
+// Revoke makes the bot's token no longer good, as a reset in the developer portal does, and breaks
+// what hangs on it; or makes it good again.
+func (s *Server) Revoke(revoked bool) {
+	s.revoked.Store(revoked)
+	if revoked {
+		s.CloseGateway(CloseAuthenticationFailed, "Authentication failed.")
+	}
+}
+
 // AskReconnect asks clients to reconnect and resume.
 func (s *Server) AskReconnect() { s.eachOpen(func(c *conn) { c.send(opReconnect, nil) }) }
 
