@@ -255,8 +255,8 @@ func (c *crowd) fuss(ctx context.Context) {
 	c.written++
 }
 
-// provoke has somebody do what rarely happens by itself: edit a message before it is read, or
-// stop an agent at work.
+// provoke has somebody do what rarely happens by itself: edit a message before it is read, begin
+// anew, or write to an agent at work, or stop it.
 func (c *crowd) provoke(ctx context.Context, p faultpoint.Point) {
 	a := world.Act{Place: c.fussy[0], Verb: msg.VerbMessage, Text: "slow 1 " + c.text()}
 	switch p {
@@ -266,6 +266,14 @@ func (c *crowd) provoke(ctx context.Context, p faultpoint.Point) {
 		c.do(ctx, a)
 	case faultpoint.Pin.Before(), faultpoint.Pin.After():
 		a.Text = "#pinned"
+		c.do(ctx, a)
+	case faultpoint.ResetSession.Before(), faultpoint.ResetSession.After(), faultpoint.TakeSystem.Before(), faultpoint.TakeSystem.After():
+		a.Text = "/new " + c.text()
+		c.do(ctx, a)
+	case faultpoint.Piping, faultpoint.OfferTurn.Before(), faultpoint.OfferTurn.After():
+		c.do(ctx, a)
+		pause(ctx, startsMost)
+		a.Text = c.text()
 		c.do(ctx, a)
 	case faultpoint.CancelTurn.Before(), faultpoint.CancelTurn.After():
 		c.do(ctx, a)

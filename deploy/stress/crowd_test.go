@@ -258,6 +258,10 @@ func TestProvoke(t *testing.T) {
 			faultpoint.Pin.After():            {"message #pinned"},
 			faultpoint.CancelTurn.Before():    {"message slow 1 ", "message /stop"},
 			faultpoint.CancelTurn.After():     {"message slow 1 ", "message /stop"},
+			faultpoint.ResetSession.Before():  {"message /new "},
+			faultpoint.TakeSystem.After():     {"message /new "},
+			faultpoint.Piping:                 {"message slow 1 ", "message m"},
+			faultpoint.OfferTurn.Before():     {"message slow 1 ", "message m"},
 			faultpoint.Framed:                 nil,
 		} {
 			d := newDiary()
@@ -280,7 +284,7 @@ func summary(a world.Act, first string) string {
 	if a.Target != "" && a.Target == first {
 		return a.Verb
 	}
-	begin, _, _ := strings.Cut(strings.Replace(a.Text, "slow 1 ", "slow 1 |", 1), "|")
+	begin := regexp.MustCompile(`^(slow 1 |/new |m|\S*)`).FindString(a.Text)
 	return a.Verb + " " + begin
 }
 
