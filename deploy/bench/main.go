@@ -45,6 +45,7 @@ func scenarios() []scenario {
 		{"stored", (*bench).stored},
 		{"idle", (*bench).idle},
 		{"adapters", (*bench).adapters},
+		{"agents", (*bench).agents},
 	}
 }
 

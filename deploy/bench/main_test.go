@@ -16,7 +16,7 @@ func TestChoose(t *testing.T) {
 		only string
 		want []string
 	}{
-		{"", []string{"latency", "sustained", "routing", "stored", "idle", "adapters"}},
+		{"", []string{"latency", "sustained", "routing", "stored", "idle", "adapters", "agents"}},
 		{"idle,latency", []string{"idle", "latency"}},
 		{"idle,speed", nil},
 	} {

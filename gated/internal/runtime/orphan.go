@@ -70,6 +70,34 @@ func isRun(runID int64, pid int, pidStart int64) (bool, error) {
 	}
 }
 
+// killMarked kills the processes of a run that was not recorded: those that
+// carry its id in their environment and work in the data folder, since other
+// instances count their runs too. It returns when they are gone.
+func killMarked(runID int64, data string) (killed bool, err error) {
+	if data, err = filepath.EvalSymlinks(data); err != nil {
+		return false, err
+	}
+	gone, err := within(killWait, func() (bool, error) {
+		pids, err := processes()
+		gone := true
+		for _, pid := range pids {
+			dir, e := os.Readlink(procPath(pid, "cwd"))
+			if e != nil || !strings.HasPrefix(dir, data+"/") || !hasMarker(pid, runMarker(runID)) {
+				continue
+			}
+			if st, e := readStat(pid); e == nil && !st.dead() {
+				gone, killed = false, true
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		return gone, err
+	})
+	if err == nil && !gone {
+		err = fmt.Errorf("what run %d left is still there after SIGKILL", runID)
+	}
+	return killed, err
+}
+
 func hasMarker(pid int, marker string) bool {
 	env, err := os.ReadFile(procPath(pid, "environ"))
 	return err == nil && slices.Contains(strings.Split(string(env), "\x00"), marker)
@@ -100,21 +128,22 @@ func groupAlive(group int) (bool, error) {
 // anyMember looks for a living process of the group. Zombies are dead: in a
 // container there may be nobody to reap them.
 func anyMember(group int, accept func(pid int) bool) (bool, error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return false, err
-	}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
+	pids, err := processes()
+	return slices.ContainsFunc(pids, func(pid int) bool {
 		st, err := readStat(pid)
-		if err == nil && st.group == group && !st.dead() && accept(pid) {
-			return true, nil
+		return err == nil && st.group == group && !st.dead() && accept(pid)
+	}), err
+}
+
+// processes are all of this machine that can be seen from here.
+func processes() (pids []int, err error) {
+	entries, err := os.ReadDir("/proc")
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			pids = append(pids, pid)
 		}
 	}
-	return false, nil
+	return pids, err
 }
 
 // stat is the part of /proc/<pid>/stat that is needed here.

@@ -101,9 +101,16 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 }
 
 // End kills bubblewrap, if it is still there, and waits for the end of the
-// sandbox: what is in it dies with bubblewrap, and bubblewrap with gated.
+// sandbox: what is in it dies with bubblewrap, and bubblewrap with gated. But
+// for its first milliseconds: if bubblewrap dies while it sets the sandbox up,
+// the process it forked waits for it for ever. A gated that died then had not
+// recorded anything yet.
 func (s Sandbox) End(_ context.Context, left Left) (found bool, err error) {
-	found, err = killGroup(left)
+	if left.PID == 0 {
+		found, err = killMarked(left.RunID, s.Data)
+	} else {
+		found, err = killGroup(left)
+	}
 	if err != nil {
 		return found, err
 	}
