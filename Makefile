@@ -5,7 +5,7 @@ MODULES := migrations pkg gated routd dashd teled discd slakd deploy
 .PHONY: build run test race lint bench faults soak clean
 
 build: ## all programs into bin/
-	go build -o bin/ ./gated ./routd ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/launcher
+	go build -o bin/ ./gated ./routd ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/oneshot ./deploy/launcher
 
 run: build ## everything on this machine, until Ctrl-C; takes the environment
 	@exec bin/launcher

@@ -3,6 +3,7 @@
 //
 //	gated [serve]          until SIGTERM
 //	gated check | health   what is wrong with the configuration; is it ready
+//	gated agent try | conform -- COMMAND   talks to a program that wants to be an agent; tries it
 package main
 
 import (
@@ -17,8 +18,10 @@ import (
 	"arizuko/gated/internal/api"
 	"arizuko/gated/internal/gateway"
 	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/trial"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/command"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -51,7 +54,14 @@ func program() daemon.Program {
 			cfg, err := loadConfig()
 			return cfg.Addr, err
 		},
+		Commands: map[string]command.Func{"agent": trial.Command(agentEnviron, os.Stdin)},
 	}
+}
+
+// agentEnviron is what agents see of gated's environment.
+func agentEnviron() ([]string, error) {
+	cfg, err := loadConfig()
+	return runtime.Environ(environ(), cfg.AgentEnv), err
 }
 
 // gated is a started process with its parts.

@@ -1,0 +1,67 @@
+// Oneshot makes an agent of a command line that takes a prompt and ends with its answer:
+//
+//	oneshot codex [ARGUMENTS…]
+//	oneshot gemini [ARGUMENTS…]
+//	oneshot opencode [ARGUMENTS…]
+//	oneshot ANYTHING [ARGUMENTS…]   reads the prompt from stdin and prints the answer
+//
+// Each turn is a process of the command's. The first three are known by the name of their program:
+// their conversations are resumed.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"arizuko/pkg/agentproto"
+)
+
+// exitUsage is EX_USAGE of sysexits.h.
+const exitUsage = 64
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: oneshot PROGRAM [ARGUMENTS…]")
+		os.Exit(exitUsage)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cli := newCLI(os.Args[1], os.Args[2:], model(), os.Stderr)
+	if err := newRun(cli, os.Stdout).serve(ctx, readInputs(os.Stdin, os.Stderr)); err != nil {
+		fmt.Fprintln(os.Stderr, "oneshot:", err)
+		os.Exit(1)
+	}
+}
+
+// model is the one that the group's configuration names, "" for the command's own choice.
+func model() string { return os.Getenv("AGENT_MODEL") }
+
+// readInputs passes on what in says until its end. Lines that are no input are left to the log.
+func readInputs(in io.Reader, log io.Writer) <-chan agentproto.Input {
+	inputs := make(chan agentproto.Input)
+	go func() {
+		defer close(inputs)
+		lines := bufio.NewReader(in)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if len(bytes.TrimSpace(line)) > 0 {
+				input, err := agentproto.ReadInput(line)
+				if err != nil {
+					fmt.Fprintln(log, "ignored:", err)
+				} else {
+					inputs <- input
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return inputs
+}

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/agentproto"
+)
+
+func TestReading(t *testing.T) {
+	for file, want := range map[string]reading{
+		"codex-tool":      {text: "You said something", session: "01a1ff9e-480f-7183-97b6-9980aa741f70"},
+		"gemini-tool":     {text: "You said something", session: "c68ab4e2-1bcd-4bb8-acfd-65bfa23e40d0"},
+		"opencode-tool":   {text: "You said something", session: "ses_e0060c00cffeqrtVLVAsccd5H1"},
+		"codex-failed":    {session: "01a1ff98-82dc-7f12-a5c8-70d9c44736e8", failure: "unexpected status 401 Unauthorized: bad key, url: http://127.0.0.1:18777/v1/responses"},
+		"gemini-failed":   {session: "fb866633-5196-4a19-a6be-6b662c18d40f", failure: `[API Error: {"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}]`},
+		"opencode-failed": {session: "ses_e00667560ffeMyaxwHAQbNMq0a", failure: "bad key"},
+	} {
+		output, err := os.ReadFile(filepath.Join("testdata", file+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _, _ := strings.Cut(file, "-")
+		for _, size := range []int{1, 100, len(output)} { // of what is read at once
+			got := reading{read: dialectOf("/opt/" + name).read}
+			in := bytes.NewBufferString("not JSON\n" + string(output))
+			for in.Len() > 0 {
+				if _, err := got.Write(in.Next(size)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got.end()
+			if got.text != want.text || got.session != want.session || got.failure != want.failure {
+				t.Errorf("%s, %d bytes at once: %+v", file, size, got)
+			}
+		}
+	}
+}
+
+func TestReadingIsBounded(t *testing.T) {
+	r := reading{read: readCodex}
+	chunk := bytes.Repeat([]byte("x"), 1<<20)
+	for range maxLine / len(chunk) {
+		if _, err := r.Write(chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Write(chunk); err == nil {
+		t.Error("a line without an end is kept for ever")
+	}
+}
+
+func TestArguments(t *testing.T) {
+	extra := []string{"--x", "y"}
+	for _, tt := range []struct {
+		program, model, session, want string
+	}{
+		{"codex", "", "", "exec --json --skip-git-repo-check --x y -"},
+		{"/opt/codex", "m", "s", "exec --json --skip-git-repo-check --x y --model=m resume s -"},
+		{"gemini", "", "", "--output-format=stream-json --skip-trust --x y --prompt="},
+		{"gemini", "m", "s", "--output-format=stream-json --skip-trust --x y --model=m --resume=s --prompt="},
+		{"opencode", "", "", "run --format=json --x y"},
+		{"opencode", "m", "s", "run --format=json --x y --model=m --session=s"},
+		{"llm", "m", "s", "--x y"},
+	} {
+		got := strings.Join(dialectOf(tt.program).args(extra, tt.model, tt.session), " ")
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", tt.program, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"--x", "y"}, extra); diff != "" {
+		t.Errorf("the operator's arguments were changed: %s", diff)
+	}
+}
+
+// agent is a run of the agent in this process, with a stand-in for its command.
+type agent struct {
+	t      *testing.T
+	in     chan agentproto.Input
+	frames *agentproto.Scanner
+	log    *bytes.Buffer // to be read when it is gone
+	done   chan error
+	stop   context.CancelFunc
+}
+
+// begin starts it in the working folder of the test, which is its group's.
+func begin(t *testing.T, name string) *agent {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, program)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return beginWith(t, program)
+}
+
+func beginWith(t *testing.T, program string) *agent {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	a := &agent{
+		t: t, in: make(chan agentproto.Input), log: &bytes.Buffer{}, done: make(chan error, 1), stop: stop,
+		frames: agentproto.NewScanner(r, io.Discard),
+	}
+	go func() {
+		a.done <- newRun(newCLI(program, []string{"--extra"}, "m", a.log), w).serve(ctx, a.in)
+		w.Close()
+	}()
+	t.Cleanup(func() { stop(); r.Close() })
+	return a
+}
+
+func (a *agent) frame() agentproto.Frame {
+	a.t.Helper()
+	f, err := a.frames.Next()
+	if err != nil {
+		a.t.Fatalf("no frame: %v", err)
+	}
+	return f
+}
+
+func (a *agent) says(turn, text string) agentproto.Frame {
+	a.t.Helper()
+	f := a.frame()
+	if f.Status != agentproto.StatusOK || f.TurnID != turn || f.Result != text {
+		a.t.Errorf("got %+v, want turn %s answered %q", f, turn, text)
+	}
+	return f
+}
+
+// ends closes the input and returns how the run ended.
+func (a *agent) ends() error {
+	a.t.Helper()
+	close(a.in)
+	if f, err := a.frames.Next(); err != io.EOF {
+		a.t.Errorf("one more: %+v, %v", f, err)
+	}
+	return <-a.done
+}
+
+func calls(t *testing.T) (all []call) {
+	t.Helper()
+	text, err := os.ReadFile(callsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var c call
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func TestConversation(t *testing.T) {
+	for _, name := range []string{"codex", "gemini", "opencode"} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			a := begin(t, name)
+			a.in <- agentproto.Start{TurnID: "1", Prompt: "one"}
+			a.in <- agentproto.Message{TurnID: "2", Prompt: "two"}
+			session := a.says("1", "heard one").NewSessionID
+			if again := a.says("2", "heard two").NewSessionID; session != lines[name].session || again != session {
+				t.Errorf("sessions %q, %q", session, again)
+			}
+			if err := a.ends(); err != nil {
+				t.Error(err)
+			}
+			b := begin(t, name)
+			b.in <- agentproto.Start{TurnID: "3", Prompt: "three", SessionID: session}
+			b.says("3", "heard three")
+			if err := b.ends(); err != nil {
+				t.Error(err)
+			}
+			var sessions []string
+			for _, c := range calls(t) {
+				sessions = append(sessions, resumed(c.Args))
+			}
+			if diff := cmp.Diff([]string{"", session, session}, sessions); diff != "" {
+				t.Errorf("resumed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSessionThatIsGone(t *testing.T) {
+	for name, gone := range map[string]string{
+		"codex": "11111111-1111-4111-8111-111111111111", "gemini": "11111111-1111-4111-8111-111111111111", "opencode": "ses_1",
+	} {
+		for _, session := range []string{gone, "demo-abc", "--version"} {
+			t.Run(name+" "+session, func(t *testing.T) {
+				t.Chdir(t.TempDir())
+				a := begin(t, name)
+				a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session}
+				if f := a.says("1", lostNote+"\n\nheard one"); f.NewSessionID != lines[name].session {
+					t.Errorf("session %q", f.NewSessionID)
+				}
+				a.in <- agentproto.Message{TurnID: "2", Prompt: "two"}
+				a.says("2", "heard two")
+				if err := a.ends(); err != nil {
+					t.Error(err)
+				}
+				for _, c := range calls(t) {
+					if session != gone && strings.Contains(strings.Join(c.Args, " "), session) {
+						t.Errorf("%q is among the arguments %q", session, c.Args)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestPlainCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a := begin(t, "plain")
+	a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: "another agent's"}
+	if f := a.says("1", `"heard one"`); f.NewSessionID != "" {
+		t.Errorf("session %q", f.NewSessionID)
+	}
+	if err := a.ends(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]call{{[]string{"--extra"}, "one"}}, calls(t)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for _, name := range []string{"codex", "gemini", "opencode", "plain"} {
+		for order, want := range map[string]string{
+			"fail": name + " failed: bad key", "refuse": name + " failed: bad key", "crash": name + " failed: Error: out of luck",
+		} {
+			switch {
+			case name == "plain" && order == "fail":
+				want = "plain failed: a warning"
+			case name == "plain" && order == "refuse": // its silence is one
+				continue
+			}
+			t.Run(name+" "+order, func(t *testing.T) {
+				t.Chdir(t.TempDir())
+				a := begin(t, name)
+				a.in <- agentproto.Start{TurnID: "1", Prompt: order}
+				if f := a.frame(); f.Status != agentproto.StatusError || f.TurnID != "1" || f.Error != want {
+					t.Errorf("got %+v, want %q", f, want)
+				}
+				if err := <-a.done; err == nil {
+					t.Error("the run goes on")
+				}
+				if !strings.Contains(a.log.String(), "a warning") {
+					t.Errorf("log %q", a.log)
+				}
+			})
+		}
+	}
+}
+
+func TestCommandThatIsMissing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a := beginWith(t, "no-such-program")
+	a.in <- agentproto.Start{TurnID: "1", Prompt: "one"}
+	if f := a.frame(); f.Error != "no-such-program is not installed, or not in PATH" {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a := begin(t, "codex")
+	a.in <- agentproto.Start{TurnID: "1", Prompt: "slow"}
+	a.in <- agentproto.Message{TurnID: "2", Prompt: "slow too"}
+	a.in <- agentproto.Interrupt{}
+	a.in <- agentproto.Message{TurnID: "3", Prompt: "three"}
+	began := time.Now()
+	a.says("3", "heard three")
+	if err := a.ends(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	for _, c := range calls(t) {
+		if c.Prompt == "slow too" {
+			t.Error("a turn was asked that nobody waited for")
+		}
+	}
+}
+
+func TestTerminated(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a := begin(t, "codex")
+	a.in <- agentproto.Start{TurnID: "1", Prompt: "slow"}
+	a.stop()
+	if err := <-a.done; !errors.Is(err, errStopped) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestGeminiReadsNoFilesForStrangers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a := begin(t, "gemini")
+	a.in <- agentproto.Start{TurnID: "1", Prompt: "<message>@secret me@x.org</message>"}
+	a.frame()
+	if got := calls(t)[0].Prompt; got != "<message>&#64;secret me&#64;x.org</message>" {
+		t.Errorf("prompt %q", got)
+	}
+}
+
+func TestCut(t *testing.T) {
+	long := cut(strings.Repeat("é", maxResult))
+	if len(long) > maxResult || !strings.HasSuffix(long, "bytes]") || strings.Contains(long, "\ufffd") {
+		t.Errorf("%d bytes, ends %q", len(long), long[len(long)-60:])
+	}
+	if err := agentproto.WriteFrame(io.Discard, agentproto.Frame{Result: cut(strings.Repeat("\x01", 2*maxResult))}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadInputs(t *testing.T) {
+	var log bytes.Buffer
+	in := strings.NewReader("{\"type\":\"later\"}\n\nnonsense\n{\"type\":\"message\",\"turnId\":\"1\",\"x\":1}")
+	var got []agentproto.Input
+	for input := range readInputs(in, &log) {
+		got = append(got, input)
+	}
+	if diff := cmp.Diff([]agentproto.Input{agentproto.Message{TurnID: "1"}}, got); diff != "" {
+		t.Error(diff)
+	}
+	if n := strings.Count(log.String(), "ignored: "); n != 2 {
+		t.Errorf("log %q", log.String())
+	}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain makes this program the commands' stand-in when it is called by one of their names: it
+// takes their arguments and says what they were heard to say, see testdata.
+func TestMain(m *testing.M) {
+	switch name := filepath.Base(os.Args[0]); name {
+	case "codex", "gemini", "opencode", "plain":
+		os.Exit(standIn(name, os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// call is what a stand-in was called with; it is kept in the file calls of its working folder.
+type call struct {
+	Args   []string
+	Prompt string
+}
+
+const callsFile = "calls"
+
+// standIn obeys an order in the prompt, which it otherwise repeats, and knows the sessions that it
+// made in its working folder.
+func standIn(name string, args []string) int {
+	prompt, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return 9
+	}
+	if err := record(call{args, string(prompt)}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 9
+	}
+	answer := lines[name]
+	session := resumed(args)
+	if session == "" {
+		session = answer.session
+	} else if _, err := os.Stat(session); err != nil {
+		fmt.Fprintln(os.Stderr, answer.lost)
+		return 1
+	}
+	_ = os.WriteFile(session, nil, 0o600)
+	fmt.Fprintln(os.Stderr, "a warning")
+	switch text := string(prompt); {
+	case strings.Contains(text, "slow"):
+		time.Sleep(time.Minute) //nolint:forbidigo // it is to be killed
+	case strings.Contains(text, "fail"):
+		fmt.Printf(answer.failed, session)
+		return 1
+	case strings.Contains(text, "refuse"): // and be content with it
+		fmt.Printf(answer.failed, session)
+		return 0
+	case strings.Contains(text, "crash"):
+		fmt.Fprintln(os.Stderr, "\x1b[91mError: \x1b[0mout of luck\n\nStack:\n   0: <unknown>")
+		return 1
+	}
+	text, _ := json.Marshal("heard " + string(prompt))
+	fmt.Printf(answer.said, session, text)
+	return 0
+}
+
+// lines are what the commands print: a session and a text as JSON go into said, a session into failed.
+var lines = map[string]struct{ session, said, failed, lost string }{
+	"codex": {
+		"01a1ff98-089e-7af1-ba12-86303db8081f",
+		`{"type":"thread.started","thread_id":%q}` + "\n" + `{"type":"item.completed","item":{"type":"agent_message","text":%s}}` + "\n",
+		`{"type":"thread.started","thread_id":%q}` + "\n" + `{"type":"turn.failed","error":{"message":"bad key"}}` + "\n",
+		"Error: thread/resume: thread/resume failed: no rollout found for thread id 1 (code -32600)\n\nStack backtrace:\n   0: <unknown>",
+	},
+	"gemini": {
+		"8e3a5e4f-696c-4943-bf87-9af9da23ee28",
+		`{"type":"init","session_id":%q}` + "\n" + `{"type":"message","role":"user","content":"not this"}` + "\n" +
+			`{"type":"message","role":"assistant","content":%s,"delta":true}` + "\n",
+		`{"type":"init","session_id":%q}` + "\n" + `{"type":"result","status":"error","error":{"type":"unknown","message":"bad key"}}` + "\n",
+		"Error resuming session: Invalid session identifier \"1\".\n  Use --list-sessions to see available sessions",
+	},
+	"opencode": {
+		"ses_e0067dc3affedgwlTolatL393U",
+		`{"type":"text","sessionID":%q,"part":{"type":"text","text":%s}}` + "\n",
+		`{"type":"error","sessionID":%q,"error":{"name":"APIError","data":{"message":"bad key","statusCode":401}}}` + "\n",
+		"\x1b[91m\x1b[1mError: \x1b[0mSession not found",
+	},
+	"plain": {"none", "%.0s%s", "%.0s", ""},
+}
+
+// resumed is the session that the arguments ask for.
+func resumed(args []string) string {
+	if i := slices.Index(args, "resume"); i >= 0 {
+		return args[i+1]
+	}
+	for _, arg := range args {
+		for _, flag := range []string{"--resume=", "--session="} {
+			if id, is := strings.CutPrefix(arg, flag); is {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+func record(c call) error {
+	line, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(callsFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = file.Write(append(line, '\n'))
+	return err
+}
