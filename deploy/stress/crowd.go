@@ -270,6 +270,14 @@ func (c *crowd) provoke(ctx context.Context, p faultpoint.Point) {
 	case faultpoint.ResetSession.Before(), faultpoint.ResetSession.After(), faultpoint.TakeSystem.Before(), faultpoint.TakeSystem.After():
 		a.Text = "/new " + c.text()
 		c.do(ctx, a)
+	case faultpoint.RequeueTurn.Before(), faultpoint.RequeueTurn.After(): // who stops an agent stops it for others too
+		other := world.Act{Place: c.fussy[1], Verb: msg.VerbMessage, Text: "@"}
+		c.do(ctx, other)
+		c.do(ctx, world.Act{Place: a.Place, Verb: msg.VerbMessage, Text: "@"})
+		c.do(ctx, a)
+		pause(ctx, startsMost)
+		other.Text = "/stop"
+		c.do(ctx, other)
 	case faultpoint.Piping, faultpoint.OfferTurn.Before(), faultpoint.OfferTurn.After():
 		c.do(ctx, a)
 		pause(ctx, startsMost)

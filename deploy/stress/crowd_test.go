@@ -259,6 +259,7 @@ func TestProvoke(t *testing.T) {
 			faultpoint.CancelTurn.Before():    {"message slow 1 ", "message /stop"},
 			faultpoint.CancelTurn.After():     {"message slow 1 ", "message /stop"},
 			faultpoint.ResetSession.Before():  {"message /new "},
+			faultpoint.RequeueTurn.Before():   {"message @", "message @", "message slow 1 ", "message /stop"},
 			faultpoint.TakeSystem.After():     {"message /new "},
 			faultpoint.Piping:                 {"message slow 1 ", "message m"},
 			faultpoint.OfferTurn.Before():     {"message slow 1 ", "message m"},

@@ -19,7 +19,7 @@ const (
 	// pile is more than any page of rows.
 	pile = 1200
 	// tries is how often a point is aimed at in one round until the daemon comes to it.
-	tries = 4
+	tries = 6
 	// gapMost is how long a platform is out of reach between two faults, and outageLasts at the end.
 	gapMost     = 3 * time.Second
 	outageLasts = time.Minute
