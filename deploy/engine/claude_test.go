@@ -104,7 +104,11 @@ func realCLI(t *testing.T) string {
 func converse(t *testing.T, r runtime) {
 	m, env := model(t)
 	s := suite.Start(t, suite.Options{Agent: r.command, Env: append(append(env, r.env...), "TURN_ATTEMPTS=2")})
-	for _, c := range conversations {
+	all := conversations
+	if r.confined {
+		all = append([]conversation{{"looking around", "around", "", lookingAround}}, all...)
+	}
+	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
 			s.Group(c.folder)
 			if c.env != "" {
@@ -113,7 +117,7 @@ func converse(t *testing.T, r runtime) {
 			}
 			chat := "telegram:" + c.folder
 			s.Route("chat_jid="+chat, c.folder)
-			c.run(&talk{Suite: s, t: t, chat: chat, dir: filepath.Join(s.Data, "groups", c.folder), model: m, confined: r.confined})
+			c.run(&talk{Suite: s, t: t, chat: chat, dir: filepath.Join(s.Data, "groups", c.folder), model: m})
 		})
 	}
 	for _, key := range []string{m.Key(), wrongKey} {
@@ -193,11 +197,10 @@ func isNowhere(t *testing.T, s *suite.Suite, secret string) {
 // talk is one conversation in a chat and a group of its own.
 type talk struct {
 	*suite.Suite
-	t        *testing.T
-	chat     string
-	dir      string // the group's
-	model    *anthropic.Server
-	confined bool
+	t     *testing.T
+	chat  string
+	dir   string // the group's
+	model *anthropic.Server
 }
 
 // say has somebody write in the chat.

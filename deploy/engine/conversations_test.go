@@ -24,7 +24,6 @@ type conversation struct {
 
 var conversations = []conversation{
 	{"the first answer", "first", "", firstAnswer},
-	{"looking around", "around", "", lookingAround},
 	{"two messages while it works", "piped", "", twoWhileItWorks},
 	{"gated is killed in the middle", "resumed", "", gatedKilled},
 	{"Claude Code is killed in the middle", "killed", "", claudeKilled},
@@ -40,10 +39,8 @@ func firstAnswer(c *talk) {
 	c.answers("tool Bash echo key $ANTHROPIC_API_KEY", "The tool said: key [redacted]")
 }
 
+// lookingAround is for agents that are confined: others may read what gated's user may.
 func lookingAround(c *talk) {
-	if !c.confined {
-		c.t.Skip("an agent may read what gated's user may")
-	}
 	for _, file := range []string{"secret", "arizuko.db", "groups/first"} {
 		if got := c.Answer(c.say("tool Bash cat " + filepath.Join(c.Data, file))); !strings.Contains(got, "No such file") {
 			c.t.Errorf("%s: it said %q", file, got)

@@ -237,7 +237,6 @@ func differences() map[string]difference {
 		"setting SigningSecret": {"slakd", tokens},
 
 		"inbound NewGuilds": {"discd", stranger},
-		"inbound DM":        {"discd", "private chats have addresses of their own kind"},
 		"inbound Commands":  {"discd", "Discord offers the commands that a bot has registered"},
 		"inbound Command":   {"slakd", "a slash command does not come as an event"},
 		"inbound Decode":    {"slakd", "an event is told apart from others by three fields"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"os"
@@ -35,12 +36,14 @@ func TestMain(m *testing.M) {
 func withBinary(run func() int) int {
 	dir, err := os.MkdirTemp("", "claude-agent-")
 	if err != nil {
-		panic(err)
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	defer os.RemoveAll(dir)
 	agentBinary = filepath.Join(dir, "claude")
 	if out, err := exec.Command("go", "build", "-o", agentBinary, ".").CombinedOutput(); err != nil {
-		panic("build: " + err.Error() + "\n" + string(out))
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
 	}
 	return run()
 }

@@ -84,7 +84,7 @@ func placeOf(guild, channel string, known *Guilds) (place, error) {
 	}
 	c := known.channels[channel]
 	if known.Private(guild, channel) {
-		return place{channel: channel, chat: msg.Chat{JID: DM(channel), Kind: msg.ChatDM}}, nil
+		return place{channel: channel, chat: msg.Chat{JID: dm(channel), Kind: msg.ChatDM}}, nil
 	}
 	if c.ID == "" {
 		c = restapi.Channel{ID: channel}
@@ -140,8 +140,8 @@ func threadOf(c *restapi.Channel, known *Guilds) msg.Thread {
 	return t
 }
 
-// DM is the address of a private chat.
-func DM(channel string) string { return "discord:dm-" + channel }
+// dm is the address of a private chat.
+func dm(channel string) string { return "discord:dm-" + channel }
 
 // jid is the address of a channel, and of a user as a sender.
 func jid(id string) string { return "discord:" + id }
