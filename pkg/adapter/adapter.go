@@ -33,7 +33,8 @@ type Platform interface {
 
 // Finder is a platform that can look for a part that may have been sent.
 type Finder interface {
-	// Find returns the id of the part, "" if it is certain that it never arrived.
+	// Find returns the id of the part, "" if it is certain that it never arrived. A *Failure of
+	// class Permanent says that nobody will ever tell; other errors have it asked again.
 	Find(ctx context.Context, m *msg.Message, part Part) (platformID string, err error)
 }
 
@@ -73,8 +74,9 @@ type Options struct {
 	// Repeatable says that sending a part twice does no harm. A part that may have arrived is
 	// then sent again as it is; on other platforms it ends as ambiguous.
 	Repeatable bool
-	// Mark has a part whose first try may have arrived sent once more, marked as a possible
-	// duplicate, by a platform that is a Marker. Without it nobody sends it again.
+	// Mark has a part that may have arrived sent again, marked as a possible duplicate, by a
+	// platform that is a Marker: up to three times, once it is connected. Without it nobody sends
+	// it again.
 	Mark bool
 	Pace Pace
 	// Redact hides secrets in what is sent and in errors; nil hides none.
