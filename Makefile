@@ -1,6 +1,6 @@
 # Every target works on a fresh clone with Go and a C compiler; what test and race want besides stands in
 # README.
-MODULES := migrations pkg gated routd dashd teled discd slakd deploy
+MODULES := migrations pkg pkg/testkit gated routd dashd teled discd slakd deploy deploy/e2e
 
 .PHONY: build run test race lint bench faults soak clean
 
@@ -20,13 +20,13 @@ lint: ## vet, format, linters, and each module on its own
 	deploy/lint.sh $(MODULES)
 
 bench: ## the message path against a floor without logic; takes some minutes
-	go run ./deploy/bench $(ARGS)
+	go run ./deploy/e2e/bench $(ARGS)
 
 faults: ## daemons killed at N named places under load; without N once in each
-	go run ./deploy/stress faults $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED))
+	go run ./deploy/e2e/chaos faults $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED))
 
 soak: ## load for FOR (3m) with random kills, hangs and a clock that jumps
-	go run ./deploy/stress soak $(if $(FOR),-for $(FOR)) $(if $(SEED),-seed $(SEED))
+	go run ./deploy/e2e/chaos soak $(if $(FOR),-for $(FOR)) $(if $(SEED),-seed $(SEED))
 
 clean:
 	rm -rf bin

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	arizuko/pkg v0.0.0
+	arizuko/pkg/testkit v0.0.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/google/go-cmp v0.7.0
@@ -35,4 +36,5 @@ require (
 replace (
 	arizuko/migrations => ../migrations
 	arizuko/pkg => ../pkg
+	arizuko/pkg/testkit => ../pkg/testkit
 )

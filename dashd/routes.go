@@ -13,7 +13,7 @@ import (
 	"arizuko/dashd/internal/live"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/webchat"
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -46,7 +46,7 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 		folder, what := splitChatPath(chi.URLParam(r, "*"))
 		handler, ok := handlers[what]
 		if !ok {
-			httpx.Error(w, fault.New(fault.BadRequest, "%s does not take %s", r.URL.Path, r.Method))
+			httpx.Error(w, apierr.New(apierr.BadRequest, "%s does not take %s", r.URL.Path, r.Method))
 			return
 		}
 		g, err := d.Store.Group(folder)
@@ -58,7 +58,7 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 		case strings.Contains(r.Header.Get("Accept"), "text/html"):
 			d.pages.Problem(w, http.StatusNotFound, "No such chat", "There is no group "+folder+". Groups are made with: routd groups add NAME")
 		default:
-			httpx.Error(w, fault.New(fault.NotFound, "no group %q is registered", folder))
+			httpx.Error(w, apierr.New(apierr.NotFound, "no group %q is registered", folder))
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
-	fake "arizuko/pkg/fakeplatform/discord"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
 // scene is a Discord with a channel of a guild, a thread of it, and a private chat. In each

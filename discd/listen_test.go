@@ -18,7 +18,7 @@ import (
 	"arizuko/discd/internal/inbound"
 	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
-	fake "arizuko/pkg/fakeplatform/discord"
+	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
 // TestWhatPeopleDo has them do what they can, and looks at the rows.

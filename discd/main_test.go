@@ -10,7 +10,7 @@ import (
 	"arizuko/discd/internal/gateway"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
-	fake "arizuko/pkg/fakeplatform/discord"
+	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
 func TestReadmeTable(t *testing.T) {

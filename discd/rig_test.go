@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/config"
-	fake "arizuko/pkg/fakeplatform/discord"
 	"arizuko/pkg/store/storetest"
+	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
 // patience is how long a test waits for what has to happen.

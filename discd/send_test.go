@@ -12,10 +12,10 @@ import (
 
 	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
-	fake "arizuko/pkg/fakeplatform/discord"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
+	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
 // bench is a Discord and what sends there, at a time of the test's.

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	arizuko/migrations v0.0.0
 	arizuko/pkg v0.0.0
+	arizuko/pkg/testkit v0.0.0
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.25.0
@@ -29,4 +30,5 @@ require (
 replace (
 	arizuko/migrations => ../migrations
 	arizuko/pkg => ../pkg
+	arizuko/pkg/testkit => ../pkg/testkit
 )

@@ -16,12 +16,12 @@ import (
 
 	"arizuko/gated/internal/agents"
 	"arizuko/gated/internal/api"
+	"arizuko/gated/internal/conformance"
 	"arizuko/gated/internal/gateway"
 	"arizuko/gated/internal/runtime"
-	"arizuko/gated/internal/trial"
+	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/daemon/command"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -54,7 +54,7 @@ func program() daemon.Program {
 			cfg, err := loadConfig()
 			return cfg.Addr, err
 		},
-		Commands: map[string]command.Func{"agent": trial.Command(agentEnviron, os.Stdin)},
+		Commands: map[string]cli.Func{"agent": conformance.Command(agentEnviron, os.Stdin)},
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
@@ -55,11 +55,11 @@ func (s *service) engage(t *testing.T, body string) (w window) {
 }
 
 // answers is who answers in a place what comes now.
-func (s *service) answers(t *testing.T, jid, thread string) resolve.Answer {
+func (s *service) answers(t *testing.T, jid, thread string) routeapi.Answer {
 	t.Helper()
-	var response resolve.Response
-	request := resolve.Request{Items: []resolve.Item{{ID: 1, ChatJID: jid, ThreadID: thread, ReceivedAt: time.Now().UnixMilli()}}}
-	if err := s.Do(t.Context(), "POST", resolve.Path, request, &response); err != nil {
+	var response routeapi.Response
+	request := routeapi.Request{Items: []routeapi.Item{{ID: 1, ChatJID: jid, ThreadID: thread, ReceivedAt: time.Now().UnixMilli()}}}
+	if err := s.Do(t.Context(), "POST", routeapi.Path, request, &response); err != nil {
 		t.Fatal(err)
 	}
 	return response.Items[0]
@@ -67,7 +67,7 @@ func (s *service) answers(t *testing.T, jid, thread string) resolve.Answer {
 
 func TestEngageAndDisengage(t *testing.T) {
 	s := talkative(t)
-	if a := s.answers(t, "telegram:-1", "33"); a.Action != resolve.None || a.Engaged {
+	if a := s.answers(t, "telegram:-1", "33"); a.Action != routeapi.None || a.Engaged {
 		t.Errorf("before: %+v", a)
 	}
 	w := s.engage(t, `{"jid":"telegram:-1","topic":"33","folder":"acme/eng"}`)
@@ -246,7 +246,7 @@ func TestHolderEndsItsWindow(t *testing.T) {
 	end := `{"jid":"telegram:-9","topic":"33","caller_folder":"ops","ttl_seconds":0}`
 	s.must(t, 403, "POST", "/v1/engagement", end)
 	s.engage(t, `{"jid":"telegram:-9","topic":"","folder":"ops"}`)
-	if got := s.must(t, 403, "POST", "/v1/engagement", end); !strings.Contains(got, string(fault.Forbidden)) {
+	if got := s.must(t, 403, "POST", "/v1/engagement", end); !strings.Contains(got, string(apierr.Forbidden)) {
 		t.Errorf("a window beside it: %s", got)
 	}
 	s.engage(t, `{"jid":"telegram:-9","topic":"33","folder":"ops"}`)

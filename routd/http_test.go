@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 )
 
 // ask makes a request with the shared secret.
@@ -201,7 +201,7 @@ func TestResolveOverHTTP(t *testing.T) {
 	s := serve(t)
 	s.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`)
 	s.must(t, 201, "POST", "/v1/routes", `{"match":"chat_jid=telegram:-1","target":"acme#observe","impulse_config":{"quiet_ms":5}}`)
-	got := s.must(t, 200, "POST", resolve.Path, `{"items":[
+	got := s.must(t, 200, "POST", routeapi.Path, `{"items":[
 		{"id":5,"chat_jid":"telegram:-1"},
 		{"id":6,"chat_jid":"nowhere"},
 		{"id":4,"chat_jid":"slack:D1","kind":"dm","topic":"#x","thread_id":"1.2","sender":"slack:U1","sender_name":"Ann",
@@ -216,13 +216,13 @@ func TestResolveOverHTTP(t *testing.T) {
 		 "thread_id":"1.2","opens_thread":false,"surface":"slack-pane","ceiling":4000,
 		 "impulse":{"threshold":100,"max_hold_ms":300000,"quiet_ms":0,"weights":{"reaction":0,"typing":0}},
 		 "reason":"sticky_target","trace":["the chat is pinned to acme"]}]}`, got, "version")
-	if got := s.must(t, 200, "POST", resolve.Path, `{"items":[]}`); !strings.HasPrefix(got, `{"items":[],`) {
+	if got := s.must(t, 200, "POST", routeapi.Path, `{"items":[]}`); !strings.HasPrefix(got, `{"items":[],`) {
 		t.Errorf("no items: %s", got)
 	}
-	many := strings.TrimSuffix(strings.Repeat(`{"id":1,"chat_jid":"a:b"},`, resolve.MaxItems), ",")
-	s.must(t, 200, "POST", resolve.Path, `{"items":[`+many+`]}`)
-	s.must(t, 400, "POST", resolve.Path, `{"items":[`+many+`,{"id":2,"chat_jid":"a:b"}]}`)
-	s.must(t, 400, "POST", resolve.Path, `{"items":[{"id":"1","chat_jid":"a:b"}]}`)
+	many := strings.TrimSuffix(strings.Repeat(`{"id":1,"chat_jid":"a:b"},`, routeapi.MaxItems), ",")
+	s.must(t, 200, "POST", routeapi.Path, `{"items":[`+many+`]}`)
+	s.must(t, 400, "POST", routeapi.Path, `{"items":[`+many+`,{"id":2,"chat_jid":"a:b"}]}`)
+	s.must(t, 400, "POST", routeapi.Path, `{"items":[{"id":"1","chat_jid":"a:b"}]}`)
 	if metrics := s.must(t, 200, "GET", "/metrics", ""); !strings.Contains(metrics, `arizuko_routd_resolved_total{reason="route_observe"} 1`) {
 		t.Error("answers are not counted")
 	}
@@ -234,7 +234,7 @@ func TestRoutesTest(t *testing.T) {
 	s.must(t, 201, "POST", "/v1/routes", `{"match":"platform=slack","target":"builtin:drop"}`)
 	s.must(t, 201, "POST", "/v1/routes", `{"target":"acme"}`)
 	type verdict struct {
-		Answer resolve.Answer
+		Answer routeapi.Answer
 		Route  *msg.Route
 		Trace  []string
 	}
@@ -274,7 +274,7 @@ func TestSecretIsAskedFor(t *testing.T) {
 		method, path, _ := strings.Cut(call, " ")
 		stranger := *s.Client
 		stranger.Secret = "guess"
-		if err := stranger.Do(t.Context(), method, path, map[string]string{}, nil); fault.KindOf(err) != fault.Unauthorized {
+		if err := stranger.Do(t.Context(), method, path, map[string]string{}, nil); apierr.KindOf(err) != apierr.Unauthorized {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
@@ -294,9 +294,9 @@ func TestChangesBySQLAreSeen(t *testing.T) {
 	s := serve(t)
 	folder := func() string {
 		t.Helper()
-		var response resolve.Response
-		request := resolve.Request{Items: []resolve.Item{{ID: 1, ChatJID: "telegram:7"}}}
-		if err := s.Do(t.Context(), "POST", resolve.Path, request, &response); err != nil {
+		var response routeapi.Response
+		request := routeapi.Request{Items: []routeapi.Item{{ID: 1, ChatJID: "telegram:7"}}}
+		if err := s.Do(t.Context(), "POST", routeapi.Path, request, &response); err != nil {
 			t.Fatal(err)
 		}
 		return response.Items[0].Folder
@@ -335,7 +335,7 @@ func TestGatedIsPokedWhenTheChangeIsInForce(t *testing.T) {
 	for i := range 20 {
 		s.must(t, 201, "POST", "/v1/groups", fmt.Sprintf(`{"folder":"g%d"}`, i))
 		<-s.gated.C()
-		got := s.must(t, 200, "POST", resolve.Path, fmt.Sprintf(`{"items":[{"id":1,"chat_jid":"web:g%d"}]}`, i))
+		got := s.must(t, 200, "POST", routeapi.Path, fmt.Sprintf(`{"items":[{"id":1,"chat_jid":"web:g%d"}]}`, i))
 		if !strings.Contains(got, `"action":"trigger"`) {
 			t.Fatalf("group %d is not in force: %s", i, got)
 		}
@@ -350,9 +350,9 @@ func BenchmarkResolve(b *testing.B) {
 	<-s.gated.C() // the routes
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprintf("items=%d", n), func(b *testing.B) {
-			var request resolve.Request
+			var request routeapi.Request
 			for i := range n {
-				request.Items = append(request.Items, resolve.Item{
+				request.Items = append(request.Items, routeapi.Item{
 					ID: int64(i), ChatJID: fmt.Sprintf("telegram:-%d", 9999-i), Sender: "telegram:7", SenderName: "Ann", Verb: "mention",
 				})
 			}
@@ -361,7 +361,7 @@ func BenchmarkResolve(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if got := s.must(b, 200, "POST", resolve.Path, string(body)); !bytes.Contains([]byte(got), []byte(`"route"`)) {
+				if got := s.must(b, 200, "POST", routeapi.Path, string(body)); !bytes.Contains([]byte(got), []byte(`"route"`)) {
 					b.Fatal(got)
 				}
 			}

@@ -16,9 +16,9 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
-	fake "arizuko/pkg/fakeplatform/slack"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	fake "arizuko/pkg/testkit/fakes/slack"
 	"arizuko/slakd/internal/webapi"
 )
 

@@ -5,10 +5,12 @@ go 1.26.0
 replace (
 	arizuko/migrations => ../migrations
 	arizuko/pkg => ../pkg
+	arizuko/pkg/testkit => ../pkg/testkit
 )
 
 require (
-	arizuko/pkg v0.0.0-00010101000000-000000000000
+	arizuko/pkg v0.0.0
+	arizuko/pkg/testkit v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/slack-go/slack v0.34.0

@@ -19,8 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	fake "arizuko/pkg/fakeplatform/slack"
 	"arizuko/pkg/msg"
+	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
 // posted makes events come by the Events API.

@@ -12,7 +12,7 @@ import (
 
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
-	fake "arizuko/pkg/fakeplatform/slack"
+	fake "arizuko/pkg/testkit/fakes/slack"
 	"arizuko/slakd/internal/inbound"
 	"arizuko/slakd/internal/webapi"
 )

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"arizuko/pkg/config"
-	fake "arizuko/pkg/fakeplatform/slack"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
+	fake "arizuko/pkg/testkit/fakes/slack"
 	"arizuko/slakd/internal/webapi"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	fake "arizuko/pkg/fakeplatform/slack"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	fake "arizuko/pkg/testkit/fakes/slack"
 	"arizuko/slakd/internal/typing"
 )
 

@@ -15,9 +15,9 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
-	fake "arizuko/pkg/fakeplatform/telegram"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	fake "arizuko/pkg/testkit/fakes/telegram"
 	"arizuko/teled/internal/botapi"
 )
 

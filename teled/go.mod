@@ -3,7 +3,8 @@ module arizuko/teled
 go 1.26.0
 
 require (
-	arizuko/pkg v0.0.0-00010101000000-000000000000
+	arizuko/pkg v0.0.0
+	arizuko/pkg/testkit v0.0.0
 	github.com/go-telegram-bot-api/telegram-bot-api/v5 v5.5.1
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.25.0
@@ -31,4 +32,5 @@ require (
 replace (
 	arizuko/migrations => ../migrations
 	arizuko/pkg => ../pkg
+	arizuko/pkg/testkit => ../pkg/testkit
 )

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"arizuko/pkg/adapter"
-	fake "arizuko/pkg/fakeplatform/telegram"
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
+	fake "arizuko/pkg/testkit/fakes/telegram"
 	"arizuko/teled/internal/botapi"
 )
 

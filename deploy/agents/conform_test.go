@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/pkg/fakeplatform/anthropic"
+	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
 // limit is for one agent on a busy machine; none takes a fifth of it otherwise.

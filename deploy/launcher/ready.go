@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
-	"arizuko/pkg/fault"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -71,7 +71,7 @@ func (l *launcher) loginLink(ctx context.Context, dashd *httpx.Client, page stri
 	if err == nil {
 		return link.URL + "&next=" + page, nil
 	}
-	if fault.KindOf(err) == fault.Conflict {
+	if apierr.KindOf(err) == apierr.Conflict {
 		return string(l.cfg.PublicURL.Or(l.cfg.DashdAddr)) + "/login?next=" + page, nil
 	}
 	return "", err
@@ -86,7 +86,7 @@ func client(addr config.Addr, secret string) *httpx.Client {
 func call(ctx context.Context, c *httpx.Client, method, path string, in, out any) error {
 	for {
 		err := c.Do(ctx, method, path, in, out)
-		if fault.KindOf(err) != fault.Unavailable {
+		if apierr.KindOf(err) != apierr.Unavailable {
 			return err
 		}
 		select {

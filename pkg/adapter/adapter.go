@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -148,7 +148,7 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 		}
 	}
 	s.Heart.Event()
-	faultpoint.At(faultpoint.Received)
+	failpoint.At(failpoint.Received)
 	err := s.Store.Write(ctx, func(tx *store.Tx) error {
 		if in.Moved != nil {
 			if err := tx.MoveChat(in.Moved.From, in.Moved.To, now); err != nil {

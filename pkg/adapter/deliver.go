@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -135,9 +135,9 @@ func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err err
 	if part == nil {
 		return d.until(p.NotBefore), nil
 	}
-	faultpoint.At(faultpoint.Sending)
+	failpoint.At(failpoint.Sending)
 	id, err := d.send(ctx, part)
-	faultpoint.At(faultpoint.Sent)
+	failpoint.At(failpoint.Sent)
 	d.judge(p, id, err)
 	d.Shell.parts.WithLabelValues(d.Platform, string(p.State)).Inc()
 	err = d.record(ctx, d.follow(ctx, i))

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/store"
 )
 
@@ -44,7 +44,7 @@ type Heart struct {
 func NewHeart(name, version string, log *slog.Logger, write func(context.Context, store.Daemon) error) *Heart {
 	return &Heart{
 		write: write, log: log, changed: make(chan struct{}, 1),
-		row: store.Daemon{Name: name, Version: version, StartedAt: faultpoint.Now().UnixMilli(), Connection: string(Connecting)},
+		row: store.Daemon{Name: name, Version: version, StartedAt: failpoint.Now().UnixMilli(), Connection: string(Connecting)},
 	}
 }
 
@@ -66,14 +66,14 @@ func (h *Heart) Report(c Connection, detail string) {
 func (h *Heart) Event() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.row.LastEventAt = faultpoint.Now().UnixMilli()
+	h.row.LastEventAt = failpoint.Now().UnixMilli()
 }
 
 // Probe says that the connection has just been tried and works; the next beat writes it.
 func (h *Heart) Probe() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.row.LastProbeAt = faultpoint.Now().UnixMilli()
+	h.row.LastProbeAt = failpoint.Now().UnixMilli()
 }
 
 // Run beats until ctx ends, then writes that the daemon is stopped. It returns nil: a beat
@@ -102,7 +102,7 @@ func (h *Heart) beat(ctx context.Context) {
 	h.mu.Lock()
 	row := h.row
 	h.mu.Unlock()
-	row.HeartbeatAt = faultpoint.Now().UnixMilli()
+	row.HeartbeatAt = failpoint.Now().UnixMilli()
 	if err := h.write(ctx, row); err != nil && ctx.Err() == nil {
 		h.log.Warn("heartbeat not written", "err", err)
 	}

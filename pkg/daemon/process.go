@@ -20,9 +20,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"arizuko/migrations"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
-	"arizuko/pkg/fault"
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
@@ -105,7 +105,7 @@ func (p *Process) listen(_ context.Context, o Options) error {
 	p.Ready.Wait("start", o.Name+" is starting")
 	starting := p.newRouter()
 	starting.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		httpx.Error(w, fault.New(fault.Unavailable, "%s is starting", o.Name))
+		httpx.Error(w, apierr.New(apierr.Unavailable, "%s is starting", o.Name))
 	})
 	p.handler.Store(&starting)
 	server, err := httpx.Listen(string(o.Addr), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -220,7 +220,7 @@ func (p *Process) watchServer(ctx context.Context) error {
 }
 
 // Now is the time by which the daemon judges.
-func (p *Process) Now() time.Time { return faultpoint.Now() }
+func (p *Process) Now() time.Time { return failpoint.Now() }
 
 // Close stops everything that was started, last first. Run does it by itself.
 func (p *Process) Close() {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 )
 
 const (
@@ -50,20 +50,20 @@ type Raw []byte
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	req, err := c.request(ctx, method, path, in)
 	if err != nil {
-		return fault.New(fault.Internal, "%s %s%s: %w", method, c.Base, path, err)
+		return apierr.New(apierr.Internal, "%s %s%s: %w", method, c.Base, path, err)
 	}
 	res, err := c.HTTP.Do(req)
 	if err != nil {
-		return fault.New(fault.Unavailable, "%s does not answer: %w", c.Base, err)
+		return apierr.New(apierr.Unavailable, "%s does not answer: %w", c.Base, err)
 	}
 	defer res.Body.Close()
 	// Read to the end, else the connection can't be used again.
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return fault.New(fault.Unavailable, "%s broke off its answer: %w", c.Base, err)
+		return apierr.New(apierr.Unavailable, "%s broke off its answer: %w", c.Base, err)
 	case len(body) > maxAnswer:
-		return fault.New(fault.Internal, "%s answered with more than %d bytes", c.Base, maxAnswer)
+		return apierr.New(apierr.Internal, "%s answered with more than %d bytes", c.Base, maxAnswer)
 	case res.StatusCode < 200 || res.StatusCode > 299:
 		return c.refused(res.StatusCode, body)
 	case out == nil, len(body) == 0:
@@ -74,7 +74,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return fault.New(fault.Internal, "%s%s answered with something else: %w", c.Base, path, err)
+		return apierr.New(apierr.Internal, "%s%s answered with something else: %w", c.Base, path, err)
 	}
 	return nil
 }
@@ -105,11 +105,11 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 // refused makes the fault of an answer outside 2xx. The status decides the kind: a body may
 // come from a proxy, or from a version which knows more kinds.
 func (c *Client) refused(status int, body []byte) error {
-	kind := fault.OfStatus(status)
+	kind := apierr.OfStatus(status)
 	var answer errorBody
 	if err := json.Unmarshal(body, &answer); err == nil && answer.Error.Message != "" {
-		return fault.New(kind, "%s", answer.Error.Message)
+		return apierr.New(kind, "%s", answer.Error.Message)
 	}
 	excerpt := strings.TrimSpace(string(body[:min(len(body), 200)]))
-	return fault.New(kind, "%s answered %d %s", c.Base, status, strings.ToValidUTF8(excerpt, "?"))
+	return apierr.New(kind, "%s answered %d %s", c.Base, status, strings.ToValidUTF8(excerpt, "?"))
 }

@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 )
 
@@ -59,7 +59,7 @@ func TestClientRoundTrip(t *testing.T) {
 		t.Errorf("%d connections for calls in a row", len(peers))
 	}
 	client.Secret = "wrong"
-	if err := client.Do(t.Context(), http.MethodDelete, "/echo", nil, nil); fault.KindOf(err) != fault.Unauthorized {
+	if err := client.Do(t.Context(), http.MethodDelete, "/echo", nil, nil); apierr.KindOf(err) != apierr.Unauthorized {
 		t.Errorf("wrong secret: %v", err)
 	}
 }
@@ -73,31 +73,33 @@ func TestClientErrors(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
-		kind    fault.Kind
+		kind    apierr.Kind
 		message string
 	}{
-		"fault":     {func(w http.ResponseWriter, _ *http.Request) { httpx.Error(w, fault.New(fault.Conflict, "100 / taken")) }, fault.Conflict, "100 / taken"},
-		"not JSON":  {answer(404, "<html>"), fault.NotFound, "answered 404 <html>"},
-		"bad UTF-8": {answer(400, "\xff"), fault.BadRequest, "answered 400 ?"},
-		"kind lies": {answer(503, `{"error":{"kind":"not_found","message":"m"}}`), fault.Unavailable, "m"},
-		"gateway":   {answer(502, ""), fault.Unavailable, "answered 502"},
-		"bug":       {answer(500, `{"error":{"kind":"internal","message":"internal error"}}`), fault.Internal, "internal error"},
+		"fault": {func(w http.ResponseWriter, _ *http.Request) {
+			httpx.Error(w, apierr.New(apierr.Conflict, "100 / taken"))
+		}, apierr.Conflict, "100 / taken"},
+		"not JSON":  {answer(404, "<html>"), apierr.NotFound, "answered 404 <html>"},
+		"bad UTF-8": {answer(400, "\xff"), apierr.BadRequest, "answered 400 ?"},
+		"kind lies": {answer(503, `{"error":{"kind":"not_found","message":"m"}}`), apierr.Unavailable, "m"},
+		"gateway":   {answer(502, ""), apierr.Unavailable, "answered 502"},
+		"bug":       {answer(500, `{"error":{"kind":"internal","message":"internal error"}}`), apierr.Internal, "internal error"},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
-		}, fault.Internal, "answered 302"},
-		"200 not JSON": {answer(200, "hello"), fault.Internal, "answered with something else"},
-		"200 too long": {answer(200, strings.Repeat(" ", 9<<20)), fault.Internal, "more than 8388608 bytes"},
+		}, apierr.Internal, "answered 302"},
+		"200 not JSON": {answer(200, "hello"), apierr.Internal, "answered with something else"},
+		"200 too long": {answer(200, strings.Repeat(" ", 9<<20)), apierr.Internal, "more than 8388608 bytes"},
 		"broken off": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			_, _ = io.WriteString(w, "{")
-		}, fault.Unavailable, "broke off"},
+		}, apierr.Unavailable, "broke off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := server(t, tc.handler)
 			var out route
 			err := client.Do(t.Context(), http.MethodGet, "/", nil, &out)
-			if fault.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.message) {
-				t.Errorf("got %s: %v", fault.KindOf(err), err)
+			if apierr.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.message) {
+				t.Errorf("got %s: %v", apierr.KindOf(err), err)
 			}
 		})
 	}
@@ -111,7 +113,7 @@ func TestClientWithoutServer(t *testing.T) {
 	base := "http://" + ln.Addr().String()
 	ln.Close()
 	err = httpx.NewClient(base, "s3cret").Do(t.Context(), http.MethodGet, "/v1/x", nil, nil)
-	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), base+" does not answer") {
+	if apierr.KindOf(err) != apierr.Unavailable || !strings.Contains(err.Error(), base+" does not answer") {
 		t.Errorf("got %v", err)
 	}
 	if strings.Contains(err.Error(), "s3cret") {
@@ -124,7 +126,7 @@ func TestClientTimeout(t *testing.T) {
 	client := server(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer close(release)
 	client.HTTP.Timeout = 20 * time.Millisecond
-	if err := client.Do(t.Context(), http.MethodGet, "/", nil, nil); fault.KindOf(err) != fault.Unavailable {
+	if err := client.Do(t.Context(), http.MethodGet, "/", nil, nil); apierr.KindOf(err) != apierr.Unavailable {
 		t.Errorf("timeout: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -136,7 +138,7 @@ func TestClientTimeout(t *testing.T) {
 
 func TestClientCantEncode(t *testing.T) {
 	err := httpx.NewClient("http://127.0.0.1:1", "").Do(t.Context(), http.MethodPost, "/", make(chan int), nil)
-	if fault.KindOf(err) != fault.Internal {
+	if apierr.KindOf(err) != apierr.Internal {
 		t.Errorf("got %v", err)
 	}
 }

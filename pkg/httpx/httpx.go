@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"strings"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 )
 
 // MaxBody is the largest request body a router from NewRouter lets through, in bytes.
@@ -20,8 +20,8 @@ const MaxBody = 1 << 20
 // errorBody is what every refused request is answered with.
 type errorBody struct {
 	Error struct {
-		Kind    fault.Kind `json:"kind"`
-		Message string     `json:"message"`
+		Kind    apierr.Kind `json:"kind"`
+		Message string      `json:"message"`
 	} `json:"error"`
 }
 
@@ -41,9 +41,9 @@ func JSON(w http.ResponseWriter, status int, v any) {
 // message is the fault's own; an internal error says nothing, NewRouter logs it instead.
 func Error(w http.ResponseWriter, err error) {
 	var body errorBody
-	body.Error.Kind, body.Error.Message = fault.KindOf(err), "internal error"
-	var f *fault.Error
-	if body.Error.Kind != fault.Internal && errors.As(err, &f) {
+	body.Error.Kind, body.Error.Message = apierr.KindOf(err), "internal error"
+	var f *apierr.Error
+	if body.Error.Kind != apierr.Internal && errors.As(err, &f) {
 		body.Error.Message = f.Message
 	}
 	if rec := recorderOf(w); rec != nil {
@@ -62,7 +62,7 @@ func Decode[T any](r *http.Request) (T, error) {
 		return v, decodeError(err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return v, fault.New(fault.BadRequest, "body: more than one JSON value")
+		return v, apierr.New(apierr.BadRequest, "body: more than one JSON value")
 	}
 	return v, nil
 }
@@ -72,16 +72,16 @@ func decodeError(err error) error {
 	var wrongType *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, io.EOF):
-		return fault.New(fault.BadRequest, "body: empty")
+		return apierr.New(apierr.BadRequest, "body: empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fault.New(fault.BadRequest, "body: the JSON ends in the middle")
+		return apierr.New(apierr.BadRequest, "body: the JSON ends in the middle")
 	case errors.As(err, &tooLarge):
-		return fault.New(fault.BadRequest, "body: larger than %d bytes", tooLarge.Limit)
+		return apierr.New(apierr.BadRequest, "body: larger than %d bytes", tooLarge.Limit)
 	case errors.As(err, &wrongType) && wrongType.Field != "":
-		return fault.New(fault.BadRequest, "body: field %q must not be a %s", wrongType.Field, wrongType.Value)
+		return apierr.New(apierr.BadRequest, "body: field %q must not be a %s", wrongType.Field, wrongType.Value)
 	case errors.As(err, &wrongType):
-		return fault.New(fault.BadRequest, "body: must not be a %s", wrongType.Value)
+		return apierr.New(apierr.BadRequest, "body: must not be a %s", wrongType.Value)
 	default:
-		return fault.New(fault.BadRequest, "body: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return apierr.New(apierr.BadRequest, "body: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 )
 
@@ -22,11 +22,11 @@ func TestError(t *testing.T) {
 		status int
 		body   string
 	}{
-		"fault":    {fault.New(fault.NotFound, "no group %q", "a<b"), 404, `{"error":{"kind":"not_found","message":"no group \"a\u003cb\""}}`},
-		"wrapped":  {fmt.Errorf("row 7 of /secret/path: %w", fault.New(fault.Conflict, "taken")), 409, `{"error":{"kind":"conflict","message":"taken"}}`},
-		"internal": {fault.New(fault.Internal, "table x"), 500, `{"error":{"kind":"internal","message":"internal error"}}`},
+		"fault":    {apierr.New(apierr.NotFound, "no group %q", "a<b"), 404, `{"error":{"kind":"not_found","message":"no group \"a\u003cb\""}}`},
+		"wrapped":  {fmt.Errorf("row 7 of /secret/path: %w", apierr.New(apierr.Conflict, "taken")), 409, `{"error":{"kind":"conflict","message":"taken"}}`},
+		"internal": {apierr.New(apierr.Internal, "table x"), 500, `{"error":{"kind":"internal","message":"internal error"}}`},
 		"plain":    {errors.New("open /secret/path"), 500, `{"error":{"kind":"internal","message":"internal error"}}`},
-		"unknown":  {fault.New("teapot", "/secret/path"), 500, `{"error":{"kind":"internal","message":"internal error"}}`},
+		"unknown":  {apierr.New("teapot", "/secret/path"), 500, `{"error":{"kind":"internal","message":"internal error"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
@@ -79,7 +79,7 @@ func TestDecode(t *testing.T) {
 			}
 			continue
 		}
-		if fault.KindOf(err) != fault.BadRequest || err.Error() != want {
+		if apierr.KindOf(err) != apierr.BadRequest || err.Error() != want {
 			t.Errorf("%.40q: %v, want %s", body, err, want)
 		}
 	}

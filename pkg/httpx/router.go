@@ -15,7 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 )
 
 // NewRouter makes a router that survives panics, limits bodies to MaxBody, answers unknown
@@ -25,10 +25,10 @@ func NewRouter(log *slog.Logger, metrics prometheus.Registerer) chi.Router {
 	r := chi.NewRouter()
 	r.Use(observe(log, requestSeconds(metrics)), limitBody)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		Error(w, fault.New(fault.NotFound, "no such path: %s", r.URL.Path))
+		Error(w, apierr.New(apierr.NotFound, "no such path: %s", r.URL.Path))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		Error(w, fault.New(fault.BadRequest, "%s does not take %s", r.URL.Path, r.Method))
+		Error(w, apierr.New(apierr.BadRequest, "%s does not take %s", r.URL.Path, r.Method))
 	})
 	return r
 }
@@ -40,7 +40,7 @@ func Bearer(secret string) func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !HasSecret(r, secret) {
 				w.Header().Set("WWW-Authenticate", "Bearer")
-				Error(w, fault.New(fault.Unauthorized, "want the header Authorization: Bearer with the shared secret"))
+				Error(w, apierr.New(apierr.Unauthorized, "want the header Authorization: Bearer with the shared secret"))
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -99,7 +99,7 @@ func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handl
 				}
 				route := chi.RouteContext(r.Context()).RoutePattern()
 				seconds.WithLabelValues(method(r), route, strconv.Itoa(rec.status)).Observe(time.Since(start).Seconds())
-				if rec.err != nil && fault.KindOf(rec.err) == fault.Internal {
+				if rec.err != nil && apierr.KindOf(rec.err) == apierr.Internal {
 					log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", rec.err)
 				}
 				if p != nil && rec.torn {

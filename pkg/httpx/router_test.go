@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 )
 
@@ -88,7 +88,7 @@ func TestRouterLogsWhatItDoesNotTell(t *testing.T) {
 	r.Get("/panic", func(http.ResponseWriter, *http.Request) { panic("secret plan") })
 	r.Get("/bug", func(w http.ResponseWriter, _ *http.Request) { httpx.Error(w, errors.New("secret plan")) })
 	r.With(wrapped).Get("/wrapped", func(w http.ResponseWriter, _ *http.Request) { httpx.Error(w, errors.New("secret plan")) })
-	r.Get("/mine", func(w http.ResponseWriter, _ *http.Request) { httpx.Error(w, fault.New(fault.Conflict, "taken")) })
+	r.Get("/mine", func(w http.ResponseWriter, _ *http.Request) { httpx.Error(w, apierr.New(apierr.Conflict, "taken")) })
 	for path, logged := range map[string]bool{"/panic": true, "/bug": true, "/wrapped": true, "/mine": false} {
 		out.Reset()
 		w := get(r, path)

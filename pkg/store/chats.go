@@ -1,7 +1,7 @@
 package store
 
 import (
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -48,7 +48,7 @@ func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) er
 // PinGroup pins a chat to a group, or clears the pin with "". The time ends
 // the engagement windows older than it.
 func (tx *Tx) PinGroup(jid, folder string, at int64) error {
-	tx.note(faultpoint.Pin)
+	tx.note(failpoint.Pin)
 	_, err := tx.exec(`UPDATE chats SET sticky_group = ?, sticky_at = ? WHERE jid = ?`, null(folder), at, jid)
 	if err == nil {
 		tx.Poke("routd")
@@ -58,7 +58,7 @@ func (tx *Tx) PinGroup(jid, folder string, at int64) error {
 
 // PinTopic pins a chat to a topic, or clears the pin with "".
 func (tx *Tx) PinTopic(jid, topic string) error {
-	tx.note(faultpoint.Pin)
+	tx.note(failpoint.Pin)
 	_, err := tx.exec(`UPDATE chats SET sticky_topic = ? WHERE jid = ?`, null(topic), jid)
 	return err
 }

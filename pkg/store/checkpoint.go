@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 )
 
 // Checkpointer copies the write-ahead log into the database file on a
@@ -42,7 +42,7 @@ func (c *Checkpointer) Run(ctx context.Context) (walPages int, err error) {
 		if err != nil {
 			return 0, fmt.Errorf("checkpoint: %w", explain(err))
 		}
-		faultpoint.At(faultpoint.Checkpoint)
+		failpoint.At(failpoint.Checkpoint)
 	}
 	return walPages, nil
 }

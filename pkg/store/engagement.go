@@ -1,7 +1,7 @@
 package store
 
 import (
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -33,7 +33,7 @@ func (r Reader) Engagements(chatJID string) ([]*msg.Engagement, error) {
 
 // PutEngagement stores a place's window, or that it has none.
 func (tx *Tx) PutEngagement(e msg.Engagement) error {
-	tx.note(faultpoint.PutEngagement)
+	tx.note(failpoint.PutEngagement)
 	_, err := tx.exec(`INSERT INTO chat_reply_state (jid, topic, engaged_folder, engaged_until, engaged_at, last_reply_id, ended_at)
 		VALUES (?,?,?,?,?,?,?) ON CONFLICT (jid, topic) DO UPDATE SET engaged_folder = excluded.engaged_folder,
 		engaged_until = excluded.engaged_until, engaged_at = excluded.engaged_at, last_reply_id = excluded.last_reply_id,

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -201,7 +201,7 @@ func (r Reader) BotTurns(chatJID, sender string, since int64) (n int, err error)
 // A row whose (chat, platform id) is stored already changes nothing: its id
 // is returned with fresh false. Zero fields take the column's default.
 func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
-	tx.note(faultpoint.PutMessage)
+	tx.note(failpoint.PutMessage)
 	if m.Kind == "" {
 		m.Kind = msg.KindMessage
 	}
@@ -277,7 +277,7 @@ type Decision struct {
 // Decide gives an undecided row its disposition. It returns ErrStale if the
 // row has one already.
 func (tx *Tx) Decide(id int64, d Decision, now int64) error {
-	tx.note(faultpoint.Decide)
+	tx.note(failpoint.Decide)
 	seq, err := tx.nextDecision()
 	if err != nil {
 		return err
@@ -314,7 +314,7 @@ func (tx *Tx) DecideAll(chatJID string, which func(*msg.Message) bool, d Decisio
 
 // ReplaceContent lets an edit replace what an undecided row says.
 func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb string) error {
-	tx.note(faultpoint.ChangeContent)
+	tx.note(failpoint.ChangeContent)
 	n, err := tx.change(updateContent, content, addressed, verb, id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("edit row %d: %w", id, ErrStale)

@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -69,7 +69,7 @@ func (r Reader) Deliveries(messageID int64) ([]Delivery, error) {
 // one, of which the first is being sent from here on. It returns ErrStale if
 // the row is not queued any more.
 func (tx *Tx) ClaimOutbound(messageID int64, parts int, now int64) error {
-	tx.note(faultpoint.ClaimOutbound)
+	tx.note(failpoint.ClaimOutbound)
 	n, err := tx.change(updateClaimOutbound, messageID)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("claim row %d: %w", messageID, ErrStale)
@@ -84,7 +84,7 @@ func (tx *Tx) ClaimOutbound(messageID int64, parts int, now int64) error {
 
 // PutDelivery writes how a part stands, at the end of the sequence of changes.
 func (tx *Tx) PutDelivery(d Delivery, now int64) error {
-	tx.note(faultpoint.PutDelivery)
+	tx.note(failpoint.PutDelivery)
 	_, err := tx.exec(putDelivery, d.MessageID, d.Part, d.State, d.Attempts, d.NotBefore, null(d.PlatformID),
 		null(d.ErrorClass), null(d.Error), now)
 	if err == nil {
@@ -98,7 +98,7 @@ func (tx *Tx) PutDelivery(d Delivery, now int64) error {
 // another row of the chat bears is not taken. It returns ErrStale if the row is
 // not being sent.
 func (tx *Tx) SettleOutbound(messageID int64, state msg.OutState, platformID string) error {
-	tx.note(faultpoint.SettleOutbound)
+	tx.note(failpoint.SettleOutbound)
 	n, err := tx.change(updateSettleOutbound, state, null(platformID), messageID)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("settle row %d: %w", messageID, ErrStale)
@@ -108,7 +108,7 @@ func (tx *Tx) SettleOutbound(messageID int64, state msg.OutState, platformID str
 
 // PutCursor keeps how far a daemon has read something, which key names.
 func (tx *Tx) PutCursor(daemon, key, value string) error {
-	tx.note(faultpoint.PutCursor)
+	tx.note(failpoint.PutCursor)
 	_, err := tx.exec(`INSERT INTO cursors (daemon, key, value) VALUES (?,?,?)
 		ON CONFLICT (daemon, key) DO UPDATE SET value = excluded.value`, daemon, key, value)
 	return err

@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -31,7 +31,7 @@ func (r Reader) RunIsLive(id int64) (live bool, err error) {
 // StartRun opens a run for a queued turn, which is running from here on.
 // r.ID is set. It returns ErrStale if the turn is not queued any more.
 func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
-	tx.note(faultpoint.StartRun)
+	tx.note(failpoint.StartRun)
 	r.ID, err = tx.insert(insertRun, r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.StartedAt)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 
 // RecordProcess notes what the run's process can be found by after a crash.
 func (tx *Tx) RecordProcess(runID int64, pid int, pidStart int64, label string) error {
-	tx.note(faultpoint.RecordProcess)
+	tx.note(failpoint.RecordProcess)
 	_, err := tx.exec(updateProcess, null(pid), null(pidStart), null(label), runID)
 	return err
 }
@@ -60,7 +60,7 @@ func (tx *Tx) CloseRun(runID, now int64) error {
 // EndRun notes that a run's process is gone and closes its entry in the
 // session log with the error, if any.
 func (tx *Tx) EndRun(runID int64, problem string, now int64) error {
-	tx.note(faultpoint.EndRun)
+	tx.note(failpoint.EndRun)
 	if err := tx.CloseRun(runID, now); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ type Reply struct {
 // a turn that was cancelled, or of a run that the turn was taken from, changes
 // nothing and returns ErrStale.
 func (tx *Tx) AnswerTurn(r Reply, now int64) error {
-	tx.note(faultpoint.AnswerTurn)
+	tx.note(failpoint.AnswerTurn)
 	t, err := tx.Turn(r.TurnID)
 	if err != nil {
 		return err

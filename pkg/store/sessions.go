@@ -1,6 +1,6 @@
 package store
 
-import "arizuko/pkg/faultpoint"
+import "arizuko/pkg/failpoint"
 
 // Session is the stored session of a folder's topic, "" if there is none.
 func (r Reader) Session(folder, topic string) (id string, err error) {
@@ -17,7 +17,7 @@ func (tx *Tx) EvictSession(folder, topic string) error {
 // ResetSession forgets a session and closes the run that carries it, so that
 // no late frame brings it back. It returns the run, 0 if none was live.
 func (tx *Tx) ResetSession(folder, topic string, now int64) (runID int64, err error) {
-	tx.note(faultpoint.ResetSession)
+	tx.note(failpoint.ResetSession)
 	if err := tx.EvictSession(folder, topic); err != nil {
 		return 0, err
 	}
@@ -61,7 +61,7 @@ func (tx *Tx) PutSystemMessage(folder, origin, event, body string, now int64) er
 // ClaimSystemMessages hands every waiting line of a folder to a turn, whose
 // prompt, and that of its retries, carries them.
 func (tx *Tx) ClaimSystemMessages(folder string, turnID int64) error {
-	tx.note(faultpoint.TakeSystem)
+	tx.note(failpoint.TakeSystem)
 	_, err := tx.exec(updateClaimSystem, turnID, folder)
 	return err
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -64,7 +64,7 @@ func (r Reader) LastTurnAt(folder string, but int64) (at int64, err error) {
 // otherwise. t.ID, t.State and t.RunID say what it became; a run that closed
 // in the meantime makes it queued.
 func (tx *Tx) PutTurn(t *msg.Turn, offerTo int64) (err error) {
-	tx.note(faultpoint.PutTurn)
+	tx.note(failpoint.PutTurn)
 	t.State, t.RunID = msg.TurnQueued, 0
 	if offerTo != 0 {
 		if err := tx.offer(t, offerTo); err != nil {
@@ -104,7 +104,7 @@ func (tx *Tx) offer(t *msg.Turn, runID int64) error {
 // OfferTurn pipes a queued turn to a live run. It returns ErrStale if the turn
 // is not queued any more or the run is closed.
 func (tx *Tx) OfferTurn(id, runID, now int64) error {
-	tx.note(faultpoint.OfferTurn)
+	tx.note(failpoint.OfferTurn)
 	t := msg.Turn{CreatedAt: now}
 	if err := tx.offer(&t, runID); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (tx *Tx) OfferTurn(id, runID, now int64) error {
 // wait, but for the one about its own new session,
 // for the folder's next prompt otherwise.
 func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
-	tx.note(faultpoint.EndTurn)
+	tx.note(failpoint.EndTurn)
 	n, err := tx.change(updateEndTurn, state, reason, problem, now, id)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem 
 // CancelTurn ends an open turn and withdraws its unsent replies. It returns
 // ErrStale if the turn has ended already.
 func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
-	tx.note(faultpoint.CancelTurn)
+	tx.note(failpoint.CancelTurn)
 	if err := tx.endTurn(id, msg.TurnCancelled, reason, "", now); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (tx *Tx) ofTopic(t *msg.Turn, topic *string) (bool, error) {
 // RequeueTurn puts a turn back in the queue, to be taken up at notBefore, and
 // counts an attempt if asked to.
 func (tx *Tx) RequeueTurn(id int64, attempt bool, problem string, notBefore int64) error {
-	tx.note(faultpoint.RequeueTurn)
+	tx.note(failpoint.RequeueTurn)
 	n, err := tx.change(updateRequeueTurn, attempt, problem, notBefore, id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("requeue turn %d: %w", id, ErrStale)

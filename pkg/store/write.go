@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 )
 
 // maxGroup bounds how many writes one commit takes, and with that how long
@@ -31,7 +31,7 @@ type job struct {
 type Tx struct {
 	Reader
 	pokes []string
-	verbs []faultpoint.Verb // that have points around their commit
+	verbs []failpoint.Verb // that have points around their commit
 }
 
 // Write runs fn inside a transaction and returns once that is on disk.
@@ -98,7 +98,7 @@ func (s *Store) writeLoop() {
 		}
 		tx := &Tx{Reader: Reader{st}}
 		s.commit(st, tx, group)
-		tx.reach(faultpoint.Verb.After)
+		tx.reach(failpoint.Verb.After)
 		for _, j := range group {
 			close(j.done)
 		}
@@ -137,7 +137,7 @@ func (s *Store) transact(st *statements, tx *Tx, group []*job) error {
 			return err
 		}
 	}
-	tx.reach(faultpoint.Verb.Before)
+	tx.reach(failpoint.Verb.Before)
 	if _, err := st.exec("COMMIT"); err != nil {
 		_, _ = st.exec("ROLLBACK")
 		return err
@@ -182,15 +182,15 @@ func (tx *Tx) Poke(daemon string) {
 }
 
 // note has the points around the commit reached that a verb has.
-func (tx *Tx) note(v faultpoint.Verb) {
-	if faultpoint.Enabled {
+func (tx *Tx) note(v failpoint.Verb) {
+	if failpoint.Enabled {
 		tx.verbs = append(tx.verbs, v)
 	}
 }
 
-func (tx *Tx) reach(side func(faultpoint.Verb) faultpoint.Point) {
+func (tx *Tx) reach(side func(failpoint.Verb) failpoint.Point) {
 	for _, v := range tx.verbs {
-		faultpoint.At(side(v))
+		failpoint.At(side(v))
 	}
 }
 

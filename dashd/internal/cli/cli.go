@@ -9,20 +9,20 @@ import (
 	"net/http"
 	"net/url"
 
-	"arizuko/pkg/daemon/command"
+	"arizuko/pkg/cli"
 	"arizuko/pkg/httpx"
 )
 
 // Commands are the subcommands. connect makes the client of the running dashd.
-func Commands(connect func() (*httpx.Client, error)) map[string]command.Func {
-	c := &cli{command.Daemon{Name: "dashd", Connect: connect}}
-	return map[string]command.Func{"status": c.status, "login": c.login}
+func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
+	c := &commands{cli.Daemon{Name: "dashd", Connect: connect}}
+	return map[string]cli.Func{"status": c.status, "login": c.login}
 }
 
-type cli struct{ command.Daemon }
+type commands struct{ cli.Daemon }
 
 // status prints how the instance, or one chat, is.
-func (c *cli) status(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) status(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("status [CHAT_JID] [--thread ID] [--topic TOPIC] [--json]", out)
 	thread := line.String("thread", "", "a thread of the chat")
 	topic := line.String("topic", "", "a tab of a web chat, e.g. '#deploy'")
@@ -43,7 +43,7 @@ func (c *cli) status(ctx context.Context, args []string, out io.Writer) error {
 	if err := json.Unmarshal(raw, &report); err != nil {
 		return fmt.Errorf("dashd answered something else: %w", err)
 	}
-	text := command.Printable(report.Text) + "\n"
+	text := cli.Printable(report.Text) + "\n"
 	if *asJSON {
 		text = string(raw)
 	}
@@ -52,7 +52,7 @@ func (c *cli) status(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // login prints a link that logs a browser in, once.
-func (c *cli) login(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) login(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := c.Line("login", out).Read(args, 0); err != nil {
 		return err
 	}
@@ -60,6 +60,6 @@ func (c *cli) login(ctx context.Context, args []string, out io.Writer) error {
 	if err := c.Call(ctx, http.MethodPost, "/v1/login-link", nil, &link); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out, command.PrintableLine(link.URL))
+	_, err := fmt.Fprintln(out, cli.PrintableLine(link.URL))
 	return err
 }

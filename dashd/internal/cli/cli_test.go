@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/fault"
 	"arizuko/pkg/httpx"
 )
 
@@ -92,7 +92,7 @@ func TestMistakes(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	run, _ := dashd(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
-			httpx.Error(w, fault.New(fault.Conflict, "DASH_PASSWORD is set: log in with it"))
+			httpx.Error(w, apierr.New(apierr.Conflict, "DASH_PASSWORD is set: log in with it"))
 			return
 		}
 		_, _ = io.WriteString(w, "<html>")

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 )
 
@@ -57,7 +57,7 @@ func (h *Hub) join() (chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.streams) >= maxStreams {
-		return nil, fault.New(fault.Unavailable, "%d pages are open already", maxStreams)
+		return nil, apierr.New(apierr.Unavailable, "%d pages are open already", maxStreams)
 	}
 	stirred := make(chan struct{}, 1)
 	h.streams[stirred] = struct{}{}

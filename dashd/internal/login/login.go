@@ -16,8 +16,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
-	"arizuko/pkg/fault"
 	"arizuko/pkg/httpx"
 )
 
@@ -69,7 +69,7 @@ func New(cfg Config) (*Login, error) {
 		return nil, fmt.Errorf("login: %w", err)
 	}
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		httpx.Error(w, fault.New(fault.Forbidden, "requests from other sites are refused"))
+		httpx.Error(w, apierr.New(apierr.Forbidden, "requests from other sites are refused"))
 	}))
 	return &Login{
 		cfg:        cfg,
@@ -111,7 +111,7 @@ func (l *Login) Link() string {
 // tell answers POST /v1/login-link.
 func (l *Login) tell(w http.ResponseWriter, _ *http.Request) {
 	if l.cfg.Password != "" {
-		httpx.Error(w, fault.New(fault.Conflict, "DASH_PASSWORD is set: log in with it at %s", l.Link()))
+		httpx.Error(w, apierr.New(apierr.Conflict, "DASH_PASSWORD is set: log in with it at %s", l.Link()))
 		return
 	}
 	httpx.JSON(w, http.StatusOK, map[string]string{"url": l.Link()})

@@ -20,8 +20,8 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
-	"arizuko/pkg/fault"
 	"arizuko/pkg/httpx"
 )
 
@@ -406,9 +406,9 @@ func TestOtherSitesAreRefused(t *testing.T) {
 	} {
 		for _, target := range []string{"/login", "/chat/main/messages", "/logout"} {
 			w := h.do(http.MethodPost, target, url.Values{"password": {"open sesame"}}, tc.change)
-			var answer struct{ Error struct{ Kind fault.Kind } }
+			var answer struct{ Error struct{ Kind apierr.Kind } }
 			_ = json.Unmarshal(w.Body.Bytes(), &answer)
-			denied := w.Code == 403 && answer.Error.Kind == fault.Forbidden
+			denied := w.Code == 403 && answer.Error.Kind == apierr.Forbidden
 			if denied == tc.passes {
 				t.Errorf("%s, POST %s: %d %s", name, target, w.Code, w.Body)
 			}

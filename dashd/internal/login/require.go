@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -38,7 +38,7 @@ func (l *Login) Require(next http.Handler) http.Handler {
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		default:
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			httpx.Error(w, fault.New(fault.Unauthorized, "log in at /login, or send the header Authorization: Bearer with the shared secret"))
+			httpx.Error(w, apierr.New(apierr.Unauthorized, "log in at /login, or send the header Authorization: Bearer with the shared secret"))
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 )
 
@@ -117,7 +117,7 @@ func (l *Login) inForce(s Session) (bool, error) {
 	revoked, err := l.cfg.Revoked.Has(s.ID)
 	if err != nil {
 		l.cfg.Log.Error("a login cannot be checked", "err", err)
-		return false, fault.New(fault.Unavailable, "the login cannot be checked now, try again")
+		return false, apierr.New(apierr.Unavailable, "the login cannot be checked now, try again")
 	}
 	return !revoked, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/pkg/browsertest"
+	"arizuko/pkg/testkit/browser"
 )
 
 const chat = "/chat/acme/eng"
@@ -18,10 +18,10 @@ const chat = "/chat/acme/eng"
 // TestBrowser is one test so that its parts share one browser. Each has a server, and so a
 // localStorage, and a tab of its own.
 func TestBrowser(t *testing.T) {
-	b := browsertest.Start(t)
+	b := browser.Start(t)
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *backend, *browsertest.Tab)
+		run  func(*testing.T, *backend, *browser.Tab)
 	}{
 		{"first message", firstMessage},
 		{"row before answer", rowBeforeAnswer},
@@ -64,7 +64,7 @@ func countOf(css string, n int) string {
 	return fmt.Sprintf("document.querySelectorAll(%s).length === %d", encode(css), n)
 }
 
-func firstMessage(t *testing.T, b *backend, p *browsertest.Tab) {
+func firstMessage(t *testing.T, b *backend, p *browser.Tab) {
 	hold := make(chan struct{})
 	b.hold, b.deaf = hold, 1
 	p.Visit(b.url + chat)
@@ -73,7 +73,7 @@ func firstMessage(t *testing.T, b *backend, p *browsertest.Tab) {
 	p.Write("Hello there")
 	p.Wait(countOf(".message.pending", 1))
 	expect(t, "shown as pending", p.Bodies(".message"), []string{"Hello there"})
-	expect(t, "what remains in the box", browsertest.Eval[string](p, `document.getElementById("text").value`), "")
+	expect(t, "what remains in the box", browser.Eval[string](p, `document.getElementById("text").value`), "")
 	close(hold)
 	p.Wait(countOf(".message.in[data-id='1']", 1))
 	expect(t, "pending once confirmed", p.Bodies(".message.pending"), []string{})
@@ -86,7 +86,7 @@ func firstMessage(t *testing.T, b *backend, p *browsertest.Tab) {
 	expect(t, "posts", b.posted(), 1)
 }
 
-func reconnect(t *testing.T, b *backend, p *browsertest.Tab) {
+func reconnect(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Connected()
 	b.say("", "<p>1</p>")
@@ -105,28 +105,28 @@ func reconnect(t *testing.T, b *backend, p *browsertest.Tab) {
 }
 
 // sleep: the connection is dead, and nothing tells the page but the time that has passed.
-func sleep(t *testing.T, b *backend, p *browsertest.Tab) {
+func sleep(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Connected()
 	b.say("", "<p>before</p>")
 	p.Wait(countOf(".message", 1))
 	b.set(func() { b.deaf = 1 })
 	b.say("", "<p>meanwhile</p>")
-	browsertest.Eval[bool](p, `((now) => { Date.now = () => now() + 60_000; document.dispatchEvent(new Event("visibilitychange")); return true; })(Date.now.bind(Date))`)
+	browser.Eval[bool](p, `((now) => { Date.now = () => now() + 60_000; document.dispatchEvent(new Event("visibilitychange")); return true; })(Date.now.bind(Date))`)
 	p.Wait(countOf(".message", 2))
 	expect(t, "streams", get(b, func() int { return len(b.after) }), 2)
 }
 
-func loginEnded(t *testing.T, b *backend, p *browsertest.Tab) {
+func loginEnded(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Connected()
 	b.set(func() { b.out = true })
 	p.Wait(`document.querySelector("#connection a")`)
-	expect(t, "the link", browsertest.Eval[string](p, `document.querySelector("#connection a").getAttribute("href")`), "/login?next=%2Fchat%2Facme%2Feng")
+	expect(t, "the link", browser.Eval[string](p, `document.querySelector("#connection a").getAttribute("href")`), "/login?next=%2Fchat%2Facme%2Feng")
 	p.Write("after the login")
 	p.Wait(countOf(".pending", 1))
 	b.set(func() { b.out = false })
-	browsertest.Eval[bool](p, `document.dispatchEvent(new Event("visibilitychange"))`) // back from the login in another tab
+	browser.Eval[bool](p, `document.dispatchEvent(new Event("visibilitychange"))`) // back from the login in another tab
 	p.Wait(countOf(".log .message.in", 1))
 	p.Wait(`document.getElementById("connection").textContent === ""`)
 }
@@ -138,20 +138,20 @@ func numbered(from, to int) (texts []string) {
 	return texts
 }
 
-func earlierHistory(t *testing.T, b *backend, p *browsertest.Tab) {
+func earlierHistory(t *testing.T, b *backend, p *browser.Tab) {
 	for _, text := range numbered(1, 120) {
 		b.say("", "<p>"+text+"</p>")
 	}
 	p.Visit(b.url + chat)
 	p.Wait(countOf(".message", 50))
 	expect(t, "at first", p.Bodies(".message"), numbered(71, 120))
-	expect(t, "stands at the end", browsertest.Eval[bool](p, `(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`), true)
+	expect(t, "stands at the end", browser.Eval[bool](p, `(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`), true)
 
 	// Scrolled to the top: more is loaded, and what was seen stays where it was.
 	top := `document.querySelector("[data-id='71']").getBoundingClientRect().top`
-	before := browsertest.Eval[float64](p, `(document.querySelector(".panel").scrollTop = 0, `+top+`)`)
+	before := browser.Eval[float64](p, `(document.querySelector(".panel").scrollTop = 0, `+top+`)`)
 	p.Wait(countOf(".message", 100))
-	if after := browsertest.Eval[float64](p, top); after < before-1 || after > before+1 {
+	if after := browser.Eval[float64](p, top); after < before-1 || after > before+1 {
 		t.Errorf("message 71 moved from %v to %v", before, after)
 	}
 	p.Do(chromedp.Focus(chromedp.CSS(".earlier")))
@@ -161,14 +161,14 @@ func earlierHistory(t *testing.T, b *backend, p *browsertest.Tab) {
 	p.Wait(`document.querySelector(".earlier").hidden`)
 }
 
-func readingFurtherUp(t *testing.T, b *backend, p *browsertest.Tab) {
+func readingFurtherUp(t *testing.T, b *backend, p *browser.Tab) {
 	for _, text := range numbered(1, 40) {
 		b.say("", "<p>"+text+"</p>")
 	}
 	p.Visit(b.url + chat)
 	p.Wait(countOf(".message", 40))
-	place := func() float64 { return browsertest.Eval[float64](p, `document.querySelector(".panel").scrollTop`) }
-	browsertest.Eval[float64](p, `document.querySelector(".panel").scrollTop = 200`)
+	place := func() float64 { return browser.Eval[float64](p, `document.querySelector(".panel").scrollTop`) }
+	browser.Eval[float64](p, `document.querySelector(".panel").scrollTop = 200`)
 	p.Settle()
 	b.say("", "<p>news</p>")
 	p.Wait(countOf(".message", 41))
@@ -179,10 +179,10 @@ func readingFurtherUp(t *testing.T, b *backend, p *browsertest.Tab) {
 	b.say("", "<p>more news</p>")
 	p.Wait(countOf(".message", 42))
 	p.Wait(`(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`)
-	expect(t, "the button", browsertest.Eval[bool](p, `document.querySelector(".newer").hidden`), true)
+	expect(t, "the button", browser.Eval[bool](p, `document.querySelector(".newer").hidden`), true)
 
 	// A place further up is found again after a look at another tab.
-	browsertest.Eval[float64](p, `document.querySelector(".panel").scrollTop = 300`)
+	browser.Eval[float64](p, `document.querySelector(".panel").scrollTop = 300`)
 	p.Write("#other")
 	p.Wait(`document.querySelector("[aria-selected=true]").textContent.startsWith("#other")`)
 	p.Write("#")
@@ -192,35 +192,35 @@ func readingFurtherUp(t *testing.T, b *backend, p *browsertest.Tab) {
 
 const activeTab = `[...document.querySelectorAll("[role=tab]")].filter(e => e.ariaSelected === "true").map(e => e.textContent.split(",")[0]).join()`
 
-func tabStrip(t *testing.T, b *backend, p *browsertest.Tab) {
+func tabStrip(t *testing.T, b *backend, p *browser.Tab) {
 	b.say("", "<p>in main</p>")
 	b.say("#a", "<p>in a</p>")
 	b.say("#b#c", "<p>in b, c</p>")
 	p.Visit(b.url + chat)
 	p.Wait(countOf("[role=tab]", 3))
-	expect(t, "names", browsertest.Eval[[]string](p, `[...document.querySelectorAll("[role=tab]")].map(e => e.textContent)`), []string{"main", "#b#c", "#a"})
+	expect(t, "names", browser.Eval[[]string](p, `[...document.querySelectorAll("[role=tab]")].map(e => e.textContent)`), []string{"main", "#b#c", "#a"})
 	p.Do(chromedp.Focus(chromedp.CSS("[role=tab]")))
 	for _, step := range []struct{ key, want string }{
 		{kb.ArrowRight, "#b#c"}, {kb.ArrowRight, "#a"}, {kb.ArrowRight, "main"}, {kb.ArrowLeft, "#a"},
 		{kb.Home, "main"}, {kb.End, "#a"}, {kb.ArrowLeft, "#b#c"},
 	} {
 		p.Press(step.key)
-		expect(t, "the open tab", browsertest.Eval[string](p, activeTab), step.want)
-		expect(t, "has the focus", browsertest.Eval[string](p, `document.activeElement.textContent`), step.want)
-		expect(t, "is the one stop for the Tab key", browsertest.Eval[int](p, `document.querySelectorAll("[role=tab][tabindex='0']").length`), 1)
+		expect(t, "the open tab", browser.Eval[string](p, activeTab), step.want)
+		expect(t, "has the focus", browser.Eval[string](p, `document.activeElement.textContent`), step.want)
+		expect(t, "is the one stop for the Tab key", browser.Eval[int](p, `document.querySelectorAll("[role=tab][tabindex='0']").length`), 1)
 	}
 	p.Wait(countOf(".panel:not([hidden]) .message", 1))
 	expect(t, "its panel", p.Bodies(".message"), []string{"in b, c"})
-	expect(t, "panels in sight", browsertest.Eval[int](p, `document.querySelectorAll(".panel:not([hidden])").length`), 1)
+	expect(t, "panels in sight", browser.Eval[int](p, `document.querySelectorAll(".panel:not([hidden])").length`), 1)
 	p.Do(chromedp.Reload())
 	p.Wait(activeTab + ` === "#b#c"`)
-	browsertest.Eval[string](p, `location.hash = "#a"`)
+	browser.Eval[string](p, `location.hash = "#a"`)
 	p.Wait(activeTab + ` === "#a"`)
-	browsertest.Eval[string](p, `location.hash = "#%zz"`)
+	browser.Eval[string](p, `location.hash = "#%zz"`)
 	p.Wait(activeTab + ` === "main"`)
 }
 
-func bareTopic(t *testing.T, b *backend, p *browsertest.Tab) {
+func bareTopic(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Connected()
 	p.Write("#deploy")
@@ -243,41 +243,41 @@ func bareTopic(t *testing.T, b *backend, p *browsertest.Tab) {
 	p.Click("#open-topic")
 	p.Press("no spaces")
 	p.Enter()
-	expect(t, "a bad name", browsertest.Eval[bool](p, `document.getElementById("topic-name").checkValidity()`), false)
-	browsertest.Eval[bool](p, `(document.getElementById("topic-name").select(), true)`)
+	expect(t, "a bad name", browser.Eval[bool](p, `document.getElementById("topic-name").checkValidity()`), false)
+	browser.Eval[bool](p, `(document.getElementById("topic-name").select(), true)`)
 	p.Press("night-run")
 	p.Enter()
 	p.Wait(activeTab + ` === "#night-run"`)
-	expect(t, "the form", browsertest.Eval[bool](p, `document.getElementById("new-topic").hidden`), true)
+	expect(t, "the form", browser.Eval[bool](p, `document.getElementById("new-topic").hidden`), true)
 }
 
-func drafts(t *testing.T, b *backend, p *browsertest.Tab) {
+func drafts(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Connected()
 	p.Write("#other")
 	p.Press("half a thou")
-	browsertest.Eval[string](p, `location.hash = ""`)
+	browser.Eval[string](p, `location.hash = ""`)
 	p.Wait(activeTab + ` === "main"`)
 	value := `document.getElementById("text").value`
-	expect(t, "in main", browsertest.Eval[string](p, value), "")
+	expect(t, "in main", browser.Eval[string](p, value), "")
 	p.Do(chromedp.Focus(chromedp.ID("text")))
 	p.Press("first")
 	p.Enter(kb.ModifierShift)
 	p.Press("second")
-	expect(t, "two lines", browsertest.Eval[string](p, value), "first\nsecond")
+	expect(t, "two lines", browser.Eval[string](p, value), "first\nsecond")
 	p.Do(chromedp.Reload())
 	p.Wait(value + ` === "first\nsecond"`)
-	browsertest.Eval[string](p, `location.hash = "#other"`)
+	browser.Eval[string](p, `location.hash = "#other"`)
 	p.Wait(value + ` === "half a thou"`)
 
 	// While an input method composes, Enter is its own.
 	for _, composing := range []string{"isComposing: true", "keyCode: 229"} {
-		browsertest.Eval[bool](p, `document.getElementById("text").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", `+composing+`, bubbles: true, cancelable: true}))`)
-		expect(t, "what is composed, with "+composing, browsertest.Eval[string](p, value), "half a thou")
+		browser.Eval[bool](p, `document.getElementById("text").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", `+composing+`, bubbles: true, cancelable: true}))`)
+		expect(t, "what is composed, with "+composing, browser.Eval[string](p, value), "half a thou")
 	}
 }
 
-func typing(t *testing.T, b *backend, p *browsertest.Tab) {
+func typing(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Connected()
 	b.set(func() { b.typing = []string{"", "#deploy"} })
@@ -285,30 +285,30 @@ func typing(t *testing.T, b *backend, p *browsertest.Tab) {
 	p.Wait(`[...document.querySelectorAll("[role=tab].working")].map(e => e.textContent).join() === "main, an agent is at work,#deploy, an agent is at work"`)
 	b.set(func() { b.typing = []string{"#deploy"} })
 	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === ""`)
-	expect(t, "tabs at work", browsertest.Eval[int](p, `document.querySelectorAll("[role=tab].working").length`), 1)
+	expect(t, "tabs at work", browser.Eval[int](p, `document.querySelectorAll("[role=tab].working").length`), 1)
 	b.set(func() { b.down = true }) // nobody knows now
 	p.Wait(countOf("[role=tab].working", 0))
 }
 
-func unread(t *testing.T, b *backend, p *browsertest.Tab) {
+func unread(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Connected()
 	b.say("#deploy", "<p>done</p>")
 	b.say("#deploy", "<p>really</p>")
 	p.Wait(`document.title === "(2) Engineering – arizuko"`)
 	p.Wait(`document.querySelector("[role=tab].unread").textContent === "#deploy, 2 unread"`)
-	expect(t, "the open tab", browsertest.Eval[string](p, activeTab), "main")
+	expect(t, "the open tab", browser.Eval[string](p, activeTab), "main")
 	p.Click("[role=tab].unread")
 	p.Wait(countOf("[role=tab].unread", 0))
-	expect(t, "title", browsertest.Eval[string](p, `document.title`), "Engineering – arizuko")
+	expect(t, "title", browser.Eval[string](p, `document.title`), "Engineering – arizuko")
 	b.say("#deploy", "<p>seen at once</p>")
 	p.Wait(countOf(".panel:not([hidden]) .message", 3))
-	expect(t, "title", browsertest.Eval[string](p, `document.title`), "Engineering – arizuko")
+	expect(t, "title", browser.Eval[string](p, `document.title`), "Engineering – arizuko")
 }
 
 const hostile = `<img src=x onerror="window.hit=1"><script>window.hit=1</script></div>&amp; ` + "\u202e\u2066 '\"`${x}` \u0000"
 
-func hostileText(t *testing.T, b *backend, p *browsertest.Tab) {
+func hostileText(t *testing.T, b *backend, p *browser.Tab) {
 	b.set(func() {
 		b.add(row{Direction: "in", Topic: "", Sender: "web:operator", SenderName: hostile, Content: hostile})
 		b.add(row{Direction: "out", Topic: "", Sender: hostile, SenderName: hostile, HTML: "<p>" + strings.Repeat("w", 3000) + "</p>" +
@@ -318,24 +318,24 @@ func hostileText(t *testing.T, b *backend, p *browsertest.Tab) {
 	p.Visit(b.url + chat)
 	p.Wait(countOf(".message", 2))
 	expect(t, "plain text stays plain", p.Bodies(".in")[0], hostile)
-	expect(t, "so does a name", browsertest.Eval[string](p, `document.querySelector(".out .who").textContent`), hostile)
+	expect(t, "so does a name", browser.Eval[string](p, `document.querySelector(".out .who").textContent`), hostile)
 	p.Fits()
 	p.Write(hostile[:len(hostile)-1])
 	p.Wait(countOf(".log .message.in", 2))
 	p.Fits()
-	expect(t, "scripts that ran", browsertest.Eval[bool](p, `"hit" in window`), false)
-	expect(t, "wide parts that scroll by keyboard", browsertest.Eval[int](p, `document.querySelectorAll(".out pre[tabindex='0'], .out .scroll[tabindex='0'] table").length`), 2)
+	expect(t, "scripts that ran", browser.Eval[bool](p, `"hit" in window`), false)
+	expect(t, "wide parts that scroll by keyboard", browser.Eval[int](p, `document.querySelectorAll(".out pre[tabindex='0'], .out .scroll[tabindex='0'] table").length`), 2)
 }
 
-func manyTabs(t *testing.T, b *backend, p *browsertest.Tab) {
+func manyTabs(t *testing.T, b *backend, p *browser.Tab) {
 	for i := range 30 {
 		b.say(fmt.Sprintf("#topic-%d", i), "<p>x</p>")
 	}
 	p.Size(375, 800)
 	p.Visit(b.url + chat + "#topic-0")
 	p.Wait(countOf("[role=tab]", 31))
-	browsertest.Eval[float64](p, `document.documentElement.scrollLeft = 99`)
-	expect(t, "sideways", browsertest.Eval[float64](p, `document.documentElement.scrollLeft + document.body.scrollLeft`), 0)
+	browser.Eval[float64](p, `document.documentElement.scrollLeft = 99`)
+	expect(t, "sideways", browser.Eval[float64](p, `document.documentElement.scrollLeft + document.body.scrollLeft`), 0)
 	p.Do(chromedp.Focus(chromedp.CSS("[role=tab][tabindex='0']")))
 	p.Press(kb.End)
 	p.Wait(`(r => r.left >= 0 && r.right <= 375)(document.querySelector("[aria-selected=true]").getBoundingClientRect())`)
@@ -343,17 +343,17 @@ func manyTabs(t *testing.T, b *backend, p *browsertest.Tab) {
 }
 
 // keyboardAlone walks through the page with the Tab key.
-func keyboardAlone(t *testing.T, b *backend, p *browsertest.Tab) {
+func keyboardAlone(t *testing.T, b *backend, p *browser.Tab) {
 	b.say("#deploy", "<p>x</p>")
 	p.Visit(b.url + chat)
 	p.Wait(countOf("[role=tab]", 2))
 	// Starts where a click on nothing in particular leads.
-	browsertest.Eval[bool](p, `(document.activeElement.blur(), document.body.tabIndex = -1, document.body.focus(), true)`)
+	browser.Eval[bool](p, `(document.activeElement.blur(), document.body.tabIndex = -1, document.body.focus(), true)`)
 	var stops []string
 	for range 12 {
 		p.Press(kb.Tab)
-		stops = append(stops, browsertest.Eval[string](p, `(e => e.innerText?.split(",")[0] || e.id || e.className)(document.activeElement)`))
-		seen := browsertest.Eval[bool](p, `(s => s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))`)
+		stops = append(stops, browser.Eval[string](p, `(e => e.innerText?.split(",")[0] || e.id || e.className)(document.activeElement)`))
+		seen := browser.Eval[bool](p, `(s => s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))`)
 		if last := stops[len(stops)-1]; !seen && last != "text" {
 			t.Errorf("the focus on %q can't be seen", last)
 		}
@@ -367,32 +367,32 @@ func keyboardAlone(t *testing.T, b *backend, p *browsertest.Tab) {
 		t.Errorf("the message box is not reached: %v", stops)
 	}
 	p.Visit(b.url + chat + "#deploy")
-	browsertest.Eval[bool](p, `(document.querySelector(".skip").focus(), true)`)
+	browser.Eval[bool](p, `(document.querySelector(".skip").focus(), true)`)
 	p.Enter()
-	expect(t, "the skip link's goal", browsertest.Eval[string](p, `document.activeElement.id + location.hash`), "text#deploy")
+	expect(t, "the skip link's goal", browser.Eval[string](p, `document.activeElement.id + location.hash`), "text#deploy")
 }
 
 // touch: a phone has no other way to a new line than Enter.
-func touch(t *testing.T, b *backend, p *browsertest.Tab) {
+func touch(t *testing.T, b *backend, p *browser.Tab) {
 	p.Do(chromedp.EmulateViewport(375, 800, chromedp.EmulateMobile, chromedp.EmulateTouch))
 	p.Visit(b.url + chat)
 	p.Connected()
-	expect(t, "a coarse pointer", browsertest.Eval[bool](p, `matchMedia("(pointer: coarse)").matches`), true)
+	expect(t, "a coarse pointer", browser.Eval[bool](p, `matchMedia("(pointer: coarse)").matches`), true)
 	p.Write("one")
 	p.Press("two")
-	expect(t, "in the box", browsertest.Eval[string](p, `document.getElementById("text").value`), "one\ntwo")
+	expect(t, "in the box", browser.Eval[string](p, `document.getElementById("text").value`), "one\ntwo")
 	p.Click("#composer button")
 	p.Wait(countOf(".log .message.in", 1))
 	expect(t, "sent", p.Bodies(".message"), []string{"one\ntwo"})
 }
 
 // wordsForTimes: the page words times as the server does.
-func wordsForTimes(t *testing.T, b *backend, p *browsertest.Tab) {
+func wordsForTimes(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	ago := func(milliseconds int64) string {
 		const now = 1_800_000_000_000
 		script := fmt.Sprintf(`import(document.querySelector("script").src.replace("chat.js", "time.js")).then(m => m.ago(%d, %d))`, now-milliseconds, now)
-		return browsertest.Await[string](p, script)
+		return browser.Await[string](p, script)
 	}
 	const minute, hour, day = 60_000, 3_600_000, 86_400_000
 	for passed, want := range map[int64]string{

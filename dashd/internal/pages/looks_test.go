@@ -12,13 +12,13 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"arizuko/dashd/internal/pages"
-	"arizuko/pkg/browsertest"
+	"arizuko/pkg/testkit/browser"
 )
 
 var shots = flag.String("shots", "", "write screenshots into this folder")
 
 // looks opens every page in both sizes and schemes.
-func looks(t *testing.T, b *browsertest.Browser) {
+func looks(t *testing.T, b *browser.Browser) {
 	site := newSite(t)
 	p := b.Open(t)
 	for _, size := range []struct {
@@ -48,9 +48,9 @@ func looks(t *testing.T, b *browsertest.Browser) {
 					if *shots != "" {
 						p.Shoot(filepath.Join(*shots, name+".png"))
 					}
-					expect(t, "main landmarks", browsertest.Eval[int](p, `document.querySelectorAll("main").length`), 1)
-					expect(t, "headings", browsertest.Eval[int](p, `document.querySelectorAll("h1").length`), 1)
-					expect(t, "fields without a label", browsertest.Eval[int](p, `[...document.querySelectorAll("input:not([type=hidden]), textarea")].filter(e => !e.labels.length).length`), 0)
+					expect(t, "main landmarks", browser.Eval[int](p, `document.querySelectorAll("main").length`), 1)
+					expect(t, "headings", browser.Eval[int](p, `document.querySelectorAll("h1").length`), 1)
+					expect(t, "fields without a label", browser.Eval[int](p, `[...document.querySelectorAll("input:not([type=hidden]), textarea")].filter(e => !e.labels.length).length`), 0)
 				})
 			}
 		}
@@ -58,7 +58,7 @@ func looks(t *testing.T, b *browsertest.Browser) {
 }
 
 // liveOverview: the page shows what the server renders anew, and the focus stays in its place.
-func liveOverview(t *testing.T, b *backend, p *browsertest.Tab) {
+func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 	now := time.Now().UnixMilli()
 	facts := sampleFacts(now)
 	fragment := func() string {
@@ -78,7 +78,7 @@ func liveOverview(t *testing.T, b *backend, p *browsertest.Tab) {
 	facts.Running.Lines[0].Chat, facts.Queued = "web:changed", pages.Turns{}
 	b.set(func() { b.facts = fragment() })
 	p.Wait(`document.querySelector("#facts").textContent.includes("web:changed")`)
-	expect(t, "the focus", browsertest.Eval[string](p, `document.activeElement.getAttribute("href")`), "/chat/main/")
+	expect(t, "the focus", browser.Eval[string](p, `document.activeElement.getAttribute("href")`), "/chat/main/")
 	p.Wait(`!document.querySelector("#queued ~ .scroll")`)
 }
 

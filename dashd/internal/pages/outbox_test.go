@@ -6,10 +6,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"arizuko/pkg/browsertest"
+	"arizuko/pkg/testkit/browser"
 )
 
-func rowBeforeAnswer(t *testing.T, b *backend, p *browsertest.Tab) {
+func rowBeforeAnswer(t *testing.T, b *backend, p *browser.Tab) {
 	hold := make(chan struct{})
 	b.hold = hold
 	p.Visit(b.url + chat)
@@ -22,7 +22,7 @@ func rowBeforeAnswer(t *testing.T, b *backend, p *browsertest.Tab) {
 	expect(t, "after the answer", p.Bodies(".message"), []string{"once"})
 }
 
-func keptWhileDown(t *testing.T, b *backend, p *browsertest.Tab) {
+func keptWhileDown(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Connected()
 	b.set(func() { b.down = true })
@@ -38,7 +38,7 @@ func keptWhileDown(t *testing.T, b *backend, p *browsertest.Tab) {
 	expect(t, "rows", b.stored(), 3)
 }
 
-func keptOverReload(t *testing.T, b *backend, p *browsertest.Tab) {
+func keptOverReload(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat + "#deploy")
 	p.Connected()
 	b.set(func() { b.down = true })
@@ -52,7 +52,7 @@ func keptOverReload(t *testing.T, b *backend, p *browsertest.Tab) {
 	expect(t, "its topic", get(b, func() string { return b.rows[0].Topic }), "#deploy")
 }
 
-func answerLost(t *testing.T, b *backend, p *browsertest.Tab) {
+func answerLost(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Connected()
 	b.set(func() { b.forget = true })
@@ -67,7 +67,7 @@ func answerLost(t *testing.T, b *backend, p *browsertest.Tab) {
 	}
 }
 
-func refused(t *testing.T, b *backend, p *browsertest.Tab) {
+func refused(t *testing.T, b *backend, p *browser.Tab) {
 	b.deny = 400
 	p.Visit(b.url + chat)
 	p.Connected()
@@ -91,16 +91,16 @@ func refused(t *testing.T, b *backend, p *browsertest.Tab) {
 }
 
 // plainHTTP: on http from another machine browsers have neither locks nor crypto.randomUUID.
-func plainHTTP(t *testing.T, b *backend, p *browsertest.Tab) {
+func plainHTTP(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(strings.Replace(b.url, "127.0.0.1", "chat.test", 1) + chat)
 	p.Connected()
-	expect(t, "a secure context", browsertest.Eval[bool](p, `isSecureContext`), false)
+	expect(t, "a secure context", browser.Eval[bool](p, `isSecureContext`), false)
 	p.Write("over plain http")
 	p.Wait(countOf(".log .message.in", 1))
 	expect(t, "shown", p.Bodies(".message"), []string{"over plain http"})
 }
 
-func twoPages(t *testing.T, b *backend, p, q *browsertest.Tab) {
+func twoPages(t *testing.T, b *backend, p, q *browser.Tab) {
 	p.Visit(b.url + chat)
 	q.Visit(b.url + chat)
 	p.Connected()
@@ -111,7 +111,7 @@ func twoPages(t *testing.T, b *backend, p, q *browsertest.Tab) {
 	q.Write("from q")
 	p.Wait(countOf(".pending", 2))
 	b.set(func() { b.down = false })
-	for _, page := range []*browsertest.Tab{p, q} {
+	for _, page := range []*browser.Tab{p, q} {
 		page.Wait(countOf(".log .message.in", 2) + ` && !document.querySelector(".pending")`)
 		expect(t, "shown", page.Bodies(".message"), []string{"from p", "from q"})
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -52,17 +52,17 @@ func (s *Status) answer(r *http.Request) (Report, error) {
 func where(rawQuery string) (at Where, err error) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
-		return at, fault.New(fault.BadRequest, "query: %w", err)
+		return at, apierr.New(apierr.BadRequest, "query: %w", err)
 	}
 	for name, field := range map[string]*string{"chat_jid": &at.ChatJID, "thread_id": &at.ThreadID, "topic": &at.Topic} {
 		*field = query.Get(name)
 		if len(*field) > maxParameter || !utf8.ValidString(*field) {
-			return at, fault.New(fault.BadRequest, "%s must be text of at most %d bytes", name, maxParameter)
+			return at, apierr.New(apierr.BadRequest, "%s must be text of at most %d bytes", name, maxParameter)
 		}
 	}
 	platform, room := msg.SplitJID(at.ChatJID)
 	if at.ChatJID != "" && (platform == "" || room == "") {
-		return at, fault.New(fault.BadRequest, "chat_jid %q is not platform:room", at.ChatJID)
+		return at, apierr.New(apierr.BadRequest, "chat_jid %q is not platform:room", at.ChatJID)
 	}
 	return at, nil
 }

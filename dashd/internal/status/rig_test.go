@@ -17,7 +17,7 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
@@ -40,7 +40,7 @@ type rig struct {
 
 	homes map[string]string // by address, or by address and verb with a blank between
 	down  atomic.Bool       // routd refuses to answer
-	asked []resolve.Item    // the last time
+	asked []routeapi.Item   // the last time
 }
 
 func newRig(t *testing.T) *rig {
@@ -60,15 +60,15 @@ func newRig(t *testing.T) *rig {
 
 // routd answers as the real one does to questions for homes.
 func (r *rig) routd(w http.ResponseWriter, req *http.Request) {
-	request, err := httpx.Decode[resolve.Request](req)
-	if err != nil || r.down.Load() || req.Method+req.URL.Path != "POST"+resolve.Path || req.Header.Get("Authorization") != "Bearer "+secret {
+	request, err := httpx.Decode[routeapi.Request](req)
+	if err != nil || r.down.Load() || req.Method+req.URL.Path != "POST"+routeapi.Path || req.Header.Get("Authorization") != "Bearer "+secret {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
 	r.asked = request.Items
-	var response resolve.Response
+	var response routeapi.Response
 	for _, item := range request.Items {
-		answer := resolve.Answer{ID: item.ID, Action: resolve.None, Home: r.homes[item.ChatJID+" "+item.Verb]}
+		answer := routeapi.Answer{ID: item.ID, Action: routeapi.None, Home: r.homes[item.ChatJID+" "+item.Verb]}
 		if home, ok := r.homes[item.ChatJID]; ok {
 			answer.Home = home
 		}

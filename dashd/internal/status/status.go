@@ -13,7 +13,7 @@ import (
 
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
 
@@ -152,15 +152,15 @@ func (s *Status) home(ctx context.Context, c *chat) (folder string, asked bool, 
 func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, routdTimeout)
 	defer cancel()
-	var request resolve.Request
+	var request routeapi.Request
 	for i, verb := range []string{msg.VerbMessage, msg.VerbMention, msg.VerbReply} {
-		request.Items = append(request.Items, resolve.Item{
+		request.Items = append(request.Items, routeapi.Item{
 			ID: int64(i + 1), ChatJID: c.ChatJID, Kind: c.info.Kind, ThreadID: c.ThreadID, Topic: cmp.Or(c.ThreadID, c.Topic), Verb: verb,
 			StickyGroup: c.info.StickyGroup, ReceivedAt: c.now, HomeOnly: true,
 		})
 	}
-	var response resolve.Response
-	if err := s.cfg.Routd.Do(ctx, http.MethodPost, resolve.Path, request, &response); err != nil {
+	var response routeapi.Response
+	if err := s.cfg.Routd.Do(ctx, http.MethodPost, routeapi.Path, request, &response); err != nil {
 		return "", err
 	}
 	if len(response.Items) != len(request.Items) {

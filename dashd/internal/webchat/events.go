@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"arizuko/dashd/internal/live"
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -49,7 +49,7 @@ func goOnFrom(r *http.Request, newest int64) (int64, error) {
 	}
 	last, err := number(seen, newest)
 	if err != nil || last < 0 {
-		return 0, fault.New(fault.BadRequest, "Last-Event-ID, after: want the id of a message")
+		return 0, apierr.New(apierr.BadRequest, "Last-Event-ID, after: want the id of a message")
 	}
 	return last, nil
 }

@@ -17,7 +17,7 @@ import (
 	"arizuko/dashd/internal/live"
 	"arizuko/dashd/internal/markdown"
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -112,7 +112,7 @@ func (c *Chat) Post(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	})
 	if err != nil {
 		c.Shell.Log.Error("cannot store a message", "chat", m.ChatJID, "err", err)
-		httpx.Error(w, fault.New(fault.Unavailable, "the message could not be stored; send it again"))
+		httpx.Error(w, apierr.New(apierr.Unavailable, "the message could not be stored; send it again"))
 		return
 	}
 	c.Hub.Stir()
@@ -125,13 +125,13 @@ func (p *posted) check() error {
 	}
 	switch {
 	case strings.TrimSpace(p.Text) == "":
-		return fault.New(fault.BadRequest, "text: is empty")
+		return apierr.New(apierr.BadRequest, "text: is empty")
 	case len(p.Text) > maxText:
-		return fault.New(fault.BadRequest, "text: has more than %d bytes", maxText)
+		return apierr.New(apierr.BadRequest, "text: has more than %d bytes", maxText)
 	case !msg.ValidTopic(p.Topic):
-		return fault.New(fault.BadRequest, "topic: want #name of letters, digits, _ and -")
+		return apierr.New(apierr.BadRequest, "topic: want #name of letters, digits, _ and -")
 	case len(p.ClientID) > maxClientID || strings.ContainsFunc(p.ClientID, unprintable):
-		return fault.New(fault.BadRequest, "client_id: want at most %d printable characters", maxClientID)
+		return apierr.New(apierr.BadRequest, "client_id: want at most %d printable characters", maxClientID)
 	}
 	return nil
 }
@@ -152,12 +152,12 @@ func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	query := r.URL.Query()
 	before, err := number(query.Get("before"), 1<<62)
 	if err != nil {
-		httpx.Error(w, fault.New(fault.BadRequest, "before: want the id of a message"))
+		httpx.Error(w, apierr.New(apierr.BadRequest, "before: want the id of a message"))
 		return
 	}
 	limit, err := number(query.Get("limit"), defaultPage)
 	if err != nil {
-		httpx.Error(w, fault.New(fault.BadRequest, "limit: want a number up to %d", maxPage))
+		httpx.Error(w, apierr.New(apierr.BadRequest, "limit: want a number up to %d", maxPage))
 		return
 	}
 	limit = min(max(limit, 1), maxPage)

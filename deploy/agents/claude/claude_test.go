@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/fakeplatform/anthropic"
+	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
 // These tests run the real Claude Code against a model that does what it is told.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/fakeplatform/anthropic"
+	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
 // patience is how long a test waits for what must happen; other work may have the machine.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 
-	fake "arizuko/pkg/fakeplatform/discord"
+	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
 const patience = 20 * time.Second

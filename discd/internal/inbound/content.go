@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"arizuko/discd/internal/restapi"
-	"arizuko/pkg/plaintext"
+	"arizuko/pkg/adapter/plaintext"
 )
 
 // said is what a message says.

@@ -8,8 +8,8 @@ import (
 
 	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/plaintext"
 )
 
 // Self is our bot, as the gateway tells when a session begins.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"arizuko/discd/internal/restapi"
-	"arizuko/pkg/plaintext"
+	"arizuko/pkg/adapter/plaintext"
 )
 
 // namesMost bounds the names of people that are remembered.

@@ -7,8 +7,8 @@ import (
 
 	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/plaintext"
 )
 
 // member reads who came to a guild or left it.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"arizuko/discd/internal/restapi"
-	"arizuko/pkg/plaintext"
+	"arizuko/pkg/adapter/plaintext"
 )
 
 // sender is who does something in a chat.

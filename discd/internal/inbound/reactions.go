@@ -5,8 +5,8 @@ import (
 
 	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/plaintext"
 )
 
 // reaction reads one that was given, or taken back.

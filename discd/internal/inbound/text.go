@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"arizuko/discd/internal/restapi"
-	"arizuko/pkg/plaintext"
+	"arizuko/pkg/adapter/plaintext"
 )
 
 // signs are what stands in a text for people, roles, channels, emoji, times and commands:

@@ -14,7 +14,7 @@ import (
 
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -104,7 +104,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	}
 	m.killOrphans(left)
 	for _, r := range left {
-		faultpoint.At(faultpoint.Recovering)
+		failpoint.At(failpoint.Recovering)
 		if err := m.persist(ctx, func(tx *store.Tx) error { return m.abandon(tx, r) }); err != nil {
 			return fmt.Errorf("settle run %d: %w", r.ID, err)
 		}

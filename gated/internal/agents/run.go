@@ -14,7 +14,7 @@ import (
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -119,7 +119,7 @@ func (r *run) launch() error {
 		return err
 	}
 	r.proc = proc
-	faultpoint.At(faultpoint.Spawned)
+	failpoint.At(failpoint.Spawned)
 	// The process has been told nothing yet: from here on a crash can find it.
 	err = r.m.persist(r.m.ctx, func(tx *store.Tx) error {
 		return tx.RecordProcess(r.row.ID, proc.PID(), proc.PIDStart(), proc.Label())
@@ -286,7 +286,7 @@ func (r *run) hand(t *msg.Turn) {
 	}
 	id := strconv.FormatInt(t.ID, 10)
 	if r.begun {
-		faultpoint.At(faultpoint.Piping)
+		failpoint.At(failpoint.Piping)
 		r.send(agentproto.Message{TurnID: id, Prompt: p.text})
 		if r.outdated { // what comes next goes to a run by the new one
 			r.finish()
@@ -332,7 +332,7 @@ func (r *run) frame(f agentproto.Frame) {
 		Text:   r.setup.redact(agentproto.Strip(f.Result)),
 		Sender: "agent:" + t.Folder, SenderName: r.shown.assistant,
 	}
-	faultpoint.At(faultpoint.Framed)
+	failpoint.At(failpoint.Framed)
 	err := r.m.persist(r.m.ctx, func(tx *store.Tx) error { return tx.AnswerTurn(reply, r.m.now()) })
 	switch {
 	case errors.Is(err, store.ErrStale):
@@ -396,7 +396,7 @@ func (r *run) done(t *msg.Turn) {
 // settle stores what became of the run's unanswered turns and returns those
 // to queue again.
 func (r *run) settle(exit runtime.Exit) (left []queue.Turn) {
-	faultpoint.At(faultpoint.Exited)
+	failpoint.At(failpoint.Exited)
 	if exit.Err != nil {
 		r.hopeless = errors.As(exit.Err, new(*runtime.SetupError))
 		r.m.log.Error("agent not run as it should be", "run", r.row.ID, "folder", r.row.Folder, "runtime", r.row.Runtime,

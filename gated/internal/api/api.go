@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -59,7 +59,7 @@ func (a API) list(r *http.Request) (any, error) {
 	switch state {
 	case "", msg.TurnQueued, msg.TurnOffered, msg.TurnRunning, msg.TurnDone, msg.TurnFailed, msg.TurnCancelled:
 	default:
-		return nil, fault.New(fault.BadRequest, "state %q is none of queued, offered, running, done, failed, cancelled", state)
+		return nil, apierr.New(apierr.BadRequest, "state %q is none of queued, offered, running, done, failed, cancelled", state)
 	}
 	turns, err := a.Store.Turns(state, r.URL.Query().Get("chat"), listLimit)
 	if err != nil {
@@ -85,7 +85,7 @@ func (a API) turn(r *http.Request) (*msg.Turn, error) {
 		return nil, busy(err)
 	}
 	if t == nil {
-		return nil, fault.New(fault.NotFound, "there is no turn %d", id)
+		return nil, apierr.New(apierr.NotFound, "there is no turn %d", id)
 	}
 	return t, nil
 }
@@ -128,7 +128,7 @@ func (a API) change(r *http.Request, rule string, verb func(*store.Tx, int64) er
 		return err
 	})
 	if errors.Is(err, store.ErrStale) {
-		return nil, fault.New(fault.Conflict, "turn %d is %s: %s", before.ID, before.State, rule)
+		return nil, apierr.New(apierr.Conflict, "turn %d is %s: %s", before.ID, before.State, rule)
 	}
 	if err != nil {
 		return nil, busy(err)
@@ -148,7 +148,7 @@ func (a API) replay(r *http.Request) (any, error) {
 		return nil, busy(err)
 	}
 	if m == nil {
-		return nil, fault.New(fault.NotFound, "there is no message %d", id)
+		return nil, apierr.New(apierr.NotFound, "there is no message %d", id)
 	}
 	if m.DerivedFrom != 0 && m.Source == msg.SourcePrefix { // the original says where it goes
 		if m, err = a.Store.Message(m.DerivedFrom); err != nil {
@@ -156,7 +156,7 @@ func (a API) replay(r *http.Request) (any, error) {
 		}
 	}
 	if problem := unreplayable(m); problem != "" {
-		return nil, fault.New(fault.Conflict, "message %d %s", id, problem)
+		return nil, apierr.New(apierr.Conflict, "message %d %s", id, problem)
 	}
 	again := copyOf(m, a.Now().UnixMilli())
 	err = a.Store.Write(context.WithoutCancel(r.Context()), func(tx *store.Tx) error {
@@ -196,12 +196,12 @@ func copyOf(m *msg.Message, now int64) *msg.Message {
 func pathID(r *http.Request) (int64, error) {
 	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
 	if err != nil || id <= 0 {
-		return 0, fault.New(fault.BadRequest, "%q is no id", chi.URLParam(r, "id"))
+		return 0, apierr.New(apierr.BadRequest, "%q is no id", chi.URLParam(r, "id"))
 	}
 	return id, nil
 }
 
 // busy makes a database in the way something to try again.
 func busy(err error) error {
-	return fault.New(fault.Unavailable, "the database cannot be used right now: %w", err)
+	return apierr.New(apierr.Unavailable, "the database cannot be used right now: %w", err)
 }

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 )
 
 // Bounds of what one turn may set in motion among the groups.
@@ -84,13 +84,13 @@ func (j *judgement) delegated(root int64) (n int) {
 
 // forwardedAnswer is what routd would say of a row between groups. Nobody has
 // to be asked: it carries its address.
-func (g *Gateway) forwardedAnswer(r *row) resolve.Answer {
+func (g *Gateway) forwardedAnswer(r *row) routeapi.Answer {
 	if from := r.ForwardedFrom; from.Kind == msg.Answer {
-		return resolve.Answer{ID: r.ID, Action: resolve.Trigger, Folder: from.Folder, Reason: msg.ReasonAnswer, Impulse: g.cfg.Impulse}
+		return routeapi.Answer{ID: r.ID, Action: routeapi.Trigger, Folder: from.Folder, Reason: msg.ReasonAnswer, Impulse: g.cfg.Impulse}
 	}
-	answer, ok := local(resolve.Item{ID: r.ID, ChatJID: r.ChatJID, Kind: msg.ChatInternal}, g.registered, g.cfg.Impulse)
+	answer, ok := local(routeapi.Item{ID: r.ID, ChatJID: r.ChatJID, Kind: msg.ChatInternal}, g.registered, g.cfg.Impulse)
 	if !ok {
-		return resolve.Answer{ID: r.ID, Action: resolve.None, Reason: msg.ReasonNoGroup, Impulse: g.cfg.Impulse}
+		return routeapi.Answer{ID: r.ID, Action: routeapi.None, Reason: msg.ReasonNoGroup, Impulse: g.cfg.Impulse}
 	}
 	return answer
 }

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
 
@@ -162,7 +162,7 @@ func (j *judgement) release() {
 // they fire one turn at most, and only where a route says so.
 func (j *judgement) releaseLight(rows []*row) {
 	fires := func(r *row) bool {
-		return r.answer.Action == resolve.Trigger && (r.answer.Reason == msg.ReasonRoute || r.answer.Engaged)
+		return r.answer.Action == routeapi.Trigger && (r.answer.Reason == msg.ReasonRoute || r.answer.Engaged)
 	}
 	var newest *row
 	if !j.batch.more {
@@ -174,7 +174,7 @@ func (j *judgement) releaseLight(rows []*row) {
 	}
 	for i, r := range rows {
 		switch {
-		case r.answer.Action != resolve.Trigger:
+		case r.answer.Action != routeapi.Trigger:
 			j.route(r)
 		case !fires(r):
 			j.decide(r, msg.Observed, msg.ReasonReactionOnly, r.answer.Folder, j.now)
@@ -194,27 +194,27 @@ func (j *judgement) route(r *row) {
 		j.forwarded(r)
 		return
 	}
-	if r.old && (a.Action == resolve.Trigger || a.Action == resolve.None && j.wantsHome(r)) {
+	if r.old && (a.Action == routeapi.Trigger || a.Action == routeapi.None && j.wantsHome(r)) {
 		j.tooOld(r)
 		return
 	}
-	if a.Action == resolve.Trigger && r.IsBot && j.botLoop(r) {
+	if a.Action == routeapi.Trigger && r.IsBot && j.botLoop(r) {
 		j.decide(r, msg.Observed, msg.ReasonBotLoop, a.Folder, j.now)
 		return
 	}
 	switch {
-	case r.prefix != nil && a.Action == resolve.Trigger:
+	case r.prefix != nil && a.Action == routeapi.Trigger:
 		j.derive(r)
-	case a.Action == resolve.Trigger:
+	case a.Action == routeapi.Trigger:
 		j.turns.add(j.entry(r, a.Reason))
-	case a.Action == resolve.Observe:
+	case a.Action == routeapi.Observe:
 		j.decide(r, msg.Observed, msg.ReasonRouteObserve, a.Folder, j.now)
 	case a.Target == "builtin:ping":
 		j.decide(r, msg.Command, msg.ReasonBuiltinPing, "", j.now)
 		j.say(r, msg.SourceCommand, "pong", j.now)
-	case a.Action == resolve.Builtin:
+	case a.Action == routeapi.Builtin:
 		j.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "", j.now)
-	case a.Action == resolve.Daemon:
+	case a.Action == routeapi.Daemon:
 		j.handToDaemon(r)
 	case a.Reason == msg.ReasonNoGroup:
 		j.decide(r, msg.Dropped, msg.ReasonNoGroup, "", j.now)

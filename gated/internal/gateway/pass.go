@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"arizuko/gated/internal/layers"
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
 
@@ -45,7 +45,7 @@ type row struct {
 	prefix  *prefixTarget // of a row that names its group or topic
 	post    string        // the platform's id of the post it is about, "" if there is none
 	old     bool          // it came too late to be answered
-	answer  resolve.Answer
+	answer  routeapi.Answer
 	known   bool // answer is there
 }
 
@@ -78,7 +78,7 @@ func (g *Gateway) load() []*batch {
 			continue
 		}
 		batches = append(batches, b)
-		faultpoint.At(faultpoint.Read)
+		failpoint.At(failpoint.Read)
 		rows += len(b.rows)
 		for _, r := range b.rows {
 			bytes += len(r.Content)
@@ -164,7 +164,7 @@ func (g *Gateway) ours(r *row, name string) bool {
 // rows that name their group is asked about once more, with these names: what
 // each row claims counts for those behind it.
 func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
-	g.ask(ctx, batches, func(b *batch, r *row) *resolve.Item {
+	g.ask(ctx, batches, func(b *batch, r *row) *routeapi.Item {
 		if r.ForwardedFrom != nil { // it carries its address
 			r.answer, r.known = g.forwardedAnswer(r), true
 		}
@@ -186,7 +186,7 @@ func (g *Gateway) findPrefixes(b *batch) (found bool) {
 }
 
 // question is what routd is asked about a row, nil if nothing.
-func question(b *batch, r *row) *resolve.Item {
+func question(b *batch, r *row) *routeapi.Item {
 	if r.ForwardedFrom != nil || r.change != nil && !r.change.fires {
 		return nil
 	}
@@ -197,8 +197,8 @@ func question(b *batch, r *row) *resolve.Item {
 	return &it
 }
 
-func (g *Gateway) ask(ctx context.Context, batches []*batch, about func(*batch, *row) *resolve.Item) {
-	var items []resolve.Item
+func (g *Gateway) ask(ctx context.Context, batches []*batch, about func(*batch, *row) *routeapi.Item) {
+	var items []routeapi.Item
 	var rows []*row
 	for _, b := range batches {
 		for _, r := range b.rows {
@@ -211,7 +211,7 @@ func (g *Gateway) ask(ctx context.Context, batches []*batch, about func(*batch, 
 		return
 	}
 	answers, up := g.resolver.resolve(ctx, items)
-	faultpoint.At(faultpoint.Resolved)
+	failpoint.At(failpoint.Resolved)
 	for i, r := range rows {
 		r.answer, r.known = answers[r.ID]
 		if !r.known && !up {

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 )
 
 const (
@@ -39,10 +39,10 @@ func newResolver(client *httpx.Client, log *slog.Logger) *resolver {
 
 // resolve asks about items. ok is false while routd does not answer; items
 // that routd refuses come back with an Error.
-func (r *resolver) resolve(ctx context.Context, items []resolve.Item) (answers map[int64]resolve.Answer, ok bool) {
-	answers = make(map[int64]resolve.Answer, len(items))
+func (r *resolver) resolve(ctx context.Context, items []routeapi.Item) (answers map[int64]routeapi.Answer, ok bool) {
+	answers = make(map[int64]routeapi.Answer, len(items))
 	for len(items) > 0 {
-		n := cutChats(items, resolve.MaxItems)
+		n := cutChats(items, routeapi.MaxItems)
 		if !r.ask(ctx, items[:n], answers) {
 			return answers, false
 		}
@@ -53,7 +53,7 @@ func (r *resolver) resolve(ctx context.Context, items []resolve.Item) (answers m
 
 // cutChats is how many of the items go into one question, at most so many: if
 // it can be all of a chat's or none, since what one claims counts for the next.
-func cutChats(items []resolve.Item, most int) int {
+func cutChats(items []routeapi.Item, most int) int {
 	if len(items) <= most {
 		return len(items)
 	}
@@ -65,7 +65,7 @@ func cutChats(items []resolve.Item, most int) int {
 	return most
 }
 
-func (r *resolver) ask(ctx context.Context, items []resolve.Item, answers map[int64]resolve.Answer) bool {
+func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[int64]routeapi.Answer) bool {
 	if r.down.Load() {
 		return false
 	}
@@ -76,15 +76,15 @@ func (r *resolver) ask(ctx context.Context, items []resolve.Item, answers map[in
 		}
 		return true
 	}
-	kind := fault.KindOf(err)
-	switch refused := kind == fault.BadRequest || kind == fault.Internal; {
+	kind := apierr.KindOf(err)
+	switch refused := kind == apierr.BadRequest || kind == apierr.Internal; {
 	case refused && len(items) > 1: // one row must not spoil the others
 		half := cutChats(items, len(items)/2)
 		return r.ask(ctx, items[:half], answers) && r.ask(ctx, items[half:], answers)
 	case refused && len(items) == 1 && r.works(ctx):
 		r.log.Error("routd cannot judge a row", "row", items[0].ID, "err", err)
-		if kind == fault.BadRequest { // else routd may be mended: the row waits
-			answers[items[0].ID] = resolve.Answer{ID: items[0].ID, Error: err.Error()}
+		if kind == apierr.BadRequest { // else routd may be mended: the row waits
+			answers[items[0].ID] = routeapi.Answer{ID: items[0].ID, Error: err.Error()}
 		}
 		return true
 	}
@@ -98,14 +98,14 @@ func (r *resolver) ask(ctx context.Context, items []resolve.Item, answers map[in
 // works says whether routd answers when it is asked about nothing: then what
 // it refused is at fault, not routd.
 func (r *resolver) works(ctx context.Context) bool {
-	_, err := r.post(ctx, []resolve.Item{})
+	_, err := r.post(ctx, []routeapi.Item{})
 	return err == nil
 }
 
-func (r *resolver) post(ctx context.Context, items []resolve.Item) (res resolve.Response, err error) {
+func (r *resolver) post(ctx context.Context, items []routeapi.Item) (res routeapi.Response, err error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
-	err = r.client.Do(ctx, http.MethodPost, resolve.Path, resolve.Request{Items: items}, &res)
+	err = r.client.Do(ctx, http.MethodPost, routeapi.Path, routeapi.Request{Items: items}, &res)
 	if err == nil {
 		r.version.Store(res.Version)
 	}
@@ -134,13 +134,13 @@ func (r *resolver) probe(ctx context.Context) {
 // refresh learns the version of the routes; it says nothing if routd is down.
 func (r *resolver) refresh(ctx context.Context) {
 	if !r.down.Load() {
-		r.ask(ctx, []resolve.Item{}, map[int64]resolve.Answer{})
+		r.ask(ctx, []routeapi.Item{}, map[int64]routeapi.Answer{})
 	}
 }
 
 // item is the question about a row.
-func item(r *row, chat *msg.Chat) resolve.Item {
-	return resolve.Item{
+func item(r *row, chat *msg.Chat) routeapi.Item {
+	return routeapi.Item{
 		ID: r.ID, ChatJID: r.ChatJID, Kind: chat.Kind, Topic: r.Topic, ThreadID: r.ThreadID,
 		Sender: r.Sender, SenderName: r.SenderName[:min(len(r.SenderName), nameLimit)], Verb: r.verb(),
 		PlatformID: r.post, StickyGroup: chat.StickyGroup, ReceivedAt: r.ReceivedAt,
@@ -150,7 +150,7 @@ func item(r *row, chat *msg.Chat) resolve.Item {
 
 // local answers without routd for chats whose address names their group, and
 // for rows whose group is fixed already.
-func local(it resolve.Item, registered func(folder string) bool, defaults msg.Impulse) (a resolve.Answer, ok bool) {
+func local(it routeapi.Item, registered func(folder string) bool, defaults msg.Impulse) (a routeapi.Answer, ok bool) {
 	folder := it.Folder
 	addressed := msg.AddressedFolder(it.ChatJID)
 	if folder == "" && it.StickyGroup != "" && registered(it.StickyGroup) {
@@ -163,11 +163,11 @@ func local(it resolve.Item, registered func(folder string) bool, defaults msg.Im
 		return a, false
 	}
 	surface := msg.SurfaceOf(it.ChatJID, it.Kind, it.ThreadID)
-	a = resolve.Answer{ID: it.ID, Action: resolve.None, Reason: msg.ReasonNoGroup, ThreadID: it.ThreadID,
+	a = routeapi.Answer{ID: it.ID, Action: routeapi.None, Reason: msg.ReasonNoGroup, ThreadID: it.ThreadID,
 		Surface: surface.Name, Ceiling: surface.Ceiling, Impulse: defaults}
 	if registered(folder) {
 		a.Home, a.Folder = folder, folder
-		a.Action, a.Reason = resolve.Trigger, msg.ReasonAddress
+		a.Action, a.Reason = routeapi.Trigger, msg.ReasonAddress
 	}
 	return a, true
 }

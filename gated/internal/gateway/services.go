@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -229,13 +229,13 @@ func (g *Gateway) askOnbod(ctx context.Context, r *row) string {
 
 // said is a service's answer for people, or what kept it from answering.
 func said(text string, err error, what, daemon string) string {
-	var f *fault.Error
+	var f *apierr.Error
 	switch {
 	case err == nil && text != "":
 		return text
 	case err == nil:
 		return "Done."
-	case errors.As(err, &f) && f.Kind != fault.Unavailable && f.Kind != fault.Internal:
+	case errors.As(err, &f) && f.Kind != apierr.Unavailable && f.Kind != apierr.Internal:
 		return f.Message
 	}
 	return "The service for " + what + " (" + daemon + ") is not answering. Try again later, or ask an operator to start it."

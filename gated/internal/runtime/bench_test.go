@@ -3,13 +3,13 @@ package runtime
 import (
 	"testing"
 
-	"arizuko/pkg/enginetest"
+	"arizuko/pkg/testkit/docker"
 )
 
 // BenchmarkFirstFrame is the time from Start to an agent's first frame.
 func BenchmarkFirstFrame(b *testing.B) {
 	intruder := buildIntruder(b)
-	engine := enginetest.Start(b)
+	engine := docker.Start(b)
 	engine.Import(b, intruderImage, map[string]string{"agent": intruder})
 	for _, name := range []string{"process", "bwrap", "docker"} {
 		b.Run(name, func(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/pkg/enginetest"
+	"arizuko/pkg/testkit/docker"
 )
 
 // intruderImage is the image of the intruder.
@@ -24,7 +24,7 @@ const intruderImage = "intruder:1"
 func buildIntruder(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "intruder")
-	cmd := exec.Command("go", "build", "-o", path, "./intruder")
+	cmd := exec.Command("go", "build", "-o", path, "./testdata/intruder")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -143,7 +143,7 @@ func (c conversation) finish() Exit {
 type trial struct {
 	name     string // of the runtime, as a group's configuration has it
 	intruder string // the agent
-	engine   *enginetest.Engine
+	engine   *docker.Engine
 }
 
 // way is the runtime on an estate. With docker the image brings the program.
@@ -185,7 +185,7 @@ func TestSandboxRuntime(t *testing.T) {
 }
 
 func TestDockerRuntime(t *testing.T) {
-	tr := trial{name: "docker", intruder: buildIntruder(t), engine: enginetest.Start(t)}
+	tr := trial{name: "docker", intruder: buildIntruder(t), engine: docker.Start(t)}
 	tr.engine.Import(t, intruderImage, map[string]string{"agent": tr.intruder})
 	tr.run(t)
 	tr.containers(t)

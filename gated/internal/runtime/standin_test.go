@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/pkg/enginetest"
+	"arizuko/pkg/testkit/docker"
 )
 
 // stepIn is told to the test binary that has to stand in for a gated: which
@@ -22,7 +22,7 @@ const stepIn = "RUNTIME_TEST_GATED"
 type standIn struct {
 	Name     string
 	Intruder string
-	Engine   *enginetest.Engine
+	Engine   *docker.Engine
 	Data     string
 	Spec     wireSpec
 }

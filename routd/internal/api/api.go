@@ -12,9 +12,9 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/engagement"
 	"arizuko/routd/internal/routing"
@@ -42,7 +42,7 @@ func Resolved(metrics prometheus.Registerer) *prometheus.CounterVec {
 
 // Mount adds the endpoints to r.
 func (a *API) Mount(r chi.Router) {
-	r.Method(http.MethodPost, resolve.Path, handler(a.resolve))
+	r.Method(http.MethodPost, routeapi.Path, handler(a.resolve))
 	r.Method(http.MethodGet, "/v1/routes", handler(a.listRoutes))
 	r.Method(http.MethodPost, "/v1/routes", handler(a.addRoute))
 	r.Method(http.MethodPost, "/v1/routes/test", handler(a.testRoutes))
@@ -82,10 +82,10 @@ func (a *API) write(ctx context.Context, fn func(*store.Tx) error) error {
 func retryable(err error) error {
 	for _, passing := range []error{store.ErrFull, store.ErrLocked, store.ErrClosed} {
 		if errors.Is(err, passing) {
-			return fault.New(fault.Unavailable, "%w", err)
+			return apierr.New(apierr.Unavailable, "%w", err)
 		}
 	}
 	return err
 }
 
-func badRequest(err error) error { return fault.New(fault.BadRequest, "%w", err) }
+func badRequest(err error) error { return apierr.New(apierr.BadRequest, "%w", err) }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/routd/internal/engagement"
@@ -114,20 +114,20 @@ func (a *API) engage(w http.ResponseWriter, r *http.Request) error {
 
 func checkJID(jid string) error {
 	if platform, room := msg.SplitJID(jid); platform == "" || room == "" {
-		return fault.New(fault.BadRequest, "jid %.80q is not platform:room", jid)
+		return apierr.New(apierr.BadRequest, "jid %.80q is not platform:room", jid)
 	}
 	return nil
 }
 
 func (a *API) checkEngagement(request *engagementRequest, ttl time.Duration) error {
 	if request.JID == nil || request.Topic == nil {
-		return fault.New(fault.BadRequest, `jid and topic are needed both; the chat's default place is the topic ""`)
+		return apierr.New(apierr.BadRequest, `jid and topic are needed both; the chat's default place is the topic ""`)
 	}
 	if err := checkJID(*request.JID); err != nil {
 		return err
 	}
 	if ttl > 0 && !a.Live.Table().Has(request.Folder) {
-		return fault.New(fault.BadRequest, "folder %.80q is not registered", request.Folder)
+		return apierr.New(apierr.BadRequest, "folder %.80q is not registered", request.Folder)
 	}
 	return nil
 }
@@ -140,10 +140,10 @@ func (a *API) mayEngage(request *engagementRequest, s *engagement.State) error {
 		return nil
 	}
 	if request.Folder != "" && !msg.Within(request.Folder, caller) {
-		return fault.New(fault.Forbidden, "group %s may engage itself and groups below it, not %.80s", caller, request.Folder)
+		return apierr.New(apierr.Forbidden, "group %s may engage itself and groups below it, not %.80s", caller, request.Folder)
 	}
 	if s.Engaged(a.Now().UnixMilli()) == caller || a.Live.Table().Routed(*request.JID, caller) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "no route leads from %s to group %s or one below it, and it is not engaged there", *request.JID, caller)
+	return apierr.New(apierr.Forbidden, "no route leads from %s to group %s or one below it, and it is not engaged there", *request.JID, caller)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -58,7 +58,7 @@ func (a *API) addGroup(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if stored.Name != g.Name || !sameJSON(stored.Config, g.Config) {
-			return fault.New(fault.Conflict, "group %s is registered with another name or config: PUT /v1/groups/%[1]s changes it", g.Folder)
+			return apierr.New(apierr.Conflict, "group %s is registered with another name or config: PUT /v1/groups/%[1]s changes it", g.Folder)
 		}
 		g = *stored
 		return nil
@@ -115,7 +115,7 @@ func unused(tx *store.Tx, folder string) error {
 	}
 	for _, g := range groups {
 		if msg.Within(g.Folder, folder) {
-			return fault.New(fault.Conflict, "group %s has the group %s below it", folder, g.Folder)
+			return apierr.New(apierr.Conflict, "group %s has the group %s below it", folder, g.Folder)
 		}
 	}
 	routes, err := tx.Routes()
@@ -124,7 +124,7 @@ func unused(tx *store.Tx, folder string) error {
 	}
 	for _, route := range routes {
 		if target, err := match.ParseTarget(route.Target); err == nil && target.Folder == folder {
-			return fault.New(fault.Conflict, "route %d leads to group %s", route.ID, folder)
+			return apierr.New(apierr.Conflict, "route %d leads to group %s", route.ID, folder)
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func decodeGroup(r *http.Request, folder string) (msg.Group, error) {
 		g.Folder = folder
 	}
 	if folder != "" && g.Folder != folder {
-		return g, fault.New(fault.BadRequest, "the body is about group %.80q", g.Folder)
+		return g, apierr.New(apierr.BadRequest, "the body is about group %.80q", g.Folder)
 	}
 	if g.Config = compact(g.Config); g.Config == nil {
 		g.Config = json.RawMessage(`{}`)
@@ -163,7 +163,7 @@ func folderOf(r *http.Request) string {
 
 func orNoGroup(folder string, found bool, err error) error {
 	if err == nil && !found {
-		err = fault.New(fault.NotFound, "there is no group %.80q", folder)
+		err = apierr.New(apierr.NotFound, "there is no group %.80q", folder)
 	}
 	return err
 }

@@ -4,30 +4,30 @@ import (
 	"net/http"
 	"slices"
 
-	"arizuko/pkg/fault"
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 )
 
 // maxExplained bounds how many rows a test explains that do not match.
 const maxExplained = 20
 
 func (a *API) resolve(w http.ResponseWriter, r *http.Request) error {
-	request, err := httpx.Decode[resolve.Request](r)
+	request, err := httpx.Decode[routeapi.Request](r)
 	if err != nil {
 		return err
 	}
-	if n := len(request.Items); n > resolve.MaxItems {
-		return fault.New(fault.BadRequest, "%d items, at most %d are taken at once", n, resolve.MaxItems)
+	if n := len(request.Items); n > routeapi.MaxItems {
+		return apierr.New(apierr.BadRequest, "%d items, at most %d are taken at once", n, routeapi.MaxItems)
 	}
 	view, err := a.Engagement.View(r.Context())
 	if err != nil {
 		return err
 	}
 	table := a.Live.Table()
-	response := resolve.Response{Version: table.Version, Items: make([]resolve.Answer, len(request.Items))}
+	response := routeapi.Response{Version: table.Version, Items: make([]routeapi.Answer, len(request.Items))}
 	for i := range request.Items {
 		answer := table.Decide(&request.Items[i], view)
 		response.Items[i] = answer
@@ -36,12 +36,12 @@ func (a *API) resolve(w http.ResponseWriter, r *http.Request) error {
 	if err := view.Err(); err != nil {
 		return err
 	}
-	faultpoint.At(faultpoint.Answering)
+	failpoint.At(failpoint.Answering)
 	httpx.JSON(w, http.StatusOK, response)
 	return nil
 }
 
-func reasonLabel(answer resolve.Answer) string {
+func reasonLabel(answer routeapi.Answer) string {
 	switch {
 	case answer.Error != "":
 		return "error"
@@ -53,16 +53,16 @@ func reasonLabel(answer resolve.Answer) string {
 
 // trial is a message to try on the table in force or on an edited one.
 type trial struct {
-	resolve.Item
+	routeapi.Item
 	Routes *[]msg.Route `json:"routes"` // nil means those in force
 }
 
 // verdict is what would become of a trial's message. Route is null if another rule than the
 // table decided.
 type verdict struct {
-	Answer resolve.Answer `json:"answer"`
-	Route  *msg.Route     `json:"route"`
-	Trace  []string       `json:"trace"` // the rows before the matching one, then the answer's trace
+	Answer routeapi.Answer `json:"answer"`
+	Route  *msg.Route      `json:"route"`
+	Trace  []string        `json:"trace"` // the rows before the matching one, then the answer's trace
 }
 
 func (a *API) testRoutes(w http.ResponseWriter, r *http.Request) error {
@@ -85,7 +85,7 @@ func (a *API) testRoutes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if answer.Error != "" {
-		return fault.New(fault.BadRequest, "%s", answer.Error)
+		return apierr.New(apierr.BadRequest, "%s", answer.Error)
 	}
 	httpx.JSON(w, http.StatusOK, verdict{
 		Answer: answer,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -35,7 +35,7 @@ func (a *API) addRoute(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if route.ID != 0 {
-		return fault.New(fault.BadRequest, "a new route has no id: PUT /v1/routes/%d changes that one", route.ID)
+		return apierr.New(apierr.BadRequest, "a new route has no id: PUT /v1/routes/%d changes that one", route.ID)
 	}
 	err = a.write(r.Context(), func(tx *store.Tx) error {
 		if err := registered(tx, target.Folder); err != nil {
@@ -60,7 +60,7 @@ func (a *API) replaceRoute(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if route.ID != 0 && route.ID != id {
-		return fault.New(fault.BadRequest, "the body is about route %d", route.ID)
+		return apierr.New(apierr.BadRequest, "the body is about route %d", route.ID)
 	}
 	route.ID = id
 	err = a.write(r.Context(), func(tx *store.Tx) error {
@@ -124,7 +124,7 @@ func registered(tx *store.Tx, folder string) error {
 	}
 	g, err := tx.Group(folder)
 	if err == nil && g == nil {
-		err = fault.New(fault.BadRequest, "folder %s is not registered", folder)
+		err = apierr.New(apierr.BadRequest, "folder %s is not registered", folder)
 	}
 	return err
 }
@@ -133,14 +133,14 @@ func routeID(r *http.Request) (int64, error) {
 	text := chi.URLParam(r, "id")
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fault.New(fault.BadRequest, "a route's id is a number, not %.80q", text)
+		return 0, apierr.New(apierr.BadRequest, "a route's id is a number, not %.80q", text)
 	}
 	return id, nil
 }
 
 func orNoRoute(id int64, found bool, err error) error {
 	if err == nil && !found {
-		err = fault.New(fault.NotFound, "there is no route %d", id)
+		err = apierr.New(apierr.NotFound, "there is no route %d", id)
 	}
 	return err
 }

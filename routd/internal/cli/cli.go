@@ -10,33 +10,33 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"arizuko/pkg/daemon/command"
+	"arizuko/pkg/cli"
 	"arizuko/pkg/httpx"
 )
 
 // Commands are the subcommands. connect makes the client of the running routd.
-func Commands(connect func() (*httpx.Client, error)) map[string]command.Func {
-	c := &cli{command.Daemon{Name: "routd", Connect: connect}}
-	return map[string]command.Func{
-		"routes": choose("routes", map[string]command.Func{
+func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
+	c := &commands{cli.Daemon{Name: "routd", Connect: connect}}
+	return map[string]cli.Func{
+		"routes": choose("routes", map[string]cli.Func{
 			"list": c.listRoutes, "add": c.addRoute, "rm": c.removeRoutes, "test": c.testRoutes,
 		}, "list | add | rm | test"),
-		"groups": choose("groups", map[string]command.Func{
+		"groups": choose("groups", map[string]cli.Func{
 			"list": c.listGroups, "show": c.showGroup, "add": c.addGroup, "set": c.setGroup, "rm": c.removeGroups,
 		}, "list | show | add | set | rm"),
 	}
 }
 
-type cli struct{ command.Daemon }
+type commands struct{ cli.Daemon }
 
-func choose(name string, verbs map[string]command.Func, usage string) command.Func {
+func choose(name string, verbs map[string]cli.Func, usage string) cli.Func {
 	return func(ctx context.Context, args []string, out io.Writer) error {
 		if len(args) > 0 {
 			if verb, ok := verbs[args[0]]; ok {
 				return verb(ctx, args[1:], out)
 			}
 		}
-		return command.Mistake("usage: routd %s %s", name, usage)
+		return cli.Mistake("usage: routd %s %s", name, usage)
 	}
 }
 
@@ -46,7 +46,7 @@ func jsonFlag(name, value string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	if !json.Valid([]byte(value)) {
-		return nil, command.Mistake("--%s: %.80q is no JSON", name, value)
+		return nil, cli.Mistake("--%s: %.80q is no JSON", name, value)
 	}
 	return json.RawMessage(value), nil
 }
@@ -56,7 +56,7 @@ func table(out io.Writer, heading []string, rows [][]string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{heading}, rows...) {
 		for i := range row {
-			row[i] = command.PrintableLine(row[i])
+			row[i] = cli.PrintableLine(row[i])
 		}
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}

@@ -12,14 +12,14 @@ import (
 	"net/url"
 	"time"
 
-	"arizuko/pkg/daemon/command"
+	"arizuko/pkg/cli"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
 
 const groupsPath = "/v1/groups"
 
-func (c *cli) listGroups(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) listGroups(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := c.Line("groups list", out).Read(args, 0); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (c *cli) listGroups(ctx context.Context, args []string, out io.Writer) erro
 	return table(out, []string{"FOLDER", "NAME", "CREATED", "CONFIG"}, rows)
 }
 
-func (c *cli) addGroup(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) addGroup(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups add FOLDER [--name NAME] [--config JSON]", out)
 	name := line.String("name", "", "what people call it")
 	config := line.String("config", "", `its settings, e.g. '{"agent":{"model":"m"}}'`)
@@ -64,7 +64,7 @@ func (c *cli) addGroup(ctx context.Context, args []string, out io.Writer) error 
 
 // showGroup prints a group with its configuration and what is wrong with that, which only a row
 // changed by SQL can have.
-func (c *cli) showGroup(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) showGroup(ctx context.Context, args []string, out io.Writer) error {
 	folder, err := c.oneFolder(c.Line("groups show FOLDER", out), args)
 	if err != nil {
 		return err
@@ -77,19 +77,19 @@ func (c *cli) showGroup(ctx context.Context, args []string, out io.Writer) error
 	if err := json.Indent(&settings, g.Config, "", "  "); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "folder:  %s\nname:    %s\ncreated: %s\nconfig:  %s\n", command.PrintableLine(g.Folder),
-		command.PrintableLine(orNone(g.Name)), time.UnixMilli(g.CreatedAt).Format(time.DateTime), command.Printable(settings.String()))
+	_, err = fmt.Fprintf(out, "folder:  %s\nname:    %s\ncreated: %s\nconfig:  %s\n", cli.PrintableLine(g.Folder),
+		cli.PrintableLine(orNone(g.Name)), time.UnixMilli(g.CreatedAt).Format(time.DateTime), cli.Printable(settings.String()))
 	var problems groupconfig.Problems
 	if _, bad := groupconfig.Parse(g.Config); errors.As(bad, &problems) {
 		for _, p := range problems {
-			_, err = fmt.Fprintf(out, "problem: %s\n", command.PrintableLine(p))
+			_, err = fmt.Fprintf(out, "problem: %s\n", cli.PrintableLine(p))
 		}
 	}
 	return err
 }
 
 // setGroup changes what its flags name and leaves the rest.
-func (c *cli) setGroup(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) setGroup(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups set FOLDER [--name NAME] [--config JSON]", out)
 	name := line.String("name", "", "what people call it")
 	config := line.String("config", "", "its settings, all of them: they replace those it has")
@@ -116,12 +116,12 @@ func (c *cli) setGroup(ctx context.Context, args []string, out io.Writer) error 
 	if err := c.Call(ctx, http.MethodPut, groupPath(folder), map[string]any{"name": g.Name, "config": g.Config}, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "group %s is changed; its next runs go by that\n", command.PrintableLine(folder))
+	_, err = fmt.Fprintf(out, "group %s is changed; its next runs go by that\n", cli.PrintableLine(folder))
 	return err
 }
 
-func (c *cli) oneFolder(line *command.Line, args []string) (string, error) {
-	folders, err := line.Read(args, command.Many)
+func (c *commands) oneFolder(line *cli.Line, args []string) (string, error) {
+	folders, err := line.Read(args, cli.Many)
 	if err != nil {
 		return "", err
 	}
@@ -131,15 +131,15 @@ func (c *cli) oneFolder(line *command.Line, args []string) (string, error) {
 	return folders[0], nil
 }
 
-func (c *cli) group(ctx context.Context, folder string) (g msg.Group, err error) {
+func (c *commands) group(ctx context.Context, folder string) (g msg.Group, err error) {
 	return g, c.Call(ctx, http.MethodGet, groupPath(folder), nil, &g)
 }
 
 func groupPath(folder string) string { return groupsPath + "/" + url.PathEscape(folder) }
 
-func (c *cli) removeGroups(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) removeGroups(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups rm FOLDER…", out)
-	folders, err := line.Read(args, command.Many)
+	folders, err := line.Read(args, cli.Many)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *cli) removeGroups(ctx context.Context, args []string, out io.Writer) er
 		if err := c.Call(ctx, http.MethodDelete, groupPath(folder), nil, nil); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(out, "removed group %s\n", command.PrintableLine(folder)); err != nil {
+		if _, err := fmt.Fprintf(out, "removed group %s\n", cli.PrintableLine(folder)); err != nil {
 			return err
 		}
 	}

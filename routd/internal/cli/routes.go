@@ -7,14 +7,14 @@ import (
 	"net/http"
 	"strconv"
 
-	"arizuko/pkg/daemon/command"
+	"arizuko/pkg/cli"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 )
 
 const routesPath = "/v1/routes"
 
-func (c *cli) listRoutes(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) listRoutes(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := c.Line("routes list", out).Read(args, 0); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func orEverything(match string) string {
 	return match
 }
 
-func (c *cli) addRoute(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) addRoute(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("routes add [--seq N] [--match 'key=glob …'] --target TARGET [--impulse JSON]", out)
 	var r msg.Route
 	line.Int64Var(&r.Seq, "seq", 0, "rows are asked in this order, then by id")
@@ -66,9 +66,9 @@ func (c *cli) addRoute(ctx context.Context, args []string, out io.Writer) error 
 	return err
 }
 
-func (c *cli) removeRoutes(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) removeRoutes(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("routes rm ID…", out)
-	ids, err := line.Read(args, command.Many)
+	ids, err := line.Read(args, cli.Many)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *cli) removeRoutes(ctx context.Context, args []string, out io.Writer) er
 	}
 	for _, id := range ids {
 		if _, err := strconv.ParseInt(id, 10, 64); err != nil {
-			return command.Mistake("%q is no route's id: see `routd routes list`", id)
+			return cli.Mistake("%q is no route's id: see `routd routes list`", id)
 		}
 	}
 	for _, id := range ids {
@@ -91,9 +91,9 @@ func (c *cli) removeRoutes(ctx context.Context, args []string, out io.Writer) er
 	return nil
 }
 
-func (c *cli) testRoutes(ctx context.Context, args []string, out io.Writer) error {
+func (c *commands) testRoutes(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("routes test --chat JID [--verb V] [--sender S] [--sender-name N] [--kind K] [--thread T] [--sticky FOLDER]", out)
-	var item resolve.Item
+	var item routeapi.Item
 	line.StringVar(&item.ChatJID, "chat", "", "address of the chat, e.g. telegram:-1001234")
 	line.StringVar(&item.Verb, "verb", "", "message (default), mention, reply, reaction, …")
 	line.StringVar(&item.Sender, "sender", "", "platform:user id")
@@ -116,7 +116,7 @@ func (c *cli) testRoutes(ctx context.Context, args []string, out io.Writer) erro
 
 // verdict is what routd would do with a message.
 type verdict struct {
-	Answer resolve.Answer
+	Answer routeapi.Answer
 	Trace  []string
 }
 

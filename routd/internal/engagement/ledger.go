@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/pkg/fault"
-	"arizuko/pkg/faultpoint"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -55,7 +55,7 @@ func (l *Ledger) CatchUp(ctx context.Context) error {
 		if err != nil || len(changed) == 0 {
 			return err
 		}
-		faultpoint.At(faultpoint.Delivered)
+		failpoint.At(failpoint.Delivered)
 		if err := l.take(ctx, changed); err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ type place struct{ chatJID, place string }
 // View catches up and opens a view.
 func (l *Ledger) View(ctx context.Context) (*View, error) {
 	if err := l.CatchUp(ctx); err != nil {
-		return nil, fault.New(fault.Unavailable, "engagement cannot be read: %w", err)
+		return nil, apierr.New(apierr.Unavailable, "engagement cannot be read: %w", err)
 	}
 	return &View{st: l.st.Reader, places: map[place]*State{}}, nil
 }
@@ -176,7 +176,7 @@ func (v *View) state(chatJID, in string) *State {
 	}
 	s, err := load(v.st, chatJID, in)
 	if err != nil {
-		v.err = fault.New(fault.Unavailable, "engagement cannot be read: %w", err)
+		v.err = apierr.New(apierr.Unavailable, "engagement cannot be read: %w", err)
 		s = &State{}
 	}
 	v.places[key] = s

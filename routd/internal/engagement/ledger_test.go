@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -392,7 +392,7 @@ func TestEngageAsksBeforeItActs(t *testing.T) {
 	turn := s.called(msg.VerbMention, "eng", 10)
 	s.delivers(turn, 20)
 	s.ends(turn, 21)
-	no := fault.New(fault.Forbidden, "no")
+	no := apierr.New(apierr.Forbidden, "no")
 	_, err := s.ledger.Engage(t.Context(), chat, thread, "", 0, func(state *engagement.State) error {
 		if got := state.Engaged(25); got != "eng" {
 			t.Errorf("what was delivered is not known: %q", got)
@@ -435,10 +435,10 @@ func TestViewOfAnUnreadableDatabase(t *testing.T) {
 	if err := s.st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := view.Engaged(chat, thread, 10); got != "" || fault.KindOf(view.Err()) != fault.Unavailable {
+	if got := view.Engaged(chat, thread, 10); got != "" || apierr.KindOf(view.Err()) != apierr.Unavailable {
 		t.Errorf("%q, %v", got, view.Err())
 	}
-	if _, err := s.ledger.View(t.Context()); fault.KindOf(err) != fault.Unavailable {
+	if _, err := s.ledger.View(t.Context()); apierr.KindOf(err) != apierr.Unavailable {
 		t.Errorf("%v", err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 	"arizuko/routd/internal/match"
 )
 
@@ -33,22 +33,22 @@ type Engagement interface {
 
 // question is one item with what the rules want to know about it.
 type question struct {
-	item      *resolve.Item
+	item      *routeapi.Item
 	platform  string
 	route     *match.Route // the table's first match, nil if there is none
 	sticky    string       // the group the chat is pinned to, "" if none or no longer registered
 	addressed string       // what a web: or group: address names, registered or not; else ""
 	engaged   string       // who is engaged in the item's place, "" for nobody
 	kind      msg.ChatKind
-	answer    resolve.Answer
+	answer    routeapi.Answer
 }
 
 // Decide answers one item. A mention or reply that triggers claims its place for the items
 // after it. The weights in the answer are shared: they must not be changed.
-func (t *Table) Decide(item *resolve.Item, e Engagement) resolve.Answer {
+func (t *Table) Decide(item *routeapi.Item, e Engagement) routeapi.Answer {
 	platform, room := msg.SplitJID(item.ChatJID)
 	if platform == "" || room == "" {
-		return resolve.Answer{ID: item.ID, Error: fmt.Sprintf("chat_jid %.80q is not platform:room", item.ChatJID)}
+		return routeapi.Answer{ID: item.ID, Error: fmt.Sprintf("chat_jid %.80q is not platform:room", item.ChatJID)}
 	}
 	q := t.question(item, platform, e)
 	q.answer.Home = t.home(q)
@@ -66,12 +66,12 @@ func (t *Table) Decide(item *resolve.Item, e Engagement) resolve.Answer {
 	return q.answer
 }
 
-func (t *Table) question(item *resolve.Item, platform string, e Engagement) *question {
+func (t *Table) question(item *routeapi.Item, platform string, e Engagement) *question {
 	ev := event(item)
 	q := &question{
 		item: item, platform: platform, route: t.index.First(&ev), addressed: msg.AddressedFolder(item.ChatJID),
-		answer: resolve.Answer{
-			ID: item.ID, Action: resolve.None, ThreadID: item.ThreadID, Impulse: t.defaults, Trace: []string{},
+		answer: routeapi.Answer{
+			ID: item.ID, Action: routeapi.None, ThreadID: item.ThreadID, Impulse: t.defaults, Trace: []string{},
 		},
 	}
 	switch {
@@ -106,7 +106,7 @@ func (q *question) called() bool {
 // openThread has the answer to a mention in a Slack channel begin a thread off it, so that the
 // channel beside it stays as it was.
 func (q *question) openThread() {
-	if q.answer.Action != resolve.Trigger || q.item.PlatformID == "" ||
+	if q.answer.Action != routeapi.Trigger || q.item.PlatformID == "" ||
 		!msg.OpensThread(q.item.ChatJID, q.kind, q.item.Verb, q.item.ThreadID) {
 		return
 	}
@@ -116,12 +116,12 @@ func (q *question) openThread() {
 
 // claim holds the place of the answer for its group while the turn is under way.
 func (q *question) claim(e Engagement) {
-	if q.answer.Action == resolve.Trigger && q.called() && q.addressed == "" && !q.item.Stale {
+	if q.answer.Action == routeapi.Trigger && q.called() && q.addressed == "" && !q.item.Stale {
 		e.Claim(q.item.ChatJID, msg.Place(q.answer.ThreadID, q.item.Topic), q.answer.Folder, q.item.ReceivedAt)
 	}
 }
 
-func event(item *resolve.Item) match.Event {
+func event(item *routeapi.Item) match.Event {
 	return match.EventOf(item.ChatJID, item.Sender, item.SenderName, item.Verb)
 }
 
@@ -142,7 +142,7 @@ func (t *Table) home(q *question) string {
 
 // Explain says why the rows before the matching one do not match: at most limit lines, then
 // how many rows more there were.
-func (t *Table) Explain(item *resolve.Item, limit int) []string {
+func (t *Table) Explain(item *routeapi.Item, limit int) []string {
 	ev := event(item)
 	return t.index.Explain(&ev, limit)
 }
@@ -208,19 +208,19 @@ func routed(t *Table, q *question) bool {
 	return true
 }
 
-func outcome(target match.Target) (resolve.Action, msg.Reason) {
+func outcome(target match.Target) (routeapi.Action, msg.Reason) {
 	switch target.Kind {
 	case match.Trigger:
-		return resolve.Trigger, msg.ReasonRoute
+		return routeapi.Trigger, msg.ReasonRoute
 	case match.Observe:
-		return resolve.Observe, msg.ReasonRouteObserve
+		return routeapi.Observe, msg.ReasonRouteObserve
 	case match.Daemon:
-		return resolve.Daemon, msg.ReasonDaemon
+		return routeapi.Daemon, msg.ReasonDaemon
 	}
 	if target.Name == "ping" {
-		return resolve.Builtin, msg.ReasonBuiltinPing
+		return routeapi.Builtin, msg.ReasonBuiltinPing
 	}
-	return resolve.Builtin, msg.ReasonBuiltinDrop
+	return routeapi.Builtin, msg.ReasonBuiltinDrop
 }
 
 func orEverything(match string) string {
@@ -236,12 +236,12 @@ func unwanted(_ *Table, q *question) bool {
 }
 
 func (q *question) trigger(folder string, why msg.Reason) bool {
-	q.answer.Action, q.answer.Folder, q.answer.Target, q.answer.Reason = resolve.Trigger, folder, folder, why
+	q.answer.Action, q.answer.Folder, q.answer.Target, q.answer.Reason = routeapi.Trigger, folder, folder, why
 	return true
 }
 
 func (q *question) nobody(why msg.Reason) bool {
-	q.answer.Action, q.answer.Reason = resolve.None, why
+	q.answer.Action, q.answer.Reason = routeapi.None, why
 	return true
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 )
 
 // holds is who answers in places, by "chat place"; and what Decide claims, as "chat place folder".
@@ -32,37 +32,37 @@ func (h *holds) Claim(chatJID, place, folder string, at int64) {
 
 // TestEngagedDecides: ops is engaged in every default place, and acme in thread 33.
 func TestEngagedDecides(t *testing.T) {
-	type answer = resolve.Answer
-	ops := answer{Action: resolve.Trigger, Folder: "ops", Home: "ops", Target: "ops", Engaged: true, Reason: msg.ReasonEngaged}
-	pinned := answer{Action: resolve.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonToSticky}
+	type answer = routeapi.Answer
+	ops := answer{Action: routeapi.Trigger, Folder: "ops", Home: "ops", Target: "ops", Engaged: true, Reason: msg.ReasonEngaged}
+	pinned := answer{Action: routeapi.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonToSticky}
 	for name, tc := range map[string]struct {
-		item resolve.Item
+		item routeapi.Item
 		want answer
 	}{
-		"beats a route to observe":  {resolve.Item{ChatJID: "telegram:-1"}, ops},
-		"beats a route elsewhere":   {resolve.Item{ChatJID: "telegram:-1", Verb: "mention"}, ops},
-		"beats a daemon":            {resolve.Item{ChatJID: "slack:C1", Verb: "join"}, ops},
-		"beats builtin:ping":        {resolve.Item{ChatJID: "discord:ping"}, ops},
-		"needs no route":            {resolve.Item{ChatJID: "telegram:9"}, ops},
-		"takes reactions":           {resolve.Item{ChatJID: "telegram:-1", Verb: "reaction"}, ops},
-		"takes joins":               {resolve.Item{ChatJID: "telegram:-1", Verb: "join"}, ops},
-		"takes what nobody knows":   {resolve.Item{ChatJID: "telegram:-1", Verb: "wave"}, ops},
-		"is that of the thread":     {resolve.Item{ChatJID: "telegram:-1", ThreadID: "33", Topic: "#x"}, answer{Action: resolve.Trigger, Folder: "acme", Home: "acme", Target: "acme", Engaged: true, Reason: msg.ReasonEngaged}},
-		"is not that of the room":   {resolve.Item{ChatJID: "telegram:9", ThreadID: "34"}, answer{Action: resolve.None, Reason: msg.ReasonNoRoute}},
-		"is not that of the topic":  {resolve.Item{ChatJID: "telegram:9", Topic: "#x"}, answer{Action: resolve.None, Reason: msg.ReasonNoRoute}},
-		"is judged by when it came": {resolve.Item{ChatJID: "telegram:9", ReceivedAt: -1}, answer{Action: resolve.None, Reason: msg.ReasonNoRoute}},
-		"builtin:drop is stronger":  {resolve.Item{ChatJID: "telegram:-1", Sender: "spam"}, answer{Action: resolve.Builtin, Home: "ops", Target: "builtin:drop", RouteID: 1, Reason: msg.ReasonBuiltinDrop}},
-		"a text that names a group is stronger": {resolve.Item{ChatJID: "telegram:-1", Folder: "acme/eng"},
-			answer{Action: resolve.Trigger, Folder: "acme/eng", Home: "ops", Target: "acme/eng", Reason: msg.ReasonAddress}},
-		"a pin is weaker, but it is home": {resolve.Item{ChatJID: "telegram:-1", StickyGroup: "acme"},
-			answer{Action: resolve.Trigger, Folder: "ops", Home: "acme", Target: "ops", Engaged: true, Reason: msg.ReasonEngaged}},
-		"a web chat's pin is stronger": {resolve.Item{ChatJID: "web:ops", StickyGroup: "acme"}, pinned},
-		"a web chat's group is stronger": {resolve.Item{ChatJID: "web:acme"},
-			answer{Action: resolve.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonAddress}},
-		"an internal chat's group is stronger": {resolve.Item{ChatJID: "group:acme"},
-			answer{Action: resolve.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonAddress}},
-		"a web chat of nobody has no home": {resolve.Item{ChatJID: "web:nobody"}, answer{Action: resolve.None, Reason: msg.ReasonNoGroup}},
-		"is home":                          {resolve.Item{ChatJID: "telegram:-1", HomeOnly: true}, answer{Action: resolve.None, Home: "ops"}},
+		"beats a route to observe":  {routeapi.Item{ChatJID: "telegram:-1"}, ops},
+		"beats a route elsewhere":   {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention"}, ops},
+		"beats a daemon":            {routeapi.Item{ChatJID: "slack:C1", Verb: "join"}, ops},
+		"beats builtin:ping":        {routeapi.Item{ChatJID: "discord:ping"}, ops},
+		"needs no route":            {routeapi.Item{ChatJID: "telegram:9"}, ops},
+		"takes reactions":           {routeapi.Item{ChatJID: "telegram:-1", Verb: "reaction"}, ops},
+		"takes joins":               {routeapi.Item{ChatJID: "telegram:-1", Verb: "join"}, ops},
+		"takes what nobody knows":   {routeapi.Item{ChatJID: "telegram:-1", Verb: "wave"}, ops},
+		"is that of the thread":     {routeapi.Item{ChatJID: "telegram:-1", ThreadID: "33", Topic: "#x"}, answer{Action: routeapi.Trigger, Folder: "acme", Home: "acme", Target: "acme", Engaged: true, Reason: msg.ReasonEngaged}},
+		"is not that of the room":   {routeapi.Item{ChatJID: "telegram:9", ThreadID: "34"}, answer{Action: routeapi.None, Reason: msg.ReasonNoRoute}},
+		"is not that of the topic":  {routeapi.Item{ChatJID: "telegram:9", Topic: "#x"}, answer{Action: routeapi.None, Reason: msg.ReasonNoRoute}},
+		"is judged by when it came": {routeapi.Item{ChatJID: "telegram:9", ReceivedAt: -1}, answer{Action: routeapi.None, Reason: msg.ReasonNoRoute}},
+		"builtin:drop is stronger":  {routeapi.Item{ChatJID: "telegram:-1", Sender: "spam"}, answer{Action: routeapi.Builtin, Home: "ops", Target: "builtin:drop", RouteID: 1, Reason: msg.ReasonBuiltinDrop}},
+		"a text that names a group is stronger": {routeapi.Item{ChatJID: "telegram:-1", Folder: "acme/eng"},
+			answer{Action: routeapi.Trigger, Folder: "acme/eng", Home: "ops", Target: "acme/eng", Reason: msg.ReasonAddress}},
+		"a pin is weaker, but it is home": {routeapi.Item{ChatJID: "telegram:-1", StickyGroup: "acme"},
+			answer{Action: routeapi.Trigger, Folder: "ops", Home: "acme", Target: "ops", Engaged: true, Reason: msg.ReasonEngaged}},
+		"a web chat's pin is stronger": {routeapi.Item{ChatJID: "web:ops", StickyGroup: "acme"}, pinned},
+		"a web chat's group is stronger": {routeapi.Item{ChatJID: "web:acme"},
+			answer{Action: routeapi.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonAddress}},
+		"an internal chat's group is stronger": {routeapi.Item{ChatJID: "group:acme"},
+			answer{Action: routeapi.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonAddress}},
+		"a web chat of nobody has no home": {routeapi.Item{ChatJID: "web:nobody"}, answer{Action: routeapi.None, Reason: msg.ReasonNoGroup}},
+		"is home":                          {routeapi.Item{ChatJID: "telegram:-1", HomeOnly: true}, answer{Action: routeapi.None, Home: "ops"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &holds{folders: map[string]string{tc.item.ChatJID + " ": "ops", tc.item.ChatJID + " 33": "acme"}}
@@ -77,11 +77,11 @@ func TestEngagedDecides(t *testing.T) {
 
 func TestEngagedWithoutAGroup(t *testing.T) {
 	h := &holds{folders: map[string]string{"telegram:-1 ": "gone", "telegram:9 ": "gone"}}
-	got := sample().Decide(&resolve.Item{ChatJID: "telegram:-1"}, h)
+	got := sample().Decide(&routeapi.Item{ChatJID: "telegram:-1"}, h)
 	if got.Reason != msg.ReasonRouteObserve || got.Engaged || !strings.Contains(strings.Join(got.Trace, ";"), `"gone" is engaged here, but no longer registered`) {
 		t.Errorf("%+v", got)
 	}
-	if got = sample().Decide(&resolve.Item{ChatJID: "telegram:9", StickyGroup: "ops"}, h); got.Reason != msg.ReasonToSticky {
+	if got = sample().Decide(&routeapi.Item{ChatJID: "telegram:9", StickyGroup: "ops"}, h); got.Reason != msg.ReasonToSticky {
 		t.Errorf("%+v", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestEngagedWithoutAGroup(t *testing.T) {
 // How long rows are held is the route's matter, whoever answers.
 func TestEngagedIsHeldAsTheRouteSays(t *testing.T) {
 	h := &holds{folders: map[string]string{"telegram:-1 ": "ops"}}
-	got := sample().Decide(&resolve.Item{ChatJID: "telegram:-1", Verb: "mention"}, h)
+	got := sample().Decide(&routeapi.Item{ChatJID: "telegram:-1", Verb: "mention"}, h)
 	if got.Folder != "ops" || got.Impulse.QuietMS != 5 || got.RouteID != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -101,29 +101,29 @@ func TestAnswersThatOpenThreads(t *testing.T) {
 		{ID: 2, Match: "room=*observed*", Target: "ops#observe"},
 		{ID: 3, Target: "ops"},
 	}, groups("ops"), defaults())
-	opens := resolve.Item{ChatJID: "slack:C1", Verb: "mention", PlatformID: "1.5"}
+	opens := routeapi.Item{ChatJID: "slack:C1", Verb: "mention", PlatformID: "1.5"}
 	for name, tc := range map[string]struct {
-		change func(*resolve.Item)
+		change func(*routeapi.Item)
 		opens  bool
 	}{
-		"a mention in a channel":         {func(*resolve.Item) {}, true},
-		"a reply in a channel":           {func(i *resolve.Item) { i.Verb = "reply" }, true},
-		"a private group":                {func(i *resolve.Item) { i.ChatJID, i.Kind = "slack:G1", msg.ChatGroup }, true},
-		"a channel by what is known":     {func(i *resolve.Item) { i.ChatJID, i.Kind = "slack:D1", msg.ChatChannel }, true},
-		"a named topic":                  {func(i *resolve.Item) { i.Topic = "#deploy" }, true},
-		"a group named by the text":      {func(i *resolve.Item) { i.Folder = "ops" }, true},
-		"a plain message":                {func(i *resolve.Item) { i.Verb = "" }, false},
-		"a reaction":                     {func(i *resolve.Item) { i.Verb = "reaction" }, false},
-		"inside a thread":                {func(i *resolve.Item) { i.ThreadID = "1.1" }, false},
-		"a DM":                           {func(i *resolve.Item) { i.ChatJID = "slack:D1" }, false},
-		"a DM by what is known":          {func(i *resolve.Item) { i.Kind = msg.ChatDM }, false},
-		"a pane":                         {func(i *resolve.Item) { i.ChatJID, i.ThreadID = "slack:D1", "1.1" }, false},
-		"another platform":               {func(i *resolve.Item) { i.ChatJID = "discord:1" }, false},
-		"nothing to hang a thread on":    {func(i *resolve.Item) { i.PlatformID = "" }, false},
-		"dropped":                        {func(i *resolve.Item) { i.ChatJID = "slack:Cdrop" }, false},
-		"observed":                       {func(i *resolve.Item) { i.ChatJID = "slack:Cobserved" }, false},
-		"no group of the name":           {func(i *resolve.Item) { i.Folder = "gone" }, false},
-		"asked for the chat's home only": {func(i *resolve.Item) { i.HomeOnly = true }, false},
+		"a mention in a channel":         {func(*routeapi.Item) {}, true},
+		"a reply in a channel":           {func(i *routeapi.Item) { i.Verb = "reply" }, true},
+		"a private group":                {func(i *routeapi.Item) { i.ChatJID, i.Kind = "slack:G1", msg.ChatGroup }, true},
+		"a channel by what is known":     {func(i *routeapi.Item) { i.ChatJID, i.Kind = "slack:D1", msg.ChatChannel }, true},
+		"a named topic":                  {func(i *routeapi.Item) { i.Topic = "#deploy" }, true},
+		"a group named by the text":      {func(i *routeapi.Item) { i.Folder = "ops" }, true},
+		"a plain message":                {func(i *routeapi.Item) { i.Verb = "" }, false},
+		"a reaction":                     {func(i *routeapi.Item) { i.Verb = "reaction" }, false},
+		"inside a thread":                {func(i *routeapi.Item) { i.ThreadID = "1.1" }, false},
+		"a DM":                           {func(i *routeapi.Item) { i.ChatJID = "slack:D1" }, false},
+		"a DM by what is known":          {func(i *routeapi.Item) { i.Kind = msg.ChatDM }, false},
+		"a pane":                         {func(i *routeapi.Item) { i.ChatJID, i.ThreadID = "slack:D1", "1.1" }, false},
+		"another platform":               {func(i *routeapi.Item) { i.ChatJID = "discord:1" }, false},
+		"nothing to hang a thread on":    {func(i *routeapi.Item) { i.PlatformID = "" }, false},
+		"dropped":                        {func(i *routeapi.Item) { i.ChatJID = "slack:Cdrop" }, false},
+		"observed":                       {func(i *routeapi.Item) { i.ChatJID = "slack:Cobserved" }, false},
+		"no group of the name":           {func(i *routeapi.Item) { i.Folder = "gone" }, false},
+		"asked for the chat's home only": {func(i *routeapi.Item) { i.HomeOnly = true }, false},
 	} {
 		item := opens
 		tc.change(&item)
@@ -141,24 +141,24 @@ func TestAnswersThatOpenThreads(t *testing.T) {
 // TestClaims: what is asked about behind a mention finds its place claimed.
 func TestClaims(t *testing.T) {
 	for name, tc := range map[string]struct {
-		item resolve.Item
+		item routeapi.Item
 		want string // "" for no claim
 	}{
-		"a mention":                    {resolve.Item{ChatJID: "telegram:-1", Verb: "mention"}, "telegram:-1  acme/eng"},
-		"a mention in a thread":        {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", ThreadID: "33", Topic: "#x"}, "telegram:-1 33 acme/eng"},
-		"a mention in a topic":         {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", Topic: "#x"}, "telegram:-1 #x acme/eng"},
-		"a reply that a pin takes":     {resolve.Item{ChatJID: "telegram:9", Verb: "reply", StickyGroup: "ops"}, "telegram:9  ops"},
-		"a mention that names a group": {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", Folder: "ops"}, "telegram:-1  ops"},
-		"in the thread that it opens":  {resolve.Item{ChatJID: "slack:C1", Verb: "mention", PlatformID: "1.5", StickyGroup: "ops"}, "slack:C1 1.5 ops"},
-		"a reply that is observed":     {resolve.Item{ChatJID: "telegram:-1", Verb: "reply"}, ""},
-		"a message that a pin takes":   {resolve.Item{ChatJID: "telegram:9", StickyGroup: "ops"}, ""},
-		"a reaction that a pin takes":  {resolve.Item{ChatJID: "telegram:9", Verb: "reaction", StickyGroup: "ops"}, ""},
-		"a message that names a group": {resolve.Item{ChatJID: "telegram:-1", Folder: "ops"}, ""},
-		"dropped":                      {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", Sender: "spam"}, ""},
-		"too old to be answered":       {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", Stale: true}, ""},
-		"nobody's":                     {resolve.Item{ChatJID: "telegram:9", Verb: "mention"}, ""},
-		"a web chat":                   {resolve.Item{ChatJID: "web:acme", Verb: "mention"}, ""},
-		"only for the chat's home":     {resolve.Item{ChatJID: "telegram:-1", Verb: "mention", HomeOnly: true}, ""},
+		"a mention":                    {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention"}, "telegram:-1  acme/eng"},
+		"a mention in a thread":        {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention", ThreadID: "33", Topic: "#x"}, "telegram:-1 33 acme/eng"},
+		"a mention in a topic":         {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention", Topic: "#x"}, "telegram:-1 #x acme/eng"},
+		"a reply that a pin takes":     {routeapi.Item{ChatJID: "telegram:9", Verb: "reply", StickyGroup: "ops"}, "telegram:9  ops"},
+		"a mention that names a group": {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention", Folder: "ops"}, "telegram:-1  ops"},
+		"in the thread that it opens":  {routeapi.Item{ChatJID: "slack:C1", Verb: "mention", PlatformID: "1.5", StickyGroup: "ops"}, "slack:C1 1.5 ops"},
+		"a reply that is observed":     {routeapi.Item{ChatJID: "telegram:-1", Verb: "reply"}, ""},
+		"a message that a pin takes":   {routeapi.Item{ChatJID: "telegram:9", StickyGroup: "ops"}, ""},
+		"a reaction that a pin takes":  {routeapi.Item{ChatJID: "telegram:9", Verb: "reaction", StickyGroup: "ops"}, ""},
+		"a message that names a group": {routeapi.Item{ChatJID: "telegram:-1", Folder: "ops"}, ""},
+		"dropped":                      {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention", Sender: "spam"}, ""},
+		"too old to be answered":       {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention", Stale: true}, ""},
+		"nobody's":                     {routeapi.Item{ChatJID: "telegram:9", Verb: "mention"}, ""},
+		"a web chat":                   {routeapi.Item{ChatJID: "web:acme", Verb: "mention"}, ""},
+		"only for the chat's home":     {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention", HomeOnly: true}, ""},
 	} {
 		h := &holds{folders: map[string]string{}}
 		tc.item.ReceivedAt = 100
@@ -170,7 +170,7 @@ func TestClaims(t *testing.T) {
 		if tc.want == "" {
 			continue
 		}
-		behind := resolve.Item{ChatJID: tc.item.ChatJID, Topic: tc.item.Topic, ThreadID: first.ThreadID, ReceivedAt: 101}
+		behind := routeapi.Item{ChatJID: tc.item.ChatJID, Topic: tc.item.Topic, ThreadID: first.ThreadID, ReceivedAt: 101}
 		if got := sample().Decide(&behind, h); got.Folder != first.Folder || !got.Engaged {
 			t.Errorf("%s: behind it %+v", name, got)
 		}

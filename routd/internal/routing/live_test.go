@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
@@ -59,7 +59,7 @@ func TestLiveFollowsTheDatabase(t *testing.T) {
 	if len(versions) != 3 || versions[0] >= versions[1] || versions[1] >= versions[2] || l.Table().Version != versions[2] {
 		t.Errorf("versions %v", versions)
 	}
-	if got := l.Table().Decide(&resolve.Item{ChatJID: "telegram:1", Verb: "join"}, nobody{}); got.Reason != msg.ReasonBuiltinDrop {
+	if got := l.Table().Decide(&routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, nobody{}); got.Reason != msg.ReasonBuiltinDrop {
 		t.Errorf("%+v", got)
 	}
 }

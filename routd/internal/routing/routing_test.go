@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"arizuko/pkg/msg"
-	"arizuko/pkg/resolve"
+	"arizuko/pkg/routeapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,94 +39,94 @@ func sample() *Table {
 }
 
 func TestDecide(t *testing.T) {
-	type answer = resolve.Answer
+	type answer = routeapi.Answer
 	for name, tc := range map[string]struct {
-		item  resolve.Item
+		item  routeapi.Item
 		want  answer
 		trace string
 	}{
 		"route": {
-			resolve.Item{ChatJID: "telegram:-1", Verb: "mention"},
+			routeapi.Item{ChatJID: "telegram:-1", Verb: "mention"},
 			answer{Action: "trigger", Folder: "acme/eng", Home: "acme/eng", Target: "acme/eng", RouteID: 2, Reason: "route"},
 			"route 2 (chat_jid=telegram:-1 verb=mention) leads to acme/eng",
 		},
 		"observe": {
-			resolve.Item{ChatJID: "telegram:-1"},
+			routeapi.Item{ChatJID: "telegram:-1"},
 			answer{Action: "observe", Folder: "acme/eng", Home: "acme/eng", Target: "acme/eng#observe", RouteID: 3, Reason: "route_observe"},
 			"route 3",
 		},
 		"daemon, no home": {
-			resolve.Item{ChatJID: "slack:C1", Verb: "join"},
+			routeapi.Item{ChatJID: "slack:C1", Verb: "join"},
 			answer{Action: "daemon", Target: "daemon:greeter", RouteID: 4, Reason: "daemon"},
 			"route 4",
 		},
 		"ping": {
-			resolve.Item{ChatJID: "discord:ping"},
+			routeapi.Item{ChatJID: "discord:ping"},
 			answer{Action: "builtin", Target: "builtin:ping", RouteID: 5, Reason: "builtin_ping"},
 			"route 5",
 		},
 		"no route": {
-			resolve.Item{ChatJID: "telegram:9"},
+			routeapi.Item{ChatJID: "telegram:9"},
 			answer{Action: "none", Reason: "no_route"},
 			"no route matches",
 		},
 		"web address": {
-			resolve.Item{ChatJID: "web:acme"},
+			routeapi.Item{ChatJID: "web:acme"},
 			answer{Action: "trigger", Folder: "acme", Home: "acme", Target: "acme", Reason: "address"},
 			"the address names the group acme",
 		},
 		"internal address": {
-			resolve.Item{ChatJID: "group:acme/eng"},
+			routeapi.Item{ChatJID: "group:acme/eng"},
 			answer{Action: "trigger", Folder: "acme/eng", Home: "acme/eng", Target: "acme/eng", Reason: "address"},
 			"the address names",
 		},
 		"web address without a group": {
-			resolve.Item{ChatJID: "web:nobody"},
+			routeapi.Item{ChatJID: "web:nobody"},
 			answer{Action: "none", Reason: "no_group"},
 			`names the group "nobody", which is not registered`,
 		},
 		"a pin moves a web chat": {
-			resolve.Item{ChatJID: "web:acme", StickyGroup: "ops"},
+			routeapi.Item{ChatJID: "web:acme", StickyGroup: "ops"},
 			answer{Action: "trigger", Folder: "ops", Home: "ops", Target: "ops", Reason: "sticky_target"},
 			"pinned to ops",
 		},
 		"a pin does not move an internal chat": {
-			resolve.Item{ChatJID: "group:acme", StickyGroup: "ops"},
+			routeapi.Item{ChatJID: "group:acme", StickyGroup: "ops"},
 			answer{Action: "trigger", Folder: "acme", Home: "ops", Target: "acme", Reason: "address"},
 			"the address names the group acme",
 		},
 		"a pin always triggers": {
-			resolve.Item{ChatJID: "telegram:-1", StickyGroup: "ops"},
+			routeapi.Item{ChatJID: "telegram:-1", StickyGroup: "ops"},
 			answer{Action: "trigger", Folder: "ops", Home: "ops", Target: "ops", Reason: "sticky_target"},
 			"pinned to ops",
 		},
 		"a pin to a group that is gone": {
-			resolve.Item{ChatJID: "telegram:-1", StickyGroup: "gone"},
+			routeapi.Item{ChatJID: "telegram:-1", StickyGroup: "gone"},
 			answer{Action: "observe", Folder: "acme/eng", Home: "acme/eng", Target: "acme/eng#observe", RouteID: 3, Reason: "route_observe"},
 			`the chat is pinned to "gone", which is no longer registered: the pin is ignored; route 3`,
 		},
 		"drop beats a pin": {
-			resolve.Item{ChatJID: "telegram:-1", Sender: "telegram:spam", StickyGroup: "ops"},
+			routeapi.Item{ChatJID: "telegram:-1", Sender: "telegram:spam", StickyGroup: "ops"},
 			answer{Action: "builtin", Home: "ops", Target: "builtin:drop", RouteID: 1, Reason: "builtin_drop"},
 			"route 1",
 		},
 		"drop beats an address": {
-			resolve.Item{ChatJID: "web:acme", SenderName: "spammer"},
+			routeapi.Item{ChatJID: "web:acme", SenderName: "spammer"},
 			answer{Action: "builtin", Home: "acme", Target: "builtin:drop", RouteID: 1, Reason: "builtin_drop"},
 			"route 1",
 		},
 		"a fixed group beats everything": {
-			resolve.Item{ChatJID: "telegram:-1", Sender: "telegram:spam", Folder: "acme"},
+			routeapi.Item{ChatJID: "telegram:-1", Sender: "telegram:spam", Folder: "acme"},
 			answer{Action: "trigger", Folder: "acme", Target: "acme", Reason: "address"},
 			"the row names the group acme",
 		},
 		"a fixed group that is gone": {
-			resolve.Item{ChatJID: "telegram:-1", Folder: "gone"},
+			routeapi.Item{ChatJID: "telegram:-1", Folder: "gone"},
 			answer{Action: "none", Home: "acme/eng", Reason: "no_group"},
 			"not registered",
 		},
 		"home only": {
-			resolve.Item{ChatJID: "telegram:-1", HomeOnly: true},
+			routeapi.Item{ChatJID: "telegram:-1", HomeOnly: true},
 			answer{Action: "none", Home: "acme/eng"},
 			"",
 		},
@@ -152,14 +152,14 @@ func TestDecide(t *testing.T) {
 
 func TestDecideSurface(t *testing.T) {
 	for _, tc := range []struct {
-		item    resolve.Item
+		item    routeapi.Item
 		surface string
 		ceiling int
 	}{
-		{resolve.Item{ChatJID: "telegram:5"}, "telegram-dm", 4000},
-		{resolve.Item{ChatJID: "telegram:5", Kind: msg.ChatGroup}, "telegram-group", 1500},
-		{resolve.Item{ChatJID: "telegram:-5", ThreadID: "2"}, "telegram-topic", 4000},
-		{resolve.Item{ChatJID: "slack:C5", HomeOnly: true}, "slack-channel", 200},
+		{routeapi.Item{ChatJID: "telegram:5"}, "telegram-dm", 4000},
+		{routeapi.Item{ChatJID: "telegram:5", Kind: msg.ChatGroup}, "telegram-group", 1500},
+		{routeapi.Item{ChatJID: "telegram:-5", ThreadID: "2"}, "telegram-topic", 4000},
+		{routeapi.Item{ChatJID: "slack:C5", HomeOnly: true}, "slack-channel", 200},
 	} {
 		got := sample().Decide(&tc.item, nobody{})
 		if got.Surface != tc.surface || got.Ceiling != tc.ceiling {
@@ -170,7 +170,7 @@ func TestDecideSurface(t *testing.T) {
 
 func TestDecideRefusesBadAddresses(t *testing.T) {
 	for _, jid := range []string{"", "telegram", "telegram:", ":5", strings.Repeat("x", 1<<20)} {
-		got := sample().Decide(&resolve.Item{ID: 3, ChatJID: jid}, nobody{})
+		got := sample().Decide(&routeapi.Item{ID: 3, ChatJID: jid}, nobody{})
 		if got.ID != 3 || !strings.Contains(got.Error, "platform:room") || got.Action != "" || len(got.Error) > 200 {
 			t.Errorf("%.20q: %+v", jid, got)
 		}
@@ -184,7 +184,7 @@ func TestDecideNamesOnlyGroups(t *testing.T) {
 	folders := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "", "ops", "acme/eng", "gone"}))
 	words := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "mention", "join", "spam"}))
 	rapid.Check(t, func(t *rapid.T) {
-		item := resolve.Item{
+		item := routeapi.Item{
 			ChatJID: jids.Draw(t, "jid"), StickyGroup: folders.Draw(t, "sticky"), Folder: folders.Draw(t, "folder"),
 			Verb: words.Draw(t, "verb"), Sender: words.Draw(t, "sender"), SenderName: words.Draw(t, "name"),
 			HomeOnly: rapid.Bool().Draw(t, "home only"),
@@ -193,7 +193,7 @@ func TestDecideNamesOnlyGroups(t *testing.T) {
 		if a.Error != "" {
 			return
 		}
-		fires := a.Action == resolve.Trigger || a.Action == resolve.Observe
+		fires := a.Action == routeapi.Trigger || a.Action == routeapi.Observe
 		if fires != (a.Folder != "") || a.Folder != "" && !table.Has(a.Folder) || a.Home != "" && !table.Has(a.Home) {
 			t.Fatalf("%+v: %+v", item, a)
 		}
@@ -216,7 +216,7 @@ func TestBadRowsMatchNothing(t *testing.T) {
 	registered := append(groups("acme", "acme/eng", "Bad Name"),
 		msg.Group{Folder: "odd", Config: json.RawMessage(`{"observe":"nome"}`)})
 	table := New(bad, registered, defaults())
-	if got := table.Decide(&resolve.Item{ChatJID: "telegram:1"}, nobody{}); got.RouteID != 7 {
+	if got := table.Decide(&routeapi.Item{ChatJID: "telegram:1"}, nobody{}); got.RouteID != 7 {
 		t.Errorf("%+v, want route 7", got)
 	}
 	if table.Has("Bad Name") || !table.Has("odd") {
@@ -258,10 +258,10 @@ func TestWithRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := edited.Decide(&resolve.Item{ChatJID: "telegram:1"}, nobody{}); got.Folder != "acme" || edited.Route(got.RouteID).ID != 5 {
+	if got := edited.Decide(&routeapi.Item{ChatJID: "telegram:1"}, nobody{}); got.Folder != "acme" || edited.Route(got.RouteID).ID != 5 {
 		t.Errorf("%+v: a new row must come behind an old one of the same seq", got)
 	}
-	if got := edited.Decide(&resolve.Item{ChatJID: "telegram:1", Verb: "join"}, nobody{}); got.RouteID != 7 || got.Folder != "acme/eng" {
+	if got := edited.Decide(&routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, nobody{}); got.RouteID != 7 || got.Folder != "acme/eng" {
 		t.Errorf("%+v", got)
 	}
 	for _, tc := range []struct {
@@ -326,7 +326,7 @@ func TestSameNoticesEveryColumn(t *testing.T) {
 
 func BenchmarkDecide(b *testing.B) {
 	table := New(manyRoutes(10_000), groups("acme"), defaults())
-	item := resolve.Item{ChatJID: "telegram:-9999", Sender: "telegram:7", SenderName: "Ann", Verb: "mention"}
+	item := routeapi.Item{ChatJID: "telegram:-9999", Sender: "telegram:7", SenderName: "Ann", Verb: "mention"}
 	if got := table.Decide(&item, nobody{}); got.RouteID == 0 {
 		b.Fatal(got)
 	}

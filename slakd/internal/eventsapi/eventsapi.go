@@ -13,7 +13,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"arizuko/pkg/fault"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/slakd/internal/socket"
 )
@@ -38,11 +38,11 @@ type Handler struct {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if err != nil {
-		httpx.Error(w, fault.New(fault.BadRequest, "the event is too large, or broke off"))
+		httpx.Error(w, apierr.New(apierr.BadRequest, "the event is too large, or broke off"))
 		return
 	}
 	if err := h.verify(r.Header, body); err != nil {
-		httpx.Error(w, fault.New(fault.Unauthorized, "SLACK_SIGNING_SECRET did not sign this: %v", err))
+		httpx.Error(w, apierr.New(apierr.Unauthorized, "SLACK_SIGNING_SECRET did not sign this: %v", err))
 		return
 	}
 	kind, payload := socket.Event, body
@@ -62,7 +62,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply, err := h.Take(ctx, kind, payload)
 	switch {
 	case err != nil:
-		httpx.Error(w, fault.New(fault.Unavailable, "the event cannot be taken now"))
+		httpx.Error(w, apierr.New(apierr.Unavailable, "the event cannot be taken now"))
 	case reply != nil:
 		httpx.JSON(w, http.StatusOK, reply)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/plaintext"
 )
 
 // Self is our bot, as auth.test tells.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/plaintext"
 )
 
 // message reads what was said, or what has become of it.

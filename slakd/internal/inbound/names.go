@@ -3,7 +3,7 @@ package inbound
 import (
 	"cmp"
 
-	"arizuko/pkg/plaintext"
+	"arizuko/pkg/adapter/plaintext"
 )
 
 // party is who does something in a chat.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/plaintext"
 	"arizuko/slakd/internal/emoji"
 )
 

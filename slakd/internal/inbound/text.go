@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"arizuko/pkg/plaintext"
+	"arizuko/pkg/adapter/plaintext"
 )
 
 // unescape undoes what Slack does to the three characters that it reads as markup.

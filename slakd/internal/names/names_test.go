@@ -8,8 +8,8 @@ import (
 
 	"github.com/slack-go/slack"
 
-	fake "arizuko/pkg/fakeplatform/slack"
 	"arizuko/pkg/msg"
+	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
 // desk is a book, the Slack that it asks, and a clock.

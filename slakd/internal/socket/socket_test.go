@@ -11,7 +11,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	fake "arizuko/pkg/fakeplatform/slack"
+	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
 // ear hears what happens on a connection.

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	fake "arizuko/pkg/fakeplatform/slack"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
+	fake "arizuko/pkg/testkit/fakes/slack"
 	"arizuko/slakd/internal/webapi"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	fake "arizuko/pkg/fakeplatform/slack"
+	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
 // TestTheTokenGoesToSlackAlone whatever address a message names.

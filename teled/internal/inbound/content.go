@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"arizuko/pkg/plaintext"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/teled/internal/botapi"
 )
 

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/plaintext"
 	"arizuko/teled/internal/botapi"
 )
 

@@ -3,7 +3,7 @@ package inbound
 import (
 	"cmp"
 
-	"arizuko/pkg/plaintext"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/teled/internal/botapi"
 )
 

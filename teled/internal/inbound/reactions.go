@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/plaintext"
 	"arizuko/teled/internal/botapi"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"arizuko/pkg/plaintext"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/teled/internal/botapi"
 )
 

@@ -1,0 +1,195 @@
+package browser_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"arizuko/pkg/testkit/browser"
+)
+
+func topicsInParallel(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	for _, topic := range []string{"#a", "#b"} {
+		p.tab(topic)
+		p.Write("slow 3 in " + topic)
+	}
+	p.showsWorking("#a #b")
+	p.says(".panel:not([hidden]) .typing", "is working")
+	p.tab("#c")
+	p.Write("quick")
+	p.shows("> quick", "< quick")
+	p.showsWorking("#a #b")
+	equal(t, "the typing sign where nobody is at work", p.Text(".panel:not([hidden]) .typing"), "")
+	p.showsWorking("")
+	p.tab("#a")
+	p.shows("> slow 3 in #a", "< slow 3 in #a")
+	p.tab("#b")
+	p.shows("> slow 3 in #b", "< slow 3 in #b")
+	apart := i.rows(`SELECT 1 WHERE (SELECT max(received_at) - min(received_at) FROM messages WHERE direction = 'out' AND topic <> '#c') > 2000`)
+	if len(apart) > 0 {
+		t.Error("the two answers came one after the other")
+	}
+}
+
+func prefixLeadsElsewhere(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	p.Write("#deploy ship it")
+	p.shows("> #deploy ship it")
+	p.Wait(`[...document.querySelectorAll("[role=tab].unread")].some(e => e.textContent === "#deploy, 1 unread")`)
+	p.tab("#deploy")
+	p.shows("> ship it", "< ship it")
+	p.says(".panel:not([hidden]) .out", "topic #deploy")
+	p.Do(chromedp.Reload())
+	p.Connected()
+	p.shows("> ship it", "< ship it")
+}
+
+func reloadInTheMiddle(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	for _, order := range []string{"slow 3", "frames 3", "slow 1 frames 3"} {
+		p.tab("#" + strings.ReplaceAll(order, " ", "-"))
+		p.Write(order + " please")
+		p.Wait(`document.querySelector(".panel:not([hidden]) .message.in")`)
+		if strings.HasPrefix(order, "slow") {
+			p.says(".panel:not([hidden]) .typing", "is working")
+		}
+		p.Do(chromedp.Reload())
+		p.Connected()
+		if order == "slow 3" {
+			p.says(".panel:not([hidden]) .typing", "is working")
+		}
+		lines := []string{"> " + order + " please"}
+		if strings.HasSuffix(order, "frames 3") {
+			lines = append(lines, "< 1/3 "+order+" please", "< 2/3 "+order+" please", "< 3/3 "+order+" please")
+		} else {
+			lines = append(lines, "< "+order+" please")
+		}
+		p.shows(lines...)
+	}
+	p.showsWorking("")
+}
+
+func commandsAreAnswered(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	p.Write("/ping")
+	p.has("< pong")
+	p.Write("/chatid")
+	p.has("< web:main")
+	p.Write("/status")
+	p.Wait(`[...document.querySelectorAll(".out")].some(e => e.innerText.includes("Group: main") && e.innerText.includes("Running: dashd, gated, routd"))`)
+	p.Write("/help")
+	p.Wait(`[...document.querySelectorAll(".out")].some(e => ["/new", "/stop", "/status"].every(c => e.innerText.includes(c)))`)
+	p.Write("slow 600 forget it")
+	p.says(".typing", "is working")
+	p.Write("/stop")
+	p.has("< stopped")
+	p.showsWorking("")
+	p.Write("/new")
+	p.has("< new session")
+	p.Write("/new tell me")
+	p.has("< tell me")
+	p.Write("/etc/passwd is a file")
+	p.has("< /etc/passwd is a file")
+	p.Write("@nogroup")
+	p.has("< @nogroup")
+	p.Write("@nogroup hello")
+	p.has("< @nogroup hello")
+	p.Write("#1. is no topic")
+	p.has("< #1. is no topic")
+	p.Write("@main")
+	p.has("< routing → main")
+	p.Write("@")
+	p.has("< routing reset to default")
+	p.Write("/approve ABCD-1234")
+	p.Wait(`[...document.querySelectorAll(".out")].some(e => e.innerText.includes("(onbod) is not answering"))`) // an operator may
+	if said := browser.Eval[[]string](p.Tab, talk); slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "< slow") }) {
+		t.Errorf("what was stopped is answered: %q", said)
+	}
+}
+
+func twoPagesInStep(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p, q := i.logIn(b), i.open(b)
+	q.visitChat(i, "main", "")
+	p.Write("one")
+	for _, each := range []*page{p, q} {
+		each.shows("> one", "< one")
+	}
+	q.Write("two")
+	for _, each := range []*page{p, q} {
+		each.shows("> one", "< one", "> two", "< two")
+	}
+	p.tab("#side")
+	p.Write("slow 1 three")
+	q.showsWorking("#side")
+	q.Wait(`document.title.startsWith("(1)")`)
+	q.tab("#side")
+	for _, each := range []*page{p, q} {
+		each.shows("> slow 1 three", "< slow 1 three")
+	}
+}
+
+func secondGroup(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	i.run("routd", "groups", "add", "acme/eng", "--name", "Engineering")
+	p := i.logIn(b)
+	p.Write("to main")
+	p.shows("> to main", "< to main")
+	p.Click(`nav a[href="/chat/"]`)
+	p.says(".chats", "Engineering")
+	p.says(".chats", "Nothing said yet")
+	p.Click(`a[href="/chat/acme/eng/"]`)
+	p.says("h1", "Engineering")
+	p.Connected()
+	p.Write("to eng")
+	p.shows("> to eng", "< to eng")
+	p.Visit(i.url + "/chat/")
+	equal(t, "the list", browser.Eval[[]string](p.Tab, `[...document.querySelectorAll(".chats .last")].map(e => e.textContent.replace(/ \(.*/, ""))`),
+		[]string{"You said: to eng", "You said: to main"})
+	p.Visit(i.url + "/chat/acme")
+	p.says("h1", "No such chat")
+}
+
+func longMessage(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	const lines = 1024 // of 100 bytes each
+	browser.Eval[bool](p.Tab, fmt.Sprintf(`(document.getElementById("text").value = Array.from({length: %d}, (_, n) => String(n).padStart(99, ".")).join("\n"), true)`, lines))
+	p.Click("#composer button")
+	last := strings.Repeat(".", 95) + fmt.Sprint(lines-1)
+	p.Wait(`document.querySelector(".log .message.in")?.textContent.includes(` + quoted(last) + `)`)
+	p.Wait(`document.querySelector(".log .message.out")?.textContent.includes(` + quoted(last) + `)`)
+	equal(t, "its length", browser.Eval[int](p.Tab, `document.querySelector(".in .body").textContent.length`), 100*lines-1)
+	p.Fits()
+	p.Write("still there?")
+	p.has("< still there?")
+}
+
+func historyFurtherUp(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	const total = 300
+	program := i.program()
+	for n := range total {
+		program.post("main", "", fmt.Sprintf("silent %d", n))
+	}
+	p := i.logIn(b)
+	count := `document.querySelectorAll(".message").length`
+	equal(t, "at first", browser.Eval[int](p.Tab, count), 50)
+	for browser.Eval[bool](p.Tab, `!document.querySelector(".earlier").hidden`) {
+		before := browser.Eval[int](p.Tab, `(document.querySelector(".panel").scrollTop = 0, `+count+`)`)
+		p.Wait(fmt.Sprintf(`%s > %d && document.querySelector(".log").ariaBusy === "false"`, count, before))
+	}
+	want := make([]string, total)
+	for n := range want {
+		want[n] = fmt.Sprintf("silent %d", n)
+	}
+	equal(t, "in the end", p.Bodies(".message"), want)
+}

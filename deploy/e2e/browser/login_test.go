@@ -1,0 +1,124 @@
+package browser_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"arizuko/pkg/testkit/browser"
+)
+
+func firstAnswer(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	link, err := url.Parse(i.link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "where the link leads", link.Path+" "+link.Query().Get("next"), "/login /chat/main")
+	p := i.logIn(b)
+	equal(t, "the address, without the token", browser.Eval[string](p.Tab, `location.href`), i.url+"/chat/main")
+	equal(t, "the cookie, hidden from scripts", browser.Eval[string](p.Tab, `document.cookie`), "")
+	p.says(".empty", "Nothing said here yet.")
+	p.Write("Hello there")
+	p.shows("> Hello there", "< Hello there")
+	p.says(".message.out .body", "(topic - · place - · surface web · turn 1)")
+	p.showsWorking("")
+}
+
+func linkWorksOnce(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	p.Visit(i.link) // whoever is in already is let in again
+	p.Connected()
+	stranger := &page{b.OpenStranger(t), t}
+	stranger.Visit(i.link)
+	stranger.says("[role=alert]", "This link was used before or has expired.")
+	stranger.says("main", "dashd login")
+	stranger.Visit(i.url + "/chat/main")
+	stranger.says("main", "This page opens with a link")
+	stranger.Visit(strings.TrimSpace(i.run("dashd", "login")))
+	stranger.says("h1", "Chats")
+	stranger.visitChat(i, "main", "")
+	stranger.Write("from another browser")
+	p.shows("> from another browser", "< from another browser")
+}
+
+const password = "correct horse battery"
+
+func passwordOpens(t *testing.T, b *browser.Browser) {
+	i := start(t, "DASH_PASSWORD="+password)
+	equal(t, "the link", i.link, i.url+"/login?next=/chat/main")
+	p := i.open(b)
+	p.Visit(i.link)
+	enter := func(text string) {
+		t.Helper()
+		p.Do(chromedp.Focus(chromedp.ID("password")))
+		p.Press(text)
+		p.Enter()
+	}
+	enter("guess")
+	p.says("[role=alert]", "That is not the password.")
+	equal(t, "what is left of the guess", browser.Eval[string](p.Tab, `document.getElementById("password").value`), "")
+	enter(password)
+	p.Connected()
+	equal(t, "the address", browser.Eval[string](p.Tab, `location.pathname`), "/chat/main")
+	p.Write("let me in")
+	p.shows("> let me in", "< let me in")
+
+	p.Click("header form button")
+	p.Wait(`document.getElementById("password")`)
+	for _, path := range []string{"/chat/main", "/chat/", "/", "/status"} {
+		p.Visit(i.url + path)
+		p.Wait(`document.getElementById("password")`)
+		equal(t, "where "+path+" leads", browser.Eval[string](p.Tab, `location.pathname + location.search`), "/login?next="+url.QueryEscape(path))
+	}
+	browser.Eval[bool](p.Tab, `(history.back(), true)`)
+	p.Wait(`document.getElementById("password")`) // no page comes back from the cache
+}
+
+// loginEnds: the page of somebody who has logged out elsewhere says so and keeps what is written.
+func loginEnds(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p, other := i.logIn(b), i.open(b)
+	other.visitChat(i, "main", "")
+	other.Click("header form button")
+	other.says("main", "This page opens with a link")
+	p.Write("kept")
+	p.says("#connection", "Your login has ended.")
+	equal(t, "pending", p.Bodies(".pending"), []string{"kept"})
+	other.Visit(strings.TrimSpace(i.run("dashd", "login")))
+	other.says("h1", "Chats")
+	p.Do(chromedp.Reload())
+	p.shows("> kept", "< kept")
+}
+
+func keyboardIsEnough(t *testing.T, b *browser.Browser) {
+	i := start(t, "DASH_PASSWORD="+password)
+	p := i.open(b)
+	p.Visit(i.link)
+	p.Wait(`document.activeElement.id === "password"`)
+	p.Press(password)
+	p.Press(kb.Tab)
+	p.Enter() // on the button
+	p.Connected()
+	p.Wait(`document.activeElement.id === "text"`)
+	p.Press("no mouse")
+	p.Enter()
+	p.shows("> no mouse", "< no mouse")
+	p.Press("#deploy")
+	p.Enter()
+	p.Press("ship it")
+	p.Enter()
+	p.shows("> ship it", "< ship it")
+	for range 20 { // backwards to the tabs
+		if browser.Eval[string](p.Tab, `document.activeElement.role ?? ""`) == "tab" {
+			break
+		}
+		p.Do(chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(chromedp.ModifierShift)))
+	}
+	p.Press(kb.Home)
+	p.shows("> no mouse", "< no mouse")
+}

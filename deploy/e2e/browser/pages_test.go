@@ -1,0 +1,91 @@
+package browser_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"arizuko/pkg/testkit/browser"
+)
+
+var reload = chromedp.Reload()
+
+func overviewIsLive(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p, q := i.logIn(b), i.open(b)
+	q.Visit(i.url + "/")
+	q.says("#facts", "dashd")
+	p.Write("slow 3 for the overview")
+	q.says("#facts", "web:main")
+	p.has("< slow 3 for the overview")
+	q.Wait(`!document.querySelector("#facts").innerText.includes("web:main")`)
+	pid := i.signal("gated", syscall.SIGTERM)
+	i.until("gated is started again", func() bool {
+		pids := i.processes("gated")
+		return len(pids) == 1 && pids[0] != pid
+	})
+	p.Write("again")
+	p.has("< again")
+}
+
+func everyPageFits(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	p.Write("a line that is rather long, with a `code span`, https://example.org/a/very/long/address/that/does/not/end and more")
+	p.Wait(`document.querySelector(".out")`)
+	p.Size(375, 760)
+	for _, scheme := range []string{"light", "dark"} {
+		p.Scheme(scheme)
+		for _, path := range []string{"/", "/chat/", "/chat/main", "/chat/nobody"} {
+			p.Visit(i.url + path)
+			p.Fits()
+			p.Readable()
+		}
+	}
+	p.visitChat(i, "main", "")
+	if !browser.Eval[bool](p.Tab, `(r => r.bottom <= innerHeight && r.top >= 0)(document.getElementById("composer").getBoundingClientRect())`) {
+		t.Error("the message box is out of sight")
+	}
+}
+
+// worker is an agent that answers two questions as one that works does.
+const worker = `#!/bin/sh
+while read -r line; do
+  case "$line" in
+    *flaky*) text='It holds its lock while it waits for the reader:\n\n` + "```go" + `\ntx, err := db.Begin(ctx)\nif err != nil {\n\treturn err\n}\ndefer lock.Release() // too late: Wait below needs it\n` + "```" + `\n\nReleasing it before the wait mends both tests:\n\n| test | before | after |\n|---|--:|--:|\n| TestWriteOrder | 9.8 s | 0.2 s |\n| TestReopen | 1.1 s | 0.1 s |' ;;
+    *staging*) text='Staging runs **v1.4.2** since 14:05. All checks are green.' ;;
+    *) text='On it. I run the whole suite first, then open a *pull request*.' ;;
+  esac
+  printf '%s\n{"status":"ok","result":"%s"}\n%s\n' ---ARIZUKO_OUTPUT_START--- "$text" ---ARIZUKO_OUTPUT_END---
+done
+`
+
+func conversation(t *testing.T, b *browser.Browser) {
+	agent := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(agent, []byte(worker), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	i := start(t, "AGENT_COMMAND=exec "+agent, "ASSISTANT_NAME=Ada")
+	p := i.logIn(b)
+	p.tab("#deploy")
+	p.Write("How is staging?")
+	p.Wait(`document.querySelector(".panel:not([hidden]) .out strong")`)
+	p.tab("")
+	p.Write("Why is the write test flaky?")
+	p.Wait(`document.querySelector(".panel:not([hidden]) .out table")`)
+	p.Write("Great, mend it please.")
+	p.Wait(`document.querySelector(".panel:not([hidden]) .out em")`)
+	p.Wait(`document.querySelector("[role=tab].working") === null`)
+	if *shots == "" {
+		return
+	}
+	p.Scheme("light")
+	p.Shoot(filepath.Join(*shots, "chat.png"))
+	p.Size(375, 760)
+	p.Scheme("dark")
+	p.Settle()
+	p.Shoot(filepath.Join(*shots, "chat-phone.png"))
+}

@@ -1,0 +1,250 @@
+package foreign
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/wake"
+)
+
+// open is an adapter on a fresh data folder, and a daemon's view of the same.
+func open(t *testing.T) (a *Adapter, st *store.Store, data string) {
+	t.Helper()
+	path := storetest.Path(t)
+	data = filepath.Dir(path)
+	return openAt(t, data), storetest.OpenAt(t, path, nil), data
+}
+
+func openAt(t *testing.T, data string) *Adapter {
+	t.Helper()
+	a, err := Open(data, func(daemon string, err error) { t.Errorf("poke %s: %v", daemon, err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+func receive(t *testing.T, a *Adapter, rows ...msg.Message) []int64 {
+	t.Helper()
+	ids, err := a.Receive(t.Context(), rows...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func TestARowWithoutMoreThanAnAddress(t *testing.T) {
+	a, st, _ := open(t)
+	before := time.Now().UnixMilli()
+	ids := receive(t, a, msg.Message{ChatJID: "matrix:!room"}, msg.Message{ChatJID: "matrix:!room"})
+	m, err := st.Message(ids[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.ReceivedAt < before || m.Timestamp != m.ReceivedAt || m.PlatformID == "" {
+		t.Errorf("the row is %+v", m)
+	}
+	want := &msg.Message{
+		ID: ids[0], ChatJID: "matrix:!room", Direction: msg.In, Kind: msg.KindMessage, Sender: "matrix:7", SenderName: "bob",
+		Verb: msg.VerbMessage, Source: "foreign", PlatformID: m.PlatformID, Timestamp: m.Timestamp, ReceivedAt: m.ReceivedAt,
+	}
+	if diff := cmp.Diff(want, m); diff != "" {
+		t.Errorf("the row (-want +got):\n%s", diff)
+	}
+	if len(ids) != 2 || ids[1] <= ids[0] {
+		t.Errorf("row ids %v", ids)
+	}
+}
+
+func TestEverythingThatIsSetIsStored(t *testing.T) {
+	a, st, _ := open(t)
+	want := &msg.Message{
+		ChatJID: "slack:C1", PlatformID: "1.2", Direction: msg.In, Kind: msg.KindMessage, Sender: "slack:U1", SenderName: "O'Hara",
+		IsBot: true, Verb: "reply", Content: "'); DROP TABLE messages; --", Topic: "1.1", ThreadID: "1.1", ReplyToID: "1.1",
+		TargetID: "1.0", Addressed: true, PendingFiles: 2, Timestamp: 5, ReceivedAt: 6, Source: "mine",
+		ForwardedFrom: &msg.ReturnAddress{Kind: msg.Delegation, ChatJID: "slack:C1"},
+	}
+	want.ID = receive(t, a, *want)[0]
+	got, err := st.Message(want.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the row (-want +got):\n%s", diff)
+	}
+}
+
+func TestARedeliveryChangesNothing(t *testing.T) {
+	a, st, data := open(t)
+	first := msg.Message{ChatJID: "telegram:5", PlatformID: "1", Content: "first"}
+	ids := receive(t, a, first, msg.Message{ChatJID: "telegram:6", PlatformID: "1"})
+	again := receive(t, openAt(t, data), msg.Message{ChatJID: "telegram:5", PlatformID: "1", Content: "again"}, msg.Message{ChatJID: "telegram:5"})
+	if again[0] != ids[0] || ids[1] == ids[0] || again[1] == ids[0] {
+		t.Errorf("rows %v, then %v", ids, again)
+	}
+	if m, err := st.Message(ids[0]); err != nil || m.Content != "first" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestABadRowStoresNoneOfItsTransaction(t *testing.T) {
+	a, st, _ := open(t)
+	if ids, err := a.Receive(t.Context(), msg.Message{ChatJID: "telegram:5"}, msg.Message{ChatJID: "nowhere"}); err == nil {
+		t.Errorf("stored as %v", ids)
+	}
+	if m, err := st.Message(1); m != nil || err != nil {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestWhoReadsOnIsWoken(t *testing.T) {
+	a, st, data := open(t)
+	run := filepath.Join(data, "run")
+	if err := os.Mkdir(run, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	woken := map[string]*wake.Listener{}
+	for _, daemon := range []string{gated, routd} {
+		l, err := wake.Listen(run, daemon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		woken[daemon] = l
+	}
+	if _, err := a.Insert(t.Context(), msg.Message{ChatJID: "telegram:5"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Sent(t.Context(), outbound(t, st, "telegram:5"), "9", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	<-woken[routd].C()
+	select {
+	case <-woken[gated].C():
+		t.Error("Insert woke gated")
+	default:
+	}
+	receive(t, a, msg.Message{ChatJID: "telegram:5"})
+	<-woken[gated].C()
+}
+
+// outbound writes a row that is to be sent, as gated does.
+func outbound(t *testing.T, st *store.Store, chat string) int64 {
+	t.Helper()
+	id, _, err := st.PutMessage(&msg.Message{
+		ChatJID: chat, Direction: msg.Out, Content: "hello", ThreadID: "77", ReplyToID: "1", Source: msg.SourceAgent,
+		OutState: msg.OutQueued, Timestamp: 1, ReceivedAt: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestQueuedRowsAreThoseOfOnePlatformInOrder(t *testing.T) {
+	a, st, _ := open(t)
+	first, second := outbound(t, st, "telegram:5"), outbound(t, st, "telegram:4")
+	outbound(t, st, "discord:5")
+	receive(t, a, msg.Message{ChatJID: "telegram:5"})
+	queued, err := a.Queued(t.Context(), "telegram")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := Outbound{ThreadID: "77", ReplyToID: "1", Kind: msg.KindMessage, Content: "hello", Source: msg.SourceAgent}
+	want := []Outbound{row, row}
+	want[0].ID, want[0].ChatJID, want[1].ID, want[1].ChatJID = first, "telegram:5", second, "telegram:4"
+	if diff := cmp.Diff(want, queued); diff != "" {
+		t.Errorf("queued (-want +got):\n%s", diff)
+	}
+}
+
+func TestReports(t *testing.T) {
+	at := time.UnixMilli(1_700_000_000_123)
+	for name, tt := range map[string]struct {
+		report func(a *Adapter, id int64) error
+		want   store.Delivery
+	}{
+		"sent": {
+			func(a *Adapter, id int64) error { return a.Sent(t.Context(), id, "out-1", at) },
+			store.Delivery{State: msg.OutSent, PlatformID: "out-1"},
+		},
+		"sent where messages have no ids": {
+			func(a *Adapter, id int64) error { return a.Sent(t.Context(), id, "", at) },
+			store.Delivery{State: msg.OutSent},
+		},
+		"failed": {
+			func(a *Adapter, id int64) error { return a.Failed(t.Context(), id, "kicked out", at) },
+			store.Delivery{State: msg.OutFailed, ErrorClass: msg.Permanent, Error: "kicked out"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, st, _ := open(t)
+			id := outbound(t, st, "telegram:5")
+			if err := tt.report(a, id); err != nil {
+				t.Fatal(err)
+			}
+			tt.want.MessageID, tt.want.Attempts = id, 1
+			parts, err := st.Deliveries(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]store.Delivery{tt.want}, parts); diff != "" {
+				t.Errorf("deliveries (-want +got):\n%s", diff)
+			}
+			if m, err := st.Message(id); err != nil || m.OutState != tt.want.State || m.PlatformID != tt.want.PlatformID {
+				t.Errorf("the row is %+v, %v", m, err)
+			}
+			changes, err := st.DeliveredSince(0, 10)
+			if err != nil || len(changes) != 1 || changes[0].At != at.UnixMilli() {
+				t.Errorf("changes %+v, %v", changes, err)
+			}
+			if err := tt.report(a, id); !errors.Is(err, ErrNotQueued) {
+				t.Errorf("a second report: %v", err)
+			}
+		})
+	}
+}
+
+func TestOnlyQueuedRowsAreReportedOn(t *testing.T) {
+	a, _, _ := open(t)
+	for _, id := range []int64{0, 4711, receive(t, a, msg.Message{ChatJID: "telegram:5"})[0]} {
+		if err := a.Sent(t.Context(), id, "1", time.Time{}); !errors.Is(err, ErrNotQueued) {
+			t.Errorf("row %d: %v", id, err)
+		}
+	}
+}
+
+func TestAReportThatCannotBeStoredLeavesTheRowQueued(t *testing.T) {
+	a, st, _ := open(t)
+	receive(t, a, msg.Message{ChatJID: "telegram:5", PlatformID: "1"})
+	id := outbound(t, st, "telegram:5")
+	if err := a.Sent(t.Context(), id, "1", time.Time{}); err == nil || errors.Is(err, ErrNotQueued) {
+		t.Errorf("two messages of one id: %v", err)
+	}
+	if queued, err := a.Queued(t.Context(), "telegram"); err != nil || len(queued) != 1 || queued[0].ID != id {
+		t.Errorf("%+v, %v", queued, err)
+	}
+}
+
+func TestThereMustBeADatabase(t *testing.T) {
+	data := t.TempDir()
+	if _, err := Open(data, func(string, error) {}); err == nil {
+		t.Error("opened")
+	}
+	if _, err := os.Stat(filepath.Join(data, "arizuko.db")); err == nil {
+		t.Error("an empty database was made")
+	}
+}

@@ -1,3 +1,0 @@
-// Package engine tries confined agents through the whole suite, row in and row out: in
-// bubblewrap, and in containers of a real Docker engine.
-package engine

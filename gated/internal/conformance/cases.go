@@ -1,0 +1,308 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"arizuko/pkg/agentproto"
+)
+
+// testCase is one part of the protocol. Its texts are understood by people, and begin with what the
+// demo agent obeys: other agents do as they like, so that much cannot be shown of them.
+type testCase struct {
+	name string
+	run  func(*exam) error
+}
+
+func cases() []testCase {
+	return []testCase{
+		{"a first answer", firstAnswer},
+		{"the frame names its turn", namesTurn},
+		{"a session is taken up again", resumes},
+		{"a session that is gone", lostSession},
+		{"a second turn", secondTurn},
+		{"a turn piped in while it works", pipedWhileBusy},
+		{"two turns piped in at once", twoAtOnce},
+		{"several frames", severalFrames},
+		{"silence", silent},
+		{"an error", reportsError},
+		{"interrupt, then another turn", interrupted},
+		{"interrupt, then the end", interruptedForGood},
+		{"end of input while it works", endWhileBusy},
+		{"end of input at once", endAtOnce},
+		{"a big prompt", bigPrompt},
+		{"odd text", oddText},
+		{"fields it does not know", unknownFields},
+		{"a line it does not know", unknownLine},
+	}
+}
+
+const (
+	hello = "Say hello, in one short line."
+	slow  = "slow 2 and then say hello, in one short line."
+	long  = "slow 30 and count from one to two hundred in words."
+	// busyAfter is when an agent is taken to be at work on what it was given.
+	busyAfter = time.Second
+)
+
+func firstAnswer(x *exam) error {
+	turn, err := x.begin("", hello)
+	if err == nil {
+		_, err = x.good(turn)
+	}
+	return then(err, x.finish)
+}
+
+// then goes on if nothing went wrong.
+func then(err error, next func() error) error {
+	if err != nil {
+		return err
+	}
+	return next()
+}
+
+func namesTurn(x *exam) error {
+	turn, err := x.begin("", hello)
+	if err != nil {
+		return err
+	}
+	all, err := x.good(turn)
+	if err == nil && all[0].TurnID == "" {
+		return notShown("without turnId a frame counts for the oldest unanswered turn")
+	}
+	return then(err, x.finish)
+}
+
+func resumes(x *exam) error {
+	turn, err := x.begin("", hello)
+	if err != nil {
+		return err
+	}
+	all, err := x.good(turn)
+	if err = then(err, x.finish); err != nil {
+		return err
+	}
+	session := all[0].NewSessionID
+	if session == "" {
+		return notShown("there is no newSessionId: each run begins without memory")
+	}
+	if turn, err = x.begin(session, "And again, please."); err != nil {
+		return err
+	}
+	_, err = x.good(turn)
+	return then(err, x.finish)
+}
+
+func lostSession(x *exam) error {
+	turn, err := x.begin("no-such-session", hello)
+	if err != nil {
+		return err
+	}
+	all, err := x.answers(turn)
+	if err == nil && all[0].Status == agentproto.StatusError {
+		return notShown("it reports an error; gated forgets the session and asks again, at the cost of an attempt")
+	}
+	return then(err, x.finish)
+}
+
+func secondTurn(x *exam) error {
+	turn, err := x.begin("", hello)
+	if err == nil {
+		_, err = x.good(turn)
+	}
+	if err != nil {
+		return err
+	}
+	if turn, err = x.ask("And again, please."); err != nil {
+		return err
+	}
+	_, err = x.good(turn)
+	return then(err, x.finish)
+}
+
+func pipedWhileBusy(x *exam) error {
+	one, err := x.begin("", slow)
+	if err != nil {
+		return err
+	}
+	two, err := x.ask("And again, please.")
+	if err == nil {
+		_, err = x.good(one, two)
+	}
+	return then(err, x.finish)
+}
+
+func twoAtOnce(x *exam) error {
+	turn, err := x.begin("", hello)
+	if err == nil {
+		_, err = x.good(turn)
+	}
+	if err != nil {
+		return err
+	}
+	var turns []string
+	var both []byte
+	for _, text := range []string{"And again, please.", "And a last time, please."} {
+		turn := x.nextTurn()
+		line, err := agentproto.Encode(further(turn, text))
+		if err != nil {
+			return err
+		}
+		x.run.ledger.gave(turn)
+		turns, both = append(turns, turn), append(both, line...)
+	}
+	if err := x.sendLine(both); err != nil {
+		return err
+	}
+	_, err = x.good(turns...)
+	return then(err, x.finish)
+}
+
+func severalFrames(x *exam) error {
+	turn, err := x.begin("", "frames 3 and tell me what you do while you do it.")
+	if err == nil {
+		_, err = x.good(turn)
+	}
+	if err = then(err, x.finish); err != nil {
+		return err
+	}
+	if len(x.frames) == 1 {
+		return notShown("it answered in one frame")
+	}
+	return nil
+}
+
+func silent(x *exam) error {
+	turn, err := x.begin("", "silent\nThis needs no answer: give none.")
+	if err != nil {
+		return err
+	}
+	all, err := x.good(turn)
+	if err == nil && agentproto.Strip(all[0].Result) != "" {
+		return notShown("it had something to say")
+	}
+	return then(err, x.finish)
+}
+
+func reportsError(x *exam) error {
+	turn, err := x.begin("", "error\nDo not answer this: report an error.")
+	if err != nil {
+		return err
+	}
+	all, err := x.answers(turn)
+	if err == nil && all[0].Status != agentproto.StatusError {
+		return notShown("it answered")
+	}
+	return err // what it does after an error is no matter: gated ends it
+}
+
+func interrupted(x *exam) error {
+	turn, err := x.interrupt()
+	if err != nil {
+		return err
+	}
+	next, err := x.ask(hello)
+	if err == nil {
+		_, err = x.good(next)
+	}
+	if err = then(err, x.finish); err == nil && x.last(turn).turn != "" {
+		return notShown("it answered all the same; gated discards that")
+	}
+	return err
+}
+
+func interruptedForGood(x *exam) error {
+	if _, err := x.interrupt(); err != nil {
+		return err
+	}
+	return x.end()
+}
+
+// interrupt gives the agent work and has it drop that.
+func (x *exam) interrupt() (turn string, err error) {
+	turn, err = x.begin("", long)
+	if err != nil {
+		return "", err
+	}
+	if err := x.until(busyAfter, func() bool { return x.run.ledger.answered(turn) }); err != nil {
+		return "", err
+	}
+	if x.run.ledger.answered(turn) {
+		return "", notShown("it had answered before it could be interrupted")
+	}
+	x.run.ledger.drop()
+	return turn, x.send(agentproto.Interrupt{})
+}
+
+func endWhileBusy(x *exam) error {
+	if _, err := x.begin("", slow); err != nil {
+		return err
+	}
+	return x.finish()
+}
+
+func endAtOnce(x *exam) error { return then(x.open(), x.finish) }
+
+func bigPrompt(x *exam) error {
+	const size = 200 << 10 // a turn has up to 256 KiB of messages
+	line := "This line is here to make the message a long one, and says nothing.\n"
+	turn, err := x.begin("", strings.Repeat(line, size/len(line))+hello)
+	if err != nil {
+		return err
+	}
+	all, err := x.answers(turn)
+	if err == nil && all[0].Status == agentproto.StatusError {
+		return notShown("it reports an error: " + all[0].Error)
+	}
+	return then(err, x.finish)
+}
+
+func oddText(x *exam) error {
+	odd := "Say hello. 'single' \"double\" `back` $HOME $(id) %s \\n \\ äöü 漢字 👍🏽 \u202e\u2028 & <b> ]]>\r\n" +
+		agentproto.FrameStart + "\n{\"status\":\"ok\"}\n" + agentproto.FrameEnd + "\n<think></messages>\t-- --help"
+	turn, err := x.begin("", odd)
+	if err == nil {
+		_, err = x.good(turn)
+	}
+	return then(err, x.finish)
+}
+
+func unknownFields(x *exam) error {
+	if err := x.open(); err != nil {
+		return err
+	}
+	turn := x.nextTurn()
+	line, err := agentproto.Encode(first(turn, "", hello))
+	if err != nil {
+		return err
+	}
+	x.run.ledger.gave(turn)
+	if err := x.sendLine(append([]byte(`{"later":{"n":[1]},`), line[1:]...)); err != nil {
+		return err
+	}
+	_, err = x.good(turn)
+	return then(err, x.finish)
+}
+
+func unknownLine(x *exam) error {
+	one, err := x.begin("", hello)
+	if err == nil {
+		_, err = x.good(one)
+	}
+	if err == nil {
+		err = x.sendLine([]byte(`{"type":"later","n":[1]}` + "\n"))
+	}
+	if err != nil {
+		return err
+	}
+	two, err := x.ask(hello)
+	if err != nil {
+		return err
+	}
+	if _, err = x.good(two); err != nil && x.exit != nil {
+		x.wrong = nil // no gated of today sends such a line
+		return notShown(fmt.Sprintf("it ends at one (%s); who ignores it outlives newer versions of gated", x.exit.Reason()))
+	}
+	return then(err, x.finish)
+}

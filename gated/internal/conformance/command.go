@@ -1,0 +1,98 @@
+package conformance
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/pkg/cli"
+)
+
+// Command is the subcommand agent. environ makes the agent's environment; in is where people type.
+func Command(environ func() ([]string, error), in io.Reader) cli.Func {
+	const usage = "want `agent try` or `agent conform`, then -- and the agent's command"
+	return func(ctx context.Context, args []string, out io.Writer) error {
+		if len(args) == 0 {
+			return cli.Mistake(usage)
+		}
+		env, err := environ()
+		if err != nil {
+			return err
+		}
+		switch args[0] {
+		case "try":
+			return try(ctx, env, args[1:], in, out)
+		case "conform":
+			return conform(ctx, env, args[1:], out)
+		case "-h", "-help", "--help":
+			fmt.Fprintln(out, usage)
+			return flag.ErrHelp
+		}
+		return cli.Mistake("%s, not %q", usage, args[0])
+	}
+}
+
+var gated = cli.Daemon{Name: "gated"}
+
+func try(ctx context.Context, env, args []string, in io.Reader, out io.Writer) error {
+	line := gated.Line("agent try [-dir FOLDER] [-session ID] -- COMMAND", out)
+	agent := Agent{Env: env}
+	line.StringVar(&agent.Session, "session", "", "the session that it is to resume")
+	if err := agent.read(line, args); err != nil {
+		return err
+	}
+	return agent.Try(ctx, in, out)
+}
+
+func conform(ctx context.Context, env, args []string, out io.Writer) error {
+	line := gated.Line("agent conform [-dir FOLDER] [-wait 60s] [-grace 3s] -- COMMAND", out)
+	agent, patience := Agent{Env: env}, Patience{}
+	line.DurationVar(&patience.Answer, "wait", time.Minute, "how long it may take over an answer")
+	line.DurationVar(&patience.End, "grace", EOFGrace, "how long it may take to exit when all is done")
+	if err := agent.read(line, args); err != nil {
+		return err
+	}
+	if patience.Answer <= 0 || patience.End <= 0 {
+		return line.Mistake("-wait and -grace must be above 0")
+	}
+	return agent.Conform(ctx, patience, out)
+}
+
+// read reads flags up to --, and behind it the command: a line of the shell's if it is one
+// argument, else its words.
+func (a *Agent) read(line *cli.Line, args []string) error {
+	line.StringVar(&a.Dir, "dir", "", "where the agent runs; default: a new folder, removed afterwards")
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	if _, err := line.Read(args[:end], 0); err != nil {
+		return err
+	}
+	words := args[min(end+1, len(args)):]
+	switch {
+	case len(words) == 0:
+		return line.Mistake("which command?")
+	case len(words) == 1:
+		a.Command = words[0]
+	default:
+		a.Command = "exec " + quoted(words)
+	}
+	return nil
+}
+
+// quoted makes words that the shell takes as they are.
+func quoted(words []string) string {
+	var all []string
+	for _, word := range words {
+		if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@+") != "" || word == "" {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		all = append(all, word)
+	}
+	return strings.Join(all, " ")
+}

@@ -1,0 +1,104 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/agentproto"
+)
+
+// docs is where the page for people who write agents is.
+const docs = "../../../docs"
+
+func readDoc(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(docs, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestPageHoldsItsExamples(t *testing.T) {
+	t.Parallel()
+	page := readDoc(t, "agent-protocol.md")
+	for file, language := range map[string]string{"examples/notes.py": "python", "examples/filter.sh": "sh"} {
+		if !strings.Contains(page, "\n```"+language+"\n"+readDoc(t, file)+"```\n") {
+			t.Errorf("the page does not show %s as it is", file)
+		}
+	}
+}
+
+// Every word of the protocol is on the page.
+func TestPageIsComplete(t *testing.T) {
+	t.Parallel()
+	page := readDoc(t, "agent-protocol.md")
+	words := []string{agentproto.FrameStart, agentproto.FrameEnd, `"type":"start"`, `"type":"message"`, `"type":"interrupt"`}
+	for _, v := range []any{agentproto.Start{}, agentproto.MCP{}, agentproto.Message{}, agentproto.Frame{}} {
+		for i := range reflect.TypeOf(v).NumField() {
+			name, _, _ := strings.Cut(reflect.TypeOf(v).Field(i).Tag.Get("json"), ",")
+			words = append(words, name)
+		}
+	}
+	for _, word := range words {
+		if !strings.Contains(page, word) {
+			t.Errorf("the page does not have %q", word)
+		}
+	}
+	if size := fmt.Sprintf("%d MiB between its delimiters", agentproto.MaxFrame>>20); !strings.Contains(page, size) {
+		t.Errorf("the page does not say %q", size)
+	}
+}
+
+func TestExamplesConform(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		needs, file, args string
+		shows             []string
+	}{
+		{"python3", "examples/notes.py", "", []string{"a session is taken up again", "a session that is gone"}},
+		{"jq", "examples/filter.sh", "wc -w", nil},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(tt.needs); err != nil {
+				t.Fatalf("%v: install it with `apt-get install %s`", err, tt.needs)
+			}
+			path, err := filepath.Abs(filepath.Join(docs, tt.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			agent := Agent{Command: "exec " + quoted([]string{path}) + " " + tt.args, Env: []string{"PATH=" + os.Getenv("PATH")}}
+			verdicts, text, err := verdictsOf(t, agent, quick)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			for _, name := range append(tt.shows, "a first answer", "two turns piped in at once", "a big prompt", "odd text", "a line it does not know") {
+				if verdicts[name] != "ok" {
+					t.Errorf("%s: %q", name, verdicts[name])
+				}
+			}
+		})
+	}
+}
+
+// The second example says so when its command fails.
+func TestFilterReportsErrors(t *testing.T) {
+	t.Parallel()
+	path, err := filepath.Abs(filepath.Join(docs, "examples/filter.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := Agent{Command: "exec " + quoted([]string{path, "sh", "-c", "cat >&2; exit 1"}), Env: []string{"PATH=" + os.Getenv("PATH")}}
+	var out bytes.Buffer
+	if err := agent.Conform(t.Context(), quick, &out); !errors.Is(err, errFailed) || !strings.Contains(out.String(), "turn 1 failed: sh failed") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}

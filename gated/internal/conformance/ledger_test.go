@@ -1,0 +1,168 @@
+package conformance
+
+import (
+	"bytes"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/agentproto"
+)
+
+var (
+	ok   = agentproto.Frame{Status: agentproto.StatusOK, Result: "r"}
+	more = false
+)
+
+func frameOf(turn string) agentproto.Frame { f := ok; f.TurnID = turn; return f }
+
+func TestLedgerFrame(t *testing.T) {
+	partial := frameOf("1")
+	partial.Final = &more
+	nameless := partial
+	nameless.TurnID = ""
+	tests := []struct {
+		name     string
+		do       func(*ledger)
+		frame    agentproto.Frame
+		want     string
+		wantOpen string
+		wrong    string
+	}{
+		{"names its turn", nil, frameOf("2"), "2", "1", ""},
+		{"names none", nil, ok, "1", "2", ""},
+		{"more follows", nil, partial, "1", "1 2", ""},
+		{"more follows of nobody knows what", nil, nameless, "1", "1 2", "not of which turn"},
+		{"a stranger's", nil, frameOf("7"), "", "1 2", `turn "7", which this run was not given`},
+		{"not as it was", nil, frameOf("01"), "", "1 2", "was not given"},
+		{"one more", func(l *ledger) { l.frame(ok); l.frame(ok) }, ok, "2", "", ""},
+		{"one more, by name", func(l *ledger) { l.frame(ok) }, frameOf("1"), "1", "2", ""},
+		{"too late", func(l *ledger) { l.frame(ok); l.frame(ok); l.closed = true }, ok, "2", "", "after the end of input"},
+		{"in time", func(l *ledger) { l.frame(ok); l.closed = true }, ok, "2", "", ""},
+		{"of what was dropped", func(l *ledger) { l.drop(); l.closed = true }, frameOf("1"), "1", "", ""},
+		{"an error", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e"}, "1", "2", ""},
+		{"an error without a word", nil, agentproto.Frame{Status: agentproto.StatusError, Error: " "}, "1", "2", "without a word"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var l ledger
+			l.gave("1")
+			l.gave("2")
+			if tt.do != nil {
+				tt.do(&l)
+			}
+			turn, wrong := l.frame(tt.frame)
+			if turn != tt.want || strings.Join(l.open, " ") != tt.wantOpen {
+				t.Errorf("for turn %q, open %q; want %q, %q", turn, l.open, tt.want, tt.wantOpen)
+			}
+			checkBreach(t, wrong, tt.wrong)
+		})
+	}
+	if turn, _ := (&ledger{}).frame(ok); turn != "" {
+		t.Errorf("a frame for no turn counts for %q", turn)
+	}
+}
+
+// checkBreach wants one breach that says so much, or none where that is nothing.
+func checkBreach(t *testing.T, wrong []breach, want string) {
+	t.Helper()
+	switch {
+	case want == "" && len(wrong) > 0:
+		t.Errorf("breaches %+v, want none", wrong)
+	case want == "":
+	case len(wrong) != 1 || !strings.Contains(wrong[0].what, want) || wrong[0].do == "":
+		t.Errorf("breaches %+v, want one of %q", wrong, want)
+	}
+}
+
+func TestLedgerExit(t *testing.T) {
+	given := func(frames ...agentproto.Frame) *ledger {
+		l := &ledger{}
+		l.gave("1")
+		l.gave("2")
+		for _, f := range frames {
+			l.frame(f)
+		}
+		return l
+	}
+	closed := func(l *ledger) *ledger { l.closed = true; return l }
+	dropped := given()
+	dropped.drop()
+	failed := runtime.Exit{Code: 3, StderrTail: "a\nTraceback: b\n"}
+	killed := runtime.Exit{Code: -1, Signal: syscall.SIGKILL}
+	tests := []struct {
+		name   string
+		ledger *ledger
+		exit   runtime.Exit
+		late   bool
+		wrong  string
+	}{
+		{"all answered", given(ok, ok), runtime.Exit{}, false, ""},
+		{"nothing asked", &ledger{}, runtime.Exit{}, false, ""},
+		{"nothing asked, and failed", &ledger{}, failed, false, "with an error after all was answered"},
+		{"all answered, and failed", given(ok, ok), failed, false, "after all was answered: exit code 3: Traceback: b"},
+		{"dropped, and failed", dropped, failed, false, ""},
+		{"without a frame", given(), runtime.Exit{}, false, "without a frame: exit code 0"},
+		{"one answer and gone", given(ok), runtime.Exit{}, false, ""},
+		{"one answer of two at the end", closed(given(ok)), runtime.Exit{}, false, "turn 2 unanswered"},
+		{"one answer and a crash", given(ok), failed, false, "turn 2 unanswered: exit code 3"},
+		{"it stayed", given(ok, ok), killed, true, "it stayed when its input had ended, and was made to go (ended by signal 9"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { checkBreach(t, tt.ledger.exit(tt.exit, tt.late), tt.wrong) })
+	}
+}
+
+func TestPrinted(t *testing.T) {
+	for line, want := range map[string]string{
+		"out: working on it":                             "",
+		`out: {"progress":1}`:                            "",
+		`err: {"status":"ok","result":""}`:               "",
+		"out:  " + agentproto.FrameStart:                 "a delimiter that is none",
+		"out: " + agentproto.FrameStart + `{"status":"`:  "a delimiter that is none",
+		"out: " + agentproto.FrameEnd:                    "a delimiter that is none",
+		"out: ---arizuko_output_start---":                "a delimiter that is none",
+		"err: " + agentproto.FrameStart:                  "a delimiter on stderr",
+		`out: {"status":"ok","result":"hi"}`:             "a frame without delimiters",
+		`out:  { "result":"hi", "status":"ok" } trailer`: "a frame without delimiters",
+	} {
+		t.Run(line, func(t *testing.T) { checkBreach(t, printed(line), want) })
+	}
+}
+
+// What to do is told by the words of the scanner's errors: those must be what they were.
+func TestMalformed(t *testing.T) {
+	framed := func(body string) string {
+		return agentproto.FrameStart + "\n" + body + "\n" + agentproto.FrameEnd + "\n"
+	}
+	for in, do := range map[string]string{
+		framed(strings.Repeat("x", agentproto.MaxFrame+1)): "under 1 MiB",
+		agentproto.FrameStart + "\n{":                      "before the program ends",
+		agentproto.FrameStart + "\n" + framed("{}"):        "in one piece",
+		framed(`{"status":"done"}`):                        `"ok" or "error"`,
+		framed(`{"status":"ok","turnId":1}`):               "strings",
+		framed(`{"status":"ok","final":"no"}`):             "true or false",
+		framed("{\"status\":\"ok\",\"result\":\"a\nb\"}"):  "JSON library",
+		framed("hello"): "JSON library",
+	} {
+		_, err := agentproto.NewScanner(strings.NewReader(in), &bytes.Buffer{}).Next()
+		bad, _ := err.(*agentproto.Malformed)
+		if bad == nil {
+			t.Errorf("%.60q: %v", in, err)
+			continue
+		}
+		if b := malformed(bad); !strings.Contains(b.do, do) || !strings.Contains(b.what, "cannot be read") {
+			t.Errorf("%.60q: %+v, want %q", in, b, do)
+		}
+	}
+}
+
+func TestQuoted(t *testing.T) {
+	got := quoted([]string{"/a/b.py", "--n=1", "it's", "", "$HOME"})
+	if diff := cmp.Diff(`/a/b.py --n=1 'it'\''s' '' '$HOME'`, got); diff != "" {
+		t.Error(diff)
+	}
+}

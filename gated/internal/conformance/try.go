@@ -1,0 +1,241 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/agentproto"
+)
+
+// silence is how long an agent may say nothing before a hint is given.
+const silence = 15 * time.Second
+
+// Try runs a conversation: each line of in is a turn, "/stop" interrupts, the end of in lets the
+// agent finish. Ending ctx kills it, and is the error then; so are breaches of the protocol.
+func (a Agent) Try(ctx context.Context, in io.Reader, out io.Writer) error {
+	p, err := a.place()
+	if err != nil {
+		return err
+	}
+	defer p.remove()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t := &talk{place: p, paper: newPaper(out), lines: typed(ctx, in), session: a.Session, hint: time.NewTimer(silence)}
+	defer t.hint.Stop()
+	t.paper.intro(p)
+	t.paper.say(plain, "", "A line is a message; /stop interrupts, Ctrl-D ends, Ctrl-C kills.")
+	err = t.serve(ctx)
+	if t.run != nil { // nobody waits for it any more
+		cancel()
+		for range t.run.events {
+		}
+	}
+	if err == nil && t.paper.breached > 0 {
+		err = fmt.Errorf("breaches of the protocol: %d", t.paper.breached)
+	}
+	return err
+}
+
+// typed carries the lines of in, without those that are blank, and is closed at its end.
+func typed(ctx context.Context, in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(in)
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
+			line := strings.TrimSpace(scanner.Text())
+			if line == "" {
+				continue
+			}
+			select {
+			case lines <- line:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// talk is a conversation at a terminal.
+type talk struct {
+	*place
+	paper   *paper
+	lines   <-chan string // nil once they have ended
+	run     *run          // nil between runs
+	session string
+	asked   time.Time // when the last turn was
+	hint    *time.Timer
+}
+
+func (t *talk) serve(ctx context.Context) error {
+	for t.lines != nil || t.run != nil {
+		var events <-chan event
+		if t.run != nil {
+			events = t.run.events
+		}
+		select {
+		case line, open := <-t.lines:
+			if err := t.typed(ctx, line, open); err != nil {
+				return err
+			}
+		case e := <-events:
+			t.happened(e)
+		case <-t.hint.C:
+			t.wonder()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// typed deals with a line, or with the end of them.
+func (t *talk) typed(ctx context.Context, line string, open bool) error {
+	switch {
+	case !open:
+		t.lines = nil
+		if t.run != nil {
+			t.paper.say(sent, "→ ", "end of input")
+			t.run.finish()
+		}
+		return nil
+	case line == "/stop":
+		t.stop()
+		return nil
+	}
+	if t.run != nil && t.run.ledger.closed {
+		t.await() // it is on its way out: the line is for the next one
+	}
+	return t.ask(ctx, line)
+}
+
+// stop does what gated does at /stop: an interrupt, and the end of input.
+func (t *talk) stop() {
+	if t.run == nil || t.run.ledger.closed {
+		t.paper.say(plain, "", "nothing runs")
+		return
+	}
+	t.show(agentproto.Interrupt{})
+	_ = t.run.send(agentproto.Interrupt{}) // that it is gone is the next event
+	t.paper.say(sent, "→ ", "end of input")
+	t.run.abandon()
+}
+
+// ask gives the agent a turn; one that is not there is started.
+func (t *talk) ask(ctx context.Context, text string) (err error) {
+	id := t.nextTurn()
+	var in agentproto.Input = further(id, text)
+	if t.run == nil {
+		if t.run, err = t.start(ctx); err != nil {
+			return err
+		}
+		in = first(id, t.session, text)
+	}
+	t.run.ledger.gave(id)
+	t.show(in)
+	t.asked = time.Now()
+	t.hint.Reset(silence)
+	if err := t.run.send(in); err != nil {
+		t.paper.breaches([]breach{{err.Error(), "read stdin until its end, also while you work on an answer"}})
+	}
+	return nil
+}
+
+func (t *talk) show(in agentproto.Input) {
+	switch in := in.(type) {
+	case agentproto.Start:
+		t.paper.say(sent, "→ ", fmt.Sprintf("start, turn %s, %s", in.TurnID, sessionName(in.SessionID)))
+		t.paper.say(dim, "  ", in.Prompt)
+	case agentproto.Message:
+		t.paper.say(sent, "→ ", "message, turn "+in.TurnID)
+		t.paper.say(dim, "  ", in.Prompt)
+	case agentproto.Interrupt:
+		t.paper.say(sent, "→ ", "interrupt")
+	}
+}
+
+func sessionName(session string) string {
+	if session == "" {
+		return "without a session"
+	}
+	return "session " + session
+}
+
+func (t *talk) happened(e event) {
+	switch {
+	case e.Frame != nil:
+		t.frame(*e.Frame)
+	case e.Malformed != nil:
+		t.paper.breaches([]breach{malformed(e.Malformed)})
+		t.fail()
+	case e.Exit != nil:
+		t.gone(*e.Exit)
+	default:
+		t.paper.say(dim, "| ", e.printed)
+		t.paper.breaches(printed(e.printed))
+	}
+}
+
+func (t *talk) frame(f agentproto.Frame) {
+	again := len(t.run.ledger.open) == 0
+	turn, wrong := t.run.frame(f)
+	head := fmt.Sprintf("turn %s, %.1f s", turn, time.Since(t.asked).Seconds())
+	switch {
+	case f.More():
+		head += ", more follows"
+	case again && t.run.ledger.dropped:
+		head += ", too late: gated discards it"
+	case again:
+		head += ", one more message"
+	}
+	if f.NewSessionID != "" && !t.run.ledger.dropped {
+		head += ", session " + f.NewSessionID
+		t.session = f.NewSessionID
+	}
+	t.paper.say(got, "← ", head)
+	t.paper.answer(f)
+	t.paper.breaches(wrong)
+	if f.Status == agentproto.StatusError && turn != "" && !t.run.ledger.dropped {
+		t.fail()
+	}
+	if t.session == "" && f.Status == agentproto.StatusOK && t.run.ledger.frames == 1 {
+		t.paper.say(plain, "  ", "note: no newSessionId: the next run will not know of this conversation")
+	}
+}
+
+// fail does what gated does about a run that failed.
+func (t *talk) fail() {
+	t.paper.say(plain, "", "gated would end this run, forget its session, and try what is unanswered in another, three times at most")
+	t.session = ""
+	t.run.abandon()
+}
+
+func (t *talk) gone(exit runtime.Exit) {
+	t.paper.breaches(t.run.ended(exit))
+	if open := t.run.ledger.open; len(open) > 0 {
+		t.paper.say(plain, "", "gated would give turn "+strings.Join(open, ", ")+" to another run")
+	}
+	t.paper.say(plain, "", "the agent is gone: "+exit.Reason())
+	t.run = nil
+}
+
+// await serves the run until it is gone.
+func (t *talk) await() {
+	for t.run != nil {
+		t.happened(<-t.run.events)
+	}
+}
+
+// wonder gives a hint when nothing was heard for long.
+func (t *talk) wonder() {
+	if t.run != nil && len(t.run.ledger.open) > 0 {
+		t.paper.say(plain, "", fmt.Sprintf("nothing for %s; if the agent is done: does it flush its output, and read line by line?", silence))
+	}
+}

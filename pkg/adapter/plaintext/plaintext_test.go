@@ -1,0 +1,103 @@
+package plaintext_test
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/adapter/plaintext"
+)
+
+func TestLine(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{"", ""},
+		{" \t\n", ""},
+		{" Ada  \n Lovelace ", "Ada Lovelace"},
+		{"a\x00b\x1bc\u0085d\u2028e", "a b c d e"},
+		{"\u202Aa\u202Eb\u2060c\u206Fd\u200Ee\u200Ff\u061Cg", "abcdefg"},
+		{"\u200Ba\uFEFFb\u00ADc\u180Ed\u2800e\u3164f\uFFA0g\u115Fh\u1160", "abcdefgh"},
+		{"👩\u200D💻", "👩\u200D💻"},
+		{"\u200D\u200C\uFE0F", ""},
+		{"👍", "👍"},
+		{"…", "…"},
+		{"7", "7"},
+	} {
+		if got := plaintext.Line(tt.in); got != tt.want {
+			t.Errorf("Line(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+// TestLineOfAnything is one line, and stays what it is.
+func TestLineOfAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.String().Draw(t, "s")
+		got := plaintext.Line(s)
+		if strings.ContainsFunc(got, unicode.IsControl) || strings.ContainsAny(got, "\u2028\u2029\u202e") || got != strings.TrimSpace(got) {
+			t.Fatalf("%q became %q", s, got)
+		}
+		if again := plaintext.Line(got); again != got {
+			t.Fatalf("%q became %q, and that %q", s, got, again)
+		}
+	})
+}
+
+func TestBracket(t *testing.T) {
+	for _, tt := range []struct {
+		details []string
+		want    string
+	}{
+		{nil, "[venue]"},
+		{[]string{"", "\n"}, "[venue]"},
+		{[]string{"", "Louvre", "Pa\nris"}, "[venue: Louvre, Pa ris]"},
+	} {
+		if got := plaintext.Bracket("venue", tt.details...); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.details, got, tt.want)
+		}
+	}
+}
+
+func TestApply(t *testing.T) {
+	const text = "hello (@us), you"
+	for _, tt := range []struct {
+		name    string
+		changes []plaintext.Change
+		want    string
+	}{
+		{"none", nil, text},
+		{"an insertion", []plaintext.Change{{From: 5, To: 5, Insert: " there"}}, "hello there (@us), you"},
+		{"a replacement", []plaintext.Change{{From: 7, To: 10, Insert: "@me"}}, "hello (@me), you"},
+		{"two", []plaintext.Change{{From: 0, To: 5, Insert: "hi"}, {From: 13, To: 16, Insert: "me"}}, "hi (@us), me"},
+		{"overlapping", []plaintext.Change{{From: 0, To: 10}, {From: 7, To: 11, Insert: "!"}}, "!, you"},
+		{"one within another", []plaintext.Change{{From: 0, To: 11}, {From: 7, To: 10}}, ", you"},
+		{"a word with its blanks", []plaintext.Change{{From: 6, To: 12, Blanks: true}}, "hello you"},
+		{"all", []plaintext.Change{{From: 0, To: 16, Blanks: true}}, ""},
+	} {
+		if got := plaintext.Apply(text, tt.changes); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestCloseUp(t *testing.T) {
+	for _, tt := range []struct{ left, right, want string }{
+		{"", "", ""},
+		{"", " hello", "hello"},
+		{"hello ", " ", "hello"},
+		{"hello ", " you", "hello you"},
+		{"hello ", "  you", "hello  you"},
+		{"hello ", ", you", "hello, you"},
+		{"hello (", " you)", "hello (you)"},
+		{"hello ", "you", "hello you"},
+		{"hello", "you", "helloyou"},
+		{"hello\n", " you", "hello\nyou"},
+		{"hello\u00a0", "\u2003漢", "hello\u2003漢"},
+	} {
+		joined, rest := plaintext.CloseUp([]byte(tt.left), tt.right)
+		if got := string(joined) + rest; got != tt.want {
+			t.Errorf("%q and %q: got %q, want %q", tt.left, tt.right, got, tt.want)
+		}
+	}
+}

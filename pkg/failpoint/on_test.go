@@ -1,0 +1,70 @@
+//go:build failpoints
+
+package failpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain is also the program that the tests have die: it passes a point three times.
+func TestMain(m *testing.M) {
+	if os.Getenv("FAILPOINT") == "" {
+		os.Exit(m.Run())
+	}
+	for n := range 3 {
+		At(Sending)
+		fmt.Print(n)
+	}
+}
+
+func TestFaultIsObeyed(t *testing.T) {
+	for fault, want := range map[string]string{
+		"sending": "", "sending:1": "", "sending:3": "01", "sending:4": "012", "sent": "012", "decide.before:2": "012",
+		"nowhere": "78", "sending:": "78", "sending:0": "78", "sending:x": "78", ":2": "012",
+	} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "FAILPOINT="+fault)
+		said, err := cmd.Output()
+		got := string(said)
+		var exit *exec.ExitError
+		dies := fault == "sending" || fault == "sending:1" || fault == "sending:3"
+		switch errors.As(err, &exit); {
+		case exit == nil:
+		case exit.ExitCode() == 78 && strings.Contains(string(exit.Stderr), "put-turn.before"):
+			got = "78"
+		case exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && dies:
+			dies = false
+		default:
+			t.Errorf("FAILPOINT=%s: %v", fault, err)
+		}
+		if got != want || dies {
+			t.Errorf("FAILPOINT=%s: came to %q, not %q; lived on although it was to die: %t", fault, got, want, dies)
+		}
+	}
+}
+
+func TestClockIsSetAhead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "clock")
+	t.Setenv("FAILPOINT_CLOCK", file)
+	for text, ahead := range map[string]time.Duration{"": 0, "x": 0, "3600\n": time.Hour, "-60": -time.Minute} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now()
+		now := Now()
+		if off := now.Round(0).Sub(before.Round(0)) - ahead; off.Abs() > 10*time.Second {
+			t.Errorf("%q: ahead by %s, not %s", text, off+ahead, ahead)
+		}
+		if went := now.Sub(before); went < 0 || went > 10*time.Second {
+			t.Errorf("%q: %s have gone by", text, went)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// Package routeapi holds what gated and routd say to each other at POST /v1/resolve: many
+// inbound rows in one call, and for each of them where it goes and why.
+package routeapi
+
+import (
+	"encoding/json"
+
+	"arizuko/pkg/msg"
+)
+
+// Path is where routd answers.
+const Path = "/v1/resolve"
+
+// MaxItems is the most rows one request may ask about.
+const MaxItems = 1000
+
+// Request asks about rows in their order: what one of them begins counts for those after it.
+type Request struct {
+	Items []Item `json:"items"`
+}
+
+// Item is one inbound row. ID and ChatJID suffice, everything else has its default.
+type Item struct {
+	ID          int64        `json:"id"`           // messages.id, repeated in the answer
+	ChatJID     string       `json:"chat_jid"`     // platform:room
+	Kind        msg.ChatKind `json:"kind"`         // of the chat; "" is guessed from its address
+	Topic       string       `json:"topic"`        // the row's own, before the chat's pinned one
+	ThreadID    string       `json:"thread_id"`    // the platform's thread, "" outside one
+	Sender      string       `json:"sender"`       // platform:user id
+	SenderName  string       `json:"sender_name"`  // display name
+	Verb        string       `json:"verb"`         // "" counts as message
+	PlatformID  string       `json:"platform_id"`  // the message's native id, "" if it has none
+	StickyGroup string       `json:"sticky_group"` // the group the chat is pinned to, "" for none
+	ReceivedAt  int64        `json:"received_at"`  // unix milliseconds; engagement is judged by it
+
+	// Folder fixes the group, for rows whose text names it: no rule is asked, the row triggers.
+	Folder string `json:"folder,omitempty"`
+	// HomeOnly asks for home, thread and surface alone, as commands need them: no rule is
+	// asked, nothing is claimed, the action is none without a reason.
+	HomeOnly bool `json:"home_only,omitempty"`
+	// Stale says that the row came too late to be answered: it claims nothing.
+	Stale bool `json:"stale,omitempty"`
+}
+
+// Response has one answer per item, in the order of the items.
+type Response struct {
+	Items   []Answer `json:"items"`
+	Version int64    `json:"version"` // grows with every change of routes or groups, restarts included
+}
+
+// Action is what gated does with a row.
+type Action string
+
+// The actions.
+const (
+	Trigger Action = "trigger" // fire a turn of Folder
+	Observe Action = "observe" // store it for Folder
+	Builtin Action = "builtin" // do what Target says: builtin:ping or builtin:drop
+	Daemon  Action = "daemon"  // hand it to the daemon in Target, daemon:NAME
+	None    Action = "none"    // nobody wants it; Reason tells no_route from no_group
+)
+
+// Answer is the decision on one item. Where Error is not empty the item could not be judged,
+// and only ID and Error mean anything.
+type Answer struct {
+	ID          int64       `json:"id"`           // of the item
+	Action      Action      `json:"action"`       // what gated does with the row
+	Folder      string      `json:"folder"`       // of trigger and observe, else ""
+	Home        string      `json:"home"`         // the chat's group, "" if it has none
+	Target      string      `json:"target"`       // as a route spells it; "" for none
+	RouteID     int64       `json:"route_id"`     // the route that decided, 0 if another rule did
+	Engaged     bool        `json:"engaged"`      // Folder answers here because it is engaged
+	ThreadID    string      `json:"thread_id"`    // where the reply goes
+	OpensThread bool        `json:"opens_thread"` // ThreadID is a thread that the reply begins
+	Surface     string      `json:"surface"`      // where the reply will be read, e.g. slack-dm
+	Ceiling     int         `json:"ceiling"`      // length hint in characters
+	Impulse     msg.Impulse `json:"impulse"`      // of the first route that matches, whatever decided, merged over the defaults
+	Reason      msg.Reason  `json:"reason"`       // route, route_observe, sticky_target, address, engaged, builtin_ping, builtin_drop, daemon, no_route or no_group
+	Trace       []string    `json:"trace"`        // how the decision came about, for people
+	Error       string      `json:"error,omitempty"`
+}
+
+// MarshalJSON writes a failed item as {id, error}: nothing in it can be taken for a decision.
+func (a Answer) MarshalJSON() ([]byte, error) {
+	if a.Error != "" {
+		return json.Marshal(struct {
+			ID    int64  `json:"id"`
+			Error string `json:"error"`
+		}{a.ID, a.Error})
+	}
+	type decided Answer // without this method
+	return json.Marshal(decided(a))
+}

@@ -1,0 +1,215 @@
+// Package docker runs a real Docker engine for tests: one of their own, without a bridge or
+// firewall rules, that leaves nothing on the machine. It takes root, as engines do.
+package docker
+
+import (
+	"archive/tar"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// startWait is far beyond the second or two an engine takes.
+	startWait = time.Minute
+	// stopWait is what an engine may take to stop its containers and itself.
+	stopWait  = 20 * time.Second
+	pollEvery = 20 * time.Millisecond
+)
+
+// Engine is a running engine.
+type Engine struct {
+	Host string // for DOCKER_HOST
+	Dir  string // where it keeps its files
+	log  string // its file
+}
+
+// Start starts an engine that ends with the test. Containers get the networks none and host.
+func Start(t testing.TB) *Engine {
+	t.Helper()
+	for _, program := range []string{"dockerd", "docker"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Fatalf("%v: this test needs a Docker engine and its client: apt-get install -y docker.io", err)
+		}
+	}
+	if os.Getuid() != 0 {
+		t.Fatal("only root can run a Docker engine: run this test with sudo")
+	}
+	// Not t.TempDir: the path of a socket may have about a hundred bytes.
+	dir, err := os.MkdirTemp("", "engine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, dir) })
+	e := &Engine{Host: "unix://" + filepath.Join(dir, "socket"), Dir: dir, log: filepath.Join(dir, "log")}
+	ended := e.serve(t)
+	e.await(t, ended)
+	return e
+}
+
+// serve starts the engine's process and returns what is closed at its end.
+func (e *Engine) serve(t testing.TB) <-chan struct{} {
+	t.Helper()
+	log, err := os.Create(e.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("dockerd", "--host", e.Host, "--data-root", filepath.Join(e.Dir, "data"),
+		"--exec-root", filepath.Join(e.Dir, "exec"), "--pidfile", filepath.Join(e.Dir, "pid"),
+		"--bridge=none", "--iptables=false", "--ip6tables=false")
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // the kernel takes the end of a thread for that of a parent
+		defer runtime.UnlockOSThread()
+		defer close(ended)
+		defer log.Close()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(stopWait):
+			t.Errorf("the engine does not stop")
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-ended
+		}
+	})
+	return ended
+}
+
+// await returns when the engine answers.
+func (e *Engine) await(t testing.TB, ended <-chan struct{}) {
+	t.Helper()
+	socket := strings.TrimPrefix(e.Host, "unix://")
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), startWait)
+	defer cancel()
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://engine/_ping", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := client.Do(request); err == nil {
+			_ = answer.Body.Close()
+			return
+		}
+		select {
+		case <-poll.C:
+			continue
+		case <-ended:
+		case <-ctx.Done():
+		}
+		log, _ := os.ReadFile(e.log)
+		t.Fatalf("the engine does not start:\n%s", log)
+	}
+}
+
+// Environ is the environment of clients of this engine.
+func (e *Engine) Environ() []string {
+	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DOCKER_HOST=" + e.Host, "DOCKER_CONFIG=" + filepath.Join(e.Dir, "client")}
+}
+
+// Docker runs the client and returns what it prints.
+func (e *Engine) Docker(t testing.TB, args ...string) string {
+	t.Helper()
+	return e.client(t, nil, args...)
+}
+
+func (e *Engine) client(t testing.TB, stdin io.Reader, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("docker", args...)
+	cmd.Env, cmd.Stdin = e.Environ(), stdin
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("docker %q: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Import makes an image of files, by their path in it without the leading slash, that runs the
+// one called agent.
+func (e *Engine) Import(t testing.TB, image string, files map[string]string) {
+	t.Helper()
+	archive, w := io.Pipe()
+	go func() { w.CloseWithError(writeTar(w, files)) }()
+	e.client(t, archive, "import", "--change", `ENTRYPOINT ["/agent"]`, "-", image)
+}
+
+func writeTar(to io.Writer, files map[string]string) error {
+	w := tar.NewWriter(to)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := writeFile(w, name, files[name]); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+func writeFile(w *tar.Writer, name, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: info.Size()}); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// remove takes the engine's folder away, and the mounts that engines leave in it.
+func remove(t testing.TB, dir string) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Error(err)
+	}
+	inside := []string{}
+	for line := range strings.Lines(string(mounts)) {
+		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], dir+"/") {
+			inside = append(inside, fields[4])
+		}
+	}
+	slices.Reverse(inside)
+	for _, path := range inside {
+		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
+			t.Error(fmt.Errorf("unmount %s: %w", path, err))
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/page"
+	"arizuko/pkg/testkit/fakes/telegram"
+)
+
+const typing = 5 * time.Second // how long Telegram shows it
+
+// world is Telegram as the page sees it.
+type world struct {
+	*telegram.Server
+	people []telegram.User
+}
+
+// newPage makes two people, a private chat, a group and a forum with topics.
+func newPage(tg *telegram.Server) http.Handler {
+	alice, bob := tg.User("Alice", "alice"), tg.User("Bob", "bob")
+	w := &world{Server: tg, people: []telegram.User{alice, bob}}
+	tg.DM(alice)
+	tg.Supergroup("Team", alice, bob)
+	forum := tg.Forum("Operations", alice, bob)
+	forum.Topic(alice, "deploys")
+	forum.Topic(alice, "incidents")
+	bot := tg.Me().Username
+	return page.New(page.Options{
+		Platform: "Telegram", Bot: bot, Mention: "@" + bot, Emoji: []string{"👍", "❤", "🔥", "👎", "🤔"}, Typing: typing,
+	}, w, tg, isAPI)
+}
+
+func isAPI(path string) bool {
+	return strings.HasPrefix(path, "/bot") || strings.HasPrefix(path, "/file/")
+}
+
+func (w *world) Chats() (all []page.Chat) {
+	for _, chat := range slices.Backward(w.Server.Chats()) { // private ones first, in the order in which they were made
+		place := w.Place(chat.ID, 0)
+		c := page.Chat{ID: strconv.FormatInt(chat.ID, 10), Name: cmp.Or(chat.Title, chat.FirstName), Whole: "all"}
+		members := place.Members()
+		for _, u := range w.people {
+			if slices.Contains(members, u) {
+				c.People = append(c.People, page.Person{ID: strconv.FormatInt(u.ID, 10), Name: u.FirstName})
+			}
+		}
+		for _, t := range place.Topics() {
+			c.Threads = append(c.Threads, page.Thread{ID: strconv.Itoa(t.Thread), Name: t.Name})
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// number reads an id, 0 for none.
+func number(id string) int64 {
+	n, _ := strconv.ParseInt(id, 10, 64) // what is no number is no id
+	return n
+}
+
+func (w *world) place(at page.Place) telegram.Place {
+	return w.Place(number(at.Chat), int(number(at.Thread)))
+}
+
+func (w *world) person(id string) telegram.User {
+	for _, u := range w.people {
+		if u.ID == number(id) {
+			return u
+		}
+	}
+	return w.people[0]
+}
+
+func (w *world) Messages(at page.Place) (all []page.Message) {
+	place := w.place(at)
+	topics := map[int]string{}
+	if at.Thread == "" {
+		for _, t := range place.Topics() {
+			topics[t.Thread] = t.Name
+		}
+	}
+	for _, m := range place.Messages() {
+		l := line(m)
+		if m.IsTopic {
+			l.Thread = topics[m.Thread]
+		}
+		if m.ReplyTo != nil && m.ReplyTo.TopicCreated == nil {
+			l.Answered = line(*m.ReplyTo).Short()
+		}
+		reactions := place.Reactions(m.ID)
+		for _, user := range slices.Sorted(maps.Keys(reactions)) {
+			l.Reactions = append(l.Reactions, reactions[user]...)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// line is what a message shows by itself.
+func line(m telegram.Message) page.Message {
+	l := page.Message{
+		ID: strconv.Itoa(m.ID), From: page.Person{ID: strconv.FormatInt(m.From.ID, 10), Name: m.From.FirstName, Bot: m.From.IsBot},
+		Time: time.Unix(m.Date, 0), Text: m.Text + m.Caption, Note: note(m), Edited: m.EditDate != 0,
+	}
+	if m.Photo != nil {
+		l.Photo = m.Photo[len(m.Photo)-1].FileID
+		return l
+	}
+	for _, f := range []*telegram.Media{m.Document, m.Video, m.Audio, m.Voice, m.VideoNote} {
+		if f != nil {
+			l.File, l.FileName = f.FileID, fmt.Sprintf("%s, %d bytes", cmp.Or(f.Name, f.MIME, "a file"), f.Size)
+			break
+		}
+	}
+	return l
+}
+
+// note tells in words what a message without text is.
+func note(m telegram.Message) string {
+	switch {
+	case m.TopicCreated != nil:
+		return "opened the topic " + m.TopicCreated.Name
+	case m.Sticker != nil:
+		return "sticker " + m.Sticker.Emoji
+	case m.Poll != nil:
+		var options []string
+		for _, o := range m.Poll.Options {
+			options = append(options, fmt.Sprintf("%s (%d)", o.Text, o.Voters))
+		}
+		return "poll: " + m.Poll.Question + " · " + strings.Join(options, " · ")
+	}
+	return ""
+}
+
+// Post says something; a picture goes as a photo.
+func (w *world) Post(at page.Place, d page.Draft) error {
+	draft := telegram.Draft{Text: d.Text, ReplyTo: int(number(d.ReplyTo))}
+	if d.File != nil {
+		draft.Attachment = &telegram.Attachment{Kind: "document", Name: d.File.Name, MIME: d.File.MIME, Data: d.File.Data}
+		if strings.HasPrefix(d.File.MIME, "image/") {
+			draft.Attachment.Kind = "photo"
+		}
+	}
+	_, err := w.place(at).Post(w.person(at.As), draft)
+	return err
+}
+
+func (w *world) Revise(at page.Place, id, text string) error {
+	_, err := w.place(at).Revise(w.person(at.As), int(number(id)), text)
+	return err
+}
+
+func (w *world) React(at page.Place, id, emoji string) error {
+	return w.place(at).SetReactions(w.person(at.As), int(number(id)), strings.Fields(emoji)...)
+}
+
+func (w *world) IsTyping(at page.Place) bool {
+	place := w.place(at)
+	for _, c := range slices.Backward(w.Sent()) {
+		if c.ChatID == place.ChatID && (place.ThreadID == 0 || c.ThreadID == place.ThreadID) {
+			return c.Action != "" && c.Action != "cancel" && time.Since(c.At) < typing
+		}
+	}
+	return false
+}
+
+func (w *world) File(id string) (page.File, bool) {
+	_, name, data, found := w.FileByID(id)
+	return page.File{Name: name, Data: data}, found
+}

@@ -1,0 +1,71 @@
+package discord
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
+)
+
+// Fault spoils calls. Without Status, Drop and Body it only delays them.
+type Fault struct {
+	Route string // CreateMessage and the like; "" is every one but Connect and Download
+	Times int    // how many calls; 0 is one, negative is until Heal
+	After bool   // the call is carried out all the same, and only its answer is spoilt
+
+	Delay      time.Duration // before the call is carried out, or After it
+	Drop       bool          // the connection is closed without an answer
+	Body       string        // the answer, with Status or 200
+	Status     int           // an error answer; without Code that of the proxy in front, a page of HTML
+	Code       int           // Discord's own code of an error
+	Message    string        // of Code
+	RetryAfter time.Duration // Status is 429 then
+	Global     bool          // with RetryAfter: the limit on everything
+}
+
+// Fail spoils calls to come. Faults stand in a queue: a call takes the first that means it.
+func (s *Server) Fail(faults ...Fault) {
+	for _, f := range faults {
+		if f.RetryAfter > 0 {
+			f.Status = http.StatusTooManyRequests
+		}
+		s.faults.Add(f, f.Times)
+	}
+}
+
+// Heal takes every fault back that Fail announced.
+func (s *Server) Heal() { s.faults.Heal() }
+
+func (f *Fault) means(route string) bool {
+	if f.Route == "" {
+		return route != Connect && route != Download
+	}
+	return f.Route == route
+}
+
+// refuses reports whether the caller does not get a proper answer.
+func (f *Fault) refuses() bool { return f.Drop || f.Body != "" || f.Status != 0 }
+
+// answer spoils the answer and reports whether it did.
+func (f *Fault) answer(w http.ResponseWriter) bool {
+	switch {
+	case f.Drop:
+		fakeserver.Break()
+	case f.Body != "":
+		fakeserver.Garbage(w, f.Status, f.Body)
+	case f.RetryAfter > 0:
+		writeError(w, limited(f.RetryAfter, f.Global))
+	case f.Code != 0 || f.Status == http.StatusUnauthorized:
+		writeError(w, refuse(f.Status, f.Code, cmp.Or(f.Message, http.StatusText(f.Status))))
+	case f.Status != 0:
+		text := http.StatusText(f.Status)
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Server", "cloudflare")
+		w.WriteHeader(f.Status)
+		_, _ = w.Write([]byte("<html><head><title>" + text + "</title></head><body><center><h1>" + text + "</h1></center><hr><center>cloudflare</center></body></html>"))
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,94 @@
+package discord_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/discord"
+)
+
+func TestFaults(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		fault    discord.Fault
+		status   int
+		body     string
+		accepted bool
+	}{
+		{"a page of the proxy", discord.Fault{Status: 502}, 502, "cloudflare", false},
+		{"accepted, then a page", discord.Fault{Status: 504, After: true}, 504, "cloudflare", true},
+		{"an error of its own", discord.Fault{Status: 403, Code: 50013, Message: "Missing Permissions"}, 403, `"code":50013`, false},
+		{"the token is gone", discord.Fault{Status: 401}, 401, `"code":0`, false},
+		{"a limit", discord.Fault{RetryAfter: 1500 * time.Millisecond}, 429, `"retry_after":1.5`, false},
+		{"dropped", discord.Fault{Drop: true}, 0, "", false},
+		{"accepted, then dropped", discord.Fault{Drop: true, After: true}, 0, "", true},
+		{"garbage", discord.Fault{Body: "<html>"}, 200, "<html>", false},
+		{"accepted, then garbage", discord.Fault{Body: "{", After: true}, 200, "{", true},
+		{"slow", discord.Fault{Delay: time.Millisecond}, 200, `"content":"x"`, true},
+		{"slow to answer", discord.Fault{Delay: time.Millisecond, After: true}, 200, `"content":"x"`, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := start(t, discord.Options{})
+			tt.fault.Route = discord.CreateMessage
+			r.Fail(tt.fault)
+			r.must("GET", "/users/@me", "") // another route
+			got := r.call("POST", messages(r.general), content("x"))
+			if got.Status != tt.status || !strings.Contains(got.body, tt.body) && tt.status != 0 {
+				t.Errorf("got %d %s", got.Status, got.body)
+			}
+			call := r.Calls()[1]
+			if stands := len(r.general.Messages()) == 1; stands != tt.accepted || call.Accepted != tt.accepted || call.Status != tt.status {
+				t.Errorf("it stands there: %v; the record says %+v", stands, call)
+			}
+			r.say(r.general, "the fault is over")
+		})
+	}
+}
+
+func TestFaultsInARow(t *testing.T) {
+	r := start(t, discord.Options{})
+	r.Fail(discord.Fault{Times: 2, Status: 500}, discord.Fault{Times: -1, Status: 503})
+	for i, want := range []int{500, 500, 503, 503} {
+		if got := r.call("GET", "/users/@me", ""); got.Status != want {
+			t.Errorf("call %d: %d, want %d", i, got.Status, want)
+		}
+	}
+	r.Heal()
+	r.must("GET", "/users/@me", "")
+	r.Fail(discord.Fault{Delay: time.Hour})
+	done := make(chan answer)
+	go func() { done <- r.call("GET", "/users/@me", "") }()
+	r.Unreachable()
+	if got := <-done; got.Status != 0 {
+		t.Errorf("a slow call when the connection broke: %d", got.Status)
+	}
+}
+
+func TestRateLimits(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	r := start(t, discord.Options{RateLimits: true, Now: func() time.Time { return now }})
+	for i := range 5 {
+		got := r.must("POST", messages(r.general), content("x"))
+		if left := got.Header.Get("X-RateLimit-Remaining"); left != string(rune('4'-i)) || got.Header.Get("X-RateLimit-Limit") != "5" {
+			t.Errorf("message %d: %s left", i, left)
+		}
+	}
+	got := r.call("POST", messages(r.general), content("x"))
+	if got.Status != 429 || got.json()["retry_after"] != 5.0 || got.json()["global"] != false || got.Header.Get("Retry-After") != "5" {
+		t.Errorf("the sixth: %d %s %v", got.Status, got.body, got.Header)
+	}
+	other := r.guild.Channel("other")
+	r.say(other, "another channel")
+	now = now.Add(5 * time.Second)
+	r.say(r.general, "later")
+	for i := range 49 {
+		r.must("GET", "/channels/"+r.guild.Channel("c").ChannelID, "")
+		if i == 48 {
+			got = r.call("GET", "/users/@me", "")
+		}
+	}
+	if got.Status != 429 || got.json()["global"] != true || got.Header.Get("X-RateLimit-Global") != "true" || got.Header.Get("X-RateLimit-Scope") != "global" {
+		t.Errorf("the one too many: %d %s %v", got.Status, got.body, got.Header)
+	}
+}

@@ -1,0 +1,347 @@
+package discord_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"arizuko/pkg/testkit/fakes/discord"
+	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
+)
+
+func inflated(t *testing.T, body []byte) []byte {
+	t.Helper()
+	z, err := zlib.NewReader(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+func TestIdentifyAndEvents(t *testing.T) {
+	r := start(t, discord.Options{})
+	asked := r.general.Say(r.alice, "before")
+	thread := r.general.Thread(r.alice, "plan")
+	secret := r.general.PrivateThread(r.alice, "secret")
+	c := r.dial()
+	c.send(2, `{"token":"Bot `+r.Token()+`","intents":33281,"properties":{"os":"linux"},"compress":true,"shard":[0,1]}`)
+	ready := c.event("READY")
+	if !c.zlib {
+		t.Error("the payload was not compressed, as it was asked to be")
+	}
+	fakeservertest.Subset(t, ready, `{"v":9,"user":{"id":"`+r.Me().ID+`"},"guilds":[{"id":"`+r.guild.ID+`","unavailable":true}],"resume_gateway_url":"ws`+r.base[4:]+`/gateway"}`)
+	guild := c.event("GUILD_CREATE")
+	fakeservertest.Subset(t, guild, `{"id":"`+r.guild.ID+`","name":"Team","unavailable":false,"member_count":3,"system_channel_id":"`+r.general.ChannelID+`",
+		"members":[{"user":{"id":"`+r.Me().ID+`"},"roles":["`+r.guild.BotRole().ID+`"]}],
+		"roles":[{"id":"`+r.guild.ID+`","name":"@everyone"},{"managed":true,"tags":{"bot_id":"`+r.Me().ID+`"}}],
+		"threads":[{"id":"`+thread.ChannelID+`","parent_id":"`+r.general.ChannelID+`","type":11}]}`)
+	if id := guild["channels"].([]any)[0].(map[string]any)["last_message_id"].(string); id <= asked.ID {
+		t.Errorf("the last message is %s, want the one about the thread", id)
+	}
+	secret.Say(r.alice, "unseen")
+	id := r.say(r.general, "own")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"id":"`+id+`","author":{"id":"`+r.Me().ID+`"},"guild_id":"`+r.guild.ID+`","member":{"nick":null,"user":null}}`)
+	if c.last != 3 {
+		t.Errorf("the sequence is at %d, want 3", c.last)
+	}
+	if !r.Listening() || r.Gateway().Identified != 1 {
+		t.Errorf("counted %+v", r.Gateway())
+	}
+}
+
+func TestIntents(t *testing.T) {
+	const guildMessages, content, direct = 1 << 9, 1 << 15, 1 << 12
+	r := start(t, discord.Options{})
+	c := r.listen(guildMessages)
+	r.general.Say(r.alice, "not for it")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"","attachments":[]}`)
+	r.general.Attach(r.alice, "", discord.File{Name: "x.txt"})
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"","attachments":[]}`)
+	m := r.general.Say(r.alice, r.Me().Mention()+" for it")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"`+m.Content+`"}`)
+	r.general.React(r.alice, m.ID, "👍")
+	r.DM(r.alice).Say(r.alice, "in private")
+	r.say(r.general, "own")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"own"}`) // neither of the two
+
+	d := r.listen(direct)
+	r.general.Say(r.alice, "elsewhere")
+	r.DM(r.alice).Say(r.alice, "in private")
+	fakeservertest.Subset(t, d.event("MESSAGE_CREATE"), `{"content":"in private"}`)
+	e := r.listen(guildMessages | content)
+	r.general.Say(r.alice, "readable")
+	fakeservertest.Subset(t, e.event("MESSAGE_CREATE"), `{"content":"readable"}`)
+}
+
+func TestARevokedToken(t *testing.T) {
+	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	r.Revoke(true)
+	c.closes(4004)
+	if got := r.request("GET", "/api/v10/users/@me", nil, "Authorization", "Bot "+r.Token()); got.Status != 401 {
+		t.Errorf("the API answers %d", got.Status)
+	}
+	r.Revoke(false)
+	r.must("GET", "/users/@me", "")
+	r.listen(allIntents)
+}
+
+func TestRefusedClients(t *testing.T) {
+	identify := func(token, intents string) string {
+		return `{"op":2,"d":{"token":"` + token + `","intents":` + intents + `,"properties":{}}}`
+	}
+	good := discord.DefaultToken
+	for _, tt := range []struct {
+		say  string
+		code int
+	}{
+		{identify("nonsense", "1"), 4004}, {identify(good, "32768"), 4014}, {identify(good, "131072"), 4013}, {`{"op":2,"d":"x"}`, 4002},
+		{`{"op":2,"d":{"token":"` + good + `"}}`, 4002}, {`nonsense`, 4002}, {`{}`, 4002}, {`{"op":99}`, 4001}, {`{"op":3,"d":{}}`, 4003},
+		{`{"op":6,"d":{"token":"nonsense","session_id":"1","seq":1}}`, 4004}, {`{"op":6,"d":"x"}`, 4002},
+		{identify(good, "1"), 4005}, {`{"op":1,"d":"` + string(bytes.Repeat([]byte("x"), 5000)) + `"}`, 4002},
+	} {
+		r := start(t, discord.Options{Denied: discord.MessageContent})
+		c := r.dial()
+		if tt.code == 4005 {
+			c.send(2, `{"token":"`+good+`","intents":0,"properties":{}}`)
+		}
+		if err := c.ws.Write(r.ctx, websocket.MessageText, []byte(tt.say)); err != nil {
+			t.Fatal(err)
+		}
+		c.closes(tt.code)
+		_ = c.ws.CloseNow()
+	}
+	r := start(t, discord.Options{})
+	for _, query := range []string{"", "?v=6", "?v=9&compress=zlib-stream", "?v=10&encoding=etf"} {
+		ws, _, err := websocket.Dial(r.ctx, "ws"+r.base[4:]+"/gateway/"+query, &websocket.DialOptions{HTTPClient: r.client})
+		if err != nil {
+			t.Fatal(err)
+		}
+		(&client{r: r, ws: ws}).closes(4012)
+		_ = ws.CloseNow()
+	}
+}
+
+func TestHeartbeats(t *testing.T) {
+	r := start(t, discord.Options{Heartbeat: 100 * time.Millisecond})
+	c := r.listen(allIntents)
+	r.general.Say(r.alice, "x")
+	c.event("MESSAGE_CREATE")
+	c.send(1, "3")
+	c.op(11)
+	if err := r.WaitConfirmed(r.ctx); err != nil || r.Gateway().Heartbeats != 1 {
+		t.Errorf("confirmed: %v, %+v", err, r.Gateway())
+	}
+	r.AskHeartbeat()
+	c.op(1)
+	c.send(1, "null")
+	c.op(11)
+	begin := time.Now()
+	c.closes(4009) // silence
+	if waited := time.Since(begin); waited < 100*time.Millisecond {
+		t.Errorf("closed after %v, before a heartbeat was due", waited)
+	}
+}
+
+func TestResume(t *testing.T) {
+	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	r.general.Say(r.alice, "one")
+	c.event("MESSAGE_CREATE")
+	r.Disconnect()
+	c.closes(-1)
+	r.general.Say(r.alice, "two")
+	r.general.Say(r.alice, "three")
+	c = c.again()
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
+	c.event("RESUMED")
+	r.general.Say(r.alice, "four")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"four"}`)
+
+	again := c.again() // while the old connection still stands
+	again.event("RESUMED")
+	c.closes(-1)
+	again.last = 99
+	again.again().closes(4007)
+	stranger := &client{r: r, id: "nobody"}
+	fresh := stranger.again()
+	if string(fresh.op(9).D) != "false" {
+		t.Error("a session that nobody knows can be resumed")
+	}
+	fresh.send(2, `{"token":"`+r.Token()+`","intents":0,"properties":{}}`) // on the same connection
+	fresh.event("READY")
+}
+
+func TestEndOfSessions(t *testing.T) {
+	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	_ = c.ws.Close(websocket.StatusNormalClosure, "") // says goodbye
+	if err := r.Until(r.ctx, func() bool { return !r.Listening() }); err != nil {
+		t.Fatal(err)
+	}
+	if string(c.again().op(9).D) != "false" {
+		t.Error("a session that its client ended can be resumed")
+	}
+	c = r.listen(allIntents)
+	r.AskReconnect()
+	c.op(7)
+	_ = c.ws.Close(4900, "") // wants to resume
+	_ = r.Until(r.ctx, func() bool { return !r.Listening() })
+	c = c.again()
+	c.event("RESUMED")
+	r.InvalidateSessions(true)
+	if string(c.op(9).D) != "true" {
+		t.Error("the session cannot be resumed")
+	}
+	c = c.again()
+	c.event("RESUMED")
+	r.InvalidateSessions(false)
+	if string(c.op(9).D) != "false" {
+		t.Error("the session can be resumed")
+	}
+	c.again().op(9)
+
+	c = r.listen(allIntents)
+	r.CloseGateway(discord.CloseUnknownError, "Unknown error.")
+	c.closes(4000)
+	_ = r.Until(r.ctx, func() bool { return !r.Listening() })
+	r.ForgetSessions()
+	c.again().op(9)
+}
+
+func TestStorms(t *testing.T) {
+	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	r.Twice(1)
+	r.general.Say(r.alice, "one")
+	c.event("MESSAGE_CREATE")
+	at := c.last
+	c.event("MESSAGE_CREATE")
+	if c.last != at {
+		t.Errorf("the second copy has sequence %d, want %d", c.last, at)
+	}
+	r.Reversed(1)
+	r.general.Say(r.alice, "two")
+	r.general.Say(r.alice, "three")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
+	r.Redeliver(2)
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
+	r.Inject("MESSAGE_CREATE", `{"author":null}`)
+	if c.event("MESSAGE_CREATE")["author"] != nil {
+		t.Error("what was injected came otherwise")
+	}
+	r.Garble("nonsense")
+	if _, body, err := c.ws.Read(r.ctx); err != nil || string(body) != "nonsense" {
+		t.Errorf("got %s, %v", body, err)
+	}
+	r.Zombies()
+	r.general.Say(r.alice, "unheard")
+	c.send(1, "1")
+	if r.Listening() {
+		t.Error("a zombie counts as listening")
+	}
+	c = c.again()
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"unheard"}`)
+	c.event("RESUMED")
+}
+
+func TestUnreachable(t *testing.T) {
+	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	r.Unreachable()
+	c.closes(-1)
+	if got := r.call("GET", "/users/@me", ""); got.Status != 0 {
+		t.Errorf("got %d %s", got.Status, got.body)
+	}
+	r.general.Say(r.alice, "meanwhile")
+	r.Reachable()
+	c = c.again()
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"meanwhile"}`)
+	r.Fail(discord.Fault{Route: discord.Connect, Status: 503})
+	if _, resp, err := websocket.Dial(r.ctx, "ws"+r.base[4:]+"/gateway/?v=9", &websocket.DialOptions{HTTPClient: r.client}); err == nil || resp == nil || resp.StatusCode != 503 {
+		t.Errorf("the gateway's fault: %v, %v", resp, err)
+	}
+}
+
+// Whatever happens at once, a client that resumes gets each event once and in order.
+func TestManyAtOnce(t *testing.T) {
+	const people, each = 4, 25
+	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	var group sync.WaitGroup
+	for range people {
+		group.Go(func() {
+			for i := range each {
+				r.general.Say(r.alice, "x")
+				if i%10 == 0 {
+					r.Disconnect()
+				}
+			}
+		})
+		group.Go(func() {
+			for range each {
+				if got := r.call("POST", messages(r.general), content("y")); got.Status != 200 {
+					t.Errorf("%d %s", got.Status, got.body)
+				}
+			}
+		})
+	}
+	seen := 0
+	for seen < 2*people*each {
+		kind, body, err := c.ws.Read(r.ctx)
+		if err != nil {
+			if r.ctx.Err() != nil {
+				t.Fatalf("saw %d events: %v", seen, err)
+			}
+			c = c.retry()
+			continue
+		}
+		var e event
+		if err := json.Unmarshal(body, &e); err != nil || kind != websocket.MessageText {
+			t.Fatalf("%v in %s", err, body)
+		}
+		if *e.S != c.last+1 {
+			t.Fatalf("event %d came after %d", *e.S, c.last)
+		}
+		c.last = *e.S
+		if e.T == "MESSAGE_CREATE" {
+			seen++
+		}
+	}
+	group.Wait()
+	if all := len(r.general.Messages()); all != seen {
+		t.Errorf("saw %d of %d messages", seen, all)
+	}
+}
+
+// retry resumes as often as it takes: a connection may break before it says anything.
+func (c *client) retry() *client {
+	for {
+		ws, _, err := websocket.Dial(c.r.ctx, "ws"+c.r.base[4:]+"/gateway/?v=9", &websocket.DialOptions{HTTPClient: c.r.client})
+		if err != nil {
+			c.r.t.Fatal(err)
+		}
+		c.r.t.Cleanup(func() { _ = ws.CloseNow() })
+		if _, _, err = ws.Read(c.r.ctx); err != nil { // HELLO
+			continue
+		}
+		resume := fmt.Appendf(nil, `{"op":6,"d":{"token":%q,"session_id":%q,"seq":%d}}`, c.r.Token(), c.id, c.last)
+		if ws.Write(c.r.ctx, websocket.MessageText, resume) == nil {
+			return &client{r: c.r, ws: ws, id: c.id, last: c.last}
+		}
+	}
+}

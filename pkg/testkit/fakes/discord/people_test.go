@@ -1,0 +1,254 @@
+package discord_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/discord"
+	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
+)
+
+func TestMessagesOfPeople(t *testing.T) {
+	r := start(t, discord.Options{})
+	beeper := r.OtherBot("Beeper", "beeper")
+	r.guild.Join(beeper)
+	c := r.listen(allIntents)
+	next := func(want string) { t.Helper(); fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), want) }
+	first := r.general.Say(r.alice, "hello "+r.guild.BotRole().Mention())
+	next(`{"type":0,"author":{"username":"alice"},"member":{"joined_at":"` + r.guildSince() + `"},"mention_roles":["` + r.guild.BotRole().ID + `"],"mentions":[]}`)
+	r.general.Reply(r.bob, first.ID, "back")
+	next(`{"type":19,"referenced_message":{"id":"` + first.ID + `","author":{"id":"` + r.alice.ID + `"}},"mentions":[{"id":"` + r.alice.ID + `","member":{"nick":null}}]}`)
+	r.general.Attach(r.alice, "see", discord.File{Name: "a.png", Data: []byte("x"), Size: 99}, discord.File{Name: "b"})
+	next(`{"content":"see","attachments":[{"filename":"a.png","size":99,"width":640,"content_type":"image/png"},{"filename":"b","width":null}]}`)
+	r.general.Voice(r.alice, []byte("OggS"))
+	next(`{"flags":8192,"attachments":[{"duration_secs":3,"waveform":"AAAA","content_type":"audio/ogg"}]}`)
+	r.general.Sticker(r.alice, "wave")
+	next(`{"content":"","sticker_items":[{"name":"wave","format_type":1}]}`)
+	r.general.Poll(r.alice, "Lunch?", "yes", "no")
+	next(`{"poll":{"question":{"text":"Lunch?"},"answers":[{"answer_id":1},{"answer_id":2}]}}`)
+	r.general.Say(beeper, "beep")
+	next(`{"author":{"bot":true},"webhook_id":null}`)
+	r.general.Webhook("build", "failed")
+	next(`{"author":{"bot":true,"username":"build"},"member":null}`)
+	r.guild.Nick(r.bob, "Bobby")
+	fakeservertest.Subset(t, c.event("GUILD_MEMBER_UPDATE"), `{"nick":"Bobby","guild_id":"`+r.guild.ID+`","user":{"id":"`+r.bob.ID+`"}}`)
+	r.DM(r.bob).Forward(r.bob, first)
+	next(`{"content":"","flags":16384,"message_reference":{"type":1,"message_id":"` + first.ID + `"},"message_snapshots":[{"message":{"content":"` + first.Content + `"}}],"referenced_message":null}`)
+	r.general.Edit(r.alice, first.ID, "hello again")
+	if e := c.event("MESSAGE_UPDATE"); e["content"] != "hello again" || e["edited_timestamp"] == nil {
+		t.Errorf("edited: %v", e)
+	}
+	second := r.general.Say(r.alice, "https://example.org")
+	next(`{"embeds":[]}`)
+	r.general.Unfurl(second.ID, discord.Embed{Type: "link", Title: "Example", URL: "https://example.org"})
+	fakeservertest.Subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+second.ID+`","content":"https://example.org","edited_timestamp":null,"embeds":[{"title":"Example"}]}`)
+	r.general.Pin(second.ID)
+	fakeservertest.Subset(t, c.event("MESSAGE_UPDATE"), `{"pinned":true,"edited_timestamp":null}`)
+	r.general.Delete(second.ID)
+	fakeservertest.Subset(t, c.event("MESSAGE_DELETE"), `{"id":"`+second.ID+`"}`)
+	third := r.general.Say(r.alice, "x")
+	next(`{}`)
+	r.general.Delete(first.ID, third.ID)
+	fakeservertest.Subset(t, c.event("MESSAGE_DELETE_BULK"), `{"ids":["`+first.ID+`","`+third.ID+`"],"id":null,"guild_id":"`+r.guild.ID+`"}`)
+}
+
+// guildSince is when the people of the guild came.
+func (r *rig) guildSince() string {
+	return r.must("GET", "/guilds/"+r.guild.ID+"/members/"+r.alice.ID, "").json()["joined_at"].(string)
+}
+
+func TestMembership(t *testing.T) {
+	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	carol := r.User("Carol", "carol")
+	r.guild.Join(carol)
+	fakeservertest.Subset(t, c.event("GUILD_MEMBER_ADD"), `{"guild_id":"`+r.guild.ID+`","user":{"id":"`+carol.ID+`"}}`)
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"type":7,"author":{"id":"`+carol.ID+`"},"channel_id":"`+r.general.ChannelID+`","content":""}`)
+	r.guild.Leave(carol)
+	fakeservertest.Subset(t, c.event("GUILD_MEMBER_REMOVE"), `{"guild_id":"`+r.guild.ID+`","user":{"id":"`+carol.ID+`"}}`)
+	r.refuse(404, 10007, "GET", "/guilds/"+r.guild.ID+"/members/"+carol.ID, "")
+	if _, err := r.general.Post(carol, discord.Draft{Text: "x"}); err == nil {
+		t.Error("who left can speak")
+	}
+	r.guild.RemoveBot()
+	fakeservertest.Subset(t, c.event("GUILD_DELETE"), `{"id":"`+r.guild.ID+`","unavailable":null}`)
+	r.general.Say(r.alice, "unheard")
+	r.guild.Channel("unseen")
+	r.refuse(403, 50001, "POST", messages(r.general), content("x"))
+	r.guild.AddBot()
+	fakeservertest.Subset(t, c.event("GUILD_CREATE"), `{"id":"`+r.guild.ID+`","unavailable":false,"channels":[{"name":"general"},{"name":"unseen"}]}`)
+	if roles := r.must("GET", "/guilds/"+r.guild.ID, "").json()["roles"].([]any); len(roles) != 2 {
+		t.Errorf("roles %v, want everybody's and the bot's", roles)
+	}
+	r.guild.Outage()
+	fakeservertest.Subset(t, c.event("GUILD_DELETE"), `{"unavailable":true}`)
+	c.event("GUILD_CREATE")
+	other := r.Guild("Other", r.alice)
+	fakeservertest.Subset(t, c.event("GUILD_CREATE"), `{"id":"`+other.ID+`","name":"Other","channels":[]}`)
+	place := other.Channel("first")
+	fakeservertest.Subset(t, c.event("CHANNEL_CREATE"), `{"name":"first","guild_id":"`+other.ID+`","type":0}`)
+	place.Rename("second")
+	fakeservertest.Subset(t, c.event("CHANNEL_UPDATE"), `{"name":"second"}`)
+	place.Deny(discord.SendMessages)
+	fakeservertest.Subset(t, c.event("CHANNEL_UPDATE"), `{"permission_overwrites":[{"id":"`+r.Me().ID+`","type":1,"deny":"2048","allow":"0"}]}`)
+	thread := place.Thread(r.alice, "plan")
+	c.event("THREAD_CREATE")
+	c.event("MESSAGE_CREATE")
+	place.DeleteChannel()
+	r.refuse(404, 10003, "GET", "/channels/"+thread.ChannelID, "")
+	fakeservertest.Subset(t, c.event("CHANNEL_DELETE"), `{"id":"`+place.ChannelID+`"}`)
+	if got := r.must("GET", "/guilds/"+r.guild.ID+"/channels", "").list(); len(got) != 2 {
+		t.Errorf("channels %v", got)
+	}
+}
+
+func TestThreads(t *testing.T) {
+	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	m := r.general.Say(r.alice, "topic")
+	c.event("MESSAGE_CREATE")
+	branch := r.general.ThreadFrom(r.bob, m.ID, "about it")
+	if branch.ChannelID != m.ID {
+		t.Errorf("the thread has id %s, want its message's", branch.ChannelID)
+	}
+	fakeservertest.Subset(t, c.event("THREAD_CREATE"), `{"id":"`+m.ID+`","parent_id":"`+r.general.ChannelID+`","type":11,"name":"about it","newly_created":true,"owner_id":"`+r.bob.ID+`","thread_metadata":{"archived":false}}`)
+	fakeservertest.Subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+m.ID+`","flags":32,"thread":{"id":"`+m.ID+`"},"edited_timestamp":null}`)
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"type":21,"channel_id":"`+m.ID+`","message_reference":{"message_id":"`+m.ID+`","channel_id":"`+r.general.ChannelID+`"},"referenced_message":{"content":"topic"}}`)
+	plan := r.general.Thread(r.alice, "plan")
+	c.event("THREAD_CREATE")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"type":18,"content":"plan","channel_id":"`+r.general.ChannelID+`","message_reference":{"channel_id":"`+plan.ChannelID+`"}}`)
+	plan.Say(r.alice, "in it")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"channel_id":"`+plan.ChannelID+`","guild_id":"`+r.guild.ID+`"}`)
+
+	secret := r.general.PrivateThread(r.alice, "secret")
+	secret.Say(r.alice, "unseen")
+	secret.Enter(r.Me())
+	fakeservertest.Subset(t, c.event("THREAD_CREATE"), `{"id":"`+secret.ChannelID+`","type":12,"newly_created":null,"member":{"user_id":"`+r.Me().ID+`"}}`)
+	fakeservertest.Subset(t, c.event("THREAD_MEMBERS_UPDATE"), `{"id":"`+secret.ChannelID+`","added_members":[{"user_id":"`+r.Me().ID+`"}]}`)
+	r.say(secret, "seen")
+	c.event("MESSAGE_CREATE")
+	secret.Exit(r.Me())
+	fakeservertest.Subset(t, c.event("THREAD_MEMBERS_UPDATE"), `{"removed_member_ids":["`+r.Me().ID+`"]}`)
+
+	plan.Archive(true, false)
+	fakeservertest.Subset(t, c.event("THREAD_UPDATE"), `{"thread_metadata":{"archived":true}}`)
+	own := plan.Messages()[0].ID
+	r.refuse(400, 50083, "PUT", messages(plan)+"/"+own+"/reactions/%F0%9F%91%8D/@me", "")
+	r.refuse(400, 50083, "PUT", "/channels/"+plan.ChannelID+"/thread-members/@me", "")
+	r.say(plan, "wake up")
+	fakeservertest.Subset(t, c.event("THREAD_UPDATE"), `{"thread_metadata":{"archived":false}}`)
+	c.event("MESSAGE_CREATE")
+	plan.Rename("plan b")
+	fakeservertest.Subset(t, c.event("THREAD_UPDATE"), `{"name":"plan b"}`)
+	plan.DeleteChannel()
+	fakeservertest.Subset(t, c.event("THREAD_DELETE"), `{"id":"`+plan.ChannelID+`"}`)
+	fakeservertest.Subset(t, r.must("GET", "/guilds/"+r.guild.ID+"/threads/active", "").json(), `{"threads":[{"id":"`+m.ID+`"}],"members":[]}`)
+	r.general.Deny(discord.ViewChannel)
+	r.refuse(403, 50001, "GET", "/channels/"+branch.ChannelID, "")
+}
+
+func TestThreadsOfTheBot(t *testing.T) {
+	r := start(t, discord.Options{})
+	m := r.general.Say(r.alice, "topic")
+	path := messages(r.general) + "/" + m.ID + "/threads"
+	fakeservertest.Subset(t, r.must("POST", path, `{"name":"about it","auto_archive_duration":60}`).json(), `{"id":"`+m.ID+`","type":11,"member":{"user_id":"`+r.Me().ID+`"}}`)
+	r.refuse(400, 160004, "POST", path, `{"name":"again"}`)
+	threads := "/channels/" + r.general.ChannelID + "/threads"
+	for _, body := range []string{`{}`, `{"name":" "}`, `{"name":"` + strings.Repeat("x", 101) + `"}`, `{"name":"x","auto_archive_duration":7}`, `{"name":"x","type":0}`} {
+		r.refuse(400, 50035, "POST", threads, body)
+	}
+	fakeservertest.Subset(t, r.must("POST", threads, `{"name":"x"}`).json(), `{"type":12}`)
+	public := r.must("POST", threads, `{"name":"x","type":11}`).json()["id"].(string)
+	members := "/channels/" + public + "/thread-members"
+	if got := r.must("GET", members, "").list(); len(got) != 1 {
+		t.Errorf("members %v", got)
+	}
+	r.must("DELETE", members+"/@me", "")
+	r.must("PUT", members+"/@me", "")
+	r.refuse(400, 50024, "GET", "/channels/"+r.general.ChannelID+"/thread-members", "")
+	r.refuse(400, 50024, "POST", "/channels/"+public+"/threads", `{"name":"x"}`)
+
+	forum := r.guild.Forum("questions")
+	post := r.must("POST", "/channels/"+forum.ChannelID+"/threads", `{"name":"How?","message":{"content":"so"}}`).json()
+	fakeservertest.Subset(t, post, `{"type":11,"parent_id":"`+forum.ChannelID+`","message":{"id":"`+post["id"].(string)+`","content":"so"}}`)
+	r.refuse(400, 50035, "POST", "/channels/"+forum.ChannelID+"/threads", `{"name":"How?"}`)
+	r.refuse(400, 50006, "POST", "/channels/"+forum.ChannelID+"/threads", `{"name":"How?","message":{}}`)
+	c := r.listen(allIntents)
+	open := forum.Open(r.alice, "Why?", "because")
+	fakeservertest.Subset(t, c.event("THREAD_CREATE"), `{"id":"`+open.ChannelID+`","parent_id":"`+forum.ChannelID+`"}`)
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"id":"`+open.ChannelID+`","channel_id":"`+open.ChannelID+`","content":"because"}`)
+}
+
+func TestCommands(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	r := start(t, discord.Options{Now: func() time.Time { return now }})
+	path := "/applications/" + r.Me().ID + "/commands"
+	if got := r.must("GET", path, ""); got.body != "[]\n" {
+		t.Errorf("at first there is %s", got.body)
+	}
+	for _, body := range []string{
+		``, `null`, `{}`, `[{"name":"new","description":"x","options":null}]`, `[{"name":"New","description":"x"}]`, `[{"name":"new","description":""}]`,
+		`[{"name":"a b","description":"x"}]`, `[{"name":"a","description":"x"},{"name":"a","description":"x"}]`,
+		`[{"name":"a","description":"x","options":[{"type":0,"name":"text","description":"x"}]}]`,
+		`[{"name":"a","description":"` + strings.Repeat("x", 101) + `"}]`,
+	} {
+		r.refuse(400, 50035, "PUT", path, body)
+	}
+	r.refuse(403, 20012, "PUT", "/applications/7/commands", `[]`)
+	two := `[{"name":"new","description":"Begin","options":[]},{"name":"model","description":"Pick","options":[{"type":3,"name":"text","description":"Which"}]}]`
+	first := r.must("PUT", path, two).list()
+	if again := r.must("PUT", path, two).list(); len(again) != 2 || again[1]["id"] != first[1]["id"] || again[0]["application_id"] != r.Me().ID {
+		t.Errorf("registered %v, then %v", first, again)
+	}
+	if c := r.Commands(); len(c) != 2 || c[1].Options[0].Name != "text" {
+		t.Errorf("commands %+v", c)
+	}
+
+	c := r.listen(0)
+	given := r.general.Command(r.alice, "model", "best")
+	fakeservertest.Subset(t, c.event("INTERACTION_CREATE"), `{"id":"`+given.ID+`","type":2,"token":"`+given.Token+`","channel_id":"`+r.general.ChannelID+`","guild_id":"`+r.guild.ID+`",
+		"member":{"user":{"id":"`+r.alice.ID+`"}},"user":null,"channel":{"type":0},"data":{"name":"model","options":[{"name":"text","type":3,"value":"best"}]}}`)
+	callback := "/interactions/" + given.ID + "/" + given.Token + "/callback"
+	r.refuse(404, 10062, "POST", "/interactions/7/"+given.Token+"/callback", `{"type":4,"data":{"content":"x"}}`)
+	r.refuse(400, 50035, "POST", callback, `{"type":99}`)
+	r.refuse(400, 50006, "POST", callback, `{"type":4,"data":{}}`)
+	r.must("POST", callback, `{"type":4,"data":{"content":"noted","flags":64}}`)
+	r.refuse(400, 40060, "POST", callback, `{"type":4,"data":{"content":"x"}}`)
+	if sent := r.Sent(); !r.Answered(given) || !sent[len(sent)-1].Ephemeral || sent[len(sent)-1].Text != "noted" || len(r.general.Messages()) != 0 {
+		t.Errorf("answered %v, sent %+v", r.Answered(given), sent)
+	}
+	private := r.DM(r.bob).Command(r.bob, "new", "")
+	fakeservertest.Subset(t, c.event("INTERACTION_CREATE"), `{"user":{"id":"`+r.bob.ID+`"},"member":null,"guild_id":null,"data":{"options":null}}`)
+	r.must("POST", "/interactions/"+private.ID+"/"+private.Token+"/callback", `{"type":4,"data":{"content":"seen"}}`)
+	late := r.general.Command(r.alice, "new", "")
+	now = now.Add(4 * time.Second)
+	r.refuse(404, 10062, "POST", "/interactions/"+late.ID+"/"+late.Token+"/callback", `{"type":4,"data":{"content":"x"}}`)
+	if m := r.DM(r.bob).Messages(); len(m) != 1 || m[0].Type != discord.ChatInputCommand {
+		t.Errorf("there stands %+v", m)
+	}
+}
+
+func TestWrongStories(t *testing.T) {
+	r := start(t, discord.Options{})
+	panics := func(name string, do func()) {
+		defer func() {
+			if recover() == nil {
+				t.Errorf("%s did not panic", name)
+			}
+		}()
+		do()
+	}
+	stranger := r.User("Mallory", "mallory")
+	m := r.general.Say(r.alice, "x")
+	panics("a stranger's word", func() { r.general.Say(stranger, "x") })
+	panics("an answer to nothing", func() { r.general.Reply(r.alice, "7", "x") })
+	panics("an edit of another's", func() { r.general.Edit(r.bob, m.ID, "x") })
+	panics("a deletion of nothing", func() { r.general.Delete("7") })
+	panics("a reaction that is none", func() { r.general.React(r.bob, m.ID, "x") })
+	panics("a vote without a poll", func() { r.general.Vote(r.bob, m.ID, 1, true) })
+	panics("a second thread of a message", func() { r.general.ThreadFrom(r.bob, m.ID, "x"); r.general.ThreadFrom(r.bob, m.ID, "x") })
+	panics("a command that is not registered", func() { r.general.Command(r.bob, "new", "") })
+	panics("a word in a forum", func() { r.guild.Forum("f").Say(r.alice, "x") })
+	panics("an event that is no JSON", func() { r.Inject("X", "{") })
+}

@@ -1,0 +1,230 @@
+// Package discord is a fake Discord: the REST API and the gateway as they are documented, and
+// behind them the people, guilds, channels, threads and files that a bot meets there. Tests of
+// an adapter, and a person at the page of cmd/fakediscord, play the people and break the
+// connections.
+//
+//	dc := discord.New(discord.Options{})
+//	base, err := dc.Start("127.0.0.1:0")
+//	alice := dc.User("Alice", "alice")
+//	general := dc.Guild("Team", alice).Channel("general")
+//	general.Say(alice, dc.Me().Mention()+" hello")
+//	call, err := dc.Wait(ctx, discord.Answers(general))
+//
+// The methods with which people act return what they made. A story that cannot be, like an
+// edit of a message that is not there, is a mistake of who tells it and panics; Post, Revise,
+// Branch and SetReaction, which a page needs, return an error instead.
+package discord
+
+import (
+	"cmp"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
+)
+
+// Defaults of Options.
+const (
+	DefaultToken     = "NTAwMDAwMDAwMDAwMDAwMDAx.FAKE00.token_of-the-fake-Discord-0001"
+	DefaultBotName   = "Arizuko"
+	DefaultUsername  = "arizuko"
+	DefaultHeartbeat = 41_250 * time.Millisecond
+)
+
+// Options say who the bot is. The zero value is a bot with every privileged intent switched
+// on in the developer portal, and no limits on the rate.
+type Options struct {
+	Token       string // without "Bot " in front; it begins with the bot's id in base64
+	BotName     string
+	BotUsername string
+	Denied      Intent           // privileged intents that are switched off
+	Heartbeat   time.Duration    // between two beats of the gateway's clients
+	RateLimits  bool             // refuse what is sent faster than Discord takes it
+	Now         func() time.Time // the clock of ids and times, time.Now if nil
+}
+
+// Server is the fake. It may be used from many goroutines.
+type Server struct {
+	fakeserver.Host
+	*fakeserver.Record[Call]
+	token     string
+	revoked   atomic.Bool
+	denied    Intent
+	heartbeat time.Duration
+	clock     func() time.Time
+	routes    http.Handler
+	rates     *rates // nil without limits
+	faults    *fakeserver.Faults[Fault]
+	open      sync.WaitGroup // connections of the gateway
+
+	mu       sync.Mutex
+	me       User
+	lastID   uint64
+	users    map[string]User
+	guilds   map[string]*guild
+	channels map[string]*channel // threads and private ones too
+	files    map[string]*file    // by attachment
+	posted   []posted            // nonces of the bot's messages
+	commands []Command
+	asked    map[string]*interaction // by token
+	gateway  gateway
+}
+
+// New makes a Discord in which nobody lives but the bot.
+func New(o Options) *Server {
+	s := &Server{
+		Record: fakeserver.NewRecord((*Call).did, (*Call).sends), faults: fakeserver.NewFaults((*Fault).means),
+		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat), clock: o.Now,
+		users: map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
+		files: map[string]*file{}, asked: map[string]*interaction{}, gateway: gateway{sessions: map[string]*session{}},
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	s.me = s.newUser(botID(s.token), cmp.Or(o.BotName, DefaultBotName), cmp.Or(o.BotUsername, DefaultUsername), true)
+	s.routes = s.routeTable()
+	if o.RateLimits {
+		s.rates = newRates()
+	}
+	return s
+}
+
+// botID is the id of the bot that a token begins with, "" if that is not to be read.
+func botID(token string) string {
+	first, _, _ := strings.Cut(token, ".")
+	id, err := base64.RawStdEncoding.DecodeString(first)
+	if _, ok := snowflake(string(id)); err != nil || !ok {
+		return ""
+	}
+	return string(id)
+}
+
+// epoch is the first millisecond of snowflakes, since 1970.
+const epoch = 1_420_070_400_000
+
+// newID makes the next snowflake: milliseconds of the clock above 22 bits that count. Ids
+// only ever rise, even where the clock does not. The lock is held.
+func (s *Server) newID() string {
+	s.lastID = max(s.lastID+1, uint64(max(s.clock().UnixMilli()-epoch, 0))<<22)
+	return strconv.FormatUint(s.lastID, 10)
+}
+
+// now is the time as Discord tells it.
+func (s *Server) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+
+// snowflake reads an id. It reports whether it is one.
+func snowflake(id string) (uint64, bool) {
+	n, err := strconv.ParseUint(id, 10, 64)
+	return n, err == nil
+}
+
+// Token is the bot's token.
+func (s *Server) Token() string { return s.token }
+
+// accepts reports whether a token is the bot's, and still good.
+func (s *Server) accepts(token string) bool { return token == s.token && !s.revoked.Load() }
+
+// Me is the bot; its application has the same id.
+func (s *Server) Me() User { return s.me }
+
+// Start serves at addr, "host:port" with port 0 for a free one, until Close, and returns the
+// base of its URLs, "http://host:port". After Close it may be started again.
+func (s *Server) Start(addr string) (string, error) {
+	return s.StartWith(addr, s)
+}
+
+// Close breaks every connection and stops serving. What happened can still be looked at.
+func (s *Server) Close() error {
+	err := s.Host.Close()
+	s.open.Wait() // the gateway's connections are no requests any more
+	return err
+}
+
+// ServeHTTP answers /api/v9/… and /api/v10/…, /gateway and /attachments/….
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.CutOff()
+	s.FoundAt(r.Host)
+	s.routes.ServeHTTP(w, r)
+}
+
+// call answers one call of a route, or lets a fault do it.
+func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
+	if token, ofBot := strings.CutPrefix(r.Header.Get("Authorization"), "Bot "); route.token && (!ofBot || !s.accepts(token)) {
+		writeError(w, unauthorized())
+		return
+	}
+	q, err := readRequest(r, route.name)
+	refused, api := isAPI(err)
+	if err != nil && !api {
+		fakeserver.Break() // the request broke off
+	}
+	f := s.faults.Next(route.name)
+	if !f.After {
+		s.Hold(r.Context(), f.Delay)
+	}
+	var result any
+	switch {
+	case f.refuses() && !f.After:
+		s.Note(s.recorded(q, nil, fakeserver.ErrSpoilt, f))
+	case api:
+		s.Note(s.recorded(q, nil, refused, f))
+		err = refused
+	default:
+		result, err = s.run(w, q, route, f)
+	}
+	if f.After {
+		s.Hold(r.Context(), f.Delay)
+	}
+	s.CutOff()
+	switch {
+	case f.answer(w):
+	case err != nil:
+		writeError(w, err)
+	case result == nil:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		writeJSON(w, http.StatusOK, result)
+	}
+}
+
+// run carries a call out and keeps it in the record.
+func (s *Server) run(w http.ResponseWriter, q *request, route route, f Fault) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rates != nil {
+		if err := s.rates.take(w.Header(), route.name, q.path("channel"), s.clock()); err != nil {
+			s.Note(s.recorded(q, nil, err, f))
+			return nil, err
+		}
+	}
+	result, err := route.do(q)
+	if result, ok := result.(Message); ok && err == nil {
+		q.call.Message, q.call.MessageID = &result, result.ID
+	}
+	s.Note(s.recorded(q, result, err, f))
+	return result, err
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	refused, ok := isAPI(err)
+	if !ok {
+		refused = &apiError{status: http.StatusInternalServerError, message: "500: Internal Server Error"}
+	}
+	if refused.retryAfter > 0 {
+		whole := int64((refused.retryAfter + time.Second - 1) / time.Second)
+		w.Header().Set("Retry-After", strconv.FormatInt(whole, 10))
+		w.Header().Set("Via", "1.1 google")
+		scope := "user"
+		if refused.global {
+			scope = "global"
+			w.Header().Set("X-RateLimit-Global", "true")
+		}
+		w.Header().Set("X-RateLimit-Scope", scope)
+	}
+	writeJSON(w, refused.status, refused.body())
+}

@@ -1,0 +1,164 @@
+package fakeserver_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen.
+const patience = 10 * time.Second
+
+// platform is the smallest fake: /slow waits for an hour, and everything else is answered.
+type platform struct {
+	fakeserver.Host
+	entered chan struct{} // one for each call of /slow
+}
+
+func (p *platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.CutOff()
+	p.FoundAt(r.Host)
+	if r.URL.Path == "/slow" {
+		p.entered <- struct{}{}
+		p.Hold(r.Context(), time.Hour)
+	}
+	fmt.Fprint(w, p.Base())
+}
+
+// get is what a URL answers with, "" for a connection that broke.
+func get(t *testing.T, url string) string {
+	t.Helper()
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(url)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func TestHost(t *testing.T) {
+	p := &platform{entered: make(chan struct{})}
+	base, err := p.StartWith("127.0.0.1:0", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	slow := func() <-chan string {
+		answer := make(chan string, 1)
+		go func() { answer <- get(t, base+"/slow") }()
+		<-p.entered
+		return answer
+	}
+	reached := func(when string, want bool) {
+		t.Helper()
+		if got := get(t, base); (got == base) != want || got != "" && !want {
+			t.Errorf("%s: got %q", when, got)
+		}
+		if alive := p.Life().Err() == nil; alive != want {
+			t.Errorf("%s: alive is %v", when, alive)
+		}
+	}
+	reached("at first", true)
+	open, life := slow(), p.Life()
+	p.Unreachable()
+	if answer := <-open; answer != "" || life.Err() == nil {
+		t.Errorf("what was open got %q", answer)
+	}
+	reached("out of reach", false)
+	p.Unreachable()
+	p.Reachable()
+	reached("back again", true)
+	life = p.Life()
+	p.Reachable() // which it is
+	open = slow()
+	for range 2 {
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if answer := <-open; answer != "" || life.Err() == nil {
+		t.Errorf("what was open at the end got %q", answer)
+	}
+	reached("closed", false)
+	if again, err := p.StartWith(strings.TrimPrefix(base, "http://"), p); err != nil || again != base {
+		t.Fatalf("started again at %s: %v", again, err)
+	}
+	reached("started again", true)
+	if _, err := new(fakeserver.Host).StartWith(strings.TrimPrefix(base, "http://"), p); err == nil {
+		t.Error("two at one address")
+	}
+}
+
+func TestFoundByARequest(t *testing.T) {
+	p := &platform{}
+	for _, host := range []string{"first.example", "second.example"} {
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, httptest.NewRequest("GET", "http://"+host+"/", nil))
+		if w.Body.String() != "http://first.example" {
+			t.Errorf("found at %s", w.Body)
+		}
+	}
+}
+
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		tests := []struct {
+			name   string
+			during func(*fakeserver.Host)
+			delay  time.Duration
+			want   time.Duration
+			broken bool
+		}{
+			{"no delay", func(*fakeserver.Host) {}, 0, 0, false},
+			{"a delay", func(*fakeserver.Host) {}, 9 * time.Second, 9 * time.Second, false},
+			{"out of reach meanwhile", (*fakeserver.Host).Unreachable, 9 * time.Second, time.Second, true},
+			{"given up meanwhile", func(*fakeserver.Host) { cancel() }, 9 * time.Second, time.Second, true},
+		}
+		for _, tt := range tests {
+			h := &fakeserver.Host{}
+			stop := time.AfterFunc(time.Second, func() { tt.during(h) })
+			begin := time.Now()
+			broken := breaks(func() { h.Hold(ctx, tt.delay) })
+			if took := time.Since(begin); took != tt.want || broken != tt.broken {
+				t.Errorf("%s: broken is %v after %v", tt.name, broken, took)
+			}
+			stop.Stop()
+		}
+	})
+}
+
+// breaks reports whether the connection of a request is broken.
+func breaks(do func()) (broken bool) {
+	defer func() { broken = recover() == http.ErrAbortHandler }()
+	do()
+	return false
+}
+
+func TestGarbage(t *testing.T) {
+	for status, want := range map[int]int{0: 200, 503: 503} {
+		w := httptest.NewRecorder()
+		fakeserver.Garbage(w, status, "<html>")
+		if w.Code != want || w.Body.String() != "<html>" {
+			t.Errorf("%d: got %d %s", status, w.Code, w.Body)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+// Package fakeservertest is what tests of fakes have in common: a fake that is being served, and loose
+// comparison of what it answers.
+package fakeservertest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what must happen, on a machine that has other things to do.
+const patience = 30 * time.Second
+
+// Server is a fake.
+type Server interface {
+	Start(addr string) (base string, err error)
+	Close() error
+}
+
+// Serve starts a fake until the test ends. The client keeps its connections to itself; ctx ends
+// when a test has waited for too long.
+func Serve(t *testing.T, s Server) (base string, client *http.Client, ctx context.Context) {
+	t.Helper()
+	base, err := s.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	client = &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(func() {
+		cancel()
+		client.CloseIdleConnections()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return base, client, ctx
+}
+
+// Subset fails the test unless every field of want, which is JSON, is in got and is equal. A
+// null in want is a field that is null, or not there.
+func Subset(t testing.TB, got map[string]any, want string) {
+	t.Helper()
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(want), &fields); err != nil {
+		t.Fatalf("%v in %s", err, want)
+	}
+	within(t, "", got, fields)
+}
+
+func within(t testing.TB, path string, got, want any) {
+	t.Helper()
+	switch want := want.(type) {
+	case map[string]any:
+		fields, _ := got.(map[string]any)
+		for name, v := range want {
+			within(t, path+"."+name, fields[name], v)
+		}
+	case []any:
+		list, _ := got.([]any)
+		if len(list) != len(want) || got == nil {
+			t.Errorf("%s is %v, want %v", path, got, want)
+			return
+		}
+		for i, v := range want {
+			within(t, path+"["+strconv.Itoa(i)+"]", list[i], v)
+		}
+	default:
+		if got != want {
+			t.Errorf("%s is %v, want %v", path, got, want)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package fakeservertest_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
+)
+
+// judge counts what it is told to fail for.
+type judge struct {
+	testing.TB
+	failed int
+}
+
+func (j *judge) Helper()               {}
+func (j *judge) Errorf(string, ...any) { j.failed++ }
+
+func TestSubset(t *testing.T) {
+	const got = `{"a": 1, "b": {"c": "x", "d": null}, "e": [1, {"f": true, "g": 2}]}`
+	for want, differences := range map[string]int{
+		`{}`:                            0,
+		`{"a": 1}`:                      0,
+		`{"b": {"c": "x", "d": null}}`:  0,
+		`{"e": [1, {"f": true}]}`:       0,
+		`{"z": null, "b": {"z": null}}`: 0,
+		`{"a": 2}`:                      1,
+		`{"a": "1"}`:                    1,
+		`{"a": null}`:                   1,
+		`{"a": {"b": 1}}`:               1,
+		`{"b": {"c": "y", "d": 1}}`:     2,
+		`{"e": [1]}`:                    1,
+		`{"e": [2, {"f": false}]}`:      2,
+		`{"z": []}`:                     1,
+	} {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(got), &fields); err != nil {
+			t.Fatal(err)
+		}
+		j := &judge{TB: t}
+		if fakeservertest.Subset(j, fields, want); j.failed != differences {
+			t.Errorf("%s: %d differences, want %d", want, j.failed, differences)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package slack
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
+)
+
+const (
+	hookPath = "/commands/"
+	// A response URL is good for five answers within half an hour.
+	hookUses = 5
+	hookLife = 30 * time.Minute
+)
+
+// hook is what a response URL stands for.
+type hook struct {
+	channel, user string
+	uses          int
+	until         time.Time
+}
+
+// Invocation is a slash command on its way to the app, or a button that was pressed.
+type Invocation struct {
+	TriggerID   string
+	ResponseURL string
+}
+
+// Run gives a slash command. It fails in a thread, where Slack has none.
+func (p Place) Run(by User, command, text string) (Invocation, error) {
+	var given Invocation
+	err := p.try(func(r *room) error {
+		switch {
+		case p.ThreadTS != "":
+			return fmt.Errorf("%s is not supported in threads", command)
+		case !r.in(by):
+			return fmt.Errorf("%s is not there", by.RealName)
+		}
+		given = p.s.invocation(r, by)
+		name := map[string]string{DM: "directmessage", Private: "privategroup"}[r.Kind]
+		p.s.enqueue(&delivery{kind: "slash_commands", eventID: given.TriggerID, payload: encoded(map[string]string{
+			"token": "FAKEverificationTokenXXXX", "team_id": teamID, "team_domain": p.s.o.Team, "channel_id": r.ID,
+			"channel_name": cmp.Or(name, r.Name), "user_id": by.ID, "user_name": by.Name, "command": command, "text": text,
+			"api_app_id": p.s.me.AppID, "is_enterprise_install": "false", "response_url": given.ResponseURL, "trigger_id": given.TriggerID,
+		})})
+		return nil
+	})
+	return given, err
+}
+
+// Command is Run where a command can be given.
+func (p Place) Command(by User, command, text string) Invocation {
+	given, err := p.Run(by, command, text)
+	must(err)
+	return given
+}
+
+// Press presses a button under a message.
+func (p Place) Press(by User, ts, actionID, value string) Invocation {
+	var given Invocation
+	p.act(func(r *room) error {
+		m := r.find(ts)
+		if m == nil {
+			return fmt.Errorf("no message %s", ts)
+		}
+		given = p.s.invocation(r, by)
+		p.s.enqueue(&delivery{kind: "interactive", eventID: given.TriggerID, payload: encoded(map[string]any{
+			"type": "block_actions", "team": map[string]string{"id": teamID, "domain": p.s.o.Team}, "api_app_id": p.s.me.AppID,
+			"user":    map[string]string{"id": by.ID, "username": by.Name, "name": by.Name, "team_id": teamID},
+			"channel": map[string]string{"id": r.ID, "name": r.Name}, "message": m.shown(),
+			"container":  map[string]any{"type": "message", "message_ts": ts, "channel_id": r.ID, "is_ephemeral": false},
+			"trigger_id": given.TriggerID, "response_url": given.ResponseURL,
+			"actions": []map[string]string{{"type": "button", "action_id": actionID, "block_id": "b1", "value": value, "action_ts": p.s.nextTS()}},
+		})})
+		return nil
+	})
+	return given
+}
+
+func (s *Server) invocation(r *room, by User) Invocation {
+	path := hookPath + teamID + "/" + s.id("") + "/FAKEfakeFAKEfake"
+	s.hooks[path] = &hook{channel: r.ID, user: by.ID, until: time.Now().Add(hookLife)}
+	s.ids++
+	return Invocation{TriggerID: fmt.Sprintf("%d.1000000000001.fake%08x", 13_000_000_000+s.ids, s.ids), ResponseURL: s.Base() + path}
+}
+
+// respond answers a response URL.
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, path string) {
+	p, err := readParams(r)
+	f := s.faults.Next("response_url")
+	s.Hold(r.Context(), f.Delay)
+	if f.refuses() && !f.After {
+		s.Note(recorded("response_url", p, nil, fakeserver.ErrSpoilt, f))
+	} else {
+		err = s.hooked(path, p, err, f)
+	}
+	switch {
+	case f.answer(w):
+	case err != nil:
+		refused, _ := isAPI(err)
+		http.Error(w, refused.word, refused.status)
+	default:
+		_, _ = w.Write([]byte("ok"))
+	}
+}
+
+func (s *Server) hooked(path string, p params, err error, f Fault) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		err = s.useHook(path, p)
+	} else {
+		err = &apiError{status: http.StatusBadRequest, word: "invalid_payload"}
+	}
+	s.Note(recorded("response_url", p, nil, err, f))
+	return err
+}
+
+func (s *Server) useHook(path string, p params) error {
+	h := s.hooks[path]
+	switch {
+	case h == nil || s.rooms[h.channel] == nil:
+		return &apiError{status: http.StatusNotFound, word: "invalid_url"}
+	case h.uses >= hookUses:
+		return &apiError{status: http.StatusNotFound, word: "used_url"}
+	case time.Now().After(h.until):
+		return &apiError{status: http.StatusNotFound, word: "expired_url"}
+	}
+	m := &Message{Type: "message"}
+	if p.content(m, maxText) != nil {
+		return &apiError{status: http.StatusInternalServerError, word: "no_text"}
+	}
+	h.uses++
+	s.answerIn(s.rooms[h.channel], m, p.str("response_type"), p.str("thread_ts"))
+	return nil
+}
+
+// answerIn shows what the app says to a command: to everybody, or to who gave it.
+func (s *Server) answerIn(r *room, m *Message, responseType, threadTS string) {
+	s.bot(m)
+	if responseType == "in_channel" {
+		s.say(r, m, threadTS)
+		return
+	}
+	m.TS, m.IsEphemeral = s.nextTS(), true
+	r.ephemeral = append(r.ephemeral, *m)
+}
+
+// showAnswer shows what stands in the answer to a slash command itself.
+func (s *Server) showAnswer(d *delivery, payload json.RawMessage) {
+	var command struct {
+		Channel string `json:"channel_id"`
+	}
+	if d.kind != "slash_commands" || len(payload) == 0 || json.Unmarshal(d.payload, &command) != nil {
+		return
+	}
+	p := params{values: map[string]string{}}
+	if p.readJSON(payload) != nil {
+		p.values["text"] = string(payload) // an answer may be plain text
+	}
+	r, m := s.rooms[command.Channel], &Message{Type: "message"}
+	if r != nil && p.content(m, maxText) == nil {
+		s.answerIn(r, m, p.str("response_type"), "")
+	}
+}
+
+// Ephemeral is what the bot has shown to one person only.
+func (p Place) Ephemeral() []Message {
+	var all []Message
+	p.act(func(r *room) error {
+		all = append(all, r.ephemeral...)
+		return nil
+	})
+	return all
+}

@@ -1,0 +1,86 @@
+package slack
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
+)
+
+// Fault spoils calls. Without Status, Error, Drop and Body it only delays them.
+type Fault struct {
+	// Method is a name of the Web API, or one of "upload", "download", "response_url" and
+	// "socket", the handshake. "" is every one but "socket" and apps.connections.open; "*" is
+	// every one.
+	Method string
+	Times  int  // how many calls; 0 is one, negative is until Heal
+	After  bool // the call is carried out all the same, and only its answer is spoilt
+
+	Delay      time.Duration // before the call is carried out, or After it
+	Drop       bool          // the connection is closed without an answer
+	Body       string        // the answer, with Status or 200
+	Status     int           // an answer with this status and its name as the error
+	Error      string        // an answer with ok false and this word, with Status or 200
+	RetryAfter int           // seconds; Status is 429 then
+}
+
+// Fail spoils calls to come. Faults stand in a queue: a call takes the first that means it.
+func (s *Server) Fail(faults ...Fault) {
+	for _, f := range faults {
+		if f.RetryAfter > 0 {
+			f.Status, f.Error = http.StatusTooManyRequests, "ratelimited"
+		}
+		s.faults.Add(f, f.Times)
+	}
+}
+
+// Heal takes every fault back that Fail announced.
+func (s *Server) Heal() { s.faults.Heal() }
+
+func (f *Fault) means(method string) bool {
+	switch f.Method {
+	case method, "*":
+		return true
+	case "":
+		return method != "socket" && method != "apps.connections.open"
+	}
+	return false
+}
+
+// refuses reports whether the caller does not get a proper answer.
+func (f *Fault) refuses() bool { return f.Drop || f.Body != "" || f.Status != 0 || f.Error != "" }
+
+// answer spoils the answer and reports whether it did.
+func (f *Fault) answer(w http.ResponseWriter) bool {
+	switch {
+	case f.Drop:
+		fakeserver.Break()
+	case f.Body != "":
+		fakeserver.Garbage(w, f.Status, f.Body)
+	case f.refuses():
+		writeError(w, &apiError{
+			status: f.Status, word: cmp.Or(f.Error, http.StatusText(f.Status)), retryAfter: f.RetryAfter,
+		})
+	default:
+		return false
+	}
+	return true
+}
+
+// Unreachable breaks every connection, sockets too, and every later one before it is
+// answered, until Reachable.
+func (s *Server) Unreachable() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Host.Unreachable()
+	s.breakSockets()
+}
+
+// Reachable ends Unreachable.
+func (s *Server) Reachable() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Host.Reachable()
+	s.dispatch()
+}

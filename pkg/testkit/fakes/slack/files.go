@@ -1,0 +1,319 @@
+package slack
+
+import (
+	"cmp"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
+)
+
+const (
+	uploadPath = "/upload/v1/"
+	filesPath  = "/files-pri/"
+	signInPath = "/signin"
+	// maxUploadBody is what an upload may carry, whatever length was announced.
+	maxUploadBody = 64 << 20
+	signInPage    = `<!DOCTYPE html><html lang="en"><head><title>Sign in | Slack</title></head><body><h1>Sign in to your workspace</h1></body></html>`
+)
+
+// file is what lies behind a file's id.
+type file struct {
+	id, name, title, mime string
+	by                    string
+	created               int64
+	data                  []byte
+	size                  int64 // may be more than the data, to try limits with
+	announced             int64 // bytes that an upload is to have
+	uploaded              bool
+	completed             bool
+	shares                []share
+	hidden                int // look-ups that do not tell of the shares yet
+}
+
+type share struct {
+	channel, kind, ts, thread string
+}
+
+func (s *Server) newFile(by User, a Attachment) *file {
+	f := &file{
+		id: s.id("F"), name: a.Name, title: a.Name, by: by.ID, created: time.Now().Unix(), data: a.Data,
+		size: max(a.Size, int64(len(a.Data))), mime: cmp.Or(a.MIME, typeOf(a.Name, a.Data)), uploaded: true, completed: true,
+	}
+	s.files[f.id] = f
+	return f
+}
+
+func typeOf(name string, data []byte) string {
+	kind := cmp.Or(mime.TypeByExtension(path.Ext(name)), http.DetectContentType(data))
+	kind, _, _ = strings.Cut(kind, ";")
+	return kind
+}
+
+// shown is a file as it stands in a message.
+func (f *file) shown(s *Server) File {
+	base := s.Base() + filesPath + teamID + "-" + f.id + "/"
+	extension := strings.TrimPrefix(path.Ext(f.name), ".")
+	return File{
+		ID: f.id, Created: f.created, Timestamp: f.created, Name: f.name, Title: f.title, Mimetype: f.mime,
+		Filetype: cmp.Or(extension, "binary"), PrettyType: strings.ToUpper(cmp.Or(extension, "binary")), User: f.by, Team: teamID,
+		Mode: "hosted", Size: f.size, FileAccess: "visible",
+		URLPrivate: base + url.PathEscape(f.name), URLPrivateDownload: base + "download/" + url.PathEscape(f.name),
+		Permalink: s.Base() + "/files/" + f.by + "/" + f.id + "/" + url.PathEscape(f.name),
+	}
+}
+
+func (s *Server) getUploadURL(p params) (any, error) {
+	length := p.int("length", 0)
+	switch {
+	case p.str("filename") == "" || p.str("length") == "":
+		return nil, word("missing_argument")
+	case length <= 0:
+		return nil, word("invalid_arguments")
+	case int64(length) > s.o.MaxFile:
+		return nil, word("file_upload_size_restricted")
+	}
+	f := &file{id: s.id("F"), name: p.str("filename"), title: p.str("filename"), by: s.me.ID, created: time.Now().Unix(), announced: int64(length)}
+	s.files[f.id] = f
+	return struct {
+		OK     bool   `json:"ok"`
+		URL    string `json:"upload_url"`
+		FileID string `json:"file_id"`
+	}{true, s.Base() + uploadPath + f.id, f.id}, nil
+}
+
+// upload takes the bytes of a file, raw or as the one part of a form.
+func (s *Server) upload(w http.ResponseWriter, r *http.Request, id string) {
+	f := s.faults.Next("upload")
+	if !f.After {
+		s.Hold(r.Context(), f.Delay)
+	}
+	if f.refuses() && !f.After {
+		s.Note(recorded("upload", params{values: map[string]string{"file": id}}, nil, fakeserver.ErrSpoilt, f))
+		f.answer(w)
+		return
+	}
+	data, err := uploaded(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	accepted := s.take(id, data, f)
+	if f.After {
+		s.Hold(r.Context(), f.Delay)
+	}
+	s.CutOff()
+	switch {
+	case f.answer(w):
+	case !accepted:
+		http.Error(w, "invalid upload", http.StatusBadRequest)
+	default:
+		_, _ = io.WriteString(w, "OK - "+strconv.Itoa(len(data)))
+	}
+}
+
+func uploaded(r *http.Request) ([]byte, error) {
+	body := io.LimitReader(r.Body, maxUploadBody)
+	kind, options, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind != "multipart/form-data" {
+		return io.ReadAll(body)
+	}
+	form := multipart.NewReader(body, options["boundary"])
+	for {
+		part, err := form.NextPart()
+		if err != nil {
+			return nil, err
+		}
+		if part.FileName() != "" {
+			return io.ReadAll(part)
+		}
+	}
+}
+
+// take keeps an upload and reports whether it is the one that was announced.
+func (s *Server) take(id string, data []byte, f Fault) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	into := s.files[id]
+	var err error
+	if into == nil || into.completed || int64(len(data)) != into.announced {
+		err = &apiError{status: http.StatusBadRequest, word: "invalid_upload"}
+	} else {
+		into.data, into.size, into.uploaded, into.mime = data, int64(len(data)), true, typeOf(into.name, data)
+	}
+	s.Note(recorded("upload", params{values: map[string]string{"file": id}}, nil, err, f))
+	return err == nil
+}
+
+type completed struct {
+	OK      bool     `json:"ok"`
+	Files   []titled `json:"files"`
+	uploads []Upload // for the record
+	ts      string   // of the message that shares them
+}
+
+type titled struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+}
+
+// completeUpload shares files that were uploaded. As with the real one the answer does not
+// tell what message they stand in; files.info does.
+func (s *Server) completeUpload(p params) (any, error) {
+	found, err := s.completing(p)
+	if err != nil {
+		return nil, err
+	}
+	channels := p.list("channels")
+	if p.str("channel_id") != "" {
+		channels = []string{p.str("channel_id")}
+	}
+	var rooms []*room
+	for _, id := range channels {
+		r, err := s.writable(id)
+		if err != nil {
+			return nil, err
+		}
+		if p.str("thread_ts") != "" && r.root(p.str("thread_ts")) == nil {
+			return nil, word("invalid_thread_ts")
+		}
+		rooms = append(rooms, r)
+	}
+	answer := completed{OK: true}
+	for _, f := range found {
+		f.completed, f.hidden = true, s.lag
+		answer.Files = append(answer.Files, titled{f.id, f.title})
+		answer.uploads = append(answer.uploads, Upload{ID: f.id, Name: f.name, Title: f.title, Data: f.data})
+	}
+	s.lag = 0
+	for _, r := range rooms {
+		answer.ts = s.share(r, found, p)
+	}
+	return answer, nil
+}
+
+// completing are the files of a request, which must all be there.
+func (s *Server) completing(p params) ([]*file, error) {
+	var named []titled
+	if given, valid := p.json("files", &named); !given || !valid || len(named) == 0 {
+		return nil, word("invalid_arguments")
+	}
+	var found []*file
+	for _, n := range named {
+		f := s.files[n.ID]
+		if f == nil || !f.uploaded || f.completed {
+			return nil, word("file_not_found")
+		}
+		f.title = cmp.Or(n.Title, f.name)
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// share posts files to a conversation.
+func (s *Server) share(r *room, files []*file, p params) (ts string) {
+	yes := true
+	m := s.bot(&Message{Subtype: "file_share", Text: p.str("initial_comment"), Upload: &yes})
+	for _, f := range files {
+		m.Files = append(m.Files, f.shown(s))
+	}
+	s.say(r, m, p.str("thread_ts"))
+	for _, f := range files {
+		f.shared(r, m)
+	}
+	return m.TS
+}
+
+func (f *file) shared(r *room, m *Message) {
+	f.shares = append(f.shares, share{channel: r.ID, kind: r.Kind, ts: m.TS, thread: m.ThreadTS})
+}
+
+// ShareLater has the next n look-ups of the files that are shared next not tell where they
+// are: the real one is that slow.
+func (s *Server) ShareLater(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lag = n
+}
+
+func (s *Server) fileInfo(p params) (any, error) {
+	f := s.files[p.str("file")]
+	if f == nil || !f.completed {
+		return nil, word("file_not_found")
+	}
+	public, private := map[string][]any{}, map[string][]any{}
+	if f.hidden > 0 {
+		f.hidden--
+	} else {
+		for _, at := range f.shares {
+			entry := map[string]string{"ts": at.ts}
+			if at.thread != "" {
+				entry["thread_ts"] = at.thread
+			}
+			into := private
+			if at.kind == Public {
+				into = public
+			}
+			into[at.channel] = append(into[at.channel], entry)
+		}
+	}
+	return struct {
+		OK   bool `json:"ok"`
+		File any  `json:"file"`
+	}{true, struct {
+		File
+		Shares map[string]any `json:"shares"`
+	}{f.shown(s), map[string]any{"public": public, "private": private}}}, nil
+}
+
+// download answers the address of a file. Who may not have it is sent to a page where people
+// sign in, as the real one does.
+func (s *Server) download(w http.ResponseWriter, r *http.Request, rest string) {
+	f := s.faults.Next("download")
+	s.Hold(r.Context(), f.Delay)
+	if f.answer(w) {
+		return
+	}
+	folder, _, _ := strings.Cut(rest, "/")
+	found, allowed := s.fileFor(strings.TrimPrefix(folder, teamID+"-"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+	switch {
+	case !allowed:
+		http.Redirect(w, r, signInPath+"?redir="+url.QueryEscape(r.URL.Path), http.StatusFound)
+	case found == nil:
+		http.NotFound(w, r)
+	default:
+		w.Header().Set("Content-Type", found.mime)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(found.data)
+	}
+}
+
+func (s *Server) fileFor(id, token string) (found *file, allowed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[id]
+	return f, token == s.o.BotToken && s.revoked[token] == "" && s.may("files:read")
+}
+
+func writePage(w http.ResponseWriter, page string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = io.WriteString(w, page)
+}
+
+// FileByID is the content of a file, for a page that shows it.
+func (s *Server) FileByID(id string) (name, contentType string, data []byte, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[id]
+	if f == nil {
+		return "", "", nil, false
+	}
+	return f.name, f.mime, f.data, true
+}

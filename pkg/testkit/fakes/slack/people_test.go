@@ -1,0 +1,191 @@
+package slack_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
+	"arizuko/pkg/testkit/fakes/slack"
+)
+
+// What people do in a channel, each with the one event that tells of it.
+func TestWhatPeopleDo(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
+	deploys := r.OtherBot("Deploys", "deploys")
+	team := r.Channel("team", alice, bob, deploys)
+	w := r.dial()
+	m := team.Say(alice, "a &lt;b&gt; https://example.org")
+	got := w.event(fmt.Sprintf(`{"type": "message", "user": %q, "text": "a &lt;b&gt; https://example.org", "channel": %q, "ts": %q, "event_ts": %q,
+		"subtype": null, "thread_ts": null, "bot_id": null, "blocks": [{"type": "rich_text"}]}`, alice.ID, team.ChannelID, m.TS, m.TS))
+	if got["client_msg_id"] == nil {
+		t.Error("no client_msg_id")
+	}
+	steps := []struct {
+		name string
+		do   func()
+		want string
+	}{
+		{"a reply", func() { team.Reply(bob, m.TS, "b") },
+			fmt.Sprintf(`{"subtype": null, "text": "b", "thread_ts": %q, "parent_user_id": %q, "reply_count": null}`, m.TS, alice.ID)},
+		{"said in the thread", func() { team.Thread(m.TS).Say(bob, "b2") }, fmt.Sprintf(`{"text": "b2", "thread_ts": %q}`, m.TS)},
+		{"a broadcast", func() { team.Broadcast(bob, m.TS, "c") },
+			fmt.Sprintf(`{"subtype": "thread_broadcast", "thread_ts": %q, "root": {"text": "a &lt;b&gt; https://example.org"}}`, m.TS)},
+		{"an edit", func() { team.Edit(alice, m.TS, "z") },
+			fmt.Sprintf(`{"type": "message", "subtype": "message_changed", "channel_type": "channel", "message": {"text": "z", "ts": %q, "edited": {"user": %q}},
+				"previous_message": {"text": "a &lt;b&gt; https://example.org", "edited": null}}`, m.TS, alice.ID)},
+		{"a preview", func() { team.Unfurl(team.Messages()[1].TS) },
+			`{"subtype": "message_changed", "message": {"text": "b", "edited": null, "attachments": [{"id": 1}]}, "previous_message": {"attachments": null}}`},
+		{"a deletion", func() { team.Delete(bob, team.Messages()[1].TS) }, `{"subtype": "message_deleted", "previous_message": {"text": "b"}, "message": null}`},
+		{"a tombstone", func() { team.Delete(alice, m.TS) },
+			fmt.Sprintf(`{"subtype": "message_changed", "message": {"subtype": "tombstone", "user": "USLACKBOT", "ts": %q}}`, m.TS)},
+		{"a topic", func() { team.SetTopic(alice, "ships") }, `{"subtype": "channel_topic", "topic": "ships"}`},
+		{"/me", func() { team.Act(alice, "waves") }, `{"subtype": "me_message", "text": "waves"}`},
+		{"another bot", func() { team.Say(deploys, "beep") }, `{"subtype": null, "bot_profile": {"name": "Deploys"}, "client_msg_id": null}`},
+		{"an integration", func() { team.Webhook("Alerts", "disk") }, `{"subtype": "bot_message", "username": "Alerts", "text": "disk", "user": null}`},
+		{"attachments only", func() {
+			_, err := team.Post(alice, slack.Draft{Extra: `[{"fallback":"see"}]`})
+			if err != nil {
+				t.Error(err)
+			}
+		}, `{"text": "", "attachments": [{"fallback": "see"}]}`},
+		{"a user's name", func() { r.RenameUser(bob, "Robert") }, `{"type": "user_change", "user": {"id": "` + bob.ID + `", "profile": {"display_name": "Robert"}}}`},
+		{"home", func() { r.OpenHome(alice, "messages") }, `{"type": "app_home_opened", "tab": "messages"}`},
+		{"an old channel", func() { team.Archive(alice) }, `{"type": "channel_archive", "user": "` + alice.ID + `"}`},
+		{"and back", func() { team.Unarchive(alice) }, `{"type": "channel_unarchive"}`},
+		{"the bot out", func() { team.KickBot(alice) }, `{"type": "channel_left", "actor_id": "` + alice.ID + `"}`},
+	}
+	for _, step := range steps {
+		t.Run(step.name, func(t *testing.T) {
+			step.do()
+			inner := *w.r
+			inner.t = t
+			(&wire{&inner, w.conn}).event(step.want)
+		})
+	}
+	team.Say(alice, "behind its back")
+	r.DM(alice).Say(alice, "psst")
+	w.event(`{"text": "psst", "channel_type": "im"}`)
+}
+
+func TestComingAndGoing(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
+	far := r.ChannelWithoutBot("far", alice)
+	far.Say(alice, "nobody hears")
+	w := r.dial()
+	pair := func(first, second string) {
+		t.Helper()
+		for i, e := range w.events(2) {
+			fakeservertest.Subset(t, e, []string{first, second}[i])
+		}
+	}
+	far.InviteBot(alice)
+	pair(fmt.Sprintf(`{"type": "member_joined_channel", "user": %q, "inviter": %q, "channel_type": "C"}`, r.Me().ID, alice.ID),
+		fmt.Sprintf(`{"type": "message", "subtype": "channel_join", "user": %q, "inviter": %q}`, r.Me().ID, alice.ID))
+	far.Join(bob)
+	pair(`{"type": "member_joined_channel", "inviter": null}`, `{"subtype": "channel_join", "inviter": null}`)
+	far.Leave(bob)
+	pair(`{"type": "member_left_channel"}`, `{"subtype": "channel_leave", "user": "`+bob.ID+`"}`)
+	old := r.OldPrivateChannel("old", alice)
+	old.Invite(alice, bob)
+	pair(`{"type": "member_joined_channel", "channel_type": "G"}`, `{"subtype": "group_join", "channel_type": "group"}`)
+	far.Rename(alice, "near")
+	pair(`{"type": "channel_rename", "channel": {"name": "near"}}`, `{"subtype": "channel_name", "old_name": "far"}`)
+	if got := far.Members(); len(got) != 2 {
+		t.Errorf("members %+v", got)
+	}
+}
+
+func TestMentionsInEitherOrder(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice := r.User("Alice", "alice")
+	team, w := r.Channel("team", alice), r.dial()
+	for _, first := range []bool{false, true} {
+		r.MentionsFirst(first)
+		m := team.Say(alice, r.Typed("@arizuko and @alice, see #team & <x>"))
+		if want := r.Me().Mention() + " and " + alice.Mention() + ", see <#" + team.ChannelID + "|team> &amp; &lt;x&gt;"; m.Text != want {
+			t.Errorf("typed %q, want %q", m.Text, want)
+		}
+		both := w.events(2)
+		if both[0]["ts"] != both[1]["ts"] || (both[0]["type"] == "app_mention") != first || both[0]["type"] == both[1]["type"] {
+			t.Errorf("told %v", both)
+		}
+	}
+	r.DM(alice).Say(alice, r.Me().Mention())
+	w.event(`{"type": "message"}`)
+}
+
+func TestSubscriptions(t *testing.T) {
+	r := start(t, slack.Options{Events: []string{"app_mention", "message.im"}})
+	alice := r.User("Alice", "alice")
+	team, w := r.Channel("team", alice), r.dial()
+	team.Say(alice, "not told")
+	team.Say(alice, r.Me().Mention())
+	w.event(`{"type": "app_mention"}`)
+	r.DM(alice).Say(alice, "told")
+	w.event(`{"text": "told"}`)
+}
+
+func TestStoriesThatCannotBe(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
+	team := r.Channel("team", alice)
+	m := team.Say(alice, "x")
+	for name, story := range map[string]func(){
+		"a stranger speaks":     func() { team.Say(bob, "x") },
+		"no such thread":        func() { team.Reply(alice, "1.0", "x") },
+		"no such channel":       func() { r.Place("C404", "").Say(alice, "x") },
+		"another's message":     func() { team.Edit(bob, m.TS, "x") },
+		"deleting what is not":  func() { team.Delete(alice, "1.0") },
+		"reacting twice":        func() { team.React(alice, m.TS, "eyes"); team.React(alice, m.TS, "eyes") },
+		"invited twice":         func() { team.InviteBot(alice) },
+		"a command in a thread": func() { team.Thread(m.TS).Command(alice, "/x", "") },
+		"a broadcast of no thread": func() {
+			_, err := team.Post(alice, slack.Draft{Text: "x", Broadcast: true})
+			if err != nil {
+				panic(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("it could")
+				}
+			}()
+			story()
+		})
+	}
+}
+
+// What happens where the bot is not is none of its business, but for the names of public
+// channels; and nothing breaks where a channel is no more.
+func TestWhereTheBotIsNot(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
+	far, secret := r.ChannelWithoutBot("far", alice), r.PrivateChannel("secret", alice)
+	secret.KickBot(alice)
+	w := r.dial()
+	w.event(`{"type": "group_left", "channel": "` + secret.ChannelID + `"}`)
+	far.Join(bob)
+	far.React(alice, far.Say(alice, "unheard").TS, "eyes")
+	far.Leave(bob)
+	secret.Rename(alice, "more-secret")
+	secret.Archive(alice)
+	far.Rename(alice, "farther")
+	w.event(`{"type": "channel_rename"}`)
+	r.refuse("channel_not_found", "conversations.info", "channel", secret.ChannelID)
+
+	team := r.Channel("team", alice)
+	given := team.Command(alice, "/arizuko", "")
+	frame := w.read()
+	team.DeleteChannel()
+	w.ack(frame["envelope_id"], map[string]string{"text": "too late"})
+	w.event(`{"type": "channel_deleted", "channel": "` + team.ChannelID + `"}`)
+	if a := r.request("POST", given.ResponseURL, "", "application/json", strings.NewReader(`{"text":"too late"}`)); a.Status != 404 {
+		t.Errorf("answered %d %s", a.Status, a.Body)
+	}
+	r.refuse("channel_not_found", "chat.postMessage", "channel", team.ChannelID, "text", "x")
+}

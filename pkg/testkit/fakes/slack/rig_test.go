@@ -1,0 +1,209 @@
+package slack_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"go.uber.org/goleak"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
+	"arizuko/pkg/testkit/fakes/slack"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is a server with a plain HTTP client at it.
+type rig struct {
+	*slack.Server
+	t      *testing.T
+	base   string
+	client *http.Client
+	ctx    context.Context
+}
+
+func start(t *testing.T, o slack.Options) *rig {
+	t.Helper()
+	s := slack.New(o)
+	base, client, ctx := fakeservertest.Serve(t, s)
+	return &rig{Server: s, t: t, base: base, client: client, ctx: ctx}
+}
+
+// answer is a reply of the server. Status 0 is a connection that broke.
+type answer struct {
+	Status int
+	Body   string
+	Header http.Header
+	Fields map[string]any
+}
+
+func (a answer) ok() bool { return a.Fields["ok"] == true }
+
+func (a answer) str(name string) string {
+	text, _ := a.Fields[name].(string)
+	return text
+}
+
+func (r *rig) do(req *http.Request) answer {
+	r.t.Helper()
+	resp, err := r.client.Do(req)
+	if err != nil {
+		if r.ctx.Err() != nil {
+			r.t.Fatal(err)
+		}
+		return answer{Body: err.Error()}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	a := answer{Status: resp.StatusCode, Body: string(body), Header: resp.Header}
+	_ = json.Unmarshal(body, &a.Fields) // garbage is for the test to see
+	return a
+}
+
+func (r *rig) request(method, address, token, contentType string, body io.Reader) answer {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.ctx, method, address, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	return r.do(req)
+}
+
+// with posts a form with some token; fields come as name, value, name, value.
+func (r *rig) with(token, method string, fields ...any) answer {
+	r.t.Helper()
+	values := url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		values.Set(fields[i].(string), text(fields[i+1]))
+	}
+	return r.request(http.MethodPost, r.base+"/api/"+method, token, "application/x-www-form-urlencoded", strings.NewReader(values.Encode()))
+}
+
+// call is with for the token that a method wants.
+func (r *rig) call(method string, fields ...any) answer {
+	r.t.Helper()
+	token := r.BotToken()
+	if method == "apps.connections.open" {
+		token = r.AppToken()
+	}
+	return r.with(token, method, fields...)
+}
+
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case int:
+		return strconv.Itoa(v)
+	}
+	raw, _ := json.Marshal(v)
+	return string(raw)
+}
+
+// must is call for what has to be accepted.
+func (r *rig) must(method string, fields ...any) answer {
+	r.t.Helper()
+	a := r.call(method, fields...)
+	if !a.ok() {
+		r.t.Fatalf("%s: got %d %s, want it accepted", method, a.Status, a.Body)
+	}
+	return a
+}
+
+// refuse is call for what has to be refused with a word.
+func (r *rig) refuse(word, method string, fields ...any) {
+	r.t.Helper()
+	if a := r.call(method, fields...); a.ok() || a.str("error") != word {
+		r.t.Errorf("%s %v: got %d %s, want %s", method, fields, a.Status, a.Body, word)
+	}
+}
+
+// wire is a Socket Mode connection.
+type wire struct {
+	r    *rig
+	conn *websocket.Conn
+}
+
+func (r *rig) dial() *wire {
+	r.t.Helper()
+	conn, resp, err := websocket.Dial(r.ctx, r.must("apps.connections.open").str("url"), nil)
+	if err != nil {
+		r.t.Fatalf("%v (%v)", err, resp)
+	}
+	r.t.Cleanup(func() { _ = conn.CloseNow() })
+	w := &wire{r: r, conn: conn}
+	if hello := w.read(); hello["type"] != "hello" {
+		r.t.Fatalf("got %v, want hello", hello)
+	}
+	return w
+}
+
+// read is the next frame; nil for a connection that is gone.
+func (w *wire) read() map[string]any {
+	w.r.t.Helper()
+	_, raw, err := w.conn.Read(w.r.ctx)
+	if err != nil {
+		if w.r.ctx.Err() != nil {
+			w.r.t.Fatal("nothing came")
+		}
+		return nil
+	}
+	var frame map[string]any
+	if err := json.Unmarshal(raw, &frame); err != nil {
+		w.r.t.Fatalf("%v in %s", err, raw)
+	}
+	return frame
+}
+
+func (w *wire) ack(envelope any, payload any) {
+	w.r.t.Helper()
+	answer := map[string]any{"envelope_id": envelope}
+	if payload != nil {
+		answer["payload"] = payload
+	}
+	raw, _ := json.Marshal(answer)
+	if err := w.conn.Write(w.r.ctx, websocket.MessageText, raw); err != nil {
+		w.r.t.Fatal(err)
+	}
+}
+
+// events reads n events, answers them, and returns them without their envelopes.
+func (w *wire) events(n int) []map[string]any {
+	w.r.t.Helper()
+	var all []map[string]any
+	for range n {
+		frame := w.read()
+		if frame["type"] != "events_api" {
+			w.r.t.Fatalf("got %v, want an event", frame)
+		}
+		w.ack(frame["envelope_id"], nil)
+		all = append(all, frame["payload"].(map[string]any)["event"].(map[string]any))
+	}
+	return all
+}
+
+// event is the one event that there is.
+func (w *wire) event(want string) map[string]any {
+	w.r.t.Helper()
+	event := w.events(1)[0]
+	fakeservertest.Subset(w.r.t, event, want)
+	if err := w.r.WaitConfirmed(w.r.ctx); err != nil {
+		w.r.t.Fatalf("more than one event: %v", err)
+	}
+	return event
+}

@@ -1,0 +1,259 @@
+// Package slack is a fake Slack: a workspace that speaks the documented Web API, Socket Mode
+// and Events API, and behind it the people, channels, threads and files that a bot meets
+// there. Tests of an adapter, and a person at the page of cmd/fakeslack, play the people and
+// break the connection.
+//
+//	sl := slack.New(slack.Options{})
+//	base, err := sl.Start("127.0.0.1:0") // base + "/api/" stands for https://slack.com/api/
+//	alice := sl.User("Alice", "alice")
+//	team := sl.Channel("team", alice)
+//	team.Say(alice, sl.Me().Mention()+" hello")
+//	call, err := sl.Wait(ctx, slack.Answers(team))
+//
+// Texts are as they stand on the wire, with <@U…> for mentions and &lt; for "<"; Typed turns
+// what a person types into that. The methods with which people act return what they made. A
+// story that cannot be, like an edit of a message that is not there, is a mistake of who tells
+// it and panics; Post, Revise, SetReaction and Run, which a page needs, return an error instead.
+package slack
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
+)
+
+// Defaults of Options.
+const (
+	DefaultBotToken      = "xoxb-1000000000001-1000000000002-FAKEfakeFAKEfakeFAKEfake"
+	DefaultAppToken      = "xapp-1-A0FAKE00001-1000000000003-fakefakefakefakefakefakefakefake"
+	DefaultSigningSecret = "fa4e0000fa4e0000fa4e0000fa4e0000"
+	DefaultBotName       = "arizuko"
+	DefaultTeam          = "Acme"
+	DefaultAckTimeout    = 3 * time.Second
+	DefaultRetries       = 3
+	DefaultPing          = 5 * time.Second
+	DefaultMaxFile       = 1 << 30
+)
+
+// Options say what app this is and how it was set up. The zero value is an app with all of
+// DefaultScopes and every event, in Socket Mode, and no limits on the rate.
+type Options struct {
+	BotToken      string
+	AppToken      string
+	SigningSecret string
+	BotName       string
+	Team          string   // the workspace's name
+	Scopes        []string // of the bot token; nil is DefaultScopes
+	Events        []string // subscriptions, as in a manifest: "message.channels", "app_mention"; nil is all
+	EventsURL     string   // where the Events API posts to; "" is Socket Mode
+
+	AckTimeout    time.Duration // how long an event may stay without an answer
+	Retries       int           // how often it is sent again then; negative is never
+	Ping          time.Duration // between the pings on a socket
+	MaxFile       int64         // bytes
+	RateLimits    bool          // refuse posts that come faster than documented
+	NoMessagesTab bool          // nobody can write to the bot in a DM, nor it to them
+}
+
+// Server is the fake. It may be used from many goroutines.
+type Server struct {
+	fakeserver.Host
+	*fakeserver.Record[Call]
+	o       Options
+	methods map[string]method
+	rates   *rates // nil without limits
+	faults  *fakeserver.Faults[Fault]
+
+	mu       sync.Mutex
+	me       User
+	ids      int
+	lastTS   int64             // microseconds
+	revoked  map[string]string // the error word by token
+	users    map[string]User
+	rooms    map[string]*room
+	files    map[string]*file
+	hooks    map[string]*hook // response URLs by path
+	queue    queue
+	link     link
+	statuses []Status
+	lag      int
+}
+
+// New makes a workspace in which nobody lives but the bot.
+func New(o Options) *Server {
+	s := &Server{
+		Record: fakeserver.NewRecord((*Call).did, (*Call).sends), faults: fakeserver.NewFaults((*Fault).means), o: o.withDefaults(),
+		revoked: map[string]string{}, users: map[string]User{}, rooms: map[string]*room{},
+		files: map[string]*file{}, hooks: map[string]*hook{}, link: newLink(),
+	}
+	s.me = s.newUser(s.o.BotName, s.o.BotName, true)
+	s.me.AppID = s.id("A")
+	s.users[s.me.ID] = s.me
+	s.methods = s.methodTable()
+	if o.RateLimits {
+		s.rates = newRates()
+	}
+	return s
+}
+
+func (o Options) withDefaults() Options {
+	o.BotToken = cmp.Or(o.BotToken, DefaultBotToken)
+	o.AppToken = cmp.Or(o.AppToken, DefaultAppToken)
+	o.SigningSecret = cmp.Or(o.SigningSecret, DefaultSigningSecret)
+	o.BotName = cmp.Or(o.BotName, DefaultBotName)
+	o.Team = cmp.Or(o.Team, DefaultTeam)
+	o.AckTimeout = cmp.Or(o.AckTimeout, DefaultAckTimeout)
+	o.Retries = cmp.Or(o.Retries, DefaultRetries)
+	o.Ping = cmp.Or(o.Ping, DefaultPing)
+	o.MaxFile = cmp.Or(o.MaxFile, DefaultMaxFile)
+	if o.Scopes == nil {
+		o.Scopes = DefaultScopes()
+	}
+	return o
+}
+
+// BotToken is the bot's token, xoxb-….
+func (s *Server) BotToken() string { return s.o.BotToken }
+
+// AppToken is the app-level token for Socket Mode, xapp-….
+func (s *Server) AppToken() string { return s.o.AppToken }
+
+// SigningSecret is what the Events API signs with.
+func (s *Server) SigningSecret() string { return s.o.SigningSecret }
+
+// Me is the bot.
+func (s *Server) Me() User { return s.me }
+
+// Start serves at addr, "host:port" with port 0 for a free one, until Close, and returns the
+// base of its URLs, "http://host:port"; the Web API is at "/api/" below it. After Close it may
+// be started again.
+func (s *Server) Start(addr string) (string, error) {
+	return s.StartWith(addr, s)
+}
+
+// StartWith is Start with a handler around the server, which may add pages.
+func (s *Server) StartWith(addr string, handler http.Handler) (string, error) {
+	base, err := s.Host.StartWith(addr, handler)
+	if err == nil {
+		s.Reachable()
+	}
+	return base, err
+}
+
+// Close breaks every connection and stops serving. What happened can still be looked at.
+func (s *Server) Close() error {
+	s.Unreachable()
+	err := s.Host.Close()
+	s.link.running.Wait() // sockets are no requests any more
+	s.queue.posting.Wait()
+	return err
+}
+
+// ServeHTTP answers the Web API, the sockets, and the addresses of files and of response URLs.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.CutOff()
+	s.FoundAt(r.Host)
+	path := r.URL.Path
+	switch {
+	case strings.HasPrefix(path, "/api/"):
+		s.call(w, r, strings.TrimPrefix(path, "/api/"))
+	case path == socketPath:
+		s.socket(w, r)
+	case strings.HasPrefix(path, uploadPath):
+		s.upload(w, r, strings.TrimPrefix(path, uploadPath))
+	case strings.HasPrefix(path, filesPath):
+		s.download(w, r, strings.TrimPrefix(path, filesPath))
+	case path == signInPath:
+		writePage(w, signInPage)
+	case strings.HasPrefix(path, hookPath):
+		s.respond(w, r, path)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// Serves reports whether a path is Slack's own, for a handler that adds pages.
+func Serves(path string) bool {
+	for _, prefix := range []string{"/api/", socketPath, uploadPath, filesPath, signInPath, hookPath} {
+		if strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// call answers one call of a method, or lets a fault do it.
+func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
+	p, err := readParams(r)
+	refused, api := isAPI(err)
+	if err != nil && !api {
+		fakeserver.Break() // the request broke off
+	}
+	m, known := s.methods[name]
+	if !known {
+		m = method{name: name, token: anyToken, do: func(params) (any, error) { return nil, word("unknown_method") }}
+	}
+	f := s.faults.Next(name)
+	if !f.After {
+		s.Hold(r.Context(), f.Delay)
+	}
+	switch p.bearer {
+	case s.o.BotToken:
+		w.Header().Set("X-OAuth-Scopes", strings.Join(s.o.Scopes, ","))
+	case s.o.AppToken:
+		w.Header().Set("X-OAuth-Scopes", "connections:write")
+	}
+	var result any
+	switch {
+	case f.refuses() && !f.After:
+		s.Note(recorded(name, p, nil, fakeserver.ErrSpoilt, f))
+	case api:
+		s.Note(recorded(name, p, nil, refused, f))
+		err = refused
+	default:
+		result, err = s.run(m, p, f)
+	}
+	if f.After {
+		s.Hold(r.Context(), f.Delay)
+	}
+	s.CutOff()
+	if f.answer(w) {
+		return
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, result)
+}
+
+// run carries a method out and keeps it in the record.
+func (s *Server) run(m method, p params, f Fault) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	result, err := s.carryOut(m, p)
+	s.Note(recorded(m.name, p, result, err, f))
+	return result, err
+}
+
+func (s *Server) carryOut(m method, p params) (any, error) {
+	if err := s.authorize(m, p); err != nil {
+		return nil, err
+	}
+	if s.rates == nil || !m.sends {
+		return m.do(p)
+	}
+	channel, now := p.str("channel"), time.Now()
+	if wait := s.rates.wait(channel, now); wait > 0 {
+		return nil, tooMany(wait)
+	}
+	result, err := m.do(p)
+	if err == nil {
+		s.rates.note(channel, now)
+	}
+	return result, err
+}

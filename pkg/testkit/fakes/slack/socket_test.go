@@ -1,0 +1,199 @@
+package slack_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
+	"arizuko/pkg/testkit/fakes/slack"
+)
+
+func TestConversation(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice := r.User("Alice", "alice")
+	team := r.Channel("team", alice)
+	w := r.dial()
+
+	asked := team.Say(alice, r.Me().Mention()+" hello")
+	frame := w.read()
+	fakeservertest.Subset(t, frame, `{"type": "events_api", "retry_attempt": 0, "accepts_response_payload": false,
+		"payload": {"type": "event_callback", "team_id": "T0FAKE00000", "event": {"type": "message", "channel_type": "channel", "subtype": null}}}`)
+	w.ack(frame["envelope_id"], nil)
+	mention := w.event(`{"type": "app_mention", "channel_type": null}`)
+	if mention["ts"] != asked.TS || mention["text"] != asked.Text || mention["user"] != alice.ID || mention["channel"] != team.ChannelID {
+		t.Errorf("mentioned with %v", mention)
+	}
+	if acks := r.Acks(); len(acks) != 2 || acks[0].Kind != "events_api" || acks[0].Attempt != 0 || acks[0].EventID == acks[1].EventID {
+		t.Errorf("answered %+v", acks)
+	}
+
+	sent := r.must("chat.postMessage", "channel", team.ChannelID, "text", "hi yourself", "thread_ts", asked.TS)
+	echo := w.event(fmt.Sprintf(`{"type": "message", "bot_id": %q, "user": %q, "text": "hi yourself", "thread_ts": %q, "parent_user_id": %q}`,
+		r.Me().BotID, r.Me().ID, asked.TS, alice.ID))
+	if echo["ts"] != sent.str("ts") {
+		t.Errorf("echo %v of %s", echo, sent.Body)
+	}
+	call, err := r.Wait(r.ctx, slack.Answers(team.Thread(asked.TS)))
+	if err != nil || call.Text != "hi yourself" || call.TS != sent.str("ts") || call.Pings != nil || call.Message == nil {
+		t.Errorf("recorded %+v, %v", call, err)
+	}
+}
+
+func TestEventsNobodyAnswered(t *testing.T) {
+	r := start(t, slack.Options{AckTimeout: 20 * time.Millisecond, Retries: 2})
+	alice := r.User("Alice", "alice")
+	w := r.dial()
+	r.DM(alice).Say(alice, "hello")
+	seen := map[any]bool{}
+	for attempt := range 3 {
+		frame := w.read()
+		if frame["retry_attempt"] != float64(attempt) || attempt > 0 && frame["retry_reason"] != "timeout" {
+			t.Errorf("attempt %d is %v", attempt, frame)
+		}
+		seen[frame["envelope_id"]] = true
+	}
+	if err := r.WaitConfirmed(r.ctx); err != nil || r.Lost() != 1 || len(seen) != 3 {
+		t.Errorf("%d lost of %d envelopes, %v", r.Lost(), len(seen), err)
+	}
+}
+
+func TestBrokenSocket(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice := r.User("Alice", "alice")
+	w := r.dial()
+	r.DM(alice).Say(alice, "one")
+	if w.read() == nil {
+		t.Fatal("it was gone before")
+	}
+	if n := r.DropSockets(); n != 1 {
+		t.Errorf("%d dropped", n)
+	}
+	if frame := w.read(); frame != nil {
+		t.Errorf("after the end: %v", frame)
+	}
+	r.DM(alice).Say(alice, "two")
+	next := r.dial()
+	again := next.read()
+	fakeservertest.Subset(t, again, `{"retry_attempt": 1, "retry_reason": "timeout", "payload": {"event": {"text": "one"}}}`)
+	next.ack(again["envelope_id"], nil)
+	next.event(`{"text": "two"}`)
+	if r.Lost() != 0 || r.Opened() != 2 || r.Sockets() != 1 {
+		t.Errorf("%d lost, %d opened, %d there", r.Lost(), r.Opened(), r.Sockets())
+	}
+}
+
+func TestSeveralSockets(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice := r.User("Alice", "alice")
+	first, second := r.dial(), r.dial()
+	dm := r.DM(alice)
+	for i := range 4 {
+		dm.Say(alice, fmt.Sprint(i))
+	}
+	got := map[any]bool{}
+	for _, w := range []*wire{first, second} {
+		for _, e := range w.events(2) {
+			got[e["text"]] = true
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("shared %v", got)
+	}
+}
+
+func TestDisconnects(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice := r.User("Alice", "alice")
+	w := r.dial()
+	r.Disconnect("warning")
+	fakeservertest.Subset(t, w.read(), `{"type": "disconnect", "reason": "warning"}`)
+	r.DM(alice).Say(alice, "still here")
+	w.event(`{"text": "still here"}`)
+	r.Disconnect("refresh_requested")
+	fakeservertest.Subset(t, w.read(), `{"type": "disconnect", "reason": "refresh_requested"}`)
+	r.DM(alice).Say(alice, "for the next")
+	next := r.dial()
+	frame := next.read()
+	fakeservertest.Subset(t, frame, `{"retry_attempt": 0, "payload": {"event": {"text": "for the next"}}}`)
+	next.ack(frame["envelope_id"], nil)
+	r.Disconnect("link_disabled")
+	fakeservertest.Subset(t, next.read(), `{"reason": "link_disabled"}`)
+	if frame := next.read(); frame != nil {
+		t.Errorf("after the end: %v", frame)
+	}
+	r.refuse("socket_mode_not_enabled", "apps.connections.open")
+	r.EnableSockets(true)
+	r.dial()
+}
+
+// What nobody answered on a connection that was to go comes before what had to wait for the next.
+func TestOrderOverARefresh(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice := r.User("Alice", "alice")
+	w := r.dial()
+	r.DM(alice).Say(alice, "one")
+	r.Disconnect("refresh_requested")
+	r.DM(alice).Say(alice, "two")
+	_ = w.conn.CloseNow()
+	if err := r.Until(r.ctx, func() bool { return r.Sockets() == 0 }); err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range r.dial().events(2) {
+		if want := []string{"one", "two"}[i]; e["text"] != want {
+			t.Errorf("got %v, want %s", e["text"], want)
+		}
+	}
+}
+
+func TestTickets(t *testing.T) {
+	r := start(t, slack.Options{})
+	address := r.must("apps.connections.open").str("url")
+	conn, _, err := websocket.Dial(r.ctx, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	for _, bad := range []string{address, address + "x"} {
+		if _, resp, err := websocket.Dial(r.ctx, bad, nil); err == nil || resp.StatusCode != 403 {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	if a := r.with(r.BotToken(), "apps.connections.open"); a.str("error") != "not_allowed_token_type" {
+		t.Errorf("with the bot's token: %s", a.Body)
+	}
+	r.Fail(slack.Fault{Method: "socket", Status: 503})
+	if _, resp, err := websocket.Dial(r.ctx, r.must("apps.connections.open").str("url"), nil); err == nil || resp.StatusCode != 503 {
+		t.Errorf("spoilt: %v", err)
+	}
+	for range 9 {
+		r.dial()
+	}
+	many, _, err := websocket.Dial(r.ctx, r.must("apps.connections.open").str("url"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer many.CloseNow()
+	fakeservertest.Subset(t, (&wire{r, many}).read(), `{"type": "disconnect", "reason": "too_many_websockets"}`)
+}
+
+func TestSocketPings(t *testing.T) {
+	r := start(t, slack.Options{Ping: 10 * time.Millisecond})
+	pinged := make(chan struct{}, 100)
+	conn, _, err := websocket.Dial(r.ctx, r.must("apps.connections.open").str("url"), &websocket.DialOptions{
+		OnPingReceived: func(_ context.Context, _ []byte) bool { pinged <- struct{}{}; return len(pinged) < 3 },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	w := &wire{r, conn}
+	w.read()
+	// Two are answered; the third is not, and ends it.
+	if frame := w.read(); frame != nil || len(pinged) < 3 {
+		t.Errorf("got %v after %d pings", frame, len(pinged))
+	}
+}

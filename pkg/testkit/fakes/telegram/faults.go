@@ -1,0 +1,114 @@
+package telegram
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
+)
+
+// Fault spoils calls. Without Status, Drop and Body it only delays them.
+type Fault struct {
+	Method string // "" is every method but getUpdates; "*" is that one too
+	Times  int    // how many calls; 0 is one, negative is until Heal
+	After  bool   // the call is carried out all the same, and only its answer is spoilt
+
+	Delay       time.Duration // before the call is carried out, or After it
+	Drop        bool          // the connection is closed without an answer
+	Body        string        // the answer, with Status or 200
+	Status      int           // an error answer in Telegram's form
+	Description string        // of Status, its usual text if empty
+	RetryAfter  int           // seconds; Status is 429 then
+}
+
+// Fail spoils calls to come. Faults stand in a queue: a call takes the first that means it.
+func (s *Server) Fail(faults ...Fault) {
+	for _, f := range faults {
+		if f.RetryAfter > 0 {
+			f.Status = http.StatusTooManyRequests
+		}
+		s.faults.Add(f, f.Times)
+	}
+}
+
+// Heal takes every fault back that Fail announced.
+func (s *Server) Heal() { s.faults.Heal() }
+
+func (f *Fault) means(method string) bool {
+	switch f.Method {
+	case method, "*":
+		return true
+	case "":
+		return method != "getUpdates"
+	}
+	return false
+}
+
+// refuses reports whether the caller does not get a proper answer.
+func (f *Fault) refuses() bool { return f.Drop || f.Body != "" || f.Status != 0 }
+
+// answer spoils the answer and reports whether it did.
+func (f *Fault) answer(w http.ResponseWriter) bool {
+	switch {
+	case f.Drop:
+		fakeserver.Break()
+	case f.Body != "":
+		fakeserver.Garbage(w, f.Status, f.Body)
+	case f.Status != 0:
+		writeError(w, f.err())
+	default:
+		return false
+	}
+	return true
+}
+
+func (f *Fault) err() *apiError {
+	if f.RetryAfter > 0 {
+		return tooMany(f.RetryAfter)
+	}
+	return &apiError{code: f.Status, description: cmp.Or(f.Description, http.StatusText(f.Status))}
+}
+
+// Twice hands each of the next n updates out two times in one answer.
+func (s *Server) Twice(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.twice = n
+}
+
+// Reversed turns the order of the updates around in the next n answers with more than one.
+func (s *Server) Reversed(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.reversed = n
+}
+
+// Redeliver hands the last n confirmed updates out once more, with their old ids, and
+// returns how many there were.
+func (s *Server) Redeliver(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = min(n, len(s.queue.gone))
+	again := slices.Clone(s.queue.gone[len(s.queue.gone)-n:])
+	for i := range again {
+		again[i].again = true
+	}
+	s.queue.waiting = append(again, s.queue.waiting...)
+	s.Happened()
+	return n
+}
+
+// Inject queues an update that holds, besides its id, the given JSON fields, however wrong:
+//
+//	s.Inject(`"message": "not an object"`)
+func (s *Server) Inject(fields string) (id int64) {
+	if !json.Valid([]byte("{" + fields + "}")) {
+		panic("telegram: not the fields of a JSON object: " + fields) // whole answers are spoilt with Fault.Body
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.enqueue(fields)
+}

@@ -1,0 +1,174 @@
+package telegram_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
+	"arizuko/pkg/testkit/fakes/telegram"
+)
+
+func TestSendFiles(t *testing.T) {
+	r := start(t, telegram.Options{})
+	chat := r.DM(r.User("Alice", "alice")).ChatID
+	for _, kind := range []string{"photo", "document", "video", "audio", "voice", "animation", "sticker"} {
+		t.Run(kind, func(t *testing.T) {
+			method := "send" + strings.ToUpper(kind[:1]) + kind[1:]
+			var m map[string]any
+			r.accepted(r.upload(method, map[string][]byte{kind: png}, "chat_id", chat, "caption", "see #this"), &m)
+			if m[kind] == nil {
+				t.Fatalf("got %v", m)
+			}
+			fakeservertest.Subset(t, m, `{"caption":"see #this","caption_entities":[{"type":"hashtag"}]}`)
+			sent := r.Sent()
+			c := sent[len(sent)-1]
+			if len(c.Files) != 1 || c.Files[0].Kind != kind || c.Files[0].Name != kind+".bin" || !bytes.Equal(c.Files[0].Data, png) || c.Text != "see #this" {
+				t.Errorf("recorded %+v", c)
+			}
+			r.refuse(400, "Bad Request: there is no "+kind+" in the request", method, "chat_id", chat)
+			r.refuse(400, "Bad Request: wrong file identifier/HTTP URL specified", method, "chat_id", chat, kind, "nonsense")
+			r.refuse(400, "Bad Request: failed to get HTTP URL content", method, "chat_id", chat, kind, "https://example.org/x")
+			r.refused(r.upload(method, map[string][]byte{kind: {}}, "chat_id", chat), 400, "Bad Request: file must be non-empty")
+		})
+	}
+	r.refused(r.upload("sendPhoto", map[string][]byte{"photo": []byte("plain text")}, "chat_id", chat), 400, "Bad Request: IMAGE_PROCESS_FAILED")
+	r.refused(r.upload("sendPhoto", map[string][]byte{"photo": append(png, make([]byte, 10<<20)...)}, "chat_id", chat), 400,
+		fmt.Sprintf("Bad Request: file of size %d bytes is too big for a photo; the maximum size is 10485760 bytes", len(png)+10<<20))
+}
+
+func TestFilesTooLarge(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice := r.User("Alice", "alice")
+	chat := r.DM(alice).ChatID
+	for _, size := range []int{50<<20 + 1, 60 << 20} {
+		r.refused(r.upload("sendDocument", map[string][]byte{"document": make([]byte, size)}, "chat_id", chat), 413, "Request Entity Too Large")
+	}
+	r.accepted(r.upload("sendDocument", map[string][]byte{"document": make([]byte, 50<<20)}, "chat_id", chat), nil)
+	if n := len(r.Sent()); n != 1 {
+		t.Errorf("%d calls were carried out", n)
+	}
+}
+
+func TestDownload(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice := r.User("Alice", "alice")
+	dm := r.DM(alice)
+	get := func(id string) string {
+		var f struct {
+			Path string `json:"file_path"`
+			Size int    `json:"file_size"`
+		}
+		r.must(&f, "getFile", "file_id", id)
+		return r.request(http.MethodGet, "/file/bot"+r.Token()+"/"+f.Path, nil, "").body
+	}
+	m := dm.Document(alice, "notes.txt", []byte("read me"), "")
+	if got := get(m.Document.FileID); got != "read me" {
+		t.Errorf("downloaded %q", got)
+	}
+	photo := dm.Photo(alice, png, "")
+	for _, size := range photo.Photo {
+		if got := get(size.FileID); got != string(png) {
+			t.Errorf("downloaded %q", got)
+		}
+	}
+	r.refuse(400, "Bad Request: invalid file_id", "getFile", "file_id", "nonsense")
+	large := dm.Attach(alice, telegram.Attachment{Kind: "video", Name: "film.mp4", Size: 20<<20 + 1}, "")
+	r.refuse(400, "Bad Request: file is too big", "getFile", "file_id", large.Video.FileID)
+
+	var sent telegram.Message
+	r.must(&sent, "sendPhoto", "chat_id", alice.ID, "photo", photo.Photo[1].FileID)
+	if sent.Photo[1].FileID != photo.Photo[1].FileID {
+		t.Errorf("sent %+v again as %+v", photo.Photo, sent.Photo)
+	}
+	r.Fail(telegram.Fault{Method: "download", Status: 502})
+	path := "/file/bot" + r.Token() + "/documents/file_1.txt"
+	if a := r.request(http.MethodGet, path, nil, ""); a.Status != 502 {
+		t.Errorf("got %d, want the fault", a.Status)
+	}
+	if a := r.request(http.MethodGet, path, nil, ""); a.body != "read me" {
+		t.Errorf("got %q after the fault", a.body)
+	}
+}
+
+func TestMediaGroup(t *testing.T) {
+	r := start(t, telegram.Options{})
+	chat := r.DM(r.User("Alice", "alice")).ChatID
+	files := map[string][]byte{"a": png, "b": []byte("movie")}
+	var album []telegram.Message
+	r.accepted(r.upload("sendMediaGroup", files, "chat_id", chat, "media",
+		`[{"type":"photo","media":"attach://a","caption":"two"},{"type":"video","media":"attach://b"}]`), &album)
+	if len(album) != 2 || album[0].Photo == nil || album[1].Video == nil || album[0].Caption != "two" ||
+		album[0].MediaGroup == "" || album[0].MediaGroup != album[1].MediaGroup {
+		t.Errorf("got %+v", album)
+	}
+	c := r.Sent()[0]
+	if len(c.Files) != 2 || c.Files[0].Kind != "photo" || c.Files[1].Kind != "video" || len(c.Messages) != 2 {
+		t.Errorf("recorded %+v", c)
+	}
+	item := func(kind string) string { return fmt.Sprintf(`{"type":%q,"media":"attach://b"}`, kind) }
+	tests := []struct{ media, want string }{
+		{item("video"), "an album must include 2-10 items"},
+		{strings.Repeat(item("video")+",", 10) + item("video"), "an album must include 2-10 items"},
+		{item("video") + "," + item("document"), "document can't be mixed with other media types"},
+		{item("audio") + "," + item("video"), "audio can't be mixed with other media types"},
+		{item("video") + "," + item("sticker"), "can't parse InputMedia: type sticker can't be used in sendMediaGroup"},
+		{item("video") + `,{"type":"video","media":"attach://c"}`, "there is no video in the request"},
+		{"nonsense", "can't parse media JSON object"},
+	}
+	for _, tt := range tests {
+		r.refused(r.upload("sendMediaGroup", files, "chat_id", chat, "media", "["+tt.media+"]"), 400, "Bad Request: "+tt.want)
+	}
+}
+
+func TestPolls(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice := r.User("Alice", "alice")
+	group := r.Supergroup("Team", alice)
+	ask := func(fields ...any) []any { return append([]any{"chat_id", group.ChatID}, fields...) }
+	var m telegram.Message
+	r.must(&m, "sendPoll", ask("question", "When?", "options", `[{"text":"now"},"later"]`, "is_anonymous", "false", "allows_multiple_answers", "true")...)
+	if p := m.Poll; p == nil || p.ID == "" || p.Options[0].Text != "now" || p.Options[1].Text != "later" || p.IsAnonymous || !p.Multiple {
+		t.Fatalf("got %+v", m.Poll)
+	}
+	r.AnswerPoll(alice, m.Poll.ID, 1)
+	batch := r.updates()
+	fakeservertest.Subset(t, batch[0]["poll"].(map[string]any), fmt.Sprintf(`{"id":%q,"total_voter_count":1,"options":[{"voter_count":0},{"voter_count":1}]}`, m.Poll.ID))
+	fakeservertest.Subset(t, batch[1]["poll_answer"].(map[string]any), fmt.Sprintf(`{"poll_id":%q,"user":{"id":%d},"option_ids":[1]}`, m.Poll.ID, alice.ID))
+	r.AnswerPoll(alice, m.Poll.ID)
+	batch = r.updates()
+	fakeservertest.Subset(t, batch[0]["poll"].(map[string]any), `{"total_voter_count":0}`)
+	fakeservertest.Subset(t, batch[1]["poll_answer"].(map[string]any), `{"option_ids":[]}`)
+
+	var state telegram.Poll
+	r.must(&state, "stopPoll", ask("message_id", m.ID)...)
+	if !state.IsClosed || state.ID != m.Poll.ID {
+		t.Errorf("stopped: %+v", state)
+	}
+	r.refuse(400, "Bad Request: poll has already been closed", "stopPoll", ask("message_id", m.ID)...)
+	r.refuse(400, "Bad Request: message with poll to stop not found", "stopPoll", ask("message_id", 999)...)
+	hers := group.Poll(alice, "Mine?", "yes", "no")
+	r.refuse(400, "Bad Request: poll can't be stopped", "stopPoll", ask("message_id", hers.ID)...)
+
+	r.must(&m, "sendPoll", ask("question", "Anonymous?", "options", `["yes","no"]`)...)
+	r.updates()
+	r.AnswerPoll(alice, m.Poll.ID, 0)
+	fakeservertest.Subset(t, r.event("poll"), `{"is_anonymous":true,"total_voter_count":1}`)
+
+	many := `["o"` + strings.Repeat(`,"o"`, 12) + `]`
+	tests := []struct{ question, options, want string }{
+		{"When?", `["now"]`, "poll must have at least 2 option"},
+		{"When?", many, "poll can't have more than 12 options"},
+		{"", `["a","b"]`, "text must be non-empty"},
+		{"When?", `["a",""]`, "text must be non-empty"},
+		{strings.Repeat("x", 301), `["a","b"]`, "poll question length must not exceed 300"},
+		{"When?", `["a","` + strings.Repeat("x", 101) + `"]`, "poll options length must not exceed 100"},
+		{"When?", `nonsense`, "can't parse options JSON object"},
+		{"When?", `[1,2]`, "can't parse options JSON object"},
+	}
+	for _, tt := range tests {
+		r.refuse(400, "Bad Request: "+tt.want, "sendPoll", ask("question", tt.question, "options", tt.options)...)
+	}
+}

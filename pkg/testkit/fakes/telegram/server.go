@@ -1,0 +1,226 @@
+// Package telegram is a fake Telegram: a Bot API server that speaks the documented protocol
+// over HTTP, and behind it the people, chats, topics and files that a bot meets there. Tests
+// of an adapter, and a person at the page of cmd/faketelegram, play the people and break the
+// connection.
+//
+//	tg := telegram.New(telegram.Options{})
+//	base, err := tg.Start("127.0.0.1:0")
+//	alice := tg.User("Alice", "alice")
+//	team := tg.Supergroup("Team", alice)
+//	team.Say(alice, "@arizuko_bot hello")
+//	call, err := tg.Wait(ctx, telegram.Answers(team))
+//
+// The methods with which people act return what they made. A story that cannot be, like an
+// edit of a message that is not there, is a mistake of who tells it and panics; Post, Revise
+// and SetReactions, which a page needs, return an error instead.
+package telegram
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
+)
+
+// Defaults of Options.
+const (
+	DefaultToken    = "5000000001:FAKE-token_of-the-fake-Telegram-0001"
+	DefaultBotName  = "Arizuko"
+	DefaultUsername = "arizuko_bot"
+)
+
+// Options say who the bot is. The zero value is a bot as BotFather makes it, with privacy
+// mode on, and no limits on the rate.
+type Options struct {
+	Token       string // "<bot id>:<secret>"
+	BotName     string
+	BotUsername string
+	PrivacyOff  bool // the bot sees all that is said in groups
+	RateLimits  bool // refuse what is sent faster than documented
+}
+
+// Server is the fake. It may be used from many goroutines.
+type Server struct {
+	fakeserver.Host
+	*fakeserver.Record[Call]
+	token   string
+	methods map[string]method
+	rates   *rates // nil without limits
+	faults  *fakeserver.Faults[Fault]
+
+	mu       sync.Mutex
+	me       User
+	privacy  bool
+	nextUser int64
+	nextChat int64
+	nextID   int // of messages outside supergroups, which share one sequence
+	users    map[int64]User
+	rooms    map[int64]*room
+	files    map[string]*file // by file_id
+	polls    map[string]*poll
+	albums   int
+	commands []Command
+	queue    queue
+	polled   int
+}
+
+// New makes a Telegram in which nobody lives but the bot.
+func New(o Options) *Server {
+	s := &Server{
+		Record: fakeserver.NewRecord((*Call).did, (*Call).sends), faults: fakeserver.NewFaults((*Fault).means),
+		token: cmp.Or(o.Token, DefaultToken), privacy: !o.PrivacyOff,
+		// Beyond 32 bits, as ids are by now.
+		nextUser: 5_100_000_001, nextChat: 4_000_000_001, nextID: 1,
+		users: map[int64]User{}, rooms: map[int64]*room{}, files: map[string]*file{}, polls: map[string]*poll{},
+	}
+	id, _, _ := strings.Cut(s.token, ":")
+	s.me = User{IsBot: true, FirstName: cmp.Or(o.BotName, DefaultBotName), Username: cmp.Or(o.BotUsername, DefaultUsername)}
+	s.me.ID, _ = strconv.ParseInt(id, 10, 64)
+	s.users[s.me.ID] = s.me
+	s.methods = s.methodTable()
+	s.queue = newQueue()
+	if o.RateLimits {
+		s.rates = newRates()
+	}
+	return s
+}
+
+// Token is the bot's token.
+func (s *Server) Token() string { return s.token }
+
+// Me is the bot.
+func (s *Server) Me() User { return s.me }
+
+// Start serves at addr, "host:port" with port 0 for a free one, until Close, and returns the
+// base of its URLs, "http://host:port". After Close it may be started again.
+func (s *Server) Start(addr string) (string, error) {
+	return s.StartWith(addr, s)
+}
+
+// tokenForm is what a token looks like; anything else is not even a wrong one.
+var tokenForm = regexp.MustCompile(`^[1-9][0-9]*:[A-Za-z0-9_-]+$`)
+
+// ServeHTTP answers /bot<token>/<method> and /file/bot<token>/<path>.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, isFile := strings.CutPrefix(r.URL.Path, "/file")
+	rest, isBot := strings.CutPrefix(path, "/bot")
+	token, name, found := strings.Cut(rest, "/")
+	s.CutOff()
+	switch {
+	case !isBot || !found || !tokenForm.MatchString(token):
+		writeError(w, notFound())
+	case token != s.token:
+		writeError(w, unauthorized())
+	case isFile:
+		s.download(w, r, name)
+	default:
+		s.call(w, r, name)
+	}
+}
+
+// call answers one call of a method, or lets a fault do it.
+func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
+	m, known := s.methods[strings.ToLower(name)]
+	if !known {
+		writeError(w, &apiError{code: http.StatusNotFound, description: "Not Found: method not found"})
+		return
+	}
+	p, err := readParams(r)
+	refused, api := isAPI(err)
+	if err != nil && !api {
+		fakeserver.Break() // the request broke off
+	}
+	f := s.faults.Next(m.name)
+	if !f.After {
+		s.Hold(r.Context(), f.Delay)
+	}
+	var result any
+	switch {
+	case f.refuses() && !f.After:
+		s.refused(m, p, fakeserver.ErrSpoilt, f)
+	case api:
+		s.refused(m, p, refused, f)
+		err = refused
+	case m.poll != nil:
+		result, err = m.poll(r.Context(), p)
+	default:
+		result, err = s.run(m, p, f)
+	}
+	if f.After {
+		s.Hold(r.Context(), f.Delay)
+	}
+	s.CutOff()
+	if f.answer(w) {
+		return
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeResult(w, result)
+}
+
+// run carries a method out and keeps it in the record.
+func (s *Server) run(m method, p params, f Fault) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	chat := p.int("chat_id", 0)
+	if s.rates != nil && m.sends {
+		if wait := s.rates.wait(chat, time.Now()); wait > 0 {
+			err := tooMany(wait)
+			s.Note(recorded(m, p, nil, err, f))
+			return nil, err
+		}
+	}
+	result, err := m.do(p)
+	call := recorded(m, p, result, err, f)
+	if s.rates != nil && m.sends && err == nil {
+		s.rates.note(chat, len(call.Messages), call.At)
+	}
+	s.Note(call)
+	return result, err
+}
+
+type reply struct {
+	OK          bool        `json:"ok"`
+	Result      any         `json:"result,omitempty"`
+	Code        int         `json:"error_code,omitempty"`
+	Description string      `json:"description,omitempty"`
+	Parameters  *parameters `json:"parameters,omitempty"`
+}
+
+type parameters struct {
+	MigrateTo  int64 `json:"migrate_to_chat_id,omitempty"`
+	RetryAfter int   `json:"retry_after,omitempty"`
+}
+
+func writeResult(w http.ResponseWriter, result any) {
+	writeJSON(w, http.StatusOK, reply{OK: true, Result: result})
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	refused, ok := isAPI(err)
+	if !ok {
+		refused = &apiError{code: http.StatusInternalServerError, description: "Internal Server Error: " + err.Error()}
+	}
+	answer := reply{Code: refused.code, Description: refused.description}
+	if refused.migratedTo != 0 || refused.retryAfter != 0 {
+		answer.Parameters = &parameters{MigrateTo: refused.migratedTo, RetryAfter: refused.retryAfter}
+	}
+	if refused.retryAfter != 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(refused.retryAfter))
+	}
+	writeJSON(w, refused.code, answer)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // who asked is gone
+}

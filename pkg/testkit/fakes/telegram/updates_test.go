@@ -1,0 +1,267 @@
+package telegram_test
+
+import (
+	"fmt"
+	"testing"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
+	"arizuko/pkg/testkit/fakes/telegram"
+)
+
+const everything = `["message","edited_message","message_reaction","my_chat_member","chat_member","poll","poll_answer"]`
+
+func TestUpdateShapes(t *testing.T) {
+	r := start(t, telegram.Options{PrivacyOff: true})
+	alice, bob := r.User("Alice", "alice"), r.User("Bob", "")
+	dm, group := r.DM(alice), r.Supergroup("Team", alice, bob)
+	group.Promote(alice, true)
+	r.updates()
+	r.must(nil, "getUpdates", "allowed_updates", everything)
+
+	tests := []struct {
+		name string
+		act  func()
+		kind string
+		want string
+	}{
+		{"text in a private chat", func() { dm.Say(alice, "hello") }, "message", fmt.Sprintf(
+			`{"from":{"id":%d,"is_bot":false,"first_name":"Alice","username":"alice","language_code":"en"},
+			  "chat":{"id":%d,"type":"private","first_name":"Alice","username":"alice","title":null},
+			  "text":"hello","entities":null,"message_thread_id":null,"is_topic_message":null}`, alice.ID, alice.ID)},
+		{"entities in UTF-16 units", func() { group.Say(alice, "😀 @arizuko_bot see https://a.b/c, /run@arizuko_bot #héllo x@y.org") }, "message",
+			`{"chat":{"type":"supergroup","title":"Team","is_forum":null},"entities":[
+			  {"type":"mention","offset":3,"length":12}, {"type":"url","offset":20,"length":13},
+			  {"type":"bot_command","offset":35,"length":16}, {"type":"hashtag","offset":52,"length":6},
+			  {"type":"email","offset":59,"length":7}]}`},
+		{"a name without a username", func() {
+			group.Say(alice, "Bob!", telegram.Entity{Type: "text_mention", Length: 3, User: &bob})
+		}, "message", fmt.Sprintf(`{"entities":[{"type":"text_mention","offset":0,"length":3,"user":{"id":%d,"first_name":"Bob"}}]}`, bob.ID)},
+		{"nothing is found in code", func() {
+			group.Say(alice, "/a @arizuko_bot", telegram.Entity{Type: "code", Length: 15})
+		}, "message", `{"entities":[{"type":"code","offset":0,"length":15}]}`},
+		{"a join", func() {
+			group.Leave(bob)
+			r.updates()
+			r.must(nil, "getUpdates", "allowed_updates", `["message"]`)
+			group.Join(bob)
+		},
+			"message", fmt.Sprintf(`{"from":{"id":%d},"new_chat_members":[{"id":%d}]}`, bob.ID, bob.ID)},
+		{"a removal", func() { group.Remove(alice, bob) }, "message", fmt.Sprintf(`{"from":{"id":%d},"left_chat_member":{"id":%d}}`, alice.ID, bob.ID)},
+		{"a photo in two sizes", func() { dm.Photo(alice, png, "look @arizuko_bot") }, "message",
+			`{"text":null,"caption":"look @arizuko_bot","caption_entities":[{"type":"mention","offset":5,"length":12}],
+			  "photo":[{"width":80,"height":60},{"width":640,"height":480}]}`},
+		{"a document", func() { dm.Document(alice, "plan.pdf", []byte("%PDF"), "") }, "message",
+			`{"document":{"file_name":"plan.pdf","mime_type":"application/pdf","file_size":4},"caption":null}`},
+		{"a voice message", func() { dm.Voice(alice, []byte("OggS")) }, "message", `{"voice":{"duration":3,"mime_type":"audio/ogg","file_size":4}}`},
+		{"an animation is a document too", func() { dm.Attach(alice, telegram.Attachment{Kind: "animation", Name: "a.mp4", Data: []byte("x")}, "") },
+			"message", `{"animation":{"width":640,"file_name":"a.mp4"},"document":{"file_name":"a.mp4"}}`},
+		{"a video note", func() { dm.Attach(alice, telegram.Attachment{Kind: "video_note", Data: []byte("x")}, "") }, "message",
+			`{"video_note":{"length":480,"duration":3}}`},
+		{"a sticker", func() { dm.Sticker(alice, "🦄") }, "message", `{"sticker":{"emoji":"🦄","type":"regular","is_animated":false,"is_video":false}}`},
+		{"a location", func() { dm.Location(alice, 50.08, 14.42) }, "message", `{"location":{"latitude":50.08,"longitude":14.42}}`},
+		{"a contact", func() { dm.Contact(alice, "+420123", "Bob") }, "message", `{"contact":{"phone_number":"+420123","first_name":"Bob"}}`},
+		{"a poll of a user", func() { dm.Poll(alice, "When?", "now", "later") }, "message",
+			`{"poll":{"question":"When?","options":[{"text":"now","voter_count":0},{"text":"later","voter_count":0}],
+			  "total_voter_count":0,"is_closed":false,"is_anonymous":true,"type":"regular","allows_multiple_answers":false}}`},
+		{"a forward", func() { m := dm.Say(alice, "x"); r.updates(); group.Forward(alice, m) }, "message",
+			fmt.Sprintf(`{"text":"x","forward_origin":{"type":"user","sender_user":{"id":%d}}}`, alice.ID)},
+		{"a forward of somebody hidden", func() { m := dm.Say(alice, "x"); r.updates(); group.ForwardHidden(alice, m) }, "message",
+			`{"forward_origin":{"type":"hidden_user","sender_user_name":"Alice","sender_user":null}}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.act()
+			fakeservertest.Subset(t, r.event(tt.kind), tt.want)
+		})
+	}
+}
+
+func TestRepliesAndTopics(t *testing.T) {
+	r := start(t, telegram.Options{PrivacyOff: true})
+	alice := r.User("Alice", "alice")
+	forum, team := r.Forum("Ops", alice), r.Supergroup("Team", alice)
+
+	deploys := forum.Topic(alice, "deploys")
+	fakeservertest.Subset(t, r.event("message"), fmt.Sprintf(
+		`{"message_id":%d,"message_thread_id":%d,"is_topic_message":true,"chat":{"is_forum":true},
+		  "forum_topic_created":{"name":"deploys","icon_color":7322096}}`, deploys.ThreadID, deploys.ThreadID))
+
+	first := deploys.Say(alice, "in the topic")
+	fakeservertest.Subset(t, r.event("message"), fmt.Sprintf(
+		`{"message_thread_id":%d,"is_topic_message":true,"reply_to_message":{"message_id":%d,"forum_topic_created":{"name":"deploys"}}}`,
+		deploys.ThreadID, deploys.ThreadID))
+
+	forum.Reply(alice, first.ID, "an answer stays in the topic")
+	fakeservertest.Subset(t, r.event("message"), fmt.Sprintf(
+		`{"message_thread_id":%d,"is_topic_message":true,"reply_to_message":{"message_id":%d,"text":"in the topic","reply_to_message":null}}`,
+		deploys.ThreadID, first.ID))
+
+	general := forum.Say(alice, "in General")
+	fakeservertest.Subset(t, r.event("message"), `{"message_thread_id":null,"is_topic_message":null,"reply_to_message":null}`)
+	forum.Reply(alice, general.ID, "answered in General")
+	fakeservertest.Subset(t, r.event("message"), fmt.Sprintf(`{"message_thread_id":%d,"is_topic_message":null}`, general.ID))
+
+	root := team.Say(alice, "root")
+	r.updates()
+	next := team.Reply(alice, root.ID, "one")
+	fakeservertest.Subset(t, r.event("message"), fmt.Sprintf(`{"message_thread_id":%d,"is_topic_message":null,"reply_to_message":{"message_id":%d}}`, root.ID, root.ID))
+	team.Reply(alice, next.ID, "two")
+	fakeservertest.Subset(t, r.event("message"), fmt.Sprintf(`{"message_thread_id":%d,"reply_to_message":{"message_id":%d}}`, root.ID, next.ID))
+
+	r.refuse(400, "Bad Request: message thread not found", "sendMessage", "chat_id", team.ChatID, "message_thread_id", root.ID, "text", "x")
+	var sent telegram.Message
+	r.must(&sent, "sendMessage", "chat_id", forum.ChatID, "text", "x", "reply_parameters", fmt.Sprintf(`{"message_id":%d}`, first.ID))
+	if sent.Thread != deploys.ThreadID || !sent.IsTopic || sent.ReplyTo.ID != first.ID {
+		t.Errorf("an answer without a thread went to %+v, want the topic of what it answers", sent)
+	}
+}
+
+func TestAlbum(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice := r.User("Alice", "alice")
+	sent := r.DM(alice).Album(alice, "both", telegram.Attachment{Kind: "photo", Data: png}, telegram.Attachment{Kind: "video", Data: []byte("v")})
+	batch := r.updates()
+	if len(batch) != 2 || len(sent) != 2 {
+		t.Fatalf("%d updates for %d parts", len(batch), len(sent))
+	}
+	for i, want := range []string{`{"caption":"both","media_group_id":%q,"photo":[{},{}]}`, `{"caption":null,"media_group_id":%q,"video":{"width":640}}`} {
+		fakeservertest.Subset(t, batch[i]["message"].(map[string]any), fmt.Sprintf(want, sent[0].MediaGroup))
+	}
+}
+
+func TestEditsAndReactions(t *testing.T) {
+	r := start(t, telegram.Options{PrivacyOff: true})
+	alice := r.User("Alice", "alice")
+	group, dm := r.Supergroup("Team", alice), r.DM(alice)
+	r.must(nil, "getUpdates", "allowed_updates", everything)
+	m := group.Say(alice, "helo")
+	r.updates()
+
+	edited := group.Edit(alice, m.ID, "hello @arizuko_bot")
+	got := r.event("edited_message")
+	fakeservertest.Subset(t, got, fmt.Sprintf(`{"message_id":%d,"text":"hello @arizuko_bot","entities":[{"type":"mention"}]}`, m.ID))
+	if edited.EditDate == 0 || got["edit_date"] != float64(edited.EditDate) || got["date"] != float64(m.Date) {
+		t.Errorf("edit_date %v, date %v", got["edit_date"], got["date"])
+	}
+	group.Unfurl(m.ID)
+	fakeservertest.Subset(t, r.event("edited_message"), `{"text":"hello @arizuko_bot"}`)
+
+	group.React(alice, m.ID, "👍")
+	if batch := r.updates(); len(batch) != 0 {
+		t.Errorf("a bot that is no administrator got %v", batch)
+	}
+	group.Promote(alice, true)
+	fakeservertest.Subset(t, r.event("my_chat_member"), fmt.Sprintf(
+		`{"chat":{"id":%d},"from":{"id":%d},"old_chat_member":{"status":"member","user":{"id":%d,"is_bot":true}},
+		  "new_chat_member":{"status":"administrator","can_delete_messages":true}}`, group.ChatID, alice.ID, r.Me().ID))
+	group.React(alice, m.ID, "🔥", "👀")
+	fakeservertest.Subset(t, r.event("message_reaction"), fmt.Sprintf(
+		`{"chat":{"id":%d},"message_id":%d,"user":{"id":%d},"old_reaction":[{"type":"emoji","emoji":"👍"}],
+		  "new_reaction":[{"type":"emoji","emoji":"🔥"},{"type":"emoji","emoji":"👀"}]}`, group.ChatID, m.ID, alice.ID))
+	group.Unreact(alice, m.ID)
+	fakeservertest.Subset(t, r.event("message_reaction"), `{"old_reaction":[{},{}],"new_reaction":[]}`)
+	group.Delete(m.ID)
+	if batch := r.updates(); len(batch) != 0 {
+		t.Errorf("a deletion was told: %v", batch)
+	}
+
+	d := dm.Say(alice, "x")
+	r.updates()
+	dm.React(alice, d.ID, "❤")
+	fakeservertest.Subset(t, r.event("message_reaction"), `{"old_reaction":[],"new_reaction":[{"emoji":"❤"}]}`)
+}
+
+func TestMembership(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
+	group := r.Supergroup("Team", alice)
+
+	r.must(nil, "getUpdates", "allowed_updates", everything)
+	group.Join(bob) // of whom only an administrator is told as chat_member too
+	fakeservertest.Subset(t, r.event("message"), `{"new_chat_members":[{"first_name":"Bob"}]}`)
+	group.Promote(alice, true)
+	r.updates()
+	group.Leave(bob)
+	batch := r.updates()
+	fakeservertest.Subset(t, batch[0]["chat_member"].(map[string]any), `{"from":{"first_name":"Bob"},"old_chat_member":{"status":"member"},"new_chat_member":{"status":"left","user":{"first_name":"Bob"}}}`)
+	fakeservertest.Subset(t, batch[1]["message"].(map[string]any), `{"left_chat_member":{"first_name":"Bob"}}`)
+
+	group.RemoveBot(alice)
+	fakeservertest.Subset(t, r.event("my_chat_member"), `{"old_chat_member":{"status":"administrator"},"new_chat_member":{"status":"kicked","until_date":0}}`)
+	group.Say(alice, "/without you")
+	if batch := r.updates(); len(batch) != 0 {
+		t.Errorf("a bot that was removed got %v", batch)
+	}
+	group.AddBot(alice)
+	batch = r.updates()
+	fakeservertest.Subset(t, batch[0]["my_chat_member"].(map[string]any), `{"new_chat_member":{"status":"member"}}`)
+	fakeservertest.Subset(t, batch[1]["message"].(map[string]any), fmt.Sprintf(`{"new_chat_members":[{"id":%d}]}`, r.Me().ID))
+
+	r.Block(bob)
+	fakeservertest.Subset(t, r.event("my_chat_member"), `{"chat":{"type":"private"},"old_chat_member":{"status":"member"},"new_chat_member":{"status":"kicked"}}`)
+	r.Unblock(bob)
+	fakeservertest.Subset(t, r.event("my_chat_member"), `{"new_chat_member":{"status":"member"}}`)
+}
+
+func TestMigration(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice := r.User("Alice", "alice")
+	old := r.Group("Team", alice)
+	next := old.Migrate(alice)
+	batch := r.updates()
+	fakeservertest.Subset(t, batch[0]["message"].(map[string]any), fmt.Sprintf(`{"chat":{"id":%d,"type":"group"},"migrate_to_chat_id":%d}`, old.ChatID, next.ChatID))
+	fakeservertest.Subset(t, batch[1]["message"].(map[string]any), fmt.Sprintf(
+		`{"message_id":1,"chat":{"id":%d,"type":"supergroup"},"migrate_from_chat_id":%d}`, next.ChatID, old.ChatID))
+
+	a := r.refuse(400, "Bad Request: group chat was upgraded to a supergroup chat", "sendMessage", "chat_id", old.ChatID, "text", "x")
+	if a.Parameters.MigrateTo != next.ChatID {
+		t.Errorf("migrate_to_chat_id %d, want %d", a.Parameters.MigrateTo, next.ChatID)
+	}
+	r.must(nil, "sendMessage", "chat_id", next.ChatID, "text", "x")
+	next.Say(alice, "/still here")
+	r.event("message")
+}
+
+func TestPrivacyMode(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice, other := r.User("Alice", "alice"), r.OtherBot("Helper", "helper_bot")
+	group := r.Supergroup("Team", alice, other)
+	var sent telegram.Message
+	r.must(&sent, "sendMessage", "chat_id", group.ChatID, "text", "hi")
+	tests := []struct {
+		name string
+		say  func()
+		sees bool
+	}{
+		{"plain", func() { group.Say(alice, "hello") }, false},
+		{"mention", func() { group.Say(alice, "hey @Arizuko_Bot") }, true},
+		{"mention in a caption", func() { group.Photo(alice, png, "@arizuko_bot") }, true},
+		{"mention of another", func() { group.Say(alice, "hey @helper_bot") }, false},
+		{"text mention", func() {
+			me := r.Me()
+			group.Say(alice, "bot", telegram.Entity{Type: "text_mention", Length: 3, User: &me})
+		}, true},
+		{"command", func() { group.Say(alice, "/start now") }, true},
+		{"own command", func() { group.Say(alice, "/start@arizuko_bot") }, true},
+		{"command for another", func() { group.Say(alice, "/start@helper_bot") }, false},
+		{"command within", func() { group.Say(alice, "try /start") }, false},
+		{"answer to the bot", func() { group.Reply(alice, sent.ID, "ok") }, true},
+		{"another bot", func() { group.Say(other, "beep") }, false},
+		{"another bot that mentions", func() { group.Say(other, "@arizuko_bot beep") }, true},
+		{"join", func() { group.Join(r.User("Eve", "")) }, true},
+		{"private", func() { r.DM(alice).Say(alice, "hello") }, true},
+		{"off", func() { r.SetPrivacy(false); group.Say(alice, "hello"); r.SetPrivacy(true) }, true},
+		{"administrator", func() { group.Promote(alice, true); r.updates(); group.Say(alice, "hello") }, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.say()
+			if got := len(r.updates()); (got == 1) != tt.sees {
+				t.Errorf("%d updates, want it seen: %v", got, tt.sees)
+			}
+		})
+	}
+	var me map[string]any
+	r.must(&me, "getMe")
+	fakeservertest.Subset(t, me, fmt.Sprintf(`{"id":%d,"is_bot":true,"username":"arizuko_bot","can_read_all_group_messages":false}`, r.Me().ID))
+}
