@@ -7,8 +7,8 @@ import (
 	"io"
 	"net/http"
 
+	"arizuko/discd/internal/discordapi"
 	"arizuko/discd/internal/gateway"
-	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/daemon"
 )
 
@@ -22,10 +22,10 @@ func check(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	api := restapi.NewClient(string(cfg.APIURL), cfg.Token)
+	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token)
 	me, err := api.Me(ctx)
 	if err != nil {
-		var refused *restapi.Error
+		var refused *discordapi.Error
 		if errors.As(err, &refused) && refused.Status == http.StatusUnauthorized {
 			return &daemon.ExitError{Code: daemon.ExitRefused, Err: broken(err)}
 		}
@@ -40,7 +40,7 @@ func check(ctx context.Context, out io.Writer) error {
 	if !app.HearsMembers() {
 		fmt.Fprintf(out, "joins and leaves of others are not seen: the Server Members Intent is off;\n  %s has its switch\n", portal)
 	}
-	var guilds []restapi.Guild
+	var guilds []discordapi.Guild
 	if err := api.Call(ctx, http.MethodGet, "users/@me/guilds", nil, &guilds); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/msg"
@@ -79,7 +79,7 @@ func newWorld(t testing.TB, st func() *store.Store) adaptertest.World {
 	})
 	return adaptertest.World{
 		Connect: func() adapter.Platform {
-			return unreachable{&discord{api: restapi.NewClient(base, s.Token()), store: st(), now: time.Now}, s}
+			return unreachable{&discord{api: discordapi.NewClient(base, s.Token()), store: st(), now: time.Now}, s}
 		},
 		Received: s.received,
 		Fail:     s.plan.Fail,
@@ -133,7 +133,7 @@ type unreachable struct {
 
 func (u unreachable) Send(ctx context.Context, m *msg.Message, p adapter.Part) (string, error) {
 	if u.scene.plan.Unreached(m.ChatJID) {
-		return "", failure(fmt.Errorf("POST: %w: %w", restapi.ErrUnsent, errors.New("connection refused")))
+		return "", failure(fmt.Errorf("POST: %w: %w", discordapi.ErrUnsent, errors.New("connection refused")))
 	}
 	return u.discord.Send(ctx, m, p)
 }

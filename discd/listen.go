@@ -13,10 +13,10 @@ import (
 	"github.com/bwmarrin/discordgo"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/discd/internal/discordapi"
 	"arizuko/discd/internal/gateway"
 	"arizuko/discd/internal/history"
 	"arizuko/discd/internal/inbound"
-	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -122,7 +122,7 @@ func (l *listener) prepare(ctx context.Context) (discordgo.Intent, error) {
 
 // take stores one event, however long that takes. One that cannot be read is passed over.
 func (l *listener) take(ctx context.Context, s *adapter.Shell, e *discordgo.Event) error {
-	u, err := restapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData)
+	u, err := discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData)
 	var in adapter.Inbound
 	if err == nil {
 		if err := l.begin(ctx, s, u); err != nil {
@@ -154,7 +154,7 @@ func (l *listener) take(ctx context.Context, s *adapter.Shell, e *discordgo.Even
 }
 
 // begin takes note that a session has begun, or was taken up again.
-func (l *listener) begin(ctx context.Context, s *adapter.Shell, u *restapi.Update) error {
+func (l *listener) begin(ctx context.Context, s *adapter.Shell, u *discordapi.Update) error {
 	if u.Type == "RESUMED" {
 		s.Connected()
 	}
@@ -193,12 +193,12 @@ func (l *listener) insist(ctx context.Context, what string, do func() error) err
 
 // lookUp asks for the channel of an event, if nobody has told of it, until it is told. One that is
 // not shown to us is taken for no thread. The error is ctx's.
-func (l *listener) lookUp(ctx context.Context, u *restapi.Update) error {
+func (l *listener) lookUp(ctx context.Context, u *discordapi.Update) error {
 	id := l.known.Lacks(u)
 	if id == "" {
 		return nil
 	}
-	c := restapi.Channel{}
+	c := discordapi.Channel{}
 	err := l.insist(ctx, "look a channel up", func() error {
 		err := l.api.Call(ctx, http.MethodGet, "channels/"+id, nil, &c)
 		if err != nil && failure(err).Class == msg.Permanent {
@@ -214,7 +214,7 @@ func (l *listener) lookUp(ctx context.Context, u *restapi.Update) error {
 }
 
 // answer tells who gave a command that it is stored; what comes of it is a message of its own.
-func (l *listener) answer(ctx context.Context, i *restapi.Interaction) {
+func (l *listener) answer(ctx context.Context, i *discordapi.Interaction) {
 	ctx, cancel := context.WithTimeout(ctx, answerMost)
 	defer cancel()
 	if err := l.api.Answer(ctx, i, "/"+i.Data.Name+": on its way"); err != nil {
@@ -225,7 +225,7 @@ func (l *listener) answer(ctx context.Context, i *restapi.Interaction) {
 // catchUp stores what was said while nobody listened: in private chats when a session begins, in
 // a guild when it is told. The events that come behind it in the queue wait. What cannot be had is
 // left to the next session: other chats must not wait for it.
-func (l *listener) catchUp(ctx context.Context, s *adapter.Shell, u *restapi.Update) error {
+func (l *listener) catchUp(ctx context.Context, s *adapter.Shell, u *discordapi.Update) error {
 	var gaps []history.Gap
 	switch {
 	case u.Ready != nil:
@@ -268,7 +268,7 @@ func (l *listener) said(ctx context.Context) func(channel, after string) ([]json
 }
 
 // mark keeps where channels begin to be read.
-func (l *listener) mark(ctx context.Context, s *adapter.Shell, channels ...restapi.Channel) error {
+func (l *listener) mark(ctx context.Context, s *adapter.Shell, channels ...discordapi.Channel) error {
 	fresh := l.read.Begin(channels...)
 	if len(fresh) == 0 {
 		return nil
@@ -287,7 +287,7 @@ func (l *listener) mark(ctx context.Context, s *adapter.Shell, channels ...resta
 
 // broken says why the connection broke, in words that tell an operator what to do.
 func broken(err error) error {
-	var refused *restapi.Error
+	var refused *discordapi.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusUnauthorized {
 		err = &gateway.Closed{Code: gateway.AuthenticationFailed, Text: refused.Message}
 	}

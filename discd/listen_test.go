@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/discd/internal/discordapi"
 	"arizuko/discd/internal/gateway"
 	"arizuko/discd/internal/inbound"
-	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
 	fake "arizuko/pkg/testkit/fakes/discord"
 )
@@ -415,7 +415,7 @@ func TestSessionsAreNotUsedUp(t *testing.T) {
 		fmt.Fprint(w, `{"url":"ws://127.0.0.1:1","shards":1,"session_start_limit":{"total":1000,"remaining":49,"reset_after":7200000,"max_concurrency":1}}`)
 	}))
 	defer api.Close()
-	l := &listener{discord: &discord{api: restapi.NewClient(api.URL, "token")}, gateway: gateway.New("token")}
+	l := &listener{discord: &discord{api: discordapi.NewClient(api.URL, "token")}, gateway: gateway.New("token")}
 	err := l.Listen(t.Context(), nil)
 	var f *adapter.Failure
 	if !errors.As(err, &f) || f.After != 2*time.Hour || !strings.Contains(err.Error(), "49 times") {

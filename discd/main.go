@@ -11,10 +11,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/discd/internal/discordapi"
 	"arizuko/discd/internal/gateway"
 	"arizuko/discd/internal/history"
 	"arizuko/discd/internal/inbound"
-	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
@@ -58,7 +58,7 @@ func serve(ctx context.Context, cfg Config, log io.Writer) error {
 	})
 	p.Metrics.MustRegister(undecoded)
 	gateway.Rebase(string(cfg.APIURL))
-	d := &discord{api: restapi.NewClient(string(cfg.APIURL), cfg.Token), data: cfg.Data, store: p.Store, now: p.Now}
+	d := &discord{api: discordapi.NewClient(string(cfg.APIURL), cfg.Token), data: cfg.Data, store: p.Store, now: p.Now}
 	shell := adapter.New(platform{d, &listener{
 		discord: d, log: p.Log, bots: cfg.Bots, undecoded: undecoded,
 		gateway: gateway.New(cfg.Token), known: inbound.NewGuilds(), read: history.New(nil),

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
@@ -42,7 +42,7 @@ func pace() adapter.Pace {
 
 // discord is the platform as the shell sees it.
 type discord struct {
-	api   *restapi.Client
+	api   *discordapi.Client
 	data  string // the data folder
 	store *store.Store
 	now   func() time.Time
@@ -52,8 +52,8 @@ type discord struct {
 type call struct {
 	method  string
 	channel string
-	path    string         // behind that of the channel's messages
-	body    restapi.Params // nil for none
+	path    string            // behind that of the channel's messages
+	body    discordapi.Params // nil for none
 	file    *upload
 }
 
@@ -114,10 +114,10 @@ func (d *discord) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 // channelOf is where what is said in a thread of a chat goes.
 func channelOf(chatJID, threadID string) (string, error) {
 	channel := strings.TrimPrefix(strings.TrimPrefix(chatJID, "discord:"), "dm-")
-	if !strings.HasPrefix(chatJID, "discord:") || !restapi.IsID(channel) {
+	if !strings.HasPrefix(chatJID, "discord:") || !discordapi.IsID(channel) {
 		return "", fmt.Errorf("%.80q is no chat of Discord's", chatJID)
 	}
-	if threadID != "" && !restapi.IsID(threadID) {
+	if threadID != "" && !discordapi.IsID(threadID) {
 		return "", fmt.Errorf("%.40q is no thread", threadID)
 	}
 	return cmp.Or(threadID, channel), nil
@@ -135,7 +135,7 @@ func nonce(m *msg.Message, part int) string {
 // messageID is the message a platform id belongs to, "" if it names none: those of edits and
 // reactions begin with it.
 func messageID(platformID string) string {
-	if id, _, _ := strings.Cut(platformID, ":"); restapi.IsID(id) {
+	if id, _, _ := strings.Cut(platformID, ":"); discordapi.IsID(id) {
 		return id
 	}
 	return ""
@@ -144,7 +144,7 @@ func messageID(platformID string) string {
 // texts cuts markdown into messages.
 func texts(markdown string) (calls []call) {
 	for _, part := range render.Discord(markdown, textMost) {
-		calls = append(calls, call{method: http.MethodPost, body: restapi.Params{"content": part}})
+		calls = append(calls, call{method: http.MethodPost, body: discordapi.Params{"content": part}})
 	}
 	return calls
 }
@@ -162,7 +162,7 @@ func (d *discord) files(m *msg.Message) (calls []call, err error) {
 			calls = append(calls, texts(fmt.Sprintf("The file `%s` is larger than the %d MB that Discord takes from bots.", a.Name, uploadMost>>20))...)
 			continue
 		}
-		calls = append(calls, call{method: http.MethodPost, body: restapi.Params{}, file: &upload{a.Name, path}})
+		calls = append(calls, call{method: http.MethodPost, body: discordapi.Params{}, file: &upload{a.Name, path}})
 	}
 	said := texts(m.Content)
 	if len(said) == 1 && len(calls) > 0 && calls[0].file != nil {
@@ -219,14 +219,14 @@ func poll(m *msg.Message) ([]call, error) {
 	if err := json.Unmarshal([]byte(m.Content), &p); err != nil {
 		return nil, fmt.Errorf("the row is no poll: %w", err)
 	}
-	made := restapi.Poll{
-		Question: restapi.PollMedia{Text: p.Question}, Answers: []restapi.PollAnswer{}, Multiple: p.Multiple,
+	made := discordapi.Poll{
+		Question: discordapi.PollMedia{Text: p.Question}, Answers: []discordapi.PollAnswer{}, Multiple: p.Multiple,
 		Duration: pollHours(m.ReceivedAt, p.ClosesAt),
 	}
 	for _, text := range p.Options {
-		made.Answers = append(made.Answers, restapi.PollAnswer{Media: restapi.PollMedia{Text: text}})
+		made.Answers = append(made.Answers, discordapi.PollAnswer{Media: discordapi.PollMedia{Text: text}})
 	}
-	return []call{{method: http.MethodPost, body: restapi.Params{"poll": made}}}, nil
+	return []call{{method: http.MethodPost, body: discordapi.Params{"poll": made}}}, nil
 }
 
 // pollHours is how long a poll of a time is open: whole hours, and not without end.

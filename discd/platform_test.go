@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
@@ -20,8 +20,8 @@ import (
 // seen is a call as the golden file has it.
 type seen struct {
 	Call string
-	Body restapi.Params `json:",omitempty"`
-	File string         `json:",omitempty"`
+	Body discordapi.Params `json:",omitempty"`
+	File string            `json:",omitempty"`
 }
 
 func callsOf(t *testing.T, d *discord, m *msg.Message) []seen {
@@ -129,11 +129,11 @@ func TestAMarkFits(t *testing.T) {
 	if marked := d.Mark(parts[0]).(call); marked.body["content"] != "(possibly sent twice) Hello" || parts[0].(call).body["content"] != "Hello" {
 		t.Errorf("%v of %v", marked.body, parts[0])
 	}
-	full := call{method: "POST", body: restapi.Params{"content": strings.Repeat("é", textMost)}}
+	full := call{method: "POST", body: discordapi.Params{"content": strings.Repeat("é", textMost)}}
 	if n := utf8.RuneCountInString(d.Mark(full).(call).body["content"].(string)); n != textMost {
 		t.Errorf("a full part has %d characters with its mark", n)
 	}
-	edit := call{method: "PATCH", body: restapi.Params{"content": "Hello"}}
+	edit := call{method: "PATCH", body: discordapi.Params{"content": "Hello"}}
 	if marked := d.Mark(edit).(call); marked.body["content"] != "Hello" {
 		t.Errorf("an edit may be twice there: %v", marked.body)
 	}
@@ -154,7 +154,7 @@ func TestNonce(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	refused := func(status int) error {
-		return fmt.Errorf("POST: %w", &restapi.Error{Status: status, Message: "so", RetryAfter: 3 * time.Second})
+		return fmt.Errorf("POST: %w", &discordapi.Error{Status: status, Message: "so", RetryAfter: 3 * time.Second})
 	}
 	for _, tt := range []struct {
 		err   error
@@ -169,7 +169,7 @@ func TestFailures(t *testing.T) {
 		{refused(413), msg.Permanent, 3 * time.Second},
 		{refused(500), msg.Ambiguous, 3 * time.Second},
 		{refused(502), msg.Ambiguous, 3 * time.Second},
-		{fmt.Errorf("%w: connection refused", restapi.ErrUnsent), msg.Transient, 0},
+		{fmt.Errorf("%w: connection refused", discordapi.ErrUnsent), msg.Transient, 0},
 		{errors.New("unexpected EOF"), msg.Ambiguous, 0},
 		{&adapter.Failure{Class: msg.Permanent, Err: os.ErrNotExist}, msg.Permanent, 0},
 	} {

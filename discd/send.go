@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"arizuko/discd/internal/discordapi"
 	"arizuko/discd/internal/history"
-	"arizuko/discd/internal/restapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -56,14 +56,14 @@ func (d *discord) Send(ctx context.Context, _ *msg.Message, p adapter.Part) (pla
 
 // do makes a call and returns the id of the message it made, "" if it made none.
 func (d *discord) do(ctx context.Context, c call) (id string, err error) {
-	var files []restapi.Upload
+	var files []discordapi.Upload
 	if c.file != nil {
 		f, err := os.Open(c.file.path)
 		if err != nil {
 			return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("the file cannot be read any more")}
 		}
 		defer f.Close()
-		files = append(files, restapi.Upload{Name: c.file.name, Data: f})
+		files = append(files, discordapi.Upload{Name: c.file.name, Data: f})
 	}
 	var body any
 	if c.body != nil {
@@ -72,7 +72,7 @@ func (d *discord) do(ctx context.Context, c call) (id string, err error) {
 	if !c.makes() {
 		return "", d.api.Call(ctx, c.method, c.route(), body, nil, files...)
 	}
-	var made restapi.Message
+	var made discordapi.Message
 	err = d.api.Call(ctx, c.method, c.route(), body, &made, files...)
 	return made.ID, err
 }
@@ -106,8 +106,8 @@ func (d *discord) search(ctx context.Context, m *msg.Message, c call) (platformI
 	if err != nil {
 		return "", failure(err)
 	}
-	since := history.Gap{Channel: c.channel, After: restapi.SnowflakeAt(m.ReceivedAt - clockSlack.Milliseconds())}
-	id, err := history.Search(ctx, d.api, since, func(sent *restapi.Message) (bool, error) {
+	since := history.Gap{Channel: c.channel, After: discordapi.SnowflakeAt(m.ReceivedAt - clockSlack.Milliseconds())}
+	id, err := history.Search(ctx, d.api, since, func(sent *discordapi.Message) (bool, error) {
 		if sent.Author == nil || sent.Author.ID != me.ID || !c.says(sent) {
 			return false, nil
 		}
@@ -124,10 +124,10 @@ func (d *discord) search(ctx context.Context, m *msg.Message, c call) (platformI
 }
 
 // says reports whether a message is what a call makes.
-func (c call) says(sent *restapi.Message) bool {
+func (c call) says(sent *discordapi.Message) bool {
 	content, _ := c.body["content"].(string)
-	poll, _ := c.body["poll"].(restapi.Poll)
-	question := restapi.PollMedia{}
+	poll, _ := c.body["poll"].(discordapi.Poll)
+	question := discordapi.PollMedia{}
 	if sent.Poll != nil {
 		question = sent.Poll.Question
 	}
@@ -165,13 +165,13 @@ func (d *discord) Fetch(ctx context.Context, ref string, w io.Writer) error {
 
 // unanswerable says whether a message was refused for what it replies to.
 func unanswerable(err error) bool {
-	var refused *restapi.Error
+	var refused *discordapi.Error
 	return refusedFor(err, historyUnseen) ||
 		refusedFor(err, invalidForm) && errors.As(err, &refused) && strings.Contains(refused.Message, referenceFailed)
 }
 
 func refusedFor(err error, code int) bool {
-	var refused *restapi.Error
+	var refused *discordapi.Error
 	return errors.As(err, &refused) && refused.Code == code
 }
 
@@ -179,11 +179,11 @@ func refusedFor(err error, code int) bool {
 // reached it may have been done.
 func failure(err error) *adapter.Failure {
 	var given *adapter.Failure
-	var refused *restapi.Error
+	var refused *discordapi.Error
 	switch {
 	case errors.As(err, &given):
 		return given
-	case errors.Is(err, restapi.ErrUnsent):
+	case errors.Is(err, discordapi.ErrUnsent):
 		return &adapter.Failure{Class: msg.Transient, Err: err}
 	case !errors.As(err, &refused):
 		return &adapter.Failure{Class: msg.Ambiguous, Err: err}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -35,7 +35,7 @@ func newBench(t *testing.T) *bench {
 	}
 	t.Cleanup(func() { b.Close() })
 	b.base = base
-	b.discord = &discord{api: restapi.NewClient(base, b.Token()), data: t.TempDir(), store: storetest.Open(t), now: func() time.Time { return b.time }}
+	b.discord = &discord{api: discordapi.NewClient(base, b.Token()), data: t.TempDir(), store: storetest.Open(t), now: func() time.Time { return b.time }}
 	return b
 }
 
@@ -141,7 +141,7 @@ func TestFindInTheChannel(t *testing.T) {
 			b.find(t, row, part, "", n)
 			id := b.send(t, row, part)
 			b.time = b.time.Add(time.Hour)
-			for range 2 * restapi.PageMost {
+			for range 2 * discordapi.PageMost {
 				b.channel.Say(b.Users()[0], "and so on")
 			}
 			b.find(t, row, part, id, n+1)
@@ -201,7 +201,7 @@ func TestFindUncertain(t *testing.T) {
 	b := newBench(t)
 	row, part := b.row(t, msg.Message{Content: "hello"})
 	b.time = b.time.Add(time.Hour)
-	for range 11 * restapi.PageMost {
+	for range 11 * discordapi.PageMost {
 		b.channel.Say(b.Users()[0], "and so on")
 	}
 	fails := func(what string, m *msg.Message, class msg.ErrorClass, why string) {
@@ -216,7 +216,7 @@ func TestFindUncertain(t *testing.T) {
 	b.Fail(fake.Fault{Route: fake.GetMessages, RetryAfter: time.Second})
 	fails("too often", row, msg.Rate, "429")
 	b.time = b.time.Add(time.Second)
-	b.api = restapi.NewClient(b.base, b.Token()) // whose limit is forgotten
+	b.api = discordapi.NewClient(b.base, b.Token()) // whose limit is forgotten
 	b.channel.Deny(fake.ReadMessageHistory)
 	fails("unseen", row, msg.Permanent, "Read Message History")
 	b.Fail(fake.Fault{Route: fake.GetCurrentUser, Status: 503})

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
-	"arizuko/slakd/internal/webapi"
+	"arizuko/slakd/internal/slackapi"
 )
 
 // check tells what would keep slakd from working, and what it would not see.
@@ -19,23 +19,23 @@ func check(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	api := webapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken)
+	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken)
 	defer api.Close()
 	me, err := api.AuthTestContext(ctx)
 	if err != nil {
-		return unusable(&cfg, webapi.Broken(err, webapi.BotToken))
+		return unusable(&cfg, slackapi.Broken(err, slackapi.BotToken))
 	}
 	fmt.Fprintf(out, "connects as: @%s (%s) in %s\n", me.User, me.UserID, me.Team)
 	if me.BotID == "" {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("SLACK_BOT_TOKEN is a person's token; the bot's begins with xoxb-")}
 	}
-	lacking := webapi.Missing(me.Header.Get("X-OAuth-Scopes"))
+	lacking := slackapi.Missing(me.Header.Get("X-OAuth-Scopes"))
 	for _, scope := range lacking {
-		fmt.Fprintf(out, "the scope %s is missing: it is for %s\n", scope, webapi.Scopes()[scope])
+		fmt.Fprintf(out, "the scope %s is missing: it is for %s\n", scope, slackapi.Scopes()[scope])
 	}
 	switch invited, err := api.InSomeChannel(ctx); {
 	case err != nil:
-		fmt.Fprintf(out, "cannot tell which channels it is in: %v\n", webapi.Explain(err))
+		fmt.Fprintf(out, "cannot tell which channels it is in: %v\n", slackapi.Explain(err))
 	case !invited:
 		fmt.Fprintf(out, "it is in no channel: write /invite @%s in one; until then only direct messages reach it\n", me.User)
 	}
@@ -45,7 +45,7 @@ func check(ctx context.Context, out io.Writer) error {
 		return lacks(lacking)
 	}
 	if _, _, err := api.StartSocketModeContext(ctx); err != nil {
-		return unusable(&cfg, webapi.Broken(err, webapi.AppToken))
+		return unusable(&cfg, slackapi.Broken(err, slackapi.AppToken))
 	}
 	return lacks(lacking)
 }
@@ -56,7 +56,7 @@ func lacks(scopes []string) error {
 		return nil
 	}
 	return fmt.Errorf("the bot lacks %s: add that under OAuth & Permissions of your app at %s, and install the app again",
-		strings.Join(scopes, ", "), webapi.Settings)
+		strings.Join(scopes, ", "), slackapi.Settings)
 }
 
 // unknowable is what no token of the app's can ask for.

@@ -19,7 +19,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/slack"
-	"arizuko/slakd/internal/webapi"
+	"arizuko/slakd/internal/slackapi"
 )
 
 // threadTS stands for the thread of every scene: its own ids hold the time.
@@ -66,7 +66,7 @@ func newWorld(t testing.TB, st func() *store.Store) adaptertest.World {
 	t.Cleanup(func() { s.Close() })
 	return adaptertest.World{
 		Connect: func() adapter.Platform {
-			return unreachable{&slack{api: webapi.NewClient(base+"/api/", s.BotToken(), ""), store: st()}, s}
+			return unreachable{&slack{api: slackapi.NewClient(base+"/api/", s.BotToken(), ""), store: st()}, s}
 		},
 		Received: s.received,
 		Fail:     s.plan.Fail,
@@ -118,7 +118,7 @@ type unreachable struct {
 
 func (u unreachable) Send(ctx context.Context, m *msg.Message, p adapter.Part) (string, error) {
 	if u.scene.plan.Unreached(m.ChatJID) {
-		return "", webapi.Failure(fmt.Errorf("chat.postMessage: %w", &net.OpError{Op: "dial"}))
+		return "", slackapi.Failure(fmt.Errorf("chat.postMessage: %w", &net.OpError{Op: "dial"}))
 	}
 	return u.slack.Send(ctx, m, p)
 }

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	slackapi "github.com/slack-go/slack"
+	slackgo "github.com/slack-go/slack"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/slakd/internal/inbound"
 	"arizuko/slakd/internal/names"
+	"arizuko/slakd/internal/slackapi"
 	"arizuko/slakd/internal/socket"
-	"arizuko/slakd/internal/webapi"
 )
 
 const (
@@ -72,7 +72,7 @@ func (l *listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	err := socket.Listen(ctx, l.api.Client, socket.Handler{
 		Connected: connected, Take: l.taking(s), Unreadable: l.passOver, Now: l.now,
 	})
-	cancel(webapi.Broken(err, webapi.AppToken))
+	cancel(slackapi.Broken(err, slackapi.AppToken))
 	<-probing
 	return context.Cause(ctx)
 }
@@ -103,7 +103,7 @@ func (l *listener) probe(ctx context.Context) error {
 	defer cancel()
 	me, err := l.api.AuthTestContext(ctx)
 	if err != nil {
-		return webapi.Broken(err, webapi.BotToken)
+		return slackapi.Broken(err, slackapi.BotToken)
 	}
 	l.me.Store(&inbound.Self{User: me.UserID, Bot: me.BotID})
 	if err := l.signs().Sweep(ctx); err != nil {
@@ -141,7 +141,7 @@ func (l *listener) read(ctx context.Context, kind string, payload []byte) (in ad
 	case socket.Event:
 		in, err = l.event(ctx, payload)
 	case socket.Command:
-		var command slackapi.SlashCommand
+		var command slackgo.SlashCommand
 		if err = json.Unmarshal(payload, &command); err == nil {
 			return l.command(ctx, &command)
 		}
@@ -169,7 +169,7 @@ func (l *listener) event(ctx context.Context, payload []byte) (adapter.Inbound, 
 	return in, err
 }
 
-func (l *listener) command(ctx context.Context, command *slackapi.SlashCommand) (adapter.Inbound, any) {
+func (l *listener) command(ctx context.Context, command *slackgo.SlashCommand) (adapter.Inbound, any) {
 	in, err := inbound.Command(command, l.names.For(ctx))
 	if err != nil {
 		l.passOver(err)

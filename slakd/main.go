@@ -18,7 +18,7 @@ import (
 	"arizuko/pkg/store"
 	"arizuko/slakd/internal/eventsapi"
 	"arizuko/slakd/internal/names"
-	"arizuko/slakd/internal/webapi"
+	"arizuko/slakd/internal/slackapi"
 )
 
 const name = "slakd"
@@ -57,7 +57,7 @@ func serve(ctx context.Context, cfg Config, log io.Writer) error {
 		Name: "arizuko_updates_undecoded_total", Help: "Events that could not be read and were passed over.",
 	})
 	p.Metrics.MustRegister(undecoded)
-	s := &slack{api: webapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken), store: p.Store, data: cfg.Data}
+	s := &slack{api: slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken), store: p.Store, data: cfg.Data}
 	l := &listener{
 		slack: s, names: names.New(s.api.Client, p.Now), sockets: cfg.sockets(), log: p.Log, bots: cfg.Bots, undecoded: undecoded, now: p.Now,
 	}

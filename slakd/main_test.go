@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/config/configtest"
 	fake "arizuko/pkg/testkit/fakes/slack"
 	"arizuko/slakd/internal/inbound"
-	"arizuko/slakd/internal/webapi"
+	"arizuko/slakd/internal/slackapi"
 )
 
 func TestReadmeTable(t *testing.T) {
@@ -64,7 +64,7 @@ func listed(t *testing.T, name string) (entries []string) {
 
 // TestManifest asks for the scopes that check misses, and for the events that are read.
 func TestManifest(t *testing.T) {
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(webapi.Scopes())), listed(t, "bot")); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(slackapi.Scopes())), listed(t, "bot")); diff != "" {
 		t.Errorf("scopes (-check +manifest):\n%s", diff)
 	}
 	for _, event := range listed(t, "bot_events") {

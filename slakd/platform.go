@@ -12,8 +12,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
-	"arizuko/slakd/internal/emoji"
-	"arizuko/slakd/internal/webapi"
+	"arizuko/slakd/internal/slackapi"
 )
 
 // What Slack allows, from its documentation.
@@ -39,7 +38,7 @@ func pace() adapter.Pace {
 
 // slack is the platform as the shell sees it.
 type slack struct {
-	api   *webapi.Client
+	api   *slackapi.Client
 	store *store.Store
 	data  string // the data folder
 }
@@ -53,7 +52,7 @@ type call struct {
 	ts      string // of the message that is acted upon; "" is the row's own first part
 	emoji   string // its name
 	file    *upload
-	tag     webapi.Tag
+	tag     slackapi.Tag
 }
 
 // upload is a file of a part, read when it is sent.
@@ -65,7 +64,7 @@ func (s *slack) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 	if platform != "slack" || channel == "" {
 		return nil, fmt.Errorf("%.80q is no chat of Slack's", m.ChatJID)
 	}
-	thread := webapi.MessageTS(m.ThreadID)
+	thread := slackapi.MessageTS(m.ThreadID)
 	if thread == "" && m.ThreadID != "" {
 		return nil, fmt.Errorf("%.40q is no thread of Slack's", m.ThreadID)
 	}
@@ -89,7 +88,7 @@ func (s *slack) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 		c.channel = channel
 		switch c.method {
 		case postMessage:
-			c.thread, c.tag = thread, webapi.Tag{Row: m.ID, Part: i, Salt: m.ReceivedAt}
+			c.thread, c.tag = thread, slackapi.Tag{Row: m.ID, Part: i, Salt: m.ReceivedAt}
 		case uploadFile:
 			c.thread = thread
 		}
@@ -132,7 +131,7 @@ func (s *slack) files(m *msg.Message) (calls []call, err error) {
 }
 
 func reaction(m *msg.Message) ([]call, error) {
-	target := webapi.MessageTS(m.TargetID)
+	target := slackapi.MessageTS(m.TargetID)
 	if target == "" {
 		return nil, fmt.Errorf("%.40q is no message to react to", m.TargetID)
 	}
@@ -140,7 +139,7 @@ func reaction(m *msg.Message) ([]call, error) {
 	if back, ok := strings.CutPrefix(sign, "-"); ok {
 		method, sign = removeReaction, back
 	}
-	known := emoji.Name(sign)
+	known := slackapi.EmojiName(sign)
 	if known == "" {
 		return nil, fmt.Errorf("nobody knows what Slack calls %.40q: give its name between colons", sign)
 	}
@@ -150,7 +149,7 @@ func reaction(m *msg.Message) ([]call, error) {
 // change edits or deletes a message that was sent. What does not fit into an edited message
 // follows it.
 func change(m *msg.Message) ([]call, error) {
-	target := webapi.MessageTS(m.TargetID)
+	target := slackapi.MessageTS(m.TargetID)
 	if target == "" {
 		return nil, fmt.Errorf("%.40q is no message to change", m.TargetID)
 	}
@@ -187,7 +186,7 @@ func poll(m *msg.Message) ([]call, error) {
 	}
 	text := p.Question
 	for i, option := range p.Options {
-		text += "\n" + emoji.Unicode(votes[i]) + " " + option
+		text += "\n" + slackapi.EmojiFromName(votes[i]) + " " + option
 	}
 	calls := texts(text)
 	for i := range p.Options {

@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
-	"arizuko/slakd/internal/webapi"
+	"arizuko/slakd/internal/slackapi"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -227,9 +227,9 @@ func (r *rig) ends(id int64, want msg.OutState) *msg.Message {
 }
 
 // webAPI calls a rig's Slack.
-func webAPI(r *rig) *webapi.Client {
+func webAPI(r *rig) *slackapi.Client {
 	r.t.Helper()
-	api := webapi.NewClient(r.base+"/api/", r.BotToken(), r.AppToken())
+	api := slackapi.NewClient(r.base+"/api/", r.BotToken(), r.AppToken())
 	r.t.Cleanup(api.Close)
 	return api
 }

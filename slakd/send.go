@@ -9,11 +9,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	slackapi "github.com/slack-go/slack"
+	slackgo "github.com/slack-go/slack"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
-	"arizuko/slakd/internal/webapi"
+	"arizuko/slakd/internal/slackapi"
 )
 
 // clockSkew is how far our clock may be ahead of Slack's.
@@ -24,12 +24,12 @@ func (s *slack) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platf
 	c := p.(call)
 	if c.ts == "" && c.method == addReaction {
 		if c.ts, err = s.firstPart(m); err != nil {
-			return "", webapi.Failure(err)
+			return "", slackapi.Failure(err)
 		}
 	}
 	id, err := s.do(ctx, c)
 	if err != nil {
-		return "", webapi.Failure(fmt.Errorf("%s: %w", c.method, err))
+		return "", slackapi.Failure(fmt.Errorf("%s: %w", c.method, err))
 	}
 	return id, nil
 }
@@ -48,11 +48,11 @@ func (s *slack) firstPart(m *msg.Message) (ts string, err error) {
 
 // do makes a call and returns the id of the message it made, "" if it made none.
 func (s *slack) do(ctx context.Context, c call) (ts string, err error) {
-	text := slackapi.MsgOptionText(c.text, false)
+	text := slackgo.MsgOptionText(c.text, false)
 	switch c.method {
 	case postMessage:
-		_, ts, err = s.api.PostMessageContext(ctx, c.channel, text, slackapi.MsgOptionTS(c.thread),
-			slackapi.MsgOptionDisableLinkUnfurl(), slackapi.MsgOptionMetadata(c.tag.Metadata()))
+		_, ts, err = s.api.PostMessageContext(ctx, c.channel, text, slackgo.MsgOptionTS(c.thread),
+			slackgo.MsgOptionDisableLinkUnfurl(), slackgo.MsgOptionMetadata(c.tag.Metadata()))
 	case updateMessage:
 		_, _, _, err = s.api.UpdateMessageContext(ctx, c.channel, c.ts, text)
 	case deleteMessage:
@@ -72,7 +72,7 @@ func (s *slack) upload(ctx context.Context, c call) (ts string, err error) {
 		return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("the file cannot be read any more")}
 	}
 	defer f.Close()
-	return s.api.Upload(ctx, webapi.Upload{Channel: c.channel, Thread: c.thread, Name: c.file.name, Comment: c.text, Data: f})
+	return s.api.Upload(ctx, slackapi.Upload{Channel: c.channel, Thread: c.thread, Name: c.file.name, Comment: c.text, Data: f})
 }
 
 // Mark implements adapter.Marker.
@@ -96,14 +96,14 @@ func (s *slack) Find(ctx context.Context, m *msg.Message, p adapter.Part) (platf
 		platformID, err = s.api.Find(ctx, c.channel, c.thread, m.ReceivedAt/1000-int64(clockSkew/time.Second), like)
 	}
 	if err != nil {
-		return "", webapi.Failure(fmt.Errorf("looking for it: %w", err))
+		return "", slackapi.Failure(fmt.Errorf("looking for it: %w", err))
 	}
 	return platformID, nil
 }
 
 // likeness is how a part is known: by its tag, or, where it is a file, which bears none, by that
 // file.
-func (s *slack) likeness(ctx context.Context, c call) (func(*slackapi.Message) bool, error) {
+func (s *slack) likeness(ctx context.Context, c call) (func(*slackgo.Message) bool, error) {
 	if c.method == postMessage {
 		return c.tag.Is, nil
 	}
@@ -115,7 +115,7 @@ func (s *slack) likeness(ctx context.Context, c call) (func(*slackapi.Message) b
 	if err != nil {
 		return nil, err
 	}
-	return func(m *slackapi.Message) bool { return webapi.HasFile(m, me.UserID, c.file.name, info.Size()) }, nil
+	return func(m *slackgo.Message) bool { return slackapi.HasFile(m, me.UserID, c.file.name, info.Size()) }, nil
 }
 
 // Fetch implements adapter.Fetcher.

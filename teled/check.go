@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"arizuko/pkg/daemon"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // conflict says who else reads the bot's updates.
-func conflict(refused *botapi.Error) string {
+func conflict(refused *telegramapi.Error) string {
 	if strings.Contains(refused.Description, "webhook") {
 		return "a webhook is set, so that updates go elsewhere: call deleteWebhook, or run `teled check`"
 	}
@@ -26,10 +26,10 @@ func check(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	api := botapi.NewClient(string(cfg.APIURL), cfg.Token)
-	var me botapi.User
+	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token)
+	var me telegramapi.User
 	if err := api.Call(ctx, "getMe", nil, &me); err != nil {
-		var refused *botapi.Error
+		var refused *telegramapi.Error
 		if errors.As(err, &refused) && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusNotFound) {
 			return &daemon.ExitError{Code: daemon.ExitRefused, Err: broken(err)}
 		}

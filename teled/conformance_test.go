@@ -18,7 +18,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/telegram"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // scene is a Telegram with a chat in private and a topic of a forum; each has the same ids.
@@ -43,7 +43,7 @@ func newScene() *scene {
 func TestConformance(t *testing.T) {
 	s := newScene()
 	adaptertest.Run(t, adaptertest.Platform{
-		Name: "telegram", Chats: [2]string{botapi.JID(s.topic.ChatID), botapi.JID(s.dm.ChatID)},
+		Name: "telegram", Chats: [2]string{telegramapi.JID(s.topic.ChatID), telegramapi.JID(s.dm.ChatID)},
 		Thread: strconv.Itoa(s.topic.ThreadID), Replies: true,
 		Options: func(o *adapter.Options) { o.Mark = true },
 		TooLong: func(text string) bool { return utf16Len(text) > textMost },
@@ -60,7 +60,7 @@ func newWorld(t testing.TB) adaptertest.World {
 	}
 	t.Cleanup(func() { s.Close() })
 	return adaptertest.World{
-		Connect:  func() adapter.Platform { return unreachable{&telegram{api: botapi.NewClient(base, s.Token())}, s} },
+		Connect:  func() adapter.Platform { return unreachable{&telegram{api: telegramapi.NewClient(base, s.Token())}, s} },
 		Received: s.received,
 		Fail:     s.plan.Fail,
 	}
@@ -71,7 +71,7 @@ func (s *scene) received() (all []adaptertest.Received) {
 		if c.Method != "sendMessage" {
 			continue
 		}
-		r := adaptertest.Received{ChatJID: botapi.JID(c.ChatID), Text: c.Text}
+		r := adaptertest.Received{ChatJID: telegramapi.JID(c.ChatID), Text: c.Text}
 		if c.ThreadID != 0 {
 			r.Thread = strconv.Itoa(c.ThreadID)
 		}
@@ -117,7 +117,7 @@ type unreachable struct {
 
 func (u unreachable) Send(ctx context.Context, m *msg.Message, p adapter.Part) (string, error) {
 	if u.scene.plan.Unreached(m.ChatJID) {
-		return "", failure(fmt.Errorf("sendMessage: %w: %w", botapi.ErrUnsent, errors.New("connection refused")))
+		return "", failure(fmt.Errorf("sendMessage: %w: %w", telegramapi.ErrUnsent, errors.New("connection refused")))
 	}
 	return u.telegram.Send(ctx, m, p)
 }

@@ -5,13 +5,13 @@ import (
 	"unicode/utf16"
 
 	"arizuko/pkg/render"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 func utf16Len(text string) int { return len(utf16.Encode([]rune(text))) }
 
 // shift moves the formatting of a text by so many units.
-func shift(p botapi.Params, by int) {
+func shift(p telegramapi.Params, by int) {
 	for _, key := range []string{"entities", "caption_entities"} {
 		entities, ok := p[key].([]render.Entity)
 		if !ok {

@@ -16,8 +16,8 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/teled/internal/botapi"
 	"arizuko/teled/internal/inbound"
+	"arizuko/teled/internal/telegramapi"
 )
 
 const (
@@ -63,7 +63,7 @@ func (l *listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	s.Connected()
 	for {
 		var batch []json.RawMessage
-		err := l.api.Call(ctx, "getUpdates", botapi.Params{
+		err := l.api.Call(ctx, "getUpdates", telegramapi.Params{
 			"offset": offset, "timeout": int64(pollTimeout / time.Second), "allowed_updates": updates,
 		}, &batch)
 		if err != nil {
@@ -79,7 +79,7 @@ func (l *listener) Listen(ctx context.Context, s *adapter.Shell) error {
 }
 
 func (l *listener) me(ctx context.Context) (me inbound.Self, err error) {
-	var user botapi.User
+	var user telegramapi.User
 	err = l.api.Call(ctx, "getMe", nil, &user)
 	return inbound.Self{ID: user.ID, Username: user.Username}, err
 }
@@ -87,7 +87,7 @@ func (l *listener) me(ctx context.Context) (me inbound.Self, err error) {
 // take stores one update together with the offset behind it, however long that takes, and
 // returns that offset. One that cannot be read is passed over.
 func (l *listener) take(ctx context.Context, s *adapter.Shell, me inbound.Self, raw json.RawMessage, offset int64) (int64, error) {
-	var u botapi.Update
+	var u telegramapi.Update
 	var in adapter.Inbound
 	err := json.Unmarshal(raw, &u)
 	if u.ID == 0 { // whatever is wrong with it, where it stands has to be known
@@ -129,7 +129,7 @@ func updateID(raw json.RawMessage, offset int64) int64 {
 
 // broken says why the connection broke, in words that tell an operator what to do.
 func broken(err error) error {
-	var refused *botapi.Error
+	var refused *telegramapi.Error
 	if !errors.As(err, &refused) {
 		return err
 	}

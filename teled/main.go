@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/store"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 const name = "teled"
@@ -55,7 +55,7 @@ func serve(ctx context.Context, cfg Config, log io.Writer) error {
 	})
 	p.Metrics.MustRegister(undecoded)
 	t := &telegram{
-		api: botapi.NewClient(string(cfg.APIURL), cfg.Token), data: cfg.Data,
+		api: telegramapi.NewClient(string(cfg.APIURL), cfg.Token), data: cfg.Data,
 		move: func(ctx context.Context, from, to string) error {
 			return p.Store.Write(ctx, func(tx *store.Tx) error { return tx.MoveChat(from, to, p.Now().UnixMilli()) })
 		},

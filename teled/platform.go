@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // What the Bot API allows, from its documentation.
@@ -43,7 +43,7 @@ func pace() adapter.Pace {
 
 // telegram is the platform as the shell sees it.
 type telegram struct {
-	api  *botapi.Client
+	api  *telegramapi.Client
 	data string // the data folder
 	// move gives a chat another address.
 	move func(ctx context.Context, from, to string) error
@@ -52,7 +52,7 @@ type telegram struct {
 // call is a part: one call of the API.
 type call struct {
 	method string
-	params botapi.Params
+	params telegramapi.Params
 	file   *upload
 	plain  string // the text without entities, to fall back to
 }
@@ -94,12 +94,12 @@ func (t *telegram) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 }
 
 // address is where a row goes: chat, thread and the message it replies to.
-func (t *telegram) address(m *msg.Message) (botapi.Params, error) {
-	chat, err := botapi.ChatID(m.ChatJID)
+func (t *telegram) address(m *msg.Message) (telegramapi.Params, error) {
+	chat, err := telegramapi.ChatID(m.ChatJID)
 	if err != nil {
 		return nil, err
 	}
-	p := botapi.Params{"chat_id": chat}
+	p := telegramapi.Params{"chat_id": chat}
 	if m.ThreadID != "" {
 		if p["message_thread_id"], err = strconv.ParseInt(m.ThreadID, 10, 64); err != nil {
 			return nil, fmt.Errorf("%.40q is no topic of a forum", m.ThreadID)
@@ -142,7 +142,7 @@ func texts(method, field, markdown string) (calls []call) {
 	for _, part := range render.Telegram(markdown, textMost) {
 		calls = append(calls, call{
 			method: method, plain: field,
-			params: botapi.Params{field: part.Text, entities: part.Entities},
+			params: telegramapi.Params{field: part.Text, entities: part.Entities},
 		})
 	}
 	return calls
@@ -163,7 +163,7 @@ func (t *telegram) files(m *msg.Message) (calls []call, err error) {
 			calls = append(calls, texts("sendMessage", "text", fmt.Sprintf("The file `%s` is larger than the %d MB that Telegram takes from bots.", a.Name, most>>20))...)
 			continue
 		}
-		calls = append(calls, call{method: method, params: botapi.Params{}, file: &upload{field, a.Name, path}})
+		calls = append(calls, call{method: method, params: telegramapi.Params{}, file: &upload{field, a.Name, path}})
 	}
 	if len(caption) == 1 && len(calls) > 0 && calls[0].file != nil {
 		calls[0].params["caption"], calls[0].params["caption_entities"] = caption[0].Text, caption[0].Entities
@@ -199,7 +199,7 @@ func reaction(m *msg.Message) ([]call, error) {
 		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})
 	}
 	text, err := json.Marshal(list) // as text, since an empty list takes the reaction back
-	return []call{{method: "setMessageReaction", params: botapi.Params{"message_id": target, "reaction": string(text)}}}, err
+	return []call{{method: "setMessageReaction", params: telegramapi.Params{"message_id": target, "reaction": string(text)}}}, err
 }
 
 // change edits or deletes a message that was sent. What does not fit into an edited message
@@ -210,7 +210,7 @@ func change(m *msg.Message) ([]call, error) {
 		return nil, fmt.Errorf("%.40q is no message to change", m.TargetID)
 	}
 	if m.Kind == msg.KindDelete {
-		return []call{{method: "deleteMessage", params: botapi.Params{"message_id": target}}}, nil
+		return []call{{method: "deleteMessage", params: telegramapi.Params{"message_id": target}}}, nil
 	}
 	calls := texts("sendMessage", "text", m.Content)
 	if len(calls) > 0 {
@@ -236,7 +236,7 @@ func poll(m *msg.Message) ([]call, error) {
 	for i, text := range p.Options {
 		options[i] = map[string]string{"text": text}
 	}
-	return []call{{method: "sendPoll", params: botapi.Params{
+	return []call{{method: "sendPoll", params: telegramapi.Params{
 		"question": p.Question, "options": options, "allows_multiple_answers": p.Multiple, "is_anonymous": "false",
 	}}}, nil
 }

@@ -15,13 +15,13 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	fake "arizuko/pkg/testkit/fakes/telegram"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // seen is a call as the golden file has it.
 type seen struct {
 	Method string
-	Params botapi.Params
+	Params telegramapi.Params
 	File   string `json:",omitempty"`
 }
 
@@ -125,7 +125,7 @@ func TestAMarkMovesTheFormatting(t *testing.T) {
 	if before := parts[0].(call); before.params["text"] != "Hello you" || before.params["entities"].([]render.Entity)[0].Offset != 6 {
 		t.Error("the part itself has changed")
 	}
-	full := p.Mark(call{method: "sendMessage", plain: "text", params: botapi.Params{"text": strings.Repeat("x", textMost)}}).(call)
+	full := p.Mark(call{method: "sendMessage", plain: "text", params: telegramapi.Params{"text": strings.Repeat("x", textMost)}}).(call)
 	if utf16Len(full.params["text"].(string)) > textMost {
 		t.Error("a full part is too long with its mark")
 	}
@@ -139,8 +139,8 @@ func TestPlainIfNeedBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	p := &telegram{api: botapi.NewClient(base, s.Token())}
-	m := &msg.Message{ChatJID: botapi.JID(s.dm.ChatID), Content: "Hello **you**"}
+	p := &telegram{api: telegramapi.NewClient(base, s.Token())}
+	m := &msg.Message{ChatJID: telegramapi.JID(s.dm.ChatID), Content: "Hello **you**"}
 	parts, err := p.Cut(m)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestPlainIfNeedBe(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	refused := func(code int) error {
-		return fmt.Errorf("sendMessage: %w", &botapi.Error{Code: code, Description: "so", RetryAfter: 3 * time.Second})
+		return fmt.Errorf("sendMessage: %w", &telegramapi.Error{Code: code, Description: "so", RetryAfter: 3 * time.Second})
 	}
 	for _, tt := range []struct {
 		err   error
@@ -176,7 +176,7 @@ func TestFailures(t *testing.T) {
 		{refused(403), msg.Permanent, 3 * time.Second},
 		{refused(413), msg.Permanent, 3 * time.Second},
 		{refused(500), msg.Ambiguous, 3 * time.Second},
-		{fmt.Errorf("%w: connection refused", botapi.ErrUnsent), msg.Transient, 0},
+		{fmt.Errorf("%w: connection refused", telegramapi.ErrUnsent), msg.Transient, 0},
 		{errors.New("the server answers 502"), msg.Ambiguous, 0},
 		{&adapter.Failure{Class: msg.Permanent, Err: os.ErrNotExist}, msg.Permanent, 0},
 	} {

@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // Send implements adapter.Platform.
@@ -42,24 +42,24 @@ func (t *telegram) Send(ctx context.Context, m *msg.Message, p adapter.Part) (pl
 // follow moves the chat of a row that could not be sent because the chat has become a
 // supergroup; the row goes with it.
 func (t *telegram) follow(ctx context.Context, m *msg.Message, f *adapter.Failure) error {
-	var refused *botapi.Error
+	var refused *telegramapi.Error
 	if !errors.As(f.Err, &refused) || refused.MigrateTo == 0 {
 		return f
 	}
-	err := t.move(ctx, m.ChatJID, botapi.JID(refused.MigrateTo))
+	err := t.move(ctx, m.ChatJID, telegramapi.JID(refused.MigrateTo))
 	return &adapter.Failure{Class: msg.Transient, Err: errors.Join(f.Err, err)}
 }
 
 // do makes a call and returns the id of the message it made, "" if it made none.
 func (t *telegram) do(ctx context.Context, c call) (id string, err error) {
-	var files []botapi.Upload
+	var files []telegramapi.Upload
 	if c.file != nil {
 		f, err := os.Open(c.file.path)
 		if err != nil {
 			return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("the file cannot be read any more")}
 		}
 		defer f.Close()
-		files = append(files, botapi.Upload{Field: c.file.field, Name: c.file.name, Data: f})
+		files = append(files, telegramapi.Upload{Field: c.file.field, Name: c.file.name, Data: f})
 	}
 	if !strings.HasPrefix(c.method, "send") {
 		return "", t.api.Call(ctx, c.method, c.params, nil, files...)
@@ -112,7 +112,7 @@ func badEntities(err error) bool { return refusedFor(err, "entit") }
 func unmodified(err error) bool { return refusedFor(err, "message is not modified") }
 
 func refusedFor(err error, what string) bool {
-	var refused *botapi.Error
+	var refused *telegramapi.Error
 	return errors.As(err, &refused) && refused.Code == http.StatusBadRequest &&
 		strings.Contains(strings.ToLower(refused.Description), what)
 }
@@ -121,11 +121,11 @@ func refusedFor(err error, what string) bool {
 // reached it may have been done.
 func failure(err error) *adapter.Failure {
 	var given *adapter.Failure
-	var refused *botapi.Error
+	var refused *telegramapi.Error
 	switch {
 	case errors.As(err, &given):
 		return given
-	case errors.Is(err, botapi.ErrUnsent):
+	case errors.Is(err, telegramapi.ErrUnsent):
 		return &adapter.Failure{Class: msg.Transient, Err: err}
 	case !errors.As(err, &refused):
 		return &adapter.Failure{Class: msg.Ambiguous, Err: err}

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 )
 
 const (
@@ -46,7 +46,7 @@ func key(channel string, isPrivate bool) string {
 // Move takes note of a message, and returns what is to be kept. It never goes back.
 func (b *Bookmarks) Move(channel, message string, isPrivate bool) (k, value string) {
 	k = key(channel, isPrivate)
-	if restapi.Younger(message, b.last[k]) && !b.held[k] {
+	if discordapi.Younger(message, b.last[k]) && !b.held[k] {
 		b.last[k] = message
 	}
 	return k, b.last[k]
@@ -60,10 +60,10 @@ func (b *Bookmarks) Hold(g Gap) {
 // Begin puts bookmarks into a guild, or into channels of it that were just made, and returns those
 // that are new, to be kept before anything else is read there. A place begins at its last message,
 // or, if it was made after what was read of the guild, at its own first.
-func (b *Bookmarks) Begin(channels ...restapi.Channel) (fresh map[string]string) {
+func (b *Bookmarks) Begin(channels ...discordapi.Channel) (fresh map[string]string) {
 	fresh, youngest := map[string]string{}, ""
 	for i := range channels {
-		if id := b.last[Prefix+channels[i].ID]; restapi.Younger(id, youngest) {
+		if id := b.last[Prefix+channels[i].ID]; discordapi.Younger(id, youngest) {
 			youngest = id
 		}
 	}
@@ -74,8 +74,8 @@ func (b *Bookmarks) Begin(channels ...restapi.Channel) (fresh map[string]string)
 			continue
 		}
 		fresh[k] = cmp.Or(c.LastMessageID, "0")
-		if youngest != "" && restapi.Younger(c.ID, youngest) || c.NewlyCreated {
-			fresh[k] = restapi.Before(c.ID)
+		if youngest != "" && discordapi.Younger(c.ID, youngest) || c.NewlyCreated {
+			fresh[k] = discordapi.Before(c.ID)
 		}
 	}
 	maps.Copy(b.last, fresh)
@@ -83,12 +83,12 @@ func (b *Bookmarks) Begin(channels ...restapi.Channel) (fresh map[string]string)
 }
 
 // speaks reports whether messages stand in a channel of a guild.
-func speaks(c *restapi.Channel) bool {
+func speaks(c *discordapi.Channel) bool {
 	switch c.Type {
-	case restapi.ChannelDM, restapi.ChannelGroupDM, restapi.ChannelCategory:
+	case discordapi.ChannelDM, discordapi.ChannelGroupDM, discordapi.ChannelCategory:
 		return false
 	}
-	return restapi.IsID(c.ID) && !c.IsForum()
+	return discordapi.IsID(c.ID) && !c.IsForum()
 }
 
 // Gap is where something may have been missed: behind a message.
@@ -108,10 +108,10 @@ func (b *Bookmarks) Private() (gaps []Gap) {
 }
 
 // Missed are those of the channels, which have bookmarks, in which something was said since.
-func (b *Bookmarks) Missed(channels ...restapi.Channel) (gaps []Gap) {
+func (b *Bookmarks) Missed(channels ...discordapi.Channel) (gaps []Gap) {
 	for i := range channels {
 		c := &channels[i]
-		if after := b.last[Prefix+c.ID]; speaks(c) && restapi.Younger(c.LastMessageID, after) {
+		if after := b.last[Prefix+c.ID]; speaks(c) && discordapi.Younger(c.LastMessageID, after) {
 			gaps = append(gaps, Gap{c.ID, after, false})
 		}
 	}
@@ -131,14 +131,14 @@ func Behind(g Gap, said func(channel, after string) ([]json.RawMessage, error)) 
 			before := g.After
 			for _, raw := range page {
 				var m struct{ ID string }
-				if json.Unmarshal(raw, &m) == nil && restapi.Younger(m.ID, g.After) {
+				if json.Unmarshal(raw, &m) == nil && discordapi.Younger(m.ID, g.After) {
 					g.After = m.ID
 				}
 				if !yield(raw, nil) {
 					return
 				}
 			}
-			if len(page) < restapi.PageMost || g.After == before {
+			if len(page) < discordapi.PageMost || g.After == before {
 				return
 			}
 		}
@@ -153,7 +153,7 @@ var ErrUncertain = errors.New("it cannot be looked for")
 
 // Search returns the id of the first message in a gap that is the one, "" if it is certain that
 // there is none.
-func Search(ctx context.Context, api *restapi.Client, g Gap, isIt func(*restapi.Message) (bool, error)) (id string, err error) {
+func Search(ctx context.Context, api *discordapi.Client, g Gap, isIt func(*discordapi.Message) (bool, error)) (id string, err error) {
 	seen := 0
 	said := func(channel, after string) ([]json.RawMessage, error) { return api.Said(ctx, channel, after) }
 	for raw, err := range Behind(g, said) {
@@ -163,7 +163,7 @@ func Search(ctx context.Context, api *restapi.Client, g Gap, isIt func(*restapi.
 		if err != nil {
 			return "", err
 		}
-		var m restapi.Message
+		var m discordapi.Message
 		if json.Unmarshal(raw, &m) != nil {
 			continue
 		}

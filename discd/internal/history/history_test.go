@@ -9,15 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 )
 
 // channels of a guild, made and last spoken in at these times.
-func channels() []restapi.Channel {
-	return []restapi.Channel{
+func channels() []discordapi.Channel {
+	return []discordapi.Channel{
 		{ID: "10", LastMessageID: "30"}, {ID: "11", LastMessageID: "19"}, {ID: "12"}, {ID: "26", LastMessageID: "31"}, {ID: "27"},
-		{ID: "28", LastMessageID: "28", Type: restapi.ChannelPublicThread}, {ID: "13", LastMessageID: "40", Type: restapi.ChannelForum},
-		{ID: "14", LastMessageID: "40", Type: restapi.ChannelCategory}, {ID: "15", LastMessageID: "40", Type: restapi.ChannelDM}, {},
+		{ID: "28", LastMessageID: "28", Type: discordapi.ChannelPublicThread}, {ID: "13", LastMessageID: "40", Type: discordapi.ChannelForum},
+		{ID: "14", LastMessageID: "40", Type: discordapi.ChannelCategory}, {ID: "15", LastMessageID: "40", Type: discordapi.ChannelDM}, {},
 	}
 }
 
@@ -50,7 +50,7 @@ func TestBegin(t *testing.T) {
 			t.Errorf("%s: begun twice: %v", name, again)
 		}
 	}
-	made := New(nil).Begin(restapi.Channel{ID: "50", Type: restapi.ChannelPublicThread, LastMessageID: "50", NewlyCreated: true})
+	made := New(nil).Begin(discordapi.Channel{ID: "50", Type: discordapi.ChannelPublicThread, LastMessageID: "50", NewlyCreated: true})
 	if diff := cmp.Diff(map[string]string{"last:50": "49"}, made); diff != "" {
 		t.Errorf("a thread that begins with a message (-want +got):\n%s", diff)
 	}
@@ -101,8 +101,8 @@ func TestBehind(t *testing.T) {
 		var asked []string
 		said := func(channel, after string) (page []json.RawMessage, err error) {
 			asked = append(asked, channel+" "+after)
-			for id := 1; id <= n && len(page) < restapi.PageMost; id++ {
-				if restapi.Younger(fmt.Sprint(id), after) {
+			for id := 1; id <= n && len(page) < discordapi.PageMost; id++ {
+				if discordapi.Younger(fmt.Sprint(id), after) {
 					page = append(page, fmt.Appendf(nil, `{"id":"%d"}`, id))
 				}
 			}
@@ -114,7 +114,7 @@ func TestBehind(t *testing.T) {
 				t.Fatalf("%d: %s, %v", got, raw, err)
 			}
 		}
-		if got != n || len(asked) != n/restapi.PageMost+1 {
+		if got != n || len(asked) != n/discordapi.PageMost+1 {
 			t.Errorf("%d of %d, asked %q", got, n, asked)
 		}
 	}
@@ -122,7 +122,7 @@ func TestBehind(t *testing.T) {
 
 // TestBehindNonsense ends.
 func TestBehindNonsense(t *testing.T) {
-	asked, page := 0, make([]json.RawMessage, restapi.PageMost)
+	asked, page := 0, make([]json.RawMessage, discordapi.PageMost)
 	for i := range page {
 		page[i] = json.RawMessage(`{"id":5}`)
 	}

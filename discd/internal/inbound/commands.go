@@ -3,7 +3,7 @@ package inbound
 import (
 	"fmt"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 )
@@ -12,11 +12,11 @@ import (
 const option = "text"
 
 // Commands are the gateway's, as Discord wants them to offer them.
-func Commands() (all []restapi.Command) {
+func Commands() (all []discordapi.Command) {
 	for _, c := range msg.GatewayCommands() {
-		offered := restapi.Command{Name: c.Name, Description: c.Help, Options: []restapi.Option{}}
+		offered := discordapi.Command{Name: c.Name, Description: c.Help, Options: []discordapi.Option{}}
 		if c.Usage != "" {
-			offered.Options = append(offered.Options, restapi.Option{Type: restapi.OptionText, Name: option, Description: c.Usage})
+			offered.Options = append(offered.Options, discordapi.Option{Type: discordapi.OptionText, Name: option, Description: c.Usage})
 		}
 		all = append(all, offered)
 	}
@@ -24,8 +24,8 @@ func Commands() (all []restapi.Command) {
 }
 
 // command reads a slash command, which calls us as much as a mention does.
-func command(i *restapi.Interaction, known *Guilds) (adapter.Inbound, error) {
-	if i.Type != restapi.InteractionCommand {
+func command(i *discordapi.Interaction, known *Guilds) (adapter.Inbound, error) {
+	if i.Type != discordapi.InteractionCommand {
 		return adapter.Inbound{}, nil
 	}
 	p, err := placeOf(i.GuildID, i.ChannelID, known)
@@ -37,9 +37,9 @@ func command(i *restapi.Interaction, known *Guilds) (adapter.Inbound, error) {
 		user = i.Member.User
 	}
 	switch {
-	case !restapi.IsID(i.ID), i.Data.Name == "":
+	case !discordapi.IsID(i.ID), i.Data.Name == "":
 		return adapter.Inbound{}, fmt.Errorf("a command in %s without an id or a name", p.chat.JID)
-	case user == nil || !restapi.IsID(user.ID):
+	case user == nil || !discordapi.IsID(user.ID):
 		return adapter.Inbound{}, fmt.Errorf("command %s in %s by nobody", i.ID, p.chat.JID)
 	}
 	content := "/" + i.Data.Name
@@ -49,7 +49,7 @@ func command(i *restapi.Interaction, known *Guilds) (adapter.Inbound, error) {
 	from := party(user, i.Member)
 	row := &msg.Message{
 		PlatformID: "i:" + i.ID, Sender: from.jid, SenderName: from.name, IsBot: from.bot,
-		Verb: msg.VerbMention, Content: content, Addressed: true, Timestamp: millis(restapi.SnowflakeTime(i.ID)),
+		Verb: msg.VerbMention, Content: content, Addressed: true, Timestamp: millis(discordapi.SnowflakeTime(i.ID)),
 	}
 	p.with(row)
 	return p.of(row), nil

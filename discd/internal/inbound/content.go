@@ -3,7 +3,7 @@ package inbound
 import (
 	"strings"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter/plaintext"
 )
 
@@ -14,7 +14,7 @@ type said struct {
 }
 
 // read puts a message into words: what it forwards, its text, then what else it holds.
-func read(m *restapi.Message, p *place, me Self, known *Guilds) said {
+func read(m *discordapi.Message, p *place, me Self, known *Guilds) said {
 	words, addressed := plain(m, m.Content, p, me, known)
 	lines := describe(m)
 	if words != "" {
@@ -37,7 +37,7 @@ func read(m *restapi.Message, p *place, me Self, known *Guilds) said {
 }
 
 // describe says, line by line, what a message holds besides text and files.
-func describe(m *restapi.Message) (lines []string) {
+func describe(m *discordapi.Message) (lines []string) {
 	for _, s := range m.Stickers {
 		lines = append(lines, plaintext.Bracket("sticker", s.Name))
 	}
@@ -56,7 +56,7 @@ func describe(m *restapi.Message) (lines []string) {
 }
 
 // embed is "title — description (url)", without what it has not.
-func embed(e restapi.Embed) string {
+func embed(e discordapi.Embed) string {
 	text := plaintext.Line(e.Title)
 	if e.Description != "" {
 		if text != "" {

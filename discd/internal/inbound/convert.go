@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
@@ -36,7 +36,7 @@ type Self struct {
 // gateway tells one that comes again from a second one. Joins and leaves happen in a guild, not in
 // a channel: their rows stand in the channel in which the guild tells of itself, if it has one.
 // Our own bot says hello in the first channel that is open to everybody, if there is no such one.
-func Convert(u *restapi.Update, me Self, known *Guilds) (adapter.Inbound, error) {
+func Convert(u *discordapi.Update, me Self, known *Guilds) (adapter.Inbound, error) {
 	if u == nil {
 		return adapter.Inbound{}, errors.New("no event")
 	}
@@ -79,7 +79,7 @@ type place struct {
 
 // placeOf is the place of an event that names a guild, or none, and a channel.
 func placeOf(guild, channel string, known *Guilds) (place, error) {
-	if !restapi.IsID(channel) {
+	if !discordapi.IsID(channel) {
 		return place{}, errors.New("no channel")
 	}
 	c := known.channels[channel]
@@ -87,13 +87,13 @@ func placeOf(guild, channel string, known *Guilds) (place, error) {
 		return place{channel: channel, chat: msg.Chat{JID: dm(channel), Kind: msg.ChatDM}}, nil
 	}
 	if c.ID == "" {
-		c = restapi.Channel{ID: channel}
+		c = discordapi.Channel{ID: channel}
 	}
 	if guild == "" { // as in what the REST API tells
 		guild = c.GuildID
 	}
 	p := place{guild: guild, channel: channel}
-	if c.IsThread() && restapi.IsID(c.ParentID) {
+	if c.IsThread() && discordapi.IsID(c.ParentID) {
 		p.thread, p.channel = channel, c.ParentID
 		p.threads = []msg.Thread{threadOf(&c, known)}
 	}
@@ -124,17 +124,17 @@ func (p *place) with(row *msg.Message) {
 func (p *place) isDM() bool { return p.chat.Kind == msg.ChatDM }
 
 // threadOf is what is known of a thread.
-func threadOf(c *restapi.Channel, known *Guilds) msg.Thread {
+func threadOf(c *discordapi.Channel, known *Guilds) msg.Thread {
 	t := msg.Thread{ChatJID: jid(c.ParentID), ID: c.ID, Title: plaintext.Line(c.Name), Kind: "public_thread"}
 	switch parent := known.channels[c.ParentID]; {
 	case parent.IsForum():
 		t.Kind = "forum_post"
-	case c.Type == restapi.ChannelPrivateThread:
+	case c.Type == discordapi.ChannelPrivateThread:
 		t.Kind = "private_thread"
-	case c.Type == restapi.ChannelAnnouncementThread:
+	case c.Type == discordapi.ChannelAnnouncementThread:
 		t.Kind = "announcement_thread"
 	}
-	if restapi.IsID(c.OwnerID) {
+	if discordapi.IsID(c.OwnerID) {
 		t.Author = jid(c.OwnerID)
 	}
 	return t

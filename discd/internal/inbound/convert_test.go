@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 )
@@ -60,7 +60,7 @@ func home(t testing.TB) *Guilds {
 	t.Helper()
 	known := NewGuilds()
 	for _, e := range examples(t, "testdata/home.json") {
-		u, err := restapi.ParseUpdate(e.Type, "before", 1, e.Data)
+		u, err := discordapi.ParseUpdate(e.Type, "before", 1, e.Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func convertAll(t *testing.T, path string) string {
 	var all []any
 	for i, e := range examples(t, path) {
 		out := map[string]any{"what": e.What}
-		u, err := restapi.ParseUpdate(e.Type, "s1", int64(i), e.Data)
+		u, err := discordapi.ParseUpdate(e.Type, "s1", int64(i), e.Data)
 		if err == nil {
 			out["lacks"] = known.Lacks(u)
 			out["result"], err = Convert(u, us, known)
@@ -140,7 +140,7 @@ func prune(value any) any {
 func TestEditsAreToldApart(t *testing.T) {
 	seen := map[string]string{}
 	for _, e := range examples(t, "testdata/edits.json")[:4] {
-		u, err := restapi.ParseUpdate(e.Type, "s1", 1, e.Data)
+		u, err := discordapi.ParseUpdate(e.Type, "s1", 1, e.Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestNoUpdate(t *testing.T) {
 }
 
 func TestHugeText(t *testing.T) {
-	u, err := restapi.ParseUpdate("MESSAGE_CREATE", "s1", 1, fmt.Appendf(nil,
+	u, err := discordapi.ParseUpdate("MESSAGE_CREATE", "s1", 1, fmt.Appendf(nil,
 		`{"id":"5","channel_id":"20","guild_id":"10","author":{"id":"7"},"mentions":[{"id":"99"}],"content":%q}`,
 		strings.Repeat("😀 <@99> <@8> ", 20_000)))
 	if err != nil {
@@ -182,13 +182,13 @@ func TestHugeText(t *testing.T) {
 func TestGuildsForget(t *testing.T) {
 	known := home(t)
 	learn := func(kind, data string) {
-		u, err := restapi.ParseUpdate(kind, "s1", 1, []byte(data))
+		u, err := discordapi.ParseUpdate(kind, "s1", 1, []byte(data))
 		if err != nil {
 			t.Fatal(err)
 		}
 		known.Learn(u, us)
 	}
-	message := &restapi.Update{Message: &restapi.Message{GuildID: "10", ChannelID: "20"}}
+	message := &discordapi.Update{Message: &discordapi.Message{GuildID: "10", ChannelID: "20"}}
 	learn("GUILD_DELETE", `{"id":"10","unavailable":true}`)
 	if !known.Has("10") || known.Lacks(message) != "" {
 		t.Error("a guild that cannot be reached is forgotten")
@@ -206,7 +206,7 @@ func TestGuildsForget(t *testing.T) {
 		t.Errorf("a guild that is gone has %d channels", len(known.channels))
 	}
 	for i := range 2 * namesMost {
-		known.learnName("10", &restapi.User{ID: fmt.Sprint(i)}, nil)
+		known.learnName("10", &discordapi.User{ID: fmt.Sprint(i)}, nil)
 	}
 	if len(known.names) > namesMost {
 		t.Errorf("%d names are remembered", len(known.names))
@@ -227,7 +227,7 @@ func FuzzConvert(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind string, text []byte) {
-		u, err := restapi.ParseUpdate(kind, "s1", 7, text)
+		u, err := discordapi.ParseUpdate(kind, "s1", 7, text)
 		if err != nil {
 			return
 		}

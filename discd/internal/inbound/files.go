@@ -3,13 +3,13 @@ package inbound
 import (
 	"cmp"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/msg"
 )
 
 // attachments are the files of a message, those it forwards among them, and how many of them are
 // still to be fetched.
-func attachments(m *restapi.Message) (all []msg.Attachment, pending int) {
+func attachments(m *discordapi.Message) (all []msg.Attachment, pending int) {
 	files := m.Attachments
 	for _, s := range m.Snapshots {
 		if s.Message != nil {
@@ -31,7 +31,7 @@ func attachments(m *restapi.Message) (all []msg.Attachment, pending int) {
 	return all, pending
 }
 
-func hasFile(m *restapi.Message) bool {
+func hasFile(m *discordapi.Message) bool {
 	all, _ := attachments(m)
 	return len(all) > 0
 }

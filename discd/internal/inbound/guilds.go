@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter/plaintext"
 )
 
@@ -15,8 +15,8 @@ const namesMost = 10_000
 // safe for concurrent use.
 type Guilds struct {
 	guilds   map[string]*guild
-	channels map[string]restapi.Channel // threads too
-	names    map[string]string          // of people, by guild and user
+	channels map[string]discordapi.Channel // threads too
+	names    map[string]string             // of people, by guild and user
 }
 
 type guild struct {
@@ -28,14 +28,14 @@ type guild struct {
 
 // NewGuilds knows nothing yet.
 func NewGuilds() *Guilds {
-	return &Guilds{guilds: map[string]*guild{}, channels: map[string]restapi.Channel{}, names: map[string]string{}}
+	return &Guilds{guilds: map[string]*guild{}, channels: map[string]discordapi.Channel{}, names: map[string]string{}}
 }
 
 // Lacks is the channel of an event that has to be added before the event can be converted, "" for
 // none: whether it is a thread, and of which channel, no event of a message says.
-func (g *Guilds) Lacks(u *restapi.Update) (channel string) {
+func (g *Guilds) Lacks(u *discordapi.Update) (channel string) {
 	guild, channel := u.Place()
-	if _, known := g.channels[channel]; known || guild == "" || !restapi.IsID(channel) {
+	if _, known := g.channels[channel]; known || guild == "" || !discordapi.IsID(channel) {
 		return ""
 	}
 	return channel
@@ -52,15 +52,15 @@ func (g *Guilds) Private(guild, channel string) bool {
 func (g *Guilds) Has(guild string) bool { return g.guilds[guild] != nil }
 
 // Add remembers a channel of a guild.
-func (g *Guilds) Add(c restapi.Channel) {
-	if c.ID != "" && c.Type != restapi.ChannelDM && c.Type != restapi.ChannelGroupDM {
+func (g *Guilds) Add(c discordapi.Channel) {
+	if c.ID != "" && c.Type != discordapi.ChannelDM && c.Type != discordapi.ChannelGroupDM {
 		c.Overwrites = nil // only of use to find where one may speak
 		g.channels[c.ID] = c
 	}
 }
 
 // Learn remembers what an event tells of guilds.
-func (g *Guilds) Learn(u *restapi.Update, me Self) {
+func (g *Guilds) Learn(u *discordapi.Update, me Self) {
 	switch {
 	case u.Ready != nil:
 		g.learnAll(u.Ready.Guilds, me)
@@ -90,9 +90,9 @@ func (g *Guilds) Learn(u *restapi.Update, me Self) {
 }
 
 // learnAll takes in which guilds our bot is in. It may have been removed from others unseen.
-func (g *Guilds) learnAll(now []restapi.Guild, me Self) {
+func (g *Guilds) learnAll(now []discordapi.Guild, me Self) {
 	for id := range g.guilds {
-		if !slices.ContainsFunc(now, func(other restapi.Guild) bool { return other.ID == id }) {
+		if !slices.ContainsFunc(now, func(other discordapi.Guild) bool { return other.ID == id }) {
 			g.forget(id)
 		}
 	}
@@ -101,7 +101,7 @@ func (g *Guilds) learnAll(now []restapi.Guild, me Self) {
 	}
 }
 
-func (g *Guilds) learnGuild(from *restapi.Guild, me Self) {
+func (g *Guilds) learnGuild(from *discordapi.Guild, me Self) {
 	if from.ID == "" {
 		return
 	}
@@ -126,12 +126,12 @@ func (g *Guilds) learnGuild(from *restapi.Guild, me Self) {
 }
 
 // addIn is Add for channels that are told together with their guild, which they don't name.
-func (g *Guilds) addIn(guild string, c restapi.Channel) {
+func (g *Guilds) addIn(guild string, c discordapi.Channel) {
 	c.GuildID = guild
 	g.Add(c)
 }
 
-func (g *Guilds) learnRole(guildID string, r restapi.Role, me Self) {
+func (g *Guilds) learnRole(guildID string, r discordapi.Role, me Self) {
 	known := g.guilds[guildID]
 	if known == nil || r.ID == "" {
 		return
@@ -151,7 +151,7 @@ func (g *Guilds) forget(guild string) {
 	}
 }
 
-func (g *Guilds) learnNames(m *restapi.Message) {
+func (g *Guilds) learnNames(m *discordapi.Message) {
 	if m.Author != nil && m.WebhookID == "" {
 		g.learnName(m.GuildID, m.Author, m.Member)
 	}
@@ -160,7 +160,7 @@ func (g *Guilds) learnNames(m *restapi.Message) {
 	}
 }
 
-func (g *Guilds) learnName(guild string, u *restapi.User, m *restapi.Member) {
+func (g *Guilds) learnName(guild string, u *discordapi.User, m *discordapi.Member) {
 	if len(g.names) >= namesMost {
 		clear(g.names)
 	}

@@ -5,22 +5,22 @@ import (
 	"errors"
 	"fmt"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
 )
 
 // member reads who came to a guild or left it.
-func member(u *restapi.Update, c *restapi.MemberChange, verb string, me Self, known *Guilds) (adapter.Inbound, error) {
+func member(u *discordapi.Update, c *discordapi.MemberChange, verb string, me Self, known *Guilds) (adapter.Inbound, error) {
 	switch {
-	case !restapi.IsID(c.GuildID):
+	case !discordapi.IsID(c.GuildID):
 		return adapter.Inbound{}, errors.New("a member without a guild")
-	case c.User == nil || !restapi.IsID(c.User.ID):
+	case c.User == nil || !discordapi.IsID(c.User.ID):
 		return adapter.Inbound{}, fmt.Errorf("a member of guild %s without a user", c.GuildID)
 	}
 	g := known.guilds[c.GuildID]
-	if c.User.ID == me.ID || g == nil || !restapi.IsID(g.system) {
+	if c.User.ID == me.ID || g == nil || !discordapi.IsID(g.system) {
 		return adapter.Inbound{}, nil
 	}
 	p, err := placeOf(c.GuildID, g.system, known)
@@ -41,8 +41,8 @@ func member(u *restapi.Update, c *restapi.MemberChange, verb string, me Self, kn
 
 // guildJoined reads that our bot was added to a guild, if it was not there before. The row is
 // written in the guild's own name: nobody is told who added us.
-func guildJoined(g *restapi.Guild, me Self, known *Guilds) (adapter.Inbound, error) {
-	if !restapi.IsID(g.ID) {
+func guildJoined(g *discordapi.Guild, me Self, known *Guilds) (adapter.Inbound, error) {
+	if !discordapi.IsID(g.ID) {
 		return adapter.Inbound{}, errors.New("a guild without an id")
 	}
 	channel := hall(g)
@@ -61,14 +61,14 @@ func guildJoined(g *restapi.Guild, me Self, known *Guilds) (adapter.Inbound, err
 
 // hall is the channel in which a guild tells of itself, else the first one in which everybody may
 // write, nil for none.
-func hall(g *restapi.Guild) (first *restapi.Channel) {
+func hall(g *discordapi.Guild) (first *discordapi.Channel) {
 	for i := range g.Channels {
 		c := &g.Channels[i]
 		switch {
-		case !restapi.IsID(c.ID):
+		case !discordapi.IsID(c.ID):
 		case c.ID == g.SystemChannelID:
 			return c
-		case c.Type == restapi.ChannelText && open(c, g.ID) && (first == nil || c.Position < first.Position):
+		case c.Type == discordapi.ChannelText && open(c, g.ID) && (first == nil || c.Position < first.Position):
 			first = c
 		}
 	}
@@ -76,9 +76,9 @@ func hall(g *restapi.Guild) (first *restapi.Channel) {
 }
 
 // open reports whether everybody may read a channel and write in it.
-func open(c *restapi.Channel, everybody string) bool {
+func open(c *discordapi.Channel, everybody string) bool {
 	for _, o := range c.Overwrites {
-		if o.ID == everybody && o.Deny&(restapi.ViewChannel|restapi.SendMessages) != 0 {
+		if o.ID == everybody && o.Deny&(discordapi.ViewChannel|discordapi.SendMessages) != 0 {
 			return false
 		}
 	}

@@ -4,22 +4,22 @@ import (
 	"errors"
 	"fmt"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 )
 
 // message reads what stands in a channel, or its new version.
-func message(m *restapi.Message, me Self, known *Guilds, edited bool) (adapter.Inbound, error) {
+func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapter.Inbound, error) {
 	p, err := placeOf(m.GuildID, m.ChannelID, known)
 	switch {
 	case err != nil:
 		return adapter.Inbound{}, err
-	case !restapi.IsID(m.ID):
+	case !discordapi.IsID(m.ID):
 		return adapter.Inbound{}, fmt.Errorf("a message in %s without an id", p.chat.JID)
 	case edited && m.EditedTimestamp == nil: // a preview, a pin, a flag
 		return adapter.Inbound{}, nil
-	case m.Author == nil || !restapi.IsID(m.Author.ID):
+	case m.Author == nil || !discordapi.IsID(m.Author.ID):
 		return adapter.Inbound{}, fmt.Errorf("message %s in %s: no author", m.ID, p.chat.JID)
 	case m.Author.ID == me.ID, !written(m.Type):
 		return p.of(), nil
@@ -35,14 +35,14 @@ func message(m *restapi.Message, me Self, known *Guilds, edited bool) (adapter.I
 // written tells the messages that somebody wrote from those a channel says about itself.
 func written(kind int) bool {
 	switch kind {
-	case restapi.MessageDefault, restapi.MessageReply, restapi.MessageSlash, restapi.MessageContextMenu:
+	case discordapi.MessageDefault, discordapi.MessageReply, discordapi.MessageSlash, discordapi.MessageContextMenu:
 		return true
 	}
 	return false
 }
 
 // post is the row of a message that somebody wrote.
-func post(m *restapi.Message, p *place, me Self, known *Guilds) *msg.Message {
+func post(m *discordapi.Message, p *place, me Self, known *Guilds) *msg.Message {
 	s := read(m, p, me, known)
 	replyTo, ours := replied(m, me, s)
 	verb := msg.VerbMessage
@@ -58,15 +58,15 @@ func post(m *restapi.Message, p *place, me Self, known *Guilds) *msg.Message {
 		PlatformID: m.ID, Sender: from.jid, SenderName: from.name, IsBot: from.bot || m.WebhookID != "",
 		Verb: verb, Content: s.content, Attachments: files, PendingFiles: pending,
 		ReplyToID: replyTo, Addressed: s.addressed || ours || p.isDM(),
-		Timestamp: millis(restapi.SnowflakeTime(m.ID)),
+		Timestamp: millis(discordapi.SnowflakeTime(m.ID)),
 	}
 }
 
 // replied is the message that one answers, and whether it is ours. Of one that Discord did not look
 // up we know it from being called without being named.
-func replied(m *restapi.Message, me Self, s said) (id string, ours bool) {
+func replied(m *discordapi.Message, me Self, s said) (id string, ours bool) {
 	r := m.Reference
-	if r == nil || r.Type != restapi.ReferenceReply || m.Type != restapi.MessageReply || !restapi.IsID(r.MessageID) {
+	if r == nil || r.Type != discordapi.ReferenceReply || m.Type != discordapi.MessageReply || !discordapi.IsID(r.MessageID) {
 		return "", false
 	}
 	if m.Referenced != nil {
@@ -77,7 +77,7 @@ func replied(m *restapi.Message, me Self, s said) (id string, ours bool) {
 
 // edit makes the row of a message that of its new version. Whether it addresses us is up to the
 // new text alone: for whatever else did, the first version did as well.
-func edit(row *msg.Message, m *restapi.Message) {
+func edit(row *msg.Message, m *discordapi.Message) {
 	at := m.EditedTimestamp.UnixMilli()
 	row.Addressed = row.Verb == msg.VerbMention
 	row.TargetID = row.PlatformID
@@ -87,7 +87,7 @@ func edit(row *msg.Message, m *restapi.Message) {
 
 // deleted reads that messages are gone. The rows are written in the chat's own name: nobody is told
 // whose doing it was.
-func deleted(d *restapi.Deleted, known *Guilds) (adapter.Inbound, error) {
+func deleted(d *discordapi.Deleted, known *Guilds) (adapter.Inbound, error) {
 	p, err := placeOf(d.GuildID, d.ChannelID, known)
 	if err != nil {
 		return adapter.Inbound{}, err
@@ -98,7 +98,7 @@ func deleted(d *restapi.Deleted, known *Guilds) (adapter.Inbound, error) {
 	}
 	var rows []*msg.Message
 	for _, id := range ids {
-		if !restapi.IsID(id) {
+		if !discordapi.IsID(id) {
 			return adapter.Inbound{}, fmt.Errorf("a deletion in %s of no message", p.chat.JID)
 		}
 		rows = append(rows, &msg.Message{
@@ -109,11 +109,11 @@ func deleted(d *restapi.Deleted, known *Guilds) (adapter.Inbound, error) {
 }
 
 // thread reads that a thread was made, or has another name.
-func thread(c *restapi.Channel, known *Guilds) (adapter.Inbound, error) {
+func thread(c *discordapi.Channel, known *Guilds) (adapter.Inbound, error) {
 	if !c.IsThread() {
 		return adapter.Inbound{}, nil
 	}
-	if !restapi.IsID(c.ID) || !restapi.IsID(c.ParentID) {
+	if !discordapi.IsID(c.ID) || !discordapi.IsID(c.ParentID) {
 		return adapter.Inbound{}, errors.New("a thread without an id or a channel")
 	}
 	return adapter.Inbound{Threads: []msg.Thread{threadOf(c, known)}}, nil

@@ -3,7 +3,7 @@ package inbound
 import (
 	"cmp"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter/plaintext"
 )
 
@@ -14,13 +14,13 @@ type sender struct {
 }
 
 // party is a user as a sender; m is nil in private.
-func party(u *restapi.User, m *restapi.Member) sender {
+func party(u *discordapi.User, m *discordapi.Member) sender {
 	return sender{jid(u.ID), userName(u, m), u.Bot}
 }
 
 // userName is what a user is called where they speak: by their name in the guild, the name they
 // chose, or their account's.
-func userName(u *restapi.User, m *restapi.Member) string {
+func userName(u *discordapi.User, m *discordapi.Member) string {
 	nick := ""
 	if m != nil {
 		nick = m.Nick

@@ -3,23 +3,23 @@ package inbound
 import (
 	"fmt"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
 )
 
 // reaction reads one that was given, or taken back.
-func reaction(u *restapi.Update, r *restapi.Reaction, sign string, me Self, known *Guilds) (adapter.Inbound, error) {
+func reaction(u *discordapi.Update, r *discordapi.Reaction, sign string, me Self, known *Guilds) (adapter.Inbound, error) {
 	p, err := placeOf(r.GuildID, r.ChannelID, known)
 	switch {
 	case err != nil:
 		return adapter.Inbound{}, err
-	case !restapi.IsID(r.MessageID):
+	case !discordapi.IsID(r.MessageID):
 		return adapter.Inbound{}, fmt.Errorf("a reaction in %s without a message", p.chat.JID)
-	case !restapi.IsID(r.UserID):
+	case !discordapi.IsID(r.UserID):
 		return adapter.Inbound{}, fmt.Errorf("a reaction to message %s in %s by nobody", r.MessageID, p.chat.JID)
-	case r.Emoji == (restapi.Emoji{}):
+	case r.Emoji == (discordapi.Emoji{}):
 		return adapter.Inbound{}, fmt.Errorf("a reaction to message %s in %s without an emoji", r.MessageID, p.chat.JID)
 	case r.UserID == me.ID:
 		return p.of(), nil
@@ -37,7 +37,7 @@ func reaction(u *restapi.Update, r *restapi.Reaction, sign string, me Self, know
 }
 
 // emoji is a reaction in one word, as it is given: that of a guild is "name:id".
-func emoji(e restapi.Emoji) string {
+func emoji(e discordapi.Emoji) string {
 	switch name := plaintext.Line(e.Name); {
 	case e.ID == "":
 		return name
@@ -49,4 +49,4 @@ func emoji(e restapi.Emoji) string {
 }
 
 // stamp tells an event from all others.
-func stamp(u *restapi.Update) string { return fmt.Sprintf("%s.%d", u.Session, u.Sequence) }
+func stamp(u *discordapi.Update) string { return fmt.Sprintf("%s.%d", u.Session, u.Sequence) }

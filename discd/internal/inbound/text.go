@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"arizuko/discd/internal/restapi"
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter/plaintext"
 )
 
@@ -28,7 +28,7 @@ const (
 // plain writes a text with names in place of ids. Mentions of us, and of the role that is ours
 // alone, are left out; addressed says that there were any. Those that Discord does not count as
 // mentions, because they stand in code, call nobody. Without an id of ours nothing is left out.
-func plain(m *restapi.Message, text string, p *place, me Self, known *Guilds) (content string, addressed bool) {
+func plain(m *discordapi.Message, text string, p *place, me Self, known *Guilds) (content string, addressed bool) {
 	var changes []plaintext.Change
 	for _, found := range signs.FindAllStringSubmatchIndex(text, -1) {
 		value := func(group int) string {
@@ -65,12 +65,12 @@ func plain(m *restapi.Message, text string, p *place, me Self, known *Guilds) (c
 }
 
 // mentions reports whether a message calls a user.
-func mentions(m *restapi.Message, user string) bool {
-	return slices.ContainsFunc(m.Mentions, func(u restapi.User) bool { return u.ID == user })
+func mentions(m *discordapi.Message, user string) bool {
+	return slices.ContainsFunc(m.Mentions, func(u discordapi.User) bool { return u.ID == user })
 }
 
 // userNamed is what the user is called whom a text names by id.
-func userNamed(m *restapi.Message, user string, p *place, known *Guilds) string {
+func userNamed(m *discordapi.Message, user string, p *place, known *Guilds) string {
 	for i := range m.Mentions {
 		if m.Mentions[i].ID == user {
 			return userName(&m.Mentions[i], m.Mentions[i].Member)

@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/slakd/internal/emoji"
+	"arizuko/slakd/internal/slackapi"
 )
 
 // reaction reads one given to a message or taken back. Those to other things are not read.
@@ -20,7 +20,7 @@ func reaction(e *Reaction, me Self, names Names) (adapter.Inbound, error) {
 	case !isTS(e.Item.TS), e.User == "", e.Name == "", e.Name != plaintext.Line(e.Name), !isTS(e.EventTS):
 		return adapter.Inbound{}, fmt.Errorf("a reaction to %q in %s that lacks something", e.Item.TS, jid(e.Item.Channel))
 	}
-	content := emoji.Unicode(e.Name)
+	content := slackapi.EmojiFromName(e.Name)
 	if e.Removed {
 		content = "-" + content
 	}

@@ -11,7 +11,7 @@ import (
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/slakd/internal/webapi"
+	"arizuko/slakd/internal/slackapi"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 
 // Signs shows and takes away. It is safe for concurrent use.
 type Signs struct {
-	API    *webapi.Client
+	API    *slackapi.Client
 	Store  *store.Store
 	Daemon string // whose cursors say which messages bear the mark
 }
@@ -75,7 +75,7 @@ func (s Signs) mark(ctx context.Context, in store.Lane) error {
 	}
 	wanted := map[string]bool{}
 	for _, id := range ids {
-		if ts := webapi.MessageTS(id); ts != "" {
+		if ts := slackapi.MessageTS(id); ts != "" {
 			wanted[place+ts] = true
 		}
 	}
@@ -107,7 +107,7 @@ func (s Signs) remove(ctx context.Context, in store.Lane, key string) error {
 	return s.Store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteCursor(s.Daemon, key) })
 }
 
-func isPermanent(err error) bool { return err != nil && webapi.Failure(err).Class == msg.Permanent }
+func isPermanent(err error) bool { return err != nil && slackapi.Failure(err).Class == msg.Permanent }
 
 func channel(jid string) string {
 	_, channel := msg.SplitJID(jid)

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
-	"arizuko/slakd/internal/webapi"
+	"arizuko/slakd/internal/slackapi"
 )
 
 // board is a channel whose messages bear marks.
@@ -31,7 +31,7 @@ func newBoard(t *testing.T) *board {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.server.Close() })
-	api := webapi.NewClient(base+"/api/", b.server.BotToken(), "")
+	api := slackapi.NewClient(base+"/api/", b.server.BotToken(), "")
 	t.Cleanup(api.Close)
 	b.Signs = Signs{API: api, Store: storetest.Open(t), Daemon: "slakd"}
 	b.alice = b.server.User("Alice", "alice")

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"arizuko/pkg/adapter/plaintext"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // said is what a message says.
@@ -17,7 +17,7 @@ type said struct {
 }
 
 // read puts a message into words: where it was forwarded from, its text, then what else it holds.
-func read(m *botapi.Message, me Self) said {
+func read(m *telegramapi.Message, me Self) said {
 	var lines []string
 	if m.ForwardOrigin != nil && !m.IsAutomaticForward {
 		lines = append(lines, "forwarded from "+originName(m.ForwardOrigin)+":")
@@ -43,7 +43,7 @@ func read(m *botapi.Message, me Self) said {
 	return said{content: strings.Join(lines, "\n"), addressed: addressed}
 }
 
-func originName(o *botapi.MessageOrigin) string {
+func originName(o *telegramapi.MessageOrigin) string {
 	switch {
 	case o.SenderUser != nil:
 		return userName(o.SenderUser)
@@ -56,7 +56,7 @@ func originName(o *botapi.MessageOrigin) string {
 }
 
 // describe says in brackets what a message holds besides text and files, "" for nothing.
-func describe(m *botapi.Message) string {
+func describe(m *telegramapi.Message) string {
 	switch {
 	case m.Sticker != nil:
 		return plaintext.Bracket("sticker", m.Sticker.Emoji, m.Sticker.SetName)
@@ -80,7 +80,7 @@ func describe(m *botapi.Message) string {
 		return checklist(m.Checklist)
 	}
 	for _, thing := range []struct {
-		there botapi.Present
+		there telegramapi.Present
 		name  string
 	}{
 		{m.Story, "story"}, {m.LivePhoto, "live photo"}, {m.PaidMedia, "paid media"}, {m.RichMessage, "rich message"},
@@ -94,7 +94,7 @@ func describe(m *botapi.Message) string {
 	return ""
 }
 
-func contact(c *botapi.Contact) string {
+func contact(c *telegramapi.Contact) string {
 	user := ""
 	if c.UserID != 0 {
 		user = jid(c.UserID)
@@ -102,7 +102,7 @@ func contact(c *botapi.Contact) string {
 	return plaintext.Bracket("contact", c.FirstName+" "+c.LastName, c.PhoneNumber, user)
 }
 
-func poll(p *botapi.Poll) string {
+func poll(p *telegramapi.Poll) string {
 	lines := []string{plaintext.Bracket("poll", p.Question)}
 	for _, o := range p.Options {
 		lines = append(lines, "- "+plaintext.Line(o.Text))
@@ -110,7 +110,7 @@ func poll(p *botapi.Poll) string {
 	return strings.Join(lines, "\n")
 }
 
-func checklist(c *botapi.Checklist) string {
+func checklist(c *telegramapi.Checklist) string {
 	lines := []string{plaintext.Bracket("checklist", c.Title)}
 	for _, t := range c.Tasks {
 		lines = append(lines, "- "+plaintext.Line(t.Text))
@@ -118,7 +118,7 @@ func checklist(c *botapi.Checklist) string {
 	return strings.Join(lines, "\n")
 }
 
-func point(l *botapi.Location) string {
+func point(l *telegramapi.Location) string {
 	degrees := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	return degrees(l.Latitude) + ", " + degrees(l.Longitude)
 }

@@ -9,7 +9,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // Self is our bot, as getMe tells.
@@ -34,7 +34,7 @@ type Self struct {
 // an update of the member's standing. Both carry the second in which it happened, so they get the
 // same id and the later one changes nothing. Of our own bot only the latter kind is read, which
 // never fails to come.
-func Convert(u *botapi.Update, me Self) (adapter.Inbound, error) {
+func Convert(u *telegramapi.Update, me Self) (adapter.Inbound, error) {
 	if u == nil {
 		return adapter.Inbound{}, errors.New("no update")
 	}
@@ -63,14 +63,14 @@ func Convert(u *botapi.Update, me Self) (adapter.Inbound, error) {
 }
 
 // of is a result about a chat in which there are no rows yet.
-func of(c *botapi.Chat) adapter.Inbound {
+func of(c *telegramapi.Chat) adapter.Inbound {
 	kind := msg.KindOfJID(jid(c.ID))
 	switch c.Type {
-	case botapi.Private:
+	case telegramapi.Private:
 		kind = msg.ChatDM
-	case botapi.Group, botapi.Supergroup:
+	case telegramapi.Group, telegramapi.Supergroup:
 		kind = msg.ChatGroup
-	case botapi.Channel:
+	case telegramapi.Channel:
 		kind = msg.ChatChannel
 	}
 	return adapter.Inbound{

@@ -13,7 +13,7 @@ import (
 
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 var us = Self{ID: 99, Username: "arizuko_bot"}
@@ -36,8 +36,8 @@ func TestConvert(t *testing.T) {
 
 // example is an update and what it shows.
 type example struct {
-	What   string        `json:"what"`
-	Update botapi.Update `json:"update"`
+	What   string             `json:"what"`
+	Update telegramapi.Update `json:"update"`
 }
 
 func examples(t *testing.T, path string) (all []example) {
@@ -157,12 +157,12 @@ func TestNoUpdate(t *testing.T) {
 
 func TestHugeText(t *testing.T) {
 	text := strings.Repeat("😀 @arizuko_bot ", 20_000)
-	var entities []botapi.MessageEntity
+	var entities []telegramapi.MessageEntity
 	for i := range 2_000 {
-		entities = append(entities, botapi.MessageEntity{Type: botapi.EntityMention, Offset: i*16 + 3, Length: 12})
+		entities = append(entities, telegramapi.MessageEntity{Type: telegramapi.EntityMention, Offset: i*16 + 3, Length: 12})
 	}
-	r, err := Convert(&botapi.Update{Message: &botapi.Message{
-		ID: 1, Chat: botapi.Chat{ID: -5}, From: &botapi.User{ID: 7}, Text: text, Entities: entities,
+	r, err := Convert(&telegramapi.Update{Message: &telegramapi.Message{
+		ID: 1, Chat: telegramapi.Chat{ID: -5}, From: &telegramapi.User{ID: 7}, Text: text, Entities: entities,
 	}}, us)
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func FuzzConvert(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var u botapi.Update
+		var u telegramapi.Update
 		if json.Unmarshal(text, &u) != nil {
 			return
 		}

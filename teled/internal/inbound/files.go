@@ -2,11 +2,11 @@ package inbound
 
 import (
 	"arizuko/pkg/msg"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // attachments are the files of a message, and how many of them are still to be fetched.
-func attachments(m *botapi.Message) (all []msg.Attachment, pending int) {
+func attachments(m *telegramapi.Message) (all []msg.Attachment, pending int) {
 	f, ok := file(m)
 	if !ok {
 		return nil, 0
@@ -19,14 +19,14 @@ func attachments(m *botapi.Message) (all []msg.Attachment, pending int) {
 	return []msg.Attachment{a}, 1
 }
 
-func hasFile(m *botapi.Message) bool {
+func hasFile(m *telegramapi.Message) bool {
 	_, ok := file(m)
 	return ok
 }
 
 // file is the one file that a message can have. Kinds without a name and a type of their own get
 // those in which Telegram keeps them.
-func file(m *botapi.Message) (botapi.File, bool) {
+func file(m *telegramapi.Message) (telegramapi.File, bool) {
 	switch {
 	case len(m.Photo) > 0:
 		return known(largest(m.Photo), "photo.jpg", "image/jpeg")
@@ -45,10 +45,10 @@ func file(m *botapi.Message) (botapi.File, bool) {
 	case m.Sticker != nil && !m.Sticker.IsAnimated && !m.Sticker.IsVideo:
 		return known(m.Sticker.File, "sticker.webp", "image/webp")
 	}
-	return botapi.File{}, false
+	return telegramapi.File{}, false
 }
 
-func known(f botapi.File, name, mime string) (botapi.File, bool) {
+func known(f telegramapi.File, name, mime string) (telegramapi.File, bool) {
 	if f.FileName == "" {
 		f.FileName = name
 	}
@@ -58,7 +58,7 @@ func known(f botapi.File, name, mime string) (botapi.File, bool) {
 	return f, true
 }
 
-func largest(sizes []botapi.PhotoSize) botapi.File {
+func largest(sizes []telegramapi.PhotoSize) telegramapi.File {
 	best := &sizes[0]
 	for i := range sizes {
 		if area(&sizes[i]) > area(best) {
@@ -68,4 +68,4 @@ func largest(sizes []botapi.PhotoSize) botapi.File {
 	return best.File
 }
 
-func area(p *botapi.PhotoSize) int64 { return int64(p.Width) * int64(p.Height) }
+func area(p *telegramapi.PhotoSize) int64 { return int64(p.Width) * int64(p.Height) }

@@ -6,24 +6,24 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // change is one member who came or went.
 type change struct {
-	chat *botapi.Chat
+	chat *telegramapi.Chat
 	verb string // join or leave
-	user *botapi.User
+	user *telegramapi.User
 	by   party // who did it, the user where nobody else did
 	date int64
 }
 
 // members reads a message of the chat about who came or went. That our bot did is told by an
 // update of its own.
-func members(m *botapi.Message, by party, me Self) (rows []*msg.Message, err error) {
+func members(m *telegramapi.Message, by party, me Self) (rows []*msg.Message, err error) {
 	all, verb := m.NewChatMembers, msg.VerbJoin
 	if len(all) == 0 {
-		all, verb = []botapi.User{*m.LeftChatMember}, msg.VerbLeave
+		all, verb = []telegramapi.User{*m.LeftChatMember}, msg.VerbLeave
 	}
 	for i := range all {
 		if all[i].ID == 0 {
@@ -37,7 +37,7 @@ func members(m *botapi.Message, by party, me Self) (rows []*msg.Message, err err
 }
 
 // standing reads what became of a user in a chat. Only coming and going make rows.
-func standing(u *botapi.ChatMemberUpdated, me Self) (adapter.Inbound, error) {
+func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error) {
 	switch {
 	case u.Chat.ID == 0:
 		return adapter.Inbound{}, errors.New("a change of a member without a chat")
@@ -81,7 +81,7 @@ func (c change) row() *msg.Message {
 // ofOurs is written by whoever added our bot, which addresses us, or put it out.
 func (c change) ofOurs() *msg.Message {
 	text := c.either("added the bot", "removed the bot")
-	if c.chat.Type == botapi.Private {
+	if c.chat.Type == telegramapi.Private {
 		text = c.either("unblocked the bot", "blocked the bot")
 	}
 	row := c.rowOf(c.by, text)

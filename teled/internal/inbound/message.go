@@ -9,11 +9,11 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // message reads what stands in a chat, or its new version.
-func message(m *botapi.Message, me Self, edited bool) (adapter.Inbound, error) {
+func message(m *telegramapi.Message, me Self, edited bool) (adapter.Inbound, error) {
 	if m.Chat.ID == 0 {
 		return adapter.Inbound{}, errors.New("a message without a chat")
 	}
@@ -55,7 +55,7 @@ func message(m *botapi.Message, me Self, edited bool) (adapter.Inbound, error) {
 }
 
 // move is the change of a group's address, nil for none.
-func move(m *botapi.Message) *adapter.Moved {
+func move(m *telegramapi.Message) *adapter.Moved {
 	switch {
 	case m.MigrateToChatID != 0:
 		return &adapter.Moved{From: jid(m.Chat.ID), To: jid(m.MigrateToChatID)}
@@ -65,13 +65,13 @@ func move(m *botapi.Message) *adapter.Moved {
 	return nil
 }
 
-func sender(m *botapi.Message) (party, error) {
+func sender(m *telegramapi.Message) (party, error) {
 	switch {
 	case m.SenderChat != nil && m.SenderChat.ID != 0:
 		return chatParty(m.SenderChat), nil
 	case m.From != nil && m.From.ID != 0:
 		return userParty(m.From), nil
-	case m.Chat.Type == botapi.Channel:
+	case m.Chat.Type == telegramapi.Channel:
 		return chatParty(&m.Chat), nil
 	}
 	return party{}, errors.New("no sender")
@@ -79,7 +79,7 @@ func sender(m *botapi.Message) (party, error) {
 
 // topic is what a message tells of a forum's topics, if that is what it is for. The general one
 // has no id.
-func topic(m *botapi.Message, from party) (t msg.Thread, ok bool) {
+func topic(m *telegramapi.Message, from party) (t msg.Thread, ok bool) {
 	t = msg.Thread{ChatJID: jid(m.Chat.ID), ID: threadOf(m), Kind: "forum_topic"}
 	switch {
 	case m.ForumTopicCreated != nil:
@@ -95,7 +95,7 @@ func topic(m *botapi.Message, from party) (t msg.Thread, ok bool) {
 
 // threadOf is the topic a message stands in. The thread of replies that a supergroup without
 // topics keeps is none.
-func threadOf(m *botapi.Message) string {
+func threadOf(m *telegramapi.Message) string {
 	if !m.IsTopicMessage || m.ThreadID == 0 {
 		return ""
 	}
@@ -103,7 +103,7 @@ func threadOf(m *botapi.Message) string {
 }
 
 // post is the row of a message that somebody wrote.
-func post(m *botapi.Message, from party, me Self, s said) *msg.Message {
+func post(m *telegramapi.Message, from party, me Self, s said) *msg.Message {
 	replyTo, ours := replied(m, me)
 	verb := msg.VerbMessage
 	switch {
@@ -118,14 +118,14 @@ func post(m *botapi.Message, from party, me Self, s said) *msg.Message {
 		Sender: from.jid, SenderName: from.name, IsBot: from.bot,
 		Verb: verb, Content: s.content, Attachments: files, PendingFiles: pending,
 		Topic: threadOf(m), ThreadID: threadOf(m), ReplyToID: replyTo,
-		Addressed: s.addressed || ours || m.Chat.Type == botapi.Private,
+		Addressed: s.addressed || ours || m.Chat.Type == telegramapi.Private,
 		Timestamp: millis(m.Date),
 	}
 }
 
 // replied is the message that one answers, and whether it is ours. In a topic Telegram makes every
 // message that answers nothing an answer to the one by which the topic began.
-func replied(m *botapi.Message, me Self) (id string, ours bool) {
+func replied(m *telegramapi.Message, me Self) (id string, ours bool) {
 	if r := m.ReplyToMessage; r != nil && r.ID > 0 {
 		if r.ForumTopicCreated != nil || m.IsTopicMessage && r.ID == m.ThreadID {
 			return "", false
@@ -138,11 +138,11 @@ func replied(m *botapi.Message, me Self) (id string, ours bool) {
 	return "", false
 }
 
-func isUs(u *botapi.User, me Self) bool { return u != nil && u.ID == me.ID }
+func isUs(u *telegramapi.User, me Self) bool { return u != nil && u.ID == me.ID }
 
 // edit makes the row of a message that of its new version. Whether it addresses us is up to the
 // new text alone: for whatever else did, the first version did as well.
-func edit(row *msg.Message, m *botapi.Message, s said) {
+func edit(row *msg.Message, m *telegramapi.Message, s said) {
 	f, _ := file(m)
 	hash := sha256.Sum256(fmt.Appendf(nil, "%t %q %s", s.addressed, f.FileUniqueID, s.content))
 	row.TargetID = row.PlatformID

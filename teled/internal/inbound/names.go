@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"arizuko/pkg/adapter/plaintext"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // party is who does something in a chat: a user, or a chat that speaks as itself.
@@ -17,16 +17,16 @@ type party struct {
 // and the update has no place for a chat.
 const anonymousAdmin = 1087968824
 
-func userParty(u *botapi.User) party { return party{jid(u.ID), userName(u), u.IsBot} }
+func userParty(u *telegramapi.User) party { return party{jid(u.ID), userName(u), u.IsBot} }
 
 // chatParty is a chat that speaks as itself: a channel, or a group's anonymous administrators.
-func chatParty(c *botapi.Chat) party { return party{jid: jid(c.ID), name: chatName(c)} }
+func chatParty(c *telegramapi.Chat) party { return party{jid: jid(c.ID), name: chatName(c)} }
 
-func userName(u *botapi.User) string {
+func userName(u *telegramapi.User) string {
 	return cmp.Or(plaintext.Line(u.FirstName+" "+u.LastName), handle(u.Username), "user "+decimal(u.ID))
 }
 
-func chatName(c *botapi.Chat) string {
+func chatName(c *telegramapi.Chat) string {
 	return cmp.Or(plaintext.Line(c.Title), plaintext.Line(c.FirstName+" "+c.LastName), handle(c.Username))
 }
 

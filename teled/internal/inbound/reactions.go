@@ -8,12 +8,12 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // reactions reads a change of what somebody thinks of a message: a row for each reaction taken
 // back, then one for each that is new.
-func reactions(u *botapi.MessageReactionUpdated, me Self) (adapter.Inbound, error) {
+func reactions(u *telegramapi.MessageReactionUpdated, me Self) (adapter.Inbound, error) {
 	if u.Chat.ID == 0 {
 		return adapter.Inbound{}, errors.New("a reaction without a chat")
 	}
@@ -46,7 +46,7 @@ func reactions(u *botapi.MessageReactionUpdated, me Self) (adapter.Inbound, erro
 	return r, nil
 }
 
-func reactionRow(u *botapi.MessageReactionUpdated, who party, content string) *msg.Message {
+func reactionRow(u *telegramapi.MessageReactionUpdated, who party, content string) *msg.Message {
 	_, user := msg.SplitJID(who.jid)
 	return &msg.Message{
 		ChatJID: jid(u.Chat.ID), PlatformID: fmt.Sprintf("%d:r:%s:%s:%d", u.MessageID, user, content, u.Date),
@@ -56,13 +56,13 @@ func reactionRow(u *botapi.MessageReactionUpdated, who party, content string) *m
 }
 
 // emoji is a reaction in one word. A custom one is a picture of its own and has an id alone.
-func emoji(r botapi.ReactionType) string {
+func emoji(r telegramapi.ReactionType) string {
 	switch r.Type {
-	case botapi.ReactionEmoji:
+	case telegramapi.ReactionEmoji:
 		return r.Emoji
-	case botapi.ReactionCustomEmoji:
+	case telegramapi.ReactionCustomEmoji:
 		return "custom_emoji:" + r.CustomEmojiID
-	case botapi.ReactionPaid:
+	case telegramapi.ReactionPaid:
 		return "⭐"
 	}
 	return plaintext.Bracket("reaction", r.Type)

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 
 	"arizuko/pkg/adapter/plaintext"
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // plain writes a text without its formatting, the addresses of links behind their words. Our own
 // mentions are left out, and "/command@us" is "/command"; addressed says that there were any. An
 // entity that is not within the text is ignored.
-func plain(text string, entities []botapi.MessageEntity, me Self) (content string, addressed bool) {
+func plain(text string, entities []telegramapi.MessageEntity, me Self) (content string, addressed bool) {
 	if len(entities) == 0 {
 		return text, false
 	}
@@ -35,22 +35,22 @@ func plain(text string, entities []botapi.MessageEntity, me Self) (content strin
 }
 
 // changeOf is what an entity changes in the text, where words stand at from; ours if it means us.
-func changeOf(e *botapi.MessageEntity, words string, from int, me Self) (c plaintext.Change, ours bool) {
+func changeOf(e *telegramapi.MessageEntity, words string, from int, me Self) (c plaintext.Change, ours bool) {
 	to := from + len(words)
 	switch e.Type {
-	case botapi.EntityMention:
+	case telegramapi.EntityMention:
 		if name, ok := strings.CutPrefix(words, "@"); ok && me.named(name) {
 			return plaintext.Change{From: from, To: to, Blanks: true}, true
 		}
-	case botapi.EntityTextMention:
+	case telegramapi.EntityTextMention:
 		if e.User != nil && e.User.ID == me.ID {
 			return plaintext.Change{From: from, To: to, Blanks: true}, true
 		}
-	case botapi.EntityBotCommand:
+	case telegramapi.EntityBotCommand:
 		if command, name, ok := strings.Cut(words, "@"); ok && me.named(name) {
 			return plaintext.Change{From: from + len(command), To: to}, true
 		}
-	case botapi.EntityTextLink:
+	case telegramapi.EntityTextLink:
 		if e.URL != "" && e.URL != words {
 			return plaintext.Change{From: to, To: to, Insert: " (" + e.URL + ")"}, false
 		}

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"arizuko/teled/internal/botapi"
+	"arizuko/teled/internal/telegramapi"
 )
 
 // anyText is made of characters of one and of two units, blanks and signs.
@@ -45,11 +45,11 @@ func whole(units []uint16, at int) bool {
 func TestOtherEntitiesLeaveTheTextAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := anyText().Draw(t, "text")
-		entities := rapid.SliceOf(rapid.Custom(func(t *rapid.T) botapi.MessageEntity {
-			return botapi.MessageEntity{
+		entities := rapid.SliceOf(rapid.Custom(func(t *rapid.T) telegramapi.MessageEntity {
+			return telegramapi.MessageEntity{
 				Type:   rapid.SampledFrom([]string{"bold", "mention", "text_mention", "bot_command", "text_link", ""}).Draw(t, "type"),
 				Offset: rapid.Int().Draw(t, "offset"), Length: rapid.IntRange(-1, 20).Draw(t, "length"),
-				User: &botapi.User{ID: us.ID + 1},
+				User: &telegramapi.User{ID: us.ID + 1},
 			}
 		})).Draw(t, "entities")
 		if got, addressed := plain(text, entities, us); got != text || addressed {
@@ -62,8 +62,8 @@ func TestOtherEntitiesLeaveTheTextAlone(t *testing.T) {
 func TestOwnMentionIsCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := anyText().Draw(t, "before"), anyText().Draw(t, "after")
-		entity := botapi.MessageEntity{Type: "mention", Offset: len(utf16.Encode([]rune(before))), Length: 12}
-		got, addressed := plain(before+"@arizuko_bot"+after, []botapi.MessageEntity{entity}, us)
+		entity := telegramapi.MessageEntity{Type: "mention", Offset: len(utf16.Encode([]rune(before))), Length: 12}
+		got, addressed := plain(before+"@arizuko_bot"+after, []telegramapi.MessageEntity{entity}, us)
 		if !addressed {
 			t.Fatal("not addressed")
 		}

@@ -1,13 +1,12 @@
-// Package emoji knows the names by which Slack calls the emoji that people react with.
-package emoji
+package slackapi
 
 import (
 	"strings"
 	"unicode"
 )
 
-// known are the common ones. Of an emoji with several names the first one is sent.
-const known = `
+// emojiNames lists common emoji with their names on Slack. Of several names the first one is sent.
+const emojiNames = `
 👍 +1 thumbsup
 👎 -1 thumbsdown
 ❤️ heart
@@ -109,35 +108,35 @@ const known = `
 🔟 keycap_ten
 `
 
-// tones are the skins that an emoji's name may end with.
+// tones are the skin tones of emoji, from ::skin-tone-2 to ::skin-tone-6.
 const tones = "🏻🏼🏽🏾🏿"
 
-// Unicode is the emoji with a name, as in "+1" or "wave::skin-tone-3"; the name between colons
+// EmojiFromName is the emoji with a name, as in "+1" or "wave::skin-tone-3"; the name between colons
 // where it is not known.
-func Unicode(name string) string {
+func EmojiFromName(name string) string {
 	base, tone, _ := strings.Cut(name, "::skin-tone-")
-	for line := range strings.Lines(known) {
+	for line := range strings.Lines(emojiNames) {
 		fields := strings.Fields(line)
 		for i := 1; i < len(fields); i++ {
 			if fields[i] == base {
-				return toned(fields[0], tone)
+				return withTone(fields[0], tone)
 			}
 		}
 	}
 	return ":" + name + ":"
 }
 
-// toned gives a hand its skin, from "2" to "6".
-func toned(emoji, tone string) string {
+// withTone adds a skin tone, "2" to "6", to an emoji.
+func withTone(emoji, tone string) string {
 	if len(tone) == 1 && tone[0] >= '2' && tone[0] <= '6' {
-		return bare(emoji) + string([]rune(tones)[tone[0]-'2'])
+		return withoutTone(emoji) + string([]rune(tones)[tone[0]-'2'])
 	}
 	return emoji
 }
 
-// Name is what Slack calls an emoji, which may also be given as a name between colons; "" if it
+// EmojiName is what Slack calls an emoji, which may also be given as a name between colons; "" if it
 // is not known.
-func Name(emoji string) string {
+func EmojiName(emoji string) string {
 	if name, ok := strings.CutPrefix(emoji, ":"); ok {
 		name = strings.TrimSuffix(name, ":")
 		if strings.ContainsFunc(name, unicode.IsSpace) {
@@ -145,18 +144,17 @@ func Name(emoji string) string {
 		}
 		return name
 	}
-	base := bare(emoji)
-	for line := range strings.Lines(known) {
-		if fields := strings.Fields(line); len(fields) > 1 && bare(fields[0]) == base {
-			return fields[1] + tone(emoji)
+	base := withoutTone(emoji)
+	for line := range strings.Lines(emojiNames) {
+		if fields := strings.Fields(line); len(fields) > 1 && withoutTone(fields[0]) == base {
+			return fields[1] + toneSuffix(emoji)
 		}
 	}
 	return ""
 }
 
-// bare is an emoji without its tone, and without the sign that asks for a picture, which people
-// often leave out.
-func bare(emoji string) string {
+// withoutTone removes the skin tone and the variation selector U+FE0F, which clients often leave out.
+func withoutTone(emoji string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\ufe0f' || strings.ContainsRune(tones, r) {
 			return -1
@@ -165,7 +163,7 @@ func bare(emoji string) string {
 	}, emoji)
 }
 
-func tone(emoji string) string {
+func toneSuffix(emoji string) string {
 	for i, r := range []rune(tones) {
 		if strings.ContainsRune(emoji, r) {
 			return "::skin-tone-" + string(rune('2'+i))

@@ -1,45 +1,45 @@
-package emoji
+package slackapi
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestUnicode(t *testing.T) {
+func TestEmojiFromName(t *testing.T) {
 	for name, want := range map[string]string{
 		"+1": "👍", "thumbsup": "👍", "heart": "❤️", "one": "1️⃣", "keycap_ten": "🔟",
 		"wave::skin-tone-2": "👋🏻", "wave::skin-tone-6": "👋🏿", "v::skin-tone-3": "✌🏼", "wave::skin-tone-7": "👋", "wave::skin-tone-": "👋",
 		"party-parrot": ":party-parrot:", "": "::", "👍": ":👍:",
 	} {
-		if got := Unicode(name); got != want {
-			t.Errorf("Unicode(%q) = %q, want %q", name, got, want)
+		if got := EmojiFromName(name); got != want {
+			t.Errorf("EmojiFromName(%q) = %q, want %q", name, got, want)
 		}
 	}
 }
 
-func TestName(t *testing.T) {
+func TestEmojiName(t *testing.T) {
 	for emoji, want := range map[string]string{
 		"👍": "+1", "👍🏽": "+1::skin-tone-4", "❤": "heart", "❤️": "heart", "✌🏼": "v::skin-tone-3", ":party-parrot:": "party-parrot", ":+1": "+1",
 		"🦖": "", "": "", "👍👍": "", "thumbs up": "", ":a b:": "", ":": "", "::": "", "🏽": "",
 	} {
-		if got := Name(emoji); got != want {
-			t.Errorf("Name(%q) = %q, want %q", emoji, got, want)
+		if got := EmojiName(emoji); got != want {
+			t.Errorf("EmojiName(%q) = %q, want %q", emoji, got, want)
 		}
 	}
 }
 
-// TestThereAndBack takes each emoji of the table for what it is; none stands there twice.
-func TestThereAndBack(t *testing.T) {
+// TestEmoji_RoundTrip checks that each emoji of the table survives both conversions and is listed once.
+func TestEmoji_RoundTrip(t *testing.T) {
 	seen := map[string]bool{}
-	for line := range strings.Lines(strings.TrimSpace(known)) {
+	for line := range strings.Lines(strings.TrimSpace(emojiNames)) {
 		fields := strings.Fields(line)
 		for _, field := range fields {
 			if seen[field] {
-				t.Errorf("%s is there twice", field)
+				t.Errorf("%s is listed twice", field)
 			}
 			seen[field] = true
 		}
-		if got := Unicode(Name(fields[0])); got != fields[0] {
+		if got := EmojiFromName(EmojiName(fields[0])); got != fields[0] {
 			t.Errorf("%s became %s", fields[0], got)
 		}
 	}

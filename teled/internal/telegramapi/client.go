@@ -1,4 +1,4 @@
-package botapi
+package telegramapi
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-// Package webapi is Slack's Web API, where it takes more than one call of the library's to do one
+// Package slackapi is Slack's Web API, where it takes more than one call of the library's to do one
 // thing.
-package webapi
+package slackapi
 
 import (
 	"context"

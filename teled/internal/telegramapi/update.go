@@ -1,8 +1,8 @@
-// Package botapi holds the objects of Telegram's Bot API that teled reads, as its documentation
+// Package telegramapi holds the objects of Telegram's Bot API that teled reads, as its documentation
 // spells them. Fields that nobody reads are left out, so an update with more in it, or of a kind
 // that came later, still decodes. Dates are unix seconds. What the documentation calls optional is
 // a zero value here, or a nil pointer, where it is missing.
-package botapi
+package telegramapi
 
 // Update is one thing that happened. At most one of the pointers is set; none of them in an
 // update of a kind that is not read.

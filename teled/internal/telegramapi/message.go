@@ -1,4 +1,4 @@
-package botapi
+package telegramapi
 
 // Message is anything that stands in a chat, what the chat says about itself included.
 type Message struct {

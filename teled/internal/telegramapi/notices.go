@@ -1,4 +1,4 @@
-package botapi
+package telegramapi
 
 // Present is true where a message has a field, whatever is in it.
 type Present bool

@@ -1,9 +1,9 @@
-// Package restapi holds the objects of Discord's API that discd reads, as its documentation spells
+// Package discordapi holds the objects of Discord's API that discd reads, as its documentation spells
 // them, and calls its REST part. Fields that nobody reads are left out, so an event with more in
 // it, or with things of a kind that came later, still decodes; the library's own structs refuse a
 // whole message for one unknown component. Ids are snowflakes in decimal: the milliseconds since
 // 2015 in the upper 42 bits, so that whatever is younger has the greater one.
-package restapi
+package discordapi
 
 import (
 	"strconv"
