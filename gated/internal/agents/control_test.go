@@ -176,7 +176,7 @@ func TestCancelWhileTheRunStarts(t *testing.T) {
 	r.write(func(tx *store.Tx) error { return tx.StartRun(&row, asked.ID) })
 	r.cancelChat("main", "telegram:1")
 	late := newRun(r.m, row, setup{})
-	r.m.remind(late, asked)
+	r.m.applyMissedSignals(late, asked)
 	if len(late.ctl[ctlInterrupt]) != 1 {
 		t.Error("the run of a cancelled turn was not interrupted")
 	}
@@ -213,15 +213,15 @@ func TestNew(t *testing.T) {
 			if s := r.session("main", ""); s != "s3" {
 				t.Errorf("session %q", s)
 			}
-			var again bool
+			var requeued bool
 			for _, g := range r.inputs("main") {
 				if g.start().SessionID != "" {
 					t.Errorf("process %d went on in session %q", g.pid, g.start().SessionID)
 				}
-				again = again || g.pid != first && g.start().TurnID == fmt.Sprint(under.ID)
+				requeued = requeued || g.pid != first && g.start().TurnID == fmt.Sprint(under.ID)
 			}
-			if again != tt.fresh {
-				t.Errorf("asked again: %v", again)
+			if requeued != tt.fresh {
+				t.Errorf("asked again: %v", requeued)
 			}
 		})
 	}

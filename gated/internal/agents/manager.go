@@ -32,10 +32,10 @@ const (
 	orphanGrace = 2 * time.Second
 	// shutdownMost bounds a shutdown that the database holds up; what is not
 	// settled then is settled by the next start.
-	shutdownMost = 8 * time.Second
+	maxShutdown = 8 * time.Second
 	// retryFirst and retryMost bound the waits between tries at the database.
-	retryFirst = 50 * time.Millisecond
-	retryMost  = 5 * time.Second
+	minRetryDelay = 50 * time.Millisecond
+	maxRetryDelay = 5 * time.Second
 )
 
 // backoffs between the attempts of a turn; the last one repeats.
@@ -105,7 +105,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	m.killOrphans(left)
 	for _, r := range left {
 		failpoint.At(failpoint.Recovering)
-		if err := m.persist(ctx, func(tx *store.Tx) error { return m.abandon(tx, r) }); err != nil {
+		if err := m.persist(ctx, func(tx *store.Tx) error { return m.recoverRun(tx, r) }); err != nil {
 			return fmt.Errorf("settle run %d: %w", r.ID, err)
 		}
 	}
@@ -114,11 +114,11 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("find open turns: %w", err)
 	}
 	for _, t := range open {
-		again := queue.TurnOf(t)
+		requeued := queue.TurnOf(t)
 		if t.Attempts > 0 { // unless the clock was set back meanwhile, it waits for no longer than at first
-			again.Backoff = min(time.Duration(t.NotBefore-m.now())*time.Millisecond, m.cfg.Backoff(t.Attempts))
+			requeued.Backoff = min(time.Duration(t.NotBefore-m.now())*time.Millisecond, m.cfg.Backoff(t.Attempts))
 		}
-		m.push(again)
+		m.push(requeued)
 	}
 	return nil
 }
@@ -141,14 +141,14 @@ func (m *Manager) killOrphans(left []*msg.Run) {
 }
 
 func (m *Manager) endOrphan(r *msg.Run) (found bool, err error) {
-	way := m.cfg.Runtimes[groupconfig.Runtime(r.Runtime)]
-	if way == nil {
+	rt := m.cfg.Runtimes[groupconfig.Runtime(r.Runtime)]
+	if rt == nil {
 		return false, fmt.Errorf("there is no runtime %q", r.Runtime)
 	}
-	return way.End(m.ctx, runtime.Left{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: orphanGrace})
+	return rt.End(m.ctx, runtime.Left{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: orphanGrace})
 }
 
-func (m *Manager) abandon(tx *store.Tx, r *msg.Run) error {
+func (m *Manager) recoverRun(tx *store.Tx, r *msg.Run) error {
 	turns, err := tx.RunTurns(r.ID)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (m *Manager) shutdown() {
 		r.control(ctlShutdown)
 	}
 	m.mu.Unlock()
-	hurry := time.AfterFunc(shutdownMost, m.stop)
+	hurry := time.AfterFunc(maxShutdown, m.stop)
 	defer hurry.Stop()
 	m.wg.Wait()
 	m.stop()
@@ -251,7 +251,7 @@ func (m *Manager) Cancel(t *msg.Turn) {
 
 // interrupt has a run drop what it has; what comes now goes to another run.
 func (m *Manager) interrupt(r *run) {
-	m.queue.Retire(r.row.ID)
+	m.queue.Drain(r.row.ID)
 	r.control(ctlInterrupt)
 }
 
@@ -260,8 +260,8 @@ func (m *Manager) forget(t *msg.Turn) {
 }
 
 // Retire lets a run whose session was reset finish without taking more turns.
-func (m *Manager) Retire(runID int64) {
-	m.queue.Retire(runID)
+func (m *Manager) Drain(runID int64) {
+	m.queue.Drain(runID)
 	if r := m.run(runID); r != nil {
 		r.control(ctlClose)
 	}
@@ -331,13 +331,13 @@ func (m *Manager) start(t queue.Turn) {
 		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.StartFailed(t) })
 		return
 	}
-	m.enlist(r, t)
-	m.remind(r, turn)
-	m.dismiss(r, r.serve(turn))
+	m.register(r, t)
+	m.applyMissedSignals(r, turn)
+	m.unregister(r, r.serve(turn))
 }
 
 // enlist makes a stored run known to all.
-func (m *Manager) enlist(r *run, t queue.Turn) {
+func (m *Manager) register(r *run, t queue.Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.runs[r.row.ID] = r
@@ -349,18 +349,18 @@ func (m *Manager) enlist(r *run, t queue.Turn) {
 
 // remind tells a run what was stored about it before anyone could tell it:
 // that its turn was cancelled, or its session reset.
-func (m *Manager) remind(r *run, t *msg.Turn) {
+func (m *Manager) applyMissedSignals(r *run, t *msg.Turn) {
 	if now, err := m.st.Turn(t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
 		m.interrupt(r)
 	}
 	if live, err := m.st.RunIsLive(r.row.ID); err == nil && !live {
-		m.Retire(r.row.ID)
+		m.Drain(r.row.ID)
 	}
 }
 
 // dismiss takes a run that has ended off the list. left are the turns that it
 // put back; those still on their way to it go back too.
-func (m *Manager) dismiss(r *run, left []queue.Turn) {
+func (m *Manager) unregister(r *run, left []queue.Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.runs, r.row.ID)
@@ -403,7 +403,7 @@ func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
 }
 
 func (m *Manager) retry(ctx context.Context, problem string, try func() error) error {
-	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
+	for wait := minRetryDelay; ; wait = min(2*wait, maxRetryDelay) {
 		err := try()
 		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
 			return err

@@ -34,8 +34,8 @@ const (
 // repeats nothing.
 type shown struct {
 	assistant string
-	begun     bool
-	upto      int64          // decisions
+	prompted  bool
+	through   int64          // decisions
 	rows      map[int64]bool // messages, as batch or as reply chain
 }
 
@@ -73,7 +73,7 @@ func (r *run) announceFirst(tx *store.Tx, t *msg.Turn) error {
 			return err
 		}
 	}
-	r.day = r.m.today()
+	r.announcedDate = r.m.today()
 	return r.m.announceDay(tx, t)
 }
 
@@ -91,16 +91,16 @@ func (m *Manager) announce(tx *store.Tx, t *msg.Turn, event, body string) error 
 // announceLater does the same for turns piped in, and writes only if there is
 // something to say.
 func (r *run) announceLater(t *msg.Turn) error {
-	if !r.begun {
+	if !r.started {
 		return nil
 	}
 	waiting, err := r.m.st.HasSystemMessages(t.Folder)
-	if err != nil || !waiting && r.day == r.m.today() {
+	if err != nil || !waiting && r.announcedDate == r.m.today() {
 		return err
 	}
 	err = r.m.st.Write(r.m.ctx, func(tx *store.Tx) error { return r.m.announceDay(tx, t) })
 	if err == nil {
-		r.day = r.m.today()
+		r.announcedDate = r.m.today()
 	}
 	return err
 }
@@ -162,27 +162,27 @@ func (r *run) assemble(t *msg.Turn) (p promptText, err error) {
 	if err != nil {
 		return p, err
 	}
-	upto, err := r.observe(t, group, &in)
+	through, err := r.observe(t, group, &in)
 	if err != nil {
 		return p, err
 	}
-	if !r.begun {
+	if !r.started {
 		if p.session, err = st.Session(t.Folder, t.Topic); err != nil {
 			return p, err
 		}
 	}
-	r.remember(group, upto, &in)
-	r.upto[t.ID] = upto
+	r.remember(group, through, &in)
+	r.shownThrough[t.ID] = through
 	p.text = prompt.Build(in)
 	return p, nil
 }
 
 // remember notes what the prompt shows.
-func (r *run) remember(g groupconfig.Config, upto int64, in *prompt.Input) {
+func (r *run) remember(g groupconfig.Config, through int64, in *prompt.Input) {
 	if r.shown.rows == nil {
 		r.shown.rows = map[int64]bool{}
 	}
-	r.shown.begun, r.shown.upto, r.shown.assistant = true, upto, g.AssistantName
+	r.shown.prompted, r.shown.through, r.shown.assistant = true, through, g.AssistantName
 	for _, m := range in.Messages {
 		r.shown.rows[m.ID] = true
 	}
@@ -193,9 +193,9 @@ func (r *run) remember(g groupconfig.Config, upto int64, in *prompt.Input) {
 
 // observe adds the rows of other chats that the session has not seen, and
 // returns the decision up to which it has now.
-func (r *run) observe(t *msg.Turn, g groupconfig.Config, in *prompt.Input) (upto int64, err error) {
-	after := r.shown.upto
-	if !r.shown.begun {
+func (r *run) observe(t *msg.Turn, g groupconfig.Config, in *prompt.Input) (through int64, err error) {
+	after := r.shown.through
+	if !r.shown.prompted {
 		if after, err = r.m.st.ShownUpto(t.Folder, t.Topic); err != nil {
 			return 0, err
 		}
@@ -203,7 +203,7 @@ func (r *run) observe(t *msg.Turn, g groupconfig.Config, in *prompt.Input) (upto
 	if g.Observe == groupconfig.ObserveNone || prompt.ShouldSkipContext(in.Messages) {
 		return after, nil
 	}
-	if upto, err = r.m.st.LastDecision(); err != nil {
+	if through, err = r.m.st.LastDecision(); err != nil {
 		return 0, err
 	}
 	var since int64
@@ -215,12 +215,12 @@ func (r *run) observe(t *msg.Turn, g groupconfig.Config, in *prompt.Input) (upto
 		return 0, err
 	}
 	for _, row := range rows { // some may have been decided since the last decision was looked up
-		upto = max(upto, row.DecisionSeq)
+		through = max(through, row.DecisionSeq)
 	}
 	in.Observed = capContext(rows)
 	in.ObservedLeft = left + len(rows) - len(in.Observed)
 	in.ChatTitles, err = r.m.titles(rows)
-	return upto, err
+	return through, err
 }
 
 func (m *Manager) titles(rows []*msg.Message) (map[string]string, error) {
@@ -303,6 +303,6 @@ func (r *run) group() (groupconfig.Config, error) {
 		return r.setup.Config, err
 	}
 	now := own.Over(r.m.cfg.Defaults)
-	r.outdated = !reflect.DeepEqual(now, r.setup.Config)
+	r.configChanged = !reflect.DeepEqual(now, r.setup.Config)
 	return now, nil
 }

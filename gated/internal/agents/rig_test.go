@@ -360,7 +360,7 @@ func (r *rig) reset(folder, topic string) {
 		return err
 	})
 	if run != 0 {
-		r.m.Retire(run)
+		r.m.Drain(run)
 	}
 }
 

@@ -46,29 +46,29 @@ type run struct {
 	turns chan handover
 	ctl   [controls]chan struct{}
 
-	proc       *runtime.Proc
-	unanswered []*msg.Turn
-	last       *msg.Turn // the turn answered last
-	answered   bool
-	shown      shown
-	upto       map[int64]int64 // turn → the last decision its prompt showed
-	begun      bool            // the start line is sent
-	day        string          // the date its agent believes in
-	problem    string          // why the run failed, "" if it did not
-	hopeless   bool            // it failed over what only an operator can mend
-	outdated   bool            // its group's configuration has changed since it began
-	leaving    bool            // told to go; what it leaves costs no attempt
-	dropped    bool            // told to drop everything: nothing it does now is a failure
-	stopping   bool            // gated is stopping: nor now
-	deadline   *time.Timer
+	proc          *runtime.Proc
+	unanswered    []*msg.Turn
+	last          *msg.Turn // the turn answered last
+	answered      bool
+	shown         shown
+	shownThrough  map[int64]int64 // turn → the last decision its prompt showed
+	started       bool            // the start line is sent
+	announcedDate string          // the date its agent believes in
+	problem       string          // why the run failed, "" if it did not
+	permanent     bool            // it failed over what only an operator can mend
+	configChanged bool            // its group's configuration has changed since it began
+	stopping      bool            // told to go; what it leaves costs no attempt
+	aborted       bool            // told to drop everything: nothing it does now is a failure
+	shuttingDown  bool            // gated is stopping: nor now
+	deadline      *time.Timer
 }
 
 // pipeRoom is more than the queue lets wait at one run, so that handing over
 // never blocks.
-const pipeRoom = 64
+const turnsBuffer = 64
 
 func newRun(m *Manager, row msg.Run, setup setup) *run {
-	r := &run{m: m, row: row, setup: setup, turns: make(chan handover, pipeRoom), upto: map[int64]int64{}}
+	r := &run{m: m, row: row, setup: setup, turns: make(chan handover, turnsBuffer), shownThrough: map[int64]int64{}}
 	for i := range r.ctl {
 		r.ctl[i] = make(chan struct{}, 1)
 	}
@@ -101,10 +101,10 @@ func (r *run) serve(turn *msg.Turn) []queue.Turn {
 	r.deadline = time.NewTimer(r.timeout())
 	defer r.deadline.Stop()
 	if err := r.launch(); err != nil {
-		return r.settle(runtime.Exit{Err: err})
+		return r.finalize(runtime.Exit{Err: err})
 	}
-	r.hand(turn)
-	return r.settle(r.loop())
+	r.sendPrompt(turn)
+	return r.finalize(r.loop())
 }
 
 func (r *run) timeout() time.Duration { return time.Duration(r.setup.Timeouts.Timeout) }
@@ -160,7 +160,7 @@ func (r *run) loop() runtime.Exit {
 	for {
 		select {
 		case h := <-r.turns:
-			r.take(h)
+			r.receive(h)
 		case ev := <-r.proc.Events():
 			switch {
 			case ev.Exit != nil:
@@ -178,65 +178,65 @@ func (r *run) loop() runtime.Exit {
 			}
 		case <-r.ctl[ctlClose]:
 			for _, h := range r.pending() { // they came before
-				r.take(h)
+				r.receive(h)
 			}
-			r.finish()
+			r.drain()
 		case <-r.ctl[ctlShutdown]:
-			r.stopping = true
-			r.leave(eofGrace)
+			r.shuttingDown = true
+			r.stop(eofGrace)
 		case <-r.ctl[ctlInterrupt]:
-			r.drop()
+			r.abort()
 		}
 	}
 }
 
 // finish lets the process answer what it has, however long that takes.
-func (r *run) finish() {
+func (r *run) drain() {
 	if len(r.unanswered) == 0 {
-		r.leave(eofGrace)
+		r.stop(eofGrace)
 		return
 	}
-	r.leaving = true
-	r.m.queue.Retire(r.row.ID)
+	r.stopping = true
+	r.m.queue.Drain(r.row.ID)
 	r.proc.CloseInput()
 }
 
 // drop has the process stop work on everything it has.
-func (r *run) drop() {
-	if r.dropped {
+func (r *run) abort() {
+	if r.aborted {
 		return
 	}
-	r.dropped = true
+	r.aborted = true
 	r.send(agentproto.Interrupt{})
-	r.leave(failGrace)
+	r.stop(failGrace)
 }
 
 // leave ends the process's input and, if it does not go by itself, the process.
-func (r *run) leave(grace time.Duration) {
-	r.leaving = true
-	r.m.queue.Retire(r.row.ID)
+func (r *run) stop(grace time.Duration) {
+	r.stopping = true
+	r.m.queue.Drain(r.row.ID)
 	go r.proc.Stop(grace)
 }
 
 // fail gives the run up.
 func (r *run) fail(problem string) {
-	if r.dropped || r.stopping {
+	if r.aborted || r.shuttingDown {
 		return
 	}
 	r.problem = r.setup.redact(problem)
 	r.m.log.Warn("agent failed", "run", r.row.ID, "folder", r.row.Folder, "problem", r.problem)
-	r.m.queue.Retire(r.row.ID)
+	r.m.queue.Drain(r.row.ID)
 	go r.proc.Stop(failGrace)
 }
 
 // take receives a turn; one from the queue is offered to this run first.
-func (r *run) take(h handover) {
+func (r *run) receive(h handover) {
 	if h.queued == nil {
-		r.hand(h.turn)
+		r.sendPrompt(h.turn)
 		return
 	}
-	if r.problem != "" || r.leaving {
-		r.giveBack(*h.queued)
+	if r.problem != "" || r.stopping {
+		r.requeue(*h.queued)
 		return
 	}
 	var turn *msg.Turn
@@ -248,18 +248,18 @@ func (r *run) take(h handover) {
 		return err
 	})
 	if err != nil {
-		r.giveBack(*h.queued)
+		r.requeue(*h.queued)
 		return
 	}
-	r.hand(turn)
+	r.sendPrompt(turn)
 }
 
 // giveBack returns a turn that could not be offered: to the queue if it is
 // still open, to nobody if it was cancelled. A run that was closed behind the
 // queue's back must not be sent the turn again.
-func (r *run) giveBack(t queue.Turn) {
-	if live, err := r.m.st.RunIsLive(r.row.ID); err == nil && !live && !r.leaving {
-		r.finish()
+func (r *run) requeue(t queue.Turn) {
+	if live, err := r.m.st.RunIsLive(r.row.ID); err == nil && !live && !r.stopping {
+		r.drain()
 	}
 	if row, err := r.m.st.Turn(t.ID); err != nil || row != nil && row.State == msg.TurnQueued {
 		r.m.push(t)
@@ -273,8 +273,8 @@ func (r *run) free() {
 }
 
 // hand writes a turn's prompt to the agent.
-func (r *run) hand(t *msg.Turn) {
-	if r.problem != "" || r.leaving {
+func (r *run) sendPrompt(t *msg.Turn) {
+	if r.problem != "" || r.stopping {
 		return // settle puts it back
 	}
 	p, err := r.prompt(t)
@@ -285,15 +285,15 @@ func (r *run) hand(t *msg.Turn) {
 		r.deadline.Reset(r.timeout())
 	}
 	id := strconv.FormatInt(t.ID, 10)
-	if r.begun {
+	if r.started {
 		failpoint.At(failpoint.Piping)
 		r.send(agentproto.Message{TurnID: id, Prompt: p.text})
-		if r.outdated { // what comes next goes to a run by the new one
-			r.finish()
+		if r.configChanged { // what comes next goes to a run by the new one
+			r.drain()
 		}
 		return
 	}
-	r.begun = true
+	r.started = true
 	r.send(agentproto.Start{
 		TurnID: id, Prompt: p.text, SessionID: p.session, GroupFolder: t.Folder, ChatJID: t.ChatJID,
 		Topic: t.Topic, ThreadID: t.ThreadID, EngageTopic: t.Place, Surface: t.Surface, Ceiling: t.Ceiling,
@@ -328,7 +328,7 @@ func (r *run) frame(f agentproto.Frame) {
 		return
 	}
 	reply := store.Reply{
-		RunID: r.row.ID, TurnID: t.ID, Final: !f.More(), SessionID: f.NewSessionID, ObservedUpto: r.upto[t.ID],
+		RunID: r.row.ID, TurnID: t.ID, Final: !f.More(), SessionID: f.NewSessionID, ObservedUpto: r.shownThrough[t.ID],
 		Text:   r.setup.redact(agentproto.Strip(f.Result)),
 		Sender: "agent:" + t.Folder, SenderName: r.shown.assistant,
 	}
@@ -372,7 +372,7 @@ func (r *run) addressee(turnID string) *msg.Turn {
 	if i := slices.IndexFunc(r.unanswered, func(t *msg.Turn) bool { return t.ID == id }); i >= 0 {
 		return r.unanswered[i]
 	}
-	if _, ours := r.upto[id]; !ours {
+	if _, ours := r.shownThrough[id]; !ours {
 		return nil
 	}
 	return &msg.Turn{ID: id, RunID: r.row.ID, Folder: r.row.Folder}
@@ -388,22 +388,22 @@ func (r *run) done(t *msg.Turn) {
 	r.last, r.answered = t, true
 	r.m.meter.answered(t, r.m.cfg.Now())
 	r.free()
-	if r.leaving && len(r.unanswered) == 0 {
-		r.leave(eofGrace)
+	if r.stopping && len(r.unanswered) == 0 {
+		r.stop(eofGrace)
 	}
 }
 
 // settle stores what became of the run's unanswered turns and returns those
 // to queue again.
-func (r *run) settle(exit runtime.Exit) (left []queue.Turn) {
+func (r *run) finalize(exit runtime.Exit) (left []queue.Turn) {
 	failpoint.At(failpoint.Exited)
 	if exit.Err != nil {
-		r.hopeless = errors.As(exit.Err, new(*runtime.SetupError))
+		r.permanent = errors.As(exit.Err, new(*runtime.SetupError))
 		r.m.log.Error("agent not run as it should be", "run", r.row.ID, "folder", r.row.Folder, "runtime", r.row.Runtime,
 			"err", r.setup.redact(exit.Err.Error()))
 	}
 	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
-		left, err = r.settleTurns(tx, exit, r.m.now())
+		left, err = r.finalizeTurns(tx, exit, r.m.now())
 		return err
 	})
 	if err != nil { // gated is being killed
@@ -413,24 +413,24 @@ func (r *run) settle(exit runtime.Exit) (left []queue.Turn) {
 	return left
 }
 
-func (r *run) settleTurns(tx *store.Tx, exit runtime.Exit, now int64) (left []queue.Turn, err error) {
+func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left []queue.Turn, err error) {
 	turns, err := tx.RunTurns(r.row.ID)
 	if err != nil {
 		return nil, err
 	}
-	problem := r.verdict(exit, len(turns))
-	if problem != "" && r.begun {
+	problem := r.failureOf(exit, len(turns))
+	if problem != "" && r.started {
 		if err := tx.EvictSession(r.row.Folder, r.row.Topic); err != nil {
 			return nil, err
 		}
 	}
 	for i, t := range turns {
-		again, err := r.settleTurn(tx, t, problem, i == 0, now)
+		requeued, err := r.finalizeTurn(tx, t, problem, i == 0, now)
 		if err != nil {
 			return nil, err
 		}
-		if again != nil {
-			left = append(left, *again)
+		if requeued != nil {
+			left = append(left, *requeued)
 		}
 	}
 	return left, tx.EndRun(r.row.ID, problem, now)
@@ -439,11 +439,11 @@ func (r *run) settleTurns(tx *store.Tx, exit runtime.Exit, now int64) (left []qu
 // verdict says why the run counts as failed, "" if it does not: a run that
 // was told to go, that has nothing left, or that ended by itself in good order
 // after it had answered, as agents do that live for one answer.
-func (r *run) verdict(exit runtime.Exit, left int) string {
+func (r *run) failureOf(exit runtime.Exit, left int) string {
 	switch {
 	case r.problem != "":
 		return r.problem
-	case r.leaving, left == 0, r.answered && exit.Code == 0 && exit.Signal == 0:
+	case r.stopping, left == 0, r.answered && exit.Code == 0 && exit.Signal == 0:
 		return ""
 	}
 	if exit.Err != nil {
@@ -456,33 +456,33 @@ func (r *run) verdict(exit runtime.Exit, left int) string {
 	return r.setup.redact(problem)
 }
 
-func (r *run) settleTurn(tx *store.Tx, t *msg.Turn, problem string, oldest bool, now int64) (*queue.Turn, error) {
+func (r *run) finalizeTurn(tx *store.Tx, t *msg.Turn, problem string, oldest bool, now int64) (*queue.Turn, error) {
 	charged := oldest && problem != ""
 	switch {
 	case t.Frames > 0 && problem != "":
 		return nil, tx.FinishTurn(t, msg.TurnDone, msg.ReasonPartial, problem, now)
 	case t.Frames > 0:
 		return nil, tx.FinishTurn(t, msg.TurnDone, msg.ReasonInterrupted, "", now)
-	case charged && (r.hopeless || t.Attempts+1 >= r.m.cfg.Attempts):
+	case charged && (r.permanent || t.Attempts+1 >= r.m.cfg.Attempts):
 		if err := tx.FinishTurn(t, msg.TurnFailed, msg.ReasonAgentError, problem, now); err != nil {
 			return nil, err
 		}
 		return nil, tx.PutNotice(t, r.failureNotice(t), now)
 	}
-	again := queue.TurnOf(t)
+	requeued := queue.TurnOf(t)
 	if charged {
 		t.Attempts++
-		again.Backoff = r.m.cfg.Backoff(t.Attempts)
-		t.NotBefore = now + again.Backoff.Milliseconds()
+		requeued.Backoff = r.m.cfg.Backoff(t.Attempts)
+		t.NotBefore = now + requeued.Backoff.Milliseconds()
 	}
-	return &again, tx.RequeueTurn(t.ID, charged, problem, t.NotBefore)
+	return &requeued, tx.RequeueTurn(t.ID, charged, problem, t.NotBefore)
 }
 
 // failureNotice tells the chat, once and plainly, that a turn was given up.
 // The reason stays with the operators: it may hold what strangers must not see.
 func (r *run) failureNotice(t *msg.Turn) string {
 	why := fmt.Sprintf("the agent failed %d times", r.m.cfg.Attempts)
-	if r.hopeless {
+	if r.permanent {
 		why = "the agent is not set up as it has to be"
 	}
 	return fmt.Sprintf("Sorry, I could not answer this: %s. An operator can see why at turn %d and start it again.", why, t.ID)

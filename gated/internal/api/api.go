@@ -158,15 +158,15 @@ func (a API) replay(r *http.Request) (any, error) {
 	if problem := unreplayable(m); problem != "" {
 		return nil, apierr.New(apierr.Conflict, "message %d %s", id, problem)
 	}
-	again := copyOf(m, a.Now().UnixMilli())
+	requeued := copyOf(m, a.Now().UnixMilli())
 	err = a.Store.Write(context.WithoutCancel(r.Context()), func(tx *store.Tx) error {
-		_, _, err := tx.PutMessage(again)
+		_, _, err := tx.PutMessage(requeued)
 		return err
 	})
 	if err != nil {
 		return nil, busy(err)
 	}
-	return map[string]int64{"id": again.ID}, nil
+	return map[string]int64{"id": requeued.ID}, nil
 }
 
 func unreplayable(m *msg.Message) string {
@@ -182,15 +182,15 @@ func unreplayable(m *msg.Message) string {
 }
 
 func copyOf(m *msg.Message, now int64) *msg.Message {
-	again := *m
-	again.ID, again.PlatformID, again.DerivedFrom = 0, "", m.ID
-	again.Timestamp, again.ReceivedAt = now, now
+	requeued := *m
+	requeued.ID, requeued.PlatformID, requeued.DerivedFrom = 0, "", m.ID
+	requeued.Timestamp, requeued.ReceivedAt = now, now
 	if m.Direction == msg.Out {
-		again.OutState = store.OutStateOf(m.ChatJID)
+		requeued.OutState = store.OutStateOf(m.ChatJID)
 	} else {
-		again.Source, again.TurnID = msg.SourceReplay, 0
+		requeued.Source, requeued.TurnID = msg.SourceReplay, 0
 	}
-	return &again
+	return &requeued
 }
 
 func pathID(r *http.Request) (int64, error) {

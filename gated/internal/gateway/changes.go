@@ -42,38 +42,38 @@ func (g *Gateway) findChange(r *row) (*change, error) {
 // applyChange lets an edit or deletion act on its target: one that is
 // undecided is replaced or dropped, one that is decided gets a note in the
 // next prompt.
-func (j *judgement) applyChange(r *row) {
+func (d *decider) applyChange(r *row) {
 	c := r.change
 	switch {
-	case c.target != nil && j.decided[c.target.ID]:
-		j.barrier = true // the next pass sees the target as it is then
+	case c.target != nil && d.decided[c.target.ID]:
+		d.reload = true // the next pass sees the target as it is then
 	case c.target == nil || c.target.Direction == msg.Out:
-		j.decide(r, msg.Dropped, msg.ReasonEditOrphan, "", j.now)
+		d.decide(r, msg.Dropped, msg.ReasonEditOrphan, "", d.now)
 	case c.target.Disposition == "":
-		j.changeUndecided(r, c.target)
+		d.changeUndecided(r, c.target)
 	case c.subject.RoutedTo == "":
-		j.decide(r, msg.Dropped, msg.ReasonEditUntaken, "", j.now)
+		d.decide(r, msg.Dropped, msg.ReasonEditUntaken, "", d.now)
 	default:
-		j.step(func(tx *store.Tx) error { return tx.SupersedeNotes(r.ChatJID, r.TargetID) })
-		j.decideAs(r.ID, store.Decision{
+		d.step(func(tx *store.Tx) error { return tx.SupersedeNotes(r.ChatJID, r.TargetID) })
+		d.decideAs(r.ID, store.Decision{
 			Disposition: msg.Observed, Reason: msg.ReasonEditNote, RoutedTo: c.subject.RoutedTo,
 			Topic: c.subject.Topic, ThreadID: c.subject.ThreadID,
-		}, j.now)
+		}, d.now)
 	}
 }
 
 // changeUndecided changes a row that waits. The rows in hand are read again,
 // for what they say or whom they address may have changed.
-func (j *judgement) changeUndecided(r *row, target *msg.Message) {
-	j.decide(r, msg.Dropped, msg.ReasonEditApplied, "", j.now)
+func (d *decider) changeUndecided(r *row, target *msg.Message) {
+	d.decide(r, msg.Dropped, msg.ReasonEditApplied, "", d.now)
 	if r.Verb == msg.VerbDelete {
-		j.decide(&row{Message: target}, msg.Dropped, msg.ReasonDeleted, "", j.now)
+		d.decide(&row{Message: target}, msg.Dropped, msg.ReasonDeleted, "", d.now)
 	} else {
 		addressed, verb := target.Addressed || r.Addressed, target.Verb
 		if r.Addressed && verb == msg.VerbMessage {
 			verb = msg.VerbMention
 		}
-		j.step(func(tx *store.Tx) error { return tx.ReplaceContent(target.ID, r.Content, addressed, verb) })
+		d.step(func(tx *store.Tx) error { return tx.ReplaceContent(target.ID, r.Content, addressed, verb) })
 	}
-	j.barrier = true
+	d.reload = true
 }

@@ -13,15 +13,15 @@ const (
 
 // forwarded handles a row that one group sends to another. It has its address
 // with it, so none of the layers for people's text apply.
-func (j *judgement) forwarded(r *row) {
+func (d *decider) forwarded(r *row) {
 	from := r.ForwardedFrom
-	if !j.leadsBack(from) {
-		j.g.log.Error("row dropped: its return address leads nowhere", "row", r.ID, "chat", r.ChatJID, "address", from.JSON())
-		j.decide(r, msg.Dropped, msg.ReasonBadRow, "", j.now)
+	if !d.validReturnAddress(from) {
+		d.g.log.Error("row dropped: its return address leads nowhere", "row", r.ID, "chat", r.ChatJID, "address", from.JSON())
+		d.decide(r, msg.Dropped, msg.ReasonBadRow, "", d.now)
 		return
 	}
 	if from.Kind == msg.Answer {
-		j.turns.add(&entry{
+		d.turns.add(&entry{
 			row: r, reason: msg.ReasonAnswer, folder: from.Folder, topic: from.Topic, threadID: from.ThreadID,
 			place: from.Place, surface: from.Surface, ceiling: from.Ceiling, kind: msg.Conversation,
 			chatJID: r.ChatJID, replyTo: from.ReplyTo, depth: from.Depth, root: from.RootTurnID, claims: from.Claims,
@@ -29,13 +29,13 @@ func (j *judgement) forwarded(r *row) {
 		return
 	}
 	if r.answer.Reason == msg.ReasonNoGroup {
-		j.decide(r, msg.Dropped, msg.ReasonNoGroup, "", j.now)
+		d.decide(r, msg.Dropped, msg.ReasonNoGroup, "", d.now)
 		return
 	}
-	fan, err := j.g.st.CountDelegations(from.RootTurnID)
-	j.check(err)
-	if from.Depth > delegationDepth || fan+j.delegated(from.RootTurnID) >= delegationFan {
-		j.decide(r, msg.Dropped, msg.ReasonFanOut, "", j.now)
+	fan, err := d.g.st.CountDelegations(from.RootTurnID)
+	d.check(err)
+	if from.Depth > delegationDepth || fan+d.delegated(from.RootTurnID) >= delegationFan {
+		d.decide(r, msg.Dropped, msg.ReasonFanOut, "", d.now)
 		return
 	}
 	e := &entry{
@@ -49,30 +49,30 @@ func (j *judgement) forwarded(r *row) {
 		e.chatJID, e.threadID, e.place, e.replyTo, e.claims = r.ChatJID, "", "", "", false
 		e.surface, e.ceiling = surface.Name, surface.Ceiling
 	}
-	j.turns.add(e)
+	d.turns.add(e)
 }
 
 // leadsBack says whether a return address can be answered and belongs to a
 // turn: whatever else is in it would only fail when the answer is there.
-func (j *judgement) leadsBack(from *msg.ReturnAddress) bool {
+func (d *decider) validReturnAddress(from *msg.ReturnAddress) bool {
 	switch from.Kind {
 	case msg.Delegation, msg.Escalation:
 	case msg.Answer:
-		if !j.g.registered(from.Folder) {
+		if !d.g.registered(from.Folder) {
 			return false
 		}
 	default:
 		return false
 	}
-	root, err := j.g.st.Turn(from.RootTurnID)
-	j.check(err)
+	root, err := d.g.st.Turn(from.RootTurnID)
+	d.check(err)
 	platform, room := msg.SplitJID(from.ChatJID)
 	return root != nil && platform != "" && room != "" && from.Depth >= 0
 }
 
 // delegated counts the delegations of a root turn that this pass adds.
-func (j *judgement) delegated(root int64) (n int) {
-	for _, b := range j.turns.all {
+func (d *decider) delegated(root int64) (n int) {
+	for _, b := range d.turns.all {
 		for _, e := range b.entries {
 			if e.kind == msg.Delegated && e.root == root {
 				n++

@@ -9,12 +9,12 @@ import (
 // quiet, or until the first of them has been held for long enough. It is a
 // fold over the rows, so that a restart rebuilds it by reading them again.
 type impulseGate struct {
-	upto   int64 // the last row folded in, or passed over for good
-	count  int
-	weight int
-	first  int64 // received_at of the oldest row held, unix ms
-	last   int64 // and of the newest
-	hold   msg.Impulse
+	throughID int64 // the last row folded in, or passed over for good
+	count     int
+	weight    int
+	first     int64 // received_at of the oldest row held, unix ms
+	last      int64 // and of the newest
+	hold      msg.Impulse
 }
 
 // add folds one more row in. The oldest row's settings hold for all.
@@ -22,7 +22,7 @@ func (g *impulseGate) add(id, receivedAt int64, weight int, i msg.Impulse) {
 	if g.count == 0 {
 		g.first, g.last, g.hold = receivedAt, receivedAt, i
 	}
-	g.upto = id
+	g.throughID = id
 	g.count++
 	g.weight += weight
 	g.last = max(g.last, receivedAt)
@@ -44,4 +44,4 @@ func (g *impulseGate) dueAt() int64 {
 func (g *impulseGate) due(now int64) bool { return g.count > 0 && g.dueAt() <= now }
 
 // empty is the gate after everything up to row id was released.
-func empty(upto int64) impulseGate { return impulseGate{upto: upto} }
+func empty(throughID int64) impulseGate { return impulseGate{throughID: throughID} }

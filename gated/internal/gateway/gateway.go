@@ -31,7 +31,7 @@ const (
 	// clockStep is what tells a clock that was set from one that is corrected.
 	clockStep = time.Second
 	// trouble is how long the gateway waits when the database is in the way.
-	trouble = 200 * time.Millisecond
+	dbRetryDelay = 200 * time.Millisecond
 )
 
 // Agents is what the gateway asks of those who run the agents.
@@ -40,7 +40,7 @@ type Agents interface {
 	Withdraw(runID int64)
 	Dispatch(t *msg.Turn, offered int64)
 	Stop(folder string, topic *string, cancelled []*msg.Turn)
-	Retire(runID int64)
+	Drain(runID int64)
 }
 
 // Config of the gateway.
@@ -66,45 +66,45 @@ type Gateway struct {
 	resolver *resolver
 	decided  *prometheus.CounterVec
 
-	ctx      context.Context // of Run
-	wake     <-chan struct{}
-	finished chan finished // rows handed to another service that were decided
-	errands  chan struct{} // one token per question under way
-	daemons  map[string]*httpx.Client
+	ctx       context.Context // of Run
+	wake      <-chan struct{}
+	callsDone chan callDone // rows handed to another service that were decided
+	callSlots chan struct{} // one token per question under way
+	daemons   map[string]*httpx.Client
 
-	cursor  int64
-	looked  time.Time        // when the clock was last looked at
-	chats   map[string]*chat // those with undecided rows, and what is known of them
-	dirty   []*chat          // to look at, in order
-	version int64            // of the routes, when rows without a home were last judged
+	cursor    int64
+	lastClock time.Time        // when the clock was last looked at
+	chats     map[string]*chat // those with undecided rows, and what is known of them
+	dirty     []*chat          // to look at, in order
+	version   int64            // of the routes, when rows without a home were last judged
 }
 
 // chat is what the gateway remembers between passes of a chat with undecided
 // rows. All of it can be read again.
 type chat struct {
-	jid      string
-	queued   bool           // in dirty
-	gate     impulseGate    // rows held
-	force    bool           // the gate was due: what is read again is released
-	due      int64          // when to look again, unix ms; 0 for not by itself
-	files    bool           // waits for a download
-	routing  bool           // waits for routd
-	homeless bool           // has rows that nobody wants yet
-	passed   int64          // rows up to this one wait, and only commands overtake them; 0 for none
-	leftOut  map[int64]bool // rows not in passes: another service decides them, or nobody can
-	errands  []errand       // questions to other services, one after another
-	failures int            // passes in a row that the database refused
+	jid            string
+	queued         bool           // in dirty
+	gate           impulseGate    // rows held
+	mustRelease    bool           // the gate was due: what is read again is released
+	due            int64          // when to look again, unix ms; 0 for not by itself
+	awaitsFiles    bool           // waits for a download
+	awaitsRoutd    bool           // waits for routd
+	unrouted       bool           // has rows that nobody wants yet
+	scannedThrough int64          // rows up to this one wait, and only commands overtake them; 0 for none
+	skipped        map[int64]bool // rows not in passes: another service decides them, or nobody can
+	calls          []pendingCall  // questions to other services, one after another
+	failures       int            // passes in a row that the database refused
 }
 
 // leaveOut keeps a row out of further passes.
-func (c *chat) leaveOut(id int64) {
-	if c.leftOut == nil {
-		c.leftOut = map[int64]bool{}
+func (c *chat) skip(id int64) {
+	if c.skipped == nil {
+		c.skipped = map[int64]bool{}
 	}
-	c.leftOut[id] = true
+	c.skipped[id] = true
 }
 
-type finished struct {
+type callDone struct {
 	jid string
 	id  int64
 }
@@ -113,7 +113,7 @@ type finished struct {
 func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *slog.Logger, reg prometheus.Registerer) *Gateway {
 	g := &Gateway{
 		cfg: cfg, st: st, log: log, agents: agents, wake: wake, resolver: newResolver(cfg.Routd, log),
-		finished: make(chan finished), errands: make(chan struct{}, maxErrands),
+		callsDone: make(chan callDone), callSlots: make(chan struct{}, maxCalls),
 		daemons: map[string]*httpx.Client{}, chats: map[string]*chat{},
 		decided: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_decisions_total", Help: "Inbound rows by what became of them."}, []string{"disposition", "reason"}),
@@ -160,16 +160,16 @@ func (g *Gateway) listen(ctx context.Context, poll <-chan time.Time, busy bool) 
 	case <-now:
 	case <-ctx.Done():
 	case <-g.wake:
-		g.lookAgain(func(c *chat) bool { return c.files })
+		g.requeueChats(func(c *chat) bool { return c.awaitsFiles })
 		return true
 	case <-poll:
-		g.lookAgain(func(c *chat) bool { return c.files })
+		g.requeueChats(func(c *chat) bool { return c.awaitsFiles })
 		g.checkRoutes(ctx)
 	case <-timer.C:
 	case <-g.resolver.back:
-		g.lookAgain(func(c *chat) bool { return c.routing })
-	case f := <-g.finished:
-		g.settled(f)
+		g.requeueChats(func(c *chat) bool { return c.awaitsRoutd })
+	case f := <-g.callsDone:
+		g.finishCall(f)
 	}
 	return false
 }
@@ -181,7 +181,7 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 		jids, err := g.readBacklog()
 		if err == nil {
 			for _, jid := range jids {
-				g.look(jid)
+				g.enqueueChat(jid)
 			}
 			return nil
 		}
@@ -189,7 +189,7 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(trouble):
+		case <-time.After(dbRetryDelay):
 		}
 	}
 }
@@ -221,12 +221,12 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 		return false // the poll or the next poke comes back to it
 	}
 	for _, jid := range jids {
-		g.look(jid)
+		g.enqueueChat(jid)
 	}
 	g.noticeClock()
 	more = next != g.cursor
 	g.cursor = next
-	g.lookAgain(func(c *chat) bool { return c.due != 0 && c.due <= g.now() })
+	g.requeueChats(func(c *chat) bool { return c.due != 0 && c.due <= g.now() })
 	if len(g.dirty) == 0 {
 		return more
 	}
@@ -235,7 +235,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 }
 
 // look puts a chat on the list for the next pass.
-func (g *Gateway) look(jid string) {
+func (g *Gateway) enqueueChat(jid string) {
 	c := g.chats[jid]
 	if c == nil {
 		c = &chat{jid: jid}
@@ -252,10 +252,10 @@ func (g *Gateway) enqueue(c *chat) {
 }
 
 // lookAgain judges the rows of some chats anew that could not be before.
-func (g *Gateway) lookAgain(which func(*chat) bool) {
+func (g *Gateway) requeueChats(which func(*chat) bool) {
 	for _, c := range g.chats {
 		if which(c) {
-			c.passed = 0
+			c.scannedThrough = 0
 			g.enqueue(c)
 		}
 	}
@@ -265,7 +265,7 @@ func (g *Gateway) lookAgain(which func(*chat) bool) {
 func (g *Gateway) checkRoutes(ctx context.Context) {
 	waiting := false
 	for _, c := range g.chats {
-		waiting = waiting || c.homeless
+		waiting = waiting || c.unrouted
 	}
 	if !waiting {
 		return
@@ -282,8 +282,8 @@ func (g *Gateway) noticeRoutes() {
 	}
 	g.version = version
 	for _, c := range g.chats {
-		if c.homeless {
-			c.homeless, c.gate, c.passed = false, impulseGate{}, 0
+		if c.unrouted {
+			c.unrouted, c.gate, c.scannedThrough = false, impulseGate{}, 0
 			g.enqueue(c)
 		}
 	}
@@ -292,8 +292,8 @@ func (g *Gateway) noticeRoutes() {
 // noticeClock reads everything that waits for its time again once the clock
 // was set: when it is due was reckoned by the clock as it was.
 func (g *Gateway) noticeClock() {
-	now, last := g.cfg.Now(), g.looked
-	g.looked = now
+	now, last := g.cfg.Now(), g.lastClock
+	g.lastClock = now
 	set := now.Round(0).Sub(last.Round(0)) - now.Sub(last) // what the wall clock says against what went by
 	if last.IsZero() || set.Abs() < clockStep {
 		return
@@ -301,17 +301,17 @@ func (g *Gateway) noticeClock() {
 	g.log.Warn("the clock was set", "by", set)
 	for _, c := range g.chats {
 		if c.due != 0 {
-			c.due, c.gate, c.passed = 0, impulseGate{}, 0
+			c.due, c.gate, c.scannedThrough = 0, impulseGate{}, 0
 			g.enqueue(c)
 		}
 	}
 }
 
 // settled takes note that another service's answer was stored.
-func (g *Gateway) settled(f finished) {
+func (g *Gateway) finishCall(f callDone) {
 	if c := g.chats[f.jid]; c != nil {
-		delete(c.leftOut, f.id)
-		g.nextErrand(c, f.id)
+		delete(c.skipped, f.id)
+		g.nextCall(c, f.id)
 		g.enqueue(c)
 	}
 }

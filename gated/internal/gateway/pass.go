@@ -20,11 +20,11 @@ import (
 // life. "What happens to a message" in gated's README has the same steps under
 // the same numbers; a test holds them together.
 func (g *Gateway) pass(ctx context.Context) {
-	batches := g.load()       // 3. read the undecided rows
-	g.resolve(ctx, batches)   // 4. ask routd where they go
-	plans := g.judge(batches) // 5. gate and layers, row by row
-	g.commit(ctx, plans)      // 6. store every decision
-	g.dispatch(plans)         // 7. hand turns to agents
+	batches := g.load()        // 3. read the undecided rows
+	g.resolve(ctx, batches)    // 4. ask routd where they go
+	plans := g.decide(batches) // 5. gate and layers, row by row
+	g.commit(ctx, plans)       // 6. store every decision
+	g.dispatch(plans)          // 7. hand turns to agents
 }
 
 // batch is what a pass reads of one chat.
@@ -59,7 +59,7 @@ func (r *row) verb() string {
 }
 
 // spoken says whether a person or bot wrote the row's text for the chat to read.
-func (r *row) spoken() bool {
+func (r *row) isText() bool {
 	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && r.ForwardedFrom == nil
 }
 
@@ -74,7 +74,7 @@ func (g *Gateway) load() []*batch {
 		b, err := g.loadChat(c)
 		if err != nil {
 			g.log.Error("cannot read a chat's messages; trying again", "chat", c.jid, "err", err)
-			c.due = g.now() + trouble.Milliseconds()
+			c.due = g.now() + dbRetryDelay.Milliseconds()
 			continue
 		}
 		batches = append(batches, b)
@@ -96,7 +96,7 @@ func (g *Gateway) loadChat(c *chat) (*batch, error) {
 	if info == nil {
 		b.info = &msg.Chat{JID: c.jid, Kind: msg.KindOfJID(c.jid)}
 	}
-	rows, err := g.st.Undecided(c.jid, max(c.gate.upto, c.passed), pageRows+1)
+	rows, err := g.st.Undecided(c.jid, max(c.gate.throughID, c.scannedThrough), pageRows+1)
 	if err != nil {
 		return nil, err
 	}
@@ -106,13 +106,13 @@ func (g *Gateway) loadChat(c *chat) (*batch, error) {
 			b.more = true
 			break
 		}
-		if b.last = m.ID; c.leftOut[m.ID] {
+		if b.last = m.ID; c.skipped[m.ID] {
 			continue
 		}
 		r := &row{Message: m, old: m.ReceivedAt-m.Timestamp > g.cfg.MaxAge.Milliseconds()}
-		if r.spoken() && !r.IsBot {
+		if r.isText() && !r.IsBot {
 			platform, _ := msg.SplitJID(m.ChatJID)
-			if cmd, ok := layers.ParseCommand(m.Content, platform, func(name string) bool { return g.ours(r, name) }); ok {
+			if cmd, ok := layers.ParseCommand(m.Content, platform, func(name string) bool { return g.isOwnName(r, name) }); ok {
 				r.command = &cmd
 			}
 		}
@@ -155,7 +155,7 @@ func cut(rows []*msg.Message) bool {
 
 // ours says whether a command's @name means our bot. Where the adapter found
 // the bot addressed, it does.
-func (g *Gateway) ours(r *row, name string) bool {
+func (g *Gateway) isOwnName(r *row, name string) bool {
 	return r.Verb == msg.VerbMention ||
 		slices.ContainsFunc(g.cfg.BotNames, func(our string) bool { return strings.EqualFold(our, name) })
 }
@@ -230,12 +230,12 @@ func (g *Gateway) registered(folder string) bool {
 	return err != nil || group != nil
 }
 
-func (g *Gateway) judge(batches []*batch) []*plan {
+func (g *Gateway) decide(batches []*batch) []*plan {
 	plans := make([]*plan, 0, len(batches))
 	g.noticeRoutes()
 	for _, b := range batches {
 		if !b.chat.queued { // else older rows of the chat are to be judged first
-			plans = append(plans, g.judgeChat(b))
+			plans = append(plans, g.decideChat(b))
 		}
 	}
 	return plans
@@ -243,20 +243,20 @@ func (g *Gateway) judge(batches []*batch) []*plan {
 
 // judgeChat decides one chat's rows. A row that breaks the judgement costs its
 // own chat a pass, and in the end itself, never the daemon.
-func (g *Gateway) judgeChat(b *batch) (p *plan) {
-	j := &judgement{g: g, batch: b, now: g.now(), gate: b.chat.gate, plan: &plan{chat: b.chat}}
-	if b.chat.passed != 0 {
-		j.blocked, j.files, j.routing, j.due = true, b.chat.files, b.chat.routing, b.chat.due
+func (g *Gateway) decideChat(b *batch) (p *plan) {
+	d := &decider{g: g, batch: b, now: g.now(), gate: b.chat.gate, plan: &plan{chat: b.chat}}
+	if b.chat.scannedThrough != 0 {
+		d.blocked, d.awaitsFiles, d.awaitsRoutd, d.due = true, b.chat.awaitsFiles, b.chat.awaitsRoutd, b.chat.due
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			g.log.Error("a message broke its judgement", "chat", b.chat.jid, "cause", cause, "stack", string(debug.Stack()))
-			p = j.plan
-			p.err = fmt.Errorf("%w: %v", errBroken, cause)
+			p = d.plan
+			p.err = fmt.Errorf("%w: %v", errPanic, cause)
 		}
 	}()
-	j.run()
-	return j.plan
+	d.run()
+	return d.plan
 }
 
 // commit stores every plan as a write of its own, all in one commit, and the
@@ -307,12 +307,12 @@ func (g *Gateway) dispatch(plans []*plan) {
 // keep remembers how far the chat is, or forgets a chat that waits for nothing.
 func (g *Gateway) keep(p *plan) {
 	c := p.chat
-	c.gate, c.due, c.files, c.routing, c.force, c.passed = p.gate, p.due, p.files, p.routing, p.force, p.passed
-	c.homeless = c.homeless || p.homeless
-	if p.again {
+	c.gate, c.due, c.awaitsFiles, c.awaitsRoutd, c.mustRelease, c.scannedThrough = p.gate, p.due, p.awaitsFiles, p.awaitsRoutd, p.mustRelease, p.scannedThrough
+	c.unrouted = c.unrouted || p.unrouted
+	if p.requeue {
 		g.enqueue(c)
 	}
-	if !c.queued && c.due == 0 && c.gate.count == 0 && !c.files && !c.routing && !c.homeless && len(c.leftOut) == 0 {
+	if !c.queued && c.due == 0 && c.gate.count == 0 && !c.awaitsFiles && !c.awaitsRoutd && !c.unrouted && len(c.skipped) == 0 {
 		delete(g.chats, c.jid)
 	}
 }
@@ -322,18 +322,18 @@ func (g *Gateway) keep(p *plan) {
 // found by taking rows one at a time and, in the end, dropped by name.
 func (g *Gateway) retry(p *plan) {
 	c := p.chat
-	c.gate, c.force, c.passed = impulseGate{}, false, 0
+	c.gate, c.mustRelease, c.scannedThrough = impulseGate{}, false, 0
 	if errors.Is(p.err, store.ErrStale) && c.failures == 0 {
 		c.failures++
 		g.enqueue(c)
 		return
 	}
-	c.due = g.now() + trouble.Milliseconds()
+	c.due = g.now() + dbRetryDelay.Milliseconds()
 	g.log.Error("cannot store what was decided; trying again", "chat", c.jid, "err", p.err)
-	if !incurable(p.err) {
+	if !permanent(p.err) {
 		return
 	}
-	if c.failures++; c.failures <= badRowTries || p.first == nil {
+	if c.failures++; c.failures <= maxRowFailures || p.first == nil {
 		return
 	}
 	err := g.st.Write(context.Background(), func(tx *store.Tx) error {
@@ -344,25 +344,25 @@ func (g *Gateway) retry(p *plan) {
 	switch {
 	case err == nil:
 		g.log.Error("row dropped: it can never be handled", "row", p.first.ID, "chat", c.jid, "cause", p.err)
-	case !incurable(err):
+	case !permanent(err):
 		return
 	default:
 		g.log.Error("row left alone until the next start: it can be neither handled nor dropped",
 			"row", p.first.ID, "chat", c.jid, "cause", p.err, "err", err)
-		c.leaveOut(p.first.ID)
+		c.skip(p.first.ID)
 	}
 	c.failures = 0
 }
 
 // incurable says whether an error comes from the row itself, so that no
 // waiting cures it.
-func incurable(err error) bool {
-	return errors.Is(err, errBroken) || errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrStale)
+func permanent(err error) bool {
+	return errors.Is(err, errPanic) || errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrStale)
 }
 
 // errBroken is a judgement that panicked.
-var errBroken = errors.New("the message broke its judgement")
+var errPanic = errors.New("the message broke its judgement")
 
 // badRowTries is how often a chat's first row may fail to be stored, for
 // another reason than a busy or full database, before it is dropped.
-const badRowTries = 4
+const maxRowFailures = 4

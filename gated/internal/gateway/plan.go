@@ -8,25 +8,25 @@ import (
 // plan is what a pass will do about one chat: writes that succeed or fail
 // together, and what follows when they have succeeded.
 type plan struct {
-	chat    *chat
-	steps   []func(*store.Tx) error
-	after   []func()
-	undos   []func()
-	counts  []store.Decision
-	decided map[int64]bool // rows
-	asked   []int64        // rows that other services will decide
-	first   *row
-	err     error
+	chat     *chat
+	steps    []func(*store.Tx) error
+	after    []func()
+	undos    []func()
+	counts   []store.Decision
+	decided  map[int64]bool // rows
+	deferred []int64        // rows that other services will decide
+	first    *row
+	err      error
 
 	// where the chat stands afterwards
-	gate     impulseGate
-	force    bool
-	due      int64
-	files    bool
-	routing  bool
-	homeless bool
-	passed   int64
-	again    bool
+	gate           impulseGate
+	mustRelease    bool
+	due            int64
+	awaitsFiles    bool
+	awaitsRoutd    bool
+	unrouted       bool
+	scannedThrough int64
+	requeue        bool
 }
 
 func (p *plan) step(fn func(*store.Tx) error) { p.steps = append(p.steps, fn) }
@@ -66,15 +66,15 @@ func (p *plan) decideAs(id int64, d store.Decision, now int64) {
 }
 
 // say answers a row in its chat and thread.
-func (p *plan) say(r *row, source, text string, now int64) {
+func (p *plan) replyTo(r *row, source, text string, now int64) {
 	p.step(func(tx *store.Tx) error {
-		_, _, err := tx.PutMessage(reply(r.Message, source, text, now))
+		_, _, err := tx.PutMessage(replyMessage(r.Message, source, text, now))
 		return err
 	})
 }
 
 // reply is the gateway's own answer to a row.
-func reply(m *msg.Message, source, text string, now int64) *msg.Message {
+func replyMessage(m *msg.Message, source, text string, now int64) *msg.Message {
 	return &msg.Message{
 		ChatJID: m.ChatJID, Direction: msg.Out, IsBot: true, Content: text, ReplyToID: m.PlatformID,
 		Topic: place(m), ThreadID: m.ThreadID, Timestamp: now, ReceivedAt: now,

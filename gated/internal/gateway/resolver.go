@@ -53,16 +53,16 @@ func (r *resolver) resolve(ctx context.Context, items []routeapi.Item) (answers 
 
 // cutChats is how many of the items go into one question, at most so many: if
 // it can be all of a chat's or none, since what one claims counts for the next.
-func cutChats(items []routeapi.Item, most int) int {
-	if len(items) <= most {
+func cutChats(items []routeapi.Item, limit int) int {
+	if len(items) <= limit {
 		return len(items)
 	}
-	for n := most; n > 0; n-- {
+	for n := limit; n > 0; n-- {
 		if items[n-1].ChatJID != items[n].ChatJID {
 			return n
 		}
 	}
-	return most
+	return limit
 }
 
 func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[int64]routeapi.Answer) bool {
@@ -81,7 +81,7 @@ func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[i
 	case refused && len(items) > 1: // one row must not spoil the others
 		half := cutChats(items, len(items)/2)
 		return r.ask(ctx, items[:half], answers) && r.ask(ctx, items[half:], answers)
-	case refused && len(items) == 1 && r.works(ctx):
+	case refused && len(items) == 1 && r.healthy(ctx):
 		r.log.Error("routd cannot judge a row", "row", items[0].ID, "err", err)
 		if kind == apierr.BadRequest { // else routd may be mended: the row waits
 			answers[items[0].ID] = routeapi.Answer{ID: items[0].ID, Error: err.Error()}
@@ -97,7 +97,7 @@ func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[i
 
 // works says whether routd answers when it is asked about nothing: then what
 // it refused is at fault, not routd.
-func (r *resolver) works(ctx context.Context) bool {
+func (r *resolver) healthy(ctx context.Context) bool {
 	_, err := r.post(ctx, []routeapi.Item{})
 	return err == nil
 }
@@ -121,7 +121,7 @@ func (r *resolver) probe(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if !r.works(ctx) {
+		if !r.healthy(ctx) {
 			continue
 		}
 		r.log.Info("routd answers again")

@@ -19,9 +19,9 @@ const (
 	// serviceTimeout bounds one call to another service.
 	serviceTimeout = 10 * time.Second
 	// maxErrands bounds how many questions are under way at once.
-	maxErrands = 64
+	maxCalls = 64
 	// daemonTries is how often a row is offered to the daemon a route names.
-	daemonTries = 3
+	maxDaemonTries = 3
 )
 
 // outcome is what another service makes of a row.
@@ -32,7 +32,7 @@ type outcome struct {
 
 // errand is a question to another service about a row. It holds no row: a
 // backlog of them must not fill the memory.
-type errand struct {
+type pendingCall struct {
 	row int64
 	ask func(context.Context, *msg.Message) outcome
 }
@@ -40,49 +40,49 @@ type errand struct {
 // elsewhere lets another service decide a row. The row stays undecided until
 // the answer is stored, so a crash in between asks again; the chat goes on.
 // Errands in line are run one after another, each chat's in order.
-func (j *judgement) elsewhere(r *row, inLine bool, ask func(context.Context, *msg.Message) outcome) {
-	g, c, e := j.g, j.batch.chat, errand{r.ID, ask}
-	j.asked = append(j.asked, r.ID)
-	j.then(func() {
-		c.leaveOut(e.row)
-		if inLine {
-			if c.errands = append(c.errands, e); len(c.errands) > 1 {
+func (d *decider) deferTo(r *row, inOrder bool, ask func(context.Context, *msg.Message) outcome) {
+	g, c, e := d.g, d.batch.chat, pendingCall{r.ID, ask}
+	d.deferred = append(d.deferred, r.ID)
+	d.then(func() {
+		c.skip(e.row)
+		if inOrder {
+			if c.calls = append(c.calls, e); len(c.calls) > 1 {
 				return
 			}
 		}
-		go g.settle(c.jid, e)
+		go g.runCall(c.jid, e)
 	})
 }
 
 // nextErrand goes on with a chat's errands in line once one is run.
-func (g *Gateway) nextErrand(c *chat, row int64) {
-	if len(c.errands) == 0 || c.errands[0].row != row {
+func (g *Gateway) nextCall(c *chat, row int64) {
+	if len(c.calls) == 0 || c.calls[0].row != row {
 		return
 	}
-	if c.errands = c.errands[1:]; len(c.errands) > 0 {
-		go g.settle(c.jid, c.errands[0])
+	if c.calls = c.calls[1:]; len(c.calls) > 0 {
+		go g.runCall(c.jid, c.calls[0])
 	}
 }
 
-func (g *Gateway) settle(jid string, e errand) {
+func (g *Gateway) runCall(jid string, e pendingCall) {
 	ctx := g.ctx // the answer is wanted for as long as the gateway runs
 	select {
-	case g.errands <- struct{}{}:
+	case g.callSlots <- struct{}{}:
 	case <-ctx.Done():
 		return
 	}
-	g.run(ctx, e)
-	<-g.errands
+	g.completeCall(ctx, e)
+	<-g.callSlots
 	select {
-	case g.finished <- finished{jid, e.row}:
+	case g.callsDone <- callDone{jid, e.row}:
 	case <-ctx.Done():
 	}
 }
 
 // run asks and stores the answer, trying again while the database is in the way.
-func (g *Gateway) run(ctx context.Context, e errand) {
+func (g *Gateway) completeCall(ctx context.Context, e pendingCall) {
 	var o *outcome
-	for ; ctx.Err() == nil; pause(ctx, trouble) {
+	for ; ctx.Err() == nil; pause(ctx, dbRetryDelay) {
 		m, err := g.st.Message(e.row)
 		if err == nil && (m == nil || m.Disposition != "") {
 			return
@@ -92,7 +92,7 @@ func (g *Gateway) run(ctx context.Context, e errand) {
 				answer := e.ask(ctx, m)
 				o = &answer
 			}
-			err = g.conclude(ctx, m, *o)
+			err = g.storeOutcome(ctx, m, *o)
 		}
 		if err == nil || errors.Is(err, store.ErrStale) {
 			return
@@ -101,13 +101,13 @@ func (g *Gateway) run(ctx context.Context, e errand) {
 	}
 }
 
-func (g *Gateway) conclude(ctx context.Context, m *msg.Message, o outcome) error {
+func (g *Gateway) storeOutcome(ctx context.Context, m *msg.Message, o outcome) error {
 	o.decision.Topic, o.decision.ThreadID = m.Topic, m.ThreadID
 	return g.st.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.Decide(m.ID, o.decision, g.now()); err != nil || o.reply == "" {
 			return err
 		}
-		_, _, err := tx.PutMessage(reply(m, msg.SourceCommand, o.reply, g.now()))
+		_, _, err := tx.PutMessage(replyMessage(m, msg.SourceCommand, o.reply, g.now()))
 		return err
 	})
 }
@@ -117,23 +117,23 @@ const onboarding = "onbod"
 
 // handToDaemon offers a row to the daemon its route names. A row for the
 // onboarding waits like any other of a chat without a home.
-func (j *judgement) handToDaemon(r *row) {
+func (d *decider) deferToDaemon(r *row) {
 	name := strings.TrimPrefix(r.answer.Target, "daemon:")
-	client := j.g.daemons[name]
+	client := d.g.daemons[name]
 	if client == nil && name == onboarding {
-		j.homeless = true
+		d.unrouted = true
 		return
 	}
 	target, route := r.answer.Target, r.answer.RouteID
-	j.elsewhere(r, true, func(ctx context.Context, m *msg.Message) outcome {
+	d.deferTo(r, true, func(ctx context.Context, m *msg.Message) outcome {
 		failed := outcome{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonDaemonFailed}}
 		if client == nil {
-			j.g.log.Error("row dropped: a route names a daemon that DAEMONS does not", "row", m.ID, "daemon", name)
+			d.g.log.Error("row dropped: a route names a daemon that DAEMONS does not", "row", m.ID, "daemon", name)
 			return failed
 		}
-		answer, err := offer(ctx, client, handedRow{Message: wireMessage(m), RouteID: route})
+		answer, err := postRow(ctx, client, daemonRequest{Message: wireMessage(m), RouteID: route})
 		if err != nil {
-			j.g.log.Error("row dropped: the daemon did not take it", "row", m.ID, "daemon", name, "tries", daemonTries, "err", err)
+			d.g.log.Error("row dropped: the daemon did not take it", "row", m.ID, "daemon", name, "tries", maxDaemonTries, "err", err)
 			return failed
 		}
 		return outcome{store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDaemon, RoutedTo: target}, answer}
@@ -142,10 +142,10 @@ func (j *judgement) handToDaemon(r *row) {
 
 // offer posts a row to a daemon until it takes it, and returns its reply, if
 // the answer has one.
-func offer(ctx context.Context, client *httpx.Client, body handedRow) (string, error) {
+func postRow(ctx context.Context, client *httpx.Client, body daemonRequest) (string, error) {
 	var raw httpx.Raw
 	var err error
-	for try := range daemonTries {
+	for try := range maxDaemonTries {
 		pause(ctx, time.Duration(try)*time.Second)
 		if err = call(ctx, client, http.MethodPost, "", body, &raw); err != nil {
 			continue
@@ -160,7 +160,7 @@ func offer(ctx context.Context, client *httpx.Client, body handedRow) (string, e
 }
 
 // handedRow is what a daemon named by a route is sent.
-type handedRow struct {
+type daemonRequest struct {
 	Message message `json:"message"`
 	RouteID int64   `json:"route_id"`
 }
@@ -188,12 +188,12 @@ func wireMessage(m *msg.Message) message {
 }
 
 // askService has a command answered by the service that owns its subject.
-func (j *judgement) askService(r *row) {
-	ask := j.g.askDashd
+func (d *decider) askService(r *row) {
+	ask := d.g.askDashd
 	if r.command.Name != msg.CommandStatus {
-		ask = j.g.askOnbod
+		ask = d.g.askOnbod
 	}
-	j.elsewhere(r, false, func(ctx context.Context, _ *msg.Message) outcome {
+	d.deferTo(r, false, func(ctx context.Context, _ *msg.Message) outcome {
 		return outcome{store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}, ask(ctx, r)}
 	})
 }
@@ -206,7 +206,7 @@ func (g *Gateway) askDashd(ctx context.Context, r *row) string {
 	query := url.Values{"chat_jid": {r.ChatJID}, "thread_id": {r.ThreadID}, "topic": {r.Topic}}
 	var answer serviceText
 	err := call(ctx, g.cfg.Dashd, http.MethodGet, "/status?"+query.Encode(), nil, &answer)
-	return said(answer.Text, err, "the status", "dashd")
+	return serviceReply(answer.Text, err, "the status", "dashd")
 }
 
 func (g *Gateway) askOnbod(ctx context.Context, r *row) string {
@@ -224,11 +224,11 @@ func (g *Gateway) askOnbod(ctx context.Context, r *row) string {
 	}
 	var answer serviceText
 	err := call(ctx, g.cfg.Onbod, http.MethodPost, "/"+r.command.Name, body, &answer)
-	return said(answer.Text, err, "requests", "onbod")
+	return serviceReply(answer.Text, err, "requests", "onbod")
 }
 
 // said is a service's answer for people, or what kept it from answering.
-func said(text string, err error, what, daemon string) string {
+func serviceReply(text string, err error, what, daemon string) string {
 	var f *apierr.Error
 	switch {
 	case err == nil && text != "":

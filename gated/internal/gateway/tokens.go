@@ -15,16 +15,16 @@ type pinning struct {
 // pinOf reads a row that is one bare token. A name that means nothing here is
 // plain text, as is every token of a sender who is to be ignored; a pin that
 // is there can be cleared even if its group is gone.
-func (j *judgement) pinOf(r *row) (p pinning, ok bool) {
-	if !r.spoken() || r.command != nil || !r.known || r.answer.Reason == msg.ReasonBuiltinDrop {
+func (d *decider) pinOf(r *row) (p pinning, ok bool) {
+	if !r.isText() || r.command != nil || !r.known || r.answer.Reason == msg.ReasonBuiltinDrop {
 		return p, false
 	}
 	if p.Sticky, ok = layers.ParseSticky(r.Content); !ok {
 		return p, false
 	}
-	pinned := j.batch.info.StickyGroup
+	pinned := d.batch.info.StickyGroup
 	if p.Sigil == layers.TopicSigil {
-		pinned = j.batch.info.StickyTopic
+		pinned = d.batch.info.StickyTopic
 	}
 	switch {
 	case p.Name == "":
@@ -32,55 +32,55 @@ func (j *judgement) pinOf(r *row) (p pinning, ok bool) {
 	case p.Sigil == layers.TopicSigil:
 		return p, r.answer.Home != ""
 	}
-	p.folder, ok = layers.ResolveName(p.Name, r.answer.Home, j.operator(r), j.g.registered)
+	p.folder, ok = layers.ResolveName(p.Name, r.answer.Home, d.isOperator(r), d.g.registered)
 	return p, ok && r.answer.Home != ""
 }
 
 // pin acts on a row that is one bare token, if it is one, and says so.
-func (j *judgement) pin(r *row) bool {
-	p, ok := j.pinOf(r)
+func (d *decider) pin(r *row) bool {
+	p, ok := d.pinOf(r)
 	if !ok {
 		return false
 	}
-	j.releaseBefore()
+	d.releaseBefore()
 	if p.Sigil == layers.TopicSigil {
-		j.pinTopic(r, p.Name)
+		d.pinTopic(r, p.Name)
 	} else {
-		j.pinGroup(r, p.Name, p.folder)
+		d.pinGroup(r, p.Name, p.folder)
 	}
-	j.barrier = true
+	d.reload = true
 	return true
 }
 
 // releaseBefore routes what the gate holds before the chat changes under it.
-func (j *judgement) releaseBefore() {
-	j.release()
-	j.storeTurns()
+func (d *decider) releaseBefore() {
+	d.release()
+	d.storeTurns()
 }
 
-func (j *judgement) pinTopic(r *row, name string) {
+func (d *decider) pinTopic(r *row, name string) {
 	topic, reason, ack := "", msg.ReasonStickyReset, "topic reset to default"
 	if name != "" {
 		topic, reason, ack = "#"+name, msg.ReasonStickyTopic, "topic → "+name
 	}
-	j.decide(r, msg.Sticky, reason, "", j.now)
-	j.step(func(tx *store.Tx) error { return tx.PinTopic(r.ChatJID, topic) })
-	j.say(r, msg.SourceCommand, ack, j.now)
+	d.decide(r, msg.Sticky, reason, "", d.now)
+	d.step(func(tx *store.Tx) error { return tx.PinTopic(r.ChatJID, topic) })
+	d.replyTo(r, msg.SourceCommand, ack, d.now)
 }
 
-func (j *judgement) pinGroup(r *row, name, folder string) {
+func (d *decider) pinGroup(r *row, name, folder string) {
 	reason, ack := msg.ReasonStickyReset, "routing reset to default"
 	if folder != "" {
 		reason, ack = msg.ReasonStickyGroup, "routing → "+name
 	}
-	j.decide(r, msg.Sticky, reason, "", j.now)
-	j.step(func(tx *store.Tx) error { return tx.PinGroup(r.ChatJID, folder, r.ReceivedAt) })
-	j.say(r, msg.SourceCommand, ack, j.now)
+	d.decide(r, msg.Sticky, reason, "", d.now)
+	d.step(func(tx *store.Tx) error { return tx.PinGroup(r.ChatJID, folder, r.ReceivedAt) })
+	d.replyTo(r, msg.SourceCommand, ack, d.now)
 }
 
-func (j *judgement) operator(r *row) bool { return j.g.operator(r) }
+func (d *decider) isOperator(r *row) bool { return d.g.isOperator(r) }
 
-func (g *Gateway) operator(r *row) bool {
+func (g *Gateway) isOperator(r *row) bool {
 	platform, _ := msg.SplitJID(r.ChatJID)
 	return g.cfg.Operators[r.Sender] || platform == msg.PlatformWeb && r.Sender == msg.WebOperator
 }
@@ -96,7 +96,7 @@ type prefixTarget struct {
 // findPrefix reads the token a row begins with. A name that is no group or out
 // of reach is plain text, as is every token in a chat without a home.
 func (g *Gateway) findPrefix(r *row) *prefixTarget {
-	if !r.spoken() && (r.change == nil || !r.change.fires) || r.command != nil || r.answer.Home == "" {
+	if !r.isText() && (r.change == nil || !r.change.fires) || r.command != nil || r.answer.Home == "" {
 		return nil
 	}
 	p, ok := layers.ParsePrefix(r.Content)
@@ -106,7 +106,7 @@ func (g *Gateway) findPrefix(r *row) *prefixTarget {
 	if p.Sigil == layers.TopicSigil {
 		return &prefixTarget{folder: r.answer.Home, topic: "#" + p.Name, rest: p.Rest, reason: msg.ReasonPrefixTopic}
 	}
-	folder, ok := layers.ResolveName(p.Name, r.answer.Home, g.operator(r), g.registered)
+	folder, ok := layers.ResolveName(p.Name, r.answer.Home, g.isOperator(r), g.registered)
 	if !ok {
 		return nil
 	}
@@ -114,20 +114,20 @@ func (g *Gateway) findPrefix(r *row) *prefixTarget {
 }
 
 // derive sends a row where its prefix says, as a row of its own without it.
-func (j *judgement) derive(r *row) {
-	e := j.entry(r, r.prefix.reason)
+func (d *decider) derive(r *row) {
+	e := d.entry(r, r.prefix.reason)
 	own := r.Topic
 	if r.prefix.topic != "" {
 		own = r.prefix.topic
-		e.topic, e.place = j.topicOf(r.Message, own), msg.Place(r.ThreadID, own)
+		e.topic, e.place = d.topicOf(r.Message, own), msg.Place(r.ThreadID, own)
 		if r.answer.OpensThread {
-			j.openThread(e, r.answer.ThreadID)
+			d.openThread(e, r.answer.ThreadID)
 		}
 	}
 	e.folder = r.prefix.folder
-	e.derived = derived(r.Message, r.prefix.rest, own, msg.SourcePrefix, j.now)
-	j.decide(r, msg.Prefix, r.prefix.reason, r.prefix.folder, j.now)
-	j.turns.add(e)
+	e.derived = derived(r.Message, r.prefix.rest, own, msg.SourcePrefix, d.now)
+	d.decide(r, msg.Prefix, r.prefix.reason, r.prefix.folder, d.now)
+	d.turns.add(e)
 }
 
 // derived is a row made from another: the same person saying text in topic.

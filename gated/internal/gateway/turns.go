@@ -33,7 +33,7 @@ type entry struct {
 }
 
 // entry is a triggering row with the address routd gave it.
-func (j *judgement) entry(r *row, reason msg.Reason) *entry {
+func (d *decider) entry(r *row, reason msg.Reason) *entry {
 	e := &entry{
 		row: r, reason: reason, folder: r.answer.Folder, threadID: r.ThreadID, place: place(r.Message),
 		surface: r.answer.Surface, ceiling: r.answer.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
@@ -44,37 +44,37 @@ func (j *judgement) entry(r *row, reason msg.Reason) *entry {
 	if r.change != nil {
 		e.reason = msg.ReasonEditAddressed
 	}
-	e.topic = j.topicOf(r.Message, r.Topic)
+	e.topic = d.topicOf(r.Message, r.Topic)
 	if r.answer.OpensThread {
-		j.openThread(e, r.answer.ThreadID)
+		d.openThread(e, r.answer.ThreadID)
 	}
 	return e
 }
 
 // openThread moves an entry into the thread that its reply will open.
-func (j *judgement) openThread(e *entry, threadID string) {
+func (d *decider) openThread(e *entry, threadID string) {
 	e.opens, e.threadID, e.place = true, threadID, threadID
 	if e.topic == "" {
 		e.topic = threadID
 		return
 	}
 	e.bind = true
-	if j.bound == nil {
-		j.bound = map[string]string{}
+	if d.bound == nil {
+		d.bound = map[string]string{}
 	}
-	j.bound[threadID] = e.topic
+	d.bound[threadID] = e.topic
 }
 
 // topicOf is the line of work that a row with the given topic of its own
 // belongs to.
-func (j *judgement) topicOf(m *msg.Message, own string) string {
-	bound := j.bound[m.ThreadID]
+func (d *decider) topicOf(m *msg.Message, own string) string {
+	bound := d.bound[m.ThreadID]
 	if m.ThreadID != "" && bound == "" {
 		var err error
-		bound, err = j.g.st.TopicOfThread(m.ChatJID, m.ThreadID)
-		j.check(err)
+		bound, err = d.g.st.TopicOfThread(m.ChatJID, m.ThreadID)
+		d.check(err)
 	}
-	return msg.EffectiveTopic(j.batch.info.StickyTopic, own, m.ThreadID, bound)
+	return msg.EffectiveTopic(d.batch.info.StickyTopic, own, m.ThreadID, bound)
 }
 
 // turnBatches collects the rows of a pass into turns, in the order of each
@@ -121,24 +121,24 @@ func (t *turnBatches) claimNothing() {
 
 // storeTurns plans the turns collected so far, and hands each to a live run of
 // its conversation if there is one.
-func (j *judgement) storeTurns() {
-	for _, b := range j.turns.all {
-		t := b.turn(j.now)
+func (d *decider) storeTurns() {
+	for _, b := range d.turns.all {
+		t := b.turn(d.now)
 		key := queue.KeyOf(t)
 		var offered int64
 		if t.Kind != msg.Delegated {
-			offered = j.g.agents.Offer(key)
+			offered = d.g.agents.Offer(key)
 		}
 		if offered != 0 {
-			j.undos = append(j.undos, func() { j.g.agents.Withdraw(offered) })
+			d.undos = append(d.undos, func() { d.g.agents.Withdraw(offered) })
 		}
-		j.step(func(tx *store.Tx) error { return b.store(tx, t, offered, j.now) })
-		j.then(func() { j.g.agents.Dispatch(t, offered) })
+		d.step(func(tx *store.Tx) error { return b.store(tx, t, offered, d.now) })
+		d.then(func() { d.g.agents.Dispatch(t, offered) })
 		for _, e := range b.entries {
-			j.counts = append(j.counts, store.Decision{Disposition: msg.Routed, Reason: e.reason})
+			d.counts = append(d.counts, store.Decision{Disposition: msg.Routed, Reason: e.reason})
 		}
 	}
-	j.turns = turnBatches{}
+	d.turns = turnBatches{}
 }
 
 // turn is the turn a batch makes. It answers its last mention or reply, else

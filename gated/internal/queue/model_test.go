@@ -222,7 +222,7 @@ func (w *world) exit(p *process, backoff time.Duration) {
 
 func (w *world) retire(p *process) {
 	p.closing = true
-	w.q.Retire(p.id)
+	w.q.Drain(p.id)
 }
 
 func (w *world) remove(id int64) {

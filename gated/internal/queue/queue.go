@@ -17,10 +17,10 @@ import (
 // person types ahead; few enough that an agent that reads nothing holds little.
 const maxPiped = 16
 
-// slice is how long a lane may go on with turns for the agent it has while
+// quantum is how long a lane may go on with turns for the agent it has while
 // other lanes wait. Starting an agent costs some milliseconds: quick ones are
 // worth keeping for a moment, and to slow ones it makes no difference.
-const slice = 100 * time.Millisecond
+const quantum = 100 * time.Millisecond
 
 // Key says what one agent process serves: one session, answering in one place.
 type Key struct {
@@ -154,7 +154,7 @@ func (q *GroupQueue) Offer(k Key) (runID int64) {
 		return 0
 	}
 	switch idle := l.run.open == 0; {
-	case len(q.ring) > 0 && (idle || !q.inSlice(l.run)), idle && q.busy >= q.limit:
+	case len(q.ring) > 0 && (idle || !q.inQuantum(l.run)), idle && q.busy >= q.limit:
 		return 0
 	case idle:
 		q.occupy(l.run)
@@ -170,7 +170,7 @@ func (q *GroupQueue) Started(t Turn, runID int64) Actions {
 		l.starting = false
 		l.run = &run{id: runID, key: t.Key, lane: l, alone: t.Alone, open: 1, busyAt: q.now()}
 		q.runs[runID] = l.run
-		q.refreshRivals(l, t.session())
+		q.refreshContenders(l, t.session())
 		q.refresh(l)
 	})
 }
@@ -183,7 +183,7 @@ func (q *GroupQueue) StartFailed(t Turn) Actions {
 		l.starting = false
 		q.busy--
 		delete(q.holds, t.session())
-		q.refreshRivals(l, t.session())
+		q.refreshContenders(l, t.session())
 		q.refresh(l)
 	})
 }
@@ -207,7 +207,7 @@ func (q *GroupQueue) Answered(runID int64, n int) Actions {
 }
 
 // Retire takes a run out of use: it answers what it has and gets no more.
-func (q *GroupQueue) Retire(runID int64) {
+func (q *GroupQueue) Drain(runID int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if r := q.runs[runID]; r != nil {
@@ -232,7 +232,7 @@ func (q *GroupQueue) Exited(runID int64, left ...Turn) Actions {
 		}
 		r.lane.run = nil
 		delete(q.holds, r.key.session())
-		q.refreshRivals(r.lane, r.key.session())
+		q.refreshContenders(r.lane, r.key.session())
 		q.refresh(r.lane)
 	})
 }
@@ -306,7 +306,7 @@ func (q *GroupQueue) refresh(l *lane) {
 	case l.run == nil:
 		q.enter(l)
 	case l.run.open == 0 && l.run.accepts(t):
-		if q.busy < q.limit && q.inSlice(l.run) {
+		if q.busy < q.limit && q.inQuantum(l.run) {
 			q.busy++ // the place it has just given up
 			q.pipe(l, t)
 			q.refresh(l)
@@ -315,14 +315,14 @@ func (q *GroupQueue) refresh(l *lane) {
 		q.enter(l)
 	case l.run.open == 0:
 		q.close(l.run)
-	case l.run.accepts(t) && (len(q.ring) == 0 || q.inSlice(l.run)):
+	case l.run.accepts(t) && (len(q.ring) == 0 || q.inQuantum(l.run)):
 		q.pipe(l, t)
 		q.refresh(l)
 	}
 }
 
 // inSlice says whether a run may go on although other lanes wait.
-func (q *GroupQueue) inSlice(r *run) bool { return q.now().Sub(r.busyAt) < slice }
+func (q *GroupQueue) inQuantum(r *run) bool { return q.now().Sub(r.busyAt) < quantum }
 
 // occupy gives an idle run's lane a place.
 func (q *GroupQueue) occupy(r *run) {
@@ -346,7 +346,7 @@ func (q *GroupQueue) claims(l *lane, s session) bool {
 }
 
 // refreshRivals looks at the other lanes that may wait for a session.
-func (q *GroupQueue) refreshRivals(l *lane, s session) {
+func (q *GroupQueue) refreshContenders(l *lane, s session) {
 	for _, k := range []laneKey{{folder: s.folder}, {s.folder, true, s.topic}} {
 		if rival := q.lanes[k]; rival != nil && rival != l {
 			q.refresh(rival)

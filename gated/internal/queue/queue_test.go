@@ -240,7 +240,7 @@ func TestTurnsLeftByARunComeBeforeNewerOnes(t *testing.T) {
 	q := New(5, c.time)
 	q.Push(turn(1, alice))
 	q.Started(turn(1, alice), 10)
-	q.Retire(10)
+	q.Drain(10)
 	expect(t, "newer", q.Push(turn(2, alice)), none)
 	left := later(turn(1, alice), time.Second)
 	expect(t, "exited", q.Exited(10, left), none)
@@ -267,7 +267,7 @@ func TestNoOfferWhileOthersWait(t *testing.T) {
 				t.Fatalf("offered run %d while nobody waits", run)
 			}
 			q.Push(tt.next)
-			c.advance(slice)
+			c.advance(quantum)
 			if run := q.Offer(alice); run != 0 {
 				t.Errorf("offered run %d while turn 2 waits", run)
 			}
@@ -286,10 +286,10 @@ func TestSlice(t *testing.T) {
 	q.Push(turn(2, other))
 	expect(t, "piped while at work", q.Push(turn(3, alice)), pipes(10, turn(3, alice)))
 	if run := q.Offer(alice); run != 10 {
-		t.Errorf("offered run %d within the slice", run)
+		t.Errorf("offered run %d within the quantum", run)
 	}
 	expect(t, "another chat of the lane is not", q.Push(turn(4, bob)), none)
-	c.advance(slice)
+	c.advance(quantum)
 	expect(t, "the last answer", q.Answered(10, 3), Actions{Start: []Turn{turn(2, other)}, Close: []int64{10}})
 }
 
@@ -318,14 +318,14 @@ func TestRetire(t *testing.T) {
 	q := New(5, newClock().time)
 	q.Push(turn(1, alice))
 	q.Started(turn(1, alice), 10)
-	q.Retire(10)
+	q.Drain(10)
 	if run := q.Offer(alice); run != 0 {
 		t.Errorf("offered retired run %d", run)
 	}
 	expect(t, "queued", q.Push(turn(2, alice)), none)
 	expect(t, "its owner closes it", q.Answered(10, 1), none)
 	expect(t, "exited", q.Exited(10), starts(turn(2, alice)))
-	q.Retire(99) // nobody's
+	q.Drain(99) // nobody's
 }
 
 func TestRemove(t *testing.T) {
@@ -405,7 +405,7 @@ func TestFloodDoesNotStarve(t *testing.T) {
 				}
 				w.push(flood())
 				w.obey()
-				w.clock.advance(slice)
+				w.clock.advance(quantum)
 				w.answerAll()
 				w.obey()
 				w.exitAll()

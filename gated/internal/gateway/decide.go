@@ -1,0 +1,275 @@
+package gateway
+
+import (
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+// filesMost is how long a row waits for its attachments, in ms.
+const maxFileWait = 60_000
+
+// judgement is one chat's part of a pass: the undecided rows behind the gate,
+// taken one by one through the layers.
+type decider struct {
+	*plan
+	g     *Gateway
+	batch *batch
+	now   int64
+	gate  impulseGate
+
+	held           []*row // folded into the gate in this pass
+	turns          turnBatches
+	blocked        bool              // rows from here on wait; commands and edits do not
+	reload         bool              // what was decided changes how the next rows are judged
+	offlineNoticed bool              // the chat has been told that we were offline
+	bound          map[string]string // thread → the named topic that this pass binds it to
+}
+
+// check notes an error that keeps the chat's plan from being carried out, so
+// that the pass over it is repeated.
+func (d *decider) check(err error) {
+	if err != nil && d.err == nil {
+		d.err = err
+	}
+}
+
+// run judges the rows. Where rows that earlier passes hold are to be released,
+// it asks for another pass over all of them, which releases what it reads.
+func (d *decider) run() {
+	c := d.batch.chat
+	if len(d.batch.rows) > 0 {
+		d.first = d.batch.rows[0]
+	}
+	nothingHeld := d.gate.count == 0
+	if !nothingHeld && d.releases() {
+		d.mustRelease, d.requeue = true, true
+		return
+	}
+	for _, r := range d.batch.rows {
+		if d.reload {
+			break
+		}
+		d.decideRow(r)
+	}
+	if !d.blocked {
+		d.gate.throughID = max(d.gate.throughID, d.batch.last)
+	}
+	more := d.batch.more && !d.blocked
+	switch {
+	case d.reload:
+		d.requeue = true
+	case !nothingHeld && d.gate.due(d.now):
+		d.mustRelease, d.requeue = true, true
+	case c.mustRelease || d.gate.due(d.now):
+		d.release()
+		d.plan.gate, d.mustRelease, d.requeue = d.gate, more, more
+		d.scanAhead()
+	default:
+		d.plan.gate, d.requeue = d.gate, more
+		d.wakeAt(d.gate.dueAt())
+		d.scanAhead()
+	}
+	d.storeTurns()
+	d.ensureChatRow()
+}
+
+// lookBehind has the next pass look for commands behind a page of blocked rows.
+func (d *decider) scanAhead() {
+	if !d.blocked {
+		return
+	}
+	d.scannedThrough, d.requeue = max(d.batch.chat.scannedThrough, d.batch.last), d.requeue || d.batch.more
+}
+
+// releases says whether a row in hand has the gate release what it holds.
+func (d *decider) releases() bool {
+	for _, r := range d.batch.rows {
+		if r.command != nil && r.command.Name == msg.CommandNew {
+			return true
+		}
+		if _, ok := d.pinOf(r); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeRow recognises what waits for nothing, and folds the rest into the gate.
+func (d *decider) decideRow(r *row) {
+	switch {
+	case r.change != nil && !r.change.fires:
+		d.applyChange(r)
+	case r.command != nil:
+		d.runCommand(r)
+	case d.blocked:
+	case d.waitsForFiles(r):
+		d.blocked, d.awaitsFiles = true, true
+		d.wakeAt(r.ReceivedAt + maxFileWait)
+	case !r.known:
+		d.blocked, d.awaitsRoutd = true, true
+		if !d.g.resolver.down.Load() { // routd left the row out of its answer
+			d.wakeAt(d.now + d.g.cfg.Poll.Milliseconds())
+		}
+	case r.answer.Error != "":
+		d.g.log.Error("row dropped: routd cannot judge it", "row", r.ID, "chat", r.ChatJID, "err", r.answer.Error)
+		d.decide(r, msg.Dropped, msg.ReasonBadRow, "", d.now)
+	case d.pin(r):
+	default:
+		d.hold(r)
+	}
+}
+
+// waitsForFiles says whether a row's attachments are still being downloaded. A
+// row that claims to be from the future does not wait for it.
+func (d *decider) waitsForFiles(r *row) bool {
+	age := d.now - r.ReceivedAt
+	return r.PendingFiles > 0 && age < maxFileWait && age > -maxFileWait
+}
+
+func (d *decider) wakeAt(at int64) {
+	if at != 0 && (d.due == 0 || at < d.due) {
+		d.due = at
+	}
+}
+
+// hold folds a row into the gate.
+func (d *decider) hold(r *row) {
+	weight := r.answer.Impulse.Weight(r.verb())
+	if (r.answer.Engaged || r.prefix != nil || r.answer.Reason == msg.ReasonToSticky) && d.g.cfg.Impulse.Weight(r.verb()) > 0 {
+		weight = msg.FullWeight // it is certain to want an answer
+	}
+	// A clock that is ahead of ours must not hold the row until ours is there too.
+	d.gate.add(r.ID, min(r.ReceivedAt, d.now), weight, r.answer.Impulse)
+	d.held = append(d.held, r)
+}
+
+// release routes every row held.
+func (d *decider) release() {
+	rows := d.held
+	d.held = nil
+	if d.gate.weight == 0 && len(rows) > 0 {
+		d.releaseWeightless(rows)
+	} else {
+		for _, r := range rows {
+			d.route(r)
+		}
+	}
+	d.gate = empty(d.gate.throughID)
+}
+
+// releaseLight routes rows that weigh nothing, such as reactions: together
+// they fire one turn at most, and only where a route says so.
+func (d *decider) releaseWeightless(rows []*row) {
+	fires := func(r *row) bool {
+		return r.answer.Action == routeapi.Trigger && (r.answer.Reason == msg.ReasonRoute || r.answer.Engaged)
+	}
+	var newest *row
+	if !d.batch.more {
+		for _, r := range rows {
+			if fires(r) {
+				newest = r
+			}
+		}
+	}
+	for i, r := range rows {
+		switch {
+		case r.answer.Action != routeapi.Trigger:
+			d.route(r)
+		case !fires(r):
+			d.decide(r, msg.Observed, msg.ReasonReactionOnly, r.answer.Folder, d.now)
+		case newest != nil && r.ThreadID == newest.ThreadID && r.answer.Folder == newest.answer.Folder && len(rows)-i <= turnRows:
+			d.route(r)
+		default:
+			d.decide(r, msg.Observed, msg.ReasonReactionOverflow, r.answer.Folder, d.now)
+		}
+	}
+	d.turns.claimNothing()
+}
+
+// route gives a released row its disposition.
+func (d *decider) route(r *row) {
+	a := &r.answer
+	if r.ForwardedFrom != nil {
+		d.forwarded(r)
+		return
+	}
+	if r.old && (a.Action == routeapi.Trigger || a.Action == routeapi.None && d.waitsForRoute(r)) {
+		d.observeStale(r)
+		return
+	}
+	if a.Action == routeapi.Trigger && r.IsBot && d.botLoop(r) {
+		d.decide(r, msg.Observed, msg.ReasonBotLoop, a.Folder, d.now)
+		return
+	}
+	switch {
+	case r.prefix != nil && a.Action == routeapi.Trigger:
+		d.derive(r)
+	case a.Action == routeapi.Trigger:
+		d.turns.add(d.entry(r, a.Reason))
+	case a.Action == routeapi.Observe:
+		d.decide(r, msg.Observed, msg.ReasonRouteObserve, a.Folder, d.now)
+	case a.Target == "builtin:ping":
+		d.decide(r, msg.Command, msg.ReasonBuiltinPing, "", d.now)
+		d.replyTo(r, msg.SourceCommand, "pong", d.now)
+	case a.Action == routeapi.Builtin:
+		d.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "", d.now)
+	case a.Action == routeapi.Daemon:
+		d.deferToDaemon(r)
+	case a.Reason == msg.ReasonNoGroup:
+		d.decide(r, msg.Dropped, msg.ReasonNoGroup, "", d.now)
+	case d.waitsForRoute(r):
+		d.unrouted = true
+	default:
+		d.decide(r, msg.Dropped, msg.ReasonNoRoute, "", d.now)
+	}
+}
+
+const (
+	// botTurns is how often another bot is answered in a chat within botTime, in ms; then it
+	// is only heard, since two bots may go on for ever.
+	botTurns = 10
+	botTime  = 10 * 60_000
+)
+
+func (d *decider) botLoop(r *row) bool {
+	turns, err := d.g.st.BotTurns(r.ChatJID, r.Sender, r.ReceivedAt-botTime)
+	d.check(err)
+	return turns >= botTurns
+}
+
+// wantsHome says whether a row that nobody takes is meant for the bot, so that
+// it waits until its chat is connected to a group.
+func (d *decider) waitsForRoute(r *row) bool {
+	if r.answer.Home != "" || r.verb() == msg.VerbLeave || d.g.cfg.Impulse.Weight(r.verb()) == 0 {
+		return false
+	}
+	return d.batch.info.Kind == msg.ChatDM || r.Addressed || r.verb() == msg.VerbMention || r.verb() == msg.VerbReply
+}
+
+// tooOld observes a row that was old when it came, and tells the chat once in
+// MAX_AGE.
+func (d *decider) observeStale(r *row) {
+	if !d.offlineNoticed {
+		told, err := d.g.st.LastStale(r.ChatJID)
+		d.check(err)
+		if d.now-told > d.g.cfg.MaxAge.Milliseconds() {
+			d.replyTo(r, msg.SourceNotice, offlineNotice, d.now)
+		}
+		d.offlineNoticed = true
+	}
+	d.decide(r, msg.Observed, msg.ReasonStale, r.answer.Folder, d.now)
+}
+
+const offlineNotice = "I was offline. What was written here in the meantime I have read but not answered; " +
+	"write again if it still matters."
+
+// known makes sure that a chat with decided rows has its own row.
+func (d *decider) ensureChatRow() {
+	if len(d.steps) > 0 && !d.batch.row {
+		jid, now := d.batch.chat.jid, d.now
+		d.steps = append([]func(*store.Tx) error{func(tx *store.Tx) error { return tx.EnsureChat(jid, now) }}, d.steps...)
+	}
+}
+
+func place(m *msg.Message) string { return msg.Place(m.ThreadID, m.Topic) }
