@@ -123,7 +123,7 @@ func (d *dashd) open() (err error) {
 		Store: d.Store, Hub: d.hub, Assistant: d.cfg.AssistantName,
 		Sender: func(r *http.Request) (sender, name string) { return login.Sender(r.Context()), "operator" },
 		Shell: adapter.New(webchat.Platform{}, adapter.Options{
-			Platform: msg.PlatformWeb, Daemon: name, Store: d.Store, Heart: d.Heart, Wake: d.outbox,
+			Platform: msg.PlatformWeb, Daemon: name, Store: d.Store, Heartbeat: d.Heart, Wake: d.outbox,
 			Poll: d.cfg.PollInterval, Repeatable: true, Settled: func(*msg.Message) { d.hub.Stir() },
 			Log: d.Log, Metrics: d.Metrics, Now: d.Now,
 		}),

@@ -59,11 +59,11 @@ func TestConformance(t *testing.T) {
 		Options: func(o *adapter.Options) { o.Mark = true },
 		TooLong: func(text string) bool { return utf8.RuneCountInString(text) > textMost },
 		Marked:  func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
-		New:     newWorld,
+		New:     newRemote,
 	})
 }
 
-func newWorld(t testing.TB, st func() *store.Store) adaptertest.World {
+func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 	s := newScene()
 	base, err := s.StartWith("127.0.0.1:0", s)
 	if err != nil {
@@ -77,7 +77,7 @@ func newWorld(t testing.TB, st func() *store.Store) adaptertest.World {
 			}
 		}
 	})
-	return adaptertest.World{
+	return adaptertest.Remote{
 		Connect: func() adapter.Platform {
 			return unreachable{&discord{api: discordapi.NewClient(base, s.Token()), store: st(), now: time.Now}, s}
 		},

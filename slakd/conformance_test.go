@@ -53,18 +53,18 @@ func TestConformance(t *testing.T) {
 		TooLong:  func(text string) bool { return utf8.RuneCountInString(text) > textMost },
 		Marked:   func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
 		Mentions: calling.MatchString,
-		New:      newWorld,
+		New:      newRemote,
 	})
 }
 
-func newWorld(t testing.TB, st func() *store.Store) adaptertest.World {
+func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 	s := newScene()
 	base, err := s.StartWith("127.0.0.1:0", s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	return adaptertest.World{
+	return adaptertest.Remote{
 		Connect: func() adapter.Platform {
 			return unreachable{&slack{api: slackapi.NewClient(base+"/api/", s.BotToken(), ""), store: st()}, s}
 		},

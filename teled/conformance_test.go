@@ -48,18 +48,18 @@ func TestConformance(t *testing.T) {
 		Options: func(o *adapter.Options) { o.Mark = true },
 		TooLong: func(text string) bool { return utf16Len(text) > textMost },
 		Marked:  func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
-		New:     func(t testing.TB, _ func() *store.Store) adaptertest.World { return newWorld(t) },
+		New:     func(t testing.TB, _ func() *store.Store) adaptertest.Remote { return newRemote(t) },
 	})
 }
 
-func newWorld(t testing.TB) adaptertest.World {
+func newRemote(t testing.TB) adaptertest.Remote {
 	s := newScene()
 	base, err := s.StartWith("127.0.0.1:0", s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	return adaptertest.World{
+	return adaptertest.Remote{
 		Connect:  func() adapter.Platform { return unreachable{&telegram{api: telegramapi.NewClient(base, s.Token())}, s} },
 		Received: s.received,
 		Fail:     s.plan.Fail,

@@ -129,7 +129,7 @@ func TestReceiveIsAnEvent(t *testing.T) {
 			return nil
 		})
 		pass(time.Hour)
-		if err := r.shell(func(o *Options) { o.Heart = heart }).Receive(t.Context(), Inbound{}); err != nil {
+		if err := r.shell(func(o *Options) { o.Heartbeat = heart }).Receive(t.Context(), Inbound{}); err != nil {
 			t.Fatal(err)
 		}
 		at := time.Now().UnixMilli()

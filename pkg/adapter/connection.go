@@ -31,8 +31,8 @@ type Listener interface {
 // Connected says that the platform's connection works.
 func (s *Shell) Connected() {
 	s.online.Store(true)
-	s.Heart.Report(daemon.Connected, "")
-	s.Heart.Probe()
+	s.Heartbeat.Report(daemon.Connected, "")
+	s.Heartbeat.Probe()
 }
 
 // keepConnected listens, again and again, until ctx ends.
@@ -60,7 +60,7 @@ func (s *Shell) keepConnected(ctx context.Context, l Listener) {
 				state, wait = daemon.BadCredentials, max(wait, authPause)
 			}
 		}
-		s.Heart.Report(state, detail)
+		s.Heartbeat.Report(state, detail)
 		if detail != told { // once, not at each attempt
 			s.Log.Error("not connected; trying again", "state", state, "in", wait.Round(time.Millisecond), "err", detail)
 			told = detail

@@ -146,14 +146,14 @@ func (r *rig) shell(set ...func(*Options)) *Shell {
 			defer r.mu.Unlock()
 			r.settled = append(r.settled, *m)
 		},
-		Heart: daemon.NewHeart("ircd", "v1", discard, func(context.Context, store.Daemon) error { return nil }),
-		Log:   discard, Metrics: r.metrics, Now: time.Now,
+		Heartbeat: daemon.NewHeart("ircd", "v1", discard, func(context.Context, store.Daemon) error { return nil }),
+		Log:       discard, Metrics: r.metrics, Now: time.Now,
 	}
 	for _, f := range set {
 		f(&o)
 	}
 	if r.heart != nil {
-		o.Heart = r.heart
+		o.Heartbeat = r.heart
 	}
 	if r.as != nil {
 		return New(r.as, o)

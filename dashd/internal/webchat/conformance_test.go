@@ -9,14 +9,14 @@ import (
 	"arizuko/pkg/store"
 )
 
-// TestConformance has the web chat pass what every platform has to. Its world is the rows that
+// TestConformance has the web chat pass what every platform has to. Its remote is the rows that
 // pages read: nothing has to be sent, so nothing can fail, and nobody has to be told twice.
 func TestConformance(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Platform{
 		Name: msg.PlatformWeb, Raw: true, Chats: [2]string{JID("main"), JID("other")},
 		Options: func(o *adapter.Options) { o.Repeatable = true },
-		New: func(t testing.TB, st func() *store.Store) adaptertest.World {
-			return adaptertest.World{
+		New: func(t testing.TB, st func() *store.Store) adaptertest.Remote {
+			return adaptertest.Remote{
 				Connect: func() adapter.Platform { return Platform{} },
 				Received: func() (all []adaptertest.Received) {
 					for _, folder := range []string{"main", "other"} {

@@ -1,5 +1,5 @@
 // Package adaptertest is what every platform's adapter has to pass: it runs the platform in the
-// shell, against a world of the platform's own making, and judges by what that world received.
+// shell, against a remote of the platform's own making, and judges by what that remote received.
 package adaptertest
 
 import (
@@ -14,14 +14,14 @@ import (
 // Platform is one under test.
 type Platform struct {
 	Name   string    // as it stands in chat addresses
-	Chats  [2]string // addresses of chats that its world knows
+	Chats  [2]string // addresses of chats that its remote knows
 	Thread string    // id of a thread of the first one, "" for a platform without threads
 	// Replies says that a message can hang on another one.
 	Replies bool
 	// Raw says that people read the rows as they are stored: secrets have to be hidden before.
 	Raw bool
-	// New makes a world. Rows of the store are the platform's own, once they are settled.
-	New func(t testing.TB, st func() *store.Store) World
+	// New makes a remote. Rows of the store are the platform's own, once they are settled.
+	New func(t testing.TB, st func() *store.Store) Remote
 	// Options sets what the adapter's daemon does: Repeatable, Mark, Pace.
 	Options func(*adapter.Options)
 	// TooLong says of a part that it is longer than the platform allows; nil for no limit.
@@ -32,13 +32,13 @@ type Platform struct {
 	Mentions func(text string) bool
 }
 
-// World is what is on the other side.
-type World struct {
-	// Connect makes the platform that talks to this world; the shell is started more than once.
+// Remote is what is on the other side.
+type Remote struct {
+	// Connect makes the platform that talks to this remote; the shell is started more than once.
 	Connect func() adapter.Platform
 	// Received lists what has arrived, in that order.
 	Received func() []Received
-	// Fail has the world fail the next part for a chat; nil where nothing can fail.
+	// Fail has the remote fail the next part for a chat; nil where nothing can fail.
 	Fail func(chatJID string, f Fault)
 }
 
@@ -50,7 +50,7 @@ type Received struct {
 	Text    string // as people see it
 }
 
-// Fault is how a world fails.
+// Fault is how a remote fails.
 type Fault struct {
 	Class   msg.ErrorClass
 	After   time.Duration // of a rate fault

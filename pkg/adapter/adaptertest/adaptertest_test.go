@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is a world that is a list, and the platform to it. What is wrong with it has a name.
+// memory is a remote that is a list, and the platform to it. What is wrong with it has a name.
 type memory struct {
 	wrong string
 
@@ -179,9 +179,9 @@ func (g glass) Find(_ context.Context, m *msg.Message, part adapter.Part) (strin
 func platform(power, wrong string) Platform {
 	return Platform{
 		Name: "irc", Chats: [2]string{"irc:one", "irc:two"}, Thread: "t", Replies: true,
-		New: func(testing.TB, func() *store.Store) World {
+		New: func(testing.TB, func() *store.Store) Remote {
 			w := &memory{wrong: wrong, faults: map[string][]Fault{}, busy: make(chan struct{}, 1)}
-			return World{
+			return Remote{
 				Connect: func() adapter.Platform {
 					switch power {
 					case "mark":
@@ -228,7 +228,7 @@ func TestRun(t *testing.T) {
 	p := platform("", "")
 	p.Thread, p.Replies, p.Mentions, p.TooLong, p.Marked, p.Options = "", false, nil, nil, nil, nil
 	whole := p.New
-	p.New = func(t testing.TB, st func() *store.Store) World {
+	p.New = func(t testing.TB, st func() *store.Store) Remote {
 		w := whole(t, st)
 		w.Fail = nil
 		return w

@@ -29,7 +29,7 @@ const secret = "hunter2-hunter2"
 type bench struct {
 	testing.TB
 	platform Platform
-	world    World
+	remote   Remote
 	path     string
 	store    *store.Store
 	wake     chan struct{}
@@ -41,7 +41,7 @@ type bench struct {
 func newBench(t testing.TB, p Platform) *bench {
 	b := &bench{TB: t, platform: p, path: storetest.Path(t), wake: make(chan struct{}, 1), settled: map[int64]int{}}
 	b.store = storetest.OpenAt(t, b.path, nil)
-	b.world = p.New(t, func() *store.Store { return b.store })
+	b.remote = p.New(t, func() *store.Store { return b.store })
 	return b
 }
 
@@ -50,7 +50,7 @@ func (b *bench) start() (stop func()) {
 	log := slog.New(slog.DiscardHandler)
 	o := adapter.Options{
 		Platform: b.platform.Name, Daemon: "testd", Store: b.store, Wake: b.wake, Poll: 20 * time.Millisecond,
-		Heart: daemon.NewHeart("testd", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeart("testd", "", log, func(context.Context, store.Daemon) error { return nil }),
 		Settled: func(m *msg.Message) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -62,7 +62,7 @@ func (b *bench) start() (stop func()) {
 	if b.platform.Options != nil {
 		b.platform.Options(&o)
 	}
-	shell := adapter.New(b.world.Connect(), o)
+	shell := adapter.New(b.remote.Connect(), o)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- shell.Run(ctx) }()
@@ -113,12 +113,12 @@ func (b *bench) exec(query string) {
 	}
 }
 
-// fail has the world fail the next part for the first chat. It is false where nothing can fail.
+// fail has the remote fail the next part for the first chat. It is false where nothing can fail.
 func (b *bench) fail(f Fault) bool {
-	if b.world.Fail == nil {
+	if b.remote.Fail == nil {
 		return false
 	}
-	b.world.Fail(b.platform.Chats[0], f)
+	b.remote.Fail(b.platform.Chats[0], f)
 	return true
 }
 
@@ -150,7 +150,7 @@ func (b *bench) until(what string, happens func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			b.Fatalf("still waiting for %s; received %.2000q", what, b.world.Received())
+			b.Fatalf("still waiting for %s; received %.2000q", what, b.remote.Received())
 		}
 	}
 }
@@ -170,7 +170,7 @@ func isEnd(s msg.OutState) bool { return s != msg.OutQueued && s != msg.OutSendi
 
 // received lists what arrived in a chat.
 func (b *bench) received(chatJID string) (texts []string) {
-	for _, r := range b.world.Received() {
+	for _, r := range b.remote.Received() {
 		if r.ChatJID == chatJID {
 			texts = append(texts, r.Text)
 		}
@@ -207,7 +207,7 @@ func (b *bench) policy() (p policy) {
 	if b.platform.Options != nil {
 		b.platform.Options(&o)
 	}
-	platform := b.world.Connect()
+	platform := b.remote.Connect()
 	_, p.finds = platform.(adapter.Finder)
 	_, p.marks = platform.(adapter.Marker)
 	p.marks = p.marks && o.Mark

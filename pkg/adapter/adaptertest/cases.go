@@ -78,7 +78,7 @@ func reply(b *bench) {
 	second := b.say("answer", func(m *msg.Message) { m.ReplyToID = id })
 	b.start()
 	b.ends(msg.OutSent, second)
-	got := b.world.Received()
+	got := b.remote.Received()
 	if last := got[len(got)-1]; id == "" || last.Text != "answer" || last.ReplyTo != id {
 		b.Errorf("received %+v, want an answer to %q", last, id)
 	}
@@ -88,12 +88,12 @@ func thread(b *bench) {
 	inThread := func(m *msg.Message) { m.ThreadID = b.platform.Thread }
 	b.start()
 	b.ends(msg.OutSent, b.say("inside", inThread), b.say("outside"))
-	for _, r := range b.world.Received() {
+	for _, r := range b.remote.Received() {
 		if want := map[string]string{"inside": b.platform.Thread}[r.Text]; r.Thread != want {
 			b.Errorf("%q arrived in thread %q, want %q", r.Text, r.Thread, want)
 		}
 	}
-	if got := b.world.Received(); len(got) != 2 {
+	if got := b.remote.Received(); len(got) != 2 {
 		b.Errorf("received %+v", got)
 	}
 }
@@ -154,7 +154,7 @@ func transientFailure(b *bench) {
 
 // ambiguousFailure has a part arrive, and another one not, while the answer gets lost.
 func ambiguousFailure(b *bench) {
-	if b.world.Fail == nil {
+	if b.remote.Fail == nil {
 		return
 	}
 	for _, arrived := range []bool{true, false} {
@@ -315,12 +315,12 @@ func massMentions(b *bench) {
 		id := b.say(text)
 		b.until("the end of a row", func() bool { return isEnd(b.row(id).OutState) })
 	}
-	for _, r := range b.world.Received() {
+	for _, r := range b.remote.Received() {
 		if b.platform.Mentions(r.Text) {
 			b.Errorf("calls on people: %q", r.Text)
 		}
 	}
-	if len(b.world.Received()) == 0 {
+	if len(b.remote.Received()) == 0 {
 		b.Error("nothing arrived")
 	}
 }

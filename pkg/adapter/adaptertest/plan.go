@@ -7,8 +7,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Plan keeps how a world is to fail, for worlds around a fake that fails on demand: its Fail is
-// the World's. The zero value is ready.
+// Plan keeps how a remote is to fail, for worlds around a fake that fails on demand: its Fail is
+// the Remote's. The zero value is ready.
 type Plan struct {
 	mu      sync.Mutex
 	planned map[string]Fault // chat → how its next part fails
