@@ -3,25 +3,67 @@ package render
 import (
 	"strings"
 	"testing"
+
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
 )
 
-func TestTakesLong(t *testing.T) {
+func TestLimits(t *testing.T) {
 	for name, tc := range map[string]struct {
-		source string
-		want   bool
+		source     string
+		chat, html bool // whether the limits are exceeded
 	}{
-		"empty":         {"", false},
-		"at the limit":  {strings.Repeat("a", maxText), false},
-		"above it":      {strings.Repeat("a", maxText+1), true},
-		"containers":    {strings.Repeat(">", maxDepth) + "a", false},
-		"deeper":        {strings.Repeat("> ", maxDepth+1) + "a", true},
-		"lists":         {"a\n" + strings.Repeat("1. -\t", maxDepth/2+1), true},
-		"in lines":      {strings.Repeat("> - a\n", 300), false},
-		"in the middle": {"a" + strings.Repeat("> ", 300), false},
-		"rule":          {strings.Repeat("-", 300), false},
+		"empty":                 {"", false, false},
+		"longest for HTML":      {strings.Repeat("a", htmlLimits.bytes), false, false},
+		"too long for HTML":     {strings.Repeat("a", htmlLimits.bytes+1), false, true},
+		"longest for chats":     {strings.Repeat("a", chatLimits.bytes), false, true},
+		"too long for chats":    {strings.Repeat("a", chatLimits.bytes+1), true, true},
+		"most delimiters":       {strings.Repeat("[*_~`", htmlLimits.delimiters/5), false, false},
+		"one more":              {strings.Repeat("[*_~`", htmlLimits.delimiters/5) + "\n<", false, true},
+		"in paragraphs":         {strings.Repeat(strings.Repeat("*", htmlLimits.delimiters)+"\n \t\n", 3), false, false},
+		"most containers":       {strings.Repeat(">", maxDepth) + "a", false, false},
+		"one container more":    {strings.Repeat("> ", maxDepth+1) + "a", true, true},
+		"lists":                 {"a\n" + strings.Repeat("1. -\t", maxDepth/2+1), true, true},
+		"containers in lines":   {strings.Repeat("> - a\n", 300), false, false},
+		"signs within the line": {"a" + strings.Repeat("> ", 300), false, false},
+		"rule":                  {strings.Repeat("-", 300), false, false},
 	} {
-		if got := takesLong(tc.source); got != tc.want {
-			t.Errorf("%s: %v", name, got)
+		if got := chatLimits.exceeded(tc.source); got != tc.chat {
+			t.Errorf("%s: for chats %v", name, got)
+		}
+		if got := htmlLimits.exceeded(tc.source); got != tc.html {
+			t.Errorf("%s: for HTML %v", name, got)
+		}
+	}
+}
+
+func TestContainers(t *testing.T) {
+	for line, want := range map[string]int{
+		"": 0, "a > b": 0, ">": 1, "> - a": 2, "1. -\t* x": 3, strings.Repeat(">", 100) + "a": 100, "---": 0, "  2) + > a": 3,
+	} {
+		if got := containers(line); got != want {
+			t.Errorf("%q: %d, not %d", line, got, want)
+		}
+	}
+}
+
+func TestTables_WithExcessCellsOrTooLarge_AreText(t *testing.T) {
+	wide := "|" + strings.Repeat("a|", 200) + "\n|" + strings.Repeat("-|", 200) + "\n"
+	for source, want := range map[string]bool{
+		"|a|b|\n|-|-|\n|c|d|":               true,
+		"|a|b|\n|-|-|\n|c|":                 true,
+		"a | b\n--|--\nc \\| d | e":         true,
+		"|a|b|\n|-|-|\n|c|d|e|":             false,
+		"|a|\n|-|\n|b|c|":                   false,
+		wide + strings.Repeat("|b|\n", 10):  true,
+		wide + strings.Repeat("|b|\n", 100): false,
+	} {
+		for name, p := range map[string]parser.Parser{"chat": chatParser, "html": htmlParser} {
+			first := p.Parse(text.NewReader([]byte(source))).FirstChild()
+			if _, is := first.(*east.Table); is != want {
+				t.Errorf("%s: %.60q: a table: %t", name, source, is)
+			}
 		}
 	}
 }
@@ -32,7 +74,7 @@ func TestBoundsLeaveText(t *testing.T) {
 	table := "|" + strings.Repeat("a|", 200) + "\n|" + strings.Repeat("-|", 200) + "\n" + strings.Repeat("|b|\n", 100)
 	for name, source := range map[string]string{
 		"busy paragraph": busy, "large table": table, "row with too many cells": "|a|\n|-|\n|b|c|", "deep": strings.Repeat("> ", 150) + "a",
-		"long": strings.Repeat("**a** ", maxText/6+1),
+		"long": strings.Repeat("**a** ", chatLimits.bytes/6+1),
 	} {
 		got := Plain(source, 1<<30)
 		if len(got) != 1 || strings.TrimSpace(got[0]) != strings.TrimSpace(source) {

@@ -1,74 +1,67 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
-
-	"arizuko/pkg/mdbounds"
 )
 
-// markdownParser is never changed and safe for concurrent use.
-var markdownParser = newParser()
+// Parsers are never changed and safe for concurrent use.
+var (
+	htmlParser = newParser(parser.NewATXHeadingParser())
+	chatParser = newParser(shortHeadings{parser.NewATXHeadingParser()},
+		parser.WithInlineParsers(util.Prioritized(arithmetic{}, emphasisPriority-1), util.Prioritized(spoilers{}, emphasisPriority)),
+		parser.WithParagraphTransformers(util.Prioritized(workLimit{}, 100)))
+)
 
-// newParser knows CommonMark, the tables, strikethrough, task lists and bare links of GitHub,
-// and spoilers. Raw HTML and link reference definitions are not among its parsers: they make
-// text disappear.
-func newParser() parser.Parser {
-	blocks := replace(parser.DefaultBlockParsers(), parser.NewHTMLBlockParser(), nil)
+// Where parsers stand among the default ones of goldmark.
+const (
+	emphasisPriority = 500
+	headingPriority  = 600
+)
+
+// newParser reads CommonMark with GitHub's tables, strikethrough, task lists and bare links. Raw
+// HTML and link reference definitions are left out: they make text disappear.
+func newParser(headings parser.BlockParser, options ...parser.Option) parser.Parser {
+	blocks := without(parser.DefaultBlockParsers(), parser.NewHTMLBlockParser())
 	for i, b := range blocks {
 		if b.Priority == headingPriority {
-			blocks[i].Value = shortHeadings{parser.NewATXHeadingParser()}
+			blocks[i].Value = headings
 		}
 	}
-	inlines := replace(parser.DefaultInlineParsers(), parser.NewRawHTMLParser(), nil)
-	inlines = replace(inlines, parser.NewEmphasisParser(), emphasis{parser.NewEmphasisParser()})
-	return goldmark.New(
-		goldmark.WithParser(parser.NewParser(
-			parser.WithBlockParsers(blocks...),
-			parser.WithInlineParsers(append(inlines, util.Prioritized(spoilers{}, 500))...),
-			parser.WithParagraphTransformers(
-				util.Prioritized(bounded{}, 100),
-				util.Prioritized(mdbounds.WholeTables{ParagraphTransformer: extension.NewTableParagraphTransformer()}, 200)),
-			parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
-		)),
-		goldmark.WithExtensions(extension.Strikethrough, extension.TaskList, extension.Linkify),
-	).Parser()
+	tables := wholeTables{extension.NewTableParagraphTransformer()}
+	options = append(options,
+		parser.WithBlockParsers(blocks...),
+		parser.WithInlineParsers(without(parser.DefaultInlineParsers(), parser.NewRawHTMLParser())...),
+		parser.WithInlineParsers(
+			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+			util.Prioritized(extension.NewStrikethroughParser(), emphasisPriority),
+			util.Prioritized(extension.NewLinkifyParser(), 999)),
+		parser.WithParagraphTransformers(util.Prioritized(tables, 200)),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)))
+	return parser.NewParser(options...)
 }
 
-// headingPriority is where the parser of # headings stands among the default ones.
-const headingPriority = 600
-
-// replace swaps a parser for another, or takes it out.
-func replace(all []util.PrioritizedValue, old, replacement any) []util.PrioritizedValue {
-	var kept []util.PrioritizedValue
-	for _, v := range all {
-		switch {
-		case v.Value != old:
-			kept = append(kept, v)
-		case replacement != nil:
-			kept = append(kept, util.Prioritized(replacement, v.Priority))
-		}
-	}
-	return kept
+func without(all []util.PrioritizedValue, left any) []util.PrioritizedValue {
+	return slices.DeleteFunc(all, func(v util.PrioritizedValue) bool { return v.Value == left })
 }
 
 // parse reads a text into a document. keep decides which links stay links.
 func parse(markdown string, keep keepLink) []line {
 	b := builder{source: []byte(clean(markdown)), keep: keep}
-	if takesLong(string(b.source)) {
+	if chatLimits.exceeded(string(b.source)) {
 		for l := range strings.Lines(string(b.source)) {
 			b.verbatim(strings.TrimSuffix(l, "\n"))
 		}
 		return b.lines
 	}
-	b.blocks(markdownParser.Parse(text.NewReader(b.source)))
+	b.blocks(chatParser.Parse(text.NewReader(b.source)))
 	return b.lines
 }
 
@@ -88,18 +81,20 @@ func printable(r rune) rune {
 	return r
 }
 
-// emphasis leaves sums as they are: a single star between letters or digits, as in 2*3*4 or
-// a*b, and any number of them between digits, as in 2**3.
-type emphasis struct{ parser.InlineParser }
+// arithmetic leaves operators as they are, before emphasis is looked for: a single star between
+// letters or digits, as in 2*3*4 or a*b, and any number of them between digits, as in 2**3.
+type arithmetic struct{}
 
-func (e emphasis) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+func (arithmetic) Trigger() []byte { return []byte{'*'} }
+
+func (arithmetic) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	before := block.PrecendingCharacter()
 	line, _ := block.PeekLine()
 	n, after := run(line)
-	if line[0] == '*' && isWord(before) && isWord(after) && (n == 1 || isDigit(before) && isDigit(after)) {
+	if isWord(before) && isWord(after) && (n == 1 || isDigit(before) && isDigit(after)) {
 		return literal(block, n)
 	}
-	return e.InlineParser.Parse(parent, block, pc)
+	return nil
 }
 
 // spoilers parses ||hidden text||. Between letters or digits the bars are an operator.

@@ -1,15 +1,15 @@
 // Package render turns the markdown that agents write into what chat platforms show, in parts
-// that are not longer than the platform takes. Agents repeat what strangers told them, so their
-// text is hostile: what is not markup comes out as the text it is and calls nobody, links lead
-// to web pages and mail addresses only, raw HTML is text.
+// that are not longer than the platform takes, and into HTML for the web chat. Agents repeat what
+// strangers wrote, so their text is hostile: what is not markup comes out as the text it is and
+// mentions no user, links lead to web pages and mail addresses only, raw HTML is text.
 //
-// A text is parsed once into a document of lines and spans that knows no platform. It is cut
-// between blocks, else between lines, sentences, words or characters, and each platform writes
-// the pieces its own way: fences, quotes and spans that are open where a part ends begin anew in
-// the next one. Blanks at a cut are dropped.
+// For chats a text is parsed once into a document of lines and spans that knows no platform. It
+// is cut between blocks, else between lines, sentences, words or characters, and each platform
+// writes the pieces its own way: fences, quotes and spans that are open where a part ends begin
+// again in the next one. Blanks at a cut are dropped. HTML is written from the same parser's tree.
 //
-// All functions are pure and safe for concurrent use. The result is empty if there is nothing to
-// see in the text, and no part is. Limits below 64 count as 64.
+// All functions are pure and safe for concurrent use. For chats the result is empty if nothing of
+// the text is visible, and no part is empty. Limits below 64 count as 64.
 package render
 
 import (

@@ -15,11 +15,11 @@ import (
 	"unicode/utf8"
 
 	"arizuko/dashd/internal/live"
-	"arizuko/dashd/internal/markdown"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 )
 
@@ -78,7 +78,7 @@ func (c *Chat) onPage(m *msg.Message) message {
 		shown.TurnID = &m.TurnID
 	}
 	if m.Direction == msg.Out {
-		shown.HTML = string(markdown.Render(m.Content))
+		shown.HTML = render.HTML(m.Content)
 		shown.SenderName = cmp.Or(m.SenderName, c.Assistant)
 	}
 	return shown

@@ -1,4 +1,4 @@
-package markdown_test
+package render_test
 
 import (
 	"encoding/xml"
@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/dashd/internal/markdown"
+	"arizuko/pkg/render"
 )
 
-// to is what every link has beside its href.
-const to = ` rel="noopener noreferrer nofollow" target="_blank"`
+// linkAttributes are what every link has beside its href.
+const linkAttributes = ` rel="noopener noreferrer nofollow" target="_blank"`
 
-func TestRender(t *testing.T) {
+func TestHTML(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
 		{"empty", "", ""},
 		{"chat line breaks", "one\ntwo\r\nthree\rfour\n\nfive", "<p>one<br />\ntwo<br />\nthree<br />\nfour</p>\n<p>five</p>\n"},
@@ -39,7 +39,7 @@ func TestRender(t *testing.T) {
 		{"indented code", "    <b>", "<pre><code>&lt;b&gt;\n</code></pre>\n"},
 		{"language of several classes", "```a&#32;message\nb\n```", "<pre><code>b\n</code></pre>\n"},
 		{"language that ends the attribute", "```\"><script>\nb\n```", "<pre><code>b\n</code></pre>\n"},
-		{"definition", "[a]: http://b.c\n[a]", "<p>[a]: <a href=\"http://b.c\"" + to + ">http://b.c</a><br />\n[a]</p>\n"},
+		{"definition", "[a]: http://b.c\n[a]", "<p>[a]: <a href=\"http://b.c\"" + linkAttributes + ">http://b.c</a><br />\n[a]</p>\n"},
 
 		{"raw HTML", "<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n"},
 		{"raw HTML inline", "a <b onclick=x>b</b> <!-- c -->", "<p>a &lt;b onclick=x&gt;b&lt;/b&gt; &lt;!-- c --&gt;</p>\n"},
@@ -48,29 +48,29 @@ func TestRender(t *testing.T) {
 		{"ends the code element", "`</code><img src=x>`", "<p><code>&lt;/code&gt;&lt;img src=x&gt;</code></p>\n"},
 
 		{"link", "[a *b*](https://c.d/e?f=1&g=\"2\" 'ti\"tle')",
-			"<p><a href=\"https://c.d/e?f=1&amp;g=%222%22\" title=\"ti&quot;tle\"" + to + ">a <em>b</em></a></p>\n"},
-		{"mail", "<a@b.c> [x](mailto:a@b.c)", "<p><a href=\"mailto:a@b.c\"" + to + ">a@b.c</a> <a href=\"mailto:a@b.c\"" + to + ">x</a></p>\n"},
-		{"bare", "see https://a.b/c, www.d.e.", "<p>see <a href=\"https://a.b/c\"" + to + ">https://a.b/c</a>, <a href=\"http://www.d.e\"" + to + ">www.d.e</a>.</p>\n"},
-		{"no text", "[](https://a.b) ![](https://a.b/c)", "<p><a href=\"https://a.b\"" + to + ">https://a.b</a> <a href=\"https://a.b/c\"" + to + ">https://a.b/c</a></p>\n"},
-		{"image", "![a *b*](http://c.d/e.png)", "<p><a href=\"http://c.d/e.png\"" + to + ">a <em>b</em></a></p>\n"},
+			"<p><a href=\"https://c.d/e?f=1&amp;g=%222%22\" title=\"ti&quot;tle\"" + linkAttributes + ">a <em>b</em></a></p>\n"},
+		{"mail", "<a@b.c> [x](mailto:a@b.c)", "<p><a href=\"mailto:a@b.c\"" + linkAttributes + ">a@b.c</a> <a href=\"mailto:a@b.c\"" + linkAttributes + ">x</a></p>\n"},
+		{"bare", "see https://a.b/c, www.d.e.", "<p>see <a href=\"https://a.b/c\"" + linkAttributes + ">https://a.b/c</a>, <a href=\"http://www.d.e\"" + linkAttributes + ">www.d.e</a>.</p>\n"},
+		{"no text", "[](https://a.b) ![](https://a.b/c)", "<p><a href=\"https://a.b\"" + linkAttributes + ">https://a.b</a> <a href=\"https://a.b/c\"" + linkAttributes + ">https://a.b/c</a></p>\n"},
+		{"image", "![a *b*](http://c.d/e.png)", "<p><a href=\"http://c.d/e.png\"" + linkAttributes + ">a <em>b</em></a></p>\n"},
 		{"image of data", "![a](data:image/svg+xml,<svg>)", "<p>a</p>\n"},
-		{"image in a link", "[![a](http://b.c/d.png)](http://e.f)", "<p><a href=\"http://e.f\"" + to + ">a</a></p>\n"},
-		{"link in an image", "![a [b](http://c.d)](http://e.f)", "<p><a href=\"http://e.f\"" + to + ">a b</a></p>\n"},
-		{"address in a link", "[a <http://b.c> *<d@e.f>*](http://g.h)", "<p><a href=\"http://g.h\"" + to + ">a http://b.c <em>d@e.f</em></a></p>\n"},
+		{"image in a link", "[![a](http://b.c/d.png)](http://e.f)", "<p><a href=\"http://e.f\"" + linkAttributes + ">a</a></p>\n"},
+		{"link in an image", "![a [b](http://c.d)](http://e.f)", "<p><a href=\"http://e.f\"" + linkAttributes + ">a b</a></p>\n"},
+		{"address in a link", "[a <http://b.c> *<d@e.f>*](http://g.h)", "<p><a href=\"http://g.h\"" + linkAttributes + ">a http://b.c <em>d@e.f</em></a></p>\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := string(markdown.Render(tc.in))
+			got := render.HTML(tc.in)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if err := safe(got); err != nil {
+			if err := checkHTML(got); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-func TestOtherAddressesAreNoLinks(t *testing.T) {
+func TestHTML_OtherAddresses_NotLinked(t *testing.T) {
 	for _, address := range []string{
 		"javascript:alert(1)", "JavaScript:alert(1)", "javascript&colon;alert(1)", "&#106;avascript:alert(1)",
 		"java\\script:alert(1)", "<java\tscript:alert(1)>", "< javascript:alert(1)>", "java&#10;script:alert(1)", "&#1;javascript:alert(1)",
@@ -79,21 +79,21 @@ func TestOtherAddressesAreNoLinks(t *testing.T) {
 		"<http://a b/c>", "mailto:", "https://[", "feed:javascript:alert(1)", "http&#0;s://a.b",
 	} {
 		for _, source := range []string{"[text](" + address + ")", "![text](" + address + ")"} {
-			got := string(markdown.Render(source))
+			got := render.HTML(source)
 			if strings.Contains(got, "<a") || !strings.Contains(got, "text") {
 				t.Errorf("%q: %s", source, got)
 			}
 		}
 	}
 	for _, source := range []string{"<javascript:alert(1)>", "<ftp://a.b>", "ftp://a.b/c"} {
-		got := string(markdown.Render(source))
+		got := render.HTML(source)
 		if strings.Contains(got, "<a") || !strings.Contains(got, strings.Trim(source, "<>")) {
 			t.Errorf("%q: %s", source, got)
 		}
 	}
 }
 
-func TestTooMuchComesAsText(t *testing.T) {
+func TestHTML_TooLongOrNested_Preformatted(t *testing.T) {
 	for name, source := range map[string]string{
 		"long":             strings.Repeat("a ", 33<<10),
 		"very long":        strings.Repeat("[", 1<<20),
@@ -101,34 +101,34 @@ func TestTooMuchComesAsText(t *testing.T) {
 		"many quotes":      strings.Repeat("> ", 10_000) + "a",
 		"quotes and lists": strings.Repeat(">- 1) ", 100) + "a",
 		"deep emphasis":    strings.Repeat("*a **b ", 150) + strings.Repeat("c** d*", 150),
-		"deep list":        staircase(120),
+		"deep list":        nestedList(120),
 	} {
-		if got, want := string(markdown.Render(source)), "<pre>"; !strings.HasPrefix(got, want) {
+		if got, want := render.HTML(source), "<pre>"; !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %.60q", name, got)
 		}
 	}
-	if got := string(markdown.Render(strings.Repeat("<&", 40_000))); got != "<pre>"+strings.Repeat("&lt;&amp;", 40_000)+"</pre>\n" {
+	if got := render.HTML(strings.Repeat("<&", 40_000)); got != "<pre>"+strings.Repeat("&lt;&amp;", 40_000)+"</pre>\n" {
 		t.Errorf("%.60q", got)
 	}
 }
 
-func TestLongAnswersAreStillMarkdown(t *testing.T) {
+func TestHTML_LongAnswers_Rendered(t *testing.T) {
 	for name, source := range map[string]string{
 		"prose":  strings.Repeat("Some **bold** words, a [link](https://a.b) and `code`.\nAnd more of it.\n\n", 700),
 		"table":  "a|b|c\n-|-|-\n" + strings.Repeat("1|**2**|3\n", 300),
 		"code":   "```c\n" + strings.Repeat("for (i_1 = 0; a[i_1]; i_1++) { *p++ = a[i_1]; }\n\n", 1000) + "```\n",
 		"rule":   strings.Repeat("-", 300) + "\n" + strings.Repeat("- ", 50),
-		"nested": staircase(20),
+		"nested": nestedList(20),
 	} {
-		if got := string(markdown.Render(source)); strings.HasPrefix(got, "<pre>") && !strings.HasPrefix(got, "<pre><code") {
+		if got := render.HTML(source); strings.HasPrefix(got, "<pre>") && !strings.HasPrefix(got, "<pre><code") {
 			t.Errorf("%s: %.60q", name, got)
 		}
 	}
 }
 
-// TestTime renders what is slowest within the limits. The bound is far above what it takes
+// TestHTML_HostileText_TakesLittleTime renders what is slowest within the limits. The bound is far above what it takes
 // (100 ms), and far below what the same texts take without limits (minutes).
-func TestTime(t *testing.T) {
+func TestHTML_HostileText_TakesLittleTime(t *testing.T) {
 	const long = 60 << 10
 	for _, piece := range []string{
 		"[", "![", "[a](", "[a](b) ", "[]", "*a", "*a_ ", "**a ", "~a", "`a``b", "<a:", "<a@b", "(", "&#1", "_a", " a@b.c", "\\", "\t",
@@ -136,14 +136,14 @@ func TestTime(t *testing.T) {
 	} {
 		check := func(source string) {
 			start := time.Now()
-			got := string(markdown.Render(source))
+			got := render.HTML(source)
 			if took := time.Since(start); took > 2*time.Second {
 				t.Errorf("%.20q: %v", source, took)
 			}
 			if len(got) > 40*long {
 				t.Errorf("%.20q: %d bytes", source, len(got))
 			}
-			if err := safe(got); err != nil {
+			if err := checkHTML(got); err != nil {
 				t.Errorf("%.20q: %v", source, err)
 			}
 		}
@@ -152,16 +152,16 @@ func TestTime(t *testing.T) {
 		check(strings.Repeat(paragraph, long/len(paragraph)))
 	}
 	wide := strings.Repeat("|a", 8000) + "\n" + strings.Repeat("|-", 8000) + "\n" + strings.Repeat("a\n", 8000)
-	if got := string(markdown.Render(wide)); len(got) > 40*long {
+	if got := render.HTML(wide); len(got) > 40*long {
 		t.Errorf("wide table: %d bytes", len(got))
 	}
 	lean := strings.Repeat("|a", 400) + "\n" + strings.Repeat("|-", 400) + "\n" + strings.Repeat("a\n", 8000)
-	if got := string(markdown.Render(lean)); len(got) > 40*long {
+	if got := render.HTML(lean); len(got) > 40*long {
 		t.Errorf("lean table: %d bytes", len(got))
 	}
 }
 
-func FuzzRender(f *testing.F) {
+func FuzzHTML(f *testing.F) {
 	for _, seed := range []string{
 		"# a\n\n> - 1. *b* **c** ~~d~~ `e`\n\n```go\nf\n```\n", "a|b\n-|:-:\n`\\|`|[x](y)", "[![a](b)](http://c 'd')<e@f.g>", "- [x] <http://a>\n\t\tb",
 		"[a](javascript:b)![c](data:d)", "<script>&#0;\x00\xff</script>", "www.a.b/c(d) _https://e.f_", "\\\n&colon;&#58;&amp;", "[a]: b\n[a][]", "a\n:-:\nb\\|c|d",
@@ -169,14 +169,14 @@ func FuzzRender(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		if err := safe(string(markdown.Render(source))); err != nil {
-			t.Errorf("%q: %v\n%s", source, err, markdown.Render(source))
+		if err := checkHTML(render.HTML(source)); err != nil {
+			t.Errorf("%q: %v\n%s", source, err, render.HTML(source))
 		}
 	})
 }
 
-// allowed are the elements, and the attributes they may have.
-var allowed = map[string][]string{
+// allowedElements are the elements, and the attributes they may have.
+var allowedElements = map[string][]string{
 	"p": nil, "br": nil, "hr": nil, "pre": nil, "em": nil, "strong": nil, "del": nil, "blockquote": nil, "ul": nil, "li": nil,
 	"h1": nil, "h2": nil, "h3": nil, "h4": nil, "h5": nil, "h6": nil, "ol": {"start"}, "code": {"class"},
 	"table": nil, "thead": nil, "tbody": nil, "tr": nil, "th": {"align"}, "td": {"align"},
@@ -185,7 +185,7 @@ var allowed = map[string][]string{
 
 // safe reads markup as strict XML: of what is well-formed, and has none of the elements whose
 // content HTML reads in ways of its own, HTML parsers see the same elements and attributes.
-func safe(markup string) error {
+func checkHTML(markup string) error {
 	if !utf8.ValidString(markup) {
 		return fmt.Errorf("not UTF-8")
 	}
@@ -202,7 +202,7 @@ func safe(markup string) error {
 		switch token := token.(type) {
 		case xml.StartElement:
 			if len(open) > 0 {
-				if err := safeElement(token, open); err != nil {
+				if err := checkElement(token, open); err != nil {
 					return err
 				}
 			}
@@ -216,8 +216,8 @@ func safe(markup string) error {
 	}
 }
 
-func safeElement(e xml.StartElement, open []string) error {
-	attributes, ok := allowed[e.Name.Local]
+func checkElement(e xml.StartElement, open []string) error {
+	attributes, ok := allowedElements[e.Name.Local]
 	if !ok || e.Name.Space != "" {
 		return fmt.Errorf("element %v", e.Name)
 	}
@@ -250,8 +250,8 @@ func safeElement(e xml.StartElement, open []string) error {
 	return nil
 }
 
-// staircase is a list with one item in the other.
-func staircase(depth int) string {
+// nestedList is a list with one item in the other.
+func nestedList(depth int) string {
 	var b strings.Builder
 	for i := range depth {
 		b.WriteString(strings.Repeat("  ", i) + "- a\n")
