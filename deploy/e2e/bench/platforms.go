@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
-	"arizuko/deploy/e2e/world"
 	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -23,7 +23,7 @@ import (
 // platform is one whose adapter is measured, and what it allows.
 type platform struct {
 	name string
-	make func(chats int) world.World
+	make func(chats int) chatsim.World
 	// account and chat are how fast messages may be sent over all chats and into a DM: so many at
 	// once, and from then on one in every so often. The platforms' own documentation says so.
 	account, chat rate
@@ -40,14 +40,14 @@ func (r rate) takes(n int) time.Duration { return time.Duration(max(n-r.burst, 0
 
 func platforms() []platform {
 	return []platform{
-		{"Telegram", func(chats int) world.World {
-			return world.NewTelegram(world.Size{DMs: chats}, telegram.Options{RateLimits: true})
+		{"Telegram", func(chats int) chatsim.World {
+			return chatsim.NewTelegram(chatsim.Size{DMs: chats}, telegram.Options{RateLimits: true})
 		}, rate{time.Second / 30, 30}, rate{time.Second, 3}},
-		{"Discord", func(chats int) world.World {
-			return world.NewDiscord(world.Size{DMs: chats}, discord.Options{RateLimits: true})
+		{"Discord", func(chats int) chatsim.World {
+			return chatsim.NewDiscord(chatsim.Size{DMs: chats}, discord.Options{RateLimits: true})
 		}, rate{time.Second / 50, 50}, rate{time.Second, 5}},
-		{"Slack", func(chats int) world.World {
-			return world.NewSlack(world.Size{DMs: chats}, slack.Options{RateLimits: true})
+		{"Slack", func(chats int) chatsim.World {
+			return chatsim.NewSlack(chatsim.Size{DMs: chats}, slack.Options{RateLimits: true})
 		}, rate{}, rate{time.Second, 3}},
 	}
 }
@@ -104,14 +104,14 @@ func (b *bench) adapter(ctx context.Context, p platform) (lines []line, err erro
 // front is an adapter with its platform in front of it, and us in gated's place behind.
 type front struct {
 	*harness.Instance
-	world  world.World
+	world  chatsim.World
 	st     *store.Store
 	poker  *wake.Poker
 	wake   *wake.Listener
 	commit atomic.Int64 // when the last commit was done, unix ns
 }
 
-func (b *bench) front(ctx context.Context, w world.World) (*front, error) {
+func (b *bench) front(ctx context.Context, w chatsim.World) (*front, error) {
 	i, err := harness.NewIn(b.dir, b.bin)
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (f *front) hear(ctx context.Context, n int) (all []time.Duration, err error
 		if err := pause(ctx); err != nil {
 			return nil, err
 		}
-		took, err := f.hearOne(ctx, world.Act{Place: places[i%len(places)], Verb: msg.VerbMessage, Text: fmt.Sprintf("message %d", i)})
+		took, err := f.hearOne(ctx, chatsim.Act{Place: places[i%len(places)], Verb: msg.VerbMessage, Text: fmt.Sprintf("message %d", i)})
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +195,7 @@ func (f *front) hear(ctx context.Context, n int) (all []time.Duration, err error
 	return all, nil
 }
 
-func (f *front) hearOne(ctx context.Context, a world.Act) (took time.Duration, err error) {
+func (f *front) hearOne(ctx context.Context, a chatsim.Act) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerMost)
 	defer cancel()
 	began := time.Now()
@@ -257,7 +257,7 @@ func (f *front) say(ctx context.Context, n int, p platform) (all []time.Duration
 }
 
 // await returns what has arrived once it is so many.
-func (f *front) await(ctx context.Context, n int) (all []world.Arrival, err error) {
+func (f *front) await(ctx context.Context, n int) (all []chatsim.Arrival, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*answerMost)
 	defer cancel()
 	return all, harness.Await(ctx, fmt.Sprintf("%d messages to arrive", n), func() (bool, error) {

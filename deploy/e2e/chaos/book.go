@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/deploy/e2e/world"
+	"arizuko/deploy/e2e/chatsim"
 )
 
 // book is every part that a world may receive.
@@ -28,7 +28,7 @@ type phrase struct {
 	text string
 }
 
-func newBook(h *history, w world.World) *book {
+func newBook(h *history, w chatsim.World) *book {
 	b := &book{byID: map[[2]string]*entry{}, says: map[phrase][]*entry{}}
 	about := w.About()
 	for _, d := range h.deliveries {
@@ -38,7 +38,7 @@ func newBook(h *history, w world.World) *book {
 		e := &entry{delivery: d}
 		if parts := about.Cut(h.said[d.row]); d.part.part < len(parts) {
 			e.text = parts[d.part.part]
-			e.copy = world.Again(e.text)
+			e.copy = chatsim.Again(e.text)
 		}
 		b.all = append(b.all, e)
 		if d.id != "" {
@@ -52,7 +52,7 @@ func newBook(h *history, w world.World) *book {
 }
 
 // find is the part of each arrival, nil for one that is in no row.
-func (b *book) find(arrived []world.Arrival) []*entry {
+func (b *book) find(arrived []chatsim.Arrival) []*entry {
 	found := make([]*entry, len(arrived))
 	for i, a := range arrived {
 		if found[i] = b.byID[[2]string{a.Chat, a.ID}]; found[i] != nil {
@@ -79,11 +79,11 @@ func (b *book) find(arrived []world.Arrival) []*entry {
 	return found
 }
 
-func laneOf(a world.Arrival) lane { return lane{a.Chat, a.Thread} }
+func laneOf(a chatsim.Arrival) lane { return lane{a.Chat, a.Thread} }
 
 // unrecorded is the part of an arrival whose id nobody wrote down: of those that say this, one
 // that has not arrived and stands between its neighbours, else one that has not arrived, else any.
-func (b *book) unrecorded(a world.Arrival, before, behind *entry) *entry {
+func (b *book) unrecorded(a chatsim.Arrival, before, behind *entry) *entry {
 	all := b.says[phrase{laneOf(a), a.Text}]
 	open := slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return e.known == a.Text })
 	between := func(e *entry) bool {

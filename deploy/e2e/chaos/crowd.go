@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/deploy/e2e/world"
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -33,10 +33,10 @@ func routes(platform, dms string) []msg.Route {
 // web and foreigners are where people write that no world has: in web chats, and where the adapter is
 // a foreign one.
 var (
-	web = []world.Place{
+	web = []chatsim.Place{
 		{Chat: "web:main"}, {Chat: "web:main", Topic: "#side"}, {Chat: "web:second", Childless: true},
 	}
-	foreigners = []world.Place{
+	foreigners = []chatsim.Place{
 		{Chat: channel, Calls: true}, {Chat: channel, Thread: "t1", Topic: "t1", Calls: true}, {Chat: "matrix:dm-1", Fussy: true},
 	}
 )
@@ -54,32 +54,32 @@ type said struct {
 // crowd writes messages and remembers them.
 type crowd struct {
 	random  *rand.Rand
-	worlds  map[string]world.World // platform → what people there write in
-	sober   [][]world.Place        // where what is said must come to something, by platform
-	fussy   []world.Place          // and where only the rows say what must
+	worlds  map[string]chatsim.World // platform → what people there write in
+	sober   [][]chatsim.Place        // where what is said must come to something, by platform
+	fussy   []chatsim.Place          // and where only the rows say what must
 	posts   map[string]*poster
 	foreign *foreignChat
 	failure failure
-	hostile bool                   // some messages make the agent fail
-	fussed  map[world.Place]string // the last message there that something can be done about
-	written int                    // so that all texts are different
-	unseen  []key                  // by chat and platform id: what may not be stored yet
+	hostile bool                     // some messages make the agent fail
+	fussed  map[chatsim.Place]string // the last message there that something can be done about
+	written int                      // so that all texts are different
+	unseen  []key                    // by chat and platform id: what may not be stored yet
 
 	all []said
 }
 
-func newCrowd(random *rand.Rand, worlds []world.World, dashd *httpx.Client, f *foreignChat) *crowd {
+func newCrowd(random *rand.Rand, worlds []chatsim.World, dashd *httpx.Client, f *foreignChat) *crowd {
 	c := &crowd{
-		random: random, worlds: map[string]world.World{}, posts: map[string]*poster{}, foreign: f, fussed: map[world.Place]string{},
+		random: random, worlds: map[string]chatsim.World{}, posts: map[string]*poster{}, foreign: f, fussed: map[chatsim.Place]string{},
 	}
-	all := [][]world.Place{web, foreigners}
+	all := [][]chatsim.Place{web, foreigners}
 	for _, w := range worlds {
 		platform := w.About().Platform
 		c.worlds[platform] = w
 		all = append(all, w.Places())
 	}
 	for _, places := range all {
-		var sober []world.Place
+		var sober []chatsim.Place
 		for _, p := range places {
 			if p.Fussy {
 				c.fussy = append(c.fussy, p)
@@ -139,21 +139,21 @@ func (c *crowd) speak(ctx context.Context) {
 }
 
 // write has somebody write text that must be answered.
-func (c *crowd) write(ctx context.Context, p world.Place, text, verb string) {
+func (c *crowd) write(ctx context.Context, p chatsim.Place, text, verb string) {
 	c.say(ctx, p, said{p.Chat, text, text, true}, verb)
 }
 
-func (c *crowd) say(ctx context.Context, p world.Place, s said, verb string) {
+func (c *crowd) say(ctx context.Context, p chatsim.Place, s said, verb string) {
 	c.all = append(c.all, s)
 	if post := c.posts[p.Chat]; post != nil {
 		post.add(webMessage{s.content, p.Topic, fmt.Sprint(len(c.all))})
 		return
 	}
-	c.do(ctx, world.Act{Place: p, Verb: verb, Text: s.content})
+	c.do(ctx, chatsim.Act{Place: p, Verb: verb, Text: s.content})
 }
 
 // do has somebody do something outside the web, and returns the id of what they wrote.
-func (c *crowd) do(ctx context.Context, a world.Act) (id string) {
+func (c *crowd) do(ctx context.Context, a chatsim.Act) (id string) {
 	var err error
 	platform, _ := msg.SplitJID(a.Chat)
 	if w := c.worlds[platform]; w != nil {
@@ -175,7 +175,7 @@ func (c *crowd) do(ctx context.Context, a world.Act) (id string) {
 func (c *crowd) greet(ctx context.Context) {
 	for _, w := range c.worlds {
 		for _, p := range w.Places() {
-			c.do(ctx, world.Act{Place: p, Verb: msg.VerbMessage, Text: "silent hello"})
+			c.do(ctx, chatsim.Act{Place: p, Verb: msg.VerbMessage, Text: "silent hello"})
 		}
 	}
 }
@@ -227,7 +227,7 @@ const longest = 1980
 
 // fuss has somebody pin, stop, edit, delete, react or begin anew.
 func (c *crowd) fuss(ctx context.Context) {
-	a := world.Act{Place: c.fussy[c.random.IntN(len(c.fussy))], Verb: msg.VerbMessage}
+	a := chatsim.Act{Place: c.fussy[c.random.IntN(len(c.fussy))], Verb: msg.VerbMessage}
 	switch n := c.random.IntN(14); {
 	case n < 5:
 		a.Text = c.text()
@@ -258,7 +258,7 @@ func (c *crowd) fuss(ctx context.Context) {
 // provoke has somebody do what rarely happens by itself: edit a message before it is read, begin
 // anew, or write to an agent at work, or stop it.
 func (c *crowd) provoke(ctx context.Context, p failpoint.Point) {
-	a := world.Act{Place: c.fussy[0], Verb: msg.VerbMessage, Text: "slow 1 " + c.text()}
+	a := chatsim.Act{Place: c.fussy[0], Verb: msg.VerbMessage, Text: "slow 1 " + c.text()}
 	switch p {
 	case failpoint.ChangeContent.Before(), failpoint.ChangeContent.After():
 		id := c.do(ctx, a)
@@ -271,9 +271,9 @@ func (c *crowd) provoke(ctx context.Context, p failpoint.Point) {
 		a.Text = "/new " + c.text()
 		c.do(ctx, a)
 	case failpoint.RequeueTurn.Before(), failpoint.RequeueTurn.After(): // who stops an agent stops it for others too
-		other := world.Act{Place: c.fussy[1], Verb: msg.VerbMessage, Text: "@"}
+		other := chatsim.Act{Place: c.fussy[1], Verb: msg.VerbMessage, Text: "@"}
 		c.do(ctx, other)
-		c.do(ctx, world.Act{Place: a.Place, Verb: msg.VerbMessage, Text: "@"})
+		c.do(ctx, chatsim.Act{Place: a.Place, Verb: msg.VerbMessage, Text: "@"})
 		c.do(ctx, a)
 		pause(ctx, startsMost)
 		other.Text = "/stop"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/invariants"
-	"arizuko/deploy/e2e/world"
 	"arizuko/pkg/store/storetest"
 )
 
@@ -205,7 +205,7 @@ func TestJudge(t *testing.T) {
 		"a part that is not in the rows": {skip: none, want: counts{invariants.Doubled: 1},
 			change: func(tr *trial) {
 				w := tr.worlds[0].(*received)
-				w.all = append(w.all, world.Arrival{ID: "9", Chat: chat})
+				w.all = append(w.all, chatsim.Arrival{ID: "9", Chat: chat})
 			}},
 		"a window that is too short": {skip: none, want: counts{invariants.Lost: 1},
 			broken: `UPDATE chat_reply_state SET engaged_until = 2999`},
@@ -219,7 +219,7 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := &trial{
 				db: database(t, judged+tc.broken), crowd: &crowd{all: []said{{chat, "m1", "m1", true}}},
-				worlds: []world.World{&received{all: []world.Arrival{{ID: "b2", Chat: chat, Text: "You said: m1"}}}},
+				worlds: []chatsim.World{&received{all: []chatsim.Arrival{{ID: "b2", Chat: chat, Text: "You said: m1"}}}},
 			}
 			if tc.change != nil {
 				tc.change(tr)

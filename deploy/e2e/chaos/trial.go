@@ -14,10 +14,10 @@ import (
 
 	_ "github.com/mattn/go-sqlite3" // to read the rows, as anybody may
 
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/foreign"
 	"arizuko/deploy/e2e/harness"
 	"arizuko/deploy/e2e/invariants"
-	"arizuko/deploy/e2e/world"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/fakes/discord"
@@ -38,18 +38,18 @@ const (
 
 // crowded is the size of each platform: none takes more than one message a second into a chat for
 // long, so that people who write much need many.
-var crowded = world.Size{DMs: 12, Groups: 6}
+var crowded = chatsim.Size{DMs: 12, Groups: 6}
 
 // daemons of the instance, in the order in which they start.
 var daemons = []string{"routd", "gated", "dashd", "teled", "discd", "slakd"}
 
 // worlds are the platforms. Who dies that often needs Slack to try more often, and Discord to
 // notice sooner that nobody hears it.
-func worlds() []world.World {
-	return []world.World{
-		world.NewTelegram(crowded, telegram.Options{}),
-		world.NewDiscord(crowded, discord.Options{Heartbeat: time.Second}),
-		world.NewSlack(crowded, slack.Options{AckTimeout: time.Second, Retries: 100}),
+func worlds() []chatsim.World {
+	return []chatsim.World{
+		chatsim.NewTelegram(crowded, telegram.Options{}),
+		chatsim.NewDiscord(crowded, discord.Options{Heartbeat: time.Second}),
+		chatsim.NewSlack(crowded, slack.Options{AckTimeout: time.Second, Retries: 100}),
 	}
 }
 
@@ -57,7 +57,7 @@ func worlds() []world.World {
 type trial struct {
 	*harness.Instance
 	random *rand.Rand
-	worlds []world.World
+	worlds []chatsim.World
 	crowd  *crowd
 
 	clockSet bool // times of rows can't be compared

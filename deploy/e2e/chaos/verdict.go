@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/invariants"
-	"arizuko/deploy/e2e/world"
 )
 
 // verdict counts what must not have happened, by what it means for people.
@@ -124,7 +124,7 @@ func (v *verdict) judgeAnswer(s said, r row, t turn, saying map[int64]bool, host
 }
 
 // judgeSends holds what a world received against what the rows say of it.
-func (v *verdict) judgeSends(h *history, w world.World) {
+func (v *verdict) judgeSends(h *history, w chatsim.World) {
 	book, arrived := newBook(h, w), w.Arrived()
 	found := book.find(arrived)
 	last := map[lane]part{}
@@ -141,7 +141,7 @@ func (v *verdict) judgeSends(h *history, w world.World) {
 }
 
 // judgeArrival counts an arrival. A copy, whatever it is worth, says nothing of the order.
-func (v *verdict) judgeArrival(e *entry, a world.Arrival, last map[lane]part) {
+func (v *verdict) judgeArrival(e *entry, a chatsim.Arrival, last map[lane]part) {
 	p, in := e.part, lane{a.Chat, a.Thread}
 	switch {
 	case in != e.lane:

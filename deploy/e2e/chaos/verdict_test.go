@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/invariants"
-	"arizuko/deploy/e2e/world"
 )
 
 // counts is what a verdict counted.
@@ -221,14 +221,14 @@ func state(index int, state string) func(*history) {
 
 // received is a world that has received something. It cuts rows at "|".
 type received struct {
-	world.World
-	all []world.Arrival
+	chatsim.World
+	all []chatsim.Arrival
 }
 
-func (r *received) Arrived() []world.Arrival { return r.all }
+func (r *received) Arrived() []chatsim.Arrival { return r.all }
 
-func (r *received) About() world.About {
-	return world.About{
+func (r *received) About() chatsim.About {
+	return chatsim.About{
 		Platform: "telegram",
 		Cut:      func(content string) []string { return strings.Split(content, "|") },
 	}
@@ -236,27 +236,27 @@ func (r *received) About() world.About {
 
 // The parts of delivered as they arrive.
 var (
-	five  = world.Arrival{ID: "i5", Chat: chat, Text: "five"}
-	six   = world.Arrival{ID: "i6", Chat: chat, Text: "six"}
-	seven = world.Arrival{ID: "i7", Chat: chat, Text: "seven"}
-	eight = world.Arrival{ID: "i8", Chat: chat, Text: "eight"}
+	five  = chatsim.Arrival{ID: "i5", Chat: chat, Text: "five"}
+	six   = chatsim.Arrival{ID: "i6", Chat: chat, Text: "six"}
+	seven = chatsim.Arrival{ID: "i7", Chat: chat, Text: "seven"}
+	eight = chatsim.Arrival{ID: "i8", Chat: chat, Text: "eight"}
 )
 
 // marked says that it may be a copy.
-func marked(a world.Arrival) world.Arrival { return saying(world.Again(a.Text), a) }
+func marked(a chatsim.Arrival) chatsim.Arrival { return saying(chatsim.Again(a.Text), a) }
 
 // other is an arrival whose id nobody wrote down.
-func other(a world.Arrival) world.Arrival {
+func other(a chatsim.Arrival) chatsim.Arrival {
 	a.ID = "other"
 	return a
 }
 
-func in(chat, thread string, a world.Arrival) world.Arrival {
+func in(chat, thread string, a chatsim.Arrival) chatsim.Arrival {
 	a.Chat, a.Thread = chat, thread
 	return a
 }
 
-func saying(text string, a world.Arrival) world.Arrival {
+func saying(text string, a chatsim.Arrival) chatsim.Arrival {
 	a.Text = text
 	return a
 }
@@ -270,80 +270,80 @@ func TestJudgeSends(t *testing.T) {
 	lost, doubled, reordered := counts{invariants.Lost: 1}, counts{invariants.Doubled: 1}, counts{invariants.Reordered: 1}
 	for name, tc := range map[string]struct {
 		history *history
-		arrived []world.Arrival
+		arrived []chatsim.Arrival
 		want    counts
 	}{
 		"all of it": {
-			history: delivered(nil), arrived: []world.Arrival{five, six, seven, eight}},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, six, seven, eight}},
 		"a copy that says so": {
-			history: delivered(nil), arrived: []world.Arrival{five, other(six), marked(six), seven, eight}},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, other(six), marked(six), seven, eight}},
 		"copies that say so, none of which is known": {
-			history: delivered(unknown(1)), arrived: []world.Arrival{five, other(six), marked(other(six)), marked(other(six)), seven, eight}},
+			history: delivered(unknown(1)), arrived: []chatsim.Arrival{five, other(six), marked(other(six)), marked(other(six)), seven, eight}},
 		"a copy that says so, and is alone": {
-			history: delivered(nil), arrived: []world.Arrival{five, marked(six), seven, eight}},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, marked(six), seven, eight}},
 		"a copy that does not say so": {
-			history: delivered(nil), arrived: []world.Arrival{five, six, other(six), seven, eight}, want: doubled},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, six, other(six), seven, eight}, want: doubled},
 		"a copy that does not say so, of what is not known": {
-			history: delivered(unknown(1)), arrived: []world.Arrival{five, other(six), other(six), seven, eight}, want: doubled},
+			history: delivered(unknown(1)), arrived: []chatsim.Arrival{five, other(six), other(six), seven, eight}, want: doubled},
 		"copies of which one says so": {
-			history: delivered(nil), arrived: []world.Arrival{five, other(six), marked(six), other(six), other(six), seven, eight},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, other(six), marked(six), other(six), other(six), seven, eight},
 			want: counts{invariants.Doubled: 2}},
 		"two rows that say the same": {
-			history: delivered(func(h *history) { h.said[6] = "five" }), arrived: []world.Arrival{five, saying("five", six), seven, eight}},
+			history: delivered(func(h *history) { h.said[6] = "five" }), arrived: []chatsim.Arrival{five, saying("five", six), seven, eight}},
 		"two rows that say the same, one of which is not known": {
 			history: delivered(with(unknown(0), func(h *history) { h.said[6] = "five" })),
-			arrived: []world.Arrival{other(five), saying("five", six), seven, eight}},
+			arrived: []chatsim.Arrival{other(five), saying("five", six), seven, eight}},
 		"two rows that say the same, of which one arrived": {
 			history: delivered(with(unknown(0), func(h *history) { h.said[6] = "five" })),
-			arrived: []world.Arrival{saying("five", six), seven, eight}, want: lost},
+			arrived: []chatsim.Arrival{saying("five", six), seven, eight}, want: lost},
 		"a copy of one that never arrived, and later another that says the same": {
 			history: delivered(with(unknown(2), func(h *history) { h.said[5], h.said[7] = "pong", "pong|eight" })),
-			arrived: []world.Arrival{saying(world.Again("pong"), five), six, saying("pong", other(seven)), eight}},
+			arrived: []chatsim.Arrival{saying(chatsim.Again("pong"), five), six, saying("pong", other(seven)), eight}},
 		"a row that never arrived": {
-			history: delivered(nil), arrived: []world.Arrival{five, seven, eight}, want: lost},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, seven, eight}, want: lost},
 		"an ambiguous row that arrived": {
-			history: delivered(with(unknown(1), state(1, "ambiguous"))), arrived: []world.Arrival{five, other(six), seven, eight}},
+			history: delivered(with(unknown(1), state(1, "ambiguous"))), arrived: []chatsim.Arrival{five, other(six), seven, eight}},
 		"an ambiguous row that never arrived": {
-			history: delivered(with(unknown(1), state(1, "ambiguous"))), arrived: []world.Arrival{five, seven, eight}, want: lost},
+			history: delivered(with(unknown(1), state(1, "ambiguous"))), arrived: []chatsim.Arrival{five, seven, eight}, want: lost},
 		"a cancelled row": {
-			history: delivered(with(unknown(1), state(1, "cancelled"))), arrived: []world.Arrival{five, seven, eight}},
+			history: delivered(with(unknown(1), state(1, "cancelled"))), arrived: []chatsim.Arrival{five, seven, eight}},
 		"a cancelled row that had arrived": {
-			history: delivered(with(unknown(1), state(1, "cancelled"))), arrived: []world.Arrival{five, other(six), seven, eight}},
+			history: delivered(with(unknown(1), state(1, "cancelled"))), arrived: []chatsim.Arrival{five, other(six), seven, eight}},
 		"a failed row that arrived": {
-			history: delivered(state(1, "failed")), arrived: []world.Arrival{five, six, seven, eight}, want: lost},
+			history: delivered(state(1, "failed")), arrived: []chatsim.Arrival{five, six, seven, eight}, want: lost},
 		"a failed row": {
-			history: delivered(with(unknown(1), state(1, "failed"))), arrived: []world.Arrival{five, seven, eight}, want: lost},
+			history: delivered(with(unknown(1), state(1, "failed"))), arrived: []chatsim.Arrival{five, seven, eight}, want: lost},
 		"a queued row that arrived": {
-			history: delivered(state(1, "queued")), arrived: []world.Arrival{five, six, seven, eight}, want: lost},
+			history: delivered(state(1, "queued")), arrived: []chatsim.Arrival{five, six, seven, eight}, want: lost},
 		"a row that arrived while it is being sent": {
-			history: delivered(with(unknown(1), state(1, "sending"))), arrived: []world.Arrival{five, other(six), seven, eight}, want: lost},
+			history: delivered(with(unknown(1), state(1, "sending"))), arrived: []chatsim.Arrival{five, other(six), seven, eight}, want: lost},
 		"a text that is cut short": {
-			history: delivered(nil), arrived: []world.Arrival{five, saying("si", six), seven, eight}, want: lost},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, saying("si", six), seven, eight}, want: lost},
 		"a part with the text of another": {
-			history: delivered(nil), arrived: []world.Arrival{five, six, seven, saying("seven", eight)}, want: lost},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, six, seven, saying("seven", eight)}, want: lost},
 		"an older row behind a younger": {
-			history: delivered(nil), arrived: []world.Arrival{six, five, seven, eight}, want: reordered},
+			history: delivered(nil), arrived: []chatsim.Arrival{six, five, seven, eight}, want: reordered},
 		"an older row behind a younger, both not known": {
-			history: delivered(with(unknown(0), unknown(1))), arrived: []world.Arrival{other(six), other(five), seven, eight}, want: reordered},
+			history: delivered(with(unknown(0), unknown(1))), arrived: []chatsim.Arrival{other(six), other(five), seven, eight}, want: reordered},
 		"a part behind the next": {
-			history: delivered(nil), arrived: []world.Arrival{five, six, eight, seven}, want: reordered},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, six, eight, seven}, want: reordered},
 		"an older row behind a younger, in another thread": {
-			history: delivered(elsewhere(0, lane{chat, "7"})), arrived: []world.Arrival{six, in(chat, "7", five), seven, eight}},
+			history: delivered(elsewhere(0, lane{chat, "7"})), arrived: []chatsim.Arrival{six, in(chat, "7", five), seven, eight}},
 		"an older row behind a younger, in another chat": {
-			history: delivered(elsewhere(0, lane{"telegram:102", ""})), arrived: []world.Arrival{six, in("telegram:102", "", five), seven, eight}},
+			history: delivered(elsewhere(0, lane{"telegram:102", ""})), arrived: []chatsim.Arrival{six, in("telegram:102", "", five), seven, eight}},
 		"a row in the wrong thread": {
-			history: delivered(nil), arrived: []world.Arrival{five, in(chat, "7", six), seven, eight}, want: lost},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, in(chat, "7", six), seven, eight}, want: lost},
 		"a row in the wrong chat": {
-			history: delivered(nil), arrived: []world.Arrival{five, in("telegram:102", "", six), seven, eight},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, in("telegram:102", "", six), seven, eight},
 			want: counts{invariants.Lost: 1, invariants.Doubled: 1}},
 		"a row that nobody wrote": {
-			history: delivered(nil), arrived: []world.Arrival{five, six, seven, eight, saying("nine", other(five))}, want: doubled},
+			history: delivered(nil), arrived: []chatsim.Arrival{five, six, seven, eight, saying("nine", other(five))}, want: doubled},
 		"a part that nobody cut": {
-			history: delivered(func(h *history) { h.said[7] = "seven" }), arrived: []world.Arrival{five, six, seven, eight}, want: lost},
+			history: delivered(func(h *history) { h.said[7] = "seven" }), arrived: []chatsim.Arrival{five, six, seven, eight}, want: lost},
 		"a row of another platform, which the world never sees": {
-			history: delivered(elsewhere(1, lane{channel, ""})), arrived: []world.Arrival{five, seven, eight}},
+			history: delivered(elsewhere(1, lane{channel, ""})), arrived: []chatsim.Arrival{five, seven, eight}},
 		"a row of another platform that the world sees": {
-			history: delivered(elsewhere(1, lane{channel, ""})), arrived: []world.Arrival{five, six, seven, eight}, want: doubled},
+			history: delivered(elsewhere(1, lane{channel, ""})), arrived: []chatsim.Arrival{five, six, seven, eight}, want: doubled},
 		"nothing at all": {history: &history{}},
 	} {
 		t.Run(name, func(t *testing.T) {

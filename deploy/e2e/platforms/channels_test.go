@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/deploy/e2e/world"
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/httpx"
 )
 
@@ -47,7 +47,7 @@ func TestFourChannels(t *testing.T) {
 	r.run("routd", "gated", "dashd", "teled", "discd", "slakd")
 	r.connect()
 	web := &tab{r, r.client("dashd"), "#deploy"}
-	threads := map[*front]world.Place{}
+	threads := map[*front]chatsim.Place{}
 	for _, f := range fronts {
 		threads[f] = f.NewThread("deploys")
 	}

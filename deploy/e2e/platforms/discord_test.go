@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/deploy/e2e/world"
+	"arizuko/deploy/e2e/chatsim"
 )
 
 // TestWhatWasSaidMeanwhileIsRead is about more than one page of what was said while discd was down,
@@ -36,7 +36,7 @@ func TestWhatWasSaidMeanwhileIsRead(t *testing.T) {
 
 func TestACommandOfDiscords(t *testing.T) {
 	t.Parallel()
-	w := world.NewDiscord(world.Size{}, discordOptions())
+	w := chatsim.NewDiscord(chatsim.Size{}, discordOptions())
 	f := start(t, w)
 	alice := w.User("Carol", "carol")
 	general := w.Guild("Team", alice).Channel("general")
@@ -56,7 +56,7 @@ func TestACommandOfDiscords(t *testing.T) {
 // TestAConnectionThatSaysNothingAnyMore stays open, as behind a firewall that has forgotten it.
 func TestAConnectionThatSaysNothingAnyMore(t *testing.T) {
 	t.Parallel()
-	w := world.NewDiscord(world.Size{}, discordOptions())
+	w := chatsim.NewDiscord(chatsim.Size{}, discordOptions())
 	f := start(t, w)
 	w.Zombies()
 	f.say(f.dm, "anybody there?")

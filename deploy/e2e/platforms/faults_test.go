@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/deploy/e2e/world"
+	"arizuko/deploy/e2e/chatsim"
 	fp "arizuko/pkg/failpoint"
 )
 
@@ -73,13 +73,13 @@ func TestAnErrorBehindADelivery(t *testing.T) {
 	each(t, func(f *front) {
 		for _, tt := range []struct {
 			what  string
-			fault world.Fault
+			fault chatsim.Fault
 			want  copies // where nobody can look
 		}{
-			{"a 502 behind it", world.Fault{Status: 502, After: true}, copies{1, 1}},
-			{"silence behind it", world.Fault{Drop: true, After: true}, copies{1, 1}},
-			{"a 500 in front of it", world.Fault{Status: 500}, copies{0, 1}},
-			{"silence in front of it", world.Fault{Drop: true}, copies{0, 1}},
+			{"a 502 behind it", chatsim.Fault{Status: 502, After: true}, copies{1, 1}},
+			{"silence behind it", chatsim.Fault{Drop: true, After: true}, copies{1, 1}},
+			{"a 500 in front of it", chatsim.Fault{Status: 500}, copies{0, 1}},
+			{"silence in front of it", chatsim.Fault{Drop: true}, copies{0, 1}},
 		} {
 			f.Spoil(tt.fault)
 			f.say(f.dm, tt.what)
@@ -102,7 +102,7 @@ func TestWhoHasToWaitHoldsUpNobody(t *testing.T) {
 		const wait = 3 * time.Second
 		bob := f.NewDM("Bob")
 		began := time.Now()
-		f.Spoil(world.Fault{RetryAfter: wait})
+		f.Spoil(chatsim.Fault{RetryAfter: wait})
 		f.say(f.dm, "patience")
 		f.until("the platform's wish is kept", func() bool {
 			return f.value(`SELECT d.error_class FROM deliveries d JOIN messages m ON m.id = d.message_id

@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"strings"
 
-	"arizuko/deploy/e2e/world"
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/msg"
 )
 
 // front is one of a rig's platforms, with somebody in private.
 type front struct {
 	*rig
-	world.World
-	about world.About
-	dm    world.Place
+	chatsim.World
+	about chatsim.About
+	dm    chatsim.Place
 }
 
 // connection waits for a state of the adapter's connection, and returns what is said of it.
@@ -27,29 +27,29 @@ func (f *front) connection(state string) (detail string) {
 }
 
 // do has somebody do something.
-func (f *front) do(a world.Act) (id string) {
+func (f *front) do(a chatsim.Act) (id string) {
 	f.t.Helper()
 	id, err := f.Do(a)
 	f.ok(err)
 	return id
 }
 
-func (f *front) say(p world.Place, text string) (id string) {
+func (f *front) say(p chatsim.Place, text string) (id string) {
 	f.t.Helper()
-	return f.do(world.Act{Place: p, Verb: msg.VerbMessage, Text: text})
+	return f.do(chatsim.Act{Place: p, Verb: msg.VerbMessage, Text: text})
 }
 
 // call says something that is sure of an answer.
-func (f *front) call(p world.Place, text string) (id string) {
+func (f *front) call(p chatsim.Place, text string) (id string) {
 	f.t.Helper()
 	if !p.Calls {
 		return f.say(p, text)
 	}
-	return f.do(world.Act{Place: p, Verb: msg.VerbMention, Text: text})
+	return f.do(chatsim.Act{Place: p, Verb: msg.VerbMention, Text: text})
 }
 
 // running waits until an agent works for a chat.
-func (f *front) running(p world.Place) {
+func (f *front) running(p chatsim.Place) {
 	f.t.Helper()
 	f.until("it is being answered", func() bool {
 		return f.value(`SELECT count(*) FROM turns WHERE state = 'running' AND chat_jid = ?`, p.Chat) == "1"
@@ -69,7 +69,7 @@ func (f *front) rows(text string) string {
 }
 
 // arrived waits for a message of the bot's in which something stands.
-func (f *front) arrived(text string) (found world.Arrival) {
+func (f *front) arrived(text string) (found chatsim.Arrival) {
 	f.t.Helper()
 	f.until(fmt.Sprintf("%q arrives", text), func() bool {
 		for _, a := range f.Arrived() {
@@ -84,13 +84,13 @@ func (f *front) arrived(text string) (found world.Arrival) {
 }
 
 // answer waits for a message of the bot's that repeats what it was told.
-func (f *front) answer(told string) world.Arrival {
+func (f *front) answer(told string) chatsim.Arrival {
 	f.t.Helper()
 	return f.arrived(echo(told))
 }
 
 // answered waits for an answer in a place, read on a surface.
-func (f *front) answered(told string, in world.Place, surface string) world.Arrival {
+func (f *front) answered(told string, in chatsim.Place, surface string) chatsim.Arrival {
 	f.t.Helper()
 	a := f.answer(told)
 	if a.Chat != in.Chat || a.Thread != in.Thread {
@@ -111,7 +111,7 @@ func (f *front) copies(told string) (plain, marked int) {
 	for _, a := range f.Arrived() {
 		switch {
 		case !strings.Contains(a.Text, echo(told)):
-		case strings.HasPrefix(a.Text, world.Again("")):
+		case strings.HasPrefix(a.Text, chatsim.Again("")):
 			marked++
 		default:
 			plain++
@@ -140,11 +140,11 @@ func (f *front) onceEach(told []string) {
 
 // inOrder fails unless what the bot says in a place to texts that end in ascending numbers is in
 // their order, but for copies.
-func (f *front) inOrder(in world.Place, prefix string) {
+func (f *front) inOrder(in chatsim.Place, prefix string) {
 	f.t.Helper()
 	last := -1
 	for _, a := range f.Arrived() {
-		if a.Chat != in.Chat || a.Thread != in.Thread || strings.HasPrefix(a.Text, world.Again("")) {
+		if a.Chat != in.Chat || a.Thread != in.Thread || strings.HasPrefix(a.Text, chatsim.Again("")) {
 			continue
 		}
 		for line := range strings.Lines(a.Text) {

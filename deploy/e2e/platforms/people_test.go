@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/deploy/e2e/world"
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/msg"
 )
 
 func TestFilesComeIn(t *testing.T) {
 	each(t, func(f *front) {
-		f.do(world.Act{
-			Place: f.dm, Verb: msg.VerbMessage, Text: "look at this", File: &world.File{Name: "../plan.txt", Data: []byte("one, two")},
+		f.do(chatsim.Act{
+			Place: f.dm, Verb: msg.VerbMessage, Text: "look at this", File: &chatsim.File{Name: "../plan.txt", Data: []byte("one, two")},
 		})
 		f.answer("look at this")
 		path := f.value(`SELECT attachments ->> '$[0].path' FROM messages WHERE content = 'look at this'`)
@@ -36,8 +36,8 @@ func TestFilesGoOut(t *testing.T) {
 			Attachments: []msg.Attachment{{Path: "groups/main/plan.txt", Name: "plan.txt", MIME: "text/plain", Size: 8}},
 		})
 		a := f.arrived("this is the plan")
-		want := []world.File{{Name: "plan.txt", Data: []byte("one, two")}}
-		same := func(a, b world.File) bool { return a.Name == b.Name && string(a.Data) == string(b.Data) }
+		want := []chatsim.File{{Name: "plan.txt", Data: []byte("one, two")}}
+		same := func(a, b chatsim.File) bool { return a.Name == b.Name && string(a.Data) == string(b.Data) }
 		if !slices.EqualFunc(a.Files, want, same) || a.Chat != thread.Chat || a.Thread != thread.Thread {
 			f.t.Errorf("arrived in %s %q: %q", a.Chat, a.Thread, a.Files)
 		}
@@ -49,8 +49,8 @@ func TestPeopleChangeWhatTheyHaveSaid(t *testing.T) {
 	each(t, func(f *front) {
 		f.down("gated")
 		typo, spoken := f.say(f.dm, "tpyo"), f.say(f.dm, "never mind")
-		f.do(world.Act{Place: f.dm, Verb: msg.VerbEdit, Target: typo, Text: "typo"})
-		f.do(world.Act{Place: f.dm, Verb: msg.VerbDelete, Target: spoken})
+		f.do(chatsim.Act{Place: f.dm, Verb: msg.VerbEdit, Target: typo, Text: "typo"})
+		f.do(chatsim.Act{Place: f.dm, Verb: msg.VerbDelete, Target: spoken})
 		f.say(f.dm, "sorry")
 		f.stored("sorry")
 		f.up("gated")
@@ -64,11 +64,11 @@ func TestPeopleChangeWhatTheyHaveSaid(t *testing.T) {
 
 		at := f.say(f.dm, "at nine")
 		f.answer("at nine")
-		f.do(world.Act{Place: f.dm, Verb: msg.VerbEdit, Target: at, Text: "at ten"})
+		f.do(chatsim.Act{Place: f.dm, Verb: msg.VerbEdit, Target: at, Text: "at ten"})
 		f.until("the change is noted", func() bool {
 			return f.value(`SELECT reason FROM messages WHERE verb = 'edit' AND content = 'at ten' AND target_id = ?`, at) == "edit_note"
 		})
-		f.do(world.Act{Place: f.dm, Verb: msg.VerbReaction, Target: at, Text: "👍"})
+		f.do(chatsim.Act{Place: f.dm, Verb: msg.VerbReaction, Target: at, Text: "👍"})
 		f.until("the reaction is stored", func() bool {
 			return f.value(`SELECT content FROM messages WHERE verb = 'reaction' AND target_id = ?`, at) == "👍"
 		})
@@ -88,8 +88,8 @@ func TestOtherBots(t *testing.T) {
 			f.up(f.about.Daemon, "BOTS="+tt.bots)
 			f.connection("connected")
 			plain, called, person := tt.bots+": a bot speaks", tt.bots+": a bot calls", tt.bots+": a person speaks"
-			f.do(world.Act{Place: group, Verb: msg.VerbMessage, Text: plain, Bot: true})
-			f.do(world.Act{Place: group, Verb: msg.VerbMention, Text: called, Bot: true})
+			f.do(chatsim.Act{Place: group, Verb: msg.VerbMessage, Text: plain, Bot: true})
+			f.do(chatsim.Act{Place: group, Verb: msg.VerbMention, Text: called, Bot: true})
 			f.call(group, person)
 			f.answer(person)
 			if got := f.rows(plain); got != tt.plain {

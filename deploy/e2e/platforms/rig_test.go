@@ -12,9 +12,9 @@ import (
 
 	_ "github.com/mattn/go-sqlite3"
 
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
 	"arizuko/deploy/e2e/invariants"
-	"arizuko/deploy/e2e/world"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -56,9 +56,9 @@ func discordOptions() discord.Options { return discord.Options{Heartbeat: time.S
 // slackOptions have Slack tell again soon, and not give up: the real one does over an hour.
 func slackOptions() slack.Options { return slack.Options{AckTimeout: time.Second, Retries: 100} }
 
-func newTelegram() world.World { return world.NewTelegram(world.Size{}, telegramOptions()) }
-func newDiscord() world.World  { return world.NewDiscord(world.Size{}, discordOptions()) }
-func newSlack() world.World    { return world.NewSlack(world.Size{}, slackOptions()) }
+func newTelegram() chatsim.World { return chatsim.NewTelegram(chatsim.Size{}, telegramOptions()) }
+func newDiscord() chatsim.World  { return chatsim.NewDiscord(chatsim.Size{}, discordOptions()) }
+func newSlack() chatsim.World    { return chatsim.NewSlack(chatsim.Size{}, slackOptions()) }
 
 // rig is an instance with platforms in front of it.
 type rig struct {
@@ -72,7 +72,7 @@ type rig struct {
 // each plays a scenario on every platform, each with an instance of its own.
 func each(t *testing.T, play func(*front)) {
 	t.Parallel()
-	for name, fresh := range map[string]func() world.World{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
+	for name, fresh := range map[string]func() chatsim.World{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			play(start(t, fresh()))
@@ -81,7 +81,7 @@ func each(t *testing.T, play func(*front)) {
 }
 
 // start has one platform.
-func start(t *testing.T, w world.World) *front {
+func start(t *testing.T, w chatsim.World) *front {
 	t.Helper()
 	r := newRig(t)
 	f := r.serve(w)
@@ -110,7 +110,7 @@ func newRig(t *testing.T) *rig {
 }
 
 // serve puts a platform in front of the instance, before its adapter runs.
-func (r *rig) serve(w world.World) *front {
+func (r *rig) serve(w chatsim.World) *front {
 	r.t.Helper()
 	f := &front{rig: r, World: w, about: w.About()}
 	r.fronts = append(r.fronts, f)

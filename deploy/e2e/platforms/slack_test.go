@@ -3,14 +3,14 @@ package platforms
 import (
 	"testing"
 
-	"arizuko/deploy/e2e/world"
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
 // TestTheStoryWithEventsThatArePosted is the story without Socket Mode.
 func TestTheStoryWithEventsThatArePosted(t *testing.T) {
 	t.Parallel()
-	w := world.NewSlack(world.Size{}, slackOptions())
+	w := chatsim.NewSlack(chatsim.Size{}, slackOptions())
 	r := newRig(t)
 	f := r.serve(w)
 	r.Env = append(r.Env, "SLACK_APP_TOKEN=", "SLACK_SIGNING_SECRET="+w.SigningSecret())
@@ -42,7 +42,7 @@ func TestTwoCallsInAChannelOpenTwoThreads(t *testing.T) {
 
 func TestEachThreadOfThePaneIsAConversation(t *testing.T) {
 	t.Parallel()
-	w := world.NewSlack(world.Size{}, slackOptions())
+	w := chatsim.NewSlack(chatsim.Size{}, slackOptions())
 	f := start(t, w)
 	alice := w.User("Carol", "carol")
 	team := w.Channel("team", alice)
@@ -57,8 +57,8 @@ func TestEachThreadOfThePaneIsAConversation(t *testing.T) {
 		}
 		return false
 	})
-	at := func(p slack.Place) world.Place {
-		return world.Place{Chat: "slack:" + p.ChannelID, Thread: p.ThreadTS}
+	at := func(p slack.Place) chatsim.Place {
+		return chatsim.Place{Chat: "slack:" + p.ChannelID, Thread: p.ThreadTS}
 	}
 	f.answered("slow 1 what broke?", at(left), "slack-pane")
 	f.answered("what is for lunch?", at(right), "slack-pane")

@@ -3,7 +3,7 @@ package platforms
 import (
 	"testing"
 
-	"arizuko/deploy/e2e/world"
+	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/msg"
 )
 
@@ -29,7 +29,7 @@ func story(f *front) {
 	f.answered("ship it", thread, f.about.Thread)
 	f.say(thread, "how far?")
 	f.answered("how far?", thread, f.about.Thread)
-	f.say(world.Place{Chat: thread.Chat}, "lunch?")
+	f.say(chatsim.Place{Chat: thread.Chat}, "lunch?")
 	f.until("what is said beside the thread is only heard", func() bool {
 		return f.value(`SELECT disposition || '/' || reason FROM messages WHERE content = 'lunch?'`) == "observed/route_observe"
 	})
@@ -58,7 +58,7 @@ func TestAReplyToTheBotIsAnswered(t *testing.T) {
 		f.stored("good morning")
 		f.put(msg.Message{ChatJID: group.Chat, Content: "news of the day"})
 		news := f.arrived("news of the day")
-		f.do(world.Act{Place: group, Verb: msg.VerbReply, Text: "who did it?", Target: news.ID})
+		f.do(chatsim.Act{Place: group, Verb: msg.VerbReply, Text: "who did it?", Target: news.ID})
 		if !f.about.Replies {
 			group.Thread = news.ID
 		}

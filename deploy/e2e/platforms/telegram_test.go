@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"testing"
 
-	"arizuko/deploy/e2e/world"
+	"arizuko/deploy/e2e/chatsim"
 )
 
 // TestAGroupBecomesASupergroup has it do so between a question and its answer.
 func TestAGroupBecomesASupergroup(t *testing.T) {
 	t.Parallel()
-	w := world.NewTelegram(world.Size{}, telegramOptions())
+	w := chatsim.NewTelegram(chatsim.Size{}, telegramOptions())
 	f := start(t, w)
 	alice := w.User("Alice", "alice")
 	group := w.Group("Team", alice)
 	group.AddBot(alice)
 	group.Say(alice, "@"+w.Me().Username+" slow 1 before")
-	f.running(world.Place{Chat: fmt.Sprintf("telegram:%d", group.ChatID)})
+	f.running(chatsim.Place{Chat: fmt.Sprintf("telegram:%d", group.ChatID)})
 	super := group.Migrate(alice)
-	there := world.Place{Chat: fmt.Sprintf("telegram:%d", super.ChatID)}
+	there := chatsim.Place{Chat: fmt.Sprintf("telegram:%d", super.ChatID)}
 	f.answered("slow 1 before", there, f.about.Group)
 	super.Say(alice, "and after?")
 	f.answered("and after?", there, f.about.Group)

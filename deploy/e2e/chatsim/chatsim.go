@@ -1,6 +1,6 @@
 // Package world has chat platforms with people in them, for trials of whole instances: fakes that
 // speak the platforms' own protocols, in front of the daemons that connect to them.
-package world
+package chatsim
 
 import (
 	"math/rand/v2"
