@@ -23,7 +23,7 @@ import (
 // platform is one whose adapter is measured, and what it allows.
 type platform struct {
 	name string
-	make func(chats int) chatsim.World
+	make func(chats int) chatsim.Platform
 	// account and chat are how fast messages may be sent over all chats and into a DM: so many at
 	// once, and from then on one in every so often. The platforms' own documentation says so.
 	account, chat rate
@@ -40,13 +40,13 @@ func (r rate) takes(n int) time.Duration { return time.Duration(max(n-r.burst, 0
 
 func platforms() []platform {
 	return []platform{
-		{"Telegram", func(chats int) chatsim.World {
+		{"Telegram", func(chats int) chatsim.Platform {
 			return chatsim.NewTelegram(chatsim.Size{DMs: chats}, telegram.Options{RateLimits: true})
 		}, rate{time.Second / 30, 30}, rate{time.Second, 3}},
-		{"Discord", func(chats int) chatsim.World {
+		{"Discord", func(chats int) chatsim.Platform {
 			return chatsim.NewDiscord(chatsim.Size{DMs: chats}, discord.Options{RateLimits: true})
 		}, rate{time.Second / 50, 50}, rate{time.Second, 5}},
-		{"Slack", func(chats int) chatsim.World {
+		{"Slack", func(chats int) chatsim.Platform {
 			return chatsim.NewSlack(chatsim.Size{DMs: chats}, slack.Options{RateLimits: true})
 		}, rate{}, rate{time.Second, 3}},
 	}
@@ -104,14 +104,14 @@ func (b *bench) adapter(ctx context.Context, p platform) (lines []line, err erro
 // front is an adapter with its platform in front of it, and us in gated's place behind.
 type front struct {
 	*harness.Instance
-	world  chatsim.World
+	world  chatsim.Platform
 	st     *store.Store
 	poker  *wake.Poker
 	wake   *wake.Listener
 	commit atomic.Int64 // when the last commit was done, unix ns
 }
 
-func (b *bench) front(ctx context.Context, w chatsim.World) (*front, error) {
+func (b *bench) front(ctx context.Context, w chatsim.Platform) (*front, error) {
 	i, err := harness.NewIn(b.dir, b.bin)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (f *front) start(ctx context.Context) error {
 	if err := f.Migrate(); err != nil {
 		return err
 	}
-	daemon := f.world.About().Daemon
+	daemon := f.world.Info().Daemon
 	if err := f.Start(daemon); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (f *front) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopMost)
 	defer cancel()
 	var errs []error
-	if daemon := f.world.About().Daemon; f.Running(daemon) {
+	if daemon := f.world.Info().Daemon; f.Running(daemon) {
 		errs = append(errs, f.Stop(ctx, daemon))
 	}
 	if f.poker != nil {
@@ -179,12 +179,12 @@ func (f *front) close() error {
 // that gated would have read. What comes first is not counted: the adapter connects with it.
 func (f *front) hear(ctx context.Context, n int) (all []time.Duration, err error) {
 	const warmUp = 5
-	places := f.world.Places()
+	places := f.world.Conversations()
 	for i := range n + warmUp {
 		if err := pause(ctx); err != nil {
 			return nil, err
 		}
-		took, err := f.hearOne(ctx, chatsim.Act{Place: places[i%len(places)], Verb: msg.VerbMessage, Text: fmt.Sprintf("message %d", i)})
+		took, err := f.hearOne(ctx, chatsim.Action{Conversation: places[i%len(places)], Verb: msg.VerbMessage, Text: fmt.Sprintf("message %d", i)})
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +195,7 @@ func (f *front) hear(ctx context.Context, n int) (all []time.Duration, err error
 	return all, nil
 }
 
-func (f *front) hearOne(ctx context.Context, a chatsim.Act) (took time.Duration, err error) {
+func (f *front) hearOne(ctx context.Context, a chatsim.Action) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerMost)
 	defer cancel()
 	began := time.Now()
@@ -218,8 +218,8 @@ func (f *front) hearOne(ctx context.Context, a chatsim.Act) (took time.Duration,
 
 // dms are the chats in which one may send at DMs' rate.
 func (f *front) dms() (all []string) {
-	for _, p := range f.world.Places() {
-		if !p.Calls {
+	for _, p := range f.world.Conversations() {
+		if !p.NeedsMention {
 			all = append(all, p.Chat)
 		}
 	}
@@ -243,7 +243,7 @@ func (f *front) say(ctx context.Context, n int, p platform) (all []time.Duration
 		if err := wait(ctx, spacing); err != nil {
 			return nil, err
 		}
-		before := len(f.world.Arrived())
+		before := len(f.world.Arrivals())
 		if _, _, err := f.st.PutMessage(outbound(dms[i%len(dms)], fmt.Sprintf("row %d", i))); err != nil {
 			return nil, err
 		}
@@ -261,7 +261,7 @@ func (f *front) await(ctx context.Context, n int) (all []chatsim.Arrival, err er
 	ctx, cancel := context.WithTimeout(ctx, 2*answerMost)
 	defer cancel()
 	return all, harness.Await(ctx, fmt.Sprintf("%d messages to arrive", n), func() (bool, error) {
-		all = f.world.Arrived()
+		all = f.world.Arrivals()
 		return len(all) >= n, nil
 	})
 }
@@ -270,7 +270,7 @@ func (f *front) await(ctx context.Context, n int) (all []chatsim.Arrival, err er
 // returns how long it took until the others had theirs. No call may be refused for its haste.
 func (f *front) flood(ctx context.Context, rows, much int) (time.Duration, error) {
 	dms := f.dms()
-	before := len(f.world.Arrived())
+	before := len(f.world.Arrivals())
 	began := time.Now()
 	err := f.st.Write(ctx, func(tx *store.Tx) error {
 		for i := range much {
@@ -296,14 +296,14 @@ func (f *front) flood(ctx context.Context, rows, much int) (time.Duration, error
 	defer cancel()
 	err = harness.Await(ctx, "the other chats' rows to arrive", func() (bool, error) {
 		n := 0
-		for _, a := range f.world.Arrived()[before:] {
+		for _, a := range f.world.Arrivals()[before:] {
 			if strings.HasPrefix(a.Text, "one ") {
 				n, last = n+1, a.At
 			}
 		}
 		return n >= others, nil
 	})
-	if refused := f.world.Hasty(); err == nil && refused > 0 {
+	if refused := f.world.RateLimited(); err == nil && refused > 0 {
 		err = fmt.Errorf("%d calls were refused: they came too fast", refused)
 	}
 	return last.Sub(began), err

@@ -28,17 +28,17 @@ type phrase struct {
 	text string
 }
 
-func newBook(h *history, w chatsim.World) *book {
+func newBook(h *history, w chatsim.Platform) *book {
 	b := &book{byID: map[[2]string]*entry{}, says: map[phrase][]*entry{}}
-	about := w.About()
+	about := w.Info()
 	for _, d := range h.deliveries {
 		if !strings.HasPrefix(d.chat, about.Platform+":") {
 			continue
 		}
 		e := &entry{delivery: d}
-		if parts := about.Cut(h.said[d.row]); d.part.part < len(parts) {
+		if parts := about.Split(h.said[d.row]); d.part.part < len(parts) {
 			e.text = parts[d.part.part]
-			e.copy = chatsim.Again(e.text)
+			e.copy = chatsim.MarkedCopy(e.text)
 		}
 		b.all = append(b.all, e)
 		if d.id != "" {

@@ -33,11 +33,11 @@ func routes(platform, dms string) []msg.Route {
 // web and foreigners are where people write that no world has: in web chats, and where the adapter is
 // a foreign one.
 var (
-	web = []chatsim.Place{
-		{Chat: "web:main"}, {Chat: "web:main", Topic: "#side"}, {Chat: "web:second", Childless: true},
+	web = []chatsim.Conversation{
+		{Chat: "web:main"}, {Chat: "web:main", Topic: "#side"}, {Chat: "web:second", NoChildGroup: true},
 	}
-	foreigners = []chatsim.Place{
-		{Chat: channel, Calls: true}, {Chat: channel, Thread: "t1", Topic: "t1", Calls: true}, {Chat: "matrix:dm-1", Fussy: true},
+	foreigners = []chatsim.Conversation{
+		{Chat: channel, NeedsMention: true}, {Chat: channel, Thread: "t1", Topic: "t1", NeedsMention: true}, {Chat: "matrix:dm-1", Mutates: true},
 	}
 )
 
@@ -54,34 +54,34 @@ type said struct {
 // crowd writes messages and remembers them.
 type crowd struct {
 	random  *rand.Rand
-	worlds  map[string]chatsim.World // platform → what people there write in
-	sober   [][]chatsim.Place        // where what is said must come to something, by platform
-	fussy   []chatsim.Place          // and where only the rows say what must
+	worlds  map[string]chatsim.Platform // platform → what people there write in
+	sober   [][]chatsim.Conversation    // where what is said must come to something, by platform
+	fussy   []chatsim.Conversation      // and where only the rows say what must
 	posts   map[string]*poster
 	foreign *foreignChat
 	failure failure
-	hostile bool                     // some messages make the agent fail
-	fussed  map[chatsim.Place]string // the last message there that something can be done about
-	written int                      // so that all texts are different
-	unseen  []key                    // by chat and platform id: what may not be stored yet
+	hostile bool                            // some messages make the agent fail
+	fussed  map[chatsim.Conversation]string // the last message there that something can be done about
+	written int                             // so that all texts are different
+	unseen  []key                           // by chat and platform id: what may not be stored yet
 
 	all []said
 }
 
-func newCrowd(random *rand.Rand, worlds []chatsim.World, dashd *httpx.Client, f *foreignChat) *crowd {
+func newCrowd(random *rand.Rand, worlds []chatsim.Platform, dashd *httpx.Client, f *foreignChat) *crowd {
 	c := &crowd{
-		random: random, worlds: map[string]chatsim.World{}, posts: map[string]*poster{}, foreign: f, fussed: map[chatsim.Place]string{},
+		random: random, worlds: map[string]chatsim.Platform{}, posts: map[string]*poster{}, foreign: f, fussed: map[chatsim.Conversation]string{},
 	}
-	all := [][]chatsim.Place{web, foreigners}
+	all := [][]chatsim.Conversation{web, foreigners}
 	for _, w := range worlds {
-		platform := w.About().Platform
+		platform := w.Info().Platform
 		c.worlds[platform] = w
-		all = append(all, w.Places())
+		all = append(all, w.Conversations())
 	}
 	for _, places := range all {
-		var sober []chatsim.Place
+		var sober []chatsim.Conversation
 		for _, p := range places {
-			if p.Fussy {
+			if p.Mutates {
 				c.fussy = append(c.fussy, p)
 			} else {
 				sober = append(sober, p)
@@ -118,10 +118,10 @@ func (c *crowd) speak(ctx context.Context) {
 	p := there[c.random.IntN(len(there))]
 	told := c.text()
 	content, verb := told, msg.VerbMessage
-	if p.Calls && c.random.IntN(2) == 0 {
+	if p.NeedsMention && c.random.IntN(2) == 0 {
 		verb = msg.VerbMention
 	}
-	sure := !p.Calls || verb == msg.VerbMention
+	sure := !p.NeedsMention || verb == msg.VerbMention
 	switch c.random.IntN(12) {
 	case 0:
 		content, sure = "#task "+told, true
@@ -132,33 +132,33 @@ func (c *crowd) speak(ctx context.Context) {
 	case 3:
 		content, told, sure = "/ping "+told, "", true
 	}
-	if p.Childless {
+	if p.NoChildGroup {
 		content = strings.TrimPrefix(content, "@eng ")
 	}
 	c.say(ctx, p, said{p.Chat, content, told, sure}, verb)
 }
 
 // write has somebody write text that must be answered.
-func (c *crowd) write(ctx context.Context, p chatsim.Place, text, verb string) {
+func (c *crowd) write(ctx context.Context, p chatsim.Conversation, text, verb string) {
 	c.say(ctx, p, said{p.Chat, text, text, true}, verb)
 }
 
-func (c *crowd) say(ctx context.Context, p chatsim.Place, s said, verb string) {
+func (c *crowd) say(ctx context.Context, p chatsim.Conversation, s said, verb string) {
 	c.all = append(c.all, s)
 	if post := c.posts[p.Chat]; post != nil {
 		post.add(webMessage{s.content, p.Topic, fmt.Sprint(len(c.all))})
 		return
 	}
-	c.do(ctx, chatsim.Act{Place: p, Verb: verb, Text: s.content})
+	c.do(ctx, chatsim.Action{Conversation: p, Verb: verb, Text: s.content})
 }
 
 // do has somebody do something outside the web, and returns the id of what they wrote.
-func (c *crowd) do(ctx context.Context, a chatsim.Act) (id string) {
+func (c *crowd) do(ctx context.Context, a chatsim.Action) (id string) {
 	var err error
 	platform, _ := msg.SplitJID(a.Chat)
 	if w := c.worlds[platform]; w != nil {
 		id, err = w.Do(a)
-		if err == nil && id != "" && !a.Fussy {
+		if err == nil && id != "" && !a.Mutates {
 			c.unseen = append(c.unseen, key{a.Chat, id})
 		}
 	} else {
@@ -174,8 +174,8 @@ func (c *crowd) do(ctx context.Context, a chatsim.Act) (id string) {
 // is opened while they are away, not every platform tells them afterwards.
 func (c *crowd) greet(ctx context.Context) {
 	for _, w := range c.worlds {
-		for _, p := range w.Places() {
-			c.do(ctx, chatsim.Act{Place: p, Verb: msg.VerbMessage, Text: "silent hello"})
+		for _, p := range w.Conversations() {
+			c.do(ctx, chatsim.Action{Conversation: p, Verb: msg.VerbMessage, Text: "silent hello"})
 		}
 	}
 }
@@ -227,7 +227,7 @@ const longest = 1980
 
 // fuss has somebody pin, stop, edit, delete, react or begin anew.
 func (c *crowd) fuss(ctx context.Context) {
-	a := chatsim.Act{Place: c.fussy[c.random.IntN(len(c.fussy))], Verb: msg.VerbMessage}
+	a := chatsim.Action{Conversation: c.fussy[c.random.IntN(len(c.fussy))], Verb: msg.VerbMessage}
 	switch n := c.random.IntN(14); {
 	case n < 5:
 		a.Text = c.text()
@@ -245,12 +245,12 @@ func (c *crowd) fuss(ctx context.Context) {
 		a.Verb, a.Text = msg.VerbReaction, "👍"
 	}
 	if a.Verb == msg.VerbMessage {
-		c.fussed[a.Place] = c.do(ctx, a)
-	} else if a.Target = c.fussed[a.Place]; a.Target != "" {
+		c.fussed[a.Conversation] = c.do(ctx, a)
+	} else if a.Target = c.fussed[a.Conversation]; a.Target != "" {
 		c.do(ctx, a)
 	}
 	if a.Verb == msg.VerbDelete {
-		delete(c.fussed, a.Place)
+		delete(c.fussed, a.Conversation)
 	}
 	c.written++
 }
@@ -258,7 +258,7 @@ func (c *crowd) fuss(ctx context.Context) {
 // provoke has somebody do what rarely happens by itself: edit a message before it is read, begin
 // anew, or write to an agent at work, or stop it.
 func (c *crowd) provoke(ctx context.Context, p failpoint.Point) {
-	a := chatsim.Act{Place: c.fussy[0], Verb: msg.VerbMessage, Text: "slow 1 " + c.text()}
+	a := chatsim.Action{Conversation: c.fussy[0], Verb: msg.VerbMessage, Text: "slow 1 " + c.text()}
 	switch p {
 	case failpoint.ChangeContent.Before(), failpoint.ChangeContent.After():
 		id := c.do(ctx, a)
@@ -271,9 +271,9 @@ func (c *crowd) provoke(ctx context.Context, p failpoint.Point) {
 		a.Text = "/new " + c.text()
 		c.do(ctx, a)
 	case failpoint.RequeueTurn.Before(), failpoint.RequeueTurn.After(): // who stops an agent stops it for others too
-		other := chatsim.Act{Place: c.fussy[1], Verb: msg.VerbMessage, Text: "@"}
+		other := chatsim.Action{Conversation: c.fussy[1], Verb: msg.VerbMessage, Text: "@"}
 		c.do(ctx, other)
-		c.do(ctx, chatsim.Act{Place: a.Place, Verb: msg.VerbMessage, Text: "@"})
+		c.do(ctx, chatsim.Action{Conversation: a.Conversation, Verb: msg.VerbMessage, Text: "@"})
 		c.do(ctx, a)
 		pause(ctx, startsMost)
 		other.Text = "/stop"
@@ -302,7 +302,7 @@ func (c *crowd) quiet() bool {
 		}
 	}
 	for _, w := range c.worlds {
-		if !w.Quiet() {
+		if !w.AllAcknowledged() {
 			return false
 		}
 	}

@@ -26,22 +26,22 @@ import (
 
 // diary is a world in which all that is done is written down.
 type diary struct {
-	chatsim.World
-	acts []chatsim.Act
+	chatsim.Platform
+	acts []chatsim.Action
 	ids  []string // of what was written, beside acts
 }
 
-func (d *diary) Do(a chatsim.Act) (id string, err error) {
-	id, err = d.World.Do(a)
+func (d *diary) Do(a chatsim.Action) (id string, err error) {
+	id, err = d.Platform.Do(a)
 	d.acts, d.ids = append(d.acts, a), append(d.ids, id)
 	return id, err
 }
 
 // newDiary has people in Telegram, who nobody answers.
-func newDiary() *diary { return &diary{World: chatsim.NewTelegram(crowded, telegram.Options{})} }
+func newDiary() *diary { return &diary{Platform: chatsim.NewTelegram(crowded, telegram.Options{})} }
 
 // acts are what people of a crowd did in their world.
-func acts(c *crowd) []chatsim.Act { return c.worlds["telegram"].(*diary).acts }
+func acts(c *crowd) []chatsim.Action { return c.worlds["telegram"].(*diary).acts }
 
 // people is a crowd whose web chats nobody takes from.
 func people(t *testing.T, seed uint64) *crowd {
@@ -51,7 +51,7 @@ func people(t *testing.T, seed uint64) *crowd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.Close() })
-	return newCrowd(seeded(seed), []chatsim.World{newDiary()}, nil, &foreignChat{adapter: a})
+	return newCrowd(seeded(seed), []chatsim.Platform{newDiary()}, nil, &foreignChat{adapter: a})
 }
 
 // speaks has a crowd say n things.
@@ -81,12 +81,12 @@ func TestNoTwoTextsAreAlike(t *testing.T) {
 		if !strings.HasSuffix(s.content, s.told) {
 			t.Errorf("%q is to be told as %q", s.content, s.told)
 		}
-		if !slices.ContainsFunc(slices.Concat(c.sober...), func(p chatsim.Place) bool { return p.Chat == s.chat }) {
+		if !slices.ContainsFunc(slices.Concat(c.sober...), func(p chatsim.Conversation) bool { return p.Chat == s.chat }) {
 			t.Errorf("%q was written in %s", s.content, s.chat)
 		}
 	}
 	for _, a := range acts(c) {
-		if a.Fussy && contents[a.Text] {
+		if a.Mutates && contents[a.Text] {
 			t.Errorf("%q was written in %s as well", a.Text, a.Chat)
 		}
 	}
@@ -171,7 +171,7 @@ func TestPeopleDoAllTheyCan(t *testing.T) {
 	}
 	for _, a := range acts(c) {
 		note(a.Verb, a.Text)
-		if (a.Verb == msg.VerbEdit || a.Verb == msg.VerbDelete || a.Verb == msg.VerbReaction) && !a.Fussy {
+		if (a.Verb == msg.VerbEdit || a.Verb == msg.VerbDelete || a.Verb == msg.VerbReaction) && !a.Mutates {
 			t.Errorf("a %s in %s changes what must become of its messages", a.Verb, a.Chat)
 		}
 	}
@@ -203,7 +203,7 @@ func TestWhatIsSureToBeAnswered(t *testing.T) {
 	}
 	childless := map[string]bool{}
 	for _, p := range slices.Concat(c.sober...) {
-		childless[p.Chat] = p.Childless
+		childless[p.Chat] = p.NoChildGroup
 	}
 	sure := map[bool]int{}
 	for _, s := range c.all {
@@ -234,7 +234,7 @@ func TestChangesNameTheLastMessageOfTheirPlace(t *testing.T) {
 	changes := 0
 	for i, a := range d.acts {
 		switch {
-		case !a.Fussy:
+		case !a.Mutates:
 		case a.Verb == msg.VerbMessage:
 			last[a.Chat] = d.ids[i]
 		default:
@@ -266,8 +266,8 @@ func TestProvoke(t *testing.T) {
 			failpoint.Framed:                 nil,
 		} {
 			d := newDiary()
-			c := newCrowd(seeded(1), []chatsim.World{d}, nil, nil)
-			c.fussy = slices.DeleteFunc(c.fussy, func(p chatsim.Place) bool { return p.Chat == "matrix:dm-1" })
+			c := newCrowd(seeded(1), []chatsim.Platform{d}, nil, nil)
+			c.fussy = slices.DeleteFunc(c.fussy, func(p chatsim.Conversation) bool { return p.Chat == "matrix:dm-1" })
 			c.provoke(t.Context(), point)
 			var got []string
 			for _, a := range d.acts {
@@ -281,7 +281,7 @@ func TestProvoke(t *testing.T) {
 }
 
 // summary is what is done, with how its text begins unless it is about the first message.
-func summary(a chatsim.Act, first string) string {
+func summary(a chatsim.Action, first string) string {
 	if a.Target != "" && a.Target == first {
 		return a.Verb
 	}
@@ -310,24 +310,24 @@ func (d *chats) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // silence is a world in which nothing happens, or something did that is not confirmed.
 type silence struct {
-	chatsim.World
+	chatsim.Platform
 	broken bool
 }
 
-func (s *silence) About() chatsim.About    { return chatsim.About{Platform: "telegram"} }
-func (s *silence) Places() []chatsim.Place { return nil }
-func (s *silence) Quiet() bool             { return !s.broken }
+func (s *silence) Info() chatsim.Info                    { return chatsim.Info{Platform: "telegram"} }
+func (s *silence) Conversations() []chatsim.Conversation { return nil }
+func (s *silence) AllAcknowledged() bool                 { return !s.broken }
 
 func TestPostersTryAgainInOrder(t *testing.T) {
 	d := &chats{}
 	server := httptest.NewServer(d)
 	defer server.Close()
-	c := newCrowd(seeded(1), []chatsim.World{&silence{}}, httpx.NewClient(server.URL, ""), nil)
+	c := newCrowd(seeded(1), []chatsim.Platform{&silence{}}, httpx.NewClient(server.URL, ""), nil)
 	if len(c.posts) != 2 {
 		t.Fatalf("people write in %d web chats", len(c.posts))
 	}
 	for _, text := range []string{"m1", "m2", "m3"} {
-		c.write(t.Context(), chatsim.Place{Chat: "web:main", Topic: "#side"}, text, msg.VerbMessage)
+		c.write(t.Context(), chatsim.Conversation{Chat: "web:main", Topic: "#side"}, text, msg.VerbMessage)
 	}
 	if c.quiet() {
 		t.Error("it is quiet before anything is taken")

@@ -137,7 +137,7 @@ func (t *trial) pileUp(ctx context.Context) error {
 		}
 	}
 	for range pile {
-		t.crowd.write(ctx, t.worlds[0].Places()[0], t.crowd.text(), msg.VerbMessage)
+		t.crowd.write(ctx, t.worlds[0].Conversations()[0], t.crowd.text(), msg.VerbMessage)
 	}
 	if err := harness.Await(ctx, "everything to be stored", func() (bool, error) { return t.crowd.stored(t.db) }); err != nil {
 		return err
@@ -154,24 +154,24 @@ func (t *trial) pileUp(ctx context.Context) error {
 func (t *trial) upset() {
 	w := t.worlds[t.random.IntN(len(t.worlds))]
 	if t.random.IntN(4) > 0 {
-		w.Upset(t.random)
+		w.InjectRandomFault(t.random)
 		return
 	}
-	w.Away(true)
-	time.AfterFunc(time.Duration(t.random.Int64N(int64(gapMost))), func() { w.Away(false) })
+	w.SetReachable(false)
+	time.AfterFunc(time.Duration(t.random.Int64N(int64(gapMost))), func() { w.SetReachable(true) })
 }
 
 // outage has no platform be reached for a minute, while people write on.
 func (t *trial) outage(ctx context.Context) error {
 	for _, w := range t.worlds {
-		w.Away(true)
+		w.SetReachable(false)
 	}
 	for began := time.Now(); time.Since(began) < outageLasts && ctx.Err() == nil; {
 		t.burst(ctx)
 		pause(ctx, time.Second)
 	}
 	for _, w := range t.worlds {
-		w.Away(false)
+		w.SetReachable(true)
 	}
 	return t.settle(ctx)
 }

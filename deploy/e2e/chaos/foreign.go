@@ -20,7 +20,7 @@ type foreignChat struct{ adapter *foreign.Adapter }
 
 // do has somebody do something, and returns when it is stored: this adapter has nobody to ask
 // again.
-func (f *foreignChat) do(ctx context.Context, random *rand.Rand, a chatsim.Act) (id string, err error) {
+func (f *foreignChat) do(ctx context.Context, random *rand.Rand, a chatsim.Action) (id string, err error) {
 	m := msg.Message{
 		ChatJID: a.Chat, PlatformID: fmt.Sprint(random.Int64()), Sender: "matrix:7", Verb: a.Verb,
 		Content: a.Text, Topic: a.Topic, ThreadID: a.Thread, TargetID: a.Target,

@@ -219,7 +219,7 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := &trial{
 				db: database(t, judged+tc.broken), crowd: &crowd{all: []said{{chat, "m1", "m1", true}}},
-				worlds: []chatsim.World{&received{all: []chatsim.Arrival{{ID: "b2", Chat: chat, Text: "You said: m1"}}}},
+				worlds: []chatsim.Platform{&received{all: []chatsim.Arrival{{ID: "b2", Chat: chat, Text: "You said: m1"}}}},
 			}
 			if tc.change != nil {
 				tc.change(tr)

@@ -45,8 +45,8 @@ var daemons = []string{"routd", "gated", "dashd", "teled", "discd", "slakd"}
 
 // worlds are the platforms. Who dies that often needs Slack to try more often, and Discord to
 // notice sooner that nobody hears it.
-func worlds() []chatsim.World {
-	return []chatsim.World{
+func worlds() []chatsim.Platform {
+	return []chatsim.Platform{
 		chatsim.NewTelegram(crowded, telegram.Options{}),
 		chatsim.NewDiscord(crowded, discord.Options{Heartbeat: time.Second}),
 		chatsim.NewSlack(crowded, slack.Options{AckTimeout: time.Second, Retries: 100}),
@@ -57,7 +57,7 @@ func worlds() []chatsim.World {
 type trial struct {
 	*harness.Instance
 	random *rand.Rand
-	worlds []chatsim.World
+	worlds []chatsim.Platform
 	crowd  *crowd
 
 	clockSet bool // times of rows can't be compared
@@ -136,9 +136,9 @@ func (t *trial) connect(ctx context.Context, routd *httpx.Client) error {
 	}
 	all := routes("matrix", "dm-*")
 	for _, w := range t.worlds {
-		all = append(all, routes(w.About().Platform, w.About().DMs)...)
-		for _, p := range w.Places() {
-			if p.Childless {
+		all = append(all, routes(w.Info().Platform, w.Info().DMPattern)...)
+		for _, p := range w.Conversations() {
+			if p.NoChildGroup {
 				all = append([]msg.Route{{Match: "chat_jid=" + p.Chat, Target: "second"}}, all...)
 			}
 		}

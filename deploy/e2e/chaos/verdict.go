@@ -124,8 +124,8 @@ func (v *verdict) judgeAnswer(s said, r row, t turn, saying map[int64]bool, host
 }
 
 // judgeSends holds what a world received against what the rows say of it.
-func (v *verdict) judgeSends(h *history, w chatsim.World) {
-	book, arrived := newBook(h, w), w.Arrived()
+func (v *verdict) judgeSends(h *history, w chatsim.Platform) {
+	book, arrived := newBook(h, w), w.Arrivals()
 	found := book.find(arrived)
 	last := map[lane]part{}
 	for i, a := range arrived {

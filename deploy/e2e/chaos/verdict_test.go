@@ -221,16 +221,16 @@ func state(index int, state string) func(*history) {
 
 // received is a world that has received something. It cuts rows at "|".
 type received struct {
-	chatsim.World
+	chatsim.Platform
 	all []chatsim.Arrival
 }
 
-func (r *received) Arrived() []chatsim.Arrival { return r.all }
+func (r *received) Arrivals() []chatsim.Arrival { return r.all }
 
-func (r *received) About() chatsim.About {
-	return chatsim.About{
+func (r *received) Info() chatsim.Info {
+	return chatsim.Info{
 		Platform: "telegram",
-		Cut:      func(content string) []string { return strings.Split(content, "|") },
+		Split:    func(content string) []string { return strings.Split(content, "|") },
 	}
 }
 
@@ -243,7 +243,7 @@ var (
 )
 
 // marked says that it may be a copy.
-func marked(a chatsim.Arrival) chatsim.Arrival { return saying(chatsim.Again(a.Text), a) }
+func marked(a chatsim.Arrival) chatsim.Arrival { return saying(chatsim.MarkedCopy(a.Text), a) }
 
 // other is an arrival whose id nobody wrote down.
 func other(a chatsim.Arrival) chatsim.Arrival {
@@ -298,7 +298,7 @@ func TestJudgeSends(t *testing.T) {
 			arrived: []chatsim.Arrival{saying("five", six), seven, eight}, want: lost},
 		"a copy of one that never arrived, and later another that says the same": {
 			history: delivered(with(unknown(2), func(h *history) { h.said[5], h.said[7] = "pong", "pong|eight" })),
-			arrived: []chatsim.Arrival{saying(chatsim.Again("pong"), five), six, saying("pong", other(seven)), eight}},
+			arrived: []chatsim.Arrival{saying(chatsim.MarkedCopy("pong"), five), six, saying("pong", other(seven)), eight}},
 		"a row that never arrived": {
 			history: delivered(nil), arrived: []chatsim.Arrival{five, seven, eight}, want: lost},
 		"an ambiguous row that arrived": {

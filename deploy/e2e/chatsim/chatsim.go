@@ -1,5 +1,5 @@
-// Package world has chat platforms with people in them, for trials of whole instances: fakes that
-// speak the platforms' own protocols, in front of the daemons that connect to them.
+// Package chatsim simulates chat platforms and their users for tests of whole instances. The
+// platforms are fakes that speak the real protocols to the daemons that connect to them.
 package chatsim
 
 import (
@@ -9,151 +9,150 @@ import (
 	"time"
 )
 
-// World is a platform that remembers what its people did, and what arrived. It is safe for
-// concurrent use, but for the making of places.
-type World interface {
-	About() About
-	Rooms
-	People
-	Wire
-	Trouble
+// Platform records what its users did and what it received. It is safe for concurrent use, except
+// for the methods of ConversationMaker.
+type Platform interface {
+	Info() Info
+	ConversationMaker
+	Users
+	Transport
+	FaultInjector
 }
 
-// About is what is to be known of a platform.
-type About struct {
-	Daemon   string // who connects to it
-	Platform string // how addresses of its chats begin
-	DMs      string // and what the rooms look like that are DMs, as a pattern of routes
-	// Cut is what the parts of an outbound row look like.
-	Cut func(content string) []string
+// Info is what tests need to know of a platform.
+type Info struct {
+	Daemon    string // the adapter that connects to it
+	Platform  string // the prefix of its JIDs
+	DMPattern string // matches the rooms that are DMs, as routes do
+	// Split cuts the content of an outbound row into the parts that should arrive.
+	Split func(content string) []string
 
-	Token     string // the variable of the environment that holds the bot's token
-	Surfaces         // what agents are told of where they are read
-	Replies   bool   // an answer in a group is linked to what it answers; else it is in a thread off it
-	Finds     bool   // a message that may have arrived can be looked for
-	Deletions bool   // the bot is told that a message was deleted
+	TokenEnv         string // the environment variable that holds the bot's token
+	Surfaces                // the surface that an agent sees, by conversation
+	LinksReplies     bool   // an answer in a group links to its question; otherwise it goes to a thread
+	FindsMessages    bool   // the adapter can look up whether a message arrived
+	ReportsDeletions bool   // the bot gets an event when a message is deleted
 }
 
-// Surfaces are where an answer is read, by where somebody asked.
+// Surfaces are the names of surfaces by kind of conversation.
 type Surfaces struct{ DM, Group, Thread string }
 
-// Rooms are made where they are needed, each with somebody in it who writes there.
-type Rooms interface {
-	NewDM(name string) Place
-	NewGroup(title string) Place
-	// NewThread makes a thread, or a topic, in a group that is made for it.
-	NewThread(title string) Place
+// ConversationMaker creates conversations, each with a user who writes there.
+type ConversationMaker interface {
+	NewDM(name string) Conversation
+	NewGroup(title string) Conversation
+	// NewThread creates a thread or a topic in a new group.
+	NewThread(title string) Conversation
 }
 
-// Again is what a part says that may be a copy.
-func Again(text string) string { return "(possibly sent twice) " + text }
+// MarkedCopy is the text of a part that may be a duplicate.
+func MarkedCopy(text string) string { return "(possibly sent twice) " + text }
 
-// People are those who write there.
-type People interface {
-	// Places are where they write.
-	Places() []Place
-	// Do has somebody do something, and returns the id of the message they wrote.
-	Do(a Act) (id string, err error)
-	// Quiet says whether the adapter has confirmed all that they did.
-	Quiet() bool
+// Users are the simulated users of a platform.
+type Users interface {
+	// Conversations lists those that the platform was created with.
+	Conversations() []Conversation
+	// Do performs an action and returns the id of the new message, if there is one.
+	Do(a Action) (id string, err error)
+	// AllAcknowledged reports whether the adapter has acknowledged every event.
+	AllAcknowledged() bool
 }
 
-// Wire is what lies between the platform and its adapter.
-type Wire interface {
-	// Serve opens the platform on a machine's address, and returns what its adapter has to be
-	// told, as environment.
+// Transport connects a platform with its adapter.
+type Transport interface {
+	// Serve listens on an address of the host and returns the adapter's environment.
 	Serve(host string) (env []string, err error)
-	// Arrived is what the adapter has sent, in the order of its arrival.
-	Arrived() []Arrival
-	// Typed says whether people in a place have seen that the bot works on something.
-	Typed(p Place) bool
-	// Hasty is how many calls were refused since they came too fast.
-	Hasty() int
+	// Arrivals lists what the adapter sent, in order of arrival.
+	Arrivals() []Arrival
+	// ShowsWorking reports whether the bot has shown in a conversation that it is working.
+	ShowsWorking(c Conversation) bool
+	// RateLimited counts the calls refused with 429.
+	RateLimited() int
 	Close() error
 }
 
-// Trouble is what can be made to go wrong.
-type Trouble interface {
-	// Upset has something go wrong for a while, and says what.
-	Upset(random *rand.Rand) string
-	// Away has nobody reach the platform, or reach it again.
-	Away(gone bool)
-	// Break breaks the connections that there are.
-	Break()
-	// Disorder has the next n events come twice and out of order, and the last n again.
-	Disorder(n int)
-	// Spoil has the next message that is sent go wrong.
-	Spoil(f Fault)
-	// Expire has the bot's token be no longer good, or be good again.
-	Expire(expired bool)
-	// Deaths are chats that were made to come to an end, each in another way.
-	Deaths() []Death
+// FaultInjector makes things fail.
+type FaultInjector interface {
+	// InjectRandomFault starts a fault that ends by itself, and describes it.
+	InjectRandomFault(random *rand.Rand) string
+	// SetReachable cuts or restores the network between the platform and its adapter.
+	SetReachable(ok bool)
+	// DropConnections closes all open connections. New ones are accepted.
+	DropConnections()
+	// DuplicateAndReorder delivers the next n events twice and out of order, and the last n again.
+	DuplicateAndReorder(n int)
+	// FailNextSend makes the next message fail.
+	FailNextSend(f Fault)
+	// SetTokenValid revokes or restores the bot's token.
+	SetTokenValid(ok bool)
+	// Removals creates a conversation for each way in which the bot can lose access to one.
+	Removals() []Removal
 }
 
-// Fault is how a message that is sent goes wrong.
+// Fault is how sending a message fails.
 type Fault struct {
-	Status     int           // the answer
-	RetryAfter time.Duration // it is refused for so long, in whole seconds
-	Drop       bool          // there is no answer
-	After      bool          // the message is there all the same
+	Status     int           // the HTTP status of the response
+	RetryAfter time.Duration // the rate limit of the response, in whole seconds
+	Drop       bool          // there is no response
+	After      bool          // the message is posted all the same
 }
 
-// Death is how a chat ends.
-type Death struct {
-	Name  string
-	Place Place
-	Die   func()
+// Removal takes a conversation away from the bot.
+type Removal struct {
+	Name         string
+	Conversation Conversation
+	Apply        func()
 }
 
-// Place is where people write.
-type Place struct {
-	Chat, Thread, Topic string
-	Calls               bool // only a mention is sure of an answer
-	Childless           bool // who answers has no child to call by name
-	Fussy               bool // people do what changes the fate of other messages
+// Conversation is a DM, a group or a thread that a simulated user writes in.
+type Conversation struct {
+	Chat, Thread, Topic string // Chat is a JID
+	NeedsMention        bool   // only a mention is certain to be answered
+	NoChildGroup        bool   // the answering group has no child to call by name
+	Mutates             bool   // users edit and delete messages and stop agents here
 }
 
-// Act is what somebody does in a place.
-type Act struct {
-	Place
+// Action is what a user does in a conversation.
+type Action struct {
+	Conversation
 	Verb, Text string
-	Target     string // the message that is edited, deleted, reacted to or answered
-	File       *File  // that a message comes with
-	Bot        bool   // it is another bot that does it
+	Target     string // the message that is edited, deleted, reacted to or replied to
+	File       *File  // attached to the message
+	Bot        bool   // the user is another bot
 }
 
-// File is a file at a message.
+// File is an attachment.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// Arrival is a message as people see it.
+// Arrival is a message as users of the platform see it.
 type Arrival struct {
 	ID, Chat, Thread, Text string
-	ReplyTo                string // the message that it is linked to
+	ReplyTo                string // the message that it links to
 	Files                  []File
-	At                     time.Time // when the request came
+	At                     time.Time // when the request arrived
 }
 
-// faultName says how a fault shows.
-func faultName(drops, nonsense, after, limited bool, status int) string {
+// faultName describes a fault.
+func faultName(drops, malformed, after, limited bool, status int) string {
 	name := "slow"
 	switch {
 	case drops:
-		name = "breaks off"
-	case nonsense:
-		name = "nonsense"
+		name = "connection dropped"
+	case malformed:
+		name = "malformed response"
 	case limited:
 		name = "429"
 	case status > 0:
 		name = strconv.Itoa(status)
 	}
 	if after {
-		name += " once done"
+		name += " after processing"
 	}
 	return name
 }
 
-// listenOn is where a platform is found on an instance's own address.
+// listenOn is the address of a platform on a host.
 func listenOn(host, port string) string { return net.JoinHostPort(host, port) }

@@ -13,34 +13,34 @@ import (
 	"arizuko/pkg/testkit/fakes/discord"
 )
 
-// discordPort is where it is served.
+// discordPort is the port of the fake Discord.
 const discordPort = "9091"
 
-// Discord is a world whose people write in DMs, in channels and in threads.
+// Discord is a Platform whose users write in DMs, channels and threads.
 type Discord struct {
 	*discord.Server
-	bob   discord.User // who writes in the guild
+	bob   discord.User // writes in the guild
 	guild discord.Guild
-	other *discord.User // the other bot, nil until it is there
-	all   []Place
-	who   map[string]discord.User // chat → who writes there
-	// chats are the addresses of places, by Discord's own id of a channel or thread.
-	chats map[string]Place
+	other *discord.User // another bot, nil until needed
+	all   []Conversation
+	users map[string]discord.User // by JID
+	chats map[string]Conversation // by Discord's id of the channel or thread
 }
 
-// NewDiscord makes one of a size. Some of the places are fussy, and one childless.
+// NewDiscord creates a platform of a size. In some conversations users mutate messages; one has no
+// child group.
 func NewDiscord(size Size, o discord.Options) *Discord {
-	d := &Discord{Server: discord.New(o), who: map[string]discord.User{}, chats: map[string]Place{}}
+	d := &Discord{Server: discord.New(o), users: map[string]discord.User{}, chats: map[string]Conversation{}}
 	d.bob = d.User("Bob", "bob")
 	d.guild = d.Guild("Guild", d.bob)
 	for i := range size.DMs {
 		p := d.NewDM(fmt.Sprintf("Person %d", i))
-		p.Childless, p.Fussy = i == 2, i >= size.DMs-2
+		p.NoChildGroup, p.Mutates = i == 2, i >= size.DMs-2
 		d.all = append(d.all, p)
 	}
 	for i := range size.Groups {
 		p := d.NewGroup(fmt.Sprintf("channel-%d", i))
-		p.Fussy = i == size.Groups-1
+		p.Mutates = i == size.Groups-1
 		d.all = append(d.all, p)
 	}
 	talk := d.guild.Channel("talk")
@@ -50,78 +50,78 @@ func NewDiscord(size Size, o discord.Options) *Discord {
 	return d
 }
 
-// NewDM implements Rooms.
-func (d *Discord) NewDM(name string) Place {
+// NewDM implements ConversationMaker.
+func (d *Discord) NewDM(name string) Conversation {
 	u := d.User(name, strings.ToLower(name))
 	id := d.DM(u).ChannelID
-	return d.add(id, u, Place{Chat: "discord:dm-" + id})
+	return d.add(id, u, Conversation{Chat: "discord:dm-" + id})
 }
 
-// NewGroup implements Rooms.
-func (d *Discord) NewGroup(title string) Place { return d.channel(d.guild, title) }
+// NewGroup implements ConversationMaker.
+func (d *Discord) NewGroup(title string) Conversation { return d.channel(d.guild, title) }
 
-// NewThread implements Rooms.
-func (d *Discord) NewThread(title string) Place {
+// NewThread implements ConversationMaker.
+func (d *Discord) NewThread(title string) Conversation {
 	return d.thread(d.guild.Channel("about-"+title), title)
 }
 
-func (d *Discord) channel(in discord.Guild, name string) Place {
+func (d *Discord) channel(in discord.Guild, name string) Conversation {
 	id := in.Channel(name).ChannelID
-	return d.add(id, d.bob, Place{Chat: "discord:" + id, Calls: true})
+	return d.add(id, d.bob, Conversation{Chat: "discord:" + id, NeedsMention: true})
 }
 
-func (d *Discord) thread(of discord.Place, name string) Place {
+func (d *Discord) thread(of discord.Place, name string) Conversation {
 	id := of.Thread(d.bob, name).ChannelID
-	return d.add(id, d.bob, Place{Chat: "discord:" + of.ChannelID, Thread: id, Calls: true})
+	return d.add(id, d.bob, Conversation{Chat: "discord:" + of.ChannelID, Thread: id, NeedsMention: true})
 }
 
-func (d *Discord) add(id string, who discord.User, p Place) Place {
-	d.who[p.Chat], d.chats[id] = who, p
-	return p
+func (d *Discord) add(id string, user discord.User, c Conversation) Conversation {
+	d.users[c.Chat], d.chats[id] = user, c
+	return c
 }
 
-// at is where a place is on Discord.
-func (d *Discord) at(p Place) discord.Place {
-	_, channel := msg.SplitJID(p.Chat)
-	return d.Place(cmp.Or(p.Thread, strings.TrimPrefix(channel, "dm-")))
+// at returns the fake's own place of a conversation.
+func (d *Discord) at(c Conversation) discord.Place {
+	_, channel := msg.SplitJID(c.Chat)
+	return d.Place(cmp.Or(c.Thread, strings.TrimPrefix(channel, "dm-")))
 }
 
-// Serve implements Wire.
+// Serve implements Transport.
 func (d *Discord) Serve(host string) (env []string, err error) {
 	base, err := d.Start(listenOn(host, discordPort))
 	return []string{"DISCORD_BOT_TOKEN=" + d.Token(), "DISCORD_API_URL=" + base}, err
 }
 
-// About implements World.
-func (d *Discord) About() About {
-	return About{
-		Daemon: "discd", Platform: "discord", DMs: "dm-*",
-		Cut: func(content string) []string {
+// Info implements Platform.
+func (d *Discord) Info() Info {
+	return Info{
+		Daemon: "discd", Platform: "discord", DMPattern: "dm-*",
+		Split: func(content string) []string {
 			return render.Discord(content, 2000) // characters, as the API allows
 		},
-		Token: "DISCORD_BOT_TOKEN", Surfaces: Surfaces{DM: "discord-dm", Group: "discord-channel", Thread: "discord-thread"},
-		Replies: true, Finds: true, Deletions: true,
+		TokenEnv: "DISCORD_BOT_TOKEN", Surfaces: Surfaces{DM: "discord-dm", Group: "discord-channel", Thread: "discord-thread"},
+		LinksReplies: true, FindsMessages: true, ReportsDeletions: true,
 	}
 }
 
-// Places implements People.
-func (d *Discord) Places() []Place { return d.all }
+// Conversations implements Users.
+func (d *Discord) Conversations() []Conversation { return d.all }
 
-// Do implements People.
-func (d *Discord) Do(a Act) (id string, err error) {
-	who, in, draft := d.who[a.Chat], d.at(a.Place), discord.Draft{Text: a.Text}
+// Do implements Users.
+func (d *Discord) Do(a Action) (id string, err error) {
+	user, in, draft := d.users[a.Chat], d.at(a.Conversation), discord.Draft{Text: a.Text}
 	if a.Bot {
-		who = d.otherBot()
+		user = d.otherBot()
 	}
 	switch a.Verb {
 	case msg.VerbDelete:
 		in.Delete(a.Target)
 		return "", nil
 	case msg.VerbEdit:
-		_, err = in.Revise(who, a.Target, a.Text)
+		_, err = in.Revise(user, a.Target, a.Text)
 		return "", err
 	case msg.VerbReaction:
-		_ = in.SetReaction(who, a.Target, a.Text, true) // once only
+		_ = in.SetReaction(user, a.Target, a.Text, true) // once only
 		return "", nil
 	case msg.VerbReply:
 		draft.ReplyTo = a.Target
@@ -131,7 +131,7 @@ func (d *Discord) Do(a Act) (id string, err error) {
 	if a.File != nil {
 		draft.Files = []discord.File{{Name: a.File.Name, Data: a.File.Data}}
 	}
-	m, err := in.Post(who, draft)
+	m, err := in.Post(user, draft)
 	return m.ID, err
 }
 
@@ -144,11 +144,11 @@ func (d *Discord) otherBot() discord.User {
 	return *d.other
 }
 
-// Quiet implements People. Nothing on Discord is ever confirmed.
-func (d *Discord) Quiet() bool { return true }
+// AllAcknowledged implements Users. Discord has no acknowledgements.
+func (d *Discord) AllAcknowledged() bool { return true }
 
-// Arrived implements Wire.
-func (d *Discord) Arrived() (all []Arrival) {
+// Arrivals implements Transport.
+func (d *Discord) Arrivals() (all []Arrival) {
 	for _, c := range d.Sent() {
 		if p, known := d.chats[c.ChannelID]; known && c.Route == discord.CreateMessage && !c.Repeated {
 			a := Arrival{ID: c.MessageID, Chat: p.Chat, Thread: p.Thread, Text: c.Text, ReplyTo: c.ReplyTo, At: c.At}
@@ -161,11 +161,11 @@ func (d *Discord) Arrived() (all []Arrival) {
 	return all
 }
 
-// Typed implements Wire.
-func (d *Discord) Typed(p Place) bool { return len(d.at(p).Typing()) > 0 }
+// ShowsWorking implements Transport.
+func (d *Discord) ShowsWorking(c Conversation) bool { return len(d.at(c).Typing()) > 0 }
 
-// Hasty implements Wire.
-func (d *Discord) Hasty() (n int) {
+// RateLimited implements Transport.
+func (d *Discord) RateLimited() (n int) {
 	for _, c := range d.Calls() {
 		if c.Status == http.StatusTooManyRequests {
 			n++
@@ -174,8 +174,8 @@ func (d *Discord) Hasty() (n int) {
 	return n
 }
 
-// Upset implements Trouble.
-func (d *Discord) Upset(random *rand.Rand) string {
+// InjectRandomFault implements FaultInjector.
+func (d *Discord) InjectRandomFault(random *rand.Rand) string {
 	n := 1 + random.IntN(3)
 	faults := []discord.Fault{
 		{Route: discord.CreateMessage, Status: 502, After: true},
@@ -192,16 +192,16 @@ func (d *Discord) Upset(random *rand.Rand) string {
 		name string
 		do   func()
 	}{
-		{"events come twice", func() { d.Twice(5 * n) }},
-		{"events come in disorder", func() { d.Reversed(n) }},
-		{"events come again", func() { d.Redeliver(5 * n) }},
-		{"an event that nobody can read", func() { d.Inject("MESSAGE_CREATE", `"not an object"`) }},
-		{"a frame that nobody can read", func() { d.Garble(`{"op":`) }},
-		{"connections break", d.Disconnect},
-		{"connections are to be made anew", d.AskReconnect},
-		{"sessions end", func() { d.InvalidateSessions(random.IntN(2) == 0) }},
-		{"sessions are forgotten", d.ForgetSessions},
-		{"connections say nothing any more", d.Zombies},
+		{"duplicate events", func() { d.Twice(5 * n) }},
+		{"reordered events", func() { d.Reversed(n) }},
+		{"redelivered events", func() { d.Redeliver(5 * n) }},
+		{"malformed event", func() { d.Inject("MESSAGE_CREATE", `"not an object"`) }},
+		{"malformed frame", func() { d.Garble(`{"op":`) }},
+		{"connections dropped", d.Disconnect},
+		{"reconnect requested", d.AskReconnect},
+		{"sessions invalidated", func() { d.InvalidateSessions(random.IntN(2) == 0) }},
+		{"sessions forgotten", d.ForgetSessions},
+		{"connections hang", d.Zombies},
 	}
 	i := random.IntN(len(faults) + len(others))
 	if i < len(faults) {
@@ -215,42 +215,42 @@ func (d *Discord) Upset(random *rand.Rand) string {
 	return other.name
 }
 
-// Away implements Trouble.
-func (d *Discord) Away(gone bool) {
-	if gone {
-		d.Unreachable()
-	} else {
+// SetReachable implements FaultInjector.
+func (d *Discord) SetReachable(ok bool) {
+	if ok {
 		d.Reachable()
+	} else {
+		d.Unreachable()
 	}
 }
 
-// Break implements Trouble.
-func (d *Discord) Break() { d.Disconnect() }
+// DropConnections implements FaultInjector.
+func (d *Discord) DropConnections() { d.Disconnect() }
 
-// Disorder implements Trouble.
-func (d *Discord) Disorder(n int) {
+// DuplicateAndReorder implements FaultInjector.
+func (d *Discord) DuplicateAndReorder(n int) {
 	d.Twice(n)
 	d.Reversed(n)
 	d.Redeliver(n)
 }
 
-// Spoil implements Trouble.
-func (d *Discord) Spoil(f Fault) {
+// FailNextSend implements FaultInjector.
+func (d *Discord) FailNextSend(f Fault) {
 	d.Fail(discord.Fault{
 		Route: discord.CreateMessage, Status: f.Status, RetryAfter: f.RetryAfter, Drop: f.Drop, After: f.After,
 	})
 }
 
-// Expire implements Trouble.
-func (d *Discord) Expire(expired bool) { d.Revoke(expired) }
+// SetTokenValid implements FaultInjector.
+func (d *Discord) SetTokenValid(ok bool) { d.Revoke(!ok) }
 
-// Deaths implements Trouble.
-func (d *Discord) Deaths() []Death {
+// Removals implements FaultInjector.
+func (d *Discord) Removals() []Removal {
 	abroad := d.Guild("Abroad", d.bob)
 	blocked, muted, deleted, kicked, locked := d.NewDM("Ann"), d.NewGroup("muted"), d.NewGroup("deleted"), d.channel(abroad, "kicked"), d.NewThread("locked")
-	return []Death{
-		{"the bot is blocked", blocked, func() { d.Block(d.who[blocked.Chat], true) }},
-		{"the bot may not write any more", muted, func() { d.at(muted).Deny(discord.SendMessages) }},
+	return []Removal{
+		{"the bot is blocked", blocked, func() { d.Block(d.users[blocked.Chat], true) }},
+		{"the bot loses the right to write", muted, func() { d.at(muted).Deny(discord.SendMessages) }},
 		{"a channel is deleted", deleted, func() { d.at(deleted).DeleteChannel() }},
 		{"the bot is kicked", kicked, abroad.RemoveBot},
 		{"a thread is locked", locked, func() { d.at(locked).Archive(true, true) }},

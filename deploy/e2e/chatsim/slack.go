@@ -14,102 +14,103 @@ import (
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
-// slackPort is where it is served.
+// slackPort is the port of the fake Slack.
 const slackPort = "9092"
 
-// Slack is a world whose people write in DMs, in channels and in a thread.
+// Slack is a Platform whose users write in DMs, channels and a thread.
 type Slack struct {
 	*slack.Server
-	all  []Place
-	who  map[string]slack.User // chat → who writes there
-	bots map[string]slack.User // chat → the other bot there
+	all   []Conversation
+	users map[string]slack.User // by JID
+	bots  map[string]slack.User // the other bot there, by JID
 }
 
-// NewSlack makes one of a size. Some of the places are fussy, and one childless.
+// NewSlack creates a platform of a size. In some conversations users mutate messages; one has no
+// child group.
 func NewSlack(size Size, o slack.Options) *Slack {
-	s := &Slack{Server: slack.New(o), who: map[string]slack.User{}, bots: map[string]slack.User{}}
+	s := &Slack{Server: slack.New(o), users: map[string]slack.User{}, bots: map[string]slack.User{}}
 	for i := range size.DMs {
 		p := s.NewDM(fmt.Sprintf("Person %d", i))
-		p.Childless, p.Fussy = i == 2, i >= size.DMs-2
+		p.NoChildGroup, p.Mutates = i == 2, i >= size.DMs-2
 		s.all = append(s.all, p)
 	}
 	for i := range size.Groups {
 		p := s.NewGroup(fmt.Sprintf("channel-%d", i))
-		p.Fussy = i == size.Groups-1
+		p.Mutates = i == size.Groups-1
 		s.all = append(s.all, p)
 	}
 	s.all = append(s.all, s.NewThread("talk"))
 	return s
 }
 
-// NewDM implements Rooms.
-func (s *Slack) NewDM(name string) Place {
+// NewDM implements ConversationMaker.
+func (s *Slack) NewDM(name string) Conversation {
 	u := s.User(name, strings.ToLower(name))
 	return s.add(s.DM(u), u, false)
 }
 
-// NewGroup implements Rooms.
-func (s *Slack) NewGroup(title string) Place {
+// NewGroup implements ConversationMaker.
+func (s *Slack) NewGroup(title string) Conversation {
 	u := s.User("Bob", "bob")
 	return s.add(s.Channel(title, u), u, true)
 }
 
-// NewThread implements Rooms.
-func (s *Slack) NewThread(title string) Place {
+// NewThread implements ConversationMaker.
+func (s *Slack) NewThread(title string) Conversation {
 	u := s.User("Bob", "bob")
 	talk := s.Channel(title, u)
 	return s.add(talk.Thread(talk.Say(u, "what about this?").TS), u, true)
 }
 
-func (s *Slack) add(at slack.Place, who slack.User, calls bool) Place {
-	p := Place{Chat: slackChat(at.ChannelID), Thread: at.ThreadTS, Calls: calls}
-	s.who[p.Chat] = who
+func (s *Slack) add(at slack.Place, user slack.User, calls bool) Conversation {
+	p := Conversation{Chat: slackChat(at.ChannelID), Thread: at.ThreadTS, NeedsMention: calls}
+	s.users[p.Chat] = user
 	return p
 }
 
-// at is where a place is on Slack.
-func (s *Slack) at(p Place) slack.Place {
-	return s.Place(strings.TrimPrefix(p.Chat, "slack:"), p.Thread)
+// at returns the fake's own place of a conversation.
+func (s *Slack) at(c Conversation) slack.Place {
+	return s.Place(strings.TrimPrefix(c.Chat, "slack:"), c.Thread)
 }
 
 func slackChat(channel string) string { return "slack:" + channel }
 
-// Serve implements Wire.
+// Serve implements Transport.
 func (s *Slack) Serve(host string) (env []string, err error) {
 	base, err := s.Start(listenOn(host, slackPort))
 	return []string{"SLACK_BOT_TOKEN=" + s.BotToken(), "SLACK_APP_TOKEN=" + s.AppToken(), "SLACK_API_URL=" + base + "/api/"}, err
 }
 
-// About implements World.
-func (s *Slack) About() About {
-	return About{
-		Daemon: "slakd", Platform: "slack", DMs: "D*",
-		Cut: func(content string) []string {
+// Info implements Platform.
+func (s *Slack) Info() Info {
+	return Info{
+		Daemon: "slakd", Platform: "slack", DMPattern: "D*",
+		Split: func(content string) []string {
 			return render.Slack(content, 4000) // characters, as Slack advises
 		},
-		Token: "SLACK_BOT_TOKEN", Surfaces: Surfaces{DM: "slack-dm", Group: "slack-channel-thread", Thread: "slack-channel-thread"},
-		Finds: true, Deletions: true,
+		TokenEnv: "SLACK_BOT_TOKEN", Surfaces: Surfaces{DM: "slack-dm", Group: "slack-channel-thread", Thread: "slack-channel-thread"},
+		FindsMessages: true, ReportsDeletions: true,
 	}
 }
 
-// Places implements People.
-func (s *Slack) Places() []Place { return s.all }
+// Conversations implements Users.
+func (s *Slack) Conversations() []Conversation { return s.all }
 
-// Do implements People. To answer a message is to write in the thread that it begins.
-func (s *Slack) Do(a Act) (id string, err error) {
-	who, in, draft := s.who[a.Chat], s.at(a.Place), slack.Draft{Text: a.Text, ThreadTS: a.Thread}
+// Do implements Users. A reply is a message in the thread that its target starts.
+func (s *Slack) Do(a Action) (id string, err error) {
+	user, in, draft := s.users[a.Chat], s.at(a.Conversation), slack.Draft{Text: a.Text, ThreadTS: a.Thread}
 	if a.Bot {
-		who = s.otherBot(a.Place)
+		user = s.otherBot(a.Conversation)
 	}
 	switch a.Verb {
 	case msg.VerbDelete:
-		in.Delete(who, a.Target)
+		in.Delete(user, a.Target)
 		return "", nil
 	case msg.VerbEdit:
-		_, err = in.Revise(who, a.Target, a.Text)
+		_, err = in.Revise(user, a.Target, a.Text)
 		return "", err
 	case msg.VerbReaction:
-		_ = in.SetReaction(who, a.Target, "thumbsup", true) // once only
+		_ = in.SetReaction(user, a.Target, "thumbsup", true) // once only
 		return "", nil
 	case msg.VerbReply:
 		draft.ThreadTS = cmp.Or(a.Thread, a.Target)
@@ -119,25 +120,25 @@ func (s *Slack) Do(a Act) (id string, err error) {
 	if a.File != nil {
 		draft.Attachment = &slack.Attachment{Name: a.File.Name, Data: a.File.Data}
 	}
-	m, err := in.Post(who, draft)
+	m, err := in.Post(user, draft)
 	return m.TS, err
 }
 
-func (s *Slack) otherBot(p Place) slack.User {
-	bot, there := s.bots[p.Chat]
+func (s *Slack) otherBot(c Conversation) slack.User {
+	bot, there := s.bots[c.Chat]
 	if !there {
 		bot = s.OtherBot("Other", "other")
-		s.at(p).Invite(s.who[p.Chat], bot)
-		s.bots[p.Chat] = bot
+		s.at(c).Invite(s.users[c.Chat], bot)
+		s.bots[c.Chat] = bot
 	}
 	return bot
 }
 
-// Quiet implements People.
-func (s *Slack) Quiet() bool { return s.Pending() == 0 }
+// AllAcknowledged implements Users.
+func (s *Slack) AllAcknowledged() bool { return s.Pending() == 0 }
 
-// Arrived implements Wire.
-func (s *Slack) Arrived() (all []Arrival) {
+// Arrivals implements Transport.
+func (s *Slack) Arrivals() (all []Arrival) {
 	for _, c := range s.Sent() {
 		if c.Method != "chat.postMessage" && c.Method != "files.completeUploadExternal" {
 			continue
@@ -151,16 +152,16 @@ func (s *Slack) Arrived() (all []Arrival) {
 	return all
 }
 
-// Typed implements Wire.
-func (s *Slack) Typed(p Place) bool {
-	stands := s.at(p).Messages()
-	return slices.ContainsFunc(s.Sent(), func(c slack.Call) bool {
-		return c.Method == "reactions.add" && slices.ContainsFunc(stands, func(m slack.Message) bool { return m.TS == c.TS })
+// ShowsWorking implements Transport.
+func (s *Slack) ShowsWorking(c Conversation) bool {
+	present := s.at(c).Messages()
+	return slices.ContainsFunc(s.Sent(), func(call slack.Call) bool {
+		return call.Method == "reactions.add" && slices.ContainsFunc(present, func(m slack.Message) bool { return m.TS == call.TS })
 	})
 }
 
-// Hasty implements Wire.
-func (s *Slack) Hasty() (n int) {
+// RateLimited implements Transport.
+func (s *Slack) RateLimited() (n int) {
 	for _, c := range s.Calls() {
 		if c.Status == http.StatusTooManyRequests {
 			n++
@@ -169,8 +170,8 @@ func (s *Slack) Hasty() (n int) {
 	return n
 }
 
-// Upset implements Trouble.
-func (s *Slack) Upset(random *rand.Rand) string {
+// InjectRandomFault implements FaultInjector.
+func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 	n := 1 + random.IntN(3)
 	const post = "chat.postMessage"
 	faults := []slack.Fault{
@@ -190,14 +191,14 @@ func (s *Slack) Upset(random *rand.Rand) string {
 		name string
 		do   func()
 	}{
-		{"events come twice", func() { s.Twice(5 * n) }},
-		{"events come in disorder", func() { s.Reversed(n) }},
-		{"events come again", func() { s.Redeliver(5 * n) }},
-		{"mentions come first", func() { s.MentionsFirst(random.IntN(2) == 0) }},
-		{"an event that nobody can read", func() { s.Inject(`{"type": "message", "user": 7}`) }},
-		{"a frame that nobody can read", func() { s.InjectFrame(`{"type":`) }},
-		{"connections break", func() { s.DropSockets() }},
-		{"connections are to be made anew", func() { s.Disconnect("refresh_requested") }},
+		{"duplicate events", func() { s.Twice(5 * n) }},
+		{"reordered events", func() { s.Reversed(n) }},
+		{"redelivered events", func() { s.Redeliver(5 * n) }},
+		{"mentions before messages", func() { s.MentionsFirst(random.IntN(2) == 0) }},
+		{"malformed event", func() { s.Inject(`{"type": "message", "user": 7}`) }},
+		{"malformed frame", func() { s.InjectFrame(`{"type":`) }},
+		{"connections dropped", func() { s.DropSockets() }},
+		{"reconnect requested", func() { s.Disconnect("refresh_requested") }},
 	}
 	i := random.IntN(len(faults) + len(others))
 	if i < len(faults) {
@@ -211,43 +212,43 @@ func (s *Slack) Upset(random *rand.Rand) string {
 	return other.name
 }
 
-// Away implements Trouble.
-func (s *Slack) Away(gone bool) {
-	if gone {
-		s.Unreachable()
-	} else {
+// SetReachable implements FaultInjector.
+func (s *Slack) SetReachable(ok bool) {
+	if ok {
 		s.Reachable()
+	} else {
+		s.Unreachable()
 	}
 }
 
-// Break implements Trouble.
-func (s *Slack) Break() { s.DropSockets() }
+// DropConnections implements FaultInjector.
+func (s *Slack) DropConnections() { s.DropSockets() }
 
-// Disorder implements Trouble.
-func (s *Slack) Disorder(n int) {
+// DuplicateAndReorder implements FaultInjector.
+func (s *Slack) DuplicateAndReorder(n int) {
 	s.Twice(n)
 	s.Reversed(n)
 	s.Redeliver(n)
 }
 
-// Spoil implements Trouble.
-func (s *Slack) Spoil(f Fault) {
+// FailNextSend implements FaultInjector.
+func (s *Slack) FailNextSend(f Fault) {
 	s.Fail(slack.Fault{
 		Method: "chat.postMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop, After: f.After,
 	})
 }
 
-// Expire implements Trouble.
-func (s *Slack) Expire(expired bool) {
-	s.Revoke(s.BotToken(), map[bool]string{true: "token_expired"}[expired])
+// SetTokenValid implements FaultInjector.
+func (s *Slack) SetTokenValid(ok bool) {
+	s.Revoke(s.BotToken(), map[bool]string{false: "token_expired"}[ok])
 }
 
-// Deaths implements Trouble.
-func (s *Slack) Deaths() []Death {
+// Removals implements FaultInjector.
+func (s *Slack) Removals() []Removal {
 	archived, kicked, deleted := s.NewGroup("archived"), s.NewGroup("kicked"), s.NewGroup("deleted")
-	return []Death{
-		{"a channel is archived", archived, func() { s.at(archived).Archive(s.who[archived.Chat]) }},
-		{"the bot is kicked", kicked, func() { s.at(kicked).KickBot(s.who[kicked.Chat]) }},
+	return []Removal{
+		{"a channel is archived", archived, func() { s.at(archived).Archive(s.users[archived.Chat]) }},
+		{"the bot is kicked", kicked, func() { s.at(kicked).KickBot(s.users[kicked.Chat]) }},
 		{"a channel is deleted", deleted, func() { s.at(deleted).DeleteChannel() }},
 	}
 }

@@ -13,112 +13,113 @@ import (
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 
-// telegramPort is where it is served.
+// telegramPort is the port of the fake Telegram.
 const telegramPort = "9090"
 
-// Size is how many chats of a kind there are. Platforms take few messages a second into a chat, so
-// that people who write much need many.
+// Size is the number of chats by kind. Platforms accept few messages per second and chat, so high
+// load needs many chats.
 type Size struct{ DMs, Groups int }
 
-// Telegram is a world whose people write in private, in groups and in topics of a forum.
+// Telegram is a Platform whose users write in DMs, groups and topics of a forum.
 type Telegram struct {
 	*telegram.Server
-	all  []Place
-	who  map[string]telegram.User  // chat → who writes there
-	room map[string]telegram.Place // by chat
-	bots map[string]telegram.User  // chat → the other bot there
+	all   []Conversation
+	users map[string]telegram.User  // by JID
+	rooms map[string]telegram.Place // by JID
+	bots  map[string]telegram.User  // the other bot there, by JID
 }
 
-// NewTelegram makes one of a size. Some of the places are fussy, and one childless.
+// NewTelegram creates a platform of a size. In some conversations users mutate messages; one has no
+// child group.
 func NewTelegram(size Size, o telegram.Options) *Telegram {
 	o.PrivacyOff = true
 	t := &Telegram{
-		Server: telegram.New(o), who: map[string]telegram.User{}, room: map[string]telegram.Place{}, bots: map[string]telegram.User{},
+		Server: telegram.New(o), users: map[string]telegram.User{}, rooms: map[string]telegram.Place{}, bots: map[string]telegram.User{},
 	}
 	for i := range size.DMs {
 		p := t.NewDM(fmt.Sprintf("Person %d", i))
-		p.Childless, p.Fussy = i == 2, i >= size.DMs-2
+		p.NoChildGroup, p.Mutates = i == 2, i >= size.DMs-2
 		t.all = append(t.all, p)
 	}
 	for i := range size.Groups {
 		p := t.NewGroup(fmt.Sprintf("Group %d", i))
-		p.Fussy = i == size.Groups-1
+		p.Mutates = i == size.Groups-1
 		t.all = append(t.all, p)
 	}
 	left := t.NewThread("Left")
-	right := t.topic(t.room[left.Chat], t.who[left.Chat], "Right")
+	right := t.topic(t.rooms[left.Chat], t.users[left.Chat], "Right")
 	t.all = append(t.all, left, right)
 	return t
 }
 
-// NewDM implements Rooms.
-func (t *Telegram) NewDM(name string) Place {
+// NewDM implements ConversationMaker.
+func (t *Telegram) NewDM(name string) Conversation {
 	u := t.User(name, "")
 	return t.add(t.DM(u), u)
 }
 
-// NewGroup implements Rooms.
-func (t *Telegram) NewGroup(title string) Place {
+// NewGroup implements ConversationMaker.
+func (t *Telegram) NewGroup(title string) Conversation {
 	u := t.User("Bob", "bob")
 	return t.add(t.Supergroup(title, u), u)
 }
 
-// NewThread implements Rooms.
-func (t *Telegram) NewThread(title string) Place {
+// NewThread implements ConversationMaker.
+func (t *Telegram) NewThread(title string) Conversation {
 	u := t.User("Bob", "bob")
 	forum := t.Forum(title+"'s forum", u)
 	t.add(forum, u)
 	return t.topic(forum, u, title)
 }
 
-func (t *Telegram) topic(forum telegram.Place, by telegram.User, name string) Place {
-	return Place{Chat: telegramChat(forum.ChatID), Thread: strconv.Itoa(forum.Topic(by, name).ThreadID), Calls: true}
+func (t *Telegram) topic(forum telegram.Place, by telegram.User, name string) Conversation {
+	return Conversation{Chat: telegramChat(forum.ChatID), Thread: strconv.Itoa(forum.Topic(by, name).ThreadID), NeedsMention: true}
 }
 
-// add has somebody write in a chat. In a group the bot is an administrator, who is told of
+// add makes a user write in a chat. In a group the bot is an administrator, since only those get
 // reactions.
-func (t *Telegram) add(at telegram.Place, who telegram.User) Place {
-	p := Place{Chat: telegramChat(at.ChatID), Calls: at.ChatID < 0}
-	if p.Calls {
-		at.AddBot(who)
-		at.Promote(who, true)
+func (t *Telegram) add(at telegram.Place, user telegram.User) Conversation {
+	p := Conversation{Chat: telegramChat(at.ChatID), NeedsMention: at.ChatID < 0}
+	if p.NeedsMention {
+		at.AddBot(user)
+		at.Promote(user, true)
 	}
-	t.who[p.Chat], t.room[p.Chat] = who, at
+	t.users[p.Chat], t.rooms[p.Chat] = user, at
 	return p
 }
 
 func telegramChat(id int64) string { return fmt.Sprintf("telegram:%d", id) }
 
-// Serve implements Wire.
+// Serve implements Transport.
 func (t *Telegram) Serve(host string) (env []string, err error) {
 	base, err := t.Start(listenOn(host, telegramPort))
 	return []string{"TELEGRAM_BOT_TOKEN=" + t.Token(), "TELEGRAM_API_URL=" + base}, err
 }
 
-// About implements World.
-func (t *Telegram) About() About {
-	return About{
-		Daemon: "teled", Platform: "telegram", DMs: "[0-9]*",
-		Cut: func(content string) (parts []string) {
+// Info implements Platform.
+func (t *Telegram) Info() Info {
+	return Info{
+		Daemon: "teled", Platform: "telegram", DMPattern: "[0-9]*",
+		Split: func(content string) (parts []string) {
 			for _, p := range render.Telegram(content, 4096) { // UTF-16 units, as the Bot API allows
 				parts = append(parts, p.Text)
 			}
 			return parts
 		},
-		Token: "TELEGRAM_BOT_TOKEN", Surfaces: Surfaces{DM: "telegram-dm", Group: "telegram-group", Thread: "telegram-topic"},
-		Replies: true,
+		TokenEnv: "TELEGRAM_BOT_TOKEN", Surfaces: Surfaces{DM: "telegram-dm", Group: "telegram-group", Thread: "telegram-topic"},
+		LinksReplies: true,
 	}
 }
 
-// Places implements People.
-func (t *Telegram) Places() []Place { return t.all }
+// Conversations implements Users.
+func (t *Telegram) Conversations() []Conversation { return t.all }
 
-// Do implements People. Telegram tells no bot of a deletion.
-func (t *Telegram) Do(a Act) (id string, err error) {
-	who, in := t.who[a.Chat], t.room[a.Chat]
+// Do implements Users. Telegram sends bots no event for a deletion.
+func (t *Telegram) Do(a Action) (id string, err error) {
+	user, in := t.users[a.Chat], t.rooms[a.Chat]
 	in.ThreadID, _ = strconv.Atoi(a.Thread) // 0 outside one
 	if a.Bot {
-		who = t.otherBot(a.Chat)
+		user = t.otherBot(a.Chat)
 	}
 	target, _ := strconv.Atoi(a.Target)
 	d := telegram.Draft{Text: a.Text}
@@ -126,10 +127,10 @@ func (t *Telegram) Do(a Act) (id string, err error) {
 	case msg.VerbDelete:
 		return "", nil
 	case msg.VerbEdit:
-		_, err = in.Revise(who, target, a.Text)
+		_, err = in.Revise(user, target, a.Text)
 		return "", err
 	case msg.VerbReaction:
-		return "", in.SetReactions(who, target, a.Text)
+		return "", in.SetReactions(user, target, a.Text)
 	case msg.VerbReply:
 		d.ReplyTo = target
 	case msg.VerbMention:
@@ -138,7 +139,7 @@ func (t *Telegram) Do(a Act) (id string, err error) {
 	if a.File != nil {
 		d.Attachment = &telegram.Attachment{Kind: "document", Name: a.File.Name, Data: a.File.Data}
 	}
-	m, err := in.Post(who, d)
+	m, err := in.Post(user, d)
 	return strconv.Itoa(m.ID), err
 }
 
@@ -146,17 +147,17 @@ func (t *Telegram) otherBot(chat string) telegram.User {
 	bot, there := t.bots[chat]
 	if !there {
 		bot = t.OtherBot("Other", "other_bot")
-		t.room[chat].Join(bot)
+		t.rooms[chat].Join(bot)
 		t.bots[chat] = bot
 	}
 	return bot
 }
 
-// Quiet implements People.
-func (t *Telegram) Quiet() bool { return t.Pending() == 0 }
+// AllAcknowledged implements Users.
+func (t *Telegram) AllAcknowledged() bool { return t.Pending() == 0 }
 
-// Arrived implements Wire.
-func (t *Telegram) Arrived() (all []Arrival) {
+// Arrivals implements Transport.
+func (t *Telegram) Arrivals() (all []Arrival) {
 	for _, c := range t.Sent() {
 		if c.Method != "sendMessage" && len(c.Files) == 0 {
 			continue
@@ -178,19 +179,19 @@ func (t *Telegram) Arrived() (all []Arrival) {
 	return all
 }
 
-// Typed implements Wire.
-func (t *Telegram) Typed(p Place) bool {
-	return slices.ContainsFunc(t.Sent(), func(c telegram.Call) bool {
+// ShowsWorking implements Transport.
+func (t *Telegram) ShowsWorking(c Conversation) bool {
+	return slices.ContainsFunc(t.Sent(), func(call telegram.Call) bool {
 		thread := ""
-		if c.ThreadID != 0 {
-			thread = strconv.Itoa(c.ThreadID)
+		if call.ThreadID != 0 {
+			thread = strconv.Itoa(call.ThreadID)
 		}
-		return c.Method == "sendChatAction" && telegramChat(c.ChatID) == p.Chat && thread == p.Thread
+		return call.Method == "sendChatAction" && telegramChat(call.ChatID) == c.Chat && thread == c.Thread
 	})
 }
 
-// Hasty implements Wire.
-func (t *Telegram) Hasty() (n int) {
+// RateLimited implements Transport.
+func (t *Telegram) RateLimited() (n int) {
 	for _, c := range t.Calls() {
 		if c.Status == http.StatusTooManyRequests {
 			n++
@@ -199,8 +200,8 @@ func (t *Telegram) Hasty() (n int) {
 	return n
 }
 
-// Upset implements Trouble.
-func (t *Telegram) Upset(random *rand.Rand) string {
+// InjectRandomFault implements FaultInjector.
+func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 	n := 1 + random.IntN(3)
 	faults := []telegram.Fault{
 		{Method: "sendMessage", Status: 502, After: true},
@@ -223,69 +224,69 @@ func (t *Telegram) Upset(random *rand.Rand) string {
 	switch random.IntN(4) {
 	case 0:
 		t.Twice(5 * n)
-		return "updates come twice"
+		return "duplicate updates"
 	case 1:
 		t.Reversed(n)
-		return "updates come in disorder"
+		return "reordered updates"
 	case 2:
 		t.Redeliver(5 * n)
-		return "updates come again"
+		return "redelivered updates"
 	}
 	t.Inject(`"message": {"message_id": "none"}`)
-	return "an update that nobody can read"
+	return "malformed update"
 }
 
-// Away implements Trouble.
-func (t *Telegram) Away(gone bool) {
-	if gone {
-		t.Unreachable()
-	} else {
+// SetReachable implements FaultInjector.
+func (t *Telegram) SetReachable(ok bool) {
+	if ok {
 		t.Reachable()
+	} else {
+		t.Unreachable()
 	}
 }
 
-// Break implements Trouble.
-func (t *Telegram) Break() {
+// DropConnections implements FaultInjector.
+func (t *Telegram) DropConnections() {
 	t.Unreachable()
 	t.Reachable()
 }
 
-// Disorder implements Trouble.
-func (t *Telegram) Disorder(n int) {
+// DuplicateAndReorder implements FaultInjector.
+func (t *Telegram) DuplicateAndReorder(n int) {
 	t.Twice(n)
 	t.Reversed(n)
 	t.Redeliver(n)
 }
 
-// Spoil implements Trouble.
-func (t *Telegram) Spoil(f Fault) {
+// FailNextSend implements FaultInjector.
+func (t *Telegram) FailNextSend(f Fault) {
 	t.Fail(telegram.Fault{
 		Method: "sendMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop, After: f.After,
 	})
 }
 
-// Expire implements Trouble.
-func (t *Telegram) Expire(expired bool) {
-	if !expired {
+// SetTokenValid implements FaultInjector.
+func (t *Telegram) SetTokenValid(ok bool) {
+	if ok {
 		t.Heal()
 		return
 	}
 	t.Fail(telegram.Fault{Method: "*", Times: -1, Status: http.StatusUnauthorized})
-	t.Break()
+	t.DropConnections()
 }
 
-// Deaths implements Trouble.
-func (t *Telegram) Deaths() []Death {
+// Removals implements FaultInjector.
+func (t *Telegram) Removals() []Removal {
 	blocked, gone, kicked, deleted := t.NewDM("Ann"), t.NewDM("Ben"), t.NewGroup("Kicked"), t.NewGroup("Deleted")
 	topic := t.NewThread("Passing")
-	return []Death{
-		{"the bot is blocked", blocked, func() { t.Block(t.who[blocked.Chat]) }},
-		{"an account is deleted", gone, func() { t.Deactivate(t.who[gone.Chat]) }},
-		{"the bot is kicked", kicked, func() { t.room[kicked.Chat].RemoveBot(t.who[kicked.Chat]) }},
-		{"a group is deleted", deleted, func() { t.room[deleted.Chat].DeleteGroup() }},
+	return []Removal{
+		{"the bot is blocked", blocked, func() { t.Block(t.users[blocked.Chat]) }},
+		{"an account is deleted", gone, func() { t.Deactivate(t.users[gone.Chat]) }},
+		{"the bot is kicked", kicked, func() { t.rooms[kicked.Chat].RemoveBot(t.users[kicked.Chat]) }},
+		{"a group is deleted", deleted, func() { t.rooms[deleted.Chat].DeleteGroup() }},
 		{"a topic is deleted", topic, func() {
-			thread, _ := strconv.Atoi(topic.Thread) // as we have made it
-			t.Place(t.room[topic.Chat].ChatID, thread).DeleteTopic()
+			thread, _ := strconv.Atoi(topic.Thread) // as set by topic
+			t.Place(t.rooms[topic.Chat].ChatID, thread).DeleteTopic()
 		}},
 	}
 }

@@ -47,7 +47,7 @@ func TestFourChannels(t *testing.T) {
 	r.run("routd", "gated", "dashd", "teled", "discd", "slakd")
 	r.connect()
 	web := &tab{r, r.client("dashd"), "#deploy"}
-	threads := map[*front]chatsim.Place{}
+	threads := map[*front]chatsim.Conversation{}
 	for _, f := range fronts {
 		threads[f] = f.NewThread("deploys")
 	}
@@ -87,7 +87,7 @@ func TestFourChannels(t *testing.T) {
 		}
 		f.onceEach(told)
 		f.inOrder(threads[f], f.about.Platform+" ")
-		for _, a := range f.Arrived() {
+		for _, a := range f.Arrivals() {
 			if !strings.Contains(a.Text, f.about.Platform+" ") {
 				t.Errorf("%s is told %q", f.about.Platform, a.Text)
 			}

@@ -11,13 +11,13 @@ func TestATokenThatExpiresAndIsGoodAgain(t *testing.T) {
 	each(t, func(f *front) {
 		f.say(f.dm, "slow 1 private 0")
 		f.running(f.dm)
-		f.Expire(true)
+		f.SetTokenValid(false)
 		f.connection("bad_credentials")
 		f.say(f.dm, "private 1")
 		f.until("the answer waits for the token", func() bool {
 			return f.value(`SELECT error_class || ' ' || attempts FROM deliveries WHERE state = 'queued'`) == "auth 0"
 		})
-		f.Expire(false)
+		f.SetTokenValid(true)
 		f.onceEach([]string{"slow 1 private 0", "private 1"})
 		f.connection("connected")
 	})
@@ -31,12 +31,12 @@ func TestABadTokenIsSaidOnce(t *testing.T) {
 		f.down(f.about.Daemon)
 		before, err := f.Log(f.about.Daemon)
 		f.ok(err)
-		f.up(f.about.Daemon, f.about.Token+"="+wrongToken)
+		f.up(f.about.Daemon, f.about.TokenEnv+"="+wrongToken)
 		detail := f.connection("bad_credentials")
 		log, err := f.Log(f.about.Daemon)
 		f.ok(err)
 		log = strings.TrimPrefix(log, before)
-		if n := strings.Count(log, f.about.Token); n != 1 || strings.Contains(log+detail, wrongToken) || !strings.Contains(detail, f.about.Token) {
+		if n := strings.Count(log, f.about.TokenEnv); n != 1 || strings.Contains(log+detail, wrongToken) || !strings.Contains(detail, f.about.TokenEnv) {
 			f.t.Errorf("it says %q, and %d times:\n%s", detail, n, log)
 		}
 		f.say(f.dm, "hello?")

@@ -81,10 +81,10 @@ func TestAnErrorBehindADelivery(t *testing.T) {
 			{"a 500 in front of it", chatsim.Fault{Status: 500}, copies{0, 1}},
 			{"silence in front of it", chatsim.Fault{Drop: true}, copies{0, 1}},
 		} {
-			f.Spoil(tt.fault)
+			f.FailNextSend(tt.fault)
 			f.say(f.dm, tt.what)
 			want := tt.want
-			if f.about.Finds {
+			if f.about.FindsMessages {
 				want = copies{1, 0}
 			}
 			f.stored(tt.what)
@@ -102,7 +102,7 @@ func TestWhoHasToWaitHoldsUpNobody(t *testing.T) {
 		const wait = 3 * time.Second
 		bob := f.NewDM("Bob")
 		began := time.Now()
-		f.Spoil(chatsim.Fault{RetryAfter: wait})
+		f.FailNextSend(chatsim.Fault{RetryAfter: wait})
 		f.say(f.dm, "patience")
 		f.until("the platform's wish is kept", func() bool {
 			return f.value(`SELECT d.error_class FROM deliveries d JOIN messages m ON m.id = d.message_id
@@ -124,18 +124,18 @@ func TestWhoHasToWaitHoldsUpNobody(t *testing.T) {
 
 func TestDeadChatsHoldUpNobody(t *testing.T) {
 	each(t, func(f *front) {
-		all := f.Deaths()
+		all := f.Removals()
 		for _, d := range all {
-			f.call(d.Place, "slow 2 are you there?")
-			f.running(d.Place)
-			d.Die()
+			f.call(d.Conversation, "slow 2 are you there?")
+			f.running(d.Conversation)
+			d.Apply()
 		}
 		f.say(f.dm, "hello")
 		f.answer("hello")
 		f.settle()
 		for _, d := range all {
 			if got := f.value(`SELECT d.error_class || ' ' || d.attempts || ' ' || m.out_state FROM deliveries d JOIN messages m ON m.id = d.message_id
-				WHERE m.chat_jid = ? AND m.source = 'agent'`, d.Place.Chat); got != "permanent 0 failed" {
+				WHERE m.chat_jid = ? AND m.source = 'agent'`, d.Conversation.Chat); got != "permanent 0 failed" {
 				f.t.Errorf("%s: the answer is %q", d.Name, got)
 			}
 		}

@@ -12,9 +12,9 @@ import (
 // front is one of a rig's platforms, with somebody in private.
 type front struct {
 	*rig
-	chatsim.World
-	about chatsim.About
-	dm    chatsim.Place
+	chatsim.Platform
+	about chatsim.Info
+	dm    chatsim.Conversation
 }
 
 // connection waits for a state of the adapter's connection, and returns what is said of it.
@@ -27,29 +27,29 @@ func (f *front) connection(state string) (detail string) {
 }
 
 // do has somebody do something.
-func (f *front) do(a chatsim.Act) (id string) {
+func (f *front) do(a chatsim.Action) (id string) {
 	f.t.Helper()
 	id, err := f.Do(a)
 	f.ok(err)
 	return id
 }
 
-func (f *front) say(p chatsim.Place, text string) (id string) {
+func (f *front) say(p chatsim.Conversation, text string) (id string) {
 	f.t.Helper()
-	return f.do(chatsim.Act{Place: p, Verb: msg.VerbMessage, Text: text})
+	return f.do(chatsim.Action{Conversation: p, Verb: msg.VerbMessage, Text: text})
 }
 
 // call says something that is sure of an answer.
-func (f *front) call(p chatsim.Place, text string) (id string) {
+func (f *front) call(p chatsim.Conversation, text string) (id string) {
 	f.t.Helper()
-	if !p.Calls {
+	if !p.NeedsMention {
 		return f.say(p, text)
 	}
-	return f.do(chatsim.Act{Place: p, Verb: msg.VerbMention, Text: text})
+	return f.do(chatsim.Action{Conversation: p, Verb: msg.VerbMention, Text: text})
 }
 
 // running waits until an agent works for a chat.
-func (f *front) running(p chatsim.Place) {
+func (f *front) running(p chatsim.Conversation) {
 	f.t.Helper()
 	f.until("it is being answered", func() bool {
 		return f.value(`SELECT count(*) FROM turns WHERE state = 'running' AND chat_jid = ?`, p.Chat) == "1"
@@ -72,7 +72,7 @@ func (f *front) rows(text string) string {
 func (f *front) arrived(text string) (found chatsim.Arrival) {
 	f.t.Helper()
 	f.until(fmt.Sprintf("%q arrives", text), func() bool {
-		for _, a := range f.Arrived() {
+		for _, a := range f.Arrivals() {
 			if strings.Contains(a.Text, text) {
 				found = a
 				return true
@@ -90,7 +90,7 @@ func (f *front) answer(told string) chatsim.Arrival {
 }
 
 // answered waits for an answer in a place, read on a surface.
-func (f *front) answered(told string, in chatsim.Place, surface string) chatsim.Arrival {
+func (f *front) answered(told string, in chatsim.Conversation, surface string) chatsim.Arrival {
 	f.t.Helper()
 	a := f.answer(told)
 	if a.Chat != in.Chat || a.Thread != in.Thread {
@@ -108,10 +108,10 @@ func echo(told string) string { return "You said: " + told + "\n" }
 
 // copies counts the messages in which the bot repeats what it was told.
 func (f *front) copies(told string) (plain, marked int) {
-	for _, a := range f.Arrived() {
+	for _, a := range f.Arrivals() {
 		switch {
 		case !strings.Contains(a.Text, echo(told)):
-		case strings.HasPrefix(a.Text, chatsim.Again("")):
+		case strings.HasPrefix(a.Text, chatsim.MarkedCopy("")):
 			marked++
 		default:
 			plain++
@@ -129,7 +129,7 @@ func (f *front) onceEach(told []string) {
 	}
 	f.settle()
 	for _, text := range told {
-		if plain, marked := f.copies(text); plain > 1 || f.about.Finds && marked > 0 {
+		if plain, marked := f.copies(text); plain > 1 || f.about.FindsMessages && marked > 0 {
 			f.t.Errorf("%q is answered %d times, and %d times with a mark", text, plain, marked)
 		}
 		if n := f.rows(text); n != "1" {
@@ -140,11 +140,11 @@ func (f *front) onceEach(told []string) {
 
 // inOrder fails unless what the bot says in a place to texts that end in ascending numbers is in
 // their order, but for copies.
-func (f *front) inOrder(in chatsim.Place, prefix string) {
+func (f *front) inOrder(in chatsim.Conversation, prefix string) {
 	f.t.Helper()
 	last := -1
-	for _, a := range f.Arrived() {
-		if a.Chat != in.Chat || a.Thread != in.Thread || strings.HasPrefix(a.Text, chatsim.Again("")) {
+	for _, a := range f.Arrivals() {
+		if a.Chat != in.Chat || a.Thread != in.Thread || strings.HasPrefix(a.Text, chatsim.MarkedCopy("")) {
 			continue
 		}
 		for line := range strings.Lines(a.Text) {

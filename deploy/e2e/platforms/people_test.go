@@ -13,8 +13,8 @@ import (
 
 func TestFilesComeIn(t *testing.T) {
 	each(t, func(f *front) {
-		f.do(chatsim.Act{
-			Place: f.dm, Verb: msg.VerbMessage, Text: "look at this", File: &chatsim.File{Name: "../plan.txt", Data: []byte("one, two")},
+		f.do(chatsim.Action{
+			Conversation: f.dm, Verb: msg.VerbMessage, Text: "look at this", File: &chatsim.File{Name: "../plan.txt", Data: []byte("one, two")},
 		})
 		f.answer("look at this")
 		path := f.value(`SELECT attachments ->> '$[0].path' FROM messages WHERE content = 'look at this'`)
@@ -49,14 +49,14 @@ func TestPeopleChangeWhatTheyHaveSaid(t *testing.T) {
 	each(t, func(f *front) {
 		f.down("gated")
 		typo, spoken := f.say(f.dm, "tpyo"), f.say(f.dm, "never mind")
-		f.do(chatsim.Act{Place: f.dm, Verb: msg.VerbEdit, Target: typo, Text: "typo"})
-		f.do(chatsim.Act{Place: f.dm, Verb: msg.VerbDelete, Target: spoken})
+		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbEdit, Target: typo, Text: "typo"})
+		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbDelete, Target: spoken})
 		f.say(f.dm, "sorry")
 		f.stored("sorry")
 		f.up("gated")
 		f.answer("sorry")
 		f.settle()
-		for text, want := range map[string]int{"tpyo": 0, "typo": 1, "never mind": map[bool]int{false: 1}[f.about.Deletions]} {
+		for text, want := range map[string]int{"tpyo": 0, "typo": 1, "never mind": map[bool]int{false: 1}[f.about.ReportsDeletions]} {
 			if plain, marked := f.copies(text); plain != want || marked != 0 {
 				f.t.Errorf("%q is answered %d times", text, plain+marked)
 			}
@@ -64,11 +64,11 @@ func TestPeopleChangeWhatTheyHaveSaid(t *testing.T) {
 
 		at := f.say(f.dm, "at nine")
 		f.answer("at nine")
-		f.do(chatsim.Act{Place: f.dm, Verb: msg.VerbEdit, Target: at, Text: "at ten"})
+		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbEdit, Target: at, Text: "at ten"})
 		f.until("the change is noted", func() bool {
 			return f.value(`SELECT reason FROM messages WHERE verb = 'edit' AND content = 'at ten' AND target_id = ?`, at) == "edit_note"
 		})
-		f.do(chatsim.Act{Place: f.dm, Verb: msg.VerbReaction, Target: at, Text: "👍"})
+		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbReaction, Target: at, Text: "👍"})
 		f.until("the reaction is stored", func() bool {
 			return f.value(`SELECT content FROM messages WHERE verb = 'reaction' AND target_id = ?`, at) == "👍"
 		})
@@ -88,8 +88,8 @@ func TestOtherBots(t *testing.T) {
 			f.up(f.about.Daemon, "BOTS="+tt.bots)
 			f.connection("connected")
 			plain, called, person := tt.bots+": a bot speaks", tt.bots+": a bot calls", tt.bots+": a person speaks"
-			f.do(chatsim.Act{Place: group, Verb: msg.VerbMessage, Text: plain, Bot: true})
-			f.do(chatsim.Act{Place: group, Verb: msg.VerbMention, Text: called, Bot: true})
+			f.do(chatsim.Action{Conversation: group, Verb: msg.VerbMessage, Text: plain, Bot: true})
+			f.do(chatsim.Action{Conversation: group, Verb: msg.VerbMention, Text: called, Bot: true})
 			f.call(group, person)
 			f.answer(person)
 			if got := f.rows(plain); got != tt.plain {

@@ -56,9 +56,9 @@ func discordOptions() discord.Options { return discord.Options{Heartbeat: time.S
 // slackOptions have Slack tell again soon, and not give up: the real one does over an hour.
 func slackOptions() slack.Options { return slack.Options{AckTimeout: time.Second, Retries: 100} }
 
-func newTelegram() chatsim.World { return chatsim.NewTelegram(chatsim.Size{}, telegramOptions()) }
-func newDiscord() chatsim.World  { return chatsim.NewDiscord(chatsim.Size{}, discordOptions()) }
-func newSlack() chatsim.World    { return chatsim.NewSlack(chatsim.Size{}, slackOptions()) }
+func newTelegram() chatsim.Platform { return chatsim.NewTelegram(chatsim.Size{}, telegramOptions()) }
+func newDiscord() chatsim.Platform  { return chatsim.NewDiscord(chatsim.Size{}, discordOptions()) }
+func newSlack() chatsim.Platform    { return chatsim.NewSlack(chatsim.Size{}, slackOptions()) }
 
 // rig is an instance with platforms in front of it.
 type rig struct {
@@ -72,7 +72,7 @@ type rig struct {
 // each plays a scenario on every platform, each with an instance of its own.
 func each(t *testing.T, play func(*front)) {
 	t.Parallel()
-	for name, fresh := range map[string]func() chatsim.World{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
+	for name, fresh := range map[string]func() chatsim.Platform{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			play(start(t, fresh()))
@@ -81,7 +81,7 @@ func each(t *testing.T, play func(*front)) {
 }
 
 // start has one platform.
-func start(t *testing.T, w chatsim.World) *front {
+func start(t *testing.T, w chatsim.Platform) *front {
 	t.Helper()
 	r := newRig(t)
 	f := r.serve(w)
@@ -110,9 +110,9 @@ func newRig(t *testing.T) *rig {
 }
 
 // serve puts a platform in front of the instance, before its adapter runs.
-func (r *rig) serve(w chatsim.World) *front {
+func (r *rig) serve(w chatsim.Platform) *front {
 	r.t.Helper()
-	f := &front{rig: r, World: w, about: w.About()}
+	f := &front{rig: r, Platform: w, about: w.Info()}
 	r.fronts = append(r.fronts, f)
 	env, err := w.Serve(r.Host)
 	r.ok(err)
@@ -142,7 +142,7 @@ func (r *rig) connect() {
 	for _, f := range r.fronts {
 		platform := "platform=" + f.about.Platform
 		for _, route := range [][2]string{
-			{platform + " room=" + f.about.DMs, "main"}, {platform + " verb=mention", "main"}, {platform + " verb=reply", "main"},
+			{platform + " room=" + f.about.DMPattern, "main"}, {platform + " verb=mention", "main"}, {platform + " verb=reply", "main"},
 			{platform, "main#observe"},
 		} {
 			r.ok(routd.Do(r.ctx, http.MethodPost, "/v1/routes", map[string]string{"match": route[0], "target": route[1]}, nil))
@@ -185,7 +185,7 @@ func (r *rig) show() {
 		return
 	}
 	for _, f := range r.fronts {
-		for _, a := range f.Arrived() {
+		for _, a := range f.Arrivals() {
 			r.t.Logf("%s %s %q ← %q", a.At.Format(time.StampMilli), a.Chat, a.Thread, a.Text)
 		}
 	}

@@ -57,8 +57,8 @@ func TestEachThreadOfThePaneIsAConversation(t *testing.T) {
 		}
 		return false
 	})
-	at := func(p slack.Place) chatsim.Place {
-		return chatsim.Place{Chat: "slack:" + p.ChannelID, Thread: p.ThreadTS}
+	at := func(p slack.Place) chatsim.Conversation {
+		return chatsim.Conversation{Chat: "slack:" + p.ChannelID, Thread: p.ThreadTS}
 	}
 	f.answered("slow 1 what broke?", at(left), "slack-pane")
 	f.answered("what is for lunch?", at(right), "slack-pane")

@@ -15,10 +15,10 @@ func story(f *front) {
 	f.say(group, "good morning")
 	asked := f.call(group, "what broke?")
 	talk := group
-	if !f.about.Replies {
+	if !f.about.LinksReplies {
 		talk.Thread = asked
 	}
-	if a := f.answered("what broke?", talk, f.about.Group); f.about.Replies && a.ReplyTo != asked {
+	if a := f.answered("what broke?", talk, f.about.Group); f.about.LinksReplies && a.ReplyTo != asked {
 		f.t.Errorf("the answer is linked to %q, not to %q", a.ReplyTo, asked)
 	}
 	f.say(talk, "and who did it?")
@@ -29,13 +29,13 @@ func story(f *front) {
 	f.answered("ship it", thread, f.about.Thread)
 	f.say(thread, "how far?")
 	f.answered("how far?", thread, f.about.Thread)
-	f.say(chatsim.Place{Chat: thread.Chat}, "lunch?")
+	f.say(chatsim.Conversation{Chat: thread.Chat}, "lunch?")
 	f.until("what is said beside the thread is only heard", func() bool {
 		return f.value(`SELECT disposition || '/' || reason FROM messages WHERE content = 'lunch?'`) == "observed/route_observe"
 	})
 
 	f.say(thread, "slow 1 think")
-	f.until("people see that it thinks", func() bool { return f.Typed(thread) })
+	f.until("people see that it thinks", func() bool { return f.ShowsWorking(thread) })
 	f.down(f.about.Daemon)
 	f.say(thread, "still there?")
 	f.up(f.about.Daemon)
@@ -58,8 +58,8 @@ func TestAReplyToTheBotIsAnswered(t *testing.T) {
 		f.stored("good morning")
 		f.put(msg.Message{ChatJID: group.Chat, Content: "news of the day"})
 		news := f.arrived("news of the day")
-		f.do(chatsim.Act{Place: group, Verb: msg.VerbReply, Text: "who did it?", Target: news.ID})
-		if !f.about.Replies {
+		f.do(chatsim.Action{Conversation: group, Verb: msg.VerbReply, Text: "who did it?", Target: news.ID})
+		if !f.about.LinksReplies {
 			group.Thread = news.ID
 		}
 		f.answered("who did it?", group, f.about.Group)

@@ -16,9 +16,9 @@ func TestAGroupBecomesASupergroup(t *testing.T) {
 	group := w.Group("Team", alice)
 	group.AddBot(alice)
 	group.Say(alice, "@"+w.Me().Username+" slow 1 before")
-	f.running(chatsim.Place{Chat: fmt.Sprintf("telegram:%d", group.ChatID)})
+	f.running(chatsim.Conversation{Chat: fmt.Sprintf("telegram:%d", group.ChatID)})
 	super := group.Migrate(alice)
-	there := chatsim.Place{Chat: fmt.Sprintf("telegram:%d", super.ChatID)}
+	there := chatsim.Conversation{Chat: fmt.Sprintf("telegram:%d", super.ChatID)}
 	f.answered("slow 1 before", there, f.about.Group)
 	super.Say(alice, "and after?")
 	f.answered("and after?", there, f.about.Group)
