@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -69,7 +70,7 @@ func containers(line string) int {
 	return n
 }
 
-func countAny(s, chars string) int {
+func countAny[T string | []byte](s T, chars string) int {
 	n := 0
 	for i := range len(s) {
 		if strings.IndexByte(chars, s[i]) >= 0 {
@@ -98,8 +99,8 @@ func (workLimit) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Co
 	n := 0
 	for i := range node.Lines().Len() {
 		segment := node.Lines().At(i)
-		line := string(segment.Value(reader.Source()))
-		n += countAny(line, "*_~`[]()<!") + strings.Count(line, "||")
+		line := segment.Value(reader.Source())
+		n += countAny(line, "*_~`[]()<!") + bytes.Count(line, []byte("||"))
 	}
 	done, _ := pc.Get(workKey).(int)
 	if done += n * n; done <= maxWork {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,11 +106,35 @@ func TestNestingIsFlattened(t *testing.T) {
 
 func TestClusters(t *testing.T) {
 	for text, want := range map[string]int{
-		"": 0, "abc": 3, "e\u0301a": 2, "👩‍👩‍👧x": 2, "🇩🇪🇫🇷": 2, "👍🏽👍": 2, "❤️❤️": 2, strings.Repeat("\u0301", 24): 2,
+		"": 0, "abc": 3, "e\u0301a": 2, "👩‍👩‍👧x": 2, "🇩🇪🇫🇷": 2, "👍🏽👍": 2, "❤️❤️": 2, "각각": 2, "\u1100\u1161\u11a8a": 2,
+		"নিনি": 2, "🏴\U000e0067\U000e0062\U000e007f!": 2, strings.Repeat("\u0301", 24): 2, "a\u200bb": 3,
 	} {
 		l := line{spans: appendSpan(nil, text, nil)}
-		if got := len(l.places(100)); got != want {
+		if got := len(l.cutPoints(100)); got != want {
 			t.Errorf("%q: %d", text, got)
+		}
+	}
+}
+
+// A character can begin in one span and go on in the next ones.
+func TestClusters_OverSpans(t *testing.T) {
+	bolds := []mark{{kind: bold}}
+	for name, tc := range map[string]struct {
+		texts []string // every second one is bold
+		want  []cutPoint
+	}{
+		"words":               {[]string{"a ", "b"}, []cutPoint{{0, 1, 1}, {0, 2, 1}, {1, 1, 2}}},
+		"accent":              {[]string{"e", "\u0301x"}, []cutPoint{{1, 2, 0}, {1, 3, 2}}},
+		"accents in each":     {[]string{"e", "\u0301", "\u0302"}, []cutPoint{{2, 2, 2}}},
+		"flag":                {[]string{"🇩", "🇪🇫🇷"}, []cutPoint{{1, 4, 0}, {1, 12, 2}}},
+		"sentence and accent": {[]string{"a.", "\u0301 b"}, []cutPoint{{0, 1, 0}, {1, 2, 1}, {1, 3, 1}, {1, 4, 2}}},
+	} {
+		var l line
+		for i, text := range tc.texts {
+			l.spans = appendSpan(l.spans, text, bolds[:i%2])
+		}
+		if got := l.cutPoints(100); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
 }
@@ -134,7 +159,7 @@ func TestClean(t *testing.T) {
 }
 
 func TestWidth(t *testing.T) {
-	for text, want := range map[string]int{"abc": 3, "日本": 4, "e\u0301": 1, "👍🏽": 2, "한글": 4, "ｱ": 1} {
+	for text, want := range map[string]int{"abc": 3, "日本": 4, "e\u0301": 1, "👍🏽": 2, "👩‍👩‍👧": 2, "🇩🇪": 2, "한글": 4, "ｱ": 1, "a\u200bb": 2} {
 		if got := width(text); got != want {
 			t.Errorf("%q: %d", text, got)
 		}

@@ -3,55 +3,77 @@ package render
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
-// maxCluster is how many runes are kept together at most.
+// maxCluster is how many runes are kept together at most: a character with any number of accents
+// must not make a part that cannot be cut.
 const maxCluster = 12
 
-const joiner = '\u200d'
-
-// A cluster is what a reader takes for one character, read rune by rune.
-type cluster struct {
-	runes    int
-	last     rune
-	flags    int  // regional indicators, of which two make a flag
-	sentence bool // the last rune that is no blank ends a sentence
+// clusterLen is the length in bytes of the grapheme cluster, what a reader takes for one character,
+// that a text begins with. The text must not be empty.
+func clusterLen(text string) int {
+	if len(text) == 1 || text[0] < utf8.RuneSelf && text[1] < utf8.RuneSelf {
+		return 1 // ASCII does not combine, and no line has a \r\n in it
+	}
+	cluster, _, _, _ := uniseg.FirstGraphemeClusterInString(firstRunes(text, maxCluster), -1)
+	return len(cluster)
 }
 
-// add reports whether a rune belongs to the cluster.
-func (c *cluster) add(r rune) bool {
-	if c.runes >= maxCluster {
-		return false
+func firstRunes(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
 	}
-	return extends(r) || c.last == joiner || regional(r) && c.flags%2 == 1
+	return text
 }
 
-func (c *cluster) take(r rune) {
-	c.runes++
-	c.last = r
-	if regional(r) {
-		c.flags++
-	}
-	if !unicode.IsSpace(r) {
-		c.sentence = strings.ContainsRune(".!?…。！？", r)
-	}
+// A cutter finds the places between the clusters of a line.
+type cutter struct {
+	cluster  string // the one before
+	sentence bool   // the last rune that is no blank ends a sentence
 }
 
-// rank tells how good it is to cut between the cluster and a rune.
-func (c *cluster) rank(next rune) int {
-	switch {
-	case c.sentence && (unicode.IsSpace(next) || unicode.IsSpace(c.last) || c.last > unicode.MaxLatin1 && c.last != '…'):
-		return 2
-	case unicode.IsSpace(next) || unicode.IsSpace(c.last):
-		return 1
+// next reads the cluster at the beginning of a text and returns its length.
+func (c *cutter) next(text string) int {
+	n := clusterLen(text)
+	c.read(text[:n])
+	return n
+}
+
+// goOn reads what the text of the next span adds to the last cluster and returns its length.
+func (c *cutter) goOn(text string) int {
+	joined := c.cluster + firstRunes(text, maxCluster)
+	n := clusterLen(joined)
+	if n > len(c.cluster) {
+		added := n - len(c.cluster)
+		c.read(joined[:n])
+		return added
 	}
 	return 0
 }
 
-// extends tells the runes that belong to the one before them: combining marks, variation
-// selectors, skin tones, tags and what joins emoji.
-func extends(r rune) bool {
-	return r == joiner || r >= 0x1f3fb && r <= 0x1f3ff || r >= 0xe0020 && r <= 0xe007f || unicode.Is(unicode.M, r)
+func (c *cutter) read(cluster string) {
+	c.cluster = cluster
+	if last, _ := utf8.DecodeLastRuneInString(cluster); !unicode.IsSpace(last) {
+		c.sentence = strings.ContainsRune(".!?…。！？", last)
+	}
 }
 
-func regional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
+// rank tells how good it is to cut between the last cluster and a text: 2 between sentences, 1
+// between words.
+func (c *cutter) rank(text string) int {
+	last, _ := utf8.DecodeLastRuneInString(c.cluster)
+	next, _ := utf8.DecodeRuneInString(text)
+	blank := unicode.IsSpace(next) || unicode.IsSpace(last)
+	switch {
+	case c.sentence && (blank || last > unicode.MaxLatin1 && last != '…'):
+		return 2
+	case blank:
+		return 1
+	}
+	return 0
+}

@@ -134,8 +134,8 @@ func (s *splitter) flush() {
 	s.part, s.sizes = nil, nil
 }
 
-// A place is where a line can be cut: before a byte of one of its spans.
-type place struct {
+// A cutPoint is where a line can be cut: before a byte of one of its spans.
+type cutPoint struct {
 	span, offset int
 	rank         int // 1 between words, 2 between sentences
 }
@@ -143,30 +143,30 @@ type place struct {
 // cut takes off the beginning of a line what fits into the rest of the part, and all of the
 // words and sentences if that leaves no more than half of it unused.
 func (s *splitter) cut(l line) (head, tail line) {
-	places := l.places(s.limit)
-	n := sort.Search(len(places), func(i int) bool { return !s.fits(l.upTo(places[i])) })
+	points := l.cutPoints(s.limit)
+	n := sort.Search(len(points), func(i int) bool { return !s.fits(l.upTo(points[i])) })
 	if n == 0 {
 		return line{}, l
 	}
 	best := n - 1
-	for i := n - 1; i >= n/2 && places[best].rank < 2; i-- {
-		if places[i].rank > places[best].rank {
+	for i := n - 1; i >= n/2 && points[best].rank < 2; i-- {
+		if points[i].rank > points[best].rank {
 			best = i
 		}
 	}
 	// Markup depends on what stands around it, so that less text may take more of it.
-	for best > 0 && !s.fits(l.upTo(places[best])) {
+	for best > 0 && !s.fits(l.upTo(points[best])) {
 		best--
 	}
-	head = l.upTo(places[best])
+	head = l.upTo(points[best])
 	if !s.fits(head) {
 		return line{}, l
 	}
-	return head, l.from(places[best])
+	return head, l.from(points[best])
 }
 
-// upTo is the line up to a place, without the blanks at its end.
-func (l line) upTo(p place) line {
+// upTo is the line up to a point, without the blanks at its end.
+func (l line) upTo(p cutPoint) line {
 	l.spans = slices.Clone(l.spans[:p.span+1])
 	last := &l.spans[p.span]
 	last.text = last.text[:p.offset]
@@ -179,9 +179,9 @@ func (l line) upTo(p place) line {
 	return l
 }
 
-// from is the line from a place on, without the blanks at its beginning. It takes the spans
+// from is the line from a point on, without the blanks at its beginning. It takes the spans
 // of the line with it.
-func (l line) from(p place) line {
+func (l line) from(p cutPoint) line {
 	l.spans = l.spans[p.span:]
 	l.spans[0].text = l.spans[0].text[p.offset:]
 	if l.fence == nil {
@@ -194,30 +194,37 @@ func (l line) from(p place) line {
 	return l
 }
 
-// places returns the places behind each of the first n characters of a line.
-func (l line) places(n int) []place {
-	var out []place
-	var c cluster
+// cutPoints returns the points behind each of the first n characters of a line.
+func (l line) cutPoints(n int) []cutPoint {
+	var out []cutPoint
+	var c cutter
 	for i, sp := range l.spans {
-		for offset, r := range sp.text {
-			if c.runes > 0 && !c.add(r) {
-				p := place{span: i, offset: offset, rank: c.rank(r)}
-				if offset == 0 {
-					p.span, p.offset = i-1, len(l.spans[i-1].text)
-				}
-				out = append(out, p)
-				c = cluster{sentence: c.sentence}
+		rest := sp.text
+		if c.cluster != "" {
+			rest = rest[c.goOn(rest):]
+		}
+		for rest != "" {
+			if c.cluster != "" {
+				out = append(out, l.cutPoint(i, len(sp.text)-len(rest), c.rank(rest)))
 			}
-			c.take(r)
 			if len(out) == n {
 				return out
 			}
+			rest = rest[c.next(rest):]
 		}
 	}
 	if k := len(l.spans) - 1; k >= 0 {
-		out = append(out, place{span: k, offset: len(l.spans[k].text), rank: 2})
+		out = append(out, cutPoint{span: k, offset: len(l.spans[k].text), rank: 2})
 	}
 	return out
+}
+
+// cutPoint takes the end of a span for the beginning of the next one.
+func (l line) cutPoint(span, offset, rank int) cutPoint {
+	if offset == 0 {
+		span, offset = span-1, len(l.spans[span-1].text)
+	}
+	return cutPoint{span, offset, rank}
 }
 
 func (l line) longerThan(limit int) bool {

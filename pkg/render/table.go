@@ -2,8 +2,9 @@ package render
 
 import (
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
+	"github.com/rivo/uniseg"
 	east "github.com/yuin/goldmark/extension/ast"
 )
 
@@ -57,27 +58,12 @@ func align(text string, to int, a east.Alignment) string {
 	return strings.Repeat(" ", before) + text + strings.Repeat(" ", space-before)
 }
 
-// width is how many columns a text takes in a font of fixed width, roughly.
+// width is how many columns a text takes in a font of fixed width.
 func width(text string) int {
-	n := 0
-	for _, r := range text {
-		switch {
-		case extends(r):
-		case unicode.Is(wide, r):
-			n += 2
-		default:
-			n++
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return uniseg.StringWidth(text)
 		}
 	}
-	return n
-}
-
-// wide are the blocks of East Asian characters and emoji.
-var wide = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0xa4cf, Stride: 1}, {Lo: 0xac00, Hi: 0xd7a3, Stride: 1},
-		{Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe6f, Stride: 1}, {Lo: 0xff00, Hi: 0xff60, Stride: 1},
-		{Lo: 0xffe0, Hi: 0xffe6, Stride: 1},
-	},
-	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f900, Hi: 0x1f9ff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+	return len(text)
 }
