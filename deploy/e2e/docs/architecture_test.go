@@ -1,0 +1,145 @@
+package docs
+
+import (
+	"go/ast"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/failpoint"
+)
+
+const architecture = "docs/architecture.md"
+
+func TestArchitecture_FitsOnePage(t *testing.T) {
+	t.Parallel()
+	if lines := strings.Count(read(t, architecture), "\n"); lines > 250 {
+		t.Errorf("%d lines, at most 250", lines)
+	}
+}
+
+var guarantee = regexp.MustCompile("((?:`Test\\w+`(?:, )?)+) in `([\\w/]+)`")
+
+func TestArchitecture_EachGuarantee_NamesTestsThatExist(t *testing.T) {
+	t.Parallel()
+	guarantees := rows(section(t, read(t, architecture), "## What is guaranteed"))
+	if len(guarantees) < 10 {
+		t.Errorf("only %d guarantees found", len(guarantees))
+	}
+	all := declarations{}
+	for _, row := range guarantees {
+		named := guarantee.FindAllStringSubmatch(row[1], -1)
+		if len(named) == 0 {
+			t.Errorf("%q names no test", row[0])
+		}
+		for _, m := range named {
+			tests := all.in(t, m[2], "_test.go")
+			for _, name := range codes(m[1]) {
+				if !tests[name] {
+					t.Errorf("%q: %s has no %s", row[0], m[2], name)
+				}
+			}
+		}
+	}
+}
+
+// packages are the folders of the packages whose functions pages name as `package.Function`.
+var packages = map[string]string{
+	"store": "pkg/store", "adapter": "pkg/adapter", "render": "pkg/render", "agentproto": "pkg/agentproto",
+	"gateway": "gated/internal/gateway", "agents": "gated/internal/agents", "queue": "gated/internal/queue",
+	"runtime": "gated/internal/runtime", "prompt": "gated/internal/prompt", "routing": "routd/internal/routing",
+	"msg": "pkg/msg", "failpoint": "pkg/failpoint",
+}
+
+var function = regexp.MustCompile("^([a-z]+)\\.(\\w+)$")
+
+func TestPages_FunctionsNamed_Exist(t *testing.T) {
+	t.Parallel()
+	found, all := 0, declarations{}
+	walk(t, "docs", func(page string) {
+		for _, code := range codes(read(t, page)) {
+			m := function.FindStringSubmatch(code)
+			if m == nil || packages[m[1]] == "" {
+				continue
+			}
+			found++
+			if !all.in(t, packages[m[1]], ".go")[m[2]] {
+				t.Errorf("%s: %s does not exist", page, code)
+			}
+		}
+	}, ".md")
+	if found == 0 {
+		t.Error("no page names a function")
+	}
+}
+
+// declarations are the names declared in folders, parsed when they are asked for.
+type declarations map[string]map[string]bool
+
+func (d declarations) in(t *testing.T, dir, suffix string) map[string]bool {
+	t.Helper()
+	key := dir + " " + suffix
+	if d[key] == nil {
+		d[key] = declared(t, dir, suffix)
+	}
+	return d[key]
+}
+
+// declared returns the functions, methods, types and constants of a folder's files with a suffix.
+func declared(t *testing.T, dir, suffix string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	walk(t, dir, func(path string) {
+		if filepath.Dir(path) != filepath.Clean(dir) || strings.HasSuffix(path, "_test.go") != (suffix == "_test.go") {
+			return
+		}
+		for _, d := range parse(t, path).Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				names[d.Name.Name] = true
+			case *ast.GenDecl:
+				for _, name := range specNames(d) {
+					names[name] = true
+				}
+			}
+		}
+	}, ".go")
+	return names
+}
+
+func specNames(d *ast.GenDecl) (names []string) {
+	for _, spec := range d.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			names = append(names, spec.Name.Name)
+		case *ast.ValueSpec:
+			for _, name := range spec.Names {
+				names = append(names, name.Name)
+			}
+		}
+	}
+	return names
+}
+
+var commit = regexp.MustCompile(`\*\*Commit (\d), ([^*]+)\*\*`)
+
+// The commits of the walk are named like the failpoints around them, so that a reader of one finds
+// the other.
+func TestArchitecture_SevenCommits_AreNamedAsFailpoints(t *testing.T) {
+	t.Parallel()
+	commits := commit.FindAllStringSubmatch(strings.ReplaceAll(read(t, architecture), "\n   ", " "), -1)
+	if len(commits) != 7 {
+		t.Fatalf("%d commits named, want 7", len(commits))
+	}
+	for i, m := range commits {
+		if m[1] != string(rune('1'+i)) {
+			t.Errorf("commit %s stands at position %d", m[1], i+1)
+		}
+		for _, verb := range codes(m[2]) {
+			if !failpoint.Known(failpoint.Verb(verb).Before()) {
+				t.Errorf("commit %s: %s is no failpoint", m[1], verb)
+			}
+		}
+	}
+}

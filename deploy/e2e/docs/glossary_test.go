@@ -1,0 +1,54 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestGlossary_IsSortedUniqueAndTrue(t *testing.T) {
+	t.Parallel()
+	previous := ""
+	all := declarations{}
+	entries := rows(read(t, "docs/glossary.md"))
+	if len(entries) < 30 {
+		t.Errorf("only %d words found", len(entries))
+	}
+	for _, row := range entries {
+		if len(row) != 3 || row[1] == "" {
+			t.Errorf("%q does not have word, meaning and identifier", row)
+			continue
+		}
+		word := strings.ToLower(row[0])
+		if word <= previous {
+			t.Errorf("%q stands behind %q", word, previous)
+		}
+		previous = word
+		for _, identifier := range codes(row[2]) {
+			checkIdentifier(t, all, row[0], identifier)
+		}
+	}
+}
+
+// checkIdentifier looks for `package.Name` in the package's folder, wherever that is in the products.
+func checkIdentifier(t *testing.T, all declarations, word, identifier string) {
+	t.Helper()
+	name, member, _ := strings.Cut(identifier, ".")
+	for _, pattern := range []string{"pkg/" + name, "*/internal/" + name} {
+		folders, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range folders {
+			dir, err := filepath.Rel(root, folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Stat(folder); err == nil && info.IsDir() && all.in(t, dir, ".go")[member] {
+				return
+			}
+		}
+	}
+	t.Errorf("%s: %s does not exist", word, identifier)
+}

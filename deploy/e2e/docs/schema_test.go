@@ -1,0 +1,91 @@
+package docs
+
+import (
+	"database/sql"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "github.com/mattn/go-sqlite3" // the database/sql driver
+
+	"arizuko/pkg/store/storetest"
+)
+
+// writers are who may stand in the column "writer" of the page on the schema.
+var writers = []string{
+	"adapter", "gated", "routd", "dashd", "teled", "migrate", "the inserter", "SQLite", "each daemon", "none yet",
+}
+
+var tableHeading = regexp.MustCompile("(?m)^### `(\\w+)`")
+
+func TestSchema_EveryTableAndColumn_IsDescribed(t *testing.T) {
+	t.Parallel()
+	page := read(t, "docs/schema.md")
+	stored := schema(t)
+	described := map[string]bool{}
+	for _, m := range tableHeading.FindAllStringSubmatch(page, -1) {
+		table := m[1]
+		described[table] = true
+		columns, ok := stored[table]
+		if !ok {
+			t.Errorf("the page describes %s, which is not in the schema", table)
+			continue
+		}
+		checkColumns(t, table, columns, rows(section(t, page, m[0])))
+	}
+	for table := range stored {
+		if !described[table] {
+			t.Errorf("the page has no table %s", table)
+		}
+	}
+}
+
+// checkColumns compares the rows of a table's section with its columns, in their order.
+func checkColumns(t *testing.T, table string, columns []string, described [][]string) {
+	t.Helper()
+	var names []string
+	for _, row := range described {
+		if len(row) != 3 || row[2] == "" {
+			t.Errorf("%s: row %q does not have column, writer and meaning", table, row)
+			continue
+		}
+		names = append(names, codes(row[0])...)
+		for writer := range strings.SplitSeq(row[1], "; ") {
+			if !slices.Contains(writers, writer) {
+				t.Errorf("%s: row %q: unknown writer %q", table, row[0], writer)
+			}
+		}
+	}
+	if !slices.Equal(names, columns) {
+		t.Errorf("%s: the page has the columns\n%q\nthe schema\n%q", table, names, columns)
+	}
+}
+
+// schema returns the columns of each table of a migrated database, generated ones included.
+func schema(t *testing.T) map[string][]string {
+	t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+storetest.Path(t)+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	found, err := db.Query(`SELECT s.name, c.name FROM sqlite_master s, pragma_table_xinfo(s.name) c
+		WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite_%' ORDER BY s.name, c.cid`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	tables := map[string][]string{}
+	for found.Next() {
+		var table, column string
+		if err := found.Scan(&table, &column); err != nil {
+			t.Fatal(err)
+		}
+		tables[table] = append(tables[table], column)
+	}
+	if err := found.Err(); err != nil || len(tables) == 0 {
+		t.Fatalf("%d tables: %v", len(tables), err)
+	}
+	return tables
+}
