@@ -150,7 +150,7 @@ func (g *gated) checkpoints(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		if _, err := g.checkpoint.Run(ctx); err != nil && ctx.Err() == nil {
-			g.Log.Warn("checkpoint put off", "err", err)
+			g.Log.Warn("checkpoint deferred", "err", err)
 		}
 	}
 }

@@ -180,9 +180,9 @@ func jsonFrame(result string) string {
 func TestBrokenFrames(t *testing.T) {
 	tests := []struct{ name, script, problem string }{
 		{"error", "error no hunter2 left", "no *** left"},
-		{"error without words", "error", "without saying which"},
-		{"not JSON", "print " + fmt.Sprintf("%q", rawFrame("{")), "broken frame"},
-		{"unknown status", "print " + fmt.Sprintf("%q", rawFrame(`{"status":"fine"}`)), "broken frame"},
+		{"error without words", "error", "without a description"},
+		{"not JSON", "print " + fmt.Sprintf("%q", rawFrame("{")), "malformed frame"},
+		{"unknown status", "print " + fmt.Sprintf("%q", rawFrame(`{"status":"fine"}`)), "malformed frame"},
 		{"too large", `print ` + fmt.Sprintf("%q", jsonFrame(strings.Repeat("x", agentproto.MaxFrame))), "larger than 1048576 bytes"},
 	}
 	for _, tt := range tests {

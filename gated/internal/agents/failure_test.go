@@ -29,10 +29,10 @@ func TestAgentsThatFail(t *testing.T) {
 		{"closes its output", "exec >&-; cat >/dev/null", "exit code 0"},
 		{"closes its input", "exec <&-; exit 4", "exit code 4"},
 		{"closes everything", "exec <&- >&- 2>&-; exit 5", "exit code 5"},
-		{"says nothing", "sleep 1000", "the agent said nothing for 300ms"},
-		{"says nothing and will not go", "trap '' TERM; sleep 1000; sleep 1000", "the agent said nothing for 300ms"},
-		{"prints noise for ever", "yes", "the agent said nothing for 300ms"},
-		{"prints errors for ever", "yes >&2", "the agent said nothing for 300ms"},
+		{"says nothing", "sleep 1000", "the agent wrote no frame for 300ms"},
+		{"says nothing and will not go", "trap '' TERM; sleep 1000; sleep 1000", "the agent wrote no frame for 300ms"},
+		{"prints noise for ever", "yes", "the agent wrote no frame for 300ms"},
+		{"prints errors for ever", "yes >&2", "the agent wrote no frame for 300ms"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestFolderThatCannotBeMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := r.await(r.ask("hi"), msg.TurnFailed)
-	if !strings.HasPrefix(failed.Error, "the agent cannot be run: ") {
+	if !strings.HasPrefix(failed.Error, "cannot run the agent: ") {
 		t.Errorf("failed with %q", failed.Error)
 	}
 	diff(t, "another group", r.answered(r.ask("hi", group("other"), chat("telegram:2"))), []string{"re: hi"})
@@ -220,7 +220,7 @@ func TestDatabaseThatRefuses(t *testing.T) {
 			db := r.sabotage()
 			r.exec(db, tt.refuse)
 			turns := []*msg.Turn{r.ask("!session s1; say 1"), r.ask("!say 2", chat("telegram:2"))}
-			r.until("it complains", func() bool { return strings.Contains(r.log.String(), "cannot write to the database; trying again") })
+			r.until("it complains", func() bool { return strings.Contains(r.log.String(), "database write failed; retrying") })
 			r.exec(db, tt.allow)
 			diff(t, "answers", r.answered(turns...), []string{"1", "2"})
 			for _, asked := range turns {

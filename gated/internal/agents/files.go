@@ -29,7 +29,7 @@ func (m *Manager) linkFiles(folder string, rows []*msg.Message) error {
 			}
 			name := fmt.Sprintf("%d-%d-%s", row.ID, i+1, safeName(a))
 			if err := m.linkFile(folder, a.Path, name); err != nil {
-				m.log.Warn("attachment not linked", "row", row.ID, "path", a.Path, "err", err)
+				m.log.Warn("attachment not copied", "row", row.ID, "file", a.Path, "err", err)
 				a.Path, a.Error = "", "the file is not there any more"
 				continue
 			}

@@ -100,13 +100,13 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.st.UnendedRuns()
 	if err != nil {
-		return fmt.Errorf("find runs of a previous gated: %w", err)
+		return fmt.Errorf("find runs of the previous gated: %w", err)
 	}
 	m.killOrphans(left)
 	for _, r := range left {
 		failpoint.At(failpoint.Recovering)
 		if err := m.persist(ctx, func(tx *store.Tx) error { return m.recoverRun(tx, r) }); err != nil {
-			return fmt.Errorf("settle run %d: %w", r.ID, err)
+			return fmt.Errorf("recover run %d: %w", r.ID, err)
 		}
 	}
 	open, err := m.st.OpenTurns()
@@ -120,6 +120,12 @@ func (m *Manager) Recover(ctx context.Context) error {
 		}
 		m.push(requeued)
 	}
+	if len(left) > 0 {
+		m.log.Info("recovered runs of the previous gated", "count", len(left))
+	}
+	if len(open) > 0 {
+		m.log.Info("queued open turns again", "count", len(open))
+	}
 	return nil
 }
 
@@ -131,10 +137,10 @@ func (m *Manager) killOrphans(left []*msg.Run) {
 		all.Go(func() {
 			found, err := m.endOrphan(r)
 			if err != nil {
-				m.log.Error("an agent of a previous gated may still be running; end it by hand", "run", r.ID, "runtime", r.Runtime,
+				m.log.Error("agent of the previous gated may still be running: kill it by hand", "run", r.ID, "runtime", r.Runtime,
 					"pid", r.PID, "label", r.Label, "err", err)
 			}
-			m.log.Info("run of a previous gated ended", "run", r.ID, "folder", r.Folder, "killed", found)
+			m.log.Info("ended run of the previous gated", "run", r.ID, "folder", r.Folder, "killed", found)
 		})
 	}
 	all.Wait()
@@ -143,7 +149,7 @@ func (m *Manager) killOrphans(left []*msg.Run) {
 func (m *Manager) endOrphan(r *msg.Run) (found bool, err error) {
 	rt := m.cfg.Runtimes[groupconfig.Runtime(r.Runtime)]
 	if rt == nil {
-		return false, fmt.Errorf("there is no runtime %q", r.Runtime)
+		return false, fmt.Errorf("unknown runtime %q", r.Runtime)
 	}
 	return rt.End(m.ctx, runtime.Left{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: orphanGrace})
 }
@@ -288,6 +294,7 @@ func (m *Manager) idle(runID int64) time.Duration {
 }
 
 func (m *Manager) push(t queue.Turn) {
+	m.logQueued(t)
 	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Push(t) })
 }
 
@@ -326,7 +333,7 @@ func (m *Manager) start(t queue.Turn) {
 	r, turn, err := m.open(t)
 	if err != nil {
 		if !errors.Is(err, store.ErrStale) {
-			m.log.Warn("turn waits for the next start", "turn", t.ID, "err", err)
+			m.log.Warn("run not started; its turn waits for the next start of gated", "turn", t.ID, "err", err)
 		}
 		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.StartFailed(t) })
 		return
@@ -399,7 +406,7 @@ func (m *Manager) open(t queue.Turn) (*run, *msg.Turn, error) {
 // lost to a busy or full database. ErrStale, which no retry mends, and the end
 // of ctx are returned.
 func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
-	return m.retry(ctx, "cannot write to the database", func() error { return m.st.Write(ctx, fn) })
+	return m.retry(ctx, "database write failed", func() error { return m.st.Write(ctx, fn) })
 }
 
 func (m *Manager) retry(ctx context.Context, problem string, try func() error) error {
@@ -408,7 +415,7 @@ func (m *Manager) retry(ctx context.Context, problem string, try func() error) e
 		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
 			return err
 		}
-		m.log.Error(problem+"; trying again", "in", wait, "err", err)
+		m.log.Error(problem+"; retrying", "wait", wait, "err", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

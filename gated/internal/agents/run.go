@@ -103,6 +103,7 @@ func (r *run) serve(turn *msg.Turn) []queue.Turn {
 	if err := r.launch(); err != nil {
 		return r.finalize(runtime.Exit{Err: err})
 	}
+	r.logStarted()
 	r.sendPrompt(turn)
 	return r.finalize(r.loop())
 }
@@ -170,11 +171,11 @@ func (r *run) loop() runtime.Exit {
 			case ev.Frame != nil:
 				r.frame(*ev.Frame)
 			case ev.Malformed != nil:
-				r.fail("the agent wrote a broken frame: " + ev.Malformed.Reason)
+				r.fail("the agent wrote a malformed frame: " + ev.Malformed.Reason)
 			}
 		case <-r.deadline.C:
 			if len(r.unanswered) > 0 {
-				r.fail(fmt.Sprintf("the agent said nothing for %s", r.timeout()))
+				r.fail(fmt.Sprintf("the agent wrote no frame for %s", r.timeout()))
 			}
 		case <-r.ctl[ctlClose]:
 			for _, h := range r.pending() { // they came before
@@ -224,7 +225,6 @@ func (r *run) fail(problem string) {
 		return
 	}
 	r.problem = r.setup.redact(problem)
-	r.m.log.Warn("agent failed", "run", r.row.ID, "folder", r.row.Folder, "problem", r.problem)
 	r.m.queue.Drain(r.row.ID)
 	go r.proc.Stop(failGrace)
 }
@@ -232,6 +232,7 @@ func (r *run) fail(problem string) {
 // take receives a turn; one from the queue is offered to this run first.
 func (r *run) receive(h handover) {
 	if h.queued == nil {
+		r.logPiped(h.turn)
 		r.sendPrompt(h.turn)
 		return
 	}
@@ -251,6 +252,7 @@ func (r *run) receive(h handover) {
 		r.requeue(*h.queued)
 		return
 	}
+	r.logPiped(turn)
 	r.sendPrompt(turn)
 }
 
@@ -284,6 +286,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	if r.unanswered = append(r.unanswered, t); len(r.unanswered) == 1 {
 		r.deadline.Reset(r.timeout())
 	}
+	r.logPrompt(t, len(p.text))
 	id := strconv.FormatInt(t.ID, 10)
 	if r.started {
 		failpoint.At(failpoint.Piping)
@@ -310,7 +313,7 @@ func (r *run) send(in agentproto.Input) {
 	case errors.Is(err, runtime.ErrClosed): // it has stopped reading, or is gone already
 		go r.proc.Stop(failGrace)
 	default:
-		r.fail("the agent cannot be reached: " + err.Error())
+		r.fail("cannot write to the agent: " + err.Error())
 	}
 }
 
@@ -320,9 +323,10 @@ func (r *run) frame(f agentproto.Frame) {
 	defer func() { r.deadline.Reset(r.timeout()) }()
 	t := r.addressee(f.TurnID)
 	if t == nil {
-		r.m.log.Warn("frame for no turn of this run; ignored", "run", r.row.ID, "turn", f.TurnID)
+		r.m.log.Warn("frame ignored: it names no turn of this run", "run", r.row.ID, "turn", f.TurnID)
 		return
 	}
+	r.logFrame(t, &f)
 	if f.Status == agentproto.StatusError {
 		r.errorFrame(t, f.Error)
 		return
@@ -336,9 +340,11 @@ func (r *run) frame(f agentproto.Frame) {
 	err := r.m.persist(r.m.ctx, func(tx *store.Tx) error { return tx.AnswerTurn(reply, r.m.now()) })
 	switch {
 	case errors.Is(err, store.ErrStale):
-		r.m.log.Info("frame for a cancelled turn; discarded", "run", r.row.ID, "turn", t.ID)
+		r.m.log.Info("frame discarded: its turn was cancelled", "run", r.row.ID, "turn", t.ID)
 	case err != nil:
 		return // gated is stopping: the turn is asked again by the next one
+	default:
+		r.logAnswer(t, reply.Text)
 	}
 	if reply.Final {
 		r.done(t)
@@ -349,11 +355,11 @@ func (r *run) frame(f agentproto.Frame) {
 // becomes of such a turn concerns nobody.
 func (r *run) errorFrame(t *msg.Turn, problem string) {
 	if now, err := r.m.st.Turn(t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
-		r.m.log.Info("error frame for a cancelled turn; discarded", "run", r.row.ID, "turn", t.ID)
+		r.m.log.Info("error frame discarded: its turn was cancelled", "run", r.row.ID, "turn", t.ID)
 		r.done(t)
 		return
 	}
-	r.fail(cmp.Or(problem, "the agent reported an error without saying which"))
+	r.fail(cmp.Or(problem, "the agent reported an error without a description"))
 }
 
 // addressee is the turn a frame answers: the one it names, else the oldest
@@ -393,47 +399,58 @@ func (r *run) done(t *msg.Turn) {
 	}
 }
 
-// settle stores what became of the run's unanswered turns and returns those
+// leftovers is what a run leaves when its process is gone.
+type leftovers struct {
+	problem string       // why the run failed, "" if it did not
+	queued  []queue.Turn // turns to queue again
+	failed  []*msg.Turn
+}
+
+// finalize stores what became of the run's unanswered turns and returns those
 // to queue again.
-func (r *run) finalize(exit runtime.Exit) (left []queue.Turn) {
+func (r *run) finalize(exit runtime.Exit) []queue.Turn {
 	failpoint.At(failpoint.Exited)
 	if exit.Err != nil {
 		r.permanent = errors.As(exit.Err, new(*runtime.SetupError))
-		r.m.log.Error("agent not run as it should be", "run", r.row.ID, "folder", r.row.Folder, "runtime", r.row.Runtime,
+		r.m.log.Error("run failed", "run", r.row.ID, "folder", r.row.Folder, "runtime", r.row.Runtime,
 			"err", r.setup.redact(exit.Err.Error()))
 	}
+	var left leftovers
 	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
 		left, err = r.finalizeTurns(tx, exit, r.m.now())
 		return err
 	})
 	if err != nil { // gated is being killed
-		r.m.log.Error("run not settled; the next start does it", "run", r.row.ID, "err", err)
+		r.m.log.Error("run not finalized; the next start does it", "run", r.row.ID, "err", err)
 		return nil
 	}
-	return left
+	r.logEnded(left, exit.Err != nil)
+	return left.queued
 }
 
-func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left []queue.Turn, err error) {
+func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left leftovers, err error) {
 	turns, err := tx.RunTurns(r.row.ID)
 	if err != nil {
-		return nil, err
+		return left, err
 	}
-	problem := r.failureOf(exit, len(turns))
-	if problem != "" && r.started {
+	left.problem = r.failureOf(exit, len(turns))
+	if left.problem != "" && r.started {
 		if err := tx.EvictSession(r.row.Folder, r.row.Topic); err != nil {
-			return nil, err
+			return left, err
 		}
 	}
 	for i, t := range turns {
-		requeued, err := r.finalizeTurn(tx, t, problem, i == 0, now)
+		requeued, err := r.finalizeTurn(tx, t, left.problem, i == 0, now)
 		if err != nil {
-			return nil, err
+			return left, err
 		}
 		if requeued != nil {
-			left = append(left, *requeued)
+			left.queued = append(left.queued, *requeued)
+		} else if t.Frames == 0 {
+			left.failed = append(left.failed, t)
 		}
 	}
-	return left, tx.EndRun(r.row.ID, problem, now)
+	return left, tx.EndRun(r.row.ID, left.problem, now)
 }
 
 // verdict says why the run counts as failed, "" if it does not: a run that
@@ -447,7 +464,7 @@ func (r *run) failureOf(exit runtime.Exit, left int) string {
 		return ""
 	}
 	if exit.Err != nil {
-		return r.setup.redact("the agent cannot be run: " + exit.Err.Error())
+		return r.setup.redact("cannot run the agent: " + exit.Err.Error())
 	}
 	problem := "the agent ended without an answer: " + exit.Reason()
 	if tail := strings.TrimSpace(exit.StderrTail); tail != "" {

@@ -30,7 +30,7 @@ type setup struct {
 // setup reads how a folder's agents are run. What is wrong with a configuration
 // is part of the answer.
 func (m *Manager) setup(folder string) (s setup, err error) {
-	err = m.retry(m.ctx, "cannot read a group's configuration", func() (err error) {
+	err = m.retry(m.ctx, "read of group configuration failed", func() (err error) {
 		var own groupconfig.Config
 		own, s.err, err = m.groupConfig(folder)
 		s.Config = own.Over(m.cfg.Defaults)
@@ -43,7 +43,7 @@ func (m *Manager) setup(folder string) (s setup, err error) {
 		s.err = &runtime.SetupError{Err: fmt.Errorf("the configuration of group %s: %w", folder, s.err)}
 	}
 	if s.runtime = m.cfg.Runtimes[s.Agent.Runtime]; s.runtime == nil && s.err == nil {
-		s.err = &runtime.SetupError{Err: fmt.Errorf("there is no runtime %q", s.Agent.Runtime)}
+		s.err = &runtime.SetupError{Err: fmt.Errorf("unknown runtime %q", s.Agent.Runtime)}
 	}
 	given := runtime.Environ(m.cfg.Environ, s.Agent.Env)
 	s.env = append(given, s.Agent.Variables()...)
@@ -100,7 +100,7 @@ func (m *Manager) groupDir(folder string) (string, error) {
 			continue
 		}
 		if info, err := root.Lstat(at); err != nil || !info.IsDir() {
-			return "", errors.Join(fmt.Errorf("the place of group %s is taken by something that is no folder", at), err)
+			return "", errors.Join(fmt.Errorf("the folder of group %s is not a directory", at), err)
 		}
 	}
 	return filepath.Join(m.cfg.Groups, filepath.FromSlash(folder)), nil

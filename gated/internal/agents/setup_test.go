@@ -53,7 +53,7 @@ func TestGroupsOwnTimeouts(t *testing.T) {
 	r.configure("hasty", `{"timeouts":{"timeout":"1s","idle":"0s"}}`)
 	r.gate("hasty", "never")
 	failed := r.await(r.ask("!hold never", group("hasty")), msg.TurnFailed)
-	if !strings.Contains(failed.Error, "said nothing for 1s") {
+	if !strings.Contains(failed.Error, "wrote no frame for 1s") {
 		t.Errorf("failed with %q", failed.Error)
 	}
 	r.answered(r.ask("hi", group("hasty")), r.ask("hi", chat("telegram:2")))
@@ -84,7 +84,7 @@ func TestAgentsThatCannotBeRun(t *testing.T) {
 		{"no object", `[]`, "the configuration of group bad: must be a JSON object"},
 		{"two mistakes", `{"observe":7,"modle":"m"}`, `"modle" is not known; did you mean agent.model?; observe: must be a text`},
 		{"limits without docker", `{"limits":{"pids":9}}`, "limits take the runtime docker, not process"},
-		{"runtime that is not there", `{"agent":{"runtime":"bwrap"}}`, `there is no runtime "bwrap"`},
+		{"runtime that is not there", `{"agent":{"runtime":"bwrap"}}`, `unknown runtime "bwrap"`},
 		{"docker that is not there", `{"agent":{"image":"i"}}`, "docker's client is not installed"},
 	}
 	for _, tt := range tests {
@@ -101,7 +101,7 @@ func TestAgentsThatCannotBeRun(t *testing.T) {
 			if failed.Attempts != 1 || !strings.Contains(failed.Error, tt.problem) {
 				t.Errorf("after %d attempts: %q", failed.Attempts, failed.Error)
 			}
-			if log := r.log.String(); strings.Count(log, "agent not run as it should be") != 1 {
+			if log := r.log.String(); strings.Count(log, "run failed") != 1 {
 				t.Errorf("log:\n%s", log)
 			}
 			diff(t, "another group", r.answered(r.ask("hi", chat("telegram:2"))), []string{"re: hi"})
@@ -141,7 +141,7 @@ func TestGroupFolderThatIsALink(t *testing.T) {
 				t.Fatal(err)
 			}
 			failed := r.await(r.ask("hi", group("acme/eng")), msg.TurnFailed)
-			if !strings.Contains(failed.Error, "is no folder") {
+			if !strings.Contains(failed.Error, "is not a directory") {
 				t.Errorf("failed with %q", failed.Error)
 			}
 			if left, err := os.ReadDir(filepath.Join(victim, "eng")); err != nil || len(left) > 0 {

@@ -105,14 +105,16 @@ func (d *decider) decideRow(r *row) {
 	case d.blocked:
 	case d.waitsForFiles(r):
 		d.blocked, d.awaitsFiles = true, true
+		d.g.logWaits(r, waitsFiles)
 		d.wakeAt(r.ReceivedAt + maxFileWait)
 	case !r.known:
 		d.blocked, d.awaitsRoutd = true, true
+		d.g.logWaits(r, waitsRoutd)
 		if !d.g.resolver.down.Load() { // routd left the row out of its answer
 			d.wakeAt(d.now + d.g.cfg.Poll.Milliseconds())
 		}
 	case r.answer.Error != "":
-		d.g.log.Error("row dropped: routd cannot judge it", "row", r.ID, "chat", r.ChatJID, "err", r.answer.Error)
+		d.g.log.Error("row dropped: routd refused it", "row", r.ID, "chat", r.ChatJID, "err", r.answer.Error)
 		d.decide(r, msg.Dropped, msg.ReasonBadRow, "", d.now)
 	case d.pin(r):
 	default:
@@ -220,6 +222,7 @@ func (d *decider) route(r *row) {
 		d.decide(r, msg.Dropped, msg.ReasonNoGroup, "", d.now)
 	case d.waitsForRoute(r):
 		d.unrouted = true
+		d.g.logWaits(r, waitsRoute)
 	default:
 		d.decide(r, msg.Dropped, msg.ReasonNoRoute, "", d.now)
 	}

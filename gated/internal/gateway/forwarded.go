@@ -16,7 +16,7 @@ const (
 func (d *decider) forwarded(r *row) {
 	from := r.ForwardedFrom
 	if !d.validReturnAddress(from) {
-		d.g.log.Error("row dropped: its return address leads nowhere", "row", r.ID, "chat", r.ChatJID, "address", from.JSON())
+		d.g.log.Error("row dropped: invalid return address", "row", r.ID, "chat", r.ChatJID, "address", from.JSON())
 		d.decide(r, msg.Dropped, msg.ReasonBadRow, "", d.now)
 		return
 	}

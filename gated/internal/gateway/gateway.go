@@ -185,7 +185,7 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 			}
 			return nil
 		}
-		g.log.Error("cannot read the database; trying again", "err", err)
+		g.log.Error("read of backlog failed; retrying", "err", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -217,9 +217,10 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	}
 	jids, next, err := g.st.NewMessages(g.cursor, ingestRows)
 	if err != nil {
-		g.log.Error("cannot read new messages; trying again", "err", err)
+		g.log.Error("read of new messages failed; retrying", "err", err)
 		return false // the poll or the next poke comes back to it
 	}
+	g.logWoken(jids, next)
 	for _, jid := range jids {
 		g.enqueueChat(jid)
 	}
@@ -298,7 +299,7 @@ func (g *Gateway) noticeClock() {
 	if last.IsZero() || set.Abs() < clockStep {
 		return
 	}
-	g.log.Warn("the clock was set", "by", set)
+	g.log.Warn("clock was set", "step", set)
 	for _, c := range g.chats {
 		if c.due != 0 {
 			c.due, c.gate, c.scannedThrough = 0, impulseGate{}, 0

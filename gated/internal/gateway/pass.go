@@ -73,11 +73,12 @@ func (g *Gateway) load() []*batch {
 		c.queued = false
 		b, err := g.loadChat(c)
 		if err != nil {
-			g.log.Error("cannot read a chat's messages; trying again", "chat", c.jid, "err", err)
+			g.log.Error("read of chat failed; retrying", "chat", c.jid, "err", err)
 			c.due = g.now() + dbRetryDelay.Milliseconds()
 			continue
 		}
 		batches = append(batches, b)
+		g.logLoaded(b)
 		failpoint.At(failpoint.Read)
 		rows += len(b.rows)
 		for _, r := range b.rows {
@@ -210,7 +211,9 @@ func (g *Gateway) ask(ctx context.Context, batches []*batch, about func(*batch, 
 	if len(items) == 0 {
 		return
 	}
+	resolved := g.logResolved(len(items))
 	answers, up := g.resolver.resolve(ctx, items)
+	resolved(up)
 	failpoint.At(failpoint.Resolved)
 	for i, r := range rows {
 		r.answer, r.known = answers[r.ID]
@@ -250,12 +253,13 @@ func (g *Gateway) decideChat(b *batch) (p *plan) {
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			g.log.Error("a message broke its judgement", "chat", b.chat.jid, "cause", cause, "stack", string(debug.Stack()))
+			g.log.Error("panic while deciding message", "chat", b.chat.jid, "panic", cause, "stack", string(debug.Stack()))
 			p = d.plan
 			p.err = fmt.Errorf("%w: %v", errPanic, cause)
 		}
 	}()
 	d.run()
+	g.logHeld(d)
 	return d.plan
 }
 
@@ -297,7 +301,9 @@ func (g *Gateway) dispatch(plans []*plan) {
 		for _, after := range p.after {
 			after()
 		}
-		for _, d := range p.counts {
+		for i := range p.counts {
+			d := &p.counts[i]
+			g.logDecided(p.chat.jid, d)
 			g.decided.WithLabelValues(string(d.Disposition), string(d.Reason)).Inc()
 		}
 		g.keep(p)
@@ -329,7 +335,7 @@ func (g *Gateway) retry(p *plan) {
 		return
 	}
 	c.due = g.now() + dbRetryDelay.Milliseconds()
-	g.log.Error("cannot store what was decided; trying again", "chat", c.jid, "err", p.err)
+	g.log.Error("store of decisions failed; retrying", "chat", c.jid, "err", p.err)
 	if !permanent(p.err) {
 		return
 	}
@@ -343,12 +349,12 @@ func (g *Gateway) retry(p *plan) {
 	})
 	switch {
 	case err == nil:
-		g.log.Error("row dropped: it can never be handled", "row", p.first.ID, "chat", c.jid, "cause", p.err)
+		g.log.Error("row dropped: its decision cannot be stored", "row", p.first.ID, "chat", c.jid, "err", p.err)
 	case !permanent(err):
 		return
 	default:
-		g.log.Error("row left alone until the next start: it can be neither handled nor dropped",
-			"row", p.first.ID, "chat", c.jid, "cause", p.err, "err", err)
+		g.log.Error("row skipped until the next start: it can be neither decided nor dropped",
+			"row", p.first.ID, "chat", c.jid, "err", errors.Join(p.err, err))
 		c.skip(p.first.ID)
 	}
 	c.failures = 0
@@ -361,7 +367,7 @@ func permanent(err error) bool {
 }
 
 // errBroken is a judgement that panicked.
-var errPanic = errors.New("the message broke its judgement")
+var errPanic = errors.New("panic while deciding message")
 
 // badRowTries is how often a chat's first row may fail to be stored, for
 // another reason than a busy or full database, before it is dropped.

@@ -12,7 +12,7 @@ type plan struct {
 	steps    []func(*store.Tx) error
 	after    []func()
 	undos    []func()
-	counts   []store.Decision
+	counts   []decision
 	decided  map[int64]bool // rows
 	deferred []int64        // rows that other services will decide
 	first    *row
@@ -61,7 +61,7 @@ func (p *plan) decideAs(id int64, d store.Decision, now int64) {
 		p.decided = map[int64]bool{}
 	}
 	p.decided[id] = true
-	p.counts = append(p.counts, d)
+	p.counts = append(p.counts, decision{row: id, Decision: d})
 	p.step(func(tx *store.Tx) error { return tx.Decide(id, d, now) })
 }
 

@@ -82,14 +82,14 @@ func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[i
 		half := cutChats(items, len(items)/2)
 		return r.ask(ctx, items[:half], answers) && r.ask(ctx, items[half:], answers)
 	case refused && len(items) == 1 && r.healthy(ctx):
-		r.log.Error("routd cannot judge a row", "row", items[0].ID, "err", err)
+		r.log.Error("routd refused row", "row", items[0].ID, "err", err)
 		if kind == apierr.BadRequest { // else routd may be mended: the row waits
 			answers[items[0].ID] = routeapi.Answer{ID: items[0].ID, Error: err.Error()}
 		}
 		return true
 	}
 	if ctx.Err() == nil && r.down.CompareAndSwap(false, true) {
-		r.log.Error("routd does not answer; messages wait, commands go on", "err", err)
+		r.log.Error("routd does not answer; messages wait, commands go on", "url", r.client.Base, "err", err)
 		go r.probe(ctx)
 	}
 	return false
@@ -124,7 +124,7 @@ func (r *resolver) probe(ctx context.Context) {
 		if !r.healthy(ctx) {
 			continue
 		}
-		r.log.Info("routd answers again")
+		r.log.Info("routd answers again", "url", r.client.Base)
 		r.down.Store(false)
 		r.back <- struct{}{}
 		return

@@ -43,6 +43,7 @@ type pendingCall struct {
 func (d *decider) deferTo(r *row, inOrder bool, ask func(context.Context, *msg.Message) outcome) {
 	g, c, e := d.g, d.batch.chat, pendingCall{r.ID, ask}
 	d.deferred = append(d.deferred, r.ID)
+	g.logWaits(r, waitsService)
 	d.then(func() {
 		c.skip(e.row)
 		if inOrder {
@@ -92,12 +93,14 @@ func (g *Gateway) completeCall(ctx context.Context, e pendingCall) {
 				answer := e.ask(ctx, m)
 				o = &answer
 			}
-			err = g.storeOutcome(ctx, m, *o)
+			if err = g.storeOutcome(ctx, m, *o); err == nil {
+				g.logDecided(m.ChatJID, &decision{row: m.ID, Decision: o.decision})
+			}
 		}
 		if err == nil || errors.Is(err, store.ErrStale) {
 			return
 		}
-		g.log.Error("cannot store a service's answer; trying again", "row", e.row, "err", err)
+		g.log.Error("store of service answer failed; retrying", "row", e.row, "err", err)
 	}
 }
 
@@ -122,18 +125,19 @@ func (d *decider) deferToDaemon(r *row) {
 	client := d.g.daemons[name]
 	if client == nil && name == onboarding {
 		d.unrouted = true
+		d.g.logWaits(r, waitsRoute)
 		return
 	}
 	target, route := r.answer.Target, r.answer.RouteID
 	d.deferTo(r, true, func(ctx context.Context, m *msg.Message) outcome {
 		failed := outcome{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonDaemonFailed}}
 		if client == nil {
-			d.g.log.Error("row dropped: a route names a daemon that DAEMONS does not", "row", m.ID, "daemon", name)
+			d.g.log.Error("row dropped: its route names a daemon that DAEMONS does not have", "row", m.ID, "daemon", name)
 			return failed
 		}
 		answer, err := postRow(ctx, client, daemonRequest{Message: wireMessage(m), RouteID: route})
 		if err != nil {
-			d.g.log.Error("row dropped: the daemon did not take it", "row", m.ID, "daemon", name, "tries", maxDaemonTries, "err", err)
+			d.g.log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "count", maxDaemonTries, "err", err)
 			return failed
 		}
 		return outcome{store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDaemon, RoutedTo: target}, answer}

@@ -133,9 +133,15 @@ func (d *decider) storeTurns() {
 			d.undos = append(d.undos, func() { d.g.agents.Withdraw(offered) })
 		}
 		d.step(func(tx *store.Tx) error { return b.store(tx, t, offered, d.now) })
-		d.then(func() { d.g.agents.Dispatch(t, offered) })
+		d.then(func() {
+			d.g.logTurn(t, len(b.entries))
+			d.g.agents.Dispatch(t, offered)
+		})
 		for _, e := range b.entries {
-			d.counts = append(d.counts, store.Decision{Disposition: msg.Routed, Reason: e.reason})
+			d.counts = append(d.counts, decision{
+				row: e.row.ID, entry: e, turn: t,
+				Decision: store.Decision{Disposition: msg.Routed, Reason: e.reason, RoutedTo: e.folder},
+			})
 		}
 	}
 	d.turns = turnBatches{}
