@@ -12,7 +12,7 @@ const answer = "## Result\n\nThe **build** failed in `pkg/store` since _yesterda
 	"```go\nfunc main() {\n\tif err := run(); err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n```\n\n" +
 	"1. Run `make test` again, and **look at the _first_ failure** only; the others follow from it.\n" +
 	"2. Compare with <https://example.org/a_b_c>:\n   - on Linux it takes 3*4 seconds\n   - on macOS it does *not* start at all\n\n" +
-	"> Quoted from the ticket: \"it worked before\".\n> Nobody knows why.\n\n" +
+	"> Quoted from the ticket: \"it worked before\".\n> No one knows why.\n\n" +
 	"| case | before | after |\n|---|---:|---:|\n| empty | 1 | 2 |\n| small | 10 | 22 |\n| large | 100 | 222 |\n\n" +
 	"~~Nothing~~ Something is wrong with snake_case_names & <tags>, || but do not tell ||. Then there is a longer paragraph of plain words, as " +
 	"there are in most answers, which goes on for some lines and has a few commas, stops and brackets (like these) in it.\n\n"

@@ -70,7 +70,7 @@ func TestTables_WithExcessCellsOrTooLarge_AreText(t *testing.T) {
 }
 
 // Text that would take too long to read stays as it is, what stands beside it does not.
-func TestBoundsLeaveText(t *testing.T) {
+func TestPlain_OverLimits_LeftAsText(t *testing.T) {
 	busy := strings.Repeat("*a* ", 5000) + "x"
 	table := "|" + strings.Repeat("a|", 200) + "\n|" + strings.Repeat("-|", 200) + "\n" + strings.Repeat("|b|\n", 100)
 	for name, source := range map[string]string{
@@ -89,7 +89,7 @@ func TestBoundsLeaveText(t *testing.T) {
 	}
 }
 
-func TestNestingIsFlattened(t *testing.T) {
+func TestPlain_DeepNesting_Flattened(t *testing.T) {
 	var source strings.Builder
 	for i := range 50 {
 		source.WriteString(strings.Repeat("  ", i) + "- a\n")
@@ -140,7 +140,7 @@ func TestClusters_OverSpans(t *testing.T) {
 }
 
 // Where markup leaves no room for a single character, the text comes without it.
-func TestNoRoomForMarkup(t *testing.T) {
+func TestDiscord_NoRoomForMarkup_PlainText(t *testing.T) {
 	var source strings.Builder
 	for i := range maxIndent / 2 {
 		source.WriteString("> " + strings.Repeat("  ", i) + "- a\n")

@@ -14,22 +14,22 @@ import (
 // check renders a text for every platform and returns the first thing that must not be.
 func check(text string, limit int) error {
 	for _, p := range render.Telegram(text, limit) {
-		if err := errors.Join(partOK(p.Text, units(p.Text), limit), entitiesOK(p)); err != nil {
+		if err := errors.Join(checkPart(p.Text, units(p.Text), limit), checkEntities(p)); err != nil {
 			return fmt.Errorf("telegram %q %v: %w", p.Text, p.Entities, err)
 		}
 	}
 	for _, p := range render.Plain(text, limit) {
-		if err := partOK(p, units(p), limit); err != nil {
+		if err := checkPart(p, units(p), limit); err != nil {
 			return fmt.Errorf("plain %q: %w", p, err)
 		}
 	}
 	for _, p := range render.Slack(text, limit) {
-		if err := errors.Join(partOK(p, utf8.RuneCountInString(p), limit), slackOK(p)); err != nil {
+		if err := errors.Join(checkPart(p, utf8.RuneCountInString(p), limit), checkSlack(p)); err != nil {
 			return fmt.Errorf("slack %q: %w", p, err)
 		}
 	}
 	for _, p := range render.Discord(text, limit) {
-		if err := errors.Join(partOK(p, utf8.RuneCountInString(p), limit), discordOK(p)); err != nil {
+		if err := errors.Join(checkPart(p, utf8.RuneCountInString(p), limit), checkDiscord(p)); err != nil {
 			return fmt.Errorf("discord %q: %w", p, err)
 		}
 	}
@@ -38,7 +38,7 @@ func check(text string, limit int) error {
 
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
-func partOK(text string, size, limit int) error {
+func checkPart(text string, size, limit int) error {
 	switch {
 	case size > limit:
 		return fmt.Errorf("%d of %d", size, limit)
@@ -52,8 +52,8 @@ func partOK(text string, size, limit int) error {
 	return nil
 }
 
-// entitiesOK holds entities to the rules of the Bot API, and of its server for code in quotes.
-func entitiesOK(p render.Formatted) error {
+// checkEntities holds entities to the rules of the Bot API, and of its server for code in quotes.
+func checkEntities(p render.Formatted) error {
 	text := utf16.Encode([]rune(p.Text))
 	var open []render.Entity
 	last := render.Entity{Length: len(text)}
@@ -103,8 +103,8 @@ var (
 	mention     = regexp.MustCompile(`(?i)@(everyone|here)|<@[!&]?[0-9]`)
 )
 
-// slackOK lets nothing be special but links.
-func slackOK(p string) error {
+// checkSlack lets nothing be special but links.
+func checkSlack(p string) error {
 	if strings.Count(p, "```")%2 != 0 {
 		return errors.New("fence left open")
 	}
@@ -117,7 +117,7 @@ func slackOK(p string) error {
 	return nil
 }
 
-func discordOK(p string) error {
+func checkDiscord(p string) error {
 	if strings.Count(p, "```")%2 != 0 {
 		return errors.New("fence left open")
 	}

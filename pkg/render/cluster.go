@@ -31,7 +31,7 @@ func firstRunes(text string, n int) string {
 	return text
 }
 
-// A cutter finds the places between the clusters of a line.
+// A cutter reads a line cluster by cluster.
 type cutter struct {
 	cluster  string // the one before
 	sentence bool   // the last rune that is no blank ends a sentence
@@ -44,8 +44,8 @@ func (c *cutter) next(text string) int {
 	return n
 }
 
-// goOn reads what the text of the next span adds to the last cluster and returns its length.
-func (c *cutter) goOn(text string) int {
+// extend reads what the text of the next span adds to the last cluster and returns its length.
+func (c *cutter) extend(text string) int {
 	joined := c.cluster + firstRunes(text, maxCluster)
 	n := clusterLen(joined)
 	if n > len(c.cluster) {
@@ -63,7 +63,7 @@ func (c *cutter) read(cluster string) {
 	}
 }
 
-// rank tells how good it is to cut between the last cluster and a text: 2 between sentences, 1
+// rank returns how good it is to cut between the last cluster and a text: 2 between sentences, 1
 // between words.
 func (c *cutter) rank(text string) int {
 	last, _ := utf8.DecodeLastRuneInString(c.cluster)

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// discord writes Discord's markdown, which escapes with backslashes. These don't keep a mention
-// from calling somebody: gaps do, in code too.
+// discord writes Discord's markdown, which escapes with backslashes. These don't break
+// a mention: gaps do, in code too.
 type discord struct{}
 
 func (discord) size(text string) int { return runeLen(text) }
@@ -27,7 +27,7 @@ func (discord) next(prev, l *line) string {
 		}
 		b.WriteString(quote)
 		for _, s := range l.spans {
-			b.WriteString(defuse(breakFences(s.text)))
+			b.WriteString(breakMentions(breakFences(s.text)))
 		}
 		return b.String()
 	}
@@ -36,7 +36,7 @@ func (discord) next(prev, l *line) string {
 	if level := headingLevel(l); level > 0 {
 		b.WriteString(strings.Repeat("#", level) + " ")
 	}
-	b.WriteString(weave(l.spans, discordSyntax{}))
+	b.WriteString(writeSpans(l.spans, discordSyntax{}))
 	return b.String()
 }
 
@@ -65,16 +65,16 @@ func headingLevel(l *line) int {
 }
 
 var (
-	everybody = regexp.MustCompile(`(?i)@(everyone|here)`)
-	pings     = strings.NewReplacer("<@", "<@"+gap)
+	massMention  = regexp.MustCompile(`(?i)@(everyone|here)`)
+	mentionStart = strings.NewReplacer("<@", "<@"+gap)
 )
 
-// defuse breaks the mentions in a text.
-func defuse(text string) string {
+// breakMentions breaks the mentions in a text.
+func breakMentions(text string) string {
 	if !strings.Contains(text, "@") {
 		return text
 	}
-	return everybody.ReplaceAllString(pings.Replace(text), "@"+gap+"$1")
+	return massMention.ReplaceAllString(mentionStart.Replace(text), "@"+gap+"$1")
 }
 
 type discordSyntax struct{}
@@ -108,9 +108,9 @@ func (discordSyntax) markers(m mark, after rune) (string, string) {
 var discordURL = strings.NewReplacer("*", "%2A", "|", "%7C", "`", "%60", `\`, "%5C", "<", "%3C", ">", "%3E",
 	"(", "%28", ")", "%29", "~~", "%7E%7E", "__", "%5F%5F")
 
-// discordAddress has nothing in it that could be markup.
+// discordAddress escapes an address, so that nothing in it can be markup.
 func discordAddress(address string) string {
-	return everybody.ReplaceAllString(discordURL.Replace(address), "%40$1")
+	return massMention.ReplaceAllString(discordURL.Replace(address), "%40$1")
 }
 
 func (discordSyntax) text(s span, before, after rune, first bool) string {
@@ -132,18 +132,18 @@ func (discordSyntax) text(s span, before, after rune, first bool) string {
 		}
 		b.WriteRune(r)
 	})
-	return defuse(b.String())
+	return breakMentions(b.String())
 }
 
-// webAddress is what Discord makes a link of by itself.
+// webAddress matches what Discord makes a link of by itself.
 var webAddress = regexp.MustCompile(`^https?://[^\s<]+$`)
 
 func bareLink(s span) bool {
 	return len(s.marks) > 0 && s.marks[len(s.marks)-1].bare
 }
 
-// inlineMarkup tells what Discord could take for the beginning or end of a span, an emoji, a time
-// or a link.
+// inlineMarkup reports whether Discord could take a rune for the beginning or end of a span, an
+// emoji, a time or a link.
 func inlineMarkup(prev, r, next rune) bool {
 	switch r {
 	case '\\', '*', '`', '~', '[':
@@ -158,7 +158,7 @@ func inlineMarkup(prev, r, next rune) bool {
 	return false
 }
 
-// lineMarkup tells what makes a line a quote, a heading, small or an item of a list.
+// lineMarkup reports whether a rune makes its line a quote, a heading, small or an item of a list.
 func lineMarkup(before string, r, next rune) bool {
 	before = strings.TrimLeft(before, " \t")
 	ends := next == 0 || unicode.IsSpace(next)
@@ -173,9 +173,9 @@ func lineMarkup(before string, r, next rune) bool {
 	return false
 }
 
-// discordCode puts text between backticks of a number that it does not have in it.
+// discordCode puts text between more backticks than it has in a row.
 func discordCode(text string) string {
-	text = defuse(text)
+	text = breakMentions(text)
 	switch {
 	case !strings.Contains(text, "`"):
 		return "`" + text + "`"
@@ -185,12 +185,12 @@ func discordCode(text string) string {
 	return "`` " + text + " ``"
 }
 
-func (discordSyntax) apart(before, after rune, _, _ piece) bool {
+func (discordSyntax) needsGap(before, after rune, _, _ piece) bool {
 	return before == after && strings.ContainsRune("*_~|`", before)
 }
 
 // discordLink keeps the links that leave room for their text. Discord shows no link whose text
-// looks like an address, or has brackets in it that are no pairs.
+// looks like an address, or has unbalanced or nested brackets.
 func discordLink(limit int) keepLink {
 	return func(address, label string) bool {
 		if !webLink(address) || strings.HasPrefix(address, mailto) {
@@ -201,7 +201,7 @@ func discordLink(limit int) keepLink {
 	}
 }
 
-// balanced reports whether the brackets in a text are pairs, none in another.
+// balanced reports whether the brackets in a text come in pairs that are not nested.
 func balanced(text string) bool {
 	open := 0
 	for _, r := range text {

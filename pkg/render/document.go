@@ -52,20 +52,21 @@ const (
 	ruleText  = "———"
 	openTask  = "☐"
 	doneTask  = "☑"
-	maxIndent = 20 // columns; what is nested deeper is shown as deep as this
+	maxIndent = 20 // columns; deeper nesting is shown as this deep
 )
 
-// languageName is what may stand behind a fence: others would break out of it.
+// languageName matches what may stand behind a fence: other text would break out of it, and in
+// HTML could be a class of the page's own.
 var languageName = regexp.MustCompile(`^[0-9A-Za-z_+#.-]{1,32}$`)
 
-// A builder reads a tree into lines.
+// A builder reads a syntax tree into lines.
 type builder struct {
 	source []byte
 	keep   keepLink
 	lines  []line
 	at     line // what the next line begins with
-	quotes int  // how many there were
-	// The text that goes on the end of the last line, and the marks of all of it.
+	quotes int  // how many quotes began so far
+	// pending is text for the end of the last line; all of it has these marks.
 	pending []byte
 	marks   []mark
 }
@@ -73,17 +74,18 @@ type builder struct {
 // add begins a line. The bullet of a list item stands at its first line only, the others are
 // indented as far as it reaches.
 func (b *builder) add() *line {
-	b.settle()
+	b.endSpan()
 	b.lines = append(b.lines, b.at)
 	b.at.starts = false
 	b.at.indent, b.at.bullet = b.at.after(), ""
 	return &b.lines[len(b.lines)-1]
 }
 
-// blocks adds the blocks in a node. What follows a heading belongs to it.
+// blocks adds the blocks in a node. The block after a heading does not start one for split: they
+// stay together.
 func (b *builder) blocks(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
-		if n.PreviousSibling() != nil && b.apart(n) {
+		if n.PreviousSibling() != nil && b.blankBefore(n) {
 			b.empty()
 		}
 		b.at.starts = n.PreviousSibling() == nil || n.PreviousSibling().Kind() != ast.KindHeading
@@ -98,9 +100,10 @@ func (b *builder) empty() {
 	}
 }
 
-// apart tells the blocks with an empty line before them. The parser's own mark is set on every
-// block behind a fence too. A table begins where the paragraph did that it is made of.
-func (b *builder) apart(n ast.Node) bool {
+// blankBefore reports whether an empty line stands before a block. The parser's own mark
+// is also set on every block behind a fence. A table begins where the paragraph did that it is made
+// of.
+func (b *builder) blankBefore(n ast.Node) bool {
 	if n.Pos() < 0 || n.Pos() == n.PreviousSibling().Pos() {
 		return false
 	}
@@ -118,12 +121,12 @@ func (b *builder) block(n ast.Node) {
 		if n.HasChildren() {
 			b.add()
 			b.inlines(n, []mark{{kind: heading, level: n.Level}})
-			b.settle()
+			b.endSpan()
 		}
 	case *ast.Paragraph, *ast.TextBlock:
 		b.add()
 		b.inlines(n, nil)
-		b.settle()
+		b.endSpan()
 	case *verbatimNode:
 		for _, l := range b.rawLines(n) {
 			b.verbatim(l)
@@ -158,8 +161,8 @@ func (b *builder) rawLines(n ast.Node) []string {
 	return out
 }
 
-// settle makes a span of the pending text.
-func (b *builder) settle() {
+// endSpan makes a span of the pending text.
+func (b *builder) endSpan() {
 	if len(b.pending) > 0 {
 		l := &b.lines[len(b.lines)-1]
 		l.spans = appendSpan(l.spans, string(b.pending), b.marks)
@@ -184,7 +187,7 @@ func (b *builder) fenced(language string, texts []string) {
 	}
 }
 
-// quoted shows a quote in a quote as one: no platform nests them.
+// quoted shows a quote within a quote as one: no platform nests them.
 func (b *builder) quoted(n ast.Node) {
 	if b.at.quote != 0 {
 		b.blocks(n)
@@ -199,7 +202,7 @@ func (b *builder) quoted(n ast.Node) {
 func (b *builder) list(n *ast.List) {
 	outer, number := b.at, n.Start
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-		if item.PreviousSibling() != nil && b.apart(item) {
+		if item.PreviousSibling() != nil && b.blankBefore(item) {
 			b.empty()
 		}
 		b.at.indent, b.at.starts = outer.indent, true
@@ -222,7 +225,7 @@ func (b *builder) list(n *ast.List) {
 	b.at.indent = outer.indent
 }
 
-// after is how far the lines are indented that follow a line in its block.
+// after returns the indent of the lines that follow a line in its block.
 func (l line) after() int {
 	if l.bullet == "" {
 		return l.indent

@@ -15,8 +15,8 @@ import (
 // address behind them.
 type keepLink func(address, label string) bool
 
-// maxAddress is the longest address that is shown or linked to, in bytes: pictures come as
-// addresses with everything in them.
+// maxAddress is the longest address that is shown or linked to, in bytes: a picture may come as
+// an address that holds all of it.
 const maxAddress = 2048
 
 // inlines adds what is in a node to the last line, and begins another one at each line break.
@@ -69,7 +69,7 @@ func (b *builder) text(s string, marks []mark) {
 		return printable(r)
 	}, s)
 	if !equal(b.marks, marks) {
-		b.settle()
+		b.endSpan()
 	}
 	if len(b.pending) == 0 && len(b.lines[len(b.lines)-1].spans) == 0 && !has(marks, code) {
 		s = strings.TrimLeft(s, " \t")
@@ -135,7 +135,7 @@ func (b *builder) autoLink(n *ast.AutoLink, marks []mark) {
 	b.bare(string(util.URLEscape([]byte(address), false)), string(n.Label(b.source)), marks)
 }
 
-// bare shows an address as such.
+// bare shows an address itself.
 func (b *builder) bare(address, text string, marks []mark) {
 	text = strings.TrimPrefix(text, mailto)
 	if len(address) <= maxAddress && b.keep(address, address) {
@@ -153,7 +153,7 @@ func (b *builder) plainText(n ast.Node, marks []mark) string {
 	c := builder{source: b.source, keep: noLink}
 	c.add()
 	c.inlines(n, marks)
-	c.settle()
+	c.endSpan()
 	var s strings.Builder
 	for i, l := range c.lines {
 		if i > 0 {
@@ -170,7 +170,9 @@ const mailto = "mailto:"
 
 func noLink(string, string) bool { return false }
 
-// webLink tells the addresses of web pages, and of mail.
+// webLink reports whether an address is one of a web page, or of mail. All others, known to be
+// dangerous or not, are no links; what browsers would drop or decode first does not begin with one
+// of these schemes.
 func webLink(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -65,7 +65,7 @@ func parse(markdown string, keep keepLink) []line {
 	return b.lines
 }
 
-// clean makes every line end a \n, and replaces bytes that are no UTF-8 and control characters.
+// clean makes every line end a \n, and replaces invalid UTF-8 and control characters.
 func clean(s string) string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s)
 	return strings.Map(printable, strings.ToValidUTF8(s, string(utf8.RuneError)))
@@ -132,7 +132,7 @@ func (*spoilerNode) Kind() ast.NodeKind { return kindSpoiler }
 // Dump implements ast.Node.
 func (n *spoilerNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// run counts how often the first byte of a line is repeated, and tells what follows.
+// run counts how often the first byte of a line is repeated, and returns what follows.
 func run(line []byte) (n int, after rune) {
 	for n < len(line) && line[n] == line[0] {
 		n++
@@ -147,7 +147,7 @@ func literal(block text.Reader, n int) ast.Node {
 	return ast.NewTextSegment(segment.WithStop(segment.Start + n))
 }
 
-// isWord tells ASCII letters and digits.
+// isWord reports whether r is an ASCII letter or digit.
 func isWord(r rune) bool {
 	return isDigit(r) || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }

@@ -2,7 +2,7 @@ package render
 
 import "strings"
 
-// plain writes text without markup: nothing of it is ever closed, and nothing escaped.
+// plain writes text without markup: nothing is closed, and nothing escaped.
 type plain struct {
 	bullet string // what stands for "-"
 	quote  string // what a quoted line begins with
@@ -32,7 +32,7 @@ func (p plain) end(*line) string { return "" }
 
 func (p plain) size(text string) int { return utf16Len(text) }
 
-// indent is what stands before the text of a line in a list.
+// indent returns what stands before the text of a line in a list.
 func indent(l *line, bullet string) string {
 	s := strings.Repeat(" ", l.indent)
 	if l.bullet == "" {

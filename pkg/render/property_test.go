@@ -27,7 +27,7 @@ func markdown() *rapid.Generator[string] {
 	})
 }
 
-func TestPartsAreSound(t *testing.T) {
+func TestRender_AnyText_ValidParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := markdown().Draw(t, "text")
 		if err := check(text, rapid.IntRange(64, 300).Draw(t, "limit")); err != nil {
@@ -36,7 +36,7 @@ func TestPartsAreSound(t *testing.T) {
 	})
 }
 
-func TestJoinedPartsAreTheWhole(t *testing.T) {
+func TestRender_CutText_LosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := markdown().Draw(t, "text")
 		limit := rapid.IntRange(200, 300).Draw(t, "limit")
@@ -89,7 +89,7 @@ func solid(s string) string {
 
 // Discord's markdown is close to the one that is read: what is written for it must read as the
 // same text again, so nothing in the text has become markup.
-func TestDiscordReadsBack(t *testing.T) {
+func TestDiscord_Text_ReadsBackAsText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := literal(t)
 		want := strings.Join(render.Plain(text, 1<<20), "")
@@ -100,7 +100,7 @@ func TestDiscordReadsBack(t *testing.T) {
 	})
 }
 
-// literal is markdown that says nothing but text: all that could be markup is escaped.
+// literal is markdown of text alone: all that could be markup is escaped.
 func literal(t *rapid.T) string {
 	chars := rapid.SliceOfN(rapid.SampledFrom([]rune("ab1日 *_~|`<>[]()#-+.!\\&:")), 1, 30).Draw(t, "chars")
 	var b strings.Builder
@@ -113,7 +113,7 @@ func literal(t *rapid.T) string {
 	return b.String()
 }
 
-func TestTextIsTextEverywhere(t *testing.T) {
+func TestRender_EscapedText_NoMarkup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := literal(t)
 		for _, p := range render.Telegram(text, 1<<20) {
@@ -158,7 +158,7 @@ func slackMark(p string) int {
 }
 
 // What is formatted reads back as formatted in the same way.
-func TestDiscordReadsBackFormatted(t *testing.T) {
+func TestDiscord_Formatted_ReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := formatted(t, marks)
 		want := render.Telegram(text, 1<<20)

@@ -20,10 +20,10 @@ import (
 // minLimit leaves room for the markup around a single character.
 const minLimit = 64
 
-// Formatted is a text that carries its formatting beside it.
+// Formatted is a text with its formatting as entities.
 type Formatted struct {
 	Text     string
-	Entities []Entity // by offset, the outer one first
+	Entities []Entity // by offset, the outer ones first
 }
 
 // Entity is a MessageEntity of the Telegram Bot API.
@@ -66,11 +66,11 @@ func Plain(markdown string, limit int) []string {
 	return write(parse(markdown, noLink), limit, plain{bullet: "-", quote: "> "})
 }
 
-// A writer knows how a platform writes lines.
+// A writer writes lines for a platform.
 type writer interface {
-	// next is what a line adds to a part that ends with prev, which is nil for an empty one.
+	// next returns what a line adds to a part that ends with prev, which is nil for an empty one.
 	next(prev, l *line) string
-	// end closes what the last line of a part leaves open.
+	// end returns what closes the last line of a part.
 	end(last *line) string
 	// size measures a text in the platform's unit.
 	size(text string) int

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/render"
 )
 
-func TestNothingToSee(t *testing.T) {
+func TestRender_NothingVisible_NoParts(t *testing.T) {
 	for _, text := range []string{"", " \n\t\r\n", "&nbsp;", "\u200b\u2060", "```\n```", "```go\n\n \n```", "#", "> ", "\u3164"} {
 		if p := render.Telegram(text, 4096); p != nil {
 			t.Errorf("%q: telegram %v", text, p)
@@ -27,9 +27,9 @@ func TestNothingToSee(t *testing.T) {
 	}
 }
 
-// What has no markup in it says the same everywhere, and where nothing need be escaped it is
+// Text without markup stays readable everywhere, and where nothing has to be escaped it is
 // the same.
-func TestTextPassesUnchanged(t *testing.T) {
+func TestRender_TextWithoutMarkup_Unchanged(t *testing.T) {
 	for _, text := range []string{
 		"hello", "snake_case_name and x_1_2", "two\nlines", "a\n\nb", "https://example.org/a_b?c=d", "see www.example.org, joe@example.org",
 		"日本語 (中文) русский", "👩‍👩‍👧 🇩🇪 👍🏽", "1 + 2 = 3; 50% off: \"now\" 'here'", "10:30 - 11:00", "no\u00a0break", "a-b - c", "email me!",
@@ -105,7 +105,7 @@ func TestSlack(t *testing.T) {
 	}
 }
 
-func TestTelegramLinks(t *testing.T) {
+func TestTelegram_Links_KeptOrShown(t *testing.T) {
 	for address, kept := range map[string]bool{
 		"https://example.org": true, "http://1.2.3.4:80/x": true, "HTTPS://EXAMPLE.ORG": true, "tg://user?id=1": true,
 		"http://localhost/x": false, "https://u@example.org": false, "https://exa%20mple.org": false, "http://.org": false,
@@ -121,14 +121,14 @@ func TestTelegramLinks(t *testing.T) {
 	}
 }
 
-func TestTelegramHasNoEmptyEntities(t *testing.T) {
+func TestTelegram_EmptyBlock_NoEntity(t *testing.T) {
 	got := render.Telegram("a\n```\n\n```\nb", 4096)
 	if diff := cmp.Diff([]render.Formatted{{Text: "a\n\nb"}}, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestLongAddresses(t *testing.T) {
+func TestRender_LongAddresses_LeaveRoomForLabel(t *testing.T) {
 	long := "https://example.org/" + strings.Repeat("x", 1500)
 	if got := render.Discord("[a]("+long+")", 2000); len(got) != 1 || got[0] != "a ("+long+")" {
 		t.Errorf("no room for a label: %q", got)
@@ -146,7 +146,7 @@ func TestLongAddresses(t *testing.T) {
 	}
 }
 
-func TestLimitsThatAreTooSmall(t *testing.T) {
+func TestPlain_LimitTooSmall_Raised(t *testing.T) {
 	text := strings.Repeat("word ", 40)
 	if diff := cmp.Diff(render.Plain(text, 64), render.Plain(text, -1)); diff != "" {
 		t.Error(diff)
@@ -154,11 +154,11 @@ func TestLimitsThatAreTooSmall(t *testing.T) {
 }
 
 // Each of these, repeated, makes much work if anything takes the square of its input's length.
-// What is allocated tells that on a busy machine too, where time does not.
-func TestHostileTextTakesLittle(t *testing.T) {
+// Allocations show that on a busy machine too, where time does not.
+func TestRender_HostileText_AllocatesLittle(t *testing.T) {
 	// Times the length of the text, with all four. It is below 2,000, but the race detector
 	// keeps regular expressions from using their memory again; a square is 65,000.
-	const most = 30_000
+	const maxAllocated = 30_000
 	for _, bit := range []string{
 		"*a ", "**a", "``a ", "[a](", "a@", "www.a.bc ", "a|", "\\*", "> a\n", "# *a\n", "|a|b\n|-|-\n", "@everyone ", "a\u0301", "  - a\n",
 	} {
@@ -170,7 +170,7 @@ func TestHostileTextTakesLittle(t *testing.T) {
 		render.Discord(text, 2000)
 		render.Plain(text, 4096)
 		runtime.ReadMemStats(&after)
-		if n := (after.TotalAlloc - before.TotalAlloc) / uint64(len(text)); n > most {
+		if n := (after.TotalAlloc - before.TotalAlloc) / uint64(len(text)); n > maxAllocated {
 			t.Errorf("%q: %d times its length", bit, n)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // slack writes mrkdwn. It has no escapes for its marks: where a line has enough of them to make a
-// span, gaps keep them from being any, and a backtick is replaced by a character that looks like
-// it. There are no spoilers.
+// span, gaps prevent that, and a backtick is replaced by a character that looks like it. There are
+// no spoilers.
 type slack struct{}
 
 func (slack) size(text string) int { return runeLen(text) }
@@ -34,7 +34,7 @@ func (slack) next(prev, l *line) string {
 	}
 	b.WriteString(indent(l, "•"))
 	spans := slackSpans(l.spans)
-	b.WriteString(weave(spans, slackSyntax{pairs: pairs(spans)}))
+	b.WriteString(writeSpans(spans, slackSyntax{pairs: pairs(spans)}))
 	return b.String()
 }
 
@@ -53,8 +53,8 @@ func breakFences(text string) string {
 	return strings.ReplaceAll(text, "``", "`"+gap+"`")
 }
 
-// slackSpans turns spans inside out where a link has something in it, which Slack would show as
-// it is written, and leaves out what Slack does not know.
+// slackSpans moves links inside other marks: Slack shows marks inside a link as they are written. It
+// leaves out what Slack does not know.
 func slackSpans(spans []span) []span {
 	var out []span
 	for _, s := range spans {
@@ -72,7 +72,7 @@ func slackSpans(spans []span) []span {
 	return out
 }
 
-// pairs returns the characters that could begin a span in a line and end it too.
+// pairs returns the characters of which a line has enough to begin a span and end it.
 func pairs(spans []span) string {
 	out := ""
 	for _, c := range []string{"*", "_", "~", "`"} {
@@ -138,10 +138,10 @@ func (syn slackSyntax) text(s span, before, after rune, first bool) string {
 	return b.String()
 }
 
-// literal keeps a character from opening and closing a span. It does neither in a word, and
-// needs something beside it that is no blank. Two in a row have one gap between them.
+// literal keeps a character from opening and closing a span. Within a word it does neither, nor
+// between blanks. Two in a row have one gap between them.
 func (syn slackSyntax) literal(prev, r, next rune) string {
-	if lettered(prev) && lettered(next) {
+	if isWordRune(prev) && isWordRune(next) {
 		return string(r)
 	}
 	s := string(r)
@@ -154,18 +154,18 @@ func (syn slackSyntax) literal(prev, r, next rune) string {
 	return s
 }
 
-// apart: spans begin and end at the edges of words only.
-func (slackSyntax) apart(before, after rune, from, to piece) bool {
+// needsGap: spans begin and end at the edges of words only.
+func (slackSyntax) needsGap(before, after rune, from, to piece) bool {
 	switch {
 	case from == words && to == opener:
-		return lettered(before)
+		return isWordRune(before)
 	case from == closer && to == words, from == closer && to == codeText:
-		return lettered(after)
+		return isWordRune(after)
 	}
 	return before == after && from != words && to != words
 }
 
-// slackLink keeps the links that leave room for their text.
+// slackLink keeps the links that leave half of a part to their text.
 func slackLink(limit int) keepLink {
 	return func(address, _ string) bool {
 		return webLink(address) && runeLen(slackAddress.Replace(address)) <= limit/2

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// split cuts a document into parts of which none is longer than the limit, in the unit and
-// with the markup of a writer.
+// split cuts a document into parts that are not longer than the limit, in the unit and with the
+// markup of a writer.
 func split(doc []line, limit int, w writer) [][]line {
 	s := splitter{w: w, limit: limit}
 	for _, l := range doc {
@@ -24,10 +24,10 @@ type splitter struct {
 	limit int
 	parts [][]line
 	part  []line
-	sizes []int // of the part as far as each of its lines, without what closes it
+	sizes []int // of the part up to each of its lines, without what closes it
 }
 
-// add adds a line to the part, or cuts the part where it is best and goes on in a new one.
+// add adds a line to the part, or cuts the part where that is best and continues in a new one.
 func (s *splitter) add(l line) {
 	for {
 		if len(s.part) == 0 && !l.visible() {
@@ -52,7 +52,7 @@ func (s *splitter) add(l line) {
 		case len(s.part) > 0:
 			s.flush()
 		default: // not even one character fits beside so much markup
-			l = bared(l)
+			l = withoutMarkup(l)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (s *splitter) with(l line) (size int, ok bool) {
 	return size, size+s.w.size(s.w.end(&l)) <= s.limit
 }
 
-// push adds a line that makes the part this long. The size of the last line does not matter.
+// push adds a line, with the size that the part then has. No size is read after the last line.
 func (s *splitter) push(l line, size int) {
 	s.part, s.sizes = append(s.part, l), append(s.sizes, size)
 }
@@ -140,8 +140,8 @@ type cutPoint struct {
 	rank         int // 1 between words, 2 between sentences
 }
 
-// cut takes off the beginning of a line what fits into the rest of the part, and all of the
-// words and sentences if that leaves no more than half of it unused.
+// cut takes from the beginning of a line what fits into the rest of the part; only whole words
+// and sentences, unless that leaves more than half of it unused.
 func (s *splitter) cut(l line) (head, tail line) {
 	points := l.cutPoints(s.limit)
 	n := sort.Search(len(points), func(i int) bool { return !s.fits(l.upTo(points[i])) })
@@ -165,7 +165,7 @@ func (s *splitter) cut(l line) (head, tail line) {
 	return head, l.from(points[best])
 }
 
-// upTo is the line up to a point, without the blanks at its end.
+// upTo returns the line up to a point, without the blanks at its end.
 func (l line) upTo(p cutPoint) line {
 	l.spans = slices.Clone(l.spans[:p.span+1])
 	last := &l.spans[p.span]
@@ -179,7 +179,7 @@ func (l line) upTo(p cutPoint) line {
 	return l
 }
 
-// from is the line from a point on, without the blanks at its beginning. It takes the spans
+// from returns the line from a point on, without the blanks at its beginning. It takes the spans
 // of the line with it.
 func (l line) from(p cutPoint) line {
 	l.spans = l.spans[p.span:]
@@ -201,7 +201,7 @@ func (l line) cutPoints(n int) []cutPoint {
 	for i, sp := range l.spans {
 		rest := sp.text
 		if c.cluster != "" {
-			rest = rest[c.goOn(rest):]
+			rest = rest[c.extend(rest):]
 		}
 		for rest != "" {
 			if c.cluster != "" {
@@ -239,8 +239,8 @@ func (l line) longerThan(limit int) bool {
 	return false
 }
 
-// bared is the text of a line without its markup.
-func bared(l line) line {
+// withoutMarkup returns the text of a line without its markup.
+func withoutMarkup(l line) line {
 	var out line
 	for _, sp := range l.spans {
 		out.spans = appendSpan(out.spans, sp.text, nil)
@@ -254,7 +254,7 @@ func (l line) visible() bool {
 	})
 }
 
-// invisible tells characters that platforms take for nothing: formats, fillers and a blank
+// invisible reports whether platforms show nothing for a character: formats, fillers and the blank
 // pattern of Braille.
 func invisible(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0 || r == 0x2800

@@ -8,8 +8,8 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 )
 
-// maxPadding is how wide a column is made for the sake of its longest cell, in columns of the
-// screen. What is longer stands out of the table.
+// maxPadding is how wide a column is made for its longest cell, in columns of the screen. Longer
+// cells stick out.
 const maxPadding = 40
 
 // table lays a table out as text, one string for each row.

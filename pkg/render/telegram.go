@@ -35,7 +35,7 @@ type formatter struct {
 	spans    []opened // one for each of marks
 }
 
-// opened is an entity without its length: its index plus one, 0 if there is none.
+// opened is the index of an entity without a length yet, plus one; 0 if there is none.
 type opened int
 
 func (o *opened) closeAt(offset int, entities []Entity) {
@@ -105,8 +105,8 @@ var telegramTypes = [...]string{
 	bold: "bold", heading: "bold", italic: "italic", strike: "strikethrough", spoiler: "spoiler", link: "text_link", code: "code",
 }
 
-// telegramMarks leaves out what Telegram does not show: code can't be part of anything but a
-// quote. In a link or a spoiler the code gives way, else it is what stays.
+// telegramMarks leaves out what Telegram does not show: code can only be part of a quote. Within a
+// link or a spoiler the code is left out, else the other marks are.
 func telegramMarks(marks []mark) []mark {
 	var out []mark
 	alone := has(marks, code) && !has(marks, spoiler) && !has(marks, link)
@@ -123,9 +123,9 @@ var (
 	tgHost       = regexp.MustCompile(`^[0-9A-Za-z_-]+$`)
 )
 
-// telegramLink keeps what the Bot API takes as the address of a link; it refuses a whole message
-// for one on a host without a dot. It reads mail addresses as hosts: they are shown, and found
-// by Telegram itself.
+// telegramLink keeps what the Bot API accepts as the address of a link; it refuses a whole message
+// for one on a host without a dot. It takes mail addresses for hosts: they are shown as text, which
+// Telegram links by itself.
 func telegramLink(address, _ string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil {

@@ -1,5 +1,5 @@
-// Package routeapi holds what gated and routd say to each other at POST /v1/resolve: many
-// inbound rows in one call, and for each of them where it goes and why.
+// Package routeapi has the wire types of POST /v1/resolve, by which gated asks routd where inbound
+// rows go: many rows in one call, and for each of them a decision and its reason.
 package routeapi
 
 import (
@@ -8,13 +8,13 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Path is where routd answers.
+// Path is the endpoint of routd.
 const Path = "/v1/resolve"
 
-// MaxItems is the most rows one request may ask about.
+// MaxItems is how many rows one request may ask about.
 const MaxItems = 1000
 
-// Request asks about rows in their order: what one of them begins counts for those after it.
+// Request asks about rows in their order: what one of them claims counts for those after it.
 type Request struct {
 	Items []Item `json:"items"`
 }
@@ -31,12 +31,12 @@ type Item struct {
 	Verb        string       `json:"verb"`         // "" counts as message
 	PlatformID  string       `json:"platform_id"`  // the message's native id, "" if it has none
 	StickyGroup string       `json:"sticky_group"` // the group the chat is pinned to, "" for none
-	ReceivedAt  int64        `json:"received_at"`  // unix milliseconds; engagement is judged by it
+	ReceivedAt  int64        `json:"received_at"`  // unix milliseconds; decides which engagement counts
 
-	// Folder fixes the group, for rows whose text names it: no rule is asked, the row triggers.
+	// Folder names the group, for rows whose text does: no other rule applies, the row triggers.
 	Folder string `json:"folder,omitempty"`
-	// HomeOnly asks for home, thread and surface alone, as commands need them: no rule is
-	// asked, nothing is claimed, the action is none without a reason.
+	// HomeOnly asks for home, thread and surface alone, as commands need them: no rule
+	// applies, nothing is claimed, the action is none without a reason.
 	HomeOnly bool `json:"home_only,omitempty"`
 	// Stale says that the row came too late to be answered: it claims nothing.
 	Stale bool `json:"stale,omitempty"`
@@ -56,12 +56,12 @@ const (
 	Trigger Action = "trigger" // fire a turn of Folder
 	Observe Action = "observe" // store it for Folder
 	Builtin Action = "builtin" // do what Target says: builtin:ping or builtin:drop
-	Daemon  Action = "daemon"  // hand it to the daemon in Target, daemon:NAME
-	None    Action = "none"    // nobody wants it; Reason tells no_route from no_group
+	Daemon  Action = "daemon"  // pass it to the daemon in Target, daemon:NAME
+	None    Action = "none"    // no group takes it; Reason is no_route or no_group
 )
 
-// Answer is the decision on one item. Where Error is not empty the item could not be judged,
-// and only ID and Error mean anything.
+// Answer is the decision on one item. Where Error is not empty there is none, and only ID and Error
+// are valid.
 type Answer struct {
 	ID          int64       `json:"id"`           // of the item
 	Action      Action      `json:"action"`       // what gated does with the row
@@ -76,11 +76,11 @@ type Answer struct {
 	Ceiling     int         `json:"ceiling"`      // length hint in characters
 	Impulse     msg.Impulse `json:"impulse"`      // of the first route that matches, whatever decided, merged over the defaults
 	Reason      msg.Reason  `json:"reason"`       // route, route_observe, sticky_target, address, engaged, builtin_ping, builtin_drop, daemon, no_route or no_group
-	Trace       []string    `json:"trace"`        // how the decision came about, for people
+	Trace       []string    `json:"trace"`        // the steps to the decision, for operators
 	Error       string      `json:"error,omitempty"`
 }
 
-// MarshalJSON writes a failed item as {id, error}: nothing in it can be taken for a decision.
+// MarshalJSON writes a failed item as {id, error}, so that nothing in it is taken for a decision.
 func (a Answer) MarshalJSON() ([]byte, error) {
 	if a.Error != "" {
 		return json.Marshal(struct {

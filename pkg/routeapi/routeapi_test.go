@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-func TestAnswerOnTheWire(t *testing.T) {
+func TestAnswer_JSON_HasEveryField(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer routeapi.Answer
 		want   string
@@ -38,7 +38,7 @@ func TestAnswerOnTheWire(t *testing.T) {
 	}
 }
 
-func TestAnswerSurvivesTheWire(t *testing.T) {
+func TestAnswer_JSON_RoundTrip(t *testing.T) {
 	want := routeapi.Answer{ID: 1, Action: routeapi.Observe, Folder: "acme", Home: "acme", Target: "acme#observe", RouteID: 4,
 		Engaged: true, ThreadID: "9", OpensThread: true, Surface: "slack-dm", Ceiling: 4000,
 		Impulse: msg.DefaultImpulse(1, time.Second), Reason: msg.ReasonRouteObserve, Trace: []string{"x"}}

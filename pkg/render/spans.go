@@ -6,25 +6,25 @@ import (
 	"unicode/utf8"
 )
 
-// gap is invisible. It parts what would be markup if it stood together.
+// gap is invisible. It separates characters that would be markup side by side.
 const gap = "\u200b"
 
-// edge stands for the markup between two spans.
+// edge stands for the markup between two spans, where a rune is wanted.
 const edge = '|'
 
-// A syntax is how a platform writes the spans of a line.
+// A syntax writes the spans of a line for a platform.
 type syntax interface {
-	// markers are what stands around text with a mark, "" for nothing. after is the rune
+	// markers returns what stands around text with a mark, "" for nothing. after is the rune
 	// that follows, 0 if that is markup or the end of the line.
 	markers(m mark, after rune) (open, close string)
 	// text escapes the text of a span that stands between two runes: 0 at the ends of the
-	// line, edge beside other spans. first tells the text that a line begins with.
+	// line, edge beside other spans. first is set for the text that a line begins with.
 	text(s span, before, after rune, first bool) string
-	// apart reports whether a gap must stand between two runes of different pieces.
-	apart(before, after rune, from, to piece) bool
+	// needsGap reports whether a gap must stand between two runes of different pieces.
+	needsGap(before, after rune, from, to piece) bool
 }
 
-// A piece is what is written in one go.
+// A piece is a kind of text that is written at once.
 type piece int
 
 const (
@@ -34,9 +34,9 @@ const (
 	codeText // its delimiters included
 )
 
-// weave writes spans one after another: those that share marks share their markup.
-func weave(spans []span, syn syntax) string {
-	w := weaver{spans: spans, syn: syn}
+// writeSpans writes spans one after another: those that share marks share their markup.
+func writeSpans(spans []span, syn syntax) string {
+	w := spanWriter{spans: spans, syn: syn}
 	for i, s := range spans {
 		n := common(w.open, s.marks)
 		w.close(n)
@@ -60,7 +60,7 @@ func weave(spans []span, syn syntax) string {
 	return w.out.String()
 }
 
-type weaver struct {
+type spanWriter struct {
 	out    strings.Builder
 	spans  []span
 	syn    syntax
@@ -70,12 +70,12 @@ type weaver struct {
 	piece  piece
 }
 
-func (w *weaver) write(s string, p piece) {
+func (w *spanWriter) write(s string, p piece) {
 	if s == "" {
 		return
 	}
 	first, _ := utf8.DecodeRuneInString(s)
-	if w.out.Len() > 0 && w.syn.apart(w.last, first, w.piece, p) {
+	if w.out.Len() > 0 && w.syn.needsGap(w.last, first, w.piece, p) {
 		w.out.WriteString(gap)
 	}
 	w.out.WriteString(s)
@@ -84,7 +84,7 @@ func (w *weaver) write(s string, p piece) {
 }
 
 // openMark opens the mark at depth k of span i.
-func (w *weaver) openMark(m mark, i, k int) {
+func (w *spanWriter) openMark(m mark, i, k int) {
 	end := i
 	for end < len(w.spans) && common(w.spans[end].marks, w.spans[i].marks) > k {
 		end++
@@ -98,15 +98,15 @@ func (w *weaver) openMark(m mark, i, k int) {
 	w.open, w.closes = append(w.open, m), append(w.closes, shut)
 }
 
-func (w *weaver) close(keep int) {
+func (w *spanWriter) close(keep int) {
 	for i := len(w.open) - 1; i >= keep; i-- {
 		w.write(w.closes[i], closer)
 	}
 	w.open, w.closes = w.open[:keep], w.closes[:keep]
 }
 
-// lettered tells runes that a word is made of, in any script.
-func lettered(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
+// isWordRune reports whether a word can have r in it, in any script.
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
 
 // walk calls each for the runes of a text, with the ones beside them.
 func walk(text string, before, after rune, each func(i int, prev, r, next rune)) {
