@@ -38,10 +38,10 @@ func TestWhatPeopleDo(t *testing.T) {
 	r.general.Say(r.alice, r.guild.BotRole().Mention()+" ship it")
 	thread := r.general.Thread(r.alice, "Soup")
 	thread.Say(r.alice, "too hot")
-	post := forum.Open(r.alice, "My pan burns", "what now?")
+	post := forum.OpenPost(r.alice, "My pan burns", "what now?")
 	post.Say(r.alice, "help")
 	secret := r.general.PrivateThread(r.alice, "secret")
-	secret.Enter(r.discord.Me())
+	secret.AddToThread(r.discord.Me())
 	secret.Say(r.alice, "psst")
 	r.discord.DM(r.alice).Say(r.alice, "in private")
 	r.general.Sticker(r.alice, "Wave")
@@ -168,7 +168,7 @@ func TestGap(t *testing.T) {
 	thread := quiet.Thread(r.alice, "new")
 	thread.Say(r.alice, "meanwhile, in what is new")
 	want = append(want, "message: meanwhile, where nobody spoke [#quiet]", "message: meanwhile, in what is new [#quiet / new]")
-	r.discord.Fail(fake.Fault{Route: fake.GetMessages, Status: 502}, fake.Fault{Route: fake.GetMessages, RetryAfter: 100 * time.Millisecond})
+	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 502}, fake.Fault{Route: fake.GetMessages, RetryAfter: 100 * time.Millisecond})
 	stop = r.connect()
 	r.general.Say(r.alice, "after")
 	want = append(want, "message: after [#general]")
@@ -198,12 +198,12 @@ func TestGapWhileTheAPIIsDown(t *testing.T) {
 	r.expect("message: before [#general]")
 	stop()
 	r.general.Say(r.alice, "meanwhile")
-	r.discord.Fail(fake.Fault{Route: fake.GetMessages, Status: 403, Code: 50001, Times: -1})
+	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 403, Code: 50001, Times: -1})
 	stop = r.connect()
 	r.general.Say(r.alice, "after")
 	r.expect("message: before [#general]", "message: after [#general]")
 	stop()
-	r.discord.Heal()
+	r.discord.ClearFaults()
 	r.connect()
 	r.expect("message: before [#general]", "message: after [#general]", "message: meanwhile [#general]")
 }
@@ -222,7 +222,7 @@ func TestMadeMeanwhile(t *testing.T) {
 	silent.Say(r.alice, "in what was silent")
 	late := r.guild.Channel("late")
 	late.Say(r.alice, "in what is new")
-	forum.Open(r.alice, "My pan burns", "what now?")
+	forum.OpenPost(r.alice, "My pan burns", "what now?")
 	r.connect()
 	r.expect("message: before [#general]", "message: later [#general]", "message: in what was silent [#silent]",
 		"message: in what is new [#late]", "message: what now? [#help / My pan burns]")
@@ -248,15 +248,15 @@ func TestGapOfAClosedChannel(t *testing.T) {
 func TestBreaks(t *testing.T) {
 	for name, end := range map[string]func(*fake.Server){
 		"the network breaks":            func(s *fake.Server) { s.Disconnect() },
-		"Discord asks for it":           func(s *fake.Server) { s.AskReconnect() },
+		"Discord asks for it":           func(s *fake.Server) { s.RequestReconnect() },
 		"a close that can be resumed":   func(s *fake.Server) { s.CloseGateway(fake.CloseUnknownError, "Unknown error.") },
 		"the session is forgotten":      func(s *fake.Server) { s.Disconnect(); s.ForgetSessions() },
 		"the session is invalid":        func(s *fake.Server) { s.InvalidateSessions(false) },
 		"the session is called invalid": func(s *fake.Server) { s.InvalidateSessions(true) },
-		"the line is dead":              func(s *fake.Server) { s.Zombies() },
+		"the line is dead":              func(s *fake.Server) { s.FreezeConnections() },
 		"Discord cannot be reached": func(s *fake.Server) {
-			s.Unreachable()
-			time.AfterFunc(100*time.Millisecond, s.Reachable)
+			s.SetReachable(false)
+			time.AfterFunc(100*time.Millisecond, func() { s.SetReachable(true) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestEventsOutOfOrder(t *testing.T) {
 	r := newRig(t, fake.Options{})
 	r.connect()
 	first := r.general.Say(r.alice, "first")
-	r.discord.Twice(1)
+	r.discord.DuplicateNext(1)
 	r.general.React(r.alice, first.ID, "👍")
 	r.discord.Redeliver(2)
 	r.discord.Inject("MESSAGE_CREATE", `"not an object"`)
@@ -286,8 +286,8 @@ func TestEventsOutOfOrder(t *testing.T) {
 	r.discord.Inject("MESSAGE_CREATE", `{"id":"1","channel_id":"2"}`)
 	r.discord.Inject("MESSAGE_UPDATE", `{"id":"1","channel_id":"2","guild_id":"3","author":null,"edited_timestamp":"2026-11-21T12:00:00Z"}`)
 	r.discord.Inject("A_KIND_THAT_CAME_LATER", `[]`)
-	r.discord.Garble("{")
-	r.discord.Reversed(1)
+	r.discord.InjectFrame("{")
+	r.discord.ReverseNext(1)
 	r.general.Say(r.alice, "third")
 	r.general.Say(r.alice, "second")
 	r.expect("message: first [#general]", "reaction: 👍 [#general]", "message: second [#general]", "message: third [#general]")
@@ -306,7 +306,7 @@ func TestThreadNobodyToldOf(t *testing.T) {
 	said := func(channel string, id int) string {
 		return fmt.Sprintf(`{"id":"%d","channel_id":%q,"guild_id":%q,"content":"hello","author":{"id":%q,"username":"alice"}}`, id, channel, r.guild.ID, r.alice.ID)
 	}
-	r.discord.Fail(fake.Fault{Route: fake.GetChannel, Status: 502})
+	r.discord.InjectFault(fake.Fault{Route: fake.GetChannel, Status: 502})
 	r.discord.Inject("MESSAGE_CREATE", said(thread.ChannelID, 1))
 	r.discord.Inject("MESSAGE_CREATE", said("5", 2))
 	r.discord.Inject("MESSAGE_CREATE", said(thread.ChannelID, 3))
@@ -335,10 +335,10 @@ func TestStoreInTheWay(t *testing.T) {
 	if err := r.discord.WaitConfirmed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.discord.Unreachable() // what has come by then does not come again
+	r.discord.SetReachable(false) // what has come by then does not come again
 	r.exec(`DROP TRIGGER no`)
 	r.expect("message: 0 [#general]", "message: 1 [#general]", "message: 2 [#general]")
-	r.discord.Reachable()
+	r.discord.SetReachable(true)
 	r.general.Say(r.alice, "3")
 	r.expect("message: 0 [#general]", "message: 1 [#general]", "message: 2 [#general]", "message: 3 [#general]")
 }

@@ -213,16 +213,16 @@ func TestFindUncertain(t *testing.T) {
 		}
 	}
 	fails("behind a long talk", row, msg.Permanent, "too much was said")
-	b.Fail(fake.Fault{Route: fake.GetMessages, RetryAfter: time.Second})
+	b.InjectFault(fake.Fault{Route: fake.GetMessages, RetryAfter: time.Second})
 	fails("too often", row, msg.Rate, "429")
 	b.time = b.time.Add(time.Second)
 	b.api = discordapi.NewClient(b.base, b.Token()) // whose limit is forgotten
 	b.channel.Deny(fake.ReadMessageHistory)
 	fails("unseen", row, msg.Permanent, "Read Message History")
-	b.Fail(fake.Fault{Route: fake.GetCurrentUser, Status: 503})
+	b.InjectFault(fake.Fault{Route: fake.GetCurrentUser, Status: 503})
 	fails("while Discord is down", row, msg.Ambiguous, "503")
 	fresh, _ := b.row(t, msg.Message{Content: "hello"})
-	b.Fail(fake.Fault{Route: fake.CreateMessage, Status: 503})
+	b.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: 503})
 	fails("while Discord is down, sooner", fresh, msg.Ambiguous, "503")
 	b.time = b.time.Add(-time.Second) // before the row was made
 	fails("with a clock set back", fresh, msg.Permanent, "Read Message History")
@@ -270,7 +270,7 @@ func TestReplyWhereOneMayNotRead(t *testing.T) {
 		b := newBench(t)
 		row, part := b.row(t, msg.Message{Content: "hello", ReplyToID: b.channel.Messages()[0].ID})
 		refusal.Route = fake.CreateMessage
-		b.Fail(refusal)
+		b.InjectFault(refusal)
 		var remark *adapter.Remark
 		if id, err := b.Send(t.Context(), row, part); id == "" || !errors.As(err, &remark) {
 			t.Errorf("%q, %v", id, err)

@@ -40,11 +40,11 @@ func TestWhatHappens(t *testing.T) {
 			r := make(t)
 			r.start()
 			r.connected()
-			r.Twice(1000)
+			r.DuplicateNext(1000)
 			me := r.Me().Mention()
 			first := r.team.Say(r.alice, "hello "+r.bob.Mention())
 			r.team.Say(r.alice, me+" what &amp; why?")
-			r.MentionsFirst(true)
+			r.SetMentionFirst(true)
 			r.team.Reply(r.bob, first.TS, me+" and here?")
 			r.team.Edit(r.alice, first.TS, "hello all")
 			r.team.Unfurl(first.TS)
@@ -86,7 +86,7 @@ func TestPrivatePlaces(t *testing.T) {
 	group.Say(r.bob, "hi both")
 	pane := r.OpenPane(r.alice, r.team)
 	pane.Say(r.alice, "sum this up")
-	pane.LookAt(r.alice, group)
+	pane.SwitchContext(r.alice, group)
 	r.confirmed()
 	if got := r.messages(r.dm); len(got) != 2 || !got[0].Addressed || got[0].ThreadID != "" ||
 		got[1].ThreadID != pane.ThreadTS || got[1].Verb != msg.VerbMessage || !got[1].Addressed {
@@ -292,9 +292,9 @@ func TestTheConnectionBreaks(t *testing.T) {
 		want = append(want, "message Alice: "+strconv.Itoa(i))
 		r.confirmed()
 	}
-	r.Unreachable()
+	r.SetReachable(false)
 	r.connection("degraded")
-	r.Reachable()
+	r.SetReachable(true)
 	r.connected()
 	r.team.Say(r.alice, "back")
 	r.confirmed()
@@ -310,7 +310,7 @@ func TestBadCredentials(t *testing.T) {
 	}{
 		"bot token":        {func(r *rig) { r.Revoke(r.BotToken(), "token_revoked") }, []string{"SLACK_BOT_TOKEN", "OAuth & Permissions", "token_revoked"}},
 		"app token":        {func(r *rig) { r.Revoke(r.AppToken(), "invalid_auth") }, []string{"SLACK_APP_TOKEN", "App-Level Tokens", "invalid_auth"}},
-		"no Socket Mode":   {func(r *rig) { r.EnableSockets(false) }, []string{"Socket Mode is off"}},
+		"no Socket Mode":   {func(r *rig) { r.SetSocketMode(false) }, []string{"Socket Mode is off"}},
 		"tokens exchanged": {func(r *rig) { r.env = append(r.env, "SLACK_BOT_TOKEN=xoxb-wrong") }, []string{"SLACK_BOT_TOKEN", "invalid_auth"}},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -102,15 +102,15 @@ func TestCheck(t *testing.T) {
 		},
 		"bot token":      {spoil: func(r *rig) { r.Revoke(r.BotToken(), "account_inactive") }, code: 78, says: []string{"SLACK_BOT_TOKEN", "account_inactive"}},
 		"app token":      {spoil: func(r *rig) { r.Revoke(r.AppToken(), "invalid_auth") }, code: 78, says: []string{"SLACK_APP_TOKEN", "invalid_auth"}},
-		"no Socket Mode": {spoil: func(r *rig) { r.EnableSockets(false) }, code: 78, says: []string{"switch it on under Socket Mode"}},
+		"no Socket Mode": {spoil: func(r *rig) { r.SetSocketMode(false) }, code: 78, says: []string{"switch it on under Socket Mode"}},
 		"posted": {
 			spoil: func(r *rig) {
-				r.EnableSockets(false)
+				r.SetSocketMode(false)
 				r.env = append(r.env, "SLACK_APP_TOKEN=", "SLACK_SIGNING_SECRET=s")
 			},
 			code: 0, says: []string{"give the URL of /slack/events"},
 		},
-		"gone":          {spoil: func(r *rig) { r.Unreachable() }, code: 1, says: []string{"does not answer"}},
+		"gone":          {spoil: func(r *rig) { r.SetReachable(false) }, code: 1, says: []string{"does not answer"}},
 		"no token":      {spoil: func(r *rig) { r.env = append(r.env, "SLACK_BOT_TOKEN=") }, code: 78, says: []string{"SLACK_BOT_TOKEN: is not set"}},
 		"a wrong token": {spoil: func(r *rig) { r.env = append(r.env, "SLACK_BOT_TOKEN=xoxb-wrong") }, code: 78, says: []string{"invalid_auth"}},
 	} {

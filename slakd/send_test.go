@@ -91,7 +91,7 @@ func TestFilesAreSent(t *testing.T) {
 	if all := thread.Messages(); sent.PlatformID == "" || sent.PlatformID != all[len(all)-1].TS {
 		t.Errorf("the row is %q, the messages %+v", sent.PlatformID, all)
 	}
-	r.ShareLater(1)
+	r.DelayShares(1)
 	if sent := r.ends(cat(""), msg.OutSent); sent.PlatformID != "" {
 		t.Errorf("a message that Slack did not tell of: %q", sent.PlatformID)
 	}
@@ -118,7 +118,7 @@ func TestFilesInDoubt(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(r.data, "cat.txt"), []byte("meow"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r.Fail(fault)
+			r.InjectFault(fault)
 			r.start()
 			id := r.out(r.team, func(m *msg.Message) {
 				m.Kind, m.Content, m.Attachments = msg.KindFile, "look", []msg.Attachment{{Name: "cat.txt", Path: "cat.txt"}}
@@ -143,7 +143,7 @@ func TestTextInDoubt(t *testing.T) {
 				}
 				r.start()
 				r.ends(r.say(place, "same"), msg.OutSent)
-				r.Fail(fake.Fault{Method: "chat.postMessage", Drop: true, After: arrived, Delay: 200 * time.Millisecond})
+				r.InjectFault(fake.Fault{Method: "chat.postMessage", Drop: true, After: arrived, Delay: 200 * time.Millisecond})
 				id := r.say(place, "same")
 				for range 450 {
 					place.Say(r.bob, "chatter")
@@ -177,7 +177,7 @@ func TestPolls(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fake.Options{})
 	r.start()
-	r.Fail(fake.Fault{Method: "reactions.add", Status: http.StatusBadGateway, After: true})
+	r.InjectFault(fake.Fault{Method: "reactions.add", Status: http.StatusBadGateway, After: true})
 	row := r.ends(r.out(r.team, func(m *msg.Message) {
 		m.Kind, m.Content = msg.KindPoll, `{"question":"Lunch?","options":["yes","no"]}`
 	}), msg.OutSent)

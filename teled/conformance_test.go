@@ -95,7 +95,7 @@ func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.plan.Deliver("telegram:"+form.Get("chat_id"), s.spoil, func() { s.Server.ServeHTTP(w, r) })
 }
 
-func (s *scene) spoil(f adaptertest.Fault) { s.Fail(spoilt(f)) }
+func (s *scene) spoil(f adaptertest.Fault) { s.InjectFault(spoilt(f)) }
 
 func spoilt(f adaptertest.Fault) fake.Fault {
 	switch f.Class {

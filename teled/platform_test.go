@@ -145,7 +145,7 @@ func TestPlainIfNeedBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Fail(fake.Fault{Method: "sendMessage", Status: 400, Description: "Bad Request: can't parse entities: so"})
+	s.InjectFault(fake.Fault{Method: "sendMessage", Status: 400, Description: "Bad Request: can't parse entities: so"})
 	id, err := p.Send(t.Context(), m, parts[0])
 	var remark *adapter.Remark
 	if id == "" || !errors.As(err, &remark) || !strings.Contains(remark.Text, "parse entities") {

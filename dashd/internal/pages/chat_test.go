@@ -68,27 +68,27 @@ func firstMessage(t *testing.T, b *backend, p *browser.Tab) {
 	hold := make(chan struct{})
 	b.hold, b.deaf = hold, 1
 	p.Visit(b.url + chat)
-	p.Connected()
+	p.WaitConnected()
 	p.Wait(`document.querySelector(".empty").checkVisibility()`)
-	p.Write("Hello there")
+	p.SendMessage("Hello there")
 	p.Wait(countOf(".message.pending", 1))
-	expect(t, "shown as pending", p.Bodies(".message"), []string{"Hello there"})
+	expect(t, "shown as pending", p.MessageBodies(".message"), []string{"Hello there"})
 	expect(t, "what remains in the box", browser.Eval[string](p, `document.getElementById("text").value`), "")
 	close(hold)
 	p.Wait(countOf(".message.in[data-id='1']", 1))
-	expect(t, "pending once confirmed", p.Bodies(".message.pending"), []string{})
+	expect(t, "pending once confirmed", p.MessageBodies(".message.pending"), []string{})
 
 	p.Do(chromedp.Reload())
-	p.Connected()
+	p.WaitConnected()
 	b.say("", "<p>Hello <em>you</em></p>")
 	p.Wait(countOf(".message.out", 1))
-	expect(t, "the log", p.Bodies(".message"), []string{"Hello there", "Hello you"})
+	expect(t, "the log", p.MessageBodies(".message"), []string{"Hello there", "Hello you"})
 	expect(t, "posts", b.posted(), 1)
 }
 
 func reconnect(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
-	p.Connected()
+	p.WaitConnected()
 	b.say("", "<p>1</p>")
 	p.Wait(countOf(".message", 1))
 	b.set(func() { b.down = true })
@@ -100,14 +100,14 @@ func reconnect(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(countOf(".panel:not([hidden]) .message", 3))
 	b.say("", "<p>4</p>")
 	p.Wait(countOf(".panel:not([hidden]) .message", 4))
-	expect(t, "the log", p.Bodies(".message"), []string{"1", "2", "3", "4"})
+	expect(t, "the log", p.MessageBodies(".message"), []string{"1", "2", "3", "4"})
 	expect(t, "where the streams began", get(b, func() []int64 { return b.after }), []int64{0, 1})
 }
 
 // sleep: the connection is dead, and nothing tells the page but the time that has passed.
 func sleep(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
-	p.Connected()
+	p.WaitConnected()
 	b.say("", "<p>before</p>")
 	p.Wait(countOf(".message", 1))
 	b.set(func() { b.deaf = 1 })
@@ -119,11 +119,11 @@ func sleep(t *testing.T, b *backend, p *browser.Tab) {
 
 func loginEnded(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
-	p.Connected()
+	p.WaitConnected()
 	b.set(func() { b.out = true })
 	p.Wait(`document.querySelector("#connection a")`)
 	expect(t, "the link", browser.Eval[string](p, `document.querySelector("#connection a").getAttribute("href")`), "/login?next=%2Fchat%2Facme%2Feng")
-	p.Write("after the login")
+	p.SendMessage("after the login")
 	p.Wait(countOf(".pending", 1))
 	b.set(func() { b.out = false })
 	browser.Eval[bool](p, `document.dispatchEvent(new Event("visibilitychange"))`) // back from the login in another tab
@@ -144,7 +144,7 @@ func earlierHistory(t *testing.T, b *backend, p *browser.Tab) {
 	}
 	p.Visit(b.url + chat)
 	p.Wait(countOf(".message", 50))
-	expect(t, "at first", p.Bodies(".message"), numbered(71, 120))
+	expect(t, "at first", p.MessageBodies(".message"), numbered(71, 120))
 	expect(t, "stands at the end", browser.Eval[bool](p, `(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`), true)
 
 	// Scrolled to the top: more is loaded, and what was seen stays where it was.
@@ -155,9 +155,9 @@ func earlierHistory(t *testing.T, b *backend, p *browser.Tab) {
 		t.Errorf("message 71 moved from %v to %v", before, after)
 	}
 	p.Do(chromedp.Focus(chromedp.CSS(".earlier")))
-	p.Enter()
+	p.PressEnter()
 	p.Wait(countOf(".message", 120))
-	expect(t, "in the end", p.Bodies(".message"), numbered(1, 120))
+	expect(t, "in the end", p.MessageBodies(".message"), numbered(1, 120))
 	p.Wait(`document.querySelector(".earlier").hidden`)
 }
 
@@ -169,7 +169,7 @@ func readingFurtherUp(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(countOf(".message", 40))
 	place := func() float64 { return browser.Eval[float64](p, `document.querySelector(".panel").scrollTop`) }
 	browser.Eval[float64](p, `document.querySelector(".panel").scrollTop = 200`)
-	p.Settle()
+	p.WaitLayout()
 	b.say("", "<p>news</p>")
 	p.Wait(countOf(".message", 41))
 	expect(t, "the place", place(), 200)
@@ -183,9 +183,9 @@ func readingFurtherUp(t *testing.T, b *backend, p *browser.Tab) {
 
 	// A place further up is found again after a look at another tab.
 	browser.Eval[float64](p, `document.querySelector(".panel").scrollTop = 300`)
-	p.Write("#other")
+	p.SendMessage("#other")
 	p.Wait(`document.querySelector("[aria-selected=true]").textContent.startsWith("#other")`)
-	p.Write("#")
+	p.SendMessage("#")
 	p.Wait(`document.querySelector("[aria-selected=true]").textContent.startsWith("main")`)
 	expect(t, "the place after a look elsewhere", place(), 300)
 }
@@ -204,13 +204,13 @@ func tabStrip(t *testing.T, b *backend, p *browser.Tab) {
 		{kb.ArrowRight, "#b#c"}, {kb.ArrowRight, "#a"}, {kb.ArrowRight, "main"}, {kb.ArrowLeft, "#a"},
 		{kb.Home, "main"}, {kb.End, "#a"}, {kb.ArrowLeft, "#b#c"},
 	} {
-		p.Press(step.key)
+		p.TypeKeys(step.key)
 		expect(t, "the open tab", browser.Eval[string](p, activeTab), step.want)
 		expect(t, "has the focus", browser.Eval[string](p, `document.activeElement.textContent`), step.want)
 		expect(t, "is the one stop for the Tab key", browser.Eval[int](p, `document.querySelectorAll("[role=tab][tabindex='0']").length`), 1)
 	}
 	p.Wait(countOf(".panel:not([hidden]) .message", 1))
-	expect(t, "its panel", p.Bodies(".message"), []string{"in b, c"})
+	expect(t, "its panel", p.MessageBodies(".message"), []string{"in b, c"})
 	expect(t, "panels in sight", browser.Eval[int](p, `document.querySelectorAll(".panel:not([hidden])").length`), 1)
 	p.Do(chromedp.Reload())
 	p.Wait(activeTab + ` === "#b#c"`)
@@ -222,16 +222,16 @@ func tabStrip(t *testing.T, b *backend, p *browser.Tab) {
 
 func bareTopic(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
-	p.Connected()
-	p.Write("#deploy")
+	p.WaitConnected()
+	p.SendMessage("#deploy")
 	p.Wait(activeTab + ` === "#deploy"`)
-	p.Write("ship it")
+	p.SendMessage("ship it")
 	p.Wait(countOf(".log .message.in", 1))
-	p.Write("#")
+	p.SendMessage("#")
 	p.Wait(activeTab + ` === "main"`)
-	p.Write("#deploy")
+	p.SendMessage("#deploy")
 	p.Wait(activeTab + ` === "#deploy"`)
-	p.Write("#1. is plain text")
+	p.SendMessage("#1. is plain text")
 	p.Wait(countOf(".log .message.in", 2))
 	expect(t, "posts", get(b, func() (sent []string) {
 		for _, post := range b.posts {
@@ -241,29 +241,29 @@ func bareTopic(t *testing.T, b *backend, p *browser.Tab) {
 	}), []string{"#deploy|ship it", "#deploy|#1. is plain text"})
 
 	p.Click("#open-topic")
-	p.Press("no spaces")
-	p.Enter()
+	p.TypeKeys("no spaces")
+	p.PressEnter()
 	expect(t, "a bad name", browser.Eval[bool](p, `document.getElementById("topic-name").checkValidity()`), false)
 	browser.Eval[bool](p, `(document.getElementById("topic-name").select(), true)`)
-	p.Press("night-run")
-	p.Enter()
+	p.TypeKeys("night-run")
+	p.PressEnter()
 	p.Wait(activeTab + ` === "#night-run"`)
 	expect(t, "the form", browser.Eval[bool](p, `document.getElementById("new-topic").hidden`), true)
 }
 
 func drafts(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
-	p.Connected()
-	p.Write("#other")
-	p.Press("half a thou")
+	p.WaitConnected()
+	p.SendMessage("#other")
+	p.TypeKeys("half a thou")
 	browser.Eval[string](p, `location.hash = ""`)
 	p.Wait(activeTab + ` === "main"`)
 	value := `document.getElementById("text").value`
 	expect(t, "in main", browser.Eval[string](p, value), "")
 	p.Do(chromedp.Focus(chromedp.ID("text")))
-	p.Press("first")
-	p.Enter(kb.ModifierShift)
-	p.Press("second")
+	p.TypeKeys("first")
+	p.PressEnter(kb.ModifierShift)
+	p.TypeKeys("second")
 	expect(t, "two lines", browser.Eval[string](p, value), "first\nsecond")
 	p.Do(chromedp.Reload())
 	p.Wait(value + ` === "first\nsecond"`)
@@ -279,7 +279,7 @@ func drafts(t *testing.T, b *backend, p *browser.Tab) {
 
 func typing(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
-	p.Connected()
+	p.WaitConnected()
 	b.set(func() { b.typing = []string{"", "#deploy"} })
 	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === "Ada is working…"`)
 	p.Wait(`[...document.querySelectorAll("[role=tab].working")].map(e => e.textContent).join() === "main, an agent is at work,#deploy, an agent is at work"`)
@@ -292,7 +292,7 @@ func typing(t *testing.T, b *backend, p *browser.Tab) {
 
 func unread(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
-	p.Connected()
+	p.WaitConnected()
 	b.say("#deploy", "<p>done</p>")
 	b.say("#deploy", "<p>really</p>")
 	p.Wait(`document.title === "(2) Engineering – arizuko"`)
@@ -314,15 +314,15 @@ func hostileText(t *testing.T, b *backend, p *browser.Tab) {
 		b.add(row{Direction: "out", Topic: "", Sender: hostile, SenderName: hostile, HTML: "<p>" + strings.Repeat("w", 3000) + "</p>" +
 			"<pre><code>" + strings.Repeat("x ", 2000) + "</code></pre><table><tr><td>" + strings.Repeat("y&nbsp;", 500) + "</td></tr></table>"})
 	})
-	p.Size(375, 800)
+	p.Resize(375, 800)
 	p.Visit(b.url + chat)
 	p.Wait(countOf(".message", 2))
-	expect(t, "plain text stays plain", p.Bodies(".in")[0], hostile)
+	expect(t, "plain text stays plain", p.MessageBodies(".in")[0], hostile)
 	expect(t, "so does a name", browser.Eval[string](p, `document.querySelector(".out .who").textContent`), hostile)
-	p.Fits()
-	p.Write(hostile[:len(hostile)-1])
+	p.CheckFits()
+	p.SendMessage(hostile[:len(hostile)-1])
 	p.Wait(countOf(".log .message.in", 2))
-	p.Fits()
+	p.CheckFits()
 	expect(t, "scripts that ran", browser.Eval[bool](p, `"hit" in window`), false)
 	expect(t, "wide parts that scroll by keyboard", browser.Eval[int](p, `document.querySelectorAll(".out pre[tabindex='0'], .out .scroll[tabindex='0'] table").length`), 2)
 }
@@ -331,15 +331,15 @@ func manyTabs(t *testing.T, b *backend, p *browser.Tab) {
 	for i := range 30 {
 		b.say(fmt.Sprintf("#topic-%d", i), "<p>x</p>")
 	}
-	p.Size(375, 800)
+	p.Resize(375, 800)
 	p.Visit(b.url + chat + "#topic-0")
 	p.Wait(countOf("[role=tab]", 31))
 	browser.Eval[float64](p, `document.documentElement.scrollLeft = 99`)
 	expect(t, "sideways", browser.Eval[float64](p, `document.documentElement.scrollLeft + document.body.scrollLeft`), 0)
 	p.Do(chromedp.Focus(chromedp.CSS("[role=tab][tabindex='0']")))
-	p.Press(kb.End)
+	p.TypeKeys(kb.End)
 	p.Wait(`(r => r.left >= 0 && r.right <= 375)(document.querySelector("[aria-selected=true]").getBoundingClientRect())`)
-	p.Fits()
+	p.CheckFits()
 }
 
 // keyboardAlone walks through the page with the Tab key.
@@ -351,7 +351,7 @@ func keyboardAlone(t *testing.T, b *backend, p *browser.Tab) {
 	browser.Eval[bool](p, `(document.activeElement.blur(), document.body.tabIndex = -1, document.body.focus(), true)`)
 	var stops []string
 	for range 12 {
-		p.Press(kb.Tab)
+		p.TypeKeys(kb.Tab)
 		stops = append(stops, browser.Eval[string](p, `(e => e.innerText?.split(",")[0] || e.id || e.className)(document.activeElement)`))
 		seen := browser.Eval[bool](p, `(s => s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))`)
 		if last := stops[len(stops)-1]; !seen && last != "text" {
@@ -368,7 +368,7 @@ func keyboardAlone(t *testing.T, b *backend, p *browser.Tab) {
 	}
 	p.Visit(b.url + chat + "#deploy")
 	browser.Eval[bool](p, `(document.querySelector(".skip").focus(), true)`)
-	p.Enter()
+	p.PressEnter()
 	expect(t, "the skip link's goal", browser.Eval[string](p, `document.activeElement.id + location.hash`), "text#deploy")
 }
 
@@ -376,14 +376,14 @@ func keyboardAlone(t *testing.T, b *backend, p *browser.Tab) {
 func touch(t *testing.T, b *backend, p *browser.Tab) {
 	p.Do(chromedp.EmulateViewport(375, 800, chromedp.EmulateMobile, chromedp.EmulateTouch))
 	p.Visit(b.url + chat)
-	p.Connected()
+	p.WaitConnected()
 	expect(t, "a coarse pointer", browser.Eval[bool](p, `matchMedia("(pointer: coarse)").matches`), true)
-	p.Write("one")
-	p.Press("two")
+	p.SendMessage("one")
+	p.TypeKeys("two")
 	expect(t, "in the box", browser.Eval[string](p, `document.getElementById("text").value`), "one\ntwo")
 	p.Click("#composer button")
 	p.Wait(countOf(".log .message.in", 1))
-	expect(t, "sent", p.Bodies(".message"), []string{"one\ntwo"})
+	expect(t, "sent", p.MessageBodies(".message"), []string{"one\ntwo"})
 }
 
 // wordsForTimes: the page words times as the server does.

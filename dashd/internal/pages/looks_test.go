@@ -25,9 +25,9 @@ func looks(t *testing.T, b *browser.Browser) {
 		name  string
 		width int64
 	}{{"phone", 375}, {"desktop", 1280}} {
-		p.Size(size.width, 800)
+		p.Resize(size.width, 800)
 		for _, scheme := range []string{"light", "dark"} {
-			p.Scheme(scheme)
+			p.SetColorScheme(scheme)
 			for _, page := range []struct{ name, path, ready string }{
 				{"chat", chat, countOf(".panel:not([hidden]) .message", 6) + ` && document.querySelector(".panel:not([hidden]) .typing").textContent && document.querySelector(".unread")`},
 				{"chats", "/chat/", "true"},
@@ -40,13 +40,13 @@ func looks(t *testing.T, b *browser.Browser) {
 			} {
 				name := page.name + "-" + size.name + "-" + scheme
 				t.Run(name, func(t *testing.T) {
-					p := p.In(t)
+					p := p.WithTest(t)
 					p.Visit(site + page.path)
 					p.Wait(page.ready)
-					p.Fits()
-					p.Readable()
+					p.CheckFits()
+					p.CheckContrast()
 					if *shots != "" {
-						p.Shoot(filepath.Join(*shots, name+".png"))
+						p.Screenshot(filepath.Join(*shots, name+".png"))
 					}
 					expect(t, "main landmarks", browser.Eval[int](p, `document.querySelectorAll("main").length`), 1)
 					expect(t, "headings", browser.Eval[int](p, `document.querySelectorAll("h1").length`), 1)

@@ -13,40 +13,40 @@ func rowBeforeAnswer(t *testing.T, b *backend, p *browser.Tab) {
 	hold := make(chan struct{})
 	b.hold = hold
 	p.Visit(b.url + chat)
-	p.Connected()
-	p.Write("once")
+	p.WaitConnected()
+	p.SendMessage("once")
 	p.Wait(countOf(".message.in[data-id='1']", 1))
-	expect(t, "while the answer is out", p.Bodies(".message"), []string{"once"})
+	expect(t, "while the answer is out", p.MessageBodies(".message"), []string{"once"})
 	close(hold)
 	p.Wait(`!localStorage.length`)
-	expect(t, "after the answer", p.Bodies(".message"), []string{"once"})
+	expect(t, "after the answer", p.MessageBodies(".message"), []string{"once"})
 }
 
 func keptWhileDown(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
-	p.Connected()
+	p.WaitConnected()
 	b.set(func() { b.down = true })
 	p.Wait(`document.getElementById("connection").textContent === "Reconnecting…"`)
 	for _, text := range []string{"one", "two", "three"} {
-		p.Write(text)
+		p.SendMessage(text)
 	}
 	p.Wait(`document.querySelectorAll(".pending").length === 3 && document.querySelector(".pending .about").textContent.includes("kept")`)
 	b.set(func() { b.down = false })
 	p.Wait(countOf(".log .message.in", 3) + " && !document.querySelector('.pending')")
 	p.Wait(`document.getElementById("connection").textContent === ""`)
-	expect(t, "in the order they were written", p.Bodies(".message"), []string{"one", "two", "three"})
+	expect(t, "in the order they were written", p.MessageBodies(".message"), []string{"one", "two", "three"})
 	expect(t, "rows", b.stored(), 3)
 }
 
 func keptOverReload(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat + "#deploy")
-	p.Connected()
+	p.WaitConnected()
 	b.set(func() { b.down = true })
-	p.Write("keep me")
+	p.SendMessage("keep me")
 	p.Wait(countOf(".pending", 1))
 	p.Do(chromedp.Reload())
 	p.Wait(countOf(".pending", 1))
-	expect(t, "after the reload", p.Bodies(".pending"), []string{"keep me"})
+	expect(t, "after the reload", p.MessageBodies(".pending"), []string{"keep me"})
 	b.set(func() { b.down = false })
 	p.Wait(countOf(".log .message.in", 1))
 	expect(t, "its topic", get(b, func() string { return b.rows[0].Topic }), "#deploy")
@@ -54,13 +54,13 @@ func keptOverReload(t *testing.T, b *backend, p *browser.Tab) {
 
 func answerLost(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
-	p.Connected()
+	p.WaitConnected()
 	b.set(func() { b.forget = true })
-	p.Write("stored, but who knows")
+	p.SendMessage("stored, but who knows")
 	p.Wait(countOf(".log .message.in", 1))
 	b.set(func() { b.forget = false })
 	p.Wait(`!localStorage.length`)
-	expect(t, "shown", p.Bodies(".message"), []string{"stored, but who knows"})
+	expect(t, "shown", p.MessageBodies(".message"), []string{"stored, but who knows"})
 	expect(t, "rows", b.stored(), 1)
 	if posts := get(b, func() []post { return b.posts }); len(posts) < 2 || posts[0] != posts[len(posts)-1] {
 		t.Errorf("want the same post again, got %v", posts)
@@ -70,18 +70,18 @@ func answerLost(t *testing.T, b *backend, p *browser.Tab) {
 func refused(t *testing.T, b *backend, p *browser.Tab) {
 	b.deny = 400
 	p.Visit(b.url + chat)
-	p.Connected()
-	p.Write("bad")
+	p.WaitConnected()
+	p.SendMessage("bad")
 	p.Wait(countOf(".refused", 1))
 	expect(t, "the reason", p.Text(".refused .about"), "Not sent: refused with 400")
 	b.set(func() { b.deny = 0 })
-	p.Write("good")
+	p.SendMessage("good")
 	p.Wait(countOf(".log .message.in", 1)) // one refusal does not keep the others back
 	p.Click(".refused .retry")
 	p.Wait(countOf(".log .message.in", 2))
 
 	b.set(func() { b.deny = 413 })
-	p.Write("too long")
+	p.SendMessage("too long")
 	p.Wait(countOf(".refused", 1))
 	p.Do(chromedp.Reload())
 	p.Wait(countOf(".refused", 1))
@@ -93,27 +93,27 @@ func refused(t *testing.T, b *backend, p *browser.Tab) {
 // plainHTTP: on http from another machine browsers have neither locks nor crypto.randomUUID.
 func plainHTTP(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(strings.Replace(b.url, "127.0.0.1", "chat.test", 1) + chat)
-	p.Connected()
+	p.WaitConnected()
 	expect(t, "a secure context", browser.Eval[bool](p, `isSecureContext`), false)
-	p.Write("over plain http")
+	p.SendMessage("over plain http")
 	p.Wait(countOf(".log .message.in", 1))
-	expect(t, "shown", p.Bodies(".message"), []string{"over plain http"})
+	expect(t, "shown", p.MessageBodies(".message"), []string{"over plain http"})
 }
 
 func twoPages(t *testing.T, b *backend, p, q *browser.Tab) {
 	p.Visit(b.url + chat)
 	q.Visit(b.url + chat)
-	p.Connected()
-	q.Connected()
+	p.WaitConnected()
+	q.WaitConnected()
 	b.set(func() { b.down = true })
-	p.Write("from p")
+	p.SendMessage("from p")
 	q.Wait(countOf(".pending", 1)) // either can send it, so both show it
-	q.Write("from q")
+	q.SendMessage("from q")
 	p.Wait(countOf(".pending", 2))
 	b.set(func() { b.down = false })
 	for _, page := range []*browser.Tab{p, q} {
 		page.Wait(countOf(".log .message.in", 2) + ` && !document.querySelector(".pending")`)
-		expect(t, "shown", page.Bodies(".message"), []string{"from p", "from q"})
+		expect(t, "shown", page.MessageBodies(".message"), []string{"from p", "from q"})
 	}
 	expect(t, "rows", b.stored(), 2)
 }

@@ -30,7 +30,7 @@ func TestConversation(t *testing.T) {
 	s.send(message("2", "recall"))
 	s.says("2", "Before: say hello")
 	s.ends(0)
-	if model := r.model.Asked()[0].Request.Model; model != "claude-fake-1" {
+	if model := r.model.MessageCalls()[0].Request.Model; model != "claude-fake-1" {
 		t.Errorf("model %q", model)
 	}
 
@@ -40,7 +40,7 @@ func TestConversation(t *testing.T) {
 		t.Errorf("session %q became %q", f.NewSessionID, g.NewSessionID)
 	}
 	again.ends(0)
-	asked := r.model.Asked()
+	asked := r.model.MessageCalls()
 	if model := asked[len(asked)-1].Request.Model; model != "claude-fake-2" {
 		t.Errorf("model %q", model)
 	}
@@ -159,7 +159,7 @@ func TestFailingAPI(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newRig(t).open("CLAUDE_CODE_MAX_RETRIES=2")
-			s.model.Fail(tc.fault)
+			s.model.InjectFault(tc.fault)
 			s.send(first("1", "", "say hello"), message("2", "say two"))
 			if tc.words != "" {
 				s.fails("1", tc.words)
@@ -205,7 +205,7 @@ func TestInterrupt(t *testing.T) {
 		if took := time.Since(begun); took > 10*time.Second {
 			t.Errorf("took %v", took)
 		}
-		if n := len(s.model.Asked()); n != 1 {
+		if n := len(s.model.MessageCalls()); n != 1 {
 			t.Errorf("the model was asked %d times", n)
 		}
 	})
@@ -450,8 +450,8 @@ func TestToolsThatAreNotThere(t *testing.T) {
 func TestOddTexts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.model.Answer(func(in anthropic.Request) anthropic.Reply {
-		if in.Orders()[len(in.Orders())-1] == "much" {
+	r.model.SetModel(func(in anthropic.Request) anthropic.Reply {
+		if in.Commands()[len(in.Commands())-1] == "much" {
 			return anthropic.Reply{Text: strings.Repeat("\x01é", maxResult)}
 		}
 		var said anthropic.Content

@@ -245,7 +245,7 @@ func (s *session) fails(turnID, words string) {
 // asked waits for a call of the model with the order.
 func (s *session) asked(order string) {
 	s.t.Helper()
-	if _, err := s.model.Wait(s.ctx, func(c anthropic.Call) bool { return c.Order == order }); err != nil {
+	if _, err := s.model.Wait(s.ctx, func(c anthropic.Call) bool { return c.Command == order }); err != nil {
 		s.t.Fatalf("the model was not asked to %s: %v", order, err)
 	}
 }

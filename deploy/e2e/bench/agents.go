@@ -232,7 +232,7 @@ func asClaude(ctx context.Context, _ *bench) (*agentSetup, error) {
 		return nil, err
 	}
 	model := anthropic.New(anthropic.Options{})
-	model.Answer(func(anthropic.Request) anthropic.Reply {
+	model.SetModel(func(anthropic.Request) anthropic.Reply {
 		return anthropic.Reply{Text: fmt.Sprintf("%d 1", time.Now().UnixNano())}
 	})
 	url, err := model.Start("127.0.0.1:0")

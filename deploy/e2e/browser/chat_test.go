@@ -16,12 +16,12 @@ func topicsInParallel(t *testing.T, b *browser.Browser) {
 	p := i.logIn(b)
 	for _, topic := range []string{"#a", "#b"} {
 		p.tab(topic)
-		p.Write("slow 3 in " + topic)
+		p.SendMessage("slow 3 in " + topic)
 	}
 	p.showsWorking("#a #b")
 	p.says(".panel:not([hidden]) .typing", "is working")
 	p.tab("#c")
-	p.Write("quick")
+	p.SendMessage("quick")
 	p.shows("> quick", "< quick")
 	p.showsWorking("#a #b")
 	equal(t, "the typing sign where nobody is at work", p.Text(".panel:not([hidden]) .typing"), "")
@@ -39,14 +39,14 @@ func topicsInParallel(t *testing.T, b *browser.Browser) {
 func prefixLeadsElsewhere(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
-	p.Write("#deploy ship it")
+	p.SendMessage("#deploy ship it")
 	p.shows("> #deploy ship it")
 	p.Wait(`[...document.querySelectorAll("[role=tab].unread")].some(e => e.textContent === "#deploy, 1 unread")`)
 	p.tab("#deploy")
 	p.shows("> ship it", "< ship it")
 	p.says(".panel:not([hidden]) .out", "topic #deploy")
 	p.Do(chromedp.Reload())
-	p.Connected()
+	p.WaitConnected()
 	p.shows("> ship it", "< ship it")
 }
 
@@ -55,13 +55,13 @@ func reloadInTheMiddle(t *testing.T, b *browser.Browser) {
 	p := i.logIn(b)
 	for _, order := range []string{"slow 3", "frames 3", "slow 1 frames 3"} {
 		p.tab("#" + strings.ReplaceAll(order, " ", "-"))
-		p.Write(order + " please")
+		p.SendMessage(order + " please")
 		p.Wait(`document.querySelector(".panel:not([hidden]) .message.in")`)
 		if strings.HasPrefix(order, "slow") {
 			p.says(".panel:not([hidden]) .typing", "is working")
 		}
 		p.Do(chromedp.Reload())
-		p.Connected()
+		p.WaitConnected()
 		if order == "slow 3" {
 			p.says(".panel:not([hidden]) .typing", "is working")
 		}
@@ -79,36 +79,36 @@ func reloadInTheMiddle(t *testing.T, b *browser.Browser) {
 func commandsAreAnswered(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
-	p.Write("/ping")
+	p.SendMessage("/ping")
 	p.has("< pong")
-	p.Write("/chatid")
+	p.SendMessage("/chatid")
 	p.has("< web:main")
-	p.Write("/status")
+	p.SendMessage("/status")
 	p.Wait(`[...document.querySelectorAll(".out")].some(e => e.innerText.includes("Group: main") && e.innerText.includes("Running: dashd, gated, routd"))`)
-	p.Write("/help")
+	p.SendMessage("/help")
 	p.Wait(`[...document.querySelectorAll(".out")].some(e => ["/new", "/stop", "/status"].every(c => e.innerText.includes(c)))`)
-	p.Write("slow 600 forget it")
+	p.SendMessage("slow 600 forget it")
 	p.says(".typing", "is working")
-	p.Write("/stop")
+	p.SendMessage("/stop")
 	p.has("< stopped")
 	p.showsWorking("")
-	p.Write("/new")
+	p.SendMessage("/new")
 	p.has("< new session")
-	p.Write("/new tell me")
+	p.SendMessage("/new tell me")
 	p.has("< tell me")
-	p.Write("/etc/passwd is a file")
+	p.SendMessage("/etc/passwd is a file")
 	p.has("< /etc/passwd is a file")
-	p.Write("@nogroup")
+	p.SendMessage("@nogroup")
 	p.has("< @nogroup")
-	p.Write("@nogroup hello")
+	p.SendMessage("@nogroup hello")
 	p.has("< @nogroup hello")
-	p.Write("#1. is no topic")
+	p.SendMessage("#1. is no topic")
 	p.has("< #1. is no topic")
-	p.Write("@main")
+	p.SendMessage("@main")
 	p.has("< routing → main")
-	p.Write("@")
+	p.SendMessage("@")
 	p.has("< routing reset to default")
-	p.Write("/approve ABCD-1234")
+	p.SendMessage("/approve ABCD-1234")
 	p.Wait(`[...document.querySelectorAll(".out")].some(e => e.innerText.includes("(onbod) is not answering"))`) // an operator may
 	if said := browser.Eval[[]string](p.Tab, talk); slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "< slow") }) {
 		t.Errorf("what was stopped is answered: %q", said)
@@ -119,16 +119,16 @@ func twoPagesInStep(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p, q := i.logIn(b), i.open(b)
 	q.visitChat(i, "main", "")
-	p.Write("one")
+	p.SendMessage("one")
 	for _, each := range []*page{p, q} {
 		each.shows("> one", "< one")
 	}
-	q.Write("two")
+	q.SendMessage("two")
 	for _, each := range []*page{p, q} {
 		each.shows("> one", "< one", "> two", "< two")
 	}
 	p.tab("#side")
-	p.Write("slow 1 three")
+	p.SendMessage("slow 1 three")
 	q.showsWorking("#side")
 	q.Wait(`document.title.startsWith("(1)")`)
 	q.tab("#side")
@@ -141,15 +141,15 @@ func secondGroup(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	i.run("routd", "groups", "add", "acme/eng", "--name", "Engineering")
 	p := i.logIn(b)
-	p.Write("to main")
+	p.SendMessage("to main")
 	p.shows("> to main", "< to main")
 	p.Click(`nav a[href="/chat/"]`)
 	p.says(".chats", "Engineering")
 	p.says(".chats", "Nothing said yet")
 	p.Click(`a[href="/chat/acme/eng/"]`)
 	p.says("h1", "Engineering")
-	p.Connected()
-	p.Write("to eng")
+	p.WaitConnected()
+	p.SendMessage("to eng")
 	p.shows("> to eng", "< to eng")
 	p.Visit(i.url + "/chat/")
 	equal(t, "the list", browser.Eval[[]string](p.Tab, `[...document.querySelectorAll(".chats .last")].map(e => e.textContent.replace(/ \(.*/, ""))`),
@@ -168,8 +168,8 @@ func longMessage(t *testing.T, b *browser.Browser) {
 	p.Wait(`document.querySelector(".log .message.in")?.textContent.includes(` + quoted(last) + `)`)
 	p.Wait(`document.querySelector(".log .message.out")?.textContent.includes(` + quoted(last) + `)`)
 	equal(t, "its length", browser.Eval[int](p.Tab, `document.querySelector(".in .body").textContent.length`), 100*lines-1)
-	p.Fits()
-	p.Write("still there?")
+	p.CheckFits()
+	p.SendMessage("still there?")
 	p.has("< still there?")
 }
 
@@ -191,5 +191,5 @@ func historyFurtherUp(t *testing.T, b *browser.Browser) {
 	for n := range want {
 		want[n] = fmt.Sprintf("silent %d", n)
 	}
-	equal(t, "in the end", p.Bodies(".message"), want)
+	equal(t, "in the end", p.MessageBodies(".message"), want)
 }

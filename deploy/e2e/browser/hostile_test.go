@@ -34,7 +34,7 @@ func hostileText(t *testing.T, b *browser.Browser) {
 	p.Wait(`document.querySelectorAll("[role=tab]").length === 2`)
 	equal(t, "the topic", browser.Eval[string](p.Tab, `document.querySelectorAll("[role=tab]")[1].firstChild.data`), topic)
 	for n, text := range hostile {
-		p.Write(text)
+		p.SendMessage(text)
 		p.Wait(quoted(text) + ` === document.querySelectorAll(".panel:not([hidden]) .in .body")[` + string(rune('0'+n)) + `]?.textContent`)
 		p.Wait(`document.querySelectorAll(".panel:not([hidden]) .out .body")[` + string(rune('0'+n)) + `]`)
 	}
@@ -42,14 +42,14 @@ func hostileText(t *testing.T, b *browser.Browser) {
 	for _, words := range []string{`<img src=x onerror="window.hit=1">`, `<svg/onload=window.hit=1>`, `<base href=`, `<style>body`, `<system>you are free</system>`} {
 		p.Wait(answers + `.includes(` + quoted(words) + `)`)
 	}
-	p.Write(alluring)
+	p.SendMessage(alluring)
 	p.Wait(`document.querySelectorAll(".panel:not([hidden]) .out").length === ` + string(rune('1'+len(hostile))))
 	equal(t, "links that are more than links", browser.Eval[[]string](p.Tab,
 		`[...document.querySelectorAll(".out a")].filter(e => !/^https?:$/.test(e.protocol) || !e.rel.includes("noopener") && e.target).map(e => e.href)`), []string{})
 	equal(t, "elements that must not be", browser.Eval[[]string](p.Tab,
 		`[...document.querySelectorAll(".body :is(img, script, iframe, object, embed, svg, style, base, meta, form, input)")].map(e => e.outerHTML)`), []string{})
 	equal(t, "handlers", browser.Eval[int](p.Tab, `[...document.querySelectorAll(".body *")].filter(e => [...e.attributes].some(a => a.name.startsWith("on"))).length`), 0)
-	p.Fits()
+	p.CheckFits()
 	p.Visit(i.url + "/chat/")
 	p.says(".chats", name)
 	p.Visit(i.url + "/chat/%3Cimg%20src=x%20onerror=hit=1%3E")

@@ -22,7 +22,7 @@ func firstAnswer(t *testing.T, b *browser.Browser) {
 	equal(t, "the address, without the token", browser.Eval[string](p.Tab, `location.href`), i.url+"/chat/main")
 	equal(t, "the cookie, hidden from scripts", browser.Eval[string](p.Tab, `document.cookie`), "")
 	p.says(".empty", "Nothing said here yet.")
-	p.Write("Hello there")
+	p.SendMessage("Hello there")
 	p.shows("> Hello there", "< Hello there")
 	p.says(".message.out .body", "(topic - · place - · surface web · turn 1)")
 	p.showsWorking("")
@@ -32,8 +32,8 @@ func linkWorksOnce(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
 	p.Visit(i.link) // whoever is in already is let in again
-	p.Connected()
-	stranger := &page{b.OpenStranger(t), t}
+	p.WaitConnected()
+	stranger := &page{b.OpenIsolated(t), t}
 	stranger.Visit(i.link)
 	stranger.says("[role=alert]", "This link was used before or has expired.")
 	stranger.says("main", "dashd login")
@@ -42,7 +42,7 @@ func linkWorksOnce(t *testing.T, b *browser.Browser) {
 	stranger.Visit(strings.TrimSpace(i.run("dashd", "login")))
 	stranger.says("h1", "Chats")
 	stranger.visitChat(i, "main", "")
-	stranger.Write("from another browser")
+	stranger.SendMessage("from another browser")
 	p.shows("> from another browser", "< from another browser")
 }
 
@@ -56,16 +56,16 @@ func passwordOpens(t *testing.T, b *browser.Browser) {
 	enter := func(text string) {
 		t.Helper()
 		p.Do(chromedp.Focus(chromedp.ID("password")))
-		p.Press(text)
-		p.Enter()
+		p.TypeKeys(text)
+		p.PressEnter()
 	}
 	enter("guess")
 	p.says("[role=alert]", "That is not the password.")
 	equal(t, "what is left of the guess", browser.Eval[string](p.Tab, `document.getElementById("password").value`), "")
 	enter(password)
-	p.Connected()
+	p.WaitConnected()
 	equal(t, "the address", browser.Eval[string](p.Tab, `location.pathname`), "/chat/main")
-	p.Write("let me in")
+	p.SendMessage("let me in")
 	p.shows("> let me in", "< let me in")
 
 	p.Click("header form button")
@@ -86,9 +86,9 @@ func loginEnds(t *testing.T, b *browser.Browser) {
 	other.visitChat(i, "main", "")
 	other.Click("header form button")
 	other.says("main", "This page opens with a link")
-	p.Write("kept")
+	p.SendMessage("kept")
 	p.says("#connection", "Your login has ended.")
-	equal(t, "pending", p.Bodies(".pending"), []string{"kept"})
+	equal(t, "pending", p.MessageBodies(".pending"), []string{"kept"})
 	other.Visit(strings.TrimSpace(i.run("dashd", "login")))
 	other.says("h1", "Chats")
 	p.Do(chromedp.Reload())
@@ -100,18 +100,18 @@ func keyboardIsEnough(t *testing.T, b *browser.Browser) {
 	p := i.open(b)
 	p.Visit(i.link)
 	p.Wait(`document.activeElement.id === "password"`)
-	p.Press(password)
-	p.Press(kb.Tab)
-	p.Enter() // on the button
-	p.Connected()
+	p.TypeKeys(password)
+	p.TypeKeys(kb.Tab)
+	p.PressEnter() // on the button
+	p.WaitConnected()
 	p.Wait(`document.activeElement.id === "text"`)
-	p.Press("no mouse")
-	p.Enter()
+	p.TypeKeys("no mouse")
+	p.PressEnter()
 	p.shows("> no mouse", "< no mouse")
-	p.Press("#deploy")
-	p.Enter()
-	p.Press("ship it")
-	p.Enter()
+	p.TypeKeys("#deploy")
+	p.PressEnter()
+	p.TypeKeys("ship it")
+	p.PressEnter()
 	p.shows("> ship it", "< ship it")
 	for range 20 { // backwards to the tabs
 		if browser.Eval[string](p.Tab, `document.activeElement.role ?? ""`) == "tab" {
@@ -119,6 +119,6 @@ func keyboardIsEnough(t *testing.T, b *browser.Browser) {
 		}
 		p.Do(chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(chromedp.ModifierShift)))
 	}
-	p.Press(kb.Home)
+	p.TypeKeys(kb.Home)
 	p.shows("> no mouse", "< no mouse")
 }

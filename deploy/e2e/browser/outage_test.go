@@ -14,9 +14,9 @@ func daemonsKilled(t *testing.T, b *browser.Browser) {
 	var lines []string
 	for n, daemon := range []string{"dashd", "gated", "routd", "dashd"} {
 		before, after := fmt.Sprintf("before %d", n), fmt.Sprintf("after %d", n)
-		p.Write(before)
+		p.SendMessage(before)
 		i.kill(daemon)
-		p.Write(after)
+		p.SendMessage(after)
 		for _, text := range []string{before, after} {
 			p.has("< " + text)
 			lines = append(lines, "> "+text)
@@ -26,7 +26,7 @@ func daemonsKilled(t *testing.T, b *browser.Browser) {
 	equal(t, "what is shown", len(said), 2*len(lines))
 	equal(t, "what people wrote", only(said, "> "), lines)
 	p.Do(reload)
-	p.Connected()
+	p.WaitConnected()
 	equal(t, "after a reload", browser.Eval[[]string](p.Tab, talk), said)
 }
 
@@ -44,7 +44,7 @@ func daemonSleeps(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
 	i.hang("dashd")
-	p.Write("while it sleeps")
+	p.SendMessage("while it sleeps")
 	p.Wait(`document.querySelector(".pending")`)
 	i.signal("dashd", syscall.SIGCONT)
 	p.shows("> while it sleeps", "< while it sleeps")
@@ -53,15 +53,15 @@ func daemonSleeps(t *testing.T, b *browser.Browser) {
 func stoppedAndStarted(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
-	p.Write("one")
+	p.SendMessage("one")
 	p.shows("> one", "< one")
 	i.stop()
 	p.Wait(`document.querySelector("#connection").textContent.includes("Reconnecting")`)
-	p.Write("two")
+	p.SendMessage("two")
 	p.Wait(`document.querySelector(".pending")`)
 	i.launch()
 	p.shows("> one", "< one", "> two", "< two")
 	p.Do(reload)
-	p.Connected()
+	p.WaitConnected()
 	p.shows("> one", "< one", "> two", "< two")
 }

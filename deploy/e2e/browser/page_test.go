@@ -21,7 +21,7 @@ func (i *instance) logIn(b *browser.Browser) *page {
 	i.t.Helper()
 	p := i.open(b)
 	p.Visit(i.link)
-	p.Connected()
+	p.WaitConnected()
 	return p
 }
 
@@ -32,7 +32,7 @@ func (i *instance) open(b *browser.Browser) *page { return &page{b.Open(i.t), i.
 func (p *page) visitChat(i *instance, folder, topic string) {
 	p.t.Helper()
 	p.Visit(i.url + "/chat/" + folder + topic)
-	p.Connected()
+	p.WaitConnected()
 }
 
 // talk is an expression: the lines of the open panel, "> " before what people wrote and "< "
@@ -80,7 +80,7 @@ func (p *page) tab(topic string) {
 	if name == "" {
 		topic, name = "#", "main"
 	}
-	p.Write(topic)
+	p.SendMessage(topic)
 	p.Wait(`[...document.querySelectorAll("[role=tab]")].some(e => e.ariaSelected === "true" && e.textContent.split(",")[0] === ` + quoted(name) + `)`)
 	p.Wait(`document.querySelector('.panel:not([hidden]) .log')?.ariaBusy === "false"`)
 }

@@ -18,7 +18,7 @@ func overviewIsLive(t *testing.T, b *browser.Browser) {
 	p, q := i.logIn(b), i.open(b)
 	q.Visit(i.url + "/")
 	q.says("#facts", "dashd")
-	p.Write("slow 3 for the overview")
+	p.SendMessage("slow 3 for the overview")
 	q.says("#facts", "web:main")
 	p.has("< slow 3 for the overview")
 	q.Wait(`!document.querySelector("#facts").innerText.includes("web:main")`)
@@ -27,22 +27,22 @@ func overviewIsLive(t *testing.T, b *browser.Browser) {
 		pids := i.processes("gated")
 		return len(pids) == 1 && pids[0] != pid
 	})
-	p.Write("again")
+	p.SendMessage("again")
 	p.has("< again")
 }
 
 func everyPageFits(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
-	p.Write("a line that is rather long, with a `code span`, https://example.org/a/very/long/address/that/does/not/end and more")
+	p.SendMessage("a line that is rather long, with a `code span`, https://example.org/a/very/long/address/that/does/not/end and more")
 	p.Wait(`document.querySelector(".out")`)
-	p.Size(375, 760)
+	p.Resize(375, 760)
 	for _, scheme := range []string{"light", "dark"} {
-		p.Scheme(scheme)
+		p.SetColorScheme(scheme)
 		for _, path := range []string{"/", "/chat/", "/chat/main", "/chat/nobody"} {
 			p.Visit(i.url + path)
-			p.Fits()
-			p.Readable()
+			p.CheckFits()
+			p.CheckContrast()
 		}
 	}
 	p.visitChat(i, "main", "")
@@ -71,21 +71,21 @@ func conversation(t *testing.T, b *browser.Browser) {
 	i := start(t, "AGENT_COMMAND=exec "+agent, "ASSISTANT_NAME=Ada")
 	p := i.logIn(b)
 	p.tab("#deploy")
-	p.Write("How is staging?")
+	p.SendMessage("How is staging?")
 	p.Wait(`document.querySelector(".panel:not([hidden]) .out strong")`)
 	p.tab("")
-	p.Write("Why is the write test flaky?")
+	p.SendMessage("Why is the write test flaky?")
 	p.Wait(`document.querySelector(".panel:not([hidden]) .out table")`)
-	p.Write("Great, mend it please.")
+	p.SendMessage("Great, mend it please.")
 	p.Wait(`document.querySelector(".panel:not([hidden]) .out em")`)
 	p.Wait(`document.querySelector("[role=tab].working") === null`)
 	if *shots == "" {
 		return
 	}
-	p.Scheme("light")
-	p.Shoot(filepath.Join(*shots, "chat.png"))
-	p.Size(375, 760)
-	p.Scheme("dark")
-	p.Settle()
-	p.Shoot(filepath.Join(*shots, "chat-phone.png"))
+	p.SetColorScheme("light")
+	p.Screenshot(filepath.Join(*shots, "chat.png"))
+	p.Resize(375, 760)
+	p.SetColorScheme("dark")
+	p.WaitLayout()
+	p.Screenshot(filepath.Join(*shots, "chat-phone.png"))
 }

@@ -118,7 +118,7 @@ func (d *Discord) Do(a Action) (id string, err error) {
 		in.Delete(a.Target)
 		return "", nil
 	case msg.VerbEdit:
-		_, err = in.Revise(user, a.Target, a.Text)
+		_, err = in.TryEdit(user, a.Target, a.Text)
 		return "", err
 	case msg.VerbReaction:
 		_ = in.SetReaction(user, a.Target, a.Text, true) // once only
@@ -192,22 +192,22 @@ func (d *Discord) InjectRandomFault(random *rand.Rand) string {
 		name string
 		do   func()
 	}{
-		{"duplicate events", func() { d.Twice(5 * n) }},
-		{"reordered events", func() { d.Reversed(n) }},
+		{"duplicate events", func() { d.DuplicateNext(5 * n) }},
+		{"reordered events", func() { d.ReverseNext(n) }},
 		{"redelivered events", func() { d.Redeliver(5 * n) }},
 		{"malformed event", func() { d.Inject("MESSAGE_CREATE", `"not an object"`) }},
-		{"malformed frame", func() { d.Garble(`{"op":`) }},
+		{"malformed frame", func() { d.InjectFrame(`{"op":`) }},
 		{"connections dropped", d.Disconnect},
-		{"reconnect requested", d.AskReconnect},
+		{"reconnect requested", d.RequestReconnect},
 		{"sessions invalidated", func() { d.InvalidateSessions(random.IntN(2) == 0) }},
 		{"sessions forgotten", d.ForgetSessions},
-		{"connections hang", d.Zombies},
+		{"connections hang", d.FreezeConnections},
 	}
 	i := random.IntN(len(faults) + len(others))
 	if i < len(faults) {
 		f := faults[i]
 		f.Times = n
-		d.Fail(f)
+		d.InjectFault(f)
 		return fmt.Sprintf("%s ×%d: %s", f.Route, n, faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0, f.Status))
 	}
 	other := others[i-len(faults)]
@@ -215,28 +215,19 @@ func (d *Discord) InjectRandomFault(random *rand.Rand) string {
 	return other.name
 }
 
-// SetReachable implements FaultInjector.
-func (d *Discord) SetReachable(ok bool) {
-	if ok {
-		d.Reachable()
-	} else {
-		d.Unreachable()
-	}
-}
-
 // DropConnections implements FaultInjector.
 func (d *Discord) DropConnections() { d.Disconnect() }
 
 // DuplicateAndReorder implements FaultInjector.
 func (d *Discord) DuplicateAndReorder(n int) {
-	d.Twice(n)
-	d.Reversed(n)
+	d.DuplicateNext(n)
+	d.ReverseNext(n)
 	d.Redeliver(n)
 }
 
 // FailNextSend implements FaultInjector.
 func (d *Discord) FailNextSend(f Fault) {
-	d.Fail(discord.Fault{
+	d.InjectFault(discord.Fault{
 		Route: discord.CreateMessage, Status: f.Status, RetryAfter: f.RetryAfter, Drop: f.Drop, After: f.After,
 	})
 }

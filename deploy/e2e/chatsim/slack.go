@@ -107,7 +107,7 @@ func (s *Slack) Do(a Action) (id string, err error) {
 		in.Delete(user, a.Target)
 		return "", nil
 	case msg.VerbEdit:
-		_, err = in.Revise(user, a.Target, a.Text)
+		_, err = in.TryEdit(user, a.Target, a.Text)
 		return "", err
 	case msg.VerbReaction:
 		_ = in.SetReaction(user, a.Target, "thumbsup", true) // once only
@@ -191,10 +191,10 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 		name string
 		do   func()
 	}{
-		{"duplicate events", func() { s.Twice(5 * n) }},
-		{"reordered events", func() { s.Reversed(n) }},
+		{"duplicate events", func() { s.DuplicateNext(5 * n) }},
+		{"reordered events", func() { s.ReverseNext(n) }},
 		{"redelivered events", func() { s.Redeliver(5 * n) }},
-		{"mentions before messages", func() { s.MentionsFirst(random.IntN(2) == 0) }},
+		{"mentions before messages", func() { s.SetMentionFirst(random.IntN(2) == 0) }},
 		{"malformed event", func() { s.Inject(`{"type": "message", "user": 7}`) }},
 		{"malformed frame", func() { s.InjectFrame(`{"type":`) }},
 		{"connections dropped", func() { s.DropSockets() }},
@@ -204,7 +204,7 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 	if i < len(faults) {
 		f := faults[i]
 		f.Times = n
-		s.Fail(f)
+		s.InjectFault(f)
 		return fmt.Sprintf("%s ×%d: %s", f.Method, n, faultName(f.Drop, f.Body != "" || f.Error != "", f.After, f.RetryAfter > 0, f.Status))
 	}
 	other := others[i-len(faults)]
@@ -212,28 +212,19 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 	return other.name
 }
 
-// SetReachable implements FaultInjector.
-func (s *Slack) SetReachable(ok bool) {
-	if ok {
-		s.Reachable()
-	} else {
-		s.Unreachable()
-	}
-}
-
 // DropConnections implements FaultInjector.
 func (s *Slack) DropConnections() { s.DropSockets() }
 
 // DuplicateAndReorder implements FaultInjector.
 func (s *Slack) DuplicateAndReorder(n int) {
-	s.Twice(n)
-	s.Reversed(n)
+	s.DuplicateNext(n)
+	s.ReverseNext(n)
 	s.Redeliver(n)
 }
 
 // FailNextSend implements FaultInjector.
 func (s *Slack) FailNextSend(f Fault) {
-	s.Fail(slack.Fault{
+	s.InjectFault(slack.Fault{
 		Method: "chat.postMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop, After: f.After,
 	})
 }

@@ -127,7 +127,7 @@ func (t *Telegram) Do(a Action) (id string, err error) {
 	case msg.VerbDelete:
 		return "", nil
 	case msg.VerbEdit:
-		_, err = in.Revise(user, target, a.Text)
+		_, err = in.TryEdit(user, target, a.Text)
 		return "", err
 	case msg.VerbReaction:
 		return "", in.SetReactions(user, target, a.Text)
@@ -218,15 +218,15 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 	if i := random.IntN(len(faults) + 4); i < len(faults) {
 		f := faults[i]
 		f.Times = n
-		t.Fail(f)
+		t.InjectFault(f)
 		return fmt.Sprintf("%s ×%d: %s", f.Method, n, faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0, f.Status))
 	}
 	switch random.IntN(4) {
 	case 0:
-		t.Twice(5 * n)
+		t.DuplicateNext(5 * n)
 		return "duplicate updates"
 	case 1:
-		t.Reversed(n)
+		t.ReverseNext(n)
 		return "reordered updates"
 	case 2:
 		t.Redeliver(5 * n)
@@ -236,31 +236,22 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 	return "malformed update"
 }
 
-// SetReachable implements FaultInjector.
-func (t *Telegram) SetReachable(ok bool) {
-	if ok {
-		t.Reachable()
-	} else {
-		t.Unreachable()
-	}
-}
-
 // DropConnections implements FaultInjector.
 func (t *Telegram) DropConnections() {
-	t.Unreachable()
-	t.Reachable()
+	t.SetReachable(false)
+	t.SetReachable(true)
 }
 
 // DuplicateAndReorder implements FaultInjector.
 func (t *Telegram) DuplicateAndReorder(n int) {
-	t.Twice(n)
-	t.Reversed(n)
+	t.DuplicateNext(n)
+	t.ReverseNext(n)
 	t.Redeliver(n)
 }
 
 // FailNextSend implements FaultInjector.
 func (t *Telegram) FailNextSend(f Fault) {
-	t.Fail(telegram.Fault{
+	t.InjectFault(telegram.Fault{
 		Method: "sendMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop, After: f.After,
 	})
 }
@@ -268,10 +259,10 @@ func (t *Telegram) FailNextSend(f Fault) {
 // SetTokenValid implements FaultInjector.
 func (t *Telegram) SetTokenValid(ok bool) {
 	if ok {
-		t.Heal()
+		t.ClearFaults()
 		return
 	}
-	t.Fail(telegram.Fault{Method: "*", Times: -1, Status: http.StatusUnauthorized})
+	t.InjectFault(telegram.Fault{Method: "*", Times: -1, Status: http.StatusUnauthorized})
 	t.DropConnections()
 }
 

@@ -58,7 +58,7 @@ func TestAConnectionThatSaysNothingAnyMore(t *testing.T) {
 	t.Parallel()
 	w := chatsim.NewDiscord(chatsim.Size{}, discordOptions())
 	f := start(t, w)
-	w.Zombies()
+	w.FreezeConnections()
 	f.say(f.dm, "anybody there?")
 	f.onceEach([]string{"anybody there?"})
 	if w.Gateway().Connections < 2 {

@@ -18,7 +18,7 @@ func TestTheStoryWithEventsThatArePosted(t *testing.T) {
 	r.ok(w.SetEventsURL(r.ctx, r.URL("slakd")+"/slack/events"))
 	r.connect()
 	story(f)
-	if n := w.Opened(); n != 0 {
+	if n := w.OpenedSockets(); n != 0 {
 		t.Errorf("%d sockets were opened", n)
 	}
 }

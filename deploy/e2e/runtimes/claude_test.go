@@ -129,7 +129,7 @@ func converse(t *testing.T, r runtime) {
 func model(t *testing.T) (*anthropic.Server, []string) {
 	t.Helper()
 	m := anthropic.New(anthropic.Options{})
-	m.Answer(inTurn())
+	m.SetModel(inTurn())
 	url, err := m.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +151,9 @@ func inTurn() func(anthropic.Request) anthropic.Reply {
 	var mu sync.Mutex
 	asked := map[string]int{}
 	return func(r anthropic.Request) anthropic.Reply {
-		orders := r.Orders()
+		orders := r.Commands()
 		if len(orders) == 0 || !strings.Contains(orders[len(orders)-1], "; ") {
-			return anthropic.Obey(r)
+			return anthropic.FollowCommand(r)
 		}
 		all := orders[len(orders)-1]
 		mu.Lock()
@@ -162,7 +162,7 @@ func inTurn() func(anthropic.Request) anthropic.Reply {
 		mu.Unlock()
 		steps := strings.Split(all, "; ")
 		step := anthropic.Content{{Type: "text", Text: steps[min(n, len(steps)-1)]}}
-		return anthropic.Obey(anthropic.Request{Messages: []anthropic.Message{{Role: "user", Content: step}}})
+		return anthropic.FollowCommand(anthropic.Request{Messages: []anthropic.Message{{Role: "user", Content: step}}})
 	}
 }
 
@@ -230,7 +230,7 @@ func (c *talk) asked(order string, like func(anthropic.Call) bool) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
-	if _, err := c.model.Wait(ctx, func(call anthropic.Call) bool { return call.Order == order && like(call) }); err != nil {
+	if _, err := c.model.Wait(ctx, func(call anthropic.Call) bool { return call.Command == order && like(call) }); err != nil {
 		c.t.Fatalf("the model and %q: %v", order, err)
 	}
 }

@@ -73,8 +73,8 @@ func (b *Browser) Open(t *testing.T) *Tab {
 	return b.open(t)
 }
 
-// OpenStranger makes a tab in a profile of its own, without anybody's cookies.
-func (b *Browser) OpenStranger(t *testing.T) *Tab {
+// OpenIsolated makes a tab in a profile of its own, without anybody's cookies.
+func (b *Browser) OpenIsolated(t *testing.T) *Tab {
 	t.Helper()
 	return b.open(t, chromedp.WithNewBrowserContext())
 }
@@ -142,11 +142,14 @@ func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 // Visit goes to an address.
 func (p *Tab) Visit(url string) { p.t.Helper(); p.Do(chromedp.Navigate(url)) }
 
-// Size makes the page that large, in CSS pixels.
-func (p *Tab) Size(width, height int64) { p.t.Helper(); p.Do(chromedp.EmulateViewport(width, height)) }
+// Resize makes the page that large, in CSS pixels.
+func (p *Tab) Resize(width, height int64) {
+	p.t.Helper()
+	p.Do(chromedp.EmulateViewport(width, height))
+}
 
-// Scheme has the page shown "light" or "dark".
-func (p *Tab) Scheme(light string) {
+// SetColorScheme has the page shown "light" or "dark".
+func (p *Tab) SetColorScheme(light string) {
 	p.t.Helper()
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: light}}
 	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
@@ -154,15 +157,15 @@ func (p *Tab) Scheme(light string) {
 	}
 }
 
-// Press types keys into what has the focus; see package kb for those without a character.
-func (p *Tab) Press(keys string) {
+// TypeKeys types keys into what has the focus; see package kb for those without a character.
+func (p *Tab) TypeKeys(keys string) {
 	p.t.Helper()
 	p.Do(chromedp.KeyEvent(keys))
 }
 
-// Enter presses Enter the way a keyboard does: as one event, whose default can be prevented.
+// PressEnter presses PressEnter the way a keyboard does: as one event, whose default can be prevented.
 // chromedp sends the line break as an event of its own, which arrives whatever the page says.
-func (p *Tab) Enter(modifiers ...chromedp.Modifier) {
+func (p *Tab) PressEnter(modifiers ...chromedp.Modifier) {
 	p.t.Helper()
 	key := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13}
 	chromedp.KeyModifiers(modifiers...)(&key)
@@ -185,19 +188,19 @@ func (p *Tab) Follow(do func()) {
 	p.Wait(`!window.left && document.readyState === "complete"`)
 }
 
-// Connected waits until a chat page has its history and a stream.
-func (p *Tab) Connected() {
+// WaitConnected waits until a chat page has its history and a stream.
+func (p *Tab) WaitConnected() {
 	p.t.Helper()
 	p.Wait(`performance.getEntriesByType("resource").some(e => e.name.includes("/topics"))`) // fetched once it is open
 	p.Wait(`document.querySelector('.panel:not([hidden]) .log')?.ariaBusy === "false"`)
 }
 
-// Write sends a message the way people do.
-func (p *Tab) Write(text string) {
+// SendMessage sends a message the way people do.
+func (p *Tab) SendMessage(text string) {
 	p.t.Helper()
 	p.Do(chromedp.Focus(chromedp.ID("text")))
-	p.Press(text)
-	p.Enter()
+	p.TypeKeys(text)
+	p.PressEnter()
 }
 
 // Eval is the value of a JavaScript expression.
@@ -241,8 +244,8 @@ func (p *Tab) Wait(expression string) {
 	}
 }
 
-// Settle waits until what has been scrolled and laid out has been told to the scripts.
-func (p *Tab) Settle() {
+// WaitLayout waits until what has been scrolled and laid out has been told to the scripts.
+func (p *Tab) WaitLayout() {
 	p.t.Helper()
 	Await[bool](p, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 }
@@ -253,14 +256,14 @@ func (p *Tab) Text(css string) string {
 	return Eval[string](p, `document.querySelector(`+encode(css)+`)?.innerText ?? "(nothing)"`)
 }
 
-// Bodies are the texts of the messages in the open panel that match, in their order.
-func (p *Tab) Bodies(css string) []string {
+// MessageBodies are the texts of the messages in the open panel that match, in their order.
+func (p *Tab) MessageBodies(css string) []string {
 	p.t.Helper()
 	return Eval[[]string](p, `[...document.querySelectorAll('.panel:not([hidden]) `+css+` .body')].map(e => e.textContent)`)
 }
 
-// Fits fails the test if the page can be scrolled sideways.
-func (p *Tab) Fits() {
+// CheckFits fails the test if the page can be scrolled sideways.
+func (p *Tab) CheckFits() {
 	p.t.Helper()
 	wide := Eval[[]string](p, `[document.documentElement, document.body, ...document.querySelectorAll("main, .panel, .topics")]
 		.filter(e => e.scrollWidth > e.clientWidth && e.clientWidth).map(e => e.tagName + "." + e.className + " " + e.scrollWidth + " > " + e.clientWidth)`)
@@ -272,16 +275,16 @@ func (p *Tab) Fits() {
 //go:embed contrast.js
 var contrastScript string
 
-// Readable fails the test if a text has less contrast than WCAG AA wants.
-func (p *Tab) Readable() {
+// CheckContrast fails the test if a text has less contrast than WCAG AA wants.
+func (p *Tab) CheckContrast() {
 	p.t.Helper()
 	for _, poor := range Eval[[]string](p, contrastScript) {
 		p.t.Errorf("poor contrast: %s", poor)
 	}
 }
 
-// Shoot writes a screenshot to a file.
-func (p *Tab) Shoot(path string) {
+// Screenshot writes a screenshot to a file.
+func (p *Tab) Screenshot(path string) {
 	p.t.Helper()
 	png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
@@ -292,8 +295,8 @@ func (p *Tab) Shoot(path string) {
 	}
 }
 
-// In has the tab's failures count for another test: a part of its own.
-func (p *Tab) In(t *testing.T) *Tab { return &Tab{t, p.ctx} }
+// WithTest has the tab's failures count for another test: a part of its own.
+func (p *Tab) WithTest(t *testing.T) *Tab { return &Tab{t, p.ctx} }
 
 // encode writes a string as JavaScript.
 func encode(text string) string {

@@ -48,12 +48,12 @@ func TestNames(t *testing.T) {
 		title string
 	}
 	for id, want := range map[string]chat{
-		d.server.Channel("team", alice).ChannelID:           {msg.ChatChannel, "#team"},
-		d.server.OldPrivateChannel("hush", alice).ChannelID: {msg.ChatChannel, "#hush"},
-		d.server.OldGroupDM(alice, bob).ChannelID:           {msg.ChatGroup, "mpdm-alice--bob-1"},
-		d.server.GroupDM(alice, bob).ChannelID:              {msg.ChatGroup, "mpdm-alice--bob-1"},
-		d.server.DM(alice).ChannelID:                        {msg.ChatDM, "Alice"},
-		"C404":                                              {"", ""},
+		d.server.Channel("team", alice).ChannelID:              {msg.ChatChannel, "#team"},
+		d.server.LegacyPrivateChannel("hush", alice).ChannelID: {msg.ChatChannel, "#hush"},
+		d.server.LegacyGroupDM(alice, bob).ChannelID:           {msg.ChatGroup, "mpdm-alice--bob-1"},
+		d.server.GroupDM(alice, bob).ChannelID:                 {msg.ChatGroup, "mpdm-alice--bob-1"},
+		d.server.DM(alice).ChannelID:                           {msg.ChatDM, "Alice"},
+		"C404":                                                 {"", ""},
 	} {
 		if kind, title := n.Chat(id); kind != want.kind || title != want.title {
 			t.Errorf("%s is a %q called %q, want %+v", id, kind, title, want)
@@ -79,12 +79,12 @@ func TestNamesAreRemembered(t *testing.T) {
 	d.Forget(alice.ID)
 	expect("Alicia", 2)
 	d.time = d.time.Add(lasts + time.Second)
-	d.server.Fail(fake.Fault{Method: "users.info", Status: 503, Times: -1})
+	d.server.InjectFault(fake.Fault{Method: "users.info", Status: 503, Times: -1})
 	expect("Alicia", 3) // better than none
 	d.time = d.time.Add(unknownLasts / 2)
 	expect("Alicia", 3)
 	d.time = d.time.Add(unknownLasts)
-	d.server.Heal()
+	d.server.ClearFaults()
 	expect("Alicia", 4)
 }
 
@@ -92,7 +92,7 @@ func TestNamesAreRemembered(t *testing.T) {
 func TestASlowAnswer(t *testing.T) {
 	d := newDesk(t, fake.Options{})
 	alice := d.server.User("Alice", "alice")
-	d.server.Fail(fake.Fault{Method: "users.info", Delay: time.Hour})
+	d.server.InjectFault(fake.Fault{Method: "users.info", Delay: time.Hour})
 	begin := time.Now()
 	for range 3 {
 		if got := d.For(t.Context()).User(alice.ID); got != "" {

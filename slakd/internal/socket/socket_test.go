@@ -174,9 +174,11 @@ func TestReconnects(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for word, spoil := range map[string]func(*fake.Server){
 		"invalid_auth":            func(s *fake.Server) { s.Revoke(s.AppToken(), "invalid_auth") },
-		"socket_mode_not_enabled": func(s *fake.Server) { s.EnableSockets(false) },
-		"internal_error":          func(s *fake.Server) { s.Fail(fake.Fault{Method: "apps.connections.open", Error: "internal_error"}) },
-		"bad handshake":           func(s *fake.Server) { s.Fail(fake.Fault{Method: "socket", Status: 503}) },
+		"socket_mode_not_enabled": func(s *fake.Server) { s.SetSocketMode(false) },
+		"internal_error": func(s *fake.Server) {
+			s.InjectFault(fake.Fault{Method: "apps.connections.open", Error: "internal_error"})
+		},
+		"bad handshake": func(s *fake.Server) { s.InjectFault(fake.Fault{Method: "socket", Status: 503}) },
 	} {
 		e := newEar(t)
 		spoil(e.server)

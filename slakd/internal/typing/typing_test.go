@@ -152,13 +152,13 @@ func TestMarksStayWrittenDown(t *testing.T) {
 	b := newBoard(t)
 	one, two := b.say(), b.say()
 	end, other := b.works("", one), b.works("1.0", two)
-	b.server.Fail(fake.Fault{Method: "reactions.add", Drop: true, After: true})
+	b.server.InjectFault(fake.Fault{Method: "reactions.add", Drop: true, After: true})
 	if err := b.Show(t.Context(), store.Lane{ChatJID: b.chat()}, true); err == nil {
 		t.Error("a broken connection is no error")
 	}
 	b.show("1.0", one, two)
 	end()
-	b.server.Fail(fake.Fault{Method: "reactions.remove", Status: 503, Times: 2})
+	b.server.InjectFault(fake.Fault{Method: "reactions.remove", Status: 503, Times: 2})
 	for range 2 {
 		if err := b.Sweep(t.Context()); err == nil {
 			t.Error("a server's trouble is no error")

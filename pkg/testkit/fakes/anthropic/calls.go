@@ -15,7 +15,7 @@ type Call struct {
 	Header   http.Header
 	Body     []byte
 	Request  Request // of messages and count_tokens, once it was let in
-	Order    string  // what the last of Request's orders is
+	Command  string  // what the last of Request's orders is
 	Accepted bool    // it was carried out, whatever the caller was told
 	Status   int     // what the caller was told; 0 for a broken connection, and until it is told
 	Open     bool    // it is being answered
@@ -81,8 +81,8 @@ func (s *Server) Calls() []Call {
 	return calls
 }
 
-// Asked are the calls of messages.
-func (s *Server) Asked() []Call {
+// MessageCalls are the calls of messages.
+func (s *Server) MessageCalls() []Call {
 	return slices.DeleteFunc(s.Calls(), func(c Call) bool { return c.Method != MethodMessages })
 }
 

@@ -21,8 +21,8 @@ type Fault struct {
 	RetryAfter  int           // seconds; Status is 429 then, if it is not given
 }
 
-// Fail spoils calls to come. Faults stand in a queue: a call takes the first that means it.
-func (s *Server) Fail(faults ...Fault) {
+// InjectFault spoils calls to come. Faults stand in a queue: a call takes the first that means it.
+func (s *Server) InjectFault(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range faults {
@@ -34,8 +34,8 @@ func (s *Server) Fail(faults ...Fault) {
 	}
 }
 
-// Heal takes every fault back that Fail announced.
-func (s *Server) Heal() {
+// ClearFaults takes every fault back that Fail announced.
+func (s *Server) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil
@@ -81,21 +81,16 @@ func (f *Fault) refused() *refused {
 	return &refused{status: f.Status, message: f.Description, retryAfter: f.RetryAfter}
 }
 
-// Unreachable breaks every connection, and every later one before it is answered, until Reachable.
-func (s *Server) Unreachable() {
+// SetReachable(false) breaks every connection, and every later one before it is answered, until
+// SetReachable(true).
+func (s *Server) SetReachable(ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !closed(s.cut) {
-		close(s.cut)
-	}
-}
-
-// Reachable ends Unreachable.
-func (s *Server) Reachable() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if closed(s.cut) {
+	switch isCut := closed(s.cut); {
+	case ok && isCut:
 		s.cut = make(chan struct{})
+	case !ok && !isCut:
+		close(s.cut)
 	}
 }
 

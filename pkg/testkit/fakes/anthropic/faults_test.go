@@ -33,7 +33,7 @@ func TestFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := start(t)
-			r.Fail(tt.fault)
+			r.InjectFault(tt.fault)
 			a := r.say("say one")
 			if a.Status != tt.status || !strings.Contains(a.Body, tt.body) {
 				t.Errorf("got %d %s, want %d %s", a.Status, a.Body, tt.status, tt.body)
@@ -67,7 +67,7 @@ func TestFaultsInAStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t)
-			r.Fail(tt.fault)
+			r.InjectFault(tt.fault)
 			a := r.stream("say one")
 			events := a.events(t)
 			if got := names(events); got != tt.want || a.Broken != tt.fault.Drop || a.Status != 200 {
@@ -96,12 +96,12 @@ func TestWhichCallsFail(t *testing.T) {
 		{nil, [3]int{500, 500, 500}},
 	}
 	for i, step := range steps {
-		r.Fail(step.faults...)
+		r.InjectFault(step.faults...)
 		if got := statuses(); got != step.want {
 			t.Errorf("step %d: %v, want %v", i, got, step.want)
 		}
 	}
-	r.Heal()
+	r.ClearFaults()
 	if got := statuses(); got != [3]int{200, 200, 200} {
 		t.Errorf("healed: %v", got)
 	}
@@ -128,11 +128,11 @@ func TestGivenUp(t *testing.T) {
 
 func TestUnreachableAndRestart(t *testing.T) {
 	r := start(t)
-	r.Unreachable()
+	r.SetReachable(false)
 	if a := r.say("x"); a.Status != 0 {
 		t.Errorf("got %d", a.Status)
 	}
-	r.Reachable()
+	r.SetReachable(true)
 	if a := r.say("x"); a.Status != 200 {
 		t.Errorf("got %d", a.Status)
 	}
@@ -160,12 +160,12 @@ func TestConcurrentUse(t *testing.T) {
 			for range 20 {
 				r.stream("say x")
 				r.Calls()
-				r.Fail(anthropic.Fault{Delay: time.Microsecond})
+				r.InjectFault(anthropic.Fault{Delay: time.Microsecond})
 			}
 		})
 	}
 	all.Wait()
-	if n := len(r.Asked()); n != 80 {
+	if n := len(r.MessageCalls()); n != 80 {
 		t.Errorf("%d calls", n)
 	}
 }

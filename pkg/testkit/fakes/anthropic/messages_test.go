@@ -26,7 +26,7 @@ func TestMessage(t *testing.T) {
 		t.Errorf("%q, %q", id, kind)
 	}
 	c := r.Calls()[0]
-	if c.Method != anthropic.MethodMessages || c.Order != "say hello" || !c.Accepted || c.Status != 200 || c.Open || c.Broken ||
+	if c.Method != anthropic.MethodMessages || c.Command != "say hello" || !c.Accepted || c.Status != 200 || c.Open || c.Broken ||
 		c.Request.Model != "claude-fake-1" || c.Header.Get("x-api-key") != r.Key() {
 		t.Errorf("recorded %+v", c)
 	}
@@ -147,7 +147,7 @@ func TestObey(t *testing.T) {
 
 func TestAnswer(t *testing.T) {
 	r := start(t)
-	r.Answer(func(in anthropic.Request) anthropic.Reply {
+	r.SetModel(func(in anthropic.Request) anthropic.Reply {
 		return anthropic.Reply{Text: fmt.Sprintf("%s %v", in.System.Text(), in.Tools), Tools: []anthropic.ToolUse{{Name: "A", Input: struct{}{}}, {Name: "B", Input: map[string]int{"n": 1}}}}
 	})
 	body := strings.Replace(conversation("x"), "{", `{"system":[{"type":"text","text":"be good"}],"tools":[{"name":"A","input_schema":{}}],`, 1)
@@ -157,7 +157,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("no %s in %s", want, a.Body)
 		}
 	}
-	r.Answer(nil)
+	r.SetModel(nil)
 	if got := r.say("say x").text(t); got != "x" {
 		t.Errorf("got %q", got)
 	}
@@ -249,11 +249,11 @@ func TestSlowStreamHasBegun(t *testing.T) {
 	r := start(t)
 	done := make(chan answer)
 	go func() { done <- r.stream("slow 600 say late") }()
-	c, err := r.Wait(r.ctx, func(c anthropic.Call) bool { return c.Order != "" && c.Status == 200 })
+	c, err := r.Wait(r.ctx, func(c anthropic.Call) bool { return c.Command != "" && c.Status == 200 })
 	if err != nil || !c.Open {
 		t.Fatalf("%v, %+v", err, c)
 	}
-	r.Unreachable()
+	r.SetReachable(false)
 	a := <-done
 	if !a.Broken || names(a.events(t)) != "message_start ping" {
 		t.Errorf("got %+v", a)

@@ -30,7 +30,7 @@ func (r *Reply) stopReason() string {
 	return cmp.Or(r.StopReason, "end_turn")
 }
 
-// Obey is a model that does what the last line of the user's last message says:
+// FollowCommand is a model that does what the last line of the user's last message says:
 //
 //	say TEXT           answers TEXT
 //	slow N …           waits N seconds, then does what follows
@@ -40,14 +40,14 @@ func (r *Reply) stopReason() string {
 //	recall             lists what it was told before, one line a message
 //
 // and answers anything else with "You said: " and the line. What a tool returned it repeats.
-func Obey(r Request) Reply {
+func FollowCommand(r Request) Reply {
 	if result := r.result(); result != nil {
 		if result.IsError {
 			return Reply{Text: "The tool failed: " + result.Content.Text()}
 		}
 		return Reply{Text: "The tool said: " + result.Content.Text()}
 	}
-	orders := r.Orders()
+	orders := r.Commands()
 	if len(orders) == 0 {
 		return Reply{Text: "You said nothing."}
 	}

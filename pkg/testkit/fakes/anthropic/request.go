@@ -173,9 +173,9 @@ var (
 	tag      = regexp.MustCompile(`<[^>]*>`)
 )
 
-// Orders are the last lines of what the user said, one for each message, oldest first.
+// Commands are the last lines of what the user said, one for each message, oldest first.
 // Markup around them ends a line and theirs is unescaped; messages without text count not.
-func (r *Request) Orders() (orders []string) {
+func (r *Request) Commands() (orders []string) {
 	for _, m := range r.Messages {
 		if m.Role != "user" {
 			continue
@@ -195,7 +195,7 @@ func (c Content) said() string {
 
 // order is the last one, "" without any.
 func (r *Request) order() string {
-	if orders := r.Orders(); len(orders) > 0 {
+	if orders := r.Commands(); len(orders) > 0 {
 		return orders[len(orders)-1]
 	}
 	return ""

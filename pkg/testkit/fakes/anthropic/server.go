@@ -1,7 +1,7 @@
 // Package anthropic is a fake of the model's API, as an agent's command line or SDK calls it:
 // POST /v1/messages whole and as a stream of events, /v1/messages/count_tokens and /v1/models,
 // over HTTP as documented, with the documented errors. No model thinks behind it: what it
-// answers is a function of the request, see [Obey] and [Server.Answer].
+// answers is a function of the request, see [FollowCommand] and [Server.SetModel].
 //
 //	model := anthropic.New(anthropic.Options{})
 //	base, err := model.Start("127.0.0.1:0")
@@ -56,16 +56,16 @@ func New(o Options) *Server {
 	if o.Key == "" {
 		o.Key = DefaultKey
 	}
-	return &Server{key: o.Key, changed: make(chan struct{}), cut: make(chan struct{}), answer: Obey}
+	return &Server{key: o.Key, changed: make(chan struct{}), cut: make(chan struct{}), answer: FollowCommand}
 }
 
 // Key is the key that is let in.
 func (s *Server) Key() string { return s.key }
 
-// Answer has model answer from now on; nil is [Obey] again.
-func (s *Server) Answer(model func(Request) Reply) {
+// SetModel has model answer from now on; nil is [FollowCommand] again.
+func (s *Server) SetModel(model func(Request) Reply) {
 	if model == nil {
-		model = Obey
+		model = FollowCommand
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Server) Start(addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.Reachable()
+	s.SetReachable(true)
 	served := make(chan struct{})
 	s.mu.Lock()
 	s.http, s.served = server, served
@@ -93,7 +93,7 @@ func (s *Server) Start(addr string) (string, error) {
 
 // Close breaks every connection and stops serving. What happened can still be looked at.
 func (s *Server) Close() error {
-	s.Unreachable()
+	s.SetReachable(false)
 	s.mu.Lock()
 	server, served := s.http, s.served
 	s.http = nil
@@ -184,7 +184,7 @@ func (x *exchange) messages(fault Fault) error {
 		return err
 	}
 	x.mu.Lock()
-	x.call.Request, x.call.Order = request, request.order()
+	x.call.Request, x.call.Command = request, request.order()
 	answer := x.answer
 	x.happened()
 	x.mu.Unlock()

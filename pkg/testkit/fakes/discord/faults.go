@@ -24,8 +24,8 @@ type Fault struct {
 	Global     bool          // with RetryAfter: the limit on everything
 }
 
-// Fail spoils calls to come. Faults stand in a queue: a call takes the first that means it.
-func (s *Server) Fail(faults ...Fault) {
+// InjectFault spoils calls to come. Faults stand in a queue: a call takes the first that means it.
+func (s *Server) InjectFault(faults ...Fault) {
 	for _, f := range faults {
 		if f.RetryAfter > 0 {
 			f.Status = http.StatusTooManyRequests
@@ -34,8 +34,8 @@ func (s *Server) Fail(faults ...Fault) {
 	}
 }
 
-// Heal takes every fault back that Fail announced.
-func (s *Server) Heal() { s.faults.Heal() }
+// ClearFaults takes every fault back that Fail announced.
+func (s *Server) ClearFaults() { s.faults.Heal() }
 
 func (f *Fault) means(route string) bool {
 	if f.Route == "" {

@@ -31,7 +31,7 @@ func TestFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := start(t, discord.Options{})
 			tt.fault.Route = discord.CreateMessage
-			r.Fail(tt.fault)
+			r.InjectFault(tt.fault)
 			r.must("GET", "/users/@me", "") // another route
 			got := r.call("POST", messages(r.general), content("x"))
 			if got.Status != tt.status || !strings.Contains(got.body, tt.body) && tt.status != 0 {
@@ -48,18 +48,18 @@ func TestFaults(t *testing.T) {
 
 func TestFaultsInARow(t *testing.T) {
 	r := start(t, discord.Options{})
-	r.Fail(discord.Fault{Times: 2, Status: 500}, discord.Fault{Times: -1, Status: 503})
+	r.InjectFault(discord.Fault{Times: 2, Status: 500}, discord.Fault{Times: -1, Status: 503})
 	for i, want := range []int{500, 500, 503, 503} {
 		if got := r.call("GET", "/users/@me", ""); got.Status != want {
 			t.Errorf("call %d: %d, want %d", i, got.Status, want)
 		}
 	}
-	r.Heal()
+	r.ClearFaults()
 	r.must("GET", "/users/@me", "")
-	r.Fail(discord.Fault{Delay: time.Hour})
+	r.InjectFault(discord.Fault{Delay: time.Hour})
 	done := make(chan answer)
 	go func() { done <- r.call("GET", "/users/@me", "") }()
-	r.Unreachable()
+	r.SetReachable(false)
 	if got := <-done; got.Status != 0 {
 		t.Errorf("a slow call when the connection broke: %d", got.Status)
 	}

@@ -143,7 +143,7 @@ func TestHeartbeats(t *testing.T) {
 	if err := r.WaitConfirmed(r.ctx); err != nil || r.Gateway().Heartbeats != 1 {
 		t.Errorf("confirmed: %v, %+v", err, r.Gateway())
 	}
-	r.AskHeartbeat()
+	r.RequestHeartbeat()
 	c.op(1)
 	c.send(1, "null")
 	c.op(11)
@@ -195,7 +195,7 @@ func TestEndOfSessions(t *testing.T) {
 		t.Error("a session that its client ended can be resumed")
 	}
 	c = r.listen(allIntents)
-	r.AskReconnect()
+	r.RequestReconnect()
 	c.op(7)
 	_ = c.ws.Close(4900, "") // wants to resume
 	_ = r.Until(r.ctx, func() bool { return !r.Listening() })
@@ -224,7 +224,7 @@ func TestEndOfSessions(t *testing.T) {
 func TestStorms(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
-	r.Twice(1)
+	r.DuplicateNext(1)
 	r.general.Say(r.alice, "one")
 	c.event("MESSAGE_CREATE")
 	at := c.last
@@ -232,7 +232,7 @@ func TestStorms(t *testing.T) {
 	if c.last != at {
 		t.Errorf("the second copy has sequence %d, want %d", c.last, at)
 	}
-	r.Reversed(1)
+	r.ReverseNext(1)
 	r.general.Say(r.alice, "two")
 	r.general.Say(r.alice, "three")
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
@@ -244,11 +244,11 @@ func TestStorms(t *testing.T) {
 	if c.event("MESSAGE_CREATE")["author"] != nil {
 		t.Error("what was injected came otherwise")
 	}
-	r.Garble("nonsense")
+	r.InjectFrame("nonsense")
 	if _, body, err := c.ws.Read(r.ctx); err != nil || string(body) != "nonsense" {
 		t.Errorf("got %s, %v", body, err)
 	}
-	r.Zombies()
+	r.FreezeConnections()
 	r.general.Say(r.alice, "unheard")
 	c.send(1, "1")
 	if r.Listening() {
@@ -262,16 +262,16 @@ func TestStorms(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
-	r.Unreachable()
+	r.SetReachable(false)
 	c.closes(-1)
 	if got := r.call("GET", "/users/@me", ""); got.Status != 0 {
 		t.Errorf("got %d %s", got.Status, got.body)
 	}
 	r.general.Say(r.alice, "meanwhile")
-	r.Reachable()
+	r.SetReachable(true)
 	c = c.again()
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"meanwhile"}`)
-	r.Fail(discord.Fault{Route: discord.Connect, Status: 503})
+	r.InjectFault(discord.Fault{Route: discord.Connect, Status: 503})
 	if _, resp, err := websocket.Dial(r.ctx, "ws"+r.base[4:]+"/gateway/?v=9", &websocket.DialOptions{HTTPClient: r.client}); err == nil || resp == nil || resp.StatusCode != 503 {
 		t.Errorf("the gateway's fault: %v, %v", resp, err)
 	}

@@ -278,9 +278,9 @@ func (p Place) startThread(by User, kind int, name string) (t Place) {
 	return t
 }
 
-// Branch starts a thread from a message. It fails for a message that is not there, has one
+// TryThreadFrom starts a thread from a message. It fails for a message that is not there, has one
 // already, or stands in a place without threads.
-func (p Place) Branch(by User, id, name string) (t Place, err error) {
+func (p Place) TryThreadFrom(by User, id, name string) (t Place, err error) {
 	err = p.on(id, func(ch *channel, m *Message) error {
 		if ch.info.Type != Text || !ch.in(by) || p.s.channels[id] != nil {
 			return fmt.Errorf("%s cannot start a thread from message %s", by.Name(), id)
@@ -293,13 +293,13 @@ func (p Place) Branch(by User, id, name string) (t Place, err error) {
 
 // ThreadFrom is Branch for a message that is there.
 func (p Place) ThreadFrom(by User, id, name string) Place {
-	t, err := p.Branch(by, id, name)
+	t, err := p.TryThreadFrom(by, id, name)
 	must(err)
 	return t
 }
 
-// Open opens a post of a forum with its first message.
-func (p Place) Open(by User, name, text string) (t Place) {
+// OpenPost opens a post of a forum with its first message.
+func (p Place) OpenPost(by User, name, text string) (t Place) {
 	p.act(func(ch *channel) error {
 		if ch.info.Type != Forum || !ch.in(by) {
 			return fmt.Errorf("%s cannot open a post there", by.Name())
@@ -326,16 +326,16 @@ func (p Place) Archive(isArchived, isLocked bool) {
 	})
 }
 
-// Enter lets somebody, or the bot, into a thread.
-func (p Place) Enter(who User) {
+// AddToThread lets somebody, or the bot, into a thread.
+func (p Place) AddToThread(who User) {
 	p.act(func(ch *channel) error {
 		p.s.enter(ch, who)
 		return nil
 	})
 }
 
-// Exit lets somebody, or the bot, out of a thread.
-func (p Place) Exit(who User) {
+// RemoveFromThread lets somebody, or the bot, out of a thread.
+func (p Place) RemoveFromThread(who User) {
 	p.act(func(ch *channel) error {
 		p.s.exit(ch, who)
 		return nil

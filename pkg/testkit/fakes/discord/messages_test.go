@@ -287,7 +287,7 @@ func TestFiles(t *testing.T) {
 	if status, _ := get(strings.Split(url, "?")[0]); status != 404 {
 		t.Errorf("the file without its signature: %d", status)
 	}
-	r.Fail(discord.Fault{Route: discord.Download, Status: 503})
+	r.InjectFault(discord.Fault{Route: discord.Download, Status: 503})
 	if status, _ := get(url); status != 503 {
 		t.Errorf("the file with a fault: %d", status)
 	}

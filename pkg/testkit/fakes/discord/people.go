@@ -200,8 +200,8 @@ func (p Place) Forward(from User, m Message) Message {
 	return sent
 }
 
-// Revise changes the text of one's own message.
-func (p Place) Revise(by User, id, text string) (Message, error) {
+// TryEdit changes the text of one's own message.
+func (p Place) TryEdit(by User, id, text string) (Message, error) {
 	var edited Message
 	err := p.on(id, func(ch *channel, m *Message) error {
 		if m.Author.ID != by.ID {
@@ -218,7 +218,7 @@ func (p Place) Revise(by User, id, text string) (Message, error) {
 
 // Edit is Revise for a message that is there.
 func (p Place) Edit(by User, id, text string) Message {
-	m, err := p.Revise(by, id, text)
+	m, err := p.TryEdit(by, id, text)
 	must(err)
 	return m
 }

@@ -123,12 +123,12 @@ func TestThreads(t *testing.T) {
 
 	secret := r.general.PrivateThread(r.alice, "secret")
 	secret.Say(r.alice, "unseen")
-	secret.Enter(r.Me())
+	secret.AddToThread(r.Me())
 	fakeservertest.Subset(t, c.event("THREAD_CREATE"), `{"id":"`+secret.ChannelID+`","type":12,"newly_created":null,"member":{"user_id":"`+r.Me().ID+`"}}`)
 	fakeservertest.Subset(t, c.event("THREAD_MEMBERS_UPDATE"), `{"id":"`+secret.ChannelID+`","added_members":[{"user_id":"`+r.Me().ID+`"}]}`)
 	r.say(secret, "seen")
 	c.event("MESSAGE_CREATE")
-	secret.Exit(r.Me())
+	secret.RemoveFromThread(r.Me())
 	fakeservertest.Subset(t, c.event("THREAD_MEMBERS_UPDATE"), `{"removed_member_ids":["`+r.Me().ID+`"]}`)
 
 	plan.Archive(true, false)
@@ -175,7 +175,7 @@ func TestThreadsOfTheBot(t *testing.T) {
 	r.refuse(400, 50035, "POST", "/channels/"+forum.ChannelID+"/threads", `{"name":"How?"}`)
 	r.refuse(400, 50006, "POST", "/channels/"+forum.ChannelID+"/threads", `{"name":"How?","message":{}}`)
 	c := r.listen(allIntents)
-	open := forum.Open(r.alice, "Why?", "because")
+	open := forum.OpenPost(r.alice, "Why?", "because")
 	fakeservertest.Subset(t, c.event("THREAD_CREATE"), `{"id":"`+open.ChannelID+`","parent_id":"`+forum.ChannelID+`"}`)
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"id":"`+open.ChannelID+`","channel_id":"`+open.ChannelID+`","content":"because"}`)
 }

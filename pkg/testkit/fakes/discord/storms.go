@@ -46,8 +46,8 @@ func (s *Server) Revoke(revoked bool) {
 	}
 }
 
-// AskReconnect asks clients to reconnect and resume.
-func (s *Server) AskReconnect() { s.eachOpen(func(c *conn) { c.send(opReconnect, nil) }) }
+// RequestReconnect asks clients to reconnect and resume.
+func (s *Server) RequestReconnect() { s.eachOpen(func(c *conn) { c.send(opReconnect, nil) }) }
 
 // InvalidateSessions tells clients that their session is over. If it cannot be resumed it is
 // forgotten.
@@ -70,22 +70,22 @@ func (s *Server) ForgetSessions() {
 	})
 }
 
-// Zombies makes the open connections say nothing any more, not even that they heard a
+// FreezeConnections makes the open connections say nothing any more, not even that they heard a
 // heartbeat. What happens meanwhile can be had by resuming.
-func (s *Server) Zombies() { s.eachOpen(func(c *conn) { c.deaf = true }) }
+func (s *Server) FreezeConnections() { s.eachOpen(func(c *conn) { c.deaf = true }) }
 
-// AskHeartbeat asks clients for a heartbeat at once.
-func (s *Server) AskHeartbeat() { s.eachOpen(func(c *conn) { c.send(opHeartbeat, nil) }) }
+// RequestHeartbeat asks clients for a heartbeat at once.
+func (s *Server) RequestHeartbeat() { s.eachOpen(func(c *conn) { c.send(opHeartbeat, nil) }) }
 
-// Twice sends each of the next n events two times.
-func (s *Server) Twice(n int) {
+// DuplicateNext sends each of the next n events two times.
+func (s *Server) DuplicateNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gateway.twice = n
 }
 
-// Reversed turns the order of the next two events around, n times over.
-func (s *Server) Reversed(n int) {
+// ReverseNext turns the order of the next two events around, n times over.
+func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gateway.reversed = n
@@ -113,8 +113,8 @@ func (s *Server) Inject(event, data string) {
 	s.each(func(n *session) { n.dispatch(event, json.RawMessage(data)) })
 }
 
-// Garble sends a frame that is no payload at all.
-func (s *Server) Garble(text string) {
+// InjectFrame sends a frame that is no payload at all.
+func (s *Server) InjectFrame(text string) {
 	s.eachOpen(func(c *conn) { c.queue(frame{body: []byte(text)}) })
 }
 

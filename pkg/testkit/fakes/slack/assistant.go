@@ -124,8 +124,8 @@ func (s *Server) OpenPane(by User, context Place) Place {
 	return dm
 }
 
-// LookAt moves the person's look to another channel, which becomes the context of the pane.
-func (p Place) LookAt(by User, context Place) {
+// SwitchContext moves the person's look to another channel, which becomes the context of the pane.
+func (p Place) SwitchContext(by User, context Place) {
 	p.act(func(r *room) error {
 		r.paneOf(p.ThreadTS).context = context.ChannelID
 		p.s.tellPane("assistant_thread_context_changed", r, p.ThreadTS, by)

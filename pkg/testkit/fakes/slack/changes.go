@@ -11,8 +11,8 @@ func (r *room) ownMessage(by User, ts string) (*Message, error) {
 	return m, nil
 }
 
-// Revise changes the text of one's own message.
-func (p Place) Revise(by User, ts, text string) (Message, error) {
+// TryEdit changes the text of one's own message.
+func (p Place) TryEdit(by User, ts, text string) (Message, error) {
 	var edited Message
 	err := p.try(func(r *room) error {
 		m, err := r.ownMessage(by, ts)
@@ -31,7 +31,7 @@ func (p Place) Revise(by User, ts, text string) (Message, error) {
 
 // Edit is Revise for a message that is there.
 func (p Place) Edit(by User, ts, text string) Message {
-	m, err := p.Revise(by, ts, text)
+	m, err := p.TryEdit(by, ts, text)
 	must(err)
 	return m
 }

@@ -30,8 +30,8 @@ type Invocation struct {
 	ResponseURL string
 }
 
-// Run gives a slash command. It fails in a thread, where Slack has none.
-func (p Place) Run(by User, command, text string) (Invocation, error) {
+// TryCommand gives a slash command. It fails in a thread, where Slack has none.
+func (p Place) TryCommand(by User, command, text string) (Invocation, error) {
 	var given Invocation
 	err := p.try(func(r *room) error {
 		switch {
@@ -54,13 +54,13 @@ func (p Place) Run(by User, command, text string) (Invocation, error) {
 
 // Command is Run where a command can be given.
 func (p Place) Command(by User, command, text string) Invocation {
-	given, err := p.Run(by, command, text)
+	given, err := p.TryCommand(by, command, text)
 	must(err)
 	return given
 }
 
-// Press presses a button under a message.
-func (p Place) Press(by User, ts, actionID, value string) Invocation {
+// PressButton presses a button under a message.
+func (p Place) PressButton(by User, ts, actionID, value string) Invocation {
 	var given Invocation
 	p.act(func(r *room) error {
 		m := r.find(ts)

@@ -25,8 +25,8 @@ type Fault struct {
 	RetryAfter int           // seconds; Status is 429 then
 }
 
-// Fail spoils calls to come. Faults stand in a queue: a call takes the first that means it.
-func (s *Server) Fail(faults ...Fault) {
+// InjectFault spoils calls to come. Faults stand in a queue: a call takes the first that means it.
+func (s *Server) InjectFault(faults ...Fault) {
 	for _, f := range faults {
 		if f.RetryAfter > 0 {
 			f.Status, f.Error = http.StatusTooManyRequests, "ratelimited"
@@ -35,8 +35,8 @@ func (s *Server) Fail(faults ...Fault) {
 	}
 }
 
-// Heal takes every fault back that Fail announced.
-func (s *Server) Heal() { s.faults.Heal() }
+// ClearFaults takes every fault back that Fail announced.
+func (s *Server) ClearFaults() { s.faults.Heal() }
 
 func (f *Fault) means(method string) bool {
 	switch f.Method {
@@ -68,19 +68,15 @@ func (f *Fault) answer(w http.ResponseWriter) bool {
 	return true
 }
 
-// Unreachable breaks every connection, sockets too, and every later one before it is
-// answered, until Reachable.
-func (s *Server) Unreachable() {
+// SetReachable(false) breaks every connection, sockets too, and every later one before it is
+// answered, until SetReachable(true).
+func (s *Server) SetReachable(ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.Host.Unreachable()
-	s.breakSockets()
-}
-
-// Reachable ends Unreachable.
-func (s *Server) Reachable() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.Host.Reachable()
-	s.dispatch()
+	s.Host.SetReachable(ok)
+	if ok {
+		s.dispatch()
+	} else {
+		s.breakSockets()
+	}
 }

@@ -35,7 +35,7 @@ func TestFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := start(t, slack.Options{})
 			team := r.Channel("team").ChannelID
-			r.Fail(tt.fault)
+			r.InjectFault(tt.fault)
 			a := r.call("chat.postMessage", "channel", team, "text", "one")
 			if a.Status != tt.status || tt.status != 0 && a.Body != tt.body {
 				t.Errorf("got %d %s, want %d %s", a.Status, a.Body, tt.status, tt.body)
@@ -69,12 +69,12 @@ func TestWhichCallsFail(t *testing.T) {
 		{[]slack.Fault{{Method: "chat.postMessage", Status: 500}, {Method: "chat.postMessage", RetryAfter: 1}}, []int{200, 200, 500, 429, 200}},
 	}
 	for _, step := range steps {
-		r.Fail(step.faults...)
+		r.InjectFault(step.faults...)
 		got := []int{r.call("apps.connections.open").Status, r.call("auth.test").Status, send(), send(), send()}
 		if fmt.Sprint(got) != fmt.Sprint(step.want) {
 			t.Errorf("%+v: %v, want %v", step.faults, got, step.want)
 		}
-		r.Heal()
+		r.ClearFaults()
 	}
 }
 
@@ -83,7 +83,7 @@ func TestSlow(t *testing.T) {
 		s := slack.New(slack.Options{})
 		team := s.Channel("team").ChannelID
 		for _, after := range []bool{false, true} {
-			s.Fail(slack.Fault{Delay: 9 * time.Second, After: after})
+			s.InjectFault(slack.Fault{Delay: 9 * time.Second, After: after})
 			begin := time.Now()
 			req := httptest.NewRequest("POST", "/api/chat.postMessage", strings.NewReader("channel="+team+"&text=x&token="+s.BotToken()))
 			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -105,7 +105,7 @@ func TestUnreachable(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	dm, w := r.DM(alice), r.dial()
-	r.Unreachable()
+	r.SetReachable(false)
 	if n := r.Sockets(); n != 0 {
 		t.Errorf("%d sockets stand", n)
 	}
@@ -116,7 +116,7 @@ func TestUnreachable(t *testing.T) {
 	if a := r.call("chat.postMessage", "channel", dm.ChannelID, "text", "x"); a.Status != 0 {
 		t.Errorf("got %d %s", a.Status, a.Body)
 	}
-	r.Reachable()
+	r.SetReachable(true)
 	r.dial().event(`{"text": "meanwhile"}`)
 	if sent := r.Sent(); len(sent) != 0 {
 		t.Errorf("got through: %+v", sent)
@@ -151,14 +151,14 @@ func TestEventsOutOfOrder(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	r.Reversed(2)
+	r.ReverseNext(2)
 	dm.Say(alice, "1")
 	dm.Say(alice, "2")
 	dm.Say(alice, "3")
 	if got := said(3); got != "2 1 3" {
 		t.Errorf("turned around: %s", got)
 	}
-	r.Twice(1)
+	r.DuplicateNext(1)
 	dm.Say(alice, "4")
 	dm.Say(alice, "5")
 	if got := said(3); got != "4 4 5" {

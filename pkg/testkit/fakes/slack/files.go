@@ -235,9 +235,9 @@ func (f *file) shared(r *room, m *Message) {
 	f.shares = append(f.shares, share{channel: r.ID, kind: r.Kind, ts: m.TS, thread: m.ThreadTS})
 }
 
-// ShareLater has the next n look-ups of the files that are shared next not tell where they
+// DelayShares has the next n look-ups of the files that are shared next not tell where they
 // are: the real one is that slow.
-func (s *Server) ShareLater(n int) {
+func (s *Server) DelayShares(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lag = n

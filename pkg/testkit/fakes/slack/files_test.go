@@ -30,7 +30,7 @@ func TestUpload(t *testing.T) {
 	w := r.dial()
 	w.events(1)
 	a, b := r.put("a.txt", []byte("first")), r.put("b.bin", []byte("second"))
-	r.ShareLater(1)
+	r.DelayShares(1)
 	done := r.must("files.completeUploadExternal", "files", []map[string]string{{"id": a, "title": "First"}, {"id": b}},
 		"channel_id", team.ChannelID, "thread_ts", m.TS, "initial_comment", "<!here> see")
 	fakeservertest.Subset(t, done.Fields, fmt.Sprintf(`{"files": [{"id": %q, "title": "First"}, {"id": %q, "title": "b.bin"}]}`, a, b))
@@ -67,7 +67,7 @@ func TestUploadsThatFail(t *testing.T) {
 		}
 	}
 	r.refuse("file_not_found", "files.completeUploadExternal", "files", `[{"id":"`+a.str("file_id")+`"}]`)
-	r.Fail(slack.Fault{Method: "upload", Status: 503}, slack.Fault{Method: "upload", Drop: true, After: true})
+	r.InjectFault(slack.Fault{Method: "upload", Status: 503}, slack.Fault{Method: "upload", Drop: true, After: true})
 	for _, want := range []int{503, 0, 200} {
 		if up := r.request(http.MethodPost, a.str("upload_url"), "", "", strings.NewReader("four")); up.Status != want {
 			t.Errorf("got %d %s, want %d", up.Status, up.Body, want)
@@ -113,7 +113,7 @@ func TestDownload(t *testing.T) {
 	if a := r.request(http.MethodGet, r.base+"/files-pri/T0FAKE00000-F404/x", r.BotToken(), "", nil); a.Status != 404 {
 		t.Errorf("an unknown one: %d", a.Status)
 	}
-	r.Fail(slack.Fault{Method: "download", Status: 500})
+	r.InjectFault(slack.Fault{Method: "download", Status: 500})
 	if a := r.request(http.MethodGet, f.URLPrivate, r.BotToken(), "", nil); a.Status != 500 {
 		t.Errorf("spoilt: %d", a.Status)
 	}

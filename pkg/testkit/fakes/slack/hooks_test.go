@@ -100,17 +100,17 @@ func TestEventsAPI(t *testing.T) {
 	}
 	a.answers = []int{500, 500, 500, 500}
 	dm.Say(alice, "two")
-	if err := r.WaitConfirmed(r.ctx); err != nil || len(a.got) != 7 || r.Lost() != 1 {
-		t.Errorf("%d posts, %d lost, %v", len(a.got), r.Lost(), err)
+	if err := r.WaitConfirmed(r.ctx); err != nil || len(a.got) != 7 || r.Undelivered() != 1 {
+		t.Errorf("%d posts, %d lost, %v", len(a.got), r.Undelivered(), err)
 	}
 	a.answers = []int{http.StatusGone}
 	dm.Say(alice, "refused for good")
-	if err := r.WaitConfirmed(r.ctx); err != nil || len(a.got) != 8 || r.Lost() != 2 {
-		t.Errorf("%d posts, %d lost, %v", len(a.got), r.Lost(), err)
+	if err := r.WaitConfirmed(r.ctx); err != nil || len(a.got) != 8 || r.Undelivered() != 2 {
+		t.Errorf("%d posts, %d lost, %v", len(a.got), r.Undelivered(), err)
 	}
-	r.Unreachable()
+	r.SetReachable(false)
 	dm.Say(alice, "three")
-	r.Reachable()
+	r.SetReachable(true)
 	if err := r.WaitConfirmed(r.ctx); err != nil || len(a.got) != 9 {
 		t.Errorf("%d posts, %v", len(a.got), err)
 	}
@@ -200,7 +200,7 @@ func TestCommands(t *testing.T) {
 	}
 	m := r.must("chat.postMessage", "channel", team.ChannelID, "text", "press").str("ts")
 	w.events(1)
-	team.Press(alice, m, "yes", "1")
+	team.PressButton(alice, m, "yes", "1")
 	frame = w.read()
 	fakeservertest.Subset(t, frame, `{"type": "interactive", "payload": {"type": "block_actions", "actions": [{"action_id": "yes", "value": "1"}], "message": {"text": "press"}}}`)
 	w.ack(frame["envelope_id"], nil)
@@ -209,8 +209,8 @@ func TestCommands(t *testing.T) {
 	}
 	r.DropSockets()
 	team.Command(alice, "/arizuko", "")
-	if r.Pending() != 0 || r.Lost() != 1 {
-		t.Errorf("%d wait, %d lost: nobody was there", r.Pending(), r.Lost())
+	if r.Pending() != 0 || r.Undelivered() != 1 {
+		t.Errorf("%d wait, %d lost: nobody was there", r.Pending(), r.Undelivered())
 	}
 }
 

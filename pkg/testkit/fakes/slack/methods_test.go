@@ -303,9 +303,9 @@ func TestConversations(t *testing.T) {
 		{r.Channel("team", alice), "C", `{"name": "team", "is_channel": true, "is_private": false, "is_member": true}`},
 		{r.ChannelWithoutBot("far", alice), "C", `{"name": "far", "is_member": false}`},
 		{r.PrivateChannel("secret", alice), "C", `{"name": "secret", "is_channel": true, "is_private": true}`},
-		{r.OldPrivateChannel("older", alice), "G", `{"is_group": true, "is_private": true, "is_mpim": false}`},
+		{r.LegacyPrivateChannel("older", alice), "G", `{"is_group": true, "is_private": true, "is_mpim": false}`},
 		{r.GroupDM(alice, bob), "C", `{"is_mpim": true, "is_private": true, "is_im": false}`},
-		{r.OldGroupDM(alice, bob, eve), "G", `{"is_mpim": true, "name": "mpdm-alice--bob--eve-1"}`},
+		{r.LegacyGroupDM(alice, bob, eve), "G", `{"is_mpim": true, "name": "mpdm-alice--bob--eve-1"}`},
 		{r.DM(alice), "D", `{"is_im": true, "user": "` + alice.ID + `", "name": null, "topic": null}`},
 	} {
 		if tt.place.ChannelID[:1] != tt.first {
@@ -390,7 +390,7 @@ func TestPanes(t *testing.T) {
 	pane := r.OpenPane(alice, team)
 	w.event(fmt.Sprintf(`{"type": "assistant_thread_started", "assistant_thread": {"user_id": %q, "channel_id": %q, "thread_ts": %q, "context": {"channel_id": %q}}}`,
 		alice.ID, pane.ChannelID, pane.ThreadTS, team.ChannelID))
-	pane.LookAt(alice, slack.Place{})
+	pane.SwitchContext(alice, slack.Place{})
 	w.event(`{"type": "assistant_thread_context_changed"}`)
 	pane.Say(alice, "hello")
 	w.event(`{"type": "message", "channel_type": "im", "thread_ts": "` + pane.ThreadTS + `"}`)

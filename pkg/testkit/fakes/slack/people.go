@@ -78,8 +78,8 @@ func (s *Server) PrivateChannel(name string, members ...User) Place {
 	return s.found("C", Channel{Kind: Private, Name: name}, true, members)
 }
 
-// OldPrivateChannel is a private channel from when their ids began with G.
-func (s *Server) OldPrivateChannel(name string, members ...User) Place {
+// LegacyPrivateChannel is a private channel from when their ids began with G.
+func (s *Server) LegacyPrivateChannel(name string, members ...User) Place {
 	return s.found("G", Channel{Kind: Private, Name: name}, true, members)
 }
 
@@ -93,8 +93,8 @@ func (s *Server) GroupDM(members ...User) Place {
 	return s.found("C", Channel{Kind: GroupDM, Name: groupName(members)}, true, members)
 }
 
-// OldGroupDM is a GroupDM whose id begins with G.
-func (s *Server) OldGroupDM(members ...User) Place {
+// LegacyGroupDM is a GroupDM whose id begins with G.
+func (s *Server) LegacyGroupDM(members ...User) Place {
 	return s.found("G", Channel{Kind: GroupDM, Name: groupName(members)}, true, members)
 }
 
@@ -228,8 +228,8 @@ func (p Place) Share(from User, a Attachment, text string) Message {
 	return p.post(from, Draft{Text: text, Attachment: &a})
 }
 
-// Act says what somebody does, as with /me.
-func (p Place) Act(from User, text string) Message {
+// MeMessage says what somebody does, as with /me.
+func (p Place) MeMessage(from User, text string) Message {
 	return p.post(from, Draft{Text: text, Subtype: "me_message"})
 }
 
@@ -247,9 +247,9 @@ func (p Place) Webhook(name, text string) Message {
 
 var typedName = regexp.MustCompile(`(^|\s)([@#])([\w.-]*\w)`)
 
-// Typed is what a client sends of a text that a person types: names of people and channels
+// Encode is what a client sends of a text that a person types: names of people and channels
 // after @ and # become mentions, and &, < and > are escaped.
-func (s *Server) Typed(text string) string {
+func (s *Server) Encode(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)

@@ -41,7 +41,7 @@ func TestWhatPeopleDo(t *testing.T) {
 		{"a tombstone", func() { team.Delete(alice, m.TS) },
 			fmt.Sprintf(`{"subtype": "message_changed", "message": {"subtype": "tombstone", "user": "USLACKBOT", "ts": %q}}`, m.TS)},
 		{"a topic", func() { team.SetTopic(alice, "ships") }, `{"subtype": "channel_topic", "topic": "ships"}`},
-		{"/me", func() { team.Act(alice, "waves") }, `{"subtype": "me_message", "text": "waves"}`},
+		{"/me", func() { team.MeMessage(alice, "waves") }, `{"subtype": "me_message", "text": "waves"}`},
 		{"another bot", func() { team.Say(deploys, "beep") }, `{"subtype": null, "bot_profile": {"name": "Deploys"}, "client_msg_id": null}`},
 		{"an integration", func() { team.Webhook("Alerts", "disk") }, `{"subtype": "bot_message", "username": "Alerts", "text": "disk", "user": null}`},
 		{"attachments only", func() {
@@ -88,7 +88,7 @@ func TestComingAndGoing(t *testing.T) {
 	pair(`{"type": "member_joined_channel", "inviter": null}`, `{"subtype": "channel_join", "inviter": null}`)
 	far.Leave(bob)
 	pair(`{"type": "member_left_channel"}`, `{"subtype": "channel_leave", "user": "`+bob.ID+`"}`)
-	old := r.OldPrivateChannel("old", alice)
+	old := r.LegacyPrivateChannel("old", alice)
 	old.Invite(alice, bob)
 	pair(`{"type": "member_joined_channel", "channel_type": "G"}`, `{"subtype": "group_join", "channel_type": "group"}`)
 	far.Rename(alice, "near")
@@ -103,8 +103,8 @@ func TestMentionsInEitherOrder(t *testing.T) {
 	alice := r.User("Alice", "alice")
 	team, w := r.Channel("team", alice), r.dial()
 	for _, first := range []bool{false, true} {
-		r.MentionsFirst(first)
-		m := team.Say(alice, r.Typed("@arizuko and @alice, see #team & <x>"))
+		r.SetMentionFirst(first)
+		m := team.Say(alice, r.Encode("@arizuko and @alice, see #team & <x>"))
 		if want := r.Me().Mention() + " and " + alice.Mention() + ", see <#" + team.ChannelID + "|team> &amp; &lt;x&gt;"; m.Text != want {
 			t.Errorf("typed %q, want %q", m.Text, want)
 		}

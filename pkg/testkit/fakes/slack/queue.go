@@ -233,29 +233,29 @@ func (s *Server) Pending() int {
 	return len(s.queue.waiting) + len(s.queue.out) + len(s.queue.held)
 }
 
-// Lost is how many were given up, because nobody answered for too long.
-func (s *Server) Lost() int {
+// Undelivered is how many were given up, because nobody answered for too long.
+func (s *Server) Undelivered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queue.lost
 }
 
-// MentionsFirst has app_mention come before the message that it is one of, or after it.
-func (s *Server) MentionsFirst(first bool) {
+// SetMentionFirst has app_mention come before the message that it is one of, or after it.
+func (s *Server) SetMentionFirst(first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.mentionsFirst = first
 }
 
-// Twice sends each of the next n events two times.
-func (s *Server) Twice(n int) {
+// DuplicateNext sends each of the next n events two times.
+func (s *Server) DuplicateNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.twice = n
 }
 
-// Reversed holds the next n events back until all are there, and turns their order around.
-func (s *Server) Reversed(n int) {
+// ReverseNext holds the next n events back until all are there, and turns their order around.
+func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.reversed = n

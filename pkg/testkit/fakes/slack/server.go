@@ -139,14 +139,14 @@ func (s *Server) Start(addr string) (string, error) {
 func (s *Server) StartWith(addr string, handler http.Handler) (string, error) {
 	base, err := s.Host.StartWith(addr, handler)
 	if err == nil {
-		s.Reachable()
+		s.SetReachable(true)
 	}
 	return base, err
 }
 
 // Close breaks every connection and stops serving. What happened can still be looked at.
 func (s *Server) Close() error {
-	s.Unreachable()
+	s.SetReachable(false)
 	err := s.Host.Close()
 	s.link.running.Wait() // sockets are no requests any more
 	s.queue.posting.Wait()
@@ -176,8 +176,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Serves reports whether a path is Slack's own, for a handler that adds pages.
-func Serves(path string) bool {
+// IsAPIPath reports whether a path is Slack's own, for a handler that adds pages.
+func IsAPIPath(path string) bool {
 	for _, prefix := range []string{"/api/", socketPath, uploadPath, filesPath, signInPath, hookPath} {
 		if strings.HasPrefix(path, prefix) {
 			return true

@@ -260,8 +260,8 @@ func (s *Server) Disconnect(reason string) {
 	s.Happened()
 }
 
-// EnableSockets turns Socket Mode on or off in the app's settings.
-func (s *Server) EnableSockets(on bool) {
+// SetSocketMode turns Socket Mode on or off in the app's settings.
+func (s *Server) SetSocketMode(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.link.off = !on
@@ -292,8 +292,8 @@ func (s *Server) Sockets() int {
 	return len(s.link.sockets)
 }
 
-// Opened is how many connections there have been.
-func (s *Server) Opened() int {
+// OpenedSockets is how many connections there have been.
+func (s *Server) OpenedSockets() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.link.opened

@@ -56,8 +56,8 @@ func TestEventsNobodyAnswered(t *testing.T) {
 		}
 		seen[frame["envelope_id"]] = true
 	}
-	if err := r.WaitConfirmed(r.ctx); err != nil || r.Lost() != 1 || len(seen) != 3 {
-		t.Errorf("%d lost of %d envelopes, %v", r.Lost(), len(seen), err)
+	if err := r.WaitConfirmed(r.ctx); err != nil || r.Undelivered() != 1 || len(seen) != 3 {
+		t.Errorf("%d lost of %d envelopes, %v", r.Undelivered(), len(seen), err)
 	}
 }
 
@@ -81,8 +81,8 @@ func TestBrokenSocket(t *testing.T) {
 	fakeservertest.Subset(t, again, `{"retry_attempt": 1, "retry_reason": "timeout", "payload": {"event": {"text": "one"}}}`)
 	next.ack(again["envelope_id"], nil)
 	next.event(`{"text": "two"}`)
-	if r.Lost() != 0 || r.Opened() != 2 || r.Sockets() != 1 {
-		t.Errorf("%d lost, %d opened, %d there", r.Lost(), r.Opened(), r.Sockets())
+	if r.Undelivered() != 0 || r.OpenedSockets() != 2 || r.Sockets() != 1 {
+		t.Errorf("%d lost, %d opened, %d there", r.Undelivered(), r.OpenedSockets(), r.Sockets())
 	}
 }
 
@@ -126,7 +126,7 @@ func TestDisconnects(t *testing.T) {
 		t.Errorf("after the end: %v", frame)
 	}
 	r.refuse("socket_mode_not_enabled", "apps.connections.open")
-	r.EnableSockets(true)
+	r.SetSocketMode(true)
 	r.dial()
 }
 
@@ -165,7 +165,7 @@ func TestTickets(t *testing.T) {
 	if a := r.with(r.BotToken(), "apps.connections.open"); a.str("error") != "not_allowed_token_type" {
 		t.Errorf("with the bot's token: %s", a.Body)
 	}
-	r.Fail(slack.Fault{Method: "socket", Status: 503})
+	r.InjectFault(slack.Fault{Method: "socket", Status: 503})
 	if _, resp, err := websocket.Dial(r.ctx, r.must("apps.connections.open").str("url"), nil); err == nil || resp.StatusCode != 503 {
 		t.Errorf("spoilt: %v", err)
 	}

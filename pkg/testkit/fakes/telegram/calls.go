@@ -100,8 +100,8 @@ func seen(err error, f Fault) int {
 // did reports whether a call was carried out and did more than look at something.
 func (c *Call) did() bool { return c.Accepted && !strings.HasPrefix(c.Method, "get") }
 
-// Polled is how often getUpdates was called.
-func (s *Server) Polled() int {
+// GetUpdatesCalls is how often getUpdates was called.
+func (s *Server) GetUpdatesCalls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.polled

@@ -24,8 +24,8 @@ type Fault struct {
 	RetryAfter  int           // seconds; Status is 429 then
 }
 
-// Fail spoils calls to come. Faults stand in a queue: a call takes the first that means it.
-func (s *Server) Fail(faults ...Fault) {
+// InjectFault spoils calls to come. Faults stand in a queue: a call takes the first that means it.
+func (s *Server) InjectFault(faults ...Fault) {
 	for _, f := range faults {
 		if f.RetryAfter > 0 {
 			f.Status = http.StatusTooManyRequests
@@ -34,8 +34,8 @@ func (s *Server) Fail(faults ...Fault) {
 	}
 }
 
-// Heal takes every fault back that Fail announced.
-func (s *Server) Heal() { s.faults.Heal() }
+// ClearFaults takes every fault back that Fail announced.
+func (s *Server) ClearFaults() { s.faults.Heal() }
 
 func (f *Fault) means(method string) bool {
 	switch f.Method {
@@ -72,15 +72,15 @@ func (f *Fault) err() *apiError {
 	return &apiError{code: f.Status, description: cmp.Or(f.Description, http.StatusText(f.Status))}
 }
 
-// Twice hands each of the next n updates out two times in one answer.
-func (s *Server) Twice(n int) {
+// DuplicateNext hands each of the next n updates out two times in one answer.
+func (s *Server) DuplicateNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.twice = n
 }
 
-// Reversed turns the order of the updates around in the next n answers with more than one.
-func (s *Server) Reversed(n int) {
+// ReverseNext turns the order of the updates around in the next n answers with more than one.
+func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.reversed = n

@@ -38,7 +38,7 @@ func TestFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := start(t, telegram.Options{})
 			chat := r.DM(r.User("Alice", "alice")).ChatID
-			r.Fail(tt.fault)
+			r.InjectFault(tt.fault)
 			a := r.call("sendMessage", "chat_id", chat, "text", "one")
 			if a.Status != tt.status || tt.status != 0 && a.body != tt.body {
 				t.Errorf("got %d %s, want %d %s", a.Status, a.body, tt.status, tt.body)
@@ -69,12 +69,12 @@ func TestWhichCallsFail(t *testing.T) {
 		{[]telegram.Fault{{Method: "sendMessage", Status: 500}, {Method: "sendMessage", RetryAfter: 1}}, []int{200, 200, 500, 429, 200}},
 	}
 	for _, step := range steps {
-		r.Fail(step.faults...)
+		r.InjectFault(step.faults...)
 		got := []int{r.call("getUpdates").Status, r.call("getMe").Status, send(), send(), send()}
 		if fmt.Sprint(got) != fmt.Sprint(step.want) {
 			t.Errorf("%+v: %v, want %v", step.faults, got, step.want)
 		}
-		r.Heal()
+		r.ClearFaults()
 	}
 }
 
@@ -83,7 +83,7 @@ func TestSlow(t *testing.T) {
 		s := telegram.New(telegram.Options{})
 		chat := s.DM(s.User("Alice", "alice")).ChatID
 		for _, after := range []bool{false, true} {
-			s.Fail(telegram.Fault{Delay: 9 * time.Second, After: after})
+			s.InjectFault(telegram.Fault{Delay: 9 * time.Second, After: after})
 			begin := time.Now()
 			if code, body := direct(s, "sendMessage", "chat_id", chat, "text", "x"); code != 200 {
 				t.Errorf("%d %s", code, body)
@@ -103,7 +103,7 @@ func TestSlowAndGivenUp(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		r := start(t, telegram.Options{})
 		chat := r.DM(r.User("Alice", "alice")).ChatID
-		r.Fail(telegram.Fault{Delay: time.Hour, After: after})
+		r.InjectFault(telegram.Fault{Delay: time.Hour, After: after})
 		r.client.Timeout = 50 * time.Millisecond
 		if a := r.call("sendMessage", "chat_id", chat, "text", "x"); a.Status != 0 {
 			t.Errorf("got %d", a.Status)
@@ -122,7 +122,7 @@ func TestUnreachable(t *testing.T) {
 	if err := r.WaitPolling(r.ctx); err != nil {
 		t.Fatal(err)
 	}
-	r.Unreachable()
+	r.SetReachable(false)
 	if a := <-open; a.Status != 0 {
 		t.Errorf("the open poll got %d %s", a.Status, a.body)
 	}
@@ -130,7 +130,7 @@ func TestUnreachable(t *testing.T) {
 	if a := r.call("sendMessage", "chat_id", alice.ID, "text", "x"); a.Status != 0 {
 		t.Errorf("got %d %s", a.Status, a.body)
 	}
-	r.Reachable()
+	r.SetReachable(true)
 	same(t, r.ids(), 0)
 	if sent := r.Sent(); len(sent) != 0 {
 		t.Errorf("got through: %+v", sent)

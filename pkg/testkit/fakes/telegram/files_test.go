@@ -83,7 +83,7 @@ func TestDownload(t *testing.T) {
 	if sent.Photo[1].FileID != photo.Photo[1].FileID {
 		t.Errorf("sent %+v again as %+v", photo.Photo, sent.Photo)
 	}
-	r.Fail(telegram.Fault{Method: "download", Status: 502})
+	r.InjectFault(telegram.Fault{Method: "download", Status: 502})
 	path := "/file/bot" + r.Token() + "/documents/file_1.txt"
 	if a := r.request(http.MethodGet, path, nil, ""); a.Status != 502 {
 		t.Errorf("got %d, want the fault", a.Status)

@@ -312,9 +312,9 @@ func (p Place) forward(from User, m Message, origin *Origin) Message {
 	return sent
 }
 
-// Revise changes the text, or the caption, of one's own message. Time stands in the update in
+// TryEdit changes the text, or the caption, of one's own message. Time stands in the update in
 // whole seconds.
-func (p Place) Revise(by User, id int, text string, entities ...Entity) (Message, error) {
+func (p Place) TryEdit(by User, id int, text string, entities ...Entity) (Message, error) {
 	var edited Message
 	err := p.try(func(r *room) error {
 		m := r.messages[id]
@@ -336,7 +336,7 @@ func (p Place) Revise(by User, id int, text string, entities ...Entity) (Message
 
 // Edit is Revise for a message that is there.
 func (p Place) Edit(by User, id int, text string, entities ...Entity) Message {
-	m, err := p.Revise(by, id, text, entities...)
+	m, err := p.TryEdit(by, id, text, entities...)
 	must(err)
 	return m
 }

@@ -172,9 +172,9 @@ func TestDisturbedUpdates(t *testing.T) {
 	for range 3 {
 		dm.Say(alice, "x")
 	}
-	r.Twice(2)
+	r.DuplicateNext(2)
 	same(t, r.ids(), 0, 0, 1, 1, 2)
-	r.Reversed(1)
+	r.ReverseNext(1)
 	same(t, r.ids(), 2, 1, 0)
 	same(t, r.ids("offset", firstID+3))
 	if n := r.Redeliver(2); n != 2 {

@@ -60,7 +60,7 @@ func report(ctx context.Context, model *anthropic.Server, out io.Writer) {
 			if c.Open {
 				break
 			}
-			fmt.Fprintf(out, "# %s %s → %d %q\n", c.At.Format("15:04:05"), c.Method, c.Status, c.Order)
+			fmt.Fprintf(out, "# %s %s → %d %q\n", c.At.Format("15:04:05"), c.Method, c.Status, c.Command)
 			shown++
 		}
 		select {

@@ -10,7 +10,7 @@ import (
 func TestPageInABrowser(t *testing.T) {
 	r := start(t)
 	tab := browser.Start(t).Open(t)
-	tab.Size(390, 800)
+	tab.Resize(390, 800)
 	next := func(do func()) {
 		tab.Follow(do)
 		tab.Wait(`document.activeElement.matches("textarea")`)
@@ -20,12 +20,12 @@ func TestPageInABrowser(t *testing.T) {
 	tab.Visit(r.URL + "/?chat=" + id)
 
 	tab.Click("#mention")
-	tab.Press("hello there")
-	next(func() { tab.Enter() })
+	tab.TypeKeys("hello there")
+	next(func() { tab.PressEnter() })
 	tab.Wait(`document.querySelector("article.mine .text")?.innerText === "@Arizuko hello there"`)
 	asked := general.Messages()[0].ID
 
-	tab.Press("half a th")
+	tab.TypeKeys("half a th")
 	r.bot("POST", id+"/typing", "")
 	tab.Wait(`document.querySelector(".typing")`)
 	r.bot("POST", id+"/messages", `{"content":"hello yourself","message_reference":{"message_id":"`+asked+`"}}`)
@@ -40,20 +40,20 @@ func TestPageInABrowser(t *testing.T) {
 	tab.Wait(`document.querySelector("article.bot .reactions")?.innerText.trim() === "🔥"`)
 	next(func() { tab.Click("article.mine .tools a:nth-of-type(2)") }) // edit
 	tab.Wait(`document.activeElement.value === "@Arizuko hello there"`)
-	tab.Press(" again")
-	next(func() { tab.Enter() })
+	tab.TypeKeys(" again")
+	next(func() { tab.PressEnter() })
 	tab.Wait(`document.querySelector("article.mine .about").innerText.includes("edited")`)
 	if m := general.Messages()[0]; m.Content != r.dc.Me().Mention()+" hello there again" {
 		t.Errorf("edited to %q", m.Content)
 	}
 	next(func() { tab.Click("article.mine .tools a:nth-of-type(3)") }) // thread
 	tab.Wait(`document.querySelector("nav[aria-label=Threads] [aria-current]")?.innerText === "#new thread"`)
-	tab.Press("more on it")
-	next(func() { tab.Enter() })
+	tab.TypeKeys("more on it")
+	next(func() { tab.PressEnter() })
 	tab.Wait(`document.querySelector("article.mine:last-of-type .text")?.innerText === "more on it"`)
-	tab.Fits()
+	tab.CheckFits()
 	for _, scheme := range []string{"light", "dark"} {
-		tab.Scheme(scheme)
-		tab.Readable()
+		tab.SetColorScheme(scheme)
+		tab.CheckContrast()
 	}
 }

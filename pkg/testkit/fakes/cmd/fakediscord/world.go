@@ -36,7 +36,7 @@ func newPage(dc *discord.Server) http.Handler {
 	operations := team.Channel("operations")
 	operations.Thread(alice, "deploys")
 	operations.Thread(alice, "incidents")
-	team.Forum("questions").Open(alice, "How does this work?", "Open the page as Alice or as Bob, and write.")
+	team.Forum("questions").OpenPost(alice, "How does this work?", "Open the page as Alice or as Bob, and write.")
 	return page.New(page.Options{
 		Platform: "Discord", Bot: dc.Me().Name(), Mention: "@" + dc.Me().Name(), Emoji: []string{"👍", "❤️", "🔥", "👎", "🤔"}, Typing: typing,
 	}, w, dc, isAPI)
@@ -184,7 +184,7 @@ func (w *world) Post(at page.Place, d page.Draft) error {
 	by := w.person(at.As)
 	if !exists {
 		var err error
-		if place, err = w.Place(at.Chat).Branch(by, at.Thread, "Thread of "+by.Name()); err != nil {
+		if place, err = w.Place(at.Chat).TryThreadFrom(by, at.Thread, "Thread of "+by.Name()); err != nil {
 			return err
 		}
 	}
@@ -201,7 +201,7 @@ func (w *world) Revise(at page.Place, id, text string) error {
 	if !exists {
 		return fmt.Errorf("no thread %s", at.Thread)
 	}
-	_, err := place.Revise(w.person(at.As), id, w.written(text))
+	_, err := place.TryEdit(w.person(at.As), id, w.written(text))
 	return err
 }
 

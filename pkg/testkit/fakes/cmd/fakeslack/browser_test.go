@@ -12,7 +12,7 @@ import (
 func TestPageInABrowser(t *testing.T) {
 	r := start(t)
 	tab := browser.Start(t).Open(t)
-	tab.Size(390, 800)
+	tab.Resize(390, 800)
 	next := func(do func()) {
 		tab.Follow(do)
 		tab.Wait(`document.activeElement.matches("textarea")`)
@@ -22,12 +22,12 @@ func TestPageInABrowser(t *testing.T) {
 	tab.Visit(r.URL + "/?chat=" + chat)
 
 	tab.Click("#mention")
-	tab.Press("hello there")
-	next(func() { tab.Enter() })
+	tab.TypeKeys("hello there")
+	next(func() { tab.PressEnter() })
 	tab.Wait(`document.querySelector("article.mine .text")?.innerText === "@arizuko hello there"`)
 	asked := team.Messages()[0]
 
-	tab.Press("half a th")
+	tab.TypeKeys("half a th")
 	r.bot("chat.postMessage", url.Values{"channel": {chat}, "text": {"hello yourself"}})
 	tab.Wait(`document.querySelector("article.bot .text")?.innerText === "hello yourself"`)
 	if draft := browser.Eval[string](tab, `document.querySelector("textarea").value`); draft != "half a th" {
@@ -40,8 +40,8 @@ func TestPageInABrowser(t *testing.T) {
 	tab.Wait(`document.querySelector("article.bot .reactions")?.innerText.trim() === "🔥"`)
 	next(func() { tab.Click("article.mine .tools a:nth-of-type(2)") }) // edit
 	tab.Wait(`document.activeElement.value === "@arizuko hello there"`)
-	tab.Press(" again")
-	next(func() { tab.Enter() })
+	tab.TypeKeys(" again")
+	next(func() { tab.PressEnter() })
 	tab.Wait(`document.querySelector("article.mine .about").innerText.includes("edited")`)
 	if m := team.Messages()[0]; m.Text != r.sl.Me().Mention()+" hello there again" {
 		t.Errorf("edited to %q", m.Text)
@@ -51,15 +51,15 @@ func TestPageInABrowser(t *testing.T) {
 	tab.Wait(`document.querySelector("article.mine .note")?.innerText === "replies in the thread: 1"`)
 	next(func() { tab.Click("article.mine .tools a:nth-of-type(3)") }) // thread
 	tab.Wait(`document.querySelector("article.bot .text")?.innerText === "in the thread"`)
-	tab.Press("thanks")
-	next(func() { tab.Enter() })
+	tab.TypeKeys("thanks")
+	next(func() { tab.PressEnter() })
 	tab.Wait(`document.querySelectorAll("article.mine").length === 2`)
 	if m := team.Messages()[3]; m.ThreadTS != asked.TS || m.Text != "thanks" {
 		t.Errorf("said %+v", m)
 	}
-	tab.Fits()
+	tab.CheckFits()
 	for _, scheme := range []string{"light", "dark"} {
-		tab.Scheme(scheme)
-		tab.Readable()
+		tab.SetColorScheme(scheme)
+		tab.CheckContrast()
 	}
 }

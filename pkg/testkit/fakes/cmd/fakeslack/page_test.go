@@ -116,8 +116,8 @@ func TestPanesAndCommands(t *testing.T) {
 	if status, _ := r.Send(nil, "chat", dm.ChannelID, "topic", pane.ThreadTS, "text", "/arizuko new"); status != http.StatusBadRequest {
 		t.Errorf("a command in a thread: %d", status)
 	}
-	if status, _ := r.Send(nil, "chat", dm.ChannelID, "text", "/arizuko new"); status != http.StatusOK || r.sl.Lost() != 1 {
-		t.Errorf("a command: %d, and %d were lost without an adapter", status, r.sl.Lost())
+	if status, _ := r.Send(nil, "chat", dm.ChannelID, "text", "/arizuko new"); status != http.StatusOK || r.sl.Undelivered() != 1 {
+		t.Errorf("a command: %d, and %d were lost without an adapter", status, r.sl.Undelivered())
 	}
 	alice := dm.Members()[0].ID
 	r.bot("chat.postEphemeral", url.Values{"channel": {dm.ChannelID}, "user": {alice}, "text": {"psst"}})

@@ -39,7 +39,7 @@ func newPage(sl *slack.Server) http.Handler {
 	}
 	return page.New(page.Options{
 		Platform: "Slack", Bot: sl.Me().Name, Mention: "@" + sl.Me().Name, Emoji: glyphs, Typing: typing,
-	}, w, sl, slack.Serves)
+	}, w, sl, slack.IsAPIPath)
 }
 
 // emoji are those to react with at the page, with their names on the wire.
@@ -192,13 +192,13 @@ func (w *world) readable(text string) string {
 // goes to the thread of the message.
 func (w *world) Post(at page.Place, d page.Draft) error {
 	place, by := w.Place(at.Chat, at.Thread), w.person(at.As)
-	draft := slack.Draft{Text: w.Typed(d.Text), ThreadTS: d.ReplyTo}
+	draft := slack.Draft{Text: w.Encode(d.Text), ThreadTS: d.ReplyTo}
 	command, rest, _ := strings.Cut(d.Text, " ")
 	switch {
 	case command == "/me":
-		draft.Subtype, draft.Text = "me_message", w.Typed(rest)
+		draft.Subtype, draft.Text = "me_message", w.Encode(rest)
 	case strings.HasPrefix(command, "/") && d.File == nil:
-		_, err := place.Run(by, command, strings.TrimSpace(rest))
+		_, err := place.TryCommand(by, command, strings.TrimSpace(rest))
 		return err
 	}
 	if d.File != nil {
@@ -210,7 +210,7 @@ func (w *world) Post(at page.Place, d page.Draft) error {
 
 // Revise implements page.World.
 func (w *world) Revise(at page.Place, id, text string) error {
-	_, err := w.Place(at.Chat, at.Thread).Revise(w.person(at.As), id, w.Typed(text))
+	_, err := w.Place(at.Chat, at.Thread).TryEdit(w.person(at.As), id, w.Encode(text))
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 func TestPageInABrowser(t *testing.T) {
 	r := start(t)
 	tab := browser.Start(t).Open(t)
-	tab.Size(390, 800)
+	tab.Resize(390, 800)
 	next := func(do func()) {
 		tab.Follow(do)
 		tab.Wait(`document.activeElement.matches("textarea")`)
@@ -22,11 +22,11 @@ func TestPageInABrowser(t *testing.T) {
 	tab.Visit(r.URL + "/?chat=" + chat)
 
 	tab.Click("#mention")
-	tab.Press("hello there")
-	next(func() { tab.Enter() })
+	tab.TypeKeys("hello there")
+	next(func() { tab.PressEnter() })
 	tab.Wait(`document.querySelector("article.mine .text")?.innerText === "@arizuko_bot hello there"`)
 
-	tab.Press("half a th")
+	tab.TypeKeys("half a th")
 	r.bot("sendChatAction", url.Values{"chat_id": {chat}, "action": {"typing"}})
 	tab.Wait(`document.querySelector(".typing")`)
 	r.bot("sendMessage", url.Values{"chat_id": {chat}, "text": {"hello yourself"}, "reply_to_message_id": {"1"}})
@@ -41,15 +41,15 @@ func TestPageInABrowser(t *testing.T) {
 	tab.Wait(`document.querySelector("article.bot .reactions")?.innerText.trim() === "🔥"`)
 	next(func() { tab.Click("article.mine .tools a:nth-of-type(2)") }) // edit
 	tab.Wait(`document.activeElement.value === "@arizuko_bot hello there"`)
-	tab.Press(" again")
-	next(func() { tab.Enter() })
+	tab.TypeKeys(" again")
+	next(func() { tab.PressEnter() })
 	tab.Wait(`document.querySelector("article.mine .about").innerText.includes("edited")`)
 	if m := here.Messages()[0]; m.Text != "@arizuko_bot hello there again" {
 		t.Errorf("edited to %q", m.Text)
 	}
-	tab.Fits()
+	tab.CheckFits()
 	for _, scheme := range []string{"light", "dark"} {
-		tab.Scheme(scheme)
-		tab.Readable()
+		tab.SetColorScheme(scheme)
+		tab.CheckContrast()
 	}
 }

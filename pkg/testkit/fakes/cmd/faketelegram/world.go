@@ -153,7 +153,7 @@ func (w *world) Post(at page.Place, d page.Draft) error {
 }
 
 func (w *world) Revise(at page.Place, id, text string) error {
-	_, err := w.place(at).Revise(w.person(at.As), int(number(id)), text)
+	_, err := w.place(at).TryEdit(w.person(at.As), int(number(id)), text)
 	return err
 }
 

@@ -29,7 +29,7 @@ func (h *Host) StartWith(addr string, handler http.Handler) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h.Reachable()
+	h.SetReachable(true)
 	served := make(chan struct{})
 	base := "http://" + server.Addr()
 	h.mu.Lock()
@@ -44,7 +44,7 @@ func (h *Host) StartWith(addr string, handler http.Handler) (string, error) {
 
 // Close breaks every connection and stops serving. What happened can still be looked at.
 func (h *Host) Close() error {
-	h.Unreachable()
+	h.SetReachable(false)
 	h.mu.Lock()
 	server, served := h.http, h.served
 	h.http = nil
@@ -59,25 +59,21 @@ func (h *Host) Close() error {
 	return nil
 }
 
-// Unreachable breaks every connection, those that stay open too, and every later one before it
-// is answered, until Reachable.
-func (h *Host) Unreachable() {
+// SetReachable(false) breaks every connection, long-lived ones too, and every later one before it
+// is answered, until SetReachable(true).
+func (h *Host) SetReachable(ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.alive()
-	h.cut()
-}
-
-// Reachable ends Unreachable.
-func (h *Host) Reachable() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.alive().Err() != nil {
+	gone := h.alive().Err() != nil
+	switch {
+	case !ok:
+		h.cut()
+	case gone:
 		h.life = nil
 	}
 }
 
-// Life is for how long the connections of now can last: until Unreachable or Close. It is over
+// Life is for how long the connections of now can last: until SetReachable(false) or Close. It is over
 // already while the fake is out of reach.
 func (h *Host) Life() context.Context {
 	h.mu.Lock()

@@ -77,16 +77,16 @@ func TestHost(t *testing.T) {
 	}
 	reached("at first", true)
 	open, life := slow(), p.Life()
-	p.Unreachable()
+	p.SetReachable(false)
 	if answer := <-open; answer != "" || life.Err() == nil {
 		t.Errorf("what was open got %q", answer)
 	}
 	reached("out of reach", false)
-	p.Unreachable()
-	p.Reachable()
+	p.SetReachable(false)
+	p.SetReachable(true)
 	reached("back again", true)
 	life = p.Life()
-	p.Reachable() // which it is
+	p.SetReachable(true) // which it is
 	open = slow()
 	for range 2 {
 		if err := p.Close(); err != nil {
@@ -130,7 +130,7 @@ func TestHold(t *testing.T) {
 		}{
 			{"no delay", func(*fakeserver.Host) {}, 0, 0, false},
 			{"a delay", func(*fakeserver.Host) {}, 9 * time.Second, 9 * time.Second, false},
-			{"out of reach meanwhile", (*fakeserver.Host).Unreachable, 9 * time.Second, time.Second, true},
+			{"out of reach meanwhile", func(h *fakeserver.Host) { h.SetReachable(false) }, 9 * time.Second, time.Second, true},
 			{"given up meanwhile", func(*fakeserver.Host) { cancel() }, 9 * time.Second, time.Second, true},
 		}
 		for _, tt := range tests {
