@@ -164,11 +164,11 @@ func TestFromAQuestionToItsAnswer(t *testing.T) {
 // wantDelivered looks at how a delivery was recorded.
 func (p *process) wantDelivered(id int64) {
 	p.t.Helper()
-	m, err := p.Store.Message(id)
+	m, err := p.Store.Message(p.t.Context(), id)
 	if err != nil || m.OutState != "sent" || m.PlatformID != fmt.Sprint(id) {
 		p.t.Errorf("row %d: %+v (%v)", id, m, err)
 	}
-	parts, err := p.Store.Deliveries(id)
+	parts, err := p.Store.Deliveries(p.t.Context(), id)
 	if err != nil || len(parts) != 1 || parts[0].State != "sent" || parts[0].PlatformID != fmt.Sprint(id) || parts[0].Part != 0 {
 		p.t.Errorf("deliveries of row %d: %+v (%v)", id, parts, err)
 	}
@@ -271,7 +271,7 @@ func TestStatus(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data)
 	st := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil)
-	for daemons, err := st.Daemons(); len(daemons) == 0 || daemons[0].Connection != "connected"; daemons, err = st.Daemons() {
+	for daemons, err := st.Daemons(t.Context()); len(daemons) == 0 || daemons[0].Connection != "connected"; daemons, err = st.Daemons(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}

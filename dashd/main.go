@@ -118,7 +118,7 @@ func (d *dashd) open() (err error) {
 	d.status = status.New(status.Config{
 		Store: d.Store, Routd: httpx.NewClient(string(d.cfg.RoutdURL.Or(d.cfg.RoutdAddr)), d.Secret), Now: d.Now, Log: d.Log,
 	})
-	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(login.Current(r.Context())) })
+	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) })
 	d.chat = &webchat.Chat{
 		Store: d.Store, Hub: d.hub, Assistant: d.cfg.AssistantName,
 		Sender: func(r *http.Request) (sender, name string) { return login.Sender(r.Context()), "operator" },

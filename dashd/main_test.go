@@ -128,7 +128,7 @@ func TestRevokedSessionsAreForgottenOnceTheyWouldHaveExpired(t *testing.T) {
 	}
 	want := func(id string, is bool) {
 		t.Helper()
-		if got, err := r.Has(id); got != is || err != nil {
+		if got, err := r.Has(t.Context(), id); got != is || err != nil {
 			t.Errorf("%s: %v %v, want %v", id, got, err, is)
 		}
 	}

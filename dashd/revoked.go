@@ -19,7 +19,7 @@ type revoked struct {
 
 func (r revoked) Add(ctx context.Context, id string, until time.Time) error {
 	return r.st.Write(ctx, func(tx *store.Tx) error {
-		all, err := tx.DaemonCursors(name, revokedPrefix)
+		all, err := tx.DaemonCursors(ctx, name, revokedPrefix)
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (r revoked) Add(ctx context.Context, id string, until time.Time) error {
 	})
 }
 
-func (r revoked) Has(id string) (bool, error) {
-	value, err := r.st.DaemonCursor(name, revokedPrefix+id)
+func (r revoked) Has(ctx context.Context, id string) (bool, error) {
+	value, err := r.st.DaemonCursor(ctx, name, revokedPrefix+id)
 	return value != "", err
 }

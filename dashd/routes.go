@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"html/template"
 	"net/http"
 	"slices"
@@ -49,7 +50,7 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 			httpx.Error(w, apierr.New(apierr.BadRequest, "%s does not take %s", r.URL.Path, r.Method))
 			return
 		}
-		g, err := d.Store.Group(folder)
+		g, err := d.Store.Group(r.Context(), folder)
 		switch {
 		case err != nil:
 			httpx.Error(w, err)
@@ -76,8 +77,8 @@ func splitChatPath(path string) (folder, what string) {
 	return path, ""
 }
 
-func (d *dashd) chatsPage(w http.ResponseWriter, _ *http.Request) {
-	groups, err := d.Store.Groups()
+func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
+	groups, err := d.Store.Groups(r.Context())
 	if err != nil {
 		httpx.Error(w, err)
 		return
@@ -85,7 +86,7 @@ func (d *dashd) chatsPage(w http.ResponseWriter, _ *http.Request) {
 	page := pages.ChatsPage{Groups: make([]pages.GroupLine, len(groups)), Now: d.Now().UnixMilli()}
 	for i, g := range groups {
 		page.Groups[i] = pages.GroupLine{Folder: g.Folder, Name: g.Name}
-		last, err := d.Store.LastWebMessage(webchat.JID(g.Folder))
+		last, err := d.Store.LastWebMessage(r.Context(), webchat.JID(g.Folder))
 		if err != nil {
 			httpx.Error(w, err)
 			return
@@ -110,8 +111,8 @@ func excerpt(text string) string {
 	return string(line)
 }
 
-func (d *dashd) chatPage(w http.ResponseWriter, _ *http.Request, g *msg.Group) {
-	last, err := d.Store.WebEnd(webchat.JID(g.Folder))
+func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	last, err := d.Store.WebEnd(r.Context(), webchat.JID(g.Folder))
 	if err != nil {
 		httpx.Error(w, err)
 		return
@@ -119,8 +120,8 @@ func (d *dashd) chatPage(w http.ResponseWriter, _ *http.Request, g *msg.Group) {
 	d.pages.Chat(w, pages.ChatPage{Folder: g.Folder, Name: g.Name, Assistant: d.cfg.AssistantName, LastID: last})
 }
 
-func (d *dashd) overviewPage(w http.ResponseWriter, _ *http.Request) {
-	fragment, err := d.facts()
+func (d *dashd) overviewPage(w http.ResponseWriter, r *http.Request) {
+	fragment, err := d.facts(r.Context())
 	if err != nil {
 		httpx.Error(w, err)
 		return
@@ -139,7 +140,7 @@ func (d *dashd) overviewEvents(w http.ResponseWriter, r *http.Request) {
 			return nil // the next look is a poll away
 		}
 		sent = now
-		fragment, err := d.facts()
+		fragment, err := d.facts(r.Context())
 		if err != nil {
 			return err
 		}
@@ -148,8 +149,8 @@ func (d *dashd) overviewEvents(w http.ResponseWriter, r *http.Request) {
 }
 
 // facts is the part of the overview that changes.
-func (d *dashd) facts() (string, error) {
-	f, err := d.status.Instance()
+func (d *dashd) facts(ctx context.Context) (string, error) {
+	f, err := d.status.Instance(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -164,7 +164,7 @@ func (l *listener) begin(ctx context.Context, s *adapter.Shell, u *discordapi.Up
 	s.Connected()
 	l.session, l.me = u.Ready.SessionID, inbound.Self{ID: u.Ready.User.ID}
 	return l.insist(ctx, "read what was read", func() error {
-		kept, err := l.store.DaemonCursors(s.Daemon, history.Prefix)
+		kept, err := l.store.DaemonCursors(ctx, s.Daemon, history.Prefix)
 		l.read = history.New(kept)
 		return err
 	})

@@ -111,7 +111,7 @@ func (d *discord) search(ctx context.Context, m *msg.Message, c call) (platformI
 		if sent.Author == nil || sent.Author.ID != me.ID || !c.says(sent) {
 			return false, nil
 		}
-		other, err := d.store.MessageByPlatformID(m.ChatJID, sent.ID)
+		other, err := d.store.MessageByPlatformID(ctx, m.ChatJID, sent.ID)
 		return other == nil, err
 	})
 	switch {

@@ -43,7 +43,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) row(t *testing.T, m msg.Message) (*msg.Message, adapter.Part) {
 	t.Helper()
 	m.ChatJID, m.Direction, m.Source, m.ReceivedAt, m.OutState = b.address(b.channel.ChannelID), msg.Out, msg.SourceAgent, b.time.UnixMilli(), msg.OutQueued
-	if _, _, err := b.store.PutMessage(&m); err != nil {
+	if _, _, err := b.store.PutMessage(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
 	parts, err := b.Cut(&m)
@@ -156,7 +156,7 @@ func TestFindTellsPartsApart(t *testing.T) {
 		ChatJID: b.address(b.channel.ChannelID), Direction: msg.Out, OutState: msg.OutQueued, ReceivedAt: b.time.UnixMilli(),
 		Content: strings.Repeat("x", 2*textMost),
 	}
-	if _, _, err := b.store.PutMessage(m); err != nil {
+	if _, _, err := b.store.PutMessage(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	parts, err := b.Cut(m)

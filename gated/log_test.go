@@ -106,7 +106,7 @@ func TestLog_InfoLevel_NamesNoMessage(t *testing.T) {
 
 func message(t *testing.T, g *gated, id int64) *msg.Message {
 	t.Helper()
-	m, err := g.Store.Message(id)
+	m, err := g.Store.Message(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func (d *routd) open(ctx context.Context) (err error) {
 		return err
 	}
 	d.Stop.Add("table", func(context.Context) error { return d.live.Close() })
-	if d.engagement, err = engagement.Open(d.Store, d.cfg.EngagementTTL, d.Now); err != nil {
+	if d.engagement, err = engagement.Open(ctx, d.Store, d.cfg.EngagementTTL, d.Now); err != nil {
 		return err
 	}
 	a := api.API{

@@ -69,7 +69,7 @@ func TestWhatHappens(t *testing.T) {
 			if m := rows[2]; m.ThreadID != first.TS || m.Topic != first.TS || m.ReplyToID != first.TS || rows[3].ThreadID != "" {
 				t.Errorf("the thread: %+v", m)
 			}
-			if chat, err := r.store.Chat("slack:" + r.team.ChannelID); err != nil || chat.Title != "#team" || chat.Kind != msg.ChatChannel {
+			if chat, err := r.store.Chat(t.Context(), "slack:"+r.team.ChannelID); err != nil || chat.Title != "#team" || chat.Kind != msg.ChatChannel {
 				t.Errorf("the chat: %+v, %v", chat, err)
 			}
 		})
@@ -92,7 +92,7 @@ func TestPrivatePlaces(t *testing.T) {
 		got[1].ThreadID != pane.ThreadTS || got[1].Verb != msg.VerbMessage || !got[1].Addressed {
 		t.Errorf("in private: %+v", got)
 	}
-	thread, err := r.store.Thread("slack:"+r.dm.ChannelID, pane.ThreadTS)
+	thread, err := r.store.Thread(t.Context(), "slack:"+r.dm.ChannelID, pane.ThreadTS)
 	if err != nil || thread == nil || thread.Author != "slack:"+r.alice.ID || thread.Kind != "assistant_thread" {
 		t.Errorf("the pane: %+v, %v", thread, err)
 	}
@@ -100,7 +100,7 @@ func TestPrivatePlaces(t *testing.T) {
 		r.dm:  {Kind: msg.ChatDM, Title: "Alice"},
 		group: {Kind: msg.ChatGroup, Title: "mpdm-alice--bob-1"},
 	} {
-		if chat, err := r.store.Chat("slack:" + p.ChannelID); err != nil || chat.Kind != want.Kind || chat.Title != want.Title {
+		if chat, err := r.store.Chat(t.Context(), "slack:"+p.ChannelID); err != nil || chat.Kind != want.Kind || chat.Title != want.Title {
 			t.Errorf("the chat: %+v, %v", chat, err)
 		}
 	}
@@ -191,7 +191,7 @@ func TestNamesChange(t *testing.T) {
 	if diff := cmp.Diff([]string{"message Alice: one @Bob", "message Alice: two @Robert"}, r.rows(r.team)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	if chat, err := r.store.Chat("slack:" + r.team.ChannelID); err != nil || chat.Title != "#crew" {
+	if chat, err := r.store.Chat(t.Context(), "slack:"+r.team.ChannelID); err != nil || chat.Title != "#crew" {
 		t.Errorf("the chat: %+v, %v", chat, err)
 	}
 	asked := slices.DeleteFunc(r.Calls(), func(c fake.Call) bool { return !strings.HasSuffix(c.Method, ".info") })

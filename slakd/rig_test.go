@@ -128,7 +128,7 @@ func (r *rig) connected() {
 func (r *rig) connection(state string) (detail string) {
 	r.t.Helper()
 	r.until("the connection is "+state, func() bool {
-		all, err := r.store.Daemons()
+		all, err := r.store.Daemons(r.t.Context())
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func (r *rig) rows(p fake.Place) (all []string) {
 
 func (r *rig) messages(p fake.Place) []*msg.Message {
 	r.t.Helper()
-	all, err := r.store.Undecided("slack:"+p.ChannelID, 0, 1000)
+	all, err := r.store.Undecided(r.t.Context(), "slack:"+p.ChannelID, 0, 1000)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -214,13 +214,13 @@ func (r *rig) ends(id int64, want msg.OutState) *msg.Message {
 	var m *msg.Message
 	r.until("a row is settled", func() bool {
 		var err error
-		if m, err = r.store.Message(id); err != nil {
+		if m, err = r.store.Message(r.t.Context(), id); err != nil {
 			r.t.Fatal(err)
 		}
 		return m.OutState != msg.OutQueued && m.OutState != msg.OutSending
 	})
 	if m.OutState != want {
-		parts, _ := r.store.Deliveries(id)
+		parts, _ := r.store.Deliveries(r.t.Context(), id)
 		r.t.Errorf("the row is %s, want %s: %+v", m.OutState, want, parts)
 	}
 	return m

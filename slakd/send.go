@@ -23,7 +23,7 @@ const clockSkew = 5 * time.Minute
 func (s *slack) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
 	if c.ts == "" && c.method == addReaction {
-		if c.ts, err = s.firstPart(m); err != nil {
+		if c.ts, err = s.firstPart(ctx, m); err != nil {
 			return "", slackapi.Failure(err)
 		}
 	}
@@ -35,8 +35,8 @@ func (s *slack) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platf
 }
 
 // firstPart is what the first part of a row became.
-func (s *slack) firstPart(m *msg.Message) (ts string, err error) {
-	parts, err := s.store.Deliveries(m.ID)
+func (s *slack) firstPart(ctx context.Context, m *msg.Message) (ts string, err error) {
+	parts, err := s.store.Deliveries(ctx, m.ID)
 	switch {
 	case err != nil:
 		return "", &adapter.Failure{Class: msg.Transient, Err: err}

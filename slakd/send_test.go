@@ -283,7 +283,7 @@ func TestMarksAreTakenAwayAfterACrash(t *testing.T) {
 func (r *rig) forgotten() {
 	r.t.Helper()
 	r.until("the marks are forgotten", func() bool {
-		left, err := r.store.DaemonCursors(name, "mark ")
+		left, err := r.store.DaemonCursors(r.t.Context(), name, "mark ")
 		if err != nil {
 			r.t.Fatal(err)
 		}

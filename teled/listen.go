@@ -55,7 +55,7 @@ func (l *listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if err != nil {
 		return broken(err)
 	}
-	value, err := l.store.DaemonCursor(s.Daemon, cursor)
+	value, err := l.store.DaemonCursor(ctx, s.Daemon, cursor)
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 			}
 		}
 		for _, m := range in.Messages {
-			if err := followTarget(tx, m); err != nil {
+			if err := followTarget(ctx, tx, m); err != nil {
 				return err
 			}
 			if _, _, err := tx.PutMessage(m); err != nil {
@@ -187,11 +187,11 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 
 // followTarget puts a row where the message is that it is about: platforms say of some events
 // only the chat.
-func followTarget(tx *store.Tx, m *msg.Message) error {
+func followTarget(ctx context.Context, tx *store.Tx, m *msg.Message) error {
 	if m.TargetID == "" || m.ThreadID != "" {
 		return nil
 	}
-	target, err := tx.MessageByPlatformID(m.ChatJID, m.TargetID)
+	target, err := tx.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
 	if err == nil && target != nil && target.ThreadID != "" {
 		m.ThreadID, m.Topic = target.ThreadID, target.ThreadID
 	}

@@ -43,7 +43,7 @@ func TestReceive(t *testing.T) {
 				t.Errorf("stored (-want +got):\n%s", diff)
 			}
 		}
-		if chat, err := r.store.Chat(room); err != nil || chat.Kind != msg.ChatChannel || chat.Title != "Room" || chat.StickyGroup != "" {
+		if chat, err := r.store.Chat(t.Context(), room); err != nil || chat.Kind != msg.ChatChannel || chat.Title != "Room" || chat.StickyGroup != "" {
 			t.Errorf("chat %+v, %v", chat, err)
 		}
 		r.expectCursor("2")
@@ -52,7 +52,7 @@ func TestReceive(t *testing.T) {
 
 func (r *rig) expectCursor(want string) {
 	r.t.Helper()
-	if got, err := r.store.DaemonCursor("ircd", "offset"); got != want || err != nil {
+	if got, err := r.store.DaemonCursor(r.t.Context(), "ircd", "offset"); got != want || err != nil {
 		r.t.Errorf("cursor %q, %v, want %q", got, err, want)
 	}
 }
@@ -76,7 +76,7 @@ func TestReceiveAgain(t *testing.T) {
 		if diff := cmp.Diff(before, r.row(first.ID)); diff != "" {
 			t.Errorf("changed (-was +is):\n%s", diff)
 		}
-		if last, err := r.store.LastMessageID(); last != fresh.ID || err != nil {
+		if last, err := r.store.LastMessageID(t.Context()); last != fresh.ID || err != nil {
 			t.Errorf("last row %d, %v", last, err)
 		}
 		r.expectCursor("1")
@@ -92,7 +92,7 @@ func TestReceiveLeavesPinsAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := r.store.Chat(room)
+		got, err := r.store.Chat(t.Context(), room)
 		want := &msg.Chat{JID: room, Kind: msg.ChatGroup, Title: "New", StickyGroup: "acme", StickyTopic: "#deploy", StickyAt: 5}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -112,8 +112,8 @@ func TestReceiveAllOrNothing(t *testing.T) {
 		if !errors.Is(err, store.ErrRefused) {
 			t.Errorf("error %v", err)
 		}
-		last, lastErr := r.store.LastMessageID()
-		chat, chatErr := r.store.Chat(room)
+		last, lastErr := r.store.LastMessageID(t.Context())
+		chat, chatErr := r.store.Chat(t.Context(), room)
 		if last != 0 || chat != nil || lastErr != nil || chatErr != nil {
 			t.Errorf("stored up to row %d and chat %+v (%v, %v)", last, chat, lastErr, chatErr)
 		}

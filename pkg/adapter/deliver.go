@@ -99,12 +99,12 @@ func (d *delivery) claim(ctx context.Context) (err error) {
 		// one that a crash left in the middle.
 		err = d.Store.Write(ctx, func(tx *store.Tx) (err error) {
 			if err = tx.ClaimOutbound(d.row.ID, len(d.cut), d.now()); err == nil {
-				d.parts, err = tx.Deliveries(d.row.ID)
+				d.parts, err = tx.Deliveries(ctx, d.row.ID)
 			}
 			return err
 		})
 	} else {
-		d.parts, err = d.Store.Deliveries(d.row.ID)
+		d.parts, err = d.Store.Deliveries(ctx, d.row.ID)
 	}
 	if d.unsayable == nil && len(d.cut) != len(d.parts) {
 		d.unsayable = fmt.Errorf("the row is cut into %d parts, and was begun as %d", len(d.cut), len(d.parts))

@@ -446,7 +446,7 @@ func TestReceiveThreads(t *testing.T) {
 		for _, want := range []msg.Thread{
 			{ChatJID: room, ID: "7", Kind: "forum_topic", Title: "New"}, {ChatJID: room, ID: "8", Author: "irc:ann"},
 		} {
-			got, err := r.store.Thread(room, want.ID)
+			got, err := r.store.Thread(t.Context(), room, want.ID)
 			if diff := cmp.Diff(&want, got); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}

@@ -71,9 +71,11 @@ func (f *fetching) look(ctx context.Context) {
 	if f == nil || len(f.busy) >= maxFetches {
 		return
 	}
-	rows, err := f.shell.Store.PendingFiles(f.shell.Platform, 2*maxFetches)
+	rows, err := f.shell.Store.PendingFiles(ctx, f.shell.Platform, 2*maxFetches)
 	if err != nil {
-		f.shell.Log.Error("cannot look for files to download; trying again", "err", err)
+		if ctx.Err() == nil {
+			f.shell.Log.Error("cannot look for files to download; trying again", "err", err)
+		}
 		return
 	}
 	for _, m := range rows {

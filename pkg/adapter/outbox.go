@@ -65,9 +65,11 @@ func (s *Shell) Run(ctx context.Context) error {
 
 // look starts a worker for every lane where rows wait and nobody works.
 func (o *outbox) look(ctx context.Context) {
-	lanes, err := o.shell.Store.OutboxLanes(o.shell.Platform)
+	lanes, err := o.shell.Store.OutboxLanes(ctx, o.shell.Platform)
 	if err != nil {
-		o.shell.Log.Error("cannot look for outbound rows; trying again", "err", err)
+		if ctx.Err() == nil {
+			o.shell.Log.Error("cannot look for outbound rows; trying again", "err", err)
+		}
 		return
 	}
 	for _, lane := range lanes {
@@ -99,7 +101,7 @@ func (s *Shell) deliverLane(ctx context.Context, lane store.Lane) {
 	waited := int64(0) // the row whose wait is over, even if the clock was set back meanwhile
 	turn := false      // it has come
 	for ctx.Err() == nil {
-		m, err := s.Store.NextOutbound(lane)
+		m, err := s.Store.NextOutbound(ctx, lane)
 		if err == nil && m == nil {
 			return
 		}

@@ -227,7 +227,7 @@ func (m *model) finish() {
 	for range 200 {
 		pass(2 * time.Hour)
 		m.revive()
-		if lanes, err := m.store.OutboxLanes(platform); err == nil && len(lanes) == 0 {
+		if lanes, err := m.store.OutboxLanes(m.t.Context(), platform); err == nil && len(lanes) == 0 {
 			break
 		}
 		m.restart()

@@ -264,7 +264,7 @@ func (r *rig) write(fn func(*store.Tx) error) {
 
 func (r *rig) row(id int64) *msg.Message {
 	r.t.Helper()
-	m, err := r.store.Message(id)
+	m, err := r.store.Message(r.t.Context(), id)
 	if err != nil || m == nil {
 		r.t.Fatalf("row %d: %+v, %v", id, m, err)
 	}
@@ -273,7 +273,7 @@ func (r *rig) row(id int64) *msg.Message {
 
 func (r *rig) deliveries(id int64) []store.Delivery {
 	r.t.Helper()
-	all, err := r.store.Deliveries(id)
+	all, err := r.store.Deliveries(r.t.Context(), id)
 	if err != nil {
 		r.t.Fatal(err)
 	}

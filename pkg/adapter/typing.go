@@ -73,9 +73,11 @@ func (t *typing) look(ctx context.Context) {
 	if t == nil {
 		return
 	}
-	lanes, err := t.shell.Store.Working(t.shell.Platform)
+	lanes, err := t.shell.Store.Working(ctx, t.shell.Platform)
 	if err != nil {
-		t.shell.Log.Warn("cannot look where agents work", "err", err)
+		if ctx.Err() == nil {
+			t.shell.Log.Warn("cannot look where agents work", "err", err)
+		}
 		return
 	}
 	working := map[store.Lane]time.Time{}
@@ -104,7 +106,7 @@ func (t *typing) show(ctx context.Context, lane store.Lane) {
 		return
 	}
 	defer unlock()
-	lanes, err := t.shell.Store.Working(t.shell.Platform)
+	lanes, err := t.shell.Store.Working(ctx, t.shell.Platform)
 	if err != nil || !slices.Contains(lanes, lane) {
 		return
 	}
@@ -117,7 +119,7 @@ func (t *typing) show(ctx context.Context, lane store.Lane) {
 // being sent there, or shown.
 func (t *typing) end(ctx context.Context, lane store.Lane) {
 	defer t.shell.lanes.lock(lane)()
-	lanes, err := t.shell.Store.Working(t.shell.Platform)
+	lanes, err := t.shell.Store.Working(ctx, t.shell.Platform)
 	if err != nil || slices.Contains(lanes, lane) {
 		return
 	}

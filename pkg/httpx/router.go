@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -99,7 +100,7 @@ func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handl
 				}
 				route := chi.RouteContext(r.Context()).RoutePattern()
 				seconds.WithLabelValues(method(r), route, strconv.Itoa(rec.status)).Observe(time.Since(start).Seconds())
-				if rec.err != nil && apierr.KindOf(rec.err) == apierr.Internal {
+				if rec.err != nil && apierr.KindOf(rec.err) == apierr.Internal && !gone(r, rec.err) {
 					log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", rec.err)
 				}
 				if p != nil && rec.torn {
@@ -109,6 +110,11 @@ func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handl
 			next.ServeHTTP(rec, r)
 		})
 	}
+}
+
+// gone reports whether a request failed because its client went away.
+func gone(r *http.Request, err error) bool {
+	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
 }
 
 // method is a request's method as a label: a client may send any word as its method, and

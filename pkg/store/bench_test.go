@@ -25,7 +25,7 @@ func seed(b *testing.B, n, chats int) *store.Store {
 	write(b, s, func(tx *store.Tx) error {
 		return tx.Exec(`INSERT INTO router_state (key, value) VALUES ('decision_seq', ?)`, n)
 	})
-	if got := must(s.LastMessageID())(b); got != int64(n) {
+	if got := must(s.LastMessageID(b.Context()))(b); got != int64(n) {
 		b.Fatalf("%d rows", got)
 	}
 	c := must(store.OpenCheckpointer(path))(b)
@@ -91,7 +91,7 @@ func BenchmarkUndecidedAndDecide(b *testing.B) {
 	atSizes(b, func(b *testing.B, s *store.Store) {
 		for i := 0; b.Loop(); i++ {
 			m := stored(b, s, fresh(i))
-			rows := must(s.Undecided(m.ChatJID, 0, 200))(b)
+			rows := must(s.Undecided(b.Context(), m.ChatJID, 0, 200))(b)
 			if len(rows) != 1 {
 				b.Fatalf("%d rows", len(rows))
 			}

@@ -3,12 +3,13 @@ package store
 import (
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"context"
 )
 
 // Chat returns a chat's row, nil if the chat is not known yet.
-func (r Reader) Chat(jid string) (*msg.Chat, error) {
+func (r Reader) Chat(ctx context.Context, jid string) (*msg.Chat, error) {
 	var c msg.Chat
-	found, err := r.q.get([]any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt}, queryChat, jid)
+	found, err := r.q.get(ctx, []any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt}, queryChat, jid)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -16,8 +17,8 @@ func (r Reader) Chat(jid string) (*msg.Chat, error) {
 }
 
 // TopicOfThread is the named topic a platform thread is bound to, "" for none.
-func (r Reader) TopicOfThread(chatJID, threadID string) (topic string, err error) {
-	_, err = r.q.get([]any{&topic}, queryThreadTopic, chatJID, threadID)
+func (r Reader) TopicOfThread(ctx context.Context, chatJID, threadID string) (topic string, err error) {
+	_, err = r.q.get(ctx, []any{&topic}, queryThreadTopic, chatJID, threadID)
 	return topic, err
 }
 
@@ -74,9 +75,9 @@ func (tx *Tx) PutThread(t msg.Thread) error {
 }
 
 // Thread returns what is known of a thread, nil if that is nothing.
-func (r Reader) Thread(chatJID, id string) (*msg.Thread, error) {
+func (r Reader) Thread(ctx context.Context, chatJID, id string) (*msg.Thread, error) {
 	t := msg.Thread{ChatJID: chatJID, ID: id}
-	found, err := r.q.get([]any{&t.Kind, &t.Title, &t.Author},
+	found, err := r.q.get(ctx, []any{&t.Kind, &t.Title, &t.Author},
 		`SELECT kind, title, parent_author FROM platform_threads WHERE chat_jid = ? AND thread_id = ?`, chatJID, id)
 	if err != nil || !found {
 		return nil, err

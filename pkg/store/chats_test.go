@@ -13,7 +13,7 @@ import (
 func TestChats(t *testing.T) {
 	s := storetest.Open(t)
 	const jid = "telegram:-5"
-	if c := must(s.Chat(jid))(t); c != nil {
+	if c := must(s.Chat(t.Context(), jid))(t); c != nil {
 		t.Errorf("unknown chat: %+v", c)
 	}
 	steps := []struct {
@@ -40,7 +40,7 @@ func TestChats(t *testing.T) {
 	}
 	for _, step := range steps {
 		write(t, s, step.do)
-		if diff := cmp.Diff(&step.want, must(s.Chat(jid))(t)); diff != "" {
+		if diff := cmp.Diff(&step.want, must(s.Chat(t.Context(), jid))(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}
@@ -72,7 +72,7 @@ func TestThreadTopics(t *testing.T) {
 	for _, tt := range []struct{ chat, thread, want string }{
 		{chat, "7", "#deploy"}, {"telegram:-2", "7", "#else"}, {chat, "8", ""}, {chat, "", ""},
 	} {
-		if got := must(s.TopicOfThread(tt.chat, tt.thread))(t); got != tt.want {
+		if got := must(s.TopicOfThread(t.Context(), tt.chat, tt.thread))(t); got != tt.want {
 			t.Errorf("%s %q: %q, want %q", tt.chat, tt.thread, got, tt.want)
 		}
 	}
@@ -89,7 +89,7 @@ func TestDaemons(t *testing.T) {
 	beat(gated)
 	routd = store.Daemon{Name: "routd", Version: "2", StartedAt: 3, HeartbeatAt: 4, Connection: "degraded", LastEventAt: 5, LastProbeAt: 6, Detail: "x"}
 	beat(routd)
-	if diff := cmp.Diff([]store.Daemon{gated, routd}, must(s.Daemons())(t)); diff != "" {
+	if diff := cmp.Diff([]store.Daemon{gated, routd}, must(s.Daemons(t.Context()))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

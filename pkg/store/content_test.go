@@ -33,18 +33,18 @@ func TestHostileTextIsKeptAsItIs(t *testing.T) {
 				ReplyToID: text + "r", TargetID: text + "t", Timestamp: -1 << 63, ReceivedAt: 1<<63 - 1, Source: text,
 			}
 			stored(t, s, m)
-			if diff := cmp.Diff(m, must(s.Message(m.ID))(t)); diff != "" {
+			if diff := cmp.Diff(m, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
 				t.Errorf("by id (-want +got):\n%.2000s", diff)
 			}
-			if diff := cmp.Diff(m, must(s.MessageByPlatformID(m.ChatJID, m.PlatformID))(t)); diff != "" {
+			if diff := cmp.Diff(m, must(s.MessageByPlatformID(t.Context(), m.ChatJID, m.PlatformID))(t)); diff != "" {
 				t.Errorf("by platform id (-want +got):\n%.2000s", diff)
 			}
-			page := must(s.Undecided(m.ChatJID, 0, 10))(t)
+			page := must(s.Undecided(t.Context(), m.ChatJID, 0, 10))(t)
 			if len(page) != 1 || page[0].ID != m.ID {
 				t.Errorf("undecided: %d rows", len(page))
 			}
 			again := *m
-			if id, fresh, err := s.PutMessage(&again); id != m.ID || fresh || err != nil {
+			if id, fresh, err := s.PutMessage(t.Context(), &again); id != m.ID || fresh || err != nil {
 				t.Errorf("again: %d %v %v", id, fresh, err)
 			}
 		})
@@ -64,14 +64,14 @@ func TestForeignAdapterRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var id int64
 			write(t, s, func(tx *store.Tx) error {
-				_, err := tx.Get(insert+` RETURNING id`, []any{"irc:#go", name, "in", text, text, "", text, text, 5, 6, "ircd"}, &id)
+				_, err := tx.Get(t.Context(), insert+` RETURNING id`, []any{"irc:#go", name, "in", text, text, "", text, text, 5, 6, "ircd"}, &id)
 				return err
 			})
 			want := &msg.Message{
 				ID: id, ChatJID: "irc:#go", PlatformID: name, Direction: msg.In, Kind: msg.KindMessage, Sender: text,
 				SenderName: text, Verb: msg.VerbMessage, Content: text, Topic: text, Timestamp: 5, ReceivedAt: 6, Source: "ircd",
 			}
-			if diff := cmp.Diff(want, must(s.Message(id))(t)); diff != "" {
+			if diff := cmp.Diff(want, must(s.Message(t.Context(), id))(t)); diff != "" {
 				t.Errorf("(-want +got):\n%.2000s", diff)
 			}
 			decide(t, s, id, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
@@ -106,11 +106,11 @@ func TestOddJSONCountsAsAbsent(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var id int64
 			write(t, s, func(tx *store.Tx) error {
-				_, err := tx.Get(`INSERT INTO messages (chat_jid, direction, timestamp, received_at, attachments, forwarded_from)
+				_, err := tx.Get(t.Context(), `INSERT INTO messages (chat_jid, direction, timestamp, received_at, attachments, forwarded_from)
 					VALUES ('a:1', 'in', 1, 1, ?, ?) RETURNING id`, []any{tt.attachments, tt.forwarded}, &id)
 				return err
 			})
-			got := must(s.Message(id))(t)
+			got := must(s.Message(t.Context(), id))(t)
 			if diff := cmp.Diff(tt.want.Attachments, got.Attachments); diff != "" {
 				t.Errorf("attachments (-want +got):\n%s", diff)
 			}

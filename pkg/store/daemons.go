@@ -1,5 +1,7 @@
 package store
 
+import "context"
+
 // Daemon is one row of daemons: what a process says of itself.
 // Times are unix milliseconds, 0 for never.
 type Daemon struct {
@@ -24,8 +26,8 @@ func (tx *Tx) Heartbeat(d Daemon) error {
 }
 
 // Daemons lists what every process says of itself, by name.
-func (r Reader) Daemons() ([]Daemon, error) {
-	return collect(r.q, func(scan func(...any) error) (d Daemon, err error) {
+func (r Reader) Daemons(ctx context.Context) ([]Daemon, error) {
+	return collect(ctx, r.q, func(scan scanner) (d Daemon, err error) {
 		err = scan(&d.Name, &d.Version, &d.StartedAt, &d.HeartbeatAt, &d.Connection, &d.LastEventAt, &d.LastProbeAt, &d.Detail)
 		return d, err
 	}, `SELECT name, version, started_at, heartbeat_at, connection, ifnull(last_event_at,0), ifnull(last_probe_at,0), detail

@@ -3,12 +3,13 @@ package store
 import (
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"context"
 )
 
 const engagementColumns = `jid, topic, ifnull(engaged_folder,''), ifnull(engaged_until,0), engaged_at,
 	ifnull(last_reply_id,0), ifnull(ended_at,0)`
 
-func scanEngagement(scan func(...any) error) (*msg.Engagement, error) {
+func scanEngagement(scan scanner) (*msg.Engagement, error) {
 	var e msg.Engagement
 	err := scan(&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt)
 	return &e, err
@@ -16,8 +17,8 @@ func scanEngagement(scan func(...any) error) (*msg.Engagement, error) {
 
 // Engagement returns what is stored of a place of a chat; with the address
 // alone if that is nothing.
-func (r Reader) Engagement(chatJID, place string) (msg.Engagement, error) {
-	e, err := first(collect(r.q, scanEngagement,
+func (r Reader) Engagement(ctx context.Context, chatJID, place string) (msg.Engagement, error) {
+	e, err := first(collect(ctx, r.q, scanEngagement,
 		`SELECT `+engagementColumns+` FROM chat_reply_state WHERE jid = ? AND topic = ?`, chatJID, place))
 	if e == nil {
 		e = &msg.Engagement{ChatJID: chatJID, Place: place}
@@ -26,8 +27,8 @@ func (r Reader) Engagement(chatJID, place string) (msg.Engagement, error) {
 }
 
 // Engagements lists what is stored of all places of a chat.
-func (r Reader) Engagements(chatJID string) ([]*msg.Engagement, error) {
-	return collect(r.q, scanEngagement,
+func (r Reader) Engagements(ctx context.Context, chatJID string) ([]*msg.Engagement, error) {
+	return collect(ctx, r.q, scanEngagement,
 		`SELECT `+engagementColumns+` FROM chat_reply_state WHERE jid = ? ORDER BY topic`, chatJID)
 }
 
@@ -53,8 +54,8 @@ type Claim struct {
 // Claims returns the newest 32 claims on a place of a chat, the newest first,
 // whether they are over or not: those of a mention and all that one turn may
 // delegate, twice.
-func (r Reader) Claims(chatJID, place string) ([]Claim, error) {
-	return collect(r.q, func(scan func(...any) error) (c Claim, err error) {
+func (r Reader) Claims(ctx context.Context, chatJID, place string) ([]Claim, error) {
+	return collect(ctx, r.q, func(scan scanner) (c Claim, err error) {
 		err = scan(&c.Folder, &c.At, &c.OverAt)
 		return c, err
 	}, queryClaims, chatJID, place)
@@ -78,8 +79,8 @@ type Delivered struct {
 
 // DeliveredSince returns the parts changed behind seq, in the order in which
 // they were, at most limit.
-func (r Reader) DeliveredSince(seq int64, limit int) ([]Delivered, error) {
-	return collect(r.q, func(scan func(...any) error) (d Delivered, err error) {
+func (r Reader) DeliveredSince(ctx context.Context, seq int64, limit int) ([]Delivered, error) {
+	return collect(ctx, r.q, func(scan scanner) (d Delivered, err error) {
 		err = scan(&d.Seq, &d.State, &d.At, &d.MessageID, &d.ChatJID, &d.Source, &d.Place, &d.Folder, &d.Claims, &d.ClaimedAt)
 		return d, err
 	}, queryDelivered, seq, limit)

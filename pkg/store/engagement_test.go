@@ -13,7 +13,7 @@ import (
 func TestEngagementIsStored(t *testing.T) {
 	s := storetest.Open(t)
 	nothing := msg.Engagement{ChatJID: chat, Place: "33"}
-	if got := must(s.Engagement(chat, "33"))(t); got != nothing {
+	if got := must(s.Engagement(t.Context(), chat, "33"))(t); got != nothing {
 		t.Errorf("nothing stored: %+v", got)
 	}
 	thread := msg.Engagement{ChatJID: chat, Place: "33", Folder: folder, Until: 200, At: 100, LastReply: 7, EndedAt: 50}
@@ -26,18 +26,18 @@ func TestEngagementIsStored(t *testing.T) {
 		}
 		return nil
 	})
-	if got := must(s.Engagement(chat, "33"))(t); got != thread {
+	if got := must(s.Engagement(t.Context(), chat, "33"))(t); got != thread {
 		t.Errorf("%+v", got)
 	}
-	if diff := cmp.Diff([]*msg.Engagement{&room, &thread}, must(s.Engagements(chat))(t)); diff != "" {
+	if diff := cmp.Diff([]*msg.Engagement{&room, &thread}, must(s.Engagements(t.Context(), chat))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	over := msg.Engagement{ChatJID: chat, Place: "33", LastReply: 7, EndedAt: 90}
 	write(t, s, func(tx *store.Tx) error { return tx.PutEngagement(over) })
-	if got := must(s.Engagement(chat, "33"))(t); got != over {
+	if got := must(s.Engagement(t.Context(), chat, "33"))(t); got != over {
 		t.Errorf("ended: %+v", got)
 	}
-	if got := must(s.Engagements("slack:C2"))(t); len(got) != 0 {
+	if got := must(s.Engagements(t.Context(), "slack:C2"))(t); len(got) != 0 {
 		t.Errorf("of another chat: %+v", got)
 	}
 }
@@ -57,7 +57,7 @@ func TestClaimIsOverWithTheLastOfItsWork(t *testing.T) {
 	is := func(when string, overAt int64) {
 		t.Helper()
 		want := []store.Claim{{Folder: folder, At: 5, OverAt: overAt}}
-		if diff := cmp.Diff(want, must(s.Claims(chat, "place"))(t)); diff != "" {
+		if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place"))(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
@@ -70,7 +70,7 @@ func TestClaimIsOverWithTheLastOfItsWork(t *testing.T) {
 	turn.Topic = "#again"
 	reply(t, s, answer(begun(t, s, turn), turn, "two parts"), 400)
 	is("answered, not delivered", 0)
-	out := must(s.TurnReplies(turn.ID))(t)[0].ID
+	out := must(s.TurnReplies(t.Context(), turn.ID))(t)[0].ID
 	write(t, s, func(tx *store.Tx) error { return tx.ClaimOutbound(out, 2, 410) })
 	deliver(t, s, store.Delivery{MessageID: out, State: msg.OutSent}, 420)
 	is("the first part delivered", 0)
@@ -103,12 +103,12 @@ func TestClaimsAreTheNewestOfTheirPlace(t *testing.T) {
 	claiming(t, s, 40, func(turn *msg.Turn) { turn.Place = "" })
 	claiming(t, s, 41, func(turn *msg.Turn) { turn.ChatJID = "slack:C1" })
 	claiming(t, s, 42, func(turn *msg.Turn) { turn.ClaimsEngagement = false })
-	if diff := cmp.Diff(want, must(s.Claims(chat, "place"))(t)); diff != "" {
+	if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place"))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	silent := claiming(t, s, 30, func(turn *msg.Turn) { turn.Place = "still"; turn.Topic = "#still" })
 	reply(t, s, answer(begun(t, s, silent), silent, ""), 400)
-	if diff := cmp.Diff([]store.Claim{{folder, 30, 400}}, must(s.Claims(chat, "still"))(t)); diff != "" {
+	if diff := cmp.Diff([]store.Claim{{folder, 30, 400}}, must(s.Claims(t.Context(), chat, "still"))(t)); diff != "" {
 		t.Errorf("silence (-want +got):\n%s", diff)
 	}
 }
@@ -128,11 +128,11 @@ func TestDelegatedTurnClaimsForItsRoot(t *testing.T) {
 	kid := delegatedBy(t, s, root)
 	reply(t, s, answer(begun(t, s, root), root, ""), 300)
 	want := []store.Claim{{folder, 5, 0}, {folder, 5, 300}}
-	if diff := cmp.Diff(want, must(s.Claims(chat, "place"))(t)); diff != "" {
+	if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place"))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(kid.ID, msg.ReasonCancelled, 350) })
-	if got := must(s.Claims(chat, "place"))(t)[0].OverAt; got != 350 {
+	if got := must(s.Claims(t.Context(), chat, "place"))(t)[0].OverAt; got != 350 {
 		t.Errorf("over at %d", got)
 	}
 }
@@ -146,12 +146,12 @@ func TestDeliveredTellsOfTheTurn(t *testing.T) {
 	var rows []int64
 	for i, turn := range []*msg.Turn{root, kid, plain, broadcast} {
 		reply(t, s, answer(begun(t, s, turn), turn, "hello"), 300)
-		rows = append(rows, must(s.TurnReplies(turn.ID))(t)[0].ID)
+		rows = append(rows, must(s.TurnReplies(t.Context(), turn.ID))(t)[0].ID)
 		deliver(t, s, store.Delivery{MessageID: rows[i], State: msg.OutSent}, 400+int64(i))
 	}
 	alone := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, Source: msg.SourceCommand})
 	deliver(t, s, store.Delivery{MessageID: alone.ID, State: msg.OutFailed}, 500)
-	trigger := must(s.Message(plain.TriggerMessageID))(t).ReceivedAt
+	trigger := must(s.Message(t.Context(), plain.TriggerMessageID))(t).ReceivedAt
 	of := func(seq int64, id int64, at int64, d store.Delivered) store.Delivered {
 		d.Seq, d.MessageID, d.At, d.ChatJID, d.State, d.Source = seq, id, at, chat, msg.OutSent, msg.SourceAgent
 		return d
@@ -163,15 +163,15 @@ func TestDeliveredTellsOfTheTurn(t *testing.T) {
 		of(4, rows[3], 403, store.Delivered{Place: "place"}),
 		{Seq: 5, MessageID: alone.ID, At: 500, ChatJID: chat, State: msg.OutFailed, Source: msg.SourceCommand},
 	}
-	if diff := cmp.Diff(want, must(s.DeliveredSince(0, 10))(t)); diff != "" {
+	if diff := cmp.Diff(want, must(s.DeliveredSince(t.Context(), 0, 10))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	deliver(t, s, store.Delivery{MessageID: rows[1], State: msg.OutFailed}, 600)
-	got := must(s.DeliveredSince(2, 3))(t)
+	got := must(s.DeliveredSince(t.Context(), 2, 3))(t)
 	if len(got) != 3 || got[2].Seq != 5 {
 		t.Errorf("a page: %+v", got)
 	}
-	if got = must(s.DeliveredSince(5, 3))(t); len(got) != 1 || got[0].MessageID != rows[1] || got[0].State != msg.OutFailed {
+	if got = must(s.DeliveredSince(t.Context(), 5, 3))(t); len(got) != 1 || got[0].MessageID != rows[1] || got[0].State != msg.OutFailed {
 		t.Errorf("a change comes last: %+v", got)
 	}
 }

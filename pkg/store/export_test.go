@@ -45,8 +45,8 @@ func (tx *Tx) Exec(query string, args ...any) error {
 }
 
 // Get reads one row of any query and says whether there was one.
-func (r Reader) Get(query string, args []any, dest ...any) (bool, error) {
-	return r.q.get(dest, query, args...)
+func (r Reader) Get(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
+	return r.q.get(ctx, dest, query, args...)
 }
 
 // CheckOptions reads the options of a connection back.

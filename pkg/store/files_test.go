@@ -28,7 +28,7 @@ func withFiles(t testing.TB, s *store.Store, chatJID string, set ...func(*msg.Me
 
 func TestPendingFiles(t *testing.T) {
 	s := storetest.Open(t)
-	if rows := must(s.PendingFiles("telegram", 10))(t); rows != nil {
+	if rows := must(s.PendingFiles(t.Context(), "telegram", 10))(t); rows != nil {
 		t.Errorf("in an empty table: %v", rows)
 	}
 	inbound(t, s, chat, "without files")
@@ -42,7 +42,7 @@ func TestPendingFiles(t *testing.T) {
 	withFiles(t, s, chat, func(m *msg.Message) { m.Direction = msg.Out })
 	for _, limit := range []int{10, 2} {
 		var got []int64
-		for _, m := range must(s.PendingFiles("telegram", limit))(t) {
+		for _, m := range must(s.PendingFiles(t.Context(), "telegram", limit))(t) {
 			got = append(got, m.ID)
 			if len(m.Attachments) != 2 || m.Attachments[0].Ref != "f1" {
 				t.Errorf("row %+v", m)
@@ -73,7 +73,7 @@ func TestPutFiles(t *testing.T) {
 	}
 	want := *m
 	want.PendingFiles, want.Attachments = 0, files
-	got := must(s.Message(m.ID))(t)
+	got := must(s.Message(t.Context(), m.ID))(t)
 	if diff := cmp.Diff(&want, got); diff != "" {
 		t.Errorf("row (-want +got):\n%s", diff)
 	}
@@ -81,7 +81,7 @@ func TestPutFiles(t *testing.T) {
 	if err := put(); !errors.Is(err, store.ErrStale) {
 		t.Errorf("recorded again: %v", err)
 	}
-	if diff := cmp.Diff(got, must(s.Message(m.ID))(t)); diff != "" {
+	if diff := cmp.Diff(got, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
 		t.Errorf("changed (-was +is):\n%s", diff)
 	}
 	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.PutFiles(1000, nil) }); !errors.Is(err, store.ErrStale) {
@@ -96,7 +96,7 @@ func TestPutFiles(t *testing.T) {
 
 func TestThreads(t *testing.T) {
 	s := storetest.Open(t)
-	if got := must(s.Thread(chat, "7"))(t); got != nil {
+	if got := must(s.Thread(t.Context(), chat, "7"))(t); got != nil {
 		t.Errorf("unknown thread: %+v", got)
 	}
 	for _, step := range []struct {
@@ -112,12 +112,12 @@ func TestThreads(t *testing.T) {
 		step.put.ChatJID, step.put.ID = chat, "7"
 		step.want.ChatJID, step.want.ID = chat, "7"
 		write(t, s, func(tx *store.Tx) error { return tx.PutThread(step.put) })
-		if diff := cmp.Diff(&step.want, must(s.Thread(chat, "7"))(t)); diff != "" {
+		if diff := cmp.Diff(&step.want, must(s.Thread(t.Context(), chat, "7"))(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}
 	for _, other := range [][2]string{{chat, "8"}, {"telegram:-2", "7"}, {chat, ""}} {
-		if got := must(s.Thread(other[0], other[1]))(t); got != nil {
+		if got := must(s.Thread(t.Context(), other[0], other[1]))(t); got != nil {
 			t.Errorf("%q: %+v", other, got)
 		}
 	}
@@ -125,7 +125,7 @@ func TestThreads(t *testing.T) {
 
 func TestWorking(t *testing.T) {
 	s := storetest.Open(t)
-	if lanes := must(s.Working("telegram"))(t); lanes != nil {
+	if lanes := must(s.Working(t.Context(), "telegram"))(t); lanes != nil {
 		t.Errorf("in an empty table: %v", lanes)
 	}
 	in := func(chatJID, thread, topic string) func(*msg.Turn) {
@@ -144,7 +144,7 @@ func TestWorking(t *testing.T) {
 	offered(t, s, runs[3])                   // behind the one that runs
 	expect := func(want ...store.Lane) {
 		t.Helper()
-		got := must(s.Working("telegram"))(t)
+		got := must(s.Working(t.Context(), "telegram"))(t)
 		slices.SortFunc(got, func(a, b store.Lane) int {
 			return strings.Compare(a.ChatJID+" "+a.ThreadID, b.ChatJID+" "+b.ThreadID)
 		})
@@ -182,7 +182,7 @@ func TestWorkedOn(t *testing.T) {
 	lane := store.Lane{ChatJID: chat, ThreadID: "1.0"}
 	expect := func(in store.Lane, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, must(s.WorkedOn(in))(t)); diff != "" {
+		if diff := cmp.Diff(want, must(s.WorkedOn(t.Context(), in))(t)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", in, diff)
 		}
 	}

@@ -71,7 +71,7 @@ func inbound(t testing.TB, s *store.Store, chatJID, content string) *msg.Message
 // stored stores any row, which must be new.
 func stored(t testing.TB, s *store.Store, m *msg.Message) *msg.Message {
 	t.Helper()
-	if _, fresh, err := s.PutMessage(m); err != nil || !fresh {
+	if _, fresh, err := s.PutMessage(t.Context(), m); err != nil || !fresh {
 		t.Fatalf("put %+v: fresh %v, %v", m, fresh, err)
 	}
 	return m
@@ -143,7 +143,7 @@ func reply(t testing.TB, s *store.Store, r store.Reply, now int64) {
 // turn reads a turn back.
 func turn(t testing.TB, s *store.Store, id int64) *msg.Turn {
 	t.Helper()
-	got := must(s.Turn(id))(t)
+	got := must(s.Turn(t.Context(), id))(t)
 	if got == nil {
 		t.Fatalf("turn %d is gone", id)
 	}
@@ -153,7 +153,7 @@ func turn(t testing.TB, s *store.Store, id int64) *msg.Turn {
 // get reads one value with a query of the test's own.
 func get[T any](t testing.TB, s *store.Store, query string, args ...any) (v T) {
 	t.Helper()
-	if _, err := s.Get(query, args, &v); err != nil {
+	if _, err := s.Get(t.Context(), query, args, &v); err != nil {
 		t.Fatal(err)
 	}
 	return v

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -9,7 +10,7 @@ import (
 
 const selectGroups = `SELECT folder, name, created_at, config FROM registered_groups`
 
-func scanGroup(scan func(...any) error) (g msg.Group, err error) {
+func scanGroup(scan scanner) (g msg.Group, err error) {
 	var config string
 	if err = scan(&g.Folder, &g.Name, &g.CreatedAt, &config); err != nil {
 		return g, fmt.Errorf("scan group: %w", err)
@@ -19,13 +20,13 @@ func scanGroup(scan func(...any) error) (g msg.Group, err error) {
 }
 
 // Groups returns every registered group by folder.
-func (r Reader) Groups() ([]msg.Group, error) {
-	return collect(r.q, scanGroup, selectGroups+` ORDER BY folder`)
+func (r Reader) Groups(ctx context.Context) ([]msg.Group, error) {
+	return collect(ctx, r.q, scanGroup, selectGroups+` ORDER BY folder`)
 }
 
 // Group returns one group, nil if the folder is not registered.
-func (r Reader) Group(folder string) (*msg.Group, error) {
-	groups, err := collect(r.q, scanGroup, selectGroups+` WHERE folder = ?`, folder)
+func (r Reader) Group(ctx context.Context, folder string) (*msg.Group, error) {
+	groups, err := collect(ctx, r.q, scanGroup, selectGroups+` WHERE folder = ?`, folder)
 	if err != nil || len(groups) == 0 {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func TestGroups(t *testing.T) {
 	if put(msg.Group{Folder: "acme", Name: "other", Config: json.RawMessage(`{}`)}) {
 		t.Error("registered twice")
 	}
-	groups, err := s.Groups()
+	groups, err := s.Groups(t.Context())
 	if diff := cmp.Diff([]msg.Group{acme, eng}, groups); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -51,11 +51,11 @@ func TestGroups(t *testing.T) {
 		return err
 	})
 	changed.CreatedAt = acme.CreatedAt
-	got, err := s.Group("acme")
+	got, err := s.Group(t.Context(), "acme")
 	if diff := cmp.Diff(&changed, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if got, err := s.Group("acme/eng"); got != nil || err != nil {
+	if got, err := s.Group(t.Context(), "acme/eng"); got != nil || err != nil {
 		t.Errorf("deleted group: %+v %v", got, err)
 	}
 }

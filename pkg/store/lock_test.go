@@ -66,7 +66,7 @@ func play(role, path string) error {
 		default:
 		}
 		row := &msg.Message{ChatJID: "load:1", Direction: msg.In, Sender: fmt.Sprint(os.Getpid())}
-		if _, _, err := s.PutMessage(row); err != nil {
+		if _, _, err := s.PutMessage(context.Background(), row); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func TestEveryProcessGetsItsTurnToWrite(t *testing.T) {
 		}
 		return nil
 	})
-	total := func() int64 { return must(s.LastMessageID())(t) }
+	total := func() int64 { return must(s.LastMessageID(t.Context()))(t) }
 	eventually(t, "the processes to write", func() bool { return t.Failed() || total() >= processes*perProcess })
 	for _, stdin := range stdins {
 		_ = stdin.Close()
@@ -143,7 +143,7 @@ func TestStoppedProcessWithTheLock(t *testing.T) {
 			t.Fatalf("error %v", err)
 		}
 	}
-	if rows := must(s.Undecided("a:1", 0, 10))(t); len(rows) != 0 {
+	if rows := must(s.Undecided(t.Context(), "a:1", 0, 10))(t); len(rows) != 0 {
 		t.Errorf("reading goes on, and finds %d rows", len(rows))
 	}
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -17,7 +18,7 @@ const messageColumns = `m.id, m.chat_jid, ifnull(m.platform_id,''), m.direction,
 	ifnull(m.derived_from,0), m.forwarded_from, ifnull(m.routed_to,''), ifnull(m.disposition,''),
 	ifnull(m.reason,''), ifnull(m.decided_at,0), ifnull(m.decision_seq,0), ifnull(m.turn_id,0), ifnull(m.out_state,'')`
 
-func scanMessage(scan func(...any) error) (*msg.Message, error) {
+func scanMessage(scan scanner) (*msg.Message, error) {
 	var m msg.Message
 	var attachments, forwarded sql.NullString
 	err := scan(&m.ID, &m.ChatJID, &m.PlatformID, &m.Direction, &m.Kind, &m.Sender, &m.SenderName,
@@ -44,23 +45,23 @@ func scanMessage(scan func(...any) error) (*msg.Message, error) {
 	return &m, nil
 }
 
-func (r Reader) messages(query string, args ...any) ([]*msg.Message, error) {
-	return collect(r.q, scanMessage, query, args...)
+func (r Reader) messages(ctx context.Context, query string, args ...any) ([]*msg.Message, error) {
+	return collect(ctx, r.q, scanMessage, query, args...)
 }
 
 // Message returns one row by id, nil if there is none.
-func (r Reader) Message(id int64) (*msg.Message, error) {
-	return first(r.messages(queryMessage, id))
+func (r Reader) Message(ctx context.Context, id int64) (*msg.Message, error) {
+	return first(r.messages(ctx, queryMessage, id))
 }
 
 // MessageByPlatformID finds a row of a chat by the id its platform gave it,
 // following the parts of outbound rows; nil if it is not stored.
-func (r Reader) MessageByPlatformID(chatJID, platformID string) (*msg.Message, error) {
-	m, err := first(r.messages(queryByPlatformID, chatJID, platformID))
+func (r Reader) MessageByPlatformID(ctx context.Context, chatJID, platformID string) (*msg.Message, error) {
+	m, err := first(r.messages(ctx, queryByPlatformID, chatJID, platformID))
 	if m != nil || err != nil {
 		return m, err
 	}
-	return first(r.messages(queryByPart, platformID, chatJID))
+	return first(r.messages(ctx, queryByPart, platformID, chatJID))
 }
 
 func first[T any](all []*T, err error) (*T, error) {
@@ -73,31 +74,30 @@ func first[T any](all []*T, err error) (*T, error) {
 // NewMessages returns the chats of inbound rows behind the cursor, in order of
 // arrival and each once, and the cursor behind the last row looked at.
 // At most limit rows are looked at.
-func (r Reader) NewMessages(cursor int64, limit int) (chats []string, next int64, err error) {
-	rows, err := r.q.query(queryNewMessages, cursor, limit)
-	if err != nil {
-		return nil, cursor, err
-	}
-	defer rows.Close()
+func (r Reader) NewMessages(ctx context.Context, cursor int64, limit int) (chats []string, next int64, err error) {
 	next = cursor
 	seen := map[string]bool{}
-	for rows.Next() {
+	err = r.q.each(ctx, func(scan scanner) (bool, error) {
 		var jid string
 		var waiting bool
-		if err := rows.Scan(&next, &jid, &waiting); err != nil {
-			return nil, cursor, err
+		if err := scan(&next, &jid, &waiting); err != nil {
+			return false, err
 		}
 		if waiting && !seen[jid] {
 			seen[jid] = true
 			chats = append(chats, jid)
 		}
+		return true, nil
+	}, queryNewMessages, cursor, limit)
+	if err != nil {
+		return nil, cursor, err
 	}
-	return chats, next, rows.Err()
+	return chats, next, nil
 }
 
 // UndecidedChats returns every chat with rows waiting for a decision.
-func (r Reader) UndecidedChats() ([]string, error) {
-	return collect(r.q, one[string], queryUndecidedChats)
+func (r Reader) UndecidedChats(ctx context.Context) ([]string, error) {
+	return collect(ctx, r.q, one[string], queryUndecidedChats)
 }
 
 // PageBytes is the content after which Undecided ends a page.
@@ -106,34 +106,33 @@ const PageBytes = 4 << 20
 // Undecided returns a chat's inbound rows without a disposition behind row id
 // after, oldest first, at most limit, and none behind the row with which their
 // content reaches PageBytes.
-func (r Reader) Undecided(chatJID string, after int64, limit int) ([]*msg.Message, error) {
-	rows, err := r.q.query(queryUndecided, chatJID, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var page []*msg.Message
-	for size := 0; size < PageBytes && rows.Next(); {
-		m, err := scanMessage(rows.Scan)
+func (r Reader) Undecided(ctx context.Context, chatJID string, after int64, limit int) (page []*msg.Message, err error) {
+	size := 0
+	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+		m, err := scanMessage(scan)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		page = append(page, m)
 		size += len(m.Content)
+		return size < PageBytes, nil
+	}, queryUndecided, chatJID, after, limit)
+	if err != nil {
+		return nil, err
 	}
-	return page, rows.Err()
+	return page, nil
 }
 
 // LastMessageID is the highest row id handed out, 0 in an empty table.
-func (r Reader) LastMessageID() (id int64, err error) {
-	_, err = r.q.get([]any{&id}, queryLastID)
+func (r Reader) LastMessageID(ctx context.Context) (id int64, err error) {
+	_, err = r.q.get(ctx, []any{&id}, queryLastID)
 	return id, err
 }
 
 // TurnMessages returns the rows a turn was made of in the order they were
 // written: a row derived from another stands where that one stood.
-func (r Reader) TurnMessages(turnID int64) ([]*msg.Message, error) {
-	rows, err := r.messages(queryTurnMessages, turnID)
+func (r Reader) TurnMessages(ctx context.Context, turnID int64) ([]*msg.Message, error) {
+	rows, err := r.messages(ctx, queryTurnMessages, turnID)
 	written := func(m *msg.Message) int64 {
 		if m.Source == msg.SourcePrefix || m.Source == msg.SourceCommand {
 			return m.DerivedFrom
@@ -145,13 +144,13 @@ func (r Reader) TurnMessages(turnID int64) ([]*msg.Message, error) {
 }
 
 // TurnReplies returns the outbound rows of a turn, oldest first.
-func (r Reader) TurnReplies(turnID int64) ([]*msg.Message, error) {
-	return r.messages(queryTurnReplies, turnID)
+func (r Reader) TurnReplies(ctx context.Context, turnID int64) ([]*msg.Message, error) {
+	return r.messages(ctx, queryTurnReplies, turnID)
 }
 
 // DerivedFrom returns the rows derived from a row, oldest first.
-func (r Reader) DerivedFrom(id int64) ([]*msg.Message, error) {
-	return r.messages(queryDerivedFrom, id)
+func (r Reader) DerivedFrom(ctx context.Context, id int64) ([]*msg.Message, error) {
+	return r.messages(ctx, queryDerivedFrom, id)
 }
 
 // Observed returns what a folder has not been shown of other chats: rows
@@ -159,13 +158,13 @@ func (r Reader) DerivedFrom(id int64) ([]*msg.Message, error) {
 // and not empty; the newest limit of them, oldest first, and how many older
 // ones were left out. shared leaves out rows of DMs. It looks back over the
 // folder's last 10,000 rows and no further.
-func (r Reader) Observed(folder, exceptChat string, after, since int64, shared bool, limit int) (rows []*msg.Message, left int, err error) {
-	rows, err = r.messages(queryObserved, folder, after, exceptChat, since, shared, limit)
+func (r Reader) Observed(ctx context.Context, folder, exceptChat string, after, since int64, shared bool, limit int) (rows []*msg.Message, left int, err error) {
+	rows, err = r.messages(ctx, queryObserved, folder, after, exceptChat, since, shared, limit)
 	if err != nil {
 		return nil, 0, err
 	}
 	if len(rows) == limit {
-		_, err = r.q.get([]any{&left}, queryObservedCount, folder, after, exceptChat, since, shared)
+		_, err = r.q.get(ctx, []any{&left}, queryObservedCount, folder, after, exceptChat, since, shared)
 		left -= len(rows)
 	}
 	slices.Reverse(rows)
@@ -173,27 +172,29 @@ func (r Reader) Observed(folder, exceptChat string, after, since int64, shared b
 }
 
 // LastDecision is the highest decision_seq handed out.
-func (r Reader) LastDecision() (int64, error) { return r.state(stateDecisionSeq) }
+func (r Reader) LastDecision(ctx context.Context) (int64, error) {
+	return r.state(ctx, stateDecisionSeq)
+}
 
 // LastHome is the folder that one of a chat's last thousand rows was routed to
 // because the chat is its, "" if none was: what is known of a chat's home while
 // routing is down.
-func (r Reader) LastHome(chatJID string) (folder string, err error) {
-	_, err = r.q.get([]any{&folder}, queryLastHome, chatJID)
+func (r Reader) LastHome(ctx context.Context, chatJID string) (folder string, err error) {
+	_, err = r.q.get(ctx, []any{&folder}, queryLastHome, chatJID)
 	return folder, err
 }
 
 // LastStale is when the chat's last row that was too old on arrival came, in
 // unix ms, 0 if none ever did.
-func (r Reader) LastStale(chatJID string) (at int64, err error) {
-	_, err = r.q.get([]any{&at}, queryLastStale, chatJID)
+func (r Reader) LastStale(ctx context.Context, chatJID string) (at int64, err error) {
+	_, err = r.q.get(ctx, []any{&at}, queryLastStale, chatJID)
 	return at, err
 }
 
 // BotTurns is how many turns another bot's messages in a chat have fired since a
 // time, in unix ms.
-func (r Reader) BotTurns(chatJID, sender string, since int64) (n int, err error) {
-	_, err = r.q.get([]any{&n}, queryBotTurns, chatJID, sender, since)
+func (r Reader) BotTurns(ctx context.Context, chatJID, sender string, since int64) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryBotTurns, chatJID, sender, since)
 	return n, err
 }
 
@@ -217,7 +218,7 @@ func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 		return 0, false, err
 	}
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		_, err = tx.q.get([]any{&m.ID}, queryMessageID, m.ChatJID, m.PlatformID)
+		_, err = tx.get([]any{&m.ID}, queryMessageID, m.ChatJID, m.PlatformID)
 		return m.ID, false, err
 	}
 	if m.ID, err = res.LastInsertId(); err != nil {
@@ -240,8 +241,8 @@ func reader(m *msg.Message) string {
 
 // PendingFiles returns the oldest inbound rows of a platform whose attachments
 // are still to be downloaded, at most limit.
-func (r Reader) PendingFiles(platform string, limit int) ([]*msg.Message, error) {
-	return r.messages(queryPendingFiles, platform, limit)
+func (r Reader) PendingFiles(ctx context.Context, platform string, limit int) ([]*msg.Message, error) {
+	return r.messages(ctx, queryPendingFiles, platform, limit)
 }
 
 // PutFiles records what became of a row's attachments; gated judges it now. It
@@ -256,8 +257,8 @@ func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
 }
 
 // PutMessage inserts one row in a write of its own; see Tx.PutMessage.
-func (s *Store) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
-	err = s.Write(background, func(tx *Tx) (err error) {
+func (s *Store) PutMessage(ctx context.Context, m *msg.Message) (id int64, fresh bool, err error) {
+	err = s.Write(ctx, func(tx *Tx) (err error) {
 		id, fresh, err = tx.PutMessage(m)
 		return err
 	})
@@ -295,7 +296,7 @@ func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 func (tx *Tx) DecideAll(chatJID string, which func(*msg.Message) bool, d Decision, now int64) error {
 	const page = 200
 	for after := int64(0); ; {
-		rows, err := tx.Undecided(chatJID, after, page)
+		rows, err := tx.Undecided(uncancelled(), chatJID, after, page)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -369,7 +370,7 @@ func forwardedJSON(a *msg.ReturnAddress) any {
 }
 
 // EditFired says whether an edit of a message has fired a turn already.
-func (r Reader) EditFired(chatJID, targetID string) (fired bool, err error) {
-	_, err = r.q.get([]any{&fired}, queryFiredEdit, chatJID, targetID)
+func (r Reader) EditFired(ctx context.Context, chatJID, targetID string) (fired bool, err error) {
+	_, err = r.q.get(ctx, []any{&fired}, queryFiredEdit, chatJID, targetID)
 	return fired, err
 }

@@ -19,13 +19,13 @@ func TestPutMessageOnce(t *testing.T) {
 	first := msg.Message{ChatJID: "telegram:1", PlatformID: "7", Direction: msg.In, Content: "hi", Timestamp: 1, ReceivedAt: 2}
 	id := stored(t, s, &first).ID
 	decide(t, s, id, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
-	before := must(s.Message(id))(t)
+	before := must(s.Message(t.Context(), id))(t)
 
 	again := msg.Message{ChatJID: "telegram:1", PlatformID: "7", Direction: msg.In, Content: "changed"}
-	if got, fresh, err := s.PutMessage(&again); got != id || again.ID != id || fresh || err != nil {
+	if got, fresh, err := s.PutMessage(t.Context(), &again); got != id || again.ID != id || fresh || err != nil {
 		t.Errorf("again: %d %v %v", got, fresh, err)
 	}
-	if diff := cmp.Diff(before, must(s.Message(id))(t)); diff != "" {
+	if diff := cmp.Diff(before, must(s.Message(t.Context(), id))(t)); diff != "" {
 		t.Errorf("a redelivery changed the row (-want +got):\n%s", diff)
 	}
 	for _, other := range []msg.Message{
@@ -56,19 +56,19 @@ func TestMessageByPlatformID(t *testing.T) {
 		{chat, "1", in.ID}, {chat, "20", out.ID}, {chat, "21", out.ID}, {"telegram:-2", "21", elsewhere.ID},
 		{chat, "30", 0}, {chat, "", 0}, {"telegram:-2", "1", 0},
 	} {
-		m := must(s.MessageByPlatformID(tt.chat, tt.id))(t)
+		m := must(s.MessageByPlatformID(t.Context(), tt.chat, tt.id))(t)
 		if m == nil && tt.want != 0 || m != nil && m.ID != tt.want {
 			t.Errorf("%s in %s: %+v, want row %d", tt.id, tt.chat, m, tt.want)
 		}
 	}
-	if m, err := s.Message(4711); m != nil || err != nil {
+	if m, err := s.Message(t.Context(), 4711); m != nil || err != nil {
 		t.Errorf("no such row: %+v, %v", m, err)
 	}
 }
 
 func TestNewMessages(t *testing.T) {
 	s := storetest.Open(t)
-	if got := must(s.LastMessageID())(t); got != 0 {
+	if got := must(s.LastMessageID(t.Context()))(t); got != 0 {
 		t.Errorf("last row of an empty table: %d", got)
 	}
 	inbound(t, s, "a:1", "1")
@@ -92,29 +92,29 @@ func TestNewMessages(t *testing.T) {
 		{99, 100, nil, 99},
 	}
 	for _, tt := range tests {
-		chats, next, err := s.NewMessages(tt.cursor, tt.limit)
+		chats, next, err := s.NewMessages(t.Context(), tt.cursor, tt.limit)
 		if !slices.Equal(chats, tt.chats) || next != tt.next || err != nil {
 			t.Errorf("from %d, %d rows: %v %d %v, want %v %d", tt.cursor, tt.limit, chats, next, err, tt.chats, tt.next)
 		}
 	}
-	waiting := must(s.UndecidedChats())(t)
+	waiting := must(s.UndecidedChats(t.Context()))(t)
 	slices.Sort(waiting)
 	if diff := cmp.Diff([]string{"a:1", "b:2", "c:3"}, waiting); diff != "" {
 		t.Errorf("undecided chats (-want +got):\n%s", diff)
 	}
-	if got := must(s.LastMessageID())(t); got != 6 {
+	if got := must(s.LastMessageID(t.Context()))(t); got != 6 {
 		t.Errorf("last row: %d", got)
 	}
 }
 
 func TestCursor(t *testing.T) {
 	s := storetest.Open(t)
-	if got := must(s.Cursor())(t); got != 0 {
+	if got := must(s.Cursor(t.Context()))(t); got != 0 {
 		t.Errorf("at first: %d", got)
 	}
 	for _, id := range []int64{5, 9, 9, 2} {
 		write(t, s, func(tx *store.Tx) error { return tx.SetCursor(id) })
-		if got := must(s.Cursor())(t); got != id {
+		if got := must(s.Cursor(t.Context()))(t); got != id {
 			t.Errorf("%d, want %d", got, id)
 		}
 	}
@@ -129,7 +129,7 @@ func TestUndecidedPages(t *testing.T) {
 		inbound(t, s, "b:2", "of another chat")
 	}
 	page := func(after int64, limit int) (got []int64) {
-		for _, m := range must(s.Undecided("a:1", after, limit))(t) {
+		for _, m := range must(s.Undecided(t.Context(), "a:1", after, limit))(t) {
 			got = append(got, m.ID)
 		}
 		return got
@@ -158,7 +158,7 @@ func TestDecide(t *testing.T) {
 	s := storetest.Open(t)
 	m := inbound(t, s, chat, "#deploy go")
 	turnID := queued(t, s).ID
-	before := must(s.LastDecision())(t)
+	before := must(s.LastDecision(t.Context()))(t)
 	d := store.Decision{
 		Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: turnID, Topic: "#deploy", ThreadID: "7",
 	}
@@ -166,7 +166,7 @@ func TestDecide(t *testing.T) {
 	want := *m
 	want.Disposition, want.Reason, want.RoutedTo, want.TurnID = msg.Routed, msg.ReasonRoute, folder, turnID
 	want.Topic, want.ThreadID, want.DecidedAt, want.DecisionSeq = "#deploy", "7", 10, before+1
-	if diff := cmp.Diff(&want, must(s.Message(m.ID))(t)); diff != "" {
+	if diff := cmp.Diff(&want, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, id := range []int64{m.ID, 4711} {
@@ -177,10 +177,10 @@ func TestDecide(t *testing.T) {
 			t.Errorf("row %d: %v", id, err)
 		}
 	}
-	if got := must(s.LastDecision())(t); got != before+1 {
+	if got := must(s.LastDecision(t.Context()))(t); got != before+1 {
 		t.Errorf("a decision that was not made used a number up: %d after %d", got, before)
 	}
-	if diff := cmp.Diff(&want, must(s.Message(m.ID))(t)); diff != "" {
+	if diff := cmp.Diff(&want, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
 		t.Errorf("decided twice (-want +got):\n%s", diff)
 	}
 }
@@ -202,7 +202,7 @@ func TestDecideAll(t *testing.T) {
 	write(t, s, func(tx *store.Tx) error {
 		return tx.DecideAll(chat, even, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped}, 10)
 	})
-	for _, m := range must(s.Undecided(chat, 0, rows))(t) {
+	for _, m := range must(s.Undecided(t.Context(), chat, 0, rows))(t) {
 		if even(m) {
 			t.Fatalf("row %d is left", m.ID)
 		}
@@ -218,7 +218,7 @@ func TestReplaceContent(t *testing.T) {
 	m := inbound(t, s, chat, "helo")
 	edit := func(tx *store.Tx) error { return tx.ReplaceContent(m.ID, "hello", true, msg.VerbMention) }
 	write(t, s, edit)
-	if got := must(s.Message(m.ID))(t); got.Content != "hello" || !got.Addressed || got.Verb != msg.VerbMention {
+	if got := must(s.Message(t.Context(), m.ID))(t); got.Content != "hello" || !got.Addressed || got.Verb != msg.VerbMention {
 		t.Errorf("%+v", got)
 	}
 	decide(t, s, m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
@@ -242,16 +242,16 @@ func TestTakeNotes(t *testing.T) {
 	first, second := queued(t, s), queued(t, s)
 	write(t, s, func(tx *store.Tx) error { return tx.TakeNotes(first) })
 	write(t, s, func(tx *store.Tx) error { return tx.TakeNotes(second) })
-	if got := must(s.Message(mine))(t).TurnID; got != first.ID {
+	if got := must(s.Message(t.Context(), mine))(t).TurnID; got != first.ID {
 		t.Errorf("the note went to turn %d, want %d", got, first.ID)
 	}
 	for _, id := range others {
-		if got := must(s.Message(id))(t).TurnID; got != 0 {
+		if got := must(s.Message(t.Context(), id))(t).TurnID; got != 0 {
 			t.Errorf("row %d went to turn %d", id, got)
 		}
 	}
 	var ids []int64
-	for _, m := range must(s.TurnMessages(first.ID))(t) {
+	for _, m := range must(s.TurnMessages(t.Context(), first.ID))(t) {
 		ids = append(ids, m.ID)
 	}
 	if !slices.Equal(ids, []int64{mine, first.TriggerMessageID}) {
@@ -265,7 +265,7 @@ func TestDerivedFrom(t *testing.T) {
 	a := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, DerivedFrom: original}).ID
 	b := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, DerivedFrom: original}).ID
 	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, DerivedFrom: a})
-	rows := must(s.DerivedFrom(original))(t)
+	rows := must(s.DerivedFrom(t.Context(), original))(t)
 	if len(rows) != 2 || rows[0].ID != a || rows[1].ID != b {
 		t.Errorf("%d rows", len(rows))
 	}
@@ -280,11 +280,11 @@ func TestEditFired(t *testing.T) {
 	edit("1", store.Decision{Disposition: msg.Observed, Reason: msg.ReasonEditNote})
 	edit("2", store.Decision{Disposition: msg.Routed, Reason: msg.ReasonEditAddressed, RoutedTo: folder})
 	for target, want := range map[string]bool{"1": false, "2": true, "3": false} {
-		if got := must(s.EditFired(chat, target))(t); got != want {
+		if got := must(s.EditFired(t.Context(), chat, target))(t); got != want {
 			t.Errorf("%s: %v", target, got)
 		}
 	}
-	if must(s.EditFired("telegram:-2", "2"))(t) {
+	if must(s.EditFired(t.Context(), "telegram:-2", "2"))(t) {
 		t.Error("of another chat")
 	}
 }
@@ -296,10 +296,10 @@ func TestLastStale(t *testing.T) {
 		m := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, ReceivedAt: int64(100 * (i + 1))})
 		decide(t, s, m.ID, d)
 	}
-	if at := must(s.LastStale(chat))(t); at != 200 {
+	if at := must(s.LastStale(t.Context(), chat))(t); at != 200 {
 		t.Errorf("last stale row at %d, want 200", at)
 	}
-	if at := must(s.LastStale("telegram:-2"))(t); at != 0 {
+	if at := must(s.LastStale(t.Context(), "telegram:-2"))(t); at != 0 {
 		t.Errorf("another chat's: %d", at)
 	}
 }
@@ -321,7 +321,7 @@ func TestObservedLeavesOut(t *testing.T) {
 	s := storetest.Open(t)
 	write(t, s, func(tx *store.Tx) error { return tx.PutChat("slack:D1", msg.ChatDM, "Ada", 1) })
 	early := observe(t, s, nil)
-	after := must(s.LastDecision())(t)
+	after := must(s.LastDecision(t.Context()))(t)
 	tests := map[string]func(*msg.Message, *store.Decision){
 		"its own chat":   func(m *msg.Message, _ *store.Decision) { m.ChatJID = chat },
 		"another folder": func(_ *msg.Message, d *store.Decision) { d.RoutedTo = "else" },
@@ -336,7 +336,7 @@ func TestObservedLeavesOut(t *testing.T) {
 	for _, set := range tests {
 		observe(t, s, set)
 	}
-	rows, left, err := s.Observed(folder, chat, after, 1000, false, 100)
+	rows, left, err := s.Observed(t.Context(), folder, chat, after, 1000, false, 100)
 	if len(rows) != 0 || left != 0 || err != nil {
 		t.Errorf("shown: %+v, %d left out, %v", rows, left, err)
 	}
@@ -358,7 +358,7 @@ func TestObservedLeavesOut(t *testing.T) {
 		{"shared", after, true, []*msg.Message{plain, routed, file, unknown}},
 		{"from the start", 0, true, []*msg.Message{early, plain, routed, file, unknown}},
 	} {
-		rows, left, err := s.Observed(folder, chat, tt.after, 1000, tt.shared, 100)
+		rows, left, err := s.Observed(t.Context(), folder, chat, tt.after, 1000, tt.shared, 100)
 		if err != nil || left != 0 || !slices.Equal(ids(rows), ids(tt.want)) {
 			t.Errorf("%s: rows %v, %d left out, %v; want rows %v", tt.name, ids(rows), left, err, ids(tt.want))
 		}
@@ -387,7 +387,7 @@ func TestObservedIsOrderedByDecision(t *testing.T) {
 		want = append(want, rows[i].ID)
 	}
 	for limit, wantLeft := range map[int]int{1: 4, 4: 1, 5: 0, 6: 0} {
-		got, left, err := s.Observed(folder, chat, 0, 0, false, limit)
+		got, left, err := s.Observed(t.Context(), folder, chat, 0, 0, false, limit)
 		newest := want[len(want)-min(limit, len(want)):]
 		if !slices.Equal(ids(got), newest) || left != wantLeft || err != nil {
 			t.Errorf("limit %d: %v and %d left out, want %v and %d (%v)", limit, ids(got), left, newest, wantLeft, err)
@@ -407,11 +407,11 @@ func TestObservedLooksBackSoFar(t *testing.T) {
 		})
 	}
 	bury(9_999)
-	if rows, _, err := s.Observed(folder, chat, 0, 0, false, 100); !slices.Equal(ids(rows), []int64{buried.ID}) || err != nil {
+	if rows, _, err := s.Observed(t.Context(), folder, chat, 0, 0, false, 100); !slices.Equal(ids(rows), []int64{buried.ID}) || err != nil {
 		t.Errorf("under 9,999 rows: %v, %v", ids(rows), err)
 	}
 	bury(1)
-	if rows, left, err := s.Observed(folder, chat, 0, 0, false, 100); len(rows) != 0 || left != 0 || err != nil {
+	if rows, left, err := s.Observed(t.Context(), folder, chat, 0, 0, false, 100); len(rows) != 0 || left != 0 || err != nil {
 		t.Errorf("under 10,000 rows: %v, %d, %v", ids(rows), left, err)
 	}
 }

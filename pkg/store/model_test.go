@@ -79,7 +79,7 @@ func (m *model) fire(t *rapid.T) {
 		Topic: rapid.SampledFrom([]string{"", "#a"}).Draw(t, "topic"),
 	}
 	ok := m.attempt(t, func(tx *store.Tx, now int64) error {
-		if known, err := tx.Message(row); err != nil || known == nil {
+		if known, err := tx.Message(t.Context(), row); err != nil || known == nil {
 			return errors.Join(err, store.ErrStale)
 		}
 		turn.CreatedAt = now
@@ -104,7 +104,7 @@ func (m *model) noteDecision(t *rapid.T, id int64, ok bool) {
 	if !ok {
 		return
 	}
-	row, err := m.s.Message(id)
+	row, err := m.s.Message(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func (m *model) answer(t *rapid.T) {
 		TurnID: pick(t, "turn", m.turns), RunID: pick(t, "run", m.runs), Final: rapid.Bool().Draw(t, "final"),
 		Text: rapid.SampledFrom([]string{"", "hi"}).Draw(t, "text"), SessionID: rapid.SampledFrom([]string{"", "s"}).Draw(t, "session"),
 	}
-	before, err := m.s.Turn(r.TurnID)
+	before, err := m.s.Turn(t.Context(), r.TurnID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func (m *model) answer(t *rapid.T) {
 	if r.Text != "" {
 		m.said[r.TurnID]++
 	}
-	left, err := m.s.RunTurns(r.RunID)
+	left, err := m.s.RunTurns(t.Context(), r.RunID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func (m *model) cancel(t *rapid.T) {
 }
 
 func (m *model) fail(t *rapid.T) {
-	turn, err := m.s.Turn(pick(t, "turn", m.turns))
+	turn, err := m.s.Turn(t.Context(), pick(t, "turn", m.turns))
 	if err != nil || turn == nil {
 		return
 	}
@@ -189,7 +189,7 @@ func (m *model) check(t *rapid.T) {
 	m.checkRows(t)
 	running := map[int64]int64{}
 	for _, id := range m.turns {
-		turn, err := m.s.Turn(id)
+		turn, err := m.s.Turn(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func (m *model) check(t *rapid.T) {
 	for _, topic := range []string{"", "#a"} {
 		var live int
 		query := `SELECT count(*) FROM runs WHERE folder = ? AND topic = ? AND closed_at IS NULL`
-		if _, err := m.s.Get(query, []any{m.folder, topic}, &live); err != nil || live > 1 {
+		if _, err := m.s.Get(t.Context(), query, []any{m.folder, topic}, &live); err != nil || live > 1 {
 			t.Fatalf("topic %q has %d live runs (%v)", topic, live, err)
 		}
 	}
@@ -213,7 +213,7 @@ func (m *model) check(t *rapid.T) {
 func (m *model) checkRows(t *rapid.T) {
 	seqs := map[int64]int64{}
 	for id := range maps.Keys(m.decided) {
-		row, err := m.s.Message(id)
+		row, err := m.s.Message(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func (m *model) checkEnded(t *rapid.T, turn *msg.Turn) {
 		}
 	}
 	m.ended[turn.ID] = turn
-	replies, err := m.s.TurnReplies(turn.ID)
+	replies, err := m.s.TurnReplies(t.Context(), turn.ID)
 	if err != nil || len(replies) != m.said[turn.ID] {
 		t.Fatalf("turn %d: %d replies to %d frames (%v)", turn.ID, len(replies), m.said[turn.ID], err)
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -75,7 +76,7 @@ func (tx *Tx) moveMessages(from, to string) error {
 
 // moveRoutes changes the routes that name the chat.
 func (tx *Tx) moveRoutes(from, to string) error {
-	routes, err := tx.Routes()
+	routes, err := tx.Routes(uncancelled())
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (tx *Tx) moveRoutes(from, to string) error {
 }
 
 // Alias is the address that a chat has now, "" if it was never moved.
-func (r Reader) Alias(jid string) (now string, err error) {
-	_, err = r.q.get([]any{&now}, `SELECT new_jid FROM chat_aliases WHERE old_jid = ?`, jid)
+func (r Reader) Alias(ctx context.Context, jid string) (now string, err error) {
+	_, err = r.q.get(ctx, []any{&now}, `SELECT new_jid FROM chat_aliases WHERE old_jid = ?`, jid)
 	return now, err
 }

@@ -44,40 +44,40 @@ func TestAMovedChatIsWhole(t *testing.T) {
 	})
 	write(t, s, move)
 	write(t, s, move) // Telegram says it twice: in either chat
-	if m := must(s.Message(in.ID))(t); m.ChatJID != to || m.PlatformID != "old:1" {
+	if m := must(s.Message(t.Context(), in.ID))(t); m.ChatJID != to || m.PlatformID != "old:1" {
 		t.Errorf("the question is %s %s", m.ChatJID, m.PlatformID)
 	}
-	if m := must(s.Message(fresh.ID))(t); m.PlatformID != "1" {
+	if m := must(s.Message(t.Context(), fresh.ID))(t); m.PlatformID != "1" {
 		t.Errorf("the new chat's own message is %s", m.PlatformID)
 	}
-	lanes := must(s.OutboxLanes("telegram"))(t)
+	lanes := must(s.OutboxLanes(t.Context(), "telegram"))(t)
 	if diff := cmp.Diff([]store.Lane{{ChatJID: to}}, lanes); diff != "" {
 		t.Errorf("outbound rows wait (-want +got):\n%s", diff)
 	}
-	if got := must(s.Turn(turn.ID))(t); got.ChatJID != to || got.ReplyTo != "old:1" {
+	if got := must(s.Turn(t.Context(), turn.ID))(t); got.ChatJID != to || got.ReplyTo != "old:1" {
 		t.Errorf("the turn is of %s and replies to %s", got.ChatJID, got.ReplyTo)
 	}
-	if c := must(s.Chat(to))(t); c.StickyTopic != "#a" || c.Title != "Team, again" {
+	if c := must(s.Chat(t.Context(), to))(t); c.StickyTopic != "#a" || c.Title != "Team, again" {
 		t.Errorf("the chat is %+v", c)
 	}
-	if must(s.Chat(from))(t) != nil {
+	if must(s.Chat(t.Context(), from))(t) != nil {
 		t.Error("the old chat is still there")
 	}
-	if e := must(s.Engagement(to, "7"))(t); e.Folder != "main" {
+	if e := must(s.Engagement(t.Context(), to, "7"))(t); e.Folder != "main" {
 		t.Errorf("engaged: %+v", e)
 	}
-	if must(s.TopicOfThread(to, "7"))(t) != "#a" || must(s.Thread(to, "7"))(t).Title != "Deploys" {
+	if must(s.TopicOfThread(t.Context(), to, "7"))(t) != "#a" || must(s.Thread(t.Context(), to, "7"))(t).Title != "Deploys" {
 		t.Error("the thread did not come along")
 	}
 	var matches []string
-	for _, r := range must(s.Routes())(t) {
+	for _, r := range must(s.Routes(t.Context()))(t) {
 		matches = append(matches, r.Match)
 	}
 	want := []string{"chat_jid=" + to + " verb=mention", "platform=telegram room=-1005", "room=-50"}
 	if diff := cmp.Diff(want, matches); diff != "" {
 		t.Errorf("routes (-want +got):\n%s", diff)
 	}
-	if must(s.Alias(from))(t) != to || must(s.Alias(to))(t) != "" {
+	if must(s.Alias(t.Context(), from))(t) != to || must(s.Alias(t.Context(), to))(t) != "" {
 		t.Error("the old address leads nowhere")
 	}
 }

@@ -23,7 +23,7 @@ func TestOpenSetsTheOptionsOfItsConnections(t *testing.T) {
 	write(t, s, func(tx *store.Tx) error {
 		for pragma, want := range written {
 			var got string
-			if _, err := tx.Get("PRAGMA "+pragma, nil, &got); err != nil || got != want {
+			if _, err := tx.Get(t.Context(), "PRAGMA "+pragma, nil, &got); err != nil || got != want {
 				t.Errorf("writer: %s is %q, want %q (%v)", pragma, got, want, err)
 			}
 		}
@@ -34,7 +34,7 @@ func TestOpenSetsTheOptionsOfItsConnections(t *testing.T) {
 			t.Errorf("reader: %s is %q, want %q", pragma, got, want)
 		}
 	}
-	if _, err := s.Get(`DELETE FROM messages RETURNING id`, nil, new(int64)); err == nil || !strings.Contains(err.Error(), "readonly") {
+	if _, err := s.Get(t.Context(), `DELETE FROM messages RETURNING id`, nil, new(int64)); err == nil || !strings.Contains(err.Error(), "readonly") {
 		t.Errorf("a reader writes: %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestFullDatabase(t *testing.T) {
 	limit := func(pages int64) {
 		t.Helper()
 		write(t, s, func(tx *store.Tx) error {
-			_, err := tx.Get(fmt.Sprintf("PRAGMA max_page_count=%d", pages), nil, new(int64))
+			_, err := tx.Get(t.Context(), fmt.Sprintf("PRAGMA max_page_count=%d", pages), nil, new(int64))
 			return err
 		})
 	}
@@ -155,7 +155,7 @@ func TestDatabaseLockedByAShell(t *testing.T) {
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	write(t, s, func(tx *store.Tx) error {
-		_, err := tx.Get("PRAGMA busy_timeout=20", nil, new(int64))
+		_, err := tx.Get(t.Context(), "PRAGMA busy_timeout=20", nil, new(int64))
 		return err
 	})
 	db := must(sql.Open("sqlite3", path))(t)

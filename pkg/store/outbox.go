@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 
 	"arizuko/pkg/failpoint"
@@ -14,24 +15,24 @@ type Lane struct {
 }
 
 // OutboxLanes lists where a platform's outbound rows wait to be delivered.
-func (r Reader) OutboxLanes(platform string) ([]Lane, error) {
-	return collect(r.q, func(scan func(...any) error) (l Lane, err error) {
+func (r Reader) OutboxLanes(ctx context.Context, platform string) ([]Lane, error) {
+	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
 		err = scan(&l.ChatJID, &l.ThreadID)
 		return l, err
 	}, queryOutboxLanes, platform)
 }
 
 // Working lists the threads of a platform's chats for which agents work.
-func (r Reader) Working(platform string) ([]Lane, error) {
-	return collect(r.q, func(scan func(...any) error) (l Lane, err error) {
+func (r Reader) Working(ctx context.Context, platform string) ([]Lane, error) {
+	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
 		err = scan(&l.ChatJID, &l.ThreadID)
 		return l, err
 	}, queryWorking, platform+":", platform+";") // all that begins with the platform and a colon
 }
 
 // WorkedOn lists the platform ids of the messages that agents work on in a thread of a chat.
-func (r Reader) WorkedOn(l Lane) ([]string, error) {
-	return collect(r.q, func(scan func(...any) error) (id string, err error) {
+func (r Reader) WorkedOn(ctx context.Context, l Lane) ([]string, error) {
+	return collect(ctx, r.q, func(scan scanner) (id string, err error) {
 		err = scan(&id)
 		return id, err
 	}, queryWorkedOn, l.ChatJID, l.ThreadID)
@@ -39,9 +40,9 @@ func (r Reader) WorkedOn(l Lane) ([]string, error) {
 
 // NextOutbound is the oldest row of a lane that is queued or being sent, nil
 // if there is none.
-func (r Reader) NextOutbound(l Lane) (*msg.Message, error) {
+func (r Reader) NextOutbound(ctx context.Context, l Lane) (*msg.Message, error) {
 	platform, _ := msg.SplitJID(l.ChatJID)
-	return first(r.messages(queryNextOutbound, platform, l.ChatJID, l.ThreadID))
+	return first(r.messages(ctx, queryNextOutbound, platform, l.ChatJID, l.ThreadID))
 }
 
 // Delivery is one part of an outbound row on its way. Times are unix
@@ -58,8 +59,8 @@ type Delivery struct {
 }
 
 // Deliveries returns a row's parts in order, none if it was never claimed.
-func (r Reader) Deliveries(messageID int64) ([]Delivery, error) {
-	return collect(r.q, func(scan func(...any) error) (d Delivery, err error) {
+func (r Reader) Deliveries(ctx context.Context, messageID int64) ([]Delivery, error) {
+	return collect(ctx, r.q, func(scan scanner) (d Delivery, err error) {
 		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error)
 		return d, err
 	}, queryDeliveries, messageID)
@@ -121,15 +122,15 @@ func (tx *Tx) DeleteCursor(daemon, key string) error {
 }
 
 // DaemonCursor is what a daemon keeps under a key, "" for nothing.
-func (r Reader) DaemonCursor(daemon, key string) (value string, err error) {
-	_, err = r.q.get([]any{&value}, `SELECT value FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
+func (r Reader) DaemonCursor(ctx context.Context, daemon, key string) (value string, err error) {
+	_, err = r.q.get(ctx, []any{&value}, `SELECT value FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
 	return value, err
 }
 
 // DaemonCursors is all that a daemon keeps under keys with a prefix.
-func (r Reader) DaemonCursors(daemon, prefix string) (map[string]string, error) {
+func (r Reader) DaemonCursors(ctx context.Context, daemon, prefix string) (map[string]string, error) {
 	all := map[string]string{}
-	_, err := collect(r.q, func(scan func(...any) error) (struct{}, error) {
+	_, err := collect(ctx, r.q, func(scan scanner) (struct{}, error) {
 		var key, value string
 		err := scan(&key, &value)
 		all[key] = value

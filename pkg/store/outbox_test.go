@@ -23,7 +23,7 @@ var outStates = []msg.OutState{"", msg.OutQueued, msg.OutSending, msg.OutSent, m
 
 func TestOutboxLanes(t *testing.T) {
 	s := storetest.Open(t)
-	if lanes := must(s.OutboxLanes("telegram"))(t); lanes != nil {
+	if lanes := must(s.OutboxLanes(t.Context(), "telegram"))(t); lanes != nil {
 		t.Errorf("lanes of an empty table: %v", lanes)
 	}
 	for _, state := range outStates {
@@ -35,7 +35,7 @@ func TestOutboxLanes(t *testing.T) {
 	}
 	outbound(t, s, "telegrams:1", "", msg.OutQueued)
 	outbound(t, s, "web:telegram:1", "", msg.OutQueued)
-	got := must(s.OutboxLanes("telegram"))(t)
+	got := must(s.OutboxLanes(t.Context(), "telegram"))(t)
 	slices.SortFunc(got, func(a, b store.Lane) int {
 		return strings.Compare(a.ChatJID+" "+a.ThreadID, b.ChatJID+" "+b.ThreadID)
 	})
@@ -48,7 +48,7 @@ func TestOutboxLanes(t *testing.T) {
 func TestNextOutbound(t *testing.T) {
 	s := storetest.Open(t)
 	lane := store.Lane{ChatJID: chat, ThreadID: "7"}
-	if m, err := s.NextOutbound(lane); m != nil || err != nil {
+	if m, err := s.NextOutbound(t.Context(), lane); m != nil || err != nil {
 		t.Errorf("in an empty table: %+v, %v", m, err)
 	}
 	for _, state := range []msg.OutState{"", msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled} {
@@ -67,12 +67,12 @@ func TestNextOutbound(t *testing.T) {
 			return tx.Exec(`UPDATE messages SET out_state = 'cancelled' WHERE id = ?`, second.ID)
 		}},
 	} {
-		if got := must(s.NextOutbound(lane))(t); got == nil || got.ID != step.want.ID || got.Content != "hi" {
+		if got := must(s.NextOutbound(t.Context(), lane))(t); got == nil || got.ID != step.want.ID || got.Content != "hi" {
 			t.Errorf("next is %+v, want row %d", got, step.want.ID)
 		}
 		write(t, s, step.then)
 	}
-	if m := must(s.NextOutbound(lane))(t); m != nil {
+	if m := must(s.NextOutbound(t.Context(), lane))(t); m != nil {
 		t.Errorf("next is %+v", m)
 	}
 }
@@ -89,10 +89,10 @@ func TestClaimOutbound(t *testing.T) {
 		for part, state := range want {
 			expected = append(expected, store.Delivery{MessageID: m.ID, Part: part, State: state})
 		}
-		if diff := cmp.Diff(expected, must(s.Deliveries(m.ID))(t)); diff != "" {
+		if diff := cmp.Diff(expected, must(s.Deliveries(t.Context(), m.ID))(t)); diff != "" {
 			t.Errorf("%d parts (-want +got):\n%s", parts, diff)
 		}
-		if got := must(s.Message(m.ID))(t).OutState; got != msg.OutSending {
+		if got := must(s.Message(t.Context(), m.ID))(t).OutState; got != msg.OutSending {
 			t.Errorf("claimed row is %s", got)
 		}
 		if at := get[int64](t, s, `SELECT min(updated_at) FROM deliveries WHERE message_id = ?`, m.ID); at != 5 {
@@ -120,7 +120,7 @@ func TestOnlyTheRightStateIsClaimedOrSettled(t *testing.T) {
 		if state != msg.OutSending {
 			refused(t, s, "settle a row that is "+string(state), settle(m.ID))
 		}
-		if diff := cmp.Diff(m, must(s.Message(m.ID))(t)); diff != "" {
+		if diff := cmp.Diff(m, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
 			t.Errorf("changed (-was +is):\n%s", diff)
 		}
 	}
@@ -151,7 +151,7 @@ func TestSettleOutbound(t *testing.T) {
 	} {
 		m := outbound(t, s, tt.chat, "", msg.OutSending)
 		write(t, s, func(tx *store.Tx) error { return tx.SettleOutbound(m.ID, tt.state, tt.id) })
-		if got := must(s.Message(m.ID))(t); got.OutState != tt.state || got.PlatformID != tt.wantID {
+		if got := must(s.Message(t.Context(), m.ID))(t); got.OutState != tt.state || got.PlatformID != tt.wantID {
 			t.Errorf("%+v: the row is %s with the id %q", tt, got.OutState, got.PlatformID)
 		}
 	}
@@ -165,7 +165,7 @@ func TestPutDelivery(t *testing.T) {
 	for _, d := range []store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want, {MessageID: m.ID, Part: 1, State: msg.OutSent}, want} {
 		write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(d, 9) })
 	}
-	if diff := cmp.Diff([]store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want}, must(s.Deliveries(m.ID))(t)); diff != "" {
+	if diff := cmp.Diff([]store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want}, must(s.Deliveries(t.Context(), m.ID))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n := get[int](t, s, `SELECT count(*) FROM deliveries WHERE platform_id IS NULL AND error_class IS NULL AND error IS NULL`); n != 1 {
@@ -225,7 +225,7 @@ func TestDaemonCursors(t *testing.T) {
 	for _, tt := range []struct{ daemon, key, want string }{
 		{"teled", "offset", "2"}, {"discd", "offset", "9"}, {"slakd", "offset", ""}, {"teled", "off", ""},
 	} {
-		if got := must(s.DaemonCursor(tt.daemon, tt.key))(t); got != tt.want {
+		if got := must(s.DaemonCursor(t.Context(), tt.daemon, tt.key))(t); got != tt.want {
 			t.Errorf("%s of %s is %q, want %q", tt.key, tt.daemon, got, tt.want)
 		}
 	}
@@ -234,12 +234,12 @@ func TestDaemonCursors(t *testing.T) {
 		"":         {"revoked:a": "10", "revoked:b": "", "revoked": "no prefix", "REVOKED:c": "another key"},
 		"%":        {},
 	} {
-		if diff := cmp.Diff(want, must(s.DaemonCursors("dashd", prefix))(t)); diff != "" {
+		if diff := cmp.Diff(want, must(s.DaemonCursors(t.Context(), "dashd", prefix))(t)); diff != "" {
 			t.Errorf("with the prefix %q (-want +got):\n%s", prefix, diff)
 		}
 	}
 	write(t, s, func(tx *store.Tx) error { return tx.DeleteCursor("dashd", "revoked:a") })
-	if diff := cmp.Diff(map[string]string{"revoked:b": ""}, must(s.DaemonCursors("dashd", "revoked:"))(t)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"revoked:b": ""}, must(s.DaemonCursors(t.Context(), "dashd", "revoked:"))(t)); diff != "" {
 		t.Errorf("after one was deleted (-want +got):\n%s", diff)
 	}
 }

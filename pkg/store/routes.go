@@ -11,7 +11,7 @@ import (
 
 const selectRoutes = `SELECT id, seq, match, target, ifnull(impulse_config,'') FROM routes`
 
-func scanRoute(scan func(...any) error) (r msg.Route, err error) {
+func scanRoute(scan scanner) (r msg.Route, err error) {
 	var impulse string
 	if err = scan(&r.ID, &r.Seq, &r.Match, &r.Target, &impulse); err != nil {
 		return r, fmt.Errorf("scan route: %w", err)
@@ -35,13 +35,13 @@ func showable(text string) json.RawMessage {
 }
 
 // Routes returns the whole routing table in the order in which rows are asked.
-func (r Reader) Routes() ([]msg.Route, error) {
-	return collect(r.q, scanRoute, selectRoutes+` ORDER BY seq, id`)
+func (r Reader) Routes(ctx context.Context) ([]msg.Route, error) {
+	return collect(ctx, r.q, scanRoute, selectRoutes+` ORDER BY seq, id`)
 }
 
 // Route returns one row, nil if there is none.
-func (r Reader) Route(id int64) (*msg.Route, error) {
-	rows, err := collect(r.q, scanRoute, selectRoutes+` WHERE id = ?`, id)
+func (r Reader) Route(ctx context.Context, id int64) (*msg.Route, error) {
+	rows, err := collect(ctx, r.q, scanRoute, selectRoutes+` WHERE id = ?`, id)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -83,8 +83,8 @@ func (s *Store) OpenChangeCounter(ctx context.Context) (*ChangeCounter, error) {
 
 // Value differs from the last one if anything was committed in between. It
 // means nothing to other connections.
-func (c *ChangeCounter) Value() (value int64, err error) {
-	err = c.conn.QueryRowContext(background, `PRAGMA data_version`).Scan(&value)
+func (c *ChangeCounter) Value(ctx context.Context) (value int64, err error) {
+	err = c.conn.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&value)
 	return value, err
 }
 

@@ -25,7 +25,7 @@ func TestRoutes(t *testing.T) {
 		}
 		return nil
 	})
-	got, err := s.Routes()
+	got, err := s.Routes(t.Context())
 	if diff := cmp.Diff([]msg.Route{first, later, tie}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -46,11 +46,11 @@ func TestRoutes(t *testing.T) {
 		}
 		return err
 	})
-	row, err := s.Route(first.ID)
+	row, err := s.Route(t.Context(), first.ID)
 	if diff := cmp.Diff(&changed, row); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if row, err := s.Route(tie.ID); row != nil || err != nil {
+	if row, err := s.Route(t.Context(), tie.ID); row != nil || err != nil {
 		t.Errorf("deleted row: %+v %v", row, err)
 	}
 }
@@ -73,7 +73,7 @@ func TestHandWrittenImpulseCanBeShown(t *testing.T) {
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	shell(t, path, `INSERT INTO routes (target, impulse_config) VALUES ('a', '{"quiet'), ('b', ''), ('c', '7')`)
-	rows, err := s.Routes()
+	rows, err := s.Routes(t.Context())
 	if err != nil || len(rows) != 3 {
 		t.Fatal(rows, err)
 	}
@@ -97,7 +97,7 @@ func TestChangeCounter(t *testing.T) {
 	defer counter.Close()
 	value := func() int64 {
 		t.Helper()
-		v, err := counter.Value()
+		v, err := counter.Value(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 
 	"arizuko/pkg/failpoint"
@@ -10,7 +11,7 @@ import (
 const runColumns = `r.id, r.folder, r.topic, r.chat_jid, r.thread_id, r.runtime, ifnull(r.pid,0), ifnull(r.pid_start,0),
 	ifnull(r.label,''), r.started_at, ifnull(r.closed_at,0), ifnull(r.ended_at,0)`
 
-func scanRun(scan func(...any) error) (*msg.Run, error) {
+func scanRun(scan scanner) (*msg.Run, error) {
 	var r msg.Run
 	err := scan(&r.ID, &r.Folder, &r.Topic, &r.ChatJID, &r.ThreadID, &r.Runtime, &r.PID, &r.PIDStart,
 		&r.Label, &r.StartedAt, &r.ClosedAt, &r.EndedAt)
@@ -18,13 +19,13 @@ func scanRun(scan func(...any) error) (*msg.Run, error) {
 }
 
 // UnendedRuns returns the runs whose process may still be there.
-func (r Reader) UnendedRuns() ([]*msg.Run, error) {
-	return collect(r.q, scanRun, queryUnended)
+func (r Reader) UnendedRuns(ctx context.Context) ([]*msg.Run, error) {
+	return collect(ctx, r.q, scanRun, queryUnended)
 }
 
 // RunIsLive says whether a run takes turns and stores its session.
-func (r Reader) RunIsLive(id int64) (live bool, err error) {
-	_, err = r.q.get([]any{&live}, queryRunIsLive, id)
+func (r Reader) RunIsLive(ctx context.Context, id int64) (live bool, err error) {
+	_, err = r.q.get(ctx, []any{&live}, queryRunIsLive, id)
 	return live, err
 }
 
@@ -89,7 +90,7 @@ type Reply struct {
 // nothing and returns ErrStale.
 func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 	tx.note(failpoint.AnswerTurn)
-	t, err := tx.Turn(r.TurnID)
+	t, err := tx.Turn(uncancelled(), r.TurnID)
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func (tx *Tx) PutNotice(t *msg.Turn, text string, now int64) error {
 // putOut addresses an outbound row: to the turn's chat, or back to the group
 // that asked.
 func (tx *Tx) putOut(t *msg.Turn, out *msg.Message, now int64) error {
-	trigger, err := tx.Message(t.TriggerMessageID)
+	trigger, err := tx.Message(uncancelled(), t.TriggerMessageID)
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func OutStateOf(chatJID string) msg.OutState {
 
 // storeSession keeps the session of a live run and counts the turn in the log.
 func (tx *Tx) storeSession(t *msg.Turn, r Reply, now int64) error {
-	live, err := tx.RunIsLive(r.RunID)
+	live, err := tx.RunIsLive(uncancelled(), r.RunID)
 	if err != nil {
 		return err
 	}

@@ -22,10 +22,10 @@ func TestRuns(t *testing.T) {
 	}
 	write(t, s, func(tx *store.Tx) error { return tx.RecordProcess(run.ID, 4321, 99, "label") })
 	run.PID, run.PIDStart, run.Label = 4321, 99, "label"
-	if diff := cmp.Diff([]*msg.Run{run}, must(s.UnendedRuns())(t)); diff != "" {
+	if diff := cmp.Diff([]*msg.Run{run}, must(s.UnendedRuns(t.Context()))(t)); diff != "" {
 		t.Errorf("unended (-want +got):\n%s", diff)
 	}
-	if !must(s.RunIsLive(run.ID))(t) || must(s.RunIsLive(4711))(t) {
+	if !must(s.RunIsLive(t.Context(), run.ID))(t) || must(s.RunIsLive(t.Context(), 4711))(t) {
 		t.Error("live: the run is not, or one is that there never was")
 	}
 
@@ -33,10 +33,10 @@ func TestRuns(t *testing.T) {
 		write(t, s, func(tx *store.Tx) error { return tx.CloseRun(run.ID, now) })
 	}
 	run.ClosedAt = 400
-	if diff := cmp.Diff([]*msg.Run{run}, must(s.UnendedRuns())(t)); diff != "" {
+	if diff := cmp.Diff([]*msg.Run{run}, must(s.UnendedRuns(t.Context()))(t)); diff != "" {
 		t.Errorf("closed, its process still there (-want +got):\n%s", diff)
 	}
-	if must(s.RunIsLive(run.ID))(t) {
+	if must(s.RunIsLive(t.Context(), run.ID))(t) {
 		t.Error("closed and live")
 	}
 	for now, problem := range []string{"broke", ""} { // ended once and for all
@@ -45,11 +45,11 @@ func TestRuns(t *testing.T) {
 	if got := get[int64](t, s, `SELECT ended_at FROM runs WHERE id = ?`, run.ID); got != 600 {
 		t.Errorf("ended at %d", got)
 	}
-	if got := must(s.UnendedRuns())(t); len(got) != 0 {
+	if got := must(s.UnendedRuns(t.Context()))(t); len(got) != 0 {
 		t.Errorf("ended: %+v", got)
 	}
 	want := []store.PastSession{{StartedAt: 200, EndedAt: 600, Result: "error", Error: "broke"}}
-	if diff := cmp.Diff(want, must(s.PastSessions(folder, "", run.ID+1, 5))(t)); diff != "" {
+	if diff := cmp.Diff(want, must(s.PastSessions(t.Context(), folder, "", run.ID+1, 5))(t)); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
@@ -88,7 +88,7 @@ func TestOneLiveRunPerTopic(t *testing.T) {
 // replies shows the outbound rows of a turn.
 func replies(t *testing.T, s *store.Store, turnID int64) (all []msg.Message) {
 	t.Helper()
-	for _, m := range must(s.TurnReplies(turnID))(t) {
+	for _, m := range must(s.TurnReplies(t.Context(), turnID))(t) {
 		m.ID = 0
 		all = append(all, *m)
 	}
@@ -145,7 +145,7 @@ func TestAnswerTurn(t *testing.T) {
 	if diff := cmp.Diff(wantOut, replies(t, s, first.ID)); diff != "" {
 		t.Errorf("replies (-want +got):\n%s", diff)
 	}
-	if got := must(s.Session(folder, ""))(t); got != "session-1" {
+	if got := must(s.Session(t.Context(), folder, ""))(t); got != "session-1" {
 		t.Errorf("session %q: a frame without one must leave it", got)
 	}
 	// A frame may name a turn that is not yet its turn.
@@ -184,7 +184,7 @@ func TestFramesThatCountForNothing(t *testing.T) {
 	if got := get[string](t, s, `SELECT group_concat(session_id, '') FROM session_log`); got != "" {
 		t.Errorf("the log has session %q", got)
 	}
-	if got := must(s.Session(folder, ""))(t); got != "" {
+	if got := must(s.Session(t.Context(), folder, ""))(t); got != "" {
 		t.Errorf("session %q", got)
 	}
 }
@@ -237,7 +237,7 @@ func TestClosedRunStoresNoSession(t *testing.T) {
 	if got := turn(t, s, second.ID); got.State != msg.TurnDone || len(replies(t, s, second.ID)) != 1 {
 		t.Errorf("what it has is still answered: %+v", got)
 	}
-	if got := must(s.Session(folder, ""))(t); got != "" {
+	if got := must(s.Session(t.Context(), folder, ""))(t); got != "" {
 		t.Errorf("session %q came back", got)
 	}
 	write(t, s, func(tx *store.Tx) (err error) {
@@ -275,7 +275,7 @@ func TestEscalationGoesBackToTheAsker(t *testing.T) {
 		Verb: msg.VerbMessage, Content: "you may", Topic: "#deploy", ThreadID: "171.5", Timestamp: 300, ReceivedAt: 300,
 		Source: msg.SourceDelegate, ForwardedFrom: &back,
 	}
-	rows := must(s.Undecided("slack:C1", 0, 10))(t)
+	rows := must(s.Undecided(t.Context(), "slack:C1", 0, 10))(t)
 	if len(rows) != 1 {
 		t.Fatalf("%d rows", len(rows))
 	}

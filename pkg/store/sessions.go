@@ -1,10 +1,13 @@
 package store
 
-import "arizuko/pkg/failpoint"
+import (
+	"arizuko/pkg/failpoint"
+	"context"
+)
 
 // Session is the stored session of a folder's topic, "" if there is none.
-func (r Reader) Session(folder, topic string) (id string, err error) {
-	_, err = r.q.get([]any{&id}, querySession, folder, topic)
+func (r Reader) Session(ctx context.Context, folder, topic string) (id string, err error) {
+	_, err = r.q.get(ctx, []any{&id}, querySession, folder, topic)
 	return id, err
 }
 
@@ -21,7 +24,7 @@ func (tx *Tx) ResetSession(folder, topic string, now int64) (runID int64, err er
 	if err := tx.EvictSession(folder, topic); err != nil {
 		return 0, err
 	}
-	_, err = tx.q.get([]any{&runID}, updateCloseLive, now, folder, topic)
+	_, err = tx.get([]any{&runID}, updateCloseLive, now, folder, topic)
 	return runID, err
 }
 
@@ -37,8 +40,8 @@ type PastSession struct {
 
 // PastSessions returns the last entries of a topic's session log before a
 // run, newest first, at most limit.
-func (r Reader) PastSessions(folder, topic string, beforeRun int64, limit int) ([]PastSession, error) {
-	return collect(r.q, func(scan func(...any) error) (p PastSession, err error) {
+func (r Reader) PastSessions(ctx context.Context, folder, topic string, beforeRun int64, limit int) ([]PastSession, error) {
+	return collect(ctx, r.q, func(scan scanner) (p PastSession, err error) {
 		err = scan(&p.StartedAt, &p.EndedAt, &p.SessionID, &p.Result, &p.Error, &p.MessageCount)
 		return p, err
 	}, queryPastSessions, folder, topic, beforeRun, limit)
@@ -67,14 +70,14 @@ func (tx *Tx) ClaimSystemMessages(folder string, turnID int64) error {
 }
 
 // HasSystemMessages says whether lines wait for a folder's next prompt.
-func (r Reader) HasSystemMessages(folder string) (waiting bool, err error) {
-	_, err = r.q.get([]any{&waiting}, querySystem, folder)
+func (r Reader) HasSystemMessages(ctx context.Context, folder string) (waiting bool, err error) {
+	_, err = r.q.get(ctx, []any{&waiting}, querySystem, folder)
 	return waiting, err
 }
 
 // TurnSystemMessages returns the lines a turn's prompt carries.
-func (r Reader) TurnSystemMessages(turnID int64) ([]SystemMessage, error) {
-	return collect(r.q, func(scan func(...any) error) (m SystemMessage, err error) {
+func (r Reader) TurnSystemMessages(ctx context.Context, turnID int64) ([]SystemMessage, error) {
+	return collect(ctx, r.q, func(scan scanner) (m SystemMessage, err error) {
 		err = scan(&m.ID, &m.Origin, &m.Event, &m.Body)
 		return m, err
 	}, querySystemOfTurn, turnID)

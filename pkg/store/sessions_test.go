@@ -24,15 +24,15 @@ func TestSessions(t *testing.T) {
 	talk("#a", "two")
 	talk("", "three")
 	for topic, want := range map[string]string{"": "three", "#a": "two", "#b": ""} {
-		if got := must(s.Session(folder, topic))(t); got != want {
+		if got := must(s.Session(t.Context(), folder, topic))(t); got != want {
 			t.Errorf("topic %q: %q, want %q", topic, got, want)
 		}
 	}
 	write(t, s, func(tx *store.Tx) error { return tx.EvictSession(folder, "") })
-	if got := must(s.Session(folder, ""))(t); got != "" {
+	if got := must(s.Session(t.Context(), folder, ""))(t); got != "" {
 		t.Errorf("evicted: %q", got)
 	}
-	if got := must(s.Session(folder, "#a"))(t); got != "two" {
+	if got := must(s.Session(t.Context(), folder, "#a"))(t); got != "two" {
 		t.Errorf("another topic: %q", got)
 	}
 }
@@ -70,7 +70,7 @@ func TestSessionLog(t *testing.T) {
 		{"of a third run", elsewhere.ID + 1, 5, []store.PastSession{open, old}},
 		{"the newest", elsewhere.ID + 1, 1, []store.PastSession{open}},
 	} {
-		if diff := cmp.Diff(tt.want, must(s.PastSessions(folder, "", tt.beforeRun, tt.limit))(t)); diff != "" {
+		if diff := cmp.Diff(tt.want, must(s.PastSessions(t.Context(), folder, "", tt.beforeRun, tt.limit))(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -86,7 +86,7 @@ func TestATurnThatHasEndedClaimsNoSystemMessages(t *testing.T) {
 		return tx.PutSystemMessage(folder, "gated", "new_session", "", 1)
 	})
 	write(t, s, func(tx *store.Tx) error { return tx.ClaimSystemMessages(folder, turn.ID) })
-	if !must(s.HasSystemMessages(folder))(t) {
+	if !must(s.HasSystemMessages(t.Context(), folder))(t) {
 		t.Error("the line is lost")
 	}
 }
@@ -101,7 +101,7 @@ func TestSystemMessages(t *testing.T) {
 	}
 	lines := func(turn *msg.Turn) (events []string) {
 		t.Helper()
-		for _, m := range must(s.TurnSystemMessages(turn.ID))(t) {
+		for _, m := range must(s.TurnSystemMessages(t.Context(), turn.ID))(t) {
 			if m.Origin != "gated" || m.Body != "body" || m.ID == 0 {
 				t.Errorf("%+v", m)
 			}
@@ -111,7 +111,7 @@ func TestSystemMessages(t *testing.T) {
 	}
 	waits := func(want bool) {
 		t.Helper()
-		if got := must(s.HasSystemMessages(folder))(t); got != want {
+		if got := must(s.HasSystemMessages(t.Context(), folder))(t); got != want {
 			t.Errorf("lines wait: %v, want %v", got, want)
 		}
 	}

@@ -2,23 +2,20 @@ package store
 
 import "context"
 
-// background is the context of writes whose outcome is wanted in any case.
-var background = context.Background()
-
 // Keys of router_state.
 const (
 	stateCursor      = "cursor"
 	stateDecisionSeq = "decision_seq"
 )
 
-func (r Reader) state(key string) (value int64, err error) {
-	_, err = r.q.get([]any{&value}, queryState, key)
+func (r Reader) state(ctx context.Context, key string) (value int64, err error) {
+	_, err = r.q.get(ctx, []any{&value}, queryState, key)
 	return value, err
 }
 
 // Cursor is the id of the last row gated has looked at. It is a hint: what
 // is undecided is what counts.
-func (r Reader) Cursor() (int64, error) { return r.state(stateCursor) }
+func (r Reader) Cursor(ctx context.Context) (int64, error) { return r.state(ctx, stateCursor) }
 
 // SetCursor moves the cursor on.
 func (tx *Tx) SetCursor(id int64) error {
@@ -28,6 +25,6 @@ func (tx *Tx) SetCursor(id int64) error {
 
 // bump adds one to a counter and returns it.
 func (tx *Tx) bump(key string) (value int64, err error) {
-	_, err = tx.q.get([]any{&value}, bumpState, key)
+	_, err = tx.get([]any{&value}, bumpState, key)
 	return value, err
 }

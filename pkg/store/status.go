@@ -1,6 +1,9 @@
 package store
 
-import "arizuko/pkg/msg"
+import (
+	"arizuko/pkg/msg"
+	"context"
+)
 
 // Waiting says what waits somewhere: how many rows, and the oldest of them.
 type Waiting struct {
@@ -10,31 +13,35 @@ type Waiting struct {
 	Since   int64 // when it was stored, unix ms
 }
 
-func (r Reader) waiting(query string, args ...any) (w Waiting, err error) {
-	_, err = r.q.get([]any{&w.Rows, &w.Oldest, &w.ChatJID, &w.Since}, query, args...)
+func (r Reader) waiting(ctx context.Context, query string, args ...any) (w Waiting, err error) {
+	_, err = r.q.get(ctx, []any{&w.Rows, &w.Oldest, &w.ChatJID, &w.Since}, query, args...)
 	return w, err
 }
 
 // WaitingInbound is what has no disposition yet, in the whole instance.
-func (r Reader) WaitingInbound() (Waiting, error) { return r.waiting(queryWaitingIn) }
+func (r Reader) WaitingInbound(ctx context.Context) (Waiting, error) {
+	return r.waiting(ctx, queryWaitingIn)
+}
 
 // WaitingInboundBefore is what came into a chat at the time before, in unix ms,
 // or earlier, and has no disposition yet.
-func (r Reader) WaitingInboundBefore(chatJID string, before int64) (Waiting, error) {
-	return r.waiting(queryWaitingBefore, chatJID, before)
+func (r Reader) WaitingInboundBefore(ctx context.Context, chatJID string, before int64) (Waiting, error) {
+	return r.waiting(ctx, queryWaitingBefore, chatJID, before)
 }
 
 // WaitingOutbound is what is not delivered yet, in the whole instance.
-func (r Reader) WaitingOutbound() (Waiting, error) { return r.waiting(queryWaitingOut) }
+func (r Reader) WaitingOutbound(ctx context.Context) (Waiting, error) {
+	return r.waiting(ctx, queryWaitingOut)
+}
 
 // OpenTurnsOf returns the turns of a chat that have not ended, oldest first.
-func (r Reader) OpenTurnsOf(chatJID string) ([]*msg.Turn, error) {
-	return r.turns(queryOpenOfChat, chatJID)
+func (r Reader) OpenTurnsOf(ctx context.Context, chatJID string) ([]*msg.Turn, error) {
+	return r.turns(ctx, queryOpenOfChat, chatJID)
 }
 
 // QueuedBefore counts the queued turns that stand before a turn: older ones
 // that are not in a backoff at the time now.
-func (r Reader) QueuedBefore(turnID, now int64) (n int, err error) {
-	_, err = r.q.get([]any{&n}, queryQueuedBefore, turnID, now)
+func (r Reader) QueuedBefore(ctx context.Context, turnID, now int64) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryQueuedBefore, turnID, now)
 	return n, err
 }

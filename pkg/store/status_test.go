@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -14,18 +15,18 @@ func TestWaiting(t *testing.T) {
 	put := func(chatJID string, direction msg.Direction, state msg.OutState, receivedAt int64) int64 {
 		return stored(t, s, &msg.Message{ChatJID: chatJID, Direction: direction, OutState: state, ReceivedAt: receivedAt}).ID
 	}
-	verbs := map[string]func() (store.Waiting, error){
+	verbs := map[string]func(context.Context) (store.Waiting, error){
 		"inbound":            s.WaitingInbound,
-		"in a before 20":     func() (store.Waiting, error) { return s.WaitingInboundBefore("a:1", 20) },
-		"in a before 5":      func() (store.Waiting, error) { return s.WaitingInboundBefore("a:1", 5) },
-		"nowhere":            func() (store.Waiting, error) { return s.WaitingInboundBefore("a:", 1000) },
+		"in a before 20":     func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "a:1", 20) },
+		"in a before 5":      func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "a:1", 5) },
+		"nowhere":            func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "a:", 1000) },
 		"outbound":           s.WaitingOutbound,
-		"in b before it all": func() (store.Waiting, error) { return s.WaitingInboundBefore("b:1", 1000) },
+		"in b before it all": func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "b:1", 1000) },
 	}
 	expect := func(want map[string]store.Waiting) {
 		t.Helper()
 		for name, verb := range verbs {
-			if got := must(verb())(t); got != want[name] {
+			if got := must(verb(t.Context()))(t); got != want[name] {
 				t.Errorf("%s: %+v, want %+v", name, got, want[name])
 			}
 		}
@@ -61,7 +62,7 @@ func TestOpenTurnsOf(t *testing.T) {
 	second, third := offered(t, s, run), queued(t, s)
 	expect := func(want ...int64) {
 		t.Helper()
-		if got := turnIDs(must(s.OpenTurnsOf(chat))(t)); !slices.Equal(got, want) {
+		if got := turnIDs(must(s.OpenTurnsOf(t.Context(), chat))(t)); !slices.Equal(got, want) {
 			t.Errorf("open are %v, want %v", got, want)
 		}
 	}
@@ -70,7 +71,7 @@ func TestOpenTurnsOf(t *testing.T) {
 	expect(second.ID, third.ID)
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(third.ID, msg.ReasonCancelled, 300) })
 	expect(second.ID)
-	if got := must(s.OpenTurnsOf("telegram:-3"))(t); got != nil {
+	if got := must(s.OpenTurnsOf(t.Context(), "telegram:-3"))(t); got != nil {
 		t.Errorf("of a chat without turns: %+v", got)
 	}
 }
@@ -91,7 +92,7 @@ func TestQueuedBefore(t *testing.T) {
 	}{
 		{first.ID, 499, 0}, {inBackoff.ID, 499, 1}, {last.ID, 499, 1}, {last.ID, 500, 2}, {noID, 500, 3},
 	} {
-		if got := must(s.QueuedBefore(tt.turn, tt.now))(t); got != tt.want {
+		if got := must(s.QueuedBefore(t.Context(), tt.turn, tt.now))(t); got != tt.want {
 			t.Errorf("before turn %d at %d: %d, want %d", tt.turn, tt.now, got, tt.want)
 		}
 	}

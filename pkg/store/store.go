@@ -178,21 +178,26 @@ func (s *Store) closeHandles() error {
 	return errors.Join(errs...)
 }
 
-// Reader carries the reading verbs. A Store reads from its pool, a Tx within
-// its transaction.
+// Reader carries the reading verbs. A Store reads from its pool and returns the
+// context's error if that ends; a Tx reads within its transaction to the end.
 type Reader struct{ q *statements }
 
 // statements prepares each query once.
+//
+// The driver never gets a context that can end: for one it starts a goroutine
+// per row, which costs a third of a short read. Every statement is short, so
+// the context is checked before it and between its rows.
 type statements struct {
-	prepare func(context.Context, string) (*sql.Stmt, error)
-	cache   sync.Map // query → *sql.Stmt
+	prepare     func(context.Context, string) (*sql.Stmt, error)
+	uncancelled bool     // in a transaction: the end of a caller's context stops no read
+	cache       sync.Map // query → *sql.Stmt
 }
 
-func (p *statements) stmt(query string) (*sql.Stmt, error) {
+func (p *statements) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st, ok := p.cache.Load(query); ok {
 		return st.(*sql.Stmt), nil
 	}
-	st, err := p.prepare(context.Background(), query)
+	st, err := p.prepare(ctx, query)
 	if err != nil {
 		return nil, fmt.Errorf("prepare %q: %w", query, err)
 	}
@@ -203,32 +208,61 @@ func (p *statements) stmt(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// The driver starts a goroutine per statement for a context that can be
-// cancelled; no statement here runs long, so none gets one.
+// ended returns the context's error if reads are to stop for it.
+func (p *statements) ended(ctx context.Context) error {
+	if p.uncancelled {
+		return nil
+	}
+	return ctx.Err()
+}
 
+// exec runs a statement that writes.
 func (p *statements) exec(query string, args ...any) (sql.Result, error) {
-	st, err := p.stmt(query)
+	st, err := p.stmt(uncancelled(), query)
 	if err != nil {
 		return nil, err
 	}
-	return st.ExecContext(context.Background(), args...)
+	return st.ExecContext(uncancelled(), args...)
 }
 
-func (p *statements) query(query string, args ...any) (*sql.Rows, error) {
-	st, err := p.stmt(query)
-	if err != nil {
-		return nil, err
+// each calls row for every row of a query, until row returns false or an error.
+func (p *statements) each(ctx context.Context, row func(scan scanner) (more bool, err error), query string, args ...any) error {
+	if err := p.ended(ctx); err != nil {
+		return err
 	}
-	return st.QueryContext(context.Background(), args...)
+	driver := context.WithoutCancel(ctx)
+	st, err := p.stmt(driver, query)
+	if err != nil {
+		return err
+	}
+	rows, err := st.QueryContext(driver, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+
+	for more := true; more && rows.Next(); {
+		if err := p.ended(ctx); err != nil {
+			return err
+		}
+		if more, err = row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
-// get scans one row into dest and says whether there was one.
-func (p *statements) get(dest []any, query string, args ...any) (bool, error) {
-	st, err := p.stmt(query)
+// get scans one row into dest and reports whether there was one.
+func (p *statements) get(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
+	if err := p.ended(ctx); err != nil {
+		return false, err
+	}
+	driver := context.WithoutCancel(ctx)
+	st, err := p.stmt(driver, query)
 	if err != nil {
 		return false, err
 	}
-	switch err := st.QueryRowContext(context.Background(), args...).Scan(dest...); {
+	switch err := st.QueryRowContext(driver, args...).Scan(dest...); {
 	case errors.Is(err, sql.ErrNoRows):
 		return false, nil
 	case err != nil:
@@ -237,26 +271,26 @@ func (p *statements) get(dest []any, query string, args ...any) (bool, error) {
 	return true, nil
 }
 
+// scanner is the Scan method of a row.
+type scanner = func(dest ...any) error
+
 // collect scans every row of a query with scan.
-func collect[T any](p *statements, scan func(func(...any) error) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := p.query(query, args...)
+func collect[T any](ctx context.Context, p *statements, scan func(scanner) (T, error), query string, args ...any) (all []T, err error) {
+	err = p.each(ctx, func(row scanner) (bool, error) {
+		v, err := scan(row)
+		if err == nil {
+			all = append(all, v)
+		}
+		return true, err
+	}, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		v, err := scan(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, v)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // one is the scan of a single column.
-func one[T any](scan func(...any) error) (v T, err error) {
+func one[T any](scan scanner) (v T, err error) {
 	err = scan(&v)
 	return v, err
 }

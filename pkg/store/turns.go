@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"arizuko/pkg/failpoint"
@@ -13,7 +14,7 @@ const turnColumns = `t.id, ifnull(t.run_id,0), t.kind, t.folder, t.chat_jid, t.t
 	t.attempts, t.not_before, t.observed_upto, t.frames, t.depth, ifnull(t.root_turn_id,0), t.error,
 	t.created_at, ifnull(t.started_at,0), ifnull(t.ended_at,0)`
 
-func scanTurn(scan func(...any) error) (*msg.Turn, error) {
+func scanTurn(scan scanner) (*msg.Turn, error) {
 	var t msg.Turn
 	err := scan(&t.ID, &t.RunID, &t.Kind, &t.Folder, &t.ChatJID, &t.Topic, &t.ThreadID, &t.Place,
 		&t.ReplyTo, &t.TriggerMessageID, &t.ClaimsEngagement, &t.Surface, &t.Ceiling, &t.State, &t.Reason,
@@ -22,40 +23,44 @@ func scanTurn(scan func(...any) error) (*msg.Turn, error) {
 	return &t, err
 }
 
-func (r Reader) turns(query string, args ...any) ([]*msg.Turn, error) {
-	return collect(r.q, scanTurn, query, args...)
+func (r Reader) turns(ctx context.Context, query string, args ...any) ([]*msg.Turn, error) {
+	return collect(ctx, r.q, scanTurn, query, args...)
 }
 
 // Turn returns a turn by id, nil if there is none.
-func (r Reader) Turn(id int64) (*msg.Turn, error) {
-	return first(r.turns(queryTurn, id))
+func (r Reader) Turn(ctx context.Context, id int64) (*msg.Turn, error) {
+	return first(r.turns(ctx, queryTurn, id))
 }
 
 // OpenTurns returns every turn that has not ended, oldest first.
-func (r Reader) OpenTurns() ([]*msg.Turn, error) { return r.turns(queryOpenTurns) }
+func (r Reader) OpenTurns(ctx context.Context) ([]*msg.Turn, error) {
+	return r.turns(ctx, queryOpenTurns)
+}
 
 // RunTurns returns the unanswered turns of a run, oldest first.
-func (r Reader) RunTurns(runID int64) ([]*msg.Turn, error) { return r.turns(queryRunTurns, runID) }
+func (r Reader) RunTurns(ctx context.Context, runID int64) ([]*msg.Turn, error) {
+	return r.turns(ctx, queryRunTurns, runID)
+}
 
 // Turns lists turns newest first, of one state and one chat where these are
 // not empty, at most limit.
-func (r Reader) Turns(state msg.TurnState, chatJID string, limit int) ([]*msg.Turn, error) {
+func (r Reader) Turns(ctx context.Context, state msg.TurnState, chatJID string, limit int) ([]*msg.Turn, error) {
 	if chatJID == "" {
-		return r.turns(queryTurns, state, limit)
+		return r.turns(ctx, queryTurns, state, limit)
 	}
-	return r.turns(queryChatTurns, chatJID, state, limit)
+	return r.turns(ctx, queryChatTurns, chatJID, state, limit)
 }
 
 // ShownUpto is the decision up to which a session has been shown what its
 // folder observed: that of its last finished turn.
-func (r Reader) ShownUpto(folder, topic string) (seq int64, err error) {
-	_, err = r.q.get([]any{&seq}, queryShownUpto, folder, topic)
+func (r Reader) ShownUpto(ctx context.Context, folder, topic string) (seq int64, err error) {
+	_, err = r.q.get(ctx, []any{&seq}, queryShownUpto, folder, topic)
 	return seq, err
 }
 
 // LastTurnAt is when the last turn of the folder but one began, 0 if none did.
-func (r Reader) LastTurnAt(folder string, but int64) (at int64, err error) {
-	_, err = r.q.get([]any{&at}, queryLastTurnAt, folder, but)
+func (r Reader) LastTurnAt(ctx context.Context, folder string, but int64) (at int64, err error) {
+	_, err = r.q.get(ctx, []any{&at}, queryLastTurnAt, folder, but)
 	return at, err
 }
 
@@ -88,10 +93,10 @@ func (tx *Tx) pokeTyping(t *msg.Turn) { tx.Poke(msg.DaemonOf(t.ChatJID)) }
 
 func (tx *Tx) offer(t *msg.Turn, runID int64) error {
 	var live, busy bool
-	if _, err := tx.q.get([]any{&live}, queryRunIsLive, runID); err != nil || !live {
+	if _, err := tx.get([]any{&live}, queryRunIsLive, runID); err != nil || !live {
 		return err
 	}
-	if _, err := tx.q.get([]any{&busy}, queryRunIsBusy, runID); err != nil {
+	if _, err := tx.get([]any{&busy}, queryRunIsBusy, runID); err != nil {
 		return err
 	}
 	t.RunID, t.State = runID, msg.TurnOffered
@@ -152,7 +157,7 @@ func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
 // folder, and returns them as they were; if topic is not nil only those of the
 // topic and what they set in motion elsewhere.
 func (tx *Tx) CancelChatTurns(chatJID string, topic *string, now int64) ([]*msg.Turn, error) {
-	all, err := tx.turns(queryOpenOfChat, chatJID)
+	all, err := tx.turns(uncancelled(), queryOpenOfChat, chatJID)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +183,7 @@ func (tx *Tx) ofTopic(t *msg.Turn, topic *string) (bool, error) {
 	if topic == nil || t.Topic == *topic || t.RootTurnID == 0 {
 		return topic == nil || t.Topic == *topic, nil
 	}
-	root, err := tx.Turn(t.RootTurnID)
+	root, err := tx.Turn(uncancelled(), t.RootTurnID)
 	return root != nil && root.Topic == *topic, err
 }
 
@@ -207,7 +212,7 @@ func (tx *Tx) ReviveTurn(id int64) error {
 }
 
 // CountDelegations is how many turns a root turn has set in motion elsewhere.
-func (r Reader) CountDelegations(rootTurnID int64) (n int, err error) {
-	_, err = r.q.get([]any{&n}, queryDelegations, rootTurnID)
+func (r Reader) CountDelegations(ctx context.Context, rootTurnID int64) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryDelegations, rootTurnID)
 	return n, err
 }

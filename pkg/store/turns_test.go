@@ -42,13 +42,13 @@ func TestPutTurn(t *testing.T) {
 	if diff := cmp.Diff(want, turn(t, s, want.ID)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if n := must(s.CountDelegations(root.ID))(t); n != 1 {
+	if n := must(s.CountDelegations(t.Context(), root.ID))(t); n != 1 {
 		t.Errorf("%d delegations", n)
 	}
-	if n := must(s.CountDelegations(want.ID))(t); n != 0 {
+	if n := must(s.CountDelegations(t.Context(), want.ID))(t); n != 0 {
 		t.Errorf("%d delegations of the delegated", n)
 	}
-	if got, err := s.Turn(4711); got != nil || err != nil {
+	if got, err := s.Turn(t.Context(), 4711); got != nil || err != nil {
 		t.Errorf("no such turn: %+v, %v", got, err)
 	}
 }
@@ -83,7 +83,7 @@ func TestPutTurnForALiveRun(t *testing.T) {
 			t.Errorf("stored (-want +got):\n%s", diff)
 		}
 	}
-	if got := turnIDs(must(s.RunTurns(run.ID))(t)); !slices.Equal(got, []int64{first.ID, second.ID, third.ID}) {
+	if got := turnIDs(must(s.RunTurns(t.Context(), run.ID))(t)); !slices.Equal(got, []int64{first.ID, second.ID, third.ID}) {
 		t.Errorf("unanswered turns of the run: %v", got)
 	}
 
@@ -198,7 +198,7 @@ func TestCancelTurnWithdrawsUnsentReplies(t *testing.T) {
 	for range 3 {
 		reply(t, s, store.Reply{RunID: run.ID, TurnID: first.ID, Text: "part"}, 300)
 	}
-	replies := must(s.TurnReplies(first.ID))(t)
+	replies := must(s.TurnReplies(t.Context(), first.ID))(t)
 	write(t, s, func(tx *store.Tx) error {
 		return tx.Exec(`UPDATE messages SET out_state = CASE id WHEN ? THEN 'sent' ELSE 'sending' END WHERE id IN (?, ?)`,
 			replies[0].ID, replies[0].ID, replies[1].ID)
@@ -206,7 +206,7 @@ func TestCancelTurnWithdrawsUnsentReplies(t *testing.T) {
 	cancel := func(tx *store.Tx) error { return tx.CancelTurn(first.ID, msg.ReasonCancelled, 400) }
 	write(t, s, cancel)
 	want := []msg.OutState{msg.OutSent, msg.OutSending, msg.OutCancelled}
-	for i, m := range must(s.TurnReplies(first.ID))(t) {
+	for i, m := range must(s.TurnReplies(t.Context(), first.ID))(t) {
 		if m.OutState != want[i] {
 			t.Errorf("reply %d is %s, want %s", i, m.OutState, want[i])
 		}
@@ -216,7 +216,7 @@ func TestCancelTurnWithdrawsUnsentReplies(t *testing.T) {
 	}
 	refused(t, s, "cancelled already", cancel)
 	refused(t, s, "a frame for it", func(tx *store.Tx) error { return tx.AnswerTurn(answer(run, first, "late"), 500) })
-	if n := len(must(s.TurnReplies(first.ID))(t)); n != 3 {
+	if n := len(must(s.TurnReplies(t.Context(), first.ID))(t)); n != 3 {
 		t.Errorf("%d replies", n)
 	}
 }
@@ -252,7 +252,7 @@ func TestCancelChatTurns(t *testing.T) {
 	if got := cancel(nil); got != nil {
 		t.Errorf("again: %v", turnIDs(got))
 	}
-	open := must(s.OpenTurns())(t)
+	open := must(s.OpenTurns(t.Context()))(t)
 	if !slices.Equal(turnIDs(open), []int64{elsewhere.ID}) {
 		t.Errorf("open: %v", turnIDs(open))
 	}
@@ -281,7 +281,7 @@ func TestTurnsLists(t *testing.T) {
 		{msg.TurnCancelled, "telegram:-2", 10, nil},
 	}
 	for _, tt := range tests {
-		if got := turnIDs(must(s.Turns(tt.state, tt.chat, tt.limit))(t)); !slices.Equal(got, tt.want) {
+		if got := turnIDs(must(s.Turns(t.Context(), tt.state, tt.chat, tt.limit))(t)); !slices.Equal(got, tt.want) {
 			t.Errorf("%+v: %v", tt, got)
 		}
 	}
@@ -289,10 +289,10 @@ func TestTurnsLists(t *testing.T) {
 
 func TestWhatIsKnownOfAFoldersPast(t *testing.T) {
 	s := storetest.Open(t)
-	if got := must(s.LastHome(chat))(t); got != "" {
+	if got := must(s.LastHome(t.Context(), chat))(t); got != "" {
 		t.Errorf("home %q", got)
 	}
-	if got := must(s.ShownUpto(folder, ""))(t); got != 0 {
+	if got := must(s.ShownUpto(t.Context(), folder, ""))(t); got != 0 {
 		t.Errorf("shown up to %d", got)
 	}
 	done := queued(t, s)
@@ -302,7 +302,7 @@ func TestWhatIsKnownOfAFoldersPast(t *testing.T) {
 	reply(t, s, frame, 300)
 	partial := offered(t, s, run)
 	reply(t, s, store.Reply{RunID: run.ID, TurnID: partial.ID, Text: "part", ObservedUpto: 9}, 310)
-	if got := must(s.ShownUpto(folder, ""))(t); got != 7 {
+	if got := must(s.ShownUpto(t.Context(), folder, ""))(t); got != 7 {
 		t.Errorf("shown up to %d while the next turn runs", got)
 	}
 	write(t, s, func(tx *store.Tx) error {
@@ -312,10 +312,10 @@ func TestWhatIsKnownOfAFoldersPast(t *testing.T) {
 	write(t, s, func(tx *store.Tx) error {
 		return tx.FinishTurn(failing, msg.TurnFailed, msg.ReasonAgentError, "broke", 330)
 	})
-	if got := must(s.ShownUpto(folder, ""))(t); got != 9 {
+	if got := must(s.ShownUpto(t.Context(), folder, ""))(t); got != 9 {
 		t.Errorf("shown up to %d, want what the turn was shown that ended last as done", got)
 	}
-	if got := must(s.ShownUpto(folder, "#else"))(t); got != 0 {
+	if got := must(s.ShownUpto(t.Context(), folder, "#else"))(t); got != 0 {
 		t.Errorf("another topic was shown up to %d", got)
 	}
 
@@ -323,15 +323,15 @@ func TestWhatIsKnownOfAFoldersPast(t *testing.T) {
 	for id, want := range map[int64]int64{
 		done.ID: failing.StartedAt, partial.ID: failing.StartedAt, failing.ID: partial.StartedAt, waiting.ID: failing.StartedAt,
 	} {
-		if got := must(s.LastTurnAt(folder, id))(t); got != want {
+		if got := must(s.LastTurnAt(t.Context(), folder, id))(t); got != want {
 			t.Errorf("last turn but %d began at %d, want %d", id, got, want)
 		}
 	}
-	if got := must(s.LastHome(chat))(t); got != folder {
+	if got := must(s.LastHome(t.Context(), chat))(t); got != folder {
 		t.Errorf("home %q", got)
 	}
 	queued(t, s, func(turn *msg.Turn) { turn.Folder = "else" })
-	if got := must(s.LastHome(chat))(t); got != "else" {
+	if got := must(s.LastHome(t.Context(), chat))(t); got != "else" {
 		t.Errorf("home %q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"slices"
 
 	"arizuko/pkg/msg"
@@ -12,11 +13,11 @@ import (
 
 // WebHistory returns the readable rows of a web chat before row id before, in
 // one topic unless topic is nil, oldest first; at most limit, the newest.
-func (r Reader) WebHistory(chatJID string, topic *string, before int64, limit int) (rows []*msg.Message, err error) {
+func (r Reader) WebHistory(ctx context.Context, chatJID string, topic *string, before int64, limit int) (rows []*msg.Message, err error) {
 	if topic == nil {
-		rows, err = r.messages(queryWebBefore, chatJID, before, limit)
+		rows, err = r.messages(ctx, queryWebBefore, chatJID, before, limit)
 	} else {
-		rows, err = r.messages(queryWebTopicBefore, chatJID, *topic, before, limit)
+		rows, err = r.messages(ctx, queryWebTopicBefore, chatJID, *topic, before, limit)
 	}
 	slices.Reverse(rows)
 	return rows, err
@@ -26,8 +27,8 @@ func (r Reader) WebHistory(chatJID string, topic *string, before int64, limit in
 // first, at most limit, and none behind the first row that is still on its way
 // out: it will be readable soon, and must not come after one with a higher id.
 // next is the id behind which to look for more.
-func (r Reader) WebAfter(chatJID string, after int64, limit int) (rows []*msg.Message, next int64, err error) {
-	all, err := r.messages(queryWebAfter, chatJID, after, limit)
+func (r Reader) WebAfter(ctx context.Context, chatJID string, after int64, limit int) (rows []*msg.Message, next int64, err error) {
+	all, err := r.messages(ctx, queryWebAfter, chatJID, after, limit)
 	next = after
 	for _, m := range all {
 		if m.OutState == msg.OutQueued || m.OutState == msg.OutSending {
@@ -42,8 +43,8 @@ func (r Reader) WebAfter(chatJID string, after int64, limit int) (rows []*msg.Me
 // WebEnd is the row id from which a page that has read the history of a web
 // chat goes on with WebAfter: the highest one before which nothing is on its
 // way out.
-func (r Reader) WebEnd(chatJID string) (id int64, err error) {
-	_, err = r.q.get([]any{&id}, queryWebEnd, chatJID)
+func (r Reader) WebEnd(ctx context.Context, chatJID string) (id int64, err error) {
+	_, err = r.q.get(ctx, []any{&id}, queryWebEnd, chatJID)
 	return id, err
 }
 
@@ -55,15 +56,15 @@ type WebTopic struct {
 }
 
 // WebTopics lists the topics of a web chat that have rows, in no order.
-func (r Reader) WebTopics(chatJID string) ([]WebTopic, error) {
-	return collect(r.q, func(scan func(...any) error) (t WebTopic, err error) {
+func (r Reader) WebTopics(ctx context.Context, chatJID string) ([]WebTopic, error) {
+	return collect(ctx, r.q, func(scan scanner) (t WebTopic, err error) {
 		err = scan(&t.Topic, &t.LastID, &t.LastAt)
 		return t, err
 	}, queryWebTopics, chatJID)
 }
 
 // LastWebMessage is the newest readable row of a web chat, nil in an empty one.
-func (r Reader) LastWebMessage(chatJID string) (*msg.Message, error) {
+func (r Reader) LastWebMessage(ctx context.Context, chatJID string) (*msg.Message, error) {
 	const end = 1<<63 - 1
-	return first(r.messages(queryWebBefore, chatJID, int64(end), 1))
+	return first(r.messages(ctx, queryWebBefore, chatJID, int64(end), 1))
 }

@@ -54,28 +54,28 @@ func TestWebReadableRows(t *testing.T) {
 	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Content: "another platform's"})
 	decide(t, s, web(t, s, msg.Message{Content: "dropped"}).ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
 	want := []string{"out ", "out sent", "out ambiguous", "#deploy ship it", "derived, other topic", "dropped"}
-	if diff := cmp.Diff(want, texts(must(s.WebHistory(webChat, nil, newest, 100))(t))); diff != "" {
+	if diff := cmp.Diff(want, texts(must(s.WebHistory(t.Context(), webChat, nil, newest, 100))(t))); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	if got := must(s.LastWebMessage(webChat))(t); got == nil || got.Content != "dropped" {
+	if got := must(s.LastWebMessage(t.Context(), webChat))(t); got == nil || got.Content != "dropped" {
 		t.Errorf("last: %+v", got)
 	}
 	for _, topic := range []string{"", "#deploy", "#none"} {
 		want := map[string][]string{
 			"": {"out ", "out sent", "out ambiguous", "#deploy ship it", "dropped"}, "#deploy": {"derived, other topic"},
 		}[topic]
-		if diff := cmp.Diff(want, texts(must(s.WebHistory(webChat, &topic, newest, 100))(t))); diff != "" {
+		if diff := cmp.Diff(want, texts(must(s.WebHistory(t.Context(), webChat, &topic, newest, 100))(t))); diff != "" {
 			t.Errorf("history of %q (-want +got):\n%s", topic, diff)
 		}
 	}
 	// Rows of other platforms are none of the web's, even when asked for.
-	if got := must(s.WebHistory(chat, nil, newest, 100))(t); got != nil {
+	if got := must(s.WebHistory(t.Context(), chat, nil, newest, 100))(t); got != nil {
 		t.Errorf("history of %s: %v", chat, texts(got))
 	}
-	if got, next, err := s.WebAfter(chat, 0, 100); got != nil || next != 0 || err != nil {
+	if got, next, err := s.WebAfter(t.Context(), chat, 0, 100); got != nil || next != 0 || err != nil {
 		t.Errorf("rows of %s: %v, %d, %v", chat, texts(got), next, err)
 	}
-	if got, err := s.LastWebMessage(chat); got != nil || err != nil {
+	if got, err := s.LastWebMessage(t.Context(), chat); got != nil || err != nil {
 		t.Errorf("last of %s: %+v, %v", chat, got, err)
 	}
 }
@@ -96,7 +96,7 @@ func TestWebHistoryPages(t *testing.T) {
 	} {
 		before := int64(newest)
 		for i, want := range tt.want {
-			page := must(s.WebHistory(webChat, tt.topic, before, 4))(t)
+			page := must(s.WebHistory(t.Context(), webChat, tt.topic, before, 4))(t)
 			if diff := cmp.Diff(want, texts(page)); diff != "" {
 				t.Errorf("page %d (-want +got):\n%s", i, diff)
 			}
@@ -111,14 +111,14 @@ func TestWebAfter(t *testing.T) {
 	s := storetest.Open(t)
 	expect := func(what string, after int64, limit int, wantNext int64, want ...string) {
 		t.Helper()
-		rows, next, err := s.WebAfter(webChat, after, limit)
+		rows, next, err := s.WebAfter(t.Context(), webChat, after, limit)
 		if !slices.Equal(texts(rows), want) || next != wantNext || err != nil {
 			t.Errorf("%s: %v, %d, %v; want %v, %d", what, texts(rows), next, err, want, wantNext)
 		}
 	}
 	end := func(want int64) {
 		t.Helper()
-		if got := must(s.WebEnd(webChat))(t); got != want {
+		if got := must(s.WebEnd(t.Context(), webChat))(t); got != want {
 			t.Errorf("the end is %d, want %d", got, want)
 		}
 	}
@@ -152,7 +152,7 @@ func TestWebAfter(t *testing.T) {
 
 func TestWebTopics(t *testing.T) {
 	s := storetest.Open(t)
-	if got := must(s.WebTopics(webChat))(t); got != nil {
+	if got := must(s.WebTopics(t.Context(), webChat))(t); got != nil {
 		t.Errorf("in an empty chat: %v", got)
 	}
 	topics := map[string]store.WebTopic{}
@@ -163,19 +163,19 @@ func TestWebTopics(t *testing.T) {
 	stored(t, s, &msg.Message{ChatJID: "web:acme/eng", Direction: msg.In, Topic: "#other"})
 	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Topic: "#platform"})
 	got := map[string]store.WebTopic{}
-	list := must(s.WebTopics(webChat))(t)
+	list := must(s.WebTopics(t.Context(), webChat))(t)
 	for _, topic := range list {
 		got[topic.Topic] = topic
 	}
 	if diff := cmp.Diff(topics, got); diff != "" || len(list) != len(topics) {
 		t.Errorf("%d topics (-want +got):\n%s", len(list), diff)
 	}
-	if got := must(s.WebTopics(chat))(t); got != nil {
+	if got := must(s.WebTopics(t.Context(), chat))(t); got != nil {
 		t.Errorf("of another platform: %v", got)
 	}
 	// A chat need not have the default topic.
 	stored(t, s, &msg.Message{ChatJID: "web:named", Direction: msg.In, Topic: "#only"})
-	if got := must(s.WebTopics("web:named"))(t); len(got) != 1 || got[0].Topic != "#only" {
+	if got := must(s.WebTopics(t.Context(), "web:named"))(t); len(got) != 1 || got[0].Topic != "#only" {
 		t.Errorf("without the default topic: %v", got)
 	}
 }
@@ -201,7 +201,7 @@ func TestWebReaderMissesNothing(t *testing.T) {
 			return m.ID
 		}
 		read := func(r *reader, limit int) {
-			page, next, err := s.WebAfter(chatJID, r.at, limit)
+			page, next, err := s.WebAfter(rt.Context(), chatJID, r.at, limit)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -229,8 +229,8 @@ func TestWebReaderMissesNothing(t *testing.T) {
 				}
 			},
 			"begin": func(rt *rapid.T) {
-				r := &reader{at: must(s.WebEnd(chatJID))(t)}
-				for _, m := range must(s.WebHistory(chatJID, nil, r.at+1, 1000))(t) {
+				r := &reader{at: must(s.WebEnd(rt.Context(), chatJID))(t)}
+				for _, m := range must(s.WebHistory(rt.Context(), chatJID, nil, r.at+1, 1000))(t) {
 					r.seen = append(r.seen, m.ID)
 				}
 				readers = append(readers, r)
@@ -246,7 +246,7 @@ func TestWebReaderMissesNothing(t *testing.T) {
 			settle(0, msg.OutSent)
 		}
 		var want []int64
-		for _, m := range must(s.WebHistory(chatJID, nil, newest, 1000))(t) {
+		for _, m := range must(s.WebHistory(rt.Context(), chatJID, nil, newest, 1000))(t) {
 			want = append(want, m.ID)
 		}
 		for _, r := range readers {

@@ -84,7 +84,7 @@ func (s *Store) enqueue(ctx context.Context, jobs []*job) error {
 
 func (s *Store) writeLoop() {
 	defer close(s.done)
-	st := &statements{prepare: s.conn.PrepareContext}
+	st := &statements{prepare: s.conn.PrepareContext, uncancelled: true}
 	var group []*job
 	for jobs := range s.jobs {
 		group = append(group[:0], jobs...)
@@ -195,6 +195,15 @@ func (tx *Tx) reach(side func(failpoint.Verb) failpoint.Point) {
 }
 
 func (tx *Tx) exec(query string, args ...any) (sql.Result, error) { return tx.q.exec(query, args...) }
+
+// get reads the row that a writing verb returns or needs.
+func (tx *Tx) get(dest []any, query string, args ...any) (bool, error) {
+	return tx.q.get(uncancelled(), dest, query, args...)
+}
+
+// uncancelled is the context of every statement of a transaction. Many callers
+// share one: an interrupt for one of them would roll back the writes of all.
+func uncancelled() context.Context { return context.Background() }
 
 // change runs a statement and returns how many rows it changed.
 func (tx *Tx) change(query string, args ...any) (int64, error) {

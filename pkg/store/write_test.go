@@ -28,7 +28,7 @@ func puts(content string, end error) func(*store.Tx) error {
 // contents lists what the rows of a:1 say.
 func contents(t *testing.T, s *store.Store) (all []string) {
 	t.Helper()
-	for _, m := range must(s.Undecided("a:1", 0, 10_000))(t) {
+	for _, m := range must(s.Undecided(t.Context(), "a:1", 0, 10_000))(t) {
 		all = append(all, m.Content)
 	}
 	return all
@@ -68,8 +68,8 @@ func TestWriteSeesItsOwnRowsAndOthersSeeThemAfterTheCommit(t *testing.T) {
 		if err := puts("one", nil)(tx); err != nil {
 			return err
 		}
-		inside, err := tx.UndecidedChats()
-		outside := must(s.UndecidedChats())(t)
+		inside, err := tx.UndecidedChats(t.Context())
+		outside := must(s.UndecidedChats(t.Context()))(t)
 		if len(inside) != 1 || len(outside) != 0 {
 			t.Errorf("inside %v, outside %v", inside, outside)
 		}
@@ -143,7 +143,7 @@ func TestPokesFollowTheCommit(t *testing.T) {
 	path := storetest.Path(t)
 	reader := storetest.OpenAt(t, path, nil)
 	s := storetest.OpenAt(t, path, func(daemon string) {
-		rows, err := reader.Undecided("a:1", 0, 10)
+		rows, err := reader.Undecided(t.Context(), "a:1", 0, 10)
 		if err != nil {
 			t.Error(err)
 		}

@@ -48,7 +48,7 @@ func (r *revoked) Add(_ context.Context, id string, until time.Time) error {
 	return r.err
 }
 
-func (r *revoked) Has(id string) (bool, error) {
+func (r *revoked) Has(_ context.Context, id string) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, ok := r.until[id]

@@ -26,7 +26,7 @@ const (
 // by themselves, and over a restart.
 type Revoked interface {
 	Add(ctx context.Context, id string, until time.Time) error
-	Has(id string) (bool, error)
+	Has(ctx context.Context, id string) (bool, error)
 }
 
 // Session is a login. The zero value is none.
@@ -102,7 +102,7 @@ func (l *Login) session(r *http.Request) (Session, error) {
 		if !ok {
 			continue
 		}
-		ok, err := l.inForce(session)
+		ok, err := l.inForce(r.Context(), session)
 		if ok || err != nil {
 			return session, err
 		}
@@ -110,13 +110,15 @@ func (l *Login) session(r *http.Request) (Session, error) {
 	return Session{}, nil
 }
 
-func (l *Login) inForce(s Session) (bool, error) {
+func (l *Login) inForce(ctx context.Context, s Session) (bool, error) {
 	if !l.cfg.Now().Before(s.Expires) {
 		return false, nil
 	}
-	revoked, err := l.cfg.Revoked.Has(s.ID)
+	revoked, err := l.cfg.Revoked.Has(ctx, s.ID)
 	if err != nil {
-		l.cfg.Log.Error("a login cannot be checked", "err", err)
+		if ctx.Err() == nil { // else the client went away
+			l.cfg.Log.Error("a login cannot be checked", "err", err)
+		}
 		return false, apierr.New(apierr.Unavailable, "the login cannot be checked now, try again")
 	}
 	return !revoked, nil
@@ -124,10 +126,10 @@ func (l *Login) inForce(s Session) (bool, error) {
 
 // Valid tells whether a session, of Current, is still in force; event streams ask while they
 // run. It is not when that cannot be found out.
-func (l *Login) Valid(s Session) bool {
+func (l *Login) Valid(ctx context.Context, s Session) bool {
 	if s.ID == "" {
 		return s.Login != ""
 	}
-	ok, err := l.inForce(s)
+	ok, err := l.inForce(ctx, s)
 	return ok && err == nil
 }

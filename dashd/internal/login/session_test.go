@@ -83,31 +83,31 @@ func TestValid(t *testing.T) {
 		change(r)
 		remember.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	if h.Valid(login.Session{}) {
+	if h.Valid(t.Context(), login.Session{}) {
 		t.Error("nobody is valid")
 	}
 	ask(bearer)
 	h.now = h.now.Add(1000 * time.Hour)
-	if !h.Valid(session) {
+	if !h.Valid(t.Context(), session) {
 		t.Error("the bearer is not valid")
 	}
 	c := entered(t, h.get(h.link()), "/chat/")
 	ask(with(c))
-	if !h.Valid(session) {
+	if !h.Valid(t.Context(), session) {
 		t.Error("not valid while logged in")
 	}
 	h.revoked.err = http.ErrServerClosed
-	if h.Valid(session) {
+	if h.Valid(t.Context(), session) {
 		t.Error("valid though nobody knows")
 	}
 	h.revoked.err = nil
 	h.now = h.now.Add(31 * 24 * time.Hour)
-	if h.Valid(session) {
+	if h.Valid(t.Context(), session) {
 		t.Error("valid though expired")
 	}
 	h.now = h.now.Add(-31 * 24 * time.Hour)
 	h.do(http.MethodPost, "/logout", nil, with(c))
-	if h.Valid(session) {
+	if h.Valid(t.Context(), session) {
 		t.Error("valid after the logout")
 	}
 }

@@ -45,7 +45,7 @@ func (s *Status) answer(r *http.Request) (Report, error) {
 	if at.ChatJID != "" {
 		return s.Chat(r.Context(), at)
 	}
-	facts, err := s.Instance()
+	facts, err := s.Instance(r.Context())
 	return facts.report(), err
 }
 

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"context"
 	"time"
 
 	"arizuko/pkg/daemon"
@@ -32,8 +33,8 @@ func (d Daemon) away(now int64) bool {
 	return d.Connection != daemon.Stopped && now-d.HeartbeatAt >= gone.Milliseconds()
 }
 
-func (s *Status) daemons(now int64) ([]Daemon, error) {
-	rows, err := s.cfg.Store.Daemons()
+func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
+	rows, err := s.cfg.Store.Daemons(ctx)
 	all := make([]Daemon, len(rows)) // an empty list in JSON, never null
 	for i, row := range rows {
 		d := Daemon{
@@ -59,12 +60,12 @@ type Facts struct {
 }
 
 // Instance gathers the facts for the overview.
-func (s *Status) Instance() (f Facts, err error) {
+func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	f.Now = s.now()
-	if f.Daemons, err = s.daemons(f.Now); err != nil {
+	if f.Daemons, err = s.daemons(ctx, f.Now); err != nil {
 		return f, err
 	}
-	turns, err := s.cfg.Store.OpenTurns()
+	turns, err := s.cfg.Store.OpenTurns(ctx)
 	if err != nil {
 		return f, err
 	}
@@ -77,10 +78,10 @@ func (s *Status) Instance() (f Facts, err error) {
 	}
 	f.RunningCount, f.QueuedCount = len(f.Running), len(f.Queued)
 	f.Running, f.Queued = f.Running[:min(f.RunningCount, listed)], f.Queued[:min(f.QueuedCount, listed)]
-	if f.Inbound, err = s.cfg.Store.WaitingInbound(); err != nil {
+	if f.Inbound, err = s.cfg.Store.WaitingInbound(ctx); err != nil {
 		return f, err
 	}
-	f.Outbound, err = s.cfg.Store.WaitingOutbound()
+	f.Outbound, err = s.cfg.Store.WaitingOutbound(ctx)
 	return f, err
 }
 

@@ -124,7 +124,7 @@ func (r *rig) healthy() {
 func (r *rig) inbound(chatJID string, age int64) *msg.Message {
 	r.t.Helper()
 	m := &msg.Message{ChatJID: chatJID, Direction: msg.In, Content: "a private word", Timestamp: now - age, ReceivedAt: now - age}
-	if _, _, err := r.st.PutMessage(m); err != nil {
+	if _, _, err := r.st.PutMessage(r.t.Context(), m); err != nil {
 		r.t.Fatal(err)
 	}
 	return m
@@ -177,7 +177,7 @@ func (r *rig) answered(chatJID, session string, age int64, set ...func(*msg.Turn
 		}
 		return tx.EndRun(run.ID, "", now-age)
 	})
-	replies, err := r.st.TurnReplies(t.ID)
+	replies, err := r.st.TurnReplies(r.t.Context(), t.ID)
 	if err != nil || len(replies) != 1 {
 		r.t.Fatalf("replies %v, %v", replies, err)
 	}

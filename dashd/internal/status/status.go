@@ -99,32 +99,32 @@ func (s *Status) Chat(ctx context.Context, at Where) (Report, error) {
 func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	st := s.cfg.Store
 	c.info = msg.Chat{JID: c.ChatJID}
-	known, err := st.Chat(c.ChatJID)
+	known, err := st.Chat(ctx, c.ChatJID)
 	if err != nil {
 		return err
 	}
 	if known != nil {
 		c.info = *known
 	}
-	if c.waiting, err = st.WaitingInboundBefore(c.ChatJID, c.now-settling.Milliseconds()); err != nil {
+	if c.waiting, err = st.WaitingInboundBefore(ctx, c.ChatJID, c.now-settling.Milliseconds()); err != nil {
 		return err
 	}
-	if c.daemons, err = s.daemons(c.now); err != nil {
+	if c.daemons, err = s.daemons(ctx, c.now); err != nil {
 		return err
 	}
 	if c.group, c.asked, err = s.home(ctx, c); err != nil {
 		return err
 	}
-	if c.topic, err = s.topic(c); err != nil {
+	if c.topic, err = s.topic(ctx, c); err != nil {
 		return err
 	}
-	if c.session, err = st.Session(c.group, c.topic); err != nil {
+	if c.session, err = st.Session(ctx, c.group, c.topic); err != nil {
 		return err
 	}
-	if c.engaged, err = s.engagement(c); err != nil {
+	if c.engaged, err = s.engagement(ctx, c); err != nil {
 		return err
 	}
-	c.work, err = s.work(c)
+	c.work, err = s.work(ctx, c)
 	return err
 }
 
@@ -135,12 +135,12 @@ func (s *Status) home(ctx context.Context, c *chat) (folder string, asked bool, 
 		return folder, true, nil
 	}
 	s.cfg.Log.Warn("routd does not say whose a chat is; taking the last known group", "chat", c.ChatJID, "err", err)
-	last, err := s.cfg.Store.LastHome(c.ChatJID)
+	last, err := s.cfg.Store.LastHome(ctx, c.ChatJID)
 	if err != nil {
 		return "", false, err
 	}
 	for _, folder := range []string{c.info.StickyGroup, msg.AddressedFolder(c.ChatJID), last} {
-		if g, err := s.cfg.Store.Group(folder); err != nil || g != nil {
+		if g, err := s.cfg.Store.Group(ctx, folder); err != nil || g != nil {
 			return folder, false, err
 		}
 	}
@@ -175,14 +175,14 @@ func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 	return folder, nil
 }
 
-func (s *Status) topic(c *chat) (string, error) {
-	bound, err := s.cfg.Store.TopicOfThread(c.ChatJID, c.ThreadID)
+func (s *Status) topic(ctx context.Context, c *chat) (string, error) {
+	bound, err := s.cfg.Store.TopicOfThread(ctx, c.ChatJID, c.ThreadID)
 	return msg.EffectiveTopic(c.info.StickyTopic, cmp.Or(c.ThreadID, c.Topic), c.ThreadID, bound), err
 }
 
 // engagement is the window that is open now, if any.
-func (s *Status) engagement(c *chat) (none msg.Engagement, err error) {
-	e, err := s.cfg.Store.Engagement(c.ChatJID, msg.Place(c.ThreadID, c.Topic))
+func (s *Status) engagement(ctx context.Context, c *chat) (none msg.Engagement, err error) {
+	e, err := s.cfg.Store.Engagement(ctx, c.ChatJID, msg.Place(c.ThreadID, c.Topic))
 	if err != nil || !e.Open(c.now, c.info.StickyAt) {
 		return none, err
 	}
@@ -197,8 +197,8 @@ type work struct {
 	retryAt int64 // when the oldest queued one is tried again
 }
 
-func (s *Status) work(c *chat) (w work, err error) {
-	turns, err := s.cfg.Store.OpenTurnsOf(c.ChatJID)
+func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
+	turns, err := s.cfg.Store.OpenTurnsOf(ctx, c.ChatJID)
 	if err != nil {
 		return w, err
 	}
@@ -219,7 +219,7 @@ func (s *Status) work(c *chat) (w work, err error) {
 	if oldest.NotBefore > c.now {
 		w.retryAt = oldest.NotBefore
 	}
-	before, err := s.cfg.Store.QueuedBefore(oldest.ID, c.now)
+	before, err := s.cfg.Store.QueuedBefore(ctx, oldest.ID, c.now)
 	w.place = new(1 + before)
 	return w, err
 }

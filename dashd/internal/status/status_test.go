@@ -316,7 +316,7 @@ func TestDaemonIsWell(t *testing.T) {
 	r.beat("b-late", daemon.Connected, 15*second)
 	r.beat("c-connecting", daemon.Connecting, 0)
 	r.beat("d-ahead", daemon.Connected, -minute) // its clock may differ
-	got, err := r.status.daemons(now)
+	got, err := r.status.daemons(t.Context(), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestDaemonIsWell(t *testing.T) {
 func TestInstance(t *testing.T) {
 	r := newRig(t)
 	r.healthy()
-	facts, err := r.status.Instance()
+	facts, err := r.status.Instance(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func TestInstance(t *testing.T) {
 	r.answered(other, "s", 5*minute, inTopic("#out")) // nobody has sent it yet
 	r.inbound(other, second)
 	r.beat("teled", daemon.BadCredentials, second)
-	if facts, err = r.status.Instance(); err != nil {
+	if facts, err = r.status.Instance(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want = `teled cannot log in: its platform refuses the credentials.

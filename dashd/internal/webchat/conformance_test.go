@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 
 // onPages is what the pages of a group show.
 func onPages(t testing.TB, c *Chat, folder string) (all []adaptertest.Received) {
-	rows, _, err := c.Store.WebAfter(JID(folder), 0, 1000)
+	rows, _, err := c.Store.WebAfter(t.Context(), JID(folder), 0, 1000)
 	if err != nil {
 		t.Error(err)
 	}

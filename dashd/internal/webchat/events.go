@@ -1,6 +1,7 @@
 package webchat
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -23,7 +24,7 @@ type feed struct {
 
 // Events streams a chat: each message in the order of its row, and where agents are at work.
 func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
-	last, err := c.Store.WebEnd(JID(g.Folder))
+	last, err := c.Store.WebEnd(r.Context(), JID(g.Folder))
 	if err == nil {
 		last, err = goOnFrom(r, last)
 	}
@@ -33,7 +34,7 @@ func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	}
 	f := &feed{chat: c, jid: JID(g.Folder), last: last}
 	c.Hub.Serve(w, r, func(s *live.Stream) error {
-		err := f.look(s)
+		err := f.look(r.Context(), s)
 		if err != nil && r.Context().Err() == nil {
 			c.Shell.Log.Warn("a page's events broke off; it comes back by itself", "chat", f.jid, "err", err)
 		}
@@ -55,9 +56,9 @@ func goOnFrom(r *http.Request, newest int64) (int64, error) {
 }
 
 // look sends what is new.
-func (f *feed) look(s *live.Stream) error {
+func (f *feed) look(ctx context.Context, s *live.Stream) error {
 	for {
-		rows, next, err := f.chat.Store.WebAfter(f.jid, f.last, eventPage)
+		rows, next, err := f.chat.Store.WebAfter(ctx, f.jid, f.last, eventPage)
 		if err != nil {
 			return err
 		}
@@ -71,12 +72,12 @@ func (f *feed) look(s *live.Stream) error {
 			break
 		}
 	}
-	return f.lookWhoTypes(s)
+	return f.lookWhoTypes(ctx, s)
 }
 
 // lookWhoTypes sends the tabs in which an agent is at work, if that has changed.
-func (f *feed) lookWhoTypes(s *live.Stream) error {
-	turns, err := f.chat.Store.OpenTurnsOf(f.jid)
+func (f *feed) lookWhoTypes(ctx context.Context, s *live.Stream) error {
+	turns, err := f.chat.Store.OpenTurnsOf(ctx, f.jid)
 	if err != nil {
 		return err
 	}

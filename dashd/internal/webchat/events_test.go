@@ -154,7 +154,7 @@ func TestARunningTurnWithAnOfferedOneBehindIt(t *testing.T) {
 	r := newRig(t)
 	begin, _ := work(t, r, "#a", "#a")
 	begin()
-	turns, err := r.st.OpenTurns()
+	turns, err := r.st.OpenTurns(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestAMessageIsStoredAsItWasWritten(t *testing.T) {
 	r := newRig(t)
 	before := time.Now().UnixMilli()
 	id := r.post(t, map[string]string{"text": "  hi \n", "topic": "#deploy", "client_id": "x 1"})
-	got, err := r.st.Message(id)
+	got, err := r.st.Message(t.Context(), id)
 	if err != nil || got == nil {
 		t.Fatal(got, err)
 	}
@@ -32,7 +32,7 @@ func TestAMessageIsStoredAsItWasWritten(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	chat, err := r.st.Chat("web:main")
+	chat, err := r.st.Chat(t.Context(), "web:main")
 	if diff := cmp.Diff(&msg.Chat{JID: "web:main", Kind: msg.ChatWeb, Title: "The main"}, chat); err != nil || diff != "" {
 		t.Errorf("chat (-want +got):\n%s%v", diff, err)
 	}
@@ -43,7 +43,7 @@ func TestTopicsOfMessages(t *testing.T) {
 	for topic, want := range map[string]string{
 		"": "", "#a": "#a", "#a#b": "#a#b", "deploy": "#deploy", "#A_-9": "#A_-9", "#d": "#d", "#dx1": "#dx1", "#12": "#12",
 	} {
-		got, err := r.st.Message(r.post(t, map[string]string{"text": "x", "topic": topic}))
+		got, err := r.st.Message(t.Context(), r.post(t, map[string]string{"text": "x", "topic": topic}))
 		if err != nil || got.Topic != want {
 			t.Errorf("topic %q became %q (%v)", topic, got.Topic, err)
 		}
@@ -89,7 +89,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 			t.Errorf("%.60s: %d %.300s, want %q", body, status, answer, reason)
 		}
 	}
-	if last, err := r.st.LastMessageID(); last != 0 || err != nil {
+	if last, err := r.st.LastMessageID(t.Context()); last != 0 || err != nil {
 		t.Errorf("row %d was stored (%v)", last, err)
 	}
 	r.post(t, map[string]string{"text": strings.Repeat("x", maxText), "client_id": strings.Repeat("é", maxClientID/2)})
@@ -101,7 +101,7 @@ func TestTheSameClientIDIsTheSameRow(t *testing.T) {
 	if again := r.post(t, map[string]string{"text": "two", "topic": "#a", "client_id": "7"}); again != id {
 		t.Errorf("row %d, then row %d", id, again)
 	}
-	if m, err := r.st.Message(id); err != nil || m.Content != "one" || m.Topic != "" {
+	if m, err := r.st.Message(t.Context(), id); err != nil || m.Content != "one" || m.Topic != "" {
 		t.Errorf("the repeat changed the row: %+v (%v)", m, err)
 	}
 	if _, answer := r.ask(t, "POST", "/other/messages", `{"text":"one","client_id":"7"}`); answer == fmt.Sprintf(`{"id":%d}`, id) {

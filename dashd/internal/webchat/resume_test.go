@@ -117,7 +117,7 @@ func TestAPageSeesEveryRowOnceAndInOrder(t *testing.T) {
 			<-rendered
 			w.finish()
 		})
-		after, err := r.st.WebEnd(JID(w.folder)) // what the page is rendered with
+		after, err := r.st.WebEnd(rt.Context(), JID(w.folder)) // what the page is rendered with
 		if err != nil {
 			t.Fatal(err)
 		}

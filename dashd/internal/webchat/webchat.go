@@ -165,7 +165,7 @@ func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	if query.Has("topic") {
 		topic = new(query.Get("topic"))
 	}
-	rows, err := c.Store.WebHistory(JID(g.Folder), topic, before, int(limit)+1)
+	rows, err := c.Store.WebHistory(r.Context(), JID(g.Folder), topic, before, int(limit)+1)
 	if err != nil {
 		httpx.Error(w, err)
 		return
@@ -197,8 +197,8 @@ type topicLine struct {
 
 // Topics answers with the chat's topics, the one used last first; the default one is always
 // among them.
-func (c *Chat) Topics(w http.ResponseWriter, _ *http.Request, g *msg.Group) {
-	stored, err := c.Store.WebTopics(JID(g.Folder))
+func (c *Chat) Topics(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	stored, err := c.Store.WebTopics(r.Context(), JID(g.Folder))
 	if err != nil {
 		httpx.Error(w, err)
 		return

@@ -67,13 +67,13 @@ type sample struct {
 func (a *adapter) ask(ctx context.Context, chat int) (s sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerMost)
 	defer cancel()
-	id, _, err := a.st.PutMessage(a.message(chat))
+	id, _, err := a.st.PutMessage(ctx, a.message(chat))
 	if err != nil {
 		return s, err
 	}
 	for {
 		// Nobody else writes messages, so the answer is the next row.
-		reply, err := a.st.Message(id + 1)
+		reply, err := a.st.Message(ctx, id+1)
 		if err != nil {
 			return s, err
 		}

@@ -251,7 +251,7 @@ func asClaude(ctx context.Context, _ *bench) (*agentSetup, error) {
 
 // agentMB is what the processes of the first chat's agent occupy, in 10⁶ bytes.
 func (k *measuredKind) agentMB(ctx context.Context) (total float64, err error) {
-	runs, err := k.st.UnendedRuns()
+	runs, err := k.st.UnendedRuns(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -138,20 +138,20 @@ func TestHistory(t *testing.T) {
 	if err := (history{messages: 4400, chats: 7}).store(t.Context(), st); err != nil {
 		t.Fatal(err)
 	}
-	if last, err := st.LastMessageID(); err != nil || last != 4400 {
+	if last, err := st.LastMessageID(t.Context()); err != nil || last != 4400 {
 		t.Errorf("%d rows, %v", last, err)
 	}
-	if waiting, err := st.UndecidedChats(); err != nil || len(waiting) > 0 {
+	if waiting, err := st.UndecidedChats(t.Context()); err != nil || len(waiting) > 0 {
 		t.Errorf("undecided: %q, %v", waiting, err)
 	}
-	if open, err := st.OpenTurns(); err != nil || len(open) > 0 {
+	if open, err := st.OpenTurns(t.Context()); err != nil || len(open) > 0 {
 		t.Errorf("%d open turns, %v", len(open), err)
 	}
-	turns, err := st.Turns(msg.TurnDone, chatJID(6), 1000)
+	turns, err := st.Turns(t.Context(), msg.TurnDone, chatJID(6), 1000)
 	if err != nil || len(turns) != 1100/7 {
 		t.Fatalf("%d turns in the last chat, %v", len(turns), err)
 	}
-	in, err := st.TurnMessages(turns[0].ID)
+	in, err := st.TurnMessages(t.Context(), turns[0].ID)
 	if err != nil || len(in) != exchange || in[0].Disposition != msg.Routed {
 		t.Errorf("rows of a turn: %+v, %v", in, err)
 	}

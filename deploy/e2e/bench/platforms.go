@@ -204,7 +204,7 @@ func (f *front) hearOne(ctx context.Context, a chatsim.Action) (took time.Durati
 		return 0, err
 	}
 	for {
-		m, err := f.st.MessageByPlatformID(a.Chat, id)
+		m, err := f.st.MessageByPlatformID(ctx, a.Chat, id)
 		if err != nil || m != nil {
 			return time.Since(began), err
 		}
@@ -244,7 +244,7 @@ func (f *front) say(ctx context.Context, n int, p platform) (all []time.Duration
 			return nil, err
 		}
 		before := len(f.world.Arrivals())
-		if _, _, err := f.st.PutMessage(outbound(dms[i%len(dms)], fmt.Sprintf("row %d", i))); err != nil {
+		if _, _, err := f.st.PutMessage(ctx, outbound(dms[i%len(dms)], fmt.Sprintf("row %d", i))); err != nil {
 			return nil, err
 		}
 		arrived, err := f.await(ctx, before+1)

@@ -96,19 +96,19 @@ func (b *bench) flood(ctx context.Context, messages, chats int, start func() (*s
 	for name := range after {
 		r.cores[name] = (after[name] - before[name]).Seconds() / took
 	}
-	return r, errors.Join(s.settled(), b.stop())
+	return r, errors.Join(s.settled(ctx), b.stop())
 }
 
 // settled makes sure that nothing is left to do.
-func (s *system) settled() error {
+func (s *system) settled(ctx context.Context) error {
 	if s.floor {
 		return nil
 	}
-	waiting, err := s.st.UndecidedChats()
+	waiting, err := s.st.UndecidedChats(ctx)
 	if err != nil {
 		return err
 	}
-	open, err := s.st.OpenTurns()
+	open, err := s.st.OpenTurns(ctx)
 	if err == nil && len(waiting)+len(open) > 0 {
 		err = fmt.Errorf("everything is answered, but %d chats wait and %d turns are open", len(waiting), len(open))
 	}
@@ -130,7 +130,7 @@ type stream struct {
 // pour sends messages through all chats by turns and returns in how many
 // turns they were answered. It ends when all are.
 func (s *system) pour(ctx context.Context, messages, chats int) (turns int, err error) {
-	last, err := s.st.LastMessageID()
+	last, err := s.st.LastMessageID(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -182,7 +182,7 @@ func (f *stream) insert(ctx context.Context) error {
 // collect counts the answers in the rows behind last.
 func (f *stream) collect(ctx context.Context, last int64) (turns int, err error) {
 	for answered := 0; answered < f.total; {
-		newest, err := f.st.LastMessageID()
+		newest, err := f.st.LastMessageID(ctx)
 		if err != nil {
 			return turns, err
 		}
@@ -192,7 +192,7 @@ func (f *stream) collect(ctx context.Context, last int64) (turns int, err error)
 				last = end
 				continue
 			}
-			n, err := f.answer(last)
+			n, err := f.answer(ctx, last)
 			if err != nil {
 				return turns, err
 			}
@@ -240,8 +240,8 @@ func (f *stream) skip(row int64) (end int64) {
 }
 
 // answer is how many messages a row answers, 0 if it is none.
-func (f *stream) answer(row int64) (messages int, err error) {
-	m, err := f.st.Message(row)
+func (f *stream) answer(ctx context.Context, row int64) (messages int, err error) {
+	m, err := f.st.Message(ctx, row)
 	if err != nil || m == nil || m.Direction != msg.Out {
 		return 0, err
 	}

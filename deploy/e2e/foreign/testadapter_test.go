@@ -50,7 +50,7 @@ func TestARowWithoutMoreThanAnAddress(t *testing.T) {
 	a, st, _ := open(t)
 	before := time.Now().UnixMilli()
 	ids := receive(t, a, msg.Message{ChatJID: "matrix:!room"}, msg.Message{ChatJID: "matrix:!room"})
-	m, err := st.Message(ids[0])
+	m, err := st.Message(t.Context(), ids[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestEverythingThatIsSetIsStored(t *testing.T) {
 		ForwardedFrom: &msg.ReturnAddress{Kind: msg.Delegation, ChatJID: "slack:C1"},
 	}
 	want.ID = receive(t, a, *want)[0]
-	got, err := st.Message(want.ID)
+	got, err := st.Message(t.Context(), want.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestARedeliveryChangesNothing(t *testing.T) {
 	if again[0] != ids[0] || ids[1] == ids[0] || again[1] == ids[0] {
 		t.Errorf("rows %v, then %v", ids, again)
 	}
-	if m, err := st.Message(ids[0]); err != nil || m.Content != "first" {
+	if m, err := st.Message(t.Context(), ids[0]); err != nil || m.Content != "first" {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
@@ -105,7 +105,7 @@ func TestABadRowStoresNoneOfItsTransaction(t *testing.T) {
 	if ids, err := a.Receive(t.Context(), msg.Message{ChatJID: "telegram:5"}, msg.Message{ChatJID: "nowhere"}); err == nil {
 		t.Errorf("stored as %v", ids)
 	}
-	if m, err := st.Message(1); m != nil || err != nil {
+	if m, err := st.Message(t.Context(), 1); m != nil || err != nil {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
@@ -144,7 +144,7 @@ func TestWhoReadsOnIsWoken(t *testing.T) {
 // outbound writes a row that is to be sent, as gated does.
 func outbound(t *testing.T, st *store.Store, chat string) int64 {
 	t.Helper()
-	id, _, err := st.PutMessage(&msg.Message{
+	id, _, err := st.PutMessage(t.Context(), &msg.Message{
 		ChatJID: chat, Direction: msg.Out, Content: "hello", ThreadID: "77", ReplyToID: "1", Source: msg.SourceAgent,
 		OutState: msg.OutQueued, Timestamp: 1, ReceivedAt: 1,
 	})
@@ -197,17 +197,17 @@ func TestReports(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.want.MessageID, tt.want.Attempts = id, 1
-			parts, err := st.Deliveries(id)
+			parts, err := st.Deliveries(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]store.Delivery{tt.want}, parts); diff != "" {
 				t.Errorf("deliveries (-want +got):\n%s", diff)
 			}
-			if m, err := st.Message(id); err != nil || m.OutState != tt.want.State || m.PlatformID != tt.want.PlatformID {
+			if m, err := st.Message(t.Context(), id); err != nil || m.OutState != tt.want.State || m.PlatformID != tt.want.PlatformID {
 				t.Errorf("the row is %+v, %v", m, err)
 			}
-			changes, err := st.DeliveredSince(0, 10)
+			changes, err := st.DeliveredSince(t.Context(), 0, 10)
 			if err != nil || len(changes) != 1 || changes[0].At != at.UnixMilli() {
 				t.Errorf("changes %+v, %v", changes, err)
 			}

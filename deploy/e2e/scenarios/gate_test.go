@@ -76,7 +76,7 @@ func TestQuietTimeGathersLinesIntoOneTurn(t *testing.T) {
 		s.Say("discord:5", text)
 	}
 	s.HasHeard("discord:5", "one", "two", "three", "four", "five")
-	rows, err := s.st.TurnMessages(s.Turn(first).ID)
+	rows, err := s.st.TurnMessages(t.Context(), s.Turn(first).ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ func (s *Suite) hears(chat, text, told string) *msg.Turn {
 	s.t.Helper()
 	id := s.Say(chat, text)
 	if s.Decided(id).Disposition == msg.Prefix {
-		derived, err := s.st.DerivedFrom(id)
+		derived, err := s.st.DerivedFrom(s.t.Context(), id)
 		if err != nil || len(derived) != 1 {
 			s.t.Fatalf("derived from %d: %v, %v", id, derived, err)
 		}

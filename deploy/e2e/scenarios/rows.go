@@ -78,7 +78,7 @@ func (s *Suite) Exec(query string, args ...any) {
 // Row is a row as it stands.
 func (s *Suite) Row(id int64) *msg.Message {
 	s.t.Helper()
-	m, err := s.st.Message(id)
+	m, err := s.st.Message(s.t.Context(), id)
 	if err != nil || m == nil {
 		s.t.Fatalf("row %d: %v, %v", id, m, err)
 	}
@@ -115,7 +115,7 @@ func (s *Suite) MayWait(ids ...int64) {
 // Turn is the turn that took a row, which must have one.
 func (s *Suite) Turn(row int64) *msg.Turn {
 	s.t.Helper()
-	t, err := s.st.Turn(s.Decided(row).TurnID)
+	t, err := s.st.Turn(s.t.Context(), s.Decided(row).TurnID)
 	if err != nil || t == nil {
 		s.t.Fatalf("turn of row %d: %v, %v", row, t, err)
 	}
@@ -145,7 +145,7 @@ func (s *Suite) Ended(row int64) (t *msg.Turn) {
 // Answer waits until the turn of a row has ended and returns what was said.
 func (s *Suite) Answer(row int64) string {
 	s.t.Helper()
-	replies, err := s.st.TurnReplies(s.Ended(row).ID)
+	replies, err := s.st.TurnReplies(s.t.Context(), s.Ended(row).ID)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -224,7 +224,7 @@ func (p *stage) check(s said) {
 		p.t.Errorf("%q is %s/%s, not %s", s.text, m.Disposition, m.Reason, s.because)
 	}
 	if s.asks != nil && m.TurnID == 0 {
-		derived, err := p.st.DerivedFrom(s.id)
+		derived, err := p.st.DerivedFrom(p.t.Context(), s.id)
 		if err != nil || len(derived) != 1 {
 			p.t.Fatalf("derived from %q: %v, %v", s.text, derived, err)
 		}
@@ -262,7 +262,7 @@ func (p *stage) checkTurn(s said, m *msg.Message) {
 // checkReplies fails unless all that came of a turn is where its answer belongs.
 func (p *stage) checkReplies(t *msg.Turn) {
 	p.t.Helper()
-	replies, err := p.st.TurnReplies(t.ID)
+	replies, err := p.st.TurnReplies(p.t.Context(), t.ID)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func delegated(where spot, id, to, text string) event {
 // turnOf is the turn that took a message, given by the platform's id.
 func (p *stage) turnOf(where spot, id string) *msg.Turn {
 	p.t.Helper()
-	row, err := p.st.MessageByPlatformID(where.chat, id)
+	row, err := p.st.MessageByPlatformID(p.t.Context(), where.chat, id)
 	if err != nil || row == nil {
 		p.t.Fatalf("message %s of %s: %v", id, where.chat, err)
 	}
@@ -372,7 +372,7 @@ func posted(at int, where spot, source, about string) event {
 		if about != "" {
 			m.TurnID = p.turnOf(where, about).ID
 		}
-		if _, _, err := p.st.PutMessage(m); err != nil {
+		if _, _, err := p.st.PutMessage(p.t.Context(), m); err != nil {
 			p.t.Fatal(err)
 		}
 		p.deliver(p.minute(at), where.chat, arrives)

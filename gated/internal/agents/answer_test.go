@@ -32,7 +32,7 @@ func TestAnswer(t *testing.T) {
 	first, second := reply, reply
 	first.Content, first.ReplyToID = "one", "p1"
 	second.Content = "two"
-	got := must[[]*msg.Message](r)(r.st.TurnReplies(asked.ID))
+	got := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), asked.ID))
 	if d := cmp.Diff([]*msg.Message{&first, &second}, got, cmpopts.IgnoreFields(msg.Message{}, "ID", "Timestamp", "ReceivedAt")); d != "" {
 		t.Errorf("replies (-want +got):\n%s", d)
 	}
@@ -63,7 +63,7 @@ func TestSession(t *testing.T) {
 	}
 	r.stop()
 
-	log := must[[]store.PastSession](r)(r.st.PastSessions("main", "", 1000, 10))
+	log := must[[]store.PastSession](r)(r.st.PastSessions(t.Context(), "main", "", 1000, 10))
 	for i := range log {
 		if log[i].EndedAt < log[i].StartedAt || log[i].StartedAt == 0 {
 			t.Errorf("times of %+v", log[i])
@@ -84,7 +84,7 @@ func TestAssistantName(t *testing.T) {
 	})
 	asked := r.ask("hi")
 	r.await(asked, msg.TurnDone)
-	if m := must[[]*msg.Message](r)(r.st.TurnReplies(asked.ID))[0]; m.SenderName != "Maja" {
+	if m := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), asked.ID))[0]; m.SenderName != "Maja" {
 		t.Errorf("answered by %q", m.SenderName)
 	}
 }
@@ -122,7 +122,7 @@ func (r *rig) noneDoubled(turns []*msg.Turn) {
 	r.t.Helper()
 	var ids []int64
 	for _, t := range turns {
-		for _, m := range must[[]*msg.Message](r)(r.st.TurnReplies(t.ID)) {
+		for _, m := range must[[]*msg.Message](r)(r.st.TurnReplies(r.t.Context(), t.ID)) {
 			ids = append(ids, m.ID)
 		}
 	}
@@ -201,7 +201,7 @@ func TestBrokenFrames(t *testing.T) {
 				t.Errorf("session %q survived", s)
 			}
 			diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})
-			log := must[[]store.PastSession](r)(r.st.PastSessions("main", "", failed.RunID+1, 1))
+			log := must[[]store.PastSession](r)(r.st.PastSessions(t.Context(), "main", "", failed.RunID+1, 1))
 			if log[0].Result != "error" || log[0].Error != failed.Error {
 				t.Errorf("session log %+v", log[0])
 			}
@@ -213,7 +213,7 @@ func TestBrokenFrames(t *testing.T) {
 // the reason.
 func (r *rig) onlyNotice(t *msg.Turn) {
 	r.t.Helper()
-	rows := must[[]*msg.Message](r)(r.st.TurnReplies(t.ID))
+	rows := must[[]*msg.Message](r)(r.st.TurnReplies(r.t.Context(), t.ID))
 	if len(rows) != 1 || rows[0].Source != msg.SourceNotice || rows[0].ChatJID != t.ChatJID || rows[0].ReplyToID != t.ReplyTo ||
 		rows[0].OutState != msg.OutQueued || !strings.HasPrefix(rows[0].Content, "Sorry, I could not answer this") {
 		r.t.Errorf("turn %d ended in %+v", t.ID, rows)

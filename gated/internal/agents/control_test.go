@@ -316,7 +316,7 @@ func TestShutdownEndsAnAgentThatWillNotGo(t *testing.T) {
 	if now := r.turn(asked.ID); now.State != msg.TurnQueued || now.Attempts != 0 {
 		t.Errorf("turn %+v", now)
 	}
-	if left := must[[]*msg.Run](r)(r.st.UnendedRuns()); len(left) != 0 {
+	if left := must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context())); len(left) != 0 {
 		t.Errorf("runs %+v", left)
 	}
 }
@@ -410,8 +410,8 @@ func TestIdleAgentsAreClosed(t *testing.T) {
 	r := newRig(t, idle(time.Millisecond))
 	asked := r.ask("hi")
 	r.answered(asked)
-	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns())) == 0 })
-	log := must[[]store.PastSession](r)(r.st.PastSessions("main", "", 1000, 1))
+	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
+	log := must[[]store.PastSession](r)(r.st.PastSessions(t.Context(), "main", "", 1000, 1))
 	if log[0].Result != "ok" {
 		t.Errorf("session log %+v", log)
 	}

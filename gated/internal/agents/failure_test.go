@@ -43,7 +43,7 @@ func TestAgentsThatFail(t *testing.T) {
 				t.Errorf("failed with %s, %q", failed.Reason, failed.Error)
 			}
 			r.onlyNotice(failed)
-			r.until("its process is gone", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns())) == 0 })
+			r.until("its process is gone", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
 		})
 	}
 }
@@ -281,11 +281,11 @@ func TestHavoc(t *testing.T) {
 		}
 	}
 	r.idle()
-	r.until("no run is left", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns())) == 0 })
+	r.until("no run is left", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
 	for p, turns := range byPlace {
 		var rows []int64
 		for _, asked := range turns {
-			replies := must[[]*msg.Message](r)(r.st.TurnReplies(asked.ID))
+			replies := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), asked.ID))
 			for _, m := range replies {
 				rows = append(rows, m.ID)
 			}

@@ -53,7 +53,7 @@ func (r *run) logAnswer(t *msg.Turn, text string) {
 	}
 	var row int64
 	if text != "" {
-		if replies, err := r.m.st.TurnReplies(t.ID); err == nil && len(replies) > 0 {
+		if replies, err := r.m.st.TurnReplies(r.m.ctx, t.ID); err == nil && len(replies) > 0 {
 			row = replies[len(replies)-1].ID
 		}
 	}

@@ -98,7 +98,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 // Recover ends the agents a previous gated left and queues every open turn
 // again. A turn that was answered in part counts as done.
 func (m *Manager) Recover(ctx context.Context) error {
-	left, err := m.st.UnendedRuns()
+	left, err := m.st.UnendedRuns(ctx)
 	if err != nil {
 		return fmt.Errorf("find runs of the previous gated: %w", err)
 	}
@@ -109,7 +109,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 			return fmt.Errorf("recover run %d: %w", r.ID, err)
 		}
 	}
-	open, err := m.st.OpenTurns()
+	open, err := m.st.OpenTurns(ctx)
 	if err != nil {
 		return fmt.Errorf("find open turns: %w", err)
 	}
@@ -155,7 +155,7 @@ func (m *Manager) endOrphan(r *msg.Run) (found bool, err error) {
 }
 
 func (m *Manager) recoverRun(tx *store.Tx, r *msg.Run) error {
-	turns, err := tx.RunTurns(r.ID)
+	turns, err := tx.RunTurns(m.ctx, r.ID)
 	if err != nil {
 		return err
 	}
@@ -357,10 +357,10 @@ func (m *Manager) register(r *run, t queue.Turn) {
 // remind tells a run what was stored about it before anyone could tell it:
 // that its turn was cancelled, or its session reset.
 func (m *Manager) applyMissedSignals(r *run, t *msg.Turn) {
-	if now, err := m.st.Turn(t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
+	if now, err := m.st.Turn(m.ctx, t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
 		m.interrupt(r)
 	}
-	if live, err := m.st.RunIsLive(r.row.ID); err == nil && !live {
+	if live, err := m.st.RunIsLive(m.ctx, r.row.ID); err == nil && !live {
 		m.Drain(r.row.ID)
 	}
 }
@@ -393,7 +393,7 @@ func (m *Manager) open(t queue.Turn) (*run, *msg.Turn, error) {
 		if err = tx.StartRun(&row, t.ID); err != nil {
 			return err
 		}
-		if turn, err = tx.Turn(t.ID); err != nil {
+		if turn, err = tx.Turn(m.ctx, t.ID); err != nil {
 			return err
 		}
 		r = newRun(m, row, setup)

@@ -60,7 +60,7 @@ func (r *run) prompt(t *msg.Turn) (p promptText, err error) {
 // announceFirst queues the system messages that a run's first turn gives rise
 // to and claims those that wait for the folder's next prompt.
 func (r *run) announceFirst(tx *store.Tx, t *msg.Turn) error {
-	session, err := tx.Session(t.Folder, t.Topic)
+	session, err := tx.Session(r.m.ctx, t.Folder, t.Topic)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (r *run) announceFirst(tx *store.Tx, t *msg.Turn) error {
 // has one already.
 func (m *Manager) announce(tx *store.Tx, t *msg.Turn, event, body string) error {
 	const origin = "gated"
-	claimed, err := tx.TurnSystemMessages(t.ID)
+	claimed, err := tx.TurnSystemMessages(m.ctx, t.ID)
 	if err != nil || slices.ContainsFunc(claimed, func(s store.SystemMessage) bool { return s.Origin == origin && s.Event == event }) {
 		return err
 	}
@@ -94,7 +94,7 @@ func (r *run) announceLater(t *msg.Turn) error {
 	if !r.started {
 		return nil
 	}
-	waiting, err := r.m.st.HasSystemMessages(t.Folder)
+	waiting, err := r.m.st.HasSystemMessages(r.m.ctx, t.Folder)
 	if err != nil || !waiting && r.announcedDate == r.m.today() {
 		return err
 	}
@@ -106,7 +106,7 @@ func (r *run) announceLater(t *msg.Turn) error {
 }
 
 func (m *Manager) announceDay(tx *store.Tx, t *msg.Turn) error {
-	last, err := tx.LastTurnAt(t.Folder, t.ID)
+	last, err := tx.LastTurnAt(m.ctx, t.Folder, t.ID)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (m *Manager) today() string { return m.cfg.Now().In(m.cfg.Location).Format(
 
 // pastSessions tells a new session what came before it.
 func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, error) {
-	past, err := tx.PastSessions(t.Folder, t.Topic, runID, pastSessions)
+	past, err := tx.PastSessions(m.ctx, t.Folder, t.Topic, runID, pastSessions)
 	if err != nil {
 		return "", err
 	}
@@ -142,13 +142,13 @@ func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, 
 func (r *run) assemble(t *msg.Turn) (p promptText, err error) {
 	st := r.m.st
 	in := prompt.Input{Turn: t, Location: r.m.cfg.Location}
-	if in.Messages, err = st.TurnMessages(t.ID); err != nil {
+	if in.Messages, err = st.TurnMessages(r.m.ctx, t.ID); err != nil {
 		return p, err
 	}
 	if err = r.m.linkFiles(t.Folder, in.Messages); err != nil {
 		return p, err
 	}
-	system, err := st.TurnSystemMessages(t.ID)
+	system, err := st.TurnSystemMessages(r.m.ctx, t.ID)
 	if err != nil {
 		return p, err
 	}
@@ -167,7 +167,7 @@ func (r *run) assemble(t *msg.Turn) (p promptText, err error) {
 		return p, err
 	}
 	if !r.started {
-		if p.session, err = st.Session(t.Folder, t.Topic); err != nil {
+		if p.session, err = st.Session(r.m.ctx, t.Folder, t.Topic); err != nil {
 			return p, err
 		}
 	}
@@ -196,21 +196,21 @@ func (r *run) remember(g groupconfig.Config, through int64, in *prompt.Input) {
 func (r *run) observe(t *msg.Turn, g groupconfig.Config, in *prompt.Input) (through int64, err error) {
 	after := r.shown.through
 	if !r.shown.prompted {
-		if after, err = r.m.st.ShownUpto(t.Folder, t.Topic); err != nil {
+		if after, err = r.m.st.ShownUpto(r.m.ctx, t.Folder, t.Topic); err != nil {
 			return 0, err
 		}
 	}
 	if g.Observe == groupconfig.ObserveNone || prompt.ShouldSkipContext(in.Messages) {
 		return after, nil
 	}
-	if through, err = r.m.st.LastDecision(); err != nil {
+	if through, err = r.m.st.LastDecision(r.m.ctx); err != nil {
 		return 0, err
 	}
 	var since int64
 	if after == 0 {
 		since = r.m.cfg.Now().Add(-observedSince).UnixMilli()
 	}
-	rows, left, err := r.m.st.Observed(t.Folder, t.ChatJID, after, since, g.Observe == groupconfig.ObserveShared, observedRows)
+	rows, left, err := r.m.st.Observed(r.m.ctx, t.Folder, t.ChatJID, after, since, g.Observe == groupconfig.ObserveShared, observedRows)
 	if err != nil {
 		return 0, err
 	}
@@ -229,7 +229,7 @@ func (m *Manager) titles(rows []*msg.Message) (map[string]string, error) {
 		if _, known := titles[row.ChatJID]; known {
 			continue
 		}
-		chat, err := m.st.Chat(row.ChatJID)
+		chat, err := m.st.Chat(m.ctx, row.ChatJID)
 		if err != nil {
 			return nil, err
 		}
@@ -256,7 +256,7 @@ func (r *run) replyChain(batch []*msg.Message) (chain []*msg.Message, ids map[st
 			if link == "" || ids[link] != 0 {
 				return nil
 			}
-			parent, err := r.m.st.MessageByPlatformID(chatJID, link)
+			parent, err := r.m.st.MessageByPlatformID(r.m.ctx, chatJID, link)
 			if err != nil || parent == nil {
 				return err
 			}

@@ -51,14 +51,14 @@ func (r *rig) systemMessages(turnID string) int {
 	r.t.Helper()
 	var id int64
 	_, _ = fmt.Sscan(turnID, &id)
-	return len(must[[]store.SystemMessage](r)(r.st.TurnSystemMessages(id)))
+	return len(must[[]store.SystemMessage](r)(r.st.TurnSystemMessages(r.t.Context(), id)))
 }
 
 func TestNewSessionTellsOfThePastOnes(t *testing.T) {
 	r := newRig(t, attempts(1))
 	r.answered(r.ask("!session s1; say hi"), r.ask("again"))
 	r.reset("main", "")
-	r.until("the run is gone", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns())) == 0 })
+	r.until("the run is gone", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
 	r.await(r.ask("!exit 1"), msg.TurnFailed)
 	r.answered(r.ask("hello"))
 	var lines []string

@@ -227,7 +227,7 @@ func (r *rig) until(what string, met func() bool) {
 
 func (r *rig) turn(id int64) *msg.Turn {
 	r.t.Helper()
-	return must[*msg.Turn](r)(r.st.Turn(id))
+	return must[*msg.Turn](r)(r.st.Turn(r.t.Context(), id))
 }
 
 // await waits until a turn is in a state.
@@ -254,7 +254,7 @@ func (r *rig) answered(turns ...*msg.Turn) (said []string) {
 // said is what a turn has said, notices too.
 func (r *rig) said(t *msg.Turn) (said []string) {
 	r.t.Helper()
-	for _, m := range must[[]*msg.Message](r)(r.st.TurnReplies(t.ID)) {
+	for _, m := range must[[]*msg.Message](r)(r.st.TurnReplies(r.t.Context(), t.ID)) {
 		said = append(said, m.Content)
 	}
 	return said
@@ -263,12 +263,12 @@ func (r *rig) said(t *msg.Turn) (said []string) {
 // idle waits until no turn is open any more.
 func (r *rig) idle() {
 	r.t.Helper()
-	r.until("every turn has ended", func() bool { return len(must[[]*msg.Turn](r)(r.st.OpenTurns())) == 0 })
+	r.until("every turn has ended", func() bool { return len(must[[]*msg.Turn](r)(r.st.OpenTurns(r.t.Context()))) == 0 })
 }
 
 func (r *rig) session(folder, topic string) string {
 	r.t.Helper()
-	return must[string](r)(r.st.Session(folder, topic))
+	return must[string](r)(r.st.Session(r.t.Context(), folder, topic))
 }
 
 // gate makes a pipe at which an agent of the group can be held. The function

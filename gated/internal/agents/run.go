@@ -245,7 +245,7 @@ func (r *run) receive(h handover) {
 		if err = tx.OfferTurn(h.queued.ID, r.row.ID, r.m.now()); err != nil {
 			return err
 		}
-		turn, err = tx.Turn(h.queued.ID)
+		turn, err = tx.Turn(r.m.ctx, h.queued.ID)
 		return err
 	})
 	if err != nil {
@@ -260,10 +260,10 @@ func (r *run) receive(h handover) {
 // still open, to nobody if it was cancelled. A run that was closed behind the
 // queue's back must not be sent the turn again.
 func (r *run) requeue(t queue.Turn) {
-	if live, err := r.m.st.RunIsLive(r.row.ID); err == nil && !live && !r.stopping {
+	if live, err := r.m.st.RunIsLive(r.m.ctx, r.row.ID); err == nil && !live && !r.stopping {
 		r.drain()
 	}
-	if row, err := r.m.st.Turn(t.ID); err != nil || row != nil && row.State == msg.TurnQueued {
+	if row, err := r.m.st.Turn(r.m.ctx, t.ID); err != nil || row != nil && row.State == msg.TurnQueued {
 		r.m.push(t)
 	}
 	r.free()
@@ -354,7 +354,7 @@ func (r *run) frame(f agentproto.Frame) {
 // errorFrame gives the run up over a turn, unless that was cancelled: what
 // becomes of such a turn concerns nobody.
 func (r *run) errorFrame(t *msg.Turn, problem string) {
-	if now, err := r.m.st.Turn(t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
+	if now, err := r.m.st.Turn(r.m.ctx, t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
 		r.m.log.Info("error frame discarded: its turn was cancelled", "run", r.row.ID, "turn", t.ID)
 		r.done(t)
 		return
@@ -429,7 +429,7 @@ func (r *run) finalize(exit runtime.Exit) []queue.Turn {
 }
 
 func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left leftovers, err error) {
-	turns, err := tx.RunTurns(r.row.ID)
+	turns, err := tx.RunTurns(r.m.ctx, r.row.ID)
 	if err != nil {
 		return left, err
 	}

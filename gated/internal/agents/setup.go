@@ -54,7 +54,7 @@ func (m *Manager) setup(folder string) (s setup, err error) {
 // groupConfig reads what a group's own configuration says; nothing, if it is not
 // registered.
 func (m *Manager) groupConfig(folder string) (c groupconfig.Config, problems, err error) {
-	g, err := m.st.Group(folder)
+	g, err := m.st.Group(m.ctx, folder)
 	if err != nil || g == nil {
 		return c, nil, err
 	}
@@ -109,7 +109,7 @@ func (m *Manager) groupDir(folder string) (string, error) {
 // hidden makes the folders of the groups below one, which are inside of its own
 // and yet not its own.
 func (m *Manager) hidden(folder string) (dirs []string, err error) {
-	groups, err := m.st.Groups()
+	groups, err := m.st.Groups(m.ctx)
 	if err != nil {
 		return nil, err
 	}

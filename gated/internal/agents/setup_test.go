@@ -43,7 +43,7 @@ func TestGroupsOwnAgent(t *testing.T) {
 	asked := r.ask("hello", group("own"), chat("telegram:2"))
 	diff(t, "answer", r.answered(asked), []string{"m1, hi, no other, [redacted]"})
 	diff(t, "another group", r.answered(r.ask("hello")), []string{"re: hello"})
-	if rows := must[[]*msg.Message](r)(r.st.TurnReplies(asked.ID)); rows[0].SenderName != "Eng" {
+	if rows := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), asked.ID)); rows[0].SenderName != "Eng" {
 		t.Errorf("answered as %q", rows[0].SenderName)
 	}
 }
@@ -58,7 +58,7 @@ func TestGroupsOwnTimeouts(t *testing.T) {
 	}
 	r.answered(r.ask("hi", group("hasty")), r.ask("hi", chat("telegram:2")))
 	r.until("only the patient group's agent is warm", func() bool {
-		runs := must[[]*msg.Run](r)(r.st.UnendedRuns())
+		runs := must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))
 		return len(runs) == 1 && runs[0].Folder == "main"
 	})
 }
@@ -183,8 +183,8 @@ func TestSandboxedAgent(t *testing.T) {
 	row := &msg.Message{Content: "look", Attachments: []msg.Attachment{{Path: "media/202601/cat.txt", Name: "cat.txt"}}}
 	asked := r.askRows([]*msg.Message{row}, group("acme"))
 	diff(t, "what it saw", r.answered(asked), []string{"meow, below below-too beside inbox, below:  beside: , groups"})
-	run := must[*msg.Turn](r)(r.st.Turn(asked.ID)).RunID
-	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns())) == 0 })
+	run := must[*msg.Turn](r)(r.st.Turn(t.Context(), asked.ID)).RunID
+	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
 	if left, err := os.ReadDir(filepath.Join(r.cfg.Data, "run", "tmp")); err != nil || len(left) > 0 {
 		t.Errorf("run %d left temporary files: %v, %v", run, left, err)
 	}

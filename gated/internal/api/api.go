@@ -61,7 +61,7 @@ func (a API) list(r *http.Request) (any, error) {
 	default:
 		return nil, apierr.New(apierr.BadRequest, "state %q is none of queued, offered, running, done, failed, cancelled", state)
 	}
-	turns, err := a.Store.Turns(state, r.URL.Query().Get("chat"), listLimit)
+	turns, err := a.Store.Turns(r.Context(), state, r.URL.Query().Get("chat"), listLimit)
 	if err != nil {
 		return nil, busy(err)
 	}
@@ -80,7 +80,7 @@ func (a API) turn(r *http.Request) (*msg.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.Store.Turn(id)
+	t, err := a.Store.Turn(r.Context(), id)
 	if err != nil {
 		return nil, busy(err)
 	}
@@ -102,7 +102,7 @@ func (a API) retry(r *http.Request) (any, error) {
 func (a API) cancel(r *http.Request) (any, error) {
 	var before *msg.Turn
 	t, err := a.change(r, "it has ended already", func(tx *store.Tx, id int64) (err error) {
-		if before, err = tx.Turn(id); err != nil {
+		if before, err = tx.Turn(r.Context(), id); err != nil {
 			return err
 		}
 		return tx.CancelTurn(id, msg.ReasonCancelled, a.Now().UnixMilli())
@@ -124,7 +124,7 @@ func (a API) change(r *http.Request, rule string, verb func(*store.Tx, int64) er
 		if err := verb(tx, before.ID); err != nil {
 			return err
 		}
-		t, err = tx.Turn(before.ID)
+		t, err = tx.Turn(r.Context(), before.ID)
 		return err
 	})
 	if errors.Is(err, store.ErrStale) {
@@ -143,7 +143,7 @@ func (a API) replay(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := a.Store.Message(id)
+	m, err := a.Store.Message(r.Context(), id)
 	if err != nil {
 		return nil, busy(err)
 	}
@@ -151,7 +151,7 @@ func (a API) replay(r *http.Request) (any, error) {
 		return nil, apierr.New(apierr.NotFound, "there is no message %d", id)
 	}
 	if m.DerivedFrom != 0 && m.Source == msg.SourcePrefix { // the original says where it goes
-		if m, err = a.Store.Message(m.DerivedFrom); err != nil {
+		if m, err = a.Store.Message(r.Context(), m.DerivedFrom); err != nil {
 			return nil, busy(err)
 		}
 	}

@@ -111,7 +111,7 @@ func (r *rig) move(t *msg.Turn, state msg.TurnState) {
 // stored is the turn as it is now.
 func (r *rig) stored(t *msg.Turn) *msg.Turn {
 	r.t.Helper()
-	now, err := r.st.Turn(t.ID)
+	now, err := r.st.Turn(r.t.Context(), t.ID)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestReplayOfAnInboundMessage(t *testing.T) {
 	if diff := cmp.Diff(&want, r.message(id)); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
 	}
-	if chats, err := r.st.UndecidedChats(); err != nil || len(chats) != 1 {
+	if chats, err := r.st.UndecidedChats(t.Context()); err != nil || len(chats) != 1 {
 		t.Errorf("undecided: %v, %v", chats, err)
 	}
 }
@@ -264,7 +264,7 @@ func (r *rig) decide(m *msg.Message, d msg.Disposition) {
 
 func (r *rig) message(id int64) *msg.Message {
 	r.t.Helper()
-	m, err := r.st.Message(id)
+	m, err := r.st.Message(r.t.Context(), id)
 	if err != nil {
 		r.t.Fatal(err)
 	}

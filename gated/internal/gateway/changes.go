@@ -3,6 +3,7 @@ package gateway
 import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"context"
 )
 
 // change is what an edit or delete row acts on.
@@ -12,18 +13,18 @@ type change struct {
 	fires   bool         // the edit addresses the bot, which the observed original did not
 }
 
-func (g *Gateway) findChange(r *row) (*change, error) {
+func (g *Gateway) findChange(ctx context.Context, r *row) (*change, error) {
 	c := &change{}
 	if r.TargetID == "" {
 		return c, nil
 	}
 	var err error
-	if c.target, err = g.st.MessageByPlatformID(r.ChatJID, r.TargetID); err != nil || c.target == nil {
+	if c.target, err = g.st.MessageByPlatformID(ctx, r.ChatJID, r.TargetID); err != nil || c.target == nil {
 		return c, err
 	}
 	c.subject = c.target
 	if c.target.Disposition == msg.Prefix || c.target.Disposition == msg.Command {
-		derived, err := g.st.DerivedFrom(c.target.ID)
+		derived, err := g.st.DerivedFrom(ctx, c.target.ID)
 		if err != nil {
 			return c, err
 		}
@@ -32,7 +33,7 @@ func (g *Gateway) findChange(r *row) (*change, error) {
 		}
 	}
 	if r.Verb == msg.VerbEdit && r.Addressed && c.subject.Disposition == msg.Observed {
-		fired, err := g.st.EditFired(r.ChatJID, r.TargetID)
+		fired, err := g.st.EditFired(ctx, r.ChatJID, r.TargetID)
 		c.fires = !fired
 		return c, err
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"maps"
 
 	"arizuko/gated/internal/layers"
@@ -11,7 +12,7 @@ import (
 
 // runCommand answers a command. It waits for nothing: neither for the gate,
 // nor for rows before it, nor for a running turn.
-func (d *decider) runCommand(r *row) {
+func (d *decider) runCommand(ctx context.Context, r *row) {
 	cmd := r.command
 	home := ""
 	switch cmd.Audience {
@@ -22,7 +23,7 @@ func (d *decider) runCommand(r *row) {
 		}
 	case msg.ForRouted:
 		var problem string
-		if home, problem = d.home(r); home == "" {
+		if home, problem = d.home(ctx, r); home == "" {
 			d.answer(r, problem)
 			return
 		}
@@ -35,9 +36,9 @@ func (d *decider) runCommand(r *row) {
 	case msg.CommandHelp:
 		d.answer(r, layers.HelpText())
 	case msg.CommandNew:
-		d.newSession(r, home)
+		d.newSession(ctx, r, home)
 	case msg.CommandStop:
-		d.stop(r, home)
+		d.stop(ctx, r, home)
 	default:
 		d.askService(r)
 	}
@@ -51,11 +52,11 @@ func (d *decider) answer(r *row, text string) {
 
 // home is the group that a command concerns, or what to tell the chat instead.
 // While routing is down it is the group that answered here last.
-func (d *decider) home(r *row) (folder, problem string) {
+func (d *decider) home(ctx context.Context, r *row) (folder, problem string) {
 	if r.known && r.answer.Error == "" {
 		return r.answer.Home, "This chat is not connected to a group yet."
 	}
-	last, err := d.g.st.LastHome(r.ChatJID)
+	last, err := d.g.st.LastHome(ctx, r.ChatJID)
 	d.check(err)
 	return cmp.Or(d.batch.info.StickyGroup, msg.AddressedFolder(r.ChatJID), last),
 		"Routing (routd) is not answering, so I cannot tell which group this chat belongs to. Try again in a moment."
@@ -63,11 +64,11 @@ func (d *decider) home(r *row) (folder, problem string) {
 
 // newSession drops the session of a topic, and asks the text behind the
 // command afresh.
-func (d *decider) newSession(r *row, folder string) {
-	d.releaseBefore()
+func (d *decider) newSession(ctx context.Context, r *row, folder string) {
+	d.releaseBefore(ctx)
 	topic, ack := r.command.Topic, "new session in "+r.command.Topic
 	if topic == "" {
-		topic, ack = d.topicOf(r.Message, r.Topic), "new session"
+		topic, ack = d.topicOf(ctx, r.Message, r.Topic), "new session"
 	}
 	d.decide(r, msg.Command, msg.ReasonCommand, folder, d.now)
 	var reset int64
@@ -107,10 +108,10 @@ func (d *decider) newSessionEntry(r *row, folder, topic string) *entry {
 
 // stop ends what the group does for this chat: in a web chat for the topic the
 // command stands in, elsewhere for all.
-func (d *decider) stop(r *row, folder string) {
+func (d *decider) stop(ctx context.Context, r *row, folder string) {
 	var topic *string
 	if platform, _ := msg.SplitJID(r.ChatJID); platform == msg.PlatformWeb {
-		active := d.topicOf(r.Message, r.Topic)
+		active := d.topicOf(ctx, r.Message, r.Topic)
 		topic = &active
 	}
 	var cancelled []*msg.Turn

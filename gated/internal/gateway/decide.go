@@ -4,6 +4,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"context"
 )
 
 // filesMost is how long a row waits for its attachments, in ms.
@@ -36,13 +37,13 @@ func (d *decider) check(err error) {
 
 // run judges the rows. Where rows that earlier passes hold are to be released,
 // it asks for another pass over all of them, which releases what it reads.
-func (d *decider) run() {
+func (d *decider) run(ctx context.Context) {
 	c := d.batch.chat
 	if len(d.batch.rows) > 0 {
 		d.first = d.batch.rows[0]
 	}
 	nothingHeld := d.gate.count == 0
-	if !nothingHeld && d.releases() {
+	if !nothingHeld && d.releases(ctx) {
 		d.mustRelease, d.requeue = true, true
 		return
 	}
@@ -50,7 +51,7 @@ func (d *decider) run() {
 		if d.reload {
 			break
 		}
-		d.decideRow(r)
+		d.decideRow(ctx, r)
 	}
 	if !d.blocked {
 		d.gate.throughID = max(d.gate.throughID, d.batch.last)
@@ -62,7 +63,7 @@ func (d *decider) run() {
 	case !nothingHeld && d.gate.due(d.now):
 		d.mustRelease, d.requeue = true, true
 	case c.mustRelease || d.gate.due(d.now):
-		d.release()
+		d.release(ctx)
 		d.plan.gate, d.mustRelease, d.requeue = d.gate, more, more
 		d.scanAhead()
 	default:
@@ -83,12 +84,12 @@ func (d *decider) scanAhead() {
 }
 
 // releases says whether a row in hand has the gate release what it holds.
-func (d *decider) releases() bool {
+func (d *decider) releases(ctx context.Context) bool {
 	for _, r := range d.batch.rows {
 		if r.command != nil && r.command.Name == msg.CommandNew {
 			return true
 		}
-		if _, ok := d.pinOf(r); ok {
+		if _, ok := d.pinOf(ctx, r); ok {
 			return true
 		}
 	}
@@ -96,12 +97,12 @@ func (d *decider) releases() bool {
 }
 
 // judgeRow recognises what waits for nothing, and folds the rest into the gate.
-func (d *decider) decideRow(r *row) {
+func (d *decider) decideRow(ctx context.Context, r *row) {
 	switch {
 	case r.change != nil && !r.change.fires:
 		d.applyChange(r)
 	case r.command != nil:
-		d.runCommand(r)
+		d.runCommand(ctx, r)
 	case d.blocked:
 	case d.waitsForFiles(r):
 		d.blocked, d.awaitsFiles = true, true
@@ -116,7 +117,7 @@ func (d *decider) decideRow(r *row) {
 	case r.answer.Error != "":
 		d.g.log.Error("row dropped: routd refused it", "row", r.ID, "chat", r.ChatJID, "err", r.answer.Error)
 		d.decide(r, msg.Dropped, msg.ReasonBadRow, "", d.now)
-	case d.pin(r):
+	case d.pin(ctx, r):
 	default:
 		d.hold(r)
 	}
@@ -147,14 +148,14 @@ func (d *decider) hold(r *row) {
 }
 
 // release routes every row held.
-func (d *decider) release() {
+func (d *decider) release(ctx context.Context) {
 	rows := d.held
 	d.held = nil
 	if d.gate.weight == 0 && len(rows) > 0 {
-		d.releaseWeightless(rows)
+		d.releaseWeightless(ctx, rows)
 	} else {
 		for _, r := range rows {
-			d.route(r)
+			d.route(ctx, r)
 		}
 	}
 	d.gate = empty(d.gate.throughID)
@@ -162,7 +163,7 @@ func (d *decider) release() {
 
 // releaseLight routes rows that weigh nothing, such as reactions: together
 // they fire one turn at most, and only where a route says so.
-func (d *decider) releaseWeightless(rows []*row) {
+func (d *decider) releaseWeightless(ctx context.Context, rows []*row) {
 	fires := func(r *row) bool {
 		return r.answer.Action == routeapi.Trigger && (r.answer.Reason == msg.ReasonRoute || r.answer.Engaged)
 	}
@@ -177,11 +178,11 @@ func (d *decider) releaseWeightless(rows []*row) {
 	for i, r := range rows {
 		switch {
 		case r.answer.Action != routeapi.Trigger:
-			d.route(r)
+			d.route(ctx, r)
 		case !fires(r):
 			d.decide(r, msg.Observed, msg.ReasonReactionOnly, r.answer.Folder, d.now)
 		case newest != nil && r.ThreadID == newest.ThreadID && r.answer.Folder == newest.answer.Folder && len(rows)-i <= turnRows:
-			d.route(r)
+			d.route(ctx, r)
 		default:
 			d.decide(r, msg.Observed, msg.ReasonReactionOverflow, r.answer.Folder, d.now)
 		}
@@ -190,25 +191,25 @@ func (d *decider) releaseWeightless(rows []*row) {
 }
 
 // route gives a released row its disposition.
-func (d *decider) route(r *row) {
+func (d *decider) route(ctx context.Context, r *row) {
 	a := &r.answer
 	if r.ForwardedFrom != nil {
-		d.forwarded(r)
+		d.forwarded(ctx, r)
 		return
 	}
 	if r.old && (a.Action == routeapi.Trigger || a.Action == routeapi.None && d.waitsForRoute(r)) {
-		d.observeStale(r)
+		d.observeStale(ctx, r)
 		return
 	}
-	if a.Action == routeapi.Trigger && r.IsBot && d.botLoop(r) {
+	if a.Action == routeapi.Trigger && r.IsBot && d.botLoop(ctx, r) {
 		d.decide(r, msg.Observed, msg.ReasonBotLoop, a.Folder, d.now)
 		return
 	}
 	switch {
 	case r.prefix != nil && a.Action == routeapi.Trigger:
-		d.derive(r)
+		d.derive(ctx, r)
 	case a.Action == routeapi.Trigger:
-		d.turns.add(d.entry(r, a.Reason))
+		d.turns.add(d.entry(ctx, r, a.Reason))
 	case a.Action == routeapi.Observe:
 		d.decide(r, msg.Observed, msg.ReasonRouteObserve, a.Folder, d.now)
 	case a.Target == "builtin:ping":
@@ -235,8 +236,8 @@ const (
 	botTime  = 10 * 60_000
 )
 
-func (d *decider) botLoop(r *row) bool {
-	turns, err := d.g.st.BotTurns(r.ChatJID, r.Sender, r.ReceivedAt-botTime)
+func (d *decider) botLoop(ctx context.Context, r *row) bool {
+	turns, err := d.g.st.BotTurns(ctx, r.ChatJID, r.Sender, r.ReceivedAt-botTime)
 	d.check(err)
 	return turns >= botTurns
 }
@@ -252,9 +253,9 @@ func (d *decider) waitsForRoute(r *row) bool {
 
 // tooOld observes a row that was old when it came, and tells the chat once in
 // MAX_AGE.
-func (d *decider) observeStale(r *row) {
+func (d *decider) observeStale(ctx context.Context, r *row) {
 	if !d.offlineNoticed {
-		told, err := d.g.st.LastStale(r.ChatJID)
+		told, err := d.g.st.LastStale(ctx, r.ChatJID)
 		d.check(err)
 		if d.now-told > d.g.cfg.MaxAge.Milliseconds() {
 			d.replyTo(r, msg.SourceNotice, offlineNotice, d.now)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
+	"context"
 )
 
 // Bounds of what one turn may set in motion among the groups.
@@ -13,9 +14,9 @@ const (
 
 // forwarded handles a row that one group sends to another. It has its address
 // with it, so none of the layers for people's text apply.
-func (d *decider) forwarded(r *row) {
+func (d *decider) forwarded(ctx context.Context, r *row) {
 	from := r.ForwardedFrom
-	if !d.validReturnAddress(from) {
+	if !d.validReturnAddress(ctx, from) {
 		d.g.log.Error("row dropped: invalid return address", "row", r.ID, "chat", r.ChatJID, "address", from.JSON())
 		d.decide(r, msg.Dropped, msg.ReasonBadRow, "", d.now)
 		return
@@ -32,7 +33,7 @@ func (d *decider) forwarded(r *row) {
 		d.decide(r, msg.Dropped, msg.ReasonNoGroup, "", d.now)
 		return
 	}
-	fan, err := d.g.st.CountDelegations(from.RootTurnID)
+	fan, err := d.g.st.CountDelegations(ctx, from.RootTurnID)
 	d.check(err)
 	if from.Depth > delegationDepth || fan+d.delegated(from.RootTurnID) >= delegationFan {
 		d.decide(r, msg.Dropped, msg.ReasonFanOut, "", d.now)
@@ -54,17 +55,17 @@ func (d *decider) forwarded(r *row) {
 
 // leadsBack says whether a return address can be answered and belongs to a
 // turn: whatever else is in it would only fail when the answer is there.
-func (d *decider) validReturnAddress(from *msg.ReturnAddress) bool {
+func (d *decider) validReturnAddress(ctx context.Context, from *msg.ReturnAddress) bool {
 	switch from.Kind {
 	case msg.Delegation, msg.Escalation:
 	case msg.Answer:
-		if !d.g.registered(from.Folder) {
+		if !d.g.registered(ctx)(from.Folder) {
 			return false
 		}
 	default:
 		return false
 	}
-	root, err := d.g.st.Turn(from.RootTurnID)
+	root, err := d.g.st.Turn(ctx, from.RootTurnID)
 	d.check(err)
 	platform, room := msg.SplitJID(from.ChatJID)
 	return root != nil && platform != "" && room != "" && from.Depth >= 0
@@ -84,11 +85,11 @@ func (d *decider) delegated(root int64) (n int) {
 
 // forwardedAnswer is what routd would say of a row between groups. Nobody has
 // to be asked: it carries its address.
-func (g *Gateway) forwardedAnswer(r *row) routeapi.Answer {
+func (g *Gateway) forwardedAnswer(ctx context.Context, r *row) routeapi.Answer {
 	if from := r.ForwardedFrom; from.Kind == msg.Answer {
 		return routeapi.Answer{ID: r.ID, Action: routeapi.Trigger, Folder: from.Folder, Reason: msg.ReasonAnswer, Impulse: g.cfg.Impulse}
 	}
-	answer, ok := local(routeapi.Item{ID: r.ID, ChatJID: r.ChatJID, Kind: msg.ChatInternal}, g.registered, g.cfg.Impulse)
+	answer, ok := local(routeapi.Item{ID: r.ID, ChatJID: r.ChatJID, Kind: msg.ChatInternal}, g.registered(ctx), g.cfg.Impulse)
 	if !ok {
 		return routeapi.Answer{ID: r.ID, Action: routeapi.None, Reason: msg.ReasonNoGroup, Impulse: g.cfg.Impulse}
 	}

@@ -178,7 +178,7 @@ func (g *Gateway) listen(ctx context.Context, poll <-chan time.Time, busy bool) 
 // found behind the cursor.
 func (g *Gateway) catchUp(ctx context.Context) error {
 	for {
-		jids, err := g.readBacklog()
+		jids, err := g.readBacklog(ctx)
 		if err == nil {
 			for _, jid := range jids {
 				g.enqueueChat(jid)
@@ -196,17 +196,17 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 
 // readBacklog sets the cursor where the last gated left it, or at the end of a
 // shorter database, and finds the chats with undecided rows before it.
-func (g *Gateway) readBacklog() ([]string, error) {
-	cursor, err := g.st.Cursor()
+func (g *Gateway) readBacklog(ctx context.Context) ([]string, error) {
+	cursor, err := g.st.Cursor(ctx)
 	if err != nil {
 		return nil, err
 	}
-	last, err := g.st.LastMessageID()
+	last, err := g.st.LastMessageID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	g.cursor = min(cursor, last)
-	return g.st.UndecidedChats()
+	return g.st.UndecidedChats(ctx)
 }
 
 // runOnce reads what is new, makes one pass over the chats it concerns, and
@@ -215,9 +215,11 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	if ctx.Err() != nil {
 		return false
 	}
-	jids, next, err := g.st.NewMessages(g.cursor, ingestRows)
+	jids, next, err := g.st.NewMessages(ctx, g.cursor, ingestRows)
 	if err != nil {
-		g.log.Error("read of new messages failed; retrying", "err", err)
+		if ctx.Err() == nil {
+			g.log.Error("read of new messages failed; retrying", "err", err)
+		}
 		return false // the poll or the next poke comes back to it
 	}
 	g.logWoken(jids, next)

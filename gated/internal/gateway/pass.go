@@ -20,11 +20,11 @@ import (
 // life. "What happens to a message" in gated's README has the same steps under
 // the same numbers; a test holds them together.
 func (g *Gateway) pass(ctx context.Context) {
-	batches := g.load()        // 3. read the undecided rows
-	g.resolve(ctx, batches)    // 4. ask routd where they go
-	plans := g.decide(batches) // 5. gate and layers, row by row
-	g.commit(ctx, plans)       // 6. store every decision
-	g.dispatch(plans)          // 7. hand turns to agents
+	batches := g.load(ctx)          // 3. read the undecided rows
+	g.resolve(ctx, batches)         // 4. ask routd where they go
+	plans := g.decide(ctx, batches) // 5. gate and layers, row by row
+	g.commit(ctx, plans)            // 6. store every decision
+	g.dispatch(plans)               // 7. hand turns to agents
 }
 
 // batch is what a pass reads of one chat.
@@ -64,16 +64,18 @@ func (r *row) isText() bool {
 }
 
 // load reads the chats that are to be looked at, as many as make a pass.
-func (g *Gateway) load() []*batch {
+func (g *Gateway) load(ctx context.Context) []*batch {
 	var batches []*batch
 	rows, bytes := 0, 0
 	for len(g.dirty) > 0 && len(batches) < passChats && rows < passRows && bytes < passBytes {
 		c := g.dirty[0]
 		g.dirty = g.dirty[1:]
 		c.queued = false
-		b, err := g.loadChat(c)
+		b, err := g.loadChat(ctx, c)
 		if err != nil {
-			g.log.Error("read of chat failed; retrying", "chat", c.jid, "err", err)
+			if ctx.Err() == nil {
+				g.log.Error("read of chat failed; retrying", "chat", c.jid, "err", err)
+			}
 			c.due = g.now() + dbRetryDelay.Milliseconds()
 			continue
 		}
@@ -88,8 +90,8 @@ func (g *Gateway) load() []*batch {
 	return batches
 }
 
-func (g *Gateway) loadChat(c *chat) (*batch, error) {
-	info, err := g.st.Chat(c.jid)
+func (g *Gateway) loadChat(ctx context.Context, c *chat) (*batch, error) {
+	info, err := g.st.Chat(ctx, c.jid)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func (g *Gateway) loadChat(c *chat) (*batch, error) {
 	if info == nil {
 		b.info = &msg.Chat{JID: c.jid, Kind: msg.KindOfJID(c.jid)}
 	}
-	rows, err := g.st.Undecided(c.jid, max(c.gate.throughID, c.scannedThrough), pageRows+1)
+	rows, err := g.st.Undecided(ctx, c.jid, max(c.gate.throughID, c.scannedThrough), pageRows+1)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +120,11 @@ func (g *Gateway) loadChat(c *chat) (*batch, error) {
 			}
 		}
 		if r.Verb == msg.VerbEdit || r.Verb == msg.VerbDelete {
-			if r.change, err = g.findChange(r); err != nil {
+			if r.change, err = g.findChange(ctx, r); err != nil {
 				return nil, err
 			}
 		}
-		if r.post, err = g.post(r); err != nil {
+		if r.post, err = g.post(ctx, r); err != nil {
 			return nil, err
 		}
 		b.rows = append(b.rows, r)
@@ -131,12 +133,12 @@ func (g *Gateway) loadChat(c *chat) (*batch, error) {
 }
 
 // post is the platform's id of the post that a row is, or acts on, or repeats.
-func (g *Gateway) post(r *row) (id string, err error) {
+func (g *Gateway) post(ctx context.Context, r *row) (id string, err error) {
 	switch {
 	case r.Verb == msg.VerbReaction, r.change != nil:
 		return r.TargetID, nil
 	case r.PlatformID == "" && r.DerivedFrom != 0:
-		original, err := g.st.Message(r.DerivedFrom)
+		original, err := g.st.Message(ctx, r.DerivedFrom)
 		if original == nil {
 			return "", err
 		}
@@ -167,19 +169,19 @@ func (g *Gateway) isOwnName(r *row, name string) bool {
 func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 	g.ask(ctx, batches, func(b *batch, r *row) *routeapi.Item {
 		if r.ForwardedFrom != nil { // it carries its address
-			r.answer, r.known = g.forwardedAnswer(r), true
+			r.answer, r.known = g.forwardedAnswer(ctx, r), true
 		}
 		return question(b, r)
 	})
-	named := slices.DeleteFunc(slices.Clone(batches), func(b *batch) bool { return !g.findPrefixes(b) })
+	named := slices.DeleteFunc(slices.Clone(batches), func(b *batch) bool { return !g.findPrefixes(ctx, b) })
 	g.ask(ctx, named, question)
 }
 
 // findPrefixes says whether rows name their group, and notes which.
-func (g *Gateway) findPrefixes(b *batch) (found bool) {
+func (g *Gateway) findPrefixes(ctx context.Context, b *batch) (found bool) {
 	for _, r := range b.rows {
 		if r.known && r.answer.Error == "" && r.answer.Reason != msg.ReasonBuiltinDrop {
-			r.prefix = g.findPrefix(r)
+			r.prefix = g.findPrefix(ctx, r)
 			found = found || r.prefix != nil
 		}
 	}
@@ -218,27 +220,29 @@ func (g *Gateway) ask(ctx context.Context, batches []*batch, about func(*batch, 
 	for i, r := range rows {
 		r.answer, r.known = answers[r.ID]
 		if !r.known && !up {
-			r.answer, r.known = local(items[i], g.registered, g.cfg.Impulse)
+			r.answer, r.known = local(items[i], g.registered(ctx), g.cfg.Impulse)
 		}
 	}
 }
 
-// registered says whether a folder is a group's. A database in the way counts
-// as yes: what follows fails there too, and is tried again.
-func (g *Gateway) registered(folder string) bool {
-	if msg.ValidFolder(folder) != nil {
-		return false // whatever a table says, it is no folder's name
+// registered returns a function that reports whether a folder is a group's. A
+// database error counts as yes: what follows fails too, and is retried.
+func (g *Gateway) registered(ctx context.Context) func(folder string) bool {
+	return func(folder string) bool {
+		if msg.ValidFolder(folder) != nil {
+			return false // whatever a table says, it is no folder's name
+		}
+		group, err := g.st.Group(ctx, folder)
+		return err != nil || group != nil
 	}
-	group, err := g.st.Group(folder)
-	return err != nil || group != nil
 }
 
-func (g *Gateway) decide(batches []*batch) []*plan {
+func (g *Gateway) decide(ctx context.Context, batches []*batch) []*plan {
 	plans := make([]*plan, 0, len(batches))
 	g.noticeRoutes()
 	for _, b := range batches {
 		if !b.chat.queued { // else older rows of the chat are to be judged first
-			plans = append(plans, g.decideChat(b))
+			plans = append(plans, g.decideChat(ctx, b))
 		}
 	}
 	return plans
@@ -246,7 +250,7 @@ func (g *Gateway) decide(batches []*batch) []*plan {
 
 // judgeChat decides one chat's rows. A row that breaks the judgement costs its
 // own chat a pass, and in the end itself, never the daemon.
-func (g *Gateway) decideChat(b *batch) (p *plan) {
+func (g *Gateway) decideChat(ctx context.Context, b *batch) (p *plan) {
 	d := &decider{g: g, batch: b, now: g.now(), gate: b.chat.gate, plan: &plan{chat: b.chat}}
 	if b.chat.scannedThrough != 0 {
 		d.blocked, d.awaitsFiles, d.awaitsRoutd, d.due = true, b.chat.awaitsFiles, b.chat.awaitsRoutd, b.chat.due
@@ -258,7 +262,7 @@ func (g *Gateway) decideChat(b *batch) (p *plan) {
 			p.err = fmt.Errorf("%w: %v", errPanic, cause)
 		}
 	}()
-	d.run()
+	d.run(ctx)
 	g.logHeld(d)
 	return d.plan
 }

@@ -84,7 +84,7 @@ func (g *Gateway) runCall(jid string, e pendingCall) {
 func (g *Gateway) completeCall(ctx context.Context, e pendingCall) {
 	var o *outcome
 	for ; ctx.Err() == nil; pause(ctx, dbRetryDelay) {
-		m, err := g.st.Message(e.row)
+		m, err := g.st.Message(ctx, e.row)
 		if err == nil && (m == nil || m.Disposition != "") {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"arizuko/gated/internal/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"context"
 )
 
 // pinning is what a bare token asks for. An empty name clears the pin.
@@ -15,7 +16,7 @@ type pinning struct {
 // pinOf reads a row that is one bare token. A name that means nothing here is
 // plain text, as is every token of a sender who is to be ignored; a pin that
 // is there can be cleared even if its group is gone.
-func (d *decider) pinOf(r *row) (p pinning, ok bool) {
+func (d *decider) pinOf(ctx context.Context, r *row) (p pinning, ok bool) {
 	if !r.isText() || r.command != nil || !r.known || r.answer.Reason == msg.ReasonBuiltinDrop {
 		return p, false
 	}
@@ -32,17 +33,17 @@ func (d *decider) pinOf(r *row) (p pinning, ok bool) {
 	case p.Sigil == layers.TopicSigil:
 		return p, r.answer.Home != ""
 	}
-	p.folder, ok = layers.ResolveName(p.Name, r.answer.Home, d.isOperator(r), d.g.registered)
+	p.folder, ok = layers.ResolveName(p.Name, r.answer.Home, d.isOperator(r), d.g.registered(ctx))
 	return p, ok && r.answer.Home != ""
 }
 
 // pin acts on a row that is one bare token, if it is one, and says so.
-func (d *decider) pin(r *row) bool {
-	p, ok := d.pinOf(r)
+func (d *decider) pin(ctx context.Context, r *row) bool {
+	p, ok := d.pinOf(ctx, r)
 	if !ok {
 		return false
 	}
-	d.releaseBefore()
+	d.releaseBefore(ctx)
 	if p.Sigil == layers.TopicSigil {
 		d.pinTopic(r, p.Name)
 	} else {
@@ -53,8 +54,8 @@ func (d *decider) pin(r *row) bool {
 }
 
 // releaseBefore routes what the gate holds before the chat changes under it.
-func (d *decider) releaseBefore() {
-	d.release()
+func (d *decider) releaseBefore(ctx context.Context) {
+	d.release(ctx)
 	d.storeTurns()
 }
 
@@ -95,7 +96,7 @@ type prefixTarget struct {
 
 // findPrefix reads the token a row begins with. A name that is no group or out
 // of reach is plain text, as is every token in a chat without a home.
-func (g *Gateway) findPrefix(r *row) *prefixTarget {
+func (g *Gateway) findPrefix(ctx context.Context, r *row) *prefixTarget {
 	if !r.isText() && (r.change == nil || !r.change.fires) || r.command != nil || r.answer.Home == "" {
 		return nil
 	}
@@ -106,7 +107,7 @@ func (g *Gateway) findPrefix(r *row) *prefixTarget {
 	if p.Sigil == layers.TopicSigil {
 		return &prefixTarget{folder: r.answer.Home, topic: "#" + p.Name, rest: p.Rest, reason: msg.ReasonPrefixTopic}
 	}
-	folder, ok := layers.ResolveName(p.Name, r.answer.Home, g.isOperator(r), g.registered)
+	folder, ok := layers.ResolveName(p.Name, r.answer.Home, g.isOperator(r), g.registered(ctx))
 	if !ok {
 		return nil
 	}
@@ -114,12 +115,12 @@ func (g *Gateway) findPrefix(r *row) *prefixTarget {
 }
 
 // derive sends a row where its prefix says, as a row of its own without it.
-func (d *decider) derive(r *row) {
-	e := d.entry(r, r.prefix.reason)
+func (d *decider) derive(ctx context.Context, r *row) {
+	e := d.entry(ctx, r, r.prefix.reason)
 	own := r.Topic
 	if r.prefix.topic != "" {
 		own = r.prefix.topic
-		e.topic, e.place = d.topicOf(r.Message, own), msg.Place(r.ThreadID, own)
+		e.topic, e.place = d.topicOf(ctx, r.Message, own), msg.Place(r.ThreadID, own)
 		if r.answer.OpensThread {
 			d.openThread(e, r.answer.ThreadID)
 		}

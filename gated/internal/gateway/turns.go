@@ -4,6 +4,7 @@ import (
 	"arizuko/gated/internal/queue"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"context"
 )
 
 // A turn takes at most so many rows and bytes of content; more make a turn of
@@ -33,7 +34,7 @@ type entry struct {
 }
 
 // entry is a triggering row with the address routd gave it.
-func (d *decider) entry(r *row, reason msg.Reason) *entry {
+func (d *decider) entry(ctx context.Context, r *row, reason msg.Reason) *entry {
 	e := &entry{
 		row: r, reason: reason, folder: r.answer.Folder, threadID: r.ThreadID, place: place(r.Message),
 		surface: r.answer.Surface, ceiling: r.answer.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
@@ -44,7 +45,7 @@ func (d *decider) entry(r *row, reason msg.Reason) *entry {
 	if r.change != nil {
 		e.reason = msg.ReasonEditAddressed
 	}
-	e.topic = d.topicOf(r.Message, r.Topic)
+	e.topic = d.topicOf(ctx, r.Message, r.Topic)
 	if r.answer.OpensThread {
 		d.openThread(e, r.answer.ThreadID)
 	}
@@ -67,11 +68,11 @@ func (d *decider) openThread(e *entry, threadID string) {
 
 // topicOf is the line of work that a row with the given topic of its own
 // belongs to.
-func (d *decider) topicOf(m *msg.Message, own string) string {
+func (d *decider) topicOf(ctx context.Context, m *msg.Message, own string) string {
 	bound := d.bound[m.ThreadID]
 	if m.ThreadID != "" && bound == "" {
 		var err error
-		bound, err = d.g.st.TopicOfThread(m.ChatJID, m.ThreadID)
+		bound, err = d.g.st.TopicOfThread(ctx, m.ChatJID, m.ThreadID)
 		d.check(err)
 	}
 	return msg.EffectiveTopic(d.batch.info.StickyTopic, own, m.ThreadID, bound)

@@ -124,7 +124,7 @@ func (b *bench) fail(f Fault) bool {
 
 func (b *bench) row(id int64) *msg.Message {
 	b.Helper()
-	m, err := b.store.Message(id)
+	m, err := b.store.Message(b.Context(), id)
 	if err != nil || m == nil {
 		b.Fatalf("row %d: %v, %v", id, m, err)
 	}
@@ -133,7 +133,7 @@ func (b *bench) row(id int64) *msg.Message {
 
 func (b *bench) parts(id int64) []store.Delivery {
 	b.Helper()
-	parts, err := b.store.Deliveries(id)
+	parts, err := b.store.Deliveries(b.Context(), id)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (a *API) write(ctx context.Context, fn func(*store.Tx) error) error {
 	if err := a.Store.Write(ctx, fn); err != nil {
 		return retryable(err)
 	}
-	if err := a.Live.Look(); err != nil {
+	if err := a.Live.Look(context.WithoutCancel(ctx)); err != nil {
 		// The change is stored: an error would have it made twice. The watch looks again.
 		a.Log.Error("a stored change is not in force yet", "err", err)
 	}

@@ -61,7 +61,7 @@ func (a *API) getEngagement(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Engagement.CatchUp(r.Context()); err != nil {
 		return retryable(err)
 	}
-	chat, err := a.Store.Chat(jid)
+	chat, err := a.Store.Chat(r.Context(), jid)
 	if err != nil {
 		return err
 	}
@@ -70,14 +70,14 @@ func (a *API) getEngagement(w http.ResponseWriter, r *http.Request) error {
 		pinnedAt = chat.StickyAt
 	}
 	if query.Has("topic") {
-		e, err := a.Store.Engagement(jid, query.Get("topic"))
+		e, err := a.Store.Engagement(r.Context(), jid, query.Get("topic"))
 		if err != nil {
 			return err
 		}
 		httpx.JSON(w, http.StatusOK, answerOf(&e, pinnedAt))
 		return nil
 	}
-	all, err := a.Store.Engagements(jid)
+	all, err := a.Store.Engagements(r.Context(), jid)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -17,8 +18,8 @@ import (
 	"arizuko/routd/internal/routing"
 )
 
-func (a *API) listGroups(w http.ResponseWriter, _ *http.Request) error {
-	groups, err := a.Store.Groups()
+func (a *API) listGroups(w http.ResponseWriter, r *http.Request) error {
+	groups, err := a.Store.Groups(r.Context())
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (a *API) listGroups(w http.ResponseWriter, _ *http.Request) error {
 
 func (a *API) getGroup(w http.ResponseWriter, r *http.Request) error {
 	folder := folderOf(r)
-	g, err := a.Store.Group(folder)
+	g, err := a.Store.Group(r.Context(), folder)
 	if err = orNoGroup(folder, g != nil, err); err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (a *API) addGroup(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		status = http.StatusOK
-		stored, err := tx.Group(g.Folder)
+		stored, err := tx.Group(r.Context(), g.Folder)
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func (a *API) replaceGroup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	err = a.write(r.Context(), func(tx *store.Tx) error {
-		stored, err := tx.Group(g.Folder)
+		stored, err := tx.Group(r.Context(), g.Folder)
 		if err = orNoGroup(g.Folder, stored != nil, err); err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func (a *API) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 		if err = orNoGroup(folder, found, err); err != nil {
 			return err
 		}
-		return unused(tx, folder)
+		return unused(r.Context(), tx, folder)
 	})
 	if err != nil {
 		return err
@@ -108,8 +109,8 @@ func (a *API) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 }
 
 // unused refuses to have deleted a group that routes lead to or that has groups below it.
-func unused(tx *store.Tx, folder string) error {
-	groups, err := tx.Groups()
+func unused(ctx context.Context, tx *store.Tx, folder string) error {
+	groups, err := tx.Groups(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func unused(tx *store.Tx, folder string) error {
 			return apierr.New(apierr.Conflict, "group %s has the group %s below it", folder, g.Folder)
 		}
 	}
-	routes, err := tx.Routes()
+	routes, err := tx.Routes(ctx)
 	if err != nil {
 		return err
 	}

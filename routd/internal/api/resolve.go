@@ -29,7 +29,7 @@ func (a *API) resolve(w http.ResponseWriter, r *http.Request) error {
 	table := a.Live.Table()
 	response := routeapi.Response{Version: table.Version, Items: make([]routeapi.Answer, len(request.Items))}
 	for i := range request.Items {
-		answer := table.Decide(&request.Items[i], view)
+		answer := table.Decide(r.Context(), &request.Items[i], view)
 		response.Items[i] = answer
 		a.Resolved.WithLabelValues(reasonLabel(answer)).Inc()
 	}
@@ -80,7 +80,7 @@ func (a *API) testRoutes(w http.ResponseWriter, r *http.Request) error {
 			return badRequest(err)
 		}
 	}
-	answer := table.Decide(&try.Item, view)
+	answer := table.Decide(r.Context(), &try.Item, view)
 	if err := view.Err(); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -17,8 +18,8 @@ import (
 	"arizuko/routd/internal/routing"
 )
 
-func (a *API) listRoutes(w http.ResponseWriter, _ *http.Request) error {
-	routes, err := a.Store.Routes()
+func (a *API) listRoutes(w http.ResponseWriter, r *http.Request) error {
+	routes, err := a.Store.Routes(r.Context())
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (a *API) addRoute(w http.ResponseWriter, r *http.Request) error {
 		return apierr.New(apierr.BadRequest, "a new route has no id: PUT /v1/routes/%d changes that one", route.ID)
 	}
 	err = a.write(r.Context(), func(tx *store.Tx) error {
-		if err := registered(tx, target.Folder); err != nil {
+		if err := registered(r.Context(), tx, target.Folder); err != nil {
 			return err
 		}
 		return tx.PutRoute(&route)
@@ -64,7 +65,7 @@ func (a *API) replaceRoute(w http.ResponseWriter, r *http.Request) error {
 	}
 	route.ID = id
 	err = a.write(r.Context(), func(tx *store.Tx) error {
-		if err := registered(tx, target.Folder); err != nil {
+		if err := registered(r.Context(), tx, target.Folder); err != nil {
 			return err
 		}
 		found, err := tx.UpdateRoute(&route)
@@ -118,11 +119,11 @@ func compact(value json.RawMessage) json.RawMessage {
 }
 
 // registered refuses a target's folder that is no group; targets without one have "".
-func registered(tx *store.Tx, folder string) error {
+func registered(ctx context.Context, tx *store.Tx, folder string) error {
 	if folder == "" {
 		return nil
 	}
-	g, err := tx.Group(folder)
+	g, err := tx.Group(ctx, folder)
 	if err == nil && g == nil {
 		err = apierr.New(apierr.BadRequest, "folder %s is not registered", folder)
 	}

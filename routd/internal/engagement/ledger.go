@@ -33,8 +33,8 @@ type Ledger struct {
 }
 
 // Open continues where the last one stopped. ttl is how long a delivered answer engages.
-func Open(st *store.Store, ttl time.Duration, now func() time.Time) (*Ledger, error) {
-	value, err := st.DaemonCursor(daemon, cursorKey)
+func Open(ctx context.Context, st *store.Store, ttl time.Duration, now func() time.Time) (*Ledger, error) {
+	value, err := st.DaemonCursor(ctx, daemon, cursorKey)
 	if err != nil || value == "" {
 		return &Ledger{st: st, ttl: ttl, now: now}, err
 	}
@@ -51,7 +51,7 @@ func (l *Ledger) CatchUp(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		changed, err := l.st.DeliveredSince(l.read, page)
+		changed, err := l.st.DeliveredSince(ctx, l.read, page)
 		if err != nil || len(changed) == 0 {
 			return err
 		}
@@ -80,7 +80,7 @@ func (l *Ledger) take(ctx context.Context, changed []store.Delivered) error {
 	}
 	return l.st.Write(ctx, func(tx *store.Tx) error {
 		for _, d := range answers {
-			s, err := load(tx.Reader, d.ChatJID, d.Place)
+			s, err := load(ctx, tx.Reader, d.ChatJID, d.Place)
 			if err != nil {
 				return err
 			}
@@ -94,16 +94,16 @@ func (l *Ledger) take(ctx context.Context, changed []store.Delivered) error {
 	})
 }
 
-func load(r store.Reader, chatJID, place string) (*State, error) {
-	e, err := r.Engagement(chatJID, place)
+func load(ctx context.Context, r store.Reader, chatJID, place string) (*State, error) {
+	e, err := r.Engagement(ctx, chatJID, place)
 	if err != nil {
 		return nil, err
 	}
 	s := &State{Engagement: e}
-	if s.Claims, err = r.Claims(chatJID, place); err != nil {
+	if s.Claims, err = r.Claims(ctx, chatJID, place); err != nil {
 		return nil, err
 	}
-	chat, err := r.Chat(chatJID)
+	chat, err := r.Chat(ctx, chatJID)
 	if chat != nil {
 		s.PinnedAt = chat.StickyAt
 	}
@@ -118,7 +118,7 @@ func (l *Ledger) Engage(ctx context.Context, chatJID, place, folder string, ttl 
 	}
 	var next msg.Engagement
 	err := l.st.Write(ctx, func(tx *store.Tx) error {
-		s, err := load(tx.Reader, chatJID, place)
+		s, err := load(ctx, tx.Reader, chatJID, place)
 		if err != nil {
 			return err
 		}
@@ -156,25 +156,25 @@ func (l *Ledger) View(ctx context.Context) (*View, error) {
 }
 
 // Engaged is who answers in a place of a chat what came at a time, "" for nobody.
-func (v *View) Engaged(chatJID, in string, at int64) string {
-	return v.state(chatJID, in).Engaged(at)
+func (v *View) Engaged(ctx context.Context, chatJID, in string, at int64) string {
+	return v.state(ctx, chatJID, in).Engaged(at)
 }
 
 // Claim has a folder hold a place from a time on, for the items to come.
-func (v *View) Claim(chatJID, in, folder string, at int64) {
-	s := v.state(chatJID, in)
+func (v *View) Claim(ctx context.Context, chatJID, in, folder string, at int64) {
+	s := v.state(ctx, chatJID, in)
 	s.Claims = append([]store.Claim{{Folder: folder, At: at}}, s.Claims...)
 }
 
 // Err is what kept the view from reading the rows, if anything did: then its answers are void.
 func (v *View) Err() error { return v.err }
 
-func (v *View) state(chatJID, in string) *State {
+func (v *View) state(ctx context.Context, chatJID, in string) *State {
 	key := place{chatJID, in}
 	if s := v.places[key]; s != nil {
 		return s
 	}
-	s, err := load(v.st, chatJID, in)
+	s, err := load(ctx, v.st, chatJID, in)
 	if err != nil {
 		v.err = apierr.New(apierr.Unavailable, "engagement cannot be read: %w", err)
 		s = &State{}

@@ -39,7 +39,7 @@ func newScene(t *testing.T) *scene {
 // open starts routd anew.
 func (s *scene) open() {
 	s.Helper()
-	ledger, err := engagement.Open(s.st, ttl, func() time.Time { return time.UnixMilli(s.now) })
+	ledger, err := engagement.Open(s.Context(), s.st, ttl, func() time.Time { return time.UnixMilli(s.now) })
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func (s *scene) engaged(at int64) string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	folder := view.Engaged(chat, thread, at)
+	folder := view.Engaged(s.Context(), chat, thread, at)
 	if view.Err() != nil {
 		s.Fatal(view.Err())
 	}
@@ -346,16 +346,16 @@ func TestCatchUpReadsEverything(t *testing.T) {
 	if got := s.engaged(40 + parts - 1 + life); got != "" {
 		t.Errorf("engaged for ever: %q", got)
 	}
-	e, err := s.st.Engagement(chat, thread)
+	e, err := s.st.Engagement(s.Context(), chat, thread)
 	if err != nil || e.LastReply != row || e.Folder != "eng" {
 		t.Errorf("%+v, %v", e, err)
 	}
-	cursor, err := s.st.DaemonCursor("routd", "deliveries")
-	all, readErr := s.st.DeliveredSince(0, parts+10)
+	cursor, err := s.st.DaemonCursor(s.Context(), "routd", "deliveries")
+	all, readErr := s.st.DeliveredSince(s.Context(), 0, parts+10)
 	if err != nil || readErr != nil || len(all) != parts+1 {
 		t.Fatal(len(all), err, readErr)
 	}
-	if left, err := s.st.DeliveredSince(all[len(all)-1].Seq, 1); err != nil || len(left) != 0 || cursor == "" {
+	if left, err := s.st.DeliveredSince(s.Context(), all[len(all)-1].Seq, 1); err != nil || len(left) != 0 || cursor == "" {
 		t.Errorf("read up to %s, and %v is left (%v)", cursor, left, err)
 	}
 }
@@ -373,7 +373,7 @@ func TestRestartMissesNothing(t *testing.T) {
 		})
 		s.open()
 		s.look()
-		if e, err := s.st.Engagement(chat, thread); err != nil || e.LastReply != row.ID || e.Until != at+life {
+		if e, err := s.st.Engagement(s.Context(), chat, thread); err != nil || e.LastReply != row.ID || e.Until != at+life {
 			t.Errorf("answer %d: %+v, %v", part, e, err)
 		}
 	}
@@ -382,7 +382,7 @@ func TestRestartMissesNothing(t *testing.T) {
 func TestOpenRefusesABrokenCursor(t *testing.T) {
 	s := newScene(t)
 	s.write(func(tx *store.Tx) error { return tx.PutCursor("routd", "deliveries", "many") })
-	if _, err := engagement.Open(s.st, ttl, time.Now); err == nil {
+	if _, err := engagement.Open(s.Context(), s.st, ttl, time.Now); err == nil {
 		t.Error("opened")
 	}
 }
@@ -411,14 +411,14 @@ func TestViewKnowsItsOwnClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view.Claim(chat, thread, "ops", 20)
-	view.Claim(chat, "", "ops", 30)
+	view.Claim(s.Context(), chat, thread, "ops", 20)
+	view.Claim(s.Context(), chat, "", "ops", 30)
 	for at, want := range map[int64]string{9: "", 15: "eng", 20: "ops"} {
-		if got := view.Engaged(chat, thread, at); got != want {
+		if got := view.Engaged(s.Context(), chat, thread, at); got != want {
 			t.Errorf("at %d: %q, want %q", at, got, want)
 		}
 	}
-	if view.Engaged(chat, "", 29) != "" || view.Engaged(chat, "", 30) != "ops" || view.Engaged("slack:C2", "", 30) != "" {
+	if view.Engaged(s.Context(), chat, "", 29) != "" || view.Engaged(s.Context(), chat, "", 30) != "ops" || view.Engaged(s.Context(), "slack:C2", "", 30) != "" {
 		t.Error("a claim is not that of its place")
 	}
 	if got := s.engaged(25); got != "eng" {
@@ -435,7 +435,7 @@ func TestViewOfAnUnreadableDatabase(t *testing.T) {
 	if err := s.st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := view.Engaged(chat, thread, 10); got != "" || apierr.KindOf(view.Err()) != apierr.Unavailable {
+	if got := view.Engaged(s.Context(), chat, thread, 10); got != "" || apierr.KindOf(view.Err()) != apierr.Unavailable {
 		t.Errorf("%q, %v", got, view.Err())
 	}
 	if _, err := s.ledger.View(t.Context()); apierr.KindOf(err) != apierr.Unavailable {

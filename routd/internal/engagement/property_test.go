@@ -36,7 +36,7 @@ func TestWhenDeliveriesAreReadDoesNotMatter(t *testing.T) {
 	st, reach := storetest.Open(t), map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, st, reach)
-		cursor, err := st.DaemonCursor("routd", "deliveries")
+		cursor, err := st.DaemonCursor(t.Context(), "routd", "deliveries")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,7 @@ func (w *world) write(t *rapid.T, fn func(*store.Tx) error) {
 }
 
 func (w *world) restart(t *rapid.T) {
-	ledger, err := engagement.Open(w.st, ttl, func() time.Time { return time.UnixMilli(w.now) })
+	ledger, err := engagement.Open(t.Context(), w.st, ttl, func() time.Time { return time.UnixMilli(w.now) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func (w *world) drawTurn(t *rapid.T) *turn {
 
 // run has an agent work on a turn.
 func (w *world) run(t *rapid.T, tn *turn) {
-	now, err := w.st.Turn(tn.ID)
+	now, err := w.st.Turn(t.Context(), tn.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func (w *world) answer(t *rapid.T, tn *turn, text string, final bool) {
 		return tx.AnswerTurn(store.Reply{RunID: tn.RunID, TurnID: tn.ID, Text: text, Final: final}, w.now)
 	})
 	if text != "" {
-		rows, err := w.st.TurnReplies(tn.ID)
+		rows, err := w.st.TurnReplies(t.Context(), tn.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +304,7 @@ func (w *world) deliver(t *rapid.T) {
 
 func (w *world) sendPart(t *rapid.T, r *reply) {
 	state := rapid.SampledFrom([]msg.OutState{msg.OutSent, msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutQueued}).Draw(t, "becomes")
-	parts, err := w.st.Deliveries(r.id)
+	parts, err := w.st.Deliveries(t.Context(), r.id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +420,7 @@ func (w *world) check(t *rapid.T) {
 	for _, p := range w.places {
 		for _, at := range w.times(p) {
 			want := w.model.holder(p, at).folder
-			if got := view.Engaged(p.chat, p.in, at); got != want {
+			if got := view.Engaged(t.Context(), p.chat, p.in, at); got != want {
 				t.Fatalf("%v at %+d: %q is engaged, want %q\n%+v", p, at-w.now, got, want, w.model.talk(p))
 			}
 		}

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"context"
 	"fmt"
 
 	"arizuko/pkg/msg"
@@ -26,9 +27,9 @@ var rules = [...]rule{
 // Engagement is who answers in the places of chats without being called.
 type Engagement interface {
 	// Engaged is the folder that answers in a place what came at a time, "" for none.
-	Engaged(chatJID, place string, at int64) string
+	Engaged(ctx context.Context, chatJID, place string, at int64) string
 	// Claim has a folder hold a place from a time on, for the items to come.
-	Claim(chatJID, place, folder string, at int64)
+	Claim(ctx context.Context, chatJID, place, folder string, at int64)
 }
 
 // question is one item with what the rules want to know about it.
@@ -45,12 +46,12 @@ type question struct {
 
 // Decide answers one item. A mention or reply that triggers claims its place for the items
 // after it. The weights in the answer are shared: they must not be changed.
-func (t *Table) Decide(item *routeapi.Item, e Engagement) routeapi.Answer {
+func (t *Table) Decide(ctx context.Context, item *routeapi.Item, e Engagement) routeapi.Answer {
 	platform, room := msg.SplitJID(item.ChatJID)
 	if platform == "" || room == "" {
 		return routeapi.Answer{ID: item.ID, Error: fmt.Sprintf("chat_jid %.80q is not platform:room", item.ChatJID)}
 	}
-	q := t.question(item, platform, e)
+	q := t.question(ctx, item, platform, e)
 	q.answer.Home = t.home(q)
 	if !item.HomeOnly {
 		for _, answers := range rules {
@@ -59,14 +60,14 @@ func (t *Table) Decide(item *routeapi.Item, e Engagement) routeapi.Answer {
 			}
 		}
 		q.openThread()
-		q.claim(e)
+		q.claim(ctx, e)
 	}
 	surface := msg.SurfaceOf(item.ChatJID, q.kind, q.answer.ThreadID)
 	q.answer.Surface, q.answer.Ceiling = surface.Name, surface.Ceiling
 	return q.answer
 }
 
-func (t *Table) question(item *routeapi.Item, platform string, e Engagement) *question {
+func (t *Table) question(ctx context.Context, item *routeapi.Item, platform string, e Engagement) *question {
 	ev := event(item)
 	q := &question{
 		item: item, platform: platform, route: t.index.First(&ev), addressed: msg.AddressedFolder(item.ChatJID),
@@ -89,7 +90,7 @@ func (t *Table) question(item *routeapi.Item, platform string, e Engagement) *qu
 		q.kind = msg.KindOfJID(item.ChatJID)
 	}
 	if q.addressed == "" {
-		q.engaged = e.Engaged(item.ChatJID, msg.Place(item.ThreadID, item.Topic), item.ReceivedAt)
+		q.engaged = e.Engaged(ctx, item.ChatJID, msg.Place(item.ThreadID, item.Topic), item.ReceivedAt)
 	}
 	if q.engaged != "" && !t.Has(q.engaged) {
 		q.trace("%.80q is engaged here, but no longer registered", q.engaged)
@@ -115,9 +116,9 @@ func (q *question) openThread() {
 }
 
 // claim holds the place of the answer for its group while the turn is under way.
-func (q *question) claim(e Engagement) {
+func (q *question) claim(ctx context.Context, e Engagement) {
 	if q.answer.Action == routeapi.Trigger && q.called() && q.addressed == "" && !q.item.Stale {
-		e.Claim(q.item.ChatJID, msg.Place(q.answer.ThreadID, q.item.Topic), q.answer.Folder, q.item.ReceivedAt)
+		e.Claim(ctx, q.item.ChatJID, msg.Place(q.answer.ThreadID, q.item.Topic), q.answer.Folder, q.item.ReceivedAt)
 	}
 }
 

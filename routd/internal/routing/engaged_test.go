@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -18,14 +19,14 @@ type holds struct {
 	claimed []string
 }
 
-func (h *holds) Engaged(chatJID, place string, at int64) string {
+func (h *holds) Engaged(_ context.Context, chatJID, place string, at int64) string {
 	if at < h.from {
 		return ""
 	}
 	return h.folders[chatJID+" "+place]
 }
 
-func (h *holds) Claim(chatJID, place, folder string, at int64) {
+func (h *holds) Claim(_ context.Context, chatJID, place, folder string, at int64) {
 	h.claimed = append(h.claimed, chatJID+" "+place+" "+folder)
 	h.folders[chatJID+" "+place], h.from = folder, at
 }
@@ -66,7 +67,7 @@ func TestEngagedDecides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &holds{folders: map[string]string{tc.item.ChatJID + " ": "ops", tc.item.ChatJID + " 33": "acme"}}
-			got := sample().Decide(&tc.item, h)
+			got := sample().Decide(t.Context(), &tc.item, h)
 			got.Trace, got.Surface, got.Ceiling, got.Impulse, got.ThreadID = nil, "", 0, msg.Impulse{}, ""
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -77,11 +78,11 @@ func TestEngagedDecides(t *testing.T) {
 
 func TestEngagedWithoutAGroup(t *testing.T) {
 	h := &holds{folders: map[string]string{"telegram:-1 ": "gone", "telegram:9 ": "gone"}}
-	got := sample().Decide(&routeapi.Item{ChatJID: "telegram:-1"}, h)
+	got := sample().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:-1"}, h)
 	if got.Reason != msg.ReasonRouteObserve || got.Engaged || !strings.Contains(strings.Join(got.Trace, ";"), `"gone" is engaged here, but no longer registered`) {
 		t.Errorf("%+v", got)
 	}
-	if got = sample().Decide(&routeapi.Item{ChatJID: "telegram:9", StickyGroup: "ops"}, h); got.Reason != msg.ReasonToSticky {
+	if got = sample().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:9", StickyGroup: "ops"}, h); got.Reason != msg.ReasonToSticky {
 		t.Errorf("%+v", got)
 	}
 }
@@ -89,7 +90,7 @@ func TestEngagedWithoutAGroup(t *testing.T) {
 // How long rows are held is the route's matter, whoever answers.
 func TestEngagedIsHeldAsTheRouteSays(t *testing.T) {
 	h := &holds{folders: map[string]string{"telegram:-1 ": "ops"}}
-	got := sample().Decide(&routeapi.Item{ChatJID: "telegram:-1", Verb: "mention"}, h)
+	got := sample().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:-1", Verb: "mention"}, h)
 	if got.Folder != "ops" || got.Impulse.QuietMS != 5 || got.RouteID != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -127,7 +128,7 @@ func TestAnswersThatOpenThreads(t *testing.T) {
 	} {
 		item := opens
 		tc.change(&item)
-		got := table.Decide(&item, nobody{})
+		got := table.Decide(t.Context(), &item, nobody{})
 		thread, surface := item.ThreadID, got.Surface
 		if tc.opens {
 			thread, surface = "1.5", "slack-channel-thread"
@@ -162,7 +163,7 @@ func TestClaims(t *testing.T) {
 	} {
 		h := &holds{folders: map[string]string{}}
 		tc.item.ReceivedAt = 100
-		first := sample().Decide(&tc.item, h)
+		first := sample().Decide(t.Context(), &tc.item, h)
 		if got := strings.Join(h.claimed, "; "); got != tc.want {
 			t.Errorf("%s: claims %q, want %q", name, got, tc.want)
 			continue
@@ -171,11 +172,11 @@ func TestClaims(t *testing.T) {
 			continue
 		}
 		behind := routeapi.Item{ChatJID: tc.item.ChatJID, Topic: tc.item.Topic, ThreadID: first.ThreadID, ReceivedAt: 101}
-		if got := sample().Decide(&behind, h); got.Folder != first.Folder || !got.Engaged {
+		if got := sample().Decide(t.Context(), &behind, h); got.Folder != first.Folder || !got.Engaged {
 			t.Errorf("%s: behind it %+v", name, got)
 		}
 		behind.ReceivedAt = 99
-		if got := sample().Decide(&behind, h); got.Engaged {
+		if got := sample().Decide(t.Context(), &behind, h); got.Engaged {
 			t.Errorf("%s: what came before it: %+v", name, got)
 		}
 	}

@@ -36,7 +36,7 @@ func Open(ctx context.Context, st *store.Store, defaults msg.Impulse, changed fu
 	}
 	l := &Live{store: st, counter: counter, defaults: defaults, changed: changed, seen: neverSeen}
 	l.current.Store(&Table{})
-	if err := l.Look(); err != nil {
+	if err := l.Look(ctx); err != nil {
 		_ = counter.Close()
 		return nil, err
 	}
@@ -56,30 +56,30 @@ func (l *Live) Table() *Table { return l.current.Load() }
 
 // Look puts a new table in force if routes or groups have changed. It costs a few microseconds
 // when nobody has written anything to the database. On an error the old table stays.
-func (l *Live) Look() error {
+func (l *Live) Look(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil
 	}
-	value, err := l.counter.Value()
+	value, err := l.counter.Value(ctx)
 	if err != nil {
 		return fmt.Errorf("look for changed routes: %w", err)
 	}
 	if value == l.seen {
 		return nil
 	}
-	return l.read(value)
+	return l.read(ctx, value)
 }
 
 // read takes the counter's value from before, so that a commit during the reads is seen by the
 // next Look. Groups come second: a route is written after its group.
-func (l *Live) read(value int64) error {
-	routes, err := l.store.Routes()
+func (l *Live) read(ctx context.Context, value int64) error {
+	routes, err := l.store.Routes(ctx)
 	if err != nil {
 		return fmt.Errorf("read routes: %w", err)
 	}
-	groups, err := l.store.Groups()
+	groups, err := l.store.Groups(ctx)
 	if err != nil {
 		return fmt.Errorf("read groups: %w", err)
 	}
@@ -108,6 +108,10 @@ func (l *Live) Watch(ctx context.Context, interval time.Duration, poked <-chan s
 		case <-ticker.C:
 		case <-poked:
 		}
-		report(l.Look())
+		err := l.Look(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		report(err)
 	}
 }

@@ -40,12 +40,12 @@ func TestLiveFollowsTheDatabase(t *testing.T) {
 	l := openLive(t, ours, func(table *Table) { versions = append(versions, table.Version) })
 	look := func() {
 		t.Helper()
-		if err := l.Look(); err != nil {
+		if err := l.Look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	look()
-	if _, _, err := theirs.PutMessage(&msg.Message{ChatJID: "telegram:1", Direction: msg.In}); err != nil {
+	if _, _, err := theirs.PutMessage(t.Context(), &msg.Message{ChatJID: "telegram:1", Direction: msg.In}); err != nil {
 		t.Fatal(err)
 	}
 	look()
@@ -59,7 +59,7 @@ func TestLiveFollowsTheDatabase(t *testing.T) {
 	if len(versions) != 3 || versions[0] >= versions[1] || versions[1] >= versions[2] || l.Table().Version != versions[2] {
 		t.Errorf("versions %v", versions)
 	}
-	if got := l.Table().Decide(&routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, nobody{}); got.Reason != msg.ReasonBuiltinDrop {
+	if got := l.Table().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, nobody{}); got.Reason != msg.ReasonBuiltinDrop {
 		t.Errorf("%+v", got)
 	}
 }
@@ -122,7 +122,7 @@ func TestLookKeepsTheTableOnErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := l.Look(); err == nil {
+		if err := l.Look(t.Context()); err == nil {
 			t.Error("a look at a closed database succeeded")
 		}
 	}
@@ -154,7 +154,7 @@ func TestClosedLiveKeepsItsTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, st, msg.Route{Target: "builtin:ping"})
-	if err := l.Look(); err != nil || l.Table().Route(1) != nil {
+	if err := l.Look(t.Context()); err != nil || l.Table().Route(1) != nil {
 		t.Errorf("%v %+v", err, l.Table().Route(1))
 	}
 }

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -133,7 +134,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.item.ID, tc.item.ThreadID = 7, "33"
-			got := sample().Decide(&tc.item, nobody{})
+			got := sample().Decide(t.Context(), &tc.item, nobody{})
 			if trace := strings.Join(got.Trace, "; "); !strings.Contains(trace, tc.trace) || got.Trace == nil {
 				t.Errorf("trace %q, want %q in it", trace, tc.trace)
 			}
@@ -161,7 +162,7 @@ func TestDecideSurface(t *testing.T) {
 		{routeapi.Item{ChatJID: "telegram:-5", ThreadID: "2"}, "telegram-topic", 4000},
 		{routeapi.Item{ChatJID: "slack:C5", HomeOnly: true}, "slack-channel", 200},
 	} {
-		got := sample().Decide(&tc.item, nobody{})
+		got := sample().Decide(t.Context(), &tc.item, nobody{})
 		if got.Surface != tc.surface || got.Ceiling != tc.ceiling {
 			t.Errorf("%+v: %s %d, want %s %d", tc.item, got.Surface, got.Ceiling, tc.surface, tc.ceiling)
 		}
@@ -170,7 +171,7 @@ func TestDecideSurface(t *testing.T) {
 
 func TestDecideRefusesBadAddresses(t *testing.T) {
 	for _, jid := range []string{"", "telegram", "telegram:", ":5", strings.Repeat("x", 1<<20)} {
-		got := sample().Decide(&routeapi.Item{ID: 3, ChatJID: jid}, nobody{})
+		got := sample().Decide(t.Context(), &routeapi.Item{ID: 3, ChatJID: jid}, nobody{})
 		if got.ID != 3 || !strings.Contains(got.Error, "platform:room") || got.Action != "" || len(got.Error) > 200 {
 			t.Errorf("%.20q: %+v", jid, got)
 		}
@@ -189,7 +190,7 @@ func TestDecideNamesOnlyGroups(t *testing.T) {
 			Verb: words.Draw(t, "verb"), Sender: words.Draw(t, "sender"), SenderName: words.Draw(t, "name"),
 			HomeOnly: rapid.Bool().Draw(t, "home only"),
 		}
-		a := table.Decide(&item, nobody{})
+		a := table.Decide(t.Context(), &item, nobody{})
 		if a.Error != "" {
 			return
 		}
@@ -216,7 +217,7 @@ func TestBadRowsMatchNothing(t *testing.T) {
 	registered := append(groups("acme", "acme/eng", "Bad Name"),
 		msg.Group{Folder: "odd", Config: json.RawMessage(`{"observe":"nome"}`)})
 	table := New(bad, registered, defaults())
-	if got := table.Decide(&routeapi.Item{ChatJID: "telegram:1"}, nobody{}); got.RouteID != 7 {
+	if got := table.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, nobody{}); got.RouteID != 7 {
 		t.Errorf("%+v, want route 7", got)
 	}
 	if table.Has("Bad Name") || !table.Has("odd") {
@@ -258,10 +259,10 @@ func TestWithRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := edited.Decide(&routeapi.Item{ChatJID: "telegram:1"}, nobody{}); got.Folder != "acme" || edited.Route(got.RouteID).ID != 5 {
+	if got := edited.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, nobody{}); got.Folder != "acme" || edited.Route(got.RouteID).ID != 5 {
 		t.Errorf("%+v: a new row must come behind an old one of the same seq", got)
 	}
-	if got := edited.Decide(&routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, nobody{}); got.RouteID != 7 || got.Folder != "acme/eng" {
+	if got := edited.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, nobody{}); got.RouteID != 7 || got.Folder != "acme/eng" {
 		t.Errorf("%+v", got)
 	}
 	for _, tc := range []struct {
@@ -327,12 +328,12 @@ func TestSameNoticesEveryColumn(t *testing.T) {
 func BenchmarkDecide(b *testing.B) {
 	table := New(manyRoutes(10_000), groups("acme"), defaults())
 	item := routeapi.Item{ChatJID: "telegram:-9999", Sender: "telegram:7", SenderName: "Ann", Verb: "mention"}
-	if got := table.Decide(&item, nobody{}); got.RouteID == 0 {
+	if got := table.Decide(b.Context(), &item, nobody{}); got.RouteID == 0 {
 		b.Fatal(got)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		table.Decide(&item, nobody{})
+		table.Decide(b.Context(), &item, nobody{})
 	}
 }
 
@@ -347,5 +348,5 @@ func manyRoutes(n int) []msg.Route {
 // nobody is engaged anywhere.
 type nobody struct{}
 
-func (nobody) Engaged(string, string, int64) string { return "" }
-func (nobody) Claim(string, string, string, int64)  {}
+func (nobody) Engaged(context.Context, string, string, int64) string { return "" }
+func (nobody) Claim(context.Context, string, string, string, int64)  {}

@@ -49,7 +49,7 @@ func (s Signs) Show(ctx context.Context, in store.Lane, working bool) error {
 // Sweep takes away the marks that were left behind: by a crash, or because Slack could not be
 // reached.
 func (s Signs) Sweep(ctx context.Context) error {
-	left, err := s.Store.DaemonCursors(s.Daemon, prefix)
+	left, err := s.Store.DaemonCursors(ctx, s.Daemon, prefix)
 	if err != nil {
 		return err
 	}
@@ -64,12 +64,12 @@ func (s Signs) Sweep(ctx context.Context) error {
 // mark has the messages that agents work on in a thread of a chat bear the mark, and no others.
 // Each is written down before it bears it, so that a crash leaves none behind for ever.
 func (s Signs) mark(ctx context.Context, in store.Lane) error {
-	ids, err := s.Store.WorkedOn(in)
+	ids, err := s.Store.WorkedOn(ctx, in)
 	if err != nil {
 		return err
 	}
 	place := prefix + in.ChatJID + " " + in.ThreadID + " "
-	marked, err := s.Store.DaemonCursors(s.Daemon, place)
+	marked, err := s.Store.DaemonCursors(ctx, s.Daemon, place)
 	if err != nil {
 		return err
 	}

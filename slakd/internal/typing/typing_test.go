@@ -109,7 +109,7 @@ func (b *board) marked(want ...string) {
 // left is how many marks are written down.
 func (b *board) left() int {
 	b.t.Helper()
-	all, err := b.Store.DaemonCursors("slakd", prefix)
+	all, err := b.Store.DaemonCursors(b.t.Context(), "slakd", prefix)
 	if err != nil {
 		b.t.Fatal(err)
 	}

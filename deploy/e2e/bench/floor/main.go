@@ -68,7 +68,7 @@ func run(ctx context.Context, data, agent string) error {
 		return err
 	}
 	defer checkpointer.Close()
-	cursor, err := st.LastMessageID()
+	cursor, err := st.LastMessageID(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ type floor struct {
 func (f *floor) watch(ctx context.Context, poked <-chan struct{}) error {
 	cursor := f.began
 	for {
-		chats, next, err := f.st.NewMessages(cursor, pageRows)
+		chats, next, err := f.st.NewMessages(ctx, cursor, pageRows)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (f *floor) serve(ctx context.Context, jid string, poked <-chan struct{}) er
 			return ctx.Err()
 		case <-poked:
 		}
-		if after, err = f.answer(jid, after, stdin, frames); err != nil {
+		if after, err = f.answer(ctx, jid, after, stdin, frames); err != nil {
 			return err
 		}
 	}
@@ -175,9 +175,9 @@ func (f *floor) serve(ctx context.Context, jid string, poked <-chan struct{}) er
 
 // answer has the agent answer the chat's rows behind after until there are no
 // more, and returns the last.
-func (f *floor) answer(jid string, after int64, stdin io.Writer, frames *agentproto.Scanner) (int64, error) {
+func (f *floor) answer(ctx context.Context, jid string, after int64, stdin io.Writer, frames *agentproto.Scanner) (int64, error) {
 	for {
-		rows, err := f.st.Undecided(jid, after, turnRows)
+		rows, err := f.st.Undecided(ctx, jid, after, turnRows)
 		if err != nil || len(rows) == 0 {
 			return after, err
 		}
@@ -194,7 +194,7 @@ func (f *floor) answer(jid string, after int64, stdin io.Writer, frames *agentpr
 			return after, fmt.Errorf("agent of %s: %w", jid, err)
 		}
 		now := time.Now().UnixMilli()
-		_, _, err = f.st.PutMessage(&msg.Message{ChatJID: jid, Direction: msg.Out, Content: frame.Result,
+		_, _, err = f.st.PutMessage(ctx, &msg.Message{ChatJID: jid, Direction: msg.Out, Content: frame.Result,
 			Timestamp: now, ReceivedAt: now, OutState: msg.OutQueued})
 		if err != nil {
 			return after, err

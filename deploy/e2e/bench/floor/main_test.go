@@ -59,14 +59,14 @@ func TestFloorAnswers(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("does not stop")
 	}
-	if last, err := st.LastMessageID(); err != nil || last != 7 {
+	if last, err := st.LastMessageID(t.Context()); err != nil || last != 7 {
 		t.Errorf("%d rows, error %v, want 4 messages and 3 answers", last, err)
 	}
 }
 
 func put(t *testing.T, st *store.Store, jid, text string) int64 {
 	t.Helper()
-	id, _, err := st.PutMessage(&msg.Message{ChatJID: jid, Direction: msg.In, Content: text, Timestamp: 1, ReceivedAt: 1})
+	id, _, err := st.PutMessage(t.Context(), &msg.Message{ChatJID: jid, Direction: msg.In, Content: text, Timestamp: 1, ReceivedAt: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func awaitRow(t *testing.T, st *store.Store, poked *wake.Listener, id int64) *ms
 	t.Helper()
 	deadline := time.After(30 * time.Second)
 	for {
-		m, err := st.Message(id)
+		m, err := st.Message(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

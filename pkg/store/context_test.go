@@ -1,0 +1,67 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// endsAfter is a context that ends once its error was asked for n times.
+type endsAfter struct {
+	context.Context
+	n int
+}
+
+func (c *endsAfter) Err() error {
+	if c.n--; c.n < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestReader_ContextEnded_ReturnsItsError(t *testing.T) {
+	s := storetest.Open(t)
+	for range 3 {
+		stored(t, s, &msg.Message{ChatJID: "telegram:1", Direction: msg.In})
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, read := range map[string]func(context.Context) (any, error){
+		"one row": func(ctx context.Context) (any, error) { return s.Chat(ctx, "telegram:1") },
+		"rows":    func(ctx context.Context) (any, error) { return s.OpenTurns(ctx) },
+		"a page":  func(ctx context.Context) (any, error) { return s.Undecided(ctx, "telegram:1", 0, 10) },
+		"before the second row": func(context.Context) (any, error) {
+			return s.Undecided(&endsAfter{t.Context(), 2}, "telegram:1", 0, 10)
+		},
+	} {
+		if got, err := read(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if rows := must(s.Undecided(t.Context(), "telegram:1", 0, 10))(t); len(rows) != 3 {
+		t.Errorf("%d rows after a read that was cancelled", len(rows))
+	}
+}
+
+// TestTx_ContextEnded_ReadsOn holds because a transaction carries the writes of many callers.
+func TestTx_ContextEnded_ReadsOn(t *testing.T) {
+	s := storetest.Open(t)
+	row := stored(t, s, &msg.Message{ChatJID: "telegram:1", Direction: msg.In})
+	ctx, cancel := context.WithCancel(t.Context())
+	var read *msg.Message
+	err := s.Write(ctx, func(tx *store.Tx) (err error) {
+		cancel()
+		read, err = tx.Message(ctx, row.ID)
+		return errors.Join(err, tx.SetCursor(row.ID))
+	})
+	if err != nil || read == nil {
+		t.Fatalf("%v, %v", read, err)
+	}
+	if cursor := must(s.Cursor(t.Context()))(t); cursor != row.ID {
+		t.Errorf("cursor %d, want %d", cursor, row.ID)
+	}
+}
