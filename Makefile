@@ -1,8 +1,7 @@
-# Every target works on a fresh clone with Go and a C compiler; what test and race want besides stands in
-# README.
-MODULES := migrations pkg pkg/testkit gated routd dashd teled discd slakd deploy deploy/e2e
+# `make` builds everything; `make help` lists the targets. Every target works on a fresh clone.
+MODULES := $(patsubst ./%,%,$(shell go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p'))
 
-.PHONY: build run test race lint bench faults soak clean
+.PHONY: build run unit setup test race lint tidy bench faults soak verify clean help
 
 build: ## all programs into bin/
 	go build -o bin/ ./gated ./routd ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/oneshot ./deploy/launcher
@@ -10,23 +9,39 @@ build: ## all programs into bin/
 run: build ## everything on this machine, until Ctrl-C; takes the environment
 	@exec bin/launcher
 
-test: ## everything, with real processes and database files
+unit: ## the quick tests: needs only Go and a C compiler
+	go test -short work
+
+setup: ## installs what test needs besides Go, or names the command that does
+	@deploy/e2e/setup.sh
+
+test: setup ## everything, with real processes, database files, pages and agents
 	go test work
 
-race: ## the same under the race detector
+race: setup ## the same under the race detector
 	go test -race work
 
-lint: ## vet, format, linters, and each module on its own
-	deploy/lint.sh $(MODULES)
+lint: ## plain words, formatting, vet, linters, and each module on its own
+	deploy/lint/lint.sh $(MODULES)
+
+tidy: ## go.mod and go.sum of each module, and go.work.sum
+	for module in $(MODULES); do (cd $$module && GOWORK=off go mod tidy) || exit 1; done
+	go work sync
 
 bench: ## the message path against a floor without logic; takes some minutes
 	go run ./deploy/e2e/bench $(ARGS)
 
-faults: ## daemons killed at N named places under load; without N once in each
+faults: ## daemons killed at N failpoints under load; without N once at each
 	go run ./deploy/e2e/chaos faults $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED))
 
 soak: ## load for FOR (3m) with random kills, hangs and a clock that jumps
 	go run ./deploy/e2e/chaos soak $(if $(FOR),-for $(FOR)) $(if $(SEED),-seed $(SEED))
 
+verify: lint test race bench faults ## what .ci/run does, at full length: about an hour
+	$(MAKE) soak FOR=10m
+
 clean:
 	rm -rf bin
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Makes an agent of a command that reads a prompt and prints an answer, as in: filter.sh llm
-# It needs jq. What the command says on stderr is in the run's log.
+# It needs jq. The command's stderr goes to the run's log.
 while IFS= read -r line; do
   case $(printf '%s\n' "$line" | jq -r .type) in
     start | message) ;;
-    *) continue ;; # an interrupt, or what later versions say: here is nothing under way
+    *) continue ;; # an interrupt, or a later type: nothing is running here
   esac
   turn=$(printf '%s\n' "$line" | jq -r .turnId)
   status=ok error=

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent that keeps what it is told in a file for each conversation, and says how much that is."""
+"""An agent that appends each message to a file per conversation and answers with the count."""
 import html, json, pathlib, re, sys, uuid
 
 def write(**frame):

@@ -14,123 +14,126 @@ import (
 	"time"
 )
 
-// size is what must not grow for as long as the load stays the same.
+// size is a measure that must not grow under constant load.
 type size struct {
 	name, unit string
-	slack      float64 // so much is noise: what is not given back yet, and six agents more, each of which takes four files
+	slack      float64 // growth that is noise: memory not yet returned, six more agents of four files each
 	read       func() (float64, error)
 }
 
-func (t *trial) sizes() []size {
-	all := []size{{"write-ahead log", "MB", 2, t.writeAheadLog}}
+func (l *loadedInstance) sizes() []size {
+	all := []size{{"write-ahead log", "MB", 2, l.walSize}}
 	for _, daemon := range daemons {
 		all = append(all,
-			size{daemon + " memory", "MB", 4, func() (float64, error) { return t.memory(daemon) }},
-			size{daemon + " files", "", 24, func() (float64, error) { return t.files(daemon) }},
-			size{daemon + " goroutines", "", 24, func() (float64, error) { return t.goroutines(daemon) }},
+			size{daemon + " memory", "MB", 4, func() (float64, error) { return l.memory(daemon) }},
+			size{daemon + " files", "", 24, func() (float64, error) { return l.openFiles(daemon) }},
+			size{daemon + " goroutines", "", 24, func() (float64, error) { return l.goroutines(daemon) }},
 		)
 	}
 	return all
 }
 
 const (
-	// looks is how often sizes are looked at in the calm.
-	looks = 12
-	// mostGrowth is how much larger than in the first third of the looks a size may be in the
-	// last, beyond the slack.
-	mostGrowth = 1.1
+	// samples is how often the sizes are measured.
+	samples = 12
+	// maxGrowth is the factor by which a size may grow from the first to the last third of the
+	// samples, beyond its slack.
+	maxGrowth = 1.1
 )
 
-// calm has people write while no daemon is harmed, and says what has grown: the least of the
-// last looks is held against the least of the first ones, since what is garbage comes and goes.
-func (t *trial) calm(ctx context.Context, lasts time.Duration, out io.Writer) (growth, err error) {
-	warm := min(warmUp, lasts/2)
-	if err := t.chatter(ctx, warm); err != nil {
+// measureGrowth sends messages without disruptions and returns what has grown. It compares the minima
+// of the first and the last third of the samples, since garbage comes and goes.
+func (l *loadedInstance) measureGrowth(ctx context.Context, length time.Duration, out io.Writer) (growth, err error) {
+	warm := min(warmUp, length/2)
+	if err := l.sendFor(ctx, warm); err != nil {
 		return nil, err
 	}
-	written := len(t.crowd.all)
+	written := len(l.load.all)
 	var seen [][]float64
-	for range looks {
-		now, err := t.measure()
+	for range samples {
+		now, err := l.measure()
 		if err == nil {
-			err = t.chatter(ctx, (lasts-warm)/looks)
+			err = l.sendFor(ctx, (length-warm)/samples)
 		}
 		if err != nil {
 			return nil, err
 		}
 		seen = append(seen, now)
 	}
-	fmt.Fprintf(out, "over %d messages:\n", len(t.crowd.all)-written)
+
+	fmt.Fprintf(out, "undisrupted: messages=%d\n", len(l.load.all)-written)
 	var errs []error
-	for i, z := range t.sizes() {
-		was, is := least(seen[:looks/3], i), least(seen[looks-looks/3:], i)
-		fmt.Fprintf(out, "%-16s %6.1f → %6.1f %s\n", z.name, was, is, z.unit)
-		if is > was*mostGrowth+z.slack {
-			errs = append(errs, fmt.Errorf("%s grows: %.1f → %.1f %s", z.name, was, is, z.unit))
+	for i, s := range l.sizes() {
+		before, after := minimum(seen[:samples/3], i), minimum(seen[samples-samples/3:], i)
+		fmt.Fprintf(out, "%-16s %6.1f → %6.1f %s\n", s.name, before, after, s.unit)
+		if after > before*maxGrowth+s.slack {
+			errs = append(errs, fmt.Errorf("%s grows: %.1f → %.1f %s", s.name, before, after, s.unit))
 		}
 	}
 	return errors.Join(errs...), nil
 }
 
-func least(looks [][]float64, i int) float64 {
-	least := math.Inf(1)
-	for _, look := range looks {
-		least = min(least, look[i])
+// minimum is the smallest value of the size with index i.
+func minimum(samples [][]float64, i int) float64 {
+	smallest := math.Inf(1)
+	for _, s := range samples {
+		smallest = min(smallest, s[i])
 	}
-	return least
+	return smallest
 }
 
-// chatter has people write for a time.
-func (t *trial) chatter(ctx context.Context, lasts time.Duration) error {
-	for until := time.Now().Add(lasts); time.Now().Before(until) && ctx.Err() == nil; {
-		t.chat(ctx)
+// sendFor sends messages for a time.
+func (l *loadedInstance) sendFor(ctx context.Context, length time.Duration) error {
+	for until := time.Now().Add(length); time.Now().Before(until) && ctx.Err() == nil; {
+		l.sendOne(ctx)
 	}
 	return ctx.Err()
 }
 
-func (t *trial) measure() (all []float64, err error) {
-	for _, z := range t.sizes() {
-		value, err := z.read()
+func (l *loadedInstance) measure() (all []float64, err error) {
+	for _, s := range l.sizes() {
+		value, err := s.read()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", z.name, err)
+			return nil, fmt.Errorf("measure %s: %w", s.name, err)
 		}
 		all = append(all, value)
 	}
 	return all, nil
 }
 
-func (t *trial) writeAheadLog() (mb float64, err error) {
-	info, err := os.Stat(t.Database() + "-wal")
+func (l *loadedInstance) walSize() (mb float64, err error) {
+	info, err := os.Stat(l.instance.Database() + "-wal")
 	if err != nil {
 		return 0, err
 	}
 	return float64(info.Size()) / 1e6, nil
 }
 
-func (t *trial) proc(daemon, file string) string {
-	return filepath.Join("/proc", strconv.Itoa(t.Process(daemon).PID()), file)
+// procFile is the path of a daemon's file in /proc.
+func (l *loadedInstance) procFile(daemon, file string) string {
+	return filepath.Join("/proc", strconv.Itoa(l.instance.Process(daemon).PID()), file)
 }
 
-var resident = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
+var residentSize = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
 
-func (t *trial) memory(daemon string) (mb float64, err error) {
-	status, err := os.ReadFile(t.proc(daemon, "status"))
+func (l *loadedInstance) memory(daemon string) (mb float64, err error) {
+	status, err := os.ReadFile(l.procFile(daemon, "status"))
 	if err != nil {
 		return 0, err
 	}
-	kb, err := number(resident, status)
+	kb, err := findNumber(residentSize, status)
 	return kb / 1000, err
 }
 
-func (t *trial) files(daemon string) (float64, error) {
-	open, err := os.ReadDir(t.proc(daemon, "fd"))
+func (l *loadedInstance) openFiles(daemon string) (float64, error) {
+	open, err := os.ReadDir(l.procFile(daemon, "fd"))
 	return float64(len(open)), err
 }
 
 var goroutineCount = regexp.MustCompile(`(?m)^go_goroutines (\d+)$`)
 
-func (t *trial) goroutines(daemon string) (float64, error) {
-	res, err := http.Get(t.URL(daemon) + "/metrics")
+func (l *loadedInstance) goroutines(daemon string) (float64, error) {
+	res, err := http.Get(l.instance.URL(daemon) + "/metrics")
 	if err != nil {
 		return 0, err
 	}
@@ -139,13 +142,13 @@ func (t *trial) goroutines(daemon string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return number(goroutineCount, text)
+	return findNumber(goroutineCount, text)
 }
 
-func number(pattern *regexp.Regexp, text []byte) (float64, error) {
+func findNumber(pattern *regexp.Regexp, text []byte) (float64, error) {
 	match := pattern.FindSubmatch(text)
 	if match == nil {
-		return math.NaN(), fmt.Errorf("nothing matches %s", pattern)
+		return math.NaN(), fmt.Errorf("no match for %s", pattern)
 	}
 	return strconv.ParseFloat(string(match[1]), 64)
 }

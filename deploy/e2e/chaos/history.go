@@ -2,25 +2,24 @@ package main
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 )
 
-// history is what the rows tell.
+// history is what the rows say about messages, turns and deliveries.
 type history struct {
-	stored     map[key][]row           // inbound rows, by what they say
-	derived    map[int64]row           // by the row they were derived from
-	answers    map[key]map[int64]bool  // what agents say they were told → the turns that say so
-	replies    map[key]int             // of commands, by chat and what they reply to
-	excused    map[key]bool            // commands that were told that routd is down
-	turns      map[int64]turn          // by id
-	said       map[int64]string        // what outbound rows say
-	deliveries []delivery              // in the order of rows and parts
-	windows    map[[2]string]window    // by chat and place
-	pinned     map[string]bool         // chats that were pinned to a group
-	called     map[[2]string]wasCalled // who was called last in a chat's place
+	stored     map[key][]row          // inbound rows by content
+	derived    map[int64]row          // by the row they derive from
+	answers    map[key]map[int64]bool // the turns whose agent says that it received a prompt
+	replies    map[key]int            // number of replies to a command, by chat and the command's platform id
+	routdDown  map[key]bool           // the reply says that routd is down; keys as in replies
+	turns      map[int64]turn         // by id
+	content    map[int64]string       // of outbound rows
+	deliveries []delivery             // in the order of rows and parts
+	windows    map[[2]string]window   // by chat and place
+	pinned     map[string]bool        // chats pinned to a group at any time
+	lastCall   map[[2]string]call     // the last call of an agent, by chat and place
 }
 
 type row struct {
@@ -33,7 +32,7 @@ type row struct {
 type turn struct {
 	reason string
 	frames int
-	last   string // what its last message says
+	last   string // content of its last message
 }
 
 // part is a part of an outbound row.
@@ -42,7 +41,7 @@ type part struct {
 	part int
 }
 
-// lane is where parts arrive in order: a thread of a chat.
+// lane is a thread of a chat. Parts arrive in order in it.
 type lane struct{ chat, thread string }
 
 func (p part) less(q part) bool { return p.row < q.row || p.row == q.row && p.part < q.part }
@@ -50,11 +49,11 @@ func (p part) less(q part) bool { return p.row < q.row || p.row == q.row && p.pa
 type delivery struct {
 	part
 	lane
-	id, state, problem string
-	at                 int64 // unix ms
-	claims             bool  // it is an answer of a turn that claims its place
-	calledAt           int64 // when that turn's trigger came
-	folder, place      string
+	id, state, sendError string
+	at                   int64 // unix ms
+	claims               bool  // an answer of a turn that claims engagement
+	calledAt             int64 // when that turn's trigger was received
+	folder, place        string
 }
 
 type window struct {
@@ -62,19 +61,19 @@ type window struct {
 	until, ended int64 // unix ms
 }
 
-type wasCalled struct {
+type call struct {
 	folder string
 	at     int64
 }
 
-// heard is a line of the demo agent's answer, which repeats what it was told.
-var heard = regexp.MustCompile(`(?m)^(?:\d+/\d+ )?You said: (.*)$`)
+// echoLine is a line in which the demo agent repeats a prompt.
+var echoLine = regexp.MustCompile(`(?m)^(?:\d+/\d+ )?You said: (.*)$`)
 
 func readHistory(db *sql.DB) (*history, error) {
 	h := &history{
-		stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{}, replies: map[key]int{}, excused: map[key]bool{},
-		turns: map[int64]turn{}, said: map[int64]string{}, windows: map[[2]string]window{}, pinned: map[string]bool{},
-		called: map[[2]string]wasCalled{},
+		stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{}, replies: map[key]int{}, routdDown: map[key]bool{},
+		turns: map[int64]turn{}, content: map[int64]string{}, windows: map[[2]string]window{}, pinned: map[string]bool{},
+		lastCall: map[[2]string]call{},
 	}
 	for _, read := range []func(*sql.DB) error{h.readTurns, h.readMessages, h.readDeliveries, h.readWindows} {
 		if err := read(db); err != nil {
@@ -96,7 +95,7 @@ func each(db *sql.DB, query string, fn func(scan func(...any) error) error) erro
 			return fmt.Errorf("%s: %w", query, err)
 		}
 	}
-	return errors.Join(rows.Err())
+	return rows.Err()
 }
 
 func (h *history) readTurns(db *sql.DB) error {
@@ -110,8 +109,8 @@ func (h *history) readTurns(db *sql.DB) error {
 			return err
 		}
 		h.turns[id] = t
-		if in := [2]string{chat, place}; claims && at >= h.called[in].at {
-			h.called[in] = wasCalled{folder, at}
+		if in := [2]string{chat, place}; claims && at >= h.lastCall[in].at {
+			h.lastCall[in] = call{folder, at}
 		}
 		return nil
 	})
@@ -127,15 +126,15 @@ func (h *history) readMessages(db *sql.DB) error {
 			return err
 		}
 		if direction == "in" {
-			h.heard(r)
+			h.addInbound(r)
 		} else {
-			h.spoken(r, source, replyTo)
+			h.addOutbound(r, source, replyTo)
 		}
 		return nil
 	})
 }
 
-func (h *history) heard(r row) {
+func (h *history) addInbound(r row) {
 	if t, ok := h.turns[r.turn]; ok {
 		t.last = r.content
 		h.turns[r.turn] = t
@@ -151,14 +150,14 @@ func (h *history) heard(r row) {
 	}
 }
 
-func (h *history) spoken(r row, source, replyTo string) {
-	h.said[r.id] = r.content
+func (h *history) addOutbound(r row, source, replyTo string) {
+	h.content[r.id] = r.content
 	if source == "command" {
 		h.replies[key{r.chat, replyTo}]++
-		h.excused[key{r.chat, replyTo}] = strings.HasPrefix(r.content, "Routing (routd) is not answering")
+		h.routdDown[key{r.chat, replyTo}] = strings.HasPrefix(r.content, "Routing (routd) is not answering")
 		return
 	}
-	for _, m := range heard.FindAllStringSubmatch(r.content, -1) {
+	for _, m := range echoLine.FindAllStringSubmatch(r.content, -1) {
 		k := key{r.chat, m[1]}
 		if h.answers[k] == nil {
 			h.answers[k] = map[int64]bool{}
@@ -174,7 +173,7 @@ func (h *history) readDeliveries(db *sql.DB) error {
 		FROM deliveries d JOIN messages m ON m.id = d.message_id LEFT JOIN turns t ON t.id = m.turn_id
 		LEFT JOIN messages q ON q.id = t.trigger_message_id ORDER BY d.message_id, d.part`, func(scan func(...any) error) error {
 		var d delivery
-		err := scan(&d.row, &d.part.part, &d.chat, &d.thread, &d.id, &d.state, &d.problem, &d.at, &d.claims, &d.folder, &d.place, &d.calledAt)
+		err := scan(&d.row, &d.part.part, &d.chat, &d.thread, &d.id, &d.state, &d.sendError, &d.at, &d.claims, &d.folder, &d.place, &d.calledAt)
 		h.deliveries = append(h.deliveries, d)
 		return err
 	})
@@ -191,9 +190,9 @@ func (h *history) readWindows(db *sql.DB) error {
 		})
 }
 
-// opens says whether an answer that arrived is sure to have opened a window: nobody else was
-// called there later, and no pin has ended what was there before.
-func (h *history) opens(d delivery) bool {
-	last := h.called[[2]string{d.chat, d.place}]
+// opensWindow reports whether a delivered answer must have opened a window: no other agent was called
+// there later, and no pin ended the window.
+func (h *history) opensWindow(d delivery) bool {
+	last := h.lastCall[[2]string{d.chat, d.place}]
 	return !h.pinned[d.chat] && last.folder == d.folder && last.at == d.calledAt
 }

@@ -14,8 +14,8 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// database opens a migrated database with some rows. Turns and messages name each other, hence
-// no foreign keys.
+// database opens a migrated database with rows. Turns and messages reference each other, so foreign
+// keys are off.
 func database(t *testing.T, rows string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+storetest.Path(t))
@@ -29,7 +29,7 @@ func database(t *testing.T, rows string) *sql.DB {
 	return db
 }
 
-// oneOfEach has one row of each kind that a history is read from.
+// oneOfEach has a row of each kind that readHistory reads.
 const oneOfEach = `
 INSERT INTO messages (id, chat_jid, platform_id, direction, source, content, timestamp, received_at, reply_to_id, derived_from,
 	routed_to, disposition, reason, decided_at, decision_seq, turn_id, out_state) VALUES
@@ -81,7 +81,7 @@ func TestReadHistory(t *testing.T) {
 	}
 	first, second := of(part{13, 0}, 2000), of(part{13, 1}, 2001)
 	first.claims, second.claims = true, true
-	second.state, second.problem = "ambiguous", "no answer"
+	second.state, second.sendError = "ambiguous", "no answer"
 	want := &history{
 		stored: map[key][]row{
 			{chat, "m1"}: {m1}, {chat, "@eng silent m2"}: {m2}, {chat, "/ping m4"}: {m4}, {"telegram:104", "#pinned"}: {m5},
@@ -89,13 +89,13 @@ func TestReadHistory(t *testing.T) {
 		},
 		derived: map[int64]row{2: {id: 3, turn: 2, derivedFrom: 2, chat: chat, content: "silent m2", disposition: "routed"},
 			6: {id: 9, turn: 3, derivedFrom: 6, chat: group, content: "m6 handed on", disposition: "routed"}},
-		answers: map[key]map[int64]bool{{chat, "m1"}: {1: true}, {group, "m6"}: {3: true}, {group, "m7"}: {3: true}},
-		replies: map[key]int{{chat, "p4"}: 1},
-		excused: map[key]bool{{"telegram:101", "p4"}: false},
+		answers:   map[key]map[int64]bool{{chat, "m1"}: {1: true}, {group, "m6"}: {3: true}, {group, "m7"}: {3: true}},
+		replies:   map[key]int{{chat, "p4"}: 1},
+		routdDown: map[key]bool{{"telegram:101", "p4"}: false},
 		turns: map[int64]turn{
 			1: {reason: "answered", frames: 1, last: "m1"}, 2: {reason: "silent", last: "silent m2"}, 3: {reason: "answered", frames: 3, last: "m7"},
 		},
-		said: map[int64]string{
+		content: map[int64]string{
 			11: "You said: m1", 12: "You said: m4", 13: "2/3 You said: m6\nYou said: m7\n(You said: so)", 14: "too late", 15: "a notice",
 		},
 		deliveries: []delivery{
@@ -103,17 +103,17 @@ func TestReadHistory(t *testing.T) {
 			{part: part{12, 0}, lane: lane{chat: chat}, state: "sent", at: 2005},
 			first, second, of(part{14, 0}, 2003), of(part{15, 0}, 2004),
 		},
-		windows: map[[2]string]window{{group, "p"}: {folder: "main", until: 4000}, {"telegram:104", ""}: {ended: 510}},
-		pinned:  map[string]bool{"telegram:104": true},
-		called:  map[[2]string]wasCalled{{group, "p"}: {"main", 600}},
+		windows:  map[[2]string]window{{group, "p"}: {folder: "main", until: 4000}, {"telegram:104", ""}: {ended: 510}},
+		pinned:   map[string]bool{"telegram:104": true},
+		lastCall: map[[2]string]call{{group, "p"}: {"main", 600}},
 	}
-	everything := cmp.AllowUnexported(history{}, key{}, row{}, turn{}, part{}, lane{}, delivery{}, window{}, wasCalled{})
+	everything := cmp.AllowUnexported(history{}, key{}, row{}, turn{}, part{}, lane{}, delivery{}, window{}, call{})
 	if diff := cmp.Diff(want, h, everything); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestReadHistorySaysWhichQueryFailed(t *testing.T) {
+func TestReadHistory_MissingTable_NamesIt(t *testing.T) {
 	for _, table := range []string{"turns", "messages", "deliveries", "chat_reply_state"} {
 		_, err := readHistory(database(t, `DROP TABLE `+table))
 		if err == nil || !strings.Contains(err.Error(), "no such table: main."+table) && !strings.Contains(err.Error(), "no such table: "+table) {
@@ -122,21 +122,21 @@ func TestReadHistorySaysWhichQueryFailed(t *testing.T) {
 	}
 }
 
-func TestTheLastCallOfAPlaceIsTheOneThatCameLast(t *testing.T) {
+func TestReadHistory_LastCall_IsLatestMessage(t *testing.T) {
 	const turns = `INSERT INTO turns (id, kind, folder, chat_jid, topic, place, trigger_message_id, claims_engagement, surface, ceiling,
 		state, created_at) VALUES `
 	for name, tc := range map[string]struct {
 		turns string
-		want  wasCalled
+		want  call
 	}{
 		"in order": {`(1, 'conversation', 'main', 'telegram:1', '', 'p', 1, 1, 'group', 1, 'queued', 1),
-			(2, 'conversation', 'second', 'telegram:1', '', 'p', 2, 1, 'group', 1, 'queued', 1)`, wasCalled{"second", 200}},
-		"an older one later": {`(1, 'conversation', 'second', 'telegram:1', '', 'p', 2, 1, 'group', 1, 'queued', 1),
-			(2, 'conversation', 'main', 'telegram:1', '', 'p', 1, 1, 'group', 1, 'queued', 1)`, wasCalled{"second", 200}},
-		"both of one message": {`(1, 'conversation', 'main', 'telegram:1', '', 'p', 2, 1, 'group', 1, 'queued', 1),
-			(2, 'conversation', 'second', 'telegram:1', '', 'p', 2, 1, 'group', 1, 'queued', 1)`, wasCalled{"second", 200}},
-		"the last claims nothing": {`(1, 'conversation', 'main', 'telegram:1', '', 'p', 1, 1, 'group', 1, 'queued', 1),
-			(2, 'conversation', 'second', 'telegram:1', '', 'p', 2, 0, 'group', 1, 'queued', 1)`, wasCalled{"main", 100}},
+			(2, 'conversation', 'second', 'telegram:1', '', 'p', 2, 1, 'group', 1, 'queued', 1)`, call{"second", 200}},
+		"older message in a later turn": {`(1, 'conversation', 'second', 'telegram:1', '', 'p', 2, 1, 'group', 1, 'queued', 1),
+			(2, 'conversation', 'main', 'telegram:1', '', 'p', 1, 1, 'group', 1, 'queued', 1)`, call{"second", 200}},
+		"two turns of one message": {`(1, 'conversation', 'main', 'telegram:1', '', 'p', 2, 1, 'group', 1, 'queued', 1),
+			(2, 'conversation', 'second', 'telegram:1', '', 'p', 2, 1, 'group', 1, 'queued', 1)`, call{"second", 200}},
+		"last claims nothing": {`(1, 'conversation', 'main', 'telegram:1', '', 'p', 1, 1, 'group', 1, 'queued', 1),
+			(2, 'conversation', 'second', 'telegram:1', '', 'p', 2, 0, 'group', 1, 'queued', 1)`, call{"main", 100}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, err := readHistory(database(t, `INSERT INTO messages (id, chat_jid, direction, timestamp, received_at)
@@ -144,14 +144,14 @@ func TestTheLastCallOfAPlaceIsTheOneThatCameLast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := h.called[[2]string{"telegram:1", "p"}]; got != tc.want {
-				t.Errorf("%v was called last, want %v", got, tc.want)
+			if got := h.lastCall[[2]string{"telegram:1", "p"}]; got != tc.want {
+				t.Errorf("last call %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestHeardIsALineOfItsOwn(t *testing.T) {
+func TestEchoLine_MatchesWholeLines(t *testing.T) {
 	for content, want := range map[string][]string{
 		"You said: m1":                         {"m1"},
 		"3/3 You said: slow 0.07 m1":           {"slow 0.07 m1"},
@@ -160,8 +160,8 @@ func TestHeardIsALineOfItsOwn(t *testing.T) {
 		"They: You said: m1":                   nil,
 		"3/ You said: m1":                      nil,
 	} {
-		h := &history{said: map[int64]string{}, answers: map[key]map[int64]bool{}}
-		h.spoken(row{id: 1, turn: 4, chat: chat, content: content}, "agent", "")
+		h := &history{content: map[int64]string{}, answers: map[key]map[int64]bool{}}
+		h.addOutbound(row{id: 1, turn: 4, chat: chat, content: content}, "agent", "")
 		all := map[key]map[int64]bool{}
 		for _, text := range want {
 			all[key{chat, text}] = map[int64]bool{4: true}
@@ -172,8 +172,8 @@ func TestHeardIsALineOfItsOwn(t *testing.T) {
 	}
 }
 
-// judged is a trial that has come to its end with one message, answered in one turn.
-const judged = `
+// oneAnswer has the rows of one message, answered in one turn.
+const oneAnswer = `
 INSERT INTO runs (id, folder, topic, chat_jid, runtime, started_at, closed_at, ended_at) VALUES (1, 'main', '', 'telegram:101', 'demo', 1, 2, 3);
 INSERT INTO messages (id, chat_jid, platform_id, direction, source, content, timestamp, received_at,
 	routed_to, disposition, reason, decided_at, decision_seq, turn_id, out_state) VALUES
@@ -186,56 +186,56 @@ INSERT INTO deliveries (message_id, part, state, updated_at, platform_id) VALUES
 INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder) VALUES ('telegram:101', '', 3000, 'main');
 `
 
-func TestJudge(t *testing.T) {
+func TestLoadedInstance_Check(t *testing.T) {
 	for name, tc := range map[string]struct {
 		broken string
-		change func(*trial)
+		change func(*loadedInstance)
 		skip   func(invariants.Invariant) bool
 		want   counts
 	}{
-		"good": {skip: none},
-		"two rows that break an invariant": {skip: none, want: counts{invariants.Stuck: 2},
+		"ok": {skip: none},
+		"two rows violate an invariant": {skip: none, want: counts{invariants.Stuck: 2},
 			broken: `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('telegram:9', 'in', 1, 1), ('telegram:9', 'in', 1, 1)`},
-		"an agent that runs": {skip: none, want: counts{invariants.Stuck: 1},
+		"agent runs": {skip: none, want: counts{invariants.Stuck: 1},
 			broken: `UPDATE runs SET ended_at = NULL`},
-		"an agent that runs, as it may": {skip: new(trial).stillRuns,
+		"agent runs, allowed": {skip: allowedWhileRunning,
 			broken: `UPDATE runs SET ended_at = NULL`},
-		"a message that is not in the rows": {skip: none, want: counts{invariants.Lost: 1},
-			change: func(tr *trial) { tr.crowd.all = append(tr.crowd.all, said{chat, "m2", "m2", true}) }},
-		"a part that is not in the rows": {skip: none, want: counts{invariants.Doubled: 1},
-			change: func(tr *trial) {
-				w := tr.worlds[0].(*received)
-				w.all = append(w.all, chatsim.Arrival{ID: "9", Chat: chat})
+		"message without row": {skip: none, want: counts{invariants.Lost: 1},
+			change: func(l *loadedInstance) { l.load.all = append(l.load.all, sentMessage{chat, "m2", "m2", true}) }},
+		"arrival without row": {skip: none, want: counts{invariants.Doubled: 1},
+			change: func(l *loadedInstance) {
+				p := l.platforms[0].(*receivedPlatform)
+				p.all = append(p.all, chatsim.Arrival{ID: "9", Chat: chat})
 			}},
-		"a window that is too short": {skip: none, want: counts{invariants.Lost: 1},
+		"window too short": {skip: none, want: counts{invariants.Lost: 1},
 			broken: `UPDATE chat_reply_state SET engaged_until = 2999`},
-		"a window that is too short, by a clock that was set": {skip: none,
-			broken: `UPDATE chat_reply_state SET engaged_until = 2999`, change: func(tr *trial) { tr.clockSet = true }},
-		"a failure": {skip: none, want: counts{invariants.Lost: 1},
+		"window too short, clock was set": {skip: none,
+			broken: `UPDATE chat_reply_state SET engaged_until = 2999`, change: func(l *loadedInstance) { l.clockSet = true }},
+		"turn failed": {skip: none, want: counts{invariants.Lost: 1},
 			broken: failed},
-		"a failure among hostile ones": {skip: none,
-			broken: failed, change: func(tr *trial) { tr.crowd.hostile = true }},
+		"turn failed, hostile": {skip: none,
+			broken: failed, change: func(l *loadedInstance) { l.load.hostile = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := &trial{
-				db: database(t, judged+tc.broken), crowd: &crowd{all: []said{{chat, "m1", "m1", true}}},
-				worlds: []chatsim.Platform{&received{all: []chatsim.Arrival{{ID: "b2", Chat: chat, Text: "You said: m1"}}}},
+			l := &loadedInstance{
+				db: database(t, oneAnswer+tc.broken), load: &generator{all: []sentMessage{{chat, "m1", "m1", true}}},
+				platforms: []chatsim.Platform{&receivedPlatform{all: []chatsim.Arrival{{ID: "b2", Chat: chat, Text: "You said: m1"}}}},
 			}
 			if tc.change != nil {
-				tc.change(tr)
+				tc.change(l)
 			}
-			v, err := tr.judge(io.Discard, tc.skip)
+			r, err := l.check(io.Discard, tc.skip)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !maps.Equal(v.count, tc.want) || v.good() != (len(tc.want) == 0) {
-				t.Errorf("counted %v, good %t, want %v", v.count, v.good(), tc.want)
+			if !maps.Equal(r.count, tc.want) || r.ok() != (len(tc.want) == 0) {
+				t.Errorf("counted %v, ok %t, want %v", r.count, r.ok(), tc.want)
 			}
 		})
 	}
 }
 
-// failed has the turn have failed behind its answer, and have said so.
+// failed makes the turn fail after its answer, with a notice.
 const failed = `UPDATE turns SET state = 'failed', reason = 'partial', claims_engagement = 0;
 	UPDATE chat_reply_state SET engaged_folder = NULL, engaged_until = NULL;
 	INSERT INTO messages (chat_jid, direction, source, content, timestamp, received_at, turn_id, out_state)

@@ -15,22 +15,16 @@ import (
 )
 
 const (
-	// speakEvery is how often somebody writes, on average.
-	speakEvery = 40 * time.Millisecond
-	// troubleEvery is how often something befalls a daemon while it is stormy.
-	troubleEvery = 2 * time.Second
-	// hangs is how long a daemon stands still at most.
-	hangs = 3 * time.Second
-	// clockMost is how far the clock jumps.
-	clockMost = 2 * time.Hour
-	// warmUp is how long daemons may take in the calm to reach their size.
-	warmUp = 10 * time.Second
+	messageInterval    = 40 * time.Millisecond // the mean time between two messages
+	disruptionInterval = 2 * time.Second       // the mean time between two disruptions
+	maxHang            = 3 * time.Second       // of a suspended daemon
+	maxClockJump       = 2 * time.Hour         // in either direction
+	warmUp             = 10 * time.Second      // until daemons have reached their size
 )
 
-// wild runs some of the agents of the second group as people write agents at first: they are
-// noisy, break their frames or say far too much in one, hang, don't want to go, and leave
-// children behind.
-const wild = `case "$PWD:$(($$ % 20))" in
+// misbehaving runs some agents of the group "second" in ways that agent authors get wrong: they are
+// noisy, write invalid or oversized frames, hang, ignore SIGTERM, and leave children behind.
+const misbehaving = `case "$PWD:$(($$ % 20))" in
 */second:0) yes noise | head -c 200000; yes noise | head -c 200000 >&2;;
 */second:1) echo ---ARIZUKO_OUTPUT_START---; echo '{"status":'; echo ---ARIZUKO_OUTPUT_END---;;
 */second:2) echo ---ARIZUKO_OUTPUT_START---; yes x | head -c 3000000; echo ---ARIZUKO_OUTPUT_END---;;
@@ -39,114 +33,120 @@ const wild = `case "$PWD:$(($$ % 20))" in
 */second:5) sleep 1000 & ;;
 esac; exec `
 
-// soak has people write for a time: the first two thirds in a storm of deaths, hangs and jumps of
-// the clock, the last in a calm in which only agents fail. In the calm no daemon may grow.
-func soak(ctx context.Context, bin string, seed uint64, lasts time.Duration, out io.Writer) (v *verdict, err error) {
+// soak puts an instance under load for a time. In the first two thirds daemons are killed, stopped and
+// suspended and the clock jumps. In the last third only agents fail, and no daemon may grow.
+func soak(ctx context.Context, bin string, seed uint64, length time.Duration, out io.Writer) (r *result, err error) {
 	clock := filepath.Join(bin, "clock")
-	t, err := open(ctx, bin, seed, "FAILPOINT_CLOCK="+clock, "TURN_ATTEMPTS=2", "AGENT_TIMEOUT=3s",
-		"AGENT_COMMAND="+wild+filepath.Join(bin, "demo"))
+	l, err := start(ctx, bin, seed, "FAILPOINT_CLOCK="+clock, "TURN_ATTEMPTS=2", "AGENT_TIMEOUT=3s",
+		"AGENT_COMMAND="+misbehaving+filepath.Join(bin, "demo"))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
-	t.crowd.hostile, t.clockSet = true, true
-	s := &storm{trial: t, clock: clock, count: map[string]int{}}
-	if err := s.storm(ctx, lasts*2/3); err != nil {
+	defer func() { err = errors.Join(err, l.tearDown()) }()
+	l.load.hostile, l.clockSet = true, true
+
+	d := &disruptor{loaded: l, clock: clock, count: map[string]int{}}
+	if err := d.run(ctx, length*2/3); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(out, "%d messages, %v\n", len(t.crowd.all), s.count)
-	growth, err := t.calm(ctx, lasts/3, out)
+	fmt.Fprintf(out, "disrupted: messages=%d disruptions=%v\n", len(l.load.all), d.count)
+	growth, err := l.measureGrowth(ctx, length/3, out)
 	if err != nil {
 		return nil, err
 	}
-	err = t.settle(ctx)
+
+	err = l.awaitIdle(ctx)
 	if err == nil {
-		err = t.finish(ctx)
+		err = l.stopDaemons(ctx)
 	}
 	if err != nil && !errors.Is(err, errStuck) {
 		return nil, err
 	}
-	fmt.Fprintf(out, "%d messages in all\n", len(t.crowd.all))
-	v, err = t.judge(out, func(i invariants.Invariant) bool { return i.Clocked })
-	if v != nil && !v.good() {
-		fmt.Fprint(out, t.complaints())
+	fmt.Fprintf(out, "total: messages=%d\n", len(l.load.all))
+	r, err = l.check(out, func(i invariants.Invariant) bool { return i.Clocked })
+	if r != nil && !r.ok() {
+		fmt.Fprint(out, l.diagnostics())
 	}
-	return v, errors.Join(err, growth)
+	return r, errors.Join(err, growth)
 }
 
-// storm is trouble for the daemons while people write.
-type storm struct {
-	*trial
-	clock string // the file that sets it
-	count map[string]int
+// sendOne performs one action of a user, and pauses.
+func (l *loadedInstance) sendOne(ctx context.Context) {
+	l.load.act(ctx)
+	pause(ctx, time.Duration(l.random.Int64N(int64(2*messageInterval))))
 }
 
-func (s *storm) storm(ctx context.Context, lasts time.Duration) error {
-	until := time.Now().Add(lasts)
-	next := time.Now().Add(troubleEvery)
+// disruptor disrupts daemons and platforms of an instance under load.
+type disruptor struct {
+	loaded *loadedInstance
+	clock  string         // the file that sets the daemons' clock
+	count  map[string]int // by kind of disruption
+}
+
+func (d *disruptor) run(ctx context.Context, length time.Duration) error {
+	until := time.Now().Add(length)
+	next := time.Now().Add(disruptionInterval)
 	for time.Now().Before(until) && ctx.Err() == nil {
-		s.chat(ctx)
+		d.loaded.sendOne(ctx)
 		if time.Now().Before(next) {
 			continue
 		}
-		if err := s.trouble(ctx); err != nil {
+		if err := d.disrupt(ctx); err != nil {
 			return err
 		}
-		next = time.Now().Add(time.Duration(s.random.Int64N(int64(2 * troubleEvery))))
+		next = time.Now().Add(time.Duration(d.loaded.random.Int64N(int64(2 * disruptionInterval))))
 	}
 	return ctx.Err()
 }
 
-// chat is somebody writing, and a while of silence.
-func (t *trial) chat(ctx context.Context) {
-	t.crowd.speak(ctx)
-	pause(ctx, time.Duration(t.random.Int64N(int64(2*speakEvery))))
-}
+// disrupt makes one random disruption.
+func (d *disruptor) disrupt(ctx context.Context) error {
+	l := d.loaded
+	name := daemons[l.random.IntN(len(daemons))]
+	kind := []string{"kill", "kill", "stop", "hang", "clock", "platform", "platform"}[l.random.IntN(7)]
+	d.count[kind]++
 
-func (s *storm) trouble(ctx context.Context) error {
-	name := daemons[s.random.IntN(len(daemons))]
-	what := []string{"kill", "kill", "stop", "hang", "clock", "platform", "platform"}[s.random.IntN(7)]
-	s.count[what]++
-	switch what {
+	switch kind {
 	case "kill":
-		if err := s.Kill(name); err != nil {
+		if err := l.instance.Kill(name); err != nil {
 			return err
 		}
 	case "stop":
-		stopping, cancel := context.WithTimeout(ctx, stopMost)
+		stopping, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
-		if err := s.Stop(stopping, name); err != nil {
+		if err := l.instance.Stop(stopping, name); err != nil {
 			return err
 		}
 	case "hang":
-		return s.hang(ctx, name)
+		return d.hang(ctx, name)
 	case "platform":
-		s.upset()
+		l.disruptPlatform()
 		return nil
 	case "clock":
-		return s.setClock(time.Duration(s.random.Int64N(int64(2*clockMost))) - clockMost)
+		return d.setClock(time.Duration(l.random.Int64N(int64(2*maxClockJump))) - maxClockJump)
 	}
-	s.chat(ctx)
-	return s.up(ctx, name)
+
+	l.sendOne(ctx)
+	return l.startDaemon(ctx, name)
 }
 
-// hang has a daemon stand still for a while, wherever it is.
-func (s *storm) hang(ctx context.Context, name string) error {
-	p := s.Process(name)
+// hang suspends a daemon for up to maxHang, wherever it is.
+func (d *disruptor) hang(ctx context.Context, name string) error {
+	p := d.loaded.instance.Process(name)
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	for until := time.Now().Add(time.Duration(s.random.Int64N(int64(hangs)))); time.Now().Before(until) && ctx.Err() == nil; {
-		s.chat(ctx)
+	for until := time.Now().Add(time.Duration(d.loaded.random.Int64N(int64(maxHang)))); time.Now().Before(until) && ctx.Err() == nil; {
+		d.loaded.sendOne(ctx)
 	}
 	return p.Signal(syscall.SIGCONT)
 }
 
-// setClock sets the clock of all daemons ahead, or behind.
-func (s *storm) setClock(ahead time.Duration) error {
-	fresh := s.clock + ".new"
-	if err := os.WriteFile(fresh, []byte(strconv.FormatInt(int64(ahead.Seconds()), 10)), 0o600); err != nil {
+// setClock sets the offset of all daemons' clocks.
+func (d *disruptor) setClock(offset time.Duration) error {
+	temp := d.clock + ".new"
+	if err := os.WriteFile(temp, []byte(strconv.FormatInt(int64(offset.Seconds()), 10)), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(fresh, s.clock)
+	return os.Rename(temp, d.clock)
 }

@@ -15,27 +15,26 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// foreignChat is a platform whose adapter is somebody else's, and stays alive.
+// foreignChat is a platform with a third-party adapter, which is never killed.
 type foreignChat struct{ adapter *foreign.Adapter }
 
-// do has somebody do something, and returns when it is stored: this adapter has nobody to ask
-// again.
-func (f *foreignChat) do(ctx context.Context, random *rand.Rand, a chatsim.Action) (id string, err error) {
+// perform performs an action and returns when it is stored: this platform does not redeliver events.
+func (f *foreignChat) perform(ctx context.Context, random *rand.Rand, a chatsim.Action) (id string, err error) {
 	m := msg.Message{
 		ChatJID: a.Chat, PlatformID: fmt.Sprint(random.Int64()), Sender: "matrix:7", Verb: a.Verb,
 		Content: a.Text, Topic: a.Topic, ThreadID: a.Thread, TargetID: a.Target,
 	}
-	return m.PlatformID, insist(ctx, func() error {
+	return m.PlatformID, retryWhileBusy(ctx, func() error {
 		_, err := f.adapter.Receive(ctx, m)
 		return err
 	})
 }
 
-// insist does something until the database takes it: who does not queue up for its lock as the
-// daemons do may find it taken for as long as they have much to write.
-func insist(ctx context.Context, do func() error) error {
+// retryWhileBusy calls fn until it no longer fails with SQLITE_BUSY. A client that does not take the
+// daemons' write lock can find the database locked for as long as they have much to write.
+func retryWhileBusy(ctx context.Context, fn func() error) error {
 	for {
-		err := do()
+		err := fn()
 		var busy sqlite3.Error
 		if !errors.As(err, &busy) || busy.Code != sqlite3.ErrBusy || ctx.Err() != nil {
 			return err
@@ -43,7 +42,8 @@ func insist(ctx context.Context, do func() error) error {
 	}
 }
 
-// deliver reports what is to be sent as sent, until ctx ends.
+// deliver marks queued rows as sent until ctx ends. It stops at the first error and passes it to
+// failed.
 func (f *foreignChat) deliver(ctx context.Context, failed func(error)) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -53,26 +53,27 @@ func (f *foreignChat) deliver(ctx context.Context, failed func(error)) {
 			return
 		case <-ticker.C:
 		}
+
 		queued, err := f.adapter.Queued(ctx, "matrix")
 		for _, m := range queued {
 			if err == nil {
-				err = insist(ctx, func() error { return f.adapter.Sent(ctx, m.ID, fmt.Sprintf("sent-%d", m.ID), time.Time{}) })
+				err = retryWhileBusy(ctx, func() error { return f.adapter.Sent(ctx, m.ID, fmt.Sprintf("sent-%d", m.ID), time.Time{}) })
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			failed(fmt.Errorf("deliver to the foreign adapter's people: %w", err))
+			failed(fmt.Errorf("foreign adapter: deliver: %w", err))
 			return
 		}
 	}
 }
 
-// failure keeps the first error of what works in the background.
-type failure struct {
+// firstError keeps the first error of the background goroutines.
+type firstError struct {
 	mu  sync.Mutex
 	err error
 }
 
-func (f *failure) set(err error) {
+func (f *firstError) set(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err == nil {
@@ -80,7 +81,7 @@ func (f *failure) set(err error) {
 	}
 }
 
-func (f *failure) get() error {
+func (f *firstError) get() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err

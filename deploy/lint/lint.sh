@@ -2,7 +2,7 @@
 # Lints each module, and builds it without the workspace: inside one, a missing
 # requirement goes unnoticed.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 golangci_lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 config=$PWD/.golangci.yml
 

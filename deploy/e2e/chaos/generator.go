@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+// groups of the instance. The first has a child, which users call by name.
+var groups = []string{"main", "main/eng", "second"}
+
+// routes of a platform: every DM is answered; in groups mentions and replies are.
+func routes(platform, dms string) []msg.Route {
+	all := "platform=" + platform
+	return []msg.Route{
+		{Match: all + " room=" + dms, Target: "main"},
+		{Match: all + " verb=mention", Target: "main"},
+		{Match: all + " verb=reply", Target: "main"},
+		{Match: all, Target: "main#observe"},
+	}
+}
+
+// Conversations that no simulated platform has: the web chats, and those behind the foreign adapter.
+var (
+	webConversations = []chatsim.Conversation{
+		{Chat: "web:main"}, {Chat: "web:main", Topic: "#side"}, {Chat: "web:second", NoChildGroup: true},
+	}
+	foreignConversations = []chatsim.Conversation{
+		{Chat: foreignChannel, NeedsMention: true},
+		{Chat: foreignChannel, Thread: "t1", Topic: "t1", NeedsMention: true},
+		{Chat: "matrix:dm-1", Mutates: true},
+	}
+)
+
+const foreignChannel = "matrix:hall"
+
+// sentMessage is a message and what must become of it.
+type sentMessage struct {
+	chat       string
+	content    string // as the user wrote it
+	prompt     string // what exactly one agent must receive; "" for a command
+	mustAnswer bool   // otherwise it may be observed instead
+}
+
+// generator is the load generator: simulated users who write messages. It records what they wrote.
+type generator struct {
+	random    *rand.Rand
+	platforms map[string]chatsim.Platform // by prefix of the JID
+	tracked   [][]chatsim.Conversation    // each message is checked at the end; by platform
+	mutating  []chatsim.Conversation      // users change messages, so only the rows are checked
+	web       map[string]*webSender       // by JID
+	foreign   *foreignChat
+	failure   firstError
+	hostile   bool // some messages make the agent fail
+
+	lastMessage map[chatsim.Conversation]string // the id of the last message that can be changed
+	written     int                             // makes each text unique
+	unstored    []key                           // chat and platform id of messages that may not be stored yet
+
+	all []sentMessage
+}
+
+func newGenerator(random *rand.Rand, platforms []chatsim.Platform, dashd *httpx.Client, f *foreignChat) *generator {
+	g := &generator{
+		random: random, platforms: map[string]chatsim.Platform{}, web: map[string]*webSender{}, foreign: f,
+		lastMessage: map[chatsim.Conversation]string{},
+	}
+
+	all := [][]chatsim.Conversation{webConversations, foreignConversations}
+	for _, p := range platforms {
+		g.platforms[p.Info().Platform] = p
+		all = append(all, p.Conversations())
+	}
+	for _, conversations := range all {
+		var tracked []chatsim.Conversation
+		for _, c := range conversations {
+			if c.Mutates {
+				g.mutating = append(g.mutating, c)
+			} else {
+				tracked = append(tracked, c)
+			}
+		}
+		g.tracked = append(g.tracked, tracked)
+	}
+
+	for _, c := range webConversations {
+		if g.web[c.Chat] == nil {
+			g.web[c.Chat] = &webSender{dashd: dashd, folder: msg.AddressedFolder(c.Chat)}
+		}
+	}
+	return g
+}
+
+// run posts queued web messages and confirms what the foreign adapter has to send, until ctx ends.
+func (g *generator) run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, s := range g.web {
+		all.Go(func() { s.run(ctx) })
+	}
+	all.Go(func() { g.foreign.deliver(ctx, g.failure.set) })
+	all.Wait()
+}
+
+// act performs one random action of a random user.
+func (g *generator) act(ctx context.Context) {
+	if g.random.IntN(5) == 0 {
+		g.mutate(ctx)
+		return
+	}
+
+	platform := g.tracked[g.random.IntN(len(g.tracked))]
+	c := platform[g.random.IntN(len(platform))]
+	prompt := g.text()
+	content, verb := prompt, msg.VerbMessage
+	if c.NeedsMention && g.random.IntN(2) == 0 {
+		verb = msg.VerbMention
+	}
+	mustAnswer := !c.NeedsMention || verb == msg.VerbMention
+
+	switch g.random.IntN(12) {
+	case 0:
+		content, mustAnswer = "#task "+prompt, true
+	case 1:
+		content, mustAnswer = "@eng "+prompt, true
+	case 2:
+		content, mustAnswer = "/new "+prompt, true
+	case 3:
+		content, prompt, mustAnswer = "/ping "+prompt, "", true
+	}
+	if c.NoChildGroup {
+		content = strings.TrimPrefix(content, "@eng ")
+	}
+	g.send(ctx, c, sentMessage{c.Chat, content, prompt, mustAnswer}, verb)
+}
+
+// sendText sends a text that must be answered.
+func (g *generator) sendText(ctx context.Context, c chatsim.Conversation, text, verb string) {
+	g.send(ctx, c, sentMessage{c.Chat, text, text, true}, verb)
+}
+
+func (g *generator) send(ctx context.Context, c chatsim.Conversation, m sentMessage, verb string) {
+	g.all = append(g.all, m)
+	if web := g.web[c.Chat]; web != nil {
+		web.add(webMessage{m.content, c.Topic, fmt.Sprint(len(g.all))})
+		return
+	}
+	g.perform(ctx, chatsim.Action{Conversation: c, Verb: verb, Text: m.content})
+}
+
+// perform performs an action outside the web chats and returns the id of the new message.
+func (g *generator) perform(ctx context.Context, a chatsim.Action) (id string) {
+	var err error
+	platform, _ := msg.SplitJID(a.Chat)
+	if p := g.platforms[platform]; p != nil {
+		id, err = p.Do(a)
+		if err == nil && id != "" && !a.Mutates {
+			g.unstored = append(g.unstored, key{a.Chat, id})
+		}
+	} else {
+		id, err = g.foreign.perform(ctx, g.random, a)
+	}
+	if err != nil && ctx.Err() == nil {
+		g.failure.set(fmt.Errorf("%s in %s: %w", a.Verb, a.Chat, err))
+	}
+	return id
+}
+
+// greet sends a message in each conversation of the platforms, so that adapters know all chats: not
+// every platform reports a chat later that was opened while its adapter was down.
+func (g *generator) greet(ctx context.Context) {
+	for _, p := range g.platforms {
+		for _, c := range p.Conversations() {
+			g.perform(ctx, chatsim.Action{Conversation: c, Verb: msg.VerbMessage, Text: "silent hello"})
+		}
+	}
+}
+
+// allStored reports whether the rows have every message of the platforms.
+func (g *generator) allStored(db *sql.DB) (bool, error) {
+	for ; len(g.unstored) > 0; g.unstored = g.unstored[1:] {
+		var n int
+		first := g.unstored[0]
+		err := db.QueryRow(`SELECT count(*) FROM messages WHERE chat_jid = ? AND platform_id = ?`, first.chat, first.text).Scan(&n)
+		if err != nil {
+			return false, fmt.Errorf("look up message %s: %w", first, err)
+		}
+		if n == 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// text is a unique prompt. It may start with an order that the demo agent obeys.
+func (g *generator) text() string {
+	order := ""
+	switch n := g.random.IntN(60); {
+	case n < 18:
+		order = fmt.Sprintf("slow 0.%02d ", 1+g.random.IntN(20))
+	case n < 24:
+		order = "frames 3 "
+	case n < 27:
+		order = "silent "
+	case n == 29:
+		order = fmt.Sprintf("slow 1.%d ", g.random.IntN(5))
+	case n == 27 && g.hostile:
+		order = "crash "
+	case n == 28 && g.hostile:
+		order = "error "
+	}
+	g.written++
+	text := fmt.Sprintf("%sm%d", order, g.written)
+	if g.random.IntN(50) == 0 {
+		text += strings.Repeat(" and so on", (maxText-len(text))/len(" and so on"))
+	}
+	return text
+}
+
+// maxText is a length in bytes that every platform accepts from users. The answer takes more than
+// one part.
+const maxText = 1980
+
+// mutate pins, stops, edits, deletes, reacts to a message or resets the session.
+func (g *generator) mutate(ctx context.Context) {
+	a := chatsim.Action{Conversation: g.mutating[g.random.IntN(len(g.mutating))], Verb: msg.VerbMessage}
+	switch n := g.random.IntN(14); {
+	case n < 5:
+		a.Text = g.text()
+	case n < 7:
+		a.Text = []string{"#pinned", "#", "@eng", "@"}[g.random.IntN(4)]
+	case n == 7:
+		a.Text = "/stop"
+	case n == 8:
+		a.Text = "/new #task " + g.text()
+	case n < 11:
+		a.Verb, a.Text = msg.VerbEdit, g.text()
+	case n == 11:
+		a.Verb = msg.VerbDelete
+	default:
+		a.Verb, a.Text = msg.VerbReaction, "👍"
+	}
+
+	if a.Verb == msg.VerbMessage {
+		g.lastMessage[a.Conversation] = g.perform(ctx, a)
+	} else if a.Target = g.lastMessage[a.Conversation]; a.Target != "" {
+		g.perform(ctx, a)
+	}
+	if a.Verb == msg.VerbDelete {
+		delete(g.lastMessage, a.Conversation)
+	}
+	g.written++
+}
+
+// provoke performs the actions that make a daemon reach a failpoint that random load rarely reaches:
+// editing a message before it is read, resetting a session, writing to a running agent or stopping
+// it.
+func (g *generator) provoke(ctx context.Context, p failpoint.Point) {
+	a := chatsim.Action{Conversation: g.mutating[0], Verb: msg.VerbMessage, Text: "slow 1 " + g.text()}
+	switch p {
+	case failpoint.ChangeContent.Before(), failpoint.ChangeContent.After():
+		id := g.perform(ctx, a)
+		a.Verb, a.Target, a.Text = msg.VerbEdit, id, g.text()
+		g.perform(ctx, a)
+
+	case failpoint.Pin.Before(), failpoint.Pin.After():
+		a.Text = "#pinned"
+		g.perform(ctx, a)
+
+	case failpoint.ResetSession.Before(), failpoint.ResetSession.After(), failpoint.TakeSystem.Before(), failpoint.TakeSystem.After():
+		a.Text = "/new " + g.text()
+		g.perform(ctx, a)
+
+	case failpoint.RequeueTurn.Before(), failpoint.RequeueTurn.After(): // /stop stops the agent for other chats of the session too
+		other := chatsim.Action{Conversation: g.mutating[1], Verb: msg.VerbMessage, Text: "@"}
+		g.perform(ctx, other)
+		g.perform(ctx, chatsim.Action{Conversation: a.Conversation, Verb: msg.VerbMessage, Text: "@"})
+		g.perform(ctx, a)
+		pause(ctx, agentStartDelay)
+		other.Text = "/stop"
+		g.perform(ctx, other)
+
+	case failpoint.Piping, failpoint.OfferTurn.Before(), failpoint.OfferTurn.After():
+		g.perform(ctx, a)
+		pause(ctx, agentStartDelay)
+		a.Text = g.text()
+		g.perform(ctx, a)
+
+	case failpoint.CancelTurn.Before(), failpoint.CancelTurn.After():
+		g.perform(ctx, a)
+		pause(ctx, agentStartDelay)
+		a.Text = "/stop"
+		g.perform(ctx, a)
+	}
+}
+
+// agentStartDelay is long enough for an agent to start.
+const agentStartDelay = 300 * time.Millisecond
+
+// allAcknowledged reports whether every message was acknowledged by dashd or its adapter.
+func (g *generator) allAcknowledged() bool {
+	for _, s := range g.web {
+		if !s.idle() {
+			return false
+		}
+	}
+	for _, p := range g.platforms {
+		if !p.AllAcknowledged() {
+			return false
+		}
+	}
+	return true
+}

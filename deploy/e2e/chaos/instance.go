@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3" // reads the rows, as any client may
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/deploy/e2e/foreign"
+	"arizuko/deploy/e2e/harness"
+	"arizuko/deploy/e2e/invariants"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/fakes/discord"
+	"arizuko/pkg/testkit/fakes/slack"
+	"arizuko/pkg/testkit/fakes/telegram"
+)
+
+const (
+	readyTimeout = 60 * time.Second // of a daemon that starts
+	stopTimeout  = 30 * time.Second // of a daemon that stops
+	// engagement is how long a window stays open: short, so that some expire during a run.
+	engagement = 2 * time.Second
+	// stuckTimeout is how long nothing may change before open work counts as stuck. It exceeds the
+	// longest pause on the path, the one between two attempts of a turn.
+	stuckTimeout = 45 * time.Second
+)
+
+// platformSize is large because no platform accepts more than about one message per second and chat.
+var platformSize = chatsim.Size{DMs: 12, Groups: 6}
+
+// daemons of the instance, in starting order.
+var daemons = []string{"routd", "gated", "dashd", "teled", "discd", "slakd"}
+
+// newPlatforms makes the simulated platforms. Frequent kills need more retries of Slack, and a Discord
+// that notices sooner that its client is gone.
+func newPlatforms() []chatsim.Platform {
+	return []chatsim.Platform{
+		chatsim.NewTelegram(platformSize, telegram.Options{}),
+		chatsim.NewDiscord(platformSize, discord.Options{Heartbeat: time.Second}),
+		chatsim.NewSlack(platformSize, slack.Options{AckTimeout: time.Second, Retries: 100}),
+	}
+}
+
+// loadedInstance is an instance under load.
+type loadedInstance struct {
+	instance  *harness.Instance
+	random    *rand.Rand
+	platforms []chatsim.Platform
+	load      *generator
+
+	clockSet bool // timestamps of rows can't be compared
+	db       *sql.DB
+
+	stop       context.CancelFunc // ends the generator's goroutines
+	background sync.WaitGroup     // the generator's goroutines
+}
+
+// build builds the programs, with failpoints.
+func build() (bin string, err error) {
+	return harness.Build("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/dashd", "arizuko/migrations/cmd/migrate",
+		"arizuko/deploy/agents/demo", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
+}
+
+// start starts an instance with groups and routes. env is added to its environment.
+func start(ctx context.Context, bin string, seed uint64, env ...string) (*loadedInstance, error) {
+	i, err := harness.New(bin)
+	if err != nil {
+		return nil, err
+	}
+	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(seed, 0)), platforms: newPlatforms()}
+	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn",
+		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
+	if err := l.setUp(ctx); err != nil {
+		return nil, errors.Join(err, l.tearDown())
+	}
+	return l, nil
+}
+
+func (l *loadedInstance) setUp(ctx context.Context) error {
+	for _, p := range l.platforms {
+		env, err := p.Serve(l.instance.Host)
+		if err != nil {
+			return err
+		}
+		l.instance.Env = append(l.instance.Env, env...)
+	}
+	if err := l.instance.Migrate(); err != nil {
+		return err
+	}
+	var err error
+	if l.db, err = sql.Open("sqlite3", "file:"+l.instance.Database()+"?_busy_timeout=20000&mode=ro"); err != nil {
+		return err
+	}
+	secret, err := l.instance.Secret()
+	if err != nil {
+		return err
+	}
+
+	for _, name := range daemons {
+		if err := l.startDaemon(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := l.createRoutes(ctx, httpx.NewClient(l.instance.URL("routd"), secret)); err != nil {
+		return err
+	}
+
+	adapter, err := foreign.Open(l.instance.Data, func(string, error) {}) // pokes to killed daemons fail
+	if err != nil {
+		return err
+	}
+	l.load = newGenerator(rand.New(rand.NewPCG(l.random.Uint64(), 0)), l.platforms, httpx.NewClient(l.instance.URL("dashd"), secret),
+		&foreignChat{adapter: adapter})
+	running, stop := context.WithCancel(ctx)
+	l.stop = stop
+	l.background.Go(func() { l.load.run(running) })
+	l.load.greet(ctx)
+	return l.awaitIdle(ctx)
+}
+
+// createRoutes creates the groups and routes. Conversations whose group must have no child are routed
+// to second.
+func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client) error {
+	for _, folder := range groups {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: folder}, nil); err != nil {
+			return err
+		}
+	}
+
+	all := routes("matrix", "dm-*")
+	for _, p := range l.platforms {
+		all = append(all, routes(p.Info().Platform, p.Info().DMPattern)...)
+		for _, c := range p.Conversations() {
+			if c.NoChildGroup {
+				all = append([]msg.Route{{Match: "chat_jid=" + c.Chat, Target: "second"}}, all...)
+			}
+		}
+	}
+	for _, r := range all {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/routes", map[string]string{"match": r.Match, "target": r.Target}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startDaemon starts a daemon and waits until it is ready.
+func (l *loadedInstance) startDaemon(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := l.instance.Start(name); err != nil {
+		return err
+	}
+	return l.instance.AwaitReady(ctx, name)
+}
+
+// awaitIdle waits until everything is acknowledged, decided, answered and delivered. It returns
+// errStuck if that stops making progress; the result then counts what is stuck.
+func (l *loadedInstance) awaitIdle(ctx context.Context) error {
+	return l.awaitIdleOr(ctx, func() bool { return false })
+}
+
+// awaitIdleOr is awaitIdle that also returns when done does.
+func (l *loadedInstance) awaitIdleOr(ctx context.Context, done func() bool) error {
+	var last progress
+	changed := time.Now()
+	return harness.Await(ctx, "instance to become idle", func() (bool, error) {
+		now, err := l.readProgress()
+		err = errors.Join(err, l.load.failure.get())
+		idle := false
+		if err == nil && now.open == 0 && l.load.allAcknowledged() {
+			idle, err = l.load.allStored(l.db)
+		}
+
+		switch {
+		case err != nil, done():
+			return true, err
+		case now != last:
+			last, changed = now, time.Now()
+		case idle:
+			return true, nil
+		case time.Since(changed) > stuckTimeout:
+			return false, errStuck
+		}
+		return false, nil
+	})
+}
+
+// errStuck means that there is open work and nothing has changed for stuckTimeout.
+var errStuck = errors.New("no progress for " + stuckTimeout.String())
+
+// progress counts open work, and rows that change when work is done.
+type progress struct{ open, messages, attempts, deliveries int }
+
+func (l *loadedInstance) readProgress() (p progress, err error) {
+	err = l.db.QueryRow(`SELECT (SELECT count(*) FROM messages WHERE direction = 'in' AND disposition IS NULL)
+		+ (SELECT count(*) FROM turns WHERE ended_at IS NULL)
+		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')),
+		(SELECT max(id) FROM messages), (SELECT ifnull(sum(attempts), 0) FROM turns), (SELECT ifnull(max(seq), 0) FROM deliveries)`,
+	).Scan(&p.open, &p.messages, &p.attempts, &p.deliveries)
+	if err != nil {
+		err = fmt.Errorf("read progress: %w", err)
+	}
+	return p, err
+}
+
+// stopDaemons stops the daemons as an operator does, adapters first. Agents must exit with them.
+func (l *loadedInstance) stopDaemons(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	l.stopLoad()
+
+	var errs []error
+	for _, name := range slices.Backward(daemons) {
+		errs = append(errs, l.instance.Stop(ctx, name))
+	}
+	strays, err := l.instance.Strays()
+	if len(strays) > 0 {
+		err = fmt.Errorf("agents still running: pids %v", strays)
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// stopLoad ends the generator's goroutines.
+func (l *loadedInstance) stopLoad() {
+	if l.stop != nil {
+		l.stop()
+		l.background.Wait()
+	}
+}
+
+// tearDown kills and closes everything.
+func (l *loadedInstance) tearDown() error {
+	l.stopLoad()
+	var errs []error
+	for _, p := range l.platforms {
+		errs = append(errs, p.Close())
+	}
+	if l.db != nil {
+		errs = append(errs, l.db.Close())
+	}
+	if l.load != nil {
+		errs = append(errs, l.load.foreign.adapter.Close())
+	}
+	return errors.Join(append(errs, l.instance.Close())...)
+}
+
+// diagnostics lists open work and the end of each daemon's log.
+func (l *loadedInstance) diagnostics() string {
+	var all strings.Builder
+	for _, query := range []string{
+		`SELECT 'turn', id, run_id, folder, chat_jid, topic, state, attempts, not_before, created_at FROM turns WHERE ended_at IS NULL`,
+		`SELECT 'run', id, folder, topic, pid, started_at, closed_at FROM runs WHERE ended_at IS NULL`,
+		`SELECT 'row', id, chat_jid, direction, disposition, out_state, content FROM messages WHERE disposition IS NULL AND direction = 'in'
+			OR out_state IN ('queued', 'sending')`,
+	} {
+		open, err := invariants.Lines(l.db, query)
+		if err != nil {
+			open = []string{err.Error()}
+		}
+		for _, line := range open[:min(len(open), 30)] {
+			fmt.Fprintln(&all, line)
+		}
+	}
+	for _, name := range daemons {
+		log, err := l.instance.Log(name)
+		if err != nil {
+			log = err.Error()
+		}
+		fmt.Fprintf(&all, "%s:\n%s\n", name, log[max(0, len(log)-4000):])
+	}
+	return all.String()
+}
+
+// pause simulates the time that users take to write. It must not be used to wait for an event.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

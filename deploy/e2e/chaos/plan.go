@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	fp "arizuko/pkg/failpoint"
+)
+
+// crash is a daemon that kills itself when it reaches a failpoint for the nth time.
+type crash struct {
+	daemon string
+	point  fp.Point
+	nth    int
+}
+
+// String is the value of FAILPOINT.
+func (c crash) String() string { return fmt.Sprintf("%s:%d", c.point, c.nth) }
+
+// maxNth is the highest nth of a plan.
+const maxNth = 8
+
+// adapterPoints are the failpoints of daemons that deliver, except the cursor's, which not all have.
+var adapterPoints = slices.Concat([]fp.Point{fp.Received, fp.Sending, fp.Sent},
+	around(fp.PutMessage, fp.ClaimOutbound, fp.PutDelivery, fp.SettleOutbound))
+
+// pathPoints are all failpoints on the path of a message, by daemon.
+var pathPoints = map[string][]fp.Point{
+	"gated": slices.Concat([]fp.Point{fp.Read, fp.Resolved, fp.Spawned, fp.Piping, fp.Framed, fp.Exited, fp.Recovering, fp.Checkpoint},
+		around(fp.PutMessage, fp.Decide, fp.PutTurn, fp.OfferTurn, fp.StartRun, fp.RecordProcess, fp.AnswerTurn, fp.EndTurn,
+			fp.RequeueTurn, fp.EndRun, fp.Pin, fp.ResetSession, fp.CancelTurn, fp.TakeSystem, fp.ChangeContent)),
+	"routd": slices.Concat([]fp.Point{fp.Answering, fp.Delivered}, around(fp.PutEngagement, fp.PutCursor)),
+	"dashd": adapterPoints,
+	"teled": slices.Concat(adapterPoints, around(fp.PutCursor)),
+	"discd": slices.Concat(adapterPoints, around(fp.PutCursor)),
+	"slakd": adapterPoints,
+}
+
+func around(verbs ...fp.Verb) (points []fp.Point) {
+	for _, v := range verbs {
+		points = append(points, v.Before(), v.After())
+	}
+	return points
+}
+
+// plan returns n crashes in rounds. A round has each failpoint once, in random order.
+func plan(n int, random *rand.Rand) (crashes []crash) {
+	for len(crashes) < n {
+		var all []crash
+		for _, daemon := range daemons {
+			for _, point := range pathPoints[daemon] {
+				all = append(all, crash{daemon, point, 1 + random.IntN(maxNth)})
+			}
+		}
+		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		crashes = append(crashes, all...)
+	}
+	return crashes[:n]
+}
+
+// pointCount is the number of crashes in a round.
+func pointCount() (n int) {
+	for _, points := range pathPoints {
+		n += len(points)
+	}
+	return n
+}

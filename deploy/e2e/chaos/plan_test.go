@@ -1,0 +1,94 @@
+package main
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	fp "arizuko/pkg/failpoint"
+)
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// place is a failpoint of a daemon.
+type place struct {
+	daemon string
+	point  fp.Point
+}
+
+func TestPlan_Round_HasEveryFailpointOnce(t *testing.T) {
+	const rounds = 3
+	n := pointCount()
+	all := plan(rounds*n, seeded(1))
+	if len(all) != rounds*n {
+		t.Fatalf("%d crashes, want %d", len(all), rounds*n)
+	}
+	for round := range slices.Chunk(all, n) {
+		seen := map[place]bool{}
+		for _, f := range round {
+			seen[place{f.daemon, f.point}] = true
+			if !slices.Contains(pathPoints[f.daemon], f.point) {
+				t.Errorf("%s has no failpoint %s on its path", f.daemon, f.point)
+			}
+			if f.nth < 1 || f.nth > maxNth {
+				t.Errorf("%s at %s: nth is out of range", f.daemon, f)
+			}
+		}
+		if len(seen) != n {
+			t.Errorf("a round has %d failpoints of %d", len(seen), n)
+		}
+	}
+	if slices.Equal(all[:n], all[n:2*n]) {
+		t.Error("rounds have the same order")
+	}
+}
+
+func TestPlan_HasRequestedLength(t *testing.T) {
+	for _, n := range []int{0, 1, 7, pointCount() + 1} {
+		if got := len(plan(n, seeded(1))); got != n {
+			t.Errorf("%d crashes, want %d", got, n)
+		}
+	}
+	if !slices.Equal(plan(200, seeded(1))[:50], plan(50, seeded(1))) {
+		t.Error("a longer plan starts differently")
+	}
+}
+
+func TestPlan_DependsOnSeed(t *testing.T) {
+	n := 2 * pointCount()
+	if !slices.Equal(plan(n, seeded(1)), plan(n, seeded(1))) {
+		t.Error("the same seed makes different plans")
+	}
+	if slices.Equal(plan(n, seeded(1)), plan(n, seeded(2))) {
+		t.Error("different seeds make the same plan")
+	}
+}
+
+func TestPathPoints_HaveEveryFailpoint(t *testing.T) {
+	on := map[fp.Point]bool{}
+	for daemon, points := range pathPoints {
+		if !slices.Contains(daemons, daemon) {
+			t.Errorf("unknown daemon %s", daemon)
+		}
+		for i, p := range points {
+			if slices.Contains(points[:i], p) {
+				t.Errorf("%s has %s twice", daemon, p)
+			}
+			if !fp.Known(p) {
+				t.Errorf("unknown failpoint %s", p)
+			}
+			on[p] = true
+		}
+	}
+	for _, p := range fp.All() {
+		if !on[p] {
+			t.Errorf("failpoint %s is on no path", p)
+		}
+	}
+}
+
+func TestCrash_String_IsFailpointSetting(t *testing.T) {
+	if got := (crash{"gated", fp.Decide.Before(), 3}).String(); got != "decide.before:3" {
+		t.Errorf("got %s", got)
+	}
+}

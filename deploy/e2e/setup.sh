@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Installs what the tests need besides Go and a C compiler: missing system packages where it may
+# (root on Debian), and the npm packages of the agents. It installs nothing that is there.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+packages=()
+need() { # need PROGRAM PACKAGE…: the packages are missing where the program is
+  local program=$1
+  shift
+  command -v "$program" >/dev/null || packages+=("$@")
+}
+need cc gcc libc6-dev
+need git git
+need chromium chromium fonts-dejavu-core
+need node nodejs
+need npm npm
+need bwrap bubblewrap
+need dockerd docker.io
+need docker docker.io
+need jq jq
+need python3 python3
+
+if [ ${#packages[@]} -gt 0 ]; then
+  install="apt-get install -y ${packages[*]}"
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    printf 'tests need programs that are not installed; on Debian run: sudo %s\n' "$install" >&2
+    exit 1
+  fi
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive $install -qq
+fi
+
+agents=deploy/agents/claude
+if ! [ $agents/node_modules/.package-lock.json -nt $agents/package-lock.json ]; then
+  npm ci --prefix $agents --no-fund --no-audit
+fi
