@@ -224,9 +224,9 @@ func (l *loadedInstance) stopDaemons(ctx context.Context) error {
 	for _, name := range slices.Backward(daemons) {
 		errs = append(errs, l.instance.Stop(ctx, name))
 	}
-	strays, err := l.instance.Strays()
-	if len(strays) > 0 {
-		err = fmt.Errorf("agents still running: pids %v", strays)
+	left, err := l.instance.Agents()
+	if len(left) > 0 {
+		err = fmt.Errorf("agents still running: pids %v", left)
 	}
 	return errors.Join(append(errs, err)...)
 }

@@ -1,8 +1,10 @@
-// Package harness runs arizuko's programs as processes of their own, on a data folder and a
-// loopback address of their own, so that they can be watched, killed and started again.
+// Package harness starts and observes instances: a data folder with daemons running on it, each a
+// process of its own. An Instance returns errors: the load generators and the benchmarks use it. A
+// Fixture is an Instance under test: its methods fail the test.
 package harness
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,53 +20,46 @@ import (
 	"time"
 )
 
-// lookEvery is how often something awaited is looked at.
-const lookEvery = 10 * time.Millisecond
+// pollInterval is how often an awaited condition is checked.
+const pollInterval = 10 * time.Millisecond
 
-// ports of the daemons, as they are without configuration.
+// ports are the default ports of the daemons.
 var ports = map[string]string{
 	"gated": "8080", "routd": "8081", "onbod": "8082", "dashd": "8083", "teled": "8091", "discd": "8092", "slakd": "8093",
 }
 
-// Build makes programs in a new folder. tags are build tags, "" for none; packages are import
-// paths.
-func Build(tags string, packages ...string) (bin string, err error) {
-	if bin, err = os.MkdirTemp("", "arizuko-bin"); err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", tags, "-o", bin + "/"}, packages)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", errors.Join(fmt.Errorf("go build: %w\n%s", err, out), os.RemoveAll(bin))
-	}
-	return bin, nil
-}
-
-// Instance is a data folder with the daemons on it. It belongs to one goroutine.
+// Instance is a data folder with daemons running on it. It is not safe for concurrent use.
 type Instance struct {
+	Dir  string   // the parent of the data folder, with the daemons' logs
 	Data string   // the data folder
-	Host string   // the address all daemons listen on, without a port
-	Env  []string // of every program, to be added to before they start
+	Host string   // the address that all daemons listen on, without a port
+	Env  []string // of every program; to be extended before they start
 
 	bin       string
 	processes map[string]*Process
 }
 
-// New makes an empty data folder for the programs of a folder.
+// New makes an empty data folder for the programs in bin.
 func New(bin string) (*Instance, error) {
-	return NewIn("", bin) // the system's own has a path short enough for the sockets
+	return NewIn("", bin) // the system's folder has a path that is short enough for sockets
 }
 
-// NewIn is New with the folder to make the data folder in, the system's own for temporary files if
-// it is "".
+// NewIn is New with the folder to make the data folder in, "" being the system's folder for
+// temporary files.
 func NewIn(parent, bin string) (*Instance, error) {
-	data, err := os.MkdirTemp(parent, "arizuko")
+	dir, err := os.MkdirTemp(parent, "arizuko")
 	if err != nil {
 		return nil, err
 	}
-	// Not any free port, so that it can stay the same over restarts.
-	sum := crc32.ChecksumIEEE([]byte(data))
+	data := filepath.Join(dir, "data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	// An address of its own with fixed ports: they stay the same over restarts, and the address is
+	// an origin of its own to a browser.
+	sum := crc32.ChecksumIEEE([]byte(dir))
 	i := &Instance{
-		Data: data, Host: fmt.Sprintf("127.%d.%d.%d", 64|sum>>16&63, sum>>8&255, 1+sum%254),
+		Dir: dir, Data: data, Host: fmt.Sprintf("127.%d.%d.%d", 64|sum>>16&63, sum>>8&255, 1+sum%254),
 		bin: bin, processes: map[string]*Process{},
 	}
 	i.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + data, "TZ=UTC", "ARIZUKO_DATA=" + data}
@@ -80,10 +75,13 @@ func (i *Instance) Program(name string) string { return filepath.Join(i.bin, nam
 // Database is the path of the database.
 func (i *Instance) Database() string { return filepath.Join(i.Data, "arizuko.db") }
 
-// URL is where a daemon answers.
-func (i *Instance) URL(name string) string { return "http://" + i.Host + ":" + ports[name] }
+// Addr is the address that a daemon listens on, as host:port.
+func (i *Instance) Addr(name string) string { return i.Host + ":" + ports[name] }
 
-// Secret is what daemons and operators show each other.
+// URL is the base URL of a daemon.
+func (i *Instance) URL(name string) string { return "http://" + i.Addr(name) }
+
+// Secret is the secret that daemons and operators share.
 func (i *Instance) Secret() (string, error) {
 	secret, err := os.ReadFile(filepath.Join(i.Data, "secret"))
 	return strings.TrimSpace(string(secret)), err
@@ -96,7 +94,7 @@ func (i *Instance) Command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Migrate makes the database or brings it up to date.
+// Migrate creates the database or upgrades its schema.
 func (i *Instance) Migrate() error {
 	if out, err := i.Command("migrate", "up").CombinedOutput(); err != nil {
 		return fmt.Errorf("migrate up: %w\n%s", err, out)
@@ -104,36 +102,25 @@ func (i *Instance) Migrate() error {
 	return nil
 }
 
-// Process is one start of a daemon.
-type Process struct {
-	cmd  *exec.Cmd
-	done chan struct{}
-}
-
-// Start starts a daemon that does not run, with more of the environment, and does not wait for
-// it. It dies with us.
+// Start starts a daemon that does not run, with env added to its environment. It does not wait
+// until the daemon is ready. The daemon is killed when this process ends.
 func (i *Instance) Start(name string, env ...string) error {
 	log, err := os.OpenFile(i.logPath(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	p := &Process{cmd: i.Command(name), done: make(chan struct{})}
-	p.cmd.Env = slices.Concat(i.Env, env)
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
+	cmd := i.Command(name)
+	cmd.Env = slices.Concat(i.Env, env)
+	p, err := startProcess(cmd, log, log)
+	if err != nil {
 		return err
 	}
-	go func() {
-		_ = p.cmd.Wait() // State tells how it ended
-		close(p.done)
-	}()
 	i.processes[name] = p
 	return nil
 }
 
-// Process is the last start of a daemon, nil if there was none.
+// Process is the last start of a daemon, nil if it was never started.
 func (i *Instance) Process(name string) *Process { return i.processes[name] }
 
 // Started lists the daemons that were ever started.
@@ -145,46 +132,13 @@ func (i *Instance) Started() (names []string) {
 	return names
 }
 
-// Running says whether a daemon runs.
+// Running reports whether a daemon runs.
 func (i *Instance) Running(name string) bool {
 	p := i.processes[name]
 	return p != nil && p.Running()
 }
 
-// PID is the process id.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
-
-// Done is closed when the process is gone.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
-// Running says whether the process is still there.
-func (p *Process) Running() bool {
-	select {
-	case <-p.done:
-		return false
-	default:
-		return true
-	}
-}
-
-// State is how a process that is gone has ended.
-func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
-
-// Killed says whether a process that is gone died of SIGKILL.
-func (p *Process) Killed() bool {
-	status, ok := p.State().Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
-}
-
-// Signal sends a signal to a process that may be gone already.
-func (p *Process) Signal(signal syscall.Signal) error {
-	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("%s to process %d: %w", signal, p.PID(), err)
-	}
-	return nil
-}
-
-// Kill ends a daemon without any warning, if it runs.
+// Kill kills a daemon, if it runs, and waits until it has ended.
 func (i *Instance) Kill(name string) error {
 	p := i.processes[name]
 	if p == nil {
@@ -197,7 +151,7 @@ func (i *Instance) Kill(name string) error {
 	return nil
 }
 
-// Stop asks a daemon to end and waits until it has. Its exit code must be 0.
+// Stop sends a daemon SIGTERM and waits until it has ended. Its exit code must be 0.
 func (i *Instance) Stop(ctx context.Context, name string) error {
 	p := i.processes[name]
 	if p == nil {
@@ -217,7 +171,7 @@ func (i *Instance) Stop(ctx context.Context, name string) error {
 	return nil
 }
 
-// AwaitReady returns when a daemon says that it is ready, or has ended.
+// AwaitReady waits until a daemon is ready. It returns an error at once if the daemon has ended.
 func (i *Instance) AwaitReady(ctx context.Context, name string) error {
 	return Await(ctx, name+" to be ready", func() (bool, error) {
 		if i.processes[name] == nil {
@@ -231,47 +185,80 @@ func (i *Instance) AwaitReady(ctx context.Context, name string) error {
 	})
 }
 
-// Await returns when something holds, or can't any more.
+// Await waits until a condition holds, or returns an error.
 func Await(ctx context.Context, what string, holds func() (bool, error)) error {
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
 	for {
 		if ok, err := holds(); ok || err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waited in vain for %s: %w", what, ctx.Err())
-		case <-look.C:
+			return fmt.Errorf("timed out waiting for %s: %w", what, ctx.Err())
+		case <-tick.C:
 		}
 	}
 }
 
-// Strays are the processes that work in groups' folders, as agents do.
-func (i *Instance) Strays() (pids []int, err error) {
-	entries, err := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		dir, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
-		if err == nil && strings.HasPrefix(dir, filepath.Join(i.Data, "groups")+"/") {
-			pids = append(pids, pid)
+// Agents are the processes that work in groups' folders, as agents do.
+func (i *Instance) Agents() (pids []int, err error) {
+	all, err := readProcesses()
+	for _, p := range all {
+		if strings.HasPrefix(p.dir, filepath.Join(i.Data, "groups")+"/") {
+			pids = append(pids, p.pid)
 		}
 	}
 	return pids, err
 }
 
-// Close kills what still runs, agents included, and removes the data folder.
+// Processes are the processes of this instance that run a program, "" being any: those with the
+// data folder in their environment, and agents, which have not, but work below it.
+func (i *Instance) Processes(program string) (pids []int, err error) {
+	all, err := readProcesses()
+	for _, p := range all {
+		ours := bytes.Contains(p.env, []byte(i.Data+"\x00")) || strings.HasPrefix(p.dir, i.Data+"/")
+		if ours && (program == "" || filepath.Base(p.program) == program) {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids, err
+}
+
+// processInfo is what /proc holds about a process. All but pid are empty for zombies and for
+// processes that have just ended.
+type processInfo struct {
+	pid     int
+	env     []byte
+	program string
+	dir     string
+}
+
+func readProcesses() (all []processInfo, err error) {
+	entries, err := os.ReadDir("/proc")
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		env, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		args, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		dir, _ := os.Readlink(filepath.Join("/proc", entry.Name(), "cwd"))
+		program, _, _ := strings.Cut(string(args), "\x00")
+		all = append(all, processInfo{pid, env, program, dir})
+	}
+	return all, err
+}
+
+// Close kills all processes of the instance and removes its folders.
 func (i *Instance) Close() error {
 	var errs []error
 	for name := range i.processes {
 		errs = append(errs, i.Kill(name))
 	}
-	strays, err := i.Strays()
-	for _, pid := range strays {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have gone by itself
+	left, err := i.Processes("")
+	for _, pid := range left {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have ended by itself
 	}
-	return errors.Join(append(errs, err, os.RemoveAll(i.Data))...)
+	return errors.Join(append(errs, err, os.RemoveAll(i.Dir))...)
 }

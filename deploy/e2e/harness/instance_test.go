@@ -17,10 +17,7 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for anything.
-const patience = 30 * time.Second
-
-// Scripts of daemons. They say something when they have set up what they do about signals.
+// Scripts of daemons. They print "up" when their signal handlers are set.
 const (
 	sleeps   = `echo up; exec sleep 1000`
 	polite   = `trap 'echo bye; kill $!; exit 0' TERM; sleep 1000 & echo up; wait`
@@ -28,8 +25,8 @@ const (
 	stubborn = `trap '' TERM; echo up; exec sleep 1000`
 )
 
-// TestMain runs the tests. Told to start, the test binary is a program that starts gated from a
-// folder of programs, and ends when its input does.
+// TestMain runs the tests. With the argument "start" the test binary is a helper process, which
+// starts gated from a folder of programs and ends when its input ends.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "start" {
 		if err := startAndWait(os.Args[2]); err != nil {
@@ -81,22 +78,22 @@ func scripted(t *testing.T, all map[string]string) *Instance {
 	return i
 }
 
-// patient is a context for something that is to happen.
-func patient(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+// testTimeout is a context for something that is to happen.
+func testTimeout(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// until waits for something.
+// until waits until a condition holds.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	if err := Await(patient(t), what, func() (bool, error) { return holds(), nil }); err != nil {
+	if err := Await(testTimeout(t), what, func() (bool, error) { return holds(), nil }); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// start starts a daemon, and waits until it has said so in all its starts.
+// start starts a daemon and waits until this start has logged "up".
 func start(t *testing.T, i *Instance, name string, env ...string) *Process {
 	t.Helper()
 	before := strings.Count(logged(t, i, name), "up\n")
@@ -116,17 +113,17 @@ func logged(t *testing.T, i *Instance, name string) string {
 	return log
 }
 
-// ended waits until a daemon is gone.
+// ended waits until a process has ended.
 func ended(t *testing.T, p *Process) {
 	t.Helper()
 	select {
 	case <-p.Done():
-	case <-patient(t).Done():
-		t.Fatal("it does not end")
+	case <-testTimeout(t).Done():
+		t.Fatal("timed out waiting for the process to end")
 	}
 }
 
-func TestBuildMakesPrograms(t *testing.T) {
+func TestBuild_Package_MakesProgram(t *testing.T) {
 	bin, err := Build("", "arizuko/deploy/agents/demo")
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +135,7 @@ func TestBuildMakesPrograms(t *testing.T) {
 	}
 }
 
-func TestBuildThatFailsLeavesNothing(t *testing.T) {
+func TestBuild_UnknownPackage_FailsAndLeavesNothing(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	bin, err := Build("", "arizuko/deploy/nowhere")
@@ -147,48 +144,48 @@ func TestBuildThatFailsLeavesNothing(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(temp, "arizuko*"))
 	if bin != "" || err != nil || len(left) > 0 {
-		t.Errorf("it returns %q and leaves %v, %v", bin, left, err)
+		t.Errorf("Build returns %q and leaves %v, %v", bin, left, err)
 	}
 }
 
-func TestBuildWithNowhereToPutIt(t *testing.T) {
+func TestBuild_NoTempFolder_Fails(t *testing.T) {
 	t.Setenv("TMPDIR", "/dev/null")
 	if bin, err := Build("", "arizuko/deploy/agents/demo"); err == nil || bin != "" {
-		t.Errorf("it makes %q", bin)
+		t.Errorf("Build returns %q", bin)
 	}
 	if _, err := New(""); err == nil {
-		t.Error("it makes an instance")
+		t.Error("New succeeds")
 	}
 }
 
-func TestNewIn(t *testing.T) {
+func TestNewIn_Parent_HoldsInstance(t *testing.T) {
 	parent := t.TempDir()
 	i, err := NewIn(parent, "/nonexistent")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if filepath.Dir(i.Data) != parent {
-		t.Errorf("the data folder is %s, not in %s", i.Data, parent)
+	if filepath.Dir(i.Dir) != parent || filepath.Dir(i.Data) != i.Dir {
+		t.Errorf("the data folder is %s, want it in a folder of %s", i.Data, parent)
 	}
 	if err := i.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := NewIn(i.Data, "/nonexistent"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("where there is no folder: %v", err)
+	if _, err := NewIn(i.Dir, "/nonexistent"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a parent: %v", err)
 	}
 }
 
-func TestInstancesAreApart(t *testing.T) {
+func TestNew_TwoInstances_ShareNothing(t *testing.T) {
 	one, two := scripted(t, nil), scripted(t, nil)
 	if one.Data == two.Data || one.Host == two.Host {
 		t.Errorf("they share %s or %s", one.Data, one.Host)
 	}
 	ip := net.ParseIP(one.Host)
 	if !ip.IsLoopback() || slices.Contains([]string{"127.0.0.1", "127.0.1.1"}, one.Host) {
-		t.Errorf("it listens on %s", one.Host)
+		t.Errorf("the host is %s", one.Host)
 	}
 	if want := "http://" + one.Host + ":8081"; one.URL("routd") != want {
-		t.Errorf("routd answers at %s, want %s", one.URL("routd"), want)
+		t.Errorf("URL of routd: %s, want %s", one.URL("routd"), want)
 	}
 	if entries, err := os.ReadDir(one.Data); err != nil || len(entries) > 0 {
 		t.Errorf("the data folder has %v, %v", entries, err)
@@ -198,8 +195,8 @@ func TestInstancesAreApart(t *testing.T) {
 	}
 }
 
-func TestProgramsRunInTheEnvironmentOfTheInstance(t *testing.T) {
-	t.Setenv("SECRET_OF_OURS", "1")
+func TestStart_Daemon_HasInstanceEnvironmentOnly(t *testing.T) {
+	t.Setenv("HOST_SECRET", "1")
 	i := scripted(t, map[string]string{"gated": `pwd; env | sort; echo up; exec sleep 1000`})
 	i.Env = append(i.Env, "MORE=1", "POLL=1")
 	start(t, i, "gated", "FAILPOINT=read:1", "POLL=2")
@@ -209,18 +206,18 @@ func TestProgramsRunInTheEnvironmentOfTheInstance(t *testing.T) {
 		"DASHD_ADDR=" + i.Host + ":8083", "TELED_ADDR=" + i.Host + ":8091", "MORE=1", "FAILPOINT=read:1", "POLL=2",
 	} {
 		if !strings.Contains(log, want+"\n") {
-			t.Errorf("it lacks %s:\n%s", want, log)
+			t.Errorf("the environment lacks %s:\n%s", want, log)
 		}
 	}
-	if strings.Contains(log, "SECRET_OF_OURS") || strings.Contains(log, "POLL=1") {
-		t.Errorf("it has too much:\n%s", log)
+	if strings.Contains(log, "HOST_SECRET") || strings.Contains(log, "POLL=1") {
+		t.Errorf("the environment has too much:\n%s", log)
 	}
 	if strings.Contains(strings.Join(i.Env, " "), "FAILPOINT") {
-		t.Error("what one start has all have")
+		t.Error("the environment of one start is added to all")
 	}
 }
 
-func TestMigrate(t *testing.T) {
+func TestMigrate_FailingProgram_ReturnsItsOutput(t *testing.T) {
 	i := scripted(t, map[string]string{"migrate": `test "$*" = up || exit 64; echo made >"$ARIZUKO_DATA/arizuko.db"`})
 	if err := i.Migrate(); err != nil {
 		t.Fatal(err)
@@ -234,68 +231,68 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-func TestSecret(t *testing.T) {
+func TestSecret_File_IsTrimmed(t *testing.T) {
 	i := scripted(t, nil)
 	if secret, err := i.Secret(); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("before there is one it is %q, %v", secret, err)
+		t.Errorf("Secret without a file: %q, %v", secret, err)
 	}
 	if err := os.WriteFile(filepath.Join(i.Data, "secret"), []byte("hush\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if secret, err := i.Secret(); secret != "hush" || err != nil {
-		t.Errorf("it is %q, %v", secret, err)
+		t.Errorf("Secret: %q, %v", secret, err)
 	}
 }
 
-func TestAProgramThatCannotStart(t *testing.T) {
+func TestStart_MissingProgram_Fails(t *testing.T) {
 	i := scripted(t, nil)
 	if err := i.Start("gated"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the error is %v", err)
 	}
 	if i.Running("gated") || i.Process("gated") != nil || len(i.Started()) > 0 {
-		t.Errorf("it runs: %t, it was started: %v", i.Running("gated"), i.Started())
+		t.Errorf("running: %t, started: %v", i.Running("gated"), i.Started())
 	}
 }
 
-func TestStartAndKillAndStartAgain(t *testing.T) {
+func TestKill_Daemon_EndsAndStartsAgain(t *testing.T) {
 	i := scripted(t, map[string]string{"gated": stubborn, "dashd": sleeps})
 	if i.Running("gated") {
-		t.Error("it runs before it is started")
+		t.Error("running before it is started")
 	}
 	if err := i.Kill("gated"); err != nil {
-		t.Errorf("what never ran cannot be killed: %v", err)
+		t.Errorf("kill of a daemon that never ran: %v", err)
 	}
 	first := start(t, i, "gated")
 	start(t, i, "dashd")
 	if !i.Running("gated") || !first.Running() || first.PID() == 0 {
-		t.Error("it does not run")
+		t.Error("not running")
 	}
-	for range 2 { // the second time it is gone already
+	for range 2 { // the second time it has ended
 		if err := i.Kill("gated"); err != nil {
 			t.Fatal(err)
 		}
 		if i.Running("gated") || first.Running() || !first.Killed() {
-			t.Errorf("it runs: %t, it ended with %s", i.Running("gated"), first.State())
+			t.Errorf("running: %t, ended with %s", i.Running("gated"), first.State())
 		}
 	}
 	if err := first.Signal(syscall.SIGTERM); err != nil {
-		t.Errorf("a signal to what is gone: %v", err)
+		t.Errorf("signal to an ended process: %v", err)
 	}
 	second := start(t, i, "gated")
 	if second == first || !i.Running("gated") || first.Running() || i.Process("gated") != second {
-		t.Error("it does not run again")
+		t.Error("not running again")
 	}
 	if !slices.Equal(i.Started(), []string{"dashd", "gated"}) {
-		t.Errorf("started were %v", i.Started())
+		t.Errorf("started: %v", i.Started())
 	}
 	if !i.Running("dashd") {
-		t.Error("another was killed as well")
+		t.Error("another daemon was killed as well")
 	}
 }
 
-func TestStop(t *testing.T) {
+func TestStop_ExitCode_IsReturned(t *testing.T) {
 	for name, tc := range map[string]struct {
-		script, says string
+		script, want string
 	}{
 		"polite":  {polite, ""},
 		"rude":    {rude, "gated ended with exit status 3"},
@@ -304,28 +301,28 @@ func TestStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := scripted(t, map[string]string{"gated": tc.script})
 			p := start(t, i, "gated")
-			err := i.Stop(patient(t), "gated")
-			if got := said(err); got != tc.says {
-				t.Errorf("the error is %q, want %q", got, tc.says)
+			err := i.Stop(testTimeout(t), "gated")
+			if got := text(err); got != tc.want {
+				t.Errorf("error %q, want %q", got, tc.want)
 			}
 			if i.Running("gated") || p.Killed() {
-				t.Errorf("it runs: %t, killed: %t", i.Running("gated"), p.Killed())
+				t.Errorf("running: %t, killed: %t", i.Running("gated"), p.Killed())
 			}
-			if again := said(i.Stop(patient(t), "gated")); again != tc.says {
-				t.Errorf("what is gone stops with %q, want %q", again, tc.says)
+			if again := text(i.Stop(testTimeout(t), "gated")); again != tc.want {
+				t.Errorf("second stop: error %q, want %q", again, tc.want)
 			}
 		})
 	}
 }
 
-func said(err error) string {
+func text(err error) string {
 	if err == nil {
 		return ""
 	}
 	return err.Error()
 }
 
-func TestStopOfWhatDoesNotStop(t *testing.T) {
+func TestStop_IgnoredSignal_TimesOut(t *testing.T) {
 	i := scripted(t, map[string]string{"gated": stubborn})
 	start(t, i, "gated")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -335,15 +332,15 @@ func TestStopOfWhatDoesNotStop(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if !i.Running("gated") {
-		t.Error("it has ended nevertheless")
+		t.Error("the daemon has ended")
 	}
 }
 
-func TestKilled(t *testing.T) {
+func TestProcess_Killed_OnlyBySIGKILL(t *testing.T) {
 	for script, want := range map[string]bool{
 		`kill -9 $$`:  true,
 		`kill -15 $$`: false,
-		`exit 137`:    false, // as shells tell of it
+		`exit 137`:    false, // how shells report a SIGKILL
 		`exit 0`:      false,
 	} {
 		i := scripted(t, map[string]string{"gated": script})
@@ -353,15 +350,15 @@ func TestKilled(t *testing.T) {
 		p := i.Process("gated")
 		ended(t, p)
 		if p.Killed() != want || p.Running() {
-			t.Errorf("%s: it ended with %s, killed %t", script, p.State(), p.Killed())
+			t.Errorf("%s: ended with %s, killed: %t", script, p.State(), p.Killed())
 		}
 	}
 }
 
-func TestLogIsKeptOverStarts(t *testing.T) {
+func TestLog_SeveralStarts_AreAppended(t *testing.T) {
 	i := scripted(t, map[string]string{"gated": `echo "$WHICH"; echo oops >&2; exit 0`, "routd": sleeps})
 	if log := logged(t, i, "gated"); log != "" {
-		t.Errorf("before the first start it is %q", log)
+		t.Errorf("log before the first start: %q", log)
 	}
 	for _, which := range []string{"one", "two"} {
 		if err := i.Start("gated", "WHICH="+which); err != nil {
@@ -371,105 +368,105 @@ func TestLogIsKeptOverStarts(t *testing.T) {
 	}
 	start(t, i, "routd")
 	if log := logged(t, i, "gated"); log != "one\noops\ntwo\noops\n" {
-		t.Errorf("it is %q", log)
+		t.Errorf("log: %q", log)
 	}
 }
 
-func TestAwait(t *testing.T) {
+func TestAwait_Condition_ErrorOrContext_Ends(t *testing.T) {
 	broken := errors.New("broken")
-	looked := 0
-	err := Await(patient(t), "it", func() (bool, error) { looked++; return looked == 3, nil })
-	if err != nil || looked != 3 {
-		t.Errorf("%v after %d looks", err, looked)
+	checked := 0
+	err := Await(testTimeout(t), "it", func() (bool, error) { checked++; return checked == 3, nil })
+	if err != nil || checked != 3 {
+		t.Errorf("%v after %d checks", err, checked)
 	}
-	if err := Await(patient(t), "it", func() (bool, error) { return false, broken }); !errors.Is(err, broken) {
-		t.Errorf("what breaks is awaited with %v", err)
+	if err := Await(testTimeout(t), "it", func() (bool, error) { return false, broken }); !errors.Is(err, broken) {
+		t.Errorf("error of the condition: %v", err)
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Await(gone, "it", func() (bool, error) { return true, nil }); err != nil {
-		t.Errorf("what holds is awaited with %v", err)
+	if err := Await(ended, "it", func() (bool, error) { return true, nil }); err != nil {
+		t.Errorf("true condition after the end of the context: %v", err)
 	}
-	if err := Await(gone, "it", func() (bool, error) { return false, nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("what does not hold is awaited with %v", err)
+	if err := Await(ended, "it", func() (bool, error) { return false, nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("false condition after the end of the context: %v", err)
 	}
 }
 
-// agent is a script that leaves a process behind in a group's folder.
+// agent is a script that starts a process in a group's folder.
 const agent = `mkdir -p groups/main; (cd groups/main && exec setsid sleep 1000) & until test "$(readlink /proc/$!/exe)" != "$(readlink /proc/$$/exe)"; do :; done; echo up; exec sleep 1000`
 
-func TestStraysOutliveTheirDaemonAndNotTheInstance(t *testing.T) {
+func TestClose_AgentOfKilledDaemon_IsKilled(t *testing.T) {
 	i, other := scripted(t, map[string]string{"gated": agent}), scripted(t, map[string]string{"gated": agent})
-	if strays, err := i.Strays(); err != nil || len(strays) > 0 {
-		t.Errorf("at first strays are %v, %v", strays, err)
+	if agents, err := i.Agents(); err != nil || len(agents) > 0 {
+		t.Errorf("agents before the start: %v, %v", agents, err)
 	}
 	p := start(t, i, "gated")
 	start(t, other, "gated")
-	strays, err := i.Strays()
-	if err != nil || len(strays) != 1 || slices.Contains(strays, p.PID()) {
-		t.Fatalf("strays are %v, %v", strays, err)
+	agents, err := i.Agents()
+	if err != nil || len(agents) != 1 || slices.Contains(agents, p.PID()) {
+		t.Fatalf("agents: %v, %v", agents, err)
 	}
 	if err := i.Kill("gated"); err != nil {
 		t.Fatal(err)
 	}
-	if still, err := i.Strays(); err != nil || !slices.Equal(still, strays) {
-		t.Errorf("of %v there are %v, %v", strays, still, err)
+	if still, err := i.Agents(); err != nil || !slices.Equal(still, agents) {
+		t.Errorf("agents after the kill: %v, %v, want %v", still, err, agents)
 	}
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "strays to be gone", func() bool { left, _ := i.Strays(); return len(left) == 0 })
-	if left, err := other.Strays(); err != nil || len(left) != 1 {
-		t.Errorf("another's strays are %v, %v", left, err)
+	until(t, "agents to end", func() bool { left, _ := i.Agents(); return len(left) == 0 })
+	if left, err := other.Agents(); err != nil || len(left) != 1 {
+		t.Errorf("agents of the other instance: %v, %v", left, err)
 	}
 }
 
-func TestCloseKillsAndRemoves(t *testing.T) {
+func TestClose_RunningDaemons_KilledAndFoldersRemoved(t *testing.T) {
 	i := scripted(t, map[string]string{"gated": stubborn, "routd": stubborn})
 	gated, routd := start(t, i, "gated"), start(t, i, "routd")
-	for range 2 { // the second time there is nothing left
+	for range 2 { // the second time nothing is left
 		if err := i.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if gated.Running() || routd.Running() || !gated.Killed() || !routd.Killed() {
-		t.Errorf("they ended with %s and %s", gated.State(), routd.State())
+		t.Errorf("ended with %s and %s", gated.State(), routd.State())
 	}
 	if _, err := os.Stat(i.Data); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the data folder is still there: %v", err)
+		t.Errorf("the data folder still exists: %v", err)
 	}
 }
 
-func TestDaemonsDieWithUs(t *testing.T) {
+func TestStart_ParentEnds_DaemonIsKilled(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	bin := scripts(t, map[string]string{"gated": `mkdir -p groups/main; cd groups/main; exec sleep 1000`})
-	us := exec.Command(self, "start", bin)
-	us.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
-	stdin, err := us.StdinPipe()
+	helper := exec.Command(self, "start", bin)
+	helper.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	stdin, err := helper.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, err := us.StdoutPipe()
+	stdout, err := helper.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := us.Start(); err != nil {
+	if err := helper.Start(); err != nil {
 		t.Fatal(err)
 	}
 	data, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
-		t.Fatal(errors.Join(err, us.Wait()))
+		t.Fatal(errors.Join(err, helper.Wait()))
 	}
 	i := &Instance{Data: strings.TrimSpace(data)}
 	defer i.Close()
-	strays := func() int { all, _ := i.Strays(); return len(all) }
-	until(t, "gated to run", func() bool { return strays() == 1 })
+	agents := func() int { all, _ := i.Agents(); return len(all) }
+	until(t, "gated to run", func() bool { return agents() == 1 })
 	stdin.Close()
-	if err := us.Wait(); err != nil {
+	if err := helper.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "gated to be gone", func() bool { return strays() == 0 })
+	until(t, "gated to end", func() bool { return agents() == 0 })
 }

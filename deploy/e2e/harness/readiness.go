@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// readinessMost bounds what is read of an answer.
-const readinessMost = 64 << 10
+// maxReadiness is how much of a readiness answer is read, in bytes.
+const maxReadiness = 64 << 10
 
-// Readiness is what a daemon's /readyz answers: 0 if nobody does.
+// Readiness is the answer of a daemon's /readyz; the status is 0 if the daemon does not answer.
 func (i *Instance) Readiness(ctx context.Context, name string) (status int, body string) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, i.URL(name)+"/readyz", nil)
 	if err != nil {
@@ -22,13 +22,13 @@ func (i *Instance) Readiness(ctx context.Context, name string) (status int, body
 		return 0, ""
 	}
 	defer res.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(res.Body, readinessMost)) // what came is what is shown
+	text, _ := io.ReadAll(io.LimitReader(res.Body, maxReadiness)) // a part of the body is better than none
 	return res.StatusCode, string(text)
 }
 
-func (i *Instance) logPath(name string) string { return filepath.Join(i.Data, name+".log") }
+func (i *Instance) logPath(name string) string { return filepath.Join(i.Dir, name+".log") }
 
-// Log is what a daemon has logged so far, over all its starts; "" before the first.
+// Log is the log of a daemon over all its starts; "" before the first.
 func (i *Instance) Log(name string) (string, error) {
 	log, err := os.ReadFile(i.logPath(name))
 	if os.IsNotExist(err) {

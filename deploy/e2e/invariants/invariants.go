@@ -54,8 +54,8 @@ func Check(db *sql.DB, all []Invariant) (found []Finding, err error) {
 }
 
 // Lines is the answer to a query, a line for each row, its columns joined by blanks.
-func Lines(db *sql.DB, query string) (all []string, err error) {
-	rows, err := db.Query(query)
+func Lines(db *sql.DB, query string, args ...any) (all []string, err error) {
+	rows, err := db.Query(query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/deploy/e2e/scenarios"
+	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/testkit/docker"
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
@@ -103,21 +103,21 @@ func realCLI(t *testing.T) string {
 // one after the other: some of them end gated.
 func converse(t *testing.T, r runtime) {
 	m, env := model(t)
-	s := scenarios.Start(t, scenarios.Options{Agent: r.command, Env: append(append(env, r.env...), "TURN_ATTEMPTS=2")})
+	s := harness.Start(t, programs, harness.Options{Agent: r.command, Env: append(append(env, r.env...), "TURN_ATTEMPTS=2")})
 	all := conversations
 	if r.confined {
 		all = append([]conversation{{"looking around", "around", "", lookingAround}}, all...)
 	}
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
-			s.Group(c.folder)
+			s.AddGroups(c.folder)
 			if c.env != "" {
 				s.Exec(`UPDATE registered_groups SET config = json_object('agent', json_object('command', ?)) WHERE folder = ?`,
 					c.env+" "+r.command, c.folder)
 			}
 			chat := "telegram:" + c.folder
-			s.Route("chat_jid="+chat, c.folder)
-			c.run(&talk{Suite: s, t: t, chat: chat, dir: filepath.Join(s.Data, "groups", c.folder), model: m})
+			s.AddRoute("chat_jid="+chat, c.folder)
+			c.run(&talk{Fixture: s, t: t, chat: chat, dir: filepath.Join(s.Data, "groups", c.folder), model: m})
 		})
 	}
 	for _, key := range []string{m.Key(), wrongKey} {
@@ -167,7 +167,7 @@ func inTurn() func(anthropic.Request) anthropic.Reply {
 }
 
 // isNowhere fails if anything of the instance holds a secret, the groups' own folders left out.
-func isNowhere(t *testing.T, s *scenarios.Suite, secret string) {
+func isNowhere(t *testing.T, s *harness.Fixture, secret string) {
 	t.Helper()
 	seen := false // that rows can be found in this way
 	err := filepath.WalkDir(s.Data, func(path string, entry fs.DirEntry, err error) error {
@@ -189,14 +189,14 @@ func isNowhere(t *testing.T, s *scenarios.Suite, secret string) {
 	if err != nil || !seen {
 		t.Errorf("looking for secrets: %v, rows seen: %v", err, seen)
 	}
-	if strings.Contains(s.Log(scenarios.Gated), secret) {
+	if strings.Contains(s.Log(harness.Gated), secret) {
 		t.Errorf("gated's log holds %s", secret)
 	}
 }
 
 // talk is one conversation in a chat and a group of its own.
 type talk struct {
-	*scenarios.Suite
+	*harness.Fixture
 	t     *testing.T
 	chat  string
 	dir   string // the group's
@@ -238,7 +238,7 @@ func (c *talk) asked(order string, like func(anthropic.Call) bool) {
 // said is everything that came to the chat.
 func (c *talk) said() (texts []string) {
 	c.t.Helper()
-	for _, m := range c.Out(c.chat) {
+	for _, m := range c.Outbound(c.chat) {
 		texts = append(texts, m.Content)
 	}
 	return texts

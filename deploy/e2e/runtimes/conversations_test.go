@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"arizuko/deploy/e2e/scenarios"
+	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
@@ -50,11 +50,11 @@ func lookingAround(c *talk) {
 
 func twoWhileItWorks(c *talk) {
 	rows := []int64{c.asks("slow 2 say one"), c.say("say two")}
-	c.Decided(rows[1])
+	c.WaitDecided(rows[1])
 	rows = append(rows, c.say("say three"))
-	first := c.Ended(rows[0])
+	first := c.WaitEnded(rows[0])
 	for i, row := range rows {
-		turn := c.Ended(row)
+		turn := c.WaitEnded(row)
 		if turn.RunID != first.RunID || turn.Attempts != 0 || i > 0 && turn.ID == first.ID {
 			c.t.Errorf("turn %+v, the first one %+v", turn, first)
 		}
@@ -67,8 +67,8 @@ func twoWhileItWorks(c *talk) {
 func gatedKilled(c *talk) {
 	c.answers("say hello", "hello")
 	row := c.asks("slow 1 recall")
-	c.Kill(scenarios.Gated)
-	c.Restart(scenarios.Gated)
+	c.Kill(harness.Gated)
+	c.Restart(harness.Gated)
 	got := c.Answer(row)
 	if !strings.HasPrefix(got, "Before: say hello") || len(c.said()) != 2 { // without a line on a lost session
 		c.t.Errorf("it said %q, in all %q", got, c.said())
@@ -83,7 +83,7 @@ func claudeKilled(c *talk) {
 	if err := syscall.Kill(c.cli(), syscall.SIGKILL); err != nil {
 		c.t.Fatal(err)
 	}
-	if turn := c.Ended(row); turn.State != msg.TurnDone || turn.Attempts != 1 {
+	if turn := c.WaitEnded(row); turn.State != msg.TurnDone || turn.Attempts != 1 {
 		c.t.Errorf("turn %+v", turn)
 	}
 	if said := c.said(); !slices.Equal(said, []string{"late"}) {
@@ -95,7 +95,7 @@ func stopped(c *talk) {
 	row := c.asks("slow 600 say never")
 	stop := c.say("/stop")
 	c.asked("slow 600 say never", func(call anthropic.Call) bool { return !call.Open && call.Broken })
-	if turn := c.Ended(row); turn.State != msg.TurnCancelled || c.Answer(row) != "" {
+	if turn := c.WaitEnded(row); turn.State != msg.TurnCancelled || c.Answer(row) != "" {
 		c.t.Errorf("turn %+v, answered %q", turn, c.Answer(row))
 	}
 	c.answers("say after", "after")
@@ -107,25 +107,25 @@ func stopped(c *talk) {
 func anew(c *talk) {
 	c.answers("say hello", "hello")
 	c.answers("recall", "Before: say hello")
-	c.Replies(c.say("/new"), "new session")
+	c.WantReply(c.say("/new"), "new session")
 	c.answers("recall", "Before:")
 }
 
 func sessionGone(c *talk) {
 	c.answers("say hello", "hello")
-	if code := c.Stop(scenarios.Gated); code != 0 { // and its agents with it
+	if code := c.Stop(harness.Gated); code != 0 { // and its agents with it
 		c.t.Errorf("gated ended with %d", code)
 	}
 	if err := os.RemoveAll(filepath.Join(c.dir, ".claude", "projects")); err != nil {
 		c.t.Fatal(err)
 	}
-	c.Restart(scenarios.Gated)
+	c.Restart(harness.Gated)
 	c.answers("recall", "(I have lost our earlier conversation and start afresh.)\n\nBefore:")
 	c.answers("recall", "Before: recall")
 }
 
 func invalidKey(c *talk) {
-	turn := c.Ended(c.say("say hello"))
+	turn := c.WaitEnded(c.say("say hello"))
 	if turn.State != msg.TurnFailed || !strings.Contains(turn.Error, "check ANTHROPIC_API_KEY") {
 		c.t.Errorf("turn %+v", turn)
 	}
@@ -137,7 +137,7 @@ func invalidKey(c *talk) {
 // noRoom uses up what Claude Code tries by itself, and then some of what gated does.
 func noRoom(c *talk) {
 	row := c.say("error 429; error 529; error 529; say here")
-	if turn := c.Ended(row); turn.State != msg.TurnDone || turn.Attempts != 1 {
+	if turn := c.WaitEnded(row); turn.State != msg.TurnDone || turn.Attempts != 1 {
 		c.t.Errorf("turn %+v", turn)
 	}
 	if said := c.said(); !slices.Equal(said, []string{"here"}) {

@@ -9,12 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/deploy/e2e/scenarios"
+	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/docker"
 )
 
-func TestMain(m *testing.M) { os.Exit(scenarios.Main(m)) }
+// parallel is how many instances run at once.
+const parallel = "3"
+
+var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
+
+func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 
 // image is the demo agent's.
 const image = "arizuko-demo:1"
@@ -38,13 +43,13 @@ func TestDocker(t *testing.T) {
 	t.Run("an image that is not there", func(t *testing.T) {
 		s := begin(t, append(env, "AGENT_IMAGE=nosuchimage:1")...)
 		s.Until("the log says so", func() bool {
-			return strings.Contains(s.Log(scenarios.Gated), "agents cannot be run as docker") && strings.Contains(s.Log(scenarios.Gated), "nosuchimage")
+			return strings.Contains(s.Log(harness.Gated), "agents cannot be run as docker") && strings.Contains(s.Log(harness.Gated), "nosuchimage")
 		})
-		lost := s.Ended(s.Say("telegram:5", "hello?"))
+		lost := s.WaitEnded(s.Say("telegram:5", "hello?"))
 		if lost.State != msg.TurnFailed || !strings.Contains(lost.Error, "No such image: nosuchimage:1") {
 			t.Errorf("turn %+v", lost)
 		}
-		out := s.Out("telegram:5")
+		out := s.Outbound("telegram:5")
 		if len(out) != 1 || !strings.Contains(out[0].Content, "not set up") || strings.Contains(out[0].Content, "image") {
 			t.Errorf("the chat was told %+v", out)
 		}
@@ -64,12 +69,12 @@ func build(t *testing.T, agent string) string {
 }
 
 // begin starts the daemons with a chat for the group main.
-func begin(t *testing.T, env ...string) *scenarios.Suite {
+func begin(t *testing.T, env ...string) *harness.Fixture {
 	t.Helper()
-	s := scenarios.Start(t, scenarios.Options{Env: env})
-	s.Group("main", "other")
-	s.Route("chat_jid=telegram:6", "other")
-	s.Route("", "main")
+	s := harness.Start(t, programs, harness.Options{Env: env})
+	s.AddGroups("main", "other")
+	s.AddRoute("chat_jid=telegram:6", "other")
+	s.AddRoute("", "main")
 	return s
 }
 
@@ -80,27 +85,27 @@ func trial(t *testing.T, containers func() []string, env ...string) {
 		s := begin(t, env...)
 		s.Answer(s.Say("telegram:5", "one"))
 		first := s.Turn(s.Say("telegram:5", "two"))
-		s.HasHeard("telegram:5", "one", "two")
+		s.WantEchoes("telegram:5", "one", "two")
 		s.Answer(s.Say("telegram:6", "another group"))
 		if again := s.Turn(s.Say("telegram:5", "three")); again.RunID != first.RunID {
 			t.Errorf("a warm agent was not used: run %d, then %d", first.RunID, again.RunID)
 		}
-		s.HasHeard("telegram:5", "one", "two", "three")
+		s.WantEchoes("telegram:5", "one", "two", "three")
 	})
 	t.Run("gated dies", func(t *testing.T) {
 		s := begin(t, env...)
 		row := s.Say("telegram:5", "slow 3 think")
-		s.Runs(row)
+		s.WaitRunning(row)
 		var left []string
 		if containers != nil {
 			s.Until("its container is there", func() bool { left = containers(); return len(left) > 0 })
 		}
-		s.Kill(scenarios.Gated)
-		s.Restart(scenarios.Gated)
+		s.Kill(harness.Gated)
+		s.Restart(harness.Gated)
 		if containers != nil && slices.Contains(containers(), left[0]) {
 			t.Error("the container of the dead gated is still there when the next one is ready")
 		}
-		s.HasHeard("telegram:5", "slow 3 think")
+		s.WantEchoes("telegram:5", "slow 3 think")
 		if turn := s.Turn(row); turn.Attempts != 0 {
 			t.Errorf("turn %+v", turn)
 		}
@@ -108,9 +113,9 @@ func trial(t *testing.T, containers func() []string, env ...string) {
 	t.Run("stop", func(t *testing.T) {
 		s := begin(t, env...)
 		row := s.Say("telegram:5", "slow 600 think")
-		s.Runs(row)
+		s.WaitRunning(row)
 		s.Say("telegram:5", "/stop")
-		if turn := s.Ended(row); turn.State != msg.TurnCancelled {
+		if turn := s.WaitEnded(row); turn.State != msg.TurnCancelled {
 			t.Errorf("turn %+v", turn)
 		}
 		s.Answer(s.Say("telegram:5", "again"))
@@ -119,7 +124,7 @@ func trial(t *testing.T, containers func() []string, env ...string) {
 		s := begin(t, env...)
 		s.Answer(s.Say("telegram:5", "one"))
 		began := time.Now()
-		if code := s.Stop(scenarios.Gated); code != 0 {
+		if code := s.Stop(harness.Gated); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
 		if took := time.Since(began); took > 10*time.Second {
@@ -128,7 +133,7 @@ func trial(t *testing.T, containers func() []string, env ...string) {
 		if containers != nil && len(containers()) > 0 {
 			t.Errorf("containers are left: %v", containers())
 		}
-		s.Restart(scenarios.Gated)
+		s.Restart(harness.Gated)
 		s.Answer(s.Say("telegram:5", "two"))
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 )
 
@@ -18,138 +19,138 @@ func deletion(chat, target string) msg.Message {
 }
 
 // holding is an instance whose Discord chats hold rows until there are two.
-func holding(t *testing.T) *Suite {
-	s := start(t, Options{})
-	s.RouteWith("platform=discord", "main", map[string]any{"threshold": 200, "max_hold_ms": 3_600_000})
-	return s
+func holding(t *testing.T) *harness.Fixture {
+	f := start(t, harness.Options{})
+	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 200, "max_hold_ms": 3_600_000})
+	return f
 }
 
 func TestAnEditBeforeDispatchReplacesTheText(t *testing.T) {
-	s := holding(t)
-	held := s.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "tpyo"})[0]
-	passed(s)
-	s.Becomes(s.Put(edit("discord:5", "m1", "1", "typo"))[0], msg.Dropped, msg.ReasonEditApplied)
-	if m := s.Row(held); m.Content != "typo" || m.Disposition != "" {
+	f := holding(t)
+	held := f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "tpyo"})[0]
+	passed(f)
+	f.WantDecision(f.Put(edit("discord:5", "m1", "1", "typo"))[0], msg.Dropped, msg.ReasonEditApplied)
+	if m := f.Row(held); m.Content != "typo" || m.Disposition != "" {
 		t.Errorf("the held row is %+v", m)
 	}
-	s.Say("discord:5", "sorry")
-	s.HasHeard("discord:5", "typo", "sorry")
+	f.Say("discord:5", "sorry")
+	f.WantEchoes("discord:5", "typo", "sorry")
 }
 
 func TestAMessageAndItsEditInOneGo(t *testing.T) {
-	s := holding(t)
-	s.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "tpyo"}, edit("discord:5", "m1", "1", "typo"),
+	f := holding(t)
+	f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "tpyo"}, edit("discord:5", "m1", "1", "typo"),
 		msg.Message{ChatJID: "discord:5", Content: "sorry"})
-	s.HasHeard("discord:5", "typo", "sorry")
+	f.WantEchoes("discord:5", "typo", "sorry")
 }
 
 func TestADeletionBeforeDispatchDropsTheMessage(t *testing.T) {
-	s := holding(t)
-	held := s.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "never mind"})[0]
-	passed(s)
-	s.Becomes(s.Put(deletion("discord:5", "m1"))[0], msg.Dropped, msg.ReasonEditApplied)
-	s.Becomes(held, msg.Dropped, msg.ReasonDeleted)
-	s.Put(texts("discord:5", "one", "two")...)
-	s.HasHeard("discord:5", "one", "two")
+	f := holding(t)
+	held := f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "never mind"})[0]
+	passed(f)
+	f.WantDecision(f.Put(deletion("discord:5", "m1"))[0], msg.Dropped, msg.ReasonEditApplied)
+	f.WantDecision(held, msg.Dropped, msg.ReasonDeleted)
+	f.Put(texts("discord:5", "one", "two")...)
+	f.WantEchoes("discord:5", "one", "two")
 }
 
 func TestAnEditAfterDispatchIsANoteInTheNextPrompt(t *testing.T) {
-	s := start(t, Options{Agent: Recording})
-	s.Answer(s.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "at nine"})[0])
-	s.Answer(s.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m2", Content: "or not"})[0])
-	notes := s.Put(edit("telegram:5", "m1", "1", "at ten"), deletion("telegram:5", "m2"))
+	f := start(t, harness.Options{Agent: harness.RecordingAgent})
+	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "at nine"})[0])
+	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m2", Content: "or not"})[0])
+	notes := f.Put(edit("telegram:5", "m1", "1", "at ten"), deletion("telegram:5", "m2"))
 	for _, id := range notes {
-		s.Becomes(id, msg.Observed, msg.ReasonEditNote)
+		f.WantDecision(id, msg.Observed, msg.ReasonEditNote)
 	}
-	passed(s)
-	if n := s.Count("telegram:5"); n != 2 {
+	passed(f)
+	if n := f.TurnCount("telegram:5"); n != 2 {
 		t.Fatalf("a change made a turn: %d", n)
 	}
-	next := s.Say("telegram:5", "ok?")
-	s.HasHeard("telegram:5", "at nine", "or not", "at ten", "", "ok?")
+	next := f.Say("telegram:5", "ok?")
+	f.WantEchoes("telegram:5", "at nine", "or not", "at ten", "", "ok?")
 	for _, id := range notes {
-		if got, want := s.Row(id).TurnID, s.Turn(next).ID; got != want {
+		if got, want := f.Row(id).TurnID, f.Turn(next).ID; got != want {
 			t.Errorf("the note went with turn %d, not %d", got, want)
 		}
 	}
-	if in := s.Input("main"); !strings.Contains(in, `verb=\"edit\"`) || !strings.Contains(in, `verb=\"delete\"`) {
+	if in := f.AgentInput("main"); !strings.Contains(in, `verb=\"edit\"`) || !strings.Contains(in, `verb=\"delete\"`) {
 		t.Errorf("the prompt does not tell changes from messages:\n%s", in)
 	}
-	s.Say("telegram:5", "and now?")
-	s.HasHeard("telegram:5", "at nine", "or not", "at ten", "", "ok?", "and now?")
+	f.Say("telegram:5", "and now?")
+	f.WantEchoes("telegram:5", "at nine", "or not", "at ten", "", "ok?", "and now?")
 }
 
 func TestOnlyTheNewestOfSeveralEditsIsShown(t *testing.T) {
-	s := start(t, Options{})
-	s.Answer(s.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "at nine"})[0])
-	s.Decided(s.Put(edit("telegram:5", "m1", "1", "at ten"))[0])
-	s.Decided(s.Put(edit("telegram:5", "m1", "2", "at eleven"))[0])
-	s.Say("telegram:5", "ok?")
-	s.HasHeard("telegram:5", "at nine", "at eleven", "ok?")
+	f := start(t, harness.Options{})
+	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "at nine"})[0])
+	f.WaitDecided(f.Put(edit("telegram:5", "m1", "1", "at ten"))[0])
+	f.WaitDecided(f.Put(edit("telegram:5", "m1", "2", "at eleven"))[0])
+	f.Say("telegram:5", "ok?")
+	f.WantEchoes("telegram:5", "at nine", "at eleven", "ok?")
 }
 
 func TestAnEditDuringTheRunIsANoteToo(t *testing.T) {
-	s := start(t, Options{})
-	running := s.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "slow 2 at nine"})[0]
-	s.Runs(running)
-	s.Becomes(s.Put(edit("telegram:5", "m1", "1", "at ten"))[0], msg.Observed, msg.ReasonEditNote)
-	s.Say("telegram:5", "ok?")
-	s.HasHeard("telegram:5", "slow 2 at nine", "at ten", "ok?")
+	f := start(t, harness.Options{})
+	running := f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "slow 2 at nine"})[0]
+	f.WaitRunning(running)
+	f.WantDecision(f.Put(edit("telegram:5", "m1", "1", "at ten"))[0], msg.Observed, msg.ReasonEditNote)
+	f.Say("telegram:5", "ok?")
+	f.WantEchoes("telegram:5", "slow 2 at nine", "at ten", "ok?")
 }
 
 func TestAnEditOfAPrefixedMessageFollowsTheDerivedRow(t *testing.T) {
-	s := start(t, Options{})
-	row := s.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "@eng at nine"})[0]
-	s.Becomes(row, msg.Prefix, msg.ReasonPrefixGroup)
-	note := s.Becomes(s.Put(edit("telegram:5", "m1", "1", "@eng at ten"))[0], msg.Observed, msg.ReasonEditNote)
+	f := start(t, harness.Options{})
+	row := f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "@eng at nine"})[0]
+	f.WantDecision(row, msg.Prefix, msg.ReasonPrefixGroup)
+	note := f.WantDecision(f.Put(edit("telegram:5", "m1", "1", "@eng at ten"))[0], msg.Observed, msg.ReasonEditNote)
 	if note.RoutedTo != "main/eng" {
 		t.Errorf("the note is for %s", note.RoutedTo)
 	}
 }
 
 func TestAnEditThatNewlyAddressesTheBotFiresOnce(t *testing.T) {
-	s := listening(t, Options{})
-	row := s.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "m1", Content: "somebody should look"})[0]
-	s.Becomes(row, msg.Observed, msg.ReasonRouteObserve)
+	f := listening(t, harness.Options{})
+	row := f.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "m1", Content: "somebody should look"})[0]
+	f.WantDecision(row, msg.Observed, msg.ReasonRouteObserve)
 	addressed := func(stamp, text string) int64 {
 		m := edit("telegram:-5", "m1", stamp, text)
 		m.Addressed = true
-		return s.Put(m)[0]
+		return f.Put(m)[0]
 	}
 	first := addressed("1", "bot, have a look")
-	s.Becomes(first, msg.Routed, msg.ReasonEditAddressed)
-	s.Answer(first)
-	if turn := s.Turn(first); turn.ReplyTo != "m1" {
+	f.WantDecision(first, msg.Routed, msg.ReasonEditAddressed)
+	f.Answer(first)
+	if turn := f.Turn(first); turn.ReplyTo != "m1" {
 		t.Errorf("the answer replies to %q", turn.ReplyTo)
 	}
-	s.Becomes(addressed("2", "bot, have a look now"), msg.Observed, msg.ReasonEditNote)
-	s.HasHeard("telegram:-5", "bot, have a look")
+	f.WantDecision(addressed("2", "bot, have a look now"), msg.Observed, msg.ReasonEditNote)
+	f.WantEchoes("telegram:-5", "bot, have a look")
 }
 
 func TestAnEditThatDoesNotAddressTheBotFiresNothing(t *testing.T) {
-	s := listening(t, Options{})
-	row := s.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "m1", Content: "chatter"})[0]
-	s.Becomes(row, msg.Observed, msg.ReasonRouteObserve)
-	s.Becomes(s.Put(edit("telegram:-5", "m1", "1", "idle chatter"))[0], msg.Observed, msg.ReasonEditNote)
-	s.HasHeard("telegram:-5")
+	f := listening(t, harness.Options{})
+	row := f.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "m1", Content: "chatter"})[0]
+	f.WantDecision(row, msg.Observed, msg.ReasonRouteObserve)
+	f.WantDecision(f.Put(edit("telegram:-5", "m1", "1", "idle chatter"))[0], msg.Observed, msg.ReasonEditNote)
+	f.WantEchoes("telegram:-5")
 }
 
 func TestChangesOfWhatIsNotStoredOrOursAreDropped(t *testing.T) {
-	s := start(t, Options{})
-	for _, id := range s.Put(edit("telegram:5", "unknown", "1", "x"), deletion("telegram:5", "unknown"),
+	f := start(t, harness.Options{})
+	for _, id := range f.Put(edit("telegram:5", "unknown", "1", "x"), deletion("telegram:5", "unknown"),
 		msg.Message{ChatJID: "telegram:5", Verb: msg.VerbEdit, Content: "of nothing"}) {
-		s.Becomes(id, msg.Dropped, msg.ReasonEditOrphan)
+		f.WantDecision(id, msg.Dropped, msg.ReasonEditOrphan)
 	}
-	s.Answer(s.Say("telegram:5", "hello"))
-	s.Exec(`UPDATE messages SET platform_id = 'o1' WHERE direction = 'out'`)
-	s.Becomes(s.Put(edit("telegram:5", "o1", "1", "forged"))[0], msg.Dropped, msg.ReasonEditOrphan)
-	s.HasHeard("telegram:5", "hello")
+	f.Answer(f.Say("telegram:5", "hello"))
+	f.Exec(`UPDATE messages SET platform_id = 'o1' WHERE direction = 'out'`)
+	f.WantDecision(f.Put(edit("telegram:5", "o1", "1", "forged"))[0], msg.Dropped, msg.ReasonEditOrphan)
+	f.WantEchoes("telegram:5", "hello")
 }
 
 func TestARedeliveryChangesNothing(t *testing.T) {
-	s := start(t, Options{})
-	s.Answer(s.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "once"})[0])
-	s.Exec(`INSERT OR IGNORE INTO messages (chat_jid, platform_id, direction, content, timestamp, received_at)
+	f := start(t, harness.Options{})
+	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "once"})[0])
+	f.Exec(`INSERT OR IGNORE INTO messages (chat_jid, platform_id, direction, content, timestamp, received_at)
 		VALUES ('telegram:5', 'm1', 'in', 'twice', 0, 0)`)
-	s.HasHeard("telegram:5", "once")
+	f.WantEchoes("telegram:5", "once")
 }

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 )
 
 // from is the address of the work that a turn of telegram:-5 set in motion.
-func from(kind msg.ReturnKind, root *msg.Turn) *msg.ReturnAddress {
+func returnAddress(kind msg.ReturnKind, root *msg.Turn) *msg.ReturnAddress {
 	return &msg.ReturnAddress{
 		Kind: kind, TurnID: root.ID, RootTurnID: root.ID, Depth: 1, Folder: root.Folder, ChatJID: root.ChatJID,
 		Topic: root.Topic, ThreadID: root.ThreadID, Place: root.Place, ReplyTo: root.ReplyTo,
@@ -18,7 +19,7 @@ func from(kind msg.ReturnKind, root *msg.Turn) *msg.ReturnAddress {
 }
 
 // handed is a row one group writes to another.
-func handed(to, text string, address *msg.ReturnAddress) msg.Message {
+func handedTo(to, text string, address *msg.ReturnAddress) msg.Message {
 	return msg.Message{
 		ChatJID: "group:" + to, Sender: "agent:" + address.Folder, IsBot: true, Content: text,
 		Source: msg.SourceDelegate, ForwardedFrom: address,
@@ -26,87 +27,87 @@ func handed(to, text string, address *msg.ReturnAddress) msg.Message {
 }
 
 // root is the turn that delegates: one in a thread of telegram:-5.
-func root(s *Suite, text string) *msg.Turn {
-	s.t.Helper()
-	id := s.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "q1", ThreadID: "77", Topic: "77", Content: text})[0]
-	return s.Ended(id)
+func root(f *harness.Fixture, text string) *msg.Turn {
+	f.T.Helper()
+	id := f.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "q1", ThreadID: "77", Topic: "77", Content: text})[0]
+	return f.WaitEnded(id)
 }
 
 func TestAChildsAnswerGoesToTheOriginsThread(t *testing.T) {
-	s := start(t, Options{})
-	origin := root(s, "ask the child")
-	row := s.Put(handed("main/eng", "what broke?", from(msg.Delegation, origin)))[0]
-	s.Becomes(row, msg.Routed, msg.ReasonDelegated)
-	s.Answer(row)
-	turn := s.Turn(row)
+	f := start(t, harness.Options{})
+	origin := root(f, "ask the child")
+	row := f.Put(handedTo("main/eng", "what broke?", returnAddress(msg.Delegation, origin)))[0]
+	f.WantDecision(row, msg.Routed, msg.ReasonDelegated)
+	f.Answer(row)
+	turn := f.Turn(row)
 	isFor(t, turn, "main/eng", fmt.Sprintf("#d%d", row))
 	if turn.Kind != msg.Delegated || turn.Depth != 1 || turn.RootTurnID != origin.ID {
 		t.Errorf("the turn is %+v", turn)
 	}
-	out := s.Out("telegram:-5")
+	out := f.Outbound("telegram:-5")
 	if last := out[len(out)-1]; last.ThreadID != "77" || last.Topic != "77" || last.ReplyToID != "q1" || last.TurnID != turn.ID {
 		t.Errorf("the answer is %+v", last)
 	}
-	if n := len(s.Out("group:main/eng")); n != 0 {
+	if n := len(f.Outbound("group:main/eng")); n != 0 {
 		t.Errorf("%d answers went to the child's own chat", n)
 	}
 }
 
 func TestAnEscalationsAnswerComesBackToTheAsker(t *testing.T) {
-	s := start(t, Options{})
-	origin := root(s, "ask the parent")
-	address := from(msg.Escalation, origin)
+	f := start(t, harness.Options{})
+	origin := root(f, "ask the parent")
+	address := returnAddress(msg.Escalation, origin)
 	address.Folder = "main/eng"
-	row := s.Put(handed("main", "may I?", address))[0]
-	s.Becomes(row, msg.Routed, msg.ReasonDelegated)
-	isFor(t, s.Ended(row), "main", fmt.Sprintf("#d%d", row))
-	s.HasHeard("telegram:-5", "ask the parent", "You said: may I?")
-	turns := s.lines(`SELECT folder, topic, thread_id, reply_to FROM turns WHERE chat_jid = 'telegram:-5' ORDER BY id DESC LIMIT 1`)
+	row := f.Put(handedTo("main", "may I?", address))[0]
+	f.WantDecision(row, msg.Routed, msg.ReasonDelegated)
+	isFor(t, f.WaitEnded(row), "main", fmt.Sprintf("#d%d", row))
+	f.WantEchoes("telegram:-5", "ask the parent", "You said: may I?")
+	turns := f.Query(`SELECT folder, topic, thread_id, reply_to FROM turns WHERE chat_jid = 'telegram:-5' ORDER BY id DESC LIMIT 1`)
 	if turns[0] != "main/eng 77 77 q1" {
 		t.Errorf("the answer came back to %q", turns[0])
 	}
 }
 
 func TestDelegationsEndAtTheirBounds(t *testing.T) {
-	s := start(t, Options{})
-	origin := root(s, "delegate a lot")
-	address := from(msg.Delegation, origin)
+	f := start(t, harness.Options{})
+	origin := root(f, "delegate a lot")
+	address := returnAddress(msg.Delegation, origin)
 	address.Depth = 9
-	s.Becomes(s.Put(handed("main/eng", "too deep", address))[0], msg.Dropped, msg.ReasonFanOut)
+	f.WantDecision(f.Put(handedTo("main/eng", "too deep", address))[0], msg.Dropped, msg.ReasonFanOut)
 	address.Depth = 8
 	var rows []msg.Message
 	for i := range 12 {
-		rows = append(rows, handed("main/eng", fmt.Sprintf("job %d", i), address))
+		rows = append(rows, handedTo("main/eng", fmt.Sprintf("job %d", i), address))
 	}
-	ids := append(s.Put(rows...), s.Put(rows...)...)
+	ids := append(f.Put(rows...), f.Put(rows...)...)
 	for i, id := range ids {
 		if i < 16 {
-			s.Becomes(id, msg.Routed, msg.ReasonDelegated)
+			f.WantDecision(id, msg.Routed, msg.ReasonDelegated)
 		} else {
-			s.Becomes(id, msg.Dropped, msg.ReasonFanOut)
+			f.WantDecision(id, msg.Dropped, msg.ReasonFanOut)
 		}
 	}
-	s.Settle()
-	if n := len(s.Heard("telegram:-5")); n != 1+16 {
+	f.WaitIdle()
+	if n := len(f.Echoes("telegram:-5")); n != 1+16 {
 		t.Errorf("%d answers", n)
 	}
 }
 
 func TestHandedTextIsNeitherCommandNorToken(t *testing.T) {
-	s := start(t, Options{})
-	origin := root(s, "hello")
+	f := start(t, harness.Options{})
+	origin := root(f, "hello")
 	for _, text := range []string{"/stop", "#deploy", "@eng", "#deploy ship it"} {
-		row := s.Put(handed("main/eng", text, from(msg.Delegation, origin)))[0]
-		s.Becomes(row, msg.Routed, msg.ReasonDelegated)
-		if answer := s.Answer(row); !strings.HasPrefix(answer, "You said: "+text+"\n") {
+		row := f.Put(handedTo("main/eng", text, returnAddress(msg.Delegation, origin)))[0]
+		f.WantDecision(row, msg.Routed, msg.ReasonDelegated)
+		if answer := f.Answer(row); !strings.HasPrefix(answer, "You said: "+text+"\n") {
 			t.Errorf("%q was answered %q", text, answer)
 		}
 	}
 }
 
 func TestAReturnAddressThatLeadsNowhereIsABadRow(t *testing.T) {
-	s := start(t, Options{})
-	origin := root(s, "hello")
+	f := start(t, harness.Options{})
+	origin := root(f, "hello")
 	for name, spoil := range map[string]func(*msg.ReturnAddress){
 		"no chat":               func(a *msg.ReturnAddress) { a.ChatJID = "" },
 		"no address":            func(a *msg.ReturnAddress) { a.ChatJID = "nowhere" },
@@ -118,12 +119,12 @@ func TestAReturnAddressThatLeadsNowhereIsABadRow(t *testing.T) {
 		"an answer to unknowns": func(a *msg.ReturnAddress) { a.Kind, a.Folder = msg.Answer, "unknown" },
 		"below zero":            func(a *msg.ReturnAddress) { a.Depth = -100 },
 	} {
-		address := from(msg.Delegation, origin)
+		address := returnAddress(msg.Delegation, origin)
 		spoil(address)
-		row := s.Put(handed("main/eng", name, address))[0]
-		if m := s.Decided(row); m.Disposition != msg.Dropped {
+		row := f.Put(handedTo("main/eng", name, address))[0]
+		if m := f.WaitDecided(row); m.Disposition != msg.Dropped {
 			t.Errorf("%s: the row is %s/%s", name, m.Disposition, m.Reason)
 		}
 	}
-	s.HasHeard("telegram:-5", "hello")
+	f.WantEchoes("telegram:-5", "hello")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 )
 
@@ -19,24 +20,24 @@ func reactions(chat string, n int) (rows []msg.Message) {
 func TestAReactionOnlyBacklogIsHeldAndMakesOneTurn(t *testing.T) {
 	for _, n := range []int{3, 1000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			s := start(t, Options{})
-			rows := s.Put(reactions("telegram:5", n)...)
-			passed(s)
+			f := start(t, harness.Options{})
+			rows := f.Put(reactions("telegram:5", n)...)
+			passed(f)
 			for _, id := range rows {
-				if m := s.Row(id); m.Disposition != "" {
+				if m := f.Row(id); m.Disposition != "" {
 					t.Fatalf("a reaction was not held: %s/%s", m.Disposition, m.Reason)
 				}
 			}
 			// The clock cannot be turned, but the gate is rebuilt from the rows.
-			s.Kill(Gated)
-			s.Exec(`UPDATE messages SET received_at = received_at - 600000, timestamp = timestamp - 600000`)
-			s.Restart(Gated)
-			s.Settle()
-			if turns := s.Count("telegram:5"); turns != 1 {
+			f.Kill(harness.Gated)
+			f.Exec(`UPDATE messages SET received_at = received_at - 600000, timestamp = timestamp - 600000`)
+			f.Restart(harness.Gated)
+			f.WaitIdle()
+			if turns := f.TurnCount("telegram:5"); turns != 1 {
 				t.Errorf("%d turns", turns)
 			}
 			for _, id := range rows {
-				if m := s.Row(id); m.Disposition != msg.Routed && m.Reason != msg.ReasonReactionOverflow {
+				if m := f.Row(id); m.Disposition != msg.Routed && m.Reason != msg.ReasonReactionOverflow {
 					t.Fatalf("a reaction ended as %s/%s", m.Disposition, m.Reason)
 				}
 			}
@@ -45,72 +46,72 @@ func TestAReactionOnlyBacklogIsHeldAndMakesOneTurn(t *testing.T) {
 }
 
 func TestReactionsAreReleasedByTheClock(t *testing.T) {
-	s := start(t, Options{Env: []string{"IMPULSE_MAX_HOLD=500ms"}})
-	s.Put(reactions("telegram:5", 2)...)
-	s.HasHeard("telegram:5", "👍", "👍")
+	f := start(t, harness.Options{Env: []string{"IMPULSE_MAX_HOLD=500ms"}})
+	f.Put(reactions("telegram:5", 2)...)
+	f.WantEchoes("telegram:5", "👍", "👍")
 }
 
 func TestAMessageTakesHeldReactionsAlong(t *testing.T) {
-	s := start(t, Options{})
-	rows := s.Put(reactions("telegram:5", 2)...)
-	passed(s)
-	last := s.Say("telegram:5", "see above")
-	s.HasHeard("telegram:5", "👍", "👍", "see above")
-	if s.Turn(rows[0]).ID != s.Turn(last).ID {
+	f := start(t, harness.Options{})
+	rows := f.Put(reactions("telegram:5", 2)...)
+	passed(f)
+	last := f.Say("telegram:5", "see above")
+	f.WantEchoes("telegram:5", "👍", "👍", "see above")
+	if f.Turn(rows[0]).ID != f.Turn(last).ID {
 		t.Error("the reactions did not come with the message")
 	}
 }
 
 func TestReactionsWhereTheGroupOnlyListensAreObserved(t *testing.T) {
-	s := listening(t, Options{Env: []string{"IMPULSE_MAX_HOLD=100ms"}})
-	for _, id := range s.Put(reactions("telegram:-5", 2)...) {
-		s.Becomes(id, msg.Observed, msg.ReasonRouteObserve)
+	f := listening(t, harness.Options{Env: []string{"IMPULSE_MAX_HOLD=100ms"}})
+	for _, id := range f.Put(reactions("telegram:-5", 2)...) {
+		f.WantDecision(id, msg.Observed, msg.ReasonRouteObserve)
 	}
 }
 
 func TestQuietTimeGathersLinesIntoOneTurn(t *testing.T) {
-	s := start(t, Options{})
-	s.RouteWith("platform=discord", "main", map[string]any{"quiet_ms": 1500})
-	first := s.Say("discord:5", "one")
+	f := start(t, harness.Options{})
+	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"quiet_ms": 1500})
+	first := f.Say("discord:5", "one")
 	for _, text := range []string{"two", "three", "four", "five"} {
-		s.Say("discord:5", text)
+		f.Say("discord:5", text)
 	}
-	s.HasHeard("discord:5", "one", "two", "three", "four", "five")
-	rows, err := s.st.TurnMessages(t.Context(), s.Turn(first).ID)
+	f.WantEchoes("discord:5", "one", "two", "three", "four", "five")
+	rows, err := f.Store.TurnMessages(f.T.Context(), f.Turn(first).ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// On a machine that stalls for more than the quiet time there may be more turns.
-	if last := rows[len(rows)-1].ReceivedAt; len(rows) < 5 && s.Decided(first).DecidedAt-last < 1500 {
-		t.Errorf("%d rows made the first turn after %d ms", len(rows), s.Decided(first).DecidedAt-last)
+	if last := rows[len(rows)-1].ReceivedAt; len(rows) < 5 && f.WaitDecided(first).DecidedAt-last < 1500 {
+		t.Errorf("%d rows made the first turn after %d ms", len(rows), f.WaitDecided(first).DecidedAt-last)
 	}
 }
 
 func TestAThresholdHoldsUntilItIsReached(t *testing.T) {
-	s := start(t, Options{})
-	s.RouteWith("platform=discord", "main", map[string]any{"threshold": 300, "max_hold_ms": 3_600_000})
-	held := []int64{s.Say("discord:5", "one"), s.Say("discord:5", "two")}
-	passed(s)
+	f := start(t, harness.Options{})
+	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 300, "max_hold_ms": 3_600_000})
+	held := []int64{f.Say("discord:5", "one"), f.Say("discord:5", "two")}
+	passed(f)
 	for _, id := range held {
-		if m := s.Row(id); m.Disposition != "" {
+		if m := f.Row(id); m.Disposition != "" {
 			t.Fatalf("%q was not held", m.Content)
 		}
 	}
-	s.Kill(Gated)
-	s.Restart(Gated)
-	s.Say("discord:5", "three")
-	s.HasHeard("discord:5", "one", "two", "three")
-	if n := s.Count("discord:5"); n != 1 {
+	f.Kill(harness.Gated)
+	f.Restart(harness.Gated)
+	f.Say("discord:5", "three")
+	f.WantEchoes("discord:5", "one", "two", "three")
+	if n := f.TurnCount("discord:5"); n != 1 {
 		t.Errorf("%d turns", n)
 	}
 }
 
 func TestHeldRowsGoWhenTheFirstWasHeldForLongEnough(t *testing.T) {
-	s := start(t, Options{})
-	s.RouteWith("platform=discord", "main", map[string]any{"threshold": 1000, "max_hold_ms": 700})
-	s.Put(texts("discord:5", "one", "two")...)
-	s.HasHeard("discord:5", "one", "two")
-	for _, line := range s.lines(`SELECT decided_at - received_at FROM messages WHERE chat_jid = 'discord:5' AND direction = 'in'`) {
+	f := start(t, harness.Options{})
+	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 1000, "max_hold_ms": 700})
+	f.Put(texts("discord:5", "one", "two")...)
+	f.WantEchoes("discord:5", "one", "two")
+	for _, line := range f.Query(`SELECT decided_at - received_at FROM messages WHERE chat_jid = 'discord:5' AND direction = 'in'`) {
 		var ms int
 		if _, err := fmt.Sscan(line, &ms); err != nil || ms < 700 {
 			t.Errorf("released after %s ms, %v", line, err)
@@ -121,33 +122,33 @@ func TestHeldRowsGoWhenTheFirstWasHeldForLongEnough(t *testing.T) {
 func TestAStickyTokenReleasesWhatIsHeld(t *testing.T) {
 	for _, token := range []string{"#deploy", "@eng", "/new"} {
 		t.Run(token, func(t *testing.T) {
-			s := start(t, Options{})
-			s.RouteWith("platform=discord", "main", map[string]any{"threshold": 1000, "max_hold_ms": 3_600_000})
-			held := s.Say("discord:5", "before")
-			passed(s)
-			s.Reply(s.Say("discord:5", token))
-			isFor(t, s.Turn(held), "main", "")
-			s.HasHeard("discord:5", "before")
+			f := start(t, harness.Options{})
+			f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 1000, "max_hold_ms": 3_600_000})
+			held := f.Say("discord:5", "before")
+			passed(f)
+			f.Reply(f.Say("discord:5", token))
+			isFor(t, f.Turn(held), "main", "")
+			f.WantEchoes("discord:5", "before")
 		})
 	}
 }
 
 func TestAPrefixOpensTheGate(t *testing.T) {
-	s := start(t, Options{})
-	s.RouteWith("platform=discord", "main", map[string]any{"weights": map[string]int{"message": 0}, "max_hold_ms": 3_600_000})
-	s.Say("discord:5", "muttering")
-	passed(s)
-	s.Say("discord:5", "#deploy ship it")
-	s.Until("the prefixed row is answered", func() bool { return len(s.Heard("discord:5")) >= 2 })
-	s.Settle()
+	f := start(t, harness.Options{})
+	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"weights": map[string]int{"message": 0}, "max_hold_ms": 3_600_000})
+	f.Say("discord:5", "muttering")
+	passed(f)
+	f.Say("discord:5", "#deploy ship it")
+	f.Until("the prefixed row is answered", func() bool { return len(f.Echoes("discord:5")) >= 2 })
+	f.WaitIdle()
 }
 
 func TestDowntimeDoesNotCountAsOldAge(t *testing.T) {
-	s := start(t, Options{})
-	s.Kill(Gated)
+	f := start(t, harness.Options{})
+	f.Kill(harness.Gated)
 	day := 26 * time.Hour
 	past := time.Now().Add(-day).UnixMilli()
-	s.Put(msg.Message{ChatJID: "telegram:5", Content: "stored while gated was down", ReceivedAt: past, Timestamp: past})
-	s.Restart(Gated)
-	s.HasHeard("telegram:5", "stored while gated was down")
+	f.Put(msg.Message{ChatJID: "telegram:5", Content: "stored while gated was down", ReceivedAt: past, Timestamp: past})
+	f.Restart(harness.Gated)
+	f.WantEchoes("telegram:5", "stored while gated was down")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 )
@@ -18,67 +19,67 @@ import (
 // its own.
 var readers = []struct {
 	folder  string
-	asks    spot   // where the first message is written
-	follows spot   // where the next one is
-	verb    string // of the first message
-	kind    string // of the chat, where its adapter says so
+	asks    location // where the first message is written
+	follows location // where the next one is
+	verb    string   // of the first message
+	kind    string   // of the chat, where its adapter says so
 	surface string
 	ceiling int
 }{
-	{"slack-channel", room("slack:C1"), room("slack:C1"), "message", "channel", "slack-channel", 200},
-	{"slack-thread", in("slack:C2", "1.1"), in("slack:C2", "1.1"), "message", "", "slack-channel-thread", 4000},
-	{"slack-opened", room("slack:C3"), in("slack:C3", "1.1"), "mention", "", "slack-channel-thread", 4000},
-	{"slack-dm", room("slack:D1"), room("slack:D1"), "message", "", "slack-dm", 4000},
-	{"slack-pane", in("slack:D2", "1.1"), in("slack:D2", "1.1"), "mention", "", "slack-pane", 4000},
-	{"slack-by-kind", room("slack:G1"), room("slack:G1"), "mention", "dm", "slack-dm", 4000},
-	{"telegram-dm", room("telegram:5"), room("telegram:5"), "message", "", "telegram-dm", 4000},
-	{"telegram-group", room("telegram:-5"), room("telegram:-5"), "mention", "", "telegram-group", 1500},
-	{"telegram-topic", in("telegram:-6", "7"), in("telegram:-6", "7"), "message", "", "telegram-topic", 4000},
-	{"discord-channel", room("discord:5"), room("discord:5"), "mention", "channel", "discord-channel", 1500},
-	{"discord-thread", in("discord:6", "9"), in("discord:6", "9"), "message", "", "discord-thread", 4000},
-	{"discord-dm", room("discord:dm-5"), room("discord:dm-5"), "message", "", "discord-dm", 4000},
-	{"web", room("web:web"), room("web:web"), "message", "", "web", 4000},
-	{"web-tab", tab("web:web-tab", "#a"), tab("web:web-tab", "#a"), "message", "", "web", 4000},
-	{"group", room("group:group"), room("group:group"), "message", "", "group", 4000},
+	{"slack-channel", inChat("slack:C1"), inChat("slack:C1"), "message", "channel", "slack-channel", 200},
+	{"slack-thread", inThread("slack:C2", "1.1"), inThread("slack:C2", "1.1"), "message", "", "slack-channel-thread", 4000},
+	{"slack-opened", inChat("slack:C3"), inThread("slack:C3", "1.1"), "mention", "", "slack-channel-thread", 4000},
+	{"slack-dm", inChat("slack:D1"), inChat("slack:D1"), "message", "", "slack-dm", 4000},
+	{"slack-pane", inThread("slack:D2", "1.1"), inThread("slack:D2", "1.1"), "mention", "", "slack-pane", 4000},
+	{"slack-by-kind", inChat("slack:G1"), inChat("slack:G1"), "mention", "dm", "slack-dm", 4000},
+	{"telegram-dm", inChat("telegram:5"), inChat("telegram:5"), "message", "", "telegram-dm", 4000},
+	{"telegram-group", inChat("telegram:-5"), inChat("telegram:-5"), "mention", "", "telegram-group", 1500},
+	{"telegram-topic", inThread("telegram:-6", "7"), inThread("telegram:-6", "7"), "message", "", "telegram-topic", 4000},
+	{"discord-channel", inChat("discord:5"), inChat("discord:5"), "mention", "channel", "discord-channel", 1500},
+	{"discord-thread", inThread("discord:6", "9"), inThread("discord:6", "9"), "message", "", "discord-thread", 4000},
+	{"discord-dm", inChat("discord:dm-5"), inChat("discord:dm-5"), "message", "", "discord-dm", 4000},
+	{"web", inChat("web:web"), inChat("web:web"), "message", "", "web", 4000},
+	{"web-tab", inTab("web:web-tab", "#a"), inTab("web:web-tab", "#a"), "message", "", "web", 4000},
+	{"group", inChat("group:group"), inChat("group:group"), "message", "", "group", 4000},
 }
 
 // mortal agents keep what they are sent. The first of each group dies of it.
-const mortal = `if mkdir died; then head -n 1 >>input.jsonl; exit 3; fi; ` + Recording
+const mortal = `if mkdir died; then head -n 1 >>input.jsonl; exit 3; fi; ` + harness.RecordingAgent
 
 func TestEveryPromptNamesItsSurface(t *testing.T) {
 	t.Parallel()
-	s := Start(t, Options{Agent: mortal, Env: []string{"MAX_AGENTS=50"}})
-	s.Group("top")
+	f := harness.Start(t, programs, harness.Options{Agent: mortal, Env: []string{"MAX_AGENTS=50"}})
+	f.AddGroups("top")
 	first, next := map[string]int64{}, map[string]int64{}
 	for _, r := range readers {
-		s.Group(r.folder, r.folder+"/child")
-		s.Route("chat_jid="+r.asks.chat, r.folder)
+		f.AddGroups(r.folder, r.folder+"/child")
+		f.AddRoute("chat_jid="+r.asks.chat, r.folder)
 		if r.kind != "" {
 			platform, _ := msg.SplitJID(r.asks.chat)
-			s.Exec(`INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES (?, ?, ?, 0)`, r.asks.chat, platform, r.kind)
+			f.Exec(`INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES (?, ?, ?, 0)`, r.asks.chat, platform, r.kind)
 		}
 		m := at(r.asks, "slow 1 first")
 		m.Verb, m.PlatformID = r.verb, "1.1"
-		first[r.folder] = s.Put(m)[0]
+		first[r.folder] = f.Put(m)[0]
 	}
 	for _, r := range readers {
-		s.Until("the first turn is tried again", func() bool {
-			turn := s.Turn(first[r.folder])
+		f.Until("the first turn is tried again", func() bool {
+			turn := f.Turn(first[r.folder])
 			return turn.Attempts == 1 && turn.State != msg.TurnQueued
 		})
-		next[r.folder] = s.Put(at(r.follows, "a batch"), at(r.follows, "of two"))[0]
+		next[r.folder] = f.Put(at(r.follows, "a batch"), at(r.follows, "of two"))[0]
 	}
 	for _, r := range readers {
-		origin := s.Ended(next[r.folder])
-		escalation := from(msg.Escalation, origin)
-		s.Put(handed(r.folder+"/child", "look into it", from(msg.Delegation, origin)), handed("top", "may I?", escalation))
+		origin := f.WaitEnded(next[r.folder])
+		escalation := returnAddress(msg.Escalation, origin)
+		f.Put(handedTo(r.folder+"/child", "look into it", returnAddress(msg.Delegation, origin)), handedTo("top", "may I?", escalation))
 	}
-	s.Settle()
+	f.WaitIdle()
 	for _, r := range readers {
 		t.Run(r.folder, func(t *testing.T) {
 			want := surfaceTag(r.surface, r.ceiling)
-			turns := promptTurns(t, s.Input(r.folder), want)
-			began, piped := s.Turn(first[r.folder]).ID, s.Turn(next[r.folder]).ID
+			turns := promptTurns(t, f.AgentInput(r.folder), want)
+			began, piped := f.Turn(first[r.folder]).ID, f.Turn(next[r.folder]).ID
 			expected := []string{fmt.Sprint("start ", began), fmt.Sprint("start ", began), fmt.Sprint("message ", piped)}
 			if len(turns) != 4 { // the last one is about what the parent said
 				t.Fatalf("its agents had %q", turns)
@@ -86,19 +87,19 @@ func TestEveryPromptNamesItsSurface(t *testing.T) {
 			if diff := cmp.Diff(expected, turns[:3]); diff != "" {
 				t.Errorf("its agents had (-want +got):\n%s", diff)
 			}
-			if turns := promptTurns(t, s.Input(r.folder+"/child"), want); len(turns) != 2 || turns[0] != turns[1] {
+			if turns := promptTurns(t, f.AgentInput(r.folder+"/child"), want); len(turns) != 2 || turns[0] != turns[1] {
 				t.Errorf("the child's agents had %q", turns)
 			}
 		})
 	}
 	// What is asked of a parent is answered to the child, wherever that speaks.
-	if turns := promptTurns(t, s.Input("top"), surfaceTag("group", 4000)); len(turns) != len(readers)+1 {
+	if turns := promptTurns(t, f.AgentInput("top"), surfaceTag("group", 4000)); len(turns) != len(readers)+1 {
 		t.Errorf("the parent's agents had %q", turns)
 	}
 }
 
 // at is something said somewhere.
-func at(where spot, text string) msg.Message {
+func at(where location, text string) msg.Message {
 	return msg.Message{ChatJID: where.chat, ThreadID: where.thread, Topic: where.topic, Content: text}
 }
 

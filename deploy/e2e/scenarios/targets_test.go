@@ -8,39 +8,40 @@ import (
 	"sync"
 	"testing"
 
+	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 )
 
 func TestBuiltinTargets(t *testing.T) {
-	s := start(t, Options{})
-	s.Route("platform=discord room=1", "builtin:ping")
-	s.Route("platform=discord room=2", "builtin:drop")
-	ping := s.Say("discord:1", "anyone?")
-	s.Replies(ping, "pong")
-	s.Becomes(ping, msg.Command, msg.ReasonBuiltinPing)
-	s.Becomes(s.Say("discord:2", "anyone?"), msg.Dropped, msg.ReasonBuiltinDrop)
-	s.Replies(s.Say("discord:2", "/ping"), "pong")
+	f := start(t, harness.Options{})
+	f.AddRoute("platform=discord room=1", "builtin:ping")
+	f.AddRoute("platform=discord room=2", "builtin:drop")
+	ping := f.Say("discord:1", "anyone?")
+	f.WantReply(ping, "pong")
+	f.WantDecision(ping, msg.Command, msg.ReasonBuiltinPing)
+	f.WantDecision(f.Say("discord:2", "anyone?"), msg.Dropped, msg.ReasonBuiltinDrop)
+	f.WantReply(f.Say("discord:2", "/ping"), "pong")
 }
 
 func TestObservedRowsAreInTheNextPrompt(t *testing.T) {
-	s := start(t, Options{Agent: Recording})
-	s.Route("platform=discord", "main#observe")
-	row := s.Becomes(s.Say("discord:5", "overheard in the hall"), msg.Observed, msg.ReasonRouteObserve)
+	f := start(t, harness.Options{Agent: harness.RecordingAgent})
+	f.AddRoute("platform=discord", "main#observe")
+	row := f.WantDecision(f.Say("discord:5", "overheard in the hall"), msg.Observed, msg.ReasonRouteObserve)
 	if row.RoutedTo != "main" || row.TurnID != 0 {
 		t.Errorf("the row is %+v", row)
 	}
-	s.Answer(s.Say("telegram:5", "hello"))
-	if in := s.Input("main"); !strings.Contains(in, "overheard in the hall") {
+	f.Answer(f.Say("telegram:5", "hello"))
+	if in := f.AgentInput("main"); !strings.Contains(in, "overheard in the hall") {
 		t.Errorf("the prompt has it not:\n%s", in)
 	}
-	s.HasHeard("telegram:5", "hello")
+	f.WantEchoes("telegram:5", "hello")
 }
 
 func TestNoRoute(t *testing.T) {
-	s := start(t, Options{})
-	s.Becomes(s.Say("discord:5", "a group nobody serves"), msg.Dropped, msg.ReasonNoRoute)
-	left := s.Put(msg.Message{ChatJID: "discord:dm-5", Verb: msg.VerbLeave, Addressed: true})[0]
-	s.Becomes(left, msg.Dropped, msg.ReasonNoRoute)
+	f := start(t, harness.Options{})
+	f.WantDecision(f.Say("discord:5", "a group nobody serves"), msg.Dropped, msg.ReasonNoRoute)
+	left := f.Put(msg.Message{ChatJID: "discord:dm-5", Verb: msg.VerbLeave, Addressed: true})[0]
+	f.WantDecision(left, msg.Dropped, msg.ReasonNoRoute)
 }
 
 // hook is a daemon that a route names. answer says how it replies to the nth
@@ -91,20 +92,20 @@ func TestADaemonTakesTheRow(t *testing.T) {
 		}
 		return http.StatusAccepted, `{"reply":"taken: ` + text + `"}`
 	})
-	s := start(t, Options{Env: []string{"DAEMONS=tickets=" + h.URL + "/hook"}})
-	route := s.Route("platform=discord", "daemon:tickets")
-	row := s.Say("discord:5", "printer on fire")
-	s.Replies(row, "taken: printer on fire")
-	if m := s.Becomes(row, msg.Routed, msg.ReasonDaemon); m.RoutedTo != "daemon:tickets" || m.TurnID != 0 {
+	f := start(t, harness.Options{Env: []string{"DAEMONS=tickets=" + h.URL + "/hook"}})
+	route := f.AddRoute("platform=discord", "daemon:tickets")
+	row := f.Say("discord:5", "printer on fire")
+	f.WantReply(row, "taken: printer on fire")
+	if m := f.WantDecision(row, msg.Routed, msg.ReasonDaemon); m.RoutedTo != "daemon:tickets" || m.TurnID != 0 {
 		t.Errorf("the row is %+v", m)
 	}
-	s.Becomes(s.Say("discord:5", "quietly"), msg.Routed, msg.ReasonDaemon)
+	f.WantDecision(f.Say("discord:5", "quietly"), msg.Routed, msg.ReasonDaemon)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.texts) != 3 || h.routes[0] != route {
 		t.Errorf("the daemon saw %q by routes %v", h.texts, h.routes)
 	}
-	if out := s.Out("discord:5"); len(out) != 1 {
+	if out := f.Outbound("discord:5"); len(out) != 1 {
 		t.Errorf("replies: %+v", out)
 	}
 }
@@ -117,26 +118,26 @@ func TestADaemonThatDoesNotTakeTheRow(t *testing.T) {
 		}
 		return http.StatusInternalServerError, "no"
 	})
-	s := start(t, Options{Env: []string{"DAEMONS=tickets=" + h.URL}})
-	s.Route("platform=discord sender=discord:1", "daemon:tickets")
-	s.Route("platform=discord", "main")
-	stuck := s.Put(msg.Message{ChatJID: "discord:5", Sender: "discord:1", Content: "printer on fire"})[0]
-	s.Answer(s.Say("discord:5", "meanwhile"))
+	f := start(t, harness.Options{Env: []string{"DAEMONS=tickets=" + h.URL}})
+	f.AddRoute("platform=discord sender=discord:1", "daemon:tickets")
+	f.AddRoute("platform=discord", "main")
+	stuck := f.Put(msg.Message{ChatJID: "discord:5", Sender: "discord:1", Content: "printer on fire"})[0]
+	f.Answer(f.Say("discord:5", "meanwhile"))
 	close(release)
-	s.Becomes(stuck, msg.Dropped, msg.ReasonDaemonFailed)
+	f.WantDecision(stuck, msg.Dropped, msg.ReasonDaemonFailed)
 	if got := h.seen(); len(got) != 3 {
 		t.Errorf("it was asked %d times", len(got))
 	}
-	s.HasHeard("discord:5", "meanwhile")
+	f.WantEchoes("discord:5", "meanwhile")
 }
 
 func TestADaemonNobodyKnows(t *testing.T) {
-	s := start(t, Options{})
-	s.Exec(`INSERT INTO routes (match, target) VALUES ('platform=discord', 'daemon:nobody')`)
-	s.Until("the route is in force", func() bool {
-		return s.Decided(s.Say("discord:5", "hello")).Reason != msg.ReasonNoRoute
+	f := start(t, harness.Options{})
+	f.Exec(`INSERT INTO routes (match, target) VALUES ('platform=discord', 'daemon:nobody')`)
+	f.Until("the route is in force", func() bool {
+		return f.WaitDecided(f.Say("discord:5", "hello")).Reason != msg.ReasonNoRoute
 	})
-	s.Becomes(s.Say("discord:5", "hello"), msg.Dropped, msg.ReasonDaemonFailed)
+	f.WantDecision(f.Say("discord:5", "hello"), msg.Dropped, msg.ReasonDaemonFailed)
 }
 
 func TestAHandoverSurvivesGated(t *testing.T) {
@@ -147,56 +148,58 @@ func TestAHandoverSurvivesGated(t *testing.T) {
 		}
 		return http.StatusOK, `{"reply":"done"}`
 	})
-	s := start(t, Options{Env: []string{"DAEMONS=tickets=" + h.URL}})
-	s.Route("platform=discord", "daemon:tickets")
-	row := s.Say("discord:5", "printer on fire")
+	f := start(t, harness.Options{Env: []string{"DAEMONS=tickets=" + h.URL}})
+	f.AddRoute("platform=discord", "daemon:tickets")
+	row := f.Say("discord:5", "printer on fire")
 	// The first request hangs in the hook's lock, so it cannot be asked for.
-	passed(s)
-	s.Kill(Gated)
+	passed(f)
+	f.Kill(harness.Gated)
 	close(release)
-	s.Restart(Gated)
-	s.Replies(row, "done")
-	s.Becomes(row, msg.Routed, msg.ReasonDaemon)
+	f.Restart(harness.Gated)
+	f.WantReply(row, "done")
+	f.WantDecision(row, msg.Routed, msg.ReasonDaemon)
 }
 
 func TestRowsOfAChatWithoutAHomeWaitForARoute(t *testing.T) {
-	add := map[string]func(*Suite){
-		"by HTTP": func(s *Suite) { s.Route("platform=discord", "main") },
-		"by SQL":  func(s *Suite) { s.Exec(`INSERT INTO routes (match, target) VALUES ('platform=discord', 'main')`) },
+	add := map[string]func(*harness.Fixture){
+		"by HTTP": func(f *harness.Fixture) { f.AddRoute("platform=discord", "main") },
+		"by SQL": func(f *harness.Fixture) {
+			f.Exec(`INSERT INTO routes (match, target) VALUES ('platform=discord', 'main')`)
+		},
 	}
 	for name, route := range add {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, Options{})
-			dm := s.Put(texts("discord:dm-5", "hello?", "anyone there?")...)
-			call := s.Put(msg.Message{ChatJID: "discord:77", Verb: msg.VerbMention, Content: "are you there?"})[0]
-			s.Becomes(s.Say("discord:77", "chatter"), msg.Dropped, msg.ReasonNoRoute)
-			s.Replies(s.Say("discord:dm-5", "/ping"), "pong")
-			passed(s)
+			f := start(t, harness.Options{})
+			dm := f.Put(texts("discord:dm-5", "hello?", "anyone there?")...)
+			call := f.Put(msg.Message{ChatJID: "discord:77", Verb: msg.VerbMention, Content: "are you there?"})[0]
+			f.WantDecision(f.Say("discord:77", "chatter"), msg.Dropped, msg.ReasonNoRoute)
+			f.WantReply(f.Say("discord:dm-5", "/ping"), "pong")
+			passed(f)
 			for _, id := range append(dm, call) {
-				if m := s.Row(id); m.Disposition != "" {
+				if m := f.Row(id); m.Disposition != "" {
 					t.Fatalf("%q did not wait: %s/%s", m.Content, m.Disposition, m.Reason)
 				}
 			}
-			s.Replies(s.Say("discord:dm-5", "/new"), "This chat is not connected to a group yet.")
-			route(s)
-			s.HasHeard("discord:dm-5", "hello?", "anyone there?")
-			s.HasHeard("discord:77", "are you there?")
+			f.WantReply(f.Say("discord:dm-5", "/new"), "This chat is not connected to a group yet.")
+			route(f)
+			f.WantEchoes("discord:dm-5", "hello?", "anyone there?")
+			f.WantEchoes("discord:77", "are you there?")
 		})
 	}
 }
 
 func TestRowsWithoutAHomeWaitOverARestart(t *testing.T) {
-	s := start(t, Options{})
-	row := s.Say("discord:dm-5", "hello?")
-	passed(s)
-	s.Stop(Gated)
-	s.Kill(Routd)
-	s.Restart(Routd)
-	s.Restart(Gated)
-	passed(s)
-	if m := s.Row(row); m.Disposition != "" {
+	f := start(t, harness.Options{})
+	row := f.Say("discord:dm-5", "hello?")
+	passed(f)
+	f.Stop(harness.Gated)
+	f.Kill(harness.Routd)
+	f.Restart(harness.Routd)
+	f.Restart(harness.Gated)
+	passed(f)
+	if m := f.Row(row); m.Disposition != "" {
 		t.Fatalf("it did not wait: %s/%s", m.Disposition, m.Reason)
 	}
-	s.Route("platform=discord", "main")
-	s.HasHeard("discord:dm-5", "hello?")
+	f.AddRoute("platform=discord", "main")
+	f.WantEchoes("discord:dm-5", "hello?")
 }

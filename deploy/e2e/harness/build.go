@@ -1,0 +1,58 @@
+package harness
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// Build compiles packages, given by import path, into a new folder. tags are build tags, "" for
+// none.
+func Build(tags string, packages ...string) (bin string, err error) {
+	if bin, err = os.MkdirTemp("", "arizuko-bin"); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", tags, "-o", bin + "/"}, packages)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("go build: %w\n%s", err, out), os.RemoveAll(bin))
+	}
+	return bin, nil
+}
+
+// Programs are programs that a test binary builds once.
+type Programs struct {
+	build func() (bin string, err error)
+}
+
+// NewPrograms describes the programs of a test binary; see Build. Nothing is built yet.
+func NewPrograms(tags string, packages ...string) *Programs {
+	return &Programs{build: sync.OnceValues(func() (string, error) { return Build(tags, packages...) })}
+}
+
+// Bin is the folder of the built programs.
+func (p *Programs) Bin() (string, error) { return p.build() }
+
+// RunTests builds the programs, runs all tests of m and removes the programs. parallel is how many
+// instances run at once: each mostly waits, but a small machine carries all their processes. It
+// returns the exit code.
+func (p *Programs) RunTests(m *testing.M, parallel string) int {
+	if !flag.Parsed() {
+		flag.Parse()
+	}
+	if err := flag.Set("test.parallel", parallel); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	bin, err := p.Bin()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(bin)
+	return m.Run()
+}

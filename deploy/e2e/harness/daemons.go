@@ -1,0 +1,160 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"arizuko/deploy/e2e/invariants"
+	"arizuko/pkg/store"
+)
+
+// logTail is how much of a log a failed test shows, in bytes.
+const logTail = 12 << 10
+
+// StartDaemon starts a daemon that does not run, with env added to its environment, and does not
+// wait until it is ready.
+func (f *Fixture) StartDaemon(name string, env ...string) {
+	f.T.Helper()
+	f.OK(f.Instance.Start(name, env...))
+}
+
+// WaitReady waits until a daemon is ready.
+func (f *Fixture) WaitReady(name string) {
+	f.T.Helper()
+	ctx, cancel := f.timeout()
+	defer cancel()
+	f.OK(f.Instance.AwaitReady(ctx, name))
+}
+
+// Restart starts a daemon that does not run, with env added to its environment, and waits until it
+// is ready.
+func (f *Fixture) Restart(name string, env ...string) {
+	f.T.Helper()
+	f.StartDaemon(name, env...)
+	f.WaitReady(name)
+}
+
+// NotReadyReason is the reason that a daemon gives for not being ready; "" if it is ready or does
+// not listen yet.
+func (f *Fixture) NotReadyReason(name string) string {
+	status, body := f.Instance.Readiness(f.T.Context(), name)
+	if status != http.StatusServiceUnavailable {
+		return ""
+	}
+	return body
+}
+
+// Signal sends a signal to a daemon.
+func (f *Fixture) Signal(name string, signal syscall.Signal) {
+	f.T.Helper()
+	f.OK(f.Instance.Process(name).Signal(signal))
+}
+
+// Kill kills a daemon.
+func (f *Fixture) Kill(name string) {
+	f.T.Helper()
+	f.OK(f.Instance.Kill(name))
+}
+
+// Suspend stops a daemon until Resume, at a moment when it holds no lock of the database.
+func (f *Fixture) Suspend(name string) {
+	f.T.Helper()
+	ctx, cancel := f.timeout()
+	defer cancel()
+	f.OK(f.Store.Write(f.T.Context(), func(*store.Tx) error { // no other process writes meanwhile
+		return suspend(ctx, f.Instance.Process(name).PID())
+	}))
+}
+
+// Resume continues a suspended daemon.
+func (f *Fixture) Resume(name string) {
+	f.T.Helper()
+	f.Signal(name, syscall.SIGCONT)
+}
+
+// suspend stops a process and waits until it has stopped.
+func suspend(ctx context.Context, pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return Await(ctx, "a process to be suspended", func() (bool, error) { return processState(pid) == "T", nil })
+}
+
+// processState is the kernel's letter for the state of a process, "" if there is none.
+func processState(pid int) string {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return ""
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	return fields[0]
+}
+
+// Stop sends a daemon SIGTERM and returns its exit code.
+func (f *Fixture) Stop(name string) int {
+	f.T.Helper()
+	f.Signal(name, syscall.SIGTERM)
+	return f.ExitCode(name)
+}
+
+// ExitCode waits until a daemon has ended.
+func (f *Fixture) ExitCode(name string) int {
+	f.T.Helper()
+	p := f.Instance.Process(name)
+	f.Until(name+" to end", func() bool { return !p.Running() })
+	return p.State().ExitCode()
+}
+
+// Log is the log of a daemon over all its starts.
+func (f *Fixture) Log(name string) string {
+	f.T.Helper()
+	log, err := f.Instance.Log(name)
+	f.OK(err)
+	return log
+}
+
+// Agents are the process ids of running agents.
+func (f *Fixture) Agents() []int {
+	f.T.Helper()
+	pids, err := f.Instance.Agents()
+	if err != nil {
+		f.T.Error(err)
+	}
+	return pids
+}
+
+// AgentInput is all input of a group's agents, if the agent is RecordingAgent.
+func (f *Fixture) AgentInput(folder string) string {
+	f.T.Helper()
+	input, err := os.ReadFile(filepath.Join(f.Data, "groups", filepath.FromSlash(folder), "input.jsonl"))
+	f.OK(err)
+	return string(input)
+}
+
+// logFailure logs the end of the daemons' logs and of the tables.
+func (f *Fixture) logFailure() {
+	for _, log := range f.onFailure {
+		log()
+	}
+	for _, name := range f.Instance.Started() {
+		log, err := f.Instance.Log(name)
+		f.T.Logf("log of %s (%v):\n%s", name, err, log[max(0, len(log)-logTail):])
+	}
+	if f.DB == nil {
+		return
+	}
+	for _, query := range []string{
+		`SELECT id, chat_jid, direction, verb, substr(content, 1, 60), topic, thread_id, disposition, reason, routed_to, turn_id, out_state
+			FROM messages ORDER BY id DESC LIMIT 60`,
+		`SELECT id, run_id, kind, folder, chat_jid, topic, thread_id, state, reason, attempts, frames, error FROM turns ORDER BY id DESC LIMIT 40`,
+	} {
+		rows, err := invariants.Lines(f.DB, query)
+		f.T.Logf("%v\n%s", err, strings.Join(rows, "\n"))
+	}
+}

@@ -1,0 +1,57 @@
+package scenarios
+
+import (
+	"os"
+	"testing"
+
+	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/msg"
+)
+
+// parallel is how many instances run at once.
+const parallel = "3"
+
+var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
+
+func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
+
+// operator is who may do everything in these tests.
+const operator = "telegram:99"
+
+// start is an instance with the groups main, main/eng, main/eng/oncall and
+// other, of which main answers everything on Telegram.
+func start(t *testing.T, o harness.Options) *harness.Fixture {
+	t.Helper()
+	t.Parallel()
+	o.Env = append([]string{"OPERATORS=" + operator, "BOT_NAMES=ourbot"}, o.Env...)
+	f := harness.Start(t, programs, o)
+	f.AddGroups("main", "main/eng", "main/eng/oncall", "other")
+	f.AddRoute("platform=telegram", "main")
+	return f
+}
+
+// listening is start where main answers whoever calls it and hears the rest.
+func listening(t *testing.T, o harness.Options) *harness.Fixture {
+	t.Helper()
+	t.Parallel()
+	f := harness.Start(t, programs, o)
+	f.AddGroups("main")
+	f.AddRoute("verb=mention", "main")
+	f.AddRoute("verb=reply", "main")
+	f.AddRoute("", "main#observe")
+	return f
+}
+
+// texts are rows of one chat.
+func texts(chat string, all ...string) (rows []msg.Message) {
+	for _, text := range all {
+		rows = append(rows, msg.Message{ChatJID: chat, Content: text})
+	}
+	return rows
+}
+
+// passed returns when the gateway has looked at everything written before.
+func passed(f *harness.Fixture) {
+	f.T.Helper()
+	f.WantDecision(f.Say("web:main", "/ping"), msg.Command, msg.ReasonCommand)
+}
