@@ -13,23 +13,23 @@ import (
 
 // tab is a topic of the web chat.
 type tab struct {
-	*rig
+	*instance
 	dashd *httpx.Client
 	topic string
 }
 
 func (w *tab) say(text string) {
-	w.t.Helper()
-	w.ok(w.dashd.Do(w.ctx, http.MethodPost, "/chat/main/messages", map[string]string{"text": text, "topic": w.topic}, nil))
+	w.T.Helper()
+	w.OK(w.dashd.Do(w.T.Context(), http.MethodPost, "/chat/main/messages", map[string]string{"text": text, "topic": w.topic}, nil))
 }
 
-// answers is what the bot says in the tab.
+// answers are the bot's messages in the tab.
 func (w *tab) answers() (all []string) {
-	w.t.Helper()
+	w.T.Helper()
 	var page struct {
 		Messages []struct{ Direction, Content string }
 	}
-	w.ok(w.dashd.Do(w.ctx, http.MethodGet, "/chat/main/messages?limit=100&topic=%23"+strings.TrimPrefix(w.topic, "#"), nil, &page))
+	w.OK(w.dashd.Do(w.T.Context(), http.MethodGet, "/chat/main/messages?limit=100&topic=%23"+strings.TrimPrefix(w.topic, "#"), nil, &page))
 	for _, m := range page.Messages {
 		if m.Direction == "out" {
 			all = append(all, m.Content)
@@ -38,74 +38,74 @@ func (w *tab) answers() (all []string) {
 	return all
 }
 
-// TestFourChannels has one group answer in a tab of the web chat, a topic of Telegram's, a thread of
-// Discord's and one of Slack's, while people write in all of them by turns.
-func TestFourChannels(t *testing.T) {
+// One group answers in a tab of the web chat, a topic on Telegram, a thread on Discord and one on
+// Slack, while users write in all of them in turn.
+func TestOneGroup_FourChannelsAtOnce_AnswersEachInPlace(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	fronts := []*front{r.serve(newTelegram()), r.serve(newDiscord()), r.serve(newSlack())}
-	r.run("routd", "gated", "dashd", "teled", "discd", "slakd")
-	r.connect()
-	web := &tab{r, r.client("dashd"), "#deploy"}
-	threads := map[*front]chatsim.Conversation{}
-	for _, f := range fronts {
+	i := newInstance(t)
+	fixtures := []*fixture{i.serve(newTelegram()), i.serve(newDiscord()), i.serve(newSlack())}
+	i.start("routd", "gated", "dashd", "teled", "discd", "slakd")
+	i.connect()
+	web := &tab{i, i.Client("dashd"), "#deploy"}
+	threads := map[*fixture]chatsim.Conversation{}
+	for _, f := range fixtures {
 		threads[f] = f.NewThread("deploys")
 	}
-	var ours, sessions []string
-	first := func() (all []string) {
-		for _, p := range threads {
-			all = append(all, r.value(`SELECT session_id FROM sessions WHERE group_folder = 'main' AND topic = ?`, p.Thread))
+	var texts, sessions []string
+	currentSessions := func() (all []string) {
+		for _, c := range threads {
+			all = append(all, i.Value(`SELECT session_id FROM sessions WHERE group_folder = 'main' AND topic = ?`, c.Thread))
 		}
-		all = append(all, r.value(`SELECT session_id FROM sessions WHERE group_folder = 'main' AND topic = '#deploy'`))
+		all = append(all, i.Value(`SELECT session_id FROM sessions WHERE group_folder = 'main' AND topic = '#deploy'`))
 		slices.Sort(all)
 		return all
 	}
 	for n := range 5 {
-		ours = append(ours, fmt.Sprintf("web %d", n))
-		web.say(ours[n])
-		for _, f := range fronts {
+		texts = append(texts, fmt.Sprintf("web %d", n))
+		web.say(texts[n])
+		for _, f := range fixtures {
 			if n == 0 {
-				f.call(threads[f], f.about.Platform+" 0")
+				f.ask(threads[f], f.info.Platform+" 0")
 			} else {
-				f.say(threads[f], fmt.Sprintf("%s %d", f.about.Platform, n))
+				f.say(threads[f], fmt.Sprintf("%s %d", f.info.Platform, n))
 			}
 		}
 		if n == 0 {
-			for _, f := range fronts {
-				f.answer(f.about.Platform + " 0")
+			for _, f := range fixtures {
+				f.waitAnswer(f.info.Platform + " 0")
 			}
-			r.until("the tab is answered", func() bool { return len(web.answers()) > 0 })
-			r.settle()
-			sessions = first()
+			i.Until("an answer in the tab", func() bool { return len(web.answers()) > 0 })
+			i.WaitIdle()
+			sessions = currentSessions()
 		}
 	}
-	for _, f := range fronts {
-		var told []string
+	for _, f := range fixtures {
+		var sent []string
 		for n := range 5 {
-			told = append(told, fmt.Sprintf("%s %d", f.about.Platform, n))
-			f.answered(told[n], threads[f], f.about.Thread)
+			sent = append(sent, fmt.Sprintf("%s %d", f.info.Platform, n))
+			f.wantAnswer(sent[n], threads[f], f.info.Thread)
 		}
-		f.onceEach(told)
-		f.inOrder(threads[f], f.about.Platform+" ")
+		f.wantOneAnswerEach(sent)
+		f.wantOrder(threads[f], f.info.Platform+" ")
 		for _, a := range f.Arrivals() {
-			if !strings.Contains(a.Text, f.about.Platform+" ") {
-				t.Errorf("%s is told %q", f.about.Platform, a.Text)
+			if !strings.Contains(a.Text, f.info.Platform+" ") {
+				t.Errorf("%s gets %q of another channel", f.info.Platform, a.Text)
 			}
 		}
 	}
-	said := strings.Join(web.answers(), "\n")
+	answers := strings.Join(web.answers(), "\n")
 	last := -1
-	for _, text := range ours {
-		if at := strings.Index(said, echo(text)); at <= last || strings.Count(said, echo(text)) != 1 {
-			t.Errorf("%q is not answered once and in order:\n%s", text, said)
+	for _, text := range texts {
+		if at := strings.Index(answers, echo(text)); at <= last || strings.Count(answers, echo(text)) != 1 {
+			t.Errorf("%q is not answered once and in order:\n%s", text, answers)
 		} else {
 			last = at
 		}
 	}
-	if strings.Count(said, "topic #deploy · place #deploy · surface web ") != len(web.answers()) {
-		t.Errorf("the tab is told\n%s", said)
+	if strings.Count(answers, "topic #deploy · place #deploy · surface web ") != len(web.answers()) {
+		t.Errorf("answers in the tab:\n%s", answers)
 	}
-	if now := first(); !slices.Equal(now, sessions) || len(slices.Compact(now)) != 4 || now[0] == "" {
-		t.Errorf("the sessions were %q, and are %q", sessions, now)
+	if now := currentSessions(); !slices.Equal(now, sessions) || len(slices.Compact(now)) != 4 || now[0] == "" {
+		t.Errorf("sessions %q, want the first ones %q", now, sessions)
 	}
 }

@@ -1,4 +1,4 @@
-// Package platforms drives the adapters of Telegram, Discord and Slack as people do: with the suite
-// behind them, and a platform made for the purpose before each. What happens is told once for all
-// three; what only one of them knows has a file of its own.
+// Package platforms tests whole instances with the adapters of Telegram, Discord and Slack, each
+// connected to a fake platform with simulated users. Every scenario is written once and run on all
+// three; what only one platform has is in a file of its own.
 package platforms

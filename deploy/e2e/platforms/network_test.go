@@ -5,60 +5,60 @@ import (
 	"testing"
 )
 
-func TestTheNetworkIsGoneForAWhile(t *testing.T) {
-	each(t, func(f *front) {
+func TestAdapter_NetworkOutage_DeliversAfterwardsInOrder(t *testing.T) {
+	onEachPlatform(t, func(f *fixture) {
 		f.say(f.dm, "slow 1 private 0")
-		f.running(f.dm)
+		f.waitRunning(f.dm)
 		f.SetReachable(false)
-		f.until("the answer waits for the network", func() bool {
-			return f.value(`SELECT count(*) FROM deliveries WHERE attempts > 0`) == "1"
+		f.Until("the answer to wait for the network", func() bool {
+			return f.Value(`SELECT count(*) FROM deliveries WHERE attempts > 0`) == "1"
 		})
 		f.say(f.dm, "private 1")
 		f.say(f.dm, "private 2")
-		f.connection("degraded")
+		f.waitConnection("degraded")
 		f.SetReachable(true)
-		f.onceEach([]string{"slow 1 private 0", "private 1", "private 2"})
-		f.inOrder(f.dm, "private ")
-		f.connection("connected")
+		f.wantOneAnswerEach([]string{"slow 1 private 0", "private 1", "private 2"})
+		f.wantOrder(f.dm, "private ")
+		f.waitConnection("connected")
 	})
 }
 
-func TestConnectionsBreakAgainAndAgain(t *testing.T) {
-	each(t, func(f *front) {
+func TestAdapter_ConnectionsDrop_LosesNothing(t *testing.T) {
+	onEachPlatform(t, func(f *fixture) {
 		thread := f.NewThread("deploys")
-		var told []string
+		var texts []string
 		for n := range 4 {
-			told = append(told, fmt.Sprintf("private %d", 2*n), fmt.Sprintf("private %d", 2*n+1), fmt.Sprintf("public %d", n))
-			f.say(f.dm, told[len(told)-3])
+			texts = append(texts, fmt.Sprintf("private %d", 2*n), fmt.Sprintf("private %d", 2*n+1), fmt.Sprintf("public %d", n))
+			f.say(f.dm, texts[len(texts)-3])
 			f.DropConnections()
-			f.say(f.dm, told[len(told)-2])
-			f.call(thread, told[len(told)-1])
+			f.say(f.dm, texts[len(texts)-2])
+			f.ask(thread, texts[len(texts)-1])
 			f.DropConnections()
-			f.stored(told[len(told)-1])
+			f.waitStored(texts[len(texts)-1])
 		}
-		f.onceEach(told)
-		f.inOrder(f.dm, "private ")
-		f.inOrder(thread, "public ")
+		f.wantOneAnswerEach(texts)
+		f.wantOrder(f.dm, "private ")
+		f.wantOrder(thread, "public ")
 	})
 }
 
-func TestEventsComeTwiceAndInDisorder(t *testing.T) {
-	each(t, func(f *front) {
+func TestAdapter_DuplicateAndReorderedEvents_StoredOnce(t *testing.T) {
+	onEachPlatform(t, func(f *fixture) {
 		thread := f.NewThread("deploys")
-		var told []string
+		var texts []string
 		for round := range 3 {
 			for n := range 4 {
-				told = append(told, fmt.Sprintf("private %d", 4*round+n), fmt.Sprintf("public %d", 4*round+n))
-				f.say(f.dm, told[len(told)-2])
-				f.call(thread, told[len(told)-1])
+				texts = append(texts, fmt.Sprintf("private %d", 4*round+n), fmt.Sprintf("public %d", 4*round+n))
+				f.say(f.dm, texts[len(texts)-2])
+				f.ask(thread, texts[len(texts)-1])
 			}
-			for _, text := range told {
-				f.answer(text)
+			for _, text := range texts {
+				f.waitAnswer(text)
 			}
 			if round < 2 {
 				f.DuplicateAndReorder(4)
 			}
 		}
-		f.onceEach(told)
+		f.wantOneAnswerEach(texts)
 	})
 }

@@ -1,0 +1,138 @@
+package platforms
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/testkit/fakes/discord"
+	"arizuko/pkg/testkit/fakes/slack"
+	"arizuko/pkg/testkit/fakes/telegram"
+)
+
+const (
+	// maxWait is how long anything may take. It says nothing about speed.
+	maxWait = 120 * time.Second
+	// parallel is how many tests run at once: they mostly wait.
+	parallel = "12"
+)
+
+var programs = harness.NewPrograms("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/dashd", "arizuko/teled", "arizuko/discd",
+	"arizuko/slakd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
+
+func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
+
+func telegramOptions() telegram.Options { return telegram.Options{} }
+
+// discordOptions have frequent heartbeats, so that discd soon notices a dead connection.
+func discordOptions() discord.Options { return discord.Options{Heartbeat: time.Second} }
+
+// slackOptions make Slack retry soon and often: the real Slack retries over an hour.
+func slackOptions() slack.Options { return slack.Options{AckTimeout: time.Second, Retries: 100} }
+
+func newTelegram() chatsim.Platform { return chatsim.NewTelegram(chatsim.Size{}, telegramOptions()) }
+func newDiscord() chatsim.Platform  { return chatsim.NewDiscord(chatsim.Size{}, discordOptions()) }
+func newSlack() chatsim.Platform    { return chatsim.NewSlack(chatsim.Size{}, slackOptions()) }
+
+// instance is an instance with fake platforms.
+type instance struct {
+	*harness.Fixture
+	platforms []*fixture
+}
+
+// onEachPlatform runs a scenario on every platform, each with an instance of its own.
+func onEachPlatform(t *testing.T, scenario func(*fixture)) {
+	t.Parallel()
+	for name, newPlatform := range map[string]func() chatsim.Platform{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			scenario(start(t, newPlatform()))
+		})
+	}
+}
+
+// start makes a running instance with one platform.
+func start(t *testing.T, p chatsim.Platform) *fixture {
+	t.Helper()
+	i := newInstance(t)
+	f := i.serve(p)
+	i.start("routd", "gated", f.info.Daemon)
+	i.connect()
+	return f
+}
+
+// newInstance makes an instance in which no daemon runs.
+func newInstance(t *testing.T) *instance {
+	t.Helper()
+	i := &instance{Fixture: harness.NewFixture(t, programs, harness.Options{
+		Env: []string{"IMPULSE_MAX_HOLD=1s"}, Delivers: true, MaxWait: maxWait,
+	})}
+	i.OnFailure(i.logArrivals)
+	i.OnClose(func() {
+		for _, f := range i.platforms {
+			_ = f.Close()
+		}
+	})
+	return i
+}
+
+// serve starts a platform. Its adapter must not run yet.
+func (i *instance) serve(p chatsim.Platform) *fixture {
+	i.T.Helper()
+	f := &fixture{instance: i, Platform: p, info: p.Info()}
+	i.platforms = append(i.platforms, f)
+	env, err := p.Serve(i.Instance.Host)
+	i.OK(err)
+	i.Instance.Env = append(i.Instance.Env, env...)
+	f.dm = p.NewDM("Alice")
+	return f
+}
+
+// start creates the database and starts daemons.
+func (i *instance) start(daemons ...string) {
+	i.T.Helper()
+	i.Migrate()
+	for _, name := range daemons {
+		i.Restart(name)
+	}
+}
+
+// connect lets the group main answer direct messages, mentions and replies, and waits until the
+// adapters know their chats.
+func (i *instance) connect() {
+	i.T.Helper()
+	i.AddGroups("main")
+	for _, f := range i.platforms {
+		platform := "platform=" + f.info.Platform
+		for _, route := range [][2]string{
+			{platform + " room=" + f.info.DMPattern, "main"}, {platform + " verb=mention", "main"}, {platform + " verb=reply", "main"},
+			{platform, "main#observe"},
+		} {
+			i.AddRoute(route[0], route[1])
+		}
+		f.waitConnection("connected")
+		f.say(f.dm, "silent hello") // a Discord bot knows a private chat only after a message in it
+		f.waitStored("silent hello")
+	}
+	i.WaitIdle()
+}
+
+func (i *instance) logArrivals() {
+	for _, f := range i.platforms {
+		for _, a := range f.Arrivals() {
+			i.T.Logf("%s %s %q ← %q", a.At.Format(time.StampMilli), a.Chat, a.Thread, a.Text)
+		}
+	}
+}
+
+// putOutbound queues an outbound row as an agent's tool does.
+func (i *instance) putOutbound(m msg.Message) {
+	i.T.Helper()
+	now := time.Now().UnixMilli()
+	m.Direction, m.OutState, m.Source, m.Sender, m.Timestamp, m.ReceivedAt = msg.Out, msg.OutQueued, msg.SourceAgent, "agent:main", now, now
+	i.OK(i.Store.Write(i.T.Context(), func(tx *store.Tx) error { _, _, err := tx.PutMessage(&m); return err }))
+}

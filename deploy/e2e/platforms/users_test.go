@@ -1,0 +1,106 @@
+package platforms
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/pkg/msg"
+)
+
+func TestAttachment_Inbound_IsStored(t *testing.T) {
+	onEachPlatform(t, func(f *fixture) {
+		f.do(chatsim.Action{
+			Conversation: f.dm, Verb: msg.VerbMessage, Text: "look at this", File: &chatsim.File{Name: "../plan.txt", Data: []byte("one, two")},
+		})
+		f.waitAnswer("look at this")
+		path := f.Value(`SELECT attachments ->> '$[0].path' FROM messages WHERE content = 'look at this'`)
+		data, err := os.ReadFile(filepath.Join(f.Data, path))
+		if err != nil || string(data) != "one, two" || !strings.HasPrefix(path, "media/") {
+			f.T.Errorf("file at %q: %q, %v", path, data, err)
+		}
+	})
+}
+
+func TestAttachment_Outbound_IsDelivered(t *testing.T) {
+	onEachPlatform(t, func(f *fixture) {
+		thread := f.NewThread("deploys")
+		f.ask(thread, "make a plan")
+		f.waitAnswer("make a plan")
+		f.OK(os.WriteFile(filepath.Join(f.Data, "groups", "main", "plan.txt"), []byte("one, two"), 0o600))
+		f.putOutbound(msg.Message{
+			ChatJID: thread.Chat, ThreadID: thread.Thread, Kind: msg.KindFile, Content: "this is the plan",
+			Attachments: []msg.Attachment{{Path: "groups/main/plan.txt", Name: "plan.txt", MIME: "text/plain", Size: 8}},
+		})
+		a := f.waitArrival("this is the plan")
+		want := []chatsim.File{{Name: "plan.txt", Data: []byte("one, two")}}
+		same := func(a, b chatsim.File) bool { return a.Name == b.Name && string(a.Data) == string(b.Data) }
+		if !slices.EqualFunc(a.Files, want, same) || a.Chat != thread.Chat || a.Thread != thread.Thread {
+			f.T.Errorf("arrived in %s %q with files %q", a.Chat, a.Thread, a.Files)
+		}
+	})
+}
+
+// Users edit and delete messages before the agent reads them, and after the answer.
+func TestChanges_BeforeAndAfterTheAnswer_ReachTheAgent(t *testing.T) {
+	onEachPlatform(t, func(f *fixture) {
+		f.Kill("gated")
+		typo, spoken := f.say(f.dm, "tpyo"), f.say(f.dm, "never mind")
+		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbEdit, Target: typo, Text: "typo"})
+		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbDelete, Target: spoken})
+		f.say(f.dm, "sorry")
+		f.waitStored("sorry")
+		f.Restart("gated")
+		f.waitAnswer("sorry")
+		f.WaitIdle()
+		for text, want := range map[string]int{"tpyo": 0, "typo": 1, "never mind": map[bool]int{false: 1}[f.info.ReportsDeletions]} {
+			if plain, marked := f.copies(text); plain != want || marked != 0 {
+				f.T.Errorf("%q is answered %d times", text, plain+marked)
+			}
+		}
+
+		at := f.say(f.dm, "at nine")
+		f.waitAnswer("at nine")
+		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbEdit, Target: at, Text: "at ten"})
+		f.Until("the edit to be noted", func() bool {
+			return f.Value(`SELECT reason FROM messages WHERE verb = 'edit' AND content = 'at ten' AND target_id = ?`, at) == "edit_note"
+		})
+		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbReaction, Target: at, Text: "👍"})
+		f.Until("the reaction to be stored", func() bool {
+			return f.Value(`SELECT content FROM messages WHERE verb = 'reaction' AND target_id = ?`, at) == "👍"
+		})
+		f.say(f.dm, "ok?")
+		if a := f.waitAnswer("ok?"); !strings.Contains(a.Text, echo("at ten")) {
+			f.T.Errorf("the agent did not get the edit: %q", a.Text)
+		}
+	})
+}
+
+// Each setting of BOTS gets the same two messages of a bot.
+func TestBots_EachSetting_StoresWhatItNames(t *testing.T) {
+	onEachPlatform(t, func(f *fixture) {
+		for _, tt := range []struct{ bots, plain, mention string }{{"none", "0", "0"}, {"mentions", "0", "1"}, {"all", "1", "1"}} {
+			group := f.NewGroup("bots-" + tt.bots)
+			f.Kill(f.info.Daemon)
+			f.Restart(f.info.Daemon, "BOTS="+tt.bots)
+			f.waitConnection("connected")
+			plain, mention, user := tt.bots+": a bot writes", tt.bots+": a bot mentions", tt.bots+": a user writes"
+			f.do(chatsim.Action{Conversation: group, Verb: msg.VerbMessage, Text: plain, Bot: true})
+			f.do(chatsim.Action{Conversation: group, Verb: msg.VerbMention, Text: mention, Bot: true})
+			f.ask(group, user)
+			f.waitAnswer(user)
+			if got := f.rowCount(plain); got != tt.plain {
+				f.T.Errorf("with BOTS=%s %q is stored %s times", tt.bots, plain, got)
+			}
+			if got := f.rowCount(mention); got != tt.mention {
+				f.T.Errorf("with BOTS=%s %q is stored %s times", tt.bots, mention, got)
+			}
+			if tt.mention == "1" {
+				f.waitAnswer(mention)
+			}
+		}
+	})
+}
