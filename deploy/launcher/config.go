@@ -6,7 +6,7 @@ import (
 	"arizuko/pkg/config"
 )
 
-// Config is what the launcher itself takes from the environment.
+// Config is the part of the environment that the launcher itself reads.
 type Config struct {
 	config.Base
 	RoutdAddr config.Addr `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens"`
@@ -17,7 +17,6 @@ type Config struct {
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
 
-// isSet reports whether the secret is given, by itself or in a file. Whether it is any good
-// is for the daemon that uses it to say: one with a wrong token must not keep the others from
-// starting.
+// isSet reports whether a secret is set, by value or as a file. Only the daemon that uses it checks
+// it: an invalid token must not keep other daemons from starting.
 func isSet(secret string) bool { return os.Getenv(secret) != "" || os.Getenv(secret+"_FILE") != "" }

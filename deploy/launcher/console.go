@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// self is the launcher's own name in front of lines, and the longest of all.
+	// self is the prefix of the launcher's own lines, and the longest prefix.
 	self = "launcher"
-	// maxLine is where a line that does not end is broken, in bytes.
+	// maxLine is the length at which an unterminated line is broken, in bytes.
 	maxLine = 1 << 20
-	// maxWords is how much of a program's last line is repeated, in bytes.
-	maxWords = 300
+	// maxLastLine is how much of a program's last line is quoted, in bytes.
+	maxLastLine = 300
 )
 
-// console is where the lines of all programs go, each written in one piece.
+// console prints the lines of all programs, each with one write.
 type console struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-// say prints a line of the launcher's own.
-func (c *console) say(format string, args ...any) { c.lines(self, fmt.Appendf(nil, format, args...)) }
+// print prints a line of the launcher itself.
+func (c *console) print(format string, args ...any) { c.lines(self, fmt.Appendf(nil, format, args...)) }
 
-// lines puts the source in front of each line of text. A console that is gone, as after the
-// terminal was closed, is no reason to stop.
+// lines prefixes each line of text with its source. Write errors are ignored: the terminal may have
+// been closed.
 func (c *console) lines(source string, text []byte) {
 	var out bytes.Buffer
 	for line := range bytes.Lines(text) {
@@ -37,13 +37,13 @@ func (c *console) lines(source string, text []byte) {
 	_, _ = c.w.Write(out.Bytes())
 }
 
-// source is the output of one program. Its Write never fails, so that the program can always
-// go on writing; Write and flush belong to one goroutine at a time.
+// source is the output of one program. Its Write never fails, so that the program is never blocked.
+// It is not safe for concurrent use.
 type source struct {
-	console *console
-	name    string
-	open    []byte // a line that has not ended yet
-	words   string // the last line that was not blank, shortened
+	console  *console
+	name     string
+	open     []byte // the unterminated last line
+	lastLine string // the last line that is not blank, cut
 }
 
 func (s *source) Write(p []byte) (int, error) {
@@ -56,10 +56,10 @@ func (s *source) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush prints what the program left without a line end.
+// flush prints the unterminated last line.
 func (s *source) flush() { s.emit(len(s.open)) }
 
-// emit prints the first n bytes of what is open.
+// emit prints the first n bytes of open.
 func (s *source) emit(n int) {
 	if n == 0 {
 		return
@@ -67,7 +67,7 @@ func (s *source) emit(n int) {
 	s.console.lines(s.name, s.open[:n])
 	if text := bytes.TrimSpace(s.open[:n]); len(text) > 0 {
 		last := text[bytes.LastIndexByte(text, '\n')+1:]
-		s.words = string(last[:min(len(last), maxWords)])
+		s.lastLine = string(last[:min(len(last), maxLastLine)])
 	}
 	s.open = append(s.open[:0], s.open[n:]...)
 }

@@ -18,26 +18,26 @@ import (
 )
 
 const (
-	// lookEvery is how often something is looked at that is waited for.
-	lookEvery = 20 * time.Millisecond
-	// addressWait covers the daemons of a launcher that was killed: they stop by themselves.
-	addressWait = 10 * time.Second
+	// pollInterval is how often an awaited condition is checked.
+	pollInterval = 20 * time.Millisecond
+	// addressTimeout covers the daemons of a killed launcher: they stop by themselves.
+	addressTimeout = 10 * time.Second
 )
 
 // launcher is one run of arizuko.
 type launcher struct {
 	cfg     Config
-	bin     string          // folder of the programs
-	out     io.Writer       // for the line that says ready
-	console *console        // for everything else
-	kill    <-chan struct{} // closed when there is no more time for a clean stop
+	bin     string          // the folder of the programs
+	out     io.Writer       // of the line with the login link
+	console *console        // of everything else
+	kill    <-chan struct{} // closed when running daemons are to be killed
 
 	starter starter
-	ready   atomic.Bool // everything was, once
+	ready   atomic.Bool // every essential service was ready once
 }
 
-// run returns when nothing of it is running any more: with nil once ctx has ended, with an
-// error if arizuko cannot be started.
+// run returns when all daemons have stopped: nil after the end of ctx, an error if arizuko cannot be
+// started.
 func (l *launcher) run(ctx context.Context) error {
 	lock, err := l.lock()
 	if err != nil {
@@ -47,7 +47,7 @@ func (l *launcher) run(ctx context.Context) error {
 	l.starter = newStarter()
 	defer l.starter.close()
 
-	start, left, err := choose(services(l.cfg), l.bin, isSet)
+	start, skipped, err := choose(services(l.cfg), l.bin, isSet)
 	if err != nil {
 		return err
 	}
@@ -57,27 +57,27 @@ func (l *launcher) run(ctx context.Context) error {
 	if err := l.awaitAddresses(ctx, start); err != nil {
 		return err
 	}
-	for _, line := range left {
-		l.console.say("%s", line)
+	for _, line := range skipped {
+		l.console.print("%s", line)
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	var keepers []*keeper
+	var supervisors []*supervisor
 	for _, s := range start {
-		keepers = append(keepers, l.keep(s, fail))
+		supervisors = append(supervisors, l.supervise(s, fail))
 	}
 	if err := l.announce(ctx, start); err != nil {
 		fail(err)
 	}
 	<-ctx.Done()
-	l.stop(keepers)
+	l.stop(supervisors)
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}
 	return nil
 }
 
-// lock keeps a second launcher off the data folder.
+// lock keeps other launchers from the data folder.
 func (l *launcher) lock() (*lockfile.Lock, error) {
 	if err := os.MkdirAll(l.cfg.RunDir(), 0o700); err != nil {
 		return nil, &daemon.ExitError{Code: daemon.ExitRefused, Err: fmt.Errorf("ARIZUKO_DATA: %w", err)}
@@ -100,20 +100,20 @@ func (l *launcher) migrate(ctx context.Context) error {
 	return &daemon.ExitError{Code: code, Err: fmt.Errorf("migrate up: %s", end)}
 }
 
-// awaitAddresses makes sure that nobody else answers where our daemons will: that other one
-// would be taken for ours, and be handed our secret.
+// awaitAddresses waits until no other process listens on the daemons' addresses: the launcher would
+// take it for a daemon and send it the secret.
 func (l *launcher) awaitAddresses(ctx context.Context, start []service) error {
-	patience, cancel := context.WithTimeout(ctx, addressWait)
+	timeout, cancel := context.WithTimeout(ctx, addressTimeout)
 	defer cancel()
 	for _, s := range start {
-		if !s.essential() || !taken(string(s.ready)) {
+		if !s.essential() || !inUse(string(s.ready)) {
 			continue
 		}
-		l.console.say("%s: another process listens on %s, waiting for it to end", s.name, s.ready)
-		for taken(string(s.ready)) {
+		l.console.print("%s: another process listens on %s, waiting for it to end", s.name, s.ready)
+		for inUse(string(s.ready)) {
 			select {
-			case <-time.After(lookEvery):
-			case <-patience.Done():
+			case <-time.After(pollInterval):
+			case <-timeout.Done():
 				return &daemon.ExitError{Code: daemon.ExitBusy, Err: fmt.Errorf("another process listens on %s, the address of %s", s.ready, s.name)}
 			}
 		}
@@ -121,9 +121,8 @@ func (l *launcher) awaitAddresses(ctx context.Context, start []service) error {
 	return nil
 }
 
-// taken is false for addresses that cannot be listened on for another reason: the daemon
-// itself has more to say about those.
-func taken(addr string) bool {
+// inUse is false for addresses that are invalid for another reason, which the daemon itself reports.
+func inUse(addr string) bool {
 	listener, err := net.Listen("tcp", addr)
 	if err == nil {
 		listener.Close()
@@ -131,19 +130,19 @@ func taken(addr string) bool {
 	return errors.Is(err, syscall.EADDRINUSE)
 }
 
-// stop ends the services, highest rank first, and returns when they are gone.
-func (l *launcher) stop(keepers []*keeper) {
-	l.console.say("stopping")
-	slices.SortStableFunc(keepers, func(a, b *keeper) int { return b.rank - a.rank })
-	for len(keepers) > 0 {
-		rank := keepers[0].rank
+// stop stops the services, highest rank first, and returns when they have ended.
+func (l *launcher) stop(supervisors []*supervisor) {
+	l.console.print("stopping")
+	slices.SortStableFunc(supervisors, func(a, b *supervisor) int { return b.rank - a.rank })
+	for len(supervisors) > 0 {
+		rank := supervisors[0].rank
 		n := 0
-		for ; n < len(keepers) && keepers[n].rank == rank; n++ {
-			keepers[n].stop()
+		for ; n < len(supervisors) && supervisors[n].rank == rank; n++ {
+			supervisors[n].stop()
 		}
-		for _, k := range keepers[:n] {
+		for _, k := range supervisors[:n] {
 			<-k.done
 		}
-		keepers = keepers[n:]
+		supervisors = supervisors[n:]
 	}
 }

@@ -1,14 +1,13 @@
 // Launcher runs arizuko on one machine: it migrates the database, starts every daemon as a
-// process of its own, starts again what ends, and stops all of it on Ctrl-C. It takes no
-// arguments, only the environment, which it hands on to the daemons as it is. The programs
-// stand beside its own.
+// process of its own, restarts daemons that end, and stops them on Ctrl-C. It takes no arguments
+// and passes its environment to the daemons. All programs are in the launcher's folder.
 //
 // When the daemons are ready it prints one line on stdout:
 //
 //	arizuko ready: http://127.0.0.1:8083/login?token=…&next=/chat/main
 //
-// Everything else, the daemons' output included, goes to stderr with its source in front.
-// Exit code: 0 stopped, 75 another launcher or process is in the way, 78 wrong configuration,
+// Everything else, the daemons' output included, goes to stderr, prefixed with its source.
+// Exit code: 0 stopped, 75 another launcher runs or an address is in use, 78 invalid configuration,
 // else 1, or that of migrate.
 package main
 
@@ -49,13 +48,13 @@ func serve(ctx context.Context) error {
 	}
 	err = l.run(stop)
 	if stop.Err() != nil {
-		return nil // asked for, whatever it interrupted
+		return nil // the operator stopped it; errors are consequences
 	}
 	return err
 }
 
-// interrupts returns a context that ends with the first signal to stop, and one that ends
-// with a Ctrl-C after that. release undoes it.
+// interrupts returns a context that ends at the first signal to stop, and one that ends at a Ctrl-C
+// after that. release stops listening for signals.
 func interrupts(parent context.Context) (stop, kill context.Context, release func()) {
 	stop, cancelStop := context.WithCancel(parent)
 	kill, cancelKill := context.WithCancel(context.WithoutCancel(parent))
@@ -64,8 +63,8 @@ func interrupts(parent context.Context) (stop, kill context.Context, release fun
 	if !signal.Ignored(syscall.SIGHUP) { // by nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
-	// Ctrl-C also ends what our output is piped into; a write to it must not kill us while
-	// daemons are still to be stopped.
+	// Ctrl-C also ends a program that the output is piped into; a write to the broken pipe must not
+	// kill the launcher while daemons still run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		stopping := false

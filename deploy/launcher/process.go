@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// stopTimeout is above the 8 s a daemon takes at most for a clean stop.
+	// stopTimeout is above the 8 s that a daemon takes for a clean stop.
 	stopTimeout = 10 * time.Second
-	// drain is how long output is waited for that something else than the program holds open.
-	drain = time.Second
+	// drainTimeout is how long the launcher waits for output that a child of the program holds open.
+	drainTimeout = time.Second
 )
 
 // starter starts processes from one operating system thread that lives as long as the
 // launcher. The kernel sends the parent-death signal when the thread that started a process
-// ends, and Go ends threads as it likes.
+// ends, and the Go runtime ends threads at any time.
 type starter struct{ work chan func() }
 
 func newStarter() starter {
@@ -44,30 +44,30 @@ func (s starter) start(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// close ends the thread, and with it whatever process still runs.
+// close ends the thread and, by the parent-death signal, all processes.
 func (s starter) close() { close(s.work) }
 
 // ending is how a program ended.
 type ending struct {
-	code  int    // exit code, -1 after a signal
-	how   string // for people: "exit status 1", "signal: killed"
-	words string // the last line it printed
+	code     int    // exit code, -1 after a signal
+	how      string // as shown to operators: "exit status 1", "signal: killed"
+	lastLine string // the last line it printed
 }
 
 func (e ending) String() string {
-	if e.words == "" {
+	if e.lastLine == "" {
 		return "ended with " + e.how
 	}
-	return fmt.Sprintf("ended with %s, its last words: %s", e.how, e.words)
+	return fmt.Sprintf("ended with %s, last output: %s", e.how, e.lastLine)
 }
 
-// execute runs a program of the bin folder until it ends. When ctx ends it is asked to stop;
-// it is killed, with all it has started, when it takes too long or kill is closed.
+// execute runs a program of the bin folder until it ends. When ctx ends, it gets SIGTERM. It is killed
+// with all its descendants after stopTimeout or when kill is closed.
 func (l *launcher) execute(ctx context.Context, name string, args ...string) ending {
 	out := &source{console: l.console, name: name}
 	cmd := exec.Command(filepath.Join(l.bin, name), args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.WaitDelay = drain
+	cmd.WaitDelay = drainTimeout
 	// A group of its own: Ctrl-C in a terminal goes to the launcher alone, which knows the order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := l.starter.start(cmd); err != nil {
@@ -75,50 +75,50 @@ func (l *launcher) execute(ctx context.Context, name string, args ...string) end
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // the process state says more
+		_ = cmd.Wait() // the process state has more
 		close(ended)
 	}()
 	l.await(ctx, name, cmd.Process, ended)
 	out.flush()
-	return ending{code: cmd.ProcessState.ExitCode(), how: cmd.ProcessState.String(), words: out.words}
+	return ending{code: cmd.ProcessState.ExitCode(), how: cmd.ProcessState.String(), lastLine: out.lastLine}
 }
 
-// await returns when the process has ended.
+// await waits until the process has ended, and stops it when ctx ends.
 func (l *launcher) await(ctx context.Context, name string, p *os.Process, ended <-chan struct{}) {
 	select {
 	case <-ended:
 		return
 	case <-ctx.Done():
 	}
-	_ = p.Signal(syscall.SIGTERM) // it may have ended just now
-	patience := time.NewTimer(stopTimeout)
-	defer patience.Stop()
+	_ = p.Signal(syscall.SIGTERM) // it may have just ended
+	timeout := time.NewTimer(stopTimeout)
+	defer timeout.Stop()
 	select {
 	case <-ended:
 		return
 	case <-l.kill:
-	case <-patience.C:
-		l.console.say("%s: does not stop, killed after %s", name, stopTimeout)
+	case <-timeout.C:
+		l.console.print("%s: did not stop within %s, killed", name, stopTimeout)
 	}
-	offspring := descendants(p.Pid)
+	children := descendants(p.Pid)
 	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
-	for _, pid := range offspring { // agents have groups of their own
+	for _, pid := range children { // agents have groups of their own
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	<-ended
 }
 
-// descendants are the processes that a process has started, and those started by them.
+// descendants are the children of a process, their children, and so on.
 func descendants(pid int) (all []int) {
-	entries, _ := os.ReadDir("/proc") // without it there is nobody to find
+	entries, _ := os.ReadDir("/proc") // without /proc none are found
 	children := map[int][]int{}
 	for _, entry := range entries {
 		child, err := strconv.Atoi(entry.Name())
 		if err != nil {
 			continue
 		}
-		stat, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "stat")) // empty if it is gone
-		// pid (name) state ppid …; the name may hold anything.
+		stat, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "stat")) // empty if it has ended
+		// pid (name) state ppid …; the name may contain anything.
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		if len(fields) < 2 {
 			continue

@@ -13,10 +13,10 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// firstGroup is registered when there is no group at all, so that there is somebody to talk to.
+// firstGroup is registered if there is no group, so that there is one to chat with.
 const firstGroup = "main"
 
-// announce waits until the essential services are ready and prints where to log in.
+// announce waits until the essential services are ready and prints the login link.
 func (l *launcher) announce(ctx context.Context, start []service) error {
 	for _, s := range start {
 		if !s.essential() {
@@ -43,26 +43,26 @@ func (l *launcher) announce(ctx context.Context, start []service) error {
 	return nil
 }
 
-// firstPage is where a login leads: the chat of the first group, or the list of the groups
-// that somebody has registered instead.
+// firstPage is the page after a login: the chat with firstGroup, or the list of groups if there are
+// only others.
 func firstPage(ctx context.Context, routd *httpx.Client) (string, error) {
-	var known struct {
+	var all struct {
 		Groups []msg.Group `json:"groups"`
 	}
-	if err := call(ctx, routd, http.MethodGet, "/v1/groups", nil, &known); err != nil {
+	if err := call(ctx, routd, http.MethodGet, "/v1/groups", nil, &all); err != nil {
 		return "", err
 	}
-	if len(known.Groups) == 0 {
+	if len(all.Groups) == 0 {
 		group := map[string]string{"folder": firstGroup}
 		return "/chat/" + firstGroup, call(ctx, routd, http.MethodPost, "/v1/groups", group, nil)
 	}
-	if slices.ContainsFunc(known.Groups, func(g msg.Group) bool { return g.Folder == firstGroup }) {
+	if slices.ContainsFunc(all.Groups, func(g msg.Group) bool { return g.Folder == firstGroup }) {
 		return "/chat/" + firstGroup, nil
 	}
 	return "/chat/", nil
 }
 
-// loginLink is a link that logs in by itself, or the login form if there is a password.
+// loginLink is a link with a login token, or the link to the login form if there is a password.
 func (l *launcher) loginLink(ctx context.Context, dashd *httpx.Client, page string) (string, error) {
 	var link struct {
 		URL string `json:"url"`
@@ -77,12 +77,12 @@ func (l *launcher) loginLink(ctx context.Context, dashd *httpx.Client, page stri
 	return "", err
 }
 
-// client calls one of our daemons where it listens, whatever URL others call it by.
+// client calls a daemon at the address that it listens on, not at its public URL.
 func client(addr config.Addr, secret string) *httpx.Client {
 	return httpx.NewClient(string(addr.URL()), secret)
 }
 
-// call repeats a request for as long as the daemon is not available.
+// call retries a request while the daemon is unavailable.
 func call(ctx context.Context, c *httpx.Client, method, path string, in, out any) error {
 	for {
 		err := c.Do(ctx, method, path, in, out)
@@ -92,7 +92,7 @@ func call(ctx context.Context, c *httpx.Client, method, path string, in, out any
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(lookEvery):
+		case <-time.After(pollInterval):
 		}
 	}
 }

@@ -13,28 +13,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAfterAnEnd(t *testing.T) {
-	const short, long = time.Second, settled
+func TestHistory_After_DecidesStep(t *testing.T) {
+	const short, long = time.Second, stableAfter
 	for name, tc := range map[string]struct {
 		codes    []int
-		lived    time.Duration
+		uptime   time.Duration
 		decisive bool
 		want     step
 	}{
-		"a failure":                           {[]int{1}, short, true, again},
-		"an end without need":                 {[]int{0}, short, true, again},
-		"a held lock":                         {[]int{75}, short, true, again},
-		"a signal":                            {[]int{-1}, short, true, again},
-		"refused at the start":                {[]int{78}, short, true, giveUp},
-		"refused later":                       {[]int{78}, long, false, leave},
-		"four times":                          {[]int{1, 0, 75, -1}, short, true, again},
-		"five times":                          {[]int{1, 0, 75, -1, 1}, short, true, giveUp},
-		"five times, a long time between":     {[]int{1, 1, 1, 1, 1}, long, true, again},
-		"any number of times after the start": {slices.Repeat([]int{1}, 50), short, false, again},
+		"a failure":                           {[]int{1}, short, true, restart},
+		"an unexpected exit 0":                {[]int{0}, short, true, restart},
+		"a held lock":                         {[]int{75}, short, true, restart},
+		"a signal":                            {[]int{-1}, short, true, restart},
+		"refused at the start":                {[]int{78}, short, true, failAll},
+		"refused later":                       {[]int{78}, long, false, leaveStopped},
+		"four times":                          {[]int{1, 0, 75, -1}, short, true, restart},
+		"five times":                          {[]int{1, 0, 75, -1, 1}, short, true, failAll},
+		"five times with long uptimes":        {[]int{1, 1, 1, 1, 1}, long, true, restart},
+		"any number of times after the start": {slices.Repeat([]int{1}, 50), short, false, restart},
 	} {
-		past, last := newHistory(), again
+		past, last := newHistory(), restart
 		for _, code := range tc.codes {
-			last, _ = past.after(code, tc.lived, tc.decisive)
+			last, _ = past.after(code, tc.uptime, tc.decisive)
 		}
 		if last != tc.want {
 			t.Errorf("%s: %v, want %v", name, last, tc.want)
@@ -42,30 +42,30 @@ func TestAfterAnEnd(t *testing.T) {
 	}
 }
 
-func TestPauses(t *testing.T) {
+func TestHistory_After_BacksOff(t *testing.T) {
 	past := newHistory()
-	want := firstPause
+	want := minDelay
 	for range 12 {
-		_, pause := past.after(1, time.Second, false)
-		if pause < want*8/10 || pause > want*12/10 {
-			t.Errorf("end %d: pause %s, want about %s", past.ends, pause, want)
+		_, delay := past.after(1, time.Second, false)
+		if delay < want*8/10 || delay > want*12/10 {
+			t.Errorf("exit %d: delay %s, want about %s", past.exits, delay, want)
 		}
-		want = min(2*want, longestPause)
+		want = min(2*want, maxDelay)
 	}
-	if _, pause := past.after(1, settled, false); pause > firstPause*12/10 {
-		t.Errorf("after a long life: pause %s", pause)
+	if _, delay := past.after(1, stableAfter, false); delay > minDelay*12/10 {
+		t.Errorf("after a long uptime: delay %s", delay)
 	}
 }
 
-func TestPassedOn(t *testing.T) {
+func TestLauncherExitCode_OfDaemon(t *testing.T) {
 	for code, want := range map[int]int{75: 75, 78: 78, 0: 1, 1: 1, 2: 1, -1: 1, 143: 1} {
-		if got := passedOn(code); got != want {
+		if got := launcherExitCode(code); got != want {
 			t.Errorf("%d becomes %d, want %d", code, got, want)
 		}
 	}
 }
 
-func TestChoose(t *testing.T) {
+func TestChoose_TokensAndPrograms_StartOrSkip(t *testing.T) {
 	all := services(Config{RoutdAddr: "h:1", GatedAddr: "h:2", DashdAddr: "h:3"})
 	set := func(names ...string) func(string) bool {
 		return func(name string) bool { return slices.Contains(names, name) }
@@ -74,7 +74,7 @@ func TestChoose(t *testing.T) {
 		programs string
 		set      func(string) bool
 		start    []string
-		left     string // what one of the lines says
+		skipped  string // a part of the lines
 		fails    bool
 	}{
 		"nothing set": {"routd gated dashd teled discd slakd", set(), []string{"routd", "gated", "dashd"},
@@ -93,7 +93,7 @@ func TestChoose(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		start, left, err := choose(all, bin, tc.set)
+		start, skipped, err := choose(all, bin, tc.set)
 		var names []string
 		for _, s := range start {
 			names = append(names, s.name)
@@ -101,13 +101,13 @@ func TestChoose(t *testing.T) {
 		if diff := cmp.Diff(tc.start, names); diff != "" || (err != nil) != tc.fails {
 			t.Errorf("%s: %v, %s", name, err, diff)
 		}
-		if text := strings.Join(left, "\n"); !strings.Contains(text, tc.left) || strings.Contains(text, "onbod") {
-			t.Errorf("%s: it says\n%s", name, text)
+		if text := strings.Join(skipped, "\n"); !strings.Contains(text, tc.skipped) || strings.Contains(text, "onbod") {
+			t.Errorf("%s: skipped:\n%s", name, text)
 		}
 	}
 }
 
-func TestIsSet(t *testing.T) {
+func TestIsSet_EmptyOrFile(t *testing.T) {
 	for _, name := range []string{"LAUNCHER_TEST_TOKEN", "LAUNCHER_TEST_TOKEN_FILE"} {
 		t.Setenv(name, "")
 		if isSet("LAUNCHER_TEST_TOKEN") {
@@ -121,12 +121,12 @@ func TestIsSet(t *testing.T) {
 	}
 }
 
-func TestLines(t *testing.T) {
+func TestSource_Write_PrintsWholePrefixedLines(t *testing.T) {
 	long := strings.Repeat("x", maxLine)
 	for name, tc := range map[string]struct {
 		writes []string
 		want   string
-		words  string
+		last   string
 	}{
 		"nothing":         {nil, "", ""},
 		"a line":          {[]string{"a\n"}, "gated    | a\n", "a"},
@@ -135,7 +135,7 @@ func TestLines(t *testing.T) {
 		"blank at last":   {[]string{"a\n", "\n", " \n"}, "gated    | a\ngated    | \ngated    |  \n", "a"},
 		"bytes":           {[]string{"\xff\x00%d\n"}, "gated    | \xff\x00%d\n", "\xff\x00%d"},
 		"without an end":  {[]string{long, "y\n"}, "gated    | " + long + "\ngated    | y\n", "y"},
-		"long words":      {[]string{long[:5000] + "\n"}, "gated    | " + long[:5000] + "\n", long[:maxWords]},
+		"long lastLine":   {[]string{long[:5000] + "\n"}, "gated    | " + long[:5000] + "\n", long[:maxLastLine]},
 	} {
 		var out bytes.Buffer
 		s := &source{console: &console{w: &out}, name: "gated"}
@@ -145,13 +145,13 @@ func TestLines(t *testing.T) {
 			}
 		}
 		s.flush()
-		if out.String() != tc.want || s.words != tc.words {
-			t.Errorf("%s: printed %.100q, last %.100q", name, out.String(), s.words)
+		if out.String() != tc.want || s.lastLine != tc.last {
+			t.Errorf("%s: printed %.100q, last %.100q", name, out.String(), s.lastLine)
 		}
 	}
 }
 
-// writes keeps each Write apart.
+// writes records each Write.
 type writes []string
 
 func (w *writes) Write(p []byte) (int, error) {
@@ -159,7 +159,7 @@ func (w *writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestLinesOfSeveralStayWhole(t *testing.T) {
+func TestConsole_ConcurrentSources_LinesStayWhole(t *testing.T) {
 	var out writes
 	c := &console{w: &out}
 	var group sync.WaitGroup

@@ -1,0 +1,115 @@
+// Package agents runs the protocol conformance tool on the bundled agents.
+package agents
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/testkit/fakes/anthropic"
+)
+
+// maxConform is how long one agent may take on a busy machine; usually it takes a fifth.
+const maxConform = 4 * time.Minute
+
+// parallel is how many agents run at once.
+const parallel = "3"
+
+var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/deploy/agents/demo", "arizuko/deploy/agents/claude",
+	"arizuko/deploy/agents/oneshot")
+
+func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
+
+// program is the path of a built program.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	bin, err := programs.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(bin, name)
+}
+
+// conform runs `gated agent conform` and returns the result of each case.
+func conform(t *testing.T, command string, env ...string) map[string]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), maxConform)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program(t, "gated"), "agent", "conform", "-grace", "15s", "--", command)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	results := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		for _, result := range []string{"ok", "not shown"} {
+			if name, is := strings.CutPrefix(line, result+" "); is {
+				name, _, _ = strings.Cut(strings.TrimSpace(name), ":")
+				results[name] = result
+			}
+		}
+	}
+	return results
+}
+
+// wantNotShown fails the test unless exactly these cases are not shown and all others are ok.
+func wantNotShown(t *testing.T, results map[string]string, want ...string) {
+	t.Helper()
+	const cases = 18
+	if len(results) != cases {
+		t.Errorf("results of %d cases, want %d: %v", len(results), cases, results)
+	}
+	for _, name := range want {
+		if results[name] != "not shown" {
+			t.Errorf("%s: %q, want not shown", name, results[name])
+		}
+		delete(results, name)
+	}
+	for name, result := range results {
+		if result != "ok" {
+			t.Errorf("%s: %s", name, result)
+		}
+	}
+}
+
+func TestConform_Demo(t *testing.T) {
+	t.Parallel()
+	wantNotShown(t, conform(t, "exec "+program(t, "demo")), "a line it does not know")
+}
+
+// The real Claude Code calls a fake model that follows instructions.
+func TestConform_Claude(t *testing.T) {
+	t.Parallel()
+	cli := os.Getenv("CLAUDE_CLI")
+	if cli == "" {
+		cli = "../../agents/claude/node_modules/.bin/claude"
+	}
+	cli, err := filepath.Abs(cli)
+	if err == nil {
+		_, err = os.Stat(cli)
+	}
+	if err != nil {
+		t.Fatalf("%v: install it with `npm ci --prefix deploy/agents/claude`, or name one in CLAUDE_CLI", err)
+	}
+	model := anthropic.New(anthropic.Options{})
+	base, err := model.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	results := conform(t, "exec "+program(t, "claude"), "AGENT_ENV=ANTHROPIC_API_KEY,ANTHROPIC_BASE_URL,CLAUDE_COMMAND",
+		"ANTHROPIC_API_KEY="+model.Key(), "ANTHROPIC_BASE_URL="+base, "CLAUDE_COMMAND="+cli)
+	wantNotShown(t, results, "several frames", "silence", "an error", "a line it does not know")
+}
+
+func TestConform_Oneshot(t *testing.T) {
+	t.Parallel()
+	results := conform(t, "exec "+program(t, "oneshot")+" sh -c 'if grep -q slow; then sleep 3; fi; echo hello'")
+	wantNotShown(t, results, "a session is taken up again", "several frames", "silence", "an error")
+}

@@ -1,0 +1,147 @@
+// Package launcher tests the launcher with real daemons and with shell scripts in their place.
+package launcher
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"arizuko/deploy/e2e/harness"
+)
+
+// parallel is how many instances run at once.
+const parallel = "4"
+
+var programs = harness.NewPrograms("", "arizuko/routd", "arizuko/gated", "arizuko/migrations/cmd/migrate",
+	"arizuko/deploy/agents/demo", "arizuko/deploy/launcher")
+
+// TestMain builds the programs. Under the name of dashd the test binary is a helper process, a fake
+// of dashd with all that the launcher needs.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "dashd" {
+		os.Exit(fakeDashd())
+	}
+	os.Exit(programs.RunTests(m, parallel))
+}
+
+func fakeDashd() int {
+	secret, err := os.ReadFile(filepath.Join(os.Getenv("ARIZUKO_DATA"), "secret"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	bearer := []byte("Bearer " + strings.TrimSpace(string(secret)))
+	addr := os.Getenv("DASHD_ADDR")
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /v1/login-link", func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), bearer) == 0:
+			w.WriteHeader(http.StatusUnauthorized)
+		case os.Getenv("DASH_PASSWORD") != "":
+			w.WriteHeader(http.StatusConflict)
+		default:
+			fmt.Fprintf(w, `{"url":"http://%s/login?token=abc"}`, addr)
+		}
+	})
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	server := &http.Server{Addr: addr, Handler: mux}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.ListenAndServe(); ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// fixture is an instance with a folder of programs of its own.
+type fixture struct {
+	*harness.LauncherFixture
+	bin string
+}
+
+// newFixture makes an instance whose only program is the launcher, with env added to its
+// environment.
+func newFixture(t *testing.T, env ...string) *fixture {
+	t.Helper()
+	t.Parallel()
+	bin := t.TempDir()
+	f := &fixture{harness.NewLauncherFixture(t, bin, env...), bin}
+	// No symbolic link: the launcher uses the folder of the file that it really is.
+	if err := os.Link(built(t, "launcher"), filepath.Join(bin, "launcher")); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// withDaemons makes an instance with the real programs and the fake of dashd.
+func withDaemons(t *testing.T, env ...string) *fixture {
+	t.Helper()
+	f := newFixture(t, env...)
+	for _, name := range []string{"routd", "gated", "migrate", "demo"} {
+		f.symlink(built(t, name), name)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.symlink(self, "dashd")
+	return f
+}
+
+// withScripts makes an instance whose programs are shell scripts: the given ones, and else daemons
+// that are never ready and a migrate that does nothing.
+func withScripts(t *testing.T, scripts map[string]string, env ...string) *fixture {
+	t.Helper()
+	f := newFixture(t, env...)
+	for _, name := range []string{"routd", "gated", "dashd"} {
+		f.script(name, "echo started; exec sleep 1000")
+	}
+	f.script("migrate", "")
+	for name, text := range scripts {
+		f.script(name, text)
+	}
+	return f
+}
+
+// built is the path of a program that TestMain has built.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	bin, err := programs.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(bin, name)
+}
+
+func (f *fixture) symlink(from, name string) {
+	f.T.Helper()
+	if err := os.Symlink(from, filepath.Join(f.bin, name)); err != nil {
+		f.T.Fatal(err)
+	}
+}
+
+func (f *fixture) script(name, text string) {
+	f.T.Helper()
+	f.writeProgram(name, "#!/bin/sh\n"+text+"\n")
+}
+
+func (f *fixture) writeProgram(name, content string) {
+	f.T.Helper()
+	if err := os.WriteFile(filepath.Join(f.bin, name), []byte(content), 0o700); err != nil {
+		f.T.Fatal(err)
+	}
+}
+
+// readyLine is the launcher's line on stdout, with the query of its link.
+func (f *fixture) readyLine(query string) string {
+	return "arizuko ready: " + f.Instance.URL("dashd") + "/login?" + query + "\n"
+}

@@ -1,0 +1,205 @@
+package launcher
+
+import (
+	"bufio"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Limits of the launcher.
+const (
+	maxEarlyExits = 5
+	stopTimeout   = 10 * time.Second
+)
+
+func TestLauncher_FailingMigration_StartsNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script string
+		code   int
+		want   string
+	}{
+		"exit code": {"echo is locked >&2; exit 75", 75, "migrate  | is locked\n"},
+		"signal":    {"kill -9 $$", 1, "migrate up: ended with signal: killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := withScripts(t, map[string]string{"migrate": tc.script}).Launch()
+			l.WantEnd(tc.code)
+			if text := l.Stderr(); !strings.Contains(text, tc.want) || strings.Contains(text, "started") {
+				t.Errorf("stderr:\n%s", text)
+			}
+		})
+	}
+}
+
+func TestLauncher_EssentialDaemonFails_Stops(t *testing.T) {
+	for name, tc := range map[string]struct {
+		daemon, script string
+		code           int
+		want           string
+	}{
+		"exits 78":        {"gated", "echo GATED_X: no; exit 78", 78, "gated ended with exit status 78, last output: GATED_X: no (attempt 1)"},
+		"exits 3":         {"routd", "echo no disk >&2; exit 3", 1, "routd ended with exit status 3, last output: no disk (attempt 5)"},
+		"exits 0":         {"dashd", "", 1, "dashd ended with exit status 0 (attempt 5)"},
+		"exits 75":        {"dashd", "exit 75", 75, "dashd ended with exit status 75 (attempt 5)"},
+		"is killed":       {"gated", "kill -9 $$", 1, "gated ended with signal: killed (attempt 5)"},
+		"no program":      {"gated", "exec /nowhere/gated", 1, "gated ended with exit status 127"},
+		"invalid program": {"gated", "", 1, "gated ended with fork/exec"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := withScripts(t, map[string]string{tc.daemon: tc.script})
+			if name == "invalid program" {
+				f.writeProgram(tc.daemon, "\x7fELF") // the kernel refuses to run it
+			}
+			l := f.Launch()
+			l.WantEnd(tc.code)
+			if text := l.Stderr(); !strings.Contains(text, tc.want) {
+				t.Errorf("stderr:\n%s", text)
+			}
+			if l.Stdout() != "" {
+				t.Errorf("stdout: %q", l.Stdout())
+			}
+		})
+	}
+}
+
+func TestLauncher_AdapterFails_OthersGoOn(t *testing.T) {
+	f := withScripts(t, map[string]string{
+		"teled": "exit 78",
+		"discd": "echo again; exit 1",
+	}, "TELEGRAM_BOT_TOKEN=t", "DISCORD_BOT_TOKEN_FILE=/nowhere", "SLACK_BOT_TOKEN=")
+	l := f.Launch()
+	l.WaitOutput("slakd: not started, SLACK_BOT_TOKEN is not set")
+	l.WaitOutput("teled: ended with exit status 78: invalid configuration or incompatible database, not restarted")
+	f.Until("discd to be restarted more often than an essential daemon", func() bool {
+		return strings.Count(l.Stderr(), "discd    | again") > maxEarlyExits
+	})
+	l.Signal(syscall.SIGINT)
+	l.WantEnd(0)
+	if n := strings.Count(l.Stderr(), "teled: "); n != 1 {
+		t.Errorf("%d lines about teled", n)
+	}
+}
+
+func TestLauncher_StopSignals_StopDaemons(t *testing.T) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // a test under nohup would make the launcher ignore them
+	t.Cleanup(func() { signal.Stop(hangups) })
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			l := withScripts(t, nil).Launch()
+			l.WaitOutput("routd    | started")
+			l.WaitOutput("gated    | started")
+			l.Signal(sig)
+			l.WantEnd(0)
+		})
+	}
+}
+
+func TestLauncher_SignalDuringMigration_Stops(t *testing.T) {
+	l := withScripts(t, map[string]string{"migrate": "echo busy; exec sleep 1000"}).Launch()
+	l.WaitOutput("migrate  | busy")
+	l.Signal(syscall.SIGINT)
+	l.WantEnd(0)
+}
+
+func TestLauncher_Stop_AdaptersFirstRoutdLast(t *testing.T) {
+	const polite = `trap 'echo bye; kill $!; exit 0' TERM; sleep 1000 & echo up; wait`
+	l := withScripts(t, map[string]string{"routd": polite, "gated": polite, "dashd": polite, "teled": polite}, "TELEGRAM_BOT_TOKEN=t").Launch()
+	for _, name := range []string{"routd", "gated", "dashd", "teled"} {
+		l.WaitOutput(name + "    | up")
+	}
+	l.Signal(syscall.SIGTERM)
+	l.WantEnd(0)
+	at := func(name string) int { return strings.Index(l.Stderr(), name+"    | bye") }
+	first, last := min(at("dashd"), at("teled")), max(at("dashd"), at("teled"))
+	if first < 0 || last > at("gated") || at("gated") > at("routd") {
+		t.Error("the daemons stopped in another order")
+	}
+}
+
+// stubborn ignores SIGTERM, as does a child in a process group of its own.
+const stubborn = `trap '' TERM; setsid sleep 1000 & echo up; while :; do sleep 1000; done`
+
+func TestLauncher_SecondInterrupt_Kills(t *testing.T) {
+	l := withScripts(t, map[string]string{"gated": stubborn, "routd": stubborn}).Launch()
+	l.WaitOutput("gated    | up")
+	l.WaitOutput("routd    | up")
+	l.Signal(syscall.SIGINT)
+	l.WaitOutput("stopping")
+	began := time.Now()
+	l.Signal(syscall.SIGINT)
+	l.WantEnd(0)
+	if took := time.Since(began); took > stopTimeout/2 {
+		t.Errorf("the stop took %s", took)
+	}
+}
+
+func TestLauncher_DaemonIgnoresStop_KilledAfterTimeout(t *testing.T) {
+	l := withScripts(t, map[string]string{"gated": stubborn}).Launch()
+	l.WaitOutput("gated    | up")
+	l.Signal(syscall.SIGTERM)
+	l.Signal(syscall.SIGTERM) // is not a second Ctrl-C
+	l.WantEnd(0)
+	if !strings.Contains(l.Stderr(), "gated: did not stop within 10s, killed") {
+		t.Error("the kill is not printed")
+	}
+}
+
+func TestLauncher_LongOutput_IsPrintedWhole(t *testing.T) {
+	l := withScripts(t, map[string]string{
+		"gated": `head -c 3000000 /dev/zero | tr '\0' x; echo; echo out; echo err >&2; printf 'no end'; exec sleep 1000`,
+	}).Launch()
+	l.WaitOutput("gated    | out\ngated    | err\n")
+	if n := strings.Count(l.Stderr(), "x"); n != 3_000_000 {
+		t.Errorf("%d bytes of the long line", n)
+	}
+	l.Signal(syscall.SIGINT)
+	l.WantEnd(0)
+	if !strings.Contains(l.Stderr(), "gated    | no end\n") {
+		t.Error("the unterminated line is lost")
+	}
+}
+
+func TestLauncher_StderrClosed_StillStops(t *testing.T) {
+	f := withScripts(t, map[string]string{"gated": "echo up; exec sleep 1000"})
+	cmd := f.Instance.Command("launcher")
+	cmd.Dir = f.Instance.Dir
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(stderr); !strings.HasPrefix(lines.Text(), "gated    | up"); {
+		if !lines.Scan() {
+			t.Fatal("the output has ended")
+		}
+	}
+	stderr.Close()
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || len(f.Processes("")) > 0 {
+		t.Errorf("%v, processes %v are left", err, f.Processes(""))
+	}
+}
+
+func TestLauncher_MissingProgram_Fails(t *testing.T) {
+	f := newFixture(t)
+	l := f.Launch()
+	l.WantEnd(1)
+	if !strings.Contains(l.Stderr(), "launcher: no program at "+f.bin+"/routd: build it first\n") {
+		t.Errorf("stderr: %q", l.Stderr())
+	}
+}
+
+func TestLauncher_DataFolderCannotBeCreated_Exits78(t *testing.T) {
+	f := withScripts(t, nil)
+	f.Instance.Env = append(f.Instance.Env, "ARIZUKO_DATA=/dev/null/data")
+	f.Launch().WantEnd(78)
+}
