@@ -24,14 +24,14 @@ func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 // image is the demo agent's.
 const image = "arizuko-demo:1"
 
-func TestBubblewrap(t *testing.T) {
+func TestRuntime_Bubblewrap(t *testing.T) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Fatalf("%v: this test needs bubblewrap: apt-get install -y bubblewrap", err)
 	}
 	trial(t, nil, "AGENT_SANDBOX=bwrap")
 }
 
-func TestDocker(t *testing.T) {
+func TestRuntime_Docker(t *testing.T) {
 	e := docker.Start(t)
 	e.Import(t, image, map[string]string{"agent": build(t, "demo")})
 	containers := func() []string { return strings.Fields(e.Docker(t, "ps", "--all", "--quiet", "--no-trunc")) }

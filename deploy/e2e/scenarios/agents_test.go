@@ -27,7 +27,7 @@ func untried(f *harness.Fixture) {
 	}
 }
 
-func TestAgentsThatLiveForOneAnswer(t *testing.T) {
+func TestAgents_ExitAfterEachAnswer_AllMessagesAnswered(t *testing.T) {
 	f := start(t, harness.Options{Agent: "head -n 1 | exec %demo"})
 	f.WantEchoes("telegram:5", oneByOne(f, "telegram:5", 15)...)
 	var sent []string
@@ -39,13 +39,13 @@ func TestAgentsThatLiveForOneAnswer(t *testing.T) {
 	untried(f)
 }
 
-func TestAgentsThatAreNotKeptWarm(t *testing.T) {
+func TestAgents_NoIdleTime_AllMessagesAnswered(t *testing.T) {
 	f := start(t, harness.Options{Env: []string{"AGENT_IDLE=0s"}})
 	f.WantEchoes("telegram:5", oneByOne(f, "telegram:5", 15)...)
 	untried(f)
 }
 
-func TestOnePlaceForEverybody(t *testing.T) {
+func TestAgents_OneSlot_AllChatsAnswered(t *testing.T) {
 	f := start(t, harness.Options{Env: []string{"MAX_AGENTS=1"}})
 	sent := map[string][]string{}
 	for i := range 8 {
@@ -61,7 +61,7 @@ func TestOnePlaceForEverybody(t *testing.T) {
 	untried(f)
 }
 
-func TestAnAgentThatFailsIsTriedAgain(t *testing.T) {
+func TestAgents_FirstRunFails_TurnIsRetried(t *testing.T) {
 	f := start(t, harness.Options{Agent: `if mkdir failed; then exit 3; fi; exec %demo`})
 	first := f.Say("telegram:5", "one")
 	f.Until("the first try has failed", func() bool { return f.Turn(first).Attempts == 1 })
@@ -76,7 +76,7 @@ func TestAnAgentThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatKeepsFailingIsGivenUp(t *testing.T) {
+func TestAgents_EveryRunFails_TurnFailsWithNotice(t *testing.T) {
 	f := start(t, harness.Options{Env: []string{"TURN_ATTEMPTS=1"}})
 	for _, order := range []string{"crash", "error"} {
 		id := f.Say("telegram:5", order)
@@ -91,7 +91,7 @@ func TestAnAgentThatKeepsFailingIsGivenUp(t *testing.T) {
 	f.WantEchoes("telegram:5", "hello")
 }
 
-func TestAnAgentThatCannotBeStarted(t *testing.T) {
+func TestAgents_CommandNotFound_TurnFailsCommandsWork(t *testing.T) {
 	f := start(t, harness.Options{Agent: "exec /nowhere/agent", Env: []string{"TURN_ATTEMPTS=1"}})
 	row := f.Say("telegram:5", "hello")
 	if turn := f.WaitEnded(row); turn.State != msg.TurnFailed || !strings.Contains(turn.Error, "/nowhere/agent") {
@@ -100,7 +100,7 @@ func TestAnAgentThatCannotBeStarted(t *testing.T) {
 	f.WantReply(f.Say("telegram:5", "/ping"), "pong")
 }
 
-func TestSeveralFramesAndSilence(t *testing.T) {
+func TestAgents_SeveralFramesOrSilence_EachDelivered(t *testing.T) {
 	f := start(t, harness.Options{})
 	frames := f.Say("telegram:5", "frames 3 long story")
 	if n := strings.Count(f.Answer(frames), "You said: "); n != 3 {

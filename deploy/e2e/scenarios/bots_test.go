@@ -8,8 +8,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// TestTwoBotsDoNotGoOnForEver has another bot answer whatever it is told.
-func TestTwoBotsDoNotGoOnForEver(t *testing.T) {
+// TestBots_LoopOfAnswers_IsObservedAfterLimit has another bot answer whatever it is told.
+func TestBots_LoopOfAnswers_IsObservedAfterLimit(t *testing.T) {
 	f := start(t, harness.Options{})
 	var told []string
 	for n := range 10 {

@@ -25,7 +25,7 @@ func holding(t *testing.T) *harness.Fixture {
 	return f
 }
 
-func TestAnEditBeforeDispatchReplacesTheText(t *testing.T) {
+func TestEdit_BeforeDispatch_ReplacesText(t *testing.T) {
 	f := holding(t)
 	held := f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "tpyo"})[0]
 	passed(f)
@@ -37,14 +37,14 @@ func TestAnEditBeforeDispatchReplacesTheText(t *testing.T) {
 	f.WantEchoes("discord:5", "typo", "sorry")
 }
 
-func TestAMessageAndItsEditInOneGo(t *testing.T) {
+func TestEdit_InSameBatch_ReplacesText(t *testing.T) {
 	f := holding(t)
 	f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "tpyo"}, edit("discord:5", "m1", "1", "typo"),
 		msg.Message{ChatJID: "discord:5", Content: "sorry"})
 	f.WantEchoes("discord:5", "typo", "sorry")
 }
 
-func TestADeletionBeforeDispatchDropsTheMessage(t *testing.T) {
+func TestDeletion_BeforeDispatch_DropsMessage(t *testing.T) {
 	f := holding(t)
 	held := f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "never mind"})[0]
 	passed(f)
@@ -54,7 +54,7 @@ func TestADeletionBeforeDispatchDropsTheMessage(t *testing.T) {
 	f.WantEchoes("discord:5", "one", "two")
 }
 
-func TestAnEditAfterDispatchIsANoteInTheNextPrompt(t *testing.T) {
+func TestEdit_AfterDispatch_IsNotedInNextPrompt(t *testing.T) {
 	f := start(t, harness.Options{Agent: harness.RecordingAgent})
 	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "at nine"})[0])
 	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m2", Content: "or not"})[0])
@@ -80,7 +80,7 @@ func TestAnEditAfterDispatchIsANoteInTheNextPrompt(t *testing.T) {
 	f.WantEchoes("telegram:5", "at nine", "or not", "at ten", "", "ok?", "and now?")
 }
 
-func TestOnlyTheNewestOfSeveralEditsIsShown(t *testing.T) {
+func TestEdit_Several_OnlyNewestIsPrompted(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "at nine"})[0])
 	f.WaitDecided(f.Put(edit("telegram:5", "m1", "1", "at ten"))[0])
@@ -89,7 +89,7 @@ func TestOnlyTheNewestOfSeveralEditsIsShown(t *testing.T) {
 	f.WantEchoes("telegram:5", "at nine", "at eleven", "ok?")
 }
 
-func TestAnEditDuringTheRunIsANoteToo(t *testing.T) {
+func TestEdit_DuringRun_IsNoted(t *testing.T) {
 	f := start(t, harness.Options{})
 	running := f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "slow 2 at nine"})[0]
 	f.WaitRunning(running)
@@ -98,7 +98,7 @@ func TestAnEditDuringTheRunIsANoteToo(t *testing.T) {
 	f.WantEchoes("telegram:5", "slow 2 at nine", "at ten", "ok?")
 }
 
-func TestAnEditOfAPrefixedMessageFollowsTheDerivedRow(t *testing.T) {
+func TestEdit_OfPrefixedMessage_FollowsDerivedRow(t *testing.T) {
 	f := start(t, harness.Options{})
 	row := f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "@eng at nine"})[0]
 	f.WantDecision(row, msg.Prefix, msg.ReasonPrefixGroup)
@@ -108,7 +108,7 @@ func TestAnEditOfAPrefixedMessageFollowsTheDerivedRow(t *testing.T) {
 	}
 }
 
-func TestAnEditThatNewlyAddressesTheBotFiresOnce(t *testing.T) {
+func TestEdit_AddsMention_StartsOneTurn(t *testing.T) {
 	f := listening(t, harness.Options{})
 	row := f.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "m1", Content: "somebody should look"})[0]
 	f.WantDecision(row, msg.Observed, msg.ReasonRouteObserve)
@@ -127,7 +127,7 @@ func TestAnEditThatNewlyAddressesTheBotFiresOnce(t *testing.T) {
 	f.WantEchoes("telegram:-5", "bot, have a look")
 }
 
-func TestAnEditThatDoesNotAddressTheBotFiresNothing(t *testing.T) {
+func TestEdit_WithoutMention_StartsNoTurn(t *testing.T) {
 	f := listening(t, harness.Options{})
 	row := f.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "m1", Content: "chatter"})[0]
 	f.WantDecision(row, msg.Observed, msg.ReasonRouteObserve)
@@ -135,7 +135,7 @@ func TestAnEditThatDoesNotAddressTheBotFiresNothing(t *testing.T) {
 	f.WantEchoes("telegram:-5")
 }
 
-func TestChangesOfWhatIsNotStoredOrOursAreDropped(t *testing.T) {
+func TestEdit_OfUnknownOrOutboundMessage_IsDropped(t *testing.T) {
 	f := start(t, harness.Options{})
 	for _, id := range f.Put(edit("telegram:5", "unknown", "1", "x"), deletion("telegram:5", "unknown"),
 		msg.Message{ChatJID: "telegram:5", Verb: msg.VerbEdit, Content: "of nothing"}) {
@@ -147,7 +147,7 @@ func TestChangesOfWhatIsNotStoredOrOursAreDropped(t *testing.T) {
 	f.WantEchoes("telegram:5", "hello")
 }
 
-func TestARedeliveryChangesNothing(t *testing.T) {
+func TestRedelivery_SamePlatformID_IsIgnored(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "once"})[0])
 	f.Exec(`INSERT OR IGNORE INTO messages (chat_jid, platform_id, direction, content, timestamp, received_at)

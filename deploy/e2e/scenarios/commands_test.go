@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-func TestCommandsAnybodyMayUse(t *testing.T) {
+func TestCommands_AnyUserAndChat_AreAnswered(t *testing.T) {
 	f := start(t, harness.Options{})
 	for _, chat := range []string{"telegram:5", "web:main", "discord:55"} { // the last has no home
 		f.WantReply(f.Say(chat, "/ping"), "pong")
@@ -22,13 +22,13 @@ func TestCommandsAnybodyMayUse(t *testing.T) {
 	}
 }
 
-func TestAnUnknownCommandIsText(t *testing.T) {
+func TestCommands_Unknown_IsText(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Say("telegram:5", "/etc/passwd is a file")
 	f.WantEchoes("telegram:5", "/etc/passwd is a file")
 }
 
-func TestACommandForAnotherBotIsText(t *testing.T) {
+func TestCommands_ForOtherBot_IsText(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.WantReply(f.Say("telegram:5", "/ping@OurBot"), "pong")
 	f.WantReply(f.Say("telegram:5", "/ping@arizuko"), "pong")
@@ -37,13 +37,13 @@ func TestACommandForAnotherBotIsText(t *testing.T) {
 	f.WantEchoes("telegram:5", "/ping@otherbot")
 }
 
-func TestABotsCommandIsText(t *testing.T) {
+func TestCommands_OfBot_IsText(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Put(msg.Message{ChatJID: "telegram:5", IsBot: true, Content: "/ping"})
 	f.WantEchoes("telegram:5", "/ping")
 }
 
-func TestCommandsRepliesFollowTheThread(t *testing.T) {
+func TestCommands_InThread_ReplyInThread(t *testing.T) {
 	f := start(t, harness.Options{})
 	id := f.Put(msg.Message{ChatJID: "telegram:-5", ThreadID: "77", Topic: "77", Content: "/ping"})[0]
 	if reply := f.Reply(id); reply.ThreadID != "77" || reply.Source != msg.SourceCommand || reply.OutState != msg.OutQueued {
@@ -51,7 +51,7 @@ func TestCommandsRepliesFollowTheThread(t *testing.T) {
 	}
 }
 
-func TestServicesThatAreDownAreNamed(t *testing.T) {
+func TestCommands_ServiceDown_ReplyNamesIt(t *testing.T) {
 	f := start(t, harness.Options{})
 	status := f.Say("telegram:5", "/status")
 	if text := f.Reply(status).Content; !strings.Contains(text, "dashd") {
@@ -68,7 +68,7 @@ func TestServicesThatAreDownAreNamed(t *testing.T) {
 	}
 }
 
-func TestNewStartsAFreshSession(t *testing.T) {
+func TestNew_Session_IsReplaced(t *testing.T) {
 	f := start(t, harness.Options{})
 	session := func(topic string) string {
 		return strings.Join(f.Query(`SELECT session_id FROM sessions WHERE group_folder = 'main' AND topic = ?`, topic), " ")
@@ -89,7 +89,7 @@ func TestNewStartsAFreshSession(t *testing.T) {
 	f.WantEchoes("telegram:5", "hello", "hello again")
 }
 
-func TestNewWithATopicAndText(t *testing.T) {
+func TestNew_TopicAndText_ResetsTopicAndAsks(t *testing.T) {
 	f := start(t, harness.Options{})
 	isFor(t, hears(f, "telegram:5", "#deploy ship it", "ship it"), "main", "#deploy")
 	hears(f, "telegram:5", "hello", "hello")
@@ -110,7 +110,7 @@ func TestNewWithATopicAndText(t *testing.T) {
 	}
 }
 
-func TestNewWhileATurnRuns(t *testing.T) {
+func TestNew_DuringTurn_KeepsOrder(t *testing.T) {
 	f := start(t, harness.Options{})
 	first := f.Say("telegram:5", "slow 2 first")
 	f.WaitRunning(first)
@@ -118,7 +118,7 @@ func TestNewWhileATurnRuns(t *testing.T) {
 	f.WantEchoes("telegram:5", "slow 2 first", "second", "third")
 }
 
-func TestStopDuringARunWithPipedRows(t *testing.T) {
+func TestStop_PipedRows_CancelsAllOfChat(t *testing.T) {
 	f := start(t, harness.Options{})
 	running := f.Say("telegram:5", "slow 600 one")
 	f.WaitRunning(running)
@@ -139,7 +139,7 @@ func TestStopDuringARunWithPipedRows(t *testing.T) {
 	f.WantEchoes("telegram:6", "I wait for the same agent")
 }
 
-func TestStopSendsAnotherChatsTurnBackToTheQueue(t *testing.T) {
+func TestStop_OtherChatsTurn_IsRequeued(t *testing.T) {
 	f := start(t, harness.Options{})
 	theirs := f.Say("telegram:6", "slow 2 not yours")
 	f.WaitRunning(theirs)
@@ -150,7 +150,7 @@ func TestStopSendsAnotherChatsTurnBackToTheQueue(t *testing.T) {
 	}
 }
 
-func TestStopDropsWhatIsHeld(t *testing.T) {
+func TestStop_HeldRows_AreDropped(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 1000, "max_hold_ms": 3_600_000})
 	rows := f.Put(texts("discord:5", "one", "two", "/stop", "three")...)
@@ -164,7 +164,7 @@ func TestStopDropsWhatIsHeld(t *testing.T) {
 	f.AllowUndecided(rows[3])
 }
 
-func TestStopInAWebChatEndsItsTopicOnly(t *testing.T) {
+func TestStop_WebChat_CancelsItsTopicOnly(t *testing.T) {
 	f := start(t, harness.Options{})
 	row := func(topic, text string) msg.Message {
 		return msg.Message{ChatJID: "web:main", Topic: topic, Content: text}

@@ -11,7 +11,7 @@ import (
 // inGroup is the whole of a Telegram group without topics.
 var inGroup = wantTurn{"main", "", "", "", "telegram-group 1500"}
 
-func TestEngagement(t *testing.T) {
+func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 	// group is where these stories happen.
 	group := inChat("telegram:-5")
 	called := mentions(0, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute)
@@ -161,7 +161,7 @@ func TestEngagement(t *testing.T) {
 	})
 }
 
-func TestEngagementOverridesRoutes(t *testing.T) {
+func TestEngagement_Open_OverridesRoutes(t *testing.T) {
 	group := inChat("telegram:-5")
 	runScenarios(t, []scenario{
 		{title: "routes that only listen", routes: []route{{"verb=mention", "main"}, {"", "other#observe"}}, steps: []step{
@@ -191,7 +191,7 @@ func TestEngagementOverridesRoutes(t *testing.T) {
 	})
 }
 
-func TestEngagementThroughAnOutageOfRoutd(t *testing.T) {
+func TestEngagement_RoutdOutage_DecidedByTimeOfMessage(t *testing.T) {
 	group := inChat("telegram:-5")
 	var all []scenario
 	for _, outage := range outages {

@@ -33,7 +33,7 @@ func root(f *harness.Fixture, text string) *msg.Turn {
 	return f.WaitEnded(id)
 }
 
-func TestAChildsAnswerGoesToTheOriginsThread(t *testing.T) {
+func TestDelegation_Answer_GoesToOriginThread(t *testing.T) {
 	f := start(t, harness.Options{})
 	origin := root(f, "ask the child")
 	row := f.Put(handedTo("main/eng", "what broke?", returnAddress(msg.Delegation, origin)))[0]
@@ -53,7 +53,7 @@ func TestAChildsAnswerGoesToTheOriginsThread(t *testing.T) {
 	}
 }
 
-func TestAnEscalationsAnswerComesBackToTheAsker(t *testing.T) {
+func TestEscalation_Answer_ReturnsToAskingGroup(t *testing.T) {
 	f := start(t, harness.Options{})
 	origin := root(f, "ask the parent")
 	address := returnAddress(msg.Escalation, origin)
@@ -68,7 +68,7 @@ func TestAnEscalationsAnswerComesBackToTheAsker(t *testing.T) {
 	}
 }
 
-func TestDelegationsEndAtTheirBounds(t *testing.T) {
+func TestDelegation_DepthAndFanOut_AreLimited(t *testing.T) {
 	f := start(t, harness.Options{})
 	origin := root(f, "delegate a lot")
 	address := returnAddress(msg.Delegation, origin)
@@ -93,7 +93,7 @@ func TestDelegationsEndAtTheirBounds(t *testing.T) {
 	}
 }
 
-func TestHandedTextIsNeitherCommandNorToken(t *testing.T) {
+func TestDelegation_Text_IsNeitherCommandNorToken(t *testing.T) {
 	f := start(t, harness.Options{})
 	origin := root(f, "hello")
 	for _, text := range []string{"/stop", "#deploy", "@eng", "#deploy ship it"} {
@@ -105,7 +105,7 @@ func TestHandedTextIsNeitherCommandNorToken(t *testing.T) {
 	}
 }
 
-func TestAReturnAddressThatLeadsNowhereIsABadRow(t *testing.T) {
+func TestDelegation_InvalidReturnAddress_IsDropped(t *testing.T) {
 	f := start(t, harness.Options{})
 	origin := root(f, "hello")
 	for name, spoil := range map[string]func(*msg.ReturnAddress){

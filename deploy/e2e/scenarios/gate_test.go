@@ -17,7 +17,7 @@ func reactions(chat string, n int) (rows []msg.Message) {
 	return rows
 }
 
-func TestAReactionOnlyBacklogIsHeldAndMakesOneTurn(t *testing.T) {
+func TestGate_ReactionsOnly_HeldThenOneTurn(t *testing.T) {
 	for _, n := range []int{3, 1000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			f := start(t, harness.Options{})
@@ -45,13 +45,13 @@ func TestAReactionOnlyBacklogIsHeldAndMakesOneTurn(t *testing.T) {
 	}
 }
 
-func TestReactionsAreReleasedByTheClock(t *testing.T) {
+func TestGate_MaxHold_ReleasesReactions(t *testing.T) {
 	f := start(t, harness.Options{Env: []string{"IMPULSE_MAX_HOLD=500ms"}})
 	f.Put(reactions("telegram:5", 2)...)
 	f.WantEchoes("telegram:5", "👍", "👍")
 }
 
-func TestAMessageTakesHeldReactionsAlong(t *testing.T) {
+func TestGate_Message_ReleasesHeldReactions(t *testing.T) {
 	f := start(t, harness.Options{})
 	rows := f.Put(reactions("telegram:5", 2)...)
 	passed(f)
@@ -62,14 +62,14 @@ func TestAMessageTakesHeldReactionsAlong(t *testing.T) {
 	}
 }
 
-func TestReactionsWhereTheGroupOnlyListensAreObserved(t *testing.T) {
+func TestGate_ObservedReactions_AreNotHeld(t *testing.T) {
 	f := listening(t, harness.Options{Env: []string{"IMPULSE_MAX_HOLD=100ms"}})
 	for _, id := range f.Put(reactions("telegram:-5", 2)...) {
 		f.WantDecision(id, msg.Observed, msg.ReasonRouteObserve)
 	}
 }
 
-func TestQuietTimeGathersLinesIntoOneTurn(t *testing.T) {
+func TestGate_QuietTime_JoinsLinesToOneTurn(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"quiet_ms": 1500})
 	first := f.Say("discord:5", "one")
@@ -87,7 +87,7 @@ func TestQuietTimeGathersLinesIntoOneTurn(t *testing.T) {
 	}
 }
 
-func TestAThresholdHoldsUntilItIsReached(t *testing.T) {
+func TestGate_Threshold_HoldsOverRestart(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 300, "max_hold_ms": 3_600_000})
 	held := []int64{f.Say("discord:5", "one"), f.Say("discord:5", "two")}
@@ -106,7 +106,7 @@ func TestAThresholdHoldsUntilItIsReached(t *testing.T) {
 	}
 }
 
-func TestHeldRowsGoWhenTheFirstWasHeldForLongEnough(t *testing.T) {
+func TestGate_MaxHold_CountsFromFirstRow(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 1000, "max_hold_ms": 700})
 	f.Put(texts("discord:5", "one", "two")...)
@@ -119,7 +119,7 @@ func TestHeldRowsGoWhenTheFirstWasHeldForLongEnough(t *testing.T) {
 	}
 }
 
-func TestAStickyTokenReleasesWhatIsHeld(t *testing.T) {
+func TestGate_StickyToken_ReleasesHeldRows(t *testing.T) {
 	for _, token := range []string{"#deploy", "@eng", "/new"} {
 		t.Run(token, func(t *testing.T) {
 			f := start(t, harness.Options{})
@@ -133,7 +133,7 @@ func TestAStickyTokenReleasesWhatIsHeld(t *testing.T) {
 	}
 }
 
-func TestAPrefixOpensTheGate(t *testing.T) {
+func TestGate_Prefix_OpensIt(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"weights": map[string]int{"message": 0}, "max_hold_ms": 3_600_000})
 	f.Say("discord:5", "muttering")
@@ -143,7 +143,7 @@ func TestAPrefixOpensTheGate(t *testing.T) {
 	f.WaitIdle()
 }
 
-func TestDowntimeDoesNotCountAsOldAge(t *testing.T) {
+func TestStale_StoredDuringDowntime_IsAnswered(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Kill(harness.Gated)
 	day := 26 * time.Hour

@@ -35,7 +35,7 @@ func isFor(t *testing.T, turn *msg.Turn, folder, topic string) {
 	}
 }
 
-func TestInlineTopic(t *testing.T) {
+func TestTopic_Inline_AppliesToOneMessage(t *testing.T) {
 	f := start(t, harness.Options{})
 	id := f.Say("telegram:5", "#deploy ship it")
 	m := f.WantDecision(id, msg.Prefix, msg.ReasonPrefixTopic)
@@ -47,7 +47,7 @@ func TestInlineTopic(t *testing.T) {
 	isFor(t, hears(f, "telegram:5", "elsewhere", "elsewhere"), "main", "")
 }
 
-func TestStickyTopic(t *testing.T) {
+func TestTopic_Sticky_AppliesUntilReset(t *testing.T) {
 	f := start(t, harness.Options{})
 	pin := f.Say("telegram:5", "#deploy")
 	f.WantReply(pin, "topic → deploy")
@@ -60,13 +60,13 @@ func TestStickyTopic(t *testing.T) {
 	isFor(t, hears(f, "telegram:5", "back", "back"), "main", "")
 }
 
-func TestStickyTopicBeatsInlineTopic(t *testing.T) {
+func TestTopic_StickyAndInline_StickyWins(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.WantReply(f.Say("telegram:5", "#deploy"), "topic → deploy")
 	isFor(t, hears(f, "telegram:5", "#fix this", "this"), "main", "#deploy")
 }
 
-func TestStickyTokensAndTextInOneGo(t *testing.T) {
+func TestSticky_TokensAndTextInOneBatch_ApplyInOrder(t *testing.T) {
 	f := start(t, harness.Options{})
 	rows := f.Put(texts("telegram:5", "before", "#deploy", "inside", "#", "@eng", "to eng", "@", "after")...)
 	f.WaitIdle()
@@ -76,7 +76,7 @@ func TestStickyTokensAndTextInOneGo(t *testing.T) {
 	isFor(t, f.Turn(rows[7]), "main", "")
 }
 
-func TestStickyGroup(t *testing.T) {
+func TestStickyGroup_Names_ApplyUntilReset(t *testing.T) {
 	f := start(t, harness.Options{})
 	pin := f.Say("telegram:5", "@eng")
 	f.WantReply(pin, "routing → eng")
@@ -90,7 +90,7 @@ func TestStickyGroup(t *testing.T) {
 	isFor(t, hears(f, "telegram:5", "back", "back"), "main", "")
 }
 
-func TestStickyGroupInAWebChat(t *testing.T) {
+func TestStickyGroup_WebChat_AppliesUntilReset(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.WantReply(f.Say("web:main", "@eng"), "routing → eng")
 	isFor(t, hears(f, "web:main", "who are you?", "who are you?"), "main/eng", "")
@@ -98,7 +98,7 @@ func TestStickyGroupInAWebChat(t *testing.T) {
 	isFor(t, hears(f, "web:main", "and now?", "and now?"), "main", "")
 }
 
-func TestStickyGroupTriggersWhereRoutesOnlyObserve(t *testing.T) {
+func TestStickyGroup_ObservingRoute_StartsTurn(t *testing.T) {
 	f := listening(t, harness.Options{})
 	f.AddGroups("main/eng")
 	f.WantReply(f.Say("telegram:-5", "@eng"), "routing → eng")
@@ -106,19 +106,19 @@ func TestStickyGroupTriggersWhereRoutesOnlyObserve(t *testing.T) {
 	f.WantEchoes("telegram:-5", "hello")
 }
 
-func TestPrefixToAChild(t *testing.T) {
+func TestPrefix_ChildGroup_GetsMessage(t *testing.T) {
 	f := start(t, harness.Options{})
 	isFor(t, hears(f, "telegram:5", "@eng what broke?", "what broke?"), "main/eng", "")
 	isFor(t, hears(f, "telegram:5", "  @main/eng/oncall\nwake up", "wake up"), "main/eng/oncall", "")
 	isFor(t, hears(f, "telegram:5", "thanks", "thanks"), "main", "")
 }
 
-func TestPrefixTriggersWhereRoutesOnlyObserve(t *testing.T) {
+func TestPrefix_ObservingRoute_StartsTurn(t *testing.T) {
 	f := listening(t, harness.Options{})
 	isFor(t, hears(f, "telegram:-5", "#deploy ship it", "ship it"), "main", "#deploy")
 }
 
-func TestNamesOutOfReachAndUnknownAreText(t *testing.T) {
+func TestPrefix_UnknownOrForbiddenName_IsText(t *testing.T) {
 	f := start(t, harness.Options{})
 	for _, text := range []string{"@other hello", "@nobody hello", "@other", "@nobody", "@bob's turn", "#1. first", "#!", "# 1"} {
 		isFor(t, hears(f, "telegram:5", text, text), "main", "")
@@ -129,7 +129,7 @@ func TestNamesOutOfReachAndUnknownAreText(t *testing.T) {
 	f.WantReply(from, "routing → other")
 }
 
-func TestTokensInAChatWithoutAHomeAreText(t *testing.T) {
+func TestTokens_UnroutedChat_AreDecidedAfterRouting(t *testing.T) {
 	f := start(t, harness.Options{})
 	rows := f.Put(texts("discord:dm-5", "#deploy", "@main", "#deploy ship it", "/new")...)
 	f.WantReply(rows[3], "This chat is not connected to a group yet.")
@@ -139,14 +139,14 @@ func TestTokensInAChatWithoutAHomeAreText(t *testing.T) {
 	f.WantDecision(rows[2], msg.Prefix, msg.ReasonPrefixTopic)
 }
 
-func TestPrefixedAndPlainRowsOfOneTurnKeepTheirOrder(t *testing.T) {
+func TestPrefix_MixedWithPlainRows_KeepsOrder(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.WantReply(f.Say("telegram:5", "@eng"), "routing → eng")
 	f.Put(texts("telegram:5", "@main/eng one", "two", "@main/eng three")...)
 	f.WantEchoes("telegram:5", "one", "two", "three")
 }
 
-func TestAnswersFollowTheThreadNotTheTopic(t *testing.T) {
+func TestAnswer_StickyTopicInThread_GoesToThread(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.WantReply(f.Say("telegram:-5", "#deploy"), "topic → deploy")
 	id := f.Put(msg.Message{ChatJID: "telegram:-5", ThreadID: "77", Topic: "77", Content: "in a thread"})[0]
@@ -158,7 +158,7 @@ func TestAnswersFollowTheThreadNotTheTopic(t *testing.T) {
 	}
 }
 
-func TestDifferentThreadsMakeDifferentTurns(t *testing.T) {
+func TestThreads_InOneBatch_MakeSeparateTurns(t *testing.T) {
 	f := start(t, harness.Options{})
 	row := func(thread, text string) msg.Message {
 		return msg.Message{ChatJID: "telegram:-5", ThreadID: thread, Topic: thread, Content: text}

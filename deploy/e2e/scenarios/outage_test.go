@@ -20,7 +20,7 @@ var outages = []struct {
 	{"hanging", func(f *harness.Fixture) { f.Suspend(harness.Routd) }, func(f *harness.Fixture) { f.Resume(harness.Routd) }},
 }
 
-func TestWithoutRoutdRowsWaitAndCommandsGoOn(t *testing.T) {
+func TestRoutdOutage_RowsWaitCommandsWork(t *testing.T) {
 	for _, outage := range outages {
 		t.Run(outage.name, func(t *testing.T) {
 			f := start(t, harness.Options{})
@@ -45,7 +45,7 @@ func TestWithoutRoutdRowsWaitAndCommandsGoOn(t *testing.T) {
 	}
 }
 
-func TestWithoutRoutdCommandsBehindAPageOfRowsGoOn(t *testing.T) {
+func TestRoutdOutage_CommandBehindPageOfRows_IsAnswered(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Kill(harness.Routd)
 	var sent []string
@@ -58,7 +58,7 @@ func TestWithoutRoutdCommandsBehindAPageOfRowsGoOn(t *testing.T) {
 	f.WantEchoes("telegram:5", sent...)
 }
 
-func TestRoutdMayComeAndGo(t *testing.T) {
+func TestRoutdOutage_Repeated_AllRowsAnsweredInOrder(t *testing.T) {
 	f := start(t, harness.Options{})
 	var sent []string
 	for i := range 6 {
@@ -75,7 +75,7 @@ func TestRoutdMayComeAndGo(t *testing.T) {
 	f.WantEchoes("telegram:5", sent...)
 }
 
-func TestGatedKilledInTheMiddleOfRuns(t *testing.T) {
+func TestGatedKilled_DuringRuns_AnswersEachOnceInOrder(t *testing.T) {
 	f := start(t, harness.Options{})
 	sent := map[string][]string{}
 	say := func(i int) {
@@ -106,7 +106,7 @@ func TestGatedKilledInTheMiddleOfRuns(t *testing.T) {
 	}
 }
 
-func TestGatedKilledWhileRoutdHangs(t *testing.T) {
+func TestGatedKilled_RoutdSuspended_AnswersAfterwards(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Suspend(harness.Routd)
 	f.Put(texts("telegram:5", "one", "two")...)
@@ -118,7 +118,7 @@ func TestGatedKilledWhileRoutdHangs(t *testing.T) {
 	f.WantEchoes("telegram:5", "one", "two", "three")
 }
 
-func TestGatedStoppedInTheMiddleOfARun(t *testing.T) {
+func TestGatedStopped_DuringRun_LeavesNoAgentAndResumes(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.WaitRunning(f.Say("telegram:5", "slow 1 nearly done"))
 	f.Say("telegram:5", "next")
@@ -132,7 +132,7 @@ func TestGatedStoppedInTheMiddleOfARun(t *testing.T) {
 	f.WantEchoes("telegram:5", "slow 1 nearly done", "next")
 }
 
-func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
+func TestDatabaseLocked_ByOtherProcess_AnswersAfterwards(t *testing.T) {
 	for _, held := range []time.Duration{3 * time.Second, 12 * time.Second} { // within and beyond the daemons' patience
 		t.Run(held.String(), func(t *testing.T) {
 			f := start(t, harness.Options{})
@@ -157,7 +157,7 @@ func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 	}
 }
 
-func TestARowThatCannotBeRoutedIsDropped(t *testing.T) {
+func TestPoisonRow_UpdateFails_IsDropped(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' AND new.disposition = 'routed'
 		BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
@@ -171,7 +171,7 @@ func TestARowThatCannotBeRoutedIsDropped(t *testing.T) {
 	}
 }
 
-func TestARowThatCannotEvenBeDroppedStopsNobody(t *testing.T) {
+func TestPoisonRow_DropFails_StopsNoOther(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison'
 		BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)

@@ -23,7 +23,7 @@ var opened = wantTurn{"main", "1.1", "1.1", "1.1", "slack-channel-thread 4000"}
 // deploying is the same thread with the session of the topic #deploy.
 var deploying = wantTurn{"main", "#deploy", "1.1", "1.1", "slack-channel-thread 4000"}
 
-func TestSlackThreads(t *testing.T) {
+func TestSlack_Mention_OpensThread(t *testing.T) {
 	child := wantTurn{"main/eng", "1.1", "1.1", "1.1", "slack-channel-thread 4000"}
 	second := wantTurn{"main", "2.2", "2.2", "2.2", "slack-channel-thread 4000"}
 	runScenarios(t, []scenario{
@@ -114,7 +114,7 @@ func TestSlackThreads(t *testing.T) {
 	})
 }
 
-func TestTopicsAndPlaces(t *testing.T) {
+func TestTopics_AndThreads_ArePlaces(t *testing.T) {
 	topic7 := wantTurn{"main", "7", "7", "7", "telegram-topic 4000"}
 	inGeneral := wantTurn{"main", "", "", "", "telegram-group 1500"}
 	pinned := func(thread string) wantTurn {

@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-func TestAMentionAmongChatterIsAnswered(t *testing.T) {
+func TestRows_MentionAmongOthers_IsAnswered(t *testing.T) {
 	f := listening(t, harness.Options{})
 	together := f.Put(
 		msg.Message{ChatJID: "telegram:-5", Content: "chatter"},
@@ -25,7 +25,7 @@ func TestAMentionAmongChatterIsAnswered(t *testing.T) {
 	}
 }
 
-func TestAQuestionFollowedByPingIsAnswered(t *testing.T) {
+func TestRows_QuestionBeforeCommand_IsAnswered(t *testing.T) {
 	f := start(t, harness.Options{})
 	rows := f.Put(texts("telegram:5", "a question", "/ping", "another")...)
 	f.WantReply(rows[1], "pong")
@@ -33,7 +33,7 @@ func TestAQuestionFollowedByPingIsAnswered(t *testing.T) {
 	f.WantEchoes("telegram:5", "a question", "another")
 }
 
-func TestTwoRowsOfOneMillisecond(t *testing.T) {
+func TestRows_SameMillisecond_BothAnswered(t *testing.T) {
 	f := start(t, harness.Options{})
 	now := time.Now().UnixMilli()
 	row := func(text string) msg.Message {
@@ -46,7 +46,7 @@ func TestTwoRowsOfOneMillisecond(t *testing.T) {
 	f.WantEchoes("telegram:5", "one", "two", "three", "four")
 }
 
-func TestARowOlderThanTheLastOne(t *testing.T) {
+func TestRows_OlderTimestamp_IsAnswered(t *testing.T) {
 	f := start(t, harness.Options{})
 	now := time.Now().UnixMilli()
 	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", Content: "first", Timestamp: now})[0])
@@ -54,20 +54,20 @@ func TestARowOlderThanTheLastOne(t *testing.T) {
 	f.WantEchoes("telegram:5", "first", "late")
 }
 
-func TestARowByHandWithoutAPoke(t *testing.T) {
+func TestRows_WithoutPoke_AreFoundByPolling(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.WantDecision(f.PutWithoutPoke(texts("telegram:5", "nobody pokes")...)[0], msg.Routed, msg.ReasonRoute)
 	f.WantEchoes("telegram:5", "nobody pokes")
 }
 
-func TestARowThatClaimsToComeFromTheFuture(t *testing.T) {
+func TestRows_TimestampInFuture_IsAnswered(t *testing.T) {
 	f := start(t, harness.Options{})
 	ahead := time.Now().Add(24 * time.Hour).UnixMilli()
 	f.Put(msg.Message{ChatJID: "telegram:5", Content: "clocks differ", ReceivedAt: ahead})
 	f.WantEchoes("telegram:5", "clocks differ")
 }
 
-func TestABacklogOfTenThousandRowsBeforeStart(t *testing.T) {
+func TestRows_BacklogOfTenThousand_AnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	f := harness.NewFixture(t, programs, harness.Options{})
 	f.Migrate()
@@ -89,7 +89,7 @@ func TestABacklogOfTenThousandRowsBeforeStart(t *testing.T) {
 	}
 }
 
-func TestTwentyChatsOfTwentyRows(t *testing.T) {
+func TestRows_TwentyChats_AnsweredInOrder(t *testing.T) {
 	f := start(t, harness.Options{})
 	sent := map[string][]string{}
 	for i := range 20 {
@@ -104,7 +104,7 @@ func TestTwentyChatsOfTwentyRows(t *testing.T) {
 	}
 }
 
-func TestARowOldOnArrivalIsReadNotAnswered(t *testing.T) {
+func TestStale_OldOnArrival_IsObservedWithOneNotice(t *testing.T) {
 	f := start(t, harness.Options{})
 	now := time.Now()
 	old := func(chat, text string) msg.Message {
@@ -123,7 +123,7 @@ func TestARowOldOnArrivalIsReadNotAnswered(t *testing.T) {
 	f.WantEchoes("telegram:5", "still there?")
 }
 
-func TestChatterBetweenOldMentionsBringsNoSecondNotice(t *testing.T) {
+func TestStale_MessageBetweenOldMentions_NoSecondNotice(t *testing.T) {
 	f := listening(t, harness.Options{})
 	now := time.Now()
 	old := func(verb, text string) msg.Message {
@@ -138,7 +138,7 @@ func TestChatterBetweenOldMentionsBringsNoSecondNotice(t *testing.T) {
 	}
 }
 
-func TestRowsWithPendingFilesHoldTheirChat(t *testing.T) {
+func TestPendingFiles_HoldTheirChatOnly(t *testing.T) {
 	f := start(t, harness.Options{})
 	rows := f.Put(
 		msg.Message{ChatJID: "telegram:5", Content: "look at this", PendingFiles: 2},
@@ -156,7 +156,7 @@ func TestRowsWithPendingFilesHoldTheirChat(t *testing.T) {
 	f.WantEchoes("telegram:5", "look at this", "what is it?")
 }
 
-func TestPendingFilesAreWaitedForAMinute(t *testing.T) {
+func TestPendingFiles_AfterOneMinute_AreIgnored(t *testing.T) {
 	f := start(t, harness.Options{})
 	past := time.Now().Add(-2 * time.Minute).UnixMilli()
 	f.Put(msg.Message{ChatJID: "telegram:5", Content: "its files never came", PendingFiles: 1, ReceivedAt: past})

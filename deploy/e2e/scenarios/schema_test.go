@@ -7,7 +7,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 )
 
-func TestDaemonsWaitForTheMigration(t *testing.T) {
+func TestSchema_Missing_DaemonsWait(t *testing.T) {
 	t.Parallel()
 	f := harness.NewFixture(t, programs, harness.Options{})
 	for _, daemon := range []string{harness.Gated, harness.Routd} {
@@ -22,7 +22,7 @@ func TestDaemonsWaitForTheMigration(t *testing.T) {
 	f.WantEchoes("web:main", "hello")
 }
 
-func TestDaemonsWaitForANewerSchema(t *testing.T) {
+func TestSchema_TooOld_DaemonsWait(t *testing.T) {
 	t.Parallel()
 	f := harness.NewFixture(t, programs, harness.Options{})
 	f.Migrate()
@@ -37,7 +37,7 @@ func TestDaemonsWaitForANewerSchema(t *testing.T) {
 	f.WaitReady(harness.Gated)
 }
 
-func TestDaemonsRefuseASchemaTheyAreTooOldFor(t *testing.T) {
+func TestSchema_TooNew_DaemonsExit78(t *testing.T) {
 	t.Parallel()
 	f := harness.NewFixture(t, programs, harness.Options{})
 	f.Migrate()
@@ -59,7 +59,7 @@ func TestDaemonsRefuseASchemaTheyAreTooOldFor(t *testing.T) {
 	}
 }
 
-func TestASecondGatedIsRefused(t *testing.T) {
+func TestGated_SecondOnSameFolder_IsRefused(t *testing.T) {
 	t.Parallel()
 	f := harness.Start(t, programs, harness.Options{})
 	out, err := f.Instance.Command(harness.Gated).CombinedOutput()

@@ -46,7 +46,7 @@ var readers = []struct {
 // mortal agents keep what they are sent. The first of each group dies of it.
 const mortal = `if mkdir died; then head -n 1 >>input.jsonl; exit 3; fi; ` + harness.RecordingAgent
 
-func TestEveryPromptNamesItsSurface(t *testing.T) {
+func TestPrompt_EverySurface_IsNamed(t *testing.T) {
 	t.Parallel()
 	f := harness.Start(t, programs, harness.Options{Agent: mortal, Env: []string{"MAX_AGENTS=50"}})
 	f.AddGroups("top")

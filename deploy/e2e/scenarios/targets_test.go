@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-func TestBuiltinTargets(t *testing.T) {
+func TestTargets_Builtin_PingAndDrop(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.AddRoute("platform=discord room=1", "builtin:ping")
 	f.AddRoute("platform=discord room=2", "builtin:drop")
@@ -23,7 +23,7 @@ func TestBuiltinTargets(t *testing.T) {
 	f.WantReply(f.Say("discord:2", "/ping"), "pong")
 }
 
-func TestObservedRowsAreInTheNextPrompt(t *testing.T) {
+func TestTargets_Observe_IsInNextPrompt(t *testing.T) {
 	f := start(t, harness.Options{Agent: harness.RecordingAgent})
 	f.AddRoute("platform=discord", "main#observe")
 	row := f.WantDecision(f.Say("discord:5", "overheard in the hall"), msg.Observed, msg.ReasonRouteObserve)
@@ -37,7 +37,7 @@ func TestObservedRowsAreInTheNextPrompt(t *testing.T) {
 	f.WantEchoes("telegram:5", "hello")
 }
 
-func TestNoRoute(t *testing.T) {
+func TestTargets_NoRoute_IsDropped(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.WantDecision(f.Say("discord:5", "a group nobody serves"), msg.Dropped, msg.ReasonNoRoute)
 	left := f.Put(msg.Message{ChatJID: "discord:dm-5", Verb: msg.VerbLeave, Addressed: true})[0]
@@ -82,7 +82,7 @@ func (h *hook) seen() []string {
 	return append([]string(nil), h.texts...)
 }
 
-func TestADaemonTakesTheRow(t *testing.T) {
+func TestTargets_Daemon_GetsRowAndReplies(t *testing.T) {
 	h := newHook(t, func(n int, text string) (int, string) {
 		switch {
 		case text == "quietly":
@@ -110,7 +110,7 @@ func TestADaemonTakesTheRow(t *testing.T) {
 	}
 }
 
-func TestADaemonThatDoesNotTakeTheRow(t *testing.T) {
+func TestTargets_FailingDaemon_RowIsDropped(t *testing.T) {
 	release := make(chan struct{})
 	h := newHook(t, func(n int, text string) (int, string) {
 		if n == 1 {
@@ -131,7 +131,7 @@ func TestADaemonThatDoesNotTakeTheRow(t *testing.T) {
 	f.WantEchoes("discord:5", "meanwhile")
 }
 
-func TestADaemonNobodyKnows(t *testing.T) {
+func TestTargets_UnknownDaemon_RowIsDropped(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Exec(`INSERT INTO routes (match, target) VALUES ('platform=discord', 'daemon:nobody')`)
 	f.Until("the route is in force", func() bool {
@@ -140,7 +140,7 @@ func TestADaemonNobodyKnows(t *testing.T) {
 	f.WantDecision(f.Say("discord:5", "hello"), msg.Dropped, msg.ReasonDaemonFailed)
 }
 
-func TestAHandoverSurvivesGated(t *testing.T) {
+func TestTargets_GatedKilledDuringRequest_IsRepeated(t *testing.T) {
 	release := make(chan struct{})
 	h := newHook(t, func(n int, text string) (int, string) {
 		if n == 1 {
@@ -160,7 +160,7 @@ func TestAHandoverSurvivesGated(t *testing.T) {
 	f.WantDecision(row, msg.Routed, msg.ReasonDaemon)
 }
 
-func TestRowsOfAChatWithoutAHomeWaitForARoute(t *testing.T) {
+func TestUnroutedChat_Rows_WaitForRoute(t *testing.T) {
 	add := map[string]func(*harness.Fixture){
 		"by HTTP": func(f *harness.Fixture) { f.AddRoute("platform=discord", "main") },
 		"by SQL": func(f *harness.Fixture) {
@@ -188,7 +188,7 @@ func TestRowsOfAChatWithoutAHomeWaitForARoute(t *testing.T) {
 	}
 }
 
-func TestRowsWithoutAHomeWaitOverARestart(t *testing.T) {
+func TestUnroutedChat_Rows_WaitOverRestart(t *testing.T) {
 	f := start(t, harness.Options{})
 	row := f.Say("discord:dm-5", "hello?")
 	passed(f)

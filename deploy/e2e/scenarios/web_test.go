@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-func TestTopicsOfAWebChatRunInParallel(t *testing.T) {
+func TestWebChat_Topics_RunInParallel(t *testing.T) {
 	f := start(t, harness.Options{})
 	row := func(topic, text string) int64 {
 		return f.Put(msg.Message{ChatJID: "web:main", Topic: topic, Content: text})[0]
@@ -27,7 +27,7 @@ func TestTopicsOfAWebChatRunInParallel(t *testing.T) {
 	f.WantReply(row("#a", "/stop"), "stopped")
 }
 
-func TestOneSessionInTwoChatsIsServedOneAfterAnother(t *testing.T) {
+func TestSession_SharedByTwoChats_TurnsRunInSequence(t *testing.T) {
 	f := start(t, harness.Options{})
 	first := f.Say("telegram:5", "slow 1 one")
 	f.WaitRunning(first)
@@ -41,7 +41,7 @@ func TestOneSessionInTwoChatsIsServedOneAfterAnother(t *testing.T) {
 	}
 }
 
-func TestAChatOfAnUnregisteredGroupIsDropped(t *testing.T) {
+func TestWebChat_UnregisteredGroup_IsDropped(t *testing.T) {
 	f := start(t, harness.Options{})
 	for _, chat := range []string{"web:nope", "group:nope", "web:../main"} {
 		f.WantDecision(f.Say(chat, "hello"), msg.Dropped, msg.ReasonNoGroup)
