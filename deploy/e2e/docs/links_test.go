@@ -41,7 +41,7 @@ func checkLink(t *testing.T, page, to string) {
 	if file != "" {
 		path = filepath.Join(filepath.Dir(page), file)
 	}
-	if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+	if _, err := os.Stat(at(t, path)); err != nil {
 		t.Errorf("%s: link to %s: no such file", page, to)
 		return
 	}

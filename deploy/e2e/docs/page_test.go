@@ -3,16 +3,25 @@
 package docs
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// root is the top folder of the repository.
-const root = "../../.."
+// at is the full path of a file of the repository, given its path from the top folder. It is not
+// cleaned: below this module's folder Go's test cache notices when a file changes, elsewhere it
+// does not.
+func at(t *testing.T, path string) string {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return here + "/../../../" + path
+}
 
 // skipped are folders that hold no page and no source of ours.
 var skipped = map[string]bool{"node_modules": true, "testdata": true, "bin": true, "data": true, ".git": true}
@@ -21,36 +30,26 @@ var skipped = map[string]bool{"node_modules": true, "testdata": true, "bin": tru
 // relative to the top folder.
 func walk(t *testing.T, dir string, visit func(path string), extensions ...string) {
 	t.Helper()
-	top := filepath.Join(root, dir)
-	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && skipped[entry.Name()]:
-			return fs.SkipDir
-		case entry.IsDir():
-			return nil
-		}
-		for _, extension := range extensions {
-			if strings.HasSuffix(path, extension) {
-				relative, err := filepath.Rel(root, path)
-				if err != nil {
-					return err
-				}
-				visit(relative)
-			}
-		}
-		return nil
-	})
+	entries, err := os.ReadDir(at(t, dir))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		hasSuffix := func(extension string) bool { return strings.HasSuffix(path, extension) }
+		switch {
+		case entry.IsDir() && !skipped[entry.Name()]:
+			walk(t, path, visit, extensions...)
+		case !entry.IsDir() && slices.ContainsFunc(extensions, hasSuffix):
+			visit(path)
+		}
 	}
 }
 
 // read returns the content of a file of the repository.
 func read(t *testing.T, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, path))
+	content, err := os.ReadFile(at(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}

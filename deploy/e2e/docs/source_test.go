@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +32,7 @@ func inProducts(t *testing.T, visit func(path string, file *ast.File)) {
 
 func parse(t *testing.T, path string) *ast.File {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), at(t, path), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

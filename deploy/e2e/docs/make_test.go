@@ -1,0 +1,59 @@
+package docs
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	makeTarget = regexp.MustCompile(`(?m)^([a-z]+):`)
+	makeCall   = regexp.MustCompile("(?m)(?:`|^)make ([a-z]+)")
+)
+
+func TestPages_MakeTargets_Exist(t *testing.T) {
+	t.Parallel()
+	targets := map[string]bool{}
+	for _, m := range makeTarget.FindAllStringSubmatch(read(t, "Makefile"), -1) {
+		targets[m[1]] = true
+	}
+	walk(t, ".", func(page string) {
+		for _, m := range makeCall.FindAllStringSubmatch(read(t, page), -1) {
+			if !targets[m[1]] {
+				t.Errorf("%s: make %s does not exist", page, m[1])
+			}
+		}
+	}, ".md")
+	contributing := read(t, "CONTRIBUTING.md")
+	for _, target := range []string{"unit", "test", "race", "lint", "bench", "faults", "soak", "verify"} {
+		if !strings.Contains(contributing, "`make "+target+"`") {
+			t.Errorf("CONTRIBUTING.md does not have make %s", target)
+		}
+	}
+}
+
+func TestReadme_FitsTwoScreens(t *testing.T) {
+	t.Parallel()
+	if lines := strings.Count(read(t, "README.md"), "\n"); lines > 70 {
+		t.Errorf("%d lines, at most 70", lines)
+	}
+}
+
+// The benchmark program rewrites what stands between these marks.
+func TestPerformance_HasThePlaceOfTheTable(t *testing.T) {
+	t.Parallel()
+	_, rest, start := strings.Cut(read(t, "docs/performance.md"), "<!-- bench:start -->")
+	if table, _, end := strings.Cut(rest, "<!-- bench:end -->"); !start || !end || len(rows(table)) == 0 {
+		t.Error("docs/performance.md has no table between <!-- bench:start --> and <!-- bench:end -->")
+	}
+}
+
+func TestDependabot_KnowsEveryModule(t *testing.T) {
+	t.Parallel()
+	updates := read(t, ".github/dependabot.yml")
+	walk(t, ".", func(path string) {
+		if dir := "/" + strings.TrimSuffix(path, "/go.mod"); !strings.Contains(updates, `"`+dir+`"`) {
+			t.Errorf("dependabot.yml does not have %s", dir)
+		}
+	}, "go.mod")
+}
