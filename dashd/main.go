@@ -123,7 +123,7 @@ func (d *dashd) open() (err error) {
 		Store: d.Store, Hub: d.hub, Assistant: d.cfg.AssistantName,
 		Sender: func(r *http.Request) (sender, name string) { return login.Sender(r.Context()), "operator" },
 		Shell: adapter.New(webchat.Platform{}, adapter.Options{
-			Platform: msg.PlatformWeb, Daemon: name, Store: d.Store, Heartbeat: d.Heart, Wake: d.outbox,
+			Platform: msg.PlatformWeb, Daemon: name, Store: d.Store, Heartbeat: d.Heartbeat, Wake: d.outbox,
 			Poll: d.cfg.PollInterval, Repeatable: true, Settled: func(*msg.Message) { d.hub.Stir() },
 			Log: d.Log, Metrics: d.Metrics, Now: d.Now,
 		}),
@@ -139,7 +139,7 @@ func (d *dashd) base() config.URL {
 
 // run serves until ctx ends. The first link is printed to out, and stands nowhere else.
 func (d *dashd) run(ctx context.Context, out io.Writer) error {
-	d.Heart.Report(daemon.Connected, "")
+	d.Heartbeat.Report(daemon.Connected, "")
 	fmt.Fprintf(out, "log in: %s\n", d.login.Link())
 	return d.Run(ctx, d.chat.Shell.Run, d.stir)
 }

@@ -134,7 +134,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(string(base), g.Secret) }
 
 func (g *gated) run(ctx context.Context) error {
-	g.Heart.Report(daemon.Connected, "")
+	g.Heartbeat.Report(daemon.Connected, "")
 	return g.Run(ctx, g.gateway.Run, g.agents.Run, g.checkpoints, g.tryAgents)
 }
 

@@ -114,7 +114,7 @@ func (d *routd) open(ctx context.Context) (err error) {
 }
 
 func (d *routd) run(ctx context.Context) error {
-	d.Heart.Report(daemon.Connected, "")
+	d.Heartbeat.Report(daemon.Connected, "")
 	return d.Run(ctx, func(ctx context.Context) error {
 		return d.live.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), func(err error) { d.looked(ctx, err) })
 	})

@@ -62,7 +62,7 @@ func serve(ctx context.Context, cfg Config, log io.Writer) error {
 		slack: s, names: names.New(s.api.Client, p.Now), sockets: cfg.sockets(), log: p.Log, bots: cfg.Bots, undecoded: undecoded, now: p.Now,
 	}
 	shell := adapter.New(platform{s, l}, adapter.Options{
-		Platform: "slack", Daemon: name, Store: p.Store, Heartbeat: p.Heart, Wake: p.Wake.C(), Poll: cfg.PollInterval,
+		Platform: "slack", Daemon: name, Store: p.Store, Heartbeat: p.Heartbeat, Wake: p.Wake.C(), Poll: cfg.PollInterval,
 		Mark: cfg.Resend == adapter.ResendMarked, Pace: pace(), Data: cfg.Data, MediaMax: cfg.MediaMax,
 		Redact: config.NewRedactor(append(secrets, p.Secret)...).String, Log: p.Log, Metrics: p.Metrics, Now: p.Now,
 	})

@@ -63,7 +63,7 @@ func serve(ctx context.Context, cfg Config, log io.Writer) error {
 	shell := adapter.New(platform{t, &listener{
 		telegram: t, store: p.Store, log: p.Log, bots: cfg.Bots, undecoded: undecoded,
 	}}, adapter.Options{
-		Platform: "telegram", Daemon: name, Store: p.Store, Heartbeat: p.Heart, Wake: p.Wake.C(), Poll: cfg.PollInterval,
+		Platform: "telegram", Daemon: name, Store: p.Store, Heartbeat: p.Heartbeat, Wake: p.Wake.C(), Poll: cfg.PollInterval,
 		Mark: cfg.Resend == adapter.ResendMarked, Pace: pace(), Data: cfg.Data, MediaMax: cfg.MediaMax,
 		Redact: config.NewRedactor(append(secrets, p.Secret)...).String, Log: p.Log, Metrics: p.Metrics, Now: p.Now,
 	})

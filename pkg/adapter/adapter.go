@@ -65,12 +65,12 @@ func (r *Remark) Error() string { return r.Text }
 
 // Options of New.
 type Options struct {
-	Platform  string          // the platform as it stands in chat addresses
-	Daemon    string          // who runs the adapter: the source of its inbound rows
-	Store     *store.Store    // where the rows are
-	Heartbeat *daemon.Heart   // notified of every event
-	Wake      <-chan struct{} // new outbound rows may be there
-	Poll      time.Duration   // how often to look without being woken
+	Platform  string            // the platform as it stands in chat addresses
+	Daemon    string            // who runs the adapter: the source of its inbound rows
+	Store     *store.Store      // where the rows are
+	Heartbeat *daemon.Heartbeat // notified of every event
+	Wake      <-chan struct{}   // new outbound rows may be there
+	Poll      time.Duration     // how often to look without being woken
 	// Repeatable says that sending a part twice does no harm. A part that may have arrived is
 	// then sent again as it is; on other platforms it ends as ambiguous.
 	Repeatable bool

@@ -124,7 +124,7 @@ func TestReceiveAllOrNothing(t *testing.T) {
 func TestReceiveIsAnEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		beats := make(chan store.Daemon, 10)
-		heart := daemon.NewHeart("ircd", "v1", discard, func(_ context.Context, row store.Daemon) error {
+		heart := daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, row store.Daemon) error {
 			beats <- row
 			return nil
 		})

@@ -64,7 +64,7 @@ func (r *rig) connected(script ...func(context.Context, *Shell) error) (l *line,
 
 // beats has a heart of the rig's own write what it is told.
 func (r *rig) beats() {
-	r.heart = daemon.NewHeart("ircd", "v1", discard, func(_ context.Context, d store.Daemon) error {
+	r.heart = daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, d store.Daemon) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.beat = d
@@ -253,7 +253,7 @@ func TestConnectedIsAProbe(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		_, _, _ = r.connected()
 		at := time.Now().UnixMilli()
-		pass(2 * daemon.HeartbeatEvery)
+		pass(2 * daemon.HeartbeatInterval)
 		r.expectConnection(daemon.Connected, "")
 		if r.beat.LastProbeAt != at || r.beat.LastEventAt != 0 {
 			t.Errorf("row %+v", r.beat)

@@ -113,7 +113,7 @@ type rig struct {
 	store    *store.Store
 	platform *fake
 	as       Platform             // the platform with powers of its own, if not nil
-	heart    *daemon.Heart        // in place of one that nobody hears, if not nil
+	heart    *daemon.Heartbeat    // in place of one that nobody hears, if not nil
 	running  *Shell               // the shell that was started last
 	metrics  *prometheus.Registry // of the same
 	wake     chan struct{}
@@ -146,7 +146,7 @@ func (r *rig) shell(set ...func(*Options)) *Shell {
 			defer r.mu.Unlock()
 			r.settled = append(r.settled, *m)
 		},
-		Heartbeat: daemon.NewHeart("ircd", "v1", discard, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("ircd", "v1", discard, func(context.Context, store.Daemon) error { return nil }),
 		Log:       discard, Metrics: r.metrics, Now: time.Now,
 	}
 	for _, f := range set {

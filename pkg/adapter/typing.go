@@ -73,7 +73,7 @@ func (t *typing) look(ctx context.Context) {
 	if t == nil {
 		return
 	}
-	lanes, err := t.shell.Store.Working(ctx, t.shell.Platform)
+	lanes, err := t.shell.Store.ActiveLanes(ctx, t.shell.Platform)
 	if err != nil {
 		if ctx.Err() == nil {
 			t.shell.Log.Warn("cannot look where agents work", "err", err)
@@ -106,7 +106,7 @@ func (t *typing) show(ctx context.Context, lane store.Lane) {
 		return
 	}
 	defer unlock()
-	lanes, err := t.shell.Store.Working(ctx, t.shell.Platform)
+	lanes, err := t.shell.Store.ActiveLanes(ctx, t.shell.Platform)
 	if err != nil || !slices.Contains(lanes, lane) {
 		return
 	}
@@ -119,7 +119,7 @@ func (t *typing) show(ctx context.Context, lane store.Lane) {
 // being sent there, or shown.
 func (t *typing) end(ctx context.Context, lane store.Lane) {
 	defer t.shell.lanes.lock(lane)()
-	lanes, err := t.shell.Store.Working(ctx, t.shell.Platform)
+	lanes, err := t.shell.Store.ActiveLanes(ctx, t.shell.Platform)
 	if err != nil || slices.Contains(lanes, lane) {
 		return
 	}

@@ -48,9 +48,9 @@ func (k Kind) Status() int {
 	}
 }
 
-// OfStatus is the inverse of Status. Statuses outside the set, which only proxies and foreign
+// KindOfStatus is the inverse of Status. Statuses outside the set, which only proxies and foreign
 // servers send, take the kind a caller should treat them as.
-func OfStatus(status int) Kind {
+func KindOfStatus(status int) Kind {
 	for _, k := range Kinds() {
 		if k.Status() == status {
 			return k

@@ -21,8 +21,8 @@ func TestKindsAndStatusesAreOneToOne(t *testing.T) {
 		if got := kind.Status(); got != status {
 			t.Errorf("%s.Status() = %d, want %d", kind, got, status)
 		}
-		if got := apierr.OfStatus(status); got != kind {
-			t.Errorf("OfStatus(%d) = %s, want %s", status, got, kind)
+		if got := apierr.KindOfStatus(status); got != kind {
+			t.Errorf("KindOfStatus(%d) = %s, want %s", status, got, kind)
 		}
 	}
 }
@@ -33,8 +33,8 @@ func TestOfForeignStatus(t *testing.T) {
 		429: apierr.Unavailable, 502: apierr.Unavailable, 504: apierr.Unavailable,
 		501: apierr.Internal, 302: apierr.Internal, 0: apierr.Internal, -1: apierr.Internal,
 	} {
-		if got := apierr.OfStatus(status); got != want {
-			t.Errorf("OfStatus(%d) = %s, want %s", status, got, want)
+		if got := apierr.KindOfStatus(status); got != want {
+			t.Errorf("KindOfStatus(%d) = %s, want %s", status, got, want)
 		}
 	}
 }

@@ -56,8 +56,8 @@ func (d Daemon) Line(usage string, out io.Writer) *Line {
 	return &Line{fs, out}
 }
 
-// Many is for Read: as many arguments as there are.
-const Many = math.MaxInt
+// AnyNumber is for Read: as many arguments as there are.
+const AnyNumber = math.MaxInt
 
 // Read reads flags before, between and behind the other arguments, of which there are at most so
 // many, and returns these. The error is a mistake, or flag.ErrHelp when help was printed.
@@ -71,23 +71,23 @@ func (l *Line) Read(args []string, most int) (rest []string, err error) {
 			l.PrintDefaults()
 			return nil, err
 		case err != nil:
-			return nil, l.Mistake("%w", err)
+			return nil, l.UsageError("%w", err)
 		case l.NArg() == 0:
 			return rest, nil
 		case len(rest) == most:
-			return nil, l.Mistake("what is %q?", l.Arg(0))
+			return nil, l.UsageError("what is %q?", l.Arg(0))
 		}
 		rest, args = append(rest, l.Arg(0)), l.Args()[1:]
 	}
 }
 
-// Mistake is an error of who wrote the line, with the usage behind it.
-func (l *Line) Mistake(format string, args ...any) error {
-	return Mistake("%w (usage: %s)", fmt.Errorf(format, args...), l.Name())
+// UsageError is an error of who wrote the line, with the usage behind it.
+func (l *Line) UsageError(format string, args ...any) error {
+	return UsageError("%w (usage: %s)", fmt.Errorf(format, args...), l.Name())
 }
 
-// Mistake is an error of who wrote the command line: a *daemon.ExitError with daemon.ExitRefused.
-func Mistake(format string, args ...any) error {
+// UsageError is an error of who wrote the command line: a *daemon.ExitError with daemon.ExitRefused.
+func UsageError(format string, args ...any) error {
 	return &daemon.ExitError{Code: daemon.ExitRefused, Err: fmt.Errorf(format, args...)}
 }
 

@@ -60,7 +60,7 @@ func TestRead(t *testing.T) {
 	}{
 		{"", 0, nil, 1, ""},
 		{"-n 2", 0, nil, 2, ""},
-		{"a b c", Many, []string{"a", "b", "c"}, 1, ""},
+		{"a b c", AnyNumber, []string{"a", "b", "c"}, 1, ""},
 		{"a --n=2 b -all", 2, []string{"a", "b"}, 2, ""},
 		{"a b", 1, nil, 1, `what is "b"? (usage: gated turns [-n N])`},
 		{"-n x", 1, nil, 1, "invalid value"},
@@ -92,7 +92,7 @@ func TestHelp(t *testing.T) {
 		var out bytes.Buffer
 		line := at("").Line("turns [-n N]", &out)
 		line.Int("n", 1, "how many")
-		_, err := line.Read(strings.Fields(args), Many)
+		_, err := line.Read(strings.Fields(args), AnyNumber)
 		if !errors.Is(err, flag.ErrHelp) || !strings.HasPrefix(out.String(), "usage: gated turns [-n N]\n") || strings.Count(out.String(), "how many") != 1 {
 			t.Errorf("%s: %v, it printed %q", args, err, &out)
 		}

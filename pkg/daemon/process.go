@@ -49,17 +49,17 @@ type Options struct {
 
 // Process is a started daemon: what all daemons have in common.
 type Process struct {
-	Log     *slog.Logger
-	Secret  string               // the shared bearer secret
-	Metrics *prometheus.Registry // served at /metrics
-	Router  chi.Router           // add routes before Run
-	Addr    string               // bound address of Router, host:port
-	Ready   *Readiness
-	Store   *store.Store
-	Wake    *wake.Listener // pokes of others
-	Poker   *wake.Poker
-	Heart   *Heart
-	Stop    *Stopper // add what the daemon starts itself
+	Log       *slog.Logger
+	Secret    string               // the shared bearer secret
+	Metrics   *prometheus.Registry // served at /metrics
+	Router    chi.Router           // add routes before Run
+	Addr      string               // bound address of Router, host:port
+	Ready     *Readiness
+	Store     *store.Store
+	Wake      *wake.Listener // pokes of others
+	Poker     *wake.Poker
+	Heartbeat *Heartbeat
+	Stop      *Stopper // add what the daemon starts itself
 
 	server  *httpx.Server
 	handler atomic.Pointer[chi.Router]
@@ -138,7 +138,7 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 		return err
 	}
 	p.Stop.Add("store", func(context.Context) error { return p.Store.Close() })
-	p.Heart = NewHeart(o.Name, version(), p.Log, func(ctx context.Context, row store.Daemon) error {
+	p.Heartbeat = NewHeartbeat(o.Name, version(), p.Log, func(ctx context.Context, row store.Daemon) error {
 		return p.Store.Write(ctx, func(tx *store.Tx) error { return tx.Heartbeat(row) })
 	})
 	return nil
@@ -199,7 +199,7 @@ func (p *Process) Run(ctx context.Context, loops ...func(context.Context) error)
 	p.Ready.Wait("start", "")
 	p.Log.Info("ready", "addr", p.Addr)
 	group, ctx := errgroup.WithContext(ctx)
-	for _, loop := range slices.Concat(loops, []func(context.Context) error{p.Heart.Run, p.watchServer}) {
+	for _, loop := range slices.Concat(loops, []func(context.Context) error{p.Heartbeat.Run, p.watchServer}) {
 		group.Go(func() error { return loop(ctx) })
 	}
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {

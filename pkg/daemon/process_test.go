@@ -85,7 +85,7 @@ func TestProcessLife(t *testing.T) {
 	running, ended := make(chan struct{}), make(chan error)
 	go func() {
 		ended <- p.Run(ctx, func(ctx context.Context) error {
-			p.Heart.Report(daemon.Connected, "")
+			p.Heartbeat.Report(daemon.Connected, "")
 			close(running)
 			<-ctx.Done()
 			return ctx.Err()

@@ -105,7 +105,7 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 // refused makes the fault of an answer outside 2xx. The status decides the kind: a body may
 // come from a proxy, or from a version which knows more kinds.
 func (c *Client) refused(status int, body []byte) error {
-	kind := apierr.OfStatus(status)
+	kind := apierr.KindOfStatus(status)
 	var answer errorBody
 	if err := json.Unmarshal(body, &answer); err == nil && answer.Error.Message != "" {
 		return apierr.New(kind, "%s", answer.Error.Message)

@@ -61,10 +61,10 @@ func (r Reader) Claims(ctx context.Context, chatJID, place string) ([]Claim, err
 	}, queryClaims, chatJID, place)
 }
 
-// Delivered is a change in the delivery of an outbound row, with what
+// DeliveryChange is a change in the delivery of an outbound row, with what
 // engagement wants to know of its turn. A delegated turn stands for the one it
 // was delegated by. Without a turn, and in a broadcast, Folder is "".
-type Delivered struct {
+type DeliveryChange struct {
 	Seq       int64
 	State     msg.OutState
 	At        int64 // unix ms
@@ -77,11 +77,11 @@ type Delivered struct {
 	ClaimedAt int64 // when the turn's trigger came, unix ms
 }
 
-// DeliveredSince returns the parts changed behind seq, in the order in which
+// DeliveryChanges returns the parts changed behind seq, in the order in which
 // they were, at most limit.
-func (r Reader) DeliveredSince(ctx context.Context, seq int64, limit int) ([]Delivered, error) {
-	return collect(ctx, r.q, func(scan scanner) (d Delivered, err error) {
+func (r Reader) DeliveryChanges(ctx context.Context, seq int64, limit int) ([]DeliveryChange, error) {
+	return collect(ctx, r.q, func(scan scanner) (d DeliveryChange, err error) {
 		err = scan(&d.Seq, &d.State, &d.At, &d.MessageID, &d.ChatJID, &d.Source, &d.Place, &d.Folder, &d.Claims, &d.ClaimedAt)
 		return d, err
-	}, queryDelivered, seq, limit)
+	}, queryDeliveryChanges, seq, limit)
 }

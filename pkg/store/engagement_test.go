@@ -152,26 +152,26 @@ func TestDeliveredTellsOfTheTurn(t *testing.T) {
 	alone := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, Source: msg.SourceCommand})
 	deliver(t, s, store.Delivery{MessageID: alone.ID, State: msg.OutFailed}, 500)
 	trigger := must(s.Message(t.Context(), plain.TriggerMessageID))(t).ReceivedAt
-	of := func(seq int64, id int64, at int64, d store.Delivered) store.Delivered {
+	of := func(seq int64, id int64, at int64, d store.DeliveryChange) store.DeliveryChange {
 		d.Seq, d.MessageID, d.At, d.ChatJID, d.State, d.Source = seq, id, at, chat, msg.OutSent, msg.SourceAgent
 		return d
 	}
-	want := []store.Delivered{
-		of(1, rows[0], 400, store.Delivered{Place: "place", Folder: folder, Claims: true, ClaimedAt: 5}),
-		of(2, rows[1], 401, store.Delivered{Place: "place", Folder: folder, Claims: true, ClaimedAt: 5}),
-		of(3, rows[2], 402, store.Delivered{Folder: folder, ClaimedAt: trigger}),
-		of(4, rows[3], 403, store.Delivered{Place: "place"}),
+	want := []store.DeliveryChange{
+		of(1, rows[0], 400, store.DeliveryChange{Place: "place", Folder: folder, Claims: true, ClaimedAt: 5}),
+		of(2, rows[1], 401, store.DeliveryChange{Place: "place", Folder: folder, Claims: true, ClaimedAt: 5}),
+		of(3, rows[2], 402, store.DeliveryChange{Folder: folder, ClaimedAt: trigger}),
+		of(4, rows[3], 403, store.DeliveryChange{Place: "place"}),
 		{Seq: 5, MessageID: alone.ID, At: 500, ChatJID: chat, State: msg.OutFailed, Source: msg.SourceCommand},
 	}
-	if diff := cmp.Diff(want, must(s.DeliveredSince(t.Context(), 0, 10))(t)); diff != "" {
+	if diff := cmp.Diff(want, must(s.DeliveryChanges(t.Context(), 0, 10))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	deliver(t, s, store.Delivery{MessageID: rows[1], State: msg.OutFailed}, 600)
-	got := must(s.DeliveredSince(t.Context(), 2, 3))(t)
+	got := must(s.DeliveryChanges(t.Context(), 2, 3))(t)
 	if len(got) != 3 || got[2].Seq != 5 {
 		t.Errorf("a page: %+v", got)
 	}
-	if got = must(s.DeliveredSince(t.Context(), 5, 3))(t); len(got) != 1 || got[0].MessageID != rows[1] || got[0].State != msg.OutFailed {
+	if got = must(s.DeliveryChanges(t.Context(), 5, 3))(t); len(got) != 1 || got[0].MessageID != rows[1] || got[0].State != msg.OutFailed {
 		t.Errorf("a change comes last: %+v", got)
 	}
 }

@@ -125,7 +125,7 @@ func TestThreads(t *testing.T) {
 
 func TestWorking(t *testing.T) {
 	s := storetest.Open(t)
-	if lanes := must(s.Working(t.Context(), "telegram"))(t); lanes != nil {
+	if lanes := must(s.ActiveLanes(t.Context(), "telegram"))(t); lanes != nil {
 		t.Errorf("in an empty table: %v", lanes)
 	}
 	in := func(chatJID, thread, topic string) func(*msg.Turn) {
@@ -144,7 +144,7 @@ func TestWorking(t *testing.T) {
 	offered(t, s, runs[3])                   // behind the one that runs
 	expect := func(want ...store.Lane) {
 		t.Helper()
-		got := must(s.Working(t.Context(), "telegram"))(t)
+		got := must(s.ActiveLanes(t.Context(), "telegram"))(t)
 		slices.SortFunc(got, func(a, b store.Lane) int {
 			return strings.Compare(a.ChatJID+" "+a.ThreadID, b.ChatJID+" "+b.ThreadID)
 		})
@@ -182,7 +182,7 @@ func TestWorkedOn(t *testing.T) {
 	lane := store.Lane{ChatJID: chat, ThreadID: "1.0"}
 	expect := func(in store.Lane, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, must(s.WorkedOn(t.Context(), in))(t)); diff != "" {
+		if diff := cmp.Diff(want, must(s.ActiveTriggers(t.Context(), in))(t)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", in, diff)
 		}
 	}

@@ -184,10 +184,10 @@ func (r Reader) LastHome(ctx context.Context, chatJID string) (folder string, er
 	return folder, err
 }
 
-// LastStale is when the chat's last row that was too old on arrival came, in
+// LastStaleAt is when the chat's last row that was too old on arrival came, in
 // unix ms, 0 if none ever did.
-func (r Reader) LastStale(ctx context.Context, chatJID string) (at int64, err error) {
-	_, err = r.q.get(ctx, []any{&at}, queryLastStale, chatJID)
+func (r Reader) LastStaleAt(ctx context.Context, chatJID string) (at int64, err error) {
+	_, err = r.q.get(ctx, []any{&at}, queryLastStaleAt, chatJID)
 	return at, err
 }
 
@@ -323,10 +323,10 @@ func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb stri
 	return err
 }
 
-// TakeNotes has the oldest twenty edits and deletions noted for a turn's
+// AttachNotes has the oldest twenty edits and deletions noted for a turn's
 // group, chat and place ride along with it.
-func (tx *Tx) TakeNotes(t *msg.Turn) error {
-	_, err := tx.exec(updateTakeNotes, t.ID, t.ChatJID, t.Folder, t.ThreadID, t.Place)
+func (tx *Tx) AttachNotes(t *msg.Turn) error {
+	_, err := tx.exec(updateAttachNotes, t.ID, t.ChatJID, t.Folder, t.ThreadID, t.Place)
 	return err
 }
 

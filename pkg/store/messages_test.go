@@ -240,8 +240,8 @@ func TestTakeNotes(t *testing.T) {
 		note(chat, folder, "", msg.ReasonEditNote), note(chat, folder, "thread", msg.ReasonRouteObserve),
 	}
 	first, second := queued(t, s), queued(t, s)
-	write(t, s, func(tx *store.Tx) error { return tx.TakeNotes(first) })
-	write(t, s, func(tx *store.Tx) error { return tx.TakeNotes(second) })
+	write(t, s, func(tx *store.Tx) error { return tx.AttachNotes(first) })
+	write(t, s, func(tx *store.Tx) error { return tx.AttachNotes(second) })
 	if got := must(s.Message(t.Context(), mine))(t).TurnID; got != first.ID {
 		t.Errorf("the note went to turn %d, want %d", got, first.ID)
 	}
@@ -296,10 +296,10 @@ func TestLastStale(t *testing.T) {
 		m := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, ReceivedAt: int64(100 * (i + 1))})
 		decide(t, s, m.ID, d)
 	}
-	if at := must(s.LastStale(t.Context(), chat))(t); at != 200 {
+	if at := must(s.LastStaleAt(t.Context(), chat))(t); at != 200 {
 		t.Errorf("last stale row at %d, want 200", at)
 	}
-	if at := must(s.LastStale(t.Context(), "telegram:-2"))(t); at != 0 {
+	if at := must(s.LastStaleAt(t.Context(), "telegram:-2"))(t); at != 0 {
 		t.Errorf("another chat's: %d", at)
 	}
 }

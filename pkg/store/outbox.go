@@ -22,20 +22,20 @@ func (r Reader) OutboxLanes(ctx context.Context, platform string) ([]Lane, error
 	}, queryOutboxLanes, platform)
 }
 
-// Working lists the threads of a platform's chats for which agents work.
-func (r Reader) Working(ctx context.Context, platform string) ([]Lane, error) {
+// ActiveLanes lists the threads of a platform's chats for which agents work.
+func (r Reader) ActiveLanes(ctx context.Context, platform string) ([]Lane, error) {
 	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
 		err = scan(&l.ChatJID, &l.ThreadID)
 		return l, err
-	}, queryWorking, platform+":", platform+";") // all that begins with the platform and a colon
+	}, queryActiveLanes, platform+":", platform+";") // all that begins with the platform and a colon
 }
 
-// WorkedOn lists the platform ids of the messages that agents work on in a thread of a chat.
-func (r Reader) WorkedOn(ctx context.Context, l Lane) ([]string, error) {
+// ActiveTriggers lists the platform ids of the messages that agents work on in a thread of a chat.
+func (r Reader) ActiveTriggers(ctx context.Context, l Lane) ([]string, error) {
 	return collect(ctx, r.q, func(scan scanner) (id string, err error) {
 		err = scan(&id)
 		return id, err
-	}, queryWorkedOn, l.ChatJID, l.ThreadID)
+	}, queryActiveTriggers, l.ChatJID, l.ThreadID)
 }
 
 // NextOutbound is the oldest row of a lane that is queued or being sent, nil

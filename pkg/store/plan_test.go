@@ -57,14 +57,14 @@ func queryPlans() map[string][2]string {
 		"queryDerivedFrom":    {queryDerivedFrom, "SEARCH m USING INDEX messages_derived (derived_from=?)"},
 		"queryObserved":       {queryObserved, observed},
 		"queryObservedCount":  {queryObservedCount, observed},
-		"queryLastStale":      {queryLastStale, "SEARCH messages USING INDEX messages_stale (chat_jid=?)"},
+		"queryLastStaleAt":    {queryLastStaleAt, "SEARCH messages USING INDEX messages_stale (chat_jid=?)"},
 		"queryBotTurns": {queryBotTurns, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\n" +
 			"USE TEMP B-TREE FOR count(DISTINCT)\nSCAN (subquery-1)"},
 		"queryFiredEdit": {queryFiredEdit, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},
 		"insertMessage":  {insertMessage, noRead},
 		"updateDecide":   {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateContent":  {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
-		"updateTakeNotes": {updateTakeNotes, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
+		"updateAttachNotes": {updateAttachNotes, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
 			"SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
 		"updateOldNotes":      {updateOldNotes, "SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
 		"updateCancelReplies": {updateCancelReplies, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
@@ -73,8 +73,8 @@ func queryPlans() map[string][2]string {
 		"queryOutboxLanes":  {queryOutboxLanes, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
 		"queryNextOutbound": {queryNextOutbound, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"},
 		// Few agents work at once, and a temporary table of their threads is small.
-		"queryWorking": {queryWorking, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
-		"queryWorkedOn": {queryWorkedOn, "SEARCH t USING INDEX turns_open (chat_jid=?)\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
+		"queryActiveLanes": {queryActiveLanes, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryActiveTriggers": {queryActiveTriggers, "SEARCH t USING INDEX turns_open (chat_jid=?)\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"queryPendingFiles": {queryPendingFiles, "SEARCH m USING INDEX messages_pending (platform=?)"},
 		"updateMoveDeliveries": {updateMoveDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)\nLIST SUBQUERY 1\n" +
@@ -96,7 +96,7 @@ func queryPlans() map[string][2]string {
 			"SEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=?)\nSCALAR SUBQUERY 2\nSEARCH messages"},
 		// A step for each topic, not for each row.
 		"queryWebTopics": {queryWebTopics, topics},
-		"queryDelivered": {queryDelivered, "SEARCH d USING INDEX deliveries_seq (seq>?)\n" + messageRow + "\n" +
+		"queryDeliveryChanges": {queryDeliveryChanges, "SEARCH d USING INDEX deliveries_seq (seq>?)\n" + messageRow + "\n" +
 			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\n" +
 			"SEARCH q USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"queryClaims": {queryClaims, "CO-ROUTINE t\nSEARCH turns USING INDEX turns_claims (chat_jid=? AND place=?)\n" +

@@ -32,7 +32,7 @@ const (
 		AND NOT (?5 AND EXISTS (SELECT 1 FROM chats c WHERE c.jid = m.chat_jid AND c.kind = 'dm'))`
 	queryObserved      = `SELECT ` + messageColumns + ` FROM ` + observedRows + ` ORDER BY o.decision_seq DESC LIMIT ?6+0`
 	queryObservedCount = `SELECT count(*) FROM ` + observedRows
-	queryLastStale     = `SELECT received_at FROM messages INDEXED BY messages_stale WHERE chat_jid = ? AND reason = 'stale'
+	queryLastStaleAt   = `SELECT received_at FROM messages INDEXED BY messages_stale WHERE chat_jid = ? AND reason = 'stale'
 		ORDER BY id DESC LIMIT 1`
 	// Of the newest 500 rows of the chat: a loop is quicker than people are.
 	queryBotTurns = `SELECT count(DISTINCT turn_id) FROM (SELECT turn_id, sender, is_bot_message, received_at FROM messages
@@ -46,8 +46,8 @@ const (
 		ON CONFLICT (chat_jid, platform_id) WHERE platform_id IS NOT NULL DO NOTHING`
 	updateDecide = `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
 		decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL`
-	updateContent   = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ? AND disposition IS NULL`
-	updateTakeNotes = `UPDATE messages SET turn_id = ?1 WHERE id IN (SELECT id FROM messages INDEXED BY messages_notes
+	updateContent     = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ? AND disposition IS NULL`
+	updateAttachNotes = `UPDATE messages SET turn_id = ?1 WHERE id IN (SELECT id FROM messages INDEXED BY messages_notes
 		WHERE chat_jid = ?2 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?3 AND thread_id = ?4
 		AND (thread_id <> '' OR topic = ?5) ORDER BY id LIMIT 20)`
 	updateOldNotes = `UPDATE messages INDEXED BY messages_notes SET reason = 'edit_superseded'
@@ -66,11 +66,11 @@ const (
 		WHERE platform_id IS NOT NULL AND message_id IN (SELECT id FROM messages WHERE chat_jid = ?)`
 	updateMoveMessages = `UPDATE messages SET chat_jid = ?, platform_id = 'old:' || platform_id, reply_to_id = 'old:' || reply_to_id,
 		target_id = 'old:' || target_id WHERE chat_jid = ?`
-	updateMoveTurns = `UPDATE turns SET chat_jid = ?, reply_to = 'old:' || reply_to WHERE chat_jid = ?`
-	updateMoveRuns  = `UPDATE runs SET chat_jid = ? WHERE chat_jid = ? AND ended_at IS NULL`
-	queryWorking    = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_open
+	updateMoveTurns  = `UPDATE turns SET chat_jid = ?, reply_to = 'old:' || reply_to WHERE chat_jid = ?`
+	updateMoveRuns   = `UPDATE runs SET chat_jid = ? WHERE chat_jid = ? AND ended_at IS NULL`
+	queryActiveLanes = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_open
 		WHERE state IN ('queued', 'offered', 'running') AND state = 'running' AND chat_jid >= ? AND chat_jid < ?`
-	queryWorkedOn = `SELECT ifnull(m.platform_id, o.platform_id) FROM turns t INDEXED BY turns_open
+	queryActiveTriggers = `SELECT ifnull(m.platform_id, o.platform_id) FROM turns t INDEXED BY turns_open
 		JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN messages o ON o.id = m.derived_from
 		WHERE t.state IN ('queued', 'offered', 'running') AND t.state = 'running' AND t.chat_jid = ? AND t.thread_id = ?
 		AND ifnull(m.platform_id, o.platform_id) IS NOT NULL`
@@ -105,7 +105,7 @@ const (
 			WHERE platform = 'web' AND chat_jid = ?1 AND topic = topics.topic)
 		WHERE topics.topic IS NOT NULL`
 
-	queryDelivered = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(t.place,''), ifnull(o.folder,''),
+	queryDeliveryChanges = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(t.place,''), ifnull(o.folder,''),
 		ifnull(o.claims_engagement,0) AND (t.ended_at IS NULL OR m.received_at <= t.ended_at), ifnull(q.received_at,0)
 		FROM deliveries d INDEXED BY deliveries_seq JOIN messages m ON m.id = d.message_id
 		LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) AND o.kind <> 'broadcast'

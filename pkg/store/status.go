@@ -34,8 +34,8 @@ func (r Reader) WaitingOutbound(ctx context.Context) (Waiting, error) {
 	return r.waiting(ctx, queryWaitingOut)
 }
 
-// OpenTurnsOf returns the turns of a chat that have not ended, oldest first.
-func (r Reader) OpenTurnsOf(ctx context.Context, chatJID string) ([]*msg.Turn, error) {
+// OpenTurnsOfChat returns the turns of a chat that have not ended, oldest first.
+func (r Reader) OpenTurnsOfChat(ctx context.Context, chatJID string) ([]*msg.Turn, error) {
 	return r.turns(ctx, queryOpenOfChat, chatJID)
 }
 

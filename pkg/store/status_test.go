@@ -54,7 +54,7 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-func TestOpenTurnsOf(t *testing.T) {
+func TestOpenTurnsOfChat(t *testing.T) {
 	s := storetest.Open(t)
 	first := queued(t, s)
 	queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
@@ -62,7 +62,7 @@ func TestOpenTurnsOf(t *testing.T) {
 	second, third := offered(t, s, run), queued(t, s)
 	expect := func(want ...int64) {
 		t.Helper()
-		if got := turnIDs(must(s.OpenTurnsOf(t.Context(), chat))(t)); !slices.Equal(got, want) {
+		if got := turnIDs(must(s.OpenTurnsOfChat(t.Context(), chat))(t)); !slices.Equal(got, want) {
 			t.Errorf("open are %v, want %v", got, want)
 		}
 	}
@@ -71,7 +71,7 @@ func TestOpenTurnsOf(t *testing.T) {
 	expect(second.ID, third.ID)
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(third.ID, msg.ReasonCancelled, 300) })
 	expect(second.ID)
-	if got := must(s.OpenTurnsOf(t.Context(), "telegram:-3"))(t); got != nil {
+	if got := must(s.OpenTurnsOfChat(t.Context(), "telegram:-3"))(t); got != nil {
 		t.Errorf("of a chat without turns: %+v", got)
 	}
 }

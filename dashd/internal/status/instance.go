@@ -11,7 +11,7 @@ import (
 
 const (
 	// gone is the age of a heartbeat that says that its daemon is gone.
-	gone = 3 * daemon.HeartbeatEvery
+	gone = 3 * daemon.HeartbeatInterval
 	// listed is how many turns of a kind are listed.
 	listed = 50
 )

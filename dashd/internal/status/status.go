@@ -198,7 +198,7 @@ type work struct {
 }
 
 func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
-	turns, err := s.cfg.Store.OpenTurnsOf(ctx, c.ChatJID)
+	turns, err := s.cfg.Store.OpenTurnsOfChat(ctx, c.ChatJID)
 	if err != nil {
 		return w, err
 	}

@@ -77,7 +77,7 @@ func (f *feed) look(ctx context.Context, s *live.Stream) error {
 
 // lookWhoTypes sends the tabs in which an agent is at work, if that has changed.
 func (f *feed) lookWhoTypes(ctx context.Context, s *live.Stream) error {
-	turns, err := f.chat.Store.OpenTurnsOf(ctx, f.jid)
+	turns, err := f.chat.Store.OpenTurnsOfChat(ctx, f.jid)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func newRig(t *testing.T) *rig {
 		Sender: func(*http.Request) (string, string) { return "web:operator", "operator" },
 		Shell: adapter.New(Platform{}, adapter.Options{
 			Platform: msg.PlatformWeb, Daemon: "dashd", Store: r.st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
-			Heartbeat: daemon.NewHeart("dashd", "", log, func(context.Context, store.Daemon) error { return nil }),
+			Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, store.Daemon) error { return nil }),
 		}),
 	}
 	router := httpx.NewRouter(log, nil)

@@ -207,7 +207,7 @@ func TestReports(t *testing.T) {
 			if m, err := st.Message(t.Context(), id); err != nil || m.OutState != tt.want.State || m.PlatformID != tt.want.PlatformID {
 				t.Errorf("the row is %+v, %v", m, err)
 			}
-			changes, err := st.DeliveredSince(t.Context(), 0, 10)
+			changes, err := st.DeliveryChanges(t.Context(), 0, 10)
 			if err != nil || len(changes) != 1 || changes[0].At != at.UnixMilli() {
 				t.Errorf("changes %+v, %v", changes, err)
 			}

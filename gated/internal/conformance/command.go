@@ -17,7 +17,7 @@ func Command(environ func() ([]string, error), in io.Reader) cli.Func {
 	const usage = "want `agent try` or `agent conform`, then -- and the agent's command"
 	return func(ctx context.Context, args []string, out io.Writer) error {
 		if len(args) == 0 {
-			return cli.Mistake(usage)
+			return cli.UsageError(usage)
 		}
 		env, err := environ()
 		if err != nil {
@@ -32,7 +32,7 @@ func Command(environ func() ([]string, error), in io.Reader) cli.Func {
 			fmt.Fprintln(out, usage)
 			return flag.ErrHelp
 		}
-		return cli.Mistake("%s, not %q", usage, args[0])
+		return cli.UsageError("%s, not %q", usage, args[0])
 	}
 }
 
@@ -57,7 +57,7 @@ func conform(ctx context.Context, env, args []string, out io.Writer) error {
 		return err
 	}
 	if patience.Answer <= 0 || patience.End <= 0 {
-		return line.Mistake("-wait and -grace must be above 0")
+		return line.UsageError("-wait and -grace must be above 0")
 	}
 	return agent.Conform(ctx, patience, out)
 }
@@ -76,7 +76,7 @@ func (a *Agent) read(line *cli.Line, args []string) error {
 	words := args[min(end+1, len(args)):]
 	switch {
 	case len(words) == 0:
-		return line.Mistake("which command?")
+		return line.UsageError("which command?")
 	case len(words) == 1:
 		a.Command = words[0]
 	default:

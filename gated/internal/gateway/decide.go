@@ -255,7 +255,7 @@ func (d *decider) waitsForRoute(r *row) bool {
 // MAX_AGE.
 func (d *decider) observeStale(ctx context.Context, r *row) {
 	if !d.offlineNoticed {
-		told, err := d.g.st.LastStale(ctx, r.ChatJID)
+		told, err := d.g.st.LastStaleAt(ctx, r.ChatJID)
 		d.check(err)
 		if d.now-told > d.g.cfg.MaxAge.Milliseconds() {
 			d.replyTo(r, msg.SourceNotice, offlineNotice, d.now)

@@ -195,7 +195,7 @@ func (b *turnBatch) store(tx *store.Tx, t *msg.Turn, offered, now int64) error {
 			return err
 		}
 	}
-	return tx.TakeNotes(t)
+	return tx.AttachNotes(t)
 }
 
 func (e *entry) id() int64 {

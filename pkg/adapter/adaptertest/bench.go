@@ -50,7 +50,7 @@ func (b *bench) start() (stop func()) {
 	log := slog.New(slog.DiscardHandler)
 	o := adapter.Options{
 		Platform: b.platform.Name, Daemon: "testd", Store: b.store, Wake: b.wake, Poll: 20 * time.Millisecond,
-		Heartbeat: daemon.NewHeart("testd", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("testd", "", log, func(context.Context, store.Daemon) error { return nil }),
 		Settled: func(m *msg.Message) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -36,7 +36,7 @@ func choose(name string, verbs map[string]cli.Func, usage string) cli.Func {
 				return verb(ctx, args[1:], out)
 			}
 		}
-		return cli.Mistake("usage: routd %s %s", name, usage)
+		return cli.UsageError("usage: routd %s %s", name, usage)
 	}
 }
 
@@ -46,7 +46,7 @@ func jsonFlag(name, value string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	if !json.Valid([]byte(value)) {
-		return nil, cli.Mistake("--%s: %.80q is no JSON", name, value)
+		return nil, cli.UsageError("--%s: %.80q is no JSON", name, value)
 	}
 	return json.RawMessage(value), nil
 }

@@ -121,12 +121,12 @@ func (c *commands) setGroup(ctx context.Context, args []string, out io.Writer) e
 }
 
 func (c *commands) oneFolder(line *cli.Line, args []string) (string, error) {
-	folders, err := line.Read(args, cli.Many)
+	folders, err := line.Read(args, cli.AnyNumber)
 	if err != nil {
 		return "", err
 	}
 	if len(folders) != 1 {
-		return "", line.Mistake("want one folder")
+		return "", line.UsageError("want one folder")
 	}
 	return folders[0], nil
 }
@@ -139,12 +139,12 @@ func groupPath(folder string) string { return groupsPath + "/" + url.PathEscape(
 
 func (c *commands) removeGroups(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups rm FOLDER…", out)
-	folders, err := line.Read(args, cli.Many)
+	folders, err := line.Read(args, cli.AnyNumber)
 	if err != nil {
 		return err
 	}
 	if len(folders) == 0 {
-		return line.Mistake("which group?")
+		return line.UsageError("which group?")
 	}
 	for _, folder := range folders {
 		if err := c.Call(ctx, http.MethodDelete, groupPath(folder), nil, nil); err != nil {

@@ -53,7 +53,7 @@ func (c *commands) addRoute(ctx context.Context, args []string, out io.Writer) e
 		return err
 	}
 	if r.Target == "" {
-		return line.Mistake("--target is missing")
+		return line.UsageError("--target is missing")
 	}
 	var err error
 	if r.Impulse, err = jsonFlag("impulse", *impulse); err != nil {
@@ -68,16 +68,16 @@ func (c *commands) addRoute(ctx context.Context, args []string, out io.Writer) e
 
 func (c *commands) removeRoutes(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("routes rm ID…", out)
-	ids, err := line.Read(args, cli.Many)
+	ids, err := line.Read(args, cli.AnyNumber)
 	if err != nil {
 		return err
 	}
 	if len(ids) == 0 {
-		return line.Mistake("which route?")
+		return line.UsageError("which route?")
 	}
 	for _, id := range ids {
 		if _, err := strconv.ParseInt(id, 10, 64); err != nil {
-			return cli.Mistake("%q is no route's id: see `routd routes list`", id)
+			return cli.UsageError("%q is no route's id: see `routd routes list`", id)
 		}
 	}
 	for _, id := range ids {
@@ -105,7 +105,7 @@ func (c *commands) testRoutes(ctx context.Context, args []string, out io.Writer)
 		return err
 	}
 	if item.ChatJID == "" {
-		return line.Mistake("--chat is missing")
+		return line.UsageError("--chat is missing")
 	}
 	var v verdict
 	if err := c.Call(ctx, http.MethodPost, routesPath+"/test", item, &v); err != nil {

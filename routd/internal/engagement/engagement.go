@@ -58,7 +58,7 @@ func (s *State) since() int64 { return max(s.EndedAt, s.PinnedAt) }
 
 // delivered is what a delivery makes of the place; false if nothing. It slides the window of its
 // folder, or opens one on the strength of a claim, unless another's was called later.
-func (s *State) delivered(d store.Delivered, ttl time.Duration) (msg.Engagement, bool) {
+func (s *State) delivered(d store.DeliveryChange, ttl time.Duration) (msg.Engagement, bool) {
 	next, called, open := s.Engagement, s.called(d), s.Open(d.At, s.PinnedAt)
 	switch {
 	case d.At+ttl.Milliseconds() <= 0: // a foreign adapter's time that is none
@@ -76,7 +76,7 @@ func (s *State) delivered(d store.Delivered, ttl time.Duration) (msg.Engagement,
 
 // called is when the folder of a delivery was called, by the mention that this answers or by
 // another one it is working on; 0 if it was not.
-func (s *State) called(d store.Delivered) (at int64) {
+func (s *State) called(d store.DeliveryChange) (at int64) {
 	if d.Claims && d.ClaimedAt > s.since() {
 		at = d.ClaimedAt
 	}
@@ -89,7 +89,7 @@ func (s *State) called(d store.Delivered) (at int64) {
 }
 
 // conversational reports whether a delivery is one that people see as an answer.
-func conversational(d store.Delivered) bool {
+func conversational(d store.DeliveryChange) bool {
 	arrived := d.State == msg.OutSent || d.State == msg.OutAmbiguous
 	return arrived && d.Folder != "" && (d.Source == msg.SourceAgent || d.Source == msg.SourceTool)
 }

@@ -51,7 +51,7 @@ func (l *Ledger) CatchUp(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		changed, err := l.st.DeliveredSince(ctx, l.read, page)
+		changed, err := l.st.DeliveryChanges(ctx, l.read, page)
 		if err != nil || len(changed) == 0 {
 			return err
 		}
@@ -68,8 +68,8 @@ func (l *Ledger) CatchUp(ctx context.Context) error {
 
 // take folds deliveries into the windows of their places. Where none changes nothing is
 // written, not even the cursor: reading them again changes nothing either.
-func (l *Ledger) take(ctx context.Context, changed []store.Delivered) error {
-	var answers []store.Delivered
+func (l *Ledger) take(ctx context.Context, changed []store.DeliveryChange) error {
+	var answers []store.DeliveryChange
 	for _, d := range changed {
 		if conversational(d) {
 			answers = append(answers, d)

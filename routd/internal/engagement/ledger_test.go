@@ -351,11 +351,11 @@ func TestCatchUpReadsEverything(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	cursor, err := s.st.DaemonCursor(s.Context(), "routd", "deliveries")
-	all, readErr := s.st.DeliveredSince(s.Context(), 0, parts+10)
+	all, readErr := s.st.DeliveryChanges(s.Context(), 0, parts+10)
 	if err != nil || readErr != nil || len(all) != parts+1 {
 		t.Fatal(len(all), err, readErr)
 	}
-	if left, err := s.st.DeliveredSince(s.Context(), all[len(all)-1].Seq, 1); err != nil || len(left) != 0 || cursor == "" {
+	if left, err := s.st.DeliveryChanges(s.Context(), all[len(all)-1].Seq, 1); err != nil || len(left) != 0 || cursor == "" {
 		t.Errorf("read up to %s, and %v is left (%v)", cursor, left, err)
 	}
 }

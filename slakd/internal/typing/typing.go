@@ -64,7 +64,7 @@ func (s Signs) Sweep(ctx context.Context) error {
 // mark has the messages that agents work on in a thread of a chat bear the mark, and no others.
 // Each is written down before it bears it, so that a crash leaves none behind for ever.
 func (s Signs) mark(ctx context.Context, in store.Lane) error {
-	ids, err := s.Store.WorkedOn(ctx, in)
+	ids, err := s.Store.ActiveTriggers(ctx, in)
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 	"arizuko/pkg/store"
 )
 
-// HeartbeatEvery is how often a daemon refreshes its row in daemons. A row that is three
+// HeartbeatInterval is how often a daemon refreshes its row in daemons. A row that is three
 // times older belongs to a daemon that is gone.
-const HeartbeatEvery = 5 * time.Second
+const HeartbeatInterval = 5 * time.Second
 
 // lastBeat limits the final write at a stop.
 const lastBeat = 2 * time.Second
@@ -30,8 +30,8 @@ const (
 	Stopped        Connection = "stopped"
 )
 
-// Heart keeps a daemon's row in daemons. It is safe for concurrent use.
-type Heart struct {
+// Heartbeat keeps a daemon's row in daemons. It is safe for concurrent use.
+type Heartbeat struct {
 	write   func(context.Context, store.Daemon) error
 	log     *slog.Logger
 	changed chan struct{} // cap 1
@@ -40,16 +40,16 @@ type Heart struct {
 	row store.Daemon
 }
 
-// NewHeart makes the heart of a daemon that is connecting. write stores the row.
-func NewHeart(name, version string, log *slog.Logger, write func(context.Context, store.Daemon) error) *Heart {
-	return &Heart{
+// NewHeartbeat makes the heart of a daemon that is connecting. write stores the row.
+func NewHeartbeat(name, version string, log *slog.Logger, write func(context.Context, store.Daemon) error) *Heartbeat {
+	return &Heartbeat{
 		write: write, log: log, changed: make(chan struct{}, 1),
 		row: store.Daemon{Name: name, Version: version, StartedAt: failpoint.Now().UnixMilli(), Connection: string(Connecting)},
 	}
 }
 
 // Report says how the connection is, with a detail for operators. A change is written at once.
-func (h *Heart) Report(c Connection, detail string) {
+func (h *Heartbeat) Report(c Connection, detail string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.row.Connection == string(c) && h.row.Detail == detail {
@@ -63,14 +63,14 @@ func (h *Heart) Report(c Connection, detail string) {
 }
 
 // Event says that the platform has just sent something; the next beat writes it.
-func (h *Heart) Event() {
+func (h *Heartbeat) Event() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.row.LastEventAt = failpoint.Now().UnixMilli()
 }
 
 // Probe says that the connection has just been tried and works; the next beat writes it.
-func (h *Heart) Probe() {
+func (h *Heartbeat) Probe() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.row.LastProbeAt = failpoint.Now().UnixMilli()
@@ -78,8 +78,8 @@ func (h *Heart) Probe() {
 
 // Run beats until ctx ends, then writes that the daemon is stopped. It returns nil: a beat
 // that fails is logged, and the next one may succeed.
-func (h *Heart) Run(ctx context.Context) error {
-	ticker := time.NewTicker(HeartbeatEvery)
+func (h *Heartbeat) Run(ctx context.Context) error {
+	ticker := time.NewTicker(HeartbeatInterval)
 	defer ticker.Stop()
 	for {
 		h.beat(ctx)
@@ -98,7 +98,7 @@ func (h *Heart) Run(ctx context.Context) error {
 	}
 }
 
-func (h *Heart) beat(ctx context.Context) {
+func (h *Heartbeat) beat(ctx context.Context) {
 	h.mu.Lock()
 	row := h.row
 	h.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 func TestHeartBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rows []store.Daemon
-		heart := daemon.NewHeart("teled", "v1", slog.New(slog.DiscardHandler), func(_ context.Context, row store.Daemon) error {
+		heart := daemon.NewHeartbeat("teled", "v1", slog.New(slog.DiscardHandler), func(_ context.Context, row store.Daemon) error {
 			rows = append(rows, row)
 			return errors.New("the disk is full") // must not end it
 		})
@@ -30,7 +30,7 @@ func TestHeartBeats(t *testing.T) {
 		heart.Event()
 		heart.Probe()
 		synctest.Wait()
-		<-time.After(daemon.HeartbeatEvery) // of the bubble's clock
+		<-time.After(daemon.HeartbeatInterval) // of the bubble's clock
 		synctest.Wait()
 		cancel()
 		if err := <-done; err != nil {
@@ -45,7 +45,7 @@ func TestHeartBeats(t *testing.T) {
 		}
 		beat := rows[2]
 		if beat.Name != "teled" || beat.Version != "v1" || beat.Detail != "as @bot" || beat.LastEventAt != beat.StartedAt ||
-			beat.LastProbeAt != beat.StartedAt || beat.HeartbeatAt-beat.StartedAt != daemon.HeartbeatEvery.Milliseconds() {
+			beat.LastProbeAt != beat.StartedAt || beat.HeartbeatAt-beat.StartedAt != daemon.HeartbeatInterval.Milliseconds() {
 			t.Errorf("row %+v", beat)
 		}
 	})
