@@ -106,7 +106,7 @@ func TestProcessLife(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	rows, err := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil).Daemons(ctx)
+	rows, err := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil).Daemons(t.Context())
 	if err != nil || len(rows) != 1 || rows[0].Connection != "stopped" {
 		t.Errorf("rows %+v, %v", rows, err)
 	}
