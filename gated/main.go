@@ -3,6 +3,7 @@
 //
 //	gated [serve]          until SIGTERM
 //	gated check | health   what is wrong with the configuration; is it ready
+//	gated why MESSAGE      what is stored about a message
 //	gated agent try | conform -- COMMAND   talks to a program that wants to be an agent; tries it
 package main
 
@@ -54,7 +55,7 @@ func program() daemon.Program {
 			cfg, err := loadConfig()
 			return cfg.Addr, err
 		},
-		Commands: map[string]cli.Func{"agent": conformance.Command(agentEnviron, os.Stdin)},
+		Commands: map[string]cli.Func{"agent": conformance.Command(agentEnviron, os.Stdin), "why": explain},
 	}
 }
 

@@ -147,6 +147,11 @@ func queryPlans() map[string][2]string {
 		"updateEndRun":    {updateEndRun, runRow},
 		"updateCloseLive": {updateCloseLive, "SEARCH runs USING INDEX runs_live (folder=? AND topic=?)"},
 
+		// What one operator asks about one message.
+		"queryRunsDuring": {queryRunsDuring, "SEARCH l USING INDEX session_log_topic (folder=? AND topic=?)\nSEARCH r USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryParts":      {queryParts, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
+		"queryOwnReplies": {queryOwnReplies, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)"},
+
 		"querySession":      {querySession, sessionRow},
 		"putSession":        {putSession, noRead},
 		"deleteSession":     {deleteSession, sessionRow},

@@ -175,6 +175,16 @@ const (
 	updateEndRun    = `UPDATE runs SET ended_at = ? WHERE id = ? AND ended_at IS NULL`
 	updateCloseLive = `UPDATE runs SET closed_at = ? WHERE folder = ? AND topic = ? AND closed_at IS NULL RETURNING id`
 
+	// Of the runs that began after the turn all are looked at.
+	queryRunsDuring = `SELECT ` + runColumns + `, l.result, l.error FROM session_log l INDEXED BY session_log_topic
+		JOIN runs r ON r.id = l.run_id WHERE l.folder = ?1 AND l.topic = ?2 AND r.started_at <= ?4
+		AND ifnull(r.ended_at, ?4) >= ?3 ORDER BY l.id DESC LIMIT ?5+0`
+	queryParts = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''),
+		ifnull(error,''), updated_at FROM deliveries WHERE message_id = ? ORDER BY part`
+	queryOwnReplies = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_chat
+		WHERE m.chat_jid = ?1 AND m.id > ?2 AND m.id <= ?2 + 10000 AND m.reply_to_id = ?3
+		AND m.direction = 'out' AND m.turn_id IS NULL ORDER BY m.id`
+
 	querySession = `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`
 	putSession   = `INSERT INTO sessions (group_folder, topic, session_id, updated_at) VALUES (?,?,?,?)
 		ON CONFLICT (group_folder, topic) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`

@@ -1,0 +1,190 @@
+// Package why prints what is stored about one message: where it came from, what
+// was decided and why, the turn and the runs that answered it, and how each part
+// of the answer was delivered.
+package why
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// maxRuns is how many runs of a turn are shown, the newest ones: a turn has as
+// many as it had attempts, and one more where gated was killed.
+const maxRuns = 10
+
+// Path is what is stored about one message.
+type Path struct {
+	Asked *msg.Message // the row asked about
+	// Rows are the inbound rows: the message, and those derived from it, by id.
+	Rows  []*msg.Message
+	Turns []*Turn
+	// Replies are rows that gated wrote itself, outside a turn.
+	Replies []*Reply
+}
+
+// Turn is a turn with its runs and its answers.
+type Turn struct {
+	*msg.Turn
+	Batch   []int64            // ids of all its rows
+	Runs    []*store.RunResult // those of its folder and topic while it was open, oldest first
+	Replies []*Reply
+}
+
+// Reply is an outbound row with the parts it was cut into.
+type Reply struct {
+	*msg.Message
+	Parts []store.PartState
+}
+
+// Read reads the path of row id. It returns an error if there is no such row.
+func Read(ctx context.Context, st store.Reader, id int64) (*Path, error) {
+	l := &loader{ctx: ctx, st: st, path: &Path{}}
+	asked := l.message(id)
+	if l.err == nil && asked == nil {
+		return nil, fmt.Errorf("no message %d", id)
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	l.path.Asked = asked
+	if asked.Direction == msg.Out {
+		l.backwards(asked)
+	} else {
+		l.forwards(asked)
+	}
+	return l.path, l.err
+}
+
+// loader collects a path. After an error its methods do nothing.
+type loader struct {
+	ctx  context.Context
+	st   store.Reader
+	path *Path
+	err  error
+}
+
+func (l *loader) message(id int64) (m *msg.Message) {
+	if l.err == nil {
+		m, l.err = l.st.Message(id)
+	}
+	return m
+}
+
+// forwards follows an inbound row: from the row it was derived from, if any, to
+// the turns and replies that came of it.
+func (l *loader) forwards(m *msg.Message) {
+	if m.DerivedFrom != 0 {
+		if original := l.message(m.DerivedFrom); original != nil {
+			m = original
+		}
+	}
+	l.row(m)
+	if l.err != nil {
+		return
+	}
+	derived, err := l.st.DerivedFrom(m.ID)
+	if err != nil {
+		l.err = err
+		return
+	}
+	for _, d := range derived {
+		l.row(d)
+	}
+	for _, r := range l.path.Rows {
+		if r.TurnID != 0 {
+			l.turn(r.TurnID)
+		}
+	}
+	l.replies(m)
+}
+
+// backwards follows an outbound row to what it answers.
+func (l *loader) backwards(out *msg.Message) {
+	if out.TurnID != 0 {
+		l.turn(out.TurnID)
+		for _, t := range slices.Clone(l.path.Turns) {
+			if trigger := l.message(t.TriggerMessageID); trigger != nil {
+				l.forwards(trigger)
+			}
+		}
+		return
+	}
+	if out.ReplyToID != "" && l.err == nil {
+		var asked *msg.Message
+		if asked, l.err = l.st.MessageByPlatformID(out.ChatJID, out.ReplyToID); asked != nil && asked.Direction == msg.In {
+			l.forwards(asked)
+		}
+	}
+	if !slices.ContainsFunc(l.path.Replies, func(r *Reply) bool { return r.ID == out.ID }) {
+		l.path.Replies = append(l.path.Replies, l.reply(out))
+	}
+}
+
+func (l *loader) row(m *msg.Message) {
+	if l.err == nil && !slices.ContainsFunc(l.path.Rows, func(r *msg.Message) bool { return r.ID == m.ID }) {
+		l.path.Rows = append(l.path.Rows, m)
+	}
+}
+
+func (l *loader) turn(id int64) {
+	if l.err != nil || slices.ContainsFunc(l.path.Turns, func(t *Turn) bool { return t.ID == id }) {
+		return
+	}
+	var row *msg.Turn
+	if row, l.err = l.st.Turn(id); row == nil {
+		return
+	}
+	t := &Turn{Turn: row}
+	l.path.Turns = append(l.path.Turns, t)
+	batch, err := l.st.TurnMessages(id)
+	if err != nil {
+		l.err = err
+		return
+	}
+	for _, m := range batch {
+		t.Batch = append(t.Batch, m.ID)
+	}
+	until := row.EndedAt
+	if until == 0 {
+		until = math.MaxInt64
+	}
+	if t.Runs, l.err = l.st.RunsDuring(l.ctx, row.Folder, row.Topic, row.CreatedAt, until, maxRuns); l.err != nil {
+		return
+	}
+	replies, err := l.st.TurnReplies(id)
+	if err != nil {
+		l.err = err
+		return
+	}
+	for _, m := range replies {
+		t.Replies = append(t.Replies, l.reply(m))
+	}
+}
+
+func (l *loader) reply(m *msg.Message) *Reply {
+	r := &Reply{Message: m}
+	if l.err == nil {
+		r.Parts, l.err = l.st.Parts(l.ctx, m.ID)
+	}
+	return r
+}
+
+// replies finds what gated itself wrote about a row, such as a command's answer.
+func (l *loader) replies(m *msg.Message) {
+	if l.err != nil || m.PlatformID == "" {
+		return
+	}
+	answers, err := l.st.OwnReplies(l.ctx, m)
+	if err != nil {
+		l.err = err
+		return
+	}
+	for _, a := range answers {
+		l.path.Replies = append(l.path.Replies, l.reply(a))
+	}
+}

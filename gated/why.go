@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"arizuko/gated/internal/why"
+	"arizuko/migrations"
+	"arizuko/pkg/cli"
+	"arizuko/pkg/config"
+	"arizuko/pkg/store"
+)
+
+// explain prints what is stored about a message. It reads the database itself,
+// so that gated need not run.
+func explain(ctx context.Context, args []string, out io.Writer) (err error) {
+	line := cli.Daemon{Name: "gated"}.Line("why MESSAGE", out)
+	rest, err := line.Read(args, 1)
+	if err != nil {
+		return err
+	}
+	if len(rest) == 0 {
+		return line.Mistake("which message? its id is messages.id, row= in logs")
+	}
+	id, err := strconv.ParseInt(rest[0], 10, 64)
+	if err != nil || id <= 0 {
+		return line.Mistake("%q is not the id of a message", rest[0])
+	}
+	cfg, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	st, err := store.OpenReadOnly(ctx, cfg.DBPath(), migrations.Latest())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	path, err := why.Read(ctx, st.Reader, id)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := why.Write(&text, path, time.Now(), time.Local); err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, explainRedactor(cfg).String(text.String()))
+	return err
+}
+
+// explainRedactor hides what gated hides in its log.
+func explainRedactor(cfg Config) config.Redactor {
+	secrets := cfg.agentSecrets(environ())
+	if shared, err := cfg.Secret(); err == nil {
+		secrets = append(secrets, shared)
+	}
+	return config.NewRedactor(secrets...)
+}

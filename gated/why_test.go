@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestWhy(t *testing.T) {
+	data := t.TempDir()
+	t.Setenv("ARIZUKO_DATA", data)
+	t.Setenv("ARIZUKO_SECRET", "0123456789abcdef")
+	t.Setenv("API_KEY", "sk-secret-of-the-agent")
+	t.Setenv("AGENT_ENV", "API_KEY")
+	run := func(args ...string) (code int, stdout, stderr string) {
+		var out, problems bytes.Buffer
+		code = program().Run(t.Context(), append([]string{"why"}, args...), &out, &problems)
+		return code, out.String(), problems.String()
+	}
+	if code, _, problem := run("1"); code != daemon.ExitFailure || !strings.Contains(problem, "no database at") {
+		t.Errorf("without a database: %d, %s", code, problem)
+	}
+
+	path := filepath.Join(data, "arizuko.db")
+	if err := storetest.Migrate(path); err != nil {
+		t.Fatal(err)
+	}
+	st := storetest.OpenAt(t, path, nil) // as a gated that runs
+	m := &msg.Message{ChatJID: "telegram:1", Direction: msg.In, Timestamp: 1, ReceivedAt: 2,
+		Content: "0123456789abcdef and sk-secret-of-the-agent \x1b[2J"}
+	err := st.Write(t.Context(), func(tx *store.Tx) error {
+		_, _, err := tx.PutMessage(m)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, problem := run("1")
+	if code != daemon.ExitOK || !strings.Contains(out, "message 1, inbound") || !strings.Contains(out, "row 1 is undecided") {
+		t.Errorf("exit %d, %s%s", code, out, problem)
+	}
+	for _, secret := range []string{"0123456789abcdef", "sk-secret-of-the-agent", "\x1b"} {
+		if strings.Contains(out, secret) {
+			t.Errorf("%q is printed:\n%s", secret, out)
+		}
+	}
+
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"2", daemon.ExitFailure, "no message 2"},
+		{"", daemon.ExitRefused, "which message?"},
+		{"x", daemon.ExitRefused, `"x" is not the id of a message`},
+		{"0", daemon.ExitRefused, `"0" is not the id of a message`},
+		{"1 2", daemon.ExitRefused, "usage: gated why MESSAGE"},
+	} {
+		if code, out, problem := run(strings.Fields(tt.args)...); code != tt.code || out != "" || !strings.Contains(problem, tt.want) {
+			t.Errorf("why %s: exit %d, %s%s", tt.args, code, out, problem)
+		}
+	}
+}

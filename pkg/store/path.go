@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"arizuko/pkg/msg"
+)
+
+// ReadOnly reads the database without taking any lock that a daemon waits for.
+type ReadOnly struct {
+	Reader
+	db *sql.DB
+}
+
+// OpenReadOnly opens a database file for reading, whether daemons have it open
+// or not. It must be migrated to version built at least, see WaitSchema.
+func OpenReadOnly(ctx context.Context, path string, built int) (*ReadOnly, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no database at %s: set ARIZUKO_DATA to the data folder, or run `migrate up`", path)
+	}
+	reason, err := schemaReason(ctx, path, built)
+	if err == nil && reason != "" {
+		err = errors.New(reason)
+	}
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB)+"&_query_only=true")
+	if err != nil {
+		return nil, err
+	}
+	return &ReadOnly{Reader{&statements{prepare: db.PrepareContext}}, db}, nil
+}
+
+// Close closes the file.
+func (r *ReadOnly) Close() error { return r.db.Close() }
+
+// RunResult is a run and how it ended.
+type RunResult struct {
+	msg.Run
+	Result string // "ok", "error", or what took the session away; "" while it runs
+	Error  string
+}
+
+// RunsDuring returns the newest runs of a folder and topic that lived at some
+// time between from and until, at most limit, oldest first.
+func (r Reader) RunsDuring(_ context.Context, folder, topic string, from, until int64, limit int) ([]*RunResult, error) {
+	all, err := collect(r.q, func(scan func(...any) error) (*RunResult, error) {
+		var result, problem string
+		run, err := scanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
+		return &RunResult{*run, result, problem}, err
+	}, queryRunsDuring, folder, topic, from, until, limit)
+	slices.Reverse(all)
+	return all, err
+}
+
+// PartState is a delivery and when it last changed.
+type PartState struct {
+	Delivery
+	UpdatedAt int64
+}
+
+// Parts returns a row's parts in order, none if it was never claimed.
+func (r Reader) Parts(_ context.Context, messageID int64) ([]PartState, error) {
+	return collect(r.q, func(scan func(...any) error) (p PartState, err error) {
+		d := &p.Delivery
+		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error, &p.UpdatedAt)
+		return p, err
+	}, queryParts, messageID)
+}
+
+// OwnReplies returns the outbound rows that answer a row outside any turn, such
+// as a command's answer: those of the next 10,000 ids.
+func (r Reader) OwnReplies(_ context.Context, m *msg.Message) ([]*msg.Message, error) {
+	return r.messages(queryOwnReplies, m.ChatJID, m.ID, m.PlatformID)
+}
