@@ -50,8 +50,8 @@ type RunResult struct {
 
 // RunsDuring returns the newest runs of a folder and topic that lived at some
 // time between from and until, at most limit, oldest first.
-func (r Reader) RunsDuring(_ context.Context, folder, topic string, from, until int64, limit int) ([]*RunResult, error) {
-	all, err := collect(r.q, func(scan func(...any) error) (*RunResult, error) {
+func (r Reader) RunsDuring(ctx context.Context, folder, topic string, from, until int64, limit int) ([]*RunResult, error) {
+	all, err := collect(ctx, r.q, func(scan scanner) (*RunResult, error) {
 		var result, problem string
 		run, err := scanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
 		return &RunResult{*run, result, problem}, err
@@ -67,8 +67,8 @@ type PartState struct {
 }
 
 // Parts returns a row's parts in order, none if it was never claimed.
-func (r Reader) Parts(_ context.Context, messageID int64) ([]PartState, error) {
-	return collect(r.q, func(scan func(...any) error) (p PartState, err error) {
+func (r Reader) Parts(ctx context.Context, messageID int64) ([]PartState, error) {
+	return collect(ctx, r.q, func(scan scanner) (p PartState, err error) {
 		d := &p.Delivery
 		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error, &p.UpdatedAt)
 		return p, err
@@ -77,6 +77,6 @@ func (r Reader) Parts(_ context.Context, messageID int64) ([]PartState, error) {
 
 // OwnReplies returns the outbound rows that answer a row outside any turn, such
 // as a command's answer: those of the next 10,000 ids.
-func (r Reader) OwnReplies(_ context.Context, m *msg.Message) ([]*msg.Message, error) {
-	return r.messages(queryOwnReplies, m.ChatJID, m.ID, m.PlatformID)
+func (r Reader) OwnReplies(ctx context.Context, m *msg.Message) ([]*msg.Message, error) {
+	return r.messages(ctx, queryOwnReplies, m.ChatJID, m.ID, m.PlatformID)
 }

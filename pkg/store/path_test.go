@@ -116,7 +116,7 @@ func TestOpenReadOnly(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		defer r.Close()
-		if m := must(r.Message(1))(t); m == nil || m.Content != want {
+		if m := must(r.Message(t.Context(), 1))(t); m == nil || m.Content != want {
 			t.Errorf("%s: it reads %+v", name, m)
 		}
 	}

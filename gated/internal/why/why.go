@@ -43,8 +43,8 @@ type Reply struct {
 
 // Read reads the path of row id. It returns an error if there is no such row.
 func Read(ctx context.Context, st store.Reader, id int64) (*Path, error) {
-	l := &loader{ctx: ctx, st: st, path: &Path{}}
-	asked := l.message(id)
+	l := &loader{st: st, path: &Path{}}
+	asked := l.message(ctx, id)
 	if l.err == nil && asked == nil {
 		return nil, fmt.Errorf("no message %d", id)
 	}
@@ -53,33 +53,32 @@ func Read(ctx context.Context, st store.Reader, id int64) (*Path, error) {
 	}
 	l.path.Asked = asked
 	if asked.Direction == msg.Out {
-		l.backwards(asked)
+		l.backwards(ctx, asked)
 	} else {
-		l.forwards(asked)
+		l.forwards(ctx, asked)
 	}
 	return l.path, l.err
 }
 
 // loader collects a path. After an error its methods do nothing.
 type loader struct {
-	ctx  context.Context
 	st   store.Reader
 	path *Path
 	err  error
 }
 
-func (l *loader) message(id int64) (m *msg.Message) {
+func (l *loader) message(ctx context.Context, id int64) (m *msg.Message) {
 	if l.err == nil {
-		m, l.err = l.st.Message(id)
+		m, l.err = l.st.Message(ctx, id)
 	}
 	return m
 }
 
 // forwards follows an inbound row: from the row it was derived from, if any, to
 // the turns and replies that came of it.
-func (l *loader) forwards(m *msg.Message) {
+func (l *loader) forwards(ctx context.Context, m *msg.Message) {
 	if m.DerivedFrom != 0 {
-		if original := l.message(m.DerivedFrom); original != nil {
+		if original := l.message(ctx, m.DerivedFrom); original != nil {
 			m = original
 		}
 	}
@@ -87,7 +86,7 @@ func (l *loader) forwards(m *msg.Message) {
 	if l.err != nil {
 		return
 	}
-	derived, err := l.st.DerivedFrom(m.ID)
+	derived, err := l.st.DerivedFrom(ctx, m.ID)
 	if err != nil {
 		l.err = err
 		return
@@ -97,31 +96,31 @@ func (l *loader) forwards(m *msg.Message) {
 	}
 	for _, r := range l.path.Rows {
 		if r.TurnID != 0 {
-			l.turn(r.TurnID)
+			l.turn(ctx, r.TurnID)
 		}
 	}
-	l.replies(m)
+	l.replies(ctx, m)
 }
 
 // backwards follows an outbound row to what it answers.
-func (l *loader) backwards(out *msg.Message) {
+func (l *loader) backwards(ctx context.Context, out *msg.Message) {
 	if out.TurnID != 0 {
-		l.turn(out.TurnID)
+		l.turn(ctx, out.TurnID)
 		for _, t := range slices.Clone(l.path.Turns) {
-			if trigger := l.message(t.TriggerMessageID); trigger != nil {
-				l.forwards(trigger)
+			if trigger := l.message(ctx, t.TriggerMessageID); trigger != nil {
+				l.forwards(ctx, trigger)
 			}
 		}
 		return
 	}
 	if out.ReplyToID != "" && l.err == nil {
 		var asked *msg.Message
-		if asked, l.err = l.st.MessageByPlatformID(out.ChatJID, out.ReplyToID); asked != nil && asked.Direction == msg.In {
-			l.forwards(asked)
+		if asked, l.err = l.st.MessageByPlatformID(ctx, out.ChatJID, out.ReplyToID); asked != nil && asked.Direction == msg.In {
+			l.forwards(ctx, asked)
 		}
 	}
 	if !slices.ContainsFunc(l.path.Replies, func(r *Reply) bool { return r.ID == out.ID }) {
-		l.path.Replies = append(l.path.Replies, l.reply(out))
+		l.path.Replies = append(l.path.Replies, l.reply(ctx, out))
 	}
 }
 
@@ -131,17 +130,17 @@ func (l *loader) row(m *msg.Message) {
 	}
 }
 
-func (l *loader) turn(id int64) {
+func (l *loader) turn(ctx context.Context, id int64) {
 	if l.err != nil || slices.ContainsFunc(l.path.Turns, func(t *Turn) bool { return t.ID == id }) {
 		return
 	}
 	var row *msg.Turn
-	if row, l.err = l.st.Turn(id); row == nil {
+	if row, l.err = l.st.Turn(ctx, id); row == nil {
 		return
 	}
 	t := &Turn{Turn: row}
 	l.path.Turns = append(l.path.Turns, t)
-	batch, err := l.st.TurnMessages(id)
+	batch, err := l.st.TurnMessages(ctx, id)
 	if err != nil {
 		l.err = err
 		return
@@ -153,38 +152,38 @@ func (l *loader) turn(id int64) {
 	if until == 0 {
 		until = math.MaxInt64
 	}
-	if t.Runs, l.err = l.st.RunsDuring(l.ctx, row.Folder, row.Topic, row.CreatedAt, until, maxRuns); l.err != nil {
+	if t.Runs, l.err = l.st.RunsDuring(ctx, row.Folder, row.Topic, row.CreatedAt, until, maxRuns); l.err != nil {
 		return
 	}
-	replies, err := l.st.TurnReplies(id)
+	replies, err := l.st.TurnReplies(ctx, id)
 	if err != nil {
 		l.err = err
 		return
 	}
 	for _, m := range replies {
-		t.Replies = append(t.Replies, l.reply(m))
+		t.Replies = append(t.Replies, l.reply(ctx, m))
 	}
 }
 
-func (l *loader) reply(m *msg.Message) *Reply {
+func (l *loader) reply(ctx context.Context, m *msg.Message) *Reply {
 	r := &Reply{Message: m}
 	if l.err == nil {
-		r.Parts, l.err = l.st.Parts(l.ctx, m.ID)
+		r.Parts, l.err = l.st.Parts(ctx, m.ID)
 	}
 	return r
 }
 
 // replies finds what gated itself wrote about a row, such as a command's answer.
-func (l *loader) replies(m *msg.Message) {
+func (l *loader) replies(ctx context.Context, m *msg.Message) {
 	if l.err != nil || m.PlatformID == "" {
 		return
 	}
-	answers, err := l.st.OwnReplies(l.ctx, m)
+	answers, err := l.st.OwnReplies(ctx, m)
 	if err != nil {
 		l.err = err
 		return
 	}
 	for _, a := range answers {
-		l.path.Replies = append(l.path.Replies, l.reply(a))
+		l.path.Replies = append(l.path.Replies, l.reply(ctx, a))
 	}
 }

@@ -64,7 +64,7 @@ func fill(t *testing.T, st *store.Store) (i ids) {
 			t.Fatal(err)
 		}
 	}
-	replies, err := st.TurnReplies(turn.ID)
+	replies, err := st.TurnReplies(t.Context(), turn.ID)
 	if err != nil || len(replies) != 1 {
 		t.Fatal(replies, err)
 	}
