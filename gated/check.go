@@ -55,7 +55,7 @@ func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[
 // It is no reason not to start: an engine may come up later.
 func (g *gated) tryAgents(ctx context.Context) error {
 	if err := checkAgents(ctx, g.defaults, g.runtimes); err != nil && ctx.Err() == nil {
-		g.Log.Error(err.Error())
+		g.Log.Error("agent check failed", "err", err)
 	}
 	return nil
 }

@@ -220,7 +220,7 @@ func TestDatabaseThatRefuses(t *testing.T) {
 			db := r.sabotage()
 			r.exec(db, tt.refuse)
 			turns := []*msg.Turn{r.ask("!session s1; say 1"), r.ask("!say 2", chat("telegram:2"))}
-			r.until("it complains", func() bool { return strings.Contains(r.log.String(), "database write failed; retrying") })
+			r.until("it complains", func() bool { return strings.Contains(r.log.String(), "database access failed; retrying") })
 			r.exec(db, tt.allow)
 			diff(t, "answers", r.answered(turns...), []string{"1", "2"})
 			for _, asked := range turns {

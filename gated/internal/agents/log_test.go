@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"io"
 	"log/slog"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 // TestDebugLines_LevelInfo_CostNothing: where the steps are not logged, a turn
 // pays for a look at the level and no more.
 func TestDebugLines_LevelInfo_CostNothing(t *testing.T) {
-	m := &Manager{log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	m := &Manager{log: slog.New(slog.DiscardHandler)}
 	r := &run{m: m}
 	turn, frame, left := &msg.Turn{ID: 1}, &agentproto.Frame{Result: "hello"}, leftovers{}
 	for name, line := range map[string]func(){

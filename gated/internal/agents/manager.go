@@ -68,7 +68,7 @@ type Manager struct {
 	queue *queue.GroupQueue
 	meter *meter
 
-	ctx  context.Context // of the work; ends when the manager has stopped
+	ctx  context.Context //nolint:containedctx // of all work; ends when the manager has stopped
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
@@ -406,16 +406,16 @@ func (m *Manager) open(t queue.Turn) (*run, *msg.Turn, error) {
 // lost to a busy or full database. ErrStale, which no retry mends, and the end
 // of ctx are returned.
 func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
-	return m.retry(ctx, "database write failed", func() error { return m.st.Write(ctx, fn) })
+	return m.retry(ctx, "write", func() error { return m.st.Write(ctx, fn) })
 }
 
-func (m *Manager) retry(ctx context.Context, problem string, try func() error) error {
+func (m *Manager) retry(ctx context.Context, doing string, try func() error) error {
 	for wait := minRetryDelay; ; wait = min(2*wait, maxRetryDelay) {
 		err := try()
 		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
 			return err
 		}
-		m.log.Error(problem+"; retrying", "wait", wait, "err", err)
+		m.log.Error("database access failed; retrying", "reason", doing, "wait", wait, "err", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -47,7 +47,7 @@ type promptText struct {
 
 // prompt builds a turn's prompt, trying again while the database is in the way.
 func (r *run) prompt(t *msg.Turn) (p promptText, err error) {
-	err = r.m.retry(r.m.ctx, "read of turn failed", func() (err error) {
+	err = r.m.retry(r.m.ctx, "read turn", func() (err error) {
 		if err = r.announceLater(t); err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func (d *decider) runCommand(ctx context.Context, r *row) {
 	case msg.CommandStop:
 		d.stop(ctx, r, home)
 	default:
-		d.askService(r)
+		d.askService(ctx, r)
 	}
 }
 

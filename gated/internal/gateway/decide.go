@@ -218,7 +218,7 @@ func (d *decider) route(ctx context.Context, r *row) {
 	case a.Action == routeapi.Builtin:
 		d.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "", d.now)
 	case a.Action == routeapi.Daemon:
-		d.deferToDaemon(r)
+		d.deferToDaemon(ctx, r)
 	case a.Reason == msg.ReasonNoGroup:
 		d.decide(r, msg.Dropped, msg.ReasonNoGroup, "", d.now)
 	case d.waitsForRoute(r):

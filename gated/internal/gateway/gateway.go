@@ -66,7 +66,6 @@ type Gateway struct {
 	resolver *resolver
 	decided  *prometheus.CounterVec
 
-	ctx       context.Context // of Run
 	wake      <-chan struct{}
 	callsDone chan callDone // rows handed to another service that were decided
 	callSlots chan struct{} // one token per question under way
@@ -129,7 +128,6 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 
 // Run decides rows until ctx ends.
 func (g *Gateway) Run(ctx context.Context) error {
-	g.ctx = ctx
 	if err := g.catchUp(ctx); err != nil {
 		return err
 	}
@@ -169,7 +167,7 @@ func (g *Gateway) listen(ctx context.Context, poll <-chan time.Time, busy bool) 
 	case <-g.resolver.back:
 		g.requeueChats(func(c *chat) bool { return c.awaitsRoutd })
 	case f := <-g.callsDone:
-		g.finishCall(f)
+		g.finishCall(ctx, f)
 	}
 	return false
 }
@@ -311,10 +309,10 @@ func (g *Gateway) noticeClock() {
 }
 
 // settled takes note that another service's answer was stored.
-func (g *Gateway) finishCall(f callDone) {
+func (g *Gateway) finishCall(ctx context.Context, f callDone) {
 	if c := g.chats[f.jid]; c != nil {
 		delete(c.skipped, f.id)
-		g.nextCall(c, f.id)
+		g.nextCall(ctx, c, f.id)
 		g.enqueue(c)
 	}
 }

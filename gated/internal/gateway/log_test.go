@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"io"
 	"log/slog"
 	"testing"
 
@@ -11,7 +10,7 @@ import (
 // TestDebugLines_LevelInfo_CostNothing: where the steps are not logged, a
 // message pays for a look at the level and no more.
 func TestDebugLines_LevelInfo_CostNothing(t *testing.T) {
-	g := &Gateway{log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	g := &Gateway{log: slog.New(slog.DiscardHandler)}
 	r := &row{Message: &msg.Message{ID: 1, ChatJID: "telegram:1"}}
 	turn := &msg.Turn{ID: 3}
 	b := &batch{rows: []*row{r}}

@@ -40,7 +40,7 @@ type pendingCall struct {
 // elsewhere lets another service decide a row. The row stays undecided until
 // the answer is stored, so a crash in between asks again; the chat goes on.
 // Errands in line are run one after another, each chat's in order.
-func (d *decider) deferTo(r *row, inOrder bool, ask func(context.Context, *msg.Message) outcome) {
+func (d *decider) deferTo(ctx context.Context, r *row, inOrder bool, ask func(context.Context, *msg.Message) outcome) {
 	g, c, e := d.g, d.batch.chat, pendingCall{r.ID, ask}
 	d.deferred = append(d.deferred, r.ID)
 	g.logWaits(r, waitsService)
@@ -51,22 +51,21 @@ func (d *decider) deferTo(r *row, inOrder bool, ask func(context.Context, *msg.M
 				return
 			}
 		}
-		go g.runCall(c.jid, e)
+		go g.runCall(ctx, c.jid, e)
 	})
 }
 
 // nextErrand goes on with a chat's errands in line once one is run.
-func (g *Gateway) nextCall(c *chat, row int64) {
+func (g *Gateway) nextCall(ctx context.Context, c *chat, row int64) {
 	if len(c.calls) == 0 || c.calls[0].row != row {
 		return
 	}
 	if c.calls = c.calls[1:]; len(c.calls) > 0 {
-		go g.runCall(c.jid, c.calls[0])
+		go g.runCall(ctx, c.jid, c.calls[0])
 	}
 }
 
-func (g *Gateway) runCall(jid string, e pendingCall) {
-	ctx := g.ctx // the answer is wanted for as long as the gateway runs
+func (g *Gateway) runCall(ctx context.Context, jid string, e pendingCall) {
 	select {
 	case g.callSlots <- struct{}{}:
 	case <-ctx.Done():
@@ -120,7 +119,7 @@ const onboarding = "onbod"
 
 // handToDaemon offers a row to the daemon its route names. A row for the
 // onboarding waits like any other of a chat without a home.
-func (d *decider) deferToDaemon(r *row) {
+func (d *decider) deferToDaemon(ctx context.Context, r *row) {
 	name := strings.TrimPrefix(r.answer.Target, "daemon:")
 	client := d.g.daemons[name]
 	if client == nil && name == onboarding {
@@ -129,7 +128,7 @@ func (d *decider) deferToDaemon(r *row) {
 		return
 	}
 	target, route := r.answer.Target, r.answer.RouteID
-	d.deferTo(r, true, func(ctx context.Context, m *msg.Message) outcome {
+	d.deferTo(ctx, r, true, func(ctx context.Context, m *msg.Message) outcome {
 		failed := outcome{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonDaemonFailed}}
 		if client == nil {
 			d.g.log.Error("row dropped: its route names a daemon that DAEMONS does not have", "row", m.ID, "daemon", name)
@@ -192,12 +191,12 @@ func wireMessage(m *msg.Message) message {
 }
 
 // askService has a command answered by the service that owns its subject.
-func (d *decider) askService(r *row) {
+func (d *decider) askService(ctx context.Context, r *row) {
 	ask := d.g.askDashd
 	if r.command.Name != msg.CommandStatus {
 		ask = d.g.askOnbod
 	}
-	d.deferTo(r, false, func(ctx context.Context, _ *msg.Message) outcome {
+	d.deferTo(ctx, r, false, func(ctx context.Context, _ *msg.Message) outcome {
 		return outcome{store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}, ask(ctx, r)}
 	})
 }
