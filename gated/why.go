@@ -24,11 +24,11 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	if len(rest) == 0 {
-		return line.Mistake("which message? its id is messages.id, row= in logs")
+		return line.UsageError("which message? its id is messages.id, row= in logs")
 	}
 	id, err := strconv.ParseInt(rest[0], 10, 64)
 	if err != nil || id <= 0 {
-		return line.Mistake("%q is not the id of a message", rest[0])
+		return line.UsageError("%q is not the id of a message", rest[0])
 	}
 	cfg, err := loadConfig()
 	if err != nil {
