@@ -34,7 +34,7 @@ func TestDecisions_AreNumberedListedAndComplete(t *testing.T) {
 		if line := fmt.Sprintf("| %s | [%s](%s) |", m[1], strings.TrimPrefix(title, prefix), name); !strings.Contains(index, line) {
 			t.Errorf("the index does not have the line %s", line)
 		}
-		for _, part := range []string{"Context", "Decision", "Consequences", "Measured"} {
+		for _, part := range []string{"Context", "Decision", "Consequences", "Evidence"} {
 			if !strings.Contains(page, "**"+part+".** ") {
 				t.Errorf("%s: no %s", name, part)
 			}
