@@ -38,11 +38,26 @@ func TestOperations_Metrics_AreThoseOfTheCode(t *testing.T) {
 	}
 }
 
+func TestOperations_StepsInTheLog_AreThoseOfTheCode(t *testing.T) {
+	t.Parallel()
+	inCode := logMessages(t)
+	steps := rows(section(t, read(t, "docs/operations.md"), "### The steps of a message"))
+	if len(steps) < 10 {
+		t.Errorf("only %d steps found", len(steps))
+	}
+	for _, row := range steps {
+		if message := strings.Trim(row[0], "`"); !inCode[message] {
+			t.Errorf("the page has the line %q, no daemon logs it", message)
+		}
+	}
+}
+
 func TestOperations_LogKeys_AreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	inCode := logKeys(t)
 	var onPage []string
-	for _, row := range rows(section(t, read(t, "docs/operations.md"), "## Log lines")) {
+	keys, _, _ := strings.Cut(section(t, read(t, "docs/operations.md"), "## Log lines"), "\n### ")
+	for _, row := range rows(keys) {
 		onPage = append(onPage, strings.Trim(row[0], "`"))
 	}
 	if !slices.IsSorted(onPage) {

@@ -167,6 +167,31 @@ func keysOf(method *ast.SelectorExpr, args []ast.Expr) (keys []string) {
 	return keys
 }
 
+// logMessages finds the literal messages of log lines.
+func logMessages(t *testing.T) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	inProducts(t, func(_ string, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || !isLogger(method.X) {
+				return true
+			}
+			if first, ok := levels[method.Sel.Name]; ok && first > 0 && len(call.Args) >= first {
+				if message, ok := text(call.Args[first-1]); ok {
+					all[message] = true
+				}
+			}
+			return true
+		})
+	})
+	return all
+}
+
 // isLogger says whether an expression is a logger by its name: log, x.log, x.Log, slog or slog.New(…).
 func isLogger(e ast.Expr) bool {
 	switch e := e.(type) {
