@@ -21,41 +21,40 @@ import (
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
-// agentKind is an agent and the way in which it runs.
+// agentKind is an agent in a runtime.
 type agentKind struct {
 	name    string
-	prepare func(context.Context, *bench) (*agentSetup, error) // the error is a lack if this machine has not what it takes
+	prepare func(context.Context, *bench) (*agentSetup, error) // returns unavailable if the machine lacks something
 }
 
-// agentSetup is what it takes to run agents of a kind.
+// agentSetup is what gated needs to run agents of a kind.
 type agentSetup struct {
 	agent   groupconfig.Agent
 	env     []string     // of gated
-	release func() error // once gated is gone
+	release func() error // called after gated has stopped
 }
 
-// lack says what a machine does not have.
-type lack string
+// unavailable is the reason why a kind cannot run on this machine.
+type unavailable string
 
-func (l lack) Error() string { return string(l) }
+func (u unavailable) Error() string { return string(u) }
 
-// measuredKind is a system with agents of one kind. That of its first chat is warm; those of the
-// others are started when they are asked.
+// measuredKind is a system with agents of one kind. The agent of the first chat is warm, those of the
+// other chats are cold until they are asked.
 type measuredKind struct {
-	name string
-	*system
+	name       string
+	system     *system
 	release    func() error
 	warm, cold samples
 }
 
-// agents measures what agents cost by the way they run: the bench agent in every runtime, and
-// Claude Code with a model that answers at once. Since the bench agent takes no time for its
-// answer, the time of a turn is gated's and the runtime's own.
-func (b *bench) agents(ctx context.Context) (lines []line, err error) {
-	colds := b.pick(10, 1)
-	kinds, lines, err := b.startKinds(ctx, colds+1)
+// agents measures the bench agent in every runtime, and Claude Code with a fake model that answers at
+// once. The bench agent takes no time to answer, so the time of a turn is that of gated and the runtime.
+func (b *bench) agents(ctx context.Context) (figures []figure, err error) {
+	cold := b.pick(10, 1)
+	kinds, figures, err := b.startKinds(ctx, cold+1)
 	defer func() {
-		err = errors.Join(err, b.stop())
+		err = errors.Join(err, b.stopSystems())
 		for _, k := range kinds {
 			err = errors.Join(err, k.release())
 		}
@@ -63,30 +62,30 @@ func (b *bench) agents(ctx context.Context) (lines []line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := askKinds(ctx, kinds, b.pick(200, 2), colds); err != nil {
+	if err := askKinds(ctx, kinds, b.pick(200, 2), cold); err != nil {
 		return nil, err
 	}
 	for _, k := range kinds {
 		resident, err := k.agentMB(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("memory, %s: %w", k.name, err)
+			return nil, fmt.Errorf("memory of %s: %w", k.name, err)
 		}
-		lines = append(lines,
-			line{what: k.name + ": inbound commit → outbound row, warm agent, p50", unit: "ms", measured: percentile(50, k.warm.toReply)},
-			line{what: k.name + ": inbound commit → outbound row, agent to be started, p50", unit: "ms", measured: percentile(50, k.cold.toReply)},
-			line{what: k.name + ": memory of an idle agent's processes", unit: "MB", measured: resident})
+		figures = append(figures,
+			figure{name: k.name + ": inbound commit → outbound row, warm agent, p50", unit: "ms", measured: percentile(50, k.warm.toReply)},
+			figure{name: k.name + ": inbound commit → outbound row, cold agent, p50", unit: "ms", measured: percentile(50, k.cold.toReply)},
+			figure{name: k.name + ": memory of an idle agent's processes", unit: "MB", measured: resident})
 	}
-	return lines, nil
+	return figures, nil
 }
 
-// startKinds starts a system for each kind that this machine has, and a line for each that it has
-// not. What it returns has to be released whatever the error.
-func (b *bench) startKinds(ctx context.Context, chats int) (kinds []*measuredKind, missing []line, err error) {
+// startKinds starts a system for each kind that the machine can run, and returns a figure for each
+// other kind. The caller releases the kinds, even after an error.
+func (b *bench) startKinds(ctx context.Context, chats int) (kinds []*measuredKind, missing []figure, err error) {
 	for _, k := range []agentKind{{"process", asProcess}, {"bwrap", asBwrap}, {"docker", asDocker}, {"claude as process", asClaude}} {
 		setup, err := k.prepare(ctx, b)
-		var lacking lack
-		if errors.As(err, &lacking) {
-			missing = append(missing, line{what: k.name, note: "left out: " + lacking.Error(), measured: math.NaN()})
+		var reason unavailable
+		if errors.As(err, &reason) {
+			missing = append(missing, figure{name: k.name, note: "not measured: " + reason.Error(), measured: math.NaN()})
 			continue
 		}
 		if err != nil {
@@ -101,22 +100,22 @@ func (b *bench) startKinds(ctx context.Context, chats int) (kinds []*measuredKin
 	return kinds, missing, nil
 }
 
-// askKinds asks warm agents, and as many as there are colds for the first time, by turns.
-func askKinds(ctx context.Context, kinds []*measuredKind, warms, colds int) error {
+// askKinds asks the warm agents of all kinds alternately, and then cold ones.
+func askKinds(ctx context.Context, kinds []*measuredKind, warm, cold int) error {
 	systems := make([]*system, len(kinds))
 	for i, k := range kinds {
 		systems[i] = k.system
 	}
-	warm, err := askByTurns(ctx, warms, systems...)
+	got, err := askAlternately(ctx, warm, systems...)
 	if err != nil {
 		return err
 	}
 	for i, k := range kinds {
-		k.warm = warm[i]
+		k.warm = got[i]
 	}
-	for chat := 1; chat <= colds; chat++ {
+	for chat := 1; chat <= cold; chat++ {
 		for _, k := range kinds {
-			got, err := k.ask(ctx, chat)
+			got, err := k.system.adapter.ask(ctx, chat)
 			if err != nil {
 				return err
 			}
@@ -126,21 +125,21 @@ func askKinds(ctx context.Context, kinds []*measuredKind, warms, colds int) erro
 	return nil
 }
 
-// serveKind starts a system whose groups have agents of a kind.
+// serveKind starts a system with agents of a kind.
 func (b *bench) serveKind(ctx context.Context, setup *agentSetup, chats int) (*system, error) {
-	s, err := b.database(ctx)
+	s, err := b.newSystem(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.Env = append(s.Env, setup.env...)
-	if err := b.serve(ctx, s, chats, chats); err != nil {
+	s.instance.Env = append(s.instance.Env, setup.env...)
+	if err := s.serve(ctx, chats, chats); err != nil {
 		return nil, err
 	}
 	config, err := json.Marshal(groupconfig.Config{Agent: setup.agent})
 	if err != nil {
 		return nil, err
 	}
-	return s, s.st.Write(ctx, func(tx *store.Tx) error {
+	return s, s.adapter.store.Write(ctx, func(tx *store.Tx) error {
 		for i := range chats {
 			if _, err := tx.UpdateGroup(&msg.Group{Folder: groupFolder(i), Config: config}); err != nil {
 				return err
@@ -150,32 +149,32 @@ func (b *bench) serveKind(ctx context.Context, setup *agentSetup, chats int) (*s
 	})
 }
 
-func nothing() error { return nil }
+func noRelease() error { return nil }
 
 func asProcess(context.Context, *bench) (*agentSetup, error) {
-	return &agentSetup{agent: groupconfig.Agent{Runtime: groupconfig.Process}, release: nothing}, nil
+	return &agentSetup{agent: groupconfig.Agent{Runtime: groupconfig.Process}, release: noRelease}, nil
 }
 
 func asBwrap(context.Context, *bench) (*agentSetup, error) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
-		return nil, lack("bubblewrap is not installed")
+		return nil, unavailable("bubblewrap is not installed")
 	}
-	return &agentSetup{agent: groupconfig.Agent{Runtime: groupconfig.Bwrap}, release: nothing}, nil
+	return &agentSetup{agent: groupconfig.Agent{Runtime: groupconfig.Bwrap}, release: noRelease}, nil
 }
 
-// benchImage holds the bench agent while it is measured, and nothing else.
+// benchImage is an image with the bench agent, and nothing else. It is removed after the measurement.
 const benchImage = "arizuko-bench-agent:1"
 
 func asDocker(ctx context.Context, b *bench) (*agentSetup, error) {
 	if _, err := docker(ctx, "version"); err != nil {
-		return nil, lack("docker finds no engine")
+		return nil, unavailable("no docker engine")
 	}
 	host, err := docker(ctx, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
 	if err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(host, "unix://") {
-		return nil, lack("docker's engine is not on this machine")
+		return nil, unavailable("docker engine is not on this machine")
 	}
 	if err := importAgent(ctx, b.bin); err != nil {
 		return nil, err
@@ -190,7 +189,7 @@ func asDocker(ctx context.Context, b *bench) (*agentSetup, error) {
 	}, nil
 }
 
-// importAgent makes the image of the bench agent in a folder.
+// importAgent makes benchImage from the bench agent in a folder.
 func importAgent(ctx context.Context, bin string) (err error) {
 	archive := exec.CommandContext(ctx, "tar", "--create", "--directory", bin, "agent")
 	image := exec.CommandContext(ctx, "docker", "import", "--change", `ENTRYPOINT ["/agent"]`, "-", benchImage)
@@ -207,7 +206,7 @@ func importAgent(ctx context.Context, bin string) (err error) {
 	return nil
 }
 
-// docker runs docker's client and returns what it prints.
+// docker runs the docker client and returns its output.
 func docker(ctx context.Context, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
 	if err != nil {
@@ -216,7 +215,7 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// asClaude has Claude Code answer as the bench agent does, with a model of ours.
+// asClaude runs Claude Code with a fake model that answers as the bench agent does.
 func asClaude(ctx context.Context, _ *bench) (*agentSetup, error) {
 	const source = "arizuko/deploy/agents/claude"
 	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", source).Output()
@@ -225,7 +224,7 @@ func asClaude(ctx context.Context, _ *bench) (*agentSetup, error) {
 	}
 	cli := filepath.Join(strings.TrimSpace(string(out)), "node_modules", ".bin", "claude")
 	if _, err := os.Stat(cli); err != nil {
-		return nil, lack("Claude Code is not installed: npm ci --prefix deploy/agents/claude")
+		return nil, unavailable("Claude Code is not installed: npm ci --prefix deploy/agents/claude")
 	}
 	bin, err := harness.Build("", source)
 	if err != nil {
@@ -249,15 +248,15 @@ func asClaude(ctx context.Context, _ *bench) (*agentSetup, error) {
 	}, nil
 }
 
-// agentMB is what the processes of the first chat's agent occupy, in 10⁶ bytes.
+// agentMB returns the memory of all processes of the first chat's agent, in 10⁶ bytes.
 func (k *measuredKind) agentMB(ctx context.Context) (total float64, err error) {
-	runs, err := k.st.UnendedRuns(ctx)
+	runs, err := k.system.adapter.store.UnendedRuns(ctx)
 	if err != nil {
 		return 0, err
 	}
 	i := slices.IndexFunc(runs, func(r *msg.Run) bool { return r.Folder == groupFolder(0) })
 	if i < 0 {
-		return 0, errors.New("the agent was not kept warm")
+		return 0, errors.New("warm agent has no run")
 	}
 	pids, err := processes(ctx, runs[i])
 	for _, pid := range pids {
@@ -268,8 +267,8 @@ func (k *measuredKind) agentMB(ctx context.Context) (total float64, err error) {
 	return total, err
 }
 
-// processes are those of a run: what gated started for it, which with docker is the client, and
-// what is in the container.
+// processes returns the pids of a run: what gated started, which with docker is the client, and what
+// runs in the container.
 func processes(ctx context.Context, r *msg.Run) ([]int, error) {
 	pids := tree(r.PID)
 	if r.Runtime != string(groupconfig.Docker) {
@@ -282,7 +281,7 @@ func processes(ctx context.Context, r *msg.Run) ([]int, error) {
 	return append(pids, tree(inside)...), nil
 }
 
-// container is the first process of the container with the labels.
+// container returns the pid of the first process in the container with the labels.
 func container(ctx context.Context, labels string) (pid int, err error) {
 	args := []string{"ps", "--quiet"}
 	for _, label := range strings.Fields(labels) {
@@ -299,12 +298,12 @@ func container(ctx context.Context, labels string) (pid int, err error) {
 	return strconv.Atoi(text)
 }
 
-// tree is a process and those below it.
+// tree returns a process and its descendants.
 func tree(pid int) []int {
 	all := []int{pid}
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is good
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is valid
 	for _, path := range lists {
-		list, _ := os.ReadFile(path) // of a thread that may have ended
+		list, _ := os.ReadFile(path) // fails if the thread has ended
 		for _, field := range strings.Fields(string(list)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				all = append(all, tree(child)...)

@@ -6,47 +6,57 @@ import (
 	"time"
 )
 
-// spacing between messages, at least; at most twice as much, by chance, so
-// that nothing that happens at intervals keeps step with the messages.
-const spacing = 5 * time.Millisecond
+// minPause is the shortest pause between messages. The longest is twice as long: pauses are random, so
+// that periodic work of the daemons does not keep step with the messages.
+const minPause = 5 * time.Millisecond
 
-// latency measures one message at a time with warm agents, in arizuko and the
-// floor by turns.
-func (b *bench) latency(ctx context.Context) ([]line, error) {
-	real, err := b.arizuko(ctx, 1, 5)
+// latency measures one message at a time with warm agents, alternating between arizuko and the floor.
+func (b *bench) latency(ctx context.Context) ([]figure, error) {
+	arizuko, err := b.newArizuko(ctx, 1, 5)
 	if err != nil {
 		return nil, err
 	}
-	floor, err := b.floorProgram(ctx)
+	systems := []*system{arizuko}
+	if b.floors {
+		floor, err := b.newFloor(ctx)
+		if err != nil {
+			return nil, err
+		}
+		systems = append(systems, floor)
+	}
+
+	got, err := askAlternately(ctx, b.pick(2000, 30), systems...)
 	if err != nil {
 		return nil, err
 	}
-	got, err := askByTurns(ctx, b.pick(2000, 30), real, floor)
+	afterPause, afterAnswer, err := askInPairs(ctx, b.pick(1000, 15), arizuko)
 	if err != nil {
 		return nil, err
 	}
-	first, next, err := askTwice(ctx, b.pick(1000, 15), real)
-	if err != nil {
-		return nil, err
+
+	a := got[0]
+	var f samples // of the floor
+	if b.floors {
+		f = got[1]
 	}
-	g, f := got[0], got[1]
-	return []line{
-		{what: "inbound commit → agent stdin, p50", unit: "ms", budget: 1.5,
-			measured: percentile(50, g.toAgent), floor: percentile(50, f.toAgent)},
-		{what: "inbound commit → agent stdin, p99", unit: "ms", budget: 10,
-			measured: percentile(99, g.toAgent), floor: percentile(99, f.toAgent)},
-		{what: "inbound commit → outbound row, p50", unit: "ms", budget: 2.5,
-			measured: percentile(50, g.toReply), floor: percentile(50, f.toReply)},
-		{what: "inbound commit → outbound row, p99", unit: "ms",
-			measured: percentile(99, g.toReply), floor: percentile(99, f.toReply)},
-		{what: "a message after a pause → outbound row, p50", unit: "ms", measured: percentile(50, first.toReply)},
-		{what: "a message as the previous reply lands → outbound row, p50", unit: "ms",
-			note: "no longer than after a pause, give or take 5 %", measured: percentile(50, next.toReply),
-			budget: 1.05 * percentile(50, first.toReply)},
+	toAgent, toReply := percentile(50, a.toAgent), percentile(50, a.toReply)
+	first, next := percentile(50, afterPause.toReply), percentile(50, afterAnswer.toReply)
+	return []figure{
+		{name: "inbound commit → agent stdin, p50", unit: "ms", budget: 1.5, measured: toAgent, compared: toAgent,
+			floor: percentile(50, f.toAgent)},
+		{name: "inbound commit → agent stdin, p99", unit: "ms", budget: 10, measured: percentile(99, a.toAgent),
+			floor: percentile(99, f.toAgent)},
+		{name: "inbound commit → outbound row, p50", unit: "ms", budget: 2.5, measured: toReply, compared: toReply,
+			floor: percentile(50, f.toReply)},
+		{name: "inbound commit → outbound row, p99", unit: "ms", measured: percentile(99, a.toReply),
+			floor: percentile(99, f.toReply)},
+		{name: "message after a pause → outbound row, p50", unit: "ms", measured: first, compared: first},
+		{name: "message right after an answer → outbound row, p50", note: "budget: 5 % more than after a pause", unit: "ms",
+			budget: 1.05 * first, measured: next, compared: next},
 	}, nil
 }
 
-// samples are many of one kind.
+// samples are the samples of many messages.
 type samples struct{ toAgent, toReply []time.Duration }
 
 func (all *samples) add(s sample) {
@@ -54,24 +64,22 @@ func (all *samples) add(s sample) {
 	all.toReply = append(all.toReply, s.toReply)
 }
 
-// block is how many messages in a row one system gets before it is the next
-// one's turn.
-const block = 50
+// blockSize is how many messages one system gets in a row before the next system does.
+const blockSize = 50
 
-// askByTurns asks the first chat of each system n times or a little more, in
-// blocks by turns, so that all see the same machine. The first answers of a
-// block, which start the agent or fetch the system's memory back into the
-// processor's caches, don't count.
-func askByTurns(ctx context.Context, n int, systems ...*system) ([]samples, error) {
+// askAlternately asks the first chat of each system at least n times, in alternating blocks, so that all
+// see the same machine. The first answers of a block don't count: they start the agent or fill the CPU's
+// caches.
+func askAlternately(ctx context.Context, n int, systems ...*system) ([]samples, error) {
 	const warmUp = 5
 	all := make([]samples, len(systems))
-	for done := 0; done < n; done += block {
+	for done := 0; done < n; done += blockSize {
 		for k, s := range systems {
-			for i := range warmUp + min(block, n) {
+			for i := range warmUp + min(blockSize, n) {
 				if err := pause(ctx); err != nil {
 					return nil, err
 				}
-				got, err := s.ask(ctx, 0)
+				got, err := s.adapter.ask(ctx, 0)
 				if err != nil {
 					return nil, err
 				}
@@ -84,15 +92,14 @@ func askByTurns(ctx context.Context, n int, systems ...*system) ([]samples, erro
 	return all, nil
 }
 
-// askTwice asks n times after a pause, and each time again as soon as the
-// answer is there.
-func askTwice(ctx context.Context, n int, s *system) (first, next samples, err error) {
+// askInPairs asks n times after a pause, and each time once more as soon as the answer has arrived.
+func askInPairs(ctx context.Context, n int, s *system) (first, next samples, err error) {
 	for range n {
 		if err := pause(ctx); err != nil {
 			return first, next, err
 		}
 		for _, kind := range []*samples{&first, &next} {
-			got, err := s.ask(ctx, 0)
+			got, err := s.adapter.ask(ctx, 0)
 			if err != nil {
 				return first, next, err
 			}
@@ -102,4 +109,4 @@ func askTwice(ctx context.Context, n int, s *system) (first, next samples, err e
 	return first, next, nil
 }
 
-func pause(ctx context.Context) error { return wait(ctx, spacing+rand.N(spacing)) }
+func pause(ctx context.Context) error { return wait(ctx, minPause+rand.N(minPause)) }

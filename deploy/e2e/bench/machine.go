@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// describeMachine is one line about what the numbers were measured on. It
-// refuses a folder in memory: durability costs nothing there.
+// describeMachine returns a line about the machine. It fails if the folder is in memory, where
+// durability costs nothing.
 func describeMachine(dir string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -32,11 +32,11 @@ func describeMachine(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s: %s, %d cores, Linux %s, %s, %s, synchronous=FULL.", time.Now().UTC().Format(time.DateOnly),
+	return fmt.Sprintf("`make bench` on %s: %s, %d cores, Linux %s, %s, %s, synchronous=FULL.", time.Now().UTC().Format(time.DateOnly),
 		cpuModel(string(cpuinfo)), runtime.NumCPU(), strings.TrimSpace(string(kernel)), fs, runtime.Version()), nil
 }
 
-// cpuModel is the name of the first processor in the text of /proc/cpuinfo.
+// cpuModel returns the name of the first processor in the text of /proc/cpuinfo.
 func cpuModel(cpuinfo string) string {
 	for entry := range strings.Lines(cpuinfo) {
 		if key, value, ok := strings.Cut(entry, ":"); ok && strings.TrimSpace(key) == "model name" {
@@ -46,9 +46,8 @@ func cpuModel(cpuinfo string) string {
 	return runtime.GOARCH
 }
 
-// fileSystem is the type of the file system a path is on, by the text of
-// /proc/self/mounts: that of the longest mount point above it, the last of
-// several on one.
+// fileSystem returns the type of a path's file system from the text of /proc/self/mounts: that of the
+// longest mount point above the path, or the last of several mounted there.
 func fileSystem(mounts, path string) (fs string) {
 	longest := ""
 	for entry := range strings.Lines(mounts) {

@@ -1,13 +1,18 @@
-// Bench measures the message path: real migrate, routd and gated, an agent
-// that answers at once, and beside them a floor program that does the same
-// reading, piping and committing without any logic. Everything lies on a real
-// disk with synchronous=FULL. It prints a table of what was measured, what is
-// allowed and what the floor takes, and exits 1 if anything is over budget.
+// Bench measures the message path: real migrate, routd and gated with an agent that answers at once.
+// Beside them it measures a floor program, which does the same reading, piping and committing without
+// any logic. All data is on a real disk with synchronous=FULL. Bench prints a table of figures, budgets
+// and floors, and exits 1 if a figure is over its budget. A complete run also writes the table to
+// docs/performance.md.
 //
-//	go run ./deploy/e2e/bench [-quick] [-only name,…] [-o file] [-dir folder]
+//	go run ./deploy/e2e/bench [-quick] [-only name,…] [-page file] [-dir folder]
 //
-// Run it from anywhere inside the workspace, on a machine that does nothing
-// else.
+// With -against it compares this build with the programs of another one, such as the bin folder of
+// `make build` in another worktree: it runs the scenarios alternately with both, prints the ratios, and
+// exits 1 if this build is slower. Both builds must have the same database schema.
+//
+//	go run ./deploy/e2e/bench -against folder [-rounds n] [-only name,…] [-dir folder]
+//
+// The machine should do nothing else.
 package main
 
 import (
@@ -15,6 +20,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -22,68 +28,95 @@ import (
 	"syscall"
 )
 
-// bench is one run of the program.
-type bench struct {
-	quick bool
-	bin   string // the folder of the programs
-	dir   string // where each system has its data folder
-
-	systems []*system // to be stopped when the scenario is over
+// options are the command line's.
+type options struct {
+	quick   bool
+	only    string // comma-separated names of scenarios, "" for all
+	page    string
+	dir     string
+	against string // the folder with the programs of another build
+	rounds  int    // of a comparison
 }
 
-// scenario is one group of lines in the table.
+// bench measures one build.
+type bench struct {
+	quick   bool
+	divisor int    // of the counts in a comparison, which repeats everything; otherwise 1
+	floors  bool   // measure the floor too
+	bin     string // the folder of the programs
+	dir     string // the parent of the data folders
+
+	systems []*system // stopped at the end of the scenario
+}
+
+// scenario measures some figures of the table.
 type scenario struct {
-	name string
-	run  func(*bench, context.Context) ([]line, error)
+	name     string
+	run      func(*bench, context.Context) ([]figure, error)
+	compared bool // by -against
 }
 
 func scenarios() []scenario {
 	return []scenario{
-		{"latency", (*bench).latency},
-		{"sustained", (*bench).sustained},
-		{"routing", (*bench).routing},
-		{"stored", (*bench).stored},
-		{"idle", (*bench).idle},
-		{"adapters", (*bench).adapters},
-		{"agents", (*bench).agents},
+		{"latency", (*bench).latency, true},
+		{"sustained", (*bench).sustained, true},
+		{"routing", (*bench).routing, false},
+		{"stored", (*bench).stored, false},
+		{"idle", (*bench).idle, true},
+		{"adapters", (*bench).adapters, true},
+		{"agents", (*bench).agents, false},
 	}
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	over, err := run(ctx, os.Args[1:])
+	ok, err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
-	case over:
+	case !ok:
 		os.Exit(1)
 	}
 }
 
-// run says whether anything was over its budget.
-func run(ctx context.Context, args []string) (over bool, err error) {
+func parseOptions(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	quick := flags.Bool("quick", false, "small counts: shows that everything runs, judges nothing")
-	only := flags.String("only", "", "run these alone, e.g. latency,idle")
-	out := flags.String("o", "", "write the table to this file too")
-	// Not the usual temporary folder, which may be memory.
-	parent := flags.String("dir", "/var/tmp", "where to put the databases: a folder on a disk")
+	flags.BoolVar(&o.quick, "quick", false, "small counts: checks that everything runs, ignores budgets")
+	flags.StringVar(&o.only, "only", "", "run these scenarios only, e.g. latency,idle")
+	flags.StringVar(&o.page, "page", "", "the page that gets the table of a complete run (default docs/performance.md of the workspace)")
+	// The usual temporary folder may be in memory.
+	flags.StringVar(&o.dir, "dir", "/var/tmp", "parent of the data folders: a folder on a disk")
+	flags.StringVar(&o.against, "against", "", "compare with the programs in this folder")
+	flags.IntVar(&o.rounds, "rounds", 5, "with -against: how often each scenario is run with each build")
 	if err := flags.Parse(args); err != nil {
-		return false, err
+		return o, err
 	}
-	chosen, err := choose(*only)
+	if o.rounds < 2 {
+		return o, errors.New("-rounds: at least 2 rounds are needed to tell noise")
+	}
+	return o, nil
+}
+
+// run reports whether all figures are within their limits.
+func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error) {
+	o, err := parseOptions(args)
 	if err != nil {
 		return false, err
 	}
-	machine, err := describeMachine(*parent)
+	chosen, err := choose(o.only, o.against != "")
 	if err != nil {
 		return false, err
 	}
-	b := &bench{quick: *quick}
-	if b.dir, err = os.MkdirTemp(*parent, "arizuko-bench-"); err != nil {
+	machine, err := describeMachine(o.dir)
+	if err != nil {
+		return false, err
+	}
+
+	b := &bench{quick: o.quick, divisor: 1, floors: true}
+	if b.dir, err = os.MkdirTemp(o.dir, "arizuko-bench-"); err != nil {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(b.dir) }()
@@ -91,49 +124,67 @@ func run(ctx context.Context, args []string) (over bool, err error) {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(b.bin) }()
-	lines, err := b.measure(ctx, chosen)
-	if err != nil {
-		return false, err
+
+	if o.against != "" {
+		return b.compare(ctx, o, chosen, out)
 	}
-	table := report(machine, lines, b.quick)
-	fmt.Print(table)
-	if *out != "" {
-		err = os.WriteFile(*out, []byte(table), 0o644)
-	}
-	return !b.quick && slices.ContainsFunc(lines, line.over), err
+	return b.measure(ctx, o, chosen, machine, out)
 }
 
-// choose returns the scenarios of a comma-separated list, all for none.
-func choose(only string) ([]scenario, error) {
-	all := scenarios()
+// choose returns the scenarios of a comma-separated list, by default all. A comparison can't have
+// each.
+func choose(only string, compared bool) (chosen []scenario, err error) {
+	all := slices.DeleteFunc(scenarios(), func(s scenario) bool { return compared && !s.compared })
 	if only == "" {
 		return all, nil
 	}
-	var chosen []scenario
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(all, func(s scenario) bool { return s.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("-only %s: there is no such scenario", name)
+			return nil, fmt.Errorf("-only %s: unknown scenario", name)
 		}
 		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }
 
-func (b *bench) measure(ctx context.Context, chosen []scenario) (lines []line, err error) {
-	for _, s := range chosen {
-		fmt.Fprintln(os.Stderr, "measuring", s.name, "…")
-		more, err := s.run(b, ctx)
-		if err = errors.Join(err, b.stop()); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+// measure runs the scenarios and prints the table. A complete run writes it to the page too.
+func (b *bench) measure(ctx context.Context, o options, chosen []scenario, machine string, out io.Writer) (ok bool, err error) {
+	var p *page
+	if !b.quick && o.only == "" {
+		if p, err = openPage(ctx, o.page); err != nil {
+			return false, err
 		}
-		lines = append(lines, more...)
 	}
-	return lines, nil
+
+	var figures []figure
+	for _, s := range chosen {
+		fmt.Fprintln(os.Stderr, "measuring", s.name)
+		more, err := b.runScenario(ctx, s)
+		if err != nil {
+			return false, err
+		}
+		figures = append(figures, more...)
+	}
+
+	table := report(machine, figures, b.quick)
+	fmt.Fprint(out, table)
+	if p != nil {
+		err = p.write(table)
+	}
+	return b.quick || !slices.ContainsFunc(figures, figure.over), err
 }
 
-// stop ends every system that a scenario has made.
-func (b *bench) stop() error {
+// runScenario runs a scenario and stops its systems.
+func (b *bench) runScenario(ctx context.Context, s scenario) ([]figure, error) {
+	figures, err := s.run(b, ctx)
+	if err = errors.Join(err, b.stopSystems()); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	return figures, nil
+}
+
+func (b *bench) stopSystems() error {
 	var errs []error
 	for _, s := range b.systems {
 		errs = append(errs, s.stop())
@@ -142,10 +193,10 @@ func (b *bench) stop() error {
 	return errors.Join(errs...)
 }
 
-// pick is a count in full, and in a quick run.
+// pick returns a count: full, or less in a comparison or a quick run.
 func (b *bench) pick(full, quick int) int {
 	if b.quick {
 		return quick
 	}
-	return full
+	return max(full/b.divisor, quick)
 }

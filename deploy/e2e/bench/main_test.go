@@ -13,45 +13,48 @@ import (
 
 func TestChoose(t *testing.T) {
 	for _, tt := range []struct {
-		only string
-		want []string
+		only     string
+		compared bool
+		want     []string
 	}{
-		{"", []string{"latency", "sustained", "routing", "stored", "idle", "adapters", "agents"}},
-		{"idle,latency", []string{"idle", "latency"}},
-		{"idle,speed", nil},
+		{only: "", want: []string{"latency", "sustained", "routing", "stored", "idle", "adapters", "agents"}},
+		{only: "", compared: true, want: []string{"latency", "sustained", "idle", "adapters"}},
+		{only: "idle,latency", want: []string{"idle", "latency"}},
+		{only: "idle,speed", want: nil},
+		{only: "stored", compared: true, want: nil},
 	} {
-		chosen, err := choose(tt.only)
+		chosen, err := choose(tt.only, tt.compared)
 		var names []string
 		for _, s := range chosen {
 			names = append(names, s.name)
 		}
 		if !slices.Equal(names, tt.want) || (err != nil) != (tt.want == nil) {
-			t.Errorf("choose(%q) = %q, %v", tt.only, names, err)
+			t.Errorf("choose(%q, %t) = %q, %v", tt.only, tt.compared, names, err)
 		}
 	}
 }
 
 func TestReport(t *testing.T) {
-	lines := []line{
-		{what: "fast", unit: "ms", measured: 1.234, budget: 1.5, floor: 0.5},
-		{what: "slow", unit: "ms", measured: 12, budget: 10, note: "why"},
-		{what: "enough", unit: "msg/s", measured: 3000, budget: 3000, atLeast: true, floor: 6000},
-		{what: "too few", measured: 2999.4, budget: 3000, atLeast: true},
-		{what: "told", unit: "MB", measured: 0.0512},
+	figures := []figure{
+		{name: "fast", unit: "ms", measured: 1.234, budget: 1.5, floor: 0.5},
+		{name: "slow", unit: "ms", measured: 12, budget: 10, note: "why"},
+		{name: "enough", unit: "msg/s", measured: 3000, budget: 3000, more: true, floor: 6000},
+		{name: "too few", measured: 2999.4, budget: 3000, more: true},
+		{name: "no budget", unit: "MB", measured: 0.0512},
 	}
 	const head = "A machine.\n\n"
-	const columns = "| what | measured | budget | floor | ratio | verdict |\n|---|--:|--:|--:|--:|---|\n"
+	const columns = "| figure | measured | budget | floor | ratio | result |\n|---|--:|--:|--:|--:|---|\n"
 	want := head + columns +
 		"| fast | 1.23 ms | ≤ 1.5 ms | 0.5 ms | 2.47 | ok |\n" +
-		"| slow (why) | 12 ms | ≤ 10 ms |  |  | **over** |\n" +
+		"| slow (why) | 12 ms | ≤ 10 ms |  |  | **over budget** |\n" +
 		"| enough | 3000 msg/s | ≥ 3000 msg/s | 6000 msg/s | 0.50 | ok |\n" +
-		"| too few | 2999 | ≥ 3000 |  |  | **over** |\n" +
-		"| told | 0.0512 MB |  |  |  |  |\n"
-	if diff := cmp.Diff(want, report("A machine.", lines, false)); diff != "" {
+		"| too few | 2999 | ≥ 3000 |  |  | **over budget** |\n" +
+		"| no budget | 0.0512 MB |  |  |  |  |\n"
+	if diff := cmp.Diff(want, report("A machine.", figures, false)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	want = head + "A quick run: the numbers mean nothing.\n\n" + columns + "| slow (why) | 12 ms | ≤ 10 ms |  |  |  |\n"
-	if diff := cmp.Diff(want, report("A machine.", lines[1:2], true)); diff != "" {
+	want = head + "Quick run: the figures mean nothing.\n\n" + columns + "| slow (why) | 12 ms | ≤ 10 ms |  |  |  |\n"
+	if diff := cmp.Diff(want, report("A machine.", figures[1:2], true)); diff != "" {
 		t.Errorf("quick, -want +got:\n%s", diff)
 	}
 }
@@ -74,7 +77,7 @@ func TestPercentile(t *testing.T) {
 		}
 	}
 	if hundred[0] != 100*time.Millisecond {
-		t.Error("the samples were reordered")
+		t.Error("percentile reordered its argument")
 	}
 }
 
@@ -96,7 +99,7 @@ PASS
 	}
 }
 
-func TestProc(t *testing.T) {
+func TestParseProcFiles(t *testing.T) {
 	used, err := cpuTime("12 (a) b (c) S 1 12 12 0 -1 4194560 100 0 0 0 150 25 7 7 20 0 8 0 100 0 0\n")
 	if used != 1750*time.Millisecond || err != nil {
 		t.Errorf("cpuTime: %v, %v", used, err)
@@ -118,7 +121,7 @@ func TestProc(t *testing.T) {
 		t.Errorf("cpuModel: %q", got)
 	}
 	if _, err := describeMachine("/dev/shm"); err == nil {
-		t.Error("a folder in memory was taken")
+		t.Error("no error for a folder in memory")
 	}
 }
 
@@ -128,14 +131,13 @@ func TestParseAnswer(t *testing.T) {
 		t.Errorf("%d %d %v", at, n, err)
 	}
 	if _, _, err := parseAnswer("Sorry, I could not answer this"); err == nil {
-		t.Error("a notice passed for an answer")
+		t.Error("no error for a notice")
 	}
 }
 
-// A past leaves nothing to do: what is measured after it is the message sent.
-func TestHistory(t *testing.T) {
+func TestStoredHistory_LeavesNoOpenWork(t *testing.T) {
 	st := storetest.Open(t)
-	if err := (history{messages: 4400, chats: 7}).store(t.Context(), st); err != nil {
+	if err := (storedHistory{messages: 4400, chats: 7}).store(t.Context(), st); err != nil {
 		t.Fatal(err)
 	}
 	if last, err := st.LastMessageID(t.Context()); err != nil || last != 4400 {
@@ -152,7 +154,7 @@ func TestHistory(t *testing.T) {
 		t.Fatalf("%d turns in the last chat, %v", len(turns), err)
 	}
 	in, err := st.TurnMessages(t.Context(), turns[0].ID)
-	if err != nil || len(in) != exchange || in[0].Disposition != msg.Routed {
+	if err != nil || len(in) != messagesPerTurn || in[0].Disposition != msg.Routed {
 		t.Errorf("rows of a turn: %+v, %v", in, err)
 	}
 }

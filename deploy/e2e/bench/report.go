@@ -8,84 +8,89 @@ import (
 	"time"
 )
 
-// line is one line of the table.
-type line struct {
-	what     string
+// figure is a row of the table.
+type figure struct {
+	name     string
 	measured float64
 	unit     string
-	budget   float64 // 0: none, told for information
-	atLeast  bool    // the budget is a minimum
-	floor    float64 // what the floor program measures; 0: nothing
+	budget   float64 // 0: none
+	more     bool    // more is better, and the budget is a minimum
+	floor    float64 // measured with the floor program; 0: not measured
 	note     string
+
+	// compared is the value that -against compares, 0 if it compares none. comparedUnit is its unit,
+	// "" if that is unit.
+	compared     float64
+	comparedUnit string
 }
 
-func (l line) over() bool {
+func (f figure) over() bool {
 	switch {
-	case l.budget == 0:
+	case f.budget == 0:
 		return false
-	case l.atLeast:
-		return l.measured < l.budget
+	case f.more:
+		return f.measured < f.budget
 	}
-	return l.measured > l.budget
+	return f.measured > f.budget
 }
 
-// report is the whole output, in Markdown.
-func report(machine string, lines []line, quick bool) string {
+// report returns the machine and the table in markdown.
+func report(machine string, figures []figure, quick bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", machine)
 	if quick {
-		b.WriteString("A quick run: the numbers mean nothing.\n\n")
+		b.WriteString("Quick run: the figures mean nothing.\n\n")
 	}
-	b.WriteString("| what | measured | budget | floor | ratio | verdict |\n|---|--:|--:|--:|--:|---|\n")
-	for _, l := range lines {
+	b.WriteString("| figure | measured | budget | floor | ratio | result |\n|---|--:|--:|--:|--:|---|\n")
+	for _, f := range figures {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
-			l.text(), quantity(l.measured, l.unit), l.limit(), l.floorText(), l.ratio(), l.verdict(quick))
+			f.title(), quantity(f.measured, f.unit), f.budgetText(), f.floorText(), f.ratio(), f.result(quick))
 	}
 	return b.String()
 }
 
-func (l line) text() string {
-	if l.note == "" {
-		return l.what
+func (f figure) title() string {
+	if f.note == "" {
+		return f.name
 	}
-	return l.what + " (" + l.note + ")"
+	return f.name + " (" + f.note + ")"
 }
 
-func (l line) limit() string {
+func (f figure) budgetText() string {
 	switch {
-	case l.budget == 0:
+	case f.budget == 0:
 		return ""
-	case l.atLeast:
-		return "≥ " + quantity(l.budget, l.unit)
+	case f.more:
+		return "≥ " + quantity(f.budget, f.unit)
 	}
-	return "≤ " + quantity(l.budget, l.unit)
+	return "≤ " + quantity(f.budget, f.unit)
 }
 
-func (l line) floorText() string {
-	if l.floor == 0 {
+func (f figure) floorText() string {
+	if f.floor == 0 {
 		return ""
 	}
-	return quantity(l.floor, l.unit)
+	return quantity(f.floor, f.unit)
 }
 
-func (l line) ratio() string {
-	if l.floor == 0 {
+func (f figure) ratio() string {
+	if f.floor == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", l.measured/l.floor)
+	return fmt.Sprintf("%.2f", f.measured/f.floor)
 }
 
-func (l line) verdict(quick bool) string {
+func (f figure) result(quick bool) string {
 	switch {
-	case l.budget == 0 || quick:
+	case f.budget == 0 || quick:
 		return ""
-	case l.over():
-		return "**over**"
+	case f.over():
+		return "**over budget**"
 	}
 	return "ok"
 }
 
-// quantity shows three digits, and large numbers whole.
+// quantity formats a value with three digits, large ones without fraction.
 func quantity(v float64, unit string) string {
 	number := strconv.FormatFloat(v, 'g', 3, 64)
 	if v >= 100 {
@@ -97,8 +102,7 @@ func quantity(v float64, unit string) string {
 	return number + " " + unit
 }
 
-// percentile is the smallest duration that p percent are not above, in ms; 0
-// of none.
+// percentile returns the smallest duration in ms that p percent don't exceed, 0 for no durations.
 func percentile(p int, all []time.Duration) float64 {
 	if len(all) == 0 {
 		return 0

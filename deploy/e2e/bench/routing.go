@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// routing has the benchmarks of the compiled routes run, over tables of 10,000
-// rows each, and reports the slowest.
-func (b *bench) routing(ctx context.Context) ([]line, error) {
+// routing runs the benchmarks of the route index with 10,000 routes and reports the slowest kind of
+// match.
+func (b *bench) routing(ctx context.Context) ([]figure, error) {
 	benchtime := "1s"
 	if b.quick {
 		benchtime = "100x"
@@ -27,15 +27,15 @@ func (b *bench) routing(ctx context.Context) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []line{
-		{what: "routing at 10,000 rows, slowest kind of match", note: slowest.name, unit: "µs",
+	return []figure{
+		{name: "routing with 10,000 routes, slowest kind of match", note: slowest.name, unit: "µs",
 			measured: slowest.ns / 1000, budget: 1},
-		{what: "routing at 10,000 rows, allocations", unit: "", measured: slowest.allocs, budget: noAllocs},
+		{name: "routing with 10,000 routes, allocations", unit: "", measured: slowest.allocs, budget: noAllocs},
 	}, nil
 }
 
-// noAllocs is a budget of none at all: the benchmark reports whole numbers,
-// and a budget of 0 would be no budget.
+// noAllocs is the budget of 0 allocations: a budget of 0 would mean none, and the benchmark reports
+// whole numbers.
 const noAllocs = 0.5
 
 type benchmark struct {
@@ -43,8 +43,8 @@ type benchmark struct {
 	ns, allocs float64 // per operation
 }
 
-// parseBenchmarks returns the slowest of what `go test -bench -benchmem`
-// reports, with the most allocations of any.
+// parseBenchmarks parses the output of `go test -bench -benchmem`. It returns the slowest benchmark, with
+// the most allocations of any.
 func parseBenchmarks(out string) (slowest benchmark, err error) {
 	lines := bufio.NewScanner(strings.NewReader(out))
 	for lines.Scan() {
@@ -73,7 +73,7 @@ func parseBenchmarks(out string) (slowest benchmark, err error) {
 		slowest.allocs = most
 	}
 	if slowest.ns == 0 {
-		return slowest, errors.New("no benchmark was run")
+		return slowest, errors.New("no benchmarks in the output of go test")
 	}
 	return slowest, nil
 }

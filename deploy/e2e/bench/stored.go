@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,69 +13,83 @@ import (
 )
 
 const (
-	// storedChats is over how many chats stored messages are spread, all of
-	// one group: that of the chat which is measured.
+	// storedChats is the number of chats that stored messages are spread over. All belong to the group of
+	// the measured chat.
 	storedChats = 1000
-	// storedSpan is how far back they go.
+	// storedSpan is the age of the oldest stored message.
 	storedSpan = 90 * 24 * time.Hour
 )
 
-// stored measures what a message costs where many are stored already, against
-// where few are: spread over chats, and within the chat itself. All four
-// systems are asked by turns.
-func (b *bench) stored(ctx context.Context) ([]line, error) {
+// stored measures the cost of a message with many stored messages against that with few: spread over
+// chats, and within the measured chat. All four systems are asked alternately.
+func (b *bench) stored(ctx context.Context) (figures []figure, err error) {
 	few, many := b.pick(10_000, 200), b.pick(1_000_000, 2000)
-	systems := make([]*system, 4)
-	starting, startCtx := errgroup.WithContext(ctx)
-	for i, h := range []history{{few, storedChats}, {many, storedChats}, {few, 1}, {many, 1}} {
-		s, err := b.database(ctx)
-		if err != nil {
-			return nil, err
-		}
-		systems[i] = s
-		starting.Go(func() error {
-			if err := h.store(startCtx, s.st); err != nil {
-				return err
-			}
-			return b.serve(ctx, s, 1, 5)
-		})
-	}
-	if err := starting.Wait(); err != nil {
-		return nil, err
-	}
-	before := make([]time.Duration, len(systems))
-	var err error
-	for i, s := range systems {
-		if before[i], err = s.totalCPU(); err != nil {
-			return nil, err
-		}
-	}
-	got, err := askByTurns(ctx, b.pick(1000, 10), systems...)
+	systems, err := b.startStored(ctx, []storedHistory{{few, storedChats}, {many, storedChats}, {few, 1}, {many, 1}})
 	if err != nil {
 		return nil, err
 	}
-	used := make([]float64, len(systems))
-	for i, s := range systems {
-		after, err := s.totalCPU()
-		if err != nil {
-			return nil, err
-		}
-		used[i] = (after - before[i]).Seconds()
+	samples, cpu, err := askWithCPU(ctx, b.pick(1000, 10), systems)
+	if err != nil {
+		return nil, err
 	}
-	var lines []line
+
 	for i, where := range []string{"spread over chats", "within one chat"} {
 		base, large := 2*i, 2*i+1
-		what := fmt.Sprintf("cost at %d stored messages against %d, %s: ", many, few, where)
-		latency := [2]float64{percentile(50, got[base].toReply), percentile(50, got[large].toReply)}
-		lines = append(lines,
-			line{what: what + "outbound row, p50", unit: "×", budget: 1.3, measured: latency[1] / latency[0],
-				note: fmt.Sprintf("%.3g against %.3g ms", latency[1], latency[0])},
-			line{what: what + "CPU of the daemons", unit: "×", budget: 1.3, measured: used[large] / max(used[base], clockTick.Seconds())})
+		name := fmt.Sprintf("%d stored messages against %d, %s: ", many, few, where)
+		before, after := percentile(50, samples[base].toReply), percentile(50, samples[large].toReply)
+		figures = append(figures,
+			figure{name: name + "inbound commit → outbound row, p50", unit: "×", budget: 1.3, measured: after / before,
+				note: fmt.Sprintf("%.3g against %.3g ms", after, before)},
+			figure{name: name + "CPU of the daemons", unit: "×", budget: 1.3,
+				measured: cpu[large].Seconds() / max(cpu[base], clockTick).Seconds()})
 	}
-	return lines, nil
+	return figures, nil
 }
 
-// totalCPU is what all daemons together have used so far.
+// startStored starts a system with each history. The systems fill their databases concurrently.
+func (b *bench) startStored(ctx context.Context, histories []storedHistory) ([]*system, error) {
+	systems := make([]*system, len(histories))
+	group, fillCtx := errgroup.WithContext(ctx)
+	for i, h := range histories {
+		s, err := b.newSystem(ctx)
+		if err != nil {
+			return nil, errors.Join(err, group.Wait())
+		}
+		systems[i] = s
+		group.Go(func() error {
+			if err := h.store(fillCtx, s.adapter.store); err != nil {
+				return err
+			}
+			return s.serve(ctx, 1, 5)
+		})
+	}
+	return systems, group.Wait()
+}
+
+// askWithCPU asks systems alternately, and returns the CPU time of each system's daemons too.
+func askWithCPU(ctx context.Context, n int, systems []*system) (got []samples, cpu []time.Duration, err error) {
+	cpu = make([]time.Duration, len(systems))
+	for i, s := range systems {
+		used, err := s.totalCPU()
+		if err != nil {
+			return nil, nil, err
+		}
+		cpu[i] = -used
+	}
+	if got, err = askAlternately(ctx, n, systems...); err != nil {
+		return nil, nil, err
+	}
+	for i, s := range systems {
+		used, err := s.totalCPU()
+		if err != nil {
+			return nil, nil, err
+		}
+		cpu[i] += used
+	}
+	return got, cpu, nil
+}
+
+// totalCPU returns the CPU time of all daemons so far.
 func (s *system) totalCPU() (total time.Duration, err error) {
 	used, err := s.cpu()
 	for _, d := range used {
@@ -83,22 +98,22 @@ func (s *system) totalCPU() (total time.Duration, err error) {
 	return total, err
 }
 
-// history is a past: messages, answers among them, spread over chats.
-type history struct{ messages, chats int }
+// storedHistory is a number of stored messages, answers included, spread over chats.
+type storedHistory struct{ messages, chats int }
 
-// exchange is what people write before they are answered once.
-const exchange = 3
+// messagesPerTurn is the number of inbound messages of a stored turn.
+const messagesPerTurn = 3
 
-// store writes the past as gated would have, through the same verbs.
-func (h history) store(ctx context.Context, st *store.Store) error {
-	const perCommit = 1000 // exchanges
-	exchanges := h.messages / (exchange + 1)
-	step := storedSpan.Milliseconds() / int64(exchanges+1)
+// store writes the history with the store methods that gated uses.
+func (h storedHistory) store(ctx context.Context, st *store.Store) error {
+	const perCommit = 1000 // turns
+	turns := h.messages / (messagesPerTurn + 1)
+	step := storedSpan.Milliseconds() / int64(turns+1)
 	at := time.Now().Add(-storedSpan).UnixMilli()
-	for done := 0; done < exchanges; done += perCommit {
+	for done := 0; done < turns; done += perCommit {
 		err := st.Write(ctx, func(tx *store.Tx) error {
-			for i := done; i < min(done+perCommit, exchanges); i++ {
-				if err := putExchange(tx, i, chatJID(i%h.chats), at+int64(i)*step); err != nil {
+			for i := done; i < min(done+perCommit, turns); i++ {
+				if err := putStoredTurn(tx, i, chatJID(i%h.chats), at+int64(i)*step); err != nil {
 					return err
 				}
 			}
@@ -111,10 +126,9 @@ func (h history) store(ctx context.Context, st *store.Store) error {
 	return nil
 }
 
-// putExchange stores the nth turn of all, done, with its messages and its
-// answer.
-func putExchange(tx *store.Tx, n int, jid string, at int64) error {
-	rows := make([]*msg.Message, exchange)
+// putStoredTurn stores the nth turn as done, with its messages and its answer.
+func putStoredTurn(tx *store.Tx, n int, jid string, at int64) error {
+	rows := make([]*msg.Message, messagesPerTurn)
 	for i := range rows {
 		rows[i] = &msg.Message{
 			ChatJID: jid, PlatformID: fmt.Sprintf("old-%d-%d", n, i), Direction: msg.In, Sender: "telegram:7", SenderName: "Alice",
@@ -125,7 +139,7 @@ func putExchange(tx *store.Tx, n int, jid string, at int64) error {
 		}
 	}
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: groupFolder(0), ChatJID: jid, Surface: "telegram-dm", Ceiling: 4000,
-		ReplyTo: rows[exchange-1].PlatformID, TriggerMessageID: rows[exchange-1].ID, CreatedAt: at}
+		ReplyTo: rows[messagesPerTurn-1].PlatformID, TriggerMessageID: rows[messagesPerTurn-1].ID, CreatedAt: at}
 	if err := tx.PutTurn(turn, 0); err != nil {
 		return err
 	}

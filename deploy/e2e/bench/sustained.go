@@ -16,66 +16,71 @@ import (
 )
 
 const (
-	// inserters write at the same time, insertBatch messages each: as many as
-	// Telegram hands to an adapter at once.
+	// inserters write concurrently, each insertBatch messages at once: as many as Telegram delivers to an
+	// adapter in one response.
 	inserters   = 4
 	insertBatch = 100
-	// aheadPerChat is how many messages of a chat wait unanswered on average:
-	// more of them per turn would make the numbers finer than life is.
-	aheadPerChat = 20
+	// pendingPerChat is the mean number of unanswered messages per chat. More would give turns more
+	// messages, and better figures, than real load does.
+	pendingPerChat = 20
 )
 
-// sustained measures how many messages a second are answered for good while
-// as many wait: with an agent for every folder, and, for information, with as
-// few as may work at once by default, where folders take turns at them and
-// almost every turn starts a process.
-func (b *bench) sustained(ctx context.Context) (lines []line, err error) {
-	const fewAgents = 5
+// sustained measures how many messages per second are answered while many wait: with an agent for each
+// folder, and with the default number of agents, where folders share them and almost every turn starts a
+// process.
+func (b *bench) sustained(ctx context.Context) (figures []figure, err error) {
+	const defaultAgents = 5
 	for _, load := range []struct {
 		chats, agents, messages int
-		atLeast                 float64
+		minRate                 float64
 	}{
 		{b.pick(50, 5), b.pick(50, 5), b.pick(100_000, 500), 3000},
 		{b.pick(500, 20), b.pick(500, 20), b.pick(150_000, 1000), 5000},
-		{b.pick(50, 10), fewAgents, b.pick(10_000, 200), 0},
+		{b.pick(50, 10), defaultAgents, b.pick(10_000, 200), 0},
 	} {
-		real, err := b.flood(ctx, load.messages, load.chats, func() (*system, error) {
-			return b.arizuko(ctx, load.chats, load.agents)
+		got, err := b.measureRates(ctx, load.messages, load.chats, func() (*system, error) {
+			return b.newArizuko(ctx, load.chats, load.agents)
 		})
 		if err != nil {
 			return nil, err
 		}
-		var floor rates // it knows no limit of agents
-		if load.chats == load.agents {
-			floor, err = b.flood(ctx, load.messages, load.chats, func() (*system, error) { return b.floorProgram(ctx) })
+		var floor rates
+		if b.floors && load.chats == load.agents { // the floor has no limit of agents
+			floor, err = b.measureRates(ctx, load.messages, load.chats, func() (*system, error) { return b.newFloor(ctx) })
 			if err != nil {
 				return nil, err
 			}
 		}
-		what := fmt.Sprintf("sustained over %d folders with MAX_AGENTS=%d", load.chats, load.agents)
-		lines = append(lines,
-			line{what: what, unit: "msg/s", budget: load.atLeast, atLeast: true, measured: real.messages, floor: floor.messages},
-			line{what: "… turns", unit: "/s", measured: real.turns, floor: floor.turns},
-			line{what: "… CPU of gated", unit: "cores", measured: real.cores["gated"], floor: floor.cores["floor"]},
-			line{what: "… CPU of routd", unit: "cores", measured: real.cores["routd"]})
+
+		name := fmt.Sprintf("sustained, %d folders, MAX_AGENTS=%d", load.chats, load.agents)
+		figures = append(figures,
+			figure{name: name + ": messages", unit: "msg/s", budget: load.minRate, more: true, measured: got.messages, floor: floor.messages,
+				compared: got.messages},
+			figure{name: name + ": turns", unit: "/s", measured: got.turns, floor: floor.turns},
+			figure{name: name + ": CPU of gated", unit: "cores", measured: got.cores["gated"], floor: floor.cores["floor"],
+				compared: got.cpuPerMessage("gated"), comparedUnit: "µs/msg"},
+			figure{name: name + ": CPU of routd", unit: "cores", measured: got.cores["routd"],
+				compared: got.cpuPerMessage("routd"), comparedUnit: "µs/msg"})
 	}
-	return lines, nil
+	return figures, nil
 }
 
-// rates are per second of a flood, from the first message to the last answer.
+// rates are per second, from the first message to the last answer.
 type rates struct {
 	messages, turns float64
 	cores           map[string]float64 // by daemon
 }
 
-// flood measures a system of its own. One message per chat goes ahead, so
-// that all agents are there.
-func (b *bench) flood(ctx context.Context, messages, chats int, start func() (*system, error)) (r rates, err error) {
+// cpuPerMessage returns a daemon's CPU time per message in µs.
+func (r rates) cpuPerMessage(daemon string) float64 { return 1e6 * r.cores[daemon] / r.messages }
+
+// measureRates measures a new system. It first sends one message per chat, which starts the agents.
+func (b *bench) measureRates(ctx context.Context, messages, chats int, start func() (*system, error)) (r rates, err error) {
 	s, err := start()
 	if err != nil {
 		return r, err
 	}
-	if _, err := s.pour(ctx, chats, chats); err != nil {
+	if _, err := s.answerAll(ctx, chats, chats); err != nil {
 		return r, err
 	}
 	before, err := s.cpu()
@@ -83,7 +88,7 @@ func (b *bench) flood(ctx context.Context, messages, chats int, start func() (*s
 		return r, err
 	}
 	began := time.Now()
-	turns, err := s.pour(ctx, messages, chats)
+	turns, err := s.answerAll(ctx, messages, chats)
 	if err != nil {
 		return r, err
 	}
@@ -96,73 +101,73 @@ func (b *bench) flood(ctx context.Context, messages, chats int, start func() (*s
 	for name := range after {
 		r.cores[name] = (after[name] - before[name]).Seconds() / took
 	}
-	return r, errors.Join(s.settled(ctx), b.stop())
+	return r, errors.Join(s.checkDone(ctx), b.stopSystems())
 }
 
-// settled makes sure that nothing is left to do.
-func (s *system) settled(ctx context.Context) error {
-	if s.floor {
+// checkDone returns an error if there is open work.
+func (s *system) checkDone(ctx context.Context) error {
+	if s.isFloor {
 		return nil
 	}
-	waiting, err := s.st.UndecidedChats(ctx)
+	waiting, err := s.adapter.store.UndecidedChats(ctx)
 	if err != nil {
 		return err
 	}
-	open, err := s.st.OpenTurns(ctx)
+	open, err := s.adapter.store.OpenTurns(ctx)
 	if err == nil && len(waiting)+len(open) > 0 {
-		err = fmt.Errorf("everything is answered, but %d chats wait and %d turns are open", len(waiting), len(open))
+		err = fmt.Errorf("all messages are answered, but %d chats have undecided rows and %d turns are open", len(waiting), len(open))
 	}
 	return err
 }
 
-// stream is a number of messages on their way through a system.
+// stream is a number of messages sent through a system.
 type stream struct {
-	*system
+	adapter      *fakeAdapter
 	chats, total int
-	ahead        *semaphore.Weighted // messages that may wait for their answer
+	pending      *semaphore.Weighted // messages that may be unanswered
 
-	next     atomic.Int64 // message to insert
+	next     atomic.Int64 // the message to insert next
 	inserted atomic.Int64
 	mu       sync.Mutex
 	own      map[int64]int64 // first → last row of each insert
 }
 
-// pour sends messages through all chats by turns and returns in how many
-// turns they were answered. It ends when all are.
-func (s *system) pour(ctx context.Context, messages, chats int) (turns int, err error) {
-	last, err := s.st.LastMessageID(ctx)
+// answerAll sends messages to all chats round robin, waits until all are answered, and returns in how
+// many turns they were.
+func (s *system) answerAll(ctx context.Context, messages, chats int) (turns int, err error) {
+	last, err := s.adapter.store.LastMessageID(ctx)
 	if err != nil {
 		return 0, err
 	}
-	f := &stream{system: s, chats: chats, total: messages, own: map[int64]int64{},
-		ahead: semaphore.NewWeighted(int64(aheadPerChat * chats))}
+	st := &stream{adapter: s.adapter, chats: chats, total: messages, own: map[int64]int64{},
+		pending: semaphore.NewWeighted(int64(pendingPerChat * chats))}
 	group, ctx := errgroup.WithContext(ctx)
 	for range inserters {
-		group.Go(func() error { return f.insert(ctx) })
+		group.Go(func() error { return st.insert(ctx) })
 	}
 	group.Go(func() (err error) {
-		turns, err = f.collect(ctx, last)
+		turns, err = st.collect(ctx, last)
 		return err
 	})
 	return turns, group.Wait()
 }
 
-func (f *stream) insert(ctx context.Context) error {
+func (st *stream) insert(ctx context.Context) error {
 	for {
-		first := int(f.next.Add(insertBatch)) - insertBatch
-		n := min(insertBatch, f.total-first)
+		first := int(st.next.Add(insertBatch)) - insertBatch
+		n := min(insertBatch, st.total-first)
 		if n <= 0 {
 			return nil
 		}
-		if err := f.ahead.Acquire(ctx, int64(n)); err != nil {
+		if err := st.pending.Acquire(ctx, int64(n)); err != nil {
 			return err
 		}
 		batch := make([]*msg.Message, n)
 		for i := range batch {
-			batch[i] = f.message((first + i) % f.chats)
+			batch[i] = st.adapter.message((first + i) % st.chats)
 		}
-		f.inserted.Add(int64(n))
-		err := f.st.Write(ctx, func(tx *store.Tx) error {
+		st.inserted.Add(int64(n))
+		err := st.adapter.store.Write(ctx, func(tx *store.Tx) error {
 			for _, m := range batch {
 				if _, _, err := tx.PutMessage(m); err != nil {
 					return err
@@ -173,26 +178,26 @@ func (f *stream) insert(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.mu.Lock()
-		f.own[batch[0].ID] = batch[n-1].ID
-		f.mu.Unlock()
+		st.mu.Lock()
+		st.own[batch[0].ID] = batch[n-1].ID
+		st.mu.Unlock()
 	}
 }
 
-// collect counts the answers in the rows behind last.
-func (f *stream) collect(ctx context.Context, last int64) (turns int, err error) {
-	for answered := 0; answered < f.total; {
-		newest, err := f.st.LastMessageID(ctx)
+// collect reads the answers in the rows after last.
+func (st *stream) collect(ctx context.Context, last int64) (turns int, err error) {
+	for answered := 0; answered < st.total; {
+		newest, err := st.adapter.store.LastMessageID(ctx)
 		if err != nil {
 			return turns, err
 		}
 		for last < newest {
 			last++
-			if end := f.skip(last); end != 0 {
+			if end := st.skip(last); end != 0 {
 				last = end
 				continue
 			}
-			n, err := f.answer(ctx, last)
+			n, err := st.answer(ctx, last)
 			if err != nil {
 				return turns, err
 			}
@@ -200,48 +205,47 @@ func (f *stream) collect(ctx context.Context, last int64) (turns int, err error)
 				continue
 			}
 			turns++
-			if answered += n; int64(answered) > f.inserted.Load() {
-				return turns, fmt.Errorf("%d messages answered, %d sent", answered, f.inserted.Load())
+			if answered += n; int64(answered) > st.inserted.Load() {
+				return turns, fmt.Errorf("%d messages answered, but only %d sent", answered, st.inserted.Load())
 			}
-			f.ahead.Release(int64(n))
+			st.pending.Release(int64(n))
 		}
-		if err := f.await(ctx, answered); err != nil {
+		if err := st.awaitPoke(ctx, answered); err != nil {
 			return turns, err
 		}
 	}
 	return turns, nil
 }
 
-// await returns at the next poke, at once if all is answered.
-func (f *stream) await(ctx context.Context, answered int) error {
-	if answered == f.total {
+// awaitPoke waits for the next poke, unless all messages are answered.
+func (st *stream) awaitPoke(ctx context.Context, answered int) error {
+	if answered == st.total {
 		return nil
 	}
-	timer := time.NewTimer(answerMost)
+	timer := time.NewTimer(answerTimeout)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-f.wake.C():
+	case <-st.adapter.wake.C():
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("no answer for %s; %d of %d messages are answered", answerMost, answered, f.total)
+		return fmt.Errorf("no answer for %s: %d of %d messages are answered", answerTimeout, answered, st.total)
 	}
 }
 
-// skip returns the end of an insert of ours, 0 if none is known to begin at
-// the row.
-func (f *stream) skip(row int64) (end int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	end = f.own[row]
-	delete(f.own, row)
+// skip returns the last row of the insert that starts at a row, 0 if none of ours does.
+func (st *stream) skip(row int64) (end int64) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	end = st.own[row]
+	delete(st.own, row)
 	return end
 }
 
-// answer is how many messages a row answers, 0 if it is none.
-func (f *stream) answer(ctx context.Context, row int64) (messages int, err error) {
-	m, err := f.st.Message(ctx, row)
+// answer returns how many messages a row answers, 0 if it is no answer.
+func (st *stream) answer(ctx context.Context, row int64) (messages int, err error) {
+	m, err := st.adapter.store.Message(ctx, row)
 	if err != nil || m == nil || m.Direction != msg.Out {
 		return 0, err
 	}

@@ -18,148 +18,146 @@ import (
 )
 
 const (
-	startMost = 30 * time.Second
-	stopMost  = 30 * time.Second
+	startTimeout = 30 * time.Second
+	stopTimeout  = 30 * time.Second
 )
 
-// build makes all programs.
+// build builds all programs.
 func build() (bin string, err error) {
 	return harness.Build("", "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate",
 		"arizuko/deploy/e2e/bench/agent", "arizuko/deploy/e2e/bench/floor", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
 }
 
-// system is a set of daemons on a database of their own, and the adapter
-// through which messages get into it and answers out.
+// system is an instance with the fake adapter that feeds it.
 type system struct {
-	*adapter
-	*harness.Instance
-	daemons []string // in the order in which they were started
-	floor   bool
+	adapter  *fakeAdapter
+	instance *harness.Instance
+	daemons  []string // in starting order
+	isFloor  bool
 }
 
-// arizuko starts routd and gated on a new database; see serve.
-func (b *bench) arizuko(ctx context.Context, chats, maxAgents int) (*system, error) {
-	s, err := b.database(ctx)
+// newArizuko starts routd and gated on a new database; see serve.
+func (b *bench) newArizuko(ctx context.Context, chats, maxAgents int) (*system, error) {
+	s, err := b.newSystem(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s, b.serve(ctx, s, chats, maxAgents)
+	return s, s.serve(ctx, chats, maxAgents)
 }
 
-// serve starts routd and gated, with as many agents as may work at once, and
-// gives each of so many chats a group and a route.
-func (b *bench) serve(ctx context.Context, s *system, chats, maxAgents int) error {
-	s.Env = append(s.Env, "LOG_LEVEL=warn", "AGENT_IDLE=1h",
-		"AGENT_COMMAND=exec "+s.Program("agent"), "MAX_AGENTS="+strconv.Itoa(maxAgents))
+// serve starts routd and gated with MAX_AGENTS, and makes a group and a route for each chat.
+func (s *system) serve(ctx context.Context, chats, maxAgents int) error {
+	s.instance.Env = append(s.instance.Env, "LOG_LEVEL=warn", "AGENT_IDLE=1h",
+		"AGENT_COMMAND=exec "+s.instance.Program("agent"), "MAX_AGENTS="+strconv.Itoa(maxAgents))
 	for _, name := range []string{"routd", "gated"} {
-		if err := s.start(ctx, name, s.AwaitReady); err != nil {
+		if err := s.startDaemon(ctx, name, s.instance.AwaitReady); err != nil {
 			return err
 		}
 	}
-	return s.connect(ctx, chats)
+	return s.createRoutes(ctx, chats)
 }
 
-// start starts a daemon and waits until it is ready.
-func (s *system) start(ctx context.Context, name string, ready func(context.Context, string) error) error {
-	if err := s.Start(name); err != nil {
+// startDaemon starts a daemon and waits until it is ready.
+func (s *system) startDaemon(ctx context.Context, name string, awaitReady func(context.Context, string) error) error {
+	if err := s.instance.Start(name); err != nil {
 		return err
 	}
 	s.daemons = append(s.daemons, name)
-	ctx, cancel := context.WithTimeout(ctx, startMost)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := ready(ctx, name); err != nil {
-		return errors.Join(err, s.complaints())
+	if err := awaitReady(ctx, name); err != nil {
+		return errors.Join(err, s.logs())
 	}
 	return nil
 }
 
-// floorProgram starts the floor on a new database.
-func (b *bench) floorProgram(ctx context.Context) (*system, error) {
-	s, err := b.database(ctx)
+// newFloor starts the floor program on a new database.
+func (b *bench) newFloor(ctx context.Context) (*system, error) {
+	s, err := b.newSystem(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.floor = true
-	return s, s.start(ctx, "floor", s.awaitSocket)
+	s.isFloor = true
+	return s, s.startDaemon(ctx, "floor", s.awaitSocket)
 }
 
-// awaitSocket returns when a daemon that has no HTTP listens in gated's place.
+// awaitSocket waits until a daemon without HTTP listens on gated's socket.
 func (s *system) awaitSocket(ctx context.Context, name string) error {
-	socket := filepath.Join(s.base().RunDir(), "gated.sock")
+	socket := filepath.Join(s.paths().RunDir(), "gated.sock")
 	return harness.Await(ctx, socket, func() (bool, error) {
-		if !s.Running(name) {
-			return false, fmt.Errorf("%s ended: %s", name, s.Process(name).State())
+		if !s.instance.Running(name) {
+			return false, fmt.Errorf("%s exited: %s", name, s.instance.Process(name).State())
 		}
 		_, err := os.Stat(socket)
 		return err == nil, nil
 	})
 }
 
-// database makes a data folder with a migrated database.
-func (b *bench) database(ctx context.Context) (*system, error) {
+// newSystem makes a data folder with a migrated database, without daemons.
+func (b *bench) newSystem(ctx context.Context) (*system, error) {
 	i, err := harness.NewIn(b.dir, b.bin)
 	if err != nil {
 		return nil, err
 	}
-	s := &system{Instance: i}
+	s := &system{instance: i}
 	if err := i.Migrate(); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(s.base().RunDir(), 0o700); err != nil {
+	if err := os.MkdirAll(s.paths().RunDir(), 0o700); err != nil {
 		return nil, err
 	}
-	if s.adapter, err = openAdapter(ctx, s.base()); err != nil {
+	if s.adapter, err = openAdapter(ctx, s.paths()); err != nil {
 		return nil, err
 	}
 	b.systems = append(b.systems, s)
 	return s, nil
 }
 
-// base knows what lies where in the data folder.
-func (s *system) base() config.Base { return config.Base{Data: s.Data} }
+// paths are the paths in the data folder.
+func (s *system) paths() config.Base { return config.Base{Data: s.instance.Data} }
 
-// connect registers a group and a route for each chat.
-func (s *system) connect(ctx context.Context, chats int) error {
-	secret, err := s.Secret()
+// createRoutes creates a group and a route for each chat.
+func (s *system) createRoutes(ctx context.Context, chats int) error {
+	secret, err := s.instance.Secret()
 	if err != nil {
 		return err
 	}
-	client := httpx.NewClient(s.URL("routd"), secret)
+	routd := httpx.NewClient(s.instance.URL("routd"), secret)
 	for i := range chats {
-		if err := client.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: groupFolder(i)}, nil); err != nil {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: groupFolder(i)}, nil); err != nil {
 			return err
 		}
 		route := msg.Route{Match: "chat_jid=" + chatJID(i), Target: groupFolder(i)}
-		if err := client.Do(ctx, http.MethodPost, "/v1/routes", route, nil); err != nil {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/routes", route, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// chatJID is the address of the nth chat, a DM.
+// chatJID is the JID of the nth chat, a DM.
 func chatJID(n int) string { return fmt.Sprintf("telegram:%d", n+1) }
 
 // groupFolder is the group that the nth chat is routed to.
 func groupFolder(n int) string { return fmt.Sprintf("group-%d", n) }
 
-// stop ends the daemons, last started first, and forgets the data.
+// stop stops the daemons, the last started first, and deletes the data.
 func (s *system) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopMost)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	var errs []error
 	for _, name := range slices.Backward(s.daemons) {
-		errs = append(errs, s.Stop(ctx, name))
+		errs = append(errs, s.instance.Stop(ctx, name))
 	}
-	return errors.Join(append(errs, s.close(), s.Close())...)
+	return errors.Join(append(errs, s.adapter.close(), s.instance.Close())...)
 }
 
-// complaints is what the daemons have written to their logs, as an error.
-func (s *system) complaints() error {
+// logs returns the end of the daemons' logs as an error.
+func (s *system) logs() error {
 	var errs []error
 	for _, name := range s.daemons {
-		if text, _ := s.Log(name); text != "" {
-			errs = append(errs, fmt.Errorf("%s says:\n%s", name, text[max(0, len(text)-2000):]))
+		if text, _ := s.instance.Log(name); text != "" {
+			errs = append(errs, fmt.Errorf("log of %s:\n%s", name, text[max(0, len(text)-2000):]))
 		}
 	}
 	return errors.Join(errs...)

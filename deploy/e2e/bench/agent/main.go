@@ -1,6 +1,5 @@
-// Agent is the least an agent can be: it answers every line of its input at
-// once. Its answer is when it had the line, in Unix nanoseconds, and how many
-// messages the line holds.
+// Agent is the smallest possible agent: it answers every line of its input at once. The answer is the time
+// when it had read the line, in Unix nanoseconds, and the number of messages in the line.
 package main
 
 import (
@@ -21,9 +20,8 @@ func main() {
 	}
 }
 
-// run answers until the end of in. It does not parse the lines, so that what
-// is measured is not the agent: the oldest unanswered turn is always the one
-// that a frame without a name answers.
+// run answers lines until the end of in. It does not parse them, so that the agent's own work is not
+// measured: a frame without a turn id answers the oldest unanswered turn.
 func run(in io.Reader, out io.Writer, now func() time.Time) error {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {

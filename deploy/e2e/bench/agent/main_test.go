@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-func TestRun(t *testing.T) {
+func TestRun_AnswersEachLine(t *testing.T) {
 	in := `{"type":"start","prompt":"<messages>\n<message id=\"1\">a</message>\n<message id=\"2\">b</message>"}` + "\n" +
 		`{"type":"message","prompt":"<messages>\n<message id=\"3\">&lt;message id=</message>"}` + "\n" + "cut off"
 	var out bytes.Buffer
@@ -31,7 +31,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestRunPassesOnErrors(t *testing.T) {
+func TestRun_ReturnsErrors(t *testing.T) {
 	broken := errors.New("broken")
 	if err := run(iotest.ErrReader(broken), io.Discard, time.Now); err != broken {
 		t.Errorf("reading: %v", err)

@@ -1,11 +1,9 @@
-// Floor is what the message path costs without any logic: it is woken, reads
-// the new rows of a chat, writes them as one line to that chat's agent, reads
-// its frame and commits one outbound row. Database, options, poke sockets and
-// protocol are those of gated, in whose place it stands. What gated takes
-// longer is the price of gate, layers, routing, queue and turns.
+// Floor shows what the message path costs without any logic: when poked, it reads the new rows of a chat,
+// writes them as one line to that chat's agent, reads the answering frame and commits one outbound row. It
+// stands in for gated, with the same database, options, poke sockets and protocol. The difference to gated
+// is the cost of gate, layers, routing, queue and turns.
 //
-// It works on the migrated data folder that it is run in, with the agent that
-// lies beside it.
+// It uses the migrated data folder in the current folder, and the agent beside its own executable.
 package main
 
 import (
@@ -31,12 +29,11 @@ import (
 )
 
 const (
-	// pageRows is how many rows one look covers, turnRows how many one line to
-	// an agent carries: as in gated.
+	// pageRows is the number of rows per query, turnRows the number per line to an agent: as in gated.
 	pageRows = 2000
 	turnRows = 100
-	// checkpointEvery is how often the write-ahead log is copied, as in gated.
-	checkpointEvery = time.Second
+	// checkpointInterval is the time between checkpoints of the write-ahead log, as in gated.
+	checkpointInterval = time.Second
 )
 
 func main() {
@@ -72,7 +69,7 @@ func run(ctx context.Context, data, agent string) error {
 	if err != nil {
 		return err
 	}
-	// The socket comes last: with it, the floor is ready.
+	// The socket is opened last, since it means that the floor is ready.
 	poked, err := wake.Listen(filepath.Join(data, "run"), "gated")
 	if err != nil {
 		return err
@@ -86,7 +83,7 @@ func run(ctx context.Context, data, agent string) error {
 }
 
 func checkpoint(ctx context.Context, c *store.Checkpointer) error {
-	ticker := time.NewTicker(checkpointEvery)
+	ticker := time.NewTicker(checkpointInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -104,11 +101,11 @@ type floor struct {
 	st    *store.Store
 	agent string
 	group *errgroup.Group
-	began int64                    // the last row before the start
+	began int64                    // id of the last row before the start
 	chats map[string]chan struct{} // wakes the goroutine of a chat
 }
 
-// watch tells the chats of their new rows.
+// watch wakes the chats that have new rows.
 func (f *floor) watch(ctx context.Context, poked <-chan struct{}) error {
 	cursor := f.began
 	for {
@@ -144,7 +141,7 @@ func (f *floor) wake(ctx context.Context, jid string) {
 	}
 }
 
-// serve runs a chat's agent and answers its rows.
+// serve runs a chat's agent and answers the chat's rows.
 func (f *floor) serve(ctx context.Context, jid string, poked <-chan struct{}) error {
 	cmd := exec.CommandContext(ctx, f.agent)
 	cmd.Stderr = os.Stderr
@@ -173,8 +170,8 @@ func (f *floor) serve(ctx context.Context, jid string, poked <-chan struct{}) er
 	}
 }
 
-// answer has the agent answer the chat's rows behind after until there are no
-// more, and returns the last.
+// answer sends the chat's rows after a row to the agent until there are none left, and returns the last
+// row.
 func (f *floor) answer(ctx context.Context, jid string, after int64, stdin io.Writer, frames *agentproto.Scanner) (int64, error) {
 	for {
 		rows, err := f.st.Undecided(ctx, jid, after, turnRows)

@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/wake"
 )
 
-func TestFloorAnswers(t *testing.T) {
+func TestFloor_AnswersNewRows(t *testing.T) {
 	agent := filepath.Join(t.TempDir(), "agent")
 	if out, err := exec.Command("go", "build", "-o", agent, "../agent").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
@@ -57,7 +57,7 @@ func TestFloorAnswers(t *testing.T) {
 			t.Errorf("stopped with %v", err)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("does not stop")
+		t.Fatal("not stopped after 30 s")
 	}
 	if last, err := st.LastMessageID(t.Context()); err != nil || last != 7 {
 		t.Errorf("%d rows, error %v, want 4 messages and 3 answers", last, err)
