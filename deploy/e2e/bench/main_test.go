@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -41,6 +42,7 @@ func TestReport(t *testing.T) {
 		{name: "enough", unit: "msg/s", measured: 3000, budget: 3000, more: true, floor: 6000},
 		{name: "too few", measured: 2999.4, budget: 3000, more: true},
 		{name: "no budget", unit: "MB", measured: 0.0512},
+		{name: "docker", note: "not measured", measured: math.NaN()},
 	}
 	const head = "A machine.\n\n"
 	const columns = "| figure | measured | budget | floor | ratio | result |\n|---|--:|--:|--:|--:|---|\n"
@@ -49,7 +51,8 @@ func TestReport(t *testing.T) {
 		"| slow (why) | 12 ms | ≤ 10 ms |  |  | **over budget** |\n" +
 		"| enough | 3000 msg/s | ≥ 3000 msg/s | 6000 msg/s | 0.50 | ok |\n" +
 		"| too few | 2999 | ≥ 3000 |  |  | **over budget** |\n" +
-		"| no budget | 0.0512 MB |  |  |  |  |\n"
+		"| no budget | 0.0512 MB |  |  |  |  |\n" +
+		"| docker (not measured) |  |  |  |  |  |\n"
 	if diff := cmp.Diff(want, report("A machine.", figures, false)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -156,5 +159,14 @@ func TestStoredHistory_LeavesNoOpenWork(t *testing.T) {
 	in, err := st.TurnMessages(t.Context(), turns[0].ID)
 	if err != nil || len(in) != messagesPerTurn || in[0].Disposition != msg.Routed {
 		t.Errorf("rows of a turn: %+v, %v", in, err)
+	}
+}
+
+func TestRates_CPUPerMessage(t *testing.T) {
+	r := rates{messages: 1000, seconds: 2, cores: map[string]float64{"gated": 0.5}}
+	for daemon, want := range map[string]float64{"gated": 500, "routd": 5} {
+		if got := r.cpuPerMessage(daemon); got != want {
+			t.Errorf("%s: %v µs, want %v", daemon, got, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,8 +91,11 @@ func (f figure) result(quick bool) string {
 	return "ok"
 }
 
-// quantity formats a value with three digits, large ones without fraction.
+// quantity formats a value with three digits, large ones without fraction, and NaN as nothing.
 func quantity(v float64, unit string) string {
+	if math.IsNaN(v) {
+		return ""
+	}
 	number := strconv.FormatFloat(v, 'g', 3, 64)
 	if v >= 100 {
 		number = strconv.FormatFloat(v, 'f', 0, 64)

@@ -68,11 +68,15 @@ func (b *bench) sustained(ctx context.Context) (figures []figure, err error) {
 // rates are per second, from the first message to the last answer.
 type rates struct {
 	messages, turns float64
+	seconds         float64            // how long that took
 	cores           map[string]float64 // by daemon
 }
 
-// cpuPerMessage returns a daemon's CPU time per message in µs.
-func (r rates) cpuPerMessage(daemon string) float64 { return 1e6 * r.cores[daemon] / r.messages }
+// cpuPerMessage returns a daemon's CPU time per message in µs. The smallest CPU time is one tick.
+func (r rates) cpuPerMessage(daemon string) float64 {
+	used := max(r.cores[daemon]*r.seconds, clockTick.Seconds())
+	return 1e6 * used / (r.messages * r.seconds)
+}
 
 // measureRates measures a new system. It first sends one message per chat, which starts the agents.
 func (b *bench) measureRates(ctx context.Context, messages, chats int, start func() (*system, error)) (r rates, err error) {
@@ -97,7 +101,7 @@ func (b *bench) measureRates(ctx context.Context, messages, chats int, start fun
 	if err != nil {
 		return r, err
 	}
-	r = rates{float64(messages) / took, float64(turns) / took, map[string]float64{}}
+	r = rates{float64(messages) / took, float64(turns) / took, took, map[string]float64{}}
 	for name := range after {
 		r.cores[name] = (after[name] - before[name]).Seconds() / took
 	}
