@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Config is what routd takes from the environment.
+// Config is routd's environment.
 type Config struct {
 	config.Base
 	Addr             config.Addr   `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where it listens"`
@@ -21,7 +21,7 @@ type Config struct {
 	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held"`
 }
 
-// Validate finds what the types let through.
+// Validate returns what the types cannot check.
 func (c *Config) Validate() []error {
 	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval)}
 	if c.EngagementTTL <= 0 {
@@ -42,7 +42,7 @@ func (c *Config) impulse() msg.Impulse {
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
 
-// client calls the running routd.
+// client returns a client of the running routd.
 func (c *Config) client() (*httpx.Client, error) {
 	secret, err := c.Secret()
 	if err != nil {

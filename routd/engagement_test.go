@@ -20,7 +20,7 @@ import (
 )
 
 // talkative is a routd with groups and routes: telegram:-1 leads to acme/eng, telegram:-2 is
-// observed by ops, slack chats of people lead to acme/eng/oncall.
+// observed by ops, slack chats of users lead to acme/eng/oncall.
 func talkative(t *testing.T) *service {
 	t.Helper()
 	s := serve(t)
@@ -129,7 +129,7 @@ func TestEngagementRefusesNonsense(t *testing.T) {
 		`{"jid":"telegram","topic":"","folder":"acme"}`:                    "platform:room",
 		`{"jid":"telegram:","topic":"","folder":"acme"}`:                   "platform:room",
 		`{"jid":":-1","topic":"","ttl_seconds":0}`:                         "platform:room",
-		`{"jid":"telegram:-1","topic":"","folder":"nobody"}`:               `folder "nobody" is not registered`,
+		`{"jid":"telegram:-1","topic":"","folder":"missing"}`:              `folder "missing" is not registered`,
 		`{"jid":"telegram:-1","topic":""}`:                                 `folder "" is not registered`,
 		`{"jid":"telegram:-1","topic":"","folder":"a","ttl_seconds":"1"}`:  "ttl_seconds",
 		`{"jid":"telegram:-1","topic":"","folder":"a","ttl_seconds":1e30}`: "ttl_seconds",
@@ -189,11 +189,11 @@ func TestEngagementIsReadFromDeliveries(t *testing.T) {
 	}
 }
 
-func TestWhoMayEngage(t *testing.T) {
+func TestEngage_Caller_Authority(t *testing.T) {
 	type call struct{ jid, folder, caller string }
 	for name, tc := range map[string]struct {
 		call
-		held string // by whom before, "" for nobody
+		held string // by which group before, "" for none
 		may  bool
 	}{
 		"an operator":                                    {call{"telegram:-9", "ops", ""}, "", true},
@@ -214,7 +214,7 @@ func TestWhoMayEngage(t *testing.T) {
 		"it engages one beside it":                  {call{"telegram:-2", "acme", "ops"}, "", false},
 		"its own web chat":                          {call{"web:ops", "ops", "ops"}, "", true},
 		"another's web chat":                        {call{"web:acme", "ops", "ops"}, "", false},
-		"a caller that is no group":                 {call{"telegram:-2", "ops", "nobody"}, "", false},
+		"a caller that is no group":                 {call{"telegram:-2", "ops", "missing"}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := talkative(t)

@@ -260,7 +260,7 @@ func TestRoutesTest(t *testing.T) {
 	if v = try(`{"chat_jid":"telegram:7"}`); v.Answer.Folder != "acme" {
 		t.Errorf("a test changed the table: %+v", v)
 	}
-	s.must(t, 400, "POST", "/v1/routes/test", `{"chat_jid":"telegram:7","routes":[{"target":"nobody"}]}`)
+	s.must(t, 400, "POST", "/v1/routes/test", `{"chat_jid":"telegram:7","routes":[{"target":"missing"}]}`)
 	s.must(t, 400, "POST", "/v1/routes/test", `{"verb":"mention"}`)
 }
 

@@ -1,7 +1,7 @@
-// Routd keeps the routing table and the group registry, and tells gated where inbound rows go.
+// Routd keeps the routing table and the group registry, and decides for gated where inbound rows go.
 //
 //	routd [serve]                           until SIGTERM
-//	routd check | health                    what is wrong with the configuration; is it ready
+//	routd check | health                    checks the configuration; reports readiness
 //	routd routes list | add | rm | test     through the running routd
 //	routd groups list | add | rm
 package main
@@ -67,8 +67,8 @@ func program() daemon.Program {
 type routd struct {
 	*daemon.Process
 	cfg        Config
-	live       *routing.Live
-	engagement *engagement.Ledger
+	table      *routing.Loader
+	engagement *engagement.Tracker
 }
 
 // start opens everything; the caller calls run, or Close.
@@ -88,25 +88,25 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*routd, error) {
 }
 
 func (d *routd) open(ctx context.Context) (err error) {
-	badRows := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "arizuko_routd_bad_rows", Help: "Rows of routes and groups that cannot be used; /readyz names them.",
+	invalidRows := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "arizuko_routd_bad_rows", Help: "Invalid rows of routes and groups; /readyz names them.",
 	})
-	d.Metrics.MustRegister(badRows)
-	d.live, err = routing.Open(ctx, d.Store, d.cfg.impulse(), func(t *routing.Table) {
-		badRows.Set(float64(t.BadRows()))
+	d.Metrics.MustRegister(invalidRows)
+	d.table, err = routing.Open(ctx, d.Store, d.cfg.impulse(), func(t *routing.Table) {
+		invalidRows.Set(float64(t.InvalidRows()))
 		d.Ready.Note(t.Notes()...)
-		d.Log.Info("routing table in force", "version", t.Version, "bad_rows", t.BadRows())
-		d.Poker.Poke("gated") // rows that waited for a route can go
+		d.Log.Info("table reloaded", "version", t.Version, "count", t.Len(), "invalid", t.InvalidRows())
+		d.Poker.Poke("gated") // rows that waited for a route can be decided
 	})
 	if err != nil {
 		return err
 	}
-	d.Stop.Add("table", func(context.Context) error { return d.live.Close() })
-	if d.engagement, err = engagement.Open(ctx, d.Store, d.cfg.EngagementTTL, d.Now); err != nil {
+	d.Stop.Add("table", func(context.Context) error { return d.table.Close() })
+	if d.engagement, err = engagement.Open(ctx, d.Store, d.cfg.EngagementTTL, d.Now, d.Log); err != nil {
 		return err
 	}
 	a := api.API{
-		Store: d.Store, Live: d.live, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log,
+		Store: d.Store, Table: d.table, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log,
 		Resolved: api.Resolved(d.Metrics), Now: d.Now,
 	}
 	a.Mount(d.Router.With(httpx.Bearer(d.Secret)))
@@ -116,20 +116,20 @@ func (d *routd) open(ctx context.Context) (err error) {
 func (d *routd) run(ctx context.Context) error {
 	d.Heartbeat.Report(daemon.Connected, "")
 	return d.Run(ctx, func(ctx context.Context) error {
-		return d.live.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), func(err error) { d.looked(ctx, err) })
+		return d.table.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), func(err error) { d.reloaded(ctx, err) })
 	})
 }
 
-// looked keeps /readyz honest about a table that may be out of date, and the windows close to
-// what was delivered, so that questions do not have to wait for it.
-func (d *routd) looked(ctx context.Context, err error) {
+// reloaded reports on /readyz a table that may be out of date. It also reads new deliveries, so
+// that requests do not have to wait for that.
+func (d *routd) reloaded(ctx context.Context, err error) {
 	if err := d.engagement.CatchUp(ctx); err != nil && ctx.Err() == nil {
-		d.Log.Error("reading what was delivered", "err", err)
+		d.Log.Error("reading deliveries failed", "err", err)
 	}
 	reason := ""
 	if err != nil {
 		reason = "changes of routes and groups are not seen: " + err.Error()
-		d.Log.Error("looking for changes", "err", err)
+		d.Log.Error("reloading the table failed", "err", err)
 	}
 	d.Ready.Wait("table", reason)
 }

@@ -1,5 +1,5 @@
-// Package api is routd's HTTP interface: it asks the table in force and changes the rows it is
-// made of.
+// Package api is routd's HTTP interface: it decides by the current table, and changes the rows that
+// the table is compiled from.
 package api
 
 import (
@@ -20,21 +20,21 @@ import (
 	"arizuko/routd/internal/routing"
 )
 
-// API answers what routd is asked. All fields must be set.
+// API has the handlers. All fields must be set.
 type API struct {
 	Store      *store.Store
-	Live       *routing.Live
-	Engagement *engagement.Ledger
-	TTL        time.Duration // of an engagement whose request names none
+	Table      *routing.Loader
+	Engagement *engagement.Tracker
+	TTL        time.Duration // of an engagement whose request has none
 	Log        *slog.Logger
 	Resolved   *prometheus.CounterVec // answers by reason
 	Now        func() time.Time
 }
 
-// Resolved makes the counter of answers.
+// Resolved registers the counter of answers.
 func Resolved(metrics prometheus.Registerer) *prometheus.CounterVec {
 	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "arizuko_routd_resolved_total", Help: "Rows judged, by the reason of the answer.",
+		Name: "arizuko_routd_resolved_total", Help: "Rows resolved, by the reason of the answer.",
 	}, []string{"reason"})
 	metrics.MustRegister(counter)
 	return counter
@@ -57,7 +57,7 @@ func (a *API) Mount(r chi.Router) {
 	r.Method(http.MethodPost, "/v1/engagement", handler(a.engage))
 }
 
-// handler answers a request or returns why not.
+// handler answers a request or returns an error, which is answered with its status.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -66,22 +66,22 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// write changes the tables and puts the change in force before the caller is answered.
+// write changes the tables and reloads them, so that the change counts once it is answered.
 func (a *API) write(ctx context.Context, fn func(*store.Tx) error) error {
 	if err := a.Store.Write(ctx, fn); err != nil {
 		return retryable(err)
 	}
-	if err := a.Live.Look(context.WithoutCancel(ctx)); err != nil {
-		// The change is stored: an error would have it made twice. The watch looks again.
-		a.Log.Error("a stored change is not in force yet", "err", err)
+	if err := a.Table.Reload(context.WithoutCancel(ctx)); err != nil {
+		// The change is stored: after an error the client would make it twice. Watch reloads again.
+		a.Log.Error("reloading the table failed", "err", err)
 	}
 	return nil
 }
 
-// retryable gives the errors that pass by themselves a kind that says so.
+// retryable marks temporary errors as unavailable.
 func retryable(err error) error {
-	for _, passing := range []error{store.ErrFull, store.ErrLocked, store.ErrClosed} {
-		if errors.Is(err, passing) {
+	for _, temporary := range []error{store.ErrFull, store.ErrLocked, store.ErrClosed} {
+		if errors.Is(err, temporary) {
 			return apierr.New(apierr.Unavailable, "%w", err)
 		}
 	}

@@ -10,20 +10,20 @@ import (
 	"arizuko/routd/internal/engagement"
 )
 
-// maxEngagement is longer than anybody means a group to answer everything.
+// maxEngagement is longer than any group should answer everything.
 const maxEngagement = 30 * 24 * time.Hour
 
-// engagementRequest opens or ends a window. JID and Topic, the place, must be there.
+// engagementRequest opens or ends a window. JID and Topic, the place, are required.
 type engagementRequest struct {
 	JID    *string `json:"jid"`
 	Topic  *string `json:"topic"`
-	Folder string  `json:"folder"` // who is to answer; not needed to end a window
+	Folder string  `json:"folder"` // the group to engage; not needed to end a window
 	TTL    *int64  `json:"ttl_seconds"`
-	// Caller is the group on whose behalf this is asked, "" for an operator.
+	// Caller is the group on whose behalf the request is made, "" for an operator.
 	Caller string `json:"caller_folder"`
 }
 
-// engagementAnswer is what is stored of a place; what there is none of is null.
+// engagementAnswer is what is stored of a place; what is unset is null.
 type engagementAnswer struct {
 	JID       string  `json:"jid"`
 	Topic     string  `json:"topic"`
@@ -33,8 +33,8 @@ type engagementAnswer struct {
 	EndedAt   *int64  `json:"ended_at"` // unix ms
 }
 
-// answerOf leaves out a window that was ended by word or by a pin; one that has run out shows
-// until when it was open.
+// answerOf leaves out a window that was ended on request or by a pin; an expired one shows until
+// when it was open.
 func answerOf(e *msg.Engagement, pinnedAt int64) engagementAnswer {
 	if !e.Open(e.Until-1, pinnedAt) {
 		return engagementAnswer{e.ChatJID, e.Place, nil, nil, orNull(e.LastReply), orNull(e.EndedAt)}
@@ -50,8 +50,8 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// getEngagement answers with one place, or, without topic, with all of a chat's: who holds a
-// window there, and until when.
+// getEngagement answers with one place, or, without topic, with all places of a chat: which group
+// holds a window there, and until when.
 func (a *API) getEngagement(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	jid := query.Get("jid")
@@ -89,7 +89,7 @@ func (a *API) getEngagement(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// engage opens a window by word, or ends it.
+// engage opens or ends a window.
 func (a *API) engage(w http.ResponseWriter, r *http.Request) error {
 	request, err := httpx.Decode[engagementRequest](r)
 	if err != nil {
@@ -108,7 +108,7 @@ func (a *API) engage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return retryable(err)
 	}
-	httpx.JSON(w, http.StatusOK, answerOf(&e, 0)) // what is opened is younger than any pin
+	httpx.JSON(w, http.StatusOK, answerOf(&e, 0)) // a window just opened is newer than any pin
 	return nil
 }
 
@@ -126,14 +126,14 @@ func (a *API) checkEngagement(request *engagementRequest, ttl time.Duration) err
 	if err := checkJID(*request.JID); err != nil {
 		return err
 	}
-	if ttl > 0 && !a.Live.Table().Has(request.Folder) {
+	if ttl > 0 && !a.Table.Table().Has(request.Folder) {
 		return apierr.New(apierr.BadRequest, "folder %.80q is not registered", request.Folder)
 	}
 	return nil
 }
 
-// mayEngage lets operators do everything; a group has to hold the window, or a route has to
-// lead from the chat to it or below it, and it engages nobody but these.
+// mayEngage allows operators everything. A group must hold the window, or a route must lead from
+// the chat to it or below it; and it may engage only itself and groups below it.
 func (a *API) mayEngage(request *engagementRequest, s *engagement.State) error {
 	caller := request.Caller
 	if caller == "" {
@@ -142,7 +142,7 @@ func (a *API) mayEngage(request *engagementRequest, s *engagement.State) error {
 	if request.Folder != "" && !msg.Within(request.Folder, caller) {
 		return apierr.New(apierr.Forbidden, "group %s may engage itself and groups below it, not %.80s", caller, request.Folder)
 	}
-	if s.Engaged(a.Now().UnixMilli()) == caller || a.Live.Table().Routed(*request.JID, caller) {
+	if s.Engaged(a.Now().UnixMilli()) == caller || a.Table.Table().Routed(*request.JID, caller) {
 		return nil
 	}
 	return apierr.New(apierr.Forbidden, "no route leads from %s to group %s or one below it, and it is not engaged there", *request.JID, caller)

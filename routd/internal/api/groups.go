@@ -40,7 +40,7 @@ func (a *API) getGroup(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// addGroup may be repeated: the same group again is no conflict.
+// addGroup may be repeated: adding the same group again is no conflict.
 func (a *API) addGroup(w http.ResponseWriter, r *http.Request) error {
 	g, err := decodeGroup(r, "")
 	if err != nil {
@@ -99,7 +99,7 @@ func (a *API) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 		if err = orNoGroup(folder, found, err); err != nil {
 			return err
 		}
-		return unused(r.Context(), tx, folder)
+		return checkUnused(r.Context(), tx, folder)
 	})
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (a *API) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// unused refuses to have deleted a group that routes lead to or that has groups below it.
-func unused(ctx context.Context, tx *store.Tx, folder string) error {
+// checkUnused refuses to delete a group that routes lead to or that has groups below it.
+func checkUnused(ctx context.Context, tx *store.Tx, folder string) error {
 	groups, err := tx.Groups(ctx)
 	if err != nil {
 		return err
@@ -131,8 +131,8 @@ func unused(ctx context.Context, tx *store.Tx, folder string) error {
 	return nil
 }
 
-// decodeGroup reads a group. folder is the one the path names, "" where the body has to.
-// created_at is not the client's to set, but may be there, as in what GET answers.
+// decodeGroup reads a group. folder is the one in the path, "" where the body must name it.
+// created_at is ignored: clients may send what GET answered.
 func decodeGroup(r *http.Request, folder string) (msg.Group, error) {
 	g, err := httpx.Decode[msg.Group](r)
 	if err != nil {
@@ -153,7 +153,7 @@ func decodeGroup(r *http.Request, folder string) (msg.Group, error) {
 	return g, nil
 }
 
-// folderOf is the folder in the path, whose slashes may be escaped.
+// folderOf returns the folder in the path, whose slashes may be escaped.
 func folderOf(r *http.Request) string {
 	folder := chi.URLParam(r, "*")
 	if plain, err := url.PathUnescape(folder); err == nil {
@@ -169,7 +169,7 @@ func orNoGroup(folder string, found bool, err error) error {
 	return err
 }
 
-// sameJSON compares values, whatever the order of their keys.
+// sameJSON compares values, ignoring the order of keys.
 func sameJSON(a, b json.RawMessage) bool {
 	x, errX := value(a)
 	y, errY := value(b)

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 
@@ -22,75 +24,83 @@ func (a *API) resolve(w http.ResponseWriter, r *http.Request) error {
 	if n := len(request.Items); n > routeapi.MaxItems {
 		return apierr.New(apierr.BadRequest, "%d items, at most %d are taken at once", n, routeapi.MaxItems)
 	}
-	view, err := a.Engagement.View(r.Context())
+	engaged, err := a.Engagement.Snapshot(r.Context())
 	if err != nil {
 		return err
 	}
-	table := a.Live.Table()
+
+	table := a.Table.Table()
 	response := routeapi.Response{Version: table.Version, Items: make([]routeapi.Answer, len(request.Items))}
 	for i := range request.Items {
-		answer := table.Decide(r.Context(), &request.Items[i], view)
-		response.Items[i] = answer
-		a.Resolved.WithLabelValues(reasonLabel(answer)).Inc()
+		response.Items[i] = table.Decide(r.Context(), &request.Items[i], engaged)
 	}
-	if err := view.Err(); err != nil {
+	if err := engaged.Err(); err != nil {
 		return err
+	}
+
+	for i := range response.Items {
+		a.count(r.Context(), &request.Items[i], &response.Items[i])
 	}
 	failpoint.At(failpoint.Answering)
 	httpx.JSON(w, http.StatusOK, response)
 	return nil
 }
 
-func reasonLabel(answer routeapi.Answer) string {
+// count counts an answer by its reason, and logs it.
+func (a *API) count(ctx context.Context, item *routeapi.Item, answer *routeapi.Answer) {
+	reason := string(answer.Reason)
 	switch {
 	case answer.Error != "":
-		return "error"
-	case answer.Reason == "":
-		return "home_only"
+		reason = "error"
+	case reason == "":
+		reason = "home_only"
 	}
-	return string(answer.Reason)
+	a.Resolved.WithLabelValues(reason).Inc()
+	a.Log.LogAttrs(ctx, slog.LevelDebug, "resolved", slog.Int64("row", item.ID), slog.String("chat", item.ChatJID),
+		slog.String("action", string(answer.Action)), slog.String("folder", answer.Folder),
+		slog.String("reason", reason), slog.Int64("route", answer.RouteID))
 }
 
-// trial is a message to try on the table in force or on an edited one.
-type trial struct {
+// testRequest is a message to test against the current table or an edited one.
+type testRequest struct {
 	routeapi.Item
-	Routes *[]msg.Route `json:"routes"` // nil means those in force
+	Routes *[]msg.Route `json:"routes"` // nil for the current ones
 }
 
-// verdict is what would become of a trial's message. Route is null if another rule than the
-// table decided.
-type verdict struct {
+// testResult is the decision on the message. Route is null if another rule than the table decided.
+type testResult struct {
 	Answer routeapi.Answer `json:"answer"`
 	Route  *msg.Route      `json:"route"`
 	Trace  []string        `json:"trace"` // the rows before the matching one, then the answer's trace
 }
 
 func (a *API) testRoutes(w http.ResponseWriter, r *http.Request) error {
-	try, err := httpx.Decode[trial](r)
+	request, err := httpx.Decode[testRequest](r)
 	if err != nil {
 		return err
 	}
-	view, err := a.Engagement.View(r.Context())
+	engaged, err := a.Engagement.Snapshot(r.Context())
 	if err != nil {
 		return err
 	}
-	table := a.Live.Table()
-	if try.Routes != nil {
-		if table, err = table.WithRoutes(*try.Routes); err != nil {
+	table := a.Table.Table()
+	if request.Routes != nil {
+		if table, err = table.WithRoutes(*request.Routes); err != nil {
 			return badRequest(err)
 		}
 	}
-	answer := table.Decide(r.Context(), &try.Item, view)
-	if err := view.Err(); err != nil {
+
+	answer := table.Decide(r.Context(), &request.Item, engaged)
+	if err := engaged.Err(); err != nil {
 		return err
 	}
 	if answer.Error != "" {
 		return apierr.New(apierr.BadRequest, "%s", answer.Error)
 	}
-	httpx.JSON(w, http.StatusOK, verdict{
+	httpx.JSON(w, http.StatusOK, testResult{
 		Answer: answer,
 		Route:  table.Route(answer.RouteID),
-		Trace:  slices.Concat(table.Explain(&try.Item, maxExplained), answer.Trace),
+		Trace:  slices.Concat(table.Explain(&request.Item, maxExplained), answer.Trace),
 	})
 	return nil
 }

@@ -39,7 +39,7 @@ func (a *API) addRoute(w http.ResponseWriter, r *http.Request) error {
 		return apierr.New(apierr.BadRequest, "a new route has no id: PUT /v1/routes/%d changes that one", route.ID)
 	}
 	err = a.write(r.Context(), func(tx *store.Tx) error {
-		if err := registered(r.Context(), tx, target.Folder); err != nil {
+		if err := checkRegistered(r.Context(), tx, target.Folder); err != nil {
 			return err
 		}
 		return tx.PutRoute(&route)
@@ -65,7 +65,7 @@ func (a *API) replaceRoute(w http.ResponseWriter, r *http.Request) error {
 	}
 	route.ID = id
 	err = a.write(r.Context(), func(tx *store.Tx) error {
-		if err := registered(r.Context(), tx, target.Folder); err != nil {
+		if err := checkRegistered(r.Context(), tx, target.Folder); err != nil {
 			return err
 		}
 		found, err := tx.UpdateRoute(&route)
@@ -94,7 +94,7 @@ func (a *API) deleteRoute(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// decodeRoute reads a row and refuses one that could not match or lead anywhere.
+// decodeRoute reads a row and refuses an invalid one.
 func decodeRoute(r *http.Request) (msg.Route, match.Target, error) {
 	route, err := httpx.Decode[msg.Route](r)
 	if err != nil {
@@ -109,7 +109,7 @@ func decodeRoute(r *http.Request) (msg.Route, match.Target, error) {
 	return route, target, nil
 }
 
-// compact is a JSON value without its white space; null is nothing.
+// compact removes the white space of a JSON value; null becomes nil.
 func compact(value json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if len(value) == 0 || json.Compact(&b, value) != nil || b.String() == "null" {
@@ -118,8 +118,8 @@ func compact(value json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// registered refuses a target's folder that is no group; targets without one have "".
-func registered(ctx context.Context, tx *store.Tx, folder string) error {
+// checkRegistered refuses a target's folder that is no group; targets without one have "".
+func checkRegistered(ctx context.Context, tx *store.Tx, folder string) error {
 	if folder == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-// Package cli is routd's command line for people: it shows and changes routes and groups
+// Package cli has routd's subcommands for operators: they show and change routes and groups
 // through a running routd.
 package cli
 
@@ -14,14 +14,14 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-// Commands are the subcommands. connect makes the client of the running routd.
+// Commands returns the subcommands by name. connect makes the client of the running routd.
 func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 	c := &commands{cli.Daemon{Name: "routd", Connect: connect}}
 	return map[string]cli.Func{
-		"routes": choose("routes", map[string]cli.Func{
+		"routes": byVerb("routes", map[string]cli.Func{
 			"list": c.listRoutes, "add": c.addRoute, "rm": c.removeRoutes, "test": c.testRoutes,
 		}, "list | add | rm | test"),
-		"groups": choose("groups", map[string]cli.Func{
+		"groups": byVerb("groups", map[string]cli.Func{
 			"list": c.listGroups, "show": c.showGroup, "add": c.addGroup, "set": c.setGroup, "rm": c.removeGroups,
 		}, "list | show | add | set | rm"),
 	}
@@ -29,7 +29,8 @@ func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 
 type commands struct{ cli.Daemon }
 
-func choose(name string, verbs map[string]cli.Func, usage string) cli.Func {
+// byVerb runs the subcommand that the first argument names.
+func byVerb(name string, verbs map[string]cli.Func, usage string) cli.Func {
 	return func(ctx context.Context, args []string, out io.Writer) error {
 		if len(args) > 0 {
 			if verb, ok := verbs[args[0]]; ok {
@@ -40,7 +41,7 @@ func choose(name string, verbs map[string]cli.Func, usage string) cli.Func {
 	}
 }
 
-// jsonFlag is a flag's value that must be JSON; "" is none.
+// jsonFlag checks a flag's value that must be JSON; "" is none.
 func jsonFlag(name, value string) (json.RawMessage, error) {
 	if value == "" {
 		return nil, nil
@@ -63,7 +64,7 @@ func table(out io.Writer, heading []string, rows [][]string) error {
 	return w.Flush()
 }
 
-// orNone is a cell that may be empty.
+// orNone shows an empty cell as "-".
 func orNone(text string) string {
 	if text == "" {
 		return "-"

@@ -40,13 +40,13 @@ func (c *commands) listGroups(ctx context.Context, args []string, out io.Writer)
 
 func (c *commands) addGroup(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups add FOLDER [--name NAME] [--config JSON]", out)
-	name := line.String("name", "", "what people call it")
+	name := line.String("name", "", "what users call it")
 	config := line.String("config", "", `its settings, e.g. '{"agent":{"model":"m"}}'`)
 	folder, err := c.oneFolder(line, args)
 	if err != nil {
 		return err
 	}
-	// Not msg.Group: its created_at is not ours to send.
+	// Not msg.Group: clients do not set created_at.
 	group := map[string]any{"folder": folder, "name": *name}
 	settings, err := jsonFlag("config", *config)
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *commands) addGroup(ctx context.Context, args []string, out io.Writer) e
 	return err
 }
 
-// showGroup prints a group with its configuration and what is wrong with that, which only a row
-// changed by SQL can have.
+// showGroup prints a group with its configuration, and the problems of that; only a row changed by
+// SQL can have some.
 func (c *commands) showGroup(ctx context.Context, args []string, out io.Writer) error {
 	folder, err := c.oneFolder(c.Line("groups show FOLDER", out), args)
 	if err != nil {
@@ -88,10 +88,10 @@ func (c *commands) showGroup(ctx context.Context, args []string, out io.Writer) 
 	return err
 }
 
-// setGroup changes what its flags name and leaves the rest.
+// setGroup changes what its flags name and keeps the rest.
 func (c *commands) setGroup(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups set FOLDER [--name NAME] [--config JSON]", out)
-	name := line.String("name", "", "what people call it")
+	name := line.String("name", "", "what users call it")
 	config := line.String("config", "", "its settings, all of them: they replace those it has")
 	folder, err := c.oneFolder(line, args)
 	if err != nil {

@@ -45,7 +45,7 @@ func orEverything(match string) string {
 func (c *commands) addRoute(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("routes add [--seq N] [--match 'key=glob …'] --target TARGET [--impulse JSON]", out)
 	var r msg.Route
-	line.Int64Var(&r.Seq, "seq", 0, "rows are asked in this order, then by id")
+	line.Int64Var(&r.Seq, "seq", 0, "rows are tried in this order, then by id")
 	line.StringVar(&r.Match, "match", "", "what the row matches, everything by default, e.g. 'platform=telegram verb=mention'")
 	line.StringVar(&r.Target, "target", "", "folder, folder#observe, daemon:NAME, builtin:ping or builtin:drop")
 	impulse := line.String("impulse", "", `how long rows are held, e.g. '{"quiet_ms":3000}'`)
@@ -107,28 +107,28 @@ func (c *commands) testRoutes(ctx context.Context, args []string, out io.Writer)
 	if item.ChatJID == "" {
 		return line.UsageError("--chat is missing")
 	}
-	var v verdict
-	if err := c.Call(ctx, http.MethodPost, routesPath+"/test", item, &v); err != nil {
+	var result testResult
+	if err := c.Call(ctx, http.MethodPost, routesPath+"/test", item, &result); err != nil {
 		return err
 	}
-	return v.print(out)
+	return result.print(out)
 }
 
-// verdict is what routd would do with a message.
-type verdict struct {
+// testResult is the decision on a tested message.
+type testResult struct {
 	Answer routeapi.Answer
 	Trace  []string
 }
 
-func (v *verdict) print(out io.Writer) error {
-	a := v.Answer
+func (r *testResult) print(out io.Writer) error {
+	a := r.Answer
 	rows := [][]string{
 		{"target", orNone(a.Target)},
 		{"reason", string(a.Reason)},
 		{"home", orNone(a.Home)},
 		{"surface", fmt.Sprintf("%s, about %d characters", a.Surface, a.Ceiling)},
 	}
-	for i, line := range v.Trace {
+	for i, line := range r.Trace {
 		label := "why"
 		if i > 0 {
 			label = ""

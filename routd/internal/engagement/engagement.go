@@ -1,7 +1,7 @@
-// Package engagement knows who answers in a place of a chat without being called. A mention
-// or a reply to the bot claims its place while its turn is under way; the first part of the
-// answer that arrives opens a window there, and each further answer slides it. What happened
-// is read from the rows of turns and deliveries, so nothing is missed while routd is down.
+// Package engagement tracks which group answers in a place of a chat without being called. A
+// mention or a reply to the bot claims its place while its turn is in progress; the first part of
+// the answer that arrives opens a window there, and each further answer slides it. All of it is
+// read from the rows of turns and deliveries, so nothing is missed while routd is down.
 package engagement
 
 import (
@@ -11,15 +11,15 @@ import (
 	"arizuko/pkg/store"
 )
 
-// State is what is known of one place of a chat.
+// State is the engagement in one place of a chat. Times are unix ms.
 type State struct {
 	msg.Engagement
 	PinnedAt int64         // when the chat was last pinned to a group, 0 for never
 	Claims   []store.Claim // the newest first
 }
 
-// Engaged is who answers what came at a time, "" for nobody: whoever was called last, by a
-// mention or by word, of those whose window is open or whose claim is in force.
+// Engaged returns the folder that answers a row received at a time, "" for none: of those whose
+// window is open or whose claim is in force, the one called last, by a mention or on request.
 func (s *State) Engaged(at int64) (folder string) {
 	called := int64(0)
 	if s.Open(at, s.PinnedAt) {
@@ -33,13 +33,13 @@ func (s *State) Engaged(at int64) (folder string) {
 	return folder
 }
 
-// inForce says whether a claim holds the place at a time.
+// inForce reports whether a claim holds the place at a time.
 func (s *State) inForce(c store.Claim, at int64) bool {
-	return c.At > s.since() && c.At <= at && (c.OverAt == 0 || at <= c.OverAt)
+	return c.At > s.lastEnd() && c.At <= at && (c.OverAt == 0 || at <= c.OverAt)
 }
 
-// latest is when what holds the place at a time began, or was ended last: it may be ahead of a
-// clock that was set back.
+// latest returns when the newest window or claim began, or the last one was ended: it may be ahead
+// of a clock that was set back.
 func (s *State) latest(at int64) int64 {
 	latest := s.EndedAt
 	if s.Open(at, s.PinnedAt) {
@@ -53,15 +53,15 @@ func (s *State) latest(at int64) int64 {
 	return latest
 }
 
-// since is up to when claims and windows are over for good.
-func (s *State) since() int64 { return max(s.EndedAt, s.PinnedAt) }
+// lastEnd is the time up to which all claims and windows have been ended.
+func (s *State) lastEnd() int64 { return max(s.EndedAt, s.PinnedAt) }
 
-// delivered is what a delivery makes of the place; false if nothing. It slides the window of its
-// folder, or opens one on the strength of a claim, unless another's was called later.
-func (s *State) delivered(d store.DeliveryChange, ttl time.Duration) (msg.Engagement, bool) {
-	next, called, open := s.Engagement, s.called(d), s.Open(d.At, s.PinnedAt)
+// afterDelivery returns the window after a delivery, false if it does not change. A delivery slides
+// the window of its folder, or opens one if the folder has a claim, unless another was called later.
+func (s *State) afterDelivery(d store.DeliveryChange, ttl time.Duration) (msg.Engagement, bool) {
+	next, called, open := s.Engagement, s.calledAt(d), s.Open(d.At, s.PinnedAt)
 	switch {
-	case d.At+ttl.Milliseconds() <= 0: // a foreign adapter's time that is none
+	case d.At+ttl.Milliseconds() <= 0: // an invalid time from a foreign adapter
 		return next, false
 	case open && s.Folder == d.Folder:
 	case called == 0, open && called < s.At:
@@ -74,10 +74,10 @@ func (s *State) delivered(d store.DeliveryChange, ttl time.Duration) (msg.Engage
 	return next, true
 }
 
-// called is when the folder of a delivery was called, by the mention that this answers or by
-// another one it is working on; 0 if it was not.
-func (s *State) called(d store.DeliveryChange) (at int64) {
-	if d.Claims && d.ClaimedAt > s.since() {
+// calledAt returns when the folder of a delivery was called: by the mention that it answers or by
+// another one in progress; 0 if it was not.
+func (s *State) calledAt(d store.DeliveryChange) (at int64) {
+	if d.Claims && d.ClaimedAt > s.lastEnd() {
 		at = d.ClaimedAt
 	}
 	for _, c := range s.Claims {
@@ -88,8 +88,8 @@ func (s *State) called(d store.DeliveryChange) (at int64) {
 	return at
 }
 
-// conversational reports whether a delivery is one that people see as an answer.
-func conversational(d store.DeliveryChange) bool {
+// isAnswer reports whether users see a delivery as an answer of an agent.
+func isAnswer(d store.DeliveryChange) bool {
 	arrived := d.State == msg.OutSent || d.State == msg.OutAmbiguous
 	return arrived && d.Folder != "" && (d.Source == msg.SourceAgent || d.Source == msg.SourceTool)
 }

@@ -1,16 +1,16 @@
 package engagement_test
 
-// place is where people talk: a chat, and in it a thread or a line of work.
+// place is a chat, and in it a thread or a topic.
 type place struct{ chat, in string }
 
-// hold is a folder's hold on a place: it answers there without being called. It is as old as the
-// mention or the word that it began with.
+// hold is a folder's hold on a place: it answers there without being called. It began with a
+// mention or a request.
 type hold struct {
 	folder string
 	since  int64
 }
 
-// mention is a hold from the moment it came, for as long as anything of its turn is under way.
+// mention is a hold from the moment it came, while anything of its turn is in progress.
 type mention struct {
 	hold
 	working bool
@@ -18,15 +18,15 @@ type mention struct {
 	over    int64 // when the last of that ended, 0 before
 }
 
-// model is engagement as people are told of it. It is told each event when it happens, and
-// remembers for each place the mentions and one window.
+// model is engagement as the README describes it. It receives each event when it happens, and
+// keeps the mentions and one window of each place.
 type model struct {
 	ttl    int64
-	places map[place]*talk
+	places map[place]*history
 	pinned map[string]int64 // by chat
 }
 
-type talk struct {
+type history struct {
 	mentions []*mention
 	window   hold
 	until    int64
@@ -34,24 +34,24 @@ type talk struct {
 }
 
 func newModel(ttl int64) *model {
-	return &model{ttl: ttl, places: map[place]*talk{}, pinned: map[string]int64{}}
+	return &model{ttl: ttl, places: map[place]*history{}, pinned: map[string]int64{}}
 }
 
-func (m *model) talk(p place) *talk {
+func (m *model) history(p place) *history {
 	if m.places[p] == nil {
-		m.places[p] = &talk{}
+		m.places[p] = &history{}
 	}
 	return m.places[p]
 }
 
-// holder is who answers in a place what came at a time: the youngest hold of all.
+// holder returns the newest hold on a place at a time: its folder answers there.
 func (m *model) holder(p place, at int64) (youngest hold) {
-	t := m.talk(p)
+	t := m.history(p)
 	if at < t.until {
 		youngest = t.window
 	}
 	for _, c := range t.mentions {
-		if c.underWay(at) && c.since > youngest.since {
+		if c.inForce(at) && c.since > youngest.since {
 			youngest = c.hold
 		}
 	}
@@ -61,29 +61,28 @@ func (m *model) holder(p place, at int64) (youngest hold) {
 	return youngest
 }
 
-func (c *mention) underWay(at int64) bool { return c.since <= at && (c.over == 0 || at <= c.over) }
+func (c *mention) inForce(at int64) bool { return c.since <= at && (c.over == 0 || at <= c.over) }
 
-// cut is up to when holds on a place are over for good.
-func (m *model) cut(p place) int64 { return max(m.talk(p).ended, m.pinned[p.chat]) }
+// cut is the time up to which all holds on a place have been ended.
+func (m *model) cut(p place) int64 { return max(m.history(p).ended, m.pinned[p.chat]) }
 
-// came is a mention or reply that fires a turn. Handed on to another group it stays the mention
-// it was.
-func (m *model) came(p place, by hold) *mention {
+// called adds a mention or reply that fires a turn. A delegated turn has the mention of its root.
+func (m *model) called(p place, by hold) *mention {
 	c := &mention{hold: by, working: true}
-	m.talk(p).mentions = append(m.talk(p).mentions, c)
+	m.history(p).mentions = append(m.history(p).mentions, c)
 	return c
 }
 
-// delivered is a part of an answer that has arrived: it keeps its folder's window open, or opens
-// one if the folder was called after whoever has one.
+// delivered applies a part of an answer that has arrived: it keeps its folder's window open, or
+// opens one if the folder was called after the holder of the present one.
 func (m *model) delivered(p place, folder string, now int64) {
-	t, by := m.talk(p), hold{}
+	t, by := m.history(p), hold{}
 	open := now < t.until && t.window.folder != "" && t.window.since > m.cut(p)
 	if open && t.window.folder == folder {
 		by = t.window
 	}
 	for _, c := range t.mentions {
-		if c.folder == folder && c.underWay(now) && c.since > max(by.since, m.cut(p)) {
+		if c.folder == folder && c.inForce(now) && c.since > max(by.since, m.cut(p)) {
 			by = c.hold
 		}
 	}
@@ -96,20 +95,20 @@ func (m *model) delivered(p place, folder string, now int64) {
 	t.window, t.until = by, max(t.until, now+m.ttl)
 }
 
-// settle ends what is under way of a mention, if it has all ended.
-func (c *mention) settle(now int64) {
+// checkOver ends a mention once nothing of its turn is in progress.
+func (c *mention) checkOver(now int64) {
 	if c != nil && !c.working && c.unsent == 0 && c.over == 0 {
 		c.over = now
 	}
 }
 
 func (m *model) engage(p place, folder string, now, ttl int64) {
-	m.talk(p).window, m.talk(p).until = hold{folder, now}, now+ttl
+	m.history(p).window, m.history(p).until = hold{folder, now}, now+ttl
 }
 
 func (m *model) disengage(p place, now int64) {
 	m.engage(p, "", 0, 0)
-	m.talk(p).ended = now
+	m.history(p).ended = now
 }
 
 func (m *model) pin(chat string, at int64) { m.pinned[chat] = at }

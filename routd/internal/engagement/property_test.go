@@ -1,6 +1,7 @@
 package engagement_test
 
 import (
+	"context"
 	"maps"
 	"testing"
 
@@ -11,36 +12,36 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// Whatever happens, in whatever order, and whether or not routd was there to see it, the same
-// folder is engaged as in the model.
-func TestEngagementIsThatOfTheModel(t *testing.T) {
-	st, reach := storetest.Open(t), map[string]int{}
+// After any events in any order, with routd running or not, the same folder is engaged as in the
+// model.
+func TestTracker_AnyEvents_SameAsModel(t *testing.T) {
+	st, seen := storetest.Open(t), map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, st, reach)
+		w := newSimulation(t, st, seen)
 		actions := w.actions()
 		maps.Copy(actions, map[string]func(*rapid.T){
 			"engage": w.engage, "disengage": w.disengage, "stop": w.stop, "restart": w.restart, "restart again": w.restart,
 		})
-		w.live(t, actions, 3)
+		w.run(t, actions, 3)
 		w.restart(t)
 		w.check(t)
 	})
-	isReached(t, reach, "a window is open", "a window is over", "a claim is in force", "a claim is dropped with its turn",
+	requireSeen(t, seen, "a window is open", "a window is over", "a claim is in force", "a claim is dropped with its turn",
 		"a claim takes a place from another folder's window", "a delivery engages: sent", "a delivery engages: ambiguous",
-		"a delivery engages nobody", "a delivery slides a window", "a delivery while routd is down",
-		"engagement is ended by word", "engagement is ended by a pin", "a turn goes back to the queue")
+		"a delivery engages no group", "a delivery slides a window", "a delivery while routd is down",
+		"engagement is ended on request", "engagement is ended by a pin", "a turn goes back to the queue")
 }
 
-// Whoever reads all deliveries at once, at the end, knows what one knows who read them as they came.
-func TestWhenDeliveriesAreReadDoesNotMatter(t *testing.T) {
-	st, reach := storetest.Open(t), map[string]int{}
+// Reading all deliveries at the end gives the same result as reading each when it came.
+func TestTracker_DeliveriesReadLate_SameAsModel(t *testing.T) {
+	st, seen := storetest.Open(t), map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, st, reach)
-		cursor, err := st.DaemonCursor(t.Context(), "routd", "deliveries")
+		w := newSimulation(t, st, seen)
+		cursor, err := st.DaemonCursor(context.Background(), "routd", "deliveries")
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.live(t, w.actions(), 2)
+		w.run(t, w.actions(), 2)
 		w.check(t)
 		w.write(t, func(tx *store.Tx) error {
 			for _, p := range w.places {
@@ -53,5 +54,5 @@ func TestWhenDeliveriesAreReadDoesNotMatter(t *testing.T) {
 		w.restart(t)
 		w.check(t)
 	})
-	isReached(t, reach, "a window is open", "a window is over", "a claim is in force", "a delivery engages: sent")
+	requireSeen(t, seen, "a window is open", "a window is over", "a claim is in force", "a delivery engages: sent")
 }

@@ -3,9 +3,9 @@
 // A row has a match expression and a target. The expression is key=glob pairs
 // separated by spaces: platform, room, chat_jid, sender and verb. All of them must
 // match; no pair at all matches everything. Globs are those of [path.Match]: they
-// are case-sensitive and "*" does not cross "/". Rows are asked in the order of seq,
+// are case-sensitive and "*" does not cross "/". Rows are tried in the order of seq,
 // then id, and the first match wins.
 //
 // The package does no I/O. [Compile] turns the rows into an [Index], which finds the
-// first match without asking every row.
+// first match without trying every row.
 package match

@@ -2,7 +2,7 @@ package match
 
 import "strings"
 
-// Event is the part of an inbound message that expressions ask about.
+// Event is the part of an inbound message that expressions match.
 type Event struct {
 	Platform   string // "telegram"
 	Room       string // "-1001234"
@@ -25,8 +25,8 @@ func EventOf(chatJID, sender, senderName, verb string) Event {
 	}
 }
 
-// key is what a pair of an expression asks about. The index looks keys up in this order:
-// a match by an early key, which few events share, spares asking rows filed under later ones.
+// key names what a pair of an expression matches. The index looks keys up in this order:
+// a match by an early key, which few events share, saves trying rows under later ones.
 type key int
 
 const (
@@ -62,8 +62,8 @@ func (k key) String() string {
 	}
 }
 
-// value is what ev has for k: for sender the id. A sender may also be asked for by
-// SenderName.
+// value returns what ev has for k: for sender the id. Expressions match a sender's
+// SenderName too.
 func (ev *Event) value(k key) string {
 	switch k {
 	case chatJID:

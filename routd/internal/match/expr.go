@@ -17,7 +17,7 @@ type pair struct {
 
 // ParseMatch parses key=glob pairs separated by white space. It refuses an unknown
 // key, a key given twice, a token without "=" and a malformed glob. A key with nothing
-// after "=" asks for the empty value.
+// after "=" matches the empty value.
 func ParseMatch(expr string) (Expr, error) {
 	var e Expr
 	var seen [numKeys]bool
@@ -61,8 +61,8 @@ func (e Expr) Matches(ev *Event) bool {
 	return true
 }
 
-// Reaches reports whether e can match anything in a chat: what its pairs ask about the chat
-// matches, whatever they ask about senders and verbs.
+// Reaches reports whether e can match any event of a chat: its pairs about the chat match,
+// those about senders and verbs are ignored.
 func (e Expr) Reaches(chat *Event) bool {
 	for i := range e.pairs {
 		p := &e.pairs[i]
@@ -73,8 +73,8 @@ func (e Expr) Reaches(chat *Event) bool {
 	return true
 }
 
-// matches asks for a sender by id and by display name. A sender without a display name
-// is not one whose name is empty: "sender=" finds only events without a sender.
+// matches compares a sender by id and by display name. A missing display name is not an
+// empty one: "sender=" matches only events without a sender.
 func (p *pair) matches(ev *Event) bool {
 	if p.glob.match(ev.value(p.key)) {
 		return true

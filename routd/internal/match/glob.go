@@ -22,7 +22,7 @@ type glob struct {
 	head, tail string
 }
 
-// parseGlob returns path.ErrBadPattern for what path.Match would refuse.
+// parseGlob returns path.ErrBadPattern where path.Match does.
 func parseGlob(pattern string) (glob, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return glob{}, err
@@ -40,7 +40,7 @@ func parseGlob(pattern string) (glob, error) {
 	return g, nil
 }
 
-// match is path.Match(g.pattern, value) for less.
+// match is a faster path.Match(g.pattern, value).
 func (g *glob) match(value string) bool {
 	if g.kind == exact {
 		return value == g.head

@@ -17,8 +17,8 @@ type Row struct {
 	Impulse       json.RawMessage
 }
 
-// BadRow is a row that matches nothing because it does not parse.
-type BadRow struct {
+// InvalidRow is a row that matches nothing because it does not parse.
+type InvalidRow struct {
 	ID  int64
 	Err error
 }
@@ -34,41 +34,40 @@ type Route struct {
 }
 
 // Index finds the first row that matches an event. It never changes, so any number of
-// goroutines may ask it.
+// goroutines may use it.
 //
-// Each row is filed under one literal of its expression, so a lookup meets only the
-// rows whose literal the event has, and asks those in full. Of the literals in a row the
-// one that the fewest rows share is taken: 10,000 rows for one chat that differ by
-// sender are filed by sender. Rows without any literal, such as "sender=*x*", are asked
-// one by one.
+// Each row is indexed by one literal of its expression, so a lookup tries only the rows
+// whose literal the event has. Of the literals in a row the one that the fewest rows
+// share is taken: 10,000 rows for one chat that differ by sender are indexed by sender.
+// Rows without any literal, such as "sender=*x*", are tried one by one.
 type Index struct {
-	routes  []Route // by seq, id
-	byKey   [numKeys]shelf
-	unfiled []position
+	routes    []Route // by seq, id
+	byKey     [numKeys]literalIndex
+	unindexed []position // rows without a literal
 }
 
-// position is a place in Index.routes. Of two rows that match, the lower one wins.
+// position is an index of Index.routes. Of two rows that match, the lower one wins.
 type position int32
 
-// Compile parses and orders rows. The bad ones are left out of the index and returned in
-// the order of the table.
-func Compile(rows []Row) (*Index, []BadRow) {
+// Compile parses and orders rows. The invalid ones are left out of the index and returned
+// in the order of the table.
+func Compile(rows []Row) (*Index, []InvalidRow) {
 	rows = slices.Clone(rows)
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID))
 	})
 	ix := &Index{routes: make([]Route, 0, len(rows))}
-	var bad []BadRow
+	var invalid []InvalidRow
 	for _, row := range rows {
 		route, err := compile(row)
 		if err != nil {
-			bad = append(bad, BadRow{ID: row.ID, Err: err})
+			invalid = append(invalid, InvalidRow{ID: row.ID, Err: err})
 			continue
 		}
 		ix.routes = append(ix.routes, route)
 	}
-	ix.file()
-	return ix, bad
+	ix.build()
+	return ix, invalid
 }
 
 func compile(row Row) (Route, error) {
@@ -99,8 +98,8 @@ func (ix *Index) First(ev *Event) *Route {
 	return &ix.routes[best]
 }
 
-// Explain says for the rows before the one First returns why they do not match: at most
-// limit lines, then how many rows more there were.
+// Explain lists why the rows before the one that First returns do not match: at most
+// limit lines, then the number of further rows.
 func (ix *Index) Explain(ev *Event, limit int) []string {
 	before := ix.routes[:ix.first(ev)]
 	var lines []string
@@ -113,7 +112,7 @@ func (ix *Index) Explain(ev *Event, limit int) []string {
 	return lines
 }
 
-// mismatch names the first pair that fails; r must not match ev.
+// mismatch names the first pair that fails. The route must not match.
 func (r *Route) mismatch(ev *Event) string {
 	for i := range r.expr.pairs {
 		p := &r.expr.pairs[i]
@@ -129,42 +128,42 @@ func (r *Route) mismatch(ev *Event) string {
 	return fmt.Sprintf("route %d matches", r.ID)
 }
 
-// first is the position of the first match, len(ix.routes) when there is none.
+// first returns the position of the first match, len(ix.routes) when there is none.
 func (ix *Index) first(ev *Event) position {
 	s := search{ix: ix, ev: ev, best: position(len(ix.routes))}
 	for k := range numKeys {
 		s.lookup(&ix.byKey[k], ev.value(k))
 	}
 	s.lookup(&ix.byKey[sender], ev.SenderName)
-	s.ask(ix.unfiled)
+	s.try(ix.unindexed)
 	return s.best
 }
 
-// search is one question to the index and the best answer so far.
+// search is one lookup in the index, with the best match so far.
 type search struct {
 	ix   *Index
 	ev   *Event
 	best position
 }
 
-func (s *search) lookup(sh *shelf, value string) {
-	s.ask(sh.whole[value])
-	for _, n := range sh.heads.lengths {
+func (s *search) lookup(ix *literalIndex, value string) {
+	s.try(ix.whole[value])
+	for _, n := range ix.heads.lengths {
 		if n > len(value) {
 			break
 		}
-		s.ask(sh.heads.rows[value[:n]])
+		s.try(ix.heads.rows[value[:n]])
 	}
-	for _, n := range sh.tails.lengths {
+	for _, n := range ix.tails.lengths {
 		if n > len(value) {
 			break
 		}
-		s.ask(sh.tails.rows[value[len(value)-n:]])
+		s.try(ix.tails.rows[value[len(value)-n:]])
 	}
 }
 
-// ask takes the first of rows, in their order, that matches and beats the best.
-func (s *search) ask(rows []position) {
+// try takes the first of rows, in their order, that matches and precedes the best.
+func (s *search) try(rows []position) {
 	for _, at := range rows {
 		if at >= s.best {
 			return
@@ -176,8 +175,8 @@ func (s *search) ask(rows []position) {
 	}
 }
 
-// conditions is the expression of r with single spaces, the same for rows that differ in
-// nothing else.
+// conditions returns the match of r with single spaces: rows with the same one match the
+// same events.
 func (r *Route) conditions() string {
 	return strings.Join(strings.Fields(r.Match), " ")
 }

@@ -295,7 +295,7 @@ func TestFirst10k(t *testing.T) {
 func TestFilingSpreadsRows(t *testing.T) {
 	for _, tt := range cases10k() {
 		ix, _ := Compile(tt.rows)
-		longest := len(ix.unfiled)
+		longest := len(ix.unindexed)
 		for _, s := range ix.byKey {
 			for _, m := range []map[string][]position{s.whole, s.heads.rows, s.tails.rows} {
 				for _, rows := range m {

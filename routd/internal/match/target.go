@@ -8,13 +8,13 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// TargetKind is what happens to an event whose row has the target.
+// TargetKind is what is done with an event whose row has the target.
 type TargetKind int
 
 const (
 	Trigger TargetKind = iota + 1 // fires a turn of the folder
 	Observe                       // is stored for the folder, fires nothing
-	Daemon                        // goes to the named daemon
+	Daemon                        // is passed to the named daemon
 	Builtin                       // is answered or dropped by the gateway
 )
 
@@ -42,8 +42,8 @@ type Target struct {
 }
 
 // ParseTarget parses a folder ("acme/eng", "folder:acme/eng", with an optional
-// "#trigger" or "#observe"), "daemon:NAME", "builtin:ping" or "builtin:drop". Whether
-// the folder is a registered group is for the caller to know.
+// "#trigger" or "#observe"), "daemon:NAME", "builtin:ping" or "builtin:drop". The
+// caller checks whether the folder is a registered group.
 func ParseTarget(target string) (Target, error) {
 	if target == "" {
 		return Target{}, errors.New("target is empty")
@@ -88,7 +88,7 @@ func parseFolder(target string) (Target, error) {
 	}
 }
 
-// String is the shortest text that ParseTarget reads as t.
+// String returns the shortest text that ParseTarget reads as t.
 func (t Target) String() string {
 	switch t.Kind {
 	case Trigger:

@@ -9,37 +9,37 @@ import (
 	"arizuko/routd/internal/match"
 )
 
-// rule answers a question or leaves it to the next one.
+// rule answers a question, or returns false to leave it to the next one.
 type rule func(*Table, *question) bool
 
-// rules in the order in which they are asked. The last one always answers.
+// rules in the order in which they are tried. The last one always answers.
 var rules = [...]rule{
-	fixed,     // the row's text names its group
-	dropped,   // the table says to ignore it
-	pinnedWeb, // a web chat follows its pin
-	addressed, // a web or internal chat is a group's own
-	engaged,   // somebody answers there without being called
-	pinned,    // every other chat follows its pin
-	routed,    // the table
-	unwanted,
+	namedGroup, // the row's text names its group
+	dropped,    // a route ignores the row
+	pinnedWeb,  // a web chat follows its pin
+	addressed,  // a web or internal chat is a group's own
+	engaged,    // a group answers there without being called
+	pinned,     // every other chat follows its pin
+	routed,     // the table
+	noRoute,
 }
 
-// Engagement is who answers in the places of chats without being called.
+// Engagement knows which groups answer in the places of chats without being called.
 type Engagement interface {
-	// Engaged is the folder that answers in a place what came at a time, "" for none.
+	// Engaged returns the folder that answers a row received at a time in a place, "" for none.
 	Engaged(ctx context.Context, chatJID, place string, at int64) string
-	// Claim has a folder hold a place from a time on, for the items to come.
+	// Claim adds a claim of a folder on a place, from a time on, for the items that follow.
 	Claim(ctx context.Context, chatJID, place, folder string, at int64)
 }
 
-// question is one item with what the rules want to know about it.
+// question is one item with the facts that the rules need.
 type question struct {
 	item      *routeapi.Item
 	platform  string
 	route     *match.Route // the table's first match, nil if there is none
 	sticky    string       // the group the chat is pinned to, "" if none or no longer registered
 	addressed string       // what a web: or group: address names, registered or not; else ""
-	engaged   string       // who is engaged in the item's place, "" for nobody
+	engaged   string       // the group engaged in the item's place, "" for none
 	kind      msg.ChatKind
 	answer    routeapi.Answer
 }
@@ -54,8 +54,8 @@ func (t *Table) Decide(ctx context.Context, item *routeapi.Item, e Engagement) r
 	q := t.question(ctx, item, platform, e)
 	q.answer.Home = t.home(q)
 	if !item.HomeOnly {
-		for _, answers := range rules {
-			if answers(t, q) {
+		for _, rule := range rules {
+			if rule(t, q) {
 				break
 			}
 		}
@@ -99,13 +99,13 @@ func (t *Table) question(ctx context.Context, item *routeapi.Item, platform stri
 	return q
 }
 
-// called reports whether the item calls the bot by name, or answers it.
+// called reports whether the item mentions the bot or replies to it.
 func (q *question) called() bool {
 	return q.item.Verb == msg.VerbMention || q.item.Verb == msg.VerbReply
 }
 
-// openThread has the answer to a mention in a Slack channel begin a thread off it, so that the
-// channel beside it stays as it was.
+// openThread makes the answer to a mention in a Slack channel begin a thread, so that it does not
+// fill the channel.
 func (q *question) openThread() {
 	if q.answer.Action != routeapi.Trigger || q.item.PlatformID == "" ||
 		!msg.OpensThread(q.item.ChatJID, q.kind, q.item.Verb, q.item.ThreadID) {
@@ -115,7 +115,7 @@ func (q *question) openThread() {
 	q.trace("the answer opens a thread off the message")
 }
 
-// claim holds the place of the answer for its group while the turn is under way.
+// claim holds the place of the answer for its group while the turn is in progress.
 func (q *question) claim(ctx context.Context, e Engagement) {
 	if q.answer.Action == routeapi.Trigger && q.called() && q.addressed == "" && !q.item.Stale {
 		e.Claim(ctx, q.item.ChatJID, msg.Place(q.answer.ThreadID, q.item.Topic), q.answer.Folder, q.item.ReceivedAt)
@@ -126,7 +126,7 @@ func event(item *routeapi.Item) match.Event {
 	return match.EventOf(item.ChatJID, item.Sender, item.SenderName, item.Verb)
 }
 
-// home is the chat's group, whoever gets this row.
+// home returns the chat's group, whichever group gets this row.
 func (t *Table) home(q *question) string {
 	switch {
 	case q.sticky != "":
@@ -141,14 +141,14 @@ func (t *Table) home(q *question) string {
 	return ""
 }
 
-// Explain says why the rows before the matching one do not match: at most limit lines, then
-// how many rows more there were.
+// Explain lists why the rows before the matching one do not match: at most limit lines, then the
+// number of further rows.
 func (t *Table) Explain(item *routeapi.Item, limit int) []string {
 	ev := event(item)
 	return t.index.Explain(&ev, limit)
 }
 
-func fixed(t *Table, q *question) bool {
+func namedGroup(t *Table, q *question) bool {
 	switch folder := q.item.Folder; {
 	case folder == "":
 		return false
@@ -157,7 +157,7 @@ func fixed(t *Table, q *question) bool {
 		return q.trigger(folder, msg.ReasonAddress)
 	default:
 		q.trace("the row names the group %.80q, which is not registered", folder)
-		return q.nobody(msg.ReasonNoGroup)
+		return q.none(msg.ReasonNoGroup)
 	}
 }
 
@@ -176,7 +176,7 @@ func addressed(t *Table, q *question) bool {
 		return q.trigger(q.addressed, msg.ReasonAddress)
 	default:
 		q.trace("the address names the group %.80q, which is not registered", q.addressed)
-		return q.nobody(msg.ReasonNoGroup)
+		return q.none(msg.ReasonNoGroup)
 	}
 }
 
@@ -231,9 +231,9 @@ func orEverything(match string) string {
 	return match
 }
 
-func unwanted(_ *Table, q *question) bool {
+func noRoute(_ *Table, q *question) bool {
 	q.trace("no route matches")
-	return q.nobody(msg.ReasonNoRoute)
+	return q.none(msg.ReasonNoRoute)
 }
 
 func (q *question) trigger(folder string, why msg.Reason) bool {
@@ -241,7 +241,7 @@ func (q *question) trigger(folder string, why msg.Reason) bool {
 	return true
 }
 
-func (q *question) nobody(why msg.Reason) bool {
+func (q *question) none(why msg.Reason) bool {
 	q.answer.Action, q.answer.Reason = routeapi.None, why
 	return true
 }

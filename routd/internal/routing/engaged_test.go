@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-// holds is who answers in places, by "chat place"; and what Decide claims, as "chat place folder".
+// holds are the folders engaged, by "chat place"; and what Decide claims, as "chat place folder".
 type holds struct {
 	folders map[string]string
 	from    int64 // when the holds begin
@@ -31,8 +31,8 @@ func (h *holds) Claim(_ context.Context, chatJID, place, folder string, at int64
 	h.folders[chatJID+" "+place], h.from = folder, at
 }
 
-// TestEngagedDecides: ops is engaged in every default place, and acme in thread 33.
-func TestEngagedDecides(t *testing.T) {
+// TestDecide_Engaged_BeforeRoutes: ops is engaged in every default place, and acme in thread 33.
+func TestDecide_Engaged_BeforeRoutes(t *testing.T) {
 	type answer = routeapi.Answer
 	ops := answer{Action: routeapi.Trigger, Folder: "ops", Home: "ops", Target: "ops", Engaged: true, Reason: msg.ReasonEngaged}
 	pinned := answer{Action: routeapi.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonToSticky}
@@ -47,7 +47,7 @@ func TestEngagedDecides(t *testing.T) {
 		"needs no route":            {routeapi.Item{ChatJID: "telegram:9"}, ops},
 		"takes reactions":           {routeapi.Item{ChatJID: "telegram:-1", Verb: "reaction"}, ops},
 		"takes joins":               {routeapi.Item{ChatJID: "telegram:-1", Verb: "join"}, ops},
-		"takes what nobody knows":   {routeapi.Item{ChatJID: "telegram:-1", Verb: "wave"}, ops},
+		"takes unknown verbs":       {routeapi.Item{ChatJID: "telegram:-1", Verb: "wave"}, ops},
 		"is that of the thread":     {routeapi.Item{ChatJID: "telegram:-1", ThreadID: "33", Topic: "#x"}, answer{Action: routeapi.Trigger, Folder: "acme", Home: "acme", Target: "acme", Engaged: true, Reason: msg.ReasonEngaged}},
 		"is not that of the room":   {routeapi.Item{ChatJID: "telegram:9", ThreadID: "34"}, answer{Action: routeapi.None, Reason: msg.ReasonNoRoute}},
 		"is not that of the topic":  {routeapi.Item{ChatJID: "telegram:9", Topic: "#x"}, answer{Action: routeapi.None, Reason: msg.ReasonNoRoute}},
@@ -62,8 +62,8 @@ func TestEngagedDecides(t *testing.T) {
 			answer{Action: routeapi.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonAddress}},
 		"an internal chat's group is stronger": {routeapi.Item{ChatJID: "group:acme"},
 			answer{Action: routeapi.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonAddress}},
-		"a web chat of nobody has no home": {routeapi.Item{ChatJID: "web:nobody"}, answer{Action: routeapi.None, Reason: msg.ReasonNoGroup}},
-		"is home":                          {routeapi.Item{ChatJID: "telegram:-1", HomeOnly: true}, answer{Action: routeapi.None, Home: "ops"}},
+		"a web chat of no group has no home": {routeapi.Item{ChatJID: "web:missing"}, answer{Action: routeapi.None, Reason: msg.ReasonNoGroup}},
+		"is home":                            {routeapi.Item{ChatJID: "telegram:-1", HomeOnly: true}, answer{Action: routeapi.None, Home: "ops"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &holds{folders: map[string]string{tc.item.ChatJID + " ": "ops", tc.item.ChatJID + " 33": "acme"}}
@@ -76,7 +76,7 @@ func TestEngagedDecides(t *testing.T) {
 	}
 }
 
-func TestEngagedWithoutAGroup(t *testing.T) {
+func TestDecide_EngagedGroupRemoved_Ignored(t *testing.T) {
 	h := &holds{folders: map[string]string{"telegram:-1 ": "gone", "telegram:9 ": "gone"}}
 	got := sample().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:-1"}, h)
 	if got.Reason != msg.ReasonRouteObserve || got.Engaged || !strings.Contains(strings.Join(got.Trace, ";"), `"gone" is engaged here, but no longer registered`) {
@@ -87,8 +87,8 @@ func TestEngagedWithoutAGroup(t *testing.T) {
 	}
 }
 
-// How long rows are held is the route's matter, whoever answers.
-func TestEngagedIsHeldAsTheRouteSays(t *testing.T) {
+// The route decides how long rows are held, whichever group answers.
+func TestDecide_Engaged_RouteImpulse(t *testing.T) {
 	h := &holds{folders: map[string]string{"telegram:-1 ": "ops"}}
 	got := sample().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:-1", Verb: "mention"}, h)
 	if got.Folder != "ops" || got.Impulse.QuietMS != 5 || got.RouteID != 0 {
@@ -96,7 +96,7 @@ func TestEngagedIsHeldAsTheRouteSays(t *testing.T) {
 	}
 }
 
-func TestAnswersThatOpenThreads(t *testing.T) {
+func TestDecide_SlackMention_OpensThread(t *testing.T) {
 	table := New([]msg.Route{
 		{ID: 1, Match: "room=*drop*", Target: "builtin:drop"},
 		{ID: 2, Match: "room=*observed*", Target: "ops#observe"},
@@ -128,7 +128,7 @@ func TestAnswersThatOpenThreads(t *testing.T) {
 	} {
 		item := opens
 		tc.change(&item)
-		got := table.Decide(t.Context(), &item, nobody{})
+		got := table.Decide(t.Context(), &item, noEngagement{})
 		thread, surface := item.ThreadID, got.Surface
 		if tc.opens {
 			thread, surface = "1.5", "slack-channel-thread"
@@ -139,8 +139,8 @@ func TestAnswersThatOpenThreads(t *testing.T) {
 	}
 }
 
-// TestClaims: what is asked about behind a mention finds its place claimed.
-func TestClaims(t *testing.T) {
+// An item after a mention finds its place claimed.
+func TestDecide_Mention_ClaimsPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		item routeapi.Item
 		want string // "" for no claim
@@ -157,7 +157,7 @@ func TestClaims(t *testing.T) {
 		"a message that names a group": {routeapi.Item{ChatJID: "telegram:-1", Folder: "ops"}, ""},
 		"dropped":                      {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention", Sender: "spam"}, ""},
 		"too old to be answered":       {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention", Stale: true}, ""},
-		"nobody's":                     {routeapi.Item{ChatJID: "telegram:9", Verb: "mention"}, ""},
+		"without a route":              {routeapi.Item{ChatJID: "telegram:9", Verb: "mention"}, ""},
 		"a web chat":                   {routeapi.Item{ChatJID: "web:acme", Verb: "mention"}, ""},
 		"only for the chat's home":     {routeapi.Item{ChatJID: "telegram:-1", Verb: "mention", HomeOnly: true}, ""},
 	} {

@@ -82,9 +82,9 @@ func TestDecide(t *testing.T) {
 			"the address names",
 		},
 		"web address without a group": {
-			routeapi.Item{ChatJID: "web:nobody"},
+			routeapi.Item{ChatJID: "web:missing"},
 			answer{Action: "none", Reason: "no_group"},
-			`names the group "nobody", which is not registered`,
+			`names the group "missing", which is not registered`,
 		},
 		"a pin moves a web chat": {
 			routeapi.Item{ChatJID: "web:acme", StickyGroup: "ops"},
@@ -134,7 +134,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.item.ID, tc.item.ThreadID = 7, "33"
-			got := sample().Decide(t.Context(), &tc.item, nobody{})
+			got := sample().Decide(t.Context(), &tc.item, noEngagement{})
 			if trace := strings.Join(got.Trace, "; "); !strings.Contains(trace, tc.trace) || got.Trace == nil {
 				t.Errorf("trace %q, want %q in it", trace, tc.trace)
 			}
@@ -162,24 +162,24 @@ func TestDecideSurface(t *testing.T) {
 		{routeapi.Item{ChatJID: "telegram:-5", ThreadID: "2"}, "telegram-topic", 4000},
 		{routeapi.Item{ChatJID: "slack:C5", HomeOnly: true}, "slack-channel", 200},
 	} {
-		got := sample().Decide(t.Context(), &tc.item, nobody{})
+		got := sample().Decide(t.Context(), &tc.item, noEngagement{})
 		if got.Surface != tc.surface || got.Ceiling != tc.ceiling {
 			t.Errorf("%+v: %s %d, want %s %d", tc.item, got.Surface, got.Ceiling, tc.surface, tc.ceiling)
 		}
 	}
 }
 
-func TestDecideRefusesBadAddresses(t *testing.T) {
+func TestDecide_InvalidAddress_Error(t *testing.T) {
 	for _, jid := range []string{"", "telegram", "telegram:", ":5", strings.Repeat("x", 1<<20)} {
-		got := sample().Decide(t.Context(), &routeapi.Item{ID: 3, ChatJID: jid}, nobody{})
+		got := sample().Decide(t.Context(), &routeapi.Item{ID: 3, ChatJID: jid}, noEngagement{})
 		if got.ID != 3 || !strings.Contains(got.Error, "platform:room") || got.Action != "" || len(got.Error) > 200 {
 			t.Errorf("%.20q: %+v", jid, got)
 		}
 	}
 }
 
-// Whatever is asked, only registered groups are ever named as folder or home.
-func TestDecideNamesOnlyGroups(t *testing.T) {
+// For any item, only registered groups are named as folder or home.
+func TestDecide_AnyItem_NamesOnlyGroups(t *testing.T) {
 	table := sample()
 	jids := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"telegram:-1", "web:acme", "web:x", "group:ops", "slack:C1", "discord:ping"}))
 	folders := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "", "ops", "acme/eng", "gone"}))
@@ -190,7 +190,7 @@ func TestDecideNamesOnlyGroups(t *testing.T) {
 			Verb: words.Draw(t, "verb"), Sender: words.Draw(t, "sender"), SenderName: words.Draw(t, "name"),
 			HomeOnly: rapid.Bool().Draw(t, "home only"),
 		}
-		a := table.Decide(t.Context(), &item, nobody{})
+		a := table.Decide(t.Context(), &item, noEngagement{})
 		if a.Error != "" {
 			return
 		}
@@ -204,7 +204,7 @@ func TestDecideNamesOnlyGroups(t *testing.T) {
 	})
 }
 
-func TestBadRowsMatchNothing(t *testing.T) {
+func TestNew_InvalidRows_MatchNothing(t *testing.T) {
 	bad := []msg.Route{
 		{ID: 1, Match: "platfrom=telegram", Target: "acme"},
 		{ID: 2, Match: "", Target: "gone"},
@@ -217,7 +217,7 @@ func TestBadRowsMatchNothing(t *testing.T) {
 	registered := append(groups("acme", "acme/eng", "Bad Name"),
 		msg.Group{Folder: "odd", Config: json.RawMessage(`{"observe":"nome"}`)})
 	table := New(bad, registered, defaults())
-	if got := table.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, nobody{}); got.RouteID != 7 {
+	if got := table.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, noEngagement{}); got.RouteID != 7 {
 		t.Errorf("%+v, want route 7", got)
 	}
 	if table.Has("Bad Name") || !table.Has("odd") {
@@ -234,8 +234,8 @@ func TestBadRowsMatchNothing(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, notes)
 		}
 	}
-	if table.BadRows() != 8 {
-		t.Errorf("%d bad rows", table.BadRows())
+	if table.InvalidRows() != 8 {
+		t.Errorf("%d bad rows", table.InvalidRows())
 	}
 }
 
@@ -259,10 +259,10 @@ func TestWithRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := edited.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, nobody{}); got.Folder != "acme" || edited.Route(got.RouteID).ID != 5 {
+	if got := edited.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, noEngagement{}); got.Folder != "acme" || edited.Route(got.RouteID).ID != 5 {
 		t.Errorf("%+v: a new row must come behind an old one of the same seq", got)
 	}
-	if got := edited.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, nobody{}); got.RouteID != 7 || got.Folder != "acme/eng" {
+	if got := edited.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, noEngagement{}); got.RouteID != 7 || got.Folder != "acme/eng" {
 		t.Errorf("%+v", got)
 	}
 	for _, tc := range []struct {
@@ -328,12 +328,12 @@ func TestSameNoticesEveryColumn(t *testing.T) {
 func BenchmarkDecide(b *testing.B) {
 	table := New(manyRoutes(10_000), groups("acme"), defaults())
 	item := routeapi.Item{ChatJID: "telegram:-9999", Sender: "telegram:7", SenderName: "Ann", Verb: "mention"}
-	if got := table.Decide(b.Context(), &item, nobody{}); got.RouteID == 0 {
+	if got := table.Decide(b.Context(), &item, noEngagement{}); got.RouteID == 0 {
 		b.Fatal(got)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		table.Decide(b.Context(), &item, nobody{})
+		table.Decide(b.Context(), &item, noEngagement{})
 	}
 }
 
@@ -345,8 +345,8 @@ func manyRoutes(n int) []msg.Route {
 	return routes
 }
 
-// nobody is engaged anywhere.
-type nobody struct{}
+// noEngagement is without any engagement.
+type noEngagement struct{}
 
-func (nobody) Engaged(context.Context, string, string, int64) string { return "" }
-func (nobody) Claim(context.Context, string, string, string, int64)  {}
+func (noEngagement) Engaged(context.Context, string, string, int64) string { return "" }
+func (noEngagement) Claim(context.Context, string, string, string, int64)  {}

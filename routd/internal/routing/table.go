@@ -1,6 +1,6 @@
-// Package routing decides where inbound rows go. A Table is the routes and groups of one
-// moment, compiled; Decide asks it by a fixed list of rules; Live is the table in force, which
-// follows the database.
+// Package routing decides where inbound rows go. A Table is the compiled routes and groups of one
+// moment; its Decide tries a fixed list of rules; a Loader keeps the current table in step with the
+// database.
 package routing
 
 import (
@@ -13,14 +13,14 @@ import (
 	"arizuko/routd/internal/match"
 )
 
-// maxNotes bounds how many bad rows are named; the rest is counted.
+// maxNotes bounds how many invalid rows are named; the rest is counted.
 const maxNotes = 20
 
-// Table is immutable, so any number of goroutines may ask it.
+// Table is immutable, so any number of goroutines may use it.
 type Table struct {
 	Version int64
 
-	routes   []msg.Route // as stored, in the order in which they are asked
+	routes   []msg.Route // as stored, in the order in which they are tried
 	groups   []msg.Group
 	defaults msg.Impulse
 
@@ -30,8 +30,8 @@ type Table struct {
 	notes    []string
 }
 
-// New compiles a table. Rows that say something impossible are left out: a bad route matches
-// nothing, a group with a bad folder is not registered. Notes names them.
+// New compiles a table. Invalid rows are left out: such a route matches nothing, a group with an
+// invalid folder is not registered. Notes names them.
 func New(routes []msg.Route, groups []msg.Group, defaults msg.Impulse) *Table {
 	t := &Table{
 		routes: routes, groups: groups, defaults: defaults,
@@ -41,7 +41,7 @@ func New(routes []msg.Route, groups []msg.Group, defaults msg.Impulse) *Table {
 		if err := CheckGroup(g); err != nil {
 			t.notes = append(t.notes, fmt.Sprintf("group %.80q: %v", g.Folder, err))
 		}
-		// A mistake in the config is no reason to leave people without an answer.
+		// A group with an invalid config still answers.
 		if msg.ValidFolder(g.Folder) == nil {
 			t.folders[g.Folder] = true
 		}
@@ -55,15 +55,15 @@ func (t *Table) compile() {
 	for _, r := range t.routes {
 		target, err := match.ParseTarget(r.Target)
 		if err == nil && target.Folder != "" && !t.Has(target.Folder) {
-			t.noteRoute(r.ID, unregistered(target.Folder))
+			t.noteInvalid(r.ID, unregistered(target.Folder))
 			continue
 		}
 		rows = append(rows, row(r))
 	}
-	index, bad := match.Compile(rows)
+	index, invalid := match.Compile(rows)
 	t.index = index
-	for _, b := range bad {
-		t.noteRoute(b.ID, b.Err)
+	for _, r := range invalid {
+		t.noteInvalid(r.ID, r.Err)
 	}
 	for _, r := range t.routes {
 		if r.Impulse == nil {
@@ -75,7 +75,7 @@ func (t *Table) compile() {
 	}
 }
 
-func (t *Table) noteRoute(id int64, err error) {
+func (t *Table) noteInvalid(id int64, err error) {
 	t.notes = append(t.notes, fmt.Sprintf("route %d matches nothing: %v", id, err))
 }
 
@@ -84,6 +84,9 @@ func row(r msg.Route) match.Row {
 }
 
 func unregistered(folder string) error { return fmt.Errorf("folder %s is not registered", folder) }
+
+// Len returns the number of routes, invalid ones included.
+func (t *Table) Len() int { return len(t.routes) }
 
 // Has reports whether folder is a registered group.
 func (t *Table) Has(folder string) bool { return t.folders[folder] }
@@ -97,8 +100,8 @@ func (t *Table) Route(id int64) *msg.Route {
 	return &t.routes[at]
 }
 
-// Routed reports whether a route leads from a chat to the folder or one below it, for a turn
-// or to be observed.
+// Routed reports whether a route leads from a chat to the folder or one below it, to trigger or to
+// observe.
 func (t *Table) Routed(chatJID, folder string) bool {
 	if msg.Within(msg.AddressedFolder(chatJID), folder) {
 		return true
@@ -111,7 +114,7 @@ func (t *Table) Routed(chatJID, folder string) bool {
 	})
 }
 
-// Notes says what is wrong with the rows that were left out, one line each.
+// Notes lists what is wrong with the invalid rows, one line each.
 func (t *Table) Notes() []string {
 	if more := len(t.notes) - maxNotes; more > 0 {
 		return append(slices.Clone(t.notes[:maxNotes]), fmt.Sprintf("%d more rows are bad", more))
@@ -119,11 +122,11 @@ func (t *Table) Notes() []string {
 	return t.notes
 }
 
-// BadRows counts the rows that Notes is about.
-func (t *Table) BadRows() int { return len(t.notes) }
+// InvalidRows counts the rows that Notes is about.
+func (t *Table) InvalidRows() int { return len(t.notes) }
 
-// WithRoutes is the table as it would be with other routes. Rows without an id come after
-// those with the same seq, as they would once added. The first bad row is an error.
+// WithRoutes returns the table as it would be with other routes. Rows without an id come after
+// those with the same seq, as they would once added. The first invalid row is an error.
 func (t *Table) WithRoutes(routes []msg.Route) (*Table, error) {
 	routes = slices.Clone(routes)
 	var last int64
@@ -158,7 +161,7 @@ func (t *Table) check(r msg.Route) error {
 	return err
 }
 
-// same reports whether the table was made of these rows.
+// same reports whether the table was compiled from these rows.
 func (t *Table) same(routes []msg.Route, groups []msg.Group) bool {
 	return slices.EqualFunc(t.routes, routes, func(a, b msg.Route) bool {
 		return a.ID == b.ID && a.Seq == b.Seq && a.Match == b.Match && a.Target == b.Target &&
@@ -168,16 +171,16 @@ func (t *Table) same(routes []msg.Route, groups []msg.Group) bool {
 	})
 }
 
-// CheckRoute says what is wrong with a row, or returns its target. Whether the target's folder
-// is registered is for the caller to check.
+// CheckRoute returns what is wrong with a row, or its target. The caller checks whether the
+// target's folder is registered.
 func CheckRoute(r msg.Route) (match.Target, error) {
-	if _, bad := match.Compile([]match.Row{row(r)}); len(bad) > 0 {
-		return match.Target{}, bad[0].Err
+	if _, invalid := match.Compile([]match.Row{row(r)}); len(invalid) > 0 {
+		return match.Target{}, invalid[0].Err
 	}
 	return match.ParseTarget(r.Target)
 }
 
-// CheckGroup says what is wrong with a group's folder and config, or nil.
+// CheckGroup returns what is wrong with a group's folder and config.
 func CheckGroup(g msg.Group) error {
 	if err := msg.ValidFolder(g.Folder); err != nil {
 		return err

@@ -3,6 +3,7 @@ package engagement_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -14,33 +15,33 @@ import (
 	"arizuko/routd/internal/engagement"
 )
 
-// ttl is odd, and so are the times at which people write; all else happens at even times. So no
-// two of them ever coincide, where nothing says what should come of it.
+// ttl is odd, and so are the times at which users write; everything else happens at even times. So
+// no two of them coincide: the order of such two is not specified.
 const ttl = 20*time.Minute + time.Millisecond
 
-// world is a database in which gated and the adapters work, beside the model that is told what
-// they do.
-type world struct {
-	st     *store.Store
-	number int
-	ledger *engagement.Ledger
-	down   bool // nobody asks routd
-	now    int64
-	model  *model
-	places []place
-	turns  []*turn
-	out    []*reply
-	last   map[string]int64 // when somebody wrote last, by chat
-	shown  map[place]int64  // when something was delivered last
-	reach  map[string]int   // how often the interesting happened
+// simulation is a database in which gated and the adapters work, and a model that receives the same
+// events.
+type simulation struct {
+	st      *store.Store
+	number  int
+	tracker *engagement.Tracker
+	down    bool // routd does not run
+	now     int64
+	model   *model
+	places  []place
+	turns   []*turn
+	out     []*reply
+	last    map[string]int64 // when a user wrote last, by chat
+	shown   map[place]int64  // when an answer was delivered last
+	seen    map[string]int   // how often each interesting case happened
 }
 
 type turn struct {
 	*msg.Turn
 	place
-	speaks string   // for whom its answers count
-	claim  *mention // nil if it has none
-	open   bool
+	answersFor string   // the folder that its answers engage
+	claim      *mention // nil if it has none
+	open       bool
 }
 
 // reply is an outbound row. Only some count as answers.
@@ -52,13 +53,13 @@ type reply struct {
 	parts   []msg.OutState
 }
 
-func newWorld(t *rapid.T, st *store.Store, reach map[string]int) *world {
-	reach["worlds"]++
-	number := reach["worlds"]
+func newSimulation(t *rapid.T, st *store.Store, seen map[string]int) *simulation {
+	seen["simulations"]++
+	number := seen["simulations"]
 	a, b := fmt.Sprintf("telegram:-%d", number), fmt.Sprintf("slack:C%d", number)
-	w := &world{
+	w := &simulation{
 		st: st, number: number, now: 1_800_000_000_000, model: newModel(ttl.Milliseconds()), places: []place{{a, ""}, {a, "33"}, {b, ""}},
-		last: map[string]int64{}, shown: map[place]int64{}, reach: reach,
+		last: map[string]int64{}, shown: map[place]int64{}, seen: seen,
 	}
 	w.write(t, func(tx *store.Tx) error {
 		if err := tx.EnsureChat(a, w.now); err != nil {
@@ -70,58 +71,58 @@ func newWorld(t *rapid.T, st *store.Store, reach map[string]int) *world {
 	return w
 }
 
-func (w *world) write(t *rapid.T, fn func(*store.Tx) error) {
+func (w *simulation) write(t *rapid.T, fn func(*store.Tx) error) {
 	if err := w.st.Write(context.Background(), fn); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (w *world) restart(t *rapid.T) {
-	ledger, err := engagement.Open(t.Context(), w.st, ttl, func() time.Time { return time.UnixMilli(w.now) })
+func (w *simulation) restart(t *rapid.T) {
+	tracker, err := engagement.Open(context.Background(), w.st, ttl, func() time.Time { return time.UnixMilli(w.now) }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.ledger, w.down = ledger, false
+	w.tracker, w.down = tracker, false
 }
 
-func (w *world) reached(what string) { w.reach[what]++ }
+func (w *simulation) sawCase(what string) { w.seen[what]++ }
 
-func (w *world) drawPlace(t *rapid.T) place { return rapid.SampledFrom(w.places).Draw(t, "place") }
+func (w *simulation) drawPlace(t *rapid.T) place { return rapid.SampledFrom(w.places).Draw(t, "place") }
 
 func drawFolder(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"eng", "eng", "ops"}).Draw(t, "folder")
 }
 
-// arrival is when something came that is decided now: a while ago, but not before what was
-// decided earlier.
-func (w *world) arrival(t *rapid.T, chat string) int64 {
+// arrival draws when a row came that is decided now: some time ago, but not before rows decided
+// earlier.
+func (w *simulation) arrival(t *rapid.T, chat string) int64 {
 	ago := rapid.SampledFrom([]int64{0, 0, 0, 2000, 600_000}).Draw(t, "arrived before")
 	w.last[chat] = max(w.now-ago-1, w.last[chat]+2)
 	return w.last[chat]
 }
 
 // mention fires a turn that claims its place, message one that does not.
-func (w *world) mention(t *rapid.T) { w.fire(t, msg.VerbMention) }
-func (w *world) message(t *rapid.T) { w.fire(t, msg.VerbMessage) }
+func (w *simulation) mention(t *rapid.T) { w.fire(t, msg.VerbMention) }
+func (w *simulation) message(t *rapid.T) { w.fire(t, msg.VerbMessage) }
 
-func (w *world) fire(t *rapid.T, verb string) {
+func (w *simulation) fire(t *rapid.T, verb string) {
 	p, folder := w.drawPlace(t), drawFolder(t)
 	w.notTooMany(t, p)
 	row := &msg.Message{ChatJID: p.chat, Direction: msg.In, Verb: verb, ThreadID: p.in, ReceivedAt: w.arrival(t, p.chat)}
-	tn := &turn{place: p, speaks: folder, Turn: &msg.Turn{
+	tn := &turn{place: p, answersFor: folder, Turn: &msg.Turn{
 		Kind: msg.Conversation, Folder: folder, ChatJID: p.chat, ThreadID: p.in, Place: p.in, ClaimsEngagement: verb == msg.VerbMention,
 	}}
 	if tn.ClaimsEngagement {
-		// What was delivered before anybody knew of the mention does not count for it.
+		// What was delivered before the mention was stored does not count for it.
 		row.ReceivedAt = max(row.ReceivedAt, w.shown[p]+1)
 		w.last[p.chat] = max(row.ReceivedAt, w.last[p.chat])
-		tn.claim = w.model.came(p, hold{folder, row.ReceivedAt})
+		tn.claim = w.model.called(p, hold{folder, row.ReceivedAt})
 	}
 	w.begin(t, tn, row)
 }
 
 // begin stores a row and the turn that it fires, as gated does.
-func (w *world) begin(t *rapid.T, tn *turn, row *msg.Message) {
+func (w *simulation) begin(t *rapid.T, tn *turn, row *msg.Message) {
 	tn.CreatedAt, tn.Topic = w.now, fmt.Sprintf("#t%d-%d", w.number, len(w.turns))
 	w.write(t, func(tx *store.Tx) error {
 		if _, _, err := tx.PutMessage(row); err != nil {
@@ -139,38 +140,38 @@ func (w *world) begin(t *rapid.T, tn *turn, row *msg.Message) {
 	w.turns = append(w.turns, tn)
 }
 
-// notTooMany keeps below the number of claims that are looked at. Those that are not are older
-// than 32 others, which gated has judged before: rows come to be judged in their order.
-func (w *world) notTooMany(t *rapid.T, p place) {
-	if len(w.model.talk(p).mentions) >= 32 {
+// notTooMany stays below the number of claims that are read. Others are older than 32 that gated
+// has decided before: rows are decided in their order.
+func (w *simulation) notTooMany(t *rapid.T, p place) {
+	if len(w.model.history(p).mentions) >= 32 {
 		t.Skip("there are enough mentions")
 	}
 }
 
-// delegate hands a turn on to a group below: that one answers in the same place, for the first.
-func (w *world) delegate(t *rapid.T) {
+// delegate passes a turn to a group below, which answers in the same place for the first.
+func (w *simulation) delegate(t *rapid.T) {
 	root := w.drawTurn(t)
 	w.notTooMany(t, root.place)
-	tn := &turn{place: root.place, speaks: root.speaks, Turn: &msg.Turn{
+	tn := &turn{place: root.place, answersFor: root.answersFor, Turn: &msg.Turn{
 		Kind: msg.Delegated, Folder: root.Folder + "/kid", ChatJID: root.chat, ThreadID: root.in, Place: root.in,
 		ClaimsEngagement: root.ClaimsEngagement, RootTurnID: root.Root(), Depth: 1,
 	}}
 	if root.claim != nil {
-		tn.claim = w.model.came(root.place, root.claim.hold)
+		tn.claim = w.model.called(root.place, root.claim.hold)
 	}
 	w.begin(t, tn, &msg.Message{ChatJID: "group:" + tn.Folder, Direction: msg.In, ReceivedAt: w.now})
 }
 
-// broadcast posts into a place what nobody there has asked for.
-func (w *world) broadcast(t *rapid.T) {
+// broadcast posts into a place without a mention.
+func (w *simulation) broadcast(t *rapid.T) {
 	p, folder := w.drawPlace(t), drawFolder(t)
 	w.begin(t, &turn{place: p, Turn: &msg.Turn{
 		Kind: msg.Broadcast, Folder: folder, ChatJID: p.chat, ThreadID: p.in, Place: p.in,
 	}}, &msg.Message{ChatJID: "group:" + folder, Direction: msg.In, ReceivedAt: w.now})
 }
 
-// drawTurn is one that is under way.
-func (w *world) drawTurn(t *rapid.T) *turn {
+// drawTurn draws a turn in progress.
+func (w *simulation) drawTurn(t *rapid.T) *turn {
 	var open []*turn
 	for _, tn := range w.turns {
 		if tn.open {
@@ -178,14 +179,14 @@ func (w *world) drawTurn(t *rapid.T) *turn {
 		}
 	}
 	if len(open) == 0 {
-		t.Skip("no turn is under way")
+		t.Skip("no turn is in progress")
 	}
 	return open[rapid.IntRange(0, len(open)-1).Draw(t, "turn")]
 }
 
-// run has an agent work on a turn.
-func (w *world) run(t *rapid.T, tn *turn) {
-	now, err := w.st.Turn(t.Context(), tn.ID)
+// start makes an agent run a turn.
+func (w *simulation) start(t *rapid.T, tn *turn) {
+	now, err := w.st.Turn(context.Background(), tn.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,8 +199,8 @@ func (w *world) run(t *rapid.T, tn *turn) {
 }
 
 // answer is a frame, silence if the text is empty.
-func (w *world) answer(t *rapid.T, tn *turn, text string, final bool) {
-	w.run(t, tn)
+func (w *simulation) answer(t *rapid.T, tn *turn, text string, final bool) {
+	w.start(t, tn)
 	w.write(t, func(tx *store.Tx) error {
 		return tx.AnswerTurn(store.Reply{RunID: tn.RunID, TurnID: tn.ID, Text: text, Final: final}, w.now)
 	})
@@ -208,37 +209,37 @@ func (w *world) answer(t *rapid.T, tn *turn, text string, final bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.said(rows[len(rows)-1].ID, tn, tn.speaks != "")
+		w.queued(rows[len(rows)-1].ID, tn, tn.answersFor != "")
 	}
 	if final {
 		w.ended(tn)
 	}
 }
 
-func (w *world) say(t *rapid.T)      { w.answer(t, w.drawTurn(t), "more follows", false) }
-func (w *world) conclude(t *rapid.T) { w.answer(t, w.drawTurn(t), "this is it", true) }
-func (w *world) silence(t *rapid.T)  { w.answer(t, w.drawTurn(t), "", true) }
+func (w *simulation) say(t *rapid.T)      { w.answer(t, w.drawTurn(t), "more follows", false) }
+func (w *simulation) conclude(t *rapid.T) { w.answer(t, w.drawTurn(t), "this is it", true) }
+func (w *simulation) silence(t *rapid.T)  { w.answer(t, w.drawTurn(t), "", true) }
 
-func (w *world) said(id int64, tn *turn, answers bool) {
+func (w *simulation) queued(id int64, tn *turn, answers bool) {
 	if answers && tn.claim != nil {
 		tn.claim.unsent++
 	}
 	w.out = append(w.out, &reply{id: id, turn: tn, answers: answers})
 }
 
-func (w *world) ended(tn *turn) {
+func (w *simulation) ended(tn *turn) {
 	tn.open = false
 	if tn.claim == nil {
 		return
 	}
 	tn.claim.working = false
-	if tn.claim.settle(w.now); tn.claim.over == w.now {
-		w.reached("a claim is dropped with its turn")
+	if tn.claim.checkOver(w.now); tn.claim.over == w.now {
+		w.sawCase("a claim is dropped with its turn")
 	}
 }
 
 // post writes an outbound row beside the frames of a turn, or without one.
-func (w *world) post(t *rapid.T) {
+func (w *simulation) post(t *rapid.T) {
 	source := rapid.SampledFrom([]string{msg.SourceTool, msg.SourceTool, msg.SourceNotice, msg.SourceCommand, "reminder", "broadcast"}).Draw(t, "source")
 	row := &msg.Message{Direction: msg.Out, Source: source, OutState: msg.OutQueued, Content: "x"}
 	tn := &turn{place: w.drawPlace(t)}
@@ -248,12 +249,12 @@ func (w *world) post(t *rapid.T) {
 	}
 	row.ChatJID, row.ThreadID = tn.chat, tn.in
 	w.write(t, func(tx *store.Tx) error { _, _, err := tx.PutMessage(row); return err })
-	w.said(row.ID, tn, source == msg.SourceTool && tn.speaks != "")
+	w.queued(row.ID, tn, source == msg.SourceTool && tn.answersFor != "")
 }
 
-// fail ends a turn that its agent could not answer, cancel one that somebody stopped; requeue
-// has it begin again.
-func (w *world) fail(t *rapid.T) {
+// fail ends a turn that its agent could not answer, cancel one that a user stopped; requeue makes
+// it begin again.
+func (w *simulation) fail(t *rapid.T) {
 	tn := w.drawTurn(t)
 	w.write(t, func(tx *store.Tx) error {
 		return tx.FinishTurn(tn.Turn, msg.TurnFailed, msg.ReasonAgentError, "broke", w.now)
@@ -261,7 +262,7 @@ func (w *world) fail(t *rapid.T) {
 	w.ended(tn)
 }
 
-func (w *world) cancel(t *rapid.T) {
+func (w *simulation) cancel(t *rapid.T) {
 	tn := w.drawTurn(t)
 	w.write(t, func(tx *store.Tx) error { return tx.CancelTurn(tn.ID, msg.ReasonCancelled, w.now) })
 	w.out = slices.DeleteFunc(w.out, func(r *reply) bool {
@@ -274,7 +275,7 @@ func (w *world) cancel(t *rapid.T) {
 	w.ended(tn)
 }
 
-func (w *world) requeue(t *rapid.T) {
+func (w *simulation) requeue(t *rapid.T) {
 	tn := w.drawTurn(t)
 	w.write(t, func(tx *store.Tx) error {
 		if err := tx.EndRun(tn.RunID, "broke", w.now); err != nil {
@@ -282,11 +283,11 @@ func (w *world) requeue(t *rapid.T) {
 		}
 		return tx.RequeueTurn(tn.ID, true, "broke", w.now+5000)
 	})
-	w.reached("a turn goes back to the queue")
+	w.sawCase("a turn goes back to the queue")
 }
 
-// deliver takes an outbound row one step on: it is claimed, or its next part comes to an end.
-func (w *world) deliver(t *rapid.T) {
+// deliver takes an outbound row one step further: it is claimed, or its next part is delivered.
+func (w *simulation) deliver(t *rapid.T) {
 	if len(w.out) == 0 {
 		t.Skip("nothing to deliver")
 	}
@@ -302,7 +303,7 @@ func (w *world) deliver(t *rapid.T) {
 	w.sendPart(t, r)
 }
 
-func (w *world) sendPart(t *rapid.T, r *reply) {
+func (w *simulation) sendPart(t *rapid.T, r *reply) {
 	state := rapid.SampledFrom([]msg.OutState{msg.OutSent, msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutQueued}).Draw(t, "becomes")
 	parts, err := w.st.Deliveries(t.Context(), r.id)
 	if err != nil {
@@ -321,15 +322,15 @@ func (w *world) sendPart(t *rapid.T, r *reply) {
 		}
 		return tx.SettleOutbound(r.id, state, "")
 	})
-	w.told(r, state, over)
+	w.delivered(r, state, over)
 }
 
-// told tells the model what became of a part.
-func (w *world) told(r *reply, state msg.OutState, over bool) {
+// delivered passes the result of a part to the model.
+func (w *simulation) delivered(r *reply, state msg.OutState, over bool) {
 	p := r.turn.place
 	if r.answers && (state == msg.OutSent || state == msg.OutAmbiguous) {
-		w.countDelivery(p, r.turn.speaks, state)
-		w.model.delivered(p, r.turn.speaks, w.now)
+		w.countDelivery(p, r.turn.answersFor, state)
+		w.model.delivered(p, r.turn.answersFor, w.now)
 		w.shown[p] = w.now
 	}
 	if !over {
@@ -338,60 +339,60 @@ func (w *world) told(r *reply, state msg.OutState, over bool) {
 	w.out = slices.DeleteFunc(w.out, func(other *reply) bool { return other == r })
 	if r.answers && r.turn.claim != nil {
 		r.turn.claim.unsent--
-		r.turn.claim.settle(w.now)
+		r.turn.claim.checkOver(w.now)
 	}
 }
 
-func (w *world) countDelivery(p place, folder string, state msg.OutState) {
+func (w *simulation) countDelivery(p place, folder string, state msg.OutState) {
 	by := w.model.holder(p, w.now)
 	switch {
 	case by.folder != folder:
-		w.reached("a delivery engages nobody")
-	case by == w.model.talk(p).window:
-		w.reached("a delivery slides a window")
+		w.sawCase("a delivery engages no group")
+	case by == w.model.history(p).window:
+		w.sawCase("a delivery slides a window")
 	default:
-		w.reached("a delivery engages: " + string(state))
+		w.sawCase("a delivery engages: " + string(state))
 	}
 	if w.down {
-		w.reached("a delivery while routd is down")
+		w.sawCase("a delivery while routd is down")
 	}
 }
 
-func (w *world) wait(t *rapid.T) {
+func (w *simulation) wait(t *rapid.T) {
 	w.now += rapid.SampledFrom([]int64{60_000, 60_000, 590_000, 1_200_002}).Draw(t, "wait")
 }
 
-func (w *world) engage(t *rapid.T) {
+func (w *simulation) engage(t *rapid.T) {
 	p, folder := w.drawPlace(t), drawFolder(t)
 	long := rapid.SampledFrom([]time.Duration{ttl, time.Minute + time.Millisecond, 3 * ttl}).Draw(t, "ttl")
-	w.word(t, p, folder, long)
+	w.request(t, p, folder, long)
 	w.model.engage(p, folder, w.now, long.Milliseconds())
 }
 
-func (w *world) disengage(t *rapid.T) {
+func (w *simulation) disengage(t *rapid.T) {
 	p := w.drawPlace(t)
 	if w.model.holder(p, w.now) != (hold{}) {
-		w.reached("engagement is ended by word")
+		w.sawCase("engagement is ended on request")
 	}
-	w.word(t, p, "", 0)
+	w.request(t, p, "", 0)
 	w.model.disengage(p, w.now)
 }
 
-func (w *world) word(t *rapid.T, p place, folder string, long time.Duration) {
+func (w *simulation) request(t *rapid.T, p place, folder string, long time.Duration) {
 	if w.down {
 		t.Skip("routd is down")
 	}
-	_, err := w.ledger.Engage(context.Background(), p.chat, p.in, folder, long, func(*engagement.State) error { return nil })
+	_, err := w.tracker.Engage(context.Background(), p.chat, p.in, folder, long, func(*engagement.State) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// pin acts on a token that pins the chat, or clears its pin.
-func (w *world) pin(t *rapid.T) {
+// pin pins the chat to a group, or clears its pin.
+func (w *simulation) pin(t *rapid.T) {
 	p := w.drawPlace(t)
 	if w.model.holder(p, w.now) != (hold{}) {
-		w.reached("engagement is ended by a pin")
+		w.sawCase("engagement is ended by a pin")
 	}
 	at := w.arrival(t, p.chat)
 	w.write(t, func(tx *store.Tx) error {
@@ -400,86 +401,87 @@ func (w *world) pin(t *rapid.T) {
 	w.model.pin(p.chat, at)
 }
 
-func (w *world) stop(t *rapid.T) {
+func (w *simulation) stop(t *rapid.T) {
 	if w.down {
 		t.Skip("routd is down")
 	}
 	w.down = true
 }
 
-// check asks routd about every place and the times at which something could change.
-func (w *world) check(t *rapid.T) {
-	w.now += 2 // than what happened before
+// check compares routd with the model, in every place and at the times at which something could
+// change.
+func (w *simulation) check(t *rapid.T) {
+	w.now += 2 // later than all events so far
 	if w.down {
 		return
 	}
-	view, err := w.ledger.View(context.Background())
+	snapshot, err := w.tracker.Snapshot(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range w.places {
 		for _, at := range w.times(p) {
 			want := w.model.holder(p, at).folder
-			if got := view.Engaged(t.Context(), p.chat, p.in, at); got != want {
-				t.Fatalf("%v at %+d: %q is engaged, want %q\n%+v", p, at-w.now, got, want, w.model.talk(p))
+			if got := snapshot.Engaged(context.Background(), p.chat, p.in, at); got != want {
+				t.Fatalf("%v at %+d: %q is engaged, want %q\n%+v", p, at-w.now, got, want, w.model.history(p))
 			}
 		}
 		w.count(p)
 	}
-	if view.Err() != nil {
-		t.Fatal(view.Err())
+	if snapshot.Err() != nil {
+		t.Fatal(snapshot.Err())
 	}
 }
 
-func (w *world) times(p place) []int64 {
-	talk := w.model.talk(p)
-	at := []int64{w.now, w.now + 1, w.now - 60_001, w.now - 1_200_001, w.now + ttl.Milliseconds() - 2, talk.until - 1, talk.until}
-	for _, c := range talk.mentions {
+func (w *simulation) times(p place) []int64 {
+	history := w.model.history(p)
+	at := []int64{w.now, w.now + 1, w.now - 60_001, w.now - 1_200_001, w.now + ttl.Milliseconds() - 2, history.until - 1, history.until}
+	for _, c := range history.mentions {
 		at = append(at, c.since-1, c.since, c.over+1)
 	}
 	return at
 }
 
-func (w *world) count(p place) {
-	talk, by := w.model.talk(p), w.model.holder(p, w.now)
+func (w *simulation) count(p place) {
+	history, by := w.model.history(p), w.model.holder(p, w.now)
 	switch {
-	case by == hold{} && talk.until != 0 && w.now >= talk.until && talk.window.since > w.model.cut(p):
-		w.reached("a window is over")
+	case by == hold{} && history.until != 0 && w.now >= history.until && history.window.since > w.model.cut(p):
+		w.sawCase("a window is over")
 	case by == hold{}:
-	case by == talk.window:
-		w.reached("a window is open")
+	case by == history.window:
+		w.sawCase("a window is open")
 	default:
-		w.reached("a claim is in force")
+		w.sawCase("a claim is in force")
 	}
-	if by.folder != "" && talk.window.folder != "" && by.folder != talk.window.folder && w.now < talk.until {
-		w.reached("a claim takes a place from another folder's window")
+	if by.folder != "" && history.window.folder != "" && by.folder != history.window.folder && w.now < history.until {
+		w.sawCase("a claim takes a place from another folder's window")
 	}
 }
 
-func (w *world) actions() map[string]func(*rapid.T) {
+func (w *simulation) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"mention": w.mention, "mention again": w.mention, "message": w.message, "delegate": w.delegate, "broadcast": w.broadcast,
 		"say": w.say, "conclude": w.conclude, "conclude again": w.conclude, "silence": w.silence, "post": w.post,
 		"fail": w.fail, "cancel": w.cancel, "requeue": w.requeue,
-		"deliver": w.deliver, "deliver again": w.deliver, "deliver more": w.deliver, "deliver most": w.deliver,
+		"deliver": w.deliver, "deliver again": w.deliver, "deliver more": w.deliver, "deliver even more": w.deliver,
 		"wait": w.wait, "pin": w.pin, "": w.check,
 	}
 }
 
-// live lets a world go through so many rounds of about thirty steps.
-func (w *world) live(t *rapid.T, actions map[string]func(*rapid.T), rounds int) {
+// run runs rounds of about thirty steps.
+func (w *simulation) run(t *rapid.T, actions map[string]func(*rapid.T), rounds int) {
 	for range rounds {
 		t.Repeat(actions)
 	}
 }
 
-// isReached fails the test if its worlds were too dull to prove anything.
-func isReached(t *testing.T, reach map[string]int, wanted ...string) {
+// requireSeen fails the test if the simulations met a case too seldom to prove anything.
+func requireSeen(t *testing.T, seen map[string]int, wanted ...string) {
 	t.Helper()
 	for _, what := range wanted {
-		if reach[what] < 5 {
-			t.Errorf("%s: only %d times", what, reach[what])
+		if seen[what] < 5 {
+			t.Errorf("%s: only %d times", what, seen[what])
 		}
 	}
-	t.Log(reach)
+	t.Log(seen)
 }

@@ -11,52 +11,52 @@ import (
 	"arizuko/pkg/store"
 )
 
-// neverSeen is no value a change counter takes.
+// neverSeen is a value that a change counter never has.
 const neverSeen = -1
 
-// Live is the table in force. It follows the database, whoever changes it.
-type Live struct {
+// Loader holds the current table and reloads it when its rows in the database change.
+type Loader struct {
 	store    *store.Store
 	counter  *store.ChangeCounter
 	defaults msg.Impulse
 	changed  func(*Table)
 	current  atomic.Pointer[Table]
 
-	mu     sync.Mutex // one Look at a time
+	mu     sync.Mutex // one Reload at a time
 	seen   int64      // the counter's value before the rows of current were read
 	closed bool
 }
 
-// Open reads the first table. changed is called with each table once it is in force, the first
-// one included. Close the Live before the store.
-func Open(ctx context.Context, st *store.Store, defaults msg.Impulse, changed func(*Table)) (*Live, error) {
+// Open reads the first table. changed is called with each table once it is current, the first one
+// included. Close the Loader before the store.
+func Open(ctx context.Context, st *store.Store, defaults msg.Impulse, changed func(*Table)) (*Loader, error) {
 	counter, err := st.OpenChangeCounter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{store: st, counter: counter, defaults: defaults, changed: changed, seen: neverSeen}
+	l := &Loader{store: st, counter: counter, defaults: defaults, changed: changed, seen: neverSeen}
 	l.current.Store(&Table{})
-	if err := l.Look(ctx); err != nil {
+	if err := l.Reload(ctx); err != nil {
 		_ = counter.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-// Close gives up following the database: the last table stays in force, Look does nothing.
-func (l *Live) Close() error {
+// Close ends the reloading: the last table stays current, Reload does nothing.
+func (l *Loader) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
 	return l.counter.Close()
 }
 
-// Table is the one in force.
-func (l *Live) Table() *Table { return l.current.Load() }
+// Table returns the current table.
+func (l *Loader) Table() *Table { return l.current.Load() }
 
-// Look puts a new table in force if routes or groups have changed. It costs a few microseconds
-// when nobody has written anything to the database. On an error the old table stays.
-func (l *Live) Look(ctx context.Context) error {
+// Reload replaces the table if routes or groups have changed. It costs a few microseconds when
+// nothing was written to the database. On an error the old table stays.
+func (l *Loader) Reload(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -64,7 +64,7 @@ func (l *Live) Look(ctx context.Context) error {
 	}
 	value, err := l.counter.Value(ctx)
 	if err != nil {
-		return fmt.Errorf("look for changed routes: %w", err)
+		return fmt.Errorf("read change counter: %w", err)
 	}
 	if value == l.seen {
 		return nil
@@ -73,8 +73,8 @@ func (l *Live) Look(ctx context.Context) error {
 }
 
 // read takes the counter's value from before, so that a commit during the reads is seen by the
-// next Look. Groups come second: a route is written after its group.
-func (l *Live) read(ctx context.Context, value int64) error {
+// next Reload. Groups come second: a route is written after its group.
+func (l *Loader) read(ctx context.Context, value int64) error {
 	routes, err := l.store.Routes(ctx)
 	if err != nil {
 		return fmt.Errorf("read routes: %w", err)
@@ -96,9 +96,9 @@ func (l *Live) read(ctx context.Context, value int64) error {
 	return nil
 }
 
-// Watch looks after each poke and at least every interval, until ctx ends. report is told how
-// each look went.
-func (l *Live) Watch(ctx context.Context, interval time.Duration, poked <-chan struct{}, report func(error)) error {
+// Watch reloads after each poke and at least every interval, until ctx ends. report receives the
+// result of each reload.
+func (l *Loader) Watch(ctx context.Context, interval time.Duration, poked <-chan struct{}, report func(error)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -108,7 +108,7 @@ func (l *Live) Watch(ctx context.Context, interval time.Duration, poked <-chan s
 		case <-ticker.C:
 		case <-poked:
 		}
-		err := l.Look(ctx)
+		err := l.Reload(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}

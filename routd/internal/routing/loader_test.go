@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func openLive(t *testing.T, st *store.Store, changed func(*Table)) *Live {
+func openLoader(t *testing.T, st *store.Store, changed func(*Table)) *Loader {
 	t.Helper()
 	l, err := Open(t.Context(), st, defaults(), changed)
 	if err != nil {
@@ -33,14 +33,14 @@ func put(t *testing.T, st *store.Store, r msg.Route) {
 	}
 }
 
-func TestLiveFollowsTheDatabase(t *testing.T) {
+func TestLoader_RowsChanged_Reloads(t *testing.T) {
 	path := storetest.Path(t)
 	ours, theirs := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
 	var versions []int64
-	l := openLive(t, ours, func(table *Table) { versions = append(versions, table.Version) })
+	l := openLoader(t, ours, func(table *Table) { versions = append(versions, table.Version) })
 	look := func() {
 		t.Helper()
-		if err := l.Look(t.Context()); err != nil {
+		if err := l.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,25 +59,25 @@ func TestLiveFollowsTheDatabase(t *testing.T) {
 	if len(versions) != 3 || versions[0] >= versions[1] || versions[1] >= versions[2] || l.Table().Version != versions[2] {
 		t.Errorf("versions %v", versions)
 	}
-	if got := l.Table().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, nobody{}); got.Reason != msg.ReasonBuiltinDrop {
+	if got := l.Table().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, noEngagement{}); got.Reason != msg.ReasonBuiltinDrop {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestVersionsGrowOverRestarts(t *testing.T) {
+func TestLoader_Restart_VersionGrows(t *testing.T) {
 	path := storetest.Path(t)
 	st := storetest.OpenAt(t, path, nil)
-	before := openLive(t, st, func(*Table) {}).Table().Version
+	before := openLoader(t, st, func(*Table) {}).Table().Version
 	put(t, st, msg.Route{Target: "builtin:ping"})
-	if after := openLive(t, st, func(*Table) {}).Table().Version; after < before || before < time.Now().Add(-time.Minute).UnixMilli() {
+	if after := openLoader(t, st, func(*Table) {}).Table().Version; after < before || before < time.Now().Add(-time.Minute).UnixMilli() {
 		t.Errorf("version %d, before the restart %d", after, before)
 	}
 }
 
-func TestWatchLooksWhenPoked(t *testing.T) {
+func TestWatch_Poke_Reloads(t *testing.T) {
 	path := storetest.Path(t)
 	ours, theirs := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
-	l := openLive(t, ours, func(*Table) {})
+	l := openLoader(t, ours, func(*Table) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	poked, looks, done := make(chan struct{}), make(chan error), make(chan error)
 	go func() { done <- l.Watch(ctx, time.Hour, poked, func(err error) { looks <- err }) }()
@@ -92,8 +92,8 @@ func TestWatchLooksWhenPoked(t *testing.T) {
 	}
 }
 
-func TestWatchLooksByItself(t *testing.T) {
-	l := openLive(t, storetest.Open(t), func(*Table) {})
+func TestWatch_Interval_Reloads(t *testing.T) {
+	l := openLoader(t, storetest.Open(t), func(*Table) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
@@ -109,20 +109,20 @@ func TestWatchLooksByItself(t *testing.T) {
 	}
 }
 
-func TestLookKeepsTheTableOnErrors(t *testing.T) {
+func TestReload_Error_KeepsTable(t *testing.T) {
 	path := storetest.Path(t)
 	st, err := store.Open(t.Context(), store.Options{Path: path, Autocheckpoint: store.DefaultAutocheckpoint})
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(t, st, msg.Route{Target: "builtin:ping"})
-	l := openLive(t, st, func(*Table) {})
+	l := openLoader(t, st, func(*Table) {})
 	put(t, st, msg.Route{Target: "builtin:drop"})
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := l.Look(t.Context()); err == nil {
+		if err := l.Reload(t.Context()); err == nil {
 			t.Error("a look at a closed database succeeded")
 		}
 	}
@@ -131,7 +131,7 @@ func TestLookKeepsTheTableOnErrors(t *testing.T) {
 	}
 }
 
-func TestOpenFailsWithoutDatabase(t *testing.T) {
+func TestOpen_NoDatabase_Fails(t *testing.T) {
 	st, err := store.Open(t.Context(), store.Options{Path: storetest.Path(t), Autocheckpoint: store.DefaultAutocheckpoint})
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestOpenFailsWithoutDatabase(t *testing.T) {
 	}
 }
 
-func TestClosedLiveKeepsItsTable(t *testing.T) {
+func TestClose_TableStays(t *testing.T) {
 	st := storetest.Open(t)
 	l, err := Open(t.Context(), st, defaults(), func(*Table) {})
 	if err != nil {
@@ -154,7 +154,7 @@ func TestClosedLiveKeepsItsTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, st, msg.Route{Target: "builtin:ping"})
-	if err := l.Look(t.Context()); err != nil || l.Table().Route(1) != nil {
+	if err := l.Reload(t.Context()); err != nil || l.Table().Route(1) != nil {
 		t.Errorf("%v %+v", err, l.Table().Route(1))
 	}
 }
