@@ -96,11 +96,8 @@ func (t *Tracker) apply(ctx context.Context, changed []store.DeliveryChange) err
 			if err := tx.PutEngagement(next); err != nil {
 				return err
 			}
-			event := "engagement opened"
-			if s.Folder == next.Folder && s.Open(d.At, s.PinnedAt) {
-				event = "engagement slid"
-			}
-			changes = append(changes, change{event, next.Folder, d})
+			slid := s.Folder == next.Folder && s.Open(d.At, s.PinnedAt)
+			changes = append(changes, change{d, slid})
 		}
 		return tx.PutCursor(daemon, cursorKey, strconv.FormatInt(changed[len(changed)-1].Seq, 10))
 	})
@@ -108,16 +105,20 @@ func (t *Tracker) apply(ctx context.Context, changed []store.DeliveryChange) err
 		return err
 	}
 	for _, c := range changes { // once they are stored
-		t.log.DebugContext(ctx, c.event, "chat", c.delivery.ChatJID, "topic", c.delivery.Place, "folder", c.folder, "row", c.delivery.MessageID)
+		log := t.log.With("chat", c.ChatJID, "topic", c.Place, "folder", c.Folder, "row", c.MessageID)
+		if c.slid {
+			log.DebugContext(ctx, "engagement slid")
+		} else {
+			log.DebugContext(ctx, "engagement opened")
+		}
 	}
 	return nil
 }
 
-// change is what a delivery did to a window, for the log.
+// change is a delivery that slid a window or opened one, for the log.
 type change struct {
-	event    string
-	folder   string
-	delivery store.DeliveryChange
+	store.DeliveryChange
+	slid bool
 }
 
 func load(ctx context.Context, r store.Reader, chatJID, place string) (*State, error) {
@@ -144,7 +145,6 @@ func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl
 	}
 
 	var next msg.Engagement
-	event := "engagement opened"
 	err := t.st.Write(ctx, func(tx *store.Tx) error {
 		s, err := load(ctx, tx.Reader, chatJID, place)
 		if err != nil {
@@ -159,14 +159,19 @@ func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl
 			next.Folder, next.At, next.Until = folder, max(now, s.lastEnd()+1), now+ttl.Milliseconds()
 		} else {
 			next.Folder, next.At, next.Until, next.EndedAt = "", 0, 0, max(now, s.latest(now))
-			folder, event = s.Folder, "engagement ended"
+			folder = s.Folder
 		}
 		return tx.PutEngagement(next)
 	})
 	if err != nil {
 		return msg.Engagement{}, err
 	}
-	t.log.DebugContext(ctx, event, "chat", chatJID, "topic", place, "folder", folder)
+	log := t.log.With("chat", chatJID, "topic", place, "folder", folder)
+	if ttl > 0 {
+		log.DebugContext(ctx, "engagement opened")
+	} else {
+		log.DebugContext(ctx, "engagement ended")
+	}
 	return next, nil
 }
 
