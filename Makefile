@@ -1,10 +1,11 @@
 # `make` builds everything; `make help` lists the targets. Every target works on a fresh clone.
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 MODULES := $(patsubst ./%,%,$(shell go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p'))
 
 .PHONY: build run unit setup test race lint tidy bench faults soak verify clean help
 
 build: ## all programs into bin/
-	go build -o bin/ ./gated ./routd ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/oneshot ./deploy/launcher
+	go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION) -X main.buildVersion=$(VERSION)" -o bin/ ./gated ./routd ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/oneshot ./deploy/launcher
 
 run: build ## everything on this machine, until Ctrl-C; takes the environment
 	@exec bin/launcher

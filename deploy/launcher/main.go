@@ -19,10 +19,14 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/daemon"
 )
 
 func main() {
+	if buildinfo.Print(os.Stdout, "launcher", os.Args[1:]) {
+		return
+	}
 	program := daemon.Program{Name: "launcher", Serve: func(ctx context.Context) error {
 		if len(os.Args) > 1 {
 			return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("takes no arguments, only the environment")}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
@@ -58,6 +59,9 @@ func (p Program) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	defer stop()
 	// A second signal kills, whatever stopping waits for.
 	defer context.AfterFunc(ctx, stop)()
+	if buildinfo.Print(stdout, p.Name, args) {
+		return ExitOK
+	}
 	err := p.dispatch(ctx, args, stdout)
 	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return ExitOK
@@ -98,7 +102,7 @@ func (p Program) usage() string {
 		names = append(names, name)
 	}
 	slices.Sort(names[3:])
-	return fmt.Sprintf("usage: %s [%s]", p.Name, strings.Join(names, " | "))
+	return fmt.Sprintf("usage: %s [%s | --version]", p.Name, strings.Join(names, " | "))
 }
 
 func (p Program) check(ctx context.Context, out io.Writer) error {

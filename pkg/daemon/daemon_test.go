@@ -9,12 +9,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/lockfile"
@@ -79,8 +81,9 @@ func TestCommands(t *testing.T) {
 	}{
 		{[]string{"check"}, 0, "teled: ok\n", ""},
 		{[]string{"echo", "a", "b"}, 0, "a,b", ""},
-		{[]string{"fly"}, 78, "", "teled: usage: teled [serve | check | health | echo]\n"},
-		{[]string{"serve", "now"}, 78, "", "teled: usage: teled [serve | check | health | echo]\n"},
+		{[]string{"--version"}, 0, "teled " + buildinfo.Version() + " (" + runtime.Version() + ")\n", ""},
+		{[]string{"fly"}, 78, "", "teled: usage: teled [serve | check | health | echo | --version]\n"},
+		{[]string{"serve", "now"}, 78, "", "teled: usage: teled [serve | check | health | echo | --version]\n"},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := program(nil).Run(t.Context(), tc.args, &stdout, &stderr)

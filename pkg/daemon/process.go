@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -21,6 +20,7 @@ import (
 
 	"arizuko/migrations"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
@@ -138,7 +138,7 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 		return err
 	}
 	p.Stop.Add("store", func(context.Context) error { return p.Store.Close() })
-	p.Heartbeat = NewHeartbeat(o.Name, version(), p.Log, func(ctx context.Context, row store.Daemon) error {
+	p.Heartbeat = NewHeartbeat(o.Name, buildinfo.Version(), p.Log, func(ctx context.Context, row store.Daemon) error {
 		return p.Store.Write(ctx, func(tx *store.Tx) error { return tx.Heartbeat(row) })
 	})
 	return nil
@@ -227,18 +227,4 @@ func (p *Process) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	p.Stop.StopAll(ctx, p.Log)
-}
-
-// version is the commit this program was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value[:min(12, len(setting.Value))]
-		}
-	}
-	return "devel"
 }

@@ -16,12 +16,16 @@ import (
 	"syscall"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/buildinfo"
 )
 
 // exitConfig is EX_CONFIG of sysexits.h.
 const exitConfig = 78
 
 func main() {
+	if buildinfo.Print(os.Stdout, "claude", os.Args[1:]) {
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cfg, err := loadConfig()

@@ -19,9 +19,13 @@ import (
 	"os"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/buildinfo"
 )
 
 func main() {
+	if buildinfo.Print(os.Stdout, "demo", os.Args[1:]) {
+		return
+	}
 	if err := run(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)

@@ -20,12 +20,16 @@ import (
 	"syscall"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/buildinfo"
 )
 
 // exitUsage is EX_USAGE of sysexits.h.
 const exitUsage = 64
 
 func main() {
+	if buildinfo.Print(os.Stdout, "oneshot", os.Args[1:]) {
+		return
+	}
 	if len(os.Args) < 2 {
 		fmt.Fprintln(os.Stderr, "usage: oneshot PROGRAM [ARGUMENTS…]")
 		os.Exit(exitUsage)

@@ -3,7 +3,8 @@
 //
 //	migrate up          to the newest version this program knows
 //	migrate down [N]    N steps back, 1 if not given
-//	migrate version     prints the version, "dirty" behind it if so, or "none"
+//	migrate version     prints the schema's version, "dirty" behind it if so, or "none"
+//	migrate --version   prints the version of this program
 //
 // The data folder is $ARIZUKO_DATA, ./data by default. up also makes its subfolders and the
 // secret the daemons share. Exit code: 0 done, 1 failure, 75 another migrate is running,
@@ -16,6 +17,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -28,7 +31,7 @@ const (
 	exitConfig  = 78 // EX_CONFIG
 )
 
-const usage = "usage: migrate up | down [N] | version"
+const usage = "usage: migrate up | down [N] | version | --version"
 
 // lockWait is how long a second migrate waits for the first.
 const lockWait = 10 * time.Second
@@ -40,6 +43,17 @@ func main() {
 		fmt.Fprintln(os.Stderr, "migrate:", err)
 	}
 	os.Exit(exitCode(err))
+}
+
+// buildVersion is set by the linker, see the Makefile. pkg/buildinfo is out of reach: pkg is above
+// this module.
+var buildVersion string
+
+func programVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && buildVersion == "" {
+		return info.Main.Version
+	}
+	return buildVersion
 }
 
 // refusal is an error that running again does not cure.
@@ -83,6 +97,9 @@ func (p program) run(args []string) error {
 		return p.down(n)
 	case len(args) == 1 && args[0] == "version":
 		return p.version()
+	case len(args) == 1 && (args[0] == "--version" || args[0] == "-version"):
+		fmt.Fprintf(p.out, "migrate %s (%s), schema %d\n", programVersion(), runtime.Version(), migrations.Latest())
+		return nil
 	default:
 		return refuse(usage)
 	}

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -54,6 +56,14 @@ func exec(t *testing.T, data, sql string) {
 	defer db.Close()
 	if _, err := db.Exec(sql); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestProgramVersion(t *testing.T) {
+	got, err := call(t.TempDir(), migrations.FS, "--version")
+	want := fmt.Sprintf("(%s), schema %d", runtime.Version(), migrations.Latest())
+	if err != nil || !strings.HasPrefix(got, "migrate ") || !strings.HasSuffix(got, want) {
+		t.Errorf("%q, %v; want migrate VERSION %s", got, err, want)
 	}
 }
 
