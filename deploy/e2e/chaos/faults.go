@@ -220,4 +220,4 @@ func (l *loadedInstance) burst(ctx context.Context) {
 func none(invariants.Invariant) bool { return false }
 
 // allowedWhileRunning skips invariants that need not hold while agents run.
-func allowedWhileRunning(i invariants.Invariant) bool { return i.Running }
+func allowedWhileRunning(i invariants.Invariant) bool { return i.AllowedWhileRunning }

@@ -9,9 +9,9 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// healthy is a history in which everything came out well, and in which most things happen that
-// come close to being broken: notes of edits that ride along, text behind /new that overtakes,
-// a failed turn that says so in another group, an answer that is called back before it is sent.
+// healthy has the rows of a healthy instance, with most cases that are close to violations: edit notes in
+// a later turn, text after /new that overtakes, a failed turn with its notice in another group, and an
+// answer that was cancelled before it was sent.
 const healthy = `
 INSERT INTO runs (id, folder, topic, chat_jid, runtime, pid, started_at, closed_at, ended_at) VALUES
 	(1, 'main', '', 'telegram:1', 'demo', 11, 1000, 1900, 2000),
@@ -24,7 +24,7 @@ INSERT INTO runs (id, folder, topic, chat_jid, runtime, pid, started_at, closed_
 INSERT INTO messages (id, chat_jid, direction, source, verb, content, timestamp, received_at, thread_id, derived_from,
 	forwarded_from, routed_to, disposition, reason, decided_at, decision_seq, turn_id, out_state) VALUES
 	(1, 'telegram:1', 'in', 'telegram', 'message', 'one', 1, 1, '', NULL, NULL, 'main', 'routed', 'route', 1, 1, 1, NULL),
-	(2, 'telegram:1', 'in', 'telegram', 'edit', 'one, mended', 1, 1, '', NULL, NULL, 'main', 'observed', 'edit_note', 1, 2, 3, NULL),
+	(2, 'telegram:1', 'in', 'telegram', 'edit', 'one, corrected', 1, 1, '', NULL, NULL, 'main', 'observed', 'edit_note', 1, 2, 3, NULL),
 	(3, 'telegram:1', 'in', 'telegram', 'message', 'two', 1, 1, '', NULL, NULL, 'main', 'routed', 'route', 1, 3, 2, NULL),
 	(4, 'telegram:1', 'in', 'telegram', 'message', '@eng three', 1, 1, '', NULL, NULL, NULL, 'prefix', 'prefix', 1, 4, NULL, NULL),
 	(5, 'telegram:1', 'in', 'prefix', 'message', 'three', 1, 1, '', 4, NULL, 'main/eng', 'routed', 'derived', 1, 5, 4, NULL),
@@ -59,13 +59,13 @@ INSERT INTO turns (id, run_id, kind, folder, chat_jid, topic, trigger_message_id
 	(2, 2, 'conversation', 'main', 'telegram:1', '', 3, 'dm', 1, 'done', 'answered', 1, '', 1, 2100, 2300),
 	(3, 2, 'conversation', 'main', 'telegram:1', '', 6, 'dm', 1, 'done', 'silent', 0, '', 1, 2200, 2400),
 	(4, 4, 'conversation', 'main/eng', 'telegram:1', '', 5, 'dm', 1, 'done', 'answered', 1, '', 1, 1100, 2300),
-	(5, 2, 'conversation', 'main', 'telegram:1', '', 9, 'dm', 1, 'failed', 'agent_error', 0, 'told to', 1, 1100, 2500),
+	(5, 2, 'conversation', 'main', 'telegram:1', '', 9, 'dm', 1, 'failed', 'agent_error', 0, 'exit 1', 1, 1100, 2500),
 	(6, NULL, 'conversation', 'main', 'telegram:1', '', 7, 'dm', 1, 'cancelled', 'cancelled', 2, '', 1, NULL, 2500),
 	(7, 3, 'delegated', 'main', 'internal:main', '#side', 13, 'dm', 1, 'done', 'answered', 1, '', 1, 1100, 2300),
 	(8, 4, 'delegated', 'main/eng', 'internal:eng', '', 14, 'dm', 1, 'done', 'silent', 0, '', 1, 2400, 2500),
-	(9, 3, 'delegated', 'main', 'internal:eng', '#side', 15, 'dm', 1, 'failed', 'agent_error', 0, 'told to', 1, 2300, 2400),
+	(9, 3, 'delegated', 'main', 'internal:eng', '#side', 15, 'dm', 1, 'failed', 'agent_error', 0, 'exit 1', 1, 2300, 2400),
 	(10, 4, 'delegated', 'main/eng', 'internal:eng', '', 16, 'dm', 1, 'done', 'silent', 0, '', 1, 2500, 2600),
-	(11, 5, 'conversation', 'main', 'telegram:1', '#task', 19, 'dm', 1, 'failed', 'agent_error', 0, 'told to', 1, 1100, 2500),
+	(11, 5, 'conversation', 'main', 'telegram:1', '#task', 19, 'dm', 1, 'failed', 'agent_error', 0, 'exit 1', 1, 1100, 2500),
 	(12, 6, 'conversation', 'main', 'telegram:1', '#task', 18, 'dm', 1, 'done', 'silent', 0, '', 1, 1200, 1300);
 
 INSERT INTO deliveries (message_id, part, state) VALUES (21, 0, 'sent'), (21, 1, 'sent'), (20, 0, 'sent'), (22, 0, 'sent'),
@@ -75,75 +75,75 @@ UPDATE deliveries SET attempts = 1 WHERE message_id = 28;
 INSERT INTO system_messages (folder, origin, event, created_at) VALUES ('main', 'gated', 'new-day', 1);
 `
 
-// plants break one thing each in the healthy history.
-var plants = []struct{ name, broken, sql string }{
+// violations are changes to the healthy rows that violate one invariant each.
+var violations = []struct{ name, violation, sql string }{
 	{"no turn", "a routed row has no turn",
 		`UPDATE messages SET disposition = 'routed' WHERE id = 10`},
-	{"nothing derived", "a prefixed row has not one derived row",
+	{"no derived row", "a prefixed row does not have exactly one derived row",
 		`UPDATE messages SET derived_from = NULL WHERE id = 5`},
-	{"derived twice", "a prefixed row has not one derived row",
+	{"two derived rows", "a prefixed row does not have exactly one derived row",
 		`UPDATE messages SET derived_from = 4 WHERE id = 6`},
-	{"queued", "a turn has not ended",
+	{"queued turn", "a turn has not ended",
 		`UPDATE turns SET state = 'queued', ended_at = NULL WHERE id = 3`},
-	{"offered", "a turn has not ended",
+	{"offered turn", "a turn has not ended",
 		`UPDATE turns SET state = 'offered', ended_at = NULL WHERE id = 3`},
-	{"running", "a turn has not ended",
+	{"running turn", "a turn has not ended",
 		`UPDATE turns SET state = 'running', ended_at = NULL WHERE id = 3; UPDATE system_messages SET turn_id = 3`},
 	{"no reason", "a turn ended without a reason",
 		`UPDATE turns SET reason = '' WHERE id = 1`},
-	{"failed in silence", "a turn failed without a word",
+	{"failed without notice", "a failed turn has no notice",
 		`UPDATE messages SET source = 'tool' WHERE id = 25`},
-	{"failed elsewhere in silence", "a turn failed without a word",
+	{"failed without notice in another group", "a failed turn has no notice",
 		`UPDATE messages SET forwarded_from = NULL WHERE id = 16`},
-	{"nothing asked", "a turn was made of nothing",
+	{"no inbound row", "a turn has no inbound row",
 		`UPDATE messages SET turn_id = NULL, disposition = 'observed' WHERE id = 1`},
-	{"nothing said", "an answered turn has no answer",
+	{"no answer", "an answered turn has no answer",
 		`UPDATE turns SET reason = 'answered' WHERE id = 3`},
-	{"nothing sent back", "an answered turn has no answer",
+	{"no answer sent back", "an answered turn has no answer",
 		`UPDATE messages SET forwarded_from = '{"kind":"delegate","turn_id":7}' WHERE id = 14`},
-	{"too many frames", "a turn says more than its agent did",
+	{"too few frames", "a turn has more answers than frames",
 		`UPDATE turns SET frames = 1 WHERE id = 1`},
-	{"said twice", "a turn says the same twice",
+	{"same answer twice", "a turn has the same answer twice",
 		`UPDATE messages SET content = 'said one' WHERE id = 22`},
-	{"younger first", "the rows of a conversation are answered out of order",
+	{"younger row first", "the rows of a conversation were answered out of order",
 		`UPDATE messages SET turn_id = CASE id WHEN 6 THEN 2 ELSE 3 END WHERE id IN (3, 6)`},
-	{"derived from an older one", "the rows of a conversation are answered out of order",
+	{"derived from an older row", "the rows of a conversation were answered out of order",
 		`UPDATE messages SET turn_id = CASE id WHEN 18 THEN 11 ELSE 12 END WHERE id IN (18, 19)`},
-	{"between", "the rows of a conversation are answered out of order",
+	{"younger row in an older turn", "the rows of a conversation were answered out of order",
 		`UPDATE messages SET turn_id = 1 WHERE id = 6`},
-	{"answer first", "the answers of a conversation are out of order",
+	{"younger answer first", "the answers of a conversation are out of order",
 		`UPDATE messages SET turn_id = CASE id WHEN 22 THEN 2 ELSE 1 END WHERE id IN (22, 23)`},
-	{"at once", "two agents worked on one session at once",
+	{"overlapping turns", "two agents worked on one session at the same time",
 		`UPDATE turns SET started_at = 1400 WHERE id = 2`},
-	{"left behind", "a system message was left with a turn that has ended",
+	{"system message of an ended turn", "a system message belongs to a turn that has ended",
 		`UPDATE system_messages SET turn_id = 1`},
-	{"closed", "a run was left open",
+	{"closed run", "a run has not ended",
 		`UPDATE runs SET ended_at = NULL WHERE id = 3`},
-	{"live", "a run was left open",
+	{"live run", "a run has not ended",
 		`UPDATE runs SET ended_at = NULL, closed_at = NULL WHERE id = 3`},
-	{"undecided", "an inbound row is undecided",
+	{"undecided row", "an inbound row is undecided",
 		`INSERT INTO messages (chat_jid, direction, content, timestamp, received_at) VALUES ('telegram:1', 'in', 'ten', 1, 1)`},
-	{"waits", "an outbound row was not delivered",
+	{"queued row", "an outbound row was not delivered",
 		`UPDATE messages SET out_state = 'queued' WHERE id = 28`},
-	{"was claimed", "an outbound row was not delivered",
+	{"sending row", "an outbound row was not delivered",
 		`UPDATE messages SET out_state = 'sending' WHERE id = 28`},
-	{"half sent", "a sent row has a part that was not sent",
+	{"ambiguous part", "a sent row has a part that was not sent",
 		`INSERT INTO deliveries (message_id, part, state) VALUES (28, 1, 'ambiguous')`},
-	{"never cut", "a sent row has no parts",
+	{"no parts", "a sent row has no parts",
 		`INSERT INTO messages (chat_jid, direction, source, content, timestamp, received_at, out_state)
 			VALUES ('telegram:1', 'out', 'tool', 'ten', 1, 1, 'sent')`},
-	{"not withdrawn", "a withdrawn row was sent",
+	{"cancelled row with sent part", "a cancelled row was sent",
 		`UPDATE messages SET out_state = 'cancelled' WHERE id = 28`},
-	{"late", "a row was delivered before an older one of its thread",
+	{"late part", "a row was delivered before an older one of its thread",
 		`UPDATE deliveries SET attempts = 9 WHERE message_id = 21 AND part = 0`},
-	{"late for the first part", "a row was delivered before an older one of its thread",
+	{"late row after a first part", "a row was delivered before an older one of its thread",
 		`UPDATE deliveries SET attempts = 9 WHERE message_id = 27; INSERT INTO deliveries (message_id, part, state) VALUES (28, 1, 'sent')`},
 }
 
-func every() []Invariant { return append(Path(), Whole()...) }
+func all() []Invariant { return append(Path(), AllDelivered()...) }
 
-// planted opens a database with the healthy history and what breaks it.
-func planted(t *testing.T, broken string) *sql.DB {
+// database opens a database with the healthy rows, changed by sql.
+func database(t *testing.T, change string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+storetest.Path(t)+"?_foreign_keys=true")
 	if err != nil {
@@ -151,20 +151,20 @@ func planted(t *testing.T, broken string) *sql.DB {
 	}
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(1)
-	// Turns and messages name each other.
-	for _, statements := range []string{`PRAGMA foreign_keys = OFF`, healthy, `PRAGMA foreign_keys = ON`, broken} {
+	// Turns and messages reference each other.
+	for _, statements := range []string{`PRAGMA foreign_keys = OFF`, healthy, `PRAGMA foreign_keys = ON`, change} {
 		if _, err := db.Exec(statements); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if loose, err := Lines(db, `PRAGMA foreign_key_check`); err != nil || len(loose) > 0 {
-		t.Fatalf("rows name others that are not there: %v, %v", loose, err)
+	if invalid, err := Lines(db, `PRAGMA foreign_key_check`); err != nil || len(invalid) > 0 {
+		t.Fatalf("foreign keys of missing rows: %v, %v", invalid, err)
 	}
 	return db
 }
 
-func TestNothingIsFoundInAHealthyHistory(t *testing.T) {
-	found, err := Check(planted(t, ""), every())
+func TestCheck_HealthyRows_FindsNothing(t *testing.T) {
+	found, err := Check(database(t, ""), all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,68 +173,68 @@ func TestNothingIsFoundInAHealthyHistory(t *testing.T) {
 	}
 }
 
-func TestEachBrokenThingIsFound(t *testing.T) {
-	for _, tc := range plants {
+func TestCheck_FindsEachViolation(t *testing.T) {
+	for _, tc := range violations {
 		t.Run(tc.name, func(t *testing.T) {
-			found, err := Check(planted(t, tc.sql), every())
+			found, err := Check(database(t, tc.sql), all())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(found) != 1 || found[0].Broken != tc.broken || len(found[0].Rows) != 1 {
-				t.Errorf("found %v, want one row of %q", found, tc.broken)
+			if len(found) != 1 || found[0].Violation != tc.violation || len(found[0].Rows) != 1 {
+				t.Errorf("found %v, want one row of %q", found, tc.violation)
 			}
 		})
 	}
 }
 
-func TestEveryInvariantIsPlanted(t *testing.T) {
-	var invariants, broken []string
-	for _, i := range every() {
-		invariants = append(invariants, i.Broken)
+func TestViolations_CoverEveryInvariant(t *testing.T) {
+	var invariants, violated []string
+	for _, i := range all() {
+		invariants = append(invariants, i.Violation)
 		if !slices.Contains([]Harm{Lost, Doubled, Reordered, Stuck}, i.Harm) {
-			t.Errorf("%q does no harm that is known: %q", i.Broken, i.Harm)
+			t.Errorf("%q has unknown harm %q", i.Violation, i.Harm)
 		}
 	}
-	for _, p := range plants {
-		broken = append(broken, p.broken)
+	for _, p := range violations {
+		violated = append(violated, p.violation)
 	}
-	for _, list := range []*[]string{&invariants, &broken} {
+	for _, list := range []*[]string{&invariants, &violated} {
 		slices.Sort(*list)
 	}
 	if twice := len(invariants) - len(slices.Compact(slices.Clone(invariants))); twice > 0 {
-		t.Errorf("%d invariants share a name", twice)
+		t.Errorf("%d invariants have the name of another", twice)
 	}
 	for _, name := range invariants {
-		if !slices.Contains(broken, name) {
-			t.Errorf("nothing breaks %q", name)
+		if !slices.Contains(violated, name) {
+			t.Errorf("no test violates %q", name)
 		}
 	}
-	for _, name := range broken {
+	for _, name := range violated {
 		if !slices.Contains(invariants, name) {
-			t.Errorf("there is no invariant %q", name)
+			t.Errorf("no invariant %q", name)
 		}
 	}
 }
 
-func TestAnInvariantThatCannotBeAskedIsAnError(t *testing.T) {
-	_, err := Check(planted(t, ""), []Invariant{{Broken: "nobody knows", query: `SELECT nothing FROM nowhere`}})
-	if err == nil || !strings.Contains(err.Error(), "nobody knows: ") {
-		t.Errorf("the error is %v", err)
+func TestCheck_InvalidQuery_ReturnsError(t *testing.T) {
+	_, err := Check(database(t, ""), []Invariant{{Violation: "invalid query", query: `SELECT nothing FROM nowhere`}})
+	if err == nil || !strings.Contains(err.Error(), "invalid query: ") {
+		t.Errorf("got error %v", err)
 	}
 }
 
-func TestLinesJoinColumns(t *testing.T) {
-	got, err := Lines(planted(t, ""), `SELECT 1, NULL, 'two words' UNION ALL SELECT 2, 'a', ''`)
+func TestLines_JoinColumns(t *testing.T) {
+	got, err := Lines(database(t, ""), `SELECT 1, NULL, 'two words' UNION ALL SELECT 2, 'a', ''`)
 	if want := []string{"1  two words", "2 a "}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 }
 
-func TestAFindingTellsTenRowsAtMost(t *testing.T) {
-	all := strings.Fields("a b c d e f g h i j k l")
+func TestFinding_String_HasAtMostTenRows(t *testing.T) {
+	rows := strings.Fields("a b c d e f g h i j k l")
 	for want, f := range map[string]Finding{
-		"it is so (1): a": {Invariant{Broken: "it is so"}, all[:1]},
-		"it is so (12): a; b; c; d; e; f; g; h; i; j": {Invariant{Broken: "it is so"}, all},
+		"a violation (1): a":                             {Invariant{Violation: "a violation"}, rows[:1]},
+		"a violation (12): a; b; c; d; e; f; g; h; i; j": {Invariant{Violation: "a violation"}, rows},
 	} {
 		if got := f.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

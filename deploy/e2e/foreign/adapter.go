@@ -1,7 +1,6 @@
-// Package foreign is an adapter as somebody who does not use the suite's own packages for
-// it would write one: plain SQL on the shared file, with no more columns than an adapter must
-// name. Tests and load drivers play the platforms with it, so they also hold the suite to what
-// it promises such adapters.
+// Package foreign is a third-party adapter, written without the suite's adapter packages: plain SQL on the
+// shared database file, with only the columns that an adapter must set. Tests and load generators use it
+// to simulate platforms, which also checks what the suite guarantees to third-party adapters.
 package foreign
 
 import (
@@ -22,29 +21,29 @@ import (
 	"arizuko/pkg/wake"
 )
 
-// The daemons that read on.
+// The daemons that an adapter pokes.
 const (
 	gated = "gated"
 	routd = "routd"
 )
 
-// ErrNotQueued is the answer to a report on a row that waits for no delivery: it was never
-// outbound, was cancelled, or has been reported on.
-var ErrNotQueued = errors.New("the row is not queued")
+// ErrNotQueued is returned for a report on a row that is not queued: it is inbound or cancelled, or was
+// reported before.
+var ErrNotQueued = errors.New("row is not queued")
 
 // Adapter serves any number of platforms. It is safe for concurrent use.
 type Adapter struct {
 	db     *sql.DB
 	poker  *wake.Poker
-	opened string       // makes the platform ids of two adapters differ
-	serial atomic.Int64 // of the platform ids made up
+	opened string       // makes the generated platform ids of two adapters differ
+	serial atomic.Int64 // of generated platform ids
 }
 
-// Open opens the migrated database of a data folder. pokeFailed is told when a daemon that is
-// there cannot be woken, which only costs time: it looks by itself, too.
+// Open opens the migrated database of a data folder. pokeFailed is called when a running daemon cannot be
+// poked. That only costs time, since daemons also poll.
 func Open(data string, pokeFailed func(daemon string, err error)) (*Adapter, error) {
 	path := filepath.Join(data, "arizuko.db")
-	// _txlock: a transaction that reads first and writes later fails when another got in between.
+	// _txlock: a transaction that starts with a read fails at its first write if another has written meanwhile.
 	db, err := sql.Open("sqlite3", "file:"+path+"?mode=rw&_busy_timeout=20000&_txlock=immediate&_foreign_keys=true")
 	if err != nil {
 		return nil, err
@@ -58,16 +57,15 @@ func Open(data string, pokeFailed func(daemon string, err error)) (*Adapter, err
 	}, nil
 }
 
-// Close lets go of the database.
+// Close closes the database.
 func (a *Adapter) Close() error {
 	a.poker.Close()
 	return a.db.Close()
 }
 
-// Receive stores what people wrote, in one transaction, and wakes gated. It returns the row ids;
-// a message that came before, as its chat and platform id tell, keeps the row it has. What a row
-// must have and does not say gets a value: a platform id of its own, a sender, the verb "message",
-// the time being, the source "foreign".
+// Receive stores inbound messages in one transaction and pokes gated. It returns the row ids. A message
+// with the chat and platform id of an existing row keeps that row. Required fields that are empty get
+// values: a unique platform id, a sender, the verb "message", the current time, the source "foreign".
 func (a *Adapter) Receive(ctx context.Context, rows ...msg.Message) (ids []int64, err error) {
 	if ids, err = a.Insert(ctx, rows...); err == nil {
 		a.poker.Poke(gated)
@@ -75,13 +73,13 @@ func (a *Adapter) Receive(ctx context.Context, rows ...msg.Message) (ids []int64
 	return ids, err
 }
 
-// Insert is Receive without waking gated, which finds the rows when it looks by itself.
+// Insert is Receive without the poke. Gated finds the rows when it polls.
 func (a *Adapter) Insert(ctx context.Context, rows ...msg.Message) (ids []int64, err error) {
 	tx, err := a.db.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing to undo after the commit
+	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
 	for i := range rows {
 		id, err := a.insert(ctx, tx, &rows[i])
 		if err != nil {
@@ -124,18 +122,18 @@ func (a *Adapter) insert(ctx context.Context, tx *sql.Tx, m *msg.Message) (id in
 	return id, err
 }
 
-// Outbound is what an adapter has to know of a row in order to send it.
+// Outbound has the fields of a row that an adapter needs to send it.
 type Outbound struct {
 	ID        int64
 	ChatJID   string
 	ThreadID  string // "" outside of threads
-	ReplyToID string // the platform id of the message to be quoted, "" for none
+	ReplyToID string // platform id of the message that it replies to, "" for none
 	Kind      msg.Kind
 	Content   string
-	Source    string // which part of the suite wrote it
+	Source    string // the part of the suite that wrote it
 }
 
-// Queued lists a platform's rows that wait to be sent, in the order in which they have to be.
+// Queued lists the queued rows of a platform, in sending order.
 func (a *Adapter) Queued(ctx context.Context, platform string) (all []Outbound, err error) {
 	rows, err := a.db.QueryContext(ctx, `SELECT id, chat_jid, thread_id, ifnull(reply_to_id, ''), kind, content, source
 		FROM messages WHERE platform = ? AND out_state = 'queued' ORDER BY id`, platform)
@@ -153,33 +151,33 @@ func (a *Adapter) Queued(ctx context.Context, platform string) (all []Outbound, 
 	return all, rows.Err()
 }
 
-// Sent reports that a queued row has arrived, as platformID ("" if the platform gives no ids). The
-// zero time is now. Other errors than ErrNotQueued come from the database.
+// Sent reports that a queued row was sent and has a platform id, "" if the platform has none. The zero
+// time means now. It returns ErrNotQueued or an error of the database.
 func (a *Adapter) Sent(ctx context.Context, id int64, platformID string, at time.Time) error {
 	return a.report(ctx, id, report{state: msg.OutSent, platformID: platformID, at: at})
 }
 
-// Failed reports, as Sent does, that a queued row will never arrive, and why.
-func (a *Adapter) Failed(ctx context.Context, id int64, why string, at time.Time) error {
-	return a.report(ctx, id, report{state: msg.OutFailed, class: msg.Permanent, why: why, at: at})
+// Failed is Sent for a queued row that failed permanently, with the reason.
+func (a *Adapter) Failed(ctx context.Context, id int64, reason string, at time.Time) error {
+	return a.report(ctx, id, report{state: msg.OutFailed, class: msg.Permanent, reason: reason, at: at})
 }
 
 type report struct {
 	state      msg.OutState
 	platformID string
 	class      msg.ErrorClass
-	why        string
+	reason     string
 	at         time.Time
 }
 
-// report keeps the row and its only part in step, and wakes routd: what arrives begins an
+// report updates the row and its only part together, and pokes routd, since a sent answer starts an
 // engagement.
 func (a *Adapter) report(ctx context.Context, id int64, r report) error {
 	tx, err := a.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing to undo after the commit
+	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
 	res, err := tx.ExecContext(ctx, `UPDATE messages SET out_state = ?, platform_id = nullif(?, '') WHERE id = ? AND out_state = 'queued'`,
 		r.state, r.platformID, id)
 	if err != nil {
@@ -193,7 +191,7 @@ func (a *Adapter) report(ctx context.Context, id int64, r report) error {
 	}
 	if _, err = tx.ExecContext(ctx, `INSERT INTO deliveries (message_id, part, state, attempts, platform_id, error_class, error, updated_at)
 		VALUES (?, 0, ?, 1, nullif(?, ''), nullif(?, ''), nullif(?, ''), ?)`,
-		id, r.state, r.platformID, r.class, r.why, r.at.UnixMilli()); err != nil {
+		id, r.state, r.platformID, r.class, r.reason, r.at.UnixMilli()); err != nil {
 		return fmt.Errorf("report on row %d: %w", id, err)
 	}
 	if err := tx.Commit(); err != nil {

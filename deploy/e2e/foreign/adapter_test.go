@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/wake"
 )
 
-// open is an adapter on a fresh data folder, and a daemon's view of the same.
+// open returns an adapter on a new data folder, and a store on the same database.
 func open(t *testing.T) (a *Adapter, st *store.Store, data string) {
 	t.Helper()
 	path := storetest.Path(t)
@@ -46,7 +46,7 @@ func receive(t *testing.T, a *Adapter, rows ...msg.Message) []int64 {
 	return ids
 }
 
-func TestARowWithoutMoreThanAnAddress(t *testing.T) {
+func TestReceive_OnlyChat_SetsDefaults(t *testing.T) {
 	a, st, _ := open(t)
 	before := time.Now().UnixMilli()
 	ids := receive(t, a, msg.Message{ChatJID: "matrix:!room"}, msg.Message{ChatJID: "matrix:!room"})
@@ -55,21 +55,21 @@ func TestARowWithoutMoreThanAnAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m.ReceivedAt < before || m.Timestamp != m.ReceivedAt || m.PlatformID == "" {
-		t.Errorf("the row is %+v", m)
+		t.Errorf("row %+v", m)
 	}
 	want := &msg.Message{
 		ID: ids[0], ChatJID: "matrix:!room", Direction: msg.In, Kind: msg.KindMessage, Sender: "matrix:7", SenderName: "bob",
 		Verb: msg.VerbMessage, Source: "foreign", PlatformID: m.PlatformID, Timestamp: m.Timestamp, ReceivedAt: m.ReceivedAt,
 	}
 	if diff := cmp.Diff(want, m); diff != "" {
-		t.Errorf("the row (-want +got):\n%s", diff)
+		t.Errorf("row (-want +got):\n%s", diff)
 	}
 	if len(ids) != 2 || ids[1] <= ids[0] {
 		t.Errorf("row ids %v", ids)
 	}
 }
 
-func TestEverythingThatIsSetIsStored(t *testing.T) {
+func TestReceive_StoresEveryField(t *testing.T) {
 	a, st, _ := open(t)
 	want := &msg.Message{
 		ChatJID: "slack:C1", PlatformID: "1.2", Direction: msg.In, Kind: msg.KindMessage, Sender: "slack:U1", SenderName: "O'Hara",
@@ -83,11 +83,11 @@ func TestEverythingThatIsSetIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the row (-want +got):\n%s", diff)
+		t.Errorf("row (-want +got):\n%s", diff)
 	}
 }
 
-func TestARedeliveryChangesNothing(t *testing.T) {
+func TestReceive_Redelivery_KeepsRow(t *testing.T) {
 	a, st, data := open(t)
 	first := msg.Message{ChatJID: "telegram:5", PlatformID: "1", Content: "first"}
 	ids := receive(t, a, first, msg.Message{ChatJID: "telegram:6", PlatformID: "1"})
@@ -100,7 +100,7 @@ func TestARedeliveryChangesNothing(t *testing.T) {
 	}
 }
 
-func TestABadRowStoresNoneOfItsTransaction(t *testing.T) {
+func TestReceive_InvalidRow_StoresNothing(t *testing.T) {
 	a, st, _ := open(t)
 	if ids, err := a.Receive(t.Context(), msg.Message{ChatJID: "telegram:5"}, msg.Message{ChatJID: "nowhere"}); err == nil {
 		t.Errorf("stored as %v", ids)
@@ -110,20 +110,20 @@ func TestABadRowStoresNoneOfItsTransaction(t *testing.T) {
 	}
 }
 
-func TestWhoReadsOnIsWoken(t *testing.T) {
+func TestAdapter_PokesReaders(t *testing.T) {
 	a, st, data := open(t)
 	run := filepath.Join(data, "run")
 	if err := os.Mkdir(run, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	woken := map[string]*wake.Listener{}
+	poked := map[string]*wake.Listener{}
 	for _, daemon := range []string{gated, routd} {
 		l, err := wake.Listen(run, daemon)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		woken[daemon] = l
+		poked[daemon] = l
 	}
 	if _, err := a.Insert(t.Context(), msg.Message{ChatJID: "telegram:5"}); err != nil {
 		t.Fatal(err)
@@ -131,17 +131,17 @@ func TestWhoReadsOnIsWoken(t *testing.T) {
 	if err := a.Sent(t.Context(), outbound(t, st, "telegram:5"), "9", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	<-woken[routd].C()
+	<-poked[routd].C()
 	select {
-	case <-woken[gated].C():
-		t.Error("Insert woke gated")
+	case <-poked[gated].C():
+		t.Error("Insert poked gated")
 	default:
 	}
 	receive(t, a, msg.Message{ChatJID: "telegram:5"})
-	<-woken[gated].C()
+	<-poked[gated].C()
 }
 
-// outbound writes a row that is to be sent, as gated does.
+// outbound queues a row as gated does.
 func outbound(t *testing.T, st *store.Store, chat string) int64 {
 	t.Helper()
 	id, _, err := st.PutMessage(t.Context(), &msg.Message{
@@ -154,7 +154,7 @@ func outbound(t *testing.T, st *store.Store, chat string) int64 {
 	return id
 }
 
-func TestQueuedRowsAreThoseOfOnePlatformInOrder(t *testing.T) {
+func TestQueued_ListsPlatformInOrder(t *testing.T) {
 	a, st, _ := open(t)
 	first, second := outbound(t, st, "telegram:5"), outbound(t, st, "telegram:4")
 	outbound(t, st, "discord:5")
@@ -171,7 +171,7 @@ func TestQueuedRowsAreThoseOfOnePlatformInOrder(t *testing.T) {
 	}
 }
 
-func TestReports(t *testing.T) {
+func TestReport_UpdatesRowAndDelivery(t *testing.T) {
 	at := time.UnixMilli(1_700_000_000_123)
 	for name, tt := range map[string]struct {
 		report func(a *Adapter, id int64) error
@@ -181,7 +181,7 @@ func TestReports(t *testing.T) {
 			func(a *Adapter, id int64) error { return a.Sent(t.Context(), id, "out-1", at) },
 			store.Delivery{State: msg.OutSent, PlatformID: "out-1"},
 		},
-		"sent where messages have no ids": {
+		"sent without platform id": {
 			func(a *Adapter, id int64) error { return a.Sent(t.Context(), id, "", at) },
 			store.Delivery{State: msg.OutSent},
 		},
@@ -205,7 +205,7 @@ func TestReports(t *testing.T) {
 				t.Errorf("deliveries (-want +got):\n%s", diff)
 			}
 			if m, err := st.Message(t.Context(), id); err != nil || m.OutState != tt.want.State || m.PlatformID != tt.want.PlatformID {
-				t.Errorf("the row is %+v, %v", m, err)
+				t.Errorf("row %+v, %v", m, err)
 			}
 			changes, err := st.DeliveryChanges(t.Context(), 0, 10)
 			if err != nil || len(changes) != 1 || changes[0].At != at.UnixMilli() {
@@ -218,7 +218,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-func TestOnlyQueuedRowsAreReportedOn(t *testing.T) {
+func TestReport_RowNotQueued_Fails(t *testing.T) {
 	a, _, _ := open(t)
 	for _, id := range []int64{0, 4711, receive(t, a, msg.Message{ChatJID: "telegram:5"})[0]} {
 		if err := a.Sent(t.Context(), id, "1", time.Time{}); !errors.Is(err, ErrNotQueued) {
@@ -227,24 +227,24 @@ func TestOnlyQueuedRowsAreReportedOn(t *testing.T) {
 	}
 }
 
-func TestAReportThatCannotBeStoredLeavesTheRowQueued(t *testing.T) {
+func TestReport_DatabaseError_LeavesRowQueued(t *testing.T) {
 	a, st, _ := open(t)
 	receive(t, a, msg.Message{ChatJID: "telegram:5", PlatformID: "1"})
 	id := outbound(t, st, "telegram:5")
 	if err := a.Sent(t.Context(), id, "1", time.Time{}); err == nil || errors.Is(err, ErrNotQueued) {
-		t.Errorf("two messages of one id: %v", err)
+		t.Errorf("two messages with one platform id: %v", err)
 	}
 	if queued, err := a.Queued(t.Context(), "telegram"); err != nil || len(queued) != 1 || queued[0].ID != id {
 		t.Errorf("%+v, %v", queued, err)
 	}
 }
 
-func TestThereMustBeADatabase(t *testing.T) {
+func TestOpen_MissingDatabase_Fails(t *testing.T) {
 	data := t.TempDir()
 	if _, err := Open(data, func(string, error) {}); err == nil {
-		t.Error("opened")
+		t.Error("no error")
 	}
 	if _, err := os.Stat(filepath.Join(data, "arizuko.db")); err == nil {
-		t.Error("an empty database was made")
+		t.Error("Open created a database")
 	}
 }
