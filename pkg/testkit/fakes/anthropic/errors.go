@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// StatusOverloaded is the API's own for a lack of room.
+// StatusOverloaded is the API's own status for a lack of capacity.
 const StatusOverloaded = 529
 
 // refused is an error answer.
@@ -21,7 +21,7 @@ func (r *refused) Error() string { return fmt.Sprintf("%d %s", r.status, r.messa
 
 func refusal(status int, message string) error { return &refused{status: status, message: message} }
 
-// asRefused makes anything else the API's own failure.
+// asRefused turns any other error into an internal one of the API.
 func asRefused(err error) *refused {
 	var r *refused
 	if errors.As(err, &r) {
@@ -40,7 +40,7 @@ func (r *refused) body(requestID string) map[string]any {
 	}
 }
 
-// meaning is the documented type of a status, and what the API usually says with it.
+// meaning is the documented type of a status, and its usual message.
 func meaning(status int) (kind, usual string) {
 	switch status {
 	case http.StatusUnauthorized:

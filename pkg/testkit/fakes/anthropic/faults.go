@@ -3,15 +3,16 @@ package anthropic
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// Fault spoils calls. Without Status, Drop and Body it only delays them.
+// Fault makes calls fail. Without Status, Drop and Body it only delays them.
 type Fault struct {
 	Method string // "" and "*" are every method
-	Times  int    // how many calls; 0 is one, negative is until Heal
-	After  bool   // the call is carried out all the same, and only its answer is spoilt: a stream in the middle
+	Times  int    // how many calls; 0 is one, negative is until ClearFaults
+	After  bool   // the call is carried out all the same, and only its answer fails: a stream in the middle
 
 	Delay       time.Duration // before the call is carried out, or After it
 	Drop        bool          // the connection is closed
@@ -21,54 +22,27 @@ type Fault struct {
 	RetryAfter  int           // seconds; Status is 429 then, if it is not given
 }
 
-// InjectFault spoils calls to come. Faults stand in a queue: a call takes the first that means it.
-func (s *Server) InjectFault(faults ...Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range faults {
-		f.Times = cmp.Or(f.Times, 1)
-		if f.RetryAfter > 0 {
-			f.Status = cmp.Or(f.Status, http.StatusTooManyRequests)
-		}
-		s.faults = append(s.faults, f)
+// prepare completes an injected fault, and returns how many calls it is for.
+func (f *Fault) prepare() (times int) {
+	if f.RetryAfter > 0 {
+		f.Status = cmp.Or(f.Status, http.StatusTooManyRequests)
 	}
+	return f.Times
 }
 
-// ClearFaults takes every fault back that Fail announced.
-func (s *Server) ClearFaults() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = nil
-}
-
-func (f *Fault) means(method string) bool {
+func (f *Fault) matches(method string) bool {
 	return f.Method == "" || f.Method == "*" || f.Method == method
 }
 
-// nextFault is what is to go wrong with a call, the zero Fault for nothing.
-func (s *Server) nextFault(method string) Fault {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.faults, func(f Fault) bool { return f.means(method) })
-	if i < 0 {
-		return Fault{}
-	}
-	f := s.faults[i]
-	s.faults[i].Times--
-	if s.faults[i].Times == 0 {
-		s.faults = slices.Delete(s.faults, i, i+1)
-	}
-	return f
-}
-
-// spoil answers in place of what would have been answered, and reports whether it did.
-func (x *exchange) spoil(f Fault) bool {
+// answerFault answers in place of the call, and reports whether it did.
+func (x *exchange) answerFault(f Fault) bool {
 	switch {
 	case f.Drop:
-		panic(http.ErrAbortHandler) // the way to close a connection without an answer
+		fakeserver.Abort()
 	case f.Body != "":
-		x.head(cmp.Or(f.Status, http.StatusOK))
-		_, _ = x.w.Write([]byte(f.Body))
+		x.note(func(c *Call) { c.Status = cmp.Or(f.Status, http.StatusOK) })
+		x.setRequestID()
+		fakeserver.WriteRaw(x.w, f.Status, f.Body)
 	case f.Status != 0:
 		x.refuse(f.refused())
 	default:
@@ -79,34 +53,4 @@ func (x *exchange) spoil(f Fault) bool {
 
 func (f *Fault) refused() *refused {
 	return &refused{status: f.Status, message: f.Description, retryAfter: f.RetryAfter}
-}
-
-// SetReachable(false) breaks every connection, and every later one before it is answered, until
-// SetReachable(true).
-func (s *Server) SetReachable(ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch isCut := closed(s.cut); {
-	case ok && isCut:
-		s.cut = make(chan struct{})
-	case !ok && !isCut:
-		close(s.cut)
-	}
-}
-
-func (s *Server) reachable() bool { return !closed(s.cutting()) }
-
-func (s *Server) cutting() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cut
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

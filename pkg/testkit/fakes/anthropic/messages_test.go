@@ -75,7 +75,7 @@ func TestToolUse(t *testing.T) {
 	}
 	use := m.Content[0]
 	if use.Type != "tool_use" || use.Name != "Bash" || use.ID != "toolu_fake0000000100" ||
-		string(use.Input) != `{"command":"echo hi","description":"what it was told"}` {
+		string(use.Input) != `{"command":"echo hi","description":"a command"}` {
 		t.Errorf("got %+v, input %s", use, use.Input)
 	}
 

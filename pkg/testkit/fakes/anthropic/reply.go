@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Reply is what the model does about a request.
+// Reply is how a model answers a request.
 type Reply struct {
 	Text       string
 	Tools      []ToolUse
 	StopReason string        // end_turn, or tool_use with Tools, if empty
-	Wait       time.Duration // before the first word; a stream has begun by then
-	Status     int           // refuse the request, with Text or the status's usual words
+	Wait       time.Duration // before the content; a stream has begun by then
+	Status     int           // refuse the request, with Text or the usual message of the status
 }
 
-// ToolUse is a call the model wants made.
+// ToolUse is a call of a tool.
 type ToolUse struct {
 	Name  string
 	Input any // marshals to a JSON object
@@ -30,16 +30,16 @@ func (r *Reply) stopReason() string {
 	return cmp.Or(r.StopReason, "end_turn")
 }
 
-// FollowCommand is a model that does what the last line of the user's last message says:
+// FollowCommand is a model that follows the last line of the user's last message:
 //
 //	say TEXT           answers TEXT
 //	slow N …           waits N seconds, then does what follows
 //	tool NAME INPUT    uses a tool; INPUT is an object, or else the command of Bash
 //	error STATUS       fails with that HTTP status
-//	refuse             stops for a refusal, without a word
-//	recall             lists what it was told before, one line a message
+//	refuse             stops with the reason refusal and no content
+//	recall             lists the earlier commands, one a line
 //
-// and answers anything else with "You said: " and the line. What a tool returned it repeats.
+// It answers anything else with "You said: " and the line, and repeats the result of a tool.
 func FollowCommand(r Request) Reply {
 	if result := r.result(); result != nil {
 		if result.IsError {
@@ -47,16 +47,16 @@ func FollowCommand(r Request) Reply {
 		}
 		return Reply{Text: "The tool said: " + result.Content.Text()}
 	}
-	orders := r.Commands()
-	if len(orders) == 0 {
+	commands := r.Commands()
+	if len(commands) == 0 {
 		return Reply{Text: "You said nothing."}
 	}
-	last := len(orders) - 1
-	return obey(orders[last], orders[:last])
+	last := len(commands) - 1
+	return follow(commands[last], commands[:last])
 }
 
-func obey(order string, before []string) Reply {
-	verb, rest, _ := strings.Cut(order, " ")
+func follow(command string, before []string) Reply {
+	verb, rest, _ := strings.Cut(command, " ")
 	rest = strings.TrimSpace(rest)
 	switch strings.ToLower(verb) {
 	case "say":
@@ -64,7 +64,7 @@ func obey(order string, before []string) Reply {
 	case "slow":
 		number, then, _ := strings.Cut(rest, " ")
 		if seconds, err := strconv.ParseFloat(strings.TrimSuffix(number, "s"), 64); err == nil && seconds >= 0 && seconds <= 3600 {
-			reply := obey(then, before)
+			reply := follow(then, before)
 			reply.Wait += time.Duration(seconds * float64(time.Second))
 			return reply
 		}
@@ -82,7 +82,7 @@ func obey(order string, before []string) Reply {
 	case "recall":
 		return Reply{Text: "Before: " + strings.Join(before, "\n")}
 	}
-	return Reply{Text: "You said: " + order}
+	return Reply{Text: "You said: " + command}
 }
 
 func toolInput(text string) any {
@@ -90,5 +90,5 @@ func toolInput(text string) any {
 	if err := json.Unmarshal([]byte(text), &object); err == nil {
 		return object
 	}
-	return map[string]any{"command": text, "description": "what it was told"}
+	return map[string]any{"command": text, "description": "a command"}
 }

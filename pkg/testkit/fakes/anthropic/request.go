@@ -13,7 +13,7 @@ import (
 // maxBody is the documented limit of a request.
 const maxBody = 32 << 20
 
-// Request is what a caller asks of the model.
+// Request is the body of a call of messages or count_tokens.
 type Request struct {
 	Model     string    `json:"model"`
 	MaxTokens int       `json:"max_tokens"`
@@ -22,25 +22,25 @@ type Request struct {
 	Messages  []Message `json:"messages"`
 	Tools     []Tool    `json:"tools"`
 
-	midSystem bool // there may be system messages between the others
+	midSystem bool // system messages are allowed between the others
 }
 
-// Message is one side's part of the conversation; Role is user, assistant or, for callers who
-// ask for that beta, system.
+// Message is one message of the conversation. Role is user, assistant or, with the beta header for
+// it, system.
 type Message struct {
 	Role    string  `json:"role"`
 	Content Content `json:"content"`
 }
 
-// Tool is one the model may use.
+// Tool is a tool that the model may use.
 type Tool struct {
 	Name string `json:"name"`
 }
 
-// Content is a list of blocks; on the wire a text alone may stand for one block of it.
+// Content is a list of blocks. On the wire it may be a string, which is one text block.
 type Content []Block
 
-// Block is a piece of content: the fields of a text, a tool_use and a tool_result.
+// Block is a block of content: the fields of a text, a tool_use and a tool_result.
 type Block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -65,7 +65,7 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Text is that of all text blocks, one below the other.
+// Text is the text blocks, joined by line breaks.
 func (c Content) Text() string {
 	var texts []string
 	for _, b := range c {
@@ -76,7 +76,7 @@ func (c Content) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-func readRequest(c *Call) (Request, error) {
+func readRequest(c Call) (Request, error) {
 	if len(c.Body) > maxBody {
 		return Request{}, refusal(http.StatusRequestEntityTooLarge, "")
 	}
@@ -88,7 +88,7 @@ func readRequest(c *Call) (Request, error) {
 	return r, nil
 }
 
-// check refuses what the real one refuses. Models are known by the beginning of their names.
+// check refuses what the API refuses. Every model whose name begins with "claude-" is known.
 func (r *Request) check(answer bool) error {
 	bad := func(format string, args ...any) error {
 		return refusal(http.StatusBadRequest, fmt.Sprintf(format, args...))
@@ -116,7 +116,7 @@ func (r *Request) check(answer bool) error {
 	return r.checkTools(bad)
 }
 
-// checkTools holds each use of a tool to its result in the message that follows.
+// checkTools requires the result of each tool use in the message that follows it.
 func (r *Request) checkTools(bad func(string, ...any) error) error {
 	var open []string
 	for i, m := range r.Messages {
@@ -158,7 +158,7 @@ func (c Content) results() (ids []string) {
 	return ids
 }
 
-// tokens is a guess.
+// tokens estimates the size of the request.
 func (r *Request) tokens() int {
 	n := len(r.System.Text())
 	for _, m := range r.Messages {
@@ -167,41 +167,41 @@ func (r *Request) tokens() int {
 	return n/4 + 1
 }
 
-// reminder is what Claude Code puts beside a person's words.
+// reminder matches what Claude Code adds to a user's text.
 var (
 	reminder = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`)
 	tag      = regexp.MustCompile(`<[^>]*>`)
 )
 
-// Commands are the last lines of what the user said, one for each message, oldest first.
-// Markup around them ends a line and theirs is unescaped; messages without text count not.
-func (r *Request) Commands() (orders []string) {
+// Commands are the last lines of the user's messages, oldest first. A tag ends a line, and
+// entities are unescaped. Messages without text have none.
+func (r *Request) Commands() (commands []string) {
 	for _, m := range r.Messages {
 		if m.Role != "user" {
 			continue
 		}
-		if text := m.Content.said(); text != "" {
-			orders = append(orders, strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]))
+		if text := m.Content.userText(); text != "" {
+			commands = append(commands, strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]))
 		}
 	}
-	return orders
+	return commands
 }
 
-// said is the text of people.
-func (c Content) said() string {
+// userText is the text without what Claude Code adds, and without tags.
+func (c Content) userText() string {
 	text := reminder.ReplaceAllString(c.Text(), "")
 	return strings.TrimSpace(html.UnescapeString(tag.ReplaceAllString(text, "\n")))
 }
 
-// order is the last one, "" without any.
-func (r *Request) order() string {
-	if orders := r.Commands(); len(orders) > 0 {
-		return orders[len(orders)-1]
+// command is the last of Commands; "" without any.
+func (r *Request) command() string {
+	if commands := r.Commands(); len(commands) > 0 {
+		return commands[len(commands)-1]
 	}
 	return ""
 }
 
-// result is the tool result that the request ends with, nil if the user has said something since.
+// result is the tool result that the request ends with; nil if a text of the user follows it.
 func (r *Request) result() *Block {
 	var last Message
 	for _, m := range r.Messages {
@@ -210,7 +210,7 @@ func (r *Request) result() *Block {
 		}
 	}
 	i := slices.IndexFunc(last.Content, func(b Block) bool { return b.Type == "tool_result" })
-	if i < 0 || last.Content.said() != "" {
+	if i < 0 || last.Content.userText() != "" {
 		return nil
 	}
 	return &last.Content[i]

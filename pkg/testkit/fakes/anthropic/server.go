@@ -1,68 +1,66 @@
-// Package anthropic is a fake of the model's API, as an agent's command line or SDK calls it:
-// POST /v1/messages whole and as a stream of events, /v1/messages/count_tokens and /v1/models,
-// over HTTP as documented, with the documented errors. No model thinks behind it: what it
-// answers is a function of the request, see [FollowCommand] and [Server.SetModel].
+// Package anthropic is a fake of the Anthropic API, as Claude Code and the SDKs call it: POST
+// /v1/messages, also as a stream of events, /v1/messages/count_tokens and /v1/models, with the
+// documented errors. There is no language model: the answer is a function of the request, see
+// [FollowCommand] and [Server.SetModel].
 //
 //	model := anthropic.New(anthropic.Options{})
 //	base, err := model.Start("127.0.0.1:0")
-//	model.Fail(anthropic.Fault{Status: 529, Times: 2})
+//	model.InjectFault(anthropic.Fault{Status: 529, Times: 2})
 //	call, err := model.Wait(ctx, func(c anthropic.Call) bool { return c.Accepted })
 package anthropic
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
-	"arizuko/pkg/httpx"
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
 // DefaultKey is the key of Options without one.
 const DefaultKey = "sk-ant-fake-0001-key-of-the-fake-model"
 
-// Methods of the API, as Call and Fault name them.
+// Methods of the API, as in Call and Fault.
 const (
 	MethodMessages    = "messages"
 	MethodCountTokens = "count_tokens"
 	MethodModels      = "models"
 )
 
-// Options say who may call. The zero value knows one key.
+// Options of a fake.
 type Options struct {
-	Key string // as x-api-key, or as bearer
+	Key string // the accepted key, in x-api-key or as a bearer token; DefaultKey if empty
 }
 
 // Server is the fake. It may be used from many goroutines.
 type Server struct {
+	fakeserver.Host
+	*fakeserver.Record[Call]
+	*fakeserver.Faults[Fault]
 	key string
 
-	mu      sync.Mutex
-	changed chan struct{} // closed, and replaced, whenever something happened
-	cut     chan struct{} // closed while no connection survives
-	answer  func(Request) Reply
-	calls   []*Call
-	faults  []Fault
-	http    *httpx.Server
-	served  chan struct{} // closed when http is done
+	mu     sync.Mutex
+	answer func(Request) Reply
 }
 
-// New makes an API whose model obeys what it is told.
+// New returns a fake that follows commands.
 func New(o Options) *Server {
 	if o.Key == "" {
 		o.Key = DefaultKey
 	}
-	return &Server{key: o.Key, changed: make(chan struct{}), cut: make(chan struct{}), answer: FollowCommand}
+	return &Server{
+		Record: fakeserver.NewRecord(func(*Call) bool { return true }, (*Call).sends),
+		Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
+		key:    o.Key, answer: FollowCommand,
+	}
 }
 
-// Key is the key that is let in.
+// Key is the accepted key.
 func (s *Server) Key() string { return s.key }
 
-// SetModel has model answer from now on; nil is [FollowCommand] again.
+// SetModel makes model answer from now on; nil is [FollowCommand].
 func (s *Server) SetModel(model func(Request) Reply) {
 	if model == nil {
 		model = FollowCommand
@@ -75,56 +73,18 @@ func (s *Server) SetModel(model func(Request) Reply) {
 // Start serves at addr, "host:port" with port 0 for a free one, until Close, and returns the
 // base of its URLs, "http://host:port". After Close it may be started again.
 func (s *Server) Start(addr string) (string, error) {
-	server, err := httpx.Listen(addr, s, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return "", err
-	}
-	s.SetReachable(true)
-	served := make(chan struct{})
-	s.mu.Lock()
-	s.http, s.served = server, served
-	s.mu.Unlock()
-	go func() {
-		defer close(served)
-		_ = server.Serve() // what it could say, Close is told too
-	}()
-	return "http://" + server.Addr(), nil
+	return s.StartWith(addr, s)
 }
 
-// Close breaks every connection and stops serving. What happened can still be looked at.
-func (s *Server) Close() error {
-	s.SetReachable(false)
-	s.mu.Lock()
-	server, served := s.http, s.served
-	s.http = nil
-	s.mu.Unlock()
-	if server == nil {
-		return nil
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // open requests are broken off, not waited for
-	_ = server.Close(ctx)
-	<-served
-	return nil
-}
-
-// happened wakes whoever waits for news. The lock is held.
-func (s *Server) happened() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// ServeHTTP answers the API's methods; anything else is not found, and on record.
+// ServeHTTP answers the API's methods; anything else is not found, and recorded.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.reachable() {
-		panic(http.ErrAbortHandler) // the way to close a connection without an answer
-	}
-	x := &exchange{Server: s, w: w, r: r, call: s.begin(r)}
+	s.AbortIfUnreachable()
+	x := s.begin(w, r)
 	defer x.end() // a handler that aborts panics
-	fault := s.nextFault(x.call.Method)
+	fault := s.NextFault(x.call.Method)
 	if !fault.After {
 		x.pause(fault.Delay)
-		if x.spoil(fault) {
+		if x.answerFault(fault) {
 			return
 		}
 		fault = Fault{}
@@ -137,12 +97,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // exchange is one request and its answer.
 type exchange struct {
 	*Server
-	w    http.ResponseWriter
-	r    *http.Request
-	call *Call
+	w     http.ResponseWriter
+	r     *http.Request
+	call  Call // as it came in
+	index int  // in the record
 }
 
-// serve carries the request out; what it returns has not been answered yet.
+// serve carries the request out. An error that it returns has not been answered yet.
 func (x *exchange) serve(fault Fault) error {
 	if err := x.admit(); err != nil {
 		return err
@@ -158,7 +119,7 @@ func (x *exchange) serve(fault Fault) error {
 	return refusal(http.StatusNotFound, "Not found")
 }
 
-// admit looks at what every request must carry.
+// admit checks the headers.
 func (x *exchange) admit() error {
 	key, bearer := x.r.Header.Get("x-api-key"), x.r.Header.Get("Authorization")
 	token, isBearer := strings.CutPrefix(bearer, "Bearer ")
@@ -183,10 +144,9 @@ func (x *exchange) messages(fault Fault) error {
 	if err != nil {
 		return err
 	}
+	x.note(func(c *Call) { c.Request, c.Command = request, request.command() })
 	x.mu.Lock()
-	x.call.Request, x.call.Command = request, request.order()
 	answer := x.answer
-	x.happened()
 	x.mu.Unlock()
 	reply := answer(request)
 	if reply.Status != 0 {
@@ -199,13 +159,13 @@ func (x *exchange) messages(fault Fault) error {
 		return nil
 	}
 	x.pause(reply.Wait + fault.Delay)
-	if !x.spoil(fault) {
+	if !x.answerFault(fault) {
 		x.json(http.StatusOK, x.message(request, reply))
 	}
 	return nil
 }
 
-// countTokens counts a token for four bytes, which is about right for English.
+// countTokens counts one token for four bytes, which is about right for English.
 func (x *exchange) countTokens(fault Fault) error {
 	request, err := readRequest(x.call)
 	if err == nil {
@@ -214,12 +174,9 @@ func (x *exchange) countTokens(fault Fault) error {
 	if err != nil {
 		return err
 	}
-	x.mu.Lock()
-	x.call.Request = request
-	x.mu.Unlock()
-	x.accept()
+	x.note(func(c *Call) { c.Request, c.Accepted = request, true })
 	x.pause(fault.Delay)
-	if !x.spoil(fault) {
+	if !x.answerFault(fault) {
 		x.json(http.StatusOK, map[string]int{"input_tokens": request.tokens()})
 	}
 	return nil
@@ -235,27 +192,14 @@ func (x *exchange) models(fault Fault) error {
 	list := []model{{"model", "claude-fake-1", "Claude Fake 1", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
 	x.accept()
 	x.pause(fault.Delay)
-	if !x.spoil(fault) {
+	if !x.answerFault(fault) {
 		x.json(http.StatusOK, map[string]any{"data": list, "has_more": false, "first_id": list[0].ID, "last_id": list[0].ID})
 	}
 	return nil
 }
 
-// pause waits, and ends the exchange if the caller goes away meanwhile.
-func (x *exchange) pause(d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return
-	case <-x.cutting():
-	case <-x.r.Context().Done():
-	}
-	panic(http.ErrAbortHandler)
-}
+// pause delays the answer, and aborts if the caller goes away meanwhile.
+func (x *exchange) pause(d time.Duration) { x.Hold(x.r.Context(), d) }
 
 // refuse answers with an error.
 func (x *exchange) refuse(err error) {
@@ -267,16 +211,12 @@ func (x *exchange) refuse(err error) {
 }
 
 func (x *exchange) json(status int, v any) {
-	x.w.Header().Set("Content-Type", "application/json")
-	x.head(status)
-	_ = json.NewEncoder(x.w).Encode(v) // who asked is gone
-}
-
-// head sends the status and what every answer carries.
-func (x *exchange) head(status int) {
 	x.note(func(c *Call) { c.Status = status })
-	x.w.Header().Set("request-id", x.requestID())
-	x.w.WriteHeader(status)
+	x.setRequestID()
+	fakeserver.WriteJSON(x.w, "application/json", status, v)
 }
 
-func (x *exchange) requestID() string { return fmt.Sprintf("req_fake%08d", x.call.number) }
+// setRequestID sets the header that every answer has.
+func (x *exchange) setRequestID() { x.w.Header().Set("request-id", x.requestID()) }
+
+func (x *exchange) requestID() string { return fmt.Sprintf("req_fake%08d", x.number()) }

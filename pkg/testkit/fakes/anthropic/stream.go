@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
 type wireMessage struct {
@@ -36,11 +38,11 @@ type toolBlock struct {
 	Input json.RawMessage `json:"input"`
 }
 
-// message is the answer in one piece.
+// message is the answer as a whole.
 func (x *exchange) message(request Request, reply Reply) wireMessage {
 	reason := reply.stopReason()
 	return wireMessage{
-		ID: fmt.Sprintf("msg_fake%08d", x.call.number), Type: "message", Role: "assistant", Model: request.Model,
+		ID: fmt.Sprintf("msg_fake%08d", x.number()), Type: "message", Role: "assistant", Model: request.Model,
 		Content: x.blocks(reply), StopReason: &reason,
 		Usage: usage{InputTokens: request.tokens(), OutputTokens: len(reply.Text)/4 + 1},
 	}
@@ -54,14 +56,14 @@ func (x *exchange) blocks(reply Reply) []any {
 	for i, use := range reply.Tools {
 		input, err := json.Marshal(use.Input)
 		if err != nil {
-			panic("anthropic: input of a tool: " + err.Error()) // the test's mistake
+			panic("anthropic: input of a tool: " + err.Error()) // a mistake of the test
 		}
-		blocks = append(blocks, toolBlock{"tool_use", fmt.Sprintf("toolu_fake%08d%02d", x.call.number, i), use.Name, input})
+		blocks = append(blocks, toolBlock{"tool_use", fmt.Sprintf("toolu_fake%08d%02d", x.number(), i), use.Name, input})
 	}
 	return blocks
 }
 
-// event is one of a stream, under the name that its data repeats.
+// event is an event of a stream. Its data repeats the name.
 type event struct {
 	name string
 	data map[string]any
@@ -75,15 +77,16 @@ func newEvent(name string, fields map[string]any) event {
 	return event{name, data}
 }
 
-// stream answers piece by piece. A fault strikes after the first piece of the content.
+// stream answers with events. A fault comes after the first two events of the content.
 func (x *exchange) stream(request Request, reply Reply, fault Fault) {
 	x.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	x.w.Header().Set("Cache-Control", "no-cache")
-	x.head(http.StatusOK)
+	x.setRequestID()
 	whole := x.message(request, reply)
 	begun := whole
 	begun.Content, begun.StopReason, begun.Usage.OutputTokens = []any{}, nil, 1
 	x.emit(newEvent("message_start", map[string]any{"message": begun}), newEvent("ping", nil))
+	x.note(func(c *Call) { c.Status = http.StatusOK })
 	x.pause(reply.Wait)
 
 	rest := contentEvents(whole.Content)
@@ -92,7 +95,7 @@ func (x *exchange) stream(request Request, reply Reply, fault Fault) {
 		x.emit(rest[:first]...)
 		rest = rest[first:]
 		x.pause(fault.Delay)
-		if x.breakOff(fault) {
+		if x.failStream(fault) {
 			return
 		}
 	}
@@ -131,7 +134,7 @@ func contentEvents(blocks []any) (events []event) {
 	return events
 }
 
-// pieces cuts between runes; a long text makes larger ones, so that there are at most 500.
+// pieces cuts between runes. Pieces of a long text are larger: there are at most 500.
 func pieces(text string) (all []string) {
 	size, from := max(pieceSize, len(text)/500+1), 0
 	for at := range text {
@@ -143,30 +146,28 @@ func pieces(text string) (all []string) {
 	return append(all, text[from:])
 }
 
-// emit sends events. A caller who is gone ends the exchange.
+// emit sends events. It aborts if the client is gone.
 func (x *exchange) emit(events ...event) {
 	for _, e := range events {
 		data, err := json.Marshal(e.data)
 		if err != nil {
 			panic("anthropic: event: " + err.Error())
 		}
-		if !x.reachable() {
-			panic(http.ErrAbortHandler)
-		}
+		x.AbortIfUnreachable()
 		if _, err := fmt.Fprintf(x.w, "event: %s\ndata: %s\n\n", e.name, data); err != nil {
-			panic(http.ErrAbortHandler)
+			fakeserver.Abort()
 		}
 	}
 	if err := http.NewResponseController(x.w).Flush(); err != nil {
-		panic(http.ErrAbortHandler)
+		fakeserver.Abort()
 	}
 }
 
-// breakOff spoils a stream under way and reports whether it did.
-func (x *exchange) breakOff(fault Fault) bool {
+// failStream ends a stream under way with a fault, and reports whether it did.
+func (x *exchange) failStream(fault Fault) bool {
 	switch {
 	case fault.Drop:
-		panic(http.ErrAbortHandler)
+		fakeserver.Abort()
 	case fault.Body != "":
 		_, _ = x.w.Write([]byte(fault.Body))
 	case fault.Status != 0:

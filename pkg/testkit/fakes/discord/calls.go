@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func (s *Server) recorded(q *request, result any, err error, f Fault) Call {
 
 // seen is the status that a caller gets.
 func seen(result any, err error, f Fault) int {
-	refused, api := isAPI(err)
+	refused, api := errors.AsType[*apiError](err)
 	switch {
 	case f.Drop:
 		return 0
@@ -57,9 +58,9 @@ func seen(result any, err error, f Fault) int {
 	return http.StatusOK
 }
 
-// did reports whether a call was carried out, for the first time, and did more than look at
+// acts reports whether a call was carried out, for the first time, and did more than look at
 // something.
-func (c *Call) did() bool { return c.Accepted && !c.Repeated && !strings.HasPrefix(c.Route, "GET ") }
+func (c *Call) acts() bool { return c.Accepted && !c.Repeated && !strings.HasPrefix(c.Route, "GET ") }
 
 // sends reports whether a call made a message.
 func (c *Call) sends() bool { return c.Route == CreateMessage }

@@ -1,12 +1,12 @@
 package discord
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
 // apiError is a refusal as the caller sees it.
@@ -67,13 +67,6 @@ func unauthorized() error { return refuse(http.StatusUnauthorized, 0, "401: Unau
 
 func noRoute() error { return refuse(http.StatusNotFound, 0, "404: Not Found") }
 
-// isAPI finds the refusal in an error.
-func isAPI(err error) (*apiError, bool) {
-	var refused *apiError
-	found := errors.As(err, &refused)
-	return refused, found
-}
-
 // body is the answer to a call that was refused.
 func (e *apiError) body() map[string]any {
 	if e.retryAfter > 0 {
@@ -93,7 +86,5 @@ func (e *apiError) body() map[string]any {
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who asked is gone
+	fakeserver.WriteJSON(w, "application/json", status, v)
 }

@@ -8,11 +8,11 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// Fault spoils calls. Without Status, Drop and Body it only delays them.
+// Fault makes calls fail. Without Status, Drop and Body it only delays them.
 type Fault struct {
 	Route string // CreateMessage and the like; "" is every one but Connect and Download
-	Times int    // how many calls; 0 is one, negative is until Heal
-	After bool   // the call is carried out all the same, and only its answer is spoilt
+	Times int    // how many calls; 0 is one, negative is until ClearFaults
+	After bool   // the call is carried out all the same, and only its answer fails
 
 	Delay      time.Duration // before the call is carried out, or After it
 	Drop       bool          // the connection is closed without an answer
@@ -24,36 +24,31 @@ type Fault struct {
 	Global     bool          // with RetryAfter: the limit on everything
 }
 
-// InjectFault spoils calls to come. Faults stand in a queue: a call takes the first that means it.
-func (s *Server) InjectFault(faults ...Fault) {
-	for _, f := range faults {
-		if f.RetryAfter > 0 {
-			f.Status = http.StatusTooManyRequests
-		}
-		s.faults.Add(f, f.Times)
+// prepare completes an injected fault, and returns how many calls it is for.
+func (f *Fault) prepare() (times int) {
+	if f.RetryAfter > 0 {
+		f.Status = http.StatusTooManyRequests
 	}
+	return f.Times
 }
 
-// ClearFaults takes every fault back that Fail announced.
-func (s *Server) ClearFaults() { s.faults.Heal() }
-
-func (f *Fault) means(route string) bool {
+func (f *Fault) matches(route string) bool {
 	if f.Route == "" {
 		return route != Connect && route != Download
 	}
 	return f.Route == route
 }
 
-// refuses reports whether the caller does not get a proper answer.
+// refuses reports whether the caller gets no proper answer.
 func (f *Fault) refuses() bool { return f.Drop || f.Body != "" || f.Status != 0 }
 
-// answer spoils the answer and reports whether it did.
+// answer answers in place of the call, and reports whether it did.
 func (f *Fault) answer(w http.ResponseWriter) bool {
 	switch {
 	case f.Drop:
-		fakeserver.Break()
+		fakeserver.Abort()
 	case f.Body != "":
-		fakeserver.Garbage(w, f.Status, f.Body)
+		fakeserver.WriteRaw(w, f.Status, f.Body)
 	case f.RetryAfter > 0:
 		writeError(w, limited(f.RetryAfter, f.Global))
 	case f.Code != 0 || f.Status == http.StatusUnauthorized:

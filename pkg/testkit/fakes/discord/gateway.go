@@ -73,7 +73,7 @@ type conn struct {
 
 // connect is the gateway: it answers the upgrade and reads until the connection ends.
 func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
-	f := s.faults.Next(Connect)
+	f := s.NextFault(Connect)
 	s.Hold(r.Context(), f.Delay)
 	if f.answer(w) {
 		return
@@ -83,7 +83,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		return // Accept has answered
 	}
 	defer func() { _ = ws.CloseNow() }()
-	ctx, cancel := context.WithCancel(s.Life()) // the request's does not survive the upgrade
+	ctx, cancel := context.WithCancel(s.ConnContext()) // the request's does not survive the upgrade
 	defer cancel()
 	c := &conn{s: s, ws: ws, host: r.Host, wake: make(chan struct{}, 1), cancel: cancel}
 	if !s.admit(ctx, c) {
@@ -227,14 +227,14 @@ func (c *conn) leave(code websocket.StatusCode) {
 			delete(c.s.gateway.sessions, c.session.id)
 		}
 	}
-	c.s.Happened()
+	c.s.Notify()
 }
 
 // said handles one payload of the client and returns its operation.
 func (c *conn) said(body []byte) int {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	defer c.s.Happened()
+	defer c.s.Notify()
 	var p struct {
 		Op *int            `json:"op"`
 		D  json.RawMessage `json:"d"`

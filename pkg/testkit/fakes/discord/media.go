@@ -90,7 +90,7 @@ func (s *Server) newAttachment(ch *channel, f File) Attachment {
 
 // download answers the address of an attachment, which needs no token.
 func (s *Server) download(w http.ResponseWriter, r *http.Request) {
-	f := s.faults.Next(Download)
+	f := s.NextFault(Download)
 	s.Hold(r.Context(), f.Delay)
 	if f.answer(w) {
 		return

@@ -52,7 +52,7 @@ func (g Guild) act(do func(*guild) error) {
 		must(fmt.Errorf("no guild %s", g.ID))
 	}
 	must(do(inner))
-	g.s.Happened()
+	g.s.Notify()
 }
 
 // toBot emits an event of a guild that the bot is in.

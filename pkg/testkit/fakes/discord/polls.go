@@ -146,7 +146,7 @@ func (s *Server) vote(ch *channel, m *Message, by User, answer int, on bool) {
 	if s.sees(ch) {
 		s.emit(ch.intent(GuildMessagePolls, DirectMessagePolls), name, event)
 	}
-	s.Happened()
+	s.Notify()
 }
 
 // endPoll ends one of the bot's polls before its time.

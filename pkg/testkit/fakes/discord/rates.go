@@ -3,14 +3,15 @@ package discord
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// The limits on the rate. Discord documents only the one on everything; those of a channel
-// are what it answers with, and may change.
+// The rate limits. Discord documents only the global one; those of a channel are what its answers
+// carry, and may change.
 const (
 	overall       = 50
 	overallWindow = time.Second
@@ -22,24 +23,25 @@ const (
 
 // rates remembers when calls came. The server's lock guards it.
 type rates struct {
-	all     []time.Time
-	buckets map[string][]time.Time
+	all     fakeserver.Window
+	buckets map[string]fakeserver.Window
 }
 
-func newRates() *rates { return &rates{buckets: map[string][]time.Time{}} }
+func newRates() *rates { return &rates{buckets: map[string]fakeserver.Window{}} }
 
-// take counts a call, tells in headers how full its bucket is, and refuses what is too much.
+// take counts a call, writes the state of its bucket to the headers, and refuses a call above the
+// limit.
 func (r *rates) take(h http.Header, route, channel string, now time.Time) error {
-	r.all = within(r.all, now, overallWindow)
+	r.all = r.all.Since(overallWindow, now)
 	if len(r.all) >= overall {
-		return limited(r.all[len(r.all)-overall].Add(overallWindow).Sub(now), true)
+		return limited(r.all.Wait(overall, overallWindow, now), true)
 	}
 	limit, window := perChannel, channelWindow
 	if strings.Contains(route, "/reactions/") {
 		limit, window = reactions, reactWindow
 	}
 	key := route + " " + channel
-	used := within(r.buckets[key], now, window)
+	used := r.buckets[key].Since(window, now)
 	isFull := len(used) >= limit
 	if !isFull {
 		used = append(used, now)
@@ -56,9 +58,4 @@ func (r *rates) take(h http.Header, route, channel string, now time.Time) error 
 		return limited(reset.Sub(now), false)
 	}
 	return nil
-}
-
-// within are the times that still count.
-func within(times []time.Time, now time.Time, window time.Duration) []time.Time {
-	return slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) >= window })
 }

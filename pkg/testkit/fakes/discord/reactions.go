@@ -90,7 +90,7 @@ func (s *Server) react(ch *channel, m *Message, by User, emoji Emoji, on bool) {
 	if s.sees(ch) {
 		s.emit(ch.intent(GuildMessageReactions, DirectMessageReactions), name, event)
 	}
-	s.Happened()
+	s.Notify()
 }
 
 // reacting is the message and the emoji of a request.

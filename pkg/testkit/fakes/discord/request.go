@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
 // The documented sizes of files, for users and guilds without a subscription.
 const (
-	maxUpload  = 10 << 20
-	maxBody    = 25 << 20 // all files and fields of one request
-	maxDrained = 2 * maxBody
+	maxUpload = 10 << 20
+	maxBody   = 25 << 20 // all files and fields of one request
 )
 
 // Upload is a file that came with a request.
@@ -37,17 +37,16 @@ type request struct {
 	payload json.RawMessage // the JSON body, or payload_json; nil without one
 }
 
-// readRequest reads the body. The request is returned in any case, for the record.
+// readRequest reads the body. It returns the request even with an error, for the record.
 func readRequest(r *http.Request, name string) (*request, error) {
 	q := &request{
 		path: r.PathValue, query: r.URL.Query(), host: r.Host,
 		call: Call{Route: name, Path: r.URL.Path, ChannelID: r.PathValue("channel"), MessageID: r.PathValue("message")},
 	}
-	body := &io.LimitedReader{R: r.Body, N: maxBody + 1}
-	err := q.readBody(r.Header.Get("Content-Type"), body)
-	if body.N == 0 {
-		// Somebody who is still writing would see a broken connection instead of the answer.
-		_, _ = io.CopyN(io.Discard, r.Body, maxDrained)
+	tooBig, err := fakeserver.ReadLimited(r, maxBody, func(body io.Reader) error {
+		return q.readBody(r.Header.Get("Content-Type"), body)
+	})
+	if tooBig {
 		return q, tooLarge()
 	}
 	q.call.Body = q.payload
@@ -75,31 +74,24 @@ func badJSON() error {
 	return refuse(http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
 }
 
-// readMultipart keeps the parts in memory: they are at most maxBody together.
+// readMultipart keeps the files in memory: together they have at most maxBody bytes.
 func (q *request) readMultipart(body io.Reader, boundary string) error {
-	reader := multipart.NewReader(body, boundary)
-	for {
-		part, err := reader.NextPart()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return badJSON()
-		}
-		data, err := io.ReadAll(part)
-		if err != nil {
-			return badJSON()
-		}
+	err := fakeserver.ReadParts(body, boundary, func(part fakeserver.Part) error {
 		switch {
-		case part.FormName() == "payload_json":
-			if !json.Valid(data) {
+		case part.Name == "payload_json":
+			if !json.Valid(part.Data) {
 				return badJSON()
 			}
-			q.payload = data
-		case part.FileName() != "":
-			q.call.Files = append(q.call.Files, Upload{Field: part.FormName(), Name: part.FileName(), Data: data})
+			q.payload = part.Data
+		case part.FileName != "":
+			q.call.Files = append(q.call.Files, Upload{Field: part.Name, Name: part.FileName, Data: part.Data})
 		}
+		return nil
+	})
+	if errors.Is(err, fakeserver.ErrMultipart) {
+		return badJSON()
 	}
+	return err
 }
 
 // decode reads the body's fields; a body that is missing has none.
@@ -122,7 +114,7 @@ func (q *request) decode(v any) error {
 }
 
 // number is a field of the query within bounds.
-func (q *request) number(name string, fallback, least, most int) (int, error) {
+func (q *request) number(name string, fallback, minimum, maximum int) (int, error) {
 	text := q.query.Get(name)
 	if text == "" {
 		return fallback, nil
@@ -131,10 +123,10 @@ func (q *request) number(name string, fallback, least, most int) (int, error) {
 	switch {
 	case err != nil:
 		return 0, invalid(name, "NUMBER_TYPE_COERCE", fmt.Sprintf("Value %q is not int.", text))
-	case n < least:
-		return 0, invalid(name, "NUMBER_TYPE_MIN", fmt.Sprintf("int value should be greater than or equal to %d.", least))
-	case n > most:
-		return 0, invalid(name, "NUMBER_TYPE_MAX", fmt.Sprintf("int value should be less than or equal to %d.", most))
+	case n < minimum:
+		return 0, invalid(name, "NUMBER_TYPE_MIN", fmt.Sprintf("int value should be greater than or equal to %d.", minimum))
+	case n > maximum:
+		return 0, invalid(name, "NUMBER_TYPE_MAX", fmt.Sprintf("int value should be less than or equal to %d.", maximum))
 	}
 	return n, nil
 }

@@ -322,5 +322,5 @@ func (s *Server) remove(ch *channel, ids ...string) {
 	if s.sees(ch) {
 		s.emit(ch.intent(GuildMessages, DirectMessages), name, fields)
 	}
-	s.Happened()
+	s.Notify()
 }

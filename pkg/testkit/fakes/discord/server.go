@@ -18,6 +18,7 @@ package discord
 import (
 	"cmp"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -52,14 +53,14 @@ type Options struct {
 type Server struct {
 	fakeserver.Host
 	*fakeserver.Record[Call]
+	*fakeserver.Faults[Fault]
 	token     string
 	revoked   atomic.Bool
 	denied    Intent
 	heartbeat time.Duration
 	clock     func() time.Time
 	routes    http.Handler
-	rates     *rates // nil without limits
-	faults    *fakeserver.Faults[Fault]
+	rates     *rates         // nil without limits
 	open      sync.WaitGroup // connections of the gateway
 
 	mu       sync.Mutex
@@ -78,7 +79,7 @@ type Server struct {
 // New makes a Discord in which nobody lives but the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record: fakeserver.NewRecord((*Call).did, (*Call).sends), faults: fakeserver.NewFaults((*Fault).means),
+		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat), clock: o.Now,
 		users: map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
 		files: map[string]*file{}, asked: map[string]*interaction{}, gateway: gateway{sessions: map[string]*session{}},
@@ -147,40 +148,34 @@ func (s *Server) Close() error {
 
 // ServeHTTP answers /api/v9/… and /api/v10/…, /gateway and /attachments/….
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.CutOff()
-	s.FoundAt(r.Host)
+	s.AbortIfUnreachable()
+	s.LearnBase(r.Host)
 	s.routes.ServeHTTP(w, r)
 }
 
-// call answers one call of a route, or lets a fault do it.
+// call answers one call of a route.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 	if token, ofBot := strings.CutPrefix(r.Header.Get("Authorization"), "Bot "); route.token && (!ofBot || !s.accepts(token)) {
 		writeError(w, unauthorized())
 		return
 	}
 	q, err := readRequest(r, route.name)
-	refused, api := isAPI(err)
+	refused, api := errors.AsType[*apiError](err)
 	if err != nil && !api {
-		fakeserver.Break() // the request broke off
+		fakeserver.Abort() // the client is gone
 	}
-	f := s.faults.Next(route.name)
-	if !f.After {
-		s.Hold(r.Context(), f.Delay)
-	}
+	f := s.NextFault(route.name)
 	var result any
-	switch {
-	case f.refuses() && !f.After:
-		s.Note(s.recorded(q, nil, fakeserver.ErrSpoilt, f))
-	case api:
-		s.Note(s.recorded(q, nil, refused, f))
-		err = refused
-	default:
-		result, err = s.run(w, q, route, f)
-	}
-	if f.After {
-		s.Hold(r.Context(), f.Delay)
-	}
-	s.CutOff()
+	s.Around(r.Context(), f.Delay, f.After, func() {
+		switch {
+		case f.refuses() && !f.After:
+			s.Add(s.recorded(q, nil, fakeserver.ErrFault, f))
+		case api:
+			s.Add(s.recorded(q, nil, refused, f))
+		default:
+			result, err = s.run(w, q, route, f)
+		}
+	})
 	switch {
 	case f.answer(w):
 	case err != nil:
@@ -192,13 +187,13 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 	}
 }
 
-// run carries a call out and keeps it in the record.
+// run carries a call out and records it.
 func (s *Server) run(w http.ResponseWriter, q *request, route route, f Fault) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rates != nil {
 		if err := s.rates.take(w.Header(), route.name, q.path("channel"), s.clock()); err != nil {
-			s.Note(s.recorded(q, nil, err, f))
+			s.Add(s.recorded(q, nil, err, f))
 			return nil, err
 		}
 	}
@@ -206,12 +201,12 @@ func (s *Server) run(w http.ResponseWriter, q *request, route route, f Fault) (a
 	if result, ok := result.(Message); ok && err == nil {
 		q.call.Message, q.call.MessageID = &result, result.ID
 	}
-	s.Note(s.recorded(q, result, err, f))
+	s.Add(s.recorded(q, result, err, f))
 	return result, err
 }
 
 func writeError(w http.ResponseWriter, err error) {
-	refused, ok := isAPI(err)
+	refused, ok := errors.AsType[*apiError](err)
 	if !ok {
 		refused = &apiError{status: http.StatusInternalServerError, message: "500: Internal Server Error"}
 	}

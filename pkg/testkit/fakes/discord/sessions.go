@@ -204,13 +204,13 @@ func (s *Server) emitFor(need Intent, name string, d func(Intent) any) {
 			n.dispatch(name, d(n.intents))
 		}
 	}
-	s.Happened()
+	s.Notify()
 }
 
 // tell gives a message to the bot, if it sees the channel.
 func (s *Server) tell(name string, ch *channel, m *Message) {
 	if !s.sees(ch) {
-		s.Happened()
+		s.Notify()
 		return
 	}
 	shown := s.inEvent(ch, m)

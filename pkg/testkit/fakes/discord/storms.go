@@ -16,7 +16,7 @@ func (s *Server) each(do func(*session)) {
 	for _, id := range slices.Sorted(maps.Keys(s.gateway.sessions)) {
 		do(s.gateway.sessions[id])
 	}
-	s.Happened()
+	s.Notify()
 }
 
 // eachOpen does something with every open connection, under the lock.
@@ -26,7 +26,7 @@ func (s *Server) eachOpen(do func(*conn)) {
 	for _, c := range s.gateway.open() {
 		do(c)
 	}
-	s.Happened()
+	s.Notify()
 }
 
 // Disconnect breaks the connections, as a network does; sessions can be resumed.

@@ -180,7 +180,7 @@ func (s *Server) threadUpdate(t *channel) {
 	if s.sees(t) {
 		s.emit(Guilds, "THREAD_UPDATE", t.shown(s))
 	}
-	s.Happened()
+	s.Notify()
 }
 
 // enter lets a user into a thread; a bot that comes into a private one learns of it then.

@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ type Upload struct {
 // recorded is the record of a call.
 func recorded(name string, p params, result any, err error, f Fault) Call {
 	c := Call{
-		At: time.Now(), Method: name, Params: p.clone(), Accepted: err == nil,
+		At: time.Now(), Method: name, Params: p.Clone(), Accepted: err == nil,
 		ChannelID: cmp.Or(p.str("channel"), p.str("channel_id")), ThreadTS: p.str("thread_ts"), TS: cmp.Or(p.str("ts"), p.str("timestamp")),
 		Text: p.str("text") + p.str("initial_comment"), Broadcast: p.bool("reply_broadcast"), Pings: pings(p), Reaction: p.str("name"),
 	}
@@ -59,7 +60,7 @@ func recorded(name string, p params, result any, err error, f Fault) Call {
 
 // seen is the status and the word that a caller gets.
 func seen(err error, f Fault) (status int, errorWord string) {
-	refused, api := isAPI(err)
+	refused, api := errors.AsType[*apiError](err)
 	switch {
 	case f.Drop:
 		return 0, ""
@@ -75,8 +76,8 @@ func seen(err error, f Fault) (status int, errorWord string) {
 	return http.StatusOK, "internal_error"
 }
 
-// did reports whether a call was carried out and did more than look at something.
-func (c *Call) did() bool { return c.Accepted && !c.asks() }
+// acts reports whether a call was carried out and did more than look at something.
+func (c *Call) acts() bool { return c.Accepted && !c.asks() }
 
 func (c *Call) asks() bool {
 	switch c.Method {

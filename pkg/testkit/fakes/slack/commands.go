@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -91,17 +92,17 @@ func (s *Server) invocation(r *room, by User) Invocation {
 // respond answers a response URL.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, path string) {
 	p, err := readParams(r)
-	f := s.faults.Next("response_url")
+	f := s.NextFault("response_url")
 	s.Hold(r.Context(), f.Delay)
 	if f.refuses() && !f.After {
-		s.Note(recorded("response_url", p, nil, fakeserver.ErrSpoilt, f))
+		s.Add(recorded("response_url", p, nil, fakeserver.ErrFault, f))
 	} else {
 		err = s.hooked(path, p, err, f)
 	}
 	switch {
 	case f.answer(w):
 	case err != nil:
-		refused, _ := isAPI(err)
+		refused, _ := errors.AsType[*apiError](err)
 		http.Error(w, refused.word, refused.status)
 	default:
 		_, _ = w.Write([]byte("ok"))
@@ -116,7 +117,7 @@ func (s *Server) hooked(path string, p params, err error, f Fault) error {
 	} else {
 		err = &apiError{status: http.StatusBadRequest, word: "invalid_payload"}
 	}
-	s.Note(recorded("response_url", p, nil, err, f))
+	s.Add(recorded("response_url", p, nil, err, f))
 	return err
 }
 
@@ -158,9 +159,9 @@ func (s *Server) showAnswer(d *delivery, payload json.RawMessage) {
 	if d.kind != "slash_commands" || len(payload) == 0 || json.Unmarshal(d.payload, &command) != nil {
 		return
 	}
-	p := params{values: map[string]string{}}
+	p := params{Params: fakeserver.Params{}}
 	if p.readJSON(payload) != nil {
-		p.values["text"] = string(payload) // an answer may be plain text
+		p.Params["text"] = string(payload) // an answer may be plain text
 	}
 	r, m := s.rooms[command.Channel], &Message{Type: "message"}
 	if r != nil && p.content(m, maxText) == nil {

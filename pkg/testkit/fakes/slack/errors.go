@@ -2,10 +2,11 @@ package slack
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
 // apiError is a refusal as the caller sees it.
@@ -25,13 +26,6 @@ func tooMany(seconds int) *apiError {
 	return &apiError{status: http.StatusTooManyRequests, word: "ratelimited", retryAfter: seconds}
 }
 
-// isAPI reports whether err is a refusal, rather than a request that broke off.
-func isAPI(err error) (*apiError, bool) {
-	var refused *apiError
-	ok := errors.As(err, &refused)
-	return refused, ok
-}
-
 type refusal struct {
 	OK       bool   `json:"ok"`
 	Error    string `json:"error"`
@@ -40,7 +34,7 @@ type refusal struct {
 }
 
 func writeError(w http.ResponseWriter, err error) {
-	refused, ok := isAPI(err)
+	refused, ok := errors.AsType[*apiError](err)
 	if !ok {
 		refused = &apiError{word: "internal_error"}
 	}
@@ -53,7 +47,5 @@ func writeError(w http.ResponseWriter, err error) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who asked is gone
+	fakeserver.WriteJSON(w, "application/json; charset=utf-8", status, v)
 }

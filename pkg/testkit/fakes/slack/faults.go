@@ -8,14 +8,14 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// Fault spoils calls. Without Status, Error, Drop and Body it only delays them.
+// Fault makes calls fail. Without Status, Error, Drop and Body it only delays them.
 type Fault struct {
 	// Method is a name of the Web API, or one of "upload", "download", "response_url" and
 	// "socket", the handshake. "" is every one but "socket" and apps.connections.open; "*" is
 	// every one.
 	Method string
-	Times  int  // how many calls; 0 is one, negative is until Heal
-	After  bool // the call is carried out all the same, and only its answer is spoilt
+	Times  int  // how many calls; 0 is one, negative is until ClearFaults
+	After  bool // the call is carried out all the same, and only its answer fails
 
 	Delay      time.Duration // before the call is carried out, or After it
 	Drop       bool          // the connection is closed without an answer
@@ -25,20 +25,15 @@ type Fault struct {
 	RetryAfter int           // seconds; Status is 429 then
 }
 
-// InjectFault spoils calls to come. Faults stand in a queue: a call takes the first that means it.
-func (s *Server) InjectFault(faults ...Fault) {
-	for _, f := range faults {
-		if f.RetryAfter > 0 {
-			f.Status, f.Error = http.StatusTooManyRequests, "ratelimited"
-		}
-		s.faults.Add(f, f.Times)
+// prepare completes an injected fault, and returns how many calls it is for.
+func (f *Fault) prepare() (times int) {
+	if f.RetryAfter > 0 {
+		f.Status, f.Error = http.StatusTooManyRequests, "ratelimited"
 	}
+	return f.Times
 }
 
-// ClearFaults takes every fault back that Fail announced.
-func (s *Server) ClearFaults() { s.faults.Heal() }
-
-func (f *Fault) means(method string) bool {
+func (f *Fault) matches(method string) bool {
 	switch f.Method {
 	case method, "*":
 		return true
@@ -48,16 +43,16 @@ func (f *Fault) means(method string) bool {
 	return false
 }
 
-// refuses reports whether the caller does not get a proper answer.
+// refuses reports whether the caller gets no proper answer.
 func (f *Fault) refuses() bool { return f.Drop || f.Body != "" || f.Status != 0 || f.Error != "" }
 
-// answer spoils the answer and reports whether it did.
+// answer answers in place of the call, and reports whether it did.
 func (f *Fault) answer(w http.ResponseWriter) bool {
 	switch {
 	case f.Drop:
-		fakeserver.Break()
+		fakeserver.Abort()
 	case f.Body != "":
-		fakeserver.Garbage(w, f.Status, f.Body)
+		fakeserver.WriteRaw(w, f.Status, f.Body)
 	case f.refuses():
 		writeError(w, &apiError{
 			status: f.Status, word: cmp.Or(f.Error, http.StatusText(f.Status)), retryAfter: f.RetryAfter,

@@ -91,12 +91,12 @@ func (s *Server) getUploadURL(p params) (any, error) {
 
 // upload takes the bytes of a file, raw or as the one part of a form.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request, id string) {
-	f := s.faults.Next("upload")
+	f := s.NextFault("upload")
 	if !f.After {
 		s.Hold(r.Context(), f.Delay)
 	}
 	if f.refuses() && !f.After {
-		s.Note(recorded("upload", params{values: map[string]string{"file": id}}, nil, fakeserver.ErrSpoilt, f))
+		s.Add(recorded("upload", params{Params: fakeserver.Params{"file": id}}, nil, fakeserver.ErrFault, f))
 		f.answer(w)
 		return
 	}
@@ -109,7 +109,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, id string) {
 	if f.After {
 		s.Hold(r.Context(), f.Delay)
 	}
-	s.CutOff()
+	s.AbortIfUnreachable()
 	switch {
 	case f.answer(w):
 	case !accepted:
@@ -148,7 +148,7 @@ func (s *Server) take(id string, data []byte, f Fault) bool {
 	} else {
 		into.data, into.size, into.uploaded, into.mime = data, int64(len(data)), true, typeOf(into.name, data)
 	}
-	s.Note(recorded("upload", params{values: map[string]string{"file": id}}, nil, err, f))
+	s.Add(recorded("upload", params{Params: fakeserver.Params{"file": id}}, nil, err, f))
 	return err == nil
 }
 
@@ -276,7 +276,7 @@ func (s *Server) fileInfo(p params) (any, error) {
 // download answers the address of a file. Who may not have it is sent to a page where people
 // sign in, as the real one does.
 func (s *Server) download(w http.ResponseWriter, r *http.Request, rest string) {
-	f := s.faults.Next("download")
+	f := s.NextFault("download")
 	s.Hold(r.Context(), f.Delay)
 	if f.answer(w) {
 		return

@@ -40,7 +40,7 @@ func (s *Server) nextPost() (ctx context.Context, d *delivery, to string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := &s.queue
-	ctx = s.Life()
+	ctx = s.ConnContext()
 	if len(q.waiting) == 0 || s.o.EventsURL == "" || ctx.Err() != nil {
 		q.worker = false
 		return ctx, nil, ""
@@ -128,7 +128,7 @@ func (s *Server) settle(d *delivery, answer json.RawMessage, reason string, retr
 	case reason == "":
 		s.queue.takeBack(d)
 		s.finish(d, answer)
-	case s.Life().Err() != nil: // it is Slack that cannot be reached
+	case s.ConnContext().Err() != nil: // it is Slack that cannot be reached
 		s.queue.takeBack(d)
 		s.again(d, reason)
 	case !retry:
@@ -141,7 +141,7 @@ func (s *Server) settle(d *delivery, answer json.RawMessage, reason string, retr
 		envelope := d.envelope
 		d.timer = time.AfterFunc(s.o.AckTimeout, func() { s.unanswered(d, envelope, reason) })
 	}
-	s.Happened()
+	s.Notify()
 }
 
 // SetEventsURL has the Events API post to an address, once that has shown with the

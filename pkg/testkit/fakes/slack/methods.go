@@ -126,7 +126,7 @@ func (s *Server) Revoke(token, reason string) {
 	if reason != "" {
 		s.breakSockets()
 	}
-	s.Happened()
+	s.Notify()
 }
 
 type identity struct {

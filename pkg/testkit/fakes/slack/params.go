@@ -4,28 +4,27 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// maxBody bounds what a call of a method may carry; files go to addresses of their own.
+// maxBody bounds the body of a call; files are uploaded to URLs of their own.
 const maxBody = 4 << 20
 
-// params are the fields of a request, in whatever form they came; what was not a string in
-// a JSON body is kept as JSON.
+// params are the parameters of a call, and its token.
 type params struct {
-	values map[string]string
+	fakeserver.Params
 	bearer string
 }
 
-// readParams takes the query and the body together, as Slack does.
+// readParams merges the query and the body, as Slack does.
 func readParams(r *http.Request) (params, error) {
-	p := params{values: map[string]string{}}
+	p := params{Params: fakeserver.Params{}}
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		p.bearer = strings.TrimSpace(bearer)
 	}
@@ -62,18 +61,18 @@ func (p *params) readBody(contentType string, raw []byte) error {
 	return nil
 }
 
-// readForm takes the token from a field; a JSON body's one does not count.
+// readForm takes the token from a field; one in a JSON body does not count.
 func (p *params) readForm(raw string) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return word("invalid_form_data")
 	}
 	for name, all := range values {
-		p.values[name] = all[0]
+		p.Params[name] = all[0]
 	}
-	if token, ok := p.values["token"]; ok {
+	if token, ok := p.Params["token"]; ok {
 		p.bearer = cmp.Or(p.bearer, token)
-		delete(p.values, "token")
+		delete(p.Params, "token")
 	}
 	return nil
 }
@@ -88,61 +87,42 @@ func (p *params) readMultipart(raw []byte, boundary string) error {
 }
 
 func (p *params) readJSON(raw []byte) error {
-	var fields map[string]json.RawMessage
 	if len(raw) == 0 {
 		return nil
 	}
-	if json.Unmarshal(raw, &fields) != nil {
+	if err := p.AddJSON(raw); err != nil {
 		if json.Valid(raw) {
 			return word("json_not_object")
 		}
 		return word("invalid_json")
 	}
-	for name, value := range fields {
-		var text string
-		if string(value) == "null" || name == "token" {
-			continue
-		}
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		p.values[name] = text
-	}
+	delete(p.Params, "token")
 	return nil
 }
 
-func (p params) str(name string) string { return p.values[name] }
+func (p params) str(name string) string { return p.Params[name] }
 
-// int is a number, or fallback where there is none or nonsense.
-func (p params) int(name string, fallback int) int {
-	n, err := strconv.Atoi(p.values[name])
-	if err != nil {
-		return fallback
-	}
-	return n
-}
+// int is a number; fallback if it is missing or invalid.
+func (p params) int(name string, fallback int) int { return int(p.Int(name, int64(fallback))) }
 
 func (p params) bool(name string) bool {
-	switch strings.ToLower(p.values[name]) {
+	switch strings.ToLower(p.Params[name]) {
 	case "true", "1":
 		return true
 	}
 	return false
 }
 
-// json decodes a field into v and reports whether it is there.
+// json decodes a parameter into v and reports whether it is present.
 func (p params) json(name string, v any) (found, valid bool) {
-	raw := p.values[name]
+	raw := p.Params[name]
 	if raw == "" {
 		return false, true
 	}
 	return true, json.Unmarshal([]byte(raw), v) == nil
 }
 
-// list is a field of names with commas between them.
+// list is a parameter of several names, separated by commas.
 func (p params) list(name string) []string {
-	return strings.FieldsFunc(p.values[name], func(r rune) bool { return r == ',' || r == ' ' })
+	return strings.FieldsFunc(p.Params[name], func(r rune) bool { return r == ',' || r == ' ' })
 }
-
-// clone keeps a request's fields for the record.
-func (p params) clone() map[string]string { return maps.Clone(p.values) }

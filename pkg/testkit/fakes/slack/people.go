@@ -136,7 +136,7 @@ func (p Place) try(do func(*room) error) error {
 	if r == nil {
 		return fmt.Errorf("no conversation %s", p.ChannelID)
 	}
-	defer p.s.Happened()
+	defer p.s.Notify()
 	return do(r)
 }
 

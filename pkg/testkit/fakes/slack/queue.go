@@ -74,14 +74,14 @@ func (s *Server) enqueue(d *delivery) {
 		q.waiting = append(q.waiting, &again)
 	}
 	s.dispatch()
-	s.Happened()
+	s.Notify()
 }
 
 // dispatch moves what waits onto the sockets, or has it posted. The lock is held.
 func (s *Server) dispatch() {
 	q := &s.queue
 	if s.o.EventsURL != "" {
-		if len(q.waiting) > 0 && !q.worker && s.Life().Err() == nil {
+		if len(q.waiting) > 0 && !q.worker && s.ConnContext().Err() == nil {
 			q.worker = true
 			q.posting.Add(1)
 			go s.postAll()
@@ -147,14 +147,14 @@ func (s *Server) unanswered(d *delivery, envelope, reason string) {
 func (s *Server) again(d *delivery, reason string) {
 	if d.kind != "events_api" || d.timeouts > max(s.o.Retries, 0) {
 		s.queue.lost++
-		s.Happened()
+		s.Notify()
 		return
 	}
 	d.attempt++
 	d.reason = reason
 	s.queue.waiting = append(s.queue.waiting, d)
 	s.dispatch()
-	s.Happened()
+	s.Notify()
 }
 
 // takeBack takes a delivery from those that are out, and reports whether it was one.
@@ -177,7 +177,7 @@ func (s *Server) answered(envelope string, payload json.RawMessage) {
 	i := slices.IndexFunc(s.queue.out, func(d *delivery) bool { return d.envelope == envelope })
 	if i < 0 {
 		s.queue.acks = append(s.queue.acks, Ack{At: time.Now(), Envelope: envelope, Payload: payload})
-		s.Happened()
+		s.Notify()
 		return
 	}
 	d := s.queue.out[i]
@@ -195,7 +195,7 @@ func (s *Server) finish(d *delivery, payload json.RawMessage) {
 		q.gone = slices.Delete(q.gone, 0, extra)
 	}
 	s.showAnswer(d, payload)
-	s.Happened()
+	s.Notify()
 }
 
 // broken takes back what was out on a socket that is gone. It counts as sent once more, but

@@ -1,12 +1,13 @@
 package slack
 
 import (
-	"slices"
 	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// Slack takes one post a second in a conversation, and a short burst beyond that, whose length it
-// does not tell.
+// Slack accepts one post a second in a conversation, and short bursts, whose length is not
+// documented.
 const (
 	burst  = 3
 	second = time.Second
@@ -14,27 +15,17 @@ const (
 )
 
 // rates remembers when posts were accepted. The server's lock guards it.
-type rates struct{ channels map[string][]time.Time }
+type rates struct{ channels map[string]fakeserver.Window }
 
-func newRates() *rates { return &rates{channels: map[string][]time.Time{}} }
+func newRates() *rates { return &rates{channels: map[string]fakeserver.Window{}} }
 
-// wait is for how many seconds nothing more may be posted to a conversation, 0 for none.
+// wait is how many seconds no more may be posted to a conversation; 0 if a post is allowed now.
 func (r *rates) wait(channel string, now time.Time) int {
-	var longest time.Duration
 	sent := r.channels[channel]
-	for _, window := range []time.Duration{second, longer} {
-		if limit := burst + int(window/second); len(sent) >= limit {
-			longest = max(longest, sent[len(sent)-limit].Add(window).Sub(now))
-		}
-	}
-	if longest <= 0 {
-		return 0
-	}
-	return int((longest + second - 1) / second)
+	return fakeserver.Seconds(max(sent.Wait(burst+1, second, now), sent.Wait(burst+int(longer/second), longer, now)))
 }
 
 // note counts a post that was accepted.
 func (r *rates) note(channel string, now time.Time) {
-	old := func(at time.Time) bool { return now.Sub(at) > longer }
-	r.channels[channel] = append(slices.DeleteFunc(r.channels[channel], old), now)
+	r.channels[channel] = append(r.channels[channel].Since(longer, now), now)
 }

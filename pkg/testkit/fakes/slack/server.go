@@ -18,6 +18,7 @@ package slack
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -63,10 +64,10 @@ type Options struct {
 type Server struct {
 	fakeserver.Host
 	*fakeserver.Record[Call]
+	*fakeserver.Faults[Fault]
 	o       Options
 	methods map[string]method
 	rates   *rates // nil without limits
-	faults  *fakeserver.Faults[Fault]
 
 	mu       sync.Mutex
 	me       User
@@ -86,7 +87,7 @@ type Server struct {
 // New makes a workspace in which nobody lives but the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record: fakeserver.NewRecord((*Call).did, (*Call).sends), faults: fakeserver.NewFaults((*Fault).means), o: o.withDefaults(),
+		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare), o: o.withDefaults(),
 		revoked: map[string]string{}, users: map[string]User{}, rooms: map[string]*room{},
 		files: map[string]*file{}, hooks: map[string]*hook{}, link: newLink(),
 	}
@@ -155,8 +156,8 @@ func (s *Server) Close() error {
 
 // ServeHTTP answers the Web API, the sockets, and the addresses of files and of response URLs.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.CutOff()
-	s.FoundAt(r.Host)
+	s.AbortIfUnreachable()
+	s.LearnBase(r.Host)
 	path := r.URL.Path
 	switch {
 	case strings.HasPrefix(path, "/api/"):
@@ -186,20 +187,16 @@ func IsAPIPath(path string) bool {
 	return false
 }
 
-// call answers one call of a method, or lets a fault do it.
+// call answers one call of a method.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	p, err := readParams(r)
-	refused, api := isAPI(err)
+	refused, api := errors.AsType[*apiError](err)
 	if err != nil && !api {
-		fakeserver.Break() // the request broke off
+		fakeserver.Abort() // the client is gone
 	}
 	m, known := s.methods[name]
 	if !known {
 		m = method{name: name, token: anyToken, do: func(params) (any, error) { return nil, word("unknown_method") }}
-	}
-	f := s.faults.Next(name)
-	if !f.After {
-		s.Hold(r.Context(), f.Delay)
 	}
 	switch p.bearer {
 	case s.o.BotToken:
@@ -207,20 +204,18 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	case s.o.AppToken:
 		w.Header().Set("X-OAuth-Scopes", "connections:write")
 	}
+	f := s.NextFault(name)
 	var result any
-	switch {
-	case f.refuses() && !f.After:
-		s.Note(recorded(name, p, nil, fakeserver.ErrSpoilt, f))
-	case api:
-		s.Note(recorded(name, p, nil, refused, f))
-		err = refused
-	default:
-		result, err = s.run(m, p, f)
-	}
-	if f.After {
-		s.Hold(r.Context(), f.Delay)
-	}
-	s.CutOff()
+	s.Around(r.Context(), f.Delay, f.After, func() {
+		switch {
+		case f.refuses() && !f.After:
+			s.Add(recorded(name, p, nil, fakeserver.ErrFault, f))
+		case api:
+			s.Add(recorded(name, p, nil, refused, f))
+		default:
+			result, err = s.run(m, p, f)
+		}
+	})
 	if f.answer(w) {
 		return
 	}
@@ -231,12 +226,12 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	writeJSON(w, http.StatusOK, result)
 }
 
-// run carries a method out and keeps it in the record.
+// run carries a method out and records it.
 func (s *Server) run(m method, p params, f Fault) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	result, err := s.carryOut(m, p)
-	s.Note(recorded(m.name, p, result, err, f))
+	s.Add(recorded(m.name, p, result, err, f))
 	return result, err
 }
 

@@ -90,7 +90,7 @@ func (s *Server) breakSockets() {
 		s.broken(c)
 		c.cancel()
 	}
-	s.Happened()
+	s.Notify()
 }
 
 func (s *Server) openConnection(params) (any, error) {
@@ -107,12 +107,12 @@ func (s *Server) openConnection(params) (any, error) {
 
 // socket answers the address that apps.connections.open gave out, which is good once.
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
-	f := s.faults.Next("socket")
+	f := s.NextFault("socket")
 	s.Hold(r.Context(), f.Delay)
 	if f.answer(w) {
 		return
 	}
-	life := s.Life()
+	life := s.ConnContext()
 	c, good := s.redeem(life, r.URL.Query().Get("ticket"))
 	if !good {
 		http.Error(w, "invalid ticket", http.StatusForbidden)
@@ -172,7 +172,7 @@ func (s *Server) join(c *socket) {
 		},
 	}))
 	s.dispatch()
-	s.Happened()
+	s.Notify()
 }
 
 func (s *Server) leave(c *socket) {
@@ -181,7 +181,7 @@ func (s *Server) leave(c *socket) {
 	s.link.sockets = slices.DeleteFunc(s.link.sockets, func(other *socket) bool { return other == c })
 	s.broken(c)
 	s.dispatch()
-	s.Happened()
+	s.Notify()
 }
 
 // read takes the app's answers until the connection is gone.
@@ -257,7 +257,7 @@ func (s *Server) Disconnect(reason string) {
 			c.send(disconnectFrame(reason))
 		}
 	}
-	s.Happened()
+	s.Notify()
 }
 
 // SetSocketMode turns Socket Mode on or off in the app's settings.

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,20 +32,20 @@ type Call struct {
 // refused notes a call that was not carried out.
 func (s *Server) refused(m method, p params, err error, f Fault) {
 	if m.poll == nil {
-		s.Note(recorded(m, p, nil, err, f))
+		s.Add(recorded(m, p, nil, err, f))
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.polled++
-	s.Happened()
+	s.Notify()
 }
 
 // recorded is the record of a call.
 func recorded(m method, p params, result any, err error, f Fault) Call {
 	reply, _, _ := p.replyTo()
 	c := Call{
-		At: time.Now(), Method: m.name, Params: p.clone(), Accepted: err == nil, Status: seen(err, f),
+		At: time.Now(), Method: m.name, Params: p.Clone(), Accepted: err == nil, Status: seen(err, f),
 		ChatID: p.int("chat_id", 0), ThreadID: int(p.int("message_thread_id", 0)), MessageID: int(p.int("message_id", 0)),
 		Text: p.str("text") + p.str("caption"), ReplyTo: reply, Action: p.str("action"),
 	}
@@ -83,7 +84,7 @@ func recorded(m method, p params, result any, err error, f Fault) Call {
 
 // seen is the status that a caller gets.
 func seen(err error, f Fault) int {
-	refused, api := isAPI(err)
+	refused, api := errors.AsType[*apiError](err)
 	switch {
 	case f.Drop:
 		return 0
@@ -97,8 +98,8 @@ func seen(err error, f Fault) int {
 	return http.StatusInternalServerError
 }
 
-// did reports whether a call was carried out and did more than look at something.
-func (c *Call) did() bool { return c.Accepted && !strings.HasPrefix(c.Method, "get") }
+// acts reports whether a call was carried out and did more than look at something.
+func (c *Call) acts() bool { return c.Accepted && !strings.HasPrefix(c.Method, "get") }
 
 // GetUpdatesCalls is how often getUpdates was called.
 func (s *Server) GetUpdatesCalls() int {

@@ -10,11 +10,11 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// Fault spoils calls. Without Status, Drop and Body it only delays them.
+// Fault makes calls fail. Without Status, Drop and Body it only delays them.
 type Fault struct {
 	Method string // "" is every method but getUpdates; "*" is that one too
-	Times  int    // how many calls; 0 is one, negative is until Heal
-	After  bool   // the call is carried out all the same, and only its answer is spoilt
+	Times  int    // how many calls; 0 is one, negative is until ClearFaults
+	After  bool   // the call is carried out all the same, and only its answer fails
 
 	Delay       time.Duration // before the call is carried out, or After it
 	Drop        bool          // the connection is closed without an answer
@@ -24,20 +24,15 @@ type Fault struct {
 	RetryAfter  int           // seconds; Status is 429 then
 }
 
-// InjectFault spoils calls to come. Faults stand in a queue: a call takes the first that means it.
-func (s *Server) InjectFault(faults ...Fault) {
-	for _, f := range faults {
-		if f.RetryAfter > 0 {
-			f.Status = http.StatusTooManyRequests
-		}
-		s.faults.Add(f, f.Times)
+// prepare completes an injected fault, and returns how many calls it is for.
+func (f *Fault) prepare() (times int) {
+	if f.RetryAfter > 0 {
+		f.Status = http.StatusTooManyRequests
 	}
+	return f.Times
 }
 
-// ClearFaults takes every fault back that Fail announced.
-func (s *Server) ClearFaults() { s.faults.Heal() }
-
-func (f *Fault) means(method string) bool {
+func (f *Fault) matches(method string) bool {
 	switch f.Method {
 	case method, "*":
 		return true
@@ -47,16 +42,16 @@ func (f *Fault) means(method string) bool {
 	return false
 }
 
-// refuses reports whether the caller does not get a proper answer.
+// refuses reports whether the caller gets no proper answer.
 func (f *Fault) refuses() bool { return f.Drop || f.Body != "" || f.Status != 0 }
 
-// answer spoils the answer and reports whether it did.
+// answer answers in place of the call, and reports whether it did.
 func (f *Fault) answer(w http.ResponseWriter) bool {
 	switch {
 	case f.Drop:
-		fakeserver.Break()
+		fakeserver.Abort()
 	case f.Body != "":
-		fakeserver.Garbage(w, f.Status, f.Body)
+		fakeserver.WriteRaw(w, f.Status, f.Body)
 	case f.Status != 0:
 		writeError(w, f.err())
 	default:
@@ -97,7 +92,7 @@ func (s *Server) Redeliver(n int) int {
 		again[i].again = true
 	}
 	s.queue.waiting = append(again, s.queue.waiting...)
-	s.Happened()
+	s.Notify()
 	return n
 }
 

@@ -251,7 +251,7 @@ func (s *Server) fileByID(id string) *file {
 
 // download answers /file/bot<token>/<path>. A fault of the method "download" spoils it.
 func (s *Server) download(w http.ResponseWriter, r *http.Request, path string) {
-	f := s.faults.Next("download")
+	f := s.NextFault("download")
 	s.Hold(r.Context(), f.Delay)
 	if f.answer(w) {
 		return

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
 // The sizes are the documented ones of the hosted Bot API.
@@ -18,7 +18,6 @@ const (
 	maxPhoto    = 10 << 20
 	maxDownload = 20 << 20
 	maxBody     = maxUpload + 1<<20 // a file and the fields beside it
-	maxDrained  = 2 * maxBody
 )
 
 // Upload is a file that came with a request.
@@ -28,24 +27,20 @@ type Upload struct {
 	Data []byte
 }
 
-// params are the fields of a request, in whatever form they came; what was not a string in
-// a JSON body is kept as JSON.
+// params are the parameters of a call, and its files by the parameter's name.
 type params struct {
-	values map[string]string
-	files  map[string]Upload
+	fakeserver.Params
+	files map[string]Upload
 }
 
-// readParams takes the query and the body together, as the Bot API does.
+// readParams merges the query and the body, as the Bot API does.
 func readParams(r *http.Request) (params, error) {
-	p := params{values: map[string]string{}, files: map[string]Upload{}}
+	p := params{Params: fakeserver.Params{}, files: map[string]Upload{}}
 	if err := p.readForm(r.URL.RawQuery); err != nil {
 		return p, err
 	}
-	body := &io.LimitedReader{R: r.Body, N: maxBody + 1}
-	err := p.readBody(r, body)
-	if body.N == 0 {
-		// Somebody who is still writing would see a broken connection instead of the answer.
-		_, _ = io.CopyN(io.Discard, r.Body, maxDrained)
+	tooBig, err := fakeserver.ReadLimited(r, maxBody, func(body io.Reader) error { return p.readBody(r, body) })
+	if tooBig {
 		return p, tooLarge()
 	}
 	return p, err
@@ -53,7 +48,7 @@ func readParams(r *http.Request) (params, error) {
 
 func (p *params) readBody(r *http.Request, body io.Reader) error {
 	kind, options, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch kind { // a body of another type, or of none, has no fields
+	switch kind { // a body of another type has no parameters
 	case "multipart/form-data":
 		return p.readMultipart(body, options["boundary"])
 	case "application/json":
@@ -68,14 +63,14 @@ func (p *params) readBody(r *http.Request, body io.Reader) error {
 	return nil
 }
 
-// readForm takes a semicolon for what it is: Go's parser would refuse it.
+// readForm takes a semicolon as part of a value: Go's parser refuses it.
 func (p *params) readForm(raw string) error {
 	values, err := url.ParseQuery(strings.ReplaceAll(raw, ";", "%3B"))
 	if err != nil {
 		return badRequest("can't parse parameters")
 	}
 	for name, all := range values {
-		p.values[name] = all[0]
+		p.Params[name] = all[0]
 	}
 	return nil
 }
@@ -85,45 +80,47 @@ func (p *params) readJSON(body io.Reader) error {
 	if err != nil || len(raw) == 0 {
 		return err
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
+	if err := p.AddJSON(raw); err != nil {
 		return badRequest("can't parse request body as JSON object")
-	}
-	for name, value := range fields {
-		var text string
-		if string(value) == "null" {
-			continue
-		}
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		p.values[name] = text
 	}
 	return nil
 }
 
-func (p params) str(name string) string { return p.values[name] }
-
-// int is a number, or fallback where there is none: the Bot API takes nonsense for absent.
-func (p params) int(name string, fallback int64) int64 {
-	n, err := strconv.ParseInt(p.values[name], 10, 64)
-	if err != nil {
-		return fallback
+// readMultipart keeps the files in memory: together they have at most maxBody bytes.
+func (p *params) readMultipart(body io.Reader, boundary string) error {
+	err := fakeserver.ReadParts(body, boundary, func(part fakeserver.Part) error {
+		switch {
+		case part.FileName == "":
+			p.Params[part.Name] = string(part.Data)
+		case len(part.Data) > maxUpload:
+			return tooLarge()
+		default:
+			p.files[part.Name] = Upload{Name: part.FileName, Data: part.Data}
+		}
+		return nil
+	})
+	if errors.Is(err, fakeserver.ErrMultipart) {
+		return badRequest("can't parse multipart form data")
 	}
-	return n
+	return err
 }
 
+func (p params) str(name string) string { return p.Params[name] }
+
+// int is a number; fallback if it is missing or invalid, which the Bot API treats alike.
+func (p params) int(name string, fallback int64) int64 { return p.Int(name, fallback) }
+
 func (p params) bool(name string) bool {
-	switch strings.ToLower(p.values[name]) {
+	switch strings.ToLower(p.Params[name]) {
 	case "true", "1", "yes":
 		return true
 	}
 	return false
 }
 
-// json decodes a field into v and reports whether it is there.
+// json decodes a parameter into v and reports whether it is present.
 func (p params) json(name string, v any) (bool, error) {
-	raw := p.values[name]
+	raw := p.Params[name]
 	if raw == "" {
 		return false, nil
 	}
@@ -133,7 +130,7 @@ func (p params) json(name string, v any) (bool, error) {
 	return true, nil
 }
 
-// replyTo is the message that is answered, 0 for none, and whether it may be gone.
+// replyTo is the message to reply to, 0 for none, and whether that may be missing.
 func (p params) replyTo() (id int, optional bool, err error) {
 	var reply struct {
 		MessageID int  `json:"message_id"`
@@ -147,14 +144,4 @@ func (p params) replyTo() (id int, optional bool, err error) {
 		return reply.MessageID, reply.Optional, nil
 	}
 	return int(p.int("reply_to_message_id", 0)), p.bool("allow_sending_without_reply"), nil
-}
-
-// clone keeps a request's fields for the record.
-func (p params) clone() map[string]string { return maps.Clone(p.values) }
-
-// isAPI reports whether err is a refusal, rather than a request that broke off.
-func isAPI(err error) (*apiError, bool) {
-	var refused *apiError
-	ok := errors.As(err, &refused)
-	return refused, ok
 }

@@ -360,7 +360,7 @@ func (p Place) Delete(id int) {
 			return fmt.Errorf("no message %d", id)
 		}
 		delete(r.messages, id)
-		p.s.Happened()
+		p.s.Notify()
 		return nil
 	})
 }
@@ -378,7 +378,7 @@ func (p Place) SetReactions(by User, id int, emoji ...string) error {
 				Chat: r.chat, MessageID: id, User: &by, Date: time.Now().Unix(), Old: reactions(old), New: reactions(emoji),
 			})
 		}
-		p.s.Happened()
+		p.s.Notify()
 		return nil
 	})
 }

@@ -145,7 +145,7 @@ func (s *Server) vote(p *poll, by User, options []int) {
 		}
 	}
 	p.state.Total = len(p.votes)
-	s.Happened()
+	s.Notify()
 	if !p.byBot {
 		return
 	}

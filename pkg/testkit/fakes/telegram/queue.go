@@ -67,7 +67,7 @@ func (s *Server) enqueue(fields string) int64 {
 	id := s.queue.next
 	s.queue.next++
 	s.queue.waiting = append(s.queue.waiting, update{id: id, body: fmt.Appendf(nil, `{"update_id":%d,%s}`, id, fields)})
-	s.Happened()
+	s.Notify()
 	return id
 }
 
@@ -92,7 +92,7 @@ func (s *Server) getUpdates(ctx context.Context, p params) (any, error) {
 			return nil, err
 		case <-timer.C:
 			return batch, nil
-		case <-s.Life().Done():
+		case <-s.ConnContext().Done():
 			return batch, nil // which nobody will see
 		case <-ctx.Done():
 			return batch, nil
@@ -116,7 +116,7 @@ func (s *Server) takeTurn(p params, mine chan error) error {
 	q.end("terminated by other getUpdates request; make sure that only one bot instance is running")
 	q.poller = mine
 	q.confirm(p.int("offset", 0))
-	s.Happened()
+	s.Notify()
 	return nil
 }
 

@@ -1,11 +1,12 @@
 package telegram
 
 import (
-	"slices"
 	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// The documented rates: one message a second in a chat, but for short bursts, whose length is not
+// The documented rates: one message a second in a chat, and short bursts, whose length is not
 // documented; twenty a minute in a group; thirty a second overall.
 const (
 	burst       = 3
@@ -20,37 +21,26 @@ const (
 
 // rates remembers when messages were accepted. The server's lock guards it.
 type rates struct {
-	all   []time.Time
-	chats map[int64][]time.Time
+	all   fakeserver.Window
+	chats map[int64]fakeserver.Window
 }
 
-func newRates() *rates { return &rates{chats: map[int64][]time.Time{}} }
+func newRates() *rates { return &rates{chats: map[int64]fakeserver.Window{}} }
 
-// wait is for how many seconds nothing more may be sent to a chat, 0 for none.
+// wait is how many seconds no more messages may be sent to a chat; 0 if one may be sent now.
 func (r *rates) wait(chat int64, now time.Time) int {
-	var longest time.Duration
-	full := func(sent []time.Time, limit int, window time.Duration) {
-		if len(sent) >= limit {
-			longest = max(longest, sent[len(sent)-limit].Add(window).Sub(now))
-		}
-	}
-	full(r.all, overall, window)
-	full(r.chats[chat], inWindow, window)
-	full(r.chats[chat], perChat, chatWindow)
+	sent := r.chats[chat]
+	wait := max(r.all.Wait(overall, window, now), sent.Wait(inWindow, window, now), sent.Wait(perChat, chatWindow, now))
 	if chat < 0 {
-		full(r.chats[chat], perGroup, groupWindow)
+		wait = max(wait, sent.Wait(perGroup, groupWindow, now))
 	}
-	if longest <= 0 {
-		return 0
-	}
-	return int((longest + time.Second - 1) / time.Second)
+	return fakeserver.Seconds(wait)
 }
 
 // note counts n messages that were accepted.
 func (r *rates) note(chat int64, n int, now time.Time) {
-	old := func(at time.Time) bool { return now.Sub(at) > groupWindow }
-	r.all = slices.DeleteFunc(r.all, old)
-	r.chats[chat] = slices.DeleteFunc(r.chats[chat], old)
+	r.all = r.all.Since(groupWindow, now)
+	r.chats[chat] = r.chats[chat].Since(groupWindow, now)
 	for range n {
 		r.all = append(r.all, now)
 		r.chats[chat] = append(r.chats[chat], now)

@@ -235,7 +235,7 @@ func (s *Server) tell(kind string, r *room, m *Message) {
 	if s.sees(r, m) {
 		s.emit(kind, m)
 	}
-	s.Happened()
+	s.Notify()
 }
 
 // standing changes a user's standing in a chat, and tells the bot: of its own always, of
@@ -250,7 +250,7 @@ func (s *Server) standing(r *room, by, who User, status string) {
 	case r.admin(s.me):
 		s.emit("chat_member", change)
 	}
-	s.Happened()
+	s.Notify()
 }
 
 // openTopic begins a topic with its service message.

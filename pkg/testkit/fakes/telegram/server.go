@@ -17,7 +17,7 @@ package telegram
 
 import (
 	"cmp"
-	"encoding/json"
+	"errors"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -49,10 +49,10 @@ type Options struct {
 type Server struct {
 	fakeserver.Host
 	*fakeserver.Record[Call]
+	*fakeserver.Faults[Fault]
 	token   string
 	methods map[string]method
 	rates   *rates // nil without limits
-	faults  *fakeserver.Faults[Fault]
 
 	mu       sync.Mutex
 	me       User
@@ -73,7 +73,7 @@ type Server struct {
 // New makes a Telegram in which nobody lives but the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record: fakeserver.NewRecord((*Call).did, (*Call).sends), faults: fakeserver.NewFaults((*Fault).means),
+		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		token: cmp.Or(o.Token, DefaultToken), privacy: !o.PrivacyOff,
 		// Beyond 32 bits, as ids are by now.
 		nextUser: 5_100_000_001, nextChat: 4_000_000_001, nextID: 1,
@@ -111,7 +111,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, isFile := strings.CutPrefix(r.URL.Path, "/file")
 	rest, isBot := strings.CutPrefix(path, "/bot")
 	token, name, found := strings.Cut(rest, "/")
-	s.CutOff()
+	s.AbortIfUnreachable()
 	switch {
 	case !isBot || !found || !tokenForm.MatchString(token):
 		writeError(w, notFound())
@@ -124,7 +124,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// call answers one call of a method, or lets a fault do it.
+// call answers one call of a method.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	m, known := s.methods[strings.ToLower(name)]
 	if !known {
@@ -132,30 +132,24 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	p, err := readParams(r)
-	refused, api := isAPI(err)
+	refused, api := errors.AsType[*apiError](err)
 	if err != nil && !api {
-		fakeserver.Break() // the request broke off
+		fakeserver.Abort() // the client is gone
 	}
-	f := s.faults.Next(m.name)
-	if !f.After {
-		s.Hold(r.Context(), f.Delay)
-	}
+	f := s.NextFault(m.name)
 	var result any
-	switch {
-	case f.refuses() && !f.After:
-		s.refused(m, p, fakeserver.ErrSpoilt, f)
-	case api:
-		s.refused(m, p, refused, f)
-		err = refused
-	case m.poll != nil:
-		result, err = m.poll(r.Context(), p)
-	default:
-		result, err = s.run(m, p, f)
-	}
-	if f.After {
-		s.Hold(r.Context(), f.Delay)
-	}
-	s.CutOff()
+	s.Around(r.Context(), f.Delay, f.After, func() {
+		switch {
+		case f.refuses() && !f.After:
+			s.refused(m, p, fakeserver.ErrFault, f)
+		case api:
+			s.refused(m, p, refused, f)
+		case m.poll != nil:
+			result, err = m.poll(r.Context(), p)
+		default:
+			result, err = s.run(m, p, f)
+		}
+	})
 	if f.answer(w) {
 		return
 	}
@@ -166,7 +160,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	writeResult(w, result)
 }
 
-// run carries a method out and keeps it in the record.
+// run carries a method out and records it.
 func (s *Server) run(m method, p params, f Fault) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +168,7 @@ func (s *Server) run(m method, p params, f Fault) (any, error) {
 	if s.rates != nil && m.sends {
 		if wait := s.rates.wait(chat, time.Now()); wait > 0 {
 			err := tooMany(wait)
-			s.Note(recorded(m, p, nil, err, f))
+			s.Add(recorded(m, p, nil, err, f))
 			return nil, err
 		}
 	}
@@ -183,7 +177,7 @@ func (s *Server) run(m method, p params, f Fault) (any, error) {
 	if s.rates != nil && m.sends && err == nil {
 		s.rates.note(chat, len(call.Messages), call.At)
 	}
-	s.Note(call)
+	s.Add(call)
 	return result, err
 }
 
@@ -205,7 +199,7 @@ func writeResult(w http.ResponseWriter, result any) {
 }
 
 func writeError(w http.ResponseWriter, err error) {
-	refused, ok := isAPI(err)
+	refused, ok := errors.AsType[*apiError](err)
 	if !ok {
 		refused = &apiError{code: http.StatusInternalServerError, description: "Internal Server Error: " + err.Error()}
 	}
@@ -220,7 +214,5 @@ func writeError(w http.ResponseWriter, err error) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who asked is gone
+	fakeserver.WriteJSON(w, "application/json", status, v)
 }

@@ -5,46 +5,52 @@ import (
 	"sync"
 )
 
-// Faults is the queue of what is to go wrong. F is a platform's own fault.
+// Faults is a queue of deliberate errors. F is the fault of one platform.
 type Faults[F any] struct {
-	means func(f *F, call string) bool
+	matches func(f *F, call string) bool
+	prepare func(f *F) (times int)
 
 	mu    sync.Mutex
-	queue []pending[F]
+	queue []pendingFault[F]
 }
 
-type pending[F any] struct {
+type pendingFault[F any] struct {
 	fault F
-	left  int // calls; negative is without an end
+	left  int // calls; negative is without limit
 }
 
-// NewFaults makes an empty queue; means reports whether a fault is for calls of some name.
-func NewFaults[F any](means func(f *F, call string) bool) *Faults[F] {
-	return &Faults[F]{means: means}
+// NewFaults returns an empty queue. matches reports whether a fault is for calls of that name.
+// prepare completes a fault that is injected, and returns for how many calls it is: 0 is one,
+// negative is all until ClearFaults.
+func NewFaults[F any](matches func(f *F, call string) bool, prepare func(f *F) (times int)) *Faults[F] {
+	return &Faults[F]{matches: matches, prepare: prepare}
 }
 
-// Add queues a fault for a number of calls: 0 is one, negative is all until Heal.
-func (q *Faults[F]) Add(fault F, times int) {
-	if times == 0 {
-		times = 1
-	}
+// InjectFault makes future calls fail. Faults are queued: a call takes the first that matches it.
+func (q *Faults[F]) InjectFault(faults ...F) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.queue = append(q.queue, pending[F]{fault, times})
+	for _, f := range faults {
+		times := q.prepare(&f)
+		if times == 0 {
+			times = 1
+		}
+		q.queue = append(q.queue, pendingFault[F]{f, times})
+	}
 }
 
-// Heal takes back what is queued.
-func (q *Faults[F]) Heal() {
+// ClearFaults removes all faults from the queue.
+func (q *Faults[F]) ClearFaults() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.queue = nil
 }
 
-// Next takes the first fault that means a call, the zero F if nothing is to go wrong with it.
-func (q *Faults[F]) Next(call string) (fault F) {
+// NextFault takes the first fault that matches a call; the zero F if there is none.
+func (q *Faults[F]) NextFault(call string) (fault F) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := slices.IndexFunc(q.queue, func(p pending[F]) bool { return q.means(&p.fault, call) })
+	i := slices.IndexFunc(q.queue, func(p pendingFault[F]) bool { return q.matches(&p.fault, call) })
 	if i < 0 {
 		return fault
 	}

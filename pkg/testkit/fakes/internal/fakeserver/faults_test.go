@@ -7,37 +7,44 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// fault is one of some platform: for a call of that name, or for any.
-type fault struct{ call, name string }
+// fault is one of some platform: for calls of that name, or for all.
+type fault struct {
+	call, name string
+	times      int
+}
 
-func (f *fault) means(call string) bool { return f.call == call || f.call == "" }
+func (f *fault) matches(call string) bool { return f.call == call || f.call == "" }
 
-func TestFaults(t *testing.T) {
-	type add struct {
-		fault
-		times int
-	}
+// prepare marks the name of a fault, as a platform completes one.
+func (f *fault) prepare() (times int) {
+	f.name += "!"
+	return f.times
+}
+
+func newFaults() *fakeserver.Faults[fault] {
+	return fakeserver.NewFaults((*fault).matches, (*fault).prepare)
+}
+
+func TestFaults_NextFault(t *testing.T) {
 	tests := []struct {
-		name string
-		adds []add
-		want string // what a, a, b, a and b meet; - is nothing
+		name   string
+		faults []fault
+		want   string // the faults of calls a, a, b, a and b; - is none
 	}{
 		{"none", nil, "- - - - -"},
-		{"zero is one", []add{{fault{"a", "1"}, 0}}, "1 - - - -"},
-		{"some", []add{{fault{"", "1"}, 3}}, "1 1 1 - -"},
-		{"no end", []add{{fault{"b", "1"}, -1}}, "- - 1 - 1"},
-		{"in turn", []add{{fault{"a", "1"}, 1}, {fault{"a", "2"}, 1}}, "1 2 - - -"},
-		{"past what means others", []add{{fault{"b", "1"}, 1}, {fault{"", "2"}, 2}}, "2 2 1 - -"},
+		{"zero is one", []fault{{"a", "1", 0}}, "1! - - - -"},
+		{"some", []fault{{"", "1", 3}}, "1! 1! 1! - -"},
+		{"without limit", []fault{{"b", "1", -1}}, "- - 1! - 1!"},
+		{"in order", []fault{{"a", "1", 1}, {"a", "2", 1}}, "1! 2! - - -"},
+		{"skips faults of other calls", []fault{{"b", "1", 1}, {"", "2", 2}}, "2! 2! 1! - -"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			q := fakeserver.NewFaults((*fault).means)
-			for _, a := range tt.adds {
-				q.Add(a.fault, a.times)
-			}
+			q := newFaults()
+			q.InjectFault(tt.faults...)
 			var got []string
 			for _, call := range []string{"a", "a", "b", "a", "b"} {
-				name := q.Next(call).name
+				name := q.NextFault(call).name
 				if name == "" {
 					name = "-"
 				}
@@ -50,11 +57,11 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestHeal(t *testing.T) {
-	q := fakeserver.NewFaults((*fault).means)
-	q.Add(fault{"", "1"}, -1)
-	q.Heal()
-	if f := q.Next("a"); f != (fault{}) {
-		t.Errorf("still %v", f)
+func TestFaults_ClearFaults(t *testing.T) {
+	q := newFaults()
+	q.InjectFault(fault{"", "1", -1})
+	q.ClearFaults()
+	if f := q.NextFault("a"); f != (fault{}) {
+		t.Errorf("got %v after ClearFaults", f)
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-// Host serves a fake, and puts it out of reach. The zero value is ready. It may be used while
-// the fake's own lock is held.
+// Host serves a fake, and makes it unreachable. The zero value is ready. Its methods may be called
+// while the fake's own lock is held.
 type Host struct {
 	mu     sync.Mutex
 	base   string
-	life   context.Context // nil before somebody asks for it
-	cut    context.CancelFunc
+	conns  context.Context // nil until it is needed
+	abort  context.CancelFunc
 	http   *httpx.Server
-	served chan struct{} // closed when http is done
+	served chan struct{} // closed when http has stopped
 }
 
-// StartWith serves at addr, "host:port" with port 0 for a free one, until Close, and returns
-// the base of its URLs, "http://host:port". The handler is the fake, or one around it that adds
-// pages. After Close it may be started again.
+// StartWith serves at addr, "host:port" with port 0 for a free one, until Close, and returns the
+// base of its URLs, "http://host:port". The handler is the fake, or one around it that adds pages.
+// It may be started again after Close.
 func (h *Host) StartWith(addr string, handler http.Handler) (string, error) {
 	server, err := httpx.Listen(addr, handler, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -37,12 +37,12 @@ func (h *Host) StartWith(addr string, handler http.Handler) (string, error) {
 	h.mu.Unlock()
 	go func() {
 		defer close(served)
-		_ = server.Serve() // what it could say, Close is told too
+		_ = server.Serve() // Close returns its error too
 	}()
 	return base, nil
 }
 
-// Close breaks every connection and stops serving. What happened can still be looked at.
+// Close breaks every connection and stops serving. The record remains.
 func (h *Host) Close() error {
 	h.SetReachable(false)
 	h.mu.Lock()
@@ -53,76 +53,90 @@ func (h *Host) Close() error {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // open requests are broken off, not waited for
+	cancel() // open requests are aborted, not awaited
 	_ = server.Close(ctx)
 	<-served
 	return nil
 }
 
-// SetReachable(false) breaks every connection, long-lived ones too, and every later one before it
-// is answered, until SetReachable(true).
+// SetReachable with false breaks every connection, long-lived ones too, and every later one before
+// it is answered, until SetReachable(true).
 func (h *Host) SetReachable(ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	gone := h.alive().Err() != nil
+	unreachable := h.connContext().Err() != nil
 	switch {
 	case !ok:
-		h.cut()
-	case gone:
-		h.life = nil
+		h.abort()
+	case unreachable:
+		h.conns = nil
 	}
 }
 
-// Life is for how long the connections of now can last: until SetReachable(false) or Close. It is over
-// already while the fake is out of reach.
-func (h *Host) Life() context.Context {
+// ConnContext is done when the connections that are open now break: at SetReachable(false) and
+// Close. It is done already while the fake is unreachable.
+func (h *Host) ConnContext() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.alive()
+	return h.connContext()
 }
 
-// alive is Life. The lock is held.
-func (h *Host) alive() context.Context {
-	if h.life == nil {
-		h.life, h.cut = context.WithCancel(context.Background())
+// connContext is ConnContext with the lock held.
+func (h *Host) connContext() context.Context {
+	if h.conns == nil {
+		h.conns, h.abort = context.WithCancel(context.Background())
 	}
-	return h.life
+	return h.conns
 }
 
-// CutOff breaks the connection of a request while the fake is out of reach.
-func (h *Host) CutOff() {
-	if h.Life().Err() != nil {
-		Break()
+// AbortIfUnreachable breaks the connection of a request while the fake is unreachable.
+func (h *Host) AbortIfUnreachable() {
+	if h.ConnContext().Err() != nil {
+		Abort()
 	}
 }
 
-// Hold lets the call of ctx wait for d, and breaks its connection if that is gone by then.
+// Around carries a call out under the delay of a fault, before it or after it. It breaks the
+// connection, instead of letting the caller answer, if the fake has become unreachable.
+func (h *Host) Around(ctx context.Context, delay time.Duration, after bool, carryOut func()) {
+	if !after {
+		h.Hold(ctx, delay)
+	}
+	carryOut()
+	if after {
+		h.Hold(ctx, delay)
+	}
+	h.AbortIfUnreachable()
+}
+
+// Hold delays a call, and breaks its connection if the client has gone or the fake has become
+// unreachable meanwhile.
 func (h *Host) Hold(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	life := h.Life()
+	conns := h.ConnContext()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-life.Done():
+	case <-conns.Done():
 	case <-ctx.Done():
 	}
-	if life.Err() != nil || ctx.Err() != nil {
-		Break()
+	if conns.Err() != nil || ctx.Err() != nil {
+		Abort()
 	}
 }
 
-// Base is the base of the fake's URLs, "http://host:port"; "" if nobody knows yet.
+// Base is the base of the fake's URLs, "http://host:port"; "" if it is not known yet.
 func (h *Host) Base() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.base
 }
 
-// FoundAt tells a fake that was not started here where it is, from a request's Host.
-func (h *Host) FoundAt(host string) {
+// LearnBase takes the base from the Host of a request, if the fake was not started by StartWith.
+func (h *Host) LearnBase(host string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.base == "" {

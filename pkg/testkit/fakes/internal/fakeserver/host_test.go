@@ -18,18 +18,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
-const patience = 10 * time.Second
+// timeout is how long a test waits for what must happen.
+const timeout = 10 * time.Second
 
-// platform is the smallest fake: /slow waits for an hour, and everything else is answered.
+// platform is the smallest fake: /slow is delayed by an hour, all else is answered at once.
 type platform struct {
 	fakeserver.Host
 	entered chan struct{} // one for each call of /slow
 }
 
 func (p *platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.CutOff()
-	p.FoundAt(r.Host)
+	p.AbortIfUnreachable()
+	p.LearnBase(r.Host)
 	if r.URL.Path == "/slow" {
 		p.entered <- struct{}{}
 		p.Hold(r.Context(), time.Hour)
@@ -37,10 +37,10 @@ func (p *platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, p.Base())
 }
 
-// get is what a URL answers with, "" for a connection that broke.
+// get returns the answer of a URL, "" for a broken connection.
 func get(t *testing.T, url string) string {
 	t.Helper()
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get(url)
 	if err != nil {
 		return ""
@@ -71,30 +71,30 @@ func TestHost(t *testing.T) {
 		if got := get(t, base); (got == base) != want || got != "" && !want {
 			t.Errorf("%s: got %q", when, got)
 		}
-		if alive := p.Life().Err() == nil; alive != want {
+		if alive := p.ConnContext().Err() == nil; alive != want {
 			t.Errorf("%s: alive is %v", when, alive)
 		}
 	}
-	reached("at first", true)
-	open, life := slow(), p.Life()
+	reached("started", true)
+	open, conns := slow(), p.ConnContext()
 	p.SetReachable(false)
-	if answer := <-open; answer != "" || life.Err() == nil {
-		t.Errorf("what was open got %q", answer)
+	if answer := <-open; answer != "" || conns.Err() == nil {
+		t.Errorf("an open request got %q", answer)
 	}
-	reached("out of reach", false)
+	reached("unreachable", false)
 	p.SetReachable(false)
 	p.SetReachable(true)
-	reached("back again", true)
-	life = p.Life()
-	p.SetReachable(true) // which it is
+	reached("reachable again", true)
+	conns = p.ConnContext()
+	p.SetReachable(true) // no change
 	open = slow()
 	for range 2 {
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if answer := <-open; answer != "" || life.Err() == nil {
-		t.Errorf("what was open at the end got %q", answer)
+	if answer := <-open; answer != "" || conns.Err() == nil {
+		t.Errorf("an open request got %q at Close", answer)
 	}
 	reached("closed", false)
 	if again, err := p.StartWith(strings.TrimPrefix(base, "http://"), p); err != nil || again != base {
@@ -102,22 +102,22 @@ func TestHost(t *testing.T) {
 	}
 	reached("started again", true)
 	if _, err := new(fakeserver.Host).StartWith(strings.TrimPrefix(base, "http://"), p); err == nil {
-		t.Error("two at one address")
+		t.Error("two fakes at one address")
 	}
 }
 
-func TestFoundByARequest(t *testing.T) {
+func TestHost_LearnBase(t *testing.T) {
 	p := &platform{}
 	for _, host := range []string{"first.example", "second.example"} {
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, httptest.NewRequest("GET", "http://"+host+"/", nil))
 		if w.Body.String() != "http://first.example" {
-			t.Errorf("found at %s", w.Body)
+			t.Errorf("base is %s", w.Body)
 		}
 	}
 }
 
-func TestHold(t *testing.T) {
+func TestHost_Hold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -130,14 +130,14 @@ func TestHold(t *testing.T) {
 		}{
 			{"no delay", func(*fakeserver.Host) {}, 0, 0, false},
 			{"a delay", func(*fakeserver.Host) {}, 9 * time.Second, 9 * time.Second, false},
-			{"out of reach meanwhile", func(h *fakeserver.Host) { h.SetReachable(false) }, 9 * time.Second, time.Second, true},
-			{"given up meanwhile", func(*fakeserver.Host) { cancel() }, 9 * time.Second, time.Second, true},
+			{"unreachable meanwhile", func(h *fakeserver.Host) { h.SetReachable(false) }, 9 * time.Second, time.Second, true},
+			{"client gone meanwhile", func(*fakeserver.Host) { cancel() }, 9 * time.Second, time.Second, true},
 		}
 		for _, tt := range tests {
 			h := &fakeserver.Host{}
 			stop := time.AfterFunc(time.Second, func() { tt.during(h) })
 			begin := time.Now()
-			broken := breaks(func() { h.Hold(ctx, tt.delay) })
+			broken := aborts(func() { h.Hold(ctx, tt.delay) })
 			if took := time.Since(begin); took != tt.want || broken != tt.broken {
 				t.Errorf("%s: broken is %v after %v", tt.name, broken, took)
 			}
@@ -146,17 +146,17 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// breaks reports whether the connection of a request is broken.
-func breaks(do func()) (broken bool) {
+// aborts reports whether do aborts the request.
+func aborts(do func()) (broken bool) {
 	defer func() { broken = recover() == http.ErrAbortHandler }()
 	do()
 	return false
 }
 
-func TestGarbage(t *testing.T) {
+func TestWriteRaw(t *testing.T) {
 	for status, want := range map[int]int{0: 200, 503: 503} {
 		w := httptest.NewRecorder()
-		fakeserver.Garbage(w, status, "<html>")
+		fakeserver.WriteRaw(w, status, "<html>")
 		if w.Code != want || w.Body.String() != "<html>" {
 			t.Errorf("%d: got %d %s", status, w.Code, w.Body)
 		}

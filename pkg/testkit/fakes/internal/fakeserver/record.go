@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// News tells whoever waits that something happened. The zero value is ready.
-type News struct {
+// Notifier wakes goroutines that wait for a change. The zero value is ready.
+type Notifier struct {
 	mu      sync.Mutex
-	changed chan struct{} // closed, and replaced, whenever something happens
+	changed chan struct{} // closed and dropped at each change; nil without waiters
 }
 
-// Changed returns a channel that is closed when anything happens.
-func (n *News) Changed() <-chan struct{} {
+// Changed returns a channel that is closed at the next change.
+func (n *Notifier) Changed() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.changed == nil {
@@ -22,8 +22,8 @@ func (n *News) Changed() <-chan struct{} {
 	return n.changed
 }
 
-// Happened wakes whoever waits. It may be called while the fake's own lock is held.
-func (n *News) Happened() {
+// Notify wakes the waiting goroutines. It may be called while the fake's own lock is held.
+func (n *Notifier) Notify() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.changed != nil {
@@ -32,8 +32,8 @@ func (n *News) Happened() {
 	}
 }
 
-// Until waits for a condition, which is looked at whenever something happens. The error is ctx's.
-func (n *News) Until(ctx context.Context, condition func() bool) error {
+// Until waits for a condition, which is checked at each change. The error is that of ctx.
+func (n *Notifier) Until(ctx context.Context, condition func() bool) error {
 	for {
 		changed := n.Changed()
 		if condition() {
@@ -47,46 +47,56 @@ func (n *News) Until(ctx context.Context, condition func() bool) error {
 	}
 }
 
-// Record is what callers did. C is a platform's own kind of call.
+// Record is the list of calls. C is a call of one platform.
 type Record[C any] struct {
-	News
-	did, sends func(*C) bool
+	Notifier
+	acts, sends func(*C) bool
 
 	mu    sync.Mutex
 	calls []C
 }
 
-// NewRecord makes an empty record; did reports whether a call was carried out and changed
-// something, and sends whether it is one that makes messages.
-func NewRecord[C any](did, sends func(*C) bool) *Record[C] {
-	return &Record[C]{did: did, sends: sends}
+// NewRecord returns an empty record. acts reports whether a call was carried out and did more than
+// read; sends whether it is a call that sends messages.
+func NewRecord[C any](acts, sends func(*C) bool) *Record[C] {
+	return &Record[C]{acts: acts, sends: sends}
 }
 
-// Note adds a call, which is news.
-func (r *Record[C]) Note(call C) {
+// Add adds a call, and returns its index.
+func (r *Record[C]) Add(call C) int {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.calls = append(r.calls, call)
-	r.mu.Unlock()
-	r.Happened()
+	r.Notify()
+	return len(r.calls) - 1
 }
 
-// Calls are all calls, also those that were refused, oldest first.
+// Update changes the call at an index.
+func (r *Record[C]) Update(i int, change func(*C)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.calls[i])
+	r.Notify()
+}
+
+// Calls are all calls, refused ones too, oldest first.
 func (r *Record[C]) Calls() []C {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.calls)
 }
 
-// Sent is what the bot did: the calls that were carried out and changed something.
+// Sent are the calls that were carried out and did more than read, oldest first.
 func (r *Record[C]) Sent() []C {
-	return slices.DeleteFunc(r.Calls(), func(c C) bool { return !r.did(&c) })
+	return slices.DeleteFunc(r.Calls(), func(c C) bool { return !r.acts(&c) })
 }
 
-// Wait waits for the first thing the bot did, or has already done, that is like this.
-func (r *Record[C]) Wait(ctx context.Context, like func(C) bool) (found C, err error) {
+// Wait waits for a call of [Record.Sent] that matches, and returns the first. It may have been made
+// before.
+func (r *Record[C]) Wait(ctx context.Context, matches func(C) bool) (found C, err error) {
 	err = r.Until(ctx, func() bool {
 		sent := r.Sent()
-		i := slices.IndexFunc(sent, like)
+		i := slices.IndexFunc(sent, matches)
 		if i >= 0 {
 			found = sent[i]
 		}
@@ -95,7 +105,7 @@ func (r *Record[C]) Wait(ctx context.Context, like func(C) bool) (found C, err e
 	return found, err
 }
 
-// WaitSent waits until the bot has made messages with n calls; it returns all of those.
+// WaitSent waits until n calls have sent messages, and returns all of them.
 func (r *Record[C]) WaitSent(ctx context.Context, n int) (sent []C, err error) {
 	err = r.Until(ctx, func() bool {
 		sent = slices.DeleteFunc(r.Sent(), func(c C) bool { return !r.sends(&c) })

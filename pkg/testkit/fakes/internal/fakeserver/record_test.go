@@ -11,19 +11,19 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// call is what a caller of some platform does: "send …" makes messages, "look" does nothing.
+// call is a call of some platform: "send …" sends messages, "look" only reads.
 type call string
 
-func (c *call) did() bool   { return *c != "look" }
+func (c *call) acts() bool  { return *c != "look" }
 func (c *call) sends() bool { return strings.HasPrefix(string(*c), "send") }
 
-func newRecord() *fakeserver.Record[call] { return fakeserver.NewRecord((*call).did, (*call).sends) }
+func newRecord() *fakeserver.Record[call] { return fakeserver.NewRecord((*call).acts, (*call).sends) }
 
 func TestRecord(t *testing.T) {
 	r := newRecord()
 	all := []call{"look", "send 1", "delete", "send 2"}
 	for _, c := range all {
-		r.Note(c)
+		r.Add(c)
 	}
 	if got := r.Calls(); !slices.Equal(got, all) {
 		t.Errorf("calls %q", got)
@@ -31,16 +31,21 @@ func TestRecord(t *testing.T) {
 	if got := r.Sent(); !slices.Equal(got, all[1:]) {
 		t.Errorf("sent %q", got)
 	}
+	r.Update(1, func(c *call) { *c = "send 0" })
+	if got := r.Sent()[0]; got != "send 0" {
+		t.Errorf("updated to %q", got)
+	}
+	r.Update(1, func(c *call) { *c = all[1] })
 	r.Calls()[0] = "another"
 	if got := r.Calls(); !slices.Equal(got, all) {
-		t.Errorf("somebody changed the record to %q", got)
+		t.Errorf("the caller changed the record to %q", got)
 	}
 }
 
-func TestWaits(t *testing.T) {
+func TestRecord_Waits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecord()
-		r.Note("send 1")
+		r.Add("send 1")
 		waited := make(chan call)
 		go func() {
 			c, err := r.Wait(t.Context(), func(c call) bool { return c == "delete" || c == "look" })
@@ -64,7 +69,7 @@ func TestWaits(t *testing.T) {
 				t.Fatalf("%q are not two", all)
 			default:
 			}
-			r.Note(c)
+			r.Add(c)
 			if c == "delete" {
 				if got := <-waited; got != "delete" {
 					t.Errorf("waited for %q", got)
@@ -82,19 +87,18 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// Who asks for the news before looking misses none, and nobody is woken without any.
-func TestNews(t *testing.T) {
-	var n fakeserver.News
-	n.Happened()
+func TestNotifier(t *testing.T) {
+	var n fakeserver.Notifier
+	n.Notify()
 	changed := n.Changed()
 	if n.Changed() != changed {
-		t.Error("two who wait at once wait for different things")
+		t.Error("two waiters got different channels")
 	}
 	select {
 	case <-changed:
-		t.Error("old news")
+		t.Error("woken by an earlier change")
 	default:
 	}
-	n.Happened()
+	n.Notify()
 	<-changed
 }
