@@ -1,6 +1,6 @@
-// Package page is the page at which a person plays the people of a fake platform: chats and
-// their threads, what is said there, and a form to write, answer, edit and react as one of
-// several people. What a platform has is behind World.
+// Package page serves the web page of a fake chat platform: its chats and threads, their
+// messages, and a form to write, reply, edit and react as one of several users. [Platform] is
+// what a fake implements for it.
 package page
 
 import (
@@ -17,31 +17,31 @@ import (
 	"time"
 )
 
-const maxForm = 32 << 20
+const maxForm = 32 << 20 // bytes, with the attached file
 
 //go:embed page.html page.js page.css
 var assets embed.FS
 
-// Options say whose page it is.
+// Options describe the platform.
 type Options struct {
 	Platform string        // "Telegram"
-	Bot      string        // its name, as in "… is typing"
-	Mention  string        // what one writes to mention it
-	Emoji    []string      // to react with
-	Typing   time.Duration // for how long the platform shows it
+	Bot      string        // the bot's name, as in "… is typing"
+	Mention  string        // the text that mentions the bot
+	Emoji    []string      // offered as reactions
+	Typing   time.Duration // how long the platform shows that the bot types
 }
 
-// Place is where somebody looks: a chat, a thread of it unless that is empty, as one person.
+// Place is a chat, or a thread of it if Thread is set, seen by the user whose id is As.
 type Place struct {
 	Chat, Thread, As string
 }
 
-// Chat is one chat. Whoever comes to it without saying as whom is its first person.
+// Chat is one chat. A request without a user acts as the first of Users.
 type Chat struct {
 	ID, Name string
-	People   []Person
+	Users    []User
 	Threads  []Thread
-	Whole    string // the name of the view without a thread; "" if there is none
+	Whole    string // the name of the view outside threads; "" if the chat has none
 }
 
 // Thread is a thread, topic or post in a chat.
@@ -49,30 +49,30 @@ type Thread struct {
 	ID, Name string
 }
 
-// Person is somebody who writes.
-type Person struct {
+// User is the author of messages.
+type User struct {
 	ID, Name string
 	Bot      bool
 }
 
-// Message is what stands in a place.
+// Message is a message as the page shows it.
 type Message struct {
 	ID        string
-	From      Person
+	From      User
 	Time      time.Time
-	Thread    string // the name of the thread it is in, where others are shown beside it
-	Branch    string // the id of the thread that hangs on it, or that writing there would start
-	Answered  string // the message that it answers, in short
+	Thread    string // the name of its thread, in a view of several threads
+	Branch    string // the id of the thread that begins with it, or would begin
+	Answered  string // the message that it replies to, in short
 	Text      string
-	Note      string // what is not text
-	Photo     string // the id of a picture
+	Note      string // describes content that is not text
+	Photo     string // the id of an image
 	File      string // the id of another file
 	FileName  string
 	Edited    bool
 	Reactions []string
 }
 
-// Draft is a message before it is sent.
+// Draft is a message to send.
 type Draft struct {
 	Text    string
 	ReplyTo string
@@ -86,33 +86,33 @@ type File struct {
 	Data []byte
 }
 
-// World is the people's side of a platform. The errors are for the person at the page.
-type World interface {
+// Platform is a fake as its users see it. Errors are shown to the reader of the page.
+type Platform interface {
 	// Changed returns a channel that is closed when anything happens.
 	Changed() <-chan struct{}
-	// Chats are all chats; of what belongs to people alone there is one each.
+	// Chats are all chats.
 	Chats() []Chat
 	// Messages are oldest first.
 	Messages(at Place) []Message
 	Post(at Place, d Draft) error
-	Revise(at Place, id, text string) error
-	// React sets a person's reaction; "" takes all of theirs back.
+	Edit(at Place, id, text string) error
+	// React adds a reaction of the user; "" removes all of the user's reactions.
 	React(at Place, id, emoji string) error
-	// IsTyping reports whether the bot said so a moment ago, and has sent nothing since.
+	// IsTyping reports whether the platform shows at the moment that the bot types.
 	IsTyping(at Place) bool
 	File(id string) (File, bool)
 }
 
-// page serves the pages of one world.
+// page serves the pages of one platform.
 type page struct {
 	Options
-	world World
-	view  *template.Template
+	platform Platform
+	view     *template.Template
 }
 
-// New makes the page at / and what belongs to it. api gets what isAPI says is the platform's.
-func New(o Options, world World, api http.Handler, isAPI func(path string) bool) http.Handler {
-	p := &page{Options: o, world: world, view: template.Must(template.ParseFS(assets, "page.html"))}
+// New serves the page at / and what it needs. Requests for which isAPI is true go to api.
+func New(o Options, platform Platform, api http.Handler, isAPI func(path string) bool) http.Handler {
+	p := &page{Options: o, platform: platform, view: template.Must(template.ParseFS(assets, "page.html"))}
 	pages := http.NewServeMux()
 	pages.HandleFunc("GET /{$}", p.show)
 	pages.HandleFunc("GET /events", p.events)
@@ -132,10 +132,10 @@ func New(o Options, world World, api http.Handler, isAPI func(path string) bool)
 	})
 }
 
-// Local checks that an address to listen on is one of this machine: the page has no login.
-func Local(addr string) error {
+// CheckLocal returns an error unless addr, "host:port", is a loopback address: a fake has no login.
+func CheckLocal(addr string) error {
 	if host, _, err := net.SplitHostPort(addr); err != nil || !loopback(host) {
-		return fmt.Errorf("-addr %s: want an address of this machine, as in 127.0.0.1:8181; the page has no login", addr)
+		return fmt.Errorf("-addr %s: want a loopback address of this machine, such as 127.0.0.1:8181: a fake has no login", addr)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// guard lets nobody in by a foreign name, which a site could have pointed at this machine.
+// guard refuses other host names: a web site could let one resolve to this machine (DNS rebinding).
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -161,7 +161,7 @@ func guard(next http.Handler) http.Handler {
 	})
 }
 
-// where is the place that a request is about, and the message that is answered or edited.
+// where is the place of a request, and the message to reply to or to edit.
 type where struct {
 	Place
 	Reply, Edit string
@@ -173,7 +173,7 @@ func whereOf(values url.Values) where {
 	}
 }
 
-// link is the address of the page for another place, person or message.
+// link is the URL of the page with one thing changed.
 func (w where) link(change func(*where)) string {
 	change(&w)
 	values := url.Values{}
@@ -185,16 +185,16 @@ func (w where) link(change func(*where)) string {
 	return "/?" + values.Encode()
 }
 
-// settle finds the chat, and the person and the thread where none of it is named.
-func (p *page) settle(at *where) (Chat, bool) {
-	chats := p.world.Chats()
+// resolve finds the chat of a request, and fills in a missing chat, user or thread.
+func (p *page) resolve(at *where) (Chat, bool) {
+	chats := p.platform.Chats()
 	for _, c := range chats {
 		if c.ID != at.Chat && at.Chat != "" {
 			continue
 		}
 		at.Chat = c.ID
 		if !c.has(at.As) {
-			at.As = c.People[0].ID
+			at.As = c.Users[0].ID
 		}
 		if at.Thread == "" && c.Whole == "" && len(c.Threads) > 0 {
 			at.Thread = c.Threads[0].ID
@@ -204,9 +204,9 @@ func (p *page) settle(at *where) (Chat, bool) {
 	return Chat{}, false
 }
 
-func (c Chat) has(person string) bool {
-	for _, who := range c.People {
-		if who.ID == person {
+func (c Chat) has(user string) bool {
+	for _, u := range c.Users {
+		if u.ID == user {
 			return true
 		}
 	}
@@ -215,25 +215,25 @@ func (c Chat) has(person string) bool {
 
 func (p *page) show(w http.ResponseWriter, r *http.Request) {
 	at := whereOf(r.URL.Query())
-	chat, found := p.settle(&at)
+	chat, found := p.resolve(&at)
 	if !found {
 		http.Error(w, "no such chat", http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if err := p.view.Execute(w, p.look(at, chat)); err != nil {
+	if err := p.view.Execute(w, p.viewOf(at, chat)); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
 
-// events says "changed" whenever something happened, and once a while for what fades.
+// events sends "changed" at each change, and every Typing, after which typing is over.
 func (p *page) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	ticker := time.NewTicker(p.Typing)
 	defer ticker.Stop()
 	for {
-		changed := p.world.Changed()
+		changed := p.platform.Changed()
 		if _, err := io.WriteString(w, "data: changed\n\n"); err != nil {
 			return
 		}
@@ -250,12 +250,12 @@ func (p *page) events(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *page) file(w http.ResponseWriter, r *http.Request) {
-	f, found := p.world.File(r.PathValue("id"))
+	f, found := p.platform.File(r.PathValue("id"))
 	if !found {
 		http.NotFound(w, r)
 		return
 	}
-	// What a bot sent is shown as a picture or saved, and is never a page of this site.
+	// A bot's file is shown as an image or saved, and never runs as a page of this origin.
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if detected := http.DetectContentType(f.Data); strings.HasPrefix(detected, "image/") {
 		w.Header().Set("Content-Type", detected)
@@ -266,7 +266,7 @@ func (p *page) file(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(f.Data)
 }
 
-// send posts, answers or edits, as the form says.
+// send posts, replies or edits.
 func (p *page) send(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseMultipartForm(maxForm); err != nil {
@@ -282,15 +282,15 @@ func (p *page) send(w http.ResponseWriter, r *http.Request) {
 	p.act(w, r, func(at where) error {
 		switch {
 		case at.Edit != "":
-			return p.world.Revise(at.Place, at.Edit, text)
+			return p.platform.Edit(at.Place, at.Edit, text)
 		case text != "" || file != nil:
-			return p.world.Post(at.Place, Draft{Text: text, ReplyTo: at.Reply, File: file})
+			return p.platform.Post(at.Place, Draft{Text: text, ReplyTo: at.Reply, File: file})
 		}
 		return nil
 	})
 }
 
-// attached is the file of a form, nil without one.
+// attached returns the file of a form, nil without one.
 func attached(r *http.Request) (*File, error) {
 	f, header, err := r.FormFile("file")
 	if err != nil || header.Size == 0 {
@@ -311,14 +311,14 @@ func (p *page) react(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.act(w, r, func(at where) error {
-		return p.world.React(at.Place, r.PostForm.Get("message"), r.PostForm.Get("emoji"))
+		return p.platform.React(at.Place, r.PostForm.Get("message"), r.PostForm.Get("emoji"))
 	})
 }
 
-// act does what a form asks for and goes back to the place.
+// act applies a form and redirects to its place.
 func (p *page) act(w http.ResponseWriter, r *http.Request, do func(where) error) {
 	at := whereOf(r.PostForm)
-	if _, found := p.settle(&at); !found {
+	if _, found := p.resolve(&at); !found {
 		http.Error(w, "no such chat", http.StatusNotFound)
 		return
 	}

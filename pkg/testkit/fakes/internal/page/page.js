@@ -2,7 +2,7 @@
 
 const end = () => scrollTo(0, document.body.scrollHeight);
 
-// The server renders; this only takes the messages of a fresh page over.
+// The server renders; this replaces the messages with those of a freshly loaded page.
 let wanted = false, busy = false;
 async function refresh() {
   wanted = true;
@@ -21,7 +21,7 @@ async function refresh() {
       if (below) end();
     }
   } catch (e) {
-    if (!(e instanceof TypeError)) throw e; // the server is gone for a moment
+    if (!(e instanceof TypeError)) throw e; // the server cannot be reached at the moment
   } finally {
     busy = false;
   }
@@ -40,4 +40,4 @@ document.getElementById("mention").addEventListener("click", e => {
   text.focus();
 });
 end();
-addEventListener("load", end); // pictures have their height now
+addEventListener("load", end); // images have their height now

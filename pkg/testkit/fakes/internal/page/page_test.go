@@ -16,8 +16,8 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/pagetest"
 )
 
-// world is the smallest platform: one chat that is a whole with a thread, one of threads only.
-type world struct {
+// platform is the smallest one: a chat with a thread, and a chat that has only threads.
+type platform struct {
 	mu       sync.Mutex
 	changed  chan struct{}
 	messages map[string][]page.Message // by chat and thread
@@ -25,62 +25,62 @@ type world struct {
 }
 
 var (
-	alice = page.Person{ID: "1", Name: "Alice"}
-	bob   = page.Person{ID: "2", Name: "Bob"}
-	robot = page.Person{ID: "3", Name: "Robot", Bot: true}
+	alice = page.User{ID: "1", Name: "Alice"}
+	bob   = page.User{ID: "2", Name: "Bob"}
+	robot = page.User{ID: "3", Name: "Robot", Bot: true}
 )
 
-func (w *world) Changed() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.changed
+func (p *platform) Changed() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changed
 }
 
-func (w *world) happened() {
-	close(w.changed)
-	w.changed = make(chan struct{})
+func (p *platform) happened() {
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
-func (w *world) Chats() []page.Chat {
+func (p *platform) Chats() []page.Chat {
 	return []page.Chat{
-		{ID: "team", Name: "Team", People: []page.Person{alice, bob}, Whole: "all", Threads: []page.Thread{{ID: "t1", Name: "deploys"}}},
-		{ID: "forum", Name: "Forum", People: []page.Person{bob}, Threads: []page.Thread{{ID: "f1", Name: "first"}, {ID: "f2", Name: "second"}}},
+		{ID: "team", Name: "Team", Users: []page.User{alice, bob}, Whole: "all", Threads: []page.Thread{{ID: "t1", Name: "deploys"}}},
+		{ID: "forum", Name: "Forum", Users: []page.User{bob}, Threads: []page.Thread{{ID: "f1", Name: "first"}, {ID: "f2", Name: "second"}}},
 	}
 }
 
-func (w *world) at(at page.Place) string { return at.Chat + "/" + at.Thread }
+func (p *platform) at(at page.Place) string { return at.Chat + "/" + at.Thread }
 
-func (w *world) Messages(at page.Place) []page.Message {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.messages[w.at(at)]
+func (p *platform) Messages(at page.Place) []page.Message {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.messages[p.at(at)]
 }
 
-func (w *world) put(at page.Place, m page.Message) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	m.ID = fmt.Sprint(len(w.messages[w.at(at)]) + 1)
-	w.messages[w.at(at)] = append(w.messages[w.at(at)], m)
-	w.happened()
+func (p *platform) put(at page.Place, m page.Message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.ID = fmt.Sprint(len(p.messages[p.at(at)]) + 1)
+	p.messages[p.at(at)] = append(p.messages[p.at(at)], m)
+	p.happened()
 }
 
-func (w *world) Post(at page.Place, d page.Draft) error {
+func (p *platform) Post(at page.Place, d page.Draft) error {
 	if d.Text == "refuse me" {
 		return errors.New("a reason <b>")
 	}
-	m := page.Message{From: map[string]page.Person{"1": alice, "2": bob}[at.As], Time: time.Unix(0, 0), Text: d.Text, Answered: d.ReplyTo}
+	m := page.Message{From: map[string]page.User{"1": alice, "2": bob}[at.As], Time: time.Unix(0, 0), Text: d.Text, Answered: d.ReplyTo}
 	if d.File != nil {
 		m.File, m.FileName = "f", d.File.Name+" "+d.File.MIME
 	}
-	w.put(at, m)
+	p.put(at, m)
 	return nil
 }
 
-func (w *world) Revise(at page.Place, id, text string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i := range w.messages[w.at(at)] {
-		if m := &w.messages[w.at(at)][i]; m.ID == id {
+func (p *platform) Edit(at page.Place, id, text string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.messages[p.at(at)] {
+		if m := &p.messages[p.at(at)][i]; m.ID == id {
 			m.Text, m.Edited = text, true
 			return nil
 		}
@@ -88,16 +88,16 @@ func (w *world) Revise(at page.Place, id, text string) error {
 	return errors.New("no such message")
 }
 
-func (w *world) React(at page.Place, id, emoji string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.messages[w.at(at)][0].Reactions = []string{at.As + emoji + id}
+func (p *platform) React(at page.Place, id, emoji string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.messages[p.at(at)][0].Reactions = []string{at.As + emoji + id}
 	return nil
 }
 
-func (w *world) IsTyping(page.Place) bool { return w.typing }
+func (p *platform) IsTyping(page.Place) bool { return p.typing }
 
-func (w *world) File(id string) (page.File, bool) {
+func (p *platform) File(id string) (page.File, bool) {
 	switch id {
 	case "picture":
 		return page.File{Name: "a.png", Data: []byte("\x89PNG\r\n\x1a\n")}, true
@@ -110,24 +110,24 @@ func (w *world) File(id string) (page.File, bool) {
 // whole is the first chat, outside its thread.
 var whole = page.Place{Chat: "team"}
 
-type rig struct {
-	*world
+type fixture struct {
+	*platform
 	*pagetest.Site
 	t *testing.T
 }
 
 const typing = 5 * time.Second
 
-func start(t *testing.T) rig {
+func start(t *testing.T) fixture {
 	t.Helper()
-	w := &world{changed: make(chan struct{}), messages: map[string][]page.Message{}}
+	p := &platform{changed: make(chan struct{}), messages: map[string][]page.Message{}}
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "the API at ", r.Host) })
 	options := page.Options{Platform: "Chatter", Bot: "Robot", Mention: "@robot", Emoji: []string{"🔥"}, Typing: typing}
-	site := pagetest.Open(t, page.New(options, w, api, func(path string) bool { return strings.HasPrefix(path, "/api/") }))
-	return rig{world: w, Site: site, t: t}
+	site := pagetest.Open(t, page.New(options, p, api, func(path string) bool { return strings.HasPrefix(path, "/api/") }))
+	return fixture{platform: p, Site: site, t: t}
 }
 
-func (r rig) get(path string) string {
+func (r fixture) get(path string) string {
 	r.t.Helper()
 	status, body := r.Get(path)
 	if status != http.StatusOK {
@@ -136,18 +136,18 @@ func (r rig) get(path string) string {
 	return body
 }
 
-func TestConversation(t *testing.T) {
+func TestPage_Conversation(t *testing.T) {
 	r := start(t)
-	r.Shows(r.get("/"), "<title>Team · fake Chatter</title>", "Nothing was said here yet", `data-name="@robot "`, `>#deploys</a>`,
+	r.Shows(r.get("/"), "<title>Team · fake Chatter</title>", "No messages yet", `data-name="@robot "`, `>#deploys</a>`,
 		`<a href="/?as=2&amp;chat=team">Bob</a>`, `<a href="/?as=1&amp;chat=team" aria-current="true">Alice</a>`)
 	_, page := r.Send(nil, "chat", "team", "text", "<b>hi</b>\r\nthere")
 	r.Shows(page, "&lt;b&gt;hi&lt;/b&gt;\nthere", `class="mine"`, `<a href="/?as=1&amp;chat=team&amp;reply=1">Reply</a>`, `<a href="/?as=1&amp;chat=team&amp;edit=1">Edit</a>`)
 	r.put(whole, mine("hello"))
 	r.typing = true
 	page = r.get("/?chat=team&as=2&reply=2")
-	r.Shows(page, `class=" bot"`, "Robot is typing…", "answering “Robot: hello”", `<a href="/?as=2&amp;chat=team&amp;topic=t9">Thread</a>`, "· #deploys")
+	r.Shows(page, `class=" bot"`, "Robot is typing…", "replying to “Robot: hello”", `<a href="/?as=2&amp;chat=team&amp;topic=t9">Thread</a>`, "· #deploys")
 	if strings.Contains(page, "Edit</a>") {
-		t.Error("Bob may edit what others said")
+		t.Error("Bob may edit the messages of others")
 	}
 	_, page = r.Send([]byte("read me"), "chat", "team", "as", "2", "reply", "2", "text", "see")
 	r.Shows(page, "<blockquote>2</blockquote>", `<a href="/files/f">notes.txt text/plain; charset=utf-8</a>`)
@@ -167,7 +167,7 @@ func mine(text string) page.Message {
 	return page.Message{From: robot, Text: text, Time: time.Unix(0, 0), Branch: "t9", Thread: "deploys"}
 }
 
-func TestThreads(t *testing.T) {
+func TestPage_Threads(t *testing.T) {
 	r := start(t)
 	r.Send(nil, "chat", "team", "topic", "t1", "text", "ship it")
 	r.Shows(r.get("/?chat=team&topic=t1"), "ship it", `<a href="/?as=1&amp;chat=team">#all</a>`, `aria-current="page">#deploys`)
@@ -175,14 +175,14 @@ func TestThreads(t *testing.T) {
 		t.Error("the chat shows what is in its thread")
 	}
 	r.Shows(r.get("/?chat=team&topic=new"), `aria-current="page">#new thread`)
-	page := r.get("/?chat=forum&as=1") // without a whole, and without Alice
+	page := r.get("/?chat=forum&as=1") // has only threads, and Alice is no member
 	r.Shows(page, `aria-current="page">#first`, `aria-current="true">Bob`)
 	if strings.Contains(page, "#all") {
-		t.Error("a chat of threads only has a whole")
+		t.Error("a chat that has only threads shows a view outside threads")
 	}
 }
 
-func TestFiles(t *testing.T) {
+func TestPage_Files(t *testing.T) {
 	r := start(t)
 	_, _, header := r.Do("GET", "/files/picture", nil)
 	if header.Get("Content-Type") != "image/png" || header.Get("X-Content-Type-Options") != "nosniff" {
@@ -190,14 +190,14 @@ func TestFiles(t *testing.T) {
 	}
 	_, _, header = r.Do("GET", "/files/page", nil)
 	if header.Get("Content-Type") != "application/octet-stream" || header.Get("Content-Disposition") != `attachment; filename="a\".html"` {
-		t.Errorf("a page that somebody sent comes with %v", header)
+		t.Errorf("a page that was sent as a file comes with %v", header)
 	}
 	if status, _, _ := r.Do("GET", "/files/other", nil); status != http.StatusNotFound {
 		t.Errorf("an unknown file: %d", status)
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestPage_RefusesInvalidForms(t *testing.T) {
 	r := start(t)
 	if status, _, _ := r.Do("GET", "/?chat=other", nil); status != http.StatusNotFound {
 		t.Errorf("an unknown chat: %d", status)
@@ -209,7 +209,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, form := range []string{"multipart/form-data; boundary=x", "text/plain"} {
 		if status, _, _ := r.Do("POST", "/send", strings.NewReader("nonsense"), "Content-Type", form); status != http.StatusBadRequest {
-			t.Errorf("a form that is none: %d", status)
+			t.Errorf("an invalid form: %d", status)
 		}
 	}
 	for header, value := range map[string]string{"Origin": "https://evil.example", "Host": "evil.example"} {
@@ -221,13 +221,13 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("the API: %s", body)
 	}
 	for addr, isLocal := range map[string]bool{"127.0.0.1:0": true, "localhost:80": true, "[::1]:80": true, "0.0.0.0:0": false, ":0": false, "example.org:80": false, "nonsense": false} {
-		if err := page.Local(addr); (err == nil) != isLocal {
+		if err := page.CheckLocal(addr); (err == nil) != isLocal {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
 }
 
-func TestEvents(t *testing.T) {
+func TestPage_Events(t *testing.T) {
 	r := start(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -252,6 +252,6 @@ func TestEvents(t *testing.T) {
 	begin := time.Now()
 	changed()
 	if time.Since(begin) > typing/2 {
-		t.Error("that was the ticker, no news")
+		t.Error("no event before the ticker's")
 	}
 }

@@ -1,48 +1,48 @@
 package page
 
-// link is one choice in a row of choices.
+// link is one entry of a navigation row.
 type link struct {
 	Name, Address string
 	Here          bool
 }
 
-// line is one message as the page shows it.
+// line is one message of the view.
 type line struct {
 	Message
 	Mine                bool
-	Who                 string
+	Author              string
 	Clock               string
-	Reply, Edit, Branch string // addresses
+	Reply, Edit, Branch string // URLs
 }
 
 type view struct {
 	where
 	Options
-	Title                  string
-	Chats, Threads, People []link
-	Lines                  []line
-	IsTyping               bool
-	Text                   string // of the message that is edited
-	Target                 string // of the message that is answered
-	Cancel                 string
+	Title                 string
+	Chats, Threads, Users []link
+	Lines                 []line
+	IsTyping              bool
+	Text                  string // of the message to edit
+	Target                string // the message to reply to, in short
+	Cancel                string // the URL without a reply or an edit
 }
 
-// look collects what the page shows.
-func (p *page) look(at where, chat Chat) view {
+// viewOf collects what the template shows.
+func (p *page) viewOf(at where, chat Chat) view {
 	v := view{
-		where: at, Options: p.Options, Title: chat.Name, IsTyping: p.world.IsTyping(at.Place), Threads: threads(at, chat),
+		where: at, Options: p.Options, Title: chat.Name, IsTyping: p.platform.IsTyping(at.Place), Threads: threads(at, chat),
 		Cancel: at.link(func(w *where) { w.Reply, w.Edit = "", "" }),
 	}
-	for _, c := range p.world.Chats() {
+	for _, c := range p.platform.Chats() {
 		v.Chats = append(v.Chats, link{
 			Name: c.Name, Here: c.ID == at.Chat, Address: at.link(func(w *where) { *w = where{Place: Place{Chat: c.ID, As: at.As}} }),
 		})
 	}
-	for _, who := range chat.People {
-		v.People = append(v.People, link{Name: who.Name, Address: at.link(func(w *where) { w.As = who.ID }), Here: who.ID == at.As})
+	for _, u := range chat.Users {
+		v.Users = append(v.Users, link{Name: u.Name, Address: at.link(func(w *where) { w.As = u.ID }), Here: u.ID == at.As})
 	}
-	for _, m := range p.world.Messages(at.Place) {
-		v.Lines = append(v.Lines, shown(at, m))
+	for _, m := range p.platform.Messages(at.Place) {
+		v.Lines = append(v.Lines, newLine(at, m))
 		if m.ID == at.Edit {
 			v.Text = m.Text
 		}
@@ -73,9 +73,9 @@ func threads(at where, chat Chat) (all []link) {
 	return all
 }
 
-func shown(at where, m Message) line {
+func newLine(at where, m Message) line {
 	l := line{
-		Message: m, Mine: m.From.ID == at.As, Who: m.From.Name, Clock: m.Time.Local().Format("15:04:05"),
+		Message: m, Mine: m.From.ID == at.As, Author: m.From.Name, Clock: m.Time.Local().Format("15:04:05"),
 		Reply: at.link(func(w *where) { w.Reply, w.Edit = m.ID, "" }),
 	}
 	if l.Mine && m.Text != "" {
@@ -87,17 +87,17 @@ func shown(at where, m Message) line {
 	return l
 }
 
-// Short is the beginning of what a message says.
+// Short is the author and the beginning of a message.
 func (m Message) Short() string {
-	const most = 60
+	const maxShort = 60 // characters
 	text := m.Text
 	for _, instead := range []string{m.Note, m.FileName, "a file"} {
 		if text == "" {
 			text = instead
 		}
 	}
-	if all := []rune(text); len(all) > most {
-		text = string(all[:most]) + "…"
+	if all := []rune(text); len(all) > maxShort {
+		text = string(all[:maxShort]) + "…"
 	}
 	return m.From.Name + ": " + text
 }

@@ -1,4 +1,5 @@
-package main
+// Package slackpage is the web page of the fake Slack.
+package slackpage
 
 import (
 	"cmp"
@@ -15,19 +16,19 @@ import (
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
-const typing = 5 * time.Second // how often the page looks whether a status has faded
+const typing = 5 * time.Second // how often the page checks whether a status is gone
 
-// world is Slack as the page sees it.
-type world struct {
+// platform implements page.Platform.
+type platform struct {
 	*slack.Server
-	people []slack.User
+	users []slack.User
 }
 
-// newPage makes two people, a DM with a thread of the assistant's pane, a public and a private
+// New makes two users, a DM with a thread of the assistant's pane, a public and a private
 // channel, and a group DM.
-func newPage(sl *slack.Server) http.Handler {
+func New(sl *slack.Server) http.Handler {
 	alice, bob := sl.User("Alice", "alice"), sl.User("Bob", "bob")
-	w := &world{Server: sl, people: []slack.User{alice, bob}}
+	p := &platform{Server: sl, users: []slack.User{alice, bob}}
 	sl.DM(alice)
 	sl.Channel("team", alice, bob)
 	sl.PrivateChannel("operations", alice, bob)
@@ -39,34 +40,35 @@ func newPage(sl *slack.Server) http.Handler {
 	}
 	return page.New(page.Options{
 		Platform: "Slack", Bot: sl.Me().Name, Mention: "@" + sl.Me().Name, Emoji: glyphs, Typing: typing,
-	}, w, sl, slack.IsAPIPath)
+	}, p, sl, slack.IsAPIPath)
 }
 
-// emoji are those to react with at the page, with their names on the wire.
+// emoji are the reactions that the page offers, with their names on the wire.
 var emoji = []struct{ glyph, name string }{{"👍", "+1"}, {"❤️", "heart"}, {"🔥", "fire"}, {"👎", "-1"}, {"🤔", "thinking_face"}}
 
-func (w *world) Chats() (all []page.Chat) {
-	for _, c := range w.Channels() {
+// Chats implements page.Platform.
+func (p *platform) Chats() (all []page.Chat) {
+	for _, c := range p.Channels() {
 		chat := page.Chat{ID: c.ID, Name: "#" + c.Name, Whole: "channel"}
-		place := w.Place(c.ID, "")
+		place := p.Place(c.ID, "")
 		members := place.Members()
-		for _, u := range w.people {
+		for _, u := range p.users {
 			if slices.ContainsFunc(members, func(m slack.User) bool { return m.ID == u.ID }) {
-				chat.People = append(chat.People, page.Person{ID: u.ID, Name: u.RealName})
+				chat.Users = append(chat.Users, page.User{ID: u.ID, Name: u.RealName})
 			}
 		}
 		for _, m := range place.Messages() {
 			if m.TS == m.ThreadTS {
-				chat.Threads = append(chat.Threads, page.Thread{ID: m.TS, Name: w.threadName(m)})
+				chat.Threads = append(chat.Threads, page.Thread{ID: m.TS, Name: p.threadName(m)})
 			}
 		}
 		switch c.Kind {
 		case slack.DM:
-			chat.Name, chat.Whole = w.name(c.With), "messages"
+			chat.Name, chat.Whole = p.name(c.With), "messages"
 		case slack.GroupDM:
 			chat.Name, chat.Whole = "Group", "messages"
 		}
-		if len(chat.People) > 0 {
+		if len(chat.Users) > 0 {
 			all = append(all, chat)
 		}
 	}
@@ -74,42 +76,41 @@ func (w *world) Chats() (all []page.Chat) {
 }
 
 // threadName is the beginning of a thread's first message.
-func (w *world) threadName(root slack.Message) string {
-	const most = 20
-	all := []rune(strings.Join(strings.Fields(w.readable(root.Text)), " "))
-	if len(all) > most {
-		return string(all[:most]) + "…"
+func (p *platform) threadName(root slack.Message) string {
+	const maxName = 20 // characters
+	all := []rune(strings.Join(strings.Fields(p.readable(root.Text)), " "))
+	if len(all) > maxName {
+		return string(all[:maxName]) + "…"
 	}
 	return cmp.Or(string(all), "thread")
 }
 
-func (w *world) name(id string) string {
-	u, known := w.UserByID(id)
+func (p *platform) name(id string) string {
+	u, known := p.UserByID(id)
 	if !known {
 		return "unknown-user"
 	}
 	return u.RealName
 }
 
-func (w *world) person(id string) slack.User {
-	for _, u := range w.people {
+func (p *platform) user(id string) slack.User {
+	for _, u := range p.users {
 		if u.ID == id {
 			return u
 		}
 	}
-	return w.people[0]
+	return p.users[0]
 }
 
-// Messages are those of a thread, or those of a conversation without its threads, and what only
-// one person can see.
-func (w *world) Messages(at page.Place) (all []page.Message) {
-	place := w.Place(at.Chat, at.Thread)
+// Messages are those of a thread, or of a conversation without its threads, and ephemeral ones.
+func (p *platform) Messages(at page.Place) (all []page.Message) {
+	place := p.Place(at.Chat, at.Thread)
 	for _, m := range append(place.Messages(), place.Ephemeral()...) {
 		isThreads := m.ThreadTS != "" && m.ThreadTS != m.TS && m.Subtype != "thread_broadcast"
 		if at.Thread == "" && isThreads || m.IsEphemeral && m.ThreadTS != at.Thread {
 			continue
 		}
-		line := w.line(m)
+		line := p.line(m)
 		if at.Thread == "" && !m.IsEphemeral {
 			line.Branch = cmp.Or(m.ThreadTS, m.TS)
 		}
@@ -119,12 +120,12 @@ func (w *world) Messages(at page.Place) (all []page.Message) {
 	return all
 }
 
-func (w *world) line(m slack.Message) page.Message {
+func (p *platform) line(m slack.Message) page.Message {
 	seconds, _, _ := strings.Cut(m.TS, ".")
-	unix, _ := strconv.ParseInt(seconds, 10, 64) // own timestamps only
+	unix, _ := strconv.ParseInt(seconds, 10, 64) // the fake's own timestamp
 	l := page.Message{
-		ID: m.TS, From: page.Person{ID: m.User, Name: cmp.Or(m.Username, w.name(m.User)), Bot: m.BotID != ""},
-		Time: time.Unix(unix, 0), Text: w.readable(m.Text), Edited: m.Edited != nil, Note: note(m),
+		ID: m.TS, From: page.User{ID: m.User, Name: cmp.Or(m.Username, p.name(m.User)), Bot: m.BotID != ""},
+		Time: time.Unix(unix, 0), Text: p.readable(m.Text), Edited: m.Edited != nil, Note: note(m),
 	}
 	for _, f := range m.Files {
 		if strings.HasPrefix(f.Mimetype, "image/") && l.Photo == "" {
@@ -141,11 +142,11 @@ func (w *world) line(m slack.Message) page.Message {
 	return l
 }
 
-// note tells what else there is to a message.
+// note describes what the text does not show.
 func note(m slack.Message) string {
 	var notes []string
 	if m.IsEphemeral {
-		notes = append(notes, "only one person sees this")
+		notes = append(notes, "only one user sees this")
 	}
 	if m.Subtype == "thread_broadcast" {
 		notes = append(notes, "also sent to the channel")
@@ -165,38 +166,38 @@ func glyph(name string) string {
 	return ":" + name + ":"
 }
 
-// marked is what stands between < and > on the wire: who or what, and how it is shown.
+// marked matches <target|shown> in a text on the wire.
 var marked = regexp.MustCompile(`<([^<>|]+)(?:\|([^<>]*))?>`)
 
-// readable is a text with names instead of ids, and without what is escaped.
-func (w *world) readable(text string) string {
+// readable replaces ids by names, and unescapes.
+func (p *platform) readable(text string) string {
 	return html.UnescapeString(marked.ReplaceAllStringFunc(text, func(found string) string {
 		parts := marked.FindStringSubmatch(found)
-		what, shown := parts[1], parts[2]
+		target, shown := parts[1], parts[2]
 		switch {
-		case strings.HasPrefix(what, "@"):
-			u, _ := w.UserByID(what[1:])
+		case strings.HasPrefix(target, "@"):
+			u, _ := p.UserByID(target[1:])
 			return "@" + cmp.Or(u.Name, shown, "unknown-user")
-		case strings.HasPrefix(what, "#"):
-			return "#" + cmp.Or(shown, what[1:])
-		case strings.HasPrefix(what, "!"):
-			return "@" + what[1:]
-		case shown == "" || shown == what:
-			return what
+		case strings.HasPrefix(target, "#"):
+			return "#" + cmp.Or(shown, target[1:])
+		case strings.HasPrefix(target, "!"):
+			return "@" + target[1:]
+		case shown == "" || shown == target:
+			return target
 		}
-		return shown + " (" + what + ")"
+		return shown + " (" + target + ")"
 	}))
 }
 
-// Post says something, as a client does: "/me" and slash commands are none of that. An answer
-// goes to the thread of the message.
-func (w *world) Post(at page.Place, d page.Draft) error {
-	place, by := w.Place(at.Chat, at.Thread), w.person(at.As)
-	draft := slack.Draft{Text: w.Encode(d.Text), ThreadTS: d.ReplyTo}
+// Post sends a message. As in a client, "/me" and slash commands are not sent as text, and a
+// reply goes to the thread of the message.
+func (p *platform) Post(at page.Place, d page.Draft) error {
+	place, by := p.Place(at.Chat, at.Thread), p.user(at.As)
+	draft := slack.Draft{Text: p.Encode(d.Text), ThreadTS: d.ReplyTo}
 	command, rest, _ := strings.Cut(d.Text, " ")
 	switch {
 	case command == "/me":
-		draft.Subtype, draft.Text = "me_message", w.Encode(rest)
+		draft.Subtype, draft.Text = "me_message", p.Encode(rest)
 	case strings.HasPrefix(command, "/") && d.File == nil:
 		_, err := place.TryCommand(by, command, strings.TrimSpace(rest))
 		return err
@@ -208,15 +209,15 @@ func (w *world) Post(at page.Place, d page.Draft) error {
 	return err
 }
 
-// Revise implements page.World.
-func (w *world) Revise(at page.Place, id, text string) error {
-	_, err := w.Place(at.Chat, at.Thread).TryEdit(w.person(at.As), id, w.Encode(text))
+// Edit implements page.Platform.
+func (p *platform) Edit(at page.Place, id, text string) error {
+	_, err := p.Place(at.Chat, at.Thread).TryEdit(p.user(at.As), id, p.Encode(text))
 	return err
 }
 
-// React implements page.World.
-func (w *world) React(at page.Place, id, chosen string) error {
-	place, by := w.Place(at.Chat, at.Thread), w.person(at.As)
+// React implements page.Platform.
+func (p *platform) React(at page.Place, id, chosen string) error {
+	place, by := p.Place(at.Chat, at.Thread), p.user(at.As)
 	for _, e := range emoji {
 		if e.glyph == chosen {
 			return place.SetReaction(by, id, e.name, true)
@@ -232,13 +233,13 @@ func (w *world) React(at page.Place, id, chosen string) error {
 	return nil
 }
 
-// IsTyping reports whether a thread bears a status.
-func (w *world) IsTyping(at page.Place) bool {
-	return at.Thread != "" && w.Place(at.Chat, at.Thread).Pane().Status != ""
+// IsTyping reports whether a thread has a status.
+func (p *platform) IsTyping(at page.Place) bool {
+	return at.Thread != "" && p.Place(at.Chat, at.Thread).Pane().Status != ""
 }
 
-// File implements page.World.
-func (w *world) File(id string) (page.File, bool) {
-	name, contentType, data, found := w.FileByID(id)
+// File implements page.Platform.
+func (p *platform) File(id string) (page.File, bool) {
+	name, contentType, data, found := p.FileByID(id)
 	return page.File{Name: name, MIME: contentType, Data: data}, found
 }

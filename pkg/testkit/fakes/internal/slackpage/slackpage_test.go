@@ -1,9 +1,6 @@
-package main
+package slackpage
 
 import (
-	"bufio"
-	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,20 +17,20 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { http.DefaultClient.CloseIdleConnections() }))
 }
 
-type rig struct {
+type fixture struct {
 	*pagetest.Site
 	t  *testing.T
 	sl *slack.Server
 }
 
-func start(t *testing.T) rig {
+func start(t *testing.T) fixture {
 	t.Helper()
 	sl := slack.New(slack.Options{})
-	return rig{Site: pagetest.Open(t, newPage(sl)), t: t, sl: sl}
+	return fixture{Site: pagetest.Open(t, New(sl)), t: t, sl: sl}
 }
 
 // place finds one of the ready-made conversations by its kind.
-func (r rig) place(kind string) slack.Place {
+func (r fixture) place(kind string) slack.Place {
 	r.t.Helper()
 	for _, c := range r.sl.Channels() {
 		if c.Kind == kind {
@@ -44,7 +41,7 @@ func (r rig) place(kind string) slack.Place {
 	return slack.Place{}
 }
 
-func (r rig) bot(method string, fields url.Values) {
+func (r fixture) bot(method string, fields url.Values) {
 	r.t.Helper()
 	fields.Set("token", r.sl.BotToken())
 	if _, body := r.Post("/api/"+method, fields); !strings.Contains(body, `"ok":true`) {
@@ -52,7 +49,7 @@ func (r rig) bot(method string, fields url.Values) {
 	}
 }
 
-func TestConversation(t *testing.T) {
+func TestPage_Conversation(t *testing.T) {
 	r := start(t)
 	team := r.place(slack.Public)
 	chat := team.ChannelID
@@ -98,13 +95,13 @@ func TestConversation(t *testing.T) {
 	r.Hides(react(""), `:eyes: 🔥`)
 }
 
-func TestPanesAndCommands(t *testing.T) {
+func TestPage_PanesAndCommands(t *testing.T) {
 	r := start(t)
 	dm := r.place(slack.DM)
 	pane := dm.Thread(dm.Messages()[0].TS)
 	r.Send(nil, "chat", dm.ChannelID, "topic", pane.ThreadTS, "text", "/me waves")
 	if m := pane.Messages()[1]; m.Subtype != "me_message" || m.Text != "waves" {
-		t.Errorf("said %+v", m)
+		t.Errorf("sent %+v", m)
 	}
 	r.bot("assistant.threads.setStatus", url.Values{"channel_id": {dm.ChannelID}, "thread_ts": {pane.ThreadTS}, "status": {"thinks"}})
 	address := "/?chat=" + dm.ChannelID + "&topic=" + pane.ThreadTS
@@ -117,15 +114,15 @@ func TestPanesAndCommands(t *testing.T) {
 		t.Errorf("a command in a thread: %d", status)
 	}
 	if status, _ := r.Send(nil, "chat", dm.ChannelID, "text", "/arizuko new"); status != http.StatusOK || r.sl.Undelivered() != 1 {
-		t.Errorf("a command: %d, and %d were lost without an adapter", status, r.sl.Undelivered())
+		t.Errorf("a command: %d, and %d were not delivered, without an adapter", status, r.sl.Undelivered())
 	}
 	alice := dm.Members()[0].ID
 	r.bot("chat.postEphemeral", url.Values{"channel": {dm.ChannelID}, "user": {alice}, "text": {"psst"}})
 	_, page = r.Get("/?chat=" + dm.ChannelID)
-	r.Shows(page, "only one person sees this")
+	r.Shows(page, "only one user sees this")
 }
 
-func TestRefusals(t *testing.T) {
+func TestPage_RefusesInvalidForms(t *testing.T) {
 	r := start(t)
 	team := r.place(slack.Public).ChannelID
 	if status, _ := r.Get("/?chat=C404"); status != http.StatusNotFound {
@@ -139,42 +136,5 @@ func TestRefusals(t *testing.T) {
 	}
 	if status, _ := r.Get("/files/nonsense"); status != http.StatusNotFound {
 		t.Errorf("an unknown file: %d", status)
-	}
-}
-
-func TestRun(t *testing.T) {
-	for _, addr := range []string{"0.0.0.0:0", ":0", "example.org:80", "nonsense"} {
-		if err := run(t.Context(), []string{"-addr", addr}, io.Discard); err == nil {
-			t.Errorf("it listens on %s", addr)
-		}
-	}
-	for _, tt := range []struct{ flag, app string }{{"-rates", slack.DefaultAppToken}, {"-events=http://127.0.0.1:1/slack/events", ""}} {
-		ctx, cancel := context.WithCancel(t.Context())
-		out, told := io.Pipe()
-		done := make(chan error)
-		go func() { done <- run(ctx, []string{"-addr", "127.0.0.1:0", "-bot-token", "xoxb-42", tt.flag}, told) }()
-		lines := bufio.NewScanner(out)
-		var env []string
-		for len(env) < 5 && lines.Scan() {
-			env = append(env, lines.Text())
-		}
-		api, _ := strings.CutPrefix(env[3], "export SLACK_API_URL=")
-		if env[0] != "export SLACK_BOT_TOKEN=xoxb-42" || env[1] != "export SLACK_APP_TOKEN="+tt.app ||
-			env[2] != "export SLACK_SIGNING_SECRET="+slack.DefaultSigningSecret || !strings.HasSuffix(api, "/api/") {
-			t.Errorf("printed %q", env)
-		}
-		resp, err := http.PostForm(api+"auth.test", url.Values{"token": {"xoxb-42"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if !strings.Contains(string(body), `"ok":true`) {
-			t.Errorf("auth.test: %s", body)
-		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 	}
 }

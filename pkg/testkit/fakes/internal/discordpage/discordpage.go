@@ -1,4 +1,5 @@
-package main
+// Package discordpage is the web page of the fake Discord.
+package discordpage
 
 import (
 	"cmp"
@@ -14,21 +15,21 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/page"
 )
 
-const typing = 10 * time.Second // how long Discord shows it
+const typing = 10 * time.Second // how long Discord shows it, as documented
 
-// world is Discord as the page sees it.
-type world struct {
+// platform implements page.Platform.
+type platform struct {
 	*discord.Server
-	people []discord.User
-	names  map[string]string // of users, by id
+	users []discord.User
+	names map[string]string // of users, by id
 }
 
-// newPage makes two people, a private channel, and a guild with channels, a thread and a forum.
-func newPage(dc *discord.Server) http.Handler {
+// New makes two users, a private channel, and a guild with channels, a thread and a forum.
+func New(dc *discord.Server) http.Handler {
 	alice, bob := dc.User("Alice", "alice"), dc.User("Bob", "bob")
-	w := &world{Server: dc, people: []discord.User{alice, bob}, names: map[string]string{}}
-	for _, u := range append(w.people, dc.Me()) {
-		w.names[u.ID] = u.Name()
+	p := &platform{Server: dc, users: []discord.User{alice, bob}, names: map[string]string{}}
+	for _, u := range append(p.users, dc.Me()) {
+		p.names[u.ID] = u.Name()
 	}
 	dc.DM(alice)
 	team := dc.Guild("Team", alice, bob)
@@ -39,23 +40,24 @@ func newPage(dc *discord.Server) http.Handler {
 	team.Forum("questions").OpenPost(alice, "How does this work?", "Open the page as Alice or as Bob, and write.")
 	return page.New(page.Options{
 		Platform: "Discord", Bot: dc.Me().Name(), Mention: "@" + dc.Me().Name(), Emoji: []string{"👍", "❤️", "🔥", "👎", "🤔"}, Typing: typing,
-	}, w, dc, isAPI)
+	}, p, dc, isAPI)
 }
 
 func isAPI(path string) bool {
 	return strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/gateway") || strings.HasPrefix(path, "/attachments/")
 }
 
-func (w *world) Chats() (all []page.Chat) {
-	for _, ch := range w.Channels() {
+// Chats implements page.Platform.
+func (p *platform) Chats() (all []page.Chat) {
+	for _, ch := range p.Channels() {
 		c := page.Chat{ID: ch.ID, Name: "#" + ch.Name, Whole: "channel"}
-		members := w.Place(ch.ID).Members()
-		for _, u := range w.people {
+		members := p.Place(ch.ID).Members()
+		for _, u := range p.users {
 			if slices.Contains(members, u) {
-				c.People = append(c.People, page.Person{ID: u.ID, Name: u.Name()})
+				c.Users = append(c.Users, page.User{ID: u.ID, Name: u.Name()})
 			}
 		}
-		for _, t := range w.Place(ch.ID).Threads() {
+		for _, t := range p.Place(ch.ID).Threads() {
 			c.Threads = append(c.Threads, page.Thread{ID: t.ID, Name: t.Name})
 		}
 		switch ch.Type {
@@ -69,35 +71,36 @@ func (w *world) Chats() (all []page.Chat) {
 	return all
 }
 
-// place is where somebody looks. A thread that is none yet is a message that one may hang on.
-func (w *world) place(at page.Place) (p discord.Place, exists bool) {
-	channel := w.Place(at.Chat)
+// place finds a place. exists is false for the id of a message from which a thread can be started.
+func (p *platform) place(at page.Place) (_ discord.Place, exists bool) {
+	channel := p.Place(at.Chat)
 	if at.Thread == "" {
 		return channel, true
 	}
-	return w.Place(at.Thread), slices.ContainsFunc(channel.Threads(), func(t discord.Channel) bool { return t.ID == at.Thread })
+	return p.Place(at.Thread), slices.ContainsFunc(channel.Threads(), func(t discord.Channel) bool { return t.ID == at.Thread })
 }
 
-func (w *world) person(id string) discord.User {
-	for _, u := range w.people {
+func (p *platform) user(id string) discord.User {
+	for _, u := range p.users {
 		if u.ID == id {
 			return u
 		}
 	}
-	return w.people[0]
+	return p.users[0]
 }
 
-func (w *world) Messages(at page.Place) (all []page.Message) {
-	place, exists := w.place(at)
+// Messages implements page.Platform.
+func (p *platform) Messages(at page.Place) (all []page.Message) {
+	place, exists := p.place(at)
 	if !exists {
 		return nil
 	}
 	messages := place.Messages()
-	inGuild := slices.ContainsFunc(w.Channels(), func(ch discord.Channel) bool { return ch.ID == at.Chat && ch.Type == discord.Text })
+	inGuild := slices.ContainsFunc(p.Channels(), func(ch discord.Channel) bool { return ch.ID == at.Chat && ch.Type == discord.Text })
 	for _, m := range messages {
-		line := w.line(place, m)
+		line := p.line(place, m)
 		if i := slices.IndexFunc(messages, func(of discord.Message) bool { return m.Type == discord.ReplyMessage && of.ID == m.Reference.MessageID }); i >= 0 {
-			line.Answered = w.line(place, messages[i]).Short()
+			line.Answered = p.line(place, messages[i]).Short()
 		}
 		if inGuild && at.Thread == "" && m.Type != discord.ThreadCreated {
 			line.Branch = m.ID
@@ -107,10 +110,10 @@ func (w *world) Messages(at page.Place) (all []page.Message) {
 	return all
 }
 
-func (w *world) line(place discord.Place, m discord.Message) page.Message {
+func (p *platform) line(place discord.Place, m discord.Message) page.Message {
 	l := page.Message{
-		ID: m.ID, From: page.Person{ID: m.Author.ID, Name: m.Author.Name(), Bot: m.Author.Bot}, Time: m.Timestamp,
-		Text: w.readable(m.Content), Note: note(m), Edited: m.EditedTimestamp != nil,
+		ID: m.ID, From: page.User{ID: m.Author.ID, Name: m.Author.Name(), Bot: m.Author.Bot}, Time: m.Timestamp,
+		Text: p.readable(m.Content), Note: note(m), Edited: m.EditedTimestamp != nil,
 	}
 	if l.Note != "" {
 		l.Text = ""
@@ -129,25 +132,25 @@ func (w *world) line(place discord.Place, m discord.Message) page.Message {
 	return l
 }
 
-// userMention is a mention as content has it.
+// userMention matches a mention in content.
 var userMention = regexp.MustCompile(`<@!?(\d+)>`)
 
-// readable is content with names instead of ids.
-func (w *world) readable(content string) string {
+// readable replaces ids by names.
+func (p *platform) readable(content string) string {
 	return userMention.ReplaceAllStringFunc(content, func(mention string) string {
-		return "@" + cmp.Or(w.names[userMention.FindStringSubmatch(mention)[1]], "unknown-user")
+		return "@" + cmp.Or(p.names[userMention.FindStringSubmatch(mention)[1]], "unknown-user")
 	})
 }
 
-// written is a text with mentions instead of names, as clients send it.
-func (w *world) written(text string) string {
-	for _, u := range append(w.people, w.Me()) {
+// encode replaces names by mentions, as clients do.
+func (p *platform) encode(text string) string {
+	for _, u := range append(p.users, p.Me()) {
 		text = strings.ReplaceAll(text, "@"+u.Name(), u.Mention())
 	}
 	return text
 }
 
-// note tells in words what a message without text is.
+// note describes a message without text.
 func note(m discord.Message) string {
 	switch {
 	case m.Type == discord.ThreadCreated:
@@ -178,17 +181,17 @@ func note(m discord.Message) string {
 	return ""
 }
 
-// Post says something. In a thread that is none yet it starts one from the message.
-func (w *world) Post(at page.Place, d page.Draft) error {
-	place, exists := w.place(at)
-	by := w.person(at.As)
+// Post sends a message. It starts the thread if there is none yet.
+func (p *platform) Post(at page.Place, d page.Draft) error {
+	place, exists := p.place(at)
+	by := p.user(at.As)
 	if !exists {
 		var err error
-		if place, err = w.Place(at.Chat).TryThreadFrom(by, at.Thread, "Thread of "+by.Name()); err != nil {
+		if place, err = p.Place(at.Chat).TryThreadFrom(by, at.Thread, "Thread of "+by.Name()); err != nil {
 			return err
 		}
 	}
-	draft := discord.Draft{Text: w.written(d.Text), ReplyTo: d.ReplyTo}
+	draft := discord.Draft{Text: p.encode(d.Text), ReplyTo: d.ReplyTo}
 	if d.File != nil {
 		draft.Files = []discord.File{{Name: d.File.Name, MIME: d.File.MIME, Data: d.File.Data}}
 	}
@@ -196,35 +199,38 @@ func (w *world) Post(at page.Place, d page.Draft) error {
 	return err
 }
 
-func (w *world) Revise(at page.Place, id, text string) error {
-	place, exists := w.place(at)
+// Edit implements page.Platform.
+func (p *platform) Edit(at page.Place, id, text string) error {
+	place, exists := p.place(at)
 	if !exists {
 		return fmt.Errorf("no thread %s", at.Thread)
 	}
-	_, err := place.TryEdit(w.person(at.As), id, w.written(text))
+	_, err := place.TryEdit(p.user(at.As), id, p.encode(text))
 	return err
 }
 
-func (w *world) React(at page.Place, id, emoji string) error {
-	place, exists := w.place(at)
+// React implements page.Platform.
+func (p *platform) React(at page.Place, id, emoji string) error {
+	place, exists := p.place(at)
 	if !exists {
 		return fmt.Errorf("no thread %s", at.Thread)
 	}
-	by := w.person(at.As)
+	by := p.user(at.As)
 	if emoji != "" {
 		return place.SetReaction(by, id, emoji, true)
 	}
-	for _, theirs := range place.Reactions(id)[by.ID] {
-		if err := place.SetReaction(by, id, theirs, false); err != nil {
+	for _, old := range place.Reactions(id)[by.ID] {
+		if err := place.SetReaction(by, id, old, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *world) IsTyping(at page.Place) bool {
+// IsTyping implements page.Platform.
+func (p *platform) IsTyping(at page.Place) bool {
 	place := cmp.Or(at.Thread, at.Chat)
-	for _, c := range slices.Backward(w.Sent()) {
+	for _, c := range slices.Backward(p.Sent()) {
 		if c.ChannelID == place {
 			return c.Route == discord.TriggerTyping && time.Since(c.At) < typing
 		}
@@ -232,7 +238,8 @@ func (w *world) IsTyping(at page.Place) bool {
 	return false
 }
 
-func (w *world) File(id string) (page.File, bool) {
-	name, kind, data, found := w.FileByID(id)
+// File implements page.Platform.
+func (p *platform) File(id string) (page.File, bool) {
+	name, kind, data, found := p.FileByID(id)
 	return page.File{Name: name, MIME: kind, Data: data}, found
 }

@@ -1,10 +1,7 @@
-package main
+package telegrampage
 
 import (
-	"bufio"
-	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,20 +11,20 @@ import (
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 
-type rig struct {
+type fixture struct {
 	*pagetest.Site
 	t  *testing.T
 	tg *telegram.Server
 }
 
-func start(t *testing.T) rig {
+func start(t *testing.T) fixture {
 	t.Helper()
 	tg := telegram.New(telegram.Options{PrivacyOff: true})
-	return rig{Site: pagetest.Open(t, newPage(tg)), t: t, tg: tg}
+	return fixture{Site: pagetest.Open(t, New(tg)), t: t, tg: tg}
 }
 
 // chat finds one of the ready-made chats.
-func (r rig) chat(title string) telegram.Chat {
+func (r fixture) chat(title string) telegram.Chat {
 	r.t.Helper()
 	for _, c := range r.tg.Chats() {
 		if c.Title+c.FirstName == title {
@@ -38,14 +35,14 @@ func (r rig) chat(title string) telegram.Chat {
 	return telegram.Chat{}
 }
 
-func (r rig) bot(method string, fields url.Values) {
+func (r fixture) bot(method string, fields url.Values) {
 	r.t.Helper()
 	if status, body := r.Post("/bot"+r.tg.Token()+"/"+method, fields); status != http.StatusOK {
 		r.t.Fatalf("%s: %s", method, body)
 	}
 }
 
-func TestConversation(t *testing.T) {
+func TestPage_Conversation(t *testing.T) {
 	r := start(t)
 	_, page := r.Get("/")
 	r.Shows(page, "<title>Alice · fake Telegram</title>")
@@ -85,7 +82,7 @@ func TestConversation(t *testing.T) {
 	r.Shows(page, `<p class="reactions">🔥 </p>`)
 }
 
-func TestTopics(t *testing.T) {
+func TestPage_Topics(t *testing.T) {
 	r := start(t)
 	forum := r.chat("Operations")
 	topic := r.tg.Place(forum.ID, 0).Topics()[0]
@@ -108,7 +105,7 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestPage_RefusesInvalidForms(t *testing.T) {
 	r := start(t)
 	alice := fmt.Sprint(r.chat("Alice").ID)
 	if status, _ := r.Get("/?chat=1"); status != http.StatusNotFound {
@@ -122,37 +119,5 @@ func TestRefusals(t *testing.T) {
 	}
 	if status, _ := r.Get("/files/nonsense"); status != http.StatusNotFound {
 		t.Errorf("an unknown file: %d", status)
-	}
-}
-
-func TestRun(t *testing.T) {
-	for _, addr := range []string{"0.0.0.0:0", ":0", "example.org:80", "nonsense"} {
-		if err := run(t.Context(), []string{"-addr", addr}, io.Discard); err == nil {
-			t.Errorf("it listens on %s", addr)
-		}
-	}
-	if err := run(t.Context(), []string{"-h"}, io.Discard); err != nil {
-		t.Errorf("help ends with %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	out, told := io.Pipe()
-	done := make(chan error)
-	go func() { done <- run(ctx, []string{"-addr", "127.0.0.1:0", "-token", "42:abc"}, told) }()
-	lines := bufio.NewScanner(out)
-	var env []string
-	for len(env) < 3 && lines.Scan() {
-		env = append(env, lines.Text())
-	}
-	if env[0] != "export TELEGRAM_BOT_TOKEN=42:abc" || !strings.HasPrefix(env[1], "export TELEGRAM_API_URL=http://127.0.0.1:") {
-		t.Errorf("printed %q", env)
-	}
-	resp, err := http.Get(strings.TrimPrefix(env[1], "export TELEGRAM_API_URL=") + "/bot42:abc/getMe")
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Errorf("getMe: %v, %v", resp, err)
-	}
-	resp.Body.Close()
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }

@@ -1,4 +1,5 @@
-package main
+// Package telegrampage is the web page of the fake Telegram.
+package telegrampage
 
 import (
 	"cmp"
@@ -14,18 +15,18 @@ import (
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 
-const typing = 5 * time.Second // how long Telegram shows it
+const typing = 5 * time.Second // how long Telegram shows it, as documented
 
-// world is Telegram as the page sees it.
-type world struct {
+// platform implements page.Platform.
+type platform struct {
 	*telegram.Server
-	people []telegram.User
+	users []telegram.User
 }
 
-// newPage makes two people, a private chat, a group and a forum with topics.
-func newPage(tg *telegram.Server) http.Handler {
+// New makes two users, a private chat, a group and a forum with topics.
+func New(tg *telegram.Server) http.Handler {
 	alice, bob := tg.User("Alice", "alice"), tg.User("Bob", "bob")
-	w := &world{Server: tg, people: []telegram.User{alice, bob}}
+	p := &platform{Server: tg, users: []telegram.User{alice, bob}}
 	tg.DM(alice)
 	tg.Supergroup("Team", alice, bob)
 	forum := tg.Forum("Operations", alice, bob)
@@ -34,21 +35,22 @@ func newPage(tg *telegram.Server) http.Handler {
 	bot := tg.Me().Username
 	return page.New(page.Options{
 		Platform: "Telegram", Bot: bot, Mention: "@" + bot, Emoji: []string{"👍", "❤", "🔥", "👎", "🤔"}, Typing: typing,
-	}, w, tg, isAPI)
+	}, p, tg, isAPI)
 }
 
 func isAPI(path string) bool {
 	return strings.HasPrefix(path, "/bot") || strings.HasPrefix(path, "/file/")
 }
 
-func (w *world) Chats() (all []page.Chat) {
-	for _, chat := range slices.Backward(w.Server.Chats()) { // private ones first, in the order in which they were made
-		place := w.Place(chat.ID, 0)
+// Chats implements page.Platform.
+func (p *platform) Chats() (all []page.Chat) {
+	for _, chat := range slices.Backward(p.Server.Chats()) { // private chats first, in the order of creation
+		place := p.Place(chat.ID, 0)
 		c := page.Chat{ID: strconv.FormatInt(chat.ID, 10), Name: cmp.Or(chat.Title, chat.FirstName), Whole: "all"}
 		members := place.Members()
-		for _, u := range w.people {
+		for _, u := range p.users {
 			if slices.Contains(members, u) {
-				c.People = append(c.People, page.Person{ID: strconv.FormatInt(u.ID, 10), Name: u.FirstName})
+				c.Users = append(c.Users, page.User{ID: strconv.FormatInt(u.ID, 10), Name: u.FirstName})
 			}
 		}
 		for _, t := range place.Topics() {
@@ -59,27 +61,28 @@ func (w *world) Chats() (all []page.Chat) {
 	return all
 }
 
-// number reads an id, 0 for none.
+// number parses an id; 0 if it is none.
 func number(id string) int64 {
-	n, _ := strconv.ParseInt(id, 10, 64) // what is no number is no id
+	n, _ := strconv.ParseInt(id, 10, 64) // 0 is no id
 	return n
 }
 
-func (w *world) place(at page.Place) telegram.Place {
-	return w.Place(number(at.Chat), int(number(at.Thread)))
+func (p *platform) place(at page.Place) telegram.Place {
+	return p.Place(number(at.Chat), int(number(at.Thread)))
 }
 
-func (w *world) person(id string) telegram.User {
-	for _, u := range w.people {
+func (p *platform) user(id string) telegram.User {
+	for _, u := range p.users {
 		if u.ID == number(id) {
 			return u
 		}
 	}
-	return w.people[0]
+	return p.users[0]
 }
 
-func (w *world) Messages(at page.Place) (all []page.Message) {
-	place := w.place(at)
+// Messages implements page.Platform.
+func (p *platform) Messages(at page.Place) (all []page.Message) {
+	place := p.place(at)
 	topics := map[int]string{}
 	if at.Thread == "" {
 		for _, t := range place.Topics() {
@@ -103,10 +106,10 @@ func (w *world) Messages(at page.Place) (all []page.Message) {
 	return all
 }
 
-// line is what a message shows by itself.
+// line is a message without its context: thread, reply and reactions.
 func line(m telegram.Message) page.Message {
 	l := page.Message{
-		ID: strconv.Itoa(m.ID), From: page.Person{ID: strconv.FormatInt(m.From.ID, 10), Name: m.From.FirstName, Bot: m.From.IsBot},
+		ID: strconv.Itoa(m.ID), From: page.User{ID: strconv.FormatInt(m.From.ID, 10), Name: m.From.FirstName, Bot: m.From.IsBot},
 		Time: time.Unix(m.Date, 0), Text: m.Text + m.Caption, Note: note(m), Edited: m.EditDate != 0,
 	}
 	if m.Photo != nil {
@@ -122,7 +125,7 @@ func line(m telegram.Message) page.Message {
 	return l
 }
 
-// note tells in words what a message without text is.
+// note describes a message without text.
 func note(m telegram.Message) string {
 	switch {
 	case m.TopicCreated != nil:
@@ -139,8 +142,8 @@ func note(m telegram.Message) string {
 	return ""
 }
 
-// Post says something; a picture goes as a photo.
-func (w *world) Post(at page.Place, d page.Draft) error {
+// Post sends a message; an image is sent as a photo.
+func (p *platform) Post(at page.Place, d page.Draft) error {
 	draft := telegram.Draft{Text: d.Text, ReplyTo: int(number(d.ReplyTo))}
 	if d.File != nil {
 		draft.Attachment = &telegram.Attachment{Kind: "document", Name: d.File.Name, MIME: d.File.MIME, Data: d.File.Data}
@@ -148,22 +151,25 @@ func (w *world) Post(at page.Place, d page.Draft) error {
 			draft.Attachment.Kind = "photo"
 		}
 	}
-	_, err := w.place(at).Post(w.person(at.As), draft)
+	_, err := p.place(at).Post(p.user(at.As), draft)
 	return err
 }
 
-func (w *world) Revise(at page.Place, id, text string) error {
-	_, err := w.place(at).TryEdit(w.person(at.As), int(number(id)), text)
+// Edit implements page.Platform.
+func (p *platform) Edit(at page.Place, id, text string) error {
+	_, err := p.place(at).TryEdit(p.user(at.As), int(number(id)), text)
 	return err
 }
 
-func (w *world) React(at page.Place, id, emoji string) error {
-	return w.place(at).SetReactions(w.person(at.As), int(number(id)), strings.Fields(emoji)...)
+// React implements page.Platform.
+func (p *platform) React(at page.Place, id, emoji string) error {
+	return p.place(at).SetReactions(p.user(at.As), int(number(id)), strings.Fields(emoji)...)
 }
 
-func (w *world) IsTyping(at page.Place) bool {
-	place := w.place(at)
-	for _, c := range slices.Backward(w.Sent()) {
+// IsTyping implements page.Platform.
+func (p *platform) IsTyping(at page.Place) bool {
+	place := p.place(at)
+	for _, c := range slices.Backward(p.Sent()) {
 		if c.ChatID == place.ChatID && (place.ThreadID == 0 || c.ThreadID == place.ThreadID) {
 			return c.Action != "" && c.Action != "cancel" && time.Since(c.At) < typing
 		}
@@ -171,7 +177,8 @@ func (w *world) IsTyping(at page.Place) bool {
 	return false
 }
 
-func (w *world) File(id string) (page.File, bool) {
-	_, name, data, found := w.FileByID(id)
+// File implements page.Platform.
+func (p *platform) File(id string) (page.File, bool) {
+	_, name, data, found := p.FileByID(id)
 	return page.File{Name: name, Data: data}, found
 }

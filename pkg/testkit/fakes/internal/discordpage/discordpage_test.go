@@ -1,9 +1,6 @@
-package main
+package discordpage
 
 import (
-	"bufio"
-	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,20 +10,20 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/pagetest"
 )
 
-type rig struct {
+type fixture struct {
 	*pagetest.Site
 	t  *testing.T
 	dc *discord.Server
 }
 
-func start(t *testing.T) rig {
+func start(t *testing.T) fixture {
 	t.Helper()
 	dc := discord.New(discord.Options{})
-	return rig{Site: pagetest.Open(t, newPage(dc)), t: t, dc: dc}
+	return fixture{Site: pagetest.Open(t, New(dc)), t: t, dc: dc}
 }
 
 // channel finds one of the ready-made channels, or the private one by its user.
-func (r rig) channel(name string) discord.Place {
+func (r fixture) channel(name string) discord.Place {
 	r.t.Helper()
 	for _, ch := range r.dc.Channels() {
 		if ch.Name == name || ch.Type == discord.Private && ch.Recipients[0].Name() == name {
@@ -37,7 +34,7 @@ func (r rig) channel(name string) discord.Place {
 	return discord.Place{}
 }
 
-func (r rig) bot(method, path, body string) {
+func (r fixture) bot(method, path, body string) {
 	r.t.Helper()
 	status, answer, _ := r.Do(method, "/api/v9/channels/"+path, strings.NewReader(body), "Authorization", "Bot "+r.dc.Token(), "Content-Type", "application/json")
 	if status != http.StatusOK && status != http.StatusNoContent {
@@ -45,7 +42,7 @@ func (r rig) bot(method, path, body string) {
 	}
 }
 
-func TestConversation(t *testing.T) {
+func TestPage_Conversation(t *testing.T) {
 	r := start(t)
 	general := r.channel("general")
 	id := general.ChannelID
@@ -63,7 +60,7 @@ func TestConversation(t *testing.T) {
 	_, page = r.Get("/?chat=" + id)
 	r.Shows(page, "hi @Alice @unknown-user", "<blockquote>Alice: @Arizuko", "🤝")
 	if strings.Contains(page, "typing…") {
-		t.Error("it types after it has answered")
+		t.Error("still typing after the reply")
 	}
 
 	answer := general.Messages()[1].ID
@@ -86,7 +83,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-func TestThreads(t *testing.T) {
+func TestPage_Threads(t *testing.T) {
 	r := start(t)
 	operations := r.channel("operations")
 	deploys := operations.Threads()[0]
@@ -96,7 +93,7 @@ func TestThreads(t *testing.T) {
 	_, page = r.Get("/?chat=" + operations.ChannelID)
 	r.Shows(page, "started the thread deploys")
 	if strings.Contains(page, "ship it") {
-		t.Error("the channel shows what is in its thread")
+		t.Error("the channel shows messages of its thread")
 	}
 
 	general := r.channel("general")
@@ -117,7 +114,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-func TestNotes(t *testing.T) {
+func TestPage_Notes(t *testing.T) {
 	r := start(t)
 	general := r.channel("general")
 	alice := general.Members()[0]
@@ -131,7 +128,7 @@ func TestNotes(t *testing.T) {
 	r.Shows(page, "sticker wave", "poll: Lunch? · yes (0) · no (1)", "the poll has ended", `<img src="/files/`, "Weather fine")
 }
 
-func TestRefusals(t *testing.T) {
+func TestPage_RefusesInvalidForms(t *testing.T) {
 	r := start(t)
 	general := r.channel("general").ChannelID
 	for _, fields := range [][]string{{"chat", "1", "text", "x"}, {"chat", general, "reply", "99", "text", "x"}, {"chat", general, "edit", "99", "text", "x"},
@@ -145,36 +142,5 @@ func TestRefusals(t *testing.T) {
 	}
 	if status, _ := r.Get("/files/nonsense"); status != http.StatusNotFound {
 		t.Errorf("an unknown file: %d", status)
-	}
-}
-
-func TestRun(t *testing.T) {
-	for _, args := range [][]string{{"-addr", "0.0.0.0:0"}, {"-addr", "nonsense"}} {
-		if err := run(t.Context(), args, io.Discard); err == nil {
-			t.Errorf("it takes %v", args)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	out, told := io.Pipe()
-	done := make(chan error)
-	go func() {
-		done <- run(ctx, []string{"-addr", "127.0.0.1:0", "-token", "a.b.c", "-no-content", "-rates"}, told)
-	}()
-	lines := bufio.NewScanner(out)
-	var env []string
-	for len(env) < 3 && lines.Scan() {
-		env = append(env, lines.Text())
-	}
-	if env[0] != "export DISCORD_BOT_TOKEN=a.b.c" || !strings.HasPrefix(env[1], "export DISCORD_API_URL=http://127.0.0.1:") {
-		t.Errorf("printed %q", env)
-	}
-	resp, err := http.Get(strings.TrimPrefix(env[1], "export DISCORD_API_URL=") + "/api/v9/gateway")
-	if err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get("X-RateLimit-Limit") == "" {
-		t.Errorf("the API: %v, %v", resp, err)
-	}
-	resp.Body.Close()
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
