@@ -6,9 +6,8 @@ import (
 	"arizuko/pkg/testkit/browser"
 )
 
-// TestInTheBrowser is one test so that its parts share one browser. Each has an instance of its
-// own, and so cookies and a localStorage.
-func TestInTheBrowser(t *testing.T) {
+// The scenarios share one browser. Each has an instance, cookies and localStorage of its own.
+func TestWebChat_InBrowser(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
 	for _, scenario := range []struct {
@@ -17,23 +16,23 @@ func TestInTheBrowser(t *testing.T) {
 	}{
 		{"the first login leads to the first answer", firstAnswer},
 		{"a link works once", linkWorksOnce},
-		{"a password opens the door", passwordOpens},
-		{"a login that ends loses nothing", loginEnds},
-		{"the keyboard is enough", keyboardIsEnough},
-		{"topics go on in parallel", topicsInParallel},
-		{"a prefix leads to another topic", prefixLeadsElsewhere},
-		{"a reload in the middle of an answer", reloadInTheMiddle},
+		{"a password logs in", passwordLogsIn},
+		{"a login ends and no text is lost", loginEnds},
+		{"everything works by keyboard", keyboardOnly},
+		{"topics run in parallel", topicsInParallel},
+		{"a prefix writes to another topic", prefixedTopic},
+		{"a reload during a turn", reloadDuringTurn},
 		{"commands are answered", commandsAreAnswered},
-		{"two pages stay in step", twoPagesInStep},
+		{"two pages show the same", twoPagesInSync},
 		{"a second group has a chat of its own", secondGroup},
-		{"a message may be long", longMessage},
-		{"history loads further up", historyFurtherUp},
-		{"hostile text is text", hostileText},
+		{"a long message", longMessage},
+		{"history loads on scrolling up", historyOnScroll},
+		{"hostile text stays text", hostileText},
 		{"each daemon is killed", daemonsKilled},
-		{"a daemon sleeps", daemonSleeps},
-		{"everything is stopped and started again", stoppedAndStarted},
+		{"dashd is suspended", daemonSuspended},
+		{"the launcher is stopped and restarted", stoppedAndStarted},
 		{"the overview is live", overviewIsLive},
-		{"every page suits a phone and the dark", everyPageFits},
+		{"every page fits a phone and dark mode", everyPageFits},
 		{"a conversation", conversation},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {

@@ -6,42 +6,40 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// caller asks dashd over HTTP, as programs do.
+// caller is an HTTP client of dashd.
 type caller struct {
-	t      *testing.T
+	t      testing.TB
 	base   string
-	bearer string // "" for a stranger
+	bearer string // "" for an anonymous client
 	http   http.Client
 }
 
-// stranger knows nothing.
-func (i *instance) stranger() *caller {
-	return &caller{t: i.t, base: i.url, http: http.Client{
-		Timeout:       patience,
+// anonymous is a client without a login.
+func (i *instance) anonymous() *caller {
+	return &caller{t: i.T, base: i.url, http: http.Client{
+		Timeout:       maxRequest,
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// program knows the shared secret.
+// program is a client with the shared secret.
 func (i *instance) program() *caller {
-	i.t.Helper()
-	secret, err := os.ReadFile(filepath.Join(i.data, "secret"))
+	i.T.Helper()
+	secret, err := i.Instance.Secret()
 	if err != nil {
-		i.t.Fatal(err)
+		i.T.Fatal(err)
 	}
-	c := i.stranger()
-	c.bearer = strings.TrimSpace(string(secret))
+	c := i.anonymous()
+	c.bearer = secret
 	return c
 }
 
-// answer is what a request was answered with.
+// answer is an HTTP response.
 type answer struct {
 	status int
 	http.Header
@@ -49,7 +47,7 @@ type answer struct {
 }
 
 // read decodes the body as JSON.
-func read[T any](t *testing.T, a answer) (v T) {
+func read[T any](t testing.TB, a answer) (v T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
 		t.Fatalf("%d %.500s: %v", a.status, a.body, err)
@@ -57,7 +55,7 @@ func read[T any](t *testing.T, a answer) (v T) {
 	return v
 }
 
-// kind is the kind of error in an answer, "" if it is none.
+// kind is the kind of error in an answer, "" if there is none.
 func (a answer) kind() string {
 	var body struct {
 		Error struct{ Kind, Message string }
@@ -68,7 +66,7 @@ func (a answer) kind() string {
 	return body.Error.Kind
 }
 
-// do sends a request with headers as name: value. Of a link the path counts.
+// do sends a request with headers as name: value. path may be a whole link.
 func (c *caller) do(method, path, body string, headers ...string) answer {
 	c.t.Helper()
 	res := c.send(context.Background(), method, path, body, headers...)
@@ -100,7 +98,7 @@ func (c *caller) send(ctx context.Context, method, path, body string, headers ..
 	return res
 }
 
-// must makes a request that has to be answered with status.
+// must sends a request and fails the test unless the answer has that status.
 func (c *caller) must(status int, method, path, body string, headers ...string) answer {
 	c.t.Helper()
 	a := c.do(method, path, body, headers...)
@@ -120,7 +118,7 @@ func (c *caller) post(folder, topic, text string) (id int64) {
 	return read[struct{ ID int64 }](c.t, c.must(202, "POST", "/chat/"+folder+"/messages", string(body))).ID
 }
 
-// row is a message as the chat's API has it.
+// row is a message of the chat's API.
 type row struct {
 	ID         int64
 	Direction  string
@@ -138,14 +136,14 @@ type event struct{ name, id, data string }
 
 // stream is an open event stream.
 type stream struct {
-	t     *testing.T
+	t     testing.TB
 	lines *bufio.Scanner
 }
 
-// events opens an event stream for as long as anything waits for, or until the test ends.
+// events opens an event stream, which ends after maxRequest or with the test.
 func (c *caller) events(path string, headers ...string) *stream {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxRequest)
 	c.t.Cleanup(cancel)
 	res := c.send(ctx, http.MethodGet, path, "", headers...)
 	c.t.Cleanup(func() { res.Body.Close() })
@@ -157,7 +155,7 @@ func (c *caller) events(path string, headers ...string) *stream {
 	return s
 }
 
-// next is the next event of a name; the others are skipped. The zero value is the stream's end.
+// next returns the next event of a name and skips others. The zero value is the end of the stream.
 func (s *stream) next(name string) (e event) {
 	s.t.Helper()
 	for s.lines.Scan() {
@@ -179,7 +177,7 @@ func (s *stream) next(name string) (e event) {
 	return event{}
 }
 
-// message is the next message of a stream.
+// message returns the next message of a stream.
 func (s *stream) message() (m row) {
 	s.t.Helper()
 	e := s.next("message")

@@ -24,19 +24,19 @@ func topicsInParallel(t *testing.T, b *browser.Browser) {
 	p.SendMessage("quick")
 	p.shows("> quick", "< quick")
 	p.showsWorking("#a #b")
-	equal(t, "the typing sign where nobody is at work", p.Text(".panel:not([hidden]) .typing"), "")
+	equal(t, "the typing sign where no agent works", p.Text(".panel:not([hidden]) .typing"), "")
 	p.showsWorking("")
 	p.tab("#a")
 	p.shows("> slow 3 in #a", "< slow 3 in #a")
 	p.tab("#b")
 	p.shows("> slow 3 in #b", "< slow 3 in #b")
-	apart := i.rows(`SELECT 1 WHERE (SELECT max(received_at) - min(received_at) FROM messages WHERE direction = 'out' AND topic <> '#c') > 2000`)
+	apart := i.Query(`SELECT 1 WHERE (SELECT max(received_at) - min(received_at) FROM messages WHERE direction = 'out' AND topic <> '#c') > 2000`)
 	if len(apart) > 0 {
-		t.Error("the two answers came one after the other")
+		t.Error("the two turns ran in sequence")
 	}
 }
 
-func prefixLeadsElsewhere(t *testing.T, b *browser.Browser) {
+func prefixedTopic(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
 	p.SendMessage("#deploy ship it")
@@ -50,7 +50,7 @@ func prefixLeadsElsewhere(t *testing.T, b *browser.Browser) {
 	p.shows("> ship it", "< ship it")
 }
 
-func reloadInTheMiddle(t *testing.T, b *browser.Browser) {
+func reloadDuringTurn(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
 	for _, order := range []string{"slow 3", "frames 3", "slow 1 frames 3"} {
@@ -109,13 +109,13 @@ func commandsAreAnswered(t *testing.T, b *browser.Browser) {
 	p.SendMessage("@")
 	p.has("< routing reset to default")
 	p.SendMessage("/approve ABCD-1234")
-	p.Wait(`[...document.querySelectorAll(".out")].some(e => e.innerText.includes("(onbod) is not answering"))`) // an operator may
-	if said := browser.Eval[[]string](p.Tab, talk); slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "< slow") }) {
-		t.Errorf("what was stopped is answered: %q", said)
+	p.Wait(`[...document.querySelectorAll(".out")].some(e => e.innerText.includes("(onbod) is not answering"))`) // only operators get as far as this
+	if lines := browser.Eval[[]string](p.Tab, chatLines); slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "< slow") }) {
+		t.Errorf("the stopped turn is answered: %q", lines)
 	}
 }
 
-func twoPagesInStep(t *testing.T, b *browser.Browser) {
+func twoPagesInSync(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p, q := i.logIn(b), i.open(b)
 	q.visitChat(i, "main", "")
@@ -139,7 +139,7 @@ func twoPagesInStep(t *testing.T, b *browser.Browser) {
 
 func secondGroup(t *testing.T, b *browser.Browser) {
 	i := start(t)
-	i.run("routd", "groups", "add", "acme/eng", "--name", "Engineering")
+	i.Run("routd", "groups", "add", "acme/eng", "--name", "Engineering")
 	p := i.logIn(b)
 	p.SendMessage("to main")
 	p.shows("> to main", "< to main")
@@ -173,7 +173,7 @@ func longMessage(t *testing.T, b *browser.Browser) {
 	p.has("< still there?")
 }
 
-func historyFurtherUp(t *testing.T, b *browser.Browser) {
+func historyOnScroll(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	const total = 300
 	program := i.program()

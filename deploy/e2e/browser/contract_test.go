@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestContracts speaks to the web chat as programs do.
-func TestContracts(t *testing.T) {
+func TestWebAPI_Contracts(t *testing.T) {
 	t.Parallel()
 	i := start(t)
 	c := i.program()
@@ -20,12 +19,12 @@ func TestContracts(t *testing.T) {
 	equal(t, "the first message", s.message().ID, first)
 	reply := s.message()
 	equal(t, "its answer", reply.Direction == "out" && strings.Contains(reply.Content, "You said: hello") && reply.TurnID != nil, true)
-	i.kill("dashd")
-	i.until("dashd is back", func() bool { return len(i.processes("dashd")) == 1 && c.answers() })
+	i.Kill("dashd")
+	i.Until("dashd to be ready again", func() bool { return len(i.Processes("dashd")) == 1 && c.answers() })
 	second := c.post("main", "", "and again")
 	resumed := c.events("/chat/main/events", fmt.Sprintf("Last-Event-ID: %d", reply.ID))
-	equal(t, "where the stream goes on", resumed.message().ID, second)
-	i.settle()
+	equal(t, "the first message of the resumed stream", resumed.message().ID, second)
+	i.WaitIdle()
 
 	page := read[struct{ Messages []row }](t, c.must(200, "GET", messages+"?topic=&limit=2", ""))
 	equal(t, "the newest", len(page.Messages) == 2 && page.Messages[0].ID == second, true)
@@ -41,8 +40,8 @@ func TestContracts(t *testing.T) {
 		kind string
 		code int
 	}{
-		{i.stranger(), messages, `{"text":"x"}`, "unauthorized", 401},
-		{c, "/chat/nobody/messages", `{"text":"x"}`, "not_found", 404},
+		{i.anonymous(), messages, `{"text":"x"}`, "unauthorized", 401},
+		{c, "/chat/unknown/messages", `{"text":"x"}`, "not_found", 404},
 		{c, messages, `{"text":" "}`, "bad_request", 400},
 		{c, messages, `{"text":"x","topic":"#d1"}`, "bad_request", 400},
 	} {
@@ -51,7 +50,7 @@ func TestContracts(t *testing.T) {
 	equal(t, "another site", c.must(403, "POST", messages, `{"text":"x"}`, "Origin: https://evil.example", "Sec-Fetch-Site: cross-site").kind(), "forbidden")
 }
 
-// answers reports whether dashd does.
+// answers reports whether dashd is ready.
 func (c *caller) answers() bool {
 	res, err := c.http.Get(c.base + "/readyz")
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package browser tests arizuko from where people sit. Its tests start the launcher with the
-// real programs on a fresh folder, read the line that says where to log in, and go on from there
-// in a real Chromium, and over HTTP as programs do. When a test ends the launcher is stopped:
-// nothing may be left running, and the rows must add up.
+// Package browser tests arizuko as its users see it. Each test starts the launcher with the real
+// programs on an empty folder, opens the login link that it prints in a real Chromium, and also calls
+// the HTTP API. At the end it stops the launcher: no process may be left, and the rows must be right.
 package browser

@@ -17,7 +17,7 @@ func firstAnswer(t *testing.T, b *browser.Browser) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "where the link leads", link.Path+" "+link.Query().Get("next"), "/login /chat/main")
+	equal(t, "the path and target of the link", link.Path+" "+link.Query().Get("next"), "/login /chat/main")
 	p := i.logIn(b)
 	equal(t, "the address, without the token", browser.Eval[string](p.Tab, `location.href`), i.url+"/chat/main")
 	equal(t, "the cookie, hidden from scripts", browser.Eval[string](p.Tab, `document.cookie`), "")
@@ -31,24 +31,24 @@ func firstAnswer(t *testing.T, b *browser.Browser) {
 func linkWorksOnce(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
-	p.Visit(i.link) // whoever is in already is let in again
+	p.Visit(i.link) // a user who is logged in may use it again
 	p.WaitConnected()
-	stranger := &page{b.OpenIsolated(t), t}
-	stranger.Visit(i.link)
-	stranger.says("[role=alert]", "This link was used before or has expired.")
-	stranger.says("main", "dashd login")
-	stranger.Visit(i.url + "/chat/main")
-	stranger.says("main", "This page opens with a link")
-	stranger.Visit(strings.TrimSpace(i.run("dashd", "login")))
-	stranger.says("h1", "Chats")
-	stranger.visitChat(i, "main", "")
-	stranger.SendMessage("from another browser")
+	other := &page{b.OpenIsolated(t), t}
+	other.Visit(i.link)
+	other.says("[role=alert]", "This link was used before or has expired.")
+	other.says("main", "dashd login")
+	other.Visit(i.url + "/chat/main")
+	other.says("main", "This page opens with a link")
+	other.Visit(strings.TrimSpace(i.Run("dashd", "login")))
+	other.says("h1", "Chats")
+	other.visitChat(i, "main", "")
+	other.SendMessage("from another browser")
 	p.shows("> from another browser", "< from another browser")
 }
 
 const password = "correct horse battery"
 
-func passwordOpens(t *testing.T, b *browser.Browser) {
+func passwordLogsIn(t *testing.T, b *browser.Browser) {
 	i := start(t, "DASH_PASSWORD="+password)
 	equal(t, "the link", i.link, i.url+"/login?next=/chat/main")
 	p := i.open(b)
@@ -61,7 +61,7 @@ func passwordOpens(t *testing.T, b *browser.Browser) {
 	}
 	enter("guess")
 	p.says("[role=alert]", "That is not the password.")
-	equal(t, "what is left of the guess", browser.Eval[string](p.Tab, `document.getElementById("password").value`), "")
+	equal(t, "the password box after a wrong password", browser.Eval[string](p.Tab, `document.getElementById("password").value`), "")
 	enter(password)
 	p.WaitConnected()
 	equal(t, "the address", browser.Eval[string](p.Tab, `location.pathname`), "/chat/main")
@@ -73,13 +73,13 @@ func passwordOpens(t *testing.T, b *browser.Browser) {
 	for _, path := range []string{"/chat/main", "/chat/", "/", "/status"} {
 		p.Visit(i.url + path)
 		p.Wait(`document.getElementById("password")`)
-		equal(t, "where "+path+" leads", browser.Eval[string](p.Tab, `location.pathname + location.search`), "/login?next="+url.QueryEscape(path))
+		equal(t, "the redirect of "+path, browser.Eval[string](p.Tab, `location.pathname + location.search`), "/login?next="+url.QueryEscape(path))
 	}
 	browser.Eval[bool](p.Tab, `(history.back(), true)`)
 	p.Wait(`document.getElementById("password")`) // no page comes back from the cache
 }
 
-// loginEnds: the page of somebody who has logged out elsewhere says so and keeps what is written.
+// A user who logs out in another tab sees that in this one, and keeps the written text.
 func loginEnds(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p, other := i.logIn(b), i.open(b)
@@ -89,13 +89,13 @@ func loginEnds(t *testing.T, b *browser.Browser) {
 	p.SendMessage("kept")
 	p.says("#connection", "Your login has ended.")
 	equal(t, "pending", p.MessageBodies(".pending"), []string{"kept"})
-	other.Visit(strings.TrimSpace(i.run("dashd", "login")))
+	other.Visit(strings.TrimSpace(i.Run("dashd", "login")))
 	other.says("h1", "Chats")
 	p.Do(chromedp.Reload())
 	p.shows("> kept", "< kept")
 }
 
-func keyboardIsEnough(t *testing.T, b *browser.Browser) {
+func keyboardOnly(t *testing.T, b *browser.Browser) {
 	i := start(t, "DASH_PASSWORD="+password)
 	p := i.open(b)
 	p.Visit(i.link)

@@ -15,22 +15,22 @@ func daemonsKilled(t *testing.T, b *browser.Browser) {
 	for n, daemon := range []string{"dashd", "gated", "routd", "dashd"} {
 		before, after := fmt.Sprintf("before %d", n), fmt.Sprintf("after %d", n)
 		p.SendMessage(before)
-		i.kill(daemon)
+		i.Kill(daemon)
 		p.SendMessage(after)
 		for _, text := range []string{before, after} {
 			p.has("< " + text)
 			lines = append(lines, "> "+text)
 		}
 	}
-	said := browser.Eval[[]string](p.Tab, talk)
-	equal(t, "what is shown", len(said), 2*len(lines))
-	equal(t, "what people wrote", only(said, "> "), lines)
+	shown := browser.Eval[[]string](p.Tab, chatLines)
+	equal(t, "the number of lines", len(shown), 2*len(lines))
+	equal(t, "the lines of the user", only(shown, "> "), lines)
 	p.Do(reload)
 	p.WaitConnected()
-	equal(t, "after a reload", browser.Eval[[]string](p.Tab, talk), said)
+	equal(t, "after a reload", browser.Eval[[]string](p.Tab, chatLines), shown)
 }
 
-// only are the lines that begin with a mark.
+// only returns the lines that begin with a mark.
 func only(lines []string, mark string) (found []string) {
 	for _, line := range lines {
 		if line[:len(mark)] == mark {
@@ -40,14 +40,14 @@ func only(lines []string, mark string) (found []string) {
 	return found
 }
 
-func daemonSleeps(t *testing.T, b *browser.Browser) {
+func daemonSuspended(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
-	i.hang("dashd")
-	p.SendMessage("while it sleeps")
+	i.Suspend("dashd")
+	p.SendMessage("while it is suspended")
 	p.Wait(`document.querySelector(".pending")`)
-	i.signal("dashd", syscall.SIGCONT)
-	p.shows("> while it sleeps", "< while it sleeps")
+	i.Signal("dashd", syscall.SIGCONT)
+	p.shows("> while it is suspended", "< while it is suspended")
 }
 
 func stoppedAndStarted(t *testing.T, b *browser.Browser) {

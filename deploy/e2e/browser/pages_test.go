@@ -22,9 +22,9 @@ func overviewIsLive(t *testing.T, b *browser.Browser) {
 	q.says("#facts", "web:main")
 	p.has("< slow 3 for the overview")
 	q.Wait(`!document.querySelector("#facts").innerText.includes("web:main")`)
-	pid := i.signal("gated", syscall.SIGTERM)
-	i.until("gated is started again", func() bool {
-		pids := i.processes("gated")
+	pid := i.Signal("gated", syscall.SIGTERM)
+	i.Until("gated to be restarted", func() bool {
+		pids := i.Processes("gated")
 		return len(pids) == 1 && pids[0] != pid
 	})
 	p.SendMessage("again")
@@ -39,7 +39,7 @@ func everyPageFits(t *testing.T, b *browser.Browser) {
 	p.Resize(375, 760)
 	for _, scheme := range []string{"light", "dark"} {
 		p.SetColorScheme(scheme)
-		for _, path := range []string{"/", "/chat/", "/chat/main", "/chat/nobody"} {
+		for _, path := range []string{"/", "/chat/", "/chat/main", "/chat/unknown"} {
 			p.Visit(i.url + path)
 			p.CheckFits()
 			p.CheckContrast()
@@ -47,15 +47,15 @@ func everyPageFits(t *testing.T, b *browser.Browser) {
 	}
 	p.visitChat(i, "main", "")
 	if !browser.Eval[bool](p.Tab, `(r => r.bottom <= innerHeight && r.top >= 0)(document.getElementById("composer").getBoundingClientRect())`) {
-		t.Error("the message box is out of sight")
+		t.Error("the message box is not visible")
 	}
 }
 
-// worker is an agent that answers two questions as one that works does.
+// worker is an agent with fixed answers, for the screenshots.
 const worker = `#!/bin/sh
 while read -r line; do
   case "$line" in
-    *flaky*) text='It holds its lock while it waits for the reader:\n\n` + "```go" + `\ntx, err := db.Begin(ctx)\nif err != nil {\n\treturn err\n}\ndefer lock.Release() // too late: Wait below needs it\n` + "```" + `\n\nReleasing it before the wait mends both tests:\n\n| test | before | after |\n|---|--:|--:|\n| TestWriteOrder | 9.8 s | 0.2 s |\n| TestReopen | 1.1 s | 0.1 s |' ;;
+    *flaky*) text='It holds its lock while it waits for the reader:\n\n` + "```go" + `\ntx, err := db.Begin(ctx)\nif err != nil {\n\treturn err\n}\ndefer lock.Release() // too late: Wait below needs it\n` + "```" + `\n\nReleasing it before the wait fixes both tests:\n\n| test | before | after |\n|---|--:|--:|\n| TestWriteOrder | 9.8 s | 0.2 s |\n| TestReopen | 1.1 s | 0.1 s |' ;;
     *staging*) text='Staging runs **v1.4.2** since 14:05. All checks are green.' ;;
     *) text='On it. I run the whole suite first, then open a *pull request*.' ;;
   esac
@@ -76,7 +76,7 @@ func conversation(t *testing.T, b *browser.Browser) {
 	p.tab("")
 	p.SendMessage("Why is the write test flaky?")
 	p.Wait(`document.querySelector(".panel:not([hidden]) .out table")`)
-	p.SendMessage("Great, mend it please.")
+	p.SendMessage("Great, fix it please.")
 	p.Wait(`document.querySelector(".panel:not([hidden]) .out em")`)
 	p.Wait(`document.querySelector("[role=tab].working") === null`)
 	if *shots == "" {
