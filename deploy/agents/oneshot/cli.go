@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// killGrace is how long the command may take to end when it is told to.
+	// killGrace is how long the command may take to end after SIGTERM.
 	killGrace = time.Second
-	// maxLine bounds a line of the command's output, and an answer that is not in lines.
+	// maxLine is the longest line of output, or the longest answer of a plain command, in bytes.
 	maxLine = 16 << 20
-	// maxStderr is how much of its stderr is kept, to say why it failed.
+	// maxStderr is how much of the end of stderr is kept to explain a failure, in bytes.
 	maxStderr = 16 << 10
 )
 
@@ -27,7 +27,7 @@ const (
 type cli struct {
 	dialect
 	program string
-	extra   []string // arguments of the operator's
+	extra   []string // further arguments, set by the operator
 	model   string
 	log     io.Writer
 }
@@ -36,75 +36,74 @@ func newCLI(program string, extra []string, model string, log io.Writer) *cli {
 	return &cli{dialect: dialectOf(program), program: program, extra: extra, model: model, log: log}
 }
 
-// outcome is what became of a turn.
+// outcome is the result of a turn.
 type outcome struct {
 	text    string
-	session string // in which the conversation goes on, "" for none
-	lost    bool   // the session to resume was not there
-	failure string // why there is no answer, "" if there is one
+	session string // of the conversation, "" for none
+	lost    bool   // the session to resume does not exist
+	failure string // the reason for having no answer, "" if there is one
 }
 
-// ask has a process answer a prompt in a session, or in a new one if that is gone. Ending ctx
-// terminates it.
+// ask runs a process for a prompt in a session, or in a new one if that does not exist. The end of ctx
+// terminates the process.
 func (c *cli) ask(ctx context.Context, session, prompt string) outcome {
 	if c.sessions == nil {
-		return c.try(ctx, "", prompt)
+		return c.runOnce(ctx, "", prompt)
 	}
-	if session != "" && !c.sessions.MatchString(session) { // another agent's
-		o := c.try(ctx, "", prompt)
+	if session != "" && !c.sessions.MatchString(session) { // of another agent
+		o := c.runOnce(ctx, "", prompt)
 		o.lost = true
 		return o
 	}
-	o := c.try(ctx, session, prompt)
+	o := c.runOnce(ctx, session, prompt)
 	if session != "" && o.lost {
-		o = c.try(ctx, "", prompt)
+		o = c.runOnce(ctx, "", prompt)
 		o.lost = true
 	}
 	return o
 }
 
-func (c *cli) try(ctx context.Context, session, prompt string) outcome {
-	reading := &reading{read: c.read}
+func (c *cli) runOnce(ctx context.Context, session, prompt string) outcome {
+	parser := &parser{read: c.read}
 	stderr := &tail{out: c.log}
 	cmd := exec.CommandContext(ctx, c.program, c.args(c.extra, c.model, session)...)
 	cmd.Stdin = strings.NewReader(c.escape(prompt))
-	cmd.Stdout, cmd.Stderr = reading, stderr
+	cmd.Stdout, cmd.Stderr = parser, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = killGrace
 	err := cmd.Run()
-	if errors.Is(err, exec.ErrWaitDelay) { // it is done, and something that it started is not
+	if errors.Is(err, exec.ErrWaitDelay) { // it has ended, but a child of it has not
 		err = nil
 	}
-	reading.end()
-	o := outcome{text: strings.TrimSpace(reading.text), session: reading.session}
-	if err != nil || o.text == "" && reading.failure != "" {
+	parser.end()
+	o := outcome{text: strings.TrimSpace(parser.text), session: parser.session}
+	if err != nil || o.text == "" && parser.failure != "" {
 		o.lost = c.lost != "" && strings.Contains(string(stderr.last), c.lost)
-		o.failure = c.explain(err, reading.failure, string(stderr.last))
+		o.failure = c.explain(err, parser.failure, string(stderr.last))
 	}
 	return o
 }
 
-// explain says why there is no answer: in the command's own words, where it has some.
-func (c *cli) explain(err error, said, stderr string) string {
+// explain is the reason for having no answer, in the command's own words if it printed any.
+func (c *cli) explain(err error, failure, stderr string) string {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Sprintf("%s is not installed, or not in PATH", c.program)
-	case said != "":
-		return fmt.Sprintf("%s failed: %s", c.name, words(said))
+	case failure != "":
+		return fmt.Sprintf("%s failed: %s", c.name, excerpt(failure))
 	}
-	how := "it did not say why"
+	reason := "no error was printed"
 	if err != nil {
-		how = err.Error()
+		reason = err.Error()
 	}
-	return fmt.Sprintf("%s failed: %s", c.name, cmp.Or(words(complaint(stderr)), how))
+	return fmt.Sprintf("%s failed: %s", c.name, cmp.Or(excerpt(errorLine(stderr)), reason))
 }
 
-var steering = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+var terminalCodes = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 
-// complaint is the line of stderr that says what is wrong: the last that speaks of an error, else
-// the last.
-func complaint(stderr string) (line string) {
-	for l := range strings.Lines(steering.ReplaceAllString(stderr, "")) {
+// errorLine is the last line of stderr that contains "error", or else the last line.
+func errorLine(stderr string) (line string) {
+	for l := range strings.Lines(terminalCodes.ReplaceAllString(stderr, "")) {
 		l = strings.TrimSpace(l)
 		isError := strings.Contains(strings.ToLower(l), "error")
 		if l != "" && (isError || !strings.Contains(strings.ToLower(line), "error")) {
@@ -114,64 +113,64 @@ func complaint(stderr string) (line string) {
 	return line
 }
 
-// words are the beginning of text, on one line.
-func words(text string) string {
-	const longest = 300
+// excerpt is the beginning of a text, on one line.
+func excerpt(text string) string {
+	const maxExcerpt = 300
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	if len(text) > maxExcerpt {
+		text = strings.ToValidUTF8(text[:maxExcerpt], "") + "…"
 	}
 	return text
 }
 
-// reading makes an answer of the command's output.
-type reading struct {
+// parser makes an answer from the command's output.
+type parser struct {
 	read    func(line []byte) event // nil: the output is the answer
-	rest    []byte                  // of a line that is not complete
+	rest    []byte                  // the incomplete last line
 	text    string
 	session string
 	failure string
-	begun   bool // what was said so far was on the way to the answer
+	reset   bool // the next text replaces the text so far
 }
 
-func (r *reading) Write(b []byte) (int, error) {
-	if len(r.rest)+len(b) > maxLine {
-		return 0, fmt.Errorf("more than %d bytes without an end", maxLine)
+func (p *parser) Write(b []byte) (int, error) {
+	if len(p.rest)+len(b) > maxLine {
+		return 0, fmt.Errorf("a line of more than %d bytes", maxLine)
 	}
-	r.rest = append(r.rest, b...)
-	for r.read != nil {
-		line, rest, found := bytes.Cut(r.rest, []byte("\n"))
+	p.rest = append(p.rest, b...)
+	for p.read != nil {
+		line, rest, found := bytes.Cut(p.rest, []byte("\n"))
 		if !found {
 			break
 		}
-		r.take(r.read(line))
-		r.rest = rest
+		p.apply(p.read(line))
+		p.rest = rest
 	}
 	return len(b), nil
 }
 
-// end takes what is left.
-func (r *reading) end() {
-	if r.read == nil {
-		r.text = string(r.rest)
+// end parses the incomplete last line.
+func (p *parser) end() {
+	if p.read == nil {
+		p.text = string(p.rest)
 	} else {
-		r.take(r.read(r.rest))
+		p.apply(p.read(p.rest))
 	}
 }
 
-func (r *reading) take(e event) {
-	r.session = cmp.Or(e.session, r.session)
-	r.failure = cmp.Or(e.failure, r.failure)
-	r.begun = r.begun || e.begins
+func (p *parser) apply(e event) {
+	p.session = cmp.Or(e.session, p.session)
+	p.failure = cmp.Or(e.failure, p.failure)
+	p.reset = p.reset || e.resets
 	if e.text != "" {
-		if r.begun {
-			r.text, r.begun = "", false
+		if p.reset {
+			p.text, p.reset = "", false
 		}
-		r.text += e.text
+		p.text += e.text
 	}
 }
 
-// tail passes on what it is written, and keeps the end of it.
+// tail is a writer that keeps the end of what it passes on.
 type tail struct {
 	out  io.Writer
 	last []byte

@@ -7,31 +7,30 @@ import (
 	"strings"
 )
 
-// dialect is how a command is asked and how it answers.
+// dialect is how a command is called and how it answers.
 type dialect struct {
 	name string
-	// args are its arguments: extra are the operator's; model and session may be "".
+	// args are its arguments: extra are those of the operator; model and session may be "".
 	args func(extra []string, model, session string) []string
-	// read understands a line of its output; nil: the output is the answer.
+	// read parses a line of its output; nil: the whole output is the answer.
 	read func(line []byte) event
-	// escape writes a prompt, which is XML, so that nothing in it is taken for a command.
+	// escape escapes a prompt, which is XML, so that the command interprets nothing in it.
 	escape func(prompt string) string
-	// sessions are the names of its sessions, nil if it has none. Nothing else is put into its
-	// arguments.
+	// sessions matches its session ids, nil if it has none. Other ids do not become arguments.
 	sessions *regexp.Regexp
-	// lost is what it says on stderr of a session that it does not have.
+	// lost is a part of what it prints on stderr if a session does not exist.
 	lost string
 }
 
-// event is what a line of output says. Lines that say nothing to us are the zero value.
+// event is a parsed line of output; the zero value for lines of no interest.
 type event struct {
 	session string
 	text    string // a piece of the answer
-	begins  bool   // what came before this was on the way to the answer, and is not part of it
-	failure string // what went wrong, which may be mended yet
+	resets  bool   // earlier text is not part of the answer
+	failure string // an error, after which there may still be an answer
 }
 
-// dialectOf knows a command by the name of its program.
+// dialectOf selects the dialect by the name of the program.
 func dialectOf(program string) dialect {
 	d := dialect{name: filepath.Base(program), escape: func(prompt string) string { return prompt }}
 	switch d.name {
@@ -39,7 +38,7 @@ func dialectOf(program string) dialect {
 		d.args, d.read, d.sessions, d.lost = codexArgs, readCodex, uuid, "no rollout found"
 	case "gemini":
 		d.args, d.read, d.sessions, d.lost = geminiArgs, readGemini, uuid, "Error resuming session"
-		// @path would have it read that file into the prompt, whoever wrote it.
+		// Gemini replaces @path by that file, whichever user wrote it.
 		d.escape = func(prompt string) string { return strings.ReplaceAll(prompt, "@", "&#64;") }
 	case "opencode":
 		d.args, d.read, d.sessions, d.lost = opencodeArgs, readOpencode, opencodeSession, "Session not found"
@@ -66,7 +65,7 @@ func codexArgs(extra []string, model, session string) []string {
 	return append(args, "-")
 }
 
-// readCodex takes the last message of the agent's for the answer, as codex itself does.
+// readCodex uses the agent's last message as the answer, as codex itself does.
 func readCodex(line []byte) (e event) {
 	var l struct {
 		Type     string `json:"type"`
@@ -80,12 +79,12 @@ func readCodex(line []byte) (e event) {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(line, &l) // what is no JSON is for people
+	_ = json.Unmarshal(line, &l) // other lines are not for programs
 	switch {
 	case l.Type == "thread.started":
 		e.session = l.ThreadID
 	case l.Type == "item.completed" && l.Item.Type == "agent_message":
-		e.text, e.begins = l.Item.Text, true
+		e.text, e.resets = l.Item.Text, true
 	case l.Type == "error":
 		e.failure = l.Message
 	case l.Type == "turn.failed":
@@ -94,8 +93,8 @@ func readCodex(line []byte) (e event) {
 	return e
 }
 
-// The group's folder is as much to be trusted as the rest of what the agent is given; without
-// that, gemini does nothing in it.
+// The group's folder is as trusted as the rest of the agent's input. Without --skip-trust gemini does
+// nothing in it.
 func geminiArgs(extra []string, model, session string) []string {
 	args := append([]string{"--output-format=stream-json", "--skip-trust"}, extra...)
 	if model != "" {
@@ -107,7 +106,7 @@ func geminiArgs(extra []string, model, session string) []string {
 	return append(args, "--prompt=")
 }
 
-// readGemini joins the pieces of text that follow the last use of a tool.
+// readGemini joins the pieces of text after the last tool call.
 func readGemini(line []byte) (e event) {
 	var l struct {
 		Type      string `json:"type"`
@@ -125,7 +124,7 @@ func readGemini(line []byte) (e event) {
 	case l.Type == "message" && l.Role == "assistant":
 		e.text = l.Content
 	case l.Type == "tool_use":
-		e.begins = true
+		e.resets = true
 	case l.Type == "result":
 		e.failure = l.Error.Message
 	}
@@ -143,7 +142,7 @@ func opencodeArgs(extra []string, model, session string) []string {
 	return args
 }
 
-// readOpencode joins the texts of the last step that has some.
+// readOpencode joins the texts of the last step that has any.
 func readOpencode(line []byte) (e event) {
 	var l struct {
 		Type      string `json:"type"`
@@ -162,7 +161,7 @@ func readOpencode(line []byte) (e event) {
 	e.session = l.SessionID
 	switch l.Type {
 	case "step_start":
-		e.begins = true
+		e.resets = true
 	case "text":
 		e.text = l.Part.Text
 	case "error":

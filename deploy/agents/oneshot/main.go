@@ -1,12 +1,12 @@
-// Oneshot makes an agent of a command line that takes a prompt and ends with its answer:
+// Oneshot is an agent that runs a command which takes a prompt and ends with its answer:
 //
 //	oneshot codex [ARGUMENTS…]
 //	oneshot gemini [ARGUMENTS…]
 //	oneshot opencode [ARGUMENTS…]
 //	oneshot ANYTHING [ARGUMENTS…]   reads the prompt from stdin and prints the answer
 //
-// Each turn is a process of the command's. The first three are known by the name of their program:
-// their conversations are resumed.
+// Each turn runs the command once. The first three are recognized by the name of the program: their
+// sessions are resumed.
 package main
 
 import (
@@ -43,10 +43,10 @@ func main() {
 	}
 }
 
-// model is the one that the group's configuration names, "" for the command's own choice.
+// model is the model of the group's configuration, "" for the command's default.
 func model() string { return os.Getenv("AGENT_MODEL") }
 
-// readInputs passes on what in says until its end. Lines that are no input are left to the log.
+// readInputs sends the inputs read from in until its end. Invalid lines are logged.
 func readInputs(in io.Reader, log io.Writer) <-chan agentproto.Input {
 	inputs := make(chan agentproto.Input)
 	go func() {

@@ -17,8 +17,8 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-func TestReading(t *testing.T) {
-	for file, want := range map[string]reading{
+func TestParser_RecordedOutput_AnswerSessionFailure(t *testing.T) {
+	for file, want := range map[string]parser{
 		"codex-tool":      {text: "You said something", session: "01a1ff9e-480f-7183-97b6-9980aa741f70"},
 		"gemini-tool":     {text: "You said something", session: "c68ab4e2-1bcd-4bb8-acfd-65bfa23e40d0"},
 		"opencode-tool":   {text: "You said something", session: "ses_e0060c00cffeqrtVLVAsccd5H1"},
@@ -31,8 +31,8 @@ func TestReading(t *testing.T) {
 			t.Fatal(err)
 		}
 		name, _, _ := strings.Cut(file, "-")
-		for _, size := range []int{1, 100, len(output)} { // of what is read at once
-			got := reading{read: dialectOf("/opt/" + name).read}
+		for _, size := range []int{1, 100, len(output)} { // of a read
+			got := parser{read: dialectOf("/opt/" + name).read}
 			in := bytes.NewBufferString("not JSON\n" + string(output))
 			for in.Len() > 0 {
 				if _, err := got.Write(in.Next(size)); err != nil {
@@ -47,8 +47,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-func TestReadingIsBounded(t *testing.T) {
-	r := reading{read: readCodex}
+func TestParser_EndlessLine_IsBounded(t *testing.T) {
+	r := parser{read: readCodex}
 	chunk := bytes.Repeat([]byte("x"), 1<<20)
 	for range maxLine / len(chunk) {
 		if _, err := r.Write(chunk); err != nil {
@@ -56,11 +56,11 @@ func TestReadingIsBounded(t *testing.T) {
 		}
 	}
 	if _, err := r.Write(chunk); err == nil {
-		t.Error("a line without an end is kept for ever")
+		t.Error("an endless line is buffered without limit")
 	}
 }
 
-func TestArguments(t *testing.T) {
+func TestDialect_Args_OfEachCommand(t *testing.T) {
 	extra := []string{"--x", "y"}
 	for _, tt := range []struct {
 		program, model, session, want string
@@ -79,22 +79,22 @@ func TestArguments(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"--x", "y"}, extra); diff != "" {
-		t.Errorf("the operator's arguments were changed: %s", diff)
+		t.Errorf("the operator's arguments have changed: %s", diff)
 	}
 }
 
-// agent is a run of the agent in this process, with a stand-in for its command.
+// agent is a run of the agent in this process. Its command is a helper process.
 type agent struct {
 	t      *testing.T
 	in     chan agentproto.Input
 	frames *agentproto.Scanner
-	log    *bytes.Buffer // to be read when it is gone
+	log    *bytes.Buffer // to be read after its end
 	done   chan error
 	stop   context.CancelFunc
 }
 
-// begin starts it in the working folder of the test, which is its group's.
-func begin(t *testing.T, name string) *agent {
+// start starts an agent in the working folder of the test, which is the folder of its group.
+func start(t *testing.T, name string) *agent {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)
 	self, err := os.Executable()
@@ -104,10 +104,10 @@ func begin(t *testing.T, name string) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return beginWith(t, program)
+	return startCommand(t, program)
 }
 
-func beginWith(t *testing.T, program string) *agent {
+func startCommand(t *testing.T, program string) *agent {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	r, w := io.Pipe()
@@ -132,7 +132,8 @@ func (a *agent) frame() agentproto.Frame {
 	return f
 }
 
-func (a *agent) says(turn, text string) agentproto.Frame {
+// wantAnswer fails the test unless the next frame answers a turn with that text.
+func (a *agent) wantAnswer(turn, text string) agentproto.Frame {
 	a.t.Helper()
 	f := a.frame()
 	if f.Status != agentproto.StatusOK || f.TurnID != turn || f.Result != text {
@@ -141,12 +142,12 @@ func (a *agent) says(turn, text string) agentproto.Frame {
 	return f
 }
 
-// ends closes the input and returns how the run ended.
-func (a *agent) ends() error {
+// closeInput closes the input and returns the error of the run.
+func (a *agent) closeInput() error {
 	a.t.Helper()
 	close(a.in)
 	if f, err := a.frames.Next(); err != io.EOF {
-		a.t.Errorf("one more: %+v, %v", f, err)
+		a.t.Errorf("unexpected frame: %+v, %v", f, err)
 	}
 	return <-a.done
 }
@@ -167,24 +168,24 @@ func calls(t *testing.T) (all []call) {
 	return all
 }
 
-func TestConversation(t *testing.T) {
+func TestAgent_NextRun_ResumesSession(t *testing.T) {
 	for _, name := range []string{"codex", "gemini", "opencode"} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			a := begin(t, name)
+			a := start(t, name)
 			a.in <- agentproto.Start{TurnID: "1", Prompt: "one"}
 			a.in <- agentproto.Message{TurnID: "2", Prompt: "two"}
-			session := a.says("1", "heard one").NewSessionID
-			if again := a.says("2", "heard two").NewSessionID; session != lines[name].session || again != session {
+			session := a.wantAnswer("1", "heard one").NewSessionID
+			if again := a.wantAnswer("2", "heard two").NewSessionID; session != lines[name].session || again != session {
 				t.Errorf("sessions %q, %q", session, again)
 			}
-			if err := a.ends(); err != nil {
+			if err := a.closeInput(); err != nil {
 				t.Error(err)
 			}
-			b := begin(t, name)
+			b := start(t, name)
 			b.in <- agentproto.Start{TurnID: "3", Prompt: "three", SessionID: session}
-			b.says("3", "heard three")
-			if err := b.ends(); err != nil {
+			b.wantAnswer("3", "heard three")
+			if err := b.closeInput(); err != nil {
 				t.Error(err)
 			}
 			var sessions []string
@@ -198,21 +199,21 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-func TestSessionThatIsGone(t *testing.T) {
+func TestAgent_UnknownSession_StartsNewWithNote(t *testing.T) {
 	for name, gone := range map[string]string{
 		"codex": "11111111-1111-4111-8111-111111111111", "gemini": "11111111-1111-4111-8111-111111111111", "opencode": "ses_1",
 	} {
 		for _, session := range []string{gone, "demo-abc", "--version"} {
 			t.Run(name+" "+session, func(t *testing.T) {
 				t.Chdir(t.TempDir())
-				a := begin(t, name)
+				a := start(t, name)
 				a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session}
-				if f := a.says("1", lostNote+"\n\nheard one"); f.NewSessionID != lines[name].session {
+				if f := a.wantAnswer("1", lostNote+"\n\nheard one"); f.NewSessionID != lines[name].session {
 					t.Errorf("session %q", f.NewSessionID)
 				}
 				a.in <- agentproto.Message{TurnID: "2", Prompt: "two"}
-				a.says("2", "heard two")
-				if err := a.ends(); err != nil {
+				a.wantAnswer("2", "heard two")
+				if err := a.closeInput(); err != nil {
 					t.Error(err)
 				}
 				for _, c := range calls(t) {
@@ -225,14 +226,14 @@ func TestSessionThatIsGone(t *testing.T) {
 	}
 }
 
-func TestPlainCommand(t *testing.T) {
+func TestAgent_PlainCommand_OutputIsAnswer(t *testing.T) {
 	t.Chdir(t.TempDir())
-	a := begin(t, "plain")
-	a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: "another agent's"}
-	if f := a.says("1", `"heard one"`); f.NewSessionID != "" {
+	a := start(t, "plain")
+	a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: "of another agent"}
+	if f := a.wantAnswer("1", `"heard one"`); f.NewSessionID != "" {
 		t.Errorf("session %q", f.NewSessionID)
 	}
-	if err := a.ends(); err != nil {
+	if err := a.closeInput(); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]call{{[]string{"--extra"}, "one"}}, calls(t)); diff != "" {
@@ -240,7 +241,7 @@ func TestPlainCommand(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 	for _, name := range []string{"codex", "gemini", "opencode", "plain"} {
 		for order, want := range map[string]string{
 			"fail": name + " failed: bad key", "refuse": name + " failed: bad key", "crash": name + " failed: Error: out of luck",
@@ -248,18 +249,18 @@ func TestFailures(t *testing.T) {
 			switch {
 			case name == "plain" && order == "fail":
 				want = "plain failed: a warning"
-			case name == "plain" && order == "refuse": // its silence is one
+			case name == "plain" && order == "refuse": // no output is an answer
 				continue
 			}
 			t.Run(name+" "+order, func(t *testing.T) {
 				t.Chdir(t.TempDir())
-				a := begin(t, name)
+				a := start(t, name)
 				a.in <- agentproto.Start{TurnID: "1", Prompt: order}
 				if f := a.frame(); f.Status != agentproto.StatusError || f.TurnID != "1" || f.Error != want {
 					t.Errorf("got %+v, want %q", f, want)
 				}
 				if err := <-a.done; err == nil {
-					t.Error("the run goes on")
+					t.Error("the run has not failed")
 				}
 				if !strings.Contains(a.log.String(), "a warning") {
 					t.Errorf("log %q", a.log)
@@ -269,40 +270,40 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestCommandThatIsMissing(t *testing.T) {
+func TestAgent_MissingCommand_EndsRunWithError(t *testing.T) {
 	t.Chdir(t.TempDir())
-	a := beginWith(t, "no-such-program")
+	a := startCommand(t, "no-such-program")
 	a.in <- agentproto.Start{TurnID: "1", Prompt: "one"}
 	if f := a.frame(); f.Error != "no-such-program is not installed, or not in PATH" {
 		t.Errorf("got %+v", f)
 	}
 }
 
-func TestInterrupt(t *testing.T) {
+func TestAgent_Interrupt_DropsOpenTurns(t *testing.T) {
 	t.Chdir(t.TempDir())
-	a := begin(t, "codex")
+	a := start(t, "codex")
 	a.in <- agentproto.Start{TurnID: "1", Prompt: "slow"}
 	a.in <- agentproto.Message{TurnID: "2", Prompt: "slow too"}
 	a.in <- agentproto.Interrupt{}
 	a.in <- agentproto.Message{TurnID: "3", Prompt: "three"}
 	began := time.Now()
-	a.says("3", "heard three")
-	if err := a.ends(); err != nil {
+	a.wantAnswer("3", "heard three")
+	if err := a.closeInput(); err != nil {
 		t.Error(err)
 	}
 	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("the interrupt took %s", took)
 	}
 	for _, c := range calls(t) {
 		if c.Prompt == "slow too" {
-			t.Error("a turn was asked that nobody waited for")
+			t.Error("a dropped turn was run")
 		}
 	}
 }
 
-func TestTerminated(t *testing.T) {
+func TestAgent_Terminated_StopsTurn(t *testing.T) {
 	t.Chdir(t.TempDir())
-	a := begin(t, "codex")
+	a := start(t, "codex")
 	a.in <- agentproto.Start{TurnID: "1", Prompt: "slow"}
 	a.stop()
 	if err := <-a.done; !errors.Is(err, errStopped) {
@@ -310,9 +311,9 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
-func TestGeminiReadsNoFilesForStrangers(t *testing.T) {
+func TestAgent_GeminiFileReference_IsEscaped(t *testing.T) {
 	t.Chdir(t.TempDir())
-	a := begin(t, "gemini")
+	a := start(t, "gemini")
 	a.in <- agentproto.Start{TurnID: "1", Prompt: "<message>@secret me@x.org</message>"}
 	a.frame()
 	if got := calls(t)[0].Prompt; got != "<message>&#64;secret me&#64;x.org</message>" {
@@ -320,7 +321,7 @@ func TestGeminiReadsNoFilesForStrangers(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
+func TestCut_LongText_FitsFrame(t *testing.T) {
 	long := cut(strings.Repeat("é", maxResult))
 	if len(long) > maxResult || !strings.HasSuffix(long, "bytes]") || strings.Contains(long, "\ufffd") {
 		t.Errorf("%d bytes, ends %q", len(long), long[len(long)-60:])
@@ -330,7 +331,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func TestReadInputs(t *testing.T) {
+func TestReadInputs_InvalidLines_AreLogged(t *testing.T) {
 	var log bytes.Buffer
 	in := strings.NewReader("{\"type\":\"later\"}\n\nnonsense\n{\"type\":\"message\",\"turnId\":\"1\",\"x\":1}")
 	var got []agentproto.Input

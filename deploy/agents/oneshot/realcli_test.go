@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// These tests run the real commands, the versions that package.json pins, in front of a model made
-// for the purpose. They want 860 MB and some minutes, and are not among the usual ones:
+// These tests run the real commands, in the versions that package.json pins, with a fake model. They
+// need 860 MB and some minutes, and run only with a build tag:
 //
 //	npm ci --prefix deploy/agents/oneshot
 //	go test -tags realcli -run TestRealCLI arizuko/deploy/agents/oneshot
 
-// model answers as the services of OpenAI and Google do, with the text "You said something". A
-// prompt that holds the word slow takes 20 seconds, as far as somebody waits.
+// modelServer answers as the services of OpenAI and Google do, with the text "You said something". A
+// prompt with the word slow takes 20 seconds, or until the client disconnects.
 func modelServer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

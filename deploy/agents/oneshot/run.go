@@ -10,48 +10,48 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// lostNote stands in front of the first answer when the conversation could not be resumed.
+// lostNote precedes the first answer if the session could not be resumed.
 const lostNote = "(I have lost our earlier conversation and start afresh.)"
 
-// errStopped is the end of a run that was told to terminate.
-var errStopped = errors.New("told to stop")
+// errStopped is returned for a run that was terminated by a signal.
+var errStopped = errors.New("terminated")
 
-// run is the turns of one run, oldest first, and the process that works on one of them.
+// run is one run of the agent. At most one turn runs at a time.
 type run struct {
 	cli     *cli
 	out     io.Writer
 	session string
-	waiting []turn
-	work    *work // nil between turns
+	waiting []turn       // oldest first
+	running *runningTurn // nil between turns
 }
 
 type turn struct{ id, prompt string }
 
-// work is a turn that the command works on.
-type work struct {
+// runningTurn is a turn with its process.
+type runningTurn struct {
 	turn
 	stop    context.CancelFunc
 	done    chan outcome
-	dropped bool // nobody waits for its answer any more
+	dropped bool // by an interrupt; its answer is not wanted
 }
 
 func newRun(c *cli, out io.Writer) *run { return &run{cli: c, out: out} }
 
-// serve works until inputs is closed and everything is answered, or until a turn fails: what
-// follows it is then for another run.
+// serve answers turns until inputs is closed and all are answered, or until a turn fails: the rest is
+// left to another run.
 func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) error {
-	defer r.leave()
-	for inputs != nil || r.work != nil {
+	defer r.stopTurn()
+	for inputs != nil || r.running != nil {
 		var done chan outcome
-		if r.work != nil {
-			done = r.work.done
+		if r.running != nil {
+			done = r.running.done
 		}
 		select {
 		case in, open := <-inputs:
 			if !open {
 				inputs = nil
 			}
-			r.take(in)
+			r.receive(in)
 		case o := <-done:
 			if err := r.answer(o); err != nil {
 				return err
@@ -64,7 +64,7 @@ func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) error {
 	return nil
 }
 
-func (r *run) take(in agentproto.Input) {
+func (r *run) receive(in agentproto.Input) {
 	switch in := in.(type) {
 	case agentproto.Start:
 		r.session = in.SessionID
@@ -73,31 +73,31 @@ func (r *run) take(in agentproto.Input) {
 		r.waiting = append(r.waiting, turn{in.TurnID, in.Prompt})
 	case agentproto.Interrupt:
 		r.waiting = nil
-		if r.work != nil {
-			r.work.dropped = true
-			r.work.stop()
+		if r.running != nil {
+			r.running.dropped = true
+			r.running.stop()
 		}
 	}
 }
 
-// next begins to work on the oldest turn, if there is one and nothing else to do.
+// next starts the oldest turn if none runs.
 func (r *run) next(ctx context.Context) {
-	if r.work != nil || len(r.waiting) == 0 {
+	if r.running != nil || len(r.waiting) == 0 {
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
-	w := &work{turn: r.waiting[0], stop: stop, done: make(chan outcome, 1)}
+	w := &runningTurn{turn: r.waiting[0], stop: stop, done: make(chan outcome, 1)}
 	r.waiting = r.waiting[1:]
-	r.work = w
+	r.running = w
 	session := r.session
 	go func() { w.done <- r.cli.ask(ctx, session, w.prompt) }()
 }
 
-// answer writes the frame of the turn that was worked on.
+// answer writes the frame of the running turn.
 func (r *run) answer(o outcome) error {
-	w := r.work
+	w := r.running
 	w.stop()
-	r.work = nil
+	r.running = nil
 	if w.dropped {
 		return nil
 	}
@@ -116,18 +116,19 @@ func (r *run) answer(o outcome) error {
 	})
 }
 
-// leave ends what is still at work.
-func (r *run) leave() {
-	if r.work != nil {
-		r.work.stop()
-		<-r.work.done
+// stopTurn ends the running turn.
+func (r *run) stopTurn() {
+	if r.running != nil {
+		r.running.stop()
+		<-r.running.done
 	}
 }
 
-// maxResult is the longest answer that fits into a frame however it is escaped: six bytes a byte.
+// maxResult is the longest answer that always fits into a frame: escaping takes up to six bytes for
+// one.
 const maxResult = agentproto.MaxFrame / 8
 
-// cut shortens text to maxResult bytes and says so.
+// cut shortens a text to maxResult bytes, with a note.
 func cut(text string) string {
 	if len(text) <= maxResult {
 		return text

@@ -21,28 +21,27 @@ import (
 
 const (
 	claudeImage = "arizuko-claude:1"
-	wrongKey    = "sk-ant-wrong-0001-key-of-nobody"
+	wrongKey    = "sk-ant-wrong-0001-invalid-key"
 )
 
-// TestClaude has the real Claude Code, in front of a fake of the API that it calls, go through
-// every conversation in every runtime.
-func TestClaude(t *testing.T) {
+// The real Claude Code calls a fake model. Every conversation runs in every runtime.
+func TestRuntime_ClaudeCode_AllConversations(t *testing.T) {
 	cli, agent := realCLI(t), build(t, "claude")
-	for name, way := range map[string]func(t *testing.T, cli, agent string) runtime{
+	for name, newRuntime := range map[string]func(t *testing.T, cli, agent string) runtime{
 		"process": inProcess, "bwrap": inBubblewrap, "docker": inDocker,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			converse(t, way(t, cli, agent))
+			runConversations(t, newRuntime(t, cli, agent))
 		})
 	}
 }
 
 // runtime is a way to run the agent.
 type runtime struct {
-	command  string // the agent's
+	command  string // of the agent
 	env      []string
-	confined bool // it cannot read what is not its group's
+	confined bool // it cannot read files of other groups
 }
 
 func inProcess(_ *testing.T, cli, agent string) runtime {
@@ -68,7 +67,7 @@ func inDocker(t *testing.T, cli, agent string) runtime {
 
 var library = regexp.MustCompile(`(/\S+) \(0x`)
 
-// libraries are the shared ones that a program loads, as files of an image.
+// libraries are the shared libraries of a program, as files of an image.
 func libraries(t *testing.T, program string) map[string]string {
 	t.Helper()
 	out, err := exec.Command("ldd", program).Output()
@@ -82,7 +81,7 @@ func libraries(t *testing.T, program string) map[string]string {
 	return files
 }
 
-// realCLI is the program of the Claude Code that the agent claude pins, or $CLAUDE_CLI.
+// realCLI is the Claude Code of the version that the agent claude pins, or $CLAUDE_CLI.
 func realCLI(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("CLAUDE_CLI")
@@ -99,33 +98,33 @@ func realCLI(t *testing.T) string {
 	return path
 }
 
-// converse has one instance go through all conversations, each with a chat and a group of its own,
-// one after the other: some of them end gated.
-func converse(t *testing.T, r runtime) {
+// runConversations runs all conversations in one instance, each with a chat and a group of its own, in
+// sequence: some of them kill or stop gated.
+func runConversations(t *testing.T, r runtime) {
 	m, env := model(t)
-	s := harness.Start(t, programs, harness.Options{Agent: r.command, Env: append(append(env, r.env...), "TURN_ATTEMPTS=2")})
+	f := harness.Start(t, programs, harness.Options{Agent: r.command, Env: append(append(env, r.env...), "TURN_ATTEMPTS=2")})
 	all := conversations
 	if r.confined {
-		all = append([]conversation{{"looking around", "around", "", lookingAround}}, all...)
+		all = append([]conversation{{"files of others", "confined", "", confinedFiles}}, all...)
 	}
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
-			s.AddGroups(c.folder)
+			f.AddGroups(c.folder)
 			if c.env != "" {
-				s.Exec(`UPDATE registered_groups SET config = json_object('agent', json_object('command', ?)) WHERE folder = ?`,
+				f.Exec(`UPDATE registered_groups SET config = json_object('agent', json_object('command', ?)) WHERE folder = ?`,
 					c.env+" "+r.command, c.folder)
 			}
-			chat := "telegram:" + c.folder
-			s.AddRoute("chat_jid="+chat, c.folder)
-			c.run(&talk{Fixture: s, t: t, chat: chat, dir: filepath.Join(s.Data, "groups", c.folder), model: m})
+			jid := "telegram:" + c.folder
+			f.AddRoute("chat_jid="+jid, c.folder)
+			c.run(&chat{Fixture: f, t: t, jid: jid, dir: filepath.Join(f.Data, "groups", c.folder), model: m})
 		})
 	}
 	for _, key := range []string{m.Key(), wrongKey} {
-		isNowhere(t, s, key)
+		wantNoSecret(t, f, key)
 	}
 }
 
-// model starts a stand-in for the model and returns the environment that leads agents to it.
+// model starts a fake model and returns the environment of agents that call it.
 func model(t *testing.T) (*anthropic.Server, []string) {
 	t.Helper()
 	m := anthropic.New(anthropic.Options{})
@@ -145,8 +144,7 @@ func model(t *testing.T) (*anthropic.Server, []string) {
 	}
 }
 
-// inTurn is a model that obeys, of orders with "; " between, one each time it is asked, and the
-// last one from then on.
+// inTurn is a model that obeys one order per call of those joined by "; ", and then repeats the last.
 func inTurn() func(anthropic.Request) anthropic.Reply {
 	var mu sync.Mutex
 	asked := map[string]int{}
@@ -166,86 +164,87 @@ func inTurn() func(anthropic.Request) anthropic.Reply {
 	}
 }
 
-// isNowhere fails if anything of the instance holds a secret, the groups' own folders left out.
-func isNowhere(t *testing.T, s *harness.Fixture, secret string) {
+// wantNoSecret fails the test if a file of the instance, outside of the groups' folders, contains a
+// secret.
+func wantNoSecret(t *testing.T, f *harness.Fixture, secret string) {
 	t.Helper()
-	seen := false // that rows can be found in this way
-	err := filepath.WalkDir(s.Data, func(path string, entry fs.DirEntry, err error) error {
+	seen := false // whether rows can be found in this way
+	err := filepath.WalkDir(f.Data, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case path == filepath.Join(s.Data, "groups"):
+		case path == filepath.Join(f.Data, "groups"):
 			return fs.SkipDir
 		case !entry.Type().IsRegular():
 			return nil
 		}
 		content, err := os.ReadFile(path)
 		if bytes.Contains(content, []byte(secret)) {
-			t.Errorf("%s holds %s", path, secret)
+			t.Errorf("%s contains %s", path, secret)
 		}
 		seen = seen || bytes.Contains(content, []byte("say hello"))
 		return err
 	})
 	if err != nil || !seen {
-		t.Errorf("looking for secrets: %v, rows seen: %v", err, seen)
+		t.Errorf("search for secrets: %v, rows found: %v", err, seen)
 	}
-	if strings.Contains(s.Log(harness.Gated), secret) {
-		t.Errorf("gated's log holds %s", secret)
+	if strings.Contains(f.Log(harness.Gated), secret) {
+		t.Errorf("the log of gated contains %s", secret)
 	}
 }
 
-// talk is one conversation in a chat and a group of its own.
-type talk struct {
+// chat is a chat with a group of its own.
+type chat struct {
 	*harness.Fixture
 	t     *testing.T
-	chat  string
-	dir   string // the group's
+	jid   string
+	dir   string // of the group
 	model *anthropic.Server
 }
 
-// say has somebody write in the chat.
-func (c *talk) say(text string) (row int64) {
+// say writes a message in the chat.
+func (c *chat) say(text string) (row int64) {
 	c.t.Helper()
-	return c.Say(c.chat, text)
+	return c.Say(c.jid, text)
 }
 
-// answers fails unless a message is answered like that.
-func (c *talk) answers(text, want string) {
+// wantAnswer writes a message and fails the test unless it has that answer.
+func (c *chat) wantAnswer(text, want string) {
 	c.t.Helper()
 	if got := c.Answer(c.say(text)); got != want {
-		c.t.Errorf("%q is answered %q, not %q", text, got, want)
+		c.t.Errorf("answer to %q: %q, want %q", text, got, want)
 	}
 }
 
-// asks writes a message and waits until the model thinks about it.
-func (c *talk) asks(text string) (row int64) {
+// ask writes a message and waits until the model gets it.
+func (c *chat) ask(text string) (row int64) {
 	c.t.Helper()
 	row = c.say(text)
-	c.asked(text, func(call anthropic.Call) bool { return call.Accepted })
+	c.waitCall(text, func(call anthropic.Call) bool { return call.Accepted })
 	return row
 }
 
-// asked waits for a call of the model's with an order.
-func (c *talk) asked(order string, like func(anthropic.Call) bool) {
+// waitCall waits for a call of the model with an order.
+func (c *chat) waitCall(order string, like func(anthropic.Call) bool) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
 	if _, err := c.model.Wait(ctx, func(call anthropic.Call) bool { return call.Command == order && like(call) }); err != nil {
-		c.t.Fatalf("the model and %q: %v", order, err)
+		c.t.Fatalf("call of the model with %q: %v", order, err)
 	}
 }
 
-// said is everything that came to the chat.
-func (c *talk) said() (texts []string) {
+// outbound lists the texts of all outbound rows of the chat.
+func (c *chat) outbound() (texts []string) {
 	c.t.Helper()
-	for _, m := range c.Outbound(c.chat) {
+	for _, m := range c.Outbound(c.jid) {
 		texts = append(texts, m.Content)
 	}
 	return texts
 }
 
-// cli is the Claude Code that works in the group's folder, under whatever name that has there.
-func (c *talk) cli() (pid int) {
+// cli is the process id of the Claude Code in the group's folder, in any namespace.
+func (c *chat) cli() (pid int) {
 	c.t.Helper()
 	dir, err := os.Stat(c.dir)
 	if err != nil {
@@ -256,12 +255,12 @@ func (c *talk) cli() (pid int) {
 		c.t.Fatal(err)
 	}
 	for _, path := range processes {
-		args, _ := os.ReadFile(filepath.Join(path, "cmdline")) // it may be gone
+		args, _ := os.ReadFile(filepath.Join(path, "cmdline")) // it may have ended
 		cwd, err := os.Stat(filepath.Join(path, "cwd"))
 		if err == nil && os.SameFile(cwd, dir) && bytes.Contains(args, []byte("\x00--output-format=stream-json\x00")) {
 			return number(c.t, filepath.Base(path))
 		}
 	}
-	c.t.Fatal("no Claude Code is at work")
+	c.t.Fatal("no Claude Code runs")
 	return 0
 }

@@ -14,42 +14,42 @@ import (
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
-// conversation is what people and Claude Code may go through, and the group that it is with.
+// conversation is a scenario with Claude Code in a group of its own.
 type conversation struct {
 	name   string
 	folder string
-	env    string // of the group's agent besides the instance's, as a shell takes it before a command
-	run    func(*talk)
+	env    string // further environment of the group's agent, in shell syntax
+	run    func(*chat)
 }
 
 var conversations = []conversation{
 	{"the first answer", "first", "", firstAnswer},
-	{"two messages while it works", "piped", "", twoWhileItWorks},
-	{"gated is killed in the middle", "resumed", "", gatedKilled},
-	{"Claude Code is killed in the middle", "killed", "", claudeKilled},
-	{"stop in the middle", "stopped", "", stopped},
-	{"new", "anew", "", anew},
+	{"two messages during a run", "piped", "", twoDuringRun},
+	{"gated is killed during a run", "resumed", "", gatedKilled},
+	{"Claude Code is killed during a run", "killed", "", claudeKilled},
+	{"stop during a run", "stopped", "", stopped},
+	{"new session", "new", "", newSession},
 	{"its session is gone", "gone", "", sessionGone},
 	{"an invalid key", "key", "ANTHROPIC_API_KEY=$WRONG_KEY CLAUDE_CODE_MAX_RETRIES=0", invalidKey},
-	{"no room for a while", "room", "CLAUDE_CODE_MAX_RETRIES=1", noRoom},
+	{"the model is overloaded for a while", "room", "CLAUDE_CODE_MAX_RETRIES=1", overloaded},
 }
 
-func firstAnswer(c *talk) {
-	c.answers("say hello", "hello")
-	c.answers("tool Bash echo key $ANTHROPIC_API_KEY", "The tool said: key [redacted]")
+func firstAnswer(c *chat) {
+	c.wantAnswer("say hello", "hello")
+	c.wantAnswer("tool Bash echo key $ANTHROPIC_API_KEY", "The tool said: key [redacted]")
 }
 
-// lookingAround is for agents that are confined: others may read what gated's user may.
-func lookingAround(c *talk) {
+// confinedFiles is for confined agents: others can read what the user of gated can.
+func confinedFiles(c *chat) {
 	for _, file := range []string{"secret", "arizuko.db", "groups/first"} {
 		if got := c.Answer(c.say("tool Bash cat " + filepath.Join(c.Data, file))); !strings.Contains(got, "No such file") {
-			c.t.Errorf("%s: it said %q", file, got)
+			c.t.Errorf("%s: answer %q", file, got)
 		}
 	}
 }
 
-func twoWhileItWorks(c *talk) {
-	rows := []int64{c.asks("slow 2 say one"), c.say("say two")}
+func twoDuringRun(c *chat) {
+	rows := []int64{c.ask("slow 2 say one"), c.say("say two")}
 	c.WaitDecided(rows[1])
 	rows = append(rows, c.say("say three"))
 	first := c.WaitEnded(rows[0])
@@ -59,89 +59,89 @@ func twoWhileItWorks(c *talk) {
 			c.t.Errorf("turn %+v, the first one %+v", turn, first)
 		}
 	}
-	if said := c.said(); !slices.Equal(said, []string{"one", "two", "three"}) {
-		c.t.Errorf("it said %q", said)
+	if texts := c.outbound(); !slices.Equal(texts, []string{"one", "two", "three"}) {
+		c.t.Errorf("outbound texts %q", texts)
 	}
 }
 
-func gatedKilled(c *talk) {
-	c.answers("say hello", "hello")
-	row := c.asks("slow 1 recall")
+func gatedKilled(c *chat) {
+	c.wantAnswer("say hello", "hello")
+	row := c.ask("slow 1 recall")
 	c.Kill(harness.Gated)
 	c.Restart(harness.Gated)
 	got := c.Answer(row)
-	if !strings.HasPrefix(got, "Before: say hello") || len(c.said()) != 2 { // without a line on a lost session
-		c.t.Errorf("it said %q, in all %q", got, c.said())
+	if !strings.HasPrefix(got, "Before: say hello") || len(c.outbound()) != 2 { // without the line about a lost session
+		c.t.Errorf("answer %q, outbound texts %q", got, c.outbound())
 	}
 	if turn := c.Turn(row); turn.Attempts != 0 {
 		c.t.Errorf("turn %+v", turn)
 	}
 }
 
-func claudeKilled(c *talk) {
-	row := c.asks("slow 600 say never; say late")
+func claudeKilled(c *chat) {
+	row := c.ask("slow 600 say never; say late")
 	if err := syscall.Kill(c.cli(), syscall.SIGKILL); err != nil {
 		c.t.Fatal(err)
 	}
 	if turn := c.WaitEnded(row); turn.State != msg.TurnDone || turn.Attempts != 1 {
 		c.t.Errorf("turn %+v", turn)
 	}
-	if said := c.said(); !slices.Equal(said, []string{"late"}) {
-		c.t.Errorf("it said %q", said)
+	if texts := c.outbound(); !slices.Equal(texts, []string{"late"}) {
+		c.t.Errorf("outbound texts %q", texts)
 	}
 }
 
-func stopped(c *talk) {
-	row := c.asks("slow 600 say never")
+func stopped(c *chat) {
+	row := c.ask("slow 600 say never")
 	stop := c.say("/stop")
-	c.asked("slow 600 say never", func(call anthropic.Call) bool { return !call.Open && call.Broken })
+	c.waitCall("slow 600 say never", func(call anthropic.Call) bool { return !call.Open && call.Broken })
 	if turn := c.WaitEnded(row); turn.State != msg.TurnCancelled || c.Answer(row) != "" {
 		c.t.Errorf("turn %+v, answered %q", turn, c.Answer(row))
 	}
-	c.answers("say after", "after")
-	if said := c.said(); !slices.Equal(said, []string{c.Reply(stop).Content, "after"}) {
-		c.t.Errorf("it said %q", said)
+	c.wantAnswer("say after", "after")
+	if texts := c.outbound(); !slices.Equal(texts, []string{c.Reply(stop).Content, "after"}) {
+		c.t.Errorf("outbound texts %q", texts)
 	}
 }
 
-func anew(c *talk) {
-	c.answers("say hello", "hello")
-	c.answers("recall", "Before: say hello")
+func newSession(c *chat) {
+	c.wantAnswer("say hello", "hello")
+	c.wantAnswer("recall", "Before: say hello")
 	c.WantReply(c.say("/new"), "new session")
-	c.answers("recall", "Before:")
+	c.wantAnswer("recall", "Before:")
 }
 
-func sessionGone(c *talk) {
-	c.answers("say hello", "hello")
-	if code := c.Stop(harness.Gated); code != 0 { // and its agents with it
+func sessionGone(c *chat) {
+	c.wantAnswer("say hello", "hello")
+	if code := c.Stop(harness.Gated); code != 0 { // which stops its agents
 		c.t.Errorf("gated ended with %d", code)
 	}
 	if err := os.RemoveAll(filepath.Join(c.dir, ".claude", "projects")); err != nil {
 		c.t.Fatal(err)
 	}
 	c.Restart(harness.Gated)
-	c.answers("recall", "(I have lost our earlier conversation and start afresh.)\n\nBefore:")
-	c.answers("recall", "Before: recall")
+	c.wantAnswer("recall", "(I have lost our earlier conversation and start afresh.)\n\nBefore:")
+	c.wantAnswer("recall", "Before: recall")
 }
 
-func invalidKey(c *talk) {
+func invalidKey(c *chat) {
 	turn := c.WaitEnded(c.say("say hello"))
 	if turn.State != msg.TurnFailed || !strings.Contains(turn.Error, "check ANTHROPIC_API_KEY") {
 		c.t.Errorf("turn %+v", turn)
 	}
-	if said := c.said(); len(said) != 1 || !strings.HasPrefix(said[0], "Sorry, I could not answer this: the agent failed 2 times.") {
-		c.t.Errorf("it said %q", said)
+	if texts := c.outbound(); len(texts) != 1 || !strings.HasPrefix(texts[0], "Sorry, I could not answer this: the agent failed 2 times.") {
+		c.t.Errorf("outbound texts %q", texts)
 	}
 }
 
-// noRoom uses up what Claude Code tries by itself, and then some of what gated does.
-func noRoom(c *talk) {
+// overloaded exhausts the retries of Claude Code and then uses one of gated.
+func overloaded(c *chat) {
 	row := c.say("error 429; error 529; error 529; say here")
 	if turn := c.WaitEnded(row); turn.State != msg.TurnDone || turn.Attempts != 1 {
 		c.t.Errorf("turn %+v", turn)
 	}
-	if said := c.said(); !slices.Equal(said, []string{"here"}) {
-		c.t.Errorf("it said %q", said)
+	if texts := c.outbound(); !slices.Equal(texts, []string{"here"}) {
+		c.t.Errorf("outbound texts %q", texts)
 	}
 }
 

@@ -1,3 +1,3 @@
-// Package runtimes tries confined agents through the whole suite, row in and row out: in
-// bubblewrap, and in containers of a real Docker engine.
+// Package runtimes tests whole instances whose agents are confined: in bubblewrap, and in containers
+// of a real Docker engine. The agents are the demo agent and the real Claude Code.
 package runtimes

@@ -9,8 +9,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// oneByOne sends messages of which each waits for the answer to the one before.
-func oneByOne(f *harness.Fixture, chat string, n int) (sent []string) {
+// sayOneByOne writes messages, each after the answer to the one before.
+func sayOneByOne(f *harness.Fixture, chat string, n int) (sent []string) {
 	f.T.Helper()
 	for i := range n {
 		sent = append(sent, fmt.Sprintf("message %d", i))
@@ -19,8 +19,8 @@ func oneByOne(f *harness.Fixture, chat string, n int) (sent []string) {
 	return sent
 }
 
-// untried fails if a turn lost an attempt.
-func untried(f *harness.Fixture) {
+// wantNoRetries fails the test if a turn was retried.
+func wantNoRetries(f *harness.Fixture) {
 	f.T.Helper()
 	for _, line := range f.Query(`SELECT id, attempts, error FROM turns WHERE attempts > 0`) {
 		f.T.Errorf("turn %s", line)
@@ -29,20 +29,20 @@ func untried(f *harness.Fixture) {
 
 func TestAgents_ExitAfterEachAnswer_AllMessagesAnswered(t *testing.T) {
 	f := start(t, harness.Options{Agent: "head -n 1 | exec %demo"})
-	f.WantEchoes("telegram:5", oneByOne(f, "telegram:5", 15)...)
+	f.WantEchoes("telegram:5", sayOneByOne(f, "telegram:5", 15)...)
 	var sent []string
 	for i := range 15 {
 		sent = append(sent, fmt.Sprintf("at once %d", i))
 		f.Say("telegram:6", sent[i])
 	}
 	f.WantEchoes("telegram:6", sent...)
-	untried(f)
+	wantNoRetries(f)
 }
 
 func TestAgents_NoIdleTime_AllMessagesAnswered(t *testing.T) {
 	f := start(t, harness.Options{Env: []string{"AGENT_IDLE=0s"}})
-	f.WantEchoes("telegram:5", oneByOne(f, "telegram:5", 15)...)
-	untried(f)
+	f.WantEchoes("telegram:5", sayOneByOne(f, "telegram:5", 15)...)
+	wantNoRetries(f)
 }
 
 func TestAgents_OneSlot_AllChatsAnswered(t *testing.T) {
@@ -58,21 +58,21 @@ func TestAgents_OneSlot_AllChatsAnswered(t *testing.T) {
 	for chat, texts := range sent {
 		f.WantEchoes(chat, texts...)
 	}
-	untried(f)
+	wantNoRetries(f)
 }
 
 func TestAgents_FirstRunFails_TurnIsRetried(t *testing.T) {
 	f := start(t, harness.Options{Agent: `if mkdir failed; then exit 3; fi; exec %demo`})
 	first := f.Say("telegram:5", "one")
-	f.Until("the first try has failed", func() bool { return f.Turn(first).Attempts == 1 })
-	f.Say("telegram:5", "two") // waits behind it
+	f.Until("the first run to fail", func() bool { return f.Turn(first).Attempts == 1 })
+	f.Say("telegram:5", "two") // queued behind it
 	f.Answer(f.Say("telegram:6", "three"))
 	if turn := f.Turn(first); turn.EndedAt != 0 {
-		t.Errorf("the failed turn did not wait: %+v", turn)
+		t.Errorf("the failed turn has ended: %+v", turn)
 	}
 	f.WantEchoes("telegram:5", "one", "two")
 	if turn := f.Turn(first); turn.Attempts != 1 || turn.State != msg.TurnDone {
-		t.Errorf("the turn is %+v", turn)
+		t.Errorf("turn %+v", turn)
 	}
 }
 
@@ -81,10 +81,10 @@ func TestAgents_EveryRunFails_TurnFailsWithNotice(t *testing.T) {
 	for _, order := range []string{"crash", "error"} {
 		id := f.Say("telegram:5", order)
 		if turn := f.WaitEnded(id); turn.State != msg.TurnFailed || turn.Reason != msg.ReasonAgentError || turn.Error == "" {
-			t.Errorf("the turn of %q is %+v", order, turn)
+			t.Errorf("turn of %q: %+v", order, turn)
 		}
 		if notice := f.Answer(id); !strings.Contains(notice, "could not answer") {
-			t.Errorf("the chat was told %q", notice)
+			t.Errorf("notice %q", notice)
 		}
 	}
 	f.Say("telegram:5", "hello")
@@ -95,20 +95,20 @@ func TestAgents_CommandNotFound_TurnFailsCommandsWork(t *testing.T) {
 	f := start(t, harness.Options{Agent: "exec /nowhere/agent", Env: []string{"TURN_ATTEMPTS=1"}})
 	row := f.Say("telegram:5", "hello")
 	if turn := f.WaitEnded(row); turn.State != msg.TurnFailed || !strings.Contains(turn.Error, "/nowhere/agent") {
-		t.Errorf("the turn is %+v", turn)
+		t.Errorf("turn %+v", turn)
 	}
 	f.WantReply(f.Say("telegram:5", "/ping"), "pong")
 }
 
 func TestAgents_SeveralFramesOrSilence_EachDelivered(t *testing.T) {
 	f := start(t, harness.Options{})
-	frames := f.Say("telegram:5", "frames 3 long story")
+	frames := f.Say("telegram:5", "frames 3 long answer")
 	if n := strings.Count(f.Answer(frames), "You said: "); n != 3 {
-		t.Errorf("%d frames", n)
+		t.Errorf("%d frames, want 3", n)
 	}
 	silent := f.Say("telegram:5", "silent please")
 	if turn := f.WaitEnded(silent); turn.Reason != msg.ReasonSilent || f.Answer(silent) != "" {
-		t.Errorf("the silent turn is %+v", turn)
+		t.Errorf("silent turn: %+v", turn)
 	}
 	f.Say("telegram:5", "hello")
 	f.WaitIdle()

@@ -11,12 +11,12 @@ import (
 
 func TestCommands_AnyUserAndChat_AreAnswered(t *testing.T) {
 	f := start(t, harness.Options{})
-	for _, chat := range []string{"telegram:5", "web:main", "discord:55"} { // the last has no home
+	for _, chat := range []string{"telegram:5", "web:main", "discord:55"} { // the last one is unrouted
 		f.WantReply(f.Say(chat, "/ping"), "pong")
 		f.WantReply(f.Say(chat, "/chatid"), chat)
 		for _, command := range []string{"/new", "/stop", "/status", "/ping", "/chatid", "/help", "/approve", "/reject"} {
 			if help := f.Reply(f.Say(chat, "/help")).Content; !strings.Contains(help, command) {
-				t.Errorf("no %s in the help:\n%s", command, help)
+				t.Errorf("/help lacks %s:\n%s", command, help)
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func TestCommands_InThread_ReplyInThread(t *testing.T) {
 	f := start(t, harness.Options{})
 	id := f.Put(msg.Message{ChatJID: "telegram:-5", ThreadID: "77", Topic: "77", Content: "/ping"})[0]
 	if reply := f.Reply(id); reply.ThreadID != "77" || reply.Source != msg.SourceCommand || reply.OutState != msg.OutQueued {
-		t.Errorf("reply: %+v", reply)
+		t.Errorf("reply %+v", reply)
 	}
 }
 
@@ -55,14 +55,14 @@ func TestCommands_ServiceDown_ReplyNamesIt(t *testing.T) {
 	f := start(t, harness.Options{})
 	status := f.Say("telegram:5", "/status")
 	if text := f.Reply(status).Content; !strings.Contains(text, "dashd") {
-		t.Errorf("/status says %q", text)
+		t.Errorf("/status replies %q", text)
 	}
 	f.WantDecision(status, msg.Command, msg.ReasonCommand)
 	for _, command := range []string{"/approve ABCD-1234 main", "/reject ABCD-1234 no thanks"} {
 		f.WantReply(f.Say("telegram:5", command), "Only operators may do that.")
 		id := f.Put(msg.Message{ChatJID: "telegram:5", Sender: operator, Content: command})[0]
 		if text := f.Reply(id).Content; !strings.Contains(text, "onbod") {
-			t.Errorf("%s says %q", command, text)
+			t.Errorf("%s replies %q", command, text)
 		}
 		f.WantDecision(id, msg.Command, msg.ReasonCommand)
 	}
@@ -80,7 +80,7 @@ func TestNew_Session_IsReplaced(t *testing.T) {
 	}
 	f.WantReply(f.Say("telegram:5", "/new"), "new session")
 	if left := session(""); left != "" {
-		t.Errorf("session %s is still there", left)
+		t.Errorf("session %s still exists", left)
 	}
 	f.Answer(f.Say("telegram:5", "hello again"))
 	if after := session(""); after == before || after == "" {
@@ -91,16 +91,16 @@ func TestNew_Session_IsReplaced(t *testing.T) {
 
 func TestNew_TopicAndText_ResetsTopicAndAsks(t *testing.T) {
 	f := start(t, harness.Options{})
-	isFor(t, hears(f, "telegram:5", "#deploy ship it", "ship it"), "main", "#deploy")
-	hears(f, "telegram:5", "hello", "hello")
+	wantTurnOf(t, wantEcho(f, "telegram:5", "#deploy ship it", "ship it"), "main", "#deploy")
+	wantEcho(f, "telegram:5", "hello", "hello")
 	f.Put(texts("telegram:5", "one more", "/new #deploy and again", "/new from the start")...)
 	f.WaitIdle()
 	f.WantReply(f.Say("telegram:5", "/new #deploy"), "new session in #deploy")
 	got := f.Echoes("telegram:5")
-	slices.Sort(got) // the topics share an agent lane, not an order
+	slices.Sort(got) // topics of one chat have no common order
 	want := []string{"and again", "from the start", "hello", "one more", "ship it"}
 	if !slices.Equal(got, want) {
-		t.Errorf("heard %q, not %q", got, want)
+		t.Errorf("echoes %q, want %q", got, want)
 	}
 	if n := len(f.Query(`SELECT 1 FROM session_log WHERE folder = 'main' AND topic = '#deploy' GROUP BY session_id`)); n != 2 {
 		t.Errorf("%d sessions in #deploy", n)
@@ -124,7 +124,7 @@ func TestStop_PipedRows_CancelsAllOfChat(t *testing.T) {
 	f.WaitRunning(running)
 	piped := []int64{f.Say("telegram:5", "two"), f.Say("telegram:5", "three")}
 	for _, id := range piped {
-		f.Until("the row is piped", func() bool { return f.Turn(id).State == msg.TurnOffered })
+		f.Until("the row to be offered to the agent", func() bool { return f.Turn(id).State == msg.TurnOffered })
 	}
 	other := f.Say("telegram:6", "I wait for the same agent")
 	f.WaitDecided(other)
@@ -146,7 +146,7 @@ func TestStop_OtherChatsTurn_IsRequeued(t *testing.T) {
 	f.WantReply(f.Say("telegram:5", "/stop"), "stopped")
 	f.WantEchoes("telegram:6", "slow 2 not yours")
 	if turn := f.Turn(theirs); turn.Attempts != 0 {
-		t.Errorf("it lost %d attempts", turn.Attempts)
+		t.Errorf("%d attempts, want 0", turn.Attempts)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestStop_HeldRows_AreDropped(t *testing.T) {
 	f.WantDecision(rows[0], msg.Dropped, msg.ReasonStopped)
 	f.WantDecision(rows[1], msg.Dropped, msg.ReasonStopped)
 	f.WantReply(rows[2], "stopped")
-	passed(f)
+	waitScanned(f)
 	if m := f.Row(rows[3]); m.Disposition != "" {
 		t.Errorf("the row behind /stop is %s/%s", m.Disposition, m.Reason)
 	}

@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// reactions are n of them to one message.
+// reactions makes n reactions to one message.
 func reactions(chat string, n int) (rows []msg.Message) {
 	for range n {
 		rows = append(rows, msg.Message{ChatJID: chat, Verb: msg.VerbReaction, Content: "👍", TargetID: "p0"})
@@ -22,23 +22,23 @@ func TestGate_ReactionsOnly_HeldThenOneTurn(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			f := start(t, harness.Options{})
 			rows := f.Put(reactions("telegram:5", n)...)
-			passed(f)
+			waitScanned(f)
 			for _, id := range rows {
 				if m := f.Row(id); m.Disposition != "" {
-					t.Fatalf("a reaction was not held: %s/%s", m.Disposition, m.Reason)
+					t.Fatalf("a reaction is %s/%s, want held", m.Disposition, m.Reason)
 				}
 			}
-			// The clock cannot be turned, but the gate is rebuilt from the rows.
+			// The clock cannot be set, but a new gated rebuilds the gate from the rows.
 			f.Kill(harness.Gated)
 			f.Exec(`UPDATE messages SET received_at = received_at - 600000, timestamp = timestamp - 600000`)
 			f.Restart(harness.Gated)
 			f.WaitIdle()
 			if turns := f.TurnCount("telegram:5"); turns != 1 {
-				t.Errorf("%d turns", turns)
+				t.Errorf("%d turns, want 1", turns)
 			}
 			for _, id := range rows {
 				if m := f.Row(id); m.Disposition != msg.Routed && m.Reason != msg.ReasonReactionOverflow {
-					t.Fatalf("a reaction ended as %s/%s", m.Disposition, m.Reason)
+					t.Fatalf("a reaction is %s/%s", m.Disposition, m.Reason)
 				}
 			}
 		})
@@ -54,16 +54,16 @@ func TestGate_MaxHold_ReleasesReactions(t *testing.T) {
 func TestGate_Message_ReleasesHeldReactions(t *testing.T) {
 	f := start(t, harness.Options{})
 	rows := f.Put(reactions("telegram:5", 2)...)
-	passed(f)
+	waitScanned(f)
 	last := f.Say("telegram:5", "see above")
 	f.WantEchoes("telegram:5", "👍", "👍", "see above")
 	if f.Turn(rows[0]).ID != f.Turn(last).ID {
-		t.Error("the reactions did not come with the message")
+		t.Error("the reactions are not in the turn of the message")
 	}
 }
 
 func TestGate_ObservedReactions_AreNotHeld(t *testing.T) {
-	f := listening(t, harness.Options{Env: []string{"IMPULSE_MAX_HOLD=100ms"}})
+	f := startOnMention(t, harness.Options{Env: []string{"IMPULSE_MAX_HOLD=100ms"}})
 	for _, id := range f.Put(reactions("telegram:-5", 2)...) {
 		f.WantDecision(id, msg.Observed, msg.ReasonRouteObserve)
 	}
@@ -81,9 +81,9 @@ func TestGate_QuietTime_JoinsLinesToOneTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// On a machine that stalls for more than the quiet time there may be more turns.
+	// If the machine stalls for longer than the quiet time there may be more turns.
 	if last := rows[len(rows)-1].ReceivedAt; len(rows) < 5 && f.WaitDecided(first).DecidedAt-last < 1500 {
-		t.Errorf("%d rows made the first turn after %d ms", len(rows), f.WaitDecided(first).DecidedAt-last)
+		t.Errorf("the first turn has %d rows after %d ms", len(rows), f.WaitDecided(first).DecidedAt-last)
 	}
 }
 
@@ -91,10 +91,10 @@ func TestGate_Threshold_HoldsOverRestart(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 300, "max_hold_ms": 3_600_000})
 	held := []int64{f.Say("discord:5", "one"), f.Say("discord:5", "two")}
-	passed(f)
+	waitScanned(f)
 	for _, id := range held {
 		if m := f.Row(id); m.Disposition != "" {
-			t.Fatalf("%q was not held", m.Content)
+			t.Fatalf("%q is decided, want held", m.Content)
 		}
 	}
 	f.Kill(harness.Gated)
@@ -125,9 +125,9 @@ func TestGate_StickyToken_ReleasesHeldRows(t *testing.T) {
 			f := start(t, harness.Options{})
 			f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 1000, "max_hold_ms": 3_600_000})
 			held := f.Say("discord:5", "before")
-			passed(f)
+			waitScanned(f)
 			f.Reply(f.Say("discord:5", token))
-			isFor(t, f.Turn(held), "main", "")
+			wantTurnOf(t, f.Turn(held), "main", "")
 			f.WantEchoes("discord:5", "before")
 		})
 	}
@@ -137,9 +137,9 @@ func TestGate_Prefix_OpensIt(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"weights": map[string]int{"message": 0}, "max_hold_ms": 3_600_000})
 	f.Say("discord:5", "muttering")
-	passed(f)
+	waitScanned(f)
 	f.Say("discord:5", "#deploy ship it")
-	f.Until("the prefixed row is answered", func() bool { return len(f.Echoes("discord:5")) >= 2 })
+	f.Until("an answer to the prefixed row", func() bool { return len(f.Echoes("discord:5")) >= 2 })
 	f.WaitIdle()
 }
 

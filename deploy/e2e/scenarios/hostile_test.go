@@ -24,7 +24,7 @@ func TestHostileText_LooksLikeProtocol_IsEchoedAsText(t *testing.T) {
 			f := start(t, harness.Options{})
 			row := f.Say("telegram:5", text)
 			if answer, want := f.Answer(row), "You said: "+strings.TrimSpace(text)+"\n("; !strings.HasPrefix(answer, want) {
-				t.Errorf("answered %q, not %q", answer, want)
+				t.Errorf("answer %q, want %q", answer, want)
 			}
 			f.WaitIdle()
 			if n := len(f.Outbound("telegram:5")); n != 1 {
@@ -40,15 +40,15 @@ func TestHostileText_InvalidUTF8_IsAnswered(t *testing.T) {
 		row := f.Say("telegram:5", text)
 		f.WantDecision(row, msg.Routed, msg.ReasonRoute)
 		if answer := f.Answer(row); !strings.HasPrefix(answer, "You said: ") {
-			t.Errorf("%q was answered %q", text, answer)
+			t.Errorf("answer to %q: %q", text, answer)
 		}
 		if got := f.Row(row).Content; got != text {
-			t.Errorf("%q was stored as %q", text, got)
+			t.Errorf("%q is stored as %q", text, got)
 		}
 	}
 }
 
-// laconic reads everything and answers each line with the same word.
+// laconic is an agent that answers each line with the same word.
 const laconic = `tee -a input.jsonl | while read -r line; do printf '%s\n' ` + agentproto.FrameStart +
 	` '{"status":"ok","result":"heard"}' ` + agentproto.FrameEnd + `; done`
 
@@ -59,11 +59,11 @@ func TestHostileText_OneMebibyte_ReachesAgent(t *testing.T) {
 	f.WaitIdle()
 	for _, id := range rows {
 		if answer := f.Answer(id); answer != "heard" {
-			t.Errorf("row %d was answered %.80q", id, answer)
+			t.Errorf("answer to row %d: %.80q", id, answer)
 		}
 	}
 	if in := f.AgentInput("main"); len(in) < len(big) {
-		t.Errorf("the agent was sent %d bytes", len(in))
+		t.Errorf("the agent got %d bytes", len(in))
 	}
 }
 

@@ -15,11 +15,11 @@ var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/routd", "arizuk
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 
-// operator is who may do everything in these tests.
+// operator is the sender with all permissions.
 const operator = "telegram:99"
 
-// start is an instance with the groups main, main/eng, main/eng/oncall and
-// other, of which main answers everything on Telegram.
+// start makes an instance with the groups main, main/eng, main/eng/oncall and other, in which main
+// answers everything on Telegram.
 func start(t *testing.T, o harness.Options) *harness.Fixture {
 	t.Helper()
 	t.Parallel()
@@ -30,8 +30,8 @@ func start(t *testing.T, o harness.Options) *harness.Fixture {
 	return f
 }
 
-// listening is start where main answers whoever calls it and hears the rest.
-func listening(t *testing.T, o harness.Options) *harness.Fixture {
+// startOnMention makes an instance in which main answers mentions and replies and observes the rest.
+func startOnMention(t *testing.T, o harness.Options) *harness.Fixture {
 	t.Helper()
 	t.Parallel()
 	f := harness.Start(t, programs, o)
@@ -42,7 +42,7 @@ func listening(t *testing.T, o harness.Options) *harness.Fixture {
 	return f
 }
 
-// texts are rows of one chat.
+// texts makes rows of one chat.
 func texts(chat string, all ...string) (rows []msg.Message) {
 	for _, text := range all {
 		rows = append(rows, msg.Message{ChatJID: chat, Content: text})
@@ -50,8 +50,8 @@ func texts(chat string, all ...string) (rows []msg.Message) {
 	return rows
 }
 
-// passed returns when the gateway has looked at everything written before.
-func passed(f *harness.Fixture) {
+// waitScanned waits until the gateway has scanned all rows written before.
+func waitScanned(f *harness.Fixture) {
 	f.T.Helper()
 	f.WantDecision(f.Say("web:main", "/ping"), msg.Command, msg.ReasonCommand)
 }

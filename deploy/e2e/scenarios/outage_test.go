@@ -11,13 +11,13 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// outages are the ways in which routd may not answer.
+// outages are the ways in which routd does not answer.
 var outages = []struct {
-	name        string
-	begin, stop func(*harness.Fixture)
+	name       string
+	begin, end func(*harness.Fixture)
 }{
-	{"dead", func(f *harness.Fixture) { f.Kill(harness.Routd) }, func(f *harness.Fixture) { f.Restart(harness.Routd) }},
-	{"hanging", func(f *harness.Fixture) { f.Suspend(harness.Routd) }, func(f *harness.Fixture) { f.Resume(harness.Routd) }},
+	{"killed", func(f *harness.Fixture) { f.Kill(harness.Routd) }, func(f *harness.Fixture) { f.Restart(harness.Routd) }},
+	{"suspended", func(f *harness.Fixture) { f.Suspend(harness.Routd) }, func(f *harness.Fixture) { f.Resume(harness.Routd) }},
 }
 
 func TestRoutdOutage_RowsWaitCommandsWork(t *testing.T) {
@@ -30,15 +30,15 @@ func TestRoutdOutage_RowsWaitCommandsWork(t *testing.T) {
 			f.WantReply(f.Say("telegram:5", "/ping"), "pong")
 			f.Answer(f.Say("web:main", "are you there?"))
 			f.Answer(f.Put(msg.Message{ChatJID: "web:main", Topic: "#a", Content: "and here?"})[0])
-			isFor(t, hears(f, "web:main", "#b inline too", "inline too"), "main", "#b")
+			wantTurnOf(t, wantEcho(f, "web:main", "#b inline too", "inline too"), "main", "#b")
 			for _, id := range waiting {
 				if m := f.Row(id); m.Disposition != "" {
-					t.Errorf("%q did not wait: %s/%s", m.Content, m.Disposition, m.Reason)
+					t.Errorf("%q is decided during the outage: %s/%s", m.Content, m.Disposition, m.Reason)
 				}
 			}
-			f.WantReply(f.Say("telegram:5", "/new"), "new session") // of the group that answered last
+			f.WantReply(f.Say("telegram:5", "/new"), "new session") // of the group that has answered last
 			f.Say("telegram:5", "four")
-			outage.stop(f)
+			outage.end(f)
 			f.WantEchoes("telegram:6", "three")
 			f.WantEchoes("telegram:5", "before", "one", "four", "two")
 		})
@@ -68,7 +68,7 @@ func TestRoutdOutage_Repeated_AllRowsAnsweredInOrder(t *testing.T) {
 			sent = append(sent, fmt.Sprintf("row %d", len(sent)))
 			f.Say("telegram:5", sent[len(sent)-1])
 		}
-		outage.stop(f)
+		outage.end(f)
 		sent = append(sent, fmt.Sprintf("row %d", len(sent)))
 		f.Say("telegram:5", sent[len(sent)-1])
 	}
@@ -90,7 +90,7 @@ func TestGatedKilled_DuringRuns_AnswersEachOnceInOrder(t *testing.T) {
 			say(round*each + i)
 		}
 		answered := round*each + each/3
-		f.Until("some of it is answered", func() bool {
+		f.Until("some rows to be answered", func() bool {
 			return len(f.Query(`SELECT 1 FROM messages WHERE source = 'agent' AND direction = 'out'
 				UNION ALL SELECT 1 FROM messages WHERE turn_id IN (SELECT id FROM turns WHERE state = 'done')`)) >= answered
 		})
@@ -123,17 +123,17 @@ func TestGatedStopped_DuringRun_LeavesNoAgentAndResumes(t *testing.T) {
 	f.WaitRunning(f.Say("telegram:5", "slow 1 nearly done"))
 	f.Say("telegram:5", "next")
 	if code := f.Stop(harness.Gated); code != 0 {
-		t.Errorf("gated ended with %d", code)
+		t.Errorf("gated ended with exit code %d", code)
 	}
 	if left := f.Agents(); len(left) > 0 {
-		t.Errorf("agents are left running: %v", left)
+		t.Errorf("agents still run: %v", left)
 	}
 	f.Restart(harness.Gated)
 	f.WantEchoes("telegram:5", "slow 1 nearly done", "next")
 }
 
 func TestDatabaseLocked_ByOtherProcess_AnswersAfterwards(t *testing.T) {
-	for _, held := range []time.Duration{3 * time.Second, 12 * time.Second} { // within and beyond the daemons' patience
+	for _, held := range []time.Duration{3 * time.Second, 12 * time.Second} { // shorter and longer than the daemons' busy timeout
 		t.Run(held.String(), func(t *testing.T) {
 			f := start(t, harness.Options{})
 			f.Suspend(harness.Gated)
@@ -144,14 +144,14 @@ func TestDatabaseLocked_ByOtherProcess_AnswersAfterwards(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.Resume(harness.Gated)
-			<-time.After(held) // what the test is about, not a guess when something is done
+			<-time.After(held) // the duration of the lock under test
 			if err := tx.Rollback(); err != nil {
 				t.Fatal(err)
 			}
 			f.WantEchoes("telegram:5", "one", "two")
 			f.WantEchoes("web:main", "three")
 			if log := f.Log(harness.Gated); held > 10*time.Second && !strings.Contains(log, "write lock") {
-				t.Errorf("nothing in the log tells an operator why:\n%s", log)
+				t.Errorf("the log does not name the write lock:\n%s", log)
 			}
 		})
 	}
@@ -167,7 +167,7 @@ func TestPoisonRow_UpdateFails_IsDropped(t *testing.T) {
 	f.WantEchoes("telegram:5", "one", "two")
 	f.WantEchoes("telegram:6", "unharmed")
 	if !strings.Contains(f.Log(harness.Gated), "poisoned") {
-		t.Error("the log does not say why")
+		t.Error("the log lacks the error")
 	}
 }
 
@@ -187,8 +187,8 @@ func TestPoisonRow_DropFails_StopsNoOther(t *testing.T) {
 	f.Restart(harness.Gated)
 	f.WantDecision(rows[1], msg.Routed, msg.ReasonRoute)
 	f.WaitIdle()
-	f.Exec(`UPDATE turns SET topic = '#late' WHERE id = ?`, f.Turn(rows[1]).ID) // it is out of order, and says so
+	f.Exec(`UPDATE turns SET topic = '#late' WHERE id = ?`, f.Turn(rows[1]).ID) // it is out of order, which the invariants would report
 	if got := f.Echoes("telegram:5"); !slices.Equal(got, []string{"one", "two", "three", "poison"}) {
-		t.Errorf("heard %q", got)
+		t.Errorf("echoes %q", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestRows_MentionAmongOthers_IsAnswered(t *testing.T) {
-	f := listening(t, harness.Options{})
+	f := startOnMention(t, harness.Options{})
 	together := f.Put(
 		msg.Message{ChatJID: "telegram:-5", Content: "chatter"},
 		msg.Message{ChatJID: "telegram:-5", Verb: msg.VerbMention, Content: "what is up?"},
@@ -56,8 +56,8 @@ func TestRows_OlderTimestamp_IsAnswered(t *testing.T) {
 
 func TestRows_WithoutPoke_AreFoundByPolling(t *testing.T) {
 	f := start(t, harness.Options{})
-	f.WantDecision(f.PutWithoutPoke(texts("telegram:5", "nobody pokes")...)[0], msg.Routed, msg.ReasonRoute)
-	f.WantEchoes("telegram:5", "nobody pokes")
+	f.WantDecision(f.PutWithoutPoke(texts("telegram:5", "no poke")...)[0], msg.Routed, msg.ReasonRoute)
+	f.WantEchoes("telegram:5", "no poke")
 }
 
 func TestRows_TimestampInFuture_IsAnswered(t *testing.T) {
@@ -76,7 +76,7 @@ func TestRows_BacklogOfTenThousand_AnsweredInOrder(t *testing.T) {
 	var rows []msg.Message
 	sent := map[string][]string{}
 	for i := range 10_000 {
-		chat := fmt.Sprintf("telegram:%d", 1+i%3*i%7) // some chats with much, some with little
+		chat := fmt.Sprintf("telegram:%d", 1+i%3*i%7) // chats with different numbers of rows
 		text := fmt.Sprintf("message %d", i)
 		rows = append(rows, msg.Message{ChatJID: chat, Content: text})
 		sent[chat] = append(sent[chat], text)
@@ -116,7 +116,7 @@ func TestStale_OldOnArrival_IsObservedWithOneNotice(t *testing.T) {
 	f.WantDecision(f.Put(old("telegram:5", "four"))[0], msg.Observed, msg.ReasonStale)
 	for _, chat := range []string{"telegram:5", "telegram:6"} {
 		if out := f.Outbound(chat); len(out) != 1 || out[0].Source != msg.SourceNotice {
-			t.Errorf("%s was told %d times: %+v", chat, len(out), out)
+			t.Errorf("%s has %d notices, want 1: %+v", chat, len(out), out)
 		}
 	}
 	f.Say("telegram:5", "still there?")
@@ -124,7 +124,7 @@ func TestStale_OldOnArrival_IsObservedWithOneNotice(t *testing.T) {
 }
 
 func TestStale_MessageBetweenOldMentions_NoSecondNotice(t *testing.T) {
-	f := listening(t, harness.Options{})
+	f := startOnMention(t, harness.Options{})
 	now := time.Now()
 	old := func(verb, text string) msg.Message {
 		return msg.Message{ChatJID: "telegram:-5", Verb: verb, Content: text,
@@ -134,7 +134,7 @@ func TestStale_MessageBetweenOldMentions_NoSecondNotice(t *testing.T) {
 	f.WantDecision(f.Put(old(msg.VerbMessage, "chatter"))[0], msg.Observed, msg.ReasonRouteObserve)
 	f.WantDecision(f.Put(old(msg.VerbMention, "two"))[0], msg.Observed, msg.ReasonStale)
 	if out := f.Outbound("telegram:-5"); len(out) != 1 {
-		t.Errorf("told %d times that we were offline", len(out))
+		t.Errorf("%d notices, want 1", len(out))
 	}
 }
 
@@ -149,7 +149,7 @@ func TestPendingFiles_HoldTheirChatOnly(t *testing.T) {
 	f.WantReply(f.Say("telegram:5", "/ping"), "pong")
 	for _, id := range rows[:2] {
 		if m := f.Row(id); m.Disposition != "" {
-			t.Errorf("%q did not wait: %s", m.Content, m.Disposition)
+			t.Errorf("%q is decided: %s", m.Content, m.Disposition)
 		}
 	}
 	f.Exec(`UPDATE messages SET pending_files = 0, attachments = '[{"path":"","name":"cat.jpg","mime":"image/jpeg","size":0,"error":"too large"}]' WHERE id = ?`, rows[0])

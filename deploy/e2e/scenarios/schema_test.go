@@ -12,7 +12,7 @@ func TestSchema_Missing_DaemonsWait(t *testing.T) {
 	f := harness.NewFixture(t, programs, harness.Options{})
 	for _, daemon := range []string{harness.Gated, harness.Routd} {
 		f.StartDaemon(daemon)
-		f.Until(daemon+" says what it waits for", func() bool { return strings.Contains(f.NotReadyReason(daemon), "migrate up") })
+		f.Until(daemon+" to wait for the migration", func() bool { return strings.Contains(f.NotReadyReason(daemon), "migrate up") })
 	}
 	f.Migrate()
 	f.WaitReady(harness.Gated)
@@ -30,7 +30,7 @@ func TestSchema_TooOld_DaemonsWait(t *testing.T) {
 		t.Fatalf("migrate down: %v\n%s", err, out)
 	}
 	f.StartDaemon(harness.Gated)
-	f.Until("gated says what it waits for", func() bool { return strings.Contains(f.NotReadyReason(harness.Gated), "needs") })
+	f.Until("gated to wait for the migration", func() bool { return strings.Contains(f.NotReadyReason(harness.Gated), "needs") })
 	if out, err := f.Instance.Command("migrate", "up").CombinedOutput(); err != nil {
 		t.Fatalf("migrate up: %v\n%s", err, out)
 	}
@@ -54,7 +54,7 @@ func TestSchema_TooNew_DaemonsExit78(t *testing.T) {
 			t.Errorf("%s ended with %d", daemon, code)
 		}
 		if log := f.Log(daemon); !strings.Contains(log, "too old") {
-			t.Errorf("%s says:\n%s", daemon, log)
+			t.Errorf("log of %s:\n%s", daemon, log)
 		}
 	}
 }

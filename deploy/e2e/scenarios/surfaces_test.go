@@ -15,14 +15,13 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// readers are the sorts of places where an answer is read, each with a group of
-// its own.
+// readers are the kinds of places where an answer is read, each with a group of its own.
 var readers = []struct {
 	folder  string
 	asks    location // where the first message is written
-	follows location // where the next one is
+	follows location // where the next one is written
 	verb    string   // of the first message
-	kind    string   // of the chat, where its adapter says so
+	kind    string   // of the chat, if its adapter reports one
 	surface string
 	ceiling int
 }{
@@ -43,12 +42,12 @@ var readers = []struct {
 	{"group", inChat("group:group"), inChat("group:group"), "message", "", "group", 4000},
 }
 
-// mortal agents keep what they are sent. The first of each group dies of it.
-const mortal = `if mkdir died; then head -n 1 >>input.jsonl; exit 3; fi; ` + harness.RecordingAgent
+// failingOnce is an agent that records its input. The first run of each group fails.
+const failingOnce = `if mkdir died; then head -n 1 >>input.jsonl; exit 3; fi; ` + harness.RecordingAgent
 
 func TestPrompt_EverySurface_IsNamed(t *testing.T) {
 	t.Parallel()
-	f := harness.Start(t, programs, harness.Options{Agent: mortal, Env: []string{"MAX_AGENTS=50"}})
+	f := harness.Start(t, programs, harness.Options{Agent: failingOnce, Env: []string{"MAX_AGENTS=50"}})
 	f.AddGroups("top")
 	first, next := map[string]int64{}, map[string]int64{}
 	for _, r := range readers {
@@ -63,7 +62,7 @@ func TestPrompt_EverySurface_IsNamed(t *testing.T) {
 		first[r.folder] = f.Put(m)[0]
 	}
 	for _, r := range readers {
-		f.Until("the first turn is tried again", func() bool {
+		f.Until("the first turn to be retried", func() bool {
 			turn := f.Turn(first[r.folder])
 			return turn.Attempts == 1 && turn.State != msg.TurnQueued
 		})
@@ -81,24 +80,24 @@ func TestPrompt_EverySurface_IsNamed(t *testing.T) {
 			turns := promptTurns(t, f.AgentInput(r.folder), want)
 			began, piped := f.Turn(first[r.folder]).ID, f.Turn(next[r.folder]).ID
 			expected := []string{fmt.Sprint("start ", began), fmt.Sprint("start ", began), fmt.Sprint("message ", piped)}
-			if len(turns) != 4 { // the last one is about what the parent said
-				t.Fatalf("its agents had %q", turns)
+			if len(turns) != 4 { // the last one has the answer of the parent
+				t.Fatalf("turns of its agents: %q", turns)
 			}
 			if diff := cmp.Diff(expected, turns[:3]); diff != "" {
-				t.Errorf("its agents had (-want +got):\n%s", diff)
+				t.Errorf("turns of its agents (-want +got):\n%s", diff)
 			}
 			if turns := promptTurns(t, f.AgentInput(r.folder+"/child"), want); len(turns) != 2 || turns[0] != turns[1] {
-				t.Errorf("the child's agents had %q", turns)
+				t.Errorf("turns of the child's agents: %q", turns)
 			}
 		})
 	}
-	// What is asked of a parent is answered to the child, wherever that speaks.
+	// A parent answers the child, wherever the child's users are.
 	if turns := promptTurns(t, f.AgentInput("top"), surfaceTag("group", 4000)); len(turns) != len(readers)+1 {
-		t.Errorf("the parent's agents had %q", turns)
+		t.Errorf("turns of the parent's agents: %q", turns)
 	}
 }
 
-// at is something said somewhere.
+// at is a message at a location.
 func at(where location, text string) msg.Message {
 	return msg.Message{ChatJID: where.chat, ThreadID: where.thread, Topic: where.topic, Content: text}
 }
@@ -109,8 +108,8 @@ func surfaceTag(surface string, ceiling int) string {
 
 var anySurface = regexp.MustCompile(`<surface[^>]*>`)
 
-// promptTurns returns the kind and turn of each line that agents were sent,
-// every one of which must name that surface and no other.
+// promptTurns returns the kind and turn of each line of input. Each must name that surface and no
+// other.
 func promptTurns(t *testing.T, input, surface string) (turns []string) {
 	t.Helper()
 	for line := range strings.Lines(input) {
@@ -123,13 +122,13 @@ func promptTurns(t *testing.T, input, surface string) (turns []string) {
 		case agentproto.Start:
 			turns, prompt = append(turns, "start "+in.TurnID), in.Prompt
 			if tag := surfaceTag(in.Surface, in.Ceiling); tag != surface {
-				t.Errorf("turn %s starts with %s, not %s", in.TurnID, tag, surface)
+				t.Errorf("turn %s starts with %s, want %s", in.TurnID, tag, surface)
 			}
 		case agentproto.Message:
 			turns, prompt = append(turns, "message "+in.TurnID), in.Prompt
 		}
 		if tags := anySurface.FindAllString(prompt, -1); !slices.Equal(tags, []string{surface}) {
-			t.Errorf("%q is prompted with %q, not %s", turns[len(turns)-1], tags, strconv.Quote(surface))
+			t.Errorf("%q is prompted with %q, want %s", turns[len(turns)-1], tags, strconv.Quote(surface))
 		}
 	}
 	return turns

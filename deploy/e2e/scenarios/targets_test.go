@@ -28,24 +28,23 @@ func TestTargets_Observe_IsInNextPrompt(t *testing.T) {
 	f.AddRoute("platform=discord", "main#observe")
 	row := f.WantDecision(f.Say("discord:5", "overheard in the hall"), msg.Observed, msg.ReasonRouteObserve)
 	if row.RoutedTo != "main" || row.TurnID != 0 {
-		t.Errorf("the row is %+v", row)
+		t.Errorf("row %+v", row)
 	}
 	f.Answer(f.Say("telegram:5", "hello"))
 	if in := f.AgentInput("main"); !strings.Contains(in, "overheard in the hall") {
-		t.Errorf("the prompt has it not:\n%s", in)
+		t.Errorf("the prompt lacks the observed row:\n%s", in)
 	}
 	f.WantEchoes("telegram:5", "hello")
 }
 
 func TestTargets_NoRoute_IsDropped(t *testing.T) {
 	f := start(t, harness.Options{})
-	f.WantDecision(f.Say("discord:5", "a group nobody serves"), msg.Dropped, msg.ReasonNoRoute)
+	f.WantDecision(f.Say("discord:5", "a chat without a route"), msg.Dropped, msg.ReasonNoRoute)
 	left := f.Put(msg.Message{ChatJID: "discord:dm-5", Verb: msg.VerbLeave, Addressed: true})[0]
 	f.WantDecision(left, msg.Dropped, msg.ReasonNoRoute)
 }
 
-// hook is a daemon that a route names. answer says how it replies to the nth
-// request, from 1, with a given text.
+// hook is the daemon of a route. answer is its response to the nth request, counted from 1.
 type hook struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -97,16 +96,16 @@ func TestTargets_Daemon_GetsRowAndReplies(t *testing.T) {
 	row := f.Say("discord:5", "printer on fire")
 	f.WantReply(row, "taken: printer on fire")
 	if m := f.WantDecision(row, msg.Routed, msg.ReasonDaemon); m.RoutedTo != "daemon:tickets" || m.TurnID != 0 {
-		t.Errorf("the row is %+v", m)
+		t.Errorf("row %+v", m)
 	}
 	f.WantDecision(f.Say("discord:5", "quietly"), msg.Routed, msg.ReasonDaemon)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.texts) != 3 || h.routes[0] != route {
-		t.Errorf("the daemon saw %q by routes %v", h.texts, h.routes)
+		t.Errorf("the daemon got %q by routes %v", h.texts, h.routes)
 	}
 	if out := f.Outbound("discord:5"); len(out) != 1 {
-		t.Errorf("replies: %+v", out)
+		t.Errorf("replies %+v", out)
 	}
 }
 
@@ -126,15 +125,15 @@ func TestTargets_FailingDaemon_RowIsDropped(t *testing.T) {
 	close(release)
 	f.WantDecision(stuck, msg.Dropped, msg.ReasonDaemonFailed)
 	if got := h.seen(); len(got) != 3 {
-		t.Errorf("it was asked %d times", len(got))
+		t.Errorf("%d requests, want 3", len(got))
 	}
 	f.WantEchoes("discord:5", "meanwhile")
 }
 
 func TestTargets_UnknownDaemon_RowIsDropped(t *testing.T) {
 	f := start(t, harness.Options{})
-	f.Exec(`INSERT INTO routes (match, target) VALUES ('platform=discord', 'daemon:nobody')`)
-	f.Until("the route is in force", func() bool {
+	f.Exec(`INSERT INTO routes (match, target) VALUES ('platform=discord', 'daemon:unknown')`)
+	f.Until("the route to apply", func() bool {
 		return f.WaitDecided(f.Say("discord:5", "hello")).Reason != msg.ReasonNoRoute
 	})
 	f.WantDecision(f.Say("discord:5", "hello"), msg.Dropped, msg.ReasonDaemonFailed)
@@ -151,8 +150,8 @@ func TestTargets_GatedKilledDuringRequest_IsRepeated(t *testing.T) {
 	f := start(t, harness.Options{Env: []string{"DAEMONS=tickets=" + h.URL}})
 	f.AddRoute("platform=discord", "daemon:tickets")
 	row := f.Say("discord:5", "printer on fire")
-	// The first request hangs in the hook's lock, so it cannot be asked for.
-	passed(f)
+	// The first request holds the lock of the hook, so the test cannot wait for it.
+	waitScanned(f)
 	f.Kill(harness.Gated)
 	close(release)
 	f.Restart(harness.Gated)
@@ -174,10 +173,10 @@ func TestUnroutedChat_Rows_WaitForRoute(t *testing.T) {
 			call := f.Put(msg.Message{ChatJID: "discord:77", Verb: msg.VerbMention, Content: "are you there?"})[0]
 			f.WantDecision(f.Say("discord:77", "chatter"), msg.Dropped, msg.ReasonNoRoute)
 			f.WantReply(f.Say("discord:dm-5", "/ping"), "pong")
-			passed(f)
+			waitScanned(f)
 			for _, id := range append(dm, call) {
 				if m := f.Row(id); m.Disposition != "" {
-					t.Fatalf("%q did not wait: %s/%s", m.Content, m.Disposition, m.Reason)
+					t.Fatalf("%q is decided: %s/%s", m.Content, m.Disposition, m.Reason)
 				}
 			}
 			f.WantReply(f.Say("discord:dm-5", "/new"), "This chat is not connected to a group yet.")
@@ -191,14 +190,14 @@ func TestUnroutedChat_Rows_WaitForRoute(t *testing.T) {
 func TestUnroutedChat_Rows_WaitOverRestart(t *testing.T) {
 	f := start(t, harness.Options{})
 	row := f.Say("discord:dm-5", "hello?")
-	passed(f)
+	waitScanned(f)
 	f.Stop(harness.Gated)
 	f.Kill(harness.Routd)
 	f.Restart(harness.Routd)
 	f.Restart(harness.Gated)
-	passed(f)
+	waitScanned(f)
 	if m := f.Row(row); m.Disposition != "" {
-		t.Fatalf("it did not wait: %s/%s", m.Disposition, m.Reason)
+		t.Fatalf("the row is decided: %s/%s", m.Disposition, m.Reason)
 	}
 	f.AddRoute("platform=discord", "main")
 	f.WantEchoes("discord:dm-5", "hello?")

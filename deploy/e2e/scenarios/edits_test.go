@@ -8,46 +8,46 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// edit is a change of a message's text.
+// edit is the edit of a message. stamp tells edits of one message apart.
 func edit(chat, target, stamp, text string) msg.Message {
 	return msg.Message{ChatJID: chat, Verb: msg.VerbEdit, PlatformID: target + ":e:" + stamp, TargetID: target, Content: text}
 }
 
-// deletion is a message's end.
+// deletion is the deletion of a message.
 func deletion(chat, target string) msg.Message {
 	return msg.Message{ChatJID: chat, Verb: msg.VerbDelete, PlatformID: target + ":d", TargetID: target}
 }
 
-// holding is an instance whose Discord chats hold rows until there are two.
-func holding(t *testing.T) *harness.Fixture {
+// startHolding makes an instance in which Discord chats hold rows until there are two.
+func startHolding(t *testing.T) *harness.Fixture {
 	f := start(t, harness.Options{})
 	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 200, "max_hold_ms": 3_600_000})
 	return f
 }
 
 func TestEdit_BeforeDispatch_ReplacesText(t *testing.T) {
-	f := holding(t)
+	f := startHolding(t)
 	held := f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "tpyo"})[0]
-	passed(f)
+	waitScanned(f)
 	f.WantDecision(f.Put(edit("discord:5", "m1", "1", "typo"))[0], msg.Dropped, msg.ReasonEditApplied)
 	if m := f.Row(held); m.Content != "typo" || m.Disposition != "" {
-		t.Errorf("the held row is %+v", m)
+		t.Errorf("held row: %+v", m)
 	}
 	f.Say("discord:5", "sorry")
 	f.WantEchoes("discord:5", "typo", "sorry")
 }
 
 func TestEdit_InSameBatch_ReplacesText(t *testing.T) {
-	f := holding(t)
+	f := startHolding(t)
 	f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "tpyo"}, edit("discord:5", "m1", "1", "typo"),
 		msg.Message{ChatJID: "discord:5", Content: "sorry"})
 	f.WantEchoes("discord:5", "typo", "sorry")
 }
 
 func TestDeletion_BeforeDispatch_DropsMessage(t *testing.T) {
-	f := holding(t)
+	f := startHolding(t)
 	held := f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "never mind"})[0]
-	passed(f)
+	waitScanned(f)
 	f.WantDecision(f.Put(deletion("discord:5", "m1"))[0], msg.Dropped, msg.ReasonEditApplied)
 	f.WantDecision(held, msg.Dropped, msg.ReasonDeleted)
 	f.Put(texts("discord:5", "one", "two")...)
@@ -62,19 +62,19 @@ func TestEdit_AfterDispatch_IsNotedInNextPrompt(t *testing.T) {
 	for _, id := range notes {
 		f.WantDecision(id, msg.Observed, msg.ReasonEditNote)
 	}
-	passed(f)
+	waitScanned(f)
 	if n := f.TurnCount("telegram:5"); n != 2 {
-		t.Fatalf("a change made a turn: %d", n)
+		t.Fatalf("%d turns, want 2: an edit started one", n)
 	}
 	next := f.Say("telegram:5", "ok?")
 	f.WantEchoes("telegram:5", "at nine", "or not", "at ten", "", "ok?")
 	for _, id := range notes {
 		if got, want := f.Row(id).TurnID, f.Turn(next).ID; got != want {
-			t.Errorf("the note went with turn %d, not %d", got, want)
+			t.Errorf("the note is in turn %d, want %d", got, want)
 		}
 	}
 	if in := f.AgentInput("main"); !strings.Contains(in, `verb=\"edit\"`) || !strings.Contains(in, `verb=\"delete\"`) {
-		t.Errorf("the prompt does not tell changes from messages:\n%s", in)
+		t.Errorf("the prompt does not mark edits and deletions:\n%s", in)
 	}
 	f.Say("telegram:5", "and now?")
 	f.WantEchoes("telegram:5", "at nine", "or not", "at ten", "", "ok?", "and now?")
@@ -104,13 +104,13 @@ func TestEdit_OfPrefixedMessage_FollowsDerivedRow(t *testing.T) {
 	f.WantDecision(row, msg.Prefix, msg.ReasonPrefixGroup)
 	note := f.WantDecision(f.Put(edit("telegram:5", "m1", "1", "@eng at ten"))[0], msg.Observed, msg.ReasonEditNote)
 	if note.RoutedTo != "main/eng" {
-		t.Errorf("the note is for %s", note.RoutedTo)
+		t.Errorf("the note is routed to %s", note.RoutedTo)
 	}
 }
 
 func TestEdit_AddsMention_StartsOneTurn(t *testing.T) {
-	f := listening(t, harness.Options{})
-	row := f.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "m1", Content: "somebody should look"})[0]
+	f := startOnMention(t, harness.Options{})
+	row := f.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "m1", Content: "this needs a look"})[0]
 	f.WantDecision(row, msg.Observed, msg.ReasonRouteObserve)
 	addressed := func(stamp, text string) int64 {
 		m := edit("telegram:-5", "m1", stamp, text)
@@ -121,14 +121,14 @@ func TestEdit_AddsMention_StartsOneTurn(t *testing.T) {
 	f.WantDecision(first, msg.Routed, msg.ReasonEditAddressed)
 	f.Answer(first)
 	if turn := f.Turn(first); turn.ReplyTo != "m1" {
-		t.Errorf("the answer replies to %q", turn.ReplyTo)
+		t.Errorf("the answer replies to %q, want m1", turn.ReplyTo)
 	}
 	f.WantDecision(addressed("2", "bot, have a look now"), msg.Observed, msg.ReasonEditNote)
 	f.WantEchoes("telegram:-5", "bot, have a look")
 }
 
 func TestEdit_WithoutMention_StartsNoTurn(t *testing.T) {
-	f := listening(t, harness.Options{})
+	f := startOnMention(t, harness.Options{})
 	row := f.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "m1", Content: "chatter"})[0]
 	f.WantDecision(row, msg.Observed, msg.ReasonRouteObserve)
 	f.WantDecision(f.Put(edit("telegram:-5", "m1", "1", "idle chatter"))[0], msg.Observed, msg.ReasonEditNote)

@@ -6,7 +6,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Where the stories happen.
+// Locations of the scenarios.
 var (
 	channel  = inChat("slack:C1")
 	thread   = inThread("slack:C1", "1.1")
@@ -27,28 +27,28 @@ func TestSlack_Mention_OpensThread(t *testing.T) {
 	child := wantTurn{"main/eng", "1.1", "1.1", "1.1", "slack-channel-thread 4000"}
 	second := wantTurn{"main", "2.2", "2.2", "2.2", "slack-channel-thread 4000"}
 	runScenarios(t, []scenario{
-		{title: "a call in a channel opens a thread off it, in which the talk goes on", steps: []step{
+		{title: "a mention in a channel opens a thread, where the conversation continues", steps: []step{
 			says(0, channel, "good morning").observed(),
 			mentions(1, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
 			says(20, thread, "tell me more").starts(opened, msg.ReasonEngaged),
 			says(39, thread, "and why?").starts(opened, msg.ReasonEngaged),
 			wantThread(thread, "what broke?", "tell me more", "and why?"),
 		}},
-		{title: "the channel beside the thread stays as it was, and so do other threads", steps: []step{
+		{title: "the channel and other threads are not engaged", steps: []step{
 			mentions(0, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
 			says(1, channel, "lunch?").observed(),
 			says(2, inThread("slack:C1", "2.2"), "pizza").observed(),
 			says(3, inThread("slack:C2", "1.1"), "a thread of the same name").observed(),
 			says(4, thread, "tell me more").starts(opened, msg.ReasonEngaged),
 		}},
-		{title: "after twenty minutes of silence it has to be called again, and remembers", steps: []step{
+		{title: "after twenty minutes it needs a mention again, and remembers", steps: []step{
 			mentions(0, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
-			says(21, thread, "anybody there?").observed(),
+			says(21, thread, "are you still there?").observed(),
 			mentions(22, thread, "1.3", "are you there?").starts(opened, msg.ReasonRoute),
 			says(23, thread, "good").starts(opened, msg.ReasonEngaged),
-			wantThread(thread, "what broke?", "anybody there?", "are you there?", "good"),
+			wantThread(thread, "what broke?", "are you still there?", "are you there?", "good"),
 		}},
-		{title: "two calls in a channel open two threads", steps: []step{
+		{title: "two mentions in a channel open two threads", steps: []step{
 			inOneBatch(
 				mentions(0, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
 				mentions(0, channel, "2.2", "what is for lunch?").starts(second, msg.ReasonRoute),
@@ -56,17 +56,17 @@ func TestSlack_Mention_OpensThread(t *testing.T) {
 			says(1, thread, "tell me more").starts(opened, msg.ReasonEngaged),
 			says(1, inThread("slack:C1", "2.2"), "again?").starts(second, msg.ReasonEngaged),
 		}},
-		{title: "a call in a thread that people opened is answered there", steps: []step{
+		{title: "a mention in a thread of users is answered there", steps: []step{
 			says(0, thread, "among us").observed(),
 			mentions(1, thread, "1.2", "what do you say?").starts(opened, msg.ReasonRoute),
 			says(2, thread, "I see").starts(opened, msg.ReasonEngaged),
 			says(3, channel, "lunch?").observed(),
 		}},
-		{title: "what a route asks without a call is answered in the channel", routes: []route{{"platform=slack", "main"}}, steps: []step{
+		{title: "without a mention the answer is in the channel", routes: []route{{"platform=slack", "main"}}, steps: []step{
 			says(0, channel, "good morning").starts(wantTurn{"main", "", "", "", "slack-channel 200"}, msg.ReasonRoute),
 			mentions(1, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
 		}},
-		{title: "#name in a call binds the thread to that topic", steps: []step{
+		{title: "#name in a mention binds the thread to that topic", steps: []step{
 			mentions(0, channel, "1.1", "#deploy ship it").starts(deploying, msg.ReasonPrefixTopic),
 			says(1, thread, "how far?").starts(deploying, msg.ReasonEngaged),
 			says(22, thread, "among us").observed(),
@@ -74,19 +74,19 @@ func TestSlack_Mention_OpensThread(t *testing.T) {
 			wantThread(thread, "ship it", "how far?", "among us", "and now?"),
 			mentions(24, channel, "2.2", "what is for lunch?").starts(second, msg.ReasonRoute),
 		}},
-		{title: "so it is for what is said in the thread at once", steps: []step{
+		{title: "the same for a message of the same batch in the thread", steps: []step{
 			inOneBatch(
 				mentions(0, channel, "1.1", "#deploy ship it").starts(deploying, msg.ReasonPrefixTopic),
 				says(0, thread, "and hurry").starts(deploying, msg.ReasonEngaged),
 			),
 		}},
-		{title: "what is asked afresh opens a thread, too", steps: []step{
+		{title: "a question with /new opens a thread, too", steps: []step{
 			mentions(0, channel, "1.1", "/new what broke?").starts(opened, msg.ReasonCommand),
 			says(1, thread, "tell me more").starts(opened, msg.ReasonEngaged),
 			says(2, channel, "lunch?").observed(),
 			wantThread(thread, "what broke?", "tell me more"),
 		}},
-		{title: "@name in a call has the child answer in the thread", steps: []step{
+		{title: "@name in a mention lets the child answer in the thread", steps: []step{
 			mentions(0, channel, "1.1", "@eng what broke?").starts(child, msg.ReasonPrefixGroup),
 			says(1, thread, "why?").starts(child, msg.ReasonEngaged),
 			says(2, channel, "lunch?").observed(),
@@ -97,7 +97,7 @@ func TestSlack_Mention_OpensThread(t *testing.T) {
 			says(2, thread, "thanks").starts(opened, msg.ReasonEngaged),
 			wantThread(thread, "what broke?", "#deploy ship it", "ship it", "thanks"),
 		}},
-		{title: "in a channel pinned to a topic each call opens a thread under it; they do not merge", steps: []step{
+		{title: "in a channel with a sticky topic each mention opens a thread; they do not merge", steps: []step{
 			says(0, channel, "#deploy").decided(msg.ReasonStickyTopic),
 			inOneBatch(
 				mentions(1, channel, "1.1", "the front end").starts(deploying, msg.ReasonRoute),
@@ -117,11 +117,11 @@ func TestSlack_Mention_OpensThread(t *testing.T) {
 func TestTopics_AndThreads_ArePlaces(t *testing.T) {
 	topic7 := wantTurn{"main", "7", "7", "7", "telegram-topic 4000"}
 	inGeneral := wantTurn{"main", "", "", "", "telegram-group 1500"}
-	pinned := func(thread string) wantTurn {
+	sticky := func(thread string) wantTurn {
 		return wantTurn{"main", "#deploy", thread, thread, "telegram-topic 4000"}
 	}
 	runScenarios(t, []scenario{
-		{title: "a forum topic is a place of its own, and General another", steps: []step{
+		{title: "each forum topic and General are separate places", steps: []step{
 			mentions(0, forum7, "t1", "what broke?").starts(topic7, msg.ReasonRoute),
 			says(1, forum7, "tell me more").starts(topic7, msg.ReasonEngaged),
 			says(2, general, "lunch?").observed(),
@@ -130,24 +130,24 @@ func TestTopics_AndThreads_ArePlaces(t *testing.T) {
 			says(5, general, "again?").starts(inGeneral, msg.ReasonEngaged),
 			says(6, forum8, "pizza").observed(),
 		}},
-		{title: "a pinned topic decides the session, the forum topic where the reply goes", steps: []step{
+		{title: "a sticky topic decides the session, the forum topic the place of the answer", steps: []step{
 			says(0, forum7, "#deploy").decided(msg.ReasonStickyTopic),
-			mentions(1, forum7, "t1", "ship it").starts(pinned("7"), msg.ReasonRoute),
-			says(2, forum7, "how far?").starts(pinned("7"), msg.ReasonEngaged),
-			says(3, forum7, "#fix this too").starts(pinned("7"), msg.ReasonPrefixTopic),
+			mentions(1, forum7, "t1", "ship it").starts(sticky("7"), msg.ReasonRoute),
+			says(2, forum7, "how far?").starts(sticky("7"), msg.ReasonEngaged),
+			says(3, forum7, "#fix this too").starts(sticky("7"), msg.ReasonPrefixTopic),
 			says(4, general, "lunch?").observed(),
 			mentions(5, general, "t2", "and here?").starts(wantTurn{"main", "#deploy", "", "", "telegram-group 1500"}, msg.ReasonRoute),
 			says(6, forum7, "#").decided(msg.ReasonStickyReset),
 			says(7, forum7, "and now?").starts(topic7, msg.ReasonEngaged),
 		}},
-		{title: "two forum topics under one pinned topic do not merge", steps: []step{
+		{title: "two forum topics under one sticky topic do not merge", steps: []step{
 			says(0, general, "#deploy").decided(msg.ReasonStickyTopic),
 			inOneBatch(
-				mentions(1, forum7, "t1", "the front end").starts(pinned("7"), msg.ReasonRoute),
-				mentions(1, forum8, "t2", "the back end").starts(pinned("8"), msg.ReasonRoute),
-				says(1, forum7, "of the shop").starts(pinned("7"), msg.ReasonEngaged),
+				mentions(1, forum7, "t1", "the front end").starts(sticky("7"), msg.ReasonRoute),
+				mentions(1, forum8, "t2", "the back end").starts(sticky("8"), msg.ReasonRoute),
+				says(1, forum7, "of the shop").starts(sticky("7"), msg.ReasonEngaged),
 			),
-			says(2, forum8, "how far?").starts(pinned("8"), msg.ReasonEngaged),
+			says(2, forum8, "how far?").starts(sticky("8"), msg.ReasonEngaged),
 		}},
 		{title: "#name outside of threads engages that topic alone", steps: []step{
 			mentions(0, general, "t1", "#deploy ship it").starts(wantTurn{"main", "#deploy", "", "#deploy", "telegram-group 1500"}, msg.ReasonPrefixTopic),
@@ -161,7 +161,7 @@ func TestTopics_AndThreads_ArePlaces(t *testing.T) {
 			says(22, inThread("discord:6", "9"), "I see").starts(wantTurn{"main", "9", "9", "9", "discord-thread 4000"}, msg.ReasonEngaged),
 			says(23, inChat("discord:6"), "lunch?").observed(),
 		}},
-		{title: "direct messages are all meant for the bot", steps: []step{
+		{title: "direct messages need no mention", steps: []step{
 			says(0, inChat("telegram:5"), "hello").starts(wantTurn{"main", "", "", "", "telegram-dm 4000"}, msg.ReasonRoute),
 			says(1, inChat("discord:dm-5"), "hello").starts(wantTurn{"main", "", "", "", "discord-dm 4000"}, msg.ReasonRoute),
 			says(60, inChat("telegram:5"), "still there?").starts(wantTurn{"main", "", "", "", "telegram-dm 4000"}, msg.ReasonRoute),

@@ -8,95 +8,95 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// inGroup is the whole of a Telegram group without topics.
+// inGroup is a turn in a Telegram group without topics.
 var inGroup = wantTurn{"main", "", "", "", "telegram-group 1500"}
 
 func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
-	// group is where these stories happen.
+	// group is the chat of these scenarios.
 	group := inChat("telegram:-5")
-	called := mentions(0, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute)
+	mention := mentions(0, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute)
 	runScenarios(t, []scenario{
-		{title: "each answer that arrives keeps the place for twenty minutes more", steps: []step{
-			called,
+		{title: "each delivered answer extends the window to twenty minutes", steps: []step{
+			mention,
 			says(19, group, "tell me more").starts(inGroup, msg.ReasonEngaged),
 			says(38, group, "why?").starts(inGroup, msg.ReasonEngaged),
 			says(59, group, "lunch?").observed(),
 		}},
-		{title: "who follows up while the agent thinks need not call again", steps: []step{
+		{title: "a follow-up while the agent works needs no mention", steps: []step{
 			mentions(0, group, "t1", "wait for it").starts(inGroup, msg.ReasonRoute).runsOn(),
 			says(30, group, "and hurry").starts(inGroup, msg.ReasonEngaged).runsOn(),
 			releaseAgents(31, group),
 			says(50, group, "thanks").starts(inGroup, msg.ReasonEngaged),
 		}},
-		{title: "a call and what follows it at once are one question", steps: []step{
+		{title: "a mention and the rows of its batch after it are one question", steps: []step{
 			inOneBatch(
 				says(0, group, "good morning").observed(),
-				called,
+				mention,
 				says(0, group, "it was fine yesterday").starts(inGroup, msg.ReasonEngaged),
 			),
 			says(1, group, "thanks").starts(inGroup, msg.ReasonEngaged),
 		}},
-		{title: "the same in a Slack channel, where the follow-up is in the thread to be opened", steps: []step{
+		{title: "the same in a Slack channel, where the follow-up is in the new thread", steps: []step{
 			inOneBatch(
 				mentions(0, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
 				says(0, thread, "it was fine yesterday").starts(opened, msg.ReasonEngaged),
 				says(0, channel, "lunch?").observed(),
 			),
 		}},
-		{title: "of two groups the one called last stays", steps: []step{
-			called,
+		{title: "of two groups the last mentioned one is engaged", steps: []step{
+			mention,
 			mentions(1, group, "t2", "@eng what do you say?").starts(wantTurn{"main/eng", "", "", "", "telegram-group 1500"}, msg.ReasonPrefixGroup),
 			says(20, group, "why?").starts(wantTurn{"main/eng", "", "", "", "telegram-group 1500"}, msg.ReasonEngaged),
 			says(41, group, "lunch?").observed(),
 		}},
-		{title: "an answer on its way holds the place; the window opens when it arrives", steps: []step{
-			called.answerIs(queued),
+		{title: "a queued answer engages; its delivery opens the window", steps: []step{
+			mention.answerIs(queued),
 			says(30, group, "hello?").starts(inGroup, msg.ReasonEngaged).answerIs(queued),
 			deliver(40, group),
 			says(59, group, "there you are").starts(inGroup, msg.ReasonEngaged),
 			says(80, group, "lunch?").observed(),
 		}},
-		{title: "an answer that does not arrive engages nobody", steps: []step{
-			called.answerIs(rejected),
+		{title: "an undelivered answer does not engage", steps: []step{
+			mention.answerIs(rejected),
 			says(5, group, "lunch?").observed(),
 		}},
-		{title: "an answer that does not arrive does not shorten what there is", steps: []step{
-			called,
+		{title: "an undelivered answer does not shorten the window", steps: []step{
+			mention,
 			says(10, group, "tell me more").starts(inGroup, msg.ReasonEngaged).answerIs(rejected),
 			says(19, group, "hello?").starts(inGroup, msg.ReasonEngaged),
 			says(40, group, "lunch?").observed(),
 		}},
-		{title: "an answer that arrives at an impossible time stops nobody", steps: []step{
-			called.answerIs(queued),
+		{title: "an answer delivered at an invalid time affects no other chat", steps: []step{
+			mention.answerIs(queued),
 			deliverAt(time.UnixMilli(math.MinInt64), group),
 			says(1, inChat("discord:6"), "lunch?").observed(),
 			mentions(2, group, "t2", "again?").starts(inGroup, msg.ReasonRoute).answerIs(queued),
 			deliverAt(time.UnixMilli(math.MaxInt64), group),
 			says(3, inChat("discord:6"), "pizza").observed(),
 		}},
-		{title: "silence lets go of the place", steps: []step{
+		{title: "a silent turn ends its claim", steps: []step{
 			mentions(0, group, "t1", "silent please").starts(inGroup, msg.ReasonRoute).endsAs(msg.ReasonSilent),
 			says(5, group, "lunch?").observed(),
 		}},
-		{title: "silence while engaged ends nothing", steps: []step{
-			called,
+		{title: "a silent turn does not end the window", steps: []step{
+			mention,
 			says(10, group, "silent please").starts(inGroup, msg.ReasonEngaged).endsAs(msg.ReasonSilent),
 			says(19, group, "thanks").starts(inGroup, msg.ReasonEngaged),
 		}},
-		{title: "failure lets go of the place, and the notice of it engages nobody", steps: []step{
+		{title: "a failed turn ends its claim, and its notice does not engage", steps: []step{
 			mentions(0, group, "t1", "error").starts(inGroup, msg.ReasonRoute).endsAs(msg.ReasonAgentError),
 			says(5, group, "lunch?").observed(),
 			mentions(6, group, "t2", "again").starts(inGroup, msg.ReasonRoute),
 			says(7, group, "thanks").starts(inGroup, msg.ReasonEngaged),
 		}},
-		{title: "who hands the question to a child holds the place until that has answered", steps: []step{
+		{title: "a delegated question engages until the child has answered", steps: []step{
 			mentions(0, group, "t1", "silent please").starts(inGroup, msg.ReasonRoute).endsAs(msg.ReasonSilent),
 			delegate(group, "t1", "main/eng", "wait for it"),
 			says(5, group, "and hurry").starts(inGroup, msg.ReasonEngaged),
 			releaseAgents(10, group),
 			says(29, group, "thanks").starts(inGroup, msg.ReasonEngaged),
 		}},
-		{title: "what the suite says on its own neither opens nor slides a window", steps: []step{
+		{title: "unprompted rows neither open nor extend a window", steps: []step{
 			posts(0, group, "broadcast", ""),
 			says(1, group, "good morning").observed(),
 			mentions(2, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute),
@@ -107,34 +107,34 @@ func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 			says(20, group, "/ping").decided(msg.ReasonCommand),
 			says(23, group, "lunch?").observed(),
 		}},
-		{title: "a broadcast stands at the top of a channel, beside the threads", steps: []step{
+		{title: "a broadcast in a channel does not affect its threads", steps: []step{
 			mentions(0, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
 			posts(10, channel, "broadcast", ""),
 			says(11, channel, "good morning").observed(),
 			says(21, thread, "lunch?").observed(),
 		}},
-		{title: "@name ends the window; so the group is gone when the pin is", steps: []step{
-			called,
+		{title: "@name ends the window, and @ does not restore it", steps: []step{
+			mention,
 			says(1, group, "@eng").decided(msg.ReasonStickyGroup),
 			says(2, group, "who are you?").starts(wantTurn{"main/eng", "", "", "", "telegram-group 1500"}, msg.ReasonToSticky),
 			says(3, group, "@").decided(msg.ReasonStickyReset),
 			says(4, group, "lunch?").observed(),
 		}},
-		{title: "@ alone ends the windows of all the chat's threads", steps: []step{
+		{title: "@ ends the windows of all threads of the chat", steps: []step{
 			mentions(0, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
 			says(1, channel, "@").decided(msg.ReasonStickyReset),
 			says(2, thread, "lunch?").observed(),
 			mentions(3, thread, "1.3", "are you there?").starts(opened, msg.ReasonRoute),
 			says(4, thread, "good").starts(opened, msg.ReasonEngaged),
 		}},
-		{title: "@ while the agent thinks ends the claim, and the answer opens nothing", steps: []step{
+		{title: "@ while the agent works ends the claim, and the answer opens no window", steps: []step{
 			mentions(0, group, "t1", "wait for it").starts(inGroup, msg.ReasonRoute).runsOn(),
 			says(1, group, "@").decided(msg.ReasonStickyReset),
 			says(2, group, "lunch?").observed(),
 			releaseAgents(3, group),
 			says(4, group, "pizza").observed(),
 		}},
-		{title: "the group can be told to stay, and to go", steps: []step{
+		{title: "the API opens and ends a window", steps: []step{
 			says(0, group, "good morning").observed(),
 			engage(group, "main", 600),
 			says(5, group, "what broke?").starts(inGroup, msg.ReasonEngaged),
@@ -142,7 +142,7 @@ func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 			engage(group, "", 0),
 			says(25, group, "lunch?").observed(),
 		}},
-		{title: "told to go while its agent thinks, it says its last word and is gone", steps: []step{
+		{title: "ended by the API while the agent works, the answer opens no window", steps: []step{
 			mentions(0, group, "t1", "wait for it").starts(inGroup, msg.ReasonRoute).runsOn(),
 			engage(group, "", 0),
 			says(1, group, "lunch?").observed(),
@@ -151,7 +151,7 @@ func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 			mentions(4, group, "t2", "come back").starts(inGroup, msg.ReasonRoute),
 			says(5, group, "thanks").starts(inGroup, msg.ReasonEngaged),
 		}},
-		{title: "a turn that is taken up again after gated died still holds the place", steps: []step{
+		{title: "a turn that is resumed after a kill of gated still engages", steps: []step{
 			mentions(0, group, "t1", "wait for it").starts(inGroup, msg.ReasonRoute).runsOn(),
 			action(killGated),
 			says(1, group, "and hurry").starts(inGroup, msg.ReasonEngaged).runsOn(),
@@ -164,13 +164,13 @@ func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 func TestEngagement_Open_OverridesRoutes(t *testing.T) {
 	group := inChat("telegram:-5")
 	runScenarios(t, []scenario{
-		{title: "routes that only listen", routes: []route{{"verb=mention", "main"}, {"", "other#observe"}}, steps: []step{
+		{title: "routes that only observe", routes: []route{{"verb=mention", "main"}, {"", "other#observe"}}, steps: []step{
 			says(0, group, "good morning").observed(),
 			mentions(1, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute),
 			says(2, group, "tell me more").starts(inGroup, msg.ReasonEngaged),
 			says(23, group, "lunch?").observed(),
 		}},
-		{title: "routes that lead elsewhere", routes: []route{{"verb=mention", "main"}, {"", "other"}}, steps: []step{
+		{title: "routes to another group", routes: []route{{"verb=mention", "main"}, {"", "other"}}, steps: []step{
 			says(0, group, "good morning").starts(wantTurn{"other", "", "", "", "telegram-group 1500"}, msg.ReasonRoute),
 			mentions(1, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute),
 			says(2, group, "tell me more").starts(inGroup, msg.ReasonEngaged),
@@ -182,7 +182,7 @@ func TestEngagement_Open_OverridesRoutes(t *testing.T) {
 			says(2, group, "tell me more").starts(inGroup, msg.ReasonEngaged),
 			says(23, group, "lunch?").decided(msg.ReasonNoRoute),
 		}},
-		{title: "but not a route that ignores", routes: []route{{"sender=telegram:13", "builtin:drop"}, {"verb=mention", "main"}}, steps: []step{
+		{title: "except a route that drops", routes: []route{{"sender=telegram:13", "builtin:drop"}, {"verb=mention", "main"}}, steps: []step{
 			mentions(0, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute),
 			says(1, group, "buy my coins").from("telegram:13").decided(msg.ReasonBuiltinDrop),
 			mentions(2, group, "t2", "buy my coins").from("telegram:13").decided(msg.ReasonBuiltinDrop),
@@ -195,45 +195,45 @@ func TestEngagement_RoutdOutage_DecidedByTimeOfMessage(t *testing.T) {
 	group := inChat("telegram:-5")
 	var all []scenario
 	for _, outage := range outages {
-		begins, ends := beginOutage(outage.begin), endOutage(outage.stop)
+		begin, end := beginOutage(outage.begin), endOutage(outage.end)
 		all = append(all, []scenario{
-			{title: outage.name + ": what came in time is answered, however late that is found out", steps: []step{
+			{title: outage.name + ": a message within the window is answered, however late it is decided", steps: []step{
 				mentions(0, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute),
-				begins,
+				begin,
 				says(19, group, "tell me more").starts(inGroup, msg.ReasonEngaged).afterOutage(),
 				says(41, group, "lunch?").observed().afterOutage(),
 				action(waitOutageLogged),
 				action(ageRows),
-				ends,
+				end,
 			}},
-			{title: outage.name + ": an answer that arrives meanwhile opens the window", steps: []step{
+			{title: outage.name + ": an answer delivered meanwhile opens the window", steps: []step{
 				mentions(0, group, "t1", "wait for it").starts(inGroup, msg.ReasonRoute).runsOn(),
-				begins,
+				begin,
 				releaseAgents(5, group),
 				says(24, group, "thanks").starts(inGroup, msg.ReasonEngaged).afterOutage(),
 				says(46, group, "lunch?").observed().afterOutage(),
 				action(waitOutageLogged),
 				action(ageRows),
-				ends,
+				end,
 			}},
-			{title: outage.name + ": an answer that arrives meanwhile slides the window", steps: []step{
+			{title: outage.name + ": an answer delivered meanwhile extends the window", steps: []step{
 				mentions(0, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute),
 				says(10, group, "wait for it").starts(inGroup, msg.ReasonEngaged).runsOn(),
-				begins,
+				begin,
 				releaseAgents(15, group),
 				says(34, group, "thanks").starts(inGroup, msg.ReasonEngaged).afterOutage(),
 				says(56, group, "lunch?").observed().afterOutage(),
 				action(waitOutageLogged),
 				action(ageRows),
-				ends,
+				end,
 			}},
-			{title: outage.name + ": a call and its follow-up wait together", steps: []step{
-				begins,
+			{title: outage.name + ": a mention and its follow-up wait together", steps: []step{
+				begin,
 				says(0, group, "good morning").observed().afterOutage(),
 				mentions(1, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute).afterOutage(),
 				says(2, group, "it was fine yesterday").starts(inGroup, msg.ReasonEngaged).afterOutage(),
 				action(waitOutageLogged),
-				ends,
+				end,
 				says(20, group, "thanks").starts(inGroup, msg.ReasonEngaged),
 			}},
 		}...)

@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// TestMain makes this program the commands' stand-in when it is called by one of their names: it
-// takes their arguments and says what they were heard to say, see testdata.
+// TestMain makes this program a fake of a command if it is called by the command's name: it takes the
+// command's arguments and prints what the command was recorded to print, see testdata.
 func TestMain(m *testing.M) {
 	switch name := filepath.Base(os.Args[0]); name {
 	case "codex", "gemini", "opencode", "plain":
-		os.Exit(standIn(name, os.Args[1:]))
+		os.Exit(fakeCommand(name, os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }
 
-// call is what a stand-in was called with; it is kept in the file calls of its working folder.
+// call is a call of a fake command. It is recorded in the file calls of its working folder.
 type call struct {
 	Args   []string
 	Prompt string
@@ -30,9 +30,9 @@ type call struct {
 
 const callsFile = "calls"
 
-// standIn obeys an order in the prompt, which it otherwise repeats, and knows the sessions that it
-// made in its working folder.
-func standIn(name string, args []string) int {
+// fakeCommand follows an instruction in the prompt, or else echoes the prompt. It knows the sessions
+// that it has created in its working folder.
+func fakeCommand(name string, args []string) int {
 	prompt, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		return 9
@@ -53,11 +53,11 @@ func standIn(name string, args []string) int {
 	fmt.Fprintln(os.Stderr, "a warning")
 	switch text := string(prompt); {
 	case strings.Contains(text, "slow"):
-		time.Sleep(time.Minute) //nolint:forbidigo // it is to be killed
+		time.Sleep(time.Minute) //nolint:forbidigo // the test kills it
 	case strings.Contains(text, "fail"):
 		fmt.Printf(answer.failed, session)
 		return 1
-	case strings.Contains(text, "refuse"): // and be content with it
+	case strings.Contains(text, "refuse"): // with exit code 0
 		fmt.Printf(answer.failed, session)
 		return 0
 	case strings.Contains(text, "crash"):
@@ -65,12 +65,12 @@ func standIn(name string, args []string) int {
 		return 1
 	}
 	text, _ := json.Marshal("heard " + string(prompt))
-	fmt.Printf(answer.said, session, text)
+	fmt.Printf(answer.answer, session, text)
 	return 0
 }
 
-// lines are what the commands print: a session and a text as JSON go into said, a session into failed.
-var lines = map[string]struct{ session, said, failed, lost string }{
+// lines are what the commands print: answer takes a session and a text as JSON, failed a session.
+var lines = map[string]struct{ session, answer, failed, lost string }{
 	"codex": {
 		"01a1ff98-089e-7af1-ba12-86303db8081f",
 		`{"type":"thread.started","thread_id":%q}` + "\n" + `{"type":"item.completed","item":{"type":"agent_message","text":%s}}` + "\n",
@@ -93,7 +93,7 @@ var lines = map[string]struct{ session, said, failed, lost string }{
 	"plain": {"none", "%.0s%s", "%.0s", ""},
 }
 
-// resumed is the session that the arguments ask for.
+// resumed is the session in the arguments.
 func resumed(args []string) string {
 	if i := slices.Index(args, "resume"); i >= 0 {
 		return args[i+1]
