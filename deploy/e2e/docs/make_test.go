@@ -2,6 +2,7 @@ package docs
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,22 @@ func TestPerformance_HasThePlaceOfTheTable(t *testing.T) {
 	_, rest, start := strings.Cut(read(t, "docs/performance.md"), "<!-- bench:start -->")
 	if table, _, end := strings.Cut(rest, "<!-- bench:end -->"); !start || !end || len(rows(table)) == 0 {
 		t.Error("docs/performance.md has no table between <!-- bench:start --> and <!-- bench:end -->")
+	}
+}
+
+var benchScenario = regexp.MustCompile(`\{"(\w+)", \(\*bench\)`)
+
+func TestPerformance_Scenarios_AreThoseOfTheBenchmark(t *testing.T) {
+	t.Parallel()
+	var inCode, onPage []string
+	for _, m := range benchScenario.FindAllStringSubmatch(read(t, "deploy/e2e/bench/main.go"), -1) {
+		inCode = append(inCode, m[1])
+	}
+	for _, row := range rows(section(t, read(t, "docs/performance.md"), "## What is measured")) {
+		onPage = append(onPage, strings.Trim(row[0], "`"))
+	}
+	if len(inCode) == 0 || !slices.Equal(inCode, onPage) {
+		t.Errorf("the page has the scenarios %q, the program %q", onPage, inCode)
 	}
 }
 
