@@ -1,0 +1,250 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"arizuko/gated/internal/queue"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	dm      = "telegram:1"
+	maxHold = time.Minute
+)
+
+// harness is a gateway on a database of its own, with a fake routd and fake
+// agents. Nothing runs by itself: step makes its passes, and its clock stands
+// still until wait moves it.
+type harness struct {
+	t      *testing.T
+	st     *store.Store
+	g      *Gateway
+	routd  *fakeRoutd
+	agents *fakeAgents
+	log    bytes.Buffer
+	clock  time.Time
+	posts  int
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	h := &harness{t: t, st: storetest.Open(t), agents: &fakeAgents{}, clock: time.Now()}
+	h.routd = newFakeRoutd(t)
+	for _, folder := range []string{"main", "main/eng"} {
+		h.write(func(tx *store.Tx) error {
+			_, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(`{}`)})
+			return err
+		})
+	}
+	h.restart()
+	return h
+}
+
+// restart replaces the gateway by one that knows only the database.
+func (h *harness) restart() {
+	h.t.Helper()
+	client := httpx.NewClient(h.routd.URL, "secret")
+	h.t.Cleanup(client.HTTP.CloseIdleConnections)
+	log := slog.New(slog.NewTextHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	h.g = New(Config{
+		Poll: time.Hour, MaxAge: 24 * time.Hour, Impulse: msg.DefaultImpulse(100, maxHold),
+		Operators: map[string]bool{"telegram:9": true}, BotNames: []string{"ari"},
+		Routd: client, Onbod: client, Dashd: client, Now: func() time.Time { return h.clock },
+	}, h.st, h.agents, nil, log, nil)
+	if err := h.g.catchUp(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// step makes passes until there is nothing to do.
+func (h *harness) step() {
+	h.t.Helper()
+	for range 100 {
+		if !h.g.runOnce(h.t.Context()) && len(h.g.dirty) == 0 {
+			return
+		}
+	}
+	h.t.Fatalf("the gateway does not come to rest:\n%s", h.log.String())
+}
+
+// wait moves the clock and makes the passes that are due then.
+func (h *harness) wait(d time.Duration) {
+	h.t.Helper()
+	h.clock = h.clock.Add(d)
+	h.step()
+}
+
+func (h *harness) write(fn func(*store.Tx) error) {
+	h.t.Helper()
+	if err := h.st.Write(h.t.Context(), fn); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// put stores an inbound row, as an adapter does.
+func (h *harness) put(text string, change ...func(*msg.Message)) *msg.Message {
+	h.t.Helper()
+	h.posts++
+	now := h.clock.UnixMilli()
+	m := &msg.Message{
+		ChatJID: dm, PlatformID: fmt.Sprintf("p%d", h.posts), Direction: msg.In, Sender: "telegram:7", Verb: msg.VerbMessage,
+		Content: text, Source: "teled", Timestamp: now, ReceivedAt: now,
+	}
+	for _, f := range change {
+		f(m)
+	}
+	h.write(func(tx *store.Tx) error {
+		_, _, err := tx.PutMessage(m)
+		return err
+	})
+	return m
+}
+
+func verb(v string) func(*msg.Message) { return func(m *msg.Message) { m.Verb = v } }
+
+func on(target *msg.Message) func(*msg.Message) {
+	return func(m *msg.Message) { m.TargetID = target.PlatformID }
+}
+
+func in(jid string) func(*msg.Message) { return func(m *msg.Message) { m.ChatJID = jid } }
+
+func (h *harness) row(id int64) *msg.Message {
+	h.t.Helper()
+	m, err := h.st.Message(h.t.Context(), id)
+	if err != nil || m == nil {
+		h.t.Fatalf("row %d: %v", id, err)
+	}
+	return m
+}
+
+// is checks what became of rows: "disposition/reason folder", "" for undecided.
+func (h *harness) is(m *msg.Message, want string) {
+	h.t.Helper()
+	now := h.row(m.ID)
+	got := ""
+	if now.Disposition != "" {
+		got = fmt.Sprintf("%s/%s %s", now.Disposition, now.Reason, now.RoutedTo)
+	}
+	if got != want {
+		h.t.Errorf("row %d (%.40q) is %q, want %q\n%s", m.ID, m.Content, got, want, h.log.String())
+	}
+}
+
+// dispatched takes the turns handed to the agents so far: the texts of each.
+func (h *harness) dispatched() (all [][]string) {
+	h.t.Helper()
+	for _, t := range h.agents.turns {
+		rows, err := h.st.TurnMessages(h.t.Context(), t.ID)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		var texts []string
+		for _, m := range rows {
+			texts = append(texts, m.Content)
+		}
+		all = append(all, texts)
+	}
+	h.agents.turns = nil
+	return all
+}
+
+// replies are the texts that the gateway wrote itself about a row.
+func (h *harness) replies(m *msg.Message) (all []string) {
+	h.t.Helper()
+	rows, err := h.st.OwnReplies(h.t.Context(), m)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, r := range rows {
+		all = append(all, r.Content)
+	}
+	return all
+}
+
+// fakeAgents note what the gateway asks of them. No run is live.
+type fakeAgents struct {
+	turns   []*msg.Turn
+	stopped []string
+	drained []int64
+}
+
+func (a *fakeAgents) Offer(queue.Key) int64                   { return 0 }
+func (a *fakeAgents) Withdraw(int64)                          {}
+func (a *fakeAgents) Dispatch(t *msg.Turn, _ int64)           { a.turns = append(a.turns, t) }
+func (a *fakeAgents) Drain(runID int64)                       { a.drained = append(a.drained, runID) }
+func (a *fakeAgents) Stop(f string, _ *string, _ []*msg.Turn) { a.stopped = append(a.stopped, f) }
+
+// fakeRoutd answers every question as answer says: by default, every row is
+// routed to main.
+type fakeRoutd struct {
+	*httptest.Server
+	down atomic.Bool
+
+	mu      sync.Mutex
+	version int64
+	answer  func(routeapi.Item, *routeapi.Answer)
+	asked   []int64
+}
+
+func newFakeRoutd(t *testing.T) *fakeRoutd {
+	r := &fakeRoutd{version: 1}
+	r.Server = httptest.NewServer(r)
+	t.Cleanup(r.Close)
+	return r
+}
+
+// route changes how rows are answered from here on.
+func (r *fakeRoutd) route(answer func(routeapi.Item, *routeapi.Answer)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.version++
+	r.answer = answer
+}
+
+func (r *fakeRoutd) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if r.down.Load() {
+		httpx.Error(w, apierr.New(apierr.Unavailable, "down"))
+		return
+	}
+	var in routeapi.Request
+	if err := json.NewDecoder(req.Body).Decode(&in); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := routeapi.Response{Version: r.version}
+	for _, it := range in.Items {
+		r.asked = append(r.asked, it.ID)
+		a := routeapi.Answer{
+			ID: it.ID, Action: routeapi.Trigger, Folder: "main", Home: "main", Reason: msg.ReasonRoute, ThreadID: it.ThreadID,
+			Surface: "telegram-dm", Ceiling: 4000, Impulse: msg.DefaultImpulse(100, maxHold),
+		}
+		if it.Folder != "" {
+			a.Folder = it.Folder
+		}
+		if r.answer != nil {
+			r.answer(it, &a)
+		}
+		out.Items = append(out.Items, a)
+	}
+	httpx.JSON(w, http.StatusOK, out)
+}
