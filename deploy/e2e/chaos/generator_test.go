@@ -83,7 +83,7 @@ func TestGenerator_Texts_AreUnique(t *testing.T) {
 		if !strings.HasSuffix(s.content, s.prompt) {
 			t.Errorf("%q has prompt %q", s.content, s.prompt)
 		}
-		if !slices.ContainsFunc(slices.Concat(g.tracked...), func(p chatsim.Conversation) bool { return p.Chat == s.chat }) {
+		if !slices.ContainsFunc(slices.Concat(g.tracked...), func(c chatsim.Conversation) bool { return c.Chat == s.chat }) {
 			t.Errorf("%q was sent to %s", s.content, s.chat)
 		}
 	}
@@ -106,8 +106,8 @@ func TestGenerator_DependsOnSeed(t *testing.T) {
 	if diff := cmp.Diff(actionsOf(one), actionsOf(same)); diff != "" {
 		t.Error(diff)
 	}
-	for chat, p := range one.web {
-		if diff := cmp.Diff(p.queue, same.web[chat].queue); diff != "" {
+	for chat, sender := range one.web {
+		if diff := cmp.Diff(sender.queue, same.web[chat].queue); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -137,8 +137,8 @@ func TestGenerator_SendsMessageToItsChat(t *testing.T) {
 		written[key{a.Chat, a.Text}]++
 	}
 	clients := map[string]bool{}
-	for chat, p := range g.web {
-		for _, m := range p.queue {
+	for chat, sender := range g.web {
+		for _, m := range sender.queue {
 			written[key{chat, m.Text}]++
 			if clients[m.ClientID] {
 				t.Errorf("client id %s has two messages", m.ClientID)
@@ -153,9 +153,9 @@ func TestGenerator_SendsMessageToItsChat(t *testing.T) {
 			t.Errorf("%q was sent %d times to %s", s.content, n, s.chat)
 		}
 	}
-	for _, p := range slices.Concat(g.tracked...) {
-		if in[p.Chat] == 0 {
-			t.Errorf("no message in %s", p.Chat)
+	for _, c := range slices.Concat(g.tracked...) {
+		if in[c.Chat] == 0 {
+			t.Errorf("no message in %s", c.Chat)
 		}
 	}
 }
@@ -204,8 +204,8 @@ func TestGenerator_MustAnswer_WhenCalled(t *testing.T) {
 		verbs[a.Text] = a.Verb
 	}
 	noChild := map[string]bool{}
-	for _, p := range slices.Concat(g.tracked...) {
-		noChild[p.Chat] = p.NoChildGroup
+	for _, c := range slices.Concat(g.tracked...) {
+		noChild[c.Chat] = c.NoChildGroup
 	}
 	count := map[bool]int{}
 	for _, s := range g.all {
@@ -269,7 +269,7 @@ func TestGenerator_Provoke(t *testing.T) {
 		} {
 			d := newRecorder()
 			g := newGenerator(seeded(1), []chatsim.Platform{d}, nil, nil)
-			g.mutating = slices.DeleteFunc(g.mutating, func(p chatsim.Conversation) bool { return p.Chat == "matrix:dm-1" })
+			g.mutating = slices.DeleteFunc(g.mutating, func(c chatsim.Conversation) bool { return c.Chat == "matrix:dm-1" })
 			g.provoke(t.Context(), point)
 			var got []string
 			for _, a := range d.actions {
@@ -334,13 +334,13 @@ func TestWebSender_Retries_InOrder(t *testing.T) {
 	if g.allAcknowledged() {
 		t.Error("all acknowledged before dashd accepts anything")
 	}
-	p := g.web["web:main"]
+	sender := g.web["web:main"]
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { p.run(ctx) })
+	running.Go(func() { sender.run(ctx) })
 	waiting, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	err := harness.Await(waiting, "dashd to accept all messages", func() (bool, error) { return p.idle(), nil })
+	err := harness.Await(waiting, "dashd to accept all messages", func() (bool, error) { return sender.idle(), nil })
 	stop()
 	running.Wait()
 	if err != nil {

@@ -40,7 +40,7 @@ INSERT INTO messages (id, chat_jid, platform_id, direction, source, content, tim
 	(5, 'telegram:104', 'p5', 'in', 'teled', '#pinned', 1, 500, NULL, NULL, NULL, 'sticky', 'pin', 1, 5, NULL, NULL),
 	(6, 'telegram:-201', 'p6', 'in', 'teled', 'm6', 1, 600, NULL, NULL, 'main', 'routed', 'route', 1, 6, 3, NULL),
 	(7, 'telegram:-201', 'p7', 'in', 'teled', 'm7', 1, 700, NULL, NULL, 'main', 'routed', 'route', 1, 7, 3, NULL),
-	(9, 'telegram:-201', NULL, 'in', 'prefix', 'm6 handed on', 1, 600, NULL, 6, 'main', 'routed', 'derived', 1, 8, 3, NULL),
+	(9, 'telegram:-201', NULL, 'in', 'prefix', 'm6 derived', 1, 600, NULL, 6, 'main', 'routed', 'derived', 1, 8, 3, NULL),
 	(8, 'telegram:-202', 'p8', 'in', 'teled', 'm8', 1, 800, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
 	(11, 'telegram:101', NULL, 'out', 'agent', 'You said: m1', 1, 1100, 'p1', NULL, NULL, NULL, NULL, NULL, NULL, 1, 'sent'),
 	(12, 'telegram:101', NULL, 'out', 'command', 'You said: m4', 1, 1100, 'p4', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'sent'),
@@ -88,7 +88,7 @@ func TestReadHistory(t *testing.T) {
 			{group, "m6"}: {m6}, {group, "m7"}: {m7}, {"telegram:-202", "m8"}: {m8},
 		},
 		derived: map[int64]row{2: {id: 3, turn: 2, derivedFrom: 2, chat: chat, content: "silent m2", disposition: "routed"},
-			6: {id: 9, turn: 3, derivedFrom: 6, chat: group, content: "m6 handed on", disposition: "routed"}},
+			6: {id: 9, turn: 3, derivedFrom: 6, chat: group, content: "m6 derived", disposition: "routed"}},
 		answers:   map[key]map[int64]bool{{chat, "m1"}: {1: true}, {group, "m6"}: {3: true}, {group, "m7"}: {3: true}},
 		replies:   map[key]int{{chat, "p4"}: 1},
 		routdDown: map[key]bool{{"telegram:101", "p4"}: false},
@@ -188,18 +188,18 @@ INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder) VALUES 
 
 func TestLoadedInstance_Check(t *testing.T) {
 	for name, tc := range map[string]struct {
-		broken string
+		update string
 		change func(*loadedInstance)
 		skip   func(invariants.Invariant) bool
 		want   counts
 	}{
 		"ok": {skip: none},
 		"two rows violate an invariant": {skip: none, want: counts{invariants.Stuck: 2},
-			broken: `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('telegram:9', 'in', 1, 1), ('telegram:9', 'in', 1, 1)`},
+			update: `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('telegram:9', 'in', 1, 1), ('telegram:9', 'in', 1, 1)`},
 		"agent runs": {skip: none, want: counts{invariants.Stuck: 1},
-			broken: `UPDATE runs SET ended_at = NULL`},
+			update: `UPDATE runs SET ended_at = NULL`},
 		"agent runs, allowed": {skip: allowedWhileRunning,
-			broken: `UPDATE runs SET ended_at = NULL`},
+			update: `UPDATE runs SET ended_at = NULL`},
 		"message without row": {skip: none, want: counts{invariants.Lost: 1},
 			change: func(l *loadedInstance) { l.load.all = append(l.load.all, sentMessage{chat, "m2", "m2", true}) }},
 		"arrival without row": {skip: none, want: counts{invariants.Doubled: 1},
@@ -208,17 +208,17 @@ func TestLoadedInstance_Check(t *testing.T) {
 				p.all = append(p.all, chatsim.Arrival{ID: "9", Chat: chat})
 			}},
 		"window too short": {skip: none, want: counts{invariants.Lost: 1},
-			broken: `UPDATE chat_reply_state SET engaged_until = 2999`},
+			update: `UPDATE chat_reply_state SET engaged_until = 2999`},
 		"window too short, clock was set": {skip: none,
-			broken: `UPDATE chat_reply_state SET engaged_until = 2999`, change: func(l *loadedInstance) { l.clockSet = true }},
+			update: `UPDATE chat_reply_state SET engaged_until = 2999`, change: func(l *loadedInstance) { l.clockSet = true }},
 		"turn failed": {skip: none, want: counts{invariants.Lost: 1},
-			broken: failed},
+			update: failed},
 		"turn failed, hostile": {skip: none,
-			broken: failed, change: func(l *loadedInstance) { l.load.hostile = true }},
+			update: failed, change: func(l *loadedInstance) { l.load.hostile = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &loadedInstance{
-				db: database(t, oneAnswer+tc.broken), load: &generator{all: []sentMessage{{chat, "m1", "m1", true}}},
+				db: database(t, oneAnswer+tc.update), load: &generator{all: []sentMessage{{chat, "m1", "m1", true}}},
 				platforms: []chatsim.Platform{&receivedPlatform{all: []chatsim.Arrival{{ID: "b2", Chat: chat, Text: "You said: m1"}}}},
 			}
 			if tc.change != nil {

@@ -34,14 +34,14 @@ func NewDiscord(size Size, o discord.Options) *Discord {
 	d.bob = d.User("Bob", "bob")
 	d.guild = d.Guild("Guild", d.bob)
 	for i := range size.DMs {
-		p := d.NewDM(fmt.Sprintf("Person %d", i))
-		p.NoChildGroup, p.Mutates = i == 2, i >= size.DMs-2
-		d.all = append(d.all, p)
+		c := d.NewDM(fmt.Sprintf("Person %d", i))
+		c.NoChildGroup, c.Mutates = i == 2, i >= size.DMs-2
+		d.all = append(d.all, c)
 	}
 	for i := range size.Groups {
-		p := d.NewGroup(fmt.Sprintf("channel-%d", i))
-		p.Mutates = i == size.Groups-1
-		d.all = append(d.all, p)
+		c := d.NewGroup(fmt.Sprintf("channel-%d", i))
+		c.Mutates = i == size.Groups-1
+		d.all = append(d.all, c)
 	}
 	talk := d.guild.Channel("talk")
 	for _, name := range []string{"left", "right"} {
@@ -121,7 +121,7 @@ func (d *Discord) Do(a Action) (id string, err error) {
 		_, err = in.TryEdit(user, a.Target, a.Text)
 		return "", err
 	case msg.VerbReaction:
-		_ = in.SetReaction(user, a.Target, a.Text, true) // once only
+		_ = in.SetReaction(user, a.Target, a.Text, true) // fails if it is set already
 		return "", nil
 	case msg.VerbReply:
 		draft.ReplyTo = a.Target
@@ -149,10 +149,10 @@ func (d *Discord) AllAcknowledged() bool { return true }
 
 // Arrivals implements Transport.
 func (d *Discord) Arrivals() (all []Arrival) {
-	for _, c := range d.Sent() {
-		if p, known := d.chats[c.ChannelID]; known && c.Route == discord.CreateMessage && !c.Repeated {
-			a := Arrival{ID: c.MessageID, Chat: p.Chat, Thread: p.Thread, Text: c.Text, ReplyTo: c.ReplyTo, At: c.At}
-			for _, f := range c.Files {
+	for _, call := range d.Sent() {
+		if conversation, known := d.chats[call.ChannelID]; known && call.Route == discord.CreateMessage && !call.Repeated {
+			a := Arrival{ID: call.MessageID, Chat: conversation.Chat, Thread: conversation.Thread, Text: call.Text, ReplyTo: call.ReplyTo, At: call.At}
+			for _, f := range call.Files {
 				a.Files = append(a.Files, File{f.Name, f.Data})
 			}
 			all = append(all, a)
@@ -241,7 +241,7 @@ func (d *Discord) Removals() []Removal {
 	blocked, muted, deleted, kicked, locked := d.NewDM("Ann"), d.NewGroup("muted"), d.NewGroup("deleted"), d.channel(abroad, "kicked"), d.NewThread("locked")
 	return []Removal{
 		{"the bot is blocked", blocked, func() { d.Block(d.users[blocked.Chat], true) }},
-		{"the bot loses the right to write", muted, func() { d.at(muted).Deny(discord.SendMessages) }},
+		{"the bot loses its permission to write", muted, func() { d.at(muted).Deny(discord.SendMessages) }},
 		{"a channel is deleted", deleted, func() { d.at(deleted).DeleteChannel() }},
 		{"the bot is kicked", kicked, abroad.RemoveBot},
 		{"a thread is locked", locked, func() { d.at(locked).Archive(true, true) }},

@@ -30,14 +30,14 @@ type Slack struct {
 func NewSlack(size Size, o slack.Options) *Slack {
 	s := &Slack{Server: slack.New(o), users: map[string]slack.User{}, bots: map[string]slack.User{}}
 	for i := range size.DMs {
-		p := s.NewDM(fmt.Sprintf("Person %d", i))
-		p.NoChildGroup, p.Mutates = i == 2, i >= size.DMs-2
-		s.all = append(s.all, p)
+		c := s.NewDM(fmt.Sprintf("Person %d", i))
+		c.NoChildGroup, c.Mutates = i == 2, i >= size.DMs-2
+		s.all = append(s.all, c)
 	}
 	for i := range size.Groups {
-		p := s.NewGroup(fmt.Sprintf("channel-%d", i))
-		p.Mutates = i == size.Groups-1
-		s.all = append(s.all, p)
+		c := s.NewGroup(fmt.Sprintf("channel-%d", i))
+		c.Mutates = i == size.Groups-1
+		s.all = append(s.all, c)
 	}
 	s.all = append(s.all, s.NewThread("talk"))
 	return s
@@ -62,10 +62,10 @@ func (s *Slack) NewThread(title string) Conversation {
 	return s.add(talk.Thread(talk.Say(u, "what about this?").TS), u, true)
 }
 
-func (s *Slack) add(at slack.Place, user slack.User, calls bool) Conversation {
-	p := Conversation{Chat: slackChat(at.ChannelID), Thread: at.ThreadTS, NeedsMention: calls}
-	s.users[p.Chat] = user
-	return p
+func (s *Slack) add(at slack.Place, user slack.User, needsMention bool) Conversation {
+	c := Conversation{Chat: slackChat(at.ChannelID), Thread: at.ThreadTS, NeedsMention: needsMention}
+	s.users[c.Chat] = user
+	return c
 }
 
 // at returns the fake's own place of a conversation.
@@ -110,7 +110,7 @@ func (s *Slack) Do(a Action) (id string, err error) {
 		_, err = in.TryEdit(user, a.Target, a.Text)
 		return "", err
 	case msg.VerbReaction:
-		_ = in.SetReaction(user, a.Target, "thumbsup", true) // once only
+		_ = in.SetReaction(user, a.Target, "thumbsup", true) // fails if it is set already
 		return "", nil
 	case msg.VerbReply:
 		draft.ThreadTS = cmp.Or(a.Thread, a.Target)
@@ -125,8 +125,8 @@ func (s *Slack) Do(a Action) (id string, err error) {
 }
 
 func (s *Slack) otherBot(c Conversation) slack.User {
-	bot, there := s.bots[c.Chat]
-	if !there {
+	bot, ok := s.bots[c.Chat]
+	if !ok {
 		bot = s.OtherBot("Other", "other")
 		s.at(c).Invite(s.users[c.Chat], bot)
 		s.bots[c.Chat] = bot
@@ -139,12 +139,12 @@ func (s *Slack) AllAcknowledged() bool { return s.Pending() == 0 }
 
 // Arrivals implements Transport.
 func (s *Slack) Arrivals() (all []Arrival) {
-	for _, c := range s.Sent() {
-		if c.Method != "chat.postMessage" && c.Method != "files.completeUploadExternal" {
+	for _, call := range s.Sent() {
+		if call.Method != "chat.postMessage" && call.Method != "files.completeUploadExternal" {
 			continue
 		}
-		a := Arrival{ID: c.TS, Chat: slackChat(c.ChannelID), Thread: c.ThreadTS, Text: c.Text, At: c.At}
-		for _, f := range c.Files {
+		a := Arrival{ID: call.TS, Chat: slackChat(call.ChannelID), Thread: call.ThreadTS, Text: call.Text, At: call.At}
+		for _, f := range call.Files {
 			a.Files = append(a.Files, File{f.Name, f.Data})
 		}
 		all = append(all, a)

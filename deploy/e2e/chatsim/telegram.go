@@ -37,14 +37,14 @@ func NewTelegram(size Size, o telegram.Options) *Telegram {
 		Server: telegram.New(o), users: map[string]telegram.User{}, rooms: map[string]telegram.Place{}, bots: map[string]telegram.User{},
 	}
 	for i := range size.DMs {
-		p := t.NewDM(fmt.Sprintf("Person %d", i))
-		p.NoChildGroup, p.Mutates = i == 2, i >= size.DMs-2
-		t.all = append(t.all, p)
+		c := t.NewDM(fmt.Sprintf("Person %d", i))
+		c.NoChildGroup, c.Mutates = i == 2, i >= size.DMs-2
+		t.all = append(t.all, c)
 	}
 	for i := range size.Groups {
-		p := t.NewGroup(fmt.Sprintf("Group %d", i))
-		p.Mutates = i == size.Groups-1
-		t.all = append(t.all, p)
+		c := t.NewGroup(fmt.Sprintf("Group %d", i))
+		c.Mutates = i == size.Groups-1
+		t.all = append(t.all, c)
 	}
 	left := t.NewThread("Left")
 	right := t.topic(t.rooms[left.Chat], t.users[left.Chat], "Right")
@@ -79,13 +79,13 @@ func (t *Telegram) topic(forum telegram.Place, by telegram.User, name string) Co
 // add makes a user write in a chat. In a group the bot is an administrator, since only those get
 // reactions.
 func (t *Telegram) add(at telegram.Place, user telegram.User) Conversation {
-	p := Conversation{Chat: telegramChat(at.ChatID), NeedsMention: at.ChatID < 0}
-	if p.NeedsMention {
+	c := Conversation{Chat: telegramChat(at.ChatID), NeedsMention: at.ChatID < 0}
+	if c.NeedsMention {
 		at.AddBot(user)
 		at.Promote(user, true)
 	}
-	t.users[p.Chat], t.rooms[p.Chat] = user, at
-	return p
+	t.users[c.Chat], t.rooms[c.Chat] = user, at
+	return c
 }
 
 func telegramChat(id int64) string { return fmt.Sprintf("telegram:%d", id) }
@@ -144,8 +144,8 @@ func (t *Telegram) Do(a Action) (id string, err error) {
 }
 
 func (t *Telegram) otherBot(chat string) telegram.User {
-	bot, there := t.bots[chat]
-	if !there {
+	bot, ok := t.bots[chat]
+	if !ok {
 		bot = t.OtherBot("Other", "other_bot")
 		t.rooms[chat].Join(bot)
 		t.bots[chat] = bot
@@ -158,19 +158,19 @@ func (t *Telegram) AllAcknowledged() bool { return t.Pending() == 0 }
 
 // Arrivals implements Transport.
 func (t *Telegram) Arrivals() (all []Arrival) {
-	for _, c := range t.Sent() {
-		if c.Method != "sendMessage" && len(c.Files) == 0 {
+	for _, call := range t.Sent() {
+		if call.Method != "sendMessage" && len(call.Files) == 0 {
 			continue
 		}
-		for _, m := range c.Messages {
-			a := Arrival{ID: strconv.Itoa(m.ID), Chat: telegramChat(m.Chat.ID), Text: c.Text, At: c.At}
+		for _, m := range call.Messages {
+			a := Arrival{ID: strconv.Itoa(m.ID), Chat: telegramChat(m.Chat.ID), Text: call.Text, At: call.At}
 			if m.IsTopic {
 				a.Thread = strconv.Itoa(m.Thread)
 			}
-			if c.ReplyTo != 0 {
-				a.ReplyTo = strconv.Itoa(c.ReplyTo)
+			if call.ReplyTo != 0 {
+				a.ReplyTo = strconv.Itoa(call.ReplyTo)
 			}
-			for _, f := range c.Files {
+			for _, f := range call.Files {
 				a.Files = append(a.Files, File{f.Name, f.Data})
 			}
 			all = append(all, a)
@@ -269,14 +269,14 @@ func (t *Telegram) SetTokenValid(ok bool) {
 // Removals implements FaultInjector.
 func (t *Telegram) Removals() []Removal {
 	blocked, gone, kicked, deleted := t.NewDM("Ann"), t.NewDM("Ben"), t.NewGroup("Kicked"), t.NewGroup("Deleted")
-	topic := t.NewThread("Passing")
+	topic := t.NewThread("Temporary")
 	return []Removal{
 		{"the bot is blocked", blocked, func() { t.Block(t.users[blocked.Chat]) }},
 		{"an account is deleted", gone, func() { t.Deactivate(t.users[gone.Chat]) }},
 		{"the bot is kicked", kicked, func() { t.rooms[kicked.Chat].RemoveBot(t.users[kicked.Chat]) }},
 		{"a group is deleted", deleted, func() { t.rooms[deleted.Chat].DeleteGroup() }},
 		{"a topic is deleted", topic, func() {
-			thread, _ := strconv.Atoi(topic.Thread) // as set by topic
+			thread, _ := strconv.Atoi(topic.Thread) // valid, since topic has formatted it
 			t.Place(t.rooms[topic.Chat].ChatID, thread).DeleteTopic()
 		}},
 	}
