@@ -79,7 +79,7 @@ func (a *Adapter) Insert(ctx context.Context, rows ...msg.Message) (ids []int64,
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
+	defer tx.Rollback() // does nothing after the commit
 	for i := range rows {
 		id, err := a.insert(ctx, tx, &rows[i])
 		if err != nil {
@@ -177,7 +177,7 @@ func (a *Adapter) report(ctx context.Context, id int64, r report) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
+	defer tx.Rollback() // does nothing after the commit
 	res, err := tx.ExecContext(ctx, `UPDATE messages SET out_state = ?, platform_id = nullif(?, '') WHERE id = ? AND out_state = 'queued'`,
 		r.state, r.platformID, id)
 	if err != nil {
