@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	_ "github.com/mattn/go-sqlite3" // reads the schema
+
+	"arizuko/deploy/e2e/harness"
+	"arizuko/deploy/e2e/invariants"
 )
 
 const (
@@ -31,6 +37,9 @@ type comparison struct {
 func (b *bench) compare(ctx context.Context, o options, chosen []scenario, out io.Writer) (ok bool, err error) {
 	oldBin := filepath.Join(b.dir, "before")
 	if err := linkPrograms(oldBin, o.against, b.bin); err != nil {
+		return false, fmt.Errorf("-against: %w", err)
+	}
+	if err := b.checkSchemas(oldBin); err != nil {
 		return false, fmt.Errorf("-against: %w", err)
 	}
 	after := &bench{quick: b.quick, divisor: comparedDivisor, bin: b.bin, dir: b.dir}
@@ -168,4 +177,40 @@ func linkPrograms(folder, theirs, ours string) error {
 		errs = append(errs, err, os.Symlink(program, filepath.Join(folder, name)))
 	}
 	return errors.Join(append(errs, os.Symlink(filepath.Join(ours, "agent"), filepath.Join(folder, "agent")))...)
+}
+
+// errSchema means that this program cannot read and write the other build's database.
+var errSchema = errors.New("the builds have different database schemas")
+
+func (b *bench) checkSchemas(oldBin string) error {
+	var schemas [2][]string
+	for i, bin := range []string{oldBin, b.bin} {
+		var err error
+		if schemas[i], err = b.schema(bin); err != nil {
+			return err
+		}
+	}
+	if !slices.Equal(schemas[0], schemas[1]) {
+		return errSchema
+	}
+	return nil
+}
+
+// schema returns the columns of all tables and indexes of a build.
+func (b *bench) schema(bin string) (columns []string, err error) {
+	i, err := harness.NewIn(b.dir, bin)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, i.Close()) }()
+	if err := i.Migrate(); err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite3", "file:"+i.Database()+"?mode=ro")
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	return invariants.Lines(db, `SELECT o.type, o.name, c.name, c.type, c."notnull", c.dflt_value, c.pk
+		FROM sqlite_master o LEFT JOIN pragma_table_xinfo(o.name) c ORDER BY o.type, o.name, c.cid`)
 }

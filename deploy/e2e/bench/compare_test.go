@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -119,5 +121,36 @@ func TestLinkPrograms(t *testing.T) {
 func TestParseOptions_OneRound_Fails(t *testing.T) {
 	if _, err := parseOptions([]string{"-against", "x", "-rounds", "1"}); err == nil {
 		t.Error("no error")
+	}
+}
+
+// migrateProgram writes a migrate into a folder that makes a database with a table.
+func migrateProgram(t *testing.T, table string) (bin string) {
+	t.Helper()
+	bin = t.TempDir()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(bin, "template.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`CREATE TABLE ` + table); err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf("#!/bin/sh\ncp %s/template.db arizuko.db\n", bin)
+	if err := os.WriteFile(filepath.Join(bin, "migrate"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+func TestCheckSchemas(t *testing.T) {
+	b := &bench{bin: migrateProgram(t, "messages (id INTEGER)"), dir: t.TempDir()}
+	if err := b.checkSchemas(migrateProgram(t, "messages (id INTEGER /* of a row */)")); err != nil {
+		t.Errorf("equal schemas: %v", err)
+	}
+	for _, table := range []string{"turns (id INTEGER)", "messages (id TEXT)", "messages (id INTEGER, content TEXT)"} {
+		if err := b.checkSchemas(migrateProgram(t, table)); !errors.Is(err, errSchema) {
+			t.Errorf("%s: %v", table, err)
+		}
 	}
 }
