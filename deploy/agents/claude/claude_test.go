@@ -16,95 +16,95 @@ import (
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
-// These tests run the real Claude Code against a model that does what it is told.
+// These tests run the real Claude Code with a fake model that follows instructions.
 
-func TestConversation(t *testing.T) {
+func TestAgent_NextRun_ResumesSession(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.open("CLAUDE_MODEL=claude-fake-1")
 	s.send(first("1", "", "say hello"))
-	f := s.says("1", "hello")
+	f := s.wantAnswer("1", "hello")
 	if !isUUID(f.NewSessionID) {
 		t.Errorf("session %q", f.NewSessionID)
 	}
 	s.send(message("2", "recall"))
-	s.says("2", "Before: say hello")
-	s.ends(0)
+	s.wantAnswer("2", "Before: say hello")
+	s.wantExit(0)
 	if model := r.model.MessageCalls()[0].Request.Model; model != "claude-fake-1" {
 		t.Errorf("model %q", model)
 	}
 
 	again := r.open("AGENT_MODEL=claude-fake-2")
 	again.send(first("3", f.NewSessionID, "recall"))
-	if g := again.says("3", "Before: say hello\nrecall"); g.NewSessionID != f.NewSessionID {
+	if g := again.wantAnswer("3", "Before: say hello\nrecall"); g.NewSessionID != f.NewSessionID {
 		t.Errorf("session %q became %q", f.NewSessionID, g.NewSessionID)
 	}
-	again.ends(0)
-	asked := r.model.MessageCalls()
-	if model := asked[len(asked)-1].Request.Model; model != "claude-fake-2" {
+	again.wantExit(0)
+	calls := r.model.MessageCalls()
+	if model := calls[len(calls)-1].Request.Model; model != "claude-fake-2" {
 		t.Errorf("model %q", model)
 	}
 	for _, c := range r.model.Calls() {
 		if c.Method != anthropic.MethodMessages {
-			t.Errorf("it called %s", c.Method)
+			t.Errorf("unexpected call of %s", c.Method)
 		}
 	}
 }
 
-func TestPipedWhileItThinks(t *testing.T) {
+func TestAgent_MessagesDuringTurn_AnsweredInOrder(t *testing.T) {
 	t.Parallel()
-	s := newRig(t).open()
+	s := newFixture(t).open()
 	s.send(first("1", "", "slow 1 say one"))
-	s.asked("slow 1 say one")
+	s.waitCall("slow 1 say one")
 	s.send(message("2", "say two"), message("3", "say three"))
-	s.says("1", "one")
-	s.says("2", "two")
-	s.says("3", "three")
-	s.ends(0)
+	s.wantAnswer("1", "one")
+	s.wantAnswer("2", "two")
+	s.wantAnswer("3", "three")
+	s.wantExit(0)
 }
 
 // Claude Code itself would answer both with one result.
-func TestPipedWhileItUsesATool(t *testing.T) {
+func TestAgent_MessageDuringToolCall_AnsweredSeparately(t *testing.T) {
 	t.Parallel()
-	s := newRig(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *),Bash(echo *)")
+	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *),Bash(echo *)")
 	s.send(first("1", "", "tool Bash sleep 1; echo done"))
-	s.asked("tool Bash sleep 1; echo done")
+	s.waitCall("tool Bash sleep 1; echo done")
 	s.send(message("2", "say two"))
-	s.says("1", "The tool said: done")
-	s.says("2", "two")
-	s.ends(0)
+	s.wantAnswer("1", "The tool said: done")
+	s.wantAnswer("2", "two")
+	s.wantExit(0)
 }
 
-func TestSessionThatIsGone(t *testing.T) {
+func TestAgent_UnknownSession_StartsNewWithNote(t *testing.T) {
 	t.Parallel()
 	for name, id := range map[string]string{
-		"unknown":         "11111111-1111-4111-8111-111111111111",
-		"another agent's": "demo-abc",
-		"an option":       "--version",
+		"unknown":     "11111111-1111-4111-8111-111111111111",
+		"other agent": "demo-abc",
+		"an option":   "--version",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newRig(t).open()
+			s := newFixture(t).open()
 			s.send(first("1", id, "recall"), message("2", "say two"))
-			f := s.says("1", lostNote+"\n\nBefore: ")
+			f := s.wantAnswer("1", lostNote+"\n\nBefore: ")
 			if f.NewSessionID == id || !isUUID(f.NewSessionID) {
 				t.Errorf("session %q", f.NewSessionID)
 			}
-			s.says("2", "two")
-			s.ends(0)
+			s.wantAnswer("2", "two")
+			s.wantExit(0)
 		})
 	}
 }
 
-// Groups with one home keep their conversations to themselves.
-func TestSessionOfAnotherGroup(t *testing.T) {
+// Groups that share a home do not share sessions.
+func TestAgent_SessionOfOtherGroup_IsUnknown(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.open()
 	s.send(first("1", "", "say hello"))
-	id := s.says("1", "hello").NewSessionID
-	s.ends(0)
+	id := s.wantAnswer("1", "hello").NewSessionID
+	s.wantExit(0)
 	if left, _ := os.ReadDir(r.home); len(left) != 0 {
-		t.Errorf("in the home: %v", left)
+		t.Errorf("files in the home: %v", left)
 	}
 	info, err := os.Stat(filepath.Join(r.group, ".claude"))
 	if err != nil || info.Mode().Perm() != 0o700 {
@@ -114,163 +114,163 @@ func TestSessionOfAnotherGroup(t *testing.T) {
 	r.group = t.TempDir()
 	s = r.open()
 	s.send(first("2", id, "recall"))
-	s.says("2", lostNote+"\n\nBefore: ")
-	s.ends(0)
+	s.wantAnswer("2", lostNote+"\n\nBefore: ")
+	s.wantExit(0)
 }
 
-func TestCredentials(t *testing.T) {
+func TestAgent_InvalidCredentials_EndRunWithError(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ key, words string }{
+	for name, tc := range map[string]struct{ key, want string }{
 		"wrong": {"sk-ant-not-the-right-key-0001", "refuses the credentials (401)"},
 		"none":  {"", "has no credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			r.key = tc.key
 			s := r.open("CLAUDE_CODE_MAX_RETRIES=1")
 			s.send(first("1", "", "say hello"))
-			s.fails("1", tc.words)
-			s.ends(1)
+			s.wantError("1", tc.want)
+			s.wantExit(1)
 		})
 	}
 }
 
-func TestFailingAPI(t *testing.T) {
+func TestAgent_FailingAPI_RetriesThenEndsRun(t *testing.T) {
 	t.Parallel()
 	always := func(f anthropic.Fault) anthropic.Fault { f.Times = -1; return f }
 	for name, tc := range map[string]struct {
 		fault anthropic.Fault
-		words string // "" if it recovers
+		want  string // "" if it recovers
 		calls int    // at most
 	}{
-		"rate limit, then fine":    {anthropic.Fault{Status: 429, Times: 2}, "", 3},
-		"rate limit for good":      {always(anthropic.Fault{Status: 429}), "rate limit", 3},
-		"rate limit for an hour":   {always(anthropic.Fault{RetryAfter: 3600}), "rate limit", 1},
-		"overload, then fine":      {anthropic.Fault{Status: 529, Times: 2}, "", 3},
-		"overload for good":        {always(anthropic.Fault{Status: 529}), "overloaded", 3},
-		"failure for good":         {always(anthropic.Fault{Status: 500}), "is failing (500)", 3},
-		"refused for its form":     {always(anthropic.Fault{Status: 400, Description: "max_tokens: too large"}), "max_tokens: too large", 3},
-		"no such model":            {always(anthropic.Fault{Status: 404}), "CLAUDE_MODEL", 3},
-		"no credit":                {anthropic.Fault{Status: 402}, "no credit", 1},
-		"broken off, then fine":    {anthropic.Fault{Drop: true, After: true}, "", 2},
-		"a proxy's page":           {always(anthropic.Fault{Status: 503, Body: "<html>{no}</html>"}), "is failing (503)", 3},
-		"out of reach, then there": {anthropic.Fault{Drop: true}, "", 2},
+		"rate limit, then fine":   {anthropic.Fault{Status: 429, Times: 2}, "", 3},
+		"rate limit for ever":     {always(anthropic.Fault{Status: 429}), "rate limit", 3},
+		"rate limit for an hour":  {always(anthropic.Fault{RetryAfter: 3600}), "rate limit", 1},
+		"overload, then fine":     {anthropic.Fault{Status: 529, Times: 2}, "", 3},
+		"overload for ever":       {always(anthropic.Fault{Status: 529}), "overloaded", 3},
+		"failure for ever":        {always(anthropic.Fault{Status: 500}), "is failing (500)", 3},
+		"invalid request":         {always(anthropic.Fault{Status: 400, Description: "max_tokens: too large"}), "max_tokens: too large", 3},
+		"no such model":           {always(anthropic.Fault{Status: 404}), "CLAUDE_MODEL", 3},
+		"no credit":               {anthropic.Fault{Status: 402}, "no credit", 1},
+		"response cut, then fine": {anthropic.Fault{Drop: true, After: true}, "", 2},
+		"a proxy's page":          {always(anthropic.Fault{Status: 503, Body: "<html>{no}</html>"}), "is failing (503)", 3},
+		"unreachable, then fine":  {anthropic.Fault{Drop: true}, "", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newRig(t).open("CLAUDE_CODE_MAX_RETRIES=2")
+			s := newFixture(t).open("CLAUDE_CODE_MAX_RETRIES=2")
 			s.model.InjectFault(tc.fault)
 			s.send(first("1", "", "say hello"), message("2", "say two"))
-			if tc.words != "" {
-				s.fails("1", tc.words)
-				s.ends(1)
+			if tc.want != "" {
+				s.wantError("1", tc.want)
+				s.wantExit(1)
 			} else {
-				s.says("1", "hello")
-				s.says("2", "two")
-				s.ends(0)
+				s.wantAnswer("1", "hello")
+				s.wantAnswer("2", "two")
+				s.wantExit(0)
 			}
-			asked := s.model.Calls()
-			if tc.words == "" {
-				asked = asked[:len(asked)-1] // of the second message
+			calls := s.model.Calls()
+			if tc.want == "" {
+				calls = calls[:len(calls)-1] // of the second message
 			}
-			if len(asked) > tc.calls {
-				t.Errorf("%d calls, want %d", len(asked), tc.calls)
+			if len(calls) > tc.calls {
+				t.Errorf("%d calls, want %d", len(calls), tc.calls)
 			}
 		})
 	}
 }
 
-func TestUnreachableAPI(t *testing.T) {
+func TestAgent_UnreachableAPI_EndsRunWithError(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	if err := r.model.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s := r.open("CLAUDE_CODE_MAX_RETRIES=1")
 	s.send(first("1", "", "say hello"))
-	s.fails("1", "Connection")
-	s.ends(1)
+	s.wantError("1", "Connection")
+	s.wantExit(1)
 }
 
-func TestInterrupt(t *testing.T) {
+func TestAgent_Interrupt_DropsOpenTurns(t *testing.T) {
 	t.Parallel()
-	t.Run("and go", func(t *testing.T) {
-		s := newRig(t).open()
+	t.Run("then end of input", func(t *testing.T) {
+		s := newFixture(t).open()
 		s.send(first("1", "", "slow 600 say never"))
-		s.asked("slow 600 say never")
+		s.waitCall("slow 600 say never")
 		s.send(message("2", "say nor this"), agentproto.Interrupt{})
 		begun := time.Now()
-		s.ends(0)
+		s.wantExit(0)
 		// After its grace of a second gated would terminate the agent.
 		if took := time.Since(begun); took > 10*time.Second {
-			t.Errorf("took %v", took)
+			t.Errorf("the end took %v", took)
 		}
 		if n := len(s.model.MessageCalls()); n != 1 {
-			t.Errorf("the model was asked %d times", n)
+			t.Errorf("%d calls of the model, want 1", n)
 		}
 	})
-	t.Run("and go on", func(t *testing.T) {
-		s := newRig(t).open("CLAUDE_ALLOWED_TOOLS=Bash")
+	t.Run("then another turn", func(t *testing.T) {
+		s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash")
 		s.send(agentproto.Interrupt{}, first("1", "", "tool Bash sleep 600"))
-		s.asked("tool Bash sleep 600")
+		s.waitCall("tool Bash sleep 600")
 		s.send(agentproto.Interrupt{}, agentproto.Interrupt{}, message("2", "slow 600 say never"))
-		s.asked("slow 600 say never")
+		s.waitCall("slow 600 say never")
 		s.send(agentproto.Interrupt{}, message("3", "say after"))
-		s.says("3", "after")
+		s.wantAnswer("3", "after")
 		s.send(agentproto.Interrupt{})
-		s.ends(0)
+		s.wantExit(0)
 	})
 }
 
-func TestEndOfInput(t *testing.T) {
+func TestAgent_EndOfInput_AnswersOpenTurns(t *testing.T) {
 	t.Parallel()
-	s := newRig(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *)")
+	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *)")
 	s.send(first("1", "", "tool Bash sleep 1"), message("2", "tool Bash mkfifo denied"), message("3", "say three"))
 	rest, code := s.end()
 	if len(rest) != 3 || code != 0 || rest[2].Result != "three" || !strings.Contains(rest[1].Result, "an operator may allow it") {
 		t.Errorf("exit code %d, frames %+v", code, rest)
 	}
-	t.Run("before anything", func(t *testing.T) { newRig(t).open().ends(0) })
-	t.Run("nonsense", func(t *testing.T) {
-		s := newRig(t).open()
+	t.Run("without a turn", func(t *testing.T) { newFixture(t).open().wantExit(0) })
+	t.Run("invalid line", func(t *testing.T) {
+		s := newFixture(t).open()
 		s.send(first("1", "", "slow 1 say hello"))
 		if _, err := s.stdin.Write([]byte("nonsense\n")); err != nil {
 			t.Fatal(err)
 		}
-		s.says("1", "hello")
-		s.ends(1)
+		s.wantAnswer("1", "hello")
+		s.wantExit(1)
 	})
 }
 
-func TestKilledInTheMiddle(t *testing.T) {
+func TestAgent_CLIKilled_EndsRunKeepsSession(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.open()
 	s.send(first("1", "", "say hello"))
-	id := s.says("1", "hello").NewSessionID
+	id := s.wantAnswer("1", "hello").NewSessionID
 	s.send(message("2", "slow 600 say never"), message("3", "say three"))
-	s.asked("slow 600 say never")
+	s.waitCall("slow 600 say never")
 	kill(t, s.cliPID(), syscall.SIGKILL)
-	s.fails("2", "ended in the middle of its work: signal: killed")
-	s.ends(1)
+	s.wantError("2", "exited during a turn: signal: killed")
+	s.wantExit(1)
 
 	s = r.open()
 	s.send(first("4", id, "recall"))
 	if f := s.next(); !strings.HasPrefix(f.Result, "Before: say hello") {
 		t.Errorf("got %+v", f)
 	}
-	s.ends(0)
+	s.wantExit(0)
 }
 
-// Commands run in sessions of their own; what ends the run ends them too.
-func TestNothingIsLeft(t *testing.T) {
+// Commands run in sessions of their own and must end with the run.
+func TestAgent_EndOfRun_LeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*session){
 		"terminated": func(s *session) { kill(s.t, s.cmd.Process.Pid, syscall.SIGTERM) },
-		"crashed":    func(s *session) { kill(s.t, s.cliPID(), syscall.SIGKILL); s.fails("1", "signal: killed") },
+		"crashed":    func(s *session) { kill(s.t, s.cliPID(), syscall.SIGKILL); s.wantError("1", "signal: killed") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newRig(t).open("CLAUDE_ALLOWED_TOOLS=Bash")
+			s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash")
 			running := filepath.Join(s.group, "running")
 			if err := syscall.Mkfifo(running, 0o600); err != nil {
 				t.Fatal(err)
@@ -281,13 +281,13 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 			all := descendants(t, s.cmd.Process.Pid)
 			if len(all) < 2 {
-				t.Fatalf("Claude Code and the command are %v", all)
+				t.Fatalf("processes of Claude Code and the command: %v", all)
 			}
 			end(s)
-			s.ends(1)
+			s.wantExit(1)
 			for _, pid := range all {
 				if err := syscall.Kill(pid, 0); err == nil {
-					t.Errorf("process %d is still there", pid)
+					t.Errorf("process %d still exists", pid)
 				}
 			}
 		})
@@ -301,14 +301,14 @@ func kill(t *testing.T, pid int, sig syscall.Signal) {
 	}
 }
 
-func TestPermissions(t *testing.T) {
+func TestAgent_Permissions_DeniedUnlessAllowed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.open("CLAUDE_ALLOWED_TOOLS=Bash(mkfifo allowed)")
 	s.send(first("1", "", "tool Bash mkfifo allowed"))
-	s.says("1", "The tool said: (Bash completed with no output)")
+	s.wantAnswer("1", "The tool said: (Bash completed with no output)")
 	s.send(message("2", "tool Bash mkfifo denied"))
-	if f := s.next(); !strings.Contains(f.Result, "The tool failed: Nobody can be asked for permission here.") ||
+	if f := s.next(); !strings.Contains(f.Result, "The tool failed: There are no permission prompts here.") ||
 		!strings.Contains(f.Result, "adding Bash to CLAUDE_ALLOWED_TOOLS") {
 		t.Errorf("got %+v", f)
 	}
@@ -319,14 +319,14 @@ func TestPermissions(t *testing.T) {
 	}
 	outside := filepath.Join(r.home, "notes.txt")
 	s.send(message("4", `tool Write {"file_path":"`+outside+`","content":"x"}`))
-	if f := s.next(); !strings.HasPrefix(f.Result, "The tool failed: Nobody can be asked") {
+	if f := s.next(); !strings.HasPrefix(f.Result, "The tool failed: There are no permission prompts") {
 		t.Errorf("got %+v", f)
 	}
 	s.send(message("5", `tool AskUserQuestion {"questions":[]}`))
 	if f := s.next(); !strings.HasPrefix(f.Result, "The tool failed:") {
 		t.Errorf("got %+v", f)
 	}
-	s.ends(0)
+	s.wantExit(0)
 	for path, want := range map[string]bool{filepath.Join(r.group, "allowed"): true, filepath.Join(r.group, "denied"): false, file: true, outside: false} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
@@ -334,44 +334,44 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-func TestBypassAsRoot(t *testing.T) {
+func TestAgent_BypassPermissionsAsRoot_IsRefused(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.open("CLAUDE_PERMISSION_MODE=bypassPermissions", "IS_SANDBOX=1")
 	s.send(first("1", "", "tool Bash touch file"))
-	s.says("1", "The tool said: (Bash completed with no output)")
-	s.ends(0)
+	s.wantAnswer("1", "The tool said: (Bash completed with no output)")
+	s.wantExit(0)
 	if os.Geteuid() == 0 {
 		s = r.open("CLAUDE_PERMISSION_MODE=bypassPermissions")
 		s.send(first("1", "", "say hello"))
-		s.fails("1", "refuses CLAUDE_PERMISSION_MODE=bypassPermissions as root")
-		s.ends(1)
+		s.wantError("1", "refuses CLAUDE_PERMISSION_MODE=bypassPermissions as root")
+		s.wantExit(1)
 	}
 }
 
-func TestWrongSettings(t *testing.T) {
+func TestAgent_InvalidSettings_EndRunWithError(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ set, words string }{
+	for name, tc := range map[string]struct{ set, want string }{
 		"mode":     {"CLAUDE_PERMISSION_MODE=nonsense", "'nonsense' is invalid"},
 		"argument": {"CLAUDE_ARGS=--nonsense", "unknown option"},
-		"program":  {"CLAUDE_COMMAND=/nowhere/claude", "CLAUDE_COMMAND has to name its program"},
+		"program":  {"CLAUDE_COMMAND=/nowhere/claude", "set CLAUDE_COMMAND to its program"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newRig(t).open(tc.set)
+			s := newFixture(t).open(tc.set)
 			s.send(first("1", "", "say hello"), message("2", "say two"))
-			s.fails("1", tc.words)
-			s.ends(1)
+			s.wantError("1", tc.want)
+			s.wantExit(1)
 		})
 	}
 	t.Run("number", func(t *testing.T) {
-		s := newRig(t).open("CLAUDE_CODE_MAX_RETRIES=-1")
-		s.ends(exitConfig)
+		s := newFixture(t).open("CLAUDE_CODE_MAX_RETRIES=-1")
+		s.wantExit(exitConfig)
 	})
 }
 
 const mcpToken = "token-of-the-tools-0001"
 
-// tools is an MCP server with one tool, for whoever has the token.
+// tools is an MCP server with one tool, for clients with the token.
 func tools(t *testing.T, called chan<- string) *agentproto.MCP {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -410,14 +410,14 @@ func tools(t *testing.T, called chan<- string) *agentproto.MCP {
 	return &agentproto.MCP{URL: server.URL, Token: mcpToken}
 }
 
-func TestTools(t *testing.T) {
+func TestAgent_MCPTools_CalledWithoutLeakingToken(t *testing.T) {
 	t.Parallel()
 	called := make(chan string, 1)
-	s := newRig(t).open("CLAUDE_ALLOWED_TOOLS=Bash", "CLAUDE_CODE_MAX_RETRIES=0")
+	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash", "CLAUDE_CODE_MAX_RETRIES=0")
 	start := first("1", "", `tool mcp__arizuko__send_message {"text":"hi"}`)
 	start.MCP = tools(t, called)
 	s.send(start)
-	s.says("1", "The tool said: sent")
+	s.wantAnswer("1", "The tool said: sent")
 	if got := <-called; got != "hi" {
 		t.Errorf("called with %q", got)
 	}
@@ -431,36 +431,36 @@ func TestTools(t *testing.T) {
 	if f := s.next(); !strings.Contains(f.Result, "ANTHROPIC_API_KEY=[redacted]") || strings.Contains(f.Result, "MCP_TOKEN") {
 		t.Errorf("got %+v", f)
 	}
-	s.ends(0)
+	s.wantExit(0)
 }
 
-func TestToolsThatAreNotThere(t *testing.T) {
+func TestAgent_UnreachableMCPTools_WorksWithoutThem(t *testing.T) {
 	t.Parallel()
-	s := newRig(t).open()
+	s := newFixture(t).open()
 	start := first("1", "", "say hello")
 	start.MCP = &agentproto.MCP{URL: "http://127.0.0.1:1/mcp", Token: mcpToken}
 	s.send(start)
-	s.says("1", "hello")
-	s.ends(0)
+	s.wantAnswer("1", "hello")
+	s.wantExit(0)
 	if !strings.Contains(s.log.String(), "tools of arizuko: failed") {
-		t.Error("the log does not say so")
+		t.Error("the failure is not logged")
 	}
 }
 
-func TestOddTexts(t *testing.T) {
+func TestAgent_OddTexts_AreAnswered(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.model.SetModel(func(in anthropic.Request) anthropic.Reply {
 		if in.Commands()[len(in.Commands())-1] == "much" {
 			return anthropic.Reply{Text: strings.Repeat("\x01é", maxResult)}
 		}
-		var said anthropic.Content
+		var content anthropic.Content
 		for _, m := range in.Messages {
 			if m.Role == "user" {
-				said = m.Content
+				content = m.Content
 			}
 		}
-		return anthropic.Reply{Text: "<" + said[len(said)-1].Text + ">"}
+		return anthropic.Reply{Text: "<" + content[len(content)-1].Text + ">"}
 	})
 	s := r.open()
 	s.send(agentproto.Start{TurnID: "1", Prompt: "/clear"}, agentproto.Message{TurnID: "2", Prompt: "\x00\x1b\u2028\"\\\r\n\xff end"},
@@ -481,5 +481,5 @@ func TestOddTexts(t *testing.T) {
 			}
 		}
 	}
-	s.ends(0)
+	s.wantExit(0)
 }

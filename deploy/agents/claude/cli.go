@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// maxLine bounds a line of the CLI's; the largest carry pictures that a tool read.
+	// maxLine is the longest line of the CLI, in bytes; the longest contain images that a tool has read.
 	maxLine = 64 << 20
-	// exitGrace is how long the CLI may take to go after the end of its input; then it is told
-	// to terminate, and killed after killGrace.
+	// exitGrace is how long the CLI may take to exit after the end of its input. Then it gets SIGTERM,
+	// and is killed after killGrace.
 	exitGrace = 2 * time.Second
 	killGrace = time.Second
-	// mcpServer is the name of arizuko's tools among the CLI's.
+	// mcpServer is the CLI's name for arizuko's tools.
 	mcpServer = "arizuko"
 )
 
@@ -33,19 +33,19 @@ type cli struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
 	outbox chan []byte // to its stdin
-	lines  chan line   // closed when it is gone
-	said   *lastLine   // on stderr
+	lines  chan line   // closed after its end
+	stderr *lastLine
 	exit   error       // how it ended; valid once lines is closed
-	ended  bool        // its input is
-	hurry  *time.Timer // set by then
+	ended  bool        // its input has ended
+	killer *time.Timer // set once its input has ended
 }
 
-// startCLI starts the CLI with the session to resume, if any. Ending ctx terminates it.
+// startCLI starts the CLI with the session to resume, "" for none. The end of ctx terminates it.
 func startCLI(ctx context.Context, cfg *Config, session string, mcp *agentproto.MCP, stderr io.Writer) (*cli, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &cli{
 		cancel: cancel, outbox: make(chan []byte, 256), lines: make(chan line),
-		said: &lastLine{out: stderr, redact: cfg.redact},
+		stderr: &lastLine{out: stderr, redact: cfg.redact},
 	}
 	mcpPath, mcpFile, err := mcpConfig(mcp)
 	if err != nil {
@@ -57,7 +57,7 @@ func startCLI(ctx context.Context, cfg *Config, session string, mcp *agentproto.
 	c.cmd.ExtraFiles = mcpFile
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
 	c.cmd.WaitDelay = killGrace
-	c.cmd.Stderr = c.said
+	c.cmd.Stderr = c.stderr
 	stdout, pipe := io.Pipe()
 	c.cmd.Stdout = pipe
 	stdin, err := c.cmd.StdinPipe()
@@ -80,8 +80,8 @@ func startCLI(ctx context.Context, cfg *Config, session string, mcp *agentproto.
 	return c, nil
 }
 
-// mcpConfig is a pipe that holds the configuration of arizuko's tools, and its path for the CLI.
-// The token is in no argument, file or variable, where what the agent runs could come by it.
+// mcpConfig is a pipe with the configuration of arizuko's tools, and its path for the CLI. The token is
+// in no argument, file or variable that the agent's commands could read.
 func mcpConfig(mcp *agentproto.MCP) (path string, files []*os.File, err error) {
 	if mcp == nil {
 		return "", nil, nil
@@ -97,10 +97,10 @@ func mcpConfig(mcp *agentproto.MCP) (path string, files []*os.File, err error) {
 		return "", nil, err
 	}
 	defer w.Close()
-	const pipeRoom = 64 << 10 // what a pipe takes without a reader
-	if len(content) > pipeRoom {
+	const pipeSize = 64 << 10 // what can be written without a reader
+	if len(content) > pipeSize {
 		r.Close()
-		return "", nil, fmt.Errorf("configuration of the tools has %d bytes, more than %d", len(content), pipeRoom)
+		return "", nil, fmt.Errorf("configuration of the tools has %d bytes, at most %d are possible", len(content), pipeSize)
 	}
 	if _, err := w.Write(content); err != nil {
 		r.Close()
@@ -121,11 +121,11 @@ func (c *cli) send(v any) error {
 	return nil
 }
 
-// write feeds stdin. Once the CLI no longer reads, the rest is dropped.
+// write writes the outbox to stdin. If the CLI has ended, the rest is dropped.
 func (c *cli) write(stdin io.WriteCloser) {
 	defer stdin.Close()
 	for data := range c.outbox {
-		_, _ = stdin.Write(data) // that it is gone is told by its output
+		_, _ = stdin.Write(data) // the end of its output shows that it has ended
 	}
 }
 
@@ -141,54 +141,54 @@ func (c *cli) read(stdout io.Reader) {
 		c.lines <- readLine(data)
 	}
 	if err := lines.Err(); err != nil {
-		fmt.Fprintln(c.said, "output of Claude Code:", err)
+		fmt.Fprintln(c.stderr, "output of Claude Code:", err)
 		c.cancel()
 		_, _ = io.Copy(io.Discard, stdout)
 	}
 }
 
-// finish ends the CLI's input and, should it stay, the CLI.
+// finish ends the CLI's input and, after exitGrace, the CLI.
 func (c *cli) finish() {
 	if !c.ended {
 		c.ended = true
 		close(c.outbox)
-		c.hurry = time.AfterFunc(exitGrace, c.cancel)
+		c.killer = time.AfterFunc(exitGrace, c.cancel)
 	}
 }
 
-// close lets go of a CLI whose lines are closed, or waits until they are, and ends what it left.
+// close waits until the CLI has ended, and kills the processes that it has left behind.
 func (c *cli) close() {
 	c.finish()
-	for range c.lines { // what it says now concerns nobody
+	for range c.lines { // further output is not wanted
 	}
-	c.hurry.Stop()
+	c.killer.Stop()
 	c.cancel()
-	endLeftovers()
+	killLeftovers()
 }
 
-// gone says how the CLI ended, with its last words.
-func (c *cli) gone() string {
-	how := "it exited without being told to"
+// ending describes how the CLI has ended, with its last line on stderr.
+func (c *cli) ending() string {
+	how := "unexpected exit"
 	if c.exit != nil {
 		how = c.exit.Error()
 	}
-	if last := c.said.String(); last != "" {
+	if last := c.stderr.String(); last != "" {
 		return how + ": " + last
 	}
 	return how
 }
 
-// lastLine passes on what it is written, line by line and redacted, and keeps the last one.
+// lastLine is a writer that redacts and passes on each line, and keeps the last one.
 type lastLine struct {
 	out    io.Writer
 	redact func(string) string
 
 	mu   sync.Mutex
-	rest []byte // of a line that is not complete
+	rest []byte // the incomplete last line
 	last string
 }
 
-// maxRest bounds a line without an end.
+// maxRest is the length at which an unterminated line is broken, in bytes.
 const maxRest = 64 << 10
 
 func (l *lastLine) Write(b []byte) (int, error) {
@@ -212,7 +212,7 @@ func (l *lastLine) line(text string) {
 	}
 }
 
-// String is the last line that is not blank, complete or not.
+// String is the last line that is not blank, even if it is incomplete.
 func (l *lastLine) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

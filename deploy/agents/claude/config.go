@@ -13,23 +13,23 @@ import (
 	"arizuko/pkg/config"
 )
 
-// Config is what the agent takes from the environment. The CLI gets all of it too: its
-// credentials, and whatever else it reads.
+// Config is the part of the environment that the agent reads. The CLI gets the whole environment, with
+// its credentials.
 type Config struct {
 	Command        string   `env:"CLAUDE_COMMAND" envDefault:"claude" doc:"Claude Code's program: a path, or a name in PATH"`
-	Model          string   `env:"CLAUDE_MODEL" doc:"the model, by its name or an alias such as sonnet; default: AGENT_MODEL, else Claude Code's own choice"`
-	AgentModel     string   `env:"AGENT_MODEL" doc:"the model where CLAUDE_MODEL is not set"`
+	Model          string   `env:"CLAUDE_MODEL" doc:"the model, by its name or an alias such as sonnet; default: AGENT_MODEL, else Claude Code's default"`
+	AgentModel     string   `env:"AGENT_MODEL" doc:"the model if CLAUDE_MODEL is not set"`
 	PermissionMode string   `env:"CLAUDE_PERMISSION_MODE" envDefault:"acceptEdits" doc:"acceptEdits, dontAsk, plan, bypassPermissions or another mode of Claude Code's"`
-	AllowedTools   string   `env:"CLAUDE_ALLOWED_TOOLS" doc:"tools that need no permission besides arizuko's own, in Claude Code's notation, as Bash(git *),WebFetch"`
+	AllowedTools   string   `env:"CLAUDE_ALLOWED_TOOLS" doc:"tools that need no permission, besides arizuko's own, in Claude Code's notation: Bash(git *),WebFetch"`
 	Args           []string `env:"CLAUDE_ARGS" envSeparator:" " doc:"further arguments of Claude Code, separated by spaces"`
-	MaxRetries     int      `env:"CLAUDE_CODE_MAX_RETRIES" envDefault:"4" doc:"how often a call of the model's API is tried again; 4 take about ten seconds"`
-	ConfigDir      string   `env:"CLAUDE_CONFIG_DIR" envDefault:".claude" doc:"where Claude Code keeps conversations and settings, from the group's folder; a path that groups share has them share those"`
+	MaxRetries     int      `env:"CLAUDE_CODE_MAX_RETRIES" envDefault:"4" doc:"how often a call of the model's API is retried; 4 retries take about ten seconds"`
+	ConfigDir      string   `env:"CLAUDE_CONFIG_DIR" envDefault:".claude" doc:"where Claude Code keeps conversations and settings, relative to the group's folder; groups with the same absolute path share them"`
 
 	environ []string
 	secrets config.Redactor
 }
 
-// Validate finds what the types let through.
+// Validate checks what the types do not.
 func (c *Config) Validate() error {
 	if c.MaxRetries < 0 {
 		return errors.New("CLAUDE_CODE_MAX_RETRIES: must not be negative")
@@ -50,12 +50,12 @@ func loadConfig() (Config, error) {
 
 func (c *Config) redact(text string) string { return c.secrets.String(text) }
 
-// hide adds a secret to those that are redacted.
+// hide adds a secret to the redacted ones.
 func (c *Config) hide(secret string) {
 	c.secrets = config.NewRedactor(append(secretValues(c.environ), secret)...)
 }
 
-// secretName is what names of variables with credentials end with.
+// secretName matches the names of variables with credentials.
 var secretName = regexp.MustCompile(`(?i)(^|_)(key|token|secret|password|credentials|headers)$`)
 
 func secretValues(environ []string) (values []string) {
@@ -67,8 +67,8 @@ func secretValues(environ []string) (values []string) {
 	return values
 }
 
-// cliEnviron is the CLI's environment: the agent's own and what keeps the CLI to its work,
-// unless the environment says otherwise.
+// cliEnviron is the CLI's environment: that of the agent, and settings that suit a run without a
+// terminal, unless the environment sets them otherwise.
 func (c *Config) cliEnviron() []string {
 	env := slices.DeleteFunc(slices.Clone(c.environ), func(entry string) bool {
 		name, value, _ := strings.Cut(entry, "=")
@@ -78,9 +78,9 @@ func (c *Config) cliEnviron() []string {
 	for _, entry := range []string{
 		"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-		// With search on, the model does not see its tools until it looks for them.
+		// With search enabled, the model does not see its tools until it searches for them.
 		"ENABLE_TOOL_SEARCH=false",
-		// Nothing outlives the run, and a run without a turn is soon ended.
+		// Nothing may outlive the run, and a run without a turn soon ends.
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_CRON=1",
 	} {
 		name, _, _ := strings.Cut(entry, "=")
@@ -91,15 +91,15 @@ func (c *Config) cliEnviron() []string {
 	return env
 }
 
-// withoutPeople are tools that wait for somebody at a terminal, or for a time when the run is over.
-const withoutPeople = "AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup"
+// disabledTools are tools that wait for input at a terminal, or for a time after the run.
+const disabledTools = "AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup"
 
-// cliArgs are the CLI's arguments. session is what it is to resume, "" for none; mcp is the path
-// of the tools' configuration, "" for none. What could begin with a dash stands behind a sign.
+// cliArgs are the CLI's arguments. session is the session to resume, "" for none; mcp is the path of
+// the tools' configuration, "" for none. Values that could begin with a dash follow an equals sign.
 func (c *Config) cliArgs(session, mcp string) []string {
 	args := []string{
 		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json",
-		"--permission-prompt-tool=stdio", "--permission-mode=" + c.PermissionMode, "--disallowedTools=" + withoutPeople,
+		"--permission-prompt-tool=stdio", "--permission-mode=" + c.PermissionMode, "--disallowedTools=" + disabledTools,
 		"--strict-mcp-config",
 	}
 	allowed := c.AllowedTools

@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/config/configtest"
 )
 
-func TestREADME(t *testing.T) { configtest.CheckTable(t, "README.md", Config{}) }
+func TestREADME_TableMatchesConfig(t *testing.T) { configtest.CheckTable(t, "README.md", Config{}) }
 
 func load(t *testing.T, environ ...string) Config {
 	t.Helper()
@@ -23,7 +23,7 @@ func load(t *testing.T, environ ...string) Config {
 	return cfg
 }
 
-func TestCLIArgs(t *testing.T) {
+func TestConfig_CLIArgs_OfSettings(t *testing.T) {
 	always := []string{
 		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json", "--permission-prompt-tool=stdio",
 		"--permission-mode=acceptEdits", "--disallowedTools=AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup", "--strict-mcp-config",
@@ -39,8 +39,8 @@ func TestCLIArgs(t *testing.T) {
 			"s", "/dev/fd/3",
 			[]string{"--mcp-config=/dev/fd/3", "--allowedTools=Bash(git log *),WebFetch,mcp__arizuko", "--model=opus", "--resume=s", "--add-dir", "/srv", "--effort", "high"},
 		},
-		"tools alone":      {nil, "", "/dev/fd/3", []string{"--mcp-config=/dev/fd/3", "--allowedTools=mcp__arizuko"}},
-		"the suite's name": {[]string{"AGENT_MODEL=haiku"}, "", "", []string{"--model=haiku"}},
+		"tools alone": {nil, "", "/dev/fd/3", []string{"--mcp-config=/dev/fd/3", "--allowedTools=mcp__arizuko"}},
+		"AGENT_MODEL": {[]string{"AGENT_MODEL=haiku"}, "", "", []string{"--model=haiku"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestCLIArgs(t *testing.T) {
 	}
 }
 
-func TestCLIEnviron(t *testing.T) {
+func TestConfig_CLIEnviron_DefaultsYieldToSettings(t *testing.T) {
 	tests := map[string]struct{ environ, want []string }{
 		"defaults": {nil, []string{
 			"CLAUDE_CODE_MAX_RETRIES=4", "CLAUDE_CONFIG_DIR=/groups/main/x",
@@ -79,7 +79,7 @@ func TestCLIEnviron(t *testing.T) {
 	}
 }
 
-func TestSecretValues(t *testing.T) {
+func TestSecretValues_ByNameOfVariable(t *testing.T) {
 	got := secretValues([]string{
 		"ANTHROPIC_API_KEY=1", "CLAUDE_CODE_OAUTH_TOKEN=2", "AWS_SECRET_ACCESS_KEY=3", "ANTHROPIC_CUSTOM_HEADERS=4", "PASSWORD=5", "x_secret=6=7",
 		"PATH=/bin", "KEYBOARD=us", "MONKEY=8", "odd",
@@ -89,7 +89,7 @@ func TestSecretValues(t *testing.T) {
 	}
 }
 
-func TestHide(t *testing.T) {
+func TestConfig_Hide_RedactsAddedSecret(t *testing.T) {
 	cfg := Config{environ: []string{"ANTHROPIC_API_KEY=the-key-0001"}}
 	cfg.hide("the-token-0002")
 	if got := cfg.redact("the-key-0001 the-token-0002 other"); strings.Contains(got, "the-") || !strings.HasSuffix(got, " other") {

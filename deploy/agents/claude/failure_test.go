@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-func TestExplain(t *testing.T) {
+func TestExplain_EachFailure_HelpsOperator(t *testing.T) {
 	tests := []struct {
 		line    line
 		failure string
@@ -29,7 +29,7 @@ func TestExplain(t *testing.T) {
 		{line{Result: "Prompt is too long", APIStatus: 400}, "", "Claude Code failed: Prompt is too long"},
 		{line{Errors: []string{"a", "b"}}, "", "Claude Code failed: a; b"},
 		{line{Subtype: "error_max_turns"}, "", "Claude Code failed: error_max_turns"},
-		{line{Result: `{"type":"error"}`}, "", "it did not say why"},
+		{line{Result: `{"type":"error"}`}, "", "no error was printed"},
 		{line{Result: "one\ntwo"}, "", "Claude Code failed: one"},
 	}
 	for _, tt := range tests {
@@ -39,15 +39,14 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestWordsAreShort(t *testing.T) {
-	got := words("x" + strings.Repeat("é", 300))
+func TestExcerpt_LongText_IsCut(t *testing.T) {
+	got := excerpt("x" + strings.Repeat("é", 300))
 	if len(got) > 310 || !utf8.ValidString(got) || !strings.HasSuffix(got, "é…") {
 		t.Errorf("got %d bytes: %q", len(got), got)
 	}
 }
 
-// Whatever it consists of, what cut leaves fits into a frame.
-func TestCut(t *testing.T) {
+func TestCut_AnyBytes_FitFrame(t *testing.T) {
 	for name, piece := range map[string]string{"plain": "x", "controls": "\x01", "runes": "é", "three bytes": "€", "broken": "\xff"} {
 		long := strings.Repeat(piece, 2*maxResult)
 		got := cut(long)

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// The CLI runs commands in sessions of their own, which a signal to the agent's process group
-// does not reach. When the CLI is killed they would go on beside the turn's next attempt.
+// The CLI runs commands in sessions of their own, which a signal to the agent's process group does not
+// reach. If the CLI is killed they would run on during the next attempt of the turn.
 
-// adoptOrphans has processes below this one become its children when their parents die.
+// adoptOrphans makes descendants of this process its children when their parents end.
 func adoptOrphans() error {
 	const prSetChildSubreaper = 36 // linux/prctl.h
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0); errno != 0 {
@@ -20,9 +20,9 @@ func adoptOrphans() error {
 	return nil
 }
 
-// endLeftovers kills the children of this process, and theirs when they are its own.
-func endLeftovers() {
-	for range 1000 { // generations; something that forks for ever is the runtime's to end
+// killLeftovers kills the children of this process, and the orphans that become its children.
+func killLeftovers() {
+	for range 1000 { // generations; endless forks are left to the runtime
 		children := children()
 		if len(children) == 0 {
 			return
@@ -35,11 +35,11 @@ func endLeftovers() {
 }
 
 func children() (pids []int) {
-	lists, _ := filepath.Glob("/proc/self/task/*/children") // the pattern is good
+	lists, _ := filepath.Glob("/proc/self/task/*/children") // the pattern is valid
 	for _, path := range lists {
 		list, err := os.ReadFile(path)
 		if err != nil {
-			continue // a thread that is no more
+			continue // an ended thread
 		}
 		for _, field := range strings.Fields(string(list)) {
 			if pid, err := strconv.Atoi(field); err == nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// line is one of the CLI's output: the fields we look at of the types we know. Others are
-// ignored, so that newer versions can say more.
+// line is a line of the CLI's output, with the fields that are used. Other fields and types are
+// ignored, so that newer versions may add some.
 type line struct {
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
@@ -26,16 +26,16 @@ type line struct {
 	Attempt     int `json:"attempt"`
 	ErrorStatus int `json:"error_status"`
 
-	// assistant: its own word for what failed, such as rate_limit
+	// assistant: the CLI's name for a failure, such as rate_limit
 	Error string `json:"error"`
 
 	// result
 	IsError      bool            `json:"is_error"`
 	Result       string          `json:"result"`
 	Errors       []string        `json:"errors"`
-	APIStatus    int             `json:"api_error_status"` // HTTP, 0 without an answer
+	APIStatus    int             `json:"api_error_status"` // HTTP status, 0 without a response
 	UserMessages []string        `json:"user_message_uuids"`
-	Origin       json.RawMessage `json:"origin"` // of a turn that nobody's message began
+	Origin       json.RawMessage `json:"origin"` // of a turn that no message started
 
 	// control_request
 	RequestID string `json:"request_id"`
@@ -44,17 +44,17 @@ type line struct {
 		ToolName string `json:"tool_name"`
 	} `json:"request"`
 
-	broken error
+	invalid error // from parsing
 }
 
-// readLine returns what it could make out, and why that is not all in broken.
+// readLine parses a line. An error is in the field invalid.
 func readLine(data []byte) line {
 	var l line
-	l.broken = json.Unmarshal(data, &l)
+	l.invalid = json.Unmarshal(data, &l)
 	return l
 }
 
-// The CLI ends at a line it cannot parse: what it is sent is always marshalled.
+// The CLI exits at a line that it cannot parse, so its input is always marshalled.
 
 type userLine struct {
 	Type    string      `json:"type"`
@@ -91,14 +91,14 @@ type controlResponse struct {
 	Response map[string]any `json:"response"`
 }
 
-// answer is what a control request is told: permissions are denied, anything else is not had.
+// answer is the response to a control request: permissions are denied, others are not supported.
 func answer(l line) controlResponse {
 	if l.Request.Subtype != "can_use_tool" {
 		return controlResponse{"control_response", map[string]any{
 			"subtype": "error", "request_id": l.RequestID, "error": "not supported by this client",
 		}}
 	}
-	reason := fmt.Sprintf("Nobody can be asked for permission here. Do without, or tell the user that an operator "+
+	reason := fmt.Sprintf("There are no permission prompts here. Do without, or tell the user that an operator "+
 		"may allow it by adding %s to CLAUDE_ALLOWED_TOOLS.", l.Request.ToolName)
 	return controlResponse{"control_response", map[string]any{
 		"subtype": "success", "request_id": l.RequestID,
@@ -106,13 +106,13 @@ func answer(l line) controlResponse {
 	}}
 }
 
-// failed reports whether a result is none.
+// failed reports whether a result is a failure.
 func (l *line) failed() bool {
-	return l.broken != nil || l.IsError || strings.HasPrefix(l.Subtype, "error")
+	return l.invalid != nil || l.IsError || strings.HasPrefix(l.Subtype, "error")
 }
 
-// answers reports whether a result is the end of the turn that the message began. A CLI that
-// does not say whose the result is has no turns of its own making.
+// answers reports whether a result ends the turn of a message. A CLI that does not name the messages of
+// a result has no turns of its own.
 func (l *line) answers(uuid string) bool {
 	if len(l.UserMessages) == 0 {
 		return len(l.Origin) == 0 || string(l.Origin) == "null"

@@ -1,8 +1,7 @@
-// Claude makes an agent of the Claude Code CLI. One CLI works for a run, in its stream-json mode:
-// each turn's prompt becomes a user message, each result a frame, and the CLI's session is the
-// conversation that the next run resumes. It works on one turn at a time: of several messages
-// the CLI would put those that come while it uses a tool into the turn under way, and answer in
-// one place what was asked in two.
+// Claude is an agent that runs the Claude Code CLI in its stream-json mode, one process for each run:
+// each prompt becomes a user message, each result a frame, and the next run resumes the CLI's session.
+// The CLI gets one turn at a time: it would merge messages that arrive during a tool call into the
+// running turn, and answer in one place what was asked in two.
 package main
 
 import (
@@ -34,7 +33,7 @@ func main() {
 		os.Exit(exitConfig)
 	}
 	if err := adoptOrphans(); err != nil {
-		fmt.Fprintln(os.Stderr, "claude: what Claude Code leaves behind will not be ended:", err)
+		fmt.Fprintln(os.Stderr, "claude: cannot clean up processes of Claude Code:", err)
 	}
 	inputs, readErr := readInputs(os.Stdin)
 	err = newRun(cfg, os.Stdout, os.Stderr).serve(ctx, inputs)
@@ -47,8 +46,8 @@ func main() {
 	}
 }
 
-// readInputs passes on what in says until its end, or until a line that is no input; which of
-// the two it was can be received once inputs is closed.
+// readInputs sends the inputs read from in until its end or an invalid line. The error, nil at the end,
+// can be received after inputs is closed.
 func readInputs(in io.Reader) (<-chan agentproto.Input, <-chan error) {
 	inputs, failed := make(chan agentproto.Input), make(chan error, 1)
 	go func() {
@@ -58,7 +57,7 @@ func readInputs(in io.Reader) (<-chan agentproto.Input, <-chan error) {
 	return inputs, failed
 }
 
-func eachInput(in io.Reader, take func(agentproto.Input)) error {
+func eachInput(in io.Reader, handle func(agentproto.Input)) error {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -67,7 +66,7 @@ func eachInput(in io.Reader, take func(agentproto.Input)) error {
 			if err != nil {
 				return err
 			}
-			take(input)
+			handle(input)
 		}
 		if err == io.EOF {
 			return nil

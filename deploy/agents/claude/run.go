@@ -15,42 +15,42 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// lostNote stands in front of the first answer when the conversation could not be resumed. It is
-// no frame of its own: a turn has one answer.
+// lostNote precedes the first answer if the session could not be resumed. It is not a frame of its
+// own: a turn has one answer.
 const lostNote = "(I have lost our earlier conversation and start afresh.)"
 
-// errStopped is the end of a run that was told to terminate.
-var errStopped = errors.New("told to stop")
+// errStopped is returned for a run that was terminated by a signal.
+var errStopped = errors.New("terminated")
 
-// run is the turns of one run, oldest first, and the CLI that works on them.
+// run is one run of the agent. The CLI gets one turn at a time.
 type run struct {
 	cfg         Config
 	out, stderr io.Writer
 	start       agentproto.Start
 	cli         *cli // nil before the first turn and after its end
-	resumes     bool // the CLI was told to resume a session
-	lost        bool // which it said it does not have
+	resumes     bool // the CLI was started to resume a session
+	lost        bool // the session does not exist
 	note        string
-	waiting     []turn
-	work        *work  // what the CLI is at
-	last        string // the turn answered last
-	failure     string // the CLI's word for what failed last
-	ending      bool   // no more input
+	waiting     []turn       // oldest first
+	running     *runningTurn // nil between turns
+	last        string       // the id of the turn answered last
+	failure     string       // the CLI's name for the last failure
+	ending      bool         // there is no more input
 }
 
 type turn struct{ id, prompt string }
 
-// work is a turn that was given to the CLI.
-type work struct {
+// runningTurn is a turn that the CLI has got.
+type runningTurn struct {
 	turn
 	uuid    string // of its message
-	dropped bool   // nobody waits for its answer any more
+	dropped bool   // by an interrupt; its answer is not wanted
 }
 
 func newRun(cfg Config, out, stderr io.Writer) *run { return &run{cfg: cfg, out: out, stderr: stderr} }
 
-// serve works until inputs is closed and everything is answered, or until a turn fails: what
-// follows it is then for another run.
+// serve answers turns until inputs is closed and all are answered, or until a turn fails: the rest is
+// left to another run.
 func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) (err error) {
 	defer func() {
 		if r.cli != nil {
@@ -65,13 +65,13 @@ func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) (err er
 		select {
 		case in, open := <-inputs:
 			if open {
-				err = r.take(ctx, in)
+				err = r.receive(ctx, in)
 			} else {
 				inputs, r.ending = nil, true
 			}
 		case l, open := <-lines:
 			if open {
-				err = r.heard(l)
+				err = r.handleLine(l)
 			} else {
 				err = r.exited(ctx)
 			}
@@ -88,7 +88,7 @@ func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) (err er
 	return nil
 }
 
-func (r *run) take(ctx context.Context, in agentproto.Input) error {
+func (r *run) receive(ctx context.Context, in agentproto.Input) error {
 	switch in := in.(type) {
 	case agentproto.Start:
 		r.start = in
@@ -107,54 +107,54 @@ func (r *run) take(ctx context.Context, in agentproto.Input) error {
 	return nil
 }
 
-// drop leaves everything unanswered.
+// drop drops all turns that are not answered.
 func (r *run) drop() error {
 	r.waiting = nil
-	if r.work == nil || r.work.dropped {
+	if r.running == nil || r.running.dropped {
 		return nil
 	}
-	r.work.dropped = true
-	return r.cli.send(newInterrupt("drop-" + r.work.uuid))
+	r.running.dropped = true
+	return r.cli.send(newInterrupt("drop-" + r.running.uuid))
 }
 
-// launch starts the CLI, in the session that the run is to resume.
+// launch starts the CLI, with the session that the run resumes.
 func (r *run) launch(ctx context.Context) error {
 	session := r.start.SessionID
-	if session != "" && !isUUID(session) { // another agent's
+	if session != "" && !isUUID(session) { // of another agent
 		r.note, session = lostNote, ""
 	}
-	err := os.MkdirAll(r.cfg.ConfigDir, 0o700) // Claude Code would let others read in it
+	err := os.MkdirAll(r.cfg.ConfigDir, 0o700) // Claude Code would make it readable for other users
 	if err != nil {
-		return r.fail(r.waiting[0].id, fmt.Sprintf("Claude Code has no place for its conversations: %v", err))
+		return r.fail(r.waiting[0].id, fmt.Sprintf("cannot create the folder of Claude Code: %v", err))
 	}
 	c, err := startCLI(ctx, &r.cfg, session, r.start.MCP, r.stderr)
 	if err != nil {
-		return r.fail(r.waiting[0].id, fmt.Sprintf("Claude Code cannot be started: %v; CLAUDE_COMMAND has to name its program", err))
+		return r.fail(r.waiting[0].id, fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err))
 	}
 	r.cli, r.resumes = c, session != ""
 	return nil
 }
 
-// next gives the CLI its next turn, or, when there will be none, the end of its input.
+// next sends the CLI its next turn or, if there will be none, ends its input.
 func (r *run) next() error {
 	switch {
-	case r.cli == nil || r.work != nil:
+	case r.cli == nil || r.running != nil:
 		return nil
 	case len(r.waiting) > 0:
-		r.work = &work{turn: r.waiting[0], uuid: newUUID()}
+		r.running = &runningTurn{turn: r.waiting[0], uuid: newUUID()}
 		r.waiting = r.waiting[1:]
-		return r.cli.send(newUserLine(r.work.uuid, r.work.prompt))
+		return r.cli.send(newUserLine(r.running.uuid, r.running.prompt))
 	case r.ending:
 		r.cli.finish()
 	}
 	return nil
 }
 
-// heard deals with a line of the CLI's. Those of unknown types are ignored.
-func (r *run) heard(l line) error {
+// handleLine handles a line of the CLI. Unknown types are ignored.
+func (r *run) handleLine(l line) error {
 	switch l.Type {
 	case "system":
-		r.noteSystem(l)
+		r.logSystem(l)
 	case "assistant":
 		if l.Error != "" {
 			r.failure = l.Error
@@ -168,8 +168,8 @@ func (r *run) heard(l line) error {
 	return nil
 }
 
-// noteSystem keeps in the log what helps to understand a run.
-func (r *run) noteSystem(l line) {
+// logSystem logs system lines that help to understand a run.
+func (r *run) logSystem(l line) {
 	switch l.Subtype {
 	case "init":
 		r.log("Claude Code %s, model %s, session %s", l.Version, l.Model, l.SessionID)
@@ -187,22 +187,22 @@ func (r *run) log(format string, args ...any) {
 	fmt.Fprintln(r.stderr, r.cfg.redact(fmt.Sprintf(format, args...)))
 }
 
-// result is the end of a turn of the CLI's.
+// result handles the end of a turn of the CLI.
 func (r *run) result(l line) error {
 	switch {
 	case r.resumes && l.failed() && strings.Contains(strings.Join(l.Errors, "\n"), "No conversation found"):
 		r.lost = true // it exits by itself
 		return nil
-	case r.work == nil || !l.answers(r.work.uuid):
-		return r.unasked(l)
+	case r.running == nil || !l.answers(r.running.uuid):
+		return r.unprompted(l)
 	}
-	w := r.work
-	r.work, r.resumes = nil, false
+	w := r.running
+	r.running, r.resumes = nil, false
 	switch {
 	case w.dropped:
 		return nil
-	case l.broken != nil:
-		return r.fail(w.id, fmt.Sprintf("an answer of Claude Code's cannot be understood: %v", l.broken))
+	case l.invalid != nil:
+		return r.fail(w.id, fmt.Sprintf("invalid answer of Claude Code: %v", l.invalid))
 	case l.failed():
 		return r.fail(w.id, explain(l, r.failure))
 	}
@@ -220,16 +220,16 @@ func (r *run) reply(turnID string, l line) error {
 	})
 }
 
-// unasked is what the CLI has to say by itself, of a task that ended: more to the last turn.
-func (r *run) unasked(l line) error {
+// unprompted handles a result without a message, as of a finished task: another frame of the last turn.
+func (r *run) unprompted(l line) error {
 	if r.last == "" || l.Result == "" || len(l.UserMessages) > 0 || l.failed() {
-		r.log("a result that nobody asked for; ignored: %s", l.Subtype)
+		r.log("ignored an unexpected result: %s", l.Subtype)
 		return nil
 	}
 	return r.reply(r.last, l)
 }
 
-// exited deals with the CLI's end.
+// exited handles the end of the CLI.
 func (r *run) exited(ctx context.Context) error {
 	c := r.cli
 	c.close()
@@ -237,38 +237,39 @@ func (r *run) exited(ctx context.Context) error {
 	switch {
 	case r.lost:
 		return r.restart(ctx)
-	case c.ended && r.work == nil:
+	case c.ended && r.running == nil:
 		return nil
-	case r.work == nil || r.work.dropped:
-		return fmt.Errorf("nothing to do, and Claude Code is gone: %s", c.gone())
+	case r.running == nil || r.running.dropped:
+		return fmt.Errorf("Claude Code exited between turns: %s", c.ending())
 	}
-	return r.fail(r.work.id, explainExit(c.gone()))
+	return r.fail(r.running.id, explainExit(c.ending()))
 }
 
-// restart begins the conversation anew with the turn that was to continue it.
+// restart starts a new session with the turn that should have continued the old one.
 func (r *run) restart(ctx context.Context) error {
 	r.lost, r.note, r.start.SessionID = false, lostNote, ""
-	if w := r.work; w != nil && !w.dropped {
+	if w := r.running; w != nil && !w.dropped {
 		r.waiting = slices.Insert(r.waiting, 0, w.turn)
 	}
-	r.work = nil
+	r.running = nil
 	if len(r.waiting) == 0 {
 		return nil
 	}
 	return r.launch(ctx)
 }
 
-// fail reports a turn as failed and ends the run.
+// fail reports a failed turn and ends the run.
 func (r *run) fail(turnID, problem string) error {
 	problem = r.cfg.redact(problem)
 	frame := agentproto.Frame{Status: agentproto.StatusError, TurnID: turnID, Error: cut(problem)}
 	return errors.Join(errors.New(problem), agentproto.WriteFrame(r.out, frame))
 }
 
-// maxResult is the longest answer that fits into a frame however it is escaped: six bytes a byte.
+// maxResult is the longest answer that always fits into a frame: escaping takes up to six bytes for
+// one.
 const maxResult = agentproto.MaxFrame / 8
 
-// cut shortens text to maxResult bytes and says so.
+// cut shortens a text to maxResult bytes, with a note.
 func cut(text string) string {
 	if len(text) <= maxResult {
 		return text

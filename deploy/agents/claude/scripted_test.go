@@ -13,10 +13,10 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// What the real Claude Code does not do when it is asked to, this test's own program does in its
-// place, with SCRIPT in its environment.
+// For what the real Claude Code cannot be made to do, the test binary is a fake CLI: a helper process
+// with SCRIPT in its environment.
 
-// scripts are lines a CLI prints for each user message; UUID is that message's.
+// scripts are lines that the fake CLI prints for each user message; UUID is that of the message.
 var scripts = map[string][]string{
 	"newer": {
 		`{"type":"prophecy","result":{"is":"odd"}}`, `{"type":"system","subtype":"weather","error":{"a":1}}`, `[]`, `null`, `not JSON`, ``,
@@ -24,7 +24,7 @@ var scripts = map[string][]string{
 		`{"type":"result","subtype":"success","result":"fine","session_id":"s","user_message_uuids":["UUID"],"origin":null,"extra":[1]}`,
 	},
 	"older": {`{"type":"result","subtype":"success","result":"fine","session_id":"s"}`},
-	"unasked": {
+	"unprompted": {
 		`{"type":"result","subtype":"success","result":"too early","origin":{"kind":"task-notification"}}`,
 		`{"type":"result","subtype":"success","result":"fine","session_id":"s","user_message_uuids":["UUID"]}`,
 		`{"type":"result","subtype":"success","result":"and more","session_id":"s","origin":{"kind":"task-notification"}}`,
@@ -42,8 +42,8 @@ var scripts = map[string][]string{
 	"huge":   {`HUGE`},
 }
 
-// playCLI is the program's end as a CLI; it returns the exit code.
-func playCLI(script string) int {
+// fakeCLI runs a script and returns the exit code.
+func fakeCLI(script string) int {
 	terminate := make(chan os.Signal, 1)
 	signal.Notify(terminate, syscall.SIGTERM)
 	in := bufio.NewScanner(os.Stdin)
@@ -60,11 +60,11 @@ func playCLI(script string) int {
 		for _, line := range lines {
 			switch line {
 			case "QUIT":
-				fmt.Fprint(os.Stderr, "first words\nlast words with "+os.Getenv("ANTHROPIC_API_KEY"))
+				fmt.Fprint(os.Stderr, "first line\nlast line with "+os.Getenv("ANTHROPIC_API_KEY"))
 				return 0
 			case "STAY":
 				<-terminate
-				fmt.Fprintln(os.Stderr, "told to terminate")
+				fmt.Fprintln(os.Stderr, "terminating")
 				return 143
 			case "HUGE":
 				fmt.Println(strings.Repeat("x", maxLine+1))
@@ -82,31 +82,31 @@ func playCLI(script string) int {
 	return 0
 }
 
-func TestScriptedCLI(t *testing.T) {
+func TestAgent_UnusualCLIOutput_IsHandled(t *testing.T) {
 	ok := func(id, result string) agentproto.Frame {
 		return agentproto.Frame{Status: agentproto.StatusOK, TurnID: id, Result: result}
 	}
-	bad := func(words string) agentproto.Frame {
-		return agentproto.Frame{Status: agentproto.StatusError, TurnID: "1", Error: words}
+	bad := func(text string) agentproto.Frame {
+		return agentproto.Frame{Status: agentproto.StatusError, TurnID: "1", Error: text}
 	}
 	fine := []agentproto.Frame{ok("1", "fine"), ok("2", "fine")}
 	tests := map[string][]agentproto.Frame{
-		"newer":   fine,
-		"older":   fine,
-		"silent":  {ok("1", ""), ok("2", "")},
-		"unasked": {ok("1", "fine"), ok("1", "and more"), ok("1", "too early"), ok("2", "fine"), ok("2", "and more")},
-		"odd":     {bad("cannot be understood")},
-		"turns":   {bad("error_max_turns")},
-		"json":    {bad("Claude Code failed: API Error:")},
-		"hook":    {ok("1", `"error":"not supported by this client"`), ok("2", `"request_id":"r"`)},
-		"ask":     {ok("1", `"behavior":"deny"`), ok("2", "adding Odd to CLAUDE_ALLOWED_TOOLS")},
-		"quit":    {bad("it exited without being told to: last words with [redacted]")},
-		"huge":    {bad("token too long")},
+		"newer":      fine,
+		"older":      fine,
+		"silent":     {ok("1", ""), ok("2", "")},
+		"unprompted": {ok("1", "fine"), ok("1", "and more"), ok("1", "too early"), ok("2", "fine"), ok("2", "and more")},
+		"odd":        {bad("invalid answer of Claude Code")},
+		"turns":      {bad("error_max_turns")},
+		"json":       {bad("Claude Code failed: API Error:")},
+		"hook":       {ok("1", `"error":"not supported by this client"`), ok("2", `"request_id":"r"`)},
+		"ask":        {ok("1", `"behavior":"deny"`), ok("2", "adding Odd to CLAUDE_ALLOWED_TOOLS")},
+		"quit":       {bad("unexpected exit: last line with [redacted]")},
+		"huge":       {bad("token too long")},
 	}
 	for script, want := range tests {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			s := rigWith(t, os.Args[0]).open("SCRIPT=" + script)
+			s := fixtureWith(t, os.Args[0]).open("SCRIPT=" + script)
 			s.send(first("1", "", "one"), message("2", "two"))
 			for _, w := range want {
 				f := s.next()
@@ -118,13 +118,13 @@ func TestScriptedCLI(t *testing.T) {
 			if want[0].Status == agentproto.StatusError {
 				code = 1
 			}
-			s.ends(code)
+			s.wantExit(code)
 		})
 	}
 }
 
-// A CLI is told to terminate when the agent is, and when it outstays the end of its input.
-func TestCLIThatStays(t *testing.T) {
+// The CLI gets SIGTERM when the agent does, and if it does not exit at the end of its input.
+func TestAgent_CLIStays_IsTerminated(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end  func(*session)
 		code int
@@ -134,13 +134,13 @@ func TestCLIThatStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := rigWith(t, os.Args[0]).open("SCRIPT=stay")
+			s := fixtureWith(t, os.Args[0]).open("SCRIPT=stay")
 			s.send(first("1", "", "one"))
-			s.says("1", "fine")
+			s.wantAnswer("1", "fine")
 			tt.end(s)
-			s.ends(tt.code)
-			if !strings.Contains(s.log.String(), "told to terminate") {
-				t.Error("it was not told")
+			s.wantExit(tt.code)
+			if !strings.Contains(s.log.String(), "terminating") {
+				t.Error("the CLI got no SIGTERM")
 			}
 		})
 	}

@@ -11,27 +11,26 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-var errCrash = errors.New("told to crash")
+var errCrash = errors.New("crash requested")
 
-// agent is one run: the turns it has yet to answer, oldest first, and what it
-// knows about the chat.
+// agent is one run of the agent.
 type agent struct {
 	out        io.Writer
 	start      agentproto.Start
-	newSession string // to be announced with the next frame
-	turns      []turn
-	delay      *time.Timer // until turns[0] is answered; nil when there is none
+	newSession string      // to be sent with the next frame
+	turns      []turn      // open ones, oldest first
+	delay      *time.Timer // until turns[0] is answered; nil if there is none
 }
 
 type turn struct {
 	id    string
 	texts []string // of its messages
-	order order    // what the last of them asks for
+	order order    // of the last message
 }
 
 func newAgent(out io.Writer) *agent { return &agent{out: out} }
 
-// serve works until inputs is closed and everything read is answered.
+// serve answers turns until inputs is closed and all are answered.
 func (a *agent) serve(inputs <-chan agentproto.Input) error {
 	for inputs != nil || a.delay != nil {
 		var due <-chan time.Time
@@ -44,19 +43,19 @@ func (a *agent) serve(inputs <-chan agentproto.Input) error {
 				inputs = nil
 				continue
 			}
-			a.take(in)
+			a.receive(in)
 		case <-due:
 			if err := a.answer(a.turns[0]); err != nil {
 				return err
 			}
 			a.turns = a.turns[1:]
-			a.begin()
+			a.startOldest()
 		}
 	}
 	return nil
 }
 
-func (a *agent) take(in agentproto.Input) {
+func (a *agent) receive(in agentproto.Input) {
 	switch in := in.(type) {
 	case agentproto.Start:
 		a.start = in
@@ -68,7 +67,7 @@ func (a *agent) take(in agentproto.Input) {
 		a.add(in.TurnID, in.Prompt)
 	case agentproto.Interrupt:
 		a.turns = nil
-		a.begin()
+		a.startOldest()
 	}
 }
 
@@ -80,12 +79,12 @@ func (a *agent) add(id, prompt string) {
 	}
 	a.turns = append(a.turns, t)
 	if a.delay == nil {
-		a.begin()
+		a.startOldest()
 	}
 }
 
-// begin turns to the oldest turn, if there is one.
-func (a *agent) begin() {
+// startOldest starts the delay of the oldest turn, if there is one.
+func (a *agent) startOldest() {
 	if a.delay != nil {
 		a.delay.Stop()
 		a.delay = nil
@@ -100,7 +99,7 @@ func (a *agent) answer(t turn) error {
 	case t.order.crash:
 		return errCrash
 	case t.order.fail:
-		return a.write(agentproto.Frame{Status: agentproto.StatusError, Error: "told to report an error", TurnID: t.id})
+		return a.write(agentproto.Frame{Status: agentproto.StatusError, Error: "error requested", TurnID: t.id})
 	case t.order.silent:
 		return a.write(agentproto.Frame{Status: agentproto.StatusOK, TurnID: t.id})
 	}

@@ -1,10 +1,9 @@
-// Demo is an agent without a model. It answers every message with its own text
-// and with what it was told about the turn, so that an installation can be tried
-// and tested without a key.
+// Demo is an agent without a model. It echoes every message together with the data of its turn, so
+// that an installation can be tried and tested without a key.
 //
-// A message may begin with commands, which the rest of its text follows:
+// A message may begin with instructions:
 //
-//	slow N     answer after N seconds; /stop cuts it short
+//	slow N     answer after N seconds; /stop cancels it
 //	frames N   answer in N frames
 //	silent     answer nothing
 //	error      report an error
@@ -32,8 +31,8 @@ func main() {
 	}
 }
 
-// run answers what it reads from in until its end. Reading goes on while an
-// answer is being delayed: an interrupt must be able to overtake it.
+// run answers the inputs read from in until its end. It reads on while an answer is delayed, since an
+// interrupt must overtake it.
 func run(in io.Reader, out io.Writer) error {
 	inputs := make(chan agentproto.Input)
 	readErr := make(chan error, 1)
@@ -47,7 +46,7 @@ func run(in io.Reader, out io.Writer) error {
 	return <-readErr
 }
 
-// readInputs returns nil at the end of in.
+// readInputs sends the inputs read from in. It returns nil at the end of in.
 func readInputs(in io.Reader, inputs chan<- agentproto.Input) error {
 	lines := bufio.NewReader(in)
 	for {

@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// build makes the binary the tests run.
+// build compiles the agent.
 func build(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "demo")
@@ -49,7 +49,7 @@ func open(t *testing.T, binary string) *session {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// A hanging agent fails the test by ending its output.
+	// A hanging agent is killed, and the end of its output fails the test.
 	killer := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		killer.Stop()
@@ -81,7 +81,7 @@ func (s *session) next() agentproto.Frame {
 	return f
 }
 
-// end closes the agent's input and returns what it still says, and its exit code.
+// end closes the agent's input and returns its remaining frames and exit code.
 func (s *session) end() (rest []agentproto.Frame, code int) {
 	s.t.Helper()
 	if err := s.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
@@ -121,7 +121,7 @@ func message(id string, texts ...string) agentproto.Message {
 	return agentproto.Message{TurnID: id, Prompt: prompt(texts...)}
 }
 
-func TestDemo(t *testing.T) {
+func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 	binary := build(t)
 	t.Run("conversation", func(t *testing.T) {
 		s := open(t, binary)
@@ -143,7 +143,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("then %+v, exit code %d", rest, code)
 		}
 	})
-	t.Run("orders", func(t *testing.T) {
+	t.Run("instructions", func(t *testing.T) {
 		s := open(t, binary)
 		s.send(first("1", "old", "frames 3"), message("2", "silent"), message("3", "error"), message("4", "first", "frames 2"))
 		rest, code := s.end()
@@ -154,7 +154,7 @@ func TestDemo(t *testing.T) {
 			{Status: "ok", TurnID: "1", Final: more, Result: "2/3 You said: frames 3" + tail + "1)"},
 			{Status: "ok", TurnID: "1", Result: "3/3 You said: frames 3" + tail + "1)"},
 			{Status: "ok", TurnID: "2"},
-			{Status: "error", TurnID: "3", Error: "told to report an error"},
+			{Status: "error", TurnID: "3", Error: "error requested"},
 			{Status: "ok", TurnID: "4", Final: more, Result: "1/2 You said: first\nYou said: frames 2" + tail + "4)"},
 			{Status: "ok", TurnID: "4", Result: "2/2 You said: first\nYou said: frames 2" + tail + "4)"},
 		}
@@ -169,7 +169,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("frames %+v, exit code %d", rest, code)
 		}
 	})
-	t.Run("slow keeps the order and outlives the input", func(t *testing.T) {
+	t.Run("slow answers in order after the end of input", func(t *testing.T) {
 		s := open(t, binary)
 		began := time.Now()
 		s.send(first("1", "old", "slow 0.3"), message("2", "fast"))
@@ -178,7 +178,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("frames %+v, exit code %d", rest, code)
 		}
 		if took := time.Since(began); took < 300*time.Millisecond {
-			t.Errorf("answered after %v", took)
+			t.Errorf("answered after %v, want 300ms", took)
 		}
 	})
 	t.Run("interrupt", func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("frames %+v, exit code %d", rest, code)
 		}
 	})
-	t.Run("a line that is no input", func(t *testing.T) {
+	t.Run("an invalid line", func(t *testing.T) {
 		s := open(t, binary)
 		s.send(first("1", "old", "hi"))
 		if _, err := io.WriteString(s.stdin, "nonsense\n"); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Text inside a prompt is escaped, so < and > belong to tags alone.
+// Text in a prompt is escaped: < and > only occur in tags.
 var (
 	messagesBlock = regexp.MustCompile(`(?s)<messages(?:\s[^>]*)?>(.*?)</messages>`)
 	messageTag    = regexp.MustCompile(`(?s)<message(?:\s[^>]*[^/>])?>(.*?)</message>`)
@@ -30,7 +30,7 @@ func messageTexts(prompt string) []string {
 	return texts
 }
 
-// order is what a message asks of the demo.
+// order is the instructions in a message.
 type order struct {
 	slow   time.Duration
 	frames int // 0 and 1 are both one frame
@@ -44,13 +44,13 @@ const (
 	maxFrames = 100
 )
 
-// parseOrder reads the commands text begins with, in any order and case. A
-// number that is missing or out of range makes it ordinary text.
+// parseOrder parses the instructions at the beginning of a text, in any order and case. With a number
+// that is missing or out of range it is ordinary text.
 func parseOrder(text string) order {
 	var o order
 	words := strings.Fields(strings.ToLower(text))
 	for len(words) > 0 {
-		used := o.take(words)
+		used := o.apply(words)
 		if used == 0 {
 			break
 		}
@@ -59,8 +59,8 @@ func parseOrder(text string) order {
 	return o
 }
 
-// take obeys the command at the head of words and returns how many it used.
-func (o *order) take(words []string) int {
+// apply parses the first instruction and returns its number of words, 0 if there is none.
+func (o *order) apply(words []string) int {
 	switch words[0] {
 	case "silent":
 		o.silent = true
@@ -88,10 +88,10 @@ func (o *order) take(words []string) int {
 	return 1
 }
 
-func number(words []string, most float64) (float64, bool) {
+func number(words []string, max float64) (float64, bool) {
 	if len(words) < 2 {
 		return 0, false
 	}
 	n, err := strconv.ParseFloat(words[1], 64)
-	return n, err == nil && n >= 0 && n <= most
+	return n, err == nil && n >= 0 && n <= max
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestMessageTexts(t *testing.T) {
+func TestMessageTexts_OfTurn_AreUnescaped(t *testing.T) {
 	tests := []struct {
 		name, prompt string
 		want         []string
@@ -31,7 +31,7 @@ func TestMessageTexts(t *testing.T) {
 	}
 }
 
-func TestParseOrder(t *testing.T) {
+func TestParseOrder_LeadingWords_AreInstructions(t *testing.T) {
 	tests := []struct {
 		text string
 		want order

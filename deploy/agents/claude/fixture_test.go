@@ -20,15 +20,15 @@ import (
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
-// patience is how long a test waits for what must happen; other work may have the machine.
-const patience = 60 * time.Second
+// maxWait is how long a test waits for anything; the machine may be busy.
+const maxWait = 60 * time.Second
 
-// agentBinary is the program that the tests run.
+// agentBinary is the path of the agent, built by TestMain.
 var agentBinary string
 
 func TestMain(m *testing.M) {
 	if script := os.Getenv("SCRIPT"); script != "" {
-		os.Exit(playCLI(script))
+		os.Exit(fakeCLI(script))
 	}
 	os.Exit(withBinary(m.Run))
 }
@@ -65,8 +65,8 @@ func realCLI(t *testing.T) string {
 	return path
 }
 
-// rig is a group's folder, a home and a model of its own.
-type rig struct {
+// fixture is a group's folder, a home and a fake model.
+type fixture struct {
 	t       *testing.T
 	ctx     context.Context
 	model   *anthropic.Server
@@ -77,26 +77,26 @@ type rig struct {
 	command string
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return rigWith(t, realCLI(t))
+	return fixtureWith(t, realCLI(t))
 }
 
-func rigWith(t *testing.T, command string) *rig {
+func fixtureWith(t *testing.T, command string) *fixture {
 	t.Helper()
 	model := anthropic.New(anthropic.Options{})
 	base, err := model.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	t.Cleanup(func() {
 		cancel()
 		if err := model.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &rig{
+	return &fixture{
 		t: t, ctx: ctx, model: model, key: model.Key(), base: base,
 		home: t.TempDir(), group: t.TempDir(), command: command,
 	}
@@ -104,7 +104,7 @@ func rigWith(t *testing.T, command string) *rig {
 
 // session is a running agent.
 type session struct {
-	*rig
+	*fixture
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	frames *agentproto.Scanner
@@ -112,8 +112,8 @@ type session struct {
 	seen   []agentproto.Frame
 }
 
-// open starts the agent in the group's folder; extra goes into its environment.
-func (r *rig) open(extra ...string) *session {
+// open starts the agent in the group's folder, with extra added to its environment.
+func (r *fixture) open(extra ...string) *session {
 	r.t.Helper()
 	cmd := exec.Command(agentBinary)
 	cmd.Dir = r.group
@@ -121,7 +121,7 @@ func (r *rig) open(extra ...string) *session {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + r.home, "LANG=C.UTF-8", "TMPDIR=" + r.t.TempDir(),
 		"CLAUDE_COMMAND=" + r.command, "ANTHROPIC_API_KEY=" + r.key, "ANTHROPIC_BASE_URL=" + r.base,
 	}, extra...)
-	s := &session{rig: r, cmd: cmd, log: &buffer{}}
+	s := &session{fixture: r, cmd: cmd, log: &buffer{}}
 	cmd.Stderr = s.log
 	var err error
 	if s.stdin, err = cmd.StdinPipe(); err != nil {
@@ -135,8 +135,8 @@ func (r *rig) open(extra ...string) *session {
 		r.t.Fatal(err)
 	}
 	s.frames = agentproto.NewScanner(stdout, s.log)
-	// A hanging agent fails the test by ending its output.
-	killer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	// A hanging agent is killed, and the end of its output fails the test.
+	killer := time.AfterFunc(maxWait, func() { _ = cmd.Process.Kill() })
 	r.t.Cleanup(func() {
 		killer.Stop()
 		_ = cmd.Process.Kill()
@@ -149,7 +149,7 @@ func (r *rig) open(extra ...string) *session {
 	return s
 }
 
-// checkSecrets holds everything that came out of the agent to having no credentials in it.
+// checkSecrets fails the test if credentials are in the agent's output.
 func (s *session) checkSecrets() {
 	s.t.Helper()
 	for _, secret := range []string{s.key, s.model.Key(), mcpToken} {
@@ -180,7 +180,7 @@ func (s *session) send(inputs ...agentproto.Input) {
 	}
 }
 
-// next is the next frame; without one the test fails.
+// next returns the next frame; without one the test fails.
 func (s *session) next() agentproto.Frame {
 	s.t.Helper()
 	f, err := s.frames.Next()
@@ -191,7 +191,7 @@ func (s *session) next() agentproto.Frame {
 	return f
 }
 
-// end closes the agent's input and returns what it still says, and its exit code.
+// end closes the agent's input and returns its remaining frames and exit code.
 func (s *session) end() (rest []agentproto.Frame, code int) {
 	s.t.Helper()
 	if err := s.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
@@ -212,16 +212,16 @@ func (s *session) end() (rest []agentproto.Frame, code int) {
 	return rest, s.cmd.ProcessState.ExitCode()
 }
 
-// ends is end for an agent that has nothing to say any more.
-func (s *session) ends(want int) {
+// wantExit is end for an agent without remaining frames.
+func (s *session) wantExit(want int) {
 	s.t.Helper()
 	if rest, code := s.end(); len(rest) != 0 || code != want {
-		s.t.Errorf("then %+v, exit code %d; want %d", rest, code, want)
+		s.t.Errorf("remaining frames %+v, exit code %d, want none and %d", rest, code, want)
 	}
 }
 
-// says checks the next frame: a good one of the turn with the text.
-func (s *session) says(turnID, text string) agentproto.Frame {
+// wantAnswer fails the test unless the next frame answers a turn with that text.
+func (s *session) wantAnswer(turnID, text string) agentproto.Frame {
 	s.t.Helper()
 	f := s.next()
 	if f.Status != agentproto.StatusOK || f.TurnID != turnID || f.Result != text {
@@ -230,27 +230,27 @@ func (s *session) says(turnID, text string) agentproto.Frame {
 	return f
 }
 
-// fails checks the next frame: an error of the turn whose words contain what is wanted.
-func (s *session) fails(turnID, words string) {
+// wantError fails the test unless the next frame is an error of a turn that contains that text.
+func (s *session) wantError(turnID, words string) {
 	s.t.Helper()
 	f := s.next()
 	if f.Status != agentproto.StatusError || f.TurnID != turnID || !strings.Contains(f.Error, words) {
 		s.t.Errorf("got %+v, want turn %s to fail with %q", f, turnID, words)
 	}
 	if strings.ContainsAny(f.Error, "{}\n") {
-		s.t.Errorf("not for people: %q", f.Error)
+		s.t.Errorf("not readable for operators: %q", f.Error)
 	}
 }
 
-// asked waits for a call of the model with the order.
-func (s *session) asked(order string) {
+// waitCall waits for a call of the model with an order.
+func (s *session) waitCall(order string) {
 	s.t.Helper()
 	if _, err := s.model.Wait(s.ctx, func(c anthropic.Call) bool { return c.Command == order }); err != nil {
 		s.t.Fatalf("the model was not asked to %s: %v", order, err)
 	}
 }
 
-// cliPID is the process that the agent started.
+// cliPID is the process id of the CLI.
 func (s *session) cliPID() int {
 	s.t.Helper()
 	all := descendants(s.t, s.cmd.Process.Pid)
@@ -260,7 +260,7 @@ func (s *session) cliPID() int {
 	return all[0]
 }
 
-// descendants are the processes below one.
+// descendants are the children of a process, their children, and so on.
 func descendants(t *testing.T, pid int) (all []int) {
 	t.Helper()
 	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
@@ -270,7 +270,7 @@ func descendants(t *testing.T, pid int) (all []int) {
 	for _, path := range tasks {
 		children, err := os.ReadFile(path)
 		if err != nil {
-			continue // a thread that ended
+			continue // an ended thread
 		}
 		for _, field := range strings.Fields(string(children)) {
 			child, err := strconv.Atoi(field)
@@ -295,7 +295,7 @@ func message(id, text string) agentproto.Message {
 	return agentproto.Message{TurnID: id, Prompt: prompt(text)}
 }
 
-// buffer can be written to and read at once.
+// buffer is safe for concurrent use.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
