@@ -208,7 +208,7 @@ func (d *Discord) InjectRandomFault(random *rand.Rand) string {
 		f := faults[i]
 		f.Times = n
 		d.InjectFault(f)
-		return fmt.Sprintf("%s ×%d: %s", f.Route, n, faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0, f.Status))
+		return fmt.Sprintf("%s ×%d: %s", cmp.Or(f.Route, "any call"), n, faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0, f.Status))
 	}
 	other := others[i-len(faults)]
 	other.do()
