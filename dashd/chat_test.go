@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/wake"
 )
 
-func TestUnknownGroups(t *testing.T) {
+func TestChat_UnknownGroup_NotFound(t *testing.T) {
 	p := serve(t, dataFolder(t))
 	b := p.operator()
 	const evil = "/chat/%3Cscript%3Ealert(1)%3C/script%3E/x"
@@ -44,7 +44,7 @@ func TestUnknownGroups(t *testing.T) {
 }
 
 // Groups may be called like what a chat consists of.
-func TestFolders(t *testing.T) {
+func TestChat_Folders_Found(t *testing.T) {
 	data := dataFolder(t)
 	for _, folder := range []string{"a", "a/messages", "messages", "a/b/c"} {
 		shell(t, data, `INSERT INTO registered_groups (folder, created_at) VALUES (?, 0)`, folder)
@@ -71,16 +71,16 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-func TestChats(t *testing.T) {
+func TestChats_Listed_WithLastMessage(t *testing.T) {
 	data := dataFolder(t)
 	shell(t, data, `INSERT INTO registered_groups (folder, name, created_at) VALUES ('acme/eng', '<b>Eng</b>', 0)`)
 	p := serve(t, data)
 	b := p.operator()
-	if page := b.must(200, "GET", "/chat/", "").body; !strings.Contains(page, "/chat/acme/eng") || strings.Contains(page, "<b>") || strings.Count(page, "Nothing said yet") != 2 {
+	if page := b.must(200, "GET", "/chat/", "").body; !strings.Contains(page, "/chat/acme/eng") || strings.Contains(page, "<b>") || strings.Count(page, "No messages yet") != 2 {
 		t.Errorf("the list: %s", page)
 	}
 	b.must(202, "POST", "/chat/main/messages", `{"text":"one\n<i>two</i>"}`)
-	if page := b.must(200, "GET", "/chat/", "").body; !strings.Contains(page, "one &lt;i&gt;two&lt;/i&gt;") || strings.Count(page, "Nothing said yet") != 1 {
+	if page := b.must(200, "GET", "/chat/", "").body; !strings.Contains(page, "one &lt;i&gt;two&lt;/i&gt;") || strings.Count(page, "No messages yet") != 1 {
 		t.Errorf("the list: %s", page)
 	}
 	shell(t, data, `UPDATE messages SET received_at = received_at - 3 * 3600 * 1000`)
@@ -109,7 +109,7 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-func TestSenderIsTheLogin(t *testing.T) {
+func TestPost_Sender_IsLogin(t *testing.T) {
 	p := serve(t, dataFolder(t))
 	for _, b := range []*browser{p.operator(), p.program()} {
 		b.must(202, "POST", "/chat/main/messages", `{"text":"hi"}`)
@@ -136,7 +136,7 @@ func message(t *testing.T, data string) (m arrived) {
 	return m
 }
 
-func TestFromAQuestionToItsAnswer(t *testing.T) {
+func TestChat_Question_Answered(t *testing.T) {
 	data := dataFolder(t)
 	gated, err := wake.Listen(filepath.Join(data, "run"), "gated")
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *process) wantDelivered(id int64) {
 	}
 }
 
-func TestAPokeIsEnough(t *testing.T) {
+func TestPoke_UpdatesStream(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data, "POLL_INTERVAL=1h")
 	next := p.operator().events("/chat/main/events")
@@ -188,7 +188,7 @@ func TestAPokeIsEnough(t *testing.T) {
 	}
 }
 
-func TestWhatACrashLeftInTheMiddleIsDelivered(t *testing.T) {
+func TestStart_InterruptedDelivery_Delivered(t *testing.T) {
 	data := dataFolder(t)
 	id := queued(t, data, "answer")
 	shell(t, data, `UPDATE messages SET out_state = 'sending'`)
@@ -200,7 +200,7 @@ func TestWhatACrashLeftInTheMiddleIsDelivered(t *testing.T) {
 	p.wantDelivered(id)
 }
 
-func TestStreamsEndWhenTheProcessStops(t *testing.T) {
+func TestStop_Streams_End(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data)
 	b := p.operator()
@@ -252,7 +252,7 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-func TestSinceWhenTurnsAreWhatTheyAre(t *testing.T) {
+func TestSince_PerState(t *testing.T) {
 	for _, tt := range []struct {
 		state   msg.TurnState
 		started int64

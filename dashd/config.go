@@ -8,7 +8,7 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-// Config is what dashd takes from the environment.
+// Config is dashd's environment.
 type Config struct {
 	config.Base
 	Addr          config.Addr   `env:"DASHD_ADDR" envDefault:"127.0.0.1:8083" doc:"where it listens"`
@@ -16,17 +16,17 @@ type Config struct {
 	PublicURL     config.URL    `env:"DASH_PUBLIC_URL" doc:"where browsers find it, for links and cookies; default: DASHD_ADDR"`
 	RoutdAddr     config.Addr   `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens, for ROUTD_URL"`
 	RoutdURL      config.URL    `env:"ROUTD_URL" doc:"where routd is called; default: ROUTD_ADDR"`
-	Password      string        `env:"DASH_PASSWORD" secret:"true" doc:"opens the dashboard; without one there are one-time links, the first printed at start"`
-	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"what agents are called before they have said anything; the same as gated's"`
-	PollInterval  time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is looked at without being poked"`
+	Password      string        `env:"DASH_PASSWORD" secret:"true" doc:"logs in to the dashboard; without one there are one-time links, the first printed at start"`
+	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"name of agents before their first message; the same as gated's"`
+	PollInterval  time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is polled without a poke"`
 }
 
-// Validate finds what the types let through.
+// Validate returns what the types cannot check.
 func (c *Config) Validate() error { return config.CheckInterval("POLL_INTERVAL", c.PollInterval) }
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
 
-// client calls the running dashd.
+// client returns a client of the running dashd.
 func (c *Config) client() (*httpx.Client, error) {
 	secret, err := c.Secret()
 	if err != nil {

@@ -2,7 +2,7 @@
 // adapter of the platform "web".
 //
 //	dashd [serve]          until SIGTERM
-//	dashd check | health   what is wrong with the configuration; is it ready
+//	dashd check | health   checks the configuration; reports readiness
 //	dashd status [CHAT_JID] [--thread ID] [--topic TOPIC] [--json]
 //	                       the state of the instance, or of a chat
 //	dashd login            prints a link that logs a browser in, once
@@ -118,13 +118,13 @@ func (d *dashd) open() (err error) {
 	d.status = status.New(status.Config{
 		Store: d.Store, Routd: httpx.NewClient(string(d.cfg.RoutdURL.Or(d.cfg.RoutdAddr)), d.Secret), Now: d.Now, Log: d.Log,
 	})
-	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) })
+	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) }, d.Log)
 	d.chat = &webchat.Chat{
 		Store: d.Store, Hub: d.hub, Assistant: d.cfg.AssistantName,
 		Sender: func(r *http.Request) (sender, name string) { return login.Sender(r.Context()), "operator" },
 		Shell: adapter.New(webchat.Platform{}, adapter.Options{
 			Platform: msg.PlatformWeb, Daemon: name, Store: d.Store, Heartbeat: d.Heartbeat, Wake: d.outbox,
-			Poll: d.cfg.PollInterval, Repeatable: true, Settled: func(*msg.Message) { d.hub.Stir() },
+			Poll: d.cfg.PollInterval, Repeatable: true, Settled: func(*msg.Message) { d.hub.Notify() },
 			Log: d.Log, Metrics: d.Metrics, Now: d.Now,
 		}),
 	}
@@ -132,20 +132,20 @@ func (d *dashd) open() (err error) {
 	return nil
 }
 
-// base is where browsers find dashd.
+// base is the address of dashd for browsers.
 func (d *dashd) base() config.URL {
 	return d.cfg.PublicURL.Or(config.Addr(d.Addr)) // the bound one: the port may have been left open
 }
 
-// run serves until ctx ends. The first link is printed to out, and stands nowhere else.
+// run serves until ctx ends. The first link is printed to out, and not logged.
 func (d *dashd) run(ctx context.Context, out io.Writer) error {
 	d.Heartbeat.Report(daemon.Connected, "")
 	fmt.Fprintf(out, "log in: %s\n", d.login.Link())
-	return d.Run(ctx, d.chat.Shell.Run, d.stir)
+	return d.Run(ctx, d.chat.Shell.Run, d.notifyChanges)
 }
 
-// stir passes on that rows may have changed: to the outbox, and to the open pages.
-func (d *dashd) stir(ctx context.Context) error {
+// notifyChanges notifies the outbox and the open pages that rows may have changed.
+func (d *dashd) notifyChanges(ctx context.Context) error {
 	defer d.hub.Close()
 	ticker := time.NewTicker(d.cfg.PollInterval)
 	defer ticker.Stop()
@@ -160,6 +160,6 @@ func (d *dashd) stir(ctx context.Context) error {
 			default:
 			}
 		}
-		d.hub.Stir()
+		d.hub.Notify()
 	}
 }

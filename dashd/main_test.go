@@ -53,7 +53,7 @@ func TestExitCodes(t *testing.T) {
 		"healthy":              {[]string{"DASHD_ADDR=" + p.Addr}, "health", 0, "ok"},
 		"not running":          {[]string{"DASHD_ADDR=127.0.0.1:1"}, "health", 1, "refused"},
 		"not running, status":  {[]string{"DASHD_ADDR=127.0.0.1:1"}, "status", 1, "dashd is not running at http://127.0.0.1:1"},
-		"status":               {[]string{"DASHD_ADDR=" + p.Addr}, "status", 0, "At work: nobody"},
+		"status":               {[]string{"DASHD_ADDR=" + p.Addr}, "status", 0, "Running turns: none"},
 		"status of a chat":     {[]string{"DASHD_URL=http://" + p.Addr}, "status web:main", 0, "Group: main"},
 		"a stranger's status":  {[]string{"DASHD_ADDR=" + p.Addr, "ARIZUKO_SECRET=guess"}, "status", 1, "log in"},
 		"login":                {[]string{"DASHD_ADDR=" + p.Addr}, "login", 0, p.first},
@@ -71,7 +71,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestStoppedWhileItStarts(t *testing.T) {
+func TestStart_Stopped_NoError(t *testing.T) {
 	t.Setenv("ARIZUKO_DATA", dataFolder(t))
 	t.Setenv("DASHD_ADDR", "127.0.0.1:0")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,7 +81,7 @@ func TestStoppedWhileItStarts(t *testing.T) {
 	}
 }
 
-func TestRefusedAtStart(t *testing.T) {
+func TestStart_InvalidConfig_Refused(t *testing.T) {
 	tooNew := dataFolder(t)
 	shell(t, tooNew, `UPDATE schema_floor SET floor = 1000`)
 	noSecret := dataFolder(t)
@@ -99,7 +99,7 @@ func TestRefusedAtStart(t *testing.T) {
 
 // What the log must not hold is checked at the end of every test; here it is also put where
 // mistakes happen.
-func TestSecretsStayOutOfTheLog(t *testing.T) {
+func TestLog_Secrets_Redacted(t *testing.T) {
 	p := serve(t, dataFolder(t), "DASH_PASSWORD="+password)
 	b := p.browser()
 	b.get("/login?token=" + secret + "&next=" + password)
@@ -116,7 +116,7 @@ func TestSecretsStayOutOfTheLog(t *testing.T) {
 	}
 }
 
-func TestRevokedSessionsAreForgottenOnceTheyWouldHaveExpired(t *testing.T) {
+func TestRevoked_Expired_Deleted(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	st := storetest.Open(t)
 	r := revoked{st, func() time.Time { return now }}
@@ -137,7 +137,7 @@ func TestRevokedSessionsAreForgottenOnceTheyWouldHaveExpired(t *testing.T) {
 	add("one", time.Hour) // twice
 	want("one", true)
 	now = now.Add(2 * time.Hour)
-	want("one", true) // until somebody clears up
+	want("one", true) // until the next Add
 	add("three", time.Hour)
 	want("one", false)
 	want("two", true)

@@ -8,10 +8,10 @@ import (
 	"arizuko/pkg/store"
 )
 
-// revokedPrefix stands before the ids of sessions that were logged out, among dashd's cursors.
+// revokedPrefix marks, among dashd's cursors, the ids of sessions that were logged out.
 const revokedPrefix = "revoked:"
 
-// revoked remembers sessions that were logged out until they would have expired.
+// revoked stores sessions that were logged out until they would have expired.
 type revoked struct {
 	st  *store.Store
 	now func() time.Time

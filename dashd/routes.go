@@ -19,7 +19,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// routes is everything that dashd answers to.
+// routes mounts all endpoints.
 func (d *dashd) routes() {
 	r := d.Router.With(pages.Secure)
 	r.Handle("/assets/*", d.pages.Assets())
@@ -41,11 +41,12 @@ func (d *dashd) routes() {
 // inGroup answers a request about one group's chat.
 type inGroup func(http.ResponseWriter, *http.Request, *msg.Group)
 
-// inChat finds the group that a path below /chat/ names, and what of it is asked for.
+// inChat calls the handler for the last part of a path below /chat/, with the group that the path
+// names.
 func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		folder, what := splitChatPath(chi.URLParam(r, "*"))
-		handler, ok := handlers[what]
+		folder, part := splitChatPath(chi.URLParam(r, "*"))
+		handler, ok := handlers[part]
 		if !ok {
 			httpx.Error(w, apierr.New(apierr.BadRequest, "%s does not take %s", r.URL.Path, r.Method))
 			return
@@ -57,7 +58,7 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 		case g != nil:
 			handler(w, r, g)
 		case strings.Contains(r.Header.Get("Accept"), "text/html"):
-			d.pages.Problem(w, http.StatusNotFound, "No such chat", "There is no group "+folder+". Groups are made with: routd groups add NAME")
+			d.pages.Problem(w, http.StatusNotFound, "No such chat", "There is no group "+folder+". Add one with: routd groups add NAME")
 		default:
 			httpx.Error(w, apierr.New(apierr.NotFound, "no group %q is registered", folder))
 		}
@@ -66,7 +67,7 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 
 // splitChatPath reads "acme/eng/messages" as the messages of the group acme/eng. A path with a
 // slash at its end is always a group's page, also that of a group called acme/messages.
-func splitChatPath(path string) (folder, what string) {
+func splitChatPath(path string) (folder, part string) {
 	if folder, ok := strings.CutSuffix(path, "/"); ok {
 		return folder, ""
 	}
@@ -129,7 +130,7 @@ func (d *dashd) overviewPage(w http.ResponseWriter, r *http.Request) {
 	d.pages.Overview(w, pages.OverviewPage{Fragment: template.HTML(fragment)})
 }
 
-// overviewEvery bounds how often an open overview is renewed while much goes on.
+// overviewEvery bounds how often an open overview is updated.
 const overviewEvery = time.Second
 
 func (d *dashd) overviewEvents(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +138,7 @@ func (d *dashd) overviewEvents(w http.ResponseWriter, r *http.Request) {
 	d.hub.Serve(w, r, func(s *live.Stream) error {
 		now := d.Now()
 		if now.Sub(sent) < overviewEvery {
-			return nil // the next look is a poll away
+			return nil // the next poll updates it
 		}
 		sent = now
 		fragment, err := d.facts(r.Context())
@@ -148,7 +149,7 @@ func (d *dashd) overviewEvents(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// facts is the part of the overview that changes.
+// facts renders the part of the overview that changes.
 func (d *dashd) facts(ctx context.Context) (string, error) {
 	f, err := d.status.Instance(ctx)
 	if err != nil {
@@ -180,7 +181,7 @@ func turns(count int, listed []*msg.Turn) pages.Turns {
 }
 
 func since(t *msg.Turn) int64 {
-	if t.State == msg.TurnQueued { // also again, after an agent had it
+	if t.State == msg.TurnQueued { // also after a requeue
 		return t.CreatedAt
 	}
 	return cmp.Or(t.StartedAt, t.CreatedAt)

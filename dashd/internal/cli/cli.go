@@ -1,4 +1,4 @@
-// Package cli is dashd's command line for people: it asks a running dashd.
+// Package cli has dashd's subcommands for operators: they ask a running dashd.
 package cli
 
 import (
@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-// Commands are the subcommands. connect makes the client of the running dashd.
+// Commands returns the subcommands by name. connect makes the client of the running dashd.
 func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 	c := &commands{cli.Daemon{Name: "dashd", Connect: connect}}
 	return map[string]cli.Func{"status": c.status, "login": c.login}
@@ -21,7 +21,7 @@ func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 
 type commands struct{ cli.Daemon }
 
-// status prints how the instance, or one chat, is.
+// status prints the state of the instance, or of one chat.
 func (c *commands) status(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("status [CHAT_JID] [--thread ID] [--topic TOPIC] [--json]", out)
 	thread := line.String("thread", "", "a thread of the chat")
@@ -41,7 +41,7 @@ func (c *commands) status(ctx context.Context, args []string, out io.Writer) err
 	}
 	var report struct{ Text string }
 	if err := json.Unmarshal(raw, &report); err != nil {
-		return fmt.Errorf("dashd answered something else: %w", err)
+		return fmt.Errorf("invalid answer of dashd: %w", err)
 	}
 	text := cli.Printable(report.Text) + "\n"
 	if *asJSON {

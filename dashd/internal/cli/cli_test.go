@@ -97,7 +97,7 @@ func TestRefusals(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "<html>")
 	})
-	for name, want := range map[string]string{"login": "DASH_PASSWORD is set: log in with it", "status": "dashd answered something else"} {
+	for name, want := range map[string]string{"login": "DASH_PASSWORD is set: log in with it", "status": "invalid answer of dashd"} {
 		if out, err := run(name); err == nil || !strings.HasPrefix(err.Error(), want) || out != "" {
 			t.Errorf("%s: %v %q", name, err, out)
 		}

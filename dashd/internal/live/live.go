@@ -1,10 +1,11 @@
-// Package live keeps pages up to date: a hub that is stirred whenever rows may have changed,
-// and event streams that look for themselves what is new.
+// Package live keeps pages up to date: a hub that is notified whenever rows may have changed, and
+// event streams that then read what is new.
 package live
 
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
@@ -15,36 +16,37 @@ import (
 )
 
 const (
-	// pingEvery lets a page notice a dead connection, and proxies keep a quiet one.
+	// pingEvery lets a page notice a dead connection, and keeps proxies from closing an idle one.
 	pingEvery = 15 * time.Second
 	// writeTimeout is how long a browser may leave an event unread: a closed laptop does not
-	// answer, and its stream would stay for good.
+	// answer, and its stream would stay open for ever.
 	writeTimeout = 10 * time.Second
 	// maxStreams bounds the memory that open pages take.
 	maxStreams = 500
 )
 
-// Hub stirs the event streams. It is safe for concurrent use.
+// Hub notifies the event streams. It is safe for concurrent use.
 type Hub struct {
 	mu      sync.Mutex
 	streams map[chan struct{}]struct{}
 	closed  chan struct{}
 	valid   func(*http.Request) bool
+	log     *slog.Logger
 }
 
-// NewHub makes a hub. valid says whether a request that has opened a stream would still be let
-// in; streams ask now and then.
-func NewHub(valid func(*http.Request) bool) *Hub {
-	return &Hub{streams: map[chan struct{}]struct{}{}, closed: make(chan struct{}), valid: valid}
+// NewHub makes a hub. valid reports whether the login of a request that opened a stream is still
+// valid; streams check it with each ping.
+func NewHub(valid func(*http.Request) bool, log *slog.Logger) *Hub {
+	return &Hub{streams: map[chan struct{}]struct{}{}, closed: make(chan struct{}), valid: valid, log: log}
 }
 
-// Stir has every stream look for what is new.
-func (h *Hub) Stir() {
+// Notify makes every stream read what is new.
+func (h *Hub) Notify() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for stirred := range h.streams {
+	for notified := range h.streams {
 		select {
-		case stirred <- struct{}{}:
+		case notified <- struct{}{}:
 		default:
 		}
 	}
@@ -53,37 +55,39 @@ func (h *Hub) Stir() {
 // Close ends all streams, and those to come. It may be called once.
 func (h *Hub) Close() { close(h.closed) }
 
-func (h *Hub) join() (chan struct{}, error) {
+func (h *Hub) subscribe() (chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.streams) >= maxStreams {
 		return nil, apierr.New(apierr.Unavailable, "%d pages are open already", maxStreams)
 	}
-	stirred := make(chan struct{}, 1)
-	h.streams[stirred] = struct{}{}
-	return stirred, nil
+	notified := make(chan struct{}, 1)
+	h.streams[notified] = struct{}{}
+	return notified, nil
 }
 
-func (h *Hub) leave(stirred chan struct{}) {
+func (h *Hub) unsubscribe(notified chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.streams, stirred)
+	delete(h.streams, notified)
 }
 
-// Serve answers with an event stream. look is called at once and each time the hub is stirred,
-// and writes what is new; its first error ends the stream. A browser that was cut off comes
-// back by itself.
-func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, look func(*Stream) error) {
-	stirred, err := h.join()
+// Serve answers with an event stream. update is called at once and after each Notify, and writes what
+// is new; its first error ends the stream. Browsers reconnect by themselves.
+func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, update func(*Stream) error) {
+	notified, err := h.subscribe()
 	if err != nil {
 		httpx.Error(w, err)
 		return
 	}
-	defer h.leave(stirred)
+	defer h.unsubscribe(notified)
+	h.log.DebugContext(r.Context(), "event stream opened", "url", r.URL.Path)
+	defer h.log.DebugContext(r.Context(), "event stream closed", "url", r.URL.Path)
+
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
-	w.Header().Set("Connection", "close") // the last deadline would break off the answer to another request
+	w.Header().Set("Connection", "close") // the last deadline would break the answer to another request
 	s := &Stream{w: w, control: http.NewResponseController(w)}
 	defer func() { _ = s.extend() }() // for the end of the stream
 	if s.write("retry: 1000\n\n") != nil {
@@ -91,9 +95,9 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, look func(*Stream) e
 	}
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	for look(s) == nil {
+	for update(s) == nil {
 		select {
-		case <-stirred:
+		case <-notified:
 		case <-ping.C:
 			if !h.valid(r) || s.Event("ping", 0, struct{}{}) != nil {
 				return
@@ -112,8 +116,7 @@ type Stream struct {
 	control *http.ResponseController
 }
 
-// Event sends an event with data as JSON. An id above 0 is where the page goes on when it
-// comes back.
+// Event sends an event with data as JSON. A page that reconnects continues after the last id above 0.
 func (s *Stream) Event(name string, id int64, data any) error {
 	line, err := json.Marshal(data) // on one line: JSON escapes line ends
 	if err != nil {

@@ -32,7 +32,7 @@ type site struct {
 func newSite(t *testing.T, look func(*Stream) error) *site {
 	t.Helper()
 	s := &site{t: t, conns: make(chan net.Conn)}
-	s.hub = NewHub(func(*http.Request) bool { return !s.ended.Load() })
+	s.hub = NewHub(func(*http.Request) bool { return !s.ended.Load() }, slog.New(slog.DiscardHandler))
 	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
 	router.Get("/", func(w http.ResponseWriter, r *http.Request) {
 		s.hub.Serve(w, r, look)
@@ -117,7 +117,7 @@ func (s *site) over(streams int) {
 
 func nothing(*Stream) error { return nil }
 
-func TestFirstLookIsAtOnce(t *testing.T) {
+func TestServe_FirstUpdate_AtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSite(t, func(s *Stream) error { return s.Event("message", 7, map[string]int{"n": 1}) }).open()
 		p.want("event: message\nid: 7\ndata: {\"n\":1}\n\n")
@@ -131,7 +131,7 @@ func TestFirstLookIsAtOnce(t *testing.T) {
 	})
 }
 
-func TestStirsDuringALookMakeOneMore(t *testing.T) {
+func TestNotify_DuringUpdate_OneMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int32
 		gate := make(chan struct{})
@@ -143,7 +143,7 @@ func TestStirsDuringALookMakeOneMore(t *testing.T) {
 		s.open()
 		synctest.Wait()
 		for range 5 {
-			s.hub.Stir()
+			s.hub.Notify()
 		}
 		for want := int32(1); want <= 2; want++ {
 			synctest.Wait()
@@ -160,19 +160,19 @@ func TestStirsDuringALookMakeOneMore(t *testing.T) {
 	})
 }
 
-func TestAStirReachesEveryStream(t *testing.T) {
+func TestNotify_ReachesEveryStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, func(s *Stream) error { return s.Event("look", 0, nil) })
 		one, two := s.open(), s.open()
 		for range 3 {
 			one.want("event: look\ndata: null\n\n")
 			two.want("event: look\ndata: null\n\n")
-			s.hub.Stir()
+			s.hub.Notify()
 		}
 	})
 }
 
-func TestPing(t *testing.T) {
+func TestServe_Ping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSite(t, nothing).open()
 		for range 3 {
@@ -185,7 +185,7 @@ func TestPing(t *testing.T) {
 	})
 }
 
-func TestEnd(t *testing.T) {
+func TestServe_End(t *testing.T) {
 	for name, end := range map[string]func(*site, *page, chan error){
 		"nothing can be read": func(_ *site, _ *page, fail chan error) { fail <- errors.New("no such table") },
 		"the page is closed":  func(_ *site, p *page, _ chan error) { p.conn.Close() },
@@ -213,7 +213,7 @@ func TestEnd(t *testing.T) {
 				}
 				start := time.Now()
 				end(s, p, fail)
-				s.hub.Stir()
+				s.hub.Notify()
 				s.over(1)
 				if waited := time.Since(start); waited > pingEvery {
 					t.Errorf("it took %v", waited)
@@ -223,7 +223,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-func TestAStreamThatComesTooLateEnds(t *testing.T) {
+func TestServe_HubClosed_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, func(s *Stream) error { return s.Event("look", 0, nil) })
 		s.hub.Close()
@@ -235,7 +235,7 @@ func TestAStreamThatComesTooLateEnds(t *testing.T) {
 }
 
 // A deadline for writing would outlive the stream and break off the next answer.
-func TestTheConnectionEndsWithTheStream(t *testing.T) {
+func TestServe_StreamEnds_ConnectionCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSite(t, func(*Stream) error { return io.EOF }).open()
 		p.want("")
@@ -249,7 +249,7 @@ func TestTheConnectionEndsWithTheStream(t *testing.T) {
 	})
 }
 
-func TestTooManyStreams(t *testing.T) {
+func TestServe_TooManyStreams_Unavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, nothing)
 		pages := make([]*page, maxStreams)
@@ -275,7 +275,7 @@ func TestTooManyStreams(t *testing.T) {
 	})
 }
 
-func TestAPageThatDoesNotReadIsCutOff(t *testing.T) {
+func TestServe_PageDoesNotRead_Closed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, func(s *Stream) error { return s.Event("message", 1, "unread") })
 		s.open()
@@ -289,7 +289,7 @@ func TestAPageThatDoesNotReadIsCutOff(t *testing.T) {
 	})
 }
 
-func TestHostileDataStaysInItsEvent(t *testing.T) {
+func TestEvent_HostileData_OneEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		texts := []string{
 			"\n\nevent: x\ndata: {}\n\n", "\r\rid: 9\r", "\r\n\r\n", "a\u2028b\u2029c", "\x00\x1b[2J", "</script>", `"}`, "data: 1", "\ufeff",

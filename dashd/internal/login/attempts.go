@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How many tries may fail: at once, and how long it takes until one more may. At the overall
-// rate ten random letters are not found in a million years.
+// How many attempts may fail at once, and how long it takes until one more may. At the overall rate
+// ten random letters are not found in a million years.
 const (
 	failuresPerAddress = 5
 	refillPerAddress   = 10 * time.Second
@@ -18,9 +18,9 @@ const (
 	refillOverall      = time.Second
 )
 
-// attempts limits failed tries per address and overall. An address is forgotten once it may fail
-// as often as a new one; by then the overall limit lets no more than 100 others fail, so the
-// map stays small whoever asks.
+// attempts limits failed attempts per address and overall. An address is forgotten once it may fail
+// as often as a new one; until then the overall limit lets at most 100 others fail, so the map
+// stays small.
 type attempts struct {
 	mu      sync.Mutex
 	overall *rate.Limiter
@@ -34,8 +34,8 @@ func newAttempts() *attempts {
 	}
 }
 
-// try calls verify and counts when it says no. Over the limit it calls nothing and returns how
-// long to wait. Tries go one after the other, else many at once would pass a limit together.
+// try calls verify and counts a failure. Over the limit it calls nothing and returns how long to
+// wait. Attempts run one after the other, else many at once would pass a limit together.
 func (a *attempts) try(remoteAddr string, now time.Time, verify func() bool) (ok bool, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,7 +57,7 @@ func (a *attempts) try(remoteAddr string, now time.Time, verify func() bool) (ok
 	return false, 0
 }
 
-// untilNext is how long l allows nothing, 0 if it does now.
+// untilNext returns how long l allows nothing, 0 if it allows an attempt now.
 func untilNext(l *rate.Limiter, now time.Time) time.Duration {
 	missing := 1 - l.TokensAt(now)
 	if missing <= 0 {
@@ -66,8 +66,8 @@ func untilNext(l *rate.Limiter, now time.Time) time.Duration {
 	return max(1, time.Duration(missing/float64(l.Limit())*float64(time.Second)))
 }
 
-// network is what counts as one address: of IPv6 the first 64 bits, for the rest is the
-// client's own choice. Whatever is no address is one together.
+// network returns what counts as one address: of IPv6 the first 64 bits, since the client chooses
+// the rest. All invalid addresses count as one.
 func network(remoteAddr string) netip.Prefix {
 	parsed, err := netip.ParseAddrPort(remoteAddr)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestFailuresPerAddress(t *testing.T) {
+func TestAttempts_PerAddress_Limited(t *testing.T) {
 	h := open(t, password)
 	for range 20 { // success is not counted
 		entered(t, h.post("open sesame", nil), page)
@@ -47,7 +47,7 @@ func TestFailuresPerAddress(t *testing.T) {
 	refused(t, h.post("x", nil), 429, "Too many")
 }
 
-func TestRetryAfterIsEnough(t *testing.T) {
+func TestAttempts_RetryAfter_Suffices(t *testing.T) {
 	h := open(t, password)
 	for range 5 {
 		h.post("x", nil)
@@ -67,7 +67,7 @@ func TestRetryAfterIsEnough(t *testing.T) {
 	}
 }
 
-func TestTokensAreLimitedLikePasswords(t *testing.T) {
+func TestAttempts_Tokens_Limited(t *testing.T) {
 	h := open(t, nil)
 	link := h.link()
 	for range 5 {
@@ -78,7 +78,7 @@ func TestTokensAreLimitedLikePasswords(t *testing.T) {
 	entered(t, h.get(link), "/chat/") // and it was not used up
 }
 
-func TestAddressesThatCountAsOne(t *testing.T) {
+func TestAttempts_SameNetwork_OneAddress(t *testing.T) {
 	for name, tc := range map[string]struct {
 		one, other string
 		same       bool
@@ -102,7 +102,7 @@ func TestAddressesThatCountAsOne(t *testing.T) {
 	}
 }
 
-func TestFailuresOverall(t *testing.T) {
+func TestAttempts_Overall_Limited(t *testing.T) {
 	h := open(t, password)
 	for i := range 50 {
 		refused(t, h.post("x", from(fmt.Sprintf("198.51.100.%d:1", i))), 403, "not the password")
@@ -112,7 +112,7 @@ func TestFailuresOverall(t *testing.T) {
 	entered(t, h.post("open sesame", from("203.0.113.1:1")), page)
 }
 
-func TestManyTriesAtOnce(t *testing.T) {
+func TestAttempts_Concurrent_Limited(t *testing.T) {
 	h := open(t, password)
 	var wg sync.WaitGroup
 	codes := make(chan int, 100)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestAddressesAreForgotten(t *testing.T) {
+func TestAttempts_OldAddresses_Deleted(t *testing.T) {
 	a, now, most := newAttempts(), time.Unix(1_800_000_000, 0), 0
 	for i := range 20_000 {
 		now = now.Add(100 * time.Millisecond)
@@ -23,7 +23,7 @@ func TestAddressesAreForgotten(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
+func TestOneTime_Tokens(t *testing.T) {
 	var o oneTime
 	now := time.Unix(1_800_000_000, 0)
 	if o.use("", now) {
@@ -36,7 +36,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	if again := o.token(now); again != token {
-		t.Error("another although nobody has used it")
+		t.Error("the unused token was replaced")
 	}
 	if !o.use(token, now) || o.use(token, now) {
 		t.Error("it cannot be used once, or can be twice")
@@ -56,7 +56,7 @@ func TestLocalPath(t *testing.T) {
 	}
 }
 
-func TestOtherFormatsAreNoCookies(t *testing.T) {
+func TestVerify_OtherFormats_Refused(t *testing.T) {
 	s := newSigner("secret", "")
 	cookie := s.sign(newSession(time.Unix(1_800_000_000, 0)))
 	if _, ok := s.verify(cookie); !ok {
@@ -84,7 +84,7 @@ func landsOn(next string) (string, error) {
 	return target.Scheme + "://" + target.Host, nil
 }
 
-func TestNextStaysHere(t *testing.T) {
+func TestLocalPath_AnyNext_SameHost(t *testing.T) {
 	pieces := []string{"/", "\\", ":", "@", "?", "#", "%", ".", "..", "\t", "\n", "\r", " ", "\x00", "\x7f", "http:", "javascript:", "evil.example", "%2f", "%5c", "ä", "\u2028", "\u3002"}
 	rapid.Check(t, func(rt *rapid.T) {
 		next := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 8).Draw(rt, "next"), "")
@@ -94,7 +94,7 @@ func TestNextStaysHere(t *testing.T) {
 	})
 }
 
-func FuzzNext(f *testing.F) {
+func FuzzLocalPath(f *testing.F) {
 	for _, seed := range []string{"/chat/", "//a", "/\\a", "/\t/a", "http://a", "/%2f/a", "/a?b=//c"} {
 		f.Add(seed)
 	}

@@ -11,19 +11,18 @@ import (
 const (
 	// linkLife is how long a one-time link can be used.
 	linkLife = 24 * time.Hour
-	// tokenSize is how much of a link nobody can guess, in bytes.
+	// tokenSize is the size of a link's secret, in bytes.
 	tokenSize = 32
 )
 
-// oneTime is the token of the one-time link, in memory only. The zero value has none that may be
-// used yet.
+// oneTime is the token of the one-time link, in memory only. The zero value has no valid one.
 type oneTime struct {
 	mu      sync.Mutex
 	current string
 	expires time.Time // zero once it is used
 }
 
-// token is the same one until it is used or has expired, then another.
+// token returns the same token until it is used or has expired, then another.
 func (o *oneTime) token(now time.Time) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -35,11 +34,11 @@ func (o *oneTime) token(now time.Time) string {
 	return o.current
 }
 
-// use tells whether the token is the one that may be used, and makes it one that was.
+// use reports whether the token is the valid one, and invalidates it.
 func (o *oneTime) use(token string, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// Compared so that the time it takes tells nothing of the token.
+	// In constant time, which reveals nothing of the token.
 	if !now.Before(o.expires) || subtle.ConstantTimeCompare([]byte(token), []byte(o.current)) == 0 {
 		return false
 	}

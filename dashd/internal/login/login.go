@@ -1,5 +1,5 @@
-// Package login decides who may see the dashboard: whoever opened a one-time link or knows the
-// password, for 30 days by a signed cookie, and programs by the shared secret.
+// Package login protects the dashboard: browsers log in by a one-time link or the password and stay
+// logged in for 30 days by a signed cookie; programs send the shared secret.
 package login
 
 import (
@@ -25,14 +25,14 @@ import (
 // next path, escaped.
 const maxForm = 16 << 10
 
-// Form is what the login page shows.
+// Form is the content of the login page.
 type Form struct {
 	Next     string // path to go to after the login
-	Problem  string // why the last try failed, in a sentence; "" on the first
-	Password bool   // whether there is a password; else only links let in
+	Problem  string // why the last attempt failed, in a sentence; "" on the first
+	Password bool   // whether there is a password; else only links log in
 }
 
-// Config is what a Login works with. All fields but Password must be set.
+// Config is the configuration of a Login. All fields but Password must be set.
 type Config struct {
 	Secret   string     // shared with the other daemons, it signs the cookies
 	Password string     // "" for one-time links instead
@@ -43,7 +43,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Login lets browsers and programs in. It is safe for concurrent use.
+// Login authenticates browsers and programs. It is safe for concurrent use.
 type Login struct {
 	cfg        Config
 	password   [sha256.Size]byte
@@ -54,7 +54,7 @@ type Login struct {
 	secure     bool
 }
 
-// New refuses an empty secret and a base that is no URL.
+// New refuses an empty secret and an invalid base URL.
 func New(cfg Config) (*Login, error) {
 	if cfg.Secret == "" {
 		return nil, errors.New("login: no secret to sign with")
@@ -86,20 +86,20 @@ func (l *Login) Mount(r chi.Router) {
 	r.Group(func(r chi.Router) {
 		r.Use(l.SameOrigin, noStore)
 		r.Get("/login", l.open)
-		// Whoever looks where a link leads, as mail scanners do, does not use it up.
+		// A request that only looks at a link, as of a mail scanner, does not use it up.
 		r.Head("/login", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-		r.Post("/login", l.enter)
-		r.Post("/logout", l.leave)
-		r.With(httpx.Bearer(l.cfg.Secret)).Post("/v1/login-link", l.tell)
+		r.Post("/login", l.submit)
+		r.Post("/logout", l.logout)
+		r.With(httpx.Bearer(l.cfg.Secret)).Post("/v1/login-link", l.loginLink)
 	})
 }
 
-// SameOrigin refuses what other sites make a browser send, unless it is a safe method. Programs,
-// which name no origin, pass.
+// SameOrigin refuses requests that other sites make a browser send, except with safe methods.
+// Programs, which send no origin, pass.
 func (l *Login) SameOrigin(next http.Handler) http.Handler { return l.sameOrigin.Handler(next) }
 
-// Link is where to log in: the same one-time link until it is used or has expired, then another;
-// with a password the login page.
+// Link returns the address to log in at: the same one-time link until it is used or has expired,
+// then another; with a password the login page.
 func (l *Login) Link() string {
 	page := string(l.cfg.Base) + "/login"
 	if l.cfg.Password != "" {
@@ -108,8 +108,8 @@ func (l *Login) Link() string {
 	return page + "?token=" + l.link.token(l.cfg.Now())
 }
 
-// tell answers POST /v1/login-link.
-func (l *Login) tell(w http.ResponseWriter, _ *http.Request) {
+// loginLink answers POST /v1/login-link.
+func (l *Login) loginLink(w http.ResponseWriter, _ *http.Request) {
 	if l.cfg.Password != "" {
 		httpx.Error(w, apierr.New(apierr.Conflict, "DASH_PASSWORD is set: log in with it at %s", l.Link()))
 		return
@@ -127,7 +127,7 @@ func (l *Login) open(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		httpx.Error(w, err)
 	case session.Login != "":
-		// Also for a link that was used before: browsers open pages ahead, and people twice.
+		// Also for a link that was used before: browsers prefetch pages, and users open them twice.
 		l.link.use(token, now)
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	case token == "" || l.cfg.Password != "":
@@ -137,8 +137,8 @@ func (l *Login) open(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter answers POST /login, the form with the password.
-func (l *Login) enter(w http.ResponseWriter, r *http.Request) {
+// submit answers POST /login, the form with the password.
+func (l *Login) submit(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		l.form(w, http.StatusBadRequest, localPath(""), "The form could not be read.")
@@ -155,7 +155,7 @@ func (l *Login) enter(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// try lets the browser in if verify says so, unless too many tries failed before.
+// try logs the browser in if verify returns true, unless too many attempts failed before.
 func (l *Login) try(w http.ResponseWriter, r *http.Request, next, problem string, verify func() bool) {
 	now := l.cfg.Now()
 	ok, wait := l.attempts.try(r.RemoteAddr, now, verify)
@@ -165,18 +165,18 @@ func (l *Login) try(w http.ResponseWriter, r *http.Request, next, problem string
 		w.Header().Set("Retry-After", seconds)
 		l.form(w, http.StatusTooManyRequests, next, "Too many failed attempts. Try again in "+seconds+" s.")
 	case !ok:
-		l.cfg.Log.Warn("login failed", "from", r.RemoteAddr)
+		l.cfg.Log.WarnContext(r.Context(), "login failed", "addr", r.RemoteAddr)
 		l.form(w, http.StatusForbidden, next, problem)
 	default:
-		l.cfg.Log.Info("login", "from", r.RemoteAddr)
+		l.cfg.Log.InfoContext(r.Context(), "logged in", "addr", r.RemoteAddr)
 		http.SetCookie(w, l.cookie(r, l.sessions.sign(newSession(now)), sessionLife))
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	}
 }
 
-// leave answers POST /logout. The cookie stays when its session cannot be revoked, so that the
-// logout can be tried again.
-func (l *Login) leave(w http.ResponseWriter, r *http.Request) {
+// logout answers POST /logout. The cookie is kept when its session cannot be revoked, so that the
+// user can try again.
+func (l *Login) logout(w http.ResponseWriter, r *http.Request) {
 	session, err := l.session(r)
 	if err == nil && session.ID != "" {
 		err = l.cfg.Revoked.Add(r.Context(), session.ID, session.Expires)
@@ -193,7 +193,7 @@ func (l *Login) form(w http.ResponseWriter, status int, next, problem string) {
 	l.cfg.Form(w, status, Form{Next: next, Problem: problem, Password: l.cfg.Password != ""})
 }
 
-// cookie is the session's cookie; a negative life deletes it.
+// cookie returns the session's cookie; a negative life deletes it.
 func (l *Login) cookie(r *http.Request, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name:     cookieName,

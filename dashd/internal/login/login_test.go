@@ -55,8 +55,8 @@ func (r *revoked) Has(_ context.Context, id string) (bool, error) {
 	return ok, r.err
 }
 
-// house is a dashboard behind a login.
-type house struct {
+// fixture is a dashboard behind a login.
+type fixture struct {
 	*login.Login
 	t       *testing.T
 	handler http.Handler
@@ -65,15 +65,15 @@ type house struct {
 	log     bytes.Buffer
 }
 
-func open(t *testing.T, change func(*login.Config)) *house {
+func open(t *testing.T, change func(*login.Config)) *fixture {
 	t.Helper()
-	h := &house{t: t, revoked: &revoked{until: map[string]time.Time{}}, now: time.Unix(1_800_000_000, 0)}
+	h := &fixture{t: t, revoked: &revoked{until: map[string]time.Time{}}, now: time.Unix(1_800_000_000, 0)}
 	h.restart(change)
 	return h
 }
 
-// restart makes the login anew; what is stored and the clock stay.
-func (h *house) restart(change func(*login.Config)) {
+// restart makes a new Login; stored sessions and the clock stay.
+func (h *fixture) restart(change func(*login.Config)) {
 	h.t.Helper()
 	cfg := login.Config{
 		Secret: secret, Base: base, Revoked: h.revoked, Form: form,
@@ -106,7 +106,7 @@ func form(w http.ResponseWriter, status int, f login.Form) {
 func password(cfg *login.Config) { cfg.Password = "open sesame" }
 
 // do sends a request, as a browser does that goes to a page, after change.
-func (h *house) do(method, target string, body url.Values, change func(*http.Request)) *httptest.ResponseRecorder {
+func (h *fixture) do(method, target string, body url.Values, change func(*http.Request)) *httptest.ResponseRecorder {
 	h.t.Helper()
 	r := httptest.NewRequest(method, target, strings.NewReader(body.Encode()))
 	r.Header.Set("Accept", "text/html,application/xhtml+xml")
@@ -121,12 +121,12 @@ func (h *house) do(method, target string, body url.Values, change func(*http.Req
 	return w
 }
 
-func (h *house) get(target string, cookies ...*http.Cookie) *httptest.ResponseRecorder {
+func (h *fixture) get(target string, cookies ...*http.Cookie) *httptest.ResponseRecorder {
 	h.t.Helper()
 	return h.do(http.MethodGet, target, nil, with(cookies...))
 }
 
-func (h *house) post(secret string, change func(*http.Request)) *httptest.ResponseRecorder {
+func (h *fixture) post(secret string, change func(*http.Request)) *httptest.ResponseRecorder {
 	h.t.Helper()
 	return h.do(http.MethodPost, "/login", url.Values{"password": {secret}, "next": {page}}, change)
 }
@@ -158,7 +158,7 @@ func path(t *testing.T, link string) string {
 	return strings.TrimPrefix(link, base)
 }
 
-func (h *house) link() string {
+func (h *fixture) link() string {
 	h.t.Helper()
 	return path(h.t, h.Link())
 }
@@ -187,7 +187,7 @@ func refused(t *testing.T, w *httptest.ResponseRecorder, status int, problem str
 	}
 }
 
-func (h *house) isIn(c *http.Cookie) bool {
+func (h *fixture) isIn(c *http.Cookie) bool {
 	h.t.Helper()
 	w := h.get(page, c)
 	switch w.Code {
@@ -231,7 +231,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-func TestLinkOpenedByALoggedInBrowserIsUsed(t *testing.T) {
+func TestLink_LoggedInBrowser_UsesIt(t *testing.T) {
 	h := open(t, nil)
 	c := entered(t, h.get(h.link()), "/chat/")
 	link := h.link()
@@ -239,7 +239,7 @@ func TestLinkOpenedByALoggedInBrowserIsUsed(t *testing.T) {
 	refused(t, h.get(link), 403, "used before")
 }
 
-func TestLinkIsUsedOnceByManyAtATime(t *testing.T) {
+func TestLink_ManyAtOnce_OneLogin(t *testing.T) {
 	h := open(t, nil)
 	link := h.link()
 	codes := make(chan int)
@@ -257,7 +257,7 @@ func TestLinkIsUsedOnceByManyAtATime(t *testing.T) {
 	}
 }
 
-func TestLinkExpires(t *testing.T) {
+func TestLink_Expires(t *testing.T) {
 	h := open(t, nil)
 	first := h.link()
 	h.now = h.now.Add(24*time.Hour - time.Second)
@@ -270,7 +270,7 @@ func TestLinkExpires(t *testing.T) {
 	refused(t, h.get(third), 403, "expired")
 }
 
-func TestLinkStaysTheSameUntilItIsUsed(t *testing.T) {
+func TestLink_Unused_StaysSame(t *testing.T) {
 	h := open(t, nil)
 	ask := func() string {
 		w := h.do(http.MethodPost, "/v1/login-link", nil, bearer)
@@ -321,7 +321,7 @@ func TestPassword(t *testing.T) {
 	refused(t, w, 403, "not the password")
 }
 
-func TestWithAPasswordThereAreNoLinks(t *testing.T) {
+func TestLoginLink_Password_Conflict(t *testing.T) {
 	h := open(t, nil)
 	link := h.link()
 	h.restart(password)
@@ -336,7 +336,7 @@ func TestWithAPasswordThereAreNoLinks(t *testing.T) {
 	}
 }
 
-func TestWithoutAPasswordNoneIsRight(t *testing.T) {
+func TestPassword_NoneSet_Refused(t *testing.T) {
 	h := open(t, nil)
 	for range 20 { // and it is not a failed try: there is nothing to guess
 		refused(t, h.post("", nil), 403, "There is no password")
@@ -344,7 +344,7 @@ func TestWithoutAPasswordNoneIsRight(t *testing.T) {
 	entered(t, h.get(h.link()), "/chat/")
 }
 
-func TestForms(t *testing.T) {
+func TestSubmit_InvalidForm_Refused(t *testing.T) {
 	h := open(t, password)
 	long := strings.Repeat("x", 20<<10)
 	refused(t, h.post(long, nil), 400, "could not be read")
@@ -358,7 +358,7 @@ func TestForms(t *testing.T) {
 	}), 403, "not the password")
 }
 
-func TestSecureCookie(t *testing.T) {
+func TestCookie_HTTPS_Secure(t *testing.T) {
 	overTLS := func(r *http.Request) { r.TLS = &tls.ConnectionState{} }
 	pretended := func(r *http.Request) { r.Header.Set("X-Forwarded-Proto", "https") }
 	https := func(cfg *login.Config) { password(cfg); cfg.Base = config.URL("https://chat.example") }
@@ -376,7 +376,7 @@ func TestSecureCookie(t *testing.T) {
 	}
 }
 
-func TestOtherSitesAreRefused(t *testing.T) {
+func TestPost_OtherSite_Refused(t *testing.T) {
 	h := open(t, password)
 	c := entered(t, h.post("open sesame", nil), page)
 	site := func(headers ...string) func(*http.Request) {
@@ -440,14 +440,14 @@ func TestLogout(t *testing.T) {
 		t.Errorf("again: %d", w.Code)
 	}
 	if w := h.do(http.MethodPost, "/logout", nil, bearer); w.Code != 303 || len(h.revoked.until) != 1 {
-		t.Errorf("nobody: %d", w.Code)
+		t.Errorf("with the secret: %d", w.Code)
 	}
 	if h.get("/logout", other); !h.isIn(other) {
 		t.Error("a mere link logs out")
 	}
 }
 
-func TestWhenSessionsCannotBeChecked(t *testing.T) {
+func TestRequire_RevokedUnreadable_Unavailable(t *testing.T) {
 	h := open(t, nil)
 	c := entered(t, h.get(h.link()), "/chat/")
 	h.revoked.err = errors.New("disk full of secrets")
@@ -461,7 +461,7 @@ func TestWhenSessionsCannotBeChecked(t *testing.T) {
 	}
 }
 
-func TestNothingSecretIsLogged(t *testing.T) {
+func TestLog_Secrets_Absent(t *testing.T) {
 	h := open(t, nil)
 	link := h.link()
 	h.get(link + "x")
@@ -480,7 +480,7 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNew_InvalidConfig_Refused(t *testing.T) {
 	for name, cfg := range map[string]login.Config{
 		"no secret": {Base: base}, "no URL": {Secret: secret, Base: "127.0.0.1:8083"}, "no host": {Secret: secret, Base: "http://"},
 	} {

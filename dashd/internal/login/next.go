@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// home is where a login leads that came from nowhere in particular.
+	// home is the page after a login that did not start from another page.
 	home = "/chat/"
 	// maxNext is the longest path to come back to, in bytes.
 	maxNext = 2048
 )
 
-// localPath is next if it is a path on this host, else home. It leaves no room for how browsers
-// read URLs: they take \ for / and drop tabs and newlines, so that `/\t/host` is another host.
+// localPath returns next if it is a path on this host, else home. It is stricter than a URL parser,
+// because browsers take \ for / and drop tabs and newlines, so that `/\t/host` is another host.
 func localPath(next string) string {
 	switch {
 	case !strings.HasPrefix(next, "/"), strings.HasPrefix(next, "//"), len(next) > maxNext:

@@ -13,18 +13,17 @@ import (
 
 type contextKey struct{}
 
-// Current is the login of a request that came through Require, else the zero value.
+// Current returns the session of a request that passed Require, else the zero value.
 func Current(ctx context.Context) Session {
 	session, _ := ctx.Value(contextKey{}).(Session)
 	return session
 }
 
-// Sender is who writes what a request that came through Require writes, "web:…".
+// Sender returns the sender of what a request that passed Require writes, "web:…".
 func Sender(ctx context.Context) string { return Current(ctx).Login }
 
-// Require lets through requests with a cookie that is in force or with
-// `Authorization: Bearer <secret>`. Pages are sent to the login and come back from there, all
-// else is answered 401.
+// Require passes requests with a valid cookie or with `Authorization: Bearer <secret>`. Pages are
+// redirected to the login and back, all else is answered 401.
 func (l *Login) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		session, err := l.identify(r)
@@ -50,7 +49,7 @@ func (l *Login) identify(r *http.Request) (Session, error) {
 	return l.session(r)
 }
 
-// isPage tells a browser that goes to a page from scripts and programs.
+// isPage reports whether a browser opens a page, as opposed to scripts and programs.
 func isPage(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
 		strings.Contains(r.Header.Get("Accept"), "text/html")

@@ -18,12 +18,11 @@ import (
 const (
 	cookieName  = "arizuko"
 	sessionLife = 30 * 24 * time.Hour
-	// cookieVersion stands before every cookie's payload; another format takes another one.
+	// cookieVersion is the prefix of every cookie; change it with the format.
 	cookieVersion = "v1"
 )
 
-// Revoked remembers the sessions that were logged out, at least until they would have expired
-// by themselves, and over a restart.
+// Revoked stores the sessions that were logged out, at least until they would have expired.
 type Revoked interface {
 	Add(ctx context.Context, id string, until time.Time) error
 	Has(ctx context.Context, id string) (bool, error)
@@ -47,8 +46,7 @@ type payload struct {
 	Expires int64  `json:"expires"` // unix seconds
 }
 
-// signer makes cookies that only it can make. Their value is version.payload.signature, the
-// last two in base64.
+// signer signs cookies. Their value is version.payload.signature, the last two in base64.
 type signer struct{ key []byte }
 
 // newSigner derives the key from both, so that changing either ends all sessions.
@@ -71,7 +69,7 @@ func (s signer) mac(signed string) []byte {
 	return mac.Sum(nil)
 }
 
-// verify reads a cookie's value; false if it was not made by sign.
+// verify reads a cookie's value; false if sign did not make it.
 func (s signer) verify(value string) (Session, bool) {
 	dot := strings.LastIndexByte(value, '.')
 	if dot < 0 {
@@ -93,16 +91,16 @@ func (s signer) verify(value string) (Session, bool) {
 	return Session{ID: p.ID, Login: p.Login, Expires: time.Unix(p.Expires, 0)}, true
 }
 
-// session is the login of the request's cookie, the zero value if there is none in force. The
-// error is an unavailable: nobody knows whether it was revoked.
+// session returns the session of the request's cookie, the zero value if there is no valid one. The
+// error is of kind unavailable: whether the session was revoked cannot be read.
 func (l *Login) session(r *http.Request) (Session, error) {
-	// There may be several: cookies of a parent domain come along.
+	// There may be several: browsers send cookies of a parent domain too.
 	for _, cookie := range r.CookiesNamed(cookieName) {
 		session, ok := l.sessions.verify(cookie.Value)
 		if !ok {
 			continue
 		}
-		ok, err := l.inForce(r.Context(), session)
+		ok, err := l.checkSession(r.Context(), session)
 		if ok || err != nil {
 			return session, err
 		}
@@ -110,26 +108,26 @@ func (l *Login) session(r *http.Request) (Session, error) {
 	return Session{}, nil
 }
 
-func (l *Login) inForce(ctx context.Context, s Session) (bool, error) {
+func (l *Login) checkSession(ctx context.Context, s Session) (bool, error) {
 	if !l.cfg.Now().Before(s.Expires) {
 		return false, nil
 	}
 	revoked, err := l.cfg.Revoked.Has(ctx, s.ID)
 	if err != nil {
 		if ctx.Err() == nil { // else the client went away
-			l.cfg.Log.Error("a login cannot be checked", "err", err)
+			l.cfg.Log.Error("checking a session failed", "err", err)
 		}
 		return false, apierr.New(apierr.Unavailable, "the login cannot be checked now, try again")
 	}
 	return !revoked, nil
 }
 
-// Valid tells whether a session, of Current, is still in force; event streams ask while they
-// run. It is not when that cannot be found out.
+// Valid reports whether a session, of Current, is still valid; event streams check it while they
+// run. An error counts as invalid.
 func (l *Login) Valid(ctx context.Context, s Session) bool {
 	if s.ID == "" {
 		return s.Login != ""
 	}
-	ok, err := l.inForce(ctx, s)
+	ok, err := l.checkSession(ctx, s)
 	return ok && err == nil
 }

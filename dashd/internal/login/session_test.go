@@ -14,7 +14,7 @@ import (
 	"arizuko/dashd/internal/login"
 )
 
-func TestCookieOutlivesARestartAndNoOtherSecret(t *testing.T) {
+func TestCookie_Restart_Valid(t *testing.T) {
 	h := open(t, password)
 	c := entered(t, h.post("open sesame", nil), page)
 	for name, tc := range map[string]struct {
@@ -33,7 +33,7 @@ func TestCookieOutlivesARestartAndNoOtherSecret(t *testing.T) {
 	}
 }
 
-func TestCookieExpires(t *testing.T) {
+func TestCookie_Expires(t *testing.T) {
 	h := open(t, nil)
 	c := entered(t, h.get(h.link()), "/chat/")
 	h.now = h.now.Add(30*24*time.Hour - time.Second)
@@ -46,7 +46,7 @@ func TestCookieExpires(t *testing.T) {
 	}
 }
 
-func TestForgedCookies(t *testing.T) {
+func TestCookie_Forged_Refused(t *testing.T) {
 	h := open(t, nil)
 	c := entered(t, h.get(h.link()), "/chat/")
 	parts := strings.Split(c.Value, ".")
@@ -84,7 +84,7 @@ func TestValid(t *testing.T) {
 		remember.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	if h.Valid(t.Context(), login.Session{}) {
-		t.Error("nobody is valid")
+		t.Error("the zero session is valid")
 	}
 	ask(bearer)
 	h.now = h.now.Add(1000 * time.Hour)
@@ -98,7 +98,7 @@ func TestValid(t *testing.T) {
 	}
 	h.revoked.err = http.ErrServerClosed
 	if h.Valid(t.Context(), session) {
-		t.Error("valid though nobody knows")
+		t.Error("valid though revocation is unknown")
 	}
 	h.revoked.err = nil
 	h.now = h.now.Add(31 * 24 * time.Hour)
@@ -166,7 +166,7 @@ func TestRequire(t *testing.T) {
 	}
 }
 
-func TestThereAndBackAgain(t *testing.T) {
+func TestRequire_Page_ReturnsAfterLogin(t *testing.T) {
 	h := open(t, password)
 	const target = "/chat/a/b?c=d&e=%2F%26"
 	w := h.get(target)

@@ -44,7 +44,7 @@ func loadAssets() (*assets, error) {
 	return a, nil
 }
 
-// url is where the asset is. A name that does not exist fails the template that asked for it.
+// url returns the address of an asset. An unknown name fails the template that has it.
 func (a *assets) url(name string) (string, error) {
 	if _, ok := a.files[name]; !ok {
 		return "", fmt.Errorf("no asset %q", name)
@@ -55,7 +55,7 @@ func (a *assets) url(name string) (string, error) {
 func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	version, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, assetRoot), "/")
 	content, ok := a.files[name]
-	// Another version's file under this address would be kept for a year.
+	// Browsers would keep another version's file under this address for a year.
 	if !ok || version != a.version {
 		http.NotFound(w, r)
 		return

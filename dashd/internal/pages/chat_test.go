@@ -282,11 +282,11 @@ func typing(t *testing.T, b *backend, p *browser.Tab) {
 	p.WaitConnected()
 	b.set(func() { b.typing = []string{"", "#deploy"} })
 	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === "Ada is working…"`)
-	p.Wait(`[...document.querySelectorAll("[role=tab].working")].map(e => e.textContent).join() === "main, an agent is at work,#deploy, an agent is at work"`)
+	p.Wait(`[...document.querySelectorAll("[role=tab].working")].map(e => e.textContent).join() === "main, an agent is working,#deploy, an agent is working"`)
 	b.set(func() { b.typing = []string{"#deploy"} })
 	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === ""`)
-	expect(t, "tabs at work", browser.Eval[int](p, `document.querySelectorAll("[role=tab].working").length`), 1)
-	b.set(func() { b.down = true }) // nobody knows now
+	expect(t, "working tabs", browser.Eval[int](p, `document.querySelectorAll("[role=tab].working").length`), 1)
+	b.set(func() { b.down = true }) // the page cannot know now
 	p.Wait(countOf("[role=tab].working", 0))
 }
 
@@ -318,7 +318,7 @@ func hostileText(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Wait(countOf(".message", 2))
 	expect(t, "plain text stays plain", p.MessageBodies(".in")[0], hostile)
-	expect(t, "so does a name", browser.Eval[string](p, `document.querySelector(".out .who").textContent`), hostile)
+	expect(t, "so does a name", browser.Eval[string](p, `document.querySelector(".out .sender").textContent`), hostile)
 	p.CheckFits()
 	p.SendMessage(hostile[:len(hostile)-1])
 	p.Wait(countOf(".log .message.in", 2))

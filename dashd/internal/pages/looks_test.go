@@ -57,7 +57,7 @@ func looks(t *testing.T, b *browser.Browser) {
 	}
 }
 
-// liveOverview: the page shows what the server renders anew, and the focus stays in its place.
+// liveOverview: the page shows what the server renders again, and the focus stays in place.
 func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 	now := time.Now().UnixMilli()
 	facts := sampleFacts(now)
@@ -160,7 +160,7 @@ func fillChat(b *backend, now int64) {
 	say(42, "in", "", "Is the nightly build green?")
 	say(41, "out", "", "<p>Not quite. Two of 318 tests failed, both in <code>pkg/store</code>:</p><ul><li><code>TestWriteOrder</code>: timed out after 10 s</li><li><code>TestReopen</code>: a file was still locked</li></ul><p>I think one causes the other. Shall I look into it?</p>")
 	say(40, "in", "", "Yes please. And tell me what you would change.")
-	say(36, "out", "", "<p>The writer keeps its lock while it waits for the reader:</p><pre><code class=\"language-go\">tx, err := db.Begin(ctx)\nif err != nil {\n\treturn err\n}\ndefer lock.Release() // too late: Wait below needs it</code></pre><p>Releasing it before the wait mends both. Timings of 50 runs:</p><table><thead><tr><th>test</th><th>before</th><th>after</th></tr></thead><tbody><tr><td>TestWriteOrder</td><td>9.8 s</td><td>0.2 s</td></tr><tr><td>TestReopen</td><td>1.1 s</td><td>0.1 s</td></tr></tbody></table>")
+	say(36, "out", "", "<p>The writer keeps its lock while it waits for the reader:</p><pre><code class=\"language-go\">tx, err := db.Begin(ctx)\nif err != nil {\n\treturn err\n}\ndefer lock.Release() // too late: Wait below needs it</code></pre><p>Releasing it before the wait fixes both. Timings of 50 runs:</p><table><thead><tr><th>test</th><th>before</th><th>after</th></tr></thead><tbody><tr><td>TestWriteOrder</td><td>9.8 s</td><td>0.2 s</td></tr><tr><td>TestReopen</td><td>1.1 s</td><td>0.1 s</td></tr></tbody></table>")
 	say(3, "in", "", "Great, open a pull request.")
 	say(2, "out", "", "<p>On it. I will run the whole suite first.</p>")
 	b.typing = []string{""}

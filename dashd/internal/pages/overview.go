@@ -10,27 +10,26 @@ type Overview struct {
 	Daemons []DaemonLine
 	Running Turns
 	Queued  Turns
-	Waiting WaitingLine // inbound rows that nobody has decided about
+	Waiting WaitingLine // inbound rows that are not decided
 	Unsent  WaitingLine // outbound rows that are not delivered
 	Now     int64
 }
 
-// DaemonLine is one daemon. Connection is the state of its platform, Detail what is wrong
-// with it.
+// DaemonLine is one daemon. Connection is the state of its platform, Detail its problem.
 type DaemonLine struct {
 	Name, Connection, Detail, Version string
 	OK                                bool
 	HeartbeatAt                       int64
 }
 
-// Turns are so many, of which the oldest are listed.
+// Turns are counted; the oldest are listed.
 type Turns struct {
 	Count int
 	Lines []TurnLine
 }
 
-// TurnLine is one turn that has not ended. Since is when an agent began with it, or when it came
-// into the queue, for the first time, if none is at it.
+// TurnLine is one turn that has not ended. Since is when its run started, or when it was first
+// queued if none runs.
 type TurnLine struct {
 	ID                         int64
 	Folder, Chat, Topic, State string
@@ -39,7 +38,7 @@ type TurnLine struct {
 	Error                      string
 }
 
-// WaitingLine says how many rows wait, and where and since when the oldest of them does.
+// WaitingLine counts waiting rows; Chat and Since are those of the oldest.
 type WaitingLine struct {
 	Rows  int
 	Chat  string
@@ -55,7 +54,7 @@ func (p *Pages) OverviewFragment(facts Overview) (string, error) {
 	return b.String(), nil
 }
 
-// Down is how many daemons are not well.
+// Down returns how many daemons are not healthy.
 func (o Overview) Down() (n int) {
 	for _, d := range o.Daemons {
 		if !d.OK {
@@ -65,14 +64,14 @@ func (o Overview) Down() (n int) {
 	return n
 }
 
-// turnTable is a list of turns with the words around it, put together by a template.
+// turnTable is a list of turns with its title, made by a template.
 type turnTable struct {
 	ID, Title, Empty string
 	Turns            Turns
 	Now              int64
 }
 
-// More is how many turns are not listed.
+// More returns how many turns are not listed.
 func (t turnTable) More() int { return t.Turns.Count - len(t.Turns.Lines) }
 
 func turns(id, title, empty string, all Turns, now int64) turnTable {

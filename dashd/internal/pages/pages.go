@@ -1,5 +1,5 @@
-// Package pages renders what people see of the dashboard: the login, the list of chats, a chat
-// and the overview. Templates, styles and scripts are embedded; no page loads anything from
+// Package pages renders the pages of the dashboard: the login, the list of chats, a chat and the
+// overview. Templates, styles and scripts are embedded; no page loads anything from
 // another host.
 package pages
 
@@ -17,7 +17,7 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// Pages renders the pages. Make one with New; it is safe for use by many goroutines.
+// Pages renders the pages. Make one with New; it is safe for concurrent use.
 type Pages struct {
 	templates *template.Template
 	assets    *assets
@@ -41,11 +41,11 @@ func New() (*Pages, error) {
 // Assets serves the styles and scripts that the pages refer to, below /assets/.
 func (p *Pages) Assets() http.Handler { return p.assets }
 
-// LoginPage is what the login says.
+// LoginPage is the login.
 type LoginPage struct {
 	Next     string // path to go to afterwards
 	Problem  string // why the last attempt failed, "" for none
-	Password bool   // whether a password opens the door; else only one-time links do
+	Password bool   // whether there is a password; else only one-time links log in
 }
 
 // Login writes the login page.
@@ -74,14 +74,14 @@ func (p *Pages) Chats(w http.ResponseWriter, page ChatsPage) {
 // ChatPage is the chat with one group.
 type ChatPage struct {
 	Folder, Name string
-	Assistant    string // what the agent is called before it has said anything
-	LastID       int64  // the newest row there is: the page asks for the events behind it
+	Assistant    string // name of the agent before its first message
+	LastID       int64  // the newest row: the page asks for the events after it
 }
 
-// Title is the name people gave the group, else its folder.
+// Title returns the group's name, else its folder.
 func (c ChatPage) Title() string { return title(c.Name, c.Folder) }
 
-// Title is the name people gave the group, else its folder.
+// Title returns the group's name, else its folder.
 func (g GroupLine) Title() string { return title(g.Name, g.Folder) }
 
 func title(name, folder string) string {
@@ -106,7 +106,7 @@ func (p *Pages) Overview(w http.ResponseWriter, page OverviewPage) {
 	p.page(w, http.StatusOK, "overview.html", page)
 }
 
-// Problem writes a page that says what went wrong, e.g. that there is no such chat.
+// Problem writes a page with an error, e.g. that there is no such chat.
 func (p *Pages) Problem(w http.ResponseWriter, status int, title, text string) {
 	p.page(w, status, "problem.html", struct{ Title, Text string }{title, text})
 }
@@ -121,5 +121,5 @@ func (p *Pages) page(w http.ResponseWriter, status int, name string, data any) {
 	// A page behind a login must not come back from the cache after the logout.
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // the peer is gone, there is nobody to tell
+	_, _ = w.Write(body.Bytes()) // fails only once the client is gone
 }

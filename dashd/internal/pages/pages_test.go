@@ -52,7 +52,7 @@ func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
 	}
 }
 
-func TestEscaping(t *testing.T) {
+func TestPages_HostileText_Escaped(t *testing.T) {
 	const hostile = `x"'><script>alert(1)</script></title></textarea><b onclick=x>&lt;` + "\x00`{{.}}"
 	allowed := regexp.MustCompile(`^<script type="module" src="/assets/[0-9a-f]{16}/[a-z]+\.js"></script>`)
 	for name, w := range rendered(t, hostile) {
@@ -72,7 +72,7 @@ func TestEscaping(t *testing.T) {
 }
 
 // The content policy forbids what is written into the page itself, so none may be there.
-func TestNothingInline(t *testing.T) {
+func TestPages_NoInlineScript(t *testing.T) {
 	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|="?javascript:|(src|href)="?(https?:)?//`)
 	for name, w := range rendered(t, "plain") {
 		if found := inline.FindString(w.Body.String()); found != "" {
@@ -81,7 +81,7 @@ func TestNothingInline(t *testing.T) {
 	}
 }
 
-func TestStatusAndHeaders(t *testing.T) {
+func TestPages_StatusAndHeaders(t *testing.T) {
 	for name, w := range rendered(t, "plain") {
 		want := map[string]int{"login": 403, "link": 403, "problem": 404}[name]
 		if want == 0 {
@@ -103,7 +103,7 @@ func TestStatusAndHeaders(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
+func TestPages_Words(t *testing.T) {
 	p := newPages(t)
 	for _, test := range []struct {
 		name       string
@@ -191,7 +191,7 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-func TestTurnsThatAreNotListed(t *testing.T) {
+func TestOverview_UnlistedTurns_Counted(t *testing.T) {
 	p := newPages(t)
 	line := []pages.TurnLine{{ID: 1}}
 	html, err := p.OverviewFragment(pages.Overview{Running: pages.Turns{Count: 1, Lines: line}, Queued: pages.Turns{Count: 52, Lines: line}})

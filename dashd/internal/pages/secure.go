@@ -2,12 +2,12 @@ package pages
 
 import "net/http"
 
-// contentPolicy lets a page load its own files and talk to its own host, and nothing else: text
-// that slips through as markup can neither run nor call home.
+// contentPolicy lets a page load its own files and connect to its own host, and nothing else: text
+// that passes as markup by mistake can neither run nor send anything.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// Secure sets the headers that tell browsers to be strict on every answer of next.
+// Secure sets the security headers on every answer of next.
 func Secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ago says how long before now a moment was, both in unix ms. assets/time.js words it the same
-// way when it brings a page up to date.
+// ago words how long before now a moment was, both in unix ms. assets/time.js words it the same way
+// when it updates a page.
 func ago(now, at int64) string {
 	switch passed := time.Duration(now-at) * time.Millisecond; {
 	case passed < time.Minute:
@@ -22,7 +22,7 @@ func ago(now, at int64) string {
 	return time.UnixMilli(at).UTC().Format(time.DateOnly)
 }
 
-// when is a moment as a <time> that the page's script keeps fresh.
+// when returns a moment as a <time> that the page's script updates.
 func when(now, at int64) template.HTML {
 	machine := time.UnixMilli(at).UTC().Format(time.RFC3339)
 	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, machine, ago(now, at)))

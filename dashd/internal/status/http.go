@@ -18,7 +18,7 @@ import (
 // maxParameter bounds each parameter, in bytes; no platform's ids come near it.
 const maxParameter = 512
 
-// Mount adds GET /status?chat_jid=&thread_id=&topic=; the caller has put the login before it.
+// Mount adds GET /status?chat_jid=&thread_id=&topic=; the caller adds the login middleware.
 func (s *Status) Mount(r chi.Router) { r.Get("/status", s.serve) }
 
 func (s *Status) serve(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +34,7 @@ func (s *Status) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, report.Text+"\n") // the peer is gone, there is nobody to tell
+	_, _ = io.WriteString(w, report.Text+"\n") // fails only once the client is gone
 }
 
 func (s *Status) answer(r *http.Request) (Report, error) {

@@ -11,18 +11,18 @@ import (
 	"arizuko/pkg/daemon"
 )
 
-func TestJSONToTheLetter(t *testing.T) {
-	r := newRig(t)
+func TestHTTP_JSON_Exact(t *testing.T) {
+	r := newFixture(t)
 	r.beat("gated", daemon.Connected, second)
 	r.homes[web] = "main"
 	r.answered(web, "s-1", minute)
 	r.turn(web, second)
 	for query, want := range map[string]string{
-		"": `{"text":"At work: nobody\nIn line: 1 turn, the oldest for 1 s\n1 message waits to be sent, for 1 min now.\nRunning: gated",` +
+		"": `{"text":"Running turns: none\nQueue: 1 turn, the oldest for 1 s\n1 message has waited to be sent for 1 min.\nHealthy: gated",` +
 			`"group":null,"topic":"","session":null,"engaged_until":null,"queue_place":null,"waiting":0,` +
 			`"daemons":[{"name":"gated","connection":"connected","ok":true,"heartbeat_at":1699999999000}]}`,
-		"?chat_jid=web:main&thread_id=": `{"text":"Group: main\nTopic: the default one\nSession: goes on with the next message\n` +
-			`Now: next in line\nRunning: gated","group":"main","topic":"","session":"s-1","engaged_until":null,"queue_place":1,"waiting":0,` +
+		"?chat_jid=web:main&thread_id=": `{"text":"Group: main\nTopic: the default one\nSession: continues with the next message\n` +
+			`Now: next in the queue\nHealthy: gated","group":"main","topic":"","session":"s-1","engaged_until":null,"queue_place":1,"waiting":0,` +
 			`"daemons":[{"name":"gated","connection":"connected","ok":true,"heartbeat_at":1699999999000}]}`,
 	} {
 		rec := r.get(query, "application/json")
@@ -35,14 +35,14 @@ func TestJSONToTheLetter(t *testing.T) {
 	}
 }
 
-func TestNoDaemonsIsAnEmptyList(t *testing.T) {
-	if body := newRig(t).get("", "application/json").Body.String(); !strings.Contains(body, `"daemons":[]`) {
+func TestHTTP_NoDaemons_EmptyList(t *testing.T) {
+	if body := newFixture(t).get("", "application/json").Body.String(); !strings.Contains(body, `"daemons":[]`) {
 		t.Error(body)
 	}
 }
 
-func TestAccept(t *testing.T) {
-	r := newRig(t)
+func TestHTTP_Accept(t *testing.T) {
+	r := newFixture(t)
 	for accept, want := range map[string]bool{
 		"": false, "*/*": false, "text/plain": false, "text/html,application/xhtml+xml,*/*;q=0.8": false,
 		"application/json": true, "Application/JSON; charset=utf-8": true, "text/html, application/json;q=0.5": true, ";;": false,
@@ -58,8 +58,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-func TestBrokenInput(t *testing.T) {
-	r := newRig(t)
+func TestHTTP_InvalidInput_BadRequest(t *testing.T) {
+	r := newFixture(t)
 	long := strings.Repeat("x", maxParameter)
 	for query, words := range map[string]string{
 		"?chat_jid=telegram":                              "platform:room",
@@ -83,8 +83,8 @@ func TestBrokenInput(t *testing.T) {
 	}
 }
 
-func TestStrangeInputIsAnswered(t *testing.T) {
-	r := newRig(t)
+func TestHTTP_UnusualInput_Answered(t *testing.T) {
+	r := newFixture(t)
 	for _, query := range []string{
 		"?chat_jid=irc:%23chan%0Aname&thread_id=%00", "?chat_jid=web:../../etc", "?chat_jid=group:main", "?thread_id=7", "?chat_jid=a:b:c&chat_jid=x",
 		"?chat_jid=" + url.QueryEscape("telegram:' OR 1=1 --"),
@@ -96,7 +96,7 @@ func TestStrangeInputIsAnswered(t *testing.T) {
 }
 
 func TestDatabaseTrouble(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.sql(`DROP TABLE daemons`)
 	for _, query := range []string{"", "?chat_jid=telegram:-1"} {
 		if rec := r.get(query, "application/json"); rec.Code != 500 || strings.Contains(rec.Body.String(), "daemons") {

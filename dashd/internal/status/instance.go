@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// gone is the age of a heartbeat that says that its daemon is gone.
-	gone = 3 * daemon.HeartbeatInterval
-	// listed is how many turns of a kind are listed.
-	listed = 50
+	// maxHeartbeatAge is the age of a heartbeat from which its daemon counts as gone.
+	maxHeartbeatAge = 3 * daemon.HeartbeatInterval
+	// maxListed is how many running and how many queued turns are listed.
+	maxListed = 50
 )
 
-// Daemon is what a daemon says of itself, and whether that is good. Times are unix ms.
+// Daemon is what a daemon reports, and whether it is healthy. Times are unix ms.
 type Daemon struct {
 	Name        string            `json:"name"`
 	Connection  daemon.Connection `json:"connection"`
-	OK          bool              `json:"ok"` // connected, and heard of lately
+	OK          bool              `json:"ok"` // connected, with a recent heartbeat
 	HeartbeatAt int64             `json:"heartbeat_at"`
 
 	// For operators; not part of a report, which goes to chats.
@@ -28,9 +28,9 @@ type Daemon struct {
 	Detail  string `json:"-"`
 }
 
-// away reports whether the daemon has ended without saying so.
-func (d Daemon) away(now int64) bool {
-	return d.Connection != daemon.Stopped && now-d.HeartbeatAt >= gone.Milliseconds()
+// silent reports whether the daemon has ended without reporting that.
+func (d Daemon) silent(now int64) bool {
+	return d.Connection != daemon.Stopped && now-d.HeartbeatAt >= maxHeartbeatAge.Milliseconds()
 }
 
 func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
@@ -41,19 +41,19 @@ func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 			Name: row.Name, Connection: daemon.Connection(row.Connection), HeartbeatAt: row.HeartbeatAt,
 			Version: row.Version, Detail: row.Detail,
 		}
-		d.OK = d.Connection == daemon.Connected && !d.away(now)
+		d.OK = d.Connection == daemon.Connected && !d.silent(now)
 		all[i] = d
 	}
 	return all, err
 }
 
-// Facts is how the instance is, for operators: they name chats and what went wrong there.
+// Facts is the state of the instance, for operators: it names chats and what went wrong there.
 type Facts struct {
 	Now          int64 // unix ms
 	Daemons      []Daemon
 	Running      []*msg.Turn // running or offered, oldest first, at most 50
 	RunningCount int
-	Queued       []*msg.Turn // the same of those in line
+	Queued       []*msg.Turn // the same of those in the queue
 	QueuedCount  int
 	Inbound      store.Waiting // rows without a decision
 	Outbound     store.Waiting // rows that are not delivered
@@ -77,7 +77,7 @@ func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 		}
 	}
 	f.RunningCount, f.QueuedCount = len(f.Running), len(f.Queued)
-	f.Running, f.Queued = f.Running[:min(f.RunningCount, listed)], f.Queued[:min(f.QueuedCount, listed)]
+	f.Running, f.Queued = f.Running[:min(f.RunningCount, maxListed)], f.Queued[:min(f.QueuedCount, maxListed)]
 	if f.Inbound, err = s.cfg.Store.WaitingInbound(ctx); err != nil {
 		return f, err
 	}
@@ -85,7 +85,7 @@ func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	return f, err
 }
 
-// report is what /status says of the instance, to whoever asks: numbers and daemons only.
+// report is what /status shows of the instance to any caller: numbers and daemons only.
 func (f Facts) report() Report {
 	return Report{Text: f.text(), Waiting: f.Inbound.Rows, Daemons: f.Daemons}
 }

@@ -1,5 +1,5 @@
-// Package status says how the instance and one chat are: who answers there, what is under way,
-// what is wrong. It reads rows, and asks routd which group a chat belongs to.
+// Package status reports on the instance, or on one chat: which group answers there, what is running
+// and what is wrong. It reads rows, and asks routd which group a chat belongs to.
 package status
 
 import (
@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// routdTimeout is what a person waits for when routd hangs.
+	// routdTimeout is how long /status waits when routd hangs.
 	routdTimeout = time.Second
-	// settling is how old an undecided row is before it counts as waiting. Younger ones are on
-	// their way, the /status that asks is one of them; gated polls every 2 s at the latest.
-	settling = 5 * time.Second
+	// minWaiting is the age from which an undecided row counts as waiting. Newer ones are being
+	// decided, the /status that asks is one of them; gated polls every 2 s at the latest.
+	minWaiting = 5 * time.Second
 )
 
 // Config of New; everything is needed.
@@ -33,7 +33,7 @@ type Config struct {
 	Now   func() time.Time
 }
 
-// Status gathers facts. It is safe for concurrent use.
+// Status makes reports. It is safe for concurrent use.
 type Status struct {
 	cfg Config
 }
@@ -48,7 +48,7 @@ type Where struct {
 	Topic    string // a message's own topic where there is no thread, as a tab of a web chat has; "" for none
 }
 
-// covers reports whether a turn of the chat is meant.
+// covers reports whether a turn of the chat belongs to the place.
 func (at Where) covers(t *msg.Turn) bool {
 	if at.ThreadID != "" {
 		return t.ThreadID == at.ThreadID
@@ -59,27 +59,27 @@ func (at Where) covers(t *msg.Turn) bool {
 // Report is what /status answers. Without a chat, and where a chat has none of it, Group,
 // Session, EngagedUntil and QueuePlace are nil.
 type Report struct {
-	Text         string   `json:"text"` // all of it for people: at most a dozen lines
+	Text         string   `json:"text"` // all of it in words: at most a dozen lines
 	Group        *string  `json:"group"`
-	Topic        string   `json:"topic"`         // the line of work, "" for the default one
-	Session      *string  `json:"session"`       // that the next message goes on with
+	Topic        string   `json:"topic"`         // the effective topic, "" for the default one
+	Session      *string  `json:"session"`       // that the next message continues
 	EngagedUntil *int64   `json:"engaged_until"` // unix ms
-	QueuePlace   *int     `json:"queue_place"`   // 0 while an agent works on it, 1 for the next in line
+	QueuePlace   *int     `json:"queue_place"`   // 0 while an agent works on it, 1 for the next in the queue
 	Waiting      int      `json:"waiting"`       // inbound rows that wait for a decision
 	Daemons      []Daemon `json:"daemons"`
 }
 
-// chat is what is known about a chat.
+// chat is the facts of a report on a chat.
 type chat struct {
 	Where
 	now     int64
 	daemons []Daemon
 	info    msg.Chat // with the address alone while the chat is unknown
-	asked   bool     // routd has named the group; if not it is the last known one
+	current bool     // the group is routd's answer; if not it is the last known one
 	group   string   // "" for none
 	topic   string
 	session string
-	engaged msg.Engagement // zero while nobody is engaged
+	engaged msg.Engagement // zero while no group is engaged
 	work    work
 	waiting store.Waiting
 }
@@ -106,13 +106,13 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if known != nil {
 		c.info = *known
 	}
-	if c.waiting, err = st.WaitingInboundBefore(ctx, c.ChatJID, c.now-settling.Milliseconds()); err != nil {
+	if c.waiting, err = st.WaitingInboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
 		return err
 	}
 	if c.daemons, err = s.daemons(ctx, c.now); err != nil {
 		return err
 	}
-	if c.group, c.asked, err = s.home(ctx, c); err != nil {
+	if c.group, c.current, err = s.home(ctx, c); err != nil {
 		return err
 	}
 	if c.topic, err = s.topic(ctx, c); err != nil {
@@ -128,13 +128,13 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	return err
 }
 
-// home is the chat's group as routd says, or, while it does not, as the rows let suppose.
-func (s *Status) home(ctx context.Context, c *chat) (folder string, asked bool, err error) {
+// home returns the chat's group: routd's answer or, without one, the last group that the rows show.
+func (s *Status) home(ctx context.Context, c *chat) (folder string, current bool, err error) {
 	folder, err = s.ask(ctx, c)
 	if err == nil {
 		return folder, true, nil
 	}
-	s.cfg.Log.Warn("routd does not say whose a chat is; taking the last known group", "chat", c.ChatJID, "err", err)
+	s.cfg.Log.Warn("asking routd for the group failed; using the last known one", "chat", c.ChatJID, "err", err)
 	last, err := s.cfg.Store.LastHome(ctx, c.ChatJID)
 	if err != nil {
 		return "", false, err
@@ -147,8 +147,8 @@ func (s *Status) home(ctx context.Context, c *chat) (folder string, asked bool, 
 	return "", false, nil
 }
 
-// ask has routd name the chat's group. Routes may tell the verbs apart, so each that speaks to
-// the bot is asked about.
+// ask asks routd for the chat's group. Routes may match by verb, so it asks about each verb that
+// addresses the bot.
 func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, routdTimeout)
 	defer cancel()
@@ -164,7 +164,7 @@ func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 		return "", err
 	}
 	if len(response.Items) != len(request.Items) {
-		return "", errors.New("routd answered something else")
+		return "", errors.New("invalid answer of routd")
 	}
 	for _, a := range response.Items {
 		if a.Error != "" {
@@ -189,11 +189,11 @@ func (s *Status) engagement(ctx context.Context, c *chat) (none msg.Engagement, 
 	return e, nil
 }
 
-// work is where the turns of a place stand. A zero time stands for none.
+// work is the progress of a place's turns. A zero time means none.
 type work struct {
 	place   *int  // as in Report
 	open    int   // turns that have not ended
-	begun   int64 // when the one under way began
+	begun   int64 // when the running one began
 	retryAt int64 // when the oldest queued one is tried again
 }
 
@@ -226,7 +226,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 
 func (s *Status) now() int64 { return s.cfg.Now().UnixMilli() }
 
-// orNull is v, or nil for the zero value.
+// orNull returns a pointer to v, or nil for the zero value.
 func orNull[T comparable](v T) *T {
 	var zero T
 	if v == zero {

@@ -27,42 +27,42 @@ func TestChat(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		at   Where
-		seed func(*rig)
+		seed func(*fixture)
 		want string
 		more string // group, topic, session, engaged_until, queue_place, waiting
 	}{{
 		name: "fresh web chat",
 		at:   Where{ChatJID: web},
-		seed: func(r *rig) { r.homes[web] = "main" },
+		seed: func(r *fixture) { r.homes[web] = "main" },
 		want: `Group: main
 Topic: the default one
-Session: none yet, the next message begins one
+Session: none yet, the next message starts one
 Now: nothing to do
-Running: dashd, gated, routd`,
+Healthy: dashd, gated, routd`,
 		more: `main "" null null null 0`,
 	}, {
 		name: "unknown chat",
 		at:   Where{ChatJID: tele},
-		want: `Group: none, nobody answers here yet
-Running: dashd, gated, routd`,
+		want: `Group: none, no group answers here yet
+Healthy: dashd, gated, routd`,
 		more: `null "" null null null 0`,
 	}, {
 		name: "routes for mentions alone",
 		at:   Where{ChatJID: tele},
-		seed: func(r *rig) {
+		seed: func(r *fixture) {
 			r.homes[tele+" mention"] = "main"
 			r.answered(tele, "s-1", minute)
 		},
 		want: `Group: main
 Topic: the default one
-Session: goes on with the next message
+Session: continues with the next message
 Now: nothing to do
-Running: dashd, gated, routd`,
+Healthy: dashd, gated, routd`,
 		more: `main "" s-1 null null 0`,
 	}, {
 		name: "running, with one offered behind",
 		at:   Where{ChatJID: web},
-		seed: func(r *rig) {
+		seed: func(r *fixture) {
 			r.homes[web] = "main"
 			run := r.run(r.turn(web, 14*second), 12*second)
 			next := r.turn(web, 5*second)
@@ -70,45 +70,45 @@ Running: dashd, gated, routd`,
 		},
 		want: `Group: main
 Topic: the default one
-Session: none yet, the next message begins one
+Session: none yet, the next message starts one
 Now: working on it for 12 s, 1 more behind it
-Running: dashd, gated, routd`,
+Healthy: dashd, gated, routd`,
 		more: `main "" null null 0 0`,
 	}, {
 		name: "queued behind others",
 		at:   Where{ChatJID: web},
-		seed: func(r *rig) {
+		seed: func(r *fixture) {
 			r.homes[web] = "main"
 			r.run(r.turn(other, 9*second), 8*second)
 			r.turn(other, 7*second)
-			r.retryAt(r.turn(other, 6*second), now+second) // nobody waits for it
+			r.retryAt(r.turn(other, 6*second), now+second) // not due yet
 			r.turn(web, 5*second)
 			r.turn(web, 4*second, inTopic("#deploy"))
 			r.turn(other, 3*second)
 		},
 		want: `Group: main
 Topic: the default one
-Session: none yet, the next message begins one
-Now: 2nd in line, 1 more behind it
-Running: dashd, gated, routd`,
+Session: none yet, the next message starts one
+Now: 2nd in the queue, 1 more behind it
+Healthy: dashd, gated, routd`,
 		more: `main "" null null 2 0`,
 	}, {
 		name: "queued alone",
 		at:   Where{ChatJID: web},
-		seed: func(r *rig) {
+		seed: func(r *fixture) {
 			r.homes[web] = "main"
 			r.turn(web, 5*second)
 		},
 		want: `Group: main
 Topic: the default one
-Session: none yet, the next message begins one
-Now: next in line
-Running: dashd, gated, routd`,
+Session: none yet, the next message starts one
+Now: next in the queue
+Healthy: dashd, gated, routd`,
 		more: `main "" null null 1 0`,
 	}, {
 		name: "a tab of a web chat beside a busy one",
 		at:   Where{ChatJID: web, Topic: "#deploy"},
-		seed: func(r *rig) {
+		seed: func(r *fixture) {
 			r.homes[web] = "main"
 			r.engage(web, "#deploy", now-minute, now+minute)
 			r.answered(web, "s-deploy", minute, inTopic("#deploy"))
@@ -117,29 +117,29 @@ Running: dashd, gated, routd`,
 		},
 		want: `Group: main
 Topic: #deploy
-Session: goes on with the next message
+Session: continues with the next message
 Now: failed, tries again in 25 s
 Engaged: main answers everything here for another 1 min.
-Running: dashd, gated, routd`,
+Healthy: dashd, gated, routd`,
 		more: fmt.Sprintf(`main "#deploy" s-deploy %d 1 0`, now+minute),
 	}, {
 		name: "a thread beside a busy one",
 		at:   Where{ChatJID: tele, ThreadID: "7"},
-		seed: func(r *rig) {
+		seed: func(r *fixture) {
 			r.homes[tele] = "main"
 			r.answered(tele, "s-7", minute, inThread("7"))
 			r.run(r.turn(tele, 14*second, inThread("8")), 12*second)
 		},
 		want: `Group: main
 Topic: this thread
-Session: goes on with the next message
+Session: continues with the next message
 Now: nothing to do
-Running: dashd, gated, routd`,
+Healthy: dashd, gated, routd`,
 		more: `main "7" s-7 null null 0`,
 	}, {
 		name: "a thread bound to a topic, a window open in it",
 		at:   Where{ChatJID: tele, ThreadID: "7"},
-		seed: func(r *rig) {
+		seed: func(r *fixture) {
 			r.homes[tele] = "main"
 			r.write(func(tx *store.Tx) error { return tx.BindThread(tele, "7", "#deploy") })
 			r.answered(tele, "s-9", minute, inTopic("#deploy"))
@@ -148,15 +148,15 @@ Running: dashd, gated, routd`,
 		},
 		want: `Group: main
 Topic: #deploy
-Session: goes on with the next message
+Session: continues with the next message
 Now: nothing to do
 Engaged: main answers everything here for another 4 min.
-Running: dashd, gated, routd`,
+Healthy: dashd, gated, routd`,
 		more: fmt.Sprintf(`main "#deploy" s-9 %d null 0`, now+4*minute+2*second),
 	}, {
 		name: "pinned to a group and a topic, which ended the window",
 		at:   Where{ChatJID: tele, ThreadID: "7"},
-		seed: func(r *rig) {
+		seed: func(r *fixture) {
 			r.group("acme/eng")
 			r.homes[tele] = "acme/eng"
 			r.answered(tele, "s-1", 2*minute, inThread("7"))
@@ -165,14 +165,14 @@ Running: dashd, gated, routd`,
 		},
 		want: `Group: acme/eng (pinned)
 Topic: #deploy (pinned)
-Session: none yet, the next message begins one
+Session: none yet, the next message starts one
 Now: nothing to do
-Running: dashd, gated, routd`,
+Healthy: dashd, gated, routd`,
 		more: `acme/eng "#deploy" null null null 0`,
 	}, {
 		name: "rows that wait, and the one that asks",
 		at:   Where{ChatJID: tele},
-		seed: func(r *rig) {
+		seed: func(r *fixture) {
 			r.homes[tele] = "main"
 			r.inbound(tele, 30*second)
 			r.inbound(tele, 20*second)
@@ -181,23 +181,23 @@ Running: dashd, gated, routd`,
 		},
 		want: `Group: main
 Topic: the default one
-Session: none yet, the next message begins one
+Session: none yet, the next message starts one
 Now: nothing to do
 2 messages wait for a decision, the oldest for 30 s.
-Running: dashd, gated, routd`,
+Healthy: dashd, gated, routd`,
 		more: `main "" null null null 2`,
 	}, {
 		name: "a row that waits too long",
 		at:   Where{ChatJID: tele},
-		seed: func(r *rig) { r.inbound(tele, 2*minute) },
-		want: `1 message waits for a decision, for 2 min now.
-Group: none, nobody answers here yet
-Running: dashd, gated, routd`,
+		seed: func(r *fixture) { r.inbound(tele, 2*minute) },
+		want: `1 message has waited for a decision for 2 min.
+Group: none, no group answers here yet
+Healthy: dashd, gated, routd`,
 		more: `null "" null null null 1`,
 	}, {
 		name: "daemons that are not well",
 		at:   Where{ChatJID: tele},
-		seed: func(r *rig) {
+		seed: func(r *fixture) {
 			r.homes[tele] = "main"
 			r.beat("gated", daemon.Connected, 3*minute)
 			r.beat("discd", daemon.BadCredentials, second)
@@ -206,18 +206,18 @@ Running: dashd, gated, routd`,
 			r.beat("teled", daemon.Connecting, second)
 		},
 		want: `discd cannot log in: its platform refuses the credentials.
-gated is gone: no sign of life for 3 min.
+gated is gone: no heartbeat for 3 min.
 onbod was stopped 3 h ago.
-2 daemons more not well.
+2 daemons more not healthy.
 Group: main
 Topic: the default one
-Session: none yet, the next message begins one
+Session: none yet, the next message starts one
 Now: nothing to do
-Running: dashd, routd`,
+Healthy: dashd, routd`,
 		more: `main "" null null null 0`,
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			r.healthy()
 			if tc.seed != nil {
 				tc.seed(r)
@@ -235,8 +235,8 @@ Running: dashd, routd`,
 	}
 }
 
-func TestWindowsThatAreOver(t *testing.T) {
-	r := newRig(t)
+func TestChat_ExpiredWindow_NotEngaged(t *testing.T) {
+	r := newFixture(t)
 	r.engage(tele, "past", now-minute, now)
 	r.engage(tele, "ended", now-2*minute, now+minute)
 	r.sql(`UPDATE chat_reply_state SET ended_at = ? WHERE topic = 'ended'`, now-minute)
@@ -249,9 +249,9 @@ func TestWindowsThatAreOver(t *testing.T) {
 	}
 }
 
-// TestRoutdIsAskedForTheHomeAlone guards against questions that claim engagement.
-func TestRoutdIsAskedForTheHomeAlone(t *testing.T) {
-	r := newRig(t)
+// TestChat_Routd_AskedForHomeOnly guards against questions that claim engagement.
+func TestChat_Routd_AskedForHomeOnly(t *testing.T) {
+	r := newFixture(t)
 	r.write(func(tx *store.Tx) error { return tx.PutChat(tele, msg.ChatDM, "Ann", now) })
 	r.pin(tele, "main", "", 0)
 	r.chat(Where{ChatJID: tele, ThreadID: "7"})
@@ -267,21 +267,21 @@ func TestRoutdIsAskedForTheHomeAlone(t *testing.T) {
 	}
 }
 
-func TestRoutdDown(t *testing.T) {
+func TestChat_RoutdDown_LastKnownGroup(t *testing.T) {
 	for _, tc := range []struct {
 		name, chat string
-		seed       func(*rig)
+		seed       func(*fixture)
 		want       string
 	}{
 		{"the address names a group", web, nil, "main"},
 		{"the address names none", "web:gone", nil, ""},
-		{"the pin", web, func(r *rig) { r.group("acme"); r.pin(web, "acme", "", 0) }, "acme"},
-		{"a pin to nothing", web, func(r *rig) { r.pin(web, "gone", "", 0) }, "main"},
-		{"the last group", tele, func(r *rig) { r.answered(tele, "s", minute) }, "main"},
-		{"nothing is known", tele, func(r *rig) { r.answered(other, "s", minute) }, ""},
+		{"the pin", web, func(r *fixture) { r.group("acme"); r.pin(web, "acme", "", 0) }, "acme"},
+		{"a pin to nothing", web, func(r *fixture) { r.pin(web, "gone", "", 0) }, "main"},
+		{"the last group", tele, func(r *fixture) { r.answered(tele, "s", minute) }, "main"},
+		{"nothing is known", tele, func(r *fixture) { r.answered(other, "s", minute) }, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			r.down.Store(true)
 			if tc.seed != nil {
 				tc.seed(r)
@@ -310,8 +310,8 @@ func orText(folder string) string {
 	return folder
 }
 
-func TestDaemonIsWell(t *testing.T) {
-	r := newRig(t)
+func TestDaemon_OK(t *testing.T) {
+	r := newFixture(t)
 	r.beat("a-fresh", daemon.Connected, 15*second-1)
 	r.beat("b-late", daemon.Connected, 15*second)
 	r.beat("c-connecting", daemon.Connecting, 0)
@@ -332,13 +332,13 @@ func TestDaemonIsWell(t *testing.T) {
 }
 
 func TestInstance(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.healthy()
 	facts, err := r.status.Instance(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "At work: nobody\nIn line: nothing\nRunning: dashd, gated, routd"
+	want := "Running turns: none\nQueue: empty\nHealthy: dashd, gated, routd"
 	if diff := cmp.Diff(want, facts.text()); diff != "" {
 		t.Errorf("fresh (-want +got):\n%s", diff)
 	}
@@ -349,18 +349,18 @@ func TestInstance(t *testing.T) {
 	for range 55 {
 		r.turn(other, 20*second)
 	}
-	r.answered(other, "s", 5*minute, inTopic("#out")) // nobody has sent it yet
+	r.answered(other, "s", 5*minute, inTopic("#out")) // not sent yet
 	r.inbound(other, second)
 	r.beat("teled", daemon.BadCredentials, second)
 	if facts, err = r.status.Instance(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want = `teled cannot log in: its platform refuses the credentials.
-1 message waits to be sent, for 5 min now.
-At work: 60 turns, the oldest for 2 min
-In line: 55 turns, the oldest for 20 s
-1 message waits for a decision, for 1 s now.
-Running: dashd, gated, routd`
+1 message has waited to be sent for 5 min.
+Running turns: 60 turns, the oldest for 2 min
+Queue: 55 turns, the oldest for 20 s
+1 message has waited for a decision for 1 s.
+Healthy: dashd, gated, routd`
 	if diff := cmp.Diff(want, facts.text()); diff != "" {
 		t.Errorf("busy (-want +got):\n%s", diff)
 	}
@@ -372,12 +372,12 @@ Running: dashd, gated, routd`
 	}
 }
 
-// TestReportsStayShort has everything wrong at once, and words that try to break out of a line.
-func TestReportsStayShort(t *testing.T) {
-	r := newRig(t)
+// TestReport_Length_Bounded has everything wrong at once, and words that try to break out of a line.
+func TestReport_Length_Bounded(t *testing.T) {
+	r := newFixture(t)
 	r.down.Store(true)
 	for i := range 20 {
-		r.beat(fmt.Sprintf("d%02d\nRunning: all", i), daemon.Degraded, second)
+		r.beat(fmt.Sprintf("d%02d\nHealthy: all", i), daemon.Degraded, second)
 	}
 	r.healthy()
 	r.pin(tele, "main", "#a\nGroup: \x1b[2Jroot\u202e", 0)
@@ -389,7 +389,7 @@ func TestReportsStayShort(t *testing.T) {
 	if n := strings.Count(text, "\n") + 1; n > 12 {
 		t.Errorf("%d lines", n)
 	}
-	if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "\nGroup: ?") || strings.Count(text, "\nRunning: ") != 1 {
+	if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "\nGroup: ?") || strings.Count(text, "\nHealthy: ") != 1 {
 		t.Errorf("text %q", text)
 	}
 	for _, hidden := range []string{"private", "hush", "as @bot", secret} {
@@ -427,8 +427,8 @@ func (h *hanging) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, context.DeadlineExceeded
 }
 
-func TestNobodyWaitsLongForRoutd(t *testing.T) {
-	r, transport := newRig(t), &hanging{}
+func TestChat_RoutdHangs_TimesOut(t *testing.T) {
+	r, transport := newFixture(t), &hanging{}
 	r.status.cfg.Routd = &httpx.Client{Base: "http://routd", HTTP: &http.Client{Transport: transport}}
 	if got := show(r.chat(Where{ChatJID: web}).Group); got != "main" {
 		t.Errorf("group %s", got)

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// tooLong is how long a row may wait before that counts as a problem.
-	tooLong = time.Minute
-	// maxTroubled bounds the lines about daemons, so that the rest stays on a phone's screen.
-	maxTroubled = 3
+	// maxWaiting is how long a row may wait before that counts as a problem.
+	maxWaiting = time.Minute
+	// maxProblems bounds the lines about daemons, so that the rest stays on a phone's screen.
+	maxProblems = 3
 )
 
-// text is the report on a chat: what is wrong, then what is.
+// text words the report on a chat: the problems first.
 func (c *chat) text() string {
-	lines := troubles(c.daemons, c.now)
-	if !c.asked {
+	lines := problems(c.daemons, c.now)
+	if !c.current {
 		lines = append(lines, "routd is not answering: the group is the last one known.")
 	}
 	waiting := waits(c.waiting, "for a decision", c.now)
@@ -40,18 +40,18 @@ func (c *chat) text() string {
 		lines = append(lines, fmt.Sprintf("Engaged: %s answers everything here for another %s.",
 			plain(c.engaged.Folder), span(ago(c.engaged.Until, c.now))))
 	}
-	return join(lines, running(c.daemons))
+	return join(lines, healthy(c.daemons))
 }
 
-// identity is who answers in the chat, in which line of work.
+// identity names the group that answers in the chat, and its topic and session.
 func (c *chat) identity() []string {
 	switch {
-	case c.group == "" && !c.asked:
+	case c.group == "" && !c.current:
 		return []string{"Group: not known"}
 	case c.group == "":
-		return []string{"Group: none, nobody answers here yet"}
+		return []string{"Group: none, no group answers here yet"}
 	}
-	topic, session := c.topic, "goes on with the next message"
+	topic, session := c.topic, "continues with the next message"
 	switch {
 	case topic == "":
 		topic = "the default one"
@@ -59,7 +59,7 @@ func (c *chat) identity() []string {
 		topic = "this thread"
 	}
 	if c.session == "" {
-		session = "none yet, the next message begins one"
+		session = "none yet, the next message starts one"
 	}
 	return []string{
 		"Group: " + plain(c.group) + pinned(c.info.StickyGroup == c.group),
@@ -75,7 +75,7 @@ func pinned(is bool) string {
 	return ""
 }
 
-// text says what becomes of the last message.
+// text words what happens to the last message.
 func (w work) text(now int64) string {
 	var text string
 	switch {
@@ -88,9 +88,9 @@ func (w work) text(now int64) string {
 	case w.retryAt != 0:
 		text = "failed, tries again in " + span(ago(w.retryAt, now))
 	case *w.place == 1:
-		text = "next in line"
+		text = "next in the queue"
 	default:
-		text = ordinal(*w.place) + " in line"
+		text = ordinal(*w.place) + " in the queue"
 	}
 	if w.open > 1 {
 		text += fmt.Sprintf(", %d more behind it", w.open-1)
@@ -98,10 +98,10 @@ func (w work) text(now int64) string {
 	return text
 }
 
-// text is the report on the instance: what is wrong, then what is.
+// text words the report on the instance: the problems first.
 func (f Facts) text() string {
-	lines := troubles(f.Daemons, f.Now)
-	var calm []string
+	lines := problems(f.Daemons, f.Now)
+	var onTime []string
 	for _, line := range []struct {
 		store.Waiting
 		what string
@@ -110,44 +110,44 @@ func (f Facts) text() string {
 		case isLate(line.Waiting, f.Now):
 			lines = append(lines, waits(line.Waiting, line.what, f.Now))
 		case line.Rows > 0:
-			calm = append(calm, waits(line.Waiting, line.what, f.Now))
+			onTime = append(onTime, waits(line.Waiting, line.what, f.Now))
 		}
 	}
-	atWork, inLine := "nobody", "nothing"
+	running, queue := "none", "empty"
 	if f.RunningCount > 0 {
 		since := cmp.Or(f.Running[0].StartedAt, f.Running[0].CreatedAt)
-		atWork = count(f.RunningCount, "turn") + ", the oldest for " + span(ago(f.Now, since))
+		running = count(f.RunningCount, "turn") + ", the oldest for " + span(ago(f.Now, since))
 	}
 	if f.QueuedCount > 0 {
-		inLine = count(f.QueuedCount, "turn") + ", the oldest for " + span(ago(f.Now, f.Queued[0].CreatedAt))
+		queue = count(f.QueuedCount, "turn") + ", the oldest for " + span(ago(f.Now, f.Queued[0].CreatedAt))
 	}
-	lines = append(lines, "At work: "+atWork, "In line: "+inLine)
-	return join(append(lines, calm...), running(f.Daemons))
+	lines = append(lines, "Running turns: "+running, "Queue: "+queue)
+	return join(append(lines, onTime...), healthy(f.Daemons))
 }
 
-// troubles has a line for each daemon that is not well.
-func troubles(daemons []Daemon, now int64) (lines []string) {
+// problems returns a line for each daemon that is not healthy.
+func problems(daemons []Daemon, now int64) (lines []string) {
 	more := 0
 	for _, d := range daemons {
 		switch {
 		case d.OK:
-		case len(lines) == maxTroubled:
+		case len(lines) == maxProblems:
 			more++
 		default:
-			lines = append(lines, plain(d.Name)+" "+d.trouble(now)+".")
+			lines = append(lines, plain(d.Name)+" "+d.problem(now)+".")
 		}
 	}
 	if more > 0 {
-		lines = append(lines, fmt.Sprintf("%s more not well.", count(more, "daemon")))
+		lines = append(lines, fmt.Sprintf("%s more not healthy.", count(more, "daemon")))
 	}
 	return lines
 }
 
-func (d Daemon) trouble(now int64) string {
+func (d Daemon) problem(now int64) string {
 	age := span(ago(now, d.HeartbeatAt))
 	switch {
-	case d.away(now):
-		return "is gone: no sign of life for " + age
+	case d.silent(now):
+		return "is gone: no heartbeat for " + age
 	case d.Connection == daemon.Stopped:
 		return "was stopped " + age + " ago"
 	case d.Connection == daemon.BadCredentials:
@@ -158,8 +158,8 @@ func (d Daemon) trouble(now int64) string {
 	return "is still connecting"
 }
 
-// running names the daemons that are well, "" for none.
-func running(daemons []Daemon) string {
+// healthy names the daemons that are healthy, "" for none.
+func healthy(daemons []Daemon) string {
 	var names []string
 	for _, d := range daemons {
 		if d.OK {
@@ -169,21 +169,21 @@ func running(daemons []Daemon) string {
 	if names == nil {
 		return ""
 	}
-	return "Running: " + strings.Join(names, ", ")
+	return "Healthy: " + strings.Join(names, ", ")
 }
 
 func isLate(w store.Waiting, now int64) bool {
-	return w.Rows > 0 && ago(now, w.Since) > tooLong
+	return w.Rows > 0 && ago(now, w.Since) > maxWaiting
 }
 
-// waits says how many rows wait and how long, "" for none.
+// waits words how many rows wait and how long, "" for none.
 func waits(w store.Waiting, what string, now int64) string {
 	age := span(ago(now, w.Since))
 	switch w.Rows {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("1 message waits %s, for %s now.", what, age)
+		return fmt.Sprintf("1 message has waited %s for %s.", what, age)
 	}
 	return fmt.Sprintf("%d messages wait %s, the oldest for %s.", w.Rows, what, age)
 }
@@ -210,7 +210,7 @@ func ordinal(n int) string {
 	return fmt.Sprint(n, suffix)
 }
 
-// span is a duration in its largest unit.
+// span words a duration in its largest unit.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -223,7 +223,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
-// plain keeps what others wrote into the database to one line that steers nothing.
+// plain makes text from the database one line without control characters.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -233,7 +233,7 @@ func plain(text string) string {
 	}, text)
 }
 
-// join makes the text of its lines, leaving out a last one that is empty.
+// join joins lines, leaving out a last one that is empty.
 func join(lines []string, last string) string {
 	if last != "" {
 		lines = append(lines, last)

@@ -9,8 +9,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// TestConformance has the web chat pass what every platform has to. Its remote is the rows that
-// pages read: nothing has to be sent, so nothing can fail, and nobody has to be told twice.
+// The remote of the web chat is the rows that pages read: nothing has to be sent, so nothing can
+// fail or be repeated.
 func TestConformance(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Platform{
 		Name: msg.PlatformWeb, Raw: true, Chats: [2]string{JID("main"), JID("other")},
@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// onPages is what the pages of a group show.
+// onPages returns what the pages of a group show.
 func onPages(t testing.TB, c *Chat, folder string) (all []adaptertest.Received) {
 	rows, _, err := c.Store.WebAfter(t.Context(), JID(folder), 0, 1000)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // eventPage is how many rows a stream reads at a time.
 const eventPage = 200
 
-// feed is what one open page has seen of a chat.
+// feed is the state of one page's event stream.
 type feed struct {
 	chat   *Chat
 	jid    string
@@ -22,11 +22,11 @@ type feed struct {
 	typing []string
 }
 
-// Events streams a chat: each message in the order of its row, and where agents are at work.
+// Events streams a chat: each message in the order of its row, and in which topics agents work.
 func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	last, err := c.Store.WebEnd(r.Context(), JID(g.Folder))
 	if err == nil {
-		last, err = goOnFrom(r, last)
+		last, err = lastSeen(r, last)
 	}
 	if err != nil {
 		httpx.Error(w, err)
@@ -34,16 +34,16 @@ func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	}
 	f := &feed{chat: c, jid: JID(g.Folder), last: last}
 	c.Hub.Serve(w, r, func(s *live.Stream) error {
-		err := f.look(r.Context(), s)
+		err := f.update(r.Context(), s)
 		if err != nil && r.Context().Err() == nil {
-			c.Shell.Log.Warn("a page's events broke off; it comes back by itself", "chat", f.jid, "err", err)
+			c.Shell.Log.Warn("event stream failed", "chat", f.jid, "err", err)
 		}
 		return err
 	})
 }
 
-// goOnFrom is the id of the last message that the page has seen.
-func goOnFrom(r *http.Request, newest int64) (int64, error) {
+// lastSeen returns the id of the last message that the page has.
+func lastSeen(r *http.Request, newest int64) (int64, error) {
 	seen := r.Header.Get("Last-Event-ID")
 	if seen == "" {
 		seen = r.URL.Query().Get("after")
@@ -55,8 +55,8 @@ func goOnFrom(r *http.Request, newest int64) (int64, error) {
 	return last, nil
 }
 
-// look sends what is new.
-func (f *feed) look(ctx context.Context, s *live.Stream) error {
+// update sends what is new.
+func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	for {
 		rows, next, err := f.chat.Store.WebAfter(ctx, f.jid, f.last, eventPage)
 		if err != nil {
@@ -72,11 +72,11 @@ func (f *feed) look(ctx context.Context, s *live.Stream) error {
 			break
 		}
 	}
-	return f.lookWhoTypes(ctx, s)
+	return f.updateTyping(ctx, s)
 }
 
-// lookWhoTypes sends the tabs in which an agent is at work, if that has changed.
-func (f *feed) lookWhoTypes(ctx context.Context, s *live.Stream) error {
+// updateTyping sends the topics in which an agent works, if they have changed.
+func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
 	turns, err := f.chat.Store.OpenTurnsOfChat(ctx, f.jid)
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-func TestWhereAStreamBegins(t *testing.T) {
-	r := newRig(t)
+func TestEvents_LastEventID_Begin(t *testing.T) {
+	r := newFixture(t)
 	first, second := r.said(t, "", "1"), r.answered(t, "2", msg.OutSent)
 	for _, test := range []struct {
 		after, seen string
@@ -47,8 +47,8 @@ func TestWhereAStreamBegins(t *testing.T) {
 	}
 }
 
-func TestAStreamBeginsBeforeWhatIsOnItsWay(t *testing.T) {
-	r := newRig(t)
+func TestEvents_PendingDelivery_NotSkipped(t *testing.T) {
+	r := newFixture(t)
 	r.said(t, "", "1")
 	slow := r.answered(t, "slow", msg.OutQueued)
 	r.answered(t, "quick", msg.OutSent)
@@ -56,14 +56,14 @@ func TestAStreamBeginsBeforeWhatIsOnItsWay(t *testing.T) {
 	defer s.close()
 	s.want("typing", `{"topics":[]}`)
 	r.settle(t, slow, msg.OutSent)
-	r.hub.Stir()
+	r.hub.Notify()
 	if one, two := s.message(), s.message(); one.Content != "slow" || two.Content != "quick" {
 		t.Errorf("%s, then %s", one.Content, two.Content)
 	}
 }
 
-func TestEventsOfAChat(t *testing.T) {
-	r := newRig(t)
+func TestEvents_OneChat_InOrder(t *testing.T) {
+	r := newFixture(t)
 	s := r.follow(t, "main", "", "")
 	defer s.close()
 	s.want("typing", `{"topics":[]}`)
@@ -74,16 +74,16 @@ func TestEventsOfAChat(t *testing.T) {
 	r.put(t, row{folder: "other", direction: "in", content: "elsewhere"})
 	lost := r.answered(t, "lost", msg.OutQueued)
 	r.answered(t, "answer", msg.OutSent)
-	r.hub.Stir()
+	r.hub.Notify()
 	r.settle(t, lost, msg.OutFailed)
-	r.hub.Stir()
+	r.hub.Notify()
 	if m := s.message(); m.Content != "answer" || m.Direction != "out" || *m.HTML != "<p>answer</p>\n" {
 		t.Errorf("the next: %+v", m)
 	}
 }
 
-func TestALongAbsence(t *testing.T) {
-	r := newRig(t)
+func TestEvents_LongAbsence_AllRows(t *testing.T) {
+	r := newFixture(t)
 	r.sql(t, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 2*?1+7)
 		INSERT INTO messages (chat_jid, direction, timestamp, received_at) SELECT 'web:main', 'in', 0, 0 FROM n`, eventPage)
 	s := r.follow(t, "main", after(0), "")
@@ -97,7 +97,7 @@ func TestALongAbsence(t *testing.T) {
 
 // work queues a turn of a place in a line of work of its own, and returns how an agent begins
 // with it and how it ends.
-func work(t *testing.T, r *rig, place, topic string) (begin, end func()) {
+func work(t *testing.T, r *fixture, place, topic string) (begin, end func()) {
 	t.Helper()
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: topic, Place: place, TriggerMessageID: r.said(t, place, "go")}
 	run := &msg.Run{Folder: "main", Topic: topic, ChatJID: "web:main", Runtime: "process"}
@@ -106,7 +106,7 @@ func work(t *testing.T, r *rig, place, topic string) (begin, end func()) {
 		if err := r.st.Write(t.Context(), fn); err != nil {
 			t.Fatal(err)
 		}
-		r.hub.Stir()
+		r.hub.Notify()
 	}
 	write(func(tx *store.Tx) error { return tx.PutTurn(turn, 0) })
 	begin = func() {
@@ -120,14 +120,14 @@ func work(t *testing.T, r *rig, place, topic string) (begin, end func()) {
 	return begin, end
 }
 
-func TestTyping(t *testing.T) {
-	r := newRig(t)
+func TestEvents_Typing(t *testing.T) {
+	r := newFixture(t)
 	beginDeploy, endDeploy := work(t, r, "#deploy", "#deploy")
 	beginDefault, endDefault := work(t, r, "", "")
 	beginAgain, endAgain := work(t, r, "#deploy", "#pinned")
 	s := r.follow(t, "main", "", "")
 	defer s.close()
-	s.want("typing", `{"topics":[]}`) // the turns wait in line
+	s.want("typing", `{"topics":[]}`) // the turns wait in the queue
 	beginDeploy()
 	s.want("typing", `{"topics":["#deploy"]}`)
 	beginDefault()
@@ -150,8 +150,8 @@ func TestTyping(t *testing.T) {
 	elsewhere.want("typing", `{"topics":[]}`)
 }
 
-func TestARunningTurnWithAnOfferedOneBehindIt(t *testing.T) {
-	r := newRig(t)
+func TestEvents_Typing_OfferedTurn(t *testing.T) {
+	r := newFixture(t)
 	begin, _ := work(t, r, "#a", "#a")
 	begin()
 	turns, err := r.st.OpenTurns(t.Context())
@@ -170,8 +170,8 @@ func TestARunningTurnWithAnOfferedOneBehindIt(t *testing.T) {
 	s.want("typing", `{"topics":["#a","#b"]}`)
 }
 
-func TestAPageThatHasGoneIsForgotten(t *testing.T) {
-	r := newRig(t)
+func TestEvents_PageGone_StreamEnds(t *testing.T) {
+	r := newFixture(t)
 	var pages []*stream
 	for range 5 {
 		pages = append(pages, r.follow(t, "main", "", ""))

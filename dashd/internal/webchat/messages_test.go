@@ -14,8 +14,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-func TestAMessageIsStoredAsItWasWritten(t *testing.T) {
-	r := newRig(t)
+func TestPost_Text_StoredUnchanged(t *testing.T) {
+	r := newFixture(t)
 	before := time.Now().UnixMilli()
 	id := r.post(t, map[string]string{"text": "  hi \n", "topic": "#deploy", "client_id": "x 1"})
 	got, err := r.st.Message(t.Context(), id)
@@ -38,8 +38,8 @@ func TestAMessageIsStoredAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestTopicsOfMessages(t *testing.T) {
-	r := newRig(t)
+func TestPost_Topics(t *testing.T) {
+	r := newFixture(t)
 	for topic, want := range map[string]string{
 		"": "", "#a": "#a", "#a#b": "#a#b", "deploy": "#deploy", "#A_-9": "#A_-9", "#d": "#d", "#dx1": "#dx1", "#12": "#12",
 	} {
@@ -50,8 +50,8 @@ func TestTopicsOfMessages(t *testing.T) {
 	}
 }
 
-func TestBadMessagesAreRefused(t *testing.T) {
-	r := newRig(t)
+func TestPost_Invalid_Refused(t *testing.T) {
+	r := newFixture(t)
 	for body, reason := range map[string]string{
 		``:                       "body: empty",
 		`{"text":"x"`:            "ends in the middle",
@@ -95,8 +95,8 @@ func TestBadMessagesAreRefused(t *testing.T) {
 	r.post(t, map[string]string{"text": strings.Repeat("x", maxText), "client_id": strings.Repeat("é", maxClientID/2)})
 }
 
-func TestTheSameClientIDIsTheSameRow(t *testing.T) {
-	r := newRig(t)
+func TestPost_SameClientID_SameRow(t *testing.T) {
+	r := newFixture(t)
 	id := r.post(t, map[string]string{"text": "one", "client_id": "7"})
 	if again := r.post(t, map[string]string{"text": "two", "topic": "#a", "client_id": "7"}); again != id {
 		t.Errorf("row %d, then row %d", id, again)
@@ -112,8 +112,8 @@ func TestTheSameClientIDIsTheSameRow(t *testing.T) {
 	}
 }
 
-func TestTheSameClientIDAtTheSameTime(t *testing.T) {
-	r := newRig(t)
+func TestPost_SameClientIDConcurrently_OneRow(t *testing.T) {
+	r := newFixture(t)
 	var ids sync.Map
 	var posts sync.WaitGroup
 	for range 20 {
@@ -127,8 +127,8 @@ func TestTheSameClientIDAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestHostileText(t *testing.T) {
-	r := newRig(t)
+func TestHistory_HostileText_Escaped(t *testing.T) {
+	r := newFixture(t)
 	texts := []string{
 		`<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`, "[x](javascript:alert(1))", "<!-- ", "\"'`<b", "\n\nevent: x\ndata: {}",
 		"a\u2028b\u0000c\u202ed", "'; DROP TABLE messages; --", "/status", "@main #x", "![](http://evil.example/p.png)", "</template>",
@@ -152,7 +152,7 @@ func TestHostileText(t *testing.T) {
 		}
 		switch {
 		case m.Direction == "in" && m.HTML != nil:
-			t.Errorf("what people write is markup: %s", *m.HTML)
+			t.Errorf("text of users is markup: %s", *m.HTML)
 		case m.Direction == "out" && m.HTML == nil:
 			t.Errorf("no html of %q", m.Content)
 		case m.Direction == "out":
@@ -165,8 +165,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-func TestShapes(t *testing.T) {
-	r := newRig(t)
+func TestHistory_JSON_Shape(t *testing.T) {
+	r := newFixture(t)
 	r.said(t, "#a", "hi *you*")
 	r.sql(t, `UPDATE messages SET turn_id = 3 WHERE id = ?`, r.answered(t, "hi *you*", msg.OutSent))
 	r.sql(t, `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('web:notices', 'out', 7, 8), ('web:notices', 'in', 7, 8)`)
@@ -193,7 +193,7 @@ func TestShapes(t *testing.T) {
 }
 
 func TestHistory(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	for range 3 { // rows 1 to 9
 		r.said(t, "", "x")
 		r.said(t, "#a", "x")
@@ -232,8 +232,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-func TestPagesOfHistory(t *testing.T) {
-	r := newRig(t)
+func TestHistory_Pages(t *testing.T) {
+	r := newFixture(t)
 	r.sql(t, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 450)
 		INSERT INTO messages (chat_jid, direction, timestamp, received_at, topic) SELECT 'web:main', 'in', 0, 0, '' FROM n`)
 	for query, want := range map[string]int{"": 50, "?topic=": 50, "?limit=200": 200, "?limit=201": 200, "?limit=9000": 200} {
@@ -256,8 +256,8 @@ func TestPagesOfHistory(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotReadable(t *testing.T) {
-	r := newRig(t)
+func TestHistory_Undelivered_Hidden(t *testing.T) {
+	r := newFixture(t)
 	said := r.said(t, "", "#a hi")
 	want := []int64{said}
 	for _, state := range []msg.OutState{msg.OutSent, msg.OutQueued, msg.OutFailed, msg.OutAmbiguous, msg.OutSending, msg.OutCancelled, ""} {
@@ -273,8 +273,8 @@ func TestWhatIsNotReadable(t *testing.T) {
 	}
 }
 
-func TestTopicsComeInTheOrderOfTheirUse(t *testing.T) {
-	r := newRig(t)
+func TestTopics_OrderOfUse(t *testing.T) {
+	r := newFixture(t)
 	for _, topic := range []string{"#b", "#a", "#c#x", "#b"} {
 		r.said(t, topic, "x")
 	}
@@ -286,7 +286,7 @@ func TestTopicsComeInTheOrderOfTheirUse(t *testing.T) {
 }
 
 func TestDatabaseTrouble(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.sql(t, `ALTER TABLE messages RENAME TO gone`)
 	for call, want := range map[string]int{
 		"POST /main/messages": 503, "GET /main/messages": 500, "GET /main/topics": 500, "GET /main/events": 500,

@@ -20,9 +20,9 @@ type step struct {
 	how  msg.OutState
 }
 
-// writer writes the rows of one chat, as gated, adapters and people do at the same time.
+// writer writes the rows of one chat, as gated, adapters and users do concurrently.
 type writer struct {
-	*rig
+	*fixture
 	t       testing.TB
 	folder  string
 	said    []int64 // inbound rows
@@ -49,7 +49,7 @@ func (w *writer) do(s step) {
 	case "elsewhere":
 		w.put(w.t, row{folder: "elsewhere", direction: "out", state: msg.OutQueued})
 	}
-	w.hub.Stir()
+	w.hub.Notify()
 }
 
 // settleOne ends one of the outbound rows, whichever was written first.
@@ -80,7 +80,7 @@ func (w *writer) finish() {
 		w.do(step{"settle", len(w.sending) * 7 / 3, msg.OutSent})
 	}
 	w.shown = append(w.shown, w.put(w.t, row{folder: w.folder, direction: "in", content: theEnd}))
-	w.hub.Stir()
+	w.hub.Notify()
 }
 
 func drawStep(t *rapid.T) step {
@@ -94,12 +94,12 @@ func drawStep(t *rapid.T) step {
 
 // A page is opened while rows are written, reads the history, and follows the events over
 // connections that break again and again.
-func TestAPageSeesEveryRowOnceAndInOrder(t *testing.T) {
-	r := newRig(t)
+func TestEvents_Reconnects_EachRowOnceInOrder(t *testing.T) {
+	r := newFixture(t)
 	chats := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		chats++
-		w := &writer{rig: r, t: t, folder: fmt.Sprintf("chat%d", chats)}
+		w := &writer{fixture: r, t: t, folder: fmt.Sprintf("chat%d", chats)}
 		steps := rapid.SliceOfN(rapid.Custom(drawStep), 0, 25).Draw(rt, "steps")
 		opened := rapid.IntRange(0, len(steps)).Draw(rt, "opened")
 		breaks := rapid.SliceOfN(rapid.IntRange(1, 5), 1, 6).Draw(rt, "breaks")
@@ -138,7 +138,7 @@ func TestAPageSeesEveryRowOnceAndInOrder(t *testing.T) {
 }
 
 // read follows a chat to its end. The connection breaks after so many messages, in turn.
-func (r *rig) read(t testing.TB, folder string, last int64, breaks []int, byHeader bool) (ids []int64) {
+func (r *fixture) read(t testing.TB, folder string, last int64, breaks []int, byHeader bool) (ids []int64) {
 	t.Helper()
 	for i := 0; ; i++ {
 		query, header := after(last), ""

@@ -1,6 +1,6 @@
 // Package webchat is the web chat: the adapter of the platform "web", whose rooms are groups.
-// A page writes messages and reads them back as rows; rows are all there is to it, so nothing
-// is lost when a page, or dashd, is restarted.
+// A page writes messages and reads them back as rows. All state is in rows, so nothing is lost when
+// a page, or dashd, is restarted.
 package webchat
 
 import (
@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// maxText is more than anyone types, in bytes, and fits in one turn.
+	// maxText is more than users type, in bytes, and fits in one turn.
 	maxText     = 200 << 10
 	maxClientID = 100
 
@@ -49,9 +49,9 @@ type Chat struct {
 	Store *store.Store
 	Shell *adapter.Shell
 	Hub   *live.Hub
-	// Assistant is the name over outbound rows that bear none, as notices do.
+	// Assistant is the name shown for outbound rows without one, such as notices.
 	Assistant string
-	// Sender is who writes a request: the sender of its message.
+	// Sender returns the sender of a request's message.
 	Sender func(*http.Request) (sender, name string)
 }
 
@@ -84,7 +84,7 @@ func (c *Chat) onPage(m *msg.Message) message {
 	return shown
 }
 
-// JID is the address of a group's web chat.
+// JID returns the address of a group's web chat.
 func JID(folder string) string { return msg.PlatformWeb + ":" + folder }
 
 // posted is what a page sends.
@@ -111,11 +111,12 @@ func (c *Chat) Post(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		Chats:    []msg.Chat{{JID: m.ChatJID, Kind: msg.ChatWeb, Title: g.Name}},
 	})
 	if err != nil {
-		c.Shell.Log.Error("cannot store a message", "chat", m.ChatJID, "err", err)
+		c.Shell.Log.ErrorContext(r.Context(), "storing a message failed", "chat", m.ChatJID, "err", err)
 		httpx.Error(w, apierr.New(apierr.Unavailable, "the message could not be stored; send it again"))
 		return
 	}
-	c.Hub.Stir()
+	c.Shell.Log.DebugContext(r.Context(), "message posted", "row", m.ID, "chat", m.ChatJID)
+	c.Hub.Notify()
 	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})
 }
 
@@ -138,8 +139,8 @@ func (p *posted) check() error {
 
 func unprintable(c rune) bool { return c == utf8.RuneError || !unicode.IsGraphic(c) }
 
-// platformID is the message's id on the platform, which is the page. It never looks like a
-// row's id, as those of outbound rows do.
+// platformID returns the message's id on the platform, which is the page. Unlike those of outbound
+// rows it is no row id.
 func (p *posted) platformID() string {
 	if p.ClientID == "" {
 		return "r:" + rand.Text()
@@ -195,8 +196,8 @@ type topicLine struct {
 	LastAt int64  `json:"last_at"`
 }
 
-// Topics answers with the chat's topics, the one used last first; the default one is always
-// among them.
+// Topics answers with the chat's topics, the one used last first; the default one is always among
+// them.
 func (c *Chat) Topics(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	stored, err := c.Store.WebTopics(r.Context(), JID(g.Folder))
 	if err != nil {

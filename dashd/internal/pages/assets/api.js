@@ -1,13 +1,13 @@
 // The requests of the chat page. base is the chat's address, e.g. "/chat/acme/eng".
 
-const patience = 20_000; // ms
+const timeout = 20_000; // ms
 
 export class Api {
   constructor(base) {
     this.base = base;
   }
 
-  // messages: the newest ones of a topic, or those before a row.
+  // messages gets the newest ones of a topic, or those before a row.
   async messages(topic, before) {
     const query = new URLSearchParams({ topic, limit: 50 });
     if (before) query.set("before", before);
@@ -25,7 +25,7 @@ export class Api {
         method: "POST",
         headers: { "Accept": "application/json", "Content-Type": "application/json" },
         body: JSON.stringify({ topic, text, client_id }),
-        signal: AbortSignal.timeout(patience),
+        signal: AbortSignal.timeout(timeout),
       });
       const body = await answer.json().catch(() => ({}));
       return { status: answer.status, id: body.id, problem: body.error?.message };
@@ -37,7 +37,7 @@ export class Api {
   async #get(path) {
     const answer = await fetch(`${this.base}/${path}`, {
       headers: { Accept: "application/json" },
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(timeout),
     });
     if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
     return answer.json();

@@ -1,4 +1,4 @@
-// The chat page: brings the tabs, their logs, the outbox, the composer and the stream together.
+// The chat page: connects the tabs, their logs, the outbox, the composer and the stream.
 
 import { Api } from "./api.js";
 import { Composer } from "./composer.js";
@@ -12,13 +12,13 @@ const { folder, assistant } = page.dataset;
 const title = document.title;
 const api = new Api(`/chat/${folder}`);
 const topics = new Map(); // topic → {log, unread, working}
-let lastID = Number(page.dataset.lastId); // the newest row that has come through the stream
+let lastID = Number(page.dataset.lastId); // the newest row received from the stream
 
 const outbox = new Outbox(folder, {
   send: (entry) => api.send(entry),
   changed: showUnsent,
   stored: (entry, id) => {
-    // The row itself follows through the stream and takes this one's place.
+    // The row itself follows through the stream and replaces this one.
     const { log } = topicOf(entry.topic);
     if (!log.has(id)) log.show({ id, direction: "in", topic: entry.topic, sender: "", content: entry.text, timestamp: entry.at });
   },
@@ -41,7 +41,7 @@ const stream = new Stream({
   },
 });
 
-// topicOf makes the tab of a topic that is new to the page.
+// topicOf returns the state of a topic, with a new tab if the page has none.
 function topicOf(topic) {
   if (topics.has(topic)) return topics.get(topic);
   const panel = fill("panel");
@@ -63,7 +63,7 @@ function openTopic(topic) {
   const { log } = topicOf(topic);
   for (const each of topics.values()) each.log.panel.hidden = each.log !== log;
   log.begin();
-  composer.turn(topic);
+  composer.switchTo(topic);
   read(topic);
 }
 
@@ -110,7 +110,7 @@ function showUnsent() {
   }
 }
 
-// send takes a bare "#name" for the wish to go there, and a bare "#" for the main tab.
+// send opens the tab of a bare "#name", and the main tab for a bare "#".
 function send(topic, text) {
   if (text === "#") return tabs.open("");
   if (isTopic(text)) return tabs.open(text);

@@ -1,4 +1,4 @@
-// The box to write in. What is not sent is kept per topic until the browser tab closes.
+// The message box. Drafts are kept per topic until the browser tab closes.
 
 export class Composer {
   #form; #text; #key; #send;
@@ -17,8 +17,8 @@ export class Composer {
     this.#text.addEventListener("keydown", (event) => this.#pressed(event));
   }
 
-  // turn shows the draft of a topic.
-  turn(topic) {
+  // switchTo shows the draft of a topic.
+  switchTo(topic) {
     this.#topic = topic;
     this.#text.value = sessionStorage.getItem(this.#key + topic) ?? "";
     this.#grow();
@@ -29,7 +29,7 @@ export class Composer {
   }
 
   #pressed(event) {
-    // While an input method composes, Enter picks a candidate. Safari tells by keyCode alone.
+    // While an input method composes, Enter picks a candidate. Safari shows that by keyCode alone.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     if (this.#touch.matches) return;
     event.preventDefault();

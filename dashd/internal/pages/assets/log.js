@@ -1,5 +1,5 @@
-// The log: the messages of one topic in the order of their ids, what is not sent yet, and the
-// typing sign. Each row is shown once, however often and in whatever order it comes.
+// The log: the messages of one topic in the order of their ids, the unsent ones, and the typing
+// sign. Each row is shown once, even if it arrives repeatedly or out of order.
 
 import { setTime } from "./time.js";
 
@@ -12,11 +12,11 @@ export class Log {
   #log; #unsent; #typing; #earlier; #newer; #empty;
   #shownUnsent = "[[],false]";
   #state = "new"; // of the history: new, loading, failed, partial or whole
-  #following = true; // whether the reader is at the end and wants to stay there
+  #following = true; // whether the reader is at the end and stays there
 
   // panel: a filled template "panel".
-  // load: gives {messages, more} before an id, or the newest for 0.
-  // retry, discard: what the buttons of a refused message do with it.
+  // load: returns {messages, more} before an id, or the newest for 0.
+  // retry, discard: called by the buttons of a refused message.
   constructor(panel, options) {
     this.panel = panel;
     this.#options = options;
@@ -33,7 +33,7 @@ export class Log {
     return this.#rows.has(id);
   }
 
-  // begin fetches the newest messages unless that has been done.
+  // begin fetches the newest messages unless they are loaded.
   begin() {
     if (this.#state === "new" || this.#state === "failed") this.#load();
   }
@@ -43,8 +43,8 @@ export class Log {
     this.#change(() => this.#put(row));
   }
 
-  // showUnsent replaces what is shown below the messages, unless it is the same: a button that
-  // has the focus must not go away for nothing.
+  // showUnsent replaces the unsent messages, unless they are the same: a button that has the focus
+  // must not be replaced needlessly.
   showUnsent(entries, failing) {
     const shown = JSON.stringify([entries, failing]);
     if (shown === this.#shownUnsent) return;
@@ -52,15 +52,15 @@ export class Log {
     this.#change(() => this.#unsent.replaceChildren(...entries.map((entry) => this.#unsentMessage(entry, failing))));
   }
 
-  setTyping(who) {
-    const text = who ? `${who} is working…` : "";
+  setTyping(name) {
+    const text = name ? `${name} is working…` : "";
     if (this.#typing.textContent !== text) this.#change(() => { this.#typing.textContent = text; });
   }
 
   async #load() {
     if (this.#state === "loading") return;
     this.#state = "loading";
-    this.#log.ariaBusy = "true"; // history is not news: a screen reader stays silent
+    this.#log.ariaBusy = "true"; // a screen reader does not read the history out
     try {
       const { messages, more } = await this.#options.load(Number(this.#log.firstElementChild?.dataset.id ?? 0));
       this.#keepPlace(() => messages.forEach((row) => this.#put(row)));
@@ -99,8 +99,8 @@ export class Log {
     return element;
   }
 
-  // #change alters what is shown at the end: who reads there stays there, who has scrolled up
-  // stays where they are and sees a button.
+  // #change alters the end: a reader there stays there, one who has scrolled up stays in place and
+  // sees a button.
   #change(alter) {
     const height = this.#log.scrollHeight;
     alter();
@@ -109,7 +109,7 @@ export class Log {
     else if (this.#log.scrollHeight > height) this.#newer.hidden = false;
   }
 
-  // #keepPlace alters what is above, and what is seen stays in its place.
+  // #keepPlace alters what is above; what is visible stays in place.
   #keepPlace(alter) {
     const below = this.panel.scrollHeight - this.panel.scrollTop;
     alter();
@@ -141,7 +141,7 @@ function message(row) {
   const element = fill("message");
   element.dataset.id = row.id;
   element.classList.add(row.direction, row.source || "unknown");
-  element.querySelector(".who").textContent = row.sender_name || row.sender;
+  element.querySelector(".sender").textContent = row.sender_name || row.sender;
   setTime(element.querySelector("time"), row.timestamp);
   const body = element.querySelector(".body");
   if (row.direction === "out") {
@@ -153,7 +153,7 @@ function message(row) {
   return element;
 }
 
-// letScroll makes what may be wider than the column scroll by itself, also by keyboard.
+// letScroll makes wide content scroll within the column, also by keyboard.
 function letScroll(body) {
   for (const table of body.querySelectorAll("table")) {
     const box = document.createElement("div");

@@ -1,14 +1,14 @@
-// The outbox holds what was sent and is not known to be stored. It survives a reload.
+// The outbox holds the messages that are not known to be stored. It survives a reload.
 //
 // Each message has a key of its own in localStorage, so that several pages of one chat never
 // overwrite each other's. Any of them may send it: the server takes a client_id only once.
 
 import { backoff } from "./stream.js";
 
-const firstDelay = 1_000, longestDelay = 30_000; // ms between attempts
+const firstDelay = 1_000, maxDelay = 30_000; // ms between attempts
 
 export class Outbox {
-  failing = false; // whether the last attempt has to be made again
+  failing = false; // whether the last attempt failed and will be retried
   #prefix;
   #options;
   #unkept = new Map(); // messages that localStorage has no room for
@@ -18,8 +18,8 @@ export class Outbox {
   #timer = 0;
 
   // folder: the chat's group.
-  // send: gives an entry to the server, see Api.send.
-  // changed: is called when what is shown of the outbox may have changed.
+  // send: sends an entry to the server, see Api.send.
+  // changed: is called when the visible entries may have changed.
   // stored: is called with an entry and the id of its row.
   // ended: is called when the server wants a login.
   constructor(folder, options) {
@@ -30,7 +30,7 @@ export class Outbox {
   }
 
   // entries are the messages in the order they were written:
-  // {client_id, topic, text, at, problem?}. One with a problem waits for a decision.
+  // {client_id, topic, text, at, problem?}. One with a problem waits for the user.
   entries() {
     const kept = Object.keys(localStorage)
       .filter((key) => key.startsWith(this.#prefix))
@@ -39,7 +39,7 @@ export class Outbox {
     return [...kept, ...this.#unkept.values()].sort((a, b) => a.at - b.at);
   }
 
-  // visible are the entries that no row on the page stands for yet.
+  // visible returns the entries without a row on the page.
   visible() {
     return this.entries().filter((entry) => entry.problem || !this.#claimed.has(entry.client_id));
   }
@@ -60,20 +60,20 @@ export class Outbox {
     this.#options.changed();
   }
 
-  // claim takes note of a new row that may well be an entry's: the event with the row can be
-  // here before the answer to the request that made it.
+  // claim hides the entry that a new row seems to be: the event with the row can arrive before the
+  // answer to the request that made it.
   claim(row) {
     const own = this.visible().find((entry) => !entry.problem && entry.topic === row.topic && entry.text === row.content);
     if (own) this.#claimed.add(own.client_id);
   }
 
-  // flush sends what is there, one after the other. Pages of one chat take turns where the
-  // browser has locks (it has none on plain http from another machine), which spares requests.
+  // flush sends the entries one after the other. Pages of one chat take turns where the browser has
+  // locks (it has none on plain http from another machine), which saves requests.
   flush() {
     const drain = () => this.#drain();
     this.#turn = this.#turn
       .then(() => navigator.locks ? navigator.locks.request(this.#prefix, drain) : drain())
-      .catch((error) => console.error(error)); // the next flush must run all the same
+      .catch((error) => console.error(error)); // the next flush must run nevertheless
   }
 
   async #drain() {
@@ -81,7 +81,7 @@ export class Outbox {
     for (let next; (next = this.entries().find((entry) => !entry.problem)); ) {
       this.#options.changed();
       if (!await this.#send(next)) {
-        this.#timer = setTimeout(() => this.flush(), backoff(this.#failures++, firstDelay, longestDelay));
+        this.#timer = setTimeout(() => this.flush(), backoff(this.#failures++, firstDelay, maxDelay));
         break;
       }
       this.#failures = 0;
@@ -89,10 +89,10 @@ export class Outbox {
     this.#options.changed();
   }
 
-  // #send reports whether the entry is settled, so that it is the next one's turn.
+  // #send reports whether the entry was stored or refused, so that the next one can be sent.
   async #send(entry) {
     const { status, id, problem } = await this.#options.send(entry);
-    this.failing = status !== 202 && passing(status);
+    this.failing = status !== 202 && temporary(status);
     if (status === 202) {
       this.#forget(entry);
       this.#options.stored(entry, id);
@@ -121,8 +121,8 @@ export class Outbox {
   }
 }
 
-// passing tells refusals that time or a login mends from those of the message itself.
-function passing(status) {
+// temporary reports whether a retry, perhaps after a login, can succeed.
+function temporary(status) {
   return status === 0 || status >= 500 || [401, 408, 429].includes(status);
 }
 

@@ -1,4 +1,4 @@
-// The overview page: the server renders it anew whenever something has changed.
+// The overview page: the server renders it again whenever something has changed.
 
 import "./time.js";
 import { Stream } from "./stream.js";
@@ -6,7 +6,7 @@ import { Stream } from "./stream.js";
 const facts = document.getElementById("facts");
 
 function show({ html }) {
-  // The new links take over the focus of the old ones.
+  // The new links get the focus of the old ones.
   const links = () => [...facts.querySelectorAll("a, [tabindex]")];
   const focused = links().indexOf(document.activeElement);
   facts.innerHTML = html; // rendered by the server from templates that escape

@@ -1,16 +1,16 @@
-// A live connection to the server that comes back by itself.
+// An event stream that reconnects by itself.
 //
-// EventSource alone is not enough: it gives up for good at the first answer that is not 200, and
-// after a laptop's sleep it may wait for hours on a connection that is long dead.
+// EventSource alone is not enough: it never reconnects after an answer that is not 200, and after a
+// laptop's sleep it may wait for hours on a dead connection.
 
-const silenceLimit = 40_000; // ms; the server says something every 15 s
-const wakeLimit = 20_000; // ms; somebody looks at the page, so one missed ping is enough
-const firstDelay = 500, longestDelay = 15_000; // ms between attempts
+const maxSilence = 40_000; // ms; the server sends a ping every 15 s
+const maxSilenceVisible = 20_000; // ms; while a user looks at the page one missed ping is enough
+const firstDelay = 500, maxDelay = 15_000; // ms between attempts
 
 export class Stream {
   #options;
   #source = null;
-  #attempt = 0; // tells the newest attempt from those it has replaced
+  #attempt = 0; // number of the newest attempt; older ones are ignored
   #failures = 0;
   #heardAt = 0;
   #timer = 0;
@@ -18,23 +18,23 @@ export class Stream {
   // url: the address of the events, asked for at each attempt.
   // probe: an address that answers 401 once the login has ended; EventSource hides the status.
   // on: what to do with the data of each kind of event: {name: (data) => …}.
-  // state: is told "open", "lost" or "ended".
+  // state: is called with "open", "lost" or "ended".
   constructor(options) {
     this.#options = options;
   }
 
   start() {
     this.#connect();
-    setInterval(() => this.#check(silenceLimit), 5_000);
+    setInterval(() => this.#check(maxSilence), 5_000);
     addEventListener("online", () => this.#retry());
     addEventListener("pagehide", () => this.#close()); // else the page can't be kept for "back"
     addEventListener("pageshow", (event) => { if (event.persisted) this.#retry(); });
-    document.addEventListener("visibilitychange", () => { if (!document.hidden) this.#check(wakeLimit); });
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) this.#check(maxSilenceVisible); });
   }
 
   #check(limit) {
     const dead = this.#source && Date.now() - this.#heardAt > limit;
-    const idle = !this.#source && limit === wakeLimit;
+    const idle = !this.#source && limit === maxSilenceVisible;
     if (dead || idle) this.#retry();
   }
 
@@ -67,7 +67,7 @@ export class Stream {
   #lost() {
     this.#close();
     this.#options.state("lost");
-    this.#timer = setTimeout(() => this.#retry(), backoff(this.#failures++, firstDelay, longestDelay));
+    this.#timer = setTimeout(() => this.#retry(), backoff(this.#failures++, firstDelay, maxDelay));
   }
 
   async #retry() {
@@ -81,13 +81,13 @@ export class Stream {
   }
 }
 
-// backoff doubles from first to longest, less up to a half at random, so that many pages don't
-// all come back in the same moment.
-export function backoff(failures, first, longest) {
-  return Math.min(longest, first * 2 ** failures) * (1 - Math.random() / 2);
+// backoff doubles from first to max, minus up to a half at random, so that many pages don't
+// reconnect in the same moment.
+export function backoff(failures, first, max) {
+  return Math.min(max, first * 2 ** failures) * (1 - Math.random() / 2);
 }
 
-// statusOf is 0 if there was no answer.
+// statusOf returns 0 if there was no answer.
 async function statusOf(url) {
   try {
     const answer = await fetch(url, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(10_000) });

@@ -1,7 +1,7 @@
 // The tab strip: one tab per topic, "" being the main one. It follows the ARIA pattern for tabs:
 // one stop for the Tab key, arrows move between them. The open one is in the address.
 
-// A topic as people may name it, a fork like "#deploy#fix" included.
+// A valid topic, a fork like "#deploy#fix" included.
 const named = /^(#[A-Za-z0-9_][A-Za-z0-9_-]*)+$/;
 
 export function isTopic(topic) {
@@ -49,13 +49,13 @@ export class Tabs {
     history.replaceState(null, "", location.pathname + location.search + fragment(topic));
   }
 
-  // note sets what a tab says beside its name: how many messages are unread, and whether an
-  // agent is at work.
+  // note sets what a tab shows beside its name: how many messages are unread, and whether an agent
+  // is working.
   note(topic, unread, working) {
     const tab = this.#tabs.get(topic);
     tab.classList.toggle("unread", unread > 0);
     tab.classList.toggle("working", working);
-    const words = [unread && `${unread} unread`, working && "an agent is at work"].filter(Boolean);
+    const words = [unread && `${unread} unread`, working && "an agent is working"].filter(Boolean);
     tab.querySelector(".hidden").textContent = words.map((word) => `, ${word}`).join("");
   }
 

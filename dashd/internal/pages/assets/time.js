@@ -1,4 +1,4 @@
-// Times as people say them. The server words them the same way when it renders a page.
+// Times in words, such as "5 min ago". The server words them the same way when it renders a page.
 
 const minute = 60_000, hour = 60 * minute, day = 24 * hour;
 
@@ -11,7 +11,7 @@ export function ago(at, now = Date.now()) {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-// setTime makes a <time> element say a moment, in unix ms.
+// setTime makes a <time> element show a moment, in unix ms.
 export function setTime(element, at) {
   element.dateTime = new Date(at).toISOString();
   element.title = new Date(at).toLocaleString();

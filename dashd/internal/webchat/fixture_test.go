@@ -35,9 +35,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // pings, which would bring what a stir has left out.
 const patience = 10 * time.Second
 
-// rig is the web chat over HTTP on a database file that others write too. The shell does not
+// fixture is the web chat over HTTP on a database file that others write too. The shell does not
 // run: tests settle outbound rows by themselves, in the order they want.
-type rig struct {
+type fixture struct {
 	chat *Chat
 	hub  *live.Hub
 	st   *store.Store
@@ -45,7 +45,7 @@ type rig struct {
 	base string
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "arizuko.db")
 	if err := storetest.Migrate(path); err != nil {
@@ -56,7 +56,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	r := &rig{st: storetest.OpenAt(t, path, nil), db: db, hub: live.NewHub(func(*http.Request) bool { return true })}
+	r := &fixture{st: storetest.OpenAt(t, path, nil), db: db, hub: live.NewHub(func(*http.Request) bool { return true }, slog.New(slog.DiscardHandler))}
 	log := slog.New(slog.DiscardHandler)
 	r.chat = &Chat{
 		Store: r.st, Hub: r.hub, Assistant: "Robot",
@@ -84,7 +84,7 @@ func newRig(t *testing.T) *rig {
 }
 
 // ask makes a request and returns the answer's status and body.
-func (r *rig) ask(t testing.TB, method, path, body string) (int, string) {
+func (r *fixture) ask(t testing.TB, method, path, body string) (int, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -107,7 +107,7 @@ func (r *rig) ask(t testing.TB, method, path, body string) (int, string) {
 }
 
 // get decodes the answer to a request that has to succeed.
-func get[T any](t testing.TB, r *rig, path string) (v T) {
+func get[T any](t testing.TB, r *fixture, path string) (v T) {
 	t.Helper()
 	status, body := r.ask(t, "GET", path, "")
 	if err := json.Unmarshal([]byte(body), &v); status != 200 || err != nil {
@@ -117,7 +117,7 @@ func get[T any](t testing.TB, r *rig, path string) (v T) {
 }
 
 // post sends a message to the group main and returns the id of its row.
-func (r *rig) post(t testing.TB, body map[string]string) int64 {
+func (r *fixture) post(t testing.TB, body map[string]string) int64 {
 	t.Helper()
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -138,7 +138,7 @@ type row struct {
 	state                             msg.OutState // of outbound rows
 }
 
-func (r *rig) put(t testing.TB, m row) (id int64) {
+func (r *fixture) put(t testing.TB, m row) (id int64) {
 	t.Helper()
 	var state, derived any
 	if m.state != "" {
@@ -158,22 +158,22 @@ func (r *rig) put(t testing.TB, m row) (id int64) {
 	return id
 }
 
-func (r *rig) said(t testing.TB, topic, content string) int64 {
+func (r *fixture) said(t testing.TB, topic, content string) int64 {
 	t.Helper()
 	return r.put(t, row{folder: "main", direction: "in", topic: topic, content: content})
 }
 
-func (r *rig) answered(t testing.TB, content string, state msg.OutState) int64 {
+func (r *fixture) answered(t testing.TB, content string, state msg.OutState) int64 {
 	t.Helper()
 	return r.put(t, row{folder: "main", direction: "out", content: content, state: state})
 }
 
-func (r *rig) settle(t testing.TB, id int64, state msg.OutState) {
+func (r *fixture) settle(t testing.TB, id int64, state msg.OutState) {
 	t.Helper()
 	r.sql(t, `UPDATE messages SET out_state = ? WHERE id = ?`, state, id)
 }
 
-func (r *rig) sql(t testing.TB, statement string, args ...any) {
+func (r *fixture) sql(t testing.TB, statement string, args ...any) {
 	t.Helper()
 	if _, err := r.db.Exec(statement, args...); err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ type event struct {
 }
 
 // follow opens the events of a chat; after is a query, seen a Last-Event-ID, "" for none.
-func (r *rig) follow(t testing.TB, folder, after, seen string) *stream {
+func (r *fixture) follow(t testing.TB, folder, after, seen string) *stream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	req, err := http.NewRequestWithContext(ctx, "GET", r.base+"/"+folder+"/events"+after, nil)

@@ -29,8 +29,8 @@ const (
 	minute = 60 * second
 )
 
-// rig is a Status on a database of its own, with a routd that knows homes.
-type rig struct {
+// fixture is a Status on a database of its own, with a routd that knows homes.
+type fixture struct {
 	t      *testing.T
 	path   string
 	st     *store.Store
@@ -43,9 +43,9 @@ type rig struct {
 	asked []routeapi.Item   // the last time
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	path := storetest.Path(t)
-	r := &rig{t: t, path: path, st: storetest.OpenAt(t, path, nil), homes: map[string]string{}}
+	r := &fixture{t: t, path: path, st: storetest.OpenAt(t, path, nil), homes: map[string]string{}}
 	routd := httptest.NewServer(http.HandlerFunc(r.routd))
 	t.Cleanup(routd.Close)
 	client := httpx.NewClient(routd.URL, secret)
@@ -59,7 +59,7 @@ func newRig(t *testing.T) *rig {
 }
 
 // routd answers as the real one does to questions for homes.
-func (r *rig) routd(w http.ResponseWriter, req *http.Request) {
+func (r *fixture) routd(w http.ResponseWriter, req *http.Request) {
 	request, err := httpx.Decode[routeapi.Request](req)
 	if err != nil || r.down.Load() || req.Method+req.URL.Path != "POST"+routeapi.Path || req.Header.Get("Authorization") != "Bearer "+secret {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -77,7 +77,7 @@ func (r *rig) routd(w http.ResponseWriter, req *http.Request) {
 	httpx.JSON(w, http.StatusOK, response)
 }
 
-func (r *rig) write(fn func(*store.Tx) error) {
+func (r *fixture) write(fn func(*store.Tx) error) {
 	r.t.Helper()
 	if err := r.st.Write(context.Background(), fn); err != nil {
 		r.t.Fatal(err)
@@ -85,7 +85,7 @@ func (r *rig) write(fn func(*store.Tx) error) {
 }
 
 // sql is for rows whose writers are no part of pkg/store yet.
-func (r *rig) sql(statement string, args ...any) {
+func (r *fixture) sql(statement string, args ...any) {
 	r.t.Helper()
 	db, err := sql.Open("sqlite3", r.path)
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *rig) sql(statement string, args ...any) {
 	}
 }
 
-func (r *rig) group(folder string) {
+func (r *fixture) group(folder string) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		_, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte("{}")})
@@ -106,7 +106,7 @@ func (r *rig) group(folder string) {
 }
 
 // beat writes a daemon's row, last refreshed so many milliseconds ago.
-func (r *rig) beat(name string, c daemon.Connection, age int64) {
+func (r *fixture) beat(name string, c daemon.Connection, age int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		return tx.Heartbeat(store.Daemon{Name: name, Version: "v1", Connection: string(c), HeartbeatAt: now - age, Detail: "as @bot"})
@@ -114,14 +114,14 @@ func (r *rig) beat(name string, c daemon.Connection, age int64) {
 }
 
 // healthy has the three daemons of every instance running.
-func (r *rig) healthy() {
+func (r *fixture) healthy() {
 	for _, name := range []string{"dashd", "gated", "routd"} {
 		r.beat(name, daemon.Connected, 2*second)
 	}
 }
 
 // inbound stores a row that came so many milliseconds ago.
-func (r *rig) inbound(chatJID string, age int64) *msg.Message {
+func (r *fixture) inbound(chatJID string, age int64) *msg.Message {
 	r.t.Helper()
 	m := &msg.Message{ChatJID: chatJID, Direction: msg.In, Content: "a private word", Timestamp: now - age, ReceivedAt: now - age}
 	if _, _, err := r.st.PutMessage(r.t.Context(), m); err != nil {
@@ -131,7 +131,7 @@ func (r *rig) inbound(chatJID string, age int64) *msg.Message {
 }
 
 // turn queues a turn of a chat, made so many milliseconds ago and changed by set.
-func (r *rig) turn(chatJID string, age int64, set ...func(*msg.Turn)) *msg.Turn {
+func (r *fixture) turn(chatJID string, age int64, set ...func(*msg.Turn)) *msg.Turn {
 	r.t.Helper()
 	t := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: chatJID, CreatedAt: now - age}
 	for _, f := range set {
@@ -158,7 +158,7 @@ func inTopic(topic string) func(*msg.Turn) {
 }
 
 // run starts a queued turn's agent so many milliseconds ago.
-func (r *rig) run(t *msg.Turn, age int64) *msg.Run {
+func (r *fixture) run(t *msg.Turn, age int64) *msg.Run {
 	r.t.Helper()
 	run := &msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: "process", StartedAt: now - age}
 	r.write(func(tx *store.Tx) error { return tx.StartRun(run, t.ID) })
@@ -166,7 +166,7 @@ func (r *rig) run(t *msg.Turn, age int64) *msg.Run {
 }
 
 // answered has a turn of a chat answered, with a session left behind.
-func (r *rig) answered(chatJID, session string, age int64, set ...func(*msg.Turn)) (reply int64) {
+func (r *fixture) answered(chatJID, session string, age int64, set ...func(*msg.Turn)) (reply int64) {
 	r.t.Helper()
 	t := r.turn(chatJID, age, set...)
 	run := r.run(t, age)
@@ -184,13 +184,13 @@ func (r *rig) answered(chatJID, session string, age int64, set ...func(*msg.Turn
 	return replies[0].ID
 }
 
-func (r *rig) retryAt(t *msg.Turn, at int64) {
+func (r *fixture) retryAt(t *msg.Turn, at int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error { return tx.RequeueTurn(t.ID, true, "exit 1: token=hush", at) })
 }
 
 // engage opens a window as routd does.
-func (r *rig) engage(chatJID, place string, at, until int64) {
+func (r *fixture) engage(chatJID, place string, at, until int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		return tx.PutEngagement(msg.Engagement{ChatJID: chatJID, Place: place, Folder: "main", At: at, Until: until})
@@ -198,7 +198,7 @@ func (r *rig) engage(chatJID, place string, at, until int64) {
 }
 
 // pin pins a chat as a bare token does, so many milliseconds ago.
-func (r *rig) pin(chatJID, folder, topic string, age int64) {
+func (r *fixture) pin(chatJID, folder, topic string, age int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		if err := tx.EnsureChat(chatJID, now); err != nil {
@@ -211,7 +211,7 @@ func (r *rig) pin(chatJID, folder, topic string, age int64) {
 	})
 }
 
-func (r *rig) chat(at Where) Report {
+func (r *fixture) chat(at Where) Report {
 	r.t.Helper()
 	report, err := r.status.Chat(r.t.Context(), at)
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *rig) chat(at Where) Report {
 	return report
 }
 
-func (r *rig) get(query, accept string) *httptest.ResponseRecorder {
+func (r *fixture) get(query, accept string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(http.MethodGet, "/status"+query, nil)
 	if accept != "" {
 		req.Header.Set("Accept", accept)

@@ -16,7 +16,7 @@ var open = map[string]bool{
 	"GET /login": true, "HEAD /login": true, "POST /login": true, "POST /logout": true,
 }
 
-func TestEverythingElseWantsALogin(t *testing.T) {
+func TestRoutes_WithoutLogin_Refused(t *testing.T) {
 	p := serve(t, dataFolder(t))
 	b := p.browser()
 	closed := 0
@@ -64,7 +64,7 @@ func TestEverythingElseWantsALogin(t *testing.T) {
 	}
 }
 
-func TestEveryPageIsStrict(t *testing.T) {
+func TestRoutes_SecurityHeaders(t *testing.T) {
 	p := serve(t, dataFolder(t))
 	b := p.operator()
 	for _, path := range []string{"/login", "/", "/chat/", "/chat/main", "/chat/none", "/status", "/chat/main/messages"} {
@@ -150,7 +150,7 @@ func TestPassword(t *testing.T) {
 	b.must(303, "GET", "/chat/main", "") // a new password ends all logins
 }
 
-func TestOtherSitesAreRefused(t *testing.T) {
+func TestPost_OtherSite_Refused(t *testing.T) {
 	p := serve(t, dataFolder(t), "DASH_PUBLIC_URL=http://chat.example")
 	b := p.operator()
 	const body = `{"text":"hi"}`

@@ -152,14 +152,14 @@ func serve(t testing.TB, data string, env ...string) *process {
 	return p
 }
 
-// browser asks dashd as people's browsers do: with cookies, for pages.
+// browser requests pages as a browser does, with cookies.
 type browser struct {
 	t    testing.TB
 	base string
 	http http.Client
 }
 
-// browser makes one that nobody has logged in.
+// browser returns one that is not logged in.
 func (p *process) browser() *browser {
 	jar, _ := cookiejar.New(nil) // without options it cannot fail
 	b := &browser{t: p.t, base: "http://" + p.Addr}
