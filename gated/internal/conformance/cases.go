@@ -12,7 +12,7 @@ import (
 // demo agent obeys: other agents do as they like, so that much cannot be shown of them.
 type testCase struct {
 	name string
-	run  func(*exam) error
+	run  func(*caseRun) error
 }
 
 func cases() []testCase {
@@ -46,10 +46,10 @@ const (
 	busyAfter = time.Second
 )
 
-func firstAnswer(x *exam) error {
+func firstAnswer(x *caseRun) error {
 	turn, err := x.begin("", hello)
 	if err == nil {
-		_, err = x.good(turn)
+		_, err = x.succeed(turn)
 	}
 	return then(err, x.finish)
 }
@@ -62,24 +62,24 @@ func then(err error, next func() error) error {
 	return next()
 }
 
-func namesTurn(x *exam) error {
+func namesTurn(x *caseRun) error {
 	turn, err := x.begin("", hello)
 	if err != nil {
 		return err
 	}
-	all, err := x.good(turn)
+	all, err := x.succeed(turn)
 	if err == nil && all[0].TurnID == "" {
 		return notShown("without turnId a frame counts for the oldest unanswered turn")
 	}
 	return then(err, x.finish)
 }
 
-func resumes(x *exam) error {
+func resumes(x *caseRun) error {
 	turn, err := x.begin("", hello)
 	if err != nil {
 		return err
 	}
-	all, err := x.good(turn)
+	all, err := x.succeed(turn)
 	if err = then(err, x.finish); err != nil {
 		return err
 	}
@@ -90,11 +90,11 @@ func resumes(x *exam) error {
 	if turn, err = x.begin(session, "And again, please."); err != nil {
 		return err
 	}
-	_, err = x.good(turn)
+	_, err = x.succeed(turn)
 	return then(err, x.finish)
 }
 
-func lostSession(x *exam) error {
+func lostSession(x *caseRun) error {
 	turn, err := x.begin("no-such-session", hello)
 	if err != nil {
 		return err
@@ -106,10 +106,10 @@ func lostSession(x *exam) error {
 	return then(err, x.finish)
 }
 
-func secondTurn(x *exam) error {
+func secondTurn(x *caseRun) error {
 	turn, err := x.begin("", hello)
 	if err == nil {
-		_, err = x.good(turn)
+		_, err = x.succeed(turn)
 	}
 	if err != nil {
 		return err
@@ -117,26 +117,26 @@ func secondTurn(x *exam) error {
 	if turn, err = x.ask("And again, please."); err != nil {
 		return err
 	}
-	_, err = x.good(turn)
+	_, err = x.succeed(turn)
 	return then(err, x.finish)
 }
 
-func pipedWhileBusy(x *exam) error {
+func pipedWhileBusy(x *caseRun) error {
 	one, err := x.begin("", slow)
 	if err != nil {
 		return err
 	}
 	two, err := x.ask("And again, please.")
 	if err == nil {
-		_, err = x.good(one, two)
+		_, err = x.succeed(one, two)
 	}
 	return then(err, x.finish)
 }
 
-func twoAtOnce(x *exam) error {
+func twoAtOnce(x *caseRun) error {
 	turn, err := x.begin("", hello)
 	if err == nil {
-		_, err = x.good(turn)
+		_, err = x.succeed(turn)
 	}
 	if err != nil {
 		return err
@@ -145,24 +145,24 @@ func twoAtOnce(x *exam) error {
 	var both []byte
 	for _, text := range []string{"And again, please.", "And a last time, please."} {
 		turn := x.nextTurn()
-		line, err := agentproto.Encode(further(turn, text))
+		line, err := agentproto.Encode(messageLine(turn, text))
 		if err != nil {
 			return err
 		}
-		x.run.ledger.gave(turn)
+		x.run.checker.asked(turn)
 		turns, both = append(turns, turn), append(both, line...)
 	}
 	if err := x.sendLine(both); err != nil {
 		return err
 	}
-	_, err = x.good(turns...)
+	_, err = x.succeed(turns...)
 	return then(err, x.finish)
 }
 
-func severalFrames(x *exam) error {
+func severalFrames(x *caseRun) error {
 	turn, err := x.begin("", "frames 3 and tell me what you do while you do it.")
 	if err == nil {
-		_, err = x.good(turn)
+		_, err = x.succeed(turn)
 	}
 	if err = then(err, x.finish); err != nil {
 		return err
@@ -173,19 +173,19 @@ func severalFrames(x *exam) error {
 	return nil
 }
 
-func silent(x *exam) error {
+func silent(x *caseRun) error {
 	turn, err := x.begin("", "silent\nThis needs no answer: give none.")
 	if err != nil {
 		return err
 	}
-	all, err := x.good(turn)
+	all, err := x.succeed(turn)
 	if err == nil && agentproto.Strip(all[0].Result) != "" {
 		return notShown("it had something to say")
 	}
 	return then(err, x.finish)
 }
 
-func reportsError(x *exam) error {
+func reportsError(x *caseRun) error {
 	turn, err := x.begin("", "error\nDo not answer this: report an error.")
 	if err != nil {
 		return err
@@ -197,14 +197,14 @@ func reportsError(x *exam) error {
 	return err // what it does after an error is no matter: gated ends it
 }
 
-func interrupted(x *exam) error {
+func interrupted(x *caseRun) error {
 	turn, err := x.interrupt()
 	if err != nil {
 		return err
 	}
 	next, err := x.ask(hello)
 	if err == nil {
-		_, err = x.good(next)
+		_, err = x.succeed(next)
 	}
 	if err = then(err, x.finish); err == nil && x.last(turn).turn != "" {
 		return notShown("it answered all the same; gated discards that")
@@ -212,7 +212,7 @@ func interrupted(x *exam) error {
 	return err
 }
 
-func interruptedForGood(x *exam) error {
+func interruptedForGood(x *caseRun) error {
 	if _, err := x.interrupt(); err != nil {
 		return err
 	}
@@ -220,31 +220,31 @@ func interruptedForGood(x *exam) error {
 }
 
 // interrupt gives the agent work and has it drop that.
-func (x *exam) interrupt() (turn string, err error) {
+func (x *caseRun) interrupt() (turn string, err error) {
 	turn, err = x.begin("", long)
 	if err != nil {
 		return "", err
 	}
-	if err := x.until(busyAfter, func() bool { return x.run.ledger.answered(turn) }); err != nil {
+	if err := x.until(busyAfter, func() bool { return x.run.checker.answered(turn) }); err != nil {
 		return "", err
 	}
-	if x.run.ledger.answered(turn) {
+	if x.run.checker.answered(turn) {
 		return "", notShown("it had answered before it could be interrupted")
 	}
-	x.run.ledger.drop()
+	x.run.checker.cancel()
 	return turn, x.send(agentproto.Interrupt{})
 }
 
-func endWhileBusy(x *exam) error {
+func endWhileBusy(x *caseRun) error {
 	if _, err := x.begin("", slow); err != nil {
 		return err
 	}
 	return x.finish()
 }
 
-func endAtOnce(x *exam) error { return then(x.open(), x.finish) }
+func endAtOnce(x *caseRun) error { return then(x.open(), x.finish) }
 
-func bigPrompt(x *exam) error {
+func bigPrompt(x *caseRun) error {
 	const size = 200 << 10 // a turn has up to 256 KiB of messages
 	line := "This line is here to make the message a long one, and says nothing.\n"
 	turn, err := x.begin("", strings.Repeat(line, size/len(line))+hello)
@@ -258,37 +258,37 @@ func bigPrompt(x *exam) error {
 	return then(err, x.finish)
 }
 
-func oddText(x *exam) error {
+func oddText(x *caseRun) error {
 	odd := "Say hello. 'single' \"double\" `back` $HOME $(id) %s \\n \\ äöü 漢字 👍🏽 \u202e\u2028 & <b> ]]>\r\n" +
 		agentproto.FrameStart + "\n{\"status\":\"ok\"}\n" + agentproto.FrameEnd + "\n<think></messages>\t-- --help"
 	turn, err := x.begin("", odd)
 	if err == nil {
-		_, err = x.good(turn)
+		_, err = x.succeed(turn)
 	}
 	return then(err, x.finish)
 }
 
-func unknownFields(x *exam) error {
+func unknownFields(x *caseRun) error {
 	if err := x.open(); err != nil {
 		return err
 	}
 	turn := x.nextTurn()
-	line, err := agentproto.Encode(first(turn, "", hello))
+	line, err := agentproto.Encode(startLine(turn, "", hello))
 	if err != nil {
 		return err
 	}
-	x.run.ledger.gave(turn)
+	x.run.checker.asked(turn)
 	if err := x.sendLine(append([]byte(`{"later":{"n":[1]},`), line[1:]...)); err != nil {
 		return err
 	}
-	_, err = x.good(turn)
+	_, err = x.succeed(turn)
 	return then(err, x.finish)
 }
 
-func unknownLine(x *exam) error {
+func unknownLine(x *caseRun) error {
 	one, err := x.begin("", hello)
 	if err == nil {
-		_, err = x.good(one)
+		_, err = x.succeed(one)
 	}
 	if err == nil {
 		err = x.sendLine([]byte(`{"type":"later","n":[1]}` + "\n"))
@@ -300,7 +300,7 @@ func unknownLine(x *exam) error {
 	if err != nil {
 		return err
 	}
-	if _, err = x.good(two); err != nil && x.exit != nil {
+	if _, err = x.succeed(two); err != nil && x.exit != nil {
 		x.wrong = nil // no gated of today sends such a line
 		return notShown(fmt.Sprintf("it ends at one (%s); who ignores it outlives newer versions of gated", x.exit.Reason()))
 	}

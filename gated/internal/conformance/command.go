@@ -50,16 +50,16 @@ func try(ctx context.Context, env, args []string, in io.Reader, out io.Writer) e
 
 func conform(ctx context.Context, env, args []string, out io.Writer) error {
 	line := gated.Line("agent conform [-dir FOLDER] [-wait 60s] [-grace 3s] -- COMMAND", out)
-	agent, patience := Agent{Env: env}, Patience{}
-	line.DurationVar(&patience.Answer, "wait", time.Minute, "how long it may take over an answer")
-	line.DurationVar(&patience.End, "grace", EOFGrace, "how long it may take to exit when all is done")
+	agent, timeouts := Agent{Env: env}, Timeouts{}
+	line.DurationVar(&timeouts.Answer, "wait", time.Minute, "how long it may take over an answer")
+	line.DurationVar(&timeouts.End, "grace", EOFGrace, "how long it may take to exit when all is done")
 	if err := agent.read(line, args); err != nil {
 		return err
 	}
-	if patience.Answer <= 0 || patience.End <= 0 {
+	if timeouts.Answer <= 0 || timeouts.End <= 0 {
 		return line.UsageError("-wait and -grace must be above 0")
 	}
-	return agent.Conform(ctx, patience, out)
+	return agent.Conform(ctx, timeouts, out)
 }
 
 // read reads flags up to --, and behind it the command: a line of the shell's if it is one

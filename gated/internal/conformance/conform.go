@@ -14,7 +14,7 @@ import (
 )
 
 // Patience is how long Conform waits for an agent.
-type Patience struct {
+type Timeouts struct {
 	Answer time.Duration // for an answer
 	End    time.Duration // for the exit behind the end of input and the last answer
 }
@@ -38,22 +38,22 @@ func fail(do, format string, args ...any) error {
 
 // Conform runs the cases of the protocol, each with processes of its own, and prints a verdict on
 // each. The error is that one failed, or ctx's.
-func (a Agent) Conform(ctx context.Context, patience Patience, out io.Writer) error {
-	paper := newPaper(out)
+func (a Agent) Conform(ctx context.Context, timeouts Timeouts, out io.Writer) error {
+	printer := newPrinter(out)
 	var tally tally
 	for i, c := range cases() {
-		err := a.check(ctx, c, patience, paper, i == 0)
+		err := a.check(ctx, c, timeouts, printer, i == 0)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		tally.add(err)
 		if i == 0 && tally.failed > 0 {
 			tally.notShown += len(cases()) - 1
-			paper.say(plain, "", "The other cases need an answer first.")
+			printer.print(plain, "", "The other cases need an answer first.")
 			break
 		}
 	}
-	paper.say(plain, "", fmt.Sprintf("%d passed, %d failed, %d not shown", tally.passed, tally.failed, tally.notShown))
+	printer.print(plain, "", fmt.Sprintf("%d passed, %d failed, %d not shown", tally.passed, tally.failed, tally.notShown))
 	if tally.failed > 0 {
 		return errFailed
 	}
@@ -75,55 +75,55 @@ func (t *tally) add(err error) {
 }
 
 // check runs one case and prints its verdict, which is also returned.
-func (a Agent) check(ctx context.Context, c testCase, patience Patience, paper *paper, intro bool) error {
-	p, err := a.place()
+func (a Agent) check(ctx context.Context, c testCase, timeouts Timeouts, printer *printer, intro bool) error {
+	p, err := a.workspace()
 	if err != nil {
 		return err
 	}
 	defer p.remove()
 	if intro {
-		paper.intro(p)
+		printer.intro(p)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	x := &exam{place: p, ctx: ctx, patience: patience}
+	x := &caseRun{workspace: p, ctx: ctx, timeouts: timeouts}
 	err = c.run(x)
 	cancel()
-	x.leave()
+	x.drain()
 	if len(x.wrong) > 0 { // they say best what went wrong
 		err = failure{x.wrong[0]}
 	}
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
-		paper.verdict(c.name, err, x)
+		printer.result(c.name, err, x)
 	}
 	return err
 }
 
-func (p *paper) verdict(name string, err error, x *exam) {
+func (p *printer) result(name string, err error, x *caseRun) {
 	var skipped notShown
 	switch {
 	case err == nil:
-		p.say(got, "", "ok         "+name)
+		p.print(got, "", "ok         "+name)
 		return
 	case errors.As(err, &skipped):
-		p.say(plain, "", fmt.Sprintf("not shown  %s: %s", name, err))
+		p.print(plain, "", fmt.Sprintf("not shown  %s: %s", name, err))
 		return
 	}
-	p.say(bad, "", fmt.Sprintf("FAILED     %s: %s", name, err))
+	p.print(bad, "", fmt.Sprintf("FAILED     %s: %s", name, err))
 	var f failure
 	if errors.As(err, &f) {
-		p.say(plain, "           ", "do: "+f.do)
+		p.print(plain, "           ", "do: "+f.do)
 	}
 	for _, line := range x.log {
-		p.say(dim, "           | ", line)
+		p.print(dim, "           | ", line)
 	}
 }
 
 // exam is an agent in one case.
-type exam struct {
-	*place
+type caseRun struct {
+	*workspace
 	ctx      context.Context
-	patience Patience
+	timeouts Timeouts
 	run      *run
 	frames   []answer
 	wrong    []breach
@@ -141,33 +141,33 @@ type answer struct {
 const logTail = 8
 
 // open starts the agent; the one before must have ended.
-func (x *exam) open() (err error) {
+func (x *caseRun) open() (err error) {
 	x.exit, x.frames = nil, nil
 	x.run, err = x.start(x.ctx)
 	return err
 }
 
 // begin starts the agent with a turn and returns its number.
-func (x *exam) begin(session, text string) (turn string, err error) {
+func (x *caseRun) begin(session, text string) (turn string, err error) {
 	if err := x.open(); err != nil {
 		return "", err
 	}
 	turn = x.nextTurn()
-	return turn, x.give(turn, first(turn, session, text))
+	return turn, x.give(turn, startLine(turn, session, text))
 }
 
 // ask gives the agent one more turn.
-func (x *exam) ask(text string) (turn string, err error) {
+func (x *caseRun) ask(text string) (turn string, err error) {
 	turn = x.nextTurn()
-	return turn, x.give(turn, further(turn, text))
+	return turn, x.give(turn, messageLine(turn, text))
 }
 
-func (x *exam) give(turn string, in agentproto.Input) error {
-	x.run.ledger.gave(turn)
+func (x *caseRun) give(turn string, in agentproto.Input) error {
+	x.run.checker.asked(turn)
 	return x.send(in)
 }
 
-func (x *exam) send(in agentproto.Input) error {
+func (x *caseRun) send(in agentproto.Input) error {
 	line, err := agentproto.Encode(in)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (x *exam) send(in agentproto.Input) error {
 }
 
 // sendLine leaves it to what follows to find that the agent is gone.
-func (x *exam) sendLine(line []byte) error {
+func (x *caseRun) sendLine(line []byte) error {
 	if err := x.run.proc.Send(line); err != nil && !errors.Is(err, runtime.ErrClosed) {
 		return fail("read stdin until its end, also while you work on an answer", "%s", err)
 	}
@@ -184,9 +184,9 @@ func (x *exam) sendLine(line []byte) error {
 }
 
 // answers waits until turns are answered and returns their last frames, in the order of turns.
-func (x *exam) answers(turns ...string) (last []answer, err error) {
-	open := func(turn string) bool { return !x.run.ledger.answered(turn) }
-	if err := x.until(x.patience.Answer, func() bool { return !slices.ContainsFunc(turns, open) }); err != nil {
+func (x *caseRun) answers(turns ...string) (last []answer, err error) {
+	open := func(turn string) bool { return !x.run.checker.answered(turn) }
+	if err := x.until(x.timeouts.Answer, func() bool { return !slices.ContainsFunc(turns, open) }); err != nil {
 		return nil, err
 	}
 	for _, turn := range turns {
@@ -201,13 +201,13 @@ func (x *exam) answers(turns ...string) (last []answer, err error) {
 }
 
 // unanswered says why a turn has no answer.
-func (x *exam) unanswered(turn string) error {
+func (x *caseRun) unanswered(turn string) error {
 	switch {
 	case x.exit == nil && len(x.frames) > 0 && x.frames[len(x.frames)-1].More():
-		return fail("end each turn with a frame that does not say final:false", "turn %s: more was to follow, and nothing came within %s", turn, x.patience.Answer)
+		return fail("end each turn with a frame that does not say final:false", "turn %s: more was to follow, and nothing came within %s", turn, x.timeouts.Answer)
 	case x.exit == nil:
 		return fail("write a frame for each turn and flush it; read stdin line by line; -wait gives it longer",
-			"turn %s is not answered within %s", turn, x.patience.Answer)
+			"turn %s is not answered within %s", turn, x.timeouts.Answer)
 	case x.exit.Code == 0 && len(x.frames) > 0:
 		return notShown("it ends after an answer; gated starts it anew for what is left")
 	}
@@ -215,7 +215,7 @@ func (x *exam) unanswered(turn string) error {
 }
 
 // good is answers for turns that must not fail.
-func (x *exam) good(turns ...string) ([]answer, error) {
+func (x *caseRun) succeed(turns ...string) ([]answer, error) {
 	all, err := x.answers(turns...)
 	for _, a := range all {
 		if a.Status == agentproto.StatusError {
@@ -226,7 +226,7 @@ func (x *exam) good(turns ...string) ([]answer, error) {
 }
 
 // last is the last frame of a turn.
-func (x *exam) last(turn string) answer {
+func (x *caseRun) last(turn string) answer {
 	for _, a := range slices.Backward(x.frames) {
 		if a.turn == turn {
 			return a
@@ -236,34 +236,34 @@ func (x *exam) last(turn string) answer {
 }
 
 // finish ends the agent's input and waits until it is gone.
-func (x *exam) finish() error {
-	x.run.ledger.closed = true
+func (x *caseRun) finish() error {
+	x.run.checker.closed = true
 	x.run.proc.CloseInput()
-	open := func() bool { return len(x.run.ledger.open) > 0 }
-	if err := x.until(x.patience.Answer, func() bool { return !open() }); err != nil {
+	open := func() bool { return len(x.run.checker.open) > 0 }
+	if err := x.until(x.timeouts.Answer, func() bool { return !open() }); err != nil {
 		return err
 	}
 	if open() && x.exit == nil {
-		return x.unanswered(x.run.ledger.open[0])
+		return x.unanswered(x.run.checker.open[0])
 	}
 	return x.end()
 }
 
 // end waits until the agent, which has nothing left to do, is gone.
-func (x *exam) end() error {
-	x.run.stop(x.patience.End)
-	return x.until(2*x.patience.End+time.Second, func() bool { return false })
+func (x *caseRun) end() error {
+	x.run.stop(x.timeouts.End)
+	return x.until(2*x.timeouts.End+time.Second, func() bool { return false })
 }
 
 // until serves the run until it is done, gone or found wrong, or the time is over. The error is
 // ctx's.
-func (x *exam) until(limit time.Duration, done func() bool) error {
+func (x *caseRun) until(limit time.Duration, done func() bool) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for x.exit == nil && len(x.wrong) == 0 && !done() {
 		select {
 		case e := <-x.run.events:
-			x.happened(e)
+			x.handle(e)
 		case <-timer.C:
 			return nil
 		case <-x.ctx.Done():
@@ -273,10 +273,10 @@ func (x *exam) until(limit time.Duration, done func() bool) error {
 	return nil
 }
 
-func (x *exam) happened(e event) {
+func (x *caseRun) handle(e event) {
 	switch {
 	case e.Frame != nil:
-		turn, wrong := x.run.ledger.frame(*e.Frame)
+		turn, wrong := x.run.checker.frame(*e.Frame)
 		x.frames = append(x.frames, answer{turn, *e.Frame})
 		x.wrong = append(x.wrong, wrong...)
 	case e.Malformed != nil:
@@ -292,7 +292,7 @@ func (x *exam) happened(e event) {
 }
 
 // leave receives what a run has to say that is killed.
-func (x *exam) leave() {
+func (x *caseRun) drain() {
 	if x.run != nil && x.exit == nil {
 		for range x.run.events {
 		}

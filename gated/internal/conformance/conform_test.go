@@ -11,40 +11,40 @@ import (
 )
 
 // quick is for agents that answer at once, when they do.
-var quick = Patience{Answer: 20 * time.Second, End: 10 * time.Second}
+var quick = Timeouts{Answer: 20 * time.Second, End: 10 * time.Second}
 
 // verdictsOf are the verdicts on an agent by case, and all that was printed.
-func verdictsOf(t *testing.T, a Agent, p Patience) (verdicts map[string]string, text string, err error) {
+func resultsOf(t *testing.T, a Agent, p Timeouts) (results map[string]string, text string, err error) {
 	t.Helper()
 	var out bytes.Buffer
 	err = a.Conform(t.Context(), p, &out)
-	verdicts = map[string]string{}
+	results = map[string]string{}
 	for _, c := range cases() {
 		for line := range strings.Lines(out.String()) {
 			rest, is := strings.CutPrefix(strings.TrimSpace(line[min(11, len(line)):]), c.name)
 			if is && (rest == "" || rest[0] == ':') {
-				verdicts[c.name] = strings.TrimSpace(line[:11]) + rest
+				results[c.name] = strings.TrimSpace(line[:11]) + rest
 			}
 		}
 	}
-	return verdicts, out.String(), err
+	return results, out.String(), err
 }
 
 func TestConform(t *testing.T) {
 	t.Parallel()
-	verdicts, text, err := verdictsOf(t, standIn("good"), quick)
+	results, text, err := resultsOf(t, fakeAgent("good"), quick)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	for _, c := range cases() {
 		switch c.name {
 		case "several frames", "silence", "an error", "interrupt, then another turn", "interrupt, then the end":
-			if !strings.HasPrefix(verdicts[c.name], "not shown: ") {
-				t.Errorf("%s: %q", c.name, verdicts[c.name])
+			if !strings.HasPrefix(results[c.name], "not shown: ") {
+				t.Errorf("%s: %q", c.name, results[c.name])
 			}
 		default:
-			if verdicts[c.name] != "ok" {
-				t.Errorf("%s: %q", c.name, verdicts[c.name])
+			if results[c.name] != "ok" {
+				t.Errorf("%s: %q", c.name, results[c.name])
 			}
 		}
 	}
@@ -56,13 +56,13 @@ func TestConform(t *testing.T) {
 // What each manner costs: the case, its verdict and a part of why.
 func TestConformNamesBreaches(t *testing.T) {
 	t.Parallel()
-	brief := Patience{Answer: 20 * time.Second, End: 300 * time.Millisecond}
-	impatient := Patience{Answer: 3 * time.Second, End: 10 * time.Second}
+	brief := Timeouts{Answer: 20 * time.Second, End: 300 * time.Millisecond}
+	impatient := Timeouts{Answer: 3 * time.Second, End: 10 * time.Second}
 	for _, tt := range []struct {
 		how      string
-		patience Patience
+		timeouts Timeouts
 		name     string
-		verdict  string
+		result   string
 		do       string
 	}{
 		{"deaf", impatient, "a first answer", "FAILED: turn 1 is not answered within 3s", "flush it"},
@@ -89,13 +89,13 @@ func TestConformNamesBreaches(t *testing.T) {
 		t.Run(tt.how+", "+tt.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			paper := newPaper(&out)
+			printer := newPrinter(&out)
 			for _, c := range cases() {
 				if c.name == tt.name {
-					_ = standIn(tt.how).check(t.Context(), c, tt.patience, paper, false)
+					_ = fakeAgent(tt.how).check(t.Context(), c, tt.timeouts, printer, false)
 				}
 			}
-			word, why, _ := strings.Cut(tt.verdict, ": ")
+			word, why, _ := strings.Cut(tt.result, ": ")
 			want := fmt.Sprintf("%-11s%s: %s", word, tt.name, why)
 			if !strings.HasPrefix(out.String(), want) || !strings.Contains(out.String(), tt.do) {
 				t.Errorf("got\n%swant %s, and %q", out.String(), want, tt.do)
@@ -106,7 +106,7 @@ func TestConformNamesBreaches(t *testing.T) {
 
 func TestConformStopsWithoutAFirstAnswer(t *testing.T) {
 	t.Parallel()
-	_, text, err := verdictsOf(t, standIn("failing"), quick)
+	_, text, err := resultsOf(t, fakeAgent("failing"), quick)
 	if !errors.Is(err, errFailed) || !strings.HasSuffix(text, fmt.Sprintf("\n0 passed, 1 failed, %d not shown\n", len(cases())-1)) {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -117,7 +117,7 @@ func TestConformEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	var out bytes.Buffer
-	err := standIn("deaf").Conform(ctx, Patience{Answer: time.Hour, End: time.Hour}, &out)
+	err := fakeAgent("deaf").Conform(ctx, Timeouts{Answer: time.Hour, End: time.Hour}, &out)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v\n%s", err, out.String())
 	}

@@ -76,13 +76,13 @@ func TestExamplesConform(t *testing.T) {
 				t.Fatal(err)
 			}
 			agent := Agent{Command: "exec " + quoted([]string{path}) + " " + tt.args, Env: []string{"PATH=" + os.Getenv("PATH")}}
-			verdicts, text, err := verdictsOf(t, agent, quick)
+			results, text, err := resultsOf(t, agent, quick)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
 			for _, name := range append(tt.shows, "a first answer", "two turns piped in at once", "a big prompt", "odd text", "a line it does not know") {
-				if verdicts[name] != "ok" {
-					t.Errorf("%s: %q", name, verdicts[name])
+				if results[name] != "ok" {
+					t.Errorf("%s: %q", name, results[name])
 				}
 			}
 		})

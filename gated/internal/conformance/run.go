@@ -15,11 +15,11 @@ import (
 
 // run is one process of the agent and what it is held to.
 type run struct {
-	proc   *runtime.Proc
-	events <-chan event // until the exit, and to be received until then
-	ledger ledger
-	left   time.Time // when it was told to go
-	grace  time.Duration
+	proc    *runtime.Proc
+	events  <-chan event // until the exit, and to be received until then
+	checker protocolChecker
+	left    time.Time // when it was told to go
+	grace   time.Duration
 }
 
 // event is one thing that happened to a run: a line that it printed outside its frames, behind
@@ -36,7 +36,7 @@ func newRun(proc *runtime.Proc, log <-chan string) *run {
 }
 
 // merge makes one stream of two, and closes it behind the exit.
-func merge(told <-chan runtime.Event, log <-chan string, events chan<- event) {
+func merge(source <-chan runtime.Event, log <-chan string, events chan<- event) {
 	defer close(events)
 	var exit runtime.Event
 	for exit.Exit == nil || log != nil {
@@ -49,9 +49,9 @@ func merge(told <-chan runtime.Event, log <-chan string, events chan<- event) {
 			if !strings.HasPrefix(line, "run: ") { // the exit, which is told as well
 				events <- event{printed: line}
 			}
-		case e := <-told:
+		case e := <-source:
 			if e.Exit != nil {
-				exit, told = e, nil
+				exit, source = e, nil
 			} else {
 				events <- event{Event: e}
 			}
@@ -73,9 +73,9 @@ func (r *run) sendLine(line []byte) error { return r.proc.Send(line) }
 
 // finish ends the agent's input and lets it answer what it has, however long that takes.
 func (r *run) finish() {
-	r.ledger.closed = true
+	r.checker.closed = true
 	r.proc.CloseInput()
-	if len(r.ledger.open) == 0 {
+	if len(r.checker.open) == 0 {
 		r.stop(EOFGrace)
 	}
 }
@@ -85,7 +85,7 @@ func (r *run) stop(grace time.Duration) {
 	if !r.left.IsZero() {
 		return
 	}
-	r.ledger.closed = true
+	r.checker.closed = true
 	r.left, r.grace = time.Now(), grace
 	go r.proc.Stop(grace)
 }
@@ -93,15 +93,15 @@ func (r *run) stop(grace time.Duration) {
 // abandon has an agent go that is interrupted or given up. That it does not go by itself is no
 // breach: it may be at work.
 func (r *run) abandon() {
-	r.ledger.drop()
-	r.ledger.closed = true
+	r.checker.cancel()
+	r.checker.closed = true
 	go r.proc.Stop(FailGrace)
 }
 
 // frame enters a frame into the ledger.
 func (r *run) frame(f agentproto.Frame) (turn string, wrong []breach) {
-	turn, wrong = r.ledger.frame(f)
-	if r.ledger.closed && len(r.ledger.open) == 0 {
+	turn, wrong = r.checker.frame(f)
+	if r.checker.closed && len(r.checker.open) == 0 {
 		r.stop(EOFGrace)
 	}
 	return turn, wrong
@@ -110,7 +110,7 @@ func (r *run) frame(f agentproto.Frame) (turn string, wrong []breach) {
 // ended tells what was wrong with the agent's end.
 func (r *run) ended(exit runtime.Exit) (wrong []breach) {
 	late := !r.left.IsZero() && time.Since(r.left) >= r.grace
-	return r.ledger.exit(exit, late)
+	return r.checker.exit(exit, late)
 }
 
 // logPipe is a named pipe in the place of a run's log file, so that what the agent prints is seen

@@ -18,31 +18,31 @@ const silence = 15 * time.Second
 // Try runs a conversation: each line of in is a turn, "/stop" interrupts, the end of in lets the
 // agent finish. Ending ctx kills it, and is the error then; so are breaches of the protocol.
 func (a Agent) Try(ctx context.Context, in io.Reader, out io.Writer) error {
-	p, err := a.place()
+	p, err := a.workspace()
 	if err != nil {
 		return err
 	}
 	defer p.remove()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &talk{place: p, paper: newPaper(out), lines: typed(ctx, in), session: a.Session, hint: time.NewTimer(silence)}
+	t := &session{workspace: p, printer: newPrinter(out), lines: inputLines(ctx, in), session: a.Session, hint: time.NewTimer(silence)}
 	defer t.hint.Stop()
-	t.paper.intro(p)
-	t.paper.say(plain, "", "A line is a message; /stop interrupts, Ctrl-D ends, Ctrl-C kills.")
+	t.printer.intro(p)
+	t.printer.print(plain, "", "A line is a message; /stop interrupts, Ctrl-D ends, Ctrl-C kills.")
 	err = t.serve(ctx)
 	if t.run != nil { // nobody waits for it any more
 		cancel()
 		for range t.run.events {
 		}
 	}
-	if err == nil && t.paper.breached > 0 {
-		err = fmt.Errorf("breaches of the protocol: %d", t.paper.breached)
+	if err == nil && t.printer.breached > 0 {
+		err = fmt.Errorf("breaches of the protocol: %d", t.printer.breached)
 	}
 	return err
 }
 
 // typed carries the lines of in, without those that are blank, and is closed at its end.
-func typed(ctx context.Context, in io.Reader) <-chan string {
+func inputLines(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
@@ -64,9 +64,9 @@ func typed(ctx context.Context, in io.Reader) <-chan string {
 }
 
 // talk is a conversation at a terminal.
-type talk struct {
-	*place
-	paper   *paper
+type session struct {
+	*workspace
+	printer *printer
 	lines   <-chan string // nil once they have ended
 	run     *run          // nil between runs
 	session string
@@ -74,7 +74,7 @@ type talk struct {
 	hint    *time.Timer
 }
 
-func (t *talk) serve(ctx context.Context) error {
+func (t *session) serve(ctx context.Context) error {
 	for t.lines != nil || t.run != nil {
 		var events <-chan event
 		if t.run != nil {
@@ -82,13 +82,13 @@ func (t *talk) serve(ctx context.Context) error {
 		}
 		select {
 		case line, open := <-t.lines:
-			if err := t.typed(ctx, line, open); err != nil {
+			if err := t.handleLine(ctx, line, open); err != nil {
 				return err
 			}
 		case e := <-events:
-			t.happened(e)
+			t.handle(e)
 		case <-t.hint.C:
-			t.wonder()
+			t.hintIfQuiet()
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -97,12 +97,12 @@ func (t *talk) serve(ctx context.Context) error {
 }
 
 // typed deals with a line, or with the end of them.
-func (t *talk) typed(ctx context.Context, line string, open bool) error {
+func (t *session) handleLine(ctx context.Context, line string, open bool) error {
 	switch {
 	case !open:
 		t.lines = nil
 		if t.run != nil {
-			t.paper.say(sent, "→ ", "end of input")
+			t.printer.print(sent, "→ ", "end of input")
 			t.run.finish()
 		}
 		return nil
@@ -110,54 +110,54 @@ func (t *talk) typed(ctx context.Context, line string, open bool) error {
 		t.stop()
 		return nil
 	}
-	if t.run != nil && t.run.ledger.closed {
+	if t.run != nil && t.run.checker.closed {
 		t.await() // it is on its way out: the line is for the next one
 	}
 	return t.ask(ctx, line)
 }
 
 // stop does what gated does at /stop: an interrupt, and the end of input.
-func (t *talk) stop() {
-	if t.run == nil || t.run.ledger.closed {
-		t.paper.say(plain, "", "nothing runs")
+func (t *session) stop() {
+	if t.run == nil || t.run.checker.closed {
+		t.printer.print(plain, "", "nothing runs")
 		return
 	}
 	t.show(agentproto.Interrupt{})
 	_ = t.run.send(agentproto.Interrupt{}) // that it is gone is the next event
-	t.paper.say(sent, "→ ", "end of input")
+	t.printer.print(sent, "→ ", "end of input")
 	t.run.abandon()
 }
 
 // ask gives the agent a turn; one that is not there is started.
-func (t *talk) ask(ctx context.Context, text string) (err error) {
+func (t *session) ask(ctx context.Context, text string) (err error) {
 	id := t.nextTurn()
-	var in agentproto.Input = further(id, text)
+	var in agentproto.Input = messageLine(id, text)
 	if t.run == nil {
 		if t.run, err = t.start(ctx); err != nil {
 			return err
 		}
-		in = first(id, t.session, text)
+		in = startLine(id, t.session, text)
 	}
-	t.run.ledger.gave(id)
+	t.run.checker.asked(id)
 	t.show(in)
 	t.asked = time.Now()
 	t.hint.Reset(silence)
 	if err := t.run.send(in); err != nil {
-		t.paper.breaches([]breach{{err.Error(), "read stdin until its end, also while you work on an answer"}})
+		t.printer.breaches([]breach{{err.Error(), "read stdin until its end, also while you work on an answer"}})
 	}
 	return nil
 }
 
-func (t *talk) show(in agentproto.Input) {
+func (t *session) show(in agentproto.Input) {
 	switch in := in.(type) {
 	case agentproto.Start:
-		t.paper.say(sent, "→ ", fmt.Sprintf("start, turn %s, %s", in.TurnID, sessionName(in.SessionID)))
-		t.paper.say(dim, "  ", in.Prompt)
+		t.printer.print(sent, "→ ", fmt.Sprintf("start, turn %s, %s", in.TurnID, sessionName(in.SessionID)))
+		t.printer.print(dim, "  ", in.Prompt)
 	case agentproto.Message:
-		t.paper.say(sent, "→ ", "message, turn "+in.TurnID)
-		t.paper.say(dim, "  ", in.Prompt)
+		t.printer.print(sent, "→ ", "message, turn "+in.TurnID)
+		t.printer.print(dim, "  ", in.Prompt)
 	case agentproto.Interrupt:
-		t.paper.say(sent, "→ ", "interrupt")
+		t.printer.print(sent, "→ ", "interrupt")
 	}
 }
 
@@ -168,74 +168,74 @@ func sessionName(session string) string {
 	return "session " + session
 }
 
-func (t *talk) happened(e event) {
+func (t *session) handle(e event) {
 	switch {
 	case e.Frame != nil:
 		t.frame(*e.Frame)
 	case e.Malformed != nil:
-		t.paper.breaches([]breach{malformed(e.Malformed)})
+		t.printer.breaches([]breach{malformed(e.Malformed)})
 		t.fail()
 	case e.Exit != nil:
-		t.gone(*e.Exit)
+		t.ended(*e.Exit)
 	default:
-		t.paper.say(dim, "| ", e.printed)
-		t.paper.breaches(printed(e.printed))
+		t.printer.print(dim, "| ", e.printed)
+		t.printer.breaches(printed(e.printed))
 	}
 }
 
-func (t *talk) frame(f agentproto.Frame) {
-	again := len(t.run.ledger.open) == 0
+func (t *session) frame(f agentproto.Frame) {
+	again := len(t.run.checker.open) == 0
 	turn, wrong := t.run.frame(f)
 	head := fmt.Sprintf("turn %s, %.1f s", turn, time.Since(t.asked).Seconds())
 	switch {
 	case f.More():
 		head += ", more follows"
-	case again && t.run.ledger.dropped:
+	case again && t.run.checker.cancelled:
 		head += ", too late: gated discards it"
 	case again:
 		head += ", one more message"
 	}
-	if f.NewSessionID != "" && !t.run.ledger.dropped {
+	if f.NewSessionID != "" && !t.run.checker.cancelled {
 		head += ", session " + f.NewSessionID
 		t.session = f.NewSessionID
 	}
-	t.paper.say(got, "← ", head)
-	t.paper.answer(f)
-	t.paper.breaches(wrong)
-	if f.Status == agentproto.StatusError && turn != "" && !t.run.ledger.dropped {
+	t.printer.print(got, "← ", head)
+	t.printer.answer(f)
+	t.printer.breaches(wrong)
+	if f.Status == agentproto.StatusError && turn != "" && !t.run.checker.cancelled {
 		t.fail()
 	}
-	if t.session == "" && f.Status == agentproto.StatusOK && t.run.ledger.frames == 1 {
-		t.paper.say(plain, "  ", "note: no newSessionId: the next run will not know of this conversation")
+	if t.session == "" && f.Status == agentproto.StatusOK && t.run.checker.frames == 1 {
+		t.printer.print(plain, "  ", "note: no newSessionId: the next run will not know of this conversation")
 	}
 }
 
 // fail does what gated does about a run that failed.
-func (t *talk) fail() {
-	t.paper.say(plain, "", "gated would end this run, forget its session, and try what is unanswered in another, three times at most")
+func (t *session) fail() {
+	t.printer.print(plain, "", "gated would end this run, forget its session, and try what is unanswered in another, three times at most")
 	t.session = ""
 	t.run.abandon()
 }
 
-func (t *talk) gone(exit runtime.Exit) {
-	t.paper.breaches(t.run.ended(exit))
-	if open := t.run.ledger.open; len(open) > 0 {
-		t.paper.say(plain, "", "gated would give turn "+strings.Join(open, ", ")+" to another run")
+func (t *session) ended(exit runtime.Exit) {
+	t.printer.breaches(t.run.ended(exit))
+	if open := t.run.checker.open; len(open) > 0 {
+		t.printer.print(plain, "", "gated would give turn "+strings.Join(open, ", ")+" to another run")
 	}
-	t.paper.say(plain, "", "the agent is gone: "+exit.Reason())
+	t.printer.print(plain, "", "the agent is gone: "+exit.Reason())
 	t.run = nil
 }
 
 // await serves the run until it is gone.
-func (t *talk) await() {
+func (t *session) await() {
 	for t.run != nil {
-		t.happened(<-t.run.events)
+		t.handle(<-t.run.events)
 	}
 }
 
 // wonder gives a hint when nothing was heard for long.
-func (t *talk) wonder() {
-	if t.run != nil && len(t.run.ledger.open) > 0 {
-		t.paper.say(plain, "", fmt.Sprintf("nothing for %s; if the agent is done: does it flush its output, and read line by line?", silence))
+func (t *session) hintIfQuiet() {
+	if t.run != nil && len(t.run.checker.open) > 0 {
+		t.printer.print(plain, "", fmt.Sprintf("nothing for %s; if the agent is done: does it flush its output, and read line by line?", silence))
 	}
 }

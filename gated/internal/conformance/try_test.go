@@ -71,7 +71,7 @@ func (term *terminal) ends() error {
 
 func TestTry(t *testing.T) {
 	t.Parallel()
-	term := atTerminal(t, t.Context(), standIn("good"))
+	term := atTerminal(t, t.Context(), fakeAgent("good"))
 	term.types("hello <b>")
 	term.reads("→ start, turn 1, without a session")
 	term.reads("hello &lt;b&gt;</message>")
@@ -104,7 +104,7 @@ func TestTry(t *testing.T) {
 
 func TestTryWithASession(t *testing.T) {
 	t.Parallel()
-	agent := standIn("good")
+	agent := fakeAgent("good")
 	agent.Session, agent.Dir = "old", t.TempDir()
 	term := atTerminal(t, t.Context(), agent)
 	term.types("hello")
@@ -127,7 +127,7 @@ func TestTryNamesBreaches(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			term := atTerminal(t, t.Context(), standIn(how))
+			term := atTerminal(t, t.Context(), fakeAgent(how))
 			term.types("hello")
 			term.types("again")
 			err := term.ends()
@@ -143,7 +143,7 @@ func TestTryNamesBreaches(t *testing.T) {
 
 func TestTryForgetsTheSessionOfAFailedRun(t *testing.T) {
 	t.Parallel()
-	term := atTerminal(t, t.Context(), standIn("fickle"))
+	term := atTerminal(t, t.Context(), fakeAgent("fickle"))
 	term.types("hello")
 	term.reads("session s")
 	term.types("again")
@@ -158,7 +158,7 @@ func TestTryForgetsTheSessionOfAFailedRun(t *testing.T) {
 // What is typed while an interrupted run is on its way out is for the next one.
 func TestTryAfterAnInterrupt(t *testing.T) {
 	t.Parallel()
-	term := atTerminal(t, t.Context(), standIn("late"))
+	term := atTerminal(t, t.Context(), fakeAgent("late"))
 	term.types("hello")
 	term.types("/stop")
 	term.types("again")
@@ -175,7 +175,7 @@ func TestTryAfterAnInterrupt(t *testing.T) {
 
 func TestTryTellsWhatGatedDoes(t *testing.T) {
 	t.Parallel()
-	term := atTerminal(t, t.Context(), standIn("failing"))
+	term := atTerminal(t, t.Context(), fakeAgent("failing"))
 	term.types("hello")
 	term.reads("error: no key")
 	term.reads("gated would end this run, forget its session")
@@ -190,7 +190,7 @@ func TestTryTellsWhatGatedDoes(t *testing.T) {
 func TestTryIsKilled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	term := atTerminal(t, ctx, standIn("stubborn"))
+	term := atTerminal(t, ctx, fakeAgent("stubborn"))
 	term.types("hello")
 	term.reads("← turn 1")
 	cancel()
@@ -201,8 +201,8 @@ func TestTryIsKilled(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	t.Parallel()
-	environ := func() ([]string, error) { return standIn("good").Env, nil }
-	self := strings.TrimPrefix(standIn("").Command, "exec ")
+	environ := func() ([]string, error) { return fakeAgent("good").Env, nil }
+	self := strings.TrimPrefix(fakeAgent("").Command, "exec ")
 	for _, tt := range []struct {
 		args    string
 		in      string

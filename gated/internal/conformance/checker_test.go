@@ -26,7 +26,7 @@ func TestLedgerFrame(t *testing.T) {
 	nameless.TurnID = ""
 	tests := []struct {
 		name     string
-		do       func(*ledger)
+		do       func(*protocolChecker)
 		frame    agentproto.Frame
 		want     string
 		wantOpen string
@@ -38,19 +38,19 @@ func TestLedgerFrame(t *testing.T) {
 		{"more follows of nobody knows what", nil, nameless, "1", "1 2", "not of which turn"},
 		{"a stranger's", nil, frameOf("7"), "", "1 2", `turn "7", which this run was not given`},
 		{"not as it was", nil, frameOf("01"), "", "1 2", "was not given"},
-		{"one more", func(l *ledger) { l.frame(ok); l.frame(ok) }, ok, "2", "", ""},
-		{"one more, by name", func(l *ledger) { l.frame(ok) }, frameOf("1"), "1", "2", ""},
-		{"too late", func(l *ledger) { l.frame(ok); l.frame(ok); l.closed = true }, ok, "2", "", "after the end of input"},
-		{"in time", func(l *ledger) { l.frame(ok); l.closed = true }, ok, "2", "", ""},
-		{"of what was dropped", func(l *ledger) { l.drop(); l.closed = true }, frameOf("1"), "1", "", ""},
+		{"one more", func(l *protocolChecker) { l.frame(ok); l.frame(ok) }, ok, "2", "", ""},
+		{"one more, by name", func(l *protocolChecker) { l.frame(ok) }, frameOf("1"), "1", "2", ""},
+		{"too late", func(l *protocolChecker) { l.frame(ok); l.frame(ok); l.closed = true }, ok, "2", "", "after the end of input"},
+		{"in time", func(l *protocolChecker) { l.frame(ok); l.closed = true }, ok, "2", "", ""},
+		{"of what was dropped", func(l *protocolChecker) { l.cancel(); l.closed = true }, frameOf("1"), "1", "", ""},
 		{"an error", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e"}, "1", "2", ""},
 		{"an error without a word", nil, agentproto.Frame{Status: agentproto.StatusError, Error: " "}, "1", "2", "without a word"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var l ledger
-			l.gave("1")
-			l.gave("2")
+			var l protocolChecker
+			l.asked("1")
+			l.asked("2")
 			if tt.do != nil {
 				tt.do(&l)
 			}
@@ -61,7 +61,7 @@ func TestLedgerFrame(t *testing.T) {
 			checkBreach(t, wrong, tt.wrong)
 		})
 	}
-	if turn, _ := (&ledger{}).frame(ok); turn != "" {
+	if turn, _ := (&protocolChecker{}).frame(ok); turn != "" {
 		t.Errorf("a frame for no turn counts for %q", turn)
 	}
 }
@@ -79,32 +79,32 @@ func checkBreach(t *testing.T, wrong []breach, want string) {
 }
 
 func TestLedgerExit(t *testing.T) {
-	given := func(frames ...agentproto.Frame) *ledger {
-		l := &ledger{}
-		l.gave("1")
-		l.gave("2")
+	given := func(frames ...agentproto.Frame) *protocolChecker {
+		l := &protocolChecker{}
+		l.asked("1")
+		l.asked("2")
 		for _, f := range frames {
 			l.frame(f)
 		}
 		return l
 	}
-	closed := func(l *ledger) *ledger { l.closed = true; return l }
-	dropped := given()
-	dropped.drop()
+	closed := func(l *protocolChecker) *protocolChecker { l.closed = true; return l }
+	cancelled := given()
+	cancelled.cancel()
 	failed := runtime.Exit{Code: 3, StderrTail: "a\nTraceback: b\n"}
 	killed := runtime.Exit{Code: -1, Signal: syscall.SIGKILL}
 	tests := []struct {
-		name   string
-		ledger *ledger
-		exit   runtime.Exit
-		late   bool
-		wrong  string
+		name    string
+		checker *protocolChecker
+		exit    runtime.Exit
+		late    bool
+		wrong   string
 	}{
 		{"all answered", given(ok, ok), runtime.Exit{}, false, ""},
-		{"nothing asked", &ledger{}, runtime.Exit{}, false, ""},
-		{"nothing asked, and failed", &ledger{}, failed, false, "with an error after all was answered"},
+		{"nothing asked", &protocolChecker{}, runtime.Exit{}, false, ""},
+		{"nothing asked, and failed", &protocolChecker{}, failed, false, "with an error after all was answered"},
 		{"all answered, and failed", given(ok, ok), failed, false, "after all was answered: exit code 3: Traceback: b"},
-		{"dropped, and failed", dropped, failed, false, ""},
+		{"dropped, and failed", cancelled, failed, false, ""},
 		{"without a frame", given(), runtime.Exit{}, false, "without a frame: exit code 0"},
 		{"one answer and gone", given(ok), runtime.Exit{}, false, ""},
 		{"one answer of two at the end", closed(given(ok)), runtime.Exit{}, false, "turn 2 unanswered"},
@@ -112,7 +112,7 @@ func TestLedgerExit(t *testing.T) {
 		{"it stayed", given(ok, ok), killed, true, "it stayed when its input had ended, and was made to go (ended by signal 9"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { checkBreach(t, tt.ledger.exit(tt.exit, tt.late), tt.wrong) })
+		t.Run(tt.name, func(t *testing.T) { checkBreach(t, tt.checker.exit(tt.exit, tt.late), tt.wrong) })
 	}
 }
 

@@ -18,10 +18,10 @@ import (
 )
 
 // manners makes an agent of the test's own program, and says how it behaves.
-const manners = "AGENT_MANNERS"
+const behaviourVariable = "AGENT_MANNERS"
 
 func TestMain(m *testing.M) {
-	if how := os.Getenv(manners); how != "" {
+	if how := os.Getenv(behaviourVariable); how != "" {
 		if err := behave(how, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(3)
@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 }
 
 // standIn is the agent of such manners.
-func standIn(how string) Agent {
+func fakeAgent(how string) Agent {
 	return Agent{Command: "exec " + quoted([]string{os.Args[0]}), Env: []string{
-		manners + "=" + how,
+		behaviourVariable + "=" + how,
 		"GORACE=atexit_sleep_ms=0", // it would take a second to exit
 	}}
 }
 
-var errTold = errors.New("as it was told")
+var errAsAsked = errors.New("as it was told")
 
 // behave answers every turn with its prompt's length, but for one thing.
 func behave(how string, in io.Reader, out io.Writer) error {
@@ -69,7 +69,7 @@ func behave(how string, in io.Reader, out io.Writer) error {
 			f.TurnID, f.Result = input.TurnID, fmt.Sprint(len(input.Prompt))
 			f.NewSessionID = cmp.Or(input.SessionID, "s")
 			if how == "forgetful" && input.SessionID != "" {
-				return errTold
+				return errAsAsked
 			}
 		case agentproto.Message:
 			f.TurnID, f.Result = input.TurnID, fmt.Sprint(len(input.Prompt))
@@ -85,7 +85,7 @@ func behave(how string, in io.Reader, out io.Writer) error {
 		}
 		switch n++; {
 		case n == 2 && how == "short-lived":
-			return errTold
+			return errAsAsked
 		case n == 2 && how == "fickle":
 			f.Status, f.Error = agentproto.StatusError, "no luck"
 		}
@@ -97,7 +97,7 @@ func behave(how string, in io.Reader, out io.Writer) error {
 	case "staying", "stubborn":
 		<-make(chan int)
 	case "sore":
-		return errTold
+		return errAsAsked
 	case "chatty":
 		return agentproto.WriteFrame(out, agentproto.Frame{Status: agentproto.StatusOK, Result: "bye"})
 	}

@@ -16,28 +16,28 @@ type breach struct {
 }
 
 // ledger is what a run was given and has answered.
-type ledger struct {
-	open    []string // unanswered turns, oldest first
-	given   []string // all turns
-	dropped bool     // it was interrupted, or given up
-	closed  bool     // its input has ended
-	frames  int
+type protocolChecker struct {
+	open      []string // unanswered turns, oldest first
+	given     []string // all turns
+	cancelled bool     // it was interrupted, or given up
+	closed    bool     // its input has ended
+	frames    int
 }
 
 // gave enters a turn.
-func (l *ledger) gave(turn string) {
+func (l *protocolChecker) asked(turn string) {
 	l.open = append(l.open, turn)
 	l.given = append(l.given, turn)
 }
 
 // drop enters that nobody waits for what is open any more.
-func (l *ledger) drop() { l.open, l.dropped = nil, true }
+func (l *protocolChecker) cancel() { l.open, l.cancelled = nil, true }
 
 // answered reports whether a turn is no longer open.
-func (l *ledger) answered(turn string) bool { return !slices.Contains(l.open, turn) }
+func (l *protocolChecker) answered(turn string) bool { return !slices.Contains(l.open, turn) }
 
 // frame enters a frame and returns the turn that gated would take it for, "" for none.
-func (l *ledger) frame(f agentproto.Frame) (turn string, wrong []breach) {
+func (l *protocolChecker) frame(f agentproto.Frame) (turn string, wrong []breach) {
 	l.frames++
 	add := func(do, format string, args ...any) {
 		wrong = append(wrong, breach{fmt.Sprintf(format, args...), do})
@@ -48,7 +48,7 @@ func (l *ledger) frame(f agentproto.Frame) (turn string, wrong []breach) {
 			"a frame names turn %q, which this run was not given; gated ignores it", f.TurnID)
 		return "", wrong
 	}
-	if l.closed && len(l.open) == 0 && !l.dropped {
+	if l.closed && len(l.open) == 0 && !l.cancelled {
 		add("exit after the last answer", "a frame after the end of input, with nothing left to answer: gated may be gone by then")
 	}
 	if f.More() && f.TurnID == "" {
@@ -65,7 +65,7 @@ func (l *ledger) frame(f agentproto.Frame) (turn string, wrong []breach) {
 
 // addressee is the turn that a frame answers: the one it names, else the oldest that is open, else
 // the last one.
-func (l *ledger) addressee(named string) string {
+func (l *protocolChecker) addressee(named string) string {
 	switch {
 	case named != "" && slices.Contains(l.given, named):
 		return named
@@ -118,7 +118,7 @@ func printed(line string) []breach {
 }
 
 // exit is the end of the run; late says that it had to be made to end.
-func (l *ledger) exit(exit runtime.Exit, late bool) (wrong []breach) {
+func (l *protocolChecker) exit(exit runtime.Exit, late bool) (wrong []breach) {
 	how := exit.Reason()
 	if last := lastLine(exit.StderrTail); last != "" {
 		how += ": " + last
@@ -130,7 +130,7 @@ func (l *ledger) exit(exit runtime.Exit, late bool) (wrong []breach) {
 	case late:
 		add("exit at the end of stdin, and leave nothing running", "it stayed when its input had ended, and was made to go (%s)", how)
 	case len(l.open) == 0:
-		if exit.Code != 0 && !l.dropped {
+		if exit.Code != 0 && !l.cancelled {
 			add("exit with 0 after the last answer", "it ended with an error after all was answered: %s", how)
 		}
 	case l.frames == 0:

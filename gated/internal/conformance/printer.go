@@ -24,13 +24,13 @@ const (
 )
 
 // paper is what is printed on. Only a terminal gets colours.
-type paper struct {
+type printer struct {
 	out      io.Writer
 	colours  bool
 	breached int
 }
 
-func newPaper(out io.Writer) *paper { return &paper{out: out, colours: isTerminal(out)} }
+func newPrinter(out io.Writer) *printer { return &printer{out: out, colours: isTerminal(out)} }
 
 func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
@@ -42,7 +42,7 @@ func isTerminal(out io.Writer) bool {
 }
 
 // say prints text line by line behind a mark. What the agent wrote cannot steer the terminal.
-func (p *paper) say(s style, mark, text string) {
+func (p *printer) print(s style, mark, text string) {
 	text = cli.Printable(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimRight(text, "\n")))
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimRight(mark+line, " ")
@@ -54,33 +54,33 @@ func (p *paper) say(s style, mark, text string) {
 }
 
 // answer prints what a chat would be shown of a frame.
-func (p *paper) answer(f agentproto.Frame) {
+func (p *printer) answer(f agentproto.Frame) {
 	text := agentproto.Strip(f.Result)
 	switch {
 	case f.Status == agentproto.StatusError:
-		p.say(bad, "  ", "error: "+f.Error)
+		p.print(bad, "  ", "error: "+f.Error)
 	case text == "" && f.Result != "":
-		p.say(dim, "  ", "(silence: all of the result is hidden)")
+		p.print(dim, "  ", "(silence: all of the result is hidden)")
 	case text == "":
-		p.say(dim, "  ", "(silence)")
+		p.print(dim, "  ", "(silence)")
 	default:
-		p.say(plain, "  ", text)
+		p.print(plain, "  ", text)
 	}
 }
 
 // breaches prints what the agent did wrong.
-func (p *paper) breaches(all []breach) {
+func (p *printer) breaches(all []breach) {
 	for _, b := range all {
 		p.breached++
-		p.say(bad, "! ", b.what)
-		p.say(plain, "  ", "do: "+b.do)
+		p.print(bad, "! ", b.what)
+		p.print(plain, "  ", "do: "+b.do)
 	}
 }
 
 // intro says what is on trial.
-func (p *paper) intro(at *place) {
-	p.say(plain, "", fmt.Sprintf("agent:  %s\nfolder: %s", at.agent.Command, at.dir))
+func (p *printer) intro(at *workspace) {
+	p.print(plain, "", fmt.Sprintf("agent:  %s\nfolder: %s", at.agent.Command, at.dir))
 	for _, name := range at.misplaced() {
-		p.say(plain, "", fmt.Sprintf("note: %s is a file here, and not in that folder, where the agent runs: give its whole path", name))
+		p.print(plain, "", fmt.Sprintf("note: %s is a file here, and not in that folder, where the agent runs: give its whole path", name))
 	}
 }

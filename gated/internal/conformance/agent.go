@@ -35,7 +35,7 @@ type Agent struct {
 }
 
 // place is where an agent's runs take place, one after another.
-type place struct {
+type workspace struct {
 	agent Agent
 	dir   string // the group's folder, as the agent sees it
 	own   string // what is removed in the end
@@ -43,12 +43,12 @@ type place struct {
 	turns int
 }
 
-func (a Agent) place() (*place, error) {
+func (a Agent) workspace() (*workspace, error) {
 	own, err := os.MkdirTemp("", "agent-trial-")
 	if err != nil {
 		return nil, err
 	}
-	p := &place{agent: a, own: own, dir: filepath.Join(own, "group")}
+	p := &workspace{agent: a, own: own, dir: filepath.Join(own, "group")}
 	if a.Dir == "" {
 		err = os.Mkdir(p.dir, 0o700)
 	} else {
@@ -61,10 +61,10 @@ func (a Agent) place() (*place, error) {
 	return p, nil
 }
 
-func (p *place) remove() { _ = os.RemoveAll(p.own) }
+func (p *workspace) remove() { _ = os.RemoveAll(p.own) }
 
 // start starts the agent, which is told nothing yet. Ending ctx kills it.
-func (p *place) start(ctx context.Context) (*run, error) {
+func (p *workspace) start(ctx context.Context) (*run, error) {
 	p.runs++
 	log, err := newLogPipe(filepath.Join(p.own, fmt.Sprintf("log-%d", p.runs)))
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *place) start(ctx context.Context) (*run, error) {
 }
 
 // nextTurn is a turn's number. No two turns of a trial have the same.
-func (p *place) nextTurn() string {
+func (p *workspace) nextTurn() string {
 	p.turns++
 	return strconv.Itoa(p.turns)
 }
@@ -95,7 +95,7 @@ const (
 )
 
 // first is the line that opens a run.
-func first(id, session, text string) agentproto.Start {
+func startLine(id, session, text string) agentproto.Start {
 	return agentproto.Start{
 		TurnID: id, Prompt: promptOf(id, text), SessionID: session, GroupFolder: folder,
 		ChatJID: chat, Surface: surface, Ceiling: ceiling,
@@ -103,7 +103,7 @@ func first(id, session, text string) agentproto.Start {
 }
 
 // further is the line of one more turn.
-func further(id, text string) agentproto.Message {
+func messageLine(id, text string) agentproto.Message {
 	return agentproto.Message{TurnID: id, Prompt: promptOf(id, text)}
 }
 
@@ -115,7 +115,7 @@ func promptOf(id, text string) string {
 }
 
 // misplaced names the words of a command that are files here and not where the agent runs.
-func (p *place) misplaced() (names []string) {
+func (p *workspace) misplaced() (names []string) {
 	for _, word := range strings.Fields(p.agent.Command) {
 		name := strings.Trim(word, `'"`)
 		if filepath.IsAbs(name) || !isFile(name) || isFile(filepath.Join(p.dir, name)) {

@@ -26,7 +26,7 @@ func TestPaper(t *testing.T) {
 		{true, agentproto.Frame{Status: "ok", Result: "plain"}, "  plain\n"},
 	} {
 		var out bytes.Buffer
-		p := &paper{out: &out, colours: tt.colours}
+		p := &printer{out: &out, colours: tt.colours}
 		p.answer(tt.frame)
 		if diff := cmp.Diff(tt.want, out.String()); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", tt.frame, diff)
@@ -58,7 +58,7 @@ func TestMisplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := Agent{Command: "exec python3 'agent.py' data " + here + "/agent.py none.py", Dir: there}.place()
+	p, err := Agent{Command: "exec python3 'agent.py' data " + here + "/agent.py none.py", Dir: there}.workspace()
 	if err != nil {
 		t.Fatal(err)
 	}
