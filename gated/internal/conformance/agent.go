@@ -1,7 +1,6 @@
-// Package conformance tries programs that want to be agents, without a chat or a database: [Agent.Try]
-// lets somebody talk to one at a terminal, [Agent.Conform] holds one to the protocol case by case.
-// What runs the agent is what gated runs agents with; what gated would make of its answers is said
-// in words.
+// Package conformance runs agents without a chat or a database: [Agent.Try] is a conversation at a
+// terminal, [Agent.Conform] checks an agent against the protocol case by case. Agents run in the same
+// runtime as under gated; what gated would do with each answer is printed.
 package conformance
 
 import (
@@ -19,32 +18,32 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// How long gated lets an agent finish: after its last answer, and after it failed or was told to
-// stop.
+// How long gated lets an agent finish: after its last answer, and after it failed or received an
+// interrupt.
 const (
 	EOFGrace  = 3 * time.Second
 	FailGrace = time.Second
 )
 
-// Agent is a program on trial.
+// Agent is the program under test.
 type Agent struct {
 	Command string   // for sh -c
 	Env     []string // see runtime.Environ
-	Dir     string   // where it runs, as in a group's folder; "" is a new folder that is removed afterwards
-	Session string   // that its first run resumes, "" for none
+	Dir     string   // working directory, as a group's folder is; "" makes a new folder that is removed afterwards
+	Session string   // resumed by its first run, "" for none
 }
 
-// place is where an agent's runs take place, one after another.
+// workspace is where an agent's runs take place, one after another.
 type workspace struct {
 	agent Agent
 	dir   string // the group's folder, as the agent sees it
-	own   string // what is removed in the end
+	own   string // removed at the end
 	runs  int64
 	turns int
 }
 
 func (a Agent) workspace() (*workspace, error) {
-	own, err := os.MkdirTemp("", "agent-trial-")
+	own, err := os.MkdirTemp("", "arizuko-agent-")
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func (a Agent) workspace() (*workspace, error) {
 
 func (p *workspace) remove() { _ = os.RemoveAll(p.own) }
 
-// start starts the agent, which is told nothing yet. Ending ctx kills it.
+// start starts the agent and sends it nothing. The end of ctx kills it.
 func (p *workspace) start(ctx context.Context) (*run, error) {
 	p.runs++
 	log, err := newLogPipe(filepath.Join(p.own, fmt.Sprintf("log-%d", p.runs)))
@@ -80,21 +79,21 @@ func (p *workspace) start(ctx context.Context) (*run, error) {
 	return newRun(proc, log.lines()), nil
 }
 
-// nextTurn is a turn's number. No two turns of a trial have the same.
+// nextTurn returns a new turn id.
 func (p *workspace) nextTurn() string {
 	p.turns++
 	return strconv.Itoa(p.turns)
 }
 
-// The chat in which trials take place.
+// The chat that agents see.
 const (
-	folder  = "trial"
-	chat    = "web:trial"
+	folder  = "main"
+	chat    = "web:main"
 	surface = "web"
 	ceiling = 4000 // characters
 )
 
-// first is the line that opens a run.
+// startLine is the line that opens a run.
 func startLine(id, session, text string) agentproto.Start {
 	return agentproto.Start{
 		TurnID: id, Prompt: promptOf(id, text), SessionID: session, GroupFolder: folder,
@@ -102,7 +101,7 @@ func startLine(id, session, text string) agentproto.Start {
 	}
 }
 
-// further is the line of one more turn.
+// messageLine is the line of a further turn.
 func messageLine(id, text string) agentproto.Message {
 	return agentproto.Message{TurnID: id, Prompt: promptOf(id, text)}
 }
@@ -110,11 +109,11 @@ func messageLine(id, text string) agentproto.Message {
 func promptOf(id, text string) string {
 	turn := &msg.Turn{ChatJID: chat, Folder: folder, Surface: surface, Ceiling: ceiling}
 	row := &msg.Message{Sender: "web:operator", SenderName: "You", Content: text, Timestamp: time.Now().UnixMilli()}
-	row.ID, _ = strconv.ParseInt(id, 10, 64) // ours are numbers
+	row.ID, _ = strconv.ParseInt(id, 10, 64) // turn ids are numbers
 	return prompt.Build(prompt.Input{Turn: turn, Messages: []*msg.Message{row}, Location: time.Local})
 }
 
-// misplaced names the words of a command that are files here and not where the agent runs.
+// misplaced returns the words of the command that are files in the current directory but not in the agent's.
 func (p *workspace) misplaced() (names []string) {
 	for _, word := range strings.Fields(p.agent.Command) {
 		name := strings.Trim(word, `'"`)

@@ -8,8 +8,8 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// testCase is one part of the protocol. Its texts are understood by people, and begin with what the
-// demo agent obeys: other agents do as they like, so that much cannot be shown of them.
+// testCase is one part of the protocol. Its texts begin with an order that the demo agent obeys, and ask
+// other agents for the same in plain English; an agent that does otherwise makes the case "not shown".
 type testCase struct {
 	name string
 	run  func(*caseRun) error
@@ -42,7 +42,7 @@ const (
 	hello = "Say hello, in one short line."
 	slow  = "slow 2 and then say hello, in one short line."
 	long  = "slow 30 and count from one to two hundred in words."
-	// busyAfter is when an agent is taken to be at work on what it was given.
+	// busyAfter is when an agent is taken to be working on its turn.
 	busyAfter = time.Second
 )
 
@@ -54,7 +54,7 @@ func firstAnswer(x *caseRun) error {
 	return then(err, x.finish)
 }
 
-// then goes on if nothing went wrong.
+// then calls next unless err is set.
 func then(err error, next func() error) error {
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func lostSession(x *caseRun) error {
 	}
 	all, err := x.answers(turn)
 	if err == nil && all[0].Status == agentproto.StatusError {
-		return notShown("it reports an error; gated forgets the session and asks again, at the cost of an attempt")
+		return notShown("it reports an error; gated drops the session and retries, which costs an attempt")
 	}
 	return then(err, x.finish)
 }
@@ -180,7 +180,7 @@ func silent(x *caseRun) error {
 	}
 	all, err := x.succeed(turn)
 	if err == nil && agentproto.Strip(all[0].Result) != "" {
-		return notShown("it had something to say")
+		return notShown("it answered with text")
 	}
 	return then(err, x.finish)
 }
@@ -194,7 +194,7 @@ func reportsError(x *caseRun) error {
 	if err == nil && all[0].Status != agentproto.StatusError {
 		return notShown("it answered")
 	}
-	return err // what it does after an error is no matter: gated ends it
+	return err // what it does after an error does not matter: gated ends it
 }
 
 func interrupted(x *caseRun) error {
@@ -219,7 +219,7 @@ func interruptedForGood(x *caseRun) error {
 	return x.end()
 }
 
-// interrupt gives the agent work and has it drop that.
+// interrupt gives the agent a long turn and interrupts it.
 func (x *caseRun) interrupt() (turn string, err error) {
 	turn, err = x.begin("", long)
 	if err != nil {
@@ -301,8 +301,8 @@ func unknownLine(x *caseRun) error {
 		return err
 	}
 	if _, err = x.succeed(two); err != nil && x.exit != nil {
-		x.wrong = nil // no gated of today sends such a line
-		return notShown(fmt.Sprintf("it ends at one (%s); who ignores it outlives newer versions of gated", x.exit.Reason()))
+		x.wrong = nil // gated sends no such line today
+		return notShown(fmt.Sprintf("it exits at one (%s); an agent that ignores it keeps working with later versions of gated", x.exit.Reason()))
 	}
 	return then(err, x.finish)
 }

@@ -9,38 +9,38 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// breach is something that an agent does against the protocol.
+// breach is one violation of the protocol.
 type breach struct {
 	what string
-	do   string // to mend it
+	fix  string // how to fix it
 }
 
-// ledger is what a run was given and has answered.
+// protocolChecker tracks the turns and frames of one run.
 type protocolChecker struct {
 	open      []string // unanswered turns, oldest first
 	given     []string // all turns
-	cancelled bool     // it was interrupted, or given up
+	cancelled bool     // the run was interrupted, or has failed
 	closed    bool     // its input has ended
 	frames    int
 }
 
-// gave enters a turn.
+// asked records a turn.
 func (l *protocolChecker) asked(turn string) {
 	l.open = append(l.open, turn)
 	l.given = append(l.given, turn)
 }
 
-// drop enters that nobody waits for what is open any more.
+// cancel records that the open turns need no answer any more.
 func (l *protocolChecker) cancel() { l.open, l.cancelled = nil, true }
 
 // answered reports whether a turn is no longer open.
 func (l *protocolChecker) answered(turn string) bool { return !slices.Contains(l.open, turn) }
 
-// frame enters a frame and returns the turn that gated would take it for, "" for none.
+// frame records a frame and returns the turn that gated would take it for, "" for none.
 func (l *protocolChecker) frame(f agentproto.Frame) (turn string, wrong []breach) {
 	l.frames++
-	add := func(do, format string, args ...any) {
-		wrong = append(wrong, breach{fmt.Sprintf(format, args...), do})
+	add := func(fix, format string, args ...any) {
+		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
 	}
 	turn = l.addressee(f.TurnID)
 	if turn == "" {
@@ -52,10 +52,10 @@ func (l *protocolChecker) frame(f agentproto.Frame) (turn string, wrong []breach
 		add("exit after the last answer", "a frame after the end of input, with nothing left to answer: gated may be gone by then")
 	}
 	if f.More() && f.TurnID == "" {
-		add("name the turn in every frame that has more behind it", "a frame says final:false, but not of which turn")
+		add("set turnId in every frame with final:false", "a frame with final:false names no turn")
 	}
 	if f.Status == agentproto.StatusError && strings.TrimSpace(f.Error) == "" {
-		add("say in error what went wrong, in words for who runs arizuko", "an error frame without a word about the error")
+		add("say in error what went wrong, for the operator", "an error frame without an error text")
 	}
 	if !f.More() {
 		l.open = slices.DeleteFunc(l.open, func(t string) bool { return t == turn })
@@ -63,7 +63,7 @@ func (l *protocolChecker) frame(f agentproto.Frame) (turn string, wrong []breach
 	return turn, wrong
 }
 
-// addressee is the turn that a frame answers: the one it names, else the oldest that is open, else
+// addressee returns the turn that a frame answers: the one it names, else the oldest open one, else
 // the last one.
 func (l *protocolChecker) addressee(named string) string {
 	switch {
@@ -77,26 +77,26 @@ func (l *protocolChecker) addressee(named string) string {
 	return l.given[len(l.given)-1]
 }
 
-// malformed explains a frame that cannot be read.
+// malformed explains a malformed frame.
 func malformed(m *agentproto.Malformed) breach {
-	do := "make the whole object with a JSON library: a line end inside a text is written \\n"
+	fix := "make the whole object with a JSON library: a line end inside a text is written \\n"
 	switch {
 	case strings.Contains(m.Reason, "larger than"):
-		do = "keep a frame under 1 MiB; more goes into several frames with final:false, or into a file"
+		fix = "keep a frame under 1 MiB; send more in several frames with final:false, or in a file"
 	case strings.Contains(m.Reason, "ended inside"):
-		do = "write " + agentproto.FrameEnd + " on a line of its own, and flush, before the program ends"
+		fix = "write " + agentproto.FrameEnd + " on a line of its own, and flush, before the program ends"
 	case strings.Contains(m.Reason, "second frame"):
-		do = "write each frame in one piece; threads need a lock around it"
+		fix = "write each frame in one piece; threads need a lock around it"
 	case strings.Contains(m.Reason, "status is"):
-		do = `status is "ok" or "error"`
+		fix = `status is "ok" or "error"`
 	case strings.Contains(m.Reason, "cannot unmarshal"):
-		do = "all fields are strings, turnId too; only final is true or false"
+		fix = "all fields are strings, turnId too; only final is true or false"
 	}
-	return breach{fmt.Sprintf("a frame that cannot be read: %s: %q", m.Reason, m.Excerpt), do}
+	return breach{fmt.Sprintf("a malformed frame: %s: %q", m.Reason, m.Excerpt), fix}
 }
 
-// printed looks at a line of the run's log, "out: …" or "err: …", for a frame that was meant and
-// is none.
+// printed checks a line of the run's log, "out: …" or "err: …", for an attempt at a frame that the
+// scanner did not recognise.
 func printed(line string) []breach {
 	source, text, _ := strings.Cut(line, ": ")
 	delimiter := strings.Contains(strings.ToUpper(text), "ARIZUKO_OUTPUT")
@@ -105,39 +105,39 @@ func printed(line string) []breach {
 		return []breach{{"a delimiter on stderr", "frames are written to stdout"}}
 	case source == "out" && delimiter:
 		return []breach{{
-			fmt.Sprintf("a delimiter that is none: %.80q", text),
-			fmt.Sprintf("it stands alone on its line, without spaces: %s, then %s", agentproto.FrameStart, agentproto.FrameEnd),
+			fmt.Sprintf("a malformed delimiter: %.80q", text),
+			fmt.Sprintf("write it alone on its line, without spaces: %s, then %s", agentproto.FrameStart, agentproto.FrameEnd),
 		}}
 	case source == "out" && strings.HasPrefix(strings.TrimSpace(text), "{") && strings.Contains(text, `"status"`):
 		return []breach{{
 			fmt.Sprintf("a frame without delimiters: %.80q", text),
-			fmt.Sprintf("put %s on a line before it and %s on one behind it", agentproto.FrameStart, agentproto.FrameEnd),
+			fmt.Sprintf("put %s on a line before it and %s on a line after it", agentproto.FrameStart, agentproto.FrameEnd),
 		}}
 	}
 	return nil
 }
 
-// exit is the end of the run; late says that it had to be made to end.
+// exit checks the end of the run; late means that the process had to be stopped.
 func (l *protocolChecker) exit(exit runtime.Exit, late bool) (wrong []breach) {
 	how := exit.Reason()
 	if last := lastLine(exit.StderrTail); last != "" {
 		how += ": " + last
 	}
-	add := func(do, format string, args ...any) {
-		wrong = append(wrong, breach{fmt.Sprintf(format, args...), do})
+	add := func(fix, format string, args ...any) {
+		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
 	}
 	switch {
 	case late:
-		add("exit at the end of stdin, and leave nothing running", "it stayed when its input had ended, and was made to go (%s)", how)
+		add("exit at the end of stdin, and leave nothing running", "it did not exit at the end of its input and was killed (%s)", how)
 	case len(l.open) == 0:
 		if exit.Code != 0 && !l.cancelled {
-			add("exit with 0 after the last answer", "it ended with an error after all was answered: %s", how)
+			add("exit with 0 after the last answer", "it exited with an error after its last answer: %s", how)
 		}
 	case l.frames == 0:
-		add("answer each turn with a frame, if only an error frame, before the program ends", "it ended without a frame: %s", how)
+		add("answer each turn with a frame before the program exits; an error frame will do", "it exited without a frame: %s", how)
 	case exit.Code != 0 || l.closed:
-		add("end stdin's loop when all is answered, and each turn with a frame that does not say final:false",
-			"it ended with turn %s unanswered: %s", strings.Join(l.open, ", "), how)
+		add("leave the loop over stdin only when all turns are answered, each with a frame without final:false",
+			"it exited with turn %s unanswered: %s", strings.Join(l.open, ", "), how)
 	}
 	return wrong
 }

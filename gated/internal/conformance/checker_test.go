@@ -19,7 +19,7 @@ var (
 
 func frameOf(turn string) agentproto.Frame { f := ok; f.TurnID = turn; return f }
 
-func TestLedgerFrame(t *testing.T) {
+func TestChecker_Frame(t *testing.T) {
 	partial := frameOf("1")
 	partial.Final = &more
 	nameless := partial
@@ -35,16 +35,16 @@ func TestLedgerFrame(t *testing.T) {
 		{"names its turn", nil, frameOf("2"), "2", "1", ""},
 		{"names none", nil, ok, "1", "2", ""},
 		{"more follows", nil, partial, "1", "1 2", ""},
-		{"more follows of nobody knows what", nil, nameless, "1", "1 2", "not of which turn"},
-		{"a stranger's", nil, frameOf("7"), "", "1 2", `turn "7", which this run was not given`},
+		{"more follows, of no turn", nil, nameless, "1", "1 2", "names no turn"},
+		{"of another run", nil, frameOf("7"), "", "1 2", `turn "7", which this run was not given`},
 		{"not as it was", nil, frameOf("01"), "", "1 2", "was not given"},
 		{"one more", func(l *protocolChecker) { l.frame(ok); l.frame(ok) }, ok, "2", "", ""},
 		{"one more, by name", func(l *protocolChecker) { l.frame(ok) }, frameOf("1"), "1", "2", ""},
 		{"too late", func(l *protocolChecker) { l.frame(ok); l.frame(ok); l.closed = true }, ok, "2", "", "after the end of input"},
 		{"in time", func(l *protocolChecker) { l.frame(ok); l.closed = true }, ok, "2", "", ""},
-		{"of what was dropped", func(l *protocolChecker) { l.cancel(); l.closed = true }, frameOf("1"), "1", "", ""},
+		{"of a cancelled turn", func(l *protocolChecker) { l.cancel(); l.closed = true }, frameOf("1"), "1", "", ""},
 		{"an error", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e"}, "1", "2", ""},
-		{"an error without a word", nil, agentproto.Frame{Status: agentproto.StatusError, Error: " "}, "1", "2", "without a word"},
+		{"an error without a text", nil, agentproto.Frame{Status: agentproto.StatusError, Error: " "}, "1", "2", "without an error text"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,19 +66,19 @@ func TestLedgerFrame(t *testing.T) {
 	}
 }
 
-// checkBreach wants one breach that says so much, or none where that is nothing.
+// checkBreach fails the test unless there is one breach with the text want, or none if want is empty.
 func checkBreach(t *testing.T, wrong []breach, want string) {
 	t.Helper()
 	switch {
 	case want == "" && len(wrong) > 0:
 		t.Errorf("breaches %+v, want none", wrong)
 	case want == "":
-	case len(wrong) != 1 || !strings.Contains(wrong[0].what, want) || wrong[0].do == "":
+	case len(wrong) != 1 || !strings.Contains(wrong[0].what, want) || wrong[0].fix == "":
 		t.Errorf("breaches %+v, want one of %q", wrong, want)
 	}
 }
 
-func TestLedgerExit(t *testing.T) {
+func TestChecker_Exit(t *testing.T) {
 	given := func(frames ...agentproto.Frame) *protocolChecker {
 		l := &protocolChecker{}
 		l.asked("1")
@@ -102,14 +102,14 @@ func TestLedgerExit(t *testing.T) {
 	}{
 		{"all answered", given(ok, ok), runtime.Exit{}, false, ""},
 		{"nothing asked", &protocolChecker{}, runtime.Exit{}, false, ""},
-		{"nothing asked, and failed", &protocolChecker{}, failed, false, "with an error after all was answered"},
-		{"all answered, and failed", given(ok, ok), failed, false, "after all was answered: exit code 3: Traceback: b"},
+		{"nothing asked, and failed", &protocolChecker{}, failed, false, "with an error after its last answer"},
+		{"all answered, and failed", given(ok, ok), failed, false, "after its last answer: exit code 3: Traceback: b"},
 		{"dropped, and failed", cancelled, failed, false, ""},
 		{"without a frame", given(), runtime.Exit{}, false, "without a frame: exit code 0"},
 		{"one answer and gone", given(ok), runtime.Exit{}, false, ""},
 		{"one answer of two at the end", closed(given(ok)), runtime.Exit{}, false, "turn 2 unanswered"},
 		{"one answer and a crash", given(ok), failed, false, "turn 2 unanswered: exit code 3"},
-		{"it stayed", given(ok, ok), killed, true, "it stayed when its input had ended, and was made to go (ended by signal 9"},
+		{"it stayed", given(ok, ok), killed, true, "it did not exit at the end of its input and was killed (ended by signal 9"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkBreach(t, tt.checker.exit(tt.exit, tt.late), tt.wrong) })
@@ -121,10 +121,10 @@ func TestPrinted(t *testing.T) {
 		"out: working on it":                             "",
 		`out: {"progress":1}`:                            "",
 		`err: {"status":"ok","result":""}`:               "",
-		"out:  " + agentproto.FrameStart:                 "a delimiter that is none",
-		"out: " + agentproto.FrameStart + `{"status":"`:  "a delimiter that is none",
-		"out: " + agentproto.FrameEnd:                    "a delimiter that is none",
-		"out: ---arizuko_output_start---":                "a delimiter that is none",
+		"out:  " + agentproto.FrameStart:                 "a malformed delimiter",
+		"out: " + agentproto.FrameStart + `{"status":"`:  "a malformed delimiter",
+		"out: " + agentproto.FrameEnd:                    "a malformed delimiter",
+		"out: ---arizuko_output_start---":                "a malformed delimiter",
 		"err: " + agentproto.FrameStart:                  "a delimiter on stderr",
 		`out: {"status":"ok","result":"hi"}`:             "a frame without delimiters",
 		`out:  { "result":"hi", "status":"ok" } trailer`: "a frame without delimiters",
@@ -133,7 +133,7 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-// What to do is told by the words of the scanner's errors: those must be what they were.
+// The fix is chosen by the text of the scanner's errors.
 func TestMalformed(t *testing.T) {
 	framed := func(body string) string {
 		return agentproto.FrameStart + "\n" + body + "\n" + agentproto.FrameEnd + "\n"
@@ -154,7 +154,7 @@ func TestMalformed(t *testing.T) {
 			t.Errorf("%.60q: %v", in, err)
 			continue
 		}
-		if b := malformed(bad); !strings.Contains(b.do, do) || !strings.Contains(b.what, "cannot be read") {
+		if b := malformed(bad); !strings.Contains(b.fix, do) || !strings.Contains(b.what, "malformed frame") {
 			t.Errorf("%.60q: %+v, want %q", in, b, do)
 		}
 	}

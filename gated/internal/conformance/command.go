@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/cli"
 )
 
-// Command is the subcommand agent. environ makes the agent's environment; in is where people type.
+// Command is the subcommand agent. environ makes the agent's environment; in is the terminal.
 func Command(environ func() ([]string, error), in io.Reader) cli.Func {
 	const usage = "want `agent try` or `agent conform`, then -- and the agent's command"
 	return func(ctx context.Context, args []string, out io.Writer) error {
@@ -41,7 +41,7 @@ var gated = cli.Daemon{Name: "gated"}
 func try(ctx context.Context, env, args []string, in io.Reader, out io.Writer) error {
 	line := gated.Line("agent try [-dir FOLDER] [-session ID] -- COMMAND", out)
 	agent := Agent{Env: env}
-	line.StringVar(&agent.Session, "session", "", "the session that it is to resume")
+	line.StringVar(&agent.Session, "session", "", "the session to resume")
 	if err := agent.read(line, args); err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func try(ctx context.Context, env, args []string, in io.Reader, out io.Writer) e
 func conform(ctx context.Context, env, args []string, out io.Writer) error {
 	line := gated.Line("agent conform [-dir FOLDER] [-wait 60s] [-grace 3s] -- COMMAND", out)
 	agent, timeouts := Agent{Env: env}, Timeouts{}
-	line.DurationVar(&timeouts.Answer, "wait", time.Minute, "how long it may take over an answer")
-	line.DurationVar(&timeouts.End, "grace", EOFGrace, "how long it may take to exit when all is done")
+	line.DurationVar(&timeouts.Answer, "wait", time.Minute, "timeout of an answer")
+	line.DurationVar(&timeouts.End, "grace", EOFGrace, "timeout of the exit after the last answer")
 	if err := agent.read(line, args); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func conform(ctx context.Context, env, args []string, out io.Writer) error {
 	return agent.Conform(ctx, timeouts, out)
 }
 
-// read reads flags up to --, and behind it the command: a line of the shell's if it is one
+// read reads flags up to --, and the command behind it: a shell command line if it is one
 // argument, else its words.
 func (a *Agent) read(line *cli.Line, args []string) error {
 	line.StringVar(&a.Dir, "dir", "", "where the agent runs; default: a new folder, removed afterwards")
@@ -85,7 +85,7 @@ func (a *Agent) read(line *cli.Line, args []string) error {
 	return nil
 }
 
-// quoted makes words that the shell takes as they are.
+// quoted joins words so that the shell takes them as they are.
 func quoted(words []string) string {
 	var all []string
 	for _, word := range words {

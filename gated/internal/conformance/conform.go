@@ -13,31 +13,31 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// Patience is how long Conform waits for an agent.
+// Timeouts bound Conform's waits for an agent.
 type Timeouts struct {
 	Answer time.Duration // for an answer
-	End    time.Duration // for the exit behind the end of input and the last answer
+	End    time.Duration // for the exit after the end of input and the last answer
 }
 
-// errFailed is the error of an agent that does not conform.
-var errFailed = errors.New("the agent does not keep to the protocol")
+// errFailed is returned for an agent that does not conform.
+var errFailed = errors.New("the agent breaks the protocol")
 
-// notShown says why a case says nothing about an agent.
+// notShown is why a case proves nothing about an agent.
 type notShown string
 
 func (n notShown) Error() string { return string(n) }
 
-// failure is an error and what to do about it.
+// failure is a breach as an error.
 type failure struct{ breach }
 
 func (f failure) Error() string { return f.what }
 
-func fail(do, format string, args ...any) error {
-	return failure{breach{fmt.Sprintf(format, args...), do}}
+func fail(fix, format string, args ...any) error {
+	return failure{breach{fmt.Sprintf(format, args...), fix}}
 }
 
-// Conform runs the cases of the protocol, each with processes of its own, and prints a verdict on
-// each. The error is that one failed, or ctx's.
+// Conform runs the cases of the protocol, each with its own processes, and prints the result of
+// each. It returns errFailed if one failed, or ctx's error.
 func (a Agent) Conform(ctx context.Context, timeouts Timeouts, out io.Writer) error {
 	printer := newPrinter(out)
 	var tally tally
@@ -49,18 +49,18 @@ func (a Agent) Conform(ctx context.Context, timeouts Timeouts, out io.Writer) er
 		tally.add(err)
 		if i == 0 && tally.failed > 0 {
 			tally.notShown += len(cases()) - 1
-			printer.print(plain, "", "The other cases need an answer first.")
+			printer.write(plain, "", "The other cases were not run: they need a first answer.")
 			break
 		}
 	}
-	printer.print(plain, "", fmt.Sprintf("%d passed, %d failed, %d not shown", tally.passed, tally.failed, tally.notShown))
+	printer.write(plain, "", fmt.Sprintf("%d passed, %d failed, %d not shown", tally.passed, tally.failed, tally.notShown))
 	if tally.failed > 0 {
 		return errFailed
 	}
 	return nil
 }
 
-// tally counts verdicts.
+// tally counts results.
 type tally struct{ passed, failed, notShown int }
 
 func (t *tally) add(err error) {
@@ -74,7 +74,7 @@ func (t *tally) add(err error) {
 	}
 }
 
-// check runs one case and prints its verdict, which is also returned.
+// check runs one case, prints its result, and returns it.
 func (a Agent) check(ctx context.Context, c testCase, timeouts Timeouts, printer *printer, intro bool) error {
 	p, err := a.workspace()
 	if err != nil {
@@ -90,7 +90,7 @@ func (a Agent) check(ctx context.Context, c testCase, timeouts Timeouts, printer
 	err = c.run(x)
 	cancel()
 	x.drain()
-	if len(x.wrong) > 0 { // they say best what went wrong
+	if len(x.wrong) > 0 { // the first breach explains the failure best
 		err = failure{x.wrong[0]}
 	}
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
@@ -103,26 +103,26 @@ func (p *printer) result(name string, err error, x *caseRun) {
 	var skipped notShown
 	switch {
 	case err == nil:
-		p.print(got, "", "ok         "+name)
+		p.write(got, "", "ok         "+name)
 		return
 	case errors.As(err, &skipped):
-		p.print(plain, "", fmt.Sprintf("not shown  %s: %s", name, err))
+		p.write(plain, "", fmt.Sprintf("not shown  %s: %s", name, err))
 		return
 	}
-	p.print(bad, "", fmt.Sprintf("FAILED     %s: %s", name, err))
+	p.write(bad, "", fmt.Sprintf("FAILED     %s: %s", name, err))
 	var f failure
 	if errors.As(err, &f) {
-		p.print(plain, "           ", "do: "+f.do)
+		p.write(plain, "           ", "fix: "+f.fix)
 	}
 	for _, line := range x.log {
-		p.print(dim, "           | ", line)
+		p.write(dim, "           | ", line)
 	}
 }
 
-// exam is an agent in one case.
+// caseRun is an agent in one case.
 type caseRun struct {
 	*workspace
-	ctx      context.Context
+	ctx      context.Context //nolint:containedctx // of this one case
 	timeouts Timeouts
 	run      *run
 	frames   []answer
@@ -137,17 +137,17 @@ type answer struct {
 	agentproto.Frame
 }
 
-// logTail is how many lines of an agent's log are shown with a failure.
+// logTail is the number of log lines shown with a failure.
 const logTail = 8
 
-// open starts the agent; the one before must have ended.
+// open starts the agent; the previous process must have ended.
 func (x *caseRun) open() (err error) {
 	x.exit, x.frames = nil, nil
 	x.run, err = x.start(x.ctx)
 	return err
 }
 
-// begin starts the agent with a turn and returns its number.
+// begin starts the agent with a turn and returns the turn's id.
 func (x *caseRun) begin(session, text string) (turn string, err error) {
 	if err := x.open(); err != nil {
 		return "", err
@@ -156,7 +156,7 @@ func (x *caseRun) begin(session, text string) (turn string, err error) {
 	return turn, x.give(turn, startLine(turn, session, text))
 }
 
-// ask gives the agent one more turn.
+// ask sends one more turn.
 func (x *caseRun) ask(text string) (turn string, err error) {
 	turn = x.nextTurn()
 	return turn, x.give(turn, messageLine(turn, text))
@@ -175,7 +175,7 @@ func (x *caseRun) send(in agentproto.Input) error {
 	return x.sendLine(line)
 }
 
-// sendLine leaves it to what follows to find that the agent is gone.
+// sendLine ignores that the agent has exited: the next wait reports it.
 func (x *caseRun) sendLine(line []byte) error {
 	if err := x.run.proc.Send(line); err != nil && !errors.Is(err, runtime.ErrClosed) {
 		return fail("read stdin until its end, also while you work on an answer", "%s", err)
@@ -183,7 +183,7 @@ func (x *caseRun) sendLine(line []byte) error {
 	return nil
 }
 
-// answers waits until turns are answered and returns their last frames, in the order of turns.
+// answers waits for the answers of turns and returns their last frames, in the order of turns.
 func (x *caseRun) answers(turns ...string) (last []answer, err error) {
 	open := func(turn string) bool { return !x.run.checker.answered(turn) }
 	if err := x.until(x.timeouts.Answer, func() bool { return !slices.ContainsFunc(turns, open) }); err != nil {
@@ -200,32 +200,32 @@ func (x *caseRun) answers(turns ...string) (last []answer, err error) {
 	return last, x.unanswered(turns[slices.IndexFunc(turns, open)])
 }
 
-// unanswered says why a turn has no answer.
+// unanswered returns why a turn has no answer.
 func (x *caseRun) unanswered(turn string) error {
 	switch {
 	case x.exit == nil && len(x.frames) > 0 && x.frames[len(x.frames)-1].More():
-		return fail("end each turn with a frame that does not say final:false", "turn %s: more was to follow, and nothing came within %s", turn, x.timeouts.Answer)
+		return fail("end each turn with a frame without final:false", "turn %s: no further frame within %s after one with final:false", turn, x.timeouts.Answer)
 	case x.exit == nil:
-		return fail("write a frame for each turn and flush it; read stdin line by line; -wait gives it longer",
+		return fail("write a frame for each turn and flush it; read stdin line by line; raise -wait if it needs longer",
 			"turn %s is not answered within %s", turn, x.timeouts.Answer)
 	case x.exit.Code == 0 && len(x.frames) > 0:
-		return notShown("it ends after an answer; gated starts it anew for what is left")
+		return notShown("it exits after an answer; gated starts it again for the other turns")
 	}
-	return fail("answer each turn before the program ends", "it ended before it answered turn %s: %s", turn, x.exit.Reason())
+	return fail("answer each turn before the program exits", "it exited before it answered turn %s: %s", turn, x.exit.Reason())
 }
 
-// good is answers for turns that must not fail.
+// succeed is answers, with an error for a turn that failed.
 func (x *caseRun) succeed(turns ...string) ([]answer, error) {
 	all, err := x.answers(turns...)
 	for _, a := range all {
 		if a.Status == agentproto.StatusError {
-			return all, fail("the cases need an agent that works: mend this first", "turn %s failed: %s", a.turn, a.Error)
+			return all, fail("fix this first: the cases need an agent that answers", "turn %s failed: %s", a.turn, a.Error)
 		}
 	}
 	return all, err
 }
 
-// last is the last frame of a turn.
+// last returns the last frame of a turn.
 func (x *caseRun) last(turn string) answer {
 	for _, a := range slices.Backward(x.frames) {
 		if a.turn == turn {
@@ -235,7 +235,7 @@ func (x *caseRun) last(turn string) answer {
 	return answer{}
 }
 
-// finish ends the agent's input and waits until it is gone.
+// finish closes the agent's input and waits for its answers and its exit.
 func (x *caseRun) finish() error {
 	x.run.checker.closed = true
 	x.run.proc.CloseInput()
@@ -249,14 +249,14 @@ func (x *caseRun) finish() error {
 	return x.end()
 }
 
-// end waits until the agent, which has nothing left to do, is gone.
+// end waits for the exit of an agent that has nothing left to do.
 func (x *caseRun) end() error {
 	x.run.stop(x.timeouts.End)
 	return x.until(2*x.timeouts.End+time.Second, func() bool { return false })
 }
 
-// until serves the run until it is done, gone or found wrong, or the time is over. The error is
-// ctx's.
+// until handles events until done returns true, the process exits, a breach is found or limit has
+// passed. It returns ctx's error.
 func (x *caseRun) until(limit time.Duration, done func() bool) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -291,7 +291,7 @@ func (x *caseRun) handle(e event) {
 	}
 }
 
-// leave receives what a run has to say that is killed.
+// drain receives the events of a killed run until its exit.
 func (x *caseRun) drain() {
 	if x.run != nil && x.exit == nil {
 		for range x.run.events {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// quick is for agents that answer at once, when they do.
+// quick is for agents that answer at once or never.
 var quick = Timeouts{Answer: 20 * time.Second, End: 10 * time.Second}
 
-// verdictsOf are the verdicts on an agent by case, and all that was printed.
+// resultsOf returns the result of each case for an agent, and all output.
 func resultsOf(t *testing.T, a Agent, p Timeouts) (results map[string]string, text string, err error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -53,11 +53,11 @@ func TestConform(t *testing.T) {
 	}
 }
 
-// What each manner costs: the case, its verdict and a part of why.
-func TestConformNamesBreaches(t *testing.T) {
+// Each behaviour fails one case, with a part of the reason and of the fix.
+func TestConform_NamesBreaches(t *testing.T) {
 	t.Parallel()
-	brief := Timeouts{Answer: 20 * time.Second, End: 300 * time.Millisecond}
-	impatient := Timeouts{Answer: 3 * time.Second, End: 10 * time.Second}
+	shortExit := Timeouts{Answer: 20 * time.Second, End: 300 * time.Millisecond}
+	shortAnswer := Timeouts{Answer: 3 * time.Second, End: 10 * time.Second}
 	for _, tt := range []struct {
 		how      string
 		timeouts Timeouts
@@ -65,26 +65,26 @@ func TestConformNamesBreaches(t *testing.T) {
 		result   string
 		do       string
 	}{
-		{"deaf", impatient, "a first answer", "FAILED: turn 1 is not answered within 3s", "flush it"},
-		{"silent", impatient, "a first answer", "FAILED: turn 1 is not answered", "flush it"},
-		{"endless", impatient, "a first answer", "FAILED: turn 1: more was to follow, and nothing came", "final:false"},
-		{"mistaken", quick, "a first answer", `FAILED: a frame names turn "turn-1"`, "send back the turnId"},
-		{"indenting", quick, "a first answer", "FAILED: a delimiter that is none", "alone on its line"},
-		{"bare", quick, "a first answer", "FAILED: a frame without delimiters", "on a line before it"},
-		{"broken", quick, "a first answer", "FAILED: a frame that cannot be read: invalid character", "JSON library"},
-		{"huge", quick, "a first answer", "FAILED: a frame that cannot be read: larger than", "under 1 MiB"},
-		{"failing", quick, "a first answer", "FAILED: turn 1 failed: no key", "mend this first"},
-		{"sore", quick, "a first answer", "FAILED: it ended with an error after all was answered: exit code 3: as it was told", "exit with 0"},
-		{"staying", brief, "a first answer", "FAILED: it stayed when its input had ended", "leave nothing running"},
-		{"stubborn", brief, "a first answer", "FAILED: it stayed when its input had ended, and was made to go (ended by signal 9", "leave nothing running"},
-		{"chatty", quick, "a first answer", "FAILED: a frame after the end of input", "exit after the last answer"},
-		{"nameless", quick, "the frame names its turn", "not shown: without turnId", ""},
-		{"nameless", quick, "a session is taken up again", "not shown: there is no newSessionId", ""},
-		{"forgetful", quick, "a session is taken up again", "FAILED: it ended without a frame: exit code 3", "with a frame"},
-		{"forgetful", quick, "a session that is gone", "FAILED: it ended without a frame", "with a frame"},
-		{"short-lived", quick, "a second turn", "FAILED: it ended with turn 2 unanswered: exit code 3", "when all is answered"},
-		{"one-shot", quick, "a turn piped in while it works", "not shown: it ends after an answer", ""},
-		{"narrow", quick, "a line it does not know", "not shown: it ends at one (exit code 3)", ""},
+		{"ignores input", shortAnswer, "a first answer", "FAILED: turn 1 is not answered within 3s", "flush it"},
+		{"no frames", shortAnswer, "a first answer", "FAILED: turn 1 is not answered", "flush it"},
+		{"never final", shortAnswer, "a first answer", "FAILED: turn 1: no further frame within", "final:false"},
+		{"names another turn", quick, "a first answer", `FAILED: a frame names turn "turn-1"`, "send back the turnId"},
+		{"indents delimiters", quick, "a first answer", "FAILED: a malformed delimiter", "alone on its line"},
+		{"no delimiters", quick, "a first answer", "FAILED: a frame without delimiters", "on a line before it"},
+		{"invalid JSON", quick, "a first answer", "FAILED: a malformed frame: invalid character", "JSON library"},
+		{"too large", quick, "a first answer", "FAILED: a malformed frame: larger than", "under 1 MiB"},
+		{"reports errors", quick, "a first answer", "FAILED: turn 1 failed: no key", "fix this first"},
+		{"exits with an error", quick, "a first answer", "FAILED: it exited with an error after its last answer: exit code 3: as asked", "exit with 0"},
+		{"does not exit", shortExit, "a first answer", "FAILED: it did not exit at the end of its input", "leave nothing running"},
+		{"ignores SIGTERM", shortExit, "a first answer", "FAILED: it did not exit at the end of its input and was killed (ended by signal 9", "leave nothing running"},
+		{"answers after the end", quick, "a first answer", "FAILED: a frame after the end of input", "exit after the last answer"},
+		{"names no turn", quick, "the frame names its turn", "not shown: without turnId", ""},
+		{"names no turn", quick, "a session is taken up again", "not shown: there is no newSessionId", ""},
+		{"exits at a session", quick, "a session is taken up again", "FAILED: it exited without a frame: exit code 3", "with a frame"},
+		{"exits at a session", quick, "a session that is gone", "FAILED: it exited without a frame", "with a frame"},
+		{"exits at turn 2", quick, "a second turn", "FAILED: it exited with turn 2 unanswered: exit code 3", "only when all turns are answered"},
+		{"exits after an answer", quick, "a turn piped in while it works", "not shown: it exits after an answer", ""},
+		{"exits at unknown line", quick, "a line it does not know", "not shown: it exits at one (exit code 3)", ""},
 	} {
 		t.Run(tt.how+", "+tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -104,20 +104,20 @@ func TestConformNamesBreaches(t *testing.T) {
 	}
 }
 
-func TestConformStopsWithoutAFirstAnswer(t *testing.T) {
+func TestConform_NoFirstAnswer_Stops(t *testing.T) {
 	t.Parallel()
-	_, text, err := resultsOf(t, fakeAgent("failing"), quick)
+	_, text, err := resultsOf(t, fakeAgent("reports errors"), quick)
 	if !errors.Is(err, errFailed) || !strings.HasSuffix(text, fmt.Sprintf("\n0 passed, 1 failed, %d not shown\n", len(cases())-1)) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
 
-func TestConformEndsWithItsContext(t *testing.T) {
+func TestConform_ContextEnds_Ends(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	var out bytes.Buffer
-	err := fakeAgent("deaf").Conform(ctx, Timeouts{Answer: time.Hour, End: time.Hour}, &out)
+	err := fakeAgent("ignores input").Conform(ctx, Timeouts{Answer: time.Hour, End: time.Hour}, &out)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v\n%s", err, out.String())
 	}

@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// docs is where the page for people who write agents is.
+// docs is the folder of the page for authors of agents.
 const docs = "../../../docs"
 
 func readDoc(t *testing.T, name string) string {
@@ -26,7 +26,7 @@ func readDoc(t *testing.T, name string) string {
 	return string(text)
 }
 
-func TestPageHoldsItsExamples(t *testing.T) {
+func TestPage_ShowsItsExamples(t *testing.T) {
 	t.Parallel()
 	page := readDoc(t, "agent-protocol.md")
 	for file, language := range map[string]string{"examples/notes.py": "python", "examples/filter.sh": "sh"} {
@@ -36,8 +36,7 @@ func TestPageHoldsItsExamples(t *testing.T) {
 	}
 }
 
-// Every word of the protocol is on the page.
-func TestPageIsComplete(t *testing.T) {
+func TestPage_NamesEveryWordOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	page := readDoc(t, "agent-protocol.md")
 	words := []string{agentproto.FrameStart, agentproto.FrameEnd, `"type":"start"`, `"type":"message"`, `"type":"interrupt"`}
@@ -89,8 +88,7 @@ func TestExamplesConform(t *testing.T) {
 	}
 }
 
-// The second example says so when its command fails.
-func TestFilterReportsErrors(t *testing.T) {
+func TestFilter_CommandFails_ReportsError(t *testing.T) {
 	t.Parallel()
 	path, err := filepath.Abs(filepath.Join(docs, "examples/filter.sh"))
 	if err != nil {

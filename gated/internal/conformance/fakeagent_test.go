@@ -17,11 +17,11 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// manners makes an agent of the test's own program, and says how it behaves.
-const behaviourVariable = "AGENT_MANNERS"
+// behaviourEnv makes the test binary an agent with this behaviour.
+const behaviourEnv = "AGENT_BEHAVIOUR"
 
 func TestMain(m *testing.M) {
-	if how := os.Getenv(behaviourVariable); how != "" {
+	if how := os.Getenv(behaviourEnv); how != "" {
 		if err := behave(how, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(3)
@@ -31,23 +31,23 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// standIn is the agent of such manners.
+// fakeAgent is an agent with a behaviour.
 func fakeAgent(how string) Agent {
 	return Agent{Command: "exec " + quoted([]string{os.Args[0]}), Env: []string{
-		behaviourVariable + "=" + how,
+		behaviourEnv + "=" + how,
 		"GORACE=atexit_sleep_ms=0", // it would take a second to exit
 	}}
 }
 
-var errAsAsked = errors.New("as it was told")
+var errAsAsked = errors.New("as asked")
 
-// behave answers every turn with its prompt's length, but for one thing.
+// behave answers every turn with the length of its prompt, except for what how says.
 func behave(how string, in io.Reader, out io.Writer) error {
-	if how == "deaf" {
+	if how == "ignores input" {
 		_, _ = io.Copy(io.Discard, in)
 		return nil
 	}
-	if how == "stubborn" {
+	if how == "ignores SIGTERM" {
 		signal.Ignore(syscall.SIGTERM)
 	}
 	lines := bufio.NewReader(in)
@@ -58,7 +58,7 @@ func behave(how string, in io.Reader, out io.Writer) error {
 		}
 		input, err := agentproto.ReadInput(line)
 		if err != nil {
-			if how == "narrow" {
+			if how == "exits at unknown line" {
 				return err
 			}
 			continue
@@ -68,37 +68,37 @@ func behave(how string, in io.Reader, out io.Writer) error {
 		case agentproto.Start:
 			f.TurnID, f.Result = input.TurnID, fmt.Sprint(len(input.Prompt))
 			f.NewSessionID = cmp.Or(input.SessionID, "s")
-			if how == "forgetful" && input.SessionID != "" {
+			if how == "exits at a session" && input.SessionID != "" {
 				return errAsAsked
 			}
 		case agentproto.Message:
 			f.TurnID, f.Result = input.TurnID, fmt.Sprint(len(input.Prompt))
 		default:
-			if how == "late" { // it was at work on turn 1
+			if how == "answers the interrupt" { // while it works on turn 1
 				f.TurnID, f.NewSessionID = "1", "s"
 				return agentproto.WriteFrame(out, f)
 			}
 			continue
 		}
-		if how == "late" {
+		if how == "answers the interrupt" {
 			continue
 		}
 		switch n++; {
-		case n == 2 && how == "short-lived":
+		case n == 2 && how == "exits at turn 2":
 			return errAsAsked
-		case n == 2 && how == "fickle":
+		case n == 2 && how == "fails turn 2":
 			f.Status, f.Error = agentproto.StatusError, "no luck"
 		}
-		if err := answerAs(how, f, out); err != nil || how == "one-shot" {
+		if err := answerAs(how, f, out); err != nil || how == "exits after an answer" {
 			return err
 		}
 	}
 	switch how {
-	case "staying", "stubborn":
+	case "does not exit", "ignores SIGTERM":
 		<-make(chan int)
-	case "sore":
+	case "exits with an error":
 		return errAsAsked
-	case "chatty":
+	case "answers after the end":
 		return agentproto.WriteFrame(out, agentproto.Frame{Status: agentproto.StatusOK, Result: "bye"})
 	}
 	return nil
@@ -107,27 +107,27 @@ func behave(how string, in io.Reader, out io.Writer) error {
 func answerAs(how string, f agentproto.Frame, out io.Writer) error {
 	body := `{"status":"ok","result":"hi","turnId":"` + f.TurnID + `"}`
 	switch how {
-	case "nameless":
+	case "names no turn":
 		f.TurnID, f.NewSessionID = "", ""
-	case "mistaken":
+	case "names another turn":
 		f.TurnID = "turn-" + f.TurnID
-	case "endless":
+	case "never final":
 		f.Final = new(bool)
-	case "failing":
+	case "reports errors":
 		f = agentproto.Frame{Status: agentproto.StatusError, Error: "no key", TurnID: f.TurnID}
-	case "indenting":
+	case "indents delimiters":
 		fmt.Fprintf(out, "  %s\n%s\n  %s\n", agentproto.FrameStart, body, agentproto.FrameEnd)
 		return nil
-	case "bare":
+	case "no delimiters":
 		fmt.Fprintln(out, body)
 		return nil
-	case "broken":
+	case "invalid JSON":
 		fmt.Fprintf(out, "%s\n{\"result\":\"hi\n%s\n", agentproto.FrameStart, agentproto.FrameEnd)
 		return nil
-	case "huge":
+	case "too large":
 		fmt.Fprintf(out, "%s\n%s\n%s\n", agentproto.FrameStart, strings.Repeat("x", 2*agentproto.MaxFrame), agentproto.FrameEnd)
 		return nil
-	case "silent":
+	case "no frames":
 		return nil
 	}
 	fmt.Fprintln(os.Stderr, "answered turn", f.TurnID)

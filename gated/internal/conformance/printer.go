@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/cli"
 )
 
-// style is how a terminal shows a text: SGR parameters, "" for as it is.
+// style is how a terminal shows a text: SGR parameters, "" for none.
 type style string
 
 const (
@@ -23,7 +23,7 @@ const (
 	bad   style = "31" // red
 )
 
-// paper is what is printed on. Only a terminal gets colours.
+// printer prints to a terminal, with colours, or to a file, without.
 type printer struct {
 	out      io.Writer
 	colours  bool
@@ -41,8 +41,8 @@ func isTerminal(out io.Writer) bool {
 	return err == nil
 }
 
-// say prints text line by line behind a mark. What the agent wrote cannot steer the terminal.
-func (p *printer) print(s style, mark, text string) {
+// write prints text line by line behind a mark. Text of the agent cannot steer the terminal.
+func (p *printer) write(s style, mark, text string) {
 	text = cli.Printable(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimRight(text, "\n")))
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimRight(mark+line, " ")
@@ -53,34 +53,34 @@ func (p *printer) print(s style, mark, text string) {
 	}
 }
 
-// answer prints what a chat would be shown of a frame.
+// answer prints what a chat would show of a frame.
 func (p *printer) answer(f agentproto.Frame) {
 	text := agentproto.Strip(f.Result)
 	switch {
 	case f.Status == agentproto.StatusError:
-		p.print(bad, "  ", "error: "+f.Error)
+		p.write(bad, "  ", "error: "+f.Error)
 	case text == "" && f.Result != "":
-		p.print(dim, "  ", "(silence: all of the result is hidden)")
+		p.write(dim, "  ", "(silence: the whole result is hidden)")
 	case text == "":
-		p.print(dim, "  ", "(silence)")
+		p.write(dim, "  ", "(silence)")
 	default:
-		p.print(plain, "  ", text)
+		p.write(plain, "  ", text)
 	}
 }
 
-// breaches prints what the agent did wrong.
+// breaches prints what the agent did wrong and how to fix it.
 func (p *printer) breaches(all []breach) {
 	for _, b := range all {
 		p.breached++
-		p.print(bad, "! ", b.what)
-		p.print(plain, "  ", "do: "+b.do)
+		p.write(bad, "! ", b.what)
+		p.write(plain, "  ", "fix: "+b.fix)
 	}
 }
 
-// intro says what is on trial.
+// intro prints the agent's command and folder.
 func (p *printer) intro(at *workspace) {
-	p.print(plain, "", fmt.Sprintf("agent:  %s\nfolder: %s", at.agent.Command, at.dir))
+	p.write(plain, "", fmt.Sprintf("agent:  %s\nfolder: %s", at.agent.Command, at.dir))
 	for _, name := range at.misplaced() {
-		p.print(plain, "", fmt.Sprintf("note: %s is a file here, and not in that folder, where the agent runs: give its whole path", name))
+		p.write(plain, "", fmt.Sprintf("note: %s is a file in the current folder, but the agent runs in another: give its full path", name))
 	}
 }

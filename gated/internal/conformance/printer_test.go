@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-func TestPaper(t *testing.T) {
+func TestPrinter_Answer(t *testing.T) {
 	for _, tt := range []struct {
 		colours bool
 		frame   agentproto.Frame
@@ -20,7 +20,7 @@ func TestPaper(t *testing.T) {
 		{false, agentproto.Frame{Status: "ok", Result: "<think>x</think>\na\tb\r\nc\n"}, "  a    b\n  c\n"},
 		{false, agentproto.Frame{Status: "ok", Result: "\x1b[2J\x07\u202e"}, "  ?[2J??\n"},
 		{false, agentproto.Frame{Status: "ok"}, "  (silence)\n"},
-		{false, agentproto.Frame{Status: "ok", Result: "<internal>x"}, "  (silence: all of the result is hidden)\n"},
+		{false, agentproto.Frame{Status: "ok", Result: "<internal>x"}, "  (silence: the whole result is hidden)\n"},
 		{false, agentproto.Frame{Status: "error", Error: "e"}, "  error: e\n"},
 		{true, agentproto.Frame{Status: "error", Error: "e\nf"}, "\x1b[31m  error: e\x1b[0m\n\x1b[31m  f\x1b[0m\n"},
 		{true, agentproto.Frame{Status: "ok", Result: "plain"}, "  plain\n"},
@@ -46,7 +46,7 @@ func TestIsTerminal(t *testing.T) {
 	}
 	defer file.Close()
 	if !isTerminal(terminal) || isTerminal(file) || isTerminal(&bytes.Buffer{}) {
-		t.Error("a terminal is not told from what is none")
+		t.Error("a terminal is not recognised")
 	}
 }
 

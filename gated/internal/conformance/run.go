@@ -13,17 +13,17 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// run is one process of the agent and what it is held to.
+// run is one process of the agent with its protocol checker.
 type run struct {
 	proc    *runtime.Proc
-	events  <-chan event // until the exit, and to be received until then
+	events  <-chan event // must be received until the exit
 	checker protocolChecker
-	left    time.Time // when it was told to go
+	left    time.Time // when its end was requested
 	grace   time.Duration
 }
 
-// event is one thing that happened to a run: a line that it printed outside its frames, behind
-// "out: " or "err: ", or else what the runtime tells. The exit comes last.
+// event is one thing that happened to a run: a line printed outside its frames, behind "out: " or
+// "err: ", or an event of the runtime. The exit comes last.
 type event struct {
 	printed string
 	runtime.Event
@@ -35,7 +35,7 @@ func newRun(proc *runtime.Proc, log <-chan string) *run {
 	return &run{proc: proc, events: events}
 }
 
-// merge makes one stream of two, and closes it behind the exit.
+// merge merges two streams into one and closes it after the exit.
 func merge(source <-chan runtime.Event, log <-chan string, events chan<- event) {
 	defer close(events)
 	var exit runtime.Event
@@ -46,7 +46,7 @@ func merge(source <-chan runtime.Event, log <-chan string, events chan<- event) 
 				log = nil
 				continue
 			}
-			if !strings.HasPrefix(line, "run: ") { // the exit, which is told as well
+			if !strings.HasPrefix(line, "run: ") { // the exit, which is also an event
 				events <- event{printed: line}
 			}
 		case e := <-source:
@@ -60,7 +60,7 @@ func merge(source <-chan runtime.Event, log <-chan string, events chan<- event) 
 	events <- event{Event: exit}
 }
 
-// send writes a line to the agent. That it no longer reads is told by its end.
+// send writes a line to the agent. If the agent has stopped reading, its exit reports that.
 func (r *run) send(in agentproto.Input) error {
 	line, err := agentproto.Encode(in)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *run) send(in agentproto.Input) error {
 
 func (r *run) sendLine(line []byte) error { return r.proc.Send(line) }
 
-// finish ends the agent's input and lets it answer what it has, however long that takes.
+// finish closes the agent's input and lets it answer its open turns, without a limit.
 func (r *run) finish() {
 	r.checker.closed = true
 	r.proc.CloseInput()
@@ -80,7 +80,7 @@ func (r *run) finish() {
 	}
 }
 
-// stop ends the agent's input and, after grace, the agent.
+// stop closes the agent's input and, after grace, kills the agent.
 func (r *run) stop(grace time.Duration) {
 	if !r.left.IsZero() {
 		return
@@ -90,15 +90,15 @@ func (r *run) stop(grace time.Duration) {
 	go r.proc.Stop(grace)
 }
 
-// abandon has an agent go that is interrupted or given up. That it does not go by itself is no
-// breach: it may be at work.
+// abandon stops an agent that was interrupted or has failed. A late exit is no breach then: it may
+// be working.
 func (r *run) abandon() {
 	r.checker.cancel()
 	r.checker.closed = true
 	go r.proc.Stop(FailGrace)
 }
 
-// frame enters a frame into the ledger.
+// frame records a frame.
 func (r *run) frame(f agentproto.Frame) (turn string, wrong []breach) {
 	turn, wrong = r.checker.frame(f)
 	if r.checker.closed && len(r.checker.open) == 0 {
@@ -107,14 +107,14 @@ func (r *run) frame(f agentproto.Frame) (turn string, wrong []breach) {
 	return turn, wrong
 }
 
-// ended tells what was wrong with the agent's end.
+// ended returns what was wrong with the agent's exit.
 func (r *run) ended(exit runtime.Exit) (wrong []breach) {
 	late := !r.left.IsZero() && time.Since(r.left) >= r.grace
 	return r.checker.exit(exit, late)
 }
 
-// logPipe is a named pipe in the place of a run's log file, so that what the agent prints is seen
-// as it comes.
+// logPipe is a named pipe in place of a run's log file, so that what the agent prints is shown at
+// once.
 type logPipe struct {
 	path string
 	file *os.File
@@ -124,7 +124,7 @@ func newLogPipe(path string) (*logPipe, error) {
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		return nil, &os.PathError{Op: "mkfifo", Path: path, Err: err}
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // does not wait for who writes
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // does not wait for a writer
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +133,8 @@ func newLogPipe(path string) (*logPipe, error) {
 
 func (l *logPipe) close() { _ = l.file.Close() }
 
-// lines carries the lines until the log is closed, and has to be received until then. Once
-// somebody has opened the other end it may be called.
+// lines returns the log line by line, and must be received until it is closed. The writing end of
+// the pipe must be open when it is called.
 func (l *logPipe) lines() <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -146,7 +146,7 @@ func (l *logPipe) lines() <-chan string {
 			if line != "" {
 				lines <- strings.TrimRight(line, "\n")
 			}
-			if err != nil { // io.EOF, or nothing more can be had
+			if err != nil { // io.EOF, or a failed read
 				_, _ = io.Copy(io.Discard, in)
 				return
 			}

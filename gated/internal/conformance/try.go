@@ -12,11 +12,11 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// silence is how long an agent may say nothing before a hint is given.
+// silence is the time without an event after which a hint is printed.
 const silence = 15 * time.Second
 
 // Try runs a conversation: each line of in is a turn, "/stop" interrupts, the end of in lets the
-// agent finish. Ending ctx kills it, and is the error then; so are breaches of the protocol.
+// agent finish. The end of ctx kills it and is the error then; breaches of the protocol are errors too.
 func (a Agent) Try(ctx context.Context, in io.Reader, out io.Writer) error {
 	p, err := a.workspace()
 	if err != nil {
@@ -28,9 +28,9 @@ func (a Agent) Try(ctx context.Context, in io.Reader, out io.Writer) error {
 	t := &session{workspace: p, printer: newPrinter(out), lines: inputLines(ctx, in), session: a.Session, hint: time.NewTimer(silence)}
 	defer t.hint.Stop()
 	t.printer.intro(p)
-	t.printer.print(plain, "", "A line is a message; /stop interrupts, Ctrl-D ends, Ctrl-C kills.")
+	t.printer.write(plain, "", "Each line is a message. /stop interrupts, Ctrl-D ends the input, Ctrl-C kills.")
 	err = t.serve(ctx)
-	if t.run != nil { // nobody waits for it any more
+	if t.run != nil { // after an error
 		cancel()
 		for range t.run.events {
 		}
@@ -41,7 +41,7 @@ func (a Agent) Try(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// typed carries the lines of in, without those that are blank, and is closed at its end.
+// inputLines returns the lines of in without blank ones, and is closed at the end of in.
 func inputLines(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -63,14 +63,14 @@ func inputLines(ctx context.Context, in io.Reader) <-chan string {
 	return lines
 }
 
-// talk is a conversation at a terminal.
+// session is a conversation at a terminal.
 type session struct {
 	*workspace
 	printer *printer
-	lines   <-chan string // nil once they have ended
+	lines   <-chan string // nil after the end of input
 	run     *run          // nil between runs
 	session string
-	asked   time.Time // when the last turn was
+	asked   time.Time // time of the last turn
 	hint    *time.Timer
 }
 
@@ -96,13 +96,13 @@ func (t *session) serve(ctx context.Context) error {
 	return nil
 }
 
-// typed deals with a line, or with the end of them.
+// handleLine handles a line of input, or its end.
 func (t *session) handleLine(ctx context.Context, line string, open bool) error {
 	switch {
 	case !open:
 		t.lines = nil
 		if t.run != nil {
-			t.printer.print(sent, "→ ", "end of input")
+			t.printer.write(sent, "→ ", "end of input")
 			t.run.finish()
 		}
 		return nil
@@ -111,7 +111,7 @@ func (t *session) handleLine(ctx context.Context, line string, open bool) error 
 		return nil
 	}
 	if t.run != nil && t.run.checker.closed {
-		t.await() // it is on its way out: the line is for the next one
+		t.await() // it is exiting: the line is for the next run
 	}
 	return t.ask(ctx, line)
 }
@@ -119,16 +119,16 @@ func (t *session) handleLine(ctx context.Context, line string, open bool) error 
 // stop does what gated does at /stop: an interrupt, and the end of input.
 func (t *session) stop() {
 	if t.run == nil || t.run.checker.closed {
-		t.printer.print(plain, "", "nothing runs")
+		t.printer.write(plain, "", "no run to stop")
 		return
 	}
 	t.show(agentproto.Interrupt{})
-	_ = t.run.send(agentproto.Interrupt{}) // that it is gone is the next event
-	t.printer.print(sent, "→ ", "end of input")
+	_ = t.run.send(agentproto.Interrupt{}) // if it has exited, that is the next event
+	t.printer.write(sent, "→ ", "end of input")
 	t.run.abandon()
 }
 
-// ask gives the agent a turn; one that is not there is started.
+// ask sends a turn, to a new process if none runs.
 func (t *session) ask(ctx context.Context, text string) (err error) {
 	id := t.nextTurn()
 	var in agentproto.Input = messageLine(id, text)
@@ -151,13 +151,13 @@ func (t *session) ask(ctx context.Context, text string) (err error) {
 func (t *session) show(in agentproto.Input) {
 	switch in := in.(type) {
 	case agentproto.Start:
-		t.printer.print(sent, "→ ", fmt.Sprintf("start, turn %s, %s", in.TurnID, sessionName(in.SessionID)))
-		t.printer.print(dim, "  ", in.Prompt)
+		t.printer.write(sent, "→ ", fmt.Sprintf("start, turn %s, %s", in.TurnID, sessionName(in.SessionID)))
+		t.printer.write(dim, "  ", in.Prompt)
 	case agentproto.Message:
-		t.printer.print(sent, "→ ", "message, turn "+in.TurnID)
-		t.printer.print(dim, "  ", in.Prompt)
+		t.printer.write(sent, "→ ", "message, turn "+in.TurnID)
+		t.printer.write(dim, "  ", in.Prompt)
 	case agentproto.Interrupt:
-		t.printer.print(sent, "→ ", "interrupt")
+		t.printer.write(sent, "→ ", "interrupt")
 	}
 }
 
@@ -178,7 +178,7 @@ func (t *session) handle(e event) {
 	case e.Exit != nil:
 		t.ended(*e.Exit)
 	default:
-		t.printer.print(dim, "| ", e.printed)
+		t.printer.write(dim, "| ", e.printed)
 		t.printer.breaches(printed(e.printed))
 	}
 }
@@ -199,20 +199,20 @@ func (t *session) frame(f agentproto.Frame) {
 		head += ", session " + f.NewSessionID
 		t.session = f.NewSessionID
 	}
-	t.printer.print(got, "← ", head)
+	t.printer.write(got, "← ", head)
 	t.printer.answer(f)
 	t.printer.breaches(wrong)
 	if f.Status == agentproto.StatusError && turn != "" && !t.run.checker.cancelled {
 		t.fail()
 	}
 	if t.session == "" && f.Status == agentproto.StatusOK && t.run.checker.frames == 1 {
-		t.printer.print(plain, "  ", "note: no newSessionId: the next run will not know of this conversation")
+		t.printer.write(plain, "  ", "note: no newSessionId: the next run will not remember this conversation")
 	}
 }
 
-// fail does what gated does about a run that failed.
+// fail does what gated does with a run that failed.
 func (t *session) fail() {
-	t.printer.print(plain, "", "gated would end this run, forget its session, and try what is unanswered in another, three times at most")
+	t.printer.write(plain, "", "gated would end this run, drop its session, and retry the unanswered turns in another, three times at most")
 	t.session = ""
 	t.run.abandon()
 }
@@ -220,22 +220,22 @@ func (t *session) fail() {
 func (t *session) ended(exit runtime.Exit) {
 	t.printer.breaches(t.run.ended(exit))
 	if open := t.run.checker.open; len(open) > 0 {
-		t.printer.print(plain, "", "gated would give turn "+strings.Join(open, ", ")+" to another run")
+		t.printer.write(plain, "", "gated would give turn "+strings.Join(open, ", ")+" to another run")
 	}
-	t.printer.print(plain, "", "the agent is gone: "+exit.Reason())
+	t.printer.write(plain, "", "the agent exited: "+exit.Reason())
 	t.run = nil
 }
 
-// await serves the run until it is gone.
+// await handles the run's events until its exit.
 func (t *session) await() {
 	for t.run != nil {
 		t.handle(<-t.run.events)
 	}
 }
 
-// wonder gives a hint when nothing was heard for long.
+// hintIfQuiet prints a hint after a long silence.
 func (t *session) hintIfQuiet() {
 	if t.run != nil && len(t.run.checker.open) > 0 {
-		t.printer.print(plain, "", fmt.Sprintf("nothing for %s; if the agent is done: does it flush its output, and read line by line?", silence))
+		t.printer.write(plain, "", fmt.Sprintf("no event for %s: does the agent flush its output, and read stdin line by line?", silence))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/daemon"
 )
 
-// terminal is somebody who types, and reads what is printed.
+// terminal is a user at a terminal.
 type terminal struct {
 	t    *testing.T
 	in   *io.PipeWriter
@@ -48,7 +48,7 @@ func (term *terminal) types(line string) {
 	}
 }
 
-// reads reads on to a line that contains text.
+// reads reads lines until one contains text.
 func (term *terminal) reads(text string) {
 	term.t.Helper()
 	for line := range term.out {
@@ -60,7 +60,7 @@ func (term *terminal) reads(text string) {
 	term.t.Fatalf("no %q in\n%s", text, term.text.String())
 }
 
-// ends closes the input and returns what Try does.
+// ends closes the input and returns the result of Try.
 func (term *terminal) ends() error {
 	_ = term.in.Close()
 	for line := range term.out {
@@ -81,9 +81,9 @@ func TestTry(t *testing.T) {
 	term.reads("← turn 2, ")
 	term.types("/stop")
 	term.reads("→ interrupt")
-	term.reads("the agent is gone: exit code 0")
+	term.reads("the agent exited: exit code 0")
 	term.types("/stop")
-	term.reads("nothing runs")
+	term.reads("no run to stop")
 	term.types("once more")
 	term.reads("→ start, turn 3, session s")
 	term.reads("← turn 3, ")
@@ -102,7 +102,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-func TestTryWithASession(t *testing.T) {
+func TestTry_Session_IsResumed(t *testing.T) {
 	t.Parallel()
 	agent := fakeAgent("good")
 	agent.Session, agent.Dir = "old", t.TempDir()
@@ -114,16 +114,16 @@ func TestTryWithASession(t *testing.T) {
 	}
 }
 
-func TestTryNamesBreaches(t *testing.T) {
+func TestTry_NamesBreaches(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
-		"mistaken":    `! a frame names turn "turn-1"`,
-		"broken":      "! a frame that cannot be read",
-		"indenting":   "! a delimiter that is none",
-		"short-lived": "! it ended with turn 2 unanswered: exit code 3",
-		"sore":        "! it ended with an error after all was answered",
-		"chatty":      "! a frame after the end of input",
-		"silent":      "! it ended without a frame",
+		"names another turn":    `! a frame names turn "turn-1"`,
+		"invalid JSON":          "! a malformed frame",
+		"indents delimiters":    "! a malformed delimiter",
+		"exits at turn 2":       "! it exited with turn 2 unanswered: exit code 3",
+		"exits with an error":   "! it exited with an error after its last answer",
+		"answers after the end": "! a frame after the end of input",
+		"no frames":             "! it exited without a frame",
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -134,16 +134,16 @@ func TestTryNamesBreaches(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "breaches") {
 				t.Errorf("error %v", err)
 			}
-			if _, after, found := strings.Cut(term.text.String(), want); !found || !strings.Contains(after, "  do: ") {
+			if _, after, found := strings.Cut(term.text.String(), want); !found || !strings.Contains(after, "  fix: ") {
 				t.Errorf("no %q with what to do in\n%s", want, term.text.String())
 			}
 		})
 	}
 }
 
-func TestTryForgetsTheSessionOfAFailedRun(t *testing.T) {
+func TestTry_FailedRun_DropsSession(t *testing.T) {
 	t.Parallel()
-	term := atTerminal(t, t.Context(), fakeAgent("fickle"))
+	term := atTerminal(t, t.Context(), fakeAgent("fails turn 2"))
 	term.types("hello")
 	term.reads("session s")
 	term.types("again")
@@ -155,10 +155,10 @@ func TestTryForgetsTheSessionOfAFailedRun(t *testing.T) {
 	}
 }
 
-// What is typed while an interrupted run is on its way out is for the next one.
-func TestTryAfterAnInterrupt(t *testing.T) {
+// A line typed while an interrupted run exits is for the next run.
+func TestTry_AfterInterrupt_StartsNewRun(t *testing.T) {
 	t.Parallel()
-	term := atTerminal(t, t.Context(), fakeAgent("late"))
+	term := atTerminal(t, t.Context(), fakeAgent("answers the interrupt"))
 	term.types("hello")
 	term.types("/stop")
 	term.types("again")
@@ -169,28 +169,28 @@ func TestTryAfterAnInterrupt(t *testing.T) {
 	term.reads("→ start, turn 2, without a session")
 	term.types("/stop")
 	if err := term.ends(); err == nil {
-		t.Error("an answer to another run's turn is no breach")
+		t.Error("an answer to another run's turn counts as no breach")
 	}
 }
 
-func TestTryTellsWhatGatedDoes(t *testing.T) {
+func TestTry_AgentFails_PrintsWhatGatedDoes(t *testing.T) {
 	t.Parallel()
-	term := atTerminal(t, t.Context(), fakeAgent("failing"))
+	term := atTerminal(t, t.Context(), fakeAgent("reports errors"))
 	term.types("hello")
 	term.reads("error: no key")
-	term.reads("gated would end this run, forget its session")
-	term.reads("the agent is gone")
+	term.reads("gated would end this run, drop its session")
+	term.reads("the agent exited")
 	term.types("again")
 	term.reads("→ start, turn 2, without a session")
 	if err := term.ends(); err != nil {
-		t.Errorf("an error that is told is no breach: %v", err)
+		t.Errorf("a reported error is no breach: %v", err)
 	}
 }
 
-func TestTryIsKilled(t *testing.T) {
+func TestTry_ContextEnds_KillsAgent(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	term := atTerminal(t, ctx, fakeAgent("stubborn"))
+	term := atTerminal(t, ctx, fakeAgent("ignores SIGTERM"))
 	term.types("hello")
 	term.reads("← turn 1")
 	cancel()
