@@ -137,12 +137,9 @@ func (s *adapterSystem) start(ctx context.Context) error {
 	}
 
 	daemon := s.platform.Info().Daemon
-	if err := s.instance.Start(daemon); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := s.instance.AwaitReady(ctx, daemon); err != nil {
+	if err := s.instance.StartReady(ctx, daemon); err != nil {
 		return err
 	}
 

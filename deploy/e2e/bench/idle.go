@@ -44,7 +44,7 @@ func (b *bench) idle(ctx context.Context) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range s.daemons {
+	for _, name := range arizukoDaemons {
 		resident, err := residentMB(s.instance.Process(name).PID())
 		if err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func (b *bench) idle(ctx context.Context) (figures []figure, err error) {
 // cpu returns the CPU time of each daemon so far, without its agents.
 func (s *system) cpu() (map[string]time.Duration, error) {
 	used := map[string]time.Duration{}
-	for _, name := range s.daemons {
+	for _, name := range arizukoDaemons {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.instance.Process(name).PID()))
 		if err != nil {
 			return nil, err

@@ -7,13 +7,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/config"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
 
@@ -28,11 +26,16 @@ func build() (bin string, err error) {
 		"arizuko/deploy/e2e/bench/agent", "arizuko/deploy/e2e/bench/floor", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
 }
 
+// arizukoDaemons are the measured daemons, in starting order.
+var arizukoDaemons = []string{"routd", "gated"}
+
+// floorName is the program that is measured in their place.
+const floorName = "floor"
+
 // system is an instance with the fake adapter that feeds it.
 type system struct {
 	adapter  *fakeAdapter
 	instance *harness.Instance
-	daemons  []string // in starting order
 	isFloor  bool
 }
 
@@ -49,8 +52,8 @@ func (b *bench) newArizuko(ctx context.Context, chats, maxAgents int) (*system, 
 func (s *system) serve(ctx context.Context, chats, maxAgents int) error {
 	s.instance.Env = append(s.instance.Env, "LOG_LEVEL=warn", "AGENT_IDLE=1h",
 		"AGENT_COMMAND=exec "+s.instance.Program("agent"), "MAX_AGENTS="+strconv.Itoa(maxAgents))
-	for _, name := range []string{"routd", "gated"} {
-		if err := s.startDaemon(ctx, name, s.instance.AwaitReady); err != nil {
+	for _, name := range arizukoDaemons {
+		if err := s.startDaemon(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -58,17 +61,10 @@ func (s *system) serve(ctx context.Context, chats, maxAgents int) error {
 }
 
 // startDaemon starts a daemon and waits until it is ready.
-func (s *system) startDaemon(ctx context.Context, name string, awaitReady func(context.Context, string) error) error {
-	if err := s.instance.Start(name); err != nil {
-		return err
-	}
-	s.daemons = append(s.daemons, name)
+func (s *system) startDaemon(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := awaitReady(ctx, name); err != nil {
-		return errors.Join(err, s.logs())
-	}
-	return nil
+	return s.instance.StartReady(ctx, name)
 }
 
 // newFloor starts the floor program on a new database.
@@ -78,15 +74,20 @@ func (b *bench) newFloor(ctx context.Context) (*system, error) {
 		return nil, err
 	}
 	s.isFloor = true
-	return s, s.startDaemon(ctx, "floor", s.awaitSocket)
+	if err := s.instance.Start(floorName); err != nil {
+		return nil, err
+	}
+	return s, s.awaitFloor(ctx)
 }
 
-// awaitSocket waits until a daemon without HTTP listens on gated's socket.
-func (s *system) awaitSocket(ctx context.Context, name string) error {
+// awaitFloor waits until the floor, which has no HTTP, listens on gated's socket.
+func (s *system) awaitFloor(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	socket := filepath.Join(s.paths().RunDir(), "gated.sock")
 	return harness.Await(ctx, socket, func() (bool, error) {
-		if !s.instance.Running(name) {
-			return false, fmt.Errorf("%s exited: %s", name, s.instance.Process(name).State())
+		if !s.instance.Running(floorName) {
+			return false, fmt.Errorf("floor exited: %s\n%s", s.instance.Process(floorName).State(), s.instance.LogTail(floorName, 2000))
 		}
 		_, err := os.Stat(socket)
 		return err == nil, nil
@@ -118,11 +119,10 @@ func (s *system) paths() config.Base { return config.Base{Data: s.instance.Data}
 
 // createRoutes creates a group and a route for each chat.
 func (s *system) createRoutes(ctx context.Context, chats int) error {
-	secret, err := s.instance.Secret()
+	routd, err := s.instance.Client("routd")
 	if err != nil {
 		return err
 	}
-	routd := httpx.NewClient(s.instance.URL("routd"), secret)
 	for i := range chats {
 		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: groupFolder(i)}, nil); err != nil {
 			return err
@@ -141,26 +141,11 @@ func chatJID(n int) string { return fmt.Sprintf("telegram:%d", n+1) }
 // groupFolder is the group that the nth chat is routed to.
 func groupFolder(n int) string { return fmt.Sprintf("group-%d", n) }
 
-// stop stops the daemons, the last started first, and deletes the data.
+// stop stops the daemons and deletes the data.
 func (s *system) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	var errs []error
-	for _, name := range slices.Backward(s.daemons) {
-		errs = append(errs, s.instance.Stop(ctx, name))
-	}
-	return errors.Join(append(errs, s.adapter.close(), s.instance.Close())...)
-}
-
-// logs returns the end of the daemons' logs as an error.
-func (s *system) logs() error {
-	var errs []error
-	for _, name := range s.daemons {
-		if text, _ := s.instance.Log(name); text != "" {
-			errs = append(errs, fmt.Errorf("log of %s:\n%s", name, text[max(0, len(text)-2000):]))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(s.instance.StopAll(ctx), s.adapter.close(), s.instance.Close())
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -101,17 +100,21 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 	if l.db, err = sql.Open("sqlite3", "file:"+l.instance.Database()+"?_busy_timeout=20000&mode=ro"); err != nil {
 		return err
 	}
-	secret, err := l.instance.Secret()
-	if err != nil {
-		return err
-	}
 
 	for _, name := range daemons {
 		if err := l.startDaemon(ctx, name); err != nil {
 			return err
 		}
 	}
-	if err := l.createRoutes(ctx, httpx.NewClient(l.instance.URL("routd"), secret)); err != nil {
+	routd, err := l.instance.Client("routd")
+	if err != nil {
+		return err
+	}
+	if err := l.createRoutes(ctx, routd); err != nil {
+		return err
+	}
+	dashd, err := l.instance.Client("dashd")
+	if err != nil {
 		return err
 	}
 
@@ -119,7 +122,7 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.load = newGenerator(rand.New(rand.NewPCG(l.random.Uint64(), 0)), l.platforms, httpx.NewClient(l.instance.URL("dashd"), secret),
+	l.load = newGenerator(rand.New(rand.NewPCG(l.random.Uint64(), 0)), l.platforms, dashd,
 		&foreignChat{adapter: adapter})
 	running, stop := context.WithCancel(ctx)
 	l.stop = stop
@@ -158,10 +161,7 @@ func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client) 
 func (l *loadedInstance) startDaemon(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	if err := l.instance.Start(name); err != nil {
-		return err
-	}
-	return l.instance.AwaitReady(ctx, name)
+	return l.instance.StartReady(ctx, name)
 }
 
 // awaitIdle waits until everything is acknowledged, decided, answered and delivered. It returns
@@ -220,15 +220,12 @@ func (l *loadedInstance) stopDaemons(ctx context.Context) error {
 	defer cancel()
 	l.stopLoad()
 
-	var errs []error
-	for _, name := range slices.Backward(daemons) {
-		errs = append(errs, l.instance.Stop(ctx, name))
-	}
+	stopErr := l.instance.StopAll(ctx)
 	left, err := l.instance.Agents()
 	if len(left) > 0 {
 		err = fmt.Errorf("agents still running: pids %v", left)
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(stopErr, err)
 }
 
 // stopLoad ends the generator's goroutines.
@@ -273,11 +270,7 @@ func (l *loadedInstance) diagnostics() string {
 		}
 	}
 	for _, name := range daemons {
-		log, err := l.instance.Log(name)
-		if err != nil {
-			log = err.Error()
-		}
-		fmt.Fprintf(&all, "%s:\n%s\n", name, log[max(0, len(log)-4000):])
+		fmt.Fprintf(&all, "%s:\n%s\n", name, l.instance.LogTail(name, 4000))
 	}
 	return all.String()
 }

@@ -143,8 +143,7 @@ func (f *Fixture) logFailure() {
 		log()
 	}
 	for _, name := range f.Instance.Started() {
-		log, err := f.Instance.Log(name)
-		f.T.Logf("log of %s (%v):\n%s", name, err, log[max(0, len(log)-logTail):])
+		f.T.Logf("log of %s:\n%s", name, f.Instance.LogTail(name, logTail))
 	}
 	if f.DB == nil {
 		return

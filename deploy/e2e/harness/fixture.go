@@ -119,9 +119,9 @@ func (f *Fixture) open() {
 // Client is a client of a daemon's HTTP API that shows the secret.
 func (f *Fixture) Client(daemon string) *httpx.Client {
 	f.T.Helper()
-	secret, err := f.Instance.Secret()
+	client, err := f.Instance.Client(daemon)
 	f.OK(err)
-	return httpx.NewClient(f.Instance.URL(daemon), secret)
+	return client
 }
 
 // OK fails the test if there is an error.
@@ -153,9 +153,6 @@ func (f *Fixture) OnFailure(log func()) { f.onFailure = append(f.onFailure, log)
 // OnClose calls a function at the end of the test, when the daemons of a test that has passed have
 // stopped.
 func (f *Fixture) OnClose(closer func()) { f.onClose = append(f.onClose, closer) }
-
-// stopOrder is the order in which daemons are stopped: adapters first.
-var stopOrder = []string{"teled", "discd", "slakd", "dashd", Gated, Routd}
 
 // checkEnd waits until the instance is idle, stops the daemons and checks the invariants.
 func (f *Fixture) checkEnd() {

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"arizuko/pkg/httpx"
 )
 
 // pollInterval is how often an awaited condition is checked.
@@ -85,6 +87,12 @@ func (i *Instance) URL(name string) string { return "http://" + i.Addr(name) }
 func (i *Instance) Secret() (string, error) {
 	secret, err := os.ReadFile(filepath.Join(i.Data, "secret"))
 	return strings.TrimSpace(string(secret)), err
+}
+
+// Client is a client of a daemon's HTTP API that shows the secret.
+func (i *Instance) Client(daemon string) (*httpx.Client, error) {
+	secret, err := i.Secret()
+	return httpx.NewClient(i.URL(daemon), secret), err
 }
 
 // Command is a program to be run in the instance's environment.
@@ -183,6 +191,33 @@ func (i *Instance) AwaitReady(ctx context.Context, name string) error {
 		status, _ := i.Readiness(ctx, name)
 		return status == http.StatusOK, nil
 	})
+}
+
+// StartReady starts a daemon that does not run, with env added to its environment, and waits until it
+// is ready. The error contains the end of its log.
+func (i *Instance) StartReady(ctx context.Context, name string, env ...string) error {
+	if err := i.Start(name, env...); err != nil {
+		return err
+	}
+	if err := i.AwaitReady(ctx, name); err != nil {
+		return fmt.Errorf("%w\nlog of %s:\n%s", err, name, i.LogTail(name, logTail))
+	}
+	return nil
+}
+
+// stopOrder is the order in which daemons are stopped: adapters first.
+var stopOrder = []string{"teled", "discd", "slakd", "dashd", "gated", "routd"}
+
+// StopAll stops all daemons that were started, adapters first, and waits until they have ended. The
+// exit code of each must be 0, also of those that have ended before.
+func (i *Instance) StopAll(ctx context.Context) error {
+	names := i.Started()
+	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(stopOrder, a) - slices.Index(stopOrder, b) })
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, i.Stop(ctx, name))
+	}
+	return errors.Join(errs...)
 }
 
 // Await waits until a condition holds, or returns an error.

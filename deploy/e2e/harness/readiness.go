@@ -36,3 +36,12 @@ func (i *Instance) Log(name string) (string, error) {
 	}
 	return string(log), err
 }
+
+// LogTail is the last n bytes of the log of a daemon, or the error of reading it.
+func (i *Instance) LogTail(name string, n int) string {
+	log, err := i.Log(name)
+	if err != nil {
+		return err.Error()
+	}
+	return log[max(0, len(log)-n):]
+}
