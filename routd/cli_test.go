@@ -85,7 +85,7 @@ func TestCommandLineMistakes(t *testing.T) {
 	}{
 		{[]string{"routes"}, "usage: routd routes list | add | rm | test", true},
 		{[]string{"groups", "rename"}, "usage: routd groups list | show | add | set | rm", true},
-		{[]string{"routes", "list", "all"}, `what is "all"?`, true},
+		{[]string{"routes", "list", "all"}, `unexpected argument "all"`, true},
 		{[]string{"routes", "add"}, "--target is missing", true},
 		{[]string{"routes", "add", "--target", "acme", "--weight", "1"}, "-weight", true},
 		{[]string{"routes", "add", "--target", "acme", "--seq", "first"}, "seq", true},

@@ -1,7 +1,7 @@
 // Package agentproto is the line protocol between gated and an agent process.
 //
-// gated writes one JSON object a line to the agent's stdin: [Start] first, then
-// a [Message] for every further turn, [Interrupt] when the user says stop, and
+// gated writes JSON to the agent's stdin, one object per line: [Start] first, then
+// a [Message] for every further turn, [Interrupt] when a user sends /stop, and
 // end of file when the agent should finish.
 //
 // The agent answers with frames on stdout, JSON between two delimiters that
@@ -11,7 +11,7 @@
 //	{"status":"ok","result":"hello","turnId":"12"}
 //	---ARIZUKO_OUTPUT_END---
 //
-// Everything else an agent prints is log. Both sides use this package: gated
+// Everything else that an agent prints is logged. Both sides use this package: gated
 // [Encode], [Scanner] and [Strip]; agents written in Go [ReadInput] and
 // [WriteFrame].
 package agentproto

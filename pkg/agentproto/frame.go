@@ -15,8 +15,8 @@ const (
 )
 
 // MaxFrame is the size limit of a frame's body in bytes. A reply is a chat
-// message of a few thousand characters: 1 MiB leaves room for everything that
-// is one, and bounds what a runaway agent can cost.
+// message of a few thousand characters; 1 MiB is far above that and bounds the
+// memory that a runaway agent can use.
 const MaxFrame = 1 << 20
 
 // Values of [Frame.Status].
@@ -28,11 +28,11 @@ const (
 // Frame is one answer of an agent.
 type Frame struct {
 	Status string `json:"status"`
-	// Result is the answer in markdown; empty means a deliberate silence.
+	// Result is the answer in markdown; "" means that the agent chose not to answer.
 	Result string `json:"result"`
-	// NewSessionID names the session to resume next time; "" keeps the present one.
+	// NewSessionID names the session to resume next time; "" keeps the current one.
 	NewSessionID string `json:"newSessionId,omitempty"`
-	// Error says in words what went wrong when Status is error.
+	// Error is the reason, in words, if Status is error.
 	Error string `json:"error,omitempty"`
 	// TurnID is the turn this answers; "" means the oldest unanswered one.
 	TurnID string `json:"turnId,omitempty"`
@@ -43,11 +43,11 @@ type Frame struct {
 // More reports whether the agent announced further frames for the same turn.
 func (f Frame) More() bool { return f.Final != nil && !*f.Final }
 
-// Malformed is the error for a frame that cannot be understood. It concerns one
-// turn; the frames after it are good.
+// Malformed is the error for a frame that cannot be parsed. It concerns one
+// turn; the frames after it are still read.
 type Malformed struct {
 	Reason string
-	// TurnID is the turn the frame named, where that much could be read.
+	// TurnID is the turn that the frame named, "" if that could not be read.
 	TurnID string
 	// Excerpt is the beginning of the body, valid UTF-8, at most 200 bytes.
 	Excerpt string
@@ -58,8 +58,8 @@ func (m *Malformed) Error() string {
 }
 
 // WriteFrame writes f with its delimiters in a single Write, so that frames of
-// concurrent writers and log lines do not mix. It starts on a fresh line
-// whatever was printed before.
+// concurrent writers and log lines do not mix. It begins with a new line, in case
+// the output before does not end with one.
 func WriteFrame(w io.Writer, f Frame) error {
 	body, err := encodeLine(f)
 	if err != nil {
@@ -72,9 +72,9 @@ func WriteFrame(w io.Writer, f Frame) error {
 	return err
 }
 
-// parseFrame returns a *Malformed error when body is not a frame. The strings of
-// the result are valid UTF-8 without NUL bytes, which neither SQLite's text
-// functions nor the platforms can be trusted with.
+// parseFrame returns a *Malformed error if body is not a frame. The strings of the
+// result are valid UTF-8 without NUL bytes, which SQLite's text functions and some
+// platforms do not handle.
 func parseFrame(body []byte) (Frame, error) {
 	var f Frame
 	err := json.Unmarshal(body, &f)

@@ -12,9 +12,9 @@ type Input interface{ inputType() string }
 // Start opens a run and carries its first turn.
 type Start struct {
 	// TurnID is the turn's number in decimal. It is a string because agents in
-	// languages without 64-bit integers must be able to send it back unharmed.
+	// languages without 64-bit integers must be able to send it back unchanged.
 	TurnID string `json:"turnId"`
-	// Prompt is XML; the text people wrote is escaped inside it.
+	// Prompt is XML; the text of users is escaped inside it.
 	Prompt string `json:"prompt"`
 	// SessionID is what the agent called this conversation in an earlier run, or "".
 	SessionID   string `json:"sessionId"`
@@ -24,8 +24,8 @@ type Start struct {
 	ThreadID    string `json:"threadId"`
 	// EngageTopic is the place in the chat that the reply engages.
 	EngageTopic string `json:"engageTopic"`
-	// Surface says where the reply will be read, Ceiling how many characters
-	// suit that place. Both are hints: nothing is cut.
+	// Surface is where the reply will be read, Ceiling a suitable length in
+	// characters. Both are hints: nothing is cut.
 	Surface string `json:"surface"`
 	Ceiling int    `json:"ceiling"`
 	// MCP is where the agent's tools are served; nil when there are none.
@@ -38,13 +38,13 @@ type MCP struct {
 	Token string `json:"token"`
 }
 
-// Message is one more turn for a run that is already going.
+// Message is one more turn for a live run.
 type Message struct {
 	TurnID string `json:"turnId"`
 	Prompt string `json:"prompt"`
 }
 
-// Interrupt tells the agent to drop every turn it has not answered yet.
+// Interrupt makes the agent drop every turn that it has not answered yet.
 type Interrupt struct{}
 
 func (Start) inputType() string     { return "start" }
@@ -75,8 +75,8 @@ func Encode(in Input) ([]byte, error) {
 	return encodeLine(line)
 }
 
-// ReadInput parses one stdin line. Fields it does not know are ignored, so that
-// an agent outlives additions to the protocol; an unknown type is an error.
+// ReadInput parses one line of stdin. Unknown fields are ignored, so that an agent
+// keeps working when the protocol gets new ones; an unknown type is an error.
 func ReadInput(line []byte) (Input, error) {
 	var head struct {
 		Type string `json:"type"`

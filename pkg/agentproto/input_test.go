@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The lines are a contract with agents in other languages: names to the letter.
+// The lines are a contract with agents in other languages.
 func TestEncode(t *testing.T) {
 	start := Start{
 		TurnID: "12", Prompt: "<messages>\n&lt;b&gt;</messages>", SessionID: "s", GroupFolder: "acme/eng",

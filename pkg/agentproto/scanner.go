@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// lineBuffer bounds what is held of one line. Delimiters are far shorter; a
-// longer line is handled piece by piece.
+// lineBuffer bounds the memory for one line, in bytes. Delimiters are far shorter;
+// a longer line is handled in pieces.
 const lineBuffer = 32 << 10
 
 // Scanner finds the frames in an agent's stdout. Its memory is bounded by
@@ -24,16 +24,16 @@ type Scanner struct {
 	body     []byte
 }
 
-// NewScanner reads frames from r and passes everything outside of them to
-// discard: one Write a line, or several for a line longer than 32 KiB. Errors of
-// discard are ignored, since a full log disk must not cost an answer.
+// NewScanner reads frames from r and writes everything else to discard: one Write
+// per line, or several for a line longer than 32 KiB. Errors of discard are
+// ignored: a full log disk must not lose an answer.
 func NewScanner(r io.Reader, discard io.Writer) *Scanner {
 	return &Scanner{in: bufio.NewReaderSize(r, lineBuffer), discard: discard}
 }
 
-// Next returns the next frame. A broken frame is a [*Malformed] error and
-// scanning goes on after it; any other error is the reader's and final, io.EOF
-// at its end.
+// Next returns the next frame. For an invalid frame it returns a [*Malformed]
+// error and can be called again; any other error is the reader's and final,
+// io.EOF at its end.
 func (s *Scanner) Next() (Frame, error) {
 	for {
 		whole := !s.midLine
@@ -56,7 +56,7 @@ func (s *Scanner) Next() (Frame, error) {
 }
 
 // take handles one piece of output; only a whole line can be a delimiter. done
-// means that it completed a frame, which is good when err is nil.
+// means that it completed a frame, which is valid if err is nil.
 func (s *Scanner) take(piece []byte, whole bool) (frame Frame, done bool, err error) {
 	switch {
 	case whole && isDelimiter(piece, FrameStart):
@@ -98,10 +98,10 @@ func (s *Scanner) abandon(reason string) error {
 	return bad
 }
 
-// reset lets the body go: a run lives on for hours after one large frame.
+// reset frees the body: a run may go on for hours after one large frame.
 func (s *Scanner) reset() { s.open, s.oversize, s.body = false, false, nil }
 
-// isDelimiter accepts \r\n line ends, which a pty or a Windows-minded agent makes.
+// isDelimiter accepts \r\n line ends, which a pty or a program from Windows writes.
 func isDelimiter(line []byte, delimiter string) bool {
 	return string(bytes.TrimRight(line, "\r\n")) == delimiter
 }

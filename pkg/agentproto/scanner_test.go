@@ -99,7 +99,7 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-func TestScannerNamesTheTurnOfABrokenFrame(t *testing.T) {
+func TestScanner_MalformedFrame_NamesItsTurn(t *testing.T) {
 	for _, body := range []string{`{"status":"done","turnId":"7"}`, `{"result":5,"status":"ok","turnId":"7"}`} {
 		_, broken := scan(t, strings.NewReader(framed(body)), io.Discard)
 		if len(broken) != 1 || broken[0].TurnID != "7" || broken[0].Excerpt != body+"\n" {
@@ -139,7 +139,7 @@ func TestScannerFrameSize(t *testing.T) {
 	}
 }
 
-// flood is n bytes without a newline.
+// flood returns n bytes without a newline.
 func flood(n int64) io.Reader { return io.LimitReader(constant('x'), n) }
 
 type constant byte
@@ -169,7 +169,7 @@ func TestScannerMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestScannerPassesOnReadErrors(t *testing.T) {
+func TestScanner_ReadError_IsReturned(t *testing.T) {
 	cut := errors.New("cut")
 	s := NewScanner(io.MultiReader(strings.NewReader(FrameStart+"\n{"), iotest.ErrReader(cut)), io.Discard)
 	var bad *Malformed
@@ -181,12 +181,12 @@ func TestScannerPassesOnReadErrors(t *testing.T) {
 	}
 }
 
-func TestScannerIgnoresLogErrors(t *testing.T) {
+func TestScanner_DiscardFails_ReadsOn(t *testing.T) {
 	r, w := io.Pipe()
 	_ = r.Close()
 	frames, _ := scan(t, strings.NewReader("log\n"+framed(`{"status":"ok"}`)), w)
 	if len(frames) != 1 {
-		t.Errorf("%d frames behind a failing log", len(frames))
+		t.Errorf("%d frames after a failed discard", len(frames))
 	}
 }
 
@@ -208,7 +208,7 @@ func TestWriteFrame(t *testing.T) {
 		t.Error("More must be true for final:false alone")
 	}
 	if err := WriteFrame(io.Discard, Frame{Result: strings.Repeat("x", MaxFrame)}); err == nil {
-		t.Error("a frame no scanner would take was written")
+		t.Error("a frame over the limit was written")
 	}
 }
 
@@ -222,8 +222,8 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// FuzzScanner: whatever an agent prints, and however the pipe cuts it, every
-// string that comes out is clean and good frames behind it are still read.
+// FuzzScanner checks that, whatever an agent prints and however the pipe splits it, all
+// strings are valid UTF-8 without NUL and valid frames after it are still read.
 func FuzzScanner(f *testing.F) {
 	f.Add([]byte(framed(`{"status":"ok","result":"hi"}`)), uint64(1))
 	f.Add([]byte(FrameStart+"\r\n"+FrameStart+"\n\x00\xff"), uint64(2))
@@ -234,15 +234,15 @@ func FuzzScanner(f *testing.F) {
 		frames, broken := scan(t, &choppyReader{whole, cuts}, io.Discard)
 		again, brokenAgain := scan(t, bytes.NewReader(whole), io.Discard)
 		if !cmp.Equal(frames, again) || !cmp.Equal(broken, brokenAgain) {
-			t.Fatalf("the way it was cut changed the frames")
+			t.Fatalf("splitting the output changed the frames")
 		}
 		if len(frames) == 0 || frames[len(frames)-1].Result != "last" {
-			t.Fatalf("good frame lost behind %q", out)
+			t.Fatalf("valid frame lost after %q", out)
 		}
 		for _, fr := range frames {
 			text := fr.Status + fr.Result + fr.NewSessionID + fr.Error + fr.TurnID
 			if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
-				t.Fatalf("unclean text in %+v", fr)
+				t.Fatalf("invalid text in %+v", fr)
 			}
 		}
 		for _, bad := range broken {

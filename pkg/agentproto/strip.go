@@ -2,14 +2,14 @@ package agentproto
 
 import "strings"
 
-// hiddenTags enclose what an agent says to itself.
+// hiddenTags enclose an agent's notes to itself.
 var hiddenTags = [...]string{"internal", "think"}
 
 // Strip removes <internal>…</internal> and <think>…</think> from an agent's
-// text, then blank lines around the rest. Tags match in any case; a tag nested
-// in itself is counted; one never closed hides everything to the end. What
-// remains holds no opening tag, not even one pieced together by a removal. The
-// work is linear in the length of text.
+// text, then blank lines around the rest. Tags match in any case and may be nested;
+// one that is never closed hides everything to the end. The result has no opening
+// tag, not even one that a removal puts together. The time is linear in the length
+// of text.
 func Strip(text string) string {
 	return trimBlankLines(stripHidden(text))
 }
@@ -73,8 +73,8 @@ func hasTag(text, opening, tag string) bool {
 	return len(text) >= n && isTag(text[:n], opening, tag)
 }
 
-// isTag takes s of exactly the tag's length, so that case folding cannot let a
-// longer rune such as the Kelvin sign pass for an ASCII letter.
+// isTag takes s of exactly the tag's length, so that case folding cannot match a
+// longer rune, such as the Kelvin sign, with an ASCII letter.
 func isTag(s, opening, tag string) bool {
 	return strings.EqualFold(s, opening+tag+">")
 }

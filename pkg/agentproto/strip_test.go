@@ -57,7 +57,7 @@ func TestStripProperties(t *testing.T) {
 	})
 }
 
-// Every removal uncovers the next tag: a pass per removal would take hours.
+// Every removal reveals the next tag: one pass per removal would take hours.
 func TestStripIsLinear(t *testing.T) {
 	const n = 50_000
 	text := strings.Repeat("<thi", n) + "<think></think>" + strings.Repeat("nk></think>", n) + "shown"

@@ -1,6 +1,6 @@
-// Package apierr is the closed set of error kinds the daemons use between each other.
-// Inside a process errors are wrapped with %w as usual; a fault marks the one that may cross
-// the process border, and its message is written for whoever reads it on the other side.
+// Package apierr is the closed set of error kinds that cross processes. Inside a process errors
+// are wrapped with %w as usual; an Error marks the one that may be sent to the caller, and its
+// message is written for that caller.
 package apierr
 
 import (
@@ -9,17 +9,17 @@ import (
 	"net/http"
 )
 
-// Kind says what went wrong in terms the caller can act upon. It travels as a string in
-// error bodies, so the values are part of the wire format.
+// Kind is what went wrong, in terms a caller can act on. It is sent as a string in error bodies,
+// so the values are part of the wire format.
 type Kind string
 
 const (
-	BadRequest   Kind = "bad_request"  // the request itself is wrong; repeating it is useless
-	Unauthorized Kind = "unauthorized" // no or wrong credentials
-	Forbidden    Kind = "forbidden"    // known caller, not allowed
-	NotFound     Kind = "not_found"    // the thing named does not exist
-	Conflict     Kind = "conflict"     // the present state forbids it
-	Unavailable  Kind = "unavailable"  // try again later
+	BadRequest   Kind = "bad_request"  // the request is invalid; a retry fails again
+	Unauthorized Kind = "unauthorized" // no credentials, or invalid ones
+	Forbidden    Kind = "forbidden"    // a known caller that is not allowed to
+	NotFound     Kind = "not_found"    // what the request names does not exist
+	Conflict     Kind = "conflict"     // the current state does not allow it
+	Unavailable  Kind = "unavailable"  // retry later
 	Internal     Kind = "internal"     // a bug; every error without a kind counts as one
 )
 
@@ -48,8 +48,8 @@ func (k Kind) Status() int {
 	}
 }
 
-// KindOfStatus is the inverse of Status. Statuses outside the set, which only proxies and foreign
-// servers send, take the kind a caller should treat them as.
+// KindOfStatus is the inverse of Status. A status outside the set, which only proxies and foreign
+// servers send, gets the kind a caller should treat it as.
 func KindOfStatus(status int) Kind {
 	for _, k := range Kinds() {
 		if k.Status() == status {
@@ -66,14 +66,14 @@ func KindOfStatus(status int) Kind {
 	}
 }
 
-// Error is an error with a kind. Message is all the other process gets to see of it.
+// Error is an error with a kind. The caller receives Kind and Message, nothing else.
 type Error struct {
 	Kind    Kind
 	Message string
 	err     error
 }
 
-// New makes an error of a kind. The format is that of fmt.Errorf, %w included.
+// New returns an *Error of a kind. The format is that of fmt.Errorf, %w included.
 func New(kind Kind, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: kind, Message: err.Error(), err: err}
@@ -83,15 +83,15 @@ func (e *Error) Error() string { return e.Message }
 
 func (e *Error) Unwrap() error { return e.err }
 
-// KindOf finds the kind of an error: that of the outermost fault in its chain, Internal when
-// there is none or its kind is outside the set, and "" for nil.
+// KindOf returns the kind of the outermost *Error in err's chain, Internal if there is none or its
+// kind is outside the set, and "" for nil.
 func KindOf(err error) Kind {
 	if err == nil {
 		return ""
 	}
-	var f *Error
-	if !errors.As(err, &f) || (f.Kind.Status() == http.StatusInternalServerError) {
+	var e *Error
+	if !errors.As(err, &e) || e.Kind.Status() == http.StatusInternalServerError {
 		return Internal
 	}
-	return f.Kind
+	return e.Kind
 }

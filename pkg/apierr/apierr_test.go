@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/apierr"
 )
 
-func TestKindsAndStatusesAreOneToOne(t *testing.T) {
+func TestStatus_IsOneToOne(t *testing.T) {
 	want := map[apierr.Kind]int{
 		apierr.BadRequest: 400, apierr.Unauthorized: 401, apierr.Forbidden: 403, apierr.NotFound: 404,
 		apierr.Conflict: 409, apierr.Unavailable: 503, apierr.Internal: 500,
@@ -46,11 +46,11 @@ func TestKindOf(t *testing.T) {
 		want apierr.Kind
 	}{
 		"nil":            {nil, ""},
-		"fault":          {missing, apierr.NotFound},
-		"wrapped fault":  {fmt.Errorf("load: %w", missing), apierr.NotFound},
-		"joined fault":   {errors.Join(io.EOF, missing), apierr.NotFound},
+		"error":          {missing, apierr.NotFound},
+		"wrapped error":  {fmt.Errorf("load: %w", missing), apierr.NotFound},
+		"joined error":   {errors.Join(io.EOF, missing), apierr.NotFound},
 		"outermost wins": {apierr.New(apierr.Conflict, "taken: %w", missing), apierr.Conflict},
-		"no fault":       {io.EOF, apierr.Internal},
+		"no kind":        {io.EOF, apierr.Internal},
 		"unknown kind":   {apierr.New("teapot", "short and stout"), apierr.Internal},
 	} {
 		if got := apierr.KindOf(tc.err); got != tc.want {

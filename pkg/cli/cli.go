@@ -1,5 +1,5 @@
-// Package cli is what the subcommands share that ask a running daemon: the call, the command
-// line, and output that does not steer the terminal.
+// Package cli is what subcommands that call a running daemon share: the call, the command line,
+// and output without terminal control characters.
 package cli
 
 import (
@@ -18,17 +18,17 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-// Func is a subcommand: its arguments, and where it prints. When it has printed its help it
-// returns flag.ErrHelp.
+// Func is a subcommand, called with its arguments and where to print. It returns flag.ErrHelp
+// after printing its help.
 type Func = func(ctx context.Context, args []string, out io.Writer) error
 
-// Daemon is the one that is asked.
+// Daemon is the daemon that is called.
 type Daemon struct {
 	Name    string
-	Connect func() (*httpx.Client, error) // makes the client of the running one
+	Connect func() (*httpx.Client, error) // returns a client for the running daemon
 }
 
-// Call asks the daemon, see httpx.Client. That nobody answers is explained in terms of what to do.
+// Call calls the daemon, see httpx.Client. If it is not running, the error says how to start it.
 func (d Daemon) Call(ctx context.Context, method, path string, in, out any) error {
 	client, err := d.Connect()
 	if err != nil {
@@ -43,25 +43,25 @@ func (d Daemon) Call(ctx context.Context, method, path string, in, out any) erro
 	return err
 }
 
-// Line is the command line of a subcommand. Its flags are to be defined before it is read.
+// Line is the command line of a subcommand. Define its flags before Read.
 type Line struct {
 	*flag.FlagSet
 	out io.Writer
 }
 
-// Line makes a command line. usage is what stands behind the daemon's name; help is printed to out.
+// Line returns a command line. usage is what follows the daemon's name; help is printed to out.
 func (d Daemon) Line(usage string, out io.Writer) *Line {
 	fs := flag.NewFlagSet(d.Name+" "+usage, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // errors are returned; printing them too would show them twice
 	return &Line{fs, out}
 }
 
-// AnyNumber is for Read: as many arguments as there are.
+// AnyNumber is a limit for Read: as many arguments as there are.
 const AnyNumber = math.MaxInt
 
-// Read reads flags before, between and behind the other arguments, of which there are at most so
-// many, and returns these. The error is a mistake, or flag.ErrHelp when help was printed.
-func (l *Line) Read(args []string, most int) (rest []string, err error) {
+// Read reads flags before, between and after the other arguments and returns those, at most limit
+// of them. The error is a usage error, or flag.ErrHelp if help was printed.
+func (l *Line) Read(args []string, limit int) (rest []string, err error) {
 	for {
 		err := l.Parse(args)
 		switch {
@@ -74,24 +74,25 @@ func (l *Line) Read(args []string, most int) (rest []string, err error) {
 			return nil, l.UsageError("%w", err)
 		case l.NArg() == 0:
 			return rest, nil
-		case len(rest) == most:
-			return nil, l.UsageError("what is %q?", l.Arg(0))
+		case len(rest) == limit:
+			return nil, l.UsageError("unexpected argument %q", l.Arg(0))
 		}
 		rest, args = append(rest, l.Arg(0)), l.Args()[1:]
 	}
 }
 
-// UsageError is an error of who wrote the line, with the usage behind it.
+// UsageError is an error in the arguments, with the usage appended.
 func (l *Line) UsageError(format string, args ...any) error {
 	return UsageError("%w (usage: %s)", fmt.Errorf(format, args...), l.Name())
 }
 
-// UsageError is an error of who wrote the command line: a *daemon.ExitError with daemon.ExitRefused.
+// UsageError is an error in the command line: a *daemon.ExitError with daemon.ExitRefused.
 func UsageError(format string, args ...any) error {
 	return &daemon.ExitError{Code: daemon.ExitRefused, Err: fmt.Errorf(format, args...)}
 }
 
-// Printable keeps what others wrote into the database from steering the terminal. Line ends stay.
+// Printable replaces control characters, which text from the database may hold, so that they do
+// not reach the terminal. Line ends stay.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && !unicode.IsPrint(r) {

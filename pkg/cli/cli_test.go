@@ -34,7 +34,7 @@ func TestCall(t *testing.T) {
 	var said string
 	err := at(srv.URL).Call(t.Context(), http.MethodPost, "/v1/turns", 7, &said)
 	if err != nil || said != "POST 7 Bearer s3cret" {
-		t.Errorf("it said %q, %v", said, err)
+		t.Errorf("answered %q, %v", said, err)
 	}
 	err = at(srv.URL).Call(t.Context(), http.MethodGet, "/v1/none", nil, nil)
 	if apierr.KindOf(err) != apierr.NotFound || strings.Contains(err.Error(), "not running") {
@@ -46,7 +46,7 @@ func TestCall(t *testing.T) {
 	srv.Close()
 	want := "gated is not running at " + srv.URL + ": start it with `gated`, or set GATED_URL ("
 	if err := at(srv.URL).Call(t.Context(), "GET", "/", nil, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("daemon down: %v", err)
 	}
 }
 
@@ -56,13 +56,13 @@ func TestRead(t *testing.T) {
 		most int
 		rest []string
 		n    int
-		says string // what is wrong, "" for nothing
+		says string // the error, "" for none
 	}{
 		{"", 0, nil, 1, ""},
 		{"-n 2", 0, nil, 2, ""},
 		{"a b c", AnyNumber, []string{"a", "b", "c"}, 1, ""},
 		{"a --n=2 b -all", 2, []string{"a", "b"}, 2, ""},
-		{"a b", 1, nil, 1, `what is "b"? (usage: gated turns [-n N])`},
+		{"a b", 1, nil, 1, `unexpected argument "b" (usage: gated turns [-n N])`},
 		{"-n x", 1, nil, 1, "invalid value"},
 		{"a -m", 1, nil, 1, "not defined: -m (usage: gated turns [-n N])"},
 		{"-n", 1, nil, 1, "needs an argument"},

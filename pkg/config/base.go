@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Base is what every daemon needs to know; it is embedded in each one's configuration.
+// Base is the settings of every daemon; it is embedded in each daemon's configuration.
 type Base struct {
 	Data         string     `env:"ARIZUKO_DATA" envDefault:"./data" doc:"folder of the database, groups, media, logs and sockets"`
 	SharedSecret string     `env:"ARIZUKO_SECRET" secret:"true" doc:"bearer secret between the daemons; default: the file secret in the data folder, made by migrate"`
@@ -42,8 +42,8 @@ func (b Base) Secret() (string, error) {
 // Logger writes to w in the configured format, with the daemon's name on every line and the
 // shared secret and the given secrets redacted.
 func (b Base) Logger(w io.Writer, daemon string, secrets ...string) *slog.Logger {
-	// Before the first migration there is no secret to hide, and other failures are
-	// reported by whoever needs the secret.
+	// Before the first migration there is no secret to redact; other errors are returned
+	// to the callers of Secret.
 	if shared, err := b.Secret(); err == nil {
 		secrets = append([]string{shared}, secrets...)
 	}

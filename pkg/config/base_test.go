@@ -64,10 +64,10 @@ func TestLoggerRedacts(t *testing.T) {
 				}
 			}
 			if !strings.Contains(text, "/bot[redacted]/getMe") || !strings.Contains(text, "teled") || !strings.Contains(text, "ab") {
-				t.Errorf("too much is gone: %s", text)
+				t.Errorf("more than the secrets was redacted: %s", text)
 			}
 			if format == "json" && !json.Valid(out.Bytes()) {
-				t.Errorf("no JSON: %s", text)
+				t.Errorf("not JSON: %s", text)
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func TestLoggerLevel(t *testing.T) {
 	}
 }
 
-func TestRedactorPrefersTheLongerSecret(t *testing.T) {
+func TestRedactor_OverlappingSecrets_LongestFirst(t *testing.T) {
 	r := config.NewRedactor("secret", "secret-and-more")
 	if got, want := r.String("a secret-and-more b secret c"), "a [redacted] b [redacted] c"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -2,7 +2,7 @@
 //
 // A field is a setting when it carries the tag env:"NAME". Further tags: envDefault:"…";
 // doc:"one line" for the README table; secret:"true" for values that must not be shown, which
-// may also come from a file named by NAME_FILE. Nested and embedded structs are walked, with
+// may also be in a file named by NAME_FILE. Nested and embedded structs are walked, with
 // envPrefix:"…" put before their names. An empty variable counts as unset.
 package config
 
@@ -25,9 +25,9 @@ type Problems []string
 
 func (p Problems) Error() string { return strings.Join(p, "\n") }
 
-// Load fills a T from environ, which has the form of os.Environ. It always looks at every
-// variable: the error is a Problems with one line per mistake. If *T has a method
-// Validate() error or Validate() []error, what it returns is added to the list.
+// Load fills a T from environ, which has the form of os.Environ. It checks every variable: the
+// error is a Problems with one line per mistake. If *T has a method Validate() error or
+// Validate() []error, the errors it returns are added.
 func Load[T any](environ []string) (T, error) {
 	var cfg T
 	vars := env.ToMap(environ)
@@ -97,8 +97,8 @@ func (s setting) load(vars map[string]string) string {
 			vars[s.name] = value
 		}
 	}
-	// A struct with this one field, because the library's errors name fields, not variables,
-	// and field names need not be unique.
+	// A struct with this one field, because the library's errors name fields instead of
+	// variables, and field names need not be unique.
 	one := reflect.New(reflect.StructOf([]reflect.StructField{s.field}))
 	err := env.ParseWithOptions(one.Interface(), env.Options{Environment: vars, Prefix: s.prefix})
 	if err != nil {

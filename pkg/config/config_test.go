@@ -14,8 +14,8 @@ import (
 )
 
 type service struct {
-	Addr config.Addr `env:"ADDR" envDefault:"127.0.0.1:1" doc:"where it listens"`
-	URL  config.URL  `env:"URL" doc:"where it is called"`
+	Addr config.Addr `env:"ADDR" envDefault:"127.0.0.1:1" doc:"listen address"`
+	URL  config.URL  `env:"URL" doc:"base URL"`
 }
 
 type sample struct {
@@ -23,7 +23,7 @@ type sample struct {
 	Poll  time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often | it looks"`
 	Limit int           `env:"LIMIT" envDefault:"20" doc:"most at once"`
 	Token string        `env:"TOKEN,required" secret:"true" doc:"the bot's token"`
-	PIN   int           `env:"PIN" secret:"true" doc:"a number nobody may see"`
+	PIN   int           `env:"PIN" secret:"true" doc:"a secret number"`
 	Names []string      `env:"NAMES" doc:"comma separated"`
 	Routd service       `envPrefix:"ROUTD_"`
 	Onbod service       `envPrefix:"ONBOD_"`
@@ -84,7 +84,7 @@ func TestLoadValues(t *testing.T) {
 	}
 }
 
-func TestLoadReportsEveryProblem(t *testing.T) {
+func TestLoad_SeveralMistakes_ReportsAll(t *testing.T) {
 	_, err := config.Load[sample]([]string{
 		"POLL_INTERVAL=5 minutes", "LIMIT=0", "PIN=hunter2", "LOG_LEVEL=loud", "LOG_FORMAT=xml",
 		"ROUTD_ADDR=localhost", "ONBOD_ADDR=:http", "ONBOD_URL=onbod:82",
@@ -114,19 +114,20 @@ func TestLoadReportsEveryProblem(t *testing.T) {
 
 func TestLoadNumbers(t *testing.T) {
 	_, err := config.Load[sample]([]string{"TOKEN=x", "LIMIT=99999999999"})
-	want := config.Problems{`LIMIT="99999999999": can't be read: value out of range`, "LIMIT: must be at least 1"}
+	want := config.Problems{`LIMIT="99999999999": cannot be parsed: value out of range`, "LIMIT: must be at least 1"}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestLoadSecretFiles(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
 	for name, tc := range map[string]struct {
 		environ []string
 		want    string // part of the problem, "" for none
 	}{
 		"both":         {[]string{"TOKEN=a", "TOKEN_FILE=" + file(t, "b")}, "TOKEN: both TOKEN and TOKEN_FILE are set, only one may be"},
-		"missing":      {[]string{"TOKEN_FILE=/nonexistent/x"}, "TOKEN_FILE: open /nonexistent/x"},
+		"missing":      {[]string{"TOKEN_FILE=" + missing}, "TOKEN_FILE: open " + missing},
 		"empty":        {[]string{"TOKEN_FILE=" + file(t, "\n")}, "is empty"},
 		"folder":       {[]string{"TOKEN_FILE=" + t.TempDir()}, "TOKEN_FILE: read"},
 		"too large":    {[]string{"TOKEN_FILE=" + file(t, strings.Repeat("x", 70_000))}, "is larger than 65536 bytes"},
@@ -134,7 +135,7 @@ func TestLoadSecretFiles(t *testing.T) {
 		"empty value":  {[]string{"TOKEN=", "TOKEN_FILE=" + file(t, "abc")}, ""},
 		"no newline":   {[]string{"TOKEN_FILE=" + file(t, "abc")}, ""},
 		"bad in file":  {[]string{"TOKEN=abc", "PIN_FILE=" + file(t, "hunter2\n")}, "PIN: not a valid int"},
-		"not a secret": {[]string{"TOKEN=abc", "LIMIT_FILE=/nonexistent/x"}, ""},
+		"not a secret": {[]string{"TOKEN=abc", "LIMIT_FILE=" + missing}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := config.Load[sample](tc.environ)
@@ -161,7 +162,7 @@ type list struct {
 
 func (list) Validate() []error { return []error{errors.New("A: one"), nil, errors.New("A: two")} }
 
-func TestValidateMayReturnAList(t *testing.T) {
+func TestLoad_ValidateReturnsList_AddsEach(t *testing.T) {
 	_, err := config.Load[list](nil)
 	if diff := cmp.Diff(error(config.Problems{"A: one", "A: two"}), err); diff != "" {
 		t.Error(diff)
@@ -183,7 +184,7 @@ func TestCheckInterval(t *testing.T) {
 	}
 }
 
-func TestLoadIgnoresTheProcessEnvironment(t *testing.T) {
+func TestLoad_ProcessEnvironment_IsIgnored(t *testing.T) {
 	t.Setenv("TOKEN", "from the process")
 	if _, err := config.Load[sample](nil); err == nil {
 		t.Error("TOKEN was taken from the process")
@@ -208,8 +209,8 @@ func TestTable(t *testing.T) {
 	want := "| variable | default | meaning |\n|---|---|---|\n" +
 		"| `POLL` | `2s` | a \\| b |\n" +
 		"| `TOKEN` (or `TOKEN_FILE`) | required | the token |\n" +
-		"| `S_ADDR` | `127.0.0.1:1` | where it listens |\n" +
-		"| `S_URL` |  | where it is called |\n" +
+		"| `S_ADDR` | `127.0.0.1:1` | listen address |\n" +
+		"| `S_URL` |  | base URL |\n" +
 		"| `BARE` |  |  |\n"
 	if diff := cmp.Diff(want, config.Table(small{Token: "never shown"})); diff != "" {
 		t.Error(diff)

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// shortest interval there may be: it keeps a typo such as 2ns from using up a core.
-const shortest = 10 * time.Millisecond
+// minInterval keeps a typo such as 2ns from using up a core.
+const minInterval = 10 * time.Millisecond
 
-// CheckInterval says that the variable of a name holds an interval too short to be meant, nil if
-// it does not.
+// CheckInterval returns an error that names the variable if its interval is below 10 ms.
 func CheckInterval(name string, interval time.Duration) error {
-	if interval < shortest {
-		return fmt.Errorf("%s: must be at least %s", name, shortest)
+	if interval < minInterval {
+		return fmt.Errorf("%s: must be at least %s", name, minInterval)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// explain turns an error of the env library into one line that names the variable. A secret's
-// value appears neither by itself nor through the parser's message, which tends to quote it.
+// explain turns an error of the env library into one line that names the variable. It never
+// shows a secret's value: the parser's message, which may quote it, is left out.
 func (s setting) explain(value string, err error) string {
 	if errors.As(err, new(env.VarIsNotSetError)) || errors.As(err, new(env.EmptyVarError)) {
 		if s.secret {
@@ -27,7 +27,7 @@ func (s setting) explain(value string, err error) string {
 	return fmt.Sprintf("%s=%.80q: %s", s.name, value, oneLine(reason(err)))
 }
 
-// reason is the innermost message worth showing. The library's errors do not unwrap.
+// reason is the innermost useful message. The library's errors do not unwrap.
 func reason(err error) string {
 	var parse env.ParseError
 	if errors.As(err, &parse) {
@@ -39,7 +39,7 @@ func reason(err error) string {
 	}
 	var number *strconv.NumError
 	if errors.As(err, &number) {
-		err = fmt.Errorf("can't be read: %w", number.Err)
+		err = fmt.Errorf("cannot be parsed: %w", number.Err)
 	}
 	return err.Error()
 }

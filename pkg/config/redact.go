@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// minSecret is the shortest secret that is redacted; shorter ones would eat ordinary words.
+// minSecret is the shortest secret that is redacted, in bytes; shorter ones would match ordinary
+// words.
 const minSecret = 6
 
 const redacted = "[redacted]"
@@ -17,8 +18,8 @@ const redacted = "[redacted]"
 // Redactor replaces secrets in texts. The zero value replaces nothing.
 type Redactor struct{ replacer *strings.Replacer }
 
-// NewRedactor hides the given secrets, as they are and as they look inside quotes, JSON and
-// URLs. Those shorter than 6 bytes are ignored.
+// NewRedactor replaces the given secrets, as they are and as they look inside quotes, JSON and
+// URLs. Secrets shorter than 6 bytes are ignored.
 func NewRedactor(secrets ...string) Redactor {
 	var forms []string
 	for _, s := range secrets {
@@ -30,7 +31,7 @@ func NewRedactor(secrets ...string) Redactor {
 		forms = append(forms, s, quoted[1:len(quoted)-1], string(asJSON[1:len(asJSON)-1]),
 			url.QueryEscape(s), url.PathEscape(s))
 	}
-	// Longest first, so that a secret which contains another leaves no rest.
+	// Longest first, so that no rest is left of a secret that contains another.
 	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
 	if len(forms) == 0 {
 		return Redactor{}
@@ -50,8 +51,8 @@ func (r Redactor) String(text string) string {
 	return r.replacer.Replace(text)
 }
 
-// Writer redacts what is written to w, each write on its own. Below a slog handler, which
-// writes a record at once, that covers messages, keys, groups, errors and nested values alike.
+// Writer redacts what is written to w, each Write on its own. Below a slog handler, which passes
+// a record in one Write, that covers messages, keys, groups, errors and nested values.
 func (r Redactor) Writer(w io.Writer) io.Writer {
 	if r.replacer == nil {
 		return w

@@ -13,7 +13,7 @@ import (
 // port 0 a free one.
 type Addr string
 
-// UnmarshalText refuses what net.Listen would refuse later, named ports included.
+// UnmarshalText returns an error for what net.Listen would not accept, and for named ports.
 func (a *Addr) UnmarshalText(text []byte) error {
 	_, port, err := net.SplitHostPort(string(text))
 	if err != nil {
@@ -26,8 +26,8 @@ func (a *Addr) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// URL is where a process on the same machine calls this address: every interface is reached
-// through loopback.
+// URL is what a process on the same machine calls for this address; for "every interface" it is
+// loopback.
 func (a Addr) URL() URL {
 	host, port, err := net.SplitHostPort(string(a))
 	if err != nil {
@@ -42,7 +42,7 @@ func (a Addr) URL() URL {
 // URL is the base of another service: http or https, without a trailing slash.
 type URL string
 
-// UnmarshalText refuses relative URLs and those with a query, fragment or user.
+// UnmarshalText returns an error for relative URLs and those with a query, fragment or user.
 func (u *URL) UnmarshalText(text []byte) error {
 	parsed, err := url.Parse(string(text))
 	if err != nil {
@@ -69,7 +69,7 @@ func (u URL) Or(addr Addr) URL {
 // LogFormat is "text" or "json".
 type LogFormat string
 
-// UnmarshalText refuses other formats.
+// UnmarshalText returns an error for other formats.
 func (f *LogFormat) UnmarshalText(text []byte) error {
 	if s := string(text); s != "text" && s != "json" {
 		return errors.New("want text or json")

@@ -17,11 +17,11 @@ func TestAddrURL(t *testing.T) {
 	}
 }
 
-func TestAddrRefuses(t *testing.T) {
+func TestAddr_Invalid_ReturnsError(t *testing.T) {
 	for _, text := range []string{"", "8080", "host", "::1:80", "h:65536", "h:-1", "h:", "h:http", "h:1:2"} {
 		var a config.Addr
 		if a.UnmarshalText([]byte(text)) == nil {
-			t.Errorf("%q is taken", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package daemon is the shell every daemon runs in: the command line with its exit codes, the
-// steps of starting in their order, the heartbeat, and stopping in the reverse order.
+// Package daemon is what all daemons run in: the command line with its exit codes, the steps of
+// the start in their order, the heartbeat, and the stop in reverse order.
 package daemon
 
 import (
@@ -25,11 +25,11 @@ import (
 const (
 	ExitOK      = 0
 	ExitFailure = 1
-	ExitBusy    = 75 // another process holds the lock, or waiting took too long (EX_TEMPFAIL)
-	ExitRefused = 78 // wrong configuration or usage, or too new a schema (EX_CONFIG)
+	ExitBusy    = 75 // another process holds the lock, or a wait timed out (EX_TEMPFAIL)
+	ExitRefused = 78 // invalid configuration or usage, or too new a schema (EX_CONFIG)
 )
 
-// ExitError is an error that knows its exit code.
+// ExitError is an error with the exit code it leads to.
 type ExitError struct {
 	Code int
 	Err  error
@@ -39,16 +39,16 @@ func (e *ExitError) Error() string { return e.Err.Error() }
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Program is what one daemon has to say for itself.
+// Program is one daemon's command line.
 type Program struct {
 	Name string
 	// Serve runs until ctx ends and then returns nil.
 	Serve func(ctx context.Context) error
-	// Check tells what is wrong with configuration, credentials and the like.
+	// Check returns what is wrong with the configuration, credentials and permissions.
 	Check func(ctx context.Context, out io.Writer) error
-	// Addr is where the health subcommand finds the daemon.
+	// Addr is the address the health subcommand calls.
 	Addr func() (config.Addr, error)
-	// Commands are further subcommands by name; flag.ErrHelp says that help was printed.
+	// Commands are further subcommands by name; they return flag.ErrHelp after printing help.
 	Commands map[string]func(ctx context.Context, args []string, out io.Writer) error
 }
 
@@ -57,7 +57,7 @@ type Program struct {
 func (p Program) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	// A second signal kills, whatever stopping waits for.
+	// A second signal kills the process, even if the stop is still waiting.
 	defer context.AfterFunc(ctx, stop)()
 	if buildinfo.Print(stdout, p.Name, args) {
 		return ExitOK
@@ -117,7 +117,7 @@ func (p Program) check(ctx context.Context, out io.Writer) error {
 func (p Program) health(ctx context.Context, out io.Writer) error {
 	addr, err := p.Addr()
 	if err != nil {
-		// For health there are two answers only.
+		// health has two exit codes only.
 		return &ExitError{ExitFailure, err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
@@ -126,7 +126,7 @@ func (p Program) health(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // and no proxy
+	transport := &http.Transport{DisableKeepAlives: true} // no proxy either
 	res, err := transport.RoundTrip(req)
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestEveryProblemHasItsLine(t *testing.T) {
+func TestRun_ConfigProblems_OneLineEach(t *testing.T) {
 	var stderr bytes.Buffer
 	program(config.Problems{"A: one", "B: two"}).Run(t.Context(), nil, io.Discard, &stderr)
 	if want := "teled: A: one\nteled: B: two\n"; stderr.String() != want {
@@ -93,14 +93,14 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestHelpIsNoFailure(t *testing.T) {
+func TestRun_Help_ExitsWith0(t *testing.T) {
 	var stderr bytes.Buffer
 	if code := program(flag.ErrHelp).Run(t.Context(), []string{"echo", "-h"}, io.Discard, &stderr); code != 0 || stderr.Len() > 0 {
 		t.Errorf("exit %d: %s", code, &stderr)
 	}
 }
 
-func TestSignalsEndServeCleanly(t *testing.T) {
+func TestRun_Signal_ExitsWith0(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		p := program(nil)
 		p.Serve = func(ctx context.Context) error {
@@ -151,7 +151,7 @@ func TestHealth(t *testing.T) {
 	}
 	srv.Close()
 	if code, _ := health(); code != 1 {
-		t.Errorf("not there: exit %d", code)
+		t.Errorf("daemon down: exit %d", code)
 	}
 	p.Addr = func() (config.Addr, error) { return "", config.Problems{"TELED_ADDR: bad"} }
 	if code, _ := health(); code != 1 {

@@ -10,12 +10,12 @@ import (
 	"arizuko/pkg/store"
 )
 
-// HeartbeatInterval is how often a daemon refreshes its row in daemons. A row that is three
-// times older belongs to a daemon that is gone.
+// HeartbeatInterval is how often a daemon refreshes its row in daemons. A row older than three
+// intervals belongs to a daemon that is down.
 const HeartbeatInterval = 5 * time.Second
 
-// lastBeat limits the final write at a stop.
-const lastBeat = 2 * time.Second
+// lastBeatTimeout bounds the final write at a stop.
+const lastBeatTimeout = 2 * time.Second
 
 // Connection is the state of a daemon's connection to its platform; daemons without one are
 // connected as soon as they run.
@@ -40,7 +40,7 @@ type Heartbeat struct {
 	row store.Daemon
 }
 
-// NewHeartbeat makes the heart of a daemon that is connecting. write stores the row.
+// NewHeartbeat returns the heartbeat of a daemon that is connecting. write stores the row.
 func NewHeartbeat(name, version string, log *slog.Logger, write func(context.Context, store.Daemon) error) *Heartbeat {
 	return &Heartbeat{
 		write: write, log: log, changed: make(chan struct{}, 1),
@@ -48,7 +48,7 @@ func NewHeartbeat(name, version string, log *slog.Logger, write func(context.Con
 	}
 }
 
-// Report says how the connection is, with a detail for operators. A change is written at once.
+// Report sets the state of the connection, with a detail for operators. A change is written at once.
 func (h *Heartbeat) Report(c Connection, detail string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,33 +62,34 @@ func (h *Heartbeat) Report(c Connection, detail string) {
 	}
 }
 
-// Event says that the platform has just sent something; the next beat writes it.
+// Event records that the platform has just sent an event; the next beat writes it.
 func (h *Heartbeat) Event() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.row.LastEventAt = failpoint.Now().UnixMilli()
 }
 
-// Probe says that the connection has just been tried and works; the next beat writes it.
+// Probe records that a test of the connection has just succeeded; the next beat writes it.
 func (h *Heartbeat) Probe() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.row.LastProbeAt = failpoint.Now().UnixMilli()
 }
 
-// Run beats until ctx ends, then writes that the daemon is stopped. It returns nil: a beat
-// that fails is logged, and the next one may succeed.
+// Run writes the row until ctx ends, then writes that the daemon is stopped. It returns nil: a
+// write that fails is logged, and the next one may succeed.
 func (h *Heartbeat) Run(ctx context.Context) error {
 	ticker := time.NewTicker(HeartbeatInterval)
 	defer ticker.Stop()
 	for {
 		h.beat(ctx)
+
 		select {
 		case <-ctx.Done():
 			h.mu.Lock()
 			h.row.Connection = string(Stopped)
 			h.mu.Unlock()
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastBeat)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastBeatTimeout)
 			defer cancel()
 			h.beat(last)
 			return nil
@@ -104,6 +105,6 @@ func (h *Heartbeat) beat(ctx context.Context) {
 	h.mu.Unlock()
 	row.HeartbeatAt = failpoint.Now().UnixMilli()
 	if err := h.write(ctx, row); err != nil && ctx.Err() == nil {
-		h.log.Warn("heartbeat not written", "err", err)
+		h.log.Warn("heartbeat failed", "err", err)
 	}
 }

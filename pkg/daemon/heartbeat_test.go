@@ -13,22 +13,22 @@ import (
 	"arizuko/pkg/store"
 )
 
-func TestHeartBeats(t *testing.T) {
+func TestHeartbeat_ReportsChangesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rows []store.Daemon
-		heart := daemon.NewHeartbeat("teled", "v1", slog.New(slog.DiscardHandler), func(_ context.Context, row store.Daemon) error {
+		heartbeat := daemon.NewHeartbeat("teled", "v1", slog.New(slog.DiscardHandler), func(_ context.Context, row store.Daemon) error {
 			rows = append(rows, row)
 			return errors.New("the disk is full") // must not end it
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- heart.Run(ctx) }()
+		go func() { done <- heartbeat.Run(ctx) }()
 		synctest.Wait()
-		heart.Report(daemon.Connected, "as @bot")
+		heartbeat.Report(daemon.Connected, "as @bot")
 		synctest.Wait()
-		heart.Report(daemon.Connected, "as @bot") // no change, no beat
-		heart.Event()
-		heart.Probe()
+		heartbeat.Report(daemon.Connected, "as @bot") // no change, no beat
+		heartbeat.Event()
+		heartbeat.Probe()
 		synctest.Wait()
 		<-time.After(daemon.HeartbeatInterval) // of the bubble's clock
 		synctest.Wait()

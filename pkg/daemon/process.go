@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// stopTimeout is below the 10 s after which container runtimes kill.
+	// stopTimeout is below the 10 s after which container runtimes kill a process.
 	stopTimeout = 8 * time.Second
 	// defaultSchemaWait covers a migration of a large database.
 	defaultSchemaWait = time.Minute
@@ -41,13 +41,13 @@ type Options struct {
 	Name       string
 	Base       config.Base
 	Addr       config.Addr   // of the HTTP listener
-	Secrets    []string      // to hide in the log, besides the shared one
+	Secrets    []string      // redacted in the log, besides the shared secret
 	Log        io.Writer     // where log lines go
 	Checkpoint int           // WAL pages until this process checkpoints by itself, 0 for never
-	SchemaWait time.Duration // how long to wait for the migration; 0 means a minute
+	SchemaWait time.Duration // how long to wait for the migration, 0 for a minute
 }
 
-// Process is a started daemon: what all daemons have in common.
+// Process is a started daemon, with what all daemons have in common.
 type Process struct {
 	Log       *slog.Logger
 	Secret    string               // the shared bearer secret
@@ -56,7 +56,7 @@ type Process struct {
 	Addr      string               // bound address of Router, host:port
 	Ready     *Readiness
 	Store     *store.Store
-	Wake      *wake.Listener // pokes of others
+	Wake      *wake.Listener // pokes of other daemons
 	Poker     *wake.Poker
 	Heartbeat *Heartbeat
 	Stop      *Stopper // add what the daemon starts itself
@@ -68,8 +68,8 @@ type Process struct {
 
 // Start does what every daemon does first, in this order: take the singleton lock, answer
 // /readyz with what it waits for, wait for the schema, open the database and the poke socket.
-// If a step fails, or ctx ends, the ones before it are undone. On success the caller adds its
-// routes and calls Run, or Close.
+// If a step fails or ctx ends, the steps before it are undone. On success the caller adds its
+// routes and calls Run or Close.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
 		Log:     o.Base.Logger(o.Log, o.Name, o.Secrets...),
@@ -129,7 +129,7 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 		return &ExitError{ExitRefused, err}
 	}
 	p.Secret = secret
-	// Again, because migrate may have made the secret meanwhile.
+	// A second time, because migrate may have made the secret in the meantime.
 	p.Log = o.Base.Logger(o.Log, o.Name, o.Secrets...)
 	p.Poker = wake.NewPoker(o.Base.RunDir(), p.pokeFailed())
 	p.Stop.Add("poker", func(context.Context) error { p.Poker.Close(); return nil })
@@ -153,10 +153,10 @@ func (p *Process) waitSchema(ctx context.Context, o Options) error {
 	defer cancel()
 	err := store.WaitSchema(wait, o.Base.DBPath(), migrations.Latest(), func(reason string) {
 		p.Ready.Wait("start", reason)
-		p.Log.Info("waiting", "for", reason)
+		p.Log.Info("waiting for the schema", "reason", reason)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &ExitError{ExitBusy, fmt.Errorf("gave up after %s: %w", limit, err)}
+		return &ExitError{ExitBusy, fmt.Errorf("timed out after %s: %w", limit, err)}
 	}
 	return err
 }
@@ -168,7 +168,7 @@ func (p *Process) openSockets(_ context.Context, o Options) error {
 	}
 	p.Wake = listener
 	p.Stop.Add("wake", func(context.Context) error { return listener.Close() })
-	// A second time, so that it comes before the store when stopping: requests need that.
+	// A second time, so that it stops before the store: requests need the store.
 	p.Stop.Add("http", p.server.Close)
 	return nil
 }
@@ -181,7 +181,7 @@ func (p *Process) newRouter() chi.Router {
 
 func (p *Process) pokeFailed() func(daemon string, err error) {
 	failed := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "arizuko_poke_errors_total", Help: "Pokes that failed for another reason than an absent or busy reader.",
+		Name: "arizuko_poke_errors_total", Help: "Pokes that failed, not counting daemons that are down or have a poke waiting.",
 	}, []string{"daemon"})
 	p.Metrics.MustRegister(failed)
 	return func(daemon string, err error) {
@@ -190,9 +190,9 @@ func (p *Process) pokeFailed() func(daemon string, err error) {
 	}
 }
 
-// Run opens the router to the world, runs the heart and the given loops until ctx ends or one
-// of them fails, and then stops everything in reverse order. A loop returns nil, or ctx's
-// error, when ctx ends; if it returns before that without an error, the others go on.
+// Run serves the router and runs the heartbeat and the given loops until ctx ends or one of them
+// fails, then stops everything in reverse order. A loop returns nil or ctx's error when ctx ends;
+// if one returns nil before that, the others go on.
 func (p *Process) Run(ctx context.Context, loops ...func(context.Context) error) error {
 	defer p.Close()
 	p.handler.Store(&p.Router)
@@ -209,7 +209,7 @@ func (p *Process) Run(ctx context.Context, loops ...func(context.Context) error)
 	return nil
 }
 
-// watchServer turns a dying listener into the end of the process.
+// watchServer ends the process if the HTTP listener fails.
 func (p *Process) watchServer(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -219,10 +219,10 @@ func (p *Process) watchServer(ctx context.Context) error {
 	}
 }
 
-// Now is the time by which the daemon judges.
+// Now is the daemon's clock, which tests can set.
 func (p *Process) Now() time.Time { return failpoint.Now() }
 
-// Close stops everything that was started, last first. Run does it by itself.
+// Close stops everything that was started, last first. Run calls it.
 func (p *Process) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()

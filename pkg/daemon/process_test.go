@@ -19,7 +19,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// dataFolder is a short one, because socket paths are limited.
+// dataFolder makes a folder with a short path, because socket paths are limited.
 func dataFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "daemon")
@@ -35,7 +35,7 @@ func migrate(t *testing.T, data string) {
 	if err := os.WriteFile(filepath.Join(data, "secret"), []byte("0123456789\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Complete from the first moment on, as another process would see it.
+	// Renamed into place, so that other processes never see half of it.
 	if err := storetest.Migrate(filepath.Join(data, "new.db")); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func fetch(t *testing.T, url string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-func TestProcessLife(t *testing.T) {
+func TestProcess_StartRunStop(t *testing.T) {
 	data := dataFolder(t)
 	migrate(t, data)
 	p, err := daemon.Start(t.Context(), options(data))
@@ -100,7 +100,7 @@ func TestProcessLife(t *testing.T) {
 	p.Poker.Poke("gated")
 	<-p.Wake.C()
 	if _, err := daemon.Start(t.Context(), options(data)); !errors.Is(err, lockfile.ErrHeld) {
-		t.Errorf("a second one: %v", err)
+		t.Errorf("a second process: %v", err)
 	}
 	cancel()
 	if err := <-ended; err != nil {
@@ -117,7 +117,7 @@ func TestProcessLife(t *testing.T) {
 	again.Close()
 }
 
-func TestFailingLoopEndsTheProcess(t *testing.T) {
+func TestProcess_LoopFails_Stops(t *testing.T) {
 	data := dataFolder(t)
 	migrate(t, data)
 	p, err := daemon.Start(t.Context(), options(data))
@@ -146,7 +146,7 @@ func (w *lineWatch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestStartWaitsForTheSchema(t *testing.T) {
+func TestStart_NotMigrated_Waits(t *testing.T) {
 	data := dataFolder(t)
 	o := options(data)
 	o.Addr = freeAddr(t)
@@ -180,7 +180,7 @@ func freeAddr(t *testing.T) config.Addr {
 	return config.Addr(l.Addr().String())
 }
 
-func TestStartGivesUp(t *testing.T) {
+func TestStart_Fails_ReleasesLockAndPort(t *testing.T) {
 	exit := func(err error) int {
 		p := daemon.Program{Name: "gated", Serve: func(context.Context) error { return err }}
 		return p.Run(context.Background(), nil, io.Discard, io.Discard)
@@ -202,7 +202,7 @@ func TestStartGivesUp(t *testing.T) {
 		text string
 	}{
 		"no folder": {options(filepath.Join(blocked, "x")), 78, "ARIZUKO_DATA"},
-		"no schema": {waits, 75, "gave up after 1ms"},
+		"no schema": {waits, 75, "timed out after 1ms"},
 		"no secret": {noSecret, 78, "migrate up"},
 	} {
 		// Twice: the first failure must have released lock and port.
@@ -215,7 +215,7 @@ func TestStartGivesUp(t *testing.T) {
 	}
 }
 
-func TestStartEndsWithItsContext(t *testing.T) {
+func TestStart_ContextEnds_Returns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := daemon.Start(ctx, options(dataFolder(t))); !errors.Is(err, context.Canceled) {
@@ -223,7 +223,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestPokeErrorsAreCounted(t *testing.T) {
+func TestProcess_PokeFails_IsCounted(t *testing.T) {
 	data := dataFolder(t)
 	migrate(t, data)
 	p, err := daemon.Start(t.Context(), options(data))

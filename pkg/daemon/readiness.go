@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Readiness is what /readyz tells. The zero value is ready; it is safe for concurrent use.
+// Readiness is what /readyz answers. The zero value is ready. It is safe for concurrent use.
 type Readiness struct {
 	mu      sync.Mutex
 	waiting map[string]string
 	notes   []string
 }
 
-// Wait says that the daemon waits for something, in words for an operator; an empty reason
-// says it does no longer.
+// Wait sets the reason, in words for an operator, why the daemon waits for what; an empty reason
+// ends the wait.
 func (r *Readiness) Wait(what, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -28,14 +28,14 @@ func (r *Readiness) Wait(what, reason string) {
 	r.waiting[what] = reason
 }
 
-// Note replaces the remarks that do not make the daemon unready, such as ignored rows.
+// Note replaces the notes: problems that do not make the daemon unready, such as ignored rows.
 func (r *Readiness) Note(notes ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notes = slices.Clone(notes)
 }
 
-// Status lists what is waited for, sorted, and the remarks.
+// Status returns the reasons to wait, sorted, and the notes.
 func (r *Readiness) Status() (waiting, notes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

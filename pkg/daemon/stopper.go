@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Stopper collects, while a process starts, how to undo each step. The zero value is empty.
-// It is safe for concurrent use.
+// Stopper collects how to undo each step of a start. The zero value is empty. It is safe for
+// concurrent use.
 type Stopper struct {
 	mu    sync.Mutex
 	steps []step
@@ -18,15 +18,15 @@ type step struct {
 	stop func(context.Context) error
 }
 
-// Add registers how to stop what was just started.
+// Add registers how to stop what has just been started.
 func (s *Stopper) Add(name string, stop func(context.Context) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps = append(s.steps, step{name, stop})
 }
 
-// StopAll runs the steps, last added first, and forgets them. A failing step is logged and
-// does not keep the others from running; ctx limits them all together.
+// StopAll runs the steps, last added first, and removes them. A step that fails is logged and the
+// others still run; ctx bounds them all together.
 func (s *Stopper) StopAll(ctx context.Context, log *slog.Logger) {
 	for {
 		last, ok := s.pop()
@@ -34,7 +34,7 @@ func (s *Stopper) StopAll(ctx context.Context, log *slog.Logger) {
 			return
 		}
 		if err := last.stop(ctx); err != nil {
-			log.Error("stopping", "what", last.name, "err", err)
+			log.Error("stop failed", "step", last.name, "err", err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/daemon"
 )
 
-func TestStopAllIsLastInFirstOut(t *testing.T) {
+func TestStopper_StopAll_RunsLastFirst(t *testing.T) {
 	var order []string
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
@@ -31,7 +31,7 @@ func TestStopAllIsLastInFirstOut(t *testing.T) {
 	if want := []string{"http", "store", "lock"}; !slices.Equal(order, want) {
 		t.Errorf("order %v, want %v", order, want)
 	}
-	if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "what=store err=busy") {
+	if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "step=store err=busy") {
 		t.Errorf("log %q", text)
 	}
 }

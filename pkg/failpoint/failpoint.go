@@ -1,34 +1,34 @@
-// Package failpoint names the places in the life of a message where a daemon can be made to
-// die, so that tests prove what holds when it does. Only programs built with the tag
-// failpoints can: FAILPOINT=<point>[:n] has them kill themselves, as kill -9 would, when they come
-// to the point for the nth time, the first by default; and FAILPOINT_CLOCK=<file> sets their clock
-// ahead by the seconds that stand in the file. In all other programs the calls are empty.
+// Package failpoint names the points in the life of a message where tests crash a daemon to prove
+// what survives. Only programs built with the tag failpoints crash: with FAILPOINT=<point>[:n] they
+// kill themselves with SIGKILL when they reach the point for the nth time, by default the first.
+// FAILPOINT_CLOCK=<file> sets their clock ahead by the seconds in the file. In all other programs
+// the calls do nothing.
 package failpoint
 
 import "slices"
 
-// Point is a place in the path of a message.
+// Point is a named crash point.
 type Point string
 
-// Points that lie around no commit.
+// Points that are not next to a commit.
 const (
 	Read       Point = "read"       // gated has read undecided rows
 	Resolved   Point = "resolved"   // gated has routd's answers about them
-	Spawned    Point = "spawned"    // an agent was started, which nobody knows
-	Piping     Point = "piping"     // a turn was given to a working agent, which has not been told
-	Framed     Point = "framed"     // an agent has answered, which nobody knows
-	Exited     Point = "exited"     // an agent is gone, which nobody knows
-	Recovering Point = "recovering" // agents of the gated before were ended, their turns not queued again
-	Checkpoint Point = "checkpoint" // the write-ahead log is copied, but does not begin again yet
-	Answering  Point = "answering"  // routd knows where rows go and has told nobody
-	Delivered  Point = "delivered"  // routd has read of deliveries, and made nothing of them
-	Received   Point = "received"   // an adapter has an event that it has not stored
-	Sending    Point = "sending"    // an adapter has said that it sends a part, and not sent it
-	Sent       Point = "sent"       // a part is sent, which nobody knows
+	Spawned    Point = "spawned"    // an agent's process is started, not recorded yet
+	Piping     Point = "piping"     // a turn is stored for a running agent, not sent to it yet
+	Framed     Point = "framed"     // an agent has answered, the answer is not stored yet
+	Exited     Point = "exited"     // an agent's process has ended, not recorded yet
+	Recovering Point = "recovering" // agents of the previous gated are killed, their turns not requeued yet
+	Checkpoint Point = "checkpoint" // the write-ahead log is copied, not restarted yet
+	Answering  Point = "answering"  // routd has decided where rows go, not answered yet
+	Delivered  Point = "delivered"  // routd has read delivery changes, not applied them yet
+	Received   Point = "received"   // an adapter has received an event, not stored it yet
+	Sending    Point = "sending"    // an adapter has recorded that it sends a part, not sent it yet
+	Sent       Point = "sent"       // a part is sent, not recorded yet
 )
 
-// Verb is a change of the database, of those that the path of a message is made of, that has a
-// point on either side of its commit.
+// Verb is a change of the database in the life of a message, with a point before its commit and
+// one after.
 type Verb string
 
 // The verbs.
@@ -51,14 +51,14 @@ const (
 	Pin            Verb = "pin"
 	ResetSession   Verb = "reset-session"
 	CancelTurn     Verb = "cancel-turn"
-	TakeSystem     Verb = "take-system" // system messages are put into a prompt
+	TakeSystem     Verb = "take-system" // a turn claims system messages for its prompt
 	ChangeContent  Verb = "change-content"
 )
 
-// Before is the point at which a verb's change is made, but not committed.
+// Before is the point where the change is made, not committed yet.
 func (v Verb) Before() Point { return Point(v) + ".before" }
 
-// After is the point at which a verb's change is committed, and its caller not told.
+// After is the point where the change is committed, and the caller does not have the result yet.
 func (v Verb) After() Point { return Point(v) + ".after" }
 
 // All lists every point.

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-func TestPointsHaveDifferentNames(t *testing.T) {
+func TestPoints_NamesAreUnique(t *testing.T) {
 	all := All()
 	slices.Sort(all)
 	if same := len(all) - len(slices.Compact(all)); same != 0 {
 		t.Errorf("%d names stand for more than one point", same)
 	}
 	if !Known(AnswerTurn.Before()) || !Known(Sent) || Known("") || Known("sent.before") {
-		t.Error("Known knows something else")
+		t.Error("Known and All disagree")
 	}
 }

@@ -4,10 +4,10 @@ package failpoint
 
 import "time"
 
-// Enabled says whether this program can be made to die.
+// Enabled reports whether this program was built to crash at points.
 const Enabled = false
 
-// At is where a program built for it dies, if it was told to.
+// At kills a program built with the tag failpoints, if FAILPOINT names the point.
 func At(Point) {}
 
 // Now is the time.

@@ -14,18 +14,18 @@ import (
 	"unsafe"
 )
 
-// Enabled says whether this program can be made to die.
+// Enabled reports whether this program was built to crash at points.
 const Enabled = true
 
-// fault is what FAULT says: the point, and how often to pass it unharmed.
-type fault struct {
+// target is what FAILPOINT names: the point, and how many more times it is reached until the kill.
+type target struct {
 	point Point
 	left  atomic.Int64
 }
 
-// told reads FAULT once. What is no point, or no number, ends the program with a word about
-// it: a test that waits for a death that can't come proves nothing.
-var told = sync.OnceValue(func() *fault {
+// chosen reads FAILPOINT once. An unknown point or an invalid number ends the program with an
+// error: a test that waits for a crash that cannot happen proves nothing.
+var chosen = sync.OnceValue(func() *target {
 	name, times, counted := strings.Cut(os.Getenv("FAILPOINT"), ":")
 	n := int64(1)
 	var err error
@@ -36,23 +36,23 @@ var told = sync.OnceValue(func() *fault {
 		fmt.Fprintf(os.Stderr, "FAILPOINT=%s:%s is not <point>[:n]; points are %v\n", name, times, All())
 		os.Exit(78)
 	}
-	f := &fault{point: Point(name)}
+	f := &target{point: Point(name)}
 	f.left.Store(n)
 	return f
 })
 
-// At is where a program built for it dies, if it was told to.
+// At kills the program if FAILPOINT names the point.
 func At(p Point) {
-	if f := told(); f.point != p || f.left.Add(-1) != 0 {
+	if f := chosen(); f.point != p || f.left.Add(-1) != 0 {
 		return
 	}
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
-	select {} // the kill takes a moment; nothing more must happen
+	select {} // the signal takes a moment; nothing more must happen until then
 }
 
 var clockFile = sync.OnceValue(func() string { return os.Getenv("FAILPOINT_CLOCK") })
 
-// Now is the time, as many seconds ahead as the file says that FAILPOINT_CLOCK names.
+// Now is the time, ahead by the seconds in the file that FAILPOINT_CLOCK names.
 func Now() time.Time {
 	now := time.Now()
 	if clockFile() == "" {
@@ -63,9 +63,9 @@ func Now() time.Time {
 	if err != nil || bad != nil {
 		return now // it is being written
 	}
-	// As where a clock is set, what goes by between two times must not change, and Time.Add
-	// would change it. The seconds of the wall clock are the bits from 30 on of the first
-	// field; a test holds us to that.
+	// As when an operator sets the clock, the monotonic reading must not change, and Time.Add would
+	// change it. The wall clock's seconds are the bits from 30 on of the first field; a test checks
+	// that this stays so.
 	(*struct {
 		wall uint64
 		ext  int64

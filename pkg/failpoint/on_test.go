@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// TestMain is also the program that the tests have die: it passes a point three times.
+// TestMain is also a helper process, which the tests crash: it passes a point three times.
 func TestMain(m *testing.M) {
 	if os.Getenv("FAILPOINT") == "" {
 		os.Exit(m.Run())
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func TestFaultIsObeyed(t *testing.T) {
+func TestAt_CrashesAtTheChosenPass(t *testing.T) {
 	for fault, want := range map[string]string{
 		"sending": "", "sending:1": "", "sending:3": "01", "sending:4": "012", "sent": "012", "decide.before:2": "012",
 		"nowhere": "78", "sending:": "78", "sending:0": "78", "sending:x": "78", ":2": "012",
@@ -46,12 +46,12 @@ func TestFaultIsObeyed(t *testing.T) {
 			t.Errorf("FAILPOINT=%s: %v", fault, err)
 		}
 		if got != want || dies {
-			t.Errorf("FAILPOINT=%s: came to %q, not %q; lived on although it was to die: %t", fault, got, want, dies)
+			t.Errorf("FAILPOINT=%s: got to %q, want %q; want a crash: %t", fault, got, want, dies)
 		}
 	}
 }
 
-func TestClockIsSetAhead(t *testing.T) {
+func TestNow_ClockFile_IsAhead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "clock")
 	t.Setenv("FAILPOINT_CLOCK", file)
 	for text, ahead := range map[string]time.Duration{"": 0, "x": 0, "3600\n": time.Hour, "-60": -time.Minute} {
@@ -64,7 +64,7 @@ func TestClockIsSetAhead(t *testing.T) {
 			t.Errorf("%q: ahead by %s, not %s", text, off+ahead, ahead)
 		}
 		if went := now.Sub(before); went < 0 || went > 10*time.Second {
-			t.Errorf("%q: %s have gone by", text, went)
+			t.Errorf("%q: %s have passed", text, went)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package golden compares what a test made with a file that holds what it should have made.
+// Package golden compares a test's output with a file that holds the expected output.
 package golden
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the files the tests compare with")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Compare fails the test unless the file at path holds got. With the test flag -update it writes
 // the file instead.

@@ -9,22 +9,22 @@ import (
 	"testing"
 )
 
-// double is a test whose failure is only noted.
+// double is a testing.TB that records its failure.
 type double struct {
 	testing.TB
-	said string
+	failure string
 }
 
 func (d *double) Helper() {}
 
-func (d *double) Errorf(format string, args ...any) { d.said += fmt.Sprintf(format, args...) }
+func (d *double) Errorf(format string, args ...any) { d.failure += fmt.Sprintf(format, args...) }
 
 func (d *double) Fatal(args ...any) {
-	d.said += fmt.Sprint(args...)
+	d.failure += fmt.Sprint(args...)
 	runtime.Goexit()
 }
 
-// compare is what Compare says of a file.
+// compare returns the failure that Compare reports for a file.
 func compare(t *testing.T, path, got string) string {
 	d := &double{TB: t}
 	done := make(chan struct{})
@@ -33,22 +33,22 @@ func compare(t *testing.T, path, got string) string {
 		Compare(d, path, got)
 	}()
 	<-done
-	return d.said
+	return d.failure
 }
 
 func TestCompare(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.golden")
-	if said := compare(t, path, "one\n"); !strings.Contains(said, "no such file") {
-		t.Errorf("of no file it says %q", said)
+	if failure := compare(t, path, "one\n"); !strings.Contains(failure, "no such file") {
+		t.Errorf("missing file: %q", failure)
 	}
 	if err := os.WriteFile(path, []byte("one\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said := compare(t, path, "one\n"); said != "" {
-		t.Errorf("of the same it says %q", said)
+	if failure := compare(t, path, "one\n"); failure != "" {
+		t.Errorf("same content: %q", failure)
 	}
-	if said := compare(t, path, "two\n"); !strings.Contains(said, path) || !strings.Contains(said, "-update") || !strings.Contains(said, "two") {
-		t.Errorf("of another it says %q", said)
+	if failure := compare(t, path, "two\n"); !strings.Contains(failure, path) || !strings.Contains(failure, "-update") || !strings.Contains(failure, "two") {
+		t.Errorf("other content: %q", failure)
 	}
 }
 
@@ -58,8 +58,8 @@ func TestUpdate(t *testing.T) {
 	*update = true
 	path := filepath.Join(t.TempDir(), "x.golden")
 	for _, text := range []string{"one\n", "two\n"} {
-		if said := compare(t, path, text); said != "" {
-			t.Errorf("it says %q", said)
+		if failure := compare(t, path, text); failure != "" {
+			t.Errorf("-update: %q", failure)
 		}
 		if got, err := os.ReadFile(path); string(got) != text || err != nil {
 			t.Errorf("it wrote %q, %v", got, err)

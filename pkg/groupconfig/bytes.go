@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Bytes is an amount of memory, written as docker does: a whole number behind which k, m or g
-// stands for 1024, 1024² or 1024³.
+// Bytes is an amount of memory in docker's notation: a whole number, with k, m or g for 1024,
+// 1024² or 1024³.
 type Bytes int64
 
 var errBytes = errors.New("want a number with k, m or g, as in 512m or 2g")
@@ -18,7 +18,7 @@ var units = [...]struct {
 	shift  uint
 }{{'g', 30}, {'m', 20}, {'k', 10}}
 
-// UnmarshalText refuses what is no amount or more than fits.
+// UnmarshalText returns an error for what is not an amount or overflows.
 func (b *Bytes) UnmarshalText(text []byte) error {
 	number, shift := strings.ToLower(string(text)), uint(0)
 	for _, u := range units {

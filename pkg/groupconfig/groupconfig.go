@@ -1,5 +1,5 @@
-// Package groupconfig is what registered_groups.config may say: how a group's agent is run and
-// what it is called. Routd checks it when it is written, gated reads it when a run begins.
+// Package groupconfig is the configuration in registered_groups.config: how a group's agent is run
+// and what it is called. routd checks it when it is written, gated reads it when a run starts.
 //
 //	{
 //	  "assistant_name": "Eng",
@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// Config is a group's configuration. What it does not say is left to the instance.
+// Config is a group's configuration. Fields that are not set fall back to the instance's.
 type Config struct {
 	AssistantName string   `json:"assistant_name,omitempty"` // the name its answers carry
 	Observe       Observe  `json:"observe,omitempty"`
@@ -33,7 +33,7 @@ type Config struct {
 	Timeouts      Timeouts `json:"timeouts,omitzero"`
 }
 
-// Observe is which rows of other chats the agent is shown.
+// Observe is which rows of other chats are shown to the agent.
 type Observe string
 
 // The values of Observe.
@@ -48,37 +48,37 @@ type Runtime string
 
 // The values of Runtime.
 const (
-	Process Runtime = "process" // on the machine, as gated's user
-	Bwrap   Runtime = "bwrap"   // the same, confined by bubblewrap
+	Process Runtime = "process" // as gated's user, not confined
+	Bwrap   Runtime = "bwrap"   // as gated's user, confined by bubblewrap
 	Docker  Runtime = "docker"  // in a container
 )
 
-// Agent says which program answers and what it is given.
+// Agent is the program that answers, and what it gets.
 type Agent struct {
 	Runtime Runtime `json:"runtime,omitempty"` // where the group names an image, docker by default
 	Command string  `json:"command,omitempty"` // for sh -c; with docker, inside the image
 	Image   string  `json:"image,omitempty"`   // for docker, which runs the image's own program
-	Model   string  `json:"model,omitempty"`   // told to the agent as AGENT_MODEL
-	// Env names variables of gated's environment that the agent is given besides AGENT_ENV.
+	Model   string  `json:"model,omitempty"`   // passed to the agent as AGENT_MODEL
+	// Env names variables of gated's environment that the agent gets besides AGENT_ENV.
 	Env []string `json:"env,omitempty"`
-	// Settings are further variables. They are stored and shown as they are: no place for keys.
+	// Settings are further variables. They are stored and shown in plain text: not for keys.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// Limits bound what a run may use of the machine; they take docker. 0 is not said.
+// Limits bound the resources of a run; they need docker. 0 means not set.
 type Limits struct {
 	Memory Bytes   `json:"memory,omitzero"`
 	CPUs   float64 `json:"cpus,omitempty"`
 	PIDs   int     `json:"pids,omitempty"`
 }
 
-// Timeouts are how long a run may take over things.
+// Timeouts of a run.
 type Timeouts struct {
-	Timeout Duration  `json:"timeout,omitzero"` // without a frame while it works; 0 is not said
-	Idle    *Duration `json:"idle,omitempty"`   // kept warm without work; nil is not said
+	Timeout Duration  `json:"timeout,omitzero"` // without a frame while it has turns; 0 means not set
+	Idle    *Duration `json:"idle,omitempty"`   // kept alive without turns; nil means not set
 }
 
-// Over lays c, a group's configuration, over that of the instance.
+// Over returns c, a group's configuration, with the instance's values where c sets none.
 func (c Config) Over(instance Config) Config {
 	c.AssistantName = cmp.Or(c.AssistantName, instance.AssistantName)
 	c.Observe = cmp.Or(c.Observe, instance.Observe, ObserveAll)
@@ -97,8 +97,8 @@ func (a Agent) over(instance Agent) Agent {
 	}
 	a.Runtime = cmp.Or(a.Runtime, instance.Runtime)
 	if a.Runtime == Docker {
-		// The instance's command is for the machine: what is there need not be in an image, and
-		// an image brings its own program.
+		// The instance's command is for the host: its program may be missing in the image, and
+		// an image has its own.
 		a.Image = cmp.Or(a.Image, instance.Image)
 	} else {
 		a.Command = cmp.Or(a.Command, instance.Command)
@@ -114,13 +114,13 @@ func (a Agent) over(instance Agent) Agent {
 	return a
 }
 
-// Variables are what the agent is given besides gated's own variables: "NAME=value", by name.
+// Variables are what the agent gets besides gated's own variables: "NAME=value", sorted by name.
 func (a Agent) Variables() []string {
 	var all []string
 	for name, value := range a.Settings {
 		all = append(all, name+"="+value)
 	}
-	if _, said := a.Settings[modelVariable]; a.Model != "" && !said {
+	if _, set := a.Settings[modelVariable]; a.Model != "" && !set {
 		all = append(all, modelVariable+"="+a.Model)
 	}
 	slices.Sort(all)
@@ -129,10 +129,10 @@ func (a Agent) Variables() []string {
 
 const modelVariable = "AGENT_MODEL"
 
-// Duration is a time.Duration that is written as Go does, "1h30m".
+// Duration is a time.Duration in Go's notation, "1h30m".
 type Duration time.Duration
 
-// UnmarshalText reads what time.ParseDuration does.
+// UnmarshalText accepts what time.ParseDuration does.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	*d = Duration(parsed)

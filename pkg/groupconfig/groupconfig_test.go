@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What is written is read again as the same.
+// TestMarshal checks that a configuration survives a round trip.
 func TestMarshal(t *testing.T) {
 	for _, raw := range []string{full, `{}`, `{"timeouts":{"timeout":"1h30m5s","idle":"2h0m0s"}}`} {
 		config, err := Parse(json.RawMessage(raw))
@@ -75,40 +75,40 @@ func TestProblems(t *testing.T) {
 		`{"assistant_name":7}`:      {"assistant_name: must be a text"},
 		`{"assistant_name":"a\nb"}`: {"assistant_name: must be one line"},
 		`{"agent":"x"}`:             {"agent: must be a JSON object"},
-		`{"assistant":"x"}`:         {`"assistant" is not known; did you mean assistant_name?`},
-		`{"model":"x"}`:             {`"model" is not known; did you mean agent.model?`},
-		`{"agent":{"setings":{}}}`:  {`"agent.setings" is not known; did you mean agent.settings?`},
-		`{"limits":{"cpu":1}}`:      {`"limits.cpu" is not known; did you mean limits.cpus?`},
-		`{"Observe":"all"}`:         {`"Observe" is not known; did you mean observe?`},
+		`{"assistant":"x"}`:         {`unknown setting "assistant"; did you mean assistant_name?`},
+		`{"model":"x"}`:             {`unknown setting "model"; did you mean agent.model?`},
+		`{"agent":{"setings":{}}}`:  {`unknown setting "agent.setings"; did you mean agent.settings?`},
+		`{"limits":{"cpu":1}}`:      {`unknown setting "limits.cpu"; did you mean limits.cpus?`},
+		`{"Observe":"all"}`:         {`unknown setting "Observe"; did you mean observe?`},
 		`{"agent":{"runtime":"podman","image":"--privileged","command":7}}`: {
 			"agent.command: must be a text", `agent.image: "--privileged" must be one word`,
 			"agent.runtime: must be one of [process bwrap docker]",
 		},
 		`{"agent":{"image":"a b"}}`:                           {`agent.image: "a b" must be one word`},
-		`{"agent":{"command":"a\u0000b"}}`:                    {"agent.command: must have at most 4096 bytes, none of them 0"},
-		`{"agent":{"runtime":"bwrap","image":"a"}}`:           {"agent.image: takes the runtime docker, not bwrap"},
-		`{"agent":{"runtime":"process"},"limits":{"pids":9}}`: {"limits: take the runtime docker, not process"},
+		`{"agent":{"command":"a\u0000b"}}`:                    {"agent.command: must have at most 4096 bytes and no NUL byte"},
+		`{"agent":{"runtime":"bwrap","image":"a"}}`:           {"agent.image: needs the runtime docker, not bwrap"},
+		`{"agent":{"runtime":"process"},"limits":{"pids":9}}`: {"limits: need the runtime docker, not process"},
 		`{"agent":{"env":["TELEGRAM_BOT_TOKEN","SLACK_APP_TOKEN_FILE","A=B","OK"]}}`: {
-			`agent.env: "A=B" is no name of a variable`,
-			"agent.env: SLACK_APP_TOKEN_FILE is a secret of arizuko itself, which no agent is given",
-			"agent.env: TELEGRAM_BOT_TOKEN is a secret of arizuko itself, which no agent is given",
+			`agent.env: "A=B" is not a variable name`,
+			"agent.env: SLACK_APP_TOKEN_FILE is a secret of arizuko and is not passed to agents",
+			"agent.env: TELEGRAM_BOT_TOKEN is a secret of arizuko and is not passed to agents",
 		},
-		`{"agent":{"env":"KEY"}}`:                          {"agent.env: must be a list of names of variables"},
+		`{"agent":{"env":"KEY"}}`:                          {"agent.env: must be a list of variable names"},
 		`{"agent":{"settings":{"A":1}}}`:                   {"agent.settings: must be an object of texts"},
-		`{"agent":{"settings":{"A":"\u0000"}}}`:            {"agent.settings.A: must have at most 4096 bytes, none of them 0"},
-		`{"agent":{"settings":{"":"x"}}}`:                  {`agent.settings: "" is no name of a variable`},
+		`{"agent":{"settings":{"A":"\u0000"}}}`:            {"agent.settings.A: must have at most 4096 bytes and no NUL byte"},
+		`{"agent":{"settings":{"":"x"}}}`:                  {`agent.settings: "" is not a variable name`},
 		`{"agent":{"settings":{"LD_PRELOAD":"/x"}}}`:       {"agent.settings: LD_PRELOAD changes the programs that run agents"},
 		`{"agent":{"settings":{"DOCKER_HOST":"tcp://x"}}}`: {"agent.settings: DOCKER_HOST changes the programs that run agents"},
 		`{"agent":{"settings":{"ARIZUKO_RUN":"7","HOME":"/"}}}`: {
 			"agent.settings: ARIZUKO_RUN is set by gated", "agent.settings: HOME is set by gated",
 		},
-		`{"limits":{"memory":512}}`:               {`limits.memory: must be a text as "512m" or "2g"`},
+		`{"limits":{"memory":512}}`:               {`limits.memory: must be a text, as in "512m" or "2g"`},
 		`{"limits":{"memory":"-1g"}}`:             {"limits.memory: want a number with k, m or g, as in 512m or 2g"},
 		`{"limits":{"memory":"1k"}}`:              {"limits.memory: must be from 6m to 1048576g"},
 		`{"limits":{"cpus":0,"pids":1.5}}`:        {"limits.cpus: must be a number from 0.01 to 1024", "limits.pids: must be a number from 4 to 4194304"},
 		`{"timeouts":{"timeout":"0s"}}`:           {"timeouts.timeout: must be from 1s to 168h0m0s"},
 		`{"timeouts":{"timeout":5,"idle":"-1s"}}`: {"timeouts.idle: must be from 0s to 168h0m0s", `timeouts.timeout: must be a duration, as in "90s" or "20m"`},
-		`{"timeouts":{"idle":"5"}}`:               {`timeouts.idle: "5" is no duration, as in "90s" or "20m"`},
+		`{"timeouts":{"idle":"5"}}`:               {`timeouts.idle: "5" is not a duration, as in "90s" or "20m"`},
 	}
 	for raw, want := range tests {
 		config, err := Parse(json.RawMessage(raw))
@@ -120,12 +120,12 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", raw, diff)
 		}
 		if diff := cmp.Diff(Config{}, config); diff != "" {
-			t.Errorf("%s: a bad configuration is used in part: %s", raw, diff)
+			t.Errorf("%s: an invalid configuration was used in part: %s", raw, diff)
 		}
 	}
 }
 
-// The paths offered for unknown keys are those there are.
+// TestPaths holds the suggested paths to the fields of Config.
 func TestPaths(t *testing.T) {
 	var want []string
 	var walk func(prefix string, of reflect.Type)
@@ -147,8 +147,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// Whatever a daemon declares as a secret is kept from agents.
-func TestEverySecretIsKept(t *testing.T) {
+// TestCheckEnv_DaemonSecrets_AreRefused checks that no variable that a daemon declares as a secret can be passed to agents.
+func TestCheckEnv_DaemonSecrets_AreRefused(t *testing.T) {
 	declared := regexp.MustCompile(`env:"(\w+)[^"]*" secret:"true"`)
 	files, err := filepath.Glob("../../*/config.go")
 	if err != nil {
@@ -163,12 +163,12 @@ func TestEverySecretIsKept(t *testing.T) {
 		for _, m := range declared.FindAllStringSubmatch(string(source), -1) {
 			found++
 			if CheckEnv(m[1]) == nil || CheckEnv(m[1]+"_FILE") == nil {
-				t.Errorf("%s of %s may be given to agents", m[1], file)
+				t.Errorf("%s of %s can be passed to agents", m[1], file)
 			}
 		}
 	}
 	if found < 3 {
-		t.Errorf("%d secrets found: is the form of their declaration still understood?", found)
+		t.Errorf("%d secrets found: does the test still match how they are declared?", found)
 	}
 	for _, name := range []string{"ANTHROPIC_API_KEY", "_x", "HTTP_PROXY"} {
 		if err := CheckEnv(name); err != nil {
@@ -246,7 +246,7 @@ func TestBytes(t *testing.T) {
 	}
 	for _, text := range []string{"", "k", "1.5g", "-1", "1t", "1 g", "99999999999g", "9223372036854775808"} {
 		if err := new(Bytes).UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is taken", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 }

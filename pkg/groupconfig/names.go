@@ -9,8 +9,8 @@ import (
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// secret reports whether a variable holds a token of the daemons, or names the file of one. An
-// agent that had it could speak in the bot's name, or to the daemons.
+// secret reports whether a variable holds a token of the daemons, or names the file of one. With
+// it an agent could write as the bot, or call the daemons.
 func secret(name string) bool {
 	return slices.Contains([]string{
 		"ARIZUKO_SECRET", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN",
@@ -18,22 +18,22 @@ func secret(name string) bool {
 	}, strings.TrimSuffix(name, "_FILE"))
 }
 
-// CheckEnv says why a variable of gated's environment must not be given to an agent, or nil.
+// CheckEnv returns an error if a variable of gated's environment must not be passed to an agent.
 func CheckEnv(name string) error {
 	switch {
 	case !variable.MatchString(name):
-		return fmt.Errorf("%.80q is no name of a variable", name)
+		return fmt.Errorf("%.80q is not a variable name", name)
 	case secret(name):
-		return fmt.Errorf("%s is a secret of arizuko itself, which no agent is given", name)
+		return fmt.Errorf("%s is a secret of arizuko and is not passed to agents", name)
 	}
 	return nil
 }
 
-// checkSetting says why a group must not set a variable, or nil.
+// checkSetting returns an error if a group must not set a variable.
 func checkSetting(name string) error {
 	switch {
 	case !variable.MatchString(name):
-		return fmt.Errorf("%.80q is no name of a variable", name)
+		return fmt.Errorf("%.80q is not a variable name", name)
 	case slices.Contains([]string{"PATH", "HOME", "TMPDIR"}, name), strings.HasPrefix(name, "ARIZUKO_"):
 		return fmt.Errorf("%s is set by gated", name)
 	case strings.HasPrefix(name, "LD_"), strings.HasPrefix(name, "DOCKER_"), strings.HasPrefix(name, "BWRAP_"):

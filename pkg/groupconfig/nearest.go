@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// paths are all there are.
+// paths are all known paths.
 func paths() []string {
 	return []string{
 		"assistant_name", "observe", "agent", "limits", "timeouts",
@@ -15,11 +15,11 @@ func paths() []string {
 	}
 }
 
-// nearest is the known path most like one that is not: its last name counts, wherever it
-// stands, and between equals the rest.
+// nearest is the known path most similar to an unknown one: the last name counts first, then the
+// whole path.
 func nearest(unknown string) string {
-	const longest = 64 // what is longer is like nothing anyway
-	unknown = unknown[:min(len(unknown), longest)]
+	const maxLength = 64 // a longer one is similar to none
+	unknown = unknown[:min(len(unknown), maxLength)]
 	return slices.MinFunc(paths(), func(a, b string) int {
 		return cmp.Or(
 			cmp.Compare(distance(last(unknown), last(a)), distance(last(unknown), last(b))),
@@ -30,7 +30,7 @@ func nearest(unknown string) string {
 
 func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// distance is how many bytes must be added, removed or changed to make b of a.
+// distance is how many bytes must be added, removed or changed to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -15,11 +15,11 @@ const (
 	maxName    = 80      // characters of a name shown in a chat
 	maxText    = 4 << 10 // bytes of any other text
 	maxEntries = 64      // of env and settings
-	minMemory  = 6 << 20 // docker's own minimum
+	minMemory  = 6 << 20 // docker's minimum
 	maxMemory  = 1 << 50
 	maxCPUs    = 1024
 	minPIDs    = 4       // the container's init, a shell, the agent and one more
-	maxPIDs    = 1 << 22 // Linux's own maximum
+	maxPIDs    = 1 << 22 // Linux's maximum
 	minTimeout = time.Second
 	maxTimeout = 7 * 24 * time.Hour
 )
@@ -49,14 +49,14 @@ func Parse(raw json.RawMessage) (Config, error) {
 	return c, nil
 }
 
-// agree finds what does not go together.
+// agree finds settings that exclude each other.
 func (r *reader) agree(c Config) {
 	onMachine := c.Agent.Runtime == Process || c.Agent.Runtime == Bwrap
 	if onMachine && c.Agent.Image != "" {
-		r.problem("agent.image", "takes the runtime docker, not %s", c.Agent.Runtime)
+		r.problem("agent.image", "needs the runtime docker, not %s", c.Agent.Runtime)
 	}
 	if onMachine && c.Limits != (Limits{}) {
-		r.problem("limits", "take the runtime docker, not %s", c.Agent.Runtime)
+		r.problem("limits", "need the runtime docker, not %s", c.Agent.Runtime)
 	}
 }
 
@@ -89,7 +89,7 @@ func (t *Timeouts) read(r *reader, path string, raw json.RawMessage) {
 	})
 }
 
-// reader collects what is wrong on the way.
+// reader collects the problems.
 type reader struct{ problems Problems }
 
 // field reads the value at a path.
@@ -98,14 +98,14 @@ type field func(r *reader, path string, raw json.RawMessage)
 type fields map[string]field
 
 func (r *reader) problem(path, format string, args ...any) {
-	said := fmt.Sprintf(format, args...)
+	text := fmt.Sprintf(format, args...)
 	if path != "" {
-		said = path + ": " + said
+		text = path + ": " + text
 	}
-	r.problems = append(r.problems, said)
+	r.problems = append(r.problems, text)
 }
 
-// into decodes a value, or says what was wanted.
+// into decodes a value, or adds a problem that says what is wanted.
 func into[T any](r *reader, path string, raw json.RawMessage, want string) (v T, ok bool) {
 	if string(raw) == "null" || json.Unmarshal(raw, &v) != nil {
 		r.problem(path, "must be %s", want)
@@ -127,12 +127,12 @@ func (r *reader) object(path string, raw json.RawMessage, known fields) {
 		if read, ok := known[key]; ok {
 			read(r, at, values[key])
 		} else {
-			r.problems = append(r.problems, fmt.Sprintf("%.80q is not known; did you mean %s?", at, nearest(at)))
+			r.problems = append(r.problems, fmt.Sprintf("unknown setting %.80q; did you mean %s?", at, nearest(at)))
 		}
 	}
 }
 
-func (r *reader) duration(path string, raw json.RawMessage, least time.Duration) Duration {
+func (r *reader) duration(path string, raw json.RawMessage, minimum time.Duration) Duration {
 	text, ok := into[string](r, path, raw, `a duration, as in "90s" or "20m"`)
 	if !ok {
 		return 0
@@ -140,29 +140,29 @@ func (r *reader) duration(path string, raw json.RawMessage, least time.Duration)
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		r.problem(path, `%.80q is no duration, as in "90s" or "20m"`, text)
-	case d < least || d > maxTimeout:
-		r.problem(path, "must be from %s to %s", least, maxTimeout)
+		r.problem(path, `%.80q is not a duration, as in "90s" or "20m"`, text)
+	case d < minimum || d > maxTimeout:
+		r.problem(path, "must be from %s to %s", minimum, maxTimeout)
 	}
 	return Duration(d)
 }
 
 // line is a text of one line.
-func line(to *string, longest int) field {
+func line(to *string, limit int) field {
 	return func(r *reader, path string, raw json.RawMessage) {
 		text, ok := into[string](r, path, raw, "a text")
 		switch {
 		case !ok:
 		case strings.ContainsFunc(text, unicode.IsControl):
 			r.problem(path, "must be one line")
-		case utf8.RuneCountInString(text) > longest:
-			r.problem(path, "must have at most %d characters", longest)
+		case utf8.RuneCountInString(text) > limit:
+			r.problem(path, "must have at most %d characters", limit)
 		}
 		*to = text
 	}
 }
 
-// word is a text that stands on command lines: no space, and no option.
+// word is a text for command lines: no space, and not an option.
 func word(to *string) field {
 	return func(r *reader, path string, raw json.RawMessage) {
 		line(to, maxText)(r, path, raw)
@@ -179,10 +179,10 @@ func command(to *string) field {
 	}
 }
 
-// checkValue finds what can be neither an argument nor a variable's value.
+// checkValue finds texts that can be neither an argument nor a variable's value.
 func checkValue(r *reader, path, text string) {
 	if strings.ContainsRune(text, 0) || len(text) > maxText {
-		r.problem(path, "must have at most %d bytes, none of them 0", maxText)
+		r.problem(path, "must have at most %d bytes and no NUL byte", maxText)
 	}
 }
 
@@ -195,11 +195,11 @@ func oneOf[T ~string](to *T, known ...T) field {
 	}
 }
 
-func number[T int | float64](to *T, least, most T) field {
+func number[T int | float64](to *T, minimum, maximum T) field {
 	return func(r *reader, path string, raw json.RawMessage) {
-		want := fmt.Sprintf("a number from %v to %v", least, most)
+		want := fmt.Sprintf("a number from %v to %v", minimum, maximum)
 		n, ok := into[T](r, path, raw, want)
-		if ok && (n < least || n > most) {
+		if ok && (n < minimum || n > maximum) {
 			r.problem(path, "must be %s", want)
 		}
 		*to = n
@@ -208,7 +208,7 @@ func number[T int | float64](to *T, least, most T) field {
 
 func memory(to *Bytes) field {
 	return func(r *reader, path string, raw json.RawMessage) {
-		text, ok := into[string](r, path, raw, `a text as "512m" or "2g"`)
+		text, ok := into[string](r, path, raw, `a text, as in "512m" or "2g"`)
 		if !ok {
 			return
 		}
@@ -222,7 +222,7 @@ func memory(to *Bytes) field {
 
 func names(to *[]string) field {
 	return func(r *reader, path string, raw json.RawMessage) {
-		*to, _ = into[[]string](r, path, raw, "a list of names of variables")
+		*to, _ = into[[]string](r, path, raw, "a list of variable names")
 		if len(*to) > maxEntries {
 			r.problem(path, "must have at most %d entries", maxEntries)
 		}

@@ -16,7 +16,7 @@ import (
 const (
 	clientTimeout = 10 * time.Second
 	clientIdle    = 90 * time.Second
-	// maxAnswer bounds what a client reads into memory, in bytes.
+	// maxAnswer bounds what a client reads of an answer, in bytes.
 	maxAnswer = 8 << 20
 )
 
@@ -27,8 +27,8 @@ type Client struct {
 	HTTP   *http.Client
 }
 
-// NewClient makes a client with a timeout of 10 s per call, which ignores proxies and
-// follows no redirects: the secret goes to Base and nowhere else.
+// NewClient returns a client with a timeout of 10 s per call. It ignores proxies and follows no
+// redirects, so that the secret is sent to Base only.
 func NewClient(base, secret string) *Client {
 	return &Client{Base: base, Secret: secret, HTTP: &http.Client{
 		Timeout: clientTimeout,
@@ -41,12 +41,12 @@ func NewClient(base, secret string) *Client {
 	}}
 }
 
-// Raw, as the out of Do, takes an answer as it is.
+// Raw, as the out of Do, receives an answer as it is.
 type Raw []byte
 
-// Do sends in as JSON, unless nil, and decodes the answer into out, unless nil. Every error
-// is a fault: the one the daemon answered with, unavailable when it does not answer in time,
-// internal when what it says can't be understood.
+// Do sends in as JSON, unless nil, and decodes the answer into out, unless nil. Every error has a
+// kind: the one the daemon answered with, unavailable if it does not answer in time, internal if
+// the answer cannot be decoded.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	req, err := c.request(ctx, method, path, in)
 	if err != nil {
@@ -57,11 +57,11 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		return apierr.New(apierr.Unavailable, "%s does not answer: %w", c.Base, err)
 	}
 	defer res.Body.Close()
-	// Read to the end, else the connection can't be used again.
+	// Read to the end, else the connection cannot be reused.
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return apierr.New(apierr.Unavailable, "%s broke off its answer: %w", c.Base, err)
+		return apierr.New(apierr.Unavailable, "read the answer of %s: %w", c.Base, err)
 	case len(body) > maxAnswer:
 		return apierr.New(apierr.Internal, "%s answered with more than %d bytes", c.Base, maxAnswer)
 	case res.StatusCode < 200 || res.StatusCode > 299:
@@ -74,7 +74,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return apierr.New(apierr.Internal, "%s%s answered with something else: %w", c.Base, path, err)
+		return apierr.New(apierr.Internal, "decode the answer of %s%s: %w", c.Base, path, err)
 	}
 	return nil
 }
@@ -102,8 +102,8 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	return req, nil
 }
 
-// refused makes the fault of an answer outside 2xx. The status decides the kind: a body may
-// come from a proxy, or from a version which knows more kinds.
+// refused returns the error of an answer outside 2xx. The status decides the kind: the body may
+// come from a proxy, or from a version that knows more kinds.
 func (c *Client) refused(status int, body []byte) error {
 	kind := apierr.KindOfStatus(status)
 	var answer errorBody

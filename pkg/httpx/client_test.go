@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server starts h and makes its client; both are gone when the test ends.
+// server starts h and returns a client for it; both are closed when the test ends.
 func server(t *testing.T, h http.Handler) *httpx.Client {
 	t.Helper()
 	srv := httptest.NewServer(h)
@@ -79,20 +79,20 @@ func TestClientErrors(t *testing.T) {
 		"fault": {func(w http.ResponseWriter, _ *http.Request) {
 			httpx.Error(w, apierr.New(apierr.Conflict, "100 / taken"))
 		}, apierr.Conflict, "100 / taken"},
-		"not JSON":  {answer(404, "<html>"), apierr.NotFound, "answered 404 <html>"},
-		"bad UTF-8": {answer(400, "\xff"), apierr.BadRequest, "answered 400 ?"},
-		"kind lies": {answer(503, `{"error":{"kind":"not_found","message":"m"}}`), apierr.Unavailable, "m"},
-		"gateway":   {answer(502, ""), apierr.Unavailable, "answered 502"},
-		"bug":       {answer(500, `{"error":{"kind":"internal","message":"internal error"}}`), apierr.Internal, "internal error"},
+		"not JSON":               {answer(404, "<html>"), apierr.NotFound, "answered 404 <html>"},
+		"bad UTF-8":              {answer(400, "\xff"), apierr.BadRequest, "answered 400 ?"},
+		"kind and status differ": {answer(503, `{"error":{"kind":"not_found","message":"m"}}`), apierr.Unavailable, "m"},
+		"gateway":                {answer(502, ""), apierr.Unavailable, "answered 502"},
+		"bug":                    {answer(500, `{"error":{"kind":"internal","message":"internal error"}}`), apierr.Internal, "internal error"},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		}, apierr.Internal, "answered 302"},
-		"200 not JSON": {answer(200, "hello"), apierr.Internal, "answered with something else"},
+		"200 not JSON": {answer(200, "hello"), apierr.Internal, "decode the answer"},
 		"200 too long": {answer(200, strings.Repeat(" ", 9<<20)), apierr.Internal, "more than 8388608 bytes"},
-		"broken off": {func(w http.ResponseWriter, _ *http.Request) {
+		"cut off": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			_, _ = io.WriteString(w, "{")
-		}, apierr.Unavailable, "broke off"},
+		}, apierr.Unavailable, "read the answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := server(t, tc.handler)
@@ -105,7 +105,7 @@ func TestClientErrors(t *testing.T) {
 	}
 }
 
-func TestClientWithoutServer(t *testing.T) {
+func TestClient_ServerDown_ReturnsUnavailable(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestClientTimeout(t *testing.T) {
 	}
 }
 
-func TestClientCantEncode(t *testing.T) {
+func TestClient_UnencodableBody_ReturnsInternal(t *testing.T) {
 	err := httpx.NewClient("http://127.0.0.1:1", "").Do(t.Context(), http.MethodPost, "/", make(chan int), nil)
 	if apierr.KindOf(err) != apierr.Internal {
 		t.Errorf("got %v", err)

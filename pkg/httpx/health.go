@@ -10,10 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Health adds /healthz, /readyz and /metrics to a router; they take no credentials. ready
-// returns, one thing in words per element, what the daemon still waits for, which makes it not
-// ready, and what else an operator should know, which does not. It must be safe for concurrent
-// use.
+// Health adds /healthz, /readyz and /metrics to a router; they need no credentials. ready returns
+// what the daemon still waits for, which makes it not ready, and notes for operators, which do
+// not. It must be safe for concurrent use.
 func Health(r chi.Router, metrics prometheus.Gatherer, ready func() (waiting, notes []string)) {
 	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {

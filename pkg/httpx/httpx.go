@@ -1,5 +1,5 @@
-// Package httpx is how the daemons speak HTTP to each other: one JSON error body, one strict
-// decoder, a router, server and client with the limits and timeouts already in place.
+// Package httpx is HTTP between the daemons: one JSON error body, one strict decoder, and a
+// router, server and client with limits and timeouts.
 package httpx
 
 import (
@@ -14,10 +14,10 @@ import (
 	"arizuko/pkg/apierr"
 )
 
-// MaxBody is the largest request body a router from NewRouter lets through, in bytes.
+// MaxBody is the largest request body that a router from NewRouter accepts, in bytes.
 const MaxBody = 1 << 20
 
-// errorBody is what every refused request is answered with.
+// errorBody is the answer to every request that failed.
 type errorBody struct {
 	Error struct {
 		Kind    apierr.Kind `json:"kind"`
@@ -25,7 +25,7 @@ type errorBody struct {
 	} `json:"error"`
 }
 
-// JSON answers with v. A value that can't be encoded is a bug and becomes a 500.
+// JSON answers with v. A value that cannot be encoded is a bug and becomes a 500.
 func JSON(w http.ResponseWriter, status int, v any) {
 	var body bytes.Buffer
 	if err := json.NewEncoder(&body).Encode(v); err != nil {
@@ -34,17 +34,17 @@ func JSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // the peer is gone, there is nobody to tell
+	_, _ = w.Write(body.Bytes()) // it fails only if the client has gone away
 }
 
-// Error answers with the status of the error's kind and {"error":{"kind","message"}}. The
-// message is the fault's own; an internal error says nothing, NewRouter logs it instead.
+// Error answers with the status of the error's kind and {"error":{"kind","message"}}. The message
+// is that of the *apierr.Error; an internal error's message is not sent, NewRouter logs it instead.
 func Error(w http.ResponseWriter, err error) {
 	var body errorBody
 	body.Error.Kind, body.Error.Message = apierr.KindOf(err), "internal error"
-	var f *apierr.Error
-	if body.Error.Kind != apierr.Internal && errors.As(err, &f) {
-		body.Error.Message = f.Message
+	var e *apierr.Error
+	if body.Error.Kind != apierr.Internal && errors.As(err, &e) {
+		body.Error.Message = e.Message
 	}
 	if rec := recorderOf(w); rec != nil {
 		rec.err = err
@@ -52,8 +52,8 @@ func Error(w http.ResponseWriter, err error) {
 	JSON(w, body.Error.Kind.Status(), body)
 }
 
-// Decode reads a request's body as one JSON value. Unknown fields, a second value and wrong
-// types are refused with a bad_request that names them.
+// Decode reads a request's body as one JSON value. For an unknown field, a second value or a wrong
+// type it returns a bad_request that names it.
 func Decode[T any](r *http.Request) (T, error) {
 	var v T
 	dec := json.NewDecoder(r.Body)
@@ -74,7 +74,7 @@ func decodeError(err error) error {
 	case errors.Is(err, io.EOF):
 		return apierr.New(apierr.BadRequest, "body: empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return apierr.New(apierr.BadRequest, "body: the JSON ends in the middle")
+		return apierr.New(apierr.BadRequest, "body: the JSON is cut off")
 	case errors.As(err, &tooLarge):
 		return apierr.New(apierr.BadRequest, "body: larger than %d bytes", tooLarge.Limit)
 	case errors.As(err, &wrongType) && wrongType.Field != "":

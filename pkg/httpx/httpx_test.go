@@ -41,7 +41,7 @@ func TestError(t *testing.T) {
 	}
 }
 
-func TestJSONThatCantBeEncoded(t *testing.T) {
+func TestJSON_Unencodable_Answers500(t *testing.T) {
 	w := httptest.NewRecorder()
 	httpx.JSON(w, http.StatusCreated, math.NaN())
 	if w.Code != 500 {
@@ -61,7 +61,7 @@ func TestDecode(t *testing.T) {
 		" {\"seq\":1,\"target\":\"main\"}\n ": "",
 		``:                                    "body: empty",
 		`   `:                                 "body: empty",
-		`{"seq":1`:                            "body: the JSON ends in the middle",
+		`{"seq":1`:                            "body: the JSON is cut off",
 		`{"seq":1,"targte":"main"}`:           `body: unknown field "targte"`,
 		`{"seq":"1"}`:                         `body: field "seq" must not be a string`,
 		`{"seq":1.5}`:                         `body: field "seq" must not be a number 1.5`,

@@ -19,9 +19,9 @@ import (
 	"arizuko/pkg/apierr"
 )
 
-// NewRouter makes a router that survives panics, limits bodies to MaxBody, answers unknown
-// paths in JSON, logs what went wrong inside and measures requests into metrics, which may be
-// nil. Routers of one process may share metrics.
+// NewRouter returns a router that recovers panics, limits bodies to MaxBody, answers unknown paths
+// in JSON, logs internal errors and measures requests into metrics, which may be nil. Routers of
+// one process may share metrics.
 func NewRouter(log *slog.Logger, metrics prometheus.Registerer) chi.Router {
 	r := chi.NewRouter()
 	r.Use(observe(log, requestSeconds(metrics)), limitBody)
@@ -34,8 +34,8 @@ func NewRouter(log *slog.Logger, metrics prometheus.Registerer) chi.Router {
 	return r
 }
 
-// Bearer lets through requests with `Authorization: Bearer <secret>`; an empty secret lets
-// none through.
+// Bearer accepts requests with `Authorization: Bearer <secret>`; with an empty secret it accepts
+// none.
 func Bearer(secret string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,11 +49,11 @@ func Bearer(secret string) func(http.Handler) http.Handler {
 	}
 }
 
-// HasSecret reports whether a request carries `Authorization: Bearer <secret>`; none carries an
-// empty one.
+// HasSecret reports whether a request carries `Authorization: Bearer <secret>`; it is false for an
+// empty secret.
 func HasSecret(r *http.Request, secret string) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	// Hashed, so that the comparison takes as long whatever the length.
+	// Hashed, so that the time of the comparison does not depend on the length.
 	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))
 	same := subtle.ConstantTimeCompare(got[:], want[:]) == 1
 	return same && secret != "" && strings.EqualFold(scheme, "Bearer")
@@ -96,14 +96,14 @@ func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handl
 					rec.panicked(p)
 				}
 				if rec.status == 0 {
-					rec.status = http.StatusOK // what the server sends for a handler that wrote nothing
+					rec.status = http.StatusOK // the server sends it for a handler that wrote nothing
 				}
 				route := chi.RouteContext(r.Context()).RoutePattern()
 				seconds.WithLabelValues(method(r), route, strconv.Itoa(rec.status)).Observe(time.Since(start).Seconds())
 				if rec.err != nil && apierr.KindOf(rec.err) == apierr.Internal && !gone(r, rec.err) {
 					log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", rec.err)
 				}
-				if p != nil && rec.torn {
+				if p != nil && rec.cutOff {
 					panic(http.ErrAbortHandler)
 				}
 			}()
@@ -117,8 +117,8 @@ func gone(r *http.Request, err error) bool {
 	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
 }
 
-// method is a request's method as a label: a client may send any word as its method, and
-// every new label value costs memory for good.
+// method is a request's method as a label. A client may send any word as its method, and every
+// new label value takes memory for ever.
 func method(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
@@ -132,7 +132,7 @@ type recorder struct {
 	http.ResponseWriter
 	status int   // 0 until the header is written
 	err    error // what Error was called with
-	torn   bool  // the answer broke off, the peer must not take it for complete
+	cutOff bool  // the answer is incomplete and the client must see that
 }
 
 // recorderOf finds the recorder below other wrappers, nil outside a NewRouter.
@@ -168,12 +168,12 @@ func (rec *recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
 
 func (rec *recorder) panicked(p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		rec.torn = true
+		rec.cutOff = true
 		return
 	}
 	err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 	if rec.status != 0 {
-		rec.err, rec.torn = err, true
+		rec.err, rec.cutOff = err, true
 		return
 	}
 	Error(rec, err)

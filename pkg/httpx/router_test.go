@@ -82,7 +82,7 @@ func TestRouterLimitsBodies(t *testing.T) {
 	}
 }
 
-func TestRouterLogsWhatItDoesNotTell(t *testing.T) {
+func TestRouter_InternalError_IsLoggedOnly(t *testing.T) {
 	var out bytes.Buffer
 	r := httpx.NewRouter(slog.New(slog.NewTextHandler(&out, nil)), nil)
 	r.Get("/panic", func(http.ResponseWriter, *http.Request) { panic("secret plan") })
@@ -114,7 +114,7 @@ type unwrapper struct{ w http.ResponseWriter }
 
 func (u unwrapper) Unwrap() http.ResponseWriter { return u.w }
 
-func TestPanicInTheMiddleBreaksTheAnswerOff(t *testing.T) {
+func TestRouter_PanicAfterHeader_CutsAnswerOff(t *testing.T) {
 	r := httpx.NewRouter(discard(), nil)
 	r.Get("/", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "first half")

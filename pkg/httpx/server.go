@@ -12,8 +12,8 @@ import (
 
 const (
 	headerTimeout = 5 * time.Second
-	// Longer than the client keeps a connection, so that it is never the server who closes
-	// one the client is about to use.
+	// Longer than the client keeps a connection, so that the server never closes one that the
+	// client is about to use.
 	serverIdle = 2 * clientIdle
 	maxHeader  = 64 << 10
 )
@@ -24,8 +24,8 @@ type Server struct {
 	listener net.Listener
 }
 
-// Listen binds addr, "host:port" with port 0 for a free one. Connections are accepted, but
-// not answered, until Serve. Answers may take as long as they want: event streams do.
+// Listen binds addr, "host:port" with port 0 for a free one. Until Serve, connections are accepted
+// but not answered. Answers have no time limit: event streams are long.
 func Listen(addr string, handler http.Handler, log *slog.Logger) (*Server, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {

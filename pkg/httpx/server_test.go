@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-func TestServerFinishesWhatItBegan(t *testing.T) {
+func TestServer_Close_FinishesRequests(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	srv, err := httpx.Listen("127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(entered)
@@ -31,14 +31,14 @@ func TestServerFinishesWhatItBegan(t *testing.T) {
 	}
 	close(release)
 	if got := <-answer; got != "done" {
-		t.Errorf("the request under way got %q", got)
+		t.Errorf("the running request got %q", got)
 	}
 	if err := <-closed; err != nil {
 		t.Errorf("Close: %v", err)
 	}
 }
 
-func TestServerCutsOffWhenTimeIsUp(t *testing.T) {
+func TestServer_CloseTimesOut_CutsRequestsOff(t *testing.T) {
 	entered := make(chan struct{})
 	srv, err := httpx.Listen("127.0.0.1:0", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(entered)
@@ -62,7 +62,7 @@ func TestServerCutsOffWhenTimeIsUp(t *testing.T) {
 	}
 }
 
-func TestServerClosedBeforeServe(t *testing.T) {
+func TestServer_ClosedBeforeServe_FreesPort(t *testing.T) {
 	srv, err := httpx.Listen("127.0.0.1:0", http.NotFoundHandler(), discard())
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestServerClosedBeforeServe(t *testing.T) {
 	again.Close(t.Context())
 }
 
-func TestListenNamesTheAddress(t *testing.T) {
+func TestListen_AddressInUse_IsNamed(t *testing.T) {
 	first, err := httpx.Listen("127.0.0.1:0", http.NotFoundHandler(), discard())
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
-// Package lockfile makes sure that only one process does something: a flock on a file that
-// tells who holds it. The kernel drops the lock with the process, so a crash leaves nothing to
-// clean up. The files are never removed: a process that waits on a removed file and one that
-// made a new one would both believe they hold the lock.
+// Package lockfile makes sure that only one process does something: a flock on a file that names
+// its holder. The kernel releases the lock when the process ends, so a crash leaves nothing to
+// clean up. The files are never removed: a process that waits on a removed file and one that made
+// a new one would both hold a lock.
 package lockfile
 
 import (
@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrHeld is what a *HeldError is.
+// ErrHeld matches every *HeldError.
 var ErrHeld = errors.New("lock held")
 
-// HeldError says who holds a lock. PID is 0 if the holder has not written its name yet.
+// HeldError names the holder of a lock. PID is 0 if the holder has not written it yet.
 type HeldError struct {
 	Path  string
 	PID   int
@@ -37,8 +37,8 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // Lock is a held lock.
 type Lock struct{ file *os.File }
 
-// TryLock takes the lock at path without waiting, making the file if there is none. If
-// another process, or another part of this one, holds it, the error is a *HeldError.
+// TryLock takes the lock at path without waiting and creates the file if there is none. If
+// another process, or another part of this one, holds the lock, the error is a *HeldError.
 func TryLock(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -51,7 +51,7 @@ func TryLock(path string) (*Lock, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	// Truncated first: from here on nobody reads the name of a former holder.
+	// Truncated first: from here on no process reads the name of a former holder.
 	err = file.Truncate(0)
 	if err == nil {
 		_, err = fmt.Fprintf(file, "%d %s\n", os.Getpid(), time.Now().Format(time.RFC3339))
@@ -82,7 +82,7 @@ func flock(file *os.File) error {
 
 func heldBy(file *os.File) *HeldError {
 	held := &HeldError{Path: file.Name()}
-	// A content nobody could have written counts as none.
+	// Invalid content counts as none.
 	content := io.LimitReader(file, 100)
 	var pid int
 	var since string

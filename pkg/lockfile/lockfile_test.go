@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/lockfile"
 )
 
-// TestMain lets the test binary be the other process: it locks, says so and waits for EOF.
+// TestMain is also a helper process: it takes the lock, prints a line and waits for EOF.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("LOCKFILE_TEST_HOLD"); path != "" {
 		if _, err := lockfile.TryLock(path); err != nil {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestSecondLockIsRefused(t *testing.T) {
+func TestTryLock_Held_ReturnsHeldError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
 	first, err := lockfile.TryLock(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func TestSecondLockIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.Close() == nil {
-		t.Error("closing twice is silent")
+		t.Error("the second Close returned no error")
 	}
 	again, err := lockfile.TryLock(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestSecondLockIsRefused(t *testing.T) {
 	again.Close()
 }
 
-func TestStrangeContent(t *testing.T) {
+func TestTryLock_InvalidContent_IsIgnored(t *testing.T) {
 	for _, content := range []string{"", "\x00\xff", "-3 2020-01-01T00:00:00Z\n", "99 yesterday\n", strings.Repeat("9", 10_000)} {
 		path := filepath.Join(t.TempDir(), "x.lock")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -74,14 +74,14 @@ func TestStrangeContent(t *testing.T) {
 	}
 }
 
-func TestUnusableFolder(t *testing.T) {
+func TestTryLock_MissingFolder_ReturnsError(t *testing.T) {
 	_, err := lockfile.TryLock(filepath.Join(t.TempDir(), "none", "x.lock"))
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestKilledHolderLeavesNothingBehind(t *testing.T) {
+func TestTryLock_HolderKilled_IsFree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
 	holder := exec.Command(os.Args[0])
 	holder.Env = append(os.Environ(), "LOCKFILE_TEST_HOLD="+path)
@@ -98,7 +98,7 @@ func TestKilledHolderLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "held\n" {
-		t.Fatalf("the holder said %q, %v", line, err)
+		t.Fatalf("the holder printed %q, %v", line, err)
 	}
 	_, err = lockfile.TryLock(path)
 	var held *lockfile.HeldError

@@ -22,25 +22,25 @@ const (
 	CommandReject  = "reject"
 )
 
-// GatewayCommand is one that people write as "/name arguments".
+// GatewayCommand is a command that users write as "/name arguments".
 type GatewayCommand struct {
 	Name     string // lower case
 	Usage    string // the arguments, "" for none
-	Help     string // what it does, in a few words
+	Help     string // what it does, in a few words, shown to users
 	Audience Audience
 }
 
-// GatewayCommands are the commands that gated answers itself, in the order in which people see
-// them. Adapters offer them where the platform has a list of its own.
+// GatewayCommands are the commands that gated answers itself, in the order in which users see
+// them. Adapters register them on platforms that have command lists.
 func GatewayCommands() []GatewayCommand {
 	return []GatewayCommand{
-		{CommandNew, "[#topic] [text]", "start afresh, then ask text", ForRouted},
+		{CommandNew, "[#topic] [text]", "start a new session, then ask text", ForRouted},
 		{CommandStop, "", "stop what the agent is doing", ForRouted},
-		{CommandStatus, "", "show how this chat is doing", ForRouted},
-		{CommandPing, "", "see whether the gateway is there", ForAnyone},
+		{CommandStatus, "", "show the state of this chat", ForRouted},
+		{CommandPing, "", "check that the gateway answers", ForAnyone},
 		{CommandChatID, "", "show the address of this chat", ForAnyone},
 		{CommandHelp, "", "show this list", ForAnyone},
 		{CommandApprove, "CODE [folder]", "connect a chat", ForOperators},
-		{CommandReject, "CODE [reason]", "turn a chat down", ForOperators},
+		{CommandReject, "CODE [reason]", "reject a chat", ForOperators},
 	}
 }

@@ -14,8 +14,8 @@ const (
 	Onboarding Disposition = "onboarding"
 )
 
-// Reason is the code that says why a row got its disposition or a turn its
-// state. The set is closed; Reasons documents each.
+// Reason is the code for why a row got its disposition or a turn its state.
+// The set is closed; Reasons documents each code.
 type Reason string
 
 // Reasons of dispositions.
@@ -79,32 +79,32 @@ var Reasons = []struct {
 	{ReasonPrefixGroup, "the row began with @name: a derived row carries it to that group"},
 	{ReasonPrefixTopic, "the row began with #name: a derived row carries it to that topic"},
 	{ReasonRoute, "a route named the group"},
-	{ReasonRouteObserve, "a route says the group only listens here"},
+	{ReasonRouteObserve, "a route says the group only observes this chat"},
 	{ReasonEngaged, "the group is engaged in this place"},
 	{ReasonToSticky, "the chat is pinned to the group"},
 	{ReasonAddress, "the chat's own address names the group"},
-	{ReasonDelegated, "another group handed the row over"},
+	{ReasonDelegated, "another group delegated the row"},
 	{ReasonAnswer, "the parent group's answer to an escalation"},
-	{ReasonReset, "the text behind /new, asked afresh"},
+	{ReasonReset, "the text after /new, asked in the new session"},
 	{ReasonBuiltinPing, "a route says the gateway answers pong"},
 	{ReasonBuiltinDrop, "a route says to ignore the row"},
-	{ReasonDaemon, "a route handed the row to another daemon, which took it"},
-	{ReasonDaemonFailed, "a route names a daemon that did not take the row in three tries"},
+	{ReasonDaemon, "a route sent the row to another daemon, which accepted it"},
+	{ReasonDaemonFailed, "a route names a daemon that did not accept the row in three tries"},
 	{ReasonNoRoute, "no route matches and the bot was not addressed"},
 	{ReasonNoGroup, "the address names a group that is not registered"},
 	{ReasonStale, "the row was already older than MAX_AGE when it arrived"},
-	{ReasonBotLoop, "another bot has been answered here too often in a short time"},
+	{ReasonBotLoop, "another bot was answered here too often in a short time"},
 	{ReasonEditApplied, "the edit or deletion was applied to its target before that was decided"},
 	{ReasonEditNote, "the target had been decided: the change is a note in the next prompt"},
-	{ReasonEditSuperseded, "a newer change of the same message came before the next prompt"},
-	{ReasonEditUntaken, "the edit or deletion names a message that no group took"},
+	{ReasonEditSuperseded, "a newer edit or deletion of the same message came before the next prompt"},
+	{ReasonEditUntaken, "the edit or deletion names a message that was routed to no group"},
 	{ReasonEditOrphan, "the edit or deletion names a message that is not stored"},
 	{ReasonEditAddressed, "an edit that addresses the bot where the original did not"},
 	{ReasonDeleted, "the message was deleted before it was decided"},
-	{ReasonStopped, "held when /stop came"},
+	{ReasonStopped, "the row was held in the gate when /stop came"},
 	{ReasonReactionOnly, "reactions alone start a turn only where a route says so"},
-	{ReasonReactionOverflow, "more reactions than one turn takes were released together"},
-	{ReasonBadRow, "the row cannot be handled; the log names it and says why"},
+	{ReasonReactionOverflow, "more reactions were released together than fit into one turn"},
+	{ReasonBadRow, "the row cannot be handled; the log has its id and the error"},
 	{ReasonFanOut, "the delegation went deeper or wider than allowed"},
 	{ReasonAnswered, "the agent answered"},
 	{ReasonSilent, "the agent chose to say nothing"},

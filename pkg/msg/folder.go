@@ -9,7 +9,7 @@ import (
 // maxFolderDepth is how many segments a folder may have.
 const maxFolderDepth = 8
 
-// ValidFolder says why folder is no name of a group, or nil. A folder is one to
+// ValidFolder returns nil if folder can be the name of a group. A folder is one to
 // eight segments joined by "/", as in "acme/eng/oncall"; a segment is made of
 // a-z, 0-9, "_" and "-" and starts with a letter or a digit, so a folder is
 // always a safe relative path.

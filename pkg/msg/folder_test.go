@@ -91,7 +91,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestFolderTree climbs from any valid folder to its world.
+// TestFolderTree goes up from any valid folder to its world.
 func TestFolderTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		segments := rapid.SliceOfN(rapid.StringMatching(`[a-z0-9][a-z0-9_-]{0,5}`), 1, maxFolderDepth).Draw(t, "segments")

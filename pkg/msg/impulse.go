@@ -13,20 +13,20 @@ import (
 // usual threshold of 100, one message starts a turn.
 const FullWeight = 100
 
-// maxSetting bounds every number of an impulse config. No sum of weights and no
-// change from milliseconds to nanoseconds overflows below it; as a hold it is 24 days.
+// maxSetting bounds every number of an impulse config: neither a sum of weights nor
+// a conversion from milliseconds to nanoseconds overflows. As a hold it is 24 days.
 const maxSetting = math.MaxInt32
 
-// Impulse says how long the rows of a chat are held before they start a turn.
+// Impulse is how long the rows of a chat are held before they start a turn.
 type Impulse struct {
 	Threshold int            `json:"threshold"`   // summed weight that releases the held rows
-	MaxHoldMS int64          `json:"max_hold_ms"` // the oldest row waits no longer, whatever the weight
-	QuietMS   int64          `json:"quiet_ms"`    // silence waited for after the last row, 0 for none
+	MaxHoldMS int64          `json:"max_hold_ms"` // how long the oldest row waits at most, whatever the weight
+	QuietMS   int64          `json:"quiet_ms"`    // the silence to wait for after the last row, 0 for none
 	Weights   map[string]int `json:"weights"`     // by verb; one not named weighs 100
 }
 
-// DefaultImpulse is the setting of an instance, where reactions and typing alone
-// start nothing before maxHold.
+// DefaultImpulse is the setting of an instance: reactions and typing alone start
+// nothing before maxHold.
 func DefaultImpulse(threshold int, maxHold time.Duration) Impulse {
 	return Impulse{
 		Threshold: threshold,
@@ -46,9 +46,9 @@ func (i Impulse) Weight(verb string) int {
 	return FullWeight
 }
 
-// Merge lays a route's impulse_config, a JSON object with any of Impulse's fields,
-// over i. An empty config or null changes nothing. An unknown field, a wrong type and
-// a number below 0 or above 2147483647 are errors. i and its weights stay as they are.
+// Merge returns i with the fields of a route's impulse_config, a JSON object, replaced.
+// An empty config or null changes nothing. An unknown field, a wrong type and a number
+// below 0 or above 2147483647 are errors. i and its weights are not changed.
 func (i Impulse) Merge(config []byte) (Impulse, error) {
 	merged := i
 	merged.Weights = map[string]int{}
@@ -60,7 +60,7 @@ func (i Impulse) Merge(config []byte) (Impulse, error) {
 	// null for 0.
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(config, &fields); err != nil {
-		return Impulse{}, fmt.Errorf("impulse_config is no JSON object: %w", err)
+		return Impulse{}, fmt.Errorf("impulse_config is not a JSON object: %w", err)
 	}
 	for name, value := range fields {
 		if err := merged.set(name, value); err != nil {

@@ -56,13 +56,13 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-func TestMergeRefuses(t *testing.T) {
+func TestMerge_Invalid_ReturnsError(t *testing.T) {
 	tests := []struct{ config, reason string }{
-		{`{`, "no JSON object"},
-		{`[]`, "no JSON object"},
-		{`100`, "no JSON object"},
-		{`"threshold"`, "no JSON object"},
-		{`{} {}`, "no JSON object"},
+		{`{`, "not a JSON object"},
+		{`[]`, "not a JSON object"},
+		{`100`, "not a JSON object"},
+		{`"threshold"`, "not a JSON object"},
+		{`{} {}`, "not a JSON object"},
 		{`{"treshold":1}`, `"treshold": unknown field`},
 		{`{"Threshold":1}`, `"Threshold": unknown field`},
 		{`{"threshold":-1}`, `"threshold": must be a whole number`},
@@ -89,7 +89,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-func TestMergeLeavesTheDefaultsAlone(t *testing.T) {
+func TestMerge_DoesNotChangeDefaults(t *testing.T) {
 	defaults := DefaultImpulse(100, time.Minute)
 	for _, config := range []string{"", `{"weights":{"edit":3}}`} {
 		merged, err := defaults.Merge([]byte(config))
@@ -106,7 +106,7 @@ func TestMergeLeavesTheDefaultsAlone(t *testing.T) {
 	}
 }
 
-func TestImpulseIsItsOwnConfig(t *testing.T) {
+func TestMerge_MarshalledImpulse_RoundTrips(t *testing.T) {
 	want := Impulse{250, 60_000, 900, map[string]int{"reaction": 20, "typing": 0}}
 	config, err := json.Marshal(want)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	PlatformGroup = "group"
 )
 
-// WebOperator is the sender of what is written in the web chat: whoever is let
+// WebOperator is the sender of messages in the web chat: every user who can log
 // in there is an operator.
 const WebOperator = "web:operator"
 
@@ -41,8 +41,8 @@ func AddressedFolder(jid string) string {
 	return ""
 }
 
-// KindOfJID guesses a chat's kind from its address alone, for chats of which
-// no adapter has told more.
+// KindOfJID guesses a chat's kind from its address, for chats that no adapter
+// has stored yet.
 func KindOfJID(jid string) ChatKind {
 	platform, room := SplitJID(jid)
 	switch {
@@ -58,9 +58,9 @@ func KindOfJID(jid string) ChatKind {
 	return ChatGroup
 }
 
-// DaemonOf names the daemon that delivers a chat's outbound rows, "" where
-// nobody does: an internal chat's rows are delivered by being written, and a
-// platform without a daemon of ours is served by a foreign adapter that polls.
+// DaemonOf names the daemon that delivers a chat's outbound rows, "" for none:
+// rows of an internal chat are delivered once they are written, and other
+// platforms are served by foreign adapters, which poll.
 func DaemonOf(jid string) string {
 	platform, _ := SplitJID(jid)
 	switch platform {

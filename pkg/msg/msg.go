@@ -57,13 +57,13 @@ type Attachment struct {
 type Thread struct {
 	ChatJID string
 	ID      string
-	Kind    string // in the platform's own word, such as "forum_topic"
+	Kind    string // the platform's own word, such as "forum_topic"
 	Title   string
-	Author  string // who wrote what the thread hangs on, "" if nobody knows
+	Author  string // sender of the message the thread was started from, "" if unknown
 }
 
-// ReturnAddress is messages.forwarded_from of a row one group sends to
-// another: where the answer goes and whose work it belongs to.
+// ReturnAddress is messages.forwarded_from of a row that one group sends to
+// another: where the answer goes, and which turn caused it.
 type ReturnAddress struct {
 	Kind       ReturnKind `json:"kind"`
 	TurnID     int64      `json:"turn_id"`
@@ -80,13 +80,13 @@ type ReturnAddress struct {
 	Claims     bool       `json:"claims"`
 }
 
-// JSON is the address as it stands in the column.
+// JSON is the address as stored in the column.
 func (a *ReturnAddress) JSON() string {
 	b, _ := json.Marshal(a) // plain strings and numbers: cannot fail
 	return string(b)
 }
 
-// ReturnKind says which way a row between groups travels.
+// ReturnKind is the direction of a row between groups.
 type ReturnKind string
 
 // A delegation goes to a child, whose answer goes straight to the origin's
@@ -98,7 +98,7 @@ const (
 	Answer     ReturnKind = "answer"
 )
 
-// Direction of a message, seen from the suite.
+// Direction of a message, as seen by arizuko.
 type Direction string
 
 // The two directions.
@@ -107,7 +107,7 @@ const (
 	Out Direction = "out"
 )
 
-// Kind of an outbound message: what the adapter is asked to do.
+// Kind of an outbound message: what the adapter does with it.
 type Kind string
 
 // Kinds of outbound messages; inbound rows are all KindMessage.
@@ -120,8 +120,8 @@ const (
 	KindPoll     Kind = "poll"
 )
 
-// Verbs of inbound messages that the suite knows. The set is open: routes may
-// name others. An empty verb counts as VerbMessage.
+// Verbs of inbound messages. The set is open: routes may name others. An empty
+// verb counts as VerbMessage.
 const (
 	VerbMessage  = "message"
 	VerbMention  = "mention"
@@ -134,8 +134,8 @@ const (
 	VerbTyping   = "typing"
 )
 
-// Sources of messages: which part of the suite wrote the row. Inbound rows of
-// adapters carry the adapter's name.
+// Sources of messages: what wrote the row. Inbound rows of adapters carry the
+// adapter's name.
 const (
 	SourceAgent    = "agent"
 	SourceTool     = "tool"
@@ -159,12 +159,12 @@ const (
 	OutCancelled OutState = "cancelled"
 )
 
-// ErrorClass is what kind of failure kept a part from being delivered.
+// ErrorClass is the kind of failure that kept a part from being delivered.
 type ErrorClass string
 
-// Classes of failures. Transient and rate ones pass by themselves; an auth one
-// passes when somebody mends the credentials; an ambiguous one may have
-// delivered the part; a permanent one never passes.
+// Classes of failures. Transient and rate errors pass by themselves, auth errors
+// once an operator fixes the credentials, permanent errors never. After an
+// ambiguous error the part may have been delivered.
 const (
 	Permanent ErrorClass = "permanent"
 	Transient ErrorClass = "transient"
@@ -173,7 +173,7 @@ const (
 	Ambiguous ErrorClass = "ambiguous"
 )
 
-// Known reports whether it is one of the classes.
+// Known reports whether c is one of the classes.
 func (c ErrorClass) Known() bool {
 	switch c {
 	case Permanent, Transient, Rate, Auth, Ambiguous:

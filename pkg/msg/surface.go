@@ -7,8 +7,8 @@ type Surface struct {
 	Ceiling int
 }
 
-// Ceilings in characters: a place of one's own, a room shared with others,
-// and the top level of a channel where every line is noise to most.
+// Ceilings in characters: of a direct chat or a thread, of a room shared with
+// others, and of the top level of a channel, where most members do not follow.
 const (
 	fullCeiling    = 4000
 	defaultCeiling = 1500

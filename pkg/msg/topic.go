@@ -9,8 +9,8 @@ import (
 // EffectiveTopic is the line of work a message belongs to, which decides the session
 // that runs. stickyTopic is the chat's pinned one, with its "#"; boundTopic is the
 // named topic that the message's thread is bound to. "" stands for none of either,
-// and for the default topic. A topic of the message's own beats the thread's, but
-// the thread's id is none of its own.
+// and for the default topic. The message's own topic wins over the thread's; the
+// thread's id does not count as its own topic.
 func EffectiveTopic(stickyTopic, rowTopic, threadID, boundTopic string) string {
 	if rowTopic == "" || rowTopic == threadID {
 		rowTopic = cmp.Or(boundTopic, rowTopic)
@@ -19,7 +19,7 @@ func EffectiveTopic(stickyTopic, rowTopic, threadID, boundTopic string) string {
 }
 
 // Place is the key of engagement inside a chat: the message's thread, else its own
-// topic whatever is pinned.
+// topic, whatever the chat is pinned to.
 func Place(threadID, rowTopic string) string {
 	return cmp.Or(threadID, rowTopic)
 }
@@ -27,16 +27,16 @@ func Place(threadID, rowTopic string) string {
 // TopicSigil begins every named topic.
 const TopicSigil = "#"
 
-// DelegatedTopic is the topic of a delegated turn: one that nobody shares.
+// DelegatedTopic is the topic of a delegated turn, which no other turn shares.
 func DelegatedTopic(messageID int64) string {
 	return TopicSigil + delegated + strconv.FormatInt(messageID, 10)
 }
 
 const delegated = "d"
 
-// ValidTopicName reports whether people may give a topic this name, which stands
-// behind the sigil: ASCII letters, digits, "_" and "-", with no "-" at its start,
-// and not the name of a delegated turn's topic.
+// ValidTopicName reports whether users may give a topic this name, without the
+// sigil: ASCII letters, digits, "_" and "-", no "-" at the start, and not the name
+// of a delegated turn's topic.
 func ValidTopicName(name string) bool {
 	for i, c := range []byte(name) {
 		word := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
@@ -65,8 +65,8 @@ func ValidTopic(topic string) bool {
 	return ok
 }
 
-// OpensThread reports whether the answer to a message begins a thread off it: where
-// the bot is called in a Slack channel, so that the channel beside it stays as it was.
+// OpensThread reports whether the answer to a message starts a thread from it: it
+// does where the bot is mentioned in a Slack channel, to keep the channel quiet.
 func OpensThread(chatJID string, kind ChatKind, verb, threadID string) bool {
 	platform, _ := SplitJID(chatJID)
 	return platform == "slack" && kind != ChatDM && threadID == "" && (verb == VerbMention || verb == VerbReply)

@@ -55,6 +55,6 @@ func TestValidTopic(t *testing.T) {
 		}
 	}
 	if topic := DelegatedTopic(12); topic != "#d12" || ValidTopic(topic) {
-		t.Errorf("a delegated turn's topic %q may be typed", topic)
+		t.Errorf("users can type a delegated turn's topic, %q", topic)
 	}
 }

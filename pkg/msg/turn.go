@@ -31,8 +31,8 @@ type Turn struct {
 	EndedAt          int64     `json:"ended_at,omitempty"`
 }
 
-// Root is the turn this one's delegations count against: the first of the
-// chain, or the turn itself.
+// Root is the turn whose limit this one's delegations count against: the first
+// of the chain, or the turn itself.
 func (t *Turn) Root() int64 {
 	if t.RootTurnID != 0 {
 		return t.RootTurnID
@@ -40,10 +40,10 @@ func (t *Turn) Root() int64 {
 	return t.ID
 }
 
-// TurnKind says how a turn came about.
+// TurnKind is what started a turn.
 type TurnKind string
 
-// Kinds of turns. Only conversations open or slide engagement.
+// Kinds of turns. Only conversations open or extend engagement.
 const (
 	Conversation TurnKind = "conversation"
 	Broadcast    TurnKind = "broadcast"

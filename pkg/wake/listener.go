@@ -15,8 +15,8 @@ type Listener struct {
 	closed chan struct{}
 }
 
-// Listen makes the daemon's socket in runDir, readable by its user only, in place of one a
-// former process left. The caller holds the daemon's singleton lock.
+// Listen creates the daemon's socket in runDir, accessible to its user only, in place of the one
+// a former process left. The caller holds the daemon's singleton lock.
 func Listen(runDir, daemon string) (*Listener, error) {
 	path, err := socketPath(runDir, daemon)
 	if err != nil {
@@ -38,11 +38,10 @@ func Listen(runDir, daemon string) (*Listener, error) {
 	return l, nil
 }
 
-// C holds one value if there was a poke since the last receive, however many there were. It
-// is never closed.
+// C holds one value if there were pokes since the last receive. It is never closed.
 func (l *Listener) C() <-chan struct{} { return l.poked }
 
-// Close stops listening. The socket file stays: a successor may have replaced it already.
+// Close stops listening. The socket file stays: the next process may have replaced it already.
 func (l *Listener) Close() error {
 	err := l.conn.Close()
 	<-l.closed
@@ -51,7 +50,7 @@ func (l *Listener) Close() error {
 
 func (l *Listener) drain() {
 	defer close(l.closed)
-	buf := make([]byte, 16) // what is in a poke does not matter
+	buf := make([]byte, 16) // the content of a poke does not matter
 	for {
 		if _, err := l.conn.Read(buf); err != nil {
 			return // closed: a bound datagram socket has no other way to fail

@@ -17,21 +17,21 @@ type Poker struct {
 	peers map[string]*peer
 }
 
-// peer is one daemon. Each has a socket of its own: the kernel counts pokes nobody has read
-// against the sender's socket, so with a shared one a hanging daemon would silence the others.
+// peer is one daemon. Each has a socket of its own: the kernel counts unread pokes against the
+// sender's socket, so with a shared one a daemon that hangs would block pokes to the others.
 type peer struct {
 	fd   int
 	addr *unix.SockaddrUnix
 }
 
-// NewPoker pokes the daemons whose sockets are in runDir. onError is told what should not
-// happen, such as a forbidden socket; it may be called from several goroutines at once.
+// NewPoker returns a Poker for the daemons whose sockets are in runDir. onError is called with
+// unexpected errors, such as a socket without permission, from several goroutines at once.
 func NewPoker(runDir string, onError func(daemon string, err error)) *Poker {
 	return &Poker{runDir: runDir, onError: onError, peers: make(map[string]*peer)}
 }
 
-// Poke wakes a daemon. That it is not there, or has not read its former pokes yet, is no
-// error: it will look when it starts, or when it reads them.
+// Poke wakes a daemon. A daemon that is down, or has not read earlier pokes yet, is no error: it
+// reads the database when it starts, or when it reads those pokes.
 func (p *Poker) Poke(daemon string) {
 	if err := p.poke(daemon); err != nil && !notThere(err) && !full(err) {
 		p.onError(daemon, err)
@@ -48,7 +48,7 @@ func (p *Poker) Close() {
 	clear(p.peers)
 }
 
-// poke holds the mutex during system calls, none of which waits.
+// poke holds the mutex during system calls, none of which blocks.
 func (p *Poker) poke(daemon string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +56,7 @@ func (p *Poker) poke(daemon string) error {
 	if err != nil {
 		return err
 	}
-	// Not connected yet, or to the socket of a process that is gone: look for its successor.
+	// Not connected yet, or connected to the socket of a process that has ended: reconnect.
 	if err = to.send(); notThere(err) {
 		if err = unix.Connect(to.fd, to.addr); err == nil {
 			err = to.send()
@@ -88,8 +88,8 @@ func (to *peer) send() error {
 	return err
 }
 
-// notThere is true for what a missing or dead receiver causes, EPIPE and ECONNRESET being
-// that of one which dies during the call.
+// notThere reports whether an error comes from a missing receiver; EPIPE and ECONNRESET come from
+// one that ends during the call.
 func notThere(err error) bool {
 	return isOneOf(err, unix.ENOTCONN, unix.ECONNREFUSED, unix.ENOENT, unix.ECONNRESET, unix.EPIPE)
 }

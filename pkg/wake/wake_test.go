@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// runDir is a short folder: that of t.TempDir contains the test's name.
+// runDir makes a folder with a short path: that of t.TempDir contains the test's name.
 func runDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "wake")
@@ -37,7 +37,7 @@ func listen(t testing.TB, dir, daemon string) *wake.Listener {
 	return l
 }
 
-// poker fails the test at an error.
+// poker returns a Poker whose errors fail the test.
 func poker(t testing.TB, dir string) *wake.Poker {
 	p := wake.NewPoker(dir, func(daemon string, err error) { t.Errorf("poke %s: %v", daemon, err) })
 	t.Cleanup(p.Close)
@@ -71,7 +71,7 @@ func TestPokeArrives(t *testing.T) {
 	}
 }
 
-func TestManyPokesAreOne(t *testing.T) {
+func TestListener_ManyPokes_OneValue(t *testing.T) {
 	dir := runDir(t)
 	p, l := poker(t, dir), listen(t, dir, "gated")
 	for range 10_000 {
@@ -83,7 +83,7 @@ func TestManyPokesAreOne(t *testing.T) {
 	}
 }
 
-func TestPeerNotThere(t *testing.T) {
+func TestPoke_PeerDown_IsNoError(t *testing.T) {
 	dir := runDir(t)
 	p := poker(t, dir)
 	p.Poke("gated") // never was
@@ -101,7 +101,7 @@ func TestPeerNotThere(t *testing.T) {
 	wait(t, l)
 }
 
-func TestRestartBetweenTwoPokes(t *testing.T) {
+func TestPoke_PeerRestarted_Reconnects(t *testing.T) {
 	dir := runDir(t)
 	p := poker(t, dir)
 	for range 3 {
@@ -112,7 +112,7 @@ func TestRestartBetweenTwoPokes(t *testing.T) {
 	}
 }
 
-func TestHangingPeerSilencesNobody(t *testing.T) {
+func TestPoke_HungPeer_DoesNotBlockOthers(t *testing.T) {
 	dir := runDir(t)
 	addr := &net.UnixAddr{Name: filepath.Join(dir, "stuck.sock"), Net: "unixgram"}
 	stuck, err := net.ListenUnixgram("unixgram", addr) // reads nothing
@@ -136,7 +136,7 @@ func TestConcurrentPokes(t *testing.T) {
 		wg.Go(func() {
 			for range 200 {
 				p.Poke("gated")
-				p.Poke("nobody")
+				p.Poke("absent")
 			}
 		})
 	}
@@ -144,22 +144,22 @@ func TestConcurrentPokes(t *testing.T) {
 	wait(t, l)
 }
 
-func TestErrorsAreTold(t *testing.T) {
+func TestPoke_UnexpectedError_CallsOnError(t *testing.T) {
 	dir := runDir(t)
 	if err := os.Symlink("self.sock", filepath.Join(dir, "self.sock")); err != nil {
 		t.Fatal(err)
 	}
-	var told []string
-	p := wake.NewPoker(dir, func(daemon string, err error) { told = append(told, daemon+": "+err.Error()) })
+	var failed []string
+	p := wake.NewPoker(dir, func(daemon string, err error) { failed = append(failed, daemon+": "+err.Error()) })
 	defer p.Close()
 	p.Poke("self")
 	p.Poke(strings.Repeat("x", 120))
-	if len(told) != 2 || !strings.Contains(told[0], "too many levels of symbolic links") || !strings.Contains(told[1], "shorter data folder") {
-		t.Errorf("told %q", told)
+	if len(failed) != 2 || !strings.Contains(failed[0], "too many levels of symbolic links") || !strings.Contains(failed[1], "shorter data folder") {
+		t.Errorf("onError called with %q", failed)
 	}
 }
 
-func TestListenRefuses(t *testing.T) {
+func TestListen_UnusablePath_ReturnsError(t *testing.T) {
 	dir := runDir(t)
 	if _, err := wake.Listen(dir, strings.Repeat("x", 120)); err == nil || !strings.Contains(err.Error(), "shorter data folder") {
 		t.Errorf("long path: %v", err)
@@ -171,7 +171,7 @@ func TestListenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := wake.Listen(dir, "gated"); err == nil {
-		t.Error("a folder in the way is no error")
+		t.Error("a folder at the path is no error")
 	}
 }
 
@@ -182,11 +182,11 @@ func TestLongestPath(t *testing.T) {
 	poker(t, dir).Poke(name)
 	wait(t, l)
 	if _, err := wake.Listen(dir, name+"x"); err == nil {
-		t.Error("107 bytes are taken")
+		t.Error("107 bytes are accepted")
 	}
 }
 
-// BenchmarkPoke is the sender's cost.
+// BenchmarkPoke measures the sender.
 func BenchmarkPoke(b *testing.B) {
 	dir := runDir(b)
 	p := poker(b, dir)
@@ -197,7 +197,7 @@ func BenchmarkPoke(b *testing.B) {
 	}
 }
 
-// BenchmarkWake is the time from a poke to the reader's select.
+// BenchmarkWake measures the time from a poke to the reader's select.
 func BenchmarkWake(b *testing.B) {
 	dir := runDir(b)
 	p, l := poker(b, dir), listen(b, dir, "gated")

@@ -76,10 +76,10 @@ func TestHelp(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	run, asked := dashd(t, nil)
 	for args, want := range map[string]string{
-		"status telegram:1 telegram:2": `what is "telegram:2"?`,
+		"status telegram:1 telegram:2": `unexpected argument "telegram:2"`,
 		"status --thread":              "-thread",
 		"status --all":                 "-all",
-		"login please":                 `what is "please"?`,
+		"login please":                 `unexpected argument "please"`,
 	} {
 		out, err := run(strings.Fields(args)...)
 		var exit *daemon.ExitError

@@ -35,7 +35,7 @@ func (m *Manager) setup(folder string) (s setup, err error) {
 		own, s.err, err = m.groupConfig(folder)
 		s.Config = own.Over(m.cfg.Defaults)
 		if s.err == nil && own.Limits != (groupconfig.Limits{}) && s.Agent.Runtime != groupconfig.Docker {
-			s.err = fmt.Errorf("limits take the runtime docker, not %s", s.Agent.Runtime)
+			s.err = fmt.Errorf("limits need the runtime docker, not %s", s.Agent.Runtime)
 		}
 		return err
 	})

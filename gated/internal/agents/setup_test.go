@@ -82,8 +82,8 @@ func TestChangedConfiguration(t *testing.T) {
 func TestAgentsThatCannotBeRun(t *testing.T) {
 	tests := []struct{ name, config, problem string }{
 		{"no object", `[]`, "the configuration of group bad: must be a JSON object"},
-		{"two mistakes", `{"observe":7,"modle":"m"}`, `"modle" is not known; did you mean agent.model?; observe: must be a text`},
-		{"limits without docker", `{"limits":{"pids":9}}`, "limits take the runtime docker, not process"},
+		{"two mistakes", `{"observe":7,"modle":"m"}`, `unknown setting "modle"; did you mean agent.model?; observe: must be a text`},
+		{"limits without docker", `{"limits":{"pids":9}}`, "limits need the runtime docker, not process"},
 		{"runtime that is not there", `{"agent":{"runtime":"bwrap"}}`, `unknown runtime "bwrap"`},
 		{"docker that is not there", `{"agent":{"image":"i"}}`, "docker's client is not installed"},
 	}

@@ -214,7 +214,7 @@ func TestCommand(t *testing.T) {
 		{"--help", "", flag.ErrHelp.Error(), "agent conform"},
 		{"try", "", "which command?", ""},
 		{"try --", "", "which command?", ""},
-		{"try x", "", `what is "x"?`, ""},
+		{"try x", "", `unexpected argument "x"`, ""},
 		{"try -h", "", flag.ErrHelp.Error(), "-session"},
 		{"conform -wait 0s -- x", "", "must be above 0", ""},
 		{"conform -nonsense -- x", "", "not defined", ""},

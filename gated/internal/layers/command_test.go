@@ -92,14 +92,14 @@ func TestParseCommandWithoutBotNames(t *testing.T) {
 }
 
 func TestHelpText(t *testing.T) {
-	want := `/new [#topic] [text]: start afresh, then ask text
+	want := `/new [#topic] [text]: start a new session, then ask text
 /stop: stop what the agent is doing
-/status: show how this chat is doing
-/ping: see whether the gateway is there
+/status: show the state of this chat
+/ping: check that the gateway answers
 /chatid: show the address of this chat
 /help: show this list
 /approve CODE [folder]: connect a chat (operators)
-/reject CODE [reason]: turn a chat down (operators)
+/reject CODE [reason]: reject a chat (operators)
 On Slack write ! instead of /.`
 	if diff := cmp.Diff(want, HelpText()); diff != "" {
 		t.Errorf("help (-want +got):\n%s", diff)

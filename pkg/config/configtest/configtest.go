@@ -34,7 +34,7 @@ func CheckTable[T any](t testing.TB, path string, cfg T) {
 	golden.Compare(t, path, right)
 }
 
-// replaceTable is the README with its table replaced; false if it has no place for one.
+// replaceTable returns the README with its table replaced, false if the comments are missing.
 func replaceTable(readme, table string) (string, bool) {
 	before, rest, ok := strings.Cut(readme, start)
 	if !ok {

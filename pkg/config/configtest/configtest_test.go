@@ -11,11 +11,11 @@ func TestReplaceTable(t *testing.T) {
 	}
 	again, _ := replaceTable(got, "| new |\n")
 	if again != want {
-		t.Errorf("a second time it became %q", again)
+		t.Errorf("the second replacement gave %q", again)
 	}
 	for _, bad := range []string{"", "<!-- config:start -->", "<!-- config:end --> <!-- config:start -->"} {
 		if _, ok := replaceTable(bad, "| new |\n"); ok {
-			t.Errorf("%q has no place for a table", bad)
+			t.Errorf("replaced a table in %q", bad)
 		}
 	}
 }
