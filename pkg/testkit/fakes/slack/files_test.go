@@ -13,7 +13,7 @@ import (
 )
 
 // put begins an upload and sends its bytes; it returns the file's id.
-func (r *rig) put(name string, data []byte) string {
+func (r *fixture) put(name string, data []byte) string {
 	r.t.Helper()
 	a := r.must("files.getUploadURLExternal", "filename", name, "length", len(data))
 	if up := r.request(http.MethodPost, a.str("upload_url"), "", "application/octet-stream", bytes.NewReader(data)); up.Status != 200 {

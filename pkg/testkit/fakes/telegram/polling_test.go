@@ -15,7 +15,7 @@ import (
 )
 
 // ids are the update ids a call hands out, counted from the first one.
-func (r *rig) ids(fields ...any) []int64 {
+func (r *fixture) ids(fields ...any) []int64 {
 	r.t.Helper()
 	var batch []struct {
 		ID int64 `json:"update_id"`

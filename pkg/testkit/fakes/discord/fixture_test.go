@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a server with a plain HTTP client at it, and two people in a guild with the bot.
-type rig struct {
+// fixture is a server with a plain HTTP client at it, and two people in a guild with the bot.
+type fixture struct {
 	*discord.Server
 	t          *testing.T
 	base       string
@@ -33,11 +33,11 @@ type rig struct {
 	general    discord.Place
 }
 
-func start(t *testing.T, o discord.Options) *rig {
+func start(t *testing.T, o discord.Options) *fixture {
 	t.Helper()
 	s := discord.New(o)
 	base, client, ctx := fakeservertest.Serve(t, s)
-	r := &rig{Server: s, t: t, base: base, client: client, ctx: ctx, alice: s.User("Alice", "alice"), bob: s.User("Bob", "bob")}
+	r := &fixture{Server: s, t: t, base: base, client: client, ctx: ctx, alice: s.User("Alice", "alice"), bob: s.User("Bob", "bob")}
 	r.guild = s.Guild("Team", r.alice, r.bob)
 	r.general = r.guild.Channel("general")
 	return r
@@ -61,7 +61,7 @@ func (a answer) list() (all []map[string]any) {
 	return all
 }
 
-func (r *rig) request(method, path string, body io.Reader, header ...string) answer {
+func (r *fixture) request(method, path string, body io.Reader, header ...string) answer {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.ctx, method, r.base+path, body)
 	if err != nil {
@@ -87,13 +87,13 @@ func (r *rig) request(method, path string, body io.Reader, header ...string) ans
 }
 
 // call sends JSON, which may be "" for none, to a path behind the version.
-func (r *rig) call(method, path, body string) answer {
+func (r *fixture) call(method, path, body string) answer {
 	r.t.Helper()
 	return r.request(method, "/api/v9"+path, strings.NewReader(body), "Content-Type", "application/json")
 }
 
 // must is call for what has to be accepted.
-func (r *rig) must(method, path, body string) answer {
+func (r *fixture) must(method, path, body string) answer {
 	r.t.Helper()
 	a := r.call(method, path, body)
 	if a.Status != http.StatusOK && a.Status != http.StatusNoContent {
@@ -103,7 +103,7 @@ func (r *rig) must(method, path, body string) answer {
 }
 
 // refuse is call for what has to be refused with a status and one of Discord's codes.
-func (r *rig) refuse(status, code int, method, path, body string) answer {
+func (r *fixture) refuse(status, code int, method, path, body string) answer {
 	r.t.Helper()
 	a := r.call(method, path, body)
 	if got, _ := a.json()["code"].(float64); a.Status != status || int(got) != code {
@@ -116,7 +116,7 @@ func (r *rig) refuse(status, code int, method, path, body string) answer {
 func messages(p discord.Place) string { return "/channels/" + p.ChannelID + "/messages" }
 
 // say sends a text of the bot and returns its id.
-func (r *rig) say(p discord.Place, text string) string {
+func (r *fixture) say(p discord.Place, text string) string {
 	r.t.Helper()
 	return r.must("POST", messages(p), content(text)).json()["id"].(string)
 }
@@ -127,7 +127,7 @@ func content(text string) string {
 }
 
 // upload posts a message as a multipart form with files.
-func (r *rig) upload(p discord.Place, payload string, files ...[]byte) answer {
+func (r *fixture) upload(p discord.Place, payload string, files ...[]byte) answer {
 	r.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -145,7 +145,7 @@ func (r *rig) upload(p discord.Place, payload string, files ...[]byte) answer {
 
 // client is a client of the gateway.
 type client struct {
-	r    *rig
+	r    *fixture
 	ws   *websocket.Conn
 	zlib bool
 	last int64 // sequence
@@ -166,7 +166,7 @@ func (e event) fields() (fields map[string]any) {
 }
 
 // dial connects and takes HELLO.
-func (r *rig) dial() *client {
+func (r *fixture) dial() *client {
 	r.t.Helper()
 	url := r.must("GET", "/gateway", "").json()["url"].(string)
 	ws, _, err := websocket.Dial(r.ctx, url+"/?v=9&encoding=json", &websocket.DialOptions{HTTPClient: r.client})
@@ -244,7 +244,7 @@ func (c *client) closes(code int) {
 const allIntents = 1<<0 | 1<<1 | 1<<9 | 1<<10 | 1<<12 | 1<<13 | 1<<15 | 1<<24 | 1<<25
 
 // listen connects and identifies, past READY and the guild.
-func (r *rig) listen(intents int) *client {
+func (r *fixture) listen(intents int) *client {
 	r.t.Helper()
 	c := r.dial()
 	c.send(2, `{"token":"`+r.Token()+`","intents":`+strconv.Itoa(intents)+`,"properties":{}}`)

@@ -15,13 +15,13 @@ import (
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 10 * time.Second
+// timeout is how long a test waits for what must happen.
+const timeout = 10 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a server with a plain HTTP client at it.
-type rig struct {
+// fixture is a server with a plain HTTP client at it.
+type fixture struct {
 	*anthropic.Server
 	t      *testing.T
 	base   string
@@ -29,14 +29,14 @@ type rig struct {
 	ctx    context.Context
 }
 
-func start(t *testing.T) *rig {
+func start(t *testing.T) *fixture {
 	t.Helper()
 	s := anthropic.New(anthropic.Options{})
 	base, err := s.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(func() {
 		cancel()
@@ -45,7 +45,7 @@ func start(t *testing.T) *rig {
 			t.Error(err)
 		}
 	})
-	return &rig{Server: s, t: t, base: base, client: client, ctx: ctx}
+	return &fixture{Server: s, t: t, base: base, client: client, ctx: ctx}
 }
 
 // answer is a reply of the server. Status 0 is a connection that broke.
@@ -58,7 +58,7 @@ type answer struct {
 
 // request is a call as it should be, but for headers, given as name and value; an empty value
 // takes one away.
-func (r *rig) request(ctx context.Context, method, path, body string, headers ...string) answer {
+func (r *fixture) request(ctx context.Context, method, path, body string, headers ...string) answer {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, r.base+path, strings.NewReader(body))
 	if err != nil {
@@ -85,19 +85,19 @@ func (r *rig) request(ctx context.Context, method, path, body string, headers ..
 	return answer{Status: resp.StatusCode, Header: resp.Header, Body: string(content), Broken: err != nil}
 }
 
-func (r *rig) post(path, body string, headers ...string) answer {
+func (r *fixture) post(path, body string, headers ...string) answer {
 	r.t.Helper()
 	return r.request(r.ctx, http.MethodPost, path, body, headers...)
 }
 
 // say asks with one message of the user.
-func (r *rig) say(text string) answer {
+func (r *fixture) say(text string) answer {
 	r.t.Helper()
 	return r.post("/v1/messages", conversation(text))
 }
 
 // stream is say for a stream.
-func (r *rig) stream(text string) answer {
+func (r *fixture) stream(text string) answer {
 	r.t.Helper()
 	return r.post("/v1/messages", strings.Replace(conversation(text), "{", `{"stream":true,`, 1))
 }

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a server with a plain HTTP client at it.
-type rig struct {
+// fixture is a server with a plain HTTP client at it.
+type fixture struct {
 	*slack.Server
 	t      *testing.T
 	base   string
@@ -28,11 +28,11 @@ type rig struct {
 	ctx    context.Context
 }
 
-func start(t *testing.T, o slack.Options) *rig {
+func start(t *testing.T, o slack.Options) *fixture {
 	t.Helper()
 	s := slack.New(o)
 	base, client, ctx := fakeservertest.Serve(t, s)
-	return &rig{Server: s, t: t, base: base, client: client, ctx: ctx}
+	return &fixture{Server: s, t: t, base: base, client: client, ctx: ctx}
 }
 
 // answer is a reply of the server. Status 0 is a connection that broke.
@@ -50,7 +50,7 @@ func (a answer) str(name string) string {
 	return text
 }
 
-func (r *rig) do(req *http.Request) answer {
+func (r *fixture) do(req *http.Request) answer {
 	r.t.Helper()
 	resp, err := r.client.Do(req)
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *rig) do(req *http.Request) answer {
 	return a
 }
 
-func (r *rig) request(method, address, token, contentType string, body io.Reader) answer {
+func (r *fixture) request(method, address, token, contentType string, body io.Reader) answer {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.ctx, method, address, body)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *rig) request(method, address, token, contentType string, body io.Reader
 }
 
 // with posts a form with some token; fields come as name, value, name, value.
-func (r *rig) with(token, method string, fields ...any) answer {
+func (r *fixture) with(token, method string, fields ...any) answer {
 	r.t.Helper()
 	values := url.Values{}
 	for i := 0; i < len(fields); i += 2 {
@@ -95,7 +95,7 @@ func (r *rig) with(token, method string, fields ...any) answer {
 }
 
 // call is with for the token that a method wants.
-func (r *rig) call(method string, fields ...any) answer {
+func (r *fixture) call(method string, fields ...any) answer {
 	r.t.Helper()
 	token := r.BotToken()
 	if method == "apps.connections.open" {
@@ -116,7 +116,7 @@ func text(v any) string {
 }
 
 // must is call for what has to be accepted.
-func (r *rig) must(method string, fields ...any) answer {
+func (r *fixture) must(method string, fields ...any) answer {
 	r.t.Helper()
 	a := r.call(method, fields...)
 	if !a.ok() {
@@ -126,7 +126,7 @@ func (r *rig) must(method string, fields ...any) answer {
 }
 
 // refuse is call for what has to be refused with a word.
-func (r *rig) refuse(word, method string, fields ...any) {
+func (r *fixture) refuse(word, method string, fields ...any) {
 	r.t.Helper()
 	if a := r.call(method, fields...); a.ok() || a.str("error") != word {
 		r.t.Errorf("%s %v: got %d %s, want %s", method, fields, a.Status, a.Body, word)
@@ -135,11 +135,11 @@ func (r *rig) refuse(word, method string, fields ...any) {
 
 // wire is a Socket Mode connection.
 type wire struct {
-	r    *rig
+	r    *fixture
 	conn *websocket.Conn
 }
 
-func (r *rig) dial() *wire {
+func (r *fixture) dial() *wire {
 	r.t.Helper()
 	conn, resp, err := websocket.Dial(r.ctx, r.must("apps.connections.open").str("url"), nil)
 	if err != nil {

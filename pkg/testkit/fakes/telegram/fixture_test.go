@@ -16,8 +16,8 @@ import (
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 
-// rig is a server with a plain HTTP client at it.
-type rig struct {
+// fixture is a server with a plain HTTP client at it.
+type fixture struct {
 	*telegram.Server
 	t      *testing.T
 	base   string
@@ -25,11 +25,11 @@ type rig struct {
 	ctx    context.Context
 }
 
-func start(t *testing.T, o telegram.Options) *rig {
+func start(t *testing.T, o telegram.Options) *fixture {
 	t.Helper()
 	s := telegram.New(o)
 	base, client, ctx := fakeservertest.Serve(t, s)
-	return &rig{Server: s, t: t, base: base, client: client, ctx: ctx}
+	return &fixture{Server: s, t: t, base: base, client: client, ctx: ctx}
 }
 
 // answer is a reply of the server. Status 0 is a connection that broke.
@@ -46,7 +46,7 @@ type answer struct {
 	body string
 }
 
-func (r *rig) do(req *http.Request) answer {
+func (r *fixture) do(req *http.Request) answer {
 	r.t.Helper()
 	resp, err := r.client.Do(req)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *rig) do(req *http.Request) answer {
 	return a
 }
 
-func (r *rig) request(method, path string, body io.Reader, contentType string) answer {
+func (r *fixture) request(method, path string, body io.Reader, contentType string) answer {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.ctx, method, r.base+path, body)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *rig) request(method, path string, body io.Reader, contentType string) a
 }
 
 // call posts a form; fields come as name, value, name, value.
-func (r *rig) call(method string, fields ...any) answer {
+func (r *fixture) call(method string, fields ...any) answer {
 	r.t.Helper()
 	return r.request(http.MethodPost, "/bot"+r.Token()+"/"+method, strings.NewReader(form(fields...).Encode()), "application/x-www-form-urlencoded")
 }
@@ -105,7 +105,7 @@ func text(v any) string {
 }
 
 // upload posts a multipart form with files by field.
-func (r *rig) upload(method string, files map[string][]byte, fields ...any) answer {
+func (r *fixture) upload(method string, files map[string][]byte, fields ...any) answer {
 	r.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -124,12 +124,12 @@ func (r *rig) upload(method string, files map[string][]byte, fields ...any) answ
 }
 
 // must is call for what has to be accepted; the result is decoded into v unless it is nil.
-func (r *rig) must(v any, method string, fields ...any) {
+func (r *fixture) must(v any, method string, fields ...any) {
 	r.t.Helper()
 	r.accepted(r.call(method, fields...), v)
 }
 
-func (r *rig) accepted(a answer, v any) {
+func (r *fixture) accepted(a answer, v any) {
 	r.t.Helper()
 	if a.Status != http.StatusOK || !a.OK {
 		r.t.Fatalf("got %d %s, want it accepted", a.Status, a.body)
@@ -143,12 +143,12 @@ func (r *rig) accepted(a answer, v any) {
 }
 
 // refuse is call for what has to be refused.
-func (r *rig) refuse(status int, description, method string, fields ...any) answer {
+func (r *fixture) refuse(status int, description, method string, fields ...any) answer {
 	r.t.Helper()
 	return r.refused(r.call(method, fields...), status, description)
 }
 
-func (r *rig) refused(a answer, status int, description string) answer {
+func (r *fixture) refused(a answer, status int, description string) answer {
 	r.t.Helper()
 	if a.Status != status || a.OK || a.Code != status || a.Description != description {
 		r.t.Errorf("got %d %s\nwant %d %q", a.Status, a.body, status, description)
@@ -157,7 +157,7 @@ func (r *rig) refused(a answer, status int, description string) answer {
 }
 
 // updates are the next ones as loose JSON; they are confirmed.
-func (r *rig) updates() []map[string]any {
+func (r *fixture) updates() []map[string]any {
 	r.t.Helper()
 	var batch []map[string]any
 	r.must(&batch, "getUpdates")
@@ -172,7 +172,7 @@ func (r *rig) updates() []map[string]any {
 }
 
 // event is the one update that waits, without its id, which must be of a kind.
-func (r *rig) event(kind string) map[string]any {
+func (r *fixture) event(kind string) map[string]any {
 	r.t.Helper()
 	batch := r.updates()
 	if len(batch) != 1 {

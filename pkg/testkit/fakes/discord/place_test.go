@@ -54,7 +54,7 @@ func TestMessagesOfPeople(t *testing.T) {
 }
 
 // guildSince is when the people of the guild came.
-func (r *rig) guildSince() string {
+func (r *fixture) guildSince() string {
 	return r.must("GET", "/guilds/"+r.guild.ID+"/members/"+r.alice.ID, "").json()["joined_at"].(string)
 }
 
