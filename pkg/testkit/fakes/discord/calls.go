@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-// Call is one call of the API, as it came.
+// Call is one call of the API.
 type Call struct {
 	At       time.Time
-	Route    string // CreateMessage and the like
-	Path     string // without the version in front
+	Route    string // such as CreateMessage
+	Path     string // without the version
 	Body     json.RawMessage
-	Accepted bool // it was carried out, whatever the caller was told
-	Status   int  // what the caller was told; 0 for a broken connection
+	Accepted bool // it was carried out, even if its answer failed
+	Status   int  // of the answer; 0 for a broken connection
 
-	ChannelID string // of a thread, where it went to one
-	MessageID string // of the message that was made, or acted upon
+	ChannelID string // or a thread
+	MessageID string // the message that was sent or changed
 	Text      string
-	ReplyTo   string // the message answered
+	ReplyTo   string // the message to which it replies
 	Nonce     string
-	Repeated  bool // the nonce was known: no message was made
+	Repeated  bool // the nonce was known: no message was sent
 	Files     []Upload
 	Emoji     string
-	Pings     []string // the mentions in it that notify somebody, as they are written
-	Message   *Message // what was made or edited
+	Pings     []string // the mentions in it that notify users, as written
+	Message   *Message // sent or edited
 	Ephemeral bool     // an answer to an interaction that only its user sees
 }
 
-// recorded is the record of a call.
+// recorded is a call as it is recorded.
 func (s *Server) recorded(q *request, result any, err error, f Fault) Call {
 	c := q.call
-	c.At, c.Accepted, c.Status = s.clock(), err == nil, seen(result, err, f)
+	c.At, c.Accepted, c.Status = s.clock(), err == nil, answerStatus(result, err, f)
 	return c
 }
 
-// seen is the status that a caller gets.
-func seen(result any, err error, f Fault) int {
+// answerStatus is the status that the caller gets.
+func answerStatus(result any, err error, f Fault) int {
 	refused, api := errors.AsType[*apiError](err)
 	switch {
 	case f.Drop:
@@ -58,19 +58,18 @@ func seen(result any, err error, f Fault) int {
 	return http.StatusOK
 }
 
-// acts reports whether a call was carried out, for the first time, and did more than look at
-// something.
+// acts reports whether a call was carried out, for the first time, and did more than read.
 func (c *Call) acts() bool { return c.Accepted && !c.Repeated && !strings.HasPrefix(c.Route, "GET ") }
 
-// sends reports whether a call made a message.
+// sends reports whether a call sends a message.
 func (c *Call) sends() bool { return c.Route == CreateMessage }
 
-// Answers is for Wait: a message of the bot in a place.
+// Answers matches, for Wait, a message of the bot in a place.
 func Answers(p Place) func(Call) bool {
 	return func(c Call) bool { return c.sends() && c.ChannelID == p.ChannelID }
 }
 
-// Typing is when the bot said that it types in the place, oldest first.
+// Typing is when the bot triggered the typing indicator in the place, oldest first.
 func (p Place) Typing() []time.Time {
 	var times []time.Time
 	for _, c := range p.s.Sent() {
@@ -81,10 +80,10 @@ func (p Place) Typing() []time.Time {
 	return times
 }
 
-// WaitListening waits until somebody listens to the gateway.
+// WaitListening waits until a client receives events.
 func (s *Server) WaitListening(ctx context.Context) error { return s.Until(ctx, s.Listening) }
 
-// WaitConfirmed waits until heartbeats have named the last event of every session.
+// WaitConfirmed waits until heartbeats have confirmed the last event of every session.
 func (s *Server) WaitConfirmed(ctx context.Context) error {
 	return s.Until(ctx, func() bool {
 		s.mu.Lock()

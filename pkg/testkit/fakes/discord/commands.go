@@ -20,10 +20,10 @@ const (
 	stringOption   = 3
 )
 
-// commandForm is what a name of a command looks like.
+// commandForm matches the name of a command.
 var commandForm = regexp.MustCompile(`^[-_'\p{L}\p{N}]{1,32}$`)
 
-// Command is an application command as it is registered.
+// Command is a registered application command.
 type Command struct {
 	ID            string          `json:"id"`
 	ApplicationID string          `json:"application_id"`
@@ -34,7 +34,7 @@ type Command struct {
 	Options       []CommandOption `json:"options,omitempty"`
 }
 
-// CommandOption is an argument of a command; Type 3 is a text.
+// CommandOption is an argument of a command; Type 3 is a string.
 type CommandOption struct {
 	Type        int    `json:"type"`
 	Name        string `json:"name"`
@@ -42,20 +42,20 @@ type CommandOption struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// InteractionSummary tells at a message which interaction it answers.
+// InteractionSummary is the interaction to which a message is the response.
 type InteractionSummary struct {
 	ID   string `json:"id"`
 	Type int    `json:"type"`
 	User User   `json:"user"`
 }
 
-// Interaction is a command that somebody gave.
+// Interaction is a use of a command.
 type Interaction struct {
 	ID    string
 	Token string
 }
 
-// interaction is one that waits for its answer.
+// interaction is a use of a command, and whether it was answered.
 type interaction struct {
 	id       string
 	by       User
@@ -64,7 +64,7 @@ type interaction struct {
 	answered bool
 }
 
-// owns checks the application of a request.
+// owns validates the application of a request.
 func (s *Server) owns(q *request) error {
 	id, err := q.id("application")
 	switch {
@@ -153,14 +153,14 @@ func checkCommand(field string, c Command, before []Command) error {
 	return nil
 }
 
-// Commands are what the bot has registered.
+// Commands are the bot's registered commands.
 func (s *Server) Commands() []Command {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.commands)
 }
 
-// Command gives one of the bot's commands; a text goes with it as its first option.
+// Command uses one of the bot's commands. The text is its first option.
 func (p Place) Command(by User, name, text string) Interaction {
 	var given Interaction
 	p.act(func(ch *channel) error {
@@ -193,7 +193,7 @@ func (p Place) Command(by User, name, text string) Interaction {
 	return given
 }
 
-// answerInteraction is the first answer to a command: in time, and once.
+// answerInteraction is the response to a command, once and in time.
 func (s *Server) answerInteraction(q *request) (any, error) {
 	const pong, say, deferred = 1, 4, 5
 	var body struct {
@@ -222,7 +222,7 @@ func (s *Server) answerInteraction(q *request) (any, error) {
 	return nil, nil
 }
 
-// say puts the answer to a command where everybody sees it, unless only its user is to.
+// say posts the response to a command, unless it is ephemeral.
 func (s *Server) say(q *request, to *interaction, o *outgoing) error {
 	if o == nil {
 		return required("data")
@@ -243,7 +243,7 @@ func (s *Server) say(q *request, to *interaction, o *outgoing) error {
 	}
 	s.add(to.ch, m)
 	q.call.MessageID = m.ID
-	s.tell("MESSAGE_CREATE", to.ch, m)
+	s.emitMessage("MESSAGE_CREATE", to.ch, m)
 	return nil
 }
 

@@ -14,9 +14,9 @@ type apiError struct {
 	status     int
 	code       int
 	message    string
-	field      string        // of 50035: the path to what is wrong, as in "embeds.0.title"
+	field      string        // of 50035: the path of the invalid field, such as "embeds.0.title"
 	why        [2]string     // of 50035: its code and message
-	retryAfter time.Duration // of a limit
+	retryAfter time.Duration // of a rate limit
 	global     bool
 }
 
@@ -38,15 +38,15 @@ func tooLarge() error {
 	return refuse(http.StatusRequestEntityTooLarge, 40005, "Request entity too large")
 }
 
-// invalid is a mistake in one field of a request.
+// invalid is the error of one invalid field.
 func invalid(field, code, message string) error {
 	return &apiError{
 		status: http.StatusBadRequest, code: 50035, message: "Invalid Form Body", field: field, why: [2]string{code, message},
 	}
 }
 
-func tooLong(field string, most int) error {
-	return invalid(field, "BASE_TYPE_MAX_LENGTH", fmt.Sprintf("Must be %d or fewer in length.", most))
+func tooLong(field string, maxLength int) error {
+	return invalid(field, "BASE_TYPE_MAX_LENGTH", fmt.Sprintf("Must be %d or fewer in length.", maxLength))
 }
 
 func required(field string) error {
@@ -67,7 +67,7 @@ func unauthorized() error { return refuse(http.StatusUnauthorized, 0, "401: Unau
 
 func noRoute() error { return refuse(http.StatusNotFound, 0, "404: Not Found") }
 
-// body is the answer to a call that was refused.
+// body is the answer to a refused call.
 func (e *apiError) body() map[string]any {
 	if e.retryAfter > 0 {
 		return map[string]any{"message": e.message, "retry_after": e.retryAfter.Seconds(), "global": e.global}

@@ -10,18 +10,18 @@ import (
 
 // Fault makes calls fail. Without Status, Drop and Body it only delays them.
 type Fault struct {
-	Route string // CreateMessage and the like; "" is every one but Connect and Download
+	Route string // such as CreateMessage; "" is all but Connect and Download
 	Times int    // how many calls; 0 is one, negative is until ClearFaults
-	After bool   // the call is carried out all the same, and only its answer fails
+	After bool   // the call is carried out; only its answer fails
 
 	Delay      time.Duration // before the call is carried out, or After it
 	Drop       bool          // the connection is closed without an answer
 	Body       string        // the answer, with Status or 200
-	Status     int           // an error answer; without Code that of the proxy in front, a page of HTML
+	Status     int           // an error answer; without Code a page of HTML, as of the proxy
 	Code       int           // Discord's own code of an error
 	Message    string        // of Code
 	RetryAfter time.Duration // Status is 429 then
-	Global     bool          // with RetryAfter: the limit on everything
+	Global     bool          // with RetryAfter: the global limit
 }
 
 // prepare completes an injected fault, and returns how many calls it is for.

@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// The operations of the gateway.
+// The opcodes of the gateway.
 const (
 	opDispatch       = 0
 	opHeartbeat      = 1
@@ -45,17 +45,17 @@ const (
 	CloseDisallowedIntents    = 4014
 )
 
-// maxFrame is the documented size of what a client may send, in bytes.
+// maxFrame is the documented limit of a client's payload, in bytes.
 const maxFrame = 4096
 
-// lateBeats is after how many intervals without a heartbeat a connection is closed.
+// lateBeats is how many intervals without a heartbeat close a connection.
 const lateBeats = 1.5
 
-// frame is one thing to write: a payload, or the end of the connection.
+// frame is a payload to write, or the close of the connection.
 type frame struct {
 	body   []byte
 	zip    bool
-	code   int // of the close, if that is what it is
+	code   int // of a close; 0 for a payload
 	reason string
 }
 
@@ -67,11 +67,11 @@ type conn struct {
 	session *session // nil before IDENTIFY or RESUME
 	out     []frame
 	wake    chan struct{} // something was added to out
-	deaf    bool          // a zombie: it stands, and says nothing any more
+	frozen  bool          // it stays open, and nothing is sent on it
 	cancel  context.CancelFunc
 }
 
-// connect is the gateway: it answers the upgrade and reads until the connection ends.
+// connect serves a connection of the gateway.
 func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	f := s.NextFault(Connect)
 	s.Hold(r.Context(), f.Delay)
@@ -83,7 +83,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		return // Accept has answered
 	}
 	defer func() { _ = ws.CloseNow() }()
-	ctx, cancel := context.WithCancel(s.ConnContext()) // the request's does not survive the upgrade
+	ctx, cancel := context.WithCancel(s.ConnContext()) // the request's context ends at the upgrade
 	defer cancel()
 	c := &conn{s: s, ws: ws, host: r.Host, wake: make(chan struct{}, 1), cancel: cancel}
 	if !s.admit(ctx, c) {
@@ -100,7 +100,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	<-written
 }
 
-// admit greets a new connection, unless that is over by now.
+// admit sends Hello on a new connection, unless it has ended.
 func (s *Server) admit(ctx context.Context, c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,27 +114,27 @@ func (s *Server) admit(ctx context.Context, c *conn) bool {
 	return true
 }
 
-// send queues a payload that is no event. The lock is held.
+// send queues a payload other than an event. The lock is held.
 func (c *conn) send(op int, d any) { c.queue(frame{body: payload(op, d, 0, "")}) }
 
 func (c *conn) queue(f frame) {
-	if c.deaf {
+	if c.frozen {
 		return
 	}
 	c.out = append(c.out, f)
 	select {
 	case c.wake <- struct{}{}:
-	default: // it is awake already
+	default: // the writer is awake already
 	}
 }
 
-// close queues the end of the connection. The lock is held.
+// close queues the close of the connection. The lock is held.
 func (c *conn) close(code int, reason string) { c.queue(frame{code: code, reason: reason}) }
 
-// drop breaks the connection, as a network does. The lock is held.
+// drop breaks the connection without a close frame. The lock is held.
 func (c *conn) drop() { c.cancel() }
 
-// payload is the envelope of everything that the gateway says.
+// payload is the envelope of all messages of the gateway.
 func payload(op int, d any, sequence int64, event string) []byte {
 	var s, t any
 	if op == opDispatch {
@@ -142,14 +142,14 @@ func payload(op int, d any, sequence int64, event string) []byte {
 	}
 	body, err := json.Marshal(map[string]any{"op": op, "d": d, "s": s, "t": t})
 	if err != nil {
-		panic(fmt.Sprintf("discord: an event that is no JSON: %v", err)) // own types only
+		panic(fmt.Sprintf("discord: encode event: %v", err)) // the fake's own types
 	}
 	return body
 }
 
-// write sends what is queued until the connection ends.
+// write sends queued frames until the connection ends.
 func (c *conn) write(ctx context.Context) {
-	defer func() { _ = c.ws.CloseNow() }() // which ends read
+	defer func() { _ = c.ws.CloseNow() }() // it ends read
 	for {
 		select {
 		case <-c.wake:
@@ -158,7 +158,7 @@ func (c *conn) write(ctx context.Context) {
 		}
 		for _, f := range c.take() {
 			if f.code != 0 {
-				_ = c.ws.Close(websocket.StatusCode(f.code), f.reason) // it ends either way
+				_ = c.ws.Close(websocket.StatusCode(f.code), f.reason) // the connection ends either way
 				return
 			}
 			kind, body := websocket.MessageText, f.body
@@ -180,16 +180,16 @@ func (c *conn) take() []frame {
 	return out
 }
 
-// deflated is a payload as clients get it that asked for compressed ones.
+// deflated is a compressed payload.
 func deflated(body []byte) []byte {
 	var buffer bytes.Buffer
 	z := zlib.NewWriter(&buffer)
-	_, _ = z.Write(body) // a buffer takes everything
+	_, _ = z.Write(body) // a buffer does not fail
 	_ = z.Close()
 	return buffer.Bytes()
 }
 
-// read takes what the client says until the connection ends.
+// read handles the client's payloads until the connection ends.
 func (c *conn) read(ctx context.Context, r *http.Request) {
 	c.ws.SetReadLimit(1 << 20)
 	late := time.AfterFunc(time.Duration(float64(c.s.heartbeat)*lateBeats), func() {
@@ -200,7 +200,7 @@ func (c *conn) read(ctx context.Context, r *http.Request) {
 	defer late.Stop()
 	if q := r.URL.Query(); q.Get("v") != "9" && q.Get("v") != "10" || q.Get("compress") != "" || cmp.Or(q.Get("encoding"), "json") != "json" {
 		c.s.mu.Lock()
-		c.close(CloseInvalidVersion, "Invalid API version.") // this one speaks plain JSON only
+		c.close(CloseInvalidVersion, "Invalid API version.") // the fake supports only JSON
 		c.s.mu.Unlock()
 	}
 	for {
@@ -209,14 +209,14 @@ func (c *conn) read(ctx context.Context, r *http.Request) {
 			c.leave(websocket.CloseStatus(err))
 			return
 		}
-		if c.said(body) == opHeartbeat {
+		if c.handle(body) == opHeartbeat {
 			late.Reset(time.Duration(float64(c.s.heartbeat) * lateBeats))
 		}
 	}
 }
 
-// leave forgets the connection. A client that says goodbye itself gives up its session; of
-// one that is just gone the session can be resumed.
+// leave drops a connection. A close frame of the client ends its session; otherwise the session can
+// be resumed.
 func (c *conn) leave(code websocket.StatusCode) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -230,8 +230,8 @@ func (c *conn) leave(code websocket.StatusCode) {
 	c.s.Notify()
 }
 
-// said handles one payload of the client and returns its operation.
-func (c *conn) said(body []byte) int {
+// handle handles one payload of the client, and returns its opcode.
+func (c *conn) handle(body []byte) int {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	defer c.s.Notify()

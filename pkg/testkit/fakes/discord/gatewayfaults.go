@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// What goes wrong on the gateway, on demand. Each of these means every session, or every open
-// connection.
+// The faults of the gateway. Each applies to all sessions, or to all open connections.
 
-// each does something with every session, under the lock.
+// each calls do for all sessions, under the lock.
 func (s *Server) each(do func(*session)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -19,7 +18,7 @@ func (s *Server) each(do func(*session)) {
 	s.Notify()
 }
 
-// eachOpen does something with every open connection, under the lock.
+// eachOpen calls do for all open connections, under the lock.
 func (s *Server) eachOpen(do func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +28,7 @@ func (s *Server) eachOpen(do func(*conn)) {
 	s.Notify()
 }
 
-// Disconnect breaks the connections, as a network does; sessions can be resumed.
+// Disconnect breaks the connections without a close frame. Sessions can be resumed.
 func (s *Server) Disconnect() { s.eachOpen(func(c *conn) { c.drop() }) }
 
 // CloseGateway closes the connections with one of Discord's codes.
@@ -37,8 +36,8 @@ func (s *Server) CloseGateway(code int, reason string) {
 	s.eachOpen(func(c *conn) { c.close(code, reason) })
 }
 
-// Revoke makes the bot's token no longer good, as a reset in the developer portal does, and breaks
-// what hangs on it; or makes it good again.
+// Revoke invalidates the bot's token, as a reset in the developer portal does, and closes its
+// connections; or makes it valid again.
 func (s *Server) Revoke(revoked bool) {
 	s.revoked.Store(revoked)
 	if revoked {
@@ -49,19 +48,19 @@ func (s *Server) Revoke(revoked bool) {
 // RequestReconnect asks clients to reconnect and resume.
 func (s *Server) RequestReconnect() { s.eachOpen(func(c *conn) { c.send(opReconnect, nil) }) }
 
-// InvalidateSessions tells clients that their session is over. If it cannot be resumed it is
-// forgotten.
+// InvalidateSessions sends Invalid Session to the clients. Sessions that are not resumable are
+// dropped.
 func (s *Server) InvalidateSessions(resumable bool) {
 	s.eachOpen(func(c *conn) {
 		c.send(opInvalidSession, resumable)
 		if n := c.session; n != nil && !resumable {
 			delete(s.gateway.sessions, n.id)
-			n.conn, c.session = nil, nil // it may identify again
+			n.conn, c.session = nil, nil // the client may identify again
 		}
 	})
 }
 
-// ForgetSessions forgets the sessions that nobody listens to: they cannot be resumed.
+// ForgetSessions drops the sessions without a connection: they cannot be resumed.
 func (s *Server) ForgetSessions() {
 	s.each(func(n *session) {
 		if n.conn == nil {
@@ -70,28 +69,28 @@ func (s *Server) ForgetSessions() {
 	})
 }
 
-// FreezeConnections makes the open connections say nothing any more, not even that they heard a
-// heartbeat. What happens meanwhile can be had by resuming.
-func (s *Server) FreezeConnections() { s.eachOpen(func(c *conn) { c.deaf = true }) }
+// FreezeConnections makes the open connections send nothing more, not even heartbeat ACKs. The
+// events since then are replayed at a resume.
+func (s *Server) FreezeConnections() { s.eachOpen(func(c *conn) { c.frozen = true }) }
 
 // RequestHeartbeat asks clients for a heartbeat at once.
 func (s *Server) RequestHeartbeat() { s.eachOpen(func(c *conn) { c.send(opHeartbeat, nil) }) }
 
-// DuplicateNext sends each of the next n events two times.
+// DuplicateNext sends each of the next n events twice.
 func (s *Server) DuplicateNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gateway.twice = n
 }
 
-// ReverseNext turns the order of the next two events around, n times over.
+// ReverseNext swaps the next two events, n times.
 func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gateway.reversed = n
 }
 
-// Redeliver sends the last n events once more, with their old sequence numbers.
+// Redeliver sends the last n events again, with their old sequence numbers.
 func (s *Server) Redeliver(n int) {
 	s.each(func(session *session) {
 		if session.conn == nil {
@@ -103,17 +102,17 @@ func (s *Server) Redeliver(n int) {
 	})
 }
 
-// Inject sends an event whose data is the given JSON, however wrong:
+// Inject sends an event with the given JSON as data, which may be malformed:
 //
 //	s.Inject("MESSAGE_CREATE", `"not an object"`)
 func (s *Server) Inject(event, data string) {
 	if !json.Valid([]byte(data)) {
-		panic("discord: not JSON: " + data) // what is no JSON goes with Garble
+		panic("discord: not JSON: " + data) // InjectFrame sends any text
 	}
 	s.each(func(n *session) { n.dispatch(event, json.RawMessage(data)) })
 }
 
-// InjectFrame sends a frame that is no payload at all.
+// InjectFrame sends a frame with any text.
 func (s *Server) InjectFrame(text string) {
 	s.eachOpen(func(c *conn) { c.queue(frame{body: []byte(text)}) })
 }
@@ -125,9 +124,9 @@ func (s *Server) Gateway() GatewayStats {
 	return s.gateway.stats
 }
 
-// Listening reports whether somebody is connected and gets events.
+// Listening reports whether a client is connected and receives events.
 func (s *Server) Listening() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.gateway.conns, func(c *conn) bool { return c.session != nil && !c.deaf })
+	return slices.ContainsFunc(s.gateway.conns, func(c *conn) bool { return c.session != nil && !c.frozen })
 }

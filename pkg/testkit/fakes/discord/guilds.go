@@ -11,7 +11,7 @@ import (
 // Permission is a set of permissions.
 type Permission uint64
 
-// The permissions that everybody has in a new guild, and that Deny takes from the bot.
+// The permissions of @everyone in a new guild, which Deny revokes for the bot.
 const (
 	AddReactions          Permission = 1 << 6
 	ViewChannel           Permission = 1 << 10
@@ -25,21 +25,21 @@ const (
 	SendPolls             Permission = 1 << 49
 )
 
-// everyonePermissions are what everybody has in a new guild.
+// everyonePermissions are those of @everyone in a new guild.
 const everyonePermissions = AddReactions | ViewChannel | SendMessages | AttachFiles | ReadMessageHistory | MentionEveryone |
 	CreatePublicThreads | CreatePrivateThreads | SendMessagesInThreads | SendPolls
 
-// String is the set as it stands in JSON.
+// String is the set as in JSON: bits in decimal.
 func (p Permission) String() string { return strconv.FormatUint(uint64(p), 10) }
 
-// guild is a guild with its people. The server's lock guards it.
+// guild is a guild with its members. The server's lock guards it.
 type guild struct {
 	id, name string
 	owner    string
-	roles    []Role // the first is everybody's
+	roles    []Role // the first is @everyone
 	members  []*Member
 	emojis   []Emoji
-	system   string // the channel of joins
+	system   string // the system channel, where joins are announced
 }
 
 func (g *guild) member(user string) *Member {
@@ -60,7 +60,7 @@ func (g *guild) role(id string) *Role {
 	return nil
 }
 
-// bare is a member as it stands beside an author: without the user.
+// bare is a member without the user, as beside an author.
 func (g *guild) bare(user string) *Member {
 	m := g.member(user)
 	if m == nil {
@@ -71,17 +71,17 @@ func (g *guild) bare(user string) *Member {
 	return &c
 }
 
-// channel is a channel with what stands in it. The server's lock guards it.
+// channel is a channel with its contents. The server's lock guards it.
 type channel struct {
-	info      Channel // without what changes with every message
+	info      Channel // without counts and ids of messages
 	guild     *guild  // nil for a private one
 	parent    *channel
 	messages  map[string]*Message
 	reactions map[string][]*reaction // by message
 	votes     map[string][]vote      // by message
 	members   []ThreadMember         // of a thread
-	denied    Permission             // what the bot may not do there
-	blocked   bool                   // the user takes no messages of the bot
+	denied    Permission             // of the bot
+	blocked   bool                   // the user has blocked the bot
 	sent      int
 	last      string
 }
@@ -106,7 +106,7 @@ func (s *Server) newChannel(info Channel, g *guild, parent *channel) *channel {
 
 func (ch *channel) isThread() bool { return ch.info.Metadata != nil }
 
-// shown is a channel as it stands now, which no later change reaches.
+// snapshot is a copy of a channel, which later changes do not affect.
 func (ch *channel) shown(s *Server) Channel {
 	c := ch.info
 	c.LastMessageID = Nullable(ch.last)
@@ -131,7 +131,7 @@ func (ch *channel) threadMember(user string) *ThreadMember {
 	return nil
 }
 
-// may reports whether the bot has permissions in a channel; threads go by their parent.
+// may reports whether the bot has permissions in a channel. Threads have those of their parent.
 func (s *Server) may(ch *channel, want Permission) bool {
 	if ch.guild == nil {
 		return true
@@ -151,7 +151,7 @@ func (s *Server) sees(ch *channel) bool {
 	return s.may(ch, ViewChannel)
 }
 
-// readable is the channel of a request, if the bot may look at it.
+// readable is the channel of a request, if the bot may read it.
 func (s *Server) readable(q *request) (*channel, error) {
 	id, err := q.id("channel")
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *Server) writable(q *request) (*channel, error) {
 
 func archived() error { return refuse(400, 50083, "Thread is archived") }
 
-// message is the one that a request is about.
+// message is the message of a request.
 func (s *Server) message(q *request) (*channel, *Message, error) {
 	ch, err := s.readable(q)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *Server) message(q *request) (*channel, *Message, error) {
 	return ch, m, nil
 }
 
-// sorted are the messages of a channel, oldest first.
+// sorted is the messages of a channel, oldest first.
 func (ch *channel) sorted() []*Message {
 	return slices.SortedFunc(maps.Values(ch.messages), func(a, b *Message) int { return compareIDs(a.ID, b.ID) })
 }
@@ -228,8 +228,8 @@ func (s *Server) sortedGuilds() []*guild {
 	return slices.SortedFunc(maps.Values(s.guilds), func(a, b *guild) int { return compareIDs(a.id, b.id) })
 }
 
-// channelsOf are a guild's channels, or its active threads, that the bot can see: of hidden
-// channels it is told all the same, of threads not.
+// channelsOf are a guild's channels, or its active threads. As on Discord, hidden channels are
+// included, threads in them are not.
 func (s *Server) channelsOf(g *guild, threads bool) []Channel {
 	all := []Channel{}
 	for _, ch := range s.channels {
@@ -242,7 +242,7 @@ func (s *Server) channelsOf(g *guild, threads bool) []Channel {
 	return all
 }
 
-// guildObject is a guild as its routes show it, and the beginning of GUILD_CREATE.
+// guildObject is a guild in answers, and a part of GUILD_CREATE.
 func (s *Server) guildObject(g *guild) map[string]any {
 	return map[string]any{
 		"id": g.id, "name": g.name, "icon": nil, "owner_id": g.owner, "roles": slices.Clone(g.roles), "emojis": slices.Clone(g.emojis),
@@ -251,8 +251,8 @@ func (s *Server) guildObject(g *guild) map[string]any {
 	}
 }
 
-// guildCreate is what the gateway tells of a guild that the bot is in. Of the members there
-// are only those that a bot without presences gets: itself.
+// guildCreate is the data of GUILD_CREATE. The only member is the bot, as without the intent for
+// presences.
 func (s *Server) guildCreate(g *guild) map[string]any {
 	object := s.guildObject(g)
 	me := g.member(s.me.ID)
@@ -334,13 +334,13 @@ func (s *Server) getChannel(q *request) (any, error) {
 	return ch.shown(s), nil
 }
 
-// triggerTyping shows for ten seconds that the bot types.
+// triggerTyping shows the bot as typing for ten seconds.
 func (s *Server) triggerTyping(q *request) (any, error) {
 	_, err := s.writable(q)
 	return nil, err
 }
 
-// joined makes a member of a guild.
+// joined is a new member of a guild.
 func joined(u User, at time.Time, roles ...string) *Member {
 	return &Member{User: &u, Roles: append([]string{}, roles...), JoinedAt: at}
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// shown is a message as it stands now, which no later change reaches.
-func (m *Message) shown() Message {
+// snapshot is a copy of a message, which later changes do not affect.
+func (m *Message) snapshot() Message {
 	c := *m
 	c.Mentions, c.Embeds, c.Attachments = slices.Clone(m.Mentions), slices.Clone(m.Embeds), slices.Clone(m.Attachments)
 	if m.Poll != nil {
@@ -15,9 +15,9 @@ func (m *Message) shown() Message {
 	return c
 }
 
-// inAnswer is a message as routes show it: with its reactions and with what it answers.
+// inAnswer is a message as in answers: with its reactions and the message to which it replies.
 func (s *Server) inAnswer(ch *channel, m *Message) Message {
-	c := m.shown()
+	c := m.snapshot()
 	c.Reactions = ch.counts(m.ID, s.me.ID)
 	if m.Type == ReplyMessage {
 		c.Referenced = json.RawMessage("null")
@@ -33,13 +33,13 @@ func (s *Server) inAnswer(ch *channel, m *Message) Message {
 	return c
 }
 
-// quoted is a message as it stands in another: without what it answers itself.
+// quoted is a message as another contains it: without the message to which it replies itself.
 func quoted(of *Message) json.RawMessage {
-	raw, _ := json.Marshal(of.shown()) // own types only
+	raw, _ := json.Marshal(of.snapshot()) // the fake's own types
 	return raw
 }
 
-// inEvent is a message as the gateway shows it: with its guild and its author as a member.
+// inEvent is a message as in events: with its guild, and its author as a member.
 func (s *Server) inEvent(ch *channel, m *Message) Message {
 	c := s.inAnswer(ch, m)
 	if ch.guild != nil {
@@ -51,7 +51,7 @@ func (s *Server) inEvent(ch *channel, m *Message) Message {
 	return c
 }
 
-// getMessages answers with the newest first. The nonce of a message is not kept for it.
+// getMessages answers with the newest first, without nonces.
 func (s *Server) getMessages(q *request) (any, error) {
 	const mostMessages, usualMessages = 100, 50
 	ch, err := s.readable(q)
@@ -81,11 +81,11 @@ func (s *Server) getMessages(q *request) (any, error) {
 	return found, nil
 }
 
-// between picks at most limit messages, oldest first: those right after an id, around one, or
-// else the newest before one.
+// between is at most limit messages, oldest first: those next after an id, around one, or else the
+// newest before one.
 func (ch *channel) between(before, after, around string, limit int) []*Message {
 	all := ch.sorted()
-	at := func(id string) int { // the first that is not older
+	at := func(id string) int { // index of the first that is not older
 		i, _ := slices.BinarySearchFunc(all, id, func(m *Message, id string) int { return compareIDs(m.ID, id) })
 		return i
 	}

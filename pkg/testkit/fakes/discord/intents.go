@@ -1,6 +1,6 @@
 package discord
 
-// Intent is a set of what a client of the gateway wants to be told.
+// Intent is a set of kinds of events.
 type Intent uint64
 
 // The intents.
@@ -16,12 +16,12 @@ const (
 	GuildMessagePolls      Intent = 1 << 24
 	DirectMessagePolls     Intent = 1 << 25
 
-	// allIntents are those that there are: 17 to 19, 22 and 23 are no intents.
+	// allIntents are the valid ones: bits 17 to 19, 22 and 23 are not.
 	allIntents Intent = 1<<17 - 1 | 1<<20 | 1<<21 | GuildMessagePolls | DirectMessagePolls
 	privileged        = GuildMembers | GuildPresences | MessageContent
 )
 
-// intent picks the one for what happens in a channel.
+// intent is the one for events of a channel.
 func (ch *channel) intent(inGuild, direct Intent) Intent {
 	if ch.guild == nil {
 		return direct
@@ -29,8 +29,8 @@ func (ch *channel) intent(inGuild, direct Intent) Intent {
 	return inGuild
 }
 
-// visible is a message as a client with these intents gets it: without MessageContent, what
-// others say in guilds without mentioning the bot is empty.
+// visible is a message as a client with these intents receives it. Without MessageContent, messages
+// of others in guilds are empty unless they mention the bot.
 func (s *Server) visible(m Message, inGuild bool, intents Intent) Message {
 	if !inGuild || intents&MessageContent != 0 || m.Author.ID == s.me.ID || mentions(m, s.me.ID) {
 		return m
@@ -40,8 +40,8 @@ func (s *Server) visible(m Message, inGuild bool, intents Intent) Message {
 }
 
 func mentions(m Message, user string) bool {
-	for _, who := range m.Mentions {
-		if who.ID == user {
+	for _, mentioned := range m.Mentions {
+		if mentioned.ID == user {
 			return true
 		}
 	}

@@ -12,33 +12,33 @@ import (
 	"strings"
 )
 
-// Sizes of pictures and lengths of recordings are made up: nothing here decodes media.
+// Dimensions and durations are made up: the fake does not decode media.
 const (
 	madeUpWidth   = 640
 	madeUpHeight  = 480
 	madeUpSeconds = 3
 )
 
-// File is a file that somebody sends.
+// File is a file that a user sends.
 type File struct {
 	Name        string
-	MIME        string // by the name's extension, or the content, if empty
+	MIME        string // guessed from the name's extension, or the content, if empty
 	Data        []byte
-	Size        int64 // in bytes, to claim more than there is
+	Size        int64 // in bytes; of Data if 0, and may be more
 	Description string
-	Voice       bool // a voice message, which has nothing beside it
+	Voice       bool // a voice message, which has no other content
 }
 
-// file is what lies behind the address of an attachment.
+// file is the file of an attachment.
 type file struct {
 	name string
 	mime string
 	data []byte
 	path string
-	sign string // without it nothing is handed out
+	sign string // the signature that its URL must have
 }
 
-// attachmentRef describes one file of a request, or keeps one that is there already.
+// attachmentRef describes an uploaded file, or keeps an existing attachment.
 type attachmentRef struct {
 	ID          any    `json:"id"` // the number in "files[0]", or a snowflake
 	Filename    string `json:"filename"`
@@ -47,7 +47,7 @@ type attachmentRef struct {
 
 func (a attachmentRef) names(u Upload) bool { return u.Field == fmt.Sprintf("files[%v]", a.ID) }
 
-// known reports whether it means an attachment that is there already.
+// known reports whether it refers to an existing attachment.
 func (a attachmentRef) known() bool {
 	id, isText := a.ID.(string)
 	_, isID := snowflake(id)
@@ -63,7 +63,7 @@ func (o *outgoing) describe(u Upload) string {
 	return ""
 }
 
-// newAttachment keeps a file and gives it its address, which is signed.
+// newAttachment stores a file, and signs its URL.
 func (s *Server) newAttachment(ch *channel, f File) Attachment {
 	id := s.newID()
 	name := cmp.Or(path.Base(f.Name), "unknown")
@@ -88,7 +88,7 @@ func (s *Server) newAttachment(ch *channel, f File) Attachment {
 	return a
 }
 
-// download answers the address of an attachment, which needs no token.
+// download answers the URL of an attachment, which needs no token.
 func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	f := s.NextFault(Download)
 	s.Hold(r.Context(), f.Delay)
@@ -107,7 +107,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(found.data)
 }
 
-// FileByID is the content of an attachment, for a page that shows it.
+// FileByID is the content of an attachment, for the page.
 func (s *Server) FileByID(id string) (name, contentType string, data []byte, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// Guild is a guild, which clients call a server. Its methods are what its people do.
+// Guild is a guild, which clients call a server. Its methods are what its members do.
 type Guild struct {
 	s  *Server
 	ID string
 }
 
-// Guild makes a guild with the bot in it, for a while already; the first member owns it.
-// It has no channels yet.
+// Guild creates a guild without channels, with the bot as a member; the first member owns it.
 func (s *Server) Guild(name string, members ...User) Guild {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +42,7 @@ func (s *Server) admitBot(g *guild) {
 	s.emit(Guilds, "GUILD_CREATE", s.guildCreate(g))
 }
 
-// act does something in the guild under the lock.
+// act calls do under the lock.
 func (g Guild) act(do func(*guild) error) {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()
@@ -55,7 +54,7 @@ func (g Guild) act(do func(*guild) error) {
 	g.s.Notify()
 }
 
-// toBot emits an event of a guild that the bot is in.
+// toBot emits an event of a guild, if the bot is a member.
 func (g Guild) toBot(in *guild, need Intent, name string, d any) {
 	if in.member(g.s.me.ID) != nil {
 		g.s.emit(need, name, d)
@@ -73,7 +72,7 @@ func (g Guild) AddBot() {
 	})
 }
 
-// RemoveBot removes the bot: what it sends there is refused from then on.
+// RemoveBot removes the bot. Messages that it sends there are refused from then on.
 func (g Guild) RemoveBot() {
 	g.act(func(in *guild) error {
 		g.expel(in, g.s.me.ID)
@@ -83,7 +82,7 @@ func (g Guild) RemoveBot() {
 	})
 }
 
-// Outage makes the guild unavailable to the bot for a moment, and available again.
+// Outage makes the guild unavailable to the bot, and available again.
 func (g Guild) Outage() {
 	g.act(func(in *guild) error {
 		g.toBot(in, Guilds, "GUILD_DELETE", map[string]any{"id": g.ID, "unavailable": true})
@@ -96,23 +95,23 @@ func (g Guild) expel(in *guild, user string) {
 	in.members = slices.DeleteFunc(in.members, func(m *Member) bool { return m.User.ID == user })
 }
 
-// Join lets somebody into the guild; the system channel says so.
-func (g Guild) Join(who User) {
+// Join adds a user to the guild. The system channel announces it.
+func (g Guild) Join(user User) {
 	g.act(func(in *guild) error {
-		if in.member(who.ID) != nil {
-			return fmt.Errorf("%s is in guild %s", who.Name(), g.ID)
+		if in.member(user.ID) != nil {
+			return fmt.Errorf("%s is in guild %s", user.Name(), g.ID)
 		}
-		m := joined(who, g.s.now())
+		m := joined(user, g.s.now())
 		in.members = append(in.members, m)
 		g.toBot(in, GuildMembers, "GUILD_MEMBER_ADD", withGuild(g.ID, *m))
 		if ch := g.s.channels[in.system]; ch != nil {
-			g.s.tell("MESSAGE_CREATE", ch, g.s.add(ch, &Message{Author: who, Type: UserJoin}))
+			g.s.emitMessage("MESSAGE_CREATE", ch, g.s.add(ch, &Message{Author: user, Type: UserJoin}))
 		}
 		return nil
 	})
 }
 
-// memberEvent is a member as events of guilds show it.
+// memberEvent is a member as in events of guilds.
 type memberEvent struct {
 	GuildID string `json:"guild_id"`
 	Member
@@ -120,24 +119,24 @@ type memberEvent struct {
 
 func withGuild(id string, m Member) memberEvent { return memberEvent{id, m} }
 
-// Leave lets somebody leave the guild.
-func (g Guild) Leave(who User) {
+// Leave makes a user leave the guild.
+func (g Guild) Leave(user User) {
 	g.act(func(in *guild) error {
-		if in.member(who.ID) == nil {
-			return fmt.Errorf("%s is not in guild %s", who.Name(), g.ID)
+		if in.member(user.ID) == nil {
+			return fmt.Errorf("%s is not in guild %s", user.Name(), g.ID)
 		}
-		g.expel(in, who.ID)
-		g.toBot(in, GuildMembers, "GUILD_MEMBER_REMOVE", map[string]any{"guild_id": g.ID, "user": who})
+		g.expel(in, user.ID)
+		g.toBot(in, GuildMembers, "GUILD_MEMBER_REMOVE", map[string]any{"guild_id": g.ID, "user": user})
 		return nil
 	})
 }
 
 // Nick gives a member a name for this guild.
-func (g Guild) Nick(who User, nick string) {
+func (g Guild) Nick(user User, nick string) {
 	g.act(func(in *guild) error {
-		m := in.member(who.ID)
+		m := in.member(user.ID)
 		if m == nil {
-			return fmt.Errorf("%s is not in guild %s", who.Name(), g.ID)
+			return fmt.Errorf("%s is not in guild %s", user.Name(), g.ID)
 		}
 		m.Nick = Nullable(nick)
 		g.toBot(in, GuildMembers, "GUILD_MEMBER_UPDATE", withGuild(g.ID, *m))
@@ -145,7 +144,7 @@ func (g Guild) Nick(who User, nick string) {
 	})
 }
 
-// Role makes a role that can be mentioned.
+// Role creates a role that can be mentioned.
 func (g Guild) Role(name string) Role {
 	role := Role{Name: name, Permissions: "0", Mentionable: true}
 	g.act(func(in *guild) error {
@@ -157,7 +156,7 @@ func (g Guild) Role(name string) Role {
 	return role
 }
 
-// BotRole is the role that the guild made for the bot.
+// BotRole is the managed role of the bot.
 func (g Guild) BotRole() Role {
 	var found Role
 	g.act(func(in *guild) error {
@@ -171,7 +170,7 @@ func (g Guild) BotRole() Role {
 	return found
 }
 
-// Emoji makes an emoji of the guild.
+// Emoji creates an emoji of the guild.
 func (g Guild) Emoji(name string) Emoji {
 	e := Emoji{Name: name}
 	g.act(func(in *guild) error {
@@ -182,7 +181,7 @@ func (g Guild) Emoji(name string) Emoji {
 	return e
 }
 
-// Channel makes a text channel. The first one of a guild is where joins are told.
+// Channel creates a text channel. The first one of a guild is its system channel.
 func (g Guild) Channel(name string) Place {
 	p := g.channel(name, Text)
 	g.act(func(in *guild) error {
@@ -194,7 +193,7 @@ func (g Guild) Channel(name string) Place {
 	return p
 }
 
-// Forum makes a channel of posts; Open adds them.
+// Forum creates a forum; OpenPost adds posts.
 func (g Guild) Forum(name string) Place { return g.channel(name, Forum) }
 
 func (g Guild) channel(name string, kind int) (p Place) {
@@ -207,7 +206,7 @@ func (g Guild) channel(name string, kind int) (p Place) {
 	return p
 }
 
-// DeleteChannel deletes a channel, or a thread, with what stands in it.
+// DeleteChannel deletes a channel, or a thread, with its messages.
 func (p Place) DeleteChannel() {
 	p.act(func(ch *channel) error {
 		name := "CHANNEL_DELETE"
@@ -242,7 +241,7 @@ func (p Place) update(ch *channel) {
 	}
 }
 
-// Deny takes permissions from the bot in a channel, and gives all others back.
+// Deny revokes permissions of the bot in a channel, and grants all others.
 func (p Place) Deny(denied Permission) {
 	p.act(func(ch *channel) error {
 		ch.denied = denied
@@ -251,7 +250,7 @@ func (p Place) Deny(denied Permission) {
 	})
 }
 
-// Block lets a user take no more messages of the bot, or take them again.
+// Block makes a user block the bot, or unblock it.
 func (s *Server) Block(by User, blocked bool) {
 	s.DM(by).act(func(ch *channel) error {
 		ch.blocked = blocked
@@ -259,10 +258,10 @@ func (s *Server) Block(by User, blocked bool) {
 	})
 }
 
-// Thread starts a thread of a channel without a message.
+// Thread starts a thread without a message.
 func (p Place) Thread(by User, name string) Place { return p.startThread(by, PublicThread, name) }
 
-// PrivateThread starts a thread that only its members see; the bot is none.
+// PrivateThread starts a thread that only its members see. The bot is not a member.
 func (p Place) PrivateThread(by User, name string) Place {
 	return p.startThread(by, PrivateThread, name)
 }
@@ -278,8 +277,8 @@ func (p Place) startThread(by User, kind int, name string) (t Place) {
 	return t
 }
 
-// TryThreadFrom starts a thread from a message. It fails for a message that is not there, has one
-// already, or stands in a place without threads.
+// TryThreadFrom starts a thread from a message. It fails if the message does not exist, has a
+// thread, or is in a place without threads.
 func (p Place) TryThreadFrom(by User, id, name string) (t Place, err error) {
 	err = p.on(id, func(ch *channel, m *Message) error {
 		if ch.info.Type != Text || !ch.in(by) || p.s.channels[id] != nil {
@@ -291,7 +290,7 @@ func (p Place) TryThreadFrom(by User, id, name string) (t Place, err error) {
 	return t, err
 }
 
-// ThreadFrom is Branch for a message that is there.
+// ThreadFrom is TryThreadFrom for a thread that must be possible.
 func (p Place) ThreadFrom(by User, id, name string) Place {
 	t, err := p.TryThreadFrom(by, id, name)
 	must(err)
@@ -308,14 +307,14 @@ func (p Place) OpenPost(by User, name, text string) (t Place) {
 		m := p.s.draft(post, by, Draft{Text: text})
 		m.ID = post.info.ID
 		p.s.add(post, m)
-		p.s.tell("MESSAGE_CREATE", post, m)
+		p.s.emitMessage("MESSAGE_CREATE", post, m)
 		t = Place{s: p.s, ChannelID: post.info.ID}
 		return nil
 	})
 	return t
 }
 
-// Archive archives or wakes up a thread; a locked one does not wake by being written to.
+// Archive archives or unarchives a thread. A message unarchives a thread, unless it is locked.
 func (p Place) Archive(isArchived, isLocked bool) {
 	p.act(func(ch *channel) error {
 		if !ch.isThread() {
@@ -326,23 +325,23 @@ func (p Place) Archive(isArchived, isLocked bool) {
 	})
 }
 
-// AddToThread lets somebody, or the bot, into a thread.
-func (p Place) AddToThread(who User) {
+// AddToThread adds a user, or the bot, to a thread.
+func (p Place) AddToThread(user User) {
 	p.act(func(ch *channel) error {
-		p.s.enter(ch, who)
+		p.s.enter(ch, user)
 		return nil
 	})
 }
 
-// RemoveFromThread lets somebody, or the bot, out of a thread.
-func (p Place) RemoveFromThread(who User) {
+// RemoveFromThread removes a user, or the bot, from a thread.
+func (p Place) RemoveFromThread(user User) {
 	p.act(func(ch *channel) error {
-		p.s.exit(ch, who)
+		p.s.exit(ch, user)
 		return nil
 	})
 }
 
-// Channels are all channels and private ones, without threads, in the order of their making.
+// Channels are all channels, also private ones, without threads, in the order of creation.
 func (s *Server) Channels() []Channel {
 	return s.listed(func(ch *channel) bool { return !ch.isThread() })
 }
@@ -365,7 +364,7 @@ func (s *Server) listed(want func(*channel) bool) []Channel {
 	return all
 }
 
-// Messages are what stands in the place, oldest first.
+// Messages are those of the place, oldest first.
 func (p Place) Messages() []Message {
 	var all []Message
 	p.act(func(ch *channel) error {
@@ -377,7 +376,7 @@ func (p Place) Messages() []Message {
 	return all
 }
 
-// Members are the people and bots who can speak there, in the order of their names.
+// Members are the users and bots that can write there, in the order of their names.
 func (p Place) Members() []User {
 	var all []User
 	p.act(func(ch *channel) error {

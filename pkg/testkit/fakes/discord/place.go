@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// Place is where people talk: a channel, a private one, or a thread. Its methods are what
-// people do.
+// Place is a channel, also a private one, or a thread. Its methods are what users do there.
 type Place struct {
 	s         *Server
 	ChannelID string
 }
 
-// Draft is a message before it is sent.
+// Draft is a message to send.
 type Draft struct {
 	Text     string
 	ReplyTo  string
@@ -21,31 +20,31 @@ type Draft struct {
 	Stickers []string // names
 	Embeds   []Embed
 	Poll     *Poll
-	Webhook  bool // it is posted by a webhook that bears the user's name
+	Webhook  bool // it is posted by a webhook with the user's name
 }
 
-// User makes a person.
+// User creates a user.
 func (s *Server) User(name, username string) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newUser("", name, username, false)
 }
 
-// OtherBot makes a bot that is not the one with the token.
+// OtherBot creates a bot other than Me.
 func (s *Server) OtherBot(name, username string) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newUser("", name, username, true)
 }
 
-// newUser makes a user, with a new id unless one is given.
+// newUser creates a user, with a new id unless one is given.
 func (s *Server) newUser(id, name, username string, bot bool) User {
 	u := User{ID: cmp.Or(id, s.newID()), Username: username, Discriminator: "0", GlobalName: Nullable(name), Bot: bot}
 	s.users[u.ID] = u
 	return u
 }
 
-// DM is the private channel of a person with the bot.
+// DM is the private channel of a user with the bot.
 func (s *Server) DM(with User) Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +66,7 @@ func (s *Server) Place(channel string) Place { return Place{s: s, ChannelID: cha
 // Mention is the text that mentions a channel.
 func (p Place) Mention() string { return "<#" + p.ChannelID + ">" }
 
-// try does something in the channel under the lock.
+// try calls do under the lock.
 func (p Place) try(do func(*channel) error) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -78,16 +77,16 @@ func (p Place) try(do func(*channel) error) error {
 	return do(ch)
 }
 
-// act is try for what cannot fail, unless the story is wrong.
+// act is try for an action that must succeed.
 func (p Place) act(do func(*channel) error) { must(p.try(do)) }
 
 func must(err error) {
 	if err != nil {
-		panic("discord: a story that cannot be: " + err.Error())
+		panic("discord: impossible action: " + err.Error())
 	}
 }
 
-// on does something with a message that is there.
+// on calls do with a message, which must exist, under the lock.
 func (p Place) on(id string, do func(*channel, *Message) error) error {
 	return p.try(func(ch *channel) error {
 		m := ch.messages[id]
@@ -98,7 +97,7 @@ func (p Place) on(id string, do func(*channel, *Message) error) error {
 	})
 }
 
-// in reports whether somebody can speak in a channel.
+// in reports whether a user can write in a channel.
 func (ch *channel) in(u User) bool {
 	if ch.guild == nil {
 		return ch.info.Recipients[0].ID == u.ID
@@ -106,7 +105,8 @@ func (ch *channel) in(u User) bool {
 	return ch.guild.member(u.ID) != nil
 }
 
-// Post sends a message. It fails for who is not there, and for an answer to what is not there.
+// Post sends a message. It fails if the user is no member, and for a reply to a message that does
+// not exist.
 func (p Place) Post(from User, d Draft) (Message, error) {
 	var sent Message
 	err := p.try(func(ch *channel) error {
@@ -122,8 +122,8 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 			p.s.mention(ch, m, answered.Author.ID)
 		}
 		p.s.add(ch, m)
-		p.s.tell("MESSAGE_CREATE", ch, m)
-		sent = m.shown()
+		p.s.emitMessage("MESSAGE_CREATE", ch, m)
+		sent = m.snapshot()
 		return nil
 	})
 	return sent, err
@@ -154,10 +154,10 @@ func (p Place) post(from User, d Draft) Message {
 	return m
 }
 
-// Say sends a text, in which users, roles and channels stand as their Mention.
+// Say sends a text. Users, roles and channels in it are written as their Mention.
 func (p Place) Say(from User, text string) Message { return p.post(from, Draft{Text: text}) }
 
-// Reply answers a message, and mentions who wrote it.
+// Reply replies to a message, and mentions its author.
 func (p Place) Reply(from User, to, text string) Message {
 	return p.post(from, Draft{Text: text, ReplyTo: to})
 }
@@ -177,7 +177,7 @@ func (p Place) Sticker(from User, name string) Message {
 	return p.post(from, Draft{Stickers: []string{name}})
 }
 
-// Webhook posts a text in the name of a webhook, which nobody has to let in.
+// Webhook posts a text as a webhook with a name.
 func (p Place) Webhook(name, text string) Message {
 	return p.post(p.s.OtherBot(name, name), Draft{Text: text, Webhook: true})
 }
@@ -193,14 +193,14 @@ func (p Place) Forward(from User, m Message) Message {
 		copied := &Message{Author: from}
 		copied.forward(source, &m)
 		p.s.add(ch, copied)
-		p.s.tell("MESSAGE_CREATE", ch, copied)
-		sent = copied.shown()
+		p.s.emitMessage("MESSAGE_CREATE", ch, copied)
+		sent = copied.snapshot()
 		return nil
 	})
 	return sent
 }
 
-// TryEdit changes the text of one's own message.
+// TryEdit changes the text of the user's own message.
 func (p Place) TryEdit(by User, id, text string) (Message, error) {
 	var edited Message
 	err := p.on(id, func(ch *channel, m *Message) error {
@@ -210,39 +210,39 @@ func (p Place) TryEdit(by User, id, text string) (Message, error) {
 		m.Content = text
 		p.s.mark(ch, m, allMentions())
 		p.s.edited(ch, m)
-		edited = m.shown()
+		edited = m.snapshot()
 		return nil
 	})
 	return edited, err
 }
 
-// Edit is Revise for a message that is there.
+// Edit is TryEdit for an edit that must succeed.
 func (p Place) Edit(by User, id, text string) Message {
 	m, err := p.TryEdit(by, id, text)
 	must(err)
 	return m
 }
 
-// Unfurl adds a preview to a message, as Discord does when it has looked at a link: the
-// message is told once more, and was not edited.
+// Unfurl adds a preview to a message, as Discord does when it has loaded a link: there is a second
+// event, but no edit.
 func (p Place) Unfurl(id string, e Embed) {
 	must(p.on(id, func(ch *channel, m *Message) error {
 		m.Embeds = append(slices.Clone(m.Embeds), e)
-		p.s.tell("MESSAGE_UPDATE", ch, m)
+		p.s.emitMessage("MESSAGE_UPDATE", ch, m)
 		return nil
 	}))
 }
 
-// Pin pins a message, which is told as a change of it.
+// Pin pins a message, which emits an update of it.
 func (p Place) Pin(id string) {
 	must(p.on(id, func(ch *channel, m *Message) error {
 		m.Pinned = true
-		p.s.tell("MESSAGE_UPDATE", ch, m)
+		p.s.emitMessage("MESSAGE_UPDATE", ch, m)
 		return nil
 	}))
 }
 
-// Delete deletes messages; several at once are told together.
+// Delete deletes messages. Several emit one event.
 func (p Place) Delete(ids ...string) {
 	p.act(func(ch *channel) error {
 		for _, id := range ids {
@@ -255,8 +255,8 @@ func (p Place) Delete(ids ...string) {
 	})
 }
 
-// SetReaction adds a user's reaction to a message, or takes it back. An emoji of a guild is
-// named by its Key.
+// SetReaction adds or removes a user's reaction to a message. An emoji of a guild is named by its
+// Key.
 func (p Place) SetReaction(by User, id, emoji string, on bool) error {
 	return p.on(id, func(ch *channel, m *Message) error {
 		e, known := p.s.emoji(emoji)
@@ -268,13 +268,13 @@ func (p Place) SetReaction(by User, id, emoji string, on bool) error {
 	})
 }
 
-// React adds a user's reaction to a message that is there.
+// React is SetReaction for a reaction that must succeed.
 func (p Place) React(by User, id, emoji string) { must(p.SetReaction(by, id, emoji, true)) }
 
-// Unreact takes a user's reaction back.
+// Unreact removes a user's reaction.
 func (p Place) Unreact(by User, id, emoji string) { must(p.SetReaction(by, id, emoji, false)) }
 
-// Poll asks a question.
+// Poll sends a poll.
 func (p Place) Poll(from User, question string, answers ...string) Message {
 	request := pollRequest{Question: PollMedia{Text: question}, Multiple: true}
 	for _, a := range answers {
@@ -283,7 +283,7 @@ func (p Place) Poll(from User, question string, answers ...string) Message {
 	return p.post(from, Draft{Poll: request.open(p.s.now())})
 }
 
-// Vote votes for an answer of a poll, counted from 1, or takes the vote back.
+// Vote adds or removes a vote for an answer of a poll, counted from 1.
 func (p Place) Vote(by User, id string, answer int, on bool) {
 	must(p.on(id, func(ch *channel, m *Message) error {
 		if m.Poll == nil || m.Poll.Results.IsFinalized || answer < 1 || answer > len(m.Poll.Answers) {
@@ -294,7 +294,7 @@ func (p Place) Vote(by User, id string, answer int, on bool) {
 	}))
 }
 
-// EndPoll ends a poll, as its time does.
+// EndPoll ends a poll, as its expiry does.
 func (p Place) EndPoll(id string) {
 	must(p.on(id, func(ch *channel, m *Message) error {
 		if m.Poll == nil || m.Poll.Results.IsFinalized {

@@ -17,7 +17,7 @@ const (
 	defaultLayout = 1
 )
 
-// Poll is a question with answers, at a message.
+// Poll is the poll of a message.
 type Poll struct {
 	Question PollMedia    `json:"question"`
 	Answers  []PollAnswer `json:"answers"`
@@ -27,19 +27,19 @@ type Poll struct {
 	Results  PollResults  `json:"results"`
 }
 
-// PollMedia is a question, or what an answer says.
+// PollMedia is the text of a question or an answer.
 type PollMedia struct {
 	Text  string `json:"text"`
 	Emoji *Emoji `json:"emoji,omitempty"`
 }
 
-// PollAnswer is one answer; their numbers begin at 1.
+// PollAnswer is an answer; ids begin at 1.
 type PollAnswer struct {
 	ID    int       `json:"answer_id"`
 	Media PollMedia `json:"poll_media"`
 }
 
-// PollResults are the votes, of those answers that have any.
+// PollResults are the votes for answers that have any.
 type PollResults struct {
 	IsFinalized bool        `json:"is_finalized"`
 	Counts      []PollCount `json:"answer_counts"`
@@ -52,13 +52,13 @@ type PollCount struct {
 	MeVoted bool `json:"me_voted"`
 }
 
-// vote is who voted for which answer.
+// vote is one user's vote for one answer.
 type vote struct {
 	user   string
 	answer int
 }
 
-// pollRequest is a poll as requests have it; Duration is in hours.
+// pollRequest is a poll in a request; Duration is in hours.
 type pollRequest struct {
 	Question PollMedia    `json:"question"`
 	Answers  []PollAnswer `json:"answers"`
@@ -106,14 +106,14 @@ func (p *pollRequest) open(now time.Time) *Poll {
 	return poll
 }
 
-// copied is a poll as it stands now: counts change later.
+// copied is a copy of a poll, whose counts do not change.
 func (p *Poll) copied() *Poll {
 	c := *p
 	c.Results.Counts = slices.Clone(p.Results.Counts)
 	return &c
 }
 
-// vote sets or takes back one vote and tells the bot.
+// vote adds or removes a vote, and emits it.
 func (s *Server) vote(ch *channel, m *Message, by User, answer int, on bool) {
 	all, mine := ch.votes[m.ID], vote{by.ID, answer}
 	if slices.Contains(all, mine) == on {
@@ -166,16 +166,16 @@ func (s *Server) endPoll(q *request) (any, error) {
 	return s.inAnswer(ch, m), nil
 }
 
-// finish closes a poll: its message changes, and another one tells the result.
+// finish closes a poll: its message changes, and another one has the result.
 func (s *Server) finish(ch *channel, m *Message) {
 	at := s.now()
 	m.Poll.Expiry, m.Poll.Results.IsFinalized = &at, true
-	s.tell("MESSAGE_UPDATE", ch, m)
+	s.emitMessage("MESSAGE_UPDATE", ch, m)
 	result := s.add(ch, &Message{
 		Author: m.Author, Type: PollResultMessage, Embeds: []Embed{{Type: "poll_result", Fields: []EmbedField{
 			{Name: "poll_question_text", Value: m.Poll.Question.Text}, {Name: "total_votes", Value: fmt.Sprint(len(ch.votes[m.ID]))},
 		}}},
 		Reference: &Reference{MessageID: m.ID, ChannelID: ch.info.ID},
 	})
-	s.tell("MESSAGE_CREATE", ch, result)
+	s.emitMessage("MESSAGE_CREATE", ch, result)
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// reaction is one emoji under a message, with who chose it. The server's lock guards it.
+// reaction is one emoji under a message, with its users. The server's lock guards it.
 type reaction struct {
 	emoji Emoji
 	users []string
 }
 
-// Key is an emoji as routes name it: the character, or "name:id".
+// Key is the emoji in routes: the character, or "name:id".
 func (e Emoji) Key() string {
 	if e.ID == "" {
 		return e.Name
@@ -19,7 +19,7 @@ func (e Emoji) Key() string {
 	return e.Name + ":" + string(e.ID)
 }
 
-// String is an emoji as content has it.
+// String is the emoji in content.
 func (e Emoji) String() string {
 	if e.ID == "" {
 		return e.Name
@@ -43,7 +43,7 @@ func (s *Server) emoji(key string) (Emoji, bool) {
 	return Emoji{}, false
 }
 
-// counts are the reactions to a message as it shows them to the bot.
+// counts are the reactions to a message as the bot sees them.
 func (ch *channel) counts(message, me string) []Reaction {
 	var all []Reaction
 	for _, r := range ch.reactions[message] {
@@ -52,7 +52,7 @@ func (ch *channel) counts(message, me string) []Reaction {
 	return all
 }
 
-// react adds a user's reaction, or takes it back; nothing happens where it stands so already.
+// react adds or removes a user's reaction. Without a change it does nothing.
 func (s *Server) react(ch *channel, m *Message, by User, emoji Emoji, on bool) {
 	all := ch.reactions[m.ID]
 	i := slices.IndexFunc(all, func(r *reaction) bool { return r.emoji == emoji })

@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// The documented sizes of files, for users and guilds without a subscription.
+// The documented limits for users and guilds without a subscription, in bytes.
 const (
 	maxUpload = 10 << 20
 	maxBody   = 25 << 20 // all files and fields of one request
@@ -28,7 +28,7 @@ type Upload struct {
 	Data  []byte
 }
 
-// request is a call that is being answered.
+// request is a call with its body.
 type request struct {
 	call    Call
 	path    func(wildcard string) string
@@ -94,7 +94,7 @@ func (q *request) readMultipart(body io.Reader, boundary string) error {
 	return err
 }
 
-// decode reads the body's fields; a body that is missing has none.
+// decode reads the body's fields. A missing body has none.
 func (q *request) decode(v any) error {
 	if q.payload == nil {
 		return nil
@@ -108,12 +108,12 @@ func (q *request) decode(v any) error {
 		return invalid(wrong.Field, "BASE_TYPE_BAD", fmt.Sprintf("Could not interpret %q as %s.", wrong.Value, wrong.Type))
 	}
 	if err != nil {
-		return invalid("_", "BASE_TYPE_BAD", err.Error()) // of a field with rules of its own
+		return invalid("_", "BASE_TYPE_BAD", err.Error()) // of a field with an UnmarshalJSON
 	}
 	return nil
 }
 
-// number is a field of the query within bounds.
+// number is a parameter of the query, which must be within bounds.
 func (q *request) number(name string, fallback, minimum, maximum int) (int, error) {
 	text := q.query.Get(name)
 	if text == "" {
@@ -131,7 +131,7 @@ func (q *request) number(name string, fallback, minimum, maximum int) (int, erro
 	return n, nil
 }
 
-// id is a wildcard of the path that has to be a snowflake.
+// id is a wildcard of the path, which must be a snowflake.
 func (q *request) id(wildcard string) (string, error) {
 	id := q.path(wildcard)
 	if _, ok := snowflake(id); !ok {
@@ -140,7 +140,7 @@ func (q *request) id(wildcard string) (string, error) {
 	return id, nil
 }
 
-// files checks what came along: the sizes, and that none is empty.
+// files validates the uploaded files.
 func (q *request) files() ([]Upload, error) {
 	if len(q.call.Files) > maxAttachments {
 		return nil, invalid("attachments", "BASE_TYPE_MAX_LENGTH", fmt.Sprintf("Must be %d or fewer in length.", maxAttachments))

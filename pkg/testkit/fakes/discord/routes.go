@@ -2,8 +2,7 @@ package discord
 
 import "net/http"
 
-// The routes of the API by the names that the documentation gives them, as Fault and Call
-// bear them.
+// The routes of the API by their names in the documentation, as in Fault and Call.
 const (
 	GetCurrentUser       = "GET /users/@me"
 	GetCurrentUserGuilds = "GET /users/@me/guilds"
@@ -40,8 +39,8 @@ const (
 	OverwriteCommands = "PUT /applications/{application}/commands"
 	AnswerInteraction = "POST /interactions/{interaction}/{token}/callback"
 
-	// Connect is the way onto the gateway, and Download that of an attachment; both have no
-	// version in front.
+	// Connect opens a connection of the gateway, and Download loads an attachment. Their paths
+	// have no version.
 	Connect  = "GET /gateway/{$}"
 	Download = "GET /attachments/{channel}/{attachment}/{name}"
 )
@@ -50,7 +49,7 @@ const (
 // nil for 204.
 type route struct {
 	name  string
-	token bool // only with the bot's token
+	token bool // it requires the bot's token
 	do    func(*request) (any, error)
 }
 
@@ -139,8 +138,7 @@ func (s *Server) createDM(q *request) (any, error) {
 	return s.private(user).shown(s), nil
 }
 
-// The flags of an application whose privileged intents are switched on, for bots in fewer
-// than a hundred guilds.
+// The flags of an application with privileged intents, in fewer than a hundred guilds.
 const (
 	presenceLimited = 1 << 13
 	membersLimited  = 1 << 15
@@ -165,7 +163,7 @@ func (s *Server) getApplication(*request) (any, error) {
 	}, nil
 }
 
-// gatewayURL is on the host that was asked.
+// gatewayURL is on the host of the request.
 func gatewayURL(host string) string { return "ws://" + host + "/gateway" }
 
 func (s *Server) getGateway(q *request) (any, error) {

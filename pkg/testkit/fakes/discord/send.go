@@ -12,11 +12,11 @@ import (
 const (
 	maxContent     = 2000
 	maxAttachments = 10
-	// nonceLives is how long a nonce is remembered; the documentation says a few minutes.
-	nonceLives = 3 * time.Minute
+	// nonceLifetime is how long a nonce is remembered: "a few minutes" in the documentation.
+	nonceLifetime = 3 * time.Minute
 )
 
-// posted is a message of the bot that came with a nonce.
+// posted is a message of the bot with a nonce.
 type posted struct {
 	nonce string
 	at    time.Time
@@ -24,7 +24,7 @@ type posted struct {
 	id    string
 }
 
-// outgoing is the body of CreateMessage; EditMessage knows a part of it.
+// outgoing is the body of CreateMessage, and partly of EditMessage.
 type outgoing struct {
 	Content     *string         `json:"content"`
 	Nonce       json.RawMessage `json:"nonce"`
@@ -44,7 +44,7 @@ type outgoing struct {
 	} `json:"message_reference"`
 }
 
-// allowed is what the request allows: everything if it does not say.
+// allowed is the mentions that the request allows: all by default.
 func (o *outgoing) allowed() allowed {
 	if o.Allowed == nil {
 		return allMentions()
@@ -54,7 +54,7 @@ func (o *outgoing) allowed() allowed {
 
 func (o *outgoing) check(files []Upload) error {
 	if o.Content != nil {
-		trimmed := strings.TrimSpace(*o.Content) // as Discord keeps it
+		trimmed := strings.TrimSpace(*o.Content) // as Discord does
 		o.Content = &trimmed
 		if utf8.RuneCountInString(trimmed) > maxContent {
 			return tooLong("content", maxContent)
@@ -76,7 +76,7 @@ func (o *outgoing) check(files []Upload) error {
 	return o.allowed().check()
 }
 
-// read takes the body of a request that makes or changes a message.
+// read parses and validates the body of a request that sends or edits a message.
 func (o *outgoing) read(q *request) ([]Upload, error) {
 	if err := q.decode(o); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (s *Server) createMessage(q *request) (any, error) {
 	if o.Enforce && q.call.Nonce != "" {
 		if first := s.firstWith(q.call.Nonce); first != nil {
 			q.call.Repeated = true
-			return first.shown(), nil
+			return first.snapshot(), nil
 		}
 	}
 	m, err := s.compose(q, ch, &o, files)
@@ -121,13 +121,13 @@ func (s *Server) createMessage(q *request) (any, error) {
 	if q.call.Nonce != "" {
 		s.posted = append(s.posted, posted{nonce: q.call.Nonce, at: s.clock(), ch: ch, id: m.ID})
 	}
-	s.tell("MESSAGE_CREATE", ch, m)
+	s.emitMessage("MESSAGE_CREATE", ch, m)
 	return s.inAnswer(ch, m), nil
 }
 
-// firstWith is the bot's message with a nonce that it used a moment ago, nil for none.
+// firstWith is the bot's recent message with a nonce; nil if there is none.
 func (s *Server) firstWith(nonce string) *Message {
-	s.posted = slices.DeleteFunc(s.posted, func(p posted) bool { return s.clock().Sub(p.at) > nonceLives })
+	s.posted = slices.DeleteFunc(s.posted, func(p posted) bool { return s.clock().Sub(p.at) > nonceLifetime })
 	for _, p := range s.posted {
 		if p.nonce == nonce {
 			return p.ch.messages[p.id]
@@ -136,7 +136,7 @@ func (s *Server) firstWith(nonce string) *Message {
 	return nil
 }
 
-// compose makes the message that the bot asks for.
+// compose is the message of a request.
 func (s *Server) compose(q *request, ch *channel, o *outgoing, files []Upload) (*Message, error) {
 	m := &Message{Author: s.me, Nonce: o.Nonce, TTS: o.TTS, Embeds: o.Embeds, Content: q.call.Text}
 	if o.Flags != nil {
@@ -165,7 +165,7 @@ func (s *Server) compose(q *request, ch *channel, o *outgoing, files []Upload) (
 	return m, nil
 }
 
-// refer makes a message an answer, or a forwarded one.
+// refer makes a message a reply, or a forwarded message.
 func (s *Server) refer(q *request, ch *channel, o *outgoing, m *Message) error {
 	if o.Reference == nil {
 		return nil
@@ -184,7 +184,7 @@ func (s *Server) refer(q *request, ch *channel, o *outgoing, m *Message) error {
 	}
 	switch {
 	case of == nil && o.Reference.Type == 0 && o.Reference.FailIfNotExists != nil && !*o.Reference.FailIfNotExists:
-		return nil // an ordinary message then
+		return nil // an ordinary message
 	case of == nil:
 		return invalid("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
 	case of.isSystem():
@@ -220,8 +220,8 @@ func (m *Message) forward(from *channel, of *Message) {
 	}}}
 }
 
-// add puts a message into a channel: it gets its id and time, and no list of it is null. What
-// is said in an archived thread wakes it up.
+// add adds a message to a channel: it sets its id and time, and makes its lists non-null. It
+// unarchives a thread.
 func (s *Server) add(ch *channel, m *Message) *Message {
 	if m.ID == "" {
 		m.ID = s.newID()
@@ -240,7 +240,7 @@ func (s *Server) add(ch *channel, m *Message) *Message {
 	return m
 }
 
-// fill makes a missing list an empty one.
+// fill replaces a nil list by an empty one.
 func fill[T any](list *[]T) {
 	if *list == nil {
 		*list = []T{}
@@ -278,16 +278,16 @@ func (s *Server) editMessage(q *request) (any, error) {
 		m.Attachments = append(slices.Clone(m.Attachments), s.newAttachment(ch, File{Name: u.Name, Data: u.Data, Description: o.describe(u)}))
 	}
 	m.Content, m.Embeds = content, embeds
-	s.mark(ch, m, o.allowed()) // an edit notifies nobody
+	s.mark(ch, m, o.allowed()) // an edit does not notify
 	s.edited(ch, m)
 	return s.inAnswer(ch, m), nil
 }
 
-// edited tells of a change that a user made.
+// edited emits the edit of a user.
 func (s *Server) edited(ch *channel, m *Message) {
 	at := s.now()
 	m.EditedTimestamp = &at
-	s.tell("MESSAGE_UPDATE", ch, m)
+	s.emitMessage("MESSAGE_UPDATE", ch, m)
 }
 
 func (s *Server) deleteMessage(q *request) (any, error) {
@@ -305,7 +305,7 @@ func (s *Server) deleteMessage(q *request) (any, error) {
 	return nil, nil
 }
 
-// remove deletes messages, and tells of them one by one or, if there are several, together.
+// remove deletes messages, and emits one event, for several a bulk one.
 func (s *Server) remove(ch *channel, ids ...string) {
 	for _, id := range ids {
 		delete(ch.messages, id)

@@ -1,7 +1,6 @@
-// Package discord is a fake Discord: the REST API and the gateway as they are documented, and
-// behind them the people, guilds, channels, threads and files that a bot meets there. Tests of
-// an adapter, and a person at the page of cmd/fakediscord, play the people and break the
-// connections.
+// Package discord is a fake Discord: the documented REST API and gateway, with users, guilds,
+// channels, threads and files. Tests of an adapter, and the page of cmd/fakeplatform, act as the
+// users; tests inject faults.
 //
 //	dc := discord.New(discord.Options{})
 //	base, err := dc.Start("127.0.0.1:0")
@@ -10,9 +9,9 @@
 //	general.Say(alice, dc.Me().Mention()+" hello")
 //	call, err := dc.Wait(ctx, discord.Answers(general))
 //
-// The methods with which people act return what they made. A story that cannot be, like an
-// edit of a message that is not there, is a mistake of who tells it and panics; Post, Revise,
-// Branch and SetReaction, which a page needs, return an error instead.
+// The methods of users return what they created. An impossible action, like an edit of a message
+// that does not exist, is a mistake of the test and panics; Post, TryEdit, TryThreadFrom and
+// SetReaction, which the page needs, return an error instead.
 package discord
 
 import (
@@ -37,16 +36,16 @@ const (
 	DefaultHeartbeat = 41_250 * time.Millisecond
 )
 
-// Options say who the bot is. The zero value is a bot with every privileged intent switched
-// on in the developer portal, and no limits on the rate.
+// Options describe the bot. The zero value is a bot with every privileged intent switched on in
+// the developer portal, and without rate limits.
 type Options struct {
 	Token       string // without "Bot " in front; it begins with the bot's id in base64
 	BotName     string
 	BotUsername string
 	Denied      Intent           // privileged intents that are switched off
-	Heartbeat   time.Duration    // between two beats of the gateway's clients
-	RateLimits  bool             // refuse what is sent faster than Discord takes it
-	Now         func() time.Time // the clock of ids and times, time.Now if nil
+	Heartbeat   time.Duration    // interval of the gateway's clients
+	RateLimits  bool             // refuse calls above Discord's rates
+	Now         func() time.Time // the clock of ids and timestamps; time.Now if nil
 }
 
 // Server is the fake. It may be used from many goroutines.
@@ -68,7 +67,7 @@ type Server struct {
 	lastID   uint64
 	users    map[string]User
 	guilds   map[string]*guild
-	channels map[string]*channel // threads and private ones too
+	channels map[string]*channel // also threads and private ones
 	files    map[string]*file    // by attachment
 	posted   []posted            // nonces of the bot's messages
 	commands []Command
@@ -76,7 +75,7 @@ type Server struct {
 	gateway  gateway
 }
 
-// New makes a Discord in which nobody lives but the bot.
+// New returns a Discord whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
 		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
@@ -95,7 +94,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// botID is the id of the bot that a token begins with, "" if that is not to be read.
+// botID is the id of the bot at the start of a token; "" if it is malformed.
 func botID(token string) string {
 	first, _, _ := strings.Cut(token, ".")
 	id, err := base64.RawStdEncoding.DecodeString(first)
@@ -105,20 +104,20 @@ func botID(token string) string {
 	return string(id)
 }
 
-// epoch is the first millisecond of snowflakes, since 1970.
+// epoch is the epoch of snowflakes, in milliseconds since 1970.
 const epoch = 1_420_070_400_000
 
-// newID makes the next snowflake: milliseconds of the clock above 22 bits that count. Ids
-// only ever rise, even where the clock does not. The lock is held.
+// newID is the next snowflake: milliseconds of the clock above 22 bits of a counter. Ids increase
+// even if the clock does not. The lock is held.
 func (s *Server) newID() string {
 	s.lastID = max(s.lastID+1, uint64(max(s.clock().UnixMilli()-epoch, 0))<<22)
 	return strconv.FormatUint(s.lastID, 10)
 }
 
-// now is the time as Discord tells it.
+// now is the time in the precision of Discord.
 func (s *Server) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-// snowflake reads an id. It reports whether it is one.
+// snowflake parses an id, and reports whether it is one.
 func snowflake(id string) (uint64, bool) {
 	n, err := strconv.ParseUint(id, 10, 64)
 	return n, err == nil
@@ -127,22 +126,22 @@ func snowflake(id string) (uint64, bool) {
 // Token is the bot's token.
 func (s *Server) Token() string { return s.token }
 
-// accepts reports whether a token is the bot's, and still good.
+// accepts reports whether a token is the bot's, and valid.
 func (s *Server) accepts(token string) bool { return token == s.token && !s.revoked.Load() }
 
-// Me is the bot; its application has the same id.
+// Me is the bot's user. Its application has the same id.
 func (s *Server) Me() User { return s.me }
 
 // Start serves at addr, "host:port" with port 0 for a free one, until Close, and returns the
-// base of its URLs, "http://host:port". After Close it may be started again.
+// base of its URLs, "http://host:port". It may be started again after Close.
 func (s *Server) Start(addr string) (string, error) {
 	return s.StartWith(addr, s)
 }
 
-// Close breaks every connection and stops serving. What happened can still be looked at.
+// Close breaks every connection and stops serving. The record remains.
 func (s *Server) Close() error {
 	err := s.Host.Close()
-	s.open.Wait() // the gateway's connections are no requests any more
+	s.open.Wait() // the gateway's connections were hijacked
 	return err
 }
 

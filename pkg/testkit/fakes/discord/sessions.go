@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// keptEvents is how many events of a session can be replayed; the real number is not known.
+// keptEvents is how many events of a session can be replayed. Discord's number is not documented.
 const keptEvents = 10_000
 
-// gateway is who listens. The server's lock guards it.
+// gateway holds connections and sessions. The server's lock guards it.
 type gateway struct {
 	conns    []*conn
 	sessions map[string]*session
 	stats    GatewayStats
 	twice    int
 	reversed int
-	held     map[*conn]frame // the first of two whose order is turned around
+	held     map[*conn]frame // the first of two swapped events
 }
 
-// GatewayStats count what clients of the gateway did.
+// GatewayStats counts what clients of the gateway did.
 type GatewayStats struct {
 	Connections int
 	Identified  int
@@ -28,18 +28,18 @@ type GatewayStats struct {
 	Heartbeats  int
 }
 
-// session is what outlives a connection.
+// session is a session, which can outlive its connection.
 type session struct {
 	id        string
 	intents   Intent
 	zip       bool
 	sequence  int64 // of the last event
-	confirmed int64 // the last that a heartbeat named
+	confirmed int64 // the last event that a heartbeat confirmed
 	log       []event
-	conn      *conn // nil while nobody listens
+	conn      *conn // nil while disconnected
 }
 
-// event is one that was dispatched, as it can be replayed.
+// event is a dispatched event, for replay.
 type event struct {
 	sequence int64
 	body     []byte
@@ -52,7 +52,7 @@ func (g *gateway) forget(c *conn) {
 	delete(g.held, c)
 }
 
-// authenticated checks the token of IDENTIFY and RESUME; it may bear "Bot " in front.
+// authenticated checks the token of IDENTIFY and RESUME, which may have the prefix "Bot ".
 func (c *conn) authenticated(token string) bool {
 	switch {
 	case c.session != nil:
@@ -65,7 +65,7 @@ func (c *conn) authenticated(token string) bool {
 	return false
 }
 
-// identify begins a session: READY, then the guilds one by one.
+// identify starts a session: READY, then a GUILD_CREATE for each guild.
 func (c *conn) identify(d json.RawMessage) {
 	var p struct {
 		Token    string  `json:"token"`
@@ -115,7 +115,7 @@ func (c *conn) ready() {
 	}
 }
 
-// resume takes a session up again: what was missed, then RESUMED.
+// resume resumes a session: the missed events, then RESUMED.
 func (c *conn) resume(d json.RawMessage) {
 	var p struct {
 		Token    string `json:"token"`
@@ -138,7 +138,7 @@ func (c *conn) resume(d json.RawMessage) {
 		c.close(CloseInvalidSequence, "Invalid seq.")
 		return
 	}
-	if again.conn != nil { // which broke without our noticing
+	if again.conn != nil { // its break was not noticed
 		again.conn.session = nil
 		again.conn.drop()
 	}
@@ -152,7 +152,7 @@ func (c *conn) resume(d json.RawMessage) {
 	again.dispatch("RESUMED", map[string]any{})
 }
 
-// dispatch gives an event to a session. The lock is held.
+// dispatch sends an event to a session. The lock is held.
 func (n *session) dispatch(name string, d any) {
 	n.sequence++
 	e := event{sequence: n.sequence, body: payload(opDispatch, d, n.sequence, name)}
@@ -165,7 +165,7 @@ func (n *session) dispatch(name string, d any) {
 	}
 }
 
-// deliver queues an event, twice or behind the next one if a fault wants it so.
+// deliver queues an event; with a fault, twice or after the next one.
 func (c *conn) deliver(name string, f frame) {
 	g := &c.s.gateway
 	if name == "READY" || name == "RESUMED" {
@@ -193,7 +193,7 @@ func (c *conn) deliver(name string, f frame) {
 	}
 }
 
-// emit gives an event to every session that wants it. The lock is held.
+// emit sends an event to all sessions with the intent. The lock is held.
 func (s *Server) emit(need Intent, name string, d any) {
 	s.emitFor(need, name, func(Intent) any { return d })
 }
@@ -207,8 +207,8 @@ func (s *Server) emitFor(need Intent, name string, d func(Intent) any) {
 	s.Notify()
 }
 
-// tell gives a message to the bot, if it sees the channel.
-func (s *Server) tell(name string, ch *channel, m *Message) {
+// emitMessage sends an event of a message, if the bot sees the channel.
+func (s *Server) emitMessage(name string, ch *channel, m *Message) {
 	if !s.sees(ch) {
 		s.Notify()
 		return

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// mentionForm is a mention of a user, of a role or of everybody, as content has it.
+// mentionForm matches a mention of a user, of a role or of everyone.
 var mentionForm = regexp.MustCompile(`<@!?(\d+)>|<@&(\d+)>|@everyone|@here`)
 
-// allowed is what a request says of the mentions in its content.
+// allowed is allowed_mentions of a request.
 type allowed struct {
 	Parse   []string `json:"parse"`
 	Users   []string `json:"users"`
@@ -19,7 +19,7 @@ type allowed struct {
 	Replied bool     `json:"replied_user"`
 }
 
-// allMentions allows everything, as a request without a word on it does.
+// allMentions allows all mentions, which is the default.
 func allMentions() allowed {
 	return allowed{Parse: []string{"users", "roles", "everyone"}, Replied: true}
 }
@@ -47,8 +47,8 @@ func (a allowed) role(id string) bool {
 	return slices.Contains(a.Parse, "roles") || slices.Contains(a.Roles, id)
 }
 
-// mark finds the mentions in a message's content and puts into it those that are allowed;
-// they are also returned, as they are written. Mentions of who is not there are only text.
+// mark adds the allowed mentions in a message's content to the message, and returns them as they
+// are written. A mention of a user who does not exist is only text.
 func (s *Server) mark(ch *channel, m *Message, a allowed) (pings []string) {
 	m.Mentions, m.MentionRoles, m.MentionEveryone = []Mentioned{}, []string{}, false
 	for _, found := range mentionForm.FindAllStringSubmatch(m.Content, -1) {
@@ -76,23 +76,23 @@ func (s *Server) mark(ch *channel, m *Message, a allowed) (pings []string) {
 	return pings
 }
 
-// mention puts a user among a message's mentions and reports whether there is one.
+// mention adds a user to a message's mentions, and reports whether the user exists.
 func (s *Server) mention(ch *channel, m *Message, id string) bool {
 	user, known := s.users[id]
 	if !known {
 		return false
 	}
 	if !mentions(*m, id) {
-		who := Mentioned{User: user}
+		mentioned := Mentioned{User: user}
 		if ch.guild != nil {
-			who.Member = ch.guild.bare(id)
+			mentioned.Member = ch.guild.bare(id)
 		}
-		m.Mentions = append(m.Mentions, who)
+		m.Mentions = append(m.Mentions, mentioned)
 	}
 	return true
 }
 
-// checkEmbeds holds embeds to the documented limits.
+// checkEmbeds validates embeds by the documented limits.
 func checkEmbeds(embeds []Embed) error {
 	const mostEmbeds, mostTitle, mostDescription, mostTogether = 10, 256, 4096, 6000
 	if len(embeds) > mostEmbeds {
@@ -117,7 +117,7 @@ func checkEmbeds(embeds []Embed) error {
 // maxNonce is the documented length of a nonce, which is a string or a number.
 const maxNonce = 25
 
-// nonceText is a nonce as it is compared.
+// nonceText is a nonce for comparison.
 func nonceText(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", nil
@@ -137,8 +137,7 @@ func nonceText(raw json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// isEmoji reports whether a text may be a unicode emoji. It looks for a symbol, and does not
-// know all that there are.
+// isEmoji reports whether a text can be a unicode emoji: it has a symbol. There is no list of all.
 func isEmoji(text string) bool {
 	const keycap = '\u20e3'
 	return strings.ContainsFunc(text, func(r rune) bool { return r == keycap || r == '©' || r == '®' || r >= 0x2190 }) &&

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	maxThreadName = 100
-	usualArchive  = 4320 // minutes
+	maxThreadName  = 100
+	defaultArchive = 4320 // minutes
 )
 
 // threadRequest is the body of the routes that start a thread.
@@ -36,8 +36,8 @@ func (t *threadRequest) read(q *request) error {
 	return nil
 }
 
-// openThread makes a thread and tells the bot, if it can see it. A thread of a message, and a
-// post of a forum, share their id with the message.
+// openThread creates a thread, with an event if the bot can see it. A thread of a message, and a
+// post of a forum, have the id of the message.
 func (s *Server) openThread(parent *channel, kind int, id, name string, by User) *channel {
 	if id == "" {
 		id = s.newID()
@@ -45,17 +45,17 @@ func (s *Server) openThread(parent *channel, kind int, id, name string, by User)
 	at := s.now()
 	t := s.newChannel(Channel{
 		ID: id, Type: kind, Name: name, OwnerID: by.ID,
-		Metadata: &ThreadMetadata{AutoArchiveDuration: usualArchive, ArchiveTimestamp: at, CreateTimestamp: at},
+		Metadata: &ThreadMetadata{AutoArchiveDuration: defaultArchive, ArchiveTimestamp: at, CreateTimestamp: at},
 	}, parent.guild, parent)
 	t.members = []ThreadMember{{ID: id, UserID: by.ID, JoinTimestamp: at}}
 	if parent.info.Type == Forum {
-		parent.last = id // of a forum it is the last post
+		parent.last = id // of a forum: the last post
 	}
 	s.threadCreate(t, true)
 	return t
 }
 
-// threadCreate tells of a thread that is new, or new to the bot.
+// threadCreate emits a thread that is new, or new to the bot.
 func (s *Server) threadCreate(t *channel, isNew bool) {
 	if s.sees(t) {
 		shown := t.shown(s)
@@ -64,30 +64,30 @@ func (s *Server) threadCreate(t *channel, isNew bool) {
 	}
 }
 
-// branch starts a thread from a message: the message bears it from then on, and the thread
-// begins with a pointer to it.
+// branch starts a thread from a message. The message refers to the thread, and the thread begins
+// with a reference to the message.
 func (s *Server) branch(ch *channel, m *Message, name string, by User) *channel {
 	t := s.openThread(ch, PublicThread, m.ID, name, by)
 	m.Flags |= HasThread
 	shown := t.shown(s)
 	m.Thread = &shown
-	s.tell("MESSAGE_UPDATE", ch, m)
+	s.emitMessage("MESSAGE_UPDATE", ch, m)
 	starter := s.add(t, &Message{
 		Author: m.Author, Type: ThreadStarter,
 		Reference: &Reference{MessageID: m.ID, ChannelID: ch.info.ID, GuildID: ch.info.GuildID},
 	})
-	s.tell("MESSAGE_CREATE", t, starter)
+	s.emitMessage("MESSAGE_CREATE", t, starter)
 	return t
 }
 
-// start starts a thread without a message. In the channel of a public one that is said.
+// start starts a thread without a message. A public one is announced in its channel.
 func (s *Server) start(ch *channel, kind int, name string, by User) *channel {
 	t := s.openThread(ch, kind, "", name, by)
 	if kind == PublicThread {
 		m := s.add(ch, &Message{
 			Author: by, Type: ThreadCreated, Content: name, Reference: &Reference{ChannelID: t.info.ID, GuildID: t.info.GuildID},
 		})
-		s.tell("MESSAGE_CREATE", ch, m)
+		s.emitMessage("MESSAGE_CREATE", ch, m)
 	}
 	return t
 }
@@ -111,7 +111,7 @@ func (s *Server) startThreadFromMessage(q *request) (any, error) {
 	return s.branch(ch, m, t.Name, s.me).shown(s), nil
 }
 
-// startThread starts a thread, or a post of a forum, which begins with a message.
+// startThread starts a thread, or a post of a forum with its first message.
 func (s *Server) startThread(q *request) (any, error) {
 	ch, err := s.readable(q)
 	if err != nil {
@@ -164,13 +164,13 @@ func (s *Server) startPost(q *request, forum *channel, t *threadRequest) (any, e
 	post := s.openThread(forum, PublicThread, "", t.Name, s.me)
 	m.ID = post.info.ID
 	s.add(post, m)
-	s.tell("MESSAGE_CREATE", post, m)
+	s.emitMessage("MESSAGE_CREATE", post, m)
 	shown, first := post.shown(s), s.inAnswer(post, m)
 	shown.Message = &first
 	return shown, nil
 }
 
-// archive archives or wakes up a thread.
+// archive archives or unarchives a thread.
 func (s *Server) archive(t *channel, isArchived, isLocked bool) {
 	t.info.Metadata.Archived, t.info.Metadata.Locked, t.info.Metadata.ArchiveTimestamp = isArchived, isLocked, s.now()
 	s.threadUpdate(t)
@@ -183,34 +183,34 @@ func (s *Server) threadUpdate(t *channel) {
 	s.Notify()
 }
 
-// enter lets a user into a thread; a bot that comes into a private one learns of it then.
-func (s *Server) enter(t *channel, who User) {
-	if t.threadMember(who.ID) != nil {
+// enter adds a user to a thread. For the bot, a private one is new then.
+func (s *Server) enter(t *channel, user User) {
+	if t.threadMember(user.ID) != nil {
 		return
 	}
-	m := ThreadMember{ID: t.info.ID, UserID: who.ID, JoinTimestamp: s.now()}
+	m := ThreadMember{ID: t.info.ID, UserID: user.ID, JoinTimestamp: s.now()}
 	t.members = append(t.members, m)
-	if who.ID == s.me.ID {
+	if user.ID == s.me.ID {
 		s.threadCreate(t, false)
 	}
-	s.membersUpdate(t, who, map[string]any{"added_members": []ThreadMember{m}})
+	s.membersUpdate(t, user, map[string]any{"added_members": []ThreadMember{m}})
 }
 
-func (s *Server) exit(t *channel, who User) {
-	if t.threadMember(who.ID) == nil {
+func (s *Server) exit(t *channel, user User) {
+	if t.threadMember(user.ID) == nil {
 		return
 	}
 	saw := s.sees(t)
-	t.members = slices.DeleteFunc(t.members, func(m ThreadMember) bool { return m.UserID == who.ID })
+	t.members = slices.DeleteFunc(t.members, func(m ThreadMember) bool { return m.UserID == user.ID })
 	if saw {
-		s.membersUpdate(t, who, map[string]any{"removed_member_ids": []string{who.ID}})
+		s.membersUpdate(t, user, map[string]any{"removed_member_ids": []string{user.ID}})
 	}
 }
 
-// membersUpdate tells of the bot's own coming and going always, of others' with the intent.
-func (s *Server) membersUpdate(t *channel, who User, change map[string]any) {
+// membersUpdate emits a change of the members: of the bot always, of others with the intent.
+func (s *Server) membersUpdate(t *channel, user User, change map[string]any) {
 	need := Guilds
-	if who.ID != s.me.ID {
+	if user.ID != s.me.ID {
 		need |= GuildMembers
 	}
 	change["id"], change["guild_id"], change["member_count"] = t.info.ID, t.info.GuildID, len(t.members)

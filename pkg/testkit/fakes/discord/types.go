@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// The objects of Discord's API, as far as this server speaks of them. Ids are snowflakes in
-// decimal. A field that the documentation calls optional is left out when it is empty; one
-// that it calls nullable is null then.
+// The objects of Discord's API that the fake uses. Ids are snowflakes in decimal. Optional fields
+// are omitted when they are empty; nullable ones are null.
 
-// Nullable is a string that stands in JSON as null when it is empty.
+// Nullable is a string that is null in JSON when it is empty.
 type Nullable string
 
 // MarshalJSON implements json.Marshaler.
@@ -21,11 +20,11 @@ func (n Nullable) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(n))
 }
 
-// User is a person or a bot.
+// User is a user or a bot.
 type User struct {
 	ID            string   `json:"id"`
 	Username      string   `json:"username"`
-	Discriminator string   `json:"discriminator"` // "0" since usernames are unique
+	Discriminator string   `json:"discriminator"` // always "0"
 	GlobalName    Nullable `json:"global_name"`
 	Avatar        Nullable `json:"avatar"`
 	Bot           bool     `json:"bot,omitempty"`
@@ -34,10 +33,10 @@ type User struct {
 // Mention is the text that mentions a user.
 func (u User) Mention() string { return "<@" + u.ID + ">" }
 
-// Name is what clients show of a user.
+// Name is the name that clients show.
 func (u User) Name() string { return cmp.Or(string(u.GlobalName), u.Username) }
 
-// Member is a user in a guild. In events of messages User is missing, as Author is there.
+// Member is a user in a guild. User is omitted in events of messages, which have an Author.
 type Member struct {
 	User     *User     `json:"user,omitempty"`
 	Nick     Nullable  `json:"nick"`
@@ -49,13 +48,13 @@ type Member struct {
 	Flags    int       `json:"flags"`
 }
 
-// Mentioned is a user that a message mentions; Member is missing in private chats.
+// Mentioned is a mentioned user; Member is omitted in private channels.
 type Mentioned struct {
 	User
 	Member *Member `json:"member,omitempty"`
 }
 
-// Role is a role of a guild. A managed one belongs to the bot that Tags name.
+// Role is a role of a guild. A managed one belongs to the bot in Tags.
 type Role struct {
 	ID          string    `json:"id"`
 	Name        string    `json:"name"`
@@ -69,7 +68,7 @@ type Role struct {
 	Tags        *RoleTags `json:"tags,omitempty"`
 }
 
-// RoleTags say whose a managed role is.
+// RoleTags identify the owner of a managed role.
 type RoleTags struct {
 	BotID string `json:"bot_id,omitempty"`
 }
@@ -94,7 +93,7 @@ const (
 	Forum         = 15
 )
 
-// Channel is where people talk: of a guild, a private one, or a thread.
+// Channel is a channel of a guild, a private one, or a thread.
 type Channel struct {
 	ID            string          `json:"id"`
 	Type          int             `json:"type"`
@@ -115,7 +114,7 @@ type Channel struct {
 	TotalSent     int             `json:"total_message_sent,omitempty"`
 	Member        *ThreadMember   `json:"member,omitempty"`        // the bot's own
 	NewlyCreated  bool            `json:"newly_created,omitempty"` // in THREAD_CREATE
-	Message       *Message        `json:"message,omitempty"`       // in the answer that made a post of a forum
+	Message       *Message        `json:"message,omitempty"`       // in the answer to the creation of a forum post
 	Flags         int             `json:"flags"`
 }
 
@@ -164,8 +163,7 @@ const (
 	HasSnapshot    = 1 << 14
 )
 
-// Message is anything that stands in a channel, system messages included. GuildID and Member
-// stand only in events.
+// Message is a message, or a system message, of a channel. GuildID and Member are only in events.
 type Message struct {
 	ID              string              `json:"id"`
 	ChannelID       string              `json:"channel_id"`
@@ -182,13 +180,13 @@ type Message struct {
 	Attachments     []Attachment        `json:"attachments"`
 	Embeds          []Embed             `json:"embeds"`
 	Reactions       []Reaction          `json:"reactions,omitempty"`
-	Nonce           json.RawMessage     `json:"nonce,omitempty"` // a string or a number, as it came
+	Nonce           json.RawMessage     `json:"nonce,omitempty"` // a string or a number
 	Pinned          bool                `json:"pinned"`
 	WebhookID       string              `json:"webhook_id,omitempty"`
 	Type            int                 `json:"type"`
 	Reference       *Reference          `json:"message_reference,omitempty"`
 	Snapshots       []Snapshot          `json:"message_snapshots,omitempty"`
-	Referenced      json.RawMessage     `json:"referenced_message,omitempty"` // null for one that is gone
+	Referenced      json.RawMessage     `json:"referenced_message,omitempty"` // null for a deleted one
 	Flags           int                 `json:"flags"`
 	Components      []json.RawMessage   `json:"components"`
 	Stickers        []Sticker           `json:"sticker_items,omitempty"`
@@ -197,7 +195,7 @@ type Message struct {
 	Interaction     *InteractionSummary `json:"interaction_metadata,omitempty"`
 }
 
-// Reference is the message that one answers, or with Type 1 forwards.
+// Reference is the message to which one replies, or with Type 1 the forwarded one.
 type Reference struct {
 	Type      int    `json:"type"`
 	MessageID string `json:"message_id,omitempty"`
@@ -205,12 +203,12 @@ type Reference struct {
 	GuildID   string `json:"guild_id,omitempty"`
 }
 
-// Snapshot is a forwarded message: it tells neither author nor place.
+// Snapshot is a forwarded message, without author and channel.
 type Snapshot struct {
 	Message SnapshotMessage `json:"message"`
 }
 
-// SnapshotMessage is what a forwarded message said.
+// SnapshotMessage is the content of a forwarded message.
 type SnapshotMessage struct {
 	Type            int          `json:"type"`
 	Content         string       `json:"content"`
@@ -224,7 +222,7 @@ type SnapshotMessage struct {
 	MentionRoles    []string     `json:"mention_roles"`
 }
 
-// Attachment is a file at a message.
+// Attachment is a file of a message.
 type Attachment struct {
 	ID          string  `json:"id"`
 	Filename    string  `json:"filename"`
@@ -239,7 +237,7 @@ type Attachment struct {
 	Waveform    string  `json:"waveform,omitempty"`
 }
 
-// Embed is a preview of a link, or what a bot shows.
+// Embed is a preview of a link, or rich content of a bot.
 type Embed struct {
 	Type        string       `json:"type,omitempty"`
 	Title       string       `json:"title,omitempty"`
@@ -262,21 +260,21 @@ type EmbedAuthor struct {
 	URL  string `json:"url,omitempty"`
 }
 
-// EmbedField is a titled stretch of an embed.
+// EmbedField is a section of an embed.
 type EmbedField struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Inline bool   `json:"inline,omitempty"`
 }
 
-// Reaction counts one emoji under a message.
+// Reaction is an emoji under a message, with its count.
 type Reaction struct {
 	Emoji Emoji `json:"emoji"`
 	Count int   `json:"count"`
 	Me    bool  `json:"me"`
 }
 
-// Sticker is a sticker at a message; Format 1 is PNG.
+// Sticker is a sticker of a message; Format 1 is PNG.
 type Sticker struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`

@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	maxPrompts = 4 // as many suggestions does a pane show
-	// statusLife is after what time Slack takes a status away by itself.
-	statusLife = 2 * time.Minute
+	maxPrompts = 4 // suggestions that a pane shows
+	// statusLifetime is when Slack removes a status.
+	statusLifetime = 2 * time.Minute
 )
 
-// Pane is one thread of the assistant's pane.
+// Pane is one thread in the assistant's pane.
 type Pane struct {
 	Title   string
 	Status  string
 	Prompts []Prompt
-	context string // the channel the person looks at
+	context string // the channel that the user is viewing
 	since   time.Time
 }
 
@@ -26,17 +26,17 @@ type Prompt struct {
 	Message string `json:"message"`
 }
 
-// Status is one setting of a thread's status; "" takes it away. Posting to the thread takes
-// it away too, and that stands here as well.
+// Status is one change of a thread's status; "" removes it. A post of the bot in the thread removes
+// it too, which is a Status of its own.
 type Status struct {
 	At        time.Time
 	ChannelID string
 	ThreadTS  string
 	Text      string
-	Posted    bool // it went because the bot posted
+	Posted    bool // removed by a post of the bot
 }
 
-// pane is the thread of a request; any thread of a DM is one.
+// pane is the pane of a request: any thread of a DM is one.
 func (s *Server) pane(p params) (*room, *Pane, error) {
 	r := s.rooms[p.str("channel_id")]
 	switch {
@@ -71,7 +71,7 @@ func (s *Server) noteStatus(r *room, ts, text string, posted bool) {
 	s.statuses = append(s.statuses, Status{At: time.Now(), ChannelID: r.ID, ThreadTS: ts, Text: text, Posted: posted})
 }
 
-// quiet takes the status away from a thread in which the bot has posted.
+// quiet removes the status of a thread in which the bot has posted.
 func (r *room) quiet(threadTS string, s *Server) {
 	if pane := r.panes[threadTS]; pane != nil && pane.Status != "" {
 		pane.Status = ""
@@ -89,9 +89,9 @@ func (s *Server) setTitle(p params) (any, error) {
 	}
 	pane.Title = p.str("title")
 	root := r.find(p.str("thread_ts"))
-	before := root.shown()
+	before := root.snapshot()
 	root.Assistant = encoded(map[string]string{"title": pane.Title})
-	s.tellChanged(r, root, before) // without edited: nobody wrote
+	s.emitChanged(r, root, before) // without edited: no user changed it
 	return done{OK: true}, nil
 }
 
@@ -109,8 +109,8 @@ func (s *Server) setPrompts(p params) (any, error) {
 	return done{OK: true}, nil
 }
 
-// OpenPane opens the assistant's pane: a new thread in the DM, which the returned Place is.
-// The context is the channel the person looks at, or the zero Place.
+// OpenPane opens the assistant's pane, and returns its new thread in the DM. The context is the
+// channel that the user is viewing, or the zero Place.
 func (s *Server) OpenPane(by User, context Place) Place {
 	dm := s.DM(by)
 	dm.act(func(r *room) error {
@@ -118,22 +118,22 @@ func (s *Server) OpenPane(by User, context Place) Place {
 		m.ThreadTS = m.TS
 		dm.ThreadTS = m.TS
 		r.paneOf(m.TS).context = context.ChannelID
-		s.tellPane("assistant_thread_started", r, m.TS, by)
+		s.emitPane("assistant_thread_started", r, m.TS, by)
 		return nil
 	})
 	return dm
 }
 
-// SwitchContext moves the person's look to another channel, which becomes the context of the pane.
+// SwitchContext makes another channel the one that the user is viewing, and the context of the pane.
 func (p Place) SwitchContext(by User, context Place) {
 	p.act(func(r *room) error {
 		r.paneOf(p.ThreadTS).context = context.ChannelID
-		p.s.tellPane("assistant_thread_context_changed", r, p.ThreadTS, by)
+		p.s.emitPane("assistant_thread_context_changed", r, p.ThreadTS, by)
 		return nil
 	})
 }
 
-func (s *Server) tellPane(kind string, r *room, ts string, by User) {
+func (s *Server) emitPane(kind string, r *room, ts string, by User) {
 	looks := map[string]any{}
 	if at := r.panes[ts].context; at != "" {
 		looks = map[string]any{"channel_id": at, "team_id": teamID, "enterprise_id": nil}
@@ -144,13 +144,13 @@ func (s *Server) tellPane(kind string, r *room, ts string, by User) {
 	})
 }
 
-// Pane is what the bot has made of a pane's thread.
+// Pane is the pane of the place, which must be its thread.
 func (p Place) Pane() Pane {
 	var shown Pane
 	p.act(func(r *room) error {
 		if pane := r.panes[p.ThreadTS]; pane != nil {
 			shown = *pane
-			if time.Since(pane.since) > statusLife {
+			if time.Since(pane.since) > statusLifetime {
 				shown.Status = ""
 			}
 		}
@@ -159,7 +159,7 @@ func (p Place) Pane() Pane {
 	return shown
 }
 
-// Statuses are all settings of statuses, oldest first.
+// Statuses are all changes of statuses, oldest first.
 func (s *Server) Statuses() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// Call is one call of a method, as it came. Uploads, downloads and answers to response URLs
-// are calls of "upload", "download" and "response_url".
+// Call is one call of a method. Uploads, downloads and posts to response URLs are calls of
+// "upload", "download" and "response_url".
 type Call struct {
 	At       time.Time
 	Method   string
-	Params   map[string]string // as sent, without the token
-	Accepted bool              // it was carried out, whatever the caller was told
-	Status   int               // what the caller was told; 0 for a broken connection
-	Error    string            // Slack's word, "" without one
+	Params   map[string]string // without the token
+	Accepted bool              // it was carried out, even if its answer failed
+	Status   int               // of the answer; 0 for a broken connection
+	Error    string            // Slack's error; "" without one
 
 	ChannelID string
-	TS        string // of the message that was made, or acted upon
-	ThreadTS  string // the thread asked for, or that a message went to
+	TS        string // the message that was sent or changed
+	ThreadTS  string // the requested thread, or that of the sent message
 	Text      string
 	Broadcast bool
-	Pings     []string // calls for people's attention in the text and blocks, as they are written
+	Pings     []string // mentions in the text and blocks that notify users, as written
 	Metadata  *Metadata
 	Reaction  string
 	Files     []Upload
-	Message   *Message // what was made or edited
+	Message   *Message // sent or edited
 }
 
 // Upload is a file that the bot sent.
@@ -37,14 +37,14 @@ type Upload struct {
 	Data            []byte
 }
 
-// recorded is the record of a call.
+// recorded is a call as it is recorded.
 func recorded(name string, p params, result any, err error, f Fault) Call {
 	c := Call{
 		At: time.Now(), Method: name, Params: p.Clone(), Accepted: err == nil,
 		ChannelID: cmp.Or(p.str("channel"), p.str("channel_id")), ThreadTS: p.str("thread_ts"), TS: cmp.Or(p.str("ts"), p.str("timestamp")),
 		Text: p.str("text") + p.str("initial_comment"), Broadcast: p.bool("reply_broadcast"), Pings: pings(p), Reaction: p.str("name"),
 	}
-	c.Status, c.Error = seen(err, f)
+	c.Status, c.Error = answerStatus(err, f)
 	c.Metadata, _ = p.metadata()
 	switch made := result.(type) {
 	case posted:
@@ -58,8 +58,8 @@ func recorded(name string, p params, result any, err error, f Fault) Call {
 	return c
 }
 
-// seen is the status and the word that a caller gets.
-func seen(err error, f Fault) (status int, errorWord string) {
+// answerStatus is the status and the error that the caller gets.
+func answerStatus(err error, f Fault) (status int, errorWord string) {
 	refused, api := errors.AsType[*apiError](err)
 	switch {
 	case f.Drop:
@@ -76,10 +76,10 @@ func seen(err error, f Fault) (status int, errorWord string) {
 	return http.StatusOK, "internal_error"
 }
 
-// acts reports whether a call was carried out and did more than look at something.
-func (c *Call) acts() bool { return c.Accepted && !c.asks() }
+// acts reports whether a call was carried out and did more than read.
+func (c *Call) acts() bool { return c.Accepted && !c.reads() }
 
-func (c *Call) asks() bool {
+func (c *Call) reads() bool {
 	switch c.Method {
 	case "api.test", "auth.test", "apps.connections.open", "files.getUploadURLExternal", "download", "reactions.get",
 		"conversations.open", "conversations.history", "conversations.replies", "conversations.list", "conversations.members":
@@ -88,7 +88,7 @@ func (c *Call) asks() bool {
 	return strings.HasSuffix(c.Method, ".info") || c.Method == "users.list"
 }
 
-// sends reports whether a call made messages.
+// sends reports whether a call sends messages.
 func (c *Call) sends() bool {
 	return c.Method == "chat.postMessage" || c.Method == "files.completeUploadExternal"
 }
@@ -98,7 +98,7 @@ func (s *Server) WaitConfirmed(ctx context.Context) error {
 	return s.Until(ctx, func() bool { return s.Pending() == 0 })
 }
 
-// Answers is for Wait: a message of the bot in a conversation, or in a thread of it.
+// Answers matches, for Wait, a message of the bot in a conversation, or in a thread of it.
 func Answers(p Place) func(Call) bool {
 	return func(c Call) bool {
 		return c.sends() && c.ChannelID == p.ChannelID && (p.ThreadTS == "" || c.ThreadTS == p.ThreadTS)

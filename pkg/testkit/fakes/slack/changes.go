@@ -2,7 +2,7 @@ package slack
 
 import "fmt"
 
-// ownMessage is a message of somebody's own.
+// ownMessage is a message of the user.
 func (r *room) ownMessage(by User, ts string) (*Message, error) {
 	m := r.find(ts)
 	if m == nil || m.isTombstoned || m.User != by.ID {
@@ -11,7 +11,7 @@ func (r *room) ownMessage(by User, ts string) (*Message, error) {
 	return m, nil
 }
 
-// TryEdit changes the text of one's own message.
+// TryEdit changes the text of the user's own message.
 func (p Place) TryEdit(by User, ts, text string) (Message, error) {
 	var edited Message
 	err := p.try(func(r *room) error {
@@ -19,39 +19,39 @@ func (p Place) TryEdit(by User, ts, text string) (Message, error) {
 		if err != nil {
 			return err
 		}
-		before := m.shown()
+		before := m.snapshot()
 		m.Text, m.Blocks = text, p.s.compose(by, Draft{Text: text}).Blocks
 		m.Edited = &Edited{User: by.ID, TS: p.s.nextTS()}
-		p.s.tellChanged(r, m, before)
-		edited = m.shown()
+		p.s.emitChanged(r, m, before)
+		edited = m.snapshot()
 		return nil
 	})
 	return edited, err
 }
 
-// Edit is Revise for a message that is there.
+// Edit is TryEdit for an edit that must succeed.
 func (p Place) Edit(by User, ts, text string) Message {
 	m, err := p.TryEdit(by, ts, text)
 	must(err)
 	return m
 }
 
-// Unfurl adds the preview of a link to a message, which tells of a change without an edit.
+// Unfurl adds the preview of a link to a message, which emits a change but no edit.
 func (p Place) Unfurl(ts string) {
 	p.act(func(r *room) error {
 		m := r.find(ts)
 		if m == nil {
 			return fmt.Errorf("no message %s", ts)
 		}
-		before := m.shown()
+		before := m.snapshot()
 		m.Attachments = []byte(`[{"id":1,"title":"A page","title_link":"https://example.org","from_url":"https://example.org","text":"What it is about"}]`)
-		p.s.tellChanged(r, m, before)
+		p.s.emitChanged(r, m, before)
 		return nil
 	})
 }
 
-// Delete deletes one's own message. The beginning of a thread leaves a tombstone behind: a
-// change, not a deletion.
+// Delete deletes the user's own message. The root of a thread becomes a tombstone: a change, not a
+// deletion.
 func (p Place) Delete(by User, ts string) {
 	p.act(func(r *room) error {
 		m, err := r.ownMessage(by, ts)
@@ -62,20 +62,20 @@ func (p Place) Delete(by User, ts string) {
 	})
 }
 
-// SetReaction adds an emoji to a message by its name, or takes it back.
+// SetReaction adds or removes a reaction, by the name of the emoji.
 func (p Place) SetReaction(by User, ts, name string, add bool) error {
 	return p.try(func(r *room) error {
 		m := r.find(ts)
 		if m == nil || !r.in(by) || !m.react(by.ID, name, add) {
 			return fmt.Errorf("%s cannot do that to message %s", by.RealName, ts)
 		}
-		p.s.tellReaction(r, m, by.ID, name, add)
+		p.s.emitReaction(r, m, by.ID, name, add)
 		return nil
 	})
 }
 
-// React adds an emoji to a message that is there.
+// React is SetReaction for a reaction that must succeed.
 func (p Place) React(by User, ts, name string) { must(p.SetReaction(by, ts, name, true)) }
 
-// Unreact takes an emoji back.
+// Unreact removes a reaction.
 func (p Place) Unreact(by User, ts, name string) { must(p.SetReaction(by, ts, name, false)) }

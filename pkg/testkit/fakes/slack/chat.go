@@ -13,7 +13,7 @@ import (
 const (
 	maxText     = 40_000
 	warnText    = 4_000 // longer ones are posted with a warning
-	maxUpdate   = 4_000 // chat.update takes less
+	maxUpdate   = 4_000 // of chat.update
 	maxBlocks   = 50
 	maxMetadata = 3_000 // bytes
 )
@@ -33,7 +33,7 @@ type responseMetadata struct {
 	Warnings   []string `json:"warnings,omitempty"`
 }
 
-// content reads the text, blocks and attachments of a request into a message.
+// content adds the text, blocks and attachments of a request to a message.
 func (p params) content(m *Message, limit int) error {
 	m.Text = p.str("text")
 	if err := p.array("blocks", "invalid_blocks_format", &m.Blocks); err != nil {
@@ -43,7 +43,7 @@ func (p params) content(m *Message, limit int) error {
 		return err
 	}
 	var blocks []json.RawMessage
-	_ = json.Unmarshal(m.Blocks, &blocks) // array has looked
+	_ = json.Unmarshal(m.Blocks, &blocks) // array has validated it
 	switch {
 	case m.Text == "" && m.Blocks == nil && m.Attachments == nil:
 		return word("no_text")
@@ -55,7 +55,7 @@ func (p params) content(m *Message, limit int) error {
 	return nil
 }
 
-// array keeps a field with a JSON array, as it is; an empty one is none.
+// array is a parameter with a JSON array; nil for an empty one.
 func (p params) array(name, refusal string, into *json.RawMessage) error {
 	var list []json.RawMessage
 	found, valid := p.json(name, &list)
@@ -82,7 +82,7 @@ func (p params) metadata() (*Metadata, error) {
 	return &m, nil
 }
 
-// bot makes a message the bot's.
+// bot makes the bot the author of a message.
 func (s *Server) bot(m *Message) *Message {
 	m.User, m.BotID, m.AppID, m.Team = s.me.ID, s.me.BotID, s.me.AppID, teamID
 	m.BotProfile = &BotProfile{ID: s.me.BotID, AppID: s.me.AppID, Name: s.me.RealName, Team: teamID}
@@ -118,13 +118,13 @@ func (s *Server) postMessage(p params) (any, error) {
 	return answer, nil
 }
 
-// say puts a message where it belongs, and tells of it.
+// say adds a message, and emits it.
 func (s *Server) say(r *room, m *Message, threadTS string) {
 	s.add(r, m, threadTS)
 	if m.User == s.me.ID {
 		r.quiet(m.ThreadTS, s)
 	}
-	s.tellMessage(r, m)
+	s.emitMessage(r, m)
 }
 
 func (s *Server) postEphemeral(p params) (any, error) {
@@ -147,7 +147,7 @@ func (s *Server) postEphemeral(p params) (any, error) {
 	}{true, m.TS}, nil
 }
 
-// own is a message of the bot's that a request is about.
+// own is the message of a request, which must be the bot's.
 func (s *Server) own(p params, refusal string) (*room, *Message, error) {
 	r, err := s.writable(p.str("channel"))
 	if err != nil {
@@ -176,14 +176,14 @@ func (s *Server) updateMessage(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := m.shown()
+	before := m.snapshot()
 	m.Text, m.Blocks, m.Attachments = next.Text, next.Blocks, next.Attachments
 	if metadata != nil {
 		m.Metadata = metadata
 	}
 	m.Edited = &Edited{User: s.me.ID, TS: s.nextTS()}
-	s.tellChanged(r, m, before)
-	shown := m.shown()
+	s.emitChanged(r, m, before)
+	shown := m.snapshot()
 	return posted{OK: true, Channel: r.ID, TS: m.TS, Text: m.Text, Message: &shown}, nil
 }
 
@@ -196,19 +196,19 @@ func (s *Server) deleteMessage(p params) (any, error) {
 	return posted{OK: true, Channel: r.ID, TS: m.TS}, nil
 }
 
-// delete takes a message away and tells of it.
+// delete deletes a message, and emits that.
 func (s *Server) delete(r *room, m *Message) {
-	before := m.shown()
+	before := m.snapshot()
 	if r.remove(m) {
-		s.tellChanged(r, m, before)
+		s.emitChanged(r, m, before)
 		return
 	}
-	s.tellDeleted(r, before)
+	s.emitDeleted(r, before)
 }
 
 var pingForms = regexp.MustCompile(`<!(?:channel|here|everyone|group)(?:[|^][^>]*)?>|<@[UW][A-Z0-9]+(?:\|[^>]*)?>|<!subteam\^[^>]*>`)
 
-// pings are the calls for people's attention in what a request says, as they are written.
+// pings are the mentions of a request that notify users, as written.
 func pings(p params) []string {
 	all := pingForms.FindAllString(p.str("text")+p.str("initial_comment"), -1)
 	if p.str("blocks")+p.str("attachments") != "" {
@@ -227,7 +227,7 @@ func pings(p params) []string {
 
 var bareForms = regexp.MustCompile(`@(?:channel|here|everyone)\b`)
 
-// strs are all strings in loose JSON.
+// strs are all strings in a JSON value.
 func strs(v any) []string {
 	var all []string
 	switch v := v.(type) {

@@ -13,25 +13,25 @@ import (
 
 const (
 	hookPath = "/commands/"
-	// A response URL is good for five answers within half an hour.
-	hookUses = 5
-	hookLife = 30 * time.Minute
+	// A response URL accepts five responses within half an hour.
+	hookUses     = 5
+	hookLifetime = 30 * time.Minute
 )
 
-// hook is what a response URL stands for.
+// hook is the state of a response URL.
 type hook struct {
 	channel, user string
 	uses          int
 	until         time.Time
 }
 
-// Invocation is a slash command on its way to the app, or a button that was pressed.
+// Invocation is a slash command, or a press of a button.
 type Invocation struct {
 	TriggerID   string
 	ResponseURL string
 }
 
-// TryCommand gives a slash command. It fails in a thread, where Slack has none.
+// TryCommand sends a slash command. It fails in a thread, where Slack has none.
 func (p Place) TryCommand(by User, command, text string) (Invocation, error) {
 	var given Invocation
 	err := p.try(func(r *room) error {
@@ -53,7 +53,7 @@ func (p Place) TryCommand(by User, command, text string) (Invocation, error) {
 	return given, err
 }
 
-// Command is Run where a command can be given.
+// Command is TryCommand for a command that must succeed.
 func (p Place) Command(by User, command, text string) Invocation {
 	given, err := p.TryCommand(by, command, text)
 	must(err)
@@ -72,7 +72,7 @@ func (p Place) PressButton(by User, ts, actionID, value string) Invocation {
 		p.s.enqueue(&delivery{kind: "interactive", eventID: given.TriggerID, payload: encoded(map[string]any{
 			"type": "block_actions", "team": map[string]string{"id": teamID, "domain": p.s.o.Team}, "api_app_id": p.s.me.AppID,
 			"user":    map[string]string{"id": by.ID, "username": by.Name, "name": by.Name, "team_id": teamID},
-			"channel": map[string]string{"id": r.ID, "name": r.Name}, "message": m.shown(),
+			"channel": map[string]string{"id": r.ID, "name": r.Name}, "message": m.snapshot(),
 			"container":  map[string]any{"type": "message", "message_ts": ts, "channel_id": r.ID, "is_ephemeral": false},
 			"trigger_id": given.TriggerID, "response_url": given.ResponseURL,
 			"actions": []map[string]string{{"type": "button", "action_id": actionID, "block_id": "b1", "value": value, "action_ts": p.s.nextTS()}},
@@ -84,7 +84,7 @@ func (p Place) PressButton(by User, ts, actionID, value string) Invocation {
 
 func (s *Server) invocation(r *room, by User) Invocation {
 	path := hookPath + teamID + "/" + s.id("") + "/FAKEfakeFAKEfake"
-	s.hooks[path] = &hook{channel: r.ID, user: by.ID, until: time.Now().Add(hookLife)}
+	s.hooks[path] = &hook{channel: r.ID, user: by.ID, until: time.Now().Add(hookLifetime)}
 	s.ids++
 	return Invocation{TriggerID: fmt.Sprintf("%d.1000000000001.fake%08x", 13_000_000_000+s.ids, s.ids), ResponseURL: s.Base() + path}
 }
@@ -140,7 +140,7 @@ func (s *Server) useHook(path string, p params) error {
 	return nil
 }
 
-// answerIn shows what the app says to a command: to everybody, or to who gave it.
+// answerIn posts the app's response to a command, for all or for its user only.
 func (s *Server) answerIn(r *room, m *Message, responseType, threadTS string) {
 	s.bot(m)
 	if responseType == "in_channel" {
@@ -151,7 +151,7 @@ func (s *Server) answerIn(r *room, m *Message, responseType, threadTS string) {
 	r.ephemeral = append(r.ephemeral, *m)
 }
 
-// showAnswer shows what stands in the answer to a slash command itself.
+// showAnswer posts the response that the ack of a slash command contains.
 func (s *Server) showAnswer(d *delivery, payload json.RawMessage) {
 	var command struct {
 		Channel string `json:"channel_id"`
@@ -161,7 +161,7 @@ func (s *Server) showAnswer(d *delivery, payload json.RawMessage) {
 	}
 	p := params{Params: fakeserver.Params{}}
 	if p.readJSON(payload) != nil {
-		p.Params["text"] = string(payload) // an answer may be plain text
+		p.Params["text"] = string(payload) // the response may be plain text
 	}
 	r, m := s.rooms[command.Channel], &Message{Type: "message"}
 	if r != nil && p.content(m, maxText) == nil {
@@ -169,7 +169,7 @@ func (s *Server) showAnswer(d *delivery, payload json.RawMessage) {
 	}
 }
 
-// Ephemeral is what the bot has shown to one person only.
+// Ephemeral are the bot's messages that only one user sees.
 func (p Place) Ephemeral() []Message {
 	var all []Message
 	p.act(func(r *room) error {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Documented sizes of a page.
+// The documented page sizes.
 const (
 	pageOf      = 100
 	repliesPage = 1000
@@ -39,7 +39,7 @@ type messagesAnswer struct {
 	Metadata responseMetadata `json:"response_metadata"`
 }
 
-// history is what stands in a conversation, newest first, without what stands in threads only.
+// history is the messages of a conversation, newest first, without those that are only in threads.
 func (s *Server) history(p params) (any, error) {
 	r, err := s.readable(p, "history")
 	if err != nil {
@@ -48,13 +48,13 @@ func (s *Server) history(p params) (any, error) {
 	var all []Message
 	for _, m := range slices.Backward(r.messages) {
 		if (m.ThreadTS == "" || m.ThreadTS == m.TS || m.isBroadcast) && p.within(m.TS) {
-			all = append(all, s.told(p, m))
+			all = append(all, s.listed(p, m))
 		}
 	}
 	return paged(p, all, pageOf)
 }
 
-// replies is a thread, oldest first, with its beginning on every page.
+// replies is a thread, oldest first, with its root on every page.
 func (s *Server) replies(p params) (any, error) {
 	r, err := s.readable(p, "history")
 	if err != nil {
@@ -67,28 +67,28 @@ func (s *Server) replies(p params) (any, error) {
 	var all []Message
 	for _, m := range r.messages {
 		if m != root && m.ThreadTS == root.TS && p.within(m.TS) {
-			all = append(all, s.told(p, m))
+			all = append(all, s.listed(p, m))
 		}
 	}
 	answer, err := paged(p, all, repliesPage)
 	if err != nil {
 		return nil, err
 	}
-	answer.Messages = slices.Insert(answer.Messages, 0, s.told(p, root))
+	answer.Messages = slices.Insert(answer.Messages, 0, s.listed(p, root))
 	return answer, nil
 }
 
-// told is a message as these two methods tell of it.
-func (s *Server) told(p params, m *Message) Message {
-	shown := m.shown()
+// listed is a message as in answers of these two methods.
+func (s *Server) listed(p params, m *Message) Message {
+	shown := m.snapshot()
 	if !p.bool("include_all_metadata") || !s.may("metadata.message:read") {
 		shown.Metadata = nil
 	}
 	return shown
 }
 
-// within reports whether a timestamp is in the time that a request asks for. Timestamps have
-// one length, so that they compare as texts.
+// within reports whether a timestamp is in the range of a request. Timestamps have one length, and
+// compare as strings.
 func (p params) within(ts string) bool {
 	oldest, latest := wholeTS(p.str("oldest")), wholeTS(p.str("latest"))
 	if p.bool("inclusive") && (ts == oldest || ts == latest) {
@@ -97,7 +97,7 @@ func (p params) within(ts string) bool {
 	return (oldest == "" || ts > oldest) && (latest == "" || ts < latest)
 }
 
-// wholeTS gives a timestamp all its digits; people write whole seconds, and zero.
+// wholeTS adds missing digits to a timestamp: clients also send whole seconds, and zero.
 func wholeTS(ts string) string {
 	seconds, micros, _ := strings.Cut(ts, ".")
 	if strings.Trim(seconds, "0") == "" && strings.Trim(micros, "0") == "" {
@@ -115,7 +115,7 @@ func paged(p params, all []Message, standard int) (messagesAnswer, error) {
 	}, err
 }
 
-// cutPage finds the page of a list that a cursor names: how many entries stand before it.
+// cutPage is the page at a cursor, which is the index of its first entry.
 func cutPage[T any](p params, all []T, standard int) (page []T, next string, err error) {
 	limit := p.int("limit", standard)
 	if limit <= 0 {
@@ -185,7 +185,7 @@ func (s *Server) listMembers(p params) (any, error) {
 	}{true, page, responseMetadata{NextCursor: next}}, err
 }
 
-// openConversation finds or makes a DM with one person, or a group DM with several.
+// openConversation finds or creates a DM with one user, or a group DM with several.
 func (s *Server) openConversation(p params) (any, error) {
 	if p.str("channel") != "" {
 		r, err := s.readable(p, "read")
@@ -194,36 +194,36 @@ func (s *Server) openConversation(p params) (any, error) {
 		}
 		return channelAnswer{OK: true, Channel: s.info(r), NoOp: true, AlreadyOpen: true}, nil
 	}
-	var people []User
+	var users []User
 	for _, id := range p.list("users") {
 		u, known := s.users[id]
 		if !known || u.ID == s.me.ID {
 			return nil, word("user_not_found")
 		}
-		people = append(people, u)
+		users = append(users, u)
 	}
-	switch len(people) {
+	switch len(users) {
 	case 0:
 		return nil, word("users_list_not_supplied")
 	case 1:
 		if err := s.need("im:write"); err != nil {
 			return nil, err
 		}
-		return channelAnswer{OK: true, Channel: s.info(s.dm(people[0]))}, nil
+		return channelAnswer{OK: true, Channel: s.info(s.dm(users[0]))}, nil
 	}
 	if err := s.need("mpim:write"); err != nil {
 		return nil, err
 	}
-	return channelAnswer{OK: true, Channel: s.info(s.groupDM(people))}, nil
+	return channelAnswer{OK: true, Channel: s.info(s.groupDM(users))}, nil
 }
 
-func (s *Server) groupDM(people []User) *room {
+func (s *Server) groupDM(users []User) *room {
 	for _, r := range s.rooms {
-		if r.Kind == GroupDM && len(r.members) == len(people)+1 && !slices.ContainsFunc(people, func(u User) bool { return !r.in(u) }) {
+		if r.Kind == GroupDM && len(r.members) == len(users)+1 && !slices.ContainsFunc(users, func(u User) bool { return !r.in(u) }) {
 			return r
 		}
 	}
-	return s.newRoom(Channel{ID: s.id("C"), Kind: GroupDM, Name: groupName(people), Creator: s.me.ID}, append(people, s.me)...)
+	return s.newRoom(Channel{ID: s.id("C"), Kind: GroupDM, Name: groupName(users), Creator: s.me.ID}, append(users, s.me)...)
 }
 
 func (s *Server) joinConversation(p params) (any, error) {

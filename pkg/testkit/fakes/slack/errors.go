@@ -11,8 +11,8 @@ import (
 
 // apiError is a refusal as the caller sees it.
 type apiError struct {
-	status     int    // 0 is 200, as almost all of Slack's refusals are
-	word       string // Slack's own
+	status     int    // 0 is 200, as of most of Slack's errors
+	word       string // Slack's error
 	needed     string // the scope, of missing_scope
 	provided   string
 	retryAfter int // seconds

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// messageEvent is a message as its event tells of it.
+// messageEvent is the event of a message.
 type messageEvent struct {
 	Message
 	Channel string `json:"channel"`
@@ -14,7 +14,7 @@ type messageEvent struct {
 	EventTS string `json:"event_ts"`
 }
 
-// changeEvent tells of an edit or a deletion.
+// changeEvent is the event of an edit or a deletion.
 type changeEvent struct {
 	Type      string   `json:"type"`
 	Subtype   string   `json:"subtype"`
@@ -28,17 +28,17 @@ type changeEvent struct {
 	EventTS   string   `json:"event_ts"`
 }
 
-// subscription is what message events of a conversation are called in a manifest.
+// subscription is the name in a manifest of a conversation's message events.
 func (r *room) subscription() string {
 	return "message." + map[string]string{Public: "channels", Private: "groups", DM: "im", GroupDM: "mpim"}[r.Kind]
 }
 
-// historyScope is what an app needs to be told of messages in a conversation.
+// historyScope is the scope for messages of a conversation.
 func (r *room) historyScope() string {
 	return strings.TrimPrefix(r.subscription(), "message.") + ":history"
 }
 
-// readScope is what an app needs to be told that a channel, or who is in it, has changed.
+// readScope is the scope for changes of a channel and its members.
 func (r *room) readScope() string {
 	if r.Kind == Public {
 		return "channels:read"
@@ -46,9 +46,8 @@ func (r *room) readScope() string {
 	return "groups:read"
 }
 
-// tellChannel tells of a change of a channel, in an event that is called otherwise for private
-// ones.
-func (s *Server) tellChannel(r *room, change string, event map[string]any) {
+// emitChannel emits a change of a channel. Private ones have another event.
+func (s *Server) emitChannel(r *room, change string, event map[string]any) {
 	kind := "channel_" + change
 	if r.Kind != Public {
 		kind = "group_" + change
@@ -59,8 +58,8 @@ func (s *Server) tellChannel(r *room, change string, event map[string]any) {
 	}
 }
 
-// tellMessage tells the app of a message, and tells it again if it is a mention.
-func (s *Server) tellMessage(r *room, m *Message) {
+// emitMessage emits a message, and app_mention if it mentions the bot.
+func (s *Server) emitMessage(r *room, m *Message) {
 	if !r.in(s.me) {
 		return
 	}
@@ -89,16 +88,16 @@ func mentions(text string, u User) bool {
 	return strings.Contains(text, "<@"+u.ID+">") || strings.Contains(text, "<@"+u.ID+"|")
 }
 
-func (s *Server) tellChanged(r *room, m *Message, before Message) {
-	shown := m.shown()
-	s.tellChange(r, changeEvent{Subtype: "message_changed", Message: &shown, Previous: &before})
+func (s *Server) emitChanged(r *room, m *Message, before Message) {
+	shown := m.snapshot()
+	s.emitChange(r, changeEvent{Subtype: "message_changed", Message: &shown, Previous: &before})
 }
 
-func (s *Server) tellDeleted(r *room, before Message) {
-	s.tellChange(r, changeEvent{Subtype: "message_deleted", Previous: &before, DeletedTS: before.TS})
+func (s *Server) emitDeleted(r *room, before Message) {
+	s.emitChange(r, changeEvent{Subtype: "message_deleted", Previous: &before, DeletedTS: before.TS})
 }
 
-func (s *Server) tellChange(r *room, e changeEvent) {
+func (s *Server) emitChange(r *room, e changeEvent) {
 	if !r.in(s.me) {
 		return
 	}
@@ -107,8 +106,8 @@ func (s *Server) tellChange(r *room, e changeEvent) {
 	s.emit(r.subscription(), r.historyScope(), e)
 }
 
-// tellReaction tells of an emoji that was added, or taken back.
-func (s *Server) tellReaction(r *room, m *Message, by, name string, added bool) {
+// emitReaction emits an added or removed reaction.
+func (s *Server) emitReaction(r *room, m *Message, by, name string, added bool) {
 	if !r.in(s.me) {
 		return
 	}
@@ -122,12 +121,12 @@ func (s *Server) tellReaction(r *room, m *Message, by, name string, added bool) 
 	})
 }
 
-// tellMember tells of somebody who came or went.
-func (s *Server) tellMember(kind string, r *room, who, by User) {
+// emitMember emits that a user joined or left.
+func (s *Server) emitMember(kind string, r *room, user, by User) {
 	event := map[string]any{
-		"type": kind, "user": who.ID, "channel": r.ID, "channel_type": r.ID[:1], "team": teamID, "event_ts": s.nextTS(),
+		"type": kind, "user": user.ID, "channel": r.ID, "channel_type": r.ID[:1], "team": teamID, "event_ts": s.nextTS(),
 	}
-	if by.ID != who.ID {
+	if by.ID != user.ID {
 		event["inviter"] = by.ID
 	}
 	if r.in(s.me) {
@@ -135,13 +134,13 @@ func (s *Server) tellMember(kind string, r *room, who, by User) {
 	}
 }
 
-// emit hands an event to the app, if it has subscribed to it and may know. The lock is held.
+// emit sends an event to the app, if it has the subscription and the scope. The lock is held.
 func (s *Server) emit(subscription, scope string, event any) {
 	if s.o.Events != nil && !slices.Contains(s.o.Events, subscription) || scope != "" && !s.may(scope) {
 		return
 	}
 	raw, err := json.Marshal(event)
-	must(err) // own types only
+	must(err) // the fake's own types
 	s.enqueue(s.wrapped(raw))
 }
 

@@ -10,18 +10,17 @@ import (
 
 // Fault makes calls fail. Without Status, Error, Drop and Body it only delays them.
 type Fault struct {
-	// Method is a name of the Web API, or one of "upload", "download", "response_url" and
-	// "socket", the handshake. "" is every one but "socket" and apps.connections.open; "*" is
-	// every one.
+	// Method is a method of the Web API, or one of "upload", "download", "response_url" and
+	// "socket", the handshake. "" is all but "socket" and apps.connections.open; "*" is all.
 	Method string
 	Times  int  // how many calls; 0 is one, negative is until ClearFaults
-	After  bool // the call is carried out all the same, and only its answer fails
+	After  bool // the call is carried out; only its answer fails
 
 	Delay      time.Duration // before the call is carried out, or After it
 	Drop       bool          // the connection is closed without an answer
 	Body       string        // the answer, with Status or 200
 	Status     int           // an answer with this status and its name as the error
-	Error      string        // an answer with ok false and this word, with Status or 200
+	Error      string        // an answer with ok false and this error, with Status or 200
 	RetryAfter int           // seconds; Status is 429 then
 }
 
@@ -63,7 +62,7 @@ func (f *Fault) answer(w http.ResponseWriter) bool {
 	return true
 }
 
-// SetReachable(false) breaks every connection, sockets too, and every later one before it is
+// SetReachable with false breaks every connection, sockets too, and every later one before it is
 // answered, until SetReachable(true).
 func (s *Server) SetReachable(ok bool) {
 	s.mu.Lock()

@@ -19,23 +19,23 @@ const (
 	uploadPath = "/upload/v1/"
 	filesPath  = "/files-pri/"
 	signInPath = "/signin"
-	// maxUploadBody is what an upload may carry, whatever length was announced.
+	// maxUploadBody is the limit of an upload, whatever length was announced.
 	maxUploadBody = 64 << 20
 	signInPage    = `<!DOCTYPE html><html lang="en"><head><title>Sign in | Slack</title></head><body><h1>Sign in to your workspace</h1></body></html>`
 )
 
-// file is what lies behind a file's id.
+// file is an uploaded file.
 type file struct {
 	id, name, title, mime string
 	by                    string
 	created               int64
 	data                  []byte
-	size                  int64 // may be more than the data, to try limits with
-	announced             int64 // bytes that an upload is to have
+	size                  int64 // may be more than the data, to test limits
+	announced             int64 // bytes that the upload must have
 	uploaded              bool
 	completed             bool
 	shares                []share
-	hidden                int // look-ups that do not tell of the shares yet
+	hidden                int // calls of files.info that do not have the shares yet
 }
 
 type share struct {
@@ -57,7 +57,7 @@ func typeOf(name string, data []byte) string {
 	return kind
 }
 
-// shown is a file as it stands in a message.
+// snapshot is a file as in a message.
 func (f *file) shown(s *Server) File {
 	base := s.Base() + filesPath + teamID + "-" + f.id + "/"
 	extension := strings.TrimPrefix(path.Ext(f.name), ".")
@@ -89,7 +89,7 @@ func (s *Server) getUploadURL(p params) (any, error) {
 	}{true, s.Base() + uploadPath + f.id, f.id}, nil
 }
 
-// upload takes the bytes of a file, raw or as the one part of a form.
+// upload receives the bytes of a file, raw or as the only part of a form.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request, id string) {
 	f := s.NextFault("upload")
 	if !f.After {
@@ -137,7 +137,7 @@ func uploaded(r *http.Request) ([]byte, error) {
 	}
 }
 
-// take keeps an upload and reports whether it is the one that was announced.
+// take stores an upload, and reports whether it is as announced.
 func (s *Server) take(id string, data []byte, f Fault) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +164,8 @@ type titled struct {
 	Title string `json:"title"`
 }
 
-// completeUpload shares files that were uploaded. As with the real one the answer does not
-// tell what message they stand in; files.info does.
+// completeUpload shares uploaded files. As on Slack, the answer does not have the message that
+// contains them; files.info does.
 func (s *Server) completeUpload(p params) (any, error) {
 	found, err := s.completing(p)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *Server) completeUpload(p params) (any, error) {
 	return answer, nil
 }
 
-// completing are the files of a request, which must all be there.
+// completing are the files of a request, which must all be uploaded.
 func (s *Server) completing(p params) ([]*file, error) {
 	var named []titled
 	if given, valid := p.json("files", &named); !given || !valid || len(named) == 0 {
@@ -235,8 +235,8 @@ func (f *file) shared(r *room, m *Message) {
 	f.shares = append(f.shares, share{channel: r.ID, kind: r.Kind, ts: m.TS, thread: m.ThreadTS})
 }
 
-// DelayShares has the next n look-ups of the files that are shared next not tell where they
-// are: the real one is that slow.
+// DelayShares makes the next n calls of files.info for each newly shared file answer without its
+// shares: Slack is as slow.
 func (s *Server) DelayShares(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,8 +273,8 @@ func (s *Server) fileInfo(p params) (any, error) {
 	}{f.shown(s), map[string]any{"public": public, "private": private}}}, nil
 }
 
-// download answers the address of a file. Who may not have it is sent to a page where people
-// sign in, as the real one does.
+// download answers the URL of a file. As on Slack, an unauthorized caller is redirected to the
+// sign-in page.
 func (s *Server) download(w http.ResponseWriter, r *http.Request, rest string) {
 	f := s.NextFault("download")
 	s.Hold(r.Context(), f.Delay)
@@ -307,7 +307,7 @@ func writePage(w http.ResponseWriter, page string) {
 	_, _ = io.WriteString(w, page)
 }
 
-// FileByID is the content of a file, for a page that shows it.
+// FileByID is the content of a file, for the page.
 func (s *Server) FileByID(id string) (name, contentType string, data []byte, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// maxAnswer bounds what is read of the app's answer to a post.
+// maxAnswer bounds the app's answer to a post, in bytes.
 const maxAnswer = 1 << 20
 
-// postAll posts what waits to EventsURL, one after the other, until nothing waits.
+// postAll posts waiting deliveries to EventsURL, one after the other, until there are none.
 func (s *Server) postAll() {
 	defer s.queue.posting.Done()
 	client := &http.Client{Timeout: s.o.AckTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -30,11 +30,11 @@ func (s *Server) postAll() {
 			return
 		}
 		payload, reason, retry := s.post(ctx, client, to, d)
-		s.settle(d, payload, reason, retry)
+		s.finishPost(d, payload, reason, retry)
 	}
 }
 
-// nextPost is the next delivery, nil if none waits or nobody can be reached. Its context ends
+// nextPost is the next delivery; nil if there is none or the fake is unreachable. Its context ends
 // when connections break.
 func (s *Server) nextPost() (ctx context.Context, d *delivery, to string) {
 	s.mu.Lock()
@@ -52,7 +52,7 @@ func (s *Server) nextPost() (ctx context.Context, d *delivery, to string) {
 	return ctx, d, s.o.EventsURL
 }
 
-// post sends one delivery. Without a reason it was accepted.
+// post posts one delivery, and returns why it failed; "" if it was accepted.
 func (s *Server) post(ctx context.Context, client *http.Client, to string, d *delivery) (answer json.RawMessage, reason string, retry bool) {
 	body, contentType := []byte(d.payload), "application/json"
 	if d.kind != "events_api" {
@@ -82,7 +82,7 @@ func (s *Server) post(ctx context.Context, client *http.Client, to string, d *de
 	return answer, "", false
 }
 
-// failure is what Slack calls a post that did not get through.
+// failure is Slack's name of the error of a post.
 func failure(err error) string {
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {
@@ -91,13 +91,13 @@ func failure(err error) string {
 	return "connection_failed"
 }
 
-// formOf is a slash command or an interaction as it is posted.
+// formOf is a slash command or an interaction as a form.
 func formOf(d *delivery) []byte {
 	if d.kind == "interactive" {
 		return []byte(url.Values{"payload": {string(d.payload)}}.Encode())
 	}
 	var fields map[string]string
-	must(json.Unmarshal(d.payload, &fields)) // own types only
+	must(json.Unmarshal(d.payload, &fields)) // the fake's own types
 	form := url.Values{}
 	for name, value := range fields {
 		form.Set(name, value)
@@ -120,15 +120,15 @@ func (s *Server) signed(ctx context.Context, to string, body []byte, secret stri
 	return req, nil
 }
 
-// settle notes how a post went. One that failed is tried again after a while.
-func (s *Server) settle(d *delivery, answer json.RawMessage, reason string, retry bool) {
+// finishPost handles the result of a post. A failed one is retried later.
+func (s *Server) finishPost(d *delivery, answer json.RawMessage, reason string, retry bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case reason == "":
 		s.queue.takeBack(d)
 		s.finish(d, answer)
-	case s.ConnContext().Err() != nil: // it is Slack that cannot be reached
+	case s.ConnContext().Err() != nil: // the fake is unreachable, not the app
 		s.queue.takeBack(d)
 		s.again(d, reason)
 	case !retry:
@@ -144,8 +144,8 @@ func (s *Server) settle(d *delivery, answer json.RawMessage, reason string, retr
 	s.Notify()
 }
 
-// SetEventsURL has the Events API post to an address, once that has shown with the
-// challenge that it wants it; "" goes back to Socket Mode.
+// SetEventsURL makes the Events API post to a URL, once that has answered the challenge; "" returns
+// to Socket Mode.
 func (s *Server) SetEventsURL(ctx context.Context, to string) error {
 	if to != "" {
 		if err := s.challenge(ctx, to); err != nil {
@@ -174,7 +174,7 @@ func (s *Server) challenge(ctx context.Context, to string) error {
 	var echo struct {
 		Challenge string `json:"challenge"`
 	}
-	_ = json.Unmarshal([]byte(answer), &echo) // plain text and a form are answers too
+	_ = json.Unmarshal([]byte(answer), &echo) // the answer may also be plain text or a form
 	form, _ := url.ParseQuery(answer)
 	if status != http.StatusOK || answer != challenge && echo.Challenge != challenge && form.Get("challenge") != challenge {
 		return fmt.Errorf("slack: %s answered the challenge with %d %q", to, status, answer)
@@ -182,8 +182,8 @@ func (s *Server) challenge(ctx context.Context, to string) error {
 	return nil
 }
 
-// Forge posts any body to EventsURL, signed with any secret as of any time, and returns what
-// the app says to it.
+// Forge posts any body to EventsURL, signed with any secret at any time, and returns the app's
+// answer.
 func (s *Server) Forge(ctx context.Context, body, secret string, at time.Time) (status int, answer string, err error) {
 	s.mu.Lock()
 	to := s.o.EventsURL

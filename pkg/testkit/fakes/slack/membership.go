@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Join lets somebody into a channel by himself.
-func (p Place) Join(who User) { p.Invite(who, who) }
+// Join makes a user join a channel.
+func (p Place) Join(user User) { p.Invite(user, user) }
 
-// Invite lets somebody in.
-func (p Place) Invite(by, who User) {
+// Invite adds a user to a channel.
+func (p Place) Invite(by, user User) {
 	p.act(func(r *room) error {
 		switch {
-		case r.Kind == DM || by.ID != who.ID && !r.in(by):
+		case r.Kind == DM || by.ID != user.ID && !r.in(by):
 			return fmt.Errorf("%s cannot invite there", by.RealName)
-		case r.in(who):
-			return fmt.Errorf("%s is there already", who.RealName)
+		case r.in(user):
+			return fmt.Errorf("%s is a member already", user.RealName)
 		}
-		p.s.enter(r, who, by)
+		p.s.enter(r, user, by)
 		return nil
 	})
 }
@@ -26,42 +26,41 @@ func (p Place) Invite(by, who User) {
 // InviteBot adds the bot to a channel.
 func (p Place) InviteBot(by User) { p.Invite(by, p.s.me) }
 
-// enter lets somebody in and tells of it twice, as Slack does: as a membership, and as a
-// message.
-func (s *Server) enter(r *room, who, by User) {
-	r.members[who.ID] = true
-	s.tellMember("member_joined_channel", r, who, by)
-	m := &Message{Subtype: "channel_join", User: who.ID, Text: who.Mention() + " has joined the channel"}
+// enter adds a user, and emits that twice, as Slack does: as a membership, and as a message.
+func (s *Server) enter(r *room, user, by User) {
+	r.members[user.ID] = true
+	s.emitMember("member_joined_channel", r, user, by)
+	m := &Message{Subtype: "channel_join", User: user.ID, Text: user.Mention() + " has joined the channel"}
 	if r.ID[0] == 'G' {
-		m.Subtype, m.Text = "group_join", who.Mention()+" has joined the group"
+		m.Subtype, m.Text = "group_join", user.Mention()+" has joined the group"
 	}
-	if by.ID != who.ID {
+	if by.ID != user.ID {
 		m.Inviter = by.ID
 	}
 	s.say(r, m, "")
 }
 
-// Leave lets somebody leave a channel.
-func (p Place) Leave(who User) { p.Kick(who, who) }
+// Leave makes a user leave a channel.
+func (p Place) Leave(user User) { p.Kick(user, user) }
 
-// Kick removes somebody.
-func (p Place) Kick(by, who User) {
+// Kick removes a user.
+func (p Place) Kick(by, user User) {
 	p.act(func(r *room) error {
-		if r.Kind == DM || !r.in(who) || !r.in(by) {
+		if r.Kind == DM || !r.in(user) || !r.in(by) {
 			return fmt.Errorf("%s cannot do that there", by.RealName)
 		}
-		if who.ID == p.s.me.ID {
-			p.s.tellChannel(r, "left", map[string]any{"channel": r.ID, "actor_id": by.ID})
-			delete(r.members, who.ID)
+		if user.ID == p.s.me.ID {
+			p.s.emitChannel(r, "left", map[string]any{"channel": r.ID, "actor_id": by.ID})
+			delete(r.members, user.ID)
 			return nil
 		}
-		p.s.tellMember("member_left_channel", r, who, who)
-		m := &Message{Subtype: "channel_leave", User: who.ID, Text: who.Mention() + " has left the channel"}
+		p.s.emitMember("member_left_channel", r, user, user)
+		m := &Message{Subtype: "channel_leave", User: user.ID, Text: user.Mention() + " has left the channel"}
 		if r.ID[0] == 'G' {
-			m.Subtype, m.Text = "group_leave", who.Mention()+" has left the group"
+			m.Subtype, m.Text = "group_leave", user.Mention()+" has left the group"
 		}
 		p.s.say(r, m, "")
-		delete(r.members, who.ID)
+		delete(r.members, user.ID)
 		return nil
 	})
 }
@@ -83,7 +82,7 @@ func (p Place) Rename(by User, name string) {
 	p.act(func(r *room) error {
 		old := r.Name
 		r.Name = name
-		p.s.tellChannel(r, "rename", map[string]any{
+		p.s.emitChannel(r, "rename", map[string]any{
 			"channel": map[string]any{"id": r.ID, "name": name, "name_normalized": name, "created": r.Created, "is_channel": true, "is_mpim": false},
 		})
 		p.s.say(r, &Message{
@@ -94,7 +93,7 @@ func (p Place) Rename(by User, name string) {
 	})
 }
 
-// Archive archives a channel: nobody can post to it.
+// Archive archives a channel: posts to it are refused.
 func (p Place) Archive(by User) { p.archive(by, true) }
 
 // Unarchive ends Archive.
@@ -107,7 +106,7 @@ func (p Place) archive(by User, archived bool) {
 		if archived {
 			change = "archive"
 		}
-		p.s.tellChannel(r, change, map[string]any{"channel": r.ID, "user": by.ID})
+		p.s.emitChannel(r, change, map[string]any{"channel": r.ID, "user": by.ID})
 		return nil
 	})
 }
@@ -115,18 +114,18 @@ func (p Place) archive(by User, archived bool) {
 // DeleteChannel deletes a channel.
 func (p Place) DeleteChannel() {
 	p.act(func(r *room) error {
-		p.s.tellChannel(r, "deleted", map[string]any{"channel": r.ID})
+		p.s.emitChannel(r, "deleted", map[string]any{"channel": r.ID})
 		delete(p.s.rooms, r.ID)
 		return nil
 	})
 }
 
-// RenameUser gives somebody another name, and returns the user as it is now.
+// RenameUser renames a user, and returns the renamed user.
 func (s *Server) RenameUser(u User, name string) User {
 	return s.changeUser(u, func(u *User) { u.RealName, u.DisplayName = name, name })
 }
 
-// Deactivate ends somebody's account.
+// Deactivate deactivates a user's account.
 func (s *Server) Deactivate(u User) User { return s.changeUser(u, func(u *User) { u.Deleted = true }) }
 
 func (s *Server) changeUser(u User, change func(*User)) User {
@@ -139,7 +138,7 @@ func (s *Server) changeUser(u User, change func(*User)) User {
 	change(&changed)
 	s.users[u.ID] = changed
 	s.emit("user_change", "users:read", map[string]any{
-		"type": "user_change", "user": s.person(changed), "cache_ts": s.lastTS / 1_000_000, "event_ts": s.nextTS(),
+		"type": "user_change", "user": s.userObject(changed), "cache_ts": s.lastTS / 1_000_000, "event_ts": s.nextTS(),
 	})
 	return changed
 }
@@ -164,14 +163,14 @@ func (s *Server) Channels() []Channel {
 	return all
 }
 
-// Messages are what stands in the place, oldest first: in all of a conversation, or in one
-// thread of it with its beginning.
+// Messages are those of a conversation with all its threads, or of one thread with its root, oldest
+// first.
 func (p Place) Messages() []Message {
 	var all []Message
 	p.act(func(r *room) error {
 		for _, m := range r.messages {
 			if p.ThreadTS == "" || m.TS == p.ThreadTS || m.ThreadTS == p.ThreadTS {
-				all = append(all, m.shown())
+				all = append(all, m.snapshot())
 			}
 		}
 		return nil
@@ -179,7 +178,7 @@ func (p Place) Messages() []Message {
 	return all
 }
 
-// Members are the people and bots in the conversation.
+// Members are the users and bots in the conversation.
 func (p Place) Members() []User {
 	var all []User
 	p.act(func(r *room) error {
@@ -191,12 +190,12 @@ func (p Place) Members() []User {
 	return all
 }
 
-// Reactions are who reacted to a message, by the name of the emoji.
+// Reactions are the users that reacted to a message, by the name of the emoji.
 func (p Place) Reactions(ts string) map[string][]string {
 	all := map[string][]string{}
 	p.act(func(r *room) error {
 		if m := r.find(ts); m != nil {
-			for _, each := range m.shown().Reactions {
+			for _, each := range m.snapshot().Reactions {
 				all[each.Name] = each.Users
 			}
 		}
@@ -205,7 +204,7 @@ func (p Place) Reactions(ts string) map[string][]string {
 	return all
 }
 
-// UserByID is somebody by an id.
+// UserByID is the user with an id.
 func (s *Server) UserByID(id string) (User, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Kinds of token that methods ask for.
+// The kinds of token that methods require.
 const (
 	botToken = iota
 	appToken
@@ -18,8 +18,8 @@ const (
 type method struct {
 	name  string
 	token int
-	scope string // "" where there is none, or where it hangs on the conversation
-	sends bool   // it counts for the limit on the rate of posts
+	scope string // "" if none is required, or it depends on the conversation
+	sends bool   // it counts for the rate limit of posts
 	do    func(params) (any, error)
 }
 
@@ -65,8 +65,8 @@ func (s *Server) methodTable() map[string]method {
 	return table
 }
 
-// DefaultScopes are what an app with all of this fake's powers asks for; one that may post to
-// public channels without being in them has "chat:write.public" too.
+// DefaultScopes are the scopes for all methods and events of the fake. An app that may post to public
+// channels without being a member has "chat:write.public" too.
 func DefaultScopes() []string {
 	return []string{
 		"app_mentions:read", "assistant:write", "channels:history", "channels:join", "channels:read", "chat:write", "commands",
@@ -75,12 +75,12 @@ func DefaultScopes() []string {
 	}
 }
 
-// done is the answer of methods that have nothing to tell.
+// done is the answer of methods without a result.
 type done struct {
 	OK bool `json:"ok"`
 }
 
-// authorize says what is wrong with the token that a request bears.
+// authorize validates the token of a request.
 func (s *Server) authorize(m method, p params) error {
 	switch {
 	case m.token == noToken:
@@ -102,7 +102,7 @@ func (s *Server) authorize(m method, p params) error {
 // may reports whether the bot has a scope.
 func (s *Server) may(scope string) bool { return slices.Contains(s.o.Scopes, scope) }
 
-// need refuses where the bot lacks a scope.
+// need returns an error if the bot lacks a scope.
 func (s *Server) need(scope string) error {
 	if s.may(scope) {
 		return nil
@@ -110,15 +110,15 @@ func (s *Server) need(scope string) error {
 	return &apiError{word: "missing_scope", needed: scope, provided: strings.Join(s.o.Scopes, ",")}
 }
 
-// needFor is need for a scope of which every kind of conversation has its own: "history",
-// "read" or "write".
+// needFor is need for a scope that depends on the kind of conversation: "history", "read" or
+// "write".
 func (s *Server) needFor(kind, what string) error {
 	family := map[string]string{Public: "channels", Private: "groups", DM: "im", GroupDM: "mpim"}[kind]
 	return s.need(family + ":" + what)
 }
 
-// Revoke makes a token refused with a word of Slack's, like token_revoked or account_inactive,
-// and breaks the sockets that hang on it; "" makes it good again.
+// Revoke makes a token refused with an error of Slack, such as token_revoked or account_inactive,
+// and breaks its sockets; "" makes it valid again.
 func (s *Server) Revoke(token, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,18 +143,18 @@ type identity struct {
 }
 
 func (s *Server) authTest(p params) (any, error) {
-	who := identity{OK: true, URL: s.Base() + "/", Team: s.o.Team, TeamID: teamID}
+	answer := identity{OK: true, URL: s.Base() + "/", Team: s.o.Team, TeamID: teamID}
 	if p.bearer == s.o.AppToken {
-		who.AppID, who.AppName = s.me.AppID, s.o.BotName
-		return who, nil
+		answer.AppID, answer.AppName = s.me.AppID, s.o.BotName
+		return answer, nil
 	}
-	who.User, who.UserID, who.BotID = s.me.Name, s.me.ID, s.me.BotID
-	return who, nil
+	answer.User, answer.UserID, answer.BotID = s.me.Name, s.me.ID, s.me.BotID
+	return answer, nil
 }
 
 const teamID = "T0FAKE00000"
 
-// id makes an id of Slack's form that was not there before.
+// id is a new id in Slack's form.
 func (s *Server) id(kind string) string {
 	s.ids++
 	return fmt.Sprintf("%s0FAKE%05d", kind, s.ids)

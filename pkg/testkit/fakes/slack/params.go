@@ -82,7 +82,7 @@ func (p *params) readMultipart(raw []byte, boundary string) error {
 	if err != nil {
 		return word("invalid_form_data")
 	}
-	defer func() { _ = form.RemoveAll() }() // nothing is on disk below maxBody
+	defer func() { _ = form.RemoveAll() }() // a form below maxBody is not on disk
 	return p.readForm(url.Values(form.Value).Encode())
 }
 

@@ -9,42 +9,40 @@ import (
 	"strings"
 )
 
-// Place is where people talk: a conversation, or a thread of it. Its methods are what people
-// do.
+// Place is a conversation, or a thread of it. Its methods are what users do there.
 type Place struct {
 	s         *Server
 	ChannelID string
-	ThreadTS  string // of a thread's first message, else ""
+	ThreadTS  string // of a thread's root; "" for the conversation
 }
 
-// Attachment is a file that somebody shares.
+// Attachment is a file that a user shares.
 type Attachment struct {
 	Name string
-	MIME string // by the name's extension, or by the content, if empty
+	MIME string // guessed from the name's extension, or the content, if empty
 	Data []byte
-	Size int64 // in bytes, to claim more than there is
+	Size int64 // in bytes; of Data if 0, and may be more
 }
 
-// Draft is a message before it is sent. In a Place that is a thread it goes there, unless
-// ThreadTS names another one.
+// Draft is a message to send. It goes to the thread of the Place, unless ThreadTS is another one.
 type Draft struct {
 	Text       string // as on the wire
 	ThreadTS   string
 	Broadcast  bool // to the channel as well
 	Subtype    string
 	Attachment *Attachment
-	Blocks     string // JSON; by default what a client makes of the text
+	Blocks     string // JSON; as a client creates them from the text, if empty
 	Extra      string // a JSON list of legacy attachments
 }
 
-// User makes a person.
+// User creates a user.
 func (s *Server) User(name, handle string) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newUser(name, handle, false)
 }
 
-// OtherBot makes a bot that is not the one with the token.
+// OtherBot creates a bot other than Me.
 func (s *Server) OtherBot(name, handle string) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,15 +58,15 @@ func (s *Server) newUser(name, handle string, bot bool) User {
 	return u
 }
 
-// DM is the conversation of a person with the bot.
+// DM is the conversation of a user with the bot.
 func (s *Server) DM(with User) Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Place{s: s, ChannelID: s.dm(with).ID}
 }
 
-// Channel makes a public channel with the bot in it, for a while already; the first member
-// made it.
+// Channel creates a public channel with the bot as a member; the first member is the creator. The
+// bot gets no event about it.
 func (s *Server) Channel(name string, members ...User) Place {
 	return s.found("C", Channel{Kind: Public, Name: name}, true, members)
 }
@@ -78,17 +76,17 @@ func (s *Server) PrivateChannel(name string, members ...User) Place {
 	return s.found("C", Channel{Kind: Private, Name: name}, true, members)
 }
 
-// LegacyPrivateChannel is a private channel from when their ids began with G.
+// LegacyPrivateChannel creates a private channel with an id that begins with G, as old ones have.
 func (s *Server) LegacyPrivateChannel(name string, members ...User) Place {
 	return s.found("G", Channel{Kind: Private, Name: name}, true, members)
 }
 
-// ChannelWithoutBot is a public channel that nobody has invited the bot to.
+// ChannelWithoutBot creates a public channel without the bot.
 func (s *Server) ChannelWithoutBot(name string, members ...User) Place {
 	return s.found("C", Channel{Kind: Public, Name: name}, false, members)
 }
 
-// GroupDM is a conversation of some people with the bot, with an id that begins with C.
+// GroupDM creates a conversation of some users with the bot, with an id that begins with C.
 func (s *Server) GroupDM(members ...User) Place {
 	return s.found("C", Channel{Kind: GroupDM, Name: groupName(members)}, true, members)
 }
@@ -128,7 +126,7 @@ func (s *Server) Place(channelID, threadTS string) Place {
 // Thread is the thread that begins with a message.
 func (p Place) Thread(ts string) Place { return p.s.Place(p.ChannelID, ts) }
 
-// try does something in the conversation under the lock.
+// try calls do under the lock.
 func (p Place) try(do func(*room) error) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -140,17 +138,17 @@ func (p Place) try(do func(*room) error) error {
 	return do(r)
 }
 
-// act is try for what cannot fail, unless the story is wrong.
+// act is try for an action that must succeed.
 func (p Place) act(do func(*room) error) { must(p.try(do)) }
 
 func must(err error) {
 	if err != nil {
-		panic("slack: a story that cannot be: " + err.Error())
+		panic("slack: impossible action: " + err.Error())
 	}
 }
 
-// Post sends a message. It fails for who is not in the conversation, for a thread that is not
-// there, and for a conversation that was archived.
+// Post sends a message. It fails if the user is no member, the thread does not exist, or the
+// conversation is archived.
 func (p Place) Post(from User, d Draft) (Message, error) {
 	var sent Message
 	err := p.try(func(r *room) error {
@@ -168,7 +166,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 		for _, f := range m.Files {
 			p.s.files[f.ID].shared(r, m)
 		}
-		sent = m.shown()
+		sent = m.snapshot()
 		return nil
 	})
 	return sent, err
@@ -213,12 +211,12 @@ func (p Place) post(from User, d Draft) Message {
 // Say sends a text, in the thread if the Place is one.
 func (p Place) Say(from User, text string) Message { return p.post(from, Draft{Text: text}) }
 
-// Reply answers in the thread of a message, which begins one if it is in none.
+// Reply posts to the thread of a message, which starts one if it is in none.
 func (p Place) Reply(from User, ts, text string) Message {
 	return p.post(from, Draft{Text: text, ThreadTS: ts})
 }
 
-// Broadcast is Reply that is shown in the channel as well.
+// Broadcast is a Reply that is also sent to the channel.
 func (p Place) Broadcast(from User, ts, text string) Message {
 	return p.post(from, Draft{Text: text, ThreadTS: ts, Broadcast: true})
 }
@@ -228,18 +226,18 @@ func (p Place) Share(from User, a Attachment, text string) Message {
 	return p.post(from, Draft{Text: text, Attachment: &a})
 }
 
-// MeMessage says what somebody does, as with /me.
+// MeMessage sends a message as with /me.
 func (p Place) MeMessage(from User, text string) Message {
 	return p.post(from, Draft{Text: text, Subtype: "me_message"})
 }
 
-// Webhook has an integration speak that is no user, only a name: a bot_message.
+// Webhook posts a bot_message, as an integration with a name but no user.
 func (p Place) Webhook(name, text string) Message {
 	var sent Message
 	p.act(func(r *room) error {
 		m := &Message{Subtype: "bot_message", BotID: p.s.id("B"), Username: name, Text: text}
 		p.s.say(r, m, p.ThreadTS)
-		sent = m.shown()
+		sent = m.snapshot()
 		return nil
 	})
 	return sent
@@ -247,8 +245,8 @@ func (p Place) Webhook(name, text string) Message {
 
 var typedName = regexp.MustCompile(`(^|\s)([@#])([\w.-]*\w)`)
 
-// Encode is what a client sends of a text that a person types: names of people and channels
-// after @ and # become mentions, and &, < and > are escaped.
+// Encode is what a client sends for a text that a user types: @names and #names become mentions, and
+// &, < and > are escaped.
 func (s *Server) Encode(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// keptEvents is how many answered events Redeliver can reach back to.
+// keptEvents is how many answered events are kept for Redeliver.
 const keptEvents = 1000
 
-// queue holds what the app has not answered yet. The server's lock guards it.
+// queue holds what the app has not answered. The server's lock guards it.
 type queue struct {
 	waiting       []*delivery // for a socket, or for the next post, in order
 	out           []*delivery // sent and not answered
-	gone          []*delivery // answered, the last ones
+	gone          []*delivery // the last keptEvents answered ones
 	acks          []Ack
 	lost          int
 	mentionsFirst bool
 	twice         int
-	reversed      int // how many events to come are turned around
+	reversed      int // how many future events to reverse
 	held          []*delivery
-	worker        bool // somebody posts to EventsURL
+	worker        bool // postAll is running
 	posting       sync.WaitGroup
 }
 
@@ -31,7 +31,7 @@ type delivery struct {
 	kind     string // events_api, slash_commands, interactive
 	eventID  string
 	payload  json.RawMessage
-	envelope string // of the last time it was sent
+	envelope string // its id when it was last sent
 	attempt  int    // 0 is the first
 	reason   string // why it is sent again
 	timeouts int
@@ -43,7 +43,7 @@ type delivery struct {
 // Ack is the app's answer to one event, slash command or interaction.
 type Ack struct {
 	At       time.Time
-	Took     time.Duration // since it was sent, the last time
+	Took     time.Duration // since it was last sent
 	Kind     string        // events_api, slash_commands, interactive
 	EventID  string
 	Envelope string
@@ -51,7 +51,7 @@ type Ack struct {
 	Payload  json.RawMessage
 }
 
-// enqueue adds a delivery, however the order is to be broken. The lock is held.
+// enqueue adds a delivery, duplicated or reordered by faults. The lock is held.
 func (s *Server) enqueue(d *delivery) {
 	q := &s.queue
 	if q.reversed > 0 {
@@ -77,7 +77,7 @@ func (s *Server) enqueue(d *delivery) {
 	s.Notify()
 }
 
-// dispatch moves what waits onto the sockets, or has it posted. The lock is held.
+// dispatch sends waiting deliveries on the sockets, or starts posting them. The lock is held.
 func (s *Server) dispatch() {
 	q := &s.queue
 	if s.o.EventsURL != "" {
@@ -91,7 +91,7 @@ func (s *Server) dispatch() {
 	for len(q.waiting) > 0 {
 		c := s.link.next()
 		if c == nil {
-			s.giveUp()
+			s.abandon()
 			return
 		}
 		d := q.waiting[0]
@@ -100,16 +100,16 @@ func (s *Server) dispatch() {
 	}
 }
 
-// giveUp loses the commands and interactions that wait while nobody is connected: the person
-// is told at once that it did not work. Events wait, which the real ones do not for long.
-func (s *Server) giveUp() {
+// abandon drops the commands and interactions that wait while no socket is open: Slack shows the
+// user an error at once. Events wait, longer than Slack's.
+func (s *Server) abandon() {
 	q := &s.queue
 	before := len(q.waiting)
 	q.waiting = slices.DeleteFunc(q.waiting, func(d *delivery) bool { return d.kind != "events_api" })
 	q.lost += before - len(q.waiting)
 }
 
-// sendOn gives a delivery to a socket, for as long as an answer may take.
+// sendOn sends a delivery on a socket, and starts its timeout.
 func (s *Server) sendOn(c *socket, d *delivery) {
 	s.ids++
 	d.envelope, d.on, d.sent = fmt.Sprintf("%08x-fa4e-4000-8000-%012x", s.ids, s.ids), c, time.Now()
@@ -127,11 +127,11 @@ func (s *Server) sendOn(c *socket, d *delivery) {
 
 func encoded(v any) []byte {
 	raw, err := json.Marshal(v)
-	must(err) // own types only
+	must(err) // the fake's own types
 	return raw
 }
 
-// unanswered sends a delivery again, or gives it up.
+// unanswered sends a delivery again, or drops it.
 func (s *Server) unanswered(d *delivery, envelope, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,8 +142,8 @@ func (s *Server) unanswered(d *delivery, envelope, reason string) {
 	s.again(d, reason)
 }
 
-// again is for a delivery that failed. Only events are tried again: a person whose command
-// was not answered is told so. The lock is held.
+// again retries a failed delivery, if it is an event: for a command Slack shows the user an error.
+// The lock is held.
 func (s *Server) again(d *delivery, reason string) {
 	if d.kind != "events_api" || d.timeouts > max(s.o.Retries, 0) {
 		s.queue.lost++
@@ -157,7 +157,7 @@ func (s *Server) again(d *delivery, reason string) {
 	s.Notify()
 }
 
-// takeBack takes a delivery from those that are out, and reports whether it was one.
+// takeBack removes a delivery from those that are sent, and reports whether it was one.
 func (q *queue) takeBack(d *delivery) bool {
 	i := slices.Index(q.out, d)
 	if i < 0 {
@@ -170,7 +170,7 @@ func (q *queue) takeBack(d *delivery) bool {
 	return true
 }
 
-// answered keeps the app's answer to an envelope. One that nobody waits for is kept as well.
+// answered records the app's answer to an envelope, also to one that is not pending.
 func (s *Server) answered(envelope string, payload json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *Server) answered(envelope string, payload json.RawMessage) {
 	s.finish(d, payload)
 }
 
-// finish notes that a delivery has its answer. The lock is held.
+// finish removes an answered delivery. The lock is held.
 func (s *Server) finish(d *delivery, payload json.RawMessage) {
 	q, now := &s.queue, time.Now()
 	ack := Ack{At: now, Took: now.Sub(d.sent), Kind: d.kind, EventID: d.eventID, Envelope: d.envelope, Attempt: d.attempt, Payload: payload}
@@ -198,8 +198,8 @@ func (s *Server) finish(d *delivery, payload json.RawMessage) {
 	s.Notify()
 }
 
-// broken takes back what was out on a socket that is gone. It counts as sent once more, but
-// never as lost: a storm of broken connections would end in nothing.
+// broken sends again what was sent on a broken socket. That counts as an attempt, but never as the
+// last one: otherwise many broken connections would lose events.
 func (s *Server) broken(c *socket) {
 	q := &s.queue
 	var back []*delivery
@@ -233,36 +233,36 @@ func (s *Server) Pending() int {
 	return len(s.queue.waiting) + len(s.queue.out) + len(s.queue.held)
 }
 
-// Undelivered is how many were given up, because nobody answered for too long.
+// Undelivered is how many were dropped without an answer.
 func (s *Server) Undelivered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queue.lost
 }
 
-// SetMentionFirst has app_mention come before the message that it is one of, or after it.
+// SetMentionFirst makes app_mention come before the message event of the same message, or after it.
 func (s *Server) SetMentionFirst(first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.mentionsFirst = first
 }
 
-// DuplicateNext sends each of the next n events two times.
+// DuplicateNext sends each of the next n events twice.
 func (s *Server) DuplicateNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.twice = n
 }
 
-// ReverseNext holds the next n events back until all are there, and turns their order around.
+// ReverseNext holds the next n events back, and sends them in reverse order.
 func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.reversed = n
 }
 
-// Redeliver sends the last n answered events once more, as Slack does when an answer got lost
-// on the way, and returns how many there were.
+// Redeliver sends the last n answered events again, as Slack does when an answer was lost, and
+// returns how many there were.
 func (s *Server) Redeliver(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,12 +276,12 @@ func (s *Server) Redeliver(n int) int {
 	return n
 }
 
-// Inject sends an event that is the given JSON, however wrong:
+// Inject sends the given JSON as an event, which may be malformed:
 //
 //	s.Inject(`{"type": "message", "user": 7}`)
 func (s *Server) Inject(event string) (eventID string) {
 	if !json.Valid([]byte(event)) {
-		panic("slack: not JSON: " + event) // InjectFrame takes anything
+		panic("slack: not JSON: " + event) // InjectFrame takes any text
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

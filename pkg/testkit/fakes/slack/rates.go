@@ -14,7 +14,7 @@ const (
 	longer = 10 * time.Second
 )
 
-// rates remembers when posts were accepted. The server's lock guards it.
+// rates holds the times of accepted posts. The server's lock guards it.
 type rates struct{ channels map[string]fakeserver.Window }
 
 func newRates() *rates { return &rates{channels: map[string]fakeserver.Window{}} }
@@ -25,7 +25,7 @@ func (r *rates) wait(channel string, now time.Time) int {
 	return fakeserver.Seconds(max(sent.Wait(burst+1, second, now), sent.Wait(burst+int(longer/second), longer, now)))
 }
 
-// note counts a post that was accepted.
+// note counts an accepted post.
 func (r *rates) note(channel string, now time.Time) {
 	r.channels[channel] = append(r.channels[channel].Since(longer, now), now)
 }

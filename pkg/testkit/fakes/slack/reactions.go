@@ -2,14 +2,13 @@ package slack
 
 import "regexp"
 
-// maxReactions is how many different emoji a message takes.
+// maxReactions is how many different emoji a message can have.
 const maxReactions = 50
 
-// emojiForm is what the name of an emoji looks like. Whether there is one of that name, the
-// real Slack alone knows.
+// emojiForm matches the name of an emoji. The fake has no list of them.
 var emojiForm = regexp.MustCompile(`^[a-z0-9_+'-]+(::skin-tone-[2-6])?$`)
 
-// reactable is the message that a request reacts to.
+// reactable is the message of a request.
 func (s *Server) reactable(p params) (*room, *Message, error) {
 	r := s.rooms[p.str("channel")]
 	switch {
@@ -46,7 +45,7 @@ func (s *Server) addReaction(p params) (any, error) {
 	case !m.react(s.me.ID, name, true):
 		return nil, word("already_reacted")
 	}
-	s.tellReaction(r, m, s.me.ID, name, true)
+	s.emitReaction(r, m, s.me.ID, name, true)
 	return done{OK: true}, nil
 }
 
@@ -61,7 +60,7 @@ func (s *Server) removeReaction(p params) (any, error) {
 	case !m.react(s.me.ID, name, false):
 		return nil, word("no_reaction")
 	}
-	s.tellReaction(r, m, s.me.ID, name, false)
+	s.emitReaction(r, m, s.me.ID, name, false)
 	return done{OK: true}, nil
 }
 
@@ -75,5 +74,5 @@ func (s *Server) getReactions(p params) (any, error) {
 		Type    string  `json:"type"`
 		Channel string  `json:"channel"`
 		Message Message `json:"message"`
-	}{true, "message", r.ID, m.shown()}, nil
+	}{true, "message", r.ID, m.snapshot()}, nil
 }

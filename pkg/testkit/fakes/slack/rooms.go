@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// room is a conversation with what stands in it. The server's lock guards it.
+// room is a conversation with its contents. The server's lock guards it.
 type room struct {
 	Channel
 	members   map[string]bool
@@ -30,11 +30,11 @@ func (s *Server) newRoom(c Channel, members ...User) *room {
 
 func (r *room) in(u User) bool { return r.members[u.ID] }
 
-// sees reports whether the room is open to the bot's eyes.
+// sees reports whether the bot can see the conversation.
 func (s *Server) sees(r *room) bool { return r.in(s.me) || r.Kind == Public }
 
-// readable is the conversation of a request, if the bot may look at it; what is the scope's
-// second half.
+// readable is the conversation of a request, if the bot may read it; what is the second half of the
+// scope.
 func (s *Server) readable(p params, what string) (*room, error) {
 	r := s.rooms[p.str("channel")]
 	if r == nil || !s.sees(r) {
@@ -49,8 +49,8 @@ func (s *Server) readable(p params, what string) (*room, error) {
 	return r, nil
 }
 
-// writable is the conversation of a request, if the bot may post to it. It may be named by a
-// person, whose DM is meant.
+// writable is the conversation of a request, if the bot may post to it. The id of a user is that of
+// the DM.
 func (s *Server) writable(name string) (*room, error) {
 	if u, ok := s.users[name]; ok && !u.IsBot() {
 		return s.dm(u), nil
@@ -83,7 +83,7 @@ func (s *Server) roomNamed(name string) *room {
 	return nil
 }
 
-// dm is the conversation of the bot with a person.
+// dm is the conversation of the bot with a user.
 func (s *Server) dm(with User) *room {
 	for _, r := range s.rooms {
 		if r.Kind == DM && r.With == with.ID {
@@ -93,7 +93,7 @@ func (s *Server) dm(with User) *room {
 	return s.newRoom(Channel{ID: s.id("D"), Kind: DM, With: with.ID}, with, s.me)
 }
 
-// find is the message with a timestamp, nil if there is none.
+// find is the message with a timestamp; nil if there is none.
 func (r *room) find(ts string) *Message {
 	i := slices.IndexFunc(r.messages, func(m *Message) bool { return m.TS == ts })
 	if i < 0 {
@@ -102,7 +102,7 @@ func (r *room) find(ts string) *Message {
 	return r.messages[i]
 }
 
-// root is the first message of the thread that a timestamp names, by itself or by an answer.
+// root is the first message of the thread with a timestamp, which may be that of a reply.
 func (r *room) root(ts string) *Message {
 	m := r.find(ts)
 	if m != nil && m.ThreadTS != "" && m.ThreadTS != m.TS {
@@ -111,7 +111,7 @@ func (r *room) root(ts string) *Message {
 	return m
 }
 
-// remove takes a message away. The root of a thread leaves a tombstone behind.
+// remove removes a message. The root of a thread becomes a tombstone.
 func (r *room) remove(m *Message) (tombstone bool) {
 	if m.ReplyCount > 0 {
 		m.Subtype, m.Text, m.isTombstoned = "tombstone", "This message was deleted.", true
@@ -125,26 +125,25 @@ func (r *room) remove(m *Message) (tombstone bool) {
 	return false
 }
 
-// nextTS is the time as Slack writes it, "<seconds>.<microseconds>", and never twice the same.
+// nextTS is a unique timestamp, "<seconds>.<microseconds>".
 func (s *Server) nextTS() string {
 	s.lastTS = max(time.Now().UnixMicro(), s.lastTS+1)
 	const million = 1_000_000
 	return fmt.Sprintf("%d.%06d", s.lastTS/million, s.lastTS%million)
 }
 
-// add puts a message into a conversation, and into the thread that threadTS names. The caller
-// has looked that it is there.
+// add adds a message to a conversation, and to the thread of threadTS, which must exist.
 func (s *Server) add(r *room, m *Message, threadTS string) *Message {
 	m.Type, m.TS = "message", s.nextTS()
 	if root := r.root(threadTS); root != nil {
 		m.ThreadTS, m.ParentUser = root.TS, root.User
 		root.ThreadTS, root.LatestReply = root.TS, m.TS
 		root.ReplyCount++
-		if who := cmp.Or(m.User, m.BotID); !slices.Contains(root.ReplyUsers, who) {
-			root.ReplyUsers = append(root.ReplyUsers, who)
+		if author := cmp.Or(m.User, m.BotID); !slices.Contains(root.ReplyUsers, author) {
+			root.ReplyUsers = append(root.ReplyUsers, author)
 		}
 		if m.Subtype == "thread_broadcast" {
-			short := root.shown()
+			short := root.snapshot()
 			m.Root, m.isBroadcast = &short, true
 		}
 	}
@@ -152,7 +151,7 @@ func (s *Server) add(r *room, m *Message, threadTS string) *Message {
 	return m
 }
 
-// react adds or takes back one emoji, and reports whether that changed anything.
+// react adds or removes a reaction, and reports whether that is a change.
 func (m *Message) react(by, name string, add bool) bool {
 	i := slices.IndexFunc(m.Reactions, func(r Reaction) bool { return r.Name == name })
 	had := i >= 0 && slices.Contains(m.Reactions[i].Users, by)
@@ -173,7 +172,7 @@ func (m *Message) react(by, name string, add bool) bool {
 	return true
 }
 
-// info is a conversation as the API tells of it.
+// info is a conversation as in answers.
 func (s *Server) info(r *room) channelInfo {
 	c := channelInfo{
 		ID: r.ID, Name: r.Name, Normalized: r.Name, User: r.With, Created: r.Created, Creator: r.Creator, Team: teamID,

@@ -1,7 +1,6 @@
-// Package slack is a fake Slack: a workspace that speaks the documented Web API, Socket Mode
-// and Events API, and behind it the people, channels, threads and files that a bot meets
-// there. Tests of an adapter, and a person at the page of cmd/fakeslack, play the people and
-// break the connection.
+// Package slack is a fake Slack: a workspace with the documented Web API, Socket Mode and Events
+// API, with users, channels, threads and files. Tests of an adapter, and the page of
+// cmd/fakeplatform, act as the users; tests inject faults.
 //
 //	sl := slack.New(slack.Options{})
 //	base, err := sl.Start("127.0.0.1:0") // base + "/api/" stands for https://slack.com/api/
@@ -10,10 +9,10 @@
 //	team.Say(alice, sl.Me().Mention()+" hello")
 //	call, err := sl.Wait(ctx, slack.Answers(team))
 //
-// Texts are as they stand on the wire, with <@U…> for mentions and &lt; for "<"; Typed turns
-// what a person types into that. The methods with which people act return what they made. A
-// story that cannot be, like an edit of a message that is not there, is a mistake of who tells
-// it and panics; Post, Revise, SetReaction and Run, which a page needs, return an error instead.
+// Texts are as on the wire, with <@U…> for mentions and &lt; for "<"; Encode converts what a user
+// types. The methods of users return what they created. An impossible action, like an edit of a
+// message that does not exist, is a mistake of the test and panics; Post, TryEdit, SetReaction and
+// TryCommand, which the page needs, return an error instead.
 package slack
 
 import (
@@ -40,8 +39,8 @@ const (
 	DefaultMaxFile       = 1 << 30
 )
 
-// Options say what app this is and how it was set up. The zero value is an app with all of
-// DefaultScopes and every event, in Socket Mode, and no limits on the rate.
+// Options describe the app and its settings. The zero value is an app with all of DefaultScopes and
+// all events, in Socket Mode, and without rate limits.
 type Options struct {
 	BotToken      string
 	AppToken      string
@@ -50,14 +49,14 @@ type Options struct {
 	Team          string   // the workspace's name
 	Scopes        []string // of the bot token; nil is DefaultScopes
 	Events        []string // subscriptions, as in a manifest: "message.channels", "app_mention"; nil is all
-	EventsURL     string   // where the Events API posts to; "" is Socket Mode
+	EventsURL     string   // the request URL of the Events API; "" is Socket Mode
 
-	AckTimeout    time.Duration // how long an event may stay without an answer
-	Retries       int           // how often it is sent again then; negative is never
-	Ping          time.Duration // between the pings on a socket
+	AckTimeout    time.Duration // how long an event waits for its answer
+	Retries       int           // how often it is sent again after that; negative is never
+	Ping          time.Duration // interval of the pings on a socket
 	MaxFile       int64         // bytes
-	RateLimits    bool          // refuse posts that come faster than documented
-	NoMessagesTab bool          // nobody can write to the bot in a DM, nor it to them
+	RateLimits    bool          // refuse posts above the documented rates
+	NoMessagesTab bool          // users and the bot cannot write in DMs
 }
 
 // Server is the fake. It may be used from many goroutines.
@@ -73,7 +72,7 @@ type Server struct {
 	me       User
 	ids      int
 	lastTS   int64             // microseconds
-	revoked  map[string]string // the error word by token
+	revoked  map[string]string // the error by token
 	users    map[string]User
 	rooms    map[string]*room
 	files    map[string]*file
@@ -84,7 +83,7 @@ type Server struct {
 	lag      int
 }
 
-// New makes a workspace in which nobody lives but the bot.
+// New returns a workspace whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
 		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare), o: o.withDefaults(),
@@ -126,12 +125,12 @@ func (s *Server) AppToken() string { return s.o.AppToken }
 // SigningSecret is what the Events API signs with.
 func (s *Server) SigningSecret() string { return s.o.SigningSecret }
 
-// Me is the bot.
+// Me is the bot's user.
 func (s *Server) Me() User { return s.me }
 
 // Start serves at addr, "host:port" with port 0 for a free one, until Close, and returns the
-// base of its URLs, "http://host:port"; the Web API is at "/api/" below it. After Close it may
-// be started again.
+// base of its URLs, "http://host:port"; the Web API is at "/api/" below it. It may be started again
+// after Close.
 func (s *Server) Start(addr string) (string, error) {
 	return s.StartWith(addr, s)
 }
@@ -145,16 +144,16 @@ func (s *Server) StartWith(addr string, handler http.Handler) (string, error) {
 	return base, err
 }
 
-// Close breaks every connection and stops serving. What happened can still be looked at.
+// Close breaks every connection and stops serving. The record remains.
 func (s *Server) Close() error {
 	s.SetReachable(false)
 	err := s.Host.Close()
-	s.link.running.Wait() // sockets are no requests any more
+	s.link.running.Wait() // sockets were hijacked
 	s.queue.posting.Wait()
 	return err
 }
 
-// ServeHTTP answers the Web API, the sockets, and the addresses of files and of response URLs.
+// ServeHTTP answers the Web API, the sockets, and the URLs of files and responses.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.AbortIfUnreachable()
 	s.LearnBase(r.Host)
@@ -177,7 +176,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// IsAPIPath reports whether a path is Slack's own, for a handler that adds pages.
+// IsAPIPath reports whether a path is one of Slack's, for a handler that adds pages.
 func IsAPIPath(path string) bool {
 	for _, prefix := range []string{"/api/", socketPath, uploadPath, filesPath, signInPath, hookPath} {
 		if strings.HasPrefix(path, prefix) {

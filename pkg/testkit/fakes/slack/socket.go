@@ -17,32 +17,32 @@ const (
 	socketPath = "/link/"
 	maxSockets = 10
 	ticketLife = 30 * time.Second
-	// refreshGrace is how long a connection that was asked to go lives on.
+	// refreshGrace is how long a connection stays open after refresh_requested.
 	refreshGrace = 10 * time.Second
-	lifetime     = 18_060 // seconds, as hello tells it
+	lifetime     = 18_060 // seconds, in hello
 	maxFrame     = 1 << 20
 )
 
-// link is Socket Mode. The server's lock guards it, but for running.
+// link is the state of Socket Mode. The server's lock guards all but running.
 type link struct {
 	off     bool
-	tickets map[string]time.Time // until when each is good
+	tickets map[string]time.Time // expiry by ticket
 	sockets []*socket
 	turn    int
-	opened  int // connections since the beginning
+	opened  int // connections ever opened
 	running sync.WaitGroup
 }
 
 func newLink() link { return link{tickets: map[string]time.Time{}} }
 
-// socket is one connection. What it is to write stands in out.
+// socket is one connection.
 type socket struct {
 	mu      sync.Mutex
 	out     [][]byte
-	wake    chan struct{} // of one place
-	last    bool          // nothing is to come after what stands in out
+	wake    chan struct{} // has room for one signal
+	last    bool          // the connection closes after out
 	cancel  context.CancelFunc
-	leaving bool // nothing new is given to it; the server's lock guards this one
+	leaving bool // it gets no new deliveries; the server's lock guards it
 }
 
 func (c *socket) send(frame []byte) {
@@ -55,7 +55,7 @@ func (c *socket) send(frame []byte) {
 	}
 }
 
-// sendLast is send, and then the connection is closed.
+// sendLast sends, and then closes the connection.
 func (c *socket) sendLast(frame []byte) {
 	c.mu.Lock()
 	c.last = true
@@ -70,7 +70,7 @@ func (c *socket) take() (frames [][]byte, last bool) {
 	return frames, c.last
 }
 
-// next is the connection whose turn it is, nil without one.
+// next is the connection for the next delivery; nil if none is open.
 func (l *link) next() *socket {
 	for range l.sockets {
 		l.turn = (l.turn + 1) % len(l.sockets)
@@ -81,8 +81,7 @@ func (l *link) next() *socket {
 	return nil
 }
 
-// breakSockets breaks every connection. What was out on them waits for the next at once: a
-// story goes on before the connections notice.
+// breakSockets breaks every connection, and requeues at once what was sent on them.
 func (s *Server) breakSockets() {
 	all := s.link.sockets
 	s.link.sockets = nil
@@ -105,7 +104,7 @@ func (s *Server) openConnection(params) (any, error) {
 	}{true, "ws" + strings.TrimPrefix(s.Base(), "http") + socketPath + "?ticket=" + ticket + "&app_id=" + s.me.AppID}, nil
 }
 
-// socket answers the address that apps.connections.open gave out, which is good once.
+// socket answers the URL of apps.connections.open, which can be used once.
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	f := s.NextFault("socket")
 	s.Hold(r.Context(), f.Delay)
@@ -119,7 +118,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.link.running.Done()
-	// Clients say where they come from as they like.
+	// Clients may send any Origin.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
 		return // Accept has answered
@@ -141,7 +140,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	s.leave(c)
 }
 
-// redeem takes a ticket. The connection made counts as running.
+// redeem uses up a ticket. The connection counts as running.
 func (s *Server) redeem(life context.Context, ticket string) (*socket, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +153,7 @@ func (s *Server) redeem(life context.Context, ticket string) (*socket, bool) {
 	return &socket{wake: make(chan struct{}, 1)}, true
 }
 
-// join greets a connection and gives it what waits. One too many is told so and let go.
+// join sends hello on a connection, and what is waiting. A connection above the limit is closed.
 func (s *Server) join(c *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +183,7 @@ func (s *Server) leave(c *socket) {
 	s.Notify()
 }
 
-// read takes the app's answers until the connection is gone.
+// read handles the app's answers until the connection ends.
 func (s *Server) read(ctx context.Context, conn *websocket.Conn) {
 	for {
 		_, frame, err := conn.Read(ctx)
@@ -201,8 +200,7 @@ func (s *Server) read(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// write sends what there is to send, and a ping every while, until the connection is gone. A
-// ping that is not answered ends it.
+// write sends queued frames and pings until the connection ends. An unanswered ping ends it.
 func (s *Server) write(ctx context.Context, conn *websocket.Conn, c *socket) {
 	ticker := time.NewTicker(s.o.Ping)
 	defer ticker.Stop()
@@ -214,7 +212,7 @@ func (s *Server) write(ctx context.Context, conn *websocket.Conn, c *socket) {
 			}
 		}
 		if last {
-			_ = conn.Close(websocket.StatusNormalClosure, "") // gone either way
+			_ = conn.Close(websocket.StatusNormalClosure, "") // it ends either way
 			return
 		}
 		select {
@@ -238,9 +236,9 @@ func disconnectFrame(reason string) []byte {
 	})
 }
 
-// Disconnect tells every connection to go, for one of Slack's reasons. After "warning" it
-// stays; after "refresh_requested" nothing new is sent on it, and it is cut after ten seconds;
-// "link_disabled" closes it and has Socket Mode be off, until EnableSockets.
+// Disconnect sends disconnect on every connection, with one of Slack's reasons. After "warning" it
+// stays open; after "refresh_requested" it gets nothing new, and is closed after ten seconds;
+// "link_disabled" closes it and turns Socket Mode off, until SetSocketMode(true).
 func (s *Server) Disconnect(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +250,7 @@ func (s *Server) Disconnect(reason string) {
 		case "refresh_requested":
 			c.leaving = true
 			c.send(disconnectFrame(reason))
-			time.AfterFunc(refreshGrace, c.cancel) // nothing to whoever went by himself
+			time.AfterFunc(refreshGrace, c.cancel) // no effect if it is closed already
 		default:
 			c.send(disconnectFrame(reason))
 		}
@@ -267,7 +265,7 @@ func (s *Server) SetSocketMode(on bool) {
 	s.link.off = !on
 }
 
-// DropSockets breaks every connection without a word, and returns how many there were.
+// DropSockets breaks every connection without a close frame, and returns how many there were.
 func (s *Server) DropSockets() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,7 +274,7 @@ func (s *Server) DropSockets() int {
 	return n
 }
 
-// InjectFrame sends a text on every connection, however wrong.
+// InjectFrame sends any text on every connection.
 func (s *Server) InjectFrame(frame string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,21 +283,21 @@ func (s *Server) InjectFrame(frame string) {
 	}
 }
 
-// Sockets is how many connections there are.
+// Sockets is how many connections are open.
 func (s *Server) Sockets() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.link.sockets)
 }
 
-// OpenedSockets is how many connections there have been.
+// OpenedSockets is how many connections were ever opened.
 func (s *Server) OpenedSockets() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.link.opened
 }
 
-// WaitConnected waits until there is a connection that events are sent on.
+// WaitConnected waits until a connection is open.
 func (s *Server) WaitConnected(ctx context.Context) error {
 	return s.Until(ctx, func() bool {
 		s.mu.Lock()

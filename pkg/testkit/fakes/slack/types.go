@@ -2,7 +2,7 @@ package slack
 
 import "encoding/json"
 
-// User is a person or a bot.
+// User is a user or a bot.
 type User struct {
 	ID          string
 	Name        string // the handle
@@ -13,10 +13,10 @@ type User struct {
 	Deleted     bool
 }
 
-// IsBot reports whether this is no person.
+// IsBot reports whether the user is a bot.
 func (u User) IsBot() bool { return u.BotID != "" }
 
-// Mention is how a text on the wire names somebody.
+// Mention is the text on the wire that mentions the user.
 func (u User) Mention() string { return "<@" + u.ID + ">" }
 
 // Kinds of Channel.
@@ -32,14 +32,14 @@ type Channel struct {
 	ID       string
 	Kind     string // Public, Private, DM or GroupDM: channel_type on the wire
 	Name     string // of a DM, empty
-	With     string // of a DM, the person
+	With     string // of a DM, the user's id
 	Creator  string
 	Topic    string
 	Archived bool
 	Created  int64 // seconds since 1970
 }
 
-// Message is one post, with the fields that stand in answers and in events alike.
+// Message is one message, as in answers and events.
 type Message struct {
 	Type         string          `json:"type"`
 	Subtype      string          `json:"subtype,omitempty"`
@@ -72,32 +72,32 @@ type Message struct {
 	Hidden       bool            `json:"hidden,omitempty"`
 	IsEphemeral  bool            `json:"is_ephemeral,omitempty"`
 	Assistant    json.RawMessage `json:"assistant_app_thread,omitempty"`
-	UnfurlLinks  string          `json:"-"` // as the bot asked, "" if it did not
+	UnfurlLinks  string          `json:"-"` // as in the call; "" without
 	UnfurlMedia  string          `json:"-"`
 	isBroadcast  bool
 	isTombstoned bool
 }
 
-// Edited says who changed a message last, and when.
+// Edited is the last edit of a message.
 type Edited struct {
 	User string `json:"user"`
 	TS   string `json:"ts"`
 }
 
-// Reaction is one emoji under a message.
+// Reaction is an emoji under a message.
 type Reaction struct {
 	Name  string   `json:"name"`
 	Users []string `json:"users"`
 	Count int      `json:"count"`
 }
 
-// Metadata is what an app writes on a post for itself.
+// Metadata is the metadata of an app's message.
 type Metadata struct {
 	Type    string          `json:"event_type"`
 	Payload json.RawMessage `json:"event_payload"`
 }
 
-// BotProfile says who a bot's post is from.
+// BotProfile is the author of a bot's message.
 type BotProfile struct {
 	ID      string `json:"id"`
 	AppID   string `json:"app_id,omitempty"`
@@ -106,7 +106,7 @@ type BotProfile struct {
 	Team    string `json:"team_id"`
 }
 
-// File is a file as it stands in a message.
+// File is a file of a message.
 type File struct {
 	ID                 string `json:"id"`
 	Created            int64  `json:"created"`
@@ -128,8 +128,8 @@ type File struct {
 	Permalink          string `json:"permalink"`
 }
 
-// shown is a message as it stands now, which no later change reaches.
-func (m *Message) shown() Message {
+// snapshot is a copy of a message, which later changes do not affect.
+func (m *Message) snapshot() Message {
 	c := *m
 	c.Files = append([]File(nil), m.Files...)
 	c.ReplyUsers = append([]string(nil), m.ReplyUsers...)
@@ -141,9 +141,9 @@ func (m *Message) shown() Message {
 	return c
 }
 
-// bare is a message as its event tells of it: without what has been added since.
+// bare is a message as in its event: without what was added since.
 func (m *Message) bare() Message {
-	c := m.shown()
+	c := m.snapshot()
 	c.Reactions, c.ReplyCount, c.ReplyUsers, c.LatestReply = nil, 0, nil, ""
 	if c.ThreadTS == c.TS {
 		c.ThreadTS = ""
@@ -151,7 +151,7 @@ func (m *Message) bare() Message {
 	return c
 }
 
-// userInfo is a user as users.info tells of it.
+// userInfo is a user as in users.info.
 type userInfo struct {
 	ID       string  `json:"id"`
 	Team     string  `json:"team_id"`
@@ -172,7 +172,7 @@ type profile struct {
 	AppID       string `json:"api_app_id,omitempty"`
 }
 
-// channelInfo is a conversation as conversations.info tells of it.
+// channelInfo is a conversation as in conversations.info.
 type channelInfo struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name,omitempty"`

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// person is a user as the API tells of it.
-func (s *Server) person(u User) userInfo {
+// userObject is a user as in answers.
+func (s *Server) userObject(u User) userInfo {
 	return userInfo{
 		ID: u.ID, Team: teamID, Name: u.Name, Deleted: u.Deleted, RealName: u.RealName, TZ: "Europe/Prague", IsBot: u.IsBot(),
 		Updated: time.Now().Unix(), Profile: profile{RealName: u.RealName, DisplayName: u.DisplayName, BotID: u.BotID, AppID: u.AppID},
@@ -22,13 +22,13 @@ func (s *Server) userInfo(p params) (any, error) {
 	return struct {
 		OK   bool     `json:"ok"`
 		User userInfo `json:"user"`
-	}{true, s.person(u)}, nil
+	}{true, s.userObject(u)}, nil
 }
 
 func (s *Server) listUsers(p params) (any, error) {
 	all := []userInfo{}
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
-		all = append(all, s.person(s.users[id]))
+		all = append(all, s.userObject(s.users[id]))
 	}
 	page, next, err := cutPage(p, all, pageOf)
 	return struct {

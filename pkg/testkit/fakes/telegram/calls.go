@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// Call is one call of a method, as it came. Calls of getUpdates are only counted.
+// Call is one call of a method. Calls of getUpdates are only counted.
 type Call struct {
 	At       time.Time
 	Method   string
-	Params   map[string]string // as sent, without the files
-	Accepted bool              // it was carried out, whatever the caller was told
-	Status   int               // what the caller was told; 0 for a broken connection
+	Params   map[string]string // without the files
+	Accepted bool              // it was carried out, even if its answer failed
+	Status   int               // of the answer; 0 for a broken connection
 
 	ChatID    int64
-	ThreadID  int    // the topic asked for, or that a message went to
-	MessageID int    // of the message that was made, or acted upon
+	ThreadID  int    // the requested topic, or that of the sent message
+	MessageID int    // the message that was sent or changed
 	Text      string // or the caption
 	Entities  []Entity
 	ReplyTo   int
 	Files     []Upload
 	Reactions []string  // emoji
 	Action    string    // of sendChatAction
-	Messages  []Message // what was made or edited
+	Messages  []Message // sent or edited
 }
 
-// refused notes a call that was not carried out.
+// refused records a call that was not carried out.
 func (s *Server) refused(m method, p params, err error, f Fault) {
 	if m.poll == nil {
 		s.Add(recorded(m, p, nil, err, f))
@@ -41,11 +41,11 @@ func (s *Server) refused(m method, p params, err error, f Fault) {
 	s.Notify()
 }
 
-// recorded is the record of a call.
+// recorded is a call as it is recorded.
 func recorded(m method, p params, result any, err error, f Fault) Call {
 	reply, _, _ := p.replyTo()
 	c := Call{
-		At: time.Now(), Method: m.name, Params: p.Clone(), Accepted: err == nil, Status: seen(err, f),
+		At: time.Now(), Method: m.name, Params: p.Clone(), Accepted: err == nil, Status: answerStatus(err, f),
 		ChatID: p.int("chat_id", 0), ThreadID: int(p.int("message_thread_id", 0)), MessageID: int(p.int("message_id", 0)),
 		Text: p.str("text") + p.str("caption"), ReplyTo: reply, Action: p.str("action"),
 	}
@@ -82,8 +82,8 @@ func recorded(m method, p params, result any, err error, f Fault) Call {
 	return c
 }
 
-// seen is the status that a caller gets.
-func seen(err error, f Fault) int {
+// answerStatus is the status that the caller gets.
+func answerStatus(err error, f Fault) int {
 	refused, api := errors.AsType[*apiError](err)
 	switch {
 	case f.Drop:
@@ -98,7 +98,7 @@ func seen(err error, f Fault) int {
 	return http.StatusInternalServerError
 }
 
-// acts reports whether a call was carried out and did more than look at something.
+// acts reports whether a call was carried out and did more than read.
 func (c *Call) acts() bool { return c.Accepted && !strings.HasPrefix(c.Method, "get") }
 
 // GetUpdatesCalls is how often getUpdates was called.
@@ -108,7 +108,7 @@ func (s *Server) GetUpdatesCalls() int {
 	return s.polled
 }
 
-// sends reports whether a call made messages.
+// sends reports whether a call sends messages.
 func (c *Call) sends() bool {
 	return strings.HasPrefix(c.Method, "send") && c.Method != "sendChatAction"
 }
@@ -118,7 +118,7 @@ func (s *Server) WaitConfirmed(ctx context.Context) error {
 	return s.Until(ctx, func() bool { return s.Pending() == 0 })
 }
 
-// WaitPolling waits until a getUpdates is open.
+// WaitPolling waits until a call of getUpdates is open.
 func (s *Server) WaitPolling(ctx context.Context) error {
 	return s.Until(ctx, func() bool {
 		s.mu.Lock()
@@ -127,7 +127,7 @@ func (s *Server) WaitPolling(ctx context.Context) error {
 	})
 }
 
-// Answers is for Wait: a message of the bot in a chat, or in a topic of it.
+// Answers matches, for Wait, a message of the bot in a chat, or in a topic of it.
 func Answers(p Place) func(Call) bool {
 	return func(c Call) bool {
 		return c.sends() && c.ChatID == p.ChatID && (p.ThreadID == 0 || c.ThreadID == p.ThreadID)

@@ -43,7 +43,7 @@ func notFound() error {
 	return &apiError{code: http.StatusNotFound, description: "Not Found"}
 }
 
-// tooLarge is what the front server of the real one says, before the method is looked at.
+// tooLarge is the answer of the platform's front server, which does not look at the method.
 func tooLarge() error {
 	return &apiError{code: http.StatusRequestEntityTooLarge, description: "Request Entity Too Large"}
 }

@@ -12,15 +12,15 @@ import (
 
 // Fault makes calls fail. Without Status, Drop and Body it only delays them.
 type Fault struct {
-	Method string // "" is every method but getUpdates; "*" is that one too
+	Method string // "" is all methods but getUpdates; "*" is all
 	Times  int    // how many calls; 0 is one, negative is until ClearFaults
-	After  bool   // the call is carried out all the same, and only its answer fails
+	After  bool   // the call is carried out; only its answer fails
 
 	Delay       time.Duration // before the call is carried out, or After it
 	Drop        bool          // the connection is closed without an answer
 	Body        string        // the answer, with Status or 200
 	Status      int           // an error answer in Telegram's form
-	Description string        // of Status, its usual text if empty
+	Description string        // of Status; its standard text if empty
 	RetryAfter  int           // seconds; Status is 429 then
 }
 
@@ -67,22 +67,22 @@ func (f *Fault) err() *apiError {
 	return &apiError{code: f.Status, description: cmp.Or(f.Description, http.StatusText(f.Status))}
 }
 
-// DuplicateNext hands each of the next n updates out two times in one answer.
+// DuplicateNext delivers each of the next n updates twice, in one answer.
 func (s *Server) DuplicateNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.twice = n
 }
 
-// ReverseNext turns the order of the updates around in the next n answers with more than one.
+// ReverseNext reverses the order of the updates in the next n answers with more than one.
 func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.reversed = n
 }
 
-// Redeliver hands the last n confirmed updates out once more, with their old ids, and
-// returns how many there were.
+// Redeliver delivers the last n confirmed updates again, with their old ids, and returns how many
+// there were.
 func (s *Server) Redeliver(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,12 +96,12 @@ func (s *Server) Redeliver(n int) int {
 	return n
 }
 
-// Inject queues an update that holds, besides its id, the given JSON fields, however wrong:
+// Inject queues an update with an id and the given JSON fields, which may be malformed updates:
 //
 //	s.Inject(`"message": "not an object"`)
 func (s *Server) Inject(fields string) (id int64) {
 	if !json.Valid([]byte("{" + fields + "}")) {
-		panic("telegram: not the fields of a JSON object: " + fields) // whole answers are spoilt with Fault.Body
+		panic("telegram: not the fields of a JSON object: " + fields) // Fault.Body replaces a whole answer
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

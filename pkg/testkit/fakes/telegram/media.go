@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// Sizes of pictures and lengths of recordings are made up: nothing here decodes media.
+// Dimensions and durations are made up: the fake does not decode media.
 const (
 	madeUpWidth    = 640
 	madeUpHeight   = 480
 	madeUpDuration = 3
 )
 
-// file is what lies behind a file_id.
+// file is the file of a file_id.
 type file struct {
 	id, unique string
 	kind       string // photo, document, video, audio, voice, animation, sticker, video_note
 	name, mime string
 	path       string
 	data       []byte
-	size       int64 // may be more than the data, to try limits with
+	size       int64 // may be more than the data, to test limits
 }
 
-// folders are where getFile says that the kinds lie.
+// folders are the folders of kinds in the file_path of getFile.
 func folder(kind string) string {
 	switch kind {
 	case "photo", "document", "video", "animation", "sticker":
@@ -55,7 +55,7 @@ func (s *Server) newFile(kind, name, contentType string, data []byte, size int64
 	return f
 }
 
-// attach makes a file part of a message.
+// attach adds a file to a message.
 func (f *file) attach(m *Message) {
 	media := Media{FileID: f.id, UniqueID: f.unique, Size: f.size}
 	named := media
@@ -89,7 +89,7 @@ func (f *file) attach(m *Message) {
 	}
 }
 
-// sendFile makes the method that sends one kind of file; the field has the kind's name.
+// sendFile returns the method that sends one kind of file. The parameter has the name of the kind.
 func (s *Server) sendFile(kind string) func(params) (any, error) {
 	return func(p params) (any, error) {
 		r, err := s.writable(p)
@@ -101,7 +101,7 @@ func (s *Server) sendFile(kind string) func(params) (any, error) {
 			return nil, err
 		}
 		if _, _, err := r.target(p); err != nil {
-			return nil, err // before the file is kept
+			return nil, err // the file is not stored yet
 		}
 		f, err := s.inputFile(p, kind, p.str(kind), kind)
 		if err != nil {
@@ -113,8 +113,8 @@ func (s *Server) sendFile(kind string) func(params) (any, error) {
 	}
 }
 
-// inputFile is a file as methods take it: from the part named by field or by attach://, or
-// by the id of one that is here already. An address is not fetched.
+// inputFile is a file parameter: the part of that name or of attach://, or the id of a stored file.
+// URLs are refused.
 func (s *Server) inputFile(p params, field, value, kind string) (*file, error) {
 	if name, ok := strings.CutPrefix(value, "attach://"); ok {
 		field, value = name, ""
@@ -241,7 +241,7 @@ func (s *Server) getFile(p params) (any, error) {
 	return fileInfo{FileID: f.id, UniqueID: f.unique, Size: f.size, Path: f.path}, nil
 }
 
-// fileByID takes the id of a photo's small size for the photo.
+// fileByID finds a file. The id of a photo's small size is one of the photo.
 func (s *Server) fileByID(id string) *file {
 	if f := s.files[id]; f != nil {
 		return f
@@ -249,7 +249,7 @@ func (s *Server) fileByID(id string) *file {
 	return s.files[strings.TrimSuffix(id, "s")]
 }
 
-// download answers /file/bot<token>/<path>. A fault of the method "download" spoils it.
+// download answers /file/bot<token>/<path>. Its faults have the method "download".
 func (s *Server) download(w http.ResponseWriter, r *http.Request, path string) {
 	f := s.NextFault("download")
 	s.Hold(r.Context(), f.Delay)
@@ -276,7 +276,7 @@ func (s *Server) fileAt(path string) *file {
 	return nil
 }
 
-// FileByID is the content of a file, and its kind, for a page that shows it.
+// FileByID is the content of a file and its kind, for the page.
 func (s *Server) FileByID(id string) (kind, name string, data []byte, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

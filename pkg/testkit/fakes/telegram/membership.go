@@ -6,56 +6,56 @@ import (
 	"strings"
 )
 
-// Join lets somebody into a group.
-func (p Place) Join(who User) Message {
-	return p.comeOrGo(who, who, Member, Message{NewMembers: []User{who}})
+// Join adds a user to a group, as through a link.
+func (p Place) Join(user User) Message {
+	return p.changeMember(user, user, Member, Message{NewMembers: []User{user}})
 }
 
-// Leave lets somebody leave a group.
-func (p Place) Leave(who User) Message {
-	return p.comeOrGo(who, who, Left, Message{LeftMember: &who})
+// Leave makes a user leave a group.
+func (p Place) Leave(user User) Message {
+	return p.changeMember(user, user, Left, Message{LeftMember: &user})
 }
 
-// Remove removes and bans somebody.
-func (p Place) Remove(by, who User) Message {
-	return p.comeOrGo(by, who, Kicked, Message{LeftMember: &who})
+// Remove removes and bans a user.
+func (p Place) Remove(by, user User) Message {
+	return p.changeMember(by, user, Kicked, Message{LeftMember: &user})
 }
 
-// AddBot adds the bot to a group, or adds it again.
+// AddBot adds the bot to a group, also after it was removed.
 func (p Place) AddBot(by User) Message {
-	return p.comeOrGo(by, p.s.me, Member, Message{NewMembers: []User{p.s.me}})
+	return p.changeMember(by, p.s.me, Member, Message{NewMembers: []User{p.s.me}})
 }
 
-// RemoveBot removes the bot from a group: what it sends there is refused as from one who was
+// RemoveBot removes the bot from a group: messages that it sends there are refused, because it was
 // kicked.
 func (p Place) RemoveBot(by User) { p.Remove(by, p.s.me) }
 
-func (p Place) comeOrGo(by, who User, status string, m Message) Message {
+func (p Place) changeMember(by, user User, status string, m Message) Message {
 	p.act(func(r *room) error {
-		if r.chat.Type == Private || by != who && !r.in(by) {
+		if r.chat.Type == Private || by != user && !r.in(by) {
 			return fmt.Errorf("%s cannot do that there", by.FirstName)
 		}
-		p.s.standing(r, by, who, status)
+		p.s.setStatus(r, by, user, status)
 		m.From = &by
-		p.s.tell("message", r, r.add(&m, 0, nil))
+		p.s.emitMessage("message", r, r.add(&m, 0, nil))
 		return nil
 	})
 	return m
 }
 
-// Promote makes the bot an administrator, or takes that back.
+// Promote makes the bot an administrator, or an ordinary member again.
 func (p Place) Promote(by User, admin bool) {
 	status := Member
 	if admin {
 		status = Administrator
 	}
 	p.act(func(r *room) error {
-		p.s.standing(r, by, p.s.me, status)
+		p.s.setStatus(r, by, p.s.me, status)
 		return nil
 	})
 }
 
-// Mute takes from the bot the right to send to a group, or gives it back.
+// Mute revokes the bot's right to send to a group, or grants it again.
 func (p Place) Mute(muted bool) {
 	p.act(func(r *room) error {
 		r.muted = muted
@@ -71,15 +71,15 @@ func (s *Server) Unblock(by User) { s.private(by, Member) }
 
 func (s *Server) private(with User, status string) {
 	s.DM(with).act(func(r *room) error {
-		s.standing(r, with, s.me, status)
+		s.setStatus(r, with, s.me, status)
 		return nil
 	})
 }
 
-// Deactivate deletes a user's account; the bot is not told.
+// Deactivate deletes a user's account. The bot gets no update.
 func (s *Server) Deactivate(u User) { s.DM(u).end("user is deactivated") }
 
-// DeleteGroup deletes a group; the bot is not told.
+// DeleteGroup deletes a group. The bot gets no update.
 func (p Place) DeleteGroup() { p.end("the group chat was deleted") }
 
 func (p Place) end(reason string) {
@@ -96,8 +96,8 @@ func (s *Server) SetPrivacy(on bool) {
 	s.privacy = on
 }
 
-// Migrate turns a basic group into a supergroup: a new chat with the same people, whose
-// message ids start again. Each of the two gets a service message that names the other.
+// Migrate turns a basic group into a supergroup: a new chat with the same users, whose
+// message ids start again. Each of the two gets a service message with the id of the other.
 func (p Place) Migrate(by User) Place {
 	s := p.s
 	next := Place{s: s}
@@ -107,16 +107,16 @@ func (p Place) Migrate(by User) Place {
 		}
 		next.ChatID = s.newChatID(Supergroup)
 		to := s.newRoom(Chat{ID: next.ChatID, Type: Supergroup, Title: r.chat.Title})
-		to.standings = r.standings
-		s.tell("message", r, r.add(&Message{From: &by, MigrateTo: next.ChatID}, 0, nil))
-		s.tell("message", to, to.add(&Message{From: &by, MigrateFrom: p.ChatID}, 0, nil))
+		to.statuses = r.statuses
+		s.emitMessage("message", r, r.add(&Message{From: &by, MigrateTo: next.ChatID}, 0, nil))
+		s.emitMessage("message", to, to.add(&Message{From: &by, MigrateFrom: p.ChatID}, 0, nil))
 		r.migrated = next.ChatID
 		return nil
 	})
 	return next
 }
 
-// Chats are all chats, groups before people, in the order of their ids.
+// Chats are all chats in the order of their ids: groups before private chats.
 func (s *Server) Chats() []Chat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Server) Chats() []Chat {
 	return all
 }
 
-// Topics are the topics of a forum, without the General one.
+// Topics are the topics of a forum, without General.
 func (p Place) Topics() []ForumTopic {
 	var all []ForumTopic
 	p.act(func(r *room) error {
@@ -143,8 +143,7 @@ func (p Place) Topics() []ForumTopic {
 	return all
 }
 
-// Messages are what stands in the place, oldest first: in all of a chat, unless the place is
-// one topic of it.
+// Messages are those of a chat with all its topics, or of one topic, oldest first.
 func (p Place) Messages() []Message {
 	var all []Message
 	p.act(func(r *room) error {
@@ -157,11 +156,11 @@ func (p Place) Messages() []Message {
 	return slices.DeleteFunc(all, func(m Message) bool { return !m.IsTopic || m.Thread != p.ThreadID })
 }
 
-// Members are the people and bots in the chat.
+// Members are the users and bots in the chat.
 func (p Place) Members() []User {
 	var all []User
 	p.act(func(r *room) error {
-		for id := range r.standings {
+		for id := range r.statuses {
 			if u := p.s.users[id]; r.in(u) {
 				all = append(all, u)
 			}

@@ -2,16 +2,16 @@ package telegram
 
 import "context"
 
-// method is one method of the Bot API. do runs under the server's lock; poll, of getUpdates
-// alone, does not.
+// method is one method of the Bot API. do runs under the server's lock; poll, which only getUpdates
+// has, does not.
 type method struct {
 	name  string
-	sends bool // it makes messages, and counts for the limits on their rate
+	sends bool // it sends messages, and counts for the rate limits
 	do    func(params) (any, error)
 	poll  func(context.Context, params) (any, error)
 }
 
-// methodTable is keyed by the names in lower case: the Bot API does not look at case.
+// methodTable has the names in lower case: the Bot API ignores case.
 func (s *Server) methodTable() map[string]method {
 	return map[string]method{
 		"getme":          {name: "getMe", do: s.getMe},
@@ -59,7 +59,7 @@ func (s *Server) getMyCommands(params) (any, error) {
 	return s.commands, nil
 }
 
-// setMyCommands knows the default scope only.
+// setMyCommands supports only the default scope.
 func (s *Server) setMyCommands(p params) (any, error) {
 	var commands []Command
 	if found, err := p.json("commands", &commands); err != nil || !found {
@@ -111,7 +111,7 @@ func (s *Server) leaveChat(p params) (any, error) {
 	if r.chat.Type == Private {
 		return nil, badRequest("chat member status can't be changed in private chats")
 	}
-	s.standing(r, s.me, s.me, Left)
+	s.setStatus(r, s.me, s.me, Left)
 	return true, nil
 }
 

@@ -12,12 +12,12 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// The sizes are the documented ones of the hosted Bot API.
+// The documented limits of the hosted Bot API, in bytes.
 const (
 	maxUpload   = 50 << 20
 	maxPhoto    = 10 << 20
 	maxDownload = 20 << 20
-	maxBody     = maxUpload + 1<<20 // a file and the fields beside it
+	maxBody     = maxUpload + 1<<20 // a file and the other parameters
 )
 
 // Upload is a file that came with a request.

@@ -8,41 +8,41 @@ import (
 	"time"
 )
 
-// Place is where people talk: a chat, or a topic of a forum. Its methods are what people do.
+// Place is a chat, or a topic of a forum. Its methods are what users do there.
 type Place struct {
 	s        *Server
 	ChatID   int64
-	ThreadID int // of a topic, else 0
+	ThreadID int // of a topic; 0 for the chat
 }
 
-// Attachment is a file that somebody sends. Its kind is photo, document, video, audio,
-// voice, animation, video_note or sticker; of a sticker, Name is the emoji.
+// Attachment is a file that a user sends. Its kind is photo, document, video, audio, voice,
+// animation, video_note or sticker. The Name of a sticker is its emoji.
 type Attachment struct {
 	Kind string
 	Name string
-	MIME string // by the name's extension if empty
+	MIME string // guessed from the name's extension if empty
 	Data []byte
-	Size int64 // in bytes, to claim more than there is
+	Size int64 // in bytes; of Data if 0, and may be more
 }
 
-// Draft is a message before it is sent. Entities are those that Telegram does not find by
-// itself; with an Attachment, Text is its caption.
+// Draft is a message to send. Entities are those that Telegram does not find in the text. With an
+// Attachment, Text is the caption.
 type Draft struct {
 	Text       string
 	Entities   []Entity
 	ReplyTo    int
 	Attachment *Attachment
-	Album      string // the same for all parts of one
+	Album      string // an id that the parts of an album share
 	Origin     *Origin
 	Location   *Location
 	Contact    *Contact
-	Poll       *Poll // ID and counts are filled in
+	Poll       *Poll // without ID and counts
 }
 
-// User makes a person.
+// User creates a user.
 func (s *Server) User(name, username string) User { return s.newUser(name, username, false) }
 
-// OtherBot makes a bot that is not the one with the token.
+// OtherBot creates a bot other than Me.
 func (s *Server) OtherBot(name, username string) User { return s.newUser(name, username, true) }
 
 func (s *Server) newUser(name, username string, bot bool) User {
@@ -57,7 +57,7 @@ func (s *Server) newUser(name, username string, bot bool) User {
 	return u
 }
 
-// DM is the private chat of a person with the bot.
+// DM is the private chat of a user with the bot.
 func (s *Server) DM(with User) Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,8 @@ func (s *Server) DM(with User) Place {
 	return Place{s: s, ChatID: with.ID}
 }
 
-// Group makes a basic group with the bot in it, for a while already; the first member made it.
+// Group creates a basic group with the bot as a member; the first member is the creator. The bot
+// gets no update about it.
 func (s *Server) Group(title string, members ...User) Place {
 	return s.found(Chat{Type: Group, Title: title}, members)
 }
@@ -77,7 +78,7 @@ func (s *Server) Supergroup(title string, members ...User) Place {
 	return s.found(Chat{Type: Supergroup, Title: title}, members)
 }
 
-// Forum makes a supergroup with topics; Topic adds some to the General one.
+// Forum creates a supergroup with topics: General, and those of Topic.
 func (s *Server) Forum(title string, members ...User) Place {
 	return s.found(Chat{Type: Supergroup, Title: title, IsForum: true}, members)
 }
@@ -118,7 +119,7 @@ func (p Place) Topic(by User, name string) Place {
 	return Place{s: p.s, ChatID: p.ChatID, ThreadID: m.ID}
 }
 
-// CloseTopic closes or reopens a topic: nobody can send to a closed one.
+// CloseTopic closes or reopens a topic: messages to a closed one are refused.
 func (p Place) CloseTopic(isClosed bool) {
 	p.act(func(r *room) error {
 		t := r.topics[p.ThreadID]
@@ -130,7 +131,7 @@ func (p Place) CloseTopic(isClosed bool) {
 	})
 }
 
-// DeleteTopic deletes a topic with what stands in it; the bot is not told.
+// DeleteTopic deletes a topic with its messages. The bot gets no update.
 func (p Place) DeleteTopic() {
 	p.act(func(r *room) error {
 		delete(r.topics, p.ThreadID)
@@ -139,7 +140,7 @@ func (p Place) DeleteTopic() {
 	})
 }
 
-// try does something in the chat under the lock.
+// try calls do under the lock.
 func (p Place) try(do func(*room) error) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -150,17 +151,17 @@ func (p Place) try(do func(*room) error) error {
 	return do(r)
 }
 
-// act is try for what cannot fail, unless the story is wrong.
+// act is try for an action that must succeed.
 func (p Place) act(do func(*room) error) { must(p.try(do)) }
 
 func must(err error) {
 	if err != nil {
-		panic("telegram: a story that cannot be: " + err.Error())
+		panic("telegram: impossible action: " + err.Error())
 	}
 }
 
-// Post sends a message. It fails for who is not in the chat, for a topic or a message
-// answered that is not there, and for a chat that is no more.
+// Post sends a message. It fails if the user is no member, the topic or the message to which it
+// replies does not exist, or the chat was deleted.
 func (p Place) Post(from User, d Draft) (Message, error) {
 	var sent Message
 	err := p.try(func(r *room) error {
@@ -180,8 +181,8 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 			}
 		}
 		m := r.add(p.s.compose(from, d), thread, replyTo)
-		p.s.tell("message", r, m)
-		sent = m.shown()
+		p.s.emitMessage("message", r, m)
+		sent = m.snapshot()
 		return nil
 	})
 	return sent, err
@@ -209,13 +210,13 @@ func (p Place) post(from User, d Draft) Message {
 	return m
 }
 
-// Say sends a text. Commands, mentions, links and hashtags in it are marked without being
-// asked; entities are what else is marked.
+// Say sends a text. Telegram finds commands, mentions, links and hashtags in it; entities are
+// additional ones.
 func (p Place) Say(from User, text string, entities ...Entity) Message {
 	return p.post(from, Draft{Text: text, Entities: entities})
 }
 
-// Reply answers a message.
+// Reply replies to a message.
 func (p Place) Reply(from User, to int, text string, entities ...Entity) Message {
 	return p.post(from, Draft{Text: text, Entities: entities, ReplyTo: to})
 }
@@ -235,7 +236,7 @@ func (p Place) Document(from User, name string, data []byte, caption string) Mes
 	return p.Attach(from, Attachment{Kind: "document", Name: name, Data: data, MIME: sniff(name, data)}, caption)
 }
 
-// sniff guesses a type from the content where the name does not tell.
+// sniff guesses a type from the content, if the name has no known extension.
 func sniff(name string, data []byte) string {
 	if name != "" {
 		return ""
@@ -271,17 +272,17 @@ func (p Place) Location(from User, latitude, longitude float64) Message {
 	return p.post(from, Draft{Location: &Location{Latitude: latitude, Longitude: longitude}})
 }
 
-// Contact sends somebody's number.
+// Contact sends a phone number.
 func (p Place) Contact(from User, phone, name string) Message {
 	return p.post(from, Draft{Contact: &Contact{Phone: phone, FirstName: name}})
 }
 
-// Poll asks a question.
+// Poll sends a poll.
 func (p Place) Poll(from User, question string, options ...string) Message {
 	return p.post(from, Draft{Poll: newPoll(question, options)})
 }
 
-// Forward forwards a message of any chat as its sender's.
+// Forward forwards a message of any chat, with its sender.
 func (p Place) Forward(from User, m Message) Message {
 	origin := m.Origin
 	if origin == nil {
@@ -290,7 +291,7 @@ func (p Place) Forward(from User, m Message) Message {
 	return p.forward(from, m, origin)
 }
 
-// ForwardHidden forwards a message whose sender does not want to be linked to.
+// ForwardHidden forwards a message whose sender hides their account.
 func (p Place) ForwardHidden(from User, m Message) Message {
 	return p.forward(from, m, &Origin{Type: "hidden_user", Date: m.Date, SenderName: m.From.FirstName})
 }
@@ -301,19 +302,18 @@ func (p Place) forward(from User, m Message, origin *Origin) Message {
 		if !r.in(from) {
 			return fmt.Errorf("%s cannot speak there", from.FirstName)
 		}
-		copied := m.shown()
+		copied := m.snapshot()
 		copied.From, copied.Origin = &from, origin
 		copied.ReplyTo, copied.Thread, copied.IsTopic, copied.EditDate = nil, 0, false, 0
 		added := r.add(&copied, p.ThreadID, nil)
-		p.s.tell("message", r, added)
-		sent = added.shown()
+		p.s.emitMessage("message", r, added)
+		sent = added.snapshot()
 		return nil
 	})
 	return sent
 }
 
-// TryEdit changes the text, or the caption, of one's own message. Time stands in the update in
-// whole seconds.
+// TryEdit changes the text, or the caption, of the user's own message.
 func (p Place) TryEdit(by User, id int, text string, entities ...Entity) (Message, error) {
 	var edited Message
 	err := p.try(func(r *room) error {
@@ -327,33 +327,33 @@ func (p Place) TryEdit(by User, id int, text string, entities ...Entity) (Messag
 			m.Caption, m.CaptionEntities = text, mark(text, entities)
 		}
 		m.EditDate = time.Now().Unix()
-		p.s.tell("edited_message", r, m)
-		edited = m.shown()
+		p.s.emitMessage("edited_message", r, m)
+		edited = m.snapshot()
 		return nil
 	})
 	return edited, err
 }
 
-// Edit is Revise for a message that is there.
+// Edit is TryEdit for an edit that must succeed.
 func (p Place) Edit(by User, id int, text string, entities ...Entity) Message {
 	m, err := p.TryEdit(by, id, text, entities...)
 	must(err)
 	return m
 }
 
-// Unfurl repeats a message as edited without a change, as Telegram does when it has found the
+// Unfurl sends an edit of a message without a change, as Telegram does when it has loaded the
 // preview of a link.
 func (p Place) Unfurl(id int) {
 	p.act(func(r *room) error {
 		if r.messages[id] == nil {
 			return fmt.Errorf("no message %d", id)
 		}
-		p.s.tell("edited_message", r, r.messages[id])
+		p.s.emitMessage("edited_message", r, r.messages[id])
 		return nil
 	})
 }
 
-// Delete deletes a message. The Bot API does not tell of it.
+// Delete deletes a message. The Bot API has no update for that.
 func (p Place) Delete(id int) {
 	p.act(func(r *room) error {
 		if r.messages[id] == nil {
@@ -365,8 +365,8 @@ func (p Place) Delete(id int) {
 	})
 }
 
-// SetReactions sets all of a user's reactions to a message; none takes them back. In groups
-// the bot is told only as an administrator.
+// SetReactions sets all of a user's reactions to a message; no emoji removes them. In groups the bot
+// gets an update only as an administrator.
 func (p Place) SetReactions(by User, id int, emoji ...string) error {
 	return p.try(func(r *room) error {
 		if r.messages[id] == nil || !r.in(by) {
@@ -391,13 +391,13 @@ func reactions(emoji []string) []Reaction {
 	return all
 }
 
-// React sets a user's reactions to a message that is there.
+// React is SetReactions for reactions that must succeed.
 func (p Place) React(by User, id int, emoji ...string) { must(p.SetReactions(by, id, emoji...)) }
 
-// Unreact takes a user's reactions back.
+// Unreact removes a user's reactions.
 func (p Place) Unreact(by User, id int) { p.React(by, id) }
 
-// AnswerPoll chooses options of a poll, by their places; none takes the answer back.
+// AnswerPoll chooses options of a poll by index; none retracts the answer.
 func (s *Server) AnswerPoll(by User, pollID string, options ...int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

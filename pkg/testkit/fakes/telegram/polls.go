@@ -14,14 +14,14 @@ const (
 	maxOption   = 100
 )
 
-// poll is a poll with who chose what.
+// poll is a poll with its votes.
 type poll struct {
 	state *Poll
 	byBot bool
 	votes map[int64][]int
 }
 
-// optionTexts reads options as plain strings, or as InputPollOption objects.
+// optionTexts parses options, which are strings or InputPollOption objects.
 func (p params) optionTexts() ([]string, error) {
 	var raw []json.RawMessage
 	if found, err := p.json("options", &raw); err != nil || !found {
@@ -88,7 +88,7 @@ func (s *Server) sendPoll(p params) (any, error) {
 		state.Type, state.Correct = "quiz", &correct
 	}
 	if _, _, err := r.target(p); err != nil {
-		return nil, err // before the poll is kept
+		return nil, err // the poll is not stored yet
 	}
 	s.open(state, true)
 	return s.deliver(p, r, &Message{Poll: state})
@@ -107,7 +107,7 @@ func (s *Server) open(state *Poll, byBot bool) {
 	s.polls[state.ID] = &poll{state: state, byBot: byBot, votes: map[int64][]int{}}
 }
 
-// copied is a poll as it stands now: counts change later.
+// copied is a copy of a poll, whose counts do not change.
 func (p *Poll) copied() *Poll {
 	c := *p
 	c.Options = slices.Clone(p.Options)
@@ -130,7 +130,7 @@ func (s *Server) stopPoll(p params) (any, error) {
 	return *m.Poll.copied(), nil
 }
 
-// vote sets what a user chose and tells the bot, if the poll is its own.
+// vote sets a user's answer. The bot gets an update, if the poll is its own.
 func (s *Server) vote(p *poll, by User, options []int) {
 	p.votes[by.ID] = slices.Clone(options)
 	if len(options) == 0 {

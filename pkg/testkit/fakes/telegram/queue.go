@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The documented limits of getUpdates, and the kinds it leaves out unless they are named.
+// The documented limits of getUpdates.
 const (
 	maxUpdates = 100
 	maxPoll    = 50 * time.Second
@@ -19,15 +19,15 @@ const (
 	maxWaiting  = 1 << 40 // so that no offset overflows
 )
 
-// queue holds what the bot has not confirmed yet. The server's lock guards it.
+// queue holds the updates that the bot has not confirmed. The server's lock guards it.
 type queue struct {
 	next    int64
 	waiting []update
-	gone    []update // confirmed, the last ones
-	allowed []string // nil: the default
+	gone    []update // the last keptUpdates confirmed ones
+	allowed []string // kinds; nil is the default
 
 	webhook  string
-	poller   chan error // of the open poll, nil without; what is sent ends it
+	poller   chan error // ends the open poll with an error; nil if none is open
 	twice    int
 	reversed int
 }
@@ -35,7 +35,7 @@ type queue struct {
 type update struct {
 	id    int64
 	body  json.RawMessage
-	again bool // handed out once whatever the offset says, then forgotten
+	again bool // delivered once, at any offset, and dropped
 }
 
 func newQueue() queue { return queue{next: firstUpdate} }
@@ -51,14 +51,14 @@ func (q *queue) wants(kind string) bool {
 	return true
 }
 
-// emit queues an update, if the bot wants its kind. The lock is held.
+// emit queues an update, if the bot allows its kind. The lock is held.
 func (s *Server) emit(kind string, v any) {
 	if !s.queue.wants(kind) {
 		return
 	}
 	body, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("telegram: an update that is no JSON: %v", err)) // own types only
+		panic(fmt.Sprintf("telegram: encode update: %v", err)) // the fake's own types
 	}
 	s.enqueue(fmt.Sprintf("%q:%s", kind, body))
 }
@@ -71,13 +71,13 @@ func (s *Server) enqueue(fields string) int64 {
 	return id
 }
 
-// getUpdates hands out what waits from offset on, and waits for something if nothing does.
+// getUpdates returns the updates from offset on, and waits for one if there is none.
 func (s *Server) getUpdates(ctx context.Context, p params) (any, error) {
 	mine := make(chan error, 1)
-	if err := s.takeTurn(p, mine); err != nil {
+	if err := s.beginPoll(p, mine); err != nil {
 		return nil, err
 	}
-	defer s.leaveTurn(mine)
+	defer s.endPoll(mine)
 	wait := min(time.Duration(max(p.int("timeout", 0), 0))*time.Second, maxPoll)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -93,15 +93,15 @@ func (s *Server) getUpdates(ctx context.Context, p params) (any, error) {
 		case <-timer.C:
 			return batch, nil
 		case <-s.ConnContext().Done():
-			return batch, nil // which nobody will see
+			return batch, nil // of a broken connection
 		case <-ctx.Done():
 			return batch, nil
 		}
 	}
 }
 
-// takeTurn makes a poll the only one: one that is open is ended, as the real one does it.
-func (s *Server) takeTurn(p params, mine chan error) error {
+// beginPoll makes a poll the only one: it ends an open one, as the platform does.
+func (s *Server) beginPoll(p params, mine chan error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.polled++
@@ -120,7 +120,7 @@ func (s *Server) takeTurn(p params, mine chan error) error {
 	return nil
 }
 
-func (s *Server) leaveTurn(mine chan error) {
+func (s *Server) endPoll(mine chan error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.queue.poller == mine {
@@ -128,7 +128,7 @@ func (s *Server) leaveTurn(mine chan error) {
 	}
 }
 
-// end ends the open poll, if there is one.
+// end ends the open poll, if any.
 func (q *queue) end(reason string) {
 	if q.poller != nil {
 		q.poller <- conflict(reason)
@@ -136,7 +136,7 @@ func (q *queue) end(reason string) {
 	}
 }
 
-// confirm forgets what is below offset; a negative one keeps that many from the end.
+// confirm drops the updates below offset; a negative offset keeps that many from the end.
 func (q *queue) confirm(offset int64) {
 	known := func(u update) bool { return u.again || u.id >= offset }
 	if offset < 0 {
@@ -161,7 +161,7 @@ func (q *queue) confirm(offset int64) {
 	}
 }
 
-// take is the batch for a poll, and the channel that tells of the next change.
+// take is the batch for a poll, and the channel that is closed at the next change.
 func (s *Server) take(p params) ([]json.RawMessage, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,8 +232,8 @@ func (s *Server) Pending() int {
 	return len(s.queue.waiting)
 }
 
-// SetWebhook sets the bot's webhook, as if by somebody else with its token; "" deletes it.
-// Nothing is ever sent there: what waits, waits.
+// SetWebhook sets the bot's webhook, as another program with its token would; "" deletes it. The
+// fake never calls it: updates stay queued.
 func (s *Server) SetWebhook(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	window      = time.Second
 )
 
-// rates remembers when messages were accepted. The server's lock guards it.
+// rates holds the times of accepted messages. The server's lock guards it.
 type rates struct {
 	all   fakeserver.Window
 	chats map[int64]fakeserver.Window
@@ -37,7 +37,7 @@ func (r *rates) wait(chat int64, now time.Time) int {
 	return fakeserver.Seconds(wait)
 }
 
-// note counts n messages that were accepted.
+// note counts n accepted messages.
 func (r *rates) note(chat int64, n int, now time.Time) {
 	r.all = r.all.Since(groupWindow, now)
 	r.chats[chat] = r.chats[chat].Since(groupWindow, now)

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// general is the topic that every forum has; its messages bear no thread.
+// general is the topic that every forum has. Its messages have no thread.
 const general = 1
 
-// topicColor is the first of the six colours that a topic may have.
+// topicColor is the first of the six documented colours.
 const topicColor = 0x6FB9F0
 
-// room is a chat with what stands in it. The server's lock guards it.
+// room is a chat with its contents. The server's lock guards it.
 type room struct {
 	chat      Chat
-	ids       *int // the next message id; supergroups count for themselves
+	ids       *int // the next message id; each supergroup counts its own
 	messages  map[int]*Message
-	standings map[int64]string // by user
+	statuses  map[int64]string // by user
 	topics    map[int]*topic
 	reactions map[int]map[int64][]string // emoji by message and user
 	muted     bool                       // the bot may not send
-	gone      string                     // why nobody can write any more, as an error says it
+	gone      string                     // the error of calls once the chat is deleted or migrated
 	migrated  int64
 }
 
@@ -33,49 +33,49 @@ type topic struct {
 
 func (s *Server) newRoom(chat Chat, members ...User) *room {
 	r := &room{
-		chat: chat, ids: &s.nextID, messages: map[int]*Message{}, standings: map[int64]string{},
+		chat: chat, ids: &s.nextID, messages: map[int]*Message{}, statuses: map[int64]string{},
 		topics: map[int]*topic{}, reactions: map[int]map[int64][]string{},
 	}
 	if chat.Type == Supergroup {
 		first := 1
 		if chat.IsForum {
-			first = general + 1 // that id is taken from the start
+			first = general + 1 // General has id 1
 		}
 		r.ids = &first
 	}
 	for _, u := range append(members, s.me) {
-		r.standings[u.ID] = Member
+		r.statuses[u.ID] = Member
 	}
 	if len(members) > 0 && chat.Type != Private {
-		r.standings[members[0].ID] = Creator
+		r.statuses[members[0].ID] = Creator
 	}
 	s.rooms[chat.ID] = r
 	return r
 }
 
-func (r *room) standing(u User) string {
-	if status := r.standings[u.ID]; status != "" {
+func (r *room) setStatus(u User) string {
+	if status := r.statuses[u.ID]; status != "" {
 		return status
 	}
 	return Left
 }
 
 func (r *room) admin(u User) bool {
-	status := r.standing(u)
+	status := r.setStatus(u)
 	return status == Administrator || status == Creator
 }
 
-func (r *room) in(u User) bool { return r.admin(u) || r.standing(u) == Member }
+func (r *room) in(u User) bool { return r.admin(u) || r.setStatus(u) == Member }
 
 func (r *room) member(u User) ChatMember {
-	m := ChatMember{Status: r.standing(u), User: u}
+	m := ChatMember{Status: r.setStatus(u), User: u}
 	if m.Status == Administrator {
 		m.ManageChat, m.DeleteOthers, m.ManageTopics = true, true, true
 	}
 	return m
 }
 
-// readable is the chat of a request, if the bot may look at it.
+// readable is the chat of a request, if the bot may read it.
 func (s *Server) readable(p params) (*room, error) {
 	name := p.str("chat_id")
 	if name == "" {
@@ -98,7 +98,7 @@ func (s *Server) readable(p params) (*room, error) {
 		return r, nil
 	}
 	kind := map[string]string{Group: "group chat", Supergroup: "supergroup chat"}[r.chat.Type]
-	switch r.standing(s.me) {
+	switch r.setStatus(s.me) {
 	case Kicked:
 		return nil, forbidden("bot was kicked from the " + kind)
 	case Left:
@@ -113,7 +113,7 @@ func (s *Server) writable(p params) (*room, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case r.chat.Type == Private && r.standing(s.me) != Member:
+	case r.chat.Type == Private && r.setStatus(s.me) != Member:
 		return nil, forbidden("bot was blocked by the user")
 	case r.muted:
 		return nil, badRequest("not enough rights to send text messages to the chat")
@@ -130,12 +130,12 @@ func (s *Server) roomNamed(username string) *room {
 	return nil
 }
 
-// target is where the bot's next message goes: the thread, and the message it answers.
+// target is the thread of a message to send, and the message to which it replies.
 func (r *room) target(p params) (thread int, replyTo *Message, err error) {
 	thread = int(p.int("message_thread_id", 0))
 	if thread != 0 {
 		t := r.topics[thread]
-		if t == nil { // also for the General topic, which has no id of its own here
+		if t == nil { // also for General, which cannot be named here
 			return 0, nil, badRequest("message thread not found")
 		}
 		if t.closed {
@@ -156,7 +156,7 @@ func (r *room) target(p params) (thread int, replyTo *Message, err error) {
 	return thread, replyTo, nil
 }
 
-// add puts a message into a chat: it gets its id, date, and the marks of its thread.
+// add adds a message to a chat: it sets its id, date and thread.
 func (r *room) add(m *Message, thread int, replyTo *Message) *Message {
 	m.ID, m.Chat, m.Date = *r.ids, r.chat, time.Now().Unix()
 	*r.ids++
@@ -165,11 +165,11 @@ func (r *room) add(m *Message, thread int, replyTo *Message) *Message {
 	}
 	if t := r.topics[thread]; t != nil {
 		m.Thread, m.IsTopic = thread, true
-		if m.ReplyTo == nil { // what stands in a topic answers its beginning
+		if m.ReplyTo == nil { // messages of a topic reply to its first
 			m.ReplyTo = quoted(t.created)
 		}
 	} else if replyTo != nil && r.chat.Type == Supergroup {
-		// Answers in a supergroup hang on their first message without being in a topic.
+		// Replies in a supergroup share a thread with their first message, and are in no topic.
 		m.Thread = replyTo.Thread
 		if m.Thread == 0 {
 			m.Thread = replyTo.ID
@@ -179,15 +179,15 @@ func (r *room) add(m *Message, thread int, replyTo *Message) *Message {
 	return m
 }
 
-// quoted is a message as it stands in an answer to it: without what it answers itself.
+// quoted is a message as a reply contains it: without the message to which it replies itself.
 func quoted(m *Message) *Message {
-	q := m.shown()
+	q := m.snapshot()
 	q.ReplyTo = nil
 	return &q
 }
 
-// shown is a message as it stands now, which no later change reaches.
-func (m *Message) shown() Message {
+// snapshot is a copy of a message, which later changes do not affect.
+func (m *Message) snapshot() Message {
 	c := *m
 	if m.Poll != nil {
 		c.Poll = m.Poll.copied()
@@ -195,8 +195,8 @@ func (m *Message) shown() Message {
 	return c
 }
 
-// sees reports whether a message reaches the bot. Privacy mode hides what is not for it from
-// a bot that is no administrator.
+// sees reports whether the bot receives a message. Privacy mode hides messages that are not for the
+// bot, unless it is an administrator.
 func (s *Server) sees(r *room, m *Message) bool {
 	switch {
 	case !r.in(s.me) || m.From.ID == s.me.ID:
@@ -219,33 +219,33 @@ func (s *Server) addressed(text string, entities []Entity) bool {
 	return slices.ContainsFunc(entities, func(e Entity) bool {
 		switch e.Type {
 		case "mention":
-			return strings.EqualFold(stretch(text, e), me)
+			return strings.EqualFold(entityText(text, e), me)
 		case "text_mention":
 			return e.User != nil && e.User.ID == s.me.ID
 		case "bot_command":
-			_, to, named := strings.Cut(stretch(text, e), "@")
+			_, to, named := strings.Cut(entityText(text, e), "@")
 			return e.Offset == 0 && !named || strings.EqualFold("@"+to, me)
 		}
 		return false
 	})
 }
 
-// tell gives a message to the bot, if it reaches it.
-func (s *Server) tell(kind string, r *room, m *Message) {
+// emitMessage queues a message for the bot, if the bot sees it.
+func (s *Server) emitMessage(kind string, r *room, m *Message) {
 	if s.sees(r, m) {
 		s.emit(kind, m)
 	}
 	s.Notify()
 }
 
-// standing changes a user's standing in a chat, and tells the bot: of its own always, of
-// others' if it is an administrator.
-func (s *Server) standing(r *room, by, who User, status string) {
-	old := r.member(who)
-	r.standings[who.ID] = status
-	change := MemberUpdated{Chat: r.chat, From: by, Date: time.Now().Unix(), Old: old, New: r.member(who)}
+// setStatus changes a user's status in a chat. The bot gets an update of its own status, and as an
+// administrator of that of others.
+func (s *Server) setStatus(r *room, by, user User, status string) {
+	old := r.member(user)
+	r.statuses[user.ID] = status
+	change := MemberUpdated{Chat: r.chat, From: by, Date: time.Now().Unix(), Old: old, New: r.member(user)}
 	switch {
-	case who.ID == s.me.ID:
+	case user.ID == s.me.ID:
 		s.emit("my_chat_member", change)
 	case r.admin(s.me):
 		s.emit("chat_member", change)
@@ -253,12 +253,12 @@ func (s *Server) standing(r *room, by, who User, status string) {
 	s.Notify()
 }
 
-// openTopic begins a topic with its service message.
+// openTopic opens a topic with its service message.
 func (s *Server) openTopic(r *room, by User, name string) *Message {
 	m := r.add(&Message{From: &by, TopicCreated: &TopicCreated{Name: name, Color: topicColor}}, 0, nil)
 	m.Thread, m.IsTopic = m.ID, true
 	r.topics[m.ID] = &topic{created: m}
-	s.tell("message", r, m)
+	s.emitMessage("message", r, m)
 	return m
 }
 
@@ -266,7 +266,7 @@ func (s *Server) openTopic(r *room, by User, name string) *Message {
 func (r *room) sortedMessages() []Message {
 	all := make([]Message, 0, len(r.messages))
 	for _, id := range slices.Sorted(maps.Keys(r.messages)) {
-		all = append(all, r.messages[id].shown())
+		all = append(all, r.messages[id].snapshot())
 	}
 	return all
 }

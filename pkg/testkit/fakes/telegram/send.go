@@ -9,14 +9,14 @@ import (
 
 var commandForm = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 
-// deliver puts a message of the bot where the request says.
+// deliver sends a message of the bot to the place of a request.
 func (s *Server) deliver(p params, r *room, m *Message) (Message, error) {
 	thread, replyTo, err := r.target(p)
 	if err != nil {
 		return Message{}, err
 	}
 	m.From = &s.me
-	return r.add(m, thread, replyTo).shown(), nil
+	return r.add(m, thread, replyTo).snapshot(), nil
 }
 
 func (s *Server) sendMessage(p params) (any, error) {
@@ -31,7 +31,7 @@ func (s *Server) sendMessage(p params) (any, error) {
 	return s.deliver(p, r, &Message{Text: text, Entities: entities})
 }
 
-// text is a request's text with all its entities.
+// text is the text of a request with all its entities.
 func (p params) text() (string, []Entity, error) {
 	text := p.str("text")
 	entities, err := p.entitiesOf("entities")
@@ -50,7 +50,7 @@ func (p params) caption() (string, []Entity, error) {
 	return caption, mark(caption, entities), err
 }
 
-// message is the one that a request is about; what is for the error.
+// message is the message of a request; what is for the error.
 func (s *Server) message(p params, what string) (*room, *Message, error) {
 	r, err := s.readable(p)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Server) message(p params, what string) (*room, *Message, error) {
 	return r, m, nil
 }
 
-// editable is a message of the bot's own.
+// editable is the message of a request, which must be the bot's own.
 func (s *Server) editable(p params) (*Message, error) {
 	if _, err := s.writable(p); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *Server) editMessageText(p params) (any, error) {
 		return nil, notModified()
 	}
 	m.Text, m.Entities, m.EditDate = text, entities, time.Now().Unix()
-	return m.shown(), nil
+	return m.snapshot(), nil
 }
 
 func (s *Server) editMessageCaption(p params) (any, error) {
@@ -118,7 +118,7 @@ func (s *Server) editMessageCaption(p params) (any, error) {
 		return nil, notModified()
 	}
 	m.Caption, m.CaptionEntities, m.EditDate = caption, entities, time.Now().Unix()
-	return m.shown(), nil
+	return m.snapshot(), nil
 }
 
 func sameEntities(a, b []Entity) bool {
@@ -129,8 +129,8 @@ func sameEntities(a, b []Entity) bool {
 	})
 }
 
-// deleteMessage takes any message of a private chat, the bot's own elsewhere, and everybody's
-// where it is an administrator.
+// deleteMessage deletes any message of a private chat, elsewhere only the bot's own, unless it is
+// an administrator.
 func (s *Server) deleteMessage(p params) (any, error) {
 	r, m, err := s.message(p, "message to delete")
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Server) deleteMessage(p params) (any, error) {
 	return true, nil
 }
 
-// sendChatAction is the one method to which the General topic may be named.
+// sendChatAction is the only method that accepts the id of General.
 func (s *Server) sendChatAction(p params) (any, error) {
 	r, err := s.writable(p)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Server) sendChatAction(p params) (any, error) {
 	return nil, badRequest("wrong parameter action in request")
 }
 
-// setMessageReaction sets the bot's one reaction to a message, or takes it back.
+// setMessageReaction sets or removes the bot's only reaction to a message.
 func (s *Server) setMessageReaction(p params) (any, error) {
 	r, m, err := s.message(p, "message to react")
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Server) setMessageReaction(p params) (any, error) {
 	return true, nil
 }
 
-// react sets a user's reactions and returns those before.
+// react sets a user's reactions, and returns the old ones.
 func (r *room) react(message int, by User, emoji []string) (old []string) {
 	if r.reactions[message] == nil {
 		r.reactions[message] = map[int64][]string{}
@@ -195,14 +195,14 @@ func (r *room) react(message int, by User, emoji []string) (old []string) {
 	return old
 }
 
-// reactionEmoji reports whether an emoji is one of those that are free for everybody; the
-// selector that asks for a coloured picture makes no difference.
+// reactionEmoji reports whether an emoji is a free reaction, with or without the variation selector
+// for emoji presentation.
 func reactionEmoji(emoji string) bool {
 	const selector = "\ufe0f"
 	return slices.Contains(strings.Fields(freeReactions), strings.ReplaceAll(emoji, selector, ""))
 }
 
-// freeReactions are those listed with ReactionTypeEmoji in the documentation.
+// freeReactions are listed at ReactionTypeEmoji in the documentation.
 const freeReactions = "❤ 👍 👎 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 ❤\u200d🔥 🌚 🌭 💯 🤣 ⚡ 🍌 🏆 💔 🤨 😐 " +
 	"🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👨\u200d💻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊 😎 👾 " +
 	"🤷\u200d♂ 🤷 🤷\u200d♀ 😡"

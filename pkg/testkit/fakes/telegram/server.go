@@ -1,7 +1,6 @@
-// Package telegram is a fake Telegram: a Bot API server that speaks the documented protocol
-// over HTTP, and behind it the people, chats, topics and files that a bot meets there. Tests
-// of an adapter, and a person at the page of cmd/faketelegram, play the people and break the
-// connection.
+// Package telegram is a fake Telegram: a Bot API server that speaks the documented protocol over
+// HTTP, with users, chats, topics and files. Tests of an adapter, and the page of
+// cmd/fakeplatform, act as the users; tests inject faults.
 //
 //	tg := telegram.New(telegram.Options{})
 //	base, err := tg.Start("127.0.0.1:0")
@@ -10,9 +9,9 @@
 //	team.Say(alice, "@arizuko_bot hello")
 //	call, err := tg.Wait(ctx, telegram.Answers(team))
 //
-// The methods with which people act return what they made. A story that cannot be, like an
-// edit of a message that is not there, is a mistake of who tells it and panics; Post, Revise
-// and SetReactions, which a page needs, return an error instead.
+// The methods of users return what they created. An impossible action, like an edit of a message
+// that does not exist, is a mistake of the test and panics; Post, TryEdit and SetReactions, which
+// the page needs, return an error instead.
 package telegram
 
 import (
@@ -35,14 +34,14 @@ const (
 	DefaultUsername = "arizuko_bot"
 )
 
-// Options say who the bot is. The zero value is a bot as BotFather makes it, with privacy
-// mode on, and no limits on the rate.
+// Options describe the bot. The zero value is a bot as BotFather creates it, with privacy mode on,
+// and without rate limits.
 type Options struct {
 	Token       string // "<bot id>:<secret>"
 	BotName     string
 	BotUsername string
-	PrivacyOff  bool // the bot sees all that is said in groups
-	RateLimits  bool // refuse what is sent faster than documented
+	PrivacyOff  bool // the bot receives all messages of groups
+	RateLimits  bool // refuse messages above the documented rates
 }
 
 // Server is the fake. It may be used from many goroutines.
@@ -70,12 +69,12 @@ type Server struct {
 	polled   int
 }
 
-// New makes a Telegram in which nobody lives but the bot.
+// New returns a Telegram whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
 		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		token: cmp.Or(o.Token, DefaultToken), privacy: !o.PrivacyOff,
-		// Beyond 32 bits, as ids are by now.
+		// Above 32 bits, as real ids are.
 		nextUser: 5_100_000_001, nextChat: 4_000_000_001, nextID: 1,
 		users: map[int64]User{}, rooms: map[int64]*room{}, files: map[string]*file{}, polls: map[string]*poll{},
 	}
@@ -94,16 +93,16 @@ func New(o Options) *Server {
 // Token is the bot's token.
 func (s *Server) Token() string { return s.token }
 
-// Me is the bot.
+// Me is the bot's user.
 func (s *Server) Me() User { return s.me }
 
 // Start serves at addr, "host:port" with port 0 for a free one, until Close, and returns the
-// base of its URLs, "http://host:port". After Close it may be started again.
+// base of its URLs, "http://host:port". It may be started again after Close.
 func (s *Server) Start(addr string) (string, error) {
 	return s.StartWith(addr, s)
 }
 
-// tokenForm is what a token looks like; anything else is not even a wrong one.
+// tokenForm matches a token. A path with anything else is not found, instead of unauthorized.
 var tokenForm = regexp.MustCompile(`^[1-9][0-9]*:[A-Za-z0-9_-]+$`)
 
 // ServeHTTP answers /bot<token>/<method> and /file/bot<token>/<path>.

@@ -23,7 +23,7 @@ func units(text string) int {
 	return n
 }
 
-// checkText says what is wrong with the text of a message.
+// checkText validates the text of a message.
 func checkText(text string, entities []Entity) error {
 	switch {
 	case text == "":
@@ -48,7 +48,7 @@ func checkCaption(caption string, entities []Entity) error {
 	return checkEntities(caption, entities)
 }
 
-// entitiesOf reads a field with entities; like the real one it drops empty ones.
+// entitiesOf parses a parameter with entities. As the platform does, it drops empty ones.
 func (p params) entitiesOf(name string) ([]Entity, error) {
 	if p.str("parse_mode") != "" {
 		return nil, badRequest("this fake server takes entities, no parse_mode")
@@ -60,8 +60,8 @@ func (p params) entitiesOf(name string) ([]Entity, error) {
 	return slices.DeleteFunc(entities, func(e Entity) bool { return e.Length <= 0 }), nil
 }
 
-// checkEntities holds entities to the text: within it, nested or apart, never crossing, and
-// not cutting a character in two.
+// checkEntities requires entities to be within the text, nested or disjoint, and not to split a
+// character.
 func checkEntities(text string, entities []Entity) error {
 	borders := map[int]bool{0: true}
 	end := 0
@@ -118,14 +118,14 @@ func checkEntity(e Entity) error {
 
 func (e Entity) end() int { return e.Offset + e.Length }
 
-// sorted puts outer entities before those inside them.
+// sorted has outer entities before those inside them.
 func sorted(entities []Entity) []Entity {
 	return slices.SortedStableFunc(slices.Values(entities), func(a, b Entity) int {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(b.Length, a.Length))
 	})
 }
 
-// byteOffset is where the character that holds a UTF-16 offset begins.
+// byteOffset is the start of the character at a UTF-16 offset.
 func byteOffset(text string, unit int) int {
 	at := 0
 	for i, r := range text {
@@ -136,7 +136,7 @@ func byteOffset(text string, unit int) int {
 	return len(text)
 }
 
-// What Telegram marks by itself; the first group of each is the stretch that is marked.
+// What Telegram finds in a text. The first group of each is the entity.
 var detectors = []struct {
 	kind    string
 	pattern *regexp.Regexp
@@ -148,8 +148,8 @@ var detectors = []struct {
 	{"hashtag", regexp.MustCompile(`(?:^|[^\pL\pN_&])(#[\pL\pN_]*\pL[\pL\pN_]*)`)},
 }
 
-// mark adds what Telegram finds in a text by itself to the given entities, where it touches
-// none of them; so nothing is found in code, which is how it should be.
+// mark adds what Telegram finds in a text to the given entities, unless it overlaps one of them:
+// nothing is found in code.
 func mark(text string, given []Entity) []Entity {
 	all := sorted(given)
 	for _, d := range detectors {
@@ -164,7 +164,7 @@ func mark(text string, given []Entity) []Entity {
 	return sorted(all)
 }
 
-// holds reports whether links and names are looked for inside an entity.
+// holds reports whether Telegram looks for links and names inside an entity.
 func holds(e Entity) bool {
 	switch e.Type {
 	case "bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote":
@@ -173,8 +173,8 @@ func holds(e Entity) bool {
 	return false
 }
 
-// stretch is the text under an entity.
-func stretch(text string, e Entity) string {
+// entityText is the text of an entity.
+func entityText(text string, e Entity) string {
 	all := utf16.Encode([]rune(text))
 	if e.Offset < 0 || e.Length < 0 || e.end() > len(all) {
 		return ""

@@ -2,10 +2,10 @@ package telegram
 
 import "encoding/json"
 
-// The objects of the Bot API, as far as this server speaks of them. A field that the
-// documentation calls optional is left out when it is empty; the others are always there.
+// The objects of the Bot API that the fake uses. Optional fields are omitted when they are empty;
+// the others are always present.
 
-// User is a person or a bot.
+// User is a user or a bot.
 type User struct {
 	ID        int64  `json:"id"`
 	IsBot     bool   `json:"is_bot"`
@@ -21,7 +21,7 @@ const (
 	Supergroup = "supergroup"
 )
 
-// Chat is where people talk. A private chat has its user's id; groups have negative ids.
+// Chat is a chat. A private chat has its user's id; groups have negative ids.
 type Chat struct {
 	ID        int64  `json:"id"`
 	Type      string `json:"type"`
@@ -31,7 +31,7 @@ type Chat struct {
 	IsForum   bool   `json:"is_forum,omitempty"`
 }
 
-// Entity marks a stretch of a text; Offset and Length are in UTF-16 units.
+// Entity is the formatting of a part of a text; Offset and Length are in UTF-16 units.
 type Entity struct {
 	Type     string `json:"type"`
 	Offset   int    `json:"offset"`
@@ -42,7 +42,7 @@ type Entity struct {
 	Emoji    string `json:"custom_emoji_id,omitempty"`
 }
 
-// Message is anything that stands in a chat, service messages included.
+// Message is a message, or a service message, of a chat.
 type Message struct {
 	ID         int      `json:"message_id"`
 	Thread     int      `json:"message_thread_id,omitempty"`
@@ -79,7 +79,7 @@ type Message struct {
 	TopicCreated *TopicCreated `json:"forum_topic_created,omitempty"`
 }
 
-// Origin tells where a forwarded message comes from: Type is "user" with SenderUser,
+// Origin is the origin of a forwarded message: Type is "user" with SenderUser,
 // "hidden_user" with SenderName, or "channel" with Chat and MessageID.
 type Origin struct {
 	Type       string `json:"type"`
@@ -90,7 +90,7 @@ type Origin struct {
 	MessageID  int    `json:"message_id,omitempty"`
 }
 
-// Media describes a file of any kind but a sticker; Size is in bytes, Duration in seconds.
+// Media is a file of any kind but a sticker; Size is in bytes, Duration in seconds.
 type Media struct {
 	FileID   string `json:"file_id"`
 	UniqueID string `json:"file_unique_id"`
@@ -117,7 +117,7 @@ type Sticker struct {
 	Size       int64  `json:"file_size,omitempty"`
 }
 
-// Contact is somebody's telephone number.
+// Contact is a phone number.
 type Contact struct {
 	Phone     string `json:"phone_number"`
 	FirstName string `json:"first_name"`
@@ -145,13 +145,13 @@ type Poll struct {
 	OpenPeriod  int          `json:"open_period,omitempty"`
 }
 
-// PollOption is one answer and how often it was given.
+// PollOption is an option and its votes.
 type PollOption struct {
 	Text   string `json:"text"`
 	Voters int    `json:"voter_count"`
 }
 
-// PollAnswer is what one user chose in a poll that is not anonymous; no option: taken back.
+// PollAnswer is a user's answer to a poll that is not anonymous; no option if it was retracted.
 type PollAnswer struct {
 	PollID  string `json:"poll_id"`
 	User    User   `json:"user"`
@@ -171,14 +171,13 @@ type ForumTopic struct {
 	Color  int    `json:"icon_color"`
 }
 
-// Reaction is one emoji under a message.
+// Reaction is an emoji under a message.
 type Reaction struct {
 	Type  string `json:"type"`
 	Emoji string `json:"emoji,omitempty"`
 }
 
-// ReactionUpdated is one user's change of reactions; both lists are complete. It does not
-// tell the topic.
+// ReactionUpdated is a change of one user's reactions. Both lists are complete. It has no topic.
 type ReactionUpdated struct {
 	Chat      Chat       `json:"chat"`
 	MessageID int        `json:"message_id"`
@@ -188,7 +187,7 @@ type ReactionUpdated struct {
 	New       []Reaction `json:"new_reaction"`
 }
 
-// The standings of a user in a chat.
+// The statuses of a user in a chat.
 const (
 	Creator       = "creator"
 	Administrator = "administrator"
@@ -197,7 +196,7 @@ const (
 	Kicked        = "kicked"
 )
 
-// ChatMember is a user's standing in a chat.
+// ChatMember is a user's status in a chat.
 type ChatMember struct {
 	Status       string `json:"status"`
 	User         User   `json:"user"`
@@ -206,7 +205,7 @@ type ChatMember struct {
 	ManageTopics bool   `json:"can_manage_topics,omitempty"`
 }
 
-// MarshalJSON adds until_date, which a banned member always has; 0 is for ever.
+// MarshalJSON adds until_date, which a banned member always has; 0 has no end.
 func (m ChatMember) MarshalJSON() ([]byte, error) {
 	type plain ChatMember
 	if m.Status != Kicked {
@@ -218,7 +217,7 @@ func (m ChatMember) MarshalJSON() ([]byte, error) {
 	}{plain: plain(m)})
 }
 
-// MemberUpdated is a change of a user's standing in a chat.
+// MemberUpdated is a change of a user's status in a chat.
 type MemberUpdated struct {
 	Chat Chat       `json:"chat"`
 	From User       `json:"from"`
