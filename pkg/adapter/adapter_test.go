@@ -20,7 +20,7 @@ func post(id, content string) *msg.Message {
 }
 
 func TestReceive(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		now := time.Now().UnixMilli()
 		late := post("2", "late")
 		late.Timestamp, late.Direction, late.Source, late.ReceivedAt = 7, msg.Out, "somebody", 9
@@ -50,7 +50,7 @@ func TestReceive(t *testing.T) {
 	})
 }
 
-func (r *rig) expectCursor(want string) {
+func (r *fixture) expectCursor(want string) {
 	r.t.Helper()
 	if got, err := r.store.DaemonCursor(r.t.Context(), "ircd", "offset"); got != want || err != nil {
 		r.t.Errorf("cursor %q, %v, want %q", got, err, want)
@@ -58,7 +58,7 @@ func (r *rig) expectCursor(want string) {
 }
 
 func TestReceiveAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		shell := r.shell()
 		first := post("1", "hi")
 		if err := shell.Receive(t.Context(), Inbound{Messages: []*msg.Message{first}, Cursor: &Cursor{"offset", "1"}}); err != nil {
@@ -84,7 +84,7 @@ func TestReceiveAgain(t *testing.T) {
 }
 
 func TestReceiveLeavesPinsAlone(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.write(func(tx *store.Tx) error {
 			return errors.Join(tx.PutChat(room, msg.ChatDM, "Old", 1), tx.PinGroup(room, "acme", 5), tx.PinTopic(room, "#deploy"))
 		})
@@ -101,7 +101,7 @@ func TestReceiveLeavesPinsAlone(t *testing.T) {
 }
 
 func TestReceiveAllOrNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		bad := post("2", "of no chat")
 		bad.ChatJID = "nowhere"
 		err := r.shell().Receive(t.Context(), Inbound{
@@ -122,7 +122,7 @@ func TestReceiveAllOrNothing(t *testing.T) {
 }
 
 func TestReceiveIsAnEvent(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		beats := make(chan store.Daemon, 10)
 		heart := daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, row store.Daemon) error {
 			beats <- row
@@ -150,7 +150,7 @@ func TestReceiveIsAnEvent(t *testing.T) {
 
 // What platforms tell of a message without its thread belongs there all the same.
 func TestReceiveFollowsTheTarget(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		shell := r.shell()
 		threaded, plain, reply := post("1", "hi"), post("2", "ho"), post("3", "hey")
 		threaded.ThreadID, threaded.Topic = "7", "7"

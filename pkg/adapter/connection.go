@@ -12,44 +12,46 @@ import (
 )
 
 const (
-	// firstReconnect and longReconnect bound the pauses between attempts to connect; each is
-	// drawn from around its length, so that many daemons don't come back as one.
+	// firstReconnect and maxReconnect bound the pauses between attempts to connect. Each pause is
+	// randomized, so that many daemons don't reconnect at once.
 	firstReconnect = time.Second
-	longReconnect  = time.Minute
-	// steady is how long a connection must have held for its end to be a surprise.
-	steady = time.Minute
+	maxReconnect   = time.Minute
+	// steadyAfter is how long a connection must have worked for the pauses to start over.
+	steadyAfter = time.Minute
 )
 
-// Listener is a platform with a connection to keep.
+// Listener keeps a platform's connection.
 type Listener interface {
-	// Listen connects, calls Connected, and hands what happens to Receive, until the
-	// connection breaks or ctx ends. It does not connect again by itself. Its error may be a
-	// *Failure: one of class Auth waits for an operator, and After is obeyed.
+	// Listen connects, calls Connected, and passes events to Receive, until the connection breaks
+	// or ctx ends. It does not reconnect by itself. Its error may be a *Failure: one of class Auth
+	// waits for an operator, and After is obeyed.
 	Listen(ctx context.Context, s *Shell) error
 }
 
-// Connected says that the platform's connection works.
+// Connected reports that the platform's connection works.
 func (s *Shell) Connected() {
-	s.online.Store(true)
+	if !s.online.Swap(true) {
+		s.Log.Info("connected", "platform", s.Platform)
+	}
 	s.Heartbeat.Report(daemon.Connected, "")
 	s.Heartbeat.Probe()
 }
 
-// keepConnected listens, again and again, until ctx ends.
-func (s *Shell) keepConnected(ctx context.Context, l Listener) {
+// keepConnected listens, and reconnects, until ctx ends.
+func (s *Shell) keepConnected(ctx context.Context) {
 	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval = firstReconnect, longReconnect
-	told := ""
+	pauses.InitialInterval, pauses.MaxInterval = firstReconnect, maxReconnect
+	logged := ""
 	for ctx.Err() == nil {
 		began := s.Now()
-		err := s.listen(ctx, l)
+		err := s.listen(ctx)
 		s.online.Store(false)
 		if ctx.Err() != nil {
 			return
 		}
-		if s.Now().Sub(began) > steady {
+		if s.Now().Sub(began) > steadyAfter {
 			pauses.Reset()
-			told = ""
+			logged = ""
 		}
 		wait := pauses.NextBackOff()
 		state, detail := daemon.Degraded, s.Redact(err.Error())
@@ -61,25 +63,30 @@ func (s *Shell) keepConnected(ctx context.Context, l Listener) {
 			}
 		}
 		s.Heartbeat.Report(state, detail)
-		if detail != told { // once, not at each attempt
-			s.Log.Error("not connected; trying again", "state", state, "in", wait.Round(time.Millisecond), "err", detail)
-			told = detail
+		if detail != logged { // once, not at each attempt
+			s.Log.Error(disconnected(state), "platform", s.Platform, "state", state, "wait", wait.Round(time.Millisecond), "err", detail)
+			logged = detail
 		}
-		pause(ctx, wait)
+		Pause(ctx, wait)
 	}
 }
 
-// listen is Listen, which costs a reconnect if it breaks.
-func (s *Shell) listen(ctx context.Context, l Listener) (err error) {
-	defer s.survive("listening", &err)
-	if err = l.Listen(ctx, s); err == nil {
+// disconnected is the log line for the end of a connection.
+func disconnected(state daemon.Connection) string {
+	if state == daemon.BadCredentials {
+		return "credentials refused; reconnecting"
+	}
+	return "disconnected; reconnecting"
+}
+
+// listen calls Listen; a panic in it ends only the connection.
+func (s *Shell) listen(ctx context.Context) (err error) {
+	defer s.recoverPanic("listening", &err)
+	if err = s.Listener.Listen(ctx, s); err == nil {
 		err = errors.New("the connection ended")
 	}
 	return err
 }
 
-// offline says that a platform with a connection to keep has none.
-func (s *Shell) offline() bool {
-	_, listens := s.platform.(Listener)
-	return listens && !s.online.Load()
-}
+// offline reports that the platform has a listener that is not connected.
+func (s *Shell) offline() bool { return s.Listener != nil && !s.online.Load() }

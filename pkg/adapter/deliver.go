@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -15,58 +16,57 @@ import (
 )
 
 const (
-	// maxAttempts of a part whose failures pass by themselves; with the pauses between them
-	// about twenty minutes.
+	// maxAttempts bounds the retries of transient failures; with their pauses about 20 minutes.
 	maxAttempts = 12
 	firstPause  = time.Second
-	longPause   = 5 * time.Minute
-	// maxCopies is how often a part is sent again with a mark: each time it may have arrived.
+	maxPause    = 5 * time.Minute
+	// maxCopies bounds the marked copies of a part: each of them may have arrived.
 	maxCopies = 3
-	// offlineLook is how often a part in doubt looks whether its platform is connected again, and
-	// offlineMost how long: there may be a way to send though none to listen.
-	offlineLook = time.Second
-	offlineMost = longPause
-	// authPause is how often a part is tried that needs somebody to mend the credentials.
+	// offlineCheck is how often a part that may have arrived checks whether its platform is
+	// connected, and maxOffline for how long: sending may work although listening does not.
+	offlineCheck = time.Second
+	maxOffline   = maxPause
+	// authPause is how often a part is retried while the credentials are refused.
 	authPause = time.Minute
-	// longestWait is the longest that a row found waiting has to wait on. No platform asks for
-	// more: it is the clock that was set back while the daemon was down.
-	longestWait = 24 * time.Hour
+	// maxWait bounds the wait of a row found in the database. No platform asks for more: a longer
+	// wait means that the clock was set back while the daemon was down.
+	maxWait = 24 * time.Hour
 )
 
-// delivery is one outbound row on its way.
+// delivery is one outbound row being delivered.
 type delivery struct {
 	*Shell
-	row       *msg.Message
-	cut       []Part
-	unsayable error // why the parts still open can't be sent, nil if they can
-	parts     []store.Delivery
-	ours      int  // the part that this delivery, and not one before a crash, has begun to send
-	waited    bool // the first open part has, for as long as it had to
-	turn      bool // the next part's turn to be sent has come
+	row         *msg.Message
+	cut         []Part
+	renderErr   error // why the parts still open can't be sent, nil if they can
+	parts       []store.Delivery
+	startedPart int  // index of the part that this delivery, not one before a crash, began to send
+	waited      bool // the first open part has waited for as long as it had to
+	hasPermit   bool // the pacer has given a permit for the next part
 }
 
-// deliver brings an outbound row as far as it goes now; the turn of its next part to be sent has
-// come. wait is how long the part after that has to wait apart from its turn, 0 too if the row is
-// settled. waited says that the row has waited for as long as it was told to. An error is one of
-// the database.
+// deliver delivers an outbound row as far as possible now; the caller has the pacer's permit for its
+// next part. wait is how long the part after that has to wait besides its permit, 0 too if the row
+// is settled. waited says that the row has waited for as long as it had to. An error is one of the
+// database.
 func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait time.Duration, err error) {
 	m.Content = s.Redact(m.Content)
-	d := &delivery{Shell: s, row: m, ours: -1, waited: waited, turn: true}
-	d.cut, d.unsayable = s.cut(m)
+	d := &delivery{Shell: s, row: m, startedPart: -1, waited: waited, hasPermit: true}
+	d.cut, d.renderErr = s.cut(m)
 	err = d.claim(ctx)
 	switch {
 	case errors.Is(err, store.ErrStale), errors.Is(err, context.Canceled): // the row was cancelled, or the daemon stops
 		return 0, nil
 	case err != nil:
 		return 0, err
-	case d.over(): // somebody else has written its parts
+	case d.over(): // its parts were written by another process
 		return 0, d.record(ctx, nil)
 	}
 	for i := range d.parts {
 		if !isOpen(d.parts[i]) {
 			continue
 		}
-		if (ctx.Err() != nil || !d.turn) && d.ours != i {
+		if (ctx.Err() != nil || !d.hasPermit) && d.startedPart != i {
 			return 0, nil
 		}
 		if wait, err := d.part(ctx, i); err != nil || isOpen(d.parts[i]) {
@@ -76,27 +76,26 @@ func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait 
 	return 0, nil
 }
 
-// cut is Cut. A row that breaks it costs itself, never the daemon.
+// cut calls Cut. A panic fails only the row.
 func (s *Shell) cut(m *msg.Message) (parts []Part, err error) {
-	defer s.survive("its rendering", &err, "chat", m.ChatJID, "row", m.ID)
+	defer s.recoverPanic("rendering", &err, "row", m.ID, "chat", m.ChatJID)
 	return s.platform.Cut(m)
 }
 
-// survive, deferred, makes an error of a panic in a platform's own code: it costs what was being
-// done, never the daemon.
-func (s *Shell) survive(doing string, err *error, where ...any) {
+// recoverPanic, deferred, turns a panic in a platform's code into an error.
+func (s *Shell) recoverPanic(doing string, err *error, where ...any) {
 	if cause := recover(); cause != nil {
-		s.Log.Error("a platform's own code broke", append(where, "doing", doing, "cause", cause, "stack", string(debug.Stack()))...)
-		*err = fmt.Errorf("%s broke: %v", doing, cause)
+		s.Log.Error("panic in platform adapter", append(where, "step", doing, "panic", cause, "stack", string(debug.Stack()))...)
+		*err = fmt.Errorf("panic while %s: %v", doing, cause)
 	}
 }
 
-// claim takes the row, if that has not happened before, and reads how its parts stand.
+// claim claims the row, unless that was done before, and reads the states of its parts.
 func (d *delivery) claim(ctx context.Context) (err error) {
 	if d.row.OutState == msg.OutQueued {
-		d.ours = 0
-		// Read in the same transaction: a part that is claimed and then not sent would pass for
-		// one that a crash left in the middle.
+		d.startedPart = 0
+		// Read in the same transaction: a part that is claimed and then not sent would look like
+		// one that a crash interrupted.
 		err = d.Store.Write(ctx, func(tx *store.Tx) (err error) {
 			if err = tx.ClaimOutbound(d.row.ID, len(d.cut), d.now()); err == nil {
 				d.parts, err = tx.Deliveries(ctx, d.row.ID)
@@ -106,29 +105,32 @@ func (d *delivery) claim(ctx context.Context) (err error) {
 	} else {
 		d.parts, err = d.Store.Deliveries(ctx, d.row.ID)
 	}
-	if d.unsayable == nil && len(d.cut) != len(d.parts) {
-		d.unsayable = fmt.Errorf("the row is cut into %d parts, and was begun as %d", len(d.cut), len(d.parts))
+	if d.renderErr == nil && len(d.cut) != len(d.parts) {
+		d.renderErr = fmt.Errorf("the row renders as %d parts, but was claimed with %d", len(d.cut), len(d.parts))
+	}
+	if err == nil && d.Log.Enabled(ctx, slog.LevelDebug) {
+		d.Log.Debug("delivery claimed", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "count", len(d.parts))
 	}
 	return err
 }
 
 func isOpen(p store.Delivery) bool { return p.State == msg.OutQueued || p.State == msg.OutSending }
 
-// part sends one part, or says how long it has to wait.
+// part sends one part, or returns how long it has to wait.
 func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err error) {
 	p := &d.parts[i]
 	switch {
-	case d.unsayable != nil && (d.Repeatable || !d.doubtful(i)):
-		p.State, p.ErrorClass, p.Error = msg.OutFailed, msg.Permanent, d.Redact(d.unsayable.Error())
+	case d.renderErr != nil && (d.Repeatable || !d.doubtful(i)):
+		p.State, p.ErrorClass, p.Error = msg.OutFailed, msg.Permanent, d.Redact(d.renderErr.Error())
 		return 0, d.record(ctx, d.follow(ctx, i))
-	case d.ours == i:
+	case d.startedPart == i:
 	case p.NotBefore > d.now() && !d.waited:
-		return min(d.until(p.NotBefore), longestWait), nil
-	case d.doubtful(i) && d.offline() && d.now()-p.NotBefore < offlineMost.Milliseconds():
-		return offlineLook, nil // the next try would end in doubt too
+		return min(d.until(p.NotBefore), maxWait), nil
+	case d.doubtful(i) && d.offline() && d.now()-p.NotBefore < maxOffline.Milliseconds():
+		return offlineCheck, nil // the next send would probably be ambiguous again
 	}
-	d.waited, d.turn = false, false
-	part, err := d.clear(ctx, i)
+	d.waited, d.hasPermit = false, false
+	part, err := d.beginSend(ctx, i)
 	if err != nil || !isOpen(*p) {
 		return 0, err
 	}
@@ -138,64 +140,64 @@ func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err err
 	failpoint.At(failpoint.Sending)
 	id, err := d.send(ctx, part)
 	failpoint.At(failpoint.Sent)
-	d.judge(p, id, err)
+	d.settlePart(p, id, err)
 	d.Shell.parts.WithLabelValues(d.Platform, string(p.State)).Inc()
 	err = d.record(ctx, d.follow(ctx, i))
 	return d.until(p.NotBefore), err
 }
 
-// doubtful says whether a part may have arrived already: a crash left it in the middle, or its
-// platform did not say.
+// doubtful reports whether a part may have arrived already: a crash interrupted the send, or the
+// platform did not answer.
 func (d *delivery) doubtful(i int) bool {
 	p := d.parts[i]
-	return p.State == msg.OutSending && d.ours != i || p.State == msg.OutQueued && p.ErrorClass == msg.Ambiguous
+	return p.State == msg.OutSending && d.startedPart != i || p.State == msg.OutQueued && p.ErrorClass == msg.Ambiguous
 }
 
-// clear has a part recorded as being sent, and returns what is to be sent: the part, or, where
-// it may have arrived, the same with a mark. nil means that it has to wait, or is settled.
-func (d *delivery) clear(ctx context.Context, i int) (part Part, err error) {
+// beginSend records that a part is being sent, and returns what to send: the part, or a marked copy
+// if it may have arrived. nil means that it has to wait, or is settled.
+func (d *delivery) beginSend(ctx context.Context, i int) (part Part, err error) {
 	p := &d.parts[i]
-	if d.unsayable == nil {
+	if d.renderErr == nil {
 		part = d.cut[i]
 	}
 	finder, finds := d.platform.(Finder)
 	switch {
-	case d.ours == i:
+	case d.startedPart == i:
 		return part, nil
 	case d.Repeatable && part != nil, !d.doubtful(i):
-		d.ours, p.State = i, msg.OutSending
+		d.startedPart, p.State = i, msg.OutSending
 		return part, d.record(ctx, d.parts[i:i+1])
 	case finds && part != nil:
 		return d.find(ctx, finder, i)
 	}
-	return d.again(ctx, i, part)
+	return d.resendMarked(ctx, i, part)
 }
 
-// again has a part that may have arrived be sent once more with a mark, which each copy but the
-// first one has, or gives it up.
-func (d *delivery) again(ctx context.Context, i int, part Part) (marked Part, err error) {
+// resendMarked prepares a marked copy of a part that may have arrived, or ends the part as ambiguous
+// if the platform or the configuration allows none.
+func (d *delivery) resendMarked(ctx context.Context, i int, part Part) (marked Part, err error) {
 	p := &d.parts[i]
 	marker, marks := d.platform.(Marker)
 	if !marks || !d.Mark || part == nil {
-		return nil, d.giveUp(ctx, i, cmp.Or(p.Error, "the daemon ended while this was on its way"))
+		return nil, d.giveUp(ctx, i, cmp.Or(p.Error, "the daemon ended while this was being sent"))
 	}
 	if marked, err = d.mark(marker, part); err != nil {
 		return nil, d.giveUp(ctx, i, d.Redact(err.Error()))
 	}
-	d.ours = i
-	p.State, p.ErrorClass, p.Error = msg.OutSending, msg.Ambiguous, "sent again with a mark: it may have arrived before"
+	d.startedPart = i
+	p.State, p.ErrorClass, p.Error = msg.OutSending, msg.Ambiguous, "resent with a mark: it may have arrived before"
 	return marked, d.record(ctx, d.parts[i:i+1])
 }
 
-// giveUp leaves it open whether a part has arrived.
+// giveUp ends a part as ambiguous.
 func (d *delivery) giveUp(ctx context.Context, i int, why string) error {
 	p := &d.parts[i]
 	p.State, p.ErrorClass, p.Error = msg.OutAmbiguous, msg.Ambiguous, why
 	return d.record(ctx, d.follow(ctx, i))
 }
 
-// find asks the platform about a part that may have arrived. What did not is sent as if for the
-// first time. A platform that will never say is not asked again.
+// find asks the platform whether a part has arrived. One that did not is sent as if for the first
+// time. After a permanent failure the platform is not asked again.
 func (d *delivery) find(ctx context.Context, finder Finder, i int) (Part, error) {
 	p := &d.parts[i]
 	id, err := d.ask(ctx, finder, d.cut[i])
@@ -205,7 +207,7 @@ func (d *delivery) find(ctx context.Context, finder Finder, i int) (Part, error)
 	switch {
 	case failure.Class == msg.Permanent:
 		p.Error = d.Redact(err.Error())
-		return d.again(ctx, i, d.cut[i])
+		return d.resendMarked(ctx, i, d.cut[i])
 	case err != nil && p.Attempts+1 < maxAttempts:
 		p.Attempts++
 		p.State, p.ErrorClass, p.Error = msg.OutQueued, msg.Ambiguous, d.Redact(err.Error())
@@ -217,38 +219,38 @@ func (d *delivery) find(ctx context.Context, finder Finder, i int) (Part, error)
 		p.State, p.PlatformID, p.ErrorClass, p.Error = msg.OutSent, id, "", ""
 		return nil, d.record(ctx, d.follow(ctx, i))
 	}
-	d.ours = i
+	d.startedPart = i
 	p.State, p.ErrorClass, p.Error = msg.OutSending, "", ""
 	return d.cut[i], d.record(ctx, d.parts[i:i+1])
 }
 
 func (d *delivery) ask(ctx context.Context, f Finder, part Part) (id string, err error) {
-	defer d.survive("looking for it", &err, "chat", d.row.ChatJID, "row", d.row.ID)
+	defer d.recoverPanic("searching", &err, "row", d.row.ID, "chat", d.row.ChatJID)
 	return f.Find(ctx, d.row, part)
 }
 
 func (d *delivery) mark(m Marker, part Part) (marked Part, err error) {
-	defer d.survive("marking it", &err, "chat", d.row.ChatJID, "row", d.row.ID)
+	defer d.recoverPanic("marking", &err, "row", d.row.ID, "chat", d.row.ChatJID)
 	return m.Mark(part), nil
 }
 
-// send gives a part on its way some time when the daemon stops. One that breaks may have been
-// sent before.
+// send leaves a running send some time when the daemon stops. A part whose Send panics may have been
+// sent.
 func (d *delivery) send(ctx context.Context, part Part) (platformID string, err error) {
-	defer d.survive("sending it", &err, "chat", d.row.ChatJID, "row", d.row.ID)
+	defer d.recoverPanic("sending", &err, "row", d.row.ID, "chat", d.row.ChatJID)
 	defer d.lanes.lock(store.Lane{ChatJID: d.row.ChatJID, ThreadID: d.row.ThreadID})()
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
-		pause(sending, sendGrace)
+		Pause(sending, sendGrace)
 		cancel()
 	})
 	defer stop()
 	return d.platform.Send(sending, d.row, part)
 }
 
-// judge says how a part stands after it was sent.
-func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
+// settlePart sets the state of a part after Send returned.
+func (d *delivery) settlePart(p *store.Delivery, platformID string, err error) {
 	before := p.ErrorClass
 	p.NotBefore, p.ErrorClass = 0, ""
 	var remark *Remark
@@ -260,6 +262,7 @@ func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
 		case before != msg.Ambiguous || d.Repeatable:
 			p.Error = ""
 		}
+		d.Log.Debug("part sent", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part)
 		return
 	}
 	failure := &Failure{Class: msg.Ambiguous, Err: err}
@@ -267,38 +270,38 @@ func (d *delivery) judge(p *store.Delivery, platformID string, err error) {
 		failure = &Failure{Class: msg.Ambiguous, Err: err}
 	}
 	p.ErrorClass, p.Error = failure.Class, d.Redact(err.Error())
-	clears := failure.Class == msg.Ambiguous && d.clears(before, p.Attempts)
-	if failure.Class == msg.Transient || clears {
+	resolvable := failure.Class == msg.Ambiguous && d.resolvable(before, p.Attempts)
+	if failure.Class == msg.Transient || resolvable {
 		p.Attempts++
 	}
 	again, state := nextTry(failure, p.Attempts)
-	if clears && p.Attempts < maxAttempts {
+	if resolvable && p.Attempts < maxAttempts {
 		again, state = pauseAfter(p.Attempts), msg.OutQueued
 	}
 	if p.State = state; state == msg.OutQueued {
 		p.NotBefore = d.now() + again.Milliseconds()
-		if before == msg.Ambiguous { // this try has failed, the one before may have arrived
+		if before == msg.Ambiguous { // this send failed, but the one before may have arrived
 			p.ErrorClass = before
 		}
 	}
-	d.Log.Warn("part not delivered", "chat", d.row.ChatJID, "row", d.row.ID, "part", p.Part, "class", failure.Class,
-		"state", p.State, "again_in", again, "err", p.Error)
+	d.Log.Warn("delivery failed", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part, "class", failure.Class,
+		"state", p.State, "wait", again, "err", p.Error)
 }
 
-// clears says whether anything is to be done about a part that may have arrived, whose class and
-// attempts before it was sent are given: it can be sent again as it is, looked for, or sent once
-// more with a mark.
-func (d *delivery) clears(before msg.ErrorClass, attempts int) bool {
+// resolvable reports whether there is a next step for a part that may have arrived, whose class and
+// attempts before the send are given: sending it again unchanged, searching for it, or sending a
+// marked copy.
+func (d *delivery) resolvable(before msg.ErrorClass, attempts int) bool {
 	_, finds := d.platform.(Finder)
 	_, marks := d.platform.(Marker)
-	if before == msg.Ambiguous { // what was sent had the mark
+	if before == msg.Ambiguous { // the send was a marked copy
 		return d.Repeatable || marks && d.Mark && attempts < maxCopies
 	}
 	return d.Repeatable || finds || marks && d.Mark
 }
 
-// nextTry says what a failure makes of a part, and when a queued one is tried again. A
-// platform that asks for patience, and missing credentials, use up no attempt.
+// nextTry returns the state of a part after a failure, and when a queued one is retried. Rate limits
+// and refused credentials use up no attempt.
 func nextTry(f *Failure, attempts int) (time.Duration, msg.OutState) {
 	switch f.Class {
 	case msg.Rate:
@@ -316,10 +319,10 @@ func nextTry(f *Failure, attempts int) (time.Duration, msg.OutState) {
 	return 0, msg.OutAmbiguous
 }
 
-func pauseAfter(attempts int) time.Duration { return min(firstPause<<(attempts-1), longPause) }
+func pauseAfter(attempts int) time.Duration { return min(firstPause<<(attempts-1), maxPause) }
 
-// record writes how parts stand, and settles the row when none is open, in one transaction.
-// It tries until it succeeds or the daemon stops: what happened outside is known nowhere else.
+// record writes the states of parts, and settles the row when none is open, in one transaction. It
+// retries until it succeeds or the daemon stops: the result of a send is known nowhere else.
 func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 	over := d.over()
 	for {
@@ -334,39 +337,47 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 			}
 			return nil
 		})
-		if err == nil && over && d.Settled != nil {
-			d.row.OutState = d.outcome()
-			d.Settled(d.row)
+		if err == nil && over {
+			d.reportSettled()
 		}
 		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
 			return err
 		}
-		d.Log.Error("cannot keep account of a delivery; trying again", "chat", d.row.ChatJID, "row", d.row.ID, "err", err)
-		pause(ctx, trouble)
+		d.Log.Error("cannot record a delivery; retrying", "row", d.row.ID, "chat", d.row.ChatJID, "err", err)
+		Pause(ctx, retryDelay)
 	}
 }
 
-// follow returns part i and those that change with it: behind a delivered part the next one
-// is being sent, behind a failed one all others are cancelled.
+// reportSettled logs and reports a row whose end is stored.
+func (d *delivery) reportSettled() {
+	d.row.OutState = d.outcome()
+	d.Log.Debug("delivered", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "state", d.row.OutState)
+	if d.Settled != nil {
+		d.Settled(d.row)
+	}
+}
+
+// follow returns part i and those that change with it: after a delivered part the next one is being
+// sent, after a failed one all others are cancelled.
 func (d *delivery) follow(ctx context.Context, i int) []store.Delivery {
-	behind := i + 1
+	next := i + 1
 	switch d.parts[i].State {
 	case msg.OutFailed:
-		for ; behind < len(d.parts); behind++ {
-			d.parts[behind].State = msg.OutCancelled
+		for ; next < len(d.parts); next++ {
+			d.parts[next].State = msg.OutCancelled
 		}
 	case msg.OutSent, msg.OutAmbiguous:
-		if behind < len(d.parts) && isOpen(d.parts[behind]) && ctx.Err() == nil && d.pacer.now(d.row.ChatJID) {
-			d.parts[behind].State, d.ours = msg.OutSending, behind
-			behind++
+		if next < len(d.parts) && isOpen(d.parts[next]) && ctx.Err() == nil && d.pacer.now(d.row.ChatJID) {
+			d.parts[next].State, d.startedPart = msg.OutSending, next
+			next++
 		}
 	}
-	return d.parts[i:behind]
+	return d.parts[i:next]
 }
 
 func (d *delivery) over() bool { return !slices.ContainsFunc(d.parts, isOpen) }
 
-// platformID is that of the first part: the one that replies and edits refer to.
+// platformID is the id of the first part, to which replies and edits refer.
 func (d *delivery) platformID() string {
 	if len(d.parts) == 0 {
 		return ""
@@ -374,8 +385,8 @@ func (d *delivery) platformID() string {
 	return d.parts[0].PlatformID
 }
 
-// outcome is how a row ends: failed if a part has, ambiguous if one may have arrived, or if
-// nobody knows, else sent.
+// outcome is how a row ends: failed if a part failed, ambiguous if one may have arrived or the row
+// has no parts, else sent.
 func (d *delivery) outcome() msg.OutState {
 	if len(d.parts) == 0 {
 		return msg.OutAmbiguous
@@ -394,7 +405,7 @@ func (d *delivery) outcome() msg.OutState {
 
 func (d *delivery) now() int64 { return d.Now().UnixMilli() }
 
-// until is how long it is until then.
+// until returns the time left before at, in unix ms.
 func (d *delivery) until(at int64) time.Duration {
 	return max(0, time.Duration(at-d.now())*time.Millisecond)
 }

@@ -24,7 +24,7 @@ func failure(class msg.ErrorClass, after time.Duration) error {
 }
 
 func TestDeliver(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		id := r.out("", "a|b|c")
 		r.platform.script("b", func(context.Context) error {
 			if got := r.states(id); got != "sending: sent sending queued" {
@@ -88,7 +88,7 @@ func TestFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				for _, err := range tt.tries {
 					r.platform.script("b", fails(err))
 				}
@@ -120,7 +120,7 @@ func TestFailures(t *testing.T) {
 
 // TestAPanicCostsOneRow has the platform's own code break.
 func TestAPanicCostsOneRow(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.cut = func(m *msg.Message) ([]Part, error) {
 			if m.Content == "cannot be cut" {
 				panic("no knife")
@@ -134,7 +134,7 @@ func TestAPanicCostsOneRow(t *testing.T) {
 		r.expect(uncut, "failed: failed")
 		r.expect(unsent, "ambiguous: sent ambiguous sent")
 		r.expect(next, "sent: sent")
-		if got := r.deliveries(uncut)[0]; got.ErrorClass != msg.Permanent || got.Error != "its rendering broke: no knife" {
+		if got := r.deliveries(uncut)[0]; got.ErrorClass != msg.Permanent || got.Error != "panic while rendering: no knife" {
 			t.Errorf("the row that cannot be cut: %+v", got)
 		}
 	})
@@ -142,7 +142,7 @@ func TestAPanicCostsOneRow(t *testing.T) {
 
 func TestAClockSetBackHoldsUpNobody(t *testing.T) {
 	t.Run("while a part waits", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, r *rig) {
+		inBubble(t, func(t *testing.T, r *fixture) {
 			var ahead atomic.Int64
 			r.platform.script("a", fails(failure(msg.Rate, time.Minute)))
 			row := r.out("", "a")
@@ -156,14 +156,14 @@ func TestAClockSetBackHoldsUpNobody(t *testing.T) {
 		})
 	})
 	t.Run("while the daemon is down", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, r *rig) {
+		inBubble(t, func(t *testing.T, r *fixture) {
 			row := r.begun("a", msg.OutQueued)
 			r.write(func(tx *store.Tx) error {
 				later := time.Now().Add(30 * time.Hour).UnixMilli()
 				return tx.PutDelivery(store.Delivery{MessageID: row, State: msg.OutQueued, Attempts: 1, NotBefore: later}, 1)
 			})
 			r.start()
-			pass(longestWait)
+			pass(maxWait)
 			r.expect(row, "sent: sent")
 		})
 	})
@@ -178,7 +178,7 @@ func TestStateOfAPartThatWaits(t *testing.T) {
 		{msg.Transient, 1, firstPause}, {msg.Rate, 0, time.Hour}, {msg.Auth, 0, authPause},
 	} {
 		t.Run(string(tt.class), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				r.platform.script("a", fails(failure(tt.class, time.Hour)))
 				id := r.out("", "a|b")
 				r.start()
@@ -200,7 +200,7 @@ func TestStateOfAPartThatWaits(t *testing.T) {
 }
 
 func TestTransientFailuresEnd(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.script("a", slices.Repeat([]outcome{fails(failure(msg.Transient, 0))}, 2*maxAttempts)...)
 		id := r.out("", "a|b")
 		r.start()
@@ -221,7 +221,7 @@ func TestTransientFailuresEnd(t *testing.T) {
 
 // TestBackoffOutlivesTheShell stops the shell while a part waits.
 func TestBackoffOutlivesTheShell(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.script("a", fails(failure(msg.Rate, time.Minute)))
 		id := r.out("", "a")
 		stop := r.start()
@@ -279,7 +279,7 @@ func TestAfterACrash(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				id := r.begun(tt.content, tt.parts...)
 				if tt.parts == nil {
 					r.exec("DELETE FROM deliveries")
@@ -299,7 +299,7 @@ func TestAfterACrash(t *testing.T) {
 }
 
 // exec runs a statement on the file behind the back of the store.
-func (r *rig) exec(query string) {
+func (r *fixture) exec(query string) {
 	r.t.Helper()
 	db, err := sql.Open("sqlite3", r.path)
 	if err != nil {
@@ -322,11 +322,11 @@ func TestRowThatCannotBeSaid(t *testing.T) {
 	}{
 		{"no parts and an error", nil, errCut, "failed: failed", "no such emoji"},
 		{"parts and an error", []Part{"a", "b"}, errCut, "failed: failed cancelled", "no such emoji"},
-		{"no parts", nil, nil, "failed: failed", "the row is cut into 0 parts, and was begun as 1"},
+		{"no parts", nil, nil, "failed: failed", "the row renders as 0 parts, but was claimed with 1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				id, next := r.out("", "bad"), r.out("", "good")
 				r.platform.cut = func(m *msg.Message) ([]Part, error) {
 					if m.Content == "bad" {
@@ -351,7 +351,7 @@ func TestRowThatCannotBeSaid(t *testing.T) {
 }
 
 func TestRowCancelledBeforeTheClaimIsNotSent(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		var ids []int64
 		for i := range 3 {
 			m := &msg.Message{ChatJID: room, Direction: msg.Out, OutState: msg.OutQueued, TurnID: int64(i + 1), Content: fmt.Sprint(i)}
@@ -394,7 +394,7 @@ func TestDatabaseRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				id, next := r.out("", "a|b"), r.out("", "next")
 				r.exec(`CREATE TRIGGER no ` + tt.trigger + ` BEGIN SELECT raise(ABORT, 'refused'); END`)
 				r.start()
@@ -402,7 +402,7 @@ func TestDatabaseRefuses(t *testing.T) {
 				r.expect(id, tt.during)
 				r.expectSent(tt.sends...)
 				r.exec(`DROP TRIGGER no`)
-				pass(trouble)
+				pass(retryDelay)
 				r.expect(id, "sent: sent sent")
 				r.expect(next, "sent: sent")
 				r.expectSent("a", "b", "next")
@@ -416,7 +416,7 @@ func TestDatabaseRefuses(t *testing.T) {
 
 // TestStopWhileTheDatabaseRefuses loses the outcome of a part, and says so.
 func TestStopWhileTheDatabaseRefuses(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		id := r.out("", "a|b")
 		r.exec(`CREATE TRIGGER no BEFORE UPDATE OF state ON deliveries BEGIN SELECT raise(ABORT, 'refused'); END`)
 		stop := r.start()
@@ -438,7 +438,7 @@ func TestStopWhileTheDatabaseRefuses(t *testing.T) {
 // TestDatabaseLockedWhileAPartIsSent has a shell of SQLite's hold the lock when the outcome
 // must be recorded.
 func TestDatabaseLockedWhileAPartIsSent(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		db, err := sql.Open("sqlite3", r.path)
 		if err != nil {
 			t.Fatal(err)
@@ -468,7 +468,7 @@ func TestDatabaseLockedWhileAPartIsSent(t *testing.T) {
 }
 
 func TestPlatformIDThatAnotherRowBears(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		first, second := r.out("", "same"), r.out("", "same")
 		r.start()
 		synctest.Wait()
@@ -480,7 +480,7 @@ func TestPlatformIDThatAnotherRowBears(t *testing.T) {
 }
 
 func TestPartsAreCounted(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.script("a", fails(failure(msg.Rate, 0)), fails(errCause))
 		r.platform.script("c", fails(failure(msg.Permanent, 0)))
 		r.out("", "a|b|c|d")
@@ -509,7 +509,7 @@ func TestFailureKeepsItsCause(t *testing.T) {
 
 // What was sent, though not as it was meant, is sent, and the record says how.
 func TestRemark(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.script("a", fails(fmt.Errorf("sending: %w", &Remark{"without its colours, near " + secret})))
 		id := r.out("", "a|b")
 		r.start(redacting)

@@ -47,10 +47,10 @@ func finds(id string, err error) func() (string, error) {
 
 func marking(o *Options) { o.Mark = true }
 
-const remark = "sent again with a mark: it may have arrived before"
+const remark = "resent with a mark: it may have arrived before"
 
 // crashing is a try to send in which the shell is killed.
-func (r *rig) crashing(err error) outcome {
+func (r *fixture) crashing(err error) outcome {
 	return func(context.Context) error {
 		if cause := r.store.Close(); cause != nil {
 			r.t.Error(cause)
@@ -91,7 +91,7 @@ func TestMark(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				r.as = pencil{r.platform}
 				for _, err := range tt.first {
 					r.platform.script("b", fails(err))
@@ -144,10 +144,10 @@ func TestMarkOnceConnected(t *testing.T) {
 	}{
 		"soon":  {back: time.Second, want: 2 * time.Second},
 		"late":  {back: time.Minute, want: time.Minute + time.Second},
-		"never": {want: offlineMost + firstPause},
+		"never": {want: maxOffline + firstPause},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				p := &pencilLine{pencil{r.platform}, make(chan bool)}
 				r.as = p
 				began, id := time.Now(), r.out("", "a")
@@ -164,7 +164,7 @@ func TestMarkOnceConnected(t *testing.T) {
 				pass(time.Hour)
 				r.expect(id, "sent: sent")
 				r.expectSent("a", marked("a"))
-				if got := r.platform.calls[1].At.Sub(began); got < tt.want || got > tt.want+2*offlineLook {
+				if got := r.platform.calls[1].At.Sub(began); got < tt.want || got > tt.want+2*offlineCheck {
 					t.Errorf("the copy was sent after %s, want about %s", got, tt.want)
 				}
 			})
@@ -175,7 +175,7 @@ func TestMarkOnceConnected(t *testing.T) {
 // TestDoubtIsRecorded looks at a part that may have arrived while it waits, and while its copy
 // is on its way.
 func TestDoubtIsRecorded(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.as = pencil{r.platform}
 		id := r.out("", "a")
 		expect := func(want store.Delivery) {
@@ -204,7 +204,7 @@ func TestDoubtIsRecorded(t *testing.T) {
 
 // TestMarkAfterCrashes kills the shell again and again: each copy but the first one is marked.
 func TestMarkAfterCrashes(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.as = pencil{r.platform}
 		again := marked("b")
 		r.platform.script("b", r.crashing(nil))
@@ -226,7 +226,7 @@ func TestMarkAfterCrashes(t *testing.T) {
 
 // TestDropWithoutMark has a platform that could mark, and is told not to.
 func TestDropWithoutMark(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.as = pencil{r.platform}
 		r.platform.script("b", fails(errCause))
 		r.platform.script("c", r.crashing(nil))
@@ -238,7 +238,7 @@ func TestDropWithoutMark(t *testing.T) {
 		pass(time.Hour)
 		r.expectSent("a", "b", "c", "d")
 		r.expect(id, "ambiguous: sent ambiguous ambiguous sent")
-		if d := r.deliveries(id)[2]; d.ErrorClass != msg.Ambiguous || d.Error != "the daemon ended while this was on its way" {
+		if d := r.deliveries(id)[2]; d.ErrorClass != msg.Ambiguous || d.Error != "the daemon ended while this was being sent" {
 			t.Errorf("part %+v", d)
 		}
 	})
@@ -276,7 +276,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				r.as = &eyes{fake: r.platform, answers: map[string][]func() (string, error){"b": tt.answers}}
 				for _, err := range tt.tries {
 					r.platform.script("b", fails(err))
@@ -314,7 +314,7 @@ func TestFindForbidden(t *testing.T) {
 		"no fourth copy":   {[]error{errCause, errCause, errCause}, "ambiguous: ambiguous", []string{"a", again, again, again}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				answers := []func() (string, error){forbidden, forbidden, forbidden, forbidden}
 				r.as = blindPencil{&eyes{fake: r.platform, answers: map[string][]func() (string, error){"a": answers}}}
 				r.platform.script("a", fails(errCause))
@@ -332,7 +332,7 @@ func TestFindForbidden(t *testing.T) {
 }
 
 func TestFindIsPatient(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		busy := finds("", failure(msg.Rate, 10*time.Minute))
 		r.as = &eyes{fake: r.platform, answers: map[string][]func() (string, error){"a": {busy, finds("7", nil)}}}
 		r.platform.script("a", fails(errCause))
@@ -348,7 +348,7 @@ func TestFindIsPatient(t *testing.T) {
 // TestFindAfterCrashes kills the shell before a part arrived, behind it, and while it is looked
 // for: it arrives once.
 func TestFindAfterCrashes(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		crash := r.crashing(nil)
 		e := &eyes{fake: r.platform, answers: map[string][]func() (string, error){"b": {
 			finds("", nil), // it had not arrived
@@ -381,7 +381,7 @@ type smudge struct{ *fake }
 func (smudge) Mark(Part) Part { panic("no pencil near " + secret) }
 
 func TestMarkThatBreaks(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.as = smudge{r.platform}
 		r.platform.script("a", fails(errCause))
 		id := r.out("", "a|b")
@@ -389,7 +389,7 @@ func TestMarkThatBreaks(t *testing.T) {
 		pass(time.Minute)
 		r.expectSent("a", "b")
 		r.expect(id, "ambiguous: ambiguous sent")
-		if d := r.deliveries(id)[0]; d.Error != "marking it broke: no pencil near [redacted]" {
+		if d := r.deliveries(id)[0]; d.Error != "panic while marking: no pencil near [redacted]" {
 			t.Errorf("part %+v", d)
 		}
 	})
@@ -397,7 +397,7 @@ func TestMarkThatBreaks(t *testing.T) {
 
 // TestSecretsStayInside has them in what is said, and in every error.
 func TestSecretsStayInside(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		var log strings.Builder
 		r.platform.script("b", fails(errors.New(secret)))
 		r.platform.script("c", fails(&Failure{Class: msg.Permanent, Err: errors.New("https://x/bot" + secret)}))
@@ -426,7 +426,7 @@ func TestSecretsStayInside(t *testing.T) {
 
 // TestReceiveThreads keeps what was known of a thread and is not told again.
 func TestReceiveThreads(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		shell := r.shell()
 		for _, in := range []Inbound{
 			{Threads: []msg.Thread{{ChatJID: room, ID: "7", Kind: "forum_topic", Title: "Old"}, {ChatJID: room, ID: "8", Author: "irc:ann"}}},

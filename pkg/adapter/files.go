@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// fetchMost is how long the files of one message may take; gated waits for as long.
-	fetchMost = time.Minute
-	// maxFetches bounds the messages whose files are on their way at once.
+	// fetchTimeout bounds the downloads of one message; gated waits for as long.
+	fetchTimeout = time.Minute
+	// maxFetches bounds the messages whose files are downloaded at once.
 	maxFetches = 4
-	// nameMost bounds what is kept of a file's own name, in bytes.
-	nameMost = 80
-	// mediaFolder is where files are, inside the data folder.
+	// maxFileName bounds what is kept of a file's own name, in bytes.
+	maxFileName = 80
+	// mediaFolder holds the files, inside the data folder.
 	mediaFolder = "media"
 )
 
-// Fetcher is a platform whose messages bring files that have to be fetched.
+// Fetcher is a platform whose messages have files that have to be downloaded.
 type Fetcher interface {
 	// Fetch writes the file that an attachment's Ref names.
 	Fetch(ctx context.Context, ref string, w io.Writer) error
 }
 
-// fetching downloads what messages bring; nil does nothing. What a crash leaves undone the next
-// start finds in the rows.
+// fetching downloads the files of messages; nil does nothing. After a crash the next start finds the
+// unfinished ones in the rows.
 type fetching struct {
 	shell   *Shell
 	fetcher Fetcher
@@ -52,7 +52,7 @@ func (s *Shell) fetching() *fetching {
 	return &fetching{shell: s, fetcher: fetcher, ended: make(chan int64, maxFetches), busy: map[int64]bool{}}
 }
 
-// done fires when a message's files are there.
+// done receives the row of a message whose downloads have ended.
 func (f *fetching) done() <-chan int64 {
 	if f == nil {
 		return nil
@@ -66,7 +66,7 @@ func (f *fetching) wait() {
 	}
 }
 
-// look begins with the messages that wait longest.
+// look starts downloads, those of the oldest messages first.
 func (f *fetching) look(ctx context.Context) {
 	if f == nil || len(f.busy) >= maxFetches {
 		return
@@ -74,7 +74,7 @@ func (f *fetching) look(ctx context.Context) {
 	rows, err := f.shell.Store.PendingFiles(ctx, f.shell.Platform, 2*maxFetches)
 	if err != nil {
 		if ctx.Err() == nil {
-			f.shell.Log.Error("cannot look for files to download; trying again", "err", err)
+			f.shell.Log.Error("cannot read pending downloads; retrying", "err", err)
 		}
 		return
 	}
@@ -89,10 +89,9 @@ func (f *fetching) look(ctx context.Context) {
 	}
 }
 
-// fetchAll fetches a message's files and records where they are. One that can't be fetched is
-// recorded with the reason.
+// fetchAll downloads a message's files and records their paths, or why a download failed.
 func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
-	fetching, cancel := context.WithTimeout(ctx, fetchMost)
+	fetching, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	for i := range m.Attachments {
 		a := &m.Attachments[i]
@@ -101,11 +100,11 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 		}
 		path, size, err := f.fetch(fetching, m, i)
 		if ctx.Err() != nil {
-			return // the next start does it
+			return // the next start retries
 		}
 		if err != nil {
 			a.Error = f.shell.Redact(err.Error())
-			f.shell.Log.Warn("file not downloaded", "chat", m.ChatJID, "row", m.ID, "file", a.Name, "err", a.Error)
+			f.shell.Log.Warn("download failed", "row", m.ID, "chat", m.ChatJID, "file", a.Name, "err", a.Error)
 		} else {
 			a.Path, a.Size = path, size
 		}
@@ -116,13 +115,13 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
 			return
 		}
-		f.shell.Log.Error("cannot record downloaded files; trying again", "row", m.ID, "err", err)
-		pause(ctx, trouble)
+		f.shell.Log.Error("cannot record downloads; retrying", "row", m.ID, "err", err)
+		Pause(ctx, retryDelay)
 	}
 }
 
-// fetch downloads one file beside its place and then puts it there, so that it is never seen in
-// part. Its name begins with the row and the file's number: nothing else has it.
+// fetch downloads one file under a temporary name and renames it, so that no reader sees half of
+// it. Its name begins with the row and the file's number, which makes it unique.
 func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path string, size int64, err error) {
 	a, limit := m.Attachments[i], f.shell.MediaMax
 	if a.Size > limit {
@@ -147,22 +146,22 @@ func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path strin
 		err = os.Rename(part.Name(), whole)
 	}
 	if err != nil {
-		_ = os.Remove(part.Name()) // what is left of it is in nobody's way
+		_ = os.Remove(part.Name()) // a rest does no harm
 		return "", 0, err
 	}
 	return filepath.ToSlash(path), bounded.written, nil
 }
 
 func (f *fetching) call(ctx context.Context, m *msg.Message, ref string, w io.Writer) (err error) {
-	defer f.shell.survive("fetching it", &err, "chat", m.ChatJID, "row", m.ID)
+	defer f.shell.recoverPanic("downloading", &err, "chat", m.ChatJID, "row", m.ID)
 	return f.fetcher.Fetch(ctx, ref, w)
 }
 
 func tooLarge(limit int64) error {
-	return fmt.Errorf("larger than the %d MiB that are downloaded (MEDIA_MAX)", limit>>20)
+	return fmt.Errorf("larger than %d MiB (MEDIA_MAX)", limit>>20)
 }
 
-// boundedWriter refuses what goes beyond limit.
+// boundedWriter fails a write beyond limit bytes.
 type boundedWriter struct {
 	w              io.Writer
 	limit, written int64
@@ -175,7 +174,7 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// safeName keeps of a name what is harmless in paths, shells and prompts.
+// safeName keeps the characters of a name that are safe in paths, shells and prompts.
 func safeName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	safe := strings.Map(func(r rune) rune {
@@ -185,7 +184,7 @@ func safeName(name string) string {
 		return '_'
 	}, name)
 	safe = strings.TrimLeft(safe, ".-")
-	for len(safe) > nameMost { // its end tells what it is
+	for len(safe) > maxFileName { // keep the extension
 		_, size := utf8.DecodeRuneInString(safe)
 		safe = safe[size:]
 	}

@@ -49,19 +49,19 @@ func (l *library) fetched() []string {
 
 const mediaMax = 2 << 20
 
-func (r *rig) library() *library {
+func (r *fixture) library() *library {
 	l := &library{fake: r.platform, data: r.t.TempDir(), how: map[string]func(context.Context, io.Writer) error{}}
 	r.as = l
 	return l
 }
 
 // fetches starts a shell that downloads below the library's folder.
-func (r *rig) fetches(l *library, set ...func(*Options)) (stop func()) {
+func (r *fixture) fetches(l *library, set ...func(*Options)) (stop func()) {
 	return r.start(append(set, redacting, func(o *Options) { o.Data, o.MediaMax = l.data, mediaMax })...)
 }
 
 // brings stores a message with files, each known by its name.
-func (r *rig) brings(names ...string) int64 {
+func (r *fixture) brings(names ...string) int64 {
 	r.t.Helper()
 	var files []msg.Attachment
 	for _, name := range names {
@@ -70,7 +70,7 @@ func (r *rig) brings(names ...string) int64 {
 	return r.bringsFiles(files...)
 }
 
-func (r *rig) bringsFiles(files ...msg.Attachment) int64 {
+func (r *fixture) bringsFiles(files ...msg.Attachment) int64 {
 	r.t.Helper()
 	m := post("", "look at this")
 	m.Direction, m.ReceivedAt, m.Attachments, m.PendingFiles = msg.In, time.Now().UnixMilli(), files, len(files)
@@ -79,7 +79,7 @@ func (r *rig) bringsFiles(files ...msg.Attachment) int64 {
 }
 
 // expectFiles compares what is recorded of a message's files, and what is on the disk.
-func (r *rig) expectFiles(l *library, id int64, want ...msg.Attachment) {
+func (r *fixture) expectFiles(l *library, id int64, want ...msg.Attachment) {
 	r.t.Helper()
 	m := r.row(id)
 	if diff := cmp.Diff(want, m.Attachments); diff != "" || m.PendingFiles != 0 {
@@ -110,7 +110,7 @@ func (l *library) onDisk(t testing.TB) (names []string) {
 }
 
 func TestFiles(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		pokes := make(chan string, 10)
 		r.store = storetest.OpenAt(t, r.path, func(daemon string) { pokes <- daemon })
 		l := r.library()
@@ -149,7 +149,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestFilesThatCannotBeHad(t *testing.T) {
-	const tooLarge = "larger than the 2 MiB that are downloaded (MEDIA_MAX)"
+	const tooLarge = "larger than 2 MiB (MEDIA_MAX)"
 	endless := func(_ context.Context, w io.Writer) error {
 		page := make([]byte, 64<<10)
 		for {
@@ -173,12 +173,12 @@ func TestFilesThatCannotBeHad(t *testing.T) {
 			_, err := io.WriteString(w, "half")
 			return errors.Join(err, io.ErrUnexpectedEOF)
 		}, 0, "unexpected EOF"},
-		{"panic", 0, func(context.Context, io.Writer) error { panic("no hands, " + secret) }, 0, "fetching it broke: no hands, [redacted]"},
-		{"never ends", 0, func(ctx context.Context, _ io.Writer) error { <-ctx.Done(); return ctx.Err() }, fetchMost, "context deadline exceeded"},
+		{"panic", 0, func(context.Context, io.Writer) error { panic("no hands, " + secret) }, 0, "panic while downloading: no hands, [redacted]"},
+		{"never ends", 0, func(ctx context.Context, _ io.Writer) error { <-ctx.Done(); return ctx.Err() }, fetchTimeout, "context deadline exceeded"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				l := r.library()
 				l.how["bad"] = tt.how
 				good := msg.Attachment{Name: "good", Ref: "good"}
@@ -201,7 +201,7 @@ func (o outcome) fetch(ctx context.Context, _ io.Writer) error { return o(ctx) }
 
 // TestFileOfExactlyTheLimit is not too large.
 func TestFileOfExactlyTheLimit(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		l.how["a"] = func(_ context.Context, w io.Writer) error {
 			_, err := w.Write(make([]byte, mediaMax))
@@ -234,16 +234,16 @@ func TestNamesOfFiles(t *testing.T) {
 		{"e\u0301.txt", "e_.txt"},
 		{"\u202egpj.exe", "_gpj.exe"},
 		{strings.Repeat("é", 150), strings.Repeat("é", 40)},
-		{strings.Repeat("x", 300) + ".tar.gz", strings.Repeat("x", nameMost-7) + ".tar.gz"},
+		{strings.Repeat("x", 300) + ".tar.gz", strings.Repeat("x", maxFileName-7) + ".tar.gz"},
 		{strings.Repeat("世", 100) + ".md", strings.Repeat("世", 25) + ".md"},
 		{"x.part", "x.part"},
 	}
 	for _, tt := range tests {
-		if got := safeName(tt.name); got != tt.want || len(got) > nameMost || !utf8.ValidString(got) {
+		if got := safeName(tt.name); got != tt.want || len(got) > maxFileName || !utf8.ValidString(got) {
 			t.Errorf("%q: %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		want := map[string]bool{}
 		for i, tt := range tests {
@@ -267,12 +267,12 @@ func TestNamesOfFiles(t *testing.T) {
 // TestFilesAfterAnEnd ends a shell while a file is under way: the next one fetches the message's
 // files again.
 func TestFilesAfterAnEnd(t *testing.T) {
-	for name, end := range map[string]func(*rig, func()){
-		"crash": (*rig).crash,
-		"stop":  func(_ *rig, stop func()) { stop() },
+	for name, end := range map[string]func(*fixture, func()){
+		"crash": (*fixture).crash,
+		"stop":  func(_ *fixture, stop func()) { stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				l := r.library()
 				l.how["b"] = func(ctx context.Context, w io.Writer) error {
 					_, _ = io.WriteString(w, "half")
@@ -301,7 +301,7 @@ func TestFilesAfterAnEnd(t *testing.T) {
 
 // TestFilesThatACrashLeftInPart are written anew.
 func TestFilesThatACrashLeftInPart(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		id := r.brings("a")
 		folder := filepath.Join(l.data, "media", "200001")
@@ -323,7 +323,7 @@ func TestFilesThatACrashLeftInPart(t *testing.T) {
 // TestFilesOfManyMessages come a few messages at a time, the oldest first; other platforms' are
 // left alone.
 func TestFilesOfManyMessages(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		var want []string
 		for i := range 3*maxFetches + 1 {
@@ -355,7 +355,7 @@ func TestFilesOfManyMessages(t *testing.T) {
 }
 
 func TestFilesWithoutADisk(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		id := r.brings("a")
 		if err := os.WriteFile(filepath.Join(l.data, "media"), nil, 0o600); err != nil {
@@ -371,14 +371,14 @@ func TestFilesWithoutADisk(t *testing.T) {
 
 // TestFilesWhileTheDatabaseRefuses are recorded later, and fetched once.
 func TestFilesWhileTheDatabaseRefuses(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		id := r.brings("a")
 		r.exec(`CREATE TRIGGER no BEFORE UPDATE OF pending_files ON messages BEGIN SELECT raise(ABORT, 'refused'); END`)
 		r.fetches(l)
 		pass(time.Minute)
 		r.exec(`DROP TRIGGER no`)
-		pass(trouble)
+		pass(retryDelay)
 		r.expectFiles(l, id, msg.Attachment{Path: "media/200001/1-0-a", Name: "a", MIME: "text/plain", Size: 1})
 		if got := l.fetched(); len(got) != 1 {
 			t.Errorf("fetched %q", got)
@@ -388,7 +388,7 @@ func TestFilesWhileTheDatabaseRefuses(t *testing.T) {
 
 // TestPendingRowWithoutFiles is what a foreign adapter may write; it holds up nobody.
 func TestPendingRowWithoutFiles(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		id := r.bringsFiles()
 		r.exec(`UPDATE messages SET pending_files = 3, attachments = '{"no":"list"}'`)

@@ -85,7 +85,7 @@ func fails(err error) outcome { return func(context.Context) error { return err 
 // takes is a try that succeeds after a while, if it is left the time.
 func takes(d time.Duration) outcome {
 	return func(ctx context.Context) error {
-		pause(ctx, d)
+		Pause(ctx, d)
 		return ctx.Err()
 	}
 }
@@ -105,9 +105,9 @@ const (
 	room     = platform + ":room"
 )
 
-// rig is a shell on a database of its own. What is written to it is delivered in the time of
+// fixture is a shell on a database of its own. What is written to it is delivered in the time of
 // the bubble it is made in.
-type rig struct {
+type fixture struct {
 	t        testing.TB
 	path     string
 	store    *store.Store
@@ -124,20 +124,20 @@ type rig struct {
 	beat    store.Daemon // what the heart wrote last
 }
 
-// inBubble runs a test with a rig in a bubble.
-func inBubble(t *testing.T, test func(*testing.T, *rig)) {
-	synctest.Test(t, func(t *testing.T) { test(t, newRig(t)) })
+// inBubble runs a test with a fixture in a bubble.
+func inBubble(t *testing.T, test func(*testing.T, *fixture)) {
+	synctest.Test(t, func(t *testing.T) { test(t, newFixture(t)) })
 }
 
-func newRig(t testing.TB) *rig {
+func newFixture(t testing.TB) *fixture {
 	path := storetest.Path(t)
-	return &rig{
+	return &fixture{
 		t: t, path: path, store: storetest.OpenAt(t, path, nil), platform: &fake{scripts: map[string][]outcome{}},
 		wake: make(chan struct{}, 1),
 	}
 }
 
-func (r *rig) shell(set ...func(*Options)) *Shell {
+func (r *fixture) shell(set ...func(*Options)) *Shell {
 	r.metrics = prometheus.NewRegistry()
 	o := Options{
 		Platform: platform, Daemon: "ircd", Store: r.store, Wake: r.wake, Poll: time.Minute,
@@ -156,6 +156,7 @@ func (r *rig) shell(set ...func(*Options)) *Shell {
 		o.Heartbeat = r.heart
 	}
 	if r.as != nil {
+		o.Listener, _ = r.as.(Listener)
 		return New(r.as, o)
 	}
 	return New(r.platform, o)
@@ -178,7 +179,7 @@ var discard = slog.New(slog.DiscardHandler)
 func repeatable(o *Options) { o.Repeatable = true }
 
 // start runs a shell. stop, which the end of the test calls too, returns when it has ended.
-func (r *rig) start(set ...func(*Options)) (stop func()) {
+func (r *fixture) start(set ...func(*Options)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	shell := r.shell(set...)
@@ -195,9 +196,9 @@ func (r *rig) start(set ...func(*Options)) (stop func()) {
 }
 
 // out queues a row in a thread of the room.
-func (r *rig) out(thread, content string) int64 { return r.outIn(room, thread, content) }
+func (r *fixture) out(thread, content string) int64 { return r.outIn(room, thread, content) }
 
-func (r *rig) outIn(chat, thread, content string) int64 {
+func (r *fixture) outIn(chat, thread, content string) int64 {
 	r.t.Helper()
 	m := &msg.Message{
 		ChatJID: chat, ThreadID: thread, Direction: msg.Out, OutState: msg.OutQueued, Content: content, Source: msg.SourceAgent,
@@ -207,7 +208,7 @@ func (r *rig) outIn(chat, thread, content string) int64 {
 }
 
 // begun queues a row and leaves its parts as a shell that ended would, in these states.
-func (r *rig) begun(content string, states ...msg.OutState) int64 {
+func (r *fixture) begun(content string, states ...msg.OutState) int64 {
 	r.t.Helper()
 	id := r.out("", content)
 	r.write(func(tx *store.Tx) error {
@@ -226,7 +227,7 @@ func (r *rig) begun(content string, states ...msg.OutState) int64 {
 
 // works has an agent work for a thread of a chat until end is called, which has it say something
 // last, if that is not empty.
-func (r *rig) works(chat, thread string) (end func(says string)) {
+func (r *fixture) works(chat, thread string) (end func(says string)) {
 	r.t.Helper()
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: chat, ThreadID: thread, CreatedAt: 1}
 	r.runs++ // one folder has one agent at a time for each topic
@@ -250,19 +251,19 @@ func (r *rig) works(chat, thread string) (end func(says string)) {
 }
 
 // look has the shell look at the database, as a poke does.
-func (r *rig) look() {
+func (r *fixture) look() {
 	r.wake <- struct{}{}
 	synctest.Wait()
 }
 
-func (r *rig) write(fn func(*store.Tx) error) {
+func (r *fixture) write(fn func(*store.Tx) error) {
 	r.t.Helper()
 	if err := r.store.Write(context.Background(), fn); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func (r *rig) row(id int64) *msg.Message {
+func (r *fixture) row(id int64) *msg.Message {
 	r.t.Helper()
 	m, err := r.store.Message(r.t.Context(), id)
 	if err != nil || m == nil {
@@ -271,7 +272,7 @@ func (r *rig) row(id int64) *msg.Message {
 	return m
 }
 
-func (r *rig) deliveries(id int64) []store.Delivery {
+func (r *fixture) deliveries(id int64) []store.Delivery {
 	r.t.Helper()
 	all, err := r.store.Deliveries(r.t.Context(), id)
 	if err != nil {
@@ -281,7 +282,7 @@ func (r *rig) deliveries(id int64) []store.Delivery {
 }
 
 // states of a row and its parts, as in "failed: sent failed cancelled".
-func (r *rig) states(id int64) string {
+func (r *fixture) states(id int64) string {
 	r.t.Helper()
 	all := []string{string(r.row(id).OutState) + ":"}
 	for _, d := range r.deliveries(id) {
@@ -291,7 +292,7 @@ func (r *rig) states(id int64) string {
 }
 
 // expect compares the states of a row with those wanted.
-func (r *rig) expect(id int64, want string) {
+func (r *fixture) expect(id int64, want string) {
 	r.t.Helper()
 	if got := r.states(id); got != want {
 		r.t.Errorf("row %d: %q, want %q", id, got, want)
@@ -299,7 +300,7 @@ func (r *rig) expect(id int64, want string) {
 }
 
 // expectSent compares the parts whose sending began with those wanted.
-func (r *rig) expectSent(want ...string) {
+func (r *fixture) expectSent(want ...string) {
 	r.t.Helper()
 	if diff := cmp.Diff(want, r.platform.sent()); diff != "" {
 		r.t.Errorf("sent (-want +got):\n%s", diff)
@@ -314,7 +315,7 @@ func pass(d time.Duration) {
 
 // crash ends a shell as a kill does, by taking its database away, and opens the database for the
 // next one.
-func (r *rig) crash(stop func()) {
+func (r *fixture) crash(stop func()) {
 	r.t.Helper()
 	if err := r.store.Close(); err != nil {
 		r.t.Error(err)

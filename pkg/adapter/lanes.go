@@ -6,18 +6,18 @@ import (
 	"arizuko/pkg/store"
 )
 
-// laneLocks has one thing at a time happen in a thread of a chat. It is safe for concurrent use.
+// laneLocks holds one lock for each thread of a chat. It is safe for concurrent use.
 type laneLocks struct {
 	mu   sync.Mutex
 	held map[store.Lane]*laneLock
 }
 
 type laneLock struct {
-	free  chan struct{} // whoever takes its one value has the lane
-	users int           // who have it or wait for it
+	free  chan struct{} // holds one value while the lane is not locked
+	users int           // that hold the lock or wait for it
 }
 
-// lock waits for the lane and returns what lets go of it.
+// lock waits for the lane and returns its unlock function.
 func (l *laneLocks) lock(lane store.Lane) (unlock func()) {
 	l.mu.Lock()
 	held := l.use(lane)
@@ -26,7 +26,7 @@ func (l *laneLocks) lock(lane store.Lane) (unlock func()) {
 	return func() { l.unlock(lane, held) }
 }
 
-// tryLock is lock where nobody has the lane, else it is not free.
+// tryLock is lock for a lane that is free; free is false if it is locked.
 func (l *laneLocks) tryLock(lane store.Lane) (unlock func(), free bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	// maxSends bounds the rows on their way at once, and with them the connections.
+	// maxSends bounds the rows that are sent at once, and with them the connections.
 	maxSends = 16
-	// trouble is how long to wait when the database is in the way.
-	trouble = time.Second
-	// sendGrace is how long a part on its way may take when the daemon stops: below the
-	// time that daemons are given to stop.
+	// retryDelay is the pause before a step that must succeed, mostly a write, is retried.
+	retryDelay = time.Second
+	// sendGrace is how long a send may still take when the daemon stops: less than the time that
+	// daemons have to stop.
 	sendGrace = 5 * time.Second
 )
 
-// outbox runs a worker for each lane that has rows to deliver. Lanes do not wait for each
-// other; within a lane one row follows the other.
+// outbox runs a worker for each lane that has rows to deliver. Lanes do not wait for each other;
+// within a lane rows are delivered in order.
 type outbox struct {
 	shell   *Shell
-	working map[store.Lane]bool // a worker is on it
+	working map[store.Lane]bool // lanes that have a worker
 	ended   chan store.Lane
 	workers sync.WaitGroup
 }
 
-// Run delivers outbound rows until ctx ends, and returns nil once no part is on its way any
-// more.
+// Run listens and delivers outbound rows until ctx ends, and returns nil once no send is running.
 func (s *Shell) Run(ctx context.Context) error {
-	var around sync.WaitGroup
-	defer around.Wait()
-	if l, ok := s.platform.(Listener); ok {
-		around.Go(func() { s.keepConnected(ctx, l) })
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	if s.Listener != nil {
+		listening.Go(func() { s.keepConnected(ctx) })
 	}
+
 	o := &outbox{shell: s, working: map[store.Lane]bool{}, ended: make(chan store.Lane)}
 	ticker := time.NewTicker(s.Poll)
 	defer ticker.Stop()
@@ -58,17 +58,17 @@ func (s *Shell) Run(ctx context.Context) error {
 			delete(files.busy, row)
 		case <-s.Wake:
 		case lane := <-o.ended:
-			delete(o.working, lane) // the next look finds what came while it ended
+			delete(o.working, lane) // the next look finds rows that came while it ended
 		}
 	}
 }
 
-// look starts a worker for every lane where rows wait and nobody works.
+// look starts a worker for every lane that has rows to deliver and no worker.
 func (o *outbox) look(ctx context.Context) {
 	lanes, err := o.shell.Store.OutboxLanes(ctx, o.shell.Platform)
 	if err != nil {
 		if ctx.Err() == nil {
-			o.shell.Log.Error("cannot look for outbound rows; trying again", "err", err)
+			o.shell.Log.Error("cannot read outbound rows; retrying", "err", err)
 		}
 		return
 	}
@@ -99,30 +99,30 @@ func (o *outbox) drain() {
 // deliverLane delivers a lane's rows in order until none is left or ctx ends.
 func (s *Shell) deliverLane(ctx context.Context, lane store.Lane) {
 	waited := int64(0) // the row whose wait is over, even if the clock was set back meanwhile
-	turn := false      // it has come
+	hasPermit := false // of the pacer, for the next part
 	for ctx.Err() == nil {
 		m, err := s.Store.NextOutbound(ctx, lane)
 		if err == nil && m == nil {
 			return
 		}
-		if err == nil && !turn {
+		if err == nil && !hasPermit {
 			var wait time.Duration
-			if wait, turn = s.pacer.take(lane.ChatJID); wait > 0 {
-				pause(ctx, wait)
+			if wait, hasPermit = s.pacer.take(lane.ChatJID); wait > 0 {
+				Pause(ctx, wait)
 				continue // the row may have been cancelled
 			}
 		}
 		var wait time.Duration
 		if err == nil {
 			wait, err = s.inSlot(ctx, m, m.ID == waited)
-			turn = false
+			hasPermit = false
 		}
 		if err != nil {
-			s.Log.Error("cannot keep account of a delivery; trying again", "chat", lane.ChatJID, "err", err)
-			pause(ctx, trouble)
+			s.Log.Error("cannot record a delivery; retrying", "chat", lane.ChatJID, "thread", lane.ThreadID, "err", err)
+			Pause(ctx, retryDelay)
 			continue
 		}
-		pause(ctx, wait)
+		Pause(ctx, wait)
 		waited = m.ID
 	}
 }
@@ -138,7 +138,8 @@ func (s *Shell) inSlot(ctx context.Context, m *msg.Message, waited bool) (time.D
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// Pause returns after d, or when ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}

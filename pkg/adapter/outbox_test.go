@@ -16,7 +16,7 @@ import (
 
 // TestOrderInEachLane has rows of several threads and chats on their way at once.
 func TestOrderInEachLane(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		lanes := []struct{ chat, thread string }{{room, ""}, {room, "t"}, {"irc:other", ""}, {"irc:other", "t"}, {"irc:t", ""}}
 		want, laneOf := map[int][]string{}, map[int64]int{}
 		for n := range 4 {
@@ -48,7 +48,7 @@ func TestOrderInEachLane(t *testing.T) {
 }
 
 func TestLaneThatWaitsHoldsUpNoOther(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		for i := range 2 * maxSends {
 			text := fmt.Sprint("slow ", i)
 			r.platform.script(text, fails(failure(msg.Rate, time.Hour)))
@@ -67,7 +67,7 @@ func TestLaneThatWaitsHoldsUpNoOther(t *testing.T) {
 }
 
 func TestMoreLanesThanSlots(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		var ids []int64
 		for i := range 2*maxSends + 1 {
 			text := fmt.Sprint(i)
@@ -89,7 +89,7 @@ func TestMoreLanesThanSlots(t *testing.T) {
 }
 
 func TestRowsComeWhileTheShellRuns(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.start()
 		synctest.Wait()
 		polled := r.out("", "polled")
@@ -117,7 +117,7 @@ func TestRowsComeWhileTheShellRuns(t *testing.T) {
 }
 
 func TestRowsOfOtherPlatformsAreLeftAlone(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		var ids []int64
 		for _, chat := range []string{"web:acme", "ircs:room", "ir:c", "IRC:room", "telegram:irc:room"} {
 			ids = append(ids, r.outIn(chat, "", "x"))
@@ -145,7 +145,7 @@ func TestStopWhileAPartIsSent(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				r.platform.script("a", takes(tt.needs))
 				id, next := r.out("", "a|b"), r.out("", "next")
 				stop := r.start()
@@ -171,7 +171,7 @@ func TestStopWhileAPartIsSent(t *testing.T) {
 // TestStopBeginsNothing stops the shell while lanes wait for a slot, among them some whose
 // rows were begun before.
 func TestStopBeginsNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		for i := range maxSends {
 			text := fmt.Sprint("busy ", i)
 			r.platform.script(text, takes(time.Second))
@@ -200,7 +200,7 @@ func TestStopBeginsNothing(t *testing.T) {
 }
 
 func TestShellThatIsStoppedAtOnceSendsNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		ids := []int64{r.begun("a", msg.OutQueued), r.out("t", "b")}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -215,7 +215,7 @@ func TestShellThatIsStoppedAtOnceSendsNothing(t *testing.T) {
 
 // TestStopBeforeTheClaim is nothing to complain of.
 func TestStopBeforeTheClaim(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		id := r.out("", "a")
 		ctx, cancel := context.WithCancel(t.Context())
 		r.platform.cut = func(m *msg.Message) ([]Part, error) {

@@ -5,41 +5,39 @@ import (
 	"time"
 )
 
-// Limit is how fast something may be done: Burst times at once, and from then on once in Every.
-// The zero Limit is none.
+// Limit allows Burst sends at once, and after that one in every Every. The zero Limit is none.
 type Limit struct {
 	Every time.Duration
 	Burst int
 }
 
-// Pace is how fast a platform lets us send.
+// Pace holds the limits of a platform.
 type Pace struct {
 	Account Limit                        // over all chats
 	Chat    func(chatJID string) []Limit // in one chat; nil for no limit
 }
 
-// quietChats is how many chats are remembered before those are forgotten that have sent nothing
-// for so long that they are as good as new.
-const quietChats = 1000
+// maxChats is how many chats are remembered before those whose limits are unused are forgotten.
+const maxChats = 1000
 
-// pacer hands out the moments at which parts may be sent. It is safe for concurrent use.
+// pacer gives permits to send parts. It is safe for concurrent use.
 type pacer struct {
 	pace  Pace
 	clock func() time.Time
 
 	mu      sync.Mutex
-	last    time.Time // when it was asked last
+	last    time.Time // of the last call
 	account meter
 	chats   map[string][]meter
 }
 
-// meter holds moments to a limit.
+// meter applies a limit.
 type meter struct {
 	Limit
-	full time.Time // from when on Burst are allowed at once again
+	full time.Time // when Burst sends are allowed at once again
 }
 
-// free is the first moment not before at that the limit allows.
+// free returns the first time, at or later, that the limit allows.
 func (m *meter) free(at time.Time) time.Time {
 	if free := m.full.Add(-time.Duration(m.Burst-1) * m.Every); m.Burst > 0 && free.After(at) {
 		return free
@@ -47,7 +45,7 @@ func (m *meter) free(at time.Time) time.Time {
 	return at
 }
 
-// take uses a moment that is free.
+// take records a send at a time that is free.
 func (m *meter) take(at time.Time) {
 	if m.full.Before(at) {
 		m.full = at
@@ -59,25 +57,25 @@ func newPacer(p Pace, clock func() time.Time) *pacer {
 	return &pacer{pace: p, clock: clock, account: meter{Limit: p.Account}, chats: map[string][]meter{}}
 }
 
-// take takes the next moment at which a part may be sent to a chat, and says how long it is
-// until then. Where the chat is not free when the account is, nothing is taken, so that nobody
-// else waits for the chat: it is to be asked again after the wait.
+// take takes the next permit to send a part to a chat, and returns the time until it is valid. If
+// the chat's limit allows that later than the account's, no permit is taken, so that other chats
+// don't wait: the caller asks again after the wait.
 func (p *pacer) take(chatJID string) (wait time.Duration, taken bool) {
 	return p.upTo(chatJID, 1<<63-1)
 }
 
-// now takes this moment, if a part may be sent to a chat.
+// now takes a permit if it is valid at once.
 func (p *pacer) now(chatJID string) bool {
 	_, taken := p.upTo(chatJID, 0)
 	return taken
 }
 
-// upTo is take, which takes nothing that is further away than most.
-func (p *pacer) upTo(chatJID string, most time.Duration) (wait time.Duration, taken bool) {
+// upTo is take, except that it takes no permit that is valid only after more than maxWait.
+func (p *pacer) upTo(chatJID string, maxWait time.Duration) (wait time.Duration, taken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock()
-	if now.Before(p.last) { // it was set back, and all moments are in a time to come
+	if now.Before(p.last) { // the clock was set back
 		p.account.full, p.chats = time.Time{}, map[string][]meter{}
 	}
 	p.last = now
@@ -87,7 +85,7 @@ func (p *pacer) upTo(chatJID string, most time.Duration) (wait time.Duration, ta
 	for i := range limits {
 		free = limits[i].free(free)
 	}
-	if free.After(at) || free.Sub(now) > most {
+	if free.After(at) || free.Sub(now) > maxWait {
 		return free.Sub(now), false
 	}
 	p.account.take(at)
@@ -105,7 +103,7 @@ func (p *pacer) chat(chatJID string, now time.Time) []meter {
 	if known {
 		return limits
 	}
-	if len(p.chats) >= quietChats {
+	if len(p.chats) >= maxChats {
 		p.forget(now)
 	}
 	for _, l := range p.pace.Chat(chatJID) {
@@ -115,7 +113,7 @@ func (p *pacer) chat(chatJID string, now time.Time) []meter {
 	return limits
 }
 
-// forget lets go of the chats whose limits are as they were in the beginning.
+// forget removes the chats whose limits are unused.
 func (p *pacer) forget(now time.Time) {
 	for chat, limits := range p.chats {
 		full := true

@@ -27,7 +27,7 @@ func checkPace(t *testing.T, who string, moments []time.Time, l Limit) {
 }
 
 // sentTo lists when parts were sent to each chat, and to all of them.
-func (r *rig) sentTo() (chats map[string][]time.Time, all []time.Time) {
+func (r *fixture) sentTo() (chats map[string][]time.Time, all []time.Time) {
 	chats = map[string][]time.Time{}
 	for _, c := range r.platform.calls {
 		chat := r.row(c.Row).ChatJID
@@ -45,7 +45,7 @@ func each(limits ...Limit) func(string) []Limit { return func(string) []Limit { 
 // TestPaceOfAThousandRows has a hundred chats share an account that is slower than all of them
 // together: it is never idle, and serves them in turn.
 func TestPaceOfAThousandRows(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		const chats, rows = 100, 10
 		account := Limit{Every: time.Second / 30, Burst: 1}
 		perChat := []Limit{{Every: time.Second, Burst: 1}, {Every: 3 * time.Second, Burst: 20}}
@@ -107,7 +107,7 @@ func TestPace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				for n := range tt.rows {
 					r.outIn("irc:slow", "", fmt.Sprint(n))
 					for i := range tt.chats {
@@ -146,7 +146,7 @@ func TestPace(t *testing.T) {
 
 // TestPaceCountsRetries has every part fail at first: the second try takes its turn too.
 func TestPaceCountsRetries(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		account, chat := Limit{Every: 500 * time.Millisecond, Burst: 1}, Limit{Every: 4 * time.Second, Burst: 1}
 		for i := range 10 {
 			text := fmt.Sprint(i)
@@ -178,7 +178,7 @@ func TestWaitIsNoDoubt(t *testing.T) {
 		{"both", Pace{Account: Limit{Every: time.Minute, Burst: 1}, Chat: each(Limit{Every: 30 * time.Second, Burst: 1})}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				first, other, next := r.out("", "a|b"), r.out("t", "c"), r.out("", "d")
 				stop := r.start(paced(tt.pace))
 				pass(50 * time.Second) // in which one part is sent
@@ -209,7 +209,7 @@ func TestWaitIsNoDoubt(t *testing.T) {
 
 // TestRowCancelledWhileItWaits is not sent, and the next one is.
 func TestRowCancelledWhileItWaits(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.out("", "first")
 		m := &msg.Message{ChatJID: room, Direction: msg.Out, OutState: msg.OutQueued, TurnID: 7, Content: "cancelled"}
 		r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
@@ -233,10 +233,10 @@ func TestPaceForgetsQuietChats(t *testing.T) {
 			return []Limit{{Every: time.Second, Burst: 1}}
 		}}, time.Now)
 		free := []bool{p.now("busy"), p.now("busy")}
-		for i := range quietChats - 1 {
+		for i := range maxChats - 1 {
 			p.take(fmt.Sprint("quiet ", i))
 		}
-		if len(p.chats) != quietChats {
+		if len(p.chats) != maxChats {
 			t.Errorf("%d chats are remembered", len(p.chats))
 		}
 		pass(time.Minute)

@@ -50,7 +50,7 @@ func drawSteps(t *rapid.T) []step {
 // model is what must be true of a shell's deliveries, whatever the platform does, and however
 // often the shell is stopped or killed.
 type model struct {
-	*rig
+	*fixture
 	power    string // what the shell can do about a part that may have arrived
 	stop     func()
 	rows     []*modelRow
@@ -370,7 +370,7 @@ func TestAnyFailuresAndStops(t *testing.T) {
 		power := rapid.SampledFrom([]string{powerless, repeats, remarks, looksForIt}).Draw(rt, "power")
 		steps := drawSteps(rt)
 		synctest.Test(t, func(t *testing.T) {
-			m := &model{rig: newRig(t), power: power, refusals: map[string]int{}, arrived: map[string]int{}}
+			m := &model{fixture: newFixture(t), power: power, refusals: map[string]int{}, arrived: map[string]int{}}
 			m.begin()
 			for _, s := range steps {
 				m.do(s)

@@ -11,13 +11,13 @@ import (
 // Settings are what every adapter takes from the environment; it is embedded in each one's
 // configuration.
 type Settings struct {
-	PollInterval time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is looked at without being poked"`
-	Bots         Bots          `env:"BOTS" envDefault:"none" doc:"which messages of other bots are heard: none, mentions of ours, or all"`
-	Resend       Resend        `env:"RESEND" envDefault:"mark" doc:"what becomes of a message that may have arrived before a crash: mark, sent again as a possible duplicate, or drop"`
+	PollInterval time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is polled without being poked"`
+	Bots         Bots          `env:"BOTS" envDefault:"none" doc:"which messages of other bots are stored: none, mentions of ours, or all"`
+	Resend       Resend        `env:"RESEND" envDefault:"mark" doc:"what happens to a message that may have arrived before a crash: mark (sent again as a possible duplicate) or drop"`
 	MediaMax     int64         `env:"MEDIA_MAX" envDefault:"20971520" doc:"largest file that is downloaded, in bytes"`
 }
 
-// Problems finds what the types let through; an entry may be nil.
+// Problems returns the invalid values that the types accept; an entry may be nil.
 func (s *Settings) Problems() []error {
 	errs := []error{config.CheckInterval("POLL_INTERVAL", s.PollInterval)}
 	if s.MediaMax <= 0 {
@@ -26,7 +26,7 @@ func (s *Settings) Problems() []error {
 	return errs
 }
 
-// Bots is which messages of other bots are heard.
+// Bots says which messages of other bots are stored.
 type Bots string
 
 // The choices.
@@ -46,12 +46,12 @@ func (b *Bots) UnmarshalText(text []byte) error {
 	return errors.New("must be none, mentions or all")
 }
 
-// Hears says whether a message is to be stored: all of people's, and of bots' what was chosen.
+// Hears reports whether a message is stored: every message of a user, and of bots those chosen.
 func (b Bots) Hears(m *msg.Message) bool {
 	return !m.IsBot || b == AllBots || b == BotMentions && m.Verb == msg.VerbMention
 }
 
-// Resend is what becomes of a message that may have arrived.
+// Resend says what happens to a message that may have arrived.
 type Resend string
 
 // The choices.

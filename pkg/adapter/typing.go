@@ -9,32 +9,32 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Typist is a platform that can show that somebody is writing.
+// Typist is a platform that can show that the bot is typing.
 type Typist interface {
-	// Type shows it for a while in a thread of a chat. An error costs nothing.
+	// Type shows the indicator for a while in a thread of a chat. An error is only logged.
 	Type(ctx context.Context, in store.Lane) error
-	// TypingFor is how often it has to be shown again.
+	// TypingFor is how often the indicator has to be shown again.
 	TypingFor() time.Duration
 }
 
-// TypingEnder is a Typist whose sign does not go by itself.
+// TypingEnder is a Typist whose indicator does not expire by itself.
 type TypingEnder interface {
 	Typist
-	// EndTyping takes it away, when no agent works in a thread of a chat any more. An error
-	// costs nothing.
+	// EndTyping removes the indicator when no agent works in a thread of a chat. An error is only
+	// logged.
 	EndTyping(ctx context.Context, in store.Lane) error
 }
 
-// typeMost bounds one call: what is shown late is shown wrong.
-const typeMost = 3 * time.Second
+// typingTimeout bounds one call: a late indicator is wrong.
+const typingTimeout = 3 * time.Second
 
-// typing shows where agents work; nil shows nothing.
+// typing shows indicators where agents work; nil shows none.
 type typing struct {
 	shell  *Shell
 	typist Typist
-	ender  TypingEnder // nil where the sign goes by itself
+	ender  TypingEnder // nil if the indicator expires by itself
 	calls  sync.WaitGroup
-	shown  map[store.Lane]time.Time // when it was last shown, where agents work
+	shown  map[store.Lane]time.Time // when it was last shown in each lane where agents work
 }
 
 func (s *Shell) typing() *typing {
@@ -46,7 +46,7 @@ func (s *Shell) typing() *typing {
 	return &typing{shell: s, typist: typist, ender: ender}
 }
 
-// due fires when it has to be shown again somewhere.
+// due fires when an indicator has to be shown again.
 func (t *typing) due() <-chan time.Time {
 	if t == nil || len(t.shown) == 0 {
 		return nil
@@ -55,20 +55,20 @@ func (t *typing) due() <-chan time.Time {
 	for _, last := range t.shown {
 		wait = min(wait, t.typist.TypingFor()-now.Sub(last))
 	}
-	if wait <= 0 { // the look that was due has failed
+	if wait <= 0 { // the last look failed
 		wait = t.typist.TypingFor()
 	}
 	return time.After(wait)
 }
 
-// wait returns when nothing is being shown any more.
+// wait returns when no call is running.
 func (t *typing) wait() {
 	if t != nil {
 		t.calls.Wait()
 	}
 }
 
-// look shows it wherever that is due, and takes it away where no agent works any more.
+// look shows the indicator in all lanes where that is due, and removes it where no agent works.
 func (t *typing) look(ctx context.Context) {
 	if t == nil {
 		return
@@ -76,7 +76,7 @@ func (t *typing) look(ctx context.Context) {
 	lanes, err := t.shell.Store.ActiveLanes(ctx, t.shell.Platform)
 	if err != nil {
 		if ctx.Err() == nil {
-			t.shell.Log.Warn("cannot look where agents work", "err", err)
+			t.shell.Log.Warn("cannot read where agents work", "err", err)
 		}
 		return
 	}
@@ -98,8 +98,8 @@ func (t *typing) look(ctx context.Context) {
 	t.shown = working
 }
 
-// show never comes behind the answer: while it holds the lane, nothing is sent there. Where
-// something is being sent, that says enough.
+// show holds the lane, so that the indicator never appears after the answer. It does nothing while a
+// part is being sent there.
 func (t *typing) show(ctx context.Context, lane store.Lane) {
 	unlock, free := t.shell.lanes.tryLock(lane)
 	if !free {
@@ -111,12 +111,12 @@ func (t *typing) show(ctx context.Context, lane store.Lane) {
 		return
 	}
 	if err := t.call(ctx, lane, t.typist.Type); err != nil && ctx.Err() == nil {
-		t.shell.Log.Debug("typing is not shown", "chat", lane.ChatJID, "err", t.shell.Redact(err.Error()))
+		t.shell.Log.Debug("typing indicator not shown", "chat", lane.ChatJID, "thread", lane.ThreadID, "err", t.shell.Redact(err.Error()))
 	}
 }
 
-// end takes it away, unless an agent has begun to work there meanwhile. It waits for what is
-// being sent there, or shown.
+// end removes the indicator, unless an agent has begun to work there. It waits for a send or an
+// indicator in progress there.
 func (t *typing) end(ctx context.Context, lane store.Lane) {
 	defer t.shell.lanes.lock(lane)()
 	lanes, err := t.shell.Store.ActiveLanes(ctx, t.shell.Platform)
@@ -124,13 +124,13 @@ func (t *typing) end(ctx context.Context, lane store.Lane) {
 		return
 	}
 	if err := t.call(ctx, lane, t.ender.EndTyping); err != nil && ctx.Err() == nil {
-		t.shell.Log.Warn("typing is still shown", "chat", lane.ChatJID, "err", t.shell.Redact(err.Error()))
+		t.shell.Log.Warn("typing indicator not removed", "chat", lane.ChatJID, "thread", lane.ThreadID, "err", t.shell.Redact(err.Error()))
 	}
 }
 
 func (t *typing) call(ctx context.Context, lane store.Lane, do func(context.Context, store.Lane) error) (err error) {
-	defer t.shell.survive("typing", &err, "chat", lane.ChatJID)
-	ctx, cancel := context.WithTimeout(ctx, typeMost)
+	defer t.shell.recoverPanic("typing", &err, "chat", lane.ChatJID)
+	ctx, cancel := context.WithTimeout(ctx, typingTimeout)
 	defer cancel()
 	return do(ctx, lane)
 }

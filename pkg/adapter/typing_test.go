@@ -53,7 +53,7 @@ func (p *typist) shown() (all []string) {
 	return all
 }
 
-func (r *rig) typist(how outcome) *typist {
+func (r *fixture) typist(how outcome) *typist {
 	p := &typist{fake: r.platform, how: how, began: time.Now()}
 	r.as = p
 	return p
@@ -67,7 +67,7 @@ func expectShown(t *testing.T, p *typist, want ...string) {
 }
 
 func TestTyping(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		r.start()
 		pass(time.Second)
@@ -85,7 +85,7 @@ func TestTyping(t *testing.T) {
 }
 
 func TestTypingInThreads(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		ends := []func(string){r.works(room, ""), r.works(room, "t"), r.works(room, "t"), r.works("irc:other", "")}
 		r.works("ircs:room", "")
@@ -108,7 +108,7 @@ func TestTypingInThreads(t *testing.T) {
 
 // TestTypingIsOnlyForRunningTurns has rows, turns that wait, and turns that have ended.
 func TestTypingIsOnlyForRunningTurns(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		r.works(room, "ended")("")
 		seen := &msg.Message{ChatJID: room, Direction: msg.In, Content: "observed"}
@@ -128,7 +128,7 @@ func TestTypingIsOnlyForRunningTurns(t *testing.T) {
 func TestTypingNeverBehindTheAnswer(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Millisecond, time.Second, refresh - time.Millisecond, refresh, refresh + time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				p := r.typist(takes(2 * time.Second))
 				r.platform.script("a", takes(2*refresh))
 				r.platform.script("b", takes(time.Second))
@@ -150,7 +150,7 @@ func TestTypingNeverBehindTheAnswer(t *testing.T) {
 
 // TestTypingWhileAPartIsSent shows nothing then, and goes on afterwards.
 func TestTypingWhileAPartIsSent(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		r.platform.script("slow", takes(time.Minute+time.Second))
 		end := r.works(room, "")
@@ -181,7 +181,7 @@ func TestTypingThatFails(t *testing.T) {
 		{"never ends", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, "done 3s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				var log strings.Builder
 				p := r.typist(tt.how)
 				end := r.works(room, "")
@@ -204,7 +204,7 @@ func TestTypingThatFails(t *testing.T) {
 }
 
 func TestStopEndsTyping(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		r.typist(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		r.works(room, "")
 		stop := r.start()
@@ -219,7 +219,7 @@ func TestStopEndsTyping(t *testing.T) {
 
 // TestTypingWithoutADatabase does not spin.
 func TestTypingWithoutADatabase(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		var log strings.Builder
 		p := r.typist(nil)
 		r.works(room, "")
@@ -231,7 +231,7 @@ func TestTypingWithoutADatabase(t *testing.T) {
 		pass(time.Minute)
 		stop()
 		expectShown(t, p, "type irc:room 0s")
-		if n := strings.Count(log.String(), "cannot look where agents work"); n == 0 || n > 20 {
+		if n := strings.Count(log.String(), "cannot read where agents work"); n == 0 || n > 20 {
 			t.Errorf("complained %d times", n)
 		}
 	})
@@ -239,7 +239,7 @@ func TestTypingWithoutADatabase(t *testing.T) {
 
 // TestTypingWhenTheClockIsSetBack goes on.
 func TestTypingWhenTheClockIsSetBack(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		r.works(room, "")
 		var ahead atomic.Int64
@@ -280,7 +280,7 @@ func TestLanes(t *testing.T) {
 
 // TestTypingThatComesTooLate has a turn end between the look and the call.
 func TestTypingThatComesTooLate(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		end := r.works(room, "")
 		shown := r.shell().typing()
@@ -305,14 +305,14 @@ func (p *ender) EndTyping(ctx context.Context, in store.Lane) error {
 	return p.ending(ctx)
 }
 
-func (r *rig) ender(ending outcome) *ender {
+func (r *fixture) ender(ending outcome) *ender {
 	p := &ender{typist: r.typist(nil), ending: ending}
 	r.as = p
 	return p
 }
 
 func TestTypingIsTakenAway(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.ender(nil)
 		end, other := r.works(room, ""), r.works(room, "t")
 		r.start()
@@ -334,7 +334,7 @@ func TestTypingIsTakenAway(t *testing.T) {
 // TestTypingGoesOnInTheNextTurn has one turn follow another before anybody looks, and then after
 // the sign of the first was to be taken away.
 func TestTypingGoesOnInTheNextTurn(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.ender(nil)
 		end := r.works(room, "")
 		r.start()
@@ -353,7 +353,7 @@ func TestTypingGoesOnInTheNextTurn(t *testing.T) {
 
 // TestTypingIsTakenAwayBehindWhatIsSent is so that no sign can come in between.
 func TestTypingIsTakenAwayBehindWhatIsSent(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.ender(nil)
 		end := r.works(room, "")
 		r.platform.script("slow", takes(10*time.Second))
@@ -376,7 +376,7 @@ func TestTypingThatStays(t *testing.T) {
 		"never ends": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
+			inBubble(t, func(t *testing.T, r *fixture) {
 				var log strings.Builder
 				p := r.ender(how)
 				end := r.works(room, "")
@@ -391,7 +391,7 @@ func TestTypingThatStays(t *testing.T) {
 				if at := slices.Index(got, "end irc:room 1s"); at != 1 || len(got) != 3 || got[2] != "next 1s" && got[2] != "next 4s" {
 					t.Errorf("shown and sent: %q", got)
 				}
-				if !strings.Contains(log.String(), "still shown") || strings.Contains(log.String(), secret) {
+				if !strings.Contains(log.String(), "typing indicator not removed") || strings.Contains(log.String(), secret) {
 					t.Errorf("logged %s", log.String())
 				}
 			})

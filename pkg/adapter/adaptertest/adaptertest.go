@@ -63,7 +63,7 @@ func Run(t *testing.T, p Platform) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if c.applies == nil || c.applies(p) {
-				c.run(newBench(t, p))
+				c.run(newFixture(t, p))
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func Run(t *testing.T, p Platform) {
 type testCase struct {
 	name    string
 	applies func(Platform) bool // nil: to all
-	run     func(*bench)
+	run     func(*fixture)
 }
 
 func cases() []testCase {

@@ -217,7 +217,7 @@ func TestGoodPlatforms(t *testing.T) {
 	for _, power := range []string{"", "mark", "find", "repeat"} {
 		for _, c := range cases() {
 			t.Run(power+"/"+c.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { c.run(newBench(t, platform(power, ""))) })
+				synctest.Test(t, func(t *testing.T) { c.run(newFixture(t, platform(power, ""))) })
 			})
 		}
 	}
@@ -273,7 +273,7 @@ func TestBrokenPlatforms(t *testing.T) {
 					defer close(done)
 					all := cases()
 					i := slices.IndexFunc(all, func(c testCase) bool { return c.name == tt.fails })
-					all[i].run(newBench(r, platform(tt.power, tt.wrong)))
+					all[i].run(newFixture(r, platform(tt.power, tt.wrong)))
 				}()
 				<-done
 				<-time.After(time.Minute) // until all that is late is there

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-func textInOrder(b *bench) {
+func textInOrder(b *fixture) {
 	var ids []int64
 	var want []string
 	for i := range 10 {
@@ -26,7 +26,7 @@ func textInOrder(b *bench) {
 }
 
 // longText is cut where words end, and nothing is left out or added.
-func longText(b *bench) {
+func longText(b *fixture) {
 	var text strings.Builder
 	for i := range 4000 {
 		fmt.Fprintf(&text, "word%d", i)
@@ -52,7 +52,7 @@ func longText(b *bench) {
 }
 
 // twoChats has the first one be slow, where it can be.
-func twoChats(b *bench) {
+func twoChats(b *fixture) {
 	held := b.fail(Fault{Class: msg.Rate, After: 2 * time.Second})
 	slow := b.say("slow")
 	b.start()
@@ -69,7 +69,7 @@ func twoChats(b *bench) {
 	}
 }
 
-func reply(b *bench) {
+func reply(b *fixture) {
 	first := b.say("question")
 	stop := b.start()
 	b.ends(msg.OutSent, first)
@@ -84,7 +84,7 @@ func reply(b *bench) {
 	}
 }
 
-func thread(b *bench) {
+func thread(b *fixture) {
 	inThread := func(m *msg.Message) { m.ThreadID = b.platform.Thread }
 	b.start()
 	b.ends(msg.OutSent, b.say("inside", inThread), b.say("outside"))
@@ -99,7 +99,7 @@ func thread(b *bench) {
 }
 
 // permanentFailure ends the row at once, and delays nobody.
-func permanentFailure(b *bench) {
+func permanentFailure(b *fixture) {
 	if !b.fail(Fault{Class: msg.Permanent}) {
 		return
 	}
@@ -118,7 +118,7 @@ func permanentFailure(b *bench) {
 }
 
 // rateFailure is waited for, and uses up no attempt.
-func rateFailure(b *bench) {
+func rateFailure(b *fixture) {
 	const after = 2 * time.Second
 	if !b.fail(Fault{Class: msg.Rate, After: after}) {
 		return
@@ -139,7 +139,7 @@ func rateFailure(b *bench) {
 	b.expect("patience")
 }
 
-func transientFailure(b *bench) {
+func transientFailure(b *fixture) {
 	if !b.fail(Fault{Class: msg.Transient}) {
 		return
 	}
@@ -153,7 +153,7 @@ func transientFailure(b *bench) {
 }
 
 // ambiguousFailure has a part arrive, and another one not, while the answer gets lost.
-func ambiguousFailure(b *bench) {
+func ambiguousFailure(b *fixture) {
 	if b.remote.Fail == nil {
 		return
 	}
@@ -169,7 +169,7 @@ func ambiguousFailure(b *bench) {
 }
 
 // crashBeforeTheRecord has a part arrive, and nobody write that down.
-func crashBeforeTheRecord(b *bench) {
+func crashBeforeTheRecord(b *fixture) {
 	first, id, next := b.say("first"), b.say("middle"), b.say("last")
 	b.exec(fmt.Sprintf(`CREATE TRIGGER no BEFORE UPDATE OF state ON deliveries
 		WHEN new.state <> 'sending' AND new.message_id = %d BEGIN SELECT raise(ABORT, 'no'); END`, id))
@@ -191,7 +191,7 @@ func crashBeforeTheRecord(b *bench) {
 }
 
 // crashBeforeTheSend leaves a part on its way that never left.
-func crashBeforeTheSend(b *bench) {
+func crashBeforeTheSend(b *fixture) {
 	id := b.say("middle")
 	b.write(func(tx *store.Tx) error { return tx.ClaimOutbound(id, 1, 1) })
 	next := b.say("last")
@@ -202,7 +202,7 @@ func crashBeforeTheSend(b *bench) {
 }
 
 // judge holds what became of a part whose first try ended in doubt to the adapter's policy.
-func (b *bench) judge(id int64, text string, arrived bool) {
+func (b *fixture) judge(id int64, text string, arrived bool) {
 	b.Helper()
 	bare, marked := b.copies(text)
 	state, p := b.row(id).OutState, b.policy()
@@ -228,7 +228,7 @@ func (b *bench) judge(id int64, text string, arrived bool) {
 }
 
 // stopInTheMiddle lets what is on its way arrive; the next shell goes on behind it.
-func stopInTheMiddle(b *bench) {
+func stopInTheMiddle(b *fixture) {
 	var ids []int64
 	var want []string
 	for i := range 60 {
@@ -243,7 +243,7 @@ func stopInTheMiddle(b *bench) {
 	b.expect(want...)
 }
 
-func cancelledRow(b *bench) {
+func cancelledRow(b *fixture) {
 	first := b.say("first")
 	never := b.say("never", func(m *msg.Message) { m.TurnID = 1 })
 	last := b.say("last")
@@ -258,7 +258,7 @@ func cancelledRow(b *bench) {
 }
 
 // oddContent may be sent or refused, but holds up nobody.
-func oddContent(b *bench) {
+func oddContent(b *fixture) {
 	odd := []string{
 		"", " ", "\n\n", "\x00", "a\x00b", "\xff\xfe", "\u202e\u200b", "\ufeff", "👩‍👩‍👧‍👦", strings.Repeat("e\u0301", 3000),
 		"```", "```go\nfunc", "**", "[](", "[a](javascript:alert(1))", "<b>", "</script>", "&amp;&#0;", "`" + strings.Repeat("x", 9000) + "`",
@@ -290,7 +290,7 @@ func oddContent(b *bench) {
 	}
 }
 
-func secrets(b *bench) {
+func secrets(b *fixture) {
 	id := b.say("the key is " + secret + ", keep it")
 	b.start()
 	b.ends(msg.OutSent, id)
@@ -304,7 +304,7 @@ func secrets(b *bench) {
 }
 
 // massMentions are what agents may be talked into saying.
-func massMentions(b *bench) {
+func massMentions(b *fixture) {
 	hostile := []string{
 		"@everyone", "@here", "@channel", "@all", "hello @everyone and @here", "**@everyone**", "`@everyone`", "```\n@here\n```",
 		"<!channel>", "<!here>", "<!everyone>", "<!subteam^S1|@team>", "<@U12345678>", "<@123456789012345678>", "<@!123456789012345678>",

@@ -25,8 +25,8 @@ const patience = 20 * time.Second
 // secret is one that the shell is told to hide.
 const secret = "hunter2-hunter2"
 
-// bench is a platform in its shell, on a database of its own.
-type bench struct {
+// fixture is a platform in its shell, on a database of its own.
+type fixture struct {
 	testing.TB
 	platform Platform
 	remote   Remote
@@ -38,15 +38,15 @@ type bench struct {
 	settled map[int64]int // how often the shell told of a row's end
 }
 
-func newBench(t testing.TB, p Platform) *bench {
-	b := &bench{TB: t, platform: p, path: storetest.Path(t), wake: make(chan struct{}, 1), settled: map[int64]int{}}
+func newFixture(t testing.TB, p Platform) *fixture {
+	b := &fixture{TB: t, platform: p, path: storetest.Path(t), wake: make(chan struct{}, 1), settled: map[int64]int{}}
 	b.store = storetest.OpenAt(t, b.path, nil)
 	b.remote = p.New(t, func() *store.Store { return b.store })
 	return b
 }
 
 // start runs a shell until stop is called, or the case ends.
-func (b *bench) start() (stop func()) {
+func (b *fixture) start() (stop func()) {
 	log := slog.New(slog.DiscardHandler)
 	o := adapter.Options{
 		Platform: b.platform.Name, Daemon: "testd", Store: b.store, Wake: b.wake, Poll: 20 * time.Millisecond,
@@ -77,7 +77,7 @@ func (b *bench) start() (stop func()) {
 }
 
 // say queues a row, changed by set, for the first chat.
-func (b *bench) say(text string, set ...func(*msg.Message)) int64 {
+func (b *fixture) say(text string, set ...func(*msg.Message)) int64 {
 	b.Helper()
 	m := &msg.Message{
 		ChatJID: b.platform.Chats[0], Direction: msg.Out, OutState: msg.OutQueued, Content: text, Source: msg.SourceAgent,
@@ -91,9 +91,9 @@ func (b *bench) say(text string, set ...func(*msg.Message)) int64 {
 }
 
 // elsewhere has a row go to the second chat.
-func (b *bench) elsewhere(m *msg.Message) { m.ChatJID = b.platform.Chats[1] }
+func (b *fixture) elsewhere(m *msg.Message) { m.ChatJID = b.platform.Chats[1] }
 
-func (b *bench) write(fn func(*store.Tx) error) {
+func (b *fixture) write(fn func(*store.Tx) error) {
 	b.Helper()
 	if err := b.store.Write(context.Background(), fn); err != nil {
 		b.Fatal(err)
@@ -101,7 +101,7 @@ func (b *bench) write(fn func(*store.Tx) error) {
 }
 
 // exec runs a statement behind the back of the shell.
-func (b *bench) exec(query string) {
+func (b *fixture) exec(query string) {
 	b.Helper()
 	db, err := sql.Open("sqlite3", b.path+"?_busy_timeout=10000")
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *bench) exec(query string) {
 }
 
 // fail has the remote fail the next part for the first chat. It is false where nothing can fail.
-func (b *bench) fail(f Fault) bool {
+func (b *fixture) fail(f Fault) bool {
 	if b.remote.Fail == nil {
 		return false
 	}
@@ -122,7 +122,7 @@ func (b *bench) fail(f Fault) bool {
 	return true
 }
 
-func (b *bench) row(id int64) *msg.Message {
+func (b *fixture) row(id int64) *msg.Message {
 	b.Helper()
 	m, err := b.store.Message(b.Context(), id)
 	if err != nil || m == nil {
@@ -131,7 +131,7 @@ func (b *bench) row(id int64) *msg.Message {
 	return m
 }
 
-func (b *bench) parts(id int64) []store.Delivery {
+func (b *fixture) parts(id int64) []store.Delivery {
 	b.Helper()
 	parts, err := b.store.Deliveries(b.Context(), id)
 	if err != nil {
@@ -141,7 +141,7 @@ func (b *bench) parts(id int64) []store.Delivery {
 }
 
 // until waits for something that has to happen.
-func (b *bench) until(what string, happens func() bool) {
+func (b *fixture) until(what string, happens func() bool) {
 	b.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -156,7 +156,7 @@ func (b *bench) until(what string, happens func() bool) {
 }
 
 // ends waits until rows are settled, and compares how.
-func (b *bench) ends(want msg.OutState, ids ...int64) {
+func (b *fixture) ends(want msg.OutState, ids ...int64) {
 	b.Helper()
 	for _, id := range ids {
 		b.until("the end of a row", func() bool { return isEnd(b.row(id).OutState) })
@@ -169,7 +169,7 @@ func (b *bench) ends(want msg.OutState, ids ...int64) {
 func isEnd(s msg.OutState) bool { return s != msg.OutQueued && s != msg.OutSending }
 
 // received lists what arrived in a chat.
-func (b *bench) received(chatJID string) (texts []string) {
+func (b *fixture) received(chatJID string) (texts []string) {
 	for _, r := range b.remote.Received() {
 		if r.ChatJID == chatJID {
 			texts = append(texts, r.Text)
@@ -179,7 +179,7 @@ func (b *bench) received(chatJID string) (texts []string) {
 }
 
 // expect compares what arrived in the first chat with what should.
-func (b *bench) expect(want ...string) {
+func (b *fixture) expect(want ...string) {
 	b.Helper()
 	if got := b.received(b.platform.Chats[0]); !slices.Equal(got, want) {
 		b.Errorf("received %.2000q, want %.2000q", got, want)
@@ -187,7 +187,7 @@ func (b *bench) expect(want ...string) {
 }
 
 // copies counts the copies of a text that arrived in the first chat, bare and marked.
-func (b *bench) copies(text string) (bare, marked int) {
+func (b *fixture) copies(text string) (bare, marked int) {
 	for _, got := range b.received(b.platform.Chats[0]) {
 		switch {
 		case got == text:
@@ -202,7 +202,7 @@ func (b *bench) copies(text string) (bare, marked int) {
 // policy is what the adapter does about a part that may have arrived.
 type policy struct{ finds, marks, repeats bool }
 
-func (b *bench) policy() (p policy) {
+func (b *fixture) policy() (p policy) {
 	var o adapter.Options
 	if b.platform.Options != nil {
 		b.platform.Options(&o)

@@ -1,0 +1,63 @@
+package adapter
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/msg"
+)
+
+func TestClassify(t *testing.T) {
+	classes := Classes{
+		Status: map[int]msg.ErrorClass{401: msg.Auth, 503: msg.Transient},
+		Code:   map[string]msg.ErrorClass{"ratelimited": msg.Rate, "internal_error": msg.Ambiguous},
+	}
+	dial := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	for name, tt := range map[string]struct {
+		err     error
+		refused *Refusal
+		class   msg.ErrorClass
+		after   time.Duration
+	}{
+		"refused":               {io.EOF, &Refusal{Status: 400}, msg.Permanent, 0},
+		"refused, with a wait":  {io.EOF, &Refusal{Status: 400, RetryAfter: 3}, msg.Permanent, 3},
+		"rate":                  {io.EOF, &Refusal{Status: 429, RetryAfter: 3}, msg.Rate, 3},
+		"server error":          {io.EOF, &Refusal{Status: 502}, msg.Ambiguous, 0},
+		"status of the table":   {io.EOF, &Refusal{Status: 401}, msg.Auth, 0},
+		"table before default":  {io.EOF, &Refusal{Status: 503}, msg.Transient, 0},
+		"code of the table":     {io.EOF, &Refusal{Code: "ratelimited", RetryAfter: 3}, msg.Rate, 3},
+		"code before status":    {io.EOF, &Refusal{Status: 401, Code: "internal_error"}, msg.Ambiguous, 0},
+		"unknown code":          {io.EOF, &Refusal{Code: "is_archived"}, msg.Permanent, 0},
+		"no answer":             {io.ErrUnexpectedEOF, nil, msg.Ambiguous, 0},
+		"never sent":            {fmt.Errorf("call: %w", ErrUnsent), nil, msg.Transient, 0},
+		"not connected":         {fmt.Errorf("call: %w", dial), nil, msg.Transient, 0},
+		"broken while reading":  {&net.OpError{Op: "read"}, nil, msg.Ambiguous, 0},
+		"classified before":     {fmt.Errorf("x: %w", &Failure{Class: msg.Auth, Err: ErrUnsent}), nil, msg.Auth, 0},
+		"classified and status": {&Failure{Class: msg.Auth, Err: io.EOF}, &Refusal{Status: 400}, msg.Auth, 0},
+	} {
+		if f := classes.Classify(tt.err, tt.refused); f.Class != tt.class || f.After != tt.after || f.Err == nil {
+			t.Errorf("%s: %s after %s, want %s after %s", name, f.Class, f.After, tt.class, tt.after)
+		}
+	}
+	if f := (Classes{}).Classify(io.EOF, &Refusal{Status: 401}); f.Class != msg.Permanent {
+		t.Errorf("without tables: %s", f.Class)
+	}
+}
+
+func TestTransportError_HidesURL(t *testing.T) {
+	for _, cause := range []error{errors.New("reset"), &net.OpError{Op: "dial", Err: errors.New("refused")}} {
+		err := TransportError(&url.Error{Op: "Post", URL: "https://api/bot" + secret, Err: cause})
+		if strings.Contains(err.Error(), secret) || !errors.Is(err, cause) {
+			t.Errorf("%v", err)
+		}
+		if _, dialled := cause.(*net.OpError); errors.Is(err, ErrUnsent) != dialled {
+			t.Errorf("%v: unsent is %t", err, !dialled)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package adapter
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/go-chi/chi/v5"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/store"
+)
+
+// Config is the configuration of a platform's daemon.
+type Config interface {
+	Common() Common
+}
+
+// Common is what the configurations of all adapters contain.
+type Common struct {
+	Base     config.Base
+	Settings Settings
+	Addr     config.Addr
+}
+
+// Program is a platform's daemon. C is its configuration.
+type Program[C Config] struct {
+	Name     string // of the daemon
+	Platform string // as it stands in chat addresses
+	Pace     Pace
+	Load     func() (C, error)
+	// Check prints what keeps the daemon from working, and what it does not receive.
+	Check func(ctx context.Context, cfg C, out io.Writer) error
+	// Build makes what sends and what listens. A listener that is a Mounter also serves HTTP.
+	Build func(cfg C, p *daemon.Process) (Platform, Listener)
+}
+
+// Mounter is a Listener to which the platform posts its events.
+type Mounter interface {
+	Mount(r chi.Router, s *Shell)
+}
+
+// Main runs a program with the arguments of the process, and exits.
+func Main[C Config](p Program[C]) {
+	os.Exit(p.Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Run interprets a command line and returns the exit code.
+func (p Program[C]) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return daemon.Program{
+		Name: p.Name,
+		Serve: func(ctx context.Context) error {
+			cfg, err := p.Load()
+			if err != nil {
+				return err
+			}
+			return p.Serve(ctx, cfg, stderr)
+		},
+		Check: func(ctx context.Context, out io.Writer) error {
+			cfg, err := p.Load()
+			if err != nil {
+				return err
+			}
+			return p.Check(ctx, cfg, out)
+		},
+		Addr: func() (config.Addr, error) {
+			cfg, err := p.Load()
+			return cfg.Common().Addr, err
+		},
+	}.Run(ctx, args, stdout, stderr)
+}
+
+// Serve runs the daemon until ctx ends. It logs to log.
+func (p Program[C]) Serve(ctx context.Context, cfg C, log io.Writer) error {
+	common, secrets := cfg.Common(), config.Secrets(cfg)
+	process, err := daemon.Start(ctx, daemon.Options{
+		Name: p.Name, Base: common.Base, Addr: common.Addr, Secrets: secrets, Log: log, Checkpoint: store.DefaultAutocheckpoint,
+	})
+	if err != nil {
+		return err
+	}
+	platform, listener := p.Build(cfg, process)
+	settings := common.Settings
+	shell := New(platform, Options{
+		Platform: p.Platform, Daemon: p.Name, Listener: listener, Store: process.Store, Heartbeat: process.Heartbeat,
+		Wake: process.Wake.C(), Poll: settings.PollInterval, Bots: settings.Bots, Mark: settings.Resend == ResendMarked, Pace: p.Pace,
+		Data: common.Base.Data, MediaMax: settings.MediaMax, Redact: config.NewRedactor(append(secrets, process.Secret)...).String,
+		Log: process.Log, Metrics: process.Metrics, Now: process.Now,
+	})
+	if m, ok := listener.(Mounter); ok {
+		m.Mount(process.Router, shell)
+	}
+	return process.Run(ctx, shell.Run)
+}

@@ -1,0 +1,141 @@
+package adapter
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// Inbound is what an adapter has read and stores in one transaction, before it acknowledges
+// anything to the platform.
+type Inbound struct {
+	Messages []*msg.Message
+	Chats    []msg.Chat // what is known of the chats; their pins are not changed
+	Threads  []msg.Thread
+	Moved    *Moved  // a chat has another address now
+	Cursor   *Cursor // how far the platform has been read, nil to leave it
+}
+
+// Moved is a chat's old address and its new one.
+type Moved struct{ From, To string }
+
+// Cursor is a daemon's own bookmark.
+type Cursor struct{ Key, Value string }
+
+// Receive stores what came in; each message then has its row id. Messages of bots that Options.Bots
+// excludes are not stored. Direction, source and receiving time are filled in, the timestamp if it
+// is missing, and so is the thread of a reaction, an edit or a deletion if its target is in one. A
+// message that is stored already changes nothing, and takes the id of its row.
+func (s *Shell) Receive(ctx context.Context, in Inbound) error {
+	now := s.Now().UnixMilli()
+	in.Messages = s.heard(in.Messages)
+	for _, m := range in.Messages {
+		m.Direction, m.Source, m.ReceivedAt = msg.In, s.Daemon, now
+		if m.Timestamp == 0 {
+			m.Timestamp = now
+		}
+	}
+	s.Heartbeat.Event()
+	failpoint.At(failpoint.Received)
+
+	fresh := make([]bool, len(in.Messages))
+	err := s.Store.Write(ctx, func(tx *store.Tx) error { return in.write(ctx, tx, s.Daemon, now, fresh) })
+	if err == nil {
+		s.logReceived(ctx, in.Messages, fresh)
+	}
+	select {
+	case s.files <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// heard returns the messages that Options.Bots does not exclude. The caller's slice stays as it is.
+func (s *Shell) heard(messages []*msg.Message) []*msg.Message {
+	return slices.DeleteFunc(slices.Clone(messages), func(m *msg.Message) bool { return !s.Bots.Hears(m) })
+}
+
+// write stores everything. fresh says of each message whether it was not stored before.
+func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now int64, fresh []bool) (err error) {
+	if in.Moved != nil {
+		if err := tx.MoveChat(in.Moved.From, in.Moved.To, now); err != nil {
+			return err
+		}
+	}
+	for _, c := range in.Chats {
+		if err := tx.PutChat(c.JID, c.Kind, c.Title, now); err != nil {
+			return err
+		}
+	}
+	for _, t := range in.Threads {
+		if err := tx.PutThread(t); err != nil {
+			return err
+		}
+	}
+	for i, m := range in.Messages {
+		if err := followTarget(ctx, tx, m); err != nil {
+			return err
+		}
+		if _, fresh[i], err = tx.PutMessage(m); err != nil {
+			return err
+		}
+	}
+	if in.Cursor == nil {
+		return nil
+	}
+	return tx.PutCursor(daemon, in.Cursor.Key, in.Cursor.Value)
+}
+
+// followTarget puts a row into the thread of its target: of some events platforms name only the
+// chat.
+func followTarget(ctx context.Context, tx *store.Tx, m *msg.Message) error {
+	if m.TargetID == "" || m.ThreadID != "" {
+		return nil
+	}
+	target, err := tx.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
+	if err == nil && target != nil && target.ThreadID != "" {
+		m.ThreadID, m.Topic = target.ThreadID, target.ThreadID
+	}
+	return err
+}
+
+func (s *Shell) logReceived(ctx context.Context, messages []*msg.Message, fresh []bool) {
+	if !s.Log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	for i, m := range messages {
+		event := "event stored"
+		if !fresh[i] {
+			event = "duplicate event ignored"
+		}
+		s.Log.Debug(event, "row", m.ID, "chat", m.ChatJID, "thread", m.ThreadID, "verb", m.Verb)
+	}
+}
+
+// ReceiveAlways is Receive, retried until it succeeds. Its error is ctx's.
+func (s *Shell) ReceiveAlways(ctx context.Context, in Inbound) error {
+	return s.Retry(ctx, "cannot store an event", func() error { return s.Receive(ctx, in) })
+}
+
+// Retry calls do until it succeeds or ctx ends, and logs problem with each error. Its error is
+// ctx's.
+func (s *Shell) Retry(ctx context.Context, problem string, do func() error) error {
+	for {
+		err := do()
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s.Log.Error(problem+"; retrying", "wait", retryDelay, "err", err)
+		Pause(ctx, retryDelay)
+	}
+}
+
+// SkipUndecoded counts and logs an event that cannot be decoded. The caller goes on with the next.
+func (s *Shell) SkipUndecoded(event string, err error) {
+	s.undecoded.Inc()
+	s.Log.Error("undecodable event skipped", "event", event, "err", s.Redact(err.Error()))
+}
