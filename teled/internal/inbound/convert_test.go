@@ -1,38 +1,17 @@
 package inbound
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
-	"arizuko/pkg/golden"
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/inboundtest"
 	"arizuko/pkg/msg"
 	"arizuko/teled/internal/telegramapi"
 )
 
 var us = Self{ID: 99, Username: "arizuko_bot"}
-
-// TestConvert turns the updates of each file into its golden rows.
-func TestConvert(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range files {
-		if strings.HasSuffix(path, ".golden.json") {
-			continue
-		}
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			golden.Compare(t, strings.TrimSuffix(path, ".json")+".golden.json", convertAll(t, path))
-		})
-	}
-}
 
 // example is an update and what it shows.
 type example struct {
@@ -40,82 +19,24 @@ type example struct {
 	Update telegramapi.Update `json:"update"`
 }
 
-func examples(t *testing.T, path string) (all []example) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
-	return all
+func examples(t testing.TB, name string) []example {
+	return inboundtest.Read[example](t, "testdata/"+name+".json")
 }
 
-func convertAll(t *testing.T, path string) string {
-	t.Helper()
-	var all []any
-	for _, e := range examples(t, path) {
-		r, err := Convert(&e.Update, us)
-		out := map[string]any{"what": e.What, "result": r}
-		if err != nil {
-			out["error"] = err.Error()
+func TestConvert_Updates_GiveGoldenRows(t *testing.T) {
+	inboundtest.Compare(t, func(t *testing.T, path string) (all []inboundtest.Result) {
+		for _, e := range inboundtest.Read[example](t, path) {
+			in, err := Convert(&e.Update, us)
+			all = append(all, inboundtest.Converted(e.What, in, err))
 		}
-		all = append(all, bare(t, out))
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(all); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+		return all
+	})
 }
 
-// bare is a value as JSON has it, without any field that is empty.
-func bare(t *testing.T, value any) any {
-	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var plain any
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if err := dec.Decode(&plain); err != nil {
-		t.Fatal(err)
-	}
-	return prune(plain)
-}
-
-func prune(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, field := range v {
-			if v[key] = prune(field); v[key] == nil {
-				delete(v, key)
-			}
-		}
-		if len(v) == 0 {
-			return nil
-		}
-	case []any:
-		for i := range v {
-			v[i] = prune(v[i])
-		}
-	case string, json.Number, bool:
-		if v == "" || v == json.Number("0") || v == false {
-			return nil
-		}
-	}
-	return value
-}
-
-// TestJoinIsToldTwice takes the two forms in which Telegram tells of one event for one row.
-func TestJoinIsToldTwice(t *testing.T) {
+// Telegram reports a join in two forms, which have to be one row.
+func TestConvert_JoinReportedTwice_HasOneID(t *testing.T) {
 	ids := map[string]string{}
-	for _, e := range examples(t, "testdata/members.json") {
+	for _, e := range examples(t, "members") {
 		r, err := Convert(&e.Update, us)
 		if err != nil {
 			t.Fatal(err)
@@ -133,10 +54,9 @@ func TestJoinIsToldTwice(t *testing.T) {
 	}
 }
 
-// TestEditsOfOneSecond are told apart by what they say.
-func TestEditsOfOneSecond(t *testing.T) {
+func TestConvert_EditsWithinOneSecond_DifferByContent(t *testing.T) {
 	seen := map[string]string{}
-	for _, e := range examples(t, "testdata/edits.json")[:7] {
+	for _, e := range examples(t, "edits")[:7] {
 		r, err := Convert(&e.Update, us)
 		if err != nil {
 			t.Fatal(err)
@@ -149,13 +69,13 @@ func TestEditsOfOneSecond(t *testing.T) {
 	}
 }
 
-func TestNoUpdate(t *testing.T) {
+func TestConvert_NoUpdate_Fails(t *testing.T) {
 	if _, err := Convert(nil, us); err == nil {
-		t.Error("nothing is converted without an error")
+		t.Error("nil is converted without an error")
 	}
 }
 
-func TestHugeText(t *testing.T) {
+func TestConvert_HugeText(t *testing.T) {
 	text := strings.Repeat("😀 @arizuko_bot ", 20_000)
 	var entities []telegramapi.MessageEntity
 	for i := range 2_000 {
@@ -173,61 +93,15 @@ func TestHugeText(t *testing.T) {
 }
 
 func FuzzConvert(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.json")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		var all []struct{ Update json.RawMessage }
-		if json.Unmarshal(text, &all) != nil {
-			continue
-		}
-		for _, e := range all {
-			if e.Update != nil {
-				f.Add([]byte(e.Update))
-			}
+	for _, path := range inboundtest.Paths(f) {
+		for _, e := range inboundtest.Read[struct{ Update json.RawMessage }](f, path) {
+			f.Add([]byte(e.Update))
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var u telegramapi.Update
-		if json.Unmarshal(text, &u) != nil {
-			return
-		}
-		r, err := Convert(&u, us)
-		if err != nil && (r.Messages != nil || r.Chats != nil || r.Moved != nil) {
-			t.Errorf("an error and %+v", r)
-		}
-		for _, m := range r.Messages {
-			checkRow(t, m)
-		}
-		again, _ := Convert(&u, us)
-		if diff := cmp.Diff(r, again); diff != "" {
-			t.Errorf("another result the second time:\n%s", diff)
+		if json.Unmarshal(text, &u) == nil {
+			inboundtest.CheckConversion(t, "telegram", func() (adapter.Inbound, error) { return Convert(&u, us) })
 		}
 	})
-}
-
-// checkRow holds a row against what the table of messages takes.
-func checkRow(t *testing.T, m *msg.Message) {
-	t.Helper()
-	pending := 0
-	for _, a := range m.Attachments {
-		if a.Error == "" && a.Ref != "" {
-			pending++
-		}
-	}
-	switch {
-	case !strings.HasPrefix(m.ChatJID, "telegram:"), !strings.HasPrefix(m.Sender, "telegram:"), m.Sender == "telegram:0":
-		t.Errorf("addresses %q, %q", m.ChatJID, m.Sender)
-	case m.PlatformID == "", m.Verb == "", m.Timestamp < 0:
-		t.Errorf("id %q, verb %q, time %d", m.PlatformID, m.Verb, m.Timestamp)
-	case m.PendingFiles != pending:
-		t.Errorf("%d files pending, %d to fetch", m.PendingFiles, pending)
-	case !utf8.ValidString(m.Content), !utf8.ValidString(m.SenderName), strings.ContainsAny(m.SenderName, "\n\r\u202e"):
-		t.Errorf("content %q, name %q", m.Content, m.SenderName)
-	}
 }

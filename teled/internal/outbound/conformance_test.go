@@ -1,4 +1,4 @@
-package main
+package outbound
 
 import (
 	"bytes"
@@ -21,15 +21,15 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// scene is a Telegram with a chat in private and a topic of a forum; each has the same ids.
-type scene struct {
+// fixture is a fake Telegram with a private chat and a forum topic. Each fixture has the same ids.
+type fixture struct {
 	*fake.Server
 	dm, topic fake.Place
 	plan      adaptertest.Plan
 }
 
-func newScene() *scene {
-	s := &scene{Server: fake.New(fake.Options{})}
+func newFixture() *fixture {
+	s := &fixture{Server: fake.New(fake.Options{})}
 	alice := s.User("Alice", "alice")
 	s.dm = s.DM(alice)
 	s.dm.Say(alice, "/start")
@@ -39,34 +39,33 @@ func newScene() *scene {
 	return s
 }
 
-// TestConformance has Telegram pass what every platform has to.
 func TestConformance(t *testing.T) {
-	s := newScene()
+	s := newFixture()
 	adaptertest.Run(t, adaptertest.Platform{
 		Name: "telegram", Chats: [2]string{telegramapi.JID(s.topic.ChatID), telegramapi.JID(s.dm.ChatID)},
 		Thread: strconv.Itoa(s.topic.ThreadID), Replies: true,
 		Options: func(o *adapter.Options) { o.Mark = true },
-		TooLong: func(text string) bool { return utf16Len(text) > textMost },
+		TooLong: func(text string) bool { return utf16Len(text) > maxText },
 		Marked:  func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
 		New:     func(t testing.TB, _ func() *store.Store) adaptertest.Remote { return newRemote(t) },
 	})
 }
 
 func newRemote(t testing.TB) adaptertest.Remote {
-	s := newScene()
+	s := newFixture()
 	base, err := s.StartWith("127.0.0.1:0", s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
 	return adaptertest.Remote{
-		Connect:  func() adapter.Platform { return unreachable{&telegram{api: telegramapi.NewClient(base, s.Token())}, s} },
+		Connect:  func() adapter.Platform { return unreachable{&Sender{API: telegramapi.NewClient(base, s.Token())}, s} },
 		Received: s.received,
 		Fail:     s.plan.Fail,
 	}
 }
 
-func (s *scene) received() (all []adaptertest.Received) {
+func (s *fixture) received() (all []adaptertest.Received) {
 	for _, c := range s.Sent() {
 		if c.Method != "sendMessage" {
 			continue
@@ -83,21 +82,21 @@ func (s *scene) received() (all []adaptertest.Received) {
 	return all
 }
 
-// ServeHTTP spoils the calls that it was told to.
-func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP injects the planned faults.
+func (s *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasSuffix(r.URL.Path, "/sendMessage") {
 		s.Server.ServeHTTP(w, r)
 		return
 	}
-	body, _ := io.ReadAll(r.Body) // what is missing is refused
+	body, _ := io.ReadAll(r.Body) // an incomplete form is refused
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	form, _ := url.ParseQuery(string(body))
-	s.plan.Deliver("telegram:"+form.Get("chat_id"), s.spoil, func() { s.Server.ServeHTTP(w, r) })
+	s.plan.Deliver("telegram:"+form.Get("chat_id"), s.inject, func() { s.Server.ServeHTTP(w, r) })
 }
 
-func (s *scene) spoil(f adaptertest.Fault) { s.InjectFault(spoilt(f)) }
+func (s *fixture) inject(f adaptertest.Fault) { s.Fail(faultOf(f)) }
 
-func spoilt(f adaptertest.Fault) fake.Fault {
+func faultOf(f adaptertest.Fault) fake.Fault {
 	switch f.Class {
 	case msg.Rate:
 		return fake.Fault{Method: "sendMessage", RetryAfter: max(1, int(f.After/time.Second))}
@@ -109,15 +108,15 @@ func spoilt(f adaptertest.Fault) fake.Fault {
 	return fake.Fault{Method: "sendMessage", Status: http.StatusForbidden, Description: "Forbidden: bot was blocked by the user"}
 }
 
-// unreachable is Telegram, which now and then cannot be reached.
+// unreachable is a Sender whose planned parts do not reach Telegram.
 type unreachable struct {
-	*telegram
-	scene *scene
+	*Sender
+	fixture *fixture
 }
 
 func (u unreachable) Send(ctx context.Context, m *msg.Message, p adapter.Part) (string, error) {
-	if u.scene.plan.Unreached(m.ChatJID) {
-		return "", failure(fmt.Errorf("sendMessage: %w: %w", telegramapi.ErrUnsent, errors.New("connection refused")))
+	if u.fixture.plan.Unreached(m.ChatJID) {
+		return "", telegramapi.Failure(fmt.Errorf("sendMessage: %w: %w", adapter.ErrUnsent, errors.New("connection refused")))
 	}
-	return u.telegram.Send(ctx, m, p)
+	return u.Sender.Send(ctx, m, p)
 }

@@ -1,11 +1,8 @@
-package main
+package outbound
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -16,19 +13,18 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// What the Bot API allows, from its documentation.
+// Limits of the Bot API, from its documentation.
 const (
-	textMost    = 4096 // UTF-16 units of a message
-	captionMost = 1024 // and of a file's caption
-	uploadMost  = 50 << 20
-	photoMost   = 10 << 20
-	typingLasts = 5 * time.Second
+	maxText    = 4096 // UTF-16 units of a message
+	maxCaption = 1024 // and of a file's caption
+	maxUpload  = 50 << 20
+	maxPhoto   = 10 << 20
 )
 
-// pace keeps to what the API allows: 30 messages a second over all chats, one a second into each,
-// of which a few may come at once, and 20 a minute into a group. What comes at once counts too, so
-// that no second has more than 30 and no minute more than 20.
-func pace() adapter.Pace {
+// Pace keeps to the API's limits: 30 messages a second over all chats, one a second into each, of
+// which a few may come at once, and 20 a minute into a group. A burst counts too, so that no second
+// has more than 30 messages and no minute more than 20.
+func Pace() adapter.Pace {
 	return adapter.Pace{
 		Account: adapter.Limit{Every: time.Second / 29, Burst: 1},
 		Chat: func(chatJID string) []adapter.Limit {
@@ -41,60 +37,41 @@ func pace() adapter.Pace {
 	}
 }
 
-// telegram is the platform as the shell sees it.
-type telegram struct {
-	api  *telegramapi.Client
-	data string // the data folder
-	// move gives a chat another address.
-	move func(ctx context.Context, from, to string) error
-}
-
 // call is a part: one call of the API.
 type call struct {
 	method string
 	params telegramapi.Params
-	file   *upload
-	plain  string // the text without entities, to fall back to
+	file   *adapter.File
+	field  string // of the file
+	text   string // the parameter that holds the text, "" for none
 }
 
-// upload is a file of a part, read when it is sent.
-type upload struct{ field, name, path string }
+// sends reports whether the call makes a message.
+func (c call) sends() bool { return strings.HasPrefix(c.method, "send") }
 
 // Cut implements adapter.Platform.
-func (t *telegram) Cut(m *msg.Message) (parts []adapter.Part, err error) {
-	address, err := t.address(m)
+func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
+	address, err := addressOf(m)
 	if err != nil {
 		return nil, err
 	}
-	var calls []call
-	switch m.Kind {
-	case msg.KindFile:
-		calls, err = t.files(m)
-	case msg.KindReaction:
-		calls, err = reaction(m)
-	case msg.KindEdit, msg.KindDelete:
-		calls, err = change(m)
-	case msg.KindPoll:
-		calls, err = poll(m)
-	default:
-		calls = texts("sendMessage", "text", m.Content)
-	}
-	if err == nil && len(calls) == 0 {
-		err = fmt.Errorf("there is nothing to say")
+	calls, err := adapter.Compose(composer{}, m, s.Data)
+	if err != nil {
+		return nil, err
 	}
 	for i, c := range calls {
 		for key, value := range address {
-			if _, taken := c.params[key]; !taken && addresses(c.method, key, i) {
+			if _, set := c.params[key]; !set && c.takes(key, i) {
 				c.params[key] = value
 			}
 		}
 		parts = append(parts, c)
 	}
-	return parts, err
+	return parts, nil
 }
 
-// address is where a row goes: chat, thread and the message it replies to.
-func (t *telegram) address(m *msg.Message) (telegramapi.Params, error) {
+// addressOf is the destination of a row: its chat, its thread and the message it replies to.
+func addressOf(m *msg.Message) (telegramapi.Params, error) {
 	chat, err := telegramapi.ChatID(m.ChatJID)
 	if err != nil {
 		return nil, err
@@ -102,7 +79,7 @@ func (t *telegram) address(m *msg.Message) (telegramapi.Params, error) {
 	p := telegramapi.Params{"chat_id": chat}
 	if m.ThreadID != "" {
 		if p["message_thread_id"], err = strconv.ParseInt(m.ThreadID, 10, 64); err != nil {
-			return nil, fmt.Errorf("%.40q is no topic of a forum", m.ThreadID)
+			return nil, fmt.Errorf("%.40q is not a forum topic", m.ThreadID)
 		}
 	}
 	if id := messageID(m.ReplyToID); id != 0 {
@@ -111,19 +88,18 @@ func (t *telegram) address(m *msg.Message) (telegramapi.Params, error) {
 	return p, nil
 }
 
-// addresses says whether a method takes part of an address. Only the first part is a reply.
-func addresses(method, key string, part int) bool {
+// takes reports whether the method takes a key of an address. Only the first part is a reply.
+func (c call) takes(key string, part int) bool {
 	switch key {
 	case "message_thread_id":
-		return strings.HasPrefix(method, "send")
+		return c.sends()
 	case "reply_parameters":
-		return strings.HasPrefix(method, "send") && part == 0
+		return c.sends() && part == 0
 	}
 	return true
 }
 
-// messageID is the message a platform id belongs to, 0 if it names none: those of edits and
-// reactions begin with it.
+// messageID returns the message that a platform id names, 0 if it names none.
 func messageID(platformID string) int64 {
 	id, _, _ := strings.Cut(platformID, ":")
 	n, err := strconv.ParseInt(id, 10, 64)
@@ -133,105 +109,82 @@ func messageID(platformID string) int64 {
 	return n
 }
 
-// texts cuts markdown into calls of a method that take it in a field.
-func texts(method, field, markdown string) (calls []call) {
-	entities := "entities"
-	if field == "caption" {
-		entities = "caption_entities"
+// composer implements adapter.Composer.
+type composer struct{}
+
+func (composer) MessageID(platformID string) string {
+	if id := messageID(platformID); id != 0 {
+		return strconv.FormatInt(id, 10)
 	}
-	for _, part := range render.Telegram(markdown, textMost) {
+	return ""
+}
+
+func (composer) Texts(markdown string) (calls []call) {
+	for _, part := range render.Telegram(markdown, maxText) {
 		calls = append(calls, call{
-			method: method, plain: field,
-			params: telegramapi.Params{field: part.Text, entities: part.Entities},
+			method: "sendMessage", text: "text", params: telegramapi.Params{"text": part.Text, "entities": part.Entities},
 		})
 	}
 	return calls
 }
 
-// files sends each attachment; what is said with them is the caption of the first, or, where it
-// is too long for one, comes behind them.
-func (t *telegram) files(m *msg.Message) (calls []call, err error) {
-	caption := render.Telegram(m.Content, captionMost)
-	for _, a := range m.Attachments {
-		path := filepath.Join(t.data, filepath.FromSlash(a.Path))
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, fmt.Errorf("the file %.80q cannot be read", a.Name)
-		}
-		method, field, most := methodFor(a.MIME, info.Size())
-		if info.Size() > most {
-			calls = append(calls, texts("sendMessage", "text", fmt.Sprintf("The file `%s` is larger than the %d MB that Telegram takes from bots.", a.Name, most>>20))...)
+// Files sends each file. The text is the caption of the first, or follows the files if it is too
+// long for a caption.
+func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
+	for _, f := range files {
+		if f.Size > maxUpload {
+			calls = append(calls, c.Texts(f.TooLarge(maxUpload, "Telegram takes from bots"))...)
 			continue
 		}
-		calls = append(calls, call{method: method, params: telegramapi.Params{}, file: &upload{field, a.Name, path}})
+		method, field := methodFor(f)
+		calls = append(calls, call{method: method, params: telegramapi.Params{}, file: &f, field: field})
 	}
+	caption := render.Telegram(markdown, maxCaption)
 	if len(caption) == 1 && len(calls) > 0 && calls[0].file != nil {
 		calls[0].params["caption"], calls[0].params["caption_entities"] = caption[0].Text, caption[0].Entities
-		calls[0].plain = "caption"
-		return calls, nil
+		calls[0].text = "caption"
+		return calls
 	}
-	return append(calls, texts("sendMessage", "text", m.Content)...), nil
+	return append(calls, c.Texts(markdown)...)
 }
 
-// methodFor is how a file of a kind is sent, and how large it may be.
-func methodFor(mime string, size int64) (method, field string, most int64) {
-	kind, format, _ := strings.Cut(mime, "/")
+// methodFor is the method that sends a file, and the method's field for it.
+func methodFor(f adapter.File) (method, field string) {
+	kind, format, _ := strings.Cut(f.MIME, "/")
 	switch {
-	case kind == "image" && format != "gif" && format != "svg+xml" && size <= photoMost:
-		return "sendPhoto", "photo", uploadMost
+	case kind == "image" && format != "gif" && format != "svg+xml" && f.Size <= maxPhoto:
+		return "sendPhoto", "photo"
 	case kind == "video":
-		return "sendVideo", "video", uploadMost
-	case mime == "audio/ogg":
-		return "sendVoice", "voice", uploadMost
+		return "sendVideo", "video"
+	case f.MIME == "audio/ogg":
+		return "sendVoice", "voice"
 	case kind == "audio":
-		return "sendAudio", "audio", uploadMost
+		return "sendAudio", "audio"
 	}
-	return "sendDocument", "document", uploadMost
+	return "sendDocument", "document"
 }
 
-func reaction(m *msg.Message) ([]call, error) {
-	target := messageID(m.TargetID)
-	if target == 0 {
-		return nil, fmt.Errorf("%.40q is no message to react to", m.TargetID)
-	}
+func (composer) Reaction(target, emoji string, remove bool) (call, error) {
 	list := []map[string]string{}
-	if emoji := strings.TrimPrefix(m.Content, "-"); emoji == m.Content {
+	if !remove {
 		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})
 	}
-	text, err := json.Marshal(list) // as text, since an empty list takes the reaction back
-	return []call{{method: "setMessageReaction", params: telegramapi.Params{"message_id": target, "reaction": string(text)}}}, err
+	text, err := json.Marshal(list) // as text, since an empty list removes the reaction
+	return call{
+		method: "setMessageReaction", params: telegramapi.Params{"message_id": messageID(target), "reaction": string(text)},
+	}, err
 }
 
-// change edits or deletes a message that was sent. What does not fit into an edited message
-// follows it.
-func change(m *msg.Message) ([]call, error) {
-	target := messageID(m.TargetID)
-	if target == 0 {
-		return nil, fmt.Errorf("%.40q is no message to change", m.TargetID)
-	}
-	if m.Kind == msg.KindDelete {
-		return []call{{method: "deleteMessage", params: telegramapi.Params{"message_id": target}}}, nil
-	}
-	calls := texts("sendMessage", "text", m.Content)
-	if len(calls) > 0 {
-		calls[0].method, calls[0].params["message_id"] = "editMessageText", target
-	}
-	return calls, nil
+func (composer) Edit(target string, text call) call {
+	text.method, text.params["message_id"] = "editMessageText", messageID(target)
+	return text
 }
 
-// pollContent is what a poll's row says.
-type pollContent struct {
-	Question string   `json:"question"`
-	Options  []string `json:"options"`
-	Multiple bool     `json:"multiple"`
-	ClosesAt int64    `json:"closes_at"` // unix ms, 0 for never
+func (composer) Delete(target string) call {
+	return call{method: "deleteMessage", params: telegramapi.Params{"message_id": messageID(target)}}
 }
 
-func poll(m *msg.Message) ([]call, error) {
-	var p pollContent
-	if err := json.Unmarshal([]byte(m.Content), &p); err != nil {
-		return nil, fmt.Errorf("the row is no poll: %w", err)
-	}
+func (composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
 	options := make([]map[string]string, len(p.Options))
 	for i, text := range p.Options {
 		options[i] = map[string]string{"text": text}

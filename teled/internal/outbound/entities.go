@@ -1,4 +1,4 @@
-package main
+package outbound
 
 import (
 	"slices"
@@ -10,8 +10,8 @@ import (
 
 func utf16Len(text string) int { return len(utf16.Encode([]rune(text))) }
 
-// shift moves the formatting of a text by so many units.
-func shift(p telegramapi.Params, by int) {
+// shiftEntities moves the entities of a text by a number of UTF-16 units.
+func shiftEntities(p telegramapi.Params, by int) {
 	for _, key := range []string{"entities", "caption_entities"} {
 		entities, ok := p[key].([]render.Entity)
 		if !ok {

@@ -6,14 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"arizuko/pkg/adapter"
 )
 
 // Client calls the Bot API. It is safe for concurrent use.
@@ -28,8 +28,8 @@ func NewClient(base, token string) *Client {
 	return &Client{base: strings.TrimSuffix(base, "/"), token: token, http: &http.Client{}}
 }
 
-// Params of a call; values that are no strings are sent as JSON. Empty strings, zeros and nils
-// are left out.
+// Params are the parameters of a call. Values other than strings are sent as JSON. Empty strings,
+// zeros and nils are left out.
 type Params map[string]any
 
 // Upload is a file to be sent.
@@ -39,28 +39,15 @@ type Upload struct {
 	Data  io.Reader
 }
 
-// Error is the API's refusal of a call.
-type Error struct {
-	Code        int // as HTTP's
-	Description string
-	RetryAfter  time.Duration // of 429
-	MigrateTo   int64         // the chat's new id, where it has become a supergroup
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("Telegram says %d: %s", e.Code, e.Description) }
-
-// ErrUnsent is wrapped by errors of calls that never reached the API.
-var ErrUnsent = errors.New("not reached")
-
-// Call calls a method and reads its result into out, unless that is nil. It returns an *Error if
-// the API refuses; after any other error but ErrUnsent nobody knows whether it was done. No
-// error holds the token.
+// Call calls a method and decodes its result into out, unless that is nil. It returns an *Error if
+// the API refuses. After any other error, except adapter.ErrUnsent, the call may have been carried
+// out. No error contains the token.
 func (c *Client) Call(ctx context.Context, method string, p Params, out any, files ...Upload) error {
 	bot := &tgbotapi.BotAPI{Token: c.token, Client: doer{ctx, c.http}}
 	bot.SetAPIEndpoint(c.base + "/bot%s/%s")
 	params, err := p.encode()
 	if err != nil {
-		return fmt.Errorf("%s: %w: %w", method, ErrUnsent, err)
+		return fmt.Errorf("%s: %w: %w", method, adapter.ErrUnsent, err)
 	}
 	var res *tgbotapi.APIResponse
 	if len(files) == 0 {
@@ -82,7 +69,7 @@ func (c *Client) Call(ctx context.Context, method string, p Params, out any, fil
 		return nil
 	}
 	if err := json.Unmarshal(res.Result, out); err != nil {
-		return fmt.Errorf("%s: the result is not what it should be: %w", method, err)
+		return fmt.Errorf("%s: invalid result: %w", method, err)
 	}
 	return nil
 }
@@ -116,7 +103,7 @@ func requestFiles(files []Upload) (all []tgbotapi.RequestFile) {
 	return all
 }
 
-// doer gives a library that knows no contexts one.
+// doer adds a context to the calls of a library that has none.
 type doer struct {
 	ctx  context.Context
 	http *http.Client
@@ -125,29 +112,16 @@ type doer struct {
 func (d doer) Do(req *http.Request) (*http.Response, error) {
 	res, err := d.http.Do(req.WithContext(d.ctx))
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, adapter.TransportError(err)
 	}
 	if res.StatusCode >= http.StatusInternalServerError {
 		_ = res.Body.Close()
-		return nil, fmt.Errorf("the server answers %s", res.Status)
+		return nil, fmt.Errorf("the server answered %s", res.Status)
 	}
 	return res, nil
 }
 
-// withoutURL takes the address, in which the token stands, out of an error.
-func withoutURL(err error) error {
-	var where *url.Error
-	if errors.As(err, &where) {
-		err = where.Err
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return fmt.Errorf("%w: %w", ErrUnsent, err)
-	}
-	return err
-}
-
-// Download writes a file, as getFile finds it.
+// Download downloads a file by its id.
 func (c *Client) Download(ctx context.Context, fileID string, w io.Writer) error {
 	var file struct {
 		Path string `json:"file_path"`
@@ -157,15 +131,15 @@ func (c *Client) Download(ctx context.Context, fileID string, w io.Writer) error
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/file/bot"+c.token+"/"+file.Path, nil)
 	if err != nil {
-		return errors.New("Telegram names a path that is none") //nolint:staticcheck // a name
+		return errors.New("Telegram returned an invalid file path") //nolint:staticcheck // a name
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return withoutURL(err)
+		return adapter.TransportError(err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("the file server answers %s", res.Status)
+		return fmt.Errorf("the file server answered %s", res.Status)
 	}
 	_, err = io.Copy(w, res.Body)
 	return err
@@ -178,7 +152,7 @@ func JID(chat int64) string { return "telegram:" + strconv.FormatInt(chat, 10) }
 func ChatID(jid string) (int64, error) {
 	id, err := strconv.ParseInt(strings.TrimPrefix(jid, "telegram:"), 10, 64)
 	if err != nil || id == 0 {
-		return 0, fmt.Errorf("%.80q is no chat of Telegram's", jid)
+		return 0, fmt.Errorf("%.80q is not a Telegram chat", jid)
 	}
 	return id, nil
 }
