@@ -8,16 +8,21 @@ import (
 	"arizuko/pkg/config"
 )
 
-// Config is what discd takes from the environment.
+// Config is the configuration of discd, from the environment.
 type Config struct {
 	config.Base
 	adapter.Settings
-	Addr   config.Addr `env:"DISCD_ADDR" envDefault:"127.0.0.1:8092" doc:"where it listens"`
+	Addr   config.Addr `env:"DISCD_ADDR" envDefault:"127.0.0.1:8092" doc:"address it listens on"`
 	Token  string      `env:"DISCORD_BOT_TOKEN" secret:"true" doc:"the bot's token, from the developer portal"`
-	APIURL config.URL  `env:"DISCORD_API_URL" envDefault:"https://discord.com" doc:"where Discord is"`
+	APIURL config.URL  `env:"DISCORD_API_URL" envDefault:"https://discord.com" doc:"address of Discord"`
 }
 
-// Validate finds what the types let through.
+// Common implements adapter.Config.
+func (c Config) Common() adapter.Common {
+	return adapter.Common{Base: c.Base, Settings: c.Settings, Addr: c.Addr}
+}
+
+// Validate returns the invalid values that the types accept.
 func (c *Config) Validate() []error {
 	errs := c.Problems()
 	if c.Token == "" {

@@ -95,7 +95,7 @@ func (r *rig) serve() (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- serve(ctx, cfg, &r.log) }()
+	go func() { done <- program().Serve(ctx, cfg, &r.log) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -1,71 +1,27 @@
-// Discd is Discord's adapter: it stores what happens there and delivers what is said.
+// Discd is Discord's adapter: it stores what happens there as rows, and delivers outbound rows.
 //
-//	discd [serve]          until SIGTERM
-//	discd check | health   what is wrong with the configuration and the bot; is it ready
+//	discd [serve]          runs until SIGTERM
+//	discd check | health   checks configuration and bot; reports whether discd is ready
 package main
 
 import (
-	"context"
-	"io"
-	"os"
-
-	"github.com/prometheus/client_golang/prometheus"
-
 	"arizuko/discd/internal/discordapi"
-	"arizuko/discd/internal/gateway"
-	"arizuko/discd/internal/history"
-	"arizuko/discd/internal/inbound"
+	"arizuko/discd/internal/events"
+	"arizuko/discd/internal/outbound"
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/store"
 )
 
-const name = "discd"
+func main() { adapter.Main(program()) }
 
-func main() {
-	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
-}
-
-func program() daemon.Program {
-	return daemon.Program{
-		Name: name,
-		Serve: func(ctx context.Context) error {
-			cfg, err := loadConfig()
-			if err != nil {
-				return err
-			}
-			return serve(ctx, cfg, os.Stderr)
-		},
-		Check: check,
-		Addr: func() (config.Addr, error) {
-			cfg, err := loadConfig()
-			return cfg.Addr, err
-		},
+func program() adapter.Program[Config] {
+	return adapter.Program[Config]{
+		Name: "discd", Platform: "discord", Pace: outbound.Pace(), Load: loadConfig, Check: check, Build: build,
 	}
 }
 
-func serve(ctx context.Context, cfg Config, log io.Writer) error {
-	secrets := config.Secrets(cfg)
-	p, err := daemon.Start(ctx, daemon.Options{
-		Name: name, Base: cfg.Base, Addr: cfg.Addr, Secrets: secrets, Log: log, Checkpoint: store.DefaultAutocheckpoint,
-	})
-	if err != nil {
-		return err
-	}
-	undecoded := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "arizuko_updates_undecoded_total", Help: "Events that could not be read and were passed over.",
-	})
-	p.Metrics.MustRegister(undecoded)
-	gateway.Rebase(string(cfg.APIURL))
-	d := &discord{api: discordapi.NewClient(string(cfg.APIURL), cfg.Token), data: cfg.Data, store: p.Store, now: p.Now}
-	shell := adapter.New(platform{d, &listener{
-		discord: d, log: p.Log, bots: cfg.Bots, undecoded: undecoded,
-		gateway: gateway.New(cfg.Token), known: inbound.NewGuilds(), read: history.New(nil),
-	}}, adapter.Options{
-		Platform: "discord", Daemon: name, Store: p.Store, Heartbeat: p.Heartbeat, Wake: p.Wake.C(), Poll: cfg.PollInterval,
-		Mark: cfg.Resend == adapter.ResendMarked, Pace: pace(), Data: cfg.Data, MediaMax: cfg.MediaMax,
-		Redact: config.NewRedactor(append(secrets, p.Secret)...).String, Log: p.Log, Metrics: p.Metrics, Now: p.Now,
-	})
-	return p.Run(ctx, shell.Run)
+func build(cfg Config, p *daemon.Process) (adapter.Platform, adapter.Listener) {
+	events.Rebase(string(cfg.APIURL))
+	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token)
+	return &outbound.Sender{API: api, Data: cfg.Data, Store: p.Store, Now: p.Now}, events.NewListener(api, p.Store, cfg.Token)
 }

@@ -8,37 +8,36 @@ import (
 	"time"
 )
 
-// bucketsMost is how many buckets are remembered before those are forgotten that are full again.
-const bucketsMost = 1000
+// maxBuckets is how many buckets are remembered before those that are full again are forgotten.
+const maxBuckets = 1000
 
-// buckets knows which calls would be refused because their limit is reached, from what the API
-// says with each answer: a bot that asks all the same is shut out after a while. It is safe for
-// concurrent use.
+// buckets tracks rate limits from the headers of answers, to avoid calls that would be refused:
+// Discord blocks a bot that makes too many of those. It is safe for concurrent use.
 type buckets struct {
 	now func() time.Time
 
 	mu     sync.Mutex
 	until  map[string]time.Time // empty buckets, and when they are full again
-	global time.Time            // until when nothing may be called
+	global time.Time            // until when no call is allowed
 }
 
 func newBuckets(now func() time.Time) *buckets {
 	return &buckets{now: now, until: map[string]time.Time{}}
 }
 
-// wait is how long a call would be refused.
+// wait is how long a call would be refused for.
 func (b *buckets) wait(method, path string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	until := b.until[bucket(method, path)]
-	if b.global.After(until) && !strings.HasPrefix(path, "interactions/") { // they have no part in it
+	if b.global.After(until) && !strings.HasPrefix(path, "interactions/") { // the global limit does not count them
 		until = b.global
 	}
 	return until.Sub(b.now())
 }
 
-// heed takes in what an answer says of the limits.
-func (b *buckets) heed(method, path string, header http.Header, refused *Error) {
+// update reads the rate limits from an answer.
+func (b *buckets) update(method, path string, header http.Header, refused *Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
@@ -51,7 +50,7 @@ func (b *buckets) heed(method, path string, header http.Header, refused *Error) 
 	case header.Get("X-RateLimit-Remaining") == "0":
 		b.until[bucket(method, path)] = now.Add(headerSeconds(header, "X-RateLimit-Reset-After"))
 	}
-	if len(b.until) > bucketsMost {
+	if len(b.until) > maxBuckets {
 		for key, until := range b.until {
 			if !until.After(now) {
 				delete(b.until, key)
@@ -60,8 +59,8 @@ func (b *buckets) heed(method, path string, header http.Header, refused *Error) 
 	}
 }
 
-// bucket is what a limit is for: a method and a kind of path, of which only the channel counts by
-// its id.
+// bucket is the key of a rate limit: the method and the path, in which all ids but the channel's are
+// replaced.
 func bucket(method, path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	parts := strings.Split(path, "/")
@@ -81,7 +80,7 @@ func headerSeconds(header http.Header, name string) time.Duration {
 	return seconds(n)
 }
 
-// seconds is a time as the API tells it. It says no longer ones than an hour.
+// seconds converts a duration of the API, which is never longer than an hour.
 func seconds(n float64) time.Duration {
 	return time.Duration(min(max(n, 0), time.Hour.Seconds()) * float64(time.Second))
 }

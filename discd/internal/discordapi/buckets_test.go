@@ -75,10 +75,10 @@ func TestBuckets(t *testing.T) {
 	}
 	expect("a limit without a time", post("channels/7/messages"), 0, 9)
 	expect("is none", post("channels/7/messages"), 0, 10)
-	for i := range 2 * bucketsMost {
-		c.buckets.heed(http.MethodGet, fmt.Sprintf("channels/%d", i), http.Header{"X-Ratelimit-Remaining": {"0"}}, nil)
+	for i := range 2 * maxBuckets {
+		c.buckets.update(http.MethodGet, fmt.Sprintf("channels/%d", i), http.Header{"X-Ratelimit-Remaining": {"0"}}, nil)
 	}
-	if len(c.buckets.until) > bucketsMost {
+	if len(c.buckets.until) > maxBuckets {
 		t.Errorf("%d buckets are remembered", len(c.buckets.until))
 	}
 }

@@ -8,24 +8,25 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"arizuko/pkg/adapter"
 )
 
 // version is the API's; the library speaks the same one on the gateway.
 const version = "/api/v9/"
 
-// answerMost bounds an answer that is read, in bytes; a hundred messages are far below.
-const answerMost = 16 << 20
+// maxAnswer bounds an answer, in bytes; a hundred messages are far smaller.
+const maxAnswer = 16 << 20
 
-// cdn are the hosts on which Discord keeps files, besides the API's own in a stand-in.
-func cdn(host string) bool { return host == "cdn.discordapp.com" || host == "media.discordapp.net" }
+// isCDN reports whether Discord keeps files on a host. Fakes keep them on the API's own host.
+func isCDN(host string) bool { return host == "cdn.discordapp.com" || host == "media.discordapp.net" }
 
-// Client calls the REST API. It never waits and never tries again: the library's own calls sleep
-// while a bucket is empty. It is safe for concurrent use.
+// Client calls the REST API. Unlike the library's own calls it never waits for a rate limit and never
+// retries. It is safe for concurrent use.
 type Client struct {
 	base    string // without a slash at its end
 	token   string
@@ -47,44 +48,27 @@ type Upload struct {
 	Data io.Reader
 }
 
-// Error is the API's refusal of a call.
-type Error struct {
-	Status     int // HTTP's
-	Code       int // Discord's own, 0 for none
-	Message    string
-	RetryAfter time.Duration // of 429
-}
-
-func (e *Error) Error() string {
-	if e.Code == 0 {
-		return fmt.Sprintf("Discord says %d: %s", e.Status, e.Message)
-	}
-	return fmt.Sprintf("Discord says %d: %s (%d)", e.Status, e.Message, e.Code)
-}
-
-// ErrUnsent is wrapped by errors of calls that never reached the API.
-var ErrUnsent = errors.New("not reached")
-
-// Call calls a path below /api/v9/ and reads the answer into out, unless that is nil. A nil body is
-// none. It returns an *Error if the API refuses, or would refuse because its limit is reached; after
-// any other error but ErrUnsent nobody knows whether it was done. No error holds the token.
+// Call calls a path below /api/v9/ and decodes the answer into out, unless that is nil. A nil body is
+// none. It returns an *Error if the API refuses, or would refuse because a rate limit is reached.
+// After any other error, except adapter.ErrUnsent, the call may have been carried out. No error
+// contains the token.
 func (c *Client) Call(ctx context.Context, method, path string, body, out any, files ...Upload) error {
 	what := method + " " + withoutSecrets(path)
 	if wait := c.buckets.wait(method, path); wait > 0 {
-		return fmt.Errorf("%s: %w", what, &Error{Status: http.StatusTooManyRequests, Message: "its limit is reached, so it is not asked", RetryAfter: wait})
+		return fmt.Errorf("%s: %w", what, &Error{Status: http.StatusTooManyRequests, Message: "not called: the rate limit is reached", RetryAfter: wait})
 	}
 	req, err := c.request(ctx, method, path, body, files)
 	if err != nil {
-		return fmt.Errorf("%s: %w: %w", what, ErrUnsent, err)
+		return fmt.Errorf("%s: %w: %w", what, adapter.ErrUnsent, err)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, withoutURL(err))
+		return fmt.Errorf("%s: %w", what, adapter.TransportError(err))
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, answerMost))
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	refused := refusal(res, answer)
-	c.buckets.heed(method, path, res.Header, refused)
+	c.buckets.update(method, path, res.Header, refused)
 	switch {
 	case refused != nil:
 		return fmt.Errorf("%s: %w", what, refused)
@@ -94,7 +78,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any, f
 		return nil
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
-		return fmt.Errorf("%s: the answer is not what it should be: %w", what, err)
+		return fmt.Errorf("%s: invalid answer: %w", what, err)
 	}
 	return nil
 }
@@ -126,8 +110,8 @@ func (c *Client) request(ctx context.Context, method, path string, body any, fil
 	return req, nil
 }
 
-// form is a body with files. They are small enough to be held in memory: what cannot be read is not
-// sent in part, and the length is known.
+// form is a body with files. They fit into memory, so that a file that cannot be read is not sent in
+// part, and the length is known.
 func form(payload []byte, files []Upload) (io.Reader, string, error) {
 	var b bytes.Buffer
 	parts := multipart.NewWriter(&b)
@@ -144,32 +128,32 @@ func form(payload []byte, files []Upload) (io.Reader, string, error) {
 	return &b, parts.FormDataContentType(), errors.Join(err, parts.Close())
 }
 
-// refusal is what an answer refuses, nil for nothing.
+// refusal is the error in an answer, nil if there is none.
 func refusal(res *http.Response, answer []byte) *Error {
 	if res.StatusCode < http.StatusMultipleChoices {
 		return nil
 	}
-	var told struct {
+	var answered struct {
 		Code       int             `json:"code"`
 		Message    string          `json:"message"`
 		Errors     json.RawMessage `json:"errors"`
 		RetryAfter float64         `json:"retry_after"` // seconds
 	}
-	if json.Unmarshal(answer, &told) != nil || told.Message == "" {
-		told.Message = strings.TrimSpace(http.StatusText(res.StatusCode))
+	if json.Unmarshal(answer, &answered) != nil || answered.Message == "" {
+		answered.Message = strings.TrimSpace(http.StatusText(res.StatusCode))
 	}
-	if len(told.Errors) > 0 {
-		const most = 300
-		told.Message += " " + string(told.Errors[:min(most, len(told.Errors))])
+	if len(answered.Errors) > 0 {
+		const maxErrors = 300
+		answered.Message += " " + string(answered.Errors[:min(maxErrors, len(answered.Errors))])
 	}
-	refused := &Error{Status: res.StatusCode, Code: told.Code, Message: told.Message}
+	refused := &Error{Status: res.StatusCode, Code: answered.Code, Message: answered.Message}
 	if res.StatusCode == http.StatusTooManyRequests {
-		refused.RetryAfter = max(seconds(told.RetryAfter), headerSeconds(res.Header, "Retry-After"))
+		refused.RetryAfter = max(seconds(answered.RetryAfter), headerSeconds(res.Header, "Retry-After"))
 	}
 	return refused
 }
 
-// withoutSecrets takes the token out of a path of an interaction.
+// withoutSecrets removes the token from the path of an interaction.
 func withoutSecrets(path string) string {
 	if parts := strings.Split(path, "/"); parts[0] == "interactions" && len(parts) > 2 {
 		return strings.Join(parts[:2], "/")
@@ -178,39 +162,26 @@ func withoutSecrets(path string) string {
 	return path
 }
 
-// withoutURL takes the address out of an error, where it is told already.
-func withoutURL(err error) error {
-	var where *url.Error
-	if errors.As(err, &where) {
-		err = where.Err
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return fmt.Errorf("%w: %w", ErrUnsent, err)
-	}
-	return err
-}
-
-// Download writes a file of a message. Messages name it by its address, which nobody but Discord
-// writes; only Discord is asked for it, and not told the token.
+// Download downloads a file of a message by its address, which must be one of Discord's. It does not
+// send the token.
 func (c *Client) Download(ctx context.Context, address string, w io.Writer) error {
 	where, err := url.Parse(address)
 	if err != nil || !c.keeps(where) {
-		return errors.New("the file is not kept by Discord")
+		return errors.New("the file is not on a server of Discord's")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return errors.New("the file's address is none")
+		return errors.New("invalid file address")
 	}
 	direct := *c.http
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res, err := direct.Do(req)
 	if err != nil {
-		return withoutURL(err)
+		return adapter.TransportError(err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("the file server answers %s", res.Status)
+		return fmt.Errorf("the file server answered %s", res.Status)
 	}
 	_, err = io.Copy(w, res.Body)
 	return err
@@ -223,5 +194,5 @@ func (c *Client) keeps(where *url.URL) bool {
 		return false
 	}
 	own := where.Scheme == base.Scheme && where.Host == base.Host
-	return own || where.Scheme == "https" && cdn(where.Host)
+	return own || where.Scheme == "https" && isCDN(where.Host)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"arizuko/pkg/adapter"
 )
 
 const token = "secret-token"
@@ -56,7 +58,7 @@ func TestUpload(t *testing.T) {
 		t.Error(err)
 	}
 	broken := Upload{Name: "a", Data: io.MultiReader(strings.NewReader("x"), brokenReader{})}
-	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{}, nil, broken); !errors.Is(err, ErrUnsent) {
+	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{}, nil, broken); !errors.Is(err, adapter.ErrUnsent) {
 		t.Errorf("half a file: %v", err)
 	}
 }
@@ -107,7 +109,7 @@ func TestBrokenAnswers(t *testing.T) {
 	for _, path := range []string{"half", "garbage"} {
 		var out Message
 		err := c.Call(t.Context(), http.MethodGet, path, nil, &out)
-		if refused := new(Error); err == nil || errors.As(err, &refused) || errors.Is(err, ErrUnsent) {
+		if refused := new(Error); err == nil || errors.As(err, &refused) || errors.Is(err, adapter.ErrUnsent) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -116,14 +118,14 @@ func TestBrokenAnswers(t *testing.T) {
 // TestUnsent tells what never arrived from what may have, and no error tells the token.
 func TestUnsent(t *testing.T) {
 	c, s := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{}, nil); err == nil || errors.Is(err, ErrUnsent) {
+	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{}, nil); err == nil || errors.Is(err, adapter.ErrUnsent) {
 		t.Errorf("an answer that was cut off: %v", err)
 	}
 	s.Close()
-	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{}, nil); !errors.Is(err, ErrUnsent) {
+	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{}, nil); !errors.Is(err, adapter.ErrUnsent) {
 		t.Errorf("nobody there: %v", err)
 	}
-	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{"x": func() {}}, nil); !errors.Is(err, ErrUnsent) {
+	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{"x": func() {}}, nil); !errors.Is(err, adapter.ErrUnsent) {
 		t.Errorf("no JSON: %v", err)
 	}
 	err := c.Answer(t.Context(), &Interaction{ID: "5", Token: "its-token"}, "x")

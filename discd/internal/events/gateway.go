@@ -1,7 +1,4 @@
-// Package gateway keeps a session of Discord's gateway. The library speaks the protocol; here is
-// what it lacks: an end, by ctx, of whatever it waits for, an eye on lines that went dead, and
-// the events in one queue that outlives a connection.
-package gateway
+package events
 
 import (
 	"cmp"
@@ -18,75 +15,78 @@ import (
 )
 
 const (
-	// openMost is how long it may take until a session has begun.
-	openMost = 30 * time.Second
-	// quietMost is how long the gateway may say nothing: it answers a heartbeat every 41 seconds.
-	// The library notices after five that were not answered.
-	quietMost = 100 * time.Second
-	// queued is how many events wait for the database before the gateway has to.
-	queued = 1000
+	// openTimeout bounds the start of a session.
+	openTimeout = 30 * time.Second
+	// readTimeout bounds the silence of the gateway, which answers a heartbeat every 41 seconds. The
+	// library would notice only after five heartbeats without an answer.
+	readTimeout = 100 * time.Second
+	// maxQueued bounds the events that wait for the database; then the connection waits.
+	maxQueued = 1000
 )
 
-// Closed is the end of a connection for a reason of Discord's.
-type Closed struct {
+// ClosedError is returned when Discord has closed the gateway.
+type ClosedError struct {
 	Code int
 	Text string
 }
 
-func (c *Closed) Error() string {
-	return fmt.Sprintf("%s (%d %s)", cmp.Or(c.Advice(), "Discord closes the gateway"), c.Code, c.Text)
+func (c *ClosedError) Error() string {
+	return fmt.Sprintf("%s (%d %s)", cmp.Or(c.advice(), "Discord closed the gateway"), c.Code, c.Text)
 }
 
-// The codes that somebody has to do something about.
+// Close codes that need an operator.
 const (
-	AuthenticationFailed = 4004
-	ShardingRequired     = 4011
-	InvalidVersion       = 4012
-	InvalidIntents       = 4013
-	DisallowedIntents    = 4014
+	authenticationFailed = 4004
+	shardingRequired     = 4011
+	invalidVersion       = 4012
+	invalidIntents       = 4013
+	disallowedIntents    = 4014
 )
 
-// ContentOff is what keeps a bot from being told what people write.
+// ContentOff is the problem of a bot that does not receive the content of messages.
 const ContentOff = "the Message Content Intent is off: the developer portal, Bot, Privileged Gateway Intents has its switch"
 
-// Advice is what to do about it, "" where connecting again is enough.
-func (c *Closed) Advice() string {
+// advice says what an operator can do, "" if reconnecting is enough.
+func (c *ClosedError) advice() string {
 	switch c.Code {
-	case AuthenticationFailed:
+	case authenticationFailed:
 		return "Discord does not accept DISCORD_BOT_TOKEN: the developer portal, Bot, Reset Token shows another one"
-	case DisallowedIntents:
+	case disallowedIntents:
 		return ContentOff
-	case InvalidIntents, InvalidVersion:
-		return "Discord has changed, and speaks with a newer discd only"
-	case ShardingRequired:
+	case invalidIntents, invalidVersion:
+		return "Discord no longer supports this version of discd: upgrade it"
+	case shardingRequired:
 		return "the bot is in more guilds than one connection serves: remove it from some, or use another bot"
 	}
 	return ""
 }
 
-// Gateway keeps a session. Only its queue of events is safe for concurrent use.
+// Gateway keeps a session of Discord's gateway. The library implements the protocol; Gateway adds
+// cancellation by ctx, a timeout for dead connections, and a queue of events that outlives a
+// connection. Only the queue is safe for concurrent use.
 type Gateway struct {
 	token   string
-	session *discordgo.Session // nil where there is none to take up again
+	session *discordgo.Session // nil if there is none to resume
 	events  chan *discordgo.Event
 	hangUp  context.CancelFunc
 }
 
-// New makes one that is not connected, for a bot's token.
-func New(token string) *Gateway {
-	return &Gateway{token: token, events: make(chan *discordgo.Event, queued), hangUp: func() {}}
+// NewGateway makes a gateway for a bot's token. It is not connected.
+func NewGateway(token string) *Gateway {
+	return &Gateway{token: token, events: make(chan *discordgo.Event, maxQueued), hangUp: func() {}}
 }
 
-// Events are what happens, in order. What came before a connection broke stays in the queue, for
-// Discord does not tell it again.
-func (g *Gateway) Events() <-chan *discordgo.Event { return g.events }
+// queue returns the events in order. Those that came before a connection broke stay in it, since
+// Discord does not send them again.
+func (g *Gateway) queue() <-chan *discordgo.Event { return g.events }
 
-// Resumes reports whether Open takes up a session, instead of beginning one with READY.
-func (g *Gateway) Resumes() bool { return g.session != nil }
+// resumes reports whether open resumes a session, instead of beginning one with READY.
+func (g *Gateway) resumes() bool { return g.session != nil }
 
-// Open connects. The channel is closed when the connection breaks, all its events being in the
-// queue. ctx, the same in each call, ends everything. An error of Discord's is a *Closed.
-func (g *Gateway) Open(ctx context.Context, intents discordgo.Intent) (broken <-chan struct{}, err error) {
+// open connects. The channel is closed when the connection breaks and all its events are in the
+// queue. ctx, the same in each call, ends the session. If Discord refuses, the error is a
+// *ClosedError.
+func (g *Gateway) open(ctx context.Context, intents discordgo.Intent) (broken <-chan struct{}, err error) {
 	if g.session == nil {
 		if g.session, err = g.begin(ctx, intents); err != nil {
 			return nil, err
@@ -97,12 +97,12 @@ func (g *Gateway) Open(ctx context.Context, intents discordgo.Intent) (broken <-
 	g.session.Dialer = dialer(ctx, gone)
 	opened := make(chan error, 1)
 	go func(s *discordgo.Session) { opened <- s.Open() }(g.session)
-	late := time.NewTimer(openMost)
+	late := time.NewTimer(openTimeout)
 	defer late.Stop()
 	select {
 	case err = <-opened:
-	case <-late.C: // which the library may wait for without end
-		err = &Closed{Text: "no session has begun in time"}
+	case <-late.C: // the library may wait without limit
+		err = &ClosedError{Text: "timeout while a session began"}
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -110,38 +110,39 @@ func (g *Gateway) Open(ctx context.Context, intents discordgo.Intent) (broken <-
 		return gone, nil
 	}
 	g.hangUp()
-	return nil, g.judge(err)
+	return nil, g.openError(err)
 }
 
-// judge says why no session was taken up, or begun. One that Discord has closed is over.
-func (g *Gateway) judge(err error) error {
-	const ofDiscord = 4000 // what is below is the network's doing
+// openError is the error of a session that was not resumed, or not begun. A session that Discord has
+// closed cannot be resumed.
+func (g *Gateway) openError(err error) error {
+	const minDiscordCode = 4000 // lower codes come from the network
 	var frame *websocket.CloseError
-	if errors.As(err, &frame) && frame.Code >= ofDiscord {
-		err = &Closed{Code: frame.Code, Text: frame.Text}
+	if errors.As(err, &frame) && frame.Code >= minDiscordCode {
+		err = &ClosedError{Code: frame.Code, Text: frame.Text}
 	}
-	var closed *Closed
+	var closed *ClosedError
 	if errors.As(err, &closed) {
 		g.session = nil
 	}
 	return err
 }
 
-// Close hangs up.
-func (g *Gateway) Close() { g.hangUp() }
+// close disconnects.
+func (g *Gateway) close() { g.hangUp() }
 
-// begin makes a session that says and keeps nothing but what it is asked for.
+// begin makes a session that neither logs nor caches, and does not reconnect by itself.
 func (g *Gateway) begin(ctx context.Context, intents discordgo.Intent) (*discordgo.Session, error) {
 	s, err := discordgo.New("Bot " + g.token)
 	if err != nil {
 		return nil, err
 	}
-	s.LogLevel = -1 // below its errors, which come back from Open
+	s.LogLevel = -1 // below errors, which Open returns
 	s.StateEnabled = false
 	s.SyncEvents = true
 	s.ShouldReconnectOnError = false
 	s.ShouldRetryOnRateLimit, s.MaxRestRetries = false, 0
-	s.Client = &http.Client{Timeout: openMost}
+	s.Client = &http.Client{Timeout: openTimeout}
 	s.Identify.Intents = intents
 	s.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) {
 		select {
@@ -152,10 +153,10 @@ func (g *Gateway) begin(ctx context.Context, intents discordgo.Intent) (*discord
 	return s, nil
 }
 
-// dialer makes lines that end with ctx, and then close gone.
+// dialer makes connections that end with ctx, and then close gone.
 func dialer(ctx context.Context, gone chan struct{}) *websocket.Dialer {
 	return &websocket.Dialer{
-		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: openMost,
+		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: openTimeout,
 		NetDialContext: func(_ context.Context, network, address string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, address)
 			if err != nil {
@@ -168,7 +169,7 @@ func dialer(ctx context.Context, gone chan struct{}) *websocket.Dialer {
 	}
 }
 
-// line is a connection that is not read from in silence for long.
+// line is a connection with a read timeout.
 type line struct {
 	net.Conn
 	gone chan struct{}
@@ -176,13 +177,13 @@ type line struct {
 }
 
 func (l *line) Read(p []byte) (int, error) {
-	if err := l.SetReadDeadline(time.Now().Add(quietMost)); err != nil {
+	if err := l.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
 		return 0, err
 	}
 	return l.Conn.Read(p)
 }
 
-// Close is called by the library when it has handed over all that it has read.
+// Close is called by the library after it has delivered all events.
 func (l *line) Close() error {
 	l.once.Do(func() { close(l.gone) })
 	return l.Conn.Close()

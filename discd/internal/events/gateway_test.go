@@ -1,4 +1,4 @@
-package gateway
+package events
 
 import (
 	"context"
@@ -43,20 +43,20 @@ func start(t *testing.T, o fake.Options) *fake.Server {
 }
 
 // TestResume takes a session up again after a break, with all of its events in the queue, and
-// begins anew after one that Discord has closed.
+// begins a new one after one that Discord has closed.
 func TestResume(t *testing.T) {
 	s := start(t, fake.Options{})
 	alice := s.User("Alice", "alice")
 	general := s.Guild("Team", alice).Channel("general")
-	g := New(s.Token())
+	g := NewGateway(s.Token())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	open := func(resumes bool) <-chan struct{} {
 		t.Helper()
-		if g.Resumes() != resumes {
+		if g.resumes() != resumes {
 			t.Errorf("resumes: %t", !resumes)
 		}
-		broken, err := g.Open(ctx, discordgo.IntentsAllWithoutPrivileged)
+		broken, err := g.open(ctx, discordgo.IntentsAllWithoutPrivileged)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,35 +69,35 @@ func TestResume(t *testing.T) {
 	general.Say(alice, "meanwhile")
 	broken = open(true)
 	for _, want := range []string{"READY", "GUILD_CREATE", "MESSAGE_CREATE", "MESSAGE_CREATE", "RESUMED"} {
-		if e := wait(t, want, g.Events()); e.Type != want {
+		if e := wait(t, want, g.queue()); e.Type != want {
 			t.Errorf("%s instead of %s", e.Type, want)
 		}
 	}
-	g.Close()
+	g.close()
 	wait(t, "the end", broken)
-	s.SetReachable(false)
-	if _, err := g.Open(ctx, 0); err == nil || !g.Resumes() {
-		t.Errorf("unreachable: %v, resumes: %t", err, g.Resumes())
+	s.Unreachable()
+	if _, err := g.open(ctx, 0); err == nil || !g.resumes() {
+		t.Errorf("unreachable: %v, resumes: %t", err, g.resumes())
 	}
-	s.SetReachable(true)
-	s.InjectFault(fake.Fault{Route: fake.Connect, Status: 503})
-	if _, err := g.Open(ctx, 0); err == nil || !g.Resumes() {
-		t.Errorf("refused at the door: %v, resumes: %t", err, g.Resumes())
+	s.Reachable()
+	s.Fail(fake.Fault{Route: fake.Connect, Status: 503})
+	if _, err := g.open(ctx, 0); err == nil || !g.resumes() {
+		t.Errorf("refused at the door: %v, resumes: %t", err, g.resumes())
 	}
 }
 
 // TestClosed says why, and what is to be done.
 func TestClosed(t *testing.T) {
 	s := start(t, fake.Options{Denied: fake.MessageContent})
-	for token, want := range map[string]int{s.Token(): DisallowedIntents, "wrong": AuthenticationFailed} {
-		g := New(token)
-		_, err := g.Open(t.Context(), discordgo.IntentMessageContent)
-		if closed := new(Closed); !errors.As(err, &closed) || closed.Code != want || g.Resumes() {
-			t.Errorf("%v, want %d; resumes: %t", err, want, g.Resumes())
+	for token, want := range map[string]int{s.Token(): disallowedIntents, "wrong": authenticationFailed} {
+		g := NewGateway(token)
+		_, err := g.open(t.Context(), discordgo.IntentMessageContent)
+		if closed := new(ClosedError); !errors.As(err, &closed) || closed.Code != want || g.resumes() {
+			t.Errorf("%v, want %d; resumes: %t", err, want, g.resumes())
 		}
 	}
-	for code, want := range map[int]string{4004: "DISCORD_BOT_TOKEN", 4014: "Message Content", 4013: "newer", 4012: "newer", 4011: "guilds", 4000: "closes"} {
-		if err := (&Closed{Code: code}).Error(); !strings.Contains(err, want) {
+	for code, want := range map[int]string{4004: "DISCORD_BOT_TOKEN", 4014: "Message Content", 4013: "upgrade", 4012: "upgrade", 4011: "guilds", 4000: "closed"} {
+		if err := (&ClosedError{Code: code}).Error(); !strings.Contains(err, want) {
 			t.Errorf("%d: %s", code, err)
 		}
 	}
@@ -129,7 +129,7 @@ func TestSilence(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := New("token").Open(ctx, 0)
+		_, err := NewGateway("token").open(ctx, 0)
 		ended <- err
 	}()
 	wait(t, "the call", asked)

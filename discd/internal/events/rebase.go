@@ -1,4 +1,4 @@
-package gateway
+package events
 
 import (
 	"strings"
@@ -6,9 +6,9 @@ import (
 	"github.com/bwmarrin/discordgo"
 )
 
-// Rebase points the library at a server. It has no other way to do so than these variables, each
-// of which it computes from the one before when the program starts. They are everybody's: main
-// calls this once, before anything connects.
+// Rebase points the library at a server. Its only means are these variables, which it computes from
+// each other when the program starts. They are global: main calls this once, before anything
+// connects.
 func Rebase(base string) {
 	discordgo.EndpointDiscord = strings.TrimSuffix(base, "/") + "/"
 	discordgo.EndpointAPI = discordgo.EndpointDiscord + "api/v" + discordgo.APIVersion + "/"

@@ -8,8 +8,8 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 )
 
-// namesMost bounds the names of people that are remembered.
-const namesMost = 10_000
+// maxNames bounds the names of people that are remembered.
+const maxNames = 10_000
 
 // Guilds is what the gateway has told of guilds: what later events name by its id alone. It is not
 // safe for concurrent use.
@@ -161,7 +161,7 @@ func (g *Guilds) learnNames(m *discordapi.Message) {
 }
 
 func (g *Guilds) learnName(guild string, u *discordapi.User, m *discordapi.Member) {
-	if len(g.names) >= namesMost {
+	if len(g.names) >= maxNames {
 		clear(g.names)
 	}
 	g.names[guild+" "+u.ID] = userName(u, m)

@@ -1,14 +1,11 @@
-package main
+package outbound
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,21 +14,19 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
-	"arizuko/pkg/store"
 )
 
-// What Discord allows, from its documentation.
+// Limits of Discord, from its documentation.
 const (
-	textMost     = 2000 // characters of a message
-	uploadMost   = 10 << 20
-	pollMost     = 32 * 24 // hours that a poll may be open
-	typingLasts  = 10 * time.Second
-	typingMargin = 2 * time.Second
+	maxText   = 2000 // characters of a message
+	maxUpload = 10 << 20
+	maxPoll   = 32 * 24 // hours that a poll may be open
+	maxNonce  = 25      // characters
 )
 
-// pace keeps to what Discord allows: 50 calls in any second, and five messages in any five seconds
-// into a channel, of which three may come at once.
-func pace() adapter.Pace {
+// Pace keeps to Discord's limits: 50 calls in any second, and five messages in any five seconds into a
+// channel, of which three may come at once.
+func Pace() adapter.Pace {
 	return adapter.Pace{
 		Account: adapter.Limit{Every: time.Second / 47, Burst: 1},
 		Chat: func(string) []adapter.Limit {
@@ -40,33 +35,22 @@ func pace() adapter.Pace {
 	}
 }
 
-// discord is the platform as the shell sees it.
-type discord struct {
-	api   *discordapi.Client
-	data  string // the data folder
-	store *store.Store
-	now   func() time.Time
-}
-
-// call is a part: one call of the API about messages.
+// call is a part: one call of the API about the messages of a channel.
 type call struct {
 	method  string
 	channel string
-	path    string            // behind that of the channel's messages
+	path    string            // after that of the channel's messages
 	body    discordapi.Params // nil for none
-	file    *upload
+	file    *adapter.File
 }
-
-// upload is a file of a part, read when it is sent.
-type upload struct{ name, path string }
 
 // route is the call's path in the API.
 func (c call) route() string { return "channels/" + c.channel + "/messages" + c.path }
 
-// makes reports whether the call makes a message; all others may be made twice.
-func (c call) makes() bool { return c.method == http.MethodPost }
+// sends reports whether the call makes a message. All other calls may be repeated.
+func (c call) sends() bool { return c.method == http.MethodPost }
 
-// with is the call with another field of its body.
+// with returns the call with another field of its body.
 func (c call) with(key string, value any) call {
 	c.body = maps.Clone(c.body)
 	c.body[key] = value
@@ -74,66 +58,52 @@ func (c call) with(key string, value any) call {
 }
 
 // Cut implements adapter.Platform.
-func (d *discord) Cut(m *msg.Message) (parts []adapter.Part, err error) {
+func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 	channel, err := channelOf(m.ChatJID, m.ThreadID)
 	if err != nil {
 		return nil, err
 	}
-	var calls []call
-	switch m.Kind {
-	case msg.KindFile:
-		calls, err = d.files(m)
-	case msg.KindReaction:
-		calls, err = reaction(m)
-	case msg.KindEdit, msg.KindDelete:
-		calls, err = change(m)
-	case msg.KindPoll:
-		calls, err = poll(m)
-	default:
-		calls = texts(m.Content)
-	}
-	if err == nil && len(calls) == 0 {
-		err = fmt.Errorf("there is nothing to say")
+	calls, err := adapter.Compose(composer{}, m, s.Data)
+	if err != nil {
+		return nil, err
 	}
 	for i, c := range calls {
 		c.channel = channel
 		if c.body != nil {
 			c = c.with("allowed_mentions", map[string]any{"parse": []string{}, "replied_user": false})
 		}
-		if c.makes() {
+		if c.sends() {
 			c = c.with("nonce", nonce(m, i)).with("enforce_nonce", true)
 		}
-		if id := messageID(m.ReplyToID); id != "" && c.makes() && i == 0 {
+		if id := messageID(m.ReplyToID); id != "" && c.sends() && i == 0 {
 			c = c.with("message_reference", map[string]any{"message_id": id, "fail_if_not_exists": false})
 		}
 		parts = append(parts, c)
 	}
-	return parts, err
+	return parts, nil
 }
 
-// channelOf is where what is said in a thread of a chat goes.
+// channelOf is the channel of a thread of a chat.
 func channelOf(chatJID, threadID string) (string, error) {
 	channel := strings.TrimPrefix(strings.TrimPrefix(chatJID, "discord:"), "dm-")
 	if !strings.HasPrefix(chatJID, "discord:") || !discordapi.IsID(channel) {
-		return "", fmt.Errorf("%.80q is no chat of Discord's", chatJID)
+		return "", fmt.Errorf("%.80q is not a Discord chat", chatJID)
 	}
 	if threadID != "" && !discordapi.IsID(threadID) {
-		return "", fmt.Errorf("%.40q is no thread", threadID)
+		return "", fmt.Errorf("%.40q is not a Discord thread", threadID)
 	}
 	return cmp.Or(threadID, channel), nil
 }
 
-// nonce is what Discord knows a part by, the same after a restart, and another in another database:
-// at most 25 characters.
+// nonce identifies a part to Discord: it is the same after a restart, and different in another
+// database.
 func nonce(m *msg.Message, part int) string {
 	base36 := func(n int64) string { return strconv.FormatInt(n, 36) }
 	text := base36(m.ReceivedAt) + "." + base36(m.ID) + "." + base36(int64(part))
-	const most = 25
-	return text[max(0, len(text)-most):]
+	return text[max(0, len(text)-maxNonce):]
 }
 
-// messageID is the message a platform id belongs to, "" if it names none: those of edits and
-// reactions begin with it.
+// messageID returns the message that a platform id names, "" if it names none.
 func messageID(platformID string) string {
 	if id, _, _ := strings.Cut(platformID, ":"); discordapi.IsID(id) {
 		return id
@@ -141,99 +111,73 @@ func messageID(platformID string) string {
 	return ""
 }
 
-// texts cuts markdown into messages.
-func texts(markdown string) (calls []call) {
-	for _, part := range render.Discord(markdown, textMost) {
+// composer implements adapter.Composer.
+type composer struct{}
+
+func (composer) MessageID(platformID string) string { return messageID(platformID) }
+
+func (composer) Texts(markdown string) (calls []call) {
+	for _, part := range render.Discord(markdown, maxText) {
 		calls = append(calls, call{method: http.MethodPost, body: discordapi.Params{"content": part}})
 	}
 	return calls
 }
 
-// files sends each attachment; what is said with them stands above the first, or, where it is too
-// long for one message, comes behind them.
-func (d *discord) files(m *msg.Message) (calls []call, err error) {
-	for _, a := range m.Attachments {
-		path := filepath.Join(d.data, filepath.FromSlash(a.Path))
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, fmt.Errorf("the file %.80q cannot be read", a.Name)
-		}
-		if info.Size() > uploadMost {
-			calls = append(calls, texts(fmt.Sprintf("The file `%s` is larger than the %d MB that Discord takes from bots.", a.Name, uploadMost>>20))...)
+// Files sends each file. The text stands above the first, or follows the files if it is too long for
+// one message.
+func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
+	for _, f := range files {
+		if f.Size > maxUpload {
+			calls = append(calls, c.Texts(f.TooLarge(maxUpload, "Discord takes from bots"))...)
 			continue
 		}
-		calls = append(calls, call{method: http.MethodPost, body: discordapi.Params{}, file: &upload{a.Name, path}})
+		calls = append(calls, call{method: http.MethodPost, body: discordapi.Params{}, file: &f})
 	}
-	said := texts(m.Content)
-	if len(said) == 1 && len(calls) > 0 && calls[0].file != nil {
-		calls[0].body = said[0].body
-		return calls, nil
+	texts := c.Texts(markdown)
+	if len(texts) == 1 && len(calls) > 0 && calls[0].file != nil {
+		calls[0].body = texts[0].body
+		return calls
 	}
-	return append(calls, said...), nil
+	return append(calls, texts...)
 }
 
-// reaction gives or takes back an emoji, one of a guild as "name:id".
-func reaction(m *msg.Message) ([]call, error) {
-	target := messageID(m.TargetID)
-	if target == "" {
-		return nil, fmt.Errorf("%.40q is no message to react to", m.TargetID)
-	}
-	emoji, back := strings.CutPrefix(m.Content, "-")
+// Reaction takes an emoji, or one of a guild as "name:id".
+func (composer) Reaction(target, emoji string, remove bool) (call, error) {
 	if strings.Trim(emoji, ". ") == "" {
-		return nil, fmt.Errorf("%.40q is no emoji", emoji)
+		return call{}, fmt.Errorf("%.40q is not an emoji", emoji)
 	}
 	method := http.MethodPut
-	if back {
+	if remove {
 		method = http.MethodDelete
 	}
-	return []call{{method: method, path: "/" + target + "/reactions/" + url.PathEscape(emoji) + "/@me"}}, nil
+	return call{method: method, path: "/" + target + "/reactions/" + url.PathEscape(emoji) + "/@me"}, nil
 }
 
-// change edits or deletes a message that was sent. What does not fit into an edited message
-// follows it.
-func change(m *msg.Message) ([]call, error) {
-	target := messageID(m.TargetID)
-	if target == "" {
-		return nil, fmt.Errorf("%.40q is no message to change", m.TargetID)
-	}
-	if m.Kind == msg.KindDelete {
-		return []call{{method: http.MethodDelete, path: "/" + target}}, nil
-	}
-	calls := texts(m.Content)
-	if len(calls) > 0 {
-		calls[0].method, calls[0].path = http.MethodPatch, "/"+target
-	}
-	return calls, nil
+func (composer) Edit(target string, text call) call {
+	text.method, text.path = http.MethodPatch, "/"+target
+	return text
 }
 
-// pollContent is what a poll's row says.
-type pollContent struct {
-	Question string   `json:"question"`
-	Options  []string `json:"options"`
-	Multiple bool     `json:"multiple"`
-	ClosesAt int64    `json:"closes_at"` // unix ms, 0 for never
+func (composer) Delete(target string) call {
+	return call{method: http.MethodDelete, path: "/" + target}
 }
 
-func poll(m *msg.Message) ([]call, error) {
-	var p pollContent
-	if err := json.Unmarshal([]byte(m.Content), &p); err != nil {
-		return nil, fmt.Errorf("the row is no poll: %w", err)
-	}
-	made := discordapi.Poll{
+func (composer) Poll(m *msg.Message, p *msg.Poll) ([]call, error) {
+	poll := discordapi.Poll{
 		Question: discordapi.PollMedia{Text: p.Question}, Answers: []discordapi.PollAnswer{}, Multiple: p.Multiple,
 		Duration: pollHours(m.ReceivedAt, p.ClosesAt),
 	}
 	for _, text := range p.Options {
-		made.Answers = append(made.Answers, discordapi.PollAnswer{Media: discordapi.PollMedia{Text: text}})
+		poll.Answers = append(poll.Answers, discordapi.PollAnswer{Media: discordapi.PollMedia{Text: text}})
 	}
-	return []call{{method: http.MethodPost, body: discordapi.Params{"poll": made}}}, nil
+	return []call{{method: http.MethodPost, body: discordapi.Params{"poll": poll}}}, nil
 }
 
-// pollHours is how long a poll of a time is open: whole hours, and not without end.
+// pollHours is how long a poll made at a time, in unix ms, is open: in whole hours, at most maxPoll.
 func pollHours(at, closes int64) int64 {
 	if closes == 0 {
-		return pollMost
+		return maxPoll
 	}
 	hour := time.Hour.Milliseconds()
-	return min(max((closes-at+hour-1)/hour, 1), pollMost)
+	return min(max((closes-at+hour-1)/hour, 1), maxPoll)
 }

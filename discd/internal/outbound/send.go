@@ -1,4 +1,5 @@
-package main
+// Package outbound cuts outbound rows into calls of Discord's REST API, and makes those calls.
+package outbound
 
 import (
 	"context"
@@ -6,197 +7,111 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"arizuko/discd/internal/discordapi"
-	"arizuko/discd/internal/history"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
-// Discord's codes of refusals that are met.
+// Discord's codes of refusals that are handled.
 const (
-	unknownMessage  = 10008
-	invalidForm     = 50035
-	historyUnseen   = 160002 // one may not reply where one may not read
-	referenceFailed = "message_reference"
+	unknownMessage   = 10008
+	invalidForm      = 50035
+	historyForbidden = 160002 // a reply in a channel whose history the bot may not read
+	referenceField   = "message_reference"
 )
 
+// The typing indicator is shown for typingLasts, and shown again typingMargin before that.
 const (
-	// nonceHolds is how long a part that is sent again with its nonce is the part that was sent
-	// before. Discord says: some minutes.
-	nonceHolds = 2 * time.Minute
-	// clockSlack is how far our clock may be ahead of Discord's.
-	clockSlack = time.Minute
+	typingLasts  = 10 * time.Second
+	typingMargin = 2 * time.Second
 )
+
+// Sender sends to Discord. Its fields are set once.
+type Sender struct {
+	API   *discordapi.Client
+	Data  string // the data folder
+	Store *store.Store
+	Now   func() time.Time
+}
 
 // Send implements adapter.Platform.
-func (d *discord) Send(ctx context.Context, _ *msg.Message, p adapter.Part) (platformID string, err error) {
+func (s *Sender) Send(ctx context.Context, _ *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
-	id, err := d.do(ctx, c)
+	id, err := s.do(ctx, c)
 	var remark error
-	if unanswerable(err) && c.body["message_reference"] != nil { // better beside it than not at all
-		remark = &adapter.Remark{Text: "sent without naming what it answers: " + err.Error()}
+	if replyRefused(err) && c.body[referenceField] != nil { // a message that is no reply is better than none
+		remark = &adapter.Remark{Text: "sent without the reference to the message it answers: " + err.Error()}
 		c.body = maps.Clone(c.body)
-		delete(c.body, "message_reference")
-		id, err = d.do(ctx, c)
+		delete(c.body, referenceField)
+		id, err = s.do(ctx, c)
 	}
 	switch {
 	case err == nil:
 		return id, remark
-	case c.method == http.MethodDelete && refusedFor(err, unknownMessage):
-		return "", nil // it is gone already
+	case c.method == http.MethodDelete && discordapi.RefusedFor(err, unknownMessage):
+		return "", nil // it is deleted already
 	}
-	return "", failure(err)
+	return "", discordapi.Failure(err)
 }
 
 // do makes a call and returns the id of the message it made, "" if it made none.
-func (d *discord) do(ctx context.Context, c call) (id string, err error) {
+func (s *Sender) do(ctx context.Context, c call) (id string, err error) {
 	var files []discordapi.Upload
 	if c.file != nil {
-		f, err := os.Open(c.file.path)
+		f, err := c.file.Open()
 		if err != nil {
-			return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("the file cannot be read any more")}
+			return "", err
 		}
 		defer f.Close()
-		files = append(files, discordapi.Upload{Name: c.file.name, Data: f})
+		files = append(files, discordapi.Upload{Name: c.file.Name, Data: f})
 	}
 	var body any
 	if c.body != nil {
 		body = c.body
 	}
-	if !c.makes() {
-		return "", d.api.Call(ctx, c.method, c.route(), body, nil, files...)
+	if !c.sends() {
+		return "", s.API.Call(ctx, c.method, c.route(), body, nil, files...)
 	}
 	var made discordapi.Message
-	err = d.api.Call(ctx, c.method, c.route(), body, &made, files...)
+	err = s.API.Call(ctx, c.method, c.route(), body, &made, files...)
 	return made.ID, err
 }
 
-// Find implements adapter.Finder. While Discord knows the nonce, sending the part again is asking
-// for it. Later it is looked for in the channel.
-func (d *discord) Find(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
-	c := p.(call)
-	if !c.makes() { // done twice is done once
-		return "", nil
-	}
-	if age := d.now().Sub(time.UnixMilli(m.ReceivedAt)); age < 0 || age >= nonceHolds { // it was sent no earlier
-		return d.search(ctx, m, c)
-	}
-	id, err := d.Send(ctx, m, p)
-	var f *adapter.Failure
-	var remark *adapter.Remark
-	switch {
-	case errors.As(err, &f) && f.Class == msg.Permanent:
-		return "", nil // it is not taken, and Send says why
-	case errors.As(err, &remark):
-		return id, nil
-	}
-	return id, err
-}
-
-// search looks for a message of ours that says what a part says, and that is no other part. Its
-// failure is permanent where nobody can ever tell.
-func (d *discord) search(ctx context.Context, m *msg.Message, c call) (platformID string, err error) {
-	me, err := d.api.Me(ctx)
-	if err != nil {
-		return "", failure(err)
-	}
-	since := history.Gap{Channel: c.channel, After: discordapi.SnowflakeAt(m.ReceivedAt - clockSlack.Milliseconds())}
-	id, err := history.Search(ctx, d.api, since, func(sent *discordapi.Message) (bool, error) {
-		if sent.Author == nil || sent.Author.ID != me.ID || !c.says(sent) {
-			return false, nil
-		}
-		other, err := d.store.MessageByPlatformID(ctx, m.ChatJID, sent.ID)
-		return other == nil, err
-	})
-	switch {
-	case errors.Is(err, history.ErrUncertain):
-		return "", &adapter.Failure{Class: msg.Permanent, Err: err}
-	case err != nil:
-		return "", failure(err)
-	}
-	return id, nil
-}
-
-// says reports whether a message is what a call makes.
-func (c call) says(sent *discordapi.Message) bool {
-	content, _ := c.body["content"].(string)
-	poll, _ := c.body["poll"].(discordapi.Poll)
-	question := discordapi.PollMedia{}
-	if sent.Poll != nil {
-		question = sent.Poll.Question
-	}
-	return strings.TrimSpace(sent.Content) == strings.TrimSpace(content) && question == poll.Question &&
-		(c.file != nil) == (len(sent.Attachments) > 0)
+// replyRefused reports whether a message was refused because of the message it replies to.
+func replyRefused(err error) bool {
+	var refused *discordapi.Error
+	return discordapi.RefusedFor(err, historyForbidden) ||
+		discordapi.RefusedFor(err, invalidForm) && errors.As(err, &refused) && strings.Contains(refused.Message, referenceField)
 }
 
 // Mark implements adapter.Marker.
-func (d *discord) Mark(p adapter.Part) adapter.Part {
-	const mark = "(possibly sent twice) "
+func (s *Sender) Mark(p adapter.Part) adapter.Part {
 	c := p.(call)
-	text, says := c.body["content"].(string)
-	if marked := mark + text; says && c.makes() && utf8.RuneCountInString(marked) <= textMost {
+	text, _ := c.body["content"].(string)
+	if marked, shift := adapter.MarkDuplicate(text, maxText, utf8.RuneCountInString); c.sends() && shift > 0 {
 		return c.with("content", marked)
 	}
 	return c
 }
 
 // Type implements adapter.Typist.
-func (d *discord) Type(ctx context.Context, in store.Lane) error {
+func (s *Sender) Type(ctx context.Context, in store.Lane) error {
 	channel, err := channelOf(in.ChatJID, in.ThreadID)
 	if err != nil {
 		return err
 	}
-	return d.api.Call(ctx, http.MethodPost, "channels/"+channel+"/typing", nil, nil)
+	return s.API.Call(ctx, http.MethodPost, "channels/"+channel+"/typing", nil, nil)
 }
 
 // TypingFor implements adapter.Typist.
-func (d *discord) TypingFor() time.Duration { return typingLasts - typingMargin }
+func (s *Sender) TypingFor() time.Duration { return typingLasts - typingMargin }
 
 // Fetch implements adapter.Fetcher.
-func (d *discord) Fetch(ctx context.Context, ref string, w io.Writer) error {
-	return d.api.Download(ctx, ref, w)
-}
-
-// unanswerable says whether a message was refused for what it replies to.
-func unanswerable(err error) bool {
-	var refused *discordapi.Error
-	return refusedFor(err, historyUnseen) ||
-		refusedFor(err, invalidForm) && errors.As(err, &refused) && strings.Contains(refused.Message, referenceFailed)
-}
-
-func refusedFor(err error, code int) bool {
-	var refused *discordapi.Error
-	return errors.As(err, &refused) && refused.Code == code
-}
-
-// failure says what kind of failure a call's error is. What neither the API refused nor never
-// reached it may have been done.
-func failure(err error) *adapter.Failure {
-	var given *adapter.Failure
-	var refused *discordapi.Error
-	switch {
-	case errors.As(err, &given):
-		return given
-	case errors.Is(err, discordapi.ErrUnsent):
-		return &adapter.Failure{Class: msg.Transient, Err: err}
-	case !errors.As(err, &refused):
-		return &adapter.Failure{Class: msg.Ambiguous, Err: err}
-	}
-	f := &adapter.Failure{Class: msg.Permanent, After: refused.RetryAfter, Err: err}
-	switch refused.Status {
-	case http.StatusTooManyRequests:
-		f.Class = msg.Rate
-	case http.StatusUnauthorized:
-		f.Class = msg.Auth
-	}
-	if refused.Status >= http.StatusInternalServerError {
-		f.Class = msg.Ambiguous
-	}
-	return f
+func (s *Sender) Fetch(ctx context.Context, ref string, w io.Writer) error {
+	return s.API.Download(ctx, ref, w)
 }

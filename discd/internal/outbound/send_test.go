@@ -1,4 +1,4 @@
-package main
+package outbound
 
 import (
 	"errors"
@@ -18,32 +18,32 @@ import (
 	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
-// bench is a Discord and what sends there, at a time of the test's.
-type bench struct {
-	*scene
-	*discord
+// senderFixture is a fixture with a Sender, at a time that the test sets.
+type senderFixture struct {
+	*fixture
+	*Sender
 	time time.Time
 	base string
 }
 
-func newBench(t *testing.T) *bench {
-	b := &bench{time: time.UnixMilli(1795262400000)}
-	b.scene = sceneAt(func() time.Time { return b.time })
+func newSenderFixture(t *testing.T) *senderFixture {
+	b := &senderFixture{time: time.UnixMilli(1795262400000)}
+	b.fixture = newFixtureAt(func() time.Time { return b.time })
 	base, err := b.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
 	b.base = base
-	b.discord = &discord{api: discordapi.NewClient(base, b.Token()), data: t.TempDir(), store: storetest.Open(t), now: func() time.Time { return b.time }}
+	b.Sender = &Sender{API: discordapi.NewClient(base, b.Token()), Data: t.TempDir(), Store: storetest.Open(t), Now: func() time.Time { return b.time }}
 	return b
 }
 
-// row is one for the channel, made now, with its one part.
-func (b *bench) row(t *testing.T, m msg.Message) (*msg.Message, adapter.Part) {
+// row makes a row for the channel, and returns it with its only part.
+func (b *senderFixture) row(t *testing.T, m msg.Message) (*msg.Message, adapter.Part) {
 	t.Helper()
 	m.ChatJID, m.Direction, m.Source, m.ReceivedAt, m.OutState = b.address(b.channel.ChannelID), msg.Out, msg.SourceAgent, b.time.UnixMilli(), msg.OutQueued
-	if _, _, err := b.store.PutMessage(t.Context(), &m); err != nil {
+	if _, _, err := b.Store.PutMessage(&m); err != nil {
 		t.Fatal(err)
 	}
 	parts, err := b.Cut(&m)
@@ -54,7 +54,7 @@ func (b *bench) row(t *testing.T, m msg.Message) (*msg.Message, adapter.Part) {
 }
 
 // made counts the messages that the bot made.
-func (b *bench) made() (n int) {
+func (b *senderFixture) made() (n int) {
 	for _, c := range b.Sent() {
 		if c.Route == fake.CreateMessage {
 			n++
@@ -63,7 +63,7 @@ func (b *bench) made() (n int) {
 	return n
 }
 
-func (b *bench) send(t *testing.T, m *msg.Message, p adapter.Part) (id string) {
+func (b *senderFixture) send(t *testing.T, m *msg.Message, p adapter.Part) (id string) {
 	t.Helper()
 	id, err := b.Send(t.Context(), m, p)
 	if err != nil {
@@ -72,8 +72,8 @@ func (b *bench) send(t *testing.T, m *msg.Message, p adapter.Part) (id string) {
 	return id
 }
 
-// find looks for a part and compares what comes of it.
-func (b *bench) find(t *testing.T, m *msg.Message, p adapter.Part, want string, messages int) {
+// find searches for a part and compares the result.
+func (b *senderFixture) find(t *testing.T, m *msg.Message, p adapter.Part, want string, messages int) {
 	t.Helper()
 	id, err := b.Find(t.Context(), m, p)
 	if err != nil || id != want || b.made() != messages {
@@ -81,10 +81,10 @@ func (b *bench) find(t *testing.T, m *msg.Message, p adapter.Part, want string, 
 	}
 }
 
-// kinds are the kinds of parts that make messages.
-func (b *bench) kinds(t *testing.T) map[string]msg.Message {
+// kinds are rows of each kind that makes a message.
+func (b *senderFixture) kinds(t *testing.T) map[string]msg.Message {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(b.data, "cat.jpg"), []byte("meow"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(b.Data, "cat.jpg"), []byte("meow"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cat := []msg.Attachment{{Name: "cat.jpg", Path: "cat.jpg"}}
@@ -92,23 +92,23 @@ func (b *bench) kinds(t *testing.T) map[string]msg.Message {
 		"text":         {Content: " **hello** "},
 		"reply":        {Content: "hello", ReplyToID: b.channel.Messages()[0].ID},
 		"file":         {Kind: msg.KindFile, Attachments: cat},
-		"words":        {Content: "look"},
-		"file, words":  {Kind: msg.KindFile, Attachments: cat, Content: "look"},
+		"more text":    {Content: "look"},
+		"file, text":   {Kind: msg.KindFile, Attachments: cat, Content: "look"},
 		"poll":         {Kind: msg.KindPoll, Content: `{"question":"Lunch?","options":["yes","no"]}`},
 		"another poll": {Kind: msg.KindPoll, Content: `{"question":"Dinner?","options":["yes","no"]}`},
 	}
 }
 
-// TestFindByNonce has Discord know a part that is sent again, and send one that it does not know.
-func TestFindByNonce(t *testing.T) {
-	b := newBench(t)
+// While Discord knows the nonce, Find sends the part again.
+func TestFind_WithinNonceLifetime_SendsAgain(t *testing.T) {
+	b := newSenderFixture(t)
 	n := 0
 	for name, m := range b.kinds(t) {
 		t.Run(name, func(t *testing.T) {
 			row, part := b.row(t, m)
 			id := b.send(t, row, part)
 			n++
-			b.time = b.time.Add(nonceHolds - time.Millisecond)
+			b.time = b.time.Add(nonceLifetime - time.Millisecond)
 			b.find(t, row, part, id, n)
 			lost, part := b.row(t, m)
 			id, err := b.Find(t.Context(), lost, part)
@@ -120,16 +120,15 @@ func TestFindByNonce(t *testing.T) {
 	}
 }
 
-// TestFindInTheChannel when Discord has forgotten the nonce.
-func TestFindInTheChannel(t *testing.T) {
-	for name := range newBench(t).kinds(t) {
+func TestFind_AfterNonceLifetime_SearchesChannel(t *testing.T) {
+	for name := range newSenderFixture(t).kinds(t) {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newSenderFixture(t)
 			m := b.kinds(t)[name]
 			before, part := b.row(t, m)
 			b.settle(t, before, b.send(t, before, part))
 			row, part := b.row(t, m)
-			b.channel.Say(b.Users()[0], before.Content) // somebody else says the same
+			b.channel.Say(b.Users()[0], before.Content) // a user writes the same text
 			for other, m := range b.kinds(t) {
 				if other != name {
 					row, part := b.row(t, m)
@@ -141,7 +140,7 @@ func TestFindInTheChannel(t *testing.T) {
 			b.find(t, row, part, "", n)
 			id := b.send(t, row, part)
 			b.time = b.time.Add(time.Hour)
-			for range 2 * discordapi.PageMost {
+			for range 2 * discordapi.MaxPage {
 				b.channel.Say(b.Users()[0], "and so on")
 			}
 			b.find(t, row, part, id, n+1)
@@ -149,14 +148,14 @@ func TestFindInTheChannel(t *testing.T) {
 	}
 }
 
-// TestFindTellsPartsApart that say the same, by their records.
-func TestFindTellsPartsApart(t *testing.T) {
-	b := newBench(t)
+// Their records tell them apart.
+func TestFind_PartsWithEqualText_AreNotConfused(t *testing.T) {
+	b := newSenderFixture(t)
 	m := &msg.Message{
 		ChatJID: b.address(b.channel.ChannelID), Direction: msg.Out, OutState: msg.OutQueued, ReceivedAt: b.time.UnixMilli(),
-		Content: strings.Repeat("x", 2*textMost),
+		Content: strings.Repeat("x", 2*maxText),
 	}
-	if _, _, err := b.store.PutMessage(t.Context(), m); err != nil {
+	if _, _, err := b.Store.PutMessage(m); err != nil {
 		t.Fatal(err)
 	}
 	parts, err := b.Cut(m)
@@ -164,7 +163,7 @@ func TestFindTellsPartsApart(t *testing.T) {
 		t.Fatalf("%v, %v", parts, err)
 	}
 	first := b.send(t, m, parts[0])
-	err = b.store.Write(t.Context(), func(tx *store.Tx) error {
+	err = b.Store.Write(t.Context(), func(tx *store.Tx) error {
 		if err := tx.ClaimOutbound(m.ID, 2, 1); err != nil {
 			return err
 		}
@@ -179,13 +178,13 @@ func TestFindTellsPartsApart(t *testing.T) {
 	b.find(t, m, parts[1], second, 2)
 }
 
-// Users are the people of the scene.
-func (b *bench) Users() []fake.User { return b.channel.Members() }
+// Users are the members of the channel.
+func (b *senderFixture) Users() []fake.User { return b.channel.Members() }
 
-// settle records that a row was sent.
-func (b *bench) settle(t *testing.T, m *msg.Message, id string) {
+// settle records a row as sent.
+func (b *senderFixture) settle(t *testing.T, m *msg.Message, id string) {
 	t.Helper()
-	err := b.store.Write(t.Context(), func(tx *store.Tx) error {
+	err := b.Store.Write(t.Context(), func(tx *store.Tx) error {
 		if err := tx.ClaimOutbound(m.ID, 1, m.ReceivedAt); err != nil {
 			return err
 		}
@@ -196,12 +195,11 @@ func (b *bench) settle(t *testing.T, m *msg.Message, id string) {
 	}
 }
 
-// TestFindUncertain is an error where nobody can tell.
-func TestFindUncertain(t *testing.T) {
-	b := newBench(t)
+func TestFind_Uncertain_Fails(t *testing.T) {
+	b := newSenderFixture(t)
 	row, part := b.row(t, msg.Message{Content: "hello"})
 	b.time = b.time.Add(time.Hour)
-	for range 11 * discordapi.PageMost {
+	for range 11 * discordapi.MaxPage {
 		b.channel.Say(b.Users()[0], "and so on")
 	}
 	fails := func(what string, m *msg.Message, class msg.ErrorClass, why string) {
@@ -212,25 +210,25 @@ func TestFindUncertain(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %s", what, id, err, class)
 		}
 	}
-	fails("behind a long talk", row, msg.Permanent, "too much was said")
-	b.InjectFault(fake.Fault{Route: fake.GetMessages, RetryAfter: time.Second})
+	fails("after many messages", row, msg.Permanent, "more than 1000 messages")
+	b.Fail(fake.Fault{Route: fake.GetMessages, RetryAfter: time.Second})
 	fails("too often", row, msg.Rate, "429")
 	b.time = b.time.Add(time.Second)
-	b.api = discordapi.NewClient(b.base, b.Token()) // whose limit is forgotten
+	b.API = discordapi.NewClient(b.base, b.Token()) // which forgets the rate limit
 	b.channel.Deny(fake.ReadMessageHistory)
 	fails("unseen", row, msg.Permanent, "Read Message History")
-	b.InjectFault(fake.Fault{Route: fake.GetCurrentUser, Status: 503})
+	b.Fail(fake.Fault{Route: fake.GetCurrentUser, Status: 503})
 	fails("while Discord is down", row, msg.Ambiguous, "503")
 	fresh, _ := b.row(t, msg.Message{Content: "hello"})
-	b.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: 503})
+	b.Fail(fake.Fault{Route: fake.CreateMessage, Status: 503})
 	fails("while Discord is down, sooner", fresh, msg.Ambiguous, "503")
 	b.time = b.time.Add(-time.Second) // before the row was made
 	fails("with a clock set back", fresh, msg.Permanent, "Read Message History")
 }
 
-// TestFindWhereNothingIsTaken leaves it to Send to say why.
-func TestFindWhereNothingIsTaken(t *testing.T) {
-	b := newBench(t)
+// Send then returns the error.
+func TestFind_SendForbidden_FindsNothing(t *testing.T) {
+	b := newSenderFixture(t)
 	row, part := b.row(t, msg.Message{Content: "hello"})
 	b.channel.Deny(fake.SendMessages)
 	b.find(t, row, part, "", 0)
@@ -240,9 +238,8 @@ func TestFindWhereNothingIsTaken(t *testing.T) {
 	}
 }
 
-// TestFindWhatMayBeDoneTwice does it again.
-func TestFindWhatMayBeDoneTwice(t *testing.T) {
-	b := newBench(t)
+func TestFind_RepeatableCalls_AreRepeated(t *testing.T) {
+	b := newSenderFixture(t)
 	sent, part := b.row(t, msg.Message{Content: "hello"})
 	id := b.send(t, sent, part)
 	for _, m := range []msg.Message{
@@ -261,16 +258,15 @@ func TestFindWhatMayBeDoneTwice(t *testing.T) {
 	}
 }
 
-// TestReplyWhereOneMayNotRead goes out beside what it replies to.
-func TestReplyWhereOneMayNotRead(t *testing.T) {
+func TestSend_ReplyRefused_SendsWithoutReference(t *testing.T) {
 	for _, refusal := range []fake.Fault{
-		{Status: 400, Code: historyUnseen, Message: "Cannot reply without permission to read message history"},
+		{Status: 400, Code: historyForbidden, Message: "Cannot reply without permission to read message history"},
 		{Status: 400, Body: `{"code":50035,"message":"Invalid Form Body","errors":{"message_reference":{"_errors":[{"code":"REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE"}]}}}`},
 	} {
-		b := newBench(t)
+		b := newSenderFixture(t)
 		row, part := b.row(t, msg.Message{Content: "hello", ReplyToID: b.channel.Messages()[0].ID})
 		refusal.Route = fake.CreateMessage
-		b.InjectFault(refusal)
+		b.Fail(refusal)
 		var remark *adapter.Remark
 		if id, err := b.Send(t.Context(), row, part); id == "" || !errors.As(err, &remark) {
 			t.Errorf("%q, %v", id, err)
@@ -279,20 +275,19 @@ func TestReplyWhereOneMayNotRead(t *testing.T) {
 			t.Errorf("%+v", sent)
 		}
 		if part.(call).body["message_reference"] == nil {
-			t.Error("the part itself has changed")
+			t.Error("Send changed the part")
 		}
 	}
 }
 
-// TestType shows it, in a thread as well.
-func TestType(t *testing.T) {
-	b := newBench(t)
+func TestType_InChatAndThread(t *testing.T) {
+	b := newSenderFixture(t)
 	for _, lane := range []store.Lane{{ChatJID: b.address(b.dm.ChannelID)}, {ChatJID: b.address(b.channel.ChannelID), ThreadID: b.thread.ChannelID}} {
 		if err := b.Type(t.Context(), lane); err != nil {
 			t.Error(err)
 		}
 	}
 	if len(b.dm.Typing()) != 1 || len(b.thread.Typing()) != 1 || len(b.channel.Typing()) != 0 {
-		t.Error("it is shown elsewhere")
+		t.Error("the typing indicator is in the wrong channels")
 	}
 }

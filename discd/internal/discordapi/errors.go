@@ -1,0 +1,49 @@
+package discordapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
+)
+
+// Error is the API's refusal of a call.
+type Error struct {
+	Status     int // HTTP's
+	Code       int // Discord's own, 0 for none
+	Message    string
+	RetryAfter time.Duration // of 429
+}
+
+func (e *Error) Error() string {
+	if e.Code == 0 {
+		return fmt.Sprintf("Discord refuses the call: %d %s", e.Status, e.Message)
+	}
+	return fmt.Sprintf("Discord refuses the call: %d %s (%d)", e.Status, e.Message, e.Code)
+}
+
+// RefusedFor reports whether a call was refused with one of Discord's own codes.
+func RefusedFor(err error, code int) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Code == code
+}
+
+// TokenRefused reports whether a call was refused because the token is not valid.
+func TokenRefused(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Status == http.StatusUnauthorized
+}
+
+// Failure classifies the error of a call.
+func Failure(err error) *adapter.Failure {
+	classes := adapter.Classes{Status: map[int]msg.ErrorClass{http.StatusUnauthorized: msg.Auth}}
+	var refusal *adapter.Refusal
+	var refused *Error
+	if errors.As(err, &refused) {
+		refusal = &adapter.Refusal{Status: refused.Status, RetryAfter: refused.RetryAfter}
+	}
+	return classes.Classify(err, refusal)
+}

@@ -1,0 +1,29 @@
+package discordapi
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
+)
+
+func TestFailure_ClassOfEachStatus(t *testing.T) {
+	for status, class := range map[int]msg.ErrorClass{
+		429: msg.Rate, 401: msg.Auth, 404: msg.Permanent, 400: msg.Permanent, 403: msg.Permanent, 413: msg.Permanent,
+		500: msg.Ambiguous, 502: msg.Ambiguous,
+	} {
+		err := fmt.Errorf("POST: %w", &Error{Status: status, Message: "so", RetryAfter: 3 * time.Second})
+		if f := Failure(err); f.Class != class || f.After != 3*time.Second || !errors.Is(f, err) {
+			t.Errorf("%d is %s after %s, want %s", status, f.Class, f.After, class)
+		}
+	}
+	if f := Failure(adapter.ErrUnsent); f.Class != msg.Transient {
+		t.Errorf("an unsent call is %s", f.Class)
+	}
+	if f := Failure(errors.New("unexpected EOF")); f.Class != msg.Ambiguous {
+		t.Errorf("a call without an answer is %s", f.Class)
+	}
+}

@@ -1,0 +1,93 @@
+package discordapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+)
+
+// MaxPage is how many messages MessagesAfter returns at most.
+const MaxPage = 100
+
+// maxSearch bounds Find, in messages.
+const maxSearch = 1000
+
+// ErrUncertain is wrapped by errors of a search that would fail again.
+var ErrUncertain = errors.New("the search has no certain result")
+
+// MessagesAfter returns the messages of a channel after the one with an id, the oldest first. They
+// are not decoded, and do not contain the id of their guild.
+func (c *Client) MessagesAfter(ctx context.Context, channel, after string) (page []json.RawMessage, err error) {
+	err = c.Call(ctx, http.MethodGet, fmt.Sprintf("channels/%s/messages?after=%s&limit=%d", channel, after, MaxPage), nil, &page)
+	slices.Reverse(page) // the API begins with the latest
+	return page, err
+}
+
+// AllAfter iterates over all messages of a channel after the one with an id, the oldest first, up to
+// the first error. It reads pages by next, which may be MessagesAfter.
+func AllAfter(channel, after string, next func(channel, after string) ([]json.RawMessage, error)) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		for {
+			page, err := next(channel, after)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			before := after
+			for _, raw := range page {
+				var m struct{ ID string }
+				if json.Unmarshal(raw, &m) == nil && Younger(m.ID, after) {
+					after = m.ID
+				}
+				if !yield(raw, nil) {
+					return
+				}
+			}
+			if len(page) < MaxPage || after == before {
+				return
+			}
+		}
+	}
+}
+
+// Find returns the id of the first message after the one with an id that matches, "" if it is
+// certain that there is none.
+func (c *Client) Find(ctx context.Context, channel, after string, matches func(*Message) (bool, error)) (id string, err error) {
+	seen := 0
+	next := func(channel, after string) ([]json.RawMessage, error) { return c.MessagesAfter(ctx, channel, after) }
+	for raw, err := range AllAfter(channel, after, next) {
+		if seen++; err == nil && seen > maxSearch {
+			err = fmt.Errorf("%w: the channel has more than %d messages since", ErrUncertain, maxSearch)
+		}
+		if err != nil {
+			return "", err
+		}
+		var m Message
+		if json.Unmarshal(raw, &m) != nil {
+			continue
+		}
+		if ok, err := matches(&m); ok || err != nil {
+			return m.ID, err
+		}
+	}
+	if seen > 0 {
+		return "", nil
+	}
+	hidden, err := c.appearsEmpty(ctx, channel)
+	if err == nil && hidden {
+		err = fmt.Errorf("%w: the channel appears empty; the bot may lack the permission Read Message History", ErrUncertain)
+	}
+	return "", err
+}
+
+// appearsEmpty reports whether the bot sees no message in a channel. The API does not tell an empty
+// channel from one whose history the bot may not read.
+func (c *Client) appearsEmpty(ctx context.Context, channel string) (bool, error) {
+	var last []Message
+	err := c.Call(ctx, http.MethodGet, "channels/"+channel+"/messages?limit=1", nil, &last)
+	return len(last) == 0, err
+}
