@@ -13,21 +13,17 @@ import (
 	"arizuko/slakd/internal/slackapi"
 )
 
-// check tells what would keep slakd from working, and what it would not see.
-func check(ctx context.Context, out io.Writer) error {
-	cfg, err := loadConfig()
-	if err != nil {
-		return err
-	}
+// check prints what keeps slakd from working, and what it does not receive.
+func check(ctx context.Context, cfg Config, out io.Writer) error {
 	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken)
 	defer api.Close()
 	me, err := api.AuthTestContext(ctx)
 	if err != nil {
-		return unusable(&cfg, slackapi.Broken(err, slackapi.BotToken))
+		return unusable(&cfg, slackapi.ConnectionError(err, slackapi.BotToken))
 	}
 	fmt.Fprintf(out, "connects as: @%s (%s) in %s\n", me.User, me.UserID, me.Team)
 	if me.BotID == "" {
-		return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("SLACK_BOT_TOKEN is a person's token; the bot's begins with xoxb-")}
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("SLACK_BOT_TOKEN is a user token; the bot's begins with xoxb-")}
 	}
 	lacking := slackapi.Missing(me.Header.Get("X-OAuth-Scopes"))
 	for _, scope := range lacking {
@@ -39,32 +35,32 @@ func check(ctx context.Context, out io.Writer) error {
 	case !invited:
 		fmt.Fprintf(out, "it is in no channel: write /invite @%s in one; until then only direct messages reach it\n", me.User)
 	}
-	fmt.Fprint(out, unknowable)
-	if !cfg.sockets() {
+	fmt.Fprint(out, settingsHint)
+	if !cfg.socketMode() {
 		fmt.Fprintln(out, "events are posted: give the URL of /slack/events under Event Subscriptions, and for the slash command")
-		return lacks(lacking)
+		return missing(lacking)
 	}
 	if _, _, err := api.StartSocketModeContext(ctx); err != nil {
-		return unusable(&cfg, slackapi.Broken(err, slackapi.AppToken))
+		return unusable(&cfg, slackapi.ConnectionError(err, slackapi.AppToken))
 	}
-	return lacks(lacking)
+	return missing(lacking)
 }
 
-// lacks is how check ends where scopes are missing.
-func lacks(scopes []string) error {
+// missing is the error of missing scopes.
+func missing(scopes []string) error {
 	if len(scopes) == 0 {
 		return nil
 	}
 	return fmt.Errorf("the bot lacks %s: add that under OAuth & Permissions of your app at %s, and install the app again",
-		strings.Join(scopes, ", "), slackapi.Settings)
+		strings.Join(scopes, ", "), slackapi.AppSettings)
 }
 
-// unknowable is what no token of the app's can ask for.
-const unknowable = "what only the app's settings show, if something is not heard:\n" +
+// settingsHint names the settings that no token can query.
+const settingsHint = "settings that only the app's page shows, in case some events do not arrive:\n" +
 	"  Event Subscriptions, Subscribe to bot events: those in deploy/slack/manifest.yaml\n" +
 	"  App Home, Messages Tab: on, with \"Allow users to send Slash commands and messages from the messages tab\"\n"
 
-// unusable is how check ends where Slack does not let us in.
+// unusable is the error of a connection that Slack refuses.
 func unusable(cfg *Config, err error) error {
 	var f *adapter.Failure
 	if errors.As(err, &f) && f.Class == msg.Auth {

@@ -9,36 +9,41 @@ import (
 	"arizuko/pkg/config"
 )
 
-// Config is what slakd takes from the environment.
+// Config is the configuration of slakd, from the environment.
 type Config struct {
 	config.Base
 	adapter.Settings
-	Addr          config.Addr `env:"SLAKD_ADDR" envDefault:"127.0.0.1:8093" doc:"where it listens"`
+	Addr          config.Addr `env:"SLAKD_ADDR" envDefault:"127.0.0.1:8093" doc:"address it listens on"`
 	BotToken      string      `env:"SLACK_BOT_TOKEN" secret:"true" doc:"the bot's token, xoxb-…, from OAuth & Permissions"`
 	AppToken      string      `env:"SLACK_APP_TOKEN" secret:"true" doc:"the app's token, xapp-…, with connections:write: events come by Socket Mode"`
-	SigningSecret string      `env:"SLACK_SIGNING_SECRET" secret:"true" doc:"what Slack signs events with, where they are posted to /slack/events instead: only without SLACK_APP_TOKEN"`
-	APIURL        config.URL  `env:"SLACK_API_URL" envDefault:"https://slack.com/api/" doc:"where the Web API is"`
+	SigningSecret string      `env:"SLACK_SIGNING_SECRET" secret:"true" doc:"secret that Slack signs events with, if they are posted to /slack/events instead: only without SLACK_APP_TOKEN"`
+	APIURL        config.URL  `env:"SLACK_API_URL" envDefault:"https://slack.com/api/" doc:"address of the Web API"`
 }
 
-// Validate finds what the types let through.
+// Common implements adapter.Config.
+func (c Config) Common() adapter.Common {
+	return adapter.Common{Base: c.Base, Settings: c.Settings, Addr: c.Addr}
+}
+
+// Validate returns the invalid values that the types accept.
 func (c *Config) Validate() []error {
 	errs := c.Problems()
 	switch {
 	case c.BotToken == "":
 		errs = append(errs, errors.New("SLACK_BOT_TOKEN: is not set; OAuth & Permissions of your app at https://api.slack.com/apps has it"))
 	case strings.HasPrefix(c.BotToken, "xapp-"):
-		errs = append(errs, errors.New("SLACK_BOT_TOKEN: is an app's token; the bot's begins with xoxb-"))
+		errs = append(errs, errors.New("SLACK_BOT_TOKEN: is an app token; the bot's begins with xoxb-"))
 	}
 	switch {
 	case c.AppToken == "" && c.SigningSecret == "":
-		errs = append(errs, errors.New("SLACK_APP_TOKEN: is not set; generate one with connections:write under Basic Information, App-Level Tokens, or set SLACK_SIGNING_SECRET to have events posted"))
+		errs = append(errs, errors.New("SLACK_APP_TOKEN: is not set; generate one with connections:write under Basic Information, App-Level Tokens, or set SLACK_SIGNING_SECRET if events are posted"))
 	case strings.HasPrefix(c.AppToken, "xoxb-"):
-		errs = append(errs, errors.New("SLACK_APP_TOKEN: is a bot's token; the app's begins with xapp-"))
+		errs = append(errs, errors.New("SLACK_APP_TOKEN: is a bot token; the app's begins with xapp-"))
 	}
 	return errs
 }
 
-// sockets says whether events come by Socket Mode.
-func (c *Config) sockets() bool { return c.AppToken != "" }
+// socketMode reports whether events come by Socket Mode; else they are posted.
+func (c *Config) socketMode() bool { return c.AppToken != "" }
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }

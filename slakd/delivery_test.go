@@ -14,7 +14,6 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/slack"
-	"arizuko/slakd/internal/typing"
 )
 
 // said are the texts that the bot has said in a place, and the names of the files it has shared.
@@ -158,21 +157,6 @@ func TestTextInDoubt(t *testing.T) {
 	}
 }
 
-// TestTheLookUpIsNotAllowed says which scope is missing.
-func TestTheLookUpIsNotAllowed(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "channels:history" })})
-	p := &slack{api: webAPI(r), store: r.store}
-	m := &msg.Message{ID: 1, ChatJID: "slack:" + r.team.ChannelID, Content: "hello", ReceivedAt: time.Now().UnixMilli()}
-	parts, err := p.Cut(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if id, err := p.Find(t.Context(), m, parts[0]); err == nil || id != "" || !strings.Contains(err.Error(), "channels:history") {
-		t.Errorf("found %q, %v", id, err)
-	}
-}
-
 func TestPolls(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fake.Options{})
@@ -231,7 +215,7 @@ func (r *rig) marked(p fake.Place, want ...string) {
 	r.until("the marks are right", func() bool {
 		var got []string
 		for _, m := range p.Messages() {
-			if p.Reactions(m.TS)[typing.Mark] != nil {
+			if p.Reactions(m.TS)["eyes"] != nil {
 				got = append(got, m.TS)
 			}
 		}
@@ -317,7 +301,7 @@ func TestPanesShowAStatus(t *testing.T) {
 	ts := pane.Say(r.alice, "sum this up").TS
 	r.confirmed()
 	end := r.works(pane, ts, "")
-	r.until("the status is shown", func() bool { return pane.Pane().Status == typing.Status })
+	r.until("the status is shown", func() bool { return pane.Pane().Status == "is thinking…" })
 	end()
 	r.until("the status is gone", func() bool { return pane.Pane().Status == "" })
 	if got := r.dm.Reactions(ts); len(got) > 0 {

@@ -274,7 +274,7 @@ func TestSlackRefreshesTheConnection(t *testing.T) {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	r.connected()
-	if strings.Contains(r.log.String(), "not connected") {
+	if strings.Contains(r.log.String(), "disconnected") {
 		t.Errorf("the log:\n%s", r.log)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
-	"arizuko/slakd/internal/slackapi"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -107,7 +106,7 @@ func (r *rig) start() (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- serve(ctx, cfg, r.log) }()
+	go func() { done <- program().Serve(ctx, cfg, r.log) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -224,12 +223,4 @@ func (r *rig) ends(id int64, want msg.OutState) *msg.Message {
 		r.t.Errorf("the row is %s, want %s: %+v", m.OutState, want, parts)
 	}
 	return m
-}
-
-// webAPI calls a rig's Slack.
-func webAPI(r *rig) *slackapi.Client {
-	r.t.Helper()
-	api := slackapi.NewClient(r.base+"/api/", r.BotToken(), r.AppToken())
-	r.t.Cleanup(api.Close)
-	return api
 }

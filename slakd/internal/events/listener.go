@@ -1,58 +1,60 @@
-package main
+// Package events receives Slack's events over Socket Mode, or as posts of the Events API.
+package events
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
-	"slices"
+	"net/http"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/go-chi/chi/v5"
 	slackgo "github.com/slack-go/slack"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/msg"
 	"arizuko/slakd/internal/inbound"
-	"arizuko/slakd/internal/names"
 	"arizuko/slakd/internal/slackapi"
-	"arizuko/slakd/internal/socket"
 )
 
 const (
-	// storeAgain is how long to wait when the database is in the way.
-	storeAgain = time.Second
-	// probeEvery is how often Slack is asked whether the token is still good, and probeMost how long
-	// it may take to say.
-	probeEvery = time.Minute
-	probeMost  = 10 * time.Second
+	// probeInterval is how often Slack is asked whether the token is still valid.
+	probeInterval = time.Minute
+	probeTimeout  = 10 * time.Second
 )
 
-// listener reads Slack's events. Its fields are set once.
-type listener struct {
-	*slack
-	names     *names.Book
-	sockets   bool // events come by Socket Mode; else they are posted
-	log       *slog.Logger
-	bots      adapter.Bots
-	undecoded prometheus.Counter
-	now       func() time.Time
-	me        atomic.Pointer[inbound.Self] // nil until Slack has said
+// The kinds of requests that Slack sends.
+const (
+	eventRequest   = "events_api"
+	commandRequest = "slash_commands"
+)
+
+// Listener implements adapter.Listener. Its exported fields are set once.
+type Listener struct {
+	API   *slackapi.Client
+	Names *Names
+	// SigningSecret verifies posted events. Without it events come by Socket Mode.
+	SigningSecret string
+	// RemoveStaleMarks is called with each probe.
+	RemoveStaleMarks func(context.Context) error
+	Now              func() time.Time
+
+	me atomic.Pointer[inbound.Self] // nil until the first probe
 }
 
-// platform is what the shell runs: what sends, and what listens.
-type platform struct {
-	*slack
-	*listener
+// Mount implements adapter.Mounter.
+func (l *Listener) Mount(r chi.Router, s *adapter.Shell) {
+	if l.SigningSecret != "" {
+		r.Method(http.MethodPost, "/slack/events", &postHandler{secret: l.SigningSecret, receive: l.receiver(s)})
+	}
 }
 
 // Listen implements adapter.Listener.
-func (l *listener) Listen(ctx context.Context, s *adapter.Shell) error {
-	if err := l.probe(ctx); err != nil {
+func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
+	if err := l.probe(ctx, s); err != nil {
 		return err
 	}
-	if !l.sockets {
+	if l.SigningSecret != "" {
 		s.Connected()
 		return l.keepProbing(ctx, s, nil)
 	}
@@ -69,18 +71,17 @@ func (l *listener) Listen(ctx context.Context, s *adapter.Shell) error {
 		default:
 		}
 	}
-	err := socket.Listen(ctx, l.api.Client, socket.Handler{
-		Connected: connected, Take: l.taking(s), Unreadable: l.passOver, Now: l.now,
-	})
-	cancel(slackapi.Broken(err, slackapi.AppToken))
+	skip := func(err error) { s.SkipUndecoded("socket frame", err) }
+	err := listenSocket(ctx, l.API.Client, socketHandler{connected: connected, receive: l.receiver(s), skip: skip, now: l.Now})
+	cancel(slackapi.ConnectionError(err, slackapi.AppToken))
 	<-probing
 	return context.Cause(ctx)
 }
 
-// keepProbing probes until that fails, or ctx ends: now and then, and at once when Slack has greeted
-// us, since sockets hang on the app's token and not on the bot's.
-func (l *listener) keepProbing(ctx context.Context, s *adapter.Shell, greeted <-chan struct{}) error {
-	ticker := time.NewTicker(probeEvery)
+// keepProbing probes until a probe fails or ctx ends: at intervals, and when Slack has greeted a
+// socket, because sockets depend on the app's token and not on the bot's.
+func (l *Listener) keepProbing(ctx context.Context, s *adapter.Shell, greeted <-chan struct{}) error {
+	ticker := time.NewTicker(probeInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -89,96 +90,73 @@ func (l *listener) keepProbing(ctx context.Context, s *adapter.Shell, greeted <-
 		case <-ticker.C:
 		case <-greeted:
 		}
-		if err := l.probe(ctx); err != nil {
+		if err := l.probe(ctx, s); err != nil {
 			return err
 		}
 		s.Connected()
 	}
 }
 
-// probe asks who we are, and with that whether we may still be; and it takes away the marks that
-// were left behind.
-func (l *listener) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probeMost)
+// probe asks Slack for the bot's own ids, which shows that the token is valid, and removes stale marks.
+func (l *Listener) probe(ctx context.Context, s *adapter.Shell) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	me, err := l.api.AuthTestContext(ctx)
+	me, err := l.API.AuthTestContext(ctx)
 	if err != nil {
-		return slackapi.Broken(err, slackapi.BotToken)
+		return slackapi.ConnectionError(err, slackapi.BotToken)
 	}
 	l.me.Store(&inbound.Self{User: me.UserID, Bot: me.BotID})
-	if err := l.signs().Sweep(ctx); err != nil {
-		l.log.Warn("messages are still marked as worked on", "err", err)
+	if err := l.RemoveStaleMarks(ctx); err != nil {
+		s.Log.Warn("stale marks not removed; the next probe retries", "err", err)
 	}
 	return nil
 }
 
-// taking is what takes whatever Slack sends, however that comes: it stores that, until ctx ends.
-func (l *listener) taking(s *adapter.Shell) func(context.Context, string, []byte) (any, error) {
+// receiver returns the function that stores what Slack sends, by either way. It retries until ctx
+// ends. The reply is the answer to Slack, nil for none.
+func (l *Listener) receiver(s *adapter.Shell) func(ctx context.Context, kind string, payload []byte) (reply any, err error) {
 	return func(ctx context.Context, kind string, payload []byte) (reply any, err error) {
 		if l.me.Load() == nil {
-			return nil, errors.New("Slack has not yet said who we are") //nolint:staticcheck // a name
+			return nil, errors.New("not connected to Slack yet")
 		}
-		in, reply := l.read(ctx, kind, payload)
-		for {
-			err := s.Receive(ctx, in)
-			if err == nil || ctx.Err() != nil {
-				return reply, ctx.Err()
-			}
-			l.log.Error("cannot store an event; trying again", "err", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(storeAgain):
-			}
+		in, reply, err := l.convert(ctx, kind, payload)
+		if err != nil {
+			s.SkipUndecoded(kind, err)
 		}
+		return reply, s.ReceiveAlways(ctx, in)
 	}
 }
 
-// read turns what Slack sent into rows. What cannot be read is passed over. The reply is what
-// Slack is to be answered, nil for nothing.
-func (l *listener) read(ctx context.Context, kind string, payload []byte) (in adapter.Inbound, reply any) {
-	var err error
+// convert makes rows of what Slack sent. Its error means that this cannot be decoded.
+func (l *Listener) convert(ctx context.Context, kind string, payload []byte) (in adapter.Inbound, reply any, err error) {
 	switch kind {
-	case socket.Event:
+	case eventRequest:
 		in, err = l.event(ctx, payload)
-	case socket.Command:
+	case commandRequest:
 		var command slackgo.SlashCommand
 		if err = json.Unmarshal(payload, &command); err == nil {
-			return l.command(ctx, &command)
+			in, err = inbound.Command(&command, l.Names.For(ctx))
+		}
+		if err == nil { // only the user of the command sees it
+			reply = map[string]string{"response_type": "ephemeral", "text": "Got it."}
 		}
 	}
 	if err != nil {
-		l.passOver(err)
-		return adapter.Inbound{}, nil
+		return adapter.Inbound{}, nil, err
 	}
-	return in, nil
+	return in, reply, nil
 }
 
-func (l *listener) event(ctx context.Context, payload []byte) (adapter.Inbound, error) {
+func (l *Listener) event(ctx context.Context, payload []byte) (adapter.Inbound, error) {
 	e, err := inbound.Decode(payload)
 	if err != nil {
 		return adapter.Inbound{}, err
 	}
 	switch {
 	case e.Renamed != nil:
-		l.names.Forget(e.Renamed.ID)
+		l.Names.Forget(e.Renamed.ID)
 	case e.User != nil:
-		l.names.Forget(e.User.ID)
+		l.Names.Forget(e.User.ID)
 	}
-	in, err := inbound.Convert(e, *l.me.Load(), l.names.For(ctx))
-	in.Messages = slices.DeleteFunc(in.Messages, func(m *msg.Message) bool { return !l.bots.Hears(m) })
-	return in, err
-}
-
-func (l *listener) command(ctx context.Context, command *slackgo.SlashCommand) (adapter.Inbound, any) {
-	in, err := inbound.Command(command, l.names.For(ctx))
-	if err != nil {
-		l.passOver(err)
-		return adapter.Inbound{}, nil
-	}
-	return in, map[string]string{"response_type": "ephemeral", "text": "Got it."} // for who gave it alone
-}
-
-func (l *listener) passOver(err error) {
-	l.undecoded.Inc()
-	l.log.Error("event passed over: it cannot be read", "err", err)
+	return inbound.Convert(e, *l.me.Load(), l.Names.For(ctx))
 }

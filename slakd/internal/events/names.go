@@ -1,5 +1,4 @@
-// Package names remembers how the people and channels of a workspace are called.
-package names
+package events
 
 import (
 	"cmp"
@@ -14,20 +13,20 @@ import (
 )
 
 const (
-	// most bounds the names that are kept.
-	most = 10_000
-	// lasts is how long a name is good, in case nobody says that it has changed; after a failure
-	// Slack is not asked again for as long as unknownLasts.
-	lasts        = 6 * time.Hour
-	unknownLasts = time.Minute
-	// askMost bounds one question, and questionsMost how many there are about one event: it waits to
-	// be acknowledged.
-	askMost       = 2 * time.Second
-	questionsMost = 20
+	// maxNames bounds the names that are kept.
+	maxNames = 10_000
+	// nameLifetime is how long a name is used, in case Slack does not report a change. After a failure
+	// Slack is not asked again for failureLifetime.
+	nameLifetime    = 6 * time.Hour
+	failureLifetime = time.Minute
+	// lookupTimeout bounds one lookup, and maxLookups how many there are for one event: the event has
+	// to be acknowledged in time.
+	lookupTimeout = 2 * time.Second
+	maxLookups    = 20
 )
 
-// Book holds the names. It is safe for concurrent use.
-type Book struct {
+// Names caches the names of users and channels. It is safe for concurrent use.
+type Names struct {
 	api *slack.Client
 	now func() time.Time
 
@@ -36,91 +35,91 @@ type Book struct {
 }
 
 type named struct {
-	name  string       // "" if nobody knows
+	name  string       // "" if unknown
 	kind  msg.ChatKind // of a channel
 	until time.Time
 }
 
-// New makes a book that asks Slack for what it does not know.
-func New(api *slack.Client, now func() time.Time) *Book {
-	return &Book{api: api, now: now, known: map[string]named{}}
+// NewNames makes a cache that asks Slack for unknown names.
+func NewNames(api *slack.Client, now func() time.Time) *Names {
+	return &Names{api: api, now: now, known: map[string]named{}}
 }
 
-// For gives the names that are in an event, for no longer than ctx.
-func (b *Book) For(ctx context.Context) *Names { return &Names{Book: b, ctx: ctx} }
+// For returns the names of one event. Its lookups end with ctx.
+func (n *Names) For(ctx context.Context) *EventNames { return &EventNames{cache: n, ctx: ctx} }
 
-// Forget has Slack be asked for a name again.
-func (b *Book) Forget(id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.known, id)
+// Forget makes the next use of a name ask Slack again.
+func (n *Names) Forget(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.known, id)
 }
 
-// Names are those of a Book that are in one event. It is not safe for concurrent use.
-type Names struct {
-	*Book
-	ctx       context.Context
-	questions int // so far
+// EventNames looks up the names of one event. It is not safe for concurrent use.
+type EventNames struct {
+	cache   *Names
+	ctx     context.Context //nolint:containedctx // it lives as long as the event
+	lookups int             // so far
 }
 
-// of looks a name up, and asks for it where it is not known.
-func (n *Names) of(id string, ask func(context.Context, string) (named, error)) named {
-	b := n.Book
+// of returns a name, and asks Slack if it is not known.
+func (n *EventNames) of(id string, ask func(context.Context, string) (named, error)) named {
+	b := n.cache
 	b.mu.Lock()
 	found, ok := b.known[id]
 	b.mu.Unlock()
-	if ok && b.now().Before(found.until) || id == "" || n.questions == questionsMost {
+	if ok && b.now().Before(found.until) || id == "" || n.lookups == maxLookups {
 		return found
 	}
-	n.questions++
-	ctx, cancel := context.WithTimeout(n.ctx, askMost)
+	n.lookups++
+	ctx, cancel := context.WithTimeout(n.ctx, lookupTimeout)
 	defer cancel()
 	fresh, err := ask(ctx, id)
-	fresh.until = b.now().Add(lasts)
-	if err != nil { // better the old name than none
-		fresh = named{name: found.name, kind: found.kind, until: b.now().Add(unknownLasts)}
+	fresh.until = b.now().Add(nameLifetime)
+	if err != nil { // the old name is better than none
+		fresh = named{name: found.name, kind: found.kind, until: b.now().Add(failureLifetime)}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.known) >= most {
+	if len(b.known) >= maxNames {
 		clear(b.known)
 	}
 	b.known[id] = fresh
 	return fresh
 }
 
-// User is the name of a user or bot, "" if nobody knows.
-func (n *Names) User(id string) string {
+// User is the name of a user or bot, "" if unknown.
+func (n *EventNames) User(id string) string {
 	if strings.HasPrefix(id, "B") {
 		return n.of(id, n.askBot).name
 	}
 	return n.of(id, n.askUser).name
 }
 
-// Chat is what a channel is, with its title; the kind is "" if nobody knows.
-func (n *Names) Chat(channel string) (msg.ChatKind, string) {
+// Chat is the kind and title of a channel; the kind is "" if unknown.
+func (n *EventNames) Chat(channel string) (msg.ChatKind, string) {
 	found := n.of(channel, n.askChat)
 	return found.kind, found.name
 }
 
-func (n *Names) askUser(ctx context.Context, id string) (named, error) {
-	u, err := n.api.GetUserInfoContext(ctx, id)
+func (n *EventNames) askUser(ctx context.Context, id string) (named, error) {
+	u, err := n.cache.api.GetUserInfoContext(ctx, id)
 	if err != nil {
 		return named{}, err
 	}
 	return named{name: cmp.Or(u.Profile.DisplayName, u.RealName, u.Profile.RealName, u.Name)}, nil
 }
 
-func (n *Names) askBot(ctx context.Context, id string) (named, error) {
-	bot, err := n.api.GetBotInfoContext(ctx, slack.GetBotInfoParameters{Bot: id})
+func (n *EventNames) askBot(ctx context.Context, id string) (named, error) {
+	bot, err := n.cache.api.GetBotInfoContext(ctx, slack.GetBotInfoParameters{Bot: id})
 	if err != nil {
 		return named{}, err
 	}
 	return named{name: bot.Name}, nil
 }
 
-func (n *Names) askChat(ctx context.Context, id string) (named, error) {
-	c, err := n.api.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
+func (n *EventNames) askChat(ctx context.Context, id string) (named, error) {
+	c, err := n.cache.api.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
 	switch {
 	case err != nil:
 		return named{}, err

@@ -1,4 +1,4 @@
-package names
+package events
 
 import (
 	"fmt"
@@ -12,30 +12,30 @@ import (
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
-// desk is a book, the Slack that it asks, and a clock.
-type desk struct {
-	*Book
+// namesFixture is a cache of names, the fake Slack that it asks, and a clock.
+type namesFixture struct {
+	*Names
 	server *fake.Server
 	time   time.Time
 }
 
-func newDesk(t *testing.T, o fake.Options) *desk {
+func newNamesFixture(t *testing.T, o fake.Options) *namesFixture {
 	t.Helper()
-	d := &desk{server: fake.New(o), time: time.Unix(1_764_000_000, 0)}
+	d := &namesFixture{server: fake.New(o), time: time.Unix(1_764_000_000, 0)}
 	base, err := d.server.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.server.Close() })
-	d.Book = New(slack.New(d.server.BotToken(), slack.OptionAPIURL(base+"/api/")), func() time.Time { return d.time })
+	d.Names = NewNames(slack.New(d.server.BotToken(), slack.OptionAPIURL(base+"/api/")), func() time.Time { return d.time })
 	return d
 }
 
 // asked is how often Slack was asked.
-func (d *desk) asked() int { return len(d.server.Calls()) }
+func (d *namesFixture) asked() int { return len(d.server.Calls()) }
 
-func TestNames(t *testing.T) {
-	d := newDesk(t, fake.Options{})
+func TestNames_OfUsersAndChannels(t *testing.T) {
+	d := newNamesFixture(t, fake.Options{})
 	alice, bob, ci := d.server.User("Alice", "alice"), d.server.User("Bob", "bob"), d.server.OtherBot("CI", "ci")
 	n := d.For(t.Context())
 	for id, want := range map[string]string{alice.ID: "Alice", ci.ID: "CI", ci.BotID: "CI", "U404": "", "B404": "", "": ""} {
@@ -48,12 +48,12 @@ func TestNames(t *testing.T) {
 		title string
 	}
 	for id, want := range map[string]chat{
-		d.server.Channel("team", alice).ChannelID:              {msg.ChatChannel, "#team"},
-		d.server.LegacyPrivateChannel("hush", alice).ChannelID: {msg.ChatChannel, "#hush"},
-		d.server.LegacyGroupDM(alice, bob).ChannelID:           {msg.ChatGroup, "mpdm-alice--bob-1"},
-		d.server.GroupDM(alice, bob).ChannelID:                 {msg.ChatGroup, "mpdm-alice--bob-1"},
-		d.server.DM(alice).ChannelID:                           {msg.ChatDM, "Alice"},
-		"C404":                                                 {"", ""},
+		d.server.Channel("team", alice).ChannelID:           {msg.ChatChannel, "#team"},
+		d.server.OldPrivateChannel("hush", alice).ChannelID: {msg.ChatChannel, "#hush"},
+		d.server.OldGroupDM(alice, bob).ChannelID:           {msg.ChatGroup, "mpdm-alice--bob-1"},
+		d.server.GroupDM(alice, bob).ChannelID:              {msg.ChatGroup, "mpdm-alice--bob-1"},
+		d.server.DM(alice).ChannelID:                        {msg.ChatDM, "Alice"},
+		"C404":                                              {"", ""},
 	} {
 		if kind, title := n.Chat(id); kind != want.kind || title != want.title {
 			t.Errorf("%s is a %q called %q, want %+v", id, kind, title, want)
@@ -61,73 +61,71 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesAreRemembered for as long as they are good, and asked for anew when they have changed.
-func TestNamesAreRemembered(t *testing.T) {
-	d := newDesk(t, fake.Options{})
+func TestNames_AreCachedUntilTheyExpireOrChange(t *testing.T) {
+	d := newNamesFixture(t, fake.Options{})
 	alice := d.server.User("Alice", "alice")
 	expect := func(name string, asked int) {
 		t.Helper()
 		if got := d.For(t.Context()).User(alice.ID); got != name || d.asked() != asked {
-			t.Errorf("called %q after %d questions, want %q after %d", got, d.asked(), name, asked)
+			t.Errorf("called %q after %d lookups, want %q after %d", got, d.asked(), name, asked)
 		}
 	}
 	expect("Alice", 1)
-	d.time = d.time.Add(lasts - time.Second)
+	d.time = d.time.Add(nameLifetime - time.Second)
 	expect("Alice", 1)
 	d.server.RenameUser(alice, "Alicia")
 	expect("Alice", 1)
 	d.Forget(alice.ID)
 	expect("Alicia", 2)
-	d.time = d.time.Add(lasts + time.Second)
-	d.server.InjectFault(fake.Fault{Method: "users.info", Status: 503, Times: -1})
-	expect("Alicia", 3) // better than none
-	d.time = d.time.Add(unknownLasts / 2)
+	d.time = d.time.Add(nameLifetime + time.Second)
+	d.server.Fail(fake.Fault{Method: "users.info", Status: 503, Times: -1})
+	expect("Alicia", 3) // the old name is better than none
+	d.time = d.time.Add(failureLifetime / 2)
 	expect("Alicia", 3)
-	d.time = d.time.Add(unknownLasts)
-	d.server.ClearFaults()
+	d.time = d.time.Add(failureLifetime)
+	d.server.Heal()
 	expect("Alicia", 4)
 }
 
-// TestASlowAnswer is not waited for, and not asked for again with each event.
-func TestASlowAnswer(t *testing.T) {
-	d := newDesk(t, fake.Options{})
+// The failure is cached as well.
+func TestNames_SlowAnswer_TimesOut(t *testing.T) {
+	d := newNamesFixture(t, fake.Options{})
 	alice := d.server.User("Alice", "alice")
-	d.server.InjectFault(fake.Fault{Method: "users.info", Delay: time.Hour})
+	d.server.Fail(fake.Fault{Method: "users.info", Delay: time.Hour})
 	begin := time.Now()
 	for range 3 {
 		if got := d.For(t.Context()).User(alice.ID); got != "" {
 			t.Errorf("called %q", got)
 		}
 	}
-	if took := time.Since(begin); took > askMost+time.Second {
+	if took := time.Since(begin); took > lookupTimeout+time.Second {
 		t.Errorf("that took %s", took)
 	}
 }
 
-func TestNotTooManyAreRemembered(t *testing.T) {
-	d := newDesk(t, fake.Options{})
-	for i := range most {
+func TestNames_FullCache_IsCleared(t *testing.T) {
+	d := newNamesFixture(t, fake.Options{})
+	for i := range maxNames {
 		d.known[string(rune(i))] = named{until: d.time.Add(time.Hour)}
 	}
 	d.For(t.Context()).User(d.server.User("Alice", "alice").ID)
 	if len(d.known) != 1 {
-		t.Errorf("%d are remembered", len(d.known))
+		t.Errorf("%d names are cached", len(d.known))
 	}
 	if methods := d.server.Calls(); !slices.ContainsFunc(methods, func(c fake.Call) bool { return c.Method == "users.info" }) {
-		t.Error("nobody was asked")
+		t.Error("Slack was not asked")
 	}
 }
 
-// TestNotTooMuchIsAsked about one event, however many names it holds.
-func TestNotTooMuchIsAsked(t *testing.T) {
-	d := newDesk(t, fake.Options{})
+func TestNames_OneEvent_LimitsLookups(t *testing.T) {
+	d := newNamesFixture(t, fake.Options{})
 	alice := d.server.User("Alice", "alice")
 	n := d.For(t.Context())
-	for i := range 10 * questionsMost {
+	for i := range 10 * maxLookups {
 		n.User(fmt.Sprint("U", i))
 	}
-	if got := n.User(alice.ID); got != "" || d.asked() != questionsMost {
-		t.Errorf("%q after %d questions", got, d.asked())
+	if got := n.User(alice.ID); got != "" || d.asked() != maxLookups {
+		t.Errorf("%q after %d lookups", got, d.asked())
 	}
 	if got := d.For(t.Context()).User(alice.ID); got != "Alice" {
 		t.Errorf("in the next event she is %q", got)

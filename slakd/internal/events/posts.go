@@ -1,6 +1,4 @@
-// Package eventsapi is the Events API: Slack posts what happens, and posts it again until it hears
-// that it has been taken.
-package eventsapi
+package events
 
 import (
 	"context"
@@ -15,37 +13,35 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
-	"arizuko/slakd/internal/socket"
 )
 
 const (
-	// most is how large an event may be, in bytes.
-	most = 1 << 20
-	// takeMost is how long it may take: Slack waits for 3 seconds.
-	takeMost = 2500 * time.Millisecond
+	// maxPost is the largest post, in bytes.
+	maxPost = 1 << 20
+	// postTimeout bounds the handling of a post: Slack waits for 3 seconds.
+	postTimeout = 2500 * time.Millisecond
 )
 
-// Handler answers Slack's posts: events, and the slash commands that are posted to the same
-// address.
-type Handler struct {
-	Secret string // that Slack signs with
-	// Take takes what Slack has sent, of a kind of package socket's. The reply, if it is not nil,
-	// is the answer. Its error, also where it has taken too long, has Slack post it again.
-	Take func(ctx context.Context, kind string, payload []byte) (reply any, err error)
+// postHandler handles posts of the Events API: events, and the slash commands that are posted to the
+// same address. Slack posts again what is not answered with success.
+type postHandler struct {
+	secret string // that Slack signs with
+	// receive stores what Slack has sent. The reply, unless it is nil, is the answer.
+	receive func(ctx context.Context, kind string, payload []byte) (reply any, err error)
 }
 
 // ServeHTTP implements http.Handler.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+func (h *postHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPost))
 	if err != nil {
-		httpx.Error(w, apierr.New(apierr.BadRequest, "the event is too large, or broke off"))
+		httpx.Error(w, apierr.New(apierr.BadRequest, "the event is too large or incomplete"))
 		return
 	}
 	if err := h.verify(r.Header, body); err != nil {
-		httpx.Error(w, apierr.New(apierr.Unauthorized, "SLACK_SIGNING_SECRET did not sign this: %v", err))
+		httpx.Error(w, apierr.New(apierr.Unauthorized, "not signed with SLACK_SIGNING_SECRET: %v", err))
 		return
 	}
-	kind, payload := socket.Event, body
+	kind, payload := eventRequest, body
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		kind, payload = form(body)
 	}
@@ -57,18 +53,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		httpx.JSON(w, http.StatusOK, map[string]string{"challenge": greeting.Challenge})
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), takeMost)
+	ctx, cancel := context.WithTimeout(r.Context(), postTimeout)
 	defer cancel()
-	reply, err := h.Take(ctx, kind, payload)
+	reply, err := h.receive(ctx, kind, payload)
 	switch {
 	case err != nil:
-		httpx.Error(w, apierr.New(apierr.Unavailable, "the event cannot be taken now"))
+		httpx.Error(w, apierr.New(apierr.Unavailable, "the event cannot be stored now"))
 	case reply != nil:
 		httpx.JSON(w, http.StatusOK, reply)
 	}
 }
 
-// form reads a slash command, or what was clicked, as Socket Mode tells of it.
+// form makes of a slash command, or a click, what Socket Mode would send.
 func form(body []byte) (kind string, payload []byte) {
 	values, err := url.ParseQuery(string(body))
 	if err != nil || !values.Has("command") {
@@ -76,15 +72,15 @@ func form(body []byte) (kind string, payload []byte) {
 	}
 	command, err := slack.SlashCommandParse(&http.Request{Form: values, PostForm: values})
 	if err != nil {
-		return socket.Command, nil
+		return commandRequest, nil
 	}
-	payload, _ = json.Marshal(command) // strings alone
-	return socket.Command, payload
+	payload, _ = json.Marshal(command) // cannot fail: it holds strings
+	return commandRequest, payload
 }
 
-// verify says whether Slack sent this, and within the last five minutes.
-func (h *Handler) verify(header http.Header, body []byte) error {
-	verifier, err := slack.NewSecretsVerifier(header, h.Secret)
+// verify returns an error unless Slack signed this within the last five minutes.
+func (h *postHandler) verify(header http.Header, body []byte) error {
+	verifier, err := slack.NewSecretsVerifier(header, h.secret)
 	if err != nil {
 		return err
 	}

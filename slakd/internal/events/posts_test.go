@@ -1,4 +1,4 @@
-package eventsapi
+package events
 
 import (
 	"context"
@@ -13,13 +13,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"arizuko/slakd/internal/socket"
 )
 
 const secret = "8f742231b10e8888abcd99yyyzzz85a5"
 
-// post is what somebody posts, signed with a secret at a time.
+// post is a request body, signed with a secret at a time.
 type post struct {
 	body, kind, secret string
 	at                 time.Time
@@ -36,55 +34,55 @@ func (p post) request() *http.Request {
 	return r
 }
 
-func TestHandler(t *testing.T) {
+func TestPostHandler(t *testing.T) {
 	const jsonBody, formBody = "application/json", "application/x-www-form-urlencoded"
 	now := time.Now()
 	for what, tt := range map[string]struct {
-		post   post
-		spoil  func(http.Header)
-		reply  any
-		err    error
-		status int
-		answer string // a part of it
-		taken  string // kind and payload, "" for nothing
+		post     post
+		change   func(http.Header)
+		reply    any
+		err      error
+		status   int
+		answer   string // a part of it
+		received string // kind and payload, "" for nothing
 	}{
-		"event":            {post: post{`{"event":{}}`, jsonBody, secret, now}, status: 200, taken: socket.Event + ` {"event":{}}`},
-		"again":            {post: post{`{"event":{}}`, jsonBody, secret, now}, spoil: func(h http.Header) { h.Set("X-Slack-Retry-Num", "3") }, status: 200, taken: socket.Event + ` {"event":{}}`},
-		"no JSON":          {post: post{`{`, jsonBody, secret, now}, status: 200, taken: socket.Event + ` {`},
-		"not taken":        {post: post{`{}`, jsonBody, secret, now}, err: errors.New("full"), status: 503, answer: "cannot be taken now", taken: socket.Event + ` {}`},
+		"event":            {post: post{`{"event":{}}`, jsonBody, secret, now}, status: 200, received: eventRequest + ` {"event":{}}`},
+		"again":            {post: post{`{"event":{}}`, jsonBody, secret, now}, change: func(h http.Header) { h.Set("X-Slack-Retry-Num", "3") }, status: 200, received: eventRequest + ` {"event":{}}`},
+		"no JSON":          {post: post{`{`, jsonBody, secret, now}, status: 200, received: eventRequest + ` {`},
+		"not received":     {post: post{`{}`, jsonBody, secret, now}, err: errors.New("full"), status: 503, answer: "cannot be stored now", received: eventRequest + ` {}`},
 		"greeting":         {post: post{`{"type":"url_verification","challenge":"c7"}`, jsonBody, secret, now}, status: 200, answer: `"challenge":"c7"`},
 		"forged greeting":  {post: post{`{"type":"url_verification","challenge":"c7"}`, jsonBody, "guess", now}, status: 401, answer: "SLACK_SIGNING_SECRET"},
 		"forged":           {post: post{`{}`, jsonBody, "guess", now}, status: 401},
 		"old":              {post: post{`{}`, jsonBody, secret, now.Add(-6 * time.Minute)}, status: 401},
 		"of a time ahead":  {post: post{`{}`, jsonBody, secret, now.Add(6 * time.Minute)}, status: 401},
-		"unsigned":         {post: post{`{}`, jsonBody, secret, now}, spoil: func(h http.Header) { h.Del("X-Slack-Signature") }, status: 401},
-		"of another scale": {post: post{`{}`, jsonBody, secret, now}, spoil: func(h http.Header) { h.Set("X-Slack-Signature", "v1=00") }, status: 401},
-		"huge":             {post: post{strings.Repeat("x", most+1), jsonBody, secret, now}, status: 400},
+		"unsigned":         {post: post{`{}`, jsonBody, secret, now}, change: func(h http.Header) { h.Del("X-Slack-Signature") }, status: 401},
+		"of another scale": {post: post{`{}`, jsonBody, secret, now}, change: func(h http.Header) { h.Set("X-Slack-Signature", "v1=00") }, status: 401},
+		"huge":             {post: post{strings.Repeat("x", maxPost+1), jsonBody, secret, now}, status: 400},
 		"command": {
 			post:  post{"command=%2Fnew&text=hello&channel_id=C1&user_id=U1&trigger_id=7", formBody, secret, now},
-			reply: map[string]string{"text": "Got it."}, status: 200, answer: `"text":"Got it."`, taken: socket.Command + ` {`,
+			reply: map[string]string{"text": "Got it."}, status: 200, answer: `"text":"Got it."`, received: commandRequest + ` {`,
 		},
-		"click":      {post: post{"payload=%7B%7D", formBody, secret, now}, status: 200, taken: "interactive {}"},
-		"no form":    {post: post{"%zz", formBody, secret, now}, status: 200, taken: "interactive "},
-		"empty":      {post: post{"", jsonBody, secret, now}, status: 200, taken: socket.Event + " "},
-		"odd header": {post: post{`{}`, ";;", secret, now}, status: 200, taken: socket.Event + " {}"},
+		"click":      {post: post{"payload=%7B%7D", formBody, secret, now}, status: 200, received: "interactive {}"},
+		"no form":    {post: post{"%zz", formBody, secret, now}, status: 200, received: "interactive "},
+		"empty":      {post: post{"", jsonBody, secret, now}, status: 200, received: eventRequest + " "},
+		"odd header": {post: post{`{}`, ";;", secret, now}, status: 200, received: eventRequest + " {}"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			taken := ""
-			h := &Handler{Secret: secret, Take: func(_ context.Context, kind string, payload []byte) (any, error) {
-				taken = kind + " " + string(payload)
+			received := ""
+			h := &postHandler{secret: secret, receive: func(_ context.Context, kind string, payload []byte) (any, error) {
+				received = kind + " " + string(payload)
 				return tt.reply, tt.err
 			}}
 			r, w := tt.post.request(), httptest.NewRecorder()
-			if tt.spoil != nil {
-				tt.spoil(r.Header)
+			if tt.change != nil {
+				tt.change(r.Header)
 			}
 			h.ServeHTTP(w, r)
 			if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.answer) || strings.Contains(w.Body.String(), secret) {
 				t.Errorf("answered %d %s", w.Code, w.Body)
 			}
-			if !strings.HasPrefix(taken, tt.taken) || (taken == "") != (tt.taken == "") {
-				t.Errorf("taken %q, want %q", taken, tt.taken)
+			if !strings.HasPrefix(received, tt.received) || (received == "") != (tt.received == "") {
+				t.Errorf("received %q, want %q", received, tt.received)
 			}
 		})
 	}

@@ -1,6 +1,4 @@
-// Package socket is Socket Mode: a connection on which Slack sends what happens, and hears of
-// each thing that it has been taken.
-package socket
+package events
 
 import (
 	"context"
@@ -12,32 +10,26 @@ import (
 	"github.com/slack-go/slack/socketmode"
 )
 
-// The kinds of what Slack sends.
-const (
-	Event   = socketmode.RequestTypeEventsAPI
-	Command = socketmode.RequestTypeSlashCommands
-)
+// minConnection is the shortest life of a connection that Slack replaces regularly, every few hours.
+// Two shorter ones in a row are an error.
+const minConnection = 10 * time.Second
 
-// brief is how long a connection lasts at least that Slack replaces by a new one, which happens
-// every few hours. After two that did not, something else is wrong.
-const brief = 10 * time.Second
-
-// Handler is told what happens on a connection, one thing after the other.
-type Handler struct {
-	// Connected is called when Slack has greeted us.
-	Connected func()
-	// Take takes what Slack has sent; it is acknowledged, with the reply if that is not nil, once
-	// Take has returned. Its error ends the connection.
-	Take func(ctx context.Context, kind string, payload []byte) (reply any, err error)
-	// Unreadable is told of what is passed over.
-	Unreadable func(error)
-	Now        func() time.Time
+// socketHandler is called for what happens on a connection, in order.
+type socketHandler struct {
+	// connected is called when Slack has greeted the connection.
+	connected func()
+	// receive stores a request. The request is acknowledged, with the reply unless that is nil, after
+	// receive has returned. Its error ends the connection.
+	receive func(ctx context.Context, kind string, payload []byte) (reply any, err error)
+	// skip is called for frames that cannot be decoded.
+	skip func(error)
+	now  func() time.Time
 }
 
-// Listen keeps connected until that fails, or ctx ends. When Slack asks to connect anew it does so
-// at once; a connection that was greeted and then breaks is tried once more before that is an
+// listenSocket keeps a Socket Mode connection until that fails, or ctx ends. It reconnects at once when
+// Slack asks for it; a connection that was greeted and then breaks is replaced once before that is an
 // error. Errors are those of slack.Client.
-func Listen(ctx context.Context, api *slack.Client, h Handler) error {
+func listenSocket(ctx context.Context, api *slack.Client, h socketHandler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	client := socketmode.New(api)
 	over := make(chan struct{})
@@ -63,12 +55,12 @@ func Listen(ctx context.Context, api *slack.Client, h Handler) error {
 	}
 }
 
-// link is what a client's connections have in common.
+// link is the state shared by the connections of a client.
 type link struct {
 	client  *socketmode.Client
-	handler Handler
-	since   time.Time // when the last one began
-	brief   int       // how many in a row have been brief
+	handler socketHandler
+	since   time.Time // when the last connection began
+	short   int       // how many in a row were shorter than minConnection
 }
 
 func (l *link) on(ctx context.Context, e socketmode.Event) error {
@@ -81,39 +73,39 @@ func (l *link) on(ctx context.Context, e socketmode.Event) error {
 		return data.ErrorObj
 	case *slack.IncomingEventError:
 		if bad := new(json.SyntaxError); errors.As(data.ErrorObj, &bad) {
-			l.handler.Unreadable(data.ErrorObj)
+			l.handler.skip(data.ErrorObj)
 		}
-	case *socketmode.ErrorBadMessage: // of a kind that the library does not know
+	case *socketmode.ErrorBadMessage: // of a type that the library does not know
 		var req socketmode.Request
 		if json.Unmarshal(data.Message, &req) == nil && req.EnvelopeID != "" {
-			return l.take(ctx, &req)
+			return l.receive(ctx, &req)
 		}
-		l.handler.Unreadable(data.Cause)
+		l.handler.skip(data.Cause)
 	}
 	switch e.Type {
 	case socketmode.EventTypeHello:
-		l.since = l.handler.Now()
-		l.handler.Connected()
+		l.since = l.handler.now()
+		l.handler.connected()
 	case socketmode.EventTypeEventsAPI, socketmode.EventTypeSlashCommand, socketmode.EventTypeInteractive:
-		return l.take(ctx, e.Request)
+		return l.receive(ctx, e.Request)
 	}
 	return nil
 }
 
-// ended says whether the library is to connect again by itself.
+// ended returns an error if the library must not reconnect by itself.
 func (l *link) ended() error {
-	if l.handler.Now().Sub(l.since) > brief {
-		l.brief = 0
+	if l.handler.now().Sub(l.since) > minConnection {
+		l.short = 0
 		return nil
 	}
-	if l.brief++; l.brief > 1 {
+	if l.short++; l.short > 1 {
 		return errors.New("Slack ends each connection at once") //nolint:staticcheck // a name
 	}
 	return nil
 }
 
-func (l *link) take(ctx context.Context, req *socketmode.Request) error {
-	reply, err := l.handler.Take(ctx, req.Type, req.Payload)
+func (l *link) receive(ctx context.Context, req *socketmode.Request) error {
+	reply, err := l.handler.receive(ctx, req.Type, req.Payload)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package socket
+package events
 
 import (
 	"context"
@@ -14,19 +14,19 @@ import (
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
-// ear hears what happens on a connection.
-type ear struct {
+// socketFixture records what happens on a connection to a fake Slack.
+type socketFixture struct {
 	t      *testing.T
 	server *fake.Server
 	api    *slack.Client
 	ctx    context.Context
-	on     func(kind string, payload []byte) (any, error) // nil takes everything
+	on     func(kind string, payload []byte) (any, error) // nil accepts everything
 
-	mu    sync.Mutex
-	heard []string
+	mu       sync.Mutex
+	recorded []string
 }
 
-func newEar(t *testing.T) *ear {
+func newSocketFixture(t *testing.T) *socketFixture {
 	t.Helper()
 	server := fake.New(fake.Options{})
 	base, err := server.Start("127.0.0.1:0")
@@ -37,19 +37,19 @@ func newEar(t *testing.T) *ear {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)
 	api := slack.New(server.BotToken(), slack.OptionAPIURL(base+"/api/"), slack.OptionAppLevelToken(server.AppToken()))
-	return &ear{t: t, server: server, api: api, ctx: ctx}
+	return &socketFixture{t: t, server: server, api: api, ctx: ctx}
 }
 
-func (e *ear) note(what string) {
+func (e *socketFixture) note(what string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heard = append(e.heard, what)
+	e.recorded = append(e.recorded, what)
 }
 
-func (e *ear) count(what string) (n int) {
+func (e *socketFixture) count(what string) (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, h := range e.heard {
+	for _, h := range e.recorded {
 		if strings.HasPrefix(h, what) {
 			n++
 		}
@@ -57,17 +57,17 @@ func (e *ear) count(what string) (n int) {
 	return n
 }
 
-// listen listens in the background; end tells how that ended.
-func (e *ear) listen() (end <-chan error, stop context.CancelFunc) {
+// listen listens in the background; end receives the error.
+func (e *socketFixture) listen() (end <-chan error, stop context.CancelFunc) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	e.t.Cleanup(cancel)
 	over := make(chan error, 1)
 	go func() {
-		over <- Listen(ctx, e.api, Handler{
-			Connected:  func() { e.note("connected") },
-			Unreadable: func(err error) { e.note("unreadable: " + err.Error()) },
-			Now:        time.Now,
-			Take: func(_ context.Context, kind string, payload []byte) (any, error) {
+		over <- listenSocket(ctx, e.api, socketHandler{
+			connected: func() { e.note("connected") },
+			skip:      func(err error) { e.note("unreadable: " + err.Error()) },
+			now:       time.Now,
+			receive: func(_ context.Context, kind string, payload []byte) (any, error) {
 				e.note(kind)
 				if e.on != nil {
 					return e.on(kind, payload)
@@ -79,7 +79,7 @@ func (e *ear) listen() (end <-chan error, stop context.CancelFunc) {
 	return over, cancel
 }
 
-func (e *ear) until(what string, happens func() bool) {
+func (e *socketFixture) until(what string, happens func() bool) {
 	e.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -87,24 +87,24 @@ func (e *ear) until(what string, happens func() bool) {
 		select {
 		case <-tick.C:
 		case <-e.ctx.Done():
-			e.t.Fatalf("still waiting until %s; heard %q", what, e.heard)
+			e.t.Fatalf("still waiting until %s; recorded %q", what, e.recorded)
 		}
 	}
 }
 
-func (e *ear) ended(end <-chan error) error {
+func (e *socketFixture) ended(end <-chan error) error {
 	e.t.Helper()
 	select {
 	case err := <-end:
 		return err
 	case <-e.ctx.Done():
-		e.t.Fatal("it has not ended")
+		e.t.Fatal("listenSocket did not return")
 		return nil
 	}
 }
 
-func TestListen(t *testing.T) {
-	e := newEar(t)
+func TestListenSocket_DeliversAndAcknowledges(t *testing.T) {
+	e := newSocketFixture(t)
 	end, stop := e.listen()
 	e.until("it is connected", func() bool { return e.count("connected") == 1 })
 	alice := e.server.User("Alice", "alice")
@@ -114,8 +114,8 @@ func TestListen(t *testing.T) {
 	if err := e.server.WaitConfirmed(e.ctx); err != nil {
 		t.Fatal(err)
 	}
-	if e.count(Event) != 1 || e.count(Command) != 1 {
-		t.Errorf("heard %q", e.heard)
+	if e.count(eventRequest) != 1 || e.count(commandRequest) != 1 {
+		t.Errorf("recorded %q", e.recorded)
 	}
 	stop()
 	if err := e.ended(end); !errors.Is(err, context.Canceled) {
@@ -123,19 +123,21 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestOddFrames are told of, or acknowledged, and break nothing.
-func TestOddFrames(t *testing.T) {
-	e := newEar(t)
+// Invalid frames are skipped, or acknowledged, and the connection goes on.
+func TestListenSocket_InvalidFrames(t *testing.T) {
+	e := newSocketFixture(t)
 	e.listen()
 	e.until("it is connected", func() bool { return e.count("connected") == 1 })
 	for _, frame := range []string{
-		`{`, // of which the library says nothing
+		`{`, // which the library drops
 		`{x`, `[]`, `7`, `"x"`, `{"type":7}`, `{"type":"new"}`, `{"type":"new","envelope_id":"e1","payload":{}}`,
 		`{"type":"events_api","envelope_id":"e2"}`, `{"type":"slash_commands","envelope_id":"e3","payload":[]}`,
 	} {
 		e.server.InjectFrame(frame)
 	}
-	e.until("all are taken or told of", func() bool { return e.count("unreadable")+e.count("new")+e.count(Event)+e.count(Command) == 9 })
+	e.until("all are received or skipped", func() bool {
+		return e.count("unreadable")+e.count("new")+e.count(eventRequest)+e.count(commandRequest) == 9
+	})
 	e.until("those with an id are acknowledged", func() bool {
 		var ids []string
 		for _, a := range e.server.Acks() {
@@ -144,14 +146,13 @@ func TestOddFrames(t *testing.T) {
 		return slices.Equal(ids, []string{"e1", "e2", "e3"})
 	})
 	if e.count("connected") != 1 {
-		t.Errorf("heard %q", e.heard)
+		t.Errorf("recorded %q", e.recorded)
 	}
 }
 
-// TestReconnects has Slack replace a connection, which is nobody's trouble, and then end each one
-// as soon as it stands.
-func TestReconnects(t *testing.T) {
-	e := newEar(t)
+// Slack first replaces a connection, which is no error, and then ends each one at once.
+func TestListenSocket_Reconnects(t *testing.T) {
+	e := newSocketFixture(t)
 	end, _ := e.listen()
 	e.until("it is connected", func() bool { return e.count("connected") == 1 })
 	e.server.Disconnect("refresh_requested")
@@ -167,12 +168,12 @@ func TestReconnects(t *testing.T) {
 		}
 	}
 	if err := e.ended(end); err == nil || !strings.Contains(err.Error(), "at once") || e.count("connected") > 3 {
-		t.Errorf("ended with %v after %q", err, e.heard)
+		t.Errorf("ended with %v after %q", err, e.recorded)
 	}
 }
 
-func TestRefusals(t *testing.T) {
-	for word, spoil := range map[string]func(*fake.Server){
+func TestListenSocket_Refused_Fails(t *testing.T) {
+	for word, prepare := range map[string]func(*fake.Server){
 		"invalid_auth":            func(s *fake.Server) { s.Revoke(s.AppToken(), "invalid_auth") },
 		"socket_mode_not_enabled": func(s *fake.Server) { s.SetSocketMode(false) },
 		"internal_error": func(s *fake.Server) {
@@ -180,8 +181,8 @@ func TestRefusals(t *testing.T) {
 		},
 		"bad handshake": func(s *fake.Server) { s.InjectFault(fake.Fault{Method: "socket", Status: 503}) },
 	} {
-		e := newEar(t)
-		spoil(e.server)
+		e := newSocketFixture(t)
+		prepare(e.server)
 		end, _ := e.listen()
 		if err := e.ended(end); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%s: ended with %v", word, err)
@@ -189,9 +190,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenIsNotAcknowledged ends the connection: it comes again on the next one.
-func TestWhatIsNotTakenIsNotAcknowledged(t *testing.T) {
-	e := newEar(t)
+// Slack sends the event again on the next connection.
+func TestListenSocket_ReceiveFails_DoesNotAcknowledge(t *testing.T) {
+	e := newSocketFixture(t)
 	full := errors.New("full")
 	e.on = func(string, []byte) (any, error) { return nil, full }
 	end, _ := e.listen()

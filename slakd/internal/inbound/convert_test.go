@@ -1,34 +1,30 @@
 package inbound
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/slack-go/slack"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/golden"
+	"arizuko/pkg/adapter/inboundtest"
 	"arizuko/pkg/msg"
 )
 
 var us = Self{User: "UBOT", Bot: "BBOT"}
 
-// book is a workspace's names.
-type book struct{}
+// names are those of the examples' workspace.
+type names struct{}
 
-func (book) User(id string) string {
+func (names) User(id string) string {
 	return map[string]string{
 		"U1": "Ada", "U2": "Bob", "U7": "CI bot", "B9": "Nine", "UEVIL": "Eve\u202e\nmallory",
 	}[id]
 }
 
-func (book) Chat(channel string) (msg.ChatKind, string) {
+func (names) Chat(channel string) (msg.ChatKind, string) {
 	switch channel {
 	case "C1":
 		return msg.ChatChannel, "#team"
@@ -44,38 +40,10 @@ func (book) Chat(channel string) (msg.ChatKind, string) {
 	return "", ""
 }
 
-// TestConvert turns the events of each file into its golden rows.
-func TestConvert(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range files {
-		if strings.HasSuffix(path, ".golden.json") {
-			continue
-		}
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			golden.Compare(t, strings.TrimSuffix(path, ".json")+".golden.json", convertAll(t, path))
-		})
-	}
-}
-
 // example is an event and what it shows.
 type example struct {
 	What  string          `json:"what"`
 	Event json.RawMessage `json:"event"`
-}
-
-func examples(t testing.TB, path string) (all []example) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
-	return all
 }
 
 // payload is an event in its envelope.
@@ -88,73 +56,23 @@ func convert(payload []byte) (adapter.Inbound, error) {
 	if err != nil {
 		return adapter.Inbound{}, err
 	}
-	return Convert(e, us, book{})
+	return Convert(e, us, names{})
 }
 
-func convertAll(t *testing.T, path string) string {
-	t.Helper()
-	var all []any
-	for _, e := range examples(t, path) {
-		r, err := convert(payload(e.Event))
-		out := map[string]any{"what": e.What, "result": r}
-		if err != nil {
-			out["error"] = err.Error()
+func TestConvert_Events_GiveGoldenRows(t *testing.T) {
+	inboundtest.Compare(t, func(t *testing.T, path string) (all []inboundtest.Result) {
+		for _, e := range inboundtest.Read[example](t, path) {
+			in, err := convert(payload(e.Event))
+			all = append(all, inboundtest.Converted(e.What, in, err))
 		}
-		all = append(all, bare(t, out))
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(all); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-// bare is a value as JSON has it, without any field that is empty.
-func bare(t *testing.T, value any) any {
-	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var plain any
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if err := dec.Decode(&plain); err != nil {
-		t.Fatal(err)
-	}
-	return prune(plain)
-}
-
-func prune(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, field := range v {
-			if v[key] = prune(field); v[key] == nil {
-				delete(v, key)
-			}
-		}
-		if len(v) == 0 {
-			return nil
-		}
-	case []any:
-		for i := range v {
-			v[i] = prune(v[i])
-		}
-	case string, json.Number, bool:
-		if v == "" || v == json.Number("0") || v == false {
-			return nil
-		}
-	}
-	return value
+		return all
+	})
 }
 
 // named is the result of an example.
 func named(t *testing.T, file, what string) adapter.Inbound {
 	t.Helper()
-	for _, e := range examples(t, "testdata/"+file+".json") {
+	for _, e := range inboundtest.Read[example](t, "testdata/"+file+".json") {
 		if e.What == what {
 			r, err := convert(payload(e.Event))
 			if err != nil {
@@ -167,15 +85,15 @@ func named(t *testing.T, file, what string) adapter.Inbound {
 	return adapter.Inbound{}
 }
 
-// TestAMentionIsToldTwice takes the two events of one post for one row.
-func TestAMentionIsToldTwice(t *testing.T) {
+// Slack sends two events for one message.
+func TestConvert_MentionSentTwice_GivesTheSameRow(t *testing.T) {
 	first, again := named(t, "mentions", "of us"), named(t, "mentions", "the same post, told again")
 	if diff := cmp.Diff(first, again); diff != "" || first.Messages[0].Verb != msg.VerbMention {
-		t.Errorf("a %s, told again (-first +again):\n%s", first.Messages[0].Verb, diff)
+		t.Errorf("a %s (-first +again):\n%s", first.Messages[0].Verb, diff)
 	}
 }
 
-func TestWhatIsToldAgainLaterIsAnotherRow(t *testing.T) {
+func TestConvert_RepeatedActions_HaveDifferentIDs(t *testing.T) {
 	for _, pair := range [][3]string{{"reactions", "given", "again, later"}, {"edits", "an edit", "another"}, {"reactions", "given", "taken back"}} {
 		a, b := named(t, pair[0], pair[1]).Messages[0], named(t, pair[0], pair[2]).Messages[0]
 		if a.PlatformID == b.PlatformID || a.TargetID != b.TargetID {
@@ -184,7 +102,7 @@ func TestWhatIsToldAgainLaterIsAnotherRow(t *testing.T) {
 	}
 }
 
-func TestCommand(t *testing.T) {
+func TestCommand_TextOfEachForm(t *testing.T) {
 	for _, tt := range []struct{ command, text, want string }{
 		{"/arizuko", "new hello <@U2|bob> &amp; co", "/new hello @Bob & co"},
 		{"/arizuko", "/new hello", "/new hello"},
@@ -193,7 +111,7 @@ func TestCommand(t *testing.T) {
 		{"/new", "#topic hello", "/new #topic hello"},
 		{"/stop", "", "/stop"},
 	} {
-		r, err := Command(&slack.SlashCommand{Command: tt.command, Text: tt.text, ChannelID: "C1", UserID: "U1", TriggerID: "7.8.ab"}, book{})
+		r, err := Command(&slack.SlashCommand{Command: tt.command, Text: tt.text, ChannelID: "C1", UserID: "U1", TriggerID: "7.8.ab"}, names{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,15 +124,15 @@ func TestCommand(t *testing.T) {
 		}
 	}
 	for _, c := range []slack.SlashCommand{{}, {UserID: "U1", TriggerID: "7"}, {ChannelID: "C1", TriggerID: "7"}, {ChannelID: "C1", UserID: "U1"}} {
-		if r, err := Command(&c, book{}); err == nil || r.Messages != nil {
+		if r, err := Command(&c, names{}); err == nil || r.Messages != nil {
 			t.Errorf("%+v gives %+v", c, r)
 		}
 	}
 }
 
-func TestHugeText(t *testing.T) {
+func TestConvert_HugeText(t *testing.T) {
 	text := strings.Repeat("<@UBOT> 😀 <@U2> &amp; ", 20_000)
-	r, err := Convert(&Event{Message: &Message{Channel: "C1", User: "U1", TS: "1764000001.000100", Text: text}}, us, book{})
+	r, err := Convert(&Event{Message: &Message{Channel: "C1", User: "U1", TS: "1764000001.000100", Text: text}}, us, names{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,52 +142,17 @@ func TestHugeText(t *testing.T) {
 }
 
 func FuzzConvert(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.json")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, path := range files {
-		if strings.HasSuffix(path, ".golden.json") {
-			continue
-		}
-		for _, e := range examples(f, path) {
+	for _, path := range inboundtest.Paths(f) {
+		for _, e := range inboundtest.Read[example](f, path) {
 			f.Add(payload(e.Event))
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := convert(text)
-		if err != nil && (r.Messages != nil || r.Chats != nil) {
-			t.Errorf("an error and %+v", r)
-		}
-		for _, m := range r.Messages {
-			checkRow(t, m)
-		}
-		again, _ := convert(text)
-		if diff := cmp.Diff(r, again); diff != "" {
-			t.Errorf("another result the second time:\n%s", diff)
+		in := inboundtest.CheckConversion(t, "slack", func() (adapter.Inbound, error) { return convert(text) })
+		for _, m := range in.Messages {
+			if m.ThreadID != "" && !isTS(m.ThreadID) {
+				t.Errorf("thread %q", m.ThreadID)
+			}
 		}
 	})
-}
-
-// checkRow holds a row against what the table of messages takes.
-func checkRow(t *testing.T, m *msg.Message) {
-	t.Helper()
-	pending := 0
-	for _, a := range m.Attachments {
-		if a.Error == "" && a.Ref != "" {
-			pending++
-		}
-	}
-	switch {
-	case !strings.HasPrefix(m.ChatJID, "slack:"), !strings.HasPrefix(m.Sender, "slack:"), m.Sender == "slack:", m.ChatJID == "slack:":
-		t.Errorf("addresses %q, %q", m.ChatJID, m.Sender)
-	case m.PlatformID == "", m.Verb == "", m.Timestamp < 0:
-		t.Errorf("id %q, verb %q, time %d", m.PlatformID, m.Verb, m.Timestamp)
-	case m.PendingFiles != pending:
-		t.Errorf("%d files pending, %d to fetch", m.PendingFiles, pending)
-	case !utf8.ValidString(m.Content), !utf8.ValidString(m.SenderName), strings.ContainsAny(m.SenderName, "\n\r\u202e"):
-		t.Errorf("content %q, name %q", m.Content, m.SenderName)
-	case m.ThreadID != "" && !isTS(m.ThreadID):
-		t.Errorf("thread %q", m.ThreadID)
-	}
 }

@@ -18,7 +18,7 @@ func anyText() *rapid.Generator[string] {
 func TestTextWithoutMarkup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := anyText().Draw(t, "text")
-		got, addressed := plain(text, us, book{})
+		got, addressed := plain(text, us, names{})
 		if want := unescape.Replace(text); got != want || addressed {
 			t.Fatalf("%q became %q, addressed %t", text, got, addressed)
 		}
@@ -29,7 +29,7 @@ func TestTextWithoutMarkup(t *testing.T) {
 func TestOwnMentionIsCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := anyText().Draw(t, "before"), anyText().Draw(t, "after")
-		got, addressed := plain(before+"<@UBOT>"+after, us, book{})
+		got, addressed := plain(before+"<@UBOT>"+after, us, names{})
 		if !addressed {
 			t.Fatal("not addressed")
 		}

@@ -1,4 +1,4 @@
-package main
+package outbound
 
 import (
 	"bytes"
@@ -22,18 +22,18 @@ import (
 	"arizuko/slakd/internal/slackapi"
 )
 
-// threadTS stands for the thread of every scene: its own ids hold the time.
+// threadTS replaces the id of every fixture's thread, since real ids contain the time.
 const threadTS = "1000000000.000001"
 
-// scene is a Slack with a thread of a channel and a chat in private; each has the same ids.
-type scene struct {
+// fixture is a fake Slack with a thread of a channel and a private chat. Each fixture has the same ids.
+type fixture struct {
 	*fake.Server
 	thread, dm fake.Place
 	plan       adaptertest.Plan
 }
 
-func newScene() *scene {
-	s := &scene{Server: fake.New(fake.Options{})}
+func newFixture() *fixture {
+	s := &fixture{Server: fake.New(fake.Options{})}
 	alice := s.User("Alice", "alice")
 	s.dm = s.DM(alice)
 	team := s.Channel("team", alice)
@@ -41,24 +41,23 @@ func newScene() *scene {
 	return s
 }
 
-// calling is what no text may have on the wire, where it has people be called.
-var calling = regexp.MustCompile(`<[!@]`)
+// ping matches the mentions that notify users; no text may contain one when it is sent.
+var ping = regexp.MustCompile(`<[!@]`)
 
-// TestConformance has Slack pass what every platform has to.
 func TestConformance(t *testing.T) {
-	s := newScene()
+	s := newFixture()
 	adaptertest.Run(t, adaptertest.Platform{
 		Name: "slack", Chats: [2]string{"slack:" + s.thread.ChannelID, "slack:" + s.dm.ChannelID}, Thread: threadTS,
 		Options:  func(o *adapter.Options) { o.Mark = true },
-		TooLong:  func(text string) bool { return utf8.RuneCountInString(text) > textMost },
+		TooLong:  func(text string) bool { return utf8.RuneCountInString(text) > maxText },
 		Marked:   func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
-		Mentions: calling.MatchString,
+		Mentions: ping.MatchString,
 		New:      newRemote,
 	})
 }
 
 func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
-	s := newScene()
+	s := newFixture()
 	base, err := s.StartWith("127.0.0.1:0", s)
 	if err != nil {
 		t.Fatal(err)
@@ -66,14 +65,14 @@ func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 	t.Cleanup(func() { s.Close() })
 	return adaptertest.Remote{
 		Connect: func() adapter.Platform {
-			return unreachable{&slack{api: slackapi.NewClient(base+"/api/", s.BotToken(), ""), store: st()}, s}
+			return unreachable{&Sender{API: slackapi.NewClient(base+"/api/", s.BotToken(), ""), Store: st()}, s}
 		},
 		Received: s.received,
 		Fail:     s.plan.Fail,
 	}
 }
 
-func (s *scene) received() (all []adaptertest.Received) {
+func (s *fixture) received() (all []adaptertest.Received) {
 	for _, c := range s.Sent() {
 		if c.Method == "chat.postMessage" {
 			thread := strings.ReplaceAll(c.ThreadTS, s.thread.ThreadTS, threadTS)
@@ -83,9 +82,9 @@ func (s *scene) received() (all []adaptertest.Received) {
 	return all
 }
 
-// ServeHTTP spoils the calls that it was told to.
-func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what is missing is refused
+// ServeHTTP injects the planned faults.
+func (s *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body) // an incomplete form is refused
 	body = bytes.ReplaceAll(body, []byte(threadTS), []byte(s.thread.ThreadTS))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	if !strings.HasSuffix(r.URL.Path, "/chat.postMessage") {
@@ -93,12 +92,12 @@ func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	form, _ := url.ParseQuery(string(body))
-	s.plan.Deliver("slack:"+form.Get("channel"), s.spoil, func() { s.Server.ServeHTTP(w, r) })
+	s.plan.Deliver("slack:"+form.Get("channel"), s.inject, func() { s.Server.ServeHTTP(w, r) })
 }
 
-func (s *scene) spoil(f adaptertest.Fault) { s.InjectFault(spoilt(f)) }
+func (s *fixture) inject(f adaptertest.Fault) { s.Fail(faultOf(f)) }
 
-func spoilt(f adaptertest.Fault) fake.Fault {
+func faultOf(f adaptertest.Fault) fake.Fault {
 	switch f.Class {
 	case msg.Rate:
 		return fake.Fault{Method: "chat.postMessage", RetryAfter: max(1, int(f.After/time.Second))}
@@ -110,15 +109,15 @@ func spoilt(f adaptertest.Fault) fake.Fault {
 	return fake.Fault{Method: "chat.postMessage", Error: "is_archived"}
 }
 
-// unreachable is Slack, which now and then cannot be reached.
+// unreachable is a Sender whose planned parts do not reach Slack.
 type unreachable struct {
-	*slack
-	scene *scene
+	*Sender
+	fixture *fixture
 }
 
 func (u unreachable) Send(ctx context.Context, m *msg.Message, p adapter.Part) (string, error) {
-	if u.scene.plan.Unreached(m.ChatJID) {
+	if u.fixture.plan.Unreached(m.ChatJID) {
 		return "", slackapi.Failure(fmt.Errorf("chat.postMessage: %w", &net.OpError{Op: "dial"}))
 	}
-	return u.slack.Send(ctx, m, p)
+	return u.Sender.Send(ctx, m, p)
 }

@@ -1,27 +1,123 @@
-package main
+package outbound
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
+	slackgo "github.com/slack-go/slack"
+
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/slakd/internal/typing"
+	"arizuko/slakd/internal/slackapi"
 )
 
-// typingLasts is how soon the next message is marked where one turn follows another.
-const typingLasts = 5 * time.Second
+// Slack shows no typing indicator for bots. In an assistant's pane slakd sets a status, elsewhere it
+// marks the messages that agents work on with a reaction.
+const (
+	// status is shown in a pane. Slack removes it with the answer, or after two minutes.
+	status = "is thinking…"
+	// markEmoji is the reaction.
+	markEmoji = "eyes"
+	// markPrefix begins the keys of the cursors that record the marked messages: chat, thread and
+	// message follow.
+	markPrefix = "mark "
+	// typingLasts is how soon the next message is marked when one turn follows another.
+	typingLasts = 5 * time.Second
+)
 
 // Type implements adapter.Typist.
-func (s *slack) Type(ctx context.Context, in store.Lane) error { return s.signs().Show(ctx, in, true) }
+func (s *Sender) Type(ctx context.Context, in store.Lane) error { return s.showWorking(ctx, in, true) }
 
 // TypingFor implements adapter.Typist.
-func (s *slack) TypingFor() time.Duration { return typingLasts }
+func (s *Sender) TypingFor() time.Duration { return typingLasts }
 
 // EndTyping implements adapter.TypingEnder.
-func (s *slack) EndTyping(ctx context.Context, in store.Lane) error {
-	return s.signs().Show(ctx, in, false)
+func (s *Sender) EndTyping(ctx context.Context, in store.Lane) error {
+	return s.showWorking(ctx, in, false)
 }
 
-func (s *slack) signs() typing.Signs {
-	return typing.Signs{API: s.api, Store: s.store, Daemon: name}
+// showWorking shows that agents work in a thread of a chat, or no longer.
+func (s *Sender) showWorking(ctx context.Context, in store.Lane, working bool) error {
+	if msg.KindOfJID(in.ChatJID) != msg.ChatDM || in.ThreadID == "" {
+		return s.updateMarks(ctx, in)
+	}
+	text := map[bool]string{true: status}[working]
+	err := s.API.SetAssistantThreadsStatusContext(ctx, slackgo.AssistantThreadsSetStatusParameters{
+		ChannelID: channel(in.ChatJID), ThreadTS: in.ThreadID, Status: text,
+	})
+	if !working && isPermanent(err) { // it was not shown
+		return nil
+	}
+	return err
 }
+
+// RemoveStaleMarks removes the marks that a crash, or a failed call, has left.
+func (s *Sender) RemoveStaleMarks(ctx context.Context) error {
+	recorded, err := s.Store.DaemonCursors(s.Daemon, markPrefix)
+	if err != nil {
+		return err
+	}
+	for key := range recorded {
+		if fields := strings.Split(strings.TrimPrefix(key, markPrefix), " "); len(fields) == 3 {
+			err = errors.Join(err, s.updateMarks(ctx, store.Lane{ChatJID: fields[0], ThreadID: fields[1]}))
+		}
+	}
+	return err
+}
+
+// updateMarks marks the messages that agents work on in a thread of a chat, and no others. Each mark is
+// recorded before it is set, so that it can be removed after a crash.
+func (s *Sender) updateMarks(ctx context.Context, in store.Lane) error {
+	ids, err := s.Store.WorkedOn(in)
+	if err != nil {
+		return err
+	}
+	keys := markPrefix + in.ChatJID + " " + in.ThreadID + " "
+	marked, err := s.Store.DaemonCursors(s.Daemon, keys)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, id := range ids {
+		if ts := slackapi.MessageTS(id); ts != "" {
+			wanted[keys+ts] = true
+		}
+	}
+	for key := range wanted {
+		if _, is := marked[key]; !is {
+			err = errors.Join(err, s.addMark(ctx, in, key))
+		}
+	}
+	for key := range marked {
+		if !wanted[key] {
+			err = errors.Join(err, s.removeMark(ctx, in, key))
+		}
+	}
+	return err
+}
+
+func (s *Sender) addMark(ctx context.Context, in store.Lane, key string) error {
+	if err := s.Store.Write(ctx, func(tx *store.Tx) error { return tx.PutCursor(s.Daemon, key, "") }); err != nil {
+		return err
+	}
+	return s.API.React(ctx, channel(in.ChatJID), message(key), markEmoji, true)
+}
+
+// removeMark deletes the record of a mark once the mark is removed, or can never be.
+func (s *Sender) removeMark(ctx context.Context, in store.Lane, key string) error {
+	if err := s.API.React(ctx, channel(in.ChatJID), message(key), markEmoji, false); err != nil && !isPermanent(err) {
+		return err
+	}
+	return s.Store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteCursor(s.Daemon, key) })
+}
+
+func isPermanent(err error) bool { return err != nil && slackapi.Failure(err).Class == msg.Permanent }
+
+func channel(jid string) string {
+	_, channel := msg.SplitJID(jid)
+	return channel
+}
+
+func message(key string) string { return key[strings.LastIndex(key, " ")+1:] }

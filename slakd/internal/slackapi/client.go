@@ -66,7 +66,7 @@ func (c *Client) React(ctx context.Context, channel, ts, emoji string, add bool)
 		do, already = c.AddReactionContext, "already_reacted"
 	}
 	err := do(ctx, emoji, slack.NewRefToMessage(channel, ts))
-	if Word(err) == already {
+	if Code(err) == already {
 		return nil
 	}
 	return err
@@ -75,7 +75,7 @@ func (c *Client) React(ctx context.Context, channel, ts, emoji string, add bool)
 // Delete deletes a message. That it is there no more is no error.
 func (c *Client) Delete(ctx context.Context, channel, ts string) error {
 	_, _, err := c.DeleteMessageContext(ctx, channel, ts)
-	if Word(err) == "message_not_found" {
+	if Code(err) == "message_not_found" {
 		return nil
 	}
 	return err

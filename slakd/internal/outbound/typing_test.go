@@ -1,4 +1,4 @@
-package typing
+package outbound
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"arizuko/slakd/internal/slackapi"
 )
 
-// board is a channel whose messages bear marks.
-type board struct {
-	Signs
+// marksFixture is a channel whose messages get marks.
+type marksFixture struct {
+	*Sender
 	fake.Place
 	t      *testing.T
 	server *fake.Server
@@ -23,9 +23,9 @@ type board struct {
 	runs   int
 }
 
-func newBoard(t *testing.T) *board {
+func newMarksFixture(t *testing.T) *marksFixture {
 	t.Helper()
-	b := &board{t: t, server: fake.New(fake.Options{})}
+	b := &marksFixture{t: t, server: fake.New(fake.Options{})}
 	base, err := b.server.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -33,25 +33,25 @@ func newBoard(t *testing.T) *board {
 	t.Cleanup(func() { b.server.Close() })
 	api := slackapi.NewClient(base+"/api/", b.server.BotToken(), "")
 	t.Cleanup(api.Close)
-	b.Signs = Signs{API: api, Store: storetest.Open(t), Daemon: "slakd"}
+	b.Sender = &Sender{API: api, Store: storetest.Open(t), Daemon: "slakd"}
 	b.alice = b.server.User("Alice", "alice")
 	b.Place = b.server.Channel("team", b.alice)
 	return b
 }
 
-func (b *board) chat() string { return "slack:" + b.ChannelID }
+func (b *marksFixture) chat() string { return "slack:" + b.ChannelID }
 
-func (b *board) say() (ts string) { return b.Say(b.alice, "do something").TS }
+func (b *marksFixture) say() (ts string) { return b.Say(b.alice, "do something").TS }
 
-func (b *board) write(fn func(*store.Tx) error) {
+func (b *marksFixture) write(fn func(*store.Tx) error) {
 	b.t.Helper()
 	if err := b.Store.Write(b.t.Context(), fn); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-// works has an agent work on a message in a thread of the chat until end is called.
-func (b *board) works(thread, platformID string) (end func()) {
+// works makes an agent work on a message in a thread of the chat until end is called.
+func (b *marksFixture) works(thread, platformID string) (end func()) {
 	b.t.Helper()
 	b.runs++
 	topic := fmt.Sprint("#", b.runs)
@@ -74,30 +74,29 @@ func (b *board) works(thread, platformID string) (end func()) {
 	}
 }
 
-// show shows the marks of a thread, and compares the messages that bear one then with those that
-// should.
-func (b *board) show(thread string, want ...string) {
+// show updates the marks of a thread, and compares the marked messages with those expected.
+func (b *marksFixture) show(thread string, want ...string) {
 	b.t.Helper()
-	if err := b.Show(b.t.Context(), store.Lane{ChatJID: b.chat(), ThreadID: thread}, true); err != nil {
+	if err := b.showWorking(b.t.Context(), store.Lane{ChatJID: b.chat(), ThreadID: thread}, true); err != nil {
 		b.t.Errorf("show: %v", err)
 	}
 	b.marked(want...)
 }
 
-func (b *board) sweep(want ...string) {
+func (b *marksFixture) sweep(want ...string) {
 	b.t.Helper()
-	if err := b.Sweep(b.t.Context()); err != nil {
+	if err := b.RemoveStaleMarks(b.t.Context()); err != nil {
 		b.t.Errorf("sweep: %v", err)
 	}
 	b.marked(want...)
 }
 
-// marked compares the messages that bear a mark with those that should.
-func (b *board) marked(want ...string) {
+// marked compares the marked messages with those expected.
+func (b *marksFixture) marked(want ...string) {
 	b.t.Helper()
 	var got []string
 	for _, m := range b.Messages() {
-		if b.Reactions(m.TS)[Mark] != nil {
+		if b.Reactions(m.TS)[markEmoji] != nil {
 			got = append(got, m.TS)
 		}
 	}
@@ -106,18 +105,18 @@ func (b *board) marked(want ...string) {
 	}
 }
 
-// left is how many marks are written down.
-func (b *board) left() int {
+// left is how many marks are recorded.
+func (b *marksFixture) left() int {
 	b.t.Helper()
-	all, err := b.Store.DaemonCursors(b.t.Context(), "slakd", prefix)
+	all, err := b.Store.DaemonCursors("slakd", markPrefix)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return len(all)
 }
 
-func TestMarks(t *testing.T) {
-	b := newBoard(t)
+func TestMarks_FollowTurns(t *testing.T) {
+	b := newMarksFixture(t)
 	one, two := b.say(), b.say()
 	b.show("")
 	end := b.works("", one)
@@ -128,18 +127,18 @@ func TestMarks(t *testing.T) {
 		t.Error("it is marked twice")
 	}
 	end()
-	end = b.works("", two+":e:1.3") // the next turn, before anybody has looked
+	end = b.works("", two+":e:1.3") // the next turn, before the marks were updated
 	b.show("", two)
 	b.show("1.0", two)
 	end()
 	b.show("")
 	if b.left() > 0 {
-		t.Error("a mark is still written down")
+		t.Error("a mark is still recorded")
 	}
 }
 
-func TestNothingToMark(t *testing.T) {
-	b := newBoard(t)
+func TestMarks_CommandWithoutMessage_MarksNothing(t *testing.T) {
+	b := newMarksFixture(t)
 	b.works("", "slash:7.8.ab")
 	b.show("")
 	if calls := b.server.Calls(); len(calls) > 0 || b.left() > 0 {
@@ -147,21 +146,20 @@ func TestNothingToMark(t *testing.T) {
 	}
 }
 
-// TestMarksStayWrittenDown until they are taken away.
-func TestMarksStayWrittenDown(t *testing.T) {
-	b := newBoard(t)
+func TestMarks_StayRecordedUntilRemoved(t *testing.T) {
+	b := newMarksFixture(t)
 	one, two := b.say(), b.say()
 	end, other := b.works("", one), b.works("1.0", two)
-	b.server.InjectFault(fake.Fault{Method: "reactions.add", Drop: true, After: true})
-	if err := b.Show(t.Context(), store.Lane{ChatJID: b.chat()}, true); err == nil {
+	b.server.Fail(fake.Fault{Method: "reactions.add", Drop: true, After: true})
+	if err := b.showWorking(t.Context(), store.Lane{ChatJID: b.chat()}, true); err == nil {
 		t.Error("a broken connection is no error")
 	}
 	b.show("1.0", one, two)
 	end()
-	b.server.InjectFault(fake.Fault{Method: "reactions.remove", Status: 503, Times: 2})
+	b.server.Fail(fake.Fault{Method: "reactions.remove", Status: 503, Times: 2})
 	for range 2 {
-		if err := b.Sweep(t.Context()); err == nil {
-			t.Error("a server's trouble is no error")
+		if err := b.RemoveStaleMarks(t.Context()); err == nil {
+			t.Error("a server error is no error")
 		}
 		b.marked(one, two)
 	}
@@ -170,13 +168,12 @@ func TestMarksStayWrittenDown(t *testing.T) {
 	b.sweep()
 	b.sweep()
 	if b.left() > 0 {
-		t.Error("a mark is still written down")
+		t.Error("a mark is still recorded")
 	}
 }
 
-// TestMarksThatCannotGo are forgotten.
-func TestMarksThatCannotGo(t *testing.T) {
-	b := newBoard(t)
+func TestMarks_MessageDeleted_RecordIsDeleted(t *testing.T) {
+	b := newMarksFixture(t)
 	ts := b.say()
 	end := b.works("", ts)
 	b.show("", ts)
@@ -184,27 +181,27 @@ func TestMarksThatCannotGo(t *testing.T) {
 	end()
 	b.sweep()
 	if b.left() > 0 {
-		t.Error("a mark is still written down")
+		t.Error("a mark is still recorded")
 	}
 }
 
-func TestStatus(t *testing.T) {
-	b := newBoard(t)
+func TestStatus_InPane(t *testing.T) {
+	b := newMarksFixture(t)
 	pane := b.server.OpenPane(b.alice, fake.Place{})
 	in := store.Lane{ChatJID: "slack:" + pane.ChannelID, ThreadID: pane.ThreadTS}
 	for _, working := range []bool{true, true, false, false} {
-		if err := b.Show(t.Context(), in, working); err != nil {
+		if err := b.showWorking(t.Context(), in, working); err != nil {
 			t.Error(err)
 		}
-		if got := pane.Pane().Status; (got == Status) != working || (got == "") == working {
+		if got := pane.Pane().Status; (got == status) != working || (got == "") == working {
 			t.Errorf("the status is %q", got)
 		}
 	}
-	in.ThreadID = "1.1" // where there is none
-	if err := b.Show(t.Context(), in, true); err == nil {
-		t.Error("a status nowhere is no error")
+	in.ThreadID = "1.1" // without a pane
+	if err := b.showWorking(t.Context(), in, true); err == nil {
+		t.Error("a status without a pane is no error")
 	}
-	if err := b.Show(t.Context(), in, false); err != nil {
-		t.Errorf("none to take away: %v", err)
+	if err := b.showWorking(t.Context(), in, false); err != nil {
+		t.Errorf("no status to remove: %v", err)
 	}
 }
