@@ -13,84 +13,86 @@ import (
 	"testing"
 )
 
-// adapters are the folders that are to be alike, and in each the type that is its platform.
+// adapters are the folders of the three adapters, each with its platform's name.
 var adapters = map[string]string{"teled": "telegram", "discd": "discord", "slakd": "slack"}
 
-// difference is what not all of the three have, and why.
-type difference struct{ who, why string }
+// difference is a feature that not all adapters have: the adapters that have it, and why.
+type difference struct{ adapters, why string }
 
-// TestTheThreeAreOne walks the three adapters. Who knows one of them knows the others: what has the
-// same job has the same name, and what differs stands here with its reason.
-func TestTheThreeAreOne(t *testing.T) {
-	has := map[string][]string{} // feature → who has it
+// TestAdaptersShareShape compares the three adapters, so that a reader of one knows the others: what
+// has the same job has the same name, and every difference is listed here with its reason.
+func TestAdaptersShareShape(t *testing.T) {
+	having := map[string][]string{} // feature → adapters
 	for daemon, platform := range adapters {
 		all, err := features(filepath.Join("..", "..", "..", daemon), platform)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for feature := range all {
-			has[feature] = append(has[feature], daemon)
+			having[feature] = append(having[feature], daemon)
 		}
 	}
 	want := differences()
-	for _, feature := range slices.Sorted(maps.Keys(has)) {
-		slices.Sort(has[feature])
-		who := strings.Join(has[feature], " ")
+	for _, feature := range slices.Sorted(maps.Keys(having)) {
+		slices.Sort(having[feature])
+		got := strings.Join(having[feature], " ")
 		d, differs := want[feature]
 		delete(want, feature)
 		switch {
-		case len(has[feature]) == len(adapters) && differs:
-			t.Errorf("%s: all have it now, and its difference still stands here", feature)
-		case len(has[feature]) < len(adapters) && who != d.who:
-			t.Errorf("%s: is in %s alone; expected in %q", feature, who, d.who)
+		case len(having[feature]) == len(adapters) && differs:
+			t.Errorf("%s: all adapters have it; remove it from the list of differences", feature)
+		case len(having[feature]) < len(adapters) && got != d.adapters:
+			t.Errorf("%s: only %s has it; expected in %q", feature, got, d.adapters)
 		case differs && d.why == "":
-			t.Errorf("%s: nobody says why it is in %s alone", feature, who)
+			t.Errorf("%s: the reason is missing", feature)
 		}
 	}
 	for feature := range want {
-		t.Errorf("%s: nobody has it any more", feature)
+		t.Errorf("%s: no adapter has it", feature)
 	}
 }
 
-// features are what can be compared of an adapter: its files, its packages, the names in its
-// configuration, how it is run, its types, the methods of its platform, how it listens, and what
-// its converters offer.
+// features lists what can be compared of an adapter: its files and packages, the fields of its
+// configuration and of its program, and what its rooms declare.
 func features(dir, platform string) (map[string]bool, error) {
 	all := map[string]bool{}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+	add := func(path, kind string, suffix string) error {
+		entries, err := os.ReadDir(filepath.Join(dir, path))
+		for _, e := range entries {
+			if name := strings.ReplaceAll(e.Name(), platform, "<platform>"); !e.IsDir() && strings.HasSuffix(name, suffix) && !strings.HasSuffix(name, "_test.go") {
+				all[kind+" "+name] = true
+			} else if e.IsDir() && kind == "file" && name != "internal" && name != "testdata" {
+				all["folder "+name] = true
+			} else if e.IsDir() && kind == "package" {
+				all[kind+" "+name] = true
+			}
+		}
+		return err
+	}
+	if err := add(".", "file", ""); err != nil {
 		return nil, err
 	}
-	packages, err := os.ReadDir(filepath.Join(dir, "internal"))
-	if err != nil {
+	if err := add("internal", "package", ".go"); err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		if name := e.Name(); !e.IsDir() && (name == "conformance_test.go" || !strings.HasSuffix(name, "_test.go")) {
-			all["file "+name] = true
+	for _, room := range []string{".", "internal/inbound", "internal/outbound", "internal/events", "internal/" + platform + "api"} {
+		decls, err := declarations(filepath.Join(dir, room))
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range decls {
+			describe(all, strings.TrimPrefix(room, "internal/"), d)
 		}
 	}
-	for _, e := range packages {
-		all["package "+e.Name()] = true
-	}
-	root, err := declarations(dir)
-	if err != nil {
-		return nil, err
-	}
-	converters, err := declarations(filepath.Join(dir, "internal", "inbound"))
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range root {
-		describe(all, d, platform)
-	}
-	for _, d := range converters {
-		offer(all, d)
+	for _, room := range []string{"outbound", "events"} {
+		if err := add(filepath.Join("internal", room), room+" file", ".go"); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }
 
-// declarations are those of a package, without its tests.
+// declarations returns those of a package, without its tests.
 func declarations(dir string) (all []ast.Decl, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	for _, path := range paths {
@@ -104,23 +106,25 @@ func declarations(dir string) (all []ast.Decl, err error) {
 		all = append(all, file.Decls...)
 	}
 	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("there is no package in %s", dir)
+		err = fmt.Errorf("%s has no package", dir)
 	}
 	return all, err
 }
 
-// describe adds what a declaration of the main package is about.
-func describe(all map[string]bool, d ast.Decl, platform string) {
+// describe adds what a declaration of a room adds to the adapter's shape.
+func describe(all map[string]bool, room string, d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		switch of := receiver(d); {
-		case of == platform:
-			all["platform "+d.Name.Name] = true
-		case of == "listener" && d.Name.IsExported():
-			all["listener "+d.Name.Name] = true
-		}
-		if d.Recv == nil && d.Name.Name == "program" {
-			subcommands(all, d)
+		of := receiver(d)
+		switch {
+		case of == "Sender" && d.Name.IsExported(), of == "Listener" && d.Name.IsExported():
+			all[of+" "+d.Name.Name] = true
+		case of == "" && room == "." && d.Name.Name == "program":
+			programFields(all, d)
+		case of == "" && d.Name.IsExported() && (room == "inbound" || room == "outbound"):
+			all[room+" "+d.Name.Name] = true
+		case of == "" && (d.Name.Name == "Failure" || d.Name.Name == "NewClient"):
+			all["api "+d.Name.Name] = true
 		}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
@@ -128,18 +132,18 @@ func describe(all map[string]bool, d ast.Decl, platform string) {
 			if !ok {
 				continue
 			}
-			if t.Name.Name != platform {
-				all["type "+t.Name.Name] = true
-			}
-			if t.Name.Name == "Config" {
+			switch name := t.Name.Name; {
+			case room == "." && name == "Config":
 				settings(all, t)
+			case room == ".", room == "outbound", room == "inbound" && name == "Self", room == "events" && name == "Listener":
+				all["type "+room+" "+name] = true
 			}
 		}
 	}
 }
 
-// subcommands adds what the program can be told to do: the fields of its literal.
-func subcommands(all map[string]bool, f *ast.FuncDecl) {
+// programFields adds the fields that program sets.
+func programFields(all map[string]bool, f *ast.FuncDecl) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)
 		if !ok {
@@ -166,23 +170,7 @@ func settings(all map[string]bool, t *ast.TypeSpec) {
 	}
 }
 
-// offer adds what the converters' package does for others, and what it knows the bot by.
-func offer(all map[string]bool, d ast.Decl) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil && d.Name.IsExported() {
-			all["inbound "+d.Name.Name] = true
-		}
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			if t, ok := spec.(*ast.TypeSpec); ok && t.Name.Name == "Self" {
-				all["inbound "+t.Name.Name] = true
-			}
-		}
-	}
-}
-
-// receiver is the type that a method is of, "" for a function.
+// receiver returns the type of a method, "" for a function.
 func receiver(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return ""
@@ -198,46 +186,40 @@ func receiver(f *ast.FuncDecl) string {
 	return name.Name
 }
 
-// differences are all that there are, by feature.
+// differences lists all differences by feature.
 func differences() map[string]difference {
 	const (
-		own      = "it speaks the platform's own API"
-		tokens   = "Slack asks for two tokens, or for a token and a secret"
-		finds    = "Telegram cannot be asked what a bot has sent"
-		stranger = "Discord says of a channel only its id where something happens, and what it is once, before"
+		tokens  = "Slack needs two tokens, or a token and a secret"
+		finds   = "Telegram does not let a bot search for what it has sent"
+		shows   = "Slack has no typing indicator for bots: a reaction and a status replace it, and have to be removed"
+		session = "Discord sends events in sessions of its gateway, and does not repeat those that a bot has missed"
+		posts   = "Slack sends events over a socket, or posts them; they contain ids instead of names"
 	)
 	return map[string]difference{
-		"file entities.go":   {"teled", "Telegram marks stretches of a text, which move where the text gets a mark in front"},
-		"file typing.go":     {"slakd", "Slack shows no bot typing: a reaction and a status stand for it, and have to be taken away"},
-		"platform EndTyping": {"slakd", "elsewhere the sign goes by itself"},
-		"platform signs":     {"slakd", "that what shows it is told of what was shown before"},
+		"outbound file find.go":     {"discd slakd", finds},
+		"Sender Find":               {"discd slakd", finds},
+		"outbound file typing.go":   {"slakd", shows},
+		"Sender EndTyping":          {"slakd", shows},
+		"Sender RemoveStaleMarks":   {"slakd", shows},
+		"outbound file entities.go": {"teled", "Telegram's formatting is ranges of the text, which move when a mark is put in front"},
 
-		"package telegramapi": {"teled", own},
-		"package discordapi":  {"discd", own},
-		"package slackapi":    {"slakd", own},
-		"package gateway":     {"discd", "Discord's events come on a connection with sessions and heartbeats"},
-		"package history":     {"discd", "Discord does not tell again what nobody has heard: it has to be read"},
-		"package socket":      {"slakd", "Slack's events come on a socket, each to be acknowledged"},
-		"package eventsapi":   {"slakd", "or they are posted, and signed"},
-		"package names":       {"slakd", "Slack's events have only the ids of people and channels"},
-		"package typing":      {"slakd", "see typing.go"},
-
-		"platform Find":      {"discd slakd", finds},
-		"platform search":    {"discd", "where its nonce is too old, a message is looked for in the channel"},
-		"platform likeness":  {"slakd", "a file that was sent bears no tag, and is known by its name"},
-		"platform upload":    {"slakd", "it takes three calls to send a file"},
-		"platform firstPart": {"slakd", "the options of a poll are reactions to its text"},
-		"platform address":   {"teled", "an address has three parts, which not all methods take"},
-		"platform follow":    {"teled", "a group that becomes a supergroup has another address"},
+		"events file gateway.go":   {"discd", session},
+		"events file rebase.go":    {"discd", session},
+		"events file bookmarks.go": {"discd", session},
+		"events file backfill.go":  {"discd", session},
+		"events file socket.go":    {"slakd", posts},
+		"events file posts.go":     {"slakd", posts},
+		"events file names.go":     {"slakd", posts},
+		"Listener Mount":           {"slakd", posts},
 
 		"setting Token":         {"discd teled", tokens},
 		"setting BotToken":      {"slakd", tokens},
 		"setting AppToken":      {"slakd", tokens},
 		"setting SigningSecret": {"slakd", tokens},
 
-		"inbound NewGuilds": {"discd", stranger},
+		"inbound NewGuilds": {"discd", "Discord's events name channels by id only, and describe them in events before"},
 		"inbound Commands":  {"discd", "Discord offers the commands that a bot has registered"},
 		"inbound Command":   {"slakd", "a slash command does not come as an event"},
-		"inbound Decode":    {"slakd", "an event is told apart from others by three fields"},
+		"inbound Decode":    {"slakd", "the kind of an event depends on three fields"},
 	}
 }
