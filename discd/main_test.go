@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 		"Discord is not there":  {fake.Options{}, true, "DISCORD_API_URL=http://127.0.0.1:1", 1, []string{"http://127.0.0.1:1 does not answer"}, "connects"},
 		"a bad configuration":   {fake.Options{}, true, "BOTS=some", 78, []string{`BOTS="some": must be`}, "connects"},
 		"nobody runs: health":   {fake.Options{}, true, "DISCD_ADDR=127.0.0.1:1", 1, []string{"refused"}, "connects"},
-		"a command of nobody's": {fake.Options{}, true, "", 78, []string{"usage: discd [serve | check | health]"}, "connects"},
+		"a command of nobody's": {fake.Options{}, true, "", 78, []string{"usage: discd [serve | check | health | --version]"}, "connects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := fake.New(test.options)

@@ -75,12 +75,12 @@ func TestResume(t *testing.T) {
 	}
 	g.close()
 	wait(t, "the end", broken)
-	s.Unreachable()
+	s.SetReachable(false)
 	if _, err := g.open(ctx, 0); err == nil || !g.resumes() {
 		t.Errorf("unreachable: %v, resumes: %t", err, g.resumes())
 	}
-	s.Reachable()
-	s.Fail(fake.Fault{Route: fake.Connect, Status: 503})
+	s.SetReachable(true)
+	s.InjectFault(fake.Fault{Route: fake.Connect, Status: 503})
 	if _, err := g.open(ctx, 0); err == nil || !g.resumes() {
 		t.Errorf("refused at the door: %v, resumes: %t", err, g.resumes())
 	}

@@ -156,7 +156,7 @@ func (l *Listener) beginSession(ctx context.Context, s *adapter.Shell, u *discor
 	s.Connected()
 	l.session, l.me = u.Ready.SessionID, inbound.Self{ID: u.Ready.User.ID}
 	return s.Retry(ctx, "cannot read bookmarks", func() error {
-		stored, err := l.store.DaemonCursors(s.Daemon, bookmarkPrefix)
+		stored, err := l.store.DaemonCursors(ctx, s.Daemon, bookmarkPrefix)
 		l.read = newBookmarks(stored)
 		return err
 	})

@@ -53,7 +53,7 @@ func (s *Sender) search(ctx context.Context, m *msg.Message, c call) (platformID
 		if sent.Author == nil || sent.Author.ID != me.ID || !c.matches(sent) {
 			return false, nil
 		}
-		other, err := s.Store.MessageByPlatformID(m.ChatJID, sent.ID)
+		other, err := s.Store.MessageByPlatformID(ctx, m.ChatJID, sent.ID)
 		return other == nil, err
 	})
 	switch {

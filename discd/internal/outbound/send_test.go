@@ -43,7 +43,7 @@ func newSenderFixture(t *testing.T) *senderFixture {
 func (b *senderFixture) row(t *testing.T, m msg.Message) (*msg.Message, adapter.Part) {
 	t.Helper()
 	m.ChatJID, m.Direction, m.Source, m.ReceivedAt, m.OutState = b.address(b.channel.ChannelID), msg.Out, msg.SourceAgent, b.time.UnixMilli(), msg.OutQueued
-	if _, _, err := b.Store.PutMessage(&m); err != nil {
+	if _, _, err := b.Store.PutMessage(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
 	parts, err := b.Cut(&m)
@@ -155,7 +155,7 @@ func TestFind_PartsWithEqualText_AreNotConfused(t *testing.T) {
 		ChatJID: b.address(b.channel.ChannelID), Direction: msg.Out, OutState: msg.OutQueued, ReceivedAt: b.time.UnixMilli(),
 		Content: strings.Repeat("x", 2*maxText),
 	}
-	if _, _, err := b.Store.PutMessage(m); err != nil {
+	if _, _, err := b.Store.PutMessage(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	parts, err := b.Cut(m)
@@ -211,16 +211,16 @@ func TestFind_Uncertain_Fails(t *testing.T) {
 		}
 	}
 	fails("after many messages", row, msg.Permanent, "more than 1000 messages")
-	b.Fail(fake.Fault{Route: fake.GetMessages, RetryAfter: time.Second})
+	b.InjectFault(fake.Fault{Route: fake.GetMessages, RetryAfter: time.Second})
 	fails("too often", row, msg.Rate, "429")
 	b.time = b.time.Add(time.Second)
 	b.API = discordapi.NewClient(b.base, b.Token()) // which forgets the rate limit
 	b.channel.Deny(fake.ReadMessageHistory)
 	fails("unseen", row, msg.Permanent, "Read Message History")
-	b.Fail(fake.Fault{Route: fake.GetCurrentUser, Status: 503})
+	b.InjectFault(fake.Fault{Route: fake.GetCurrentUser, Status: 503})
 	fails("while Discord is down", row, msg.Ambiguous, "503")
 	fresh, _ := b.row(t, msg.Message{Content: "hello"})
-	b.Fail(fake.Fault{Route: fake.CreateMessage, Status: 503})
+	b.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: 503})
 	fails("while Discord is down, sooner", fresh, msg.Ambiguous, "503")
 	b.time = b.time.Add(-time.Second) // before the row was made
 	fails("with a clock set back", fresh, msg.Permanent, "Read Message History")
@@ -266,7 +266,7 @@ func TestSend_ReplyRefused_SendsWithoutReference(t *testing.T) {
 		b := newSenderFixture(t)
 		row, part := b.row(t, msg.Message{Content: "hello", ReplyToID: b.channel.Messages()[0].ID})
 		refusal.Route = fake.CreateMessage
-		b.Fail(refusal)
+		b.InjectFault(refusal)
 		var remark *adapter.Remark
 		if id, err := b.Send(t.Context(), row, part); id == "" || !errors.As(err, &remark) {
 			t.Errorf("%q, %v", id, err)

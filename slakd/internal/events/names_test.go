@@ -49,8 +49,8 @@ func TestNames_OfUsersAndChannels(t *testing.T) {
 	}
 	for id, want := range map[string]chat{
 		d.server.Channel("team", alice).ChannelID:           {msg.ChatChannel, "#team"},
-		d.server.OldPrivateChannel("hush", alice).ChannelID: {msg.ChatChannel, "#hush"},
-		d.server.OldGroupDM(alice, bob).ChannelID:           {msg.ChatGroup, "mpdm-alice--bob-1"},
+		d.server.LegacyPrivateChannel("hush", alice).ChannelID: {msg.ChatChannel, "#hush"},
+		d.server.LegacyGroupDM(alice, bob).ChannelID:           {msg.ChatGroup, "mpdm-alice--bob-1"},
 		d.server.GroupDM(alice, bob).ChannelID:              {msg.ChatGroup, "mpdm-alice--bob-1"},
 		d.server.DM(alice).ChannelID:                        {msg.ChatDM, "Alice"},
 		"C404":                                              {"", ""},
@@ -78,12 +78,12 @@ func TestNames_AreCachedUntilTheyExpireOrChange(t *testing.T) {
 	d.Forget(alice.ID)
 	expect("Alicia", 2)
 	d.time = d.time.Add(nameLifetime + time.Second)
-	d.server.Fail(fake.Fault{Method: "users.info", Status: 503, Times: -1})
+	d.server.InjectFault(fake.Fault{Method: "users.info", Status: 503, Times: -1})
 	expect("Alicia", 3) // the old name is better than none
 	d.time = d.time.Add(failureLifetime / 2)
 	expect("Alicia", 3)
 	d.time = d.time.Add(failureLifetime)
-	d.server.Heal()
+	d.server.ClearFaults()
 	expect("Alicia", 4)
 }
 
@@ -91,7 +91,7 @@ func TestNames_AreCachedUntilTheyExpireOrChange(t *testing.T) {
 func TestNames_SlowAnswer_TimesOut(t *testing.T) {
 	d := newNamesFixture(t, fake.Options{})
 	alice := d.server.User("Alice", "alice")
-	d.server.Fail(fake.Fault{Method: "users.info", Delay: time.Hour})
+	d.server.InjectFault(fake.Fault{Method: "users.info", Delay: time.Hour})
 	begin := time.Now()
 	for range 3 {
 		if got := d.For(t.Context()).User(alice.ID); got != "" {

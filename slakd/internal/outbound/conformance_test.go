@@ -95,7 +95,7 @@ func (s *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.plan.Deliver("slack:"+form.Get("channel"), s.inject, func() { s.Server.ServeHTTP(w, r) })
 }
 
-func (s *fixture) inject(f adaptertest.Fault) { s.Fail(faultOf(f)) }
+func (s *fixture) inject(f adaptertest.Fault) { s.InjectFault(faultOf(f)) }
 
 func faultOf(f adaptertest.Fault) fake.Fault {
 	switch f.Class {

@@ -29,7 +29,7 @@ type Sender struct {
 func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
 	if c.ts == "" && c.method == addReaction {
-		if c.ts, err = s.firstPart(m); err != nil {
+		if c.ts, err = s.firstPart(ctx, m); err != nil {
 			return "", slackapi.Failure(err)
 		}
 	}
@@ -41,8 +41,8 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 }
 
 // firstPart is the ts of the first part of a row.
-func (s *Sender) firstPart(m *msg.Message) (ts string, err error) {
-	parts, err := s.Store.Deliveries(m.ID)
+func (s *Sender) firstPart(ctx context.Context, m *msg.Message) (ts string, err error) {
+	parts, err := s.Store.Deliveries(ctx, m.ID)
 	switch {
 	case err != nil:
 		return "", &adapter.Failure{Class: msg.Transient, Err: err}

@@ -55,7 +55,7 @@ func (s *Sender) showWorking(ctx context.Context, in store.Lane, working bool) e
 
 // RemoveStaleMarks removes the marks that a crash, or a failed call, has left.
 func (s *Sender) RemoveStaleMarks(ctx context.Context) error {
-	recorded, err := s.Store.DaemonCursors(s.Daemon, markPrefix)
+	recorded, err := s.Store.DaemonCursors(ctx, s.Daemon, markPrefix)
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,12 @@ func (s *Sender) RemoveStaleMarks(ctx context.Context) error {
 // updateMarks marks the messages that agents work on in a thread of a chat, and no others. Each mark is
 // recorded before it is set, so that it can be removed after a crash.
 func (s *Sender) updateMarks(ctx context.Context, in store.Lane) error {
-	ids, err := s.Store.WorkedOn(in)
+	ids, err := s.Store.ActiveTriggers(ctx, in)
 	if err != nil {
 		return err
 	}
 	keys := markPrefix + in.ChatJID + " " + in.ThreadID + " "
-	marked, err := s.Store.DaemonCursors(s.Daemon, keys)
+	marked, err := s.Store.DaemonCursors(ctx, s.Daemon, keys)
 	if err != nil {
 		return err
 	}

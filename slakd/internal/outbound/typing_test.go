@@ -108,7 +108,7 @@ func (b *marksFixture) marked(want ...string) {
 // left is how many marks are recorded.
 func (b *marksFixture) left() int {
 	b.t.Helper()
-	all, err := b.Store.DaemonCursors("slakd", markPrefix)
+	all, err := b.Store.DaemonCursors(b.t.Context(), "slakd", markPrefix)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -150,13 +150,13 @@ func TestMarks_StayRecordedUntilRemoved(t *testing.T) {
 	b := newMarksFixture(t)
 	one, two := b.say(), b.say()
 	end, other := b.works("", one), b.works("1.0", two)
-	b.server.Fail(fake.Fault{Method: "reactions.add", Drop: true, After: true})
+	b.server.InjectFault(fake.Fault{Method: "reactions.add", Drop: true, After: true})
 	if err := b.showWorking(t.Context(), store.Lane{ChatJID: b.chat()}, true); err == nil {
 		t.Error("a broken connection is no error")
 	}
 	b.show("1.0", one, two)
 	end()
-	b.server.Fail(fake.Fault{Method: "reactions.remove", Status: 503, Times: 2})
+	b.server.InjectFault(fake.Fault{Method: "reactions.remove", Status: 503, Times: 2})
 	for range 2 {
 		if err := b.RemoveStaleMarks(t.Context()); err == nil {
 			t.Error("a server error is no error")

@@ -35,7 +35,7 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if err != nil {
 		return telegramapi.ConnectionError(err)
 	}
-	value, err := l.Store.DaemonCursor(s.Daemon, cursor)
+	value, err := l.Store.DaemonCursor(ctx, s.Daemon, cursor)
 	if err != nil {
 		return err
 	}
