@@ -48,12 +48,12 @@ func TestNames_OfUsersAndChannels(t *testing.T) {
 		title string
 	}
 	for id, want := range map[string]chat{
-		d.server.Channel("team", alice).ChannelID:           {msg.ChatChannel, "#team"},
+		d.server.Channel("team", alice).ChannelID:              {msg.ChatChannel, "#team"},
 		d.server.LegacyPrivateChannel("hush", alice).ChannelID: {msg.ChatChannel, "#hush"},
 		d.server.LegacyGroupDM(alice, bob).ChannelID:           {msg.ChatGroup, "mpdm-alice--bob-1"},
-		d.server.GroupDM(alice, bob).ChannelID:              {msg.ChatGroup, "mpdm-alice--bob-1"},
-		d.server.DM(alice).ChannelID:                        {msg.ChatDM, "Alice"},
-		"C404":                                              {"", ""},
+		d.server.GroupDM(alice, bob).ChannelID:                 {msg.ChatGroup, "mpdm-alice--bob-1"},
+		d.server.DM(alice).ChannelID:                           {msg.ChatDM, "Alice"},
+		"C404":                                                 {"", ""},
 	} {
 		if kind, title := n.Chat(id); kind != want.kind || title != want.title {
 			t.Errorf("%s is a %q called %q, want %+v", id, kind, title, want)
