@@ -18,6 +18,7 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/testkit/fakes/anthropic"
+	"arizuko/pkg/testkit/need"
 )
 
 // maxWait is how long a test waits for anything; the machine may be busy.
@@ -51,6 +52,7 @@ func withBinary(run func() int) int {
 // realCLI is the Claude Code that this folder's package.json pins, or $CLAUDE_CLI.
 func realCLI(t *testing.T) string {
 	t.Helper()
+	need.Full(t)
 	path := os.Getenv("CLAUDE_CLI")
 	if path == "" {
 		path = filepath.Join("node_modules", ".bin", "claude")
@@ -60,7 +62,7 @@ func realCLI(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v: install it with `npm ci --prefix deploy/agents/claude`, or name one in CLAUDE_CLI", err)
+		t.Fatalf("%v: run `make setup`, or name one in CLAUDE_CLI", err)
 	}
 	return path
 }

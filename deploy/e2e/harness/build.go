@@ -38,11 +38,15 @@ func NewPrograms(tags string, packages ...string) *Programs {
 func (p *Programs) Bin() (string, error) { return p.build() }
 
 // RunTests builds the programs, runs all tests of m and removes the programs. parallel is how many
-// instances run at once: each mostly waits, but a small machine carries all their processes. It
-// returns the exit code.
+// instances run at once: each mostly waits, but a small machine carries all their processes. With
+// -short it runs none. It returns the exit code.
 func (p *Programs) RunTests(m *testing.M, parallel string) int {
 	if !flag.Parsed() {
 		flag.Parse()
+	}
+	if testing.Short() {
+		fmt.Println("no tests of whole instances with -short")
+		return 0
 	}
 	if err := flag.Set("test.parallel", parallel); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -12,6 +12,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/docker"
+	"arizuko/pkg/testkit/need"
 )
 
 // parallel is how many instances run at once.
@@ -25,9 +26,7 @@ func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 const image = "arizuko-demo:1"
 
 func TestRuntime_Bubblewrap(t *testing.T) {
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		t.Fatalf("%v: this test needs bubblewrap: apt-get install -y bubblewrap", err)
-	}
+	need.Program(t, "bwrap", "bubblewrap")
 	testRuntime(t, nil, "AGENT_SANDBOX=bwrap")
 }
 

@@ -3,7 +3,6 @@ package agents
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/testkit/need"
 )
 
 // configure writes a group as a shell would, unchecked.
@@ -154,9 +154,7 @@ func TestGroupFolderThatIsALink(t *testing.T) {
 // An agent that bubblewrap confines sees its group's files, those that messages
 // brought among them, and neither the groups below nor the data folder.
 func TestSandboxedAgent(t *testing.T) {
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		t.Fatalf("%v: this test needs bubblewrap: apt-get install -y bubblewrap", err)
-	}
+	need.Program(t, "bwrap", "bubblewrap")
 	r := newRig(t, func(cfg *Config) {
 		cfg.Defaults.Agent.Runtime = groupconfig.Bwrap
 		cfg.Runtimes[groupconfig.Bwrap] = runtime.Sandbox{Temp: filepath.Join(cfg.Data, "run", "tmp"), Data: cfg.Data}

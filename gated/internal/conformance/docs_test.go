@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/testkit/need"
 )
 
 // docs is the folder of the page for authors of agents.
@@ -67,9 +67,7 @@ func TestExamplesConform(t *testing.T) {
 	} {
 		t.Run(tt.file, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(tt.needs); err != nil {
-				t.Fatalf("%v: install it with `apt-get install %s`", err, tt.needs)
-			}
+			need.Program(t, tt.needs, tt.needs)
 			path, err := filepath.Abs(filepath.Join(docs, tt.file))
 			if err != nil {
 				t.Fatal(err)

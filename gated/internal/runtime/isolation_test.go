@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"arizuko/pkg/testkit/docker"
+	"arizuko/pkg/testkit/need"
 )
 
 // intruderImage is the image of the intruder.
@@ -34,9 +35,7 @@ func buildIntruder(t testing.TB) string {
 
 func needBwrap(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		t.Fatalf("%v: this test needs bubblewrap: apt-get install -y bubblewrap", err)
-	}
+	need.Program(t, "bwrap", "bubblewrap")
 }
 
 // estate is a data folder with things to steal.

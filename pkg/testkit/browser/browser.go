@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +22,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"arizuko/pkg/testkit/need"
 )
 
 // patience is how long a test waits for the page to get somewhere.
@@ -35,14 +36,12 @@ const testHost = "chat.test"
 // Browser is one Chromium, which tests may share.
 type Browser struct{ ctx context.Context }
 
-// Start starts it until the end of the test. Without one installed the test fails.
+// Start starts it until the end of the test. Without one installed the test fails; with -short it is
+// skipped.
 func Start(t *testing.T) *Browser {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatal("these tests need a browser: apt-get install chromium (the Debian package)")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU,
+	need.Program(t, "chromium", "chromium")
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.DisableGPU,
 		chromedp.Flag("host-resolver-rules", "MAP "+testHost+" 127.0.0.1"))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root with it

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"arizuko/pkg/testkit/need"
 )
 
 const (
@@ -39,11 +41,8 @@ type Engine struct {
 // Start starts an engine that ends with the test. Containers get the networks none and host.
 func Start(t testing.TB) *Engine {
 	t.Helper()
-	for _, program := range []string{"dockerd", "docker"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%v: this test needs a Docker engine and its client: apt-get install -y docker.io", err)
-		}
-	}
+	need.Program(t, "dockerd", "docker.io")
+	need.Program(t, "docker", "docker.io")
 	if os.Getuid() != 0 {
 		t.Fatal("only root can run a Docker engine: run this test with sudo")
 	}

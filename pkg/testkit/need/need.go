@@ -1,0 +1,26 @@
+// Package need says what a test takes beyond Go and a C compiler. With -short such tests are
+// skipped; without, a missing program is a failure, so that nothing stays untested unseen.
+package need
+
+import (
+	"os/exec"
+	"testing"
+)
+
+// Program skips the test with -short, and fails it where the program is not on the PATH.
+// debianPackage has it.
+func Program(t testing.TB, program, debianPackage string) {
+	t.Helper()
+	Full(t)
+	if _, err := exec.LookPath(program); err != nil {
+		t.Fatalf("%v: run `make setup`, or: apt-get install -y %s", err, debianPackage)
+	}
+}
+
+// Full skips the test with -short: it needs what only a full run installs or has time for.
+func Full(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
+}
