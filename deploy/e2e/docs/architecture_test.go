@@ -52,7 +52,7 @@ var packages = map[string]string{
 	"msg": "pkg/msg", "failpoint": "pkg/failpoint",
 }
 
-var function = regexp.MustCompile("^([a-z]+)\\.(\\w+)$")
+var function = regexp.MustCompile(`^([a-z]+)\.(\w+)$`)
 
 func TestPages_FunctionsNamed_Exist(t *testing.T) {
 	t.Parallel()
