@@ -40,7 +40,7 @@ func TestOperations_Metrics_AreThoseOfTheCode(t *testing.T) {
 
 func TestOperations_StepsInTheLog_AreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
-	inCode := logMessages(t)
+	inCode := literals(t)
 	steps := rows(section(t, read(t, "docs/operations.md"), "### The steps of a message"))
 	if len(steps) < 10 {
 		t.Errorf("only %d steps found", len(steps))

@@ -15,7 +15,10 @@ import (
 var products = []string{"pkg", "gated", "routd", "dashd", "teled", "discd", "slakd", "deploy/launcher", "migrations"}
 
 // notRun are folders below them that only tests and tools link.
-var notRun = []string{"pkg/testkit", "gated/internal/conformance", "pkg/adapter/adaptertest", "pkg/golden"}
+var notRun = []string{
+	"pkg/testkit", "gated/internal/conformance", "pkg/golden",
+	"pkg/adapter/adaptertest", "pkg/adapter/inboundtest", "pkg/adapter/outboundtest",
+}
 
 // inProducts calls visit for each source file that daemons are built from.
 func inProducts(t *testing.T, visit func(path string, file *ast.File)) {
@@ -167,23 +170,15 @@ func keysOf(method *ast.SelectorExpr, args []ast.Expr) (keys []string) {
 	return keys
 }
 
-// logMessages finds the literal messages of log lines.
-func logMessages(t *testing.T) map[string]bool {
+// literals returns all string literals of what daemons are built from.
+func literals(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	inProducts(t, func(_ string, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			method, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || !isLogger(method.X) {
-				return true
-			}
-			if first, ok := levels[method.Sel.Name]; ok && first > 0 && len(call.Args) >= first {
-				if message, ok := text(call.Args[first-1]); ok {
-					all[message] = true
+			if e, ok := n.(*ast.BasicLit); ok {
+				if value, ok := text(e); ok {
+					all[value] = true
 				}
 			}
 			return true
