@@ -9,10 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
 
@@ -46,225 +43,7 @@ func (s *service) must(t testing.TB, status int, method, path, body string) stri
 	return answer
 }
 
-// equal compares an answer with the JSON wanted, after dropping the fields named.
-func equal(t *testing.T, want, got string, drop ...string) {
-	t.Helper()
-	var w, g map[string]any
-	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(got), &g); err != nil {
-		t.Fatalf("%v: %s", err, got)
-	}
-	for _, name := range drop {
-		if _, ok := g[name]; !ok {
-			t.Errorf("no %s in %s", name, got)
-		}
-		delete(g, name)
-	}
-	if diff := cmp.Diff(w, g); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestGroupsOverHTTP(t *testing.T) {
-	s := serve(t)
-	if got := s.must(t, 200, "GET", "/v1/groups", ""); got != `{"groups":[]}` {
-		t.Errorf("no groups: %s", got)
-	}
-	eng := `{"folder":"acme/eng","name":"Eng","config":{"observe":"none", "agent":{"model":"m"}}}`
-	equal(t, eng, s.must(t, 201, "POST", "/v1/groups", eng), "created_at")
-	equal(t, eng, s.must(t, 200, "POST", "/v1/groups", `{"config":{"agent":{"model":"m"},"observe":"none"},"name":"Eng","folder":"acme/eng"}`), "created_at")
-	s.must(t, 409, "POST", "/v1/groups", `{"folder":"acme/eng","name":"Other"}`)
-	s.must(t, 409, "POST", "/v1/groups", `{"folder":"acme/eng","name":"Eng","config":{"observe":"all","agent":{"model":"m"}}}`)
-	equal(t, `{"folder":"acme","name":"","config":{}}`, s.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`), "created_at")
-	equal(t, `{"folder":"acme","name":"","config":{}}`, s.must(t, 200, "POST", "/v1/groups", `{"folder":"acme","config":null}`), "created_at")
-
-	for _, path := range []string{"/v1/groups/acme/eng", "/v1/groups/acme%2Feng"} {
-		equal(t, eng, s.must(t, 200, "GET", path, ""), "created_at")
-	}
-	s.must(t, 404, "GET", "/v1/groups/acme/ops", "")
-	before := s.must(t, 200, "GET", "/v1/groups/acme/eng", "")
-	if got := s.must(t, 200, "PUT", "/v1/groups/acme/eng", before); got != before {
-		t.Errorf("PUT of what GET said: %s", got)
-	}
-	equal(t, `{"folder":"acme/eng","name":"E","config":{}}`, s.must(t, 200, "PUT", "/v1/groups/acme/eng", `{"name":"E"}`), "created_at")
-	s.must(t, 404, "PUT", "/v1/groups/acme/ops", `{}`)
-	s.must(t, 400, "PUT", "/v1/groups/acme/eng", `{"folder":"acme"}`)
-
-	route := s.must(t, 201, "POST", "/v1/routes", `{"target":"folder:acme/eng#observe"}`)
-	for path, reason := range map[string]string{"/v1/groups/acme": "below it", "/v1/groups/acme/eng": "route 1 leads"} {
-		if got := s.must(t, 409, "DELETE", path, ""); !strings.Contains(got, reason) {
-			t.Errorf("%s: %s", path, got)
-		}
-		s.must(t, 200, "GET", path, "")
-	}
-	s.must(t, 204, "DELETE", "/v1/routes/1", "")
-	s.must(t, 204, "DELETE", "/v1/groups/acme/eng", "")
-	s.must(t, 404, "DELETE", "/v1/groups/acme/eng", "")
-	s.must(t, 204, "DELETE", "/v1/groups/acme", "")
-	if got := s.must(t, 200, "GET", "/v1/groups", ""); got != `{"groups":[]}` {
-		t.Errorf("after all: %s, route was %s", got, route)
-	}
-}
-
-func TestRoutesOverHTTP(t *testing.T) {
-	s := serve(t)
-	s.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`)
-	if got := s.must(t, 200, "GET", "/v1/routes", ""); got != `{"routes":[]}` {
-		t.Errorf("no routes: %s", got)
-	}
-	first := `{"id":1,"seq":9,"match":"verb=mention platform=slack","target":"acme","impulse_config":{"quiet_ms":5}}`
-	equal(t, first, s.must(t, 201, "POST", "/v1/routes",
-		`{"seq":9,"match":"  verb=mention \t platform=slack ","target":"acme","impulse_config": { "quiet_ms": 5 } }`))
-	second := `{"id":2,"seq":0,"match":"","target":"builtin:drop"}`
-	equal(t, second, s.must(t, 201, "POST", "/v1/routes", `{"target":"builtin:drop","impulse_config":null}`))
-	equal(t, `{"routes":[`+second+`,`+first+`]}`, s.must(t, 200, "GET", "/v1/routes", ""))
-
-	second = `{"id":2,"seq":20,"match":"","target":"daemon:onbod"}`
-	equal(t, second, s.must(t, 200, "PUT", "/v1/routes/2", second))
-	equal(t, `{"routes":[`+first+`,`+second+`]}`, s.must(t, 200, "GET", "/v1/routes", ""))
-	s.must(t, 404, "PUT", "/v1/routes/9", `{"target":"acme"}`)
-	s.must(t, 400, "PUT", "/v1/routes/2", `{"id":1,"target":"acme"}`)
-	s.must(t, 400, "PUT", "/v1/routes/two", `{"target":"acme"}`)
-	s.must(t, 204, "DELETE", "/v1/routes/2", "")
-	s.must(t, 404, "DELETE", "/v1/routes/2", "")
-	equal(t, `{"routes":[`+first+`]}`, s.must(t, 200, "GET", "/v1/routes", ""))
-}
-
-func TestBadRowsAreRefused(t *testing.T) {
-	s := serve(t)
-	s.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`)
-	s.must(t, 201, "POST", "/v1/routes", `{"target":"acme"}`)
-	for body, reason := range map[string]string{
-		`{"match":"platfrom=x","target":"acme"}`:                         "unknown key",
-		`{"match":"telegram","target":"acme"}`:                           "key=glob",
-		`{"match":"room=[","target":"acme"}`:                             "bad glob",
-		`{"match":"room=a room=b","target":"acme"}`:                      "twice",
-		`{"match":"` + strings.Repeat("x", 1<<16) + `","target":"acme"}`: "key=glob",
-		`{"match":"room=a"}`:                                             "target is empty",
-		`{"target":"acme#later"}`:                                        "unknown fragment",
-		`{"target":"http:acme"}`:                                         "unknown target",
-		`{"target":"builtin:pong"}`:                                      "unknown builtin",
-		`{"target":"daemon:../x"}`:                                       "daemon",
-		`{"target":"../etc"}`:                                            "folder",
-		`{"target":"ops"}`:                                               "folder ops is not registered",
-		`{"target":"acme","impulse_config":{"quiet":1}}`:                 "quiet",
-		`{"target":"acme","impulse_config":{"threshold":-1}}`:            "threshold",
-		`{"target":"acme","impulse_config":[1]}`:                         "impulse_config",
-		`{"target":"acme","impulse_config":"{}"}`:                        "impulse_config",
-		`{"target":"acme","sequence":1}`:                                 "sequence",
-		`{"target":"acme","seq":"1"}`:                                    "seq",
-		`{"target":"acme"} {}`:                                           "more than one",
-		`[]`:                                                             "array",
-		``:                                                               "empty",
-	} {
-		for _, call := range []string{"POST /v1/routes", "PUT /v1/routes/1"} {
-			method, path, _ := strings.Cut(call, " ")
-			got := s.must(t, 400, method, path, body)
-			var answer struct {
-				Error struct{ Kind, Message string }
-			}
-			if err := json.Unmarshal([]byte(got), &answer); err != nil {
-				t.Fatal(err)
-			}
-			if answer.Error.Kind != "bad_request" || !strings.Contains(answer.Error.Message, reason) || len(got) > 1000 {
-				t.Errorf("%s %.60s: %.300s, want %q", call, body, got, reason)
-			}
-		}
-	}
-	if got := s.must(t, 400, "POST", "/v1/routes", `{"id":5,"target":"acme"}`); !strings.Contains(got, "no id") {
-		t.Errorf("with an id: %s", got)
-	}
-	if got := s.must(t, 200, "GET", "/v1/routes", ""); strings.Count(got, `"id"`) != 1 {
-		t.Errorf("a bad row was written: %s", got)
-	}
-	for _, body := range []string{
-		`{}`, `{"folder":"Acme"}`, `{"folder":"a/../b"}`, `{"folder":"a/b/c/d/e/f/g/h/i"}`, `{"folder":"ops","config":[]}`,
-		`{"folder":"ops","config":{"observe":"some"}}`, `{"folder":"ops","colour":"red"}`,
-	} {
-		s.must(t, 400, "POST", "/v1/groups", body)
-	}
-	s.must(t, 201, "POST", "/v1/groups", `{"folder":"ops"}`)
-	for _, call := range [][2]string{{"POST", "/v1/groups"}, {"PUT", "/v1/groups/ops"}} {
-		got := s.must(t, 400, call[0], call[1], `{"folder":"ops","config":{"modle":"m","limits":{"pids":"many"},"agent":{"env":["SLACK_BOT_TOKEN"]}}}`)
-		for _, problem := range []string{"did you mean agent.model?", "limits.pids: must be a number", "SLACK_BOT_TOKEN is a secret"} {
-			if !strings.Contains(got, problem) {
-				t.Errorf("%s: no %q in %s", call[0], problem, got)
-			}
-		}
-	}
-	equal(t, `{"folder":"ops","name":"","config":{}}`, s.must(t, 200, "GET", "/v1/groups/ops", ""), "created_at")
-}
-
-func TestResolveOverHTTP(t *testing.T) {
-	s := serve(t)
-	s.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`)
-	s.must(t, 201, "POST", "/v1/routes", `{"match":"chat_jid=telegram:-1","target":"acme#observe","impulse_config":{"quiet_ms":5}}`)
-	got := s.must(t, 200, "POST", routeapi.Path, `{"items":[
-		{"id":5,"chat_jid":"telegram:-1"},
-		{"id":6,"chat_jid":"nowhere"},
-		{"id":4,"chat_jid":"slack:D1","kind":"dm","topic":"#x","thread_id":"1.2","sender":"slack:U1","sender_name":"Ann",
-		 "verb":"mention","platform_id":"1.3","sticky_group":"acme","received_at":1700000000000}]}`)
-	equal(t, `{"items":[
-		{"id":5,"action":"observe","folder":"acme","home":"acme","target":"acme#observe","route_id":1,"engaged":false,
-		 "thread_id":"","opens_thread":false,"surface":"telegram-group","ceiling":1500,
-		 "impulse":{"threshold":100,"max_hold_ms":300000,"quiet_ms":5,"weights":{"reaction":0,"typing":0}},
-		 "reason":"route_observe","trace":["route 1 (chat_jid=telegram:-1) leads to acme#observe"]},
-		{"id":6,"error":"chat_jid \"nowhere\" is not platform:room"},
-		{"id":4,"action":"trigger","folder":"acme","home":"acme","target":"acme","route_id":0,"engaged":false,
-		 "thread_id":"1.2","opens_thread":false,"surface":"slack-pane","ceiling":4000,
-		 "impulse":{"threshold":100,"max_hold_ms":300000,"quiet_ms":0,"weights":{"reaction":0,"typing":0}},
-		 "reason":"sticky_target","trace":["the chat is pinned to acme"]}]}`, got, "version")
-	if got := s.must(t, 200, "POST", routeapi.Path, `{"items":[]}`); !strings.HasPrefix(got, `{"items":[],`) {
-		t.Errorf("no items: %s", got)
-	}
-	many := strings.TrimSuffix(strings.Repeat(`{"id":1,"chat_jid":"a:b"},`, routeapi.MaxItems), ",")
-	s.must(t, 200, "POST", routeapi.Path, `{"items":[`+many+`]}`)
-	s.must(t, 400, "POST", routeapi.Path, `{"items":[`+many+`,{"id":2,"chat_jid":"a:b"}]}`)
-	s.must(t, 400, "POST", routeapi.Path, `{"items":[{"id":"1","chat_jid":"a:b"}]}`)
-	if metrics := s.must(t, 200, "GET", "/metrics", ""); !strings.Contains(metrics, `arizuko_routd_resolved_total{reason="route_observe"} 1`) {
-		t.Error("answers are not counted")
-	}
-}
-
-func TestRoutesTest(t *testing.T) {
-	s := serve(t)
-	s.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`)
-	s.must(t, 201, "POST", "/v1/routes", `{"match":"platform=slack","target":"builtin:drop"}`)
-	s.must(t, 201, "POST", "/v1/routes", `{"target":"acme"}`)
-	type verdict struct {
-		Answer routeapi.Answer
-		Route  *msg.Route
-		Trace  []string
-	}
-	try := func(body string) (v verdict) {
-		t.Helper()
-		if err := json.Unmarshal([]byte(s.must(t, 200, "POST", "/v1/routes/test", body)), &v); err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	v := try(`{"chat_jid":"telegram:7"}`)
-	want := []string{`route 1: platform=slack does not match "telegram"`, "route 2 (everything) leads to acme"}
-	if v.Answer.Folder != "acme" || v.Route == nil || v.Route.ID != 2 || cmp.Diff(want, v.Trace) != "" {
-		t.Errorf("table in force: %+v", v)
-	}
-	v = try(`{"chat_jid":"telegram:7","routes":[{"match":"platform=telegram","target":"builtin:ping"},{"id":2,"target":"acme"}]}`)
-	if v.Answer.Reason != msg.ReasonRoute || v.Route.ID != 2 {
-		t.Errorf("a new row comes after an old one with its seq: %+v", v)
-	}
-	if v = try(`{"chat_jid":"telegram:7","routes":[]}`); v.Answer.Reason != msg.ReasonNoRoute || v.Route != nil {
-		t.Errorf("empty table: %+v", v)
-	}
-	if v = try(`{"chat_jid":"telegram:7"}`); v.Answer.Folder != "acme" {
-		t.Errorf("a test changed the table: %+v", v)
-	}
-	s.must(t, 400, "POST", "/v1/routes/test", `{"chat_jid":"telegram:7","routes":[{"target":"missing"}]}`)
-	s.must(t, 400, "POST", "/v1/routes/test", `{"verb":"mention"}`)
-}
-
-func TestSecretIsAskedFor(t *testing.T) {
+func TestHTTP_WrongSecret_Unauthorized(t *testing.T) {
 	s := serve(t)
 	for _, call := range []string{
 		"POST /v1/resolve", "GET /v1/routes", "POST /v1/routes", "PUT /v1/routes/1", "DELETE /v1/routes/1",
@@ -290,7 +69,7 @@ func TestSecretIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestChangesBySQLAreSeen(t *testing.T) {
+func TestTable_ChangedBySQL_Reloaded(t *testing.T) {
 	s := serve(t)
 	folder := func() string {
 		t.Helper()
@@ -330,7 +109,7 @@ func TestChangesBySQLAreSeen(t *testing.T) {
 	}
 }
 
-func TestGatedIsPokedWhenTheChangeIsInForce(t *testing.T) {
+func TestHTTP_Change_CountsOnceGatedIsPoked(t *testing.T) {
 	s := serve(t)
 	for i := range 20 {
 		s.must(t, 201, "POST", "/v1/groups", fmt.Sprintf(`{"folder":"g%d"}`, i))

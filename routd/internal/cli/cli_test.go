@@ -1,29 +1,79 @@
-package main
+package cli_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
 
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+	"arizuko/routd/internal/api"
 	"arizuko/routd/internal/cli"
+	"arizuko/routd/internal/engagement"
+	"arizuko/routd/internal/routing"
 )
 
-// cli runs one command line against the running routd.
-func (s *service) cli(t *testing.T, args ...string) (string, error) {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixture runs command lines against routd's API on a database file of its own.
+type fixture struct {
+	client *httpx.Client
+	st     *store.Store
+}
+
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
+	st, log := storetest.Open(t), slog.New(slog.DiscardHandler)
+	table, err := routing.Open(t.Context(), st, msg.DefaultImpulse(100, 5*time.Minute), func(*routing.Table) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { table.Close() })
+	tracker, err := engagement.Open(t.Context(), st, time.Minute, time.Now, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	router := chi.NewRouter()
+	a := api.API{
+		Store: st, Table: table, Engagement: tracker, TTL: time.Minute, Log: log,
+		Resolved: api.Resolved(prometheus.NewRegistry()), Now: time.Now,
+	}
+	a.Mount(router)
+	server := httptest.NewServer(router)
+	client := httpx.NewClient(server.URL, "")
+	t.Cleanup(func() {
+		client.HTTP.CloseIdleConnections()
+		server.Close()
+	})
+	return &fixture{client: client, st: st}
+}
+
+// run runs one command line and returns what it prints.
+func (f *fixture) run(ctx context.Context, args ...string) (string, error) {
 	var out bytes.Buffer
-	commands := cli.Commands(func() (*httpx.Client, error) { return s.Client, nil })
-	err := commands[args[0]](t.Context(), args[1:], &out)
+	commands := cli.Commands(func() (*httpx.Client, error) { return f.client, nil })
+	err := commands[args[0]](ctx, args[1:], &out)
 	return out.String(), err
 }
 
-func TestCommandLine(t *testing.T) {
-	s := serve(t)
+func TestCommands_Output(t *testing.T) {
+	f := newFixture(t)
 	for _, step := range []struct {
 		args []string
 		want string // a part of the output, lines with their spaces collapsed
@@ -53,7 +103,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"routes", "rm", "1", "2"}, "removed route 1\nremoved route 2\n"},
 		{[]string{"groups", "rm", "acme/eng", "acme"}, "removed group acme/eng\nremoved group acme\n"},
 	} {
-		out, err := s.cli(t, step.args...)
+		out, err := f.run(t.Context(), step.args...)
 		var lines []string
 		for line := range strings.Lines(out) {
 			lines = append(lines, strings.Join(strings.Fields(line), " ")+"\n")
@@ -64,20 +114,8 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// What a shell wrote is shown with what is wrong with it.
-func TestCommandLineShowsBadGroups(t *testing.T) {
-	s := serve(t)
-	s.shell(t, `INSERT INTO registered_groups (folder, created_at, config) VALUES ('odd', 0, '{"observe":7,"limits":{"pids":1}}')`)
-	out, err := s.cli(t, "groups", "show", "odd")
-	for _, want := range []string{"\"pids\": 1\n", "\nproblem: limits.pids: must be a number from 4", "\nproblem: observe: must be a text\n"} {
-		if err != nil || !strings.Contains(out, want) {
-			t.Errorf("%v: no %q in\n%s", err, want, out)
-		}
-	}
-}
-
-func TestCommandLineMistakes(t *testing.T) {
-	s := serve(t)
+func TestCommands_UsageErrors(t *testing.T) {
+	f := newFixture(t)
 	for _, tc := range []struct {
 		args  []string
 		want  string
@@ -108,7 +146,7 @@ func TestCommandLineMistakes(t *testing.T) {
 		{[]string{"groups", "rm"}, "which group?", true},
 		{[]string{"groups", "rm", "../routes/1"}, "there is no group", false},
 	} {
-		_, err := s.cli(t, tc.args...)
+		_, err := f.run(t.Context(), tc.args...)
 		var exit *daemon.ExitError
 		if err == nil || !strings.Contains(err.Error(), tc.want) || errors.As(err, &exit) != tc.usage {
 			t.Errorf("routd %q: %v, want %q", tc.args, err, tc.want)
@@ -116,20 +154,47 @@ func TestCommandLineMistakes(t *testing.T) {
 	}
 }
 
-func TestCommandLineHelp(t *testing.T) {
-	s := serve(t)
+func TestCommands_Help_PrintsUsage(t *testing.T) {
+	f := newFixture(t)
 	for command, want := range map[string]string{"routes add -h": "-impulse", "groups list --help": "usage: routd groups list\n"} {
-		out, err := s.cli(t, strings.Fields(command)...)
+		out, err := f.run(t.Context(), strings.Fields(command)...)
 		if !errors.Is(err, flag.ErrHelp) || !strings.Contains(out, want) {
 			t.Errorf("routd %s: %v\n%s", command, err, out)
 		}
 	}
 }
 
-func TestCommandLineWithoutSecret(t *testing.T) {
+func TestCommands_NoClient_Error(t *testing.T) {
 	missing := errors.New("no secret")
 	commands := cli.Commands(func() (*httpx.Client, error) { return nil, missing })
 	if err := commands["routes"](t.Context(), []string{"list"}, io.Discard); !errors.Is(err, missing) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestCommands_NotRunning_SaysHowToStart(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	f := &fixture{client: httpx.NewClient(server.URL, "")}
+	_, err := f.run(t.Context(), "routes", "list")
+	var exit *daemon.ExitError
+	if err == nil || !strings.Contains(err.Error(), "routd is not running at "+server.URL) || errors.As(err, &exit) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A row that was written by SQL is shown with its problems.
+func TestGroupsShow_InvalidConfig_Problems(t *testing.T) {
+	f := newFixture(t)
+	odd := msg.Group{Folder: "odd", Config: json.RawMessage(`{"observe":7,"limits":{"pids":1}}`)}
+	err := f.st.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.PutGroup(&odd); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := f.run(t.Context(), "groups", "show", "odd")
+	for _, want := range []string{"\"pids\": 1\n", "\nproblem: limits.pids: must be a number from 4", "\nproblem: observe: must be a text\n"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v: no %q in\n%s", err, want, out)
+		}
 	}
 }

@@ -1,11 +1,10 @@
-package main
+package api_test
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,25 +15,24 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
-	"arizuko/pkg/store/storetest"
 )
 
-// talkative is a routd with groups and routes: telegram:-1 leads to acme/eng, telegram:-2 is
+// newEngagementFixture returns a fixture with groups and routes: telegram:-1 leads to acme/eng, telegram:-2 is
 // observed by ops, slack chats of users lead to acme/eng/oncall.
-func talkative(t *testing.T) *service {
+func newEngagementFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := serve(t)
+	f := newFixture(t)
 	for _, folder := range []string{"acme", "acme/eng", "acme/eng/oncall", "acme/hr", "ops"} {
-		s.must(t, 201, "POST", "/v1/groups", fmt.Sprintf(`{"folder":%q}`, folder))
+		f.must(t, 201, "POST", "/v1/groups", fmt.Sprintf(`{"folder":%q}`, folder))
 	}
 	for _, route := range []string{
 		`{"match":"chat_jid=telegram:-1 verb=mention","target":"acme/eng"}`,
 		`{"match":"chat_jid=telegram:-2","target":"ops#observe"}`,
 		`{"match":"platform=slack sender=slack:U*","target":"acme/eng/oncall"}`,
 	} {
-		s.must(t, 201, "POST", "/v1/routes", route)
+		f.must(t, 201, "POST", "/v1/routes", route)
 	}
-	return s
+	return f
 }
 
 // window is an answer of /v1/engagement.
@@ -46,57 +44,52 @@ type window struct {
 	EndedAt    *int64 `json:"ended_at"`
 }
 
-func (s *service) engage(t *testing.T, body string) (w window) {
+func (f *fixture) engage(t *testing.T, body string) (w window) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(s.must(t, 200, "POST", "/v1/engagement", body)), &w); err != nil {
+	if err := json.Unmarshal([]byte(f.must(t, 200, "POST", "/v1/engagement", body)), &w); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-// answers is who answers in a place what comes now.
-func (s *service) answers(t *testing.T, jid, thread string) routeapi.Answer {
+// answers returns the answer on a row that a place receives now.
+func (f *fixture) answers(t *testing.T, jid, thread string) routeapi.Answer {
 	t.Helper()
-	var response routeapi.Response
-	request := routeapi.Request{Items: []routeapi.Item{{ID: 1, ChatJID: jid, ThreadID: thread, ReceivedAt: time.Now().UnixMilli()}}}
-	if err := s.Do(t.Context(), "POST", routeapi.Path, request, &response); err != nil {
-		t.Fatal(err)
-	}
-	return response.Items[0]
+	return f.resolve(t, routeapi.Item{ID: 1, ChatJID: jid, ThreadID: thread, ReceivedAt: time.Now().UnixMilli()})
 }
 
-func TestEngageAndDisengage(t *testing.T) {
-	s := talkative(t)
-	if a := s.answers(t, "telegram:-1", "33"); a.Action != routeapi.None || a.Engaged {
+func TestEngage_OpenAndEnd(t *testing.T) {
+	f := newEngagementFixture(t)
+	if a := f.answers(t, "telegram:-1", "33"); a.Action != routeapi.None || a.Engaged {
 		t.Errorf("before: %+v", a)
 	}
-	w := s.engage(t, `{"jid":"telegram:-1","topic":"33","folder":"acme/eng"}`)
+	w := f.engage(t, `{"jid":"telegram:-1","topic":"33","folder":"acme/eng"}`)
 	if w.JID != "telegram:-1" || w.Topic != "33" || w.Folder == nil || *w.Folder != "acme/eng" || w.LastReply != nil || w.EndedAt != nil {
 		t.Errorf("engaged: %+v", w)
 	}
-	if a := s.answers(t, "telegram:-1", "33"); a.Folder != "acme/eng" || !a.Engaged || a.Home != "acme/eng" {
+	if a := f.answers(t, "telegram:-1", "33"); a.Folder != "acme/eng" || !a.Engaged || a.Home != "acme/eng" {
 		t.Errorf("while engaged: %+v", a)
 	}
-	if a := s.answers(t, "telegram:-1", ""); a.Engaged {
+	if a := f.answers(t, "telegram:-1", ""); a.Engaged {
 		t.Errorf("beside the thread: %+v", a)
 	}
-	w = s.engage(t, `{"jid":"telegram:-1","topic":"33","ttl_seconds":0}`)
+	w = f.engage(t, `{"jid":"telegram:-1","topic":"33","ttl_seconds":0}`)
 	if w.Folder != nil || w.Until != nil || w.EndedAt == nil || time.Since(time.UnixMilli(*w.EndedAt)).Abs() > time.Minute {
 		t.Errorf("ended: %+v", w)
 	}
-	if a := s.answers(t, "telegram:-1", "33"); a.Engaged {
+	if a := f.answers(t, "telegram:-1", "33"); a.Engaged {
 		t.Errorf("after the end: %+v", a)
 	}
-	if w = s.engage(t, `{"jid":"telegram:-1","topic":"33","folder":"ops"}`); *w.Folder != "ops" || w.EndedAt == nil {
+	if w = f.engage(t, `{"jid":"telegram:-1","topic":"33","folder":"ops"}`); *w.Folder != "ops" || w.EndedAt == nil {
 		t.Errorf("engaged again: %+v", w)
 	}
-	if a := s.answers(t, "telegram:-1", "33"); a.Folder != "ops" {
+	if a := f.answers(t, "telegram:-1", "33"); a.Folder != "ops" {
 		t.Errorf("engaged again: %+v", a)
 	}
 }
 
-func TestEngagementLasts(t *testing.T) {
-	s := talkative(t)
+func TestEngage_TTL_Bounded(t *testing.T) {
+	f := newEngagementFixture(t)
 	for ttl, want := range map[string]time.Duration{
 		``:                                    20 * time.Minute,
 		`,"ttl_seconds":null`:                 20 * time.Minute,
@@ -108,7 +101,7 @@ func TestEngagementLasts(t *testing.T) {
 		`,"ttl_seconds":9223372036854775807`:  30 * 24 * time.Hour,
 	} {
 		before := time.Now().Truncate(time.Millisecond)
-		w := s.engage(t, `{"jid":"telegram:-1","topic":"","folder":"acme"`+ttl+`}`)
+		w := f.engage(t, `{"jid":"telegram:-1","topic":"","folder":"acme"`+ttl+`}`)
 		after := time.Now()
 		switch {
 		case want == 0 && (w.Until != nil || w.Folder != nil || w.EndedAt == nil):
@@ -120,8 +113,8 @@ func TestEngagementLasts(t *testing.T) {
 	}
 }
 
-func TestEngagementRefusesNonsense(t *testing.T) {
-	s := talkative(t)
+func TestEngagement_InvalidRequest_BadRequest(t *testing.T) {
+	f := newEngagementFixture(t)
 	for body, reason := range map[string]string{
 		`{"topic":"","folder":"acme"}`:                                     "jid and topic are needed",
 		`{"jid":"telegram:-1","folder":"acme"}`:                            "jid and topic are needed",
@@ -138,39 +131,39 @@ func TestEngagementRefusesNonsense(t *testing.T) {
 		`[]`: "array",
 		``:   "empty",
 	} {
-		if got := s.must(t, 400, "POST", "/v1/engagement", body); !strings.Contains(strings.ReplaceAll(got, `\`, ""), reason) {
+		if got := f.must(t, 400, "POST", "/v1/engagement", body); !strings.Contains(strings.ReplaceAll(got, `\`, ""), reason) {
 			t.Errorf("%s: %s, want %s", body, got, reason)
 		}
 	}
 	for _, query := range []string{"", "?topic=", "?jid=telegram", "?jid=" + strings.Repeat("x", 1000)} {
-		s.must(t, 400, "GET", "/v1/engagement"+query, "")
+		f.must(t, 400, "GET", "/v1/engagement"+query, "")
 	}
-	if got := s.must(t, 200, "GET", "/v1/engagement?jid=telegram:-1", ""); got != `{"engagement":[]}` {
+	if got := f.must(t, 200, "GET", "/v1/engagement?jid=telegram:-1", ""); got != `{"engagement":[]}` {
 		t.Errorf("something was stored: %s", got)
 	}
 }
 
-func TestEngagementIsRead(t *testing.T) {
-	s := talkative(t)
+func TestGetEngagement_PlaceOrChat(t *testing.T) {
+	f := newEngagementFixture(t)
 	nothing := `{"jid":"telegram:-1","topic":"#deploy","folder":null,"engaged_until":null,"last_reply_id":null,"ended_at":null}`
 	path := "/v1/engagement?jid=telegram:-1&topic=" + url.QueryEscape("#deploy")
-	equal(t, nothing, s.must(t, 200, "GET", path, ""))
-	deploy := s.must(t, 200, "POST", "/v1/engagement", `{"jid":"telegram:-1","topic":"#deploy","folder":"acme","ttl_seconds":60}`)
-	room := s.must(t, 200, "POST", "/v1/engagement", `{"jid":"telegram:-1","topic":"","ttl_seconds":0}`)
-	s.engage(t, `{"jid":"telegram:-2","topic":"","folder":"acme"}`)
-	equal(t, deploy, s.must(t, 200, "GET", path, ""))
-	equal(t, room, s.must(t, 200, "GET", "/v1/engagement?jid=telegram:-1&topic=", ""))
-	equal(t, `{"engagement":[`+room+`,`+deploy+`]}`, s.must(t, 200, "GET", "/v1/engagement?jid=telegram:-1", ""))
+	equal(t, nothing, f.must(t, 200, "GET", path, ""))
+	deploy := f.must(t, 200, "POST", "/v1/engagement", `{"jid":"telegram:-1","topic":"#deploy","folder":"acme","ttl_seconds":60}`)
+	room := f.must(t, 200, "POST", "/v1/engagement", `{"jid":"telegram:-1","topic":"","ttl_seconds":0}`)
+	f.engage(t, `{"jid":"telegram:-2","topic":"","folder":"acme"}`)
+	equal(t, deploy, f.must(t, 200, "GET", path, ""))
+	equal(t, room, f.must(t, 200, "GET", "/v1/engagement?jid=telegram:-1&topic=", ""))
+	equal(t, `{"engagement":[`+room+`,`+deploy+`]}`, f.must(t, 200, "GET", "/v1/engagement?jid=telegram:-1", ""))
 }
 
-// What was delivered counts before anything is said of engagement.
-func TestEngagementIsReadFromDeliveries(t *testing.T) {
-	s := talkative(t)
+// Deliveries are read before a request is answered.
+func TestGetEngagement_NewDeliveries_Count(t *testing.T) {
+	f := newEngagementFixture(t)
 	now := time.Now().UnixMilli()
 	mention := &msg.Message{ChatJID: "telegram:-1", Direction: msg.In, Verb: msg.VerbMention, ReceivedAt: now}
 	answer := &msg.Message{ChatJID: "telegram:-1", Direction: msg.Out, Source: msg.SourceAgent, OutState: msg.OutQueued}
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "acme/eng", ChatJID: "telegram:-1", ClaimsEngagement: true}
-	err := storetest.OpenAt(t, filepath.Join(s.data, "arizuko.db"), nil).Write(t.Context(), func(tx *store.Tx) error {
+	err := f.st.Write(t.Context(), func(tx *store.Tx) error {
 		_, _, err := tx.PutMessage(mention)
 		turn.TriggerMessageID = mention.ID
 		err = errors.Join(err, tx.PutTurn(turn, 0))
@@ -183,8 +176,8 @@ func TestEngagementIsReadFromDeliveries(t *testing.T) {
 	}
 	want := fmt.Sprintf(`{"jid":"telegram:-1","topic":"","folder":"acme/eng","engaged_until":%d,"last_reply_id":%d,"ended_at":null}`,
 		now+5+20*60_000, answer.ID)
-	equal(t, want, s.must(t, 200, "GET", "/v1/engagement?jid=telegram:-1&topic=", ""))
-	if a := s.answers(t, "telegram:-1", ""); a.Folder != "acme/eng" || !a.Engaged {
+	equal(t, want, f.must(t, 200, "GET", "/v1/engagement?jid=telegram:-1&topic=", ""))
+	if a := f.answers(t, "telegram:-1", ""); a.Folder != "acme/eng" || !a.Engaged {
 		t.Errorf("%+v", a)
 	}
 }
@@ -217,21 +210,21 @@ func TestEngage_Caller_Authority(t *testing.T) {
 		"a caller that is no group":                 {call{"telegram:-2", "ops", "missing"}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := talkative(t)
+			f := newEngagementFixture(t)
 			for _, ttl := range []int{600, 0} {
 				if tc.held != "" {
-					s.engage(t, fmt.Sprintf(`{"jid":%q,"topic":"","folder":%q}`, tc.jid, tc.held))
+					f.engage(t, fmt.Sprintf(`{"jid":%q,"topic":"","folder":%q}`, tc.jid, tc.held))
 				}
-				before := s.must(t, 200, "GET", "/v1/engagement?jid="+tc.jid, "")
+				before := f.must(t, 200, "GET", "/v1/engagement?jid="+tc.jid, "")
 				body := fmt.Sprintf(`{"jid":%q,"topic":"","folder":%q,"caller_folder":%q,"ttl_seconds":%d}`, tc.jid, tc.folder, tc.caller, ttl)
-				status, answer := s.ask(t, "POST", "/v1/engagement", body)
+				status, answer := f.call("POST", "/v1/engagement", body)
 				switch {
 				case tc.may != (status == 200):
 					t.Errorf("ttl %d: %d %s", ttl, status, answer)
 				case !tc.may && status != 403:
 					t.Errorf("ttl %d: %d %s", ttl, status, answer)
 				case !tc.may:
-					if diff := cmp.Diff(before, s.must(t, 200, "GET", "/v1/engagement?jid="+tc.jid, "")); diff != "" {
+					if diff := cmp.Diff(before, f.must(t, 200, "GET", "/v1/engagement?jid="+tc.jid, "")); diff != "" {
 						t.Errorf("refused, and done:\n%s", diff)
 					}
 				}
@@ -240,18 +233,18 @@ func TestEngage_Caller_Authority(t *testing.T) {
 	}
 }
 
-// A group may end what it holds without saying for whom it asks.
-func TestHolderEndsItsWindow(t *testing.T) {
-	s := talkative(t)
+// A group may end the window that it holds without naming a folder.
+func TestEngage_HolderWithoutFolder_EndsWindow(t *testing.T) {
+	f := newEngagementFixture(t)
 	end := `{"jid":"telegram:-9","topic":"33","caller_folder":"ops","ttl_seconds":0}`
-	s.must(t, 403, "POST", "/v1/engagement", end)
-	s.engage(t, `{"jid":"telegram:-9","topic":"","folder":"ops"}`)
-	if got := s.must(t, 403, "POST", "/v1/engagement", end); !strings.Contains(got, string(apierr.Forbidden)) {
+	f.must(t, 403, "POST", "/v1/engagement", end)
+	f.engage(t, `{"jid":"telegram:-9","topic":"","folder":"ops"}`)
+	if got := f.must(t, 403, "POST", "/v1/engagement", end); !strings.Contains(got, string(apierr.Forbidden)) {
 		t.Errorf("a window beside it: %s", got)
 	}
-	s.engage(t, `{"jid":"telegram:-9","topic":"33","folder":"ops"}`)
-	if w := s.engage(t, end); w.Folder != nil || w.EndedAt == nil {
+	f.engage(t, `{"jid":"telegram:-9","topic":"33","folder":"ops"}`)
+	if w := f.engage(t, end); w.Folder != nil || w.EndedAt == nil {
 		t.Errorf("%+v", w)
 	}
-	s.must(t, 403, "POST", "/v1/engagement", end)
+	f.must(t, 403, "POST", "/v1/engagement", end)
 }
