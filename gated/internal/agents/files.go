@@ -13,12 +13,12 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// inbox is the folder inside a group's where attachments appear.
+// inbox is the folder of attachments inside a group's folder.
 const inbox = "inbox"
 
-// linkFiles makes the attachments of a turn's rows appear in the group's inbox
-// and turns their paths into those. What cannot be linked is shown with the
-// reason instead of a path: a lost file must not keep a message from its agent.
+// linkFiles copies the attachments of a turn's rows into the group's inbox and
+// replaces their paths. An attachment that cannot be copied gets an error instead
+// of a path: a lost file must not keep a message from its agent.
 func (m *Manager) linkFiles(folder string, rows []*msg.Message) error {
 	for _, row := range rows {
 		for i := range row.Attachments {
@@ -39,7 +39,7 @@ func (m *Manager) linkFiles(folder string, rows []*msg.Message) error {
 	return nil
 }
 
-// linkFile links <data>/<from>, which must be under media/, into the inbox. It
+// linkFile copies <data>/<from>, which must be under media/, into the inbox. It
 // opens everything through roots, so no path and no link leads out of them.
 func (m *Manager) linkFile(folder, from, name string) error {
 	media, err := os.OpenRoot(filepath.Join(m.cfg.Data, "media"))
@@ -74,14 +74,14 @@ func (m *Manager) linkFile(folder, from, name string) error {
 	return copyOnce(root, filepath.Join(inbox, name), src)
 }
 
-// copyOnce copies src to name unless that is there already. A copy, not a
-// link: what the agent does to its file must not change the stored one.
+// copyOnce copies src to name unless that exists. A copy, not a link: the agent
+// must not be able to change the stored file.
 func copyOnce(root *os.Root, name string, src io.Reader) error {
 	if _, err := root.Lstat(name); err == nil {
 		return nil
 	}
 	part := name + ".part"
-	// The folder is the agent's: what stands there may be a pipe or a link.
+	// The agent may have put a pipe or a link there.
 	if err := root.RemoveAll(part); err != nil {
 		return err
 	}

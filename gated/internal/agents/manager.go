@@ -1,7 +1,7 @@
-// Package agents runs the agents: it gives each turn of the queue to a
-// process, stores what the process answers, and settles what it leaves
-// unanswered. One goroutine owns each run; what must outlive gated is in the
-// runs and turns tables before it matters.
+// Package agents runs the agents: it gives each turn of the queue to a process,
+// stores the answers, and decides what becomes of unanswered turns. One goroutine
+// owns each run. What a restart needs is stored in the runs and turns tables
+// before it happens.
 package agents
 
 import (
@@ -21,34 +21,34 @@ import (
 )
 
 const (
-	// tick is how often backoffs and idle agents are looked at.
+	// tick is how often backoffs and idle agents are checked.
 	tick = 250 * time.Millisecond
-	// eofGrace is how long an agent may take to finish after the end of its
-	// input; then it is told to terminate, and after the same time killed.
+	// eofGrace is how long an agent may take to exit after the end of its input;
+	// then it gets SIGTERM, and after the same time SIGKILL.
 	eofGrace = 3 * time.Second
-	// failGrace is the same for an agent that has already failed.
+	// failGrace is the same for an agent that has failed.
 	failGrace = time.Second
-	// orphanGrace is the same for agents of a gated that is gone.
+	// orphanGrace is the same for agents of the previous gated.
 	orphanGrace = 2 * time.Second
-	// shutdownMost bounds a shutdown that the database holds up; what is not
-	// settled then is settled by the next start.
+	// maxShutdown bounds a shutdown while the database cannot be written; the next
+	// start finalizes the rest.
 	maxShutdown = 8 * time.Second
-	// retryFirst and retryMost bound the waits between tries at the database.
+	// minRetryDelay and maxRetryDelay bound the waits between retries of a database access.
 	minRetryDelay = 50 * time.Millisecond
 	maxRetryDelay = 5 * time.Second
 )
 
-// backoffs between the attempts of a turn; the last one repeats.
+// backoff is the wait after so many attempts of a turn; the last step repeats.
 func backoff(attempts int) time.Duration {
 	steps := [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
 	return steps[min(max(attempts, 1), len(steps))-1]
 }
 
-// Config is what the manager needs to know.
+// Config of the manager.
 type Config struct {
-	Defaults  groupconfig.Config // what holds where a group's own configuration says nothing
+	Defaults  groupconfig.Config // for what a group's own configuration does not set
 	Runtimes  map[groupconfig.Runtime]runtime.Runtime
-	Environ   []string // gated's environment, of which agents get what is named
+	Environ   []string // gated's environment, of which agents get the named variables
 	Data      string   // the data folder
 	Groups    string   // the folder of the groups' folders
 	Logs      string   // the folder of run logs
@@ -95,8 +95,8 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	return m
 }
 
-// Recover ends the agents a previous gated left and queues every open turn
-// again. A turn that was answered in part counts as done.
+// Recover kills the agents of the previous gated and queues every open turn again.
+// A turn with part of an answer counts as done.
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.st.UnendedRuns(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	}
 	for _, t := range open {
 		requeued := queue.TurnOf(t)
-		if t.Attempts > 0 { // unless the clock was set back meanwhile, it waits for no longer than at first
+		if t.Attempts > 0 { // no longer than the backoff was, even if the clock was set back meanwhile
 			requeued.Backoff = min(time.Duration(t.NotBefore-m.now())*time.Millisecond, m.cfg.Backoff(t.Attempts))
 		}
 		m.push(requeued)
@@ -129,8 +129,8 @@ func (m *Manager) Recover(ctx context.Context) error {
 	return nil
 }
 
-// killOrphans ends what is left of former runs, all of them at the same time:
-// each may take its grace.
+// killOrphans kills the agents of former runs concurrently: each may take its
+// grace.
 func (m *Manager) killOrphans(left []*msg.Run) {
 	var all sync.WaitGroup
 	for _, r := range left {
@@ -173,9 +173,8 @@ func (m *Manager) recoverRun(tx *store.Tx, r *msg.Run) error {
 	return tx.EndRun(r.ID, "gated stopped", now)
 }
 
-// Run looks after backoffs and idle agents until ctx ends, then lets every
-// agent finish what it is writing and stops it. Turns left unanswered are
-// queued for the next gated.
+// Run handles backoffs and idle agents until ctx ends, then lets every agent finish
+// its frame and stops it. The next gated queues the unanswered turns again.
 func (m *Manager) Run(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -203,17 +202,17 @@ func (m *Manager) shutdown() {
 	m.stop()
 }
 
-// Offer names the live run that the next turn of a key may be stored for; see
+// Offer returns the live run that the next turn of a key may be stored for; see
 // queue.GroupQueue.Offer. It must be followed by Dispatch or Withdraw.
 func (m *Manager) Offer(k queue.Key) (runID int64) { return m.queue.Offer(k) }
 
-// Withdraw takes back an Offer whose turn was not stored.
+// Withdraw takes back an Offer of a turn that was not stored.
 func (m *Manager) Withdraw(runID int64) {
 	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Answered(runID, 1) })
 }
 
-// Dispatch takes a stored turn to the run it was stored for, or queues it.
-// offered is what Offer said for it.
+// Dispatch gives a stored turn to the run it was stored for, or queues it.
+// offered is the result of Offer for it.
 func (m *Manager) Dispatch(t *msg.Turn, offered int64) {
 	if t.RunID == 0 {
 		if offered != 0 {
@@ -224,15 +223,15 @@ func (m *Manager) Dispatch(t *msg.Turn, offered int64) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r := m.runs[t.RunID]; r != nil { // a run that ended since has put the turn back itself
+	if r := m.runs[t.RunID]; r != nil { // a run that has ended since has queued the turn itself
 		r.turns <- handover{turn: t}
 	}
 }
 
-// Stop interrupts the live runs of a folder, in one topic if that is not nil,
-// and every run at work on a cancelled turn, and forgets the cancelled turns,
-// given as they were before. What those runs were working on for other chats
-// is queued again.
+// Stop interrupts the live runs of a folder, of one topic if that is not nil, and
+// every run that works on a cancelled turn, and removes the cancelled turns, given
+// as they were before, from the queue. Turns of those runs for other chats are
+// queued again.
 func (m *Manager) Stop(folder string, topic *string, cancelled []*msg.Turn) {
 	m.mu.Lock()
 	for _, r := range m.runs {
@@ -246,8 +245,8 @@ func (m *Manager) Stop(folder string, topic *string, cancelled []*msg.Turn) {
 	}
 }
 
-// Cancel forgets a cancelled turn, given as it was before, and interrupts the
-// run if that was at work on it.
+// Cancel removes a cancelled turn, given as it was before, from the queue, and
+// interrupts the run that worked on it.
 func (m *Manager) Cancel(t *msg.Turn) {
 	m.forget(t)
 	if r := m.run(t.RunID); r != nil && t.State == msg.TurnRunning {
@@ -255,7 +254,7 @@ func (m *Manager) Cancel(t *msg.Turn) {
 	}
 }
 
-// interrupt has a run drop what it has; what comes now goes to another run.
+// interrupt makes a run abort; further turns go to another run.
 func (m *Manager) interrupt(r *run) {
 	m.queue.Drain(r.row.ID)
 	r.control(ctlInterrupt)
@@ -265,7 +264,7 @@ func (m *Manager) forget(t *msg.Turn) {
 	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Remove(t.ID) })
 }
 
-// Retire lets a run whose session was reset finish without taking more turns.
+// Drain lets a run whose session was reset finish, without further turns.
 func (m *Manager) Drain(runID int64) {
 	m.queue.Drain(runID)
 	if r := m.run(runID); r != nil {
@@ -285,7 +284,7 @@ func (m *Manager) run(id int64) *run {
 	return m.runs[id]
 }
 
-// idle is how long a run is kept warm; the caller holds the lock.
+// idle returns how long a run is kept warm; the caller holds the lock.
 func (m *Manager) idle(runID int64) time.Duration {
 	if r := m.runs[runID]; r != nil && r.setup.Timeouts.Idle != nil {
 		return time.Duration(*r.setup.Timeouts.Idle)
@@ -298,16 +297,16 @@ func (m *Manager) push(t queue.Turn) {
 	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Push(t) })
 }
 
-// schedule has the queue decide something and carries it out as one step: what
-// two goroutines were told must not reach a run in another order.
+// schedule makes a decision of the queue and carries it out in one step: the
+// decisions of two goroutines must reach a run in their order.
 func (m *Manager) schedule(decide func(*queue.GroupQueue) queue.Actions) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.act(decide(m.queue))
 }
 
-// act carries out what the queue decided; the caller holds the lock. Nothing
-// in it waits: the queue bounds what a run has, so there is always room.
+// act carries out a decision of the queue; the caller holds the lock. It never
+// blocks: the queue bounds a run's turns to less than its channel holds.
 func (m *Manager) act(a queue.Actions) {
 	for _, t := range a.Start {
 		if !m.closing {
@@ -327,7 +326,7 @@ func (m *Manager) act(a queue.Actions) {
 	}
 }
 
-// start opens a run for a queued turn and serves it to its end.
+// start opens a run for a queued turn and serves it until its end.
 func (m *Manager) start(t queue.Turn) {
 	defer m.wg.Done()
 	r, turn, err := m.open(t)
@@ -343,7 +342,7 @@ func (m *Manager) start(t queue.Turn) {
 	m.unregister(r, r.serve(turn))
 }
 
-// enlist makes a stored run known to all.
+// register makes a stored run known to the queue and to Stop, Cancel and Drain.
 func (m *Manager) register(r *run, t queue.Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -354,8 +353,8 @@ func (m *Manager) register(r *run, t queue.Turn) {
 	m.act(m.queue.Started(t, r.row.ID))
 }
 
-// remind tells a run what was stored about it before anyone could tell it:
-// that its turn was cancelled, or its session reset.
+// applyMissedSignals applies what was stored about a run before it was
+// registered: that its turn was cancelled, or its session reset.
 func (m *Manager) applyMissedSignals(r *run, t *msg.Turn) {
 	if now, err := m.st.Turn(m.ctx, t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
 		m.interrupt(r)
@@ -365,8 +364,8 @@ func (m *Manager) applyMissedSignals(r *run, t *msg.Turn) {
 	}
 }
 
-// dismiss takes a run that has ended off the list. left are the turns that it
-// put back; those still on their way to it go back too.
+// unregister removes a run that has ended. left are the turns it queues again;
+// turns still on their way to it are queued again too.
 func (m *Manager) unregister(r *run, left []queue.Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -402,9 +401,9 @@ func (m *Manager) open(t queue.Turn) (*run, *msg.Turn, error) {
 	return r, turn, err
 }
 
-// persist writes until it succeeds: what an agent has said or done must not be
-// lost to a busy or full database. ErrStale, which no retry mends, and the end
-// of ctx are returned.
+// persist writes until it succeeds: an agent's answer must not be lost to a busy
+// or full database. It returns ErrStale, which no retry fixes, and the error of an
+// ended ctx.
 func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
 	return m.retry(ctx, "write", func() error { return m.st.Write(ctx, fn) })
 }

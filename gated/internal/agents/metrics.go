@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Metrics is where the manager registers what it measures; nil for nowhere.
+// Metrics is where the manager registers its metrics; nil for nowhere.
 type Metrics prometheus.Registerer
 
 type meter struct {

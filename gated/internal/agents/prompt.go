@@ -16,36 +16,36 @@ import (
 )
 
 const (
-	// observedRows is how many rows of other chats one prompt shows.
+	// observedRows is how many rows of other chats a prompt shows.
 	observedRows = 100
 	// observedSince is how far back the first turn of a session looks.
 	observedSince = 24 * time.Hour
 	// replyDepth is how far a reply chain is followed.
 	replyDepth = 20
-	// contextRow and contextBytes are how much of one such row, and of all of
-	// a block, a prompt shows.
+	// contextRow and contextBytes bound one row of context, and each block of them,
+	// in bytes.
 	contextRow   = 8 << 10
 	contextBytes = 256 << 10
-	// pastSessions is how many former sessions a new one is told of.
+	// pastSessions is how many former sessions a new one is shown.
 	pastSessions = 3
 )
 
-// shown is what a run has been shown already, so that a batch piped into it
-// repeats nothing.
+// shown is what a run has been shown, so that a turn piped into it repeats
+// nothing.
 type shown struct {
 	assistant string
 	prompted  bool
-	through   int64          // decisions
-	rows      map[int64]bool // messages, as batch or as reply chain
+	through   int64          // the last decision shown
+	rows      map[int64]bool // messages shown, in a batch or as reply chain
 }
 
-// promptText is a built prompt and the session it goes to.
+// promptText is a built prompt and the session it is for.
 type promptText struct {
 	text    string
 	session string
 }
 
-// prompt builds a turn's prompt, trying again while the database is in the way.
+// prompt builds a turn's prompt, retrying while the database fails.
 func (r *run) prompt(t *msg.Turn) (p promptText, err error) {
 	err = r.m.retry(r.m.ctx, "read turn", func() (err error) {
 		if err = r.announceLater(t); err != nil {
@@ -57,8 +57,8 @@ func (r *run) prompt(t *msg.Turn) (p promptText, err error) {
 	return p, err
 }
 
-// announceFirst queues the system messages that a run's first turn gives rise
-// to and claims those that wait for the folder's next prompt.
+// announceFirst queues the system messages of a run's first turn, and claims those
+// that wait for the folder's next prompt.
 func (r *run) announceFirst(tx *store.Tx, t *msg.Turn) error {
 	session, err := tx.Session(r.m.ctx, t.Folder, t.Topic)
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *run) announceFirst(tx *store.Tx, t *msg.Turn) error {
 	return r.m.announceDay(tx, t)
 }
 
-// announce queues a line for the prompt of t, unless an earlier attempt at t
-// has one already.
+// announce queues a system message for the prompt of t, unless an earlier attempt
+// at t has queued it.
 func (m *Manager) announce(tx *store.Tx, t *msg.Turn, event, body string) error {
 	const origin = "gated"
 	claimed, err := tx.TurnSystemMessages(m.ctx, t.ID)
@@ -88,8 +88,8 @@ func (m *Manager) announce(tx *store.Tx, t *msg.Turn, event, body string) error 
 	return tx.PutSystemMessage(t.Folder, origin, event, body, m.now())
 }
 
-// announceLater does the same for turns piped in, and writes only if there is
-// something to say.
+// announceLater does the same for piped turns, and writes only if there is
+// anything to announce.
 func (r *run) announceLater(t *msg.Turn) error {
 	if !r.started {
 		return nil
@@ -121,7 +121,7 @@ func (m *Manager) announceDay(tx *store.Tx, t *msg.Turn) error {
 
 func (m *Manager) today() string { return m.cfg.Now().In(m.cfg.Location).Format(time.DateOnly) }
 
-// pastSessions tells a new session what came before it.
+// pastSessions is the text about earlier sessions for a new one.
 func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, error) {
 	past, err := tx.PastSessions(m.ctx, t.Folder, t.Topic, runID, pastSessions)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *run) assemble(t *msg.Turn) (p promptText, err error) {
 	return p, nil
 }
 
-// remember notes what the prompt shows.
+// remember records what the prompt shows.
 func (r *run) remember(g groupconfig.Config, through int64, in *prompt.Input) {
 	if r.shown.rows == nil {
 		r.shown.rows = map[int64]bool{}
@@ -191,8 +191,8 @@ func (r *run) remember(g groupconfig.Config, through int64, in *prompt.Input) {
 	}
 }
 
-// observe adds the rows of other chats that the session has not seen, and
-// returns the decision up to which it has now.
+// observe adds the rows of other chats that the session has not seen, and returns
+// the last decision that it has now seen.
 func (r *run) observe(t *msg.Turn, g groupconfig.Config, in *prompt.Input) (through int64, err error) {
 	after := r.shown.through
 	if !r.shown.prompted {
@@ -214,7 +214,7 @@ func (r *run) observe(t *msg.Turn, g groupconfig.Config, in *prompt.Input) (thro
 	if err != nil {
 		return 0, err
 	}
-	for _, row := range rows { // some may have been decided since the last decision was looked up
+	for _, row := range rows { // rows may have been decided since LastDecision
 		through = max(through, row.DecisionSeq)
 	}
 	in.Observed = capContext(rows)
@@ -240,8 +240,8 @@ func (m *Manager) titles(rows []*msg.Message) (map[string]string, error) {
 	return titles, nil
 }
 
-// replyChain follows what the batch's rows answer, oldest first, leaving out
-// what the run has been shown. ids maps the platform ids met to row ids.
+// replyChain follows the replies of the batch's rows, oldest first, without the
+// rows that the run has been shown. ids maps platform ids to row ids.
 func (r *run) replyChain(batch []*msg.Message) (chain []*msg.Message, ids map[string]int64, err error) {
 	ids = map[string]int64{}
 	seen := map[int64]bool{}
@@ -279,8 +279,8 @@ func (r *run) replyChain(batch []*msg.Message) (chain []*msg.Message, ids map[st
 	return capContext(chain), ids, nil
 }
 
-// capContext bounds what rows that nobody asks about add to a prompt: long
-// ones are cut, and the newest are kept.
+// capContext bounds the context of a prompt: long rows are cut, and the newest
+// rows kept.
 func capContext(rows []*msg.Message) []*msg.Message {
 	size := 0
 	for i := len(rows) - 1; i >= 0; i-- {
@@ -295,8 +295,8 @@ func capContext(rows []*msg.Message) []*msg.Message {
 	return rows
 }
 
-// group is the group's configuration as it is now; while there is something wrong
-// with it, as it was when the run began.
+// group is the group's current configuration; while that is invalid, the one that
+// the run began with.
 func (r *run) group() (groupconfig.Config, error) {
 	own, problems, err := r.m.groupConfig(r.row.Folder)
 	if err != nil || problems != nil {

@@ -20,25 +20,24 @@ import (
 	"arizuko/pkg/store"
 )
 
-// handover is a turn on its way to a run: stored for it already, or still
-// queued.
+// handover is a turn on its way to a run: stored for it already, or still queued.
 type handover struct {
 	turn   *msg.Turn
 	queued *queue.Turn
 }
 
-// control is something a run is told from outside.
+// control is a signal to a run.
 type control int
 
 const (
-	ctlClose     control = iota // finish and go
-	ctlInterrupt                // drop everything and go
+	ctlClose     control = iota // answer the open turns and exit
+	ctlInterrupt                // abort everything and exit
 	ctlShutdown                 // gated is stopping
 	controls
 )
 
-// run is one agent process and the turns it has. Only its own goroutine
-// touches the fields below the line.
+// run is one agent process and its turns. Only its own goroutine uses the fields
+// below the line.
 type run struct {
 	m     *Manager
 	row   msg.Run
@@ -51,20 +50,20 @@ type run struct {
 	last          *msg.Turn // the turn answered last
 	answered      bool
 	shown         shown
-	shownThrough  map[int64]int64 // turn → the last decision its prompt showed
+	shownThrough  map[int64]int64 // turn → the last decision in its prompt
 	started       bool            // the start line is sent
-	announcedDate string          // the date its agent believes in
+	announcedDate string          // the date that its agent was given last
 	problem       string          // why the run failed, "" if it did not
-	permanent     bool            // it failed over what only an operator can mend
+	permanent     bool            // it failed because of its setup, which only an operator can fix
 	configChanged bool            // its group's configuration has changed since it began
-	stopping      bool            // told to go; what it leaves costs no attempt
-	aborted       bool            // told to drop everything: nothing it does now is a failure
+	stopping      bool            // it is ending; turns it leaves lose no attempt
+	aborted       bool            // it was interrupted: nothing counts as a failure now
 	shuttingDown  bool            // gated is stopping: nor now
 	deadline      *time.Timer
 }
 
-// pipeRoom is more than the queue lets wait at one run, so that handing over
-// never blocks.
+// turnsBuffer is more than the turns that the queue lets wait at one run, so that
+// sending to it never blocks.
 const turnsBuffer = 64
 
 func newRun(m *Manager, row msg.Run, setup setup) *run {
@@ -75,7 +74,7 @@ func newRun(m *Manager, row msg.Run, setup setup) *run {
 	return r
 }
 
-// control tells the run something; telling twice is telling once.
+// control sends the run a signal, once if it is sent twice.
 func (r *run) control(c control) {
 	select {
 	case r.ctl[c] <- struct{}{}:
@@ -83,7 +82,7 @@ func (r *run) control(c control) {
 	}
 }
 
-// pending takes the turns that are on their way to the run.
+// pending receives the turns that are on their way to the run.
 func (r *run) pending() (all []handover) {
 	for {
 		select {
@@ -95,8 +94,8 @@ func (r *run) pending() (all []handover) {
 	}
 }
 
-// serve starts the process, hands it turn and whatever follows, and returns
-// the turns left to queue again when it is gone.
+// serve starts the process, sends it turn and all further turns, and returns the
+// turns to queue again after its exit.
 func (r *run) serve(turn *msg.Turn) []queue.Turn {
 	r.deadline = time.NewTimer(r.timeout())
 	defer r.deadline.Stop()
@@ -121,7 +120,7 @@ func (r *run) launch() error {
 	}
 	r.proc = proc
 	failpoint.At(failpoint.Spawned)
-	// The process has been told nothing yet: from here on a crash can find it.
+	// The process has received nothing yet. From here on a restart can find it.
 	err = r.m.persist(r.m.ctx, func(tx *store.Tx) error {
 		return tx.RecordProcess(r.row.ID, proc.PID(), proc.PIDStart(), proc.Label())
 	})
@@ -133,7 +132,7 @@ func (r *run) launch() error {
 	return err
 }
 
-// spec is what the runtime needs to know.
+// spec is how the runtime starts the process.
 func (r *run) spec() (s runtime.Spec, err error) {
 	if r.setup.err != nil {
 		return s, r.setup.err
@@ -156,7 +155,7 @@ func (r *run) spec() (s runtime.Spec, err error) {
 	return s, os.MkdirAll(logs, 0o700)
 }
 
-// loop serves the process until it is gone.
+// loop serves the process until its exit.
 func (r *run) loop() runtime.Exit {
 	for {
 		select {
@@ -167,7 +166,7 @@ func (r *run) loop() runtime.Exit {
 			case ev.Exit != nil:
 				return *ev.Exit
 			case r.problem != "":
-				// it has been given up; what it still says counts no more
+				// it has failed: further frames do not count
 			case ev.Frame != nil:
 				r.frame(*ev.Frame)
 			case ev.Malformed != nil:
@@ -178,7 +177,7 @@ func (r *run) loop() runtime.Exit {
 				r.fail(fmt.Sprintf("the agent wrote no frame for %s", r.timeout()))
 			}
 		case <-r.ctl[ctlClose]:
-			for _, h := range r.pending() { // they came before
+			for _, h := range r.pending() { // sent before the signal
 				r.receive(h)
 			}
 			r.drain()
@@ -191,7 +190,7 @@ func (r *run) loop() runtime.Exit {
 	}
 }
 
-// finish lets the process answer what it has, however long that takes.
+// drain lets the process answer its turns, without a limit of time.
 func (r *run) drain() {
 	if len(r.unanswered) == 0 {
 		r.stop(eofGrace)
@@ -202,7 +201,7 @@ func (r *run) drain() {
 	r.proc.CloseInput()
 }
 
-// drop has the process stop work on everything it has.
+// abort interrupts the process.
 func (r *run) abort() {
 	if r.aborted {
 		return
@@ -212,14 +211,14 @@ func (r *run) abort() {
 	r.stop(failGrace)
 }
 
-// leave ends the process's input and, if it does not go by itself, the process.
+// stop closes the process's input and, after grace, kills it.
 func (r *run) stop(grace time.Duration) {
 	r.stopping = true
 	r.m.queue.Drain(r.row.ID)
 	go r.proc.Stop(grace)
 }
 
-// fail gives the run up.
+// fail ends the run as failed.
 func (r *run) fail(problem string) {
 	if r.aborted || r.shuttingDown {
 		return
@@ -229,7 +228,7 @@ func (r *run) fail(problem string) {
 	go r.proc.Stop(failGrace)
 }
 
-// take receives a turn; one from the queue is offered to this run first.
+// receive takes a turn; a queued one is first stored as offered to this run.
 func (r *run) receive(h handover) {
 	if h.queued == nil {
 		r.logPiped(h.turn)
@@ -256,9 +255,9 @@ func (r *run) receive(h handover) {
 	r.sendPrompt(turn)
 }
 
-// giveBack returns a turn that could not be offered: to the queue if it is
-// still open, to nobody if it was cancelled. A run that was closed behind the
-// queue's back must not be sent the turn again.
+// requeue returns a turn that could not be offered to the queue, unless it was
+// cancelled. A run that was closed without the queue's knowledge must not get the
+// turn again.
 func (r *run) requeue(t queue.Turn) {
 	if live, err := r.m.st.RunIsLive(r.m.ctx, r.row.ID); err == nil && !live && !r.stopping {
 		r.drain()
@@ -269,15 +268,15 @@ func (r *run) requeue(t queue.Turn) {
 	r.free()
 }
 
-// free tells the queue that the run has a turn fewer.
+// free reports to the queue that the run has one turn less.
 func (r *run) free() {
 	r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Answered(r.row.ID, 1) })
 }
 
-// hand writes a turn's prompt to the agent.
+// sendPrompt writes a turn's prompt to the agent.
 func (r *run) sendPrompt(t *msg.Turn) {
 	if r.problem != "" || r.stopping {
-		return // settle puts it back
+		return // finalize queues it again
 	}
 	p, err := r.prompt(t)
 	if err != nil {
@@ -291,7 +290,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	if r.started {
 		failpoint.At(failpoint.Piping)
 		r.send(agentproto.Message{TurnID: id, Prompt: p.text})
-		if r.configChanged { // what comes next goes to a run by the new one
+		if r.configChanged { // the next turn goes to a run with the new configuration
 			r.drain()
 		}
 		return
@@ -310,7 +309,7 @@ func (r *run) send(in agentproto.Input) {
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, runtime.ErrClosed): // it has stopped reading, or is gone already
+	case errors.Is(err, runtime.ErrClosed): // it has stopped reading, or has exited
 		go r.proc.Stop(failGrace)
 	default:
 		r.fail("cannot write to the agent: " + err.Error())
@@ -319,7 +318,7 @@ func (r *run) send(in agentproto.Input) {
 
 // frame stores one answer of the agent.
 func (r *run) frame(f agentproto.Frame) {
-	// When it is stored: a database in the way is no silence of the agent's.
+	// Only after the write: a slow database is no silence of the agent.
 	defer func() { r.deadline.Reset(r.timeout()) }()
 	t := r.addressee(f.TurnID)
 	if t == nil {
@@ -342,7 +341,7 @@ func (r *run) frame(f agentproto.Frame) {
 	case errors.Is(err, store.ErrStale):
 		r.m.log.Info("frame discarded: its turn was cancelled", "run", r.row.ID, "turn", t.ID)
 	case err != nil:
-		return // gated is stopping: the turn is asked again by the next one
+		return // gated is stopping: the next one repeats the turn
 	default:
 		r.logAnswer(t, reply.Text)
 	}
@@ -351,8 +350,8 @@ func (r *run) frame(f agentproto.Frame) {
 	}
 }
 
-// errorFrame gives the run up over a turn, unless that was cancelled: what
-// becomes of such a turn concerns nobody.
+// errorFrame ends the run as failed, unless the turn was cancelled: then the
+// error does not matter.
 func (r *run) errorFrame(t *msg.Turn, problem string) {
 	if now, err := r.m.st.Turn(r.m.ctx, t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
 		r.m.log.Info("error frame discarded: its turn was cancelled", "run", r.row.ID, "turn", t.ID)
@@ -362,8 +361,8 @@ func (r *run) errorFrame(t *msg.Turn, problem string) {
 	r.fail(cmp.Or(problem, "the agent reported an error without a description"))
 }
 
-// addressee is the turn a frame answers: the one it names, else the oldest
-// unanswered, else the last one answered; nil if there is none such.
+// addressee returns the turn that a frame answers: the one it names, else the
+// oldest unanswered, else the last answered one; nil if there is none.
 func (r *run) addressee(turnID string) *msg.Turn {
 	if turnID == "" {
 		if len(r.unanswered) > 0 {
@@ -384,7 +383,7 @@ func (r *run) addressee(turnID string) *msg.Turn {
 	return &msg.Turn{ID: id, RunID: r.row.ID, Folder: r.row.Folder}
 }
 
-// done takes an answered turn off the run's list.
+// done removes an answered turn from the run.
 func (r *run) done(t *msg.Turn) {
 	i := slices.IndexFunc(r.unanswered, func(u *msg.Turn) bool { return u.ID == t.ID })
 	if i < 0 {
@@ -399,15 +398,15 @@ func (r *run) done(t *msg.Turn) {
 	}
 }
 
-// leftovers is what a run leaves when its process is gone.
+// leftovers is what remains of a run after its exit.
 type leftovers struct {
 	problem string       // why the run failed, "" if it did not
 	queued  []queue.Turn // turns to queue again
 	failed  []*msg.Turn
 }
 
-// finalize stores what became of the run's unanswered turns and returns those
-// to queue again.
+// finalize stores what becomes of the run's unanswered turns and returns those to
+// queue again.
 func (r *run) finalize(exit runtime.Exit) []queue.Turn {
 	failpoint.At(failpoint.Exited)
 	if exit.Err != nil {
@@ -453,9 +452,9 @@ func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left le
 	return left, tx.EndRun(r.row.ID, left.problem, now)
 }
 
-// verdict says why the run counts as failed, "" if it does not: a run that
-// was told to go, that has nothing left, or that ended by itself in good order
-// after it had answered, as agents do that live for one answer.
+// failureOf returns why the run counts as failed, "" if it does not: a run that
+// was stopped, that has no open turns, or that exited with 0 after an answer, as
+// agents for one prompt do.
 func (r *run) failureOf(exit runtime.Exit, left int) string {
 	switch {
 	case r.problem != "":
@@ -495,8 +494,8 @@ func (r *run) finalizeTurn(tx *store.Tx, t *msg.Turn, problem string, oldest boo
 	return &requeued, tx.RequeueTurn(t.ID, charged, problem, t.NotBefore)
 }
 
-// failureNotice tells the chat, once and plainly, that a turn was given up.
-// The reason stays with the operators: it may hold what strangers must not see.
+// failureNotice is the one message to the chat about a failed turn. The reason is
+// for operators alone: it may hold what users must not see.
 func (r *run) failureNotice(t *msg.Turn) string {
 	why := fmt.Sprintf("the agent failed %d times", r.m.cfg.Attempts)
 	if r.permanent {

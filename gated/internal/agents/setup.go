@@ -16,19 +16,19 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// setup is how one run's agent is run: as its group's configuration says, and
-// the instance's where that says nothing. It holds until the run ends.
+// setup is how one run's agent is run: by its group's configuration and the
+// instance's defaults. It does not change during the run.
 type setup struct {
 	groupconfig.Config
 	runtime runtime.Runtime
 	env     []string
 	redact  func(string) string
-	// err says why there is no such run; the rest is the instance's then.
+	// err is why the agent cannot be run; the other fields are the defaults then.
 	err error
 }
 
-// setup reads how a folder's agents are run. What is wrong with a configuration
-// is part of the answer.
+// setup reads how a folder's agents are run. An invalid configuration is part of
+// the result, in s.err.
 func (m *Manager) setup(folder string) (s setup, err error) {
 	err = m.retry(m.ctx, "read group configuration", func() (err error) {
 		var own groupconfig.Config
@@ -51,8 +51,8 @@ func (m *Manager) setup(folder string) (s setup, err error) {
 	return s, err
 }
 
-// groupConfig reads what a group's own configuration says; nothing, if it is not
-// registered.
+// groupConfig reads a group's own configuration; it is empty for a group that is
+// not registered.
 func (m *Manager) groupConfig(folder string) (c groupconfig.Config, problems, err error) {
 	g, err := m.st.Group(m.ctx, folder)
 	if err != nil || g == nil {
@@ -62,8 +62,8 @@ func (m *Manager) groupConfig(folder string) (c groupconfig.Config, problems, er
 	return c, problems, nil
 }
 
-// redactor hides the values of the variables that are named, besides what is
-// hidden of all.
+// redactor hides the values of the named variables, and what is hidden for all
+// agents.
 func (m *Manager) redactor(env, names []string) func(string) string {
 	var values []string
 	for _, entry := range env {
@@ -75,8 +75,8 @@ func (m *Manager) redactor(env, names []string) func(string) string {
 	return func(s string) string { return m.cfg.Redact(own.String(s)) }
 }
 
-// groupDir makes a group's folder. A link in its place is refused: who may write
-// in the folder above could have it lead into another group's.
+// groupDir makes a group's folder. A link in its place is refused: an agent of the
+// group above could make it point to another group's folder.
 func (m *Manager) groupDir(folder string) (string, error) {
 	if err := msg.ValidFolder(folder); err != nil {
 		return "", err
@@ -106,15 +106,15 @@ func (m *Manager) groupDir(folder string) (string, error) {
 	return filepath.Join(m.cfg.Groups, filepath.FromSlash(folder)), nil
 }
 
-// hidden makes the folders of the groups below one, which are inside of its own
-// and yet not its own.
+// hidden makes the folders of the groups below one: they are inside its folder,
+// and its agent must not see them.
 func (m *Manager) hidden(folder string) (dirs []string, err error) {
 	groups, err := m.st.Groups(m.ctx)
 	if err != nil {
 		return nil, err
 	}
 	var covered []string
-	for _, g := range groups { // what is below another comes after it
+	for _, g := range groups { // a folder sorts before those below it
 		below := func(above string) bool { return msg.Within(g.Folder, above) }
 		if g.Folder == folder || !below(folder) || slices.ContainsFunc(covered, below) || msg.ValidFolder(g.Folder) != nil {
 			continue

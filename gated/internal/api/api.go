@@ -1,5 +1,4 @@
-// Package api is what gated answers over HTTP: the turns, and the operators'
-// hand on them.
+// Package api serves gated's HTTP API: turns and what operators do with them.
 package api
 
 import (
@@ -21,7 +20,7 @@ import (
 // listLimit is how many turns one answer lists.
 const listLimit = 200
 
-// Agents is what the API tells those who run the agents.
+// Agents applies the API's changes to runs and queue.
 type Agents interface {
 	Cancel(*msg.Turn)
 	Retry(*msg.Turn)
@@ -34,7 +33,7 @@ type API struct {
 	Now    func() time.Time
 }
 
-// Mount adds the routes; the caller has put the bearer check before them.
+// Mount adds the routes. The router must check the bearer secret.
 func (a API) Mount(r chi.Router) {
 	r.Get("/v1/turns", answer(http.StatusOK, a.list))
 	r.Get("/v1/turns/{id}", answer(http.StatusOK, a.show))
@@ -85,7 +84,7 @@ func (a API) turn(r *http.Request) (*msg.Turn, error) {
 		return nil, busy(err)
 	}
 	if t == nil {
-		return nil, apierr.New(apierr.NotFound, "there is no turn %d", id)
+		return nil, apierr.New(apierr.NotFound, "no turn %d", id)
 	}
 	return t, nil
 }
@@ -114,7 +113,7 @@ func (a API) cancel(r *http.Request) (any, error) {
 	return t, nil
 }
 
-// change carries out one verb on a turn and returns the turn as it is then.
+// change makes one change to a turn and returns the turn as it is then.
 func (a API) change(r *http.Request, rule string, verb func(*store.Tx, int64) error) (t *msg.Turn, err error) {
 	before, err := a.turn(r)
 	if err != nil {
@@ -136,8 +135,8 @@ func (a API) change(r *http.Request, rule string, verb func(*store.Tx, int64) er
 	return t, nil
 }
 
-// replay has a message go its way once more, as a copy: an inbound one is
-// judged afresh, an outbound one that failed or was cancelled is sent.
+// replay copies a message: an inbound copy is decided again, an outbound copy of
+// one that failed or was cancelled is sent.
 func (a API) replay(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
@@ -148,9 +147,9 @@ func (a API) replay(r *http.Request) (any, error) {
 		return nil, busy(err)
 	}
 	if m == nil {
-		return nil, apierr.New(apierr.NotFound, "there is no message %d", id)
+		return nil, apierr.New(apierr.NotFound, "no message %d", id)
 	}
-	if m.DerivedFrom != 0 && m.Source == msg.SourcePrefix { // the original says where it goes
+	if m.DerivedFrom != 0 && m.Source == msg.SourcePrefix { // the original has the prefix
 		if m, err = a.Store.Message(r.Context(), m.DerivedFrom); err != nil {
 			return nil, busy(err)
 		}
@@ -201,7 +200,7 @@ func pathID(r *http.Request) (int64, error) {
 	return id, nil
 }
 
-// busy makes a database in the way something to try again.
+// busy turns a database error into one that asks the client to retry.
 func busy(err error) error {
-	return apierr.New(apierr.Unavailable, "the database cannot be used right now: %w", err)
+	return apierr.New(apierr.Unavailable, "the database is not available right now: %w", err)
 }

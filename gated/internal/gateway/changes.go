@@ -6,7 +6,7 @@ import (
 	"context"
 )
 
-// change is what an edit or delete row acts on.
+// change is an edit or delete row with the row it acts on.
 type change struct {
 	target  *msg.Message // nil if it is not stored
 	subject *msg.Message // the target, or the row derived from it
@@ -40,14 +40,13 @@ func (g *Gateway) findChange(ctx context.Context, r *row) (*change, error) {
 	return c, nil
 }
 
-// applyChange lets an edit or deletion act on its target: one that is
-// undecided is replaced or dropped, one that is decided gets a note in the
-// next prompt.
+// applyChange applies an edit or a deletion to its target: an undecided target
+// is replaced or dropped, a decided one gets a note in the next prompt.
 func (d *decider) applyChange(r *row) {
 	c := r.change
 	switch {
 	case c.target != nil && d.decided[c.target.ID]:
-		d.reload = true // the next pass sees the target as it is then
+		d.reload = true // the next pass reads the target as it is then
 	case c.target == nil || c.target.Direction == msg.Out:
 		d.decide(r, msg.Dropped, msg.ReasonEditOrphan, "", d.now)
 	case c.target.Disposition == "":
@@ -63,8 +62,8 @@ func (d *decider) applyChange(r *row) {
 	}
 }
 
-// changeUndecided changes a row that waits. The rows in hand are read again,
-// for what they say or whom they address may have changed.
+// changeUndecided changes an undecided row. The chat's rows are then loaded
+// again: their text, or whether they address the bot, may have changed.
 func (d *decider) changeUndecided(r *row, target *msg.Message) {
 	d.decide(r, msg.Dropped, msg.ReasonEditApplied, "", d.now)
 	if r.Verb == msg.VerbDelete {

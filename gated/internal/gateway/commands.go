@@ -10,8 +10,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// runCommand answers a command. It waits for nothing: neither for the gate,
-// nor for rows before it, nor for a running turn.
+// runCommand answers a command at once: it waits neither for the gate, nor for
+// the rows before it, nor for a running turn.
 func (d *decider) runCommand(ctx context.Context, r *row) {
 	cmd := r.command
 	home := ""
@@ -44,14 +44,14 @@ func (d *decider) runCommand(ctx context.Context, r *row) {
 	}
 }
 
-// answer decides a command's row and says what came of it.
+// answer decides a command's row and stores the reply.
 func (d *decider) answer(r *row, text string) {
 	d.decide(r, msg.Command, msg.ReasonCommand, "", d.now)
 	d.replyTo(r, msg.SourceCommand, text, d.now)
 }
 
-// home is the group that a command concerns, or what to tell the chat instead.
-// While routing is down it is the group that answered here last.
+// home returns the group that a command is for, or the text to reply if there is
+// none. While routd is down it is the group that answered here last.
 func (d *decider) home(ctx context.Context, r *row) (folder, problem string) {
 	if r.known && r.answer.Error == "" {
 		return r.answer.Home, "This chat is not connected to a group yet."
@@ -62,8 +62,8 @@ func (d *decider) home(ctx context.Context, r *row) (folder, problem string) {
 		"Routing (routd) is not answering, so I cannot tell which group this chat belongs to. Try again in a moment."
 }
 
-// newSession drops the session of a topic, and asks the text behind the
-// command afresh.
+// newSession drops the session of a topic and makes a turn of the text behind
+// the command.
 func (d *decider) newSession(ctx context.Context, r *row, folder string) {
 	d.releaseBefore(ctx)
 	topic, ack := r.command.Topic, "new session in "+r.command.Topic
@@ -89,7 +89,7 @@ func (d *decider) newSession(ctx context.Context, r *row, folder string) {
 	d.reload = true
 }
 
-// afresh is the entry for the text behind /new.
+// newSessionEntry is the entry for the text behind /new.
 func (d *decider) newSessionEntry(r *row, folder, topic string) *entry {
 	own := cmp.Or(r.command.Topic, r.Topic)
 	e := &entry{
@@ -106,8 +106,8 @@ func (d *decider) newSessionEntry(r *row, folder, topic string) *entry {
 	return e
 }
 
-// stop ends what the group does for this chat: in a web chat for the topic the
-// command stands in, elsewhere for all.
+// stop cancels the turns of this chat and drops the rows it holds: in a web chat
+// only those of the command's topic.
 func (d *decider) stop(ctx context.Context, r *row, folder string) {
 	var topic *string
 	if platform, _ := msg.SplitJID(r.ChatJID); platform == msg.PlatformWeb {

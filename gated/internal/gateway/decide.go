@@ -7,11 +7,11 @@ import (
 	"context"
 )
 
-// filesMost is how long a row waits for its attachments, in ms.
+// maxFileWait is how long a row waits for its attachments, in ms.
 const maxFileWait = 60_000
 
-// judgement is one chat's part of a pass: the undecided rows behind the gate,
-// taken one by one through the layers.
+// decider decides one chat's rows in a pass: it takes the undecided rows behind
+// the gate one by one through the layers.
 type decider struct {
 	*plan
 	g     *Gateway
@@ -21,22 +21,22 @@ type decider struct {
 
 	held           []*row // folded into the gate in this pass
 	turns          turnBatches
-	blocked        bool              // rows from here on wait; commands and edits do not
-	reload         bool              // what was decided changes how the next rows are judged
-	offlineNoticed bool              // the chat has been told that we were offline
+	blocked        bool              // all further rows wait, but for commands and edits
+	reload         bool              // a decision changes how the next rows are decided: load them again
+	offlineNoticed bool              // this pass has handled the notice that the bot was offline
 	bound          map[string]string // thread → the named topic that this pass binds it to
 }
 
-// check notes an error that keeps the chat's plan from being carried out, so
-// that the pass over it is repeated.
+// check keeps the first error of a read. A plan with an error is not stored and
+// the chat's pass is repeated.
 func (d *decider) check(err error) {
 	if err != nil && d.err == nil {
 		d.err = err
 	}
 }
 
-// run judges the rows. Where rows that earlier passes hold are to be released,
-// it asks for another pass over all of them, which releases what it reads.
+// run decides the rows. If the rows held by earlier passes are to be released, it
+// requests another pass, which reads all of them again and releases them.
 func (d *decider) run(ctx context.Context) {
 	c := d.batch.chat
 	if len(d.batch.rows) > 0 {
@@ -75,7 +75,7 @@ func (d *decider) run(ctx context.Context) {
 	d.ensureChatRow()
 }
 
-// lookBehind has the next pass look for commands behind a page of blocked rows.
+// scanAhead makes the next pass look for commands behind a page of blocked rows.
 func (d *decider) scanAhead() {
 	if !d.blocked {
 		return
@@ -83,7 +83,7 @@ func (d *decider) scanAhead() {
 	d.scannedThrough, d.requeue = max(d.batch.chat.scannedThrough, d.batch.last), d.requeue || d.batch.more
 }
 
-// releases says whether a row in hand has the gate release what it holds.
+// releases reports whether a row makes the gate release the rows it holds.
 func (d *decider) releases(ctx context.Context) bool {
 	for _, r := range d.batch.rows {
 		if r.command != nil && r.command.Name == msg.CommandNew {
@@ -96,7 +96,7 @@ func (d *decider) releases(ctx context.Context) bool {
 	return false
 }
 
-// judgeRow recognises what waits for nothing, and folds the rest into the gate.
+// decideRow decides rows that need not wait, and holds the others in the gate.
 func (d *decider) decideRow(ctx context.Context, r *row) {
 	switch {
 	case r.change != nil && !r.change.fires:
@@ -111,7 +111,7 @@ func (d *decider) decideRow(ctx context.Context, r *row) {
 	case !r.known:
 		d.blocked, d.awaitsRoutd = true, true
 		d.g.logWaits(r, waitsRoutd)
-		if !d.g.resolver.down.Load() { // routd left the row out of its answer
+		if !d.g.resolver.down.Load() { // routd's answer does not have the row
 			d.wakeAt(d.now + d.g.cfg.Poll.Milliseconds())
 		}
 	case r.answer.Error != "":
@@ -123,8 +123,8 @@ func (d *decider) decideRow(ctx context.Context, r *row) {
 	}
 }
 
-// waitsForFiles says whether a row's attachments are still being downloaded. A
-// row that claims to be from the future does not wait for it.
+// waitsForFiles reports whether a row's attachments are still being downloaded.
+// A row with a time in the future does not wait until then.
 func (d *decider) waitsForFiles(r *row) bool {
 	age := d.now - r.ReceivedAt
 	return r.PendingFiles > 0 && age < maxFileWait && age > -maxFileWait
@@ -136,18 +136,18 @@ func (d *decider) wakeAt(at int64) {
 	}
 }
 
-// hold folds a row into the gate.
+// hold adds a row to the gate.
 func (d *decider) hold(r *row) {
 	weight := r.answer.Impulse.Weight(r.verb())
 	if (r.answer.Engaged || r.prefix != nil || r.answer.Reason == msg.ReasonToSticky) && d.g.cfg.Impulse.Weight(r.verb()) > 0 {
-		weight = msg.FullWeight // it is certain to want an answer
+		weight = msg.FullWeight // such a row always wants an answer
 	}
-	// A clock that is ahead of ours must not hold the row until ours is there too.
+	// An adapter's clock that is ahead of ours must not hold the row for longer.
 	d.gate.add(r.ID, min(r.ReceivedAt, d.now), weight, r.answer.Impulse)
 	d.held = append(d.held, r)
 }
 
-// release routes every row held.
+// release routes every held row.
 func (d *decider) release(ctx context.Context) {
 	rows := d.held
 	d.held = nil
@@ -161,8 +161,8 @@ func (d *decider) release(ctx context.Context) {
 	d.gate = empty(d.gate.throughID)
 }
 
-// releaseLight routes rows that weigh nothing, such as reactions: together
-// they fire one turn at most, and only where a route says so.
+// releaseWeightless routes rows of weight 0, such as reactions: together they
+// fire one turn at most, and only where a route or an engaged group triggers.
 func (d *decider) releaseWeightless(ctx context.Context, rows []*row) {
 	fires := func(r *row) bool {
 		return r.answer.Action == routeapi.Trigger && (r.answer.Reason == msg.ReasonRoute || r.answer.Engaged)
@@ -190,7 +190,7 @@ func (d *decider) releaseWeightless(ctx context.Context, rows []*row) {
 	d.turns.claimNothing()
 }
 
-// route gives a released row its disposition.
+// route decides a released row.
 func (d *decider) route(ctx context.Context, r *row) {
 	a := &r.answer
 	if r.ForwardedFrom != nil {
@@ -230,8 +230,8 @@ func (d *decider) route(ctx context.Context, r *row) {
 }
 
 const (
-	// botTurns is how often another bot is answered in a chat within botTime, in ms; then it
-	// is only heard, since two bots may go on for ever.
+	// botTurns is how many turns of another bot are answered in a chat within botTime, in ms;
+	// further rows are observed, since two bots could go on for ever.
 	botTurns = 10
 	botTime  = 10 * 60_000
 )
@@ -242,8 +242,8 @@ func (d *decider) botLoop(ctx context.Context, r *row) bool {
 	return turns >= botTurns
 }
 
-// wantsHome says whether a row that nobody takes is meant for the bot, so that
-// it waits until its chat is connected to a group.
+// waitsForRoute reports whether a row without a route addresses the bot, so that
+// it stays undecided until its chat is connected to a group.
 func (d *decider) waitsForRoute(r *row) bool {
 	if r.answer.Home != "" || r.verb() == msg.VerbLeave || d.g.cfg.Impulse.Weight(r.verb()) == 0 {
 		return false
@@ -251,13 +251,13 @@ func (d *decider) waitsForRoute(r *row) bool {
 	return d.batch.info.Kind == msg.ChatDM || r.Addressed || r.verb() == msg.VerbMention || r.verb() == msg.VerbReply
 }
 
-// tooOld observes a row that was old when it came, and tells the chat once in
-// MAX_AGE.
+// observeStale observes a row that was too old on arrival, and notifies the chat
+// once per MAX_AGE.
 func (d *decider) observeStale(ctx context.Context, r *row) {
 	if !d.offlineNoticed {
-		told, err := d.g.st.LastStaleAt(ctx, r.ChatJID)
+		last, err := d.g.st.LastStaleAt(ctx, r.ChatJID)
 		d.check(err)
-		if d.now-told > d.g.cfg.MaxAge.Milliseconds() {
+		if d.now-last > d.g.cfg.MaxAge.Milliseconds() {
 			d.replyTo(r, msg.SourceNotice, offlineNotice, d.now)
 		}
 		d.offlineNoticed = true
@@ -268,7 +268,7 @@ func (d *decider) observeStale(ctx context.Context, r *row) {
 const offlineNotice = "I was offline. What was written here in the meantime I have read but not answered; " +
 	"write again if it still matters."
 
-// known makes sure that a chat with decided rows has its own row.
+// ensureChatRow inserts the chats row of a chat with decided rows.
 func (d *decider) ensureChatRow() {
 	if len(d.steps) > 0 && !d.batch.row {
 		jid, now := d.batch.chat.jid, d.now

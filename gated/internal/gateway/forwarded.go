@@ -6,14 +6,14 @@ import (
 	"context"
 )
 
-// Bounds of what one turn may set in motion among the groups.
+// Limits of the delegations of one root turn.
 const (
 	delegationDepth = 8
 	delegationFan   = 16
 )
 
-// forwarded handles a row that one group sends to another. It has its address
-// with it, so none of the layers for people's text apply.
+// forwarded decides a row that one group sends to another. The row has its own
+// address, so the layers do not apply.
 func (d *decider) forwarded(ctx context.Context, r *row) {
 	from := r.ForwardedFrom
 	if !d.validReturnAddress(ctx, from) {
@@ -53,8 +53,8 @@ func (d *decider) forwarded(ctx context.Context, r *row) {
 	d.turns.add(e)
 }
 
-// leadsBack says whether a return address can be answered and belongs to a
-// turn: whatever else is in it would only fail when the answer is there.
+// validReturnAddress reports whether a return address can be answered and belongs
+// to a turn. Else the error would appear only when the answer is stored.
 func (d *decider) validReturnAddress(ctx context.Context, from *msg.ReturnAddress) bool {
 	switch from.Kind {
 	case msg.Delegation, msg.Escalation:
@@ -83,8 +83,8 @@ func (d *decider) delegated(root int64) (n int) {
 	return n
 }
 
-// forwardedAnswer is what routd would say of a row between groups. Nobody has
-// to be asked: it carries its address.
+// forwardedAnswer is what routd would answer for a row between groups. The row
+// has its address, so routd is not asked.
 func (g *Gateway) forwardedAnswer(ctx context.Context, r *row) routeapi.Answer {
 	if from := r.ForwardedFrom; from.Kind == msg.Answer {
 		return routeapi.Answer{ID: r.ID, Action: routeapi.Trigger, Folder: from.Folder, Reason: msg.ReasonAnswer, Impulse: g.cfg.Impulse}

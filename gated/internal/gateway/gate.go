@@ -4,12 +4,12 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// impulseGate holds a chat's rows until they are worth a turn: until their
-// summed weight reaches the threshold and, where asked for, the chat has gone
-// quiet, or until the first of them has been held for long enough. It is a
-// fold over the rows, so that a restart rebuilds it by reading them again.
+// impulseGate holds a chat's rows until they are worth a turn: until their summed
+// weight reaches the threshold and, with a quiet time, the chat has been quiet for
+// that long, or until the first of them has been held for the longest hold. It is
+// a fold over the rows: a restart rebuilds it by reading them again.
 type impulseGate struct {
-	throughID int64 // the last row folded in, or passed over for good
+	throughID int64 // the last row added or skipped
 	count     int
 	weight    int
 	first     int64 // received_at of the oldest row held, unix ms
@@ -17,7 +17,7 @@ type impulseGate struct {
 	hold      msg.Impulse
 }
 
-// add folds one more row in. The oldest row's settings hold for all.
+// add adds a row. The settings of the oldest row hold for all.
 func (g *impulseGate) add(id, receivedAt int64, weight int, i msg.Impulse) {
 	if g.count == 0 {
 		g.first, g.last, g.hold = receivedAt, receivedAt, i
@@ -28,7 +28,7 @@ func (g *impulseGate) add(id, receivedAt int64, weight int, i msg.Impulse) {
 	g.last = max(g.last, receivedAt)
 }
 
-// dueAt is when the rows held are to be released, in unix ms; 0 if none are.
+// dueAt returns when the held rows are released, in unix ms; 0 if none is held.
 func (g *impulseGate) dueAt() int64 {
 	if g.count == 0 {
 		return 0
@@ -40,8 +40,8 @@ func (g *impulseGate) dueAt() int64 {
 	return due
 }
 
-// due says whether the rows held are to be released now.
+// due reports whether the held rows are to be released now.
 func (g *impulseGate) due(now int64) bool { return g.count > 0 && g.dueAt() <= now }
 
-// empty is the gate after everything up to row id was released.
+// empty is the gate after all rows up to throughID were released.
 func empty(throughID int64) impulseGate { return impulseGate{throughID: throughID} }

@@ -1,6 +1,6 @@
-// Package gateway is what happens to a message between its row and its agent.
-// One goroutine takes every decision. It keeps nothing that it could not read
-// again: a row without a disposition is undecided, everything else follows.
+// Package gateway decides what happens to an inbound row: it takes each from the
+// messages table to a stored turn. One goroutine makes every decision. All state
+// in memory can be read again: a row without a disposition is undecided.
 package gateway
 
 import (
@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// ingestRows is how many rows one look behind the cursor covers.
+	// ingestRows is how many rows are read behind the cursor at once.
 	ingestRows = 2000
 	// passChats is how many chats one pass decides: enough to share a commit,
 	// few enough that the first of them does not wait for the last.
 	passChats = 256
-	// passRows and passBytes end a pass sooner: its rows are in memory, and
-	// its commit keeps other writers waiting.
+	// passRows and passBytes end a pass earlier: its rows are in memory, and its
+	// commit keeps other writers waiting.
 	passRows  = 2000
 	passBytes = 16 << 20
 	// pageRows is how many rows of one chat a pass takes.
 	pageRows = 500
-	// clockStep is what tells a clock that was set from one that is corrected.
+	// clockStep is the least jump of the wall clock that counts as set by hand.
 	clockStep = time.Second
-	// trouble is how long the gateway waits when the database is in the way.
+	// dbRetryDelay is the wait after a failed read or write.
 	dbRetryDelay = 200 * time.Millisecond
 )
 
-// Agents is what the gateway asks of those who run the agents.
+// Agents runs the turns that the gateway stores.
 type Agents interface {
 	Offer(queue.Key) (runID int64)
 	Withdraw(runID int64)
@@ -45,11 +45,11 @@ type Agents interface {
 
 // Config of the gateway.
 type Config struct {
-	Poll      time.Duration // how often to look without being poked
+	Poll      time.Duration // how often to look for rows without a poke
 	MaxAge    time.Duration // rows older on arrival are not answered
 	Impulse   msg.Impulse   // the instance's default
 	Operators map[string]bool
-	BotNames  []string          // ours, behind a command's @
+	BotNames  []string          // names of the bot behind a command's @
 	Daemons   map[string]string // name → URL for routes to daemon:NAME
 	Routd     *httpx.Client
 	Onbod     *httpx.Client
@@ -67,35 +67,35 @@ type Gateway struct {
 	decided  *prometheus.CounterVec
 
 	wake      <-chan struct{}
-	callsDone chan callDone // rows handed to another service that were decided
-	callSlots chan struct{} // one token per question under way
+	callsDone chan callDone // rows that another service has decided
+	callSlots chan struct{} // one token per call to a service
 	daemons   map[string]*httpx.Client
 
 	cursor    int64
-	lastClock time.Time        // when the clock was last looked at
-	chats     map[string]*chat // those with undecided rows, and what is known of them
-	dirty     []*chat          // to look at, in order
-	version   int64            // of the routes, when rows without a home were last judged
+	lastClock time.Time        // the last reading of the clock
+	chats     map[string]*chat // those with undecided rows
+	dirty     []*chat          // those to load, in order
+	version   int64            // of the routes, when unrouted rows were last decided
 }
 
-// chat is what the gateway remembers between passes of a chat with undecided
-// rows. All of it can be read again.
+// chat is what the gateway keeps between passes about a chat with undecided rows.
+// All of it can be read again.
 type chat struct {
 	jid            string
 	queued         bool           // in dirty
 	gate           impulseGate    // rows held
-	mustRelease    bool           // the gate was due: what is read again is released
-	due            int64          // when to look again, unix ms; 0 for not by itself
+	mustRelease    bool           // the gate was due: release all rows that the next pass reads
+	due            int64          // when to load the chat again, unix ms; 0 for never
 	awaitsFiles    bool           // waits for a download
 	awaitsRoutd    bool           // waits for routd
-	unrouted       bool           // has rows that nobody wants yet
-	scannedThrough int64          // rows up to this one wait, and only commands overtake them; 0 for none
-	skipped        map[int64]bool // rows not in passes: another service decides them, or nobody can
-	calls          []pendingCall  // questions to other services, one after another
-	failures       int            // passes in a row that the database refused
+	unrouted       bool           // has rows without a route
+	scannedThrough int64          // rows up to this one wait, and only commands behind them are decided; 0 for none
+	skipped        map[int64]bool // rows left out of passes: a service decides them, or they cannot be stored
+	calls          []pendingCall  // calls to services that run one after another
+	failures       int            // consecutive passes that could not be stored
 }
 
-// leaveOut keeps a row out of further passes.
+// skip leaves a row out of further passes.
 func (c *chat) skip(id int64) {
 	if c.skipped == nil {
 		c.skipped = map[int64]bool{}
@@ -136,7 +136,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	poked := false
 	for ctx.Err() == nil {
 		busy := g.runOnce(ctx)
-		if poked && !busy { // not for a message, so perhaps for a route
+		if poked && !busy { // not for a row, so perhaps for a route
 			g.checkRoutes(ctx)
 		}
 		poked = g.listen(ctx, poll.C, busy || len(g.dirty) > 0)
@@ -144,8 +144,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return nil
 }
 
-// listen takes note of one thing that has happened, and waits for one unless
-// there is work to do. It says whether that was a poke.
+// listen waits for one event, unless there is work to do, and handles it. It
+// reports whether that was a poke.
 func (g *Gateway) listen(ctx context.Context, poll <-chan time.Time, busy bool) (poked bool) {
 	var now chan struct{}
 	timer := time.NewTimer(g.untilDue())
@@ -172,7 +172,7 @@ func (g *Gateway) listen(ctx context.Context, poll <-chan time.Time, busy bool) 
 	return false
 }
 
-// catchUp finds what was left undecided. Rows that arrive from here on are
+// catchUp finds the chats with undecided rows. Rows that arrive from now on are
 // found behind the cursor.
 func (g *Gateway) catchUp(ctx context.Context) error {
 	for {
@@ -192,8 +192,8 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 	}
 }
 
-// readBacklog sets the cursor where the last gated left it, or at the end of a
-// shorter database, and finds the chats with undecided rows before it.
+// readBacklog sets the cursor to its stored value, or to the end of a shorter
+// database, and finds the chats with undecided rows before it.
 func (g *Gateway) readBacklog(ctx context.Context) ([]string, error) {
 	cursor, err := g.st.Cursor(ctx)
 	if err != nil {
@@ -207,8 +207,8 @@ func (g *Gateway) readBacklog(ctx context.Context) ([]string, error) {
 	return g.st.UndecidedChats(ctx)
 }
 
-// runOnce reads what is new, makes one pass over the chats it concerns, and
-// says whether there is more to do at once.
+// runOnce reads new rows, makes one pass over their chats, and reports whether
+// there is more to do at once.
 func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	if ctx.Err() != nil {
 		return false
@@ -218,7 +218,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 		if ctx.Err() == nil {
 			g.log.Error("read of new messages failed; retrying", "err", err)
 		}
-		return false // the poll or the next poke comes back to it
+		return false // the next poll or poke retries
 	}
 	g.logWoken(jids, next)
 	for _, jid := range jids {
@@ -235,7 +235,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	return true
 }
 
-// look puts a chat on the list for the next pass.
+// enqueueChat puts a chat on the list for the next pass.
 func (g *Gateway) enqueueChat(jid string) {
 	c := g.chats[jid]
 	if c == nil {
@@ -252,7 +252,7 @@ func (g *Gateway) enqueue(c *chat) {
 	}
 }
 
-// lookAgain judges the rows of some chats anew that could not be before.
+// requeueChats puts chats whose rows waited on the list for the next pass.
 func (g *Gateway) requeueChats(which func(*chat) bool) {
 	for _, c := range g.chats {
 		if which(c) {
@@ -262,7 +262,7 @@ func (g *Gateway) requeueChats(which func(*chat) bool) {
 	}
 }
 
-// checkRoutes judges rows without a home anew once the routes have changed.
+// checkRoutes decides unrouted rows again if the routes have changed.
 func (g *Gateway) checkRoutes(ctx context.Context) {
 	waiting := false
 	for _, c := range g.chats {
@@ -275,7 +275,7 @@ func (g *Gateway) checkRoutes(ctx context.Context) {
 	g.noticeRoutes()
 }
 
-// noticeRoutes has rows without a home judged anew if the routes have changed.
+// noticeRoutes does so with the version of routd's last answer.
 func (g *Gateway) noticeRoutes() {
 	version := g.resolver.version.Load()
 	if version == g.version {
@@ -290,12 +290,12 @@ func (g *Gateway) noticeRoutes() {
 	}
 }
 
-// noticeClock reads everything that waits for its time again once the clock
-// was set: when it is due was reckoned by the clock as it was.
+// noticeClock loads all chats that wait for a time again if the clock was set:
+// their due times are by the old clock.
 func (g *Gateway) noticeClock() {
 	now, last := g.cfg.Now(), g.lastClock
 	g.lastClock = now
-	set := now.Round(0).Sub(last.Round(0)) - now.Sub(last) // what the wall clock says against what went by
+	set := now.Round(0).Sub(last.Round(0)) - now.Sub(last) // wall clock minus monotonic clock
 	if last.IsZero() || set.Abs() < clockStep {
 		return
 	}
@@ -308,7 +308,7 @@ func (g *Gateway) noticeClock() {
 	}
 }
 
-// settled takes note that another service's answer was stored.
+// finishCall takes back a row that a service has decided.
 func (g *Gateway) finishCall(ctx context.Context, f callDone) {
 	if c := g.chats[f.jid]; c != nil {
 		delete(c.skipped, f.id)
@@ -317,7 +317,7 @@ func (g *Gateway) finishCall(ctx context.Context, f callDone) {
 	}
 }
 
-// untilDue is how long nothing will be due.
+// untilDue returns the time until the next chat is due.
 func (g *Gateway) untilDue() time.Duration {
 	next := int64(0)
 	for _, c := range g.chats {

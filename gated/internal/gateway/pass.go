@@ -16,9 +16,9 @@ import (
 	"arizuko/pkg/store"
 )
 
-// pass takes what is undecided in some chats through the middle of a message's
-// life. "What happens to a message" in gated's README has the same steps under
-// the same numbers; a test holds them together.
+// pass takes the undecided rows of some chats through steps 3 to 7 of "What
+// happens to a message" in gated's README. A test keeps names and numbers the
+// same.
 func (g *Gateway) pass(ctx context.Context) {
 	batches := g.load(ctx)          // 3. read the undecided rows
 	g.resolve(ctx, batches)         // 4. ask routd where they go
@@ -27,26 +27,26 @@ func (g *Gateway) pass(ctx context.Context) {
 	g.dispatch(plans)               // 7. hand turns to agents
 }
 
-// batch is what a pass reads of one chat.
+// batch is what a pass has read of one chat.
 type batch struct {
 	chat *chat
 	info *msg.Chat
-	row  bool // info is the chat's own row, not a guess
+	row  bool // info is the stored row, not a default
 	rows []*row
-	last int64 // the last row looked at, 0 if there was none
-	more bool  // further rows wait behind it
+	last int64 // the last row read, 0 for none
+	more bool  // further rows follow
 }
 
-// row is an undecided row and what the pass finds out about it.
+// row is an undecided row with what the pass knows about it.
 type row struct {
 	*msg.Message
 	command *layers.Command
 	change  *change       // of an edit or delete
 	prefix  *prefixTarget // of a row that names its group or topic
-	post    string        // the platform's id of the post it is about, "" if there is none
-	old     bool          // it came too late to be answered
+	post    string        // platform id of the post it is about, "" if there is none
+	old     bool          // it was older than MAX_AGE on arrival
 	answer  routeapi.Answer
-	known   bool // answer is there
+	known   bool // answer is set
 }
 
 // verb is what routes match: an edit that addresses the bot where the original
@@ -58,12 +58,12 @@ func (r *row) verb() string {
 	return r.Verb
 }
 
-// spoken says whether a person or bot wrote the row's text for the chat to read.
+// isText reports whether a user or bot wrote the row as a message to the chat.
 func (r *row) isText() bool {
 	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && r.ForwardedFrom == nil
 }
 
-// load reads the chats that are to be looked at, as many as make a pass.
+// load reads the next chats of the list, as many as make a pass.
 func (g *Gateway) load(ctx context.Context) []*batch {
 	var batches []*batch
 	rows, bytes := 0, 0
@@ -132,7 +132,7 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat) (*batch, error) {
 	return b, nil
 }
 
-// post is the platform's id of the post that a row is, or acts on, or repeats.
+// post returns the platform id of the post that a row is, acts on, or was derived from.
 func (g *Gateway) post(ctx context.Context, r *row) (id string, err error) {
 	switch {
 	case r.Verb == msg.VerbReaction, r.change != nil:
@@ -147,7 +147,7 @@ func (g *Gateway) post(ctx context.Context, r *row) (id string, err error) {
 	return r.PlatformID, nil
 }
 
-// cut says whether the store stopped a page for its size.
+// cut reports whether the store ended a page for its size.
 func cut(rows []*msg.Message) bool {
 	size := 0
 	for _, m := range rows {
@@ -156,16 +156,16 @@ func cut(rows []*msg.Message) bool {
 	return size >= store.PageBytes
 }
 
-// ours says whether a command's @name means our bot. Where the adapter found
-// the bot addressed, it does.
+// isOwnName reports whether a command's @name is our bot. A row by which the
+// adapter found the bot mentioned always is.
 func (g *Gateway) isOwnName(r *row, name string) bool {
 	return r.Verb == msg.VerbMention ||
 		slices.ContainsFunc(g.cfg.BotNames, func(our string) bool { return strings.EqualFold(our, name) })
 }
 
-// resolve asks routd about every row that needs it, in one call. A chat with
-// rows that name their group is asked about once more, with these names: what
-// each row claims counts for those behind it.
+// resolve asks routd about all rows in one call. A chat with rows that name their
+// group or topic is asked about a second time, with these names: what a row claims
+// counts for the rows behind it.
 func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 	g.ask(ctx, batches, func(b *batch, r *row) *routeapi.Item {
 		if r.ForwardedFrom != nil { // it carries its address
@@ -177,7 +177,7 @@ func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 	g.ask(ctx, named, question)
 }
 
-// findPrefixes says whether rows name their group, and notes which.
+// findPrefixes notes which rows name their group or topic, and reports whether any does.
 func (g *Gateway) findPrefixes(ctx context.Context, b *batch) (found bool) {
 	for _, r := range b.rows {
 		if r.known && r.answer.Error == "" && r.answer.Reason != msg.ReasonBuiltinDrop {
@@ -188,7 +188,7 @@ func (g *Gateway) findPrefixes(ctx context.Context, b *batch) (found bool) {
 	return found
 }
 
-// question is what routd is asked about a row, nil if nothing.
+// question is the question to routd about a row, nil for none.
 func question(b *batch, r *row) *routeapi.Item {
 	if r.ForwardedFrom != nil || r.change != nil && !r.change.fires {
 		return nil
@@ -241,15 +241,15 @@ func (g *Gateway) decide(ctx context.Context, batches []*batch) []*plan {
 	plans := make([]*plan, 0, len(batches))
 	g.noticeRoutes()
 	for _, b := range batches {
-		if !b.chat.queued { // else older rows of the chat are to be judged first
+		if !b.chat.queued { // else older rows of the chat come first
 			plans = append(plans, g.decideChat(ctx, b))
 		}
 	}
 	return plans
 }
 
-// judgeChat decides one chat's rows. A row that breaks the judgement costs its
-// own chat a pass, and in the end itself, never the daemon.
+// decideChat decides one chat's rows. A panic fails the pass of this chat and, if
+// repeated, drops the row; the daemon goes on.
 func (g *Gateway) decideChat(ctx context.Context, b *batch) (p *plan) {
 	d := &decider{g: g, batch: b, now: g.now(), gate: b.chat.gate, plan: &plan{chat: b.chat}}
 	if b.chat.scannedThrough != 0 {
@@ -267,8 +267,8 @@ func (g *Gateway) decideChat(ctx context.Context, b *batch) (p *plan) {
 	return d.plan
 }
 
-// commit stores every plan as a write of its own, all in one commit, and the
-// cursor with them.
+// commit stores every plan as a write of its own, all in one commit, with the
+// cursor.
 func (g *Gateway) commit(ctx context.Context, plans []*plan) {
 	writes := make([]func(*store.Tx) error, 0, len(plans)+1)
 	var writing []*plan
@@ -293,8 +293,7 @@ func (g *Gateway) commit(ctx context.Context, plans []*plan) {
 	}
 }
 
-// dispatch hands on what was stored, and settles when each chat is looked at
-// again.
+// dispatch hands stored turns to the agents and keeps each chat's state.
 func (g *Gateway) dispatch(plans []*plan) {
 	for _, p := range plans {
 		if p.err != nil {
@@ -314,7 +313,7 @@ func (g *Gateway) dispatch(plans []*plan) {
 	}
 }
 
-// keep remembers how far the chat is, or forgets a chat that waits for nothing.
+// keep stores the chat's state for its next pass, or forgets a chat that waits for nothing.
 func (g *Gateway) keep(p *plan) {
 	c := p.chat
 	c.gate, c.due, c.awaitsFiles, c.awaitsRoutd, c.mustRelease, c.scannedThrough = p.gate, p.due, p.awaitsFiles, p.awaitsRoutd, p.mustRelease, p.scannedThrough
@@ -327,9 +326,9 @@ func (g *Gateway) keep(p *plan) {
 	}
 }
 
-// retry comes back to a chat whose plan was not stored. A busy or full
-// database is waited for; a row that cannot be stored for any other reason is
-// found by taking rows one at a time and, in the end, dropped by name.
+// retry repeats the pass of a chat whose plan was not stored. A busy or full
+// database is waited for. A row that cannot be stored for another reason is found
+// by taking one row at a time, and dropped after maxRowFailures.
 func (g *Gateway) retry(p *plan) {
 	c := p.chat
 	c.gate, c.mustRelease, c.scannedThrough = impulseGate{}, false, 0
@@ -364,15 +363,15 @@ func (g *Gateway) retry(p *plan) {
 	c.failures = 0
 }
 
-// incurable says whether an error comes from the row itself, so that no
-// waiting cures it.
+// permanent reports whether an error comes from the row itself, so that a retry
+// cannot succeed.
 func permanent(err error) bool {
 	return errors.Is(err, errPanic) || errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrStale)
 }
 
-// errBroken is a judgement that panicked.
+// errPanic is a panic while deciding.
 var errPanic = errors.New("panic while deciding message")
 
-// badRowTries is how often a chat's first row may fail to be stored, for
-// another reason than a busy or full database, before it is dropped.
+// maxRowFailures is how often storing a chat's first row may fail, for another
+// reason than a busy or full database, before it is dropped.
 const maxRowFailures = 4

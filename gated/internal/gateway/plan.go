@@ -5,8 +5,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// plan is what a pass will do about one chat: writes that succeed or fail
-// together, and what follows when they have succeeded.
+// plan is what a pass decides about one chat: writes that succeed or fail
+// together, and what to do after they have succeeded.
 type plan struct {
 	chat     *chat
 	steps    []func(*store.Tx) error
@@ -18,7 +18,7 @@ type plan struct {
 	first    *row
 	err      error
 
-	// where the chat stands afterwards
+	// the chat's state afterwards
 	gate           impulseGate
 	mustRelease    bool
 	due            int64
@@ -41,7 +41,7 @@ func (p *plan) write(tx *store.Tx) error {
 	return nil
 }
 
-// undo takes back what was promised outside the database.
+// undo withdraws offers made to agents.
 func (p *plan) undo() {
 	for _, fn := range p.undos {
 		fn()
@@ -49,7 +49,7 @@ func (p *plan) undo() {
 	p.undos = nil
 }
 
-// decide gives a row its disposition, keeping its own topic and thread.
+// decide gives a row its disposition and keeps its topic and thread.
 func (p *plan) decide(r *row, disposition msg.Disposition, reason msg.Reason, routedTo string, now int64) {
 	p.decideAs(r.ID, store.Decision{
 		Disposition: disposition, Reason: reason, RoutedTo: routedTo, Topic: r.Topic, ThreadID: r.ThreadID,
@@ -65,7 +65,7 @@ func (p *plan) decideAs(id int64, d store.Decision, now int64) {
 	p.step(func(tx *store.Tx) error { return tx.Decide(id, d, now) })
 }
 
-// say answers a row in its chat and thread.
+// replyTo stores a reply to a row in its chat and thread.
 func (p *plan) replyTo(r *row, source, text string, now int64) {
 	p.step(func(tx *store.Tx) error {
 		_, _, err := tx.PutMessage(replyMessage(r.Message, source, text, now))
@@ -73,7 +73,7 @@ func (p *plan) replyTo(r *row, source, text string, now int64) {
 	})
 }
 
-// reply is the gateway's own answer to a row.
+// replyMessage is the gateway's own reply to a row.
 func replyMessage(m *msg.Message, source, text string, now int64) *msg.Message {
 	return &msg.Message{
 		ChatJID: m.ChatJID, Direction: msg.Out, IsBot: true, Content: text, ReplyToID: m.PlatformID,

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// resolveTimeout bounds one question to routd.
+	// resolveTimeout bounds one request to routd.
 	resolveTimeout = 2 * time.Second
-	// probeEvery is how often a routd that did not answer is tried again.
+	// probeEvery is how often a routd that does not answer is probed.
 	probeEvery = 250 * time.Millisecond
-	// nameLimit in bytes bounds what a stranger can make a request weigh.
+	// nameLimit bounds what a sender's name adds to a request, in bytes.
 	nameLimit = 256
 )
 
-// resolver asks routd where rows go. While routd does not answer it is not
-// asked again from the message path: a probe in the background tells when it
-// is back, so that nobody's message waits for a timeout but the first.
+// resolver asks routd where rows go. While routd does not answer, the message
+// path does not ask it: a probe in the background finds when it is back, so that
+// only one pass waits for a timeout.
 type resolver struct {
 	client  *httpx.Client
 	log     *slog.Logger
@@ -37,8 +37,8 @@ func newResolver(client *httpx.Client, log *slog.Logger) *resolver {
 	return &resolver{client: client, log: log, back: make(chan struct{}, 1)}
 }
 
-// resolve asks about items. ok is false while routd does not answer; items
-// that routd refuses come back with an Error.
+// resolve asks about items. ok is false while routd does not answer; items that
+// routd refuses have an Error in their answer.
 func (r *resolver) resolve(ctx context.Context, items []routeapi.Item) (answers map[int64]routeapi.Answer, ok bool) {
 	answers = make(map[int64]routeapi.Answer, len(items))
 	for len(items) > 0 {
@@ -51,8 +51,8 @@ func (r *resolver) resolve(ctx context.Context, items []routeapi.Item) (answers 
 	return answers, true
 }
 
-// cutChats is how many of the items go into one question, at most so many: if
-// it can be all of a chat's or none, since what one claims counts for the next.
+// cutChats returns how many items go into one request, at most limit: all items of
+// a chat or none, if possible, since what one claims counts for the next.
 func cutChats(items []routeapi.Item, limit int) int {
 	if len(items) <= limit {
 		return len(items)
@@ -78,12 +78,12 @@ func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[i
 	}
 	kind := apierr.KindOf(err)
 	switch refused := kind == apierr.BadRequest || kind == apierr.Internal; {
-	case refused && len(items) > 1: // one row must not spoil the others
+	case refused && len(items) > 1: // one row must not fail the others
 		half := cutChats(items, len(items)/2)
 		return r.ask(ctx, items[:half], answers) && r.ask(ctx, items[half:], answers)
 	case refused && len(items) == 1 && r.healthy(ctx):
 		r.log.Error("routd refused row", "row", items[0].ID, "err", err)
-		if kind == apierr.BadRequest { // else routd may be mended: the row waits
+		if kind == apierr.BadRequest { // else it may be a bug of routd that is fixed: the row waits
 			answers[items[0].ID] = routeapi.Answer{ID: items[0].ID, Error: err.Error()}
 		}
 		return true
@@ -95,8 +95,8 @@ func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[i
 	return false
 }
 
-// works says whether routd answers when it is asked about nothing: then what
-// it refused is at fault, not routd.
+// healthy reports whether routd answers an empty request: then it refused the
+// row, and is not down.
 func (r *resolver) healthy(ctx context.Context) bool {
 	_, err := r.post(ctx, []routeapi.Item{})
 	return err == nil
@@ -131,7 +131,7 @@ func (r *resolver) probe(ctx context.Context) {
 	}
 }
 
-// refresh learns the version of the routes; it says nothing if routd is down.
+// refresh reads the version of the routes, unless routd is down.
 func (r *resolver) refresh(ctx context.Context) {
 	if !r.down.Load() {
 		r.ask(ctx, []routeapi.Item{}, map[int64]routeapi.Answer{})
@@ -148,8 +148,8 @@ func item(r *row, chat *msg.Chat) routeapi.Item {
 	}
 }
 
-// local answers without routd for chats whose address names their group, and
-// for rows whose group is fixed already.
+// local answers in place of routd for chats whose address names their group, and
+// for rows whose group is already known.
 func local(it routeapi.Item, registered func(folder string) bool, defaults msg.Impulse) (a routeapi.Answer, ok bool) {
 	folder := it.Folder
 	addressed := msg.AddressedFolder(it.ChatJID)

@@ -18,28 +18,28 @@ import (
 const (
 	// serviceTimeout bounds one call to another service.
 	serviceTimeout = 10 * time.Second
-	// maxErrands bounds how many questions are under way at once.
+	// maxCalls bounds the concurrent calls to services.
 	maxCalls = 64
-	// daemonTries is how often a row is offered to the daemon a route names.
+	// maxDaemonTries is how often a row is posted to the daemon of its route.
 	maxDaemonTries = 3
 )
 
-// outcome is what another service makes of a row.
+// outcome is how another service decides a row.
 type outcome struct {
 	decision store.Decision
 	reply    string
 }
 
-// errand is a question to another service about a row. It holds no row: a
-// backlog of them must not fill the memory.
+// pendingCall is a call to another service about a row. It keeps the id alone: a
+// backlog of calls must not fill the memory.
 type pendingCall struct {
 	row int64
 	ask func(context.Context, *msg.Message) outcome
 }
 
-// elsewhere lets another service decide a row. The row stays undecided until
-// the answer is stored, so a crash in between asks again; the chat goes on.
-// Errands in line are run one after another, each chat's in order.
+// deferTo lets another service decide a row. The row stays undecided until the
+// answer is stored, so a crash in between repeats the call; the chat's other rows
+// go on. Calls with inOrder run one after another within a chat.
 func (d *decider) deferTo(ctx context.Context, r *row, inOrder bool, ask func(context.Context, *msg.Message) outcome) {
 	g, c, e := d.g, d.batch.chat, pendingCall{r.ID, ask}
 	d.deferred = append(d.deferred, r.ID)
@@ -55,7 +55,7 @@ func (d *decider) deferTo(ctx context.Context, r *row, inOrder bool, ask func(co
 	})
 }
 
-// nextErrand goes on with a chat's errands in line once one is run.
+// nextCall starts the chat's next call in order after the one for row.
 func (g *Gateway) nextCall(ctx context.Context, c *chat, row int64) {
 	if len(c.calls) == 0 || c.calls[0].row != row {
 		return
@@ -79,7 +79,7 @@ func (g *Gateway) runCall(ctx context.Context, jid string, e pendingCall) {
 	}
 }
 
-// run asks and stores the answer, trying again while the database is in the way.
+// completeCall makes the call and stores its answer, retrying while the database fails.
 func (g *Gateway) completeCall(ctx context.Context, e pendingCall) {
 	var o *outcome
 	for ; ctx.Err() == nil; pause(ctx, dbRetryDelay) {
@@ -114,11 +114,11 @@ func (g *Gateway) storeOutcome(ctx context.Context, m *msg.Message, o outcome) e
 	})
 }
 
-// onboarding is the daemon that opens a request for a chat without a home.
+// onboarding is the daemon that opens a request for a chat without a group.
 const onboarding = "onbod"
 
-// handToDaemon offers a row to the daemon its route names. A row for the
-// onboarding waits like any other of a chat without a home.
+// deferToDaemon posts a row to the daemon that its route names. Without an
+// onboarding daemon its rows wait as unrouted ones do.
 func (d *decider) deferToDaemon(ctx context.Context, r *row) {
 	name := strings.TrimPrefix(r.answer.Target, "daemon:")
 	client := d.g.daemons[name]
@@ -143,8 +143,8 @@ func (d *decider) deferToDaemon(ctx context.Context, r *row) {
 	})
 }
 
-// offer posts a row to a daemon until it takes it, and returns its reply, if
-// the answer has one.
+// postRow posts a row to a daemon until it accepts it, and returns the reply, if
+// there is one.
 func postRow(ctx context.Context, client *httpx.Client, body daemonRequest) (string, error) {
 	var raw httpx.Raw
 	var err error
@@ -156,13 +156,13 @@ func postRow(ctx context.Context, client *httpx.Client, body daemonRequest) (str
 		var answer struct {
 			Reply string `json:"reply"`
 		}
-		_ = json.Unmarshal(raw, &answer) // an answer in other words has no reply
+		_ = json.Unmarshal(raw, &answer) // an answer of another form has no reply
 		return answer.Reply, nil
 	}
 	return "", err
 }
 
-// handedRow is what a daemon named by a route is sent.
+// daemonRequest is what the daemon of a route receives.
 type daemonRequest struct {
 	Message message `json:"message"`
 	RouteID int64   `json:"route_id"`
@@ -190,7 +190,7 @@ func wireMessage(m *msg.Message) message {
 		m.Topic, m.ThreadID, m.ReplyToID, m.TargetID, m.Timestamp}
 }
 
-// askService has a command answered by the service that owns its subject.
+// askService lets the service that owns a command's subject answer it.
 func (d *decider) askService(ctx context.Context, r *row) {
 	ask := d.g.askDashd
 	if r.command.Name != msg.CommandStatus {
@@ -230,7 +230,7 @@ func (g *Gateway) askOnbod(ctx context.Context, r *row) string {
 	return serviceReply(answer.Text, err, "requests", "onbod")
 }
 
-// said is a service's answer for people, or what kept it from answering.
+// serviceReply is the reply to the user: a service's answer, or why there is none.
 func serviceReply(text string, err error, what, daemon string) string {
 	var f *apierr.Error
 	switch {

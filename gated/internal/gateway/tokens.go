@@ -13,9 +13,9 @@ type pinning struct {
 	folder string
 }
 
-// pinOf reads a row that is one bare token. A name that means nothing here is
-// plain text, as is every token of a sender who is to be ignored; a pin that
-// is there can be cleared even if its group is gone.
+// pinOf parses a row that is one bare token. An unknown name is plain text, as is
+// every token of a sender whom builtin:drop ignores; a pin can be cleared even if
+// its group is not registered any more.
 func (d *decider) pinOf(ctx context.Context, r *row) (p pinning, ok bool) {
 	if !r.isText() || r.command != nil || !r.known || r.answer.Reason == msg.ReasonBuiltinDrop {
 		return p, false
@@ -37,7 +37,7 @@ func (d *decider) pinOf(ctx context.Context, r *row) (p pinning, ok bool) {
 	return p, ok && r.answer.Home != ""
 }
 
-// pin acts on a row that is one bare token, if it is one, and says so.
+// pin acts on a row that is one bare token, and reports whether it is one.
 func (d *decider) pin(ctx context.Context, r *row) bool {
 	p, ok := d.pinOf(ctx, r)
 	if !ok {
@@ -53,7 +53,7 @@ func (d *decider) pin(ctx context.Context, r *row) bool {
 	return true
 }
 
-// releaseBefore routes what the gate holds before the chat changes under it.
+// releaseBefore routes the held rows before the chat's pins or session change.
 func (d *decider) releaseBefore(ctx context.Context) {
 	d.release(ctx)
 	d.storeTurns()
@@ -86,7 +86,7 @@ func (g *Gateway) isOperator(r *row) bool {
 	return g.cfg.Operators[r.Sender] || platform == msg.PlatformWeb && r.Sender == msg.WebOperator
 }
 
-// prefixTarget is where a row says it wants to go.
+// prefixTarget is the group or topic that a row names.
 type prefixTarget struct {
 	folder string
 	topic  string // "#name", "" for the row's own
@@ -94,8 +94,8 @@ type prefixTarget struct {
 	reason msg.Reason
 }
 
-// findPrefix reads the token a row begins with. A name that is no group or out
-// of reach is plain text, as is every token in a chat without a home.
+// findPrefix parses the token a row begins with. A name of no group, or of one out
+// of reach, is plain text, as is every token in a chat without a group.
 func (g *Gateway) findPrefix(ctx context.Context, r *row) *prefixTarget {
 	if !r.isText() && (r.change == nil || !r.change.fires) || r.command != nil || r.answer.Home == "" {
 		return nil
@@ -114,7 +114,7 @@ func (g *Gateway) findPrefix(ctx context.Context, r *row) *prefixTarget {
 	return &prefixTarget{folder: folder, rest: p.Rest, reason: msg.ReasonPrefixGroup}
 }
 
-// derive sends a row where its prefix says, as a row of its own without it.
+// derive inserts a row without the prefix and puts it into a turn of the group or topic named.
 func (d *decider) derive(ctx context.Context, r *row) {
 	e := d.entry(ctx, r, r.prefix.reason)
 	own := r.Topic
@@ -131,7 +131,7 @@ func (d *decider) derive(ctx context.Context, r *row) {
 	d.turns.add(e)
 }
 
-// derived is a row made from another: the same person saying text in topic.
+// derived is a row made from another: the same sender's text in topic.
 func derived(m *msg.Message, text, topic, source string, now int64) *msg.Message {
 	return &msg.Message{
 		ChatJID: m.ChatJID, Direction: msg.In, Sender: m.Sender, SenderName: m.SenderName, IsBot: m.IsBot,

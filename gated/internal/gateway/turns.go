@@ -7,8 +7,7 @@ import (
 	"context"
 )
 
-// A turn takes at most so many rows and bytes of content; more make a turn of
-// their own behind it.
+// Limits of one turn; further rows make another turn behind it.
 const (
 	turnRows  = 100
 	turnBytes = 256 << 10
@@ -18,7 +17,7 @@ const (
 type entry struct {
 	row     *row
 	reason  msg.Reason
-	derived *msg.Message // stands in for the row, which it was derived from
+	derived *msg.Message // takes the place of the row that it was derived from
 
 	folder, topic, threadID, place string
 	surface                        string
@@ -29,11 +28,11 @@ type entry struct {
 	depth                          int
 	root                           int64
 	claims                         bool
-	opens                          bool // the thread is one that the answer begins
-	bind                           bool // the thread is to be bound to the topic
+	opens                          bool // the answer begins the thread
+	bind                           bool // bind the thread to the topic
 }
 
-// entry is a triggering row with the address routd gave it.
+// entry makes an entry for a triggering row with routd's address.
 func (d *decider) entry(ctx context.Context, r *row, reason msg.Reason) *entry {
 	e := &entry{
 		row: r, reason: reason, folder: r.answer.Folder, threadID: r.ThreadID, place: place(r.Message),
@@ -52,7 +51,7 @@ func (d *decider) entry(ctx context.Context, r *row, reason msg.Reason) *entry {
 	return e
 }
 
-// openThread moves an entry into the thread that its reply will open.
+// openThread moves an entry into the thread that its answer begins.
 func (d *decider) openThread(e *entry, threadID string) {
 	e.opens, e.threadID, e.place = true, threadID, threadID
 	if e.topic == "" {
@@ -66,8 +65,7 @@ func (d *decider) openThread(e *entry, threadID string) {
 	d.bound[threadID] = e.topic
 }
 
-// topicOf is the line of work that a row with the given topic of its own
-// belongs to.
+// topicOf returns the topic in which a row with the given topic of its own runs.
 func (d *decider) topicOf(ctx context.Context, m *msg.Message, own string) string {
 	bound := d.bound[m.ThreadID]
 	if m.ThreadID != "" && bound == "" {
@@ -78,8 +76,8 @@ func (d *decider) topicOf(ctx context.Context, m *msg.Message, own string) strin
 	return msg.EffectiveTopic(d.batch.info.StickyTopic, own, m.ThreadID, bound)
 }
 
-// turnBatches collects the rows of a pass into turns, in the order of each
-// turn's first row.
+// turnBatches groups the rows of a pass into turns, in the order of each turn's
+// first row.
 type turnBatches struct {
 	all  []*turnBatch
 	open map[turnKey]*turnBatch
@@ -111,7 +109,7 @@ func (t *turnBatches) add(e *entry) {
 	b.bytes += size
 }
 
-// claimNothing keeps the turns collected from opening engagement.
+// claimNothing keeps these turns from opening engagement.
 func (t *turnBatches) claimNothing() {
 	for _, b := range t.all {
 		for _, e := range b.entries {
@@ -120,8 +118,8 @@ func (t *turnBatches) claimNothing() {
 	}
 }
 
-// storeTurns plans the turns collected so far, and hands each to a live run of
-// its conversation if there is one.
+// storeTurns adds the turns so far to the plan, and offers each to a live run of
+// its conversation.
 func (d *decider) storeTurns() {
 	for _, b := range d.turns.all {
 		t := b.turn(d.now)
@@ -148,8 +146,8 @@ func (d *decider) storeTurns() {
 	d.turns = turnBatches{}
 }
 
-// turn is the turn a batch makes. It answers its last mention or reply, else
-// its last row.
+// turn makes the turn of a batch. It answers the last mention or reply, else the
+// last row.
 func (b *turnBatch) turn(now int64) *msg.Turn {
 	e := b.trigger()
 	t := &msg.Turn{
@@ -172,7 +170,7 @@ func (b *turnBatch) trigger() *entry {
 	return last
 }
 
-// store writes the batch's derived rows, the turn, and what became of each row.
+// store writes the batch's derived rows, the turn, and each row's decision.
 func (b *turnBatch) store(tx *store.Tx, t *msg.Turn, offered, now int64) error {
 	for _, e := range b.entries {
 		if e.derived != nil {
@@ -205,8 +203,8 @@ func (e *entry) id() int64 {
 	return e.row.ID
 }
 
-// decision routes the entry's row. A row that opens a thread moves into it;
-// every other keeps the topic it was written in.
+// decision routes the entry's row. A row that opens a thread moves into it; others
+// keep their topic.
 func (e *entry) decision(t *msg.Turn) store.Decision {
 	m := e.row.Message
 	if e.derived != nil {

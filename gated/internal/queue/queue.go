@@ -1,7 +1,7 @@
-// Package queue decides which turn runs next. A group answers its chats one
-// after another in one lane, a web chat has a lane per topic; lanes take turns
-// at a bounded number of running agents. The queue holds no truth: it is
-// refilled from the turns table at start.
+// Package queue decides which turn runs next. A group answers its chats one after
+// another, in one lane; a web chat has a lane per topic. Lanes share a limited
+// number of running agents. The queue is a copy in memory: it is filled from the
+// turns table at start.
 package queue
 
 import (
@@ -13,16 +13,16 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// maxPiped bounds how many turns wait unanswered at one run. More than a
-// person types ahead; few enough that an agent that reads nothing holds little.
+// maxPiped bounds the unanswered turns of one run: more than a user types ahead,
+// few enough that an agent that reads nothing holds little.
 const maxPiped = 16
 
-// quantum is how long a lane may go on with turns for the agent it has while
-// other lanes wait. Starting an agent costs some milliseconds: quick ones are
-// worth keeping for a moment, and to slow ones it makes no difference.
+// quantum is how long a lane may keep its agent for further turns while other
+// lanes wait. Starting an agent costs some milliseconds, so a quick agent is kept
+// for a moment; for a slow one it makes no difference.
 const quantum = 100 * time.Millisecond
 
-// Key says what one agent process serves: one session, answering in one place.
+// Key is what one agent process serves: one session that answers in one place.
 type Key struct {
 	Folder, ChatJID, Topic, ThreadID string
 }
@@ -34,7 +34,7 @@ type laneKey struct {
 	topic  string
 }
 
-// session is what at most one process may work on, whatever the lane.
+// session is what at most one process works on, in whatever lane.
 type session struct{ folder, topic string }
 
 func (k Key) session() session { return session{k.Folder, k.Topic} }
@@ -43,18 +43,18 @@ func (k Key) session() session { return session{k.Folder, k.Topic} }
 type Turn struct {
 	ID int64
 	Key
-	Backoff time.Duration // how long it waits from the moment it is queued
+	Backoff time.Duration // counted from the moment it is queued
 	Alone   bool
 }
 
 // entry is a turn in its lane.
 type entry struct {
 	Turn
-	ready time.Time // the end of its backoff, wherever the clock is set meanwhile
+	ready time.Time // end of the backoff, by the monotonic clock
 }
 
-// lane is where a turn waits. Work that other groups hand over waits with the
-// folder's chats, wherever it answers.
+// lane is where a turn waits. A delegated turn waits in the folder's lane,
+// wherever it answers.
 func (t Turn) lane() laneKey {
 	if platform, _ := msg.SplitJID(t.ChatJID); platform == msg.PlatformWeb && !t.Alone {
 		return laneKey{t.Folder, true, t.Topic}
@@ -70,28 +70,28 @@ func TurnOf(t *msg.Turn) Turn {
 	return Turn{ID: t.ID, Key: KeyOf(t), Alone: t.Kind == msg.Delegated}
 }
 
-// Piped is a queued turn to be handed to a live run.
+// Piped is a queued turn for a live run.
 type Piped struct {
 	RunID int64
 	Turn  Turn
 }
 
-// Actions are what the caller is to do now, in any order.
+// Actions are what the caller must do now, in any order.
 type Actions struct {
 	Start []Turn  // start a run for the turn; then call Started or StartFailed
 	Pipe  []Piped // hand the turn to the run
 	Close []int64 // let the idle run finish; then call Exited
 }
 
-// GroupQueue is the scheduler. Its methods only think: they return what to do.
+// GroupQueue is the scheduler. Its methods do nothing themselves: they return Actions.
 type GroupQueue struct {
 	mu    sync.Mutex
 	limit int
 	now   func() time.Time
 	lanes map[laneKey]*lane
 	runs  map[int64]*run
-	holds map[session]*lane // which lane's process has a session
-	ring  []*lane           // lanes that want to become busy, longest waiting first
+	holds map[session]*lane // the lane whose process has the session
+	ring  []*lane           // lanes that wait for a place, longest first
 	busy  int               // lanes with an unanswered turn
 	acts  Actions
 }
@@ -130,7 +130,7 @@ func (q *GroupQueue) Push(turns ...Turn) Actions {
 	})
 }
 
-// Remove forgets queued turns that were cancelled.
+// Remove removes cancelled turns.
 func (q *GroupQueue) Remove(ids ...int64) Actions {
 	return q.update(func() {
 		for _, l := range q.lanes {
@@ -143,9 +143,9 @@ func (q *GroupQueue) Remove(ids ...int64) Actions {
 	})
 }
 
-// Offer names the live run that a turn about to be stored may be piped to, 0
-// if it has to queue, and counts the turn as the run's. If it does not get
-// there, call Answered.
+// Offer returns the live run that a turn about to be stored can be piped to, 0 if
+// it must queue, and counts the turn as the run's. Call Answered if the turn does
+// not reach the run.
 func (q *GroupQueue) Offer(k Key) (runID int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,7 +163,7 @@ func (q *GroupQueue) Offer(k Key) (runID int64) {
 	return l.run.id
 }
 
-// Started tells that the run for a turn of Actions.Start exists.
+// Started reports that the run for a turn of Actions.Start exists.
 func (q *GroupQueue) Started(t Turn, runID int64) Actions {
 	return q.update(func() {
 		l := q.lane(t.lane())
@@ -175,7 +175,7 @@ func (q *GroupQueue) Started(t Turn, runID int64) Actions {
 	})
 }
 
-// StartFailed tells that a turn of Actions.Start got no run. Push it again if
+// StartFailed reports that a turn of Actions.Start got no run. Push it again if
 // it is still queued.
 func (q *GroupQueue) StartFailed(t Turn) Actions {
 	return q.update(func() {
@@ -188,7 +188,7 @@ func (q *GroupQueue) StartFailed(t Turn) Actions {
 	})
 }
 
-// Answered tells that n of a run's turns have ended or never reached it.
+// Answered reports that n of a run's turns have ended or did not reach it.
 func (q *GroupQueue) Answered(runID int64, n int) Actions {
 	return q.update(func() {
 		r := q.runs[runID]
@@ -206,7 +206,7 @@ func (q *GroupQueue) Answered(runID int64, n int) Actions {
 	})
 }
 
-// Retire takes a run out of use: it answers what it has and gets no more.
+// Drain takes a run out of use: it answers its turns and gets no more.
 func (q *GroupQueue) Drain(runID int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -215,8 +215,8 @@ func (q *GroupQueue) Drain(runID int64) {
 	}
 }
 
-// Exited tells that a run's process is gone. The turns it left are queued
-// before anything newer of their conversation can start.
+// Exited reports that a run's process has ended. The turns it left are queued
+// before a newer turn of their conversation can start.
 func (q *GroupQueue) Exited(runID int64, left ...Turn) Actions {
 	return q.update(func() {
 		for _, t := range left {
@@ -237,8 +237,8 @@ func (q *GroupQueue) Exited(runID int64, left ...Turn) Actions {
 	})
 }
 
-// Tick takes up turns whose backoff is over and closes runs idle for as long as
-// idle says of each, or longer.
+// Tick starts turns whose backoff has passed, and closes runs that have been idle
+// for the time that idle returns.
 func (q *GroupQueue) Tick(idle func(runID int64) time.Duration) Actions {
 	return q.update(func() {
 		for _, l := range q.lanes {
@@ -254,7 +254,7 @@ func (q *GroupQueue) Tick(idle func(runID int64) time.Duration) Actions {
 	})
 }
 
-// Depth is how many turns wait, and Running how many agents are busy.
+// Depth returns how many turns wait and how many agents are busy.
 func (q *GroupQueue) Depth() (waiting, running int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -264,7 +264,7 @@ func (q *GroupQueue) Depth() (waiting, running int) {
 	return waiting, q.busy
 }
 
-// wait puts a turn in its place in its lane.
+// wait inserts a turn into its lane.
 func (q *GroupQueue) wait(t Turn) *lane {
 	l := q.lane(t.lane())
 	at, found := slices.BinarySearchFunc(l.waiting, t.ID, func(w entry, id int64) int { return cmp.Compare(w.ID, id) })
@@ -283,7 +283,7 @@ func (q *GroupQueue) lane(k laneKey) *lane {
 	return l
 }
 
-// update runs one change and returns the actions that follow from it.
+// update makes one change and returns the actions that follow from it.
 func (q *GroupQueue) update(change func()) Actions {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -294,8 +294,8 @@ func (q *GroupQueue) update(change func()) Actions {
 	return acts
 }
 
-// refresh looks at one lane: it pipes what its run takes, closes a run that is
-// in the way, and puts the lane in the ring if it wants to become busy.
+// refresh updates one lane: it pipes turns to the lane's run, closes a run that
+// serves another key, and puts the lane in the ring if it needs a place.
 func (q *GroupQueue) refresh(l *lane) {
 	t, ready := l.head(q.now())
 	switch {
@@ -307,7 +307,7 @@ func (q *GroupQueue) refresh(l *lane) {
 		q.enter(l)
 	case l.run.open == 0 && l.run.accepts(t):
 		if q.busy < q.limit && q.inQuantum(l.run) {
-			q.busy++ // the place it has just given up
+			q.busy++ // the place that it has just given up
 			q.pipe(l, t)
 			q.refresh(l)
 			return
@@ -321,7 +321,7 @@ func (q *GroupQueue) refresh(l *lane) {
 	}
 }
 
-// inSlice says whether a run may go on although other lanes wait.
+// inQuantum reports whether a run may go on although other lanes wait.
 func (q *GroupQueue) inQuantum(r *run) bool { return q.now().Sub(r.busyAt) < quantum }
 
 // occupy gives an idle run's lane a place.
@@ -330,8 +330,8 @@ func (q *GroupQueue) occupy(r *run) {
 	r.busyAt = q.now()
 }
 
-// claims says whether a lane may start on a session. If another lane's process
-// has it, that process gets no more turns and is closed once it is idle.
+// claims reports whether a lane may start on a session. If another lane's process
+// has it, that process gets no more turns and is closed when it is idle.
 func (q *GroupQueue) claims(l *lane, s session) bool {
 	holder := q.holds[s]
 	if holder == nil || holder == l {
@@ -345,7 +345,7 @@ func (q *GroupQueue) claims(l *lane, s session) bool {
 	return false
 }
 
-// refreshRivals looks at the other lanes that may wait for a session.
+// refreshContenders refreshes the other lanes that may wait for a session.
 func (q *GroupQueue) refreshContenders(l *lane, s session) {
 	for _, k := range []laneKey{{folder: s.folder}, {s.folder, true, s.topic}} {
 		if rival := q.lanes[k]; rival != nil && rival != l {
@@ -359,8 +359,8 @@ func (q *GroupQueue) enter(l *lane) {
 	q.ring = append(q.ring, l)
 }
 
-// fill gives free places to the lanes that have waited longest. When some
-// are left waiting, idle runs make room.
+// fill gives free places to the lanes that have waited longest. If some still
+// wait, idle runs are closed.
 func (q *GroupQueue) fill() {
 	for len(q.ring) > 0 && q.busy < q.limit {
 		l := q.ring[0]
@@ -375,7 +375,7 @@ func (q *GroupQueue) fill() {
 	}
 }
 
-// closeIdle has at most n processes fewer soon, those idle longest first.
+// closeIdle closes up to n idle processes, those idle longest first.
 func (q *GroupQueue) closeIdle(n int) {
 	var idle []*run
 	for _, r := range q.runs {
@@ -391,7 +391,7 @@ func (q *GroupQueue) closeIdle(n int) {
 	}
 }
 
-// begin makes a lane of the ring busy, if it still wants to.
+// begin gives a lane of the ring a place, if it still needs one.
 func (q *GroupQueue) begin(l *lane) {
 	t, ready := l.head(q.now())
 	switch {
@@ -426,13 +426,13 @@ func (q *GroupQueue) close(r *run) {
 	}
 }
 
-// accepts says whether a turn may be piped to the run.
+// accepts reports whether a turn may be piped to the run.
 func (r *run) accepts(t Turn) bool {
 	return !r.closing && !r.wanted && !r.alone && !t.Alone && r.key == t.Key && r.open < maxPiped
 }
 
-// head is the lane's oldest turn that may run now: not in backoff, and not
-// behind a turn of the same conversation that is.
+// head returns the lane's oldest turn that may run now: neither in backoff nor
+// behind a turn of the same conversation in backoff.
 func (l *lane) head(now time.Time) (Turn, bool) {
 	var held map[conversation]bool
 	for _, t := range l.waiting {
@@ -450,12 +450,12 @@ func (l *lane) head(now time.Time) (Turn, bool) {
 	return Turn{}, false
 }
 
-// conversation is what keeps its order whatever happens to one of its turns.
+// conversation is what keeps its order through retries.
 type conversation struct{ chatJID, topic string }
 
 func (k Key) conversation() conversation { return conversation{k.ChatJID, k.Topic} }
 
-// blocks says whether a new turn of the key has to queue behind others.
+// blocks reports whether a new turn of the key must queue behind others.
 func (l *lane) blocks(k Key, now time.Time) bool {
 	_, ready := l.head(now)
 	return ready || slices.ContainsFunc(l.waiting, func(t entry) bool { return t.conversation() == k.conversation() })
