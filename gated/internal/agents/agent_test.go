@@ -22,8 +22,8 @@ func asAgent() map[string]string {
 	return map[string]string{"ARIZUKO_TEST_AGENT": "1", "GORACE": "atexit_sleep_ms=0"}
 }
 
-// inputsFile is where that agent notes, in the group's folder, each line it is
-// given behind its process id.
+// inputsFile is where that agent writes, in the group's folder, each line of its
+// input behind its process id.
 const inputsFile = "inputs.log"
 
 func TestMain(m *testing.M) {
@@ -99,7 +99,7 @@ func (a *scripted) turn(id, text string) {
 	}
 }
 
-// obey does one order: a word and what it is about.
+// obey carries out one order: a word and its argument.
 func (a *scripted) obey(turn, order string) {
 	word, rest, _ := strings.Cut(order, " ")
 	switch word {
@@ -153,7 +153,7 @@ func (a *scripted) frame(f agentproto.Frame) {
 	check(agentproto.WriteFrame(os.Stdout, f))
 }
 
-// check ends the agent, loudly.
+// check ends the agent with an error on stderr.
 func check(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

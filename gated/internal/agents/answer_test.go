@@ -15,7 +15,7 @@ import (
 )
 
 func TestAnswer(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	asked := r.ask("!session s1; more one; say two", chat("telegram:-5"), topic("#x"), func(t *msg.Turn) {
 		t.ThreadID, t.Place, t.Surface, t.Ceiling = "7", "7", "telegram-topic", 1234
 	})
@@ -46,7 +46,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestSession(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.answered(r.ask("!session s1; say hi"), r.ask("and again"))
 	if s := r.session("main", ""); s != "s1" {
 		t.Errorf("session %q", s)
@@ -77,7 +77,7 @@ func TestSession(t *testing.T) {
 }
 
 func TestAssistantName(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.write(func(tx *store.Tx) error {
 		_, err := tx.PutGroup(&msg.Group{Folder: "main", Name: "Main", Config: []byte(`{"assistant_name":"Maja"}`)})
 		return err
@@ -92,7 +92,7 @@ func TestAssistantName(t *testing.T) {
 func TestPiping(t *testing.T) {
 	for _, say := range []string{"say", "anon"} {
 		t.Run(say, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			open := r.gate("main", "gate")
 			turns := []*msg.Turn{r.ask("!hold gate; " + say + " 1")}
 			run := r.await(turns[0], msg.TurnRunning).RunID
@@ -118,7 +118,7 @@ func TestPiping(t *testing.T) {
 }
 
 // noneDoubled checks that the turns were answered in order.
-func (r *rig) noneDoubled(turns []*msg.Turn) {
+func (r *harness) noneDoubled(turns []*msg.Turn) {
 	r.t.Helper()
 	var ids []int64
 	for _, t := range turns {
@@ -144,7 +144,7 @@ func TestFrames(t *testing.T) {
 		{"silence after a part", "more part; say", msg.ReasonAnswered, []string{"part"}},
 		{"secret", "say the password is hunter2", msg.ReasonAnswered, []string{"the password is ***"}},
 		{"after the end", "say a; say b; anon c", msg.ReasonAnswered, []string{"a", "b", "c"}},
-		{"of nobody", "as 99999 forged; as x forged; as -1 forged; say real", msg.ReasonAnswered, []string{"real"}},
+		{"of no turn", "as 99999 forged; as x forged; as -1 forged; say real", msg.ReasonAnswered, []string{"real"}},
 		{"noise around", `print "working...\n{\"status\":\"ok\"}\n"; say real; print "done"`, msg.ReasonAnswered, []string{"real"}},
 		{"delimiters in the text", `print ` + fmt.Sprintf("%q", jsonFrame(delimiters)), msg.ReasonAnswered, []string{delimiters}},
 		{"NUL and broken UTF-8", `print ` + fmt.Sprintf("%q", jsonFrame("a\\u0000b\xff")), msg.ReasonAnswered, []string{"ab\ufffd"}},
@@ -154,17 +154,17 @@ func TestFrames(t *testing.T) {
 		{"a crash after output", "more part; exit 1", msg.ReasonPartial, []string{"part"}},
 		{"a broken frame after output", `more part; print ` + fmt.Sprintf("%q", rawFrame("{")), msg.ReasonPartial, []string{"part"}},
 	}
-	r := newRig(t)
+	r := newHarness(t)
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &rig{t: t, cfg: r.cfg, st: r.st, m: r.m, log: r.log, post: 100 * i}
+			r := &harness{t: t, cfg: r.cfg, st: r.st, m: r.m, log: r.log, post: 100 * i}
 			asked := r.ask("!"+tt.script, topic(fmt.Sprintf("#%d", i)))
 			done := r.await(asked, msg.TurnDone)
 			if done.Reason != tt.reason {
 				t.Errorf("reason %s, want %s", done.Reason, tt.reason)
 			}
-			r.until("it has said everything", func() bool { return len(r.said(asked)) >= len(tt.said) })
-			diff(t, "said", r.said(asked), tt.said)
+			r.until("it has said everything", func() bool { return len(r.replies(asked)) >= len(tt.said) })
+			diff(t, "said", r.replies(asked), tt.said)
 		})
 	}
 }
@@ -177,7 +177,7 @@ func jsonFrame(result string) string {
 	return rawFrame(`{"status":"ok","result":"` + strings.ReplaceAll(result, "\n", `\n`) + `"}`)
 }
 
-func TestBrokenFrames(t *testing.T) {
+func TestFrames_Malformed_FailTheTurn(t *testing.T) {
 	tests := []struct{ name, script, problem string }{
 		{"error", "error no hunter2 left", "no *** left"},
 		{"error without words", "error", "without a description"},
@@ -188,7 +188,7 @@ func TestBrokenFrames(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, attempts(1))
+			r := newHarness(t, attempts(1))
 			r.answered(r.ask("!session s1; say hi"))
 			r.gate("main", "never")
 			asked := r.ask("!" + tt.script + "; say too late; hold never")
@@ -209,9 +209,9 @@ func TestBrokenFrames(t *testing.T) {
 	}
 }
 
-// onlyNotice checks that a turn ended in one plain line that tells nothing of
-// the reason.
-func (r *rig) onlyNotice(t *msg.Turn) {
+// onlyNotice checks that a turn ended with one notice that does not have the
+// reason.
+func (r *harness) onlyNotice(t *msg.Turn) {
 	r.t.Helper()
 	rows := must[[]*msg.Message](r)(r.st.TurnReplies(r.t.Context(), t.ID))
 	if len(rows) != 1 || rows[0].Source != msg.SourceNotice || rows[0].ChatJID != t.ChatJID || rows[0].ReplyToID != t.ReplyTo ||
@@ -220,8 +220,8 @@ func (r *rig) onlyNotice(t *msg.Turn) {
 	}
 }
 
-func TestFrameForATurnOfAnotherRun(t *testing.T) {
-	r := newRig(t)
+func TestFrames_NameTurnOfAnotherRun_AreIgnored(t *testing.T) {
+	r := newHarness(t)
 	open := r.gate("victim", "gate")
 	victim := r.ask("!hold gate; say mine", group("victim"), chat("telegram:2"))
 	r.await(victim, msg.TurnRunning)
@@ -232,7 +232,7 @@ func TestFrameForATurnOfAnotherRun(t *testing.T) {
 }
 
 func TestRunLog(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	asked := r.ask("!print \"thinking aloud\\n\"; say hi")
 	run := r.await(asked, msg.TurnDone).RunID
 	r.stop()

@@ -25,7 +25,7 @@ func TestStop(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t, attempts(1))
+			r := newHarness(t, attempts(1))
 			r.gate("main", "never")
 			ready := r.gate("main", "ready")
 			r.answered(r.ask("!session s1; say hi"))
@@ -39,7 +39,7 @@ func TestStop(t *testing.T) {
 			}
 			diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})
 			for _, asked := range turns {
-				diff(t, "said", r.said(asked), []string(nil))
+				diff(t, "said", r.replies(asked), []string(nil))
 			}
 			all := r.inputs("main")
 			interrupts := slices.DeleteFunc(slices.Clone(all), func(g given) bool { return g.input != (agentproto.Interrupt{}) })
@@ -53,8 +53,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func TestStopFromAnotherChat(t *testing.T) {
-	r := newRig(t, attempts(1))
+func TestStop_RunWorksForOtherChat_RequeuesItsTurns(t *testing.T) {
+	r := newHarness(t, attempts(1))
 	r.gate("main", "never")
 	ready := r.gate("main", "ready")
 	asked := r.ask("!once hold ready; once hold never; say 1", chat("telegram:2"))
@@ -77,8 +77,8 @@ func TestStopFromAnotherChat(t *testing.T) {
 	}
 }
 
-func TestStopReachesOtherGroupsWorkingForTheChat(t *testing.T) {
-	r := newRig(t)
+func TestStop_OtherGroupsWorkForTheChat_StopsThem(t *testing.T) {
+	r := newHarness(t)
 	r.gate("main/child", "never")
 	ready := r.gate("main/child", "ready")
 	asked := r.ask("!hold ready; hold never", group("main/child"))
@@ -90,8 +90,8 @@ func TestStopReachesOtherGroupsWorkingForTheChat(t *testing.T) {
 	}
 }
 
-func TestStopKeepsWhatWasSaid(t *testing.T) {
-	r := newRig(t)
+func TestStop_PartialAnswer_IsKept(t *testing.T) {
+	r := newHarness(t)
 	r.gate("main", "never")
 	ready := r.gate("main", "ready")
 	asked := r.ask("!more half; hold ready; hold never", chat("telegram:2"))
@@ -103,8 +103,8 @@ func TestStopKeepsWhatWasSaid(t *testing.T) {
 	}
 }
 
-func TestStopOfAWebTopic(t *testing.T) {
-	r := newRig(t)
+func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
+	r := newHarness(t)
 	tab := func(name string) func(*msg.Turn) {
 		return func(t *msg.Turn) { t.ChatJID, t.Topic = "web:main", name }
 	}
@@ -123,10 +123,10 @@ func TestStopOfAWebTopic(t *testing.T) {
 	r.until("the tab's run is gone", func() bool { return r.m.run(first.RunID) == nil })
 }
 
-func TestCancelOfATurnThatWaitsAtARun(t *testing.T) {
+func TestCancel_TurnOfferedToRun(t *testing.T) {
 	for _, script := range []string{"say forged", "anon forged", "error nope", "anonerror nope"} {
 		t.Run(script, func(t *testing.T) {
-			r := newRig(t, attempts(1))
+			r := newHarness(t, attempts(1))
 			open := r.gate("main", "gate")
 			first := r.ask("!hold gate; session s1; say 1")
 			r.await(first, msg.TurnRunning)
@@ -135,7 +135,7 @@ func TestCancelOfATurnThatWaitsAtARun(t *testing.T) {
 			r.cancel(second)
 			open()
 			diff(t, "answers", r.answered(first, third), []string{"1", "3"})
-			diff(t, "said by the cancelled turn", r.said(second), []string(nil))
+			diff(t, "said by the cancelled turn", r.replies(second), []string(nil))
 			if s := r.session("main", ""); s != "s1" {
 				t.Errorf("session %q", s)
 			}
@@ -147,8 +147,8 @@ func TestCancelOfATurnThatWaitsAtARun(t *testing.T) {
 	}
 }
 
-func TestCancelOfQueuedAndRunningTurns(t *testing.T) {
-	r := newRig(t)
+func TestCancel_QueuedAndRunningTurns(t *testing.T) {
+	r := newHarness(t)
 	r.gate("main", "never")
 	ready := r.gate("main", "ready")
 	running := r.ask("!hold ready; hold never")
@@ -159,16 +159,16 @@ func TestCancelOfQueuedAndRunningTurns(t *testing.T) {
 	r.cancel(r.turn(running.ID))
 	diff(t, "answers", r.answered(piped, next), []string{"re: piped", "re: next"})
 	for _, asked := range []*msg.Turn{running, queued} {
-		if said := r.said(asked); len(said) != 0 {
+		if said := r.replies(asked); len(said) != 0 {
 			t.Errorf("cancelled turn %d said %q", asked.ID, said)
 		}
 	}
 }
 
-// TestCancelWhileTheRunStarts cancels a turn when its run is stored already
-// but cannot be told yet.
-func TestCancelWhileTheRunStarts(t *testing.T) {
-	r := newRig(t)
+// TestCancel_RunIsStarting_IsAppliedLate cancels a turn after its run was stored
+// and before the run was registered.
+func TestCancel_RunIsStarting_IsAppliedLate(t *testing.T) {
+	r := newHarness(t)
 	r.gate("main", "never")
 	asked := newTurn()
 	r.store(asked, 0, &msg.Message{Content: "!hold never"})
@@ -196,7 +196,7 @@ func TestNew(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t, attempts(1))
+			r := newHarness(t, attempts(1))
 			r.answered(r.ask("!session s1; say 1"))
 			ready, open := r.gate("main", "ready"), r.gate("main", "gate")
 			under := r.ask("!once hold ready; once hold gate; once " + tt.ending + "; say 2")
@@ -227,9 +227,9 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestNewEndsAnAgentThatWillNotGo(t *testing.T) {
+func TestNew_AgentIgnoresEOF_IsKilled(t *testing.T) {
 	t.Parallel() // with others that only wait
-	r := newRig(t)
+	r := newHarness(t)
 	r.gate("main", "never")
 	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
 	under := r.ask("!hold ready; hold gate; say 1; hold never")
@@ -240,10 +240,10 @@ func TestNewEndsAnAgentThatWillNotGo(t *testing.T) {
 	diff(t, "answers", r.answered(under, next), []string{"1", "re: 2"})
 }
 
-// TestNewRightBehindATurn: what was asked before /new belongs to the session
-// that was.
-func TestNewRightBehindATurn(t *testing.T) {
-	r := newRig(t)
+// TestNew_TurnBeforeIt_KeepsOldSession: a turn asked before /new belongs to the old
+// session.
+func TestNew_TurnBeforeIt_KeepsOldSession(t *testing.T) {
+	r := newHarness(t)
 	for range 20 {
 		r.answered(r.ask("!session s1; say hi"))
 		before := r.inputs("main")
@@ -260,9 +260,10 @@ func TestNewRightBehindATurn(t *testing.T) {
 	}
 }
 
-// TestRunClosedBehindTheQueue has a run's session reset without telling.
-func TestRunClosedBehindTheQueue(t *testing.T) {
-	r := newRig(t)
+// TestRun_ClosedInTheDatabaseOnly_GetsNoTurn resets a run's session without the
+// manager's knowledge.
+func TestRun_ClosedInTheDatabaseOnly_GetsNoTurn(t *testing.T) {
+	r := newHarness(t)
 	open := r.gate("main", "gate")
 	first := r.ask("!hold gate; say 1")
 	r.await(first, msg.TurnRunning)
@@ -276,7 +277,7 @@ func TestRunClosedBehindTheQueue(t *testing.T) {
 }
 
 func TestShutdown(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
 	working := r.ask("!hold ready; session s1; until eof; hold gate; say bye; exit 0")
 	ready()
@@ -288,7 +289,7 @@ func TestShutdown(t *testing.T) {
 	}()
 	open() // which it comes to when its input has ended
 	<-stopped
-	diff(t, "the answer under way", r.said(working), []string{"bye"})
+	diff(t, "the answer under way", r.replies(working), []string{"bye"})
 	for _, asked := range []*msg.Turn{piped, queued} {
 		if now := r.turn(asked.ID); now.State != msg.TurnQueued || now.Attempts != 0 {
 			t.Errorf("turn %+v", now)
@@ -305,9 +306,9 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-func TestShutdownEndsAnAgentThatWillNotGo(t *testing.T) {
+func TestShutdown_AgentIgnoresEOF_IsKilled(t *testing.T) {
 	t.Parallel() // with others that only wait
-	r := newRig(t)
+	r := newHarness(t)
 	r.gate("main", "never")
 	ready := r.gate("main", "ready")
 	asked := r.ask("!deaf; hold ready; hold never")
@@ -323,7 +324,7 @@ func TestShutdownEndsAnAgentThatWillNotGo(t *testing.T) {
 
 func TestRecover(t *testing.T) {
 	t.Parallel() // with others that only wait
-	r := newRig(t)
+	r := newHarness(t)
 	r.stop()
 
 	// What a gated that was killed leaves: a run with its process, one turn
@@ -377,8 +378,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-func TestRecoverLeavesStrangersAlone(t *testing.T) {
-	r := newRig(t)
+func TestRecover_PIDReused_KillsNothing(t *testing.T) {
+	r := newHarness(t)
 	r.stop()
 	stranger, err := runtime.Process{Temp: t.TempDir()}.Start(t.Context(), runtime.Spec{
 		RunID: 9999, Command: "read line; exit 7", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log"),
@@ -406,8 +407,8 @@ func TestRecoverLeavesStrangersAlone(t *testing.T) {
 	}
 }
 
-func TestIdleAgentsAreClosed(t *testing.T) {
-	r := newRig(t, idle(time.Millisecond))
+func TestIdle_AgentsAreClosed(t *testing.T) {
+	r := newHarness(t, idle(time.Millisecond))
 	asked := r.ask("hi")
 	r.answered(asked)
 	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
@@ -417,8 +418,8 @@ func TestIdleAgentsAreClosed(t *testing.T) {
 	}
 }
 
-func TestDelegatedTurnsRunAlone(t *testing.T) {
-	r := newRig(t)
+func TestDelegated_TurnsShareNoRun(t *testing.T) {
+	r := newHarness(t)
 	open := r.gate("main", "gate")
 	delegated := func(name string) func(*msg.Turn) {
 		return func(t *msg.Turn) { t.Kind, t.Topic = msg.Delegated, name }
@@ -441,7 +442,7 @@ func TestDelegatedTurnsRunAlone(t *testing.T) {
 }
 
 func TestMaxAgents(t *testing.T) {
-	r := newRig(t, func(cfg *Config) { cfg.MaxAgents = 1 })
+	r := newHarness(t, func(cfg *Config) { cfg.MaxAgents = 1 })
 	open := r.gate("a", "gate")
 	first := r.ask("!hold gate; say 1", group("a"))
 	r.await(first, msg.TurnRunning)
@@ -453,8 +454,8 @@ func TestMaxAgents(t *testing.T) {
 	}
 }
 
-func TestAgentRunsInItsFolder(t *testing.T) {
-	r := newRig(t, command(`printf '%s' "$(pwd -P)" > where; `+shFrame("ok")))
+func TestAgent_RunsInItsFolder(t *testing.T) {
+	r := newHarness(t, command(`printf '%s' "$(pwd -P)" > where; `+shFrame("ok")))
 	r.answered(r.ask("hi", group("acme/eng")))
 	where := readFile(t, r.cfg.Groups, "acme/eng", "where")
 	if real, err := filepath.EvalSymlinks(filepath.Join(r.cfg.Groups, "acme/eng")); err != nil || where != real {

@@ -18,7 +18,7 @@ import (
 // shFrame is a shell command that prints an answer.
 func shFrame(result string) string { return fmt.Sprintf("printf '%%s' '%s'", jsonFrame(result)) }
 
-func TestAgentsThatFail(t *testing.T) {
+func TestAgent_Fails_TurnFails(t *testing.T) {
 	tests := []struct{ name, command, problem string }{
 		{"dies before reading", "exit 3", "the agent ended without an answer: exit code 3"},
 		{"ends without an answer", "cat >/dev/null & exit 0", "exit code 0"},
@@ -37,7 +37,7 @@ func TestAgentsThatFail(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, command(tt.command), attempts(1), timeout(300*time.Millisecond))
+			r := newHarness(t, command(tt.command), attempts(1), timeout(300*time.Millisecond))
 			failed := r.await(r.ask("hi"), msg.TurnFailed)
 			if failed.Reason != msg.ReasonAgentError || !strings.Contains(failed.Error, tt.problem) {
 				t.Errorf("failed with %s, %q", failed.Reason, failed.Error)
@@ -48,14 +48,14 @@ func TestAgentsThatFail(t *testing.T) {
 	}
 }
 
-func TestAgentThatReadsNothing(t *testing.T) {
+func TestAgent_ReadsNothing_Fails(t *testing.T) {
 	t.Run("and answers", func(t *testing.T) {
-		r := newRig(t, command("exec <&-; "+shFrame("hi")))
+		r := newHarness(t, command("exec <&-; "+shFrame("hi")))
 		diff(t, "answer", r.answered(r.ask("hello")), []string{"hi"})
 	})
 	t.Run("until its input is full", func(t *testing.T) {
 		t.Parallel()
-		r := newRig(t, command("sleep 1000"), attempts(1), timeout(500*time.Millisecond))
+		r := newHarness(t, command("sleep 1000"), attempts(1), timeout(500*time.Millisecond))
 		var turns []*msg.Turn
 		for range 5 {
 			turns = append(turns, r.ask(strings.Repeat("x", 1<<20)))
@@ -67,8 +67,8 @@ func TestAgentThatReadsNothing(t *testing.T) {
 	})
 }
 
-func TestFolderThatCannotBeMade(t *testing.T) {
-	r := newRig(t, attempts(1))
+func TestAgent_FolderCannotBeMade_Fails(t *testing.T) {
+	r := newHarness(t, attempts(1))
 	if err := os.MkdirAll(r.cfg.Groups, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestFolderThatCannotBeMade(t *testing.T) {
 func TestRetries(t *testing.T) {
 	var mu sync.Mutex
 	var backoffs []int
-	r := newRig(t, attempts(3), func(cfg *Config) {
+	r := newHarness(t, attempts(3), func(cfg *Config) {
 		cfg.Backoff = func(n int) time.Duration {
 			mu.Lock()
 			defer mu.Unlock()
@@ -109,8 +109,8 @@ func TestRetries(t *testing.T) {
 	diff(t, "sessions of the retries", sessions, []string{"", ""})
 }
 
-func TestSecondAttemptAnswers(t *testing.T) {
-	r := newRig(t)
+func TestRetry_SecondAttemptAnswers(t *testing.T) {
+	r := newHarness(t)
 	asked := r.ask("!once exit 1; say fine now")
 	diff(t, "answer", r.answered(asked), []string{"fine now"})
 	if done := r.turn(asked.ID); done.Attempts != 1 || done.Error != "" || done.Reason != msg.ReasonAnswered {
@@ -118,8 +118,8 @@ func TestSecondAttemptAnswers(t *testing.T) {
 	}
 }
 
-func TestOnlyTheOldestLosesAnAttempt(t *testing.T) {
-	r := newRig(t, func(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } })
+func TestRetry_OnlyTheOldestTurnLosesAnAttempt(t *testing.T) {
+	r := newHarness(t, func(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } })
 	open := r.gate("main", "gate")
 	first := r.ask("!once hold gate; once exit 1; say 1")
 	r.await(first, msg.TurnRunning)
@@ -142,8 +142,8 @@ func TestOnlyTheOldestLosesAnAttempt(t *testing.T) {
 	r.noneDoubled([]*msg.Turn{first, second, third, newer})
 }
 
-func TestAgentsThatLiveForOneAnswer(t *testing.T) {
-	r := newRig(t, attempts(1))
+func TestAgent_ExitsAfterAnswer_IsNoFailure(t *testing.T) {
+	r := newHarness(t, attempts(1))
 	open := r.gate("main", "gate")
 	turns := []*msg.Turn{r.ask("!hold gate; session s1; say 1; exit 0")}
 	r.await(turns[0], msg.TurnRunning)
@@ -164,16 +164,16 @@ func TestAgentsThatLiveForOneAnswer(t *testing.T) {
 	}
 }
 
-func TestRetryTakesATurnOutOfItsBackoff(t *testing.T) {
-	r := newRig(t, func(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } })
+func TestRetry_TurnInBackoff_RunsAtOnce(t *testing.T) {
+	r := newHarness(t, func(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } })
 	asked := r.ask("!once exit 1; say fine")
 	r.until("it is in backoff", func() bool { return r.turn(asked.ID).Attempts == 1 })
 	r.revive(asked)
 	diff(t, "answer", r.answered(asked), []string{"fine"})
 }
 
-func TestRetryOfAFailedTurn(t *testing.T) {
-	r := newRig(t, attempts(1))
+func TestRetry_FailedTurn(t *testing.T) {
+	r := newHarness(t, attempts(1))
 	asked := r.ask("!once exit 1; say fine")
 	r.await(asked, msg.TurnFailed)
 	r.revive(asked)
@@ -182,15 +182,15 @@ func TestRetryOfAFailedTurn(t *testing.T) {
 	}
 }
 
-// revive does what an operator does to a turn that failed.
-func (r *rig) revive(t *msg.Turn) {
+// revive retries a failed turn, as an operator does.
+func (r *harness) revive(t *msg.Turn) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error { return tx.ReviveTurn(t.ID) })
 	r.m.Retry(r.turn(t.ID))
 }
 
-// sabotage opens the database behind the store's back.
-func (r *rig) sabotage() *sql.DB {
+// sabotage opens the database beside the store.
+func (r *harness) sabotage() *sql.DB {
 	r.t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+r.db)
 	if err != nil {
@@ -201,14 +201,14 @@ func (r *rig) sabotage() *sql.DB {
 	return db
 }
 
-func (r *rig) exec(db *sql.DB, statement string) {
+func (r *harness) exec(db *sql.DB, statement string) {
 	r.t.Helper()
 	if _, err := db.Exec(statement); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func TestDatabaseThatRefuses(t *testing.T) {
+func TestDatabase_RefusesWrites_AreRetried(t *testing.T) {
 	tests := []struct{ name, refuse, allow string }{
 		{"answers", `CREATE TRIGGER no BEFORE INSERT ON messages WHEN new.direction = 'out' BEGIN SELECT raise(ABORT, 'refused'); END`, `DROP TRIGGER no`},
 		{"runs", `CREATE TRIGGER no BEFORE INSERT ON runs BEGIN SELECT raise(ABORT, 'refused'); END`, `DROP TRIGGER no`},
@@ -216,7 +216,7 @@ func TestDatabaseThatRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			db := r.sabotage()
 			r.exec(db, tt.refuse)
 			turns := []*msg.Turn{r.ask("!session s1; say 1"), r.ask("!say 2", chat("telegram:2"))}
@@ -235,8 +235,8 @@ func TestDatabaseThatRefuses(t *testing.T) {
 	}
 }
 
-func TestDatabaseThatIsLocked(t *testing.T) {
-	r := newRig(t)
+func TestDatabase_Locked_IsWaitedFor(t *testing.T) {
+	r := newHarness(t)
 	ready, lock, said := r.gate("main", "ready"), r.gate("main", "locked"), r.gate("main", "said")
 	asked := r.ask("!hold ready; hold locked; say hi; hold said; exit 0")
 	ready()
@@ -251,10 +251,10 @@ func TestDatabaseThatIsLocked(t *testing.T) {
 	diff(t, "answer", r.answered(asked), []string{"hi"})
 }
 
-// TestHavoc throws everything at the manager at once: whatever happens, every
-// turn ends, and the answers of each conversation come in order.
-func TestHavoc(t *testing.T) {
-	r := newRig(t, attempts(2), idle(time.Millisecond), func(cfg *Config) { cfg.MaxAgents = 3 })
+// TestManager_RandomLoad_EndsEveryTurn mixes all kinds of turns, failures and stops:
+// every turn ends, and the answers of each conversation come in order.
+func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
+	r := newHarness(t, attempts(2), idle(time.Millisecond), func(cfg *Config) { cfg.MaxAgents = 3 })
 	scripts := []string{"hi", "!say x", "!more a; say b", "!once exit 1; say x", "!error bad", "!exit 0", "!say x; exit 0", "!anon x", "!say"}
 	places := []func(*msg.Turn){
 		chat("telegram:1"), chat("telegram:2"), topic("#x"),

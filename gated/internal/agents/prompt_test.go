@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// events are the system messages a turn's prompt carried, in order.
+// events are the system messages of a turn's prompt, in order.
 func (g given) events() (all []string) {
 	for _, s := range g.prompt.System {
 		all = append(all, s.Event)
@@ -21,15 +21,15 @@ func (g given) events() (all []string) {
 	return all
 }
 
-// last is what the agents of main were given last.
-func (r *rig) last() given {
+// last is the last input of the agents of main.
+func (r *harness) last() given {
 	r.t.Helper()
 	all := r.inputs("main")
 	return all[len(all)-1]
 }
 
-func TestNewSessionIsAnnouncedOnce(t *testing.T) {
-	r := newRig(t)
+func TestSystem_NewSession_IsAnnouncedOnce(t *testing.T) {
+	r := newHarness(t)
 	r.answered(r.ask("!session s1; say hi"))
 	first := r.last()
 	diff(t, "first prompt", first.events(), []string{"new_session"})
@@ -47,15 +47,15 @@ func TestNewSessionIsAnnouncedOnce(t *testing.T) {
 	}
 }
 
-func (r *rig) systemMessages(turnID string) int {
+func (r *harness) systemMessages(turnID string) int {
 	r.t.Helper()
 	var id int64
 	_, _ = fmt.Sscan(turnID, &id)
 	return len(must[[]store.SystemMessage](r)(r.st.TurnSystemMessages(r.t.Context(), id)))
 }
 
-func TestNewSessionTellsOfThePastOnes(t *testing.T) {
-	r := newRig(t, attempts(1))
+func TestSystem_NewSession_ListsPastOnes(t *testing.T) {
+	r := newHarness(t, attempts(1))
 	r.answered(r.ask("!session s1; say hi"), r.ask("again"))
 	r.reset("main", "")
 	r.until("the run is gone", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
@@ -72,8 +72,8 @@ func TestNewSessionTellsOfThePastOnes(t *testing.T) {
 	}
 }
 
-func TestSystemMessagesAreKeptForTheRetry(t *testing.T) {
-	r := newRig(t, attempts(3))
+func TestSystem_Retry_RepeatsMessages(t *testing.T) {
+	r := newHarness(t, attempts(3))
 	r.write(func(tx *store.Tx) error {
 		return tx.PutSystemMessage("main", "routd", "note", "one & only", r.cfg.Now().UnixMilli())
 	})
@@ -89,14 +89,14 @@ func TestSystemMessagesAreKeptForTheRetry(t *testing.T) {
 	}
 	r.answered(r.ask("hello"))
 	if !slices.Contains(r.last().events(), "note") {
-		t.Errorf("what nobody has read is lost: %q", r.last().events())
+		t.Errorf("what no user has read is lost: %q", r.last().events())
 	}
 	r.answered(r.ask("more"))
 	diff(t, "after that", r.last().events(), []string(nil))
 }
 
-func TestSystemMessageReachesALiveRun(t *testing.T) {
-	r := newRig(t)
+func TestSystem_LiveRun_ReceivesMessage(t *testing.T) {
+	r := newHarness(t)
 	r.answered(r.ask("hi"))
 	r.write(func(tx *store.Tx) error {
 		return tx.PutSystemMessage("main", "routd", "note", "news", r.cfg.Now().UnixMilli())
@@ -105,8 +105,8 @@ func TestSystemMessageReachesALiveRun(t *testing.T) {
 	diff(t, "prompt", r.last().events(), []string{"note"})
 }
 
-func TestNewDayIsAnnouncedOnce(t *testing.T) {
-	r := newRig(t)
+func TestSystem_NewDay_IsAnnouncedOnce(t *testing.T) {
+	r := newHarness(t)
 	r.answered(r.ask("!session s1; say hi"))
 	day := 24 * time.Hour
 	r.ahead.Add(day.Milliseconds())
@@ -126,7 +126,7 @@ func TestNewDayIsAnnouncedOnce(t *testing.T) {
 }
 
 func TestObservedRows(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	observed := func() []string { return texts(r.last().prompt.Observed.Rows) }
 	r.observe("telegram:2", "one")
 	r.observe("telegram:3", "two")
@@ -149,8 +149,8 @@ func TestObservedRows(t *testing.T) {
 	}
 }
 
-func TestObservedRowsAreBounded(t *testing.T) {
-	r := newRig(t)
+func TestObserved_RowsAreBounded(t *testing.T) {
+	r := newHarness(t)
 	for i := range observedRows + 5 {
 		r.observe("telegram:2", fmt.Sprint(i))
 	}
@@ -161,7 +161,7 @@ func TestObservedRowsAreBounded(t *testing.T) {
 	}
 }
 
-func TestObserveIsTheGroupsChoice(t *testing.T) {
+func TestObserved_GroupConfiguration(t *testing.T) {
 	tests := []struct {
 		config string
 		want   []string
@@ -173,7 +173,7 @@ func TestObserveIsTheGroupsChoice(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.config, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			r.write(func(tx *store.Tx) error {
 				if err := tx.PutChat("telegram:2", msg.ChatDM, "Bob", 1); err != nil {
 					return err
@@ -189,15 +189,15 @@ func TestObserveIsTheGroupsChoice(t *testing.T) {
 	}
 }
 
-func TestRetryShowsWhatWasObserved(t *testing.T) {
-	r := newRig(t)
+func TestObserved_Retry_ShowsThemAgain(t *testing.T) {
+	r := newHarness(t)
 	r.observe("telegram:2", "one")
 	r.answered(r.ask("!once exit 1; say hi"))
 	diff(t, "second attempt", texts(r.last().prompt.Observed.Rows), []string{"one"})
 }
 
 func TestReplyChain(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	chain := func() []string { return texts(r.last().prompt.ReplyChain) }
 	r.answered(r.askRows([]*msg.Message{{PlatformID: "a", Content: "root"}}))
 	r.stop() // what the run was shown is not shown again: begin another
@@ -224,8 +224,8 @@ func TestReplyChain(t *testing.T) {
 	}
 }
 
-func TestReplyChainEndsSomewhere(t *testing.T) {
-	r := newRig(t)
+func TestReplyChain_IsBounded(t *testing.T) {
+	r := newHarness(t)
 	rows := []*msg.Message{{PlatformID: "x", ReplyToID: "y", Content: "x"}, {PlatformID: "y", ReplyToID: "x", Content: "y"}}
 	r.store(newTurn(chat("telegram:1"), group("elsewhere")), 0, rows...)
 	parent := "y"
@@ -243,7 +243,7 @@ func TestReplyChainEndsSomewhere(t *testing.T) {
 }
 
 func TestAttachments(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	media := filepath.Join(r.cfg.Data, "media", "202611")
 	if err := os.MkdirAll(media, 0o700); err != nil {
 		t.Fatal(err)
@@ -310,9 +310,9 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// TestInboxThatLeadsAway has an agent put a link where its inbox belongs.
-func TestInboxThatLeadsAway(t *testing.T) {
-	r := newRig(t)
+// TestAttachments_InboxIsALink_IsRefused: an agent puts a link in place of its inbox.
+func TestAttachments_InboxIsALink_IsRefused(t *testing.T) {
+	r := newHarness(t)
 	outside, group := t.TempDir(), filepath.Join(r.cfg.Groups, "main")
 	for _, dir := range []string{filepath.Join(r.cfg.Data, "media"), group} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

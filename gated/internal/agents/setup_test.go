@@ -16,7 +16,7 @@ import (
 )
 
 // configure writes a group as a shell would, unchecked.
-func (r *rig) configure(folder, config string) {
+func (r *harness) configure(folder, config string) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		g := &msg.Group{Folder: folder, Config: []byte(config)}
@@ -34,10 +34,10 @@ func tell(words string) string {
 		agentproto.FrameStart, words, agentproto.FrameEnd)
 }
 
-func TestGroupsOwnAgent(t *testing.T) {
+func TestSetup_GroupsOwnAgent(t *testing.T) {
 	t.Setenv("GROUP_KEY", "s3cr3t-of-the-group")
 	t.Setenv("OTHER_KEY", "other")
-	r := newRig(t)
+	r := newHarness(t)
 	command := tell("$AGENT_MODEL, $GREETING, ${OTHER_KEY:-no other}, ${GROUP_KEY}")
 	r.configure("own", fmt.Sprintf(`{"assistant_name":"Eng","agent":{"command":%q,"model":"m1","env":["GROUP_KEY"],"settings":{"GREETING":"hi"}}}`, command))
 	asked := r.ask("hello", group("own"), chat("telegram:2"))
@@ -48,15 +48,15 @@ func TestGroupsOwnAgent(t *testing.T) {
 	}
 }
 
-func TestGroupsOwnTimeouts(t *testing.T) {
-	r := newRig(t, attempts(1))
-	r.configure("hasty", `{"timeouts":{"timeout":"1s","idle":"0s"}}`)
-	r.gate("hasty", "never")
-	failed := r.await(r.ask("!hold never", group("hasty")), msg.TurnFailed)
+func TestSetup_GroupsOwnTimeouts(t *testing.T) {
+	r := newHarness(t, attempts(1))
+	r.configure("quick", `{"timeouts":{"timeout":"1s","idle":"0s"}}`)
+	r.gate("quick", "never")
+	failed := r.await(r.ask("!hold never", group("quick")), msg.TurnFailed)
 	if !strings.Contains(failed.Error, "wrote no frame for 1s") {
 		t.Errorf("failed with %q", failed.Error)
 	}
-	r.answered(r.ask("hi", group("hasty")), r.ask("hi", chat("telegram:2")))
+	r.answered(r.ask("hi", group("quick")), r.ask("hi", chat("telegram:2")))
 	r.until("only the patient group's agent is warm", func() bool {
 		runs := must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))
 		return len(runs) == 1 && runs[0].Folder == "main"
@@ -64,8 +64,8 @@ func TestGroupsOwnTimeouts(t *testing.T) {
 }
 
 // A run that began under another configuration takes one more turn at most.
-func TestChangedConfiguration(t *testing.T) {
-	r := newRig(t)
+func TestSetup_ConfigurationChanges_NewRun(t *testing.T) {
+	r := newHarness(t)
 	r.answered(r.ask("one"), r.ask("two"))
 	r.configure("main", `{"agent":{"model":"m2"}}`)
 	r.answered(r.ask("three"))
@@ -79,7 +79,7 @@ func TestChangedConfiguration(t *testing.T) {
 	}
 }
 
-func TestAgentsThatCannotBeRun(t *testing.T) {
+func TestSetup_Invalid_TurnFailsOnce(t *testing.T) {
 	tests := []struct{ name, config, problem string }{
 		{"no object", `[]`, "the configuration of group bad: must be a JSON object"},
 		{"two mistakes", `{"observe":7,"modle":"m"}`, `unknown setting "modle"; did you mean agent.model?; observe: must be a text`},
@@ -89,14 +89,14 @@ func TestAgentsThatCannotBeRun(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t, attempts(3), func(cfg *Config) {
+			r := newHarness(t, attempts(3), func(cfg *Config) {
 				cfg.Runtimes[groupconfig.Docker] = runtime.Docker{Client: "no-such-docker", Network: "none"}
 			})
 			r.configure("bad", tt.config)
 			failed := r.await(r.ask("hi", group("bad")), msg.TurnFailed)
 			r.onlyNotice(failed)
-			if said := r.said(failed)[0]; !strings.Contains(said, "not set up") {
-				t.Errorf("the chat is told %q", said)
+			if said := r.replies(failed)[0]; !strings.Contains(said, "not set up") {
+				t.Errorf("the chat reads %q", said)
 			}
 			if failed.Attempts != 1 || !strings.Contains(failed.Error, tt.problem) {
 				t.Errorf("after %d attempts: %q", failed.Attempts, failed.Error)
@@ -113,9 +113,9 @@ func TestAgentsThatCannotBeRun(t *testing.T) {
 	}
 }
 
-// A configuration that breaks under a live run leaves that what it was told.
-func TestConfigurationThatBreaks(t *testing.T) {
-	r := newRig(t)
+// A live run keeps its configuration when the group's becomes invalid.
+func TestSetup_ConfigurationBecomesInvalid_LiveRunGoesOn(t *testing.T) {
+	r := newHarness(t)
 	r.configure("main", `{"observe":"none"}`)
 	r.observe("telegram:-3", "elsewhere")
 	r.answered(r.ask("one"))
@@ -125,10 +125,10 @@ func TestConfigurationThatBreaks(t *testing.T) {
 	diff(t, "observed", texts(r.last().prompt.Observed.Rows), []string(nil))
 }
 
-func TestGroupFolderThatIsALink(t *testing.T) {
+func TestSetup_GroupFolderIsALink_IsRefused(t *testing.T) {
 	for _, folder := range []string{"acme", "acme/eng"} {
 		t.Run(folder, func(t *testing.T) {
-			r := newRig(t, attempts(1))
+			r := newHarness(t, attempts(1))
 			victim := filepath.Join(r.cfg.Groups, "victim")
 			if err := os.MkdirAll(filepath.Join(victim, "eng"), 0o700); err != nil {
 				t.Fatal(err)
@@ -153,9 +153,9 @@ func TestGroupFolderThatIsALink(t *testing.T) {
 
 // An agent that bubblewrap confines sees its group's files, those that messages
 // brought among them, and neither the groups below nor the data folder.
-func TestSandboxedAgent(t *testing.T) {
+func TestSetup_Sandbox(t *testing.T) {
 	need.Program(t, "bwrap", "bubblewrap")
-	r := newRig(t, func(cfg *Config) {
+	r := newHarness(t, func(cfg *Config) {
 		cfg.Defaults.Agent.Runtime = groupconfig.Bwrap
 		cfg.Runtimes[groupconfig.Bwrap] = runtime.Sandbox{Temp: filepath.Join(cfg.Data, "run", "tmp"), Data: cfg.Data}
 		cfg.Defaults.Agent.Command = tell(`$(cat inbox/* 2>&1), $(echo *), $(ls below beside 2>&1 | tr '\n' ' '), $(ls -A ` + cfg.Data + `)`)

@@ -21,21 +21,21 @@ import (
 
 const secret = "s3cret"
 
-// agents notes what it is told.
+// agents records the calls of the API.
 type agents struct{ cancelled, retried []*msg.Turn }
 
 func (a *agents) Cancel(t *msg.Turn) { a.cancelled = append(a.cancelled, t) }
 func (a *agents) Retry(t *msg.Turn)  { a.retried = append(a.retried, t) }
 
-type rig struct {
+type fixture struct {
 	t       *testing.T
 	st      *store.Store
 	agents  *agents
 	handler http.Handler
 }
 
-func newRig(t *testing.T) *rig {
-	r := &rig{t: t, st: storetest.Open(t), agents: &agents{}}
+func newFixture(t *testing.T) *fixture {
+	r := &fixture{t: t, st: storetest.Open(t), agents: &agents{}}
 	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
 	API{Store: r.st, Agents: r.agents, Now: func() time.Time { return time.UnixMilli(5000) }}.Mount(router.With(httpx.Bearer(secret)))
 	r.handler = router
@@ -43,7 +43,7 @@ func newRig(t *testing.T) *rig {
 }
 
 // call sends a request with the secret and decodes the answer.
-func (r *rig) call(method, path string) (status int, body map[string]any) {
+func (r *fixture) call(method, path string) (status int, body map[string]any) {
 	r.t.Helper()
 	req := httptest.NewRequest(method, path, nil)
 	req.Header.Set("Authorization", "Bearer "+secret)
@@ -56,7 +56,7 @@ func (r *rig) call(method, path string) (status int, body map[string]any) {
 }
 
 // expect checks the status, and the words of an error.
-func (r *rig) expect(method, path string, status int, words ...string) map[string]any {
+func (r *fixture) expect(method, path string, status int, words ...string) map[string]any {
 	r.t.Helper()
 	got, body := r.call(method, path)
 	if got != status {
@@ -70,7 +70,7 @@ func (r *rig) expect(method, path string, status int, words ...string) map[strin
 	return body
 }
 
-func (r *rig) write(fn func(*store.Tx) error) {
+func (r *fixture) write(fn func(*store.Tx) error) {
 	r.t.Helper()
 	if err := r.st.Write(context.Background(), fn); err != nil {
 		r.t.Fatal(err)
@@ -78,7 +78,7 @@ func (r *rig) write(fn func(*store.Tx) error) {
 }
 
 // turn stores a turn of a chat in a state.
-func (r *rig) turn(chat string, state msg.TurnState) *msg.Turn {
+func (r *fixture) turn(chat string, state msg.TurnState) *msg.Turn {
 	r.t.Helper()
 	t := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: chat, Topic: chat, CreatedAt: 1000}
 	r.write(func(tx *store.Tx) error {
@@ -93,7 +93,7 @@ func (r *rig) turn(chat string, state msg.TurnState) *msg.Turn {
 	return t
 }
 
-func (r *rig) move(t *msg.Turn, state msg.TurnState) {
+func (r *fixture) move(t *msg.Turn, state msg.TurnState) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		switch state {
@@ -109,7 +109,7 @@ func (r *rig) move(t *msg.Turn, state msg.TurnState) {
 }
 
 // stored is the turn as it is now.
-func (r *rig) stored(t *msg.Turn) *msg.Turn {
+func (r *fixture) stored(t *msg.Turn) *msg.Turn {
 	r.t.Helper()
 	now, err := r.st.Turn(r.t.Context(), t.ID)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *rig) stored(t *msg.Turn) *msg.Turn {
 }
 
 func TestList(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	if body := r.expect("GET", "/v1/turns", 200); len(body["turns"].([]any)) != 0 {
 		t.Errorf("turns of an empty table: %v", body)
 	}
@@ -135,7 +135,7 @@ func TestList(t *testing.T) {
 		{"?chat=telegram:2", []float64{3, 2}},
 		{"?chat=telegram%3A2&state=done", []float64{2}},
 		{"?state=running", nil},
-		{"?chat=nobody:1", nil},
+		{"?chat=unknown:1", nil},
 	}
 	for _, tt := range tests {
 		var got []float64
@@ -149,8 +149,8 @@ func TestList(t *testing.T) {
 	r.expect("GET", "/v1/turns?state=asleep", 400, "asleep", "queued")
 }
 
-func TestListIsBounded(t *testing.T) {
-	r := newRig(t)
+func TestList_IsBounded(t *testing.T) {
+	r := newFixture(t)
 	for i := range listLimit + 1 {
 		r.turn(fmt.Sprintf("telegram:%d", i), msg.TurnDone)
 	}
@@ -160,7 +160,7 @@ func TestListIsBounded(t *testing.T) {
 }
 
 func TestShow(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.turn("telegram:1", msg.TurnQueued)
 	got := r.expect("GET", "/v1/turns/1", 200)
 	for field, want := range map[string]any{"id": 1.0, "state": "queued", "chat_jid": "telegram:1", "folder": "main", "attempts": 0.0} {
@@ -173,7 +173,7 @@ func TestShow(t *testing.T) {
 
 func TestRetry(t *testing.T) {
 	for _, state := range []msg.TurnState{msg.TurnFailed, msg.TurnCancelled} {
-		r := newRig(t)
+		r := newFixture(t)
 		turn := r.turn("telegram:1", state)
 		if body := r.expect("POST", "/v1/turns/1/retry", 202); body["state"] != "queued" {
 			t.Errorf("answer %v", body)
@@ -183,7 +183,7 @@ func TestRetry(t *testing.T) {
 		}
 	}
 	t.Run("of a turn in backoff", func(t *testing.T) {
-		r := newRig(t)
+		r := newFixture(t)
 		turn := r.turn("telegram:1", msg.TurnQueued)
 		r.write(func(tx *store.Tx) error { return tx.RequeueTurn(turn.ID, true, "broken", 1<<50) })
 		r.expect("POST", "/v1/turns/1/retry", 202)
@@ -192,7 +192,7 @@ func TestRetry(t *testing.T) {
 		}
 	})
 	for _, state := range []msg.TurnState{msg.TurnQueued, msg.TurnRunning, msg.TurnDone} {
-		r := newRig(t)
+		r := newFixture(t)
 		r.turn("telegram:1", state)
 		r.expect("POST", "/v1/turns/1/retry", 409, string(state))
 		if len(r.agents.retried) != 0 {
@@ -203,7 +203,7 @@ func TestRetry(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	for _, state := range []msg.TurnState{msg.TurnQueued, msg.TurnRunning} {
-		r := newRig(t)
+		r := newFixture(t)
 		turn := r.turn("telegram:1", state)
 		before := r.stored(turn)
 		if body := r.expect("POST", "/v1/turns/1/cancel", 202); body["state"] != "cancelled" || body["reason"] != "cancelled" {
@@ -219,7 +219,7 @@ func TestCancel(t *testing.T) {
 		r.expect("POST", "/v1/turns/1/cancel", 409, "cancelled", "ended already")
 	}
 	for _, state := range []msg.TurnState{msg.TurnDone, msg.TurnFailed} {
-		r := newRig(t)
+		r := newFixture(t)
 		r.turn("telegram:1", state)
 		r.expect("POST", "/v1/turns/1/cancel", 409, string(state))
 		if len(r.agents.cancelled) != 0 {
@@ -228,8 +228,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestReplayOfAnInboundMessage(t *testing.T) {
-	r := newRig(t)
+func TestReplay_InboundMessage(t *testing.T) {
+	r := newFixture(t)
 	m := &msg.Message{
 		ChatJID: "telegram:1", PlatformID: "77", Direction: msg.In, Sender: "telegram:5", SenderName: "bob", Verb: msg.VerbMention,
 		Content: "hello", Topic: "#x", ThreadID: "9", ReplyToID: "70", Timestamp: 1, ReceivedAt: 2, Source: "teled", Addressed: true,
@@ -240,7 +240,7 @@ func TestReplayOfAnInboundMessage(t *testing.T) {
 	r.decide(m, msg.Onboarding)
 	r.expect("POST", "/v1/messages/1/replay", 409, "approved")
 
-	r = newRig(t)
+	r = newFixture(t)
 	r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
 	r.decide(m, msg.Dropped)
 	id := int64(r.expect("POST", "/v1/messages/1/replay", 202)["id"].(float64))
@@ -255,14 +255,14 @@ func TestReplayOfAnInboundMessage(t *testing.T) {
 	}
 }
 
-func (r *rig) decide(m *msg.Message, d msg.Disposition) {
+func (r *fixture) decide(m *msg.Message, d msg.Disposition) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		return tx.Decide(m.ID, store.Decision{Disposition: d, Reason: msg.ReasonNoRoute, Topic: m.Topic, ThreadID: m.ThreadID}, 3)
 	})
 }
 
-func (r *rig) message(id int64) *msg.Message {
+func (r *fixture) message(id int64) *msg.Message {
 	r.t.Helper()
 	m, err := r.st.Message(r.t.Context(), id)
 	if err != nil {
@@ -271,12 +271,12 @@ func (r *rig) message(id int64) *msg.Message {
 	return m
 }
 
-func TestReplayOfAnOutboundMessage(t *testing.T) {
+func TestReplay_OutboundMessage(t *testing.T) {
 	for state, status := range map[msg.OutState]int{
 		msg.OutQueued: 409, msg.OutSending: 409, msg.OutSent: 409, msg.OutFailed: 202, msg.OutCancelled: 202, msg.OutAmbiguous: 202,
 	} {
 		t.Run(string(state), func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			m := &msg.Message{
 				ChatJID: "telegram:1", PlatformID: "77", Direction: msg.Out, Sender: "agent:main", IsBot: true, Content: "hello",
 				ThreadID: "9", ReplyToID: "70", Timestamp: 1, ReceivedAt: 2, Source: msg.SourceAgent, OutState: state,
@@ -296,8 +296,8 @@ func TestReplayOfAnOutboundMessage(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThere(t *testing.T) {
-	r := newRig(t)
+func TestUnknownIDs_AreNotFound(t *testing.T) {
+	r := newFixture(t)
 	for _, path := range []string{"/v1/turns/7/retry", "/v1/turns/7/cancel", "/v1/messages/7/replay"} {
 		r.expect("POST", path, 404, "7")
 	}
@@ -309,8 +309,8 @@ func TestWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestSecretIsNeeded(t *testing.T) {
-	r := newRig(t)
+func TestSecret_IsRequired(t *testing.T) {
+	r := newFixture(t)
 	turn := r.turn("telegram:1", msg.TurnQueued)
 	for _, authorization := range []string{"", "Bearer wrong", "Basic " + secret, secret} {
 		for _, call := range []string{
@@ -333,8 +333,8 @@ func TestSecretIsNeeded(t *testing.T) {
 	}
 }
 
-func TestStoreThatIsClosed(t *testing.T) {
-	r := newRig(t)
+func TestStore_Closed_IsUnavailable(t *testing.T) {
+	r := newFixture(t)
 	r.turn("telegram:1", msg.TurnFailed)
 	if err := r.st.Close(); err != nil {
 		t.Fatal(err)

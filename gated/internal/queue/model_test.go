@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world carries out what the queue says, as the manager of the agents would,
-// and checks each step against the rules.
-type world struct {
+// model carries out the queue's actions, as the manager of the agents does, and
+// checks each step against the rules.
+type model struct {
 	t     interface{ Fatalf(string, ...any) }
 	q     *GroupQueue
 	clock *clock
@@ -48,24 +48,24 @@ type process struct {
 	closing bool
 }
 
-func newWorld(t interface{ Fatalf(string, ...any) }, limit int) *world {
+func newModel(t interface{ Fatalf(string, ...any) }, limit int) *model {
 	c := newClock()
-	return &world{
+	return &model{
 		t: t, clock: c, q: New(limit, c.time), limit: limit,
 		turns: map[int64]Turn{}, where: map[int64]place{}, ready: map[int64]time.Time{}, runs: map[int64]*process{},
 	}
 }
 
 // push makes a turn and queues it.
-func (w *world) push(k Key) int64 { return w.pushTurn(Turn{Key: k}) }
+func (w *model) push(k Key) int64 { return w.pushTurn(Turn{Key: k}) }
 
-func (w *world) pushTurn(t Turn) int64 {
+func (w *model) pushTurn(t Turn) int64 {
 	t.ID = w.newTurn(t)
 	w.take(w.q.Push(t))
 	return t.ID
 }
 
-func (w *world) newTurn(t Turn) int64 {
+func (w *model) newTurn(t Turn) int64 {
 	w.nextTurn++
 	t.ID = w.nextTurn
 	w.turns[t.ID] = t
@@ -74,7 +74,7 @@ func (w *world) newTurn(t Turn) int64 {
 }
 
 // offer does what the gateway does with a new turn.
-func (w *world) offer(k Key, withdraw bool) {
+func (w *model) offer(k Key, withdraw bool) {
 	run := w.q.Offer(k)
 	id := w.newTurn(Turn{Key: k})
 	switch {
@@ -89,7 +89,7 @@ func (w *world) offer(k Key, withdraw bool) {
 }
 
 // take notes actions. Pipes are carried out at once, the rest when obeyed.
-func (w *world) take(all ...Actions) {
+func (w *model) take(all ...Actions) {
 	for _, a := range all {
 		for _, t := range a.Start {
 			w.begin(t, nil)
@@ -104,7 +104,7 @@ func (w *world) take(all ...Actions) {
 	w.check()
 }
 
-func (w *world) pipe(run int64, t Turn) {
+func (w *model) pipe(run int64, t Turn) {
 	p := w.runs[run]
 	if p == nil {
 		w.t.Fatalf("turn %d piped to run %d, which is gone", t.ID, run)
@@ -123,7 +123,7 @@ func (w *world) pipe(run int64, t Turn) {
 
 // begin checks that a turn's time has come: it waits, its backoff is over, and
 // everything older in its conversation has ended or is at the same run.
-func (w *world) begin(t Turn, to *process) {
+func (w *model) begin(t Turn, to *process) {
 	if w.where[t.ID] != waiting {
 		w.t.Fatalf("turn %d begins a second time", t.ID)
 	}
@@ -141,8 +141,8 @@ func (w *world) begin(t Turn, to *process) {
 	w.begun = append(w.begun, t.ID)
 }
 
-// check compares the queue with the rules and with its owner's view.
-func (w *world) check() {
+// check compares the queue with the rules and with the model.
+func (w *model) check() {
 	busy, lanes, sessions := len(w.toStart), map[laneKey]bool{}, map[session]bool{}
 	claim := func(t Turn) {
 		if lanes[t.lane()] || sessions[t.session()] {
@@ -171,7 +171,7 @@ func (w *world) check() {
 }
 
 // start carries out the i-th start.
-func (w *world) start(i int, fails bool) {
+func (w *model) start(i int, fails bool) {
 	t := w.toStart[i]
 	w.toStart = slices.Delete(w.toStart, i, i+1)
 	if fails { // as when it was cancelled meanwhile
@@ -185,8 +185,8 @@ func (w *world) start(i int, fails bool) {
 	w.take(w.q.Started(t, w.nextRun))
 }
 
-// close carries out the i-th close: a run that is told to go gets no more.
-func (w *world) close(i int) {
+// close carries out the i-th close: a run that is closed gets no more.
+func (w *model) close(i int) {
 	id := w.toClose[i]
 	w.toClose = slices.Delete(w.toClose, i, i+1)
 	if p := w.runs[id]; p != nil {
@@ -197,7 +197,7 @@ func (w *world) close(i int) {
 	}
 }
 
-func (w *world) answer(p *process) {
+func (w *model) answer(p *process) {
 	w.where[p.open[0]] = ended
 	p.open = p.open[1:]
 	w.take(w.q.Answered(p.id, 1))
@@ -205,7 +205,7 @@ func (w *world) answer(p *process) {
 
 // exit ends a process; what it has not answered goes back, the oldest with a
 // backoff.
-func (w *world) exit(p *process, backoff time.Duration) {
+func (w *model) exit(p *process, backoff time.Duration) {
 	delete(w.runs, p.id)
 	var left []Turn
 	for i, id := range p.open {
@@ -220,19 +220,19 @@ func (w *world) exit(p *process, backoff time.Duration) {
 	w.take(w.q.Exited(p.id, left...))
 }
 
-func (w *world) retire(p *process) {
+func (w *model) retire(p *process) {
 	p.closing = true
 	w.q.Drain(p.id)
 }
 
-func (w *world) remove(id int64) {
+func (w *model) remove(id int64) {
 	if w.where[id] == waiting {
 		w.where[id] = ended
 		w.take(w.q.Remove(id))
 	}
 }
 
-func (w *world) obey() {
+func (w *model) obey() {
 	for len(w.toStart) > 0 {
 		w.start(0, false)
 	}
@@ -241,7 +241,7 @@ func (w *world) obey() {
 	}
 }
 
-func (w *world) answerAll() {
+func (w *model) answerAll() {
 	for _, p := range w.sorted() {
 		if len(p.open) > 0 {
 			w.answer(p)
@@ -249,8 +249,8 @@ func (w *world) answerAll() {
 	}
 }
 
-// exitAll ends every process that was told to go and has answered.
-func (w *world) exitAll() {
+// exitAll ends every process that was closed and has answered.
+func (w *model) exitAll() {
 	for _, p := range w.sorted() {
 		if p.closing && len(p.open) == 0 {
 			w.exit(p, 0)
@@ -258,17 +258,17 @@ func (w *world) exitAll() {
 	}
 }
 
-func (w *world) sorted() []*process {
+func (w *model) sorted() []*process {
 	return slices.SortedFunc(maps.Values(w.runs), func(a, b *process) int { return int(a.id - b.id) })
 }
 
-func (w *world) allBegun(ids []int64) bool {
+func (w *model) allBegun(ids []int64) bool {
 	return !slices.ContainsFunc(ids, func(id int64) bool { return w.where[id] == waiting })
 }
 
-// drain lets everything take its course: agents answer and go, backoffs pass.
-// Every turn must come to its end in that.
-func (w *world) drain() {
+// drain runs until all is done: agents answer and exit, backoffs pass. Every turn
+// must end.
+func (w *model) drain() {
 	for rounds := 0; slices.ContainsFunc(slices.Collect(maps.Values(w.where)), func(p place) bool { return p != ended }); rounds++ {
 		if rounds > 20*len(w.turns)+20 {
 			w.t.Fatalf("stuck: %v, runs %+v", w.where, w.runs)
@@ -281,10 +281,10 @@ func (w *world) drain() {
 	}
 }
 
-// TestModel drives the queue with whatever can happen in any order.
+// TestModel drives the queue with all events in any order.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, rapid.IntRange(1, 3).Draw(t, "limit"))
+		w := newModel(t, rapid.IntRange(1, 3).Draw(t, "limit"))
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
 			w.step(t)
 		}
@@ -309,7 +309,7 @@ func drawKey(t *rapid.T) Key {
 }
 
 // step does one thing that can happen now.
-func (w *world) step(t *rapid.T) {
+func (w *model) step(t *rapid.T) {
 	choose := func(n int, what string) int { return rapid.IntRange(0, n-1).Draw(t, what) }
 	runs := w.sorted()
 	busy := slices.DeleteFunc(slices.Clone(runs), func(p *process) bool { return len(p.open) == 0 })

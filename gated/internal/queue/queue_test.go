@@ -57,7 +57,7 @@ var (
 	other = at("other", "telegram:3", "")
 )
 
-func TestFollowingTurnsArePiped(t *testing.T) {
+func TestPipe_FollowingTurns(t *testing.T) {
 	q := New(2, newClock().time)
 	expect(t, "first", q.Push(turn(1, alice)), starts(turn(1, alice)))
 	expect(t, "while it starts", q.Push(turn(2, alice)), none)
@@ -69,7 +69,7 @@ func TestFollowingTurnsArePiped(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotBePiped(t *testing.T) {
+func TestPipe_OtherKeys_AreQueued(t *testing.T) {
 	threaded := alice
 	threaded.ThreadID = "t1"
 	tests := []struct {
@@ -100,7 +100,7 @@ func TestWhatMayNotBePiped(t *testing.T) {
 	}
 }
 
-func TestPipingIsBounded(t *testing.T) {
+func TestPipe_IsBounded(t *testing.T) {
 	q := New(1, newClock().time)
 	q.Push(turn(1, alice))
 	q.Started(turn(1, alice), 10)
@@ -143,7 +143,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-func TestOneRunPerSession(t *testing.T) {
+func TestSession_HasOneRun(t *testing.T) {
 	web := at("main", "web:main", "")
 	q := New(5, newClock().time)
 	q.Push(turn(1, alice))
@@ -160,7 +160,7 @@ func TestOneRunPerSession(t *testing.T) {
 	expect(t, "exited", q.Exited(11), starts(turn(3, alice)))
 }
 
-func TestSessionOfAStartThatFailedIsFree(t *testing.T) {
+func TestSession_StartFailed_IsFree(t *testing.T) {
 	web := at("main", "web:main", "")
 	q := New(5, newClock().time)
 	q.Push(turn(1, alice))
@@ -168,12 +168,12 @@ func TestSessionOfAStartThatFailedIsFree(t *testing.T) {
 	expect(t, "free", q.StartFailed(turn(1, alice)), starts(turn(2, web)))
 }
 
-// idleFor has every run kept warm for the same time.
+// idleFor keeps every run warm for the same time.
 func idleFor(d time.Duration) func(int64) time.Duration {
 	return func(int64) time.Duration { return d }
 }
 
-func TestIdleRunsMakeRoom(t *testing.T) {
+func TestIdle_RunsMakeRoom(t *testing.T) {
 	t.Run("in their lane", func(t *testing.T) {
 		q := New(5, newClock().time)
 		q.Push(turn(1, alice))
@@ -224,7 +224,7 @@ func TestBackoff(t *testing.T) {
 	expect(t, "in order", q.Started(held, 11), pipes(11, turn(2, alice)))
 }
 
-func TestNoOfferPastABackoff(t *testing.T) {
+func TestOffer_TurnInBackoff_None(t *testing.T) {
 	c := newClock()
 	q := New(5, c.time)
 	q.Push(turn(1, alice))
@@ -235,7 +235,7 @@ func TestNoOfferPastABackoff(t *testing.T) {
 	}
 }
 
-func TestTurnsLeftByARunComeBeforeNewerOnes(t *testing.T) {
+func TestExited_TurnsLeft_ComeBeforeNewerOnes(t *testing.T) {
 	c := newClock()
 	q := New(5, c.time)
 	q.Push(turn(1, alice))
@@ -249,7 +249,7 @@ func TestTurnsLeftByARunComeBeforeNewerOnes(t *testing.T) {
 	expect(t, "started", q.Started(left, 11), pipes(11, turn(2, alice)))
 }
 
-func TestNoOfferWhileOthersWait(t *testing.T) {
+func TestOffer_OtherLanesWait_None(t *testing.T) {
 	tests := []struct {
 		name string
 		next Turn
@@ -264,7 +264,7 @@ func TestNoOfferWhileOthersWait(t *testing.T) {
 			q.Push(turn(1, alice))
 			q.Started(turn(1, alice), 10)
 			if run := q.Offer(alice); run != 10 {
-				t.Fatalf("offered run %d while nobody waits", run)
+				t.Fatalf("offered run %d while no lane waits", run)
 			}
 			q.Push(tt.next)
 			c.advance(quantum)
@@ -276,9 +276,9 @@ func TestNoOfferWhileOthersWait(t *testing.T) {
 	}
 }
 
-// TestSlice has a lane go on with its agent for a moment although another
-// waits for its place, and give the place up when the moment is over.
-func TestSlice(t *testing.T) {
+// TestQuantum_OtherLaneWaits_PlaceIsGivenUpAfterIt: a lane keeps its agent within
+// the quantum although another lane waits, and no longer.
+func TestQuantum_OtherLaneWaits_PlaceIsGivenUpAfterIt(t *testing.T) {
 	c := newClock()
 	q := New(1, c.time)
 	q.Push(turn(1, alice))
@@ -293,7 +293,7 @@ func TestSlice(t *testing.T) {
 	expect(t, "the last answer", q.Answered(10, 3), Actions{Start: []Turn{turn(2, other)}, Close: []int64{10}})
 }
 
-func TestOfferIsCounted(t *testing.T) {
+func TestOffer_IsCounted(t *testing.T) {
 	q := New(1, newClock().time)
 	if run := q.Offer(alice); run != 0 {
 		t.Fatalf("offered run %d of an empty queue", run)
@@ -314,7 +314,7 @@ func TestOfferIsCounted(t *testing.T) {
 	}
 }
 
-func TestRetire(t *testing.T) {
+func TestDrain(t *testing.T) {
 	q := New(5, newClock().time)
 	q.Push(turn(1, alice))
 	q.Started(turn(1, alice), 10)
@@ -325,7 +325,7 @@ func TestRetire(t *testing.T) {
 	expect(t, "queued", q.Push(turn(2, alice)), none)
 	expect(t, "its owner closes it", q.Answered(10, 1), none)
 	expect(t, "exited", q.Exited(10), starts(turn(2, alice)))
-	q.Drain(99) // nobody's
+	q.Drain(99) // of no run
 }
 
 func TestRemove(t *testing.T) {
@@ -359,7 +359,7 @@ func TestRemove(t *testing.T) {
 	})
 }
 
-func TestPushTwiceIsOnce(t *testing.T) {
+func TestPush_Twice_QueuesOnce(t *testing.T) {
 	q := New(1, newClock().time)
 	q.Push(turn(1, other))
 	q.Push(turn(2, alice), turn(2, alice))
@@ -368,7 +368,7 @@ func TestPushTwiceIsOnce(t *testing.T) {
 	}
 }
 
-func TestLateWordsAreIgnored(t *testing.T) {
+func TestLateReports_AreIgnored(t *testing.T) {
 	q := New(1, newClock().time)
 	q.Push(turn(1, alice))
 	q.Started(turn(1, alice), 10)
@@ -380,16 +380,16 @@ func TestLateWordsAreIgnored(t *testing.T) {
 	}
 }
 
-// TestFloodDoesNotStarve has one group that always has more to do. Every other
-// lane's turn starts before the flood has had more than one go for each place.
-func TestFloodDoesNotStarve(t *testing.T) {
+// TestFairness_OneGroupFloods_OthersStart: one group always has more turns. Every
+// other lane's turn starts before the group has had more than one turn per place.
+func TestFairness_OneGroupFloods_OthersStart(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		chats int // of the flooding group; with one its turns would be piped
 		limit int
 	}{{"one chat, one place", 1, 1}, {"many chats, one place", 50, 1}, {"one chat, three places", 1, 3}, {"many chats, three places", 50, 3}} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, tt.limit)
+			w := newModel(t, tt.limit)
 			flood := func() Key { return at("flood", fmt.Sprintf("telegram:%d", w.nextTurn%int64(tt.chats)), "") }
 			for range 100 {
 				w.push(flood())
@@ -443,23 +443,23 @@ func BenchmarkPushAnswered(b *testing.B) {
 	}
 }
 
-// BenchmarkWaiting is a full house: five places for 500 lanes with work.
+// BenchmarkWaiting has five places for 500 lanes with turns.
 func BenchmarkWaiting(b *testing.B) {
 	const lanes, limit = 500, 5
 	q := New(limit, time.Now)
 	lane := func(id int64) Key { return at(fmt.Sprintf("group%d", id%lanes), "telegram:1", "") }
-	var todo []Turn
+	var pending []Turn
 	id := int64(0)
 	for ; id < lanes; id++ {
-		todo = append(todo, q.Push(turn(id, lane(id))).Start...)
+		pending = append(pending, q.Push(turn(id, lane(id))).Start...)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		t := todo[0]
-		todo = append(todo[1:], q.Started(t, t.ID+1).Start...)
-		todo = append(todo, q.Answered(t.ID+1, 1).Start...)
-		todo = append(todo, q.Exited(t.ID+1).Start...)
-		todo = append(todo, q.Push(turn(id, lane(t.ID))).Start...)
+		t := pending[0]
+		pending = append(pending[1:], q.Started(t, t.ID+1).Start...)
+		pending = append(pending, q.Answered(t.ID+1, 1).Start...)
+		pending = append(pending, q.Exited(t.ID+1).Start...)
+		pending = append(pending, q.Push(turn(id, lane(t.ID))).Start...)
 		id++
 	}
 }

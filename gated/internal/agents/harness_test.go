@@ -27,29 +27,28 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// patience is far beyond what anything here takes, even on a busy machine.
+// patience bounds every wait, even on a busy machine.
 const patience = 30 * time.Second
 
-// rig is a manager on a database of its own. The test stands in for the
-// gateway.
-type rig struct {
+// harness is a manager on a database of its own. The test does the gateway's part.
+type harness struct {
 	t     *testing.T
 	cfg   Config
 	db    string
 	st    *store.Store
 	m     *Manager
-	log   *logbook
+	log   *logBuffer
 	ahead atomic.Int64 // how far its clock is ahead, in ms
 	end   func()       // stops the manager and waits for it
 	post  int          // platform ids given out
 }
 
-// newRig starts a manager with the scripted agent, unless change says
-// otherwise: patient, with two attempts and next to no backoff.
-func newRig(t *testing.T, change ...func(*Config)) *rig {
+// newHarness starts a manager with the scripted agent, long timeouts, two attempts
+// and a backoff of 1 ms, changed by change.
+func newHarness(t *testing.T, change ...func(*Config)) *harness {
 	t.Helper()
 	data := t.TempDir()
-	r := &rig{t: t, db: storetest.Path(t), log: &logbook{}}
+	r := &harness{t: t, db: storetest.Path(t), log: &logBuffer{}}
 	r.st = storetest.OpenAt(t, r.db, nil)
 	r.cfg = Config{
 		Defaults: groupconfig.Config{
@@ -76,7 +75,7 @@ func newRig(t *testing.T, change ...func(*Config)) *rig {
 	return r
 }
 
-func (r *rig) start() {
+func (r *harness) start() {
 	r.t.Helper()
 	r.m = New(r.cfg, r.st, slog.New(slog.NewTextHandler(r.log, nil)), nil)
 	if err := r.m.Recover(r.t.Context()); err != nil {
@@ -94,7 +93,7 @@ func (r *rig) start() {
 	})
 }
 
-func (r *rig) stop() { r.end() }
+func (r *harness) stop() { r.end() }
 
 func command(c string) func(*Config) { return func(cfg *Config) { cfg.Defaults.Agent.Command = c } }
 
@@ -117,12 +116,12 @@ func chat(jid string) func(*msg.Turn) { return func(t *msg.Turn) { t.ChatJID = j
 func topic(name string) func(*msg.Turn) { return func(t *msg.Turn) { t.Topic = name } }
 
 // ask does what the gateway does with a row that fires a turn.
-func (r *rig) ask(text string, opts ...func(*msg.Turn)) *msg.Turn {
+func (r *harness) ask(text string, opts ...func(*msg.Turn)) *msg.Turn {
 	r.t.Helper()
 	return r.askRows([]*msg.Message{{Content: text}}, opts...)
 }
 
-func (r *rig) askRows(rows []*msg.Message, opts ...func(*msg.Turn)) *msg.Turn {
+func (r *harness) askRows(rows []*msg.Message, opts ...func(*msg.Turn)) *msg.Turn {
 	r.t.Helper()
 	t := newTurn(opts...)
 	var offered int64
@@ -143,7 +142,7 @@ func newTurn(opts ...func(*msg.Turn)) *msg.Turn {
 }
 
 // store writes a turn and its rows.
-func (r *rig) store(t *msg.Turn, offered int64, rows ...*msg.Message) {
+func (r *harness) store(t *msg.Turn, offered int64, rows ...*msg.Message) {
 	r.t.Helper()
 	now := r.cfg.Now().UnixMilli()
 	t.CreatedAt = now
@@ -168,7 +167,7 @@ func (r *rig) store(t *msg.Turn, offered int64, rows ...*msg.Message) {
 	})
 }
 
-func (r *rig) fill(m *msg.Message, t *msg.Turn, now int64) {
+func (r *harness) fill(m *msg.Message, t *msg.Turn, now int64) {
 	r.post++
 	m.ChatJID, m.Direction, m.Topic, m.ThreadID = t.ChatJID, msg.In, t.Topic, t.ThreadID
 	m.Sender, m.SenderName, m.Source = "telegram:77", "bob", "teled"
@@ -179,7 +178,7 @@ func (r *rig) fill(m *msg.Message, t *msg.Turn, now int64) {
 }
 
 // observe stores a row of another chat that main only listens to.
-func (r *rig) observe(jid, text string) {
+func (r *harness) observe(jid, text string) {
 	r.t.Helper()
 	now := r.cfg.Now().UnixMilli()
 	m := &msg.Message{Content: text}
@@ -192,7 +191,7 @@ func (r *rig) observe(jid, text string) {
 	})
 }
 
-func (r *rig) write(fn func(*store.Tx) error) {
+func (r *harness) write(fn func(*store.Tx) error) {
 	r.t.Helper()
 	if err := r.st.Write(context.Background(), fn); err != nil {
 		r.t.Fatal(err)
@@ -200,7 +199,7 @@ func (r *rig) write(fn func(*store.Tx) error) {
 }
 
 // must returns what a read found.
-func must[T any](r *rig) func(T, error) T {
+func must[T any](r *harness) func(T, error) T {
 	return func(v T, err error) T {
 		r.t.Helper()
 		if err != nil {
@@ -211,7 +210,7 @@ func must[T any](r *rig) func(T, error) T {
 }
 
 // until waits for a condition.
-func (r *rig) until(what string, met func() bool) {
+func (r *harness) until(what string, met func() bool) {
 	r.t.Helper()
 	deadline := time.After(patience)
 	look := time.NewTicker(2 * time.Millisecond)
@@ -225,13 +224,13 @@ func (r *rig) until(what string, met func() bool) {
 	}
 }
 
-func (r *rig) turn(id int64) *msg.Turn {
+func (r *harness) turn(id int64) *msg.Turn {
 	r.t.Helper()
 	return must[*msg.Turn](r)(r.st.Turn(r.t.Context(), id))
 }
 
 // await waits until a turn is in a state.
-func (r *rig) await(t *msg.Turn, state msg.TurnState) *msg.Turn {
+func (r *harness) await(t *msg.Turn, state msg.TurnState) *msg.Turn {
 	r.t.Helper()
 	var now *msg.Turn
 	r.until(fmt.Sprintf("turn %d is %s", t.ID, state), func() bool {
@@ -241,18 +240,18 @@ func (r *rig) await(t *msg.Turn, state msg.TurnState) *msg.Turn {
 	return now
 }
 
-// answered waits for the end of turns and returns what they said, each.
-func (r *rig) answered(turns ...*msg.Turn) (said []string) {
+// answered waits for the end of turns and returns the answers of each.
+func (r *harness) answered(turns ...*msg.Turn) (said []string) {
 	r.t.Helper()
 	for _, t := range turns {
 		r.await(t, msg.TurnDone)
-		said = append(said, strings.Join(r.said(t), " / "))
+		said = append(said, strings.Join(r.replies(t), " / "))
 	}
 	return said
 }
 
-// said is what a turn has said, notices too.
-func (r *rig) said(t *msg.Turn) (said []string) {
+// replies are the texts that a turn has sent, with notices.
+func (r *harness) replies(t *msg.Turn) (said []string) {
 	r.t.Helper()
 	for _, m := range must[[]*msg.Message](r)(r.st.TurnReplies(r.t.Context(), t.ID)) {
 		said = append(said, m.Content)
@@ -261,19 +260,19 @@ func (r *rig) said(t *msg.Turn) (said []string) {
 }
 
 // idle waits until no turn is open any more.
-func (r *rig) idle() {
+func (r *harness) idle() {
 	r.t.Helper()
 	r.until("every turn has ended", func() bool { return len(must[[]*msg.Turn](r)(r.st.OpenTurns(r.t.Context()))) == 0 })
 }
 
-func (r *rig) session(folder, topic string) string {
+func (r *harness) session(folder, topic string) string {
 	r.t.Helper()
 	return must[string](r)(r.st.Session(r.t.Context(), folder, topic))
 }
 
-// gate makes a pipe at which an agent of the group can be held. The function
-// returned waits until an agent is there and lets it go on.
-func (r *rig) gate(folder, name string) (open func()) {
+// gate makes a named pipe that holds an agent of the group. The function returned
+// waits until an agent has opened it and lets it go on.
+func (r *harness) gate(folder, name string) (open func()) {
 	r.t.Helper()
 	dir := filepath.Join(r.cfg.Groups, filepath.FromSlash(folder))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -293,7 +292,7 @@ func (r *rig) gate(folder, name string) (open func()) {
 	}
 }
 
-// given is one line an agent was given.
+// given is one line that an agent received.
 type given struct {
 	pid    int
 	input  agentproto.Input
@@ -305,8 +304,8 @@ func (g given) start() agentproto.Start {
 	return s
 }
 
-// inputs is what the agents of a group were given, in order.
-func (r *rig) inputs(folder string) (all []given) {
+// inputs are the lines that the agents of a group received, in order.
+func (r *harness) inputs(folder string) (all []given) {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.cfg.Groups, filepath.FromSlash(folder), inputsFile))
 	if err != nil {
@@ -331,7 +330,7 @@ func (r *rig) inputs(folder string) (all []given) {
 }
 
 // cancelChat does what the gateway does at /stop.
-func (r *rig) cancelChat(folder, jid string) {
+func (r *harness) cancelChat(folder, jid string) {
 	r.t.Helper()
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
@@ -342,7 +341,7 @@ func (r *rig) cancelChat(folder, jid string) {
 }
 
 // cancel does what an operator does to one turn.
-func (r *rig) cancel(t *msg.Turn) {
+func (r *harness) cancel(t *msg.Turn) {
 	r.t.Helper()
 	before := r.turn(t.ID)
 	r.write(func(tx *store.Tx) error {
@@ -352,7 +351,7 @@ func (r *rig) cancel(t *msg.Turn) {
 }
 
 // reset does what the gateway does at /new.
-func (r *rig) reset(folder, topic string) {
+func (r *harness) reset(folder, topic string) {
 	r.t.Helper()
 	var run int64
 	r.write(func(tx *store.Tx) (err error) {
@@ -364,19 +363,19 @@ func (r *rig) reset(folder, topic string) {
 	}
 }
 
-// logbook keeps what was logged.
-type logbook struct {
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (l *logbook) Write(b []byte) (int, error) {
+func (l *logBuffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.Write(b)
 }
 
-func (l *logbook) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
