@@ -22,8 +22,10 @@ type console struct {
 	w  io.Writer
 }
 
-// print prints a line of the launcher itself.
-func (c *console) print(format string, args ...any) { c.lines(self, fmt.Appendf(nil, format, args...)) }
+// printf prints a line of the launcher itself.
+func (c *console) printf(format string, args ...any) {
+	c.lines(self, fmt.Appendf(nil, format, args...))
+}
 
 // lines prefixes each line of text with its source. Write errors are ignored: the terminal may have
 // been closed.

@@ -58,7 +58,7 @@ func (l *launcher) run(ctx context.Context) error {
 		return err
 	}
 	for _, line := range skipped {
-		l.console.print("%s", line)
+		l.console.printf("%s", line)
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -109,7 +109,7 @@ func (l *launcher) awaitAddresses(ctx context.Context, start []service) error {
 		if !s.essential() || !inUse(string(s.ready)) {
 			continue
 		}
-		l.console.print("%s: another process listens on %s, waiting for it to end", s.name, s.ready)
+		l.console.printf("%s: another process listens on %s, waiting for it to end", s.name, s.ready)
 		for inUse(string(s.ready)) {
 			select {
 			case <-time.After(pollInterval):
@@ -132,7 +132,7 @@ func inUse(addr string) bool {
 
 // stop stops the services, highest rank first, and returns when they have ended.
 func (l *launcher) stop(supervisors []*supervisor) {
-	l.console.print("stopping")
+	l.console.printf("stopping")
 	slices.SortStableFunc(supervisors, func(a, b *supervisor) int { return b.rank - a.rank })
 	for len(supervisors) > 0 {
 		rank := supervisors[0].rank

@@ -98,7 +98,7 @@ func (l *launcher) await(ctx context.Context, name string, p *os.Process, ended 
 		return
 	case <-l.kill:
 	case <-timeout.C:
-		l.console.print("%s: did not stop within %s, killed", name, stopTimeout)
+		l.console.printf("%s: did not stop within %s, killed", name, stopTimeout)
 	}
 	children := descendants(p.Pid)
 	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)

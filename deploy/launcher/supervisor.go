@@ -54,10 +54,10 @@ func (s *supervisor) run(ctx context.Context) {
 			s.fail(&daemon.ExitError{Code: launcherExitCode(end.code), Err: fmt.Errorf("%s %s (attempt %d)", s.name, end, past.exits)})
 			return
 		case leaveStopped:
-			s.l.console.print("%s: ended with %s: invalid configuration or incompatible database, not restarted", s.name, end.how)
+			s.l.console.printf("%s: ended with %s: invalid configuration or incompatible database, not restarted", s.name, end.how)
 			return
 		}
-		s.l.console.print("%s: ended with %s, restarting in %s", s.name, end.how, delay.Round(time.Millisecond))
+		s.l.console.printf("%s: ended with %s, restarting in %s", s.name, end.how, delay.Round(time.Millisecond))
 		select {
 		case <-ctx.Done():
 			return

@@ -70,7 +70,6 @@ func realCLI(t *testing.T) string {
 // fixture is a group's folder, a home and a fake model.
 type fixture struct {
 	t       *testing.T
-	ctx     context.Context
 	model   *anthropic.Server
 	key     string
 	base    string
@@ -91,15 +90,13 @@ func fixtureWith(t *testing.T, command string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	t.Cleanup(func() {
-		cancel()
 		if err := model.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return &fixture{
-		t: t, ctx: ctx, model: model, key: model.Key(), base: base,
+		t: t, model: model, key: model.Key(), base: base,
 		home: t.TempDir(), group: t.TempDir(), command: command,
 	}
 }
@@ -247,7 +244,9 @@ func (s *session) wantError(turnID, words string) {
 // waitCall waits for a call of the model with an order.
 func (s *session) waitCall(order string) {
 	s.t.Helper()
-	if _, err := s.model.Wait(s.ctx, func(c anthropic.Call) bool { return c.Command == order }); err != nil {
+	ctx, cancel := context.WithTimeout(s.t.Context(), maxWait)
+	defer cancel()
+	if _, err := s.model.Wait(ctx, func(c anthropic.Call) bool { return c.Command == order }); err != nil {
 		s.t.Fatalf("the model was not asked to %s: %v", order, err)
 	}
 }

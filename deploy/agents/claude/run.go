@@ -240,7 +240,7 @@ func (r *run) exited(ctx context.Context) error {
 	case c.ended && r.running == nil:
 		return nil
 	case r.running == nil || r.running.dropped:
-		return fmt.Errorf("Claude Code exited between turns: %s", c.ending())
+		return fmt.Errorf("unexpected exit of Claude Code between turns: %s", c.ending())
 	}
 	return r.fail(r.running.id, explainExit(c.ending()))
 }

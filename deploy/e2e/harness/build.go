@@ -57,6 +57,9 @@ func (p *Programs) RunTests(m *testing.M, parallel string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(bin)
-	return m.Run()
+	code := m.Run()
+	if err := os.RemoveAll(bin); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return code
 }
