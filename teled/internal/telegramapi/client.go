@@ -105,7 +105,7 @@ func requestFiles(files []Upload) (all []tgbotapi.RequestFile) {
 
 // doer adds a context to the calls of a library that has none.
 type doer struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // it lives as long as one call
 	http *http.Client
 }
 

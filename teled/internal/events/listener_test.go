@@ -1,0 +1,295 @@
+package events
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+	"arizuko/teled/internal/telegramapi"
+)
+
+const (
+	token   = "12345:secret-of-the-bot"
+	chat    = "telegram:-5"
+	timeout = 20 * time.Second
+)
+
+// fixture is a Bot API that answers getUpdates from a script, and a database. When the script has
+// ended, the listener is stopped.
+type fixture struct {
+	t     *testing.T
+	path  string
+	store *store.Store
+	bots  adapter.Bots
+
+	mu      sync.Mutex
+	batches []string // results of getUpdates
+	refuse  string   // the answer after them, "" to stop the listener
+	offsets []string // that getUpdates was called with
+	stop    context.CancelFunc
+	metrics *prometheus.Registry
+	log     strings.Builder
+	// onLog, if not nil, is called for each line of the log.
+	onLog func(line string)
+}
+
+func newFixture(t *testing.T, batches ...string) *fixture {
+	path := storetest.Path(t)
+	return &fixture{t: t, path: path, store: storetest.OpenAt(t, path, nil), batches: batches}
+}
+
+// ServeHTTP is the Bot API.
+func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/getMe"):
+		fmt.Fprint(w, `{"ok":true,"result":{"id":99,"is_bot":true,"username":"arizuko_bot"}}`)
+	case !strings.HasSuffix(r.URL.Path, "/getUpdates"):
+		f.t.Errorf("unexpected call of %s", r.URL.Path)
+	case len(f.batches) > 0:
+		f.offsets = append(f.offsets, r.FormValue("offset"))
+		fmt.Fprintf(w, `{"ok":true,"result":[%s]}`, f.batches[0])
+		f.batches = f.batches[1:]
+	case f.refuse != "":
+		fmt.Fprint(w, f.refuse)
+	default:
+		f.offsets = append(f.offsets, r.FormValue("offset"))
+		f.stop()
+	}
+}
+
+// Write implements io.Writer for the log.
+func (f *fixture) Write(line []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log.Write(line)
+	if f.onLog != nil {
+		f.onLog(string(line))
+	}
+	return len(line), nil
+}
+
+// listen runs the listener until the script ends, and returns its error.
+func (f *fixture) listen() error {
+	f.t.Helper()
+	api := httptest.NewServer(f)
+	defer api.Close()
+	ctx, stop := context.WithTimeout(f.t.Context(), timeout)
+	defer stop()
+	f.stop, f.metrics = stop, prometheus.NewRegistry()
+	log := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	l := &Listener{API: telegramapi.NewClient(api.URL, token), Store: f.store}
+	shell := adapter.New(nil, adapter.Options{
+		Platform: "telegram", Daemon: "teled", Listener: l, Store: f.store, Bots: f.bots, Log: log, Metrics: f.metrics, Now: time.Now,
+		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, store.Daemon) error { return nil }),
+	})
+	err := l.Listen(ctx, shell)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		f.t.Fatalf("timeout; the log:\n%s", f.log.String())
+	}
+	return err
+}
+
+// run is listen for a script that ends without an error.
+func (f *fixture) run() {
+	f.t.Helper()
+	if err := f.listen(); !errors.Is(err, context.Canceled) {
+		f.t.Fatalf("the listener ended with %v", err)
+	}
+}
+
+// exec runs a statement on a connection of its own.
+func (f *fixture) exec(query string) {
+	f.t.Helper()
+	db, err := sql.Open("sqlite3", f.path+"?_busy_timeout=10000")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(query); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// expectStored compares the texts stored in the chat, and the stored offset.
+func (f *fixture) expectStored(offset string, texts ...string) {
+	f.t.Helper()
+	rows, err := f.store.Undecided(context.Background(), chat, 0, 100)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var got []string
+	for _, m := range rows {
+		got = append(got, m.Content)
+	}
+	if diff := cmp.Diff(texts, got); diff != "" {
+		f.t.Errorf("stored (-want +got):\n%s\nthe log:\n%s", diff, f.log.String())
+	}
+	if value, err := f.store.DaemonCursor(context.Background(), "teled", cursor); value != offset || err != nil {
+		f.t.Errorf("stored offset %q, %v, want %q", value, err, offset)
+	}
+}
+
+func (f *fixture) expectOffsets(want ...string) {
+	f.t.Helper()
+	if diff := cmp.Diff(want, f.offsets); diff != "" {
+		f.t.Errorf("getUpdates was called with offsets (-want +got):\n%s", diff)
+	}
+}
+
+// skipped is the number of updates that could not be decoded.
+func (f *fixture) skipped() float64 {
+	f.t.Helper()
+	all, err := f.metrics.Gather()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, family := range all {
+		if family.GetName() == "arizuko_updates_undecoded_total" {
+			return family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	f.t.Fatal("there is no metric of undecoded updates")
+	return 0
+}
+
+// message is an update with a message of a user in the chat.
+func message(update, id int, text string) string { return messageFrom(update, id, false, text) }
+
+func messageFrom(update, id int, bot bool, text string) string {
+	return fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":1764000000,"chat":{"id":-5,"type":"group","title":"Team"},
+		"from":{"id":7,"is_bot":%t,"first_name":"Alice"},"text":%q}}`, update, id, bot, text)
+}
+
+func TestListen_Updates_AreStoredWithTheOffset(t *testing.T) {
+	f := newFixture(t, message(11, 1, "one")+","+message(12, 2, "two"), "", message(20, 3, "three"))
+	f.run()
+	f.expectStored("21", "one", "two", "three")
+	f.expectOffsets("", "13", "13", "21")
+	if log := f.log.String(); strings.Count(log, `msg=connected`) != 1 || strings.Count(log, `msg="event stored"`) != 3 {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
+func TestListen_Restart_ContinuesAtTheStoredOffset(t *testing.T) {
+	f := newFixture(t, message(11, 1, "one"))
+	f.run()
+	f.batches, f.offsets = []string{message(12, 2, "two")}, nil
+	f.run()
+	f.expectStored("13", "one", "two")
+	f.expectOffsets("12", "13")
+}
+
+// Telegram sends an update again if teled ended before it asked for the next.
+func TestListen_Redelivery_IsOneRow(t *testing.T) {
+	f := newFixture(t, message(11, 1, "one")+","+message(12, 2, "two"), message(11, 1, "one")+","+message(12, 2, "two")+","+message(13, 3, "three"))
+	f.run()
+	f.expectStored("14", "one", "two", "three")
+	if n := strings.Count(f.log.String(), `msg="duplicate event ignored"`); n != 2 {
+		t.Errorf("%d duplicates logged:\n%s", n, f.log.String())
+	}
+}
+
+// Whichever of the two writes fails, neither is stored.
+func TestListen_WriteFails_StoresNeitherRowNorOffset(t *testing.T) {
+	for name, table := range map[string]string{"message": "messages", "offset": "cursors"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, message(11, 1, "one")+","+message(12, 2, "two"))
+			f.exec(`CREATE TRIGGER no BEFORE INSERT ON ` + table + ` BEGIN SELECT raise(ABORT, 'no'); END`)
+			f.onLog = func(line string) {
+				if strings.Contains(line, "cannot store an event; retrying") {
+					f.stop()
+				}
+			}
+			f.run()
+			f.expectStored("")
+			f.expectOffsets("")
+
+			f.exec(`DROP TRIGGER no`)
+			f.onLog, f.batches = nil, []string{message(11, 1, "one") + "," + message(12, 2, "two")}
+			f.run()
+			f.expectStored("13", "one", "two")
+		})
+	}
+}
+
+func TestListen_UndecodableUpdates_AreSkippedAndCounted(t *testing.T) {
+	f := newFixture(t, strings.Join([]string{
+		message(11, 1, "one"),
+		`{"update_id":12,"message":"not an object"}`,
+		`{"update_id":13,"message":{"message_id":2,"chat":{"id":"five"}}}`,
+		`{"update_id":14,"a_kind_that_came_later":{}}`, // which is not an error
+		message(15, 3, "two"),
+	}, ","))
+	f.run()
+	f.expectStored("16", "one", "two")
+	if got := f.skipped(); got != 2 {
+		t.Errorf("%v updates were counted", got)
+	}
+	if log := f.log.String(); !strings.Contains(log, `msg="undecodable event skipped" event="update 12"`) || !strings.Contains(log, `event="update 13"`) {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
+// Otherwise Telegram would send the same updates for ever.
+func TestListen_UpdatesWithoutID_MoveTheOffset(t *testing.T) {
+	f := newFixture(t, message(11, 1, "one"), `"not an object"`, `{"update_id":"13"}`, message(14, 2, "two"))
+	f.run()
+	f.expectStored("15", "one", "two")
+	f.expectOffsets("", "12", "13", "14", "15")
+}
+
+func TestListen_Bots_AreStoredAsConfigured(t *testing.T) {
+	for bots, want := range map[adapter.Bots][]string{
+		adapter.NoBots: {"user"}, adapter.BotMentions: {"user"}, adapter.AllBots: {"bot", "user"},
+	} {
+		f := newFixture(t, messageFrom(11, 1, true, "bot")+","+message(12, 2, "user"))
+		f.bots = bots
+		f.run()
+		f.expectStored("13", want...)
+	}
+}
+
+func TestListen_Refused_ReturnsTheRemedy(t *testing.T) {
+	for name, tt := range map[string]struct {
+		code  int
+		text  string
+		class msg.ErrorClass
+		after time.Duration
+		want  string
+	}{
+		"another reader": {409, "Conflict: terminated by other getUpdates request", msg.Transient, 30 * time.Second, "another program reads this bot's updates"},
+		"webhook":        {409, "Conflict: can't use getUpdates method while webhook is active", msg.Transient, 30 * time.Second, "deleteWebhook"},
+		"token revoked":  {401, "Unauthorized", msg.Auth, 0, "TELEGRAM_BOT_TOKEN"},
+		"rate limit":     {429, "Too Many Requests", msg.Transient, 5 * time.Second, "Too Many Requests"},
+	} {
+		f := newFixture(t, message(11, 1, "one"))
+		f.refuse = fmt.Sprintf(`{"ok":false,"error_code":%d,"description":%q,"parameters":{"retry_after":%d}}`, tt.code, tt.text, 5*map[int]int{429: 1}[tt.code])
+		err := f.listen()
+		var failure *adapter.Failure
+		if !errors.As(err, &failure) || failure.Class != tt.class || failure.After != tt.after || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s after %s with %q", name, err, tt.class, tt.after, tt.want)
+		}
+		if strings.Contains(fmt.Sprint(err, f.log.String()), token) {
+			t.Errorf("%s: the token is in the error or the log", name)
+		}
+		f.expectStored("12", "one")
+	}
+}
