@@ -1,6 +1,6 @@
-// Package browser drives a real Chromium in tests: one browser, a tab for each test. An
-// error that no script of a page catches fails the test, and so do anything that the page's
-// content policy forbids and any request to another machine.
+// Package browser drives a real Chromium in tests: one browser, a tab for each test. The test fails
+// at an uncaught error of a page's script, at a violation of its content security policy, and at a
+// request to another machine.
 package browser
 
 import (
@@ -26,18 +26,18 @@ import (
 	"arizuko/pkg/testkit/need"
 )
 
-// patience is how long a test waits for the page to get somewhere.
-const patience = 30 * time.Second
+// timeout is how long a test waits for a page.
+const timeout = 30 * time.Second
 
-// testHost is a name for this machine: what an address of it may do as a secure context, a page
-// from another machine may not.
+// testHost resolves to this machine. Unlike its addresses it is no secure context, as a page from
+// another machine.
 const testHost = "chat.test"
 
 // Browser is one Chromium, which tests may share.
 type Browser struct{ ctx context.Context }
 
-// Start starts it until the end of the test. Without one installed the test fails; with -short it is
-// skipped.
+// Start starts Chromium until the end of the test. The test fails if it is not installed, and is
+// skipped with -short.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	need.Program(t, "chromium", "chromium")
@@ -60,19 +60,19 @@ func Start(t *testing.T) *Browser {
 	return &Browser{ctx}
 }
 
-// Tab is one page of the browser. Any trouble fails the test.
+// Tab is a page of the browser. Its methods fail the test if they fail.
 type Tab struct {
 	t   *testing.T
 	ctx context.Context
 }
 
-// Open makes a tab of 1280 by 800, in a window of its own.
+// Open opens a tab of 1280 by 800, in a window of its own.
 func (b *Browser) Open(t *testing.T) *Tab {
 	t.Helper()
 	return b.open(t)
 }
 
-// OpenIsolated makes a tab in a profile of its own, without anybody's cookies.
+// OpenIsolated opens a tab in a profile of its own, without cookies.
 func (b *Browser) OpenIsolated(t *testing.T) *Tab {
 	t.Helper()
 	return b.open(t, chromedp.WithNewBrowserContext())
@@ -91,12 +91,12 @@ func (b *Browser) open(t *testing.T, options ...chromedp.ContextOption) *Tab {
 	})
 	watch(&watching, chromedp.Events(ctx, log.EntryAdded), func(e log.EventEntryAdded) {
 		if strings.Contains(e.Entry.Text, "Content Security Policy") {
-			t.Errorf("forbidden in the page: %s", e.Entry.Text)
+			t.Errorf("content security policy violated: %s", e.Entry.Text)
 		}
 	})
 	watch(&watching, chromedp.Events(ctx, network.RequestWillBeSent), func(e network.EventRequestWillBeSent) {
 		if !isLocal(e.Request.URL) {
-			t.Errorf("asked of another host: %.200s", e.Request.URL)
+			t.Errorf("request to another host: %.200s", e.Request.URL)
 		}
 	})
 	t.Cleanup(func() {
@@ -106,19 +106,19 @@ func (b *Browser) open(t *testing.T, options ...chromedp.ContextOption) *Tab {
 	return &Tab{t, ctx}
 }
 
-// watch tells of each event until the page is closed.
-func watch[E any](watching *sync.WaitGroup, events iter.Seq2[E, error], tell func(E)) {
+// watch calls handle with each event until the page is closed.
+func watch[E any](watching *sync.WaitGroup, events iter.Seq2[E, error], handle func(E)) {
 	watching.Go(func() {
 		for e, err := range events {
 			if err != nil {
 				return
 			}
-			tell(e)
+			handle(e)
 		}
 	})
 }
 
-// isLocal tells whether what an address names is on this machine.
+// isLocal reports whether a URL is on this machine.
 func isLocal(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -128,42 +128,42 @@ func isLocal(address string) bool {
 	return u.Scheme == "data" || u.Scheme == "about" || u.Hostname() == testHost || ip != nil && ip.IsLoopback()
 }
 
-// Do runs steps in the page.
+// Do runs actions in the page.
 func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, timeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
-		p.t.Fatalf("in the page: %v\n%s", err, p.Text("body"))
+		p.t.Fatalf("browser: %v\n%s", err, p.Text("body"))
 	}
 }
 
-// Visit goes to an address.
+// Visit loads a URL.
 func (p *Tab) Visit(url string) { p.t.Helper(); p.Do(chromedp.Navigate(url)) }
 
-// Resize makes the page that large, in CSS pixels.
+// Resize sets the size of the page, in CSS pixels.
 func (p *Tab) Resize(width, height int64) {
 	p.t.Helper()
 	p.Do(chromedp.EmulateViewport(width, height))
 }
 
-// SetColorScheme has the page shown "light" or "dark".
-func (p *Tab) SetColorScheme(light string) {
+// SetColorScheme emulates the preference "light" or "dark".
+func (p *Tab) SetColorScheme(scheme string) {
 	p.t.Helper()
-	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: light}}
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
 	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
 		p.t.Fatalf("emulate the colour scheme: %v", err)
 	}
 }
 
-// TypeKeys types keys into what has the focus; see package kb for those without a character.
+// TypeKeys types keys into the focused element; see package kb for keys without a character.
 func (p *Tab) TypeKeys(keys string) {
 	p.t.Helper()
 	p.Do(chromedp.KeyEvent(keys))
 }
 
-// PressEnter presses PressEnter the way a keyboard does: as one event, whose default can be prevented.
-// chromedp sends the line break as an event of its own, which arrives whatever the page says.
+// PressEnter presses Enter as a keyboard does: as one event, whose default can be prevented.
+// chromedp sends the line break as an event of its own, which a page cannot prevent.
 func (p *Tab) PressEnter(modifiers ...chromedp.Modifier) {
 	p.t.Helper()
 	key := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13}
@@ -173,13 +173,13 @@ func (p *Tab) PressEnter(modifiers ...chromedp.Modifier) {
 	}
 }
 
-// Click clicks what a CSS selector finds.
+// Click clicks the element of a CSS selector.
 func (p *Tab) Click(css string) {
 	p.t.Helper()
 	p.Do(chromedp.Click(chromedp.CSS(css)))
 }
 
-// Follow does what leads to another page, or to this one anew, and waits until that is there.
+// Follow calls do, which loads another page or reloads this one, and waits until it is loaded.
 func (p *Tab) Follow(do func()) {
 	p.t.Helper()
 	Eval[bool](p, `window.left = true`)
@@ -187,14 +187,14 @@ func (p *Tab) Follow(do func()) {
 	p.Wait(`!window.left && document.readyState === "complete"`)
 }
 
-// WaitConnected waits until a chat page has its history and a stream.
+// WaitConnected waits until a chat page has loaded its history and receives events.
 func (p *Tab) WaitConnected() {
 	p.t.Helper()
-	p.Wait(`performance.getEntriesByType("resource").some(e => e.name.includes("/topics"))`) // fetched once it is open
+	p.Wait(`performance.getEntriesByType("resource").some(e => e.name.includes("/topics"))`) // fetched once the stream is open
 	p.Wait(`document.querySelector('.panel:not([hidden]) .log')?.ariaBusy === "false"`)
 }
 
-// SendMessage sends a message the way people do.
+// SendMessage types a message into a chat page, and sends it.
 func (p *Tab) SendMessage(text string) {
 	p.t.Helper()
 	p.Do(chromedp.Focus(chromedp.ID("text")))
@@ -212,7 +212,7 @@ func Eval[T any](p *Tab, expression string) T {
 	return v
 }
 
-// Await is the value that a JavaScript promise is kept with.
+// Await is the value to which a JavaScript promise resolves.
 func Await[T any](p *Tab, expression string) T {
 	p.t.Helper()
 	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -222,46 +222,46 @@ func Await[T any](p *Tab, expression string) T {
 	return v
 }
 
-// Wait waits until a JavaScript expression is true, over navigations as well.
+// Wait waits until a JavaScript expression is true, also across navigations.
 func (p *Tab) Wait(expression string) {
 	p.t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
 	for {
-		// An error tells that the page is on its way to another one, or that it is false yet.
+		// An error means that the page is navigating, or that the expression is not ready.
 		v, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
 		if err == nil && v {
 			return
 		}
 		select {
-		case <-look.C:
+		case <-poll.C:
 		case <-deadline.C:
-			p.t.Fatalf("never true: %s: %v\n%s", expression, err, p.Text("body"))
+			p.t.Fatalf("not true within the timeout: %s: %v\n%s", expression, err, p.Text("body"))
 		}
 	}
 }
 
-// WaitLayout waits until what has been scrolled and laid out has been told to the scripts.
+// WaitLayout waits until scripts have received the events of the last scroll and layout.
 func (p *Tab) WaitLayout() {
 	p.t.Helper()
 	Await[bool](p, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 }
 
-// Text is what an element says.
+// Text is the text of an element.
 func (p *Tab) Text(css string) string {
 	p.t.Helper()
 	return Eval[string](p, `document.querySelector(`+encode(css)+`)?.innerText ?? "(nothing)"`)
 }
 
-// MessageBodies are the texts of the messages in the open panel that match, in their order.
+// MessageBodies are the texts of the matching messages in the open panel, in their order.
 func (p *Tab) MessageBodies(css string) []string {
 	p.t.Helper()
 	return Eval[[]string](p, `[...document.querySelectorAll('.panel:not([hidden]) `+css+` .body')].map(e => e.textContent)`)
 }
 
-// CheckFits fails the test if the page can be scrolled sideways.
+// CheckFits fails the test if the page scrolls sideways.
 func (p *Tab) CheckFits() {
 	p.t.Helper()
 	wide := Eval[[]string](p, `[document.documentElement, document.body, ...document.querySelectorAll("main, .panel, .topics")]
@@ -274,7 +274,7 @@ func (p *Tab) CheckFits() {
 //go:embed contrast.js
 var contrastScript string
 
-// CheckContrast fails the test if a text has less contrast than WCAG AA wants.
+// CheckContrast fails the test if a text has less contrast than WCAG AA requires.
 func (p *Tab) CheckContrast() {
 	p.t.Helper()
 	for _, poor := range Eval[[]string](p, contrastScript) {
@@ -282,7 +282,7 @@ func (p *Tab) CheckContrast() {
 	}
 }
 
-// Screenshot writes a screenshot to a file.
+// Screenshot writes a PNG file.
 func (p *Tab) Screenshot(path string) {
 	p.t.Helper()
 	png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
@@ -294,11 +294,11 @@ func (p *Tab) Screenshot(path string) {
 	}
 }
 
-// WithTest has the tab's failures count for another test: a part of its own.
+// WithTest is the tab with failures reported to another test, such as a subtest.
 func (p *Tab) WithTest(t *testing.T) *Tab { return &Tab{t, p.ctx} }
 
 // encode writes a string as JavaScript.
 func encode(text string) string {
-	b, _ := json.Marshal(text) // a string can always be encoded
+	b, _ := json.Marshal(text) // a string can be encoded
 	return string(b)
 }

@@ -1,5 +1,5 @@
-// Package docker runs a real Docker engine for tests: one of their own, without a bridge or
-// firewall rules, that leaves nothing on the machine. It takes root, as engines do.
+// Package docker runs a Docker engine for a test, without a bridge and firewall rules. It leaves
+// nothing on the machine. It requires root, as engines do.
 package docker
 
 import (
@@ -24,21 +24,19 @@ import (
 )
 
 const (
-	// startWait is far beyond the second or two an engine takes.
-	startWait = time.Minute
-	// stopWait is what an engine may take to stop its containers and itself.
-	stopWait  = 20 * time.Second
-	pollEvery = 20 * time.Millisecond
+	startTimeout = time.Minute      // an engine takes a second or two
+	stopTimeout  = 20 * time.Second // with its containers
+	pollInterval = 20 * time.Millisecond
 )
 
 // Engine is a running engine.
 type Engine struct {
 	Host string // for DOCKER_HOST
-	Dir  string // where it keeps its files
-	log  string // its file
+	Dir  string // its files
+	log  string // path of its log file
 }
 
-// Start starts an engine that ends with the test. Containers get the networks none and host.
+// Start starts an engine until the end of the test. Containers have the networks none and host.
 func Start(t testing.TB) *Engine {
 	t.Helper()
 	need.Program(t, "dockerd", "docker.io")
@@ -46,7 +44,7 @@ func Start(t testing.TB) *Engine {
 	if os.Getuid() != 0 {
 		t.Fatal("only root can run a Docker engine: run this test with sudo")
 	}
-	// Not t.TempDir: the path of a socket may have about a hundred bytes.
+	// Not t.TempDir: the path of a socket is limited to about a hundred bytes.
 	dir, err := os.MkdirTemp("", "engine")
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +56,7 @@ func Start(t testing.TB) *Engine {
 	return e
 }
 
-// serve starts the engine's process and returns what is closed at its end.
+// serve starts the engine's process, and returns a channel that is closed when it ends.
 func (e *Engine) serve(t testing.TB) <-chan struct{} {
 	t.Helper()
 	log, err := os.Create(e.log)
@@ -72,7 +70,7 @@ func (e *Engine) serve(t testing.TB) <-chan struct{} {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
-		runtime.LockOSThread() // the kernel takes the end of a thread for that of a parent
+		runtime.LockOSThread() // Pdeathsig is sent when the thread ends
 		defer runtime.UnlockOSThread()
 		defer close(ended)
 		defer log.Close()
@@ -89,8 +87,8 @@ func (e *Engine) serve(t testing.TB) <-chan struct{} {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-ended:
-		case <-time.After(stopWait):
-			t.Errorf("the engine does not stop")
+		case <-time.After(stopTimeout):
+			t.Errorf("engine did not stop within %v", stopTimeout)
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			<-ended
 		}
@@ -98,7 +96,7 @@ func (e *Engine) serve(t testing.TB) <-chan struct{} {
 	return ended
 }
 
-// await returns when the engine answers.
+// await waits until the engine answers.
 func (e *Engine) await(t testing.TB, ended <-chan struct{}) {
 	t.Helper()
 	socket := strings.TrimPrefix(e.Host, "unix://")
@@ -108,9 +106,9 @@ func (e *Engine) await(t testing.TB, ended <-chan struct{}) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		},
 	}}
-	ctx, cancel := context.WithTimeout(t.Context(), startWait)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	poll := time.NewTicker(pollEvery)
+	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://engine/_ping", nil)
@@ -128,7 +126,7 @@ func (e *Engine) await(t testing.TB, ended <-chan struct{}) {
 		case <-ctx.Done():
 		}
 		log, _ := os.ReadFile(e.log)
-		t.Fatalf("the engine does not start:\n%s", log)
+		t.Fatalf("engine did not start:\n%s", log)
 	}
 }
 
@@ -154,8 +152,8 @@ func (e *Engine) client(t testing.TB, stdin io.Reader, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Import makes an image of files, by their path in it without the leading slash, that runs the
-// one called agent.
+// Import creates an image that runs /agent. The files are paths on this machine, by path in the
+// image without the leading slash.
 func (e *Engine) Import(t testing.TB, image string, files map[string]string) {
 	t.Helper()
 	archive, w := io.Pipe()
@@ -190,7 +188,7 @@ func writeFile(w *tar.Writer, name, path string) error {
 	return err
 }
 
-// remove takes the engine's folder away, and the mounts that engines leave in it.
+// remove removes the engine's folder, and the mounts that engines leave in it.
 func remove(t testing.TB, dir string) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

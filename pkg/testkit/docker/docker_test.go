@@ -13,19 +13,18 @@ const greeter = `package main
 func main() { print("hello from inside") }
 `
 
-// An engine runs what was imported, and leaves nothing behind.
-func TestEngine(t *testing.T) {
+func TestEngine_RunsImageAndLeavesNothing(t *testing.T) {
 	var dir string
-	t.Run("at work", func(t *testing.T) {
+	t.Run("engine", func(t *testing.T) {
 		e := Start(t)
 		dir = e.Dir
 		e.Import(t, "greeter", map[string]string{"agent": build(t)})
 		if out := e.Docker(t, "run", "--rm", "--network", "none", "greeter"); out != "hello from inside" {
-			t.Errorf("the container said %q", out)
+			t.Errorf("the container printed %q", out)
 		}
 	})
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("%s is still there: %v", dir, err)
+		t.Errorf("%s is left: %v", dir, err)
 	}
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), dir) {
 		t.Errorf("mounts are left (%v):\n%s", err, mounts)

@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
-func TestFaults(t *testing.T) {
+func TestFault_Answers(t *testing.T) {
 	tests := []struct {
 		name     string
 		fault    anthropic.Fault
@@ -20,12 +20,12 @@ func TestFaults(t *testing.T) {
 		accepted bool
 	}{
 		{"overload", anthropic.Fault{Status: 529}, 529, `"Overloaded"`, false},
-		{"with words", anthropic.Fault{Status: 500, Description: "oops"}, 500, `"message":"oops","type":"api_error"`, false},
+		{"with a description", anthropic.Fault{Status: 500, Description: "oops"}, 500, `"message":"oops","type":"api_error"`, false},
 		{"rate limit", anthropic.Fault{RetryAfter: 7}, 429, `"rate_limit_error"`, false},
 		{"dropped", anthropic.Fault{Drop: true}, 0, "", false},
 		{"dropped after", anthropic.Fault{Drop: true, After: true}, 0, "", true},
 		{"error after", anthropic.Fault{Status: 500, After: true}, 500, `"api_error"`, true},
-		{"garbage", anthropic.Fault{Body: "<html>"}, 200, "<html>", false},
+		{"raw body", anthropic.Fault{Body: "<html>"}, 200, "<html>", false},
 		{"a proxy's page", anthropic.Fault{Body: "<html>", Status: 503}, 503, "<html>", false},
 		{"late", anthropic.Fault{Delay: time.Millisecond}, 200, `"one"`, true},
 		{"late after", anthropic.Fault{Delay: time.Millisecond, After: true}, 200, `"one"`, true},
@@ -54,8 +54,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// After, a stream breaks in the middle of its content.
-func TestFaultsInAStream(t *testing.T) {
+// A fault After breaks a stream in the middle of its content.
+func TestFault_InStream(t *testing.T) {
 	for name, tt := range map[string]struct {
 		fault anthropic.Fault
 		want  string
@@ -80,7 +80,7 @@ func TestFaultsInAStream(t *testing.T) {
 	}
 }
 
-func TestWhichCallsFail(t *testing.T) {
+func TestFault_MatchesMethods(t *testing.T) {
 	r := start(t)
 	statuses := func() [3]int {
 		return [3]int{r.post("/v1/messages/count_tokens", conversation("x")).Status, r.say("x").Status, r.say("x").Status}
@@ -103,12 +103,11 @@ func TestWhichCallsFail(t *testing.T) {
 	}
 	r.ClearFaults()
 	if got := statuses(); got != [3]int{200, 200, 200} {
-		t.Errorf("healed: %v", got)
+		t.Errorf("after ClearFaults: %v", got)
 	}
 }
 
-// A caller who gives up is on record.
-func TestGivenUp(t *testing.T) {
+func TestCall_ClientGone_IsBroken(t *testing.T) {
 	r := start(t)
 	ctx, cancel := context.WithCancel(r.ctx)
 	done := make(chan answer)
@@ -126,7 +125,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-func TestUnreachableAndRestart(t *testing.T) {
+func TestServer_UnreachableAndRestart(t *testing.T) {
 	r := start(t)
 	r.SetReachable(false)
 	if a := r.say("x"); a.Status != 0 {
@@ -140,7 +139,7 @@ func TestUnreachableAndRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := r.say("x"); a.Status != 0 {
-		t.Errorf("a closed server answered %d", a.Status)
+		t.Errorf("got %d after Close", a.Status)
 	}
 	base, err := r.Start("127.0.0.1:0")
 	if err != nil {

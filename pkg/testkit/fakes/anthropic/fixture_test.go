@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"arizuko/pkg/testkit/fakes/anthropic"
+	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
 )
 
 // timeout is how long a test waits for what must happen.
@@ -20,7 +21,7 @@ const timeout = 10 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is a server with a plain HTTP client at it.
+// fixture is a server and a plain HTTP client.
 type fixture struct {
 	*anthropic.Server
 	t      *testing.T
@@ -32,23 +33,11 @@ type fixture struct {
 func start(t *testing.T) *fixture {
 	t.Helper()
 	s := anthropic.New(anthropic.Options{})
-	base, err := s.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	client := &http.Client{Transport: &http.Transport{}}
-	t.Cleanup(func() {
-		cancel()
-		client.CloseIdleConnections()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	base, client, ctx := fakeservertest.Serve(t, s)
 	return &fixture{Server: s, t: t, base: base, client: client, ctx: ctx}
 }
 
-// answer is a reply of the server. Status 0 is a connection that broke.
+// answer is an answer of the server. Status 0 is a broken connection.
 type answer struct {
 	Status int
 	Header http.Header
@@ -56,8 +45,7 @@ type answer struct {
 	Broken bool // in the middle of the body
 }
 
-// request is a call as it should be, but for headers, given as name and value; an empty value
-// takes one away.
+// request is a valid call with other headers, given as name and value; an empty value removes one.
 func (r *fixture) request(ctx context.Context, method, path, body string, headers ...string) answer {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, r.base+path, strings.NewReader(body))
@@ -90,7 +78,7 @@ func (r *fixture) post(path, body string, headers ...string) answer {
 	return r.request(r.ctx, http.MethodPost, path, body, headers...)
 }
 
-// say asks with one message of the user.
+// say calls messages with one text of the user.
 func (r *fixture) say(text string) answer {
 	r.t.Helper()
 	return r.post("/v1/messages", conversation(text))
@@ -119,7 +107,7 @@ func conversation(texts ...string) string {
 	return string(body)
 }
 
-// text is that of a whole message.
+// text is the text of a whole message.
 func (a answer) text(t *testing.T) string {
 	t.Helper()
 	var m struct {
@@ -136,7 +124,7 @@ type event struct {
 	Data map[string]any
 }
 
-// events are those of a stream, which must all be whole.
+// events are the events of a stream, which must all be complete.
 func (a answer) events(t *testing.T) (all []event) {
 	t.Helper()
 	lines := bufio.NewScanner(strings.NewReader(a.Body))

@@ -51,7 +51,7 @@ func TestStream(t *testing.T) {
 		}
 	}
 	if got != text {
-		t.Errorf("the pieces make %q", got)
+		t.Errorf("the deltas are %q", got)
 	}
 	begun := events[0].Data["message"].(map[string]any)
 	if len(begun["content"].([]any)) != 0 || begun["stop_reason"] != nil || begun["role"] != "assistant" {
@@ -109,7 +109,7 @@ func TestToolUse(t *testing.T) {
 	}
 }
 
-func TestObey(t *testing.T) {
+func TestFollowCommand(t *testing.T) {
 	r := start(t)
 	tests := []struct {
 		texts []string
@@ -145,7 +145,7 @@ func TestObey(t *testing.T) {
 	}
 }
 
-func TestAnswer(t *testing.T) {
+func TestSetModel(t *testing.T) {
 	r := start(t)
 	r.SetModel(func(in anthropic.Request) anthropic.Reply {
 		return anthropic.Reply{Text: fmt.Sprintf("%s %v", in.System.Text(), in.Tools), Tools: []anthropic.ToolUse{{Name: "A", Input: struct{}{}}, {Name: "B", Input: map[string]int{"n": 1}}}}
@@ -172,7 +172,7 @@ func TestOtherMethods(t *testing.T) {
 		t.Errorf("models: %d %s", a.Status, a.Body)
 	}
 	if a := r.request(r.ctx, http.MethodGet, "/v1/messages", ""); a.Status != 404 || !strings.Contains(a.Body, "not_found_error") {
-		t.Errorf("elsewhere: %d %s", a.Status, a.Body)
+		t.Errorf("an unknown route: %d %s", a.Status, a.Body)
 	}
 	var methods []string
 	for _, c := range r.Calls() {
@@ -183,7 +183,7 @@ func TestOtherMethods(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestMessages_Refused(t *testing.T) {
 	r := start(t)
 	good := conversation("say x")
 	with := func(fields string) string {
@@ -245,7 +245,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestSlowStreamHasBegun(t *testing.T) {
+func TestStream_Slow_HasBegun(t *testing.T) {
 	r := start(t)
 	done := make(chan answer)
 	go func() { done <- r.stream("slow 600 say late") }()
@@ -263,7 +263,7 @@ func TestSlowStreamHasBegun(t *testing.T) {
 	}
 }
 
-func TestMany(t *testing.T) {
+func TestStream_LongText(t *testing.T) {
 	r := start(t)
 	long := strings.Repeat("word ", 100_000)
 	begun := time.Now()

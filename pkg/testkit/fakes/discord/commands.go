@@ -167,7 +167,7 @@ func (p Place) Command(by User, name, text string) Interaction {
 		s := p.s
 		i := slices.IndexFunc(s.commands, func(c Command) bool { return c.Name == name })
 		if i < 0 || text != "" && len(s.commands[i].Options) == 0 {
-			return fmt.Errorf("no command %s that takes that", name)
+			return fmt.Errorf("no command %s with these options", name)
 		}
 		c := s.commands[i]
 		data := map[string]any{"id": c.ID, "name": c.Name, "type": c.Type}

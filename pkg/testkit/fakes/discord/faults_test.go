@@ -8,7 +8,7 @@ import (
 	"arizuko/pkg/testkit/fakes/discord"
 )
 
-func TestFaults(t *testing.T) {
+func TestFault_Answers(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		fault    discord.Fault
@@ -16,15 +16,15 @@ func TestFaults(t *testing.T) {
 		body     string
 		accepted bool
 	}{
-		{"a page of the proxy", discord.Fault{Status: 502}, 502, "cloudflare", false},
+		{"page of the proxy", discord.Fault{Status: 502}, 502, "cloudflare", false},
 		{"accepted, then a page", discord.Fault{Status: 504, After: true}, 504, "cloudflare", true},
 		{"an error of its own", discord.Fault{Status: 403, Code: 50013, Message: "Missing Permissions"}, 403, `"code":50013`, false},
-		{"the token is gone", discord.Fault{Status: 401}, 401, `"code":0`, false},
+		{"revoked token", discord.Fault{Status: 401}, 401, `"code":0`, false},
 		{"a limit", discord.Fault{RetryAfter: 1500 * time.Millisecond}, 429, `"retry_after":1.5`, false},
 		{"dropped", discord.Fault{Drop: true}, 0, "", false},
 		{"accepted, then dropped", discord.Fault{Drop: true, After: true}, 0, "", true},
-		{"garbage", discord.Fault{Body: "<html>"}, 200, "<html>", false},
-		{"accepted, then garbage", discord.Fault{Body: "{", After: true}, 200, "{", true},
+		{"raw body", discord.Fault{Body: "<html>"}, 200, "<html>", false},
+		{"accepted, then raw body", discord.Fault{Body: "{", After: true}, 200, "{", true},
 		{"slow", discord.Fault{Delay: time.Millisecond}, 200, `"content":"x"`, true},
 		{"slow to answer", discord.Fault{Delay: time.Millisecond, After: true}, 200, `"content":"x"`, true},
 	} {
@@ -39,14 +39,14 @@ func TestFaults(t *testing.T) {
 			}
 			call := r.Calls()[1]
 			if stands := len(r.general.Messages()) == 1; stands != tt.accepted || call.Accepted != tt.accepted || call.Status != tt.status {
-				t.Errorf("it stands there: %v; the record says %+v", stands, call)
+				t.Errorf("sent: %v; recorded %+v", stands, call)
 			}
 			r.say(r.general, "the fault is over")
 		})
 	}
 }
 
-func TestFaultsInARow(t *testing.T) {
+func TestFault_Queue(t *testing.T) {
 	r := start(t, discord.Options{})
 	r.InjectFault(discord.Fault{Times: 2, Status: 500}, discord.Fault{Times: -1, Status: 503})
 	for i, want := range []int{500, 500, 503, 503} {
@@ -89,6 +89,6 @@ func TestRateLimits(t *testing.T) {
 		}
 	}
 	if got.Status != 429 || got.json()["global"] != true || got.Header.Get("X-RateLimit-Global") != "true" || got.Header.Get("X-RateLimit-Scope") != "global" {
-		t.Errorf("the one too many: %d %s %v", got.Status, got.body, got.Header)
+		t.Errorf("above the limit: %d %s %v", got.Status, got.body, got.Header)
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is a server with a plain HTTP client at it, and two people in a guild with the bot.
+// fixture is a server, a plain HTTP client, and two users in a guild with the bot.
 type fixture struct {
 	*discord.Server
 	t          *testing.T
@@ -43,16 +43,16 @@ func start(t *testing.T, o discord.Options) *fixture {
 	return r
 }
 
-// answer is a reply of the server. Status 0 is a connection that broke.
+// answer is an answer of the server. Status 0 is a broken connection.
 type answer struct {
 	Status int
 	Header http.Header
 	body   string
 }
 
-// json is the body as loose JSON.
+// json is the decoded body.
 func (a answer) json() (fields map[string]any) {
-	_ = json.Unmarshal([]byte(a.body), &fields) // garbage is for the test to see
+	_ = json.Unmarshal([]byte(a.body), &fields) // a raw body is no JSON
 	return fields
 }
 
@@ -86,13 +86,13 @@ func (r *fixture) request(method, path string, body io.Reader, header ...string)
 	return answer{Status: resp.StatusCode, Header: resp.Header, body: string(all)}
 }
 
-// call sends JSON, which may be "" for none, to a path behind the version.
+// call sends JSON, or "" for none, to a path below the version.
 func (r *fixture) call(method, path, body string) answer {
 	r.t.Helper()
 	return r.request(method, "/api/v9"+path, strings.NewReader(body), "Content-Type", "application/json")
 }
 
-// must is call for what has to be accepted.
+// must is a call that must be accepted.
 func (r *fixture) must(method, path, body string) answer {
 	r.t.Helper()
 	a := r.call(method, path, body)
@@ -102,7 +102,7 @@ func (r *fixture) must(method, path, body string) answer {
 	return a
 }
 
-// refuse is call for what has to be refused with a status and one of Discord's codes.
+// refuse is a call that must be refused with a status and a code of Discord.
 func (r *fixture) refuse(status, code int, method, path, body string) answer {
 	r.t.Helper()
 	a := r.call(method, path, body)
@@ -165,7 +165,7 @@ func (e event) fields() (fields map[string]any) {
 	return fields
 }
 
-// dial connects and takes HELLO.
+// dial connects and reads HELLO.
 func (r *fixture) dial() *client {
 	r.t.Helper()
 	url := r.must("GET", "/gateway", "").json()["url"].(string)
@@ -206,7 +206,7 @@ func (c *client) next() event {
 	return e
 }
 
-// op takes the next payload, which must be of an operation.
+// op reads the next payload, which must have an opcode.
 func (c *client) op(want int) event {
 	c.r.t.Helper()
 	e := c.next()
@@ -216,7 +216,7 @@ func (c *client) op(want int) event {
 	return e
 }
 
-// event takes the next payload, which must be an event.
+// event reads the next payload, which must be an event.
 func (c *client) event(name string) map[string]any {
 	c.r.t.Helper()
 	e := c.op(0)
@@ -226,7 +226,7 @@ func (c *client) event(name string) map[string]any {
 	return e.fields()
 }
 
-// closes waits for the end of the connection, which must have a code.
+// closes waits for the close of the connection, which must have a code.
 func (c *client) closes(code int) {
 	c.r.t.Helper()
 	for {
@@ -236,14 +236,14 @@ func (c *client) closes(code int) {
 			}
 			return
 		} else if code == -1 {
-			c.r.t.Fatalf("got %s of a connection that is to break", body)
+			c.r.t.Fatalf("got %s, want a broken connection", body)
 		}
 	}
 }
 
 const allIntents = 1<<0 | 1<<1 | 1<<9 | 1<<10 | 1<<12 | 1<<13 | 1<<15 | 1<<24 | 1<<25
 
-// listen connects and identifies, past READY and the guild.
+// listen connects, identifies, and reads READY and the guild.
 func (r *fixture) listen(intents int) *client {
 	r.t.Helper()
 	c := r.dial()

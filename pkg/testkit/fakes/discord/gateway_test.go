@@ -29,7 +29,7 @@ func inflated(t *testing.T, body []byte) []byte {
 	return plain
 }
 
-func TestIdentifyAndEvents(t *testing.T) {
+func TestGateway_IdentifyAndEvents(t *testing.T) {
 	r := start(t, discord.Options{})
 	asked := r.general.Say(r.alice, "before")
 	thread := r.general.Thread(r.alice, "plan")
@@ -38,7 +38,7 @@ func TestIdentifyAndEvents(t *testing.T) {
 	c.send(2, `{"token":"Bot `+r.Token()+`","intents":33281,"properties":{"os":"linux"},"compress":true,"shard":[0,1]}`)
 	ready := c.event("READY")
 	if !c.zlib {
-		t.Error("the payload was not compressed, as it was asked to be")
+		t.Error("the payload is not compressed")
 	}
 	fakeservertest.Subset(t, ready, `{"v":9,"user":{"id":"`+r.Me().ID+`"},"guilds":[{"id":"`+r.guild.ID+`","unavailable":true}],"resume_gateway_url":"ws`+r.base[4:]+`/gateway"}`)
 	guild := c.event("GUILD_CREATE")
@@ -60,7 +60,7 @@ func TestIdentifyAndEvents(t *testing.T) {
 	}
 }
 
-func TestIntents(t *testing.T) {
+func TestGateway_Intents(t *testing.T) {
 	const guildMessages, content, direct = 1 << 9, 1 << 15, 1 << 12
 	r := start(t, discord.Options{})
 	c := r.listen(guildMessages)
@@ -73,7 +73,7 @@ func TestIntents(t *testing.T) {
 	r.general.React(r.alice, m.ID, "👍")
 	r.DM(r.alice).Say(r.alice, "in private")
 	r.say(r.general, "own")
-	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"own"}`) // neither of the two
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"own"}`) // not the other two
 
 	d := r.listen(direct)
 	r.general.Say(r.alice, "elsewhere")
@@ -84,7 +84,7 @@ func TestIntents(t *testing.T) {
 	fakeservertest.Subset(t, e.event("MESSAGE_CREATE"), `{"content":"readable"}`)
 }
 
-func TestARevokedToken(t *testing.T) {
+func TestRevoke(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	r.Revoke(true)
@@ -97,7 +97,7 @@ func TestARevokedToken(t *testing.T) {
 	r.listen(allIntents)
 }
 
-func TestRefusedClients(t *testing.T) {
+func TestGateway_RefusedClients(t *testing.T) {
 	identify := func(token, intents string) string {
 		return `{"op":2,"d":{"token":"` + token + `","intents":` + intents + `,"properties":{}}}`
 	}
@@ -133,7 +133,7 @@ func TestRefusedClients(t *testing.T) {
 	}
 }
 
-func TestHeartbeats(t *testing.T) {
+func TestGateway_Heartbeats(t *testing.T) {
 	r := start(t, discord.Options{Heartbeat: 100 * time.Millisecond})
 	c := r.listen(allIntents)
 	r.general.Say(r.alice, "x")
@@ -148,13 +148,13 @@ func TestHeartbeats(t *testing.T) {
 	c.send(1, "null")
 	c.op(11)
 	begin := time.Now()
-	c.closes(4009) // silence
+	c.closes(4009) // no heartbeats
 	if waited := time.Since(begin); waited < 100*time.Millisecond {
 		t.Errorf("closed after %v, before a heartbeat was due", waited)
 	}
 }
 
-func TestResume(t *testing.T) {
+func TestGateway_Resume(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	r.general.Say(r.alice, "one")
@@ -170,34 +170,34 @@ func TestResume(t *testing.T) {
 	r.general.Say(r.alice, "four")
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"four"}`)
 
-	again := c.again() // while the old connection still stands
+	again := c.again() // the old connection is still open
 	again.event("RESUMED")
 	c.closes(-1)
 	again.last = 99
 	again.again().closes(4007)
-	stranger := &client{r: r, id: "nobody"}
-	fresh := stranger.again()
+	unknown := &client{r: r, id: "unknown"}
+	fresh := unknown.again()
 	if string(fresh.op(9).D) != "false" {
-		t.Error("a session that nobody knows can be resumed")
+		t.Error("a forgotten session can be resumed")
 	}
 	fresh.send(2, `{"token":"`+r.Token()+`","intents":0,"properties":{}}`) // on the same connection
 	fresh.event("READY")
 }
 
-func TestEndOfSessions(t *testing.T) {
+func TestGateway_EndOfSessions(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
-	_ = c.ws.Close(websocket.StatusNormalClosure, "") // says goodbye
+	_ = c.ws.Close(websocket.StatusNormalClosure, "") // ends the session
 	if err := r.Until(r.ctx, func() bool { return !r.Listening() }); err != nil {
 		t.Fatal(err)
 	}
 	if string(c.again().op(9).D) != "false" {
-		t.Error("a session that its client ended can be resumed")
+		t.Error("a session that the client closed can be resumed")
 	}
 	c = r.listen(allIntents)
 	r.RequestReconnect()
 	c.op(7)
-	_ = c.ws.Close(4900, "") // wants to resume
+	_ = c.ws.Close(4900, "") // the session stays
 	_ = r.Until(r.ctx, func() bool { return !r.Listening() })
 	c = c.again()
 	c.event("RESUMED")
@@ -221,7 +221,7 @@ func TestEndOfSessions(t *testing.T) {
 	c.again().op(9)
 }
 
-func TestStorms(t *testing.T) {
+func TestGateway_Faults(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	r.DuplicateNext(1)
@@ -242,7 +242,7 @@ func TestStorms(t *testing.T) {
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
 	r.Inject("MESSAGE_CREATE", `{"author":null}`)
 	if c.event("MESSAGE_CREATE")["author"] != nil {
-		t.Error("what was injected came otherwise")
+		t.Error("the injected event differs")
 	}
 	r.InjectFrame("nonsense")
 	if _, body, err := c.ws.Read(r.ctx); err != nil || string(body) != "nonsense" {
@@ -252,14 +252,14 @@ func TestStorms(t *testing.T) {
 	r.general.Say(r.alice, "unheard")
 	c.send(1, "1")
 	if r.Listening() {
-		t.Error("a zombie counts as listening")
+		t.Error("a frozen connection counts as listening")
 	}
 	c = c.again()
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"unheard"}`)
 	c.event("RESUMED")
 }
 
-func TestUnreachable(t *testing.T) {
+func TestSetReachable_False_BreaksConnections(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	r.SetReachable(false)
@@ -277,13 +277,13 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Whatever happens at once, a client that resumes gets each event once and in order.
-func TestManyAtOnce(t *testing.T) {
-	const people, each = 4, 25
+// Under concurrent faults a client that resumes receives each event once and in order.
+func TestGateway_ConcurrentFaults_EventsOnceInOrder(t *testing.T) {
+	const users, each = 4, 25
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	var group sync.WaitGroup
-	for range people {
+	for range users {
 		group.Go(func() {
 			for i := range each {
 				r.general.Say(r.alice, "x")
@@ -301,7 +301,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	seen := 0
-	for seen < 2*people*each {
+	for seen < 2*users*each {
 		kind, body, err := c.ws.Read(r.ctx)
 		if err != nil {
 			if r.ctx.Err() != nil {
@@ -328,7 +328,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// retry resumes as often as it takes: a connection may break before it says anything.
+// retry resumes until it succeeds: a connection may break before HELLO.
 func (c *client) retry() *client {
 	for {
 		ws, _, err := websocket.Dial(c.r.ctx, "ws"+c.r.base[4:]+"/gateway/?v=9", &websocket.DialOptions{HTTPClient: c.r.client})

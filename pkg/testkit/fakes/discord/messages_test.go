@@ -50,7 +50,7 @@ func TestCreateMessage(t *testing.T) {
 		"guild_id":null,"member":null,"embeds":[],"attachments":[],"mention_roles":[],"components":[]}`)
 	call := r.Calls()[len(r.Calls())-1]
 	if call.Text != "hi" || call.ReplyTo != asked.ID || call.Nonce != "n1" || len(call.Pings) != 0 || !call.Accepted || call.MessageID != got["id"] {
-		t.Errorf("the record says %+v", call)
+		t.Errorf("recorded %+v", call)
 	}
 	if call, err := r.Wait(r.ctx, discord.Answers(r.general)); err != nil || call.Text != "hi" {
 		t.Errorf("waited for %+v, %v", call, err)
@@ -59,7 +59,7 @@ func TestCreateMessage(t *testing.T) {
 	fakeservertest.Subset(t, r.must("GET", messages(r.general)+"/"+got["id"].(string), "").json(), `{"type":19,"referenced_message":null,"nonce":null}`)
 }
 
-func TestMessageLimits(t *testing.T) {
+func TestCreateMessage_Limits(t *testing.T) {
 	r := start(t, discord.Options{})
 	long, embed := strings.Repeat("ä", 2000), `{"description":"`+strings.Repeat("x", 4096)+`"}`
 	r.must("POST", messages(r.general), content(long))
@@ -87,12 +87,12 @@ func TestMessageLimits(t *testing.T) {
 		r.refuse(400, tt.code, "POST", path, tt.body)
 	}
 	if n := len(r.general.Messages()); n != 1 {
-		t.Errorf("%d messages stand there, want the one that was accepted", n)
+		t.Errorf("%d messages, want the accepted one", n)
 	}
 	r.must("POST", path, `{"content":"x","message_reference":{"message_id":"1","fail_if_not_exists":false}}`)
 }
 
-func TestRefusedPlaces(t *testing.T) {
+func TestCreateMessage_RefusedPlaces(t *testing.T) {
 	r := start(t, discord.Options{})
 	forum, gone, dm := r.guild.Forum("questions"), r.guild.Channel("gone"), r.DM(r.alice)
 	muted, hidden := r.guild.Channel("muted"), r.guild.Channel("hidden")
@@ -126,7 +126,7 @@ func TestRefusedPlaces(t *testing.T) {
 	}
 }
 
-func TestNonce(t *testing.T) {
+func TestCreateMessage_Nonce(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	r := start(t, discord.Options{Now: func() time.Time { return now }})
 	send := func(text string, enforce bool) string {
@@ -141,7 +141,7 @@ func TestNonce(t *testing.T) {
 		t.Errorf("sent %d, want one, and the other as repeated", len(r.Sent()))
 	}
 	if again := send("one", false); again == first {
-		t.Error("the nonce was enforced without being asked")
+		t.Error("the nonce was enforced without enforce_nonce")
 	}
 	now = now.Add(10 * time.Minute)
 	if later := send("one", true); later == first {
@@ -149,7 +149,7 @@ func TestNonce(t *testing.T) {
 	}
 }
 
-func TestPings(t *testing.T) {
+func TestCreateMessage_Pings(t *testing.T) {
 	r := start(t, discord.Options{})
 	role := r.guild.Role("ops")
 	text := "@everyone @here " + r.alice.Mention() + " <@!" + r.bob.ID + "> " + role.Mention() + " <@99>"
@@ -241,7 +241,7 @@ func TestReactions(t *testing.T) {
 	path := messages(r.general) + "/" + m.ID + "/reactions/"
 	r.must("PUT", path+"%F0%9F%91%8D/@me", "")
 	fakeservertest.Subset(t, c.event("MESSAGE_REACTION_ADD"), `{"user_id":"`+r.Me().ID+`","message_id":"`+m.ID+`","emoji":{"id":null,"name":"👍"},"guild_id":"`+r.guild.ID+`"}`)
-	r.must("PUT", path+"%F0%9F%91%8D/@me", "") // it stands already
+	r.must("PUT", path+"%F0%9F%91%8D/@me", "") // no change
 	r.must("PUT", path+"party%3A"+string(emoji.ID)+"/@me", "")
 	c.event("MESSAGE_REACTION_ADD")
 	r.general.React(r.bob, m.ID, "👍")
@@ -252,7 +252,7 @@ func TestReactions(t *testing.T) {
 	r.general.Unreact(r.bob, m.ID, "👍")
 	c.event("MESSAGE_REACTION_REMOVE")
 	if got := r.general.Reactions(m.ID); len(got) != 1 || got[r.Me().ID][0] != emoji.Key() {
-		t.Errorf("what stands there is %v", got)
+		t.Errorf("reactions %v", got)
 	}
 	r.refuse(400, 10014, "PUT", path+"nonsense/@me", "")
 	r.refuse(400, 10014, "PUT", path+"party%3A7/@me", "")
@@ -269,7 +269,7 @@ func TestFiles(t *testing.T) {
 	}
 	fakeservertest.Subset(t, got.json(), `{"content":"see","attachments":[{"filename":"file 0.txt","size":7,"description":"notes","content_type":"text/plain; charset=utf-8"},{"size":6}]}`)
 	if files := r.Sent()[0].Files; len(files) != 2 || string(files[0].Data) != "read me" {
-		t.Errorf("the record has %+v", files)
+		t.Errorf("recorded %+v", files)
 	}
 	url := r.general.Messages()[0].Attachments[0].URL
 	get := func(url string) (int, string) {
@@ -301,7 +301,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("a file of the largest size: %d", got.Status)
 	}
 	if got := r.upload(r.general, `nonsense`); got.Status != 400 {
-		t.Errorf("a payload that is no JSON: %d", got.Status)
+		t.Errorf("a malformed payload: %d", got.Status)
 	}
 }
 
@@ -324,7 +324,7 @@ func TestPolls(t *testing.T) {
 	c.event("MESSAGE_CREATE")
 	r.general.Vote(r.alice, id, 2, true)
 	fakeservertest.Subset(t, c.event("MESSAGE_POLL_VOTE_ADD"), `{"user_id":"`+r.alice.ID+`","message_id":"`+id+`","answer_id":2}`)
-	r.general.Vote(r.alice, id, 2, true) // it stands already
+	r.general.Vote(r.alice, id, 2, true) // no change
 	r.general.Vote(r.bob, id, 1, true)
 	c.event("MESSAGE_POLL_VOTE_ADD")
 	r.general.Vote(r.bob, id, 1, false)

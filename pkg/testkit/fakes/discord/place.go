@@ -114,9 +114,9 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 		answered := ch.messages[d.ReplyTo]
 		switch {
 		case !d.Webhook && !ch.in(from) || ch.info.Type == Forum || ch.info.Type == Category:
-			return fmt.Errorf("%s cannot speak there", from.Name())
+			return fmt.Errorf("%s is not a member", from.Name())
 		case d.ReplyTo != "" && (answered == nil || answered.isSystem()):
-			return fmt.Errorf("no message %s to answer", d.ReplyTo)
+			return fmt.Errorf("no message %s to reply to", d.ReplyTo)
 		case answered != nil:
 			m.answer(ch, answered)
 			p.s.mention(ch, m, answered.Author.ID)

@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
 )
 
-func TestMessagesOfPeople(t *testing.T) {
+func TestEvents_OfUserMessages(t *testing.T) {
 	r := start(t, discord.Options{})
 	beeper := r.OtherBot("Beeper", "beeper")
 	r.guild.Join(beeper)
@@ -53,7 +53,7 @@ func TestMessagesOfPeople(t *testing.T) {
 	fakeservertest.Subset(t, c.event("MESSAGE_DELETE_BULK"), `{"ids":["`+first.ID+`","`+third.ID+`"],"id":null,"guild_id":"`+r.guild.ID+`"}`)
 }
 
-// guildSince is when the people of the guild came.
+// guildSince is when the members of the guild joined.
 func (r *fixture) guildSince() string {
 	return r.must("GET", "/guilds/"+r.guild.ID+"/members/"+r.alice.ID, "").json()["joined_at"].(string)
 }
@@ -69,7 +69,7 @@ func TestMembership(t *testing.T) {
 	fakeservertest.Subset(t, c.event("GUILD_MEMBER_REMOVE"), `{"guild_id":"`+r.guild.ID+`","user":{"id":"`+carol.ID+`"}}`)
 	r.refuse(404, 10007, "GET", "/guilds/"+r.guild.ID+"/members/"+carol.ID, "")
 	if _, err := r.general.Post(carol, discord.Draft{Text: "x"}); err == nil {
-		t.Error("who left can speak")
+		t.Error("a user who left can write")
 	}
 	r.guild.RemoveBot()
 	fakeservertest.Subset(t, c.event("GUILD_DELETE"), `{"id":"`+r.guild.ID+`","unavailable":null}`)
@@ -79,7 +79,7 @@ func TestMembership(t *testing.T) {
 	r.guild.AddBot()
 	fakeservertest.Subset(t, c.event("GUILD_CREATE"), `{"id":"`+r.guild.ID+`","unavailable":false,"channels":[{"name":"general"},{"name":"unseen"}]}`)
 	if roles := r.must("GET", "/guilds/"+r.guild.ID, "").json()["roles"].([]any); len(roles) != 2 {
-		t.Errorf("roles %v, want everybody's and the bot's", roles)
+		t.Errorf("roles %v, want @everyone and the bot's", roles)
 	}
 	r.guild.Outage()
 	fakeservertest.Subset(t, c.event("GUILD_DELETE"), `{"unavailable":true}`)
@@ -148,7 +148,7 @@ func TestThreads(t *testing.T) {
 	r.refuse(403, 50001, "GET", "/channels/"+branch.ChannelID, "")
 }
 
-func TestThreadsOfTheBot(t *testing.T) {
+func TestThreads_OfBot(t *testing.T) {
 	r := start(t, discord.Options{})
 	m := r.general.Say(r.alice, "topic")
 	path := messages(r.general) + "/" + m.ID + "/threads"
@@ -225,11 +225,11 @@ func TestCommands(t *testing.T) {
 	now = now.Add(4 * time.Second)
 	r.refuse(404, 10062, "POST", "/interactions/"+late.ID+"/"+late.Token+"/callback", `{"type":4,"data":{"content":"x"}}`)
 	if m := r.DM(r.bob).Messages(); len(m) != 1 || m[0].Type != discord.ChatInputCommand {
-		t.Errorf("there stands %+v", m)
+		t.Errorf("the message is %+v", m)
 	}
 }
 
-func TestWrongStories(t *testing.T) {
+func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 	r := start(t, discord.Options{})
 	panics := func(name string, do func()) {
 		defer func() {
@@ -241,14 +241,14 @@ func TestWrongStories(t *testing.T) {
 	}
 	stranger := r.User("Mallory", "mallory")
 	m := r.general.Say(r.alice, "x")
-	panics("a stranger's word", func() { r.general.Say(stranger, "x") })
-	panics("an answer to nothing", func() { r.general.Reply(r.alice, "7", "x") })
-	panics("an edit of another's", func() { r.general.Edit(r.bob, m.ID, "x") })
-	panics("a deletion of nothing", func() { r.general.Delete("7") })
-	panics("a reaction that is none", func() { r.general.React(r.bob, m.ID, "x") })
-	panics("a vote without a poll", func() { r.general.Vote(r.bob, m.ID, 1, true) })
-	panics("a second thread of a message", func() { r.general.ThreadFrom(r.bob, m.ID, "x"); r.general.ThreadFrom(r.bob, m.ID, "x") })
-	panics("a command that is not registered", func() { r.general.Command(r.bob, "new", "") })
-	panics("a word in a forum", func() { r.guild.Forum("f").Say(r.alice, "x") })
-	panics("an event that is no JSON", func() { r.Inject("X", "{") })
+	panics("message of a user who is no member", func() { r.general.Say(stranger, "x") })
+	panics("reply to an unknown message", func() { r.general.Reply(r.alice, "7", "x") })
+	panics("edit of a message of another", func() { r.general.Edit(r.bob, m.ID, "x") })
+	panics("delete of an unknown message", func() { r.general.Delete("7") })
+	panics("reaction without an emoji", func() { r.general.React(r.bob, m.ID, "x") })
+	panics("vote without a poll", func() { r.general.Vote(r.bob, m.ID, 1, true) })
+	panics("second thread of a message", func() { r.general.ThreadFrom(r.bob, m.ID, "x"); r.general.ThreadFrom(r.bob, m.ID, "x") })
+	panics("unregistered command", func() { r.general.Command(r.bob, "new", "") })
+	panics("message in a forum", func() { r.guild.Forum("f").Say(r.alice, "x") })
+	panics("event that is not JSON", func() { r.Inject("X", "{") })
 }

@@ -67,7 +67,7 @@ func (p Place) SetReaction(by User, ts, name string, add bool) error {
 	return p.try(func(r *room) error {
 		m := r.find(ts)
 		if m == nil || !r.in(by) || !m.react(by.ID, name, add) {
-			return fmt.Errorf("%s cannot do that to message %s", by.RealName, ts)
+			return fmt.Errorf("%s cannot add or remove that reaction to message %s", by.RealName, ts)
 		}
 		p.s.emitReaction(r, m, by.ID, name, add)
 		return nil

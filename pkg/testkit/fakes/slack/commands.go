@@ -39,7 +39,7 @@ func (p Place) TryCommand(by User, command, text string) (Invocation, error) {
 		case p.ThreadTS != "":
 			return fmt.Errorf("%s is not supported in threads", command)
 		case !r.in(by):
-			return fmt.Errorf("%s is not there", by.RealName)
+			return fmt.Errorf("%s is not a member", by.RealName)
 		}
 		given = p.s.invocation(r, by)
 		name := map[string]string{DM: "directmessage", Private: "privategroup"}[r.Kind]

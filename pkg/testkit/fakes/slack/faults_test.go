@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
-func TestFaults(t *testing.T) {
+func TestFault_Answers(t *testing.T) {
 	tests := []struct {
 		name     string
 		fault    slack.Fault
@@ -24,11 +24,11 @@ func TestFaults(t *testing.T) {
 	}{
 		{"5xx before", slack.Fault{Status: 502}, 502, `{"ok":false,"error":"Bad Gateway"}` + "\n", false},
 		{"5xx after", slack.Fault{Status: 500, After: true, Error: "fatal_error"}, 500, `{"ok":false,"error":"fatal_error"}` + "\n", true},
-		{"a word", slack.Fault{Error: "internal_error"}, 200, `{"ok":false,"error":"internal_error"}` + "\n", false},
+		{"an error", slack.Fault{Error: "internal_error"}, 200, `{"ok":false,"error":"internal_error"}` + "\n", false},
 		{"429", slack.Fault{RetryAfter: 7}, 429, `{"ok":false,"error":"ratelimited"}` + "\n", false},
 		{"dropped before", slack.Fault{Drop: true}, 0, "", false},
 		{"dropped after", slack.Fault{Drop: true, After: true}, 0, "", true},
-		{"garbage", slack.Fault{Body: "<html>", After: true}, 200, "<html>", true},
+		{"raw body", slack.Fault{Body: "<html>", After: true}, 200, "<html>", true},
 		{"a proxy's page", slack.Fault{Body: "<html>", Status: 503}, 503, "<html>", false},
 	}
 	for _, tt := range tests {
@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestWhichCallsFail(t *testing.T) {
+func TestFault_MatchesMethods(t *testing.T) {
 	r := start(t, slack.Options{})
 	team := r.Channel("team").ChannelID
 	send := func() int { return r.call("chat.postMessage", "channel", team, "text", "x").Status }
@@ -78,7 +78,7 @@ func TestWhichCallsFail(t *testing.T) {
 	}
 }
 
-func TestSlow(t *testing.T) {
+func TestFault_Delay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := slack.New(slack.Options{})
 		team := s.Channel("team").ChannelID
@@ -101,13 +101,13 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-func TestUnreachable(t *testing.T) {
+func TestSetReachable_False_BreaksSockets(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	dm, w := r.DM(alice), r.dial()
 	r.SetReachable(false)
 	if n := r.Sockets(); n != 0 {
-		t.Errorf("%d sockets stand", n)
+		t.Errorf("%d sockets open", n)
 	}
 	if frame := w.read(); frame != nil {
 		t.Errorf("after the end: %v", frame)
@@ -119,11 +119,11 @@ func TestUnreachable(t *testing.T) {
 	r.SetReachable(true)
 	r.dial().event(`{"text": "meanwhile"}`)
 	if sent := r.Sent(); len(sent) != 0 {
-		t.Errorf("got through: %+v", sent)
+		t.Errorf("carried out: %+v", sent)
 	}
 }
 
-func TestRestart(t *testing.T) {
+func TestServer_Restart(t *testing.T) {
 	r := start(t, slack.Options{})
 	w := r.dial()
 	if err := r.Close(); err != nil {
@@ -140,7 +140,7 @@ func TestRestart(t *testing.T) {
 	r.dial()
 }
 
-func TestEventsOutOfOrder(t *testing.T) {
+func TestEvents_DuplicatedReorderedRedelivered(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	dm, w := r.DM(alice), r.dial()
@@ -156,7 +156,7 @@ func TestEventsOutOfOrder(t *testing.T) {
 	dm.Say(alice, "2")
 	dm.Say(alice, "3")
 	if got := said(3); got != "2 1 3" {
-		t.Errorf("turned around: %s", got)
+		t.Errorf("reversed: %s", got)
 	}
 	r.DuplicateNext(1)
 	dm.Say(alice, "4")
@@ -178,7 +178,7 @@ func TestEventsOutOfOrder(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRead(t *testing.T) {
+func TestInject_MalformedEventsAndFrames(t *testing.T) {
 	r := start(t, slack.Options{})
 	w := r.dial()
 	id := r.Inject(`"not an object"`)

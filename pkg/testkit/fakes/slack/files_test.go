@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
-// put begins an upload and sends its bytes; it returns the file's id.
+// put uploads a file, and returns its id.
 func (r *fixture) put(name string, data []byte) string {
 	r.t.Helper()
 	a := r.must("files.getUploadURLExternal", "filename", name, "length", len(data))
@@ -38,7 +38,7 @@ func TestUpload(t *testing.T) {
 		"files": [{"id": %q, "title": "First", "mimetype": "text/plain", "size": 5}, {"id": %q}]}`, m.TS, r.Me().BotID, a, b))
 	posted := team.Messages()[1]
 	if early := r.must("files.info", "file", a).Fields["file"].(map[string]any)["shares"].(map[string]any)["public"].(map[string]any); len(early) != 0 {
-		t.Errorf("told early: %v", early)
+		t.Errorf("shares too early: %v", early)
 	}
 	fakeservertest.Subset(t, r.must("files.info", "file", a).Fields, fmt.Sprintf(`{"file": {"name": "a.txt", "shares": {"public": {%q: [{"ts": %q, "thread_ts": %q}]}}}}`,
 		team.ChannelID, posted.TS, m.TS))
@@ -57,7 +57,7 @@ func TestUpload(t *testing.T) {
 	r.refuse("file_not_found", "files.info", "file", r.must("files.getUploadURLExternal", "filename", "x", "length", 1).str("file_id"))
 }
 
-func TestUploadsThatFail(t *testing.T) {
+func TestUpload_Refused(t *testing.T) {
 	r := start(t, slack.Options{})
 	begin := func() answer { return r.must("files.getUploadURLExternal", "filename", "x.txt", "length", 4) }
 	a := begin()
@@ -98,7 +98,7 @@ func TestDownload(t *testing.T) {
 	f := m.Files[0]
 	for _, address := range []string{f.URLPrivate, f.URLPrivateDownload} {
 		if !strings.HasPrefix(address, r.base) {
-			t.Errorf("it lies at %s", address)
+			t.Errorf("URL %s", address)
 		}
 		if a := r.request(http.MethodGet, address, r.BotToken(), "", nil); a.Status != 200 || a.Body != "<p>hello" {
 			t.Errorf("%s: %d %s", address, a.Status, a.Body)
@@ -115,7 +115,7 @@ func TestDownload(t *testing.T) {
 	}
 	r.InjectFault(slack.Fault{Method: "download", Status: 500})
 	if a := r.request(http.MethodGet, f.URLPrivate, r.BotToken(), "", nil); a.Status != 500 {
-		t.Errorf("spoilt: %d", a.Status)
+		t.Errorf("with a fault: %d", a.Status)
 	}
 	without := start(t, slack.Options{Scopes: []string{"chat:write"}})
 	eve := without.User("Eve", "eve")

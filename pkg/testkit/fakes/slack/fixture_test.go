@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is a server with a plain HTTP client at it.
+// fixture is a server and a plain HTTP client.
 type fixture struct {
 	*slack.Server
 	t      *testing.T
@@ -35,7 +35,7 @@ func start(t *testing.T, o slack.Options) *fixture {
 	return &fixture{Server: s, t: t, base: base, client: client, ctx: ctx}
 }
 
-// answer is a reply of the server. Status 0 is a connection that broke.
+// answer is an answer of the server. Status 0 is a broken connection.
 type answer struct {
 	Status int
 	Body   string
@@ -65,7 +65,7 @@ func (r *fixture) do(req *http.Request) answer {
 		r.t.Fatal(err)
 	}
 	a := answer{Status: resp.StatusCode, Body: string(body), Header: resp.Header}
-	_ = json.Unmarshal(body, &a.Fields) // garbage is for the test to see
+	_ = json.Unmarshal(body, &a.Fields) // a raw body is no JSON
 	return a
 }
 
@@ -84,7 +84,7 @@ func (r *fixture) request(method, address, token, contentType string, body io.Re
 	return r.do(req)
 }
 
-// with posts a form with some token; fields come as name, value, name, value.
+// with posts a form with a token; fields come as name, value, name, value.
 func (r *fixture) with(token, method string, fields ...any) answer {
 	r.t.Helper()
 	values := url.Values{}
@@ -94,7 +94,7 @@ func (r *fixture) with(token, method string, fields ...any) answer {
 	return r.request(http.MethodPost, r.base+"/api/"+method, token, "application/x-www-form-urlencoded", strings.NewReader(values.Encode()))
 }
 
-// call is with for the token that a method wants.
+// call is with the token that the method requires.
 func (r *fixture) call(method string, fields ...any) answer {
 	r.t.Helper()
 	token := r.BotToken()
@@ -115,7 +115,7 @@ func text(v any) string {
 	return string(raw)
 }
 
-// must is call for what has to be accepted.
+// must is a call that must be accepted.
 func (r *fixture) must(method string, fields ...any) answer {
 	r.t.Helper()
 	a := r.call(method, fields...)
@@ -125,7 +125,7 @@ func (r *fixture) must(method string, fields ...any) answer {
 	return a
 }
 
-// refuse is call for what has to be refused with a word.
+// refuse is a call that must be refused with an error.
 func (r *fixture) refuse(word, method string, fields ...any) {
 	r.t.Helper()
 	if a := r.call(method, fields...); a.ok() || a.str("error") != word {
@@ -153,13 +153,13 @@ func (r *fixture) dial() *wire {
 	return w
 }
 
-// read is the next frame; nil for a connection that is gone.
+// read is the next frame; nil for a closed connection.
 func (w *wire) read() map[string]any {
 	w.r.t.Helper()
 	_, raw, err := w.conn.Read(w.r.ctx)
 	if err != nil {
 		if w.r.ctx.Err() != nil {
-			w.r.t.Fatal("nothing came")
+			w.r.t.Fatal("no frame")
 		}
 		return nil
 	}
@@ -197,7 +197,7 @@ func (w *wire) events(n int) []map[string]any {
 	return all
 }
 
-// event is the one event that there is.
+// event reads the next event, which must be the only one.
 func (w *wire) event(want string) map[string]any {
 	w.r.t.Helper()
 	event := w.events(1)[0]

@@ -17,11 +17,11 @@ import (
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
-// app is an app at the receiving end of the Events API.
+// app is an app that receives the Events API.
 type app struct {
 	*httptest.Server
 	mu      sync.Mutex
-	answers []int // to the events to come; 200 after them
+	answers []int // of the next events; 200 after them
 	body    string
 	got     []post
 }
@@ -57,7 +57,7 @@ func listen(t *testing.T) *app {
 	return a
 }
 
-// signature is what Slack would sign a post with.
+// signature is Slack's signature of a post.
 func signature(p post, secret string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = io.WriteString(mac, "v0:"+p.header.Get("X-Slack-Request-Timestamp")+":"+p.body)
@@ -73,7 +73,7 @@ func TestEventsAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if frame := w.read(); frame != nil {
-		t.Errorf("the socket lives: %v", frame)
+		t.Errorf("the socket is open: %v", frame)
 	}
 	r.refuse("socket_mode_not_enabled", "apps.connections.open")
 	a.answers = []int{500, 503}
@@ -126,7 +126,7 @@ func TestEventsAPI(t *testing.T) {
 	}
 }
 
-func TestForgeries(t *testing.T) {
+func TestForge(t *testing.T) {
 	r, a := start(t, slack.Options{}), listen(t)
 	if err := r.SetEventsURL(r.ctx, a.URL); err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestForgeries(t *testing.T) {
 	}
 }
 
-func TestChallenge(t *testing.T) {
+func TestSetEventsURL_Challenge(t *testing.T) {
 	r := start(t, slack.Options{})
 	for name, handler := range map[string]http.HandlerFunc{
 		"says something else": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
@@ -195,7 +195,7 @@ func TestCommands(t *testing.T) {
 	if got := strings.Join(shown, ", "); got != "on it, only you, again, again, again" {
 		t.Errorf("shown %s", got)
 	}
-	if got := r.request(http.MethodPost, r.base+"/commands/nobody", "", "application/json", strings.NewReader(`{}`)).Status; got != 404 {
+	if got := r.request(http.MethodPost, r.base+"/commands/unknown", "", "application/json", strings.NewReader(`{}`)).Status; got != 404 {
 		t.Errorf("an unknown URL: %d", got)
 	}
 	m := r.must("chat.postMessage", "channel", team.ChannelID, "text", "press").str("ts")
@@ -210,7 +210,7 @@ func TestCommands(t *testing.T) {
 	r.DropSockets()
 	team.Command(alice, "/arizuko", "")
 	if r.Pending() != 0 || r.Undelivered() != 1 {
-		t.Errorf("%d wait, %d lost: nobody was there", r.Pending(), r.Undelivered())
+		t.Errorf("%d pending, %d undelivered, without an app", r.Pending(), r.Undelivered())
 	}
 }
 

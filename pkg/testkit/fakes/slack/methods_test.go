@@ -45,14 +45,14 @@ func TestTokens(t *testing.T) {
 		r.refuse(reason, "auth.test")
 	}
 	if frame := w.read(); frame != nil {
-		t.Errorf("the socket lives: %v", frame)
+		t.Errorf("the socket is open: %v", frame)
 	}
 	r.Revoke(r.BotToken(), "")
 	r.must("auth.test")
 }
 
 // Fields come in the query, in a form and as JSON; the token also as a field of the first two.
-func TestForms(t *testing.T) {
+func TestParams_Forms(t *testing.T) {
 	r := start(t, slack.Options{})
 	team := r.Channel("team").ChannelID
 	post := r.base + "/api/chat.postMessage"
@@ -78,7 +78,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 	for _, c := range r.Calls() {
-		if _, told := c.Params["token"]; told {
+		if _, recorded := c.Params["token"]; recorded {
 			t.Errorf("the record of %v has the token", c.Params)
 		}
 	}
@@ -113,7 +113,7 @@ func TestScopes(t *testing.T) {
 	w := r.dial()
 	team.Say(alice, r.Me().Mention())
 	r.RenameUser(alice, "Alicia")
-	team.Rename(alice, "the-team") // which channels:read may know
+	team.Rename(alice, "the-team") // an event of channels:read
 	w.event(`{"type": "channel_rename", "channel": {"name": "the-team"}}`)
 }
 
@@ -144,14 +144,14 @@ func TestPost(t *testing.T) {
 		r.refuse(tt.want, "chat.postMessage", tt.fields...)
 	}
 	if n := len(r.Sent()); n != 0 {
-		t.Fatalf("%d got through", n)
+		t.Fatalf("%d accepted", n)
 	}
 	long := r.must("chat.postMessage", "channel", team.ChannelID, "text", strings.Repeat("ř", 40_000))
 	fakeservertest.Subset(t, long.Fields, `{"warning": "message_truncated", "response_metadata": {"warnings": ["message_truncated"]}}`)
-	// The thread of an answer is the thread that it is in.
+	// The thread of a reply is the thread that contains it.
 	deep := r.must("chat.postMessage", "channel", team.ChannelID, "text", "deep", "thread_ts", reply.TS, "reply_broadcast", "true")
 	fakeservertest.Subset(t, deep.Fields, fmt.Sprintf(`{"warning": null, "message": {"thread_ts": %q, "subtype": "thread_broadcast", "client_msg_id": null}}`, root.TS))
-	// A person stands for the DM, a name for the channel.
+	// A user's id is accepted for the DM, a name for the channel.
 	if a := r.must("chat.postMessage", "channel", bob.ID, "text", "psst"); a.str("channel") != r.DM(bob).ChannelID {
 		t.Errorf("went to %s", a.Body)
 	}
@@ -212,7 +212,7 @@ func TestUpdateAndDelete(t *testing.T) {
 	}
 }
 
-// texts are what the messages of an answer say.
+// texts are the texts of the messages of an answer.
 func texts(a answer) []string {
 	var all []string
 	list, _ := a.Fields["messages"].([]any)
@@ -281,7 +281,7 @@ func TestHistory(t *testing.T) {
 		return replies(fields...).Fields["messages"].([]any)[3].(map[string]any)
 	}
 	if last()["metadata"] != nil {
-		t.Error("metadata, and nobody asked")
+		t.Error("metadata without include_all_metadata")
 	}
 	fakeservertest.Subset(t, last("include_all_metadata", "true"), `{"metadata": {"event_type": "t", "event_payload": {"k": "v"}}}`)
 
@@ -419,11 +419,11 @@ func TestMessagesTab(t *testing.T) {
 	alice := r.User("Alice", "alice")
 	r.refuse("messages_tab_disabled", "chat.postMessage", "channel", r.DM(alice).ChannelID, "text", "x")
 	if _, err := r.DM(alice).Post(alice, slack.Draft{Text: "x"}); err == nil {
-		t.Error("she wrote to it")
+		t.Error("a post in the DM")
 	}
 }
 
-func TestRates(t *testing.T) {
+func TestRateLimits(t *testing.T) {
 	r := start(t, slack.Options{RateLimits: true})
 	team, other := r.Channel("team").ChannelID, r.Channel("other").ChannelID
 	for range 4 {
@@ -435,11 +435,11 @@ func TestRates(t *testing.T) {
 	}
 	r.must("chat.postMessage", "channel", other, "text", "x")
 	if n := len(r.Sent()); n != 5 {
-		t.Errorf("%d got through", n)
+		t.Errorf("%d accepted", n)
 	}
 }
 
-func TestStatusFades(t *testing.T) {
+func TestStatus_Expires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := slack.New(slack.Options{})
 		pane := s.OpenPane(s.User("Alice", "alice"), slack.Place{})
@@ -448,7 +448,7 @@ func TestStatusFades(t *testing.T) {
 		s.ServeHTTP(httptest.NewRecorder(), req)
 		for _, want := range []string{"thinks", ""} {
 			if got := pane.Pane().Status; got != want {
-				t.Errorf("it says %q, want %q", got, want)
+				t.Errorf("status %q, want %q", got, want)
 			}
 			<-time.After(121 * time.Second)
 		}

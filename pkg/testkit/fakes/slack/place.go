@@ -155,11 +155,11 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 		thread := cmp.Or(d.ThreadTS, p.ThreadTS)
 		switch {
 		case !r.in(from) || r.Archived || r.Kind == DM && p.s.o.NoMessagesTab:
-			return fmt.Errorf("%s cannot speak there", from.RealName)
+			return fmt.Errorf("%s is not a member", from.RealName)
 		case thread != "" && r.root(thread) == nil:
 			return fmt.Errorf("no thread %s", thread)
 		case d.Broadcast && thread == "":
-			return fmt.Errorf("nothing to broadcast from")
+			return fmt.Errorf("broadcast outside a thread")
 		}
 		m := p.s.compose(from, d)
 		p.s.say(r, m, thread)

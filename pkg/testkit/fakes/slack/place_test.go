@@ -9,8 +9,8 @@ import (
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
-// What people do in a channel, each with the one event that tells of it.
-func TestWhatPeopleDo(t *testing.T) {
+// Actions of users in a channel, and the only event of each.
+func TestEvents_OfUserActions(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
 	deploys := r.OtherBot("Deploys", "deploys")
@@ -29,7 +29,7 @@ func TestWhatPeopleDo(t *testing.T) {
 	}{
 		{"a reply", func() { team.Reply(bob, m.TS, "b") },
 			fmt.Sprintf(`{"subtype": null, "text": "b", "thread_ts": %q, "parent_user_id": %q, "reply_count": null}`, m.TS, alice.ID)},
-		{"said in the thread", func() { team.Thread(m.TS).Say(bob, "b2") }, fmt.Sprintf(`{"text": "b2", "thread_ts": %q}`, m.TS)},
+		{"in the thread", func() { team.Thread(m.TS).Say(bob, "b2") }, fmt.Sprintf(`{"text": "b2", "thread_ts": %q}`, m.TS)},
 		{"a broadcast", func() { team.Broadcast(bob, m.TS, "c") },
 			fmt.Sprintf(`{"subtype": "thread_broadcast", "thread_ts": %q, "root": {"text": "a &lt;b&gt; https://example.org"}}`, m.TS)},
 		{"an edit", func() { team.Edit(alice, m.TS, "z") },
@@ -69,11 +69,11 @@ func TestWhatPeopleDo(t *testing.T) {
 	w.event(`{"text": "psst", "channel_type": "im"}`)
 }
 
-func TestComingAndGoing(t *testing.T) {
+func TestEvents_OfMembers(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
 	far := r.ChannelWithoutBot("far", alice)
-	far.Say(alice, "nobody hears")
+	far.Say(alice, "unseen")
 	w := r.dial()
 	pair := func(first, second string) {
 		t.Helper()
@@ -98,7 +98,7 @@ func TestComingAndGoing(t *testing.T) {
 	}
 }
 
-func TestMentionsInEitherOrder(t *testing.T) {
+func TestSetMentionFirst(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	team, w := r.Channel("team", alice), r.dial()
@@ -110,7 +110,7 @@ func TestMentionsInEitherOrder(t *testing.T) {
 		}
 		both := w.events(2)
 		if both[0]["ts"] != both[1]["ts"] || (both[0]["type"] == "app_mention") != first || both[0]["type"] == both[1]["type"] {
-			t.Errorf("told %v", both)
+			t.Errorf("events %v", both)
 		}
 	}
 	r.DM(alice).Say(alice, r.Me().Mention())
@@ -121,28 +121,28 @@ func TestSubscriptions(t *testing.T) {
 	r := start(t, slack.Options{Events: []string{"app_mention", "message.im"}})
 	alice := r.User("Alice", "alice")
 	team, w := r.Channel("team", alice), r.dial()
-	team.Say(alice, "not told")
+	team.Say(alice, "not subscribed")
 	team.Say(alice, r.Me().Mention())
 	w.event(`{"type": "app_mention"}`)
-	r.DM(alice).Say(alice, "told")
-	w.event(`{"text": "told"}`)
+	r.DM(alice).Say(alice, "subscribed")
+	w.event(`{"text": "subscribed"}`)
 }
 
-func TestStoriesThatCannotBe(t *testing.T) {
+func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
 	team := r.Channel("team", alice)
 	m := team.Say(alice, "x")
-	for name, story := range map[string]func(){
-		"a stranger speaks":     func() { team.Say(bob, "x") },
-		"no such thread":        func() { team.Reply(alice, "1.0", "x") },
-		"no such channel":       func() { r.Place("C404", "").Say(alice, "x") },
-		"another's message":     func() { team.Edit(bob, m.TS, "x") },
-		"deleting what is not":  func() { team.Delete(alice, "1.0") },
-		"reacting twice":        func() { team.React(alice, m.TS, "eyes"); team.React(alice, m.TS, "eyes") },
-		"invited twice":         func() { team.InviteBot(alice) },
-		"a command in a thread": func() { team.Thread(m.TS).Command(alice, "/x", "") },
-		"a broadcast of no thread": func() {
+	for name, act := range map[string]func(){
+		"user is no member":      func() { team.Say(bob, "x") },
+		"unknown thread":         func() { team.Reply(alice, "1.0", "x") },
+		"unknown channel":        func() { r.Place("C404", "").Say(alice, "x") },
+		"message of another":     func() { team.Edit(bob, m.TS, "x") },
+		"delete unknown message": func() { team.Delete(alice, "1.0") },
+		"react twice":            func() { team.React(alice, m.TS, "eyes"); team.React(alice, m.TS, "eyes") },
+		"invite twice":           func() { team.InviteBot(alice) },
+		"command in a thread":    func() { team.Thread(m.TS).Command(alice, "/x", "") },
+		"broadcast without thread": func() {
 			_, err := team.Post(alice, slack.Draft{Text: "x", Broadcast: true})
 			if err != nil {
 				panic(err)
@@ -152,17 +152,17 @@ func TestStoriesThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {
-					t.Error("it could")
+					t.Error("no panic")
 				}
 			}()
-			story()
+			act()
 		})
 	}
 }
 
-// What happens where the bot is not is none of its business, but for the names of public
-// channels; and nothing breaks where a channel is no more.
-func TestWhereTheBotIsNot(t *testing.T) {
+// The bot gets no events of channels without it, except of names of public channels; nothing fails
+// where a channel was deleted.
+func TestEvents_WithoutBot(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
 	far, secret := r.ChannelWithoutBot("far", alice), r.PrivateChannel("secret", alice)

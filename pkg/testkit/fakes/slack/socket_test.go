@@ -43,7 +43,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-func TestEventsNobodyAnswered(t *testing.T) {
+func TestEvents_Unanswered_AreRetriedAndDropped(t *testing.T) {
 	r := start(t, slack.Options{AckTimeout: 20 * time.Millisecond, Retries: 2})
 	alice := r.User("Alice", "alice")
 	w := r.dial()
@@ -61,13 +61,13 @@ func TestEventsNobodyAnswered(t *testing.T) {
 	}
 }
 
-func TestBrokenSocket(t *testing.T) {
+func TestEvents_BrokenSocket_AreSentAgain(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	w := r.dial()
 	r.DM(alice).Say(alice, "one")
 	if w.read() == nil {
-		t.Fatal("it was gone before")
+		t.Fatal("closed too early")
 	}
 	if n := r.DropSockets(); n != 1 {
 		t.Errorf("%d dropped", n)
@@ -86,7 +86,7 @@ func TestBrokenSocket(t *testing.T) {
 	}
 }
 
-func TestSeveralSockets(t *testing.T) {
+func TestEvents_SeveralSockets(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	first, second := r.dial(), r.dial()
@@ -105,7 +105,7 @@ func TestSeveralSockets(t *testing.T) {
 	}
 }
 
-func TestDisconnects(t *testing.T) {
+func TestDisconnect(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	w := r.dial()
@@ -130,8 +130,8 @@ func TestDisconnects(t *testing.T) {
 	r.dial()
 }
 
-// What nobody answered on a connection that was to go comes before what had to wait for the next.
-func TestOrderOverARefresh(t *testing.T) {
+// Unanswered events of a refreshed connection come before those that wait for the next connection.
+func TestDisconnect_Refresh_KeepsOrder(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	w := r.dial()
@@ -167,7 +167,7 @@ func TestTickets(t *testing.T) {
 	}
 	r.InjectFault(slack.Fault{Method: "socket", Status: 503})
 	if _, resp, err := websocket.Dial(r.ctx, r.must("apps.connections.open").str("url"), nil); err == nil || resp.StatusCode != 503 {
-		t.Errorf("spoilt: %v", err)
+		t.Errorf("with a fault: %v", err)
 	}
 	for range 9 {
 		r.dial()

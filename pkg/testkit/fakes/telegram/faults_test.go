@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestFaults(t *testing.T) {
+func TestFault_Answers(t *testing.T) {
 	tests := []struct {
 		name     string
 		fault    telegram.Fault
@@ -31,7 +31,7 @@ func TestFaults(t *testing.T) {
 			`{"ok":false,"error_code":429,"description":"Too Many Requests: retry after 7","parameters":{"retry_after":7}}` + "\n", false},
 		{"dropped before", telegram.Fault{Drop: true}, 0, "", false},
 		{"dropped after", telegram.Fault{Drop: true, After: true}, 0, "", true},
-		{"garbage", telegram.Fault{Body: "<html>", After: true}, 200, "<html>", true},
+		{"raw body", telegram.Fault{Body: "<html>", After: true}, 200, "<html>", true},
 		{"a proxy's page", telegram.Fault{Body: "<html>", Status: 503}, 503, "<html>", false},
 	}
 	for _, tt := range tests {
@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestWhichCallsFail(t *testing.T) {
+func TestFault_MatchesMethods(t *testing.T) {
 	r := start(t, telegram.Options{})
 	chat := r.DM(r.User("Alice", "alice")).ChatID
 	send := func() int { return r.call("sendMessage", "chat_id", chat, "text", "x").Status }
@@ -78,7 +78,7 @@ func TestWhichCallsFail(t *testing.T) {
 	}
 }
 
-func TestSlow(t *testing.T) {
+func TestFault_Delay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := telegram.New(telegram.Options{})
 		chat := s.DM(s.User("Alice", "alice")).ChatID
@@ -97,9 +97,9 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// A caller who gives up while the answer is late has sent the message, unless the server was
-// slow to begin with.
-func TestSlowAndGivenUp(t *testing.T) {
+// If the answer is delayed beyond the client's timeout, the message is sent; if the call is
+// delayed, it is not.
+func TestFault_DelayBeyondClientTimeout(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		r := start(t, telegram.Options{})
 		chat := r.DM(r.User("Alice", "alice")).ChatID
@@ -114,7 +114,7 @@ func TestSlowAndGivenUp(t *testing.T) {
 	}
 }
 
-func TestUnreachable(t *testing.T) {
+func TestSetReachable_False_BreaksConnections(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	open := make(chan answer)
@@ -133,11 +133,11 @@ func TestUnreachable(t *testing.T) {
 	r.SetReachable(true)
 	same(t, r.ids(), 0)
 	if sent := r.Sent(); len(sent) != 0 {
-		t.Errorf("got through: %+v", sent)
+		t.Errorf("carried out: %+v", sent)
 	}
 }
 
-func TestRestart(t *testing.T) {
+func TestServer_Restart(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	r.DM(alice).Say(alice, "x")
@@ -145,7 +145,7 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := r.call("getMe"); a.Status != 0 {
-		t.Errorf("a closed server answered %d", a.Status)
+		t.Errorf("got %d after Close", a.Status)
 	}
 	base, err := r.Start("127.0.0.1:0")
 	if err != nil {
@@ -155,7 +155,7 @@ func TestRestart(t *testing.T) {
 	same(t, r.ids(), 0)
 }
 
-func TestRates(t *testing.T) {
+func TestRateLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := telegram.New(telegram.Options{RateLimits: true})
 		alice := s.User("Alice", "alice")
@@ -199,7 +199,7 @@ func TestRates(t *testing.T) {
 		<-time.After(time.Second)
 		code, body := direct(s, "sendMessage", "chat_id", group.ChatID, "text", "x")
 		if want := `"parameters":{"retry_after":40}}` + "\n"; code != 429 || body[len(body)-len(want):] != want {
-			t.Errorf("the twenty-first: %d %s", code, body)
+			t.Errorf("message 21: %d %s", code, body)
 		}
 		<-time.After(40 * time.Second)
 		expect("after what it said", send(group.ChatID), 200)
@@ -208,7 +208,7 @@ func TestRates(t *testing.T) {
 
 func first(code int, _ string) int { return code }
 
-func TestWaits(t *testing.T) {
+func TestRecord_Waits(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	forum := r.Forum("Ops", alice)
@@ -236,38 +236,38 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-func TestWrongStories(t *testing.T) {
+func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 	s := telegram.New(telegram.Options{})
 	alice, bob := s.User("Alice", "alice"), s.User("Bob", "bob")
 	group := s.Supergroup("Team", alice)
 	m := group.Say(alice, "x")
-	wrong := map[string]func(){
-		"speaking where one is not":   func() { group.Say(bob, "x") },
-		"answering nothing":           func() { group.Reply(alice, 99, "x") },
-		"editing another's":           func() { group.Edit(bob, m.ID, "x") },
-		"reacting to nothing":         func() { group.React(alice, 99, "👍") },
-		"a topic in no forum":         func() { group.Topic(alice, "x") },
-		"a chat that is not there":    func() { s.Place(1, 0).Say(alice, "x") },
-		"a vote for nothing":          func() { s.AnswerPoll(alice, "1", 0) },
-		"an update that is no object": func() { s.Inject("x") },
-		"a migration of a supergroup": func() { group.Migrate(alice) },
+	impossible := map[string]func(){
+		"user is no member":        func() { group.Say(bob, "x") },
+		"reply to unknown message": func() { group.Reply(alice, 99, "x") },
+		"edit message of another":  func() { group.Edit(bob, m.ID, "x") },
+		"react to unknown message": func() { group.React(alice, 99, "👍") },
+		"topic outside a forum":    func() { group.Topic(alice, "x") },
+		"unknown chat":             func() { s.Place(1, 0).Say(alice, "x") },
+		"vote in unknown poll":     func() { s.AnswerPoll(alice, "1", 0) },
+		"update is not JSON":       func() { s.Inject("x") },
+		"migrate a supergroup":     func() { group.Migrate(alice) },
 	}
-	for name, act := range wrong {
+	for name, act := range impossible {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {
-					t.Error("it was let through")
+					t.Error("no panic")
 				}
 			}()
 			act()
 		})
 	}
 	if _, err := group.Post(bob, telegram.Draft{Text: "x"}); err == nil {
-		t.Error("Post let a stranger speak")
+		t.Error("Post of a user who is no member")
 	}
 }
 
-// People, the bot and a poller at once, for the race detector.
+// Users, the bot and a poller concurrently, for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	r := start(t, telegram.Options{PrivacyOff: true})
 	alice := r.User("Alice", "alice")

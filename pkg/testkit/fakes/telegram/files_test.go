@@ -39,7 +39,7 @@ func TestSendFiles(t *testing.T) {
 		fmt.Sprintf("Bad Request: file of size %d bytes is too big for a photo; the maximum size is 10485760 bytes", len(png)+10<<20))
 }
 
-func TestFilesTooLarge(t *testing.T) {
+func TestSendFiles_TooLarge(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	chat := r.DM(alice).ChatID
@@ -48,7 +48,7 @@ func TestFilesTooLarge(t *testing.T) {
 	}
 	r.accepted(r.upload("sendDocument", map[string][]byte{"document": make([]byte, 50<<20)}, "chat_id", chat), nil)
 	if n := len(r.Sent()); n != 1 {
-		t.Errorf("%d calls were carried out", n)
+		t.Errorf("%d calls carried out", n)
 	}
 }
 

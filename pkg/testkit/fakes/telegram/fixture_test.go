@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 
-// fixture is a server with a plain HTTP client at it.
+// fixture is a server and a plain HTTP client.
 type fixture struct {
 	*telegram.Server
 	t      *testing.T
@@ -32,7 +32,7 @@ func start(t *testing.T, o telegram.Options) *fixture {
 	return &fixture{Server: s, t: t, base: base, client: client, ctx: ctx}
 }
 
-// answer is a reply of the server. Status 0 is a connection that broke.
+// answer is an answer of the server. Status 0 is a broken connection.
 type answer struct {
 	Status      int             `json:"-"`
 	OK          bool            `json:"ok"`
@@ -61,7 +61,7 @@ func (r *fixture) do(req *http.Request) answer {
 		r.t.Fatal(err)
 	}
 	a := answer{Status: resp.StatusCode, body: string(body)}
-	_ = json.Unmarshal(body, &a) // garbage is for the test to see
+	_ = json.Unmarshal(body, &a) // a raw body is no JSON
 	return a
 }
 
@@ -123,7 +123,7 @@ func (r *fixture) upload(method string, files map[string][]byte, fields ...any) 
 	return r.request(http.MethodPost, "/bot"+r.Token()+"/"+method, &body, form.FormDataContentType())
 }
 
-// must is call for what has to be accepted; the result is decoded into v unless it is nil.
+// must is a call that must be accepted. The result is decoded into v, unless that is nil.
 func (r *fixture) must(v any, method string, fields ...any) {
 	r.t.Helper()
 	r.accepted(r.call(method, fields...), v)
@@ -142,7 +142,7 @@ func (r *fixture) accepted(a answer, v any) {
 	}
 }
 
-// refuse is call for what has to be refused.
+// refuse is a call that must be refused.
 func (r *fixture) refuse(status int, description, method string, fields ...any) answer {
 	r.t.Helper()
 	return r.refused(r.call(method, fields...), status, description)
@@ -156,7 +156,7 @@ func (r *fixture) refused(a answer, status int, description string) answer {
 	return a
 }
 
-// updates are the next ones as loose JSON; they are confirmed.
+// updates are the next updates, which it confirms.
 func (r *fixture) updates() []map[string]any {
 	r.t.Helper()
 	var batch []map[string]any
@@ -171,12 +171,12 @@ func (r *fixture) updates() []map[string]any {
 	return batch
 }
 
-// event is the one update that waits, without its id, which must be of a kind.
+// event is the only pending update, without its id, which must be of a kind.
 func (r *fixture) event(kind string) map[string]any {
 	r.t.Helper()
 	batch := r.updates()
 	if len(batch) != 1 {
-		r.t.Fatalf("%d updates wait, want one %s: %v", len(batch), kind, batch)
+		r.t.Fatalf("%d updates pending, want one %s: %v", len(batch), kind, batch)
 	}
 	event, ok := batch[0][kind].(map[string]any)
 	if !ok || len(batch[0]) != 2 {

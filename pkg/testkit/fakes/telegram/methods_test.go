@@ -83,7 +83,7 @@ func TestSendMessage(t *testing.T) {
 	fakeservertest.Subset(t, m, fmt.Sprintf(`{"text":"so 😀 bold","from":{"id":%d,"is_bot":true},"chat":{"id":%d},
 		"entities":[{"type":"bold","offset":6,"length":4}],"reply_to_message":{"message_id":%d}}`, r.Me().ID, group.ChatID, asked.ID))
 	if batch := r.updates(); len(batch) != 0 {
-		t.Errorf("the bot was told of %v", batch) // neither its own message nor, in privacy, the other
+		t.Errorf("the bot received %v", batch) // not its own message, nor in privacy mode the other
 	}
 	sent := r.Sent()
 	if len(sent) != 1 {
@@ -103,22 +103,22 @@ func TestSendMessage(t *testing.T) {
 	}
 }
 
-func TestRefusedText(t *testing.T) {
+func TestSendMessage_InvalidText(t *testing.T) {
 	r := start(t, telegram.Options{})
 	chat := r.DM(r.User("Alice", "alice")).ChatID
 	tests := []struct{ name, text, entities, want string }{
 		{"empty", "", "", "message text is empty"},
 		{"blank", " \n", "", "text must be non-empty"},
 		{"no UTF-8", "\xff", "", "strings must be encoded in UTF-8"},
-		{"as long as may be", strings.Repeat("😀", 2048), "", ""},
+		{"of maximum length", strings.Repeat("😀", 2048), "", ""},
 		{"too long", strings.Repeat("😀", 2048) + "x", "", "message is too long"},
-		{"ends late", "hello", `[{"type":"bold","offset":0,"length":6}]`, "entity beginning at UTF-16 offset 0 ends after the end of the text at UTF-16 offset 6"},
-		{"begins late", "hello", `[{"type":"bold","offset":9,"length":1}]`, "entity begins after the end of the text at UTF-16 offset 9"},
+		{"ends after the text", "hello", `[{"type":"bold","offset":0,"length":6}]`, "entity beginning at UTF-16 offset 0 ends after the end of the text at UTF-16 offset 6"},
+		{"begins after the text", "hello", `[{"type":"bold","offset":9,"length":1}]`, "entity begins after the end of the text at UTF-16 offset 9"},
 		{"negative", "hello", `[{"type":"bold","offset":-1,"length":1}]`, "entity begins after the end of the text at UTF-16 offset -1"},
 		{"overflow", "hello", `[{"type":"bold","offset":1,"length":9223372036854775807}]`, "entity beginning at UTF-16 offset 1 ends in a middle of a UTF-16 symbol at byte offset 0"},
 		{"empty entity", "hello", `[{"type":"bold","offset":99,"length":0}]`, ""},
-		{"cuts a character", "😀", `[{"type":"bold","offset":0,"length":1}]`, "entity beginning at UTF-16 offset 0 ends in a middle of a UTF-16 symbol at byte offset 0"},
-		{"begins in one", "a😀", `[{"type":"bold","offset":2,"length":1}]`, "entity begins in a middle of a UTF-16 symbol at byte offset 1"},
+		{"ends in a character", "😀", `[{"type":"bold","offset":0,"length":1}]`, "entity beginning at UTF-16 offset 0 ends in a middle of a UTF-16 symbol at byte offset 0"},
+		{"begins in a character", "a😀", `[{"type":"bold","offset":2,"length":1}]`, "entity begins in a middle of a UTF-16 symbol at byte offset 1"},
 		{"crossing", "hello world.", `[{"type":"bold","offset":0,"length":6},{"type":"italic","offset":3,"length":9}]`, "entity beginning at UTF-16 offset 3 ends after the end of the text at UTF-16 offset 12"},
 		{"nested", "hello", `[{"type":"italic","offset":1,"length":2},{"type":"bold","offset":0,"length":5},{"type":"code","offset":3,"length":2}]`, ""},
 		{"unknown type", "hello", `[{"type":"sparkle","offset":0,"length":1}]`, "can't parse MessageEntity: Unsupported type specified"},
@@ -141,7 +141,7 @@ func TestRefusedText(t *testing.T) {
 		400, "Bad Request: message caption is too long")
 }
 
-func TestRefusedChats(t *testing.T) {
+func TestSendMessage_InvalidPlace(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice, bob, eve := r.User("Alice", "alice"), r.User("Bob", "bob"), r.User("Eve", "")
 	basic, team, left, dead, mute := r.Group("Basic", alice), r.Supergroup("Team", alice), r.Supergroup("Left", alice), r.Group("Dead", alice), r.Supergroup("Mute", alice)
@@ -167,8 +167,8 @@ func TestRefusedChats(t *testing.T) {
 	}{
 		{"none", nil, 400, "Bad Request: chat_id is empty"},
 		{"unknown", []any{"chat_id", 12345}, 400, "Bad Request: chat not found"},
-		{"nonsense", []any{"chat_id", "alice"}, 400, "Bad Request: chat not found"},
-		{"unknown name", []any{"chat_id", "@nobody"}, 400, "Bad Request: chat not found"},
+		{"invalid", []any{"chat_id", "alice"}, 400, "Bad Request: chat not found"},
+		{"unknown name", []any{"chat_id", "@unknown"}, 400, "Bad Request: chat not found"},
 		{"kicked from a group", []any{"chat_id", basic.ChatID}, 403, "Forbidden: bot was kicked from the group chat"},
 		{"kicked from a supergroup", []any{"chat_id", team.ChatID}, 403, "Forbidden: bot was kicked from the supergroup chat"},
 		{"left", []any{"chat_id", left.ChatID}, 403, "Forbidden: bot is not a member of the supergroup chat"},
@@ -177,14 +177,14 @@ func TestRefusedChats(t *testing.T) {
 		{"blocked", []any{"chat_id", bob.ID}, 403, "Forbidden: bot was blocked by the user"},
 		{"deactivated", []any{"chat_id", eve.ID}, 403, "Forbidden: user is deactivated"},
 		{"General", []any{"chat_id", forum.ChatID, "message_thread_id", 1}, 400, "Bad Request: message thread not found"},
-		{"no topic", []any{"chat_id", forum.ChatID, "message_thread_id", 999}, 400, "Bad Request: message thread not found"},
+		{"unknown topic", []any{"chat_id", forum.ChatID, "message_thread_id", 999}, 400, "Bad Request: message thread not found"},
 		{"closed topic", []any{"chat_id", forum.ChatID, "message_thread_id", closed.ThreadID}, 400, "Bad Request: TOPIC_CLOSED"},
 		{"topic", []any{"chat_id", forum.ChatID, "message_thread_id", topic.ThreadID}, 200, ""},
-		{"no forum", []any{"chat_id", alice.ID, "message_thread_id", topic.ThreadID}, 400, "Bad Request: message thread not found"},
+		{"topic of a private chat", []any{"chat_id", alice.ID, "message_thread_id", topic.ThreadID}, 400, "Bad Request: message thread not found"},
 		{"deleted message", []any{"chat_id", alice.ID, "reply_parameters", gone}, 400, "Bad Request: message to be replied not found"},
-		{"deleted message, the old way", []any{"chat_id", alice.ID, "reply_to_message_id", deleted.ID}, 400, "Bad Request: message to be replied not found"},
+		{"deleted message, deprecated parameter", []any{"chat_id", alice.ID, "reply_to_message_id", deleted.ID}, 400, "Bad Request: message to be replied not found"},
 		{"deleted message, optional", []any{"chat_id", alice.ID, "reply_parameters", strings.Replace(gone, "{", `{"allow_sending_without_reply":true,`, 1)}, 200, ""},
-		{"reply to nonsense", []any{"chat_id", alice.ID, "reply_parameters", "7"}, 400, "Bad Request: object expected as reply parameters"},
+		{"malformed reply", []any{"chat_id", alice.ID, "reply_parameters", "7"}, 400, "Bad Request: object expected as reply parameters"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestEditAndDelete(t *testing.T) {
 	r.must(nil, "deleteMessage", "chat_id", group.ChatID, "message_id", hers.ID)
 }
 
-func TestReactionsOfTheBot(t *testing.T) {
+func TestSetMessageReaction(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	dm := r.DM(alice)
@@ -254,7 +254,7 @@ func TestReactionsOfTheBot(t *testing.T) {
 	}
 	r.accepted(react(`[]`), nil)
 	if got := dm.Reactions(m.ID); len(got) != 0 {
-		t.Errorf("reactions %v, want them taken back", got)
+		t.Errorf("reactions %v, want none", got)
 	}
 	r.refused(react(`[{"type":"emoji","emoji":"🍕"}]`), 400, "Bad Request: REACTION_INVALID")
 	r.refused(react(`[{"type":"custom_emoji","custom_emoji_id":"1"}]`), 400, "Bad Request: REACTION_INVALID")
@@ -319,7 +319,7 @@ func TestCommands(t *testing.T) {
 	if commands == nil || len(commands) != 0 {
 		t.Errorf("got %v, want an empty list", commands)
 	}
-	r.must(nil, "setMyCommands", "commands", `[{"command":"new","description":"begin anew"}]`)
+	r.must(nil, "setMyCommands", "commands", `[{"command":"new","description":"start over"}]`)
 	r.must(&commands, "getMyCommands")
 	if len(commands) != 1 || commands[0].Command != "new" {
 		t.Errorf("got %v", commands)

@@ -169,12 +169,12 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 		thread := p.ThreadID
 		switch {
 		case !r.in(from) || r.migrated != 0 || r.gone != "":
-			return fmt.Errorf("%s cannot speak there", from.FirstName)
+			return fmt.Errorf("%s is not a member", from.FirstName)
 		case p.ThreadID != 0 && r.topics[p.ThreadID] == nil:
 			return fmt.Errorf("no topic %d", p.ThreadID)
 		case d.ReplyTo != 0:
 			if replyTo = r.messages[d.ReplyTo]; replyTo == nil {
-				return fmt.Errorf("no message %d to answer", d.ReplyTo)
+				return fmt.Errorf("no message %d to reply to", d.ReplyTo)
 			}
 			if replyTo.IsTopic && thread == 0 {
 				thread = replyTo.Thread
@@ -300,7 +300,7 @@ func (p Place) forward(from User, m Message, origin *Origin) Message {
 	var sent Message
 	p.act(func(r *room) error {
 		if !r.in(from) {
-			return fmt.Errorf("%s cannot speak there", from.FirstName)
+			return fmt.Errorf("%s is not a member", from.FirstName)
 		}
 		copied := m.snapshot()
 		copied.From, copied.Origin = &from, origin

@@ -1,4 +1,4 @@
 package telegram_test
 
-// png is enough of a picture to be taken for one.
+// png is enough of an image to be detected as one.
 var png = []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00")

@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 
-// ids are the update ids a call hands out, counted from the first one.
+// ids are the ids of the updates of a call, counted from the first one.
 func (r *fixture) ids(fields ...any) []int64 {
 	r.t.Helper()
 	var batch []struct {
@@ -37,7 +37,7 @@ func same(t *testing.T, got []int64, want ...int64) {
 	}
 }
 
-func TestOffsets(t *testing.T) {
+func TestGetUpdates_Offset(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	dm := r.DM(alice)
@@ -45,17 +45,17 @@ func TestOffsets(t *testing.T) {
 		dm.Say(alice, fmt.Sprint(i))
 	}
 	same(t, r.ids(), 0, 1, 2, 3, 4)
-	same(t, r.ids(), 0, 1, 2, 3, 4) // not confirmed: again
+	same(t, r.ids(), 0, 1, 2, 3, 4) // not confirmed
 	same(t, r.ids("limit", 2), 0, 1)
 	same(t, r.ids("limit", 0), 0, 1, 2, 3, 4)
 	same(t, r.ids("offset", firstID+1), 1, 2, 3, 4)
 	same(t, r.ids(), 1, 2, 3, 4)
 	same(t, r.ids("offset", -2), 3, 4)
-	same(t, r.ids(), 3, 4) // those before are forgotten
+	same(t, r.ids(), 3, 4) // the earlier ones are confirmed
 	same(t, r.ids("offset", -100), 3, 4)
 	same(t, r.ids("offset", firstID+5))
 	if r.Pending() != 0 {
-		t.Errorf("%d updates wait", r.Pending())
+		t.Errorf("%d updates pending", r.Pending())
 	}
 	same(t, r.ids("offset", -1<<62))
 
@@ -67,7 +67,7 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-func TestLongPoll(t *testing.T) {
+func TestGetUpdates_LongPoll(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	dm := r.DM(alice)
@@ -85,14 +85,14 @@ func TestLongPoll(t *testing.T) {
 	}
 }
 
-// direct makes a call without a network, for tests with a clock of their own.
+// direct makes a call without a network, for tests with a fake clock.
 func direct(s *telegram.Server, method string, fields ...any) (int, string) {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/bot"+s.Token()+"/"+method+"?"+form(fields...).Encode(), nil))
 	return w.Code, w.Body.String()
 }
 
-func TestPollEnds(t *testing.T) {
+func TestGetUpdates_Timeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := telegram.New(telegram.Options{})
 		for asked, want := range map[int]time.Duration{7: 7 * time.Second, 600: 50 * time.Second, -1: 0} {
@@ -107,7 +107,7 @@ func TestPollEnds(t *testing.T) {
 	})
 }
 
-func TestConflicts(t *testing.T) {
+func TestGetUpdates_Conflicts(t *testing.T) {
 	r := start(t, telegram.Options{})
 	first := make(chan answer)
 	go func() { first <- r.call("getUpdates", "timeout", 50) }()
@@ -138,7 +138,7 @@ func TestConflicts(t *testing.T) {
 	same(t, r.ids())
 }
 
-func TestAllowedUpdates(t *testing.T) {
+func TestGetUpdates_AllowedUpdates(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	dm := r.DM(alice)
@@ -155,7 +155,7 @@ func TestAllowedUpdates(t *testing.T) {
 	if n := act(); n != 1 {
 		t.Errorf("%d updates, want the reaction", n)
 	}
-	r.must(nil, "getUpdates") // as before
+	r.must(nil, "getUpdates") // without allowed_updates
 	if n := act(); n != 1 {
 		t.Errorf("%d updates, want the setting kept", n)
 	}
@@ -165,7 +165,7 @@ func TestAllowedUpdates(t *testing.T) {
 	}
 }
 
-func TestDisturbedUpdates(t *testing.T) {
+func TestGetUpdates_DuplicatedReorderedRedelivered(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	dm := r.DM(alice)

@@ -65,7 +65,7 @@ func TestUpdateShapes(t *testing.T) {
 			  "total_voter_count":0,"is_closed":false,"is_anonymous":true,"type":"regular","allows_multiple_answers":false}}`},
 		{"a forward", func() { m := dm.Say(alice, "x"); r.updates(); group.Forward(alice, m) }, "message",
 			fmt.Sprintf(`{"text":"x","forward_origin":{"type":"user","sender_user":{"id":%d}}}`, alice.ID)},
-		{"a forward of somebody hidden", func() { m := dm.Say(alice, "x"); r.updates(); group.ForwardHidden(alice, m) }, "message",
+		{"a forward of a hidden user", func() { m := dm.Say(alice, "x"); r.updates(); group.ForwardHidden(alice, m) }, "message",
 			`{"forward_origin":{"type":"hidden_user","sender_user_name":"Alice","sender_user":null}}`},
 	}
 	for _, tt := range tests {
@@ -112,7 +112,7 @@ func TestRepliesAndTopics(t *testing.T) {
 	var sent telegram.Message
 	r.must(&sent, "sendMessage", "chat_id", forum.ChatID, "text", "x", "reply_parameters", fmt.Sprintf(`{"message_id":%d}`, first.ID))
 	if sent.Thread != deploys.ThreadID || !sent.IsTopic || sent.ReplyTo.ID != first.ID {
-		t.Errorf("an answer without a thread went to %+v, want the topic of what it answers", sent)
+		t.Errorf("a reply without a thread went to %+v, want the topic of the message", sent)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestEditsAndReactions(t *testing.T) {
 
 	group.React(alice, m.ID, "👍")
 	if batch := r.updates(); len(batch) != 0 {
-		t.Errorf("a bot that is no administrator got %v", batch)
+		t.Errorf("without administrator rights the bot got %v", batch)
 	}
 	group.Promote(alice, true)
 	fakeservertest.Subset(t, r.event("my_chat_member"), fmt.Sprintf(
@@ -162,7 +162,7 @@ func TestEditsAndReactions(t *testing.T) {
 	fakeservertest.Subset(t, r.event("message_reaction"), `{"old_reaction":[{},{}],"new_reaction":[]}`)
 	group.Delete(m.ID)
 	if batch := r.updates(); len(batch) != 0 {
-		t.Errorf("a deletion was told: %v", batch)
+		t.Errorf("updates of a deletion: %v", batch)
 	}
 
 	d := dm.Say(alice, "x")
@@ -177,7 +177,7 @@ func TestMembership(t *testing.T) {
 	group := r.Supergroup("Team", alice)
 
 	r.must(nil, "getUpdates", "allowed_updates", everything)
-	group.Join(bob) // of whom only an administrator is told as chat_member too
+	group.Join(bob) // only an administrator receives chat_member too
 	fakeservertest.Subset(t, r.event("message"), `{"new_chat_members":[{"first_name":"Bob"}]}`)
 	group.Promote(alice, true)
 	r.updates()
@@ -190,7 +190,7 @@ func TestMembership(t *testing.T) {
 	fakeservertest.Subset(t, r.event("my_chat_member"), `{"old_chat_member":{"status":"administrator"},"new_chat_member":{"status":"kicked","until_date":0}}`)
 	group.Say(alice, "/without you")
 	if batch := r.updates(); len(batch) != 0 {
-		t.Errorf("a bot that was removed got %v", batch)
+		t.Errorf("the removed bot got %v", batch)
 	}
 	group.AddBot(alice)
 	batch = r.updates()
@@ -245,7 +245,7 @@ func TestPrivacyMode(t *testing.T) {
 		{"own command", func() { group.Say(alice, "/start@arizuko_bot") }, true},
 		{"command for another", func() { group.Say(alice, "/start@helper_bot") }, false},
 		{"command within", func() { group.Say(alice, "try /start") }, false},
-		{"answer to the bot", func() { group.Reply(alice, sent.ID, "ok") }, true},
+		{"reply to the bot", func() { group.Reply(alice, sent.ID, "ok") }, true},
 		{"another bot", func() { group.Say(other, "beep") }, false},
 		{"another bot that mentions", func() { group.Say(other, "@arizuko_bot beep") }, true},
 		{"join", func() { group.Join(r.User("Eve", "")) }, true},
@@ -257,7 +257,7 @@ func TestPrivacyMode(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.say()
 			if got := len(r.updates()); (got == 1) != tt.sees {
-				t.Errorf("%d updates, want it seen: %v", got, tt.sees)
+				t.Errorf("%d updates, want seen: %v", got, tt.sees)
 			}
 		})
 	}

@@ -53,7 +53,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-func TestHost(t *testing.T) {
+func TestHost_SetReachableAndClose(t *testing.T) {
 	p := &platform{entered: make(chan struct{})}
 	base, err := p.StartWith("127.0.0.1:0", p)
 	if err != nil {

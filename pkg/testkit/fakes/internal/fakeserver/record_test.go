@@ -19,7 +19,7 @@ func (c *call) sends() bool { return strings.HasPrefix(string(*c), "send") }
 
 func newRecord() *fakeserver.Record[call] { return fakeserver.NewRecord((*call).acts, (*call).sends) }
 
-func TestRecord(t *testing.T) {
+func TestRecord_CallsAndSent(t *testing.T) {
 	r := newRecord()
 	all := []call{"look", "send 1", "delete", "send 2"}
 	for _, c := range all {

@@ -1,5 +1,5 @@
-// Package fakeservertest is what tests of fakes have in common: a fake that is being served, and loose
-// comparison of what it answers.
+// Package fakeservertest is what tests of fakes share: a served fake, and comparison of answers with
+// the fields that matter.
 package fakeservertest
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must happen, on a machine that has other things to do.
-const patience = 30 * time.Second
+// timeout is how long a test waits for what must happen, on a busy machine.
+const timeout = 30 * time.Second
 
 // Server is a fake.
 type Server interface {
@@ -20,15 +20,15 @@ type Server interface {
 	Close() error
 }
 
-// Serve starts a fake until the test ends. The client keeps its connections to itself; ctx ends
-// when a test has waited for too long.
+// Serve starts a fake until the test ends. The client has connections of its own; ctx ends when the
+// test takes too long.
 func Serve(t *testing.T, s Server) (base string, client *http.Client, ctx context.Context) {
 	t.Helper()
 	base, err := s.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	client = &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(func() {
 		cancel()
@@ -40,8 +40,8 @@ func Serve(t *testing.T, s Server) (base string, client *http.Client, ctx contex
 	return base, client, ctx
 }
 
-// Subset fails the test unless every field of want, which is JSON, is in got and is equal. A
-// null in want is a field that is null, or not there.
+// Subset fails the test unless got has every field of want, which is JSON, with an equal value. A
+// null in want is a field that is null or missing.
 func Subset(t testing.TB, got map[string]any, want string) {
 	t.Helper()
 	var fields map[string]any

@@ -7,14 +7,14 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
 )
 
-// judge counts what it is told to fail for.
-type judge struct {
+// countingTB counts failures.
+type countingTB struct {
 	testing.TB
 	failed int
 }
 
-func (j *judge) Helper()               {}
-func (j *judge) Errorf(string, ...any) { j.failed++ }
+func (c *countingTB) Helper()               {}
+func (c *countingTB) Errorf(string, ...any) { c.failed++ }
 
 func TestSubset(t *testing.T) {
 	const got = `{"a": 1, "b": {"c": "x", "d": null}, "e": [1, {"f": true, "g": 2}]}`
@@ -37,9 +37,9 @@ func TestSubset(t *testing.T) {
 		if err := json.Unmarshal([]byte(got), &fields); err != nil {
 			t.Fatal(err)
 		}
-		j := &judge{TB: t}
-		if fakeservertest.Subset(j, fields, want); j.failed != differences {
-			t.Errorf("%s: %d differences, want %d", want, j.failed, differences)
+		c := &countingTB{TB: t}
+		if fakeservertest.Subset(c, fields, want); c.failed != differences {
+			t.Errorf("%s: %d differences, want %d", want, c.failed, differences)
 		}
 	}
 }

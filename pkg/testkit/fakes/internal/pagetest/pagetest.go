@@ -1,5 +1,5 @@
-// Package pagetest is a browser without a window, for tests of the pages of fakes: it fills in
-// the forms and looks at what comes back.
+// Package pagetest tests the pages of fakes: a client that fills in their forms, and a conversation
+// in a real browser.
 package pagetest
 
 import (
@@ -15,7 +15,7 @@ import (
 
 const formType = "application/x-www-form-urlencoded"
 
-// Site is a page that is being served. Whatever is no answer at all fails the test.
+// Site is a served page. A request without an answer fails the test.
 type Site struct {
 	URL    string
 	Client *http.Client
@@ -55,7 +55,7 @@ func (s *Site) Do(method, path string, body io.Reader, header ...string) (status
 	return resp.StatusCode, string(all), resp.Header
 }
 
-// Get looks at a page.
+// Get loads a page.
 func (s *Site) Get(path string) (status int, page string) {
 	s.t.Helper()
 	status, page, _ = s.Do(http.MethodGet, path, nil)
@@ -90,7 +90,7 @@ func (s *Site) Send(file []byte, fields ...string) (status int, page string) {
 	return status, page
 }
 
-// Shows fails the test unless a page has each of these in it.
+// Shows fails the test unless a page contains all of want.
 func (s *Site) Shows(page string, want ...string) {
 	s.t.Helper()
 	for _, w := range want {
@@ -100,7 +100,7 @@ func (s *Site) Shows(page string, want ...string) {
 	}
 }
 
-// Hides fails the test if a page has any of these in it.
+// Hides fails the test if a page contains any of unwanted.
 func (s *Site) Hides(page string, unwanted ...string) {
 	s.t.Helper()
 	for _, u := range unwanted {
