@@ -131,3 +131,20 @@ func equal(t *testing.T, want, got string, drop ...string) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// resolved returns the count of answers with a reason.
+func (f *fixture) resolved(t testing.TB, reason string) float64 {
+	t.Helper()
+	families, err := f.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "arizuko_routd_resolved_total" && m.GetLabel()[0].GetValue() == reason {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
@@ -88,14 +87,10 @@ func TestResolve_Answers_CountedAndLogged(t *testing.T) {
 	f.must(t, 201, "POST", "/v1/routes", `{"match":"chat_jid=telegram:-1","target":"acme#observe"}`)
 	f.must(t, 200, "POST", routeapi.Path, `{"items":[{"id":5,"chat_jid":"telegram:-1"},{"id":6,"chat_jid":"nowhere"},
 		{"id":7,"chat_jid":"telegram:-1","home_only":true}]}`)
-	const counted = `# HELP arizuko_routd_resolved_total Rows resolved, by the reason of the answer.
-# TYPE arizuko_routd_resolved_total counter
-arizuko_routd_resolved_total{reason="error"} 1
-arizuko_routd_resolved_total{reason="home_only"} 1
-arizuko_routd_resolved_total{reason="route_observe"} 1
-`
-	if err := testutil.GatherAndCompare(f.metrics, strings.NewReader(counted)); err != nil {
-		t.Error(err)
+	for reason, want := range map[string]float64{"error": 1, "home_only": 1, "route_observe": 1, "route": 0} {
+		if got := f.resolved(t, reason); got != want {
+			t.Errorf("%v answers with reason %s, want %v", got, reason, want)
+		}
 	}
 	const logged = "level=DEBUG msg=resolved row=5 chat=telegram:-1 action=observe folder=acme reason=route_observe route=1"
 	if !strings.Contains(f.log.String(), logged) {
