@@ -43,7 +43,7 @@ func TestChat_UnknownGroup_NotFound(t *testing.T) {
 	}
 }
 
-// Groups may be called like what a chat consists of.
+// Groups may have the names of a chat's endpoints.
 func TestChat_Folders_Found(t *testing.T) {
 	data := dataFolder(t)
 	for _, folder := range []string{"a", "a/messages", "messages", "a/b/c"} {
@@ -120,7 +120,7 @@ func TestPost_Sender_IsLogin(t *testing.T) {
 	}
 }
 
-// arrived is a message as a page hears of it.
+// arrived is a message as a page receives it.
 type arrived struct {
 	ID        int64
 	Direction string
@@ -161,7 +161,7 @@ func TestChat_Question_Answered(t *testing.T) {
 	p.wantDelivered(id)
 }
 
-// wantDelivered looks at how a delivery was recorded.
+// wantDelivered checks how a delivery was stored.
 func (p *process) wantDelivered(id int64) {
 	p.t.Helper()
 	m, err := p.Store.Message(p.t.Context(), id)

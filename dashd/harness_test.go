@@ -27,9 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	secret   = "0123456789abcdef-shared"
 	password = "open-sesame-8083"
-	// patience is what a test waits for an answer before it fails: less than the time between two
-	// pings, which would bring what a stir has left out.
-	patience = 10 * time.Second
+	// timeout is how long a test waits for an answer before it fails: less than the time between two
+	// pings, which would hide a missing notification.
+	timeout = 10 * time.Second
 )
 
 // dataFolder is a migrated data folder with a short path, because socket paths are limited, and
@@ -83,7 +83,7 @@ func queued(t testing.TB, data, content string) (id int64) {
 type journal struct {
 	mu    sync.Mutex
 	text  strings.Builder
-	ready chan struct{} // closed when the process says so
+	ready chan struct{} // closed when the process logs that it is ready
 }
 
 func (j *journal) Write(p []byte) (int, error) {
@@ -106,12 +106,12 @@ type process struct {
 	*dashd
 	t     testing.TB
 	data  string
-	first string // what it has printed as the place to log in
+	first string // the address to log in at that it printed
 	stop  func() // waits until it has stopped
 }
 
-// serve starts dashd on a data folder, with more of the environment. What must not stand in its
-// log is looked for when it stops.
+// serve starts dashd on a data folder, with further environment. When it stops, its log must not
+// have a secret in it.
 func serve(t testing.TB, data string, env ...string) *process {
 	t.Helper()
 	cfg, err := config.Load[Config](append([]string{
@@ -144,7 +144,7 @@ func serve(t testing.TB, data string, env ...string) *process {
 		_, token, _ := strings.Cut(p.first, "token=")
 		for _, hidden := range []string{secret, password, token} {
 			if hidden != "" && strings.Contains(log.String(), hidden) {
-				t.Errorf("%s stands in the log:\n%s", hidden, log)
+				t.Errorf("%s is in the log:\n%s", hidden, log)
 			}
 		}
 	})
@@ -164,7 +164,7 @@ func (p *process) browser() *browser {
 	jar, _ := cookiejar.New(nil) // without options it cannot fail
 	b := &browser{t: p.t, base: "http://" + p.Addr}
 	b.http = http.Client{
-		Jar: jar, Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true},
+		Jar: jar, Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return b
@@ -180,7 +180,7 @@ func (p *process) operator() *browser {
 	return b
 }
 
-// program asks as scripts do.
+// program returns a client that sends the bearer secret.
 func (p *process) program() *browser {
 	b := p.browser()
 	b.http.Transport = bearer{b.http.Transport}
@@ -196,14 +196,14 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(r)
 }
 
-// answer is what a request was answered with.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	http.Header
 	body string
 }
 
-// kind is the kind of error in an answer, "" if it is none.
+// kind returns the kind of error in an answer, "" if it has none.
 func (a answer) kind() string {
 	var body struct {
 		Error struct{ Kind, Message string }
@@ -258,7 +258,7 @@ func (b *browser) form(path string, fields url.Values) answer {
 	return b.do(http.MethodPost, path, fields.Encode(), "Content-Type: application/x-www-form-urlencoded", "Origin: "+b.base)
 }
 
-// must makes a request that has to be answered with status.
+// must makes a request and fails the test unless it is answered with status.
 func (b *browser) must(status int, method, path, body string, headers ...string) answer {
 	b.t.Helper()
 	a := b.do(method, path, body, headers...)
@@ -268,8 +268,8 @@ func (b *browser) must(status int, method, path, body string, headers ...string)
 	return a
 }
 
-// events opens an event stream. The function reads the data of the next event of a name, "" at
-// the end of the stream.
+// events opens an event stream. The function it returns reads the data of the next event of a name,
+// "" at the end of the stream.
 func (b *browser) events(path string) (next func(name string) string) {
 	b.t.Helper()
 	res := b.send(http.MethodGet, path, "")

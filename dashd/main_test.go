@@ -97,8 +97,7 @@ func TestStart_InvalidConfig_Refused(t *testing.T) {
 	}
 }
 
-// What the log must not hold is checked at the end of every test; here it is also put where
-// mistakes happen.
+// Every test checks its log for secrets when it ends; this one puts them where they could leak.
 func TestLog_Secrets_Redacted(t *testing.T) {
 	p := serve(t, dataFolder(t), "DASH_PASSWORD="+password)
 	b := p.browser()

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// binary is the program as it is shipped, with the environment it runs in.
+// binary is the built program, with its environment.
 type binary struct {
 	folder string // of the executable
 	env    []string
@@ -50,7 +50,7 @@ func (b *binary) expect(t *testing.T, code int, text string, args ...string) {
 	}
 }
 
-// serve starts routd on a free port and lets the other commands know it. stop ends it by
+// serve starts routd on a free port and passes that to the other commands. stop ends it by
 // SIGTERM and returns its exit error.
 func (b *binary) serve(t *testing.T) (stop func() error) {
 	t.Helper()

@@ -33,7 +33,7 @@ func (s *service) ask(t testing.TB, method, path, body string) (status int, answ
 	return res.StatusCode, strings.TrimSpace(string(content))
 }
 
-// must makes a request that has to be answered with status.
+// must makes a request and fails the test unless it is answered with status.
 func (s *service) must(t testing.TB, status int, method, path, body string) string {
 	t.Helper()
 	got, answer := s.ask(t, method, path, body)

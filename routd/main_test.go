@@ -90,7 +90,7 @@ func serve(t testing.TB) *service {
 	return s
 }
 
-// shell changes the database as a person with a SQL shell would.
+// shell changes the database as an operator with a SQL shell would.
 func (s *service) shell(t *testing.T, query string, args ...any) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(s.data, "arizuko.db")+"?_busy_timeout=10000")

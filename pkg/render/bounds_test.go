@@ -69,7 +69,7 @@ func TestTables_WithExcessCellsOrTooLarge_AreText(t *testing.T) {
 	}
 }
 
-// Text that would take too long to read stays as it is, what stands beside it does not.
+// Text that would take too long to parse stays as it is, the text beside it does not.
 func TestPlain_OverLimits_LeftAsText(t *testing.T) {
 	busy := strings.Repeat("*a* ", 5000) + "x"
 	table := "|" + strings.Repeat("a|", 200) + "\n|" + strings.Repeat("-|", 200) + "\n" + strings.Repeat("|b|\n", 100)
@@ -116,7 +116,7 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// A character can begin in one span and go on in the next ones.
+// A character can begin in one span and continue in the next ones.
 func TestClusters_OverSpans(t *testing.T) {
 	bolds := []mark{{kind: bold}}
 	for name, tc := range map[string]struct {
@@ -139,7 +139,7 @@ func TestClusters_OverSpans(t *testing.T) {
 	}
 }
 
-// Where markup leaves no room for a single character, the text comes without it.
+// Where markup leaves no room for a single character, the text comes without markup.
 func TestDiscord_NoRoomForMarkup_PlainText(t *testing.T) {
 	var source strings.Builder
 	for i := range maxIndent / 2 {

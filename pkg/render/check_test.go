@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/render"
 )
 
-// check renders a text for every platform and returns the first thing that must not be.
+// check renders a text for every platform and returns the first problem.
 func check(text string, limit int) error {
 	for _, p := range render.Telegram(text, limit) {
 		if err := errors.Join(checkPart(p.Text, units(p.Text), limit), checkEntities(p)); err != nil {
@@ -52,7 +52,7 @@ func checkPart(text string, size, limit int) error {
 	return nil
 }
 
-// checkEntities holds entities to the rules of the Bot API, and of its server for code in quotes.
+// checkEntities checks entities by the rules of the Bot API, and of its server for code in quotes.
 func checkEntities(p render.Formatted) error {
 	text := utf16.Encode([]rune(p.Text))
 	var open []render.Entity
@@ -103,7 +103,7 @@ var (
 	mention     = regexp.MustCompile(`(?i)@(everyone|here)|<@[!&]?[0-9]`)
 )
 
-// checkSlack lets nothing be special but links.
+// checkSlack allows no special sequences but links.
 func checkSlack(p string) error {
 	if strings.Count(p, "```")%2 != 0 {
 		return errors.New("fence left open")

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/render"
 )
 
-// between stands in golden files where a part ends.
+// between separates parts in golden files.
 const between = "\n---8<---\n"
 
 // TestGolden renders testdata/NAME.md for every platform. NAME.LIMIT.md is cut at a limit.
@@ -69,5 +69,5 @@ func telegramJSON(t *testing.T, parts []render.Formatted) string {
 	return b.String()
 }
 
-// visible shows what can't be seen, too.
+// visible replaces gaps by visible text.
 func visible(text string) string { return strings.ReplaceAll(text, "\u200b", "{gap}") }

@@ -126,8 +126,8 @@ func TestHTML_LongAnswers_Rendered(t *testing.T) {
 	}
 }
 
-// TestHTML_HostileText_TakesLittleTime renders what is slowest within the limits. The bound is far above what it takes
-// (100 ms), and far below what the same texts take without limits (minutes).
+// The slowest texts within the limits. The bound is far above their time (100 ms), and far below the
+// time that they take without limits (minutes).
 func TestHTML_HostileText_TakesLittleTime(t *testing.T) {
 	const long = 60 << 10
 	for _, piece := range []string{
@@ -183,8 +183,8 @@ var allowedElements = map[string][]string{
 	"input": {"type", "checked", "disabled"}, "a": {"href", "title", "rel", "target"},
 }
 
-// safe reads markup as strict XML: of what is well-formed, and has none of the elements whose
-// content HTML reads in ways of its own, HTML parsers see the same elements and attributes.
+// checkHTML reads markup as strict XML: HTML parsers see the same elements and attributes in what is
+// well-formed and has no element whose content HTML parses in its own way.
 func checkHTML(markup string) error {
 	if !utf8.ValidString(markup) {
 		return fmt.Errorf("not UTF-8")
@@ -250,7 +250,7 @@ func checkElement(e xml.StartElement, open []string) error {
 	return nil
 }
 
-// nestedList is a list with one item in the other.
+// nestedList returns a list with items nested in each other.
 func nestedList(depth int) string {
 	var b strings.Builder
 	for i := range depth {

@@ -77,7 +77,7 @@ func letters(parts []string) string {
 	}, strings.Join(parts, "\n"))
 }
 
-// solid is a text without what is lost at a cut.
+// solid returns a text without what a cut drops.
 func solid(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) {
@@ -157,7 +157,7 @@ func slackMark(p string) int {
 	return -1
 }
 
-// What is formatted reads back as formatted in the same way.
+// Formatted text reads back with the same formatting.
 func TestDiscord_Formatted_ReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := formatted(t, marks)
@@ -172,7 +172,7 @@ func TestDiscord_Formatted_ReadsBack(t *testing.T) {
 // marks are what may stand around words, each once.
 var marks = [][2]string{{"**", "**"}, {"_", "_"}, {"~~", "~~"}, {"||", "||"}, {"[", "](https://a.bc/d_e)"}}
 
-// formatted is words, of which some have marks around them.
+// formatted draws words, some with marks around them.
 func formatted(t *rapid.T, marks [][2]string) string {
 	words := []string{"a", "x\\_\\_y", "x\\*z", "1", "日", "snake_case_name", "2*3", "x\\~\\~y", "x\\|\\|y", "p\\[q\\]\\(r\\)s", "\\#x", "x\\`y", "<b>x", `C:\\\_x`}
 	var out []string

@@ -153,7 +153,7 @@ func TestPlain_LimitTooSmall_Raised(t *testing.T) {
 	}
 }
 
-// Each of these, repeated, makes much work if anything takes the square of its input's length.
+// Each of these, repeated, makes much work if any step is quadratic in the length of its input.
 // Allocations show that on a busy machine too, where time does not.
 func TestRender_HostileText_AllocatesLittle(t *testing.T) {
 	// Times the length of the text, with all four. It is below 2,000, but the race detector

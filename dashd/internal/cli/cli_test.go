@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-// dashd is a running one that notes what it is asked.
+// dashd is a server that records its requests.
 func dashd(t *testing.T, answer http.HandlerFunc) (run func(args ...string) (string, error), asked *[]string) {
 	asked = new([]string)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

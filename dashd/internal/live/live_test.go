@@ -83,7 +83,7 @@ func (s *site) open() *page {
 	return p
 }
 
-// next is the next block of lines with the empty line behind it, "" at the end of the stream.
+// next returns the next block of lines with the empty line after it, "" at the end of the stream.
 func (p *page) next() string {
 	p.t.Helper()
 	var block strings.Builder
@@ -106,7 +106,7 @@ func (p *page) want(block string) {
 	}
 }
 
-// over waits until so many streams have ended and nothing is left of them.
+// over waits until n streams have ended and the hub has forgotten them.
 func (s *site) over(streams int) {
 	s.t.Helper()
 	synctest.Wait()
@@ -234,7 +234,7 @@ func TestServe_HubClosed_Ends(t *testing.T) {
 	})
 }
 
-// A deadline for writing would outlive the stream and break off the next answer.
+// A write deadline would outlive the stream and break the next answer.
 func TestServe_StreamEnds_ConnectionCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSite(t, func(*Stream) error { return io.EOF }).open()

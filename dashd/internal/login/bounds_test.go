@@ -71,7 +71,7 @@ func TestVerify_OtherFormats_Refused(t *testing.T) {
 	}
 }
 
-// landsOn is the host a browser goes to, by the rules of the URL standard: control characters
+// landsOn returns the host that a browser opens, by the rules of the URL standard: control characters
 // and spaces around are dropped, tabs and newlines everywhere, backslashes are slashes.
 func landsOn(next string) (string, error) {
 	next = strings.TrimFunc(next, func(c rune) bool { return c <= ' ' })

@@ -32,7 +32,7 @@ const (
 	visitor = "192.0.2.1:1234" // what httptest requests come from
 )
 
-// revoked is what the database keeps.
+// revoked keeps sessions as the database does.
 type revoked struct {
 	mu    sync.Mutex
 	until map[string]time.Time
@@ -105,7 +105,7 @@ func form(w http.ResponseWriter, status int, f login.Form) {
 
 func password(cfg *login.Config) { cfg.Password = "open sesame" }
 
-// do sends a request, as a browser does that goes to a page, after change.
+// do sends a request as a browser that opens a page does, modified by change.
 func (h *fixture) do(method, target string, body url.Values, change func(*http.Request)) *httptest.ResponseRecorder {
 	h.t.Helper()
 	r := httptest.NewRequest(method, target, strings.NewReader(body.Encode()))
@@ -163,7 +163,7 @@ func (h *fixture) link() string {
 	return path(h.t, h.Link())
 }
 
-// entered checks an answer that lets in and returns its cookie.
+// entered checks the answer to a successful login and returns its cookie.
 func entered(t *testing.T, w *httptest.ResponseRecorder, next string) *http.Cookie {
 	t.Helper()
 	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != next {

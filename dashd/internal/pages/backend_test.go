@@ -34,7 +34,7 @@ type post struct {
 	ClientID string `json:"client_id"`
 }
 
-// backend is the chat of the group "acme/eng" as far as a page can see it, kept in memory.
+// backend is the chat of the group "acme/eng" in memory, with the endpoints that a page uses.
 type backend struct {
 	url     string
 	handler http.Handler
@@ -83,7 +83,7 @@ func newBackend(t *testing.T) *backend {
 	return b
 }
 
-// set changes the backend and lets the streams see it.
+// set changes the backend and notifies the streams.
 func (b *backend) set(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -104,7 +104,7 @@ func reconnect(t *testing.T, b *backend, p *browser.Tab) {
 	expect(t, "where the streams began", get(b, func() []int64 { return b.after }), []int64{0, 1})
 }
 
-// sleep: the connection is dead, and nothing tells the page but the time that has passed.
+// sleep: the connection is dead, and the page can notice that only by the time that has passed.
 func sleep(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.WaitConnected()
@@ -147,7 +147,7 @@ func earlierHistory(t *testing.T, b *backend, p *browser.Tab) {
 	expect(t, "at first", p.MessageBodies(".message"), numbered(71, 120))
 	expect(t, "stands at the end", browser.Eval[bool](p, `(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`), true)
 
-	// Scrolled to the top: more is loaded, and what was seen stays where it was.
+	// Scrolled to the top: more is loaded, and the visible messages stay in place.
 	top := `document.querySelector("[data-id='71']").getBoundingClientRect().top`
 	before := browser.Eval[float64](p, `(document.querySelector(".panel").scrollTop = 0, `+top+`)`)
 	p.Wait(countOf(".message", 100))
@@ -181,7 +181,7 @@ func readingFurtherUp(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(`(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`)
 	expect(t, "the button", browser.Eval[bool](p, `document.querySelector(".newer").hidden`), true)
 
-	// A place further up is found again after a look at another tab.
+	// The scroll position is kept while another tab is open.
 	browser.Eval[float64](p, `document.querySelector(".panel").scrollTop = 300`)
 	p.SendMessage("#other")
 	p.Wait(`document.querySelector("[aria-selected=true]").textContent.startsWith("#other")`)
@@ -270,7 +270,7 @@ func drafts(t *testing.T, b *backend, p *browser.Tab) {
 	browser.Eval[string](p, `location.hash = "#other"`)
 	p.Wait(value + ` === "half a thou"`)
 
-	// While an input method composes, Enter is its own.
+	// While an input method composes, Enter belongs to it.
 	for _, composing := range []string{"isComposing: true", "keyCode: 229"} {
 		browser.Eval[bool](p, `document.getElementById("text").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", `+composing+`, bubbles: true, cancelable: true}))`)
 		expect(t, "what is composed, with "+composing, browser.Eval[string](p, value), "half a thou")
@@ -347,7 +347,7 @@ func keyboardAlone(t *testing.T, b *backend, p *browser.Tab) {
 	b.say("#deploy", "<p>x</p>")
 	p.Visit(b.url + chat)
 	p.Wait(countOf("[role=tab]", 2))
-	// Starts where a click on nothing in particular leads.
+	// Starts where a click on the background leads.
 	browser.Eval[bool](p, `(document.activeElement.blur(), document.body.tabIndex = -1, document.body.focus(), true)`)
 	var stops []string
 	for range 12 {

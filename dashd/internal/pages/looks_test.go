@@ -70,7 +70,7 @@ func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 	}
 	b.facts = fragment()
 	p.Visit(b.url + "/")
-	// What the stream says first replaces what the page came with.
+	// The first event replaces the fragment in the page.
 	facts.Running.Lines[0].Chat = "web:first"
 	b.set(func() { b.facts = fragment() })
 	p.Wait(`document.querySelector("#facts").textContent.includes("web:first")`)
@@ -82,7 +82,7 @@ func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(`!document.querySelector("#queued ~ .scroll")`)
 }
 
-// newSite serves every page with something on it.
+// newSite serves every page with content.
 func newSite(t *testing.T) string {
 	t.Helper()
 	b := newBackend(t)

@@ -19,7 +19,7 @@ func newPages(t *testing.T) *pages.Pages {
 	return p
 }
 
-// rendered are all pages with text in every place that takes some.
+// rendered returns all pages, with text in every field.
 func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
 	t.Helper()
 	p := newPages(t)
@@ -71,7 +71,7 @@ func TestPages_HostileText_Escaped(t *testing.T) {
 	}
 }
 
-// The content policy forbids what is written into the page itself, so none may be there.
+// The content policy forbids inline scripts and styles, so no page may have any.
 func TestPages_NoInlineScript(t *testing.T) {
 	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|="?javascript:|(src|href)="?(https?:)?//`)
 	for name, w := range rendered(t, "plain") {

@@ -29,7 +29,7 @@ const (
 	minute = 60 * second
 )
 
-// fixture is a Status on a database of its own, with a routd that knows homes.
+// fixture is a Status on a database of its own, with a fake routd.
 type fixture struct {
 	t      *testing.T
 	path   string
@@ -58,7 +58,7 @@ func newFixture(t *testing.T) *fixture {
 	return r
 }
 
-// routd answers as the real one does to questions for homes.
+// routd answers requests for homes as the real one does.
 func (r *fixture) routd(w http.ResponseWriter, req *http.Request) {
 	request, err := httpx.Decode[routeapi.Request](req)
 	if err != nil || r.down.Load() || req.Method+req.URL.Path != "POST"+routeapi.Path || req.Header.Get("Authorization") != "Bearer "+secret {
@@ -84,7 +84,7 @@ func (r *fixture) write(fn func(*store.Tx) error) {
 	}
 }
 
-// sql is for rows whose writers are no part of pkg/store yet.
+// sql is for rows that pkg/store has no writer for.
 func (r *fixture) sql(statement string, args ...any) {
 	r.t.Helper()
 	db, err := sql.Open("sqlite3", r.path)
@@ -105,7 +105,7 @@ func (r *fixture) group(folder string) {
 	})
 }
 
-// beat writes a daemon's row, last refreshed so many milliseconds ago.
+// beat writes a daemon's row, last refreshed age milliseconds ago.
 func (r *fixture) beat(name string, c daemon.Connection, age int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
@@ -113,14 +113,14 @@ func (r *fixture) beat(name string, c daemon.Connection, age int64) {
 	})
 }
 
-// healthy has the three daemons of every instance running.
+// healthy writes the rows of three running daemons.
 func (r *fixture) healthy() {
 	for _, name := range []string{"dashd", "gated", "routd"} {
 		r.beat(name, daemon.Connected, 2*second)
 	}
 }
 
-// inbound stores a row that came so many milliseconds ago.
+// inbound stores a row received age milliseconds ago.
 func (r *fixture) inbound(chatJID string, age int64) *msg.Message {
 	r.t.Helper()
 	m := &msg.Message{ChatJID: chatJID, Direction: msg.In, Content: "a private word", Timestamp: now - age, ReceivedAt: now - age}
@@ -130,7 +130,7 @@ func (r *fixture) inbound(chatJID string, age int64) *msg.Message {
 	return m
 }
 
-// turn queues a turn of a chat, made so many milliseconds ago and changed by set.
+// turn queues a turn of a chat, created age milliseconds ago and changed by set.
 func (r *fixture) turn(chatJID string, age int64, set ...func(*msg.Turn)) *msg.Turn {
 	r.t.Helper()
 	t := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: chatJID, CreatedAt: now - age}
@@ -157,7 +157,7 @@ func inTopic(topic string) func(*msg.Turn) {
 	return func(t *msg.Turn) { t.Topic, t.Place = topic, topic }
 }
 
-// run starts a queued turn's agent so many milliseconds ago.
+// run starts a queued turn's agent age milliseconds ago.
 func (r *fixture) run(t *msg.Turn, age int64) *msg.Run {
 	r.t.Helper()
 	run := &msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: "process", StartedAt: now - age}
@@ -165,7 +165,7 @@ func (r *fixture) run(t *msg.Turn, age int64) *msg.Run {
 	return run
 }
 
-// answered has a turn of a chat answered, with a session left behind.
+// answered stores an answered turn of a chat, and its session.
 func (r *fixture) answered(chatJID, session string, age int64, set ...func(*msg.Turn)) (reply int64) {
 	r.t.Helper()
 	t := r.turn(chatJID, age, set...)
@@ -197,7 +197,7 @@ func (r *fixture) engage(chatJID, place string, at, until int64) {
 	})
 }
 
-// pin pins a chat as a bare token does, so many milliseconds ago.
+// pin pins a chat as a bare token does, age milliseconds ago.
 func (r *fixture) pin(chatJID, folder, topic string, age int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {

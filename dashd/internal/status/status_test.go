@@ -22,7 +22,7 @@ const (
 	web   = "web:main"
 )
 
-// TestChat holds reports to the letter: the text, then the fields.
+// The exact text of reports, then the fields.
 func TestChat(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -249,7 +249,7 @@ func TestChat_ExpiredWindow_NotEngaged(t *testing.T) {
 	}
 }
 
-// TestChat_Routd_AskedForHomeOnly guards against questions that claim engagement.
+// Requests for more than the home would claim engagement.
 func TestChat_Routd_AskedForHomeOnly(t *testing.T) {
 	r := newFixture(t)
 	r.write(func(tx *store.Tx) error { return tx.PutChat(tele, msg.ChatDM, "Ann", now) })
@@ -372,7 +372,7 @@ Healthy: dashd, gated, routd`
 	}
 }
 
-// TestReport_Length_Bounded has everything wrong at once, and words that try to break out of a line.
+// Everything is wrong at once, and names contain line breaks and control characters.
 func TestReport_Length_Bounded(t *testing.T) {
 	r := newFixture(t)
 	r.down.Store(true)
@@ -417,7 +417,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// hanging never answers, and notes how long it is given.
+// hanging never answers, and records its deadline.
 type hanging struct{ limit time.Duration }
 
 func (h *hanging) RoundTrip(req *http.Request) (*http.Response, error) {

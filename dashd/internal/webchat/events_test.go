@@ -95,8 +95,8 @@ func TestEvents_LongAbsence_AllRows(t *testing.T) {
 	}
 }
 
-// work queues a turn of a place in a line of work of its own, and returns how an agent begins
-// with it and how it ends.
+// work queues a turn of a place in a topic of its own, and returns functions that start it and end
+// it.
 func work(t *testing.T, r *fixture, place, topic string) (begin, end func()) {
 	t.Helper()
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: topic, Place: place, TriggerMessageID: r.said(t, place, "go")}

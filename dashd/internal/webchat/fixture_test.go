@@ -31,12 +31,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is what a test waits for an answer before it fails: less than the time between two
-// pings, which would bring what a stir has left out.
-const patience = 10 * time.Second
+// timeout is how long a test waits for an answer before it fails: less than the time between two
+// pings, which would hide a missing notification.
+const timeout = 10 * time.Second
 
 // fixture is the web chat over HTTP on a database file that others write too. The shell does not
-// run: tests settle outbound rows by themselves, in the order they want.
+// run: tests deliver outbound rows by themselves, in any order.
 type fixture struct {
 	chat *Chat
 	hub  *live.Hub
@@ -86,7 +86,7 @@ func newFixture(t *testing.T) *fixture {
 // ask makes a request and returns the answer's status and body.
 func (r *fixture) ask(t testing.TB, method, path, body string) (int, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, r.base+path, strings.NewReader(body))
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *fixture) ask(t testing.TB, method, path, body string) (int, string) {
 	return res.StatusCode, strings.TrimSpace(string(answer))
 }
 
-// get decodes the answer to a request that has to succeed.
+// get decodes the answer to a request, which must succeed.
 func get[T any](t testing.TB, r *fixture, path string) (v T) {
 	t.Helper()
 	status, body := r.ask(t, "GET", path, "")
@@ -222,10 +222,10 @@ type event struct {
 	data string
 }
 
-// follow opens the events of a chat; after is a query, seen a Last-Event-ID, "" for none.
+// follow opens the event stream of a chat; after is a query, seen a Last-Event-ID, "" for none.
 func (r *fixture) follow(t testing.TB, folder, after, seen string) *stream {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	req, err := http.NewRequestWithContext(ctx, "GET", r.base+"/"+folder+"/events"+after, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func (s *stream) close() {
 	s.body.Close()
 }
 
-// next reads an event; retry alone is none.
+// next reads an event and skips a lone retry line.
 func (s *stream) next() (e event) {
 	s.t.Helper()
 	for s.lines.Scan() {
@@ -270,7 +270,7 @@ func (s *stream) next() (e event) {
 	return e
 }
 
-// message reads on to the next message.
+// message reads up to the next message.
 func (s *stream) message() (m shown) {
 	s.t.Helper()
 	e := s.next()
@@ -283,7 +283,7 @@ func (s *stream) message() (m shown) {
 	return m
 }
 
-// want reads the next event, which has to be that.
+// want reads the next event and compares it.
 func (s *stream) want(name, data string) {
 	s.t.Helper()
 	if e := s.next(); e.name != name || e.data != data || e.id != 0 {

@@ -54,7 +54,7 @@ func TestPost_Invalid_Refused(t *testing.T) {
 	r := newFixture(t)
 	for body, reason := range map[string]string{
 		``:                       "body: empty",
-		`{"text":"x"`:            "ends in the middle",
+		`{"text":"x"`:            "cut off",
 		`[]`:                     "array",
 		`{"text":1}`:             "text",
 		`{"text":"x"} {}`:        "more than one",

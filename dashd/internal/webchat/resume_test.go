@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// step is one thing that others do to the rows of a chat.
+// step is one change that other processes make to the rows of a chat.
 type step struct {
 	what string
 	pick int // which of the rows it is about
@@ -52,7 +52,7 @@ func (w *writer) do(s step) {
 	w.hub.Notify()
 }
 
-// settleOne ends one of the outbound rows, whichever was written first.
+// settleOne ends one of the outbound rows, in any order.
 func (w *writer) settleOne(s step) {
 	w.t.Helper()
 	if len(w.sending) == 0 {
@@ -70,7 +70,7 @@ func (w *writer) settleOne(s step) {
 	}
 }
 
-// theEnd is what the last row of a chat says.
+// theEnd is the text of the last row of a chat.
 const theEnd = "the end"
 
 // finish ends all rows and writes a last one.
@@ -93,7 +93,7 @@ func drawStep(t *rapid.T) step {
 }
 
 // A page is opened while rows are written, reads the history, and follows the events over
-// connections that break again and again.
+// connections that break repeatedly.
 func TestEvents_Reconnects_EachRowOnceInOrder(t *testing.T) {
 	r := newFixture(t)
 	chats := 0
@@ -137,7 +137,7 @@ func TestEvents_Reconnects_EachRowOnceInOrder(t *testing.T) {
 	})
 }
 
-// read follows a chat to its end. The connection breaks after so many messages, in turn.
+// read follows a chat to its end. breaks are the numbers of messages after which connections break.
 func (r *fixture) read(t testing.TB, folder string, last int64, breaks []int, byHeader bool) (ids []int64) {
 	t.Helper()
 	for i := 0; ; i++ {

@@ -55,7 +55,7 @@ func TestExprMatches(t *testing.T) {
 	}
 }
 
-// What a pair asks about senders and verbs says nothing about whether a chat can be reached.
+// Pairs about senders and verbs do not matter to whether a chat can be reached.
 func TestExprReaches(t *testing.T) {
 	group := EventOf("telegram:-1001234", "", "", "")
 	for expr, want := range map[string]bool{
@@ -84,8 +84,8 @@ func TestExprReaches(t *testing.T) {
 	}
 }
 
-// TestExprValueWithEquals: only the first "=" divides key and glob.
-func TestExprValueWithEquals(t *testing.T) {
+// TestParseMatch_ValueWithEquals: only the first "=" divides key and glob.
+func TestParseMatch_ValueWithEquals(t *testing.T) {
 	expr, err := ParseMatch("room=a=b")
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestExprValueWithEquals(t *testing.T) {
 	}
 }
 
-func TestParseMatchRefuses(t *testing.T) {
+func TestParseMatch_Invalid_Refused(t *testing.T) {
 	tests := []struct{ expr, reason string }{
 		{"plattform=telegram", `unknown key "plattform"`},
 		{"Platform=telegram", `unknown key "Platform"`},
@@ -145,7 +145,7 @@ func FuzzParseMatch(f *testing.F) {
 	})
 }
 
-// naive matches a valid expression the slow way.
+// naive matches a valid expression in the slow way.
 func naive(expr string, ev *Event) bool {
 	for _, token := range strings.Fields(expr) {
 		name, pattern, _ := strings.Cut(token, "=")

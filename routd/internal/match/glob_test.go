@@ -78,8 +78,8 @@ func TestGlobMatch(t *testing.T) {
 	}
 }
 
-// TestGlobIsPathMatch holds a glob against path.Match, malformed patterns included.
-func TestGlobIsPathMatch(t *testing.T) {
+// TestGlob_AnyPattern_SameAsPathMatch compares a glob with path.Match, malformed patterns included.
+func TestGlob_AnyPattern_SameAsPathMatch(t *testing.T) {
 	pieces := rapid.SampledFrom([]string{
 		"a", "a", "b", "ab", "/", ":", "é", "*", "*", "**", "?", "?", "[ab]", "[^a]", "[a-c]", "[é/]",
 		`\*`, `\a`, `\\`, `[\]]`, "]", "[", "-", "\x80", `\`,

@@ -62,14 +62,14 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-func TestFirstWithoutRows(t *testing.T) {
+func TestFirst_NoRows_Nil(t *testing.T) {
 	ix, bad := Compile(nil)
 	if got := ix.First(&Event{}); got != nil || bad != nil {
 		t.Errorf("an empty table found %+v, bad rows %v", got, bad)
 	}
 }
 
-func TestCompileBadRows(t *testing.T) {
+func TestCompile_InvalidRows_LeftOut(t *testing.T) {
 	ix, bad := Compile([]Row{
 		{ID: 6, Seq: 6, Target: "rest"},
 		{ID: 5, Seq: 5, Target: "acme", Impulse: json.RawMessage(`{"quiet":1}`)},
@@ -126,9 +126,9 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestFirstIsNaive holds the index against asking every row in order. The alphabets are
+// TestFirst_AnyTable_SameAsNaive compares the index with trying every row in order. The alphabets are
 // small, so that rows collide in every part of the index.
-func TestFirstIsNaive(t *testing.T) {
+func TestFirst_AnyTable_SameAsNaive(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"a", "a", "b", "/", ":", "*", "*", "?", "[ab]", "[^a]", `\*`, `\b`, "é", "message"})
 	value := rapid.Custom(func(t *rapid.T) string {
 		return join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "/", ":", "*", "é"}), 0, 4).Draw(t, "value"))
@@ -185,8 +185,8 @@ func TestFirstIsNaive(t *testing.T) {
 
 func join(pieces []string) string { return strings.Join(pieces, "") }
 
-// table10k is a table as a big instance would have: mostly exact chats, then some of
-// everything.
+// table10k is the table of a large instance: mostly exact chats, then some rows of every
+// other kind.
 func table10k(withCatchAll bool) []Row {
 	var rows []Row
 	add := func(format string, args ...any) {
@@ -232,8 +232,8 @@ func prefixes10k() []Row {
 	return rows
 }
 
-// onePlace10k are rows that share all but the sender.
-func onePlace10k() []Row {
+// oneChat10k are rows that share all but the sender.
+func oneChat10k() []Row {
 	var rows []Row
 	for i := range 10_000 {
 		match := fmt.Sprintf("platform=telegram verb=message chat_jid=telegram:-1001234 sender=u%05d*", i)
@@ -242,7 +242,7 @@ func onePlace10k() []Row {
 	return rows
 }
 
-// repeated10k are 10,000 times one condition, which the event half meets.
+// repeated10k are 10,000 times one condition, of which the event has half.
 func repeated10k() []Row {
 	var rows []Row
 	for i := range 10_000 {
@@ -266,12 +266,12 @@ func cases10k() []case10k {
 		{"last", table10k(true), EventOf("telegram:-100999999", "telegram:777", "Ann Lee", ""), 10_000},
 		{"none", table10k(false), EventOf("telegram:-100999999", "telegram:777", "Ann Lee", ""), 0},
 		{"prefixes", prefixes10k(), EventOf("telegram:-100111111111111111111", "telegram:777", "Ann Lee", ""), 0},
-		{"one place", onePlace10k(), EventOf("telegram:-1001234", "telegram:777", "u09999", ""), 10_000},
+		{"one place", oneChat10k(), EventOf("telegram:-1001234", "telegram:777", "u09999", ""), 10_000},
 		{"repeated", repeated10k(), EventOf("slack:C0ZZZ", "slack:U9999", "Ann Lee", ""), 0},
 	}
 }
 
-func TestFirst10k(t *testing.T) {
+func TestFirst_10kRows(t *testing.T) {
 	for _, tt := range cases10k() {
 		t.Run(tt.name, func(t *testing.T) {
 			ix, bad := Compile(tt.rows)
@@ -290,9 +290,9 @@ func TestFirst10k(t *testing.T) {
 	}
 }
 
-// TestFilingSpreadsRows: no event meets more than a handful of 10,000 rows, whatever the
-// table has in common.
-func TestFilingSpreadsRows(t *testing.T) {
+// TestIndex_SharedLiterals_FewRowsTried: no event tries more than a handful of 10,000 rows, whatever the rows
+// share.
+func TestIndex_SharedLiterals_FewRowsTried(t *testing.T) {
 	for _, tt := range cases10k() {
 		ix, _ := Compile(tt.rows)
 		longest := len(ix.unindexed)

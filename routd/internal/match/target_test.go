@@ -33,7 +33,7 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-func TestParseTargetRefuses(t *testing.T) {
+func TestParseTarget_Invalid_Refused(t *testing.T) {
 	tests := []struct{ text, reason string }{
 		{"", "target is empty"},
 		{"folder:", "folder is empty"},

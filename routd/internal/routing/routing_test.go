@@ -239,7 +239,7 @@ func TestNew_InvalidRows_MatchNothing(t *testing.T) {
 	}
 }
 
-func TestNotesAreBounded(t *testing.T) {
+func TestNotes_Many_Bounded(t *testing.T) {
 	var routes []msg.Route
 	for i := range 1000 {
 		routes = append(routes, msg.Route{ID: int64(i + 1), Target: "gone"})
@@ -300,7 +300,7 @@ func TestCheckGroup(t *testing.T) {
 	}
 }
 
-func TestSameNoticesEveryColumn(t *testing.T) {
+func TestSame_AnyColumnChanged_False(t *testing.T) {
 	routes := []msg.Route{{ID: 1, Seq: 1, Match: "verb=join", Target: "acme", Impulse: json.RawMessage(`{}`)}}
 	registered := groups("acme")
 	table := New(routes, registered, defaults())
