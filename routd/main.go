@@ -67,7 +67,7 @@ func program() daemon.Program {
 type routd struct {
 	*daemon.Process
 	cfg        Config
-	table      *routing.Loader
+	loader     *routing.Loader
 	engagement *engagement.Tracker
 }
 
@@ -92,7 +92,7 @@ func (d *routd) open(ctx context.Context) (err error) {
 		Name: "arizuko_routd_bad_rows", Help: "Invalid rows of routes and groups; /readyz names them.",
 	})
 	d.Metrics.MustRegister(invalidRows)
-	d.table, err = routing.Open(ctx, d.Store, d.cfg.impulse(), func(t *routing.Table) {
+	d.loader, err = routing.Open(ctx, d.Store, d.cfg.impulse(), func(t *routing.Table) {
 		invalidRows.Set(float64(t.InvalidRows()))
 		d.Ready.Note(t.Notes()...)
 		d.Log.Info("table reloaded", "version", t.Version, "count", t.Len(), "invalid", t.InvalidRows())
@@ -101,12 +101,12 @@ func (d *routd) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.Stop.Add("table", func(context.Context) error { return d.table.Close() })
+	d.Stop.Add("table", func(context.Context) error { return d.loader.Close() })
 	if d.engagement, err = engagement.Open(ctx, d.Store, d.cfg.EngagementTTL, d.Now, d.Log); err != nil {
 		return err
 	}
 	a := api.API{
-		Store: d.Store, Table: d.table, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log,
+		Store: d.Store, Loader: d.loader, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log,
 		Resolved: api.Resolved(d.Metrics), Now: d.Now,
 	}
 	a.Mount(d.Router.With(httpx.Bearer(d.Secret)))
@@ -116,7 +116,7 @@ func (d *routd) open(ctx context.Context) (err error) {
 func (d *routd) run(ctx context.Context) error {
 	d.Heartbeat.Report(daemon.Connected, "")
 	return d.Run(ctx, func(ctx context.Context) error {
-		return d.table.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), func(err error) { d.reloaded(ctx, err) })
+		return d.loader.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), func(err error) { d.reloaded(ctx, err) })
 	})
 }
 

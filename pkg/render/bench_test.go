@@ -31,6 +31,7 @@ func BenchmarkRender(b *testing.B) {
 			"slack":    func(s string) { render.Slack(s, 4000) },
 			"discord":  func(s string) { render.Discord(s, 2000) },
 			"plain":    func(s string) { render.Plain(s, 4096) },
+			"html":     func(s string) { render.HTML(s) },
 		} {
 			b.Run(name+"/"+size.name, func(b *testing.B) {
 				b.SetBytes(int64(len(size.text)))

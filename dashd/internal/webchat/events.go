@@ -50,7 +50,7 @@ func lastSeen(r *http.Request, newest int64) (int64, error) {
 	}
 	last, err := number(seen, newest)
 	if err != nil || last < 0 {
-		return 0, apierr.New(apierr.BadRequest, "Last-Event-ID, after: want the id of a message")
+		return 0, apierr.New(apierr.BadRequest, "Last-Event-ID, after: must be the id of a message")
 	}
 	return last, nil
 }

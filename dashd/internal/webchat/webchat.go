@@ -130,9 +130,9 @@ func (p *posted) check() error {
 	case len(p.Text) > maxText:
 		return apierr.New(apierr.BadRequest, "text: has more than %d bytes", maxText)
 	case !msg.ValidTopic(p.Topic):
-		return apierr.New(apierr.BadRequest, "topic: want #name of letters, digits, _ and -")
+		return apierr.New(apierr.BadRequest, "topic: must be #name of letters, digits, _ and -")
 	case len(p.ClientID) > maxClientID || strings.ContainsFunc(p.ClientID, unprintable):
-		return apierr.New(apierr.BadRequest, "client_id: want at most %d printable characters", maxClientID)
+		return apierr.New(apierr.BadRequest, "client_id: must be at most %d printable characters", maxClientID)
 	}
 	return nil
 }
@@ -153,12 +153,12 @@ func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	query := r.URL.Query()
 	before, err := number(query.Get("before"), 1<<62)
 	if err != nil {
-		httpx.Error(w, apierr.New(apierr.BadRequest, "before: want the id of a message"))
+		httpx.Error(w, apierr.New(apierr.BadRequest, "before: must be the id of a message"))
 		return
 	}
 	limit, err := number(query.Get("limit"), defaultPage)
 	if err != nil {
-		httpx.Error(w, apierr.New(apierr.BadRequest, "limit: want a number up to %d", maxPage))
+		httpx.Error(w, apierr.New(apierr.BadRequest, "limit: must be a number up to %d", maxPage))
 		return
 	}
 	limit = min(max(limit, 1), maxPage)

@@ -23,7 +23,7 @@ import (
 // API has the handlers. All fields must be set.
 type API struct {
 	Store      *store.Store
-	Table      *routing.Loader
+	Loader     *routing.Loader
 	Engagement *engagement.Tracker
 	TTL        time.Duration // of an engagement whose request has none
 	Log        *slog.Logger
@@ -71,7 +71,7 @@ func (a *API) write(ctx context.Context, fn func(*store.Tx) error) error {
 	if err := a.Store.Write(ctx, fn); err != nil {
 		return retryable(err)
 	}
-	if err := a.Table.Reload(context.WithoutCancel(ctx)); err != nil {
+	if err := a.Loader.Reload(context.WithoutCancel(ctx)); err != nil {
 		// The change is stored: after an error the client would make it twice. Watch reloads again.
 		a.Log.Error("reloading the table failed", "err", err)
 	}

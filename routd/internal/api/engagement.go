@@ -121,12 +121,12 @@ func checkJID(jid string) error {
 
 func (a *API) checkEngagement(request *engagementRequest, ttl time.Duration) error {
 	if request.JID == nil || request.Topic == nil {
-		return apierr.New(apierr.BadRequest, `jid and topic are needed both; the chat's default place is the topic ""`)
+		return apierr.New(apierr.BadRequest, `jid and topic are required; the chat's default place is the topic ""`)
 	}
 	if err := checkJID(*request.JID); err != nil {
 		return err
 	}
-	if ttl > 0 && !a.Table.Table().Has(request.Folder) {
+	if ttl > 0 && !a.Loader.Table().Has(request.Folder) {
 		return apierr.New(apierr.BadRequest, "folder %.80q is not registered", request.Folder)
 	}
 	return nil
@@ -142,7 +142,7 @@ func (a *API) mayEngage(request *engagementRequest, s *engagement.State) error {
 	if request.Folder != "" && !msg.Within(request.Folder, caller) {
 		return apierr.New(apierr.Forbidden, "group %s may engage itself and groups below it, not %.80s", caller, request.Folder)
 	}
-	if s.Engaged(a.Now().UnixMilli()) == caller || a.Table.Table().Routed(*request.JID, caller) {
+	if s.Engaged(a.Now().UnixMilli()) == caller || a.Loader.Table().Routed(*request.JID, caller) {
 		return nil
 	}
 	return apierr.New(apierr.Forbidden, "no route leads from %s to group %s or one below it, and it is not engaged there", *request.JID, caller)

@@ -116,9 +116,9 @@ func TestEngage_TTL_Bounded(t *testing.T) {
 func TestEngagement_InvalidRequest_BadRequest(t *testing.T) {
 	f := newEngagementFixture(t)
 	for body, reason := range map[string]string{
-		`{"topic":"","folder":"acme"}`:                                     "jid and topic are needed",
-		`{"jid":"telegram:-1","folder":"acme"}`:                            "jid and topic are needed",
-		`{"jid":"telegram:-1","topic":null,"ttl_seconds":0}`:               "jid and topic are needed",
+		`{"topic":"","folder":"acme"}`:                                     "jid and topic are required",
+		`{"jid":"telegram:-1","folder":"acme"}`:                            "jid and topic are required",
+		`{"jid":"telegram:-1","topic":null,"ttl_seconds":0}`:               "jid and topic are required",
 		`{"jid":"telegram","topic":"","folder":"acme"}`:                    "platform:room",
 		`{"jid":"telegram:","topic":"","folder":"acme"}`:                   "platform:room",
 		`{"jid":":-1","topic":"","ttl_seconds":0}`:                         "platform:room",

@@ -42,18 +42,18 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{t: t, st: storetest.Open(t), metrics: prometheus.NewRegistry()}
 	log := slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	table, err := routing.Open(t.Context(), f.st, msg.DefaultImpulse(100, 5*time.Minute), func(*routing.Table) {})
+	loader, err := routing.Open(t.Context(), f.st, msg.DefaultImpulse(100, 5*time.Minute), func(*routing.Table) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { table.Close() })
+	t.Cleanup(func() { loader.Close() })
 	tracker, err := engagement.Open(t.Context(), f.st, ttl, time.Now, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	router := chi.NewRouter()
 	a := api.API{
-		Store: f.st, Table: table, Engagement: tracker, TTL: ttl, Log: log, Resolved: api.Resolved(f.metrics), Now: time.Now,
+		Store: f.st, Loader: loader, Engagement: tracker, TTL: ttl, Log: log, Resolved: api.Resolved(f.metrics), Now: time.Now,
 	}
 	a.Mount(router)
 	f.Handler = router

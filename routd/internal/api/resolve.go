@@ -29,7 +29,7 @@ func (a *API) resolve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	table := a.Table.Table()
+	table := a.Loader.Table()
 	response := routeapi.Response{Version: table.Version, Items: make([]routeapi.Answer, len(request.Items))}
 	for i := range request.Items {
 		response.Items[i] = table.Decide(r.Context(), &request.Items[i], engaged)
@@ -83,7 +83,7 @@ func (a *API) testRoutes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	table := a.Table.Table()
+	table := a.Loader.Table()
 	if request.Routes != nil {
 		if table, err = table.WithRoutes(*request.Routes); err != nil {
 			return badRequest(err)

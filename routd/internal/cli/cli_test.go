@@ -40,18 +40,18 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	st, log := storetest.Open(t), slog.New(slog.DiscardHandler)
-	table, err := routing.Open(t.Context(), st, msg.DefaultImpulse(100, 5*time.Minute), func(*routing.Table) {})
+	loader, err := routing.Open(t.Context(), st, msg.DefaultImpulse(100, 5*time.Minute), func(*routing.Table) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { table.Close() })
+	t.Cleanup(func() { loader.Close() })
 	tracker, err := engagement.Open(t.Context(), st, time.Minute, time.Now, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	router := chi.NewRouter()
 	a := api.API{
-		Store: st, Table: table, Engagement: tracker, TTL: time.Minute, Log: log,
+		Store: st, Loader: loader, Engagement: tracker, TTL: time.Minute, Log: log,
 		Resolved: api.Resolved(prometheus.NewRegistry()), Now: time.Now,
 	}
 	a.Mount(router)
