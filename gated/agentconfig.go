@@ -12,13 +12,13 @@ import (
 	"arizuko/pkg/groupconfig"
 )
 
-// AgentConfig is how agents are run where a group does not say otherwise.
+// AgentConfig is how agents are run unless their group sets otherwise.
 type AgentConfig struct {
 	AgentRuntime  string            `env:"AGENT_RUNTIME" envDefault:"process" doc:"how agents run: process, on this machine, or docker, in containers"`
-	AgentSandbox  string            `env:"AGENT_SANDBOX" doc:"bwrap has bubblewrap confine the agents that run as process"`
+	AgentSandbox  string            `env:"AGENT_SANDBOX" doc:"bwrap: bubblewrap confines the agents that run as process"`
 	AgentCommand  string            `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder, not with docker; default: the demo agent beside this program"`
 	AgentReadable []string          `env:"AGENT_READABLE" doc:"with bwrap: absolute paths that agents may read, besides the system's programs and this program's folder"`
-	AgentImage    string            `env:"AGENT_IMAGE" doc:"with docker: the image, which must be there; its own program is the agent"`
+	AgentImage    string            `env:"AGENT_IMAGE" doc:"with docker: the image, which must be present; its own program is the agent"`
 	AgentNetwork  string            `env:"AGENT_NETWORK" envDefault:"bridge" doc:"with docker: the network; none cuts agents off, from their model too"`
 	AgentMemory   groupconfig.Bytes `env:"AGENT_MEMORY" envDefault:"2g" doc:"with docker: memory of a run, swap included; 0 is no limit"`
 	AgentCPUs     float64           `env:"AGENT_CPUS" envDefault:"1" doc:"with docker: processors of a run; 0 is no limit"`
@@ -61,7 +61,7 @@ func (c *AgentConfig) validateAgents() (all []error) {
 	return all
 }
 
-// runtime is the one that groups use which name none.
+// runtime is the default runtime of groups.
 func (c *AgentConfig) runtime() groupconfig.Runtime {
 	switch {
 	case c.AgentRuntime == "docker":
@@ -72,12 +72,12 @@ func (c *AgentConfig) runtime() groupconfig.Runtime {
 	return groupconfig.Process
 }
 
-// groupDefaults are what holds for groups that say nothing. The error is one that no start mends.
+// groupDefaults are the defaults of groups. A restart does not fix its error.
 func (c *Config) groupDefaults() (groupconfig.Config, error) {
 	idle := groupconfig.Duration(c.AgentIdle)
 	command, err := c.agentCommand()
 	if c.runtime() == groupconfig.Docker {
-		err = nil // it is for groups with another runtime, if there are any
+		err = nil // groups may all have another runtime
 	}
 	return groupconfig.Config{
 		AssistantName: c.AssistantName,
@@ -87,7 +87,7 @@ func (c *Config) groupDefaults() (groupconfig.Config, error) {
 	}, err
 }
 
-// runtimes are all there are, on the data folder of an absolute path.
+// runtimes returns every runtime. data is the absolute path of the data folder.
 func (c *AgentConfig) runtimes(data string, environ []string) (map[groupconfig.Runtime]runtime.Runtime, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -119,11 +119,10 @@ func (c *AgentConfig) agentCommand() (string, error) {
 	return "exec " + quote(demo), nil
 }
 
-// quote makes a word of the shell out of a path.
+// quote quotes a path for the shell.
 func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
-// agentSecrets are the values that agents are given by name and nobody else
-// must see.
+// agentSecrets are the values of AGENT_ENV, which are hidden in logs and answers.
 func (c *AgentConfig) agentSecrets(environ []string) (secrets []string) {
 	for _, entry := range environ {
 		if name, value, _ := strings.Cut(entry, "="); slices.Contains(c.AgentEnv, name) {

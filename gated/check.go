@@ -14,10 +14,10 @@ import (
 	"arizuko/pkg/groupconfig"
 )
 
-// checkWait bounds the look at what agents need: an engine may hang.
+// checkWait bounds the check of a runtime: an engine may hang.
 const checkWait = 30 * time.Second
 
-// check tells what would keep gated from working.
+// check returns what keeps gated from working.
 func check(ctx context.Context, out io.Writer) error {
 	cfg, err := loadConfig()
 	if err != nil {
@@ -39,7 +39,7 @@ func check(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// checkAgents tries whether agents can be run that no group says more about.
+// checkAgents checks whether agents with the default settings can be run.
 func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime) error {
 	ctx, cancel := context.WithTimeout(ctx, checkWait)
 	defer cancel()
@@ -51,8 +51,8 @@ func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[
 	return nil
 }
 
-// tryAgents says early in the log what otherwise the first message would find.
-// It is no reason not to start: an engine may come up later.
+// tryAgents logs at start what else the first message would find. Gated starts
+// in any case: an engine may come up later.
 func (g *gated) tryAgents(ctx context.Context) error {
 	if err := checkAgents(ctx, g.defaults, g.runtimes); err != nil && ctx.Err() == nil {
 		g.Log.Error("agent check failed", "err", err)

@@ -27,21 +27,21 @@ type Config struct {
 
 	AgentConfig
 
-	MaxAgents     int           `env:"MAX_AGENTS" envDefault:"5" doc:"how many agents may work at once"`
-	AgentIdle     time.Duration `env:"AGENT_IDLE" envDefault:"60s" doc:"how long an agent without work is kept warm"`
-	AgentTimeout  time.Duration `env:"AGENT_TIMEOUT" envDefault:"20m" doc:"how long a working agent may say nothing before it is stopped"`
-	TurnAttempts  int           `env:"TURN_ATTEMPTS" envDefault:"3" doc:"how often a turn is tried before it is given up"`
-	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"the name answers carry; also ours behind a command's @"`
+	MaxAgents     int           `env:"MAX_AGENTS" envDefault:"5" doc:"how many agents may be busy at once"`
+	AgentIdle     time.Duration `env:"AGENT_IDLE" envDefault:"60s" doc:"how long an idle agent is kept running"`
+	AgentTimeout  time.Duration `env:"AGENT_TIMEOUT" envDefault:"20m" doc:"how long a busy agent may write no frame before it is stopped"`
+	TurnAttempts  int           `env:"TURN_ATTEMPTS" envDefault:"3" doc:"attempts of a turn before it fails"`
+	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"the name on answers; also the bot's behind a command's @"`
 	BotNames      []string      `env:"BOT_NAMES" doc:"further names of the bot behind a command's @, as in /new@name"`
-	Operators     []string      `env:"OPERATORS" doc:"senders who may do everything, as telegram:123,slack:U0AB"`
+	Operators     []string      `env:"OPERATORS" doc:"senders that may do everything, as telegram:123,slack:U0AB"`
 
-	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is looked at without being poked"`
-	MaxAge           time.Duration `env:"MAX_AGE" envDefault:"24h" doc:"messages older than this on arrival are read, not answered"`
+	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is read without a poke"`
+	MaxAge           time.Duration `env:"MAX_AGE" envDefault:"24h" doc:"messages older than this on arrival are observed, not answered"`
 	ImpulseThreshold int           `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100; the same as routd's"`
-	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held; the same as routd's"`
+	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"the longest hold of a row; the same as routd's"`
 }
 
-// Validate finds what the types let through.
+// Validate checks what the types do not.
 func (c *Config) Validate() []error {
 	var all []error
 	problem := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
@@ -88,5 +88,5 @@ func (c *Config) daemons() (map[string]string, error) {
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
 
-// environ is gated's environment. Agents get what AGENT_ENV and their groups name of it.
+// environ is gated's environment. Agents get the variables that AGENT_ENV and their groups name.
 func environ() []string { return os.Environ() }

@@ -2,9 +2,9 @@
 // the agents that answer them.
 //
 //	gated [serve]          until SIGTERM
-//	gated check | health   what is wrong with the configuration; is it ready
-//	gated why MESSAGE      what is stored about a message
-//	gated agent try | conform -- COMMAND   talks to a program that wants to be an agent; tries it
+//	gated check | health   checks the configuration; asks whether gated is ready
+//	gated why MESSAGE      prints what is stored about a message
+//	gated agent try | conform -- COMMAND   talks to an agent; checks it against the protocol
 package main
 
 import (
@@ -59,7 +59,7 @@ func program() daemon.Program {
 	}
 }
 
-// agentEnviron is what agents see of gated's environment.
+// agentEnviron is the part of gated's environment that agents see.
 func agentEnviron() ([]string, error) {
 	cfg, err := loadConfig()
 	return runtime.Environ(environ(), cfg.AgentEnv), err

@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"arizuko/migrations"
 	"arizuko/pkg/config/configtest"
+	"arizuko/pkg/msg"
 )
 
 func TestEnvironmentTable(t *testing.T) {
@@ -132,4 +134,75 @@ func tables(t *testing.T) map[string]bool {
 		}
 	}
 	return names
+}
+
+// TestPage_Reasons_AreThoseOfTheCode holds "What to do about a reason" to the
+// codes of pkg/msg: each is there once.
+func TestPage_Reasons_AreThoseOfTheCode(t *testing.T) {
+	page := readPage(t)
+	_, section, _ := strings.Cut(page, "### What to do about a reason")
+	section, _, _ = strings.Cut(section, "\n## ")
+	onPage := map[string]int{}
+	for line := range strings.Lines(section) {
+		cell := line
+		if strings.HasPrefix(line, "|") { // of a row only the first cell names its codes
+			cell = strings.Split(line, "|")[1]
+		}
+		for _, code := range tableRef.FindAllStringSubmatch(cell, -1) {
+			onPage[code[1]]++
+		}
+	}
+	for _, r := range msg.Reasons {
+		if n := onPage[string(r.Code)]; n != 1 {
+			t.Errorf("%s is named %d times, not once", r.Code, n)
+		}
+		delete(onPage, string(r.Code))
+	}
+	if len(onPage) > 0 {
+		t.Errorf("no such codes: %v", onPage)
+	}
+}
+
+var (
+	diagram    = regexp.MustCompile("(?s)### (States of [^\n]+)\n.*?```mermaid\n(.*?)```")
+	transition = regexp.MustCompile(`(?m)^  (\S+) --> (\w+)`)
+)
+
+// TestPage_Diagrams_HaveTheStatesOfTheCode holds the two diagrams to the
+// dispositions and the states of turns.
+func TestPage_Diagrams_HaveTheStatesOfTheCode(t *testing.T) {
+	want := map[string][]string{
+		"States of an inbound row": {"undecided", string(msg.Sticky), string(msg.Command), string(msg.Prefix), string(msg.Routed),
+			string(msg.Observed), string(msg.Dropped), string(msg.Onboarding)},
+		"States of a turn": {string(msg.TurnQueued), string(msg.TurnOffered), string(msg.TurnRunning), string(msg.TurnDone),
+			string(msg.TurnFailed), string(msg.TurnCancelled)},
+	}
+	found := diagram.FindAllStringSubmatch(readPage(t), -1)
+	if len(found) != len(want) {
+		t.Fatalf("%d diagrams, want %d", len(found), len(want))
+	}
+	for _, d := range found {
+		var states []string
+		for _, step := range transition.FindAllStringSubmatch(d[2], -1) {
+			for _, state := range step[1:] {
+				if state != "[*]" && !slices.Contains(states, state) {
+					states = append(states, state)
+				}
+			}
+		}
+		slices.Sort(states)
+		slices.Sort(want[d[1]])
+		if !slices.Equal(states, want[d[1]]) {
+			t.Errorf("%s: the diagram has %v, the code %v", d[1], states, want[d[1]])
+		}
+	}
+}
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
 }
