@@ -32,7 +32,7 @@ func asRefused(err error) *refused {
 
 // body is the documented form of an error.
 func (r *refused) body(requestID string) map[string]any {
-	kind, usual := meaning(r.status)
+	kind, usual := describe(r.status)
 	return map[string]any{
 		"type":       "error",
 		"error":      map[string]string{"type": kind, "message": cmp.Or(r.message, usual)},
@@ -40,8 +40,8 @@ func (r *refused) body(requestID string) map[string]any {
 	}
 }
 
-// meaning is the documented type of a status, and its usual message.
-func meaning(status int) (kind, usual string) {
+// describe is the documented type of a status, and its usual message.
+func describe(status int) (kind, usual string) {
 	switch status {
 	case http.StatusUnauthorized:
 		return "authentication_error", "invalid x-api-key"

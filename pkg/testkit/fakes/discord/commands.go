@@ -176,10 +176,10 @@ func (p Place) Command(by User, name, text string) Interaction {
 		}
 		given.ID = s.newID()
 		given.Token = fmt.Sprintf("aW50ZXJhY3Rpb246%sFAKE", given.ID)
-		s.asked[given.Token] = &interaction{id: given.ID, by: by, at: s.clock(), ch: ch}
+		s.interactions[given.Token] = &interaction{id: given.ID, by: by, at: s.clock(), ch: ch}
 		event := map[string]any{
 			"id": given.ID, "application_id": s.me.ID, "type": 2, "token": given.Token, "version": 1, "data": data,
-			"channel_id": ch.info.ID, "channel": ch.shown(s), "locale": "en-US", "entitlements": []any{},
+			"channel_id": ch.info.ID, "channel": ch.snapshot(s), "locale": "en-US", "entitlements": []any{},
 			"app_permissions": everyonePermissions.String(), "attachment_size_limit": maxUpload,
 		}
 		if ch.guild == nil {
@@ -203,7 +203,7 @@ func (s *Server) answerInteraction(q *request) (any, error) {
 	if err := q.decode(&body); err != nil {
 		return nil, err
 	}
-	to := s.asked[q.path("token")]
+	to := s.interactions[q.path("token")]
 	switch {
 	case to == nil || to.id != q.path("interaction") || s.clock().Sub(to.at) > answerWithin:
 		return nil, unknown(10062, "interaction")
@@ -251,6 +251,6 @@ func (s *Server) say(q *request, to *interaction, o *outgoing) error {
 func (s *Server) Answered(i Interaction) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked := s.asked[i.Token]
+	asked := s.interactions[i.Token]
 	return asked != nil && asked.answered
 }

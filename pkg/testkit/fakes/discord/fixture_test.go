@@ -71,19 +71,8 @@ func (r *fixture) request(method, path string, body io.Reader, header ...string)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := r.client.Do(req)
-	if err != nil {
-		if r.ctx.Err() != nil {
-			r.t.Fatal(err)
-		}
-		return answer{body: err.Error()}
-	}
-	defer resp.Body.Close()
-	all, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return answer{Status: resp.StatusCode, Header: resp.Header, body: string(all)}
+	got := fakeservertest.Do(r.t, r.client, req)
+	return answer{Status: got.Status, Header: got.Header, body: got.Body}
 }
 
 // call sends JSON, or "" for none, to a path below the version.

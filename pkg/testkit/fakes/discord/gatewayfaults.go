@@ -80,14 +80,14 @@ func (s *Server) RequestHeartbeat() { s.eachOpen(func(c *conn) { c.send(opHeartb
 func (s *Server) DuplicateNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.gateway.twice = n
+	s.gateway.duplicates = n
 }
 
 // ReverseNext swaps the next two events, n times.
 func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.gateway.reversed = n
+	s.gateway.swaps = n
 }
 
 // Redeliver sends the last n events again, with their old sequence numbers.

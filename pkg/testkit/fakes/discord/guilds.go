@@ -107,7 +107,7 @@ func (s *Server) newChannel(info Channel, g *guild, parent *channel) *channel {
 func (ch *channel) isThread() bool { return ch.info.Metadata != nil }
 
 // snapshot is a copy of a channel, which later changes do not affect.
-func (ch *channel) shown(s *Server) Channel {
+func (ch *channel) snapshot(s *Server) Channel {
 	c := ch.info
 	c.LastMessageID = Nullable(ch.last)
 	if ch.denied != 0 {
@@ -236,7 +236,7 @@ func (s *Server) channelsOf(g *guild, threads bool) []Channel {
 		if ch.guild != g || ch.isThread() != threads || threads && (!s.sees(ch) || ch.info.Metadata.Archived) {
 			continue
 		}
-		all = append(all, ch.shown(s))
+		all = append(all, ch.snapshot(s))
 	}
 	slices.SortFunc(all, func(a, b Channel) int { return compareIDs(a.ID, b.ID) })
 	return all
@@ -331,7 +331,7 @@ func (s *Server) getChannel(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ch.shown(s), nil
+	return ch.snapshot(s), nil
 }
 
 // triggerTyping shows the bot as typing for ten seconds.

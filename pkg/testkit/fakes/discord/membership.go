@@ -200,7 +200,7 @@ func (g Guild) channel(name string, kind int) (p Place) {
 	g.act(func(in *guild) error {
 		ch := g.s.newChannel(Channel{Name: name, Type: kind}, in, nil)
 		p = Place{s: g.s, ChannelID: ch.info.ID}
-		g.toBot(in, Guilds, "CHANNEL_CREATE", ch.shown(g.s))
+		g.toBot(in, Guilds, "CHANNEL_CREATE", ch.snapshot(g.s))
 		return nil
 	})
 	return p
@@ -214,7 +214,7 @@ func (p Place) DeleteChannel() {
 			name = "THREAD_DELETE"
 		}
 		if p.s.sees(ch) {
-			p.s.emit(Guilds, name, ch.shown(p.s))
+			p.s.emit(Guilds, name, ch.snapshot(p.s))
 		}
 		delete(p.s.channels, p.ChannelID)
 		maps.DeleteFunc(p.s.channels, func(_ string, t *channel) bool { return t.parent == ch })
@@ -237,7 +237,7 @@ func (p Place) update(ch *channel) {
 		return
 	}
 	if ch.guild != nil && ch.guild.member(p.s.me.ID) != nil {
-		p.s.emit(Guilds, "CHANNEL_UPDATE", ch.shown(p.s))
+		p.s.emit(Guilds, "CHANNEL_UPDATE", ch.snapshot(p.s))
 	}
 }
 
@@ -280,7 +280,7 @@ func (p Place) startThread(by User, kind int, name string) (t Place) {
 // TryThreadFrom starts a thread from a message. It fails if the message does not exist, has a
 // thread, or is in a place without threads.
 func (p Place) TryThreadFrom(by User, id, name string) (t Place, err error) {
-	err = p.on(id, func(ch *channel, m *Message) error {
+	err = p.withMessage(id, func(ch *channel, m *Message) error {
 		if ch.info.Type != Text || !ch.in(by) || p.s.channels[id] != nil {
 			return fmt.Errorf("%s cannot start a thread from message %s", by.Name(), id)
 		}
@@ -357,7 +357,7 @@ func (s *Server) listed(want func(*channel) bool) []Channel {
 	var all []Channel
 	for _, ch := range s.channels {
 		if want(ch) {
-			all = append(all, ch.shown(s))
+			all = append(all, ch.snapshot(s))
 		}
 	}
 	slices.SortFunc(all, func(a, b Channel) int { return compareIDs(a.ID, b.ID) })

@@ -86,8 +86,8 @@ func must(err error) {
 	}
 }
 
-// on calls do with a message, which must exist, under the lock.
-func (p Place) on(id string, do func(*channel, *Message) error) error {
+// withMessage calls do with a message, which must exist, under the lock.
+func (p Place) withMessage(id string, do func(*channel, *Message) error) error {
 	return p.try(func(ch *channel) error {
 		m := ch.messages[id]
 		if m == nil {
@@ -203,7 +203,7 @@ func (p Place) Forward(from User, m Message) Message {
 // TryEdit changes the text of the user's own message.
 func (p Place) TryEdit(by User, id, text string) (Message, error) {
 	var edited Message
-	err := p.on(id, func(ch *channel, m *Message) error {
+	err := p.withMessage(id, func(ch *channel, m *Message) error {
 		if m.Author.ID != by.ID {
 			return fmt.Errorf("no message %s of %s", id, by.Name())
 		}
@@ -226,7 +226,7 @@ func (p Place) Edit(by User, id, text string) Message {
 // Unfurl adds a preview to a message, as Discord does when it has loaded a link: there is a second
 // event, but no edit.
 func (p Place) Unfurl(id string, e Embed) {
-	must(p.on(id, func(ch *channel, m *Message) error {
+	must(p.withMessage(id, func(ch *channel, m *Message) error {
 		m.Embeds = append(slices.Clone(m.Embeds), e)
 		p.s.emitMessage("MESSAGE_UPDATE", ch, m)
 		return nil
@@ -235,7 +235,7 @@ func (p Place) Unfurl(id string, e Embed) {
 
 // Pin pins a message, which emits an update of it.
 func (p Place) Pin(id string) {
-	must(p.on(id, func(ch *channel, m *Message) error {
+	must(p.withMessage(id, func(ch *channel, m *Message) error {
 		m.Pinned = true
 		p.s.emitMessage("MESSAGE_UPDATE", ch, m)
 		return nil
@@ -258,7 +258,7 @@ func (p Place) Delete(ids ...string) {
 // SetReaction adds or removes a user's reaction to a message. An emoji of a guild is named by its
 // Key.
 func (p Place) SetReaction(by User, id, emoji string, on bool) error {
-	return p.on(id, func(ch *channel, m *Message) error {
+	return p.withMessage(id, func(ch *channel, m *Message) error {
 		e, known := p.s.emoji(emoji)
 		if !known || !ch.in(by) {
 			return fmt.Errorf("%s cannot react to message %s with %s", by.Name(), id, emoji)
@@ -285,7 +285,7 @@ func (p Place) Poll(from User, question string, answers ...string) Message {
 
 // Vote adds or removes a vote for an answer of a poll, counted from 1.
 func (p Place) Vote(by User, id string, answer int, on bool) {
-	must(p.on(id, func(ch *channel, m *Message) error {
+	must(p.withMessage(id, func(ch *channel, m *Message) error {
 		if m.Poll == nil || m.Poll.Results.IsFinalized || answer < 1 || answer > len(m.Poll.Answers) {
 			return fmt.Errorf("no such answer to poll %s", id)
 		}
@@ -296,11 +296,11 @@ func (p Place) Vote(by User, id string, answer int, on bool) {
 
 // EndPoll ends a poll, as its expiry does.
 func (p Place) EndPoll(id string) {
-	must(p.on(id, func(ch *channel, m *Message) error {
+	must(p.withMessage(id, func(ch *channel, m *Message) error {
 		if m.Poll == nil || m.Poll.Results.IsFinalized {
 			return fmt.Errorf("no open poll %s", id)
 		}
-		p.s.finish(ch, m)
+		p.s.finishPoll(ch, m)
 		return nil
 	}))
 }

@@ -162,12 +162,12 @@ func (s *Server) endPoll(q *request) (any, error) {
 	case m.Poll.Results.IsFinalized:
 		return nil, refuse(400, 520001, "Poll expired")
 	}
-	s.finish(ch, m)
+	s.finishPoll(ch, m)
 	return s.inAnswer(ch, m), nil
 }
 
-// finish closes a poll: its message changes, and another one has the result.
-func (s *Server) finish(ch *channel, m *Message) {
+// finishPoll closes a poll: its message changes, and another one has the result.
+func (s *Server) finishPoll(ch *channel, m *Message) {
 	at := s.now()
 	m.Poll.Expiry, m.Poll.Results.IsFinalized = &at, true
 	s.emitMessage("MESSAGE_UPDATE", ch, m)

@@ -135,7 +135,7 @@ func (s *Server) createDM(q *request) (any, error) {
 	case user.ID == s.me.ID:
 		return nil, refuse(http.StatusBadRequest, 50033, "Invalid Recipient(s)")
 	}
-	return s.private(user).shown(s), nil
+	return s.private(user).snapshot(s), nil
 }
 
 // The flags of an application with privileged intents, in fewer than a hundred guilds.

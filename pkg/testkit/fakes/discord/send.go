@@ -108,7 +108,7 @@ func (s *Server) createMessage(q *request) (any, error) {
 		return nil, err
 	}
 	if o.Enforce && q.call.Nonce != "" {
-		if first := s.firstWith(q.call.Nonce); first != nil {
+		if first := s.byNonce(q.call.Nonce); first != nil {
 			q.call.Repeated = true
 			return first.snapshot(), nil
 		}
@@ -125,8 +125,8 @@ func (s *Server) createMessage(q *request) (any, error) {
 	return s.inAnswer(ch, m), nil
 }
 
-// firstWith is the bot's recent message with a nonce; nil if there is none.
-func (s *Server) firstWith(nonce string) *Message {
+// byNonce is the bot's recent message with a nonce; nil if there is none.
+func (s *Server) byNonce(nonce string) *Message {
 	s.posted = slices.DeleteFunc(s.posted, func(p posted) bool { return s.clock().Sub(p.at) > nonceLifetime })
 	for _, p := range s.posted {
 		if p.nonce == nonce {

@@ -62,17 +62,17 @@ type Server struct {
 	rates     *rates         // nil without limits
 	open      sync.WaitGroup // connections of the gateway
 
-	mu       sync.Mutex
-	me       User
-	lastID   uint64
-	users    map[string]User
-	guilds   map[string]*guild
-	channels map[string]*channel // also threads and private ones
-	files    map[string]*file    // by attachment
-	posted   []posted            // nonces of the bot's messages
-	commands []Command
-	asked    map[string]*interaction // by token
-	gateway  gateway
+	mu           sync.Mutex
+	me           User
+	lastID       uint64
+	users        map[string]User
+	guilds       map[string]*guild
+	channels     map[string]*channel // also threads and private ones
+	files        map[string]*file    // by attachment
+	posted       []posted            // nonces of the bot's messages
+	commands     []Command
+	interactions map[string]*interaction // by token
+	gateway      gateway
 }
 
 // New returns a Discord whose only user is the bot.
@@ -81,7 +81,7 @@ func New(o Options) *Server {
 		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat), clock: o.Now,
 		users: map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
-		files: map[string]*file{}, asked: map[string]*interaction{}, gateway: gateway{sessions: map[string]*session{}},
+		files: map[string]*file{}, interactions: map[string]*interaction{}, gateway: gateway{sessions: map[string]*session{}},
 	}
 	if s.clock == nil {
 		s.clock = time.Now

@@ -12,12 +12,12 @@ const keptEvents = 10_000
 
 // gateway holds connections and sessions. The server's lock guards it.
 type gateway struct {
-	conns    []*conn
-	sessions map[string]*session
-	stats    GatewayStats
-	twice    int
-	reversed int
-	held     map[*conn]frame // the first of two swapped events
+	conns      []*conn
+	sessions   map[string]*session
+	stats      GatewayStats
+	duplicates int
+	swaps      int
+	held       map[*conn]frame // the first of two swapped events
 }
 
 // GatewayStats counts what clients of the gateway did.
@@ -178,8 +178,8 @@ func (c *conn) deliver(name string, f frame) {
 		c.queue(first)
 		return
 	}
-	if g.reversed > 0 {
-		g.reversed--
+	if g.swaps > 0 {
+		g.swaps--
 		if g.held == nil {
 			g.held = map[*conn]frame{}
 		}
@@ -187,8 +187,8 @@ func (c *conn) deliver(name string, f frame) {
 		return
 	}
 	c.queue(f)
-	if g.twice > 0 {
-		g.twice--
+	if g.duplicates > 0 {
+		g.duplicates--
 		c.queue(f)
 	}
 }

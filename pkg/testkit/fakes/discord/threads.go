@@ -58,7 +58,7 @@ func (s *Server) openThread(parent *channel, kind int, id, name string, by User)
 // threadCreate emits a thread that is new, or new to the bot.
 func (s *Server) threadCreate(t *channel, isNew bool) {
 	if s.sees(t) {
-		shown := t.shown(s)
+		shown := t.snapshot(s)
 		shown.NewlyCreated = isNew
 		s.emit(Guilds, "THREAD_CREATE", shown)
 	}
@@ -69,7 +69,7 @@ func (s *Server) threadCreate(t *channel, isNew bool) {
 func (s *Server) branch(ch *channel, m *Message, name string, by User) *channel {
 	t := s.openThread(ch, PublicThread, m.ID, name, by)
 	m.Flags |= HasThread
-	shown := t.shown(s)
+	shown := t.snapshot(s)
 	m.Thread = &shown
 	s.emitMessage("MESSAGE_UPDATE", ch, m)
 	starter := s.add(t, &Message{
@@ -108,7 +108,7 @@ func (s *Server) startThreadFromMessage(q *request) (any, error) {
 	case !s.may(ch, CreatePublicThreads):
 		return nil, missingPermissions()
 	}
-	return s.branch(ch, m, t.Name, s.me).shown(s), nil
+	return s.branch(ch, m, t.Name, s.me).snapshot(s), nil
 }
 
 // startThread starts a thread, or a post of a forum with its first message.
@@ -136,7 +136,7 @@ func (s *Server) startThread(q *request) (any, error) {
 		if !s.may(ch, CreatePublicThreads|CreatePrivateThreads) {
 			return nil, missingPermissions()
 		}
-		return s.start(ch, kind, t.Name, s.me).shown(s), nil
+		return s.start(ch, kind, t.Name, s.me).snapshot(s), nil
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *Server) startPost(q *request, forum *channel, t *threadRequest) (any, e
 	m.ID = post.info.ID
 	s.add(post, m)
 	s.emitMessage("MESSAGE_CREATE", post, m)
-	shown, first := post.shown(s), s.inAnswer(post, m)
+	shown, first := post.snapshot(s), s.inAnswer(post, m)
 	shown.Message = &first
 	return shown, nil
 }
@@ -178,7 +178,7 @@ func (s *Server) archive(t *channel, isArchived, isLocked bool) {
 
 func (s *Server) threadUpdate(t *channel) {
 	if s.sees(t) {
-		s.emit(Guilds, "THREAD_UPDATE", t.shown(s))
+		s.emit(Guilds, "THREAD_UPDATE", t.snapshot(s))
 	}
 	s.Notify()
 }

@@ -41,11 +41,11 @@ func (s *Server) pane(p params) (*room, *Pane, error) {
 	r := s.rooms[p.str("channel_id")]
 	switch {
 	case r == nil || !s.sees(r):
-		return nil, nil, word("channel_not_found")
+		return nil, nil, errorCode("channel_not_found")
 	case r.Kind != DM:
-		return nil, nil, word("method_not_supported_for_channel_type")
+		return nil, nil, errorCode("method_not_supported_for_channel_type")
 	case r.find(p.str("thread_ts")) == nil:
-		return nil, nil, word("invalid_thread_ts")
+		return nil, nil, errorCode("invalid_thread_ts")
 	}
 	return r, r.paneOf(p.str("thread_ts")), nil
 }
@@ -71,8 +71,8 @@ func (s *Server) noteStatus(r *room, ts, text string, posted bool) {
 	s.statuses = append(s.statuses, Status{At: time.Now(), ChannelID: r.ID, ThreadTS: ts, Text: text, Posted: posted})
 }
 
-// quiet removes the status of a thread in which the bot has posted.
-func (r *room) quiet(threadTS string, s *Server) {
+// clearStatus removes the status of a thread in which the bot has posted.
+func (r *room) clearStatus(threadTS string, s *Server) {
 	if pane := r.panes[threadTS]; pane != nil && pane.Status != "" {
 		pane.Status = ""
 		s.noteStatus(r, threadTS, "", true)
@@ -85,7 +85,7 @@ func (s *Server) setTitle(p params) (any, error) {
 	case err != nil:
 		return nil, err
 	case p.str("title") == "":
-		return nil, word("invalid_arguments")
+		return nil, errorCode("invalid_arguments")
 	}
 	pane.Title = p.str("title")
 	root := r.find(p.str("thread_ts"))
@@ -103,7 +103,7 @@ func (s *Server) setPrompts(p params) (any, error) {
 	var prompts []Prompt
 	found, valid := p.json("prompts", &prompts)
 	if !found || !valid || len(prompts) > maxPrompts || slices.ContainsFunc(prompts, func(p Prompt) bool { return p.Title == "" || p.Message == "" }) {
-		return nil, word("invalid_arguments")
+		return nil, errorCode("invalid_arguments")
 	}
 	pane.Prompts = prompts
 	return done{OK: true}, nil

@@ -59,7 +59,7 @@ func recorded(name string, p params, result any, err error, f Fault) Call {
 }
 
 // answerStatus is the status and the error that the caller gets.
-func answerStatus(err error, f Fault) (status int, errorWord string) {
+func answerStatus(err error, f Fault) (status int, errorCode string) {
 	refused, api := errors.AsType[*apiError](err)
 	switch {
 	case f.Drop:
@@ -71,7 +71,7 @@ func answerStatus(err error, f Fault) (status int, errorWord string) {
 	case err == nil:
 		return http.StatusOK, ""
 	case api:
-		return cmp.Or(refused.status, http.StatusOK), refused.word
+		return cmp.Or(refused.status, http.StatusOK), refused.code
 	}
 	return http.StatusOK, "internal_error"
 }

@@ -46,11 +46,11 @@ func (p params) content(m *Message, limit int) error {
 	_ = json.Unmarshal(m.Blocks, &blocks) // array has validated it
 	switch {
 	case m.Text == "" && m.Blocks == nil && m.Attachments == nil:
-		return word("no_text")
+		return errorCode("no_text")
 	case utf8.RuneCountInString(m.Text) > limit:
-		return word("msg_too_long")
+		return errorCode("msg_too_long")
 	case len(blocks) > maxBlocks:
-		return word("invalid_blocks")
+		return errorCode("invalid_blocks")
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (p params) array(name, refusal string, into *json.RawMessage) error {
 	found, valid := p.json(name, &list)
 	switch {
 	case !valid:
-		return word(refusal)
+		return errorCode(refusal)
 	case found && len(list) > 0:
 		*into = json.RawMessage(p.str(name))
 	}
@@ -75,9 +75,9 @@ func (p params) metadata() (*Metadata, error) {
 	case !found:
 		return nil, nil
 	case !valid || m.Type == "" || !bytes.HasPrefix(bytes.TrimSpace(m.Payload), []byte("{")):
-		return nil, word("invalid_metadata_format")
+		return nil, errorCode("invalid_metadata_format")
 	case len(p.str("metadata")) > maxMetadata:
-		return nil, word("metadata_too_large")
+		return nil, errorCode("metadata_too_large")
 	}
 	return &m, nil
 }
@@ -103,7 +103,7 @@ func (s *Server) postMessage(p params) (any, error) {
 	}
 	thread := p.str("thread_ts")
 	if thread != "" && r.root(thread) == nil {
-		return nil, word("thread_not_found")
+		return nil, errorCode("thread_not_found")
 	}
 	if thread != "" && p.bool("reply_broadcast") {
 		m.Subtype = "thread_broadcast"
@@ -122,7 +122,7 @@ func (s *Server) postMessage(p params) (any, error) {
 func (s *Server) say(r *room, m *Message, threadTS string) {
 	s.add(r, m, threadTS)
 	if m.User == s.me.ID {
-		r.quiet(m.ThreadTS, s)
+		r.clearStatus(m.ThreadTS, s)
 	}
 	s.emitMessage(r, m)
 }
@@ -137,7 +137,7 @@ func (s *Server) postEphemeral(p params) (any, error) {
 		return nil, err
 	}
 	if to, known := s.users[p.str("user")]; !known || !r.in(to) {
-		return nil, word("user_not_in_channel")
+		return nil, errorCode("user_not_in_channel")
 	}
 	m.TS, m.ThreadTS = s.nextTS(), p.str("thread_ts")
 	r.ephemeral = append(r.ephemeral, *s.bot(m))
@@ -156,9 +156,9 @@ func (s *Server) own(p params, refusal string) (*room, *Message, error) {
 	m := r.find(p.str("ts"))
 	switch {
 	case m == nil || m.isTombstoned:
-		return nil, nil, word("message_not_found")
+		return nil, nil, errorCode("message_not_found")
 	case m.User != s.me.ID && m.BotID != s.me.BotID:
-		return nil, nil, word(refusal)
+		return nil, nil, errorCode(refusal)
 	}
 	return r, m, nil
 }

@@ -103,7 +103,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, path string) {
 	case f.answer(w):
 	case err != nil:
 		refused, _ := errors.AsType[*apiError](err)
-		http.Error(w, refused.word, refused.status)
+		http.Error(w, refused.code, refused.status)
 	default:
 		_, _ = w.Write([]byte("ok"))
 	}
@@ -115,7 +115,7 @@ func (s *Server) hooked(path string, p params, err error, f Fault) error {
 	if err == nil {
 		err = s.useHook(path, p)
 	} else {
-		err = &apiError{status: http.StatusBadRequest, word: "invalid_payload"}
+		err = &apiError{status: http.StatusBadRequest, code: "invalid_payload"}
 	}
 	s.Add(recorded("response_url", p, nil, err, f))
 	return err
@@ -125,15 +125,15 @@ func (s *Server) useHook(path string, p params) error {
 	h := s.hooks[path]
 	switch {
 	case h == nil || s.rooms[h.channel] == nil:
-		return &apiError{status: http.StatusNotFound, word: "invalid_url"}
+		return &apiError{status: http.StatusNotFound, code: "invalid_url"}
 	case h.uses >= hookUses:
-		return &apiError{status: http.StatusNotFound, word: "used_url"}
+		return &apiError{status: http.StatusNotFound, code: "used_url"}
 	case time.Now().After(h.until):
-		return &apiError{status: http.StatusNotFound, word: "expired_url"}
+		return &apiError{status: http.StatusNotFound, code: "expired_url"}
 	}
 	m := &Message{Type: "message"}
 	if p.content(m, maxText) != nil {
-		return &apiError{status: http.StatusInternalServerError, word: "no_text"}
+		return &apiError{status: http.StatusInternalServerError, code: "no_text"}
 	}
 	h.uses++
 	s.answerIn(s.rooms[h.channel], m, p.str("response_type"), p.str("thread_ts"))

@@ -62,7 +62,7 @@ func (s *Server) replies(p params) (any, error) {
 	}
 	root := r.find(p.str("ts"))
 	if root == nil {
-		return nil, word("thread_not_found")
+		return nil, errorCode("thread_not_found")
 	}
 	var all []Message
 	for _, m := range r.messages {
@@ -122,7 +122,7 @@ func cutPage[T any](p params, all []T, standard int) (page []T, next string, err
 		limit = standard
 	}
 	if limit > maxPage && standard != repliesPage || limit > repliesPage {
-		return nil, "", word("invalid_limit")
+		return nil, "", errorCode("invalid_limit")
 	}
 	start := 0
 	if cursor := p.str("cursor"); cursor != "" {
@@ -130,7 +130,7 @@ func cutPage[T any](p params, all []T, standard int) (page []T, next string, err
 		text, ok := strings.CutPrefix(string(raw), "next:")
 		before, bad := strconv.Atoi(text)
 		if err != nil || !ok || bad != nil || before < 0 || before > len(all) {
-			return nil, "", word("invalid_cursor")
+			return nil, "", errorCode("invalid_cursor")
 		}
 		start = before
 	}
@@ -151,7 +151,7 @@ func (s *Server) listConversations(p params) (any, error) {
 	for _, t := range types {
 		kind, known := kinds[t]
 		if !known {
-			return nil, word("invalid_types")
+			return nil, errorCode("invalid_types")
 		}
 		if err := s.needFor(kind, "read"); err != nil {
 			return nil, err
@@ -198,13 +198,13 @@ func (s *Server) openConversation(p params) (any, error) {
 	for _, id := range p.list("users") {
 		u, known := s.users[id]
 		if !known || u.ID == s.me.ID {
-			return nil, word("user_not_found")
+			return nil, errorCode("user_not_found")
 		}
 		users = append(users, u)
 	}
 	switch len(users) {
 	case 0:
-		return nil, word("users_list_not_supplied")
+		return nil, errorCode("users_list_not_supplied")
 	case 1:
 		if err := s.need("im:write"); err != nil {
 			return nil, err
@@ -230,11 +230,11 @@ func (s *Server) joinConversation(p params) (any, error) {
 	r := s.rooms[p.str("channel")]
 	switch {
 	case r == nil || !s.sees(r):
-		return nil, word("channel_not_found")
+		return nil, errorCode("channel_not_found")
 	case r.Kind != Public:
-		return nil, word("method_not_supported_for_channel_type")
+		return nil, errorCode("method_not_supported_for_channel_type")
 	case r.Archived:
-		return nil, word("is_archived")
+		return nil, errorCode("is_archived")
 	case r.in(s.me):
 		return channelAnswer{OK: true, Channel: s.info(r), Warning: "already_in_channel"}, nil
 	}

@@ -12,18 +12,18 @@ import (
 // apiError is a refusal as the caller sees it.
 type apiError struct {
 	status     int    // 0 is 200, as of most of Slack's errors
-	word       string // Slack's error
+	code       string // Slack's error
 	needed     string // the scope, of missing_scope
 	provided   string
 	retryAfter int // seconds
 }
 
-func (e *apiError) Error() string { return e.word }
+func (e *apiError) Error() string { return e.code }
 
-func word(w string) error { return &apiError{word: w} }
+func errorCode(code string) error { return &apiError{code: code} }
 
 func tooMany(seconds int) *apiError {
-	return &apiError{status: http.StatusTooManyRequests, word: "ratelimited", retryAfter: seconds}
+	return &apiError{status: http.StatusTooManyRequests, code: "ratelimited", retryAfter: seconds}
 }
 
 type refusal struct {
@@ -36,13 +36,13 @@ type refusal struct {
 func writeError(w http.ResponseWriter, err error) {
 	refused, ok := errors.AsType[*apiError](err)
 	if !ok {
-		refused = &apiError{word: "internal_error"}
+		refused = &apiError{code: "internal_error"}
 	}
 	if refused.retryAfter != 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(refused.retryAfter))
 	}
 	writeJSON(w, cmp.Or(refused.status, http.StatusOK), refusal{
-		Error: refused.word, Needed: refused.needed, Provided: refused.provided,
+		Error: refused.code, Needed: refused.needed, Provided: refused.provided,
 	})
 }
 

@@ -54,7 +54,7 @@ func (f *Fault) answer(w http.ResponseWriter) bool {
 		fakeserver.WriteRaw(w, f.Status, f.Body)
 	case f.refuses():
 		writeError(w, &apiError{
-			status: f.Status, word: cmp.Or(f.Error, http.StatusText(f.Status)), retryAfter: f.RetryAfter,
+			status: f.Status, code: cmp.Or(f.Error, http.StatusText(f.Status)), retryAfter: f.RetryAfter,
 		})
 	default:
 		return false

@@ -58,7 +58,7 @@ func typeOf(name string, data []byte) string {
 }
 
 // snapshot is a file as in a message.
-func (f *file) shown(s *Server) File {
+func (f *file) snapshot(s *Server) File {
 	base := s.Base() + filesPath + teamID + "-" + f.id + "/"
 	extension := strings.TrimPrefix(path.Ext(f.name), ".")
 	return File{
@@ -74,11 +74,11 @@ func (s *Server) getUploadURL(p params) (any, error) {
 	length := p.int("length", 0)
 	switch {
 	case p.str("filename") == "" || p.str("length") == "":
-		return nil, word("missing_argument")
+		return nil, errorCode("missing_argument")
 	case length <= 0:
-		return nil, word("invalid_arguments")
+		return nil, errorCode("invalid_arguments")
 	case int64(length) > s.o.MaxFile:
-		return nil, word("file_upload_size_restricted")
+		return nil, errorCode("file_upload_size_restricted")
 	}
 	f := &file{id: s.id("F"), name: p.str("filename"), title: p.str("filename"), by: s.me.ID, created: time.Now().Unix(), announced: int64(length)}
 	s.files[f.id] = f
@@ -144,7 +144,7 @@ func (s *Server) take(id string, data []byte, f Fault) bool {
 	into := s.files[id]
 	var err error
 	if into == nil || into.completed || int64(len(data)) != into.announced {
-		err = &apiError{status: http.StatusBadRequest, word: "invalid_upload"}
+		err = &apiError{status: http.StatusBadRequest, code: "invalid_upload"}
 	} else {
 		into.data, into.size, into.uploaded, into.mime = data, int64(len(data)), true, typeOf(into.name, data)
 	}
@@ -182,7 +182,7 @@ func (s *Server) completeUpload(p params) (any, error) {
 			return nil, err
 		}
 		if p.str("thread_ts") != "" && r.root(p.str("thread_ts")) == nil {
-			return nil, word("invalid_thread_ts")
+			return nil, errorCode("invalid_thread_ts")
 		}
 		rooms = append(rooms, r)
 	}
@@ -203,13 +203,13 @@ func (s *Server) completeUpload(p params) (any, error) {
 func (s *Server) completing(p params) ([]*file, error) {
 	var named []titled
 	if given, valid := p.json("files", &named); !given || !valid || len(named) == 0 {
-		return nil, word("invalid_arguments")
+		return nil, errorCode("invalid_arguments")
 	}
 	var found []*file
 	for _, n := range named {
 		f := s.files[n.ID]
 		if f == nil || !f.uploaded || f.completed {
-			return nil, word("file_not_found")
+			return nil, errorCode("file_not_found")
 		}
 		f.title = cmp.Or(n.Title, f.name)
 		found = append(found, f)
@@ -222,7 +222,7 @@ func (s *Server) share(r *room, files []*file, p params) (ts string) {
 	yes := true
 	m := s.bot(&Message{Subtype: "file_share", Text: p.str("initial_comment"), Upload: &yes})
 	for _, f := range files {
-		m.Files = append(m.Files, f.shown(s))
+		m.Files = append(m.Files, f.snapshot(s))
 	}
 	s.say(r, m, p.str("thread_ts"))
 	for _, f := range files {
@@ -246,7 +246,7 @@ func (s *Server) DelayShares(n int) {
 func (s *Server) fileInfo(p params) (any, error) {
 	f := s.files[p.str("file")]
 	if f == nil || !f.completed {
-		return nil, word("file_not_found")
+		return nil, errorCode("file_not_found")
 	}
 	public, private := map[string][]any{}, map[string][]any{}
 	if f.hidden > 0 {
@@ -270,7 +270,7 @@ func (s *Server) fileInfo(p params) (any, error) {
 	}{true, struct {
 		File
 		Shares map[string]any `json:"shares"`
-	}{f.shown(s), map[string]any{"public": public, "private": private}}}, nil
+	}{f.snapshot(s), map[string]any{"public": public, "private": private}}}, nil
 }
 
 // download answers the URL of a file. As on Slack, an unauthorized caller is redirected to the

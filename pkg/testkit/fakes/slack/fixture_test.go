@@ -52,20 +52,9 @@ func (a answer) str(name string) string {
 
 func (r *fixture) do(req *http.Request) answer {
 	r.t.Helper()
-	resp, err := r.client.Do(req)
-	if err != nil {
-		if r.ctx.Err() != nil {
-			r.t.Fatal(err)
-		}
-		return answer{Body: err.Error()}
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	a := answer{Status: resp.StatusCode, Body: string(body), Header: resp.Header}
-	_ = json.Unmarshal(body, &a.Fields) // a raw body is no JSON
+	got := fakeservertest.Do(r.t, r.client, req)
+	a := answer{Status: got.Status, Body: got.Body, Header: got.Header}
+	_ = json.Unmarshal([]byte(got.Body), &a.Fields) // a raw body is no JSON
 	return a
 }
 
@@ -126,10 +115,10 @@ func (r *fixture) must(method string, fields ...any) answer {
 }
 
 // refuse is a call that must be refused with an error.
-func (r *fixture) refuse(word, method string, fields ...any) {
+func (r *fixture) refuse(code, method string, fields ...any) {
 	r.t.Helper()
-	if a := r.call(method, fields...); a.ok() || a.str("error") != word {
-		r.t.Errorf("%s %v: got %d %s, want %s", method, fields, a.Status, a.Body, word)
+	if a := r.call(method, fields...); a.ok() || a.str("error") != code {
+		r.t.Errorf("%s %v: got %d %s, want %s", method, fields, a.Status, a.Body, code)
 	}
 }
 

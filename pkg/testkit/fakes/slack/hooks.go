@@ -130,11 +130,11 @@ func (s *Server) finishPost(d *delivery, answer json.RawMessage, reason string, 
 		s.finish(d, answer)
 	case s.ConnContext().Err() != nil: // the fake is unreachable, not the app
 		s.queue.takeBack(d)
-		s.again(d, reason)
+		s.retry(d, reason)
 	case !retry:
 		s.queue.takeBack(d)
 		d.timeouts = max(s.o.Retries, 0) + 1
-		s.again(d, reason)
+		s.retry(d, reason)
 	default:
 		s.ids++
 		d.envelope = "post-" + strconv.Itoa(s.ids)

@@ -86,13 +86,13 @@ func (s *Server) authorize(m method, p params) error {
 	case m.token == noToken:
 		return nil
 	case p.bearer == "":
-		return word("not_authed")
+		return errorCode("not_authed")
 	case s.revoked[p.bearer] != "":
-		return word(s.revoked[p.bearer])
+		return errorCode(s.revoked[p.bearer])
 	case p.bearer != s.o.BotToken && p.bearer != s.o.AppToken:
-		return word("invalid_auth")
+		return errorCode("invalid_auth")
 	case m.token == botToken && p.bearer != s.o.BotToken, m.token == appToken && p.bearer != s.o.AppToken:
-		return word("not_allowed_token_type")
+		return errorCode("not_allowed_token_type")
 	case m.scope != "":
 		return s.need(m.scope)
 	}
@@ -107,7 +107,7 @@ func (s *Server) need(scope string) error {
 	if s.may(scope) {
 		return nil
 	}
-	return &apiError{word: "missing_scope", needed: scope, provided: strings.Join(s.o.Scopes, ",")}
+	return &apiError{code: "missing_scope", needed: scope, provided: strings.Join(s.o.Scopes, ",")}
 }
 
 // needFor is need for a scope that depends on the kind of conversation: "history", "read" or

@@ -36,7 +36,7 @@ func readParams(r *http.Request) (params, error) {
 	case err != nil:
 		return p, err
 	case len(raw) > maxBody:
-		return p, word("request_too_large")
+		return p, errorCode("request_too_large")
 	}
 	if err := p.readBody(r.Header.Get("Content-Type"), raw); err != nil {
 		return p, err
@@ -54,9 +54,9 @@ func (p *params) readBody(contentType string, raw []byte) error {
 	case kind == "application/x-www-form-urlencoded":
 		return p.readForm(string(raw))
 	case len(raw) > 0 && kind == "":
-		return word("missing_post_type")
+		return errorCode("missing_post_type")
 	case len(raw) > 0:
-		return word("invalid_post_type")
+		return errorCode("invalid_post_type")
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (p *params) readBody(contentType string, raw []byte) error {
 func (p *params) readForm(raw string) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return word("invalid_form_data")
+		return errorCode("invalid_form_data")
 	}
 	for name, all := range values {
 		p.Params[name] = all[0]
@@ -80,7 +80,7 @@ func (p *params) readForm(raw string) error {
 func (p *params) readMultipart(raw []byte, boundary string) error {
 	form, err := multipart.NewReader(strings.NewReader(string(raw)), boundary).ReadForm(maxBody)
 	if err != nil {
-		return word("invalid_form_data")
+		return errorCode("invalid_form_data")
 	}
 	defer func() { _ = form.RemoveAll() }() // a form below maxBody is not on disk
 	return p.readForm(url.Values(form.Value).Encode())
@@ -92,9 +92,9 @@ func (p *params) readJSON(raw []byte) error {
 	}
 	if err := p.AddJSON(raw); err != nil {
 		if json.Valid(raw) {
-			return word("json_not_object")
+			return errorCode("json_not_object")
 		}
-		return word("invalid_json")
+		return errorCode("invalid_json")
 	}
 	delete(p.Params, "token")
 	return nil

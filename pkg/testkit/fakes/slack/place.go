@@ -68,32 +68,32 @@ func (s *Server) DM(with User) Place {
 // Channel creates a public channel with the bot as a member; the first member is the creator. The
 // bot gets no event about it.
 func (s *Server) Channel(name string, members ...User) Place {
-	return s.found("C", Channel{Kind: Public, Name: name}, true, members)
+	return s.createRoom("C", Channel{Kind: Public, Name: name}, true, members)
 }
 
 // PrivateChannel is like Channel.
 func (s *Server) PrivateChannel(name string, members ...User) Place {
-	return s.found("C", Channel{Kind: Private, Name: name}, true, members)
+	return s.createRoom("C", Channel{Kind: Private, Name: name}, true, members)
 }
 
 // LegacyPrivateChannel creates a private channel with an id that begins with G, as old ones have.
 func (s *Server) LegacyPrivateChannel(name string, members ...User) Place {
-	return s.found("G", Channel{Kind: Private, Name: name}, true, members)
+	return s.createRoom("G", Channel{Kind: Private, Name: name}, true, members)
 }
 
 // ChannelWithoutBot creates a public channel without the bot.
 func (s *Server) ChannelWithoutBot(name string, members ...User) Place {
-	return s.found("C", Channel{Kind: Public, Name: name}, false, members)
+	return s.createRoom("C", Channel{Kind: Public, Name: name}, false, members)
 }
 
 // GroupDM creates a conversation of some users with the bot, with an id that begins with C.
 func (s *Server) GroupDM(members ...User) Place {
-	return s.found("C", Channel{Kind: GroupDM, Name: groupName(members)}, true, members)
+	return s.createRoom("C", Channel{Kind: GroupDM, Name: groupName(members)}, true, members)
 }
 
 // LegacyGroupDM is a GroupDM whose id begins with G.
 func (s *Server) LegacyGroupDM(members ...User) Place {
-	return s.found("G", Channel{Kind: GroupDM, Name: groupName(members)}, true, members)
+	return s.createRoom("G", Channel{Kind: GroupDM, Name: groupName(members)}, true, members)
 }
 
 func groupName(members []User) string {
@@ -104,7 +104,7 @@ func groupName(members []User) string {
 	return "mpdm-" + strings.Join(names, "--") + "-1"
 }
 
-func (s *Server) found(letter string, c Channel, withBot bool, members []User) Place {
+func (s *Server) createRoom(letter string, c Channel, withBot bool, members []User) Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.ID = s.id(letter)
@@ -197,7 +197,7 @@ func (s *Server) compose(from User, d Draft) *Message {
 	if d.Attachment != nil {
 		f := s.newFile(from, *d.Attachment)
 		no := false
-		m.Subtype, m.Files, m.Upload = "file_share", []File{f.shown(s)}, &no
+		m.Subtype, m.Files, m.Upload = "file_share", []File{f.snapshot(s)}, &no
 	}
 	return m
 }

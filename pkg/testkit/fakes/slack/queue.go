@@ -15,11 +15,11 @@ const keptEvents = 1000
 type queue struct {
 	waiting       []*delivery // for a socket, or for the next post, in order
 	out           []*delivery // sent and not answered
-	gone          []*delivery // the last keptEvents answered ones
+	answered      []*delivery // the last keptEvents answered ones
 	acks          []Ack
 	lost          int
 	mentionsFirst bool
-	twice         int
+	duplicates    int
 	reversed      int // how many future events to reverse
 	held          []*delivery
 	worker        bool // postAll is running
@@ -68,8 +68,8 @@ func (s *Server) enqueue(d *delivery) {
 		return
 	}
 	q.waiting = append(q.waiting, d)
-	if q.twice > 0 {
-		q.twice--
+	if q.duplicates > 0 {
+		q.duplicates--
 		again := *d
 		q.waiting = append(q.waiting, &again)
 	}
@@ -139,12 +139,12 @@ func (s *Server) unanswered(d *delivery, envelope, reason string) {
 		return
 	}
 	d.timeouts++
-	s.again(d, reason)
+	s.retry(d, reason)
 }
 
-// again retries a failed delivery, if it is an event: for a command Slack shows the user an error.
+// retry retries a failed delivery, if it is an event: for a command Slack shows the user an error.
 // The lock is held.
-func (s *Server) again(d *delivery, reason string) {
+func (s *Server) retry(d *delivery, reason string) {
 	if d.kind != "events_api" || d.timeouts > max(s.o.Retries, 0) {
 		s.queue.lost++
 		s.Notify()
@@ -190,9 +190,9 @@ func (s *Server) finish(d *delivery, payload json.RawMessage) {
 	q, now := &s.queue, time.Now()
 	ack := Ack{At: now, Took: now.Sub(d.sent), Kind: d.kind, EventID: d.eventID, Envelope: d.envelope, Attempt: d.attempt, Payload: payload}
 	q.acks = append(q.acks, ack)
-	q.gone = append(q.gone, d)
-	if extra := len(q.gone) - keptEvents; extra > 0 {
-		q.gone = slices.Delete(q.gone, 0, extra)
+	q.answered = append(q.answered, d)
+	if extra := len(q.answered) - keptEvents; extra > 0 {
+		q.answered = slices.Delete(q.answered, 0, extra)
 	}
 	s.showAnswer(d, payload)
 	s.Notify()
@@ -251,7 +251,7 @@ func (s *Server) SetMentionFirst(first bool) {
 func (s *Server) DuplicateNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue.twice = n
+	s.queue.duplicates = n
 }
 
 // ReverseNext holds the next n events back, and sends them in reverse order.
@@ -266,12 +266,12 @@ func (s *Server) ReverseNext(n int) {
 func (s *Server) Redeliver(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	events := slices.DeleteFunc(slices.Clone(s.queue.gone), func(d *delivery) bool { return d.kind != "events_api" })
+	events := slices.DeleteFunc(slices.Clone(s.queue.answered), func(d *delivery) bool { return d.kind != "events_api" })
 	n = min(n, len(events))
 	for _, d := range events[len(events)-n:] {
 		again := *d
 		again.timeouts = 0
-		s.again(&again, "timeout")
+		s.retry(&again, "timeout")
 	}
 	return n
 }

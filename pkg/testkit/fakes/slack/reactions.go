@@ -13,19 +13,19 @@ func (s *Server) reactable(p params) (*room, *Message, error) {
 	r := s.rooms[p.str("channel")]
 	switch {
 	case p.str("channel") == "" || p.str("timestamp") == "":
-		return nil, nil, word("no_item_specified")
+		return nil, nil, errorCode("no_item_specified")
 	case r == nil || !s.sees(r):
-		return nil, nil, word("channel_not_found")
+		return nil, nil, errorCode("channel_not_found")
 	case r.Archived:
-		return nil, nil, word("is_archived")
+		return nil, nil, errorCode("is_archived")
 	case !r.in(s.me):
-		return nil, nil, word("not_in_channel")
+		return nil, nil, errorCode("not_in_channel")
 	case !tsForm.MatchString(p.str("timestamp")):
-		return nil, nil, word("bad_timestamp")
+		return nil, nil, errorCode("bad_timestamp")
 	}
 	m := r.find(p.str("timestamp"))
 	if m == nil || m.isTombstoned {
-		return nil, nil, word("message_not_found")
+		return nil, nil, errorCode("message_not_found")
 	}
 	return r, m, nil
 }
@@ -39,11 +39,11 @@ func (s *Server) addReaction(p params) (any, error) {
 	case err != nil:
 		return nil, err
 	case !emojiForm.MatchString(name):
-		return nil, word("invalid_name")
+		return nil, errorCode("invalid_name")
 	case len(m.Reactions) >= maxReactions:
-		return nil, word("too_many_emoji")
+		return nil, errorCode("too_many_emoji")
 	case !m.react(s.me.ID, name, true):
-		return nil, word("already_reacted")
+		return nil, errorCode("already_reacted")
 	}
 	s.emitReaction(r, m, s.me.ID, name, true)
 	return done{OK: true}, nil
@@ -56,9 +56,9 @@ func (s *Server) removeReaction(p params) (any, error) {
 	case err != nil:
 		return nil, err
 	case !emojiForm.MatchString(name):
-		return nil, word("invalid_name")
+		return nil, errorCode("invalid_name")
 	case !m.react(s.me.ID, name, false):
-		return nil, word("no_reaction")
+		return nil, errorCode("no_reaction")
 	}
 	s.emitReaction(r, m, s.me.ID, name, false)
 	return done{OK: true}, nil

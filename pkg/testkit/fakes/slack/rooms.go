@@ -38,13 +38,13 @@ func (s *Server) sees(r *room) bool { return r.in(s.me) || r.Kind == Public }
 func (s *Server) readable(p params, what string) (*room, error) {
 	r := s.rooms[p.str("channel")]
 	if r == nil || !s.sees(r) {
-		return nil, word("channel_not_found")
+		return nil, errorCode("channel_not_found")
 	}
 	if err := s.needFor(r.Kind, what); err != nil {
 		return nil, err
 	}
 	if what == "history" && !r.in(s.me) {
-		return nil, word("not_in_channel")
+		return nil, errorCode("not_in_channel")
 	}
 	return r, nil
 }
@@ -61,13 +61,13 @@ func (s *Server) writable(name string) (*room, error) {
 	}
 	switch {
 	case r == nil || !s.sees(r):
-		return nil, word("channel_not_found")
+		return nil, errorCode("channel_not_found")
 	case r.Archived:
-		return nil, word("is_archived")
+		return nil, errorCode("is_archived")
 	case r.Kind == DM && s.o.NoMessagesTab:
-		return nil, word("messages_tab_disabled")
+		return nil, errorCode("messages_tab_disabled")
 	case !r.in(s.me) && !s.may("chat:write.public"):
-		return nil, word("not_in_channel")
+		return nil, errorCode("not_in_channel")
 	}
 	return r, nil
 }

@@ -195,7 +195,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	m, known := s.methods[name]
 	if !known {
-		m = method{name: name, token: anyToken, do: func(params) (any, error) { return nil, word("unknown_method") }}
+		m = method{name: name, token: anyToken, do: func(params) (any, error) { return nil, errorCode("unknown_method") }}
 	}
 	switch p.bearer {
 	case s.o.BotToken:

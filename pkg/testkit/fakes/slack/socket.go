@@ -94,7 +94,7 @@ func (s *Server) breakSockets() {
 
 func (s *Server) openConnection(params) (any, error) {
 	if s.link.off || s.o.EventsURL != "" {
-		return nil, word("socket_mode_not_enabled")
+		return nil, errorCode("socket_mode_not_enabled")
 	}
 	ticket := s.id("")
 	s.link.tickets[ticket] = time.Now().Add(ticketLife)

@@ -17,7 +17,7 @@ func (s *Server) userObject(u User) userInfo {
 func (s *Server) userInfo(p params) (any, error) {
 	u, known := s.users[p.str("user")]
 	if !known {
-		return nil, word("user_not_found")
+		return nil, errorCode("user_not_found")
 	}
 	return struct {
 		OK   bool     `json:"ok"`
@@ -60,5 +60,5 @@ func (s *Server) botInfo(p params) (any, error) {
 			}}, nil
 		}
 	}
-	return nil, word("bot_not_found")
+	return nil, errorCode("bot_not_found")
 }

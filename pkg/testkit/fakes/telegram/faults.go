@@ -71,14 +71,14 @@ func (f *Fault) err() *apiError {
 func (s *Server) DuplicateNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue.twice = n
+	s.queue.duplicates = n
 }
 
 // ReverseNext reverses the order of the updates in the next n answers with more than one.
 func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue.reversed = n
+	s.queue.reversals = n
 }
 
 // Redeliver delivers the last n confirmed updates again, with their old ids, and returns how many
@@ -86,8 +86,8 @@ func (s *Server) ReverseNext(n int) {
 func (s *Server) Redeliver(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n = min(n, len(s.queue.gone))
-	again := slices.Clone(s.queue.gone[len(s.queue.gone)-n:])
+	n = min(n, len(s.queue.confirmed))
+	again := slices.Clone(s.queue.confirmed[len(s.queue.confirmed)-n:])
 	for i := range again {
 		again[i].again = true
 	}

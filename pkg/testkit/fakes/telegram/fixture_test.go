@@ -48,20 +48,9 @@ type answer struct {
 
 func (r *fixture) do(req *http.Request) answer {
 	r.t.Helper()
-	resp, err := r.client.Do(req)
-	if err != nil {
-		if r.ctx.Err() != nil {
-			r.t.Fatal(err)
-		}
-		return answer{body: err.Error()}
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	a := answer{Status: resp.StatusCode, body: string(body)}
-	_ = json.Unmarshal(body, &a) // a raw body is no JSON
+	got := fakeservertest.Do(r.t, r.client, req)
+	a := answer{Status: got.Status, body: got.Body}
+	_ = json.Unmarshal([]byte(got.Body), &a) // a raw body is no JSON
 	return a
 }
 

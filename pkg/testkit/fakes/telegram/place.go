@@ -70,20 +70,20 @@ func (s *Server) DM(with User) Place {
 // Group creates a basic group with the bot as a member; the first member is the creator. The bot
 // gets no update about it.
 func (s *Server) Group(title string, members ...User) Place {
-	return s.found(Chat{Type: Group, Title: title}, members)
+	return s.createRoom(Chat{Type: Group, Title: title}, members)
 }
 
 // Supergroup is like Group.
 func (s *Server) Supergroup(title string, members ...User) Place {
-	return s.found(Chat{Type: Supergroup, Title: title}, members)
+	return s.createRoom(Chat{Type: Supergroup, Title: title}, members)
 }
 
 // Forum creates a supergroup with topics: General, and those of Topic.
 func (s *Server) Forum(title string, members ...User) Place {
-	return s.found(Chat{Type: Supergroup, Title: title, IsForum: true}, members)
+	return s.createRoom(Chat{Type: Supergroup, Title: title, IsForum: true}, members)
 }
 
-func (s *Server) found(chat Chat, members []User) Place {
+func (s *Server) createRoom(chat Chat, members []User) Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	chat.ID = s.newChatID(chat.Type)

@@ -21,15 +21,15 @@ const (
 
 // queue holds the updates that the bot has not confirmed. The server's lock guards it.
 type queue struct {
-	next    int64
-	waiting []update
-	gone    []update // the last keptUpdates confirmed ones
-	allowed []string // kinds; nil is the default
+	next      int64
+	waiting   []update
+	confirmed []update // the last keptUpdates confirmed ones
+	allowed   []string // kinds; nil is the default
 
-	webhook  string
-	poller   chan error // ends the open poll with an error; nil if none is open
-	twice    int
-	reversed int
+	webhook    string
+	poller     chan error // ends the open poll with an error; nil if none is open
+	duplicates int
+	reversals  int
 }
 
 type update struct {
@@ -152,12 +152,12 @@ func (q *queue) confirm(offset int64) {
 		if known(u) {
 			kept = append(kept, u)
 		} else {
-			q.gone = append(q.gone, u)
+			q.confirmed = append(q.confirmed, u)
 		}
 	}
 	q.waiting = kept
-	if extra := len(q.gone) - keptUpdates; extra > 0 {
-		q.gone = slices.Delete(q.gone, 0, extra)
+	if extra := len(q.confirmed) - keptUpdates; extra > 0 {
+		q.confirmed = slices.Delete(q.confirmed, 0, extra)
 	}
 }
 
@@ -177,18 +177,18 @@ func (s *Server) take(p params) ([]json.RawMessage, <-chan struct{}) {
 		if room {
 			batch = append(batch, u.body)
 		}
-		if room && q.twice > 0 {
+		if room && q.duplicates > 0 {
 			batch = append(batch, u.body)
-			q.twice--
+			q.duplicates--
 		}
 		if !room || !u.again {
 			kept = append(kept, u)
 		}
 	}
 	q.waiting = kept
-	if len(batch) > 1 && q.reversed > 0 {
+	if len(batch) > 1 && q.reversals > 0 {
 		slices.Reverse(batch)
-		q.reversed--
+		q.reversals--
 	}
 	return batch, s.Changed()
 }

@@ -5,6 +5,7 @@ package fakeservertest
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"testing"
@@ -38,6 +39,31 @@ func Serve(t *testing.T, s Server) (base string, client *http.Client, ctx contex
 		}
 	})
 	return base, client, ctx
+}
+
+// Answer is the answer of a fake. Status 0 is a broken connection, with the error as Body.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Do sends a request. The test fails if the context of the request ends, or the body breaks off.
+func Do(t testing.TB, client *http.Client, req *http.Request) Answer {
+	t.Helper()
+	resp, err := client.Do(req)
+	if err != nil {
+		if req.Context().Err() != nil {
+			t.Fatal(err)
+		}
+		return Answer{Body: err.Error()}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Answer{resp.StatusCode, resp.Header, string(body)}
 }
 
 // Subset fails the test unless got has every field of want, which is JSON, with an equal value. A
