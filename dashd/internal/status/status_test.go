@@ -43,7 +43,7 @@ Healthy: dashd, gated, routd`,
 	}, {
 		name: "unknown chat",
 		at:   Where{ChatJID: tele},
-		want: `Group: none, no group answers here yet
+		want: `Group: none yet
 Healthy: dashd, gated, routd`,
 		more: `null "" null null null 0`,
 	}, {
@@ -71,7 +71,7 @@ Healthy: dashd, gated, routd`,
 		want: `Group: main
 Topic: the default one
 Session: none yet, the next message starts one
-Now: working on it for 12 s, 1 more behind it
+Now: working on it for 12 s, 1 more after it
 Healthy: dashd, gated, routd`,
 		more: `main "" null null 0 0`,
 	}, {
@@ -89,7 +89,7 @@ Healthy: dashd, gated, routd`,
 		want: `Group: main
 Topic: the default one
 Session: none yet, the next message starts one
-Now: 2nd in the queue, 1 more behind it
+Now: 2nd in the queue, 1 more after it
 Healthy: dashd, gated, routd`,
 		more: `main "" null null 2 0`,
 	}, {
@@ -118,7 +118,7 @@ Healthy: dashd, gated, routd`,
 		want: `Group: main
 Topic: #deploy
 Session: continues with the next message
-Now: failed, tries again in 25 s
+Now: failed, next attempt in 25 s
 Engaged: main answers everything here for another 1 min.
 Healthy: dashd, gated, routd`,
 		more: fmt.Sprintf(`main "#deploy" s-deploy %d 1 0`, now+minute),
@@ -191,7 +191,7 @@ Healthy: dashd, gated, routd`,
 		at:   Where{ChatJID: tele},
 		seed: func(r *fixture) { r.inbound(tele, 2*minute) },
 		want: `1 message has waited for a decision for 2 min.
-Group: none, no group answers here yet
+Group: none yet
 Healthy: dashd, gated, routd`,
 		more: `null "" null null null 1`,
 	}, {
@@ -208,7 +208,7 @@ Healthy: dashd, gated, routd`,
 		want: `discd cannot log in: its platform refuses the credentials.
 gated is gone: no heartbeat for 3 min.
 onbod was stopped 3 h ago.
-2 daemons more not healthy.
+2 more not healthy.
 Group: main
 Topic: the default one
 Session: none yet, the next message starts one
@@ -357,7 +357,7 @@ func TestInstance(t *testing.T) {
 	}
 	want = `teled cannot log in: its platform refuses the credentials.
 1 message has waited to be sent for 5 min.
-Running turns: 60 turns, the oldest for 2 min
+Running turns: 60, the oldest for 2 min
 Queue: 55 turns, the oldest for 20 s
 1 message has waited for a decision for 1 s.
 Healthy: dashd, gated, routd`

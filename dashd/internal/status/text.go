@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -49,7 +50,7 @@ func (c *chat) identity() []string {
 	case c.group == "" && !c.current:
 		return []string{"Group: not known"}
 	case c.group == "":
-		return []string{"Group: none, no group answers here yet"}
+		return []string{"Group: none yet"}
 	}
 	topic, session := c.topic, "continues with the next message"
 	switch {
@@ -86,14 +87,14 @@ func (w work) text(now int64) string {
 	case *w.place == 0:
 		text = "working on it for " + span(ago(now, w.begun))
 	case w.retryAt != 0:
-		text = "failed, tries again in " + span(ago(w.retryAt, now))
+		text = "failed, next attempt in " + span(ago(w.retryAt, now))
 	case *w.place == 1:
 		text = "next in the queue"
 	default:
 		text = ordinal(*w.place) + " in the queue"
 	}
 	if w.open > 1 {
-		text += fmt.Sprintf(", %d more behind it", w.open-1)
+		text += fmt.Sprintf(", %d more after it", w.open-1)
 	}
 	return text
 }
@@ -116,7 +117,7 @@ func (f Facts) text() string {
 	running, queue := "none", "empty"
 	if f.RunningCount > 0 {
 		since := cmp.Or(f.Running[0].StartedAt, f.Running[0].CreatedAt)
-		running = count(f.RunningCount, "turn") + ", the oldest for " + span(ago(f.Now, since))
+		running = strconv.Itoa(f.RunningCount) + ", the oldest for " + span(ago(f.Now, since))
 	}
 	if f.QueuedCount > 0 {
 		queue = count(f.QueuedCount, "turn") + ", the oldest for " + span(ago(f.Now, f.Queued[0].CreatedAt))
@@ -138,7 +139,7 @@ func problems(daemons []Daemon, now int64) (lines []string) {
 		}
 	}
 	if more > 0 {
-		lines = append(lines, fmt.Sprintf("%s more not healthy.", count(more, "daemon")))
+		lines = append(lines, fmt.Sprintf("%d more not healthy.", more))
 	}
 	return lines
 }
