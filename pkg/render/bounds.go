@@ -22,7 +22,7 @@ const (
 	maxCells = 10_000
 )
 
-// limits are what a text may have to be parsed at all.
+// limits are the largest text that is parsed.
 type limits struct {
 	bytes int
 	// delimiters counts the characters between two empty lines that may be markup. The parser's

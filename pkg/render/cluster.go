@@ -12,8 +12,8 @@ import (
 // must not make a part that cannot be cut.
 const maxCluster = 12
 
-// clusterLen is the length in bytes of the grapheme cluster, what a reader takes for one character,
-// that a text begins with. The text must not be empty.
+// clusterLen returns the length in bytes of the first grapheme cluster of a text: what users see as
+// one character. The text must not be empty.
 func clusterLen(text string) int {
 	if len(text) == 1 || text[0] < utf8.RuneSelf && text[1] < utf8.RuneSelf {
 		return 1 // ASCII does not combine, and no line has a \r\n in it
@@ -34,7 +34,7 @@ func firstRunes(text string, n int) string {
 // A cutter reads a line cluster by cluster.
 type cutter struct {
 	cluster  string // the one before
-	sentence bool   // the last rune that is no blank ends a sentence
+	sentence bool   // the last rune that is not a space ends a sentence
 }
 
 // next reads the cluster at the beginning of a text and returns its length.
@@ -44,7 +44,8 @@ func (c *cutter) next(text string) int {
 	return n
 }
 
-// extend reads what the text of the next span adds to the last cluster and returns its length.
+// extend reads the beginning of the next span, as far as it belongs to the last cluster, and returns
+// its length.
 func (c *cutter) extend(text string) int {
 	joined := c.cluster + firstRunes(text, maxCluster)
 	n := clusterLen(joined)

@@ -54,7 +54,7 @@ func discordQuote(l *line) string {
 	return "> "
 }
 
-// maxDiscordHeading is the deepest heading that Discord knows. Deeper ones are bold.
+// maxDiscordHeading is the deepest heading that Discord has. Deeper ones are bold.
 const maxDiscordHeading = 3
 
 func headingLevel(l *line) int {
@@ -135,7 +135,7 @@ func (discordSyntax) text(s span, before, after rune, first bool) string {
 	return breakMentions(b.String())
 }
 
-// webAddress matches what Discord makes a link of by itself.
+// webAddress matches the addresses that Discord links by itself.
 var webAddress = regexp.MustCompile(`^https?://[^\s<]+$`)
 
 func bareLink(s span) bool {

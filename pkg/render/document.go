@@ -10,13 +10,13 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 )
 
-// A line is what stands between two line breaks, with the blocks that it is in.
+// A line is the text between two line breaks, with the blocks that it is in.
 type line struct {
 	starts bool   // a block begins here
 	quote  int    // which quote the line is in, 0 for none
 	fence  *fence // which code block the line is in; it has no indent and no bullet
 	indent int    // columns
-	bullet string // "-" or what stands for it
+	bullet string // "-", a number or a task's box, with those of outer items before it
 	spans  []span
 }
 
@@ -55,7 +55,7 @@ const (
 	maxIndent = 20 // columns; deeper nesting is shown as this deep
 )
 
-// languageName matches what may stand behind a fence: other text would break out of it, and in
+// languageName matches the names that may follow a fence: other text would break out of it, and in
 // HTML could be a class of the page's own.
 var languageName = regexp.MustCompile(`^[0-9A-Za-z_+#.-]{1,32}$`)
 
@@ -64,15 +64,15 @@ type builder struct {
 	source []byte
 	keep   keepLink
 	lines  []line
-	at     line // what the next line begins with
-	quotes int  // how many quotes began so far
+	at     line // the next line, still empty
+	quotes int  // how many quotes have begun
 	// pending is text for the end of the last line; all of it has these marks.
 	pending []byte
 	marks   []mark
 }
 
-// add begins a line. The bullet of a list item stands at its first line only, the others are
-// indented as far as it reaches.
+// add begins a line. Only the first line of a list item has its bullet, the others are indented by
+// its width.
 func (b *builder) add() *line {
 	b.endSpan()
 	b.lines = append(b.lines, b.at)
@@ -100,7 +100,7 @@ func (b *builder) empty() {
 	}
 }
 
-// blankBefore reports whether an empty line stands before a block. The parser's own mark
+// blankBefore reports whether a block follows an empty line. The parser's own mark
 // is also set on every block behind a fence. A table begins where the paragraph did that it is made
 // of.
 func (b *builder) blankBefore(n ast.Node) bool {

@@ -19,7 +19,7 @@ type keepLink func(address, label string) bool
 // an address that holds all of it.
 const maxAddress = 2048
 
-// inlines adds what is in a node to the last line, and begins another one at each line break.
+// inlines adds a node's content to the last line, and begins another one at each line break.
 func (b *builder) inlines(parent ast.Node, marks []mark) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {

@@ -4,8 +4,8 @@ import "strings"
 
 // plain writes text without markup: nothing is closed, and nothing escaped.
 type plain struct {
-	bullet string // what stands for "-"
-	quote  string // what a quoted line begins with
+	bullet string // replaces "-"
+	quote  string // prefix of a quoted line
 }
 
 func (p plain) next(prev, l *line) string {
@@ -32,7 +32,7 @@ func (p plain) end(*line) string { return "" }
 
 func (p plain) size(text string) int { return utf16Len(text) }
 
-// indent returns what stands before the text of a line in a list.
+// indent returns the prefix of a line in a list.
 func indent(l *line, bullet string) string {
 	s := strings.Repeat(" ", l.indent)
 	if l.bullet == "" {

@@ -1,12 +1,15 @@
 // Package render turns the markdown that agents write into what chat platforms show, in parts
 // that are not longer than the platform takes, and into HTML for the web chat. Agents repeat what
-// strangers wrote, so their text is hostile: what is not markup comes out as the text it is and
-// mentions no user, links lead to web pages and mail addresses only, raw HTML is text.
+// strangers wrote, so their text is hostile: text that is not markup stays text and mentions
+// no user, links lead to web pages and mail addresses only, raw HTML is text.
 //
 // For chats a text is parsed once into a document of lines and spans that knows no platform. It
 // is cut between blocks, else between lines, sentences, words or characters, and each platform
 // writes the pieces its own way: fences, quotes and spans that are open where a part ends begin
-// again in the next one. Blanks at a cut are dropped. HTML is written from the same parser's tree.
+// again in the next one. Blanks at a cut are dropped.
+//
+// HTML is written from the tree of the same parser, without what only chats have: arithmetic with
+// stars stays text there, and ||text|| is a spoiler.
 //
 // All functions are pure and safe for concurrent use. For chats the result is empty if nothing of
 // the text is visible, and no part is empty. Limits below 64 count as 64.
@@ -68,9 +71,9 @@ func Plain(markdown string, limit int) []string {
 
 // A writer writes lines for a platform.
 type writer interface {
-	// next returns what a line adds to a part that ends with prev, which is nil for an empty one.
+	// next returns the text that a line adds to a part that ends with prev, nil if it is empty.
 	next(prev, l *line) string
-	// end returns what closes the last line of a part.
+	// end returns the text that closes the last line of a part.
 	end(last *line) string
 	// size measures a text in the platform's unit.
 	size(text string) int

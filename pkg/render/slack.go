@@ -54,7 +54,7 @@ func breakFences(text string) string {
 }
 
 // slackSpans moves links inside other marks: Slack shows marks inside a link as they are written. It
-// leaves out what Slack does not know.
+// leaves out marks that Slack does not have.
 func slackSpans(spans []span) []span {
 	var out []span
 	for _, s := range spans {

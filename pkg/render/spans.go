@@ -14,10 +14,10 @@ const edge = '|'
 
 // A syntax writes the spans of a line for a platform.
 type syntax interface {
-	// markers returns what stands around text with a mark, "" for nothing. after is the rune
+	// markers returns the markup around text with a mark, "" for none. after is the rune
 	// that follows, 0 if that is markup or the end of the line.
 	markers(m mark, after rune) (open, close string)
-	// text escapes the text of a span that stands between two runes: 0 at the ends of the
+	// text escapes the text of a span between two runes: 0 at the ends of the
 	// line, edge beside other spans. first is set for the text that a line begins with.
 	text(s span, before, after rune, first bool) string
 	// needsGap reports whether a gap must stand between two runes of different pieces.

@@ -24,7 +24,7 @@ type splitter struct {
 	limit int
 	parts [][]line
 	part  []line
-	sizes []int // of the part up to each of its lines, without what closes it
+	sizes []int // of the part up to each of its lines, without the closing text
 }
 
 // add adds a line to the part, or cuts the part where that is best and continues in a new one.
@@ -140,8 +140,8 @@ type cutPoint struct {
 	rank         int // 1 between words, 2 between sentences
 }
 
-// cut takes from the beginning of a line what fits into the rest of the part; only whole words
-// and sentences, unless that leaves more than half of it unused.
+// cut takes as much from the beginning of a line as fits into the rest of the part: whole words and
+// sentences, unless that leaves more than half of it unused.
 func (s *splitter) cut(l line) (head, tail line) {
 	points := l.cutPoints(s.limit)
 	n := sort.Search(len(points), func(i int) bool { return !s.fits(l.upTo(points[i])) })
@@ -154,7 +154,7 @@ func (s *splitter) cut(l line) (head, tail line) {
 			best = i
 		}
 	}
-	// Markup depends on what stands around it, so that less text may take more of it.
+	// Markup depends on the text around it, so that less text may need more of it.
 	for best > 0 && !s.fits(l.upTo(points[best])) {
 		best--
 	}

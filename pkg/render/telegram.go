@@ -105,7 +105,7 @@ var telegramTypes = [...]string{
 	bold: "bold", heading: "bold", italic: "italic", strike: "strikethrough", spoiler: "spoiler", link: "text_link", code: "code",
 }
 
-// telegramMarks leaves out what Telegram does not show: code can only be part of a quote. Within a
+// telegramMarks leaves out marks that Telegram does not show: code can only be part of a quote. Within a
 // link or a spoiler the code is left out, else the other marks are.
 func telegramMarks(marks []mark) []mark {
 	var out []mark
@@ -123,7 +123,7 @@ var (
 	tgHost       = regexp.MustCompile(`^[0-9A-Za-z_-]+$`)
 )
 
-// telegramLink keeps what the Bot API accepts as the address of a link; it refuses a whole message
+// telegramLink keeps the addresses that the Bot API accepts in a link; it refuses a whole message
 // for one on a host without a dot. It takes mail addresses for hosts: they are shown as text, which
 // Telegram links by itself.
 func telegramLink(address, _ string) bool {

@@ -14,7 +14,7 @@ const Path = "/v1/resolve"
 // MaxItems is how many rows one request may ask about.
 const MaxItems = 1000
 
-// Request asks about rows in their order: what one of them claims counts for those after it.
+// Request asks about rows in their order: claims of one count for those after it.
 type Request struct {
 	Items []Item `json:"items"`
 }
@@ -38,7 +38,7 @@ type Item struct {
 	// HomeOnly asks for home, thread and surface alone, as commands need them: no rule
 	// applies, nothing is claimed, the action is none without a reason.
 	HomeOnly bool `json:"home_only,omitempty"`
-	// Stale says that the row came too late to be answered: it claims nothing.
+	// Stale marks a row that came too late to be answered: it claims nothing.
 	Stale bool `json:"stale,omitempty"`
 }
 
@@ -55,7 +55,7 @@ type Action string
 const (
 	Trigger Action = "trigger" // fire a turn of Folder
 	Observe Action = "observe" // store it for Folder
-	Builtin Action = "builtin" // do what Target says: builtin:ping or builtin:drop
+	Builtin Action = "builtin" // gated answers or ignores it: builtin:ping or builtin:drop
 	Daemon  Action = "daemon"  // pass it to the daemon in Target, daemon:NAME
 	None    Action = "none"    // no group takes it; Reason is no_route or no_group
 )
@@ -74,7 +74,7 @@ type Answer struct {
 	OpensThread bool        `json:"opens_thread"` // ThreadID is a thread that the reply begins
 	Surface     string      `json:"surface"`      // where the reply will be read, e.g. slack-dm
 	Ceiling     int         `json:"ceiling"`      // length hint in characters
-	Impulse     msg.Impulse `json:"impulse"`      // of the first route that matches, whatever decided, merged over the defaults
+	Impulse     msg.Impulse `json:"impulse"`      // of the first route that matches, whichever rule decided, merged over the defaults
 	Reason      msg.Reason  `json:"reason"`       // route, route_observe, sticky_target, address, engaged, builtin_ping, builtin_drop, daemon, no_route or no_group
 	Trace       []string    `json:"trace"`        // the steps to the decision, for operators
 	Error       string      `json:"error,omitempty"`

@@ -139,7 +139,7 @@ func (s *Stream) write(text string) error {
 	return s.control.Flush()
 }
 
-// extend gives the browser time to read what is written next.
+// extend gives the browser time to read the next write.
 func (s *Stream) extend() error {
 	return s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 }

@@ -8,7 +8,7 @@ type literalIndex struct {
 	heads, tails affixIndex            // by its beginning, by its end
 }
 
-// affixIndex is asked once per length that occurs. A chat address is short, so that is few.
+// affixIndex is looked up once per length that occurs. Chat addresses are short, so these are few.
 type affixIndex struct {
 	lengths []int // ascending
 	rows    map[string][]position

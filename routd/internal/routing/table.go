@@ -114,7 +114,7 @@ func (t *Table) Routed(chatJID, folder string) bool {
 	})
 }
 
-// Notes lists what is wrong with the invalid rows, one line each.
+// Notes returns the problem of each invalid row, one line each.
 func (t *Table) Notes() []string {
 	if more := len(t.notes) - maxNotes; more > 0 {
 		return append(slices.Clone(t.notes[:maxNotes]), fmt.Sprintf("%d more rows are bad", more))
@@ -171,7 +171,7 @@ func (t *Table) same(routes []msg.Route, groups []msg.Group) bool {
 	})
 }
 
-// CheckRoute returns what is wrong with a row, or its target. The caller checks whether the
+// CheckRoute returns the target of a row, or its problem. The caller checks whether the
 // target's folder is registered.
 func CheckRoute(r msg.Route) (match.Target, error) {
 	if _, invalid := match.Compile([]match.Row{row(r)}); len(invalid) > 0 {
@@ -180,7 +180,7 @@ func CheckRoute(r msg.Route) (match.Target, error) {
 	return match.ParseTarget(r.Target)
 }
 
-// CheckGroup returns what is wrong with a group's folder and config.
+// CheckGroup returns the problem of a group's folder or config.
 func CheckGroup(g msg.Group) error {
 	if err := msg.ValidFolder(g.Folder); err != nil {
 		return err

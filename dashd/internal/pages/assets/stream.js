@@ -17,7 +17,7 @@ export class Stream {
 
   // url: the address of the events, asked for at each attempt.
   // probe: an address that answers 401 once the login has ended; EventSource hides the status.
-  // on: what to do with the data of each kind of event: {name: (data) => …}.
+  // on: handlers of the data of each kind of event: {name: (data) => …}.
   // state: is called with "open", "lost" or "ended".
   constructor(options) {
     this.#options = options;
