@@ -1,4 +1,4 @@
--- The compatibility floor: a daemon built for a schema older than this must not run.
+-- The compatibility floor: a daemon built for an older schema must not run.
 CREATE TABLE schema_floor (
   floor INTEGER NOT NULL
 ) STRICT;
@@ -60,8 +60,8 @@ CREATE INDEX messages_stale ON messages (chat_jid, id) WHERE reason = 'stale';
 CREATE INDEX messages_derived ON messages (derived_from) WHERE derived_from IS NOT NULL;
 CREATE INDEX messages_target ON messages (chat_jid, target_id) WHERE target_id IS NOT NULL;
 
--- One row per part of an outbound message, made when the adapter has claimed and cut it.
--- seq grows with every change of any row, whoever makes it: the triggers give it out.
+-- One row per part of an outbound message, inserted when the adapter claims the message.
+-- seq grows with every change of any row by any writer: the triggers assign it.
 CREATE TABLE deliveries (
   message_id  INTEGER NOT NULL REFERENCES messages (id),
   part        INTEGER NOT NULL CHECK (part >= 0),

@@ -14,8 +14,8 @@ CREATE TABLE registered_groups (
   config     TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(config))
 ) STRICT, WITHOUT ROWID;
 
--- Engagement: who answers in a place of a chat without being called. topic holds the place, engaged_at when what
--- the window began with came.
+-- Engagement: the group that answers in a place of a chat without being called. topic is the place, engaged_at when
+-- the message that opened the window arrived.
 CREATE TABLE chat_reply_state (
   jid            TEXT NOT NULL,
   topic          TEXT NOT NULL,

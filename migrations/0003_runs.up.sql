@@ -19,7 +19,7 @@ CREATE TABLE sessions (
   PRIMARY KEY (group_folder, topic)
 ) STRICT, WITHOUT ROWID;
 
--- One agent process. closed_at: it takes no more turns and stores no session. ended_at: the process is gone.
+-- One agent process. closed_at: it gets no more turns and stores no session. ended_at: the process has ended.
 CREATE TABLE runs (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   folder     TEXT NOT NULL,
@@ -89,7 +89,7 @@ CREATE INDEX turns_chat ON turns (chat_jid, id);
 CREATE INDEX turns_claims ON turns (chat_jid, place, id) WHERE claims_engagement = 1;
 CREATE INDEX turns_root ON turns (root_turn_id) WHERE root_turn_id IS NOT NULL;
 
--- Lines for a folder's next prompt. turn_id: the turn whose prompt carries it; gone when that turn ends.
+-- Lines for a folder's next prompt. turn_id: the turn whose prompt carries it; deleted when that turn ends.
 CREATE TABLE system_messages (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   folder     TEXT NOT NULL,

@@ -14,7 +14,7 @@ CREATE TABLE onboarding_requests (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX onboarding_pending ON onboarding_requests (chat_jid) WHERE state = 'pending';
 
--- The journal from which the index of active context objects is refilled at start.
+-- The journal from which the index of active context objects is rebuilt at start.
 CREATE TABLE context_objects (
   object_id          TEXT PRIMARY KEY,
   kind               TEXT NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE reminders (
 ) STRICT;
 CREATE INDEX reminders_active ON reminders (id) WHERE state = 'active';
 
--- What fired when: one message per reminder and slot.
+-- When reminders fired: one message per reminder and slot.
 CREATE TABLE reminder_slots (
   reminder_id INTEGER NOT NULL REFERENCES reminders (id),
   slot        INTEGER NOT NULL,

@@ -9,8 +9,8 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// seed opens a database with n decided rows of that many chats, their log
-// copied into the file.
+// seed opens a database with n decided rows in a number of chats and an empty
+// write-ahead log.
 func seed(b *testing.B, n, chats int) *store.Store {
 	b.Helper()
 	path := storetest.Path(b)
@@ -35,8 +35,7 @@ func seed(b *testing.B, n, chats int) *store.Store {
 }
 
 // atSizes runs a benchmark on a small and a large database, with the rows in
-// many chats and in the one that is written to. One op may cost hardly more
-// on the large one.
+// many chats and in the one that is written to. The times should hardly differ.
 func atSizes(b *testing.B, run func(b *testing.B, s *store.Store)) {
 	for _, n := range []int{10_000, 1_000_000} {
 		for _, chats := range []int{500, 1} {

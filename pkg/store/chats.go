@@ -6,7 +6,7 @@ import (
 	"context"
 )
 
-// Chat returns a chat's row, nil if the chat is not known yet.
+// Chat returns a chat's row, nil if there is none yet.
 func (r Reader) Chat(ctx context.Context, jid string) (*msg.Chat, error) {
 	var c msg.Chat
 	found, err := r.q.get(ctx, []any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt}, queryChat, jid)
@@ -29,15 +29,15 @@ func (tx *Tx) BindThread(chatJID, threadID, topic string) error {
 	return err
 }
 
-// EnsureChat makes a chat known with the kind its address suggests; a row that
-// an adapter wrote stays as it is.
+// EnsureChat inserts a chat with the kind its address suggests, unless it has a
+// row already.
 func (tx *Tx) EnsureChat(jid string, now int64) error {
 	platform, _ := msg.SplitJID(jid)
 	_, err := tx.exec(insertChat, jid, platform, msg.KindOfJID(jid), now)
 	return err
 }
 
-// PutChat writes what an adapter knows of a chat; pins stay.
+// PutChat writes what an adapter knows about a chat; pins stay.
 func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) error {
 	platform, _ := msg.SplitJID(jid)
 	_, err := tx.exec(`INSERT INTO chats (jid, platform, kind, title, last_seen_at) VALUES (?,?,?,?,?)
@@ -46,8 +46,8 @@ func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) er
 	return err
 }
 
-// PinGroup pins a chat to a group, or clears the pin with "". The time ends
-// the engagement windows older than it.
+// PinGroup pins a chat to a group, or clears the pin with "". It ends the
+// engagement windows older than at.
 func (tx *Tx) PinGroup(jid, folder string, at int64) error {
 	tx.note(failpoint.Pin)
 	_, err := tx.exec(`UPDATE chats SET sticky_group = ?, sticky_at = ? WHERE jid = ?`, null(folder), at, jid)
@@ -64,8 +64,8 @@ func (tx *Tx) PinTopic(jid, topic string) error {
 	return err
 }
 
-// PutThread writes what an adapter knows of a thread. What it does not know
-// stays as it was.
+// PutThread writes what an adapter knows about a thread. Empty fields leave the
+// stored ones unchanged.
 func (tx *Tx) PutThread(t msg.Thread) error {
 	_, err := tx.exec(`INSERT INTO platform_threads (chat_jid, thread_id, kind, title, parent_author) VALUES (?,?,?,?,?)
 		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET kind = ifnull(nullif(excluded.kind, ''), kind),
@@ -74,7 +74,7 @@ func (tx *Tx) PutThread(t msg.Thread) error {
 	return err
 }
 
-// Thread returns what is known of a thread, nil if that is nothing.
+// Thread returns a thread's row, nil if there is none.
 func (r Reader) Thread(ctx context.Context, chatJID, id string) (*msg.Thread, error) {
 	t := msg.Thread{ChatJID: chatJID, ID: id}
 	found, err := r.q.get(ctx, []any{&t.Kind, &t.Title, &t.Author},

@@ -23,7 +23,7 @@ func TestChats(t *testing.T) {
 	}{
 		{"known by its address", func(tx *store.Tx) error { return tx.EnsureChat(jid, 1) },
 			msg.Chat{JID: jid, Kind: msg.ChatGroup}},
-		{"told by an adapter", func(tx *store.Tx) error { return tx.PutChat(jid, msg.ChatChannel, "News", 2) },
+		{"written by an adapter", func(tx *store.Tx) error { return tx.PutChat(jid, msg.ChatChannel, "News", 2) },
 			msg.Chat{JID: jid, Kind: msg.ChatChannel, Title: "News"}},
 		{"seen again", func(tx *store.Tx) error { return tx.EnsureChat(jid, 3) },
 			msg.Chat{JID: jid, Kind: msg.ChatChannel, Title: "News"}},
@@ -48,11 +48,11 @@ func TestChats(t *testing.T) {
 		t.Errorf("platform %q", platform)
 	}
 	if seen := get[int64](t, s, `SELECT last_seen_at FROM chats WHERE jid = ?`, jid); seen != 5 {
-		t.Errorf("last seen at %d, want when the adapter last told of it", seen)
+		t.Errorf("last seen at %d, want when the adapter last wrote it", seen)
 	}
 }
 
-func TestPinGroupPokesRoutd(t *testing.T) {
+func TestPinGroup_PokesRoutd(t *testing.T) {
 	pokes := make(chan string, 1)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
 	write(t, s, func(tx *store.Tx) error { return tx.PinGroup(chat, folder, 1) })

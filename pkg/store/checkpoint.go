@@ -9,7 +9,7 @@ import (
 )
 
 // Checkpointer copies the write-ahead log into the database file on a
-// connection of its own, so that no writer stops to do it.
+// connection of its own, so that no writer has to.
 type Checkpointer struct{ db *sql.DB }
 
 // checkpointBusy bounds how long a RESTART waits for readers, in ms: while it
@@ -32,9 +32,9 @@ func OpenCheckpointer(path string) (*Checkpointer, error) {
 	return &Checkpointer{db}, nil
 }
 
-// Run copies what it can without waiting for anyone, then asks for the log to
-// begin again at its start, which a long reader may refuse: that is no error,
-// the next Run tries again. walPages is the log's length in pages.
+// Run copies what it can without waiting, then restarts the log. A long reader
+// may prevent the restart: that is no error, the next Run retries. walPages is
+// the log's length in pages.
 func (c *Checkpointer) Run(ctx context.Context) (walPages int, err error) {
 	for _, mode := range []string{"PASSIVE", "RESTART"} {
 		var busy, copied int

@@ -36,7 +36,7 @@ func walSize(t *testing.T, path string) int64 {
 	return must(os.Stat(path + "-wal"))(t).Size()
 }
 
-func TestCheckpointBeginsTheLogAgain(t *testing.T) {
+func TestCheckpoint_RestartsTheLog(t *testing.T) {
 	s, c, path := openCheckpointed(t)
 	big := strings.Repeat("x", 200<<10)
 	write(t, s, puts(big, nil))
@@ -58,9 +58,9 @@ func TestCheckpointBeginsTheLogAgain(t *testing.T) {
 	}
 }
 
-// TestCheckpointBesideALongReader keeps a reader open until all writes and
-// checkpoints are through: nothing here may wait for it.
-func TestCheckpointBesideALongReader(t *testing.T) {
+// TestCheckpoint_LongReader_DoesNotWait keeps a reader open until all writes and
+// checkpoints are done.
+func TestCheckpoint_LongReader_DoesNotWait(t *testing.T) {
 	s, c, path := openCheckpointed(t)
 	write(t, s, puts("old", nil))
 	db := must(sql.Open("sqlite3", "file:"+path+"?mode=ro"))(t)
@@ -76,9 +76,9 @@ func TestCheckpointBesideALongReader(t *testing.T) {
 	if n := count(); n != 1 {
 		t.Fatalf("%d rows", n)
 	}
-	// A checkpoint that waited as long as other connections do would not get
-	// through in time, and stall the writers with it.
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	// A checkpoint that waited as long as other connections do would time out here,
+	// and stall the writers.
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	for range 20 {
 		write(t, s, puts("new", nil))
@@ -97,7 +97,7 @@ func TestCheckpointBesideALongReader(t *testing.T) {
 	}
 }
 
-func TestCheckpointBesideWriters(t *testing.T) {
+func TestCheckpoint_WithWriters_LosesNothing(t *testing.T) {
 	s, c, _ := openCheckpointed(t)
 	const writers, rows = 3, 100
 	done := make(chan error, writers)
@@ -131,7 +131,7 @@ func TestCheckpointBesideWriters(t *testing.T) {
 	}
 }
 
-func TestCheckpointerNeedsADatabase(t *testing.T) {
+func TestOpenCheckpointer_MissingFile_ReturnsError(t *testing.T) {
 	if c, err := store.OpenCheckpointer(t.TempDir() + "/none.db"); err == nil {
 		c.Close()
 		t.Error("opened")

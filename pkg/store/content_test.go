@@ -23,7 +23,7 @@ func hostileTexts() map[string]string {
 	}
 }
 
-func TestHostileTextIsKeptAsItIs(t *testing.T) {
+func TestPutMessage_HostileText_IsUnchanged(t *testing.T) {
 	s := storetest.Open(t)
 	for name, text := range hostileTexts() {
 		t.Run(name, func(t *testing.T) {
@@ -54,8 +54,8 @@ func TestHostileTextIsKeptAsItIs(t *testing.T) {
 	}
 }
 
-// TestForeignAdapterRows inserts rows by hand with the columns that adapters
-// of other people fill, and no others.
+// TestForeignAdapterRows inserts rows with only the columns that foreign adapters
+// fill.
 func TestForeignAdapterRows(t *testing.T) {
 	s := storetest.Open(t)
 	const insert = `INSERT INTO messages (chat_jid, platform_id, direction, sender, sender_name, verb, content, topic,
@@ -82,7 +82,7 @@ func TestForeignAdapterRows(t *testing.T) {
 	}
 }
 
-func TestOddJSONCountsAsAbsent(t *testing.T) {
+func TestMessage_InvalidJSON_CountsAsNone(t *testing.T) {
 	s := storetest.Open(t)
 	cat := []msg.Attachment{{Path: "media/202611/cat.jpg", Name: "cat.jpg", MIME: "image/jpeg", Size: 7}, {Name: "b", Error: "too big"}}
 	home := &msg.ReturnAddress{Kind: msg.Delegation, TurnID: 3, RootTurnID: 2, Depth: 1, Folder: "acme", ChatJID: chat, Claims: true}
@@ -121,9 +121,9 @@ func TestOddJSONCountsAsAbsent(t *testing.T) {
 	}
 }
 
-// TestIllegalRows spells out what no writer, of the suite or foreign, can
-// bring into the tables.
-func TestIllegalRows(t *testing.T) {
+// TestConstraints_InvalidRows_AreRefused lists rows that no writer, foreign ones
+// included, can insert.
+func TestConstraints_InvalidRows_AreRefused(t *testing.T) {
 	s := storetest.Open(t)
 	trigger := inbound(t, s, chat, "trigger").ID
 	stored(t, s, &msg.Message{ChatJID: "a:1", PlatformID: "taken", Direction: msg.In})
@@ -146,68 +146,68 @@ func TestIllegalRows(t *testing.T) {
 		turn(", state, run_id", fmt.Sprint(", 'running', ", live.ID)),
 	}
 	illegal := map[string]string{
-		"no chat":                       `INSERT INTO messages (direction, timestamp, received_at) VALUES ('in', 1, 1)`,
-		"a chat without a platform":     `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES (':1', 'in', 1, 1)`,
-		"a chat that is no address":     `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('telegram', 'in', 1, 1)`,
-		"a direction":                   `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('a:1', 'up', 1, 1)`,
-		"a time that is no number":      `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('a:1', 'in', 'now', 1)`,
-		"content that is no text":       message(", content", ", x'00ff'"),
-		"no content":                    message(", content", ", NULL"),
-		"no topic":                      message(", topic", ", NULL"),
-		"a platform id twice":           message(", platform_id", ", 'taken'"),
-		"an empty platform id":          message(", platform_id", ", ''"),
-		"a platform by hand":            message(", platform", ", 'b'"),
-		"a kind":                        message(", kind", ", 'letter'"),
-		"attachments that are no JSON":  message(", attachments", ", '[{'"),
-		"a return address, no JSON":     message(", forwarded_from", ", ''"),
-		"fewer than no files":           message(", pending_files", ", -1"),
-		"half addressed":                message(", addressed", ", 2"),
-		"half a bot":                    message(", is_bot_message", ", 2"),
-		"derived from nothing":          message(", derived_from", ", 4711"),
-		"a disposition":                 message(decided, ", 'lost', 'no_route', 1, 9"),
-		"a disposition without reason":  message(decided, ", 'dropped', NULL, 1, 9"),
-		"a disposition without time":    message(decided, ", 'dropped', 'no_route', NULL, 9"),
-		"a disposition without number":  message(decided, ", 'dropped', 'no_route', 1, NULL"),
-		"a reason without disposition":  message(decided, ", NULL, 'no_route', NULL, NULL"),
-		"routed nowhere":                message(decided, ", 'routed', 'route', 1, 9"),
-		"an inbound row that is sent":   message(", out_state", ", 'sent'"),
-		"an outbound row that is given": `INSERT INTO messages (chat_jid, direction, timestamp, received_at` + decided + `) VALUES ('a:1', 'out', 1, 1, 'dropped', 'no_route', 1, 9)`,
-		"an out_state": `INSERT INTO messages (chat_jid, direction, timestamp, received_at, out_state)
+		"no chat":                            `INSERT INTO messages (direction, timestamp, received_at) VALUES ('in', 1, 1)`,
+		"a chat without a platform":          `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES (':1', 'in', 1, 1)`,
+		"an invalid chat address":            `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('telegram', 'in', 1, 1)`,
+		"unknown direction":                  `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('a:1', 'up', 1, 1)`,
+		"a time that is not a number":        `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('a:1', 'in', 'now', 1)`,
+		"content that is not text":           message(", content", ", x'00ff'"),
+		"no content":                         message(", content", ", NULL"),
+		"no topic":                           message(", topic", ", NULL"),
+		"a platform id twice":                message(", platform_id", ", 'taken'"),
+		"an empty platform id":               message(", platform_id", ", ''"),
+		"a platform by hand":                 message(", platform", ", 'b'"),
+		"unknown kind":                       message(", kind", ", 'letter'"),
+		"attachments that are not JSON":      message(", attachments", ", '[{'"),
+		"a return address that is not JSON":  message(", forwarded_from", ", ''"),
+		"a negative file count":              message(", pending_files", ", -1"),
+		"addressed above 1":                  message(", addressed", ", 2"),
+		"is_bot above 1":                     message(", is_bot_message", ", 2"),
+		"derived from nothing":               message(", derived_from", ", 4711"),
+		"unknown disposition":                message(decided, ", 'lost', 'no_route', 1, 9"),
+		"a disposition without reason":       message(decided, ", 'dropped', NULL, 1, 9"),
+		"a disposition without time":         message(decided, ", 'dropped', 'no_route', NULL, 9"),
+		"a disposition without number":       message(decided, ", 'dropped', 'no_route', 1, NULL"),
+		"a reason without disposition":       message(decided, ", NULL, 'no_route', NULL, NULL"),
+		"routed nowhere":                     message(decided, ", 'routed', 'route', 1, 9"),
+		"an inbound row with an out_state":   message(", out_state", ", 'sent'"),
+		"an outbound row with a disposition": `INSERT INTO messages (chat_jid, direction, timestamp, received_at` + decided + `) VALUES ('a:1', 'out', 1, 1, 'dropped', 'no_route', 1, 9)`,
+		"unknown out_state": `INSERT INTO messages (chat_jid, direction, timestamp, received_at, out_state)
 			VALUES ('a:1', 'out', 1, 1, 'lost')`,
 		"a part before the first": fmt.Sprintf(`INSERT INTO deliveries (message_id, part, seq, state, updated_at) VALUES (%d, -1, 1, 'sent', 1)`, trigger),
-		"a part of nothing":       `INSERT INTO deliveries (message_id, part, seq, state, updated_at) VALUES (4711, 0, 1, 'sent', 1)`,
-		"a state of a part":       fmt.Sprintf(`INSERT INTO deliveries (message_id, part, seq, state, updated_at) VALUES (%d, 0, 1, 'lost', 1)`, trigger),
-		"a class of errors":       fmt.Sprintf(`INSERT INTO deliveries (message_id, part, seq, state, updated_at, error_class) VALUES (%d, 0, 1, 'failed', 1, 'odd')`, trigger),
+		"a part of a missing row": `INSERT INTO deliveries (message_id, part, seq, state, updated_at) VALUES (4711, 0, 1, 'sent', 1)`,
+		"unknown state of a part": fmt.Sprintf(`INSERT INTO deliveries (message_id, part, seq, state, updated_at) VALUES (%d, 0, 1, 'lost', 1)`, trigger),
+		"unknown error class":     fmt.Sprintf(`INSERT INTO deliveries (message_id, part, seq, state, updated_at, error_class) VALUES (%d, 0, 1, 'failed', 1, 'odd')`, trigger),
 
-		"a kind of turn":                turnOf("odd", trigger, ", state", ", 'queued'"),
-		"a turn of nothing":             turnOf("delegated", 4711, ", state", ", 'queued'"),
-		"a state of a turn":             turn(", state", ", 'lost'"),
-		"running without a run":         turn(", state", ", 'running'"),
-		"offered without a run":         turn(", state", ", 'offered'"),
-		"a run that is not there":       turn(", state, run_id", ", 'running', 4711"),
-		"done and not ended":            turn(", state", ", 'done'"),
-		"ended and queued":              turn(", state, ended_at", ", 'queued', 1"),
-		"a root that is not there":      turn(", state, root_turn_id", ", 'queued', 4711"),
-		"two live runs of a topic":      `INSERT INTO runs (folder, topic, chat_jid, runtime, started_at) VALUES ('acme', '', 'b:2', 'process', 1)`,
-		"a run that is gone but open":   `INSERT INTO runs (folder, topic, chat_jid, runtime, started_at, ended_at) VALUES ('acme', 'x', 'a:1', 'process', 1, 2)`,
-		"two log entries of a run":      fmt.Sprintf(`INSERT INTO session_log (run_id, started_at, folder, topic) VALUES (%d, 1, 'acme', '')`, live.ID),
-		"a line of a turn not there":    `INSERT INTO system_messages (folder, origin, event, turn_id, created_at) VALUES ('acme', 'x', 'y', 4711, 1)`,
-		"a kind of chat":                `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES ('a:1', 'a', 'odd', 1)`,
-		"a chat that is no JID":         `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES ('a', 'a', 'dm', 1)`,
-		"an empty pin":                  `INSERT INTO chats (jid, platform, kind, last_seen_at, sticky_group) VALUES ('a:1', 'a', 'dm', 1, '')`,
-		"an empty topic pin":            `INSERT INTO chats (jid, platform, kind, last_seen_at, sticky_topic) VALUES ('a:1', 'a', 'dm', 1, '')`,
-		"a config that is no JSON":      `INSERT INTO registered_groups (folder, created_at, config) VALUES ('acme', 1, 'x')`,
-		"engaged by nobody":             `INSERT INTO chat_reply_state (jid, topic, engaged_until) VALUES ('a:1', '', 1)`,
-		"engaged for ever":              `INSERT INTO chat_reply_state (jid, topic, engaged_folder) VALUES ('a:1', '', 'acme')`,
-		"approved for no group":         `INSERT INTO onboarding_requests (code, chat_jid, state, decided_at, created_at) VALUES ('A', 'a:1', 'approved', 1, 1)`,
-		"pending and decided":           `INSERT INTO onboarding_requests (code, chat_jid, state, decided_at, created_at) VALUES ('A', 'a:1', 'pending', 1, 1)`,
-		"a reminder that never is due":  `INSERT INTO reminders (folder, chat_jid, kind, body, state, created_at, updated_at) VALUES ('a', 'a:1', 'text', 'x', 'active', 1, 1)`,
-		"a reminder due in two ways":    `INSERT INTO reminders (folder, chat_jid, kind, body, state, due_at, cron, created_at, updated_at) VALUES ('a', 'a:1', 'text', 'x', 'active', 1, '* * * * *', 1, 1)`,
-		"a poll that is closed not yet": fmt.Sprintf(`INSERT INTO polls (message_id, folder, chat_jid, question, options, state, created_at) VALUES (%d, 'a', 'a:1', 'q', '[]', 'closed', 1)`, trigger),
-		"a connection":                  `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES ('x', 1, 1, 'odd')`,
+		"unknown kind of turn":             turnOf("odd", trigger, ", state", ", 'queued'"),
+		"a turn of a missing row":          turnOf("delegated", 4711, ", state", ", 'queued'"),
+		"unknown state of a turn":          turn(", state", ", 'lost'"),
+		"running without a run":            turn(", state", ", 'running'"),
+		"offered without a run":            turn(", state", ", 'offered'"),
+		"a run that does not exist":        turn(", state, run_id", ", 'running', 4711"),
+		"done and not ended":               turn(", state", ", 'done'"),
+		"ended and queued":                 turn(", state, ended_at", ", 'queued', 1"),
+		"a root that does not exist":       turn(", state, root_turn_id", ", 'queued', 4711"),
+		"two live runs of a topic":         `INSERT INTO runs (folder, topic, chat_jid, runtime, started_at) VALUES ('acme', '', 'b:2', 'process', 1)`,
+		"a run that has ended but is open": `INSERT INTO runs (folder, topic, chat_jid, runtime, started_at, ended_at) VALUES ('acme', 'x', 'a:1', 'process', 1, 2)`,
+		"two log entries of a run":         fmt.Sprintf(`INSERT INTO session_log (run_id, started_at, folder, topic) VALUES (%d, 1, 'acme', '')`, live.ID),
+		"a line of a missing turn":         `INSERT INTO system_messages (folder, origin, event, turn_id, created_at) VALUES ('acme', 'x', 'y', 4711, 1)`,
+		"unknown kind of chat":             `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES ('a:1', 'a', 'odd', 1)`,
+		"a chat row without a platform":    `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES ('a', 'a', 'dm', 1)`,
+		"an empty pin":                     `INSERT INTO chats (jid, platform, kind, last_seen_at, sticky_group) VALUES ('a:1', 'a', 'dm', 1, '')`,
+		"an empty topic pin":               `INSERT INTO chats (jid, platform, kind, last_seen_at, sticky_topic) VALUES ('a:1', 'a', 'dm', 1, '')`,
+		"a config that is not JSON":        `INSERT INTO registered_groups (folder, created_at, config) VALUES ('acme', 1, 'x')`,
+		"engaged without a group":          `INSERT INTO chat_reply_state (jid, topic, engaged_until) VALUES ('a:1', '', 1)`,
+		"engaged for ever":                 `INSERT INTO chat_reply_state (jid, topic, engaged_folder) VALUES ('a:1', '', 'acme')`,
+		"approved for no group":            `INSERT INTO onboarding_requests (code, chat_jid, state, decided_at, created_at) VALUES ('A', 'a:1', 'approved', 1, 1)`,
+		"pending and decided":              `INSERT INTO onboarding_requests (code, chat_jid, state, decided_at, created_at) VALUES ('A', 'a:1', 'pending', 1, 1)`,
+		"a reminder without a due time":    `INSERT INTO reminders (folder, chat_jid, kind, body, state, created_at, updated_at) VALUES ('a', 'a:1', 'text', 'x', 'active', 1, 1)`,
+		"a reminder due in two ways":       `INSERT INTO reminders (folder, chat_jid, kind, body, state, due_at, cron, created_at, updated_at) VALUES ('a', 'a:1', 'text', 'x', 'active', 1, '* * * * *', 1, 1)`,
+		"a closed poll without a time":     fmt.Sprintf(`INSERT INTO polls (message_id, folder, chat_jid, question, options, state, created_at) VALUES (%d, 'a', 'a:1', 'q', '[]', 'closed', 1)`, trigger),
+		"unknown connection":               `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES ('x', 1, 1, 'odd')`,
 
-		"a disposition half undone": `UPDATE messages SET reason = NULL WHERE disposition IS NOT NULL`,
-		"to delete what is used":    fmt.Sprintf(`DELETE FROM runs WHERE id = %d`, live.ID),
+		"a disposition without a reason": `UPDATE messages SET reason = NULL WHERE disposition IS NOT NULL`,
+		"deleting a referenced run":      fmt.Sprintf(`DELETE FROM runs WHERE id = %d`, live.ID),
 	}
 	undo := fmt.Errorf("undone")
 	for _, query := range legal {
@@ -231,7 +231,7 @@ func TestIllegalRows(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 		if strings.HasPrefix(err.Error(), "prepare") && name != "a platform by hand" {
-			t.Errorf("%s: the test is wrong: %v", name, err)
+			t.Errorf("%s: not refused by a constraint: %v", name, err)
 		}
 	}
 }

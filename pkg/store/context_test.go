@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// endsAfter is a context that ends once its error was asked for n times.
+// endsAfter is a context that ends after n calls of Err.
 type endsAfter struct {
 	context.Context
 	n int
@@ -47,7 +47,7 @@ func TestReader_ContextEnded_ReturnsItsError(t *testing.T) {
 	}
 }
 
-// TestTx_ContextEnded_ReadsOn holds because a transaction carries the writes of many callers.
+// TestTx_ContextEnded_ReadsOn: many callers share a transaction.
 func TestTx_ContextEnded_ReadsOn(t *testing.T) {
 	s := storetest.Open(t)
 	row := stored(t, s, &msg.Message{ChatJID: "telegram:1", Direction: msg.In})

@@ -2,7 +2,7 @@ package store
 
 import "context"
 
-// Daemon is one row of daemons: what a process says of itself.
+// Daemon is one row of daemons: the state that a process reports about itself.
 // Times are unix milliseconds, 0 for never.
 type Daemon struct {
 	Name        string
@@ -25,7 +25,7 @@ func (tx *Tx) Heartbeat(d Daemon) error {
 	return err
 }
 
-// Daemons lists what every process says of itself, by name.
+// Daemons returns the row of every daemon, sorted by name.
 func (r Reader) Daemons(ctx context.Context) ([]Daemon, error) {
 	return collect(ctx, r.q, func(scan scanner) (d Daemon, err error) {
 		err = scan(&d.Name, &d.Version, &d.StartedAt, &d.HeartbeatAt, &d.Connection, &d.LastEventAt, &d.LastProbeAt, &d.Detail)

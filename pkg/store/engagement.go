@@ -15,8 +15,8 @@ func scanEngagement(scan scanner) (*msg.Engagement, error) {
 	return &e, err
 }
 
-// Engagement returns what is stored of a place of a chat; with the address
-// alone if that is nothing.
+// Engagement returns the engagement of a place of a chat; if none is stored, one
+// with the address alone.
 func (r Reader) Engagement(ctx context.Context, chatJID, place string) (msg.Engagement, error) {
 	e, err := first(collect(ctx, r.q, scanEngagement,
 		`SELECT `+engagementColumns+` FROM chat_reply_state WHERE jid = ? AND topic = ?`, chatJID, place))
@@ -26,13 +26,13 @@ func (r Reader) Engagement(ctx context.Context, chatJID, place string) (msg.Enga
 	return *e, err
 }
 
-// Engagements lists what is stored of all places of a chat.
+// Engagements returns the engagement of every place of a chat that has one stored.
 func (r Reader) Engagements(ctx context.Context, chatJID string) ([]*msg.Engagement, error) {
 	return collect(ctx, r.q, scanEngagement,
 		`SELECT `+engagementColumns+` FROM chat_reply_state WHERE jid = ? ORDER BY topic`, chatJID)
 }
 
-// PutEngagement stores a place's window, or that it has none.
+// PutEngagement stores a place's window, or that none is open.
 func (tx *Tx) PutEngagement(e msg.Engagement) error {
 	tx.note(failpoint.PutEngagement)
 	_, err := tx.exec(`INSERT INTO chat_reply_state (jid, topic, engaged_folder, engaged_until, engaged_at, last_reply_id, ended_at)
@@ -43,17 +43,16 @@ func (tx *Tx) PutEngagement(e msg.Engagement) error {
 	return err
 }
 
-// Claim is a turn that holds its place for the folder it was given to, from the
-// moment its trigger came.
+// Claim is a turn that claims its place for its folder, from the arrival of its
+// trigger on.
 type Claim struct {
 	Folder string
-	At     int64 // when the trigger came, unix ms
-	OverAt int64 // when the turn and the deliveries of what it said had all ended, 0 while one has not
+	At     int64 // when the trigger arrived, unix ms
+	OverAt int64 // when the turn and all deliveries of its replies had ended, 0 before that
 }
 
-// Claims returns the newest 32 claims on a place of a chat, the newest first,
-// whether they are over or not: those of a mention and all that one turn may
-// delegate, twice.
+// Claims returns the newest 32 claims on a place of a chat, newest first, ended
+// or not. 32 is twice the number of a mention and all turns it may delegate.
 func (r Reader) Claims(ctx context.Context, chatJID, place string) ([]Claim, error) {
 	return collect(ctx, r.q, func(scan scanner) (c Claim, err error) {
 		err = scan(&c.Folder, &c.At, &c.OverAt)
@@ -61,9 +60,9 @@ func (r Reader) Claims(ctx context.Context, chatJID, place string) ([]Claim, err
 	}, queryClaims, chatJID, place)
 }
 
-// DeliveryChange is a change in the delivery of an outbound row, with what
-// engagement wants to know of its turn. A delegated turn stands for the one it
-// was delegated by. Without a turn, and in a broadcast, Folder is "".
+// DeliveryChange is a change in the delivery of an outbound row, with the fields
+// of its turn that engagement needs. For a delegated turn these are the root
+// turn's. Without a turn, and in a broadcast, Folder is "".
 type DeliveryChange struct {
 	Seq       int64
 	State     msg.OutState
@@ -74,11 +73,10 @@ type DeliveryChange struct {
 	Place     string
 	Folder    string
 	Claims    bool
-	ClaimedAt int64 // when the turn's trigger came, unix ms
+	ClaimedAt int64 // when the turn's trigger arrived, unix ms
 }
 
-// DeliveryChanges returns the parts changed behind seq, in the order in which
-// they were, at most limit.
+// DeliveryChanges returns the changes after seq, in order, at most limit.
 func (r Reader) DeliveryChanges(ctx context.Context, seq int64, limit int) ([]DeliveryChange, error) {
 	return collect(ctx, r.q, func(scan scanner) (d DeliveryChange, err error) {
 		err = scan(&d.Seq, &d.State, &d.At, &d.MessageID, &d.ChatJID, &d.Source, &d.Place, &d.Folder, &d.Claims, &d.ClaimedAt)

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func TestEngagementIsStored(t *testing.T) {
+func TestEngagement_RoundTrip(t *testing.T) {
 	s := storetest.Open(t)
 	nothing := msg.Engagement{ChatJID: chat, Place: "33"}
 	if got := must(s.Engagement(t.Context(), chat, "33"))(t); got != nothing {
@@ -42,7 +42,7 @@ func TestEngagementIsStored(t *testing.T) {
 	}
 }
 
-// claiming stores a turn whose trigger came at a time and claims its place.
+// claiming stores a turn that claims its place, with a trigger that arrived at a time.
 func claiming(t *testing.T, s *store.Store, at int64, set ...func(*msg.Turn)) *msg.Turn {
 	t.Helper()
 	trigger := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Verb: msg.VerbMention, ReceivedAt: at})
@@ -51,7 +51,7 @@ func claiming(t *testing.T, s *store.Store, at int64, set ...func(*msg.Turn)) *m
 	}}, set...)...)
 }
 
-func TestClaimIsOverWithTheLastOfItsWork(t *testing.T) {
+func TestClaims_EndWithTheLastDelivery(t *testing.T) {
 	s := storetest.Open(t)
 	turn := claiming(t, s, 5)
 	is := func(when string, overAt int64) {
@@ -92,7 +92,7 @@ func deliver(t *testing.T, s *store.Store, d store.Delivery, now int64) {
 	write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(d, now) })
 }
 
-func TestClaimsAreTheNewestOfTheirPlace(t *testing.T) {
+func TestClaims_ReturnsTheNewestOfAPlace(t *testing.T) {
 	s := storetest.Open(t)
 	claiming(t, s, 1)
 	var want []store.Claim
@@ -113,7 +113,7 @@ func TestClaimsAreTheNewestOfTheirPlace(t *testing.T) {
 	}
 }
 
-// delegatedBy stores the turn of a group below one that was asked, in the place of that one.
+// delegatedBy stores a turn delegated by another, in the same place.
 func delegatedBy(t *testing.T, s *store.Store, root *msg.Turn) *msg.Turn {
 	t.Helper()
 	return queued(t, s, func(turn *msg.Turn) {
@@ -122,7 +122,7 @@ func delegatedBy(t *testing.T, s *store.Store, root *msg.Turn) *msg.Turn {
 	})
 }
 
-func TestDelegatedTurnClaimsForItsRoot(t *testing.T) {
+func TestClaims_DelegatedTurn_CountsForItsRoot(t *testing.T) {
 	s := storetest.Open(t)
 	root := claiming(t, s, 5)
 	kid := delegatedBy(t, s, root)
@@ -133,11 +133,11 @@ func TestDelegatedTurnClaimsForItsRoot(t *testing.T) {
 	}
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(kid.ID, msg.ReasonCancelled, 350) })
 	if got := must(s.Claims(t.Context(), chat, "place"))(t)[0].OverAt; got != 350 {
-		t.Errorf("over at %d", got)
+		t.Errorf("ended at %d", got)
 	}
 }
 
-func TestDeliveredTellsOfTheTurn(t *testing.T) {
+func TestDeliveryChanges_HaveTheirTurn(t *testing.T) {
 	s := storetest.Open(t)
 	root := claiming(t, s, 5)
 	kid := delegatedBy(t, s, root)

@@ -7,19 +7,19 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// ErrStale says that a row was no longer in the state the caller saw. The
-// caller reads again and decides anew.
-var ErrStale = errors.New("the row has changed in the meantime")
+// ErrStale means that a row is no longer in the state that the caller read. The
+// caller reads it and decides again.
+var ErrStale = errors.New("row changed in the meantime")
 
-// ErrFull says that the disk or the database's page limit is used up. Nothing
-// is lost: writers try again until there is room.
-var ErrFull = errors.New("the disk or the database is full: free some space, writing goes on by itself")
+// ErrFull means that the disk or the database's page limit is used up. Nothing
+// is lost: writers retry until there is space.
+var ErrFull = errors.New("disk or database full: free some space, writes are retried")
 
-// ErrRefused says that the database will not take what is written, now or
-// later: a constraint forbids it, or it is too large.
-var ErrRefused = errors.New("the database refuses this row")
+// ErrRefused means that the database will never accept the write: it violates a
+// constraint, or is too large.
+var ErrRefused = errors.New("write refused by the database")
 
-// explain puts what an operator can do in front of the driver's error.
+// explain puts what an operator can do before the driver's error.
 func explain(err error) error {
 	var se sqlite3.Error
 	if !errors.As(err, &se) {

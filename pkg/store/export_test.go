@@ -12,8 +12,8 @@ import (
 // SetLockTimeout bounds how long the next writes wait for other processes.
 func (s *Store) SetLockTimeout(d time.Duration) { s.lockTimeout = d }
 
-// LockCameTooLate says whether the lock that a write gave up waiting for has
-// come. No write may be under way.
+// LockCameTooLate reports whether the lock was acquired after a write timed out
+// waiting for it. No write may be running.
 func (s *Store) LockCameTooLate() bool {
 	select {
 	case <-s.lock.pending:
@@ -23,7 +23,7 @@ func (s *Store) LockCameTooLate() bool {
 	}
 }
 
-// Queued is how many calls of Write wait for the writer.
+// Queued is the number of calls of Write that wait for the writer.
 func (s *Store) Queued() int { return len(s.jobs) }
 
 // CountCommits counts the transactions that change something, from now on.
@@ -44,7 +44,7 @@ func (tx *Tx) Exec(query string, args ...any) error {
 	return err
 }
 
-// Get reads one row of any query and says whether there was one.
+// Get reads one row of any query and reports whether there was one.
 func (r Reader) Get(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
 	return r.q.get(ctx, dest, query, args...)
 }

@@ -82,14 +82,14 @@ func TestPutFiles(t *testing.T) {
 		t.Errorf("recorded again: %v", err)
 	}
 	if diff := cmp.Diff(got, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
-		t.Errorf("changed (-was +is):\n%s", diff)
+		t.Errorf("changed (-before +after):\n%s", diff)
 	}
 	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.PutFiles(1000, nil) }); !errors.Is(err, store.ErrStale) {
 		t.Errorf("of no row: %v", err)
 	}
 	select {
 	case daemon := <-pokes:
-		t.Errorf("poked %s though nothing changed", daemon)
+		t.Errorf("poked %s although nothing changed", daemon)
 	default:
 	}
 }
@@ -123,7 +123,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-func TestWorking(t *testing.T) {
+func TestActiveLanes(t *testing.T) {
 	s := storetest.Open(t)
 	if lanes := must(s.ActiveLanes(t.Context(), "telegram"))(t); lanes != nil {
 		t.Errorf("in an empty table: %v", lanes)
@@ -140,7 +140,7 @@ func TestWorking(t *testing.T) {
 		turns = append(turns, queued(t, s, set))
 		runs = append(runs, begun(t, s, turns[i]))
 	}
-	queued(t, s, in("telegram:2", "", "#i")) // nobody works on it yet
+	queued(t, s, in("telegram:2", "", "#i")) // not started yet
 	offered(t, s, runs[3])                   // behind the one that runs
 	expect := func(want ...store.Lane) {
 		t.Helper()
@@ -159,8 +159,8 @@ func TestWorking(t *testing.T) {
 	expect(store.Lane{ChatJID: "telegram:1", ThreadID: "7"}) // the other turn of it
 }
 
-// TestWorkedOn takes what people wrote, where the gateway has split a row of its own off it.
-func TestWorkedOn(t *testing.T) {
+// TestActiveTriggers expects the user's message where the gateway derived a row from it.
+func TestActiveTriggers(t *testing.T) {
 	s := storetest.Open(t)
 	const chat = "slack:C1"
 	post := func(id string, from int64) int64 {
@@ -176,7 +176,7 @@ func TestWorkedOn(t *testing.T) {
 		}))
 		runs = append(runs, begun(t, s, turns[i]))
 	}
-	queued(t, s, func(turn *msg.Turn) { // nobody works on it yet
+	queued(t, s, func(turn *msg.Turn) { // not started yet
 		turn.ChatJID, turn.ThreadID, turn.TriggerMessageID, turn.Topic = chat, "1.0", post("1.3", 0), "#later"
 	})
 	lane := store.Lane{ChatJID: chat, ThreadID: "1.0"}

@@ -8,15 +8,15 @@ import (
 	"arizuko/pkg/store"
 )
 
-// patience bounds every wait for something that must happen, on any machine.
-const patience = 30 * time.Second
+// maxWait bounds every wait for an expected event, on any machine.
+const maxWait = 30 * time.Second
 
 const (
 	folder = "acme"
 	chat   = "telegram:-1"
 )
 
-// must unwraps a result that cannot fail here.
+// must returns a result that must not be an error.
 func must[T any](v T, err error) func(t testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -27,17 +27,17 @@ func must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
-// eventually waits until done says so.
+// eventually waits until done returns true.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(maxWait)
 	for !done() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("still waiting for ", what)
+			t.Fatal("timed out waiting for ", what)
 		}
 	}
 }
@@ -47,8 +47,8 @@ func receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 	t.Helper()
 	select {
 	case v = <-from:
-	case <-time.After(patience):
-		t.Fatal("still waiting for ", what)
+	case <-time.After(maxWait):
+		t.Fatal("timed out waiting for ", what)
 	}
 	return v
 }
@@ -107,7 +107,7 @@ func queued(t testing.TB, s *store.Store, set ...func(*msg.Turn)) *msg.Turn {
 	return turn
 }
 
-// offered stores a turn that is piped to a run.
+// offered stores a turn assigned to a run.
 func offered(t testing.TB, s *store.Store, run *msg.Run) *msg.Turn {
 	t.Helper()
 	turn := &msg.Turn{
@@ -145,7 +145,7 @@ func turn(t testing.TB, s *store.Store, id int64) *msg.Turn {
 	t.Helper()
 	got := must(s.Turn(t.Context(), id))(t)
 	if got == nil {
-		t.Fatalf("turn %d is gone", id)
+		t.Fatalf("no turn %d", id)
 	}
 	return got
 }

@@ -19,7 +19,7 @@ func scanGroup(scan scanner) (g msg.Group, err error) {
 	return g, nil
 }
 
-// Groups returns every registered group by folder.
+// Groups returns every registered group, sorted by folder.
 func (r Reader) Groups(ctx context.Context) ([]msg.Group, error) {
 	return collect(ctx, r.q, scanGroup, selectGroups+` ORDER BY folder`)
 }
@@ -33,7 +33,7 @@ func (r Reader) Group(ctx context.Context, folder string) (*msg.Group, error) {
 	return &groups[0], nil
 }
 
-// PutGroup registers a group. If its folder is registered already nothing
+// PutGroup registers a group. If its folder is registered already, nothing
 // changes and fresh is false.
 func (tx *Tx) PutGroup(g *msg.Group) (fresh bool, err error) {
 	n, err := tx.change(`INSERT INTO registered_groups (folder, name, created_at, config) VALUES (?,?,?,?)
@@ -41,16 +41,16 @@ func (tx *Tx) PutGroup(g *msg.Group) (fresh bool, err error) {
 	return n > 0, err
 }
 
-// UpdateGroup replaces name and config of a group and says whether there is
-// one.
+// UpdateGroup replaces the name and config of a group and reports whether there
+// is one.
 func (tx *Tx) UpdateGroup(g *msg.Group) (found bool, err error) {
 	n, err := tx.change(`UPDATE registered_groups SET name = ?, config = ? WHERE folder = ?`,
 		g.Name, string(g.Config), g.Folder)
 	return n > 0, err
 }
 
-// DeleteGroup removes a group and says whether there was one. The caller has
-// made sure that no route and no child needs it.
+// DeleteGroup removes a group and reports whether there was one. The caller has
+// checked that no route and no child group refers to it.
 func (tx *Tx) DeleteGroup(folder string) (found bool, err error) {
 	n, err := tx.change(`DELETE FROM registered_groups WHERE folder = ?`, folder)
 	return n > 0, err

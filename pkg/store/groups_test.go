@@ -36,7 +36,7 @@ func TestGroups(t *testing.T) {
 
 	changed := msg.Group{Folder: "acme", Name: "Acme", Config: json.RawMessage(`{"model":"x"}`)}
 	write(t, s, func(tx *store.Tx) error {
-		for folder, want := range map[string]bool{"acme/eng": true, "nobody": false} {
+		for folder, want := range map[string]bool{"acme/eng": true, "absent": false} {
 			if found, err := tx.DeleteGroup(folder); found != want || err != nil {
 				t.Errorf("delete %s: %v %v", folder, found, err)
 			}
@@ -44,9 +44,9 @@ func TestGroups(t *testing.T) {
 		if found, err := tx.UpdateGroup(&changed); !found || err != nil {
 			t.Errorf("update: %v %v", found, err)
 		}
-		found, err := tx.UpdateGroup(&msg.Group{Folder: "nobody", Config: json.RawMessage(`{}`)})
+		found, err := tx.UpdateGroup(&msg.Group{Folder: "absent", Config: json.RawMessage(`{}`)})
 		if found {
-			t.Error("updated a group that is not there")
+			t.Error("updated a group that does not exist")
 		}
 		return err
 	})

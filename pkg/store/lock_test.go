@@ -20,8 +20,8 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// These tests start the test program again as further daemons would be: with
-// the role and the database in its arguments.
+// These tests start the test binary as helper processes, with a role and the
+// database in the arguments.
 
 const (
 	roleWriter  = "write-until-stdin-closes"
@@ -72,7 +72,7 @@ func play(role, path string) error {
 	}
 }
 
-// daemon starts the test program in a role.
+// daemon starts a helper process in a role.
 func daemon(t *testing.T, role, path string) (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], role, path)
@@ -88,7 +88,7 @@ func daemon(t *testing.T, role, path string) (*exec.Cmd, io.WriteCloser, *bufio.
 	return cmd, stdin, bufio.NewReader(stdout)
 }
 
-func TestEveryProcessGetsItsTurnToWrite(t *testing.T) {
+func TestWriteLock_ManyProcesses_NoneStarves(t *testing.T) {
 	const processes, perProcess = 4, 150
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
@@ -105,7 +105,7 @@ func TestEveryProcessGetsItsTurnToWrite(t *testing.T) {
 		}
 		for _, out := range outs {
 			if line, err := out.ReadString('\n'); line != "ready\n" {
-				t.Errorf("a process said %q, %v", line, err)
+				t.Errorf("a process printed %q, %v", line, err)
 			}
 		}
 		return nil
@@ -126,11 +126,11 @@ func TestEveryProcessGetsItsTurnToWrite(t *testing.T) {
 	}
 	t.Log("rows by process:", written)
 	if least, most := slices.Min(written), slices.Max(written); least*5 < most {
-		t.Errorf("rows by process: %v: one starves", written)
+		t.Errorf("rows by process: %v: one was starved", written)
 	}
 }
 
-func TestStoppedProcessWithTheLock(t *testing.T) {
+func TestWriteLock_HolderStopped_TimesOut(t *testing.T) {
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	cmd, _, _ := daemon(t, roleStopper, path)
@@ -144,7 +144,7 @@ func TestStoppedProcessWithTheLock(t *testing.T) {
 		}
 	}
 	if rows := must(s.Undecided(t.Context(), "a:1", 0, 10))(t); len(rows) != 0 {
-		t.Errorf("reading goes on, and finds %d rows", len(rows))
+		t.Errorf("%d rows read while the lock is held", len(rows))
 	}
 
 	if err := cmd.Process.Signal(unix.SIGCONT); err != nil {
@@ -153,7 +153,7 @@ func TestStoppedProcessWithTheLock(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	s.SetLockTimeout(patience)
+	s.SetLockTimeout(maxWait)
 	write(t, s, puts("afterwards", nil))
 	if got := contents(t, s); !slices.Equal(got, []string{"of the stopped process", "afterwards"}) {
 		t.Errorf("stored %v", got)
@@ -169,9 +169,9 @@ func stopped(t *testing.T, pid int) bool {
 	return strings.Contains(string(stat), ") T ")
 }
 
-// TestLockOfAnImpatientProcessIsGivenBack has a process give up waiting and
-// not write again, while the lock it had queued for comes.
-func TestLockOfAnImpatientProcessIsGivenBack(t *testing.T) {
+// TestWriteLock_TimedOutWaiter_ReleasesIt lets a process time out and not write
+// again before it gets the lock.
+func TestWriteLock_TimedOutWaiter_ReleasesIt(t *testing.T) {
 	path := storetest.Path(t)
 	holder, impatient := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
 	impatient.SetLockTimeout(10 * time.Millisecond)
@@ -183,7 +183,7 @@ func TestLockOfAnImpatientProcessIsGivenBack(t *testing.T) {
 	})
 	eventually(t, "the lock to come", impatient.LockCameTooLate)
 	write(t, holder, puts("one", nil))
-	impatient.SetLockTimeout(patience)
+	impatient.SetLockTimeout(maxWait)
 	write(t, impatient, puts("two", nil))
 	write(t, holder, puts("three", nil))
 	if got := contents(t, holder); !slices.Equal(got, []string{"one", "two", "three"}) {
@@ -191,8 +191,8 @@ func TestLockOfAnImpatientProcessIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestCloseWhileTheLockIsAwaited closes a store that has queued for the lock.
-func TestCloseWhileTheLockIsAwaited(t *testing.T) {
+// TestClose_WaitingForLock_Returns closes a store that has queued for the lock.
+func TestClose_WaitingForLock_Returns(t *testing.T) {
 	path := storetest.Path(t)
 	holder := storetest.OpenAt(t, path, nil)
 	impatient := must(store.Open(t.Context(), store.Options{Path: path}))(t)
@@ -203,6 +203,6 @@ func TestCloseWhileTheLockIsAwaited(t *testing.T) {
 		}
 		return impatient.Close()
 	})
-	holder.SetLockTimeout(patience)
+	holder.SetLockTimeout(maxWait)
 	write(t, holder, puts("one", nil))
 }

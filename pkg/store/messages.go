@@ -32,7 +32,7 @@ func scanMessage(scan scanner) (*msg.Message, error) {
 	if m.Verb == "" {
 		m.Verb = msg.VerbMessage
 	}
-	// Foreign adapters write these columns too: JSON of another shape counts as absent.
+	// Foreign adapters write these columns too: JSON of another shape counts as none.
 	if attachments.Valid && json.Unmarshal([]byte(attachments.String), &m.Attachments) != nil {
 		m.Attachments = nil
 	}
@@ -54,8 +54,8 @@ func (r Reader) Message(ctx context.Context, id int64) (*msg.Message, error) {
 	return first(r.messages(ctx, queryMessage, id))
 }
 
-// MessageByPlatformID finds a row of a chat by the id its platform gave it,
-// following the parts of outbound rows; nil if it is not stored.
+// MessageByPlatformID finds a row of a chat by its platform id, or an outbound
+// row by the platform id of one of its parts; nil if there is none.
 func (r Reader) MessageByPlatformID(ctx context.Context, chatJID, platformID string) (*msg.Message, error) {
 	m, err := first(r.messages(ctx, queryByPlatformID, chatJID, platformID))
 	if m != nil || err != nil {
@@ -71,9 +71,9 @@ func first[T any](all []*T, err error) (*T, error) {
 	return all[0], nil
 }
 
-// NewMessages returns the chats of inbound rows behind the cursor, in order of
-// arrival and each once, and the cursor behind the last row looked at.
-// At most limit rows are looked at.
+// NewMessages returns the chats of inbound rows after the cursor, each once, in
+// order of arrival, and the cursor after the last row read. It reads at most
+// limit rows.
 func (r Reader) NewMessages(ctx context.Context, cursor int64, limit int) (chats []string, next int64, err error) {
 	next = cursor
 	seen := map[string]bool{}
@@ -95,17 +95,17 @@ func (r Reader) NewMessages(ctx context.Context, cursor int64, limit int) (chats
 	return chats, next, nil
 }
 
-// UndecidedChats returns every chat with rows waiting for a decision.
+// UndecidedChats returns every chat with undecided rows.
 func (r Reader) UndecidedChats(ctx context.Context) ([]string, error) {
 	return collect(ctx, r.q, one[string], queryUndecidedChats)
 }
 
-// PageBytes is the content after which Undecided ends a page.
+// PageBytes is the size of the content, in bytes, at which Undecided ends a page.
 const PageBytes = 4 << 20
 
-// Undecided returns a chat's inbound rows without a disposition behind row id
-// after, oldest first, at most limit, and none behind the row with which their
-// content reaches PageBytes.
+// Undecided returns a chat's inbound rows without a disposition after a row id,
+// oldest first. It returns at most limit rows, and stops after the row with which
+// their content reaches PageBytes.
 func (r Reader) Undecided(ctx context.Context, chatJID string, after int64, limit int) (page []*msg.Message, err error) {
 	size := 0
 	err = r.q.each(ctx, func(scan scanner) (bool, error) {
@@ -123,14 +123,14 @@ func (r Reader) Undecided(ctx context.Context, chatJID string, after int64, limi
 	return page, nil
 }
 
-// LastMessageID is the highest row id handed out, 0 in an empty table.
+// LastMessageID is the highest row id, 0 in an empty table.
 func (r Reader) LastMessageID(ctx context.Context) (id int64, err error) {
 	_, err = r.q.get(ctx, []any{&id}, queryLastID)
 	return id, err
 }
 
-// TurnMessages returns the rows a turn was made of in the order they were
-// written: a row derived from another stands where that one stood.
+// TurnMessages returns the rows of a turn in the order they were written; a
+// derived row is sorted as the row it is derived from.
 func (r Reader) TurnMessages(ctx context.Context, turnID int64) ([]*msg.Message, error) {
 	rows, err := r.messages(ctx, queryTurnMessages, turnID)
 	written := func(m *msg.Message) int64 {
@@ -153,11 +153,11 @@ func (r Reader) DerivedFrom(ctx context.Context, id int64) ([]*msg.Message, erro
 	return r.messages(ctx, queryDerivedFrom, id)
 }
 
-// Observed returns what a folder has not been shown of other chats: rows
-// routed to it, decided behind `after` and received since `since`, from people
-// and not empty; the newest limit of them, oldest first, and how many older
-// ones were left out. shared leaves out rows of DMs. It looks back over the
-// folder's last 10,000 rows and no further.
+// Observed returns rows of other chats for a folder's prompt: routed to the
+// folder, decided after decision `after` and received since `since`, not empty,
+// and not from bots. It returns the newest limit of them, oldest first, and how
+// many older ones were left out. shared excludes rows of DMs. Only the folder's
+// last 10,000 rows are considered.
 func (r Reader) Observed(ctx context.Context, folder, exceptChat string, after, since int64, shared bool, limit int) (rows []*msg.Message, left int, err error) {
 	rows, err = r.messages(ctx, queryObserved, folder, after, exceptChat, since, shared, limit)
 	if err != nil {
@@ -171,36 +171,36 @@ func (r Reader) Observed(ctx context.Context, folder, exceptChat string, after, 
 	return rows, left, err
 }
 
-// LastDecision is the highest decision_seq handed out.
+// LastDecision is the highest decision_seq in use.
 func (r Reader) LastDecision(ctx context.Context) (int64, error) {
 	return r.state(ctx, stateDecisionSeq)
 }
 
-// LastHome is the folder that one of a chat's last thousand rows was routed to
-// because the chat is its, "" if none was: what is known of a chat's home while
-// routing is down.
+// LastHome is the folder that the newest of a chat's last 1,000 rows was routed
+// to by a route, engagement, pin or address, "" for none. It stands in for the
+// chat's home while routd is down.
 func (r Reader) LastHome(ctx context.Context, chatJID string) (folder string, err error) {
 	_, err = r.q.get(ctx, []any{&folder}, queryLastHome, chatJID)
 	return folder, err
 }
 
-// LastStaleAt is when the chat's last row that was too old on arrival came, in
-// unix ms, 0 if none ever did.
+// LastStaleAt is when the last row of a chat arrived that was too old on arrival,
+// in unix ms, 0 for never.
 func (r Reader) LastStaleAt(ctx context.Context, chatJID string) (at int64, err error) {
 	_, err = r.q.get(ctx, []any{&at}, queryLastStaleAt, chatJID)
 	return at, err
 }
 
-// BotTurns is how many turns another bot's messages in a chat have fired since a
-// time, in unix ms.
+// BotTurns is the number of turns that another bot's messages in a chat have
+// started since a time, in unix ms.
 func (r Reader) BotTurns(ctx context.Context, chatJID, sender string, since int64) (n int, err error) {
 	_, err = r.q.get(ctx, []any{&n}, queryBotTurns, chatJID, sender, since)
 	return n, err
 }
 
-// PutMessage inserts a row, whatever it is, and pokes whoever reads it next.
-// A row whose (chat, platform id) is stored already changes nothing: its id
-// is returned with fresh false. Zero fields take the column's default.
+// PutMessage inserts a row of any kind and pokes the daemon that acts on it. If
+// its (chat, platform id) is stored already, nothing changes and the stored row's
+// id is returned with fresh false. Zero fields take the column's default.
 func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 	tx.note(failpoint.PutMessage)
 	if m.Kind == "" {
@@ -245,8 +245,8 @@ func (r Reader) PendingFiles(ctx context.Context, platform string, limit int) ([
 	return r.messages(ctx, queryPendingFiles, platform, limit)
 }
 
-// PutFiles records what became of a row's attachments; gated judges it now. It
-// returns ErrStale if that is recorded already.
+// PutFiles records the result of downloading a row's attachments, so that gated
+// can decide the row. It returns ErrStale if a result is recorded already.
 func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
 	n, err := tx.change(updateFiles, attachmentsJSON(files), id)
 	if err == nil && n == 0 {
@@ -256,7 +256,7 @@ func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
 	return err
 }
 
-// PutMessage inserts one row in a write of its own; see Tx.PutMessage.
+// PutMessage inserts one row in a write of its own, see Tx.PutMessage.
 func (s *Store) PutMessage(ctx context.Context, m *msg.Message) (id int64, fresh bool, err error) {
 	err = s.Write(ctx, func(tx *Tx) (err error) {
 		id, fresh, err = tx.PutMessage(m)
@@ -265,18 +265,18 @@ func (s *Store) PutMessage(ctx context.Context, m *msg.Message) (id int64, fresh
 	return id, fresh, err
 }
 
-// Decision is the final word on an inbound row, or its parking.
+// Decision is the result of deciding an inbound row: final, or onboarding.
 type Decision struct {
 	Disposition msg.Disposition
 	Reason      msg.Reason
-	RoutedTo    string // the folder, where one takes or observes the row
-	TurnID      int64  // the turn it fires, 0 for none
-	Topic       string // the row's topic and thread from here on
+	RoutedTo    string // the folder that answers or observes the row, "" for none
+	TurnID      int64  // the turn it starts, 0 for none
+	Topic       string // the row's topic and thread after the decision
 	ThreadID    string
 }
 
-// Decide gives an undecided row its disposition. It returns ErrStale if the
-// row has one already.
+// Decide sets an undecided row's disposition. It returns ErrStale if the row has
+// one already.
 func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 	tx.note(failpoint.Decide)
 	seq, err := tx.nextDecision()
@@ -291,8 +291,8 @@ func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 	return err
 }
 
-// DecideAll gives every undecided row of a chat for which which is true the
-// same disposition; each keeps its topic and thread.
+// DecideAll sets the same disposition for every undecided row of a chat that
+// which selects; each keeps its topic and thread.
 func (tx *Tx) DecideAll(chatJID string, which func(*msg.Message) bool, d Decision, now int64) error {
 	const page = 200
 	for after := int64(0); ; {
@@ -313,7 +313,8 @@ func (tx *Tx) DecideAll(chatJID string, which func(*msg.Message) bool, d Decisio
 	}
 }
 
-// ReplaceContent lets an edit replace what an undecided row says.
+// ReplaceContent applies an edit to an undecided row. It returns ErrStale if the
+// row is decided.
 func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb string) error {
 	tx.note(failpoint.ChangeContent)
 	n, err := tx.change(updateContent, content, addressed, verb, id)
@@ -323,21 +324,21 @@ func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb stri
 	return err
 }
 
-// AttachNotes has the oldest twenty edits and deletions noted for a turn's
-// group, chat and place ride along with it.
+// AttachNotes adds the oldest twenty notes of edits and deletions for a turn's
+// group, chat and place to the turn.
 func (tx *Tx) AttachNotes(t *msg.Turn) error {
 	_, err := tx.exec(updateAttachNotes, t.ID, t.ChatJID, t.Folder, t.ThreadID, t.Place)
 	return err
 }
 
-// SupersedeNotes keeps earlier notes on a message, not shown to any agent yet,
-// from being shown beside a newer one.
+// SupersedeNotes discards earlier notes about a message that no agent has been
+// shown, because a newer one follows.
 func (tx *Tx) SupersedeNotes(chatJID, targetID string) error {
 	_, err := tx.exec(updateOldNotes, chatJID, targetID)
 	return err
 }
 
-// CancelReplies withdraws the replies of a turn that have not begun to leave.
+// CancelReplies cancels the replies of a turn that are still queued.
 func (tx *Tx) CancelReplies(turnID int64) error {
 	_, err := tx.exec(updateCancelReplies, turnID)
 	return err
@@ -369,7 +370,7 @@ func forwardedJSON(a *msg.ReturnAddress) any {
 	return a.JSON()
 }
 
-// EditFired says whether an edit of a message has fired a turn already.
+// EditFired reports whether an edit of a message has started a turn already.
 func (r Reader) EditFired(ctx context.Context, chatJID, targetID string) (fired bool, err error) {
 	_, err = r.q.get(ctx, []any{&fired}, queryFiredEdit, chatJID, targetID)
 	return fired, err

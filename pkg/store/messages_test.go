@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func TestPutMessageOnce(t *testing.T) {
+func TestPutMessage_Redelivered_ChangesNothing(t *testing.T) {
 	s := storetest.Open(t)
 	first := msg.Message{ChatJID: "telegram:1", PlatformID: "7", Direction: msg.In, Content: "hi", Timestamp: 1, ReceivedAt: 2}
 	id := stored(t, s, &first).ID
@@ -178,7 +178,7 @@ func TestDecide(t *testing.T) {
 		}
 	}
 	if got := must(s.LastDecision(t.Context()))(t); got != before+1 {
-		t.Errorf("a decision that was not made used a number up: %d after %d", got, before)
+		t.Errorf("a failed decision used a number: %d after %d", got, before)
 	}
 	if diff := cmp.Diff(&want, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
 		t.Errorf("decided twice (-want +got):\n%s", diff)
@@ -204,7 +204,7 @@ func TestDecideAll(t *testing.T) {
 	})
 	for _, m := range must(s.Undecided(t.Context(), chat, 0, rows))(t) {
 		if even(m) {
-			t.Fatalf("row %d is left", m.ID)
+			t.Fatalf("row %d is undecided", m.ID)
 		}
 	}
 	n := get[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND topic = '#' || (id - 1) AND thread_id = '7'`)
@@ -227,7 +227,7 @@ func TestReplaceContent(t *testing.T) {
 	}
 }
 
-func TestTakeNotes(t *testing.T) {
+func TestAttachNotes(t *testing.T) {
 	s := storetest.Open(t)
 	note := func(chatJID, routedTo, thread string, reason msg.Reason) int64 {
 		m := inbound(t, s, chatJID, "edited")
@@ -289,7 +289,7 @@ func TestEditFired(t *testing.T) {
 	}
 }
 
-func TestLastStale(t *testing.T) {
+func TestLastStaleAt(t *testing.T) {
 	s := storetest.Open(t)
 	stale := store.Decision{Disposition: msg.Observed, Reason: msg.ReasonStale, RoutedTo: folder}
 	for i, d := range []store.Decision{stale, stale, {Disposition: msg.Dropped, Reason: msg.ReasonNoRoute}} {
@@ -317,7 +317,7 @@ func observe(t *testing.T, s *store.Store, set func(*msg.Message, *store.Decisio
 	return m
 }
 
-func TestObservedLeavesOut(t *testing.T) {
+func TestObserved_Excludes(t *testing.T) {
 	s := storetest.Open(t)
 	write(t, s, func(tx *store.Tx) error { return tx.PutChat("slack:D1", msg.ChatDM, "Ada", 1) })
 	early := observe(t, s, nil)
@@ -372,9 +372,8 @@ func ids(rows []*msg.Message) (all []int64) {
 	return all
 }
 
-// TestObservedIsOrderedByDecision has rows decided in another order than they
-// came in.
-func TestObservedIsOrderedByDecision(t *testing.T) {
+// TestObserved_OrderedByDecision decides rows in another order than they arrived.
+func TestObserved_OrderedByDecision(t *testing.T) {
 	s := storetest.Open(t)
 	var rows []*msg.Message
 	for range 5 {
@@ -395,8 +394,8 @@ func TestObservedIsOrderedByDecision(t *testing.T) {
 	}
 }
 
-// TestObservedLooksBackSoFar buries a row under 10,000 others.
-func TestObservedLooksBackSoFar(t *testing.T) {
+// TestObserved_ManyRows_IsBounded stores 10,000 newer rows.
+func TestObserved_ManyRows_IsBounded(t *testing.T) {
 	s := storetest.Open(t)
 	buried := observe(t, s, nil)
 	bury := func(n int) {
@@ -408,10 +407,10 @@ func TestObservedLooksBackSoFar(t *testing.T) {
 	}
 	bury(9_999)
 	if rows, _, err := s.Observed(t.Context(), folder, chat, 0, 0, false, 100); !slices.Equal(ids(rows), []int64{buried.ID}) || err != nil {
-		t.Errorf("under 9,999 rows: %v, %v", ids(rows), err)
+		t.Errorf("below 9,999 rows: %v, %v", ids(rows), err)
 	}
 	bury(1)
 	if rows, left, err := s.Observed(t.Context(), folder, chat, 0, 0, false, 100); len(rows) != 0 || left != 0 || err != nil {
-		t.Errorf("under 10,000 rows: %v, %d, %v", ids(rows), left, err)
+		t.Errorf("below 10,000 rows: %v, %d, %v", ids(rows), left, err)
 	}
 }

@@ -16,8 +16,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// model is what must be true of one chat whatever is asked of the store, in
-// whatever order.
+// model has what must hold for one chat after any verbs in any order.
 type model struct {
 	s       *store.Store
 	chat    string
@@ -27,12 +26,11 @@ type model struct {
 	runs    []int64
 	decided map[int64]*msg.Message // as they were when they were decided
 	ended   map[int64]*msg.Turn    // as they were when they ended
-	said    map[int64]int          // frames with text that were taken, by turn
+	replies map[int64]int          // frames with text that were taken, by turn
 	clock   int64
 }
 
-// attempt runs a verb that may find its rows in another state, and says
-// whether it went through.
+// attempt runs a verb that may return ErrStale, and reports whether it succeeded.
 func (m *model) attempt(t *rapid.T, fn func(tx *store.Tx, now int64) error) bool {
 	m.clock++
 	err := m.s.Write(context.Background(), func(tx *store.Tx) error { return fn(tx, m.clock) })
@@ -45,10 +43,10 @@ func (m *model) attempt(t *rapid.T, fn func(tx *store.Tx, now int64) error) bool
 	return false
 }
 
-// noID is the id of nothing.
+// noID is an id that no row has.
 const noID = 1 << 40
 
-// pick draws one of the ids so far, or one that never was.
+// pick draws one of the ids so far, or noID.
 func pick(t *rapid.T, what string, ids []int64) int64 {
 	if i := rapid.IntRange(-1, len(ids)-1).Draw(t, what); i >= 0 {
 		return ids[i]
@@ -138,14 +136,14 @@ func (m *model) answer(t *rapid.T) {
 		t.Fatalf("run %d answered turn %+v", r.RunID, before)
 	}
 	if r.Text != "" {
-		m.said[r.TurnID]++
+		m.replies[r.TurnID]++
 	}
 	left, err := m.s.RunTurns(t.Context(), r.RunID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.Final && before.EndedAt == 0 && len(left) > 0 && left[0].State != msg.TurnRunning {
-		t.Fatalf("run %d is done with turn %d and does not go on with %d", r.RunID, r.TurnID, left[0].ID)
+		t.Fatalf("run %d has ended turn %d and did not start %d", r.RunID, r.TurnID, left[0].ID)
 	}
 }
 
@@ -173,7 +171,7 @@ func (m *model) revive(t *rapid.T) {
 	id := pick(t, "turn", m.turns)
 	if m.attempt(t, func(tx *store.Tx, _ int64) error { return tx.ReviveTurn(id) }) {
 		if turn := m.ended[id]; turn != nil && turn.State == msg.TurnDone {
-			t.Fatalf("turn %d was done and is revived", id)
+			t.Fatalf("turn %d was done and was revived", id)
 		}
 		delete(m.ended, id)
 	}
@@ -184,7 +182,7 @@ func (m *model) closeRun(t *rapid.T) {
 	m.attempt(t, func(tx *store.Tx, now int64) error { return tx.CloseRun(id, now) })
 }
 
-// check holds the tables against the model after every step.
+// check compares the tables with the model after every step.
 func (m *model) check(t *rapid.T) {
 	m.checkRows(t)
 	running := map[int64]int64{}
@@ -195,7 +193,7 @@ func (m *model) check(t *rapid.T) {
 		}
 		if turn.State == msg.TurnRunning {
 			if other := running[turn.RunID]; other != 0 {
-				t.Fatalf("run %d works on turns %d and %d", turn.RunID, other, id)
+				t.Fatalf("run %d runs turns %d and %d", turn.RunID, other, id)
 			}
 			running[turn.RunID] = id
 		}
@@ -218,7 +216,7 @@ func (m *model) checkRows(t *rapid.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(m.decided[id], row); diff != "" {
-			t.Fatalf("row %d was decided and changes (-was +is):\n%s", id, diff)
+			t.Fatalf("row %d was decided and changed (-before +after):\n%s", id, diff)
 		}
 		if other := seqs[row.DecisionSeq]; other != 0 {
 			t.Fatalf("rows %d and %d are decision %d", id, other, row.DecisionSeq)
@@ -227,12 +225,12 @@ func (m *model) checkRows(t *rapid.T) {
 	}
 }
 
-// checkEnded holds a turn to the way it ended. Only a done one takes frames
-// more, and is changed by nothing else.
+// checkEnded checks that an ended turn stays as it ended. Only a done one accepts
+// further frames.
 func (m *model) checkEnded(t *rapid.T, turn *msg.Turn) {
 	if turn.EndedAt == 0 {
 		if was := m.ended[turn.ID]; was != nil {
-			t.Fatalf("turn %d was %s and is %s", turn.ID, was.State, turn.State)
+			t.Fatalf("turn %d changed from %s to %s", turn.ID, was.State, turn.State)
 		}
 		return
 	}
@@ -242,24 +240,24 @@ func (m *model) checkEnded(t *rapid.T, turn *msg.Turn) {
 			before.Frames, now.Frames = 0, 0
 		}
 		if diff := cmp.Diff(before, now); diff != "" {
-			t.Fatalf("turn %d had ended and changes (-was +is):\n%s", turn.ID, diff)
+			t.Fatalf("turn %d had ended and changed (-before +after):\n%s", turn.ID, diff)
 		}
 	}
 	m.ended[turn.ID] = turn
 	replies, err := m.s.TurnReplies(t.Context(), turn.ID)
-	if err != nil || len(replies) != m.said[turn.ID] {
-		t.Fatalf("turn %d: %d replies to %d frames (%v)", turn.ID, len(replies), m.said[turn.ID], err)
+	if err != nil || len(replies) != m.replies[turn.ID] {
+		t.Fatalf("turn %d: %d replies to %d frames (%v)", turn.ID, len(replies), m.replies[turn.ID], err)
 	}
 }
 
-func TestAnyOrderOfVerbsKeepsTheInvariants(t *testing.T) {
+func TestModel_AnyOrderOfVerbs_KeepsInvariants(t *testing.T) {
 	s := storetest.Open(t)
 	chats := 0
 	rapid.Check(t, func(t *rapid.T) {
 		chats++
 		m := &model{
 			s: s, chat: fmt.Sprintf("telegram:-%d", chats), folder: fmt.Sprintf("f%d", chats),
-			decided: map[int64]*msg.Message{}, ended: map[int64]*msg.Turn{}, said: map[int64]int{},
+			decided: map[int64]*msg.Message{}, ended: map[int64]*msg.Turn{}, replies: map[int64]int{},
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"put": m.put, "drop": m.drop, "fire": m.fire, "fire another": m.fire, "start": m.start, "answer": m.answer,

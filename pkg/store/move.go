@@ -8,19 +8,18 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// moved are the columns in which a chat's address stands, but for those of tables that grow
-// with messages.
+// moved are the columns that hold a chat's address, except those of tables that grow with
+// messages.
 var moved = []string{
 	`topic_threads SET chat_jid`, `platform_threads SET chat_jid`, `chat_reply_state SET jid`,
 	`onboarding_requests SET chat_jid`, `reminders SET chat_jid`, `polls SET chat_jid`,
 }
 
-// MoveChat gives a chat another address, as a Telegram group gets when it
-// becomes a supergroup: everything that is about it moves, whoever it belongs
-// to, and is found under the new address from here on. The platform ids it has
-// had so far are marked as old, since they begin anew. Moving it again changes
-// nothing. What the new address has of its own stays, where the two cannot be
-// joined.
+// MoveChat changes a chat's address, as when a Telegram group becomes a
+// supergroup. All rows that refer to the chat move, including those of tables
+// owned by other daemons. Its platform ids so far get the prefix "old:", since
+// the new chat counts from 1 again. A second move changes nothing. Where both
+// addresses have a row that cannot be merged, the new address's row stays.
 func (tx *Tx) MoveChat(from, to string, now int64) error {
 	if from == to {
 		return nil
@@ -47,7 +46,7 @@ func (tx *Tx) MoveChat(from, to string, now int64) error {
 	return tx.EnsureChat(to, now)
 }
 
-// moveChatRow keeps what people have pinned, if the new chat has a row already.
+// moveChatRow keeps the old chat's pins if the new chat has a row already.
 func (tx *Tx) moveChatRow(from, to string) error {
 	if _, err := tx.exec(`UPDATE OR IGNORE chats SET jid = ? WHERE jid = ?`, to, from); err != nil {
 		return err
@@ -103,7 +102,7 @@ func (tx *Tx) moveRoutes(from, to string) error {
 	return nil
 }
 
-// Alias is the address that a chat has now, "" if it was never moved.
+// Alias is the current address of a chat, "" if it was never moved.
 func (r Reader) Alias(ctx context.Context, jid string) (now string, err error) {
 	_, err = r.q.get(ctx, []any{&now}, `SELECT new_jid FROM chat_aliases WHERE old_jid = ?`, jid)
 	return now, err

@@ -10,9 +10,9 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// TestAMovedChatIsWhole moves a chat with something in every table, onto one that people have
-// written in already.
-func TestAMovedChatIsWhole(t *testing.T) {
+// TestMoveChat_MovesEveryTable moves a chat with rows in every table to an address that
+// already has messages.
+func TestMoveChat_MovesEveryTable(t *testing.T) {
 	const from, to = "telegram:-5", "telegram:-1005"
 	s := storetest.Open(t)
 	out := &msg.Message{ChatJID: from, Direction: msg.Out, OutState: msg.OutQueued, ReplyToID: "1", Content: "answer", Source: msg.SourceAgent}
@@ -55,19 +55,19 @@ func TestAMovedChatIsWhole(t *testing.T) {
 		t.Errorf("outbound rows wait (-want +got):\n%s", diff)
 	}
 	if got := must(s.Turn(t.Context(), turn.ID))(t); got.ChatJID != to || got.ReplyTo != "old:1" {
-		t.Errorf("the turn is of %s and replies to %s", got.ChatJID, got.ReplyTo)
+		t.Errorf("the turn is in %s and replies to %s", got.ChatJID, got.ReplyTo)
 	}
 	if c := must(s.Chat(t.Context(), to))(t); c.StickyTopic != "#a" || c.Title != "Team, again" {
 		t.Errorf("the chat is %+v", c)
 	}
 	if must(s.Chat(t.Context(), from))(t) != nil {
-		t.Error("the old chat is still there")
+		t.Error("the old chat still has a row")
 	}
 	if e := must(s.Engagement(t.Context(), to, "7"))(t); e.Folder != "main" {
 		t.Errorf("engaged: %+v", e)
 	}
 	if must(s.TopicOfThread(t.Context(), to, "7"))(t) != "#a" || must(s.Thread(t.Context(), to, "7"))(t).Title != "Deploys" {
-		t.Error("the thread did not come along")
+		t.Error("the thread did not move")
 	}
 	var matches []string
 	for _, r := range must(s.Routes(t.Context()))(t) {
@@ -78,6 +78,6 @@ func TestAMovedChatIsWhole(t *testing.T) {
 		t.Errorf("routes (-want +got):\n%s", diff)
 	}
 	if must(s.Alias(t.Context(), from))(t) != to || must(s.Alias(t.Context(), to))(t) != "" {
-		t.Error("the old address leads nowhere")
+		t.Error("the old address has no alias")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func TestOpenSetsTheOptionsOfItsConnections(t *testing.T) {
+func TestOpen_SetsOptions(t *testing.T) {
 	s := storetest.Open(t)
 	written := map[string]string{
 		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "10000",
@@ -35,11 +35,11 @@ func TestOpenSetsTheOptionsOfItsConnections(t *testing.T) {
 		}
 	}
 	if _, err := s.Get(t.Context(), `DELETE FROM messages RETURNING id`, nil, new(int64)); err == nil || !strings.Contains(err.Error(), "readonly") {
-		t.Errorf("a reader writes: %v", err)
+		t.Errorf("a read connection wrote: %v", err)
 	}
 }
 
-func TestOptionsAreReadBack(t *testing.T) {
+func TestOpen_WrongOption_ReturnsError(t *testing.T) {
 	const good = "?_journal_mode=WAL&_synchronous=FULL&_foreign_keys=true&_busy_timeout=10000"
 	tests := []struct{ name, options, wrong string }{
 		{"as they should be", good, ""},
@@ -61,22 +61,22 @@ func TestOptionsAreReadBack(t *testing.T) {
 				t.Errorf("error %v, want one about %s", err, tt.wrong)
 			}
 			if err := store.CheckOptions(t.Context(), conn, 7); err == nil {
-				t.Error("another autocheckpoint is not noticed")
+				t.Error("a wrong autocheckpoint was not noticed")
 			}
 		})
 	}
 }
 
-func TestOpenRefuses(t *testing.T) {
+func TestOpen_UnusableFile_ReturnsError(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("text.db", []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct{ name, path, want string }{
-		{"a file that is not there", "nowhere.db", "unable to open"},
-		{"a folder that is not there", "nowhere/arizuko.db", "no such file"},
-		{"a file that is no database", "text.db", "not a database"},
-		{"a database that cannot have a log", ":memory:", `journal_mode is "memory", not "wal"`},
+		{"missing file", "nowhere.db", "unable to open"},
+		{"missing folder", "nowhere/arizuko.db", "no such file"},
+		{"not a database", "text.db", "not a database"},
+		{"no write-ahead log possible", ":memory:", `journal_mode is "memory", not "wal"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,11 +91,11 @@ func TestOpenRefuses(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat("nowhere.db"); err == nil {
-		t.Error("Open makes a database")
+		t.Error("Open created a database")
 	}
 }
 
-func TestPathIsNotReadAsOptions(t *testing.T) {
+func TestOpen_PathWithOptions_IsAFileName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?mode=memory#%41&_synchronous=OFF.db")
 	plain := storetest.Path(t)
 	if err := os.Rename(plain, path); err != nil {
@@ -108,7 +108,7 @@ func TestPathIsNotReadAsOptions(t *testing.T) {
 	}
 }
 
-func TestFullDatabase(t *testing.T) {
+func TestWrite_DatabaseFull_FailsUntilThereIsSpace(t *testing.T) {
 	s := storetest.Open(t)
 	big := strings.Repeat("x", 100<<10)
 	limit := func(pages int64) {
@@ -143,7 +143,7 @@ func TestFullDatabase(t *testing.T) {
 	limit(1 << 30)
 	for _, err := range s.WriteAll(t.Context(), puts(big, nil), puts("after", nil)) {
 		if err != nil {
-			t.Errorf("with room again: %v", err)
+			t.Errorf("with space again: %v", err)
 		}
 	}
 	if got := contents(t, s); got[0] != "before" || got[len(got)-1] != "after" || len(got[len(got)-2]) != len(big) {
@@ -151,7 +151,7 @@ func TestFullDatabase(t *testing.T) {
 	}
 }
 
-func TestDatabaseLockedByAShell(t *testing.T) {
+func TestWrite_LockedByShell_ReturnsErrLocked(t *testing.T) {
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	write(t, s, func(tx *store.Tx) error {
@@ -168,7 +168,7 @@ func TestDatabaseLockedByAShell(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	// The lock between the processes is free meanwhile: only the shell is in the way.
+	// The lock file is free in the meantime: only the shell blocks writers.
 	other := storetest.OpenAt(t, path, nil)
 	other.SetLockTimeout(time.Millisecond)
 	must(conn.ExecContext(t.Context(), "COMMIT"))(t)

@@ -8,13 +8,13 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Lane is what outbound rows keep their order in: a thread of a chat.
+// Lane is a thread of a chat, in which outbound rows keep their order.
 type Lane struct {
 	ChatJID  string
 	ThreadID string
 }
 
-// OutboxLanes lists where a platform's outbound rows wait to be delivered.
+// OutboxLanes lists the lanes of a platform with outbound rows to deliver.
 func (r Reader) OutboxLanes(ctx context.Context, platform string) ([]Lane, error) {
 	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
 		err = scan(&l.ChatJID, &l.ThreadID)
@@ -22,15 +22,15 @@ func (r Reader) OutboxLanes(ctx context.Context, platform string) ([]Lane, error
 	}, queryOutboxLanes, platform)
 }
 
-// ActiveLanes lists the threads of a platform's chats for which agents work.
+// ActiveLanes lists the lanes of a platform that have a running turn.
 func (r Reader) ActiveLanes(ctx context.Context, platform string) ([]Lane, error) {
 	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
 		err = scan(&l.ChatJID, &l.ThreadID)
 		return l, err
-	}, queryActiveLanes, platform+":", platform+";") // all that begins with the platform and a colon
+	}, queryActiveLanes, platform+":", platform+";") // all addresses that begin with the platform and a colon
 }
 
-// ActiveTriggers lists the platform ids of the messages that agents work on in a thread of a chat.
+// ActiveTriggers lists the platform ids of the messages that started a lane's running turns.
 func (r Reader) ActiveTriggers(ctx context.Context, l Lane) ([]string, error) {
 	return collect(ctx, r.q, func(scan scanner) (id string, err error) {
 		err = scan(&id)
@@ -38,27 +38,26 @@ func (r Reader) ActiveTriggers(ctx context.Context, l Lane) ([]string, error) {
 	}, queryActiveTriggers, l.ChatJID, l.ThreadID)
 }
 
-// NextOutbound is the oldest row of a lane that is queued or being sent, nil
-// if there is none.
+// NextOutbound is the oldest queued or sending row of a lane, nil if there is none.
 func (r Reader) NextOutbound(ctx context.Context, l Lane) (*msg.Message, error) {
 	platform, _ := msg.SplitJID(l.ChatJID)
 	return first(r.messages(ctx, queryNextOutbound, platform, l.ChatJID, l.ThreadID))
 }
 
-// Delivery is one part of an outbound row on its way. Times are unix
+// Delivery is the delivery of one part of an outbound row. Times are unix
 // milliseconds; an empty string stands for NULL.
 type Delivery struct {
 	MessageID  int64
 	Part       int
 	State      msg.OutState
 	Attempts   int
-	NotBefore  int64 // not to be tried again before
+	NotBefore  int64 // the next attempt is not made before
 	PlatformID string
 	ErrorClass msg.ErrorClass
 	Error      string
 }
 
-// Deliveries returns a row's parts in order, none if it was never claimed.
+// Deliveries returns a row's parts in order, none if it was not claimed yet.
 func (r Reader) Deliveries(ctx context.Context, messageID int64) ([]Delivery, error) {
 	return collect(ctx, r.q, func(scan scanner) (d Delivery, err error) {
 		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error)
@@ -66,9 +65,9 @@ func (r Reader) Deliveries(ctx context.Context, messageID int64) ([]Delivery, er
 	}, queryDeliveries, messageID)
 }
 
-// ClaimOutbound takes a queued row to deliver it in so many parts, at least
-// one, of which the first is being sent from here on. It returns ErrStale if
-// the row is not queued any more.
+// ClaimOutbound claims a queued row for delivery in a number of parts, at least
+// one, and marks the first as sending. It returns ErrStale if the row is not
+// queued.
 func (tx *Tx) ClaimOutbound(messageID int64, parts int, now int64) error {
 	tx.note(failpoint.ClaimOutbound)
 	n, err := tx.change(updateClaimOutbound, messageID)
@@ -83,21 +82,20 @@ func (tx *Tx) ClaimOutbound(messageID int64, parts int, now int64) error {
 	return err
 }
 
-// PutDelivery writes how a part stands, at the end of the sequence of changes.
+// PutDelivery writes the state of a part, as the latest delivery change.
 func (tx *Tx) PutDelivery(d Delivery, now int64) error {
 	tx.note(failpoint.PutDelivery)
 	_, err := tx.exec(putDelivery, d.MessageID, d.Part, d.State, d.Attempts, d.NotBefore, null(d.PlatformID),
 		null(d.ErrorClass), null(d.Error), now)
 	if err == nil {
-		tx.Poke("routd") // the first part that arrives begins an engagement
+		tx.Poke("routd") // the first part that is delivered opens an engagement
 	}
 	return err
 }
 
-// SettleOutbound ends the delivery of a claimed row: as sent, ambiguous or
-// failed. platformID is that of its first part, "" if it has none; one that
-// another row of the chat bears is not taken. It returns ErrStale if the row is
-// not being sent.
+// SettleOutbound ends the delivery of a claimed row as sent, ambiguous or failed.
+// platformID is that of its first part, "" for none; it is not stored if another
+// row of the chat has it. It returns ErrStale if the row is not sending.
 func (tx *Tx) SettleOutbound(messageID int64, state msg.OutState, platformID string) error {
 	tx.note(failpoint.SettleOutbound)
 	n, err := tx.change(updateSettleOutbound, state, null(platformID), messageID)
@@ -107,7 +105,7 @@ func (tx *Tx) SettleOutbound(messageID int64, state msg.OutState, platformID str
 	return err
 }
 
-// PutCursor keeps how far a daemon has read something, which key names.
+// PutCursor stores a daemon's value under a key, such as how far it has read.
 func (tx *Tx) PutCursor(daemon, key, value string) error {
 	tx.note(failpoint.PutCursor)
 	_, err := tx.exec(`INSERT INTO cursors (daemon, key, value) VALUES (?,?,?)
@@ -115,19 +113,19 @@ func (tx *Tx) PutCursor(daemon, key, value string) error {
 	return err
 }
 
-// DeleteCursor forgets what a daemon kept under a key.
+// DeleteCursor deletes a daemon's value under a key.
 func (tx *Tx) DeleteCursor(daemon, key string) error {
 	_, err := tx.exec(`DELETE FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
 	return err
 }
 
-// DaemonCursor is what a daemon keeps under a key, "" for nothing.
+// DaemonCursor is a daemon's value under a key, "" for none.
 func (r Reader) DaemonCursor(ctx context.Context, daemon, key string) (value string, err error) {
 	_, err = r.q.get(ctx, []any{&value}, `SELECT value FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
 	return value, err
 }
 
-// DaemonCursors is all that a daemon keeps under keys with a prefix.
+// DaemonCursors returns a daemon's values by key, for keys with a prefix.
 func (r Reader) DaemonCursors(ctx context.Context, daemon, prefix string) (map[string]string, error) {
 	all := map[string]string{}
 	_, err := collect(ctx, r.q, func(scan scanner) (struct{}, error) {

@@ -104,7 +104,7 @@ func TestClaimOutbound(t *testing.T) {
 	}
 }
 
-func TestOnlyTheRightStateIsClaimedOrSettled(t *testing.T) {
+func TestClaimAndSettle_OtherStates_ReturnErrStale(t *testing.T) {
 	s := storetest.Open(t)
 	claim := func(id int64) func(*store.Tx) error {
 		return func(tx *store.Tx) error { return tx.ClaimOutbound(id, 2, 1) }
@@ -121,7 +121,7 @@ func TestOnlyTheRightStateIsClaimedOrSettled(t *testing.T) {
 			refused(t, s, "settle a row that is "+string(state), settle(m.ID))
 		}
 		if diff := cmp.Diff(m, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
-			t.Errorf("changed (-was +is):\n%s", diff)
+			t.Errorf("changed (-before +after):\n%s", diff)
 		}
 	}
 	in := inbound(t, s, chat, "in").ID
@@ -169,12 +169,12 @@ func TestPutDelivery(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n := get[int](t, s, `SELECT count(*) FROM deliveries WHERE platform_id IS NULL AND error_class IS NULL AND error IS NULL`); n != 1 {
-		t.Errorf("%d parts without words", n)
+		t.Errorf("%d parts without an error", n)
 	}
 }
 
-// TestDeliveriesAreInTheOrderOfTheirChanges gives every change the highest number so far.
-func TestDeliveriesAreInTheOrderOfTheirChanges(t *testing.T) {
+// TestDeliveries_EachChange_GetsTheHighestSeq changes parts in any order.
+func TestDeliveries_EachChange_GetsTheHighestSeq(t *testing.T) {
 	s := storetest.Open(t)
 	first, second := outbound(t, s, chat, "", msg.OutQueued), outbound(t, s, chat, "7", msg.OutQueued)
 	last := int64(0)
@@ -191,7 +191,7 @@ func TestDeliveriesAreInTheOrderOfTheirChanges(t *testing.T) {
 		{first, 0, func(tx *store.Tx) error { // again and the same
 			return tx.PutDelivery(store.Delivery{MessageID: first.ID, State: msg.OutSent}, 1)
 		}},
-		{second, 0, func(tx *store.Tx) error { // by somebody else's adapter
+		{second, 0, func(tx *store.Tx) error { // by a foreign adapter
 			return tx.Exec(`UPDATE deliveries SET state = 'sent' WHERE message_id = ?`, second.ID)
 		}},
 		{second, 1, func(tx *store.Tx) error {
@@ -201,12 +201,12 @@ func TestDeliveriesAreInTheOrderOfTheirChanges(t *testing.T) {
 		write(t, s, change.write)
 		top := get[int64](t, s, `SELECT max(seq) FROM deliveries`)
 		if seq := get[int64](t, s, `SELECT seq FROM deliveries WHERE message_id = ? AND part = ?`, change.row.ID, change.part); seq != top || seq <= last {
-			t.Errorf("change %d has number %d; the highest is %d, and was %d", i, seq, top, last)
+			t.Errorf("change %d has seq %d; the highest is %d, before it %d", i, seq, top, last)
 		}
 		last = top
 	}
 	if n := get[int](t, s, `SELECT count(*) - count(DISTINCT seq) FROM deliveries`); n != 0 {
-		t.Errorf("%d numbers are taken twice", n)
+		t.Errorf("%d seqs are used twice", n)
 	}
 }
 

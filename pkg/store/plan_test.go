@@ -18,8 +18,8 @@ import (
 	"arizuko/migrations"
 )
 
-// subquery is the head of a subquery in a query plan, exists what SELECT
-// EXISTS adds to it. The lines below them say how the rows are found.
+// subquery is the first line of a subquery in a query plan, exists the one that
+// SELECT EXISTS adds. The lines below them are how the rows are found.
 const (
 	subquery   = "SCALAR SUBQUERY 1\n"
 	exists     = "SCAN CONSTANT ROW\n" + subquery
@@ -39,8 +39,8 @@ const (
 		"SCAN topics\n" + messageRow + "\nCORRELATED SCALAR SUBQUERY 4\nSEARCH messages USING INDEX messages_web (chat_jid=? AND topic=?)"
 )
 
-// queryPlans holds every statement of queries.go to its way through the
-// tables. A line with SCAN or TEMP B-TREE says why it may.
+// queryPlans has the expected plan of every statement in queries.go. A comment
+// says why one may have SCAN or TEMP B-TREE.
 func queryPlans() map[string][2]string {
 	return map[string][2]string{
 		"queryMessage":      {queryMessage, messageRow},
@@ -49,7 +49,7 @@ func queryPlans() map[string][2]string {
 		"queryMessageID":    {queryMessageID, "SEARCH messages USING COVERING INDEX messages_platform_id (chat_jid=? AND platform_id=?)"},
 		"queryLastID":       {queryLastID, "SEARCH messages"},
 		"queryNewMessages":  {queryNewMessages, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)"},
-		// The whole of a partial index, which holds what waits and no more.
+		// All of a partial index, which holds waiting rows only.
 		"queryUndecidedChats": {queryUndecidedChats, "SCAN messages USING INDEX messages_undecided"},
 		"queryUndecided":      {queryUndecided, "SEARCH m USING INDEX messages_undecided (chat_jid=? AND id>?)"},
 		"queryTurnMessages":   {queryTurnMessages, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
@@ -69,10 +69,10 @@ func queryPlans() map[string][2]string {
 		"updateOldNotes":      {updateOldNotes, "SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
 		"updateCancelReplies": {updateCancelReplies, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
 
-		// The whole of what waits on one platform.
+		// All waiting rows of one platform.
 		"queryOutboxLanes":  {queryOutboxLanes, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
 		"queryNextOutbound": {queryNextOutbound, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"},
-		// Few agents work at once, and a temporary table of their threads is small.
+		// Few agents run at once, so a temporary table of their threads is small.
 		"queryActiveLanes": {queryActiveLanes, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
 		"queryActiveTriggers": {queryActiveTriggers, "SEARCH t USING INDEX turns_open (chat_jid=?)\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
@@ -94,7 +94,7 @@ func queryPlans() map[string][2]string {
 		"queryWebAfter":       {queryWebAfter, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>?)\n" + original},
 		"queryWebEnd": {queryWebEnd, "SCAN CONSTANT ROW\n" + subquery +
 			"SEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=?)\nSCALAR SUBQUERY 2\nSEARCH messages"},
-		// A step for each topic, not for each row.
+		// One step per topic, not per row.
 		"queryWebTopics": {queryWebTopics, topics},
 		"queryDeliveryChanges": {queryDeliveryChanges, "SEARCH d USING INDEX deliveries_seq (seq>?)\n" + messageRow + "\n" +
 			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\n" +
@@ -103,7 +103,7 @@ func queryPlans() map[string][2]string {
 			"SCAN t\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH q USING INTEGER PRIMARY KEY (rowid=?)\n" + // of ten
 			"CORRELATED SCALAR SUBQUERY 1\nSEARCH m USING INDEX messages_turn (turn_id=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 2\nSEARCH m USING INDEX messages_turn (turn_id=?)\nSEARCH d USING PRIMARY KEY (message_id=?)"},
-		// The whole of a partial index, once a look at the status.
+		// All of a partial index, once per status request.
 		"queryWaitingIn":     {queryWaitingIn, "SCAN messages USING INDEX messages_undecided"},
 		"queryWaitingBefore": {queryWaitingBefore, "SEARCH messages USING INDEX messages_undecided (chat_jid=?)"},
 		"queryWaitingOut":    {queryWaitingOut, "SCAN messages USING INDEX messages_outbox"},
@@ -117,12 +117,12 @@ func queryPlans() map[string][2]string {
 		"bumpState":        {bumpState, noRead},
 
 		"queryTurn": {queryTurn, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
-		// Once at start, over a partial index of what is open.
+		// Once at start, over a partial index of open turns.
 		"queryOpenTurns":  {queryOpenTurns, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryOpenOfChat": {queryOpenOfChat, "SEARCH t USING INDEX turns_open (chat_jid=?)"},
 		"queryRunTurns":   {queryRunTurns, "SEARCH t USING INDEX turns_run (run_id=?)"},
 		"queryRunIsBusy":  {queryRunIsBusy, exists + "SEARCH turns USING INDEX turns_run (run_id=?)"},
-		// An operator's list, newest first: it stops when the page is full.
+		// A list for operators, newest first: it stops when the page is full.
 		"queryTurns":     {queryTurns, "SCAN t"},
 		"queryChatTurns": {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=?)"},
 		"queryShownUpto": {queryShownUpto, "SEARCH turns USING INDEX turns_session (folder=? AND topic=?)"},
@@ -138,7 +138,7 @@ func queryPlans() map[string][2]string {
 		"updateEndTurn":     {updateEndTurn, turnRow},
 		"updateStartNext":   {updateStartNext, turnRow + "\n" + subquery + "SEARCH turns USING INDEX turns_run (run_id=?)"},
 
-		// The whole of a partial index: as many as there are processes.
+		// All of a partial index: one row per process.
 		"queryUnended":    {queryUnended, "SCAN r USING INDEX runs_unended"},
 		"queryRunIsLive":  {queryRunIsLive, exists + runRow},
 		"insertRun":       {insertRun, noRead},
@@ -147,7 +147,7 @@ func queryPlans() map[string][2]string {
 		"updateEndRun":    {updateEndRun, runRow},
 		"updateCloseLive": {updateCloseLive, "SEARCH runs USING INDEX runs_live (folder=? AND topic=?)"},
 
-		// What one operator asks about one message.
+		// For one message that an operator asks about.
 		"queryRunsDuring": {queryRunsDuring, "SEARCH l USING INDEX session_log_topic (folder=? AND topic=?)\nSEARCH r USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryParts":      {queryParts, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
 		"queryOwnReplies": {queryOwnReplies, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)"},
@@ -188,7 +188,7 @@ func TestQueryPlans(t *testing.T) {
 	for _, name := range namedQueries(t) {
 		want, known := plans[name]
 		if !known {
-			t.Errorf("%s has no plan to be held to", name)
+			t.Errorf("no expected plan for %s", name)
 			continue
 		}
 		if diff := cmp.Diff(want[1], plan(t, db, want[0])); diff != "" {
@@ -197,7 +197,7 @@ func TestQueryPlans(t *testing.T) {
 	}
 }
 
-// plan is what SQLite says it would do, a step a line.
+// plan returns SQLite's query plan, one step per line.
 func plan(t *testing.T, db *sql.DB, query string) string {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
@@ -237,7 +237,7 @@ func plan(t *testing.T, db *sql.DB, query string) string {
 	return strings.Join(steps, "\n")
 }
 
-// namedQueries lists the statements of queries.go but for those that are parts
+// namedQueries lists the statements of queries.go, without those that are parts
 // of others.
 func namedQueries(t *testing.T) (names []string) {
 	t.Helper()
@@ -253,25 +253,25 @@ func namedQueries(t *testing.T) (names []string) {
 		return true
 	})
 	if len(names) == 0 {
-		t.Fatal("queries.go names no statements")
+		t.Fatal("no statements in queries.go")
 	}
 	return names
 }
 
-// TestLimitsAreNotPlannedFor finds statements that SQLite would compile at
+// TestQueries_Limits_AreNotReplanned finds statements that SQLite would compile at
 // every call.
-func TestLimitsAreNotPlannedFor(t *testing.T) {
+func TestQueries_Limits_AreNotReplanned(t *testing.T) {
 	bare := regexp.MustCompile(`LIMIT \?\d*(\s|\)|$)`)
 	for name, query := range queryPlans() {
 		if bare.MatchString(query[0]) {
-			t.Errorf("%s: the parameter of LIMIT stands alone: write ?+0", name)
+			t.Errorf("%s: the parameter of LIMIT is alone: write ?+0", name)
 		}
 	}
 }
 
-// TestGrowingTablesAreReadByNamedQueriesOnly keeps statements from slipping
-// past TestQueryPlans.
-func TestGrowingTablesAreReadByNamedQueriesOnly(t *testing.T) {
+// TestQueries_GrowingTables_AreNamed makes sure that TestQueryPlans sees every
+// statement on them.
+func TestQueries_GrowingTables_AreNamed(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func TestGrowingTablesAreReadByNamedQueriesOnly(t *testing.T) {
 		case name == "queries.go":
 			found = use != nil
 		case use != nil:
-			t.Errorf("%s: %q belongs into queries.go", name, use)
+			t.Errorf("%s: %q belongs in queries.go", name, use)
 		}
 	}
 	if !found {

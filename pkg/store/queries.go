@@ -1,12 +1,12 @@
 package store
 
-// The statements that run for every message, turn or frame, and all others
-// over the tables that grow with these, named so that a test can hold each to
-// its index.
+// The statements that run for every message, turn or frame, and all others on
+// the tables that grow with these. They are named so that a test can check the
+// index that each uses.
 //
-// SQLite looks at the value of a parameter that stands alone as a LIMIT, or is
-// compared with a column that a partial index names, and plans the statement
-// anew at every call: hence ?+0 and ?||”, or literals.
+// If a parameter alone is a LIMIT, or is compared with a column in a partial
+// index's condition, SQLite plans the statement again at every call. Hence ?+0,
+// a concatenation with an empty text, or a literal.
 const (
 	queryMessage      = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id = ?`
 	queryByPlatformID = `SELECT ` + messageColumns + ` FROM messages m WHERE m.chat_jid = ? AND m.platform_id = ?`
@@ -34,7 +34,7 @@ const (
 	queryObservedCount = `SELECT count(*) FROM ` + observedRows
 	queryLastStaleAt   = `SELECT received_at FROM messages INDEXED BY messages_stale WHERE chat_jid = ? AND reason = 'stale'
 		ORDER BY id DESC LIMIT 1`
-	// Of the newest 500 rows of the chat: a loop is quicker than people are.
+	// Of the newest 500 rows of the chat: a loop of bots is faster than users.
 	queryBotTurns = `SELECT count(DISTINCT turn_id) FROM (SELECT turn_id, sender, is_bot_message, received_at FROM messages
 		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 500) WHERE is_bot_message = 1 AND sender = ?2 AND turn_id IS NOT NULL AND received_at > ?3`
 	queryFiredEdit = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ? AND target_id = ? AND disposition = 'routed' AND reason = 'edit_addressed')`

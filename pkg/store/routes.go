@@ -16,14 +16,14 @@ func scanRoute(scan scanner) (r msg.Route, err error) {
 	if err = scan(&r.ID, &r.Seq, &r.Match, &r.Target, &impulse); err != nil {
 		return r, fmt.Errorf("scan route: %w", err)
 	}
-	r.Impulse = showable(impulse)
+	r.Impulse = asJSON(impulse)
 	return r, nil
 }
 
-// showable is a JSON column that people may have written by hand: nil if it is
-// empty, and as a JSON string what is no JSON, so that the row can be shown
-// and refused by whoever reads the value.
-func showable(text string) json.RawMessage {
+// asJSON returns the text of a JSON column, which operators may have edited by
+// hand: nil if it is empty, and a JSON string if it is not JSON, so that the row
+// can be shown and its reader can reject the value.
+func asJSON(text string) json.RawMessage {
 	switch {
 	case text == "":
 		return nil
@@ -34,7 +34,7 @@ func showable(text string) json.RawMessage {
 	return quoted
 }
 
-// Routes returns the whole routing table in the order in which rows are asked.
+// Routes returns the routing table in order of evaluation.
 func (r Reader) Routes(ctx context.Context) ([]msg.Route, error) {
 	return collect(ctx, r.q, scanRoute, selectRoutes+` ORDER BY seq, id`)
 }
@@ -48,31 +48,31 @@ func (r Reader) Route(ctx context.Context, id int64) (*msg.Route, error) {
 	return &rows[0], nil
 }
 
-// PutRoute adds a row and sets its id. The caller has checked what it says.
+// PutRoute adds a row and sets its id. The caller has validated it.
 func (tx *Tx) PutRoute(r *msg.Route) (err error) {
 	r.ID, err = tx.insert(`INSERT INTO routes (seq, match, target, impulse_config) VALUES (?,?,?,?)`,
 		r.Seq, r.Match, r.Target, null(string(r.Impulse)))
 	return err
 }
 
-// UpdateRoute replaces the row with r's id and says whether there was one.
+// UpdateRoute replaces the row with r's id and reports whether there was one.
 func (tx *Tx) UpdateRoute(r *msg.Route) (found bool, err error) {
 	n, err := tx.change(`UPDATE routes SET seq = ?, match = ?, target = ?, impulse_config = ? WHERE id = ?`,
 		r.Seq, r.Match, r.Target, null(string(r.Impulse)), r.ID)
 	return n > 0, err
 }
 
-// DeleteRoute removes a row and says whether there was one.
+// DeleteRoute removes a row and reports whether there was one.
 func (tx *Tx) DeleteRoute(id int64) (found bool, err error) {
 	n, err := tx.change(`DELETE FROM routes WHERE id = ?`, id)
 	return n > 0, err
 }
 
-// ChangeCounter is a connection that notices commits of all others, including
-// those of other processes and of people with a SQL shell.
+// ChangeCounter is a connection that notices the commits of all others, including
+// those of other processes and of operators with an SQL shell.
 type ChangeCounter struct{ conn *sql.Conn }
 
-// OpenChangeCounter takes one connection out of the reading pool.
+// OpenChangeCounter takes one connection from the read pool.
 func (s *Store) OpenChangeCounter(ctx context.Context) (*ChangeCounter, error) {
 	conn, err := s.read.Conn(ctx)
 	if err != nil {
@@ -81,12 +81,12 @@ func (s *Store) OpenChangeCounter(ctx context.Context) (*ChangeCounter, error) {
 	return &ChangeCounter{conn}, nil
 }
 
-// Value differs from the last one if anything was committed in between. It
-// means nothing to other connections.
+// Value differs from the last one if anything was committed in between. It can
+// only be compared with values of the same connection.
 func (c *ChangeCounter) Value(ctx context.Context) (value int64, err error) {
 	err = c.conn.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&value)
 	return value, err
 }
 
-// Close gives the connection back.
+// Close returns the connection to the pool.
 func (c *ChangeCounter) Close() error { return c.conn.Close() }

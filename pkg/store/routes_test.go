@@ -42,7 +42,7 @@ func TestRoutes(t *testing.T) {
 		}
 		found, err := tx.UpdateRoute(&msg.Route{ID: 99})
 		if found {
-			t.Error("updated a row that is not there")
+			t.Error("updated a row that does not exist")
 		}
 		return err
 	})
@@ -55,7 +55,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-func TestRouteIDsAreNotReused(t *testing.T) {
+func TestPutRoute_DeletedID_IsNotReused(t *testing.T) {
 	s := storetest.Open(t)
 	put := func() (r msg.Route) {
 		r.Target = "acme"
@@ -65,11 +65,11 @@ func TestRouteIDsAreNotReused(t *testing.T) {
 	old := put()
 	write(t, s, func(tx *store.Tx) error { _, err := tx.DeleteRoute(old.ID); return err })
 	if fresh := put(); fresh.ID == old.ID {
-		t.Error("a decision of the past would point to another route")
+		t.Error("an earlier decision would point to another route")
 	}
 }
 
-func TestHandWrittenImpulseCanBeShown(t *testing.T) {
+func TestRoutes_InvalidImpulse_IsAString(t *testing.T) {
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	shell(t, path, `INSERT INTO routes (target, impulse_config) VALUES ('a', '{"quiet'), ('b', ''), ('c', '7')`)
@@ -105,7 +105,7 @@ func TestChangeCounter(t *testing.T) {
 	}
 	start := value()
 	if value() != start {
-		t.Error("it changes by itself")
+		t.Error("changed without a commit")
 	}
 	shell(t, path, `INSERT INTO routes (target) VALUES ('a')`)
 	afterShell := value()
@@ -118,7 +118,7 @@ func TestChangeCounter(t *testing.T) {
 	}
 }
 
-// shell changes the database behind the store's back.
+// shell changes the database on another connection.
 func shell(t testing.TB, path, query string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path+"?_busy_timeout=10000")

@@ -18,19 +18,19 @@ func scanRun(scan scanner) (*msg.Run, error) {
 	return &r, err
 }
 
-// UnendedRuns returns the runs whose process may still be there.
+// UnendedRuns returns the runs whose process may still be running.
 func (r Reader) UnendedRuns(ctx context.Context) ([]*msg.Run, error) {
 	return collect(ctx, r.q, scanRun, queryUnended)
 }
 
-// RunIsLive says whether a run takes turns and stores its session.
+// RunIsLive reports whether a run may take turns and store its session.
 func (r Reader) RunIsLive(ctx context.Context, id int64) (live bool, err error) {
 	_, err = r.q.get(ctx, []any{&live}, queryRunIsLive, id)
 	return live, err
 }
 
-// StartRun opens a run for a queued turn, which is running from here on.
-// r.ID is set. It returns ErrStale if the turn is not queued any more.
+// StartRun inserts a run for a queued turn and marks the turn as running. It sets
+// r.ID. It returns ErrStale if the turn is not queued.
 func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 	tx.note(failpoint.StartRun)
 	r.ID, err = tx.insert(insertRun, r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.StartedAt)
@@ -40,26 +40,26 @@ func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 	if _, err = tx.exec(insertLog, r.ID, r.StartedAt, r.Folder, r.Topic); err != nil {
 		return err
 	}
-	tx.Poke(msg.DaemonOf(r.ChatJID)) // somebody is typing there now
+	tx.Poke(msg.DaemonOf(r.ChatJID)) // which shows typing
 	return tx.OfferTurn(turnID, r.ID, r.StartedAt)
 }
 
-// RecordProcess notes what the run's process can be found by after a crash.
+// RecordProcess stores how to find the run's process after a crash.
 func (tx *Tx) RecordProcess(runID int64, pid int, pidStart int64, label string) error {
 	tx.note(failpoint.RecordProcess)
 	_, err := tx.exec(updateProcess, null(pid), null(pidStart), null(label), runID)
 	return err
 }
 
-// CloseRun ends a run's claim on its topic: it is offered no more turns and
-// stores no session. Its process may go on to answer what it has.
+// CloseRun closes a run: it gets no more turns and stores no session. Its process
+// may still answer the turns it has.
 func (tx *Tx) CloseRun(runID, now int64) error {
 	_, err := tx.exec(updateCloseRun, now, runID)
 	return err
 }
 
-// EndRun notes that a run's process is gone and closes its entry in the
-// session log with the error, if any.
+// EndRun records that a run's process has ended and closes its entry in the
+// session log, with the error if there is one.
 func (tx *Tx) EndRun(runID int64, problem string, now int64) error {
 	tx.note(failpoint.EndRun)
 	if err := tx.CloseRun(runID, now); err != nil {
@@ -76,18 +76,17 @@ func (tx *Tx) EndRun(runID int64, problem string, now int64) error {
 type Reply struct {
 	RunID        int64
 	TurnID       int64
-	Text         string // "" says nothing
-	Final        bool   // nothing more follows for the turn
-	SessionID    string // "" leaves the session as it is
-	ObservedUpto int64  // the last decision the prompt showed
+	Text         string // "" for no message
+	Final        bool   // the last frame of the turn
+	SessionID    string // "" leaves the session unchanged
+	ObservedUpto int64  // the last decision that the prompt showed
 	Sender       string
 	SenderName   string
 }
 
-// AnswerTurn stores one frame: the outbound row, the session, and, with the
-// last frame, the end of the turn and the start of the run's next. A frame for
-// a turn that was cancelled, or of a run that the turn was taken from, changes
-// nothing and returns ErrStale.
+// AnswerTurn stores one frame: the outbound row, the session and, with the last
+// frame, the end of the turn and the start of the run's next turn. For a turn that
+// was cancelled or has left the run it changes nothing and returns ErrStale.
 func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 	tx.note(failpoint.AnswerTurn)
 	t, err := tx.Turn(uncancelled(), r.TurnID)
@@ -120,13 +119,13 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 	return tx.startNext(r.RunID, now)
 }
 
-// startNext marks the oldest offered turn of a run as the one it works on.
+// startNext marks the oldest offered turn of a run as running.
 func (tx *Tx) startNext(runID, now int64) error {
 	_, err := tx.exec(updateStartNext, now, runID)
 	return err
 }
 
-// putReply writes what the agent said where the turn's address says.
+// putReply writes the agent's text to the turn's address.
 func (tx *Tx) putReply(t *msg.Turn, r Reply, now int64) error {
 	if r.Text == "" {
 		return nil
@@ -138,13 +137,13 @@ func (tx *Tx) putReply(t *msg.Turn, r Reply, now int64) error {
 	return tx.putOut(t, out, now)
 }
 
-// PutNotice tells whoever a turn answers something in the suite's own name.
+// PutNotice sends a notice of arizuko itself to the turn's address.
 func (tx *Tx) PutNotice(t *msg.Turn, text string, now int64) error {
 	return tx.putOut(t, &msg.Message{Content: text, Source: msg.SourceNotice, ReplyToID: t.ReplyTo}, now)
 }
 
-// putOut addresses an outbound row: to the turn's chat, or back to the group
-// that asked.
+// putOut writes an outbound row to the turn's chat, or, for an escalation, an
+// answer to the group that asked.
 func (tx *Tx) putOut(t *msg.Turn, out *msg.Message, now int64) error {
 	trigger, err := tx.Message(uncancelled(), t.TriggerMessageID)
 	if err != nil {
@@ -160,8 +159,8 @@ func (tx *Tx) putOut(t *msg.Turn, out *msg.Message, now int64) error {
 	return err
 }
 
-// answerAsker brings the answer to an escalation back as an inbound row of the
-// asker's own chat, topic and thread.
+// answerAsker writes the answer to an escalation as an inbound row in the asking
+// group's chat, topic and thread.
 func (tx *Tx) answerAsker(t *msg.Turn, from *msg.ReturnAddress, text string, now int64) error {
 	back := *from
 	back.Kind, back.TurnID = msg.Answer, t.ID
@@ -173,8 +172,8 @@ func (tx *Tx) answerAsker(t *msg.Turn, from *msg.ReturnAddress, text string, now
 	return err
 }
 
-// OutStateOf is the state a new outbound row of a chat begins in. Between
-// groups there is nobody to deliver to: being written is being sent.
+// OutStateOf is the initial state of a chat's outbound rows. Between groups there
+// is no delivery: a row is sent once it is written.
 func OutStateOf(chatJID string) msg.OutState {
 	if platform, _ := msg.SplitJID(chatJID); platform == msg.PlatformGroup {
 		return msg.OutSent
@@ -182,7 +181,8 @@ func OutStateOf(chatJID string) msg.OutState {
 	return msg.OutQueued
 }
 
-// storeSession keeps the session of a live run and counts the turn in the log.
+// storeSession stores the session of a live run and counts the turn's messages in
+// the session log.
 func (tx *Tx) storeSession(t *msg.Turn, r Reply, now int64) error {
 	live, err := tx.RunIsLive(uncancelled(), r.RunID)
 	if err != nil {
@@ -197,8 +197,8 @@ func (tx *Tx) storeSession(t *msg.Turn, r Reply, now int64) error {
 	return err
 }
 
-// FinishTurn ends an open turn without another frame, as done after output
-// or as failed, and starts the run's next.
+// FinishTurn ends an open turn without another frame, as done after some output
+// or as failed, and starts the run's next turn.
 func (tx *Tx) FinishTurn(t *msg.Turn, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
 	if err := tx.endTurn(t.ID, state, reason, problem, now); err != nil {
 		return err

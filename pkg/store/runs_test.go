@@ -26,7 +26,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("unended (-want +got):\n%s", diff)
 	}
 	if !must(s.RunIsLive(t.Context(), run.ID))(t) || must(s.RunIsLive(t.Context(), 4711))(t) {
-		t.Error("live: the run is not, or one is that there never was")
+		t.Error("the run is not live, or a run that does not exist is")
 	}
 
 	for _, now := range []int64{400, 500} { // closed once and for all
@@ -34,7 +34,7 @@ func TestRuns(t *testing.T) {
 	}
 	run.ClosedAt = 400
 	if diff := cmp.Diff([]*msg.Run{run}, must(s.UnendedRuns(t.Context()))(t)); diff != "" {
-		t.Errorf("closed, its process still there (-want +got):\n%s", diff)
+		t.Errorf("closed, process running (-want +got):\n%s", diff)
 	}
 	if must(s.RunIsLive(t.Context(), run.ID))(t) {
 		t.Error("closed and live")
@@ -54,7 +54,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-func TestOneLiveRunPerTopic(t *testing.T) {
+func TestStartRun_SecondOfATopic_IsRefused(t *testing.T) {
 	s := storetest.Open(t)
 	first, second := queued(t, s), queued(t, s)
 	run := begun(t, s, first)
@@ -67,7 +67,7 @@ func TestOneLiveRunPerTopic(t *testing.T) {
 		t.Errorf("a second run of the topic: %v", err)
 	}
 	if err := start(first.ID, "#other"); !errors.Is(err, store.ErrStale) {
-		t.Errorf("a run for a turn that runs: %v", err)
+		t.Errorf("a run for a running turn: %v", err)
 	}
 	if err := start(second.ID, "#other"); err != nil {
 		t.Errorf("a run of another topic: %v", err)
@@ -85,7 +85,7 @@ func TestOneLiveRunPerTopic(t *testing.T) {
 	}
 }
 
-// replies shows the outbound rows of a turn.
+// replies returns the outbound rows of a turn.
 func replies(t *testing.T, s *store.Store, turnID int64) (all []msg.Message) {
 	t.Helper()
 	for _, m := range must(s.TurnReplies(t.Context(), turnID))(t) {
@@ -120,7 +120,7 @@ func TestAnswerTurn(t *testing.T) {
 		}
 	}
 	if got := turn(t, s, second.ID).StartedAt; got != 310 {
-		t.Errorf("the next one began at %d", got)
+		t.Errorf("the next turn began at %d", got)
 	}
 
 	extra := answer(run, first, "one more thing")
@@ -148,14 +148,14 @@ func TestAnswerTurn(t *testing.T) {
 	if got := must(s.Session(t.Context(), folder, ""))(t); got != "session-1" {
 		t.Errorf("session %q: a frame without one must leave it", got)
 	}
-	// A frame may name a turn that is not yet its turn.
+	// A frame may answer a turn that is still offered.
 	reply(t, s, answer(run, third, "out of order"), 330)
 	if got := turn(t, s, second.ID); got.State != msg.TurnRunning || got.StartedAt != 310 {
 		t.Errorf("the running turn: %+v", got)
 	}
 }
 
-func TestFramesThatCountForNothing(t *testing.T) {
+func TestAnswerTurn_LateFrames_ChangeNothing(t *testing.T) {
 	s := storetest.Open(t)
 	mine, other := queued(t, s), queued(t, s, func(turn *msg.Turn) { turn.Topic = "#other" })
 	waiting := queued(t, s)
@@ -189,11 +189,11 @@ func TestFramesThatCountForNothing(t *testing.T) {
 	}
 }
 
-func TestSilence(t *testing.T) {
+func TestAnswerTurn_NoText_IsSilent(t *testing.T) {
 	s := storetest.Open(t)
 	silent := queued(t, s)
 	run := begun(t, s, silent)
-	// Parts without text say nothing either, however many there are.
+	// Frames without text send nothing, however many there are.
 	part := answer(run, silent, "")
 	part.Final = false
 	reply(t, s, part, 300)
@@ -215,7 +215,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-func TestClosedRunStoresNoSession(t *testing.T) {
+func TestAnswerTurn_ClosedRun_StoresNoSession(t *testing.T) {
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -235,7 +235,7 @@ func TestClosedRunStoresNoSession(t *testing.T) {
 	frame.SessionID = "old"
 	reply(t, s, frame, 320)
 	if got := turn(t, s, second.ID); got.State != msg.TurnDone || len(replies(t, s, second.ID)) != 1 {
-		t.Errorf("what it has is still answered: %+v", got)
+		t.Errorf("its turn is not answered: %+v", got)
 	}
 	if got := must(s.Session(t.Context(), folder, ""))(t); got != "" {
 		t.Errorf("session %q came back", got)
@@ -249,7 +249,7 @@ func TestClosedRunStoresNoSession(t *testing.T) {
 	}
 }
 
-func TestEscalationGoesBackToTheAsker(t *testing.T) {
+func TestAnswerTurn_Escalation_AnswersTheAskingGroup(t *testing.T) {
 	pokes := make(chan string, 100)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
 	from := &msg.ReturnAddress{
@@ -286,7 +286,7 @@ func TestEscalationGoesBackToTheAsker(t *testing.T) {
 	eventually(t, "gated to be poked", func() bool { return receive(t, "a poke", pokes) == "gated" })
 }
 
-func TestOutStateOfReplies(t *testing.T) {
+func TestReplies_OutState(t *testing.T) {
 	for jid, want := range map[string]msg.OutState{
 		"group:acme": msg.OutSent, "web:acme": msg.OutQueued, "telegram:1": msg.OutQueued, "irc:#go": msg.OutQueued,
 	} {
@@ -319,7 +319,7 @@ func TestFinishTurn(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := turn(t, s, second.ID); got.State != msg.TurnRunning || got.StartedAt != 300 {
-		t.Errorf("the next one: %+v", got)
+		t.Errorf("the next turn: %+v", got)
 	}
 	refused(t, s, "ended already", func(tx *store.Tx) error {
 		return tx.FinishTurn(first, msg.TurnFailed, msg.ReasonAgentError, "", 310)
@@ -333,7 +333,7 @@ func TestFinishTurn(t *testing.T) {
 	}
 }
 
-func TestEndOfTurnPokesRoutd(t *testing.T) {
+func TestEndTurn_PokesRoutd(t *testing.T) {
 	pokes := make(chan string, 100)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) {
 		if daemon == "routd" {

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// schemaPoll is how often a waiting daemon looks at the schema.
+// schemaPoll is how often a waiting daemon reads the schema's version.
 const schemaPoll = 100 * time.Millisecond
 
-// ErrSchemaRefused says that this program is too old for the database.
+// ErrSchemaRefused means that this program is too old for the database.
 var ErrSchemaRefused = errors.New("this program is too old for the database: install the version that migrated it")
 
-// WaitSchema waits until the database at path is migrated, cleanly, to at
+// WaitSchema waits until the database at path is migrated, and not dirty, to at
 // least version built, the one this program was built for. A newer schema is
-// fine as long as its compatibility floor is not above built; otherwise
-// ErrSchemaRefused is returned at once. waiting is called with each new reason
-// to wait, in words. When ctx ends its error is returned with that reason.
+// accepted if its compatibility floor is not above built; otherwise it returns
+// ErrSchemaRefused at once. waiting is called with each new reason to wait, in
+// words. When ctx ends, its error is returned with that reason.
 func WaitSchema(ctx context.Context, path string, built int, waiting func(reason string)) error {
 	last := ""
 	for {
@@ -39,7 +39,8 @@ func WaitSchema(ctx context.Context, path string, built int, waiting func(reason
 	}
 }
 
-// schemaReason looks once: "" means go ahead.
+// schemaReason reads the schema's version once and returns the reason to wait, ""
+// for none.
 func schemaReason(ctx context.Context, path string, built int) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Sprintf("there is no database at %s yet: run `migrate up`", path), nil
@@ -56,7 +57,7 @@ func schemaReason(ctx context.Context, path string, built int) (string, error) {
 	case err != nil:
 		return fmt.Sprintf("the database is not migrated yet: run `migrate up` (%v)", err), nil
 	case dirty:
-		return fmt.Sprintf("migration %d is under way or has failed: see the output of `migrate up`", version), nil
+		return fmt.Sprintf("migration %d is running or has failed: see the output of `migrate up`", version), nil
 	case version < built:
 		return fmt.Sprintf("the schema is at %d and this program needs %d: run `migrate up`", version, built), nil
 	}
@@ -64,7 +65,7 @@ func schemaReason(ctx context.Context, path string, built int) (string, error) {
 		return fmt.Sprintf("the schema has no compatibility floor: run `migrate up` (%v)", err), nil
 	}
 	if floor > built {
-		return "", fmt.Errorf("%w (it knows schema %d, the floor is %d)", ErrSchemaRefused, built, floor)
+		return "", fmt.Errorf("%w (it was built for schema %d, the floor is %d)", ErrSchemaRefused, built, floor)
 	}
 	return "", nil
 }

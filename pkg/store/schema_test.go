@@ -24,11 +24,11 @@ func TestWaitSchema(t *testing.T) {
 	}{
 		{"current", ``, latest, ""},
 		{"newer, its floor below", `UPDATE schema_migrations SET version = 99`, latest, ""},
-		{"newer, its floor at ours", `UPDATE schema_migrations SET version = 99; UPDATE schema_floor SET floor = 7`, 7, ""},
+		{"newer, its floor at this version", `UPDATE schema_migrations SET version = 99; UPDATE schema_floor SET floor = 7`, 7, ""},
 		{"too old", ``, latest + 1, "run `migrate up`"},
-		{"dirty", `UPDATE schema_migrations SET dirty = true`, latest, "under way or has failed"},
+		{"dirty", `UPDATE schema_migrations SET dirty = true`, latest, "running or has failed"},
 		{"dirty and newer", `UPDATE schema_migrations SET dirty = true, version = 99; UPDATE schema_floor SET floor = 99`, latest, "migration 99"},
-		{"half made", `DELETE FROM schema_migrations`, latest, "not migrated yet"},
+		{"no version", `DELETE FROM schema_migrations`, latest, "not migrated yet"},
 		{"of another program", `DROP TABLE schema_migrations`, latest, "not migrated yet"},
 		{"without a floor", `DELETE FROM schema_floor`, latest, "no compatibility floor"},
 	}
@@ -36,30 +36,30 @@ func TestWaitSchema(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := storetest.Path(t)
 			shell(t, path, tt.change)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 			defer cancel()
-			var told []string
+			var reasons []string
 			err := store.WaitSchema(ctx, path, tt.built, func(reason string) {
-				told = append(told, reason)
+				reasons = append(reasons, reason)
 				cancel()
 			})
 			if tt.reason == "" {
-				if err != nil || told != nil {
-					t.Errorf("told %q, error %v", told, err)
+				if err != nil || reasons != nil {
+					t.Errorf("reasons %q, error %v", reasons, err)
 				}
 				return
 			}
-			if len(told) != 1 || !strings.Contains(told[0], tt.reason) {
-				t.Errorf("told %q, want one about %s", told, tt.reason)
+			if len(reasons) != 1 || !strings.Contains(reasons[0], tt.reason) {
+				t.Errorf("reasons %q, want one about %s", reasons, tt.reason)
 			}
 			if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), tt.reason) {
-				t.Errorf("error %v carries no reason", err)
+				t.Errorf("error %v has no reason", err)
 			}
 		})
 	}
 }
 
-func TestWaitSchemaRefusesAProgramBelowTheFloor(t *testing.T) {
+func TestWaitSchema_BelowFloor_ReturnsErrSchemaRefused(t *testing.T) {
 	path := storetest.Path(t)
 	shell(t, path, `UPDATE schema_migrations SET version = 99; UPDATE schema_floor SET floor = 50`)
 	err := store.WaitSchema(t.Context(), path, 49, func(reason string) { t.Errorf("waits: %s", reason) })
@@ -68,15 +68,15 @@ func TestWaitSchemaRefusesAProgramBelowTheFloor(t *testing.T) {
 	}
 }
 
-// TestWaitSchemaGoesOn follows a database from nothing to migrated.
-func TestWaitSchemaGoesOn(t *testing.T) {
+// TestWaitSchema_Migrated_Returns takes a database from missing to migrated.
+func TestWaitSchema_Migrated_Returns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "arizuko.db")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
-	var told []string
+	var reasons []string
 	err := store.WaitSchema(ctx, path, migrations.Latest(), func(reason string) {
-		told = append(told, reason)
-		switch len(told) {
+		reasons = append(reasons, reason)
+		switch len(reasons) {
 		case 1:
 			if err := os.WriteFile(path, nil, 0o600); err != nil { // migrate has opened it
 				t.Error(err)
@@ -93,14 +93,14 @@ func TestWaitSchemaGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"no database at " + path, "not migrated yet", "under way"} {
-		if i >= len(told) || !strings.Contains(told[i], want) {
-			t.Fatalf("told %q, want one about %s at %d", told, want, i)
+	for i, want := range []string{"no database at " + path, "not migrated yet", "running"} {
+		if i >= len(reasons) || !strings.Contains(reasons[i], want) {
+			t.Fatalf("reasons %q, want one about %s at %d", reasons, want, i)
 		}
 	}
 }
 
-func TestWaitSchemaLooksBeforeItGivesUp(t *testing.T) {
+func TestWaitSchema_ContextEnded_ReadsOnce(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
 	err := store.WaitSchema(ctx, filepath.Join(t.TempDir(), "none.db"), 1, func(string) {})

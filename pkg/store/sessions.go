@@ -11,14 +11,14 @@ func (r Reader) Session(ctx context.Context, folder, topic string) (id string, e
 	return id, err
 }
 
-// EvictSession forgets a session that failed; its run is being ended.
+// EvictSession deletes a session that failed; the caller ends its run.
 func (tx *Tx) EvictSession(folder, topic string) error {
 	_, err := tx.exec(deleteSession, folder, topic)
 	return err
 }
 
-// ResetSession forgets a session and closes the run that carries it, so that
-// no late frame brings it back. It returns the run, 0 if none was live.
+// ResetSession deletes a session and closes its live run, so that no late frame
+// stores it again. It returns the run, 0 if none was live.
 func (tx *Tx) ResetSession(folder, topic string, now int64) (runID int64, err error) {
 	tx.note(failpoint.ResetSession)
 	if err := tx.EvictSession(folder, topic); err != nil {
@@ -61,21 +61,21 @@ func (tx *Tx) PutSystemMessage(folder, origin, event, body string, now int64) er
 	return err
 }
 
-// ClaimSystemMessages hands every waiting line of a folder to a turn, whose
-// prompt, and that of its retries, carries them.
+// ClaimSystemMessages assigns every unclaimed line of a folder to a turn: its
+// prompt carries them, also when the turn is retried.
 func (tx *Tx) ClaimSystemMessages(folder string, turnID int64) error {
 	tx.note(failpoint.TakeSystem)
 	_, err := tx.exec(updateClaimSystem, turnID, folder)
 	return err
 }
 
-// HasSystemMessages says whether lines wait for a folder's next prompt.
+// HasSystemMessages reports whether a folder has unclaimed lines.
 func (r Reader) HasSystemMessages(ctx context.Context, folder string) (waiting bool, err error) {
 	_, err = r.q.get(ctx, []any{&waiting}, querySystem, folder)
 	return waiting, err
 }
 
-// TurnSystemMessages returns the lines a turn's prompt carries.
+// TurnSystemMessages returns the lines that a turn's prompt carries.
 func (r Reader) TurnSystemMessages(ctx context.Context, turnID int64) ([]SystemMessage, error) {
 	return collect(ctx, r.q, func(scan scanner) (m SystemMessage, err error) {
 		err = scan(&m.ID, &m.Origin, &m.Event, &m.Body)

@@ -76,7 +76,7 @@ func TestSessionLog(t *testing.T) {
 	}
 }
 
-func TestATurnThatHasEndedClaimsNoSystemMessages(t *testing.T) {
+func TestClaimSystemMessages_EndedTurn_ClaimsNone(t *testing.T) {
 	s := storetest.Open(t)
 	turn := queued(t, s)
 	write(t, s, func(tx *store.Tx) error {
@@ -131,7 +131,7 @@ func TestSystemMessages(t *testing.T) {
 	waits(false)
 	check("claimed", lines(first), "new_session", "new_day")
 
-	// A retry carries the same lines; those of a cancelled turn wait for the next.
+	// A retry has the same lines; those of a cancelled turn go to the next turn.
 	say(folder, "later")
 	write(t, s, func(tx *store.Tx) error { return tx.RequeueTurn(first.ID, true, "broke", 0) })
 	claim(second)
@@ -152,6 +152,6 @@ func TestSystemMessages(t *testing.T) {
 	})
 	waits(true)
 	if n := get[int](t, s, `SELECT count(*) FROM system_messages`); n != 2 {
-		t.Errorf("%d lines are left, want the failed turn's and the other folder's", n)
+		t.Errorf("%d lines left, want the failed turn's and the other folder's", n)
 	}
 }

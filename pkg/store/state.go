@@ -13,17 +13,17 @@ func (r Reader) state(ctx context.Context, key string) (value int64, err error) 
 	return value, err
 }
 
-// Cursor is the id of the last row gated has looked at. It is a hint: what
-// is undecided is what counts.
+// Cursor is the id of the last row that gated has read. It is a hint: undecided
+// rows are found without it.
 func (r Reader) Cursor(ctx context.Context) (int64, error) { return r.state(ctx, stateCursor) }
 
-// SetCursor moves the cursor on.
+// SetCursor stores the cursor.
 func (tx *Tx) SetCursor(id int64) error {
 	_, err := tx.exec(putState, stateCursor, id)
 	return err
 }
 
-// bump adds one to a counter and returns it.
+// bump increments a counter and returns it.
 func (tx *Tx) bump(key string) (value int64, err error) {
 	_, err = tx.get([]any{&value}, bumpState, key)
 	return value, err

@@ -5,12 +5,12 @@ import (
 	"context"
 )
 
-// Waiting says what waits somewhere: how many rows, and the oldest of them.
+// Waiting is the number of waiting rows and the oldest of them.
 type Waiting struct {
 	Rows    int
-	Oldest  int64 // its id, 0 if nothing waits
+	Oldest  int64 // the oldest row's id, 0 if none waits
 	ChatJID string
-	Since   int64 // when it was stored, unix ms
+	Since   int64 // when the oldest was stored, unix ms
 }
 
 func (r Reader) waiting(ctx context.Context, query string, args ...any) (w Waiting, err error) {
@@ -18,18 +18,18 @@ func (r Reader) waiting(ctx context.Context, query string, args ...any) (w Waiti
 	return w, err
 }
 
-// WaitingInbound is what has no disposition yet, in the whole instance.
+// WaitingInbound counts the undecided rows of all chats.
 func (r Reader) WaitingInbound(ctx context.Context) (Waiting, error) {
 	return r.waiting(ctx, queryWaitingIn)
 }
 
-// WaitingInboundBefore is what came into a chat at the time before, in unix ms,
-// or earlier, and has no disposition yet.
+// WaitingInboundBefore counts the undecided rows of a chat that arrived at the
+// time before, in unix ms, or earlier.
 func (r Reader) WaitingInboundBefore(ctx context.Context, chatJID string, before int64) (Waiting, error) {
 	return r.waiting(ctx, queryWaitingBefore, chatJID, before)
 }
 
-// WaitingOutbound is what is not delivered yet, in the whole instance.
+// WaitingOutbound counts the undelivered rows of all chats.
 func (r Reader) WaitingOutbound(ctx context.Context) (Waiting, error) {
 	return r.waiting(ctx, queryWaitingOut)
 }
@@ -39,8 +39,8 @@ func (r Reader) OpenTurnsOfChat(ctx context.Context, chatJID string) ([]*msg.Tur
 	return r.turns(ctx, queryOpenOfChat, chatJID)
 }
 
-// QueuedBefore counts the queued turns that stand before a turn: older ones
-// that are not in a backoff at the time now.
+// QueuedBefore counts the queued turns that are older than a turn and not in
+// backoff at the time now.
 func (r Reader) QueuedBefore(ctx context.Context, turnID, now int64) (n int, err error) {
 	_, err = r.q.get(ctx, []any{&n}, queryQueuedBefore, turnID, now)
 	return n, err

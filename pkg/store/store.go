@@ -1,7 +1,7 @@
-// Package store is the only place with SQL. It opens the shared database file
-// with one write connection and a read-only pool, groups what several callers
-// write into one commit, and offers verbs per noun: reading verbs hang on
-// Reader, writing verbs on Tx.
+// Package store is the only package with SQL. It opens the shared database file
+// with one write connection and a read-only pool, and commits the writes of
+// several callers together. It has verbs per noun: the methods of Reader read,
+// those of Tx write.
 package store
 
 import (
@@ -17,19 +17,19 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the database/sql driver
 )
 
-// Sizes and waits. The cache is in KiB per connection; the limits on waiting
-// are long enough for a checkpoint on a slow disk and short enough that a
-// person waiting for an answer still hears why it does not come.
+// Sizes and timeouts. The cache is per connection. The timeouts are long enough
+// for a checkpoint on a slow disk, and short enough that the error still reaches
+// a user who waits for an answer.
 const (
 	busyTimeout    = 10 * time.Second
 	lockTimeout    = 10 * time.Second
 	writerCacheKiB = 8192
 	readerCacheKiB = 2048
 	readers        = 4
-	maxQueued      = 64 // calls of Write; the next ones wait in their callers
+	maxQueued      = 64 // queued calls of Write; further callers wait
 
-	// DefaultAutocheckpoint in WAL pages is what every daemon but gated keeps,
-	// in case gated, which runs the checkpoints, is down.
+	// DefaultAutocheckpoint, in WAL pages, is for every daemon but gated, which
+	// runs the checkpoints: it applies while gated is down.
 	DefaultAutocheckpoint = 10_000
 )
 
@@ -39,11 +39,12 @@ type Options struct {
 	Path string
 	// Autocheckpoint in WAL pages; 0 turns it off.
 	Autocheckpoint int
-	// Poke tells another daemon that rows for it were committed; nil for none.
+	// Poke is called with the name of each daemon for which rows were committed;
+	// nil for none.
 	Poke func(daemon string)
 }
 
-// Store is one process's hold on the database. All its methods are safe for
+// Store is one process's access to the database. Its methods are safe for
 // concurrent use.
 type Store struct {
 	Reader
@@ -66,7 +67,7 @@ type Store struct {
 var ErrClosed = errors.New("the store is closed")
 
 // Open opens an existing, migrated database file. It reads back every option
-// that durability and locking rest on and refuses to run without them.
+// that durability and locking depend on and fails if one is not in effect.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{path: o.Path, poke: o.Poke, lockTimeout: lockTimeout,
 		jobs: make(chan []*job, maxQueued), done: make(chan struct{})}
@@ -110,8 +111,8 @@ func (s *Store) open(ctx context.Context, o Options) (err error) {
 	return s.read.PingContext(ctx)
 }
 
-// dsn spells the options of every connection. _txlock covers transactions that
-// database/sql begins; the writer says BEGIN IMMEDIATE itself.
+// dsn has the options of every connection. _txlock is for transactions that
+// database/sql begins; the writer executes BEGIN IMMEDIATE itself.
 func dsn(path, mode string, cacheKiB int) string {
 	v := url.Values{}
 	v.Set("mode", mode)
@@ -140,14 +141,14 @@ func checkOptions(ctx context.Context, c *sql.Conn, autocheckpoint int) error {
 			return fmt.Errorf("read back %s: %w", want.pragma, err)
 		}
 		if got != want.value {
-			return fmt.Errorf("option %s is %q, not %q: this SQLite or file system cannot be trusted with messages",
+			return fmt.Errorf("option %s is %q, not %q: this SQLite or file system may lose messages",
 				want.pragma, got, want.value)
 		}
 	}
 	return nil
 }
 
-// Close finishes what is queued, then closes the file. Writes after it return
+// Close finishes the queued writes, then closes the file. Later writes return
 // ErrClosed.
 func (s *Store) Close() error {
 	s.closing.Lock()

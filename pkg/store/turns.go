@@ -42,8 +42,8 @@ func (r Reader) RunTurns(ctx context.Context, runID int64) ([]*msg.Turn, error) 
 	return r.turns(ctx, queryRunTurns, runID)
 }
 
-// Turns lists turns newest first, of one state and one chat where these are
-// not empty, at most limit.
+// Turns returns turns, newest first, at most limit; only those of a state and of
+// a chat unless these are "".
 func (r Reader) Turns(ctx context.Context, state msg.TurnState, chatJID string, limit int) ([]*msg.Turn, error) {
 	if chatJID == "" {
 		return r.turns(ctx, queryTurns, state, limit)
@@ -51,23 +51,23 @@ func (r Reader) Turns(ctx context.Context, state msg.TurnState, chatJID string, 
 	return r.turns(ctx, queryChatTurns, chatJID, state, limit)
 }
 
-// ShownUpto is the decision up to which a session has been shown what its
-// folder observed: that of its last finished turn.
+// ShownUpto is the decision up to which a session's prompts have shown observed
+// rows: that of its last finished turn.
 func (r Reader) ShownUpto(ctx context.Context, folder, topic string) (seq int64, err error) {
 	_, err = r.q.get(ctx, []any{&seq}, queryShownUpto, folder, topic)
 	return seq, err
 }
 
-// LastTurnAt is when the last turn of the folder but one began, 0 if none did.
-func (r Reader) LastTurnAt(ctx context.Context, folder string, but int64) (at int64, err error) {
-	_, err = r.q.get(ctx, []any{&at}, queryLastTurnAt, folder, but)
+// LastTurnAt is when the folder's last turn other than except began, 0 if there
+// is none.
+func (r Reader) LastTurnAt(ctx context.Context, folder string, except int64) (at int64, err error) {
+	_, err = r.q.get(ctx, []any{&at}, queryLastTurnAt, folder, except)
 	return at, err
 }
 
-// PutTurn inserts a turn: queued, or, where offerTo names a live run, piped to
-// it: running if that run has nothing else to answer, offered behind it
-// otherwise. t.ID, t.State and t.RunID say what it became; a run that closed
-// in the meantime makes it queued.
+// PutTurn inserts a turn: queued, or, if offerTo is a live run, assigned to it,
+// as running if that run has no other turn, else as offered. It sets t.ID, t.State
+// and t.RunID. If the run has closed in the meantime, the turn is queued.
 func (tx *Tx) PutTurn(t *msg.Turn, offerTo int64) (err error) {
 	tx.note(failpoint.PutTurn)
 	t.State, t.RunID = msg.TurnQueued, 0
@@ -87,8 +87,8 @@ func (tx *Tx) PutTurn(t *msg.Turn, offerTo int64) (err error) {
 	return err
 }
 
-// pokeTyping tells the adapter of a turn's chat that an agent began or ended to
-// work there.
+// pokeTyping pokes the adapter of a turn's chat, so that it starts or stops to
+// show typing.
 func (tx *Tx) pokeTyping(t *msg.Turn) { tx.Poke(msg.DaemonOf(t.ChatJID)) }
 
 func (tx *Tx) offer(t *msg.Turn, runID int64) error {
@@ -106,8 +106,8 @@ func (tx *Tx) offer(t *msg.Turn, runID int64) error {
 	return nil
 }
 
-// OfferTurn pipes a queued turn to a live run. It returns ErrStale if the turn
-// is not queued any more or the run is closed.
+// OfferTurn assigns a queued turn to a live run. It returns ErrStale if the turn
+// is not queued or the run is closed.
 func (tx *Tx) OfferTurn(id, runID, now int64) error {
 	tx.note(failpoint.OfferTurn)
 	t := msg.Turn{CreatedAt: now}
@@ -122,10 +122,9 @@ func (tx *Tx) OfferTurn(id, runID, now int64) error {
 	return err
 }
 
-// endTurn gives an open turn its final state and lets go of the system
-// messages that its prompt carried: they are gone if it was answered, else they
-// wait, but for the one about its own new session,
-// for the folder's next prompt otherwise.
+// endTurn sets an open turn's final state. The system messages that its prompt
+// carried are deleted if it was answered; else they are released for the folder's
+// next prompt, except the one about the turn's own new session.
 func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
 	tx.note(failpoint.EndTurn)
 	n, err := tx.change(updateEndTurn, state, reason, problem, now, id)
@@ -143,7 +142,7 @@ func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem 
 	return err
 }
 
-// CancelTurn ends an open turn and withdraws its unsent replies. It returns
+// CancelTurn ends an open turn and cancels its unsent replies. It returns
 // ErrStale if the turn has ended already.
 func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
 	tx.note(failpoint.CancelTurn)
@@ -153,9 +152,9 @@ func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
 	return tx.CancelReplies(id)
 }
 
-// CancelChatTurns cancels the open turns that answer in a chat, whatever their
-// folder, and returns them as they were; if topic is not nil only those of the
-// topic and what they set in motion elsewhere.
+// CancelChatTurns cancels the open turns that answer in a chat, of any folder,
+// and returns them as they were. If topic is not nil, it cancels only those of the
+// topic and those delegated by them.
 func (tx *Tx) CancelChatTurns(chatJID string, topic *string, now int64) ([]*msg.Turn, error) {
 	all, err := tx.turns(uncancelled(), queryOpenOfChat, chatJID)
 	if err != nil {
@@ -163,11 +162,11 @@ func (tx *Tx) CancelChatTurns(chatJID string, topic *string, now int64) ([]*msg.
 	}
 	var cancelled []*msg.Turn
 	for _, t := range all {
-		concerned, err := tx.ofTopic(t, topic)
+		matches, err := tx.ofTopic(t, topic)
 		if err != nil {
 			return nil, err
 		}
-		if !concerned {
+		if !matches {
 			continue
 		}
 		if err := tx.CancelTurn(t.ID, msg.ReasonCancelled, now); err != nil {
@@ -187,8 +186,8 @@ func (tx *Tx) ofTopic(t *msg.Turn, topic *string) (bool, error) {
 	return root != nil && root.Topic == *topic, err
 }
 
-// RequeueTurn puts a turn back in the queue, to be taken up at notBefore, and
-// counts an attempt if asked to.
+// RequeueTurn queues an open turn again, not to be started before notBefore, and
+// counts an attempt if attempt is set.
 func (tx *Tx) RequeueTurn(id int64, attempt bool, problem string, notBefore int64) error {
 	tx.note(failpoint.RequeueTurn)
 	n, err := tx.change(updateRequeueTurn, attempt, problem, notBefore, id)
@@ -198,8 +197,8 @@ func (tx *Tx) RequeueTurn(id int64, attempt bool, problem string, notBefore int6
 	return err
 }
 
-// ReviveTurn queues a failed or cancelled turn again as if it had never run,
-// or takes one out of its backoff. It returns ErrStale in any other state.
+// ReviveTurn queues a failed or cancelled turn as if it had never run, or ends a
+// queued turn's backoff. It returns ErrStale in any other state.
 func (tx *Tx) ReviveTurn(id int64) error {
 	n, err := tx.change(updateRevive, id)
 	if err == nil && n == 0 {
@@ -211,7 +210,7 @@ func (tx *Tx) ReviveTurn(id int64) error {
 	return err
 }
 
-// CountDelegations is how many turns a root turn has set in motion elsewhere.
+// CountDelegations is the number of turns delegated below a root turn.
 func (r Reader) CountDelegations(ctx context.Context, rootTurnID int64) (n int, err error) {
 	_, err = r.q.get(ctx, []any{&n}, queryDelegations, rootTurnID)
 	return n, err

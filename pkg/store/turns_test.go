@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// refused runs a write that must find its row changed.
+// refused runs a write that must return ErrStale.
 func refused(t *testing.T, s *store.Store, what string, fn func(*store.Tx) error) {
 	t.Helper()
 	if err := s.Write(t.Context(), fn); !errors.Is(err, store.ErrStale) {
@@ -37,7 +37,7 @@ func TestPutTurn(t *testing.T) {
 	}
 	write(t, s, func(tx *store.Tx) error { return tx.PutTurn(want, 0) })
 	if want.State != msg.TurnQueued || want.ID == 0 {
-		t.Errorf("became %+v", want)
+		t.Errorf("stored as %+v", want)
 	}
 	if diff := cmp.Diff(want, turn(t, s, want.ID)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -53,7 +53,7 @@ func TestPutTurn(t *testing.T) {
 	}
 }
 
-func TestPutTurnPokesTheAdapterAndRoutdIfItClaims(t *testing.T) {
+func TestPutTurn_PokesTheAdapter_AndRoutdForAClaim(t *testing.T) {
 	pokes := make(chan string, 10)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) {
 		if daemon != "gated" { // for the rows
@@ -70,14 +70,14 @@ func TestPutTurnPokesTheAdapterAndRoutdIfItClaims(t *testing.T) {
 	}
 }
 
-func TestPutTurnForALiveRun(t *testing.T) {
+func TestPutTurn_LiveRun_IsAssigned(t *testing.T) {
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
 	second, third := offered(t, s, run), offered(t, s, run)
 	for i, got := range []*msg.Turn{second, third} {
 		if got.State != msg.TurnOffered || got.RunID != run.ID || got.StartedAt != 0 {
-			t.Errorf("turn %d behind the first: %+v", i, got)
+			t.Errorf("turn %d after the first: %+v", i, got)
 		}
 		if diff := cmp.Diff(got, turn(t, s, got.ID)); diff != "" {
 			t.Errorf("stored (-want +got):\n%s", diff)
@@ -191,7 +191,7 @@ func TestReviveTurn(t *testing.T) {
 	refused(t, s, "done", revive(fresh.ID))
 }
 
-func TestCancelTurnWithdrawsUnsentReplies(t *testing.T) {
+func TestCancelTurn_CancelsUnsentReplies(t *testing.T) {
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -261,7 +261,7 @@ func TestCancelChatTurns(t *testing.T) {
 	}
 }
 
-func TestTurnsLists(t *testing.T) {
+func TestTurns_Filters(t *testing.T) {
 	s := storetest.Open(t)
 	a, b := queued(t, s), queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
 	c := queued(t, s)
@@ -287,7 +287,7 @@ func TestTurnsLists(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownOfAFoldersPast(t *testing.T) {
+func TestShownUptoLastTurnAtLastHome(t *testing.T) {
 	s := storetest.Open(t)
 	if got := must(s.LastHome(t.Context(), chat))(t); got != "" {
 		t.Errorf("home %q", got)
@@ -313,7 +313,7 @@ func TestWhatIsKnownOfAFoldersPast(t *testing.T) {
 		return tx.FinishTurn(failing, msg.TurnFailed, msg.ReasonAgentError, "broke", 330)
 	})
 	if got := must(s.ShownUpto(t.Context(), folder, ""))(t); got != 9 {
-		t.Errorf("shown up to %d, want what the turn was shown that ended last as done", got)
+		t.Errorf("shown up to %d, want the value of the last done turn", got)
 	}
 	if got := must(s.ShownUpto(t.Context(), folder, "#else"))(t); got != 0 {
 		t.Errorf("another topic was shown up to %d", got)
@@ -324,7 +324,7 @@ func TestWhatIsKnownOfAFoldersPast(t *testing.T) {
 		done.ID: failing.StartedAt, partial.ID: failing.StartedAt, failing.ID: partial.StartedAt, waiting.ID: failing.StartedAt,
 	} {
 		if got := must(s.LastTurnAt(t.Context(), folder, id))(t); got != want {
-			t.Errorf("last turn but %d began at %d, want %d", id, got, want)
+			t.Errorf("last turn other than %d began at %d, want %d", id, got, want)
 		}
 	}
 	if got := must(s.LastHome(t.Context(), chat))(t); got != folder {

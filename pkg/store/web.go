@@ -7,9 +7,9 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Readable rows of a web chat are those that people see there: what was said
-// to the agents, and what was delivered. A row that stands in for another one
-// of the same tab, as behind /new, is not seen beside it.
+// Readable rows of a web chat are those that its users see: inbound rows, and
+// outbound rows that are delivered. A row derived from another one of the same
+// tab, as after /new, is not shown next to it.
 
 // WebHistory returns the readable rows of a web chat before row id before, in
 // one topic unless topic is nil, oldest first; at most limit, the newest.
@@ -23,10 +23,10 @@ func (r Reader) WebHistory(ctx context.Context, chatJID string, topic *string, b
 	return rows, err
 }
 
-// WebAfter returns the readable rows of a web chat behind row id after, oldest
-// first, at most limit, and none behind the first row that is still on its way
-// out: it will be readable soon, and must not come after one with a higher id.
-// next is the id behind which to look for more.
+// WebAfter returns the readable rows of a web chat after a row id, oldest first,
+// at most limit. It stops at the first row that is not delivered yet: that one
+// will become readable, and must not follow one with a higher id. next is the id
+// to continue after.
 func (r Reader) WebAfter(ctx context.Context, chatJID string, after int64, limit int) (rows []*msg.Message, next int64, err error) {
 	all, err := r.messages(ctx, queryWebAfter, chatJID, after, limit)
 	next = after
@@ -40,9 +40,8 @@ func (r Reader) WebAfter(ctx context.Context, chatJID string, after int64, limit
 	return rows, next, err
 }
 
-// WebEnd is the row id from which a page that has read the history of a web
-// chat goes on with WebAfter: the highest one before which nothing is on its
-// way out.
+// WebEnd is the row id from which a page that has read the history of a web chat
+// continues with WebAfter: the highest one with no undelivered row before it.
 func (r Reader) WebEnd(ctx context.Context, chatJID string) (id int64, err error) {
 	_, err = r.q.get(ctx, []any{&id}, queryWebEnd, chatJID)
 	return id, err
@@ -52,7 +51,7 @@ func (r Reader) WebEnd(ctx context.Context, chatJID string) (id int64, err error
 type WebTopic struct {
 	Topic  string
 	LastID int64 // of its newest row
-	LastAt int64 // when that came, unix ms
+	LastAt int64 // when that row arrived, unix ms
 }
 
 // WebTopics lists the topics of a web chat that have rows, in no order.

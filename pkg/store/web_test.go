@@ -68,7 +68,7 @@ func TestWebReadableRows(t *testing.T) {
 			t.Errorf("history of %q (-want +got):\n%s", topic, diff)
 		}
 	}
-	// Rows of other platforms are none of the web's, even when asked for.
+	// Rows of other platforms are not readable, even if requested.
 	if got := must(s.WebHistory(t.Context(), chat, nil, newest, 100))(t); got != nil {
 		t.Errorf("history of %s: %v", chat, texts(got))
 	}
@@ -173,16 +173,16 @@ func TestWebTopics(t *testing.T) {
 	if got := must(s.WebTopics(t.Context(), chat))(t); got != nil {
 		t.Errorf("of another platform: %v", got)
 	}
-	// A chat need not have the default topic.
+	// A chat may lack the default topic.
 	stored(t, s, &msg.Message{ChatJID: "web:named", Direction: msg.In, Topic: "#only"})
 	if got := must(s.WebTopics(t.Context(), "web:named"))(t); len(got) != 1 || got[0].Topic != "#only" {
 		t.Errorf("without the default topic: %v", got)
 	}
 }
 
-// TestWebReaderMissesNothing has readers of a chat begin at its end at any time, while
-// outbound rows are settled in any order.
-func TestWebReaderMissesNothing(t *testing.T) {
+// TestWebAfter_AnyOrderOfDelivery_MissesNothing starts readers at the end of a chat at any
+// time, while outbound rows are settled in any order.
+func TestWebAfter_AnyOrderOfDelivery_MissesNothing(t *testing.T) {
 	s := storetest.Open(t)
 	chats := 0
 	type reader struct {
@@ -252,7 +252,7 @@ func TestWebReaderMissesNothing(t *testing.T) {
 		for _, r := range readers {
 			read(r, 1000)
 			if !slices.Equal(r.seen, want) {
-				rt.Errorf("a reader saw %v of %v", r.seen, want)
+				rt.Errorf("a reader got %v of %v", r.seen, want)
 			}
 		}
 	})

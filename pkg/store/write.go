@@ -15,8 +15,8 @@ import (
 	"arizuko/pkg/failpoint"
 )
 
-// maxGroup bounds how many writes one commit takes, and with that how long
-// other processes wait for the write lock.
+// maxGroup bounds the number of writes in one commit, and so the time that other
+// processes wait for the write lock.
 const maxGroup = 512
 
 // job is one caller's write, waiting for a commit.
@@ -26,26 +26,26 @@ type job struct {
 	done chan struct{}
 }
 
-// Tx is a write under way. Its verbs return errors of the database as they
-// are; a verb that fails undoes only the write it was called from.
+// Tx is a running write. Its verbs return the database's errors unchanged; an
+// error undoes only the write it occurred in.
 type Tx struct {
 	Reader
 	pokes []string
-	verbs []failpoint.Verb // that have points around their commit
+	verbs []failpoint.Verb // whose failpoints surround the commit
 }
 
 // Write runs fn inside a transaction and returns once that is on disk.
-// Several callers share one commit; an error of fn undoes fn alone, unless
-// SQLite gives up the whole transaction, as it may when the disk is full: then
+// Several callers share one commit. An error of fn undoes fn alone, unless
+// SQLite rolls back the whole transaction, as it may when the disk is full: then
 // every write in it fails with that error. fn must not block or call the
-// network. Once queued a write runs even if ctx ends, and its outcome is
-// returned: nobody is left not knowing.
+// network. Once queued, a write runs even if ctx ends, so that the caller always
+// knows whether it was committed.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	return s.WriteAll(ctx, fn)[0]
 }
 
-// WriteAll runs each fn as a write of its own, all in one commit where
-// possible, and returns their errors in order.
+// WriteAll runs each fn as a write of its own, all in one commit if possible,
+// and returns their errors in order.
 func (s *Store) WriteAll(ctx context.Context, fns ...func(*Tx) error) []error {
 	jobs := make([]*job, len(fns))
 	for i, fn := range fns {
@@ -108,8 +108,8 @@ func (s *Store) writeLoop() {
 	}
 }
 
-// commit runs the group in one transaction. Where that fails every write in it
-// has, and nobody is to be poked.
+// commit runs the group in one transaction. If that fails, so does every write
+// in it, and no daemon is poked.
 func (s *Store) commit(st *statements, tx *Tx, group []*job) {
 	err := s.transact(st, tx, group)
 	if err == nil {
@@ -145,8 +145,8 @@ func (s *Store) transact(st *statements, tx *Tx, group []*job) error {
 	return nil
 }
 
-// runJob runs one write under a savepoint. Its own error is the caller's; the
-// error returned means that the whole transaction is lost.
+// runJob runs one write under a savepoint. An error of the write goes to its
+// caller; the error returned means that the whole transaction is rolled back.
 func runJob(st *statements, tx *Tx, j *job) error {
 	if _, err := st.exec("SAVEPOINT verb"); err != nil {
 		return err
@@ -163,25 +163,25 @@ func runJob(st *statements, tx *Tx, j *job) error {
 	return err
 }
 
-// call runs fn. One that panics is refused like a row that breaks a
-// constraint: it must not take the process down with everyone's writes.
+// call runs fn and turns a panic into ErrRefused, as for a row that violates a
+// constraint: the other writes of the transaction must go on.
 func call(fn func(*Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("%w: %v\n%s", ErrRefused, cause, debug.Stack())
+			err = fmt.Errorf("%w: panic: %v\n%s", ErrRefused, cause, debug.Stack())
 		}
 	}()
 	return fn(tx)
 }
 
-// Poke has daemon woken once the transaction is committed.
+// Poke pokes a daemon once the transaction is committed.
 func (tx *Tx) Poke(daemon string) {
 	if daemon != "" && !slices.Contains(tx.pokes, daemon) {
 		tx.pokes = append(tx.pokes, daemon)
 	}
 }
 
-// note has the points around the commit reached that a verb has.
+// note records a verb, whose failpoints are then reached around the commit.
 func (tx *Tx) note(v failpoint.Verb) {
 	if failpoint.Enabled {
 		tx.verbs = append(tx.verbs, v)
@@ -223,16 +223,16 @@ func (tx *Tx) insert(query string, args ...any) (int64, error) {
 	return res.LastInsertId()
 }
 
-// ErrLocked says that another process kept the write lock for too long.
-var ErrLocked = errors.New("another process has held the database's write lock for 10 s: " +
+// ErrLocked means that another process held the write lock for too long.
+var ErrLocked = errors.New("database locked: another process has held the write lock for 10 s, " +
 	"look for a stopped daemon or an open sqlite3 shell")
 
-// writeLock queues the processes that want to write. SQLite's own lock is
-// retried by sleeping and so starves whoever sleeps longest; flock wakes its
-// waiters in order.
+// writeLock queues the processes that want to write. Waiters for SQLite's own
+// lock sleep and retry, which starves the one that sleeps longest; flock wakes
+// its waiters in order.
 type writeLock struct {
 	file    *os.File
-	pending chan error // where the blocking acquisition under way hands over; nil if there is none
+	pending chan error // receives the result of the running, blocking flock; nil if none runs
 }
 
 func openWriteLock(path string) (*writeLock, error) {
@@ -267,9 +267,8 @@ func (l *writeLock) acquire(timeout time.Duration) error {
 	}
 }
 
-// wait hands the lock to whoever waits for it when it comes. If nobody does
-// any more it gives it back, so that a process that has stopped writing locks
-// nobody out.
+// wait passes the lock on to acquire once it has it. If acquire has timed out, it
+// releases the lock, so that a process that does not write any more blocks none.
 func (l *writeLock) wait(pending chan<- error) {
 	defer close(pending)
 	var err error = unix.EINTR
@@ -284,7 +283,7 @@ func (l *writeLock) wait(pending chan<- error) {
 }
 
 func (l *writeLock) release() {
-	// Unlocking a lock one holds cannot fail.
+	// Unlocking a held lock cannot fail.
 	_ = unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
 }
 
@@ -293,9 +292,9 @@ func (l *writeLock) close() error {
 		return l.file.Close()
 	}
 	go func() {
-		for range l.pending { // until the acquisition is over
+		for range l.pending { // until the flock returns
 		}
-		_ = l.file.Close() // and with it the lock, if it came
+		_ = l.file.Close() // which also releases the lock
 	}()
 	return nil
 }

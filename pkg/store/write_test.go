@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// puts is a write of one row that ends with end.
+// puts returns a write that inserts one row and returns end.
 func puts(content string, end error) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
 		if _, _, err := tx.PutMessage(&msg.Message{ChatJID: "a:1", Direction: msg.In, Content: content}); err != nil {
@@ -25,7 +25,7 @@ func puts(content string, end error) func(*store.Tx) error {
 	}
 }
 
-// contents lists what the rows of a:1 say.
+// contents lists the content of the rows of a:1.
 func contents(t *testing.T, s *store.Store) (all []string) {
 	t.Helper()
 	for _, m := range must(s.Undecided(t.Context(), "a:1", 0, 10_000))(t) {
@@ -34,7 +34,7 @@ func contents(t *testing.T, s *store.Store) (all []string) {
 	return all
 }
 
-func TestFailingWriteUndoesItselfAlone(t *testing.T) {
+func TestWriteAll_OneFails_OthersCommit(t *testing.T) {
 	s := storetest.Open(t)
 	sqlFails := func(tx *store.Tx) error {
 		if err := puts("before the failure", nil)(tx); err != nil {
@@ -42,8 +42,8 @@ func TestFailingWriteUndoesItselfAlone(t *testing.T) {
 		}
 		return tx.Exec(`INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('a:1', 'sideways', 1, 1)`)
 	}
-	// A write may look past an error of a statement: the statement is undone,
-	// the write is not.
+	// A write may ignore the error of a statement: the statement is undone, the write
+	// is not.
 	sqlFailsUnnoticed := func(tx *store.Tx) error {
 		_ = sqlFails(tx)
 		return puts("four", nil)(tx)
@@ -62,7 +62,7 @@ func TestFailingWriteUndoesItselfAlone(t *testing.T) {
 	}
 }
 
-func TestWriteSeesItsOwnRowsAndOthersSeeThemAfterTheCommit(t *testing.T) {
+func TestWrite_RowsAreVisibleInside_AndOutsideAfterCommit(t *testing.T) {
 	s := storetest.Open(t)
 	write(t, s, func(tx *store.Tx) error {
 		if err := puts("one", nil)(tx); err != nil {
@@ -80,8 +80,8 @@ func TestWriteSeesItsOwnRowsAndOthersSeeThemAfterTheCommit(t *testing.T) {
 	}
 }
 
-// TestWritersShareCommits holds the writer up until many callers have queued.
-func TestWritersShareCommits(t *testing.T) {
+// TestWrite_ManyCallers_ShareCommits blocks the writer until many callers have queued.
+func TestWrite_ManyCallers_ShareCommits(t *testing.T) {
 	s := storetest.Open(t)
 	commits := must(s.CountCommits())(t)
 	const callers = 50
@@ -106,14 +106,14 @@ func TestWritersShareCommits(t *testing.T) {
 		}
 	}
 	if n := commits.Load(); n != 2 {
-		t.Errorf("%d commits for one write and %d that waited behind it, want 2", n, callers)
+		t.Errorf("%d commits for one write and %d queued ones, want 2", n, callers)
 	}
 	if got := contents(t, s); len(got) != callers+1 {
 		t.Errorf("%d rows", len(got))
 	}
 }
 
-func TestWritesRunInOrder(t *testing.T) {
+func TestWriteAll_RunsInOrder(t *testing.T) {
 	s := storetest.Open(t)
 	var want []string
 	var fns []func(*store.Tx) error
@@ -134,7 +134,7 @@ func TestWritesRunInOrder(t *testing.T) {
 	}
 }
 
-func TestPokesFollowTheCommit(t *testing.T) {
+func TestPoke_ComesAfterTheCommit(t *testing.T) {
 	type poke struct {
 		daemon  string
 		visible int // rows that others can read when it comes
@@ -174,7 +174,7 @@ func TestPokesFollowTheCommit(t *testing.T) {
 	}
 }
 
-func TestWhoIsPokedForARow(t *testing.T) {
+func TestPutMessage_PokesTheDaemonThatActsOnIt(t *testing.T) {
 	tests := []struct {
 		name string
 		row  msg.Message
@@ -212,7 +212,7 @@ func TestWhoIsPokedForARow(t *testing.T) {
 	}
 }
 
-func TestWriteOfACancelledCallerIsNotQueued(t *testing.T) {
+func TestWrite_ContextEnded_IsNotQueued(t *testing.T) {
 	s := storetest.Open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -226,8 +226,8 @@ func TestWriteOfACancelledCallerIsNotQueued(t *testing.T) {
 	}
 }
 
-// TestQueuedWriteOutlivesItsContext cancels a caller whose write waits.
-func TestQueuedWriteOutlivesItsContext(t *testing.T) {
+// TestWrite_ContextEndsWhileQueued_Commits cancels a caller whose write is queued.
+func TestWrite_ContextEndsWhileQueued_Commits(t *testing.T) {
 	s := storetest.Open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 2)
@@ -250,7 +250,7 @@ func TestQueuedWriteOutlivesItsContext(t *testing.T) {
 	}
 }
 
-func TestCloseFinishesWhatIsQueued(t *testing.T) {
+func TestClose_FinishesQueuedWrites(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	path := storetest.Path(t)
 	s := must(store.Open(t.Context(), store.Options{Path: path}))(t)

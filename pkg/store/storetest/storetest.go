@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Migrate makes a migrated database file at path.
+// Migrate creates a migrated database file at path.
 func Migrate(path string) error {
 	db, err := sql.Open("sqlite3", path+"?_journal_mode=WAL&_foreign_keys=true")
 	if err != nil {
@@ -34,7 +34,7 @@ func Migrate(path string) error {
 	return err
 }
 
-// Path makes a migrated database file in a folder of the test.
+// Path creates a migrated database file in a folder of the test.
 func Path(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "arizuko.db")
