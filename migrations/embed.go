@@ -1,6 +1,6 @@
 // Package migrations is the one history of the database's schema. Each step is a pair of files,
-// NNNN_name.up.sql and NNNN_name.down.sql, numbered from 1 without gaps; a step that has been
-// released is never edited.
+// NNNN_name.up.sql and NNNN_name.down.sql, numbered from 1 without gaps; the statements of
+// a released step are never edited.
 package migrations
 
 import (
@@ -23,11 +23,11 @@ type Migration struct {
 	SQL     string
 }
 
-// Up returns the steps up in order. Tests make their databases from it; cmd/migrate makes all
-// others. It fails only if a file is misnamed, which a test rules out.
+// Up returns the steps up in order. Tests create their databases from it; cmd/migrate creates all
+// others. It fails only if a file has a wrong name, which a test rules out.
 func Up() ([]Migration, error) { return up(FS) }
 
-// Latest is the highest version, the one this build of the program is made for.
+// Latest is the highest version, the one this program was built for.
 func Latest() int {
 	steps, err := Up()
 	if err != nil || len(steps) == 0 {
@@ -36,7 +36,7 @@ func Latest() int {
 	return steps[len(steps)-1].Version
 }
 
-// up relies on the file names sorting like their numbers, which four digits ensure.
+// up relies on the names sorting like their numbers, as four digits do.
 func up(files fs.ReadFileFS) ([]Migration, error) {
 	names, err := fs.Glob(files, "*.up.sql")
 	if err != nil {

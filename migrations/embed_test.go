@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-func TestUpReadsInOrder(t *testing.T) {
+func TestUp_ReturnsStepsInOrder(t *testing.T) {
 	files := fstest.MapFS{
 		"0002_b_c.up.sql":  {Data: []byte("two")},
 		"0001_a.up.sql":    {Data: []byte("one")},
@@ -22,12 +22,12 @@ func TestUpReadsInOrder(t *testing.T) {
 	}
 	for _, name := range []string{"notes.up.sql", "3_x.up.sql", "_x.up.sql"} {
 		if _, err := up(fstest.MapFS{name: {}}); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s is accepted", name)
 		}
 	}
 }
 
-func TestFilesAreNumberedWithoutGapsAndPaired(t *testing.T) {
+func TestFiles_AreNumberedAndPaired(t *testing.T) {
 	names, err := fs.Glob(FS, "*")
 	if err != nil {
 		t.Fatal(err)

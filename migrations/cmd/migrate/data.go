@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPoll is how often a waiting migrate looks again; flock has no timeout of its own.
+// lockPoll is how often a waiting migrate retries; flock has no timeout.
 const lockPoll = 20 * time.Millisecond
 
 var errLocked = errors.New("another migrate is running")
@@ -27,8 +27,8 @@ func makeFolders(data string) error {
 	return nil
 }
 
-// makeSecret writes 32 random bytes in hex, unless there is a secret. It appears under its
-// name complete or not at all, and never replaces one.
+// makeSecret writes 32 random bytes in hex, unless there is a secret. The file gets its name only
+// once it is complete, and never replaces one.
 func makeSecret(path string) error {
 	switch info, err := os.Stat(path); {
 	case err == nil && info.Size() == 0:
@@ -58,8 +58,8 @@ func makeSecret(path string) error {
 	return nil
 }
 
-// lock takes the flock at path, waiting for at most the given time; then it returns
-// errLocked. The file stays when the lock goes, its removal would split waiters.
+// lock takes the flock at path, or returns errLocked after the given time. unlock leaves the
+// file: if it were removed, two processes could hold locks on different files.
 func lock(path string, wait time.Duration) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

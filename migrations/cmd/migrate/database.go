@@ -13,7 +13,7 @@ import (
 	"github.com/golang-migrate/migrate/v4/database/sqlite3"
 )
 
-// openDB opens the database, making an empty one that only its user can read if there is none.
+// openDB opens the database. If there is none, it creates an empty one that only its user can read.
 func openDB(path string) (*sql.DB, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -60,7 +60,7 @@ func (v version) String() string {
 	}
 }
 
-// readVersion exists because the library's own takes any error for "no version".
+// readVersion exists because the library's own treats every error as "no version".
 func readVersion(db *sql.DB) (version, error) {
 	var v version
 	var tables int
@@ -75,9 +75,9 @@ func readVersion(db *sql.DB) (version, error) {
 	return v, err
 }
 
-// driver is the library's SQLite driver with one difference: a migration and the version it
-// leads to are one transaction. The library marks the version dirty, migrates, and clears the
-// mark, so that a kill in between would need a human.
+// driver is the library's SQLite driver with one difference: a migration and its version are one
+// transaction. The library marks the version dirty, migrates, and clears the mark, so that an
+// operator has to repair the database after a kill in between.
 type driver struct {
 	database.Driver
 	db     *sql.DB
@@ -92,8 +92,8 @@ func newDriver(db *sql.DB) (*driver, error) {
 	return &driver{Driver: base, db: db}, nil
 }
 
-// SetVersion is called with dirty true before a migration runs, and with false behind it: then
-// the version is in place already, unless there was no script to run.
+// SetVersion is called with dirty true before a migration runs, and with false after it: then the
+// version is stored already, unless there was no script to run.
 func (d *driver) SetVersion(number int, dirty bool) error {
 	d.target = number
 	if dirty {
@@ -114,7 +114,7 @@ func (d *driver) Run(migration io.Reader) error {
 	}
 	defer tx.Rollback()
 	if _, err := tx.Exec(string(script)); err != nil {
-		return fmt.Errorf("to version %d: %w; nothing is changed", d.target, err)
+		return fmt.Errorf("migrate to version %d: %w; nothing was changed", d.target, err)
 	}
 	if _, err := tx.Exec(`DELETE FROM schema_migrations`); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Migrate makes and changes the database's schema. It is the only program that does; the
-// daemons wait until it has.
+// Migrate creates and changes the database's schema. It is the only program that does; the
+// daemons wait for it.
 //
 //	migrate up          to the newest version this program knows
 //	migrate down [N]    N steps back, 1 if not given
@@ -7,7 +7,7 @@
 //	migrate --version   prints the version of this program
 //
 // The data folder is $ARIZUKO_DATA, ./data by default. up also makes its subfolders and the
-// secret the daemons share. Exit code: 0 done, 1 failure, 75 another migrate is running,
+// secret that the daemons share. Exit code: 0 done, 1 failure, 75 another migrate is running,
 // 78 wrong usage or configuration, or a schema this program must not touch.
 package main
 
@@ -33,7 +33,7 @@ const (
 
 const usage = "usage: migrate up | down [N] | version | --version"
 
-// lockWait is how long a second migrate waits for the first.
+// lockWait is how long a second migrate waits for the first one.
 const lockWait = 10 * time.Second
 
 func main() {
@@ -56,7 +56,7 @@ func programVersion() string {
 	return buildVersion
 }
 
-// refusal is an error that running again does not cure.
+// refusal is an error that a second run does not fix.
 type refusal struct{ error }
 
 func refuse(format string, args ...any) error { return refusal{fmt.Errorf(format, args...)} }

@@ -18,7 +18,7 @@ import (
 
 func file(sql string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(sql)} }
 
-// history has n steps of one table each; the first also makes the floor.
+// history returns n steps that create one table each; the first also creates the floor.
 func history(n int) fstest.MapFS {
 	all := []string{"a", "b", "c"}
 	files := fstest.MapFS{}
@@ -32,7 +32,7 @@ func history(n int) fstest.MapFS {
 	return files
 }
 
-// call runs migrate in the data folder; it returns what it printed.
+// call runs migrate in the data folder and returns what it printed.
 func call(data string, files fs.FS, args ...string) (string, error) {
 	var out bytes.Buffer
 	p := program{cfg: config{data: data}, files: files, lockWait: 10 * time.Second, out: &out}
@@ -83,7 +83,7 @@ func TestUpDownVersion(t *testing.T) {
 	mustCall(t, data, history(3), "schema version 3", "up")
 }
 
-func TestRealMigrationsGoUpDownAndUp(t *testing.T) {
+func TestUpDownUp_RealMigrations(t *testing.T) {
 	data := t.TempDir()
 	for range 2 {
 		if _, err := call(data, migrations.FS, "up"); err != nil {
@@ -98,7 +98,7 @@ func TestRealMigrationsGoUpDownAndUp(t *testing.T) {
 	}
 }
 
-func TestUpMakesTheDataFolder(t *testing.T) {
+func TestUp_MakesTheDataFolder(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	mustCall(t, data, history(1), "schema version 1", "up")
 	for name, want := range map[string]fs.FileMode{
@@ -129,7 +129,7 @@ func TestUpMakesTheDataFolder(t *testing.T) {
 	}
 }
 
-func TestNoSecretFileIfTheEnvironmentHasOne(t *testing.T) {
+func TestUp_SecretInEnvironment_MakesNoFile(t *testing.T) {
 	for _, name := range []string{"ARIZUKO_SECRET", "ARIZUKO_SECRET_FILE"} {
 		cfg := loadConfig([]string{"ARIZUKO_DATA=" + t.TempDir(), name + "=x"})
 		p := program{cfg: cfg, files: history(1), out: &bytes.Buffer{}}
@@ -145,7 +145,7 @@ func TestNoSecretFileIfTheEnvironmentHasOne(t *testing.T) {
 	}
 }
 
-func TestFailedMigrationChangesNothing(t *testing.T) {
+func TestUp_MigrationFails_ChangesNothing(t *testing.T) {
 	data := t.TempDir()
 	broken := history(3)
 	broken["0003_c.up.sql"] = file("CREATE TABLE c (x); INSERT INTO nowhere VALUES (1);")
@@ -157,7 +157,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 	mustCall(t, data, history(3), "schema version 3", "up")
 }
 
-func TestDirtyDatabaseIsExplained(t *testing.T) {
+func TestUp_DirtyDatabase_IsExplained(t *testing.T) {
 	data := t.TempDir()
 	mustCall(t, data, history(2), "schema version 2", "up")
 	exec(t, data, `UPDATE schema_migrations SET dirty = 1`)
@@ -170,7 +170,7 @@ func TestDirtyDatabaseIsExplained(t *testing.T) {
 	}
 }
 
-func TestNewerDatabase(t *testing.T) {
+func TestUp_NewerDatabase_IsLeftAsItIs(t *testing.T) {
 	data := t.TempDir()
 	mustCall(t, data, history(3), "schema version 3", "up")
 	mustCall(t, data, history(2), "schema version 3, nothing to do", "up")
@@ -183,7 +183,7 @@ func TestNewerDatabase(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestRun_Refuses(t *testing.T) {
 	data := t.TempDir()
 	mustCall(t, data, history(2), "schema version 2", "up")
 	blocked := filepath.Join(t.TempDir(), "file")
@@ -205,7 +205,7 @@ func TestRefusals(t *testing.T) {
 		"down nothing":    {data, []string{"down", "0"}, "want a number"},
 		"down negative":   {data, []string{"down", "-1"}, "want a number"},
 		"down word":       {data, []string{"down", "all"}, "want a number"},
-		"down too far":    {data, []string{"down", "3"}, "can't go 3 steps back"},
+		"down too far":    {data, []string{"down", "3"}, "cannot go 3 steps back"},
 		"down no data":    {filepath.Join(data, "none"), []string{"down"}, "there is no database"},
 		"data is a file":  {blocked, []string{"up"}, "not a directory"},
 		"secret is empty": {empty, []string{"up"}, "is empty"},
@@ -218,7 +218,7 @@ func TestRefusals(t *testing.T) {
 	mustCall(t, data, history(2), "2", "version")
 }
 
-func TestNoDatabase(t *testing.T) {
+func TestVersion_NoDatabase(t *testing.T) {
 	data := t.TempDir()
 	if err := os.WriteFile(filepath.Join(data, "arizuko.db"), []byte(strings.Repeat("not a database ", 100)), 0o600); err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestNoDatabase(t *testing.T) {
 	}
 }
 
-func TestLockHeld(t *testing.T) {
+func TestUp_LockHeld_TimesOut(t *testing.T) {
 	data := t.TempDir()
 	mustCall(t, data, history(2), "schema version 2", "up")
 	cfg := config{data: data}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test binary be migrate itself.
+// TestMain lets the test binary run as migrate, as a helper process.
 func TestMain(m *testing.M) {
 	if os.Getenv("MIGRATE_TEST_MAIN") != "" {
 		main()
@@ -22,7 +22,7 @@ func process(data string, args ...string) *osexec.Cmd {
 	return cmd
 }
 
-func TestProcessesAtOnce(t *testing.T) {
+func TestUp_ManyProcesses_OneMigrates(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	results := make(chan string)
 	const processes = 4

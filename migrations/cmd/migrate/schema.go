@@ -11,14 +11,14 @@ import (
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 )
 
-// schema is the open database and the steps it can take.
+// schema is the open database and its migrations.
 type schema struct {
 	db     *sql.DB
 	steps  *migrate.Migrate
 	latest int // the highest version among the files
 }
 
-// withSchema opens the database, making it if there is none, for the time of a call of do.
+// withSchema opens the database, which it creates if there is none, calls do and closes it.
 func withSchema(path string, files fs.FS, do func(*schema) error) (err error) {
 	src, err := iofs.New(files, ".")
 	if err != nil {
@@ -59,8 +59,8 @@ func lastVersion(src source.Driver) (int, error) {
 	return 0, err
 }
 
-// up goes to the latest version; false if it is there already. A newer database is left as it
-// is: an older program may be started again after an upgrade, as long as the schema allows it.
+// up migrates to the latest version; changed is false if the database has it already. A newer
+// database stays as it is: an older program may be started after an upgrade if the floor allows it.
 func (s *schema) up() (changed bool, err error) {
 	now, err := s.check()
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *schema) up() (changed bool, err error) {
 	return true, nil
 }
 
-// down takes n steps back, all of them or none.
+// down goes n steps back.
 func (s *schema) down(n int) error {
 	now, err := s.check()
 	switch {
@@ -87,27 +87,27 @@ func (s *schema) down(n int) error {
 	case now.number > s.latest:
 		return refuse("the database has schema version %d, this program knows only %d: use the newer program to go back", now.number, s.latest)
 	case n > now.number:
-		return refuse("can't go %d steps back: the database has schema version %s", n, now)
+		return refuse("cannot go %d steps back: the database has schema version %s", n, now)
 	}
 	return s.steps.Steps(-n)
 }
 
-// check reads the version and refuses a dirty one.
+// check reads the version and returns an error for a dirty one.
 func (s *schema) check() (version, error) {
 	now, err := readVersion(s.db)
 	if err != nil {
 		return now, err
 	}
 	if now.dirty {
-		return now, refuse("the database is dirty: another tool began migration %[1]d and did not finish it. "+
-			"Restore a backup; or look whether its changes are in the schema, then run in sqlite3 "+
+		return now, refuse("the database is dirty: another tool started migration %[1]d and did not finish it. "+
+			"Restore a backup; or check whether its changes are in the schema, then run in sqlite3 "+
 			"UPDATE schema_migrations SET version = %[1]d, dirty = 0 if they are, version = %[2]d if they are not",
 			now.number, now.number-1)
 	}
 	return now, nil
 }
 
-// checkFloor refuses a newer schema that excludes programs of this version.
+// checkFloor returns an error if a newer schema excludes this program.
 func (s *schema) checkFloor(now version) error {
 	var floor int
 	if err := s.db.QueryRow(`SELECT floor FROM schema_floor`).Scan(&floor); err != nil {
