@@ -10,7 +10,7 @@ import (
 // them is ordinary text. Help shows them in this order.
 var gatewayCommands = msg.GatewayCommands()
 
-// Command is a message for the gateway itself.
+// Command is a message that gated answers itself.
 type Command struct {
 	Name     string // lower case, without the slash
 	Audience msg.Audience
@@ -19,12 +19,12 @@ type Command struct {
 	Rest     string // Args without Topic
 }
 
-// slack keeps "/" for its own commands, and in threads takes none at all.
+// slack keeps "/" for its own commands, and accepts none in threads.
 const slack = "slack"
 
-// ParseCommand reads "/name", or on Slack also "!name", in any case. Behind "@" may
-// stand a name that is ours; "/name@other" is meant for somebody else and
-// ordinary text to us.
+// ParseCommand parses "/name", or on Slack also "!name", in any case. "/name@bot" is
+// a command if ours accepts the name; "/name@other" is for another bot and ordinary
+// text here.
 func ParseCommand(content, platform string, ours func(bot string) bool) (Command, bool) {
 	word, args := firstWord(content)
 	if word == "" || word[0] != '/' && (word[0] != '!' || platform != slack) {

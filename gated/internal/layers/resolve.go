@@ -8,8 +8,8 @@ import (
 
 // ResolveName finds the group that "@name" means in a chat whose group is home, ""
 // for a chat without one. A single segment is looked for below home, then in home's
-// world, then as that world itself; a path is taken as it is and must lie in the
-// world. Operators reach every group that exists, from any chat.
+// world, then as that world itself; a path is taken as it is and must be in the
+// world. Operators reach every group, from any chat.
 func ResolveName(name, home string, operator bool, exists func(folder string) bool) (folder string, ok bool) {
 	if msg.ValidFolder(name) != nil {
 		return "", false

@@ -29,13 +29,13 @@ func TestResolveName(t *testing.T) {
 		{"below home before the world itself", "acme", "globex", false, "globex/acme"},
 		{"another world", "globex", "acme/eng", false, ""},
 		{"a world of that name is not meant", "bob", "globex", false, ""},
-		{"no such group", "nobody", "acme/eng", false, ""},
+		{"no such group", "nowhere", "acme/eng", false, ""},
 		{"grandchild by its last name", "eu", "acme", false, ""},
 		{"path in the world", "acme/sales/eu", "acme/eng", false, "acme/sales/eu"},
 		{"path below home", "acme/eng/oncall", "acme/eng", false, "acme/eng/oncall"},
 		{"path is not relative", "sales/eu", "acme", false, ""},
 		{"path in another world", "globex/eng", "acme/eng", false, ""},
-		{"path that is no group", "acme/nobody", "acme", false, ""},
+		{"path that is no group", "acme/nowhere", "acme", false, ""},
 		{"no home", "bob", "", false, ""},
 		{"no home, path", "acme/eng", "", false, ""},
 		{"home is no group", "eng", "initech", false, ""},
@@ -46,7 +46,7 @@ func TestResolveName(t *testing.T) {
 		{"operator, path in another world", "globex/eng", "acme", true, "globex/eng"},
 		{"operator, no home", "bob", "", true, "bob"},
 		{"operator, no home, path", "acme/eng", "", true, "acme/eng"},
-		{"operator, no such group", "nobody", "acme", true, ""},
+		{"operator, no such group", "nowhere", "acme", true, ""},
 		{"operator, empty name", "", "acme", true, ""},
 	}
 	for _, tt := range tests {
@@ -57,9 +57,9 @@ func TestResolveName(t *testing.T) {
 	}
 }
 
-// TestResolveNameStaysInReach lets every folder exist: whoever is no operator still
-// reaches nothing but the own world, whatever the name.
-func TestResolveNameStaysInReach(t *testing.T) {
+// TestResolveName_NoOperator_StaysInItsWorld lets every folder exist: a sender who is
+// no operator reaches only groups of the own world, by any name.
+func TestResolveName_NoOperator_StaysInItsWorld(t *testing.T) {
 	hostile := []string{"..", "../globex", "acme/../globex", "/globex", "acme/", "globex\x00", "ACME", strings.Repeat("a/", 1<<19)}
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.OneOf(

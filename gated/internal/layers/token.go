@@ -1,6 +1,6 @@
-// Package layers reads the text of a message for what is meant for the gateway
-// itself (sticky tokens, commands, prefixes), and says which group
-// a name means. It does no I/O. Text that is none of these is left alone.
+// Package layers parses the parts of a message's text that are for the gateway
+// itself (sticky tokens, commands, prefixes), and finds the group that a name
+// means. It does no I/O.
 package layers
 
 import (
@@ -22,7 +22,7 @@ type Sticky struct {
 	Name  string // without the sigil; of a group, possibly a path like "acme/eng"
 }
 
-// ParseSticky reads a whole message that is "@name", "@a/path", "#name", or a lone
+// ParseSticky parses a whole message that is "@name", "@a/path", "#name", or a lone
 // "@" or "#".
 func ParseSticky(content string) (Sticky, bool) {
 	word, rest := firstWord(content)
@@ -40,8 +40,8 @@ type Prefix struct {
 	Rest  string // what follows, never empty, white space before it removed
 }
 
-// ParsePrefix reads "@name text", "@a/path text" or "#name text", also with a comma or
-// colon behind the name, as people write to each other. Then white space has to
+// ParsePrefix parses "@name text", "@a/path text" or "#name text", also with a comma or
+// colon behind the name, as users write to each other. White space must
 // follow: "@bob's turn" and "#1. first" are plain text.
 func ParsePrefix(content string) (Prefix, bool) {
 	word, rest := firstWord(content)
@@ -55,7 +55,7 @@ func ParsePrefix(content string) (Prefix, bool) {
 	return Prefix{Sigil: sigil, Name: name, Rest: rest}, true
 }
 
-// parseToken reads a word that is a sigil and the name behind it. The name may be
+// parseToken parses a word that is a sigil with a name behind it. The name may be
 // empty.
 func parseToken(word string) (sigil byte, name string, ok bool) {
 	if word == "" {
@@ -71,12 +71,12 @@ func parseToken(word string) (sigil byte, name string, ok bool) {
 	return sigil, name, ok
 }
 
-// maxWord is more than a token or command that anyone types has, in bytes. It bounds
-// what is looked at in a long text, and the names that can be pinned.
+// maxWord bounds a token or command, in bytes: how much of a long text is parsed,
+// and the length of names that can be pinned.
 const maxWord = 256
 
-// firstWord cuts content behind its first word. The rest begins with the second one.
-// A word longer than maxWord comes back as "".
+// firstWord splits content behind its first word. The rest begins with the second one.
+// A word longer than maxWord is returned as "".
 func firstWord(content string) (word, rest string) {
 	content = strings.TrimLeftFunc(content, unicode.IsSpace)
 	end := strings.IndexFunc(content[:min(len(content), maxWord+1)], unicode.IsSpace)

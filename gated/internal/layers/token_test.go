@@ -124,8 +124,8 @@ func TestParsePrefix(t *testing.T) {
 	}
 }
 
-// TestTokensAreTheGrammar compares with the grammar written as an expression.
-func TestTokensAreTheGrammar(t *testing.T) {
+// TestTokens_MatchTheGrammar compares with the grammar written as an expression.
+func TestTokens_MatchTheGrammar(t *testing.T) {
 	token := regexp.MustCompile(`^\s*(?:(@)([\w-]+(?:/[\w-]+)*)?|(#)(\w[\w-]*)?)([,:]?)(?:\s+(\S(?s:.*))|\s*)$`)
 	rapid.Check(t, func(t *rapid.T) {
 		content := rapid.StringMatching(`[ \n]{0,2}[@#]{0,2}[a-zA-Z0-9_/.-]{0,4}[ \t\n,:é]{0,2}[a#@ \n]{0,3}`).Draw(t, "content")

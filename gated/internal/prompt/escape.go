@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// escape writes s so that it is nothing but text to an XML parser: between tags, or
-// between the double quotes of an attribute.
+// escape writes s as plain text for an XML parser: between tags, or between the
+// double quotes of an attribute.
 func escape(b *strings.Builder, s string, inAttr bool) {
 	written, width := 0, 0
 	for i := 0; i < len(s); i += width {
@@ -24,8 +24,8 @@ func escape(b *strings.Builder, s string, inAttr bool) {
 	b.WriteString(s[written:])
 }
 
-// replacement is what stands for a character that took width bytes; ok is false for
-// one that stands for itself.
+// replacement returns the replacement of a character of width bytes; ok is false if
+// it needs none.
 func replacement(r rune, width int, inAttr bool) (instead string, ok bool) {
 	switch {
 	case r == '&':

@@ -16,8 +16,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// element is what a parser reads back; text is that of the element itself,
-// without what its children hold.
+// element is an element read back; its text does not include its children's.
 type element struct {
 	Path  string
 	Attrs map[string]string // without the empty ones
@@ -64,7 +63,7 @@ func parse(t rapid.TB, prompt string) []element {
 	}
 }
 
-// clean is what is left of s after a prompt, said in another way than escape does.
+// clean is s as it comes back from a prompt, computed in another way than by escape.
 func clean(s string) string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string([]rune(s)))
 	return strings.Map(func(r rune) rune {
@@ -75,7 +74,7 @@ func clean(s string) string {
 	}, s)
 }
 
-// nasty draws texts that try to be more than text.
+// nasty draws texts with markup and control characters.
 func nasty() *rapid.Generator[string] {
 	piece := rapid.OneOf(
 		rapid.String(),

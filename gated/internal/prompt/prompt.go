@@ -1,5 +1,5 @@
-// Package prompt writes what an agent is shown for one turn: XML in which every
-// text is escaped, so that nobody in a chat can forge a tag. It does no I/O.
+// Package prompt writes the prompt of one turn: XML in which every text is escaped,
+// so that no message can forge a tag. It does no I/O.
 package prompt
 
 import (
@@ -9,15 +9,15 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Input is what one prompt is made of. Only Turn must be set; a block without
+// Input is the content of one prompt. Only Turn must be set; a block without
 // content is left out.
 type Input struct {
 	Turn           *msg.Turn
 	System         []SystemLine
-	ChannelContext string // the recent lines of the chat, already laid out
+	ChannelContext string // the recent lines of the chat, already formatted
 
 	Observed     []*msg.Message // rows of other chats, oldest first
-	ObservedLeft int            // how many older ones are not among them
+	ObservedLeft int            // how many older ones were left out
 	ReplyChain   []*msg.Message // what the messages answer, oldest first
 	Messages     []*msg.Message // the rows of the turn, oldest first
 
@@ -51,9 +51,9 @@ func ShouldSkipContext(rows []*msg.Message) bool {
 	return false
 }
 
-// Build writes the prompt. Texts come back from an XML parser as they were, but
-// for line ends, which all become "\n", invalid UTF-8, which becomes U+FFFD, and
-// the characters that XML 1.0 has no way to write, which are dropped.
+// Build writes the prompt. An XML parser reads every text back as it was, except
+// that line ends become "\n", invalid UTF-8 becomes U+FFFD, and characters that
+// XML 1.0 cannot represent are dropped.
 func Build(in Input) string {
 	w := writer{location: in.Location, rowIDs: in.RowIDs}
 	if w.location == nil {
@@ -75,7 +75,7 @@ func Build(in Input) string {
 	return w.String()
 }
 
-// rowOverhead is about what the tags and attributes of one row take, in bytes.
+// rowOverhead estimates the tags and attributes of one row, in bytes.
 const rowOverhead = 192
 
 // size estimates the bytes of the prompt, so that it is written into one buffer.
@@ -89,5 +89,5 @@ func size(in *Input) int {
 			n += rowOverhead*(1+len(row.Attachments)) + len(row.Content)
 		}
 	}
-	return n + n/16 // for what escaping adds
+	return n + n/16 // for escapes
 }

@@ -115,15 +115,15 @@ func (w *writer) attr(name, value string) {
 	w.WriteByte('"')
 }
 
-// optional leaves an empty attribute out.
+// optional writes an attribute unless it is empty.
 func (w *writer) optional(name, value string) {
 	if value != "" {
 		w.attr(name, value)
 	}
 }
 
-// reference names another row by its messages.id. The platform's own id would be
-// taken for one, so an unknown row is left out.
+// reference writes another row's messages.id. An unknown row is left out: the
+// platform's own id would be taken for one.
 func (w *writer) reference(name, platformID string) {
 	if id := w.rowIDs[platformID]; platformID != "" && id != 0 {
 		w.number(name, id)

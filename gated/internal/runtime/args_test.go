@@ -83,7 +83,7 @@ func TestSandboxArguments(t *testing.T) {
 }
 
 // What the arguments name are real paths: a link must not show what it hides.
-func TestSandboxResolvesLinks(t *testing.T) {
+func TestSandbox_ResolvesLinks(t *testing.T) {
 	base := t.TempDir()
 	real := filepath.Join(base, "real")
 	for _, dir := range []string{"groups/main/child", "tmp"} {
@@ -170,7 +170,7 @@ func TestInitProcessLabel(t *testing.T) {
 			t.Errorf("%q is written as %q", label, p)
 		}
 	}
-	// Its number is somebody else's by now.
+	// Its pid belongs to another process by now.
 	self := initProcess{os.Getpid(), startTime(t, os.Getpid()) - 1}
 	self.terminate()
 	if err := self.end(); err != nil {

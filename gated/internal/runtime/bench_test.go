@@ -8,15 +8,15 @@ import (
 
 // BenchmarkFirstFrame is the time from Start to an agent's first frame.
 func BenchmarkFirstFrame(b *testing.B) {
-	intruder := buildIntruder(b)
+	attacker := buildAttacker(b)
 	engine := docker.Start(b)
-	engine.Import(b, intruderImage, map[string]string{"agent": intruder})
+	engine.Import(b, attackerImage, map[string]string{"agent": attacker})
 	for _, name := range []string{"process", "bwrap", "docker"} {
 		b.Run(name, func(b *testing.B) {
-			e := newEstate(b, intruder)
-			w := trial{name, intruder, engine}.way(e)
+			e := newFixture(b, attacker)
+			w := runtimeTest{name, attacker, engine}.open(e)
 			for b.Loop() {
-				c := w.converse(b, e.spec)
+				c := w.start(b, e.spec)
 				c.ask("env LANG")
 				b.StopTimer()
 				c.finish()

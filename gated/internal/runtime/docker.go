@@ -21,19 +21,19 @@ import (
 // engine must see the data folder under the same path as gated.
 type Docker struct {
 	Client   string   // the client's command line, its words separated by spaces
-	Environ  []string // gated's environment; the client is given what it needs of it
+	Environ  []string // gated's environment; the client gets what it needs of it
 	Instance string   // marks the containers of this instance, see InstanceOf
 	Network  string   // as docker run --network takes it
 }
 
 const (
-	// workspace is where a container has the group's folder, its HOME too.
+	// workspace is the group's folder in a container, and its HOME.
 	workspace = "/workspace"
 	// dockerWait bounds one call of the client that does not run an agent.
 	dockerWait = 10 * time.Second
-	// removeWait bounds the removal of a container that outlived its client.
+	// removeWait bounds the removal of a container that is left after its client.
 	removeWait = 20 * time.Second
-	// dockerFailed is docker run's exit code when there was no container to exit.
+	// dockerFailed is docker run's exit code if there was no container.
 	dockerFailed = 125
 )
 
@@ -43,7 +43,7 @@ func InstanceOf(data string) string {
 	return fmt.Sprintf("%x", sum[:6])
 }
 
-// Check asks for the engine and the image.
+// Check asks the engine for the image.
 func (d Docker) Check(ctx context.Context, spec Spec) error {
 	if spec.Image == "" {
 		return errNoImage
@@ -69,11 +69,11 @@ func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	labels := d.labels(spec.RunID)
 	p, err := start(ctx, spec, job{
 		argv: append(client, d.runArgs(spec, os.Getuid(), os.Getgid())...),
-		// The client's own come last, and so are in force.
+		// The client's own come last and take precedence.
 		env: slices.Concat(without(spec.Env, "HOME", "PATH", "TMPDIR"), d.clientEnv()),
 		cleanup: func(exit *Exit) {
 			if exit.Signal == 0 && exit.Code < dockerFailed {
-				return // as the container did, which is gone then
+				return // as the container did, which is removed then
 			}
 			exit.Err = dockerError(exit)
 			if err := d.remove(labels); exit.Err == nil {
@@ -88,8 +88,8 @@ func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	return p, nil
 }
 
-// End removes what bears the run's labels. Those it was recorded with count:
-// the data folder may have moved since.
+// End removes the containers with the run's labels. It uses the recorded ones: the
+// data folder may have moved since.
 func (d Docker) End(ctx context.Context, left Left) (found bool, err error) {
 	found, err = killGroup(left)
 	labels := strings.Fields(left.Label)
@@ -107,9 +107,9 @@ func (d Docker) labels(runID int64) []string {
 	return []string{"arizuko.instance=" + d.Instance, "arizuko.run=" + strconv.FormatInt(runID, 10)}
 }
 
-// runArgs are the client's arguments. Values of variables are not among them,
-// where everybody on the machine could read them: the client takes those from
-// its own environment.
+// runArgs are the client's arguments. They have no values of variables, which every
+// user of the machine could read: the client takes those from its own
+// environment.
 func (d Docker) runArgs(spec Spec, uid, gid int) []string {
 	args := []string{
 		"run", "--interactive", "--rm", "--init", "--pull", "never", "--log-driver", "none",
@@ -155,13 +155,13 @@ func limitArgs(l groupconfig.Limits) (args []string) {
 func mount(fields ...string) string {
 	var line bytes.Buffer
 	w := csv.NewWriter(&line)
-	_ = w.Write(fields) // to memory
+	_ = w.Write(fields) // into memory
 	w.Flush()
 	return strings.TrimRight(line.String(), "\n")
 }
 
-// dockerError is what the client says of a container that did not come to be,
-// nil if it says nothing.
+// dockerError is the client's error about a container that was not started, nil if
+// there is none.
 func dockerError(exit *Exit) error {
 	if exit.Code != dockerFailed {
 		return nil
@@ -181,8 +181,8 @@ func dockerError(exit *Exit) error {
 	return errors.New(said)
 }
 
-// remove ends containers and returns when they are gone. The engine may be busy
-// with one that is ending by itself.
+// remove removes containers and returns when they are gone. The engine may be
+// removing one already.
 func (d Docker) remove(labels []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeWait)
 	defer cancel()
@@ -191,13 +191,13 @@ func (d Docker) remove(labels []string) error {
 		if err != nil || len(ids) == 0 {
 			return true, err
 		}
-		_, _ = d.call(ctx, append([]string{"rm", "--force", "--volumes"}, ids...)...) // list tells
+		_, _ = d.call(ctx, append([]string{"rm", "--force", "--volumes"}, ids...)...) // list finds those that are left
 		return false, nil
 	})
 	if err == nil && gone {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("a container may still run: docker rm --force $(docker ps --all --quiet%s)", filters(labels)), err)
+	return errors.Join(fmt.Errorf("a container may still be running: docker rm --force $(docker ps --all --quiet%s)", filters(labels)), err)
 }
 
 func (d Docker) list(ctx context.Context, labels []string) (ids []string, err error) {
@@ -217,7 +217,7 @@ func filters(labels []string) string {
 	return b.String()
 }
 
-// call runs the client for an answer.
+// call runs the client and returns its output.
 func (d Docker) call(ctx context.Context, args ...string) (string, error) {
 	client, err := d.client()
 	if err != nil {
@@ -250,7 +250,7 @@ func (d Docker) client() ([]string, error) {
 	return append([]string{path}, words[1:]...), nil
 }
 
-// clientEnv is what the client reads to find the engine and its own settings.
+// clientEnv is what the client needs to find the engine and its own settings.
 func (d Docker) clientEnv() (env []string) {
 	for _, entry := range d.Environ {
 		name, _, _ := strings.Cut(entry, "=")

@@ -8,15 +8,15 @@ import (
 	"arizuko/pkg/groupconfig"
 )
 
-// containers is what only docker does.
-func (tr trial) containers(t *testing.T) {
-	e := newEstate(t, tr.intruder)
-	w, engine := tr.way(e), tr.engine
+// containers tests what only docker does.
+func (tr runtimeTest) containers(t *testing.T) {
+	e := newFixture(t, tr.attacker)
+	w, engine := tr.open(e), tr.engine
 	t.Run("limits and arguments", func(t *testing.T) {
 		spec := e.spec
 		spec.Limits = groupconfig.Limits{Memory: 32 << 20, CPUs: 0.5, PIDs: 32}
-		c := w.converse(t, spec)
-		c.granted(map[string]string{"env HOME": "/workspace", "read /workspace/notes": "content of groups/main/notes"})
+		c := w.start(t, spec)
+		c.allowed(map[string]string{"env HOME": "/workspace", "read /workspace/notes": "content of groups/main/notes"})
 		id := engine.Docker(t, "ps", "--all", "--quiet", "--filter", "label=arizuko.instance="+InstanceOf(e.data), "--filter", "label=arizuko.run=7")
 		format := "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}} {{.HostConfig.NanoCpus}} {{.HostConfig.PidsLimit}} {{.HostConfig.ReadonlyRootfs}} {{.HostConfig.LogConfig.Type}}"
 		if got := engine.Docker(t, "inspect", "--format", format, id); got != "33554432 33554432 500000000 32 true none" {
@@ -36,7 +36,7 @@ func (tr trial) containers(t *testing.T) {
 	t.Run("no image", func(t *testing.T) {
 		spec := e.spec
 		spec.Image = "nosuchimage:1"
-		exit := w.converse(t, spec).finish()
+		exit := w.start(t, spec).finish()
 		if !isSetup(exit.Err) || !strings.Contains(exit.Reason(), "No such image: nosuchimage:1") {
 			t.Errorf("exit %+v", exit)
 		}
@@ -44,14 +44,14 @@ func (tr trial) containers(t *testing.T) {
 	t.Run("no such program in it", func(t *testing.T) {
 		spec := e.spec
 		w.change = func(s *Spec) { s.Command = "true" } // the image has no shell
-		exit := w.converse(t, spec).finish()
+		exit := w.start(t, spec).finish()
 		if exit.Code != 127 || !strings.Contains(exit.StderrTail, "/bin/sh") {
 			t.Errorf("exit %+v", exit)
 		}
 	})
 	t.Run("no engine", func(t *testing.T) {
-		gone := way{Docker{Client: "docker", Environ: []string{"DOCKER_HOST=unix:///nonexistent"}, Network: "none"}, func(*Spec) {}}
-		exit := gone.converse(t, e.spec).finish()
+		gone := testRuntime{Docker{Client: "docker", Environ: []string{"DOCKER_HOST=unix:///nonexistent"}, Network: "none"}, func(*Spec) {}}
+		exit := gone.start(t, e.spec).finish()
 		if exit.Err == nil || isSetup(exit.Err) || !strings.Contains(exit.Reason(), "daemon") {
 			t.Errorf("exit %+v", exit)
 		}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Environ picks an agent's environment out of base ("NAME=value" entries, as
-// from os.Environ): PATH, HOME, LANG, TZ and the variables in names, as far as
-// they are set. Everything else, platform tokens above all, stays here.
+// Environ picks an agent's environment from base ("NAME=value" entries, as from
+// os.Environ): PATH, HOME, LANG, TZ and the variables in names, if they are set.
+// Agents get nothing else, above all no platform tokens.
 func Environ(base, names []string) []string {
 	allowed := append([]string{"PATH", "HOME", "LANG", "TZ"}, names...)
 	var env []string

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxQueued bounds the bytes waiting for an agent that does not read. One batch
+// maxQueued bounds the bytes that wait for an agent that does not read. One turn
 // is at most 256 KiB of messages and their context.
 const maxQueued = 4 << 20
 
@@ -16,14 +16,14 @@ var (
 	ErrClosed = errors.New("agent takes no more input")
 )
 
-// input feeds an agent's stdin without making its callers wait for it.
+// input feeds an agent's stdin without blocking its callers.
 type input struct {
 	file *os.File
 
 	mu      sync.Mutex
 	changed sync.Cond
 	queued  []byte
-	writing int // bytes handed to the write under way
+	writing int // bytes of the current write
 	lost    int
 	closed  bool
 }
@@ -40,7 +40,7 @@ func (in *input) send(line []byte) error {
 	if in.closed {
 		return ErrClosed
 	}
-	// A line alone is taken whatever its length: refusing it would be for ever.
+	// A single line is taken whatever its length: it could never be sent otherwise.
 	if waiting := len(in.queued) + in.writing; waiting > 0 && waiting+len(line) > maxQueued {
 		return ErrFull
 	}
@@ -56,7 +56,7 @@ func (in *input) closeAfterQueue() {
 	in.changed.Signal()
 }
 
-// abort gives up what was not written, ending a write that is stuck.
+// abort drops what was not written, and ends a blocked write.
 func (in *input) abort() {
 	in.closeAfterQueue()
 	_ = in.file.Close()
@@ -69,7 +69,7 @@ func (in *input) unsent() int {
 	return in.lost
 }
 
-// run writes until the queue is closed and empty, or the agent is gone.
+// run writes until the queue is closed and empty, or the agent has stopped reading.
 func (in *input) run() {
 	defer func() { _ = in.file.Close() }()
 	for {
@@ -85,7 +85,7 @@ func (in *input) run() {
 	}
 }
 
-// next waits for bytes and takes all there are; none means closed.
+// next waits for bytes and takes all; none means closed.
 func (in *input) next() []byte {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -17,15 +17,15 @@ import (
 	"arizuko/pkg/testkit/need"
 )
 
-// intruderImage is the image of the intruder.
-const intruderImage = "intruder:1"
+// attackerImage is the image of the attacker.
+const attackerImage = "attacker:1"
 
-// buildIntruder makes the agent that tries to get out; static, so that it runs
+// buildAttacker makes the agent that tries to get out; static, so that it runs
 // in an image of its own.
-func buildIntruder(t testing.TB) string {
+func buildAttacker(t testing.TB) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "intruder")
-	cmd := exec.Command("go", "build", "-o", path, "./testdata/intruder")
+	path := filepath.Join(t.TempDir(), "attacker")
+	cmd := exec.Command("go", "build", "-o", path, "./testdata/attacker")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -38,13 +38,13 @@ func needBwrap(t *testing.T) {
 	need.Program(t, "bwrap", "bubblewrap")
 }
 
-// estate is a data folder with things to steal.
-type estate struct {
+// fixture is a data folder with files that an agent must not read.
+type fixture struct {
 	data string
 	spec Spec // of an agent in the group main
 }
 
-func newEstate(t testing.TB, intruder string) estate {
+func newFixture(t testing.TB, attacker string) fixture {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
 	for _, file := range []string{
@@ -63,28 +63,28 @@ func newEstate(t testing.TB, intruder string) estate {
 	if err := os.Symlink("../../secret", filepath.Join(group, "link")); err != nil {
 		t.Fatal(err)
 	}
-	return estate{data, Spec{
-		RunID: 7, Command: "exec '" + intruder + "'", Image: intruderImage, Dir: group,
+	return fixture{data, Spec{
+		RunID: 7, Command: "exec '" + attacker + "'", Image: attackerImage, Dir: group,
 		Hidden: []string{filepath.Join(group, "child")}, LogPath: filepath.Join(data, "logs", "main", "run-7.log"),
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/root", "LANG=C", "API_KEY=k-value"},
 	}}
 }
 
-func (e estate) temp() string { return filepath.Join(e.data, "run", "tmp") }
+func (e fixture) temp() string { return filepath.Join(e.data, "run", "tmp") }
 
-// way is a runtime under test.
-type way struct {
+// testRuntime is a runtime under test.
+type testRuntime struct {
 	runtime Runtime
 	change  func(*Spec)
 }
 
-// conversation is a run of the intruder.
-type conversation struct {
+// agentRun is a run of the attacker.
+type agentRun struct {
 	t testing.TB
 	p *Proc
 }
 
-func (w way) converse(t testing.TB, spec Spec) conversation {
+func (w testRuntime) start(t testing.TB, spec Spec) agentRun {
 	t.Helper()
 	w.change(&spec)
 	p, err := w.runtime.Start(t.Context(), spec)
@@ -96,11 +96,11 @@ func (w way) converse(t testing.TB, spec Spec) conversation {
 		for range p.Events() {
 		}
 	})
-	return conversation{t, p}
+	return agentRun{t, p}
 }
 
 // ask gives an order and returns the answer.
-func (c conversation) ask(order string) string {
+func (c agentRun) ask(order string) string {
 	c.t.Helper()
 	if err := c.p.Send([]byte(order + "\n")); err != nil {
 		c.t.Fatalf("%s: %v", order, err)
@@ -112,7 +112,7 @@ func (c conversation) ask(order string) string {
 	return ev.Frame.Result
 }
 
-func (c conversation) refused(orders ...string) {
+func (c agentRun) refused(orders ...string) {
 	c.t.Helper()
 	for _, order := range orders {
 		if answer := c.ask(order); !strings.HasPrefix(answer, "no ") {
@@ -121,7 +121,7 @@ func (c conversation) refused(orders ...string) {
 	}
 }
 
-func (c conversation) granted(orders map[string]string) {
+func (c agentRun) allowed(orders map[string]string) {
 	c.t.Helper()
 	for order, want := range orders {
 		if answer := c.ask(order); answer != "ok "+want {
@@ -131,61 +131,61 @@ func (c conversation) granted(orders map[string]string) {
 }
 
 // finish closes the input and returns the exit.
-func (c conversation) finish() Exit {
+func (c agentRun) finish() Exit {
 	c.t.Helper()
 	c.p.CloseInput()
 	_, _, exit := finish(c.t, c.p)
 	return exit
 }
 
-// trial is an agent that tries things in one runtime.
-type trial struct {
+// runtimeTest runs the attacker in one runtime.
+type runtimeTest struct {
 	name     string // of the runtime, as a group's configuration has it
-	intruder string // the agent
+	attacker string // the agent
 	engine   *docker.Engine
 }
 
-// way is the runtime on an estate. With docker the image brings the program.
-func (tr trial) way(e estate) way {
+// open makes the runtime for a fixture. With docker the image has the program.
+func (tr runtimeTest) open(e fixture) testRuntime {
 	switch tr.name {
 	case "process":
-		return way{Process{Temp: e.temp()}, func(*Spec) {}}
+		return testRuntime{Process{Temp: e.temp()}, func(*Spec) {}}
 	case "bwrap":
-		// Even who may read around the data folder does not see into it.
-		readable := []string{filepath.Dir(tr.intruder), filepath.Dir(e.data)}
-		return way{Sandbox{Temp: e.temp(), Data: e.data, Readable: readable}, func(*Spec) {}}
+		// The data folder is hidden even inside a readable folder.
+		readable := []string{filepath.Dir(tr.attacker), filepath.Dir(e.data)}
+		return testRuntime{Sandbox{Temp: e.temp(), Data: e.data, Readable: readable}, func(*Spec) {}}
 	}
-	return way{
+	return testRuntime{
 		Docker{Client: "docker", Environ: tr.engine.Environ(), Instance: InstanceOf(e.data), Network: "none"},
 		func(s *Spec) { s.Command = "" },
 	}
 }
 
-func (tr trial) run(t *testing.T) {
+func (tr runtimeTest) run(t *testing.T) {
 	t.Setenv("TELEGRAM_BOT_TOKEN", "t-value")
-	for name, test := range map[string]func(*testing.T, way, estate){
-		"its own": tr.ownThings, "of others": tr.thingsOfOthers, "outlive": tr.outlive,
+	for name, test := range map[string]func(*testing.T, testRuntime, fixture){
+		"own files": tr.ownFiles, "other files": tr.otherFiles, "detached child": tr.detachedChild,
 		"stop": stopping, "exit code": exitCode, "orphan": tr.orphaned, "check": checks,
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEstate(t, tr.intruder)
-			test(t, tr.way(e), e)
+			e := newFixture(t, tr.attacker)
+			test(t, tr.open(e), e)
 		})
 	}
 }
 
 func TestProcessRuntime(t *testing.T) {
-	trial{name: "process", intruder: buildIntruder(t)}.run(t)
+	runtimeTest{name: "process", attacker: buildAttacker(t)}.run(t)
 }
 
 func TestSandboxRuntime(t *testing.T) {
 	needBwrap(t)
-	trial{name: "bwrap", intruder: buildIntruder(t)}.run(t)
+	runtimeTest{name: "bwrap", attacker: buildAttacker(t)}.run(t)
 }
 
 func TestDockerRuntime(t *testing.T) {
-	tr := trial{name: "docker", intruder: buildIntruder(t), engine: docker.Start(t)}
-	tr.engine.Import(t, intruderImage, map[string]string{"agent": tr.intruder})
+	tr := runtimeTest{name: "docker", attacker: buildAttacker(t), engine: docker.Start(t)}
+	tr.engine.Import(t, attackerImage, map[string]string{"agent": tr.attacker})
 	tr.run(t)
 	tr.containers(t)
 	if left := tr.engine.Docker(t, "ps", "--all", "--quiet"); left != "" {
@@ -193,28 +193,28 @@ func TestDockerRuntime(t *testing.T) {
 	}
 }
 
-// ownThings are there for the agent in every runtime, and no file that gated was
-// left open.
-func (tr trial) ownThings(t *testing.T, w way, e estate) {
+// ownFiles checks what the agent can use in every runtime, and that it inherits no
+// file that gated has open.
+func (tr runtimeTest) ownFiles(t *testing.T, w testRuntime, e fixture) {
 	left, err := syscall.Open(filepath.Join(e.data, "secret"), syscall.O_RDONLY, 0) // unlike os.Open, for children too
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = syscall.Close(left) }()
-	c := w.converse(t, e.spec)
+	c := w.start(t, e.spec)
 	temp := strings.TrimPrefix(c.ask("env TMPDIR"), "ok ")
-	c.granted(map[string]string{
+	c.allowed(map[string]string{
 		"read notes": "content of groups/main/notes", "read inbox/1-1-cat.jpg": "content of groups/main/inbox/1-1-cat.jpg",
 		"write new": "", "write " + temp + "/new": "",
 		"files": "", "env API_KEY": "k-value", "env LANG": "C", "env TELEGRAM_BOT_TOKEN": "",
 	})
 	if tr.name == "bwrap" {
-		c.granted(map[string]string{"read /tmp/new": "intruded", "env HOME": e.spec.Dir})
+		c.allowed(map[string]string{"read /tmp/new": "attacked", "env HOME": e.spec.Dir})
 	}
 	if exit := c.finish(); exit.Code != 0 || exit.Err != nil {
 		t.Errorf("exit %+v", exit)
 	}
-	if b, err := os.ReadFile(filepath.Join(e.spec.Dir, "new")); err != nil || string(b) != "intruded" {
+	if b, err := os.ReadFile(filepath.Join(e.spec.Dir, "new")); err != nil || string(b) != "attacked" {
 		t.Errorf("what it wrote: %q, %v", b, err)
 	}
 	if left, err := os.ReadDir(e.temp()); err == nil && len(left) > 0 {
@@ -222,11 +222,11 @@ func (tr trial) ownThings(t *testing.T, w way, e estate) {
 	}
 }
 
-func (tr trial) thingsOfOthers(t *testing.T, w way, e estate) {
+func (tr runtimeTest) otherFiles(t *testing.T, w testRuntime, e fixture) {
 	if tr.name == "process" {
-		return // it may do what gated may
+		return // such agents may do what gated may
 	}
-	c := w.converse(t, e.spec)
+	c := w.start(t, e.spec)
 	for _, file := range []string{
 		"arizuko.db", "secret", "media/202601/face.jpg", "logs/main/run-1.log", "groups/other/notes", "groups/main/child/notes",
 	} {
@@ -259,26 +259,26 @@ func (tr trial) thingsOfOthers(t *testing.T, w way, e estate) {
 	}
 }
 
-// outlive tries to leave a process behind that no signal to the group reaches.
-func (tr trial) outlive(t *testing.T, w way, e estate) {
+// detachedChild tries to leave a process that no signal to the group reaches.
+func (tr runtimeTest) detachedChild(t *testing.T, w testRuntime, e fixture) {
 	if tr.name == "process" {
-		return // nothing holds a process that leaves its group
+		return // nothing ends a process that leaves its group
 	}
-	name := "lingerer-" + filepath.Base(filepath.Dir(e.data)) + t.Name()
-	for what, end := range map[string]func(conversation){
-		"by itself": func(c conversation) { c.finish() },
-		"stopped": func(c conversation) {
-			c.ask("stubborn")
+	name := "detached-" + filepath.Base(filepath.Dir(e.data)) + t.Name()
+	for what, end := range map[string]func(agentRun){
+		"by itself": func(c agentRun) { c.finish() },
+		"stopped": func(c agentRun) {
+			c.ask("ignore-term")
 			c.p.Stop(10 * time.Millisecond)
 			c.finish()
 		},
 	} {
-		c := w.converse(t, e.spec)
-		if answer := c.ask("linger " + name); answer != "ok " {
+		c := w.start(t, e.spec)
+		if answer := c.ask("detach " + name); answer != "ok " {
 			t.Fatal(answer)
 		}
 		if !running(t, name) {
-			t.Fatal("it does not linger")
+			t.Fatal("the child does not run")
 		}
 		if end(c); running(t, name) {
 			t.Errorf("%s: a process outlived its run", what)
@@ -299,26 +299,26 @@ func running(t *testing.T, arg string) bool {
 	})
 }
 
-func stopping(t *testing.T, w way, e estate) {
-	t.Run("politely", func(t *testing.T) {
-		c := w.converse(t, e.spec)
-		c.ask("stubborn")
-		c.ask("polite")
+func stopping(t *testing.T, w testRuntime, e fixture) {
+	t.Run("SIGTERM", func(t *testing.T) {
+		c := w.start(t, e.spec)
+		c.ask("ignore-term")
+		c.ask("catch-term")
 		c.p.terminate()
 		results, _, exit := finish(t, c.p)
 		if !slices.Equal(results, []string{"terminated"}) || exit.Code != 0 {
 			t.Errorf("results %q, exit %+v", results, exit)
 		}
 	})
-	t.Run("by force", func(t *testing.T) {
-		c := w.converse(t, e.spec)
-		c.ask("stubborn")
+	t.Run("SIGKILL", func(t *testing.T) {
+		c := w.start(t, e.spec)
+		c.ask("ignore-term")
 		c.p.Stop(50 * time.Millisecond)
 		if _, _, exit := finish(t, c.p); exit.Signal != syscall.SIGKILL || exit.Err != nil {
 			t.Errorf("exit %+v", exit)
 		}
 	})
-	t.Run("with its context", func(t *testing.T) {
+	t.Run("context ends", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		spec := e.spec
@@ -327,8 +327,8 @@ func stopping(t *testing.T, w way, e estate) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := conversation{t, p}
-		c.ask("stubborn")
+		c := agentRun{t, p}
+		c.ask("ignore-term")
 		cancel()
 		if _, _, exit := finish(t, p); exit.Signal != syscall.SIGKILL {
 			t.Errorf("exit %+v", exit)
@@ -336,8 +336,8 @@ func stopping(t *testing.T, w way, e estate) {
 	})
 }
 
-func exitCode(t *testing.T, w way, e estate) {
-	c := w.converse(t, e.spec)
+func exitCode(t *testing.T, w testRuntime, e fixture) {
+	c := w.start(t, e.spec)
 	if err := c.p.Send([]byte("exit 7\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func exitCode(t *testing.T, w way, e estate) {
 	}
 }
 
-func checks(t *testing.T, w way, e estate) {
+func checks(t *testing.T, w testRuntime, e fixture) {
 	if err := w.runtime.Check(t.Context(), e.spec); err != nil {
 		t.Error(err)
 	}
@@ -365,8 +365,8 @@ func checks(t *testing.T, w way, e estate) {
 
 func isSetup(err error) bool { return errors.As(err, new(*SetupError)) }
 
-func TestMissingPrograms(t *testing.T) {
-	e := newEstate(t, "/bin/true")
+func TestCheck_ProgramMissing_IsASetupError(t *testing.T) {
+	e := newFixture(t, "/bin/true")
 	t.Setenv("PATH", t.TempDir())
 	for name, r := range map[string]Runtime{
 		"bubblewrap": Sandbox{Temp: e.temp(), Data: e.data},

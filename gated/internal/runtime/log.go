@@ -13,14 +13,14 @@ const (
 	maxStderrTail = 2 << 10 // enough for an error message or the end of a stack trace
 )
 
-// runLog is the file of what an agent printed outside its frames. Writing to it
-// never fails: once the file is full or broken the rest is dropped.
+// runLog is the file of what an agent prints outside its frames. Writing to it
+// never fails: once the file is full or cannot be written the rest is dropped.
 type runLog struct {
 	file   *os.File
 	redact func(string) string
 
 	mu   sync.Mutex
-	left int // bytes; negative when the file takes no more
+	left int // bytes; negative if the file takes no more
 }
 
 func openLog(path string, redact func(string) string) (*runLog, error) {
@@ -33,7 +33,7 @@ func openLog(path string, redact func(string) string) (*runLog, error) {
 
 func (l *runLog) Close() error { return l.file.Close() }
 
-// line writes text behind the name of its source. Blank lines are left out.
+// line writes text behind the name of its source. Blank lines are dropped.
 func (l *runLog) line(source string, text []byte) {
 	text = bytes.TrimRight(text, "\r\n")
 	if len(text) == 0 {
@@ -65,7 +65,7 @@ func (l stdoutLog) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// tail keeps the last maxStderrTail bytes it was given.
+// tail keeps the last maxStderrTail bytes.
 type tail []byte
 
 func (t *tail) add(b []byte) {

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// orphanPoll is how often a process that is no child of ours is looked at.
+	// orphanPoll is how often a process that is not our child is checked.
 	orphanPoll = 10 * time.Millisecond
-	// killWait is what SIGKILL may take: longer means a process stuck in the kernel.
+	// killWait is how long SIGKILL may take: longer means a process stuck in the kernel.
 	killWait = 5 * time.Second
 )
 
-// killGroup ends the process group of a run that an earlier gated started:
-// SIGTERM, and after the grace SIGKILL. It returns when the group is gone; killed
-// is false if it was gone before.
+// killGroup ends the process group of a run of an earlier gated: SIGTERM, and
+// SIGKILL after the grace. It returns when the group has ended; killed is false if
+// it had ended before.
 //
 // Process ids are reused, so nothing is touched unless the process with that pid
 // started at PIDStart or, when the leader is dead, a member of its group carries
@@ -53,9 +53,9 @@ func killGroup(left Left) (killed bool, err error) {
 	return false, fmt.Errorf("process group %d is still there after SIGKILL", left.PID)
 }
 
-// isRun reports whether the group lives and is that of the run. The kernel does
-// not give out a process id that is in use as a group id, so one member known to
-// be ours vouches for all of them.
+// isRun reports whether the group is alive and belongs to the run. The kernel does
+// not reuse a process id that is in use as a group id, so one member known to be
+// the run's identifies the group.
 func isRun(runID int64, pid int, pidStart int64) (bool, error) {
 	leader, err := readStat(pid)
 	switch {
@@ -70,9 +70,9 @@ func isRun(runID int64, pid int, pidStart int64) (bool, error) {
 	}
 }
 
-// killMarked kills the processes of a run that was not recorded: those that
-// carry its id in their environment and work in the data folder, since other
-// instances count their runs too. It returns when they are gone.
+// killMarked kills the processes of a run that was not recorded: those with its id
+// in their environment that work in the data folder, since other instances have
+// the same run ids. It returns when they have ended.
 func killMarked(runID int64, data string) (killed bool, err error) {
 	if data, err = filepath.EvalSymlinks(data); err != nil {
 		return false, err
@@ -103,7 +103,7 @@ func hasMarker(pid int, marker string) bool {
 	return err == nil && slices.Contains(strings.Split(string(env), "\x00"), marker)
 }
 
-// within waits until a condition is met, no longer than limit.
+// within waits for a condition for up to limit.
 func within(limit time.Duration, met func() (bool, error)) (bool, error) {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
@@ -125,8 +125,8 @@ func groupAlive(group int) (bool, error) {
 	return anyMember(group, func(int) bool { return true })
 }
 
-// anyMember looks for a living process of the group. Zombies are dead: in a
-// container there may be nobody to reap them.
+// anyMember looks for a live process of the group. Zombies count as dead: in a
+// container there may be no process that reaps them.
 func anyMember(group int, accept func(pid int) bool) (bool, error) {
 	pids, err := processes()
 	return slices.ContainsFunc(pids, func(pid int) bool {
@@ -135,7 +135,7 @@ func anyMember(group int, accept func(pid int) bool) (bool, error) {
 	}), err
 }
 
-// processes are all of this machine that can be seen from here.
+// processes lists all visible processes of this machine.
 func processes() (pids []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	for _, entry := range entries {
@@ -146,7 +146,7 @@ func processes() (pids []int, err error) {
 	return pids, err
 }
 
-// stat is the part of /proc/<pid>/stat that is needed here.
+// stat is what is used of /proc/<pid>/stat.
 type stat struct {
 	state   byte
 	group   int
@@ -155,11 +155,11 @@ type stat struct {
 
 func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' }
 
-// readStat returns fs.ErrNotExist when there is no such process.
+// readStat returns fs.ErrNotExist if there is no such process.
 func readStat(pid int) (stat, error) {
 	line, err := os.ReadFile(procPath(pid, "stat"))
 	if errors.Is(err, syscall.ESRCH) {
-		return stat{}, fs.ErrNotExist // it went away between open and read
+		return stat{}, fs.ErrNotExist // it ended between open and read
 	}
 	if err != nil {
 		return stat{}, err

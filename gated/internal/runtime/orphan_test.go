@@ -84,23 +84,23 @@ func TestKill(t *testing.T) {
 	}
 }
 
-func TestKillSparesAReusedPID(t *testing.T) {
+func TestKill_PIDReused_KillsNothing(t *testing.T) {
 	pid, _, _ := leaveOrphan(t, "echo up; exec sleep 1000")
 	wantKill(t, orphanRun, pid, startTime(t, pid)-1, false)
 }
 
-func TestKillWhenTheLeaderIsGone(t *testing.T) {
+func TestKill_LeaderHasExited(t *testing.T) {
 	pid, member, dead := leaveOrphan(t, "sleep 1000 >/dev/null & echo $!")
 	<-dead
 	if memberPID, err := strconv.Atoi(member); err != nil || startTime(t, memberPID) == 0 {
 		t.Fatalf("member %q: %v", member, err)
 	}
-	wantKill(t, orphanRun+1, pid, 1, false) // somebody else's group
+	wantKill(t, orphanRun+1, pid, 1, false) // of another process group
 	wantKill(t, orphanRun, pid, 1, true)
 }
 
 // Bubblewrap may be killed before it was recorded, and its child then waits for ever.
-func TestKillOfWhatWasNotRecorded(t *testing.T) {
+func TestKill_RunNotRecorded(t *testing.T) {
 	data, elsewhere := t.TempDir(), t.TempDir()
 	link := filepath.Join(t.TempDir(), "data")
 	if err := errors.Join(os.Symlink(data, link), os.Mkdir(filepath.Join(data, "main"), 0o700)); err != nil {
@@ -125,8 +125,8 @@ func TestKillOfWhatWasNotRecorded(t *testing.T) {
 	}
 }
 
-// In a container there may be nobody to reap what a killed gated left.
-func TestZombiesAreDead(t *testing.T) {
+// In a container there may be no init process to reap what a killed gated left.
+func TestKill_Zombies_CountAsDead(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", "exit 0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -139,7 +139,7 @@ func TestZombiesAreDead(t *testing.T) {
 	}
 }
 
-func TestKillNeverReachesBeyondTheGroup(t *testing.T) {
+func TestKill_OtherGroups_AreSpared(t *testing.T) {
 	for _, pid := range []int{-5, -1, 0, 1} {
 		if killed, err := killGroup(Left{RunID: orphanRun, PID: pid}); killed || err != nil {
 			t.Errorf("pid %d: %v, %v", pid, killed, err)
@@ -159,7 +159,7 @@ func TestKillNeverReachesBeyondTheGroup(t *testing.T) {
 	}
 }
 
-func TestProcCanBeKilledByWhatItReports(t *testing.T) {
+func TestKill_ByReportedPID(t *testing.T) {
 	p := run(t, script(frame("up"), "sleep 1000"))
 	next(t, p)
 	if killed, err := killGroup(Left{RunID: 7, PID: p.PID(), PIDStart: p.PIDStart(), Grace: time.Second}); !killed || err != nil {

@@ -9,22 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPipe is the largest a pipe can be made without privileges, Linux's default
+// maxPipe is the largest size of a pipe without privileges, Linux's default
 // /proc/sys/fs/pipe-max-size.
 const maxPipe = 1 << 20
 
-// output reads one of an agent's output pipes. End of file alone will not do: a
+// output reads one of an agent's output pipes. It does not wait for end of file: a
 // process that left the group may hold the pipe open for ever.
 type output struct {
 	file  *os.File
-	ended bool // the agent is dead; set by the reading side
+	ended bool // the agent has exited; set by the reading side
 	left  int  // bytes still taken after that
 }
 
 func newOutput(file *os.File) *output { return &output{file: file, left: maxPipe} }
 
-// finish says that the agent is dead. What it wrote is in the pipe by now, so
-// from here on Read returns that much without waiting, then io.EOF.
+// finish reports that the agent has exited. All that it wrote is in the pipe by
+// now: from here on Read returns that much without waiting, then io.EOF.
 func (o *output) finish() { _ = o.file.SetReadDeadline(time.Unix(1, 0)) }
 
 func (o *output) close() { _ = o.file.Close() }
@@ -45,7 +45,7 @@ func (o *output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readAvailable treats "nothing there right now" as the end.
+// readAvailable takes an empty pipe for the end.
 func (o *output) readAvailable(b []byte) (n int, err error) {
 	conn, err := o.file.SyscallConn()
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 // probe finds the program it is given as $1, if there is one.
 const probe = `[ -z "$1" ] || command -v "$1" >/dev/null`
 
-// probeArgs have a shell look for the program that a command runs.
+// probeArgs are arguments of a shell that looks for the program of a command.
 func probeArgs(command string) []string { return []string{"-c", probe, "sh", program(command)} }
 
-// runProbe tells what came of a probe. where is a hint for whoever looks for a
-// program that is not found.
+// runProbe runs a probe and explains its failure. where is a hint for the operator
+// where the program must be.
 func runProbe(cmd *exec.Cmd, command, where string) error {
 	if command == "" {
 		return errNoCommand
@@ -33,8 +33,8 @@ func runProbe(cmd *exec.Cmd, command, where string) error {
 	return err
 }
 
-// program is the program that a simple command line begins with, "" where it
-// takes a shell to say.
+// program returns the program of a simple command line, "" if only a shell can
+// tell.
 func program(command string) string {
 	word := strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(command), "exec "), " ")
 	if quoted, ok := strings.CutPrefix(word, "'"); ok {

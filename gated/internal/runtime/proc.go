@@ -26,7 +26,7 @@ type Event struct {
 	Exit      *Exit // the last event
 }
 
-// Exit tells how a process ended.
+// Exit is how a process ended.
 type Exit struct {
 	Code   int            // exit code; -1 when a signal ended it
 	Signal syscall.Signal // 0 unless a signal ended it
@@ -34,12 +34,12 @@ type Exit struct {
 	Unsent int
 	// StderrTail is the last 2 KiB it wrote to stderr, valid UTF-8.
 	StderrTail string
-	// Err is set when it was the runtime that failed, and not the agent; a
-	// *SetupError where trying again is no use.
+	// Err is set if the runtime failed and not the agent; a *SetupError if a retry
+	// cannot succeed.
 	Err error
 }
 
-// Reason says in a few words how the process ended.
+// Reason describes in a few words how the process ended.
 func (e Exit) Reason() string {
 	if e.Err != nil {
 		return e.Err.Error()
@@ -50,18 +50,18 @@ func (e Exit) Reason() string {
 	return fmt.Sprintf("exit code %d", e.Code)
 }
 
-// job is an agent as its runtime has it started.
+// job is what a runtime starts for an agent.
 type job struct {
 	argv  []string
 	env   []string
-	files []*os.File // open in the process from 3 on
-	// pinned has the process started by a thread that lives as long as it does:
-	// the kernel takes a thread's end for its parent's.
+	files []*os.File // open in the process from descriptor 3 on
+	// pinned starts the process from a thread that lives as long as the process: the
+	// kernel sends its parent-death signal when that thread ends.
 	pinned bool
-	// terminate asks the agent to end; nil: SIGTERM to the process group.
+	// terminate asks the agent to exit; nil: SIGTERM to the process group.
 	terminate func()
-	// cleanup is called when the process is gone, to end what may have outlived
-	// it. It may add to what is told of the exit.
+	// cleanup is called after the process has exited, to end what may have outlived
+	// it. It may set fields of the exit.
 	cleanup func(*Exit)
 }
 
@@ -79,10 +79,10 @@ type Proc struct {
 	events  chan Event
 
 	mu     sync.Mutex    // held while signalling and while reaping
-	reaped chan struct{} // closed under mu: from then on the pid may be anyone's
+	reaped chan struct{} // closed under mu: from then on the pid may be reused
 }
 
-// start runs a job. Ending ctx kills its process group without grace.
+// start starts a job. The end of ctx kills its process group without grace.
 func start(ctx context.Context, spec Spec, j job) (*Proc, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -103,8 +103,8 @@ func start(ctx context.Context, spec Spec, j job) (*Proc, error) {
 	p.cmd.Env = append([]string{runMarker(spec.RunID)}, j.env...)
 	p.cmd.ExtraFiles = j.files
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// What gated was left open by whoever started it is not the agent's. Kernels
-	// before 5.11 do not know the call.
+	// Descriptors that gated inherited are not for the agent. Kernels before 5.11 do
+	// not have the call.
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	started := make(chan error)
 	go p.live(ctx, started)
@@ -114,8 +114,8 @@ func start(ctx context.Context, spec Spec, j job) (*Proc, error) {
 	return p, nil
 }
 
-// startWithPipes makes its pipes itself, since those of exec.Cmd lose output
-// that is still unread when Wait returns.
+// startWithPipes makes the pipes itself: those of exec.Cmd lose output that is
+// unread when Wait returns.
 func (p *Proc) startWithPipes() (err error) {
 	var ours, theirs [3]*os.File
 	defer func() {
@@ -136,7 +136,7 @@ func (p *Proc) startWithPipes() (err error) {
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}
-	// Read before anything reaps it: even if it is dead by now, its entry stands.
+	// Read it before the process is reaped: even of a dead one the entry stands.
 	if st, err := readStat(p.PID()); err == nil {
 		p.started = st.started
 	}
@@ -155,32 +155,32 @@ func closeAll(files []*os.File) {
 // PID is the id of the process and of its process group.
 func (p *Proc) PID() int { return p.cmd.Process.Pid }
 
-// PIDStart is when the process started, in clock ticks since boot. Together with
-// PID it names the process for good: see Kill.
+// PIDStart is when the process started, in clock ticks since boot. With PID it
+// identifies the process for ever: see Runtime.End.
 func (p *Proc) PIDStart() int64 { return p.started }
 
-// Label is by what else the run can be found after a crash, "" if by nothing.
+// Label is what else the run can be found by after a crash, "" for nothing.
 func (p *Proc) Label() string { return p.label }
 
-// Events carries the frames in the order they were written, then Exit, then is
-// closed. All that was written before the exit comes before Exit, and Exit comes
-// when nothing of the run is left.
+// Events returns the frames in the order they were written, then Exit, then is
+// closed. Exit comes after all that was written before the exit, when nothing of
+// the run is left.
 //
-// They must be received until the channel is closed: output nobody takes stalls
-// the agent, which is the intended back pressure, and keeps a goroutine.
+// They must be received until the channel is closed: an agent whose output is not
+// received stalls, which is the intended back pressure, and keeps a goroutine.
 func (p *Proc) Events() <-chan Event { return p.events }
 
 // Send queues one line, newline included, for the agent's stdin. It never
-// blocks. It returns ErrFull when 4 MiB wait already, and ErrClosed after
-// CloseInput or once the agent no longer reads.
+// blocks. It returns ErrFull if 4 MiB are waiting, and ErrClosed after CloseInput
+// or if the agent has stopped reading.
 func (p *Proc) Send(line []byte) error { return p.input.send(line) }
 
-// CloseInput ends the agent's stdin after what is queued.
+// CloseInput closes the agent's stdin after the queued lines.
 func (p *Proc) CloseInput() { p.input.closeAfterQueue() }
 
-// Stop ends the run: end of input at once, SIGTERM after grace, SIGKILL after
-// another grace. It returns when the process is gone, whether or not anyone
-// receives Events, and may be called any number of times.
+// Stop ends the run: it closes stdin at once, sends SIGTERM after grace, SIGKILL
+// after another grace. It returns when the process has ended, whether or not
+// Events is received, and may be called any number of times.
 func (p *Proc) Stop(grace time.Duration) {
 	p.CloseInput()
 	for _, step := range []func(){p.terminate, p.kill} {
@@ -206,8 +206,8 @@ func (p *Proc) terminate() {
 
 func (p *Proc) kill() { p.signal(syscall.SIGKILL) }
 
-// signal reaches the whole group, or no one once the leader is reaped and its
-// number may have been given to a stranger.
+// signal reaches the whole group, or no process once the leader is reaped and its
+// pid may have been reused.
 func (p *Proc) signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,7 +218,7 @@ func (p *Proc) signal(sig syscall.Signal) {
 	}
 }
 
-// live starts the process, says so, and lasts as long as it.
+// live starts the process, reports that, and returns after its end.
 func (p *Proc) live(ctx context.Context, started chan<- error) {
 	if p.job.pinned {
 		goruntime.LockOSThread()
@@ -246,7 +246,7 @@ func (p *Proc) live(ctx context.Context, started chan<- error) {
 	p.end()
 }
 
-// end tells of the exit once nothing is left.
+// end sends the exit event when nothing of the run is left.
 func (p *Proc) end() {
 	exit := p.exit()
 	if p.job.cleanup != nil {
@@ -268,8 +268,8 @@ func awaitExit(pid int) {
 	}
 }
 
-// reap kills what is left of the group while the dead leader still keeps the
-// group's number from being reused, and only then lets go of it.
+// reap kills the rest of the group while the dead leader still keeps the group's
+// id from being reused, and only then reaps the leader.
 func (p *Proc) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -300,7 +300,7 @@ func (p *Proc) readFrames() {
 		case errors.As(err, &bad):
 			p.events <- Event{Malformed: bad}
 		default:
-			// An agent without a stdout can answer nothing more: let it finish.
+			// An agent that has closed stdout cannot answer any more: let it exit.
 			p.CloseInput()
 			return
 		}
@@ -320,5 +320,5 @@ func (p *Proc) readStderr() {
 	}
 }
 
-// runMarker is the environment entry by which a process is known to be of a run.
+// runMarker is the environment entry that marks the processes of a run.
 func runMarker(runID int64) string { return "ARIZUKO_RUN=" + strconv.FormatInt(runID, 10) }

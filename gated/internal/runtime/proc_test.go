@@ -22,8 +22,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if order := os.Getenv(stepIn); order != "" {
-		var s standIn
+	if order := os.Getenv(helperEnv); order != "" {
+		var s helperProcess
 		if err := errors.Join(json.Unmarshal([]byte(order), &s), s.serve()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is far beyond what anything here takes, and far below the sleeps of
-// the scripts: whoever waits for those fails.
+// patience bounds every wait. It is far below the sleeps of the scripts, so that a
+// test that waits for one fails.
 const patience = 20 * time.Second
 
 // frame is a shell command that prints one frame.
@@ -183,7 +183,7 @@ func TestEnviron(t *testing.T) {
 	}
 }
 
-func TestBrokenFramesAreEvents(t *testing.T) {
+func TestEvents_MalformedFrames(t *testing.T) {
 	p := run(t, script("echo "+agentproto.FrameStart, "echo nonsense", "echo "+agentproto.FrameEnd, frame("good"), "echo "+agentproto.FrameStart))
 	results, broken, _ := finish(t, p)
 	if len(broken) != 2 || !cmp.Equal(results, []string{"good"}) {
@@ -193,7 +193,7 @@ func TestBrokenFramesAreEvents(t *testing.T) {
 
 // The agent is dead before anything is received: all it said must still come,
 // and in order.
-func TestOutputBeforeExitIsComplete(t *testing.T) {
+func TestOutput_BeforeExit_IsComplete(t *testing.T) {
 	const frames = 300
 	for range 5 {
 		p := run(t, script(fmt.Sprintf(`i=0; while [ $i -lt %d ]; do i=$((i+1))`, frames), frame("$i"), `done; echo last words >&2`))
@@ -232,7 +232,7 @@ func TestFloods(t *testing.T) {
 	}
 }
 
-func TestLogIsPrivateAndComplete(t *testing.T) {
+func TestLog_IsPrivateAndComplete(t *testing.T) {
 	p := run(t, script("echo out1", "echo err1 >&2", frame("not for the log"), "echo", "printf end"))
 	finish(t, p)
 	info, err := os.Stat(p.log.file.Name())
@@ -250,7 +250,7 @@ func TestLogIsPrivateAndComplete(t *testing.T) {
 	}
 }
 
-func TestAgentThatNeverReads(t *testing.T) {
+func TestAgent_NeverReads(t *testing.T) {
 	p := run(t, "sleep 1000")
 	line := make([]byte, 256<<10)
 	var err error
@@ -270,7 +270,7 @@ func TestAgentThatNeverReads(t *testing.T) {
 	}
 }
 
-func TestAgentThatDiesBeforeReading(t *testing.T) {
+func TestAgent_ExitsBeforeReading(t *testing.T) {
 	p := run(t, "exit 3")
 	_ = p.Send([]byte("hello\n")) // either side may be first
 	if _, _, exit := finish(t, p); exit.Code != 3 {
@@ -278,7 +278,7 @@ func TestAgentThatDiesBeforeReading(t *testing.T) {
 	}
 }
 
-func TestAgentThatClosesItsInput(t *testing.T) {
+func TestAgent_ClosesStdin(t *testing.T) {
 	p := run(t, script("exec <&-", frame("closed"), "exec sleep 1000"))
 	next(t, p)
 	if err := p.Send([]byte("lost\n")); err != nil {
@@ -299,11 +299,11 @@ func TestAgentThatClosesItsInput(t *testing.T) {
 	}
 }
 
-func TestAgentThatClosesItsOutput(t *testing.T) {
+func TestAgent_ClosesStdout(t *testing.T) {
 	p := run(t, script(frame("last"), "exec >&-", "cat >/dev/null", "exit 5"))
 	results, _, exit := finish(t, p)
 	if len(results) != 1 || exit.Code != 5 {
-		t.Errorf("results %q, exit %+v: an agent that cannot answer should be told to finish", results, exit)
+		t.Errorf("results %q, exit %+v: an agent that cannot answer should be asked to finish", results, exit)
 	}
 }
 
@@ -338,7 +338,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func TestStopWorksWhileNobodyReceives(t *testing.T) {
+func TestStop_EventsNotReceived(t *testing.T) {
 	p := run(t, script("while :; do", frame("again"), "done"))
 	next(t, p) // and no more, so that the pipe fills up
 	p.Stop(10 * time.Millisecond)
@@ -347,7 +347,7 @@ func TestStopWorksWhileNobodyReceives(t *testing.T) {
 	}
 }
 
-func TestCancelledContextKills(t *testing.T) {
+func TestStart_ContextEnds_KillsAgent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	spec := Spec{Command: script("trap '' TERM", frame("up"), "sleep 1000"), Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log")}
 	p, err := host(t).Start(ctx, spec)
@@ -365,7 +365,7 @@ func TestCancelledContextKills(t *testing.T) {
 }
 
 // A child left behind in the group dies with the leader.
-func TestGroupEndsWithItsLeader(t *testing.T) {
+func TestExit_ProcessGroup_IsKilled(t *testing.T) {
 	p := run(t, script("sleep 1000 &", frame("$!")))
 	results, _, exit := finish(t, p)
 	if len(results) != 1 || exit.Code != 0 {
@@ -382,7 +382,7 @@ func TestGroupEndsWithItsLeader(t *testing.T) {
 
 // A child in a session of its own keeps all pipes, goes on printing and reads
 // nothing; the run ends all the same.
-func TestEscapedChildDoesNotHoldTheRun(t *testing.T) {
+func TestExit_ChildLeftGroup_RunEnds(t *testing.T) {
 	dir := t.TempDir()
 	child := script("trap '' PIPE", frame("$$"), "while :; do echo noise; done")
 	if err := os.WriteFile(filepath.Join(dir, "child"), []byte(child), 0o600); err != nil {
@@ -406,7 +406,7 @@ func TestEscapedChildDoesNotHoldTheRun(t *testing.T) {
 	}
 }
 
-func TestOutputAfterTheEndIsBounded(t *testing.T) {
+func TestOutput_AfterExit_IsBounded(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -423,7 +423,7 @@ func TestOutputAfterTheEndIsBounded(t *testing.T) {
 	}
 }
 
-func TestStartErrorsLeaveNothingOpen(t *testing.T) {
+func TestStart_Fails_LeavesNoFileOpen(t *testing.T) {
 	open := func() int {
 		fds, err := os.ReadDir("/proc/self/fd")
 		if err != nil {

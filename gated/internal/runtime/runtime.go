@@ -1,11 +1,11 @@
-// Package runtime runs agent processes: it starts one, carries lines to its
-// stdin and frames from its stdout, and ends it together with everything it
-// started. What a turn is, or which run may be reused, is decided by its callers.
+// Package runtime runs agent processes: it starts one, writes lines to its stdin,
+// reads frames from its stdout, and ends it with everything it started. Callers
+// know turns and decide which run is used again.
 //
-// There are three ways to run one, each a [Runtime]: [Process], as a process of
-// this machine; [Sandbox], the same confined by bubblewrap; [Docker], in a
-// container. In all of them what gated holds is a process with three pipes, the
-// leader of its process group: the agent itself, bubblewrap or docker's client.
+// There are three ways to run an agent, each a [Runtime]: [Process], as a process
+// of this machine; [Sandbox], the same confined by bubblewrap; [Docker], in a
+// container. Gated always holds a process with three pipes, the leader of its
+// process group: the agent itself, bubblewrap or docker's client.
 package runtime
 
 import (
@@ -20,18 +20,18 @@ import (
 
 // Runtime is a way to run agents.
 type Runtime interface {
-	// Check says what keeps an agent from being run on this machine, or nil. It
-	// looks at the Command, Image and Env of the spec.
+	// Check returns what keeps an agent from being run on this machine, or nil. It
+	// uses the Command, Image and Env of the spec.
 	Check(ctx context.Context, spec Spec) error
-	// Start starts an agent. Ending ctx kills it without grace. An error is a
-	// *SetupError where trying again is no use.
+	// Start starts an agent. The end of ctx kills it without grace. An error is a
+	// *SetupError if a retry cannot succeed.
 	Start(ctx context.Context, spec Spec) (*Proc, error)
-	// End ends what an earlier gated left of a run and returns when it is gone,
-	// temporary files included. found is false if nothing ran any more.
+	// End ends what an earlier gated left of a run and returns when it has ended,
+	// temporary files included. found is false if nothing was running.
 	End(ctx context.Context, left Left) (found bool, err error)
 }
 
-// Spec is what it takes to run an agent.
+// Spec is how to run an agent.
 type Spec struct {
 	RunID   int64
 	Command string             // for sh -c
@@ -48,17 +48,17 @@ type Spec struct {
 	Redact func(string) string
 }
 
-// Left is a run of an earlier gated, as that recorded it.
+// Left is a run of an earlier gated, as it was recorded.
 type Left struct {
 	RunID    int64
-	PID      int           // 0 if it was not recorded any more
+	PID      int           // 0 if it was not recorded
 	PIDStart int64         // see Proc.PIDStart
 	Label    string        // see Proc.Label
-	Grace    time.Duration // from being told to end until it is made to
+	Grace    time.Duration // between the signals
 }
 
-// SetupError says why agents cannot be run as they are set up. An operator has
-// to mend that; trying again is no use before.
+// SetupError is why agents cannot be run as they are set up. An operator must fix
+// that; a retry cannot succeed.
 type SetupError struct{ Err error }
 
 func (e *SetupError) Error() string { return e.Err.Error() }
@@ -66,13 +66,12 @@ func (e *SetupError) Unwrap() error { return e.Err }
 
 func setupError(format string, args ...any) error { return &SetupError{fmt.Errorf(format, args...)} }
 
-// Process runs agents as processes of this machine, which may do whatever gated
-// may.
+// Process runs agents as processes of this machine, with gated's own rights.
 type Process struct {
 	Temp string // the folder of the runs' temporary folders
 }
 
-// Check asks the shell for the agent's program.
+// Check makes the shell look for the agent's program.
 func (p Process) Check(ctx context.Context, spec Spec) error {
 	probe := exec.CommandContext(ctx, shell, probeArgs(spec.Command)...)
 	probe.Env = spec.Env

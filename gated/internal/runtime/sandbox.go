@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// Sandbox runs agents as processes that bubblewrap confines: they see the
-// system's programs, their group's folder and no other process, and of the data
-// folder nothing else.
+// Sandbox runs agents as processes confined by bubblewrap: they see the system's
+// programs, their group's folder, no other process, and nothing else of the data
+// folder.
 type Sandbox struct {
 	Temp     string   // the folder of the runs' temporary folders
-	Data     string   // the folder that is hidden, apart from the group's own
+	Data     string   // the data folder, hidden but for the group's own
 	Readable []string // further folders and files that agents may read
 }
 
-// infoWait is how long bubblewrap may take to say which process it started.
+// infoWait is how long bubblewrap may take to report the process it started.
 const infoWait = 10 * time.Second
 
-// Check runs a shell as agents are run and has it look for the agent's program.
+// Check runs a shell in a sandbox that looks for the agent's program.
 func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 	bwrap, err := findBwrap()
 	if err != nil {
@@ -84,7 +84,7 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 		argv:      append(argv, shell, "-c", spec.Command),
 		env:       append(without(spec.Env, "HOME", "TMPDIR"), "HOME="+view.dir, "TMPDIR=/tmp"),
 		files:     []*os.File{infoWriter},
-		pinned:    true, // it dies with its parent
+		pinned:    true, // it is killed with its parent
 		terminate: func() { first().terminate() },
 		cleanup: func(exit *Exit) {
 			exit.Err = errors.Join(exit.Err, first().end())
@@ -95,16 +95,15 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 		_ = info.Close()
 		return nil, err
 	}
-	_ = infoWriter.Close() // bubblewrap has it now, and so its end can be read
+	_ = infoWriter.Close() // bubblewrap has it now: the reader sees its end
 	p.label = first().String()
 	return p, nil
 }
 
-// End kills bubblewrap, if it is still there, and waits for the end of the
-// sandbox: what is in it dies with bubblewrap, and bubblewrap with gated. But
-// for its first milliseconds: if bubblewrap dies while it sets the sandbox up,
-// the process it forked waits for it for ever. A gated that died then had not
-// recorded anything yet.
+// End kills bubblewrap, if it is alive, and waits for the end of the sandbox: what
+// is in it is killed with bubblewrap, and bubblewrap with gated. One exception: if
+// bubblewrap is killed while it sets the sandbox up, the process it forked waits
+// for it for ever. A gated that was killed then had not recorded anything yet.
 func (s Sandbox) End(_ context.Context, left Left) (found bool, err error) {
 	if left.PID == 0 {
 		found, err = killMarked(left.RunID, s.Data)
@@ -150,7 +149,7 @@ func (s Sandbox) view(spec Spec, temp string) (v view, err error) {
 		v.hidden = append(v.hidden, resolve(path))
 	}
 	for _, path := range s.Readable {
-		// A link is shown as what it leads to, under its own name.
+		// A link is shown as its target, under its own name.
 		if _, e := os.Stat(path); !errors.Is(e, fs.ErrNotExist) {
 			v.readable = append(v.readable, path)
 		}
@@ -158,9 +157,9 @@ func (s Sandbox) view(spec Spec, temp string) (v view, err error) {
 	return v, err
 }
 
-// args are the arguments up to the command. Later ones cover earlier ones: the
-// data folder is hidden behind whatever made it visible, the group's folder
-// stands before that. Even root has no capabilities inside.
+// args are the arguments up to the command. Later ones cover earlier ones: the data
+// folder is hidden whatever made it visible, and the group's folder is mounted
+// over that. Even root has no capabilities inside.
 func (v view) args() []string {
 	args := []string{
 		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
@@ -168,7 +167,7 @@ func (v view) args() []string {
 	}
 	args = append(args, v.system...)
 	args = append(args, "--proc", "/proc")
-	// Without capabilities root still owns these, and some of them command the kernel.
+	// Without capabilities root still owns these, and some of them control the kernel.
 	for _, path := range []string{"acpi", "asound", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"} {
 		args = append(args, "--ro-bind-try", "/proc/"+path, "/proc/"+path)
 	}
@@ -183,8 +182,8 @@ func (v view) args() []string {
 	return append(args, "--remount-ro", v.data, "--remount-ro", "/", "--chdir", v.dir, "--")
 }
 
-// systemArgs show what programs need of the system, for reading. Of /etc that is
-// what names hosts, users and certificates: the rest is this machine's own.
+// systemArgs mount what programs need of the system, read-only. Of /etc only what
+// names hosts, users and certificates: the rest is private to this machine.
 func systemArgs() []string {
 	args := []string{"--ro-bind", "/usr", "/usr"}
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
@@ -206,16 +205,16 @@ func systemArgs() []string {
 	return args
 }
 
-// initProcess is the first process of a sandbox as it is known outside of it,
-// the leader of a process group; the zero value is none. When it is dead, so is
-// everything in the sandbox.
+// initProcess is the first process of a sandbox as seen from outside, the leader of
+// a process group; the zero value is none. When it has ended, so has everything in
+// the sandbox.
 type initProcess struct {
 	pid     int
 	started int64
 }
 
-// readInfo takes from bubblewrap which process it started. There is none if it
-// failed before.
+// readInfo reads which process bubblewrap started. There is none if it failed
+// before.
 func readInfo(from *os.File) initProcess {
 	defer from.Close()
 	_ = from.SetReadDeadline(time.Now().Add(infoWait))
@@ -257,15 +256,15 @@ func (p initProcess) alive() (bool, error) {
 	return err == nil && st.started == p.started && !st.dead(), err
 }
 
-// terminate asks the processes in the sandbox to end. Bubblewrap itself, outside
-// of it, would take them down at once.
+// terminate asks the processes in the sandbox to exit. A signal to bubblewrap
+// itself would kill them at once.
 func (p initProcess) terminate() {
 	if alive, err := p.alive(); alive && err == nil {
 		_ = syscall.Kill(-p.pid, syscall.SIGTERM)
 	}
 }
 
-// end makes sure that nothing of the sandbox is left.
+// end waits until nothing of the sandbox is left.
 func (p initProcess) end() error {
 	if alive, err := p.alive(); err != nil || !alive {
 		return err

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// tempDir is the folder of a run's temporary files. Its name is known from the
-// run alone, so that the next gated finds it.
+// tempDir is the folder of a run's temporary files. Its name follows from the run
+// alone, so that the next gated finds it.
 type tempDir struct {
 	parent string
 	runID  int64
@@ -29,7 +29,7 @@ func (d tempDir) make() error {
 	return os.Mkdir(d.path(), 0o700)
 }
 
-// remove is no error when there is nothing.
+// remove returns no error if there is nothing to remove.
 func (d tempDir) remove() error {
 	root, err := os.OpenRoot(d.parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func (d tempDir) remove() error {
 	if err := root.RemoveAll(d.name()); err == nil {
 		return nil
 	}
-	// Programs make folders that are not even theirs to write, as Go's module
+	// Programs make folders that they cannot write themselves, such as Go's module
 	// cache. The root keeps links from leading out.
 	_ = fs.WalkDir(root.FS(), d.name(), func(name string, entry fs.DirEntry, _ error) error {
 		if entry != nil && entry.IsDir() {
@@ -56,6 +56,6 @@ func (d tempDir) remove() error {
 	return nil
 }
 
-// cleanup removes the folder at the end of a run. What cannot be removed is no
-// concern of the turn: it stays, for people to find.
+// cleanup removes the folder at the end of a run. A failure does not concern the
+// turn: the folder stays for an operator to remove.
 func (d tempDir) cleanup(*Exit) { _ = d.remove() }

@@ -15,13 +15,13 @@ import (
 	"arizuko/pkg/testkit/docker"
 )
 
-// stepIn is told to the test binary that has to stand in for a gated: which
-// runtime to use, and what for.
-const stepIn = "RUNTIME_TEST_GATED"
+// helperEnv makes the test binary a helper process in the role of gated: its value
+// is the helperProcess as JSON.
+const helperEnv = "RUNTIME_TEST_GATED"
 
-type standIn struct {
+type helperProcess struct {
 	Name     string
-	Intruder string
+	Attacker string
 	Engine   *docker.Engine
 	Data     string
 	Spec     wireSpec
@@ -33,14 +33,14 @@ type wireSpec struct {
 	Redact *string
 }
 
-// serve starts an agent, tells how to find it, and waits to be killed.
-func (s standIn) serve() error {
-	w := trial{s.Name, s.Intruder, s.Engine}.way(estate{s.Data, s.Spec.Spec})
+// serve starts an agent, prints how to find it, and waits to be killed.
+func (s helperProcess) serve() error {
+	w := runtimeTest{s.Name, s.Attacker, s.Engine}.open(fixture{s.Data, s.Spec.Spec})
 	p, err := w.runtime.Start(context.Background(), s.Spec.Spec)
 	if err != nil {
 		return err
 	}
-	for _, order := range []string{"stubborn", "linger " + s.Data} {
+	for _, order := range []string{"ignore-term", "detach " + s.Data} {
 		if err := p.Send([]byte(order + "\n")); err != nil {
 			return err
 		}
@@ -56,16 +56,16 @@ func (s standIn) serve() error {
 	return errors.New("the agent ended")
 }
 
-// orphaned has a gated die and the next one find what it left.
-func (tr trial) orphaned(t *testing.T, w way, e estate) {
+// orphaned kills a gated: the next one must find and end its agent.
+func (tr runtimeTest) orphaned(t *testing.T, w testRuntime, e fixture) {
 	spec := e.spec
 	w.change(&spec)
-	order, err := json.Marshal(standIn{tr.name, tr.intruder, tr.engine, e.data, wireSpec{Spec: spec}})
+	order, err := json.Marshal(helperProcess{tr.name, tr.attacker, tr.engine, e.data, wireSpec{Spec: spec}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	gated := exec.Command(os.Args[0])
-	gated.Env = append(os.Environ(), stepIn+"="+string(order))
+	gated.Env = append(os.Environ(), helperEnv+"="+string(order))
 	gated.Stderr = os.Stderr
 	out, err := gated.StdoutPipe()
 	if err != nil {
@@ -88,7 +88,7 @@ func (tr trial) orphaned(t *testing.T, w way, e estate) {
 	}
 	left.Grace = 50 * time.Millisecond
 	found, err := w.runtime.End(t.Context(), left)
-	if err != nil || !found && tr.name != "bwrap" { // bubblewrap goes with gated
+	if err != nil || !found && tr.name != "bwrap" { // bubblewrap is killed with gated
 		t.Errorf("End = %v, %v", found, err)
 	}
 	if alive, err := groupAlive(left.PID); alive || err != nil {
@@ -106,7 +106,7 @@ func (tr trial) orphaned(t *testing.T, w way, e estate) {
 	killAll(t, e.data)
 }
 
-// killAll ends what the runtime process cannot: a process that left its group.
+// killAll kills processes that left their group, which the runtime process cannot.
 func killAll(t *testing.T, arg string) {
 	t.Helper()
 	for running(t, arg) {

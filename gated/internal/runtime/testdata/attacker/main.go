@@ -1,5 +1,5 @@
-// Intruder is an agent for tests that tries to get where it must not. It reads one order a line
-// and answers each with a frame: "ok", what it found, or "no" and why not.
+// Attacker is an agent for tests that tries to read and write what it must not. It reads one order
+// a line and answers each with a frame: "ok" and the result, or "no" and the error.
 //
 //	read PATH     the file's content
 //	list PATH     the folder's names
@@ -8,9 +8,9 @@
 //	env NAME      the variable
 //	signal PID    whether there is such a process to be signalled
 //	memory MIB    takes that much of it
-//	linger NAME   starts a child in a session of its own that only SIGKILL ends; NAME is its argument
-//	polite        answers SIGTERM with a last frame, "terminated", and ends
-//	stubborn      ignores SIGTERM, and the end of its input
+//	detach NAME   starts a child in a session of its own that only SIGKILL ends; NAME is its argument
+//	catch-term      answers SIGTERM with a last frame, "terminated", and exits
+//	ignore-term    ignores SIGTERM, and the end of its input
 //	exit CODE     ends
 package main
 
@@ -27,18 +27,18 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-const linger = "linger"
+const detach = "detach"
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == linger {
+	if len(os.Args) > 1 && os.Args[1] == detach {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
 		forever()
 	}
-	stubborn := false
+	ignoresTerm := false
 	orders := bufio.NewScanner(os.Stdin)
 	for orders.Scan() {
 		order, what, _ := strings.Cut(orders.Text(), " ")
-		stubborn = stubborn || order == "stubborn"
+		ignoresTerm = ignoresTerm || order == "ignore-term"
 		found, err := obey(order, what)
 		if err != nil {
 			say("no " + err.Error())
@@ -46,12 +46,12 @@ func main() {
 			say("ok " + found)
 		}
 	}
-	if stubborn {
+	if ignoresTerm {
 		forever()
 	}
 }
 
-// forever waits for a signal nobody sends: Go takes waiting for nothing for a
+// forever waits for a signal that is never sent; Go would take an empty select for a
 // deadlock.
 func forever() {
 	usr1 := make(chan os.Signal, 1)
@@ -67,7 +67,7 @@ func obey(order, what string) (string, error) {
 	case "list":
 		return list(what)
 	case "write":
-		return "", os.WriteFile(what, []byte("intruded"), 0o600)
+		return "", os.WriteFile(what, []byte("attacked"), 0o600)
 	case "files":
 		return files()
 	case "env":
@@ -80,11 +80,11 @@ func obey(order, what string) (string, error) {
 		return "", syscall.Kill(pid, 0)
 	case "memory":
 		return "", fill(what)
-	case linger:
-		child := exec.Command("/proc/self/exe", linger, what)
+	case detach:
+		child := exec.Command("/proc/self/exe", detach, what)
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		return "", child.Start()
-	case "polite":
+	case "catch-term":
 		terminated := make(chan os.Signal, 1)
 		signal.Notify(terminated, syscall.SIGTERM)
 		go func() {
@@ -92,7 +92,7 @@ func obey(order, what string) (string, error) {
 			say("terminated")
 			os.Exit(0)
 		}()
-	case "stubborn":
+	case "ignore-term":
 		signal.Ignore(syscall.SIGTERM)
 	case "exit":
 		code, err := strconv.Atoi(what)
