@@ -20,7 +20,7 @@ type queue struct {
 	lost          int
 	mentionsFirst bool
 	duplicates    int
-	reversed      int // how many future events to reverse
+	reversals     int // how many future events to reverse
 	held          []*delivery
 	worker        bool // postAll is running
 	posting       sync.WaitGroup
@@ -54,14 +54,14 @@ type Ack struct {
 // enqueue adds a delivery, duplicated or reordered by faults. The lock is held.
 func (s *Server) enqueue(d *delivery) {
 	q := &s.queue
-	if q.reversed > 0 {
+	if q.reversals > 0 {
 		q.held = append(q.held, d)
-		if len(q.held) < q.reversed {
+		if len(q.held) < q.reversals {
 			return
 		}
 		slices.Reverse(q.held)
 		all := q.held
-		q.held, q.reversed = nil, 0
+		q.held, q.reversals = nil, 0
 		for _, d := range all {
 			s.enqueue(d)
 		}
@@ -258,7 +258,7 @@ func (s *Server) DuplicateNext(n int) {
 func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue.reversed = n
+	s.queue.reversals = n
 }
 
 // Redeliver sends the last n answered events again, as Slack does when an answer was lost, and

@@ -169,7 +169,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 		thread := p.ThreadID
 		switch {
 		case !r.in(from) || r.migrated != 0 || r.gone != "":
-			return fmt.Errorf("%s is not a member", from.FirstName)
+			return fmt.Errorf("%s cannot write there", from.FirstName)
 		case p.ThreadID != 0 && r.topics[p.ThreadID] == nil:
 			return fmt.Errorf("no topic %d", p.ThreadID)
 		case d.ReplyTo != 0:

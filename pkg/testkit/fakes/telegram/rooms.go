@@ -53,7 +53,7 @@ func (s *Server) newRoom(chat Chat, members ...User) *room {
 	return r
 }
 
-func (r *room) setStatus(u User) string {
+func (r *room) status(u User) string {
 	if status := r.statuses[u.ID]; status != "" {
 		return status
 	}
@@ -61,14 +61,14 @@ func (r *room) setStatus(u User) string {
 }
 
 func (r *room) admin(u User) bool {
-	status := r.setStatus(u)
+	status := r.status(u)
 	return status == Administrator || status == Creator
 }
 
-func (r *room) in(u User) bool { return r.admin(u) || r.setStatus(u) == Member }
+func (r *room) in(u User) bool { return r.admin(u) || r.status(u) == Member }
 
 func (r *room) member(u User) ChatMember {
-	m := ChatMember{Status: r.setStatus(u), User: u}
+	m := ChatMember{Status: r.status(u), User: u}
 	if m.Status == Administrator {
 		m.ManageChat, m.DeleteOthers, m.ManageTopics = true, true, true
 	}
@@ -98,7 +98,7 @@ func (s *Server) readable(p params) (*room, error) {
 		return r, nil
 	}
 	kind := map[string]string{Group: "group chat", Supergroup: "supergroup chat"}[r.chat.Type]
-	switch r.setStatus(s.me) {
+	switch r.status(s.me) {
 	case Kicked:
 		return nil, forbidden("bot was kicked from the " + kind)
 	case Left:
@@ -113,7 +113,7 @@ func (s *Server) writable(p params) (*room, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case r.chat.Type == Private && r.setStatus(s.me) != Member:
+	case r.chat.Type == Private && r.status(s.me) != Member:
 		return nil, forbidden("bot was blocked by the user")
 	case r.muted:
 		return nil, badRequest("not enough rights to send text messages to the chat")
