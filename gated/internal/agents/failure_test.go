@@ -298,3 +298,19 @@ func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
 		}
 	}
 }
+
+// TestLog_TurnFails_NamesRunAndTurn: what operators look for is there at level
+// info, by its ids and without secrets.
+func TestLog_TurnFails_NamesRunAndTurn(t *testing.T) {
+	r := newHarness(t, attempts(1))
+	failed := r.await(r.ask("!error no hunter2 left"), msg.TurnFailed)
+	r.until("both lines are logged", func() bool { return strings.Contains(r.log.String(), `msg="turn failed"`) })
+	for _, want := range []string{
+		`level=WARN msg="run failed" run=1 folder=main reason="no *** left"`,
+		fmt.Sprintf(`level=WARN msg="turn failed" turn=%d folder=main chat=telegram:1 reason="no *** left"`, failed.ID),
+	} {
+		if !strings.Contains(r.log.String(), want) {
+			t.Errorf("no %s in\n%s", want, r.log)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/routeapi"
+)
+
+// readItems reads a request to routd and leaves its body to be read again.
+func readItems(r *http.Request) []routeapi.Item {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var req routeapi.Request
+	_ = json.Unmarshal(body, &req)
+	return req.Items
+}
+
+// toDaemon routes every row to the daemon "crm".
+func toDaemon(_ routeapi.Item, a *routeapi.Answer) {
+	a.Action, a.Folder, a.Target, a.RouteID = routeapi.Daemon, "", "daemon:crm", 7
+}
+
+// finishCalls handles the ends of n calls to services.
+func (h *harness) finishCalls(n int) {
+	h.t.Helper()
+	for range n {
+		h.g.listen(h.t.Context(), nil, false)
+	}
+	h.step()
+}
+
+func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(toDaemon)
+	var texts []string
+	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var req daemonRequest
+		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.RouteID != 7 {
+			t.Errorf("request %+v, %v", req, err)
+		}
+		texts = append(texts, req.Message.Content) // no two calls of a chat overlap
+		httpx.JSON(w, http.StatusOK, map[string]string{"reply": "noted " + req.Message.Content})
+	}))
+	t.Cleanup(crm.Close)
+	h.g.daemons["crm"] = httpx.NewClient(crm.URL, "secret")
+	t.Cleanup(h.g.daemons["crm"].HTTP.CloseIdleConnections)
+	first, second := h.put("one"), h.put("two")
+	h.step()
+	h.is(first, "")
+	ping := h.put("/ping")
+	h.step()
+	h.is(ping, "command/command ")
+	h.finishCalls(2)
+	h.is(first, "routed/daemon daemon:crm")
+	h.is(second, "routed/daemon daemon:crm")
+	diff(t, "rows", texts, []string{"one", "two"})
+	diff(t, "replies", append(h.replies(first), h.replies(second)...), []string{"noted one", "noted two"})
+}
+
+func TestDaemon_Unknown_DropsTheRow(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(toDaemon)
+	m := h.put("one")
+	h.step()
+	h.finishCalls(1)
+	h.is(m, "dropped/daemon_failed ")
+	if !strings.Contains(h.log.String(), "daemon=crm") {
+		t.Errorf("log:\n%s", h.log.String())
+	}
+}
+
+func TestStatus_IsAnsweredByItsService(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	dashd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		httpx.JSON(w, http.StatusOK, serviceText{r.URL.Path + " of " + r.URL.Query().Get("chat_jid")})
+	}))
+	t.Cleanup(dashd.Close)
+	h.g.cfg.Dashd = httpx.NewClient(dashd.URL, "secret")
+	t.Cleanup(h.g.cfg.Dashd.HTTP.CloseIdleConnections)
+	m := h.put("/status")
+	h.step()
+	h.finishCalls(1)
+	h.is(m, "command/command ")
+	diff(t, "replies", h.replies(m), []string{"/status of " + dm})
+}
+
+func TestServiceReply(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text string
+		err  error
+		want string
+	}{
+		{"all is well", nil, "all is well"},
+		{"", nil, "Done."},
+		{"", apierr.New(apierr.NotFound, "no such request"), "no such request"},
+		{"", apierr.New(apierr.Unavailable, "secret detail"), "The service for requests (onbod) is not answering. Try again later, or ask an operator to start it."},
+		{"", errors.New("secret detail"), "The service for requests (onbod) is not answering. Try again later, or ask an operator to start it."},
+	} {
+		if got := serviceReply(tt.text, tt.err, "requests", "onbod"); got != tt.want {
+			t.Errorf("%q, %v: %q", tt.text, tt.err, got)
+		}
+	}
+}
