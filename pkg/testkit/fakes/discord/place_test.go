@@ -241,7 +241,7 @@ func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 	}
 	stranger := r.User("Mallory", "mallory")
 	m := r.general.Say(r.alice, "x")
-	panics("message of a user who is no member", func() { r.general.Say(stranger, "x") })
+	panics("message of a user who is not a member", func() { r.general.Say(stranger, "x") })
 	panics("reply to an unknown message", func() { r.general.Reply(r.alice, "7", "x") })
 	panics("edit of a message of another", func() { r.general.Edit(r.bob, m.ID, "x") })
 	panics("delete of an unknown message", func() { r.general.Delete("7") })

@@ -84,7 +84,7 @@ func TestEventsAPI(t *testing.T) {
 	for i, p := range a.got {
 		num, reason := p.header.Get("X-Slack-Retry-Num"), p.header.Get("X-Slack-Retry-Reason")
 		if want := []string{"", "1", "2"}[i]; num != want || (reason == "http_error") != (i > 0) {
-			t.Errorf("try %d says %q %q", i, num, reason)
+			t.Errorf("attempt %d has %q %q", i, num, reason)
 		}
 		if p.header.Get("X-Slack-Signature") != signature(p, r.SigningSecret()) || p.header.Get("Content-Type") != "application/json" {
 			t.Errorf("signed %v", p.header)
@@ -153,7 +153,7 @@ func TestSetEventsURL_Challenge(t *testing.T) {
 		}
 		site.Close()
 		if err := r.SetEventsURL(r.ctx, site.URL); err == nil {
-			t.Error("one that is not there passes")
+			t.Error("an unreachable URL passes")
 		}
 	}
 }

@@ -19,11 +19,11 @@ import (
 
 func TestTokens(t *testing.T) {
 	r := start(t, slack.Options{Team: "Acme"})
-	who := r.must("auth.test")
-	if who.str("user_id") != r.Me().ID || who.str("bot_id") != r.Me().BotID || who.str("team") != "Acme" || who.str("user") != "arizuko" {
-		t.Errorf("the bot is %s", who.Body)
+	bot := r.must("auth.test")
+	if bot.str("user_id") != r.Me().ID || bot.str("bot_id") != r.Me().BotID || bot.str("team") != "Acme" || bot.str("user") != "arizuko" {
+		t.Errorf("auth.test: %s", bot.Body)
 	}
-	if scopes := strings.Split(who.Header.Get("X-OAuth-Scopes"), ","); !cmp.Equal(scopes, slack.DefaultScopes()) {
+	if scopes := strings.Split(bot.Header.Get("X-OAuth-Scopes"), ","); !cmp.Equal(scopes, slack.DefaultScopes()) {
 		t.Errorf("scopes %v", scopes)
 	}
 	if a := r.with(r.AppToken(), "auth.test"); a.str("app_id") == "" || a.str("bot_id") != "" || a.Header.Get("X-OAuth-Scopes") != "connections:write" {

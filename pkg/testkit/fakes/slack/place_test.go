@@ -134,7 +134,7 @@ func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 	team := r.Channel("team", alice)
 	m := team.Say(alice, "x")
 	for name, act := range map[string]func(){
-		"user is no member":      func() { team.Say(bob, "x") },
+		"user is not a member":   func() { team.Say(bob, "x") },
 		"unknown thread":         func() { team.Reply(alice, "1.0", "x") },
 		"unknown channel":        func() { r.Place("C404", "").Say(alice, "x") },
 		"message of another":     func() { team.Edit(bob, m.TS, "x") },

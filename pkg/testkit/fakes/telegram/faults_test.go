@@ -263,7 +263,7 @@ func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 		})
 	}
 	if _, err := group.Post(bob, telegram.Draft{Text: "x"}); err == nil {
-		t.Error("Post of a user who is no member")
+		t.Error("Post of a user who is not a member")
 	}
 }
 
