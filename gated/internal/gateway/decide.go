@@ -265,7 +265,7 @@ func (d *decider) observeStale(ctx context.Context, r *row) {
 	d.decide(r, msg.Observed, msg.ReasonStale, r.answer.Folder, d.now)
 }
 
-const offlineNotice = "I was offline. What was written here in the meantime I have read but not answered; " +
+const offlineNotice = "I was offline. I have read what was written here in the meantime, but not answered it; " +
 	"write again if it still matters."
 
 // ensureChatRow inserts the chats row of a chat with decided rows.
