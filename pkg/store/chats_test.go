@@ -11,6 +11,7 @@ import (
 )
 
 func TestChats(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	const jid = "telegram:-5"
 	if c := must(s.Chat(t.Context(), jid))(t); c != nil {
@@ -53,6 +54,7 @@ func TestChats(t *testing.T) {
 }
 
 func TestPinGroup_PokesRoutd(t *testing.T) {
+	t.Parallel()
 	pokes := make(chan string, 1)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
 	write(t, s, func(tx *store.Tx) error { return tx.PinGroup(chat, folder, 1) })
@@ -62,6 +64,7 @@ func TestPinGroup_PokesRoutd(t *testing.T) {
 }
 
 func TestThreadTopics(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	bind := func(chatJID, thread, topic string) {
 		write(t, s, func(tx *store.Tx) error { return tx.BindThread(chatJID, thread, topic) })
@@ -79,6 +82,7 @@ func TestThreadTopics(t *testing.T) {
 }
 
 func TestDaemons(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	beat := func(d store.Daemon) {
 		write(t, s, func(tx *store.Tx) error { return tx.Heartbeat(d) })

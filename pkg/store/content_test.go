@@ -24,6 +24,7 @@ func hostileTexts() map[string]string {
 }
 
 func TestPutMessage_HostileText_IsUnchanged(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	for name, text := range hostileTexts() {
 		t.Run(name, func(t *testing.T) {
@@ -57,6 +58,7 @@ func TestPutMessage_HostileText_IsUnchanged(t *testing.T) {
 // TestForeignAdapterRows inserts rows with only the columns that foreign adapters
 // fill.
 func TestForeignAdapterRows(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	const insert = `INSERT INTO messages (chat_jid, platform_id, direction, sender, sender_name, verb, content, topic,
 		timestamp, received_at, source) VALUES (?,?,?,?,?,?,?,?,?,?,?)`
@@ -83,6 +85,7 @@ func TestForeignAdapterRows(t *testing.T) {
 }
 
 func TestMessage_InvalidJSON_CountsAsNone(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	cat := []msg.Attachment{{Path: "media/202611/cat.jpg", Name: "cat.jpg", MIME: "image/jpeg", Size: 7}, {Name: "b", Error: "too big"}}
 	home := &msg.ReturnAddress{Kind: msg.Delegation, TurnID: 3, RootTurnID: 2, Depth: 1, Folder: "acme", ChatJID: chat, Claims: true}
@@ -124,6 +127,7 @@ func TestMessage_InvalidJSON_CountsAsNone(t *testing.T) {
 // TestConstraints_InvalidRows_AreRefused lists rows that no writer, foreign ones
 // included, can insert.
 func TestConstraints_InvalidRows_AreRefused(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	trigger := inbound(t, s, chat, "trigger").ID
 	stored(t, s, &msg.Message{ChatJID: "a:1", PlatformID: "taken", Direction: msg.In})

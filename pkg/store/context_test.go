@@ -24,6 +24,7 @@ func (c *endsAfter) Err() error {
 }
 
 func TestReader_ContextEnded_ReturnsItsError(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	for range 3 {
 		stored(t, s, &msg.Message{ChatJID: "telegram:1", Direction: msg.In})
@@ -49,6 +50,7 @@ func TestReader_ContextEnded_ReturnsItsError(t *testing.T) {
 
 // TestTx_ContextEnded_ReadsOn: many callers share a transaction.
 func TestTx_ContextEnded_ReadsOn(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	row := stored(t, s, &msg.Message{ChatJID: "telegram:1", Direction: msg.In})
 	ctx, cancel := context.WithCancel(t.Context())

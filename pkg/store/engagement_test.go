@@ -11,6 +11,7 @@ import (
 )
 
 func TestEngagement_RoundTrip(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	nothing := msg.Engagement{ChatJID: chat, Place: "33"}
 	if got := must(s.Engagement(t.Context(), chat, "33"))(t); got != nothing {
@@ -52,6 +53,7 @@ func claiming(t *testing.T, s *store.Store, at int64, set ...func(*msg.Turn)) *m
 }
 
 func TestClaims_EndWithTheLastDelivery(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	turn := claiming(t, s, 5)
 	is := func(when string, overAt int64) {
@@ -93,6 +95,7 @@ func deliver(t *testing.T, s *store.Store, d store.Delivery, now int64) {
 }
 
 func TestClaims_ReturnsTheNewestOfAPlace(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	claiming(t, s, 1)
 	var want []store.Claim
@@ -123,6 +126,7 @@ func delegatedBy(t *testing.T, s *store.Store, root *msg.Turn) *msg.Turn {
 }
 
 func TestClaims_DelegatedTurn_CountsForItsRoot(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	root := claiming(t, s, 5)
 	kid := delegatedBy(t, s, root)
@@ -138,6 +142,7 @@ func TestClaims_DelegatedTurn_CountsForItsRoot(t *testing.T) {
 }
 
 func TestDeliveryChanges_HaveTheirTurn(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	root := claiming(t, s, 5)
 	kid := delegatedBy(t, s, root)

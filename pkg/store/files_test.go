@@ -27,6 +27,7 @@ func withFiles(t testing.TB, s *store.Store, chatJID string, set ...func(*msg.Me
 }
 
 func TestPendingFiles(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	if rows := must(s.PendingFiles(t.Context(), "telegram", 10))(t); rows != nil {
 		t.Errorf("in an empty table: %v", rows)
@@ -55,6 +56,7 @@ func TestPendingFiles(t *testing.T) {
 }
 
 func TestPutFiles(t *testing.T) {
+	t.Parallel()
 	pokes := make(chan string, 10)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
 	m := withFiles(t, s, chat)
@@ -95,6 +97,7 @@ func TestPutFiles(t *testing.T) {
 }
 
 func TestThreads(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	if got := must(s.Thread(t.Context(), chat, "7"))(t); got != nil {
 		t.Errorf("unknown thread: %+v", got)
@@ -124,6 +127,7 @@ func TestThreads(t *testing.T) {
 }
 
 func TestActiveLanes(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	if lanes := must(s.ActiveLanes(t.Context(), "telegram"))(t); lanes != nil {
 		t.Errorf("in an empty table: %v", lanes)
@@ -161,6 +165,7 @@ func TestActiveLanes(t *testing.T) {
 
 // TestActiveTriggers expects the user's message where the gateway derived a row from it.
 func TestActiveTriggers(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	const chat = "slack:C1"
 	post := func(id string, from int64) int64 {

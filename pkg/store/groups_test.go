@@ -12,6 +12,7 @@ import (
 )
 
 func TestGroups(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	eng := msg.Group{Folder: "acme/eng", Name: "Eng", CreatedAt: 5, Config: json.RawMessage(`{"observe":"none"}`)}
 	acme := msg.Group{Folder: "acme", CreatedAt: 6, Config: json.RawMessage(`{}`)}

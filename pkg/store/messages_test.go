@@ -15,6 +15,7 @@ import (
 )
 
 func TestPutMessage_Redelivered_ChangesNothing(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := msg.Message{ChatJID: "telegram:1", PlatformID: "7", Direction: msg.In, Content: "hi", Timestamp: 1, ReceivedAt: 2}
 	id := stored(t, s, &first).ID
@@ -40,6 +41,7 @@ func TestPutMessage_Redelivered_ChangesNothing(t *testing.T) {
 }
 
 func TestMessageByPlatformID(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	in := stored(t, s, &msg.Message{ChatJID: chat, PlatformID: "1", Direction: msg.In})
 	out := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, OutState: msg.OutSent})
@@ -67,6 +69,7 @@ func TestMessageByPlatformID(t *testing.T) {
 }
 
 func TestNewMessages(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	if got := must(s.LastMessageID(t.Context()))(t); got != 0 {
 		t.Errorf("last row of an empty table: %d", got)
@@ -108,6 +111,7 @@ func TestNewMessages(t *testing.T) {
 }
 
 func TestCursor(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	if got := must(s.Cursor(t.Context()))(t); got != 0 {
 		t.Errorf("at first: %d", got)
@@ -121,6 +125,7 @@ func TestCursor(t *testing.T) {
 }
 
 func TestUndecidedPages(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	half := strings.Repeat("x", store.PageBytes/2)
 	var ids []int64
@@ -155,6 +160,7 @@ func TestUndecidedPages(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	m := inbound(t, s, chat, "#deploy go")
 	turnID := queued(t, s).ID
@@ -186,6 +192,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestDecideAll(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	const rows = 450 // more than two pages
 	write(t, s, func(tx *store.Tx) error {
@@ -214,6 +221,7 @@ func TestDecideAll(t *testing.T) {
 }
 
 func TestReplaceContent(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	m := inbound(t, s, chat, "helo")
 	edit := func(tx *store.Tx) error { return tx.ReplaceContent(m.ID, "hello", true, msg.VerbMention) }
@@ -228,6 +236,7 @@ func TestReplaceContent(t *testing.T) {
 }
 
 func TestAttachNotes(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	note := func(chatJID, routedTo, thread string, reason msg.Reason) int64 {
 		m := inbound(t, s, chatJID, "edited")
@@ -260,6 +269,7 @@ func TestAttachNotes(t *testing.T) {
 }
 
 func TestDerivedFrom(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	original := inbound(t, s, chat, "@eng hi").ID
 	a := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, DerivedFrom: original}).ID
@@ -272,6 +282,7 @@ func TestDerivedFrom(t *testing.T) {
 }
 
 func TestEditFired(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	edit := func(target string, d store.Decision) {
 		m := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Verb: msg.VerbEdit, TargetID: target})
@@ -290,6 +301,7 @@ func TestEditFired(t *testing.T) {
 }
 
 func TestLastStaleAt(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	stale := store.Decision{Disposition: msg.Observed, Reason: msg.ReasonStale, RoutedTo: folder}
 	for i, d := range []store.Decision{stale, stale, {Disposition: msg.Dropped, Reason: msg.ReasonNoRoute}} {
@@ -318,6 +330,7 @@ func observe(t *testing.T, s *store.Store, set func(*msg.Message, *store.Decisio
 }
 
 func TestObserved_Excludes(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	write(t, s, func(tx *store.Tx) error { return tx.PutChat("slack:D1", msg.ChatDM, "Ada", 1) })
 	early := observe(t, s, nil)
@@ -374,6 +387,7 @@ func ids(rows []*msg.Message) (all []int64) {
 
 // TestObserved_OrderedByDecision decides rows in another order than they arrived.
 func TestObserved_OrderedByDecision(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	var rows []*msg.Message
 	for range 5 {
@@ -396,6 +410,7 @@ func TestObserved_OrderedByDecision(t *testing.T) {
 
 // TestObserved_ManyRows_IsBounded stores 10,000 newer rows.
 func TestObserved_ManyRows_IsBounded(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	buried := observe(t, s, nil)
 	bury := func(n int) {

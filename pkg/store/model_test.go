@@ -251,6 +251,7 @@ func (m *model) checkEnded(t *rapid.T, turn *msg.Turn) {
 }
 
 func TestModel_AnyOrderOfVerbs_KeepsInvariants(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	chats := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,6 +13,7 @@ import (
 // TestMoveChat_MovesEveryTable moves a chat with rows in every table to an address that
 // already has messages.
 func TestMoveChat_MovesEveryTable(t *testing.T) {
+	t.Parallel()
 	const from, to = "telegram:-5", "telegram:-1005"
 	s := storetest.Open(t)
 	out := &msg.Message{ChatJID: from, Direction: msg.Out, OutState: msg.OutQueued, ReplyToID: "1", Content: "answer", Source: msg.SourceAgent}

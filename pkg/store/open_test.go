@@ -15,6 +15,7 @@ import (
 )
 
 func TestOpen_SetsOptions(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	written := map[string]string{
 		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "10000",
@@ -40,6 +41,7 @@ func TestOpen_SetsOptions(t *testing.T) {
 }
 
 func TestOpen_WrongOption_ReturnsError(t *testing.T) {
+	t.Parallel()
 	const good = "?_journal_mode=WAL&_synchronous=FULL&_foreign_keys=true&_busy_timeout=10000"
 	tests := []struct{ name, options, wrong string }{
 		{"as they should be", good, ""},
@@ -96,6 +98,7 @@ func TestOpen_UnusableFile_ReturnsError(t *testing.T) {
 }
 
 func TestOpen_PathWithOptions_IsAFileName(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a b?mode=memory#%41&_synchronous=OFF.db")
 	plain := storetest.Path(t)
 	if err := os.Rename(plain, path); err != nil {
@@ -109,6 +112,7 @@ func TestOpen_PathWithOptions_IsAFileName(t *testing.T) {
 }
 
 func TestWrite_DatabaseFull_FailsUntilThereIsSpace(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	big := strings.Repeat("x", 100<<10)
 	limit := func(pages int64) {
@@ -152,6 +156,7 @@ func TestWrite_DatabaseFull_FailsUntilThereIsSpace(t *testing.T) {
 }
 
 func TestWrite_LockedByShell_ReturnsErrLocked(t *testing.T) {
+	t.Parallel()
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	write(t, s, func(tx *store.Tx) error {

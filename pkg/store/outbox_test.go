@@ -22,6 +22,7 @@ func outbound(t testing.TB, s *store.Store, chatJID, thread string, state msg.Ou
 var outStates = []msg.OutState{"", msg.OutQueued, msg.OutSending, msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled}
 
 func TestOutboxLanes(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	if lanes := must(s.OutboxLanes(t.Context(), "telegram"))(t); lanes != nil {
 		t.Errorf("lanes of an empty table: %v", lanes)
@@ -46,6 +47,7 @@ func TestOutboxLanes(t *testing.T) {
 }
 
 func TestNextOutbound(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	lane := store.Lane{ChatJID: chat, ThreadID: "7"}
 	if m, err := s.NextOutbound(t.Context(), lane); m != nil || err != nil {
@@ -78,6 +80,7 @@ func TestNextOutbound(t *testing.T) {
 }
 
 func TestClaimOutbound(t *testing.T) {
+	t.Parallel()
 	pokes := make(chan string, 20)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
 	for parts, want := range map[int][]msg.OutState{
@@ -105,6 +108,7 @@ func TestClaimOutbound(t *testing.T) {
 }
 
 func TestClaimAndSettle_OtherStates_ReturnErrStale(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	claim := func(id int64) func(*store.Tx) error {
 		return func(tx *store.Tx) error { return tx.ClaimOutbound(id, 2, 1) }
@@ -135,6 +139,7 @@ func TestClaimAndSettle_OtherStates_ReturnErrStale(t *testing.T) {
 }
 
 func TestSettleOutbound(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	stored(t, s, &msg.Message{ChatJID: chat, PlatformID: "7", Direction: msg.In})
 	for _, tt := range []struct {
@@ -158,6 +163,7 @@ func TestSettleOutbound(t *testing.T) {
 }
 
 func TestPutDelivery(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	m := outbound(t, s, chat, "", msg.OutSending)
 	want := store.Delivery{MessageID: m.ID, Part: 1, State: msg.OutQueued, Attempts: 2, NotBefore: 99, PlatformID: "p",
@@ -175,6 +181,7 @@ func TestPutDelivery(t *testing.T) {
 
 // TestDeliveries_EachChange_GetsTheHighestSeq changes parts in any order.
 func TestDeliveries_EachChange_GetsTheHighestSeq(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first, second := outbound(t, s, chat, "", msg.OutQueued), outbound(t, s, chat, "7", msg.OutQueued)
 	last := int64(0)
@@ -211,6 +218,7 @@ func TestDeliveries_EachChange_GetsTheHighestSeq(t *testing.T) {
 }
 
 func TestDaemonCursors(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	put := func(daemon, key, value string) {
 		write(t, s, func(tx *store.Tx) error { return tx.PutCursor(daemon, key, value) })

@@ -16,6 +16,7 @@ import (
 )
 
 func TestRunsDuring(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	// run starts a run at 10·n and ends it 5 later, with an error where n is odd.
 	run := func(n int64) int64 {
@@ -57,6 +58,7 @@ func TestRunsDuring(t *testing.T) {
 }
 
 func TestRunsDuring_RunIsLive_IsShown(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	run := begun(t, s, queued(t, s)) // at 200
 	if got := must(s.RunsDuring(t.Context(), folder, "", 1000, 2000, 1))(t); len(got) != 1 || got[0].ID != run.ID || got[0].EndedAt != 0 {
@@ -65,6 +67,7 @@ func TestRunsDuring_RunIsLive_IsShown(t *testing.T) {
 }
 
 func TestParts(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	out := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, Content: "hi", Timestamp: 1, ReceivedAt: 1, OutState: msg.OutQueued})
 	if got := must(s.Parts(t.Context(), out.ID))(t); got != nil {
@@ -81,6 +84,7 @@ func TestParts(t *testing.T) {
 }
 
 func TestOwnReplies(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	turn := queued(t, s)
 	row := func(m msg.Message) int64 {
@@ -108,6 +112,7 @@ func TestOwnReplies(t *testing.T) {
 }
 
 func TestOpenReadOnly(t *testing.T) {
+	t.Parallel()
 	path := storetest.Path(t)
 	read := func(name string, want string) {
 		t.Helper()
@@ -138,6 +143,7 @@ func TestOpenReadOnly(t *testing.T) {
 }
 
 func TestOpenReadOnly_NotTheDatabase_SaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "empty.db")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)

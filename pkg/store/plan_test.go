@@ -170,6 +170,7 @@ func queryPlans() map[string][2]string {
 }
 
 func TestQueryPlans(t *testing.T) {
+	t.Parallel()
 	db, err := sql.Open("sqlite3", filepath.Join(t.TempDir(), "plans.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -261,6 +262,7 @@ func namedQueries(t *testing.T) (names []string) {
 // TestQueries_Limits_AreNotReplanned finds statements that SQLite would compile at
 // every call.
 func TestQueries_Limits_AreNotReplanned(t *testing.T) {
+	t.Parallel()
 	bare := regexp.MustCompile(`LIMIT \?\d*(\s|\)|$)`)
 	for name, query := range queryPlans() {
 		if bare.MatchString(query[0]) {
@@ -272,6 +274,7 @@ func TestQueries_Limits_AreNotReplanned(t *testing.T) {
 // TestQueries_GrowingTables_AreNamed makes sure that TestQueryPlans sees every
 // statement on them.
 func TestQueries_GrowingTables_AreNamed(t *testing.T) {
+	t.Parallel()
 	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

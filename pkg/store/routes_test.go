@@ -13,6 +13,7 @@ import (
 )
 
 func TestRoutes(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	later := msg.Route{Seq: 20, Target: "acme"}
 	first := msg.Route{Seq: -1, Match: "verb=mention", Target: "acme#observe", Impulse: json.RawMessage(`{"quiet_ms":5}`)}
@@ -56,6 +57,7 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestPutRoute_DeletedID_IsNotReused(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	put := func() (r msg.Route) {
 		r.Target = "acme"
@@ -70,6 +72,7 @@ func TestPutRoute_DeletedID_IsNotReused(t *testing.T) {
 }
 
 func TestRoutes_InvalidImpulse_IsAString(t *testing.T) {
+	t.Parallel()
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	shell(t, path, `INSERT INTO routes (target, impulse_config) VALUES ('a', '{"quiet'), ('b', ''), ('c', '7')`)
@@ -88,6 +91,7 @@ func TestRoutes_InvalidImpulse_IsAString(t *testing.T) {
 }
 
 func TestChangeCounter(t *testing.T) {
+	t.Parallel()
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	counter, err := s.OpenChangeCounter(t.Context())

@@ -14,6 +14,7 @@ import (
 )
 
 func TestRuns(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -55,6 +56,7 @@ func TestRuns(t *testing.T) {
 }
 
 func TestStartRun_SecondOfATopic_IsRefused(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first, second := queued(t, s), queued(t, s)
 	run := begun(t, s, first)
@@ -96,6 +98,7 @@ func replies(t *testing.T, s *store.Store, turnID int64) (all []msg.Message) {
 }
 
 func TestAnswerTurn(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -156,6 +159,7 @@ func TestAnswerTurn(t *testing.T) {
 }
 
 func TestAnswerTurn_LateFrames_ChangeNothing(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	mine, other := queued(t, s), queued(t, s, func(turn *msg.Turn) { turn.Topic = "#other" })
 	waiting := queued(t, s)
@@ -190,6 +194,7 @@ func TestAnswerTurn_LateFrames_ChangeNothing(t *testing.T) {
 }
 
 func TestAnswerTurn_NoText_IsSilent(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	silent := queued(t, s)
 	run := begun(t, s, silent)
@@ -216,6 +221,7 @@ func TestAnswerTurn_NoText_IsSilent(t *testing.T) {
 }
 
 func TestAnswerTurn_ClosedRun_StoresNoSession(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -250,6 +256,7 @@ func TestAnswerTurn_ClosedRun_StoresNoSession(t *testing.T) {
 }
 
 func TestAnswerTurn_Escalation_AnswersTheAskingGroup(t *testing.T) {
+	t.Parallel()
 	pokes := make(chan string, 100)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
 	from := &msg.ReturnAddress{
@@ -287,6 +294,7 @@ func TestAnswerTurn_Escalation_AnswersTheAskingGroup(t *testing.T) {
 }
 
 func TestReplies_OutState(t *testing.T) {
+	t.Parallel()
 	for jid, want := range map[string]msg.OutState{
 		"group:acme": msg.OutSent, "web:acme": msg.OutQueued, "telegram:1": msg.OutQueued, "irc:#go": msg.OutQueued,
 	} {
@@ -308,6 +316,7 @@ func TestReplies_OutState(t *testing.T) {
 }
 
 func TestFinishTurn(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -334,6 +343,7 @@ func TestFinishTurn(t *testing.T) {
 }
 
 func TestEndTurn_PokesRoutd(t *testing.T) {
+	t.Parallel()
 	pokes := make(chan string, 100)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) {
 		if daemon == "routd" {

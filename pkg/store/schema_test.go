@@ -15,6 +15,7 @@ import (
 )
 
 func TestWaitSchema(t *testing.T) {
+	t.Parallel()
 	latest := migrations.Latest()
 	tests := []struct {
 		name   string
@@ -60,6 +61,7 @@ func TestWaitSchema(t *testing.T) {
 }
 
 func TestWaitSchema_BelowFloor_ReturnsErrSchemaRefused(t *testing.T) {
+	t.Parallel()
 	path := storetest.Path(t)
 	shell(t, path, `UPDATE schema_migrations SET version = 99; UPDATE schema_floor SET floor = 50`)
 	err := store.WaitSchema(t.Context(), path, 49, func(reason string) { t.Errorf("waits: %s", reason) })
@@ -70,6 +72,7 @@ func TestWaitSchema_BelowFloor_ReturnsErrSchemaRefused(t *testing.T) {
 
 // TestWaitSchema_Migrated_Returns takes a database from missing to migrated.
 func TestWaitSchema_Migrated_Returns(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "arizuko.db")
 	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
@@ -101,6 +104,7 @@ func TestWaitSchema_Migrated_Returns(t *testing.T) {
 }
 
 func TestWaitSchema_ContextEnded_ReadsOnce(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
 	err := store.WaitSchema(ctx, filepath.Join(t.TempDir(), "none.db"), 1, func(string) {})

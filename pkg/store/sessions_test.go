@@ -11,6 +11,7 @@ import (
 )
 
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	talk := func(topic, id string) {
 		turn := queued(t, s, func(turn *msg.Turn) { turn.Topic = topic })
@@ -38,6 +39,7 @@ func TestSessions(t *testing.T) {
 }
 
 func TestSessionLog(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -77,6 +79,7 @@ func TestSessionLog(t *testing.T) {
 }
 
 func TestClaimSystemMessages_EndedTurn_ClaimsNone(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	turn := queued(t, s)
 	write(t, s, func(tx *store.Tx) error {
@@ -92,6 +95,7 @@ func TestClaimSystemMessages_EndedTurn_ClaimsNone(t *testing.T) {
 }
 
 func TestSystemMessages(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	say := func(folder, event string) {
 		write(t, s, func(tx *store.Tx) error { return tx.PutSystemMessage(folder, "gated", event, "body", 1) })

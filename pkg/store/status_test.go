@@ -11,6 +11,7 @@ import (
 )
 
 func TestWaiting(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	put := func(chatJID string, direction msg.Direction, state msg.OutState, receivedAt int64) int64 {
 		return stored(t, s, &msg.Message{ChatJID: chatJID, Direction: direction, OutState: state, ReceivedAt: receivedAt}).ID
@@ -55,6 +56,7 @@ func TestWaiting(t *testing.T) {
 }
 
 func TestOpenTurnsOfChat(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
@@ -77,6 +79,7 @@ func TestOpenTurnsOfChat(t *testing.T) {
 }
 
 func TestQueuedBefore(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	running := queued(t, s)
 	begun(t, s, running)

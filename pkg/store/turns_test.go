@@ -28,6 +28,7 @@ func turnIDs(turns []*msg.Turn) (all []int64) {
 }
 
 func TestPutTurn(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	root := queued(t, s)
 	want := &msg.Turn{
@@ -54,6 +55,7 @@ func TestPutTurn(t *testing.T) {
 }
 
 func TestPutTurn_PokesTheAdapter_AndRoutdForAClaim(t *testing.T) {
+	t.Parallel()
 	pokes := make(chan string, 10)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) {
 		if daemon != "gated" { // for the rows
@@ -71,6 +73,7 @@ func TestPutTurn_PokesTheAdapter_AndRoutdForAClaim(t *testing.T) {
 }
 
 func TestPutTurn_LiveRun_IsAssigned(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -103,6 +106,7 @@ func TestPutTurn_LiveRun_IsAssigned(t *testing.T) {
 }
 
 func TestOfferTurn(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -126,6 +130,7 @@ func TestOfferTurn(t *testing.T) {
 }
 
 func TestRequeueTurn(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -150,6 +155,7 @@ func TestRequeueTurn(t *testing.T) {
 }
 
 func TestReviveTurn(t *testing.T) {
+	t.Parallel()
 	pokes := make(chan string, 100)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
 	revive := func(id int64) func(*store.Tx) error {
@@ -192,6 +198,7 @@ func TestReviveTurn(t *testing.T) {
 }
 
 func TestCancelTurn_CancelsUnsentReplies(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
@@ -222,6 +229,7 @@ func TestCancelTurn_CancelsUnsentReplies(t *testing.T) {
 }
 
 func TestCancelChatTurns(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	inTopic := func(topic string) func(*msg.Turn) { return func(turn *msg.Turn) { turn.Topic = topic } }
 	ofFolder := func(folder string) func(*msg.Turn) { return func(turn *msg.Turn) { turn.Folder = folder } }
@@ -262,6 +270,7 @@ func TestCancelChatTurns(t *testing.T) {
 }
 
 func TestTurns_Filters(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	a, b := queued(t, s), queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
 	c := queued(t, s)
@@ -288,6 +297,7 @@ func TestTurns_Filters(t *testing.T) {
 }
 
 func TestShownUptoLastTurnAtLastHome(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	if got := must(s.LastHome(t.Context(), chat))(t); got != "" {
 		t.Errorf("home %q", got)

@@ -43,6 +43,7 @@ func setOut(t testing.TB, s *store.Store, id int64, state msg.OutState) {
 }
 
 func TestWebReadableRows(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	for _, state := range outStates {
 		web(t, s, msg.Message{Content: "out " + string(state), Direction: msg.Out, OutState: state})
@@ -81,6 +82,7 @@ func TestWebReadableRows(t *testing.T) {
 }
 
 func TestWebHistoryPages(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	for i := range 10 {
 		web(t, s, msg.Message{Content: fmt.Sprint(i), Topic: []string{"", "#a"}[i%2]})
@@ -108,6 +110,7 @@ func TestWebHistoryPages(t *testing.T) {
 }
 
 func TestWebAfter(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	expect := func(what string, after int64, limit int, wantNext int64, want ...string) {
 		t.Helper()
@@ -151,6 +154,7 @@ func TestWebAfter(t *testing.T) {
 }
 
 func TestWebTopics(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	if got := must(s.WebTopics(t.Context(), webChat))(t); got != nil {
 		t.Errorf("in an empty chat: %v", got)
@@ -183,6 +187,7 @@ func TestWebTopics(t *testing.T) {
 // TestWebAfter_AnyOrderOfDelivery_MissesNothing starts readers at the end of a chat at any
 // time, while outbound rows are settled in any order.
 func TestWebAfter_AnyOrderOfDelivery_MissesNothing(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	chats := 0
 	type reader struct {

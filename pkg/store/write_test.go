@@ -35,6 +35,7 @@ func contents(t *testing.T, s *store.Store) (all []string) {
 }
 
 func TestWriteAll_OneFails_OthersCommit(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	sqlFails := func(tx *store.Tx) error {
 		if err := puts("before the failure", nil)(tx); err != nil {
@@ -63,6 +64,7 @@ func TestWriteAll_OneFails_OthersCommit(t *testing.T) {
 }
 
 func TestWrite_RowsAreVisibleInside_AndOutsideAfterCommit(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	write(t, s, func(tx *store.Tx) error {
 		if err := puts("one", nil)(tx); err != nil {
@@ -82,6 +84,7 @@ func TestWrite_RowsAreVisibleInside_AndOutsideAfterCommit(t *testing.T) {
 
 // TestWrite_ManyCallers_ShareCommits blocks the writer until many callers have queued.
 func TestWrite_ManyCallers_ShareCommits(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	commits := must(s.CountCommits())(t)
 	const callers = 50
@@ -114,6 +117,7 @@ func TestWrite_ManyCallers_ShareCommits(t *testing.T) {
 }
 
 func TestWriteAll_RunsInOrder(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	var want []string
 	var fns []func(*store.Tx) error
@@ -135,6 +139,7 @@ func TestWriteAll_RunsInOrder(t *testing.T) {
 }
 
 func TestPoke_ComesAfterTheCommit(t *testing.T) {
+	t.Parallel()
 	type poke struct {
 		daemon  string
 		visible int // rows that others can read when it comes
@@ -175,6 +180,7 @@ func TestPoke_ComesAfterTheCommit(t *testing.T) {
 }
 
 func TestPutMessage_PokesTheDaemonThatActsOnIt(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		row  msg.Message
@@ -213,6 +219,7 @@ func TestPutMessage_PokesTheDaemonThatActsOnIt(t *testing.T) {
 }
 
 func TestWrite_ContextEnded_IsNotQueued(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -228,6 +235,7 @@ func TestWrite_ContextEnded_IsNotQueued(t *testing.T) {
 
 // TestWrite_ContextEndsWhileQueued_Commits cancels a caller whose write is queued.
 func TestWrite_ContextEndsWhileQueued_Commits(t *testing.T) {
+	t.Parallel()
 	s := storetest.Open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 2)
@@ -251,6 +259,7 @@ func TestWrite_ContextEndsWhileQueued_Commits(t *testing.T) {
 }
 
 func TestClose_FinishesQueuedWrites(t *testing.T) {
+	t.Parallel()
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	path := storetest.Path(t)
 	s := must(store.Open(t.Context(), store.Options{Path: path}))(t)
