@@ -60,7 +60,7 @@ func (b *bench) idle(ctx context.Context) (figures []figure, err error) {
 // cpu returns the CPU time of each daemon so far, without its agents.
 func (s *system) cpu() (map[string]time.Duration, error) {
 	used := map[string]time.Duration{}
-	for _, name := range arizukoDaemons {
+	for _, name := range s.instance.Started() {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.instance.Process(name).PID()))
 		if err != nil {
 			return nil, err
