@@ -34,7 +34,9 @@ const timeout = 30 * time.Second
 const testHost = "chat.test"
 
 // Browser is one Chromium, which tests may share.
-type Browser struct{ ctx context.Context }
+type Browser struct {
+	ctx context.Context //nolint:containedctx // chromedp's handle of the browser
+}
 
 // Start starts Chromium until the end of the test. The test fails if it is not installed, and is
 // skipped with -short.
@@ -63,7 +65,7 @@ func Start(t *testing.T) *Browser {
 // Tab is a page of the browser. Its methods fail the test if they fail.
 type Tab struct {
 	t   *testing.T
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // chromedp's handle of the tab
 }
 
 // Open opens a tab of 1280 by 800, in a window of its own.

@@ -15,7 +15,7 @@ import (
 type Host struct {
 	mu     sync.Mutex
 	base   string
-	conns  context.Context // nil until it is needed
+	conns  context.Context //nolint:containedctx // done when the open connections break; nil until it is needed
 	abort  context.CancelFunc
 	http   *httpx.Server
 	served chan struct{} // closed when http has stopped
