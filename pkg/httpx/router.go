@@ -100,7 +100,10 @@ func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handl
 				}
 				route := chi.RouteContext(r.Context()).RoutePattern()
 				seconds.WithLabelValues(method(r), route, strconv.Itoa(rec.status)).Observe(time.Since(start).Seconds())
-				if rec.err != nil && apierr.KindOf(rec.err) == apierr.Internal && !gone(r, rec.err) {
+				switch {
+				case rec.stack != "":
+					log.Error("panic in request handler", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", rec.stack)
+				case rec.err != nil && apierr.KindOf(rec.err) == apierr.Internal && !gone(r, rec.err):
 					log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", rec.err)
 				}
 				if p != nil && rec.cutOff {
@@ -130,9 +133,10 @@ func method(r *http.Request) string {
 // recorder remembers how a request was answered.
 type recorder struct {
 	http.ResponseWriter
-	status int   // 0 until the header is written
-	err    error // what Error was called with
-	cutOff bool  // the answer is incomplete and the client must see that
+	status int    // 0 until the header is written
+	err    error  // what Error was called with
+	stack  string // of a panic
+	cutOff bool   // the answer is incomplete and the client must see that
 }
 
 // recorderOf finds the recorder below other wrappers, nil outside a NewRouter.
@@ -171,10 +175,10 @@ func (rec *recorder) panicked(p any) {
 		rec.cutOff = true
 		return
 	}
-	err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	rec.stack = string(debug.Stack())
 	if rec.status != 0 {
-		rec.err, rec.cutOff = err, true
+		rec.cutOff = true
 		return
 	}
-	Error(rec, err)
+	Error(rec, fmt.Errorf("panic: %v", p))
 }

@@ -2,7 +2,9 @@ package httpx_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -95,8 +97,23 @@ func TestRouter_InternalError_IsLoggedOnly(t *testing.T) {
 		if strings.Contains(w.Body.String(), "secret plan") || logged != (w.Code == 500) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
-		if strings.Contains(out.String(), "secret plan") != logged {
+		if strings.Contains(out.String(), "secret plan") != logged || strings.Contains(out.String(), "stack=") != (path == "/panic") {
 			t.Errorf("%s: logged %q", path, out.String())
+		}
+	}
+}
+
+func TestRouter_ClientGone_IsNotLogged(t *testing.T) {
+	var out bytes.Buffer
+	r := httpx.NewRouter(slog.New(slog.NewTextHandler(&out, nil)), nil)
+	r.Get("/", func(w http.ResponseWriter, r *http.Request) { httpx.Error(w, fmt.Errorf("read: %w", context.Canceled)) })
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for ctx, logged := range map[context.Context]bool{gone: false, t.Context(): true} {
+		out.Reset()
+		r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+		if strings.Contains(out.String(), "request failed") != logged {
+			t.Errorf("want logged %t: %q", logged, out.String())
 		}
 	}
 }

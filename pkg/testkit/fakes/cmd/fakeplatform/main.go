@@ -18,12 +18,16 @@ import (
 	"os/signal"
 	"syscall"
 
+	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/testkit/fakes/internal/page"
 )
 
 const usage = "usage: fakeplatform telegram|discord|slack|anthropic [-h] [flags]"
 
 func main() {
+	if buildinfo.Print(os.Stdout, "fakeplatform", os.Args[1:]) {
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
