@@ -107,7 +107,7 @@ func (a *scripted) obey(turn, order string) {
 		a.frame(agentproto.Frame{Status: agentproto.StatusOK, Result: rest, TurnID: turn})
 	case "more": // a part of it
 		a.frame(agentproto.Frame{Status: agentproto.StatusOK, Result: rest, TurnID: turn, Final: new(bool)})
-	case "anon": // the answer, without saying to what
+	case "anon": // the answer, without a turnId
 		a.frame(agentproto.Frame{Status: agentproto.StatusOK, Result: rest})
 	case "as": // the answer to another turn
 		id, text, _ := strings.Cut(rest, " ")
@@ -131,13 +131,13 @@ func (a *scripted) obey(turn, order string) {
 		gate, err := os.Open(rest)
 		check(err)
 		_ = gate.Close()
-	case "until": // the test says so through stdin
+	case "until": // that event on stdin
 		<-map[string]chan struct{}{"interrupt": a.interrupted, "eof": a.eof}[rest]
 	case "once": // in one attempt only
 		if err := os.Mkdir("once-"+turn+"-"+strings.ReplaceAll(rest, " ", "-"), 0o700); err == nil {
 			a.obey(turn, rest)
 		}
-	case "deaf": // to SIGTERM
+	case "ignore-term": // to SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 	case "exit":
 		code, err := strconv.Atoi(rest)
@@ -161,7 +161,7 @@ func check(err error) {
 	}
 }
 
-// promptXML is a prompt taken apart.
+// promptXML is a parsed prompt.
 type promptXML struct {
 	System []struct {
 		Origin string `xml:"origin,attr"`

@@ -136,7 +136,7 @@ func TestFrames(t *testing.T) {
 	tests := []struct {
 		name, script string
 		reason       msg.Reason
-		said         []string
+		answers      []string
 	}{
 		{"silence", "say", msg.ReasonSilent, nil},
 		{"hidden text", "say <internal>secret plan</internal>hi", msg.ReasonAnswered, []string{"hi"}},
@@ -163,8 +163,8 @@ func TestFrames(t *testing.T) {
 			if done.Reason != tt.reason {
 				t.Errorf("reason %s, want %s", done.Reason, tt.reason)
 			}
-			r.until("it has said everything", func() bool { return len(r.replies(asked)) >= len(tt.said) })
-			diff(t, "said", r.replies(asked), tt.said)
+			r.until("all answers are stored", func() bool { return len(r.replies(asked)) >= len(tt.answers) })
+			diff(t, "answers", r.replies(asked), tt.answers)
 		})
 	}
 }

@@ -21,7 +21,7 @@ func TestStop(t *testing.T) {
 		{"one that answers all the same", "until interrupt; say too late"},
 		{"one that breaks", "until interrupt; print " + fmt.Sprintf("%q", rawFrame("{"))},
 		{"one that crashes", "until interrupt; exit 3"},
-		{"one that will not stop", "deaf; hold never"},
+		{"one that will not stop", "ignore-term; hold never"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestStop(t *testing.T) {
 			}
 			diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})
 			for _, asked := range turns {
-				diff(t, "said", r.replies(asked), []string(nil))
+				diff(t, "answers", r.replies(asked), []string(nil))
 			}
 			all := r.inputs("main")
 			interrupts := slices.DeleteFunc(slices.Clone(all), func(g given) bool { return g.input != (agentproto.Interrupt{}) })
@@ -97,7 +97,7 @@ func TestStop_PartialAnswer_IsKept(t *testing.T) {
 	asked := r.ask("!more half; hold ready; hold never", chat("telegram:2"))
 	ready()
 	r.cancelChat("main", "telegram:1")
-	diff(t, "said", r.answered(asked), []string{"half"})
+	diff(t, "answers", r.answered(asked), []string{"half"})
 	if done := r.turn(asked.ID); done.Reason != msg.ReasonInterrupted {
 		t.Errorf("turn %+v", done)
 	}
@@ -135,7 +135,7 @@ func TestCancel_TurnOfferedToRun(t *testing.T) {
 			r.cancel(second)
 			open()
 			diff(t, "answers", r.answered(first, third), []string{"1", "3"})
-			diff(t, "said by the cancelled turn", r.replies(second), []string(nil))
+			diff(t, "answers of the cancelled turn", r.replies(second), []string(nil))
 			if s := r.session("main", ""); s != "s1" {
 				t.Errorf("session %q", s)
 			}
@@ -159,8 +159,8 @@ func TestCancel_QueuedAndRunningTurns(t *testing.T) {
 	r.cancel(r.turn(running.ID))
 	diff(t, "answers", r.answered(piped, next), []string{"re: piped", "re: next"})
 	for _, asked := range []*msg.Turn{running, queued} {
-		if said := r.replies(asked); len(said) != 0 {
-			t.Errorf("cancelled turn %d said %q", asked.ID, said)
+		if answers := r.replies(asked); len(answers) != 0 {
+			t.Errorf("cancelled turn %d answered %q", asked.ID, answers)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestShutdown_AgentIgnoresEOF_IsKilled(t *testing.T) {
 	r := newHarness(t)
 	r.gate("main", "never")
 	ready := r.gate("main", "ready")
-	asked := r.ask("!deaf; hold ready; hold never")
+	asked := r.ask("!ignore-term; hold ready; hold never")
 	ready()
 	r.stop()
 	if now := r.turn(asked.ID); now.State != msg.TurnQueued || now.Attempts != 0 {

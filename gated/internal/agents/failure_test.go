@@ -177,8 +177,8 @@ func TestRetry_FailedTurn(t *testing.T) {
 	asked := r.ask("!once exit 1; say fine")
 	r.await(asked, msg.TurnFailed)
 	r.revive(asked)
-	if said := r.answered(asked)[0]; !strings.HasSuffix(said, " / fine") {
-		t.Errorf("said %q", said)
+	if answers := r.answered(asked)[0]; !strings.HasSuffix(answers, " / fine") {
+		t.Errorf("answers %q", answers)
 	}
 }
 
@@ -237,13 +237,13 @@ func TestDatabase_RefusesWrites_AreRetried(t *testing.T) {
 
 func TestDatabase_Locked_IsWaitedFor(t *testing.T) {
 	r := newHarness(t)
-	ready, lock, said := r.gate("main", "ready"), r.gate("main", "locked"), r.gate("main", "said")
-	asked := r.ask("!hold ready; hold locked; say hi; hold said; exit 0")
+	ready, lock, answers := r.gate("main", "ready"), r.gate("main", "locked"), r.gate("main", "answers")
+	asked := r.ask("!hold ready; hold locked; say hi; hold answers; exit 0")
 	ready()
 	db := r.sabotage()
 	r.exec(db, "BEGIN IMMEDIATE")
 	lock()
-	said()
+	answers()
 	if now := r.turn(asked.ID); now.State != msg.TurnRunning {
 		t.Errorf("turn is %s past a locked database", now.State)
 	}

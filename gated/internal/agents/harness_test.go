@@ -241,22 +241,22 @@ func (r *harness) await(t *msg.Turn, state msg.TurnState) *msg.Turn {
 }
 
 // answered waits for the end of turns and returns the answers of each.
-func (r *harness) answered(turns ...*msg.Turn) (said []string) {
+func (r *harness) answered(turns ...*msg.Turn) (answers []string) {
 	r.t.Helper()
 	for _, t := range turns {
 		r.await(t, msg.TurnDone)
-		said = append(said, strings.Join(r.replies(t), " / "))
+		answers = append(answers, strings.Join(r.replies(t), " / "))
 	}
-	return said
+	return answers
 }
 
 // replies are the texts that a turn has sent, with notices.
-func (r *harness) replies(t *msg.Turn) (said []string) {
+func (r *harness) replies(t *msg.Turn) (answers []string) {
 	r.t.Helper()
 	for _, m := range must[[]*msg.Message](r)(r.st.TurnReplies(r.t.Context(), t.ID)) {
-		said = append(said, m.Content)
+		answers = append(answers, m.Content)
 	}
-	return said
+	return answers
 }
 
 // idle waits until no turn is open any more.

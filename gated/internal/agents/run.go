@@ -57,7 +57,7 @@ type run struct {
 	configChanged bool            // its group's configuration has changed since it began
 	stopping      bool            // it is ending; turns it leaves lose no attempt
 	aborted       bool            // it was interrupted: nothing counts as a failure now
-	shuttingDown  bool            // gated is stopping: nor now
+	shuttingDown  bool            // gated is stopping: likewise
 	deadline      *time.Timer
 }
 

@@ -95,8 +95,8 @@ func TestSetup_Invalid_TurnFailsOnce(t *testing.T) {
 			r.configure("bad", tt.config)
 			failed := r.await(r.ask("hi", group("bad")), msg.TurnFailed)
 			r.onlyNotice(failed)
-			if said := r.replies(failed)[0]; !strings.Contains(said, "not set up") {
-				t.Errorf("the chat reads %q", said)
+			if answers := r.replies(failed)[0]; !strings.Contains(answers, "not set up") {
+				t.Errorf("the chat reads %q", answers)
 			}
 			if failed.Attempts != 1 || !strings.Contains(failed.Error, tt.problem) {
 				t.Errorf("after %d attempts: %q", failed.Attempts, failed.Error)

@@ -140,7 +140,7 @@ func (c agentRun) finish() Exit {
 
 // runtimeTest runs the attacker in one runtime.
 type runtimeTest struct {
-	name     string // of the runtime, as a group's configuration has it
+	name     string // of the runtime in a group configuration
 	attacker string // the agent
 	engine   *docker.Engine
 }
