@@ -27,7 +27,7 @@ type fixture struct {
 	t          *testing.T
 	base       string
 	client     *http.Client
-	ctx        context.Context
+	ctx        context.Context //nolint:containedctx // of one test
 	alice, bob discord.User
 	guild      discord.Guild
 	general    discord.Place

@@ -25,7 +25,7 @@ type fixture struct {
 	t      *testing.T
 	base   string
 	client *http.Client
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // of one test
 }
 
 func start(t *testing.T, o slack.Options) *fixture {
