@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"slices"
 	"syscall"
 	"testing"
@@ -375,6 +376,11 @@ func TestRecover(t *testing.T) {
 	diff(t, "answers", r.answered(turns...), []string{"half", "re: asked", "re: queued"})
 	if now := r.turn(turns[1].ID); now.Attempts != 0 {
 		t.Errorf("turn %+v", now)
+	}
+	for _, want := range []string{`msg="recovered runs of the previous gated" count=1`, `msg="queued open turns again" count=`} {
+		if !strings.Contains(r.log.String(), want) {
+			t.Errorf("no %s in\n%s", want, r.log)
+		}
 	}
 }
 
