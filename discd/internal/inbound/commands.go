@@ -8,10 +8,10 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// option is the one option of each of our commands: what is written behind its name.
+// option is the only option of each command: its argument.
 const option = "text"
 
-// Commands are the gateway's, as Discord wants them to offer them.
+// Commands are gated's commands, as Discord registers them.
 func Commands() (all []discordapi.Command) {
 	for _, c := range msg.GatewayCommands() {
 		offered := discordapi.Command{Name: c.Name, Description: c.Help, Options: []discordapi.Option{}}
@@ -23,7 +23,7 @@ func Commands() (all []discordapi.Command) {
 	return all
 }
 
-// command reads a slash command, which calls us as much as a mention does.
+// command converts a slash command, which addresses the bot like a mention.
 func command(i *discordapi.Interaction, known *Guilds) (adapter.Inbound, error) {
 	if i.Type != discordapi.InteractionCommand {
 		return adapter.Inbound{}, nil
@@ -40,7 +40,7 @@ func command(i *discordapi.Interaction, known *Guilds) (adapter.Inbound, error) 
 	case !discordapi.IsID(i.ID), i.Data.Name == "":
 		return adapter.Inbound{}, fmt.Errorf("a command in %s without an id or a name", p.chat.JID)
 	case user == nil || !discordapi.IsID(user.ID):
-		return adapter.Inbound{}, fmt.Errorf("command %s in %s by nobody", i.ID, p.chat.JID)
+		return adapter.Inbound{}, fmt.Errorf("command %s in %s without a user", i.ID, p.chat.JID)
 	}
 	content := "/" + i.Data.Name
 	if text := i.Option(option); text != "" {

@@ -7,14 +7,14 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 )
 
-// said is what a message says.
-type said struct {
+// body is the content of a message.
+type body struct {
 	content   string
-	addressed bool // the text calls us
+	addressed bool // the text mentions the bot
 }
 
-// read puts a message into words: what it forwards, its text, then what else it holds.
-func read(m *discordapi.Message, p *place, me Self, known *Guilds) said {
+// bodyOf makes the content of a message: what it forwards, its text, then what else it has.
+func bodyOf(m *discordapi.Message, p *place, me Self, known *Guilds) body {
 	words, addressed := plain(m, m.Content, p, me, known)
 	lines := describe(m)
 	if words != "" {
@@ -33,10 +33,10 @@ func read(m *discordapi.Message, p *place, me Self, known *Guilds) said {
 	if len(lines) == 0 && !hasFile(m) && !addressed {
 		lines = append(lines, plaintext.Bracket("unsupported message"))
 	}
-	return said{content: strings.Join(lines, "\n"), addressed: addressed}
+	return body{content: strings.Join(lines, "\n"), addressed: addressed}
 }
 
-// describe says, line by line, what a message holds besides text and files.
+// describe returns a line for each thing a message has besides text and files.
 func describe(m *discordapi.Message) (lines []string) {
 	for _, s := range m.Stickers {
 		lines = append(lines, plaintext.Bracket("sticker", s.Name))
@@ -55,7 +55,7 @@ func describe(m *discordapi.Message) (lines []string) {
 	return lines
 }
 
-// embed is "title — description (url)", without what it has not.
+// embed is "title — description (url)", without the parts that are empty.
 func embed(e discordapi.Embed) string {
 	text := plaintext.Line(e.Title)
 	if e.Description != "" {

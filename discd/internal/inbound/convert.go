@@ -1,5 +1,5 @@
-// Package inbound turns the events of Discord's gateway into rows. It is pure: the same event
-// gives the same rows, however often it comes.
+// Package inbound converts events of Discord's gateway into rows. It is pure: the same event always
+// gives the same rows.
 package inbound
 
 import (
@@ -12,30 +12,30 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Self is our bot, as the gateway tells when a session begins.
+// Self is the bot, as READY describes it.
 type Self struct {
 	ID string
 }
 
-// Convert reads an event, with what is known of the guilds before it; Guilds.Lacks must be "". An
-// event that means nothing to us gives an empty result; one that lacks what every such event has
-// gives an error that says what. Direction, source and receiving time of the rows are left to
-// whoever stores them, and so is the timestamp where the event has none.
+// Convert converts an event, given what is known of the guilds before it; Guilds.Lacks must return "".
+// An event that makes no row gives an empty result; one that lacks a required field gives an error that
+// names it. The shell sets direction, source and receiving time of the rows, and the timestamp if the
+// event has none.
 //
 // The ids of rows, unique in their chat:
 //
 //	<message>                                     a message
-//	<message>:e:<milliseconds>                    an edit, of which a link's preview is none
+//	<message>:e:<milliseconds>                    an edit; a link preview is none
 //	<message>:d                                   a deletion
-//	<message>:r:<user>:<emoji>:<session>.<event>  a reaction; "-" before the emoji of one taken back
-//	i:<interaction>                               a slash command, which is no message to reply to
-//	m:join:<user>:<milliseconds>                  somebody, or our bot, came to the guild
-//	m:leave:<user>:<session>.<event>              somebody left it
+//	<message>:r:<user>:<emoji>:<session>.<event>  a reaction; "-" before the emoji if it was removed
+//	i:<interaction>                               a slash command, which cannot be replied to
+//	m:join:<user>:<milliseconds>                  a member, or the bot, joined the guild
+//	m:leave:<user>:<session>.<event>              a member left it
 //
-// Of reactions and leaves Discord tells no time. The number of the event in its session of the
-// gateway tells one that comes again from a second one. Joins and leaves happen in a guild, not in
-// a channel: their rows stand in the channel in which the guild tells of itself, if it has one.
-// Our own bot says hello in the first channel that is open to everybody, if there is no such one.
+// Discord sends no time with reactions and leaves. The number of the event in its gateway session tells
+// a redelivered event from a second one. Joins and leaves happen in a guild, not in a channel: their
+// rows are in the guild's system channel, if it has one. The join of the bot is in the first channel
+// open to everyone, if there is no system channel.
 func Convert(u *discordapi.Update, me Self, known *Guilds) (adapter.Inbound, error) {
 	if u == nil {
 		return adapter.Inbound{}, errors.New("no event")
@@ -70,14 +70,14 @@ func Convert(u *discordapi.Update, me Self, known *Guilds) (adapter.Inbound, err
 	return r, nil
 }
 
-// place is where something stands: a chat and, if any, a thread of it.
+// place is a chat and, if any, a thread of it.
 type place struct {
 	guild, channel, thread string // ids, guild "" in private
 	chat                   msg.Chat
 	threads                []msg.Thread // the thread, if there is one
 }
 
-// placeOf is the place of an event that names a guild, or none, and a channel.
+// placeOf is the place of an event that names a channel, and a guild unless it is private.
 func placeOf(guild, channel string, known *Guilds) (place, error) {
 	if !discordapi.IsID(channel) {
 		return place{}, errors.New("no channel")
@@ -89,7 +89,7 @@ func placeOf(guild, channel string, known *Guilds) (place, error) {
 	if c.ID == "" {
 		c = discordapi.Channel{ID: channel}
 	}
-	if guild == "" { // as in what the REST API tells
+	if guild == "" { // as in answers of the REST API
 		guild = c.GuildID
 	}
 	p := place{guild: guild, channel: channel}
@@ -101,7 +101,7 @@ func placeOf(guild, channel string, known *Guilds) (place, error) {
 	return p, nil
 }
 
-// of is a result about a place, with rows. A chat whose name is not known keeps the one it has.
+// of makes a result about a place, with rows. A chat whose name is not known keeps its name.
 func (p *place) of(rows ...*msg.Message) adapter.Inbound {
 	for _, m := range rows {
 		m.ChatJID, m.ThreadID, m.Topic = p.chat.JID, p.thread, p.thread
@@ -113,7 +113,7 @@ func (p *place) of(rows ...*msg.Message) adapter.Inbound {
 	return r
 }
 
-// with names a private chat by whom we hear there.
+// with names a private chat after the user in it.
 func (p *place) with(row *msg.Message) {
 	if p.isDM() {
 		p.chat.Title = row.SenderName
@@ -143,10 +143,10 @@ func threadOf(c *discordapi.Channel, known *Guilds) msg.Thread {
 // dm is the address of a private chat.
 func dm(channel string) string { return "discord:dm-" + channel }
 
-// jid is the address of a channel, and of a user as a sender.
+// jid is the address of a channel or of a sender.
 func jid(id string) string { return "discord:" + id }
 
-// title is a channel's name as people write it, "" for none.
+// title is a channel's name as users write it, "" for none.
 func title(name string) string {
 	if name = plaintext.Line(name); name == "" {
 		return ""
@@ -154,8 +154,8 @@ func title(name string) string {
 	return "#" + name
 }
 
-// millis is a time in unix milliseconds; one that is absurd gives 0, for which the time of arrival
-// is taken.
+// millis is a time in unix milliseconds. An invalid time gives 0, which the shell replaces by the time
+// of arrival.
 func millis(ms int64) int64 {
 	const year9999 = 253402300800_000
 	if ms <= 0 || ms > year9999 {

@@ -7,8 +7,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// attachments are the files of a message, those it forwards among them, and how many of them are
-// still to be fetched.
+// attachments returns the files of a message and of those it forwards, and how many of them have to be
+// downloaded.
 func attachments(m *discordapi.Message) (all []msg.Attachment, pending int) {
 	files := m.Attachments
 	for _, s := range m.Snapshots {

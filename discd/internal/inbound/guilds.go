@@ -8,31 +8,31 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 )
 
-// maxNames bounds the names of people that are remembered.
+// maxNames bounds the names of users that are cached.
 const maxNames = 10_000
 
-// Guilds is what the gateway has told of guilds: what later events name by its id alone. It is not
+// Guilds caches what the gateway has sent about guilds, since later events contain only ids. It is not
 // safe for concurrent use.
 type Guilds struct {
 	guilds   map[string]*guild
 	channels map[string]discordapi.Channel // threads too
-	names    map[string]string             // of people, by guild and user
+	names    map[string]string             // of users, by guild and user
 }
 
 type guild struct {
 	name    string
-	system  string // the channel in which the guild tells of itself, "" for none
+	system  string // its system channel, "" for none
 	roles   map[string]string
-	ourRole string // the managed one of our bot, "" for none
+	ourRole string // the managed role of the bot, "" for none
 }
 
-// NewGuilds knows nothing yet.
+// NewGuilds makes an empty cache.
 func NewGuilds() *Guilds {
 	return &Guilds{guilds: map[string]*guild{}, channels: map[string]discordapi.Channel{}, names: map[string]string{}}
 }
 
-// Lacks is the channel of an event that has to be added before the event can be converted, "" for
-// none: whether it is a thread, and of which channel, no event of a message says.
+// Lacks returns the channel that has to be added before an event can be converted, "" for none: events
+// of messages do not say whether their channel is a thread, and of which channel.
 func (g *Guilds) Lacks(u *discordapi.Update) (channel string) {
 	guild, channel := u.Place()
 	if _, known := g.channels[channel]; known || guild == "" || !discordapi.IsID(channel) {
@@ -41,8 +41,8 @@ func (g *Guilds) Lacks(u *discordapi.Update) (channel string) {
 	return channel
 }
 
-// Private reports whether what is told of a guild, "" for none, and a channel stands in a private
-// chat. The REST API names no guilds.
+// Private reports whether an event that names a guild, "" for none, and a channel is from a private
+// chat. Messages of the REST API name no guild.
 func (g *Guilds) Private(guild, channel string) bool {
 	_, known := g.channels[channel]
 	return guild == "" && !known
@@ -51,15 +51,15 @@ func (g *Guilds) Private(guild, channel string) bool {
 // Has reports whether a guild is known.
 func (g *Guilds) Has(guild string) bool { return g.guilds[guild] != nil }
 
-// Add remembers a channel of a guild.
+// Add caches a channel of a guild.
 func (g *Guilds) Add(c discordapi.Channel) {
 	if c.ID != "" && c.Type != discordapi.ChannelDM && c.Type != discordapi.ChannelGroupDM {
-		c.Overwrites = nil // only of use to find where one may speak
+		c.Overwrites = nil // only used to find an open channel
 		g.channels[c.ID] = c
 	}
 }
 
-// Learn remembers what an event tells of guilds.
+// Learn caches what an event contains about guilds.
 func (g *Guilds) Learn(u *discordapi.Update, me Self) {
 	switch {
 	case u.Ready != nil:
@@ -89,7 +89,8 @@ func (g *Guilds) Learn(u *discordapi.Update, me Self) {
 	}
 }
 
-// learnAll takes in which guilds our bot is in. It may have been removed from others unseen.
+// learnAll sets the guilds that the bot is in. It may have been removed from others while it was not
+// connected.
 func (g *Guilds) learnAll(now []discordapi.Guild, me Self) {
 	for id := range g.guilds {
 		if !slices.ContainsFunc(now, func(other discordapi.Guild) bool { return other.ID == id }) {
@@ -125,7 +126,7 @@ func (g *Guilds) learnGuild(from *discordapi.Guild, me Self) {
 	}
 }
 
-// addIn is Add for channels that are told together with their guild, which they don't name.
+// addIn is Add for the channels in an event about their guild; they don't name it.
 func (g *Guilds) addIn(guild string, c discordapi.Channel) {
 	c.GuildID = guild
 	g.Add(c)
@@ -167,12 +168,12 @@ func (g *Guilds) learnName(guild string, u *discordapi.User, m *discordapi.Membe
 	g.names[guild+" "+u.ID] = userName(u, m)
 }
 
-// nameOf is what a user is called in a guild, as far as anybody has told.
+// nameOf is the cached name of a user in a guild.
 func (g *Guilds) nameOf(guild, user string) string {
 	return cmp.Or(g.names[guild+" "+user], "user "+user)
 }
 
-// roleName is what a role is called.
+// roleName is the name of a role.
 func (g *Guilds) roleName(guildID, role string) string {
 	name := ""
 	if known := g.guilds[guildID]; known != nil {
@@ -181,7 +182,7 @@ func (g *Guilds) roleName(guildID, role string) string {
 	return cmp.Or(name, "role "+role)
 }
 
-// ourRole is the role of our bot in a guild, "" for none.
+// ourRole is the bot's role in a guild, "" for none.
 func (g *Guilds) ourRole(guildID string) string {
 	if known := g.guilds[guildID]; known != nil {
 		return known.ourRole

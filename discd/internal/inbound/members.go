@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// member reads who came to a guild or left it.
+// member converts a join or leave of a guild.
 func member(u *discordapi.Update, c *discordapi.MemberChange, verb string, me Self, known *Guilds) (adapter.Inbound, error) {
 	switch {
 	case !discordapi.IsID(c.GuildID):
@@ -39,8 +39,8 @@ func member(u *discordapi.Update, c *discordapi.MemberChange, verb string, me Se
 	return p.of(row), nil
 }
 
-// guildJoined reads that our bot was added to a guild, if it was not there before. The row is
-// written in the guild's own name: nobody is told who added us.
+// guildJoined converts a guild that the bot was added to, if it was not there before. The guild is the
+// sender, since Discord does not say who added the bot.
 func guildJoined(g *discordapi.Guild, me Self, known *Guilds) (adapter.Inbound, error) {
 	if !discordapi.IsID(g.ID) {
 		return adapter.Inbound{}, errors.New("a guild without an id")
@@ -59,8 +59,7 @@ func guildJoined(g *discordapi.Guild, me Self, known *Guilds) (adapter.Inbound, 
 	}), nil
 }
 
-// hall is the channel in which a guild tells of itself, else the first one in which everybody may
-// write, nil for none.
+// hall is a guild's system channel, else its first channel open to everyone, nil for none.
 func hall(g *discordapi.Guild) (first *discordapi.Channel) {
 	for i := range g.Channels {
 		c := &g.Channels[i]
@@ -75,7 +74,7 @@ func hall(g *discordapi.Guild) (first *discordapi.Channel) {
 	return first
 }
 
-// open reports whether everybody may read a channel and write in it.
+// open reports whether everyone may read a channel and write in it.
 func open(c *discordapi.Channel, everybody string) bool {
 	for _, o := range c.Overwrites {
 		if o.ID == everybody && o.Deny&(discordapi.ViewChannel|discordapi.SendMessages) != 0 {

@@ -6,10 +6,11 @@ import (
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
 )
 
-// message reads what stands in a channel, or its new version.
+// message converts a message, or the new version of one.
 func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapter.Inbound, error) {
 	p, err := placeOf(m.GuildID, m.ChannelID, known)
 	switch {
@@ -32,7 +33,7 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 	return p.of(row), nil
 }
 
-// written tells the messages that somebody wrote from those a channel says about itself.
+// written reports whether a message is one of a user or bot, not a notice of the channel.
 func written(kind int) bool {
 	switch kind {
 	case discordapi.MessageDefault, discordapi.MessageReply, discordapi.MessageSlash, discordapi.MessageContextMenu:
@@ -41,9 +42,9 @@ func written(kind int) bool {
 	return false
 }
 
-// post is the row of a message that somebody wrote.
+// post is the row of a message of a user.
 func post(m *discordapi.Message, p *place, me Self, known *Guilds) *msg.Message {
-	s := read(m, p, me, known)
+	s := bodyOf(m, p, me, known)
 	replyTo, ours := replied(m, me, s)
 	verb := msg.VerbMessage
 	switch {
@@ -62,9 +63,9 @@ func post(m *discordapi.Message, p *place, me Self, known *Guilds) *msg.Message 
 	}
 }
 
-// replied is the message that one answers, and whether it is ours. Of one that Discord did not look
-// up we know it from being called without being named.
-func replied(m *discordapi.Message, me Self, s said) (id string, ours bool) {
+// replied is the message that one replies to, and whether that is the bot's. If Discord has not looked
+// it up, a ping without a mention shows that it is.
+func replied(m *discordapi.Message, me Self, s body) (id string, ours bool) {
 	r := m.Reference
 	if r == nil || r.Type != discordapi.ReferenceReply || m.Type != discordapi.MessageReply || !discordapi.IsID(r.MessageID) {
 		return "", false
@@ -75,8 +76,8 @@ func replied(m *discordapi.Message, me Self, s said) (id string, ours bool) {
 	return r.MessageID, mentions(m, me.ID) && !s.addressed
 }
 
-// edit makes the row of a message that of its new version. Whether it addresses us is up to the
-// new text alone: for whatever else did, the first version did as well.
+// edit turns the row of a message into that of its new version. Only the new text decides whether it
+// addresses the bot, since all else that could did so in the first version.
 func edit(row *msg.Message, m *discordapi.Message) {
 	at := m.EditedTimestamp.UnixMilli()
 	row.Addressed = row.Verb == msg.VerbMention
@@ -85,8 +86,7 @@ func edit(row *msg.Message, m *discordapi.Message) {
 	row.Verb, row.Timestamp = msg.VerbEdit, millis(at)
 }
 
-// deleted reads that messages are gone. The rows are written in the chat's own name: nobody is told
-// whose doing it was.
+// deleted converts deletions. The chat is the sender, since Discord does not say who deleted them.
 func deleted(d *discordapi.Deleted, known *Guilds) (adapter.Inbound, error) {
 	p, err := placeOf(d.GuildID, d.ChannelID, known)
 	if err != nil {
@@ -102,13 +102,13 @@ func deleted(d *discordapi.Deleted, known *Guilds) (adapter.Inbound, error) {
 			return adapter.Inbound{}, fmt.Errorf("a deletion in %s of no message", p.chat.JID)
 		}
 		rows = append(rows, &msg.Message{
-			PlatformID: id + ":d", Sender: p.chat.JID, SenderName: "somebody", Verb: msg.VerbDelete, TargetID: id,
+			PlatformID: id + ":d", Sender: p.chat.JID, SenderName: plaintext.UnknownUser, Verb: msg.VerbDelete, TargetID: id,
 		})
 	}
 	return p.of(rows...), nil
 }
 
-// thread reads that a thread was made, or has another name.
+// thread converts a thread that was made or renamed.
 func thread(c *discordapi.Channel, known *Guilds) (adapter.Inbound, error) {
 	if !c.IsThread() {
 		return adapter.Inbound{}, nil

@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 )
 
-// sender is who does something in a chat.
+// sender is the actor of an event.
 type sender struct {
 	jid, name string
 	bot       bool
@@ -18,8 +18,7 @@ func party(u *discordapi.User, m *discordapi.Member) sender {
 	return sender{jid(u.ID), userName(u, m), u.Bot}
 }
 
-// userName is what a user is called where they speak: by their name in the guild, the name they
-// chose, or their account's.
+// userName is a user's name in a guild, their display name, or that of the account.
 func userName(u *discordapi.User, m *discordapi.Member) string {
 	nick := ""
 	if m != nil {

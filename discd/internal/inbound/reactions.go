@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// reaction reads one that was given, or taken back.
+// reaction converts a reaction that was added or removed.
 func reaction(u *discordapi.Update, r *discordapi.Reaction, sign string, me Self, known *Guilds) (adapter.Inbound, error) {
 	p, err := placeOf(r.GuildID, r.ChannelID, known)
 	switch {
@@ -18,7 +18,7 @@ func reaction(u *discordapi.Update, r *discordapi.Reaction, sign string, me Self
 	case !discordapi.IsID(r.MessageID):
 		return adapter.Inbound{}, fmt.Errorf("a reaction in %s without a message", p.chat.JID)
 	case !discordapi.IsID(r.UserID):
-		return adapter.Inbound{}, fmt.Errorf("a reaction to message %s in %s by nobody", r.MessageID, p.chat.JID)
+		return adapter.Inbound{}, fmt.Errorf("a reaction to message %s in %s without a user", r.MessageID, p.chat.JID)
 	case r.Emoji == (discordapi.Emoji{}):
 		return adapter.Inbound{}, fmt.Errorf("a reaction to message %s in %s without an emoji", r.MessageID, p.chat.JID)
 	case r.UserID == me.ID:
@@ -36,7 +36,7 @@ func reaction(u *discordapi.Update, r *discordapi.Reaction, sign string, me Self
 	}), nil
 }
 
-// emoji is a reaction in one word, as it is given: that of a guild is "name:id".
+// emoji is the content of a reaction; an emoji of a guild is "name:id".
 func emoji(e discordapi.Emoji) string {
 	switch name := plaintext.Line(e.Name); {
 	case e.ID == "":
@@ -48,5 +48,5 @@ func emoji(e discordapi.Emoji) string {
 	}
 }
 
-// stamp tells an event from all others.
+// stamp identifies an event.
 func stamp(u *discordapi.Update) string { return fmt.Sprintf("%s.%d", u.Session, u.Sequence) }

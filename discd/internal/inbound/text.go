@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 )
 
-// signs are what stands in a text for people, roles, channels, emoji, times and commands:
+// signs are the forms of users, roles, channels, emoji, times and commands in a text:
 // <@user> or <@!user>, <@&role>, <#channel>, <:name:id> or <a:name:id>, <t:seconds:style>, </name:id>.
 var signs = regexp.MustCompile(`<(?:@!?(?P<user>\d{1,20})|@&(?P<role>\d{1,20})|#(?P<channel>\d{1,20})|` +
 	`a?:(?P<emoji>\w{1,32}):\d{1,20}|t:(?P<time>-?\d{1,13})(?::[tTdDfFR])?|/(?P<command>[^<>:\n]{1,100}):\d{1,20})>`)
@@ -25,9 +25,9 @@ const (
 	signCommand
 )
 
-// plain writes a text with names in place of ids. Mentions of us, and of the role that is ours
-// alone, are left out; addressed says that there were any. Those that Discord does not count as
-// mentions, because they stand in code, call nobody. Without an id of ours nothing is left out.
+// plain returns a text with names in place of ids. Mentions of the bot, and of its own role, are
+// removed; addressed says that there were any. Mentions in code do not count, as on Discord. Without
+// the bot's id nothing is removed.
 func plain(m *discordapi.Message, text string, p *place, me Self, known *Guilds) (content string, addressed bool) {
 	var changes []plaintext.Change
 	for _, found := range signs.FindAllStringSubmatchIndex(text, -1) {
@@ -64,12 +64,12 @@ func plain(m *discordapi.Message, text string, p *place, me Self, known *Guilds)
 	return plaintext.Apply(text, changes), addressed
 }
 
-// mentions reports whether a message calls a user.
+// mentions reports whether a message pings a user.
 func mentions(m *discordapi.Message, user string) bool {
 	return slices.ContainsFunc(m.Mentions, func(u discordapi.User) bool { return u.ID == user })
 }
 
-// userNamed is what the user is called whom a text names by id.
+// userNamed is the name of a user that a text names by id.
 func userNamed(m *discordapi.Message, user string, p *place, known *Guilds) string {
 	for i := range m.Mentions {
 		if m.Mentions[i].ID == user {
@@ -79,7 +79,7 @@ func userNamed(m *discordapi.Message, user string, p *place, known *Guilds) stri
 	return known.nameOf(p.guild, user)
 }
 
-// moment is a time of unix seconds in words, as it stands if it is out of this world.
+// moment formats a time in unix seconds; an invalid one stays as it is.
 func moment(seconds, as string) string {
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil || n < 0 || millis(n*1000) == 0 && n != 0 {

@@ -1,5 +1,5 @@
-// Package plaintext makes what people wrote on a platform into text that others read: names that
-// cannot pass for lines of their own, and words taken out without leaving holes.
+// Package plaintext makes text of what users wrote on a platform: names that cannot forge lines, and
+// removals that leave no extra blanks.
 package plaintext
 
 import (
@@ -9,8 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Line is a text people chose, such as a name, fit to stand beside others: on one line, without
-// what turns the direction of the text around it, "" if there is nothing to be seen in it.
+// UnknownUser stands for a user whose name the platform does not reveal.
+const UnknownUser = "an unknown user"
+
+// Line makes one line of a text chosen by users, such as a name: without characters that change the
+// direction of the text around it, "" if no character is visible.
 func Line(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -27,8 +30,8 @@ func Line(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// invisible tells the characters that show nothing, or turn the direction of their neighbours
-// around. The joiners are none of them: emoji and several scripts are written with them.
+// invisible reports whether a character shows nothing, or changes the direction of text. The joiners do
+// not count: emoji and several scripts need them.
 func invisible(r rune) bool {
 	switch r {
 	case 0x00AD, 0x115F, 0x1160, 0x180E, 0x200B, 0x2800, 0x3164, 0xFEFF, 0xFFA0: // soft hyphen, fillers, blanks
@@ -53,18 +56,18 @@ func Bracket(thing string, details ...string) string {
 	return "[" + thing + "]"
 }
 
-// Change is one in a text, in bytes: what stands between From and To goes, Insert comes.
+// Change replaces the bytes of a text from From to To by Insert.
 type Change struct {
 	From, To int
 	Insert   string
-	Blanks   bool // the blanks around go as well
+	Blanks   bool // also removes the blanks around
 }
 
-// Apply makes the changes, which are in the order of the text. What one has taken out is gone for
-// those that overlap with it.
+// Apply makes changes, which are in the order of the text. A change that overlaps an earlier one does not
+// bring back what that has removed.
 func Apply(text string, changes []Change) string {
 	var out []byte
-	done := 0 // what of the text is written, or left out
+	done := 0 // how much of the text is written or removed
 	for _, c := range changes {
 		if c.From > done {
 			out = append(out, text[done:c.From]...)
@@ -84,8 +87,8 @@ func Apply(text string, changes []Change) string {
 	return string(append(out, text[done:]...))
 }
 
-// CloseUp joins a text and what comes behind a word that was taken out from between them; rest is
-// what of that is still to be written.
+// CloseUp joins the texts before and after a removed word; rest is the part of the second that is still
+// to be written.
 func CloseUp(out []byte, text string) (joined []byte, rest string) {
 	left := bytes.TrimRightFunc(out, unicode.IsSpace)
 	rest = strings.TrimLeftFunc(text, unicode.IsSpace)
@@ -93,8 +96,8 @@ func CloseUp(out []byte, text string) (joined []byte, rest string) {
 	return append(left, blank(left, before, after, rest)...), rest
 }
 
-// blank is what remains of the blanks before and after a word that was taken out from between
-// left and right: none at the ends of the text, before a comma or behind a bracket.
+// blank is what remains of the blanks around a word that was removed between left and right: none at the
+// ends of the text, before a comma or after an opening bracket.
 func blank(left []byte, before, after, right string) string {
 	last, _ := utf8.DecodeLastRune(left)
 	next, _ := utf8.DecodeRuneInString(right)

@@ -11,9 +11,9 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Command reads a slash command. One that is named like a command of the gateway is that; any
-// other stands for us, and the command is its text: "/arizuko new hello" is "/new hello". It
-// stands in no thread, and the trigger of it is the only thing that tells it from another one.
+// Command converts a slash command. One named like a command of gated is that command; any other names
+// the bot, and the command is its text: "/arizuko new hello" is "/new hello". It is in no thread, and
+// only its trigger id tells it from another one.
 func Command(c *slack.SlashCommand, names Names) (adapter.Inbound, error) {
 	if c.ChannelID == "" || c.UserID == "" || c.TriggerID == "" {
 		return adapter.Inbound{}, errors.New("a slash command without a channel, a user or a trigger")

@@ -1,5 +1,5 @@
-// Package inbound turns Slack's events into rows. It is pure, but for the names that it asks for:
-// the same event gives the same rows, however often it comes.
+// Package inbound converts Slack's events into rows. Apart from the lookup of names it is pure: the
+// same event always gives the same rows.
 package inbound
 
 import (
@@ -13,41 +13,40 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Self is our bot, as auth.test tells.
+// Self is the bot, as auth.test describes it.
 type Self struct {
 	User string // U0ABC
 	Bot  string // B0ABC
 }
 
-// is says whether somebody is us.
+// is reports whether a user or bot is the bot itself.
 func (me Self) is(user, bot string) bool {
 	return user != "" && user == me.User || bot != "" && bot == me.Bot
 }
 
-// Names tells how people and channels are called. Events hold their ids alone.
+// Names looks up names of users and channels, since events contain only ids.
 type Names interface {
-	// User is the name of a user or bot, "" if nobody knows.
+	// User is the name of a user or bot, "" if unknown.
 	User(id string) string
-	// Chat is what a channel is, with its title; the kind is "" if nobody knows.
+	// Chat is the kind and title of a channel; the kind is "" if unknown.
 	Chat(channel string) (kind msg.ChatKind, title string)
 }
 
-// Convert reads an event. One that means nothing to us gives an empty result; one that lacks what
-// every such event has gives an error that says what. Direction, source and receiving time of the
-// rows are left to whoever stores them.
+// Convert converts an event. An event that makes no row gives an empty result; one that lacks a required
+// field gives an error that names it. The shell sets direction, source and receiving time of the rows.
 //
 // The ids of rows, unique in their chat:
 //
 //	<ts>                               a message
 //	<ts>:e:<edited ts>                 an edit
-//	<ts>:d                             what was deleted
-//	<ts>:r:<user>:<emoji>:<event ts>   a reaction; "-" before the emoji of one taken back
+//	<ts>:d                             a deletion
+//	<ts>:r:<user>:<emoji>:<event ts>   a reaction; "-" before the emoji if it was removed
 //	m:<verb>:<user>:<event ts>         a join or leave
 //	slash:<trigger id>                 a slash command
 //
-// Slack tells of one post twice where it calls us, as a message and as an app_mention: both make
-// the same row. It tells of a join or leave by a message of the channel, too, but not in large
-// channels, and without saying who invited: only the event of its own is read.
+// Slack sends two events for a message that mentions the bot, message and app_mention: both make the
+// same row. It reports joins and leaves by a message in the channel, too, but not in large channels and
+// without the inviter: only the member events are read.
 func Convert(e *Event, me Self, names Names) (r adapter.Inbound, err error) {
 	switch {
 	case e.Message != nil:
@@ -67,16 +66,16 @@ func Convert(e *Event, me Self, names Names) (r adapter.Inbound, err error) {
 	return r, nil
 }
 
-// of is a result about a chat in which there are no rows yet.
+// of makes a result about a chat, without rows.
 func of(channel string, names Names) adapter.Inbound {
 	kind, title := names.Chat(channel)
-	if kind == "" { // better the old title than none
+	if kind == "" { // the old title is better than none
 		return adapter.Inbound{}
 	}
 	return adapter.Inbound{Chats: []msg.Chat{{JID: jid(channel), Kind: kind, Title: plaintext.Line(title)}}}
 }
 
-// pane is a thread that somebody opened beside their work; what is said there comes as messages.
+// pane converts an opened assistant's pane, which is a thread.
 func pane(p *Pane, names Names) (adapter.Inbound, error) {
 	if p.Channel == "" || !isTS(p.TS) {
 		return adapter.Inbound{}, errors.New("an assistant's pane without a thread")
@@ -90,11 +89,10 @@ func pane(p *Pane, names Names) (adapter.Inbound, error) {
 	return r, nil
 }
 
-// jid is the address of a channel, and of a user as a sender.
+// jid is the address of a channel or of a sender.
 func jid(id string) string { return "slack:" + id }
 
-// isTS says whether an id is a message's: seconds, a dot, and what tells the messages of one
-// second apart.
+// isTS reports whether an id is that of a message: seconds, a dot, and a number within the second.
 func isTS(ts string) bool {
 	seconds, rest, ok := strings.Cut(ts, ".")
 	return ok && isDigits(seconds) && isDigits(rest) && len(ts) <= 30
@@ -104,8 +102,8 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// millis turns an id into the unix milliseconds in it. One that is absurd gives 0, for which the
-// time of arrival is taken.
+// millis returns the unix milliseconds in an id. An invalid id gives 0, which the shell replaces by the
+// time of arrival.
 func millis(ts string) int64 {
 	const year9999 = 253402300800
 	seconds, err := strconv.ParseFloat(ts, 64)

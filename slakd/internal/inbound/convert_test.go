@@ -87,7 +87,7 @@ func named(t *testing.T, file, what string) adapter.Inbound {
 
 // Slack sends two events for one message.
 func TestConvert_MentionSentTwice_GivesTheSameRow(t *testing.T) {
-	first, again := named(t, "mentions", "of us"), named(t, "mentions", "the same post, told again")
+	first, again := named(t, "mentions", "of us"), named(t, "mentions", "the same post, sent again")
 	if diff := cmp.Diff(first, again); diff != "" || first.Messages[0].Verb != msg.VerbMention {
 		t.Errorf("a %s (-first +again):\n%s", first.Messages[0].Verb, diff)
 	}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Event is what Slack says has happened, in the one form that it has on the socket and in the
-// Events API. At most one of the pointers is set, none for a kind of event that we do not read.
+// Event is the payload of an event, which is the same on the socket and in the Events API. At most one of
+// the pointers is set, none for an event that is not read.
 type Event struct {
-	ID   string // the same each time it is told
+	ID   string // the same each time it is sent
 	Time int64  // unix seconds
 
 	Message  *Message
@@ -19,7 +19,7 @@ type Event struct {
 	User     *User    // whose profile has changed
 }
 
-// Message is one, or in what becomes of it later: Changed is its new version.
+// Message is a message, or a change of one: Changed is its new version.
 type Message struct {
 	Subtype     string          `json:"subtype"`
 	Channel     string          `json:"channel"`
@@ -30,7 +30,7 @@ type Message struct {
 	User        string          `json:"user"`
 	BotID       string          `json:"bot_id"`
 	BotProfile  *BotProfile     `json:"bot_profile"`
-	Username    string          `json:"username"` // that a bot has given itself
+	Username    string          `json:"username"` // chosen by a bot
 	Text        string          `json:"text"`
 	Edited      *Edited         `json:"edited"`
 	Files       []File          `json:"files"`
@@ -43,17 +43,17 @@ type Message struct {
 	EventTS     string          `json:"event_ts"`
 }
 
-// BotProfile is what a bot is called.
+// BotProfile contains a bot's name.
 type BotProfile struct {
 	Name string `json:"name"`
 }
 
-// Edited is when a message was edited last.
+// Edited is the last edit of a message.
 type Edited struct {
 	TS string `json:"ts"`
 }
 
-// File is one of a message.
+// File is a file of a message.
 type File struct {
 	Name        string `json:"name"`
 	Title       string `json:"title"`
@@ -66,7 +66,7 @@ type File struct {
 	DownloadURL string `json:"url_private_download"`
 }
 
-// Attachment is a card below a message: what a bot says, a link's page, or a message passed on.
+// Attachment is a card below a message: a bot's text, a link preview, or a forwarded message.
 type Attachment struct {
 	Fallback   string          `json:"fallback"`
 	Pretext    string          `json:"pretext"`
@@ -77,7 +77,7 @@ type Attachment struct {
 	Blocks     json.RawMessage `json:"blocks"`
 }
 
-// Reaction is one given or taken back.
+// Reaction is a reaction that was added or removed.
 type Reaction struct {
 	Removed bool   `json:"-"`
 	User    string `json:"user"`
@@ -90,7 +90,7 @@ type Reaction struct {
 	EventTS string `json:"event_ts"`
 }
 
-// Member is somebody who came or went.
+// Member is a user who joined or left.
 type Member struct {
 	Left    bool   `json:"-"`
 	User    string `json:"user"`
@@ -99,25 +99,25 @@ type Member struct {
 	EventTS string `json:"event_ts"`
 }
 
-// Pane is a thread that was opened in the pane of an assistant.
+// Pane is a thread that was opened in an assistant's pane.
 type Pane struct {
 	User    string `json:"user_id"`
 	Channel string `json:"channel_id"`
 	TS      string `json:"thread_ts"`
 }
 
-// Channel is one with its name.
+// Channel is a channel with its name.
 type Channel struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// User is one, of whom we need no more than who it is.
+// User is a user, of which only the id is read.
 type User struct {
 	ID string `json:"id"`
 }
 
-// Decode reads the payload of an event.
+// Decode decodes the payload of an event.
 func Decode(payload []byte) (*Event, error) {
 	var outer struct {
 		ID    string          `json:"event_id"`
@@ -144,7 +144,7 @@ func Decode(payload []byte) (*Event, error) {
 	return e, nil
 }
 
-// of makes the place for an event of a kind, nil if nothing is to be read of it.
+// of allocates the field for an event of a kind, nil if the kind is not read.
 func (e *Event) of(kind string) any {
 	switch kind {
 	case "message", "app_mention":

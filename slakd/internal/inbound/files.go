@@ -6,7 +6,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// attachments are the files of a message, and how many of them are still to be fetched.
+// attachments returns the files of a message, and how many of them have to be downloaded.
 func attachments(files []File) (all []msg.Attachment, pending int) {
 	for i := range files {
 		f := &files[i]
@@ -24,7 +24,7 @@ func attachments(files []File) (all []msg.Attachment, pending int) {
 	return all, pending
 }
 
-// unavailable is why a file cannot be fetched from Slack, "" if it can.
+// unavailable is why a file cannot be downloaded from Slack, "" if it can.
 func unavailable(f *File) string {
 	switch {
 	case f.Mode == "tombstone":

@@ -8,8 +8,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// member reads who came or went. That our bot was added is said by whoever did that; what it did
-// by itself makes no row.
+// member converts a join or leave. The sender of the bot's own join is its inviter; what the bot did by
+// itself makes no row.
 func member(e *Member, me Self, names Names) (adapter.Inbound, error) {
 	switch {
 	case e.Channel == "":

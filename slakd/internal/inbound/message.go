@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// message reads what was said, or what has become of it.
+// message converts a message, an edit or a deletion.
 func message(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	if m.Channel == "" {
 		return adapter.Inbound{}, errors.New("a message without a channel")
@@ -24,7 +24,7 @@ func message(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	case "message_deleted":
 		return deletion(m.Channel, cmp.Or(m.DeletedTS, tsOf(m.Previous)), m.EventTS, m.Previous, me, names)
 	}
-	return adapter.Inbound{}, nil // notices of the channel, which nobody wrote
+	return adapter.Inbound{}, nil // notices of the channel
 }
 
 func tsOf(m *Message) string {
@@ -34,7 +34,7 @@ func tsOf(m *Message) string {
 	return m.TS
 }
 
-// sender is who wrote a message.
+// sender is the author of a message.
 func sender(m *Message, names Names) (party, bool) {
 	id := cmp.Or(m.User, m.BotID)
 	if id == "" {
@@ -53,7 +53,7 @@ func sender(m *Message, names Names) (party, bool) {
 	return p, true
 }
 
-// threadOf is the thread a message stands in; what began it stands outside.
+// threadOf is the thread of a message; the first message of a thread is not in it.
 func threadOf(m *Message) string {
 	if m == nil || m.ThreadTS == m.TS || !isTS(m.ThreadTS) {
 		return ""
@@ -61,7 +61,7 @@ func threadOf(m *Message) string {
 	return m.ThreadTS
 }
 
-// post is a message that somebody wrote.
+// post converts a message of a user or bot.
 func post(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	row, s, err := rowOf(m.Channel, m, me, names)
 	if err != nil {
@@ -78,7 +78,7 @@ func post(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	switch {
 	case s.addressed:
 		row.Verb = msg.VerbMention
-	case ours && !private: // a pane's thread always begins with us
+	case ours && !private: // a pane's thread always begins with the bot
 		row.Verb = msg.VerbReply
 	}
 	row.Attachments, row.PendingFiles = attachments(m.Files)
@@ -86,9 +86,9 @@ func post(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	return r, nil
 }
 
-// rowOf is what all rows about a message have: where it stands, who wrote it, and what it says.
-// It is nil for our own.
-func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, s said, err error) {
+// rowOf sets what all rows about a message share: chat, thread, sender and content. It is nil for the
+// bot's own messages.
+func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, s body, err error) {
 	if !isTS(m.TS) {
 		return nil, s, fmt.Errorf("a message in %s without an id", jid(channel))
 	}
@@ -99,22 +99,22 @@ func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, 
 	if !ok {
 		return nil, s, fmt.Errorf("message %s in %s: no sender", m.TS, jid(channel))
 	}
-	s = read(m, me, names)
+	s = bodyOf(m, me, names)
 	return &msg.Message{
 		ChatJID: jid(channel), PlatformID: m.TS, Sender: from.jid, SenderName: from.name, IsBot: from.bot,
 		Content: s.content, Topic: threadOf(m), ThreadID: threadOf(m), Timestamp: millis(m.TS),
 	}, s, nil
 }
 
-// change is the new version of a message. What Slack adds to one by itself, such as the page
-// behind a link, makes none. Whether it addresses us is up to the new text alone: for whatever
-// else did, the first version did as well.
+// change converts the new version of a message. What Slack adds by itself, such as a link preview, makes
+// no row. Only the new text decides whether it addresses the bot, since all else that could did so in
+// the first version.
 func change(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	now := m.Changed
 	if now == nil {
 		return adapter.Inbound{}, fmt.Errorf("a change in %s of nothing", jid(m.Channel))
 	}
-	if now.Subtype == "tombstone" { // of a thread that goes on without its beginning
+	if now.Subtype == "tombstone" { // the deleted first message of a thread that continues
 		return deletion(m.Channel, now.TS, m.EventTS, cmp.Or(m.Previous, now), me, names)
 	}
 	if now.Edited == nil || m.Previous != nil && now.Text == m.Previous.Text {
@@ -134,11 +134,11 @@ func change(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	return r, nil
 }
 
-// deletion is that a message is there no more. Who did that Slack does not tell: the row is by
-// whoever had written it.
+// deletion converts a deleted message. Its author is the sender, since Slack does not say who deleted
+// it.
 func deletion(channel, ts, at string, was *Message, me Self, names Names) (adapter.Inbound, error) {
 	if !isTS(ts) {
-		return adapter.Inbound{}, fmt.Errorf("what was deleted in %s has no id", jid(channel))
+		return adapter.Inbound{}, fmt.Errorf("a deletion in %s has no id", jid(channel))
 	}
 	from := party{jid: jid("unknown")}
 	if was != nil {
@@ -158,16 +158,16 @@ func deletion(channel, ts, at string, was *Message, me Self, names Names) (adapt
 	return r, nil
 }
 
-// said is what a message says.
-type said struct {
+// body is the content of a message.
+type body struct {
 	content   string
-	addressed bool // the text calls us
+	addressed bool // the text mentions the bot
 	nothing   bool // there is neither text nor a file
 }
 
-// read puts a message into words: its text, then what was passed on with it. A bot's that has no
-// text is read from its blocks and cards.
-func read(m *Message, me Self, names Names) (s said) {
+// bodyOf makes the content of a message: its text, then what was forwarded with it. The content of a
+// bot's message without text comes from its blocks and cards.
+func bodyOf(m *Message, me Self, names Names) (s body) {
 	text := m.Text
 	if strings.TrimSpace(text) == "" {
 		text = blockText(m.Blocks)
@@ -184,17 +184,17 @@ func read(m *Message, me Self, names Names) (s said) {
 			}
 		}
 	}
-	return said{
+	return body{
 		content: strings.Join(lines, "\n"), addressed: addressed,
 		nothing: len(lines) == 0 && len(m.Files) == 0 && !addressed,
 	}
 }
 
-// cardText is what stands on a card. A mention of us there is somebody else's.
+// cardText is the text of a card. A mention of the bot there is not the sender's.
 func cardText(a *Attachment, names Names) string {
 	var lines []string
 	if a.IsShare {
-		lines = append(lines, "forwarded from "+cmp.Or(plaintext.Line(a.AuthorName), "somebody")+":")
+		lines = append(lines, "forwarded from "+cmp.Or(plaintext.Line(a.AuthorName), plaintext.UnknownUser)+":")
 	}
 	for _, text := range []string{a.Pretext, a.Title, cmp.Or(a.Text, blockText(a.Blocks))} {
 		if words, _ := plain(text, Self{}, names); strings.TrimSpace(words) != "" {

@@ -6,13 +6,13 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 )
 
-// party is who does something in a chat.
+// party is the actor of an event.
 type party struct {
 	jid, name string
 	bot       bool
 }
 
-// slackbot is the user in whose name Slack itself speaks.
+// slackbot is the user that Slack itself writes as.
 const slackbot = "USLACKBOT"
 
 func userParty(id string, names Names) party {

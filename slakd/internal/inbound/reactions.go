@@ -10,7 +10,7 @@ import (
 	"arizuko/slakd/internal/slackapi"
 )
 
-// reaction reads one given to a message or taken back. Those to other things are not read.
+// reaction converts a reaction to a message that was added or removed. Others make no row.
 func reaction(e *Reaction, me Self, names Names) (adapter.Inbound, error) {
 	switch {
 	case e.Item.Type != "message", me.is(e.User, ""):

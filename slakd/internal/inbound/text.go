@@ -8,11 +8,11 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 )
 
-// unescape undoes what Slack does to the three characters that it reads as markup.
+// unescape replaces the escapes of the three characters of markup.
 var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
-// plain writes mrkdwn as people see it: names for ids, and the addresses of links behind their
-// words. Our own mentions are left out; addressed says that there were any.
+// plain returns mrkdwn as users see it: names for ids, and the addresses of links after their text.
+// Mentions of the bot are removed; addressed says that there were any.
 func plain(text string, me Self, names Names) (content string, addressed bool) {
 	var out []byte
 	for {
@@ -34,13 +34,13 @@ func plain(text string, me Self, names Names) (content string, addressed bool) {
 	}
 }
 
-// mentions says whether what stood between brackets is a user's mention.
+// mentions reports whether the content of brackets is a mention of a user.
 func mentions(token, user string) bool {
 	id, _, _ := strings.Cut(token, "|")
 	return user != "" && id == "@"+user
 }
 
-// spoken is what stood between brackets, in words.
+// spoken is the text for the content of brackets.
 func spoken(token string, names Names) string {
 	target, label, _ := strings.Cut(token, "|")
 	label = unescape.Replace(label)
@@ -56,7 +56,7 @@ func spoken(token string, names Names) string {
 	return link(unescape.Replace(target), label)
 }
 
-// special is a mention of many people, or a date.
+// special is a mention of many users, or a date.
 func special(command, label string) string {
 	name, argument, _ := strings.Cut(command, "^")
 	switch name {
@@ -68,7 +68,7 @@ func special(command, label string) string {
 	return cmp.Or(label, name)
 }
 
-// link is a link's words with its address behind them, unless they say the same.
+// link is a link's text with its address after it, unless both are the same.
 func link(address, words string) string {
 	switch words {
 	case "":
@@ -87,7 +87,7 @@ func link(address, words string) string {
 	return words + " (" + address + ")"
 }
 
-// blockText is the text that blocks hold, in their order, as mrkdwn.
+// blockText is the text of blocks, in order, as mrkdwn.
 func blockText(blocks json.RawMessage) string {
 	var value any
 	if len(blocks) == 0 || json.Unmarshal(blocks, &value) != nil {

@@ -9,15 +9,15 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// said is what a message says.
-type said struct {
+// body is the content of a message.
+type body struct {
 	content   string
-	addressed bool // the text calls us
-	nothing   bool // it is a notice of the chat, which nobody wrote
+	addressed bool // the text mentions the bot
+	nothing   bool // it is a notice of the chat, not a message of a user
 }
 
-// read puts a message into words: where it was forwarded from, its text, then what else it holds.
-func read(m *telegramapi.Message, me Self) said {
+// bodyOf makes the content of a message: where it was forwarded from, its text, then what else it has.
+func bodyOf(m *telegramapi.Message, me Self) body {
 	var lines []string
 	if m.ForwardOrigin != nil && !m.IsAutomaticForward {
 		lines = append(lines, "forwarded from "+originName(m.ForwardOrigin)+":")
@@ -33,14 +33,14 @@ func read(m *telegramapi.Message, me Self) said {
 	thing := describe(m)
 	if text == "" && thing == "" && !hasFile(m) {
 		if m.IsNotice() {
-			return said{nothing: true}
+			return body{nothing: true}
 		}
 		thing = plaintext.Bracket("unsupported message")
 	}
 	if thing != "" {
 		lines = append(lines, thing)
 	}
-	return said{content: strings.Join(lines, "\n"), addressed: addressed}
+	return body{content: strings.Join(lines, "\n"), addressed: addressed}
 }
 
 func originName(o *telegramapi.MessageOrigin) string {
@@ -52,10 +52,10 @@ func originName(o *telegramapi.MessageOrigin) string {
 	case o.Chat != nil:
 		return cmp.Or(chatName(o.Chat), "a channel")
 	}
-	return cmp.Or(plaintext.Line(o.SenderUserName), "somebody")
+	return cmp.Or(plaintext.Line(o.SenderUserName), plaintext.UnknownUser)
 }
 
-// describe says in brackets what a message holds besides text and files, "" for nothing.
+// describe names in brackets what a message has besides text and files, "" for nothing.
 func describe(m *telegramapi.Message) string {
 	switch {
 	case m.Sticker != nil:

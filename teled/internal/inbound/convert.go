@@ -1,5 +1,5 @@
-// Package inbound turns Telegram's updates into rows. It is pure: the same update gives the same
-// rows, however often it comes.
+// Package inbound converts Telegram's updates into rows. It is pure: the same update always gives the
+// same rows.
 package inbound
 
 import (
@@ -12,28 +12,28 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// Self is our bot, as getMe tells.
+// Self is the bot, as getMe describes it.
 type Self struct {
 	ID       int64
 	Username string // without the "@"
 }
 
-// Convert reads an update. One that means nothing to us gives an empty result; one that lacks what
-// every such update has gives an error that says what. Direction, source and receiving time of the
-// rows are left to whoever stores them, and so is the timestamp where the update has none. A group
-// that becomes a supergroup is Moved, once in each of the two.
+// Convert converts an update. An update that makes no row gives an empty result; one that lacks a
+// required field gives an error that names it. The shell sets direction, source and receiving time of
+// the rows, and the timestamp if the update has none. A group that becomes a supergroup is Moved by an
+// update in each of the two.
 //
 // The ids of rows, unique in their chat:
 //
 //	<message>                           a message
 //	<message>:e:<date>-<hash>           an edit, of which there may be several in one second
-//	<message>:r:<user>:<emoji>:<date>   a reaction; "-" before the emoji of one taken back
+//	<message>:r:<user>:<emoji>:<date>   a reaction; "-" before the emoji if it was removed
 //	m:<verb>:<user>:<date>              a join or leave
 //
-// Telegram may tell of a join or leave twice, by a message in the chat and, to administrators, by
-// an update of the member's standing. Both carry the second in which it happened, so they get the
-// same id and the later one changes nothing. Of our own bot only the latter kind is read, which
-// never fails to come.
+// Telegram may report a join or leave twice: by a message in the chat and, to administrators, by an
+// update of the member's status. Both contain the second in which it happened, so they get the same id
+// and the later one changes nothing. For the bot itself only the second kind is read, since it always
+// comes.
 func Convert(u *telegramapi.Update, me Self) (adapter.Inbound, error) {
 	if u == nil {
 		return adapter.Inbound{}, errors.New("no update")
@@ -62,7 +62,7 @@ func Convert(u *telegramapi.Update, me Self) (adapter.Inbound, error) {
 	return r, nil
 }
 
-// of is a result about a chat in which there are no rows yet.
+// of makes a result about a chat, without rows.
 func of(c *telegramapi.Chat) adapter.Inbound {
 	kind := msg.KindOfJID(jid(c.ID))
 	switch c.Type {
@@ -78,13 +78,13 @@ func of(c *telegramapi.Chat) adapter.Inbound {
 	}
 }
 
-// jid is the address of a chat, and of a user as a sender.
+// jid is the address of a chat or of a sender.
 func jid(id int64) string { return "telegram:" + decimal(id) }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// millis turns a date into unix milliseconds. One that is missing or absurd gives 0, for which
-// the time of arrival is taken.
+// millis converts a date into unix milliseconds. A missing or invalid date gives 0, which the shell
+// replaces by the time of arrival.
 func millis(date int64) int64 {
 	const year9999 = 253402300800
 	if date <= 0 || date > year9999 {

@@ -45,12 +45,12 @@ func TestConvert_JoinReportedTwice_HasOneID(t *testing.T) {
 			ids[e.What] = r.Messages[0].PlatformID
 		}
 	}
-	joins, leaves := ids["somebody joins"], ids["somebody is put out"]
-	if joins == "" || joins != ids["the same, told to administrators"] {
-		t.Errorf("a join is %q and %q", joins, ids["the same, told to administrators"])
+	joins, leaves := ids["a user joins"], ids["a user is put out"]
+	if joins == "" || joins != ids["the same, sent to administrators"] {
+		t.Errorf("a join is %q and %q", joins, ids["the same, sent to administrators"])
 	}
-	if leaves == "" || leaves != ids["somebody is banned, told to administrators"] || leaves == joins {
-		t.Errorf("a leave is %q and %q, a join %q", leaves, ids["somebody is banned, told to administrators"], joins)
+	if leaves == "" || leaves != ids["a user is banned, sent to administrators"] || leaves == joins {
+		t.Errorf("a leave is %q and %q, a join %q", leaves, ids["a user is banned, sent to administrators"], joins)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// attachments are the files of a message, and how many of them are still to be fetched.
+// attachments returns the files of a message, and how many of them have to be downloaded.
 func attachments(m *telegramapi.Message) (all []msg.Attachment, pending int) {
 	f, ok := file(m)
 	if !ok {
@@ -24,8 +24,8 @@ func hasFile(m *telegramapi.Message) bool {
 	return ok
 }
 
-// file is the one file that a message can have. Kinds without a name and a type of their own get
-// those in which Telegram keeps them.
+// file is the file of a message, which has at most one. Kinds without a name and a type get those that
+// Telegram uses for them.
 func file(m *telegramapi.Message) (telegramapi.File, bool) {
 	switch {
 	case len(m.Photo) > 0:

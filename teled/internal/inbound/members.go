@@ -9,17 +9,16 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// change is one member who came or went.
+// change is one member who joined or left.
 type change struct {
 	chat *telegramapi.Chat
 	verb string // join or leave
 	user *telegramapi.User
-	by   party // who did it, the user where nobody else did
+	by   party // the actor, which may be the user
 	date int64
 }
 
-// members reads a message of the chat about who came or went. That our bot did is told by an
-// update of its own.
+// members converts a message about members who joined or left. The bot's own come as another update.
 func members(m *telegramapi.Message, by party, me Self) (rows []*msg.Message, err error) {
 	all, verb := m.NewChatMembers, msg.VerbJoin
 	if len(all) == 0 {
@@ -36,7 +35,7 @@ func members(m *telegramapi.Message, by party, me Self) (rows []*msg.Message, er
 	return rows, nil
 }
 
-// standing reads what became of a user in a chat. Only coming and going make rows.
+// standing converts a change of a member's status. Only joins and leaves make rows.
 func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error) {
 	switch {
 	case u.Chat.ID == 0:
@@ -44,7 +43,7 @@ func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error
 	case u.New.User.ID == 0:
 		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a user", jid(u.Chat.ID))
 	case u.From.ID == 0:
-		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s by nobody", jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a user", jid(u.Chat.ID))
 	}
 	r := of(&u.Chat)
 	verb := msg.VerbJoin
@@ -60,7 +59,7 @@ func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error
 	}
 	c := change{&u.Chat, verb, &u.New.User, by, u.Date}
 	switch {
-	case u.From.ID == me.ID: // our own doing
+	case u.From.ID == me.ID: // by the bot itself
 	case u.New.User.ID == me.ID:
 		r.Messages = []*msg.Message{c.ofOurs()}
 	default:
@@ -69,7 +68,7 @@ func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error
 	return r, nil
 }
 
-// row is written by the member who came or went.
+// row is sent by the member who joined or left.
 func (c change) row() *msg.Message {
 	who := userParty(c.user)
 	if c.by.jid == who.jid {
@@ -78,7 +77,7 @@ func (c change) row() *msg.Message {
 	return c.rowOf(who, c.either("was added by ", "was removed by ")+c.by.name)
 }
 
-// ofOurs is written by whoever added our bot, which addresses us, or put it out.
+// ofOurs is sent by the user who added the bot, which addresses it, or removed it.
 func (c change) ofOurs() *msg.Message {
 	text := c.either("added the bot", "removed the bot")
 	if c.chat.Type == telegramapi.Private {

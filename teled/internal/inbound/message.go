@@ -12,7 +12,7 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// message reads what stands in a chat, or its new version.
+// message converts a message, or the new version of one.
 func message(m *telegramapi.Message, me Self, edited bool) (adapter.Inbound, error) {
 	if m.Chat.ID == 0 {
 		return adapter.Inbound{}, errors.New("a message without a chat")
@@ -41,8 +41,8 @@ func message(m *telegramapi.Message, me Self, edited bool) (adapter.Inbound, err
 	if from.jid == jid(me.ID) {
 		return r, nil
 	}
-	s := read(m, me)
-	step := edited && m.Location != nil && m.Location.LivePeriod > 0 // of somebody who moves, one of thousands
+	s := bodyOf(m, me)
+	step := edited && m.Location != nil && m.Location.LivePeriod > 0 // one of the many updates of a live location
 	if s.nothing || step {
 		return r, nil
 	}
@@ -77,13 +77,12 @@ func sender(m *telegramapi.Message) (party, error) {
 	return party{}, errors.New("no sender")
 }
 
-// topic is what a message tells of a forum's topics, if that is what it is for. The general one
-// has no id.
+// topic is the forum topic that a notice is about. The General topic has no id.
 func topic(m *telegramapi.Message, from party) (t msg.Thread, ok bool) {
 	t = msg.Thread{ChatJID: jid(m.Chat.ID), ID: threadOf(m), Kind: "forum_topic"}
 	switch {
 	case m.ForumTopicCreated != nil:
-		t.ID = decimal(cmp.Or(m.ThreadID, m.ID)) // it is the first message of its topic
+		t.ID = decimal(cmp.Or(m.ThreadID, m.ID)) // the notice is the first message of its topic
 		t.Title, t.Author = plaintext.Line(m.ForumTopicCreated.Name), from.jid
 	case m.ForumTopicEdited != nil:
 		t.Title = plaintext.Line(m.ForumTopicEdited.Name)
@@ -93,8 +92,7 @@ func topic(m *telegramapi.Message, from party) (t msg.Thread, ok bool) {
 	return t, true
 }
 
-// threadOf is the topic a message stands in. The thread of replies that a supergroup without
-// topics keeps is none.
+// threadOf is the topic of a message. The reply threads of a supergroup without topics are no topics.
 func threadOf(m *telegramapi.Message) string {
 	if !m.IsTopicMessage || m.ThreadID == 0 {
 		return ""
@@ -102,8 +100,8 @@ func threadOf(m *telegramapi.Message) string {
 	return decimal(m.ThreadID)
 }
 
-// post is the row of a message that somebody wrote.
-func post(m *telegramapi.Message, from party, me Self, s said) *msg.Message {
+// post is the row of a message of a user.
+func post(m *telegramapi.Message, from party, me Self, s body) *msg.Message {
 	replyTo, ours := replied(m, me)
 	verb := msg.VerbMessage
 	switch {
@@ -123,8 +121,8 @@ func post(m *telegramapi.Message, from party, me Self, s said) *msg.Message {
 	}
 }
 
-// replied is the message that one answers, and whether it is ours. In a topic Telegram makes every
-// message that answers nothing an answer to the one by which the topic began.
+// replied is the message that one replies to, and whether that is the bot's. In a topic Telegram makes
+// every other message a reply to the first one of the topic.
 func replied(m *telegramapi.Message, me Self) (id string, ours bool) {
 	if r := m.ReplyToMessage; r != nil && r.ID > 0 {
 		if r.ForumTopicCreated != nil || m.IsTopicMessage && r.ID == m.ThreadID {
@@ -140,9 +138,9 @@ func replied(m *telegramapi.Message, me Self) (id string, ours bool) {
 
 func isUs(u *telegramapi.User, me Self) bool { return u != nil && u.ID == me.ID }
 
-// edit makes the row of a message that of its new version. Whether it addresses us is up to the
-// new text alone: for whatever else did, the first version did as well.
-func edit(row *msg.Message, m *telegramapi.Message, s said) {
+// edit turns the row of a message into that of its new version. Only the new text decides whether it
+// addresses the bot, since all else that could did so in the first version.
+func edit(row *msg.Message, m *telegramapi.Message, s body) {
 	f, _ := file(m)
 	hash := sha256.Sum256(fmt.Appendf(nil, "%t %q %s", s.addressed, f.FileUniqueID, s.content))
 	row.TargetID = row.PlatformID

@@ -7,19 +7,19 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// party is who does something in a chat: a user, or a chat that speaks as itself.
+// party is the actor of an event: a user, or a chat that acts as itself.
 type party struct {
 	jid, name string
 	bot       bool
 }
 
-// anonymousAdmin is the user that Telegram names where an administrator acts in the group's name
-// and the update has no place for a chat.
+// anonymousAdmin is the user that Telegram names when an administrator acts anonymously and the update
+// has no field for a chat.
 const anonymousAdmin = 1087968824
 
 func userParty(u *telegramapi.User) party { return party{jid(u.ID), userName(u), u.IsBot} }
 
-// chatParty is a chat that speaks as itself: a channel, or a group's anonymous administrators.
+// chatParty is a chat that acts as itself: a channel, or a group's anonymous administrators.
 func chatParty(c *telegramapi.Chat) party { return party{jid: jid(c.ID), name: chatName(c)} }
 
 func userName(u *telegramapi.User) string {

@@ -11,8 +11,8 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// reactions reads a change of what somebody thinks of a message: a row for each reaction taken
-// back, then one for each that is new.
+// reactions converts a change of a user's reactions to a message: a row for each removed reaction, then
+// one for each added.
 func reactions(u *telegramapi.MessageReactionUpdated, me Self) (adapter.Inbound, error) {
 	if u.Chat.ID == 0 {
 		return adapter.Inbound{}, errors.New("a reaction without a chat")
@@ -27,7 +27,7 @@ func reactions(u *telegramapi.MessageReactionUpdated, me Self) (adapter.Inbound,
 	case u.ActorChat != nil && u.ActorChat.ID != 0:
 		who = chatParty(u.ActorChat)
 	default:
-		return adapter.Inbound{}, fmt.Errorf("a reaction to message %d in %s by nobody", u.MessageID, jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a reaction to message %d in %s without a user", u.MessageID, jid(u.Chat.ID))
 	}
 	r := of(&u.Chat)
 	if who.jid == jid(me.ID) {
@@ -55,7 +55,7 @@ func reactionRow(u *telegramapi.MessageReactionUpdated, who party, content strin
 	}
 }
 
-// emoji is a reaction in one word. A custom one is a picture of its own and has an id alone.
+// emoji is the content of a reaction. A custom emoji is a picture that has only an id.
 func emoji(r telegramapi.ReactionType) string {
 	switch r.Type {
 	case telegramapi.ReactionEmoji:

@@ -10,9 +10,9 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// plain writes a text without its formatting, the addresses of links behind their words. Our own
-// mentions are left out, and "/command@us" is "/command"; addressed says that there were any. An
-// entity that is not within the text is ignored.
+// plain returns a text without formatting, with the addresses of links after their text. Mentions of the
+// bot are removed, and "/command@bot" becomes "/command"; addressed says that there were any. An entity
+// outside of the text is ignored.
 func plain(text string, entities []telegramapi.MessageEntity, me Self) (content string, addressed bool) {
 	if len(entities) == 0 {
 		return text, false
@@ -34,7 +34,7 @@ func plain(text string, entities []telegramapi.MessageEntity, me Self) (content 
 	return plaintext.Apply(text, changes), addressed
 }
 
-// changeOf is what an entity changes in the text, where words stand at from; ours if it means us.
+// changeOf is the change that an entity makes to the text at from; ours if it names the bot.
 func changeOf(e *telegramapi.MessageEntity, words string, from int, me Self) (c plaintext.Change, ours bool) {
 	to := from + len(words)
 	switch e.Type {
@@ -62,8 +62,8 @@ func (me Self) named(username string) bool {
 	return me.Username != "" && strings.EqualFold(username, me.Username)
 }
 
-// unitOffsets gives for each UTF-16 unit of a text, and for its end, the byte where it begins; -1
-// for the second half of a surrogate pair.
+// unitOffsets returns the byte offset of each UTF-16 unit of a text, and of its end; -1 for the second
+// half of a surrogate pair.
 func unitOffsets(text string) []int {
 	offsets := make([]int, 0, len(text)+1)
 	for i, r := range text {
@@ -75,8 +75,8 @@ func unitOffsets(text string) []int {
 	return append(offsets, len(text))
 }
 
-// span gives the bytes of a stretch told in UTF-16 units. It is not ok if the stretch is empty, not
-// within the text, or cuts a character in two.
+// span converts a range of UTF-16 units into bytes. It is not ok if the range is empty, outside of the
+// text, or splits a character.
 func span(offsets []int, offset, length int) (from, to int, ok bool) {
 	if offset < 0 || length <= 0 || length >= len(offsets)-offset { // the sum may overflow
 		return 0, 0, false
