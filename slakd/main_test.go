@@ -93,7 +93,7 @@ func TestCheck(t *testing.T) {
 		"all is well": {code: 0, says: []string{"connects as: @arizuko", "in Acme", "slakd: ok", "Messages Tab"}, not: []string{"missing", "no channel"}},
 		"scopes": {
 			o:    fake.Options{Scopes: []string{"chat:write", "channels:read", "groups:read"}},
-			code: 1, says: []string{"scope users:read is missing: it is for the names of people", "the bot lacks app_mentions:read, assistant:write,", "install the app again"}, not: []string{"scope chat:write"},
+			code: 1, says: []string{"scope users:read is missing: it is for the names of users", "the bot lacks app_mentions:read, assistant:write,", "install the app again"}, not: []string{"scope chat:write"},
 		},
 		"no scopes at all": {o: fake.Options{Scopes: []string{"commands"}}, code: 1, says: []string{"cannot tell which channels", "channels:read"}},
 		"alone": {

@@ -1,8 +1,8 @@
 // Package discordapi holds the objects of Discord's API that discd reads, as its documentation spells
-// them, and calls its REST part. Fields that nobody reads are left out, so an event with more in
-// it, or with things of a kind that came later, still decodes; the library's own structs refuse a
-// whole message for one unknown component. Ids are snowflakes in decimal: the milliseconds since
-// 2015 in the upper 42 bits, so that whatever is younger has the greater one.
+// them, and calls its REST part. Fields that are not read are left out, so that an event with
+// more fields, or with objects of newer kinds, still decodes; the library's own structs refuse a whole
+// message for one unknown component. Ids are snowflakes in decimal: the upper 42 bits are milliseconds
+// since 2015, so that newer objects have greater ids.
 package discordapi
 
 import (
@@ -14,19 +14,19 @@ import (
 type User struct {
 	ID         string  `json:"id"`
 	Username   string  `json:"username"`
-	GlobalName string  `json:"global_name"` // the name they chose, "" for none
+	GlobalName string  `json:"global_name"` // the display name, "" for none
 	Bot        bool    `json:"bot"`
 	Member     *Member `json:"member"` // of a user mentioned in a guild
 }
 
-// Member is a user in a guild. Events that tell the user beside it leave User out.
+// Member is a user in a guild. Events that contain the user beside it leave User out.
 type Member struct {
 	User     *User     `json:"user"`
 	Nick     string    `json:"nick"`
 	JoinedAt time.Time `json:"joined_at"`
 }
 
-// The kinds of messages that somebody wrote. All others are what a channel says about itself.
+// The types of messages of users and bots. All others are notices of the channel.
 const (
 	MessageDefault     = 0
 	MessageReply       = 19
@@ -34,7 +34,7 @@ const (
 	MessageContextMenu = 23 // and to one of a menu
 )
 
-// Message is anything that stands in a channel.
+// Message is a message of a channel.
 type Message struct {
 	ID              string       `json:"id"`
 	ChannelID       string       `json:"channel_id"`
@@ -42,13 +42,13 @@ type Message struct {
 	Type            int          `json:"type"`
 	Content         string       `json:"content"`
 	EditedTimestamp *time.Time   `json:"edited_timestamp"`
-	Author          *User        `json:"author"` // a stand-in where a webhook writes
+	Author          *User        `json:"author"` // made up for messages of webhooks
 	Member          *Member      `json:"member"`
 	WebhookID       string       `json:"webhook_id"`
-	Mentions        []User       `json:"mentions"` // those whom it replies to among them
+	Mentions        []User       `json:"mentions"` // including the author of the message it replies to
 	MentionRoles    []string     `json:"mention_roles"`
 	Reference       *Reference   `json:"message_reference"`
-	Referenced      *Message     `json:"referenced_message"` // what it replies to, nil if that is gone
+	Referenced      *Message     `json:"referenced_message"` // what it replies to, nil if that is deleted
 	Snapshots       []Snapshot   `json:"message_snapshots"`  // what is forwarded
 	Attachments     []Attachment `json:"attachments"`
 	Embeds          []Embed      `json:"embeds"`
@@ -56,7 +56,7 @@ type Message struct {
 	Poll            *Poll        `json:"poll"`
 }
 
-// ReferenceReply is the kind of reference that a reply has.
+// ReferenceReply is the type of a reply's reference.
 const ReferenceReply = 0
 
 // Reference is the message that one replies to, or that it forwards.
@@ -65,7 +65,7 @@ type Reference struct {
 	MessageID string `json:"message_id"`
 }
 
-// Snapshot is a forwarded message. Nobody is told who wrote it.
+// Snapshot is a forwarded message. Discord does not reveal its author.
 type Snapshot struct {
 	Message *Message `json:"message"`
 }
@@ -75,10 +75,10 @@ type Attachment struct {
 	Filename    string `json:"filename"`
 	ContentType string `json:"content_type"`
 	Size        int64  `json:"size"` // bytes
-	URL         string `json:"url"`  // signed, good for a day
+	URL         string `json:"url"`  // signed, valid for a day
 }
 
-// Embed is a box that a bot wrote, or Discord found behind a link.
+// Embed is a box of a bot's message, or a link preview.
 type Embed struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`
@@ -90,15 +90,15 @@ type Titled struct {
 	Name string `json:"name"`
 }
 
-// Poll is a poll as a message has it, and as one is made.
+// Poll is a poll, in messages and in calls that make one.
 type Poll struct {
 	Question PollMedia    `json:"question"`
 	Answers  []PollAnswer `json:"answers"`
 	Multiple bool         `json:"allow_multiselect"`
-	Duration int64        `json:"duration,omitempty"` // hours, of one to be made
+	Duration int64        `json:"duration,omitempty"` // hours, only in calls
 }
 
-// PollAnswer is one answer to choose.
+// PollAnswer is an option of a poll.
 type PollAnswer struct {
 	Media PollMedia `json:"poll_media"`
 }
@@ -108,7 +108,7 @@ type PollMedia struct {
 	Text string `json:"text"`
 }
 
-// The kinds of channels that are told apart.
+// The types of channels that are distinguished.
 const (
 	ChannelText               = 0
 	ChannelDM                 = 1
@@ -121,8 +121,8 @@ const (
 	ChannelMedia              = 16 // a forum of pictures
 )
 
-// Channel is where messages stand: in a guild, in private, or a thread, whose parent is the
-// channel it belongs to. Other channels may have a category as their parent.
+// Channel is a channel of a guild, a private chat, or a thread, whose parent is its channel. The parent of
+// other channels may be a category.
 type Channel struct {
 	ID            string      `json:"id"`
 	GuildID       string      `json:"guild_id"`
@@ -130,13 +130,13 @@ type Channel struct {
 	Name          string      `json:"name"`
 	Position      int         `json:"position"`
 	ParentID      string      `json:"parent_id"`
-	OwnerID       string      `json:"owner_id"` // who began a thread
+	OwnerID       string      `json:"owner_id"` // the user who began a thread
 	LastMessageID string      `json:"last_message_id"`
 	NewlyCreated  bool        `json:"newly_created"` // of a thread in the event about it
 	Overwrites    []Overwrite `json:"permission_overwrites"`
 }
 
-// IsForum reports whether threads stand in the channel, and nothing beside them.
+// IsForum reports whether the channel contains only threads.
 func (c *Channel) IsForum() bool { return c.Type == ChannelForum || c.Type == ChannelMedia }
 
 // IsThread reports whether the channel is a thread.
@@ -148,8 +148,7 @@ func (c *Channel) IsThread() bool {
 	return false
 }
 
-// Overwrite is what a role, or a member, may do in one channel. Its ID is that of the guild for
-// everybody.
+// Overwrite is what a role, or a member, may do in one channel. For everyone its ID is that of the guild.
 type Overwrite struct {
 	ID   string `json:"id"`
 	Deny int64  `json:"deny,string"` // bits
@@ -170,12 +169,12 @@ type Role struct {
 	} `json:"tags"`
 }
 
-// Guild is what people call a server.
+// Guild is what Discord's users call a server.
 type Guild struct {
 	ID              string    `json:"id"`
 	Name            string    `json:"name"`
-	Unavailable     bool      `json:"unavailable"` // there is nothing but its id
-	JoinedAt        time.Time `json:"joined_at"`   // when our bot did
+	Unavailable     bool      `json:"unavailable"` // only the id is set
+	JoinedAt        time.Time `json:"joined_at"`   // of the bot
 	SystemChannelID string    `json:"system_channel_id"`
 	Channels        []Channel `json:"channels"`
 	Threads         []Channel `json:"threads"` // that are active
@@ -190,16 +189,16 @@ const (
 	FlagMessageContentLimited = 1 << 19
 )
 
-// Application is what a bot belongs to.
+// Application is the application of a bot.
 type Application struct {
 	ID    string `json:"id"`
 	Flags int    `json:"flags"`
 }
 
-// HearsMembers reports whether joins and leaves may be asked for.
+// HearsMembers reports whether the bot may receive joins and leaves.
 func (a *Application) HearsMembers() bool { return a.Flags&(FlagMembers|FlagMembersLimited) != 0 }
 
-// ReadsContent reports whether the content of messages may be asked for.
+// ReadsContent reports whether the bot may receive the content of messages.
 func (a *Application) ReadsContent() bool {
 	return a.Flags&(FlagMessageContent|FlagMessageContentLimited) != 0
 }
@@ -207,7 +206,7 @@ func (a *Application) ReadsContent() bool {
 // epoch is when snowflakes begin, in unix milliseconds.
 const epoch = 1420070400000
 
-// SnowflakeTime is when the thing with an id was made, in unix milliseconds; 0 if it is no id.
+// SnowflakeTime is the creation time in an id, in unix milliseconds; 0 if it is no id.
 func SnowflakeTime(id string) int64 {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
@@ -216,14 +215,14 @@ func SnowflakeTime(id string) int64 {
 	return int64(n>>22) + epoch
 }
 
-// SnowflakeAt is the smallest id of a thing made at a time, in unix milliseconds.
+// SnowflakeAt is the smallest id with a creation time, in unix milliseconds.
 func SnowflakeAt(ms int64) string {
 	return strconv.FormatInt(max(0, ms-epoch)<<22, 10)
 }
 
-// Before is the id next to another one, which has to be one.
+// Before is the id just below a valid id.
 func Before(id string) string {
-	n, _ := strconv.ParseUint(id, 10, 64) // 0 for what is none
+	n, _ := strconv.ParseUint(id, 10, 64) // 0 if invalid
 	return strconv.FormatUint(max(n, 1)-1, 10)
 }
 
@@ -233,7 +232,7 @@ func IsID(s string) bool {
 	return err == nil && n > 0
 }
 
-// Younger reports whether the thing with id a was made after that with id b; "" is older than all.
+// Younger reports whether id a is newer than id b; "" is older than all.
 func Younger(a, b string) bool {
 	if len(a) != len(b) {
 		return len(a) > len(b)

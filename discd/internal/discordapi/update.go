@@ -13,7 +13,7 @@ type Update struct {
 	Sequence int64
 
 	Ready         *Ready
-	Guild         *Guild // made known, at the start or because the bot was added
+	Guild         *Guild // sent at the start of a session, or when the bot is added
 	GuildUpdate   *Guild // without channels and threads
 	GuildGone     *Guild
 	RoleChange    *RoleChange
@@ -31,8 +31,8 @@ type Update struct {
 	Interaction   *Interaction
 }
 
-// ParseUpdate reads an event: its type, the session and sequence number it came by, and its data.
-// Data that is not what the type says, nothing among it, is an error.
+// ParseUpdate decodes an event: its type, its session and sequence number, and its data. Missing data, or
+// data of another type, is an error.
 func ParseUpdate(kind, session string, sequence int64, data []byte) (*Update, error) {
 	u := &Update{Type: kind, Session: session, Sequence: sequence}
 	into := u.field()
@@ -48,7 +48,7 @@ func ParseUpdate(kind, session string, sequence int64, data []byte) (*Update, er
 	return u, nil
 }
 
-// field is where the data of an event of this type goes, nil if it is not read.
+// field is the field for the data of an event of this type, nil if it is not read.
 func (u *Update) field() any {
 	switch u.Type {
 	case "READY":
@@ -89,8 +89,7 @@ func (u *Update) field() any {
 	return nil
 }
 
-// Place is the channel in which an event happened, "" for one that happened in none, or in a
-// private one: its guild is "" as well.
+// Place returns guild and channel of an event, "" if it has none. Private channels have no guild.
 func (u *Update) Place() (guild, channel string) {
 	switch {
 	case u.Message != nil:
@@ -118,7 +117,7 @@ func (u *Update) Made() bool {
 type Ready struct {
 	SessionID string  `json:"session_id"`
 	User      User    `json:"user"`
-	Guilds    []Guild `json:"guilds"` // those the bot is in; each is told by an event of its own
+	Guilds    []Guild `json:"guilds"` // those the bot is in; each is sent by an event of its own
 }
 
 // RoleChange is a role that was made or changed.
@@ -127,19 +126,19 @@ type RoleChange struct {
 	Role    Role   `json:"role"`
 }
 
-// RoleGone is a role that is no more.
+// RoleGone is a deleted role.
 type RoleGone struct {
 	GuildID string `json:"guild_id"`
 	RoleID  string `json:"role_id"`
 }
 
-// ThreadList is the active threads of channels that the bot has come to see.
+// ThreadList is the active threads of channels that have become visible to the bot.
 type ThreadList struct {
 	GuildID string    `json:"guild_id"`
 	Threads []Channel `json:"threads"`
 }
 
-// Deleted is one message that is gone, or several at once. Nobody is told who deleted them.
+// Deleted is one deleted message, or several. Discord does not say who deleted them.
 type Deleted struct {
 	ID        string   `json:"id"`
 	IDs       []string `json:"ids"`
@@ -147,7 +146,7 @@ type Deleted struct {
 	GuildID   string   `json:"guild_id"`
 }
 
-// Reaction is one that was given or, without Member, taken back.
+// Reaction is a reaction that was added or, without Member, removed.
 type Reaction struct {
 	UserID    string  `json:"user_id"`
 	ChannelID string  `json:"channel_id"`
@@ -157,27 +156,26 @@ type Reaction struct {
 	Emoji     Emoji   `json:"emoji"`
 }
 
-// Emoji is a unicode emoji, or one that a guild made, which has an id. The name of such a one is
-// "" where it is gone.
+// Emoji is a unicode emoji, or one of a guild, which has an id. The name of a deleted one is "".
 type Emoji struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// MemberChange is a user who came to a guild or left it, which only the former dates.
+// MemberChange is a user who joined or left a guild. Only joins have a time.
 type MemberChange struct {
 	Member
 	GuildID string `json:"guild_id"`
 }
 
-// InteractionCommand is the kind of interaction that a slash command is.
+// InteractionCommand is the type of interaction of a slash command.
 const InteractionCommand = 2
 
-// Interaction is what somebody does with what the bot offers.
+// Interaction is a use of a command by a user.
 type Interaction struct {
 	ID        string  `json:"id"`
 	Type      int     `json:"type"`
-	Token     string  `json:"token"` // to answer it with
+	Token     string  `json:"token"` // for the answer
 	ChannelID string  `json:"channel_id"`
 	GuildID   string  `json:"guild_id"`
 	Member    *Member `json:"member"` // in a guild
@@ -191,11 +189,11 @@ type Interaction struct {
 	} `json:"data"`
 }
 
-// Option is the text given to a command, "" for none.
+// Option is the argument of a command, "" for none.
 func (i *Interaction) Option(name string) (text string) {
 	for _, o := range i.Data.Options {
 		if o.Name == name {
-			_ = json.Unmarshal(o.Value, &text) // what is no text is none
+			_ = json.Unmarshal(o.Value, &text) // another type counts as none
 		}
 	}
 	return text

@@ -1,5 +1,5 @@
-// Package slackapi is Slack's Web API, where it takes more than one call of the library's to do one
-// thing.
+// Package slackapi adds to the library of Slack's Web API what needs more than one of its calls, and
+// classifies errors.
 package slackapi
 
 import (
@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// answerMost is how long a method may take to begin its answer.
-	answerMost = 30 * time.Second
-	// pageSize is how many messages or channels are asked for at once; Slack may give fewer.
+	// answerTimeout bounds the wait for the header of an answer.
+	answerTimeout = 30 * time.Second
+	// pageSize is how many messages or channels one call asks for; Slack may return fewer.
 	pageSize = 200
 )
 
@@ -36,17 +36,17 @@ type Client struct {
 // only Socket Mode needs, may be empty.
 func NewClient(base, botToken, appToken string) *Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = answerMost
+	transport.ResponseHeaderTimeout = answerTimeout
 	c := &Client{base: strings.TrimSuffix(base, "/") + "/", token: botToken, http: &http.Client{Transport: transport}}
 	c.Client = slack.New(botToken, slack.OptionAPIURL(c.base), slack.OptionAppLevelToken(appToken), slack.OptionHTTPClient(c.http))
 	return c
 }
 
-// Close lets go of the connections that are kept.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// MessageTS is the message that a row's platform id belongs to, "" if it is none: those of edits and
-// reactions begin with it.
+// MessageTS returns the ts of the message that a platform id names, "" if it names none. The ids of edits
+// and reactions begin with it.
 func MessageTS(platformID string) string {
 	ts, _, _ := strings.Cut(platformID, ":")
 	seconds, rest, ok := strings.Cut(ts, ".")
@@ -59,7 +59,7 @@ func MessageTS(platformID string) string {
 	return ts
 }
 
-// React has a message bear the bot's reaction, or not. That it does so already is no error.
+// React adds or removes the bot's reaction. If that was done before, it is no error.
 func (c *Client) React(ctx context.Context, channel, ts, emoji string, add bool) error {
 	do, already := c.RemoveReactionContext, "no_reaction"
 	if add {
@@ -72,7 +72,7 @@ func (c *Client) React(ctx context.Context, channel, ts, emoji string, add bool)
 	return err
 }
 
-// Delete deletes a message. That it is there no more is no error.
+// Delete deletes a message. If it was deleted before, that is no error.
 func (c *Client) Delete(ctx context.Context, channel, ts string) error {
 	_, _, err := c.DeleteMessageContext(ctx, channel, ts)
 	if Code(err) == "message_not_found" {
@@ -89,11 +89,11 @@ type Upload struct {
 	Data            *os.File
 }
 
-// ErrUnseen is wrapped by errors of steps that nobody sees, so that they may be taken again.
-var ErrUnseen = errors.New("not shown to anybody")
+// ErrUnseen is wrapped by errors of steps that users do not see, so that they may be repeated.
+var ErrUnseen = errors.New("not shown to users")
 
-// Upload sends a file and returns the ts of the message in which it stands, "" while Slack does
-// not say: it shares files when it comes to it.
+// Upload sends a file and returns the ts of its message, "" if Slack does not return it yet: it shares
+// files asynchronously.
 func (c *Client) Upload(ctx context.Context, u Upload) (ts string, err error) {
 	info, err := u.Data.Stat()
 	if err != nil {
@@ -128,14 +128,14 @@ func (c *Client) shared(ctx context.Context, file, channel string) (ts string) {
 	return ""
 }
 
-// Download writes a file that stands at an address of Slack's, the only one to be shown the token.
+// Download downloads a file from an address of Slack's. Only those receive the token.
 func (c *Client) Download(ctx context.Context, address string, w io.Writer) error {
 	if !c.owns(address) {
-		return errors.New("the file lies outside of Slack")
+		return errors.New("the file is not on a server of Slack's")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return errors.New("Slack names an address that is none") //nolint:staticcheck // a name
+		return errors.New("Slack returned an invalid file address") //nolint:staticcheck // a name
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	res, err := c.http.Do(req)
@@ -146,15 +146,15 @@ func (c *Client) Download(ctx context.Context, address string, w io.Writer) erro
 	elsewhere := res.Request.URL.Path != req.URL.Path
 	switch {
 	case res.StatusCode != http.StatusOK:
-		return fmt.Errorf("the file server answers %s", res.Status)
-	case elsewhere && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html"): // to sign in
-		return errors.New("Slack does not give it to us: add the scope files:read under OAuth & Permissions and install the app again") //nolint:staticcheck // a name
+		return fmt.Errorf("the file server answered %s", res.Status)
+	case elsewhere && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html"): // a login page
+		return errors.New("Slack refuses the download: add the scope files:read under OAuth & Permissions and install the app again") //nolint:staticcheck // a name
 	}
 	_, err = io.Copy(w, res.Body)
 	return err
 }
 
-// owns says whether an address is of Slack's files, or of the server that stands for Slack.
+// owns reports whether an address is one of Slack's files, or of the API's own host, as in fakes.
 func (c *Client) owns(address string) bool {
 	file, err := url.Parse(address)
 	if err != nil {
@@ -167,16 +167,16 @@ func (c *Client) owns(address string) bool {
 	return file.Scheme == "https" && file.Host == "files.slack.com" || file.Scheme == base.Scheme && file.Host == base.Host
 }
 
-// Find looks through what was said in a channel, or in a thread of it, since a unix time in
-// seconds. It returns the ts of the first message that is like this, "" if there is none.
-func (c *Client) Find(ctx context.Context, channel, thread string, since int64, like func(*slack.Message) bool) (ts string, err error) {
+// Find searches the messages of a channel, or of a thread of it, since a unix time in seconds. It returns
+// the ts of the first message that matches, "" if none does.
+func (c *Client) Find(ctx context.Context, channel, thread string, since int64, matches func(*slack.Message) bool) (ts string, err error) {
 	for cursor := ""; ; {
 		page, next, err := c.page(ctx, channel, thread, fmt.Sprint(since), cursor)
 		if err != nil {
 			return "", err
 		}
 		for i := range page {
-			if like(&page[i]) {
+			if matches(&page[i]) {
 				return page[i].Timestamp, nil
 			}
 		}
@@ -203,7 +203,7 @@ func (c *Client) page(ctx context.Context, channel, thread, since, cursor string
 	return res.Messages, res.ResponseMetaData.NextCursor, nil
 }
 
-// InSomeChannel says whether the bot was invited anywhere.
+// InSomeChannel reports whether the bot is in any channel.
 func (c *Client) InSomeChannel(ctx context.Context) (bool, error) {
 	for cursor := ""; ; {
 		channels, next, err := c.GetConversationsContext(ctx, &slack.GetConversationsParameters{

@@ -54,7 +54,7 @@ func TestTag(t *testing.T) {
 	if !tag.Is(&slack.Message{Msg: slack.Msg{Metadata: same}}) {
 		t.Errorf("not found in %+v", same)
 	}
-	same.EventType = "somebody_elses"
+	same.EventType = "another_app"
 	if tag.Is(&slack.Message{Msg: slack.Msg{Metadata: same}}) || tag.Is(&slack.Message{}) {
 		t.Error("found where it is not")
 	}

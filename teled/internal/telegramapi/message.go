@@ -1,11 +1,11 @@
 package telegramapi
 
-// Message is anything that stands in a chat, what the chat says about itself included.
+// Message is a message of a chat, or a notice of the chat itself.
 type Message struct {
 	ID             int64          `json:"message_id"`
 	ThreadID       int64          `json:"message_thread_id"` // of a topic, or of replies in a supergroup
 	IsTopicMessage bool           `json:"is_topic_message"`
-	From           *User          `json:"from"`        // a stand-in where SenderChat is set
+	From           *User          `json:"from"`        // a placeholder if SenderChat is set
 	SenderChat     *Chat          `json:"sender_chat"` // channels, anonymous administrators
 	Date           int64          `json:"date"`
 	EditDate       int64          `json:"edit_date"`
@@ -23,7 +23,7 @@ type Message struct {
 
 	Photo     []PhotoSize `json:"photo"` // one picture in several sizes
 	Animation *File       `json:"animation"`
-	Document  *File       `json:"document"` // beside Animation the same file once more
+	Document  *File       `json:"document"` // also set, to the same file, beside Animation
 	Video     *File       `json:"video"`
 	VideoNote *File       `json:"video_note"`
 	Voice     *File       `json:"voice"`
@@ -31,7 +31,7 @@ type Message struct {
 	Sticker   *Sticker    `json:"sticker"`
 
 	Venue     *Venue     `json:"venue"`
-	Location  *Location  `json:"location"` // beside Venue the same place once more
+	Location  *Location  `json:"location"` // also set, to the same place, beside Venue
 	Contact   *Contact   `json:"contact"`
 	Poll      *Poll      `json:"poll"`
 	Dice      *Dice      `json:"dice"`
@@ -65,10 +65,10 @@ const (
 	EntityMention     = "mention"      // @username
 	EntityTextMention = "text_mention" // the name of a user without a username
 	EntityBotCommand  = "bot_command"  // /command or /command@username
-	EntityTextLink    = "text_link"    // a text with an address behind it
+	EntityTextLink    = "text_link"    // a text with a link
 )
 
-// MessageEntity marks a stretch of a text. Offset and Length are in UTF-16 units.
+// MessageEntity marks a range of a text. Offset and Length are in UTF-16 units.
 type MessageEntity struct {
 	Type   string `json:"type"`
 	Offset int    `json:"offset"`
@@ -77,8 +77,8 @@ type MessageEntity struct {
 	User   *User  `json:"user"` // of a text_mention
 }
 
-// MessageOrigin tells where a forwarded message comes from. Which fields are set depends on its
-// type: a user, a user who hides, a group that speaks as itself, a channel.
+// MessageOrigin is the origin of a forwarded message. Which fields are set depends on its type: a user, a
+// hidden user, a group, a channel.
 type MessageOrigin struct {
 	SenderUser     *User  `json:"sender_user"`
 	SenderUserName string `json:"sender_user_name"`
@@ -86,15 +86,15 @@ type MessageOrigin struct {
 	Chat           *Chat  `json:"chat"`
 }
 
-// ExternalReply is the message that one in another topic, or in another chat, answers. Chat and
-// MessageID are only known of supergroups and channels.
+// ExternalReply is the message that is replied to in another topic or chat. Chat and MessageID are only
+// set for supergroups and channels.
 type ExternalReply struct {
 	Origin    MessageOrigin `json:"origin"`
 	Chat      *Chat         `json:"chat"`
 	MessageID int64         `json:"message_id"`
 }
 
-// ReplyParameters says which message one that is sent answers.
+// ReplyParameters names the message that a sent message replies to.
 type ReplyParameters struct {
 	MessageID                int64 `json:"message_id"`
 	AllowSendingWithoutReply bool  `json:"allow_sending_without_reply,omitempty"`
@@ -107,7 +107,7 @@ type File struct {
 	FileUniqueID string `json:"file_unique_id"`
 	FileName     string `json:"file_name"`
 	MIMEType     string `json:"mime_type"`
-	FileSize     int64  `json:"file_size"` // bytes, 0 if Telegram does not tell
+	FileSize     int64  `json:"file_size"` // bytes, 0 if unknown
 }
 
 // PhotoSize is a picture in one of its sizes, in pixels.
@@ -117,8 +117,8 @@ type PhotoSize struct {
 	Height int `json:"height"`
 }
 
-// Sticker is a picture from a set. An animated one is an archive of vectors, one that IsVideo a
-// film of some seconds.
+// Sticker is a picture from a set. An animated one is an archive of vectors, a video one a film of some
+// seconds.
 type Sticker struct {
 	File
 	IsAnimated bool   `json:"is_animated"`
@@ -141,7 +141,7 @@ type Venue struct {
 	Address  string   `json:"address"`
 }
 
-// Contact is somebody's telephone number. UserID is 0 if they are not on Telegram.
+// Contact is a telephone number. UserID is 0 if its owner is not on Telegram.
 type Contact struct {
 	PhoneNumber string `json:"phone_number"`
 	FirstName   string `json:"first_name"`
@@ -168,7 +168,7 @@ type Checklist struct {
 	} `json:"tasks"`
 }
 
-// ForumTopicNotice is what happened to a topic. Name is the topic's, where it changed.
+// ForumTopicNotice is a change of a topic. Name is the topic's, if it changed.
 type ForumTopicNotice struct {
 	Name string `json:"name"`
 }

@@ -1,15 +1,15 @@
 package telegramapi
 
-// Present is true where a message has a field, whatever is in it.
+// Present is true if a message has a field, with any content.
 type Present bool
 
-// UnmarshalJSON takes any value; null is as good as none.
+// UnmarshalJSON accepts any value; null counts as none.
 func (p *Present) UnmarshalJSON(value []byte) error {
 	*p = string(value) != "null"
 	return nil
 }
 
-// Notices are what a chat says about itself, besides members and topics: nobody wrote them.
+// Notices are messages about the chat itself, besides those about members and topics. No user wrote them.
 type Notices struct {
 	NewChatTitle                  Present `json:"new_chat_title"`
 	NewChatPhoto                  Present `json:"new_chat_photo"`

@@ -1,11 +1,10 @@
 // Package telegramapi holds the objects of Telegram's Bot API that teled reads, as its documentation
-// spells them. Fields that nobody reads are left out, so an update with more in it, or of a kind
-// that came later, still decodes. Dates are unix seconds. What the documentation calls optional is
-// a zero value here, or a nil pointer, where it is missing.
+// spells them. Fields that are not read are left out, so that an update with more fields, or of
+// a newer kind, still decodes. Dates are unix seconds. A missing optional field is a zero value or a nil
+// pointer.
 package telegramapi
 
-// Update is one thing that happened. At most one of the pointers is set; none of them in an
-// update of a kind that is not read.
+// Update is one event. At most one of the pointers is set, none for a kind that is not read.
 type Update struct {
 	ID                int64                   `json:"update_id"`
 	Message           *Message                `json:"message"`
@@ -24,12 +23,12 @@ type Update struct {
 type User struct {
 	ID        int64  `json:"id"`
 	IsBot     bool   `json:"is_bot"`
-	FirstName string `json:"first_name"` // empty where the account is deleted
+	FirstName string `json:"first_name"` // empty if the account is deleted
 	LastName  string `json:"last_name"`
 	Username  string `json:"username"` // without the "@"
 
-	// CanReadAllGroupMessages says that privacy mode is off, CanJoinGroups that the bot may be
-	// added to groups; getMe alone tells.
+	// CanReadAllGroupMessages means that privacy mode is off, CanJoinGroups that the bot may be added
+	// to groups. Only getMe sets them.
 	CanReadAllGroupMessages bool `json:"can_read_all_group_messages"`
 	CanJoinGroups           bool `json:"can_join_groups"`
 }
@@ -46,8 +45,7 @@ const (
 	Channel    ChatType = "channel"
 )
 
-// Chat is a place where messages stand. A private chat has its user's id and names, the others a
-// negative id and a title.
+// Chat is a chat. A private chat has its user's id and names, the others a negative id and a title.
 type Chat struct {
 	ID        int64    `json:"id"`
 	Type      ChatType `json:"type"`
@@ -58,8 +56,8 @@ type Chat struct {
 	IsForum   bool     `json:"is_forum"`
 }
 
-// MessageReactionUpdated is the change of what one user, or one chat speaking as itself, thinks of
-// a message. Both lists are complete. Nothing tells the topic that the message stands in.
+// MessageReactionUpdated is a change of the reactions of one user, or of one chat acting as itself, to a
+// message. Both lists are complete. The topic of the message is not known.
 type MessageReactionUpdated struct {
 	Chat      Chat           `json:"chat"`
 	MessageID int64          `json:"message_id"`
@@ -77,14 +75,14 @@ const (
 	ReactionPaid        = "paid"
 )
 
-// ReactionType is one reaction: Emoji is set in an emoji, CustomEmojiID in a custom_emoji.
+// ReactionType is one reaction: Emoji is set for an emoji, CustomEmojiID for a custom_emoji.
 type ReactionType struct {
 	Type          string `json:"type"`
 	Emoji         string `json:"emoji"`
 	CustomEmojiID string `json:"custom_emoji_id"`
 }
 
-// ChatMemberUpdated is a change of a user's standing in a chat, made by From.
+// ChatMemberUpdated is a change of a user's status in a chat, made by From.
 type ChatMemberUpdated struct {
 	Chat Chat       `json:"chat"`
 	From User       `json:"from"`
@@ -93,7 +91,7 @@ type ChatMemberUpdated struct {
 	New  ChatMember `json:"new_chat_member"`
 }
 
-// Standings of users in chats. A restricted user may be in the chat or not.
+// Statuses of users in chats. A restricted user may be in the chat or not.
 const (
 	StatusCreator       = "creator"
 	StatusAdministrator = "administrator"
@@ -103,7 +101,7 @@ const (
 	StatusKicked        = "kicked"
 )
 
-// ChatMember is a user's standing in a chat.
+// ChatMember is a user's status in a chat.
 type ChatMember struct {
 	Status   string `json:"status"`
 	User     User   `json:"user"`
@@ -121,7 +119,7 @@ func (m ChatMember) In() bool {
 	return false
 }
 
-// Poll is a poll with its counts so far. As an update it tells of a poll that the bot sent.
+// Poll is a poll with its counts so far. As an update it is a poll that the bot sent.
 type Poll struct {
 	ID       string       `json:"id"`
 	Question string       `json:"question"`
@@ -129,14 +127,14 @@ type Poll struct {
 	IsClosed bool         `json:"is_closed"`
 }
 
-// PollOption is one answer to choose and how often it was chosen.
+// PollOption is an option and its number of votes.
 type PollOption struct {
 	Text       string `json:"text"`
 	VoterCount int    `json:"voter_count"`
 }
 
-// PollAnswer is what a user, or a chat speaking as itself, chose in a poll that the bot sent and
-// that is not anonymous. No option: the vote was taken back.
+// PollAnswer is the vote of a user, or of a chat acting as itself, in a poll of the bot that is not
+// anonymous. Without options the vote was withdrawn.
 type PollAnswer struct {
 	PollID    string `json:"poll_id"`
 	User      *User  `json:"user"`
@@ -144,7 +142,7 @@ type PollAnswer struct {
 	OptionIDs []int  `json:"option_ids"`
 }
 
-// CallbackQuery is the press of a button under a message of the bot.
+// CallbackQuery is a click on a button under a message of the bot.
 type CallbackQuery struct {
 	ID      string   `json:"id"`
 	From    User     `json:"from"`
