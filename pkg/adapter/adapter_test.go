@@ -19,14 +19,14 @@ func post(id, content string) *msg.Message {
 	return &msg.Message{ChatJID: room, PlatformID: id, Sender: "irc:ann", Content: content}
 }
 
-func TestReceive(t *testing.T) {
+func TestReceive_FillsInAndStores(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		now := time.Now().UnixMilli()
 		late := post("2", "late")
-		late.Timestamp, late.Direction, late.Source, late.ReceivedAt = 7, msg.Out, "somebody", 9
+		late.Timestamp, late.Direction, late.Source, late.ReceivedAt = 7, msg.Out, "another", 9
 		in := Inbound{
 			Messages: []*msg.Message{post("1", "hi"), late},
-			Chats:    []msg.Chat{{JID: room, Kind: msg.ChatChannel, Title: "Room", StickyGroup: "not told by platforms"}},
+			Chats:    []msg.Chat{{JID: room, Kind: msg.ChatChannel, Title: "Room", StickyGroup: "not set by platforms"}},
 			Cursor:   &Cursor{"offset", "2"},
 		}
 		shell := r.shell()
@@ -57,7 +57,7 @@ func (r *fixture) expectCursor(want string) {
 	}
 }
 
-func TestReceiveAgain(t *testing.T) {
+func TestReceive_Duplicate_KeepsRow(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		shell := r.shell()
 		first := post("1", "hi")
@@ -83,7 +83,7 @@ func TestReceiveAgain(t *testing.T) {
 	})
 }
 
-func TestReceiveLeavesPinsAlone(t *testing.T) {
+func TestReceive_KeepsPins(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.write(func(tx *store.Tx) error {
 			return errors.Join(tx.PutChat(room, msg.ChatDM, "Old", 1), tx.PinGroup(room, "acme", 5), tx.PinTopic(room, "#deploy"))
@@ -100,7 +100,7 @@ func TestReceiveLeavesPinsAlone(t *testing.T) {
 	})
 }
 
-func TestReceiveAllOrNothing(t *testing.T) {
+func TestReceive_WriteFails_StoresNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		bad := post("2", "of no chat")
 		bad.ChatJID = "nowhere"
@@ -121,22 +121,22 @@ func TestReceiveAllOrNothing(t *testing.T) {
 	})
 }
 
-func TestReceiveIsAnEvent(t *testing.T) {
+func TestReceive_NotifiesHeartbeat(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		beats := make(chan store.Daemon, 10)
-		heart := daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, row store.Daemon) error {
+		heartbeat := daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, row store.Daemon) error {
 			beats <- row
 			return nil
 		})
 		pass(time.Hour)
-		if err := r.shell(func(o *Options) { o.Heartbeat = heart }).Receive(t.Context(), Inbound{}); err != nil {
+		if err := r.shell(func(o *Options) { o.Heartbeat = heartbeat }).Receive(t.Context(), Inbound{}); err != nil {
 			t.Fatal(err)
 		}
 		at := time.Now().UnixMilli()
 		pass(time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- heart.Run(ctx) }()
+		go func() { done <- heartbeat.Run(ctx) }()
 		synctest.Wait()
 		cancel()
 		if err := <-done; err != nil {
@@ -148,8 +148,7 @@ func TestReceiveIsAnEvent(t *testing.T) {
 	})
 }
 
-// What platforms tell of a message without its thread belongs there all the same.
-func TestReceiveFollowsTheTarget(t *testing.T) {
+func TestReceive_FollowsThreadOfTarget(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		shell := r.shell()
 		threaded, plain, reply := post("1", "hi"), post("2", "ho"), post("3", "hey")
@@ -163,11 +162,11 @@ func TestReceiveFollowsTheTarget(t *testing.T) {
 			m    *msg.Message
 			want string
 		}{
-			"in a thread":                 {about("1:r", "1", ""), "7"},
-			"in none":                     {about("2:r", "2", ""), ""},
-			"where the platform says":     {about("1:r2", "1", "8"), "8"},
-			"of what nobody has heard of": {about("9:r", "9", ""), ""},
-			"an answer":                   {reply, ""},
+			"in a thread":             {about("1:r", "1", ""), "7"},
+			"in none":                 {about("2:r", "2", ""), ""},
+			"where the platform says": {about("1:r2", "1", "8"), "8"},
+			"of an unknown target":    {about("9:r", "9", ""), ""},
+			"an answer":               {reply, ""},
 		} {
 			if err := shell.Receive(t.Context(), Inbound{Messages: []*msg.Message{threaded, plain, tt.m}}); err != nil {
 				t.Fatal(err)

@@ -62,9 +62,9 @@ func (r *fixture) connected(script ...func(context.Context, *Shell) error) (l *l
 	return l, log, r.start(logged(log), redacting)
 }
 
-// beats has a heart of the fixture's own write what it is told.
+// beats replaces the heartbeat by one that records its rows.
 func (r *fixture) beats() {
-	r.heart = daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, d store.Daemon) error {
+	r.heartbeat = daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, d store.Daemon) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.beat = d
@@ -72,7 +72,7 @@ func (r *fixture) beats() {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.heart.Run(ctx) }()
+	go func() { done <- r.heartbeat.Run(ctx) }()
 	r.t.Cleanup(func() {
 		cancel()
 		<-done
@@ -98,7 +98,7 @@ func expectLines(t *testing.T, log *strings.Builder, want int) {
 	}
 }
 
-func TestReconnect(t *testing.T) {
+func TestListen_Fails_Reconnects(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		var script []func(context.Context, *Shell) error
 		for range 20 {
@@ -135,7 +135,7 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-func TestReconnectAfterASteadyConnection(t *testing.T) {
+func TestListen_LongConnectionEnds_ResetsPauses(t *testing.T) {
 	down := errors.New("reset by peer")
 	for _, tt := range []struct {
 		name  string
@@ -166,7 +166,7 @@ func TestReconnectAfterASteadyConnection(t *testing.T) {
 	}
 }
 
-func TestBadCredentials(t *testing.T) {
+func TestListen_CredentialsRefused_ReportsAndRetries(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		bad := refuses(fmt.Errorf("get updates: %w", &Failure{Class: msg.Auth, Err: errors.New("401 for " + secret)}))
 		l, log, _ := r.connected(bad, bad, bad)
@@ -178,12 +178,12 @@ func TestBadCredentials(t *testing.T) {
 				t.Errorf("tried again after %v", gap)
 			}
 		}
-		r.expectConnection(daemon.Connected, "") // they were mended
+		r.expectConnection(daemon.Connected, "") // they were fixed
 		expectLines(t, log, 1)
 	})
 }
 
-func TestAfterIsObeyed(t *testing.T) {
+func TestListen_FailureWithWait_Waits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		l, _, _ := r.connected(refuses(failure(msg.Rate, 10*time.Minute)), refuses(failure(msg.Transient, 0)),
 			refuses(failure(msg.Auth, time.Hour)))
@@ -195,7 +195,7 @@ func TestAfterIsObeyed(t *testing.T) {
 	})
 }
 
-func TestConnectionThatBreaks(t *testing.T) {
+func TestListen_PanicOrNoError_Reconnects(t *testing.T) {
 	tests := []struct {
 		name, detail string
 		how          func(context.Context, *Shell) error
@@ -220,8 +220,8 @@ func TestConnectionThatBreaks(t *testing.T) {
 	}
 }
 
-// TestStopEndsTheConnection does so whatever it does, and is no retryDelay.
-func TestStopEndsTheConnection(t *testing.T) {
+// Whatever the connection does then is not an error.
+func TestListen_Stop_EndsAtOnce(t *testing.T) {
 	for name, script := range map[string][]func(context.Context, *Shell) error{
 		"while it holds":     nil,
 		"while it is broken": {refuses(failure(msg.Rate, time.Hour))},
@@ -251,8 +251,7 @@ func TestStopEndsTheConnection(t *testing.T) {
 	}
 }
 
-// TestConnectedIsAProbe has the daemon's row tell when the connection was last seen to work.
-func TestConnectedIsAProbe(t *testing.T) {
+func TestConnected_UpdatesProbeTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		_, _, _ = r.connected()
 		at := time.Now().UnixMilli()

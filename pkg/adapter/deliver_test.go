@@ -23,7 +23,7 @@ func failure(class msg.ErrorClass, after time.Duration) error {
 	return &Failure{Class: class, After: after, Err: errCause}
 }
 
-func TestDeliver(t *testing.T) {
+func TestDeliver_SendsPartsInOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		id := r.out("", "a|b|c")
 		r.platform.script("b", func(context.Context) error {
@@ -51,8 +51,8 @@ func TestDeliver(t *testing.T) {
 	})
 }
 
-// TestFailures has the second of three parts fail.
-func TestFailures(t *testing.T) {
+// The second of three parts fails.
+func TestDeliver_PartFails_ByClass(t *testing.T) {
 	wrapped := fmt.Errorf("post the message: %w", failure(msg.Permanent, 0))
 	tests := []struct {
 		name  string
@@ -118,8 +118,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestAPanicCostsOneRow has the platform's own code break.
-func TestAPanicCostsOneRow(t *testing.T) {
+func TestDeliver_PlatformPanics_FailsOneRow(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.cut = func(m *msg.Message) ([]Part, error) {
 			if m.Content == "cannot be cut" {
@@ -140,7 +139,7 @@ func TestAPanicCostsOneRow(t *testing.T) {
 	})
 }
 
-func TestAClockSetBackHoldsUpNobody(t *testing.T) {
+func TestDeliver_ClockSetBack_DoesNotDelay(t *testing.T) {
 	t.Run("while a part waits", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *fixture) {
 			var ahead atomic.Int64
@@ -169,7 +168,7 @@ func TestAClockSetBackHoldsUpNobody(t *testing.T) {
 	})
 }
 
-func TestStateOfAPartThatWaits(t *testing.T) {
+func TestDeliver_WaitingPart_State(t *testing.T) {
 	for _, tt := range []struct {
 		class    msg.ErrorClass
 		attempts int
@@ -199,7 +198,7 @@ func TestStateOfAPartThatWaits(t *testing.T) {
 	}
 }
 
-func TestTransientFailuresEnd(t *testing.T) {
+func TestDeliver_TransientFailures_EndAfterMaxAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.script("a", slices.Repeat([]outcome{fails(failure(msg.Transient, 0))}, 2*maxAttempts)...)
 		id := r.out("", "a|b")
@@ -219,8 +218,8 @@ func TestTransientFailuresEnd(t *testing.T) {
 	})
 }
 
-// TestBackoffOutlivesTheShell stops the shell while a part waits.
-func TestBackoffOutlivesTheShell(t *testing.T) {
+// The shell is stopped while a part waits.
+func TestDeliver_ShellRestarts_KeepsBackoff(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.script("a", fails(failure(msg.Rate, time.Minute)))
 		id := r.out("", "a")
@@ -240,8 +239,8 @@ func TestBackoffOutlivesTheShell(t *testing.T) {
 	})
 }
 
-// TestAfterACrash starts a shell on what one that was killed has left.
-func TestAfterACrash(t *testing.T) {
+// A shell starts on what a killed one has left.
+func TestDeliver_AfterCrash(t *testing.T) {
 	const queued, sending, sent, ambiguous, failed, cancelled = msg.OutQueued, msg.OutSending, msg.OutSent,
 		msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled
 	type states = []msg.OutState
@@ -311,7 +310,7 @@ func (r *fixture) exec(query string) {
 	}
 }
 
-func TestRowThatCannotBeSaid(t *testing.T) {
+func TestDeliver_CutFails_FailsRow(t *testing.T) {
 	errCut := errors.New("no such emoji")
 	tests := []struct {
 		name  string
@@ -350,7 +349,7 @@ func TestRowThatCannotBeSaid(t *testing.T) {
 	}
 }
 
-func TestRowCancelledBeforeTheClaimIsNotSent(t *testing.T) {
+func TestDeliver_CancelledBeforeClaim_IsNotSent(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		var ids []int64
 		for i := range 3 {
@@ -380,8 +379,8 @@ func TestRowCancelledBeforeTheClaimIsNotSent(t *testing.T) {
 	})
 }
 
-// TestDatabaseRefuses has one kind of write fail for a minute.
-func TestDatabaseRefuses(t *testing.T) {
+// One kind of write fails for a minute.
+func TestDeliver_WritesFail_AreRetried(t *testing.T) {
 	tests := []struct {
 		name, trigger string
 		during        string // the row's states meanwhile
@@ -414,8 +413,7 @@ func TestDatabaseRefuses(t *testing.T) {
 	}
 }
 
-// TestStopWhileTheDatabaseRefuses loses the outcome of a part, and says so.
-func TestStopWhileTheDatabaseRefuses(t *testing.T) {
+func TestDeliver_StopWhileWritesFail_LosesResultAndLogs(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		id := r.out("", "a|b")
 		r.exec(`CREATE TRIGGER no BEFORE UPDATE OF state ON deliveries BEGIN SELECT raise(ABORT, 'refused'); END`)
@@ -435,9 +433,9 @@ func TestStopWhileTheDatabaseRefuses(t *testing.T) {
 	})
 }
 
-// TestDatabaseLockedWhileAPartIsSent has a shell of SQLite's hold the lock when the outcome
+// TestDeliver_DatabaseLocked_RecordsLater has a shell of SQLite's hold the lock when the outcome
 // must be recorded.
-func TestDatabaseLockedWhileAPartIsSent(t *testing.T) {
+func TestDeliver_DatabaseLocked_RecordsLater(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		db, err := sql.Open("sqlite3", r.path)
 		if err != nil {
@@ -467,7 +465,7 @@ func TestDatabaseLockedWhileAPartIsSent(t *testing.T) {
 	})
 }
 
-func TestPlatformIDThatAnotherRowBears(t *testing.T) {
+func TestDeliver_PlatformIDOfAnotherRow(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		first, second := r.out("", "same"), r.out("", "same")
 		r.start()
@@ -479,7 +477,7 @@ func TestPlatformIDThatAnotherRowBears(t *testing.T) {
 	})
 }
 
-func TestPartsAreCounted(t *testing.T) {
+func TestDeliver_CountsParts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.script("a", fails(failure(msg.Rate, 0)), fails(errCause))
 		r.platform.script("c", fails(failure(msg.Permanent, 0)))
@@ -501,14 +499,13 @@ func TestPartsAreCounted(t *testing.T) {
 	})
 }
 
-func TestFailureKeepsItsCause(t *testing.T) {
+func TestFailure_UnwrapsCause(t *testing.T) {
 	if err := failure(msg.Rate, 0); !errors.Is(err, errCause) || err.Error() != "rate: HTTP 502" {
 		t.Errorf("%v", err)
 	}
 }
 
-// What was sent, though not as it was meant, is sent, and the record says how.
-func TestRemark(t *testing.T) {
+func TestDeliver_Remark_IsRecorded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.script("a", fails(fmt.Errorf("sending: %w", &Remark{"without its colours, near " + secret})))
 		id := r.out("", "a|b")

@@ -59,8 +59,8 @@ func (r *fixture) crashing(err error) outcome {
 	}
 }
 
-// TestMark has the second of three parts fail so that it may have arrived.
-func TestMark(t *testing.T) {
+// The second of three parts fails, and may have arrived.
+func TestMark_AmbiguousPart_SendsMarkedCopies(t *testing.T) {
 	again := marked("b")
 	const ambiguous, transient, permanent = msg.Ambiguous, msg.Transient, msg.Permanent
 	tests := []struct {
@@ -135,9 +135,7 @@ func (p *pencilLine) Listen(ctx context.Context, s *Shell) error {
 	}
 }
 
-// A copy that the next break would put in doubt as well waits until there is a connection, but
-// not for ever.
-func TestMarkOnceConnected(t *testing.T) {
+func TestMark_Offline_WaitsForConnection(t *testing.T) {
 	for name, tt := range map[string]struct {
 		back time.Duration // the connection is, 0 for never
 		want time.Duration // the copy is sent
@@ -172,9 +170,9 @@ func TestMarkOnceConnected(t *testing.T) {
 	}
 }
 
-// TestDoubtIsRecorded looks at a part that may have arrived while it waits, and while its copy
+// TestMark_RecordsDoubtBeforeSend looks at a part that may have arrived while it waits, and while its copy
 // is on its way.
-func TestDoubtIsRecorded(t *testing.T) {
+func TestMark_RecordsDoubtBeforeSend(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.as = pencil{r.platform}
 		id := r.out("", "a")
@@ -202,8 +200,8 @@ func TestDoubtIsRecorded(t *testing.T) {
 	})
 }
 
-// TestMarkAfterCrashes kills the shell again and again: each copy but the first one is marked.
-func TestMarkAfterCrashes(t *testing.T) {
+// Each copy but the first is marked.
+func TestMark_AfterEachCrash(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.as = pencil{r.platform}
 		again := marked("b")
@@ -224,8 +222,8 @@ func TestMarkAfterCrashes(t *testing.T) {
 	})
 }
 
-// TestDropWithoutMark has a platform that could mark, and is told not to.
-func TestDropWithoutMark(t *testing.T) {
+// The platform is a Marker.
+func TestMark_SwitchedOff_EndsAmbiguous(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.as = pencil{r.platform}
 		r.platform.script("b", fails(errCause))
@@ -244,8 +242,8 @@ func TestDropWithoutMark(t *testing.T) {
 	})
 }
 
-// TestFind has the second of three parts fail so that it may have arrived.
-func TestFind(t *testing.T) {
+// The second of three parts fails, and may have arrived.
+func TestFind_AmbiguousPart(t *testing.T) {
 	lost := finds("", errors.New("cannot see for "+secret))
 	var blind []func() (string, error)
 	for range maxAttempts {
@@ -301,8 +299,8 @@ type blindPencil struct{ *eyes }
 
 func (blindPencil) Mark(part Part) Part { return marked(part.(string)) }
 
-// TestFindForbidden has a part that is in doubt at each try, on a platform that will not say.
-func TestFindForbidden(t *testing.T) {
+// Each send of the part is ambiguous.
+func TestFind_PermanentFailure_SendsMarkedCopy(t *testing.T) {
 	forbidden := finds("", failure(msg.Permanent, 0))
 	again := marked("a")
 	for name, tt := range map[string]struct {
@@ -331,7 +329,7 @@ func TestFindForbidden(t *testing.T) {
 	}
 }
 
-func TestFindIsPatient(t *testing.T) {
+func TestFind_Waits_UseUpAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		busy := finds("", failure(msg.Rate, 10*time.Minute))
 		r.as = &eyes{fake: r.platform, answers: map[string][]func() (string, error){"a": {busy, finds("7", nil)}}}
@@ -345,9 +343,9 @@ func TestFindIsPatient(t *testing.T) {
 	})
 }
 
-// TestFindAfterCrashes kills the shell before a part arrived, behind it, and while it is looked
+// TestFind_AfterCrashes kills the shell before a part arrived, behind it, and while it is looked
 // for: it arrives once.
-func TestFindAfterCrashes(t *testing.T) {
+func TestFind_AfterCrashes(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		crash := r.crashing(nil)
 		e := &eyes{fake: r.platform, answers: map[string][]func() (string, error){"b": {
@@ -380,7 +378,7 @@ type smudge struct{ *fake }
 
 func (smudge) Mark(Part) Part { panic("no pencil near " + secret) }
 
-func TestMarkThatBreaks(t *testing.T) {
+func TestMark_Panics_EndsAmbiguous(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.as = smudge{r.platform}
 		r.platform.script("a", fails(errCause))
@@ -395,8 +393,8 @@ func TestMarkThatBreaks(t *testing.T) {
 	})
 }
 
-// TestSecretsStayInside has them in what is said, and in every error.
-func TestSecretsStayInside(t *testing.T) {
+// They are in contents and in errors.
+func TestDeliver_RedactsSecrets(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		var log strings.Builder
 		r.platform.script("b", fails(errors.New(secret)))
@@ -424,8 +422,7 @@ func TestSecretsStayInside(t *testing.T) {
 	})
 }
 
-// TestReceiveThreads keeps what was known of a thread and is not told again.
-func TestReceiveThreads(t *testing.T) {
+func TestReceive_Threads_KeepKnownFields(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		shell := r.shell()
 		for _, in := range []Inbound{

@@ -109,7 +109,7 @@ func (l *library) onDisk(t testing.TB) (names []string) {
 	return names
 }
 
-func TestFiles(t *testing.T) {
+func TestFetch_DownloadsAndPokes(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		pokes := make(chan string, 10)
 		r.store = storetest.OpenAt(t, r.path, func(daemon string) { pokes <- daemon })
@@ -148,7 +148,7 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-func TestFilesThatCannotBeHad(t *testing.T) {
+func TestFetch_Fails_RecordsReason(t *testing.T) {
 	const tooLarge = "larger than 2 MiB (MEDIA_MAX)"
 	endless := func(_ context.Context, w io.Writer) error {
 		page := make([]byte, 64<<10)
@@ -199,8 +199,7 @@ func TestFilesThatCannotBeHad(t *testing.T) {
 
 func (o outcome) fetch(ctx context.Context, _ io.Writer) error { return o(ctx) }
 
-// TestFileOfExactlyTheLimit is not too large.
-func TestFileOfExactlyTheLimit(t *testing.T) {
+func TestFetch_FileOfExactlyTheLimit_IsDownloaded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		l.how["a"] = func(_ context.Context, w io.Writer) error {
@@ -214,7 +213,7 @@ func TestFileOfExactlyTheLimit(t *testing.T) {
 	})
 }
 
-func TestNamesOfFiles(t *testing.T) {
+func TestFetch_FileNames_AreSafe(t *testing.T) {
 	tests := []struct{ name, want string }{
 		{"report.pdf", "report.pdf"},
 		{"Übersicht 2026 (final).pdf", "Übersicht_2026__final_.pdf"},
@@ -255,7 +254,7 @@ func TestNamesOfFiles(t *testing.T) {
 		got := l.onDisk(t)
 		for _, path := range got {
 			if !want[path] {
-				t.Errorf("nobody wants %q", path)
+				t.Errorf("unexpected file %q", path)
 			}
 		}
 		if len(got) != len(tests) {
@@ -264,9 +263,9 @@ func TestNamesOfFiles(t *testing.T) {
 	})
 }
 
-// TestFilesAfterAnEnd ends a shell while a file is under way: the next one fetches the message's
+// TestFetch_ShellEnds_NextRetries ends a shell while a file is under way: the next one fetches the message's
 // files again.
-func TestFilesAfterAnEnd(t *testing.T) {
+func TestFetch_ShellEnds_NextRetries(t *testing.T) {
 	for name, end := range map[string]func(*fixture, func()){
 		"crash": (*fixture).crash,
 		"stop":  func(_ *fixture, stop func()) { stop() },
@@ -299,8 +298,7 @@ func TestFilesAfterAnEnd(t *testing.T) {
 	}
 }
 
-// TestFilesThatACrashLeftInPart are written anew.
-func TestFilesThatACrashLeftInPart(t *testing.T) {
+func TestFetch_PartialFileOfCrash_IsReplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		id := r.brings("a")
@@ -320,9 +318,9 @@ func TestFilesThatACrashLeftInPart(t *testing.T) {
 	})
 }
 
-// TestFilesOfManyMessages come a few messages at a time, the oldest first; other platforms' are
+// TestFetch_ManyMessages_OldestFirst come a few messages at a time, the oldest first; other platforms' are
 // left alone.
-func TestFilesOfManyMessages(t *testing.T) {
+func TestFetch_ManyMessages_OldestFirst(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		var want []string
@@ -354,7 +352,7 @@ func TestFilesOfManyMessages(t *testing.T) {
 	})
 }
 
-func TestFilesWithoutADisk(t *testing.T) {
+func TestFetch_DiskFails_RecordsReason(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		id := r.brings("a")
@@ -369,8 +367,7 @@ func TestFilesWithoutADisk(t *testing.T) {
 	})
 }
 
-// TestFilesWhileTheDatabaseRefuses are recorded later, and fetched once.
-func TestFilesWhileTheDatabaseRefuses(t *testing.T) {
+func TestFetch_WritesFail_DownloadsOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		id := r.brings("a")
@@ -386,8 +383,8 @@ func TestFilesWhileTheDatabaseRefuses(t *testing.T) {
 	})
 }
 
-// TestPendingRowWithoutFiles is what a foreign adapter may write; it holds up nobody.
-func TestPendingRowWithoutFiles(t *testing.T) {
+// A foreign adapter may write such a row.
+func TestFetch_PendingRowWithoutFiles_DoesNotBlock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		l := r.library()
 		id := r.bringsFiles()

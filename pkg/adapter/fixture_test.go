@@ -108,20 +108,20 @@ const (
 // fixture is a shell on a database of its own. What is written to it is delivered in the time of
 // the bubble it is made in.
 type fixture struct {
-	t        testing.TB
-	path     string
-	store    *store.Store
-	platform *fake
-	as       Platform             // the platform with powers of its own, if not nil
-	heart    *daemon.Heartbeat    // in place of one that nobody hears, if not nil
-	running  *Shell               // the shell that was started last
-	metrics  *prometheus.Registry // of the same
-	wake     chan struct{}
-	runs     int // of agents, so far
+	t         testing.TB
+	path      string
+	store     *store.Store
+	platform  *fake
+	as        Platform             // the platform with powers of its own, if not nil
+	heartbeat *daemon.Heartbeat    // replaces one that writes nothing, if not nil
+	running   *Shell               // the shell that was started last
+	metrics   *prometheus.Registry // of the same
+	wake      chan struct{}
+	runs      int // of agents, so far
 
 	mu      sync.Mutex
 	settled []msg.Message
-	beat    store.Daemon // what the heart wrote last
+	beat    store.Daemon // what the heartbeat wrote last
 }
 
 // inBubble runs a test with a fixture in a bubble.
@@ -152,8 +152,8 @@ func (r *fixture) shell(set ...func(*Options)) *Shell {
 	for _, f := range set {
 		f(&o)
 	}
-	if r.heart != nil {
-		o.Heartbeat = r.heart
+	if r.heartbeat != nil {
+		o.Heartbeat = r.heartbeat
 	}
 	if r.as != nil {
 		o.Listener, _ = r.as.(Listener)

@@ -14,8 +14,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// TestOrderInEachLane has rows of several threads and chats on their way at once.
-func TestOrderInEachLane(t *testing.T) {
+func TestOutbox_KeepsOrderInEachLane(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		lanes := []struct{ chat, thread string }{{room, ""}, {room, "t"}, {"irc:other", ""}, {"irc:other", "t"}, {"irc:t", ""}}
 		want, laneOf := map[int][]string{}, map[int64]int{}
@@ -47,7 +46,7 @@ func TestOrderInEachLane(t *testing.T) {
 	})
 }
 
-func TestLaneThatWaitsHoldsUpNoOther(t *testing.T) {
+func TestOutbox_WaitingLane_DoesNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		for i := range 2 * maxSends {
 			text := fmt.Sprint("slow ", i)
@@ -66,7 +65,7 @@ func TestLaneThatWaitsHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-func TestMoreLanesThanSlots(t *testing.T) {
+func TestOutbox_MoreLanesThanSlots(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		var ids []int64
 		for i := range 2*maxSends + 1 {
@@ -88,7 +87,7 @@ func TestMoreLanesThanSlots(t *testing.T) {
 	})
 }
 
-func TestRowsComeWhileTheShellRuns(t *testing.T) {
+func TestOutbox_NewRows_AreDelivered(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.start()
 		synctest.Wait()
@@ -116,7 +115,7 @@ func TestRowsComeWhileTheShellRuns(t *testing.T) {
 	})
 }
 
-func TestRowsOfOtherPlatformsAreLeftAlone(t *testing.T) {
+func TestOutbox_OtherPlatforms_AreIgnored(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		var ids []int64
 		for _, chat := range []string{"web:acme", "ircs:room", "ir:c", "IRC:room", "telegram:irc:room"} {
@@ -131,7 +130,7 @@ func TestRowsOfOtherPlatformsAreLeftAlone(t *testing.T) {
 	})
 }
 
-func TestStopWhileAPartIsSent(t *testing.T) {
+func TestOutbox_StopDuringSend_WaitsForGrace(t *testing.T) {
 	tests := []struct {
 		name  string
 		needs time.Duration
@@ -168,9 +167,9 @@ func TestStopWhileAPartIsSent(t *testing.T) {
 	}
 }
 
-// TestStopBeginsNothing stops the shell while lanes wait for a slot, among them some whose
+// TestOutbox_Stop_StartsNoSend stops the shell while lanes wait for a slot, among them some whose
 // rows were begun before.
-func TestStopBeginsNothing(t *testing.T) {
+func TestOutbox_Stop_StartsNoSend(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		for i := range maxSends {
 			text := fmt.Sprint("busy ", i)
@@ -199,7 +198,7 @@ func TestStopBeginsNothing(t *testing.T) {
 	})
 }
 
-func TestShellThatIsStoppedAtOnceSendsNothing(t *testing.T) {
+func TestOutbox_StopAtOnce_SendsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		ids := []int64{r.begun("a", msg.OutQueued), r.out("t", "b")}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -213,8 +212,7 @@ func TestShellThatIsStoppedAtOnceSendsNothing(t *testing.T) {
 	})
 }
 
-// TestStopBeforeTheClaim is nothing to complain of.
-func TestStopBeforeTheClaim(t *testing.T) {
+func TestOutbox_StopBeforeClaim_LogsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		id := r.out("", "a")
 		ctx, cancel := context.WithCancel(t.Context())

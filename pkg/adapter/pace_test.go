@@ -42,9 +42,9 @@ func paced(p Pace) func(*Options) { return func(o *Options) { o.Pace = p } }
 // each has the same limits for every chat.
 func each(limits ...Limit) func(string) []Limit { return func(string) []Limit { return limits } }
 
-// TestPaceOfAThousandRows has a hundred chats share an account that is slower than all of them
+// TestPace_ThousandRows has a hundred chats share an account that is slower than all of them
 // together: it is never idle, and serves them in turn.
-func TestPaceOfAThousandRows(t *testing.T) {
+func TestPace_ThousandRows(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		const chats, rows = 100, 10
 		account := Limit{Every: time.Second / 30, Burst: 1}
@@ -88,8 +88,7 @@ func TestPaceOfAThousandRows(t *testing.T) {
 	})
 }
 
-// TestPace has chats of different speeds share an account.
-func TestPace(t *testing.T) {
+func TestPace_ChatsShareAnAccount(t *testing.T) {
 	slow := Limit{Every: 3 * time.Second, Burst: 1}
 	tests := []struct {
 		name    string
@@ -99,7 +98,7 @@ func TestPace(t *testing.T) {
 		rows    int           // in each chat
 		took    time.Duration // until the quick ones have theirs
 	}{
-		{"a slow chat delays nobody", Limit{Every: 100 * time.Millisecond, Burst: 1}, nil, 10, 20, 201*100*time.Millisecond + 6*100*time.Millisecond},
+		{"a slow chat delays no other", Limit{Every: 100 * time.Millisecond, Burst: 1}, nil, 10, 20, 201*100*time.Millisecond + 6*100*time.Millisecond},
 		{"none is limited but the slow one", Limit{}, nil, 10, 20, 0},
 		{"the quick ones wait for themselves", Limit{Every: 10 * time.Millisecond, Burst: 5}, []Limit{{Every: time.Second, Burst: 2}}, 10, 5, 3*time.Second + 110*time.Millisecond},
 		{"waits end together", Limit{Every: 200 * time.Millisecond, Burst: 2}, []Limit{{Every: 2 * time.Second, Burst: 1}}, 20, 4, 84 * 200 * time.Millisecond},
@@ -144,8 +143,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceCountsRetries has every part fail at first: the second try takes its turn too.
-func TestPaceCountsRetries(t *testing.T) {
+// Every part fails at first.
+func TestPace_CountsRetries(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		account, chat := Limit{Every: 500 * time.Millisecond, Burst: 1}, Limit{Every: 4 * time.Second, Burst: 1}
 		for i := range 10 {
@@ -166,9 +165,9 @@ func TestPaceCountsRetries(t *testing.T) {
 	})
 }
 
-// TestWaitIsNoDoubt kills a shell while a part, and while a row, waits for its turn: neither is
+// TestPace_KilledWhileWaiting_IsNotAmbiguous kills a shell while a part, and while a row, waits for its turn: neither is
 // on its way.
-func TestWaitIsNoDoubt(t *testing.T) {
+func TestPace_KilledWhileWaiting_IsNotAmbiguous(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		pace Pace
@@ -207,8 +206,7 @@ func TestWaitIsNoDoubt(t *testing.T) {
 	}
 }
 
-// TestRowCancelledWhileItWaits is not sent, and the next one is.
-func TestRowCancelledWhileItWaits(t *testing.T) {
+func TestPace_CancelledWhileWaiting_IsNotSent(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.out("", "first")
 		m := &msg.Message{ChatJID: room, Direction: msg.Out, OutState: msg.OutQueued, TurnID: 7, Content: "cancelled"}
@@ -222,8 +220,8 @@ func TestRowCancelledWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestPaceForgetsQuietChats keeps those that have something to remember.
-func TestPaceForgetsQuietChats(t *testing.T) {
+// Chats whose limits are in use are kept.
+func TestPace_ForgetsUnusedChats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := map[string]Limit{"busy": {Every: time.Hour, Burst: 2}}
 		p := newPacer(Pace{Chat: func(chat string) []Limit {
@@ -251,7 +249,7 @@ func TestPaceForgetsQuietChats(t *testing.T) {
 	})
 }
 
-func TestPacerWithoutLimits(t *testing.T) {
+func TestPace_NoLimits(t *testing.T) {
 	for _, p := range []Pace{{}, {Chat: each()}, {Chat: each(Limit{}, Limit{})}, {Account: Limit{Every: time.Hour}}} {
 		pc := newPacer(p, time.Now)
 		for range 100 {
@@ -262,8 +260,7 @@ func TestPacerWithoutLimits(t *testing.T) {
 	}
 }
 
-// TestPaceWhenTheClockIsSet has nobody wait for longer than the limits say.
-func TestPaceWhenTheClockIsSet(t *testing.T) {
+func TestPace_ClockSet_DelaysNoLongerThanLimits(t *testing.T) {
 	for _, jump := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		now := time.Unix(1e9, 0)
 		p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}, Chat: each(Limit{Every: time.Minute, Burst: 1})},

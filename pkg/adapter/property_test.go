@@ -347,11 +347,11 @@ func (m *model) checkArrival(text string, state msg.OutState, again int) {
 
 // checkSettled holds the shell to tell of each end once; one that is killed may not come to it.
 func (m *model) checkSettled() {
-	told := map[int64]int{}
+	reported := map[int64]int{}
 	for _, s := range m.settled {
-		told[s.ID]++
+		reported[s.ID]++
 		if stored := m.row(s.ID).OutState; s.OutState != stored {
-			m.problem("row %d: told %s, stored %s", s.ID, s.OutState, stored)
+			m.problem("row %d: reported %s, stored %s", s.ID, s.OutState, stored)
 		}
 	}
 	for _, row := range m.rows {
@@ -359,13 +359,13 @@ func (m *model) checkSettled() {
 		if m.row(row.id).OutState == msg.OutCancelled {
 			want = 0
 		}
-		if n := told[row.id]; n > want || n < want && m.crashes == 0 {
-			m.problem("row %d: told %d times", row.id, n)
+		if n := reported[row.id]; n > want || n < want && m.crashes == 0 {
+			m.problem("row %d: reported %d times", row.id, n)
 		}
 	}
 }
 
-func TestAnyFailuresAndStops(t *testing.T) {
+func TestShell_AnyFailuresAndStops_KeepsInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		power := rapid.SampledFrom([]string{powerless, repeats, remarks, looksForIt}).Draw(rt, "power")
 		steps := drawSteps(rt)

@@ -66,7 +66,7 @@ func expectShown(t *testing.T, p *typist, want ...string) {
 	}
 }
 
-func TestTyping(t *testing.T) {
+func TestTyping_ShownWhileAgentWorks(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		r.start()
@@ -84,7 +84,7 @@ func TestTyping(t *testing.T) {
 	})
 }
 
-func TestTypingInThreads(t *testing.T) {
+func TestTyping_InThreads(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		ends := []func(string){r.works(room, ""), r.works(room, "t"), r.works(room, "t"), r.works("irc:other", "")}
@@ -106,8 +106,7 @@ func TestTypingInThreads(t *testing.T) {
 	})
 }
 
-// TestTypingIsOnlyForRunningTurns has rows, turns that wait, and turns that have ended.
-func TestTypingIsOnlyForRunningTurns(t *testing.T) {
+func TestTyping_OnlyForRunningTurns(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		r.works(room, "ended")("")
@@ -124,8 +123,8 @@ func TestTypingIsOnlyForRunningTurns(t *testing.T) {
 	})
 }
 
-// TestTypingNeverBehindTheAnswer has Type take its time, and answers come at every moment of it.
-func TestTypingNeverBehindTheAnswer(t *testing.T) {
+// Type takes some time, and answers come at every moment of it.
+func TestTyping_NeverAfterTheAnswer(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Millisecond, time.Second, refresh - time.Millisecond, refresh, refresh + time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *fixture) {
@@ -148,8 +147,7 @@ func TestTypingNeverBehindTheAnswer(t *testing.T) {
 	}
 }
 
-// TestTypingWhileAPartIsSent shows nothing then, and goes on afterwards.
-func TestTypingWhileAPartIsSent(t *testing.T) {
+func TestTyping_DuringSend_ShowsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		r.platform.script("slow", takes(time.Minute+time.Second))
@@ -169,8 +167,7 @@ func TestTypingWhileAPartIsSent(t *testing.T) {
 	})
 }
 
-// TestTypingThatFails costs its bound at most.
-func TestTypingThatFails(t *testing.T) {
+func TestTyping_Fails_TakesAtMostTheTimeout(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		how  outcome
@@ -203,7 +200,7 @@ func TestTypingThatFails(t *testing.T) {
 	}
 }
 
-func TestStopEndsTyping(t *testing.T) {
+func TestTyping_Stop_Ends(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.typist(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		r.works(room, "")
@@ -217,8 +214,7 @@ func TestStopEndsTyping(t *testing.T) {
 	})
 }
 
-// TestTypingWithoutADatabase does not spin.
-func TestTypingWithoutADatabase(t *testing.T) {
+func TestTyping_DatabaseFails_DoesNotSpin(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		var log strings.Builder
 		p := r.typist(nil)
@@ -237,8 +233,7 @@ func TestTypingWithoutADatabase(t *testing.T) {
 	})
 }
 
-// TestTypingWhenTheClockIsSetBack goes on.
-func TestTypingWhenTheClockIsSetBack(t *testing.T) {
+func TestTyping_ClockSetBack_GoesOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		r.works(room, "")
@@ -254,7 +249,7 @@ func TestTypingWhenTheClockIsSetBack(t *testing.T) {
 	})
 }
 
-func TestLanes(t *testing.T) {
+func TestLaneLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l laneLocks
 		a, b := store.Lane{ChatJID: room}, store.Lane{ChatJID: room, ThreadID: "t"}
@@ -278,8 +273,7 @@ func TestLanes(t *testing.T) {
 	})
 }
 
-// TestTypingThatComesTooLate has a turn end between the look and the call.
-func TestTypingThatComesTooLate(t *testing.T) {
+func TestTyping_TurnEndsBeforeCall_ShowsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
 		end := r.works(room, "")
@@ -311,7 +305,7 @@ func (r *fixture) ender(ending outcome) *ender {
 	return p
 }
 
-func TestTypingIsTakenAway(t *testing.T) {
+func TestEndTyping_AfterTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.ender(nil)
 		end, other := r.works(room, ""), r.works(room, "t")
@@ -331,9 +325,9 @@ func TestTypingIsTakenAway(t *testing.T) {
 	})
 }
 
-// TestTypingGoesOnInTheNextTurn has one turn follow another before anybody looks, and then after
+// TestEndTyping_NextTurn_KeepsIndicator has one turn follow another before anybody looks, and then after
 // the sign of the first was to be taken away.
-func TestTypingGoesOnInTheNextTurn(t *testing.T) {
+func TestEndTyping_NextTurn_KeepsIndicator(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.ender(nil)
 		end := r.works(room, "")
@@ -351,8 +345,8 @@ func TestTypingGoesOnInTheNextTurn(t *testing.T) {
 	})
 }
 
-// TestTypingIsTakenAwayBehindWhatIsSent is so that no sign can come in between.
-func TestTypingIsTakenAwayBehindWhatIsSent(t *testing.T) {
+// No indicator can appear in between.
+func TestEndTyping_WaitsForSend(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.ender(nil)
 		end := r.works(room, "")
@@ -368,8 +362,7 @@ func TestTypingIsTakenAwayBehindWhatIsSent(t *testing.T) {
 	})
 }
 
-// TestTypingThatStays is told, and holds up nobody for longer than its bound.
-func TestTypingThatStays(t *testing.T) {
+func TestEndTyping_Fails_IsLogged(t *testing.T) {
 	for name, how := range map[string]outcome{
 		"error":      fails(errors.New("no " + secret)),
 		"panic":      func(context.Context) error { panic("no fingers") },

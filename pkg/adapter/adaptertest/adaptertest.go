@@ -1,5 +1,5 @@
-// Package adaptertest is what every platform's adapter has to pass: it runs the platform in the
-// shell, against a remote of the platform's own making, and judges by what that remote received.
+// Package adaptertest is the conformance test of adapters: it runs a platform in the shell, against a
+// remote that the platform provides, and checks what that remote has received.
 package adaptertest
 
 import (
@@ -14,31 +14,31 @@ import (
 // Platform is one under test.
 type Platform struct {
 	Name   string    // as it stands in chat addresses
-	Chats  [2]string // addresses of chats that its remote knows
+	Chats  [2]string // addresses of two chats of its remote
 	Thread string    // id of a thread of the first one, "" for a platform without threads
-	// Replies says that a message can hang on another one.
+	// Replies means that a message can reply to another one.
 	Replies bool
-	// Raw says that people read the rows as they are stored: secrets have to be hidden before.
+	// Raw means that users read the rows as stored, so that secrets are redacted before.
 	Raw bool
-	// New makes a remote. Rows of the store are the platform's own, once they are settled.
+	// New makes a remote. The store contains the rows of the platform once they are settled.
 	New func(t testing.TB, st func() *store.Store) Remote
-	// Options sets what the adapter's daemon does: Repeatable, Mark, Pace.
+	// Options sets what the adapter's daemon sets: Repeatable, Mark, Pace.
 	Options func(*adapter.Options)
-	// TooLong says of a part that it is longer than the platform allows; nil for no limit.
+	// TooLong reports whether a part is longer than the platform allows; nil for no limit.
 	TooLong func(text string) bool
-	// Marked says of a part that it is marked as a possible duplicate.
+	// Marked reports whether a part is marked as a possible duplicate.
 	Marked func(text string) bool
-	// Mentions says of a part that it calls on people; nil where nothing does.
+	// Mentions reports whether a part pings users; nil if no part can.
 	Mentions func(text string) bool
 }
 
-// Remote is what is on the other side.
+// Remote is the other side of the platform, mostly a fake.
 type Remote struct {
-	// Connect makes the platform that talks to this remote; the shell is started more than once.
+	// Connect makes a platform for this remote; the shell is started more than once.
 	Connect func() adapter.Platform
-	// Received lists what has arrived, in that order.
+	// Received lists the parts that have arrived, in order.
 	Received func() []Received
-	// Fail has the remote fail the next part for a chat; nil where nothing can fail.
+	// Fail injects a fault for the next part for a chat; nil if nothing can fail.
 	Fail func(chatJID string, f Fault)
 }
 
@@ -46,15 +46,15 @@ type Remote struct {
 type Received struct {
 	ChatJID string
 	Thread  string
-	ReplyTo string // the platform's id of what it hangs on
-	Text    string // as people see it
+	ReplyTo string // the platform's id of the message it replies to
+	Text    string // as users see it
 }
 
-// Fault is how a remote fails.
+// Fault is a fault of a remote.
 type Fault struct {
 	Class   msg.ErrorClass
 	After   time.Duration // of a rate fault
-	Arrived bool          // of an ambiguous one: the part is there
+	Arrived bool          // of an ambiguous fault: the part is there
 }
 
 // Run runs all cases.
@@ -79,7 +79,7 @@ type testCase struct {
 func cases() []testCase {
 	threads := func(p Platform) bool { return p.Thread != "" }
 	replies := func(p Platform) bool { return p.Replies }
-	tells := func(p Platform) bool { return !p.Raw }
+	redacts := func(p Platform) bool { return !p.Raw }
 	mentions := func(p Platform) bool { return p.Mentions != nil }
 	return []testCase{
 		{"text in order", nil, textInOrder},
@@ -96,7 +96,7 @@ func cases() []testCase {
 		{"stop in the middle", nil, stopInTheMiddle},
 		{"cancelled row", nil, cancelledRow},
 		{"odd content", nil, oddContent},
-		{"secrets", tells, secrets},
+		{"secrets", redacts, secrets},
 		{"mentions", mentions, massMentions},
 	}
 }

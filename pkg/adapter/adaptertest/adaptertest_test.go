@@ -125,14 +125,14 @@ func (w *memory) trouble(ctx context.Context, r Received) error {
 		}
 		return nil
 	}
-	if told, ok := map[string]map[msg.ErrorClass]msg.ErrorClass{
+	if class, ok := map[string]map[msg.ErrorClass]msg.ErrorClass{
 		"takes permanent for transient": {msg.Permanent: msg.Transient},
 		"takes rate for transient":      {msg.Rate: msg.Transient},
 		"takes transient for permanent": {msg.Transient: msg.Permanent},
 		"takes ambiguous for transient": {msg.Ambiguous: msg.Transient},
 		"takes ambiguous for permanent": {msg.Ambiguous: msg.Permanent},
 	}[w.wrong][f.Class]; ok {
-		f.Class = told
+		f.Class = class
 	}
 	if w.wrong == "takes ambiguous for sent" && f.Class == msg.Ambiguous {
 		return nil
@@ -213,7 +213,7 @@ func platform(power, wrong string) Platform {
 	}
 }
 
-func TestGoodPlatforms(t *testing.T) {
+func TestRun_CorrectPlatforms_Pass(t *testing.T) {
 	for _, power := range []string{"", "mark", "find", "repeat"} {
 		for _, c := range cases() {
 			t.Run(power+"/"+c.name, func(t *testing.T) {
@@ -223,8 +223,7 @@ func TestGoodPlatforms(t *testing.T) {
 	}
 }
 
-// TestRun has the suite run as platforms run it, on one that lacks what can be lacked.
-func TestRun(t *testing.T) {
+func TestRun_MinimalPlatform_Passes(t *testing.T) {
 	p := platform("", "")
 	p.Thread, p.Replies, p.Mentions, p.TooLong, p.Marked, p.Options = "", false, nil, nil, nil, nil
 	whole := p.New
@@ -236,7 +235,7 @@ func TestRun(t *testing.T) {
 	Run(t, p)
 }
 
-func TestBrokenPlatforms(t *testing.T) {
+func TestRun_BrokenPlatforms_Fail(t *testing.T) {
 	for _, tt := range []struct{ power, wrong, fails string }{
 		{"", "loses some", "text in order"},
 		{"", "is late", "text in order"},

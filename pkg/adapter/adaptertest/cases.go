@@ -98,7 +98,7 @@ func thread(b *fixture) {
 	}
 }
 
-// permanentFailure ends the row at once, and delays nobody.
+// permanentFailure ends the row at once, and delays no other row.
 func permanentFailure(b *fixture) {
 	if !b.fail(Fault{Class: msg.Permanent}) {
 		return
@@ -168,7 +168,7 @@ func ambiguousFailure(b *fixture) {
 	}
 }
 
-// crashBeforeTheRecord has a part arrive, and nobody write that down.
+// crashBeforeTheRecord crashes after a part has arrived, before that is recorded.
 func crashBeforeTheRecord(b *fixture) {
 	first, id, next := b.say("first"), b.say("middle"), b.say("last")
 	b.exec(fmt.Sprintf(`CREATE TRIGGER no BEFORE UPDATE OF state ON deliveries
@@ -190,7 +190,7 @@ func crashBeforeTheRecord(b *fixture) {
 	b.judge(id, "middle", true)
 }
 
-// crashBeforeTheSend leaves a part on its way that never left.
+// crashBeforeTheSend crashes before a claimed part is sent.
 func crashBeforeTheSend(b *fixture) {
 	id := b.say("middle")
 	b.write(func(tx *store.Tx) error { return tx.ClaimOutbound(id, 1, 1) })
@@ -227,7 +227,7 @@ func (b *fixture) judge(id int64, text string, arrived bool) {
 	}
 }
 
-// stopInTheMiddle lets what is on its way arrive; the next shell goes on behind it.
+// stopInTheMiddle stops during a send, which ends; the next shell continues after it.
 func stopInTheMiddle(b *fixture) {
 	var ids []int64
 	var want []string
@@ -257,7 +257,7 @@ func cancelledRow(b *fixture) {
 	}
 }
 
-// oddContent may be sent or refused, but holds up nobody.
+// oddContent may be sent or refused, but delays no other row.
 func oddContent(b *fixture) {
 	odd := []string{
 		"", " ", "\n\n", "\x00", "a\x00b", "\xff\xfe", "\u202e\u200b", "\ufeff", "👩‍👩‍👧‍👦", strings.Repeat("e\u0301", 3000),
@@ -317,7 +317,7 @@ func massMentions(b *fixture) {
 	}
 	for _, r := range b.remote.Received() {
 		if b.platform.Mentions(r.Text) {
-			b.Errorf("calls on people: %q", r.Text)
+			b.Errorf("pings users: %q", r.Text)
 		}
 	}
 	if len(b.remote.Received()) == 0 {

@@ -19,10 +19,10 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// patience is how long a case waits for what has to happen.
+// patience bounds the wait for an expected event.
 const patience = 20 * time.Second
 
-// secret is one that the shell is told to hide.
+// secret is redacted by the shell.
 const secret = "hunter2-hunter2"
 
 // fixture is a platform in its shell, on a database of its own.
@@ -35,7 +35,7 @@ type fixture struct {
 	wake     chan struct{}
 
 	mu      sync.Mutex
-	settled map[int64]int // how often the shell told of a row's end
+	settled map[int64]int // how often the shell reported the end of a row
 }
 
 func newFixture(t testing.TB, p Platform) *fixture {
@@ -90,7 +90,7 @@ func (b *fixture) say(text string, set ...func(*msg.Message)) int64 {
 	return m.ID
 }
 
-// elsewhere has a row go to the second chat.
+// elsewhere sends a row to the second chat.
 func (b *fixture) elsewhere(m *msg.Message) { m.ChatJID = b.platform.Chats[1] }
 
 func (b *fixture) write(fn func(*store.Tx) error) {
@@ -100,7 +100,7 @@ func (b *fixture) write(fn func(*store.Tx) error) {
 	}
 }
 
-// exec runs a statement behind the back of the shell.
+// exec runs a statement on a connection of its own.
 func (b *fixture) exec(query string) {
 	b.Helper()
 	db, err := sql.Open("sqlite3", b.path+"?_busy_timeout=10000")
@@ -113,7 +113,7 @@ func (b *fixture) exec(query string) {
 	}
 }
 
-// fail has the remote fail the next part for the first chat. It is false where nothing can fail.
+// fail injects a fault for the next part for the first chat. It returns false if nothing can fail.
 func (b *fixture) fail(f Fault) bool {
 	if b.remote.Fail == nil {
 		return false
@@ -140,7 +140,7 @@ func (b *fixture) parts(id int64) []store.Delivery {
 	return parts
 }
 
-// until waits for something that has to happen.
+// until waits for a condition.
 func (b *fixture) until(what string, happens func() bool) {
 	b.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -199,7 +199,7 @@ func (b *fixture) copies(text string) (bare, marked int) {
 	return bare, marked
 }
 
-// policy is what the adapter does about a part that may have arrived.
+// policy is what the adapter does with a part that may have arrived.
 type policy struct{ finds, marks, repeats bool }
 
 func (b *fixture) policy() (p policy) {

@@ -7,8 +7,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Plan keeps how a remote is to fail, for worlds around a fake that fails on demand: its Fail is
-// the Remote's. The zero value is ready.
+// Plan holds the planned faults of a remote that is a fake. Its Fail is the Remote's. The zero value is
+// ready to use.
 type Plan struct {
 	mu      sync.Mutex
 	planned map[string]Fault // chat → how its next part fails
@@ -24,7 +24,7 @@ func (p *Plan) Fail(chat string, f Fault) {
 	p.planned[chat] = f
 }
 
-// take is what is planned for a chat's next part, of these classes. The lock is held.
+// take removes the fault of a chat's next part, if it is of these classes. The caller holds the lock.
 func (p *Plan) take(chat string, classes ...msg.ErrorClass) (f Fault, planned bool) {
 	f, planned = p.planned[chat]
 	if !planned || !slices.Contains(classes, f.Class) {
@@ -34,19 +34,18 @@ func (p *Plan) take(chat string, classes ...msg.ErrorClass) (f Fault, planned bo
 	return f, true
 }
 
-// Deliver makes the call that brings a part for a chat to the fake, after it had spoil tell the
-// fake how to fail, if that is planned. Calls go through one by one: a fault of the fake meets
-// its next call, whosever it is.
-func (p *Plan) Deliver(chat string, spoil func(Fault), call func()) {
+// Deliver makes the call that sends a part for a chat to the fake, and injects the planned fault before
+// it. It makes one call at a time, since a fault of the fake affects its next call.
+func (p *Plan) Deliver(chat string, inject func(Fault), call func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f, planned := p.take(chat, msg.Permanent, msg.Rate, msg.Auth, msg.Ambiguous); planned {
-		spoil(f)
+		inject(f)
 	}
 	call()
 }
 
-// Unreached reports whether the next part for a chat is planned not to get as far as the fake.
+// Unreached reports whether the next part for a chat must not reach the fake.
 func (p *Plan) Unreached(chat string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

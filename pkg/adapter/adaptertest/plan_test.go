@@ -7,15 +7,14 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// A plan is for the next part of its chat alone, and for the side on which it goes wrong.
-func TestPlan(t *testing.T) {
+func TestPlan_InjectsOneFaultPerChat(t *testing.T) {
 	for _, class := range []msg.ErrorClass{msg.Permanent, msg.Rate, msg.Auth, msg.Ambiguous, msg.Transient} {
 		var p Plan
-		spoilt := func(chat string) (with []msg.ErrorClass) {
+		injected := func(chat string) (with []msg.ErrorClass) {
 			called := false
 			p.Deliver(chat, func(f Fault) {
 				if called {
-					t.Errorf("%s: spoilt behind the call", class)
+					t.Errorf("%s: injected after the call", class)
 				}
 				with = append(with, f.Class)
 			}, func() { called = true })
@@ -26,7 +25,7 @@ func TestPlan(t *testing.T) {
 		}
 		p.Fail("a", Fault{Class: msg.Permanent})
 		p.Fail("a", Fault{Class: class})
-		if p.Unreached("b") || spoilt("b") != nil {
+		if p.Unreached("b") || injected("b") != nil {
 			t.Errorf("%s: another chat fails", class)
 		}
 		want := []msg.ErrorClass{class}
@@ -36,10 +35,10 @@ func TestPlan(t *testing.T) {
 		if unreached := p.Unreached("a"); unreached != (want == nil) {
 			t.Errorf("%s: unreached is %v", class, unreached)
 		}
-		if with := spoilt("a"); !slices.Equal(with, want) {
-			t.Errorf("%s: spoilt with %v", class, with)
+		if with := injected("a"); !slices.Equal(with, want) {
+			t.Errorf("%s: injected %v", class, with)
 		}
-		if p.Unreached("a") || spoilt("a") != nil {
+		if p.Unreached("a") || injected("a") != nil {
 			t.Errorf("%s: it fails twice", class)
 		}
 	}

@@ -30,8 +30,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestLineOfAnything is one line, and stays what it is.
-func TestLineOfAnything(t *testing.T) {
+func TestLine_AnyText_IsOneLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "s")
 		got := plaintext.Line(s)
