@@ -16,9 +16,8 @@ import (
 	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
-// TestWhatPeopleDo has them do what they can, and looks at the rows.
-func TestWhatPeopleDo(t *testing.T) {
-	r := newRig(t, fake.Options{}, "BOTS=mentions")
+func TestInbound_UserActions(t *testing.T) {
+	r := newHarness(t, fake.Options{}, "BOTS=mentions")
 	bob := r.discord.User("Bob", "bob")
 	forum := r.guild.Forum("help")
 	r.connect()
@@ -63,9 +62,8 @@ func TestWhatPeopleDo(t *testing.T) {
 	}
 }
 
-// TestFirstAnswer sends one back and forth.
-func TestFirstAnswer(t *testing.T) {
-	r := newRig(t, fake.Options{})
+func TestAnswer_AndReply(t *testing.T) {
+	r := newHarness(t, fake.Options{})
 	r.connect()
 	question := r.general.Say(r.alice, r.discord.Me().Mention()+" hello")
 	r.expect("mention: hello [#general]")
@@ -79,9 +77,8 @@ func TestFirstAnswer(t *testing.T) {
 	}
 }
 
-// TestAddedToAGuild says so in the guild's name, once.
-func TestAddedToAGuild(t *testing.T) {
-	r := newRig(t, fake.Options{})
+func TestInbound_BotAdded_IsOneJoin(t *testing.T) {
+	r := newHarness(t, fake.Options{})
 	r.connect()
 	garden := r.discord.Guild("Garden", r.alice)
 	shed := garden.Channel("shed")
@@ -94,13 +91,12 @@ func TestAddedToAGuild(t *testing.T) {
 	shed.Say(r.alice, "again")
 	r.expect("message: welcome [#shed]", "join: added the bot [#shed]", "message: again [#shed]")
 	if got := r.text(`SELECT sender_name || addressed FROM messages WHERE verb = 'join'`); got != "Garden1" {
-		t.Errorf("it is told by %q", got)
+		t.Errorf("the sender is %q", got)
 	}
 }
 
-// TestFiles are fetched.
-func TestFiles(t *testing.T) {
-	r := newRig(t, fake.Options{})
+func TestInbound_Files_AreDownloaded(t *testing.T) {
+	r := newHarness(t, fake.Options{})
 	r.connect()
 	r.general.Attach(r.alice, "look", fake.File{Name: "notes.txt", Data: []byte("eggs")}, fake.File{Name: "big.bin", Data: []byte("x"), Size: 1 << 30})
 	r.until("the files", func() bool {
@@ -117,9 +113,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestCommands are on offer, stored, and answered in time.
-func TestCommands(t *testing.T) {
-	r := newRig(t, fake.Options{})
+func TestInbound_Commands_AreStoredAndAnswered(t *testing.T) {
+	r := newHarness(t, fake.Options{})
 	stop := r.connect()
 	thread := r.general.Thread(r.alice, "Soup")
 	given := thread.Command(r.alice, "new", "#deploy ship it")
@@ -139,10 +134,9 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestGap stores, after a stop, what was said meanwhile, in order, before what is said later; at
-// the first start there is nothing to catch up with.
-func TestGap(t *testing.T) {
-	r := newRig(t, fake.Options{})
+// At the first start there is nothing to backfill.
+func TestBackfill_AfterStop_KeepsOrder(t *testing.T) {
+	r := newHarness(t, fake.Options{})
 	dm := r.discord.DM(r.alice)
 	quiet := r.guild.Channel("quiet")
 	quiet.Say(r.alice, "long before")
@@ -159,10 +153,10 @@ func TestGap(t *testing.T) {
 		r.general.Say(r.alice, fmt.Sprint("meanwhile ", i))
 		want = append(want, fmt.Sprintf("message: meanwhile %d [#general]", i))
 	}
-	quiet.Say(r.alice, "meanwhile, where nobody spoke")
+	quiet.Say(r.alice, "meanwhile, in an empty channel")
 	thread := quiet.Thread(r.alice, "new")
 	thread.Say(r.alice, "meanwhile, in what is new")
-	want = append(want, "message: meanwhile, where nobody spoke [#quiet]", "message: meanwhile, in what is new [#quiet / new]")
+	want = append(want, "message: meanwhile, in an empty channel [#quiet]", "message: meanwhile, in what is new [#quiet / new]")
 	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 502}, fake.Fault{Route: fake.GetMessages, RetryAfter: 100 * time.Millisecond})
 	stop = r.connect()
 	r.general.Say(r.alice, "after")
@@ -185,9 +179,9 @@ func byPlace(rows []string) []string {
 	return rows
 }
 
-// TestGapWhileTheAPIIsDown is filled when the next session begins; what is said by then is stored.
-func TestGapWhileTheAPIIsDown(t *testing.T) {
-	r := newRig(t, fake.Options{})
+// Newer messages are stored meanwhile.
+func TestBackfill_APIDown_NextSessionRetries(t *testing.T) {
+	r := newHarness(t, fake.Options{})
 	stop := r.connect()
 	r.general.Say(r.alice, "before")
 	r.expect("message: before [#general]")
@@ -203,10 +197,9 @@ func TestGapWhileTheAPIIsDown(t *testing.T) {
 	r.expect("message: before [#general]", "message: after [#general]", "message: meanwhile [#general]")
 }
 
-// TestMadeMeanwhile reads from their beginning the places that are new, whether or not somebody has
-// spoken there when discd stops.
-func TestMadeMeanwhile(t *testing.T) {
-	r := newRig(t, fake.Options{})
+// Whether or not they had messages when discd stopped.
+func TestBackfill_NewChannels_AreReadFromTheirStart(t *testing.T) {
+	r := newHarness(t, fake.Options{})
 	forum := r.guild.Forum("help")
 	stop := r.connect()
 	r.general.Say(r.alice, "before")
@@ -223,9 +216,8 @@ func TestMadeMeanwhile(t *testing.T) {
 		"message: in what is new [#late]", "message: what now? [#help / My pan burns]")
 }
 
-// TestGapOfAClosedChannel is nobody else's.
-func TestGapOfAClosedChannel(t *testing.T) {
-	r := newRig(t, fake.Options{})
+func TestBackfill_HiddenChannel_DoesNotDelayOthers(t *testing.T) {
+	r := newHarness(t, fake.Options{})
 	closed := r.guild.Channel("closed")
 	stop := r.connect()
 	closed.Say(r.alice, "before")
@@ -238,9 +230,8 @@ func TestGapOfAClosedChannel(t *testing.T) {
 	r.expect("message: before [#closed]", "message: meanwhile [#general]")
 }
 
-// TestBreaks has the connection end in every way; each time what was said meanwhile is stored,
-// once and in order.
-func TestBreaks(t *testing.T) {
+// Messages sent meanwhile are stored, once and in order.
+func TestReconnect_AfterEachKindOfBreak(t *testing.T) {
 	for name, end := range map[string]func(*fake.Server){
 		"the network breaks":            func(s *fake.Server) { s.Disconnect() },
 		"Discord asks for it":           func(s *fake.Server) { s.RequestReconnect() },
@@ -255,7 +246,7 @@ func TestBreaks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, fake.Options{Heartbeat: 100 * time.Millisecond})
+			r := newHarness(t, fake.Options{Heartbeat: 100 * time.Millisecond})
 			r.connect()
 			r.general.Say(r.alice, "before")
 			r.expect("message: before [#general]")
@@ -268,9 +259,8 @@ func TestBreaks(t *testing.T) {
 	}
 }
 
-// TestEventsOutOfOrder come twice, late, or in no form at all.
-func TestEventsOutOfOrder(t *testing.T) {
-	r := newRig(t, fake.Options{})
+func TestInbound_DuplicateAndInvalidEvents(t *testing.T) {
+	r := newHarness(t, fake.Options{})
 	r.connect()
 	first := r.general.Say(r.alice, "first")
 	r.discord.DuplicateNext(1)
@@ -291,10 +281,9 @@ func TestEventsOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestThreadNobodyToldOf is asked for before its message is stored, until Discord answers; a channel
-// that is not shown to us is none.
-func TestThreadNobodyToldOf(t *testing.T) {
-	r := newRig(t, fake.Options{})
+// Until Discord answers. A channel that is hidden counts as no thread.
+func TestInbound_UnknownThread_IsLookedUp(t *testing.T) {
+	r := newHarness(t, fake.Options{})
 	thread := r.general.Thread(r.alice, "Soup")
 	thread.Archive(true, false)
 	r.connect()
@@ -318,15 +307,15 @@ func TestThreadNobodyToldOf(t *testing.T) {
 	}
 }
 
-// TestStoreInTheWay waits for the database, and loses nothing.
-func TestStoreInTheWay(t *testing.T) {
-	r := newRig(t, fake.Options{Heartbeat: 200 * time.Millisecond})
+// No event is lost.
+func TestInbound_WritesFail_AreRetried(t *testing.T) {
+	r := newHarness(t, fake.Options{Heartbeat: 200 * time.Millisecond})
 	r.connect()
 	r.exec(`CREATE TRIGGER no BEFORE INSERT ON messages BEGIN SELECT raise(ABORT, 'no'); END`)
 	for i := range 3 {
 		r.general.Say(r.alice, fmt.Sprint(i))
 	}
-	r.until("the trouble", func() bool { return strings.Contains(r.log.String(), "cannot store an event") })
+	r.until("the failed write", func() bool { return strings.Contains(r.log.String(), "cannot store an event") })
 	if err := r.discord.WaitConfirmed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -338,8 +327,7 @@ func TestStoreInTheWay(t *testing.T) {
 	r.expect("message: 0 [#general]", "message: 1 [#general]", "message: 2 [#general]", "message: 3 [#general]")
 }
 
-// TestRefused tells what somebody has to do.
-func TestRefused(t *testing.T) {
+func TestConnect_Refused_ReportsRemedy(t *testing.T) {
 	for name, test := range map[string]struct {
 		options fake.Options
 		env     string
@@ -349,7 +337,7 @@ func TestRefused(t *testing.T) {
 		"the content is not ": {fake.Options{Denied: fake.MessageContent}, "LOG_LEVEL=info", "Message Content Intent is off"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, test.options, test.env)
+			r := newHarness(t, test.options, test.env)
 			r.serve()
 			r.until("the report", func() bool { return r.connection() == "bad_credentials" })
 			if detail := r.text(`SELECT detail FROM daemons WHERE name = 'discd'`); !strings.Contains(detail, test.detail) || strings.Contains(detail, "\n") {
@@ -359,18 +347,16 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestMembersAreNotAskedFor where the portal does not allow it.
-func TestMembersAreNotAskedFor(t *testing.T) {
-	r := newRig(t, fake.Options{Denied: fake.GuildMembers})
+func TestConnect_MembersIntentOff_Works(t *testing.T) {
+	r := newHarness(t, fake.Options{Denied: fake.GuildMembers})
 	r.connect()
 	r.guild.Join(r.discord.User("Bob", "bob"))
 	r.general.Say(r.alice, "hello")
 	r.expect("message: hello [#general]")
 }
 
-// TestLimits are kept, and one chat does not wait for another.
-func TestLimits(t *testing.T) {
-	r := newRig(t, fake.Options{RateLimits: true})
+func TestDelivery_RateLimits_DoNotDelayOtherChats(t *testing.T) {
+	r := newHarness(t, fake.Options{RateLimits: true})
 	quiet := r.guild.Channel("quiet")
 	r.connect()
 	var want, sent []string

@@ -18,12 +18,12 @@ import (
 	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
-// patience is how long a test waits for what has to happen.
+// patience bounds the wait for an expected event.
 const patience = 20 * time.Second
 
-// rig is discd as it is started, a Discord, and a database between them. Only one at a time: the
-// library has one address for all its sessions.
-type rig struct {
+// harness runs discd with a fake Discord and a database. Only one at a time: the library has one address
+// for all its sessions.
+type harness struct {
 	testing.TB
 	discord *fake.Server
 	alice   fake.User
@@ -34,7 +34,7 @@ type rig struct {
 	log     logged
 }
 
-// logged is what discd has logged so far.
+// logged collects the log of discd.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -52,7 +52,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-func newRig(t testing.TB, o fake.Options, env ...string) *rig {
+func newHarness(t testing.TB, o fake.Options, env ...string) *harness {
 	t.Helper()
 	data, err := os.MkdirTemp("", "discd") // short: the paths of sockets are limited
 	if err != nil {
@@ -66,7 +66,7 @@ func newRig(t testing.TB, o fake.Options, env ...string) *rig {
 	if err := os.WriteFile(filepath.Join(data, "secret"), []byte("0123456789abcdef-shared\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{TB: t, discord: fake.New(o)}
+	r := &harness{TB: t, discord: fake.New(o)}
 	base, err := r.discord.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func newRig(t testing.TB, o fake.Options, env ...string) *rig {
 }
 
 // serve runs discd until stop is called, or the test ends.
-func (r *rig) serve() (stop func()) {
+func (r *harness) serve() (stop func()) {
 	r.Helper()
 	cfg, err := config.Load[Config](r.env)
 	if err != nil {
@@ -106,16 +106,16 @@ func (r *rig) serve() (stop func()) {
 	return stop
 }
 
-// connect is serve that waits for the connection.
-func (r *rig) connect() (stop func()) {
+// connect is serve, and waits for the connection.
+func (r *harness) connect() (stop func()) {
 	r.Helper()
 	stop = r.serve()
 	r.until("the connection", func() bool { return r.connection() == "connected" && r.discord.Listening() })
 	return stop
 }
 
-// until waits for something that has to happen.
-func (r *rig) until(what string, happens func() bool) {
+// until waits for a condition.
+func (r *harness) until(what string, happens func() bool) {
 	r.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -129,13 +129,13 @@ func (r *rig) until(what string, happens func() bool) {
 	}
 }
 
-// connection is the state that discd's row in daemons tells.
-func (r *rig) connection() string {
+// connection is the state in discd's row of daemons.
+func (r *harness) connection() string {
 	return r.text(`SELECT connection FROM daemons WHERE name = 'discd'`)
 }
 
-// text is the first value that a query finds, "" for none.
-func (r *rig) text(query string, args ...any) (value string) {
+// text is the first value of a query, "" for none.
+func (r *harness) text(query string, args ...any) (value string) {
 	r.Helper()
 	if err := r.db.QueryRow(query, args...).Scan(&value); err != nil && err != sql.ErrNoRows {
 		r.Fatal(err)
@@ -143,16 +143,15 @@ func (r *rig) text(query string, args ...any) (value string) {
 	return value
 }
 
-func (r *rig) exec(query string, args ...any) {
+func (r *harness) exec(query string, args ...any) {
 	r.Helper()
 	if _, err := r.db.Exec(query, args...); err != nil {
 		r.Fatal(err)
 	}
 }
 
-// stored lists the inbound rows in the order in which they were stored: verb, content and, in
-// brackets, the names of their chat and thread.
-func (r *rig) stored() (all []string) {
+// stored lists the inbound rows in order: verb, content and, in brackets, the names of chat and thread.
+func (r *harness) stored() (all []string) {
 	r.Helper()
 	rows, err := r.db.Query(`SELECT m.verb || ': ' || m.content || ' [' || ifnull(c.title, c.jid) || ifnull(' / ' || nullif(t.title, ''), '') || ']'
 		FROM messages m JOIN chats c ON c.jid = m.chat_jid
@@ -172,8 +171,8 @@ func (r *rig) stored() (all []string) {
 	return all
 }
 
-// expect waits until as many rows are stored as are wanted, and compares them.
-func (r *rig) expect(want ...string) {
+// expect waits for as many rows as wanted, and compares them.
+func (r *harness) expect(want ...string) {
 	r.Helper()
 	r.until("the rows", func() bool { return len(r.stored()) >= len(want) })
 	if diff := cmp.Diff(want, r.stored()); diff != "" {
@@ -181,8 +180,8 @@ func (r *rig) expect(want ...string) {
 	}
 }
 
-// queue says something as gated does.
-func (r *rig) queue(chatJID, threadID, content string) (id int64) {
+// queue writes an outbound row, as gated does.
+func (r *harness) queue(chatJID, threadID, content string) (id int64) {
 	r.Helper()
 	now := time.Now().UnixMilli()
 	res, err := r.db.Exec(`INSERT INTO messages (chat_jid, thread_id, direction, sender, sender_name, content, timestamp, received_at, source, out_state)

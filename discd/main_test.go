@@ -25,8 +25,7 @@ func TestConfigProblems(t *testing.T) {
 	}
 }
 
-// TestCheck tells what is wrong, and where its switch is.
-func TestCheck(t *testing.T) {
+func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 	for name, test := range map[string]struct {
 		options fake.Options
 		guild   bool
@@ -35,15 +34,15 @@ func TestCheck(t *testing.T) {
 		says    []string
 		not     string
 	}{
-		"all is well":           {fake.Options{}, true, "", 0, []string{"connects as: arizuko (", "is in 1 guilds", "discd: ok"}, "switch"},
-		"in no guild":           {fake.Options{}, false, "", 0, []string{"is in 0 guilds", "https://discord.com/oauth2/authorize?client_id=", "scope=bot+applications.commands&permissions=563224831708224"}, "switch"},
-		"joins are not seen":    {fake.Options{Denied: fake.GuildMembers}, true, "", 0, []string{"Server Members Intent is off", "discord.com/developers/applications/"}, "Message Content"},
-		"content is not seen":   {fake.Options{Denied: fake.MessageContent}, true, "", 1, []string{"Message Content Intent is off", "discord.com/developers/applications/"}, "discd: ok"},
-		"a wrong token":         {fake.Options{}, true, "DISCORD_BOT_TOKEN=wrong", 78, []string{"does not accept DISCORD_BOT_TOKEN"}, "connects"},
-		"Discord is not there":  {fake.Options{}, true, "DISCORD_API_URL=http://127.0.0.1:1", 1, []string{"http://127.0.0.1:1 does not answer"}, "connects"},
-		"a bad configuration":   {fake.Options{}, true, "BOTS=some", 78, []string{`BOTS="some": must be`}, "connects"},
-		"nobody runs: health":   {fake.Options{}, true, "DISCD_ADDR=127.0.0.1:1", 1, []string{"refused"}, "connects"},
-		"a command of nobody's": {fake.Options{}, true, "", 78, []string{"usage: discd [serve | check | health | --version]"}, "connects"},
+		"all is well":                   {fake.Options{}, true, "", 0, []string{"connects as: arizuko (", "is in 1 guilds", "discd: ok"}, "switch"},
+		"in no guild":                   {fake.Options{}, false, "", 0, []string{"is in 0 guilds", "https://discord.com/oauth2/authorize?client_id=", "scope=bot+applications.commands&permissions=563224831708224"}, "switch"},
+		"joins are not seen":            {fake.Options{Denied: fake.GuildMembers}, true, "", 0, []string{"Server Members Intent is off", "discord.com/developers/applications/"}, "Message Content"},
+		"content is not seen":           {fake.Options{Denied: fake.MessageContent}, true, "", 1, []string{"Message Content Intent is off", "discord.com/developers/applications/"}, "discd: ok"},
+		"a wrong token":                 {fake.Options{}, true, "DISCORD_BOT_TOKEN=wrong", 78, []string{"does not accept DISCORD_BOT_TOKEN"}, "connects"},
+		"Discord is not there":          {fake.Options{}, true, "DISCORD_API_URL=http://127.0.0.1:1", 1, []string{"http://127.0.0.1:1 does not answer"}, "connects"},
+		"a bad configuration":           {fake.Options{}, true, "BOTS=some", 78, []string{`BOTS="some": must be`}, "connects"},
+		"not running: health":           {fake.Options{}, true, "DISCD_ADDR=127.0.0.1:1", 1, []string{"refused"}, "connects"},
+		"a command that does not exist": {fake.Options{}, true, "", 78, []string{"usage: discd [serve | check | health | --version]"}, "connects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := fake.New(test.options)

@@ -17,7 +17,7 @@ import (
 )
 
 // said are the texts that the bot has said in a place, and the names of the files it has shared.
-func (r *rig) said(p fake.Place) (all []string) {
+func (r *harness) said(p fake.Place) (all []string) {
 	for _, m := range p.Messages() {
 		if m.User != r.Me().ID || m.Subtype == "assistant_app_thread" {
 			continue
@@ -31,17 +31,16 @@ func (r *rig) said(p fake.Place) (all []string) {
 	return all
 }
 
-func (r *rig) expect(p fake.Place, want ...string) {
+func (r *harness) expect(p fake.Place, want ...string) {
 	r.t.Helper()
 	if diff := cmp.Diff(want, r.said(p)); diff != "" {
 		r.t.Errorf("said (-want +got):\n%s", diff)
 	}
 }
 
-// TestWhatIsSaid stands where it belongs, and is what it is later changed to.
-func TestWhatIsSaid(t *testing.T) {
+func TestDelivery_TextEditReactionDelete(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	question := r.team.Say(r.alice, "question")
 	thread := r.team.Thread(question.TS)
 	r.start()
@@ -73,9 +72,9 @@ func TestWhatIsSaid(t *testing.T) {
 	}
 }
 
-func TestFilesAreSent(t *testing.T) {
+func TestDelivery_Files(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	if err := os.WriteFile(filepath.Join(r.data, "cat.txt"), []byte("meow"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +101,7 @@ func TestFilesAreSent(t *testing.T) {
 	}
 }
 
-// TestFilesInDoubt are there once, whichever step fails.
-func TestFilesInDoubt(t *testing.T) {
+func TestDelivery_UploadStepFails_SendsFileOnce(t *testing.T) {
 	for what, fault := range map[string]fake.Fault{
 		"no address":         {Method: "files.getUploadURLExternal", Status: http.StatusBadGateway},
 		"broken off":         {Method: "upload", Drop: true},
@@ -113,7 +111,7 @@ func TestFilesInDoubt(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, fake.Options{})
+			r := newHarness(t, fake.Options{})
 			if err := os.WriteFile(filepath.Join(r.data, "cat.txt"), []byte("meow"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -128,14 +126,13 @@ func TestFilesInDoubt(t *testing.T) {
 	}
 }
 
-// TestTextInDoubt is there once: in a thread and outside, beyond what one page of history holds,
-// and beside its likes.
-func TestTextInDoubt(t *testing.T) {
+// In a thread and outside, beyond one page of history, and next to an equal text.
+func TestDelivery_AmbiguousText_IsSentOnce(t *testing.T) {
 	for _, arrived := range []bool{true, false} {
 		for _, threaded := range []bool{true, false} {
 			t.Run(map[bool]string{true: "arrived", false: "lost"}[arrived]+map[bool]string{true: ", in a thread"}[threaded], func(t *testing.T) {
 				t.Parallel()
-				r := newRig(t, fake.Options{})
+				r := newHarness(t, fake.Options{})
 				place := r.team
 				if threaded {
 					place = r.team.Thread(r.team.Say(r.alice, "question").TS)
@@ -157,9 +154,9 @@ func TestTextInDoubt(t *testing.T) {
 	}
 }
 
-func TestPolls(t *testing.T) {
+func TestDelivery_Poll(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	r.start()
 	r.InjectFault(fake.Fault{Method: "reactions.add", Status: http.StatusBadGateway, After: true})
 	row := r.ends(r.out(r.team, func(m *msg.Message) {
@@ -171,10 +168,9 @@ func TestPolls(t *testing.T) {
 	}
 }
 
-// TestDeadPlaces end their own rows alone.
-func TestDeadPlaces(t *testing.T) {
+func TestDelivery_UnavailableChats_FailOnlyTheirRows(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	archived, foreign := r.Channel("old", r.alice), r.ChannelWithoutBot("foreign", r.alice)
 	archived.Archive(r.alice)
 	r.start()
@@ -186,7 +182,7 @@ func TestDeadPlaces(t *testing.T) {
 }
 
 // works has an agent work on a message until end is called.
-func (r *rig) works(p fake.Place, on string, topic string) (end func()) {
+func (r *harness) works(p fake.Place, on string, topic string) (end func()) {
 	r.t.Helper()
 	jid := "slack:" + p.ChannelID
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: jid, ThreadID: p.ThreadTS, Topic: topic, CreatedAt: 1}
@@ -210,7 +206,7 @@ func (r *rig) works(p fake.Place, on string, topic string) (end func()) {
 }
 
 // marked waits until the messages that bear the mark in a place are these.
-func (r *rig) marked(p fake.Place, want ...string) {
+func (r *harness) marked(p fake.Place, want ...string) {
 	r.t.Helper()
 	r.until("the marks are right", func() bool {
 		var got []string
@@ -223,9 +219,9 @@ func (r *rig) marked(p fake.Place, want ...string) {
 	})
 }
 
-func TestMessagesAreMarkedWhileAnAgentWorks(t *testing.T) {
+func TestMarks_WhileAgentWorks(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	r.start()
 	r.connected()
 	one, two := r.team.Say(r.alice, "one").TS, r.team.Say(r.bob, "two").TS
@@ -245,10 +241,9 @@ func TestMessagesAreMarkedWhileAnAgentWorks(t *testing.T) {
 	}
 }
 
-// TestMarksAreTakenAwayAfterACrash which leaves them, and what says that they are there.
-func TestMarksAreTakenAwayAfterACrash(t *testing.T) {
+func TestMarks_AfterCrash_AreRemovedWithTheirRecords(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	stop := r.start()
 	r.connected()
 	ts := r.team.Say(r.alice, "one").TS
@@ -264,7 +259,7 @@ func TestMarksAreTakenAwayAfterACrash(t *testing.T) {
 }
 
 // forgotten waits until nothing says any more that there are marks.
-func (r *rig) forgotten() {
+func (r *harness) forgotten() {
 	r.t.Helper()
 	r.until("the marks are forgotten", func() bool {
 		left, err := r.store.DaemonCursors(r.t.Context(), name, "mark ")
@@ -275,10 +270,9 @@ func (r *rig) forgotten() {
 	})
 }
 
-// TestMarksThatCannotBe cost nothing, and are forgotten.
-func TestMarksThatCannotBe(t *testing.T) {
+func TestMarks_ScopeMissing_DoesNotDelayDelivery(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "reactions:write" })})
+	r := newHarness(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "reactions:write" })})
 	r.start()
 	r.connected()
 	ts := r.team.Say(r.alice, "one").TS
@@ -292,9 +286,9 @@ func TestMarksThatCannotBe(t *testing.T) {
 	r.forgotten()
 }
 
-func TestPanesShowAStatus(t *testing.T) {
+func TestStatus_InPaneWhileAgentWorks(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	r.start()
 	r.connected()
 	pane := r.OpenPane(r.alice, fake.Place{})

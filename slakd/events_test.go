@@ -24,16 +24,16 @@ import (
 )
 
 // posted makes events come by the Events API.
-func posted(t *testing.T) *rig {
+func posted(t *testing.T) *harness {
 	addr := freeAddr(t)
-	return newRig(t, fake.Options{EventsURL: "http://" + addr + "/slack/events"},
+	return newHarness(t, fake.Options{EventsURL: "http://" + addr + "/slack/events"},
 		"SLAKD_ADDR="+addr, "SLACK_APP_TOKEN=", "SLACK_SIGNING_SECRET="+fake.DefaultSigningSecret)
 }
 
-// TestWhatHappens comes both ways, and is one row for each thing.
-func TestWhatHappens(t *testing.T) {
-	for way, make := range map[string]func(*testing.T) *rig{
-		"socket": func(t *testing.T) *rig { return newRig(t, fake.Options{}) }, "posted": posted,
+// Both ways of receiving events give one row for each action.
+func TestInbound_UserActions(t *testing.T) {
+	for way, make := range map[string]func(*testing.T) *harness{
+		"socket": func(t *testing.T) *harness { return newHarness(t, fake.Options{}) }, "posted": posted,
 	} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
@@ -76,9 +76,9 @@ func TestWhatHappens(t *testing.T) {
 	}
 }
 
-func TestPrivatePlaces(t *testing.T) {
+func TestInbound_PrivateChats(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	r.start()
 	r.connected()
 	r.dm.Say(r.alice, "hi")
@@ -106,10 +106,10 @@ func TestPrivatePlaces(t *testing.T) {
 	}
 }
 
-// TestCommands are rows before anybody is answered.
-func TestCommands(t *testing.T) {
-	for way, make := range map[string]func(*testing.T) *rig{
-		"socket": func(t *testing.T) *rig { return newRig(t, fake.Options{}) }, "posted": posted,
+// A command is acknowledged after it is stored.
+func TestInbound_Commands(t *testing.T) {
+	for way, make := range map[string]func(*testing.T) *harness{
+		"socket": func(t *testing.T) *harness { return newHarness(t, fake.Options{}) }, "posted": posted,
 	} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
@@ -129,9 +129,9 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestTheBotIsAdded(t *testing.T) {
+func TestInbound_BotAdded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	r.start()
 	r.connected()
 	room := r.ChannelWithoutBot("new", r.alice)
@@ -142,9 +142,9 @@ func TestTheBotIsAdded(t *testing.T) {
 	}
 }
 
-func TestFilesAreFetched(t *testing.T) {
+func TestInbound_Files_AreDownloaded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	r.start()
 	r.connected()
 	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow")}, "look")
@@ -164,9 +164,9 @@ func TestFilesAreFetched(t *testing.T) {
 	}
 }
 
-func TestFilesWithoutTheScope(t *testing.T) {
+func TestInbound_FilesScopeMissing_NamesTheScope(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "files:read" })})
+	r := newHarness(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "files:read" })})
 	r.start()
 	r.connected()
 	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow")}, "look")
@@ -177,9 +177,9 @@ func TestFilesWithoutTheScope(t *testing.T) {
 	}
 }
 
-func TestNamesChange(t *testing.T) {
+func TestInbound_Renames_ChangeNames(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	r.start()
 	r.connected()
 	r.team.Say(r.alice, "one "+r.bob.Mention())
@@ -200,10 +200,9 @@ func TestNamesChange(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeRead is counted, acknowledged and passed over.
-func TestWhatCannotBeRead(t *testing.T) {
-	for way, make := range map[string]func(*testing.T) *rig{
-		"socket": func(t *testing.T) *rig { return newRig(t, fake.Options{}) }, "posted": posted,
+func TestInbound_UndecodableEvents_AreSkippedAndCounted(t *testing.T) {
+	for way, make := range map[string]func(*testing.T) *harness{
+		"socket": func(t *testing.T) *harness { return newHarness(t, fake.Options{}) }, "posted": posted,
 	} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
@@ -226,7 +225,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 }
 
 // metric is the value of a metric, as slakd tells it.
-func (r *rig) metric(name string) string {
+func (r *harness) metric(name string) string {
 	r.t.Helper()
 	for line := range strings.Lines(r.get("/metrics")) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
@@ -236,7 +235,7 @@ func (r *rig) metric(name string) string {
 	return ""
 }
 
-func (r *rig) addr() string {
+func (r *harness) addr() string {
 	addr := ""
 	for _, variable := range r.env {
 		if value, ok := strings.CutPrefix(variable, "SLAKD_ADDR="); ok {
@@ -246,7 +245,7 @@ func (r *rig) addr() string {
 	return addr
 }
 
-func (r *rig) get(path string) string {
+func (r *harness) get(path string) string {
 	r.t.Helper()
 	res, err := http.Get("http://" + r.addr() + path)
 	if err != nil {
@@ -260,10 +259,9 @@ func (r *rig) get(path string) string {
 	return string(body)
 }
 
-// TestSlackRefreshesTheConnection while people write; nobody calls that a trouble.
-func TestSlackRefreshesTheConnection(t *testing.T) {
+func TestReconnect_RefreshRequested_LogsNoError(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	r.start()
 	r.connected()
 	r.team.Say(r.alice, "0")
@@ -279,10 +277,9 @@ func TestSlackRefreshesTheConnection(t *testing.T) {
 	}
 }
 
-// TestTheConnectionBreaks again and again, and Slack is gone for a while.
-func TestTheConnectionBreaks(t *testing.T) {
+func TestReconnect_AfterBreaks_LosesNoEvent(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	r.start()
 	r.connected()
 	var want []string
@@ -303,20 +300,20 @@ func TestTheConnectionBreaks(t *testing.T) {
 	}
 }
 
-func TestBadCredentials(t *testing.T) {
+func TestConnect_Refused_ReportsRemedy(t *testing.T) {
 	for what, tt := range map[string]struct {
-		spoil func(*rig)
-		says  []string
+		prepare func(*harness)
+		says    []string
 	}{
-		"bot token":        {func(r *rig) { r.Revoke(r.BotToken(), "token_revoked") }, []string{"SLACK_BOT_TOKEN", "OAuth & Permissions", "token_revoked"}},
-		"app token":        {func(r *rig) { r.Revoke(r.AppToken(), "invalid_auth") }, []string{"SLACK_APP_TOKEN", "App-Level Tokens", "invalid_auth"}},
-		"no Socket Mode":   {func(r *rig) { r.SetSocketMode(false) }, []string{"Socket Mode is off"}},
-		"tokens exchanged": {func(r *rig) { r.env = append(r.env, "SLACK_BOT_TOKEN=xoxb-wrong") }, []string{"SLACK_BOT_TOKEN", "invalid_auth"}},
+		"bot token":        {func(r *harness) { r.Revoke(r.BotToken(), "token_revoked") }, []string{"SLACK_BOT_TOKEN", "OAuth & Permissions", "token_revoked"}},
+		"app token":        {func(r *harness) { r.Revoke(r.AppToken(), "invalid_auth") }, []string{"SLACK_APP_TOKEN", "App-Level Tokens", "invalid_auth"}},
+		"no Socket Mode":   {func(r *harness) { r.SetSocketMode(false) }, []string{"Socket Mode is off"}},
+		"tokens exchanged": {func(r *harness) { r.env = append(r.env, "SLACK_BOT_TOKEN=xoxb-wrong") }, []string{"SLACK_BOT_TOKEN", "invalid_auth"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, fake.Options{})
-			tt.spoil(r)
+			r := newHarness(t, fake.Options{})
+			tt.prepare(r)
 			r.start()
 			detail := r.connection("bad_credentials")
 			for _, word := range tt.says {
@@ -333,11 +330,10 @@ func TestBadCredentials(t *testing.T) {
 	}
 }
 
-// TestTheDatabaseIsInTheWay has nothing be acknowledged before it is stored.
-// TestATokenIsRevoked is about the bot's, on which no socket hangs but the one that breaks.
-func TestATokenIsRevoked(t *testing.T) {
+// Sockets do not depend on the bot's token.
+func TestConnect_BotTokenRevoked_IsReported(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
+	r := newHarness(t, fake.Options{})
 	r.start()
 	r.connected()
 	r.Revoke(r.BotToken(), "token_revoked")
@@ -346,9 +342,9 @@ func TestATokenIsRevoked(t *testing.T) {
 	}
 }
 
-func TestTheDatabaseIsInTheWay(t *testing.T) {
-	for way, make := range map[string]func(*testing.T) *rig{
-		"socket": func(t *testing.T) *rig { return newRig(t, fake.Options{AckTimeout: time.Minute}) }, "posted": posted,
+func TestInbound_WritesFail_AcknowledgesNothing(t *testing.T) {
+	for way, make := range map[string]func(*testing.T) *harness{
+		"socket": func(t *testing.T) *harness { return newHarness(t, fake.Options{AckTimeout: time.Minute}) }, "posted": posted,
 	} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
@@ -370,8 +366,8 @@ func TestTheDatabaseIsInTheWay(t *testing.T) {
 	}
 }
 
-// exec runs a statement behind slakd's back.
-func (r *rig) exec(query string) {
+// exec runs a statement on a connection of its own.
+func (r *harness) exec(query string) {
 	r.t.Helper()
 	db, err := sql.Open("sqlite3", filepath.Join(r.data, "arizuko.db")+"?_busy_timeout=10000")
 	if err != nil {
@@ -383,8 +379,7 @@ func (r *rig) exec(query string) {
 	}
 }
 
-// TestPostsOfOthers get no further than the door.
-func TestPostsOfOthers(t *testing.T) {
+func TestPosts_WithoutValidSignature_AreRefused(t *testing.T) {
 	t.Parallel()
 	r := posted(t)
 	r.start()
@@ -435,14 +430,13 @@ func TestPostsOfOthers(t *testing.T) {
 	}
 }
 
-// TestBots has other bots be heard as they are wanted.
-func TestBots(t *testing.T) {
+func TestInbound_Bots_AreStoredAsConfigured(t *testing.T) {
 	for bots, want := range map[string][]string{
 		"none": {}, "mentions": {"mention Other: you there?"}, "all": {"message Other: hello", "mention Other: you there?"},
 	} {
 		t.Run(bots, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, fake.Options{}, "BOTS="+bots)
+			r := newHarness(t, fake.Options{}, "BOTS="+bots)
 			other := r.OtherBot("Other", "other")
 			r.team.Invite(r.alice, other)
 			r.start()

@@ -18,11 +18,11 @@ import (
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
-// patience is how long a test waits for what has to happen.
+// patience bounds the wait for an expected event.
 const patience = 20 * time.Second
 
-// rig is a slakd at a Slack, with the database behind it.
-type rig struct {
+// harness runs slakd with a fake Slack and a database.
+type harness struct {
 	t *testing.T
 	*fake.Server
 	ctx   context.Context
@@ -36,7 +36,7 @@ type rig struct {
 	team, dm   fake.Place
 }
 
-// log is what slakd has written.
+// log collects the log of slakd.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -55,7 +55,7 @@ func (l *log) String() string {
 }
 
 // newRig makes a Slack, and the folder of a slakd that is not started yet.
-func newRig(t *testing.T, o fake.Options, env ...string) *rig {
+func newHarness(t *testing.T, o fake.Options, env ...string) *harness {
 	t.Helper()
 	data, err := os.MkdirTemp("", "slakd") // the paths of sockets are short
 	if err != nil {
@@ -69,7 +69,7 @@ func newRig(t *testing.T, o fake.Options, env ...string) *rig {
 	if err := storetest.Migrate(path); err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, Server: fake.New(o), data: data, store: storetest.OpenAt(t, path, nil), log: &log{}}
+	r := &harness{t: t, Server: fake.New(o), data: data, store: storetest.OpenAt(t, path, nil), log: &log{}}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	r.ctx = ctx
@@ -86,7 +86,7 @@ func newRig(t *testing.T, o fake.Options, env ...string) *rig {
 	return r
 }
 
-// freeAddr is an address at which nobody listens.
+// freeAddr is an unused address.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,7 +98,7 @@ func freeAddr(t *testing.T) string {
 }
 
 // start runs slakd until stop is called, or the test ends.
-func (r *rig) start() (stop func()) {
+func (r *harness) start() (stop func()) {
 	r.t.Helper()
 	cfg, err := config.Load[Config](r.env)
 	if err != nil {
@@ -117,14 +117,14 @@ func (r *rig) start() (stop func()) {
 	return stop
 }
 
-// connected waits until slakd says so.
-func (r *rig) connected() {
+// connected waits until slakd is connected.
+func (r *harness) connected() {
 	r.t.Helper()
 	r.connection("connected")
 }
 
-// connection waits for the state of the connection, and returns what is said of it.
-func (r *rig) connection(state string) (detail string) {
+// connection waits for a state of the connection, and returns its detail.
+func (r *harness) connection(state string) (detail string) {
 	r.t.Helper()
 	r.until("the connection is "+state, func() bool {
 		all, err := r.store.Daemons(r.t.Context())
@@ -142,8 +142,8 @@ func (r *rig) connection(state string) (detail string) {
 	return detail
 }
 
-// until waits for something that has to happen.
-func (r *rig) until(what string, happens func() bool) {
+// until waits for a condition.
+func (r *harness) until(what string, happens func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -157,7 +157,7 @@ func (r *rig) until(what string, happens func() bool) {
 }
 
 // confirmed waits until every event has been acknowledged.
-func (r *rig) confirmed() {
+func (r *harness) confirmed() {
 	r.t.Helper()
 	if err := r.WaitConfirmed(r.ctx); err != nil {
 		r.t.Fatalf("%d events are not acknowledged; the log:\n%s", r.Pending(), r.log)
@@ -165,7 +165,7 @@ func (r *rig) confirmed() {
 }
 
 // rows are what is stored of a chat, oldest first, as "verb sender: content".
-func (r *rig) rows(p fake.Place) (all []string) {
+func (r *harness) rows(p fake.Place) (all []string) {
 	r.t.Helper()
 	for _, m := range r.messages(p) {
 		all = append(all, strings.TrimSpace(m.Verb+" "+m.SenderName+": "+m.Content))
@@ -173,7 +173,7 @@ func (r *rig) rows(p fake.Place) (all []string) {
 	return all
 }
 
-func (r *rig) messages(p fake.Place) []*msg.Message {
+func (r *harness) messages(p fake.Place) []*msg.Message {
 	r.t.Helper()
 	all, err := r.store.Undecided(r.t.Context(), "slack:"+p.ChannelID, 0, 1000)
 	if err != nil {
@@ -183,7 +183,7 @@ func (r *rig) messages(p fake.Place) []*msg.Message {
 }
 
 // out queues a row for a place.
-func (r *rig) out(p fake.Place, set func(*msg.Message)) int64 {
+func (r *harness) out(p fake.Place, set func(*msg.Message)) int64 {
 	r.t.Helper()
 	now := time.Now().UnixMilli()
 	m := &msg.Message{
@@ -195,12 +195,12 @@ func (r *rig) out(p fake.Place, set func(*msg.Message)) int64 {
 	return m.ID
 }
 
-func (r *rig) say(p fake.Place, text string) int64 {
+func (r *harness) say(p fake.Place, text string) int64 {
 	r.t.Helper()
 	return r.out(p, func(m *msg.Message) { m.Content = text })
 }
 
-func (r *rig) write(fn func(*store.Tx) error) {
+func (r *harness) write(fn func(*store.Tx) error) {
 	r.t.Helper()
 	if err := r.store.Write(r.ctx, fn); err != nil {
 		r.t.Fatal(err)
@@ -208,7 +208,7 @@ func (r *rig) write(fn func(*store.Tx) error) {
 }
 
 // ends waits until a row is settled, and compares how.
-func (r *rig) ends(id int64, want msg.OutState) *msg.Message {
+func (r *harness) ends(id int64, want msg.OutState) *msg.Message {
 	r.t.Helper()
 	var m *msg.Message
 	r.until("a row is settled", func() bool {

@@ -62,8 +62,8 @@ func listed(t *testing.T, name string) (entries []string) {
 	return entries
 }
 
-// TestManifest asks for the scopes that check misses, and for the events that are read.
-func TestManifest(t *testing.T) {
+// The scopes that check requires, and the events that are read.
+func TestManifest_RequestsWhatIsUsed(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(slackapi.Scopes())), listed(t, "bot")); diff != "" {
 		t.Errorf("scopes (-check +manifest):\n%s", diff)
 	}
@@ -82,13 +82,13 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 	for what, tt := range map[string]struct {
-		o     fake.Options
-		spoil func(*rig)
-		code  int
-		says  []string
-		not   []string
+		o       fake.Options
+		prepare func(*harness)
+		code    int
+		says    []string
+		not     []string
 	}{
 		"all is well": {code: 0, says: []string{"connects as: @arizuko", "in Acme", "slakd: ok", "Messages Tab"}, not: []string{"missing", "no channel"}},
 		"scopes": {
@@ -97,27 +97,27 @@ func TestCheck(t *testing.T) {
 		},
 		"no scopes at all": {o: fake.Options{Scopes: []string{"commands"}}, code: 1, says: []string{"cannot tell which channels", "channels:read"}},
 		"alone": {
-			spoil: func(r *rig) { r.team.DeleteChannel() },
-			code:  0, says: []string{"it is in no channel: write /invite @arizuko"},
+			prepare: func(r *harness) { r.team.DeleteChannel() },
+			code:    0, says: []string{"it is in no channel: write /invite @arizuko"},
 		},
-		"bot token":      {spoil: func(r *rig) { r.Revoke(r.BotToken(), "account_inactive") }, code: 78, says: []string{"SLACK_BOT_TOKEN", "account_inactive"}},
-		"app token":      {spoil: func(r *rig) { r.Revoke(r.AppToken(), "invalid_auth") }, code: 78, says: []string{"SLACK_APP_TOKEN", "invalid_auth"}},
-		"no Socket Mode": {spoil: func(r *rig) { r.SetSocketMode(false) }, code: 78, says: []string{"switch it on under Socket Mode"}},
+		"bot token":      {prepare: func(r *harness) { r.Revoke(r.BotToken(), "account_inactive") }, code: 78, says: []string{"SLACK_BOT_TOKEN", "account_inactive"}},
+		"app token":      {prepare: func(r *harness) { r.Revoke(r.AppToken(), "invalid_auth") }, code: 78, says: []string{"SLACK_APP_TOKEN", "invalid_auth"}},
+		"no Socket Mode": {prepare: func(r *harness) { r.SetSocketMode(false) }, code: 78, says: []string{"switch it on under Socket Mode"}},
 		"posted": {
-			spoil: func(r *rig) {
+			prepare: func(r *harness) {
 				r.SetSocketMode(false)
 				r.env = append(r.env, "SLACK_APP_TOKEN=", "SLACK_SIGNING_SECRET=s")
 			},
 			code: 0, says: []string{"give the URL of /slack/events"},
 		},
-		"gone":          {spoil: func(r *rig) { r.SetReachable(false) }, code: 1, says: []string{"does not answer"}},
-		"no token":      {spoil: func(r *rig) { r.env = append(r.env, "SLACK_BOT_TOKEN=") }, code: 78, says: []string{"SLACK_BOT_TOKEN: is not set"}},
-		"a wrong token": {spoil: func(r *rig) { r.env = append(r.env, "SLACK_BOT_TOKEN=xoxb-wrong") }, code: 78, says: []string{"invalid_auth"}},
+		"gone":          {prepare: func(r *harness) { r.SetReachable(false) }, code: 1, says: []string{"does not answer"}},
+		"no token":      {prepare: func(r *harness) { r.env = append(r.env, "SLACK_BOT_TOKEN=") }, code: 78, says: []string{"SLACK_BOT_TOKEN: is not set"}},
+		"a wrong token": {prepare: func(r *harness) { r.env = append(r.env, "SLACK_BOT_TOKEN=xoxb-wrong") }, code: 78, says: []string{"invalid_auth"}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			r := newRig(t, tt.o)
-			if tt.spoil != nil {
-				tt.spoil(r)
+			r := newHarness(t, tt.o)
+			if tt.prepare != nil {
+				tt.prepare(r)
 			}
 			for _, variable := range r.env {
 				name, value, _ := strings.Cut(variable, "=")

@@ -1,11 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
 )
+
+const token = "12345:secret-of-the-bot"
 
 func TestReadmeTable(t *testing.T) {
 	configtest.CheckTable(t, "README.md", Config{})
@@ -18,5 +25,62 @@ func TestConfigProblems(t *testing.T) {
 	problems, ok := err.(config.Problems)
 	if !ok || len(problems) != 7 { // with the token that is not set
 		t.Errorf("got %v", err)
+	}
+}
+
+// botAPI answers the calls of check.
+type botAPI struct {
+	readsAll, joinsGroups bool
+	webhook               string
+}
+
+func (b botAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/bot" + token + "/getMe":
+		fmt.Fprintf(w, `{"ok":true,"result":{"id":12345,"is_bot":true,"username":"arizuko_bot","can_read_all_group_messages":%t,"can_join_groups":%t}}`, b.readsAll, b.joinsGroups)
+	case "/bot" + token + "/getWebhookInfo":
+		fmt.Fprintf(w, `{"ok":true,"result":{"url":%q}}`, b.webhook)
+	default:
+		fmt.Fprint(w, `{"ok":false,"error_code":401,"description":"Unauthorized"}`)
+	}
+}
+
+func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
+	good := botAPI{readsAll: true, joinsGroups: true}
+	for name, tt := range map[string]struct {
+		api  botAPI
+		env  string
+		args []string
+		code int
+		want string
+		not  string
+	}{
+		"no problem":       {good, "", []string{"check"}, 0, "connects as: @arizuko_bot (12345)\nteled: ok", "privacy mode"},
+		"privacy mode":     {botAPI{joinsGroups: true}, "", []string{"check"}, 0, "/setprivacy", "/setjoingroups"},
+		"no groups":        {botAPI{readsAll: true}, "", []string{"check"}, 0, "/setjoingroups", "/setprivacy"},
+		"webhook":          {botAPI{webhook: "https://example.org/hook"}, "", []string{"check"}, 1, "updates go to https://example.org/hook", "teled: ok"},
+		"wrong token":      {good, "TELEGRAM_BOT_TOKEN=wrong", []string{"check"}, 78, "does not accept TELEGRAM_BOT_TOKEN: ask @BotFather", "connects"},
+		"not reachable":    {good, "TELEGRAM_API_URL=http://127.0.0.1:1", []string{"check"}, 1, "http://127.0.0.1:1 does not answer", "connects"},
+		"invalid value":    {good, "BOTS=some", []string{"check"}, 78, `BOTS="some": must be`, "connects"},
+		"not running":      {good, "TELED_ADDR=127.0.0.1:1", []string{"health"}, 1, "refused", "connects"},
+		"unknown command":  {good, "", []string{"dance"}, 78, "usage: teled [serve | check | health", "connects"},
+		"invalid at serve": {good, "BOTS=some", nil, 78, `BOTS="some": must be`, "connects"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := httptest.NewServer(tt.api)
+			defer api.Close()
+			for _, variable := range []string{"ARIZUKO_DATA=" + t.TempDir(), "TELEGRAM_API_URL=" + api.URL, "TELEGRAM_BOT_TOKEN=" + token, tt.env} {
+				if name, value, ok := strings.Cut(variable, "="); ok {
+					t.Setenv(name, value)
+				}
+			}
+			var out bytes.Buffer
+			if code := program().Run(t.Context(), tt.args, &out, &out); code != tt.code {
+				t.Errorf("exit %d, want %d", code, tt.code)
+			}
+			if text := out.String(); !strings.Contains(text, tt.want) || strings.Contains(text, tt.not) || strings.Contains(text, token) {
+				t.Errorf("want %q and not %q:\n%s", tt.want, tt.not, text)
+			}
+		})
 	}
 }

@@ -33,7 +33,7 @@ func TestBuckets(t *testing.T) {
 	expect := func(what string, got, want time.Duration, asked int) {
 		t.Helper()
 		if got != want || calls != asked {
-			t.Errorf("%s: told to wait %s, want %s; %d calls, want %d", what, got, want, calls, asked)
+			t.Errorf("%s: waits %s, want %s; %d calls, want %d", what, got, want, calls, asked)
 		}
 	}
 
@@ -96,6 +96,6 @@ func TestBucket(t *testing.T) {
 		}
 	}
 	if strings.Contains(withoutSecrets("interactions/1/token/callback"), "token") {
-		t.Error("a token is told")
+		t.Error("the error contains a token")
 	}
 }

@@ -123,7 +123,7 @@ func TestUnsent(t *testing.T) {
 	}
 	s.Close()
 	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{}, nil); !errors.Is(err, adapter.ErrUnsent) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("not listening: %v", err)
 	}
 	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{"x": func() {}}, nil); !errors.Is(err, adapter.ErrUnsent) {
 		t.Errorf("no JSON: %v", err)
@@ -137,7 +137,7 @@ func TestUnsent(t *testing.T) {
 func TestDownload(t *testing.T) {
 	c, s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
-			t.Error("the token is told")
+			t.Error("the file server received the token")
 		}
 		switch r.URL.Path {
 		case "/attachments/gone":
