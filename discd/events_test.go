@@ -315,7 +315,7 @@ func TestInbound_WritesFail_AreRetried(t *testing.T) {
 	for i := range 3 {
 		r.general.Say(r.alice, fmt.Sprint(i))
 	}
-	r.until("the failed write", func() bool { return strings.Contains(r.log.String(), "cannot store an event") })
+	r.until("the failed write", func() bool { return strings.Contains(r.log.String(), `step="store an event"`) })
 	if err := r.discord.WaitConfirmed(t.Context()); err != nil {
 		t.Fatal(err)
 	}

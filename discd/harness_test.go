@@ -168,6 +168,9 @@ func (r *harness) stored() (all []string) {
 		}
 		all = append(all, row)
 	}
+	if err := rows.Err(); err != nil {
+		r.Fatal(err)
+	}
 	return all
 }
 

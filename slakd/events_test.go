@@ -353,7 +353,7 @@ func TestInbound_WritesFail_AcknowledgesNothing(t *testing.T) {
 			r.connected()
 			r.exec(`CREATE TRIGGER no BEFORE INSERT ON messages BEGIN SELECT raise(ABORT, 'no'); END`)
 			r.team.Say(r.alice, "kept")
-			r.until("slakd has tried", func() bool { return strings.Contains(r.log.String(), "cannot store an event") })
+			r.until("slakd has tried", func() bool { return strings.Contains(r.log.String(), `step="store an event"`) })
 			if acks := r.Acks(); len(acks) > 0 || r.Pending() != 1 {
 				t.Errorf("acknowledged: %+v", acks)
 			}

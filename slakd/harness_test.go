@@ -25,7 +25,7 @@ const patience = 20 * time.Second
 type harness struct {
 	t *testing.T
 	*fake.Server
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // of the test
 	data  string
 	base  string
 	env   []string

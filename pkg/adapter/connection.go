@@ -64,19 +64,20 @@ func (s *Shell) keepConnected(ctx context.Context) {
 		}
 		s.Heartbeat.Report(state, detail)
 		if detail != logged { // once, not at each attempt
-			s.Log.Error(disconnected(state), "platform", s.Platform, "state", state, "wait", wait.Round(time.Millisecond), "err", detail)
+			s.logDisconnected(state, wait, detail)
 			logged = detail
 		}
 		Pause(ctx, wait)
 	}
 }
 
-// disconnected is the log line for the end of a connection.
-func disconnected(state daemon.Connection) string {
+func (s *Shell) logDisconnected(state daemon.Connection, wait time.Duration, detail string) {
+	log := s.Log.With("platform", s.Platform, "state", state, "wait", wait.Round(time.Millisecond), "err", detail)
 	if state == daemon.BadCredentials {
-		return "credentials refused; reconnecting"
+		log.Error("credentials refused; reconnecting")
+		return
 	}
-	return "disconnected; reconnecting"
+	log.Error("disconnected; reconnecting")
 }
 
 // listen calls Listen; a panic in it ends only the connection.

@@ -108,28 +108,28 @@ func (s *Shell) logReceived(ctx context.Context, messages []*msg.Message, fresh 
 		return
 	}
 	for i, m := range messages {
-		event := "event stored"
-		if !fresh[i] {
-			event = "duplicate event ignored"
+		log := s.Log.With("row", m.ID, "chat", m.ChatJID, "thread", m.ThreadID, "verb", m.Verb)
+		if fresh[i] {
+			log.Debug("event stored")
+		} else {
+			log.Debug("duplicate event ignored")
 		}
-		s.Log.Debug(event, "row", m.ID, "chat", m.ChatJID, "thread", m.ThreadID, "verb", m.Verb)
 	}
 }
 
 // ReceiveAlways is Receive, retried until it succeeds. Its error is ctx's.
 func (s *Shell) ReceiveAlways(ctx context.Context, in Inbound) error {
-	return s.Retry(ctx, "cannot store an event", func() error { return s.Receive(ctx, in) })
+	return s.Retry(ctx, "store an event", func() error { return s.Receive(ctx, in) })
 }
 
-// Retry calls do until it succeeds or ctx ends, and logs problem with each error. Its error is
-// ctx's.
-func (s *Shell) Retry(ctx context.Context, problem string, do func() error) error {
+// Retry calls do until it succeeds or ctx ends, and logs the step with each error. Its error is ctx's.
+func (s *Shell) Retry(ctx context.Context, step string, do func() error) error {
 	for {
 		err := do()
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		s.Log.Error(problem+"; retrying", "wait", retryDelay, "err", err)
+		s.Log.Error("write or lookup failed; retrying", "step", step, "wait", retryDelay, "err", err)
 		Pause(ctx, retryDelay)
 	}
 }

@@ -78,7 +78,7 @@ func (l *Listener) mark(ctx context.Context, s *adapter.Shell, channels ...disco
 	if len(fresh) == 0 {
 		return nil
 	}
-	return s.Retry(ctx, "cannot store bookmarks", func() error {
+	return s.Retry(ctx, "store bookmarks", func() error {
 		return l.store.Write(ctx, func(tx *store.Tx) error {
 			for key, value := range fresh {
 				if err := tx.PutCursor(s.Daemon, key, value); err != nil {

@@ -19,7 +19,7 @@ type socketFixture struct {
 	t      *testing.T
 	server *fake.Server
 	api    *slack.Client
-	ctx    context.Context
+	ctx    context.Context                                //nolint:containedctx // of the test
 	on     func(kind string, payload []byte) (any, error) // nil accepts everything
 
 	mu       sync.Mutex

@@ -62,7 +62,7 @@ func TestConnectionError_NamesTheRemedy(t *testing.T) {
 			t.Errorf("%v: the token is refused: %t", tt.err, !token)
 		}
 	}
-	if err := errors.New("reset by peer"); ConnectionError(err) != err || TokenRefused(err) { //nolint:errorlint // the same one
+	if err := errors.New("reset by peer"); ConnectionError(err) != err || TokenRefused(err) {
 		t.Error("an error of the network is changed")
 	}
 }
