@@ -3,7 +3,7 @@ package msg
 // Audience is who may use a command.
 type Audience int
 
-// Audiences. ForRouted is anyone in a chat that has a group.
+// Audiences. ForRouted is every member of a chat that has a group.
 const (
 	ForAnyone Audience = iota
 	ForRouted

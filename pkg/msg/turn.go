@@ -54,7 +54,7 @@ const (
 type TurnState string
 
 // States of a turn. Offered and running turns belong to a run; offered ones
-// wait there behind an earlier turn.
+// wait there for an earlier turn.
 const (
 	TurnQueued    TurnState = "queued"
 	TurnOffered   TurnState = "offered"

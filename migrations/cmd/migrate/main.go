@@ -3,7 +3,7 @@
 //
 //	migrate up          to the newest version this program knows
 //	migrate down [N]    N steps back, 1 if not given
-//	migrate version     prints the schema's version, "dirty" behind it if so, or "none"
+//	migrate version     prints the schema's version, followed by "dirty" if it is, or "none"
 //	migrate --version   prints the version of this program
 //
 // The data folder is $ARIZUKO_DATA, ./data by default. up also makes its subfolders and the
