@@ -297,7 +297,7 @@ func TestDeliver_AfterCrash(t *testing.T) {
 	}
 }
 
-// exec runs a statement on the file behind the back of the store.
+// exec runs a statement on the file on a connection of its own.
 func (r *fixture) exec(query string) {
 	r.t.Helper()
 	db, err := sql.Open("sqlite3", r.path)
@@ -433,8 +433,7 @@ func TestDeliver_StopWhileWritesFail_LosesResultAndLogs(t *testing.T) {
 	})
 }
 
-// TestDeliver_DatabaseLocked_RecordsLater has a shell of SQLite's hold the lock when the outcome
-// must be recorded.
+// The sqlite3 shell holds the lock when the result of a part has to be recorded.
 func TestDeliver_DatabaseLocked_RecordsLater(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		db, err := sql.Open("sqlite3", r.path)

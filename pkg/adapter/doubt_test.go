@@ -343,8 +343,8 @@ func TestFind_Waits_UseUpAttempts(t *testing.T) {
 	})
 }
 
-// TestFind_AfterCrashes kills the shell before a part arrived, behind it, and while it is looked
-// for: it arrives once.
+// The shell is killed before a part has arrived, after it, and during the search: the part arrives
+// once.
 func TestFind_AfterCrashes(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		crash := r.crashing(nil)

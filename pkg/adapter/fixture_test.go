@@ -162,7 +162,7 @@ func (r *fixture) shell(set ...func(*Options)) *Shell {
 	return New(r.platform, o)
 }
 
-// logged has a shell write what it logs to a text.
+// logged makes a shell log to a text.
 func logged(text *strings.Builder) func(*Options) {
 	return func(o *Options) { o.Log = slog.New(slog.NewTextHandler(text, nil)) }
 }
@@ -178,7 +178,7 @@ var discard = slog.New(slog.DiscardHandler)
 
 func repeatable(o *Options) { o.Repeatable = true }
 
-// start runs a shell. stop, which the end of the test calls too, returns when it has ended.
+// start runs a shell until stop is called, or the test ends. stop returns when the shell has ended.
 func (r *fixture) start(set ...func(*Options)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -225,8 +225,8 @@ func (r *fixture) begun(content string, states ...msg.OutState) int64 {
 	return id
 }
 
-// works has an agent work for a thread of a chat until end is called, which has it say something
-// last, if that is not empty.
+// works makes an agent work for a thread of a chat until end is called. end writes an answer, unless
+// that is empty.
 func (r *fixture) works(chat, thread string) (end func(says string)) {
 	r.t.Helper()
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: chat, ThreadID: thread, CreatedAt: 1}
@@ -250,7 +250,7 @@ func (r *fixture) works(chat, thread string) (end func(says string)) {
 	}
 }
 
-// look has the shell look at the database, as a poke does.
+// look pokes the shell.
 func (r *fixture) look() {
 	r.wake <- struct{}{}
 	synctest.Wait()
@@ -307,7 +307,7 @@ func (r *fixture) expectSent(want ...string) {
 	}
 }
 
-// pass lets time pass, and then whatever that sets off happen.
+// pass lets time pass, and waits for its effects.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

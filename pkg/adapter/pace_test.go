@@ -39,11 +39,10 @@ func (r *fixture) sentTo() (chats map[string][]time.Time, all []time.Time) {
 
 func paced(p Pace) func(*Options) { return func(o *Options) { o.Pace = p } }
 
-// each has the same limits for every chat.
+// each returns the same limits for every chat.
 func each(limits ...Limit) func(string) []Limit { return func(string) []Limit { return limits } }
 
-// TestPace_ThousandRows has a hundred chats share an account that is slower than all of them
-// together: it is never idle, and serves them in turn.
+// A hundred chats share an account that is slower than all of them together.
 func TestPace_ThousandRows(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		const chats, rows = 100, 10

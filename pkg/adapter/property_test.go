@@ -47,7 +47,7 @@ func drawSteps(t *rapid.T) []step {
 	}), 1, 25).Draw(t, "steps")
 }
 
-// model is what must be true of a shell's deliveries, whatever the platform does, and however
+// model is what must be true of a shell's deliveries, for any behavior of the platform, and however
 // often the shell is stopped or killed.
 type model struct {
 	*fixture

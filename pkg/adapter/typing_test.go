@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// refresh is how often the typist has to show it again.
+// refresh is how often the typist shows the indicator again.
 const refresh = 4 * time.Second
 
 // typist is a platform that notes what it shows, among what it sends.
@@ -325,8 +325,7 @@ func TestEndTyping_AfterTurn(t *testing.T) {
 	})
 }
 
-// TestEndTyping_NextTurn_KeepsIndicator has one turn follow another before anybody looks, and then after
-// the sign of the first was to be taken away.
+// The next turn begins before the shell looks, and then after it has looked.
 func TestEndTyping_NextTurn_KeepsIndicator(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.ender(nil)
