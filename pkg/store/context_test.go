@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -11,10 +12,13 @@ import (
 )
 
 // endsAfter is a context that ends after n calls of Err.
-type endsAfter struct {
-	context.Context
-	n int
-}
+type endsAfter struct{ n int }
+
+func (c *endsAfter) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+func (c *endsAfter) Done() <-chan struct{} { return nil }
+
+func (c *endsAfter) Value(any) any { return nil }
 
 func (c *endsAfter) Err() error {
 	if c.n--; c.n < 0 {
@@ -36,7 +40,7 @@ func TestReader_ContextEnded_ReturnsItsError(t *testing.T) {
 		"rows":    func(ctx context.Context) (any, error) { return s.OpenTurns(ctx) },
 		"a page":  func(ctx context.Context) (any, error) { return s.Undecided(ctx, "telegram:1", 0, 10) },
 		"before the second row": func(context.Context) (any, error) {
-			return s.Undecided(&endsAfter{t.Context(), 2}, "telegram:1", 0, 10)
+			return s.Undecided(&endsAfter{2}, "telegram:1", 0, 10)
 		},
 	} {
 		if got, err := read(ended); !errors.Is(err, context.Canceled) {
