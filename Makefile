@@ -2,7 +2,7 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 MODULES := $(patsubst ./%,%,$(shell go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p'))
 
-.PHONY: build run unit setup test race lint tidy bench faults soak verify clean help
+.PHONY: build run unit setup test race lint vuln tidy bench faults soak verify clean help
 
 build: ## all programs into bin/
 	go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION) -X main.buildVersion=$(VERSION)" -o bin/ ./gated ./routd ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/oneshot ./deploy/launcher
@@ -24,6 +24,9 @@ race: setup ## the same under the race detector
 
 lint: ## plain words, formatting, vet, linters, and each module on its own
 	deploy/lint/lint.sh $(MODULES)
+
+vuln: ## known vulnerabilities in what is linked; needs vuln.go.dev
+	status=0; for module in $(MODULES); do (cd $$module && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || status=1; done; exit $$status
 
 tidy: ## go.mod and go.sum of each module, and go.work.sum
 	for module in $(MODULES); do (cd $$module && GOWORK=off go mod tidy) || exit 1; done

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Lints each module, and builds it without the workspace: inside one, a missing
-# requirement goes unnoticed.
+# Finds words that the project does not use, lints each module, and builds it without the
+# workspace: inside one, a missing requirement goes unnoticed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 golangci_lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 config=$PWD/.golangci.yml
+
+go run ./deploy/lint/words
 
 unformatted=$(gofmt -l "$@")
 if [ -n "$unformatted" ]; then

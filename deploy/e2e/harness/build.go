@@ -12,12 +12,12 @@ import (
 )
 
 // Build compiles packages, given by import path, into a new folder. tags are build tags, "" for
-// none.
+// none. Under the race detector the programs have it too.
 func Build(tags string, packages ...string) (bin string, err error) {
 	if bin, err = os.MkdirTemp("", "arizuko-bin"); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", tags, "-o", bin + "/"}, packages)...)
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", tags, "-o", bin + "/"}, raceFlag, packages)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("go build: %w\n%s", err, out), os.RemoveAll(bin))
 	}
