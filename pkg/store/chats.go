@@ -1,9 +1,10 @@
 package store
 
 import (
+	"context"
+
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
-	"context"
 )
 
 // Chat returns a chat's row, nil if there is none yet.

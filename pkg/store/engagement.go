@@ -1,9 +1,10 @@
 package store
 
 import (
+	"context"
+
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
-	"context"
 )
 
 const engagementColumns = `jid, topic, ifnull(engaged_folder,''), ifnull(engaged_until,0), engaged_at,

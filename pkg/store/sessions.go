@@ -1,8 +1,9 @@
 package store
 
 import (
-	"arizuko/pkg/failpoint"
 	"context"
+
+	"arizuko/pkg/failpoint"
 )
 
 // Session is the stored session of a folder's topic, "" if there is none.

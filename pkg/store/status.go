@@ -1,8 +1,9 @@
 package store
 
 import (
-	"arizuko/pkg/msg"
 	"context"
+
+	"arizuko/pkg/msg"
 )
 
 // Waiting is the number of waiting rows and the oldest of them.

@@ -43,9 +43,6 @@ func main() {
 	}
 }
 
-// model is the model of the group's configuration, "" for the command's default.
-func model() string { return os.Getenv("AGENT_MODEL") }
-
 // readInputs sends the inputs read from in until its end. Invalid lines are logged.
 func readInputs(in io.Reader, log io.Writer) <-chan agentproto.Input {
 	inputs := make(chan agentproto.Input)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -10,6 +11,9 @@ type config struct {
 	data      string // ARIZUKO_DATA
 	hasSecret bool   // ARIZUKO_SECRET or ARIZUKO_SECRET_FILE is set
 }
+
+// environment is the configuration of this process.
+func environment() config { return loadConfig(os.Environ()) }
 
 // loadConfig reads environ, which has the form of os.Environ. Empty variables count as unset.
 func loadConfig(environ []string) config {

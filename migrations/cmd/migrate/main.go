@@ -37,7 +37,7 @@ const usage = "usage: migrate up | down [N] | version | --version"
 const lockWait = 10 * time.Second
 
 func main() {
-	p := program{cfg: loadConfig(os.Environ()), files: migrations.FS, lockWait: lockWait, out: os.Stdout}
+	p := program{cfg: environment(), files: migrations.FS, lockWait: lockWait, out: os.Stdout}
 	err := p.run(os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "migrate:", err)

@@ -94,13 +94,18 @@ type Platform interface {
 	Chats() []Chat
 	// Messages are oldest first.
 	Messages(at Place) []Message
+	Actions
+	// IsTyping reports whether the platform shows at the moment that the bot types.
+	IsTyping(at Place) bool
+	File(id string) (File, bool)
+}
+
+// Actions are what a user of the page does.
+type Actions interface {
 	Post(at Place, d Draft) error
 	Edit(at Place, id, text string) error
 	// React adds a reaction of the user; "" removes all of the user's reactions.
 	React(at Place, id, emoji string) error
-	// IsTyping reports whether the platform shows at the moment that the bot types.
-	IsTyping(at Place) bool
-	File(id string) (File, bool)
 }
 
 // page serves the pages of one platform.
