@@ -281,8 +281,8 @@ func (w *model) drain() {
 	}
 }
 
-// TestModel drives the queue with all events in any order.
-func TestModel(t *testing.T) {
+// TestQueue_RandomOperations_KeepOrderPerConversation drives the queue with all events in any order.
+func TestQueue_RandomOperations_KeepOrderPerConversation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newModel(t, rapid.IntRange(1, 3).Draw(t, "limit"))
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
