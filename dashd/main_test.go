@@ -110,7 +110,7 @@ func TestLog_Secrets_Redacted(t *testing.T) {
 	metrics := b.must(200, "GET", "/metrics", "").body
 	for _, hidden := range []string{secret, password} {
 		if strings.Contains(metrics, hidden) {
-			t.Errorf("%s stands among the metrics", hidden)
+			t.Errorf("%s is in the metrics", hidden)
 		}
 	}
 }

@@ -3,7 +3,7 @@
 //	routd [serve]                           until SIGTERM
 //	routd check | health                    checks the configuration; reports readiness
 //	routd routes list | add | rm | test     through the running routd
-//	routd groups list | add | rm
+//	routd groups list | show | add | set | rm
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Launcher runs arizuko on one machine: it migrates the database, starts every daemon as a
-// process of its own, restarts daemons that end, and stops them on Ctrl-C. It takes no arguments
-// and passes its environment to the daemons. All programs are in the launcher's folder.
+// separate process, restarts daemons that end, and stops them on Ctrl-C. It takes no arguments
+// but --version, and passes its environment to the daemons. All programs are in the launcher's folder.
 //
 // When the daemons are ready it prints one line on stdout:
 //
@@ -29,7 +29,7 @@ func main() {
 	}
 	program := daemon.Program{Name: "launcher", Serve: func(ctx context.Context) error {
 		if len(os.Args) > 1 {
-			return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("takes no arguments, only the environment")}
+			return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("takes no arguments but --version, only the environment")}
 		}
 		return serve(ctx)
 	}}

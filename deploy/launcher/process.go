@@ -68,7 +68,7 @@ func (l *launcher) execute(ctx context.Context, name string, args ...string) end
 	cmd := exec.Command(filepath.Join(l.bin, name), args...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = drainTimeout
-	// A group of its own: Ctrl-C in a terminal goes to the launcher alone, which knows the order.
+	// A separate group: Ctrl-C in a terminal goes to the launcher alone, which knows the order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := l.starter.start(cmd); err != nil {
 		return ending{code: daemon.ExitFailure, how: err.Error()}
@@ -102,7 +102,7 @@ func (l *launcher) await(ctx context.Context, name string, p *os.Process, ended 
 	}
 	children := descendants(p.Pid)
 	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
-	for _, pid := range children { // agents have groups of their own
+	for _, pid := range children { // agents have their own groups
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	<-ended

@@ -64,7 +64,7 @@ func TestScanner(t *testing.T) {
 		{name: "invalid text", in: framed("{\"status\":\"ok\",\"result\":\"a\xff\\u0000\\ud800b\"}"), want: []Frame{ok("a\ufffd\ufffdb")}},
 
 		{name: "indented delimiter is log", in: " " + FrameStart + "\n", wantLog: " " + FrameStart + "\n"},
-		{name: "delimiter behind text is log", in: "x" + FrameStart + "\n", wantLog: "x" + FrameStart + "\n"},
+		{name: "delimiter after text is log", in: "x" + FrameStart + "\n", wantLog: "x" + FrameStart + "\n"},
 		{name: "end without start is log", in: FrameEnd + "\n", wantLog: FrameEnd + "\n"},
 		{name: "not json", in: framed("hello") + framed(body), want: []Frame{ok("hi")}, wantBroken: []string{"invalid character"}},
 		{name: "empty body", in: framed(""), wantBroken: []string{"unexpected end"}},

@@ -16,7 +16,7 @@ var version string
 const revisionLength = 12
 
 // Version is what the linker was given, `git describe` of the tree that was built, or else the
-// commit that the Go tool recorded, with -dirty behind it if files were changed since; "devel"
+// commit that the Go tool recorded, followed by -dirty if files were changed since; "devel"
 // where neither is known.
 func Version() string {
 	if version != "" {

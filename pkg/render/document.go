@@ -101,7 +101,7 @@ func (b *builder) empty() {
 }
 
 // blankBefore reports whether a block follows an empty line. The parser's own mark
-// is also set on every block behind a fence. A table begins where the paragraph did that it is made
+// is also set on every block after a fence. A table begins where the paragraph did that it is made
 // of.
 func (b *builder) blankBefore(n ast.Node) bool {
 	if n.Pos() < 0 || n.Pos() == n.PreviousSibling().Pos() {

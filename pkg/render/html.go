@@ -138,7 +138,7 @@ func htmlAutoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (a
 	return ast.WalkContinue, nil
 }
 
-// openAnchor begins a link that opens a page of its own, which learns nothing of this one.
+// openAnchor begins a link that opens a new page, which learns nothing of this one.
 func openAnchor(w util.BufWriter, address, title []byte) {
 	_, _ = w.WriteString(`<a href="`)
 	_, _ = w.Write(util.EscapeHTML(address))

@@ -11,8 +11,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// keepLink decides whether a link to an address stays a link. Others become text, with the
-// address behind them.
+// keepLink decides whether a link to an address stays a link. Others become text, followed by
+// the address.
 type keepLink func(address, label string) bool
 
 // maxAddress is the longest address that is shown or linked to, in bytes: a picture may come as

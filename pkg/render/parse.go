@@ -20,7 +20,7 @@ var (
 		parser.WithParagraphTransformers(util.Prioritized(workLimit{}, 100)))
 )
 
-// Where parsers stand among the default ones of goldmark.
+// Where parsers are among the default ones of goldmark.
 const (
 	emphasisPriority = 500
 	headingPriority  = 600

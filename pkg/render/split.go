@@ -194,7 +194,7 @@ func (l line) from(p cutPoint) line {
 	return l
 }
 
-// cutPoints returns the points behind each of the first n characters of a line.
+// cutPoints returns the points after each of the first n characters of a line.
 func (l line) cutPoints(n int) []cutPoint {
 	var out []cutPoint
 	var c cutter

@@ -56,7 +56,7 @@ func fresh(i int) *msg.Message {
 	}
 }
 
-// BenchmarkPutMessage stores rows in commits of their own and 100 to a commit;
+// BenchmarkPutMessage stores rows in one commit each and 100 to a commit;
 // ns/op is per row.
 func BenchmarkPutMessage(b *testing.B) {
 	for _, group := range []int{1, 100} {

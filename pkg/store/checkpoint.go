@@ -9,7 +9,7 @@ import (
 )
 
 // Checkpointer copies the write-ahead log into the database file on a
-// connection of its own, so that no writer has to.
+// separate connection, so that no writer has to.
 type Checkpointer struct{ db *sql.DB }
 
 // checkpointBusy bounds how long a RESTART waits for readers, in ms: while it

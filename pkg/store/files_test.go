@@ -145,7 +145,7 @@ func TestActiveLanes(t *testing.T) {
 		runs = append(runs, begun(t, s, turns[i]))
 	}
 	queued(t, s, in("telegram:2", "", "#i")) // not started yet
-	offered(t, s, runs[3])                   // behind the one that runs
+	offered(t, s, runs[3])                   // after the one that runs
 	expect := func(want ...store.Lane) {
 		t.Helper()
 		got := must(s.ActiveLanes(t.Context(), "telegram"))(t)

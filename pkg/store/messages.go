@@ -256,7 +256,7 @@ func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
 	return err
 }
 
-// PutMessage inserts one row in a write of its own, see Tx.PutMessage.
+// PutMessage inserts one row in a separate write, see Tx.PutMessage.
 func (s *Store) PutMessage(ctx context.Context, m *msg.Message) (id int64, fresh bool, err error) {
 	err = s.Write(ctx, func(tx *Tx) (err error) {
 		id, fresh, err = tx.PutMessage(m)

@@ -119,7 +119,7 @@ func TestAnswerTurn(t *testing.T) {
 	}
 	for id, state := range map[int64]msg.TurnState{second.ID: msg.TurnRunning, third.ID: msg.TurnOffered} {
 		if got := turn(t, s, id); got.State != state {
-			t.Errorf("turn %d behind it is %s, want %s", id, got.State, state)
+			t.Errorf("turn %d after it is %s, want %s", id, got.State, state)
 		}
 	}
 	if got := turn(t, s, second.ID).StartedAt; got != 310 {

@@ -16,7 +16,7 @@ import (
 
 const (
 	webChat = "web:acme"
-	newest  = math.MaxInt64 // a row id behind all others
+	newest  = math.MaxInt64 // a row id after all others
 )
 
 func texts(rows []*msg.Message) (all []string) {
@@ -141,7 +141,7 @@ func TestWebAfter(t *testing.T) {
 	elsewhere := outbound(t, s, "web:acme/eng", "", msg.OutQueued)
 	for _, state := range []msg.OutState{msg.OutQueued, msg.OutSending} {
 		setOut(t, s, answer.ID, state)
-		expect("behind an answer that is "+string(state), 0, 10, second.ID, "1", "2")
+		expect("after an answer that is "+string(state), 0, 10, second.ID, "1", "2")
 		expect("only that", second.ID, 10, second.ID)
 		end(answer.ID - 1)
 	}

@@ -44,7 +44,7 @@ func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	return s.WriteAll(ctx, fn)[0]
 }
 
-// WriteAll runs each fn as a write of its own, all in one commit if possible,
+// WriteAll runs each fn as a separate write, all in one commit if possible,
 // and returns their errors in order.
 func (s *Store) WriteAll(ctx context.Context, fns ...func(*Tx) error) []error {
 	jobs := make([]*job, len(fns))

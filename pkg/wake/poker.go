@@ -17,7 +17,7 @@ type Poker struct {
 	peers map[string]*peer
 }
 
-// peer is one daemon. Each has a socket of its own: the kernel counts unread pokes against the
+// peer is one daemon. Each has its own socket: the kernel counts unread pokes against the
 // sender's socket, so with a shared one a daemon that hangs would block pokes to the others.
 type peer struct {
 	fd   int

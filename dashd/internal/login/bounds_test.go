@@ -60,7 +60,7 @@ func TestVerify_OtherFormats_Refused(t *testing.T) {
 	s := newSigner("secret", "")
 	cookie := s.sign(newSession(time.Unix(1_800_000_000, 0)))
 	if _, ok := s.verify(cookie); !ok {
-		t.Fatalf("%q is none of its own", cookie)
+		t.Fatalf("%q was not made by this login", cookie)
 	}
 	_, body, _ := strings.Cut(cookie[:strings.LastIndexByte(cookie, '.')], ".")
 	for _, signed := range []string{"v2." + body, "v1", "v1.", "v1.!", "v1.bm8", "v1.e30", ""} {

@@ -158,7 +158,7 @@ func TestRequire(t *testing.T) {
 			}
 		}
 	}
-	// Some proxies add credentials of their own.
+	// Some proxies add their own credentials.
 	c := entered(t, h.get(h.link()), "/chat/")
 	w := h.do("GET", page, nil, func(r *http.Request) { authorization("Basic eDp5")(r); with(c)(r) })
 	if w.Code != 200 {

@@ -16,7 +16,7 @@ import (
 const chat = "/chat/acme/eng"
 
 // TestBrowser is one test so that its parts share one browser. Each has a server, and so a
-// localStorage, and a tab of its own.
+// localStorage, and its own tab.
 func TestBrowser(t *testing.T) {
 	b := browser.Start(t)
 	for _, test := range []struct {
@@ -145,7 +145,7 @@ func earlierHistory(t *testing.T, b *backend, p *browser.Tab) {
 	p.Visit(b.url + chat)
 	p.Wait(countOf(".message", 50))
 	expect(t, "at first", p.MessageBodies(".message"), numbered(71, 120))
-	expect(t, "stands at the end", browser.Eval[bool](p, `(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`), true)
+	expect(t, "is at the end", browser.Eval[bool](p, `(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`), true)
 
 	// Scrolled to the top: more is loaded, and the visible messages stay in place.
 	top := `document.querySelector("[data-id='71']").getBoundingClientRect().top`

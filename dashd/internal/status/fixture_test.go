@@ -29,7 +29,7 @@ const (
 	minute = 60 * second
 )
 
-// fixture is a Status on a database of its own, with a fake routd.
+// fixture is a Status on its own database, with a fake routd.
 type fixture struct {
 	t      *testing.T
 	path   string

@@ -95,7 +95,7 @@ func TestEvents_LongAbsence_AllRows(t *testing.T) {
 	}
 }
 
-// work queues a turn of a place in a topic of its own, and returns functions that start it and end
+// work queues a turn of a place in a separate topic, and returns functions that start it and end
 // it.
 func work(t *testing.T, r *fixture, place, topic string) (begin, end func()) {
 	t.Helper()

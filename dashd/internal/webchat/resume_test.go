@@ -126,13 +126,13 @@ func TestEvents_Reconnects_EachRowOnceInOrder(t *testing.T) {
 		events := r.read(t, w.folder, after, breaks, byHeader)
 		others.Wait()
 		if !slices.IsSorted(events) || len(slices.Compact(slices.Clone(events))) != len(events) {
-			rt.Errorf("events behind row %d: %v", after, events)
+			rt.Errorf("events after row %d: %v", after, events)
 		}
 		seen = append(seen, events...)
 		slices.Sort(seen)
 		slices.Sort(w.shown)
 		if diff := cmp.Diff(w.shown, slices.Compact(seen)); diff != "" {
-			rt.Errorf("opened behind row %d, events %v (-written +seen):\n%s", after, events, diff)
+			rt.Errorf("opened after row %d, events %v (-written +seen):\n%s", after, events, diff)
 		}
 	})
 }

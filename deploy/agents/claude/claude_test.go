@@ -262,7 +262,7 @@ func TestAgent_CLIKilled_EndsRunKeepsSession(t *testing.T) {
 	s.wantExit(0)
 }
 
-// Commands run in sessions of their own and must end with the run.
+// Commands run in separate sessions and must end with the run.
 func TestAgent_EndOfRun_LeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*session){

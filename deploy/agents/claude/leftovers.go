@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// The CLI runs commands in sessions of their own, which a signal to the agent's process group does not
+// The CLI runs commands in separate sessions, which a signal to the agent's process group does not
 // reach. If the CLI is killed they would run on during the next attempt of the turn.
 
 // adoptOrphans makes descendants of this process its children when their parents end.

@@ -112,7 +112,7 @@ func (l *line) failed() bool {
 }
 
 // answers reports whether a result ends the turn of a message. A CLI that does not name the messages of
-// a result has no turns of its own.
+// a result has no turns.
 func (l *line) answers(uuid string) bool {
 	if len(l.UserMessages) == 0 {
 		return len(l.Origin) == 0 || string(l.Origin) == "null"

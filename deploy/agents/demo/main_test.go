@@ -183,7 +183,7 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 	})
 	t.Run("interrupt", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "old", "slow 600"), message("2", "behind it"), agentproto.Interrupt{}, message("3", "go on"))
+		s.send(first("1", "old", "slow 600"), message("2", "after it"), agentproto.Interrupt{}, message("3", "go on"))
 		if rest, code := s.end(); len(rest) != 1 || rest[0].TurnID != "3" || code != 0 {
 			t.Errorf("frames %+v, exit code %d", rest, code)
 		}

@@ -6,7 +6,7 @@ import (
 	"arizuko/pkg/testkit/browser"
 )
 
-// The scenarios share one browser. Each has an instance, cookies and localStorage of its own.
+// The scenarios share one browser. Each has an instance, and its own cookies and localStorage.
 func TestWebChat_InBrowser(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
@@ -24,7 +24,7 @@ func TestWebChat_InBrowser(t *testing.T) {
 		{"a reload during a turn", reloadDuringTurn},
 		{"commands are answered", commandsAreAnswered},
 		{"two pages show the same", twoPagesInSync},
-		{"a second group has a chat of its own", secondGroup},
+		{"a second group has its own chat", secondGroup},
 		{"a long message", longMessage},
 		{"history loads on scrolling up", historyOnScroll},
 		{"hostile text stays text", hostileText},

@@ -134,7 +134,7 @@ func TestArchitecture_SevenCommits_AreNamedAsFailpoints(t *testing.T) {
 	}
 	for i, m := range commits {
 		if m[1] != string(rune('1'+i)) {
-			t.Errorf("commit %s stands at position %d", m[1], i+1)
+			t.Errorf("commit %s is at position %d", m[1], i+1)
 		}
 		for _, verb := range codes(m[2]) {
 			if !failpoint.Known(failpoint.Verb(verb).Before()) {

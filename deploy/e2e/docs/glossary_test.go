@@ -21,7 +21,7 @@ func TestGlossary_IsSortedUniqueAndTrue(t *testing.T) {
 		}
 		word := strings.ToLower(row[0])
 		if word <= previous {
-			t.Errorf("%q stands behind %q", word, previous)
+			t.Errorf("%q comes after %q", word, previous)
 		}
 		previous = word
 		for _, identifier := range codes(row[2]) {

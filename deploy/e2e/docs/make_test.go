@@ -40,7 +40,7 @@ func TestReadme_FitsTwoScreens(t *testing.T) {
 	}
 }
 
-// The benchmark program rewrites what stands between these marks.
+// The benchmark program rewrites what is between these marks.
 func TestPerformance_HasThePlaceOfTheTable(t *testing.T) {
 	t.Parallel()
 	_, rest, start := strings.Cut(read(t, "docs/performance.md"), "<!-- bench:start -->")

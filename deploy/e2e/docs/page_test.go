@@ -97,7 +97,7 @@ func rows(text string) (all [][]string) {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// codes returns what stands in backquotes in a text.
+// codes returns what is in backquotes in a text.
 func codes(text string) (all []string) {
 	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])

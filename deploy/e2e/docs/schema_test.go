@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// writers are who may stand in the column "writer" of the page on the schema.
+// writers are the words that may be in the column "writer" of the page on the schema.
 var writers = []string{
 	"adapter", "gated", "routd", "dashd", "teled", "migrate", "the inserter", "SQLite", "each daemon", "none yet",
 }

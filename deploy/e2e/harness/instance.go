@@ -1,5 +1,5 @@
 // Package harness starts and observes instances: a data folder with daemons running on it, each a
-// process of its own. An Instance returns errors: the load generators and the benchmarks use it. A
+// separate process. An Instance returns errors: the load generators and the benchmarks use it. A
 // Fixture is an Instance under test: its methods fail the test.
 package harness
 
@@ -57,8 +57,8 @@ func NewIn(parent, bin string) (*Instance, error) {
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	// An address of its own with fixed ports: they stay the same over restarts, and the address is
-	// an origin of its own to a browser.
+	// Its own address with fixed ports: they stay the same over restarts, and the address is
+	// a separate origin to a browser.
 	sum := crc32.ChecksumIEEE([]byte(dir))
 	i := &Instance{
 		Dir: dir, Data: data, Host: fmt.Sprintf("127.%d.%d.%d", 64|sum>>16&63, sum>>8&255, 1+sum%254),

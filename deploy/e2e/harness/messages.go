@@ -14,7 +14,7 @@ func (f *Fixture) AddGroups(folders ...string) {
 	}
 }
 
-// AddRoute adds a route behind the existing ones and returns its id.
+// AddRoute adds a route after the existing ones and returns its id.
 func (f *Fixture) AddRoute(match, target string) int64 {
 	f.T.Helper()
 	var route msg.Route

@@ -62,7 +62,7 @@ func fakeDashd() int {
 	return 0
 }
 
-// fixture is an instance with a folder of programs of its own.
+// fixture is an instance with its own folder of programs.
 type fixture struct {
 	*harness.LauncherFixture
 	bin string

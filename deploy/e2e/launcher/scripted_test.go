@@ -121,7 +121,7 @@ func TestLauncher_Stop_AdaptersFirstRoutdLast(t *testing.T) {
 	}
 }
 
-// stubborn ignores SIGTERM, as does a child in a process group of its own.
+// stubborn ignores SIGTERM, as does a child in a separate process group.
 const stubborn = `trap '' TERM; setsid sleep 1000 & echo up; while :; do sleep 1000; done`
 
 func TestLauncher_SecondInterrupt_Kills(t *testing.T) {

@@ -12,7 +12,7 @@ func TestConversation_MentionThenThread_AnsweredInPlace(t *testing.T) {
 }
 
 // conversation is what users expect of a bot on any platform: a mention in a group, the messages
-// after it, a thread beside it with a session of its own, and an adapter that is killed meanwhile.
+// after it, a thread beside it with its own session, and an adapter that is killed meanwhile.
 func conversation(f *fixture) {
 	group := f.NewGroup("team")
 	f.say(group, "good morning")

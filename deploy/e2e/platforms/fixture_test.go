@@ -44,7 +44,7 @@ type instance struct {
 	platforms []*fixture
 }
 
-// onEachPlatform runs a scenario on every platform, each with an instance of its own.
+// onEachPlatform runs a scenario on every platform, each with its own instance.
 func onEachPlatform(t *testing.T, scenario func(*fixture)) {
 	t.Parallel()
 	for name, newPlatform := range map[string]func() chatsim.Platform{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {

@@ -98,7 +98,7 @@ func realCLI(t *testing.T) string {
 	return path
 }
 
-// runConversations runs all conversations in one instance, each with a chat and a group of its own, in
+// runConversations runs all conversations in one instance, each with its own chat and group, in
 // sequence: some of them kill or stop gated.
 func runConversations(t *testing.T, r runtime) {
 	m, env := model(t)
@@ -193,7 +193,7 @@ func wantNoSecret(t *testing.T, f *harness.Fixture, secret string) {
 	}
 }
 
-// chat is a chat with a group of its own.
+// chat is a chat with its own group.
 type chat struct {
 	*harness.Fixture
 	t     *testing.T

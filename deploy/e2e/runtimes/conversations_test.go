@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
-// conversation is a scenario with Claude Code in a group of its own.
+// conversation is a scenario with Claude Code in its own group.
 type conversation struct {
 	name   string
 	folder string

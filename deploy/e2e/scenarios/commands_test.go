@@ -159,7 +159,7 @@ func TestStop_HeldRows_AreDropped(t *testing.T) {
 	f.WantReply(rows[2], "stopped")
 	waitScanned(f)
 	if m := f.Row(rows[3]); m.Disposition != "" {
-		t.Errorf("the row behind /stop is %s/%s", m.Disposition, m.Reason)
+		t.Errorf("the row after /stop is %s/%s", m.Disposition, m.Reason)
 	}
 	f.AllowUndecided(rows[3])
 }

@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// scenario is a sequence of steps in an instance of its own, with the expected result of each.
+// scenario is a sequence of steps in its own instance, with the expected result of each.
 type scenario struct {
 	title  string
 	routes []route // nil: defaultRoutes
@@ -185,7 +185,7 @@ const waitingAgent = `while IFS= read -r line; do
 	printf '%s\n' "$line"
 done | exec %demo`
 
-// runScenarios runs each scenario in an instance of its own. Agents end after their answers, so
+// runScenarios runs each scenario in its own instance. Agents end after their answers, so
 // that all they remember comes from the session.
 func runScenarios(t *testing.T, all []scenario) {
 	t.Parallel()

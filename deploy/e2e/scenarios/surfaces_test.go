@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// readers are the kinds of places where an answer is read, each with a group of its own.
+// readers are the kinds of places where an answer is read, each with its own group.
 var readers = []struct {
 	folder  string
 	asks    location // where the first message is written

@@ -17,7 +17,7 @@ var (
 	internal = inChat("group:main")
 )
 
-// opened is a thread of a Slack channel with a session of its own.
+// opened is a thread of a Slack channel with its own session.
 var opened = wantTurn{"main", "1.1", "1.1", "1.1", "slack-channel-thread 4000"}
 
 // deploying is the same thread with the session of the topic #deploy.

@@ -68,13 +68,13 @@ type Tab struct {
 	ctx context.Context //nolint:containedctx // chromedp's handle of the tab
 }
 
-// Open opens a tab of 1280 by 800, in a window of its own.
+// Open opens a tab of 1280 by 800, in a new window.
 func (b *Browser) Open(t *testing.T) *Tab {
 	t.Helper()
 	return b.open(t)
 }
 
-// OpenIsolated opens a tab in a profile of its own, without cookies.
+// OpenIsolated opens a tab in a new profile, without cookies.
 func (b *Browser) OpenIsolated(t *testing.T) *Tab {
 	t.Helper()
 	return b.open(t, chromedp.WithNewBrowserContext())
@@ -165,7 +165,7 @@ func (p *Tab) TypeKeys(keys string) {
 }
 
 // PressEnter presses Enter as a keyboard does: as one event, whose default can be prevented.
-// chromedp sends the line break as an event of its own, which a page cannot prevent.
+// chromedp sends the line break as a separate event, which a page cannot prevent.
 func (p *Tab) PressEnter(modifiers ...chromedp.Modifier) {
 	p.t.Helper()
 	key := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13}

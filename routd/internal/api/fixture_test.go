@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ttl = 20 * time.Minute
 
-// fixture is the API on a database file of its own, without a daemon around it.
+// fixture is the API on its own database file, without a daemon around it.
 type fixture struct {
 	http.Handler
 	t       testing.TB

@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture runs command lines against routd's API on a database file of its own.
+// fixture runs command lines against routd's API on its own database file.
 type fixture struct {
 	client *httpx.Client
 	st     *store.Store

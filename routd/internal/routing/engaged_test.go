@@ -171,12 +171,12 @@ func TestDecide_Mention_ClaimsPlace(t *testing.T) {
 		if tc.want == "" {
 			continue
 		}
-		behind := routeapi.Item{ChatJID: tc.item.ChatJID, Topic: tc.item.Topic, ThreadID: first.ThreadID, ReceivedAt: 101}
-		if got := sample().Decide(t.Context(), &behind, h); got.Folder != first.Folder || !got.Engaged {
-			t.Errorf("%s: behind it %+v", name, got)
+		next := routeapi.Item{ChatJID: tc.item.ChatJID, Topic: tc.item.Topic, ThreadID: first.ThreadID, ReceivedAt: 101}
+		if got := sample().Decide(t.Context(), &next, h); got.Folder != first.Folder || !got.Engaged {
+			t.Errorf("%s: after it %+v", name, got)
 		}
-		behind.ReceivedAt = 99
-		if got := sample().Decide(t.Context(), &behind, h); got.Engaged {
+		next.ReceivedAt = 99
+		if got := sample().Decide(t.Context(), &next, h); got.Engaged {
 			t.Errorf("%s: what came before it: %+v", name, got)
 		}
 	}

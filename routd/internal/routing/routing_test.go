@@ -260,7 +260,7 @@ func TestWithRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := edited.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, noEngagement{}); got.Folder != "acme" || edited.Route(got.RouteID).ID != 5 {
-		t.Errorf("%+v: a new row must come behind an old one of the same seq", got)
+		t.Errorf("%+v: a new row must come after an old one of the same seq", got)
 	}
 	if got := edited.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, noEngagement{}); got.RouteID != 7 || got.Folder != "acme/eng" {
 		t.Errorf("%+v", got)

@@ -1,6 +1,6 @@
 // The outbox holds the messages that are not known to be stored. It survives a reload.
 //
-// Each message has a key of its own in localStorage, so that several pages of one chat never
+// Each message has its own key in localStorage, so that several pages of one chat never
 // overwrite each other's. Any of them may send it: the server takes a client_id only once.
 
 import { backoff } from "./stream.js";

@@ -31,7 +31,7 @@ func (s *Server) Guild(name string, members ...User) Guild {
 	return Guild{s: s, ID: g.id}
 }
 
-// admitBot makes the bot a member, with a role of its own.
+// admitBot makes the bot a member, with its own role.
 func (s *Server) admitBot(g *guild) {
 	role := Role{
 		ID: s.newID(), Name: s.me.Name(), Position: 1, Permissions: everyonePermissions.String(), Managed: true,

@@ -27,7 +27,7 @@ type Prompt struct {
 }
 
 // Status is one change of a thread's status; "" removes it. A post of the bot in the thread removes
-// it too, which is a Status of its own.
+// it too, which is a separate Status.
 type Status struct {
 	At        time.Time
 	ChannelID string

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// maxBody bounds the body of a call; files are uploaded to URLs of their own.
+// maxBody bounds the body of a call; files are uploaded to separate URLs.
 const maxBody = 4 << 20
 
 // params are the parameters of a call, and its token.

@@ -21,7 +21,7 @@ type Server interface {
 	Close() error
 }
 
-// Serve starts a fake until the test ends. The client has connections of its own; ctx ends when the
+// Serve starts a fake until the test ends. The client has its own connections; ctx ends when the
 // test takes too long.
 func Serve(t *testing.T, s Server) (base string, client *http.Client, ctx context.Context) {
 	t.Helper()
