@@ -14,7 +14,7 @@ type Config struct {
 	adapter.Settings
 	Addr   config.Addr `env:"DISCD_ADDR" envDefault:"127.0.0.1:8092" doc:"address it listens on"`
 	Token  string      `env:"DISCORD_BOT_TOKEN" secret:"true" doc:"the bot's token, from the developer portal"`
-	APIURL config.URL  `env:"DISCORD_API_URL" envDefault:"https://discord.com" doc:"address of Discord"`
+	APIURL config.URL  `env:"DISCORD_API_URL" envDefault:"https://discord.com" doc:"URL of Discord"`
 }
 
 // Common implements adapter.Config.

@@ -83,7 +83,7 @@ func TestInbound_BotAdded_IsOneJoin(t *testing.T) {
 	garden := r.discord.Guild("Garden", r.alice)
 	shed := garden.Channel("shed")
 	shed.Say(r.alice, "welcome")
-	r.expect("message: welcome [#shed]") // there was no channel yet in which to say hello
+	r.expect("message: welcome [#shed]") // there was no channel yet for the join
 	garden.RemoveBot()
 	garden.AddBot()
 	r.expect("message: welcome [#shed]", "join: added the bot [#shed]")
@@ -299,7 +299,7 @@ func TestInbound_UnknownThread_IsLookedUp(t *testing.T) {
 		got := r.text(`SELECT ltrim(ifnull(c.title, ''), '#') || ifnull(' / ' || t.title, '') FROM messages m LEFT JOIN chats c ON c.jid = m.chat_jid
 			LEFT JOIN platform_threads t ON t.chat_jid = m.chat_jid AND t.thread_id = m.thread_id WHERE platform_id = ?`, fmt.Sprint(id))
 		if got != want {
-			t.Errorf("message %d stands in %q, not %q", id, got, want)
+			t.Errorf("message %d is in %q, not %q", id, got, want)
 		}
 	}
 	if asked := len(slices.DeleteFunc(r.discord.Calls(), func(c fake.Call) bool { return c.Route != fake.GetChannel })); asked != 3 {
@@ -315,11 +315,11 @@ func TestInbound_WritesFail_AreRetried(t *testing.T) {
 	for i := range 3 {
 		r.general.Say(r.alice, fmt.Sprint(i))
 	}
-	r.until("the failed write", func() bool { return strings.Contains(r.log.String(), `step="store an event"`) })
+	r.until("the failed write", func() bool { return strings.Contains(r.log.String(), "storing event failed") })
 	if err := r.discord.WaitConfirmed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.discord.SetReachable(false) // what has come by then does not come again
+	r.discord.SetReachable(false) // events received by then are not sent again
 	r.exec(`DROP TRIGGER no`)
 	r.expect("message: 0 [#general]", "message: 1 [#general]", "message: 2 [#general]")
 	r.discord.SetReachable(true)
@@ -341,7 +341,7 @@ func TestConnect_Refused_ReportsRemedy(t *testing.T) {
 			r.serve()
 			r.until("the report", func() bool { return r.connection() == "bad_credentials" })
 			if detail := r.text(`SELECT detail FROM daemons WHERE name = 'discd'`); !strings.Contains(detail, test.detail) || strings.Contains(detail, "\n") {
-				t.Errorf("it says %q", detail)
+				t.Errorf("detail is %q", detail)
 			}
 		})
 	}

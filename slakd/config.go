@@ -17,7 +17,7 @@ type Config struct {
 	BotToken      string      `env:"SLACK_BOT_TOKEN" secret:"true" doc:"the bot's token, xoxb-…, from OAuth & Permissions"`
 	AppToken      string      `env:"SLACK_APP_TOKEN" secret:"true" doc:"the app's token, xapp-…, with connections:write: events come by Socket Mode"`
 	SigningSecret string      `env:"SLACK_SIGNING_SECRET" secret:"true" doc:"secret that Slack signs events with, if they are posted to /slack/events instead: only without SLACK_APP_TOKEN"`
-	APIURL        config.URL  `env:"SLACK_API_URL" envDefault:"https://slack.com/api/" doc:"address of the Web API"`
+	APIURL        config.URL  `env:"SLACK_API_URL" envDefault:"https://slack.com/api/" doc:"URL of the Web API"`
 }
 
 // Common implements adapter.Config.

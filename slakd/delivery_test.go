@@ -91,7 +91,7 @@ func TestDelivery_Files(t *testing.T) {
 	}
 	r.DelayShares(1)
 	if sent := r.ends(cat(""), msg.OutSent); sent.PlatformID != "" {
-		t.Errorf("a message that Slack did not tell of: %q", sent.PlatformID)
+		t.Errorf("a message without a share event has the id %q", sent.PlatformID)
 	}
 	r.expect(thread, "a _cat_ [cat.txt]", "[cat.txt]")
 	for _, c := range r.Sent() {
@@ -181,7 +181,7 @@ func TestDelivery_UnavailableChats_FailOnlyTheirRows(t *testing.T) {
 	r.expect(r.team, "hello")
 }
 
-// works has an agent work on a message until end is called.
+// works makes an agent work on a message until end is called.
 func (r *harness) works(p fake.Place, on string, topic string) (end func()) {
 	r.t.Helper()
 	jid := "slack:" + p.ChannelID
@@ -205,7 +205,7 @@ func (r *harness) works(p fake.Place, on string, topic string) (end func()) {
 	}
 }
 
-// marked waits until the messages that bear the mark in a place are these.
+// marked waits until the marked messages in a place are these.
 func (r *harness) marked(p fake.Place, want ...string) {
 	r.t.Helper()
 	r.until("the marks are right", func() bool {
@@ -258,7 +258,7 @@ func TestMarks_AfterCrash_AreRemovedWithTheirRecords(t *testing.T) {
 	r.forgotten()
 }
 
-// forgotten waits until nothing says any more that there are marks.
+// forgotten waits until no mark is stored.
 func (r *harness) forgotten() {
 	r.t.Helper()
 	r.until("the marks are forgotten", func() bool {

@@ -50,7 +50,7 @@ func TestInbound_UserActions(t *testing.T) {
 			r.team.Unfurl(first.TS)
 			r.team.React(r.bob, first.TS, "tada")
 			r.team.Unreact(r.bob, first.TS, "tada")
-			r.team.Webhook("CI", "build failed") // of bots nothing is heard
+			r.team.Webhook("CI", "build failed") // messages of bots are not stored
 			r.team.SetTopic(r.alice, "tea")
 			gone := r.team.Say(r.bob, "oops")
 			r.team.Delete(r.bob, gone.TS)
@@ -171,7 +171,7 @@ func TestInbound_FilesScopeMissing_NamesTheScope(t *testing.T) {
 	r.connected()
 	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow")}, "look")
 	r.confirmed()
-	r.until("the file is given up", func() bool { return r.messages(r.team)[0].PendingFiles == 0 })
+	r.until("the download has failed", func() bool { return r.messages(r.team)[0].PendingFiles == 0 })
 	if a := r.messages(r.team)[0].Attachments[0]; !strings.Contains(a.Error, "files:read") || a.Path != "" {
 		t.Errorf("%+v", a)
 	}
@@ -210,11 +210,11 @@ func TestInbound_UndecodableEvents_AreSkippedAndCounted(t *testing.T) {
 			r.start()
 			r.connected()
 			r.Inject(`{"type": "message", "user": 7}`)
-			r.Inject(`{"type": "something_new", "user": {}}`) // means nothing to us
+			r.Inject(`{"type": "something_new", "user": {}}`) // an unknown event is ignored
 			r.Inject(`[]`)
-			r.team.Say(r.alice, "behind")
+			r.team.Say(r.alice, "after")
 			r.confirmed()
-			if diff := cmp.Diff([]string{"message Alice: behind"}, r.rows(r.team)); diff != "" {
+			if diff := cmp.Diff([]string{"message Alice: after"}, r.rows(r.team)); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
 			if got := r.metric("arizuko_updates_undecoded_total"); got != "2" {
@@ -224,7 +224,7 @@ func TestInbound_UndecodableEvents_AreSkippedAndCounted(t *testing.T) {
 	}
 }
 
-// metric is the value of a metric, as slakd tells it.
+// metric is the value of a metric, as slakd exports it.
 func (r *harness) metric(name string) string {
 	r.t.Helper()
 	for line := range strings.Lines(r.get("/metrics")) {
@@ -338,7 +338,7 @@ func TestConnect_BotTokenRevoked_IsReported(t *testing.T) {
 	r.connected()
 	r.Revoke(r.BotToken(), "token_revoked")
 	if detail := r.connection("bad_credentials"); !strings.Contains(detail, "SLACK_BOT_TOKEN") {
-		t.Errorf("it says %q", detail)
+		t.Errorf("detail is %q", detail)
 	}
 }
 
@@ -353,7 +353,7 @@ func TestInbound_WritesFail_AcknowledgesNothing(t *testing.T) {
 			r.connected()
 			r.exec(`CREATE TRIGGER no BEFORE INSERT ON messages BEGIN SELECT raise(ABORT, 'no'); END`)
 			r.team.Say(r.alice, "kept")
-			r.until("slakd has tried", func() bool { return strings.Contains(r.log.String(), `step="store an event"`) })
+			r.until("slakd has tried", func() bool { return strings.Contains(r.log.String(), "storing event failed") })
 			if acks := r.Acks(); len(acks) > 0 || r.Pending() != 1 {
 				t.Errorf("acknowledged: %+v", acks)
 			}

@@ -54,7 +54,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// newRig makes a Slack, and the folder of a slakd that is not started yet.
+// newHarness makes a Slack, and the folder of a slakd that is not started yet.
 func newHarness(t *testing.T, o fake.Options, env ...string) *harness {
 	t.Helper()
 	data, err := os.MkdirTemp("", "slakd") // the paths of sockets are short

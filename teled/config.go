@@ -14,7 +14,7 @@ type Config struct {
 	adapter.Settings
 	Addr   config.Addr `env:"TELED_ADDR" envDefault:"127.0.0.1:8091" doc:"address it listens on"`
 	Token  string      `env:"TELEGRAM_BOT_TOKEN" secret:"true" doc:"the bot's token, from @BotFather"`
-	APIURL config.URL  `env:"TELEGRAM_API_URL" envDefault:"https://api.telegram.org" doc:"address of the Bot API"`
+	APIURL config.URL  `env:"TELEGRAM_API_URL" envDefault:"https://api.telegram.org" doc:"URL of the Bot API"`
 }
 
 // Common implements adapter.Config.

@@ -45,7 +45,7 @@ type Part any
 
 // Options of New.
 type Options struct {
-	Platform  string            // as it stands in chat addresses
+	Platform  string            // the first part of its chat addresses
 	Daemon    string            // the daemon that runs the adapter: the source of its inbound rows
 	Listener  Listener          // keeps the platform's connection, nil if it has none
 	Store     *store.Store      // holds the rows
@@ -76,25 +76,25 @@ type Options struct {
 // Shell runs one platform's adapter.
 type Shell struct {
 	Options
-	platform  Platform
-	parts     *prometheus.CounterVec
-	undecoded prometheus.Counter
-	slots     chan struct{} // one for each row that may be sent at once
-	pacer     *pacer
-	files     chan struct{} // wakes the downloads
-	online    atomic.Bool   // the platform's connection works
-	lanes     laneLocks
+	platform   Platform
+	partsTotal *prometheus.CounterVec
+	undecoded  prometheus.Counter
+	slots      chan struct{} // one for each row that may be sent at once
+	pacer      *pacer
+	files      chan struct{} // wakes the downloads
+	online     atomic.Bool   // the platform's connection works
+	lanes      laneLocks
 }
 
 // New makes the shell of a platform. The caller runs Run.
 func New(p Platform, o Options) *Shell {
-	parts := prometheus.NewCounterVec(prometheus.CounterOpts{
+	partsTotal := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "arizuko_outbox_parts_total", Help: "Parts of outbound rows that were tried, by result.",
 	}, []string{"platform", "state"})
 	undecoded := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "arizuko_updates_undecoded_total", Help: "Events that could not be decoded and were skipped.",
 	})
-	o.Metrics.MustRegister(parts)
+	o.Metrics.MustRegister(partsTotal)
 	if o.Listener != nil {
 		o.Metrics.MustRegister(undecoded)
 	}
@@ -102,7 +102,7 @@ func New(p Platform, o Options) *Shell {
 		o.Redact = func(s string) string { return s }
 	}
 	return &Shell{
-		Options: o, platform: p, parts: parts, undecoded: undecoded, slots: make(chan struct{}, maxSends),
+		Options: o, platform: p, partsTotal: partsTotal, undecoded: undecoded, slots: make(chan struct{}, maxSends),
 		pacer: newPacer(o.Pace, o.Now), files: make(chan struct{}, 1),
 	}
 }

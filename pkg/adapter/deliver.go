@@ -41,18 +41,18 @@ type delivery struct {
 	renderErr   error // why the parts still open can't be sent, nil if they can
 	parts       []store.Delivery
 	startedPart int  // index of the part that this delivery, not one before a crash, began to send
-	waited      bool // the first open part has waited for as long as it had to
+	waited      bool // not_before of the first open part has passed
 	hasPermit   bool // the pacer has given a permit for the next part
 }
 
 // deliver delivers an outbound row as far as possible now; the caller has the pacer's permit for its
-// next part. wait is how long the part after that has to wait besides its permit, 0 too if the row
-// is settled. waited says that the row has waited for as long as it had to. An error is one of the
-// database.
+// next part. wait is how long the part after that has to wait besides its permit, 0 if the row is
+// settled. waited means that not_before of the row's first open part has passed. An error is one of
+// the database.
 func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait time.Duration, err error) {
 	m.Content = s.Redact(m.Content)
 	d := &delivery{Shell: s, row: m, startedPart: -1, waited: waited, hasPermit: true}
-	d.cut, d.renderErr = s.cut(m)
+	d.cut, d.renderErr = s.callCut(m)
 	err = d.claim(ctx)
 	switch {
 	case errors.Is(err, store.ErrStale), errors.Is(err, context.Canceled): // the row was cancelled, or the daemon stops
@@ -76,8 +76,8 @@ func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait 
 	return 0, nil
 }
 
-// cut calls Cut. A panic fails only the row.
-func (s *Shell) cut(m *msg.Message) (parts []Part, err error) {
+// callCut calls Cut. A panic fails only the row.
+func (s *Shell) callCut(m *msg.Message) (parts []Part, err error) {
 	defer s.recoverPanic("rendering", &err, "row", m.ID, "chat", m.ChatJID)
 	return s.platform.Cut(m)
 }
@@ -97,7 +97,7 @@ func (d *delivery) claim(ctx context.Context) (err error) {
 		// Read in the same transaction: a part that is claimed and then not sent would look like
 		// one that a crash interrupted.
 		err = d.Store.Write(ctx, func(tx *store.Tx) (err error) {
-			if err = tx.ClaimOutbound(d.row.ID, len(d.cut), d.now()); err == nil {
+			if err = tx.ClaimOutbound(d.row.ID, len(d.cut), d.nowMS()); err == nil {
 				d.parts, err = tx.Deliveries(ctx, d.row.ID)
 			}
 			return err
@@ -124,9 +124,9 @@ func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err err
 		p.State, p.ErrorClass, p.Error = msg.OutFailed, msg.Permanent, d.Redact(d.renderErr.Error())
 		return 0, d.record(ctx, d.follow(ctx, i))
 	case d.startedPart == i:
-	case p.NotBefore > d.now() && !d.waited:
+	case p.NotBefore > d.nowMS() && !d.waited:
 		return min(d.until(p.NotBefore), maxWait), nil
-	case d.doubtful(i) && d.offline() && d.now()-p.NotBefore < maxOffline.Milliseconds():
+	case d.doubtful(i) && d.offline() && d.nowMS()-p.NotBefore < maxOffline.Milliseconds():
 		return offlineCheck, nil // the next send would probably be ambiguous again
 	}
 	d.waited, d.hasPermit = false, false
@@ -141,7 +141,7 @@ func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err err
 	id, err := d.send(ctx, part)
 	failpoint.At(failpoint.Sent)
 	d.settlePart(p, id, err)
-	d.Shell.parts.WithLabelValues(d.Platform, string(p.State)).Inc()
+	d.partsTotal.WithLabelValues(d.Platform, string(p.State)).Inc()
 	err = d.record(ctx, d.follow(ctx, i))
 	return d.until(p.NotBefore), err
 }
@@ -181,7 +181,7 @@ func (d *delivery) resendMarked(ctx context.Context, i int, part Part) (marked P
 	if !marks || !d.Mark || part == nil {
 		return nil, d.giveUp(ctx, i, cmp.Or(p.Error, "the daemon ended while this was being sent"))
 	}
-	if marked, err = d.mark(marker, part); err != nil {
+	if marked, err = d.callMark(marker, part); err != nil {
 		return nil, d.giveUp(ctx, i, d.Redact(err.Error()))
 	}
 	d.startedPart = i
@@ -211,7 +211,7 @@ func (d *delivery) find(ctx context.Context, finder Finder, i int) (Part, error)
 	case err != nil && p.Attempts+1 < maxAttempts:
 		p.Attempts++
 		p.State, p.ErrorClass, p.Error = msg.OutQueued, msg.Ambiguous, d.Redact(err.Error())
-		p.NotBefore = d.now() + max(pauseAfter(p.Attempts), failure.After).Milliseconds()
+		p.NotBefore = d.nowMS() + max(pauseAfter(p.Attempts), failure.After).Milliseconds()
 		return nil, d.record(ctx, d.parts[i:i+1])
 	case err != nil:
 		return nil, d.giveUp(ctx, i, d.Redact(err.Error()))
@@ -229,7 +229,7 @@ func (d *delivery) ask(ctx context.Context, f Finder, part Part) (id string, err
 	return f.Find(ctx, d.row, part)
 }
 
-func (d *delivery) mark(m Marker, part Part) (marked Part, err error) {
+func (d *delivery) callMark(m Marker, part Part) (marked Part, err error) {
 	defer d.recoverPanic("marking", &err, "row", d.row.ID, "chat", d.row.ChatJID)
 	return m.Mark(part), nil
 }
@@ -279,7 +279,7 @@ func (d *delivery) settlePart(p *store.Delivery, platformID string, err error) {
 		again, state = pauseAfter(p.Attempts), msg.OutQueued
 	}
 	if p.State = state; state == msg.OutQueued {
-		p.NotBefore = d.now() + again.Milliseconds()
+		p.NotBefore = d.nowMS() + again.Milliseconds()
 		if before == msg.Ambiguous { // this send failed, but the one before may have arrived
 			p.ErrorClass = before
 		}
@@ -328,7 +328,7 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 	for {
 		err := d.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 			for _, p := range changed {
-				if err := tx.PutDelivery(p, d.now()); err != nil {
+				if err := tx.PutDelivery(p, d.nowMS()); err != nil {
 					return err
 				}
 			}
@@ -343,7 +343,7 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
 			return err
 		}
-		d.Log.Error("cannot record a delivery; retrying", "row", d.row.ID, "chat", d.row.ChatJID, "err", err)
+		d.Log.Error("storing delivery failed; retrying", "row", d.row.ID, "chat", d.row.ChatJID, "err", err)
 		Pause(ctx, retryDelay)
 	}
 }
@@ -403,9 +403,9 @@ func (d *delivery) outcome() msg.OutState {
 	return state
 }
 
-func (d *delivery) now() int64 { return d.Now().UnixMilli() }
+func (d *delivery) nowMS() int64 { return d.Now().UnixMilli() }
 
 // until returns the time left before at, in unix ms.
 func (d *delivery) until(at int64) time.Duration {
-	return max(0, time.Duration(at-d.now())*time.Millisecond)
+	return max(0, time.Duration(at-d.nowMS())*time.Millisecond)
 }

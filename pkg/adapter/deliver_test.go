@@ -260,7 +260,7 @@ func TestDeliver_AfterCrash(t *testing.T) {
 		{"before the row was settled", "a|b", states{sent, sent}, false, "sent: sent sent", nil},
 		{"twice", "a|b|c", states{ambiguous, sending, queued}, false, "ambiguous: ambiguous ambiguous sent", []string{"c"}},
 		{"a failed part", "a|b", states{failed, cancelled}, false, "failed: failed cancelled", nil},
-		{"failed behind an ambiguous part", "a|b", states{ambiguous, failed}, false, "failed: ambiguous failed", nil},
+		{"failed after an ambiguous part", "a|b", states{ambiguous, failed}, false, "failed: ambiguous failed", nil},
 		{"ambiguous", "a|b", states{ambiguous, sent}, false, "ambiguous: ambiguous sent", nil},
 		{"no parts", "a|b", nil, false, "ambiguous:", nil},
 

@@ -14,22 +14,21 @@ import (
 	"arizuko/pkg/store"
 )
 
-// pencil is a platform that can mark a part.
-type pencil struct{ *fake }
+// markingPlatform is a platform that can mark a part.
+type markingPlatform struct{ *fake }
 
-func (pencil) Mark(part Part) Part { return marked(part.(string)) }
+func (markingPlatform) Mark(part Part) Part { return marked(part.(string)) }
 
 func marked(text string) string { return "(again) " + text }
 
-// eyes is a platform that can look for a part, which goes by scripts as sending does: what they
-// don't say is not found.
-type eyes struct {
+// scriptedFinder is a platform that can look for a part; scripts give the results, and other parts are not found.
+type scriptedFinder struct {
 	*fake
 	answers map[string][]func() (string, error)
 	asked   []string
 }
 
-func (e *eyes) Find(_ context.Context, _ *msg.Message, part Part) (string, error) {
+func (e *scriptedFinder) Find(_ context.Context, _ *msg.Message, part Part) (string, error) {
 	text := part.(string)
 	e.mu.Lock()
 	e.asked = append(e.asked, text)
@@ -86,13 +85,13 @@ func TestMark_AmbiguousPart_SendsMarkedCopies(t *testing.T) {
 			store.Delivery{Attempts: 1, ErrorClass: permanent, Error: "permanent: HTTP 502"}, []string{"a", "b", again}},
 		{"no doubt, no mark", []error{failure(transient, 0), failure(msg.Rate, 0)}, nil, "sent: sent sent sent",
 			store.Delivery{Attempts: 1, PlatformID: idOf("b")}, []string{"a", "b", "b", "b", "c"}},
-		{"a doubt behind a failure", []error{failure(transient, 0), errCause}, nil, "sent: sent sent sent",
+		{"ambiguous after a failure", []error{failure(transient, 0), errCause}, nil, "sent: sent sent sent",
 			store.Delivery{Attempts: 2, PlatformID: idOf(again), Error: remark}, []string{"a", "b", "b", again, "c"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *fixture) {
-				r.as = pencil{r.platform}
+				r.as = markingPlatform{r.platform}
 				for _, err := range tt.first {
 					r.platform.script("b", fails(err))
 				}
@@ -117,7 +116,7 @@ func TestMark_AmbiguousPart_SendsMarkedCopies(t *testing.T) {
 
 // pencilLine is a platform with a connection that can mark a part.
 type pencilLine struct {
-	pencil
+	markingPlatform
 	connected chan bool // the connection comes, and breaks
 }
 
@@ -146,7 +145,7 @@ func TestMark_Offline_WaitsForConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *fixture) {
-				p := &pencilLine{pencil{r.platform}, make(chan bool)}
+				p := &pencilLine{markingPlatform{r.platform}, make(chan bool)}
 				r.as = p
 				began, id := time.Now(), r.out("", "a")
 				r.platform.script("a", func(context.Context) error {
@@ -174,7 +173,7 @@ func TestMark_Offline_WaitsForConnection(t *testing.T) {
 // is on its way.
 func TestMark_RecordsDoubtBeforeSend(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		r.as = pencil{r.platform}
+		r.as = markingPlatform{r.platform}
 		id := r.out("", "a")
 		expect := func(want store.Delivery) {
 			want.MessageID = id
@@ -203,7 +202,7 @@ func TestMark_RecordsDoubtBeforeSend(t *testing.T) {
 // Each copy but the first is marked.
 func TestMark_AfterEachCrash(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		r.as = pencil{r.platform}
+		r.as = markingPlatform{r.platform}
 		again := marked("b")
 		r.platform.script("b", r.crashing(nil))
 		r.platform.script(again, r.crashing(errCause), r.crashing(nil))
@@ -225,7 +224,7 @@ func TestMark_AfterEachCrash(t *testing.T) {
 // The platform is a Marker.
 func TestMark_SwitchedOff_EndsAmbiguous(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		r.as = pencil{r.platform}
+		r.as = markingPlatform{r.platform}
 		r.platform.script("b", fails(errCause))
 		r.platform.script("c", r.crashing(nil))
 		id := r.out("", "a|b|c|d")
@@ -275,7 +274,7 @@ func TestFind_AmbiguousPart(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *fixture) {
-				r.as = &eyes{fake: r.platform, answers: map[string][]func() (string, error){"b": tt.answers}}
+				r.as = &scriptedFinder{fake: r.platform, answers: map[string][]func() (string, error){"b": tt.answers}}
 				for _, err := range tt.tries {
 					r.platform.script("b", fails(err))
 				}
@@ -294,10 +293,10 @@ func TestFind_AmbiguousPart(t *testing.T) {
 	}
 }
 
-// blindPencil is a platform that can mark a part, and could look for it if it were allowed to.
-type blindPencil struct{ *eyes }
+// markingFinder is a platform that can mark a part, and could look for it if it were allowed to.
+type markingFinder struct{ *scriptedFinder }
 
-func (blindPencil) Mark(part Part) Part { return marked(part.(string)) }
+func (markingFinder) Mark(part Part) Part { return marked(part.(string)) }
 
 // Each send of the part is ambiguous.
 func TestFind_PermanentFailure_SendsMarkedCopy(t *testing.T) {
@@ -314,7 +313,7 @@ func TestFind_PermanentFailure_SendsMarkedCopy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *fixture) {
 				answers := []func() (string, error){forbidden, forbidden, forbidden, forbidden}
-				r.as = blindPencil{&eyes{fake: r.platform, answers: map[string][]func() (string, error){"a": answers}}}
+				r.as = markingFinder{&scriptedFinder{fake: r.platform, answers: map[string][]func() (string, error){"a": answers}}}
 				r.platform.script("a", fails(errCause))
 				for _, err := range tt.copies {
 					r.platform.script(again, fails(err))
@@ -332,7 +331,7 @@ func TestFind_PermanentFailure_SendsMarkedCopy(t *testing.T) {
 func TestFind_Waits_UseUpAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		busy := finds("", failure(msg.Rate, 10*time.Minute))
-		r.as = &eyes{fake: r.platform, answers: map[string][]func() (string, error){"a": {busy, finds("7", nil)}}}
+		r.as = &scriptedFinder{fake: r.platform, answers: map[string][]func() (string, error){"a": {busy, finds("7", nil)}}}
 		r.platform.script("a", fails(errCause))
 		id := r.out("", "a")
 		r.start()
@@ -348,7 +347,7 @@ func TestFind_Waits_UseUpAttempts(t *testing.T) {
 func TestFind_AfterCrashes(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		crash := r.crashing(nil)
-		e := &eyes{fake: r.platform, answers: map[string][]func() (string, error){"b": {
+		e := &scriptedFinder{fake: r.platform, answers: map[string][]func() (string, error){"b": {
 			finds("", nil), // it had not arrived
 			func() (string, error) { return "7", crash(context.Background()) }, // and has now, while the shell dies
 			finds("7", nil),
@@ -373,21 +372,21 @@ func TestFind_AfterCrashes(t *testing.T) {
 	})
 }
 
-// smudge is a platform whose marking breaks.
-type smudge struct{ *fake }
+// panickingMarker is a platform whose Mark panics.
+type panickingMarker struct{ *fake }
 
-func (smudge) Mark(Part) Part { panic("no pencil near " + secret) }
+func (panickingMarker) Mark(Part) Part { panic("no mark near " + secret) }
 
 func TestMark_Panics_EndsAmbiguous(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		r.as = smudge{r.platform}
+		r.as = panickingMarker{r.platform}
 		r.platform.script("a", fails(errCause))
 		id := r.out("", "a|b")
 		r.start(marking, redacting)
 		pass(time.Minute)
 		r.expectSent("a", "b")
 		r.expect(id, "ambiguous: ambiguous sent")
-		if d := r.deliveries(id)[0]; d.Error != "panic while marking: no pencil near [redacted]" {
+		if d := r.deliveries(id)[0]; d.Error != "panic while marking: no mark near [redacted]" {
 			t.Errorf("part %+v", d)
 		}
 	})

@@ -74,7 +74,7 @@ func (f *fetching) look(ctx context.Context) {
 	rows, err := f.shell.Store.PendingFiles(ctx, f.shell.Platform, 2*maxFetches)
 	if err != nil {
 		if ctx.Err() == nil {
-			f.shell.Log.Error("cannot read pending downloads; retrying", "err", err)
+			f.shell.Log.Error("reading pending downloads failed; retrying", "err", err)
 		}
 		return
 	}
@@ -115,7 +115,7 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
 			return
 		}
-		f.shell.Log.Error("cannot record downloads; retrying", "row", m.ID, "err", err)
+		f.shell.Log.Error("storing downloads failed; retrying", "row", m.ID, "err", err)
 		Pause(ctx, retryDelay)
 	}
 }

@@ -27,7 +27,7 @@ type Common struct {
 // Program is a platform's daemon. C is its configuration.
 type Program[C Config] struct {
 	Name     string // of the daemon
-	Platform string // as it stands in chat addresses
+	Platform string // the first part of its chat addresses
 	Pace     Pace
 	Load     func() (C, error)
 	// Check prints what keeps the daemon from working, and what it does not receive.

@@ -68,7 +68,7 @@ func (o *outbox) look(ctx context.Context) {
 	lanes, err := o.shell.Store.OutboxLanes(ctx, o.shell.Platform)
 	if err != nil {
 		if ctx.Err() == nil {
-			o.shell.Log.Error("cannot read outbound rows; retrying", "err", err)
+			o.shell.Log.Error("reading outbox failed; retrying", "err", err)
 		}
 		return
 	}
@@ -118,7 +118,7 @@ func (s *Shell) deliverLane(ctx context.Context, lane store.Lane) {
 			hasPermit = false
 		}
 		if err != nil {
-			s.Log.Error("cannot record a delivery; retrying", "chat", lane.ChatJID, "thread", lane.ThreadID, "err", err)
+			s.Log.Error("storing delivery failed; retrying", "chat", lane.ChatJID, "thread", lane.ThreadID, "err", err)
 			Pause(ctx, retryDelay)
 			continue
 		}

@@ -53,15 +53,15 @@ func TestOutbox_WaitingLane_DoesNotDelayOthers(t *testing.T) {
 			r.platform.script(text, fails(failure(msg.Rate, time.Hour)))
 			r.out(fmt.Sprint(i), text)
 		}
-		behind := r.out("0", "behind")
+		after := r.out("0", "after")
 		r.start()
 		synctest.Wait()
 		other := r.out("other", "other")
 		pass(time.Minute)
 		r.expect(other, "sent: sent")
-		r.expect(behind, "queued:")
+		r.expect(after, "queued:")
 		pass(time.Hour)
-		r.expect(behind, "sent: sent")
+		r.expect(after, "sent: sent")
 	})
 }
 

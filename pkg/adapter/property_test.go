@@ -29,7 +29,7 @@ func drawSteps(t *rapid.T) []step {
 	what := []string{"put", "put", "put", "cancel", "wait", "wait", "restart"}
 	endings := []string{"transient", "rate", "auth", "permanent", "lost", "arrived", "arrives slowly", "never ends"}
 	if rapid.Bool().Draw(t, "kills") {
-		what, endings = append(what, "crash"), append(endings, "killed before", "killed behind")
+		what, endings = append(what, "crash"), append(endings, "killed before", "killed after")
 	}
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) (s step) {
 		switch s.What = rapid.SampledFrom(what).Draw(t, "what"); s.What {
@@ -69,12 +69,12 @@ const (
 	looksForIt = "find"
 )
 
-// world is a platform that remembers what arrived.
-type world struct{ m *model }
+// recordingPlatform is a platform that remembers what arrived.
+type recordingPlatform struct{ m *model }
 
-func (w world) Cut(m *msg.Message) ([]Part, error) { return w.m.platform.Cut(m) }
+func (w recordingPlatform) Cut(m *msg.Message) ([]Part, error) { return w.m.platform.Cut(m) }
 
-func (w world) Send(ctx context.Context, m *msg.Message, part Part) (string, error) {
+func (w recordingPlatform) Send(ctx context.Context, m *msg.Message, part Part) (string, error) {
 	id, err := w.m.platform.Send(ctx, m, part)
 	if err == nil {
 		w.arrives(part.(string))
@@ -82,21 +82,21 @@ func (w world) Send(ctx context.Context, m *msg.Message, part Part) (string, err
 	return id, err
 }
 
-func (w world) arrives(text string) {
+func (w recordingPlatform) arrives(text string) {
 	w.m.mu.Lock()
 	defer w.m.mu.Unlock()
 	w.m.arrived[text]++
 }
 
-// markingWorld can mark a part.
-type markingWorld struct{ world }
+// markingRecorder can mark a part.
+type markingRecorder struct{ recordingPlatform }
 
-func (markingWorld) Mark(part Part) Part { return marked(part.(string)) }
+func (markingRecorder) Mark(part Part) Part { return marked(part.(string)) }
 
-// findingWorld finds what arrived, if it is up to it.
-type findingWorld struct{ world }
+// findingRecorder finds what arrived, if it is up to it.
+type findingRecorder struct{ recordingPlatform }
 
-func (w findingWorld) Find(_ context.Context, _ *msg.Message, part Part) (string, error) {
+func (w findingRecorder) Find(_ context.Context, _ *msg.Message, part Part) (string, error) {
 	w.m.mu.Lock()
 	defer w.m.mu.Unlock()
 	w.m.looks++
@@ -175,7 +175,7 @@ func (m *model) ending(text, name string) outcome {
 	case "lost":
 		return fails(failure(msg.Ambiguous, 0))
 	case "arrived":
-		return func(context.Context) error { world{m}.arrives(text); return errCause }
+		return func(context.Context) error { recordingPlatform{m}.arrives(text); return errCause }
 	case "arrives slowly":
 		return takes(3 * time.Second)
 	case "never ends":
@@ -183,7 +183,7 @@ func (m *model) ending(text, name string) outcome {
 	case "killed before":
 		return func(context.Context) error { m.kill(); return errCause }
 	}
-	return func(context.Context) error { m.kill(); return nil } // killed behind
+	return func(context.Context) error { m.kill(); return nil } // killed after
 }
 
 func (m *model) kill() {
@@ -207,12 +207,12 @@ func (m *model) killed() bool {
 }
 
 func (m *model) begin() {
-	m.as = world{m}
+	m.as = recordingPlatform{m}
 	switch m.power {
 	case remarks:
-		m.as = markingWorld{world{m}}
+		m.as = markingRecorder{recordingPlatform{m}}
 	case looksForIt:
-		m.as = findingWorld{world{m}}
+		m.as = findingRecorder{recordingPlatform{m}}
 	}
 	m.stop = m.start(func(o *Options) { o.Repeatable, o.Mark = m.power == repeats, true })
 }
@@ -259,7 +259,7 @@ func (m *model) checkLanes() {
 	}
 	for _, c := range m.platform.calls {
 		if lane := laneOf[c.Row]; c.Row < last[lane] {
-			m.problem("row %d was sent behind row %d", c.Row, last[lane])
+			m.problem("row %d was sent after row %d", c.Row, last[lane])
 		} else {
 			last[lane] = c.Row
 		}
@@ -345,7 +345,7 @@ func (m *model) checkArrival(text string, state msg.OutState, again int) {
 	}
 }
 
-// checkSettled holds the shell to tell of each end once; one that is killed may not come to it.
+// checkSettled checks that each settled row is reported once; a killed shell may report none.
 func (m *model) checkSettled() {
 	reported := map[int64]int{}
 	for _, s := range m.settled {

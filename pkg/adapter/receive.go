@@ -32,7 +32,7 @@ type Cursor struct{ Key, Value string }
 // message that is stored already changes nothing, and takes the id of its row.
 func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	now := s.Now().UnixMilli()
-	in.Messages = s.heard(in.Messages)
+	in.Messages = s.accepted(in.Messages)
 	for _, m := range in.Messages {
 		m.Direction, m.Source, m.ReceivedAt = msg.In, s.Daemon, now
 		if m.Timestamp == 0 {
@@ -54,12 +54,12 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	return err
 }
 
-// heard returns the messages that Options.Bots does not exclude. The caller's slice stays as it is.
-func (s *Shell) heard(messages []*msg.Message) []*msg.Message {
-	return slices.DeleteFunc(slices.Clone(messages), func(m *msg.Message) bool { return !s.Bots.Hears(m) })
+// accepted returns the messages that Options.Bots does not exclude. The caller's slice stays as it is.
+func (s *Shell) accepted(messages []*msg.Message) []*msg.Message {
+	return slices.DeleteFunc(slices.Clone(messages), func(m *msg.Message) bool { return !s.Bots.Accepts(m) })
 }
 
-// write stores everything. fresh says of each message whether it was not stored before.
+// write stores everything. fresh[i] reports whether message i is new.
 func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now int64, fresh []bool) (err error) {
 	if in.Moved != nil {
 		if err := tx.MoveChat(in.Moved.From, in.Moved.To, now); err != nil {
@@ -119,17 +119,17 @@ func (s *Shell) logReceived(ctx context.Context, messages []*msg.Message, fresh 
 
 // ReceiveAlways is Receive, retried until it succeeds. Its error is ctx's.
 func (s *Shell) ReceiveAlways(ctx context.Context, in Inbound) error {
-	return s.Retry(ctx, "store an event", func() error { return s.Receive(ctx, in) })
+	return s.Retry(ctx, "storing event failed; retrying", func() error { return s.Receive(ctx, in) })
 }
 
-// Retry calls do until it succeeds or ctx ends, and logs the step with each error. Its error is ctx's.
-func (s *Shell) Retry(ctx context.Context, step string, do func() error) error {
+// Retry calls do until it succeeds or ctx ends, and logs message with each error. Its error is ctx's.
+func (s *Shell) Retry(ctx context.Context, message string, do func() error) error {
 	for {
 		err := do()
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		s.Log.Error("write or lookup failed; retrying", "step", step, "wait", retryDelay, "err", err)
+		s.Log.Error(message, "wait", retryDelay, "err", err) //nolint:sloglint // a constant of each caller
 		Pause(ctx, retryDelay)
 	}
 }

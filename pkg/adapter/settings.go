@@ -12,7 +12,7 @@ import (
 // configuration.
 type Settings struct {
 	PollInterval time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is polled without being poked"`
-	Bots         Bots          `env:"BOTS" envDefault:"none" doc:"which messages of other bots are stored: none, mentions of ours, or all"`
+	Bots         Bots          `env:"BOTS" envDefault:"none" doc:"which messages of other bots are stored: none, only those that mention this bot, or all"`
 	Resend       Resend        `env:"RESEND" envDefault:"mark" doc:"what happens to a message that may have arrived before a crash: mark (sent again as a possible duplicate) or drop"`
 	MediaMax     int64         `env:"MEDIA_MAX" envDefault:"20971520" doc:"largest file that is downloaded, in bytes"`
 }
@@ -46,8 +46,8 @@ func (b *Bots) UnmarshalText(text []byte) error {
 	return errors.New("must be none, mentions or all")
 }
 
-// Hears reports whether a message is stored: every message of a user, and of bots those chosen.
-func (b Bots) Hears(m *msg.Message) bool {
+// Accepts reports whether a message is stored: every message of a user, and of bots those chosen.
+func (b Bots) Accepts(m *msg.Message) bool {
 	return !m.IsBot || b == AllBots || b == BotMentions && m.Verb == msg.VerbMention
 }
 

@@ -76,7 +76,7 @@ func (t *typing) look(ctx context.Context) {
 	lanes, err := t.shell.Store.ActiveLanes(ctx, t.shell.Platform)
 	if err != nil {
 		if ctx.Err() == nil {
-			t.shell.Log.Warn("cannot read where agents work", "err", err)
+			t.shell.Log.Warn("reading active lanes failed; retrying", "err", err)
 		}
 		return
 	}

@@ -227,7 +227,7 @@ func TestTyping_DatabaseFails_DoesNotSpin(t *testing.T) {
 		pass(time.Minute)
 		stop()
 		expectShown(t, p, "type irc:room 0s")
-		if n := strings.Count(log.String(), "cannot read where agents work"); n == 0 || n > 20 {
+		if n := strings.Count(log.String(), "reading active lanes failed; retrying"); n == 0 || n > 20 {
 			t.Errorf("complained %d times", n)
 		}
 	})

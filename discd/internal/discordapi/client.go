@@ -162,16 +162,16 @@ func withoutSecrets(path string) string {
 	return path
 }
 
-// Download downloads a file of a message by its address, which must be one of Discord's. It does not
+// Download downloads a file of a message by its URL, which must be one of Discord's. It does not
 // send the token.
-func (c *Client) Download(ctx context.Context, address string, w io.Writer) error {
-	where, err := url.Parse(address)
+func (c *Client) Download(ctx context.Context, from string, w io.Writer) error {
+	where, err := url.Parse(from)
 	if err != nil || !c.keeps(where) {
 		return errors.New("the file is not on a server of Discord's")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
-		return errors.New("invalid file address")
+		return errors.New("invalid file URL")
 	}
 	direct := *c.http
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -187,7 +187,7 @@ func (c *Client) Download(ctx context.Context, address string, w io.Writer) erro
 	return err
 }
 
-// keeps reports whether Discord keeps files at an address.
+// keeps reports whether Discord keeps files at a URL.
 func (c *Client) keeps(where *url.URL) bool {
 	base, err := url.Parse(c.base)
 	if err != nil {

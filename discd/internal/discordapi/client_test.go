@@ -115,7 +115,7 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// TestUnsent tells what never arrived from what may have, and no error tells the token.
+// TestUnsent tells what never arrived from what may have, and no error contains the token.
 func TestUnsent(t *testing.T) {
 	c, s := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if err := c.Call(t.Context(), http.MethodPost, "channels/5/messages", Params{}, nil); err == nil || errors.Is(err, adapter.ErrUnsent) {

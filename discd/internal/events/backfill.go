@@ -31,12 +31,12 @@ func (l *Listener) backfill(ctx context.Context, s *adapter.Shell, u *discordapi
 		gaps = l.read.privateGaps()
 	case u.Guild != nil:
 		all := slices.Concat(u.Guild.Channels, u.Guild.Threads)
-		if err := l.mark(ctx, s, all...); err != nil {
+		if err := l.storeBookmarks(ctx, s, all...); err != nil {
 			return err
 		}
 		gaps = l.read.missed(all...)
 	case u.Made():
-		return l.mark(ctx, s, *u.Channel)
+		return l.storeBookmarks(ctx, s, *u.Channel)
 	}
 
 	for _, g := range gaps {
@@ -72,13 +72,13 @@ func (l *Listener) nextPage(ctx context.Context) func(channel, after string) ([]
 	}
 }
 
-// mark stores the bookmarks of channels that have none.
-func (l *Listener) mark(ctx context.Context, s *adapter.Shell, channels ...discordapi.Channel) error {
+// storeBookmarks stores the bookmarks of channels that have none.
+func (l *Listener) storeBookmarks(ctx context.Context, s *adapter.Shell, channels ...discordapi.Channel) error {
 	fresh := l.read.begin(channels...)
 	if len(fresh) == 0 {
 		return nil
 	}
-	return s.Retry(ctx, "store bookmarks", func() error {
+	return s.Retry(ctx, "storing bookmarks failed; retrying", func() error {
 		return l.store.Write(ctx, func(tx *store.Tx) error {
 			for key, value := range fresh {
 				if err := tx.PutCursor(s.Daemon, key, value); err != nil {

@@ -103,7 +103,7 @@ func (l *Listener) prepare(ctx context.Context, s *adapter.Shell) (discordgo.Int
 		return 0, err
 	}
 	if err := l.api.RegisterCommands(ctx, app.ID, inbound.Commands()); err != nil {
-		s.Log.Warn("cannot register commands; the next session retries", "err", err)
+		s.Log.Warn("registering commands failed; the next session retries", "err", err)
 	}
 	if app.HearsMembers() {
 		return intents | discordgo.IntentGuildMembers, nil
@@ -155,7 +155,7 @@ func (l *Listener) beginSession(ctx context.Context, s *adapter.Shell, u *discor
 	}
 	s.Connected()
 	l.session, l.me = u.Ready.SessionID, inbound.Self{ID: u.Ready.User.ID}
-	return s.Retry(ctx, "read bookmarks", func() error {
+	return s.Retry(ctx, "reading bookmarks failed; retrying", func() error {
 		stored, err := l.store.DaemonCursors(ctx, s.Daemon, bookmarkPrefix)
 		l.read = newBookmarks(stored)
 		return err
@@ -170,7 +170,7 @@ func (l *Listener) lookUpChannel(ctx context.Context, s *adapter.Shell, u *disco
 		return nil
 	}
 	c := discordapi.Channel{}
-	err := s.Retry(ctx, "look up a channel", func() error {
+	err := s.Retry(ctx, "looking up channel failed; retrying", func() error {
 		err := l.api.Call(ctx, http.MethodGet, "channels/"+id, nil, &c)
 		if err != nil && discordapi.Failure(err).Class == msg.Permanent {
 			s.Log.Warn("channel not visible; if it is a thread, its messages are stored in no thread", "channel", id, "err", err)

@@ -22,7 +22,7 @@ func attachments(m *discordapi.Message) (all []msg.Attachment, pending int) {
 			Size: max(f.Size, 0), Ref: f.URL,
 		}
 		if a.Ref == "" {
-			a.Error = "Discord gave no address to fetch the file from"
+			a.Error = "Discord sent no URL of the file"
 		} else {
 			pending++
 		}

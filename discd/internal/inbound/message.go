@@ -99,7 +99,7 @@ func deleted(d *discordapi.Deleted, known *Guilds) (adapter.Inbound, error) {
 	var rows []*msg.Message
 	for _, id := range ids {
 		if !discordapi.IsID(id) {
-			return adapter.Inbound{}, fmt.Errorf("a deletion in %s of no message", p.chat.JID)
+			return adapter.Inbound{}, fmt.Errorf("a deletion in %s without a message id", p.chat.JID)
 		}
 		rows = append(rows, &msg.Message{
 			PlatformID: id + ":d", Sender: p.chat.JID, SenderName: plaintext.UnknownUser, Verb: msg.VerbDelete, TargetID: id,

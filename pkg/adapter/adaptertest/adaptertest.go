@@ -13,7 +13,7 @@ import (
 
 // Platform is one under test.
 type Platform struct {
-	Name   string    // as it stands in chat addresses
+	Name   string    // the first part of its chat addresses
 	Chats  [2]string // addresses of two chats of its remote
 	Thread string    // id of a thread of the first one, "" for a platform without threads
 	// Replies means that a message can reply to another one.

@@ -98,14 +98,14 @@ func (w *memory) Send(ctx context.Context, m *msg.Message, part adapter.Part) (s
 			return "late", nil
 		}
 	}
-	if err := w.trouble(ctx, r); err != nil {
+	if err := w.injectedFault(ctx, r); err != nil {
 		return "", err
 	}
 	return w.arrive(r), nil
 }
 
-// trouble is the fault that was asked for, as the platform tells of it.
-func (w *memory) trouble(ctx context.Context, r Received) error {
+// injectedFault returns the injected fault as the error of the platform.
+func (w *memory) injectedFault(ctx context.Context, r Received) error {
 	w.mu.Lock()
 	queue := w.faults[r.ChatJID]
 	if len(queue) == 0 {

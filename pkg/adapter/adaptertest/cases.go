@@ -38,7 +38,7 @@ func longText(b *fixture) {
 	b.ends(msg.OutSent, id, next)
 	got := b.received(b.platform.Chats[0])
 	if len(got) < 2 || got[len(got)-1] != "next" {
-		b.Fatalf("received %d parts, and not the next row behind them", len(got))
+		b.Fatalf("received %d parts, and not the next row after them", len(got))
 	}
 	parts := got[:len(got)-1]
 	if joined := strings.Join(parts, "\n"); !slices.Equal(strings.Fields(joined), strings.Fields(whole)) {
@@ -51,7 +51,7 @@ func longText(b *fixture) {
 	}
 }
 
-// twoChats has the first one be slow, where it can be.
+// twoChats makes the first one slow, if the remote can fail.
 func twoChats(b *fixture) {
 	held := b.fail(Fault{Class: msg.Rate, After: 2 * time.Second})
 	slow := b.say("slow")
@@ -152,7 +152,7 @@ func transientFailure(b *fixture) {
 	}
 }
 
-// ambiguousFailure has a part arrive, and another one not, while the answer gets lost.
+// ambiguousFailure makes one part arrive and another one not; both answers get lost.
 func ambiguousFailure(b *fixture) {
 	if b.remote.Fail == nil {
 		return
@@ -164,7 +164,7 @@ func ambiguousFailure(b *fixture) {
 		stop := b.start()
 		b.until("the end of the row", func() bool { return isEnd(b.row(id).OutState) })
 		stop()
-		b.judge(id, text, arrived)
+		b.checkAmbiguous(id, text, arrived)
 	}
 }
 
@@ -187,7 +187,7 @@ func crashBeforeTheRecord(b *fixture) {
 	b.start()
 	b.until("the end of the row", func() bool { return isEnd(b.row(id).OutState) })
 	b.ends(msg.OutSent, next)
-	b.judge(id, "middle", true)
+	b.checkAmbiguous(id, "middle", true)
 }
 
 // crashBeforeTheSend crashes before a claimed part is sent.
@@ -198,17 +198,17 @@ func crashBeforeTheSend(b *fixture) {
 	b.start()
 	b.until("the end of the row", func() bool { return isEnd(b.row(id).OutState) })
 	b.ends(msg.OutSent, next)
-	b.judge(id, "middle", false)
+	b.checkAmbiguous(id, "middle", false)
 }
 
-// judge holds what became of a part whose first try ended in doubt to the adapter's policy.
-func (b *fixture) judge(id int64, text string, arrived bool) {
+// checkAmbiguous checks that a part whose first try was ambiguous ended as the adapter's policy says.
+func (b *fixture) checkAmbiguous(id int64, text string, arrived bool) {
 	b.Helper()
 	bare, marked := b.copies(text)
 	state, p := b.row(id).OutState, b.policy()
 	first := map[bool]int{true: 1}[arrived]
 	switch {
-	case p.repeats: // a copy more is none to anybody
+	case p.repeats: // a second copy is harmless
 		if bare == 0 || marked > 0 {
 			b.Errorf("%q is there %d times, and %d times with a mark", text, bare, marked)
 		}
@@ -281,7 +281,7 @@ func oddContent(b *fixture) {
 	b.ends(msg.OutSent, next)
 	got := b.received(b.platform.Chats[0])
 	if len(got) == 0 || got[len(got)-1] != "next" {
-		b.Error("what came behind is not there")
+		b.Error("the row after it did not arrive")
 	}
 	for _, part := range got {
 		if b.platform.TooLong != nil && b.platform.TooLong(part) {

@@ -23,7 +23,7 @@ const (
 )
 
 // postHandler handles posts of the Events API: events, and the slash commands that are posted to the
-// same address. Slack posts again what is not answered with success.
+// same URL. Slack posts again what is not answered with success.
 type postHandler struct {
 	secret string // that Slack signs with
 	// receive stores what Slack has sent. The reply, unless it is nil, is the answer.

@@ -125,7 +125,7 @@ func Decode(payload []byte) (*Event, error) {
 		Event json.RawMessage `json:"event"`
 	}
 	if err := json.Unmarshal(payload, &outer); err != nil {
-		return nil, fmt.Errorf("an event that is none: %w", err)
+		return nil, fmt.Errorf("invalid event: %w", err)
 	}
 	var kind struct {
 		Type string `json:"type"`

@@ -32,11 +32,11 @@ func unavailable(f *File) string {
 	case f.Mode == "hidden_by_limit":
 		return "Slack hides it: the workspace is over its limit"
 	case f.External || f.Mode == "external":
-		return "it lies outside of Slack"
+		return "it is not stored on Slack"
 	case f.Access == "check_file_info", f.Access == "access_denied", f.Access == "file_not_found":
 		return "Slack gives no access to it"
 	case f.DownloadURL == "" && f.URL == "":
-		return "Slack gave no address to fetch it from"
+		return "Slack sent no URL of it"
 	}
 	return ""
 }

@@ -112,7 +112,7 @@ func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, 
 func change(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	now := m.Changed
 	if now == nil {
-		return adapter.Inbound{}, fmt.Errorf("a change in %s of nothing", jid(m.Channel))
+		return adapter.Inbound{}, fmt.Errorf("an edit in %s without a message", jid(m.Channel))
 	}
 	if now.Subtype == "tombstone" { // the deleted first message of a thread that continues
 		return deletion(m.Channel, now.TS, m.EventTS, cmp.Or(m.Previous, now), me, names)

@@ -17,8 +17,9 @@ func reaction(e *Reaction, me Self, names Names) (adapter.Inbound, error) {
 		return adapter.Inbound{}, nil
 	case e.Item.Channel == "":
 		return adapter.Inbound{}, errors.New("a reaction without a channel")
-	case !isTS(e.Item.TS), e.User == "", e.Name == "", e.Name != plaintext.Line(e.Name), !isTS(e.EventTS):
-		return adapter.Inbound{}, fmt.Errorf("a reaction to %q in %s that lacks something", e.Item.TS, jid(e.Item.Channel))
+	}
+	if field := invalidField(e); field != "" {
+		return adapter.Inbound{}, fmt.Errorf("a reaction to %q in %s: %s is missing or invalid", e.Item.TS, jid(e.Item.Channel), field)
 	}
 	content := slackapi.EmojiFromName(e.Name)
 	if e.Removed {
@@ -32,4 +33,19 @@ func reaction(e *Reaction, me Self, names Names) (adapter.Inbound, error) {
 		Verb: msg.VerbReaction, Content: content, TargetID: e.Item.TS, Timestamp: millis(e.EventTS),
 	}}
 	return r, nil
+}
+
+// invalidField is the name of a field that a reaction lacks or that is invalid, "" for none.
+func invalidField(e *Reaction) string {
+	switch {
+	case !isTS(e.Item.TS):
+		return "item.ts"
+	case e.User == "":
+		return "user"
+	case e.Name == "", e.Name != plaintext.Line(e.Name):
+		return "reaction"
+	case !isTS(e.EventTS):
+		return "event_ts"
+	}
+	return ""
 }

@@ -11,7 +11,7 @@ import (
 // unescape replaces the escapes of the three characters of markup.
 var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
-// plain returns mrkdwn as users see it: names for ids, and the addresses of links after their text.
+// plain returns mrkdwn as users see it: names for ids, and the URLs of links after their text.
 // Mentions of the bot are removed; addressed says that there were any.
 func plain(text string, me Self, names Names) (content string, addressed bool) {
 	var out []byte
@@ -68,23 +68,23 @@ func special(command, label string) string {
 	return cmp.Or(label, name)
 }
 
-// link is a link's text with its address after it, unless both are the same.
-func link(address, words string) string {
+// link is a link's text with its URL after it, unless both are the same.
+func link(target, words string) string {
 	switch words {
 	case "":
-		return strings.TrimPrefix(address, "mailto:")
-	case address:
+		return strings.TrimPrefix(target, "mailto:")
+	case target:
 		return words
 	}
-	if address == "" {
+	if target == "" {
 		return words
 	}
 	for _, scheme := range []string{"mailto:", "tel:", "https://", "http://"} {
-		if rest, ok := strings.CutPrefix(address, scheme); ok && strings.TrimSuffix(rest, "/") == strings.TrimSuffix(words, "/") {
+		if rest, ok := strings.CutPrefix(target, scheme); ok && strings.TrimSuffix(rest, "/") == strings.TrimSuffix(words, "/") {
 			return words
 		}
 	}
-	return words + " (" + address + ")"
+	return words + " (" + target + ")"
 }
 
 // blockText is the text of blocks, in order, as mrkdwn.

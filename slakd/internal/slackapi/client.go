@@ -128,14 +128,14 @@ func (c *Client) shared(ctx context.Context, file, channel string) (ts string) {
 	return ""
 }
 
-// Download downloads a file from an address of Slack's. Only those receive the token.
-func (c *Client) Download(ctx context.Context, address string, w io.Writer) error {
-	if !c.owns(address) {
+// Download downloads a file from a URL of Slack's. Only those receive the token.
+func (c *Client) Download(ctx context.Context, from string, w io.Writer) error {
+	if !c.owns(from) {
 		return errors.New("the file is not on a server of Slack's")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
-		return errors.New("Slack returned an invalid file address") //nolint:staticcheck // a name
+		return errors.New("Slack returned an invalid file URL") //nolint:staticcheck // a name
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	res, err := c.http.Do(req)
@@ -154,9 +154,9 @@ func (c *Client) Download(ctx context.Context, address string, w io.Writer) erro
 	return err
 }
 
-// owns reports whether an address is one of Slack's files, or of the API's own host, as in fakes.
-func (c *Client) owns(address string) bool {
-	file, err := url.Parse(address)
+// owns reports whether a URL is one of Slack's files, or of the API's own host, as in fakes.
+func (c *Client) owns(of string) bool {
+	file, err := url.Parse(of)
 	if err != nil {
 		return false
 	}

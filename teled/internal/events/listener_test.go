@@ -214,7 +214,7 @@ func TestListen_WriteFails_StoresNeitherRowNorOffset(t *testing.T) {
 			f := newFixture(t, message(11, 1, "one")+","+message(12, 2, "two"))
 			f.exec(`CREATE TRIGGER no BEFORE INSERT ON ` + table + ` BEGIN SELECT raise(ABORT, 'no'); END`)
 			f.onLog = func(line string) {
-				if strings.Contains(line, `step="store an event"`) {
+				if strings.Contains(line, "storing event failed") {
 					f.stop()
 				}
 			}

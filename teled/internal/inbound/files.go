@@ -13,7 +13,7 @@ func attachments(m *telegramapi.Message) (all []msg.Attachment, pending int) {
 	}
 	a := msg.Attachment{Name: f.FileName, MIME: f.MIMEType, Size: max(f.FileSize, 0), Ref: f.FileID}
 	if a.Ref == "" {
-		a.Error = "Telegram gave no id to fetch the file by"
+		a.Error = "Telegram sent no file id"
 		return []msg.Attachment{a}, 0
 	}
 	return []msg.Attachment{a}, 1

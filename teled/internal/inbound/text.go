@@ -10,7 +10,7 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// plain returns a text without formatting, with the addresses of links after their text. Mentions of the
+// plain returns a text without formatting, with the URLs of links after their text. Mentions of the
 // bot are removed, and "/command@bot" becomes "/command"; addressed says that there were any. An entity
 // outside of the text is ignored.
 func plain(text string, entities []telegramapi.MessageEntity, me Self) (content string, addressed bool) {
