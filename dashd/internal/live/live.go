@@ -81,8 +81,8 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, update func(*Stream)
 		return
 	}
 	defer h.unsubscribe(notified)
-	h.log.DebugContext(r.Context(), "event stream opened", "url", r.URL.Path)
-	defer h.log.DebugContext(r.Context(), "event stream closed", "url", r.URL.Path)
+	h.log.Debug("event stream opened", "path", r.URL.Path)
+	defer h.log.Debug("event stream closed", "path", r.URL.Path)
 
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")

@@ -50,7 +50,7 @@ type Login struct {
 	sessions   signer
 	link       oneTime
 	attempts   *attempts
-	sameOrigin *http.CrossOriginProtection
+	protection *http.CrossOriginProtection
 	secure     bool
 }
 
@@ -76,7 +76,7 @@ func New(cfg Config) (*Login, error) {
 		password:   sha256.Sum256([]byte(cfg.Password)),
 		sessions:   newSigner(cfg.Secret, cfg.Password),
 		attempts:   newAttempts(),
-		sameOrigin: protection,
+		protection: protection,
 		secure:     base.Scheme == "https",
 	}, nil
 }
@@ -96,7 +96,7 @@ func (l *Login) Mount(r chi.Router) {
 
 // SameOrigin refuses requests that other sites make a browser send, except with safe methods.
 // Programs, which send no origin, pass.
-func (l *Login) SameOrigin(next http.Handler) http.Handler { return l.sameOrigin.Handler(next) }
+func (l *Login) SameOrigin(next http.Handler) http.Handler { return l.protection.Handler(next) }
 
 // Link returns the address to log in at: the same one-time link until it is used or has expired,
 // then another; with a password the login page.
@@ -165,10 +165,10 @@ func (l *Login) try(w http.ResponseWriter, r *http.Request, next, problem string
 		w.Header().Set("Retry-After", seconds)
 		l.form(w, http.StatusTooManyRequests, next, "Too many failed attempts. Try again in "+seconds+" s.")
 	case !ok:
-		l.cfg.Log.WarnContext(r.Context(), "login failed", "addr", r.RemoteAddr)
+		l.cfg.Log.Warn("login failed", "addr", r.RemoteAddr)
 		l.form(w, http.StatusForbidden, next, problem)
 	default:
-		l.cfg.Log.InfoContext(r.Context(), "logged in", "addr", r.RemoteAddr)
+		l.cfg.Log.Info("logged in", "addr", r.RemoteAddr)
 		http.SetCookie(w, l.cookie(r, l.sessions.sign(newSession(now)), sessionLife))
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	}

@@ -111,11 +111,10 @@ func (c *Chat) Post(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		Chats:    []msg.Chat{{JID: m.ChatJID, Kind: msg.ChatWeb, Title: g.Name}},
 	})
 	if err != nil {
-		c.Shell.Log.ErrorContext(r.Context(), "storing a message failed", "chat", m.ChatJID, "err", err)
+		c.Shell.Log.Error("storing message failed", "chat", m.ChatJID, "err", err)
 		httpx.Error(w, apierr.New(apierr.Unavailable, "the message could not be stored; send it again"))
 		return
 	}
-	c.Shell.Log.DebugContext(r.Context(), "message posted", "row", m.ID, "chat", m.ChatJID)
 	c.Hub.Notify()
 	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})
 }
@@ -140,7 +139,7 @@ func (p *posted) check() error {
 func unprintable(c rune) bool { return c == utf8.RuneError || !unicode.IsGraphic(c) }
 
 // platformID returns the message's id on the platform, which is the page. Unlike those of outbound
-// rows it is no row id.
+// rows it is not a row id.
 func (p *posted) platformID() string {
 	if p.ClientID == "" {
 		return "r:" + rand.Text()

@@ -107,9 +107,9 @@ func (t *Tracker) apply(ctx context.Context, changed []store.DeliveryChange) err
 	for _, c := range changes { // once they are stored
 		log := t.log.With("chat", c.ChatJID, "topic", c.Place, "folder", c.Folder, "row", c.MessageID)
 		if c.slid {
-			log.DebugContext(ctx, "engagement slid")
+			log.Debug("engagement slid")
 		} else {
-			log.DebugContext(ctx, "engagement opened")
+			log.Debug("engagement opened")
 		}
 	}
 	return nil
@@ -168,9 +168,9 @@ func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl
 	}
 	log := t.log.With("chat", chatJID, "topic", place, "folder", folder)
 	if ttl > 0 {
-		log.DebugContext(ctx, "engagement opened")
+		log.Debug("engagement opened")
 	} else {
-		log.DebugContext(ctx, "engagement ended")
+		log.Debug("engagement ended")
 	}
 	return next, nil
 }

@@ -139,7 +139,7 @@ func (s *Server) finishPost(d *delivery, answer json.RawMessage, reason string, 
 		s.ids++
 		d.envelope = "post-" + strconv.Itoa(s.ids)
 		envelope := d.envelope
-		d.timer = time.AfterFunc(s.o.AckTimeout, func() { s.unanswered(d, envelope, reason) })
+		d.timer = time.AfterFunc(s.o.RetryDelay, func() { s.unanswered(d, envelope, reason) })
 	}
 	s.Notify()
 }
@@ -167,7 +167,7 @@ func (s *Server) challenge(ctx context.Context, to string) error {
 	challenge := s.id("challenge-")
 	s.mu.Unlock()
 	body := encoded(map[string]string{"token": "FAKEverificationTokenXXXX", "challenge": challenge, "type": "url_verification"})
-	status, answer, err := s.forge(ctx, to, string(body), s.o.SigningSecret, time.Now())
+	status, answer, err := s.postSigned(ctx, to, string(body), s.o.SigningSecret, time.Now())
 	if err != nil {
 		return err
 	}
@@ -188,10 +188,10 @@ func (s *Server) Forge(ctx context.Context, body, secret string, at time.Time) (
 	s.mu.Lock()
 	to := s.o.EventsURL
 	s.mu.Unlock()
-	return s.forge(ctx, to, body, secret, at)
+	return s.postSigned(ctx, to, body, secret, at)
 }
 
-func (s *Server) forge(ctx context.Context, to, body, secret string, at time.Time) (int, string, error) {
+func (s *Server) postSigned(ctx context.Context, to, body, secret string, at time.Time) (int, string, error) {
 	req, err := s.signed(ctx, to, []byte(body), secret, at)
 	if err != nil {
 		return 0, "", err

@@ -65,7 +65,7 @@ func signature(p post, secret string) string {
 }
 
 func TestEventsAPI(t *testing.T) {
-	r, a := start(t, slack.Options{AckTimeout: time.Second}), listen(t)
+	r, a := start(t, slack.Options{RetryDelay: time.Millisecond}), listen(t)
 	alice := r.User("Alice", "alice")
 	dm := r.DM(alice)
 	w := r.dial()

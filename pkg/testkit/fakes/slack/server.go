@@ -53,6 +53,7 @@ type Options struct {
 
 	AckTimeout    time.Duration // how long an event waits for its answer
 	Retries       int           // how often it is sent again after that; negative is never
+	RetryDelay    time.Duration // after a post that failed at once; 0 is AckTimeout
 	Ping          time.Duration // interval of the pings on a socket
 	MaxFile       int64         // bytes
 	RateLimits    bool          // refuse posts above the documented rates
@@ -106,6 +107,7 @@ func (o Options) withDefaults() Options {
 	o.SigningSecret = cmp.Or(o.SigningSecret, DefaultSigningSecret)
 	o.BotName = cmp.Or(o.BotName, DefaultBotName)
 	o.Team = cmp.Or(o.Team, DefaultTeam)
+	o.RetryDelay = cmp.Or(o.RetryDelay, o.AckTimeout)
 	o.AckTimeout = cmp.Or(o.AckTimeout, DefaultAckTimeout)
 	o.Retries = cmp.Or(o.Retries, DefaultRetries)
 	o.Ping = cmp.Or(o.Ping, DefaultPing)

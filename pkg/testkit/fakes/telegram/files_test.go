@@ -40,6 +40,7 @@ func TestSendFiles(t *testing.T) {
 }
 
 func TestSendFiles_TooLarge(t *testing.T) {
+	t.Parallel()
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	chat := r.DM(alice).ChatID
