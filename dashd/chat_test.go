@@ -260,7 +260,7 @@ func TestSince_PerState(t *testing.T) {
 	}{
 		{msg.TurnQueued, 0, 10}, {msg.TurnQueued, 20, 10}, {msg.TurnOffered, 0, 10}, {msg.TurnRunning, 20, 20},
 	} {
-		shown := turns(1, []*msg.Turn{{State: tt.state, CreatedAt: 10, StartedAt: tt.started}})
+		shown := pageTurns(1, []*msg.Turn{{State: tt.state, CreatedAt: 10, StartedAt: tt.started}})
 		if got := shown.Lines[0].Since; got != tt.want {
 			t.Errorf("%s, started at %d: since %d, want %d", tt.state, tt.started, got, tt.want)
 		}

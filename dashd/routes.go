@@ -156,7 +156,7 @@ func (d *dashd) facts(ctx context.Context) (string, error) {
 		return "", err
 	}
 	shown := pages.Overview{
-		Running: turns(f.RunningCount, f.Running), Queued: turns(f.QueuedCount, f.Queued), Now: f.Now,
+		Running: pageTurns(f.RunningCount, f.Running), Queued: pageTurns(f.QueuedCount, f.Queued), Now: f.Now,
 		Waiting: pages.WaitingLine{Rows: f.Inbound.Rows, Chat: f.Inbound.ChatJID, Since: f.Inbound.Since},
 		Unsent:  pages.WaitingLine{Rows: f.Outbound.Rows, Chat: f.Outbound.ChatJID, Since: f.Outbound.Since},
 	}
@@ -169,7 +169,7 @@ func (d *dashd) facts(ctx context.Context) (string, error) {
 	return d.pages.OverviewFragment(shown)
 }
 
-func turns(count int, listed []*msg.Turn) pages.Turns {
+func pageTurns(count int, listed []*msg.Turn) pages.Turns {
 	lines := make([]pages.TurnLine, len(listed))
 	for i, t := range listed {
 		lines[i] = pages.TurnLine{

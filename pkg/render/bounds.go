@@ -26,7 +26,7 @@ const (
 type limits struct {
 	bytes int
 	// delimiters counts the characters between two empty lines that may be markup. The parser's
-	// time grows with their square. 0 is no limit: workLimit excludes single paragraphs instead.
+	// time grows with their square. 0 means no limit: workLimit excludes single paragraphs instead.
 	delimiters int
 }
 

@@ -15,14 +15,14 @@ import (
 
 // Commands returns the subcommands by name. connect makes the client of the running dashd.
 func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
-	c := &commands{cli.Daemon{Name: "dashd", Connect: connect}}
+	c := &verbs{cli.Daemon{Name: "dashd", Connect: connect}}
 	return map[string]cli.Func{"status": c.status, "login": c.login}
 }
 
-type commands struct{ cli.Daemon }
+type verbs struct{ cli.Daemon }
 
 // status prints the state of the instance, or of one chat.
-func (c *commands) status(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) status(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("status [CHAT_JID] [--thread ID] [--topic TOPIC] [--json]", out)
 	thread := line.String("thread", "", "a thread of the chat")
 	topic := line.String("topic", "", "a tab of a web chat, e.g. '#deploy'")
@@ -52,7 +52,7 @@ func (c *commands) status(ctx context.Context, args []string, out io.Writer) err
 }
 
 // login prints a link that logs a browser in, once.
-func (c *commands) login(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) login(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := c.Line("login", out).Read(args, 0); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func TestAttempts_RetryAfter_Suffices(t *testing.T) {
 
 func TestAttempts_Tokens_Limited(t *testing.T) {
 	h := open(t, nil)
-	link := h.link()
+	link := h.newLink()
 	for range 5 {
 		refused(t, h.get("/login?token=guess&next="+page), 403, "next="+page)
 	}

@@ -158,7 +158,7 @@ func path(t *testing.T, link string) string {
 	return strings.TrimPrefix(link, base)
 }
 
-func (h *fixture) link() string {
+func (h *fixture) newLink() string {
 	h.t.Helper()
 	return path(h.t, h.Link())
 }
@@ -202,7 +202,7 @@ func (h *fixture) isIn(c *http.Cookie) bool {
 
 func TestLink(t *testing.T) {
 	h := open(t, nil)
-	link := h.link() + "&next=" + page
+	link := h.newLink() + "&next=" + page
 	for range 3 {
 		if w := h.do(http.MethodHead, link, nil, nil); w.Code != 200 || len(w.Result().Cookies()) > 0 {
 			t.Fatalf("HEAD: %d %v", w.Code, w.Header())
@@ -233,15 +233,15 @@ func TestLink(t *testing.T) {
 
 func TestLink_LoggedInBrowser_UsesIt(t *testing.T) {
 	h := open(t, nil)
-	c := entered(t, h.get(h.link()), "/chat/")
-	link := h.link()
+	c := entered(t, h.get(h.newLink()), "/chat/")
+	link := h.newLink()
 	h.get(link, c)
 	refused(t, h.get(link), 403, "used before")
 }
 
 func TestLink_ManyAtOnce_OneLogin(t *testing.T) {
 	h := open(t, nil)
-	link := h.link()
+	link := h.newLink()
 	codes := make(chan int)
 	for range 4 {
 		go func() { codes <- h.get(link).Code }()
@@ -259,13 +259,13 @@ func TestLink_ManyAtOnce_OneLogin(t *testing.T) {
 
 func TestLink_Expires(t *testing.T) {
 	h := open(t, nil)
-	first := h.link()
+	first := h.newLink()
 	h.now = h.now.Add(24*time.Hour - time.Second)
 	entered(t, h.get(first), "/chat/")
-	second := h.link()
+	second := h.newLink()
 	h.now = h.now.Add(24 * time.Hour)
 	refused(t, h.get(second), 403, "expired")
-	third := h.link()
+	third := h.newLink()
 	h.restart(nil)
 	refused(t, h.get(third), 403, "expired")
 }
@@ -297,7 +297,7 @@ func TestLink_Unused_StaysSame(t *testing.T) {
 	}
 	for name, change := range map[string]func(*http.Request){
 		"nothing": nil,
-		"cookie":  with(entered(t, h.get(h.link()), "/chat/")),
+		"cookie":  with(entered(t, h.get(h.newLink()), "/chat/")),
 		"wrong":   func(r *http.Request) { r.Header.Set("Authorization", "Bearer wrong") },
 	} {
 		if w := h.do(http.MethodPost, "/v1/login-link", nil, change); w.Code != 401 || strings.Contains(w.Body.String(), "token=") {
@@ -323,7 +323,7 @@ func TestPassword(t *testing.T) {
 
 func TestLoginLink_Password_Conflict(t *testing.T) {
 	h := open(t, nil)
-	link := h.link()
+	link := h.newLink()
 	h.restart(password)
 	if got := h.Link(); got != base+"/login" {
 		t.Errorf("it is %q", got)
@@ -341,7 +341,7 @@ func TestPassword_NoneSet_Refused(t *testing.T) {
 	for range 20 { // and it is not a failed try: there is nothing to guess
 		refused(t, h.post("", nil), 403, "There is no password")
 	}
-	entered(t, h.get(h.link()), "/chat/")
+	entered(t, h.get(h.newLink()), "/chat/")
 }
 
 func TestSubmit_InvalidForm_Refused(t *testing.T) {
@@ -422,7 +422,7 @@ func TestPost_OtherSite_Refused(t *testing.T) {
 
 func TestLogout(t *testing.T) {
 	h := open(t, nil)
-	c, other := entered(t, h.get(h.link()), "/chat/"), entered(t, h.get(h.link()), "/chat/")
+	c, other := entered(t, h.get(h.newLink()), "/chat/"), entered(t, h.get(h.newLink()), "/chat/")
 	w := h.do(http.MethodPost, "/logout", nil, with(c))
 	if gone := entered(t, w, "/login"); gone.Name != "arizuko" || gone.Value != "" || gone.MaxAge >= 0 || gone.Path != "/" {
 		t.Errorf("cookie %v", gone)
@@ -449,7 +449,7 @@ func TestLogout(t *testing.T) {
 
 func TestRequire_RevokedUnreadable_Unavailable(t *testing.T) {
 	h := open(t, nil)
-	c := entered(t, h.get(h.link()), "/chat/")
+	c := entered(t, h.get(h.newLink()), "/chat/")
 	h.revoked.err = errors.New("disk full of secrets")
 	for _, w := range []*httptest.ResponseRecorder{h.get(page, c), h.get("/login", c), h.do(http.MethodPost, "/logout", nil, with(c))} {
 		if w.Code != 503 || len(w.Result().Cookies()) > 0 {
@@ -463,7 +463,7 @@ func TestRequire_RevokedUnreadable_Unavailable(t *testing.T) {
 
 func TestLog_Secrets_Absent(t *testing.T) {
 	h := open(t, nil)
-	link := h.link()
+	link := h.newLink()
 	h.get(link + "x")
 	c := entered(t, h.get(link), "/chat/")
 	h.restart(password)

@@ -35,7 +35,7 @@ func TestCookie_Restart_Valid(t *testing.T) {
 
 func TestCookie_Expires(t *testing.T) {
 	h := open(t, nil)
-	c := entered(t, h.get(h.link()), "/chat/")
+	c := entered(t, h.get(h.newLink()), "/chat/")
 	h.now = h.now.Add(30*24*time.Hour - time.Second)
 	if !h.isIn(c) {
 		t.Error("out too early")
@@ -48,7 +48,7 @@ func TestCookie_Expires(t *testing.T) {
 
 func TestCookie_Forged_Refused(t *testing.T) {
 	h := open(t, nil)
-	c := entered(t, h.get(h.link()), "/chat/")
+	c := entered(t, h.get(h.newLink()), "/chat/")
 	parts := strings.Split(c.Value, ".")
 	enc := base64.RawURLEncoding.EncodeToString
 	admin := enc([]byte(`{"id":"a","login":"web:operator","expires":99999999999}`))
@@ -91,7 +91,7 @@ func TestValid(t *testing.T) {
 	if !h.Valid(t.Context(), session) {
 		t.Error("the bearer is not valid")
 	}
-	c := entered(t, h.get(h.link()), "/chat/")
+	c := entered(t, h.get(h.newLink()), "/chat/")
 	ask(with(c))
 	if !h.Valid(t.Context(), session) {
 		t.Error("not valid while logged in")
@@ -159,7 +159,7 @@ func TestRequire(t *testing.T) {
 		}
 	}
 	// Some proxies add their own credentials.
-	c := entered(t, h.get(h.link()), "/chat/")
+	c := entered(t, h.get(h.newLink()), "/chat/")
 	w := h.do("GET", page, nil, func(r *http.Request) { authorization("Basic eDp5")(r); with(c)(r) })
 	if w.Code != 200 {
 		t.Errorf("cookie beside basic: %d", w.Code)

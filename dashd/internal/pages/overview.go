@@ -74,6 +74,6 @@ type turnTable struct {
 // More returns how many turns are not listed.
 func (t turnTable) More() int { return t.Turns.Count - len(t.Turns.Lines) }
 
-func turns(id, title, empty string, all Turns, now int64) turnTable {
+func newTurnTable(id, title, empty string, all Turns, now int64) turnTable {
 	return turnTable{id, title, empty, all, now}
 }

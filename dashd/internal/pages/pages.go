@@ -30,7 +30,7 @@ func New() (*Pages, error) {
 	if p.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": turns}
+	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": newTurnTable}
 	p.templates, err = template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse the templates: %w", err)

@@ -38,7 +38,7 @@ func (s *Status) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Status) answer(r *http.Request) (Report, error) {
-	at, err := where(r.URL.RawQuery)
+	at, err := parseWhere(r.URL.RawQuery)
 	if err != nil {
 		return Report{}, err
 	}
@@ -49,7 +49,7 @@ func (s *Status) answer(r *http.Request) (Report, error) {
 	return facts.report(), err
 }
 
-func where(rawQuery string) (at Where, err error) {
+func parseWhere(rawQuery string) (at Where, err error) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		return at, apierr.New(apierr.BadRequest, "query: %w", err)

@@ -60,7 +60,7 @@ Now: nothing to do
 Healthy: dashd, gated, routd`,
 		more: `main "" s-1 null null 0`,
 	}, {
-		name: "running, with one offered behind",
+		name: "running, with one offered after it",
 		at:   Where{ChatJID: web},
 		seed: func(r *fixture) {
 			r.homes[web] = "main"
@@ -75,7 +75,7 @@ Now: working on it for 12 s, 1 more after it
 Healthy: dashd, gated, routd`,
 		more: `main "" null null 0 0`,
 	}, {
-		name: "queued behind others",
+		name: "queued after others",
 		at:   Where{ChatJID: web},
 		seed: func(r *fixture) {
 			r.homes[web] = "main"
@@ -394,7 +394,7 @@ func TestReport_Length_Bounded(t *testing.T) {
 	}
 	for _, hidden := range []string{"private", "hush", "as @bot", secret} {
 		if strings.Contains(text, hidden) {
-			t.Errorf("the text tells %q", hidden)
+			t.Errorf("the text contains %q", hidden)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func TestPost_SameClientID_SameRow(t *testing.T) {
 		t.Error("it is the row of another chat")
 	}
 	if one, two := r.post(t, map[string]string{"text": "x"}), r.post(t, map[string]string{"text": "x"}); one == two {
-		t.Error("without a client_id a repeat is no new row")
+		t.Error("without a client_id a repeat is not a new row")
 	}
 }
 

@@ -61,7 +61,7 @@ func (w *writer) settleOne(s step) {
 	i := s.pick % len(w.sending)
 	id := w.sending[i]
 	w.settle(w.t, id, s.how)
-	if s.how == msg.OutSending { // that is no end
+	if s.how == msg.OutSending { // not a final state
 		return
 	}
 	w.sending = slices.Delete(w.sending, i, i+1)

@@ -247,7 +247,7 @@ func (st *stream) skip(row int64) (end int64) {
 	return end
 }
 
-// answer returns how many messages a row answers, 0 if it is no answer.
+// answer returns how many messages a row answers, 0 if it is not an answer.
 func (st *stream) answer(ctx context.Context, row int64) (messages int, err error) {
 	m, err := st.adapter.store.Message(ctx, row)
 	if err != nil || m == nil || m.Direction != msg.Out {

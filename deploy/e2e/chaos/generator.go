@@ -29,7 +29,7 @@ func routes(platform, dms string) []msg.Route {
 	}
 }
 
-// Conversations that no simulated platform has: the web chats, and those behind the foreign adapter.
+// Conversations that no simulated platform has: the web chats, and those of the foreign adapter.
 var (
 	webConversations = []chatsim.Conversation{
 		{Chat: "web:main"}, {Chat: "web:main", Topic: "#side"}, {Chat: "web:second", NoChildGroup: true},

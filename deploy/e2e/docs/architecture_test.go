@@ -138,7 +138,7 @@ func TestArchitecture_SevenCommits_AreNamedAsFailpoints(t *testing.T) {
 		}
 		for _, verb := range codes(m[2]) {
 			if !failpoint.Known(failpoint.Verb(verb).Before()) {
-				t.Errorf("commit %s: %s is no failpoint", m[1], verb)
+				t.Errorf("commit %s: %s is not a failpoint", m[1], verb)
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func TestAgents_FirstRunFails_TurnIsRetried(t *testing.T) {
 	f := start(t, harness.Options{Agent: `if mkdir failed; then exit 3; fi; exec %demo`})
 	first := f.Say("telegram:5", "one")
 	f.Until("the first run to fail", func() bool { return f.Turn(first).Attempts == 1 })
-	f.Say("telegram:5", "two") // queued behind it
+	f.Say("telegram:5", "two") // queued after it
 	f.Answer(f.Say("telegram:6", "three"))
 	if turn := f.Turn(first); turn.EndedAt != 0 {
 		t.Errorf("the failed turn has ended: %+v", turn)

@@ -41,7 +41,7 @@ var defaultRoutes = []route{
 // the step.
 type step interface{ run(*scenarioRun) }
 
-// action is a step that is no message.
+// action is a step that is not a message.
 type action func(*scenarioRun)
 
 func (a action) run(r *scenarioRun) { a(r) }

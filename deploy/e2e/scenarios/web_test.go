@@ -16,8 +16,8 @@ func TestWebChat_Topics_RunInParallel(t *testing.T) {
 	f.WaitRunning(slow)
 	quick := row("#b", "b")
 	f.Answer(quick)
-	behind := row("#a", "behind")
-	f.WaitDecided(behind)
+	later := row("#a", "later")
+	f.WaitDecided(later)
 	if state := f.Turn(slow).State; state != msg.TurnRunning {
 		t.Errorf("#a is %s", state)
 	}

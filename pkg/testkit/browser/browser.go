@@ -29,7 +29,7 @@ import (
 // timeout is how long a test waits for a page.
 const timeout = 30 * time.Second
 
-// testHost resolves to this machine. Unlike its addresses it is no secure context, as a page from
+// testHost resolves to this machine. Unlike its addresses it is not a secure context, as a page from
 // another machine.
 const testHost = "chat.test"
 

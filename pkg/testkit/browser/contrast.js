@@ -16,11 +16,11 @@
   for (let node; (node = walker.nextNode()); ) {
     const element = node.parentElement;
     if (!node.data.trim() || !element.checkVisibility() || element.closest(".hidden, noscript, template, script")) continue;
-    const style = getComputedStyle(element), behind = ground(element);
+    const style = getComputedStyle(element), background = ground(element);
     let opacity = 1;
     for (let each = element; each; each = each.parentElement) opacity *= getComputedStyle(each).opacity;
     const [r, g, b, a = 1] = channels(style.color);
-    const front = luminance(blend([r, g, b, a * opacity], behind)), back = luminance(behind);
+    const front = luminance(blend([r, g, b, a * opacity], background)), back = luminance(background);
     const ratio = (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);
     const size = parseFloat(style.fontSize), large = size >= 24 || size >= 18.66 && style.fontWeight >= 700;
     if (ratio < (large ? 3 : 4.5)) poor.push(`${ratio.toFixed(2)} of ${JSON.stringify(node.data.trim().slice(0, 40))}`);

@@ -207,7 +207,7 @@ func TestEngage_Caller_Authority(t *testing.T) {
 		"it engages one beside it":                  {call{"telegram:-2", "acme", "ops"}, "", false},
 		"its own web chat":                          {call{"web:ops", "ops", "ops"}, "", true},
 		"another's web chat":                        {call{"web:acme", "ops", "ops"}, "", false},
-		"a caller that is no group":                 {call{"telegram:-2", "ops", "missing"}, "", false},
+		"a caller that is not a group":              {call{"telegram:-2", "ops", "missing"}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newEngagementFixture(t)

@@ -40,7 +40,7 @@ func (a *API) getGroup(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// addGroup may be repeated: adding the same group again is no conflict.
+// addGroup may be repeated: adding the same group again is not a conflict.
 func (a *API) addGroup(w http.ResponseWriter, r *http.Request) error {
 	g, err := decodeGroup(r, "")
 	if err != nil {

@@ -118,7 +118,7 @@ func compact(value json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// checkRegistered refuses a target's folder that is no group; targets without one have "".
+// checkRegistered refuses a target's folder that is not a group; targets without one have "".
 func checkRegistered(ctx context.Context, tx *store.Tx, folder string) error {
 	if folder == "" {
 		return nil

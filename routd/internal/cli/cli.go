@@ -16,7 +16,7 @@ import (
 
 // Commands returns the subcommands by name. connect makes the client of the running routd.
 func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
-	c := &commands{cli.Daemon{Name: "routd", Connect: connect}}
+	c := &verbs{cli.Daemon{Name: "routd", Connect: connect}}
 	return map[string]cli.Func{
 		"routes": byVerb("routes", map[string]cli.Func{
 			"list": c.listRoutes, "add": c.addRoute, "rm": c.removeRoutes, "test": c.testRoutes,
@@ -27,7 +27,7 @@ func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 	}
 }
 
-type commands struct{ cli.Daemon }
+type verbs struct{ cli.Daemon }
 
 // byVerb runs the subcommand that the first argument names.
 func byVerb(name string, verbs map[string]cli.Func, usage string) cli.Func {
@@ -47,7 +47,7 @@ func jsonFlag(name, value string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	if !json.Valid([]byte(value)) {
-		return nil, cli.UsageError("--%s: %.80q is no JSON", name, value)
+		return nil, cli.UsageError("--%s: %.80q is not JSON", name, value)
 	}
 	return json.RawMessage(value), nil
 }

@@ -19,7 +19,7 @@ import (
 
 const groupsPath = "/v1/groups"
 
-func (c *commands) listGroups(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) listGroups(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := c.Line("groups list", out).Read(args, 0); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (c *commands) listGroups(ctx context.Context, args []string, out io.Writer)
 	return table(out, []string{"FOLDER", "NAME", "CREATED", "CONFIG"}, rows)
 }
 
-func (c *commands) addGroup(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) addGroup(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups add FOLDER [--name NAME] [--config JSON]", out)
 	name := line.String("name", "", "what users call it")
 	config := line.String("config", "", `its settings, e.g. '{"agent":{"model":"m"}}'`)
@@ -64,7 +64,7 @@ func (c *commands) addGroup(ctx context.Context, args []string, out io.Writer) e
 
 // showGroup prints a group with its configuration, and the problems of that; only a row changed by
 // SQL can have some.
-func (c *commands) showGroup(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) showGroup(ctx context.Context, args []string, out io.Writer) error {
 	folder, err := c.oneFolder(c.Line("groups show FOLDER", out), args)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (c *commands) showGroup(ctx context.Context, args []string, out io.Writer) 
 }
 
 // setGroup changes what its flags name and keeps the rest.
-func (c *commands) setGroup(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) setGroup(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups set FOLDER [--name NAME] [--config JSON]", out)
 	name := line.String("name", "", "what users call it")
 	config := line.String("config", "", "its settings, all of them: they replace those it has")
@@ -120,7 +120,7 @@ func (c *commands) setGroup(ctx context.Context, args []string, out io.Writer) e
 	return err
 }
 
-func (c *commands) oneFolder(line *cli.Line, args []string) (string, error) {
+func (c *verbs) oneFolder(line *cli.Line, args []string) (string, error) {
 	folders, err := line.Read(args, cli.AnyNumber)
 	if err != nil {
 		return "", err
@@ -131,13 +131,13 @@ func (c *commands) oneFolder(line *cli.Line, args []string) (string, error) {
 	return folders[0], nil
 }
 
-func (c *commands) group(ctx context.Context, folder string) (g msg.Group, err error) {
+func (c *verbs) group(ctx context.Context, folder string) (g msg.Group, err error) {
 	return g, c.Call(ctx, http.MethodGet, groupPath(folder), nil, &g)
 }
 
 func groupPath(folder string) string { return groupsPath + "/" + url.PathEscape(folder) }
 
-func (c *commands) removeGroups(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) removeGroups(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups rm FOLDER…", out)
 	folders, err := line.Read(args, cli.AnyNumber)
 	if err != nil {

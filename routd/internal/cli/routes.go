@@ -14,7 +14,7 @@ import (
 
 const routesPath = "/v1/routes"
 
-func (c *commands) listRoutes(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) listRoutes(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := c.Line("routes list", out).Read(args, 0); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func orEverything(match string) string {
 	return match
 }
 
-func (c *commands) addRoute(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) addRoute(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("routes add [--seq N] [--match 'key=glob …'] --target TARGET [--impulse JSON]", out)
 	var r msg.Route
 	line.Int64Var(&r.Seq, "seq", 0, "rows are tried in this order, then by id")
@@ -66,7 +66,7 @@ func (c *commands) addRoute(ctx context.Context, args []string, out io.Writer) e
 	return err
 }
 
-func (c *commands) removeRoutes(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) removeRoutes(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("routes rm ID…", out)
 	ids, err := line.Read(args, cli.AnyNumber)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *commands) removeRoutes(ctx context.Context, args []string, out io.Write
 	}
 	for _, id := range ids {
 		if _, err := strconv.ParseInt(id, 10, 64); err != nil {
-			return cli.UsageError("%q is no route's id: see `routd routes list`", id)
+			return cli.UsageError("%q is not a route id: see `routd routes list`", id)
 		}
 	}
 	for _, id := range ids {
@@ -91,7 +91,7 @@ func (c *commands) removeRoutes(ctx context.Context, args []string, out io.Write
 	return nil
 }
 
-func (c *commands) testRoutes(ctx context.Context, args []string, out io.Writer) error {
+func (c *verbs) testRoutes(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("routes test --chat JID [--verb V] [--sender S] [--sender-name N] [--kind K] [--thread T] [--sticky FOLDER]", out)
 	var item routeapi.Item
 	line.StringVar(&item.ChatJID, "chat", "", "address of the chat, e.g. telegram:-1001234")

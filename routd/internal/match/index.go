@@ -59,7 +59,7 @@ func Compile(rows []Row) (*Index, []InvalidRow) {
 	ix := &Index{routes: make([]Route, 0, len(rows))}
 	var invalid []InvalidRow
 	for _, row := range rows {
-		route, err := compile(row)
+		route, err := parseRow(row)
 		if err != nil {
 			invalid = append(invalid, InvalidRow{ID: row.ID, Err: err})
 			continue
@@ -70,7 +70,7 @@ func Compile(rows []Row) (*Index, []InvalidRow) {
 	return ix, invalid
 }
 
-func compile(row Row) (Route, error) {
+func parseRow(row Row) (Route, error) {
 	expr, err := ParseMatch(row.Match)
 	if err != nil {
 		return Route{}, fmt.Errorf("match: %w", err)
@@ -91,7 +91,7 @@ func compile(row Row) (Route, error) {
 // First returns the first route whose every pair matches, nil when there is none. It
 // does not allocate.
 func (ix *Index) First(ev *Event) *Route {
-	best := ix.first(ev)
+	best := ix.firstPosition(ev)
 	if int(best) == len(ix.routes) {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (ix *Index) First(ev *Event) *Route {
 // Explain lists why the rows before the one that First returns do not match: at most
 // limit lines, then the number of further rows.
 func (ix *Index) Explain(ev *Event, limit int) []string {
-	before := ix.routes[:ix.first(ev)]
+	before := ix.routes[:ix.firstPosition(ev)]
 	var lines []string
 	for i := range before[:min(limit, len(before))] {
 		lines = append(lines, before[i].mismatch(ev))
@@ -128,8 +128,8 @@ func (r *Route) mismatch(ev *Event) string {
 	return fmt.Sprintf("route %d matches", r.ID)
 }
 
-// first returns the position of the first match, len(ix.routes) when there is none.
-func (ix *Index) first(ev *Event) position {
+// firstPosition returns the position of the first match, len(ix.routes) when there is none.
+func (ix *Index) firstPosition(ev *Event) position {
 	s := search{ix: ix, ev: ev, best: position(len(ix.routes))}
 	for k := range numKeys {
 		s.lookup(&ix.byKey[k], ev.value(k))

@@ -50,7 +50,7 @@ func TestLoader_RowsChanged_Reloads(t *testing.T) {
 	}
 	look()
 	if len(versions) != 1 {
-		t.Fatalf("versions %v: a message is no change of the table", versions)
+		t.Fatalf("versions %v: a message does not change the table", versions)
 	}
 	put(t, theirs, msg.Route{Target: "builtin:ping"})
 	look()

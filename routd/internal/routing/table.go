@@ -27,7 +27,7 @@ type Table struct {
 	index    *match.Index
 	folders  map[string]bool
 	impulses map[int64]msg.Impulse // by route, merged; those without impulse_config are not in it
-	notes    []string
+	problems []string
 }
 
 // New compiles a table. Invalid rows are left out: such a route matches nothing, a group with an
@@ -39,7 +39,7 @@ func New(routes []msg.Route, groups []msg.Group, defaults msg.Impulse) *Table {
 	}
 	for _, g := range groups {
 		if err := CheckGroup(g); err != nil {
-			t.notes = append(t.notes, fmt.Sprintf("group %.80q: %v", g.Folder, err))
+			t.problems = append(t.problems, fmt.Sprintf("group %.80q: %v", g.Folder, err))
 		}
 		// A group with an invalid config still answers.
 		if msg.ValidFolder(g.Folder) == nil {
@@ -76,7 +76,7 @@ func (t *Table) compile() {
 }
 
 func (t *Table) noteInvalid(id int64, err error) {
-	t.notes = append(t.notes, fmt.Sprintf("route %d matches nothing: %v", id, err))
+	t.problems = append(t.problems, fmt.Sprintf("route %d matches nothing: %v", id, err))
 }
 
 func row(r msg.Route) match.Row {
@@ -116,14 +116,14 @@ func (t *Table) Routed(chatJID, folder string) bool {
 
 // Notes returns the problem of each invalid row, one line each.
 func (t *Table) Notes() []string {
-	if more := len(t.notes) - maxNotes; more > 0 {
-		return append(slices.Clone(t.notes[:maxNotes]), fmt.Sprintf("%d more rows are bad", more))
+	if more := len(t.problems) - maxNotes; more > 0 {
+		return append(slices.Clone(t.problems[:maxNotes]), fmt.Sprintf("%d more rows are bad", more))
 	}
-	return t.notes
+	return t.problems
 }
 
 // InvalidRows counts the rows that Notes is about.
-func (t *Table) InvalidRows() int { return len(t.notes) }
+func (t *Table) InvalidRows() int { return len(t.problems) }
 
 // WithRoutes returns the table as it would be with other routes. Rows without an id come after
 // those with the same seq, as they would once added. The first invalid row is an error.

@@ -69,21 +69,21 @@ function openTopic(topic) {
 
 function receive(row) {
   const state = topicOf(row.topic);
-  const news = !state.log.has(row.id);
-  if (news && row.direction === "in") {
+  const isNew = !state.log.has(row.id);
+  if (isNew && row.direction === "in") {
     outbox.claim(row);
     showUnsent();
   }
   state.log.show(row);
   lastID = row.id;
-  if (!news || row.direction === "in" || row.topic === tabs.active && !document.hidden) return;
+  if (!isNew || row.direction === "in" || row.topic === tabs.active && !document.hidden) return;
   state.unread++;
-  note(row.topic);
+  updateTab(row.topic);
 }
 
 function read(topic) {
   topicOf(topic).unread = 0;
-  note(topic);
+  updateTab(topic);
 }
 
 function showWorking(working) {
@@ -91,11 +91,11 @@ function showWorking(working) {
   for (const [topic, state] of topics) {
     state.working = working.includes(topic);
     state.log.setTyping(state.working && assistant);
-    note(topic);
+    updateTab(topic);
   }
 }
 
-function note(topic) {
+function updateTab(topic) {
   const { unread, working } = topics.get(topic);
   tabs.note(topic, unread, working);
   const all = [...topics.values()].reduce((sum, each) => sum + each.unread, 0);
@@ -119,15 +119,15 @@ function send(topic, text) {
 }
 
 function showConnection(state) {
-  const place = document.getElementById("connection");
+  const status = document.getElementById("connection");
   if (state !== "ended") {
-    place.textContent = state === "lost" ? "Reconnecting…" : "";
+    status.textContent = state === "lost" ? "Reconnecting…" : "";
     return;
   }
   const link = document.createElement("a");
   link.href = `/login?next=${encodeURIComponent(location.pathname)}`;
   link.textContent = "Log in again";
-  place.replaceChildren("Your login has ended. ", link);
+  status.replaceChildren("Your login has ended. ", link);
 }
 
 async function loadTopics() {

@@ -1,5 +1,5 @@
 // The log: the messages of one topic in the order of their ids, the unsent ones, and the typing
-// sign. Each row is shown once, even if it arrives repeatedly or out of order.
+// indicator. Each row is shown once, even if it arrives repeatedly or out of order.
 
 import { setTime } from "./time.js";
 

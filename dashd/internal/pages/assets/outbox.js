@@ -11,7 +11,7 @@ export class Outbox {
   failing = false; // whether the last attempt failed and will be retried
   #prefix;
   #options;
-  #unkept = new Map(); // messages that localStorage has no room for
+  #inMemory = new Map(); // messages that localStorage has no room for
   #claimed = new Set(); // client_ids whose row is on the page already
   #turn = Promise.resolve();
   #failures = 0;
@@ -36,7 +36,7 @@ export class Outbox {
       .filter((key) => key.startsWith(this.#prefix))
       .map((key) => parse(localStorage.getItem(key)))
       .filter((entry) => entry?.client_id);
-    return [...kept, ...this.#unkept.values()].sort((a, b) => a.at - b.at);
+    return [...kept, ...this.#inMemory.values()].sort((a, b) => a.at - b.at);
   }
 
   // visible returns the entries without a row on the page.
@@ -107,16 +107,16 @@ export class Outbox {
   #keep(entry) {
     try {
       localStorage.setItem(this.#prefix + entry.client_id, JSON.stringify(entry));
-      this.#unkept.delete(entry.client_id);
+      this.#inMemory.delete(entry.client_id);
     } catch {
-      this.#unkept.set(entry.client_id, entry);
+      this.#inMemory.set(entry.client_id, entry);
     }
     this.#options.changed();
   }
 
   #forget({ client_id }) {
     localStorage.removeItem(this.#prefix + client_id);
-    this.#unkept.delete(client_id);
+    this.#inMemory.delete(client_id);
     this.#claimed.delete(client_id);
   }
 }

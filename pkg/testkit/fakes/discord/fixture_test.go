@@ -52,7 +52,7 @@ type answer struct {
 
 // json is the decoded body.
 func (a answer) json() (fields map[string]any) {
-	_ = json.Unmarshal([]byte(a.body), &fields) // a raw body is no JSON
+	_ = json.Unmarshal([]byte(a.body), &fields) // a raw body is not JSON
 	return fields
 }
 

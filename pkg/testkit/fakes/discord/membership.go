@@ -183,7 +183,7 @@ func (g Guild) Emoji(name string) Emoji {
 
 // Channel creates a text channel. The first one of a guild is its system channel.
 func (g Guild) Channel(name string) Place {
-	p := g.channel(name, Text)
+	p := g.addChannel(name, Text)
 	g.act(func(in *guild) error {
 		if in.system == "" {
 			in.system = p.ChannelID
@@ -194,9 +194,9 @@ func (g Guild) Channel(name string) Place {
 }
 
 // Forum creates a forum; OpenPost adds posts.
-func (g Guild) Forum(name string) Place { return g.channel(name, Forum) }
+func (g Guild) Forum(name string) Place { return g.addChannel(name, Forum) }
 
-func (g Guild) channel(name string, kind int) (p Place) {
+func (g Guild) addChannel(name string, kind int) (p Place) {
 	g.act(func(in *guild) error {
 		ch := g.s.newChannel(Channel{Name: name, Type: kind}, in, nil)
 		p = Place{s: g.s, ChannelID: ch.info.ID}
@@ -271,7 +271,7 @@ func (p Place) startThread(by User, kind int, name string) (t Place) {
 		if ch.info.Type != Text || !ch.in(by) {
 			return fmt.Errorf("%s cannot start a thread there", by.Name())
 		}
-		t = Place{s: p.s, ChannelID: p.s.start(ch, kind, name, by).info.ID}
+		t = Place{s: p.s, ChannelID: p.s.addThread(ch, kind, name, by).info.ID}
 		return nil
 	})
 	return t
@@ -318,7 +318,7 @@ func (p Place) OpenPost(by User, name, text string) (t Place) {
 func (p Place) Archive(isArchived, isLocked bool) {
 	p.act(func(ch *channel) error {
 		if !ch.isThread() {
-			return fmt.Errorf("%s is no thread", p.ChannelID)
+			return fmt.Errorf("%s is not a thread", p.ChannelID)
 		}
 		p.s.archive(ch, isArchived, isLocked)
 		return nil

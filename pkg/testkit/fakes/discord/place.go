@@ -105,7 +105,7 @@ func (ch *channel) in(u User) bool {
 	return ch.guild.member(u.ID) != nil
 }
 
-// Post sends a message. It fails if the user is no member, and for a reply to a message that does
+// Post sends a message. It fails if the user is not a member, and for a reply to a message that does
 // not exist.
 func (p Place) Post(from User, d Draft) (Message, error) {
 	var sent Message
@@ -148,23 +148,23 @@ func (s *Server) draft(ch *channel, from User, d Draft) *Message {
 	return m
 }
 
-func (p Place) post(from User, d Draft) Message {
+func (p Place) addPost(from User, d Draft) Message {
 	m, err := p.Post(from, d)
 	must(err)
 	return m
 }
 
 // Say sends a text. Users, roles and channels in it are written as their Mention.
-func (p Place) Say(from User, text string) Message { return p.post(from, Draft{Text: text}) }
+func (p Place) Say(from User, text string) Message { return p.addPost(from, Draft{Text: text}) }
 
 // Reply replies to a message, and mentions its author.
 func (p Place) Reply(from User, to, text string) Message {
-	return p.post(from, Draft{Text: text, ReplyTo: to})
+	return p.addPost(from, Draft{Text: text, ReplyTo: to})
 }
 
 // Attach sends files with a text, which may be empty.
 func (p Place) Attach(from User, text string, files ...File) Message {
-	return p.post(from, Draft{Text: text, Files: files})
+	return p.addPost(from, Draft{Text: text, Files: files})
 }
 
 // Voice sends a recording.
@@ -174,12 +174,12 @@ func (p Place) Voice(from User, data []byte) Message {
 
 // Sticker sends a sticker.
 func (p Place) Sticker(from User, name string) Message {
-	return p.post(from, Draft{Stickers: []string{name}})
+	return p.addPost(from, Draft{Stickers: []string{name}})
 }
 
 // Webhook posts a text as a webhook with a name.
 func (p Place) Webhook(name, text string) Message {
-	return p.post(p.s.OtherBot(name, name), Draft{Text: text, Webhook: true})
+	return p.addPost(p.s.OtherBot(name, name), Draft{Text: text, Webhook: true})
 }
 
 // Forward forwards a message of any channel.
@@ -280,7 +280,7 @@ func (p Place) Poll(from User, question string, answers ...string) Message {
 	for _, a := range answers {
 		request.Answers = append(request.Answers, PollAnswer{Media: PollMedia{Text: a}})
 	}
-	return p.post(from, Draft{Poll: request.open(p.s.now())})
+	return p.addPost(from, Draft{Poll: request.open(p.s.now())})
 }
 
 // Vote adds or removes a vote for an answer of a poll, counted from 1.

@@ -80,8 +80,8 @@ func (s *Server) branch(ch *channel, m *Message, name string, by User) *channel 
 	return t
 }
 
-// start starts a thread without a message. A public one is announced in its channel.
-func (s *Server) start(ch *channel, kind int, name string, by User) *channel {
+// addThread starts a thread without a message. A public one is announced in its channel.
+func (s *Server) addThread(ch *channel, kind int, name string, by User) *channel {
 	t := s.openThread(ch, kind, "", name, by)
 	if kind == PublicThread {
 		m := s.add(ch, &Message{
@@ -136,7 +136,7 @@ func (s *Server) startThread(q *request) (any, error) {
 		if !s.may(ch, CreatePublicThreads|CreatePrivateThreads) {
 			return nil, missingPermissions()
 		}
-		return s.start(ch, kind, t.Name, s.me).snapshot(s), nil
+		return s.addThread(ch, kind, t.Name, s.me).snapshot(s), nil
 	}
 }
 

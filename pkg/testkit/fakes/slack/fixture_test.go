@@ -54,7 +54,7 @@ func (r *fixture) do(req *http.Request) answer {
 	r.t.Helper()
 	got := fakeservertest.Do(r.t, r.client, req)
 	a := answer{Status: got.Status, Body: got.Body, Header: got.Header}
-	_ = json.Unmarshal([]byte(got.Body), &a.Fields) // a raw body is no JSON
+	_ = json.Unmarshal([]byte(got.Body), &a.Fields) // a raw body is not JSON
 	return a
 }
 

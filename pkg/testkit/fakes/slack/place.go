@@ -147,7 +147,7 @@ func must(err error) {
 	}
 }
 
-// Post sends a message. It fails if the user is no member, the thread does not exist, or the
+// Post sends a message. It fails if the user is not a member, the thread does not exist, or the
 // conversation is archived.
 func (p Place) Post(from User, d Draft) (Message, error) {
 	var sent Message
@@ -202,33 +202,33 @@ func (s *Server) compose(from User, d Draft) *Message {
 	return m
 }
 
-func (p Place) post(from User, d Draft) Message {
+func (p Place) addPost(from User, d Draft) Message {
 	m, err := p.Post(from, d)
 	must(err)
 	return m
 }
 
 // Say sends a text, in the thread if the Place is one.
-func (p Place) Say(from User, text string) Message { return p.post(from, Draft{Text: text}) }
+func (p Place) Say(from User, text string) Message { return p.addPost(from, Draft{Text: text}) }
 
 // Reply posts to the thread of a message, which starts one if it is in none.
 func (p Place) Reply(from User, ts, text string) Message {
-	return p.post(from, Draft{Text: text, ThreadTS: ts})
+	return p.addPost(from, Draft{Text: text, ThreadTS: ts})
 }
 
 // Broadcast is a Reply that is also sent to the channel.
 func (p Place) Broadcast(from User, ts, text string) Message {
-	return p.post(from, Draft{Text: text, ThreadTS: ts, Broadcast: true})
+	return p.addPost(from, Draft{Text: text, ThreadTS: ts, Broadcast: true})
 }
 
 // Share shares a file with a text, which may be empty.
 func (p Place) Share(from User, a Attachment, text string) Message {
-	return p.post(from, Draft{Text: text, Attachment: &a})
+	return p.addPost(from, Draft{Text: text, Attachment: &a})
 }
 
 // MeMessage sends a message as with /me.
 func (p Place) MeMessage(from User, text string) Message {
-	return p.post(from, Draft{Text: text, Subtype: "me_message"})
+	return p.addPost(from, Draft{Text: text, Subtype: "me_message"})
 }
 
 // Webhook posts a bot_message, as an integration with a name but no user.

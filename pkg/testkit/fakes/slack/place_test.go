@@ -64,7 +64,7 @@ func TestEvents_OfUserActions(t *testing.T) {
 			(&wire{&inner, w.conn}).event(step.want)
 		})
 	}
-	team.Say(alice, "behind its back")
+	team.Say(alice, "not subscribed")
 	r.DM(alice).Say(alice, "psst")
 	w.event(`{"text": "psst", "channel_type": "im"}`)
 }

@@ -242,7 +242,7 @@ func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 	group := s.Supergroup("Team", alice)
 	m := group.Say(alice, "x")
 	impossible := map[string]func(){
-		"user is no member":        func() { group.Say(bob, "x") },
+		"user is not a member":     func() { group.Say(bob, "x") },
 		"reply to unknown message": func() { group.Reply(alice, 99, "x") },
 		"edit message of another":  func() { group.Edit(bob, m.ID, "x") },
 		"react to unknown message": func() { group.React(alice, 99, "👍") },

@@ -50,7 +50,7 @@ func (r *fixture) do(req *http.Request) answer {
 	r.t.Helper()
 	got := fakeservertest.Do(r.t, r.client, req)
 	a := answer{Status: got.Status, body: got.Body}
-	_ = json.Unmarshal([]byte(got.Body), &a) // a raw body is no JSON
+	_ = json.Unmarshal([]byte(got.Body), &a) // a raw body is not JSON
 	return a
 }
 

@@ -103,7 +103,7 @@ func (p Place) Migrate(by User) Place {
 	next := Place{s: s}
 	p.act(func(r *room) error {
 		if r.chat.Type != Group || r.migrated != 0 {
-			return fmt.Errorf("chat %d is no basic group", p.ChatID)
+			return fmt.Errorf("chat %d is not a basic group", p.ChatID)
 		}
 		next.ChatID = s.newChatID(Supergroup)
 		to := s.newRoom(Chat{ID: next.ChatID, Type: Supergroup, Title: r.chat.Title})

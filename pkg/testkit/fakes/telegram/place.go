@@ -160,7 +160,7 @@ func must(err error) {
 	}
 }
 
-// Post sends a message. It fails if the user is no member, the topic or the message to which it
+// Post sends a message. It fails if the user is not a member, the topic or the message to which it
 // replies does not exist, or the chat was deleted.
 func (p Place) Post(from User, d Draft) (Message, error) {
 	var sent Message
@@ -204,7 +204,7 @@ func (s *Server) compose(from User, d Draft) *Message {
 	return m
 }
 
-func (p Place) post(from User, d Draft) Message {
+func (p Place) addPost(from User, d Draft) Message {
 	m, err := p.Post(from, d)
 	must(err)
 	return m
@@ -213,17 +213,17 @@ func (p Place) post(from User, d Draft) Message {
 // Say sends a text. Telegram finds commands, mentions, links and hashtags in it; entities are
 // additional ones.
 func (p Place) Say(from User, text string, entities ...Entity) Message {
-	return p.post(from, Draft{Text: text, Entities: entities})
+	return p.addPost(from, Draft{Text: text, Entities: entities})
 }
 
 // Reply replies to a message.
 func (p Place) Reply(from User, to int, text string, entities ...Entity) Message {
-	return p.post(from, Draft{Text: text, Entities: entities, ReplyTo: to})
+	return p.addPost(from, Draft{Text: text, Entities: entities, ReplyTo: to})
 }
 
 // Attach sends a file with a caption, which may be empty.
 func (p Place) Attach(from User, a Attachment, caption string, entities ...Entity) Message {
-	return p.post(from, Draft{Text: caption, Entities: entities, Attachment: &a})
+	return p.addPost(from, Draft{Text: caption, Entities: entities, Attachment: &a})
 }
 
 // Photo sends a picture.
@@ -261,7 +261,7 @@ func (p Place) Album(from User, caption string, all ...Attachment) []Message {
 	p.s.mu.Unlock()
 	var sent []Message
 	for _, a := range all {
-		sent = append(sent, p.post(from, Draft{Text: caption, Attachment: &a, Album: album}))
+		sent = append(sent, p.addPost(from, Draft{Text: caption, Attachment: &a, Album: album}))
 		caption = ""
 	}
 	return sent
@@ -269,17 +269,17 @@ func (p Place) Album(from User, caption string, all ...Attachment) []Message {
 
 // Location sends a point on the map.
 func (p Place) Location(from User, latitude, longitude float64) Message {
-	return p.post(from, Draft{Location: &Location{Latitude: latitude, Longitude: longitude}})
+	return p.addPost(from, Draft{Location: &Location{Latitude: latitude, Longitude: longitude}})
 }
 
 // Contact sends a phone number.
 func (p Place) Contact(from User, phone, name string) Message {
-	return p.post(from, Draft{Contact: &Contact{Phone: phone, FirstName: name}})
+	return p.addPost(from, Draft{Contact: &Contact{Phone: phone, FirstName: name}})
 }
 
 // Poll sends a poll.
 func (p Place) Poll(from User, question string, options ...string) Message {
-	return p.post(from, Draft{Poll: newPoll(question, options)})
+	return p.addPost(from, Draft{Poll: newPoll(question, options)})
 }
 
 // Forward forwards a message of any chat, with its sender.

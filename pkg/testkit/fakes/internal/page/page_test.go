@@ -175,7 +175,7 @@ func TestPage_Threads(t *testing.T) {
 		t.Error("the chat shows what is in its thread")
 	}
 	r.Shows(r.get("/?chat=team&topic=new"), `aria-current="page">#new thread`)
-	page := r.get("/?chat=forum&as=1") // has only threads, and Alice is no member
+	page := r.get("/?chat=forum&as=1") // has only threads, and Alice is not a member
 	r.Shows(page, `aria-current="page">#first`, `aria-current="true">Bob`)
 	if strings.Contains(page, "#all") {
 		t.Error("a chat that has only threads shows a view outside threads")

@@ -63,7 +63,7 @@ func (p *platform) Chats() (all []page.Chat) {
 
 // number parses an id; 0 if it is none.
 func number(id string) int64 {
-	n, _ := strconv.ParseInt(id, 10, 64) // 0 is no id
+	n, _ := strconv.ParseInt(id, 10, 64) // 0 is not an id
 	return n
 }
 
