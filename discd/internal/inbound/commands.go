@@ -46,10 +46,10 @@ func command(i *discordapi.Interaction, known *Guilds) (adapter.Inbound, error) 
 	if text := i.Option(option); text != "" {
 		content += " " + text
 	}
-	from := party(user, i.Member)
+	from := actor(user, i.Member)
 	row := &msg.Message{
-		PlatformID: "i:" + i.ID, Sender: from.jid, SenderName: from.name, IsBot: from.bot,
-		Verb: msg.VerbMention, Content: content, Addressed: true, Timestamp: millis(discordapi.SnowflakeTime(i.ID)),
+		PlatformID: "i:" + i.ID, Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
+		Verb: msg.VerbMention, Content: content, Addressed: true, Timestamp: adapter.UnixMilli(discordapi.SnowflakeTime(i.ID)),
 	}
 	p.with(row)
 	return p.of(row), nil

@@ -4,17 +4,12 @@ import (
 	"strings"
 
 	"arizuko/discd/internal/discordapi"
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 )
 
-// body is the content of a message.
-type body struct {
-	content   string
-	addressed bool // the text mentions the bot
-}
-
 // bodyOf makes the content of a message: what it forwards, its text, then what else it has.
-func bodyOf(m *discordapi.Message, p *place, me Self, known *Guilds) body {
+func bodyOf(m *discordapi.Message, p *place, me Self, known *Guilds) adapter.Body {
 	words, addressed := plain(m, m.Content, p, me, known)
 	lines := describe(m)
 	if words != "" {
@@ -33,7 +28,7 @@ func bodyOf(m *discordapi.Message, p *place, me Self, known *Guilds) body {
 	if len(lines) == 0 && !hasFile(m) && !addressed {
 		lines = append(lines, plaintext.Bracket("unsupported message"))
 	}
-	return body{content: strings.Join(lines, "\n"), addressed: addressed}
+	return adapter.Body{Content: strings.Join(lines, "\n"), Addressed: addressed}
 }
 
 // describe returns a line for each thing a message has besides text and files.

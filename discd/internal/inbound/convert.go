@@ -153,13 +153,3 @@ func title(name string) string {
 	}
 	return "#" + name
 }
-
-// millis is a time in unix milliseconds. An invalid time gives 0, which the shell replaces by the time
-// of arrival.
-func millis(ms int64) int64 {
-	const year9999 = 253402300800_000
-	if ms <= 0 || ms > year9999 {
-		return 0
-	}
-	return ms
-}

@@ -1,9 +1,8 @@
 package inbound
 
 import (
-	"cmp"
-
 	"arizuko/discd/internal/discordapi"
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 )
 
@@ -17,18 +16,13 @@ func attachments(m *discordapi.Message) (all []msg.Attachment, pending int) {
 		}
 	}
 	for _, f := range files {
-		a := msg.Attachment{
-			Name: cmp.Or(f.Filename, "file"), MIME: cmp.Or(f.ContentType, "application/octet-stream"),
-			Size: max(f.Size, 0), Ref: f.URL,
+		problem := ""
+		if f.URL == "" {
+			problem = "Discord sent no URL of the file"
 		}
-		if a.Ref == "" {
-			a.Error = "Discord sent no URL of the file"
-		} else {
-			pending++
-		}
-		all = append(all, a)
+		all = append(all, adapter.NewAttachment(f.Filename, f.ContentType, f.Size, f.URL, problem))
 	}
-	return all, pending
+	return all, adapter.Pending(all)
 }
 
 func hasFile(m *discordapi.Message) bool {

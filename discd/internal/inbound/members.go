@@ -27,14 +27,14 @@ func member(u *discordapi.Update, c *discordapi.MemberChange, verb string, me Se
 	if err != nil {
 		return adapter.Inbound{}, err
 	}
-	from := party(c.User, &c.Member)
+	from := actor(c.User, &c.Member)
 	row := &msg.Message{
-		PlatformID: "m:leave:" + c.User.ID + ":" + stamp(u), Sender: from.jid, SenderName: from.name, IsBot: from.bot,
+		PlatformID: "m:leave:" + c.User.ID + ":" + stamp(u), Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
 		Verb: verb, Content: "left",
 	}
 	if verb == msg.VerbJoin {
 		at := c.JoinedAt.UnixMilli()
-		row.PlatformID, row.Content, row.Timestamp = fmt.Sprintf("m:join:%s:%d", c.User.ID, at), "joined", millis(at)
+		row.PlatformID, row.Content, row.Timestamp = fmt.Sprintf("m:join:%s:%d", c.User.ID, at), "joined", adapter.UnixMilli(at)
 	}
 	return p.of(row), nil
 }
@@ -55,7 +55,7 @@ func guildJoined(g *discordapi.Guild, me Self, known *Guilds) (adapter.Inbound, 
 	return p.of(&msg.Message{
 		PlatformID: fmt.Sprintf("m:join:%s:%d", me.ID, at),
 		Sender:     jid(g.ID), SenderName: cmp.Or(plaintext.Line(g.Name), "guild "+g.ID),
-		Verb: msg.VerbJoin, Content: "added the bot", Addressed: true, Timestamp: millis(at),
+		Verb: msg.VerbJoin, Content: "added the bot", Addressed: true, Timestamp: adapter.UnixMilli(at),
 	}), nil
 }
 

@@ -48,24 +48,24 @@ func post(m *discordapi.Message, p *place, me Self, known *Guilds) *msg.Message 
 	replyTo, ours := replied(m, me, s)
 	verb := msg.VerbMessage
 	switch {
-	case s.addressed:
+	case s.Addressed:
 		verb = msg.VerbMention
 	case ours:
 		verb = msg.VerbReply
 	}
 	files, pending := attachments(m)
-	from := party(m.Author, m.Member)
+	from := actor(m.Author, m.Member)
 	return &msg.Message{
-		PlatformID: m.ID, Sender: from.jid, SenderName: from.name, IsBot: from.bot || m.WebhookID != "",
-		Verb: verb, Content: s.content, Attachments: files, PendingFiles: pending,
-		ReplyToID: replyTo, Addressed: s.addressed || ours || p.isDM(),
-		Timestamp: millis(discordapi.SnowflakeTime(m.ID)),
+		PlatformID: m.ID, Sender: from.JID, SenderName: from.Name, IsBot: from.Bot || m.WebhookID != "",
+		Verb: verb, Content: s.Content, Attachments: files, PendingFiles: pending,
+		ReplyToID: replyTo, Addressed: s.Addressed || ours || p.isDM(),
+		Timestamp: adapter.UnixMilli(discordapi.SnowflakeTime(m.ID)),
 	}
 }
 
 // replied is the message that one replies to, and whether that is the bot's. If Discord has not looked
 // it up, a ping without a mention shows that it is.
-func replied(m *discordapi.Message, me Self, s body) (id string, ours bool) {
+func replied(m *discordapi.Message, me Self, s adapter.Body) (id string, ours bool) {
 	r := m.Reference
 	if r == nil || r.Type != discordapi.ReferenceReply || m.Type != discordapi.MessageReply || !discordapi.IsID(r.MessageID) {
 		return "", false
@@ -73,7 +73,7 @@ func replied(m *discordapi.Message, me Self, s body) (id string, ours bool) {
 	if m.Referenced != nil {
 		return r.MessageID, m.Referenced.Author != nil && m.Referenced.Author.ID == me.ID
 	}
-	return r.MessageID, mentions(m, me.ID) && !s.addressed
+	return r.MessageID, mentions(m, me.ID) && !s.Addressed
 }
 
 // edit turns the row of a message into that of its new version. Only the new text decides whether it
@@ -83,7 +83,7 @@ func edit(row *msg.Message, m *discordapi.Message) {
 	row.Addressed = row.Verb == msg.VerbMention
 	row.TargetID = row.PlatformID
 	row.PlatformID = fmt.Sprintf("%s:e:%d", row.TargetID, at)
-	row.Verb, row.Timestamp = msg.VerbEdit, millis(at)
+	row.Verb, row.Timestamp = msg.VerbEdit, adapter.UnixMilli(at)
 }
 
 // deleted converts deletions. The chat is the sender, since Discord does not say who deleted them.

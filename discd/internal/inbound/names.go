@@ -4,18 +4,13 @@ import (
 	"cmp"
 
 	"arizuko/discd/internal/discordapi"
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 )
 
-// sender is the actor of an event.
-type sender struct {
-	jid, name string
-	bot       bool
-}
-
-// party is a user as a sender; m is nil in private.
-func party(u *discordapi.User, m *discordapi.Member) sender {
-	return sender{jid(u.ID), userName(u, m), u.Bot}
+// actor is a user as the sender of an event; m is nil in private.
+func actor(u *discordapi.User, m *discordapi.Member) adapter.Actor {
+	return adapter.Actor{JID: jid(u.ID), Name: userName(u, m), Bot: u.Bot}
 }
 
 // userName is a user's name in a guild, their display name, or that of the account.

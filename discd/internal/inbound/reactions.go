@@ -24,14 +24,14 @@ func reaction(u *discordapi.Update, r *discordapi.Reaction, sign string, me Self
 	case r.UserID == me.ID:
 		return p.of(), nil
 	}
-	from := sender{jid: jid(r.UserID), name: known.nameOf(r.GuildID, r.UserID)}
+	from := adapter.Actor{JID: jid(r.UserID), Name: known.nameOf(r.GuildID, r.UserID)}
 	if r.Member != nil && r.Member.User != nil {
-		from.name, from.bot = userName(r.Member.User, r.Member), r.Member.User.Bot
+		from.Name, from.Bot = userName(r.Member.User, r.Member), r.Member.User.Bot
 	}
 	content := sign + emoji(r.Emoji)
 	return p.of(&msg.Message{
 		PlatformID: fmt.Sprintf("%s:r:%s:%s:%s", r.MessageID, r.UserID, content, stamp(u)),
-		Sender:     from.jid, SenderName: from.name, IsBot: from.bot,
+		Sender:     from.JID, SenderName: from.Name, IsBot: from.Bot,
 		Verb: msg.VerbReaction, Content: content, TargetID: r.MessageID,
 	}), nil
 }

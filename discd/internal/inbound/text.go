@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"arizuko/discd/internal/discordapi"
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 )
 
@@ -82,7 +83,7 @@ func userNamed(m *discordapi.Message, user string, p *place, known *Guilds) stri
 // moment formats a time in unix seconds; an invalid one stays as it is.
 func moment(seconds, as string) string {
 	n, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil || n < 0 || millis(n*1000) == 0 && n != 0 {
+	if err != nil || n < 0 || adapter.UnixMilli(n*1000) == 0 && n != 0 {
 		return as
 	}
 	return time.Unix(n, 0).UTC().Format("2006-01-02 15:04 UTC")

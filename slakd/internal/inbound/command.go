@@ -26,11 +26,11 @@ func Command(c *slack.SlashCommand, names Names) (adapter.Inbound, error) {
 	case text == "":
 		text = msg.CommandHelp
 	}
-	who := userParty(c.UserID, names)
+	who := userActor(c.UserID, names)
 	r := of(c.ChannelID, names)
 	r.Messages = []*msg.Message{{
 		ChatJID: jid(c.ChannelID), PlatformID: "slash:" + c.TriggerID,
-		Sender: who.jid, SenderName: who.name, IsBot: who.bot,
+		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: msg.VerbMessage, Content: "/" + strings.TrimPrefix(text, "/"), Addressed: true,
 	}}
 	return r, nil

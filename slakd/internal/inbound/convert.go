@@ -5,6 +5,7 @@ package inbound
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -102,13 +103,11 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// millis returns the unix milliseconds in an id. An invalid id gives 0, which the shell replaces by the
-// time of arrival.
+// millis returns the unix milliseconds in an id, 0 if it is invalid.
 func millis(ts string) int64 {
-	const year9999 = 253402300800
 	seconds, err := strconv.ParseFloat(ts, 64)
-	if err != nil || !(seconds > 0 && seconds < year9999) {
+	if err != nil || !(seconds > 0 && seconds < math.MaxInt64/1000) {
 		return 0
 	}
-	return int64(seconds * 1000)
+	return adapter.UnixMilli(int64(seconds * 1000))
 }

@@ -3,6 +3,7 @@ package inbound
 import (
 	"cmp"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 )
 
@@ -10,18 +11,9 @@ import (
 func attachments(files []File) (all []msg.Attachment, pending int) {
 	for i := range files {
 		f := &files[i]
-		a := msg.Attachment{
-			Name: cmp.Or(f.Name, f.Title, "file"), MIME: cmp.Or(f.Mimetype, "application/octet-stream"),
-			Size: max(f.Size, 0), Ref: cmp.Or(f.DownloadURL, f.URL),
-		}
-		if a.Error = unavailable(f); a.Error != "" {
-			a.Ref = ""
-		} else {
-			pending++
-		}
-		all = append(all, a)
+		all = append(all, adapter.NewAttachment(cmp.Or(f.Name, f.Title), f.Mimetype, f.Size, cmp.Or(f.DownloadURL, f.URL), unavailable(f)))
 	}
-	return all, pending
+	return all, adapter.Pending(all)
 }
 
 // unavailable is why a file cannot be downloaded from Slack, "" if it can.

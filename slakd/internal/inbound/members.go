@@ -24,18 +24,18 @@ func member(e *Member, me Self, names Names) (adapter.Inbound, error) {
 	if ours && (e.Left || e.Inviter == "" || e.Inviter == me.User) {
 		return r, nil
 	}
-	verb, text, who := msg.VerbJoin, "joined", userParty(e.User, names)
+	verb, text, who := msg.VerbJoin, "joined", userActor(e.User, names)
 	switch {
 	case e.Left:
 		verb, text = msg.VerbLeave, "left"
 	case ours:
-		who, text = userParty(e.Inviter, names), "added the bot"
+		who, text = userActor(e.Inviter, names), "added the bot"
 	case e.Inviter != "" && e.Inviter != e.User:
 		text = "was added by " + nameOf(e.Inviter, names)
 	}
 	r.Messages = []*msg.Message{{
 		ChatJID: jid(e.Channel), PlatformID: fmt.Sprintf("m:%s:%s:%s", verb, e.User, e.EventTS),
-		Sender: who.jid, SenderName: who.name, IsBot: who.bot,
+		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: verb, Content: text, Addressed: ours, Timestamp: millis(e.EventTS),
 	}}
 	return r, nil

@@ -35,20 +35,20 @@ func tsOf(m *Message) string {
 }
 
 // sender is the author of a message.
-func sender(m *Message, names Names) (party, bool) {
+func sender(m *Message, names Names) (adapter.Actor, bool) {
 	id := cmp.Or(m.User, m.BotID)
 	if id == "" {
-		return party{}, false
+		return adapter.Actor{}, false
 	}
-	p := party{jid: jid(id), bot: m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbot}
-	if p.bot {
-		p.name = plaintext.Line(m.Username)
+	p := adapter.Actor{JID: jid(id), Bot: m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbot}
+	if p.Bot {
+		p.Name = plaintext.Line(m.Username)
 		if m.BotProfile != nil {
-			p.name = cmp.Or(p.name, plaintext.Line(m.BotProfile.Name))
+			p.Name = cmp.Or(p.Name, plaintext.Line(m.BotProfile.Name))
 		}
 	}
-	if p.name == "" {
-		p.name = nameOf(id, names)
+	if p.Name == "" {
+		p.Name = nameOf(id, names)
 	}
 	return p, true
 }
@@ -68,15 +68,15 @@ func post(m *Message, me Self, names Names) (adapter.Inbound, error) {
 		return adapter.Inbound{}, err
 	}
 	r := of(m.Channel, names)
-	if row == nil || s.nothing {
+	if row == nil || s.Empty {
 		return r, nil
 	}
 	private := m.ChannelType == "im" || msg.KindOfJID(row.ChatJID) == msg.ChatDM
 	ours := row.ThreadID != "" && (me.is(m.ParentUser, "") || m.Root != nil && me.is(m.Root.User, m.Root.BotID))
 	row.ReplyToID = row.ThreadID
-	row.Verb, row.Addressed = msg.VerbMessage, s.addressed || ours || private
+	row.Verb, row.Addressed = msg.VerbMessage, s.Addressed || ours || private
 	switch {
-	case s.addressed:
+	case s.Addressed:
 		row.Verb = msg.VerbMention
 	case ours && !private: // a pane's thread always begins with the bot
 		row.Verb = msg.VerbReply
@@ -88,7 +88,7 @@ func post(m *Message, me Self, names Names) (adapter.Inbound, error) {
 
 // rowOf sets what all rows about a message share: chat, thread, sender and content. It is nil for the
 // bot's own messages.
-func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, s body, err error) {
+func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, s adapter.Body, err error) {
 	if !isTS(m.TS) {
 		return nil, s, fmt.Errorf("a message in %s without an id", jid(channel))
 	}
@@ -101,8 +101,8 @@ func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, 
 	}
 	s = bodyOf(m, me, names)
 	return &msg.Message{
-		ChatJID: jid(channel), PlatformID: m.TS, Sender: from.jid, SenderName: from.name, IsBot: from.bot,
-		Content: s.content, Topic: threadOf(m), ThreadID: threadOf(m), Timestamp: millis(m.TS),
+		ChatJID: jid(channel), PlatformID: m.TS, Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
+		Content: s.Content, Topic: threadOf(m), ThreadID: threadOf(m), Timestamp: millis(m.TS),
 	}, s, nil
 }
 
@@ -128,7 +128,7 @@ func change(m *Message, me Self, names Names) (adapter.Inbound, error) {
 		return adapter.Inbound{}, err
 	}
 	row.TargetID, row.PlatformID = now.TS, now.TS+":e:"+now.Edited.TS
-	row.Verb, row.Addressed, row.Timestamp = msg.VerbEdit, s.addressed, millis(now.Edited.TS)
+	row.Verb, row.Addressed, row.Timestamp = msg.VerbEdit, s.Addressed, millis(now.Edited.TS)
 	r := of(m.Channel, names)
 	r.Messages = []*msg.Message{row}
 	return r, nil
@@ -140,7 +140,7 @@ func deletion(channel, ts, at string, was *Message, me Self, names Names) (adapt
 	if !isTS(ts) {
 		return adapter.Inbound{}, fmt.Errorf("a deletion in %s has no id", jid(channel))
 	}
-	from := party{jid: jid("unknown")}
+	from := adapter.Actor{JID: jid("unknown")}
 	if was != nil {
 		if me.is(was.User, was.BotID) {
 			return adapter.Inbound{}, nil
@@ -152,22 +152,15 @@ func deletion(channel, ts, at string, was *Message, me Self, names Names) (adapt
 	r := of(channel, names)
 	r.Messages = []*msg.Message{{
 		ChatJID: jid(channel), PlatformID: ts + ":d", TargetID: ts, Verb: msg.VerbDelete,
-		Sender: from.jid, SenderName: from.name, IsBot: from.bot,
+		Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
 		Topic: threadOf(was), ThreadID: threadOf(was), Timestamp: millis(at),
 	}}
 	return r, nil
 }
 
-// body is the content of a message.
-type body struct {
-	content   string
-	addressed bool // the text mentions the bot
-	nothing   bool // there is neither text nor a file
-}
-
 // bodyOf makes the content of a message: its text, then what was forwarded with it. The content of a
 // bot's message without text comes from its blocks and cards.
-func bodyOf(m *Message, me Self, names Names) (s body) {
+func bodyOf(m *Message, me Self, names Names) (s adapter.Body) {
 	text := m.Text
 	if strings.TrimSpace(text) == "" {
 		text = blockText(m.Blocks)
@@ -184,9 +177,9 @@ func bodyOf(m *Message, me Self, names Names) (s body) {
 			}
 		}
 	}
-	return body{
-		content: strings.Join(lines, "\n"), addressed: addressed,
-		nothing: len(lines) == 0 && len(m.Files) == 0 && !addressed,
+	return adapter.Body{
+		Content: strings.Join(lines, "\n"), Addressed: addressed,
+		Empty: len(lines) == 0 && len(m.Files) == 0 && !addressed,
 	}
 }
 

@@ -3,20 +3,15 @@ package inbound
 import (
 	"cmp"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 )
-
-// party is the actor of an event.
-type party struct {
-	jid, name string
-	bot       bool
-}
 
 // slackbot is the user that Slack itself writes as.
 const slackbot = "USLACKBOT"
 
-func userParty(id string, names Names) party {
-	return party{jid: jid(id), name: nameOf(id, names), bot: id == slackbot}
+func userActor(id string, names Names) adapter.Actor {
+	return adapter.Actor{JID: jid(id), Name: nameOf(id, names), Bot: id == slackbot}
 }
 
 func nameOf(id string, names Names) string { return cmp.Or(plaintext.Line(names.User(id)), id) }

@@ -25,11 +25,11 @@ func reaction(e *Reaction, me Self, names Names) (adapter.Inbound, error) {
 	if e.Removed {
 		content = "-" + content
 	}
-	who := userParty(e.User, names)
+	who := userActor(e.User, names)
 	r := of(e.Item.Channel, names)
 	r.Messages = []*msg.Message{{
 		ChatJID: jid(e.Item.Channel), PlatformID: fmt.Sprintf("%s:r:%s:%s:%s", e.Item.TS, e.User, content, e.EventTS),
-		Sender: who.jid, SenderName: who.name, IsBot: who.bot,
+		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: msg.VerbReaction, Content: content, TargetID: e.Item.TS, Timestamp: millis(e.EventTS),
 	}}
 	return r, nil

@@ -5,19 +5,13 @@ import (
 	"strconv"
 	"strings"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/teled/internal/telegramapi"
 )
 
-// body is the content of a message.
-type body struct {
-	content   string
-	addressed bool // the text mentions the bot
-	nothing   bool // it is a notice of the chat, not a message of a user
-}
-
 // bodyOf makes the content of a message: where it was forwarded from, its text, then what else it has.
-func bodyOf(m *telegramapi.Message, me Self) body {
+func bodyOf(m *telegramapi.Message, me Self) adapter.Body {
 	var lines []string
 	if m.ForwardOrigin != nil && !m.IsAutomaticForward {
 		lines = append(lines, "forwarded from "+originName(m.ForwardOrigin)+":")
@@ -33,14 +27,14 @@ func bodyOf(m *telegramapi.Message, me Self) body {
 	thing := describe(m)
 	if text == "" && thing == "" && !hasFile(m) {
 		if m.IsNotice() {
-			return body{nothing: true}
+			return adapter.Body{Empty: true}
 		}
 		thing = plaintext.Bracket("unsupported message")
 	}
 	if thing != "" {
 		lines = append(lines, thing)
 	}
-	return body{content: strings.Join(lines, "\n"), addressed: addressed}
+	return adapter.Body{Content: strings.Join(lines, "\n"), Addressed: addressed}
 }
 
 func originName(o *telegramapi.MessageOrigin) string {

@@ -5,6 +5,7 @@ package inbound
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"arizuko/pkg/adapter"
@@ -83,12 +84,10 @@ func jid(id int64) string { return "telegram:" + decimal(id) }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// millis converts a date into unix milliseconds. A missing or invalid date gives 0, which the shell
-// replaces by the time of arrival.
+// millis converts a date, in unix seconds, into unix milliseconds, 0 if it is invalid.
 func millis(date int64) int64 {
-	const year9999 = 253402300800
-	if date <= 0 || date > year9999 {
+	if date <= 0 || date > math.MaxInt64/1000 {
 		return 0
 	}
-	return date * 1000
+	return adapter.UnixMilli(date * 1000)
 }

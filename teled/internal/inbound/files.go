@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/teled/internal/telegramapi"
 )
@@ -11,12 +12,12 @@ func attachments(m *telegramapi.Message) (all []msg.Attachment, pending int) {
 	if !ok {
 		return nil, 0
 	}
-	a := msg.Attachment{Name: f.FileName, MIME: f.MIMEType, Size: max(f.FileSize, 0), Ref: f.FileID}
-	if a.Ref == "" {
-		a.Error = "Telegram sent no file id"
-		return []msg.Attachment{a}, 0
+	problem := ""
+	if f.FileID == "" {
+		problem = "Telegram sent no file id"
 	}
-	return []msg.Attachment{a}, 1
+	all = []msg.Attachment{adapter.NewAttachment(f.FileName, f.MIMEType, f.FileSize, f.FileID, problem)}
+	return all, adapter.Pending(all)
 }
 
 func hasFile(m *telegramapi.Message) bool {

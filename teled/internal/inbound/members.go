@@ -14,12 +14,12 @@ type change struct {
 	chat *telegramapi.Chat
 	verb string // join or leave
 	user *telegramapi.User
-	by   party // the actor, which may be the user
+	by   adapter.Actor // the actor, which may be the user
 	date int64
 }
 
 // members converts a message about members who joined or left. The bot's own come as another update.
-func members(m *telegramapi.Message, by party, me Self) (rows []*msg.Message, err error) {
+func members(m *telegramapi.Message, by adapter.Actor, me Self) (rows []*msg.Message, err error) {
 	all, verb := m.NewChatMembers, msg.VerbJoin
 	if len(all) == 0 {
 		all, verb = []telegramapi.User{*m.LeftChatMember}, msg.VerbLeave
@@ -53,9 +53,9 @@ func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error
 	case u.Old.In():
 		verb = msg.VerbLeave
 	}
-	by := userParty(&u.From)
+	by := userActor(&u.From)
 	if u.From.ID == anonymousAdmin {
-		by = chatParty(&u.Chat)
+		by = chatActor(&u.Chat)
 	}
 	c := change{&u.Chat, verb, &u.New.User, by, u.Date}
 	switch {
@@ -70,11 +70,11 @@ func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error
 
 // row is sent by the member who joined or left.
 func (c change) row() *msg.Message {
-	who := userParty(c.user)
-	if c.by.jid == who.jid {
+	who := userActor(c.user)
+	if c.by.JID == who.JID {
 		return c.rowOf(who, c.either("joined", "left"))
 	}
-	return c.rowOf(who, c.either("was added by ", "was removed by ")+c.by.name)
+	return c.rowOf(who, c.either("was added by ", "was removed by ")+c.by.Name)
 }
 
 // ofOurs is sent by the user who added the bot, which addresses it, or removed it.
@@ -95,10 +95,10 @@ func (c change) either(join, leave string) string {
 	return leave
 }
 
-func (c change) rowOf(who party, text string) *msg.Message {
+func (c change) rowOf(who adapter.Actor, text string) *msg.Message {
 	return &msg.Message{
 		ChatJID: jid(c.chat.ID), PlatformID: fmt.Sprintf("m:%s:%d:%d", c.verb, c.user.ID, c.date),
-		Sender: who.jid, SenderName: who.name, IsBot: who.bot,
+		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: c.verb, Content: text, Timestamp: millis(c.date),
 	}
 }

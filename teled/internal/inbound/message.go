@@ -38,12 +38,12 @@ func message(m *telegramapi.Message, me Self, edited bool) (adapter.Inbound, err
 		r.Messages, err = members(m, from, me)
 		return r, err
 	}
-	if from.jid == jid(me.ID) {
+	if from.JID == jid(me.ID) {
 		return r, nil
 	}
 	s := bodyOf(m, me)
 	step := edited && m.Location != nil && m.Location.LivePeriod > 0 // one of the many updates of a live location
-	if s.nothing || step {
+	if s.Empty || step {
 		return r, nil
 	}
 	row := post(m, from, me, s)
@@ -65,25 +65,25 @@ func move(m *telegramapi.Message) *adapter.Moved {
 	return nil
 }
 
-func sender(m *telegramapi.Message) (party, error) {
+func sender(m *telegramapi.Message) (adapter.Actor, error) {
 	switch {
 	case m.SenderChat != nil && m.SenderChat.ID != 0:
-		return chatParty(m.SenderChat), nil
+		return chatActor(m.SenderChat), nil
 	case m.From != nil && m.From.ID != 0:
-		return userParty(m.From), nil
+		return userActor(m.From), nil
 	case m.Chat.Type == telegramapi.Channel:
-		return chatParty(&m.Chat), nil
+		return chatActor(&m.Chat), nil
 	}
-	return party{}, errors.New("no sender")
+	return adapter.Actor{}, errors.New("no sender")
 }
 
 // topic is the forum topic that a notice is about. The General topic has no id.
-func topic(m *telegramapi.Message, from party) (t msg.Thread, ok bool) {
+func topic(m *telegramapi.Message, from adapter.Actor) (t msg.Thread, ok bool) {
 	t = msg.Thread{ChatJID: jid(m.Chat.ID), ID: threadOf(m), Kind: "forum_topic"}
 	switch {
 	case m.ForumTopicCreated != nil:
 		t.ID = decimal(cmp.Or(m.ThreadID, m.ID)) // the notice is the first message of its topic
-		t.Title, t.Author = plaintext.Line(m.ForumTopicCreated.Name), from.jid
+		t.Title, t.Author = plaintext.Line(m.ForumTopicCreated.Name), from.JID
 	case m.ForumTopicEdited != nil:
 		t.Title = plaintext.Line(m.ForumTopicEdited.Name)
 	case m.ForumTopicClosed == nil && m.ForumTopicReopened == nil:
@@ -101,11 +101,11 @@ func threadOf(m *telegramapi.Message) string {
 }
 
 // post is the row of a message of a user.
-func post(m *telegramapi.Message, from party, me Self, s body) *msg.Message {
+func post(m *telegramapi.Message, from adapter.Actor, me Self, s adapter.Body) *msg.Message {
 	replyTo, ours := replied(m, me)
 	verb := msg.VerbMessage
 	switch {
-	case s.addressed:
+	case s.Addressed:
 		verb = msg.VerbMention
 	case ours:
 		verb = msg.VerbReply
@@ -113,10 +113,10 @@ func post(m *telegramapi.Message, from party, me Self, s body) *msg.Message {
 	files, pending := attachments(m)
 	return &msg.Message{
 		ChatJID: jid(m.Chat.ID), PlatformID: decimal(m.ID),
-		Sender: from.jid, SenderName: from.name, IsBot: from.bot,
-		Verb: verb, Content: s.content, Attachments: files, PendingFiles: pending,
+		Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
+		Verb: verb, Content: s.Content, Attachments: files, PendingFiles: pending,
 		Topic: threadOf(m), ThreadID: threadOf(m), ReplyToID: replyTo,
-		Addressed: s.addressed || ours || m.Chat.Type == telegramapi.Private,
+		Addressed: s.Addressed || ours || m.Chat.Type == telegramapi.Private,
 		Timestamp: millis(m.Date),
 	}
 }
@@ -140,11 +140,11 @@ func isUs(u *telegramapi.User, me Self) bool { return u != nil && u.ID == me.ID 
 
 // edit turns the row of a message into that of its new version. Only the new text decides whether it
 // addresses the bot, since all else that could did so in the first version.
-func edit(row *msg.Message, m *telegramapi.Message, s body) {
+func edit(row *msg.Message, m *telegramapi.Message, s adapter.Body) {
 	f, _ := file(m)
-	hash := sha256.Sum256(fmt.Appendf(nil, "%t %q %s", s.addressed, f.FileUniqueID, s.content))
+	hash := sha256.Sum256(fmt.Appendf(nil, "%t %q %s", s.Addressed, f.FileUniqueID, s.Content))
 	row.TargetID = row.PlatformID
 	row.PlatformID = fmt.Sprintf("%s:e:%d-%x", row.TargetID, m.EditDate, hash[:4])
-	row.Verb, row.Addressed = msg.VerbEdit, s.addressed
+	row.Verb, row.Addressed = msg.VerbEdit, s.Addressed
 	row.Timestamp = millis(m.EditDate)
 }

@@ -20,17 +20,17 @@ func reactions(u *telegramapi.MessageReactionUpdated, me Self) (adapter.Inbound,
 	if u.MessageID <= 0 {
 		return adapter.Inbound{}, fmt.Errorf("a reaction in %s without a message", jid(u.Chat.ID))
 	}
-	var who party
+	var who adapter.Actor
 	switch {
 	case u.User != nil && u.User.ID != 0:
-		who = userParty(u.User)
+		who = userActor(u.User)
 	case u.ActorChat != nil && u.ActorChat.ID != 0:
-		who = chatParty(u.ActorChat)
+		who = chatActor(u.ActorChat)
 	default:
 		return adapter.Inbound{}, fmt.Errorf("a reaction to message %d in %s without a user", u.MessageID, jid(u.Chat.ID))
 	}
 	r := of(&u.Chat)
-	if who.jid == jid(me.ID) {
+	if who.JID == jid(me.ID) {
 		return r, nil
 	}
 	for _, reaction := range u.Old {
@@ -46,11 +46,11 @@ func reactions(u *telegramapi.MessageReactionUpdated, me Self) (adapter.Inbound,
 	return r, nil
 }
 
-func reactionRow(u *telegramapi.MessageReactionUpdated, who party, content string) *msg.Message {
-	_, user := msg.SplitJID(who.jid)
+func reactionRow(u *telegramapi.MessageReactionUpdated, who adapter.Actor, content string) *msg.Message {
+	_, user := msg.SplitJID(who.JID)
 	return &msg.Message{
 		ChatJID: jid(u.Chat.ID), PlatformID: fmt.Sprintf("%d:r:%s:%s:%d", u.MessageID, user, content, u.Date),
-		Sender: who.jid, SenderName: who.name, IsBot: who.bot,
+		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: msg.VerbReaction, Content: content, TargetID: decimal(u.MessageID), Timestamp: millis(u.Date),
 	}
 }
