@@ -92,4 +92,13 @@ func TestIndex_EveryPage_IsListed(t *testing.T) {
 			t.Errorf("docs/README.md does not list %s", name)
 		}
 	}, ".md")
+	walk(t, ".", func(path string) {
+		name, err := filepath.Rel("docs", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "README.md" && filepath.Base(path) == "README.md" && !strings.Contains(index, "]("+name+")") {
+			t.Errorf("docs/README.md does not list %s", path)
+		}
+	}, "README.md")
 }
