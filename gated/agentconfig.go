@@ -42,7 +42,7 @@ func (c *AgentConfig) validateAgents() (all []error) {
 	}
 	for _, path := range c.AgentReadable {
 		if !filepath.IsAbs(path) {
-			problem("AGENT_READABLE: %q is no absolute path", path)
+			problem("AGENT_READABLE: %q is not an absolute path", path)
 		}
 	}
 	for name, word := range map[string]string{"AGENT_IMAGE": c.AgentImage, "AGENT_NETWORK": c.AgentNetwork} {
@@ -75,7 +75,7 @@ func (c *AgentConfig) runtime() groupconfig.Runtime {
 // groupDefaults are the defaults of groups. A restart does not fix its error.
 func (c *Config) groupDefaults() (groupconfig.Config, error) {
 	idle := groupconfig.Duration(c.AgentIdle)
-	command, err := c.agentCommand()
+	command, err := c.commandOrDemo()
 	if c.runtime() == groupconfig.Docker {
 		err = nil // groups may all have another runtime
 	}
@@ -103,8 +103,8 @@ func (c *AgentConfig) runtimes(data string, environ []string) (map[groupconfig.R
 	}, nil
 }
 
-// agentCommand is the agent's command line on this machine.
-func (c *AgentConfig) agentCommand() (string, error) {
+// commandOrDemo is the agent's command line on this machine.
+func (c *AgentConfig) commandOrDemo() (string, error) {
 	if c.AgentCommand != "" {
 		return c.AgentCommand, nil
 	}

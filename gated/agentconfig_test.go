@@ -28,7 +28,7 @@ func TestAgentConfig(t *testing.T) {
 		{"confined twice", []string{"AGENT_RUNTIME=docker", "AGENT_IMAGE=i", "AGENT_SANDBOX=bwrap"}, []string{"AGENT_SANDBOX: is for AGENT_RUNTIME=process"}},
 		{"no image", []string{"AGENT_RUNTIME=docker"}, []string{"AGENT_IMAGE: AGENT_RUNTIME=docker needs"}},
 		{"options for words", []string{"AGENT_IMAGE=--privileged", "AGENT_NETWORK=none -v /:/host"}, []string{`AGENT_IMAGE: "--privileged"`, `AGENT_NETWORK: "none -v`}},
-		{"relative", []string{"AGENT_READABLE=agents"}, []string{`AGENT_READABLE: "agents" is no absolute path`}},
+		{"relative", []string{"AGENT_READABLE=agents"}, []string{`AGENT_READABLE: "agents" is not an absolute path`}},
 		{"less than nothing", []string{"AGENT_CPUS=-1"}, []string{"must not be negative"}},
 		{"no amount", []string{"AGENT_MEMORY=lots"}, []string{`AGENT_MEMORY="lots": want a number`}},
 		{"secrets", []string{"AGENT_ENV=OK,SLACK_BOT_TOKEN,ARIZUKO_SECRET_FILE"}, []string{"ARIZUKO_SECRET_FILE is a secret", "SLACK_BOT_TOKEN is a secret"}},

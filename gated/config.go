@@ -31,8 +31,8 @@ type Config struct {
 	AgentIdle     time.Duration `env:"AGENT_IDLE" envDefault:"60s" doc:"how long an idle agent is kept running"`
 	AgentTimeout  time.Duration `env:"AGENT_TIMEOUT" envDefault:"20m" doc:"how long a busy agent may write no frame before it is stopped"`
 	TurnAttempts  int           `env:"TURN_ATTEMPTS" envDefault:"3" doc:"attempts of a turn before it fails"`
-	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"the name on answers; also the bot's behind a command's @"`
-	BotNames      []string      `env:"BOT_NAMES" doc:"further names of the bot behind a command's @, as in /new@name"`
+	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"the name on answers; also the bot's after the @ of a command"`
+	BotNames      []string      `env:"BOT_NAMES" doc:"further names of the bot after the @ of a command, as in /new@name"`
 	Operators     []string      `env:"OPERATORS" doc:"senders that may do everything, as telegram:123,slack:U0AB"`
 
 	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is read without a poke"`
@@ -65,15 +65,15 @@ func (c *Config) Validate() []error {
 			problem("OPERATORS: %q is not platform:user", sender)
 		}
 	}
-	if _, err := c.daemons(); err != nil {
+	if _, err := c.daemonURLs(); err != nil {
 		all = append(all, err)
 	}
 	slices.SortFunc(all, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return all
 }
 
-// daemons are the URLs of DAEMONS by name.
-func (c *Config) daemons() (map[string]string, error) {
+// daemonURLs are the URLs of DAEMONS by name.
+func (c *Config) daemonURLs() (map[string]string, error) {
 	urls := map[string]string{}
 	for _, entry := range c.Daemons {
 		name, base, ok := strings.Cut(entry, "=")

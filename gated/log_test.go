@@ -53,7 +53,7 @@ func TestLog_DebugLevel_NamesEachStepOfAMessage(t *testing.T) {
 	for _, step := range []struct{ message, ids string }{
 		{"chat has new rows", "chat=telegram:1"},
 		{"row loaded", row + " chat=telegram:1"},
-		{"rows resolved", "count=1 wait="},
+		{"rows resolved", "count=1 took="},
 		{"row decided", row + " chat=telegram:1 disposition=routed reason=route folder=main turn=1"},
 		{"turn stored", "turn=1 folder=main chat=telegram:1"},
 		{"turn queued", "turn=1 folder=main chat=telegram:1"},

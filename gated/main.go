@@ -115,7 +115,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
 		Redact: config.NewRedactor(append(secrets, g.Secret)...).String,
 	}, g.Store, g.Log, g.Metrics)
-	daemons, err := g.cfg.daemons()
+	daemons, err := g.cfg.daemonURLs()
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	if len(rest) == 0 {
-		return line.UsageError("which message? its id is messages.id, row= in logs")
+		return line.UsageError("MESSAGE is missing: give messages.id, which is row= in the log")
 	}
 	id, err := strconv.ParseInt(rest[0], 10, 64)
 	if err != nil || id <= 0 {

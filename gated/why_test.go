@@ -57,7 +57,7 @@ func TestWhy(t *testing.T) {
 		want string
 	}{
 		{"2", daemon.ExitFailure, "no message 2"},
-		{"", daemon.ExitRefused, "which message?"},
+		{"", daemon.ExitRefused, "MESSAGE is missing"},
 		{"x", daemon.ExitRefused, `"x" is not the id of a message`},
 		{"0", daemon.ExitRefused, `"0" is not the id of a message`},
 		{"1 2", daemon.ExitRefused, "usage: gated why MESSAGE"},

@@ -33,7 +33,7 @@ func OpenCheckpointer(path string) (*Checkpointer, error) {
 }
 
 // Run copies what it can without waiting, then restarts the log. A long reader
-// may prevent the restart: that is no error, the next Run retries. walPages is
+// may prevent the restart: that is not an error, the next Run retries. walPages is
 // the log's length in pages.
 func (c *Checkpointer) Run(ctx context.Context) (walPages int, err error) {
 	for _, mode := range []string{"PASSIVE", "RESTART"} {

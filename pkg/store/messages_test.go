@@ -68,7 +68,7 @@ func TestMessageByPlatformID(t *testing.T) {
 	}
 }
 
-func TestNewMessages(t *testing.T) {
+func TestNewMessages_AfterCursor_ReturnsEachChatOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	if got := must(s.LastMessageID(t.Context()))(t); got != 0 {

@@ -71,7 +71,7 @@ func TestOpen_WrongOption_ReturnsError(t *testing.T) {
 
 func TestOpen_UnusableFile_ReturnsError(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("text.db", []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {
+	if err := os.WriteFile("text.db", []byte(strings.Repeat("this is not a database ", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct{ name, path, want string }{

@@ -173,7 +173,7 @@ func (tx *Tx) answerAsker(t *msg.Turn, from *msg.ReturnAddress, text string, now
 }
 
 // OutStateOf is the initial state of a chat's outbound rows. Between groups there
-// is no delivery: a row is sent once it is written.
+// is not a delivery: a row is sent once it is written.
 func OutStateOf(chatJID string) msg.OutState {
 	if platform, _ := msg.SplitJID(chatJID); platform == msg.PlatformGroup {
 		return msg.OutSent

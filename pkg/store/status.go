@@ -37,7 +37,7 @@ func (r Reader) WaitingOutbound(ctx context.Context) (Waiting, error) {
 
 // OpenTurnsOfChat returns the turns of a chat that have not ended, oldest first.
 func (r Reader) OpenTurnsOfChat(ctx context.Context, chatJID string) ([]*msg.Turn, error) {
-	return r.turns(ctx, queryOpenOfChat, chatJID)
+	return r.queryTurns(ctx, queryOpenOfChat, chatJID)
 }
 
 // QueuedBefore counts the queued turns that are older than a turn and not in

@@ -48,14 +48,14 @@ type Options struct {
 // concurrent use.
 type Store struct {
 	Reader
-	path  string
-	poke  func(string)
-	write *sql.DB
-	read  *sql.DB
-	conn  *sql.Conn
-	lock  *writeLock
-	jobs  chan []*job
-	done  chan struct{}
+	path   string
+	poke   func(string)
+	writer *sql.DB
+	read   *sql.DB
+	conn   *sql.Conn
+	lock   *writeLock
+	jobs   chan []*job
+	done   chan struct{}
 
 	lockTimeout time.Duration
 
@@ -86,11 +86,11 @@ func (s *Store) open(ctx context.Context, o Options) (err error) {
 	if s.lock, err = openWriteLock(o.Path + ".writelock"); err != nil {
 		return err
 	}
-	if s.write, err = sql.Open("sqlite3", dsn(o.Path, "rw", writerCacheKiB)); err != nil {
+	if s.writer, err = sql.Open("sqlite3", dsn(o.Path, "rw", writerCacheKiB)); err != nil {
 		return err
 	}
-	s.write.SetMaxOpenConns(1)
-	if s.conn, err = s.write.Conn(ctx); err != nil {
+	s.writer.SetMaxOpenConns(1)
+	if s.conn, err = s.writer.Conn(ctx); err != nil {
 		return err
 	}
 	if err = s.conn.PingContext(ctx); err != nil {
@@ -168,7 +168,7 @@ func (s *Store) closeHandles() error {
 	if s.conn != nil {
 		errs = append(errs, s.conn.Close())
 	}
-	for _, db := range []*sql.DB{s.write, s.read} {
+	for _, db := range []*sql.DB{s.writer, s.read} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}

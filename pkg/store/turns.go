@@ -23,32 +23,32 @@ func scanTurn(scan scanner) (*msg.Turn, error) {
 	return &t, err
 }
 
-func (r Reader) turns(ctx context.Context, query string, args ...any) ([]*msg.Turn, error) {
+func (r Reader) queryTurns(ctx context.Context, query string, args ...any) ([]*msg.Turn, error) {
 	return collect(ctx, r.q, scanTurn, query, args...)
 }
 
 // Turn returns a turn by id, nil if there is none.
 func (r Reader) Turn(ctx context.Context, id int64) (*msg.Turn, error) {
-	return first(r.turns(ctx, queryTurn, id))
+	return first(r.queryTurns(ctx, queryTurn, id))
 }
 
 // OpenTurns returns every turn that has not ended, oldest first.
 func (r Reader) OpenTurns(ctx context.Context) ([]*msg.Turn, error) {
-	return r.turns(ctx, queryOpenTurns)
+	return r.queryTurns(ctx, queryOpenTurns)
 }
 
 // RunTurns returns the unanswered turns of a run, oldest first.
 func (r Reader) RunTurns(ctx context.Context, runID int64) ([]*msg.Turn, error) {
-	return r.turns(ctx, queryRunTurns, runID)
+	return r.queryTurns(ctx, queryRunTurns, runID)
 }
 
 // Turns returns turns, newest first, at most limit; only those of a state and of
 // a chat unless these are "".
 func (r Reader) Turns(ctx context.Context, state msg.TurnState, chatJID string, limit int) ([]*msg.Turn, error) {
 	if chatJID == "" {
-		return r.turns(ctx, queryTurns, state, limit)
+		return r.queryTurns(ctx, queryTurns, state, limit)
 	}
-	return r.turns(ctx, queryChatTurns, chatJID, state, limit)
+	return r.queryTurns(ctx, queryChatTurns, chatJID, state, limit)
 }
 
 // ShownUpto is the decision up to which a session's prompts have shown observed
@@ -156,7 +156,7 @@ func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
 // and returns them as they were. If topic is not nil, it cancels only those of the
 // topic and those delegated by them.
 func (tx *Tx) CancelChatTurns(chatJID string, topic *string, now int64) ([]*msg.Turn, error) {
-	all, err := tx.turns(uncancelled(), queryOpenOfChat, chatJID)
+	all, err := tx.queryTurns(uncancelled(), queryOpenOfChat, chatJID)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func NewPoker(runDir string, onError func(daemon string, err error)) *Poker {
 	return &Poker{runDir: runDir, onError: onError, peers: make(map[string]*peer)}
 }
 
-// Poke wakes a daemon. A daemon that is down, or has not read earlier pokes yet, is no error: it
+// Poke wakes a daemon. A daemon that is down, or has not read earlier pokes yet, is not an error: it
 // reads the database when it starts, or when it reads those pokes.
 func (p *Poker) Poke(daemon string) {
 	if err := p.poke(daemon); err != nil && !notThere(err) && !full(err) {

@@ -176,7 +176,7 @@ func (f *Fixture) checkEnd() {
 	if undecided := f.Query(undecidedRows); !f.mayBeUndecided(undecided) {
 		f.T.Errorf("rows are undecided: %v", undecided)
 	}
-	f.CheckInvariants(invariants.Path())
+	f.CheckInvariants(invariants.OfMessages())
 }
 
 // CheckInvariants fails the test if an invariant is broken.

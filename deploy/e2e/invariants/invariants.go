@@ -81,10 +81,10 @@ func Lines(db *sql.DB, query string, args ...any) (all []string, err error) {
 	return all, rows.Err()
 }
 
-// Path are the invariants of the path from a message to its answer. Rows are ordered by arrival. A derived
+// OfMessages are the invariants of the path from a message to its answer. Rows are ordered by arrival. A derived
 // row has the position of its original, except the text after /new, since commands overtake. Edit notes
 // are added to the next turn, whichever that is.
-func Path() []Invariant {
+func OfMessages() []Invariant {
 	return []Invariant{
 		{Harm: Lost, Violation: "a routed row has no turn",
 			query: `SELECT id, content FROM messages WHERE disposition = 'routed' AND reason <> 'daemon' AND turn_id IS NULL`},

@@ -140,7 +140,7 @@ var violations = []struct{ name, violation, sql string }{
 		`UPDATE deliveries SET attempts = 9 WHERE message_id = 27; INSERT INTO deliveries (message_id, part, state) VALUES (28, 1, 'sent')`},
 }
 
-func all() []Invariant { return append(Path(), AllDelivered()...) }
+func all() []Invariant { return append(OfMessages(), AllDelivered()...) }
 
 // database opens a database with the healthy rows, changed by sql.
 func database(t *testing.T, change string) *sql.DB {

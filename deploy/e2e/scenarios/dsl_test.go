@@ -427,7 +427,7 @@ func endOutage(end func(*harness.Fixture)) action {
 // waitOutageLogged waits until gated has logged the outage of routd, and no longer asks it.
 func waitOutageLogged(r *scenarioRun) {
 	r.T.Helper()
-	r.Until("gated to log the outage", func() bool { return strings.Contains(r.Log(harness.Gated), "routd does not answer") })
+	r.Until("gated to log the outage", func() bool { return strings.Contains(r.Log(harness.Gated), "routd is not answering") })
 }
 
 // ageRows makes all rows three hours older: the clock cannot be set, but the rows can.

@@ -23,7 +23,7 @@ func asAgent() map[string]string {
 }
 
 // inputsFile is where that agent writes, in the group's folder, each line of its
-// input behind its process id.
+// input after its process id.
 const inputsFile = "inputs.log"
 
 func TestMain(m *testing.M) {

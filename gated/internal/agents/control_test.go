@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-func TestStop(t *testing.T) {
+func TestStop_RunningAgent_CancelsTurnsOfTheChat(t *testing.T) {
 	tests := []struct{ name, script string }{
 		{"an agent that stops", "until interrupt; anonerror stopped"},
 		{"one that answers all the same", "until interrupt; say too late"},
@@ -121,7 +121,7 @@ func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
 	r.m.Stop("main", &name, cancelled)
 	two()
 	diff(t, "the other tab", r.answered(second), []string{"2"})
-	r.until("the tab's run is gone", func() bool { return r.m.run(first.RunID) == nil })
+	r.until("the tab's run is gone", func() bool { return r.m.runByID(first.RunID) == nil })
 }
 
 func TestCancel_TurnOfferedToRun(t *testing.T) {
@@ -186,7 +186,7 @@ func TestCancel_RunIsStarting_IsAppliedLate(t *testing.T) {
 	}
 }
 
-func TestNew(t *testing.T) {
+func TestNew_LiveRun_NextTurnStartsFreshSession(t *testing.T) {
 	tests := []struct {
 		name, ending string
 		fresh        bool // the turn under way is asked again, in the new session
@@ -323,7 +323,7 @@ func TestShutdown_AgentIgnoresEOF_IsKilled(t *testing.T) {
 	}
 }
 
-func TestRecover(t *testing.T) {
+func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	t.Parallel() // with others that only wait
 	r := newHarness(t)
 	r.stop()
@@ -434,7 +434,7 @@ func TestDelegated_TurnsShareNoRun(t *testing.T) {
 	r.await(first, msg.TurnRunning)
 	second, own := r.ask("2", delegated("#d2")), r.ask("3")
 	if second.State != msg.TurnQueued || own.State != msg.TurnQueued {
-		t.Errorf("turns %s and %s behind one that runs alone", second.State, own.State)
+		t.Errorf("turns %s and %s after one that runs alone", second.State, own.State)
 	}
 	open()
 	diff(t, "answers", r.answered(first, second, own), []string{"1", "re: 2", "re: 3"})

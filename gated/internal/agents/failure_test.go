@@ -82,7 +82,7 @@ func TestAgent_FolderCannotBeMade_Fails(t *testing.T) {
 	diff(t, "another group", r.answered(r.ask("hi", group("other"), chat("telegram:2"))), []string{"re: hi"})
 }
 
-func TestRetries(t *testing.T) {
+func TestRetry_EveryAttemptFails_TurnFailsOnce(t *testing.T) {
 	var mu sync.Mutex
 	var backoffs []int
 	r := newHarness(t, attempts(3), func(cfg *Config) {

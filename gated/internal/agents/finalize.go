@@ -115,5 +115,5 @@ func (r *run) failureNotice(t *msg.Turn) string {
 	if r.permanent {
 		why = "the agent is not set up correctly"
 	}
-	return fmt.Sprintf("Sorry, I could not answer this: %s. An operator can find the reason at turn %d and retry it.", why, t.ID)
+	return fmt.Sprintf("Sorry, I could not answer this: %s. Operators: turn %d has the reason and can be retried.", why, t.ID)
 }

@@ -76,5 +76,5 @@ func (r *run) logEnded(left leftovers, failureLogged bool) {
 		r.m.log.Debug("turn requeued", "turn", t.ID, "run", r.row.ID, "folder", t.Folder, "wait", t.Backoff)
 	}
 	r.m.log.Debug("run ended", "run", r.row.ID, "folder", r.row.Folder, "chat", r.row.ChatJID,
-		"wait", time.Duration(r.m.now()-r.row.StartedAt)*time.Millisecond)
+		"took", time.Duration(r.m.now()-r.row.StartedAt)*time.Millisecond)
 }

@@ -68,9 +68,9 @@ type Manager struct {
 	queue *queue.GroupQueue
 	meter *meter
 
-	ctx  context.Context //nolint:containedctx // of all work; ends when the manager has stopped
-	stop context.CancelFunc
-	wg   sync.WaitGroup
+	ctx    context.Context //nolint:containedctx // of all work; ends when the manager has stopped
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
 
 	mu      sync.Mutex
 	runs    map[int64]*run
@@ -89,7 +89,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 		cfg.Backoff = backoff
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	m := &Manager{cfg: cfg, st: st, log: log, ctx: ctx, stop: stop, runs: map[int64]*run{}}
+	m := &Manager{cfg: cfg, st: st, log: log, ctx: ctx, cancel: stop, runs: map[int64]*run{}}
 	m.queue = queue.New(cfg.MaxAgents, cfg.Now)
 	m.meter = newMeter(metrics, m.queue)
 	return m
@@ -151,7 +151,7 @@ func (m *Manager) endOrphan(r *msg.Run) (found bool, err error) {
 	if rt == nil {
 		return false, fmt.Errorf("unknown runtime %q", r.Runtime)
 	}
-	return rt.End(m.ctx, runtime.Left{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: orphanGrace})
+	return rt.End(m.ctx, runtime.Orphan{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: orphanGrace})
 }
 
 func (m *Manager) recoverRun(tx *store.Tx, r *msg.Run) error {
@@ -196,10 +196,10 @@ func (m *Manager) shutdown() {
 		r.control(ctlShutdown)
 	}
 	m.mu.Unlock()
-	hurry := time.AfterFunc(maxShutdown, m.stop)
+	hurry := time.AfterFunc(maxShutdown, m.cancel)
 	defer hurry.Stop()
 	m.wg.Wait()
-	m.stop()
+	m.cancel()
 }
 
 // Offer returns the live run that the next turn of a key may be stored for; see
@@ -249,7 +249,7 @@ func (m *Manager) Stop(folder string, topic *string, cancelled []*msg.Turn) {
 // interrupts the run that worked on it.
 func (m *Manager) Cancel(t *msg.Turn) {
 	m.forget(t)
-	if r := m.run(t.RunID); r != nil && t.State == msg.TurnRunning {
+	if r := m.runByID(t.RunID); r != nil && t.State == msg.TurnRunning {
 		m.interrupt(r)
 	}
 }
@@ -267,7 +267,7 @@ func (m *Manager) forget(t *msg.Turn) {
 // Drain lets a run whose session was reset finish, without further turns.
 func (m *Manager) Drain(runID int64) {
 	m.queue.Drain(runID)
-	if r := m.run(runID); r != nil {
+	if r := m.runByID(runID); r != nil {
 		r.control(ctlClose)
 	}
 }
@@ -278,7 +278,7 @@ func (m *Manager) Retry(t *msg.Turn) {
 	m.push(queue.TurnOf(t))
 }
 
-func (m *Manager) run(id int64) *run {
+func (m *Manager) runByID(id int64) *run {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.runs[id]
@@ -332,7 +332,7 @@ func (m *Manager) start(t queue.Turn) {
 	r, turn, err := m.open(t)
 	if err != nil {
 		if !errors.Is(err, store.ErrStale) {
-			m.log.Warn("run not started; its turn waits for the next start of gated", "turn", t.ID, "err", err)
+			m.log.Warn("run not started; its turn waits for the next start of gated", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "err", err)
 		}
 		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.StartFailed(t) })
 		return
@@ -405,16 +405,16 @@ func (m *Manager) open(t queue.Turn) (*run, *msg.Turn, error) {
 // or full database. It returns ErrStale, which no retry fixes, and the error of an
 // ended ctx.
 func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
-	return m.retry(ctx, "write", func() error { return m.st.Write(ctx, fn) })
+	return m.retryDB(ctx, "write", func() error { return m.st.Write(ctx, fn) })
 }
 
-func (m *Manager) retry(ctx context.Context, doing string, try func() error) error {
+func (m *Manager) retryDB(ctx context.Context, doing string, try func() error) error {
 	for wait := minRetryDelay; ; wait = min(2*wait, maxRetryDelay) {
 		err := try()
 		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
 			return err
 		}
-		m.log.Error("database access failed; retrying", "reason", doing, "wait", wait, "err", err)
+		m.log.Error("database access failed; retrying", "step", doing, "wait", wait, "err", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

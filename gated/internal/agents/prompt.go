@@ -47,7 +47,7 @@ type promptText struct {
 
 // prompt builds a turn's prompt, retrying while the database fails.
 func (r *run) prompt(t *msg.Turn) (p promptText, err error) {
-	err = r.m.retry(r.m.ctx, "read turn", func() (err error) {
+	err = r.m.retryDB(r.m.ctx, "read turn", func() (err error) {
 		if err = r.announceLater(t); err != nil {
 			return err
 		}

@@ -266,7 +266,7 @@ func TestAttachments(t *testing.T) {
 	const gone = "the file is not there any more"
 	tests := []struct {
 		in    msg.Attachment
-		name  string // in the inbox, behind row and number
+		name  string // in the inbox, after row and number
 		error string
 	}{
 		{msg.Attachment{Path: "media/202611/1f-cat.jpg", Name: "cat.jpg"}, "cat.jpg", ""},

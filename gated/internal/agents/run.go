@@ -317,11 +317,12 @@ func (r *run) send(in agentproto.Input) {
 
 // frame stores one answer of the agent.
 func (r *run) frame(f agentproto.Frame) {
-	// Only after the write: a slow database is no silence of the agent.
+	// Only after the write: a slow database does not count as silence of the agent.
 	defer func() { r.deadline.Reset(r.timeout()) }()
 	t := r.addressee(f.TurnID)
 	if t == nil {
-		r.m.log.Warn("frame ignored: it names no turn of this run", "run", r.row.ID, "turn", f.TurnID)
+		r.m.log.Warn("frame ignored: it names no turn of this run", "run", r.row.ID, "turn", f.TurnID,
+			"folder", r.row.Folder, "chat", r.row.ChatJID)
 		return
 	}
 	r.logFrame(t, &f)

@@ -30,7 +30,7 @@ type setup struct {
 // setup reads how a folder's agents are run. An invalid configuration is part of
 // the result, in s.err.
 func (m *Manager) setup(folder string) (s setup, err error) {
-	err = m.retry(m.ctx, "read group configuration", func() (err error) {
+	err = m.retryDB(m.ctx, "read group configuration", func() (err error) {
 		var own groupconfig.Config
 		own, s.err, err = m.groupConfig(folder)
 		s.Config = own.Over(m.cfg.Defaults)

@@ -157,15 +157,15 @@ func (a API) replay(r *http.Request) (any, error) {
 	if problem := unreplayable(m); problem != "" {
 		return nil, apierr.New(apierr.Conflict, "message %d %s", id, problem)
 	}
-	requeued := copyOf(m, a.Now().UnixMilli())
+	replayed := copyOf(m, a.Now().UnixMilli())
 	err = a.Store.Write(context.WithoutCancel(r.Context()), func(tx *store.Tx) error {
-		_, _, err := tx.PutMessage(requeued)
+		_, _, err := tx.PutMessage(replayed)
 		return err
 	})
 	if err != nil {
 		return nil, busy(err)
 	}
-	return map[string]int64{"id": requeued.ID}, nil
+	return map[string]int64{"id": replayed.ID}, nil
 }
 
 func unreplayable(m *msg.Message) string {
@@ -181,21 +181,21 @@ func unreplayable(m *msg.Message) string {
 }
 
 func copyOf(m *msg.Message, now int64) *msg.Message {
-	requeued := *m
-	requeued.ID, requeued.PlatformID, requeued.DerivedFrom = 0, "", m.ID
-	requeued.Timestamp, requeued.ReceivedAt = now, now
+	replayed := *m
+	replayed.ID, replayed.PlatformID, replayed.DerivedFrom = 0, "", m.ID
+	replayed.Timestamp, replayed.ReceivedAt = now, now
 	if m.Direction == msg.Out {
-		requeued.OutState = store.OutStateOf(m.ChatJID)
+		replayed.OutState = store.OutStateOf(m.ChatJID)
 	} else {
-		requeued.Source, requeued.TurnID = msg.SourceReplay, 0
+		replayed.Source, replayed.TurnID = msg.SourceReplay, 0
 	}
-	return &requeued
+	return &replayed
 }
 
 func pathID(r *http.Request) (int64, error) {
 	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
 	if err != nil || id <= 0 {
-		return 0, apierr.New(apierr.BadRequest, "%q is no id", chi.URLParam(r, "id"))
+		return 0, apierr.New(apierr.BadRequest, "%q is not an id", chi.URLParam(r, "id"))
 	}
 	return id, nil
 }

@@ -62,7 +62,7 @@ func conform(ctx context.Context, env, args []string, out io.Writer) error {
 	return agent.Conform(ctx, timeouts, out)
 }
 
-// read reads flags up to --, and the command behind it: a shell command line if it is one
+// read reads flags up to --, and the command after it: a shell command line if it is one
 // argument, else its words.
 func (a *Agent) read(line *cli.Line, args []string) error {
 	line.StringVar(&a.Dir, "dir", "", "where the agent runs; default: a new folder, removed afterwards")

@@ -41,7 +41,7 @@ func isTerminal(out io.Writer) bool {
 	return err == nil
 }
 
-// write prints text line by line behind a mark. Text of the agent cannot steer the terminal.
+// write prints text line by line after a prefix. Text of the agent cannot steer the terminal.
 func (p *printer) write(s style, mark, text string) {
 	text = cli.Printable(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimRight(text, "\n")))
 	for line := range strings.SplitSeq(text, "\n") {

@@ -22,7 +22,7 @@ type run struct {
 	grace   time.Duration
 }
 
-// event is one thing that happened to a run: a line printed outside its frames, behind "out: " or
+// event is one thing that happened to a run: a line printed outside its frames, after "out: " or
 // "err: ", or an event of the runtime. The exit comes last.
 type event struct {
 	printed string
@@ -90,7 +90,7 @@ func (r *run) stop(grace time.Duration) {
 	go r.proc.Stop(grace)
 }
 
-// abandon stops an agent that was interrupted or has failed. A late exit is no breach then: it may
+// abandon stops an agent that was interrupted or has failed. A late exit is not a breach then: it may
 // be working.
 func (r *run) abandon() {
 	r.checker.cancel()

@@ -183,7 +183,7 @@ func TestTry_AgentFails_PrintsWhatGatedDoes(t *testing.T) {
 	term.types("again")
 	term.reads("→ start, turn 2, without a session")
 	if err := term.ends(); err != nil {
-		t.Errorf("a reported error is no breach: %v", err)
+		t.Errorf("a reported error is not a breach: %v", err)
 	}
 }
 

@@ -59,10 +59,10 @@ func (d *decider) home(ctx context.Context, r *row) (folder, problem string) {
 	last, err := d.g.st.LastHome(ctx, r.ChatJID)
 	d.check(err)
 	return cmp.Or(d.batch.info.StickyGroup, msg.AddressedFolder(r.ChatJID), last),
-		"Routing (routd) is not answering, so I cannot tell which group this chat belongs to. Try again in a moment."
+		"Routing (routd) is not answering, so I don't know which group this chat belongs to. Try again in a moment."
 }
 
-// newSession drops the session of a topic and makes a turn of the text behind
+// newSession drops the session of a topic and makes a turn of the text after
 // the command.
 func (d *decider) newSession(ctx context.Context, r *row, folder string) {
 	d.releaseBefore(ctx)
@@ -89,7 +89,7 @@ func (d *decider) newSession(ctx context.Context, r *row, folder string) {
 	d.reload = true
 }
 
-// newSessionEntry is the entry for the text behind /new.
+// newSessionEntry is the entry for the text after /new.
 func (d *decider) newSessionEntry(r *row, folder, topic string) *entry {
 	own := cmp.Or(r.command.Topic, r.Topic)
 	e := &entry{

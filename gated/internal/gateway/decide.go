@@ -10,7 +10,7 @@ import (
 // maxFileWait is how long a row waits for its attachments, in ms.
 const maxFileWait = 60_000
 
-// decider decides one chat's rows in a pass: it takes the undecided rows behind
+// decider decides one chat's rows in a pass: it takes the undecided rows after
 // the gate one by one through the layers.
 type decider struct {
 	*plan
@@ -75,7 +75,7 @@ func (d *decider) run(ctx context.Context) {
 	d.ensureChatRow()
 }
 
-// scanAhead makes the next pass look for commands behind a page of blocked rows.
+// scanAhead makes the next pass look for commands after a page of blocked rows.
 func (d *decider) scanAhead() {
 	if !d.blocked {
 		return

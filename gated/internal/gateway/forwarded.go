@@ -17,7 +17,7 @@ const (
 func (d *decider) forwarded(ctx context.Context, r *row) {
 	from := r.ForwardedFrom
 	if !d.validReturnAddress(ctx, from) {
-		d.g.log.Error("row dropped: invalid return address", "row", r.ID, "chat", r.ChatJID, "address", from.JSON())
+		d.g.log.Error("row dropped: invalid return address", "row", r.ID, "chat", r.ChatJID, "return_to", from.JSON())
 		d.decide(r, msg.Dropped, msg.ReasonBadRow, "", d.now)
 		return
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// ingestRows is how many rows are read behind the cursor at once.
+	// ingestRows is how many rows are read after the cursor at once.
 	ingestRows = 2000
 	// passChats is how many chats one pass decides: enough to share a commit,
 	// few enough that the first of them does not wait for the last.
@@ -49,7 +49,7 @@ type Config struct {
 	MaxAge    time.Duration // rows older on arrival are not answered
 	Impulse   msg.Impulse   // the instance's default
 	Operators map[string]bool
-	BotNames  []string          // names of the bot behind a command's @
+	BotNames  []string          // names of the bot after the @ of a command
 	Daemons   map[string]string // name → URL for routes to daemon:NAME
 	Routd     *httpx.Client
 	Onbod     *httpx.Client
@@ -89,7 +89,7 @@ type chat struct {
 	awaitsFiles    bool           // waits for a download
 	awaitsRoutd    bool           // waits for routd
 	unrouted       bool           // has rows without a route
-	scannedThrough int64          // rows up to this one wait, and only commands behind them are decided; 0 for none
+	scannedThrough int64          // rows up to this one wait, and only commands after them are decided; 0 for none
 	skipped        map[int64]bool // rows left out of passes: a service decides them, or they cannot be stored
 	calls          []pendingCall  // calls to services that run one after another
 	failures       int            // consecutive passes that could not be stored
@@ -173,7 +173,7 @@ func (g *Gateway) listen(ctx context.Context, poll <-chan time.Time, busy bool) 
 }
 
 // catchUp finds the chats with undecided rows. Rows that arrive from now on are
-// found behind the cursor.
+// found after the cursor.
 func (g *Gateway) catchUp(ctx context.Context) error {
 	for {
 		jids, err := g.readBacklog(ctx)
@@ -183,7 +183,7 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 			}
 			return nil
 		}
-		g.log.Error("read of backlog failed; retrying", "err", err)
+		g.log.Error("reading backlog failed; retrying", "err", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -216,7 +216,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	jids, next, err := g.st.NewMessages(ctx, g.cursor, ingestRows)
 	if err != nil {
 		if ctx.Err() == nil {
-			g.log.Error("read of new messages failed; retrying", "err", err)
+			g.log.Error("reading new messages failed; retrying", "err", err)
 		}
 		return false // the next poll or poke retries
 	}
@@ -299,7 +299,7 @@ func (g *Gateway) noticeClock() {
 	if last.IsZero() || set.Abs() < clockStep {
 		return
 	}
-	g.log.Warn("clock was set", "step", set)
+	g.log.Warn("clock was set", "offset", set)
 	for _, c := range g.chats {
 		if c.due != 0 {
 			c.due, c.gate, c.scannedThrough = 0, impulseGate{}, 0

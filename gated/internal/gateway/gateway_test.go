@@ -306,14 +306,14 @@ func TestRoutdDown_RowsWait_CommandsGoOn(t *testing.T) {
 	h.is(m, "")
 	h.is(ping, "command/command ")
 	h.is(web, "routed/address main") // its address names the group
-	if !strings.Contains(h.log.String(), "routd does not answer") {
+	if !strings.Contains(h.log.String(), "routd is not answering") {
 		t.Errorf("log:\n%s", h.log.String())
 	}
 	h.routd.down.Store(false)
 	h.g.listen(h.t.Context(), nil, false) // until the probe finds routd back
 	h.step()
 	h.is(m, "routed/route main")
-	if !strings.Contains(h.log.String(), "routd answers again") {
+	if !strings.Contains(h.log.String(), "routd is back") {
 		t.Errorf("log:\n%s", h.log.String())
 	}
 }
@@ -363,15 +363,15 @@ func TestFiles_AreWaitedForAMinuteAtMost(t *testing.T) {
 	pending := func(m *msg.Message) {
 		m.Attachments, m.PendingFiles = []msg.Attachment{{Name: "a.jpg", Ref: "f1"}}, 1
 	}
-	m, behind := h.put("look", pending), h.put("and this")
+	m, next := h.put("look", pending), h.put("and this")
 	other := h.put("hi", in("telegram:2"))
 	h.step()
 	h.is(m, "")
-	h.is(behind, "")
+	h.is(next, "")
 	h.is(other, "routed/route main")
 	h.wait(maxFileWait * time.Millisecond)
 	h.is(m, "routed/route main")
-	h.is(behind, "routed/route main")
+	h.is(next, "routed/route main")
 }
 
 func TestForwarded_DelegationRunsInTheGroupAndAnswersTheOrigin(t *testing.T) {
@@ -461,7 +461,7 @@ func TestRowDecidedByAnotherWriter_IsNotDispatched(t *testing.T) {
 	})
 	plans := h.g.decide(h.t.Context(), batches)
 	h.g.commit(h.t.Context(), plans)
-	h.g.dispatch(plans)
+	h.g.dispatch(t.Context(), plans)
 	h.step()
 	diff(t, "turns", h.dispatched(), [][]string(nil))
 	h.is(m, "dropped/stopped ")

@@ -26,7 +26,7 @@ func (g *Gateway) logWoken(chats []string, cursor int64) {
 		return
 	}
 	for _, jid := range chats {
-		g.log.Debug("chat has new rows", "chat", jid, "row", cursor)
+		g.log.Debug("chat has new rows", "chat", jid, "cursor", cursor)
 	}
 }
 
@@ -51,7 +51,7 @@ func (g *Gateway) logResolved(count int) func(up bool) {
 		if !up {
 			state = "down"
 		}
-		g.log.Debug("rows resolved", "count", count, "wait", time.Since(asked), "state", state)
+		g.log.Debug("rows resolved", "count", count, "took", time.Since(asked), "state", state)
 	}
 }
 

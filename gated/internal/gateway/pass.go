@@ -24,7 +24,7 @@ func (g *Gateway) pass(ctx context.Context) {
 	g.resolve(ctx, batches)         // 4. ask routd where they go
 	plans := g.decide(ctx, batches) // 5. gate and layers, row by row
 	g.commit(ctx, plans)            // 6. store every decision
-	g.dispatch(plans)               // 7. hand turns to agents
+	g.dispatch(ctx, plans)          // 7. hand turns to agents
 }
 
 // batch is what a pass has read of one chat.
@@ -74,7 +74,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 		b, err := g.loadChat(ctx, c)
 		if err != nil {
 			if ctx.Err() == nil {
-				g.log.Error("read of chat failed; retrying", "chat", c.jid, "err", err)
+				g.log.Error("reading chat failed; retrying", "chat", c.jid, "err", err)
 			}
 			c.due = g.now() + dbRetryDelay.Milliseconds()
 			continue
@@ -165,7 +165,7 @@ func (g *Gateway) isOwnName(r *row, name string) bool {
 
 // resolve asks routd about all rows in one call. A chat with rows that name their
 // group or topic is asked about a second time, with these names: what a row claims
-// counts for the rows behind it.
+// counts for the rows after it.
 func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 	g.ask(ctx, batches, func(b *batch, r *row) *routeapi.Item {
 		if r.ForwardedFrom != nil { // it carries its address
@@ -230,7 +230,7 @@ func (g *Gateway) ask(ctx context.Context, batches []*batch, about func(*batch, 
 func (g *Gateway) registered(ctx context.Context) func(folder string) bool {
 	return func(folder string) bool {
 		if msg.ValidFolder(folder) != nil {
-			return false // whatever a table says, it is no folder's name
+			return false // whatever a table says, it is not the name of a folder
 		}
 		group, err := g.st.Group(ctx, folder)
 		return err != nil || group != nil
@@ -249,7 +249,7 @@ func (g *Gateway) decide(ctx context.Context, batches []*batch) []*plan {
 }
 
 // decideChat decides one chat's rows. A panic fails the pass of this chat and, if
-// repeated, drops the row; the daemon goes on.
+// repeated, drops the row; the daemon keeps running.
 func (g *Gateway) decideChat(ctx context.Context, b *batch) (p *plan) {
 	d := &decider{g: g, batch: b, now: g.now(), gate: b.chat.gate, plan: &plan{chat: b.chat}}
 	if b.chat.scannedThrough != 0 {
@@ -294,10 +294,10 @@ func (g *Gateway) commit(ctx context.Context, plans []*plan) {
 }
 
 // dispatch hands stored turns to the agents and keeps each chat's state.
-func (g *Gateway) dispatch(plans []*plan) {
+func (g *Gateway) dispatch(ctx context.Context, plans []*plan) {
 	for _, p := range plans {
 		if p.err != nil {
-			g.retry(p)
+			g.retry(ctx, p)
 			continue
 		}
 		p.chat.failures = 0
@@ -329,7 +329,7 @@ func (g *Gateway) keep(p *plan) {
 // retry repeats the pass of a chat whose plan was not stored. A busy or full
 // database is waited for. A row that cannot be stored for another reason is found
 // by taking one row at a time, and dropped after maxRowFailures.
-func (g *Gateway) retry(p *plan) {
+func (g *Gateway) retry(ctx context.Context, p *plan) {
 	c := p.chat
 	c.gate, c.mustRelease, c.scannedThrough = impulseGate{}, false, 0
 	if errors.Is(p.err, store.ErrStale) && c.failures == 0 {
@@ -338,14 +338,14 @@ func (g *Gateway) retry(p *plan) {
 		return
 	}
 	c.due = g.now() + dbRetryDelay.Milliseconds()
-	g.log.Error("store of decisions failed; retrying", "chat", c.jid, "err", p.err)
+	g.log.Error("storing decisions failed; retrying", "chat", c.jid, "err", p.err)
 	if !permanent(p.err) {
 		return
 	}
 	if c.failures++; c.failures <= maxRowFailures || p.first == nil {
 		return
 	}
-	err := g.st.Write(context.Background(), func(tx *store.Tx) error {
+	err := g.st.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		return tx.Decide(p.first.ID, store.Decision{
 			Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: p.first.Topic, ThreadID: p.first.ThreadID,
 		}, g.now())

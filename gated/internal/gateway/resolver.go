@@ -89,7 +89,7 @@ func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[i
 		return true
 	}
 	if ctx.Err() == nil && r.down.CompareAndSwap(false, true) {
-		r.log.Error("routd does not answer; messages wait, commands go on", "url", r.client.Base, "err", err)
+		r.log.Error("routd is not answering; messages wait, commands still work", "url", r.client.Base, "err", err)
 		go r.probe(ctx)
 	}
 	return false
@@ -124,7 +124,7 @@ func (r *resolver) probe(ctx context.Context) {
 		if !r.healthy(ctx) {
 			continue
 		}
-		r.log.Info("routd answers again", "url", r.client.Base)
+		r.log.Info("routd is back", "url", r.client.Base)
 		r.down.Store(false)
 		r.back <- struct{}{}
 		return

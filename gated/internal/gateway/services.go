@@ -99,7 +99,7 @@ func (g *Gateway) completeCall(ctx context.Context, e pendingCall) {
 		if err == nil || errors.Is(err, store.ErrStale) {
 			return
 		}
-		g.log.Error("store of service answer failed; retrying", "row", e.row, "err", err)
+		g.log.Error("storing service answer failed; retrying", "row", e.row, "err", err)
 	}
 }
 
@@ -136,7 +136,7 @@ func (d *decider) deferToDaemon(ctx context.Context, r *row) {
 		}
 		answer, err := postRow(ctx, client, daemonRequest{Message: wireMessage(m), RouteID: route})
 		if err != nil {
-			d.g.log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "count", maxDaemonTries, "err", err)
+			d.g.log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "attempts", maxDaemonTries, "err", err)
 			return failed
 		}
 		return outcome{store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDaemon, RoutedTo: target}, answer}
@@ -209,13 +209,13 @@ func (g *Gateway) askDashd(ctx context.Context, r *row) string {
 	query := url.Values{"chat_jid": {r.ChatJID}, "thread_id": {r.ThreadID}, "topic": {r.Topic}}
 	var answer serviceText
 	err := call(ctx, g.cfg.Dashd, http.MethodGet, "/status?"+query.Encode(), nil, &answer)
-	return serviceReply(answer.Text, err, "the status", "dashd")
+	return serviceReply(answer.Text, err, dashdDown)
 }
 
 func (g *Gateway) askOnbod(ctx context.Context, r *row) string {
 	code, rest, _ := strings.Cut(strings.TrimSpace(r.command.Args), " ")
 	if code == "" {
-		return "Which request? Write the code behind the command, as in /" + r.command.Name + " ABCD-1234."
+		return "Which request? Write the code after the command, as in /" + r.command.Name + " ABCD-1234."
 	}
 	body := map[string]string{"code": code, "by": r.Sender}
 	if rest = strings.TrimSpace(rest); rest != "" {
@@ -227,11 +227,17 @@ func (g *Gateway) askOnbod(ctx context.Context, r *row) string {
 	}
 	var answer serviceText
 	err := call(ctx, g.cfg.Onbod, http.MethodPost, "/"+r.command.Name, body, &answer)
-	return serviceReply(answer.Text, err, "requests", "onbod")
+	return serviceReply(answer.Text, err, onbodDown)
 }
 
-// serviceReply is the reply to the user: a service's answer, or why there is none.
-func serviceReply(text string, err error, what, daemon string) string {
+// Replies to users while a service does not answer.
+const (
+	dashdDown = "The service for the status (dashd) is not answering. Try again later, or ask an operator to start it."
+	onbodDown = "Requests cannot be approved or rejected: their service (onbod) is not answering. It is not part of this version yet."
+)
+
+// serviceReply is the reply to the user: a service's answer, or down if there is none.
+func serviceReply(text string, err error, down string) string {
 	var f *apierr.Error
 	switch {
 	case err == nil && text != "":
@@ -241,7 +247,7 @@ func serviceReply(text string, err error, what, daemon string) string {
 	case errors.As(err, &f) && f.Kind != apierr.Unavailable && f.Kind != apierr.Internal:
 		return f.Message
 	}
-	return "The service for " + what + " (" + daemon + ") is not answering. Try again later, or ask an operator to start it."
+	return down
 }
 
 func call(ctx context.Context, client *httpx.Client, method, path string, in, out any) error {

@@ -106,10 +106,10 @@ func TestServiceReply(t *testing.T) {
 		{"all is well", nil, "all is well"},
 		{"", nil, "Done."},
 		{"", apierr.New(apierr.NotFound, "no such request"), "no such request"},
-		{"", apierr.New(apierr.Unavailable, "secret detail"), "The service for requests (onbod) is not answering. Try again later, or ask an operator to start it."},
-		{"", errors.New("secret detail"), "The service for requests (onbod) is not answering. Try again later, or ask an operator to start it."},
+		{"", apierr.New(apierr.Unavailable, "secret detail"), onbodDown},
+		{"", errors.New("secret detail"), onbodDown},
 	} {
-		if got := serviceReply(tt.text, tt.err, "requests", "onbod"); got != tt.want {
+		if got := serviceReply(tt.text, tt.err, onbodDown); got != tt.want {
 			t.Errorf("%q, %v: %q", tt.text, tt.err, got)
 		}
 	}

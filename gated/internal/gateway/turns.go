@@ -7,7 +7,7 @@ import (
 	"context"
 )
 
-// Limits of one turn; further rows make another turn behind it.
+// Limits of one turn; further rows make another turn after it.
 const (
 	turnRows  = 100
 	turnBytes = 256 << 10

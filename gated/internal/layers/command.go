@@ -14,7 +14,7 @@ var gatewayCommands = msg.GatewayCommands()
 type Command struct {
 	Name     string // lower case, without the slash
 	Audience msg.Audience
-	Args     string // everything behind the name, line breaks included
+	Args     string // everything after the name, line breaks included
 	Topic    string // of "/new #topic", with its "#"
 	Rest     string // Args without Topic
 }

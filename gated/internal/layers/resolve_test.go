@@ -35,10 +35,10 @@ func TestResolveName(t *testing.T) {
 		{"path below home", "acme/eng/oncall", "acme/eng", false, "acme/eng/oncall"},
 		{"path is not relative", "sales/eu", "acme", false, ""},
 		{"path in another world", "globex/eng", "acme/eng", false, ""},
-		{"path that is no group", "acme/nowhere", "acme", false, ""},
+		{"path that is not a group", "acme/nowhere", "acme", false, ""},
 		{"no home", "bob", "", false, ""},
 		{"no home, path", "acme/eng", "", false, ""},
-		{"home is no group", "eng", "initech", false, ""},
+		{"home is not a group", "eng", "initech", false, ""},
 
 		{"operator, another world", "globex", "acme/eng", true, "globex"},
 		{"operator, below home first", "bob", "acme/eng", true, "acme/eng/bob"},
@@ -74,7 +74,7 @@ func TestResolveName_NoOperator_StaysInItsWorld(t *testing.T) {
 			t.Fatalf("%q from %q is %q, but no folder is named so", name, home, folder)
 		}
 		if !ok && folder != "" {
-			t.Fatalf("%q from %q is no group, yet %q", name, home, folder)
+			t.Fatalf("%q from %q is not a group, yet %q", name, home, folder)
 		}
 		if ok && strings.Contains(name, "/") && folder != name {
 			t.Fatalf("the path %q from %q is %q", name, home, folder)

@@ -33,7 +33,7 @@ func ParseSticky(content string) (Sticky, bool) {
 	return Sticky{Sigil: sigil, Name: name}, true
 }
 
-// Prefix is a token at the start of a message, with more text behind it.
+// Prefix is a token at the start of a message, with more text after it.
 type Prefix struct {
 	Sigil byte   // GroupSigil or TopicSigil
 	Name  string // without the sigil, never empty
@@ -41,7 +41,7 @@ type Prefix struct {
 }
 
 // ParsePrefix parses "@name text", "@a/path text" or "#name text", also with a comma or
-// colon behind the name, as users write to each other. White space must
+// colon after the name, as users write to each other. White space must
 // follow: "@bob's turn" and "#1. first" are plain text.
 func ParsePrefix(content string) (Prefix, bool) {
 	word, rest := firstWord(content)
@@ -55,7 +55,7 @@ func ParsePrefix(content string) (Prefix, bool) {
 	return Prefix{Sigil: sigil, Name: name, Rest: rest}, true
 }
 
-// parseToken parses a word that is a sigil with a name behind it. The name may be
+// parseToken parses a word that is a sigil followed by a name. The name may be
 // empty.
 func parseToken(word string) (sigil byte, name string, ok bool) {
 	if word == "" {
@@ -75,7 +75,7 @@ func parseToken(word string) (sigil byte, name string, ok bool) {
 // and the length of names that can be pinned.
 const maxWord = 256
 
-// firstWord splits content behind its first word. The rest begins with the second one.
+// firstWord splits content after its first word. The rest begins with the second one.
 // A word longer than maxWord is returned as "".
 func firstWord(content string) (word, rest string) {
 	content = strings.TrimLeftFunc(content, unicode.IsSpace)

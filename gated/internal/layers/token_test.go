@@ -58,7 +58,7 @@ func TestParseSticky(t *testing.T) {
 		{"#a\x00", Sticky{}, false},
 		{"#\xff", Sticky{}, false},
 		{"#d12", Sticky{}, false},     // a delegated turn's
-		{"#a\u200b", Sticky{}, false}, // a zero-width space is no white space
+		{"#a\u200b", Sticky{}, false}, // a zero-width space is not white space
 		{"#" + strings.Repeat("a", maxWord), Sticky{}, false},
 		{"@" + strings.Repeat("a", 1<<20), Sticky{}, false},
 		{strings.Repeat("#", 1<<20), Sticky{}, false},

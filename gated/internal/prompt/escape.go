@@ -32,7 +32,7 @@ func replacement(r rune, width int, inAttr bool) (instead string, ok bool) {
 		return "&amp;", true
 	case r == '<':
 		return "&lt;", true
-	case r == '>': // "]]>" is no text in XML
+	case r == '>': // "]]>" is not text in XML
 		return "&gt;", true
 	case r == '"':
 		return "&quot;", inAttr

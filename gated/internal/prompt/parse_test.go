@@ -127,7 +127,7 @@ func TestPromptReadsBack(t *testing.T) {
 		}
 		got := parse(t, "<root>"+Build(in)+"</root>")
 		if diff := gocmp.Diff(expected(&in), got[1:]); diff != "" {
-			t.Fatalf("elements behind the root (-want +got):\n%s", diff)
+			t.Fatalf("elements after the root (-want +got):\n%s", diff)
 		}
 	})
 }

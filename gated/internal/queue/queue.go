@@ -91,7 +91,7 @@ type GroupQueue struct {
 	lanes map[laneKey]*lane
 	runs  map[int64]*run
 	holds map[session]*lane // the lane whose process has the session
-	ring  []*lane           // lanes that wait for a place, longest first
+	ring  []*lane           // lanes that wait for a slot, longest first
 	busy  int               // lanes with an unanswered turn
 	acts  Actions
 }
@@ -112,7 +112,7 @@ type run struct {
 	closing bool
 	wanted  bool      // another lane waits for its session
 	open    int       // turns it has not answered
-	busyAt  time.Time // when its lane last got a place
+	busyAt  time.Time // when its lane last got a slot
 	idleAt  time.Time
 }
 
@@ -295,19 +295,19 @@ func (q *GroupQueue) update(change func()) Actions {
 }
 
 // refresh updates one lane: it pipes turns to the lane's run, closes a run that
-// serves another key, and puts the lane in the ring if it needs a place.
+// serves another key, and puts the lane in the ring if it needs a slot.
 func (q *GroupQueue) refresh(l *lane) {
 	t, ready := l.head(q.now())
 	switch {
 	case len(l.waiting) == 0 && l.run == nil && !l.starting && !l.inRing:
 		delete(q.lanes, l.key)
 	case !ready || l.starting || l.inRing || l.run != nil && l.run.closing:
-	case l.run == nil && !q.claims(l, t.session()):
+	case l.run == nil && !q.mayStart(l, t.session()):
 	case l.run == nil:
 		q.enter(l)
 	case l.run.open == 0 && l.run.accepts(t):
 		if q.busy < q.limit && q.inQuantum(l.run) {
-			q.busy++ // the place that it has just given up
+			q.busy++ // the slot that it has just given up
 			q.pipe(l, t)
 			q.refresh(l)
 			return
@@ -324,15 +324,15 @@ func (q *GroupQueue) refresh(l *lane) {
 // inQuantum reports whether a run may go on although other lanes wait.
 func (q *GroupQueue) inQuantum(r *run) bool { return q.now().Sub(r.busyAt) < quantum }
 
-// occupy gives an idle run's lane a place.
+// occupy gives an idle run's lane a slot.
 func (q *GroupQueue) occupy(r *run) {
 	q.busy++
 	r.busyAt = q.now()
 }
 
-// claims reports whether a lane may start on a session. If another lane's process
+// mayStart reports whether a lane may start on a session. If another lane's process
 // has it, that process gets no more turns and is closed when it is idle.
-func (q *GroupQueue) claims(l *lane, s session) bool {
+func (q *GroupQueue) mayStart(l *lane, s session) bool {
 	holder := q.holds[s]
 	if holder == nil || holder == l {
 		return true
@@ -359,7 +359,7 @@ func (q *GroupQueue) enter(l *lane) {
 	q.ring = append(q.ring, l)
 }
 
-// fill gives free places to the lanes that have waited longest. If some still
+// fill gives free slots to the lanes that have waited longest. If some still
 // wait, idle runs are closed.
 func (q *GroupQueue) fill() {
 	for len(q.ring) > 0 && q.busy < q.limit {
@@ -391,13 +391,13 @@ func (q *GroupQueue) closeIdle(n int) {
 	}
 }
 
-// begin gives a lane of the ring a place, if it still needs one.
+// begin gives a lane of the ring a slot, if it still needs one.
 func (q *GroupQueue) begin(l *lane) {
 	t, ready := l.head(q.now())
 	switch {
 	case !ready || l.starting || l.run != nil && (l.run.closing || l.run.open > 0):
 		q.refresh(l)
-	case l.run == nil && !q.claims(l, t.session()):
+	case l.run == nil && !q.mayStart(l, t.session()):
 	case l.run == nil:
 		q.busy++
 		l.starting = true
@@ -432,7 +432,7 @@ func (r *run) accepts(t Turn) bool {
 }
 
 // head returns the lane's oldest turn that may run now: neither in backoff nor
-// behind a turn of the same conversation in backoff.
+// after a turn of the same conversation in backoff.
 func (l *lane) head(now time.Time) (Turn, bool) {
 	var held map[conversation]bool
 	for _, t := range l.waiting {
@@ -455,7 +455,7 @@ type conversation struct{ chatJID, topic string }
 
 func (k Key) conversation() conversation { return conversation{k.ChatJID, k.Topic} }
 
-// blocks reports whether a new turn of the key must queue behind others.
+// blocks reports whether a new turn of the key must wait for others.
 func (l *lane) blocks(k Key, now time.Time) bool {
 	_, ready := l.head(now)
 	return ready || slices.ContainsFunc(l.waiting, func(t entry) bool { return t.conversation() == k.conversation() })

@@ -80,7 +80,7 @@ func TestPipe_OtherKeys_AreQueued(t *testing.T) {
 		{"another topic", turn(1, alice), turn(2, at("main", "telegram:1", "#x"))},
 		{"another thread", turn(1, alice), turn(2, threaded)},
 		{"one that runs alone", turn(1, alice), alone(turn(2, alice))},
-		{"behind one that runs alone", alone(turn(1, alice)), turn(2, alice)},
+		{"after one that runs alone", alone(turn(1, alice)), turn(2, alice)},
 		{"both alone", alone(turn(1, alice)), alone(turn(2, alice))},
 	}
 	for _, tt := range tests {
@@ -342,7 +342,7 @@ func TestRemove(t *testing.T) {
 		c := newClock()
 		q := New(1, c.time)
 		q.Push(later(turn(1, alice), time.Second), turn(2, alice))
-		expect(t, "frees the one behind", q.Remove(1), starts(turn(2, alice)))
+		expect(t, "frees the next one", q.Remove(1), starts(turn(2, alice)))
 	})
 	t.Run("a lane that waits for a place keeps it", func(t *testing.T) {
 		q := New(1, newClock().time)

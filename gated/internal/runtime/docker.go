@@ -90,7 +90,7 @@ func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
 
 // End removes the containers with the run's labels. It uses the recorded ones: the
 // data folder may have moved since.
-func (d Docker) End(ctx context.Context, left Left) (found bool, err error) {
+func (d Docker) End(ctx context.Context, left Orphan) (found bool, err error) {
 	found, err = killGroup(left)
 	labels := strings.Fields(left.Label)
 	if len(labels) == 0 {

@@ -58,7 +58,7 @@ func (tr runtimeTest) containers(t *testing.T) {
 		if err := gone.runtime.Check(t.Context(), e.spec); err == nil || !strings.Contains(err.Error(), "daemon") {
 			t.Errorf("check: %v", err)
 		}
-		if _, err := gone.runtime.End(t.Context(), Left{RunID: 7}); err == nil {
+		if _, err := gone.runtime.End(t.Context(), Orphan{RunID: 7}); err == nil {
 			t.Error("End without an engine is sure that nothing is left")
 		}
 	})

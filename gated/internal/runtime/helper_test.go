@@ -48,7 +48,7 @@ func (s helperProcess) serve() error {
 			return fmt.Errorf("%s: %+v", order, ev.Exit)
 		}
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(Left{s.Spec.RunID, p.PID(), p.PIDStart(), p.Label(), 0}); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(Orphan{s.Spec.RunID, p.PID(), p.PIDStart(), p.Label(), 0}); err != nil {
 		return err
 	}
 	for range p.Events() {
@@ -77,7 +77,7 @@ func (tr runtimeTest) orphaned(t *testing.T, w testRuntime, e fixture) {
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	_ = gated.Process.Kill()
 	_ = gated.Wait()
-	var left Left
+	var left Orphan
 	if err := errors.Join(err, json.Unmarshal(line, &left)); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func openLog(path string, redact func(string) string) (*runLog, error) {
 
 func (l *runLog) Close() error { return l.file.Close() }
 
-// line writes text behind the name of its source. Blank lines are dropped.
+// line writes text after the name of its source. Blank lines are dropped.
 func (l *runLog) line(source string, text []byte) {
 	text = bytes.TrimRight(text, "\r\n")
 	if len(text) == 0 {

@@ -28,7 +28,7 @@ const (
 // Process ids are reused, so nothing is touched unless the process with that pid
 // started at PIDStart or, when the leader is dead, a member of its group carries
 // the run's id in its environment.
-func killGroup(left Left) (killed bool, err error) {
+func killGroup(left Orphan) (killed bool, err error) {
 	if left.PID <= 1 {
 		return false, nil // kill(2) takes -1 for every process, 0 for our own group
 	}

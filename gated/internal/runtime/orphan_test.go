@@ -57,7 +57,7 @@ func startTime(t *testing.T, pid int) int64 {
 
 func wantKill(t *testing.T, runID int64, pid int, started int64, want bool) {
 	t.Helper()
-	killed, err := killGroup(Left{RunID: runID, PID: pid, PIDStart: started, Grace: 50 * time.Millisecond})
+	killed, err := killGroup(Orphan{RunID: runID, PID: pid, PIDStart: started, Grace: 50 * time.Millisecond})
 	if err != nil || killed != want {
 		t.Fatalf("killGroup = %v, %v, want %v", killed, err, want)
 	}
@@ -77,7 +77,7 @@ func TestKill(t *testing.T) {
 			pid, _, _ := leaveOrphan(t, command)
 			started := startTime(t, pid)
 			wantKill(t, orphanRun, pid, started, true)
-			if killed, err := killGroup(Left{RunID: orphanRun, PID: pid, PIDStart: started}); killed || err != nil {
+			if killed, err := killGroup(Orphan{RunID: orphanRun, PID: pid, PIDStart: started}); killed || err != nil {
 				t.Errorf("second killGroup = %v, %v", killed, err)
 			}
 		})
@@ -113,7 +113,7 @@ func TestKill_RunNotRecorded(t *testing.T) {
 		run   int64
 		found bool
 	}{{orphanRun + 1, false}, {orphanRun, true}, {orphanRun, false}} {
-		found, err := s.End(t.Context(), Left{RunID: step.run})
+		found, err := s.End(t.Context(), Orphan{RunID: step.run})
 		if err != nil || found != step.found {
 			t.Errorf("run %d: %v, %v", step.run, found, err)
 		}
@@ -134,14 +134,14 @@ func TestKill_Zombies_CountAsDead(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = cmd.Wait() })
 	awaitExit(cmd.Process.Pid)
-	if killed, err := killGroup(Left{RunID: orphanRun, PID: cmd.Process.Pid, PIDStart: startTime(t, cmd.Process.Pid)}); killed || err != nil {
+	if killed, err := killGroup(Orphan{RunID: orphanRun, PID: cmd.Process.Pid, PIDStart: startTime(t, cmd.Process.Pid)}); killed || err != nil {
 		t.Errorf("killGroup = %v, %v", killed, err)
 	}
 }
 
 func TestKill_OtherGroups_AreSpared(t *testing.T) {
 	for _, pid := range []int{-5, -1, 0, 1} {
-		if killed, err := killGroup(Left{RunID: orphanRun, PID: pid}); killed || err != nil {
+		if killed, err := killGroup(Orphan{RunID: orphanRun, PID: pid}); killed || err != nil {
 			t.Errorf("pid %d: %v, %v", pid, killed, err)
 		}
 	}
@@ -151,7 +151,7 @@ func TestKill_OtherGroups_AreSpared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if killed, err := killGroup(Left{RunID: orphanRun, PID: memberPID, PIDStart: startTime(t, memberPID)}); killed || err != nil {
+	if killed, err := killGroup(Orphan{RunID: orphanRun, PID: memberPID, PIDStart: startTime(t, memberPID)}); killed || err != nil {
 		t.Errorf("member: %v, %v", killed, err)
 	}
 	if alive, err := groupAlive(pid); err != nil || !alive {
@@ -162,7 +162,7 @@ func TestKill_OtherGroups_AreSpared(t *testing.T) {
 func TestKill_ByReportedPID(t *testing.T) {
 	p := run(t, script(frame("up"), "sleep 1000"))
 	next(t, p)
-	if killed, err := killGroup(Left{RunID: 7, PID: p.PID(), PIDStart: p.PIDStart(), Grace: time.Second}); !killed || err != nil {
+	if killed, err := killGroup(Orphan{RunID: 7, PID: p.PID(), PIDStart: p.PIDStart(), Grace: time.Second}); !killed || err != nil {
 		t.Errorf("killGroup = %v, %v", killed, err)
 	}
 	if _, _, exit := finish(t, p); exit.Signal != syscall.SIGTERM {

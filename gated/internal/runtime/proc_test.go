@@ -114,7 +114,7 @@ func TestExit(t *testing.T) {
 		{"clean", "exit 0", Exit{}, "exit code 0"},
 		{"code", "echo one >&2; echo two >&2; exit 3", Exit{Code: 3, StderrTail: "one\ntwo\n"}, "exit code 3"},
 		{"signal", "kill -KILL $$", Exit{Code: -1, Signal: syscall.SIGKILL}, "ended by signal 9 (killed)"},
-		{"stderr that is no text", `printf 'a\377' >&2`, Exit{StderrTail: "a\ufffd"}, "exit code 0"},
+		{"stderr that is not text", `printf 'a\377' >&2`, Exit{StderrTail: "a\ufffd"}, "exit code 0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,7 +28,7 @@ type Runtime interface {
 	Start(ctx context.Context, spec Spec) (*Proc, error)
 	// End ends what an earlier gated left of a run and returns when it has ended,
 	// temporary files included. found is false if nothing was running.
-	End(ctx context.Context, left Left) (found bool, err error)
+	End(ctx context.Context, left Orphan) (found bool, err error)
 }
 
 // Spec is how to run an agent.
@@ -48,8 +48,8 @@ type Spec struct {
 	Redact func(string) string
 }
 
-// Left is a run of an earlier gated, as it was recorded.
-type Left struct {
+// Orphan is a run of an earlier gated, as it was recorded.
+type Orphan struct {
 	RunID    int64
 	PID      int           // 0 if it was not recorded
 	PIDStart int64         // see Proc.PIDStart
@@ -99,7 +99,7 @@ func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
 }
 
 // End kills the run's process group.
-func (p Process) End(_ context.Context, left Left) (found bool, err error) {
+func (p Process) End(_ context.Context, left Orphan) (found bool, err error) {
 	found, err = killGroup(left)
 	if err != nil {
 		return found, err

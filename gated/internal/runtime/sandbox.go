@@ -104,7 +104,7 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 // is in it is killed with bubblewrap, and bubblewrap with gated. One exception: if
 // bubblewrap is killed while it sets the sandbox up, the process it forked waits
 // for it for ever. A gated that was killed then had not recorded anything yet.
-func (s Sandbox) End(_ context.Context, left Left) (found bool, err error) {
+func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
 	if left.PID == 0 {
 		found, err = killMarked(left.RunID, s.Data)
 	} else {
