@@ -19,8 +19,8 @@ setup: ## installs what test needs besides Go, or names the command that does
 test: setup ## everything, with real processes, database files, pages and agents
 	go test work
 
-race: setup ## the same under the race detector
-	go test -race work
+race: setup ## the same under the race detector, daemons included; RACE names packages
+	go test -race $(or $(RACE),work)
 
 lint: ## plain words, formatting, vet, linters, and each module on its own
 	deploy/lint/lint.sh $(MODULES)

@@ -18,7 +18,7 @@ import (
 const (
 	// maxWait is how long a test waits for anything by default. It says nothing about speed: the
 	// machine may be busy.
-	maxWait = 60 * time.Second
+	maxWait = raceFactor * 60 * time.Second
 	// daemonPollInterval is POLL_INTERVAL of the daemons. Most of their waits end by a poke.
 	daemonPollInterval = "100ms"
 )

@@ -3,3 +3,5 @@
 package harness
 
 var raceFlag []string
+
+const raceFactor = 1
