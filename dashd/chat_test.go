@@ -92,7 +92,7 @@ func TestChats_Listed_WithLastMessage(t *testing.T) {
 	}
 }
 
-func TestExcerpt(t *testing.T) {
+func TestExcerpt_LongText_CutAt120Characters(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                 "",
 		" a\n\n b\t":                       "a b",
@@ -223,7 +223,7 @@ func TestStop_Streams_End(t *testing.T) {
 	}
 }
 
-func TestOverview(t *testing.T) {
+func TestOverview_NewRow_SendsFragment(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data)
 	b := p.operator()
@@ -267,7 +267,7 @@ func TestSince_PerState(t *testing.T) {
 	}
 }
 
-func TestStatus(t *testing.T) {
+func TestStatus_EachChat_HasAllFields(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data)
 	st := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil)

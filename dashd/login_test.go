@@ -75,7 +75,7 @@ func TestRoutes_SecurityHeaders(t *testing.T) {
 	}
 }
 
-func TestLink(t *testing.T) {
+func TestLoginLink_UsedOnce_LogsIn(t *testing.T) {
 	p := serve(t, dataFolder(t))
 	b := p.browser()
 	b.must(200, "HEAD", p.first, "") // does not use it up
@@ -112,7 +112,7 @@ func TestLink(t *testing.T) {
 	b.must(401, "POST", "/v1/login-link", "") // a cookie is not enough
 }
 
-func TestPassword(t *testing.T) {
+func TestLoginPassword_Set_ReplacesLink(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data, "DASH_PASSWORD="+password)
 	if p.first != "http://"+p.Addr+"/login" {
@@ -178,7 +178,7 @@ func TestPost_OtherSite_Refused(t *testing.T) {
 	}
 }
 
-func TestLogout(t *testing.T) {
+func TestLogout_EndsSession(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data)
 	b, other := p.operator(), p.browser()

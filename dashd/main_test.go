@@ -14,11 +14,11 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func TestReadmeTable(t *testing.T) {
+func TestReadme_Table_MatchesConfig(t *testing.T) {
 	configtest.CheckTable(t, "README.md", Config{})
 }
 
-func TestConfigProblems(t *testing.T) {
+func TestConfig_InvalidValues_AllReported(t *testing.T) {
 	_, err := config.Load[Config]([]string{
 		"DASHD_ADDR=8083", "DASHD_URL=localhost", "DASH_PUBLIC_URL=https://x?y", "POLL_INTERVAL=2ns",
 	})
@@ -36,7 +36,7 @@ func call(t *testing.T, ctx context.Context, args ...string) (code int, printed 
 	return code, out.String()
 }
 
-func TestExitCodes(t *testing.T) {
+func TestProgram_Failures_GiveExitCodes(t *testing.T) {
 	p := serve(t, dataFolder(t))
 	for name, test := range map[string]struct {
 		env  []string

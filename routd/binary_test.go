@@ -81,7 +81,7 @@ func (b *binary) serve(t *testing.T) (stop func() error) {
 	return nil
 }
 
-func TestBinary(t *testing.T) {
+func TestBinary_Commands_GiveExitCodes(t *testing.T) {
 	b := build(t)
 	b.expect(t, 0, "routd: ok", "check")
 	b.expect(t, 78, "usage: routd [serve | check | health | groups | routes | --version]", "dance")

@@ -121,11 +121,11 @@ func fill(t testing.TB, data string, n int) {
 	}
 }
 
-func TestReadmeTable(t *testing.T) {
+func TestReadme_Table_MatchesConfig(t *testing.T) {
 	configtest.CheckTable(t, "README.md", Config{})
 }
 
-func TestConfigProblems(t *testing.T) {
+func TestConfig_InvalidValues_AllReported(t *testing.T) {
 	_, err := config.Load[Config]([]string{
 		"ROUTD_ADDR=8081", "POLL_INTERVAL=2ns", "IMPULSE_THRESHOLD=-1", "IMPULSE_MAX_HOLD=-1s",
 	})

@@ -36,7 +36,7 @@ func dashd(t *testing.T, answer http.HandlerFunc) (run func(args ...string) (str
 	}, asked
 }
 
-func TestCommands(t *testing.T) {
+func TestCommands_PrintAnswerOfDashd(t *testing.T) {
 	const status = `{"text":"Group: main\nTopic: \u001b[2J","group":"main"}`
 	run, asked := dashd(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/status" {
@@ -63,7 +63,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestHelp(t *testing.T) {
+func TestCommands_HelpFlag_PrintsUsage(t *testing.T) {
 	run, asked := dashd(t, nil)
 	for args, want := range map[string]string{"status -h": "-json", "login --help": "usage: dashd login\n"} {
 		out, err := run(strings.Fields(args)...)
@@ -73,7 +73,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestCommands_InvalidArguments_Refused(t *testing.T) {
 	run, asked := dashd(t, nil)
 	for args, want := range map[string]string{
 		"status telegram:1 telegram:2": `unexpected argument "telegram:2"`,
@@ -89,7 +89,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestCommands_ErrorResponse_Returned(t *testing.T) {
 	run, _ := dashd(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			httpx.Error(w, apierr.New(apierr.Conflict, "DASH_PASSWORD is set: log in with it"))
@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestDashdIsNotRunning(t *testing.T) {
+func TestCommands_DashdNotRunning_SaySo(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
 	for name, command := range Commands(func() (*httpx.Client, error) { return httpx.NewClient(srv.URL, ""), nil }) {
@@ -114,7 +114,7 @@ func TestDashdIsNotRunning(t *testing.T) {
 	}
 }
 
-func TestConfigurationProblem(t *testing.T) {
+func TestCommands_InvalidConfig_ErrorReturned(t *testing.T) {
 	for name, command := range Commands(func() (*httpx.Client, error) { return nil, io.ErrUnexpectedEOF }) {
 		if err := command(t.Context(), nil, io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", name, err)

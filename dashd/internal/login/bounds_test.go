@@ -43,7 +43,7 @@ func TestOneTime_Tokens(t *testing.T) {
 	}
 }
 
-func TestLocalPath(t *testing.T) {
+func TestLocalPath_OtherSites_LeadHome(t *testing.T) {
 	for next, want := range map[string]string{
 		"/chat/a/b?c=d#e": "/chat/a/b?c=d#e", "/": "/", "/chat/ä": "/chat/ä", "/a//b": "/a//b", "/login": "/login", "/?next=http://a.b": "/?next=http://a.b",
 		"": home, "chat": home, "//evil": home, "///evil": home, "/\\evil": home, "\\\\evil": home, "/a\\b": home, "http://evil": home, "http:evil": home,

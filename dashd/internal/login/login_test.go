@@ -200,7 +200,7 @@ func (h *fixture) isIn(c *http.Cookie) bool {
 	return false
 }
 
-func TestLink(t *testing.T) {
+func TestLink_UsedOnce_LogsIn(t *testing.T) {
 	h := open(t, nil)
 	link := h.newLink() + "&next=" + page
 	for range 3 {
@@ -306,7 +306,7 @@ func TestLink_Unused_StaysSame(t *testing.T) {
 	}
 }
 
-func TestPassword(t *testing.T) {
+func TestPassword_OnlyTheExactOne_Accepted(t *testing.T) {
 	h := open(t, password)
 	if w := h.get("/login?next=" + page); w.Code != 200 || w.Body.String() != "form next="+page+" password=true problem=" {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -420,7 +420,7 @@ func TestPost_OtherSite_Refused(t *testing.T) {
 	}
 }
 
-func TestLogout(t *testing.T) {
+func TestLogout_ClearsCookie(t *testing.T) {
 	h := open(t, nil)
 	c, other := entered(t, h.get(h.newLink()), "/chat/"), entered(t, h.get(h.newLink()), "/chat/")
 	w := h.do(http.MethodPost, "/logout", nil, with(c))

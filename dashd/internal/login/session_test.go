@@ -74,7 +74,7 @@ func TestCookie_Forged_Refused(t *testing.T) {
 	}
 }
 
-func TestValid(t *testing.T) {
+func TestValid_ExpiredOrLoggedOut_False(t *testing.T) {
 	h := open(t, nil)
 	var session login.Session
 	remember := h.Require(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { session = login.Current(r.Context()) }))
@@ -112,7 +112,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-func TestRequire(t *testing.T) {
+func TestRequire_WithoutSession_LoginOr401(t *testing.T) {
 	h := open(t, nil)
 	accept := func(value string) func(*http.Request) { return func(r *http.Request) { r.Header.Set("Accept", value) } }
 	authorization := func(value string) func(*http.Request) {

@@ -15,9 +15,9 @@ import (
 
 const chat = "/chat/acme/eng"
 
-// TestBrowser is one test so that its parts share one browser. Each has a server, and so a
+// TestChatPage_InBrowser is one test so that its parts share one browser. Each has a server, and so a
 // localStorage, and its own tab.
-func TestBrowser(t *testing.T) {
+func TestChatPage_InBrowser(t *testing.T) {
 	b := browser.Start(t)
 	for _, test := range []struct {
 		name string

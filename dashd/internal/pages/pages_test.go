@@ -135,7 +135,7 @@ func TestPages_Words(t *testing.T) {
 	}
 }
 
-func TestAssets(t *testing.T) {
+func TestAssets_OfChatPage_Served(t *testing.T) {
 	p := newPages(t)
 	w := httptest.NewRecorder()
 	p.Chat(w, pages.ChatPage{Folder: "a"})
@@ -172,7 +172,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-func TestSecure(t *testing.T) {
+func TestSecure_EveryResponse_HasHeaders(t *testing.T) {
 	w := httptest.NewRecorder()
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	pages.Secure(next).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestAgo(t *testing.T) {
+func TestAgo_Ages_RoundedToUnit(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
 		before time.Duration

@@ -95,7 +95,7 @@ func TestHTTP_UnusualInput_Answered(t *testing.T) {
 	}
 }
 
-func TestDatabaseTrouble(t *testing.T) {
+func TestHandler_DatabaseFails_HidesError(t *testing.T) {
 	r := newFixture(t)
 	r.sql(`DROP TABLE daemons`)
 	for _, query := range []string{"", "?chat_jid=telegram:-1"} {

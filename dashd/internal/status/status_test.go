@@ -23,7 +23,7 @@ const (
 )
 
 // The exact text of reports, then the fields.
-func TestChat(t *testing.T) {
+func TestChat_EachState_Reported(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		at   Where
@@ -331,7 +331,7 @@ func TestDaemon_OK(t *testing.T) {
 	}
 }
 
-func TestInstance(t *testing.T) {
+func TestInstance_Healthy_ListsDaemons(t *testing.T) {
 	r := newFixture(t)
 	r.healthy()
 	facts, err := r.status.Instance(t.Context())
@@ -399,7 +399,7 @@ func TestReport_Length_Bounded(t *testing.T) {
 	}
 }
 
-func TestOrdinal(t *testing.T) {
+func TestOrdinal_EndsAsInEnglish(t *testing.T) {
 	for n, want := range map[int]string{2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 101: "101st", 112: "112th"} {
 		if got := ordinal(n); got != want {
 			t.Errorf("%d: %s", n, got)
@@ -407,7 +407,7 @@ func TestOrdinal(t *testing.T) {
 	}
 }
 
-func TestSpan(t *testing.T) {
+func TestSpan_RoundsDownToUnit(t *testing.T) {
 	for ms, want := range map[int64]string{
 		-5: "0 s", 59_999: "59 s", minute: "1 min", 60*minute - 1: "59 min", 47 * 60 * minute: "47 h", 48 * 60 * minute: "2 days",
 	} {

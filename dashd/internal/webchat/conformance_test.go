@@ -11,7 +11,7 @@ import (
 
 // The remote of the web chat is the rows that pages read: nothing has to be sent, so nothing can
 // fail or be repeated.
-func TestConformance(t *testing.T) {
+func TestPlatform_Conformance(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Platform{
 		Name: msg.PlatformWeb, Raw: true, Chats: [2]string{JID("main"), JID("other")},
 		Options: func(o *adapter.Options) { o.Repeatable = true },

@@ -192,7 +192,7 @@ func TestHistory_JSON_Shape(t *testing.T) {
 	}
 }
 
-func TestHistory(t *testing.T) {
+func TestHistory_Queries_ReturnRowsOfTopic(t *testing.T) {
 	r := newFixture(t)
 	for range 3 { // rows 1 to 9
 		r.said(t, "", "x")
@@ -285,7 +285,7 @@ func TestTopics_OrderOfUse(t *testing.T) {
 	}
 }
 
-func TestDatabaseTrouble(t *testing.T) {
+func TestHandlers_DatabaseFails_HideError(t *testing.T) {
 	r := newFixture(t)
 	r.sql(t, `ALTER TABLE messages RENAME TO gone`)
 	for call, want := range map[string]int{

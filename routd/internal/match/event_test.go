@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestEventOf(t *testing.T) {
+func TestEventOf_JIDs_GiveFields(t *testing.T) {
 	tests := []struct{ chatJID, platform, room string }{
 		{"telegram:-1001234", "telegram", "-1001234"},
 		{"web:acme/eng", "web", "acme/eng"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestExprMatches(t *testing.T) {
+func TestExpr_Matches_Events(t *testing.T) {
 	group := EventOf("telegram:-1001234", "telegram:77", "Ann Lee", "")
 	web := EventOf("web:acme/eng", "web:ann", "", "mention")
 	tests := []struct {
@@ -56,7 +56,7 @@ func TestExprMatches(t *testing.T) {
 }
 
 // Pairs about senders and verbs do not matter to whether a chat can be reached.
-func TestExprReaches(t *testing.T) {
+func TestExpr_Reaches_IgnoresSenderAndVerb(t *testing.T) {
 	group := EventOf("telegram:-1001234", "", "", "")
 	for expr, want := range map[string]bool{
 		"":                                   true,

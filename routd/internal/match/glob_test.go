@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestParseGlob(t *testing.T) {
+func TestParseGlob_Patterns_ParseAsExpected(t *testing.T) {
 	tests := []struct {
 		pattern string
 		want    glob
@@ -44,7 +44,7 @@ func TestParseGlob(t *testing.T) {
 	}
 }
 
-func TestGlobMatch(t *testing.T) {
+func TestGlob_Match_WholeValue(t *testing.T) {
 	tests := []struct {
 		pattern, value string
 		want           bool

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestFirst(t *testing.T) {
+func TestFirst_Events_GetFirstMatchingRoute(t *testing.T) {
 	rows := []Row{
 		{ID: 1, Seq: 50, Match: "", Target: "rest"},
 		{ID: 9, Seq: 10, Match: "platform=slack verb=mention", Target: "slack"},
@@ -95,7 +95,7 @@ func TestCompile_InvalidRows_LeftOut(t *testing.T) {
 	}
 }
 
-func TestExplain(t *testing.T) {
+func TestExplain_RoutesBeforeMatch_SayWhyNot(t *testing.T) {
 	ix, _ := Compile([]Row{
 		{ID: 1, Match: "platform=slack", Target: "a"},
 		{ID: 2, Match: "platform=telegram sender=*Bob", Target: "a"},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestParseTarget(t *testing.T) {
+func TestParseTarget_ValidTexts_GiveTargets(t *testing.T) {
 	tests := []struct {
 		text      string
 		want      Target
@@ -66,7 +66,7 @@ func TestParseTarget_Invalid_Refused(t *testing.T) {
 	}
 }
 
-func TestTargetKindString(t *testing.T) {
+func TestTargetKind_String_NamesKind(t *testing.T) {
 	for kind, want := range map[TargetKind]string{
 		Trigger: "trigger", Observe: "observe", Daemon: "daemon", Builtin: "builtin", 0: "TargetKind(0)",
 	} {

@@ -182,7 +182,7 @@ func TestDecide_Mention_ClaimsPlace(t *testing.T) {
 	}
 }
 
-func TestRouted(t *testing.T) {
+func TestRouted_FolderOfAnyRouteOfChat_True(t *testing.T) {
 	table := New([]msg.Route{
 		{ID: 1, Match: "chat_jid=telegram:-1 verb=mention", Target: "acme/eng"},
 		{ID: 2, Match: "platform=slack sender=*Ann", Target: "folder:ops#observe"},

@@ -39,7 +39,7 @@ func sample() *Table {
 	}, groups("acme", "acme/eng", "ops"), defaults())
 }
 
-func TestDecide(t *testing.T) {
+func TestDecide_EachRule_GivesAnswerAndTrace(t *testing.T) {
 	type answer = routeapi.Answer
 	for name, tc := range map[string]struct {
 		item  routeapi.Item
@@ -151,7 +151,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestDecideSurface(t *testing.T) {
+func TestDecide_Surface_SetsCeiling(t *testing.T) {
 	for _, tc := range []struct {
 		item    routeapi.Item
 		surface string
@@ -250,7 +250,7 @@ func TestNotes_Many_Bounded(t *testing.T) {
 	}
 }
 
-func TestWithRoutes(t *testing.T) {
+func TestWithRoutes_NewRows_ComeAfterOldOfSameSeq(t *testing.T) {
 	edited, err := sample().WithRoutes([]msg.Route{
 		{Seq: 1, Target: "ops"},
 		{ID: 5, Seq: 1, Target: "acme"},
@@ -279,7 +279,7 @@ func TestWithRoutes(t *testing.T) {
 	}
 }
 
-func TestCheckGroup(t *testing.T) {
+func TestCheckGroup_InvalidConfig_Explained(t *testing.T) {
 	for config, want := range map[string]string{
 		`{}`: "",
 		`{"observe":"shared","assistant_name":"Eng","agent":{"model":"m"}}`: "",

@@ -65,7 +65,7 @@ func TestFault_Queue(t *testing.T) {
 	}
 }
 
-func TestRateLimits(t *testing.T) {
+func TestRateLimits_SixthMessage_Refused(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	r := start(t, discord.Options{RateLimits: true, Now: func() time.Time { return now }})
 	for i := range 5 {

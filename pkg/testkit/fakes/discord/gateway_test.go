@@ -84,7 +84,7 @@ func TestGateway_Intents(t *testing.T) {
 	fakeservertest.Subset(t, e.event("MESSAGE_CREATE"), `{"content":"readable"}`)
 }
 
-func TestRevoke(t *testing.T) {
+func TestRevoke_ClosesGatewayAndRefusesCalls(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	r.Revoke(true)

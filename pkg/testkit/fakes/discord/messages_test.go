@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
 )
 
-func TestIdentity(t *testing.T) {
+func TestIdentity_WrongToken_Refused(t *testing.T) {
 	r := start(t, discord.Options{Denied: discord.MessageContent})
 	me := r.Me().ID
 	fakeservertest.Subset(t, r.must("GET", "/users/@me", "").json(), `{"id":"`+me+`","username":"arizuko","global_name":"Arizuko","bot":true,"avatar":null}`)
@@ -40,7 +40,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-func TestCreateMessage(t *testing.T) {
+func TestCreateMessage_Accepted_IsRecorded(t *testing.T) {
 	r := start(t, discord.Options{})
 	asked := r.general.Say(r.alice, "hello "+r.Me().Mention())
 	got := r.must("POST", messages(r.general), `{"content":" hi \n","nonce":"n1","allowed_mentions":{"parse":[]},
@@ -172,7 +172,7 @@ func TestCreateMessage_Pings(t *testing.T) {
 	}
 }
 
-func TestEditAndDelete(t *testing.T) {
+func TestEditAndDelete_OwnMessagesOnly(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	id := r.say(r.general, "one")
@@ -196,7 +196,7 @@ func TestEditAndDelete(t *testing.T) {
 	r.refuse(404, 10008, "DELETE", path+id, "")
 }
 
-func TestHistory(t *testing.T) {
+func TestHistory_Queries_SelectMessages(t *testing.T) {
 	r := start(t, discord.Options{})
 	var ids []string
 	for i := range 7 {
@@ -232,7 +232,7 @@ func TestHistory(t *testing.T) {
 	fakeservertest.Subset(t, r.must("GET", "/channels/"+r.general.ChannelID, "").json(), `{"name":"general","type":0,"guild_id":"`+r.guild.ID+`"}`)
 }
 
-func TestReactions(t *testing.T) {
+func TestReactions_Changes_SendEvents(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	emoji := r.guild.Emoji("party")
@@ -261,7 +261,7 @@ func TestReactions(t *testing.T) {
 	r.refuse(403, 50013, "PUT", path+"%F0%9F%91%8D/@me", "")
 }
 
-func TestFiles(t *testing.T) {
+func TestFiles_Uploaded_CanBeFetched(t *testing.T) {
 	r := start(t, discord.Options{})
 	got := r.upload(r.general, `{"content":"see","attachments":[{"id":0,"description":"notes"}]}`, []byte("read me"), []byte("and me"))
 	if got.Status != 200 {
@@ -305,7 +305,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func TestTyping(t *testing.T) {
+func TestTyping_Recorded_WithTime(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	r := start(t, discord.Options{Now: func() time.Time { return now }})
 	r.must("POST", "/channels/"+r.general.ChannelID+"/typing", "")
@@ -315,7 +315,7 @@ func TestTyping(t *testing.T) {
 	r.refuse(404, 10003, "POST", "/channels/7/typing", "")
 }
 
-func TestPolls(t *testing.T) {
+func TestPolls_Votes_SendEvents(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	sent := r.must("POST", messages(r.general), `{"poll":{"question":{"text":"Lunch?"},"answers":[{"poll_media":{"text":"yes"}},{"poll_media":{"text":"no"}}],"duration":2,"allow_multiselect":true}}`).json()
@@ -340,7 +340,7 @@ func TestPolls(t *testing.T) {
 	r.refuse(403, 50001, "POST", expire+theirs.ID+"/expire", "")
 }
 
-func TestPrivateChannels(t *testing.T) {
+func TestPrivateChannels_OpenedOnce_BelongToNoGuild(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	dm := r.DM(r.alice)

@@ -58,7 +58,7 @@ func (r *fixture) guildSince() string {
 	return r.must("GET", "/guilds/"+r.guild.ID+"/members/"+r.alice.ID, "").json()["joined_at"].(string)
 }
 
-func TestMembership(t *testing.T) {
+func TestMembership_Changes_SendEvents(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	carol := r.User("Carol", "carol")
@@ -103,7 +103,7 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-func TestThreads(t *testing.T) {
+func TestThreads_Created_SendEvents(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	m := r.general.Say(r.alice, "topic")
@@ -180,7 +180,7 @@ func TestThreads_OfBot(t *testing.T) {
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"id":"`+open.ChannelID+`","channel_id":"`+open.ChannelID+`","content":"because"}`)
 }
 
-func TestCommands(t *testing.T) {
+func TestCommands_InvalidLists_Refused(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	r := start(t, discord.Options{Now: func() time.Time { return now }})
 	path := "/applications/" + r.Me().ID + "/commands"

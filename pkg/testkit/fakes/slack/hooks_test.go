@@ -64,7 +64,7 @@ func signature(p post, secret string) string {
 	return "v0=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-func TestEventsAPI(t *testing.T) {
+func TestEventsAPI_FailedPosts_AreRetried(t *testing.T) {
 	r, a := start(t, slack.Options{RetryDelay: time.Millisecond}), listen(t)
 	alice := r.User("Alice", "alice")
 	dm := r.DM(alice)

@@ -17,7 +17,7 @@ import (
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
-func TestTokens(t *testing.T) {
+func TestTokens_Wrong_Refused(t *testing.T) {
 	r := start(t, slack.Options{Team: "Acme"})
 	bot := r.must("auth.test")
 	if bot.str("user_id") != r.Me().ID || bot.str("bot_id") != r.Me().BotID || bot.str("team") != "Acme" || bot.str("user") != "arizuko" {
@@ -84,7 +84,7 @@ func TestParams_Forms(t *testing.T) {
 	}
 }
 
-func TestScopes(t *testing.T) {
+func TestScopes_Missing_Refused(t *testing.T) {
 	r := start(t, slack.Options{Scopes: []string{"chat:write", "channels:read"}})
 	alice := r.User("Alice", "alice")
 	team, secret := r.Channel("team", alice), r.PrivateChannel("secret", alice)
@@ -162,7 +162,7 @@ func TestPost(t *testing.T) {
 	}
 }
 
-func TestPings(t *testing.T) {
+func TestPostMessage_Mentions_AreRecorded(t *testing.T) {
 	r := start(t, slack.Options{})
 	team := r.Channel("team").ChannelID
 	for _, tt := range []struct {

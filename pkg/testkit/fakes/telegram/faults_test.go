@@ -268,7 +268,7 @@ func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 }
 
 // Users, the bot and a poller concurrently, for the race detector.
-func TestConcurrentUse(t *testing.T) {
+func TestServer_ConcurrentUse_HasNoRaces(t *testing.T) {
 	r := start(t, telegram.Options{PrivacyOff: true})
 	alice := r.User("Alice", "alice")
 	group := r.Supergroup("Team", alice)

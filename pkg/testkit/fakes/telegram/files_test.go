@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 
-func TestSendFiles(t *testing.T) {
+func TestSendFiles_EachKind_IsRecorded(t *testing.T) {
 	r := start(t, telegram.Options{})
 	chat := r.DM(r.User("Alice", "alice")).ChatID
 	for _, kind := range []string{"photo", "document", "video", "audio", "voice", "animation", "sticker"} {
@@ -94,7 +94,7 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-func TestMediaGroup(t *testing.T) {
+func TestSendMediaGroup_Files_BecomeAlbum(t *testing.T) {
 	r := start(t, telegram.Options{})
 	chat := r.DM(r.User("Alice", "alice")).ChatID
 	files := map[string][]byte{"a": png, "b": []byte("movie")}
@@ -124,7 +124,7 @@ func TestMediaGroup(t *testing.T) {
 	}
 }
 
-func TestPolls(t *testing.T) {
+func TestSendPoll_Votes_SendUpdates(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	group := r.Supergroup("Team", alice)

@@ -238,7 +238,7 @@ func TestEditAndDelete(t *testing.T) {
 	r.must(nil, "deleteMessage", "chat_id", group.ChatID, "message_id", hers.ID)
 }
 
-func TestSetMessageReaction(t *testing.T) {
+func TestSetMessageReaction_KeepsTheLast(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	dm := r.DM(alice)
@@ -263,7 +263,7 @@ func TestSetMessageReaction(t *testing.T) {
 	r.refuse(400, "Bad Request: message to react not found", "setMessageReaction", "chat_id", dm.ChatID, "message_id", 999, "reaction", "[]")
 }
 
-func TestChatActions(t *testing.T) {
+func TestSendChatAction_Recorded_WithTopic(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	forum := r.Forum("Ops", alice)
@@ -312,7 +312,7 @@ func TestChatsAndMembers(t *testing.T) {
 	r.refuse(403, "Forbidden: bot is not a member of the supergroup chat", "getChat", "chat_id", forum.ChatID)
 }
 
-func TestCommands(t *testing.T) {
+func TestSetMyCommands_InvalidLists_Refused(t *testing.T) {
 	r := start(t, telegram.Options{})
 	var commands []telegram.Command
 	r.must(&commands, "getMyCommands")

@@ -10,7 +10,7 @@ import (
 
 const everything = `["message","edited_message","message_reaction","my_chat_member","chat_member","poll","poll_answer"]`
 
-func TestUpdateShapes(t *testing.T) {
+func TestUpdates_EachKind_HasDocumentedShape(t *testing.T) {
 	r := start(t, telegram.Options{PrivacyOff: true})
 	alice, bob := r.User("Alice", "alice"), r.User("Bob", "")
 	dm, group := r.DM(alice), r.Supergroup("Team", alice, bob)
