@@ -83,7 +83,7 @@ func decide(t testing.TB, s *store.Store, id int64, d store.Decision) {
 	write(t, s, func(tx *store.Tx) error { return tx.Decide(id, d, 10) })
 }
 
-// queued stores a turn for a row of its own, changed by set.
+// queued stores a turn for a new row, changed by set.
 func queued(t testing.TB, s *store.Store, set ...func(*msg.Turn)) *msg.Turn {
 	t.Helper()
 	turn := &msg.Turn{
