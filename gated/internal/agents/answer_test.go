@@ -15,6 +15,7 @@ import (
 )
 
 func TestAnswer(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	asked := r.ask("!session s1; more one; say two", chat("telegram:-5"), topic("#x"), func(t *msg.Turn) {
 		t.ThreadID, t.Place, t.Surface, t.Ceiling = "7", "7", "telegram-topic", 1234
@@ -46,6 +47,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestSession(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	r.answered(r.ask("!session s1; say hi"), r.ask("and again"))
 	if s := r.session("main", ""); s != "s1" {
@@ -77,6 +79,7 @@ func TestSession(t *testing.T) {
 }
 
 func TestAssistantName(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	r.write(func(tx *store.Tx) error {
 		_, err := tx.PutGroup(&msg.Group{Folder: "main", Name: "Main", Config: []byte(`{"assistant_name":"Maja"}`)})
@@ -188,7 +191,7 @@ func TestFrames_Malformed_FailTheTurn(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := newHarness(t, attempts(1))
+			r := newHarness(t, attempts(1), impatient)
 			r.answered(r.ask("!session s1; say hi"))
 			r.gate("main", "never")
 			asked := r.ask("!" + tt.script + "; say too late; hold never")
@@ -221,6 +224,7 @@ func (r *harness) onlyNotice(t *msg.Turn) {
 }
 
 func TestFrames_NameTurnOfAnotherRun_AreIgnored(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	open := r.gate("victim", "gate")
 	victim := r.ask("!hold gate; say mine", group("victim"), chat("telegram:2"))
@@ -232,6 +236,7 @@ func TestFrames_NameTurnOfAnotherRun_AreIgnored(t *testing.T) {
 }
 
 func TestRunLog(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	asked := r.ask("!print \"thinking aloud\\n\"; say hi")
 	run := r.await(asked, msg.TurnDone).RunID

@@ -17,16 +17,19 @@ import (
 )
 
 func TestStop_RunningAgent_CancelsTurnsOfTheChat(t *testing.T) {
-	tests := []struct{ name, script string }{
-		{"an agent that stops", "until interrupt; anonerror stopped"},
-		{"one that answers all the same", "until interrupt; say too late"},
-		{"one that breaks", "until interrupt; print " + fmt.Sprintf("%q", rawFrame("{"))},
-		{"one that crashes", "until interrupt; exit 3"},
-		{"one that will not stop", "ignore-term; hold never"},
+	tests := []struct {
+		name, script string
+		change       []func(*Config)
+	}{
+		{"an agent that stops", "until interrupt; anonerror stopped", nil},
+		{"one that answers all the same", "until interrupt; say too late", nil},
+		{"one that breaks", "until interrupt; print " + fmt.Sprintf("%q", rawFrame("{")), nil},
+		{"one that crashes", "until interrupt; exit 3", nil},
+		{"one that will not stop", "ignore-term; hold never", []func(*Config){impatient}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newHarness(t, attempts(1))
+			r := newHarness(t, append(tt.change, attempts(1))...)
 			r.gate("main", "never")
 			ready := r.gate("main", "ready")
 			r.answered(r.ask("!session s1; say hi"))
@@ -55,7 +58,8 @@ func TestStop_RunningAgent_CancelsTurnsOfTheChat(t *testing.T) {
 }
 
 func TestStop_RunWorksForOtherChat_RequeuesItsTurns(t *testing.T) {
-	r := newHarness(t, attempts(1))
+	t.Parallel()
+	r := newHarness(t, attempts(1), impatient)
 	r.gate("main", "never")
 	ready := r.gate("main", "ready")
 	asked := r.ask("!once hold ready; once hold never; say 1", chat("telegram:2"))
@@ -79,7 +83,8 @@ func TestStop_RunWorksForOtherChat_RequeuesItsTurns(t *testing.T) {
 }
 
 func TestStop_OtherGroupsWorkForTheChat_StopsThem(t *testing.T) {
-	r := newHarness(t)
+	t.Parallel()
+	r := newHarness(t, impatient)
 	r.gate("main/child", "never")
 	ready := r.gate("main/child", "ready")
 	asked := r.ask("!hold ready; hold never", group("main/child"))
@@ -92,7 +97,8 @@ func TestStop_OtherGroupsWorkForTheChat_StopsThem(t *testing.T) {
 }
 
 func TestStop_PartialAnswer_IsKept(t *testing.T) {
-	r := newHarness(t)
+	t.Parallel()
+	r := newHarness(t, impatient)
 	r.gate("main", "never")
 	ready := r.gate("main", "ready")
 	asked := r.ask("!more half; hold ready; hold never", chat("telegram:2"))
@@ -105,6 +111,7 @@ func TestStop_PartialAnswer_IsKept(t *testing.T) {
 }
 
 func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	tab := func(name string) func(*msg.Turn) {
 		return func(t *msg.Turn) { t.ChatJID, t.Topic = "web:main", name }
@@ -149,7 +156,8 @@ func TestCancel_TurnOfferedToRun(t *testing.T) {
 }
 
 func TestCancel_QueuedAndRunningTurns(t *testing.T) {
-	r := newHarness(t)
+	t.Parallel()
+	r := newHarness(t, impatient)
 	r.gate("main", "never")
 	ready := r.gate("main", "ready")
 	running := r.ask("!hold ready; hold never")
@@ -169,6 +177,7 @@ func TestCancel_QueuedAndRunningTurns(t *testing.T) {
 // TestCancel_RunIsStarting_IsAppliedLate cancels a turn after its run was stored
 // and before the run was registered.
 func TestCancel_RunIsStarting_IsAppliedLate(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	r.gate("main", "never")
 	asked := newTurn()
@@ -229,8 +238,8 @@ func TestNew_LiveRun_NextTurnStartsFreshSession(t *testing.T) {
 }
 
 func TestNew_AgentIgnoresEOF_IsKilled(t *testing.T) {
-	t.Parallel() // with others that only wait
-	r := newHarness(t)
+	t.Parallel()
+	r := newHarness(t, impatient)
 	r.gate("main", "never")
 	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
 	under := r.ask("!hold ready; hold gate; say 1; hold never")
@@ -244,6 +253,7 @@ func TestNew_AgentIgnoresEOF_IsKilled(t *testing.T) {
 // TestNew_TurnBeforeIt_KeepsOldSession: a turn asked before /new belongs to the old
 // session.
 func TestNew_TurnBeforeIt_KeepsOldSession(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	for range 20 {
 		r.answered(r.ask("!session s1; say hi"))
@@ -264,6 +274,7 @@ func TestNew_TurnBeforeIt_KeepsOldSession(t *testing.T) {
 // TestRun_ClosedInTheDatabaseOnly_GetsNoTurn resets a run's session without the
 // manager's knowledge.
 func TestRun_ClosedInTheDatabaseOnly_GetsNoTurn(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	open := r.gate("main", "gate")
 	first := r.ask("!hold gate; say 1")
@@ -278,6 +289,7 @@ func TestRun_ClosedInTheDatabaseOnly_GetsNoTurn(t *testing.T) {
 }
 
 func TestShutdown(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
 	working := r.ask("!hold ready; session s1; until eof; hold gate; say bye; exit 0")
@@ -308,8 +320,8 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestShutdown_AgentIgnoresEOF_IsKilled(t *testing.T) {
-	t.Parallel() // with others that only wait
-	r := newHarness(t)
+	t.Parallel()
+	r := newHarness(t, impatient)
 	r.gate("main", "never")
 	ready := r.gate("main", "ready")
 	asked := r.ask("!ignore-term; hold ready; hold never")
@@ -324,8 +336,8 @@ func TestShutdown_AgentIgnoresEOF_IsKilled(t *testing.T) {
 }
 
 func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
-	t.Parallel() // with others that only wait
-	r := newHarness(t)
+	t.Parallel()
+	r := newHarness(t, impatient)
 	r.stop()
 
 	// What a gated that was killed leaves: a run with its process, one turn
@@ -385,6 +397,7 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 }
 
 func TestRecover_PIDReused_KillsNothing(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	r.stop()
 	stranger, err := runtime.Process{Temp: t.TempDir()}.Start(t.Context(), runtime.Spec{
@@ -414,6 +427,7 @@ func TestRecover_PIDReused_KillsNothing(t *testing.T) {
 }
 
 func TestIdle_AgentsAreClosed(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, idle(time.Millisecond))
 	asked := r.ask("hi")
 	r.answered(asked)
@@ -425,6 +439,7 @@ func TestIdle_AgentsAreClosed(t *testing.T) {
 }
 
 func TestDelegated_TurnsShareNoRun(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	open := r.gate("main", "gate")
 	delegated := func(name string) func(*msg.Turn) {
@@ -448,6 +463,7 @@ func TestDelegated_TurnsShareNoRun(t *testing.T) {
 }
 
 func TestMaxAgents(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, func(cfg *Config) { cfg.MaxAgents = 1 })
 	open := r.gate("a", "gate")
 	first := r.ask("!hold gate; say 1", group("a"))
@@ -461,6 +477,7 @@ func TestMaxAgents(t *testing.T) {
 }
 
 func TestAgent_RunsInItsFolder(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, command(`printf '%s' "$(pwd -P)" > where; `+shFrame("ok")))
 	r.answered(r.ask("hi", group("acme/eng")))
 	where := readFile(t, r.cfg.Groups, "acme/eng", "where")
@@ -469,5 +486,13 @@ func TestAgent_RunsInItsFolder(t *testing.T) {
 	}
 	if info, err := os.Stat(where); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("folder %v, %v", info, err)
+	}
+}
+
+// An agent that ignores the end of its input and SIGTERM ends before gated gives up on it.
+func TestDefaultGraces_FitIntoShutdown(t *testing.T) {
+	t.Parallel()
+	if g := defaultGraces(); 2*max(g.EOF, g.Fail) >= maxShutdown || g.Orphan <= 0 {
+		t.Errorf("%+v do not fit into %s", g, maxShutdown)
 	}
 }

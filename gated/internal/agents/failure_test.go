@@ -37,7 +37,7 @@ func TestAgent_Fails_TurnFails(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := newHarness(t, command(tt.command), attempts(1), timeout(300*time.Millisecond))
+			r := newHarness(t, command(tt.command), attempts(1), timeout(300*time.Millisecond), impatient)
 			failed := r.await(r.ask("hi"), msg.TurnFailed)
 			if failed.Reason != msg.ReasonAgentError || !strings.Contains(failed.Error, tt.problem) {
 				t.Errorf("failed with %s, %q", failed.Reason, failed.Error)
@@ -55,7 +55,7 @@ func TestAgent_ReadsNothing_Fails(t *testing.T) {
 	})
 	t.Run("until its input is full", func(t *testing.T) {
 		t.Parallel()
-		r := newHarness(t, command("sleep 1000"), attempts(1), timeout(500*time.Millisecond))
+		r := newHarness(t, command("sleep 1000"), attempts(1), timeout(500*time.Millisecond), impatient)
 		var turns []*msg.Turn
 		for range 5 {
 			turns = append(turns, r.ask(strings.Repeat("x", 1<<20)))
@@ -68,6 +68,7 @@ func TestAgent_ReadsNothing_Fails(t *testing.T) {
 }
 
 func TestAgent_FolderCannotBeMade_Fails(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, attempts(1))
 	if err := os.MkdirAll(r.cfg.Groups, 0o700); err != nil {
 		t.Fatal(err)
@@ -110,6 +111,7 @@ func TestRetry_EveryAttemptFails_TurnFailsOnce(t *testing.T) {
 }
 
 func TestRetry_SecondAttemptAnswers(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	asked := r.ask("!once exit 1; say fine now")
 	diff(t, "answer", r.answered(asked), []string{"fine now"})
@@ -119,6 +121,7 @@ func TestRetry_SecondAttemptAnswers(t *testing.T) {
 }
 
 func TestRetry_OnlyTheOldestTurnLosesAnAttempt(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, func(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } })
 	open := r.gate("main", "gate")
 	first := r.ask("!once hold gate; once exit 1; say 1")
@@ -143,6 +146,7 @@ func TestRetry_OnlyTheOldestTurnLosesAnAttempt(t *testing.T) {
 }
 
 func TestAgent_ExitsAfterAnswer_IsNoFailure(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, attempts(1))
 	open := r.gate("main", "gate")
 	turns := []*msg.Turn{r.ask("!hold gate; session s1; say 1; exit 0")}
@@ -165,6 +169,7 @@ func TestAgent_ExitsAfterAnswer_IsNoFailure(t *testing.T) {
 }
 
 func TestRetry_TurnInBackoff_RunsAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, func(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } })
 	asked := r.ask("!once exit 1; say fine")
 	r.until("it is in backoff", func() bool { return r.turn(asked.ID).Attempts == 1 })
@@ -173,6 +178,7 @@ func TestRetry_TurnInBackoff_RunsAtOnce(t *testing.T) {
 }
 
 func TestRetry_FailedTurn(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, attempts(1))
 	asked := r.ask("!once exit 1; say fine")
 	r.await(asked, msg.TurnFailed)
@@ -236,6 +242,7 @@ func TestDatabase_RefusesWrites_AreRetried(t *testing.T) {
 }
 
 func TestDatabase_Locked_IsWaitedFor(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	ready, lock, answers := r.gate("main", "ready"), r.gate("main", "locked"), r.gate("main", "answers")
 	asked := r.ask("!hold ready; hold locked; say hi; hold answers; exit 0")
@@ -254,6 +261,7 @@ func TestDatabase_Locked_IsWaitedFor(t *testing.T) {
 // TestManager_RandomLoad_EndsEveryTurn mixes all kinds of turns, failures and stops:
 // every turn ends, and the answers of each conversation come in order.
 func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, attempts(2), idle(time.Millisecond), func(cfg *Config) { cfg.MaxAgents = 3 })
 	scripts := []string{"hi", "!say x", "!more a; say b", "!once exit 1; say x", "!error bad", "!exit 0", "!say x; exit 0", "!anon x", "!say"}
 	places := []func(*msg.Turn){
@@ -302,6 +310,7 @@ func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
 // TestLog_TurnFails_NamesRunAndTurn: what operators look for is there at level
 // info, by its ids and without secrets.
 func TestLog_TurnFails_NamesRunAndTurn(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, attempts(1))
 	failed := r.await(r.ask("!error no hunter2 left"), msg.TurnFailed)
 	r.until("both lines are logged", func() bool { return strings.Contains(r.log.String(), `msg="turn failed"`) })

@@ -103,6 +103,11 @@ func timeout(d time.Duration) func(*Config) {
 	return func(cfg *Config) { cfg.Defaults.Timeouts.Timeout = groupconfig.Duration(d) }
 }
 
+// impatient is for agents that do not exit by themselves.
+func impatient(cfg *Config) {
+	cfg.Graces = Graces{EOF: 100 * time.Millisecond, Fail: 100 * time.Millisecond, Orphan: 100 * time.Millisecond}
+}
+
 func idle(d time.Duration) func(*Config) {
 	return func(cfg *Config) { cfg.Defaults.Timeouts.Idle = (*groupconfig.Duration)(&d) }
 }

@@ -23,13 +23,6 @@ import (
 const (
 	// tick is how often backoffs and idle agents are checked.
 	tick = 250 * time.Millisecond
-	// eofGrace is how long an agent may take to exit after the end of its input;
-	// then it gets SIGTERM, and after the same time SIGKILL.
-	eofGrace = 3 * time.Second
-	// failGrace is the same for an agent that has failed.
-	failGrace = time.Second
-	// orphanGrace is the same for agents of the previous gated.
-	orphanGrace = 2 * time.Second
 	// maxShutdown bounds a shutdown while the database cannot be written; the next
 	// start finalizes the rest.
 	maxShutdown = 8 * time.Second
@@ -44,6 +37,19 @@ func backoff(attempts int) time.Duration {
 	return steps[min(max(attempts, 1), len(steps))-1]
 }
 
+// Graces are how long an agent may take to exit. Then it gets SIGTERM, and after the
+// same time SIGKILL.
+type Graces struct {
+	EOF    time.Duration // after the end of its input
+	Fail   time.Duration // after it has failed
+	Orphan time.Duration // of the previous gated
+}
+
+// defaultGraces leave an agent time to save its work, and end every agent within maxShutdown.
+func defaultGraces() Graces {
+	return Graces{EOF: 3 * time.Second, Fail: time.Second, Orphan: 2 * time.Second}
+}
+
 // Config of the manager.
 type Config struct {
 	Defaults  groupconfig.Config // for what a group's own configuration does not set
@@ -55,6 +61,7 @@ type Config struct {
 	MaxAgents int
 	Attempts  int                       // per turn
 	Backoff   func(n int) time.Duration // nil: 5 s, 30 s, 2 min
+	Graces    Graces                    // none: 3 s, 1 s, 2 s
 	Location  *time.Location            // of times in prompts
 	Redact    func(string) string       // hides secrets; nil hides none
 	Now       func() time.Time
@@ -84,6 +91,9 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	}
 	if cfg.Redact == nil {
 		cfg.Redact = func(s string) string { return s }
+	}
+	if cfg.Graces == (Graces{}) {
+		cfg.Graces = defaultGraces()
 	}
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff
@@ -151,7 +161,7 @@ func (m *Manager) endOrphan(r *msg.Run) (found bool, err error) {
 	if rt == nil {
 		return false, fmt.Errorf("unknown runtime %q", r.Runtime)
 	}
-	return rt.End(m.ctx, runtime.Orphan{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: orphanGrace})
+	return rt.End(m.ctx, runtime.Orphan{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: m.cfg.Graces.Orphan})
 }
 
 func (m *Manager) recoverRun(tx *store.Tx, r *msg.Run) error {

@@ -29,6 +29,7 @@ func (r *harness) last() given {
 }
 
 func TestSystem_NewSession_IsAnnouncedOnce(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	r.answered(r.ask("!session s1; say hi"))
 	first := r.last()
@@ -55,6 +56,7 @@ func (r *harness) systemMessages(turnID string) int {
 }
 
 func TestSystem_NewSession_ListsPastOnes(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, attempts(1))
 	r.answered(r.ask("!session s1; say hi"), r.ask("again"))
 	r.reset("main", "")
@@ -73,6 +75,7 @@ func TestSystem_NewSession_ListsPastOnes(t *testing.T) {
 }
 
 func TestSystem_Retry_RepeatsMessages(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, attempts(3))
 	r.write(func(tx *store.Tx) error {
 		return tx.PutSystemMessage("main", "routd", "note", "one & only", r.cfg.Now().UnixMilli())
@@ -96,6 +99,7 @@ func TestSystem_Retry_RepeatsMessages(t *testing.T) {
 }
 
 func TestSystem_LiveRun_ReceivesMessage(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	r.answered(r.ask("hi"))
 	r.write(func(tx *store.Tx) error {
@@ -106,6 +110,7 @@ func TestSystem_LiveRun_ReceivesMessage(t *testing.T) {
 }
 
 func TestSystem_NewDay_IsAnnouncedOnce(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	r.answered(r.ask("!session s1; say hi"))
 	day := 24 * time.Hour
@@ -126,6 +131,7 @@ func TestSystem_NewDay_IsAnnouncedOnce(t *testing.T) {
 }
 
 func TestObservedRows(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	observed := func() []string { return texts(r.last().prompt.Observed.Rows) }
 	r.observe("telegram:2", "one")
@@ -150,6 +156,7 @@ func TestObservedRows(t *testing.T) {
 }
 
 func TestObserved_RowsAreBounded(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	for i := range observedRows + 5 {
 		r.observe("telegram:2", fmt.Sprint(i))
@@ -190,6 +197,7 @@ func TestObserved_GroupConfiguration(t *testing.T) {
 }
 
 func TestObserved_Retry_ShowsThemAgain(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	r.observe("telegram:2", "one")
 	r.answered(r.ask("!once exit 1; say hi"))
@@ -197,6 +205,7 @@ func TestObserved_Retry_ShowsThemAgain(t *testing.T) {
 }
 
 func TestReplyChain(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	chain := func() []string { return texts(r.last().prompt.ReplyChain) }
 	r.answered(r.askRows([]*msg.Message{{PlatformID: "a", Content: "root"}}))
@@ -225,6 +234,7 @@ func TestReplyChain(t *testing.T) {
 }
 
 func TestReplyChain_IsBounded(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	rows := []*msg.Message{{PlatformID: "x", ReplyToID: "y", Content: "x"}, {PlatformID: "y", ReplyToID: "x", Content: "y"}}
 	r.store(newTurn(chat("telegram:1"), group("elsewhere")), 0, rows...)
@@ -243,6 +253,7 @@ func TestReplyChain_IsBounded(t *testing.T) {
 }
 
 func TestAttachments(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	media := filepath.Join(r.cfg.Data, "media", "202611")
 	if err := os.MkdirAll(media, 0o700); err != nil {
@@ -312,6 +323,7 @@ func TestAttachments(t *testing.T) {
 
 // TestAttachments_InboxIsALink_IsRefused: an agent puts a link in place of its inbox.
 func TestAttachments_InboxIsALink_IsRefused(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	outside, group := t.TempDir(), filepath.Join(r.cfg.Groups, "main")
 	for _, dir := range []string{filepath.Join(r.cfg.Data, "media"), group} {

@@ -182,7 +182,7 @@ func (r *run) loop() runtime.Exit {
 			r.drain()
 		case <-r.ctl[ctlShutdown]:
 			r.shuttingDown = true
-			r.stop(eofGrace)
+			r.stop(r.m.cfg.Graces.EOF)
 		case <-r.ctl[ctlInterrupt]:
 			r.abort()
 		}
@@ -192,7 +192,7 @@ func (r *run) loop() runtime.Exit {
 // drain lets the process answer its turns, without a limit of time.
 func (r *run) drain() {
 	if len(r.unanswered) == 0 {
-		r.stop(eofGrace)
+		r.stop(r.m.cfg.Graces.EOF)
 		return
 	}
 	r.stopping = true
@@ -207,7 +207,7 @@ func (r *run) abort() {
 	}
 	r.aborted = true
 	r.send(agentproto.Interrupt{})
-	r.stop(failGrace)
+	r.stop(r.m.cfg.Graces.Fail)
 }
 
 // stop closes the process's input and, after grace, kills it.
@@ -224,7 +224,7 @@ func (r *run) fail(problem string) {
 	}
 	r.problem = r.setup.redact(problem)
 	r.m.queue.Drain(r.row.ID)
-	go r.proc.Stop(failGrace)
+	go r.proc.Stop(r.m.cfg.Graces.Fail)
 }
 
 // receive takes a turn; a queued one is first stored as offered to this run.
@@ -309,7 +309,7 @@ func (r *run) send(in agentproto.Input) {
 	switch {
 	case err == nil:
 	case errors.Is(err, runtime.ErrClosed): // it has stopped reading, or has exited
-		go r.proc.Stop(failGrace)
+		go r.proc.Stop(r.m.cfg.Graces.Fail)
 	default:
 		r.fail("cannot write to the agent: " + err.Error())
 	}
@@ -394,6 +394,6 @@ func (r *run) done(t *msg.Turn) {
 	r.m.meter.answered(t, r.m.cfg.Now())
 	r.free()
 	if r.stopping && len(r.unanswered) == 0 {
-		r.stop(eofGrace)
+		r.stop(r.m.cfg.Graces.EOF)
 	}
 }

@@ -49,6 +49,7 @@ func TestSetup_GroupsOwnAgent(t *testing.T) {
 }
 
 func TestSetup_GroupsOwnTimeouts(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, attempts(1))
 	r.configure("quick", `{"timeouts":{"timeout":"1s","idle":"0s"}}`)
 	r.gate("quick", "never")
@@ -65,6 +66,7 @@ func TestSetup_GroupsOwnTimeouts(t *testing.T) {
 
 // A run that began under another configuration takes one more turn at most.
 func TestSetup_ConfigurationChanges_NewRun(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	r.answered(r.ask("one"), r.ask("two"))
 	r.configure("main", `{"agent":{"model":"m2"}}`)
@@ -115,6 +117,7 @@ func TestSetup_Invalid_TurnFailsOnce(t *testing.T) {
 
 // A live run keeps its configuration when the group's becomes invalid.
 func TestSetup_ConfigurationBecomesInvalid_LiveRunGoesOn(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t)
 	r.configure("main", `{"observe":"none"}`)
 	r.observe("telegram:-3", "elsewhere")
