@@ -31,7 +31,7 @@ type event struct {
 // come. Text of users and agents cannot steer a terminal.
 func Write(w io.Writer, p *Path, now time.Time, loc *time.Location) error {
 	var b strings.Builder
-	writeHead(&b, p.Asked)
+	writeHead(&b, p, loc)
 	all := events(p)
 	writeEvents(&b, all, loc)
 	if delivered := lastDelivered(p); delivered != 0 {
@@ -42,7 +42,8 @@ func Write(w io.Writer, p *Path, now time.Time, loc *time.Location) error {
 	return err
 }
 
-func writeHead(b *strings.Builder, m *msg.Message) {
+func writeHead(b *strings.Builder, p *Path, loc *time.Location) {
+	m := p.Asked
 	direction := "inbound"
 	if m.Direction == msg.Out {
 		direction = "outbound"
@@ -61,6 +62,9 @@ func writeHead(b *strings.Builder, m *msg.Message) {
 		from += ", a bot"
 	}
 	field("chat", m.ChatJID)
+	if len(p.Rows) > 0 && p.Rows[0].Timestamp != 0 { // the platform's clock is not ours: no step
+		field("sent", time.UnixMilli(p.Rows[0].Timestamp).In(loc).Format(timeLayout)+" by the platform's clock")
+	}
 	if m.Direction == msg.In {
 		field("verb", cmp.Or(m.Verb, msg.VerbMessage))
 	} else {
@@ -88,7 +92,10 @@ func excerpt(text string) string {
 }
 
 // line keeps a value on its line and from steering the terminal.
-func line(text string) string { return cli.PrintableLine(text) }
+func line(text string) string { return cli.PrintableLine(lineEnds.Replace(text)) }
+
+// lineEnds shows the lines of a text as one.
+var lineEnds = strings.NewReplacer("\r\n", " ", "\n", " ")
 
 func events(p *Path) []event {
 	var all []event
@@ -112,7 +119,7 @@ func rowEvents(m *msg.Message) []event {
 	if m.DerivedFrom != 0 {
 		all = append(all, event{m.DecidedAt, fmt.Sprintf("%s, derived from row %d: %s", stored, m.DerivedFrom, excerpt(m.Content))})
 	} else {
-		all = append(all, event{m.Timestamp, "sent, by the platform's clock"}, event{m.ReceivedAt, stored + by(m.Source)})
+		all = append(all, event{m.ReceivedAt, stored + by(m.Source)})
 	}
 	if m.Disposition == "" {
 		return all
