@@ -90,7 +90,7 @@ func TestAddFigures_DifferentFigures_Fails(t *testing.T) {
 	}
 }
 
-func TestLinkPrograms(t *testing.T) {
+func TestLinkPrograms_OwnAgent_OtherDaemons(t *testing.T) {
 	theirs, ours := t.TempDir(), t.TempDir()
 	for _, name := range []string{"migrate", "routd", "gated", "teled", "discd", "agent"} {
 		if err := os.WriteFile(filepath.Join(theirs, name), []byte("theirs"), 0o700); err != nil {
@@ -143,7 +143,7 @@ func migrateProgram(t *testing.T, table string) (bin string) {
 	return bin
 }
 
-func TestCheckSchemas(t *testing.T) {
+func TestCheckSchemas_Differences_Refused(t *testing.T) {
 	b := &bench{bin: migrateProgram(t, "messages (id INTEGER)"), dir: t.TempDir()}
 	if err := b.checkSchemas(migrateProgram(t, "messages (id INTEGER /* of a row */)")); err != nil {
 		t.Errorf("equal schemas: %v", err)

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func TestChoose(t *testing.T) {
+func TestChoose_Names_SelectParts(t *testing.T) {
 	for _, tt := range []struct {
 		only     string
 		compared bool
@@ -35,7 +35,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
+func TestReport_OverBudget_IsMarked(t *testing.T) {
 	figures := []figure{
 		{name: "fast", unit: "ms", measured: 1.234, budget: 1.5, floor: 0.5},
 		{name: "slow", unit: "ms", measured: 12, budget: 10, note: "why"},
@@ -62,7 +62,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestPercentile(t *testing.T) {
+func TestPercentile_UsesNearestRank(t *testing.T) {
 	var hundred []time.Duration
 	for i := range 100 {
 		hundred = append(hundred, time.Duration(100-i)*time.Millisecond)
@@ -84,7 +84,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-func TestParseBenchmarks(t *testing.T) {
+func TestParseBenchmarks_SlowestIsReturned(t *testing.T) {
 	out := `goos: linux
 BenchmarkFirst10k/exact-2         	 5000000	       240.0 ns/op	       0 B/op	       0 allocs/op
 BenchmarkFirst10k/none-2          	 2500000	       500.5 ns/op	       0 B/op	       0 allocs/op
@@ -102,7 +102,7 @@ PASS
 	}
 }
 
-func TestParseProcFiles(t *testing.T) {
+func TestParseProcFiles_Invalid_Error(t *testing.T) {
 	used, err := cpuTime("12 (a) b (c) S 1 12 12 0 -1 4194560 100 0 0 0 150 25 7 7 20 0 8 0 100 0 0\n")
 	if used != 1750*time.Millisecond || err != nil {
 		t.Errorf("cpuTime: %v, %v", used, err)
@@ -128,7 +128,7 @@ func TestParseProcFiles(t *testing.T) {
 	}
 }
 
-func TestParseAnswer(t *testing.T) {
+func TestParseAnswer_Notice_Error(t *testing.T) {
 	at, n, err := parseAnswer("1234567890123456789 17")
 	if at != 1234567890123456789 || n != 17 || err != nil {
 		t.Errorf("%d %d %v", at, n, err)

@@ -63,7 +63,7 @@ INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder, ended_a
 	('telegram:-201', 'p', 4000, 'main', NULL), ('telegram:104', '', NULL, NULL, 510);
 `
 
-func TestReadHistory(t *testing.T) {
+func TestReadHistory_OneOfEach_IsRead(t *testing.T) {
 	h, err := readHistory(database(t, oneOfEach))
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,9 @@ var adapters = map[string]string{"teled": "telegram", "discd": "discord", "slakd
 // difference is a feature that not all adapters have: the adapters that have it, and why.
 type difference struct{ adapters, why string }
 
-// TestAdaptersShareShape compares the three adapters, so that a reader of one knows the others: what
+// TestAdapters_Features_AreSharedOrListed compares the three adapters, so that a reader of one knows the others: what
 // has the same job has the same name, and every difference is listed here with its reason.
-func TestAdaptersShareShape(t *testing.T) {
+func TestAdapters_Features_AreSharedOrListed(t *testing.T) {
 	having := map[string][]string{} // feature → adapters
 	for daemon, platform := range adapters {
 		all, err := features(filepath.Join("..", "..", "..", daemon), platform)

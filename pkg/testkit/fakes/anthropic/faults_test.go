@@ -151,7 +151,7 @@ func TestServer_UnreachableAndRestart(t *testing.T) {
 	}
 }
 
-func TestConcurrentUse(t *testing.T) {
+func TestServer_ConcurrentUse_HasNoRaces(t *testing.T) {
 	r := start(t)
 	var all sync.WaitGroup
 	for range 4 {

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
-func TestMessage(t *testing.T) {
+func TestMessages_Say_RepliesWithText(t *testing.T) {
 	r := start(t)
 	a := r.say("say hello")
 	want := `{"id":"msg_fake00000001","type":"message","role":"assistant","model":"claude-fake-1",` +
@@ -32,7 +32,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-func TestStream(t *testing.T) {
+func TestMessages_Stream_SendsDeltasInOrder(t *testing.T) {
 	r := start(t)
 	text := strings.Repeat("0123456789é", 20)
 	a := r.stream("say " + text)
@@ -63,7 +63,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-func TestToolUse(t *testing.T) {
+func TestMessages_Tool_StopsForToolUse(t *testing.T) {
 	r := start(t)
 	var m struct {
 		Content    []anthropic.Block
@@ -109,7 +109,7 @@ func TestToolUse(t *testing.T) {
 	}
 }
 
-func TestFollowCommand(t *testing.T) {
+func TestFollowCommand_LastText_DecidesReply(t *testing.T) {
 	r := start(t)
 	tests := []struct {
 		texts []string
@@ -145,7 +145,7 @@ func TestFollowCommand(t *testing.T) {
 	}
 }
 
-func TestSetModel(t *testing.T) {
+func TestSetModel_Reply_IsThatOfFunction(t *testing.T) {
 	r := start(t)
 	r.SetModel(func(in anthropic.Request) anthropic.Reply {
 		return anthropic.Reply{Text: fmt.Sprintf("%s %v", in.System.Text(), in.Tools), Tools: []anthropic.ToolUse{{Name: "A", Input: struct{}{}}, {Name: "B", Input: map[string]int{"n": 1}}}}
@@ -163,7 +163,7 @@ func TestSetModel(t *testing.T) {
 	}
 }
 
-func TestOtherMethods(t *testing.T) {
+func TestOtherMethods_UnknownRoute_404(t *testing.T) {
 	r := start(t)
 	if a := r.post("/v1/messages/count_tokens", `{"model":"claude-x","messages":[{"role":"user","content":"12345678"}]}`); a.Body != `{"input_tokens":3}`+"\n" {
 		t.Errorf("counted %d %s", a.Status, a.Body)

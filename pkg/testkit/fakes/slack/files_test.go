@@ -22,7 +22,7 @@ func (r *fixture) put(name string, data []byte) string {
 	return a.str("file_id")
 }
 
-func TestUpload(t *testing.T) {
+func TestUpload_Files_SharedInOneMessage(t *testing.T) {
 	r := start(t, slack.Options{MaxFile: 100})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
@@ -89,7 +89,7 @@ func TestUpload_Refused(t *testing.T) {
 	}
 }
 
-func TestDownload(t *testing.T) {
+func TestDownload_PrivateURLs_ServeFile(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	w := r.dial()

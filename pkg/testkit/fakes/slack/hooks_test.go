@@ -126,7 +126,7 @@ func TestEventsAPI_FailedPosts_AreRetried(t *testing.T) {
 	}
 }
 
-func TestForge(t *testing.T) {
+func TestForge_WrongSecretAndTime_ArePosted(t *testing.T) {
 	r, a := start(t, slack.Options{}), listen(t)
 	if err := r.SetEventsURL(r.ctx, a.URL); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestSetEventsURL_Challenge(t *testing.T) {
 	}
 }
 
-func TestCommands(t *testing.T) {
+func TestCommand_ResponseURL_LimitsUse(t *testing.T) {
 	r := start(t, slack.Options{AckTimeout: time.Second})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
@@ -214,7 +214,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestCommandByHTTP(t *testing.T) {
+func TestCommand_EventsURL_PostedAsForm(t *testing.T) {
 	r, a := start(t, slack.Options{}), listen(t)
 	alice := r.User("Alice", "alice")
 	if err := r.SetEventsURL(r.ctx, a.URL); err != nil {

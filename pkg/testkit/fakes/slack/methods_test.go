@@ -117,7 +117,7 @@ func TestScopes_Missing_Refused(t *testing.T) {
 	w.event(`{"type": "channel_rename", "channel": {"name": "the-team"}}`)
 }
 
-func TestPost(t *testing.T) {
+func TestPostMessage_InvalidCalls_Refused(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
 	team, other := r.Channel("team", alice), r.Channel("other", alice)
@@ -183,7 +183,7 @@ func TestPostMessage_Mentions_AreRecorded(t *testing.T) {
 	}
 }
 
-func TestUpdateAndDelete(t *testing.T) {
+func TestUpdateAndDelete_OwnMessages_SendEvents(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
@@ -222,7 +222,7 @@ func texts(a answer) []string {
 	return all
 }
 
-func TestHistory(t *testing.T) {
+func TestHistory_Queries_SelectMessages(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
@@ -292,7 +292,7 @@ func TestHistory(t *testing.T) {
 	r.refuse("channel_not_found", "conversations.history", "channel", "C404")
 }
 
-func TestConversations(t *testing.T) {
+func TestConversations_EachKind_HasDocumentedShape(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice, bob, eve := r.User("Alice", "alice"), r.User("Bob", "bob"), r.User("Eve", "eve")
 	for _, tt := range []struct {
@@ -339,7 +339,7 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-func TestUsers(t *testing.T) {
+func TestUsers_UnknownIDs_Refused(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.RenameUser(r.User("Alice", "alice"), "Alicia")
 	bot := r.OtherBot("Deploys", "deploys")
@@ -353,7 +353,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-func TestReactions(t *testing.T) {
+func TestReactions_Changes_SendEvents(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
@@ -382,7 +382,7 @@ func TestReactions(t *testing.T) {
 	}
 }
 
-func TestPanes(t *testing.T) {
+func TestPanes_OpenedOrSwitched_SendEvents(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
@@ -414,7 +414,7 @@ func TestPanes(t *testing.T) {
 	r.refuse("invalid_arguments", "assistant.threads.setSuggestedPrompts", append(at, "prompts", "[{}]")...)
 }
 
-func TestMessagesTab(t *testing.T) {
+func TestMessagesTab_Disabled_RefusesPosts(t *testing.T) {
 	r := start(t, slack.Options{NoMessagesTab: true})
 	alice := r.User("Alice", "alice")
 	r.refuse("messages_tab_disabled", "chat.postMessage", "channel", r.DM(alice).ChannelID, "text", "x")
@@ -423,7 +423,7 @@ func TestMessagesTab(t *testing.T) {
 	}
 }
 
-func TestRateLimits(t *testing.T) {
+func TestRateLimits_BurstOfPosts_Refused(t *testing.T) {
 	r := start(t, slack.Options{RateLimits: true})
 	team, other := r.Channel("team").ChannelID, r.Channel("other").ChannelID
 	for range 4 {

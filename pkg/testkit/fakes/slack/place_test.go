@@ -98,7 +98,7 @@ func TestEvents_OfMembers(t *testing.T) {
 	}
 }
 
-func TestSetMentionFirst(t *testing.T) {
+func TestSetMentionFirst_SetsOrderOfEvents(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	team, w := r.Channel("team", alice), r.dial()
@@ -117,7 +117,7 @@ func TestSetMentionFirst(t *testing.T) {
 	w.event(`{"type": "message"}`)
 }
 
-func TestSubscriptions(t *testing.T) {
+func TestSubscriptions_OtherEvents_NotSent(t *testing.T) {
 	r := start(t, slack.Options{Events: []string{"app_mention", "message.im"}})
 	alice := r.User("Alice", "alice")
 	team, w := r.Channel("team", alice), r.dial()

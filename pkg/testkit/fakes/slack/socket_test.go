@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
-func TestConversation(t *testing.T) {
+func TestSocket_Conversation_IsRecorded(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
@@ -105,7 +105,7 @@ func TestEvents_SeveralSockets(t *testing.T) {
 	}
 }
 
-func TestDisconnect(t *testing.T) {
+func TestSocket_Disconnect_AnnouncedFirst(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	w := r.dial()
@@ -149,7 +149,7 @@ func TestDisconnect_Refresh_KeepsOrder(t *testing.T) {
 	}
 }
 
-func TestTickets(t *testing.T) {
+func TestSocket_UsedTicket_Refused(t *testing.T) {
 	r := start(t, slack.Options{})
 	address := r.must("apps.connections.open").str("url")
 	conn, _, err := websocket.Dial(r.ctx, address, nil)
@@ -180,7 +180,7 @@ func TestTickets(t *testing.T) {
 	fakeservertest.Subset(t, (&wire{r, many}).read(), `{"type": "disconnect", "reason": "too_many_websockets"}`)
 }
 
-func TestSocketPings(t *testing.T) {
+func TestSocket_Pings_ArriveInInterval(t *testing.T) {
 	r := start(t, slack.Options{Ping: 10 * time.Millisecond})
 	pinged := make(chan struct{}, 100)
 	conn, _, err := websocket.Dial(r.ctx, r.must("apps.connections.open").str("url"), &websocket.DialOptions{

@@ -155,7 +155,7 @@ func TestServer_Restart(t *testing.T) {
 	same(t, r.ids(), 0)
 }
 
-func TestRateLimits(t *testing.T) {
+func TestRateLimits_PerChatAndOverall_Refuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := telegram.New(telegram.Options{RateLimits: true})
 		alice := s.User("Alice", "alice")

@@ -53,7 +53,7 @@ func TestSendFiles_TooLarge(t *testing.T) {
 	}
 }
 
-func TestDownload(t *testing.T) {
+func TestGetFile_UpTo20MB_CanBeFetched(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	dm := r.DM(alice)

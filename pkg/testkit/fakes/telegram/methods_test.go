@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 
-func TestTokensAndPaths(t *testing.T) {
+func TestMethods_WrongTokenOrPath_Refused(t *testing.T) {
 	r := start(t, telegram.Options{})
 	tests := []struct {
 		path   string
@@ -37,7 +37,7 @@ func TestTokensAndPaths(t *testing.T) {
 	}
 }
 
-func TestParameterForms(t *testing.T) {
+func TestMethods_EachParameterForm_Accepted(t *testing.T) {
 	r := start(t, telegram.Options{})
 	chat := r.DM(r.User("Alice", "alice")).ChatID
 	path := "/bot" + r.Token() + "/sendMessage"
@@ -72,7 +72,7 @@ func TestParameterForms(t *testing.T) {
 	r.refused(r.request(http.MethodPost, path, strings.NewReader("--x\r\nrubbish"), "multipart/form-data; boundary=x"), 400, "Bad Request: can't parse multipart form data")
 }
 
-func TestSendMessage(t *testing.T) {
+func TestSendMessage_Accepted_IsRecorded(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	group := r.Supergroup("Team", alice)
@@ -200,7 +200,7 @@ func TestSendMessage_InvalidPlace(t *testing.T) {
 	r.refuse(400, "Bad Request: message thread not found", "sendMessage", "chat_id", forum.ChatID, "message_thread_id", topic.ThreadID, "text", "x")
 }
 
-func TestEditAndDelete(t *testing.T) {
+func TestEditAndDelete_InvalidCalls_Refused(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	group := r.Supergroup("Team", alice)
@@ -278,7 +278,7 @@ func TestSendChatAction_Recorded_WithTopic(t *testing.T) {
 	}
 }
 
-func TestChatsAndMembers(t *testing.T) {
+func TestGetChat_ChatsAndMembers_HaveDocumentedShape(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
 	forum := r.Forum("Ops", alice)

@@ -76,7 +76,7 @@ func TestUpdates_EachKind_HasDocumentedShape(t *testing.T) {
 	}
 }
 
-func TestRepliesAndTopics(t *testing.T) {
+func TestUpdates_RepliesAndTopics_NameTheirThread(t *testing.T) {
 	r := start(t, telegram.Options{PrivacyOff: true})
 	alice := r.User("Alice", "alice")
 	forum, team := r.Forum("Ops", alice), r.Supergroup("Team", alice)
@@ -116,7 +116,7 @@ func TestRepliesAndTopics(t *testing.T) {
 	}
 }
 
-func TestAlbum(t *testing.T) {
+func TestUpdates_Album_IsOneUpdatePerPart(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	sent := r.DM(alice).Album(alice, "both", telegram.Attachment{Kind: "photo", Data: png}, telegram.Attachment{Kind: "video", Data: []byte("v")})
@@ -129,7 +129,7 @@ func TestAlbum(t *testing.T) {
 	}
 }
 
-func TestEditsAndReactions(t *testing.T) {
+func TestUpdates_EditsAndReactions_HaveOwnKinds(t *testing.T) {
 	r := start(t, telegram.Options{PrivacyOff: true})
 	alice := r.User("Alice", "alice")
 	group, dm := r.Supergroup("Team", alice), r.DM(alice)
@@ -171,7 +171,7 @@ func TestEditsAndReactions(t *testing.T) {
 	fakeservertest.Subset(t, r.event("message_reaction"), `{"old_reaction":[],"new_reaction":[{"emoji":"❤"}]}`)
 }
 
-func TestMembership(t *testing.T) {
+func TestUpdates_Membership_ChatMemberForAdministratorsOnly(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
 	group := r.Supergroup("Team", alice)
@@ -203,7 +203,7 @@ func TestMembership(t *testing.T) {
 	fakeservertest.Subset(t, r.event("my_chat_member"), `{"new_chat_member":{"status":"member"}}`)
 }
 
-func TestMigration(t *testing.T) {
+func TestUpdates_Migration_NamesBothChats(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
 	old := r.Group("Team", alice)
@@ -222,7 +222,7 @@ func TestMigration(t *testing.T) {
 	r.event("message")
 }
 
-func TestPrivacyMode(t *testing.T) {
+func TestUpdates_PrivacyMode_HidesOtherMessages(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice, other := r.User("Alice", "alice"), r.OtherBot("Helper", "helper_bot")
 	group := r.Supergroup("Team", alice, other)

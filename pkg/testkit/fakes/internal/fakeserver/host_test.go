@@ -153,7 +153,7 @@ func aborts(do func()) (broken bool) {
 	return false
 }
 
-func TestWriteRaw(t *testing.T) {
+func TestWriteRaw_NoStatus_200(t *testing.T) {
 	for status, want := range map[int]int{0: 200, 503: 503} {
 		w := httptest.NewRecorder()
 		fakeserver.WriteRaw(w, status, "<html>")

@@ -87,7 +87,7 @@ func TestRecord_Waits(t *testing.T) {
 	})
 }
 
-func TestNotifier(t *testing.T) {
+func TestNotifier_Notify_WakesAllWaiters(t *testing.T) {
 	var n fakeserver.Notifier
 	n.Notify()
 	changed := n.Changed()

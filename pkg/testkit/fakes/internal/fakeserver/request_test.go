@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-func TestReadLimited(t *testing.T) {
+func TestReadLimited_LongBody_TooLarge(t *testing.T) {
 	for body, want := range map[string]bool{"": false, "1234": false, "12345": true, strings.Repeat("x", 100): true} {
 		sent := strings.NewReader(body)
 		r := httptest.NewRequest(http.MethodPost, "/", sent)
@@ -42,7 +42,7 @@ func TestReadLimited_ReturnsErrorOfRead(t *testing.T) {
 	}
 }
 
-func TestReadParts(t *testing.T) {
+func TestReadParts_CutForm_Error(t *testing.T) {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	_ = form.WriteField("text", "hello")

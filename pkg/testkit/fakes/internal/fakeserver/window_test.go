@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-func TestWindow(t *testing.T) {
+func TestWindow_Full_GivesWait(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	w := fakeserver.Window{at(0), at(1), at(5)}
@@ -26,7 +26,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-func TestSeconds(t *testing.T) {
+func TestSeconds_RoundsUp(t *testing.T) {
 	for wait, want := range map[time.Duration]int{-time.Second: 0, 0: 0, 1: 1, time.Second: 1, 1100 * time.Millisecond: 2} {
 		if got := fakeserver.Seconds(wait); got != want {
 			t.Errorf("%v: %d, want %d", wait, got, want)

@@ -16,7 +16,7 @@ type countingTB struct {
 func (c *countingTB) Helper()               {}
 func (c *countingTB) Errorf(string, ...any) { c.failed++ }
 
-func TestSubset(t *testing.T) {
+func TestSubset_Differences_AreReported(t *testing.T) {
 	const got = `{"a": 1, "b": {"c": "x", "d": null}, "e": [1, {"f": true, "g": 2}]}`
 	for want, differences := range map[string]int{
 		`{}`:                            0,
