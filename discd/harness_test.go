@@ -18,8 +18,8 @@ import (
 	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
-// patience bounds the wait for an expected event.
-const patience = 20 * time.Second
+// maxWait bounds the wait for an expected event.
+const maxWait = 20 * time.Second
 
 // harness runs discd with a fake Discord and a database. Only one at a time: the library has one address
 // for all its sessions.
@@ -119,7 +119,7 @@ func (r *harness) until(what string, happens func() bool) {
 	r.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(maxWait)
 	for !happens() {
 		select {
 		case <-tick.C:

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -18,8 +20,17 @@ import (
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
-// patience bounds the wait for an expected event.
-const patience = 20 * time.Second
+// maxWait bounds the wait for an expected event.
+const maxWait = 20 * time.Second
+
+// TestMain runs more tests at once than there are processors: they mostly wait for paced sends.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // harness runs slakd with a fake Slack and a database.
 type harness struct {
@@ -70,7 +81,7 @@ func newHarness(t *testing.T, o fake.Options, env ...string) *harness {
 		t.Fatal(err)
 	}
 	r := &harness{t: t, Server: fake.New(o), data: data, store: storetest.OpenAt(t, path, nil), log: &log{}}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	t.Cleanup(cancel)
 	r.ctx = ctx
 	if r.base, err = r.Start("127.0.0.1:0"); err != nil {
@@ -106,7 +117,11 @@ func (r *harness) start() (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- program().Serve(ctx, cfg, r.log) }()
+	daemon := program()
+	if testing.Short() {
+		daemon.Pace = adapter.Pace{} // most of the time of this package is the waits for Slack's limits
+	}
+	go func() { done <- daemon.Serve(ctx, cfg, r.log) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {

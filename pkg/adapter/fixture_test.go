@@ -124,8 +124,9 @@ type fixture struct {
 	beat    store.Daemon // what the heartbeat wrote last
 }
 
-// inBubble runs a test with a fixture in a bubble.
+// inBubble runs a test with a fixture in a bubble, in parallel to other tests.
 func inBubble(t *testing.T, test func(*testing.T, *fixture)) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { test(t, newFixture(t)) })
 }
 

@@ -16,14 +16,14 @@ import (
 	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
-const patience = 20 * time.Second
+const maxWait = 20 * time.Second
 
 // wait fails the test if a channel is not closed, or sent to, in time.
 func wait[T any](t *testing.T, what string, c <-chan T) (value T) {
 	t.Helper()
 	select {
 	case value = <-c:
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		t.Fatalf("still waiting for %s", what)
 	}
 	return value

@@ -217,6 +217,7 @@ func TestRun_CorrectPlatforms_Pass(t *testing.T) {
 	for _, power := range []string{"", "mark", "find", "repeat"} {
 		for _, c := range cases() {
 			t.Run(power+"/"+c.name, func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { c.run(newFixture(t, platform(power, ""))) })
 			})
 		}
@@ -265,6 +266,7 @@ func TestRun_BrokenPlatforms_Fail(t *testing.T) {
 		{"", "pings", "mentions"},
 	} {
 		t.Run(tt.power+" "+tt.wrong+"/"+tt.fails, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := &recorder{TB: t}
 				done := make(chan bool)
