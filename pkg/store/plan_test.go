@@ -129,6 +129,7 @@ func queryPlans() map[string][2]string {
 		// of at most 1,000 rows
 		"queryLastHome":     {queryLastHome, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-1)"},
 		"queryLastTurnAt":   {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=?)"},
+		"queryDelegated":    {queryDelegated, "SEARCH t USING INDEX turns_root (root_turn_id=?)"},
 		"queryDelegations":  {queryDelegations, "SEARCH turns USING INDEX turns_root (root_turn_id=?)"},
 		"insertTurn":        {insertTurn, noRead},
 		"updateOfferTurn":   {updateOfferTurn, turnRow},

@@ -152,6 +152,7 @@ const (
 	queryLastTurnAt = `SELECT started_at FROM turns WHERE folder = ? AND id <> ? AND started_at IS NOT NULL
 		ORDER BY id DESC LIMIT 1`
 	queryDelegations = `SELECT count(*) FROM turns WHERE root_turn_id = ? AND kind = 'delegated'`
+	queryDelegated   = `SELECT ` + turnColumns + ` FROM turns t WHERE t.root_turn_id = ? AND t.kind = 'delegated' ORDER BY t.id`
 	insertTurn       = `INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,
 		trigger_message_id, claims_engagement, surface, ceiling, state, depth, root_turn_id, created_at, started_at)
 		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`

@@ -210,6 +210,11 @@ func (tx *Tx) ReviveTurn(id int64) error {
 	return err
 }
 
+// Delegated returns the turns delegated below a root turn, oldest first.
+func (r Reader) Delegated(ctx context.Context, rootTurnID int64) ([]*msg.Turn, error) {
+	return r.queryTurns(ctx, queryDelegated, rootTurnID)
+}
+
 // CountDelegations is the number of turns delegated below a root turn.
 func (r Reader) CountDelegations(ctx context.Context, rootTurnID int64) (n int, err error) {
 	_, err = r.q.get(ctx, []any{&n}, queryDelegations, rootTurnID)

@@ -46,6 +46,9 @@ func TestPutTurn(t *testing.T) {
 	if n := must(s.CountDelegations(t.Context(), root.ID))(t); n != 1 {
 		t.Errorf("%d delegations", n)
 	}
+	if diff := cmp.Diff([]*msg.Turn{want}, must(s.Delegated(t.Context(), root.ID))(t)); diff != "" {
+		t.Errorf("delegated turns (-want +got):\n%s", diff)
+	}
 	if n := must(s.CountDelegations(t.Context(), want.ID))(t); n != 0 {
 		t.Errorf("%d delegations of the delegated", n)
 	}

@@ -4,6 +4,7 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -20,7 +21,7 @@ const maxRuns = 10
 // Path is what is stored about one message.
 type Path struct {
 	Asked *msg.Message // the row asked about
-	// Rows are the inbound rows: the message, and those derived from it, by id.
+	// Rows are the inbound rows: the message, and those derived or delegated from it, by id.
 	Rows  []*msg.Message
 	Turns []*Turn
 	// Replies are rows that gated wrote itself, outside a turn.
@@ -57,6 +58,7 @@ func Read(ctx context.Context, st store.Reader, id int64) (*Path, error) {
 	} else {
 		l.forwards(ctx, asked)
 	}
+	slices.SortFunc(l.path.Rows, func(a, b *msg.Message) int { return cmp.Compare(a.ID, b.ID) })
 	return l.path, l.err
 }
 
@@ -162,6 +164,26 @@ func (l *loader) turn(ctx context.Context, id int64) {
 	}
 	for _, m := range replies {
 		t.Replies = append(t.Replies, l.reply(ctx, m))
+	}
+	l.delegated(ctx, row)
+}
+
+// delegated follows a turn to the turns that it delegated to other groups.
+func (l *loader) delegated(ctx context.Context, t *msg.Turn) {
+	if l.err != nil {
+		return
+	}
+	below, err := l.st.Delegated(ctx, cmp.Or(t.RootTurnID, t.ID))
+	if err != nil {
+		l.err = err
+		return
+	}
+	for _, d := range below {
+		asked := l.message(ctx, d.TriggerMessageID)
+		if asked != nil && asked.ForwardedFrom != nil && asked.ForwardedFrom.TurnID == t.ID {
+			l.row(asked)
+			l.turn(ctx, d.ID)
+		}
 	}
 }
 

@@ -132,6 +132,43 @@ func TestRead(t *testing.T) {
 	}
 }
 
+func TestRead_DelegatedTurn_IsFollowed(t *testing.T) {
+	st := storetest.Open(t)
+	asked := msg.Message{ChatJID: "telegram:1", Direction: msg.In, Content: "hi", Timestamp: 1, ReceivedAt: 2}
+	delegated := msg.Message{ChatJID: "group:main/eng", Direction: msg.In, Content: "build it", Timestamp: 6, ReceivedAt: 6}
+	root := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "telegram:1", Surface: "telegram-dm", CreatedAt: 5}
+	child := &msg.Turn{Kind: msg.Delegated, Folder: "main/eng", ChatJID: "telegram:1", Surface: "telegram-dm", Depth: 1, CreatedAt: 7}
+	put := func(m *msg.Message, turn *msg.Turn) func(*store.Tx) error {
+		return func(tx *store.Tx) error {
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			turn.TriggerMessageID = m.ID
+			if err := tx.PutTurn(turn, 0); err != nil {
+				return err
+			}
+			return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: turn.Folder, TurnID: turn.ID}, 8)
+		}
+	}
+	if err := st.Write(t.Context(), put(&asked, root)); err != nil {
+		t.Fatal(err)
+	}
+	delegated.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Delegation, TurnID: root.ID, RootTurnID: root.ID, Depth: 1}
+	child.RootTurnID = root.ID
+	if err := st.Write(t.Context(), put(&delegated, child)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Read(t.Context(), st.Reader, asked.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("row %d, row %d, turn %d of [%d], turn %d of [%d]",
+		asked.ID, delegated.ID, root.ID, asked.ID, child.ID, delegated.ID)
+	if diff := cmp.Diff(want, shape(p)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestEvents_AreInTheOrderOfTheirTimes(t *testing.T) {
 	for _, p := range []*Path{answered(), failing(), prefixed(), hostile()} {
 		all := events(p)
