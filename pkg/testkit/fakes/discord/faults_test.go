@@ -38,8 +38,8 @@ func TestFault_Answers(t *testing.T) {
 				t.Errorf("got %d %s", got.Status, got.body)
 			}
 			call := r.Calls()[1]
-			if stands := len(r.general.Messages()) == 1; stands != tt.accepted || call.Accepted != tt.accepted || call.Status != tt.status {
-				t.Errorf("sent: %v; recorded %+v", stands, call)
+			if sent := len(r.general.Messages()) == 1; sent != tt.accepted || call.Accepted != tt.accepted || call.Status != tt.status {
+				t.Errorf("sent: %v; recorded %+v", sent, call)
 			}
 			r.say(r.general, "the fault is over")
 		})
