@@ -30,7 +30,7 @@ func (p plain) prefix(l *line) string {
 
 func (p plain) end(*line) string { return "" }
 
-func (p plain) size(text string) int { return utf16Len(text) }
+func (p plain) size(text string) int { return UTF16Len(text) }
 
 // indent returns the prefix of a line in a list.
 func indent(l *line, bullet string) string {

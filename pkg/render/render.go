@@ -94,7 +94,8 @@ func write(doc []line, limit int, w writer) []string {
 	return out
 }
 
-func utf16Len(s string) int {
+// UTF16Len is the length of a text in UTF-16 units, in which Telegram counts.
+func UTF16Len(s string) int {
 	n := 0
 	for _, r := range s {
 		n++

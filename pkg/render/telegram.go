@@ -54,7 +54,7 @@ func (f *formatter) open(e Entity) opened {
 
 func (f *formatter) write(s string) {
 	f.text.WriteString(s)
-	f.offset += utf16Len(s)
+	f.offset += UTF16Len(s)
 }
 
 func (f *formatter) line(l *line) {

@@ -72,6 +72,7 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		f.offsets = append(f.offsets, r.FormValue("offset"))
 		f.stop()
+		<-r.Context().Done() // an empty answer before that would be an error of its own
 	}
 }
 

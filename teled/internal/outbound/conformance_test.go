@@ -16,6 +16,7 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/telegram"
 	"arizuko/teled/internal/telegramapi"
@@ -45,7 +46,7 @@ func TestConformance(t *testing.T) {
 		Name: "telegram", Chats: [2]string{telegramapi.JID(s.topic.ChatID), telegramapi.JID(s.dm.ChatID)},
 		Thread: strconv.Itoa(s.topic.ThreadID), Replies: true,
 		Options: func(o *adapter.Options) { o.Mark = true },
-		TooLong: func(text string) bool { return utf16Len(text) > maxText },
+		TooLong: func(text string) bool { return render.UTF16Len(text) > maxText },
 		Marked:  func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
 		New:     func(t testing.TB, _ func() *store.Store) adaptertest.Remote { return newRemote(t) },
 	})

@@ -93,7 +93,7 @@ func TestMark_MovesEntities(t *testing.T) {
 		t.Error("Mark changed the original part")
 	}
 	full := p.Mark(call{method: "sendMessage", text: "text", params: telegramapi.Params{"text": strings.Repeat("x", maxText)}}).(call)
-	if utf16Len(full.params["text"].(string)) > maxText {
+	if render.UTF16Len(full.params["text"].(string)) > maxText {
 		t.Error("a marked part is longer than the limit")
 	}
 }

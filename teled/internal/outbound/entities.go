@@ -2,13 +2,10 @@ package outbound
 
 import (
 	"slices"
-	"unicode/utf16"
 
 	"arizuko/pkg/render"
 	"arizuko/teled/internal/telegramapi"
 )
-
-func utf16Len(text string) int { return len(utf16.Encode([]rune(text))) }
 
 // shiftEntities moves the entities of a text by a number of UTF-16 units.
 func shiftEntities(p telegramapi.Params, by int) {

@@ -11,6 +11,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 	"arizuko/teled/internal/telegramapi"
 )
@@ -89,7 +90,7 @@ func (s *Sender) do(ctx context.Context, c call) (id string, err error) {
 func (s *Sender) Mark(p adapter.Part) adapter.Part {
 	c := p.(call)
 	text, _ := c.params[c.text].(string)
-	if marked, shift := adapter.MarkDuplicate(text, maxText, utf16Len); shift > 0 {
+	if marked, shift := adapter.MarkDuplicate(text, maxText, render.UTF16Len); shift > 0 {
 		c.params = maps.Clone(c.params)
 		c.params[c.text] = marked
 		shiftEntities(c.params, shift)
