@@ -258,8 +258,8 @@ func TestWrite_ContextEndsWhileQueued_Commits(t *testing.T) {
 	}
 }
 
+// Not parallel: the goroutines of other tests would count as leaks.
 func TestClose_FinishesQueuedWrites(t *testing.T) {
-	t.Parallel()
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	path := storetest.Path(t)
 	s := must(store.Open(t.Context(), store.Options{Path: path}))(t)
