@@ -206,7 +206,7 @@ func (a *Application) ReadsContent() bool {
 // epoch is when snowflakes begin, in unix milliseconds.
 const epoch = 1420070400000
 
-// SnowflakeTime is the creation time in an id, in unix milliseconds; 0 if it is no id.
+// SnowflakeTime is the creation time in an id, in unix milliseconds; 0 if it is not an id.
 func SnowflakeTime(id string) int64 {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {

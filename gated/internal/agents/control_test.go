@@ -489,7 +489,7 @@ func TestAgent_RunsInItsFolder(t *testing.T) {
 	}
 }
 
-// An agent that ignores the end of its input and SIGTERM ends before gated gives up on it.
+// An agent that ignores the end of its input and SIGTERM ends before gated abandons it.
 func TestDefaultGraces_FitIntoShutdown(t *testing.T) {
 	t.Parallel()
 	if g := defaultGraces(); 2*max(g.EOF, g.Fail) >= maxShutdown || g.Orphan <= 0 {

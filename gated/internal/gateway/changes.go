@@ -1,9 +1,10 @@
 package gateway
 
 import (
+	"context"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"context"
 )
 
 // change is an edit or delete row with the row it acts on.

@@ -1,10 +1,11 @@
 package gateway
 
 import (
+	"context"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
-	"context"
 )
 
 // maxFileWait is how long a row waits for its attachments, in ms.

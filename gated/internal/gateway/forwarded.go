@@ -1,9 +1,10 @@
 package gateway
 
 import (
+	"context"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"context"
 )
 
 // Limits of the delegations of one root turn.

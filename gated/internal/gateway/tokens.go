@@ -1,10 +1,11 @@
 package gateway
 
 import (
+	"context"
+
 	"arizuko/gated/internal/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"context"
 )
 
 // pinning is what a bare token asks for. An empty name clears the pin.

@@ -1,10 +1,11 @@
 package gateway
 
 import (
+	"context"
+
 	"arizuko/gated/internal/queue"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"context"
 )
 
 // Limits of one turn; further rows make another turn after it.
