@@ -10,8 +10,9 @@ build: ## all programs into bin/
 run: build ## everything on this machine, until Ctrl-C; takes the environment
 	@exec bin/launcher
 
+# Vet is part of lint, and half of the time goes into linking debug information.
 unit: ## the quick tests: needs only Go and a C compiler
-	go test -short work
+	go test -short -vet=off -ldflags='-s -w' work
 
 setup: ## installs what test needs besides Go, or names the command that does
 	@deploy/e2e/setup.sh
