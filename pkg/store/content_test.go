@@ -198,8 +198,6 @@ func TestConstraints_InvalidRows_AreRefused(t *testing.T) {
 		"a line of a missing turn":         `INSERT INTO system_messages (folder, origin, event, turn_id, created_at) VALUES ('acme', 'x', 'y', 4711, 1)`,
 		"unknown kind of chat":             `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES ('a:1', 'a', 'odd', 1)`,
 		"a chat row without a platform":    `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES ('a', 'a', 'dm', 1)`,
-		"an empty pin":                     `INSERT INTO chats (jid, platform, kind, last_seen_at, sticky_group) VALUES ('a:1', 'a', 'dm', 1, '')`,
-		"an empty topic pin":               `INSERT INTO chats (jid, platform, kind, last_seen_at, sticky_topic) VALUES ('a:1', 'a', 'dm', 1, '')`,
 		"a config that is not JSON":        `INSERT INTO registered_groups (folder, created_at, config) VALUES ('acme', 1, 'x')`,
 		"engaged without a group":          `INSERT INTO chat_reply_state (jid, topic, engaged_until) VALUES ('a:1', '', 1)`,
 		"engaged for ever":                 `INSERT INTO chat_reply_state (jid, topic, engaged_folder) VALUES ('a:1', '', 'acme')`,

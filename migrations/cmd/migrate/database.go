@@ -22,7 +22,7 @@ func openDB(path string) (*sql.DB, error) {
 	file.Close()
 	options := url.Values{
 		"_busy_timeout": {"10000"}, // ms
-		"_foreign_keys": {"on"},
+		"_foreign_keys": {"off"},   // a migration may rebuild a table that others refer to; see checkReferences
 		"_journal_mode": {"WAL"},
 		"_synchronous":  {"FULL"},
 		"_txlock":       {"immediate"},

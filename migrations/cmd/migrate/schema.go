@@ -75,7 +75,26 @@ func (s *schema) up() (changed bool, err error) {
 		}
 		return false, err
 	}
-	return true, nil
+	return true, s.checkReferences()
+}
+
+// checkReferences returns an error if a row refers to one that is not there. Migrations run without
+// foreign keys, so nothing else finds a mistake in one.
+func (s *schema) checkReferences() error {
+	rows, err := s.db.Query(`SELECT "table", ifnull(rowid, 0), parent FROM pragma_foreign_key_check LIMIT 1`)
+	if err != nil {
+		return fmt.Errorf("check foreign keys: %w", err)
+	}
+	defer rows.Close()
+	if rows.Next() {
+		var table, parent string
+		var row int64
+		if err := rows.Scan(&table, &row, &parent); err != nil {
+			return fmt.Errorf("check foreign keys: %w", err)
+		}
+		return fmt.Errorf("row %d of %s refers to a row of %s that is not there: restore a backup and report this", row, table, parent)
+	}
+	return rows.Err()
 }
 
 // down goes n steps back.
