@@ -103,10 +103,10 @@ func at(where location, text string) msg.Message {
 }
 
 func surfaceTag(surface string, ceiling int) string {
-	return fmt.Sprintf(`<surface name="%s" ceiling="%d"/>`, surface, ceiling)
+	return fmt.Sprintf(`<surface ceiling="%d">%s</surface>`, ceiling, surface)
 }
 
-var anySurface = regexp.MustCompile(`<surface[^>]*>`)
+var anySurface = regexp.MustCompile(`<surface[^>]*>[^<]*</surface>`)
 
 // promptTurns returns the kind and turn of each line of input. Each must name that surface and no
 // other.

@@ -166,7 +166,7 @@ func expected(in *Input) []element {
 		add("system", line.Body, "origin", line.Origin, "event", line.Event)
 	}
 	add("turn", "", "jid", in.Turn.ChatJID, "topic", in.Turn.Topic, "place", in.Turn.Place, "folder", in.Turn.Folder)
-	add("surface", "", "name", in.Turn.Surface, "ceiling", strconv.Itoa(in.Turn.Ceiling))
+	add("surface", in.Turn.Surface, "ceiling", strconv.Itoa(in.Turn.Ceiling))
 	add("channel_context", in.ChannelContext)
 	block("observed", in.Observed)
 	block("reply_chain", in.ReplyChain)

@@ -33,9 +33,10 @@ func (w *writer) turn(t *msg.Turn) {
 	w.WriteString("/>\n")
 	if t.Surface != "" {
 		w.WriteString("<surface")
-		w.attr("name", t.Surface)
 		w.number("ceiling", int64(t.Ceiling))
-		w.WriteString("/>\n")
+		w.WriteByte('>')
+		w.text(t.Surface)
+		w.WriteString("</surface>\n")
 	}
 }
 
