@@ -26,6 +26,10 @@ type Message struct {
 	TargetID      string
 	Addressed     bool
 	PendingFiles  int
+	FilesWanted   bool   // the attachments are to be downloaded
+	GroupKey      string // rows of one key become one turn, "" for none
+	Quote         string // the selected part of the post that is answered
+	Error         string // why deciding the row failed
 	Timestamp     int64
 	ReceivedAt    int64
 	Source        string

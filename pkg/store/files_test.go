@@ -197,3 +197,22 @@ func TestActiveTriggers(t *testing.T) {
 	reply(t, s, answer(runs[0], turns[0], "done"), 300)
 	expect(lane, "1.2")
 }
+
+func TestWantFiles_PendingRow_PokesItsAdapterOnce(t *testing.T) {
+	t.Parallel()
+	pokes := make(chan string, 10)
+	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
+	m, plain := withFiles(t, s, chat), inbound(t, s, chat, "without files")
+	for range 2 {
+		receive(t, "the poke of a row", pokes)
+	}
+	for range 2 {
+		write(t, s, func(tx *store.Tx) error { return errors.Join(tx.WantFiles(m.ID), tx.WantFiles(plain.ID)) })
+	}
+	if got := receive(t, "the poke of the wish", pokes); got != "teled" || len(pokes) != 0 {
+		t.Errorf("poked %s, %d more", got, len(pokes))
+	}
+	if !must(s.Message(t.Context(), m.ID))(t).FilesWanted || must(s.Message(t.Context(), plain.ID))(t).FilesWanted {
+		t.Error("the wrong row is wanted")
+	}
+}

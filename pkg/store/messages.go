@@ -16,7 +16,8 @@ const messageColumns = `m.id, m.chat_jid, ifnull(m.platform_id,''), m.direction,
 	m.is_bot_message, m.verb, m.content, m.attachments, m.topic, m.thread_id, ifnull(m.reply_to_id,''),
 	ifnull(m.target_id,''), m.addressed, m.pending_files, m.timestamp, m.received_at, m.source,
 	ifnull(m.derived_from,0), m.forwarded_from, ifnull(m.routed_to,''), ifnull(m.disposition,''),
-	ifnull(m.reason,''), ifnull(m.decided_at,0), ifnull(m.decision_seq,0), ifnull(m.turn_id,0), ifnull(m.out_state,'')`
+	ifnull(m.reason,''), ifnull(m.decided_at,0), ifnull(m.decision_seq,0), ifnull(m.turn_id,0), ifnull(m.out_state,''),
+	m.files_wanted, m.group_key, m.quote, m.error`
 
 func scanMessage(scan scanner) (*msg.Message, error) {
 	var m msg.Message
@@ -25,7 +26,8 @@ func scanMessage(scan scanner) (*msg.Message, error) {
 		&m.IsBot, &m.Verb, &m.Content, &attachments, &m.Topic, &m.ThreadID, &m.ReplyToID,
 		&m.TargetID, &m.Addressed, &m.PendingFiles, &m.Timestamp, &m.ReceivedAt, &m.Source,
 		&m.DerivedFrom, &forwarded, &m.RoutedTo, &m.Disposition,
-		&m.Reason, &m.DecidedAt, &m.DecisionSeq, &m.TurnID, &m.OutState)
+		&m.Reason, &m.DecidedAt, &m.DecisionSeq, &m.TurnID, &m.OutState,
+		&m.FilesWanted, &m.GroupKey, &m.Quote, &m.Error)
 	if err != nil {
 		return nil, fmt.Errorf("scan message: %w", err)
 	}
@@ -213,7 +215,7 @@ func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 		m.ChatJID, null(m.PlatformID), m.Direction, m.Kind, m.Sender, m.SenderName, m.IsBot, m.Verb, m.Content,
 		attachmentsJSON(m.Attachments), m.Topic, m.ThreadID, null(m.ReplyToID), null(m.TargetID), m.Addressed,
 		m.PendingFiles, m.Timestamp, m.ReceivedAt, m.Source, null(m.DerivedFrom), forwardedJSON(m.ForwardedFrom),
-		null(m.TurnID), null(m.OutState))
+		null(m.TurnID), null(m.OutState), m.FilesWanted, m.GroupKey, m.Quote)
 	if err != nil {
 		return 0, false, err
 	}
@@ -245,6 +247,17 @@ func (r Reader) PendingFiles(ctx context.Context, platform string, limit int) ([
 	return r.messages(ctx, queryPendingFiles, platform, limit)
 }
 
+// WantFiles asks for the attachments of a row, if any is still to be downloaded,
+// and pokes the adapter of its chat.
+func (tx *Tx) WantFiles(id int64) error {
+	var jid string
+	found, err := tx.get([]any{&jid}, updateWantFiles, id)
+	if err == nil && found {
+		tx.Poke(msg.DaemonOf(jid))
+	}
+	return err
+}
+
 // PutFiles records the result of downloading a row's attachments, so that gated
 // can decide the row. It returns ErrStale if a result is recorded already.
 func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
@@ -273,6 +286,7 @@ type Decision struct {
 	TurnID      int64  // the turn it starts, 0 for none
 	Topic       string // the row's topic and thread after the decision
 	ThreadID    string
+	Error       string // why the row could not be handled, "" for none
 }
 
 // Decide sets an undecided row's disposition. It returns ErrStale if the row has
@@ -284,7 +298,7 @@ func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 		return err
 	}
 	n, err := tx.change(updateDecide, d.Disposition, d.Reason, null(d.RoutedTo), null(d.TurnID),
-		d.Topic, d.ThreadID, now, seq, id)
+		d.Topic, d.ThreadID, d.Error, now, seq, id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("decide row %d: %w", id, ErrStale)
 	}

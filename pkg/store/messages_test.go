@@ -429,3 +429,14 @@ func TestObserved_ManyRows_IsBounded(t *testing.T) {
 		t.Errorf("below 10,000 rows: %v, %d, %v", ids(rows), left, err)
 	}
 }
+
+func TestPutMessage_GroupKeyQuoteAndError_AreKept(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	m := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, GroupKey: "album:7", Quote: "this part"})
+	decide(t, s, m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Error: "panic: no"})
+	got := must(s.Message(t.Context(), m.ID))(t)
+	if got.GroupKey != "album:7" || got.Quote != "this part" || got.Error != "panic: no" || got.FilesWanted {
+		t.Errorf("row %+v", got)
+	}
+}

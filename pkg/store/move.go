@@ -107,3 +107,22 @@ func (r Reader) Alias(ctx context.Context, jid string) (now string, err error) {
 	_, err = r.q.get(ctx, []any{&now}, `SELECT new_jid FROM chat_aliases WHERE old_jid = ?`, jid)
 	return now, err
 }
+
+// ChatMoves returns where each chat that was moved is now. moving has the old
+// addresses of those whose rows are still being moved.
+func (r Reader) ChatMoves(ctx context.Context) (moves map[string]string, moving map[string]bool, err error) {
+	moves, moving = map[string]string{}, map[string]bool{}
+	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+		var from, to string
+		var open bool
+		if err := scan(&from, &to, &open); err != nil {
+			return false, err
+		}
+		moves[from] = to
+		if open {
+			moving[from] = true
+		}
+		return true, nil
+	}, `SELECT old_jid, new_jid, moving FROM chat_aliases`)
+	return moves, moving, err
+}

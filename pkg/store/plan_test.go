@@ -49,15 +49,16 @@ func queryPlans() map[string][2]string {
 		"queryMessageID":    {queryMessageID, "SEARCH messages USING COVERING INDEX messages_platform_id (chat_jid=? AND platform_id=?)"},
 		"queryLastID":       {queryLastID, "SEARCH messages"},
 		"queryNewMessages":  {queryNewMessages, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)"},
-		// All of a partial index, which holds waiting rows only.
-		"queryUndecidedChats": {queryUndecidedChats, "SCAN messages USING INDEX messages_undecided"},
-		"queryUndecided":      {queryUndecided, "SEARCH m USING INDEX messages_undecided (chat_jid=? AND id>?)"},
-		"queryTurnMessages":   {queryTurnMessages, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
-		"queryTurnReplies":    {queryTurnReplies, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
-		"queryDerivedFrom":    {queryDerivedFrom, "SEARCH m USING INDEX messages_derived (derived_from=?)"},
-		"queryObserved":       {queryObserved, observed},
-		"queryObservedCount":  {queryObservedCount, observed},
-		"queryLastStaleAt":    {queryLastStaleAt, "SEARCH messages USING INDEX messages_stale (chat_jid=?)"},
+		"queryUndecidedChats": {queryUndecidedChats, "CO-ROUTINE waiting\nSETUP\nSEARCH messages USING INDEX messages_undecided\n" +
+			"RECURSIVE STEP\nSCAN waiting\nCORRELATED SCALAR SUBQUERY 2\nSEARCH messages USING INDEX messages_undecided (chat_jid>?)\n" +
+			"SCAN waiting"}, // one row per chat
+		"queryUndecided":     {queryUndecided, "SEARCH m USING INDEX messages_undecided (chat_jid=? AND id>?)"},
+		"queryTurnMessages":  {queryTurnMessages, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
+		"queryTurnReplies":   {queryTurnReplies, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
+		"queryDerivedFrom":   {queryDerivedFrom, "SEARCH m USING INDEX messages_derived (derived_from=?)"},
+		"queryObserved":      {queryObserved, observed},
+		"queryObservedCount": {queryObservedCount, observed},
+		"queryLastStaleAt":   {queryLastStaleAt, "SEARCH messages USING INDEX messages_stale (chat_jid=?)"},
 		"queryBotTurns": {queryBotTurns, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\n" +
 			"USE TEMP B-TREE FOR count(DISTINCT)\nSCAN (subquery-1)"},
 		"queryFiredEdit": {queryFiredEdit, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},
@@ -82,6 +83,7 @@ func queryPlans() map[string][2]string {
 		"updateMoveMessages":  {updateMoveMessages, "SEARCH messages USING INDEX messages_chat (chat_jid=?)"},
 		"updateMoveTurns":     {updateMoveTurns, "SEARCH turns USING INDEX turns_chat (chat_jid=?)"},
 		"updateMoveRuns":      {updateMoveRuns, "SCAN runs USING INDEX runs_unended"}, // the whole of a small partial index
+		"updateWantFiles":     {updateWantFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateFiles":         {updateFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryDeliveries":     {queryDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
 		"updateClaimOutbound": {updateClaimOutbound, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},

@@ -16,8 +16,13 @@ const (
 	queryLastID      = `SELECT ifnull(max(id), 0) FROM messages`
 	queryNewMessages = `SELECT id, chat_jid, direction = 'in' AND disposition IS NULL
 		FROM messages WHERE id > ? ORDER BY id LIMIT ?+0`
-	queryUndecidedChats = `SELECT DISTINCT chat_jid FROM messages INDEXED BY messages_undecided
-		WHERE direction = 'in' AND disposition IS NULL`
+	// A skip scan: a seek per chat, however many rows of it wait.
+	queryUndecidedChats = `WITH RECURSIVE waiting(jid) AS (
+		SELECT min(chat_jid) FROM messages INDEXED BY messages_undecided WHERE direction = 'in' AND disposition IS NULL
+		UNION ALL SELECT (SELECT min(chat_jid) FROM messages INDEXED BY messages_undecided
+			WHERE direction = 'in' AND disposition IS NULL AND chat_jid > waiting.jid)
+		FROM waiting WHERE waiting.jid IS NOT NULL)
+		SELECT jid FROM waiting WHERE jid IS NOT NULL`
 	queryUndecided = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_undecided
 		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ? AND m.id > ? ORDER BY m.id LIMIT ?+0`
 	queryTurnMessages = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`
@@ -41,11 +46,11 @@ const (
 
 	insertMessage = `INSERT INTO messages (chat_jid, platform_id, direction, kind, sender, sender_name, is_bot_message,
 		verb, content, attachments, topic, thread_id, reply_to_id, target_id, addressed, pending_files, timestamp,
-		received_at, source, derived_from, forwarded_from, turn_id, out_state)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+		received_at, source, derived_from, forwarded_from, turn_id, out_state, files_wanted, group_key, quote)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 		ON CONFLICT (chat_jid, platform_id) WHERE platform_id IS NOT NULL DO NOTHING`
 	updateDecide = `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
-		decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL`
+		error = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL`
 	updateContent     = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ? AND disposition IS NULL`
 	updateAttachNotes = `UPDATE messages SET turn_id = ?1 WHERE id IN (SELECT id FROM messages INDEXED BY messages_notes
 		WHERE chat_jid = ?2 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?3 AND thread_id = ?4
@@ -61,6 +66,7 @@ const (
 		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?||'' AND m.chat_jid = ? AND m.thread_id = ? ORDER BY m.id LIMIT 1`
 	queryPendingFiles = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_pending
 		WHERE m.pending_files > 0 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
+	updateWantFiles      = `UPDATE messages SET files_wanted = 1 WHERE id = ? AND pending_files > 0 AND files_wanted = 0 RETURNING chat_jid`
 	updateFiles          = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
 	updateMoveDeliveries = `UPDATE deliveries SET platform_id = 'old:' || platform_id
 		WHERE platform_id IS NOT NULL AND message_id IN (SELECT id FROM messages WHERE chat_jid = ?)`
