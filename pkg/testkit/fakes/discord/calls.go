@@ -89,7 +89,7 @@ func (s *Server) WaitConfirmed(ctx context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, n := range s.gateway.sessions {
-			if n.confirmed < n.sequence {
+			if n.confirmed < n.sequence || n.held != nil {
 				return false
 			}
 		}

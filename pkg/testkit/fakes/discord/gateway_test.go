@@ -237,9 +237,15 @@ func TestGateway_Faults(t *testing.T) {
 	r.general.Say(r.alice, "three")
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
+	if c.last != at+2 {
+		t.Errorf("swapped events end with sequence %d, want %d", c.last, at+2)
+	}
 	r.Redeliver(2)
-	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
+	r.ReverseNext(1)
+	r.general.Say(r.alice, "last")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"last"}`) // without a next one
 	r.Inject("MESSAGE_CREATE", `{"author":null}`)
 	if c.event("MESSAGE_CREATE")["author"] != nil {
 		t.Error("the injected event differs")
@@ -275,6 +281,18 @@ func TestSetReachable_False_BreaksConnections(t *testing.T) {
 	if _, resp, err := websocket.Dial(r.ctx, "ws"+r.base[4:]+"/gateway/?v=9", &websocket.DialOptions{HTTPClient: r.client}); err == nil || resp == nil || resp.StatusCode != 503 {
 		t.Errorf("the gateway's fault: %v, %v", resp, err)
 	}
+}
+
+func TestReverseNext_Disconnected_ResumesWithHeldEvent(t *testing.T) {
+	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	r.ReverseNext(1)
+	r.general.Say(r.alice, "held")
+	r.Disconnect()
+	c.closes(-1)
+	c = c.again()
+	c.event("RESUMED")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"held"}`)
 }
 
 // Under concurrent faults a client that resumes receives each event once and in order.

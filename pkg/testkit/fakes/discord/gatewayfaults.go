@@ -83,7 +83,7 @@ func (s *Server) DuplicateNext(n int) {
 	s.gateway.duplicates = n
 }
 
-// ReverseNext swaps the next two events, n times.
+// ReverseNext swaps the next two events, n times. An event without a next one is sent after a second.
 func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,8 +3,10 @@ package discord
 import (
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // keptEvents is how many events of a session can be replayed. Discord's number is not documented.
@@ -17,8 +19,10 @@ type gateway struct {
 	stats      GatewayStats
 	duplicates int
 	swaps      int
-	held       map[*conn]frame // the first of two swapped events
 }
+
+// maxHold is how long the first of two swapped events waits for the second.
+const maxHold = time.Second
 
 // GatewayStats counts what clients of the gateway did.
 type GatewayStats struct {
@@ -36,7 +40,14 @@ type session struct {
 	sequence  int64 // of the last event
 	confirmed int64 // the last event that a heartbeat confirmed
 	log       []event
-	conn      *conn // nil while disconnected
+	conn      *conn      // nil while disconnected
+	held      *heldEvent // the first of two swapped events, nil for none
+}
+
+// heldEvent is an event that is sent after the next one.
+type heldEvent struct {
+	name string
+	d    json.RawMessage
 }
 
 // event is a dispatched event, for replay.
@@ -49,7 +60,6 @@ func (g *gateway) open() []*conn { return g.conns }
 
 func (g *gateway) forget(c *conn) {
 	g.conns = slices.DeleteFunc(slices.Clone(g.conns), func(other *conn) bool { return other == c })
-	delete(g.held, c)
 }
 
 // authenticated checks the token of IDENTIFY and RESUME, which may have the prefix "Bot ".
@@ -152,45 +162,66 @@ func (c *conn) resume(d json.RawMessage) {
 	again.dispatch("RESUMED", map[string]any{})
 }
 
-// dispatch sends an event to a session. The lock is held.
+// dispatch sends an event to a session; with a fault, twice or after the next one. Numbers increase in the
+// order of sending, as Discord's do: a client that resumes in between misses nothing. The lock is held.
 func (n *session) dispatch(name string, d any) {
+	switch {
+	case name == "READY" || name == "RESUMED":
+		n.send(name, d)
+	case n.held != nil:
+		n.send(name, d)
+		n.release()
+	case n.conn != nil && n.conn.s.gateway.swaps > 0:
+		n.conn.s.gateway.swaps--
+		n.hold(name, d)
+	default:
+		f := n.send(name, d)
+		if n.conn != nil && n.conn.s.gateway.duplicates > 0 {
+			n.conn.s.gateway.duplicates--
+			n.conn.queue(f)
+		}
+	}
+}
+
+// hold keeps an event until the next one, for maxHold at most: without it the event would be lost if
+// nothing happened any more.
+func (n *session) hold(name string, d any) {
+	body, err := json.Marshal(d)
+	if err != nil {
+		panic(fmt.Sprintf("discord: encode event: %v", err)) // the fake's own types
+	}
+	held, s := &heldEvent{name, body}, n.conn.s
+	n.held = held
+	time.AfterFunc(maxHold, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if n.held == held {
+			n.release()
+			s.Notify()
+		}
+	})
+}
+
+// release sends the held event.
+func (n *session) release() {
+	held := n.held
+	n.held = nil
+	n.send(held.name, held.d)
+}
+
+// send gives an event the next number, keeps it for replay, and queues it if a client is connected.
+func (n *session) send(name string, d any) frame {
 	n.sequence++
 	e := event{sequence: n.sequence, body: payload(opDispatch, d, n.sequence, name)}
 	n.log = append(n.log, e)
 	if extra := len(n.log) - keptEvents; extra > 0 {
 		n.log = slices.Delete(n.log, 0, extra)
 	}
+	f := frame{body: e.body, zip: n.zip}
 	if n.conn != nil {
-		n.conn.deliver(name, frame{body: e.body, zip: n.zip})
+		n.conn.queue(f)
 	}
-}
-
-// deliver queues an event; with a fault, twice or after the next one.
-func (c *conn) deliver(name string, f frame) {
-	g := &c.s.gateway
-	if name == "READY" || name == "RESUMED" {
-		c.queue(f)
-		return
-	}
-	if first, holding := g.held[c]; holding {
-		delete(g.held, c)
-		c.queue(f)
-		c.queue(first)
-		return
-	}
-	if g.swaps > 0 {
-		g.swaps--
-		if g.held == nil {
-			g.held = map[*conn]frame{}
-		}
-		g.held[c] = f
-		return
-	}
-	c.queue(f)
-	if g.duplicates > 0 {
-		g.duplicates--
-		c.queue(f)
-	}
+	return f
 }
 
 // emit sends an event to all sessions with the intent. The lock is held.

@@ -11,6 +11,9 @@ import (
 // keptEvents is how many answered events are kept for Redeliver.
 const keptEvents = 1000
 
+// maxHold is how long events that are to be reversed wait for the others.
+const maxHold = time.Second
+
 // queue holds what the app has not answered. The server's lock guards it.
 type queue struct {
 	waiting       []*delivery // for a socket, or for the next post, in order
@@ -22,6 +25,7 @@ type queue struct {
 	duplicates    int
 	reversals     int // how many future events to reverse
 	held          []*delivery
+	holds         int  // how often held has begun to fill
 	worker        bool // postAll is running
 	posting       sync.WaitGroup
 }
@@ -56,14 +60,11 @@ func (s *Server) enqueue(d *delivery) {
 	q := &s.queue
 	if q.reversals > 0 {
 		q.held = append(q.held, d)
-		if len(q.held) < q.reversals {
-			return
-		}
-		slices.Reverse(q.held)
-		all := q.held
-		q.held, q.reversals = nil, 0
-		for _, d := range all {
-			s.enqueue(d)
+		switch len(q.held) {
+		case q.reversals:
+			s.release()
+		case 1:
+			s.releaseLater()
 		}
 		return
 	}
@@ -75,6 +76,30 @@ func (s *Server) enqueue(d *delivery) {
 	}
 	s.dispatch()
 	s.Notify()
+}
+
+// releaseLater releases what is held after maxHold: without it events would be lost if too few followed.
+func (s *Server) releaseLater() {
+	s.queue.holds++
+	hold := s.queue.holds
+	time.AfterFunc(maxHold, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.queue.holds == hold && len(s.queue.held) > 0 {
+			s.release()
+		}
+	})
+}
+
+// release sends what is held, in reverse order. The lock is held.
+func (s *Server) release() {
+	q := &s.queue
+	all := q.held
+	q.held, q.reversals = nil, 0
+	slices.Reverse(all)
+	for _, d := range all {
+		s.enqueue(d)
+	}
 }
 
 // dispatch sends waiting deliveries on the sockets, or starts posting them. The lock is held.
@@ -254,10 +279,12 @@ func (s *Server) DuplicateNext(n int) {
 	s.queue.duplicates = n
 }
 
-// ReverseNext holds the next n events back, and sends them in reverse order.
+// ReverseNext holds the next n events back, and sends them in reverse order: after the nth, or a second
+// after the first.
 func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.release()
 	s.queue.reversals = n
 }
 
