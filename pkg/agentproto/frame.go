@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -25,6 +26,32 @@ const (
 	StatusError = "error"
 )
 
+// Kind is what a failure means for the turn and for the session.
+type Kind string
+
+// Values of [Frame.Kind].
+const (
+	// KindSession: the session is lost or unusable. It is dropped and the turn retried
+	// with a new one.
+	KindSession Kind = "session"
+	// KindTransient: what failed may work later, such as an overloaded API. The session
+	// stays and the turn is retried.
+	KindTransient Kind = "transient"
+	// KindPermanent: a retry cannot succeed, for example with a wrong key. The session
+	// stays and the turn is not retried.
+	KindPermanent Kind = "permanent"
+)
+
+// Known reports whether k is one of the kinds above.
+func (k Kind) Known() bool {
+	return k == KindSession || k == KindTransient || k == KindPermanent
+}
+
+// MaxRetryAfter is the longest delay that an agent can ask for. The reset time of
+// a usage limit can be days away; checking once an hour costs little and notices
+// an earlier change.
+const MaxRetryAfter = time.Hour
+
 // Frame is one answer of an agent.
 type Frame struct {
 	Status string `json:"status"`
@@ -34,6 +61,12 @@ type Frame struct {
 	NewSessionID string `json:"newSessionId,omitempty"`
 	// Error is the reason, in words, if Status is error.
 	Error string `json:"error,omitempty"`
+	// Kind is the kind of the failure if Status is error, as the agent wrote it;
+	// see [Frame.ErrorKind].
+	Kind Kind `json:"kind,omitempty"`
+	// RetryAfter is in seconds, with kind transient: the earliest time for the next
+	// attempt; see [Frame.RetryDelay].
+	RetryAfter float64 `json:"retry_after,omitempty"`
 	// TurnID is the turn this answers; "" means the oldest unanswered one.
 	TurnID string `json:"turnId,omitempty"`
 	// Final is false when more frames of this turn follow; nil means true.
@@ -42,6 +75,25 @@ type Frame struct {
 
 // More reports whether the agent announced further frames for the same turn.
 func (f Frame) More() bool { return f.Final != nil && !*f.Final }
+
+// ErrorKind is the kind of a failure, session if it is missing or unknown: an
+// agent written for a later version must not fail twice because of it.
+func (f Frame) ErrorKind() Kind {
+	if f.Kind.Known() {
+		return f.Kind
+	}
+	return KindSession
+}
+
+// RetryDelay is RetryAfter between 0 and MaxRetryAfter, and 0 unless the kind is
+// transient.
+func (f Frame) RetryDelay() time.Duration {
+	if f.Kind != KindTransient {
+		return 0
+	}
+	seconds := min(max(f.RetryAfter, 0), MaxRetryAfter.Seconds())
+	return time.Duration(seconds * float64(time.Second))
+}
 
 // Malformed is the error for a frame that cannot be parsed. It concerns one
 // turn; the frames after it are still read.
@@ -81,6 +133,7 @@ func parseFrame(body []byte) (Frame, error) {
 	for _, s := range []*string{&f.Status, &f.Result, &f.NewSessionID, &f.Error, &f.TurnID} {
 		*s = clean(*s)
 	}
+	f.Kind = Kind(clean(string(f.Kind)))
 	if err != nil {
 		return Frame{}, &Malformed{Reason: err.Error(), TurnID: f.TurnID, Excerpt: excerpt(body)}
 	}

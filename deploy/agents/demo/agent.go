@@ -99,7 +99,7 @@ func (a *agent) answer(t turn) error {
 	case t.order.crash:
 		return errCrash
 	case t.order.fail:
-		return a.write(agentproto.Frame{Status: agentproto.StatusError, Error: "error requested", TurnID: t.id})
+		return a.write(a.failure(t))
 	case t.order.silent:
 		return a.write(agentproto.Frame{Status: agentproto.StatusOK, TurnID: t.id})
 	}
@@ -115,6 +115,14 @@ func (a *agent) answer(t turn) error {
 		text = fmt.Sprintf("%d/%d %s", t.order.frames, t.order.frames, text)
 	}
 	return a.write(agentproto.Frame{Status: agentproto.StatusOK, Result: text, TurnID: t.id})
+}
+
+func (a *agent) failure(t turn) agentproto.Frame {
+	f := agentproto.Frame{Status: agentproto.StatusError, Error: "error requested", TurnID: t.id, Kind: t.order.kind, RetryAfter: t.order.retry}
+	if t.order.result {
+		f.Result = a.describe(t)
+	}
+	return f
 }
 
 func (a *agent) write(f agentproto.Frame) error {

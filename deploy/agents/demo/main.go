@@ -6,8 +6,10 @@
 //	slow N     answer after N seconds; /stop cancels it
 //	frames N   answer in N frames
 //	silent     answer nothing
-//	error      report an error
 //	crash      exit with code 1, without a frame
+//	error      report an error; a word after it says which:
+//	           transient, transient N (retry after N seconds), permanent,
+//	           session, or result (an error with an answer)
 package main
 
 import (

@@ -162,6 +162,19 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
 		}
 	})
+	t.Run("errors", func(t *testing.T) {
+		s := open(t, binary)
+		s.send(first("1", "old", "error transient 40"), message("2", "error permanent"), message("3", "error result"))
+		rest, code := s.end()
+		want := []agentproto.Frame{
+			{Status: "error", TurnID: "1", Error: "error requested", Kind: "transient", RetryAfter: 40},
+			{Status: "error", TurnID: "2", Error: "error requested", Kind: "permanent"},
+			{Status: "error", TurnID: "3", Error: "error requested", Result: "You said: error result\n(topic #deploy · place 77 · surface telegram-topic · turn 3)"},
+		}
+		if diff := cmp.Diff(want, rest); diff != "" || code != 0 {
+			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
+		}
+	})
 	t.Run("crash", func(t *testing.T) {
 		s := open(t, binary)
 		s.send(first("1", "old", "crash"))

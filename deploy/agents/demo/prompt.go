@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"arizuko/pkg/agentproto"
 )
 
 // Text in a prompt is escaped: < and > only occur in tags.
@@ -36,6 +38,9 @@ type order struct {
 	frames int // 0 and 1 are both one frame
 	silent bool
 	fail   bool
+	kind   agentproto.Kind // of the error
+	retry  float64         // seconds
+	result bool            // the error has a result
 	crash  bool
 }
 
@@ -66,6 +71,7 @@ func (o *order) apply(words []string) int {
 		o.silent = true
 	case "error":
 		o.fail = true
+		return 1 + o.applyKind(words[1:])
 	case "crash":
 		o.crash = true
 	case "slow":
@@ -84,6 +90,27 @@ func (o *order) apply(words []string) int {
 		return 2
 	default:
 		return 0
+	}
+	return 1
+}
+
+// applyKind parses what may follow the word error and returns its number of words.
+func (o *order) applyKind(words []string) int {
+	if len(words) == 0 {
+		return 0
+	}
+	if words[0] == "result" {
+		o.result = true
+		return 1
+	}
+	kind := agentproto.Kind(words[0])
+	if !kind.Known() {
+		return 0
+	}
+	o.kind = kind
+	if seconds, ok := number(words, agentproto.MaxRetryAfter.Seconds()); ok && kind == agentproto.KindTransient {
+		o.retry = seconds
+		return 2
 	}
 	return 1
 }

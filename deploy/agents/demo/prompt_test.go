@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/agentproto"
 )
 
 func TestMessageTexts_OfTurn_AreUnescaped(t *testing.T) {
@@ -44,6 +46,13 @@ func TestParseOrder_LeadingWords_AreInstructions(t *testing.T) {
 		{"slow 1 crash", order{slow: time.Second, crash: true}},
 		{"silent", order{silent: true}},
 		{"error", order{fail: true}},
+		{"error transient", order{fail: true, kind: agentproto.KindTransient}},
+		{"Error Transient 40 now", order{fail: true, kind: agentproto.KindTransient, retry: 40}},
+		{"error transient 99999", order{fail: true, kind: agentproto.KindTransient}},
+		{"slow 2 error permanent 3", order{slow: 2 * time.Second, fail: true, kind: agentproto.KindPermanent}},
+		{"error session", order{fail: true, kind: agentproto.KindSession}},
+		{"error result", order{fail: true, result: true}},
+		{"error handling is hard", order{fail: true}},
 		{"please crash", order{}},
 		{"slow down", order{}},
 		{"slow", order{}},

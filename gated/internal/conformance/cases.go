@@ -27,6 +27,7 @@ func cases() []testCase {
 		{"several frames", severalFrames},
 		{"silence", silent},
 		{"an error", reportsError},
+		{"an error that keeps the session", keepsSession},
 		{"interrupt, then another turn", interrupted},
 		{"interrupt, then the end", interruptedForGood},
 		{"end of input while it works", endWhileBusy},
@@ -195,6 +196,22 @@ func reportsError(x *caseRun) error {
 		return notShown("it answered")
 	}
 	return err // what it does after an error does not matter: gated ends it
+}
+
+func keepsSession(x *caseRun) error {
+	turn, err := x.begin("", "error transient\nDo not answer this: report an error that a retry may fix.")
+	if err != nil {
+		return err
+	}
+	all, err := x.answers(turn)
+	switch {
+	case err != nil:
+	case all[0].Status != agentproto.StatusError:
+		return notShown("it answered")
+	case all[0].ErrorKind() == agentproto.KindSession:
+		return notShown("the error has no kind transient or permanent: gated drops the session")
+	}
+	return err
 }
 
 func interrupted(x *caseRun) error {

@@ -57,10 +57,33 @@ func (l *protocolChecker) frame(f agentproto.Frame) (turn string, wrong []breach
 	if f.Status == agentproto.StatusError && strings.TrimSpace(f.Error) == "" {
 		add("say in error what went wrong, for the operator", "an error frame without an error text")
 	}
+	wrong = append(wrong, kindBreaches(f)...)
 	if !f.More() {
 		l.open = slices.DeleteFunc(l.open, func(t string) bool { return t == turn })
 	}
 	return turn, wrong
+}
+
+// kindBreaches checks the kind and the delay of a failure.
+func kindBreaches(f agentproto.Frame) (wrong []breach) {
+	add := func(fix, format string, args ...any) {
+		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
+	}
+	switch {
+	case f.Kind == "":
+	case f.Status != agentproto.StatusError:
+		add("leave kind out, or set status to error", "a frame with status ok has kind %q", f.Kind)
+	case !f.Kind.Known():
+		add("kind is session, transient or permanent; leave it out if none fits", "kind is %q; gated takes it as session", f.Kind)
+	}
+	switch limit := agentproto.MaxRetryAfter.Seconds(); {
+	case f.RetryAfter == 0:
+	case f.Kind != agentproto.KindTransient:
+		add("set retry_after with kind transient only", "retry_after without kind transient; gated ignores it")
+	case f.RetryAfter < 0 || f.RetryAfter > limit:
+		add(fmt.Sprintf("retry_after is in seconds, from 0 to %.0f", limit), "retry_after is %v; gated takes the nearest value allowed", f.RetryAfter)
+	}
+	return wrong
 }
 
 // addressee returns the turn that a frame answers: the one it names, else the oldest open one, else
@@ -77,6 +100,10 @@ func (l *protocolChecker) addressee(named string) string {
 	return l.given[len(l.given)-1]
 }
 
+// aFrame shows what a frame is.
+const aFrame = "a frame is three lines on stdout:\n" +
+	agentproto.FrameStart + "\n" + `{"status":"ok","turnId":"1","result":"hello"}` + "\n" + agentproto.FrameEnd
+
 // malformed explains a malformed frame.
 func malformed(m *agentproto.Malformed) breach {
 	fix := "make the whole object with a JSON library: a line end inside a text is written \\n"
@@ -90,7 +117,7 @@ func malformed(m *agentproto.Malformed) breach {
 	case strings.Contains(m.Reason, "status is"):
 		fix = `status is "ok" or "error"`
 	case strings.Contains(m.Reason, "cannot unmarshal"):
-		fix = "all fields are strings, turnId too; only final is true or false"
+		fix = "all fields are strings, turnId too, but final, which is true or false, and retry_after, which is a number"
 	}
 	return breach{fmt.Sprintf("a malformed frame: %s: %q", m.Reason, m.Excerpt), fix}
 }
@@ -120,7 +147,7 @@ func printed(line string) []breach {
 // exit checks the end of the run; late means that the process had to be stopped.
 func (l *protocolChecker) exit(exit runtime.Exit, late bool) (wrong []breach) {
 	how := exit.Reason()
-	if last := lastLine(exit.StderrTail); last != "" {
+	if last := lastLine(exit.StderrTail); last != "" && exit.Err == nil {
 		how += ": " + last
 	}
 	add := func(fix, format string, args ...any) {
@@ -134,7 +161,7 @@ func (l *protocolChecker) exit(exit runtime.Exit, late bool) (wrong []breach) {
 			add("exit with 0 after the last answer", "it exited with an error after its last answer: %s", how)
 		}
 	case l.frames == 0:
-		add("answer each turn with a frame before the program exits; an error frame will do", "it exited without a frame: %s", how)
+		add("answer each turn with a frame before the program exits; an error frame will do; "+aFrame, "it exited without a frame: %s", how)
 	case exit.Code != 0 || l.closed:
 		add("leave the loop over stdin only when all turns are answered, each with a frame without final:false",
 			"it exited with turn %s unanswered: %s", strings.Join(l.open, ", "), how)

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,6 +45,12 @@ func TestChecker_Frame(t *testing.T) {
 		{"in time", func(l *protocolChecker) { l.frame(ok); l.closed = true }, ok, "2", "", ""},
 		{"of a cancelled turn", func(l *protocolChecker) { l.cancel(); l.closed = true }, frameOf("1"), "1", "", ""},
 		{"an error", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e"}, "1", "2", ""},
+		{"an error of a kind", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e", Kind: agentproto.KindTransient, RetryAfter: 2.5}, "1", "2", ""},
+		{"an error of an unknown kind", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e", Kind: "fatal"}, "1", "2", `kind is "fatal"`},
+		{"an answer with a kind", nil, agentproto.Frame{Status: agentproto.StatusOK, Kind: agentproto.KindTransient}, "1", "2", "status ok has kind"},
+		{"a delay without its kind", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e", RetryAfter: 5}, "1", "2", "without kind transient"},
+		{"a delay in the past", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e", Kind: agentproto.KindTransient, RetryAfter: -5}, "1", "2", "retry_after is -5"},
+		{"a delay in milliseconds", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e", Kind: agentproto.KindTransient, RetryAfter: 40000}, "1", "2", "retry_after is 40000"},
 		{"an error without a text", nil, agentproto.Frame{Status: agentproto.StatusError, Error: " "}, "1", "2", "without an error text"},
 	}
 	for _, tt := range tests {
@@ -106,6 +113,7 @@ func TestChecker_Exit(t *testing.T) {
 		{"all answered, and failed", given(ok, ok), failed, false, "after its last answer: exit code 3: Traceback: b"},
 		{"dropped, and failed", cancelled, failed, false, ""},
 		{"without a frame", given(), runtime.Exit{}, false, "without a frame: exit code 0"},
+		{"without a program", given(), runtime.Exit{Code: 127, Err: errors.New("x: not found"), StderrTail: "x: not found"}, false, "it exited without a frame: x: not found"},
 		{"one answer and gone", given(ok), runtime.Exit{}, false, ""},
 		{"one answer of two at the end", closed(given(ok)), runtime.Exit{}, false, "turn 2 unanswered"},
 		{"one answer and a crash", given(ok), failed, false, "turn 2 unanswered: exit code 3"},
@@ -145,6 +153,7 @@ func TestMalformed(t *testing.T) {
 		framed(`{"status":"done"}`):                        `"ok" or "error"`,
 		framed(`{"status":"ok","turnId":1}`):               "strings",
 		framed(`{"status":"ok","final":"no"}`):             "true or false",
+		framed(`{"status":"error","retry_after":"5"}`):     "a number",
 		framed("{\"status\":\"ok\",\"result\":\"a\nb\"}"):  "JSON library",
 		framed("hello"): "JSON library",
 	} {

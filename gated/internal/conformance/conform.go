@@ -206,8 +206,11 @@ func (x *caseRun) unanswered(turn string) error {
 	case x.exit == nil && len(x.frames) > 0 && x.frames[len(x.frames)-1].More():
 		return fail("end each turn with a frame without final:false", "turn %s: no further frame within %s after one with final:false", turn, x.timeouts.Answer)
 	case x.exit == nil:
-		return fail("write a frame for each turn and flush it; read stdin line by line; raise -wait if it needs longer",
-			"turn %s is not answered within %s", turn, x.timeouts.Answer)
+		fix := "write a frame for each turn and flush it; read stdin line by line; raise -wait if it needs longer"
+		if len(x.frames) == 0 {
+			fix += "; " + aFrame
+		}
+		return fail(fix, "turn %s is not answered within %s", turn, x.timeouts.Answer)
 	case x.exit.Code == 0 && len(x.frames) > 0:
 		return notShown("it exits after an answer; gated starts it again for the other turns")
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"arizuko/pkg/agentproto"
 )
 
 // quick is for agents that answer at once or never.
@@ -38,7 +40,7 @@ func TestConform(t *testing.T) {
 	}
 	for _, c := range cases() {
 		switch c.name {
-		case "several frames", "silence", "an error", "interrupt, then another turn", "interrupt, then the end":
+		case "several frames", "silence", "an error", "an error that keeps the session", "interrupt, then another turn", "interrupt, then the end":
 			if !strings.HasPrefix(results[c.name], "not shown: ") {
 				t.Errorf("%s: %q", c.name, results[c.name])
 			}
@@ -48,7 +50,7 @@ func TestConform(t *testing.T) {
 			}
 		}
 	}
-	if !strings.HasSuffix(text, fmt.Sprintf("%d passed, 0 failed, 5 not shown\n", len(cases())-5)) {
+	if !strings.HasSuffix(text, fmt.Sprintf("%d passed, 0 failed, 6 not shown\n", len(cases())-6)) {
 		t.Errorf("it ends:\n%s", text)
 	}
 }
@@ -66,7 +68,7 @@ func TestConform_NamesBreaches(t *testing.T) {
 		do       string
 	}{
 		{"ignores input", shortAnswer, "a first answer", "FAILED: turn 1 is not answered within 3s", "flush it"},
-		{"no frames", shortAnswer, "a first answer", "FAILED: turn 1 is not answered", "flush it"},
+		{"no frames", shortAnswer, "a first answer", "FAILED: turn 1 is not answered", agentproto.FrameStart},
 		{"never final", shortAnswer, "a first answer", "FAILED: turn 1: no further frame within", "final:false"},
 		{"names another turn", quick, "a first answer", `FAILED: a frame names turn "turn-1"`, "send back the turnId"},
 		{"indents delimiters", quick, "a first answer", "FAILED: a malformed delimiter", "alone on its line"},

@@ -86,8 +86,18 @@ func behave(how string, in io.Reader, out io.Writer) error {
 		switch n++; {
 		case n == 2 && how == "exits at turn 2":
 			return errAsAsked
-		case n == 2 && how == "fails turn 2":
+		case n == 2 && strings.HasPrefix(how, "fails turn 2"):
 			f.Status, f.Error = agentproto.StatusError, "no luck"
+			switch how {
+			case "fails turn 2":
+				f.Result = ""
+			case "fails turn 2, with a result":
+				f.Result = "half of it"
+			case "fails turn 2, transient":
+				f.Result, f.Kind, f.RetryAfter = "", agentproto.KindTransient, 7
+			case "fails turn 2, permanent":
+				f.Result, f.Kind = "", agentproto.KindPermanent
+			}
 		}
 		if err := answerAs(how, f, out); err != nil || how == "exits after an answer" {
 			return err

@@ -56,9 +56,14 @@ func (p *printer) write(s style, mark, text string) {
 // answer prints what a chat would show of a frame.
 func (p *printer) answer(f agentproto.Frame) {
 	text := agentproto.Strip(f.Result)
+	if f.Status == agentproto.StatusError {
+		p.write(bad, "  ", failureLine(f))
+		if text != "" {
+			p.write(plain, "  ", text)
+		}
+		return
+	}
 	switch {
-	case f.Status == agentproto.StatusError:
-		p.write(bad, "  ", "error: "+f.Error)
 	case text == "" && f.Result != "":
 		p.write(dim, "  ", "(silence: the whole result is hidden)")
 	case text == "":
@@ -66,6 +71,14 @@ func (p *printer) answer(f agentproto.Frame) {
 	default:
 		p.write(plain, "  ", text)
 	}
+}
+
+// failureLine is an error frame in a line.
+func failureLine(f agentproto.Frame) string {
+	if f.Kind.Known() {
+		return fmt.Sprintf("error, %s: %s", f.Kind, f.Error)
+	}
+	return "error: " + f.Error
 }
 
 // breaches prints what the agent did wrong and how to fix it.

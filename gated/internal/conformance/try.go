@@ -203,16 +203,36 @@ func (t *session) frame(f agentproto.Frame) {
 	t.printer.answer(f)
 	t.printer.breaches(wrong)
 	if f.Status == agentproto.StatusError && turn != "" && !t.run.checker.cancelled {
-		t.fail()
+		t.failed(f)
 	}
 	if t.session == "" && f.Status == agentproto.StatusOK && t.run.checker.frames == 1 {
 		t.printer.write(plain, "  ", "note: no newSessionId: the next run will not remember this conversation")
 	}
 }
 
+// failed does what gated does after an error frame.
+func (t *session) failed(f agentproto.Frame) {
+	switch {
+	case f.Result != "":
+		t.printer.write(plain, "", "gated would send the result and keep the error for operators; the turn is done")
+	case f.ErrorKind() == agentproto.KindTransient:
+		wait := "later"
+		if d := f.RetryDelay(); d > 0 {
+			wait = "after " + d.String()
+		}
+		t.printer.write(plain, "", "gated would end this run, keep its session, and retry the turn "+wait+", three times at most")
+		t.run.abandon()
+	case f.ErrorKind() == agentproto.KindPermanent:
+		t.printer.write(plain, "", "gated would end this run, keep its session, and give the turn up")
+		t.run.abandon()
+	default:
+		t.fail()
+	}
+}
+
 // fail does what gated does with a run that failed.
 func (t *session) fail() {
-	t.printer.write(plain, "", "gated would end this run, drop its session, and retry the unanswered turns in another, three times at most")
+	t.printer.write(plain, "", "gated would end this run, drop its session, and retry the turn in another, three times at most")
 	t.session = ""
 	t.run.abandon()
 }
@@ -235,7 +255,12 @@ func (t *session) await() {
 
 // hintIfQuiet prints a hint after a long silence.
 func (t *session) hintIfQuiet() {
-	if t.run != nil && len(t.run.checker.open) > 0 {
-		t.printer.write(plain, "", fmt.Sprintf("no event for %s: does the agent flush its output, and read stdin line by line?", silence))
+	if t.run == nil || len(t.run.checker.open) == 0 {
+		return
 	}
+	hint := fmt.Sprintf("no frame for %s: does the agent flush its output, and read stdin line by line?", silence)
+	if t.run.checker.frames == 0 {
+		hint += " " + aFrame
+	}
+	t.printer.write(plain, "", hint)
 }

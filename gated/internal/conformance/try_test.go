@@ -187,6 +187,46 @@ func TestTry_AgentFails_PrintsWhatGatedDoes(t *testing.T) {
 	}
 }
 
+func TestTry_ErrorOfKind_KeepsSession(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string][]string{
+		"fails turn 2, transient": {"error, transient: no luck", "keep its session, and retry the turn after 7s"},
+		"fails turn 2, permanent": {"error, permanent: no luck", "keep its session, and give the turn up"},
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			term := atTerminal(t, t.Context(), fakeAgent(how))
+			term.types("hello")
+			term.reads("session s")
+			term.types("again")
+			for _, line := range want {
+				term.reads(line)
+			}
+			term.types("once more")
+			term.reads("→ start, turn 3, session s")
+			if err := term.ends(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestTry_ErrorWithResult_IsAnAnswer(t *testing.T) {
+	t.Parallel()
+	term := atTerminal(t, t.Context(), fakeAgent("fails turn 2, with a result"))
+	term.types("hello")
+	term.reads("session s")
+	term.types("again")
+	term.reads("error: no luck")
+	term.reads("half of it")
+	term.reads("gated would send the result")
+	term.types("once more")
+	term.reads("→ message, turn 3")
+	if err := term.ends(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTry_ContextEnds_KillsAgent(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
