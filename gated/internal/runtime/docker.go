@@ -82,7 +82,7 @@ func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
 		},
 	})
 	if err != nil {
-		return nil, err
+		return nil, typed(err)
 	}
 	p.label = strings.Join(labels, " ")
 	return p, nil
@@ -166,19 +166,22 @@ func dockerError(exit *Exit) error {
 	if exit.Code != dockerFailed {
 		return nil
 	}
-	var said string
-	for line := range strings.Lines(exit.StderrTail) {
+	said := dockerLine(exit.StderrTail)
+	if said == "" {
+		return nil
+	}
+	return withClass(errors.New(said), dockerClass(said))
+}
+
+// dockerLine is the last line of the client's own, "" if there is none. Advice may
+// follow it.
+func dockerLine(stderr string) (said string) {
+	for line := range strings.Lines(stderr) {
 		if strings.HasPrefix(line, "docker: ") {
 			said = strings.TrimSpace(line)
 		}
 	}
-	switch {
-	case said == "":
-		return nil
-	case strings.Contains(said, "No such image"):
-		return &SetupError{errors.New(said)}
-	}
-	return errors.New(said)
+	return said
 }
 
 // remove removes containers and returns when they are gone. The engine may be
@@ -233,7 +236,11 @@ func (d Docker) call(ctx context.Context, args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		said := strings.TrimSpace(stderr.String())
-		return "", fmt.Errorf("docker %s: %w: %.500s", args[0], err, said)
+		failed := fmt.Errorf("docker %s: %w: %.500s", args[0], err, said)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return "", &MachineError{fmt.Errorf("no answer for %s: %w", dockerWait, failed)}
+		}
+		return "", withClass(failed, dockerClass(said))
 	}
 	return stdout.String(), nil
 }

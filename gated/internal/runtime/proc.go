@@ -34,8 +34,7 @@ type Exit struct {
 	Unsent int
 	// StderrTail is the last 2 KiB it wrote to stderr, valid UTF-8.
 	StderrTail string
-	// Err is set if the runtime failed and not the agent; a *SetupError if a retry
-	// cannot succeed.
+	// Err is set if the runtime failed and not the agent; see ClassOf.
 	Err error
 }
 
@@ -76,6 +75,7 @@ type Proc struct {
 	stderr  *output
 	log     *runLog
 	tail    tail // of stderr
+	framed  bool // a frame was read, valid or not
 	events  chan Event
 
 	mu     sync.Mutex    // held while signalling and while reaping
@@ -252,6 +252,9 @@ func (p *Proc) end() {
 	if p.job.cleanup != nil {
 		p.job.cleanup(&exit)
 	}
+	if exit.Err == nil && !p.framed {
+		exit.Err = startFailure(exit)
+	}
 	p.log.line("run", []byte(exit.Reason()))
 	_ = p.log.Close()
 	p.events <- Event{Exit: &exit}
@@ -296,8 +299,10 @@ func (p *Proc) readFrames() {
 		var bad *agentproto.Malformed
 		switch {
 		case err == nil:
+			p.framed = true
 			p.events <- Event{Frame: &frame}
 		case errors.As(err, &bad):
+			p.framed = true
 			p.events <- Event{Malformed: bad}
 		default:
 			// An agent that has closed stdout cannot answer any more: let it exit.

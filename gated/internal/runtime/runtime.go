@@ -11,7 +11,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
 	"time"
 
@@ -24,7 +23,8 @@ type Runtime interface {
 	// uses the Command, Image and Env of the spec.
 	Check(ctx context.Context, spec Spec) error
 	// Start starts an agent. The end of ctx kills it without grace. An error is a
-	// *SetupError if a retry cannot succeed.
+	// *SetupError if a retry cannot succeed, a *MachineError if the machine is the
+	// cause; see ClassOf.
 	Start(ctx context.Context, spec Spec) (*Proc, error)
 	// End ends what an earlier gated left of a run and returns when it has ended,
 	// temporary files included. found is false if nothing was running.
@@ -57,15 +57,6 @@ type Orphan struct {
 	Grace    time.Duration // between the signals
 }
 
-// SetupError is why agents cannot be run as they are set up. An operator must fix
-// that; a retry cannot succeed.
-type SetupError struct{ Err error }
-
-func (e *SetupError) Error() string { return e.Err.Error() }
-func (e *SetupError) Unwrap() error { return e.Err }
-
-func setupError(format string, args ...any) error { return &SetupError{fmt.Errorf(format, args...)} }
-
 // Process runs agents as processes of this machine, with gated's own rights.
 type Process struct {
 	Temp string // the folder of the runs' temporary folders
@@ -85,7 +76,7 @@ func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	}
 	temp := tempDir{p.Temp, spec.RunID}
 	if err := temp.make(); err != nil {
-		return nil, err
+		return nil, typed(err)
 	}
 	proc, err := start(ctx, spec, job{
 		argv:    []string{shell, "-c", spec.Command},
@@ -93,7 +84,7 @@ func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
 		cleanup: temp.cleanup,
 	})
 	if err != nil {
-		return nil, errors.Join(err, temp.remove())
+		return nil, errors.Join(typed(err), temp.remove())
 	}
 	return proc, nil
 }

@@ -59,11 +59,11 @@ func (s Sandbox) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	}
 	temp := tempDir{s.Temp, spec.RunID}
 	if err := temp.make(); err != nil {
-		return nil, err
+		return nil, typed(err)
 	}
 	p, err := s.start(ctx, spec, bwrap, temp)
 	if err != nil {
-		return nil, errors.Join(err, temp.remove())
+		return nil, errors.Join(typed(err), temp.remove())
 	}
 	return p, nil
 }
