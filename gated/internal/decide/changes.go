@@ -1,0 +1,49 @@
+package decide
+
+import "arizuko/pkg/msg"
+
+// changes applies an edit or a deletion to its target: an undecided target is
+// replaced or dropped, a decided one gets a note in the next prompt.
+func (w *step) changes(r *Row) bool {
+	c := r.Change
+	if c == nil || c.Fires {
+		return false
+	}
+	switch {
+	case c.Target != nil && w.decided[c.Target.ID]:
+		w.ended = true // the next step reads the target as it is then
+	case c.Target == nil || c.Target.Direction == msg.Out:
+		w.decide(r, msg.Dropped, msg.ReasonEditOrphan, "")
+	case c.Target.Disposition == "":
+		w.changeUndecided(r, c.Target)
+	case c.Subject.RoutedTo == "":
+		w.decide(r, msg.Dropped, msg.ReasonEditUntaken, "")
+	default:
+		w.add(SupersedeNotes{Row: r.ID, Target: r.TargetID})
+		w.add(Decide{
+			Row: r.ID, Disposition: msg.Observed, Reason: msg.ReasonEditNote, RoutedTo: c.Subject.RoutedTo,
+			Topic: c.Subject.Topic, ThreadID: c.Subject.ThreadID,
+		})
+	}
+	return true
+}
+
+// changeUndecided changes an undecided row. The chat's rows are then loaded
+// again: their text, or whether they address the bot, may have changed.
+func (w *step) changeUndecided(r *Row, target *msg.Message) {
+	w.decide(r, msg.Dropped, msg.ReasonEditApplied, "")
+	w.ended = true
+	if r.Verb == msg.VerbDelete {
+		w.add(Decide{
+			Row: target.ID, Disposition: msg.Dropped, Reason: msg.ReasonDeleted, Topic: target.Topic, ThreadID: target.ThreadID,
+		})
+		return
+	}
+	verb := target.Verb
+	if r.Addressed && verb == msg.VerbMessage {
+		verb = msg.VerbMention
+	}
+	w.add(ReplaceContent{
+		Row: r.ID, Target: target.ID, Content: r.Content, Addressed: target.Addressed || r.Addressed, Verb: verb,
+	})
+}

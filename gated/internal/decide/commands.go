@@ -1,0 +1,122 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+
+	"arizuko/gated/internal/layers"
+	"arizuko/pkg/msg"
+)
+
+// Texts of the gateway's answers.
+const (
+	textOperatorsOnly = "Only operators may do that."
+	textNoGroup       = "This chat is not connected to a group yet."
+	textRoutdAway     = "Routing (routd) is not answering, so I don't know which group this chat belongs to. Try again in a moment."
+)
+
+// commands answers a command at once: it waits neither for the gate, nor for the
+// rows before it, nor for a running turn. While routd is slow, only /new waits for it.
+func (w *step) commands(r *Row) bool {
+	if r.Command == nil {
+		return false
+	}
+	name := r.Command.Name
+	switch {
+	case r.ignored():
+		w.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "")
+		return true
+	case name == msg.CommandNew && w.f.Routd == RoutdSlow:
+		return false // the text before it belongs to the session that it ends
+	case r.Command.Audience == msg.ForOperators && !r.Operator:
+		w.answer(r, textOperatorsOnly)
+		return true
+	}
+	home, problem := w.home(r)
+	if r.Command.Audience == msg.ForRouted && home == "" {
+		w.answer(r, problem)
+		return true
+	}
+	switch name {
+	case msg.CommandPing:
+		w.answer(r, "pong")
+	case msg.CommandChatID:
+		w.answer(r, r.ChatJID)
+	case msg.CommandHelp:
+		w.answer(r, layers.HelpText())
+	case msg.CommandNew:
+		w.newSession(r, home)
+	case msg.CommandStop:
+		w.stop(r)
+	default:
+		w.calls = append(w.calls, r.ID)
+		w.add(AskService{Row: r.ID, Command: name})
+	}
+	return true
+}
+
+// answer decides a command's row and replies.
+func (w *step) answer(r *Row, text string) {
+	w.decide(r, msg.Command, msg.ReasonCommand, "")
+	w.reply(r, msg.SourceCommand, text)
+}
+
+// home returns the group that a command is for, or the text to reply if there is
+// none. Without routd it is the group that answered here last.
+func (w *step) home(r *Row) (folder, problem string) {
+	if r.Known && r.Answer.Error == "" {
+		return r.Answer.Home, textNoGroup
+	}
+	return cmp.Or(w.f.Chat.StickyGroup, msg.AddressedFolder(r.ChatJID), w.f.LastHome), textRoutdAway
+}
+
+// newSession drops the session of a topic and makes a turn of the text after
+// the command. Rows before it are released first.
+func (w *step) newSession(r *Row, folder string) {
+	w.releaseBefore(r)
+	topic, ack := r.Command.Topic, "new session in "+r.Command.Topic
+	if topic == "" {
+		topic, ack = w.topicOf(r, r.Topic), "new session"
+	}
+	w.decide(r, msg.Command, msg.ReasonCommand, folder)
+	w.add(ResetSession{Row: r.ID, Folder: folder, Topic: topic})
+	if r.Command.Rest == "" {
+		w.reply(r, msg.SourceCommand, ack)
+	} else {
+		w.turns.add(w.newSessionEntry(r, folder, topic))
+	}
+	w.ended = true
+}
+
+// newSessionEntry is the entry for the text after /new.
+func (w *step) newSessionEntry(r *Row, folder, topic string) *entry {
+	own := cmp.Or(r.Command.Topic, r.Topic)
+	e := &entry{
+		row: r, reason: msg.ReasonReset, derive: Derive{Text: r.Command.Rest, Topic: own, Source: msg.SourceCommand},
+		folder: folder, topic: topic, threadID: r.ThreadID, place: msg.Place(r.ThreadID, own),
+		kind: msg.Conversation, chatJID: r.ChatJID, replyTo: r.Post,
+		called: r.called(), claims: r.called() || r.Answer.Engaged,
+	}
+	if r.Post != "" && msg.OpensThread(r.ChatJID, w.f.Chat.Kind, r.Verb, r.ThreadID) {
+		w.openThread(e, r.Post)
+	}
+	surface := msg.SurfaceOf(r.ChatJID, w.f.Chat.Kind, e.threadID)
+	e.surface, e.ceiling = surface.Name, surface.Ceiling
+	return e
+}
+
+// stop cancels the turns of this chat and drops the rows it holds: in a web chat
+// only those of the command's topic. The runs of the chat's group are interrupted
+// if it is known.
+func (w *step) stop(r *Row) {
+	e := StopChat{Row: r.ID, Except: append(slices.Clone(w.f.InCall), w.calls...)}
+	if r.Known && r.Answer.Error == "" {
+		e.Folder = r.Answer.Home
+	}
+	if platform, _ := msg.SplitJID(r.ChatJID); platform == msg.PlatformWeb {
+		e.Topic, e.OneTopic = w.topicOf(r, r.Topic), true
+	}
+	w.add(e)
+	w.answer(r, "stopped")
+	w.ended = true
+}

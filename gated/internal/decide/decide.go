@@ -1,0 +1,280 @@
+// Package decide says what becomes of a chat's undecided rows. It is pure: Step
+// takes the state kept about a chat and the facts read about its rows, and returns
+// the next state and the effects to store, as values that print. It does no I/O
+// and reads no clock.
+package decide
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"arizuko/pkg/msg"
+)
+
+// State is what is kept between two steps about one chat. The zero value is that of
+// a chat about which nothing is known: all of it can be derived from the rows again.
+type State struct {
+	Gate    Gate
+	Release Release
+	Due     int64  // when to step again, unix ms, 0 for never
+	Awaits  Awaits // what the rows left undecided wait for, besides Due
+	Again   bool   // load the rows again and step at once
+}
+
+// Idle reports whether no undecided row is known, so that the state need not be kept.
+func (s State) Idle() bool {
+	return s.Gate.Count == 0 && s.Due == 0 && s.Awaits == 0 && !s.Again && s.Release == ReleaseNone
+}
+
+// Awaits is a set of what rows wait for.
+type Awaits uint8
+
+// What rows may wait for.
+const (
+	AwaitsRoutd Awaits = 1 << iota // routd's answer
+	AwaitsRoute                    // a change of the routes
+)
+
+// Release is which of the rows read by the next step it releases from the gate.
+type Release uint8
+
+// Which rows are released.
+const (
+	ReleaseNone Release = iota
+	ReleaseDue          // those held before: the gate was due. Unfinished groups of rows stay.
+	ReleaseAll          // all: a row after them changes what they would be decided by
+)
+
+// Facts are what was read about one chat for a step.
+type Facts struct {
+	Now     int64
+	Chat    msg.Chat
+	HasChat bool    // the chat has a stored row
+	Rows    []Row   // undecided rows after State.Gate.ThroughID, in id order
+	Last    int64   // the last row read, also of those left out of Rows; 0 for none
+	More    bool    // further rows follow
+	InCall  []int64 // rows that services decide at the moment
+
+	Routd       Routd
+	LastHome    string // the group that answered here last
+	LastStaleAt int64  // when the last row that was too old on arrival came, unix ms
+	RetryMS     int64  // when to ask again about a row that routd left without an answer
+	MaxAge      int64  // ms
+	Default     msg.Impulse
+	Onboards    bool // a daemon opens requests for chats without a group
+}
+
+// Routd says how far routd's answers can be counted on.
+type Routd uint8
+
+// States of routd. While it is slow or away, only rows that need no answer of it are decided.
+const (
+	RoutdAnswers Routd = iota
+	RoutdSlow          // its answer comes later than commands may wait
+	RoutdAway          // it does not answer
+)
+
+// step is one step under way.
+type step struct {
+	f       *Facts
+	state   State // as it was before
+	gate    Gate
+	due     int64
+	awaits  Awaits
+	effects []Effect
+	stored  bool // effects has more than Hold and Wait
+
+	held    []*Row // added to the gate in this step
+	turns   turns
+	calls   []int64 // rows that services decide
+	decided map[int64]bool
+	bound   map[string]string // thread → the named topic that this step binds it to
+	notice  bool              // the notice that the bot was offline is taken care of
+	blocked bool              // all further rows wait, but for commands and changes
+	ended   bool              // a barrier was reached
+	current *Row
+}
+
+// stage takes a row, and reports whether it has: then no further stage sees it.
+type stage func(*step, *Row) bool
+
+// arrivalStages are the stages of each row, in their order.
+func arrivalStages() []stage {
+	return []stage{
+		(*step).broken,
+		(*step).changes,  // an edit or deletion acts on its target
+		(*step).commands, // wait neither for the gate nor for rows before them
+		(*step).tokens,   // a bare token pins the chat
+		(*step).resolve,  // without routd's answer the row waits, and those after it do
+		(*step).hold,     // the gate
+	}
+}
+
+// layerStages are the stages of each row that the gate releases, in their order.
+func layerStages() []stage {
+	return []stage{
+		(*step).forwarded, // it carries its address
+		(*step).stale,     // it was too old on arrival
+		(*step).botLoop,
+		(*step).prefix, // it names its group or topic
+		(*step).route,  // by routd's answer
+	}
+}
+
+// Step decides as many rows as can be decided, in their order. A row that changes
+// how the rows after it are decided ends the step, and State.Again is set. A row on
+// which deciding panics is decided alone: it is dropped with the panic.
+func Step(s State, f *Facts) (next State, effects []Effect) {
+	w := &step{f: f, state: s, gate: s.Gate, decided: map[int64]bool{}}
+	defer func() {
+		if cause := recover(); cause != nil {
+			next, effects = w.panicked(cause)
+		}
+	}()
+	next = w.run()
+	return next, w.finish()
+}
+
+func (w *step) run() State {
+	if w.state.Gate.Count > 0 && w.f.Routd == RoutdAnswers && slices.ContainsFunc(w.f.Rows, w.releases) {
+		return State{Release: ReleaseAll, Awaits: w.state.Awaits, Again: true}
+	}
+	for i := range w.f.Rows {
+		if w.ended {
+			break
+		}
+		w.take(arrivalStages(), &w.f.Rows[i])
+	}
+	w.current = nil
+	if w.f.Routd != RoutdAnswers && !w.ended {
+		next := w.state // rows that need routd have not been looked at
+		next.Awaits |= w.awaits
+		return next
+	}
+	if !w.blocked {
+		w.gate.ThroughID = max(w.gate.ThroughID, w.f.Last)
+	}
+	return w.end()
+}
+
+// take passes a row through stages.
+func (w *step) take(stages []stage, r *Row) {
+	w.current = r
+	for _, s := range stages {
+		if s(w, r) {
+			return
+		}
+	}
+	panic("no stage has taken the row")
+}
+
+// end looks at the gate once the rows are in it.
+func (w *step) end() State {
+	var next State
+	more := w.f.More && !w.blocked
+	switch {
+	case w.ended:
+		next.Again = true
+	case w.state.Gate.Count > 0 && w.gate.due(w.f.Now): // the rows held before have to be read again
+		next.Release, next.Again = ReleaseDue, true
+	case w.state.Release != ReleaseNone || w.gate.due(w.f.Now):
+		next.Gate = w.release(w.state.Release)
+		next.Again, next.Due = more, earliest(w.due, next.Gate.DueAt())
+		if more && next.Gate.Count == 0 {
+			next.Release = max(w.state.Release, ReleaseDue)
+		}
+	default:
+		next.Gate, next.Again, next.Due = w.gate, more, earliest(w.due, w.gate.DueAt())
+		w.noteHeld(w.held)
+	}
+	w.storeTurns()
+	next.Awaits = w.awaits | w.state.Awaits&AwaitsRoute
+	return next
+}
+
+// finish returns the effects, with the chat's own row first if it has none.
+func (w *step) finish() []Effect {
+	if w.stored && !w.f.HasChat {
+		return append([]Effect{EnsureChat{Chat: w.f.Chat.JID}}, w.effects...)
+	}
+	return w.effects
+}
+
+// panicked drops the row on which the step panicked; all others are decided by the next step.
+func (w *step) panicked(cause any) (State, []Effect) {
+	r := w.current
+	if r == nil {
+		if len(w.f.Rows) == 0 {
+			panic(cause)
+		}
+		r = &w.f.Rows[0]
+	}
+	problem := fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
+	return State{Awaits: w.state.Awaits, Again: true}, []Effect{Decide{
+		Row: r.ID, Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: r.Topic, ThreadID: r.ThreadID, Error: problem,
+	}}
+}
+
+// broken drops a row whose facts could not be read for a reason of its own.
+func (w *step) broken(r *Row) bool {
+	switch {
+	case r.Problem != "":
+		w.drop(r, msg.ReasonBadRow, r.Problem)
+	case r.Known && r.Answer.Error != "" && !r.acts():
+		w.drop(r, msg.ReasonBadRow, "routd refused the row: "+r.Answer.Error)
+	default:
+		return false
+	}
+	return true
+}
+
+// resolve makes rows wait that routd has not answered, and all rows after them.
+func (w *step) resolve(r *Row) bool {
+	if w.blocked {
+		w.wait(r, ForRoutd)
+		return true
+	}
+	if r.Known {
+		return false
+	}
+	w.blocked = true
+	w.awaits |= AwaitsRoutd
+	w.wait(r, ForRoutd)
+	w.due = earliest(w.due, w.f.Now+w.f.RetryMS)
+	return true
+}
+
+func (w *step) add(e Effect) {
+	w.effects = append(w.effects, e)
+	switch e := e.(type) {
+	case Hold, Wait:
+		return
+	case Decide:
+		w.decided[e.Row] = true
+	}
+	w.stored = true
+}
+
+// decide gives a row its disposition; it keeps its topic and thread.
+func (w *step) decide(r *Row, disposition msg.Disposition, reason msg.Reason, routedTo string) {
+	w.add(Decide{Row: r.ID, Disposition: disposition, Reason: reason, RoutedTo: routedTo, Topic: r.Topic, ThreadID: r.ThreadID})
+}
+
+func (w *step) drop(r *Row, reason msg.Reason, problem string) {
+	w.add(Decide{Row: r.ID, Disposition: msg.Dropped, Reason: reason, Topic: r.Topic, ThreadID: r.ThreadID, Error: problem})
+}
+
+func (w *step) reply(r *Row, source, text string) {
+	w.add(Reply{Row: r.ID, Source: source, Text: text})
+}
+
+func (w *step) wait(r *Row, what string) { w.add(Wait{Row: r.ID, For: what}) }
+
+// earliest returns the earlier of two times of which 0 is never.
+func earliest(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

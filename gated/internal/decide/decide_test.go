@@ -1,0 +1,372 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	diffs "github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+)
+
+const (
+	chat    = "telegram:1"
+	now     = int64(1_000_000_000)
+	maxHold = 60_000
+)
+
+func diff(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if d := diffs.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func impulse() msg.Impulse { return msg.DefaultImpulse(100, maxHold*time.Millisecond) }
+
+// row is a message that routd routes to main.
+func row(id int64, text string, change ...func(*Row)) Row {
+	r := Row{
+		Message: &msg.Message{
+			ID: id, ChatJID: chat, PlatformID: fmt.Sprint("p", id), Direction: msg.In, Sender: "telegram:7", Verb: msg.VerbMessage,
+			Content: text, Timestamp: now, ReceivedAt: now,
+		},
+		Known: true, Post: fmt.Sprint("p", id),
+		Answer: routeapi.Answer{
+			ID: id, Action: routeapi.Trigger, Folder: "main", Home: "main", Reason: msg.ReasonRoute, Impulse: impulse(), Surface: "telegram-dm",
+		},
+	}
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+func verb(v string) func(*Row)     { return func(r *Row) { r.Verb = v } }
+func unanswered(r *Row)            { r.Known, r.Answer = false, routeapi.Answer{} }
+func quiet(r *Row)                 { r.Answer.Impulse.QuietMS = 5000 }
+func keyed(key string) func(*Row)  { return func(r *Row) { r.GroupKey = key } }
+func received(at int64) func(*Row) { return func(r *Row) { r.ReceivedAt, r.Timestamp = at, at } }
+func observed(r *Row)              { r.Answer.Action, r.Answer.Reason = routeapi.Observe, msg.ReasonRouteObserve }
+func ignored(r *Row) {
+	r.Answer = routeapi.Answer{Action: routeapi.Builtin, Target: "builtin:drop", Reason: msg.ReasonBuiltinDrop}
+}
+func registered(folder string) bool { return folder == "main" || folder == "main/eng" }
+func change(c Change) func(*Row)    { return func(r *Row) { r.Change = &c } }
+func answer(a routeapi.Answer) func(*Row) {
+	return func(r *Row) { a.Impulse = impulse(); r.Answer = a }
+}
+func pinned(f *Facts, topic, group string) { f.Chat.StickyTopic, f.Chat.StickyGroup = topic, group }
+
+func command(r *Row) {
+	made := NewRow(r.Message, 86_400_000, []string{"ari"}, map[string]bool{"telegram:9": true})
+	r.Command, r.Old, r.Operator = made.Command, made.Old, made.Operator
+	if r.Command != nil {
+		r.Answer.Action, r.Answer.Reason, r.Answer.Folder = routeapi.None, "", ""
+	}
+}
+
+// facts are those of a chat with rows; what can be found in their text is found.
+func facts(rows ...Row) *Facts {
+	f := &Facts{
+		Now: now, Chat: msg.Chat{JID: chat, Kind: msg.ChatDM}, HasChat: true, Rows: rows, RetryMS: 2000, MaxAge: 86_400_000, Default: impulse(),
+	}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		r.Pin, r.Prefix = FindPin(r, &f.Chat, registered), FindPrefix(r, registered)
+		f.Last = max(f.Last, r.ID)
+	}
+	return f
+}
+
+// said prints effects, one a line, short enough for a table.
+func said(effects []Effect) string {
+	var lines []string
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Decide:
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d %s/%s %s", e.Row, e.Disposition, e.Reason, e.RoutedTo)))
+		case StoreTurn:
+			var rows []string
+			for _, entry := range e.Entries {
+				text := fmt.Sprint(entry.Row)
+				if entry.Derive.Source != "" {
+					text += "=" + entry.Derive.Text
+				}
+				rows = append(rows, text)
+			}
+			lines = append(lines, fmt.Sprintf("turn %s%s [%s]", e.Turn.Folder, e.Turn.Topic, strings.Join(rows, " ")))
+		default:
+			lines = append(lines, fmt.Sprintf("%T%+v", e, e))
+		}
+	}
+	return strings.ReplaceAll(strings.Join(lines, "; "), "decide.", "")
+}
+
+func TestStep_EachRow_HasItsEffects(t *testing.T) {
+	t.Parallel()
+	target := &msg.Message{ID: 3, ChatJID: chat, Verb: msg.VerbMessage, Content: "hi"}
+	routed := &msg.Message{ID: 3, ChatJID: chat, Disposition: msg.Routed, RoutedTo: "main", Topic: "#a"}
+	toDaemon := answer(routeapi.Answer{Action: routeapi.Daemon, Target: "daemon:crm", RouteID: 7})
+	for _, tt := range []struct {
+		name string
+		f    *Facts
+		want string
+	}{
+		{"nothing", facts(), ""},
+		{"routed", facts(row(1, "a"), row(2, "b")), "turn main [1 2]"},
+		{"first row of a chat", func() *Facts { f := facts(row(1, "a")); f.HasChat = false; return f }(), "EnsureChat{Chat:telegram:1}; turn main [1]"},
+		{"observed", facts(row(1, "a", observed)), "1 observed/route_observe main"},
+		{"builtin drop", facts(row(1, "a", ignored)), "1 dropped/builtin_drop"},
+		{"no route, not addressed", facts(row(1, "a", verb(msg.VerbLeave), answer(routeapi.Answer{Action: routeapi.None}))), "1 dropped/no_route"},
+		{"no route, a direct chat", facts(row(1, "a", answer(routeapi.Answer{Action: routeapi.None}))), "Wait{Row:1 For:route}"},
+		{"refused by routd", facts(row(1, "a", answer(routeapi.Answer{Error: "odd"})), row(2, "b")), "1 dropped/bad_row; turn main [2]"},
+		{"facts that cannot be read", facts(row(1, "a", func(r *Row) { r.Problem = "panic" }), row(2, "b")), "1 dropped/bad_row; turn main [2]"},
+		{"daemon", facts(row(1, "a", toDaemon)), "PostDaemon{Row:1 Target:daemon:crm RouteID:7}"},
+		{"onboarding without a daemon", facts(row(1, "a", answer(routeapi.Answer{Action: routeapi.Daemon, Target: onboarding}))), "Wait{Row:1 For:route}"},
+
+		{"prefix", facts(row(1, "@eng ship"), row(2, "#fix it")),
+			"1 prefix/prefix_group main/eng; 2 prefix/prefix_topic main; turn main/eng [1=ship]; turn main#fix [2=it]"},
+		{"topic token", facts(row(1, "a"), row(2, "#fix"), row(3, "b")),
+			"turn main [1]; 2 sticky/sticky_topic; PinTopic{Row:2 Topic:#fix}; Reply{Row:2 Source:command Text:topic → fix}"},
+		{"group token", facts(row(1, "@eng")),
+			"1 sticky/sticky_group; PinGroup{Row:1 Folder:main/eng At:1000000000}; Reply{Row:1 Source:command Text:routing → eng}"},
+		{"token of a bot", facts(row(1, "#fix", func(r *Row) { r.IsBot = true })), "turn main [1]"},
+		{"token that came too late", facts(row(1, "#fix", func(r *Row) { r.Old = true })),
+			"Reply{Row:1 Source:notice Text:" + OfflineNotice + "}; 1 observed/stale main"},
+		{"token of an ignored sender", facts(row(1, "#fix", ignored)), "1 dropped/builtin_drop"},
+
+		{"ping behind a held row", facts(row(1, "a", quiet), row(2, "/ping", command)),
+			"2 command/command; Reply{Row:2 Source:command Text:pong}; Hold{Row:1 Until:1000005000}"},
+		{"ping of an ignored sender", facts(row(2, "/ping", command, ignored)), "2 dropped/builtin_drop"},
+		{"for operators", facts(row(2, "/approve X", command)), "2 command/command; Reply{Row:2 Source:command Text:Only operators may do that.}"},
+		{"status", facts(row(2, "/status", command)), "AskService{Row:2 Command:status}"},
+		{"no group", facts(row(2, "/new", command, func(r *Row) { r.Answer.Home = "" })), "2 command/command; Reply{Row:2 Source:command Text:" + textNoGroup + "}"},
+		{"new with text", facts(row(1, "a", quiet), row(2, "/new go", command), row(3, "b")),
+			"turn main [1]; 2 command/command main; ResetSession{Row:2 Folder:main Topic:}; turn main [2=go]"},
+		{"stop", facts(row(1, "a"), row(2, "/stop", command), row(3, "b")),
+			"StopChat{Row:2 Folder:main Topic: Except:[] OneTopic:false}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+		{"stop leaves the rows of services alone", facts(row(1, "/status", command), row(2, "/stop", command)),
+			"AskService{Row:1 Command:status}; StopChat{Row:2 Folder:main Topic: Except:[1] OneTopic:false}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+		{"a command that came too late", facts(row(2, "/stop", func(r *Row) { r.Timestamp -= 3 * 86_400_000 }, command)),
+			"Reply{Row:2 Source:notice Text:" + OfflineNotice + "}; 2 observed/stale main"},
+
+		{"edit of an undecided row", facts(row(4, "new", verb(msg.VerbEdit), change(Change{Target: target, Subject: target})), row(5, "b")),
+			"4 dropped/edit_applied; ReplaceContent{Row:4 Target:3 Content:new Addressed:false Verb:message}"},
+		{"deletion of an undecided row", facts(row(4, "", verb(msg.VerbDelete), change(Change{Target: target, Subject: target}))), "4 dropped/edit_applied; 3 dropped/deleted"},
+		{"edit of a decided row", facts(row(4, "new", verb(msg.VerbEdit), func(r *Row) { r.TargetID = "p3" }, change(Change{Target: routed, Subject: routed}))),
+			"SupersedeNotes{Row:4 Target:p3}; 4 observed/edit_note main"},
+		{"edit of nothing", facts(row(4, "new", verb(msg.VerbEdit), change(Change{}))), "4 dropped/edit_orphan"},
+		{"edit that fires", facts(row(4, "@bot hi", verb(msg.VerbEdit), change(Change{Target: routed, Subject: routed, Fires: true}))), "turn main [4]"},
+
+		{"no answer", facts(row(1, "a", unanswered), row(2, "b"), row(3, "/ping", command)),
+			"Wait{Row:1 For:routd}; Wait{Row:2 For:routd}; 3 command/command; Reply{Row:3 Source:command Text:pong}"},
+		{"a bot in a loop", facts(row(1, "a", func(r *Row) { r.IsBot, r.BotTurns = true, maxBotTurns })), "1 observed/bot_loop main"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, effects := Step(State{}, tt.f)
+			diff(t, "effects", said(effects), tt.want)
+		})
+	}
+}
+
+func TestStep_RoutdSlowOrAway_OnlyCommandsThatNeedNoAnswer(t *testing.T) {
+	t.Parallel()
+	rows := func() []Row {
+		return []Row{row(1, "a", unanswered), row(2, "/ping", command, unanswered), row(3, "#fix", unanswered), row(4, "/new go", command, unanswered)}
+	}
+	for state, want := range map[Routd]string{
+		RoutdSlow: "Wait{Row:1 For:routd}; 2 command/command; Reply{Row:2 Source:command Text:pong}; Wait{Row:3 For:routd}; Wait{Row:4 For:routd}",
+		RoutdAway: "Wait{Row:1 For:routd}; 2 command/command; Reply{Row:2 Source:command Text:pong}; Wait{Row:3 For:routd}; " +
+			"4 command/command home; ResetSession{Row:4 Folder:home Topic:}; turn home [4=go]",
+	} {
+		f := facts(rows()...)
+		f.Routd, f.LastHome = state, "home"
+		before := State{Gate: Gate{ThroughID: 0, Count: 2}}
+		next, effects := Step(before, f)
+		diff(t, "effects", said(effects), want)
+		if state == RoutdSlow && next.Gate != before.Gate {
+			t.Errorf("the gate has changed: %+v", next)
+		}
+	}
+	f := facts(row(1, "a", unanswered), row(2, "/stop", command, unanswered))
+	f.Routd, f.LastHome = RoutdAway, "home"
+	next, effects := Step(State{}, f)
+	diff(t, "stop acts on the chat alone", said(effects[1:2]), "StopChat{Row:2 Folder: Topic: Except:[] OneTopic:false}")
+	if !next.Again {
+		t.Errorf("state %+v", next)
+	}
+}
+
+func TestStep_Barrier_ReleasesWhatEarlierStepsHeld(t *testing.T) {
+	t.Parallel()
+	first := facts(row(1, "a", quiet))
+	held, effects := Step(State{}, first)
+	diff(t, "effects", said(effects), "Hold{Row:1 Until:1000005000}")
+	next, effects := Step(held, facts(row(2, "#fix")))
+	if len(effects) != 0 || next != (State{Release: ReleaseAll, Again: true}) {
+		t.Fatalf("%+v, %s", next, said(effects))
+	}
+	next, effects = Step(next, facts(row(1, "a", quiet), row(2, "#fix")))
+	diff(t, "effects", said(effects),
+		"turn main [1]; 2 sticky/sticky_topic; PinTopic{Row:2 Topic:#fix}; Reply{Row:2 Source:command Text:topic → fix}")
+	diff(t, "state", next, State{Again: true})
+}
+
+func TestStep_GroupKey_RowsAreOneTurn(t *testing.T) {
+	t.Parallel()
+	album := func(id, at int64) Row { return row(id, "pic", received(at), keyed("album")) }
+	f := facts(row(1, "before"), album(2, now), album(3, now))
+	next, effects := Step(State{}, f)
+	diff(t, "effects", said(effects), "Hold{Row:2 Until:1000001000}; Hold{Row:3 Until:1000001000}; turn main [1]")
+	if next.Due != now+groupQuietMS || next.Gate.Count != 2 {
+		t.Fatalf("state %+v", next)
+	}
+	f = facts(album(4, now+900))
+	f.Now = now + 900
+	next, _ = Step(next, f)
+	if next.Due != now+1900 {
+		t.Fatalf("state %+v", next)
+	}
+	late := facts()
+	late.Now, late.Last = next.Due, 4
+	if next, _ = Step(next, late); next.Release != ReleaseDue || !next.Again {
+		t.Fatalf("state %+v", next)
+	}
+	f = facts(album(2, now), album(3, now), album(4, now+900))
+	f.Now = late.Now
+	_, effects = Step(next, f)
+	diff(t, "effects", said(effects), "turn main [2 3 4]")
+}
+
+func TestStep_GroupKey_EndlessGroup_IsHeldFiveSeconds(t *testing.T) {
+	t.Parallel()
+	var g Gate
+	at := now
+	for ; !g.due(at); at += 500 {
+		g.add(at, at, 100, impulse(), "album")
+	}
+	if at != now+groupMaxHoldMS {
+		t.Errorf("released after %d ms", at-now)
+	}
+}
+
+func TestStep_Claims_CallsAndEngagedRows(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		r    Row
+		want bool
+	}{
+		"a mention":           {row(1, "a", verb(msg.VerbMention)), true},
+		"a reply":             {row(1, "a", verb(msg.VerbReply)), true},
+		"in an open window":   {row(1, "a", func(r *Row) { r.Answer.Engaged = true }), true},
+		"routed by the table": {row(1, "a"), false},
+	} {
+		_, effects := Step(State{}, facts(tt.r))
+		if turn := effects[0].(StoreTurn).Turn; turn.ClaimsEngagement != tt.want {
+			t.Errorf("%s: claims %v", name, turn.ClaimsEngagement)
+		}
+	}
+	_, effects := Step(State{}, facts(row(1, "a", verb(msg.VerbMention)), row(2, "b", func(r *Row) { r.Answer.Engaged = true })))
+	if s := effects[0].(StoreTurn); s.Trigger != 0 || s.Turn.ReplyTo != "p1" {
+		t.Errorf("the turn answers %+v", s)
+	}
+}
+
+func TestStep_EscalationsAnswer_SharesNoTurnWithAUsersRow(t *testing.T) {
+	t.Parallel()
+	back := row(1, "the answer", func(r *Row) {
+		r.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Answer, Folder: "main", ChatJID: chat, RootTurnID: 5, Depth: 2}
+		r.Return, r.Answer = &Return{Registered: true, RootExists: true}, ReturnAnswer(r, true, impulse())
+	})
+	_, effects := Step(State{}, facts(back, row(2, "hi")))
+	diff(t, "effects", said(effects), "turn main [1]; turn main [2]")
+	if turn := effects[0].(StoreTurn).Turn; turn.Depth != 2 || turn.RootTurnID != 5 {
+		t.Errorf("turn %+v", turn)
+	}
+}
+
+func TestStep_Forwarded_IsBounded(t *testing.T) {
+	t.Parallel()
+	sent := func(id int64, depth, fan int, ok bool) Row {
+		return row(id, "do it", func(r *Row) {
+			r.ChatJID = "group:main/eng"
+			r.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Delegation, Folder: "main", ChatJID: chat, RootTurnID: 5, Depth: depth}
+			r.Return, r.Answer = &Return{RootExists: ok, Fan: fan}, ReturnAnswer(r, true, impulse())
+		})
+	}
+	_, effects := Step(State{}, facts(sent(1, 1, 0, true), sent(2, maxDelegationDepth+1, 0, true), sent(3, 1, maxDelegationFan-1, true), sent(4, 1, 0, false)))
+	diff(t, "effects", said(effects), "2 dropped/fan_out; 3 dropped/fan_out; 4 dropped/bad_row; turn main/eng#d1 [1]")
+}
+
+func TestStep_PendingFiles_AreWantedByTheTurn(t *testing.T) {
+	t.Parallel()
+	pending := func(r *Row) { r.PendingFiles = 1 }
+	_, effects := Step(State{}, facts(row(1, "look", pending), row(2, "seen", pending, observed), row(3, "@eng this", pending)))
+	for _, e := range effects {
+		if s, ok := e.(StoreTurn); ok && !s.Entries[0].Files {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+func TestStep_Panic_DropsTheRowItWasAbout(t *testing.T) {
+	t.Parallel()
+	f := facts(row(1, "a"), row(2, "b"), row(3, "c"))
+	f.Rows[1].ForwardedFrom = &msg.ReturnAddress{Kind: msg.Answer} // without what was read about it
+	next, effects := Step(State{}, f)
+	if len(effects) != 1 || !next.Again {
+		t.Fatalf("%+v, %s", next, said(effects))
+	}
+	d := effects[0].(Decide)
+	if d.Row != 2 || d.Reason != msg.ReasonBadRow || !strings.HasPrefix(d.Error, "panic: ") || !strings.Contains(d.Error, "forwarded") {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestStep_TurnLimits_MakeAnotherTurn(t *testing.T) {
+	t.Parallel()
+	var rows []Row
+	for i := range int64(maxTurnRows + 1) {
+		rows = append(rows, row(i+1, "x"))
+	}
+	big := strings.Repeat("x", maxTurnBytes-10)
+	rows = append(rows, row(500, big), row(501, "fits"), row(502, "more than fits"))
+	_, effects := Step(State{}, facts(rows...))
+	var sizes []int
+	for _, e := range effects {
+		sizes = append(sizes, len(e.(StoreTurn).Entries))
+	}
+	diff(t, "rows per turn", sizes, []int{maxTurnRows, 3, 1})
+}
+
+// rowsOf are the rows that effects say something about, in order, each as often as it is said.
+func rowsOf(effects []Effect) (all []int64) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Decide:
+			all = append(all, e.Row)
+		case StoreTurn:
+			for _, entry := range e.Entries {
+				if entry.Derive.Source == "" {
+					all = append(all, entry.Row)
+				}
+			}
+		case AskService:
+			all = append(all, e.Row)
+		case PostDaemon:
+			all = append(all, e.Row)
+		case Hold:
+			all = append(all, e.Row)
+		case Wait:
+			all = append(all, e.Row)
+		}
+	}
+	slices.SortFunc(all, cmp.Compare)
+	return all
+}

@@ -1,0 +1,154 @@
+package decide
+
+import (
+	"arizuko/pkg/msg"
+)
+
+// Effect is one thing that a step has decided. The set is closed: the types of this
+// file. All effects of a step are stored together or not at all.
+type Effect interface{ effect() }
+
+// Decide gives an undecided row its disposition.
+type Decide struct {
+	Row         int64
+	Disposition msg.Disposition
+	Reason      msg.Reason
+	RoutedTo    string // the group or daemon, "" for none
+	Topic       string // the row's topic and thread afterwards
+	ThreadID    string
+	Error       string // why the row could not be handled
+}
+
+// Reply writes the gateway's own answer to a row into its chat and thread.
+type Reply struct {
+	Row    int64
+	Source string
+	Text   string
+}
+
+// StoreTurn stores a turn for rows, or adds them to one that takes them in.
+type StoreTurn struct {
+	Turn    msg.Turn // without TriggerMessageID, which is known once derived rows are stored
+	Entries []Entry
+	Trigger int // index of the entry that the turn answers
+}
+
+// Entry is a row on its way into a turn.
+type Entry struct {
+	Row      int64
+	Derive   Derive // the row that takes its place, zero for none
+	Reason   msg.Reason
+	Topic    string // of the row in the turn, afterwards
+	ThreadID string
+	Files    bool // the row has attachments that are still to be downloaded
+}
+
+// Derive inserts a row made from another: the same sender's text in a topic.
+type Derive struct {
+	Text   string
+	Topic  string
+	Source string
+}
+
+// EnsureChat inserts the chat's row.
+type EnsureChat struct{ Chat string }
+
+// BindThread binds a thread of a chat to a topic.
+type BindThread struct {
+	Row      int64
+	Chat     string
+	ThreadID string
+	Topic    string
+}
+
+// PinTopic pins the chat to a topic, "" clears the pin.
+type PinTopic struct {
+	Row   int64
+	Topic string
+}
+
+// PinGroup pins the chat to a group from a time on, "" clears the pin.
+type PinGroup struct {
+	Row    int64
+	Folder string
+	At     int64
+}
+
+// ResetSession drops the session of a topic and lets its run finish.
+type ResetSession struct {
+	Row    int64
+	Folder string
+	Topic  string
+}
+
+// StopChat drops the chat's undecided rows before Row and cancels its open turns.
+type StopChat struct {
+	Row    int64
+	Folder string  // whose runs are interrupted too, "" where it is not known
+	Topic  string  // the only topic concerned, with OneTopic
+	Except []int64 // rows that services decide
+	// OneTopic: of a web chat only one topic is stopped.
+	OneTopic bool
+}
+
+// ReplaceContent applies an edit to its undecided target.
+type ReplaceContent struct {
+	Row, Target int64
+	Content     string
+	Addressed   bool
+	Verb        string
+}
+
+// SupersedeNotes discards the notes about a message that no prompt has shown.
+type SupersedeNotes struct {
+	Row    int64
+	Target string // its platform id
+}
+
+// AskService lets another service answer a command.
+type AskService struct {
+	Row     int64
+	Command string
+}
+
+// PostDaemon lets the daemon that a route names decide a row.
+type PostDaemon struct {
+	Row     int64
+	Target  string // daemon:NAME
+	RouteID int64
+}
+
+// Hold says that a row stays in the gate. It stores nothing.
+type Hold struct {
+	Row   int64
+	Until int64 // unix ms
+}
+
+// Wait says what an undecided row waits for. It stores nothing.
+type Wait struct {
+	Row int64
+	For string
+}
+
+// What a row waits for.
+const (
+	ForRoutd   = "routd"
+	ForRoute   = "route"
+	ForService = "service"
+)
+
+func (Decide) effect()         {}
+func (Reply) effect()          {}
+func (StoreTurn) effect()      {}
+func (EnsureChat) effect()     {}
+func (BindThread) effect()     {}
+func (PinTopic) effect()       {}
+func (PinGroup) effect()       {}
+func (ResetSession) effect()   {}
+func (StopChat) effect()       {}
+func (ReplaceContent) effect() {}
+func (SupersedeNotes) effect() {}
+func (AskService) effect()     {}
+func (PostDaemon) effect()     {}
+func (Hold) effect()           {}
+func (Wait) effect()           {}

@@ -1,0 +1,98 @@
+package decide
+
+import (
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+)
+
+// Limits of the delegations of one root turn.
+const (
+	maxDelegationDepth = 8
+	maxDelegationFan   = 16
+)
+
+// ReturnAnswer is what routd would answer for a row between groups. The row carries
+// its address, so routd is not asked. registered says whether its group exists.
+func ReturnAnswer(r *Row, registered bool, i msg.Impulse) routeapi.Answer {
+	a := routeapi.Answer{ID: r.ID, Action: routeapi.None, Reason: msg.ReasonNoGroup, Impulse: i}
+	if from := r.ForwardedFrom; from.Kind == msg.Answer {
+		a.Action, a.Folder, a.Reason = routeapi.Trigger, from.Folder, msg.ReasonAnswer
+	} else if registered {
+		folder := msg.AddressedFolder(r.ChatJID)
+		a.Action, a.Folder, a.Home, a.Reason = routeapi.Trigger, folder, folder, msg.ReasonAddress
+	}
+	return a
+}
+
+// forwarded decides a row that one group sends to another. The row has its own
+// address, so the other layers do not apply.
+func (w *step) forwarded(r *Row) bool {
+	from := r.ForwardedFrom
+	if from == nil {
+		return false
+	}
+	switch {
+	case !validReturn(r):
+		w.drop(r, msg.ReasonBadRow, "invalid return address: "+from.JSON())
+	case from.Kind == msg.Answer:
+		w.turns.add(&entry{
+			row: r, reason: msg.ReasonAnswer, folder: from.Folder, topic: from.Topic, threadID: from.ThreadID,
+			place: from.Place, surface: from.Surface, ceiling: from.Ceiling, kind: msg.Conversation,
+			chatJID: r.ChatJID, replyTo: from.ReplyTo, depth: from.Depth, root: from.RootTurnID,
+			called: from.Claims, claims: from.Claims,
+		})
+	case r.Answer.Reason == msg.ReasonNoGroup:
+		w.decide(r, msg.Dropped, msg.ReasonNoGroup, "")
+	case from.Depth > maxDelegationDepth || r.Return.Fan+w.delegated(from.RootTurnID) >= maxDelegationFan:
+		w.decide(r, msg.Dropped, msg.ReasonFanOut, "")
+	default:
+		w.turns.add(delegation(r))
+	}
+	return true
+}
+
+// delegation is the entry of a delegated or escalated row.
+func delegation(r *Row) *entry {
+	from := r.ForwardedFrom
+	e := &entry{
+		row: r, reason: msg.ReasonDelegated, folder: msg.AddressedFolder(r.ChatJID), kind: msg.Delegated,
+		topic: msg.DelegatedTopic(r.ID), chatJID: from.ChatJID, threadID: from.ThreadID, place: from.Place,
+		replyTo: from.ReplyTo, surface: from.Surface, ceiling: from.Ceiling, called: from.Claims, claims: from.Claims,
+		depth: from.Depth, root: from.RootTurnID,
+	}
+	if from.Kind == msg.Escalation {
+		surface := msg.SurfaceOf(r.ChatJID, msg.ChatInternal, "")
+		e.chatJID, e.threadID, e.place, e.replyTo, e.called, e.claims = r.ChatJID, "", "", "", false, false
+		e.surface, e.ceiling = surface.Name, surface.Ceiling
+	}
+	return e
+}
+
+// validReturn reports whether a return address can be answered and belongs to a
+// turn. Else the error would appear only when the answer is stored.
+func validReturn(r *Row) bool {
+	from := r.ForwardedFrom
+	switch from.Kind {
+	case msg.Delegation, msg.Escalation:
+	case msg.Answer:
+		if !r.Return.Registered {
+			return false
+		}
+	default:
+		return false
+	}
+	platform, room := msg.SplitJID(from.ChatJID)
+	return r.Return.RootExists && platform != "" && room != "" && from.Depth >= 0
+}
+
+// delegated counts the delegations of a root turn that this step adds.
+func (w *step) delegated(root int64) (n int) {
+	for _, b := range w.turns.all {
+		for _, e := range b.entries {
+			if e.kind == msg.Delegated && e.root == root {
+				n++
+			}
+		}
+	}
+	return n
+}

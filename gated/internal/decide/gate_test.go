@@ -1,0 +1,100 @@
+package decide
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/msg"
+)
+
+// held is one row as the gate takes it.
+type held struct {
+	at     int64 // received, unix ms
+	weight int
+}
+
+func fold(rows []held, i msg.Impulse) (g Gate) {
+	for n, r := range rows {
+		g.add(int64(n+1), r.at, r.weight, i, "")
+	}
+	return g
+}
+
+func TestGate_DueAt(t *testing.T) {
+	standard := msg.Impulse{Threshold: 100, MaxHoldMS: 1000}
+	quiet := msg.Impulse{Threshold: 100, MaxHoldMS: 1000, QuietMS: 50}
+	for _, tt := range []struct {
+		name string
+		i    msg.Impulse
+		rows []held
+		due  int64
+	}{
+		{"nothing held", standard, nil, 0},
+		{"a message", standard, []held{{500, 100}}, 500},
+		{"a reaction waits for the longest hold", standard, []held{{500, 0}}, 1500},
+		{"weights add up", standard, []held{{500, 60}, {600, 60}}, 600},
+		{"too light together", standard, []held{{500, 40}, {600, 40}}, 1500},
+		{"a message after a reaction", standard, []held{{500, 0}, {700, 100}}, 700},
+		{"silence is waited for", quiet, []held{{500, 100}}, 550},
+		{"each line begins it again", quiet, []held{{500, 100}, {540, 100}, {580, 100}}, 630},
+		{"but not beyond the longest hold", quiet, []held{{500, 100}, {1490, 100}}, 1500},
+		{"a row from before the first", standard, []held{{500, 50}, {400, 50}}, 500},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := fold(tt.rows, tt.i)
+			if got := g.DueAt(); got != tt.due {
+				t.Errorf("due at %d, want %d", got, tt.due)
+			}
+			if tt.due != 0 && (g.due(tt.due-1) || !g.due(tt.due)) {
+				t.Errorf("due before %d: %v, then: %v", tt.due, g.due(tt.due-1), g.due(tt.due))
+			}
+		})
+	}
+}
+
+func TestGate_OldestRowsSettings_HoldForAll(t *testing.T) {
+	var g Gate
+	g.add(1, 500, 0, msg.Impulse{Threshold: 100, MaxHoldMS: 1000}, "")
+	g.add(2, 510, 50, msg.Impulse{Threshold: 10, MaxHoldMS: 1}, "")
+	if got := g.DueAt(); got != 1500 {
+		t.Errorf("due at %d, want 1500", got)
+	}
+}
+
+// TestGate_AnyRows holds the fold to what the README says of it: no row waits
+// beyond the longest hold of the first, none is released before it was there,
+// a further row never makes the rest wait for longer than that, and a restart,
+// which folds the same rows again, comes to the same.
+func TestGate_AnyRows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		i := msg.Impulse{
+			Threshold: rapid.IntRange(0, 300).Draw(t, "threshold"),
+			MaxHoldMS: rapid.Int64Range(0, 10_000).Draw(t, "max hold"),
+			QuietMS:   rapid.Int64Range(0, 500).Draw(t, "quiet"),
+		}
+		rows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) held {
+			return held{rapid.Int64Range(1, 20_000).Draw(t, "at"), rapid.SampledFrom([]int{0, 10, 50, 100}).Draw(t, "weight")}
+		}), 1, 20).Draw(t, "rows")
+		slices.SortStableFunc(rows, func(a, b held) int { return int(a.at - b.at) })
+		g, first := fold(rows, i), rows[0].at
+		due := g.DueAt()
+		if due > first+i.MaxHoldMS || due < first {
+			t.Fatalf("due at %d: held from %d for at most %d", due, first, i.MaxHoldMS)
+		}
+		if g.Weight < i.Threshold && due != first+i.MaxHoldMS {
+			t.Fatalf("released at %d with weight %d of %d", due, g.Weight, i.Threshold)
+		}
+		if g.ThroughID != int64(len(rows)) || g.Count != len(rows) {
+			t.Fatalf("%d rows folded: %+v", len(rows), g)
+		}
+		var again Gate // of a gated that was restarted
+		for n, r := range rows {
+			again.add(int64(n+1), r.at, r.weight, i, "")
+		}
+		if again.DueAt() != due || again.Weight != g.Weight {
+			t.Fatalf("after a restart %+v, before %+v", again, g)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package decide
+
+import (
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+)
+
+// stale observes a row that was too old on arrival, and notifies the chat once per MAX_AGE.
+func (w *step) stale(r *Row) bool {
+	a := &r.Answer
+	if !r.Old || a.Action != routeapi.Trigger && (a.Action != routeapi.None || !w.waitsForRoute(r)) {
+		return false
+	}
+	if !w.notice && w.f.Now-w.f.LastStaleAt > w.f.MaxAge {
+		w.reply(r, msg.SourceNotice, OfflineNotice)
+	}
+	w.notice = true
+	w.decide(r, msg.Observed, msg.ReasonStale, a.Folder)
+	return true
+}
+
+// OfflineNotice is what a chat reads once after an outage longer than MAX_AGE.
+const OfflineNotice = "I was offline. I have read what was written here in the meantime, but not answered it; " +
+	"write again if it still matters."
+
+// botLoop observes what another bot writes too often.
+func (w *step) botLoop(r *Row) bool {
+	if r.Answer.Action != routeapi.Trigger || !r.IsBot || r.BotTurns < maxBotTurns {
+		return false
+	}
+	w.decide(r, msg.Observed, msg.ReasonBotLoop, r.Answer.Folder)
+	return true
+}
+
+// prefix puts a row derived from this one into a turn of the group or topic that it names.
+func (w *step) prefix(r *Row) bool {
+	p := r.Prefix
+	if p == nil || r.Answer.Action != routeapi.Trigger {
+		return false
+	}
+	e := w.entry(r, p.Reason)
+	own := r.Topic
+	if p.Topic != "" {
+		own = p.Topic
+		e.topic, e.place = w.topicOf(r, own), msg.Place(r.ThreadID, own)
+		if r.Answer.OpensThread {
+			w.openThread(e, r.Answer.ThreadID)
+		}
+	}
+	e.folder = p.Folder
+	e.derive = Derive{Text: p.Rest, Topic: own, Source: msg.SourcePrefix}
+	w.decide(r, msg.Prefix, p.Reason, p.Folder)
+	w.turns.add(e)
+	return true
+}
+
+// route acts on routd's answer.
+func (w *step) route(r *Row) bool {
+	a := &r.Answer
+	switch {
+	case a.Action == routeapi.Trigger:
+		w.turns.add(w.entry(r, a.Reason))
+	case a.Action == routeapi.Observe:
+		w.decide(r, msg.Observed, msg.ReasonRouteObserve, a.Folder)
+	case a.Target == "builtin:ping":
+		w.decide(r, msg.Command, msg.ReasonBuiltinPing, "")
+		w.reply(r, msg.SourceCommand, "pong")
+	case a.Action == routeapi.Builtin:
+		w.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "")
+	case a.Action == routeapi.Daemon && a.Target == onboarding && !w.f.Onboards:
+		w.awaitRoute(r) // as unrouted rows do
+	case a.Action == routeapi.Daemon:
+		w.calls = append(w.calls, r.ID)
+		w.add(PostDaemon{Row: r.ID, Target: a.Target, RouteID: a.RouteID})
+	case a.Reason == msg.ReasonNoGroup:
+		w.decide(r, msg.Dropped, msg.ReasonNoGroup, "")
+	case w.waitsForRoute(r):
+		w.awaitRoute(r)
+	default:
+		w.decide(r, msg.Dropped, msg.ReasonNoRoute, "")
+	}
+	return true
+}
+
+// onboarding is the target of the daemon that opens a request for a chat without a group.
+const onboarding = "daemon:onbod"
+
+func (w *step) awaitRoute(r *Row) {
+	w.awaits |= AwaitsRoute
+	w.wait(r, ForRoute)
+}
+
+// waitsForRoute reports whether a row without a route addresses the bot, so that
+// it stays undecided until its chat is connected to a group.
+func (w *step) waitsForRoute(r *Row) bool {
+	if r.Answer.Home != "" || r.verb() == msg.VerbLeave || w.f.Default.Weight(r.verb()) == 0 {
+		return false
+	}
+	return w.f.Chat.Kind == msg.ChatDM || r.Addressed || r.called()
+}
+
+// releaseWeightless routes rows of weight 0, such as reactions: together they
+// fire one turn at most, and only where a route or an engaged group triggers.
+func (w *step) releaseWeightless(rows []*Row) {
+	fires := func(r *Row) bool {
+		return r.Answer.Action == routeapi.Trigger && (r.Answer.Reason == msg.ReasonRoute || r.Answer.Engaged)
+	}
+	var newest *Row
+	if !w.f.More {
+		for _, r := range rows {
+			if fires(r) {
+				newest = r
+			}
+		}
+	}
+	for i, r := range rows {
+		switch {
+		case r.Answer.Action != routeapi.Trigger:
+			w.take(layerStages(), r)
+		case !fires(r):
+			w.decide(r, msg.Observed, msg.ReasonReactionOnly, r.Answer.Folder)
+		case newest != nil && r.ThreadID == newest.ThreadID && r.Answer.Folder == newest.Answer.Folder && len(rows)-i <= maxTurnRows:
+			w.take(layerStages(), r)
+		default:
+			w.decide(r, msg.Observed, msg.ReasonReactionOverflow, r.Answer.Folder)
+		}
+	}
+	w.turns.claimNothing()
+}

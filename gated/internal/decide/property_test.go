@@ -1,0 +1,195 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+)
+
+// texts are what users write, and some things that the layers act on.
+var texts = []string{"hi", "", "/ping", "/new", "/new go", "/stop", "/status", "/approve x", "@eng", "@eng go", "#fix", "#fix go", "#", "@", "@unknown go"}
+
+func drawRow(t *rapid.T, id int64, at int64) Row {
+	r := row(id, rapid.SampledFrom(texts).Draw(t, "text"))
+	r.ReceivedAt = at
+	r.Timestamp = at - rapid.SampledFrom([]int64{0, 0, 0, 2 * 86_400_000}).Draw(t, "age")
+	r.Verb = rapid.SampledFrom([]string{msg.VerbMessage, msg.VerbMessage, msg.VerbMention, msg.VerbReaction, msg.VerbLeave}).Draw(t, "verb")
+	r.IsBot = rapid.IntRange(0, 9).Draw(t, "bot") == 0
+	r.GroupKey = rapid.SampledFrom([]string{"", "", "", "album"}).Draw(t, "key")
+	r.PendingFiles = rapid.IntRange(0, 1).Draw(t, "files")
+	if rapid.IntRange(0, 19).Draw(t, "problem") == 0 {
+		r.Problem = "panic: no"
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "answer") {
+	case 0:
+		ignored(&r)
+	case 1:
+		observed(&r)
+	case 2:
+		r.Answer = routeapi.Answer{Action: routeapi.None, Reason: msg.ReasonNoRoute}
+	case 3:
+		r.Answer = routeapi.Answer{Error: "odd"}
+	case 4:
+		r.Answer = routeapi.Answer{Action: routeapi.Daemon, Target: "daemon:crm"}
+	case 5:
+		r.Known = false
+	case 6:
+		r.Answer.Engaged = true
+	}
+	r.Answer.Impulse = impulse()
+	r.Answer.Impulse.QuietMS = rapid.SampledFrom([]int64{0, 0, 3000}).Draw(t, "quiet")
+	command(&r)
+	return r
+}
+
+// world is a chat whose rows are decided by steps, as the gateway drives them.
+type world struct {
+	t       *rapid.T
+	rows    []Row // undecided
+	state   State
+	now     int64
+	final   map[int64]int // how often each row was decided
+	called  map[int64]bool
+	answers bool // routd answers about every row
+}
+
+// step reads a page of rows and checks what the step says.
+func (w *world) step() {
+	f := facts()
+	f.Now = w.now
+	page := rapid.IntRange(1, 6).Draw(w.t, "page")
+	for i := range w.rows {
+		r := w.rows[i]
+		if r.ID <= w.state.Gate.ThroughID {
+			continue
+		}
+		if f.More = len(f.Rows) == page; f.More {
+			break
+		}
+		f.Last = r.ID
+		if w.called[r.ID] {
+			continue
+		}
+		if w.answers {
+			r.Known = true
+		}
+		r.Pin, r.Prefix = FindPin(&r, &f.Chat, registered), FindPrefix(&r, registered)
+		f.Rows = append(f.Rows, r)
+	}
+	before := fmt.Sprintf("%+v", w.state)
+	next, effects := Step(w.state, f)
+	again, repeated := Step(w.state, f)
+	if next != again || fmt.Sprintf("%+v", effects) != fmt.Sprintf("%+v", repeated) {
+		w.t.Fatalf("two steps from %s differ: %+v %+v", before, next, again)
+	}
+	w.check(f, next, effects)
+	w.apply(effects)
+	w.state = next
+}
+
+// check: no row is taken twice, and each row left alone will be looked at again.
+func (w *world) check(f *Facts, next State, effects []Effect) {
+	said := rowsOf(effects)
+	if len(slices.Compact(slices.Clone(said))) != len(said) {
+		w.t.Fatalf("a row has two effects: %v", said)
+	}
+	waits := next.Again || next.Due > 0 || next.Awaits != 0
+	for _, r := range f.Rows {
+		if !slices.Contains(said, r.ID) && !next.Again {
+			w.t.Fatalf("row %d has no effect, and the state is %+v", r.ID, next)
+		}
+	}
+	for _, e := range effects {
+		switch e.(type) {
+		case Hold, Wait:
+			if !waits {
+				w.t.Fatalf("%+v, but nothing wakes the chat: %+v", e, next)
+			}
+		}
+	}
+}
+
+func (w *world) apply(effects []Effect) {
+	decide := func(id int64) {
+		w.final[id]++
+		w.rows = slices.DeleteFunc(w.rows, func(r Row) bool { return r.ID == id })
+	}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Decide:
+			decide(e.Row)
+		case StoreTurn:
+			for _, entry := range e.Entries {
+				if entry.Derive.Source == "" {
+					decide(entry.Row)
+				}
+			}
+		case StopChat:
+			for _, r := range slices.Clone(w.rows) {
+				if r.ID < e.Row && !slices.Contains(e.Except, r.ID) && !w.called[r.ID] {
+					decide(r.ID)
+				}
+			}
+		case AskService:
+			w.called[e.Row] = true
+		case PostDaemon:
+			w.called[e.Row] = true
+		}
+	}
+}
+
+// settle makes steps until the state does not ask for another one at once.
+func (w *world) settle() {
+	for n := 0; ; n++ {
+		if n > 200 {
+			w.t.Fatalf("the steps do not end: %+v", w.state)
+		}
+		if w.step(); !w.state.Again {
+			return
+		}
+	}
+}
+
+// TestStep_AnyRows: steps end, repeat themselves, and in the end each row has one
+// disposition, is with a service, or waits for a route.
+func TestStep_AnyRows(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, anyRows)
+}
+
+func anyRows(t *rapid.T) {
+	w := &world{t: t, now: now, final: map[int64]int{}, called: map[int64]bool{}}
+	total := rapid.IntRange(1, 15).Draw(t, "rows")
+	for id := range int64(total) {
+		w.rows = append(w.rows, drawRow(t, id+1, w.now))
+		w.now += rapid.Int64Range(0, 2000).Draw(t, "pause")
+		if rapid.Bool().Draw(t, "step") {
+			w.settle()
+		}
+	}
+	w.answers = true
+	for range 4 { // no hold is longer, and a release may leave a group that is not complete
+		w.now += maxHold + groupMaxHoldMS
+		w.settle()
+	}
+	for _, r := range w.rows {
+		if !w.called[r.ID] && (w.state.Awaits&AwaitsRoute == 0 || r.Answer.Home != "") {
+			t.Fatalf("row %d %q waits for nothing: %+v", r.ID, r.Content, w.state)
+		}
+	}
+	for id, n := range w.final {
+		if n != 1 {
+			t.Fatalf("row %d was decided %d times", id, n)
+		}
+	}
+}
+
+func FuzzStep(f *testing.F) {
+	f.Add([]byte("rows"))
+	f.Fuzz(rapid.MakeFuzz(anyRows))
+}

@@ -1,0 +1,122 @@
+package decide
+
+import (
+	"slices"
+	"strings"
+
+	"arizuko/gated/internal/layers"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+)
+
+// Row is an undecided row with what was read about it.
+type Row struct {
+	*msg.Message
+	Command  *layers.Command
+	Change   *Change // of an edit or deletion
+	Post     string  // platform id of the post it is about, "" if there is none
+	Old      bool    // it was older than MAX_AGE on arrival
+	Operator bool    // its sender is an operator
+
+	Answer routeapi.Answer
+	Known  bool // Answer is set
+
+	Pin      *Pin    // of a bare token that may pin the chat
+	Prefix   *Prefix // of a row that names its group or topic
+	Bound    string  // the named topic its thread is bound to, "" for none
+	BotTurns int     // how many turns its sender, a bot, has started in this chat within BotTime
+	Return   *Return // of a row between groups
+
+	Problem string // why its facts could not be read
+}
+
+// Return is what was read about the return address of a row between groups.
+type Return struct {
+	Registered bool // the group that the row is for is registered
+	RootExists bool // the turn that began the chain is stored
+	Fan        int  // delegations of that turn so far
+}
+
+// Change is an edit or deletion with the row it acts on.
+type Change struct {
+	Target  *msg.Message // nil if it is not stored
+	Subject *msg.Message // the target, or the row derived from it
+	Fires   bool         // the edit addresses the bot, which the observed original did not
+}
+
+// Limits on another bot: within BotTime, in ms, this many turns of it are answered in
+// a chat; further rows are observed, since two bots could go on for ever.
+const (
+	maxBotTurns = 10
+	BotTime     = 10 * 60_000
+)
+
+// verb is what routes match: an edit that addresses the bot where the original
+// did not counts as a mention.
+func (r *Row) verb() string {
+	if r.Change != nil && r.Change.Fires {
+		return msg.VerbMention
+	}
+	return r.Verb
+}
+
+// called reports whether the row mentions the bot or replies to it.
+func (r *Row) called() bool { return r.verb() == msg.VerbMention || r.verb() == msg.VerbReply }
+
+// isText reports whether a user or bot wrote the row as a message to the chat.
+func (r *Row) isText() bool {
+	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && r.ForwardedFrom == nil
+}
+
+// acts reports whether the row acts by itself: as a command, or on another row.
+func (r *Row) acts() bool { return r.Command != nil || r.Change != nil && !r.Change.Fires }
+
+func (r *Row) place() string { return msg.Place(r.ThreadID, r.Topic) }
+
+// NewRow parses a row. botNames are the bot's names after the @ of a command.
+// Commands and tokens of bots, and those that arrived too late, are plain text.
+func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[string]bool) Row {
+	platform, _ := msg.SplitJID(m.ChatJID)
+	r := Row{
+		Message: m, Old: m.ReceivedAt-m.Timestamp > maxAge,
+		Operator: operators[m.Sender] || platform == msg.PlatformWeb && m.Sender == msg.WebOperator,
+	}
+	if !r.isText() || r.IsBot || r.Old {
+		return r
+	}
+	// A row by which the adapter found the bot mentioned is always for it.
+	ours := func(name string) bool {
+		return r.Verb == msg.VerbMention ||
+			slices.ContainsFunc(botNames, func(our string) bool { return strings.EqualFold(our, name) })
+	}
+	if cmd, ok := layers.ParseCommand(m.Content, platform, ours); ok {
+		r.Command = &cmd
+	}
+	return r
+}
+
+// Question is what routd is asked about the row, nil for nothing.
+func (r *Row) Question(chat *msg.Chat) *routeapi.Item {
+	if r.ForwardedFrom != nil || r.Change != nil && !r.Change.Fires || r.Problem != "" {
+		return nil
+	}
+	it := routeapi.Item{
+		ID: r.ID, ChatJID: r.ChatJID, Kind: chat.Kind, Topic: r.Topic, ThreadID: r.ThreadID,
+		Sender: r.Sender, SenderName: r.SenderName[:min(len(r.SenderName), maxName)], Verb: r.verb(),
+		PlatformID: r.Post, StickyGroup: chat.StickyGroup, ReceivedAt: r.ReceivedAt,
+		HomeOnly: r.Command != nil, Stale: r.Old,
+	}
+	if p := r.Prefix; p != nil {
+		it.Folder = p.Folder
+		if p.Topic != "" {
+			it.Topic = p.Topic
+		}
+	}
+	return &it
+}
+
+// maxName bounds what a sender's name adds to a question, in bytes.
+const maxName = 256
+
+// ignored reports whether a route says to ignore the row's sender.
+func (r *Row) ignored() bool { return r.Known && r.Answer.Reason == msg.ReasonBuiltinDrop }

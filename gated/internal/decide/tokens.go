@@ -1,0 +1,121 @@
+package decide
+
+import (
+	"arizuko/gated/internal/layers"
+	"arizuko/pkg/msg"
+)
+
+// Pin is what a bare token asks for. An empty name clears the pin.
+type Pin struct {
+	layers.Sticky
+	Folder string // of a group's name
+}
+
+// Prefix is the group or topic that a row names before its text.
+type Prefix struct {
+	Folder string
+	Topic  string // "#name", "" for the row's own
+	Rest   string
+	Reason msg.Reason
+}
+
+// FindPin parses a row that is one bare token, once routd's answer is known. An
+// unknown name is plain text, as is every token of a bot, of a row that came too late
+// and of a sender whom builtin:drop ignores; a pin can be cleared even if its group is
+// not registered any more.
+func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
+	if !r.isText() || r.IsBot || r.Old || r.Command != nil || !r.Known || r.ignored() {
+		return nil
+	}
+	sticky, ok := layers.ParseSticky(r.Content)
+	if !ok {
+		return nil
+	}
+	p := &Pin{Sticky: sticky}
+	pinned := chat.StickyGroup
+	if p.Sigil == layers.TopicSigil {
+		pinned = chat.StickyTopic
+	}
+	switch {
+	case p.Name == "":
+		ok = r.Answer.Home != "" || pinned != ""
+	case p.Sigil == layers.TopicSigil:
+		ok = r.Answer.Home != ""
+	default:
+		p.Folder, ok = layers.ResolveName(p.Name, r.Answer.Home, r.Operator, registered)
+		ok = ok && r.Answer.Home != ""
+	}
+	if !ok {
+		return nil
+	}
+	return p
+}
+
+// FindPrefix parses the token a row begins with, once routd's answer is known. A name
+// of no group, or of one out of reach, is plain text, as is every token in a chat
+// without a group.
+func FindPrefix(r *Row, registered func(folder string) bool) *Prefix {
+	if !r.Known || r.Answer.Error != "" || r.ignored() || r.Answer.Home == "" || r.Command != nil ||
+		!r.isText() && (r.Change == nil || !r.Change.Fires) {
+		return nil
+	}
+	p, ok := layers.ParsePrefix(r.Content)
+	if !ok {
+		return nil
+	}
+	if p.Sigil == layers.TopicSigil {
+		return &Prefix{Folder: r.Answer.Home, Topic: "#" + p.Name, Rest: p.Rest, Reason: msg.ReasonPrefixTopic}
+	}
+	folder, ok := layers.ResolveName(p.Name, r.Answer.Home, r.Operator, registered)
+	if !ok {
+		return nil
+	}
+	return &Prefix{Folder: folder, Rest: p.Rest, Reason: msg.ReasonPrefixGroup}
+}
+
+// releases reports whether a row makes the gate release the rows before it.
+func (w *step) releases(r Row) bool {
+	return r.Command != nil && r.Command.Name == msg.CommandNew && !r.ignored() || r.Pin != nil
+}
+
+// tokens acts on a row that is one bare token. Rows before it are released first.
+func (w *step) tokens(r *Row) bool {
+	if r.Pin == nil || w.blocked {
+		return false
+	}
+	w.releaseBefore(r)
+	if p := r.Pin; p.Sigil == layers.TopicSigil {
+		w.pinTopic(r, p.Name)
+	} else {
+		w.pinGroup(r, p.Name, p.Folder)
+	}
+	w.ended = true
+	return true
+}
+
+// releaseBefore routes the held rows before the chat's pins or session change.
+func (w *step) releaseBefore(r *Row) {
+	w.gate = w.release(ReleaseAll)
+	w.storeTurns()
+	w.current = r
+}
+
+func (w *step) pinTopic(r *Row, name string) {
+	topic, reason, ack := "", msg.ReasonStickyReset, "topic reset to default"
+	if name != "" {
+		topic, reason, ack = "#"+name, msg.ReasonStickyTopic, "topic → "+name
+	}
+	w.decide(r, msg.Sticky, reason, "")
+	w.add(PinTopic{Row: r.ID, Topic: topic})
+	w.reply(r, msg.SourceCommand, ack)
+}
+
+func (w *step) pinGroup(r *Row, name, folder string) {
+	reason, ack := msg.ReasonStickyReset, "routing reset to default"
+	if folder != "" {
+		reason, ack = msg.ReasonStickyGroup, "routing → "+name
+	}
+	w.decide(r, msg.Sticky, reason, "")
+	w.add(PinGroup{Row: r.ID, Folder: folder, At: r.ReceivedAt})
+	w.reply(r, msg.SourceCommand, ack)
+}

@@ -1,0 +1,169 @@
+package decide
+
+import "arizuko/pkg/msg"
+
+// Limits of one turn; further rows make another turn after it.
+const (
+	maxTurnRows  = 100
+	maxTurnBytes = 256 << 10
+)
+
+// maxFileWaitMS is how long a turn waits for the attachments of its rows.
+const maxFileWaitMS = 60_000
+
+// entry is a row on its way into a turn.
+type entry struct {
+	row    *Row
+	reason msg.Reason
+	derive Derive
+
+	folder, topic, threadID, place string
+	surface                        string
+	ceiling                        int
+	kind                           msg.TurnKind
+	chatJID                        string // where the answer goes
+	replyTo                        string
+	depth                          int
+	root                           int64
+	called                         bool // it mentions the bot or replies to it
+	claims                         bool
+	opens                          bool // the answer begins the thread
+	bind                           bool // bind the thread to the topic
+}
+
+// entry makes an entry for a triggering row with routd's address. A row claims
+// engagement if it calls the bot, or keeps a conversation going.
+func (w *step) entry(r *Row, reason msg.Reason) *entry {
+	e := &entry{
+		row: r, reason: reason, folder: r.Answer.Folder, threadID: r.ThreadID, place: r.place(),
+		surface: r.Answer.Surface, ceiling: r.Answer.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
+		replyTo: r.Post, called: r.called(), claims: r.called() || r.Answer.Engaged,
+	}
+	if r.Change != nil {
+		e.reason = msg.ReasonEditAddressed
+	}
+	e.topic = w.topicOf(r, r.Topic)
+	if r.Answer.OpensThread {
+		w.openThread(e, r.Answer.ThreadID)
+	}
+	return e
+}
+
+// openThread moves an entry into the thread that its answer begins.
+func (w *step) openThread(e *entry, threadID string) {
+	e.opens, e.threadID, e.place = true, threadID, threadID
+	if e.topic == "" {
+		e.topic = threadID
+		return
+	}
+	e.bind = true
+	if w.bound == nil {
+		w.bound = map[string]string{}
+	}
+	w.bound[threadID] = e.topic
+}
+
+// topicOf returns the topic in which a row with the given topic of its own runs.
+func (w *step) topicOf(r *Row, own string) string {
+	bound := w.bound[r.ThreadID]
+	if bound == "" {
+		bound = r.Bound
+	}
+	return msg.EffectiveTopic(w.f.Chat.StickyTopic, own, r.ThreadID, bound)
+}
+
+// turns groups rows into turns, in the order of each turn's first row.
+type turns struct {
+	all  []*batch
+	open map[key]*batch
+}
+
+// key is what the rows of one turn have in common. An escalation's answer never
+// shares a turn with a person's row: the limits of delegations count from its root.
+type key struct {
+	folder, chatJID, topic, threadID, place string
+	depth                                   int
+	root                                    int64
+}
+
+type batch struct {
+	entries []*entry
+	bytes   int
+}
+
+func (t *turns) add(e *entry) {
+	k := key{e.folder, e.chatJID, e.topic, e.threadID, e.place, e.depth, e.root}
+	b := t.open[k]
+	size := len(e.row.Content)
+	if b == nil || e.kind == msg.Delegated || len(b.entries) == maxTurnRows || b.bytes+size > maxTurnBytes {
+		b = &batch{}
+		t.all = append(t.all, b)
+		if t.open == nil {
+			t.open = map[key]*batch{}
+		}
+		t.open[k] = b
+	}
+	b.entries = append(b.entries, e)
+	b.bytes += size
+}
+
+// claimNothing keeps these turns from opening engagement.
+func (t *turns) claimNothing() {
+	for _, b := range t.all {
+		for _, e := range b.entries {
+			e.called, e.claims = false, false
+		}
+	}
+}
+
+// storeTurns adds the turns so far to the effects.
+func (w *step) storeTurns() {
+	for _, b := range w.turns.all {
+		for _, e := range b.entries {
+			if e.bind {
+				w.add(BindThread{Row: e.row.ID, Chat: e.chatJID, ThreadID: e.threadID, Topic: e.topic})
+			}
+		}
+		w.add(b.effect(w.f.Now))
+	}
+	w.turns = turns{}
+}
+
+// effect makes the turn of a batch. It answers the last row that calls the bot,
+// else the last row.
+func (b *batch) effect(now int64) StoreTurn {
+	s := StoreTurn{Trigger: len(b.entries) - 1}
+	files, claims := false, false
+	for i, e := range b.entries {
+		if e.called {
+			s.Trigger = i
+		}
+		claims = claims || e.claims
+		pending := e.row.PendingFiles > 0
+		files = files || pending
+		s.Entries = append(s.Entries, e.stored(pending))
+	}
+	e := b.entries[s.Trigger]
+	s.Turn = msg.Turn{
+		Kind: e.kind, Folder: e.folder, ChatJID: e.chatJID, Topic: e.topic, ThreadID: e.threadID, Place: e.place,
+		ReplyTo: e.replyTo, Surface: e.surface, Ceiling: e.ceiling, Depth: e.depth, RootTurnID: e.root,
+		ClaimsEngagement: claims, CreatedAt: now,
+	}
+	return s
+}
+
+// stored is the entry as an effect. A row that opens a thread moves into it; others
+// keep their topic.
+func (e *entry) stored(files bool) Entry {
+	s := Entry{Row: e.row.ID, Derive: e.derive, Reason: e.reason, Topic: e.row.Topic, ThreadID: e.row.ThreadID, Files: files}
+	if e.derive.Source != "" {
+		s.Topic = e.derive.Topic
+	}
+	if e.opens {
+		s.ThreadID = e.threadID
+		if s.Topic == "" {
+			s.Topic = e.threadID
+		}
+	}
+	return s
+}
