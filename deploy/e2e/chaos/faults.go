@@ -18,23 +18,20 @@ const (
 	// backlog is more messages than any query reads at once.
 	backlog = 1200
 	// maxTries is how often a daemon is started with a failpoint until it reaches it.
-	maxTries = 6
-	// maxOutage is the longest time that a platform is unreachable between two crashes; finalOutage
-	// that of all platforms at the end.
-	maxOutage   = 3 * time.Second
-	finalOutage = time.Minute
+	maxTries = 4
 	// exitDelay is the time an idle daemon gets to reach failpoints that need no message, such as
 	// the end of an idle agent or a checkpoint.
 	exitDelay = 2 * time.Second
 )
 
-// faults kills daemons at n failpoints under load.
-func faults(ctx context.Context, bin string, seed uint64, n int, out io.Writer) (r *result, err error) {
+// faults kills daemons at n failpoints under load; with provoked only under the load that each needs.
+func faults(ctx context.Context, bin string, seed uint64, n int, provoked bool, out io.Writer) (r *result, err error) {
 	l, err := start(ctx, bin, seed)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.tearDown()) }()
+	l.provoked = provoked
 	return l.faults(ctx, n, seed, out)
 }
 
@@ -46,49 +43,57 @@ func (l *loadedInstance) faults(ctx context.Context, n int, seed uint64, out io.
 		return nil, err
 	}
 
-	var missed []crash
+	var missed []error
 	for i, c := range plan(n, l.random) {
 		l.random = rand.New(rand.NewPCG(seed, uint64(i)+1))
 		l.load.random = rand.New(rand.NewPCG(seed, uint64(i)+1<<32))
 		began := time.Now()
-		crashed, err := l.crash(ctx, &c)
+		miss, err := l.crash(ctx, &c)
 		if err == nil {
 			err = l.awaitIdle(ctx)
 		}
 		if errors.Is(err, errStuck) {
-			fmt.Fprintf(out, "stuck: daemon=%s failpoint=%s: %v\n%s", c.daemon, c, err, l.diagnostics())
-			return l.check(out, allowedWhileRunning)
+			return l.stuck(out, fmt.Sprintf("daemon=%s failpoint=%s: %v", c.daemon, c, err))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s at failpoint %s: %w", c.daemon, c, err)
 		}
-		fmt.Fprintf(out, "%3d/%d daemon=%s failpoint=%s crashed=%t messages=%d took=%s\n", i+1, n, c.daemon, c, crashed, len(l.load.all),
+		fmt.Fprintf(out, "%3d/%d daemon=%s failpoint=%s crashed=%t messages=%d took=%s\n", i+1, n, c.daemon, c, miss == nil, len(l.load.all),
 			time.Since(began).Round(10*time.Millisecond))
-		if !crashed {
-			missed = append(missed, c)
+		if miss != nil {
+			missed = append(missed, fmt.Errorf("%s never reached failpoint %s, so it is not tested: %w", c.daemon, c.point, miss))
 		}
 	}
 
-	switch err := l.outageOfAll(ctx); {
+	late, err := l.outageOfAll(ctx, out)
+	switch {
 	case errors.Is(err, errStuck):
-		fmt.Fprintf(out, "stuck: after outage of all platforms: %v\n%s", err, l.diagnostics())
-		return l.check(out, allowedWhileRunning)
+		return l.stuck(out, fmt.Sprintf("after outage of all platforms: %v", errors.Join(late, err)))
 	case err != nil:
 		return nil, fmt.Errorf("outage of all platforms: %w", err)
 	}
 	stopErr := l.stopDaemons(ctx)
-	if len(missed) > 0 {
-		stopErr = errors.Join(stopErr, fmt.Errorf("failpoints never reached, not tested: %v", missed))
-	}
 	r, err := l.check(out, none)
-	return r, errors.Join(err, stopErr)
+	return r, errors.Join(append(missed, late, err, stopErr, l.findPanics())...)
+}
+
+// stuck is the result of a run in which the instance makes no progress.
+func (l *loadedInstance) stuck(out io.Writer, what string) (*result, error) {
+	fmt.Fprint(out, l.diagnostics())
+	r, err := l.check(out, allowedWhileRunning)
+	if r != nil && r.count[invariants.Stuck] == 0 {
+		r.add(invariants.Stuck, 1, "%s", what) // the rows may not show what is missing
+	} else {
+		fmt.Fprintln(out, what)
+	}
+	return r, err
 }
 
 // decideBacklog stores more messages in one chat than gated reads at once, while gated is down, and
 // lets it decide them.
 func (l *loadedInstance) decideBacklog(ctx context.Context) error {
 	for _, name := range []string{"gated", "routd"} {
-		if err := l.instance.Kill(name); err != nil {
+		if err := l.kill(name); err != nil {
 			return err
 		}
 	}
@@ -106,88 +111,76 @@ func (l *loadedInstance) decideBacklog(ctx context.Context) error {
 	return l.awaitIdle(ctx)
 }
 
-// disruptPlatform injects a random fault into one platform, or makes it unreachable for a while.
-func (l *loadedInstance) disruptPlatform() {
-	p := l.platforms[l.random.IntN(len(l.platforms))]
-	if l.random.IntN(4) > 0 {
-		p.InjectRandomFault(l.random)
-		return
-	}
-	p.SetReachable(false)
-	time.AfterFunc(time.Duration(l.random.Int64N(int64(maxOutage))), func() { p.SetReachable(true) })
-}
-
-// outageOfAll makes all platforms unreachable for finalOutage, while users keep writing.
-func (l *loadedInstance) outageOfAll(ctx context.Context) error {
-	for _, p := range l.platforms {
-		p.SetReachable(false)
-	}
-	for began := time.Now(); time.Since(began) < finalOutage && ctx.Err() == nil; {
-		l.burst(ctx)
-		pause(ctx, time.Second)
-	}
-	for _, p := range l.platforms {
-		p.SetReachable(true)
-	}
-	return l.awaitIdle(ctx)
-}
-
-// crash lets a daemon reach a failpoint under load, and restarts it. It reports whether the daemon
-// was killed there, and sets c.nth to the last one tried.
-func (l *loadedInstance) crash(ctx context.Context, c *crash) (crashed bool, err error) {
+// crash lets a daemon reach a failpoint under load, and restarts it. It sets c.nth to the last one tried, and
+// returns why the daemon was never killed there, if so.
+func (l *loadedInstance) crash(ctx context.Context, c *crash) (miss, err error) {
 	for try := range maxTries {
 		if try > 0 {
 			c.nth = 1
 		}
-		crashed, err = l.tryCrash(ctx, *c)
-		if crashed || err != nil {
-			return crashed, err
+		miss, err = l.tryCrash(ctx, *c, workSeconds<<try)
+		if miss == nil || err != nil {
+			return nil, err
+		}
+		if l.provoked {
+			break
 		}
 	}
-	return false, nil
+	return miss, nil
 }
 
-func (l *loadedInstance) tryCrash(ctx context.Context, c crash) (crashed bool, err error) {
-	if l.random.IntN(2) == 0 {
+// tryCrash is one try of crash. Agents that must be at work work for seconds.
+func (l *loadedInstance) tryCrash(ctx context.Context, c crash, seconds int) (miss, err error) {
+	if !l.provoked && l.random.IntN(2) == 0 {
 		l.disruptPlatform()
 	}
 	l.burst(ctx) // so that the daemon finds work when it starts
-	if err := l.instance.Kill(c.daemon); err != nil {
-		return false, err
+
+	p, how := l.newProvoker(c.daemon, seconds), provocationOf(c)
+	miss = p.run(ctx, how.before, c.nth)
+	if err := l.kill(c.daemon); err != nil {
+		return nil, err
 	}
+	miss = errors.Join(miss, p.run(ctx, how.down, c.nth))
 	if err := l.instance.Start(c.daemon, "FAILPOINT="+c.String()); err != nil {
-		return false, err
+		return nil, err
 	}
-	p := l.instance.Process(c.daemon)
 
 	l.burst(ctx)
-	l.load.provoke(ctx, c.point)
-	if l.random.IntN(3) == 0 {
+	if !l.provoked && l.random.IntN(3) == 0 {
 		if err := l.killAnother(ctx, c.daemon); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
 	l.burst(ctx)
-
-	if err := l.awaitCrash(ctx, p); err != nil {
-		return false, err
-	}
-	crashed = !p.Running()
-	if crashed && !p.Killed() {
-		return false, fmt.Errorf("exited by itself: %s\n%s", p.State(), l.diagnostics())
-	}
-	if err := l.instance.Kill(c.daemon); err != nil {
-		return false, err
-	}
-	return crashed, l.startDaemon(ctx, c.daemon)
+	miss = errors.Join(miss, p.run(ctx, how.up, c.nth))
+	return l.awaitCrash(ctx, c, miss)
 }
 
-// awaitCrash waits until a process has exited, or is idle and unlikely to reach its failpoint.
-func (l *loadedInstance) awaitCrash(ctx context.Context, p *harness.Process) error {
-	exited := func() bool { return !p.Running() }
-	if err := l.awaitIdleOr(ctx, exited); err != nil {
-		return err
+// awaitCrash waits until a daemon has been killed at its failpoint, or is idle and unlikely to reach it, and
+// restarts it. It returns why it was not killed, if so; miss is what is known of that.
+func (l *loadedInstance) awaitCrash(ctx context.Context, c crash, miss error) (_, err error) {
+	process := l.instance.Process(c.daemon)
+	if err := l.awaitIdleOr(ctx, func() bool { return !process.Running() }); err != nil {
+		return nil, err
 	}
+	l.awaitExit(ctx, process)
+	switch crashed := !process.Running(); {
+	case crashed && !process.Killed():
+		return nil, fmt.Errorf("exited by itself: %s\n%s", process.State(), l.diagnostics())
+	case crashed:
+		miss = nil
+	default:
+		miss = errors.Join(miss, fmt.Errorf("idle after %s was set and provoked", c))
+	}
+	if err := l.instance.Kill(c.daemon); err != nil {
+		return nil, err
+	}
+	return miss, l.startDaemon(ctx, c.daemon)
+}
+
+// awaitExit waits until a process has ended, for exitDelay at most.
+func (l *loadedInstance) awaitExit(ctx context.Context, p *harness.Process) {
 	timer := time.NewTimer(exitDelay)
 	defer timer.Stop()
 	select {
@@ -195,14 +188,21 @@ func (l *loadedInstance) awaitCrash(ctx context.Context, p *harness.Process) err
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return nil
+}
+
+// kill kills a daemon, which must be running: daemons never exit by themselves.
+func (l *loadedInstance) kill(name string) error {
+	if p := l.instance.Process(name); !p.Running() {
+		return fmt.Errorf("%s exited by itself: %s\n%s", name, p.State(), l.instance.LogTail(name, logTail))
+	}
+	return l.instance.Kill(name)
 }
 
 // killAnother kills and restarts a random daemon other than but.
 func (l *loadedInstance) killAnother(ctx context.Context, but string) error {
 	others := slices.DeleteFunc(slices.Clone(daemons), func(name string) bool { return name == but })
 	name := others[l.random.IntN(len(others))]
-	if err := l.instance.Kill(name); err != nil {
+	if err := l.kill(name); err != nil {
 		return err
 	}
 	return l.startDaemon(ctx, name)
@@ -210,6 +210,9 @@ func (l *loadedInstance) killAnother(ctx context.Context, but string) error {
 
 // burst sends a few messages within a moment.
 func (l *loadedInstance) burst(ctx context.Context) {
+	if l.provoked {
+		return
+	}
 	for range 3 + l.random.IntN(6) {
 		l.load.act(ctx)
 		pause(ctx, time.Duration(l.random.IntN(30))*time.Millisecond)

@@ -59,6 +59,9 @@ func (f *foreignChat) deliver(ctx context.Context, failed func(error)) {
 			if err == nil {
 				err = retryWhileBusy(ctx, func() error { return f.adapter.Sent(ctx, m.ID, fmt.Sprintf("sent-%d", m.ID), time.Time{}) })
 			}
+			if errors.Is(err, foreign.ErrNotQueued) {
+				err = nil // /stop has cancelled it since
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			failed(fmt.Errorf("foreign adapter: deliver: %w", err))

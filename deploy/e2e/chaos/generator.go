@@ -7,16 +7,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"time"
 
 	"arizuko/deploy/e2e/chatsim"
-	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
 
 // groups of the instance. The first has a child, which users call by name.
-var groups = []string{"main", "main/eng", "second"}
+var groups = []string{"main", "main/eng", "second", provokedGroup}
 
 // routes of a platform: every DM is answered; in groups mentions and replies are.
 func routes(platform, dms string) []msg.Route {
@@ -42,6 +40,9 @@ var (
 )
 
 const foreignChannel = "matrix:hall"
+
+// webDaemon is the daemon of the web chat.
+const webDaemon = "dashd"
 
 // sentMessage is a message and what must become of it.
 type sentMessage struct {
@@ -217,12 +218,39 @@ func (g *generator) text() string {
 	case n == 28 && g.hostile:
 		order = "error "
 	}
-	g.written++
-	text := fmt.Sprintf("%sm%d", order, g.written)
+	text := order + g.plainText()
 	if g.random.IntN(50) == 0 {
 		text += strings.Repeat(" and so on", (maxText-len(text))/len(" and so on"))
 	}
 	return text
+}
+
+// plainText is a unique prompt without an order.
+func (g *generator) plainText() string {
+	g.written++
+	return fmt.Sprintf("m%d", g.written)
+}
+
+// answeredChats are the tracked conversations of an adapter's platform in which every message is answered.
+// Those of the web chat have topics of their own.
+func (g *generator) answeredChats(daemon string) (all []chatsim.Conversation) {
+	if daemon == webDaemon {
+		for i := range maxNth {
+			all = append(all, chatsim.Conversation{Chat: webConversations[0].Chat, Topic: fmt.Sprintf("#p%d", i)})
+		}
+		return all
+	}
+	for _, p := range g.platforms {
+		if p.Info().Daemon != daemon {
+			continue
+		}
+		for _, c := range p.Conversations() {
+			if !c.NeedsMention && !c.Mutates {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
 }
 
 // maxText is a length in bytes that every platform accepts from users. The answer takes more than
@@ -259,51 +287,6 @@ func (g *generator) mutate(ctx context.Context) {
 	}
 	g.written++
 }
-
-// provoke performs the actions that make a daemon reach a failpoint that random load rarely reaches:
-// editing a message before it is read, resetting a session, writing to a running agent or stopping
-// it.
-func (g *generator) provoke(ctx context.Context, p failpoint.Point) {
-	a := chatsim.Action{Conversation: g.mutating[0], Verb: msg.VerbMessage, Text: "slow 1 " + g.text()}
-	switch p {
-	case failpoint.ChangeContent.Before(), failpoint.ChangeContent.After():
-		id := g.perform(ctx, a)
-		a.Verb, a.Target, a.Text = msg.VerbEdit, id, g.text()
-		g.perform(ctx, a)
-
-	case failpoint.Pin.Before(), failpoint.Pin.After():
-		a.Text = "#pinned"
-		g.perform(ctx, a)
-
-	case failpoint.ResetSession.Before(), failpoint.ResetSession.After(), failpoint.TakeSystem.Before(), failpoint.TakeSystem.After():
-		a.Text = "/new " + g.text()
-		g.perform(ctx, a)
-
-	case failpoint.RequeueTurn.Before(), failpoint.RequeueTurn.After(): // /stop stops the agent for other chats of the session too
-		other := chatsim.Action{Conversation: g.mutating[1], Verb: msg.VerbMessage, Text: "@"}
-		g.perform(ctx, other)
-		g.perform(ctx, chatsim.Action{Conversation: a.Conversation, Verb: msg.VerbMessage, Text: "@"})
-		g.perform(ctx, a)
-		pause(ctx, agentStartDelay)
-		other.Text = "/stop"
-		g.perform(ctx, other)
-
-	case failpoint.Piping, failpoint.OfferTurn.Before(), failpoint.OfferTurn.After():
-		g.perform(ctx, a)
-		pause(ctx, agentStartDelay)
-		a.Text = g.text()
-		g.perform(ctx, a)
-
-	case failpoint.CancelTurn.Before(), failpoint.CancelTurn.After():
-		g.perform(ctx, a)
-		pause(ctx, agentStartDelay)
-		a.Text = "/stop"
-		g.perform(ctx, a)
-	}
-}
-
-// agentStartDelay is long enough for an agent to start.
-const agentStartDelay = 300 * time.Millisecond
 
 // allAcknowledged reports whether every message was acknowledged by dashd or its adapter.
 func (g *generator) allAcknowledged() bool {

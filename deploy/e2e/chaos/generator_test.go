@@ -10,14 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/foreign"
 	"arizuko/deploy/e2e/harness"
-	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
@@ -249,46 +247,6 @@ func TestGenerator_Mutate_TargetsLastMessage(t *testing.T) {
 	if changes == 0 {
 		t.Error("no message is changed")
 	}
-}
-
-func TestGenerator_Provoke(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for point, want := range map[failpoint.Point][]string{
-			failpoint.ChangeContent.Before(): {"message slow 1 ", "edit"},
-			failpoint.ChangeContent.After():  {"message slow 1 ", "edit"},
-			failpoint.Pin.Before():           {"message #pinned"},
-			failpoint.Pin.After():            {"message #pinned"},
-			failpoint.CancelTurn.Before():    {"message slow 1 ", "message /stop"},
-			failpoint.CancelTurn.After():     {"message slow 1 ", "message /stop"},
-			failpoint.ResetSession.Before():  {"message /new "},
-			failpoint.RequeueTurn.Before():   {"message @", "message @", "message slow 1 ", "message /stop"},
-			failpoint.TakeSystem.After():     {"message /new "},
-			failpoint.Piping:                 {"message slow 1 ", "message m"},
-			failpoint.OfferTurn.Before():     {"message slow 1 ", "message m"},
-			failpoint.Framed:                 nil,
-		} {
-			d := newRecorder()
-			g := newGenerator(seeded(1), []chatsim.Platform{d}, nil, nil)
-			g.mutating = slices.DeleteFunc(g.mutating, func(c chatsim.Conversation) bool { return c.Chat == "matrix:dm-1" })
-			g.provoke(t.Context(), point)
-			var got []string
-			for _, a := range d.actions {
-				got = append(got, summary(a, d.ids[0]))
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("for %s: %q, want %q", point, got, want)
-			}
-		}
-	})
-}
-
-// summary is the verb, and the start of the text unless the target is the first message.
-func summary(a chatsim.Action, first string) string {
-	if a.Target != "" && a.Target == first {
-		return a.Verb
-	}
-	begin := regexp.MustCompile(`^(slow 1 |/new |m|\S*)`).FindString(a.Text)
-	return a.Verb + " " + begin
 }
 
 // fakeDashd fails the first try of each message.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -26,13 +27,17 @@ import (
 
 const (
 	readyTimeout = 60 * time.Second // of a daemon that starts
-	stopTimeout  = 30 * time.Second // of a daemon that stops
+	stopTimeout  = time.Minute      // of a daemon that stops, or of all
 	// engagement is how long a window stays open: short, so that some expire during a run.
 	engagement = 2 * time.Second
-	// stuckTimeout is how long nothing may change before open work counts as stuck. It exceeds the
-	// longest pause on the path, the one between two attempts of a turn.
+	// stuckTimeout is how long nothing may change before open work counts as stuck, apart from work that
+	// waits until a time that it has set itself, of at most maxWait.
 	stuckTimeout = 45 * time.Second
+	maxWait      = 6 * time.Minute
 )
+
+// logTail is how much of a daemon's log is printed, in bytes.
+const logTail = 4000
 
 // platformSize is large because no platform accepts more than about one message per second and chat.
 var platformSize = chatsim.Size{DMs: 12, Groups: 6}
@@ -57,7 +62,9 @@ type loadedInstance struct {
 	platforms []chatsim.Platform
 	load      *generator
 
-	clockSet bool // timestamps of rows can't be compared
+	outages  map[chatsim.Platform]*time.Timer // end the outages of platforms
+	provoked bool                             // there is no load but provocations
+	clockSet bool                             // timestamps of rows can't be compared
 	db       *sql.DB
 
 	stop       context.CancelFunc // ends the generator's goroutines
@@ -76,7 +83,7 @@ func start(ctx context.Context, bin string, seed uint64, env ...string) (*loaded
 	if err != nil {
 		return nil, err
 	}
-	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(seed, 0)), platforms: newPlatforms()}
+	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(seed, 0)), platforms: newPlatforms(), outages: map[chatsim.Platform]*time.Timer{}}
 	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn",
 		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
 	if err := l.setUp(ctx); err != nil {
@@ -140,7 +147,7 @@ func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client) 
 		}
 	}
 
-	all := routes("matrix", "dm-*")
+	all := append([]msg.Route{{Match: "platform=matrix room=" + provokedRoom + "*", Target: provokedGroup}}, routes("matrix", "dm-*")...)
 	for _, p := range l.platforms {
 		all = append(all, routes(p.Info().Platform, p.Info().DMPattern)...)
 		for _, c := range p.Conversations() {
@@ -185,7 +192,7 @@ func (l *loadedInstance) awaitIdleOr(ctx context.Context, done func() bool) erro
 		switch {
 		case err != nil, done():
 			return true, err
-		case now != last:
+		case now != last, l.waits(now):
 			last, changed = now, time.Now()
 		case idle:
 			return true, nil
@@ -196,18 +203,30 @@ func (l *loadedInstance) awaitIdleOr(ctx context.Context, done func() bool) erro
 	})
 }
 
+// waits reports whether open work waits for a time that it has set itself.
+func (l *loadedInstance) waits(p progress) bool {
+	wait := time.Until(time.UnixMilli(p.due))
+	return !l.clockSet && wait > 0 && wait < maxWait
+}
+
 // errStuck means that there is open work and nothing has changed for stuckTimeout.
 var errStuck = errors.New("no progress for " + stuckTimeout.String())
 
 // progress counts open work, and rows that change when work is done.
-type progress struct{ open, messages, attempts, deliveries int }
+type progress struct {
+	open, messages, attempts, deliveries int
+	due                                  int64 // when the first open work that waits is tried again, unix ms
+}
 
 func (l *loadedInstance) readProgress() (p progress, err error) {
 	err = l.db.QueryRow(`SELECT (SELECT count(*) FROM messages WHERE direction = 'in' AND disposition IS NULL)
 		+ (SELECT count(*) FROM turns WHERE ended_at IS NULL)
 		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')),
-		(SELECT max(id) FROM messages), (SELECT ifnull(sum(attempts), 0) FROM turns), (SELECT ifnull(max(seq), 0) FROM deliveries)`,
-	).Scan(&p.open, &p.messages, &p.attempts, &p.deliveries)
+		(SELECT max(id) FROM messages), (SELECT ifnull(sum(attempts), 0) FROM turns), (SELECT ifnull(max(seq), 0) FROM deliveries),
+		min(ifnull((SELECT min(not_before) FROM turns WHERE ended_at IS NULL AND not_before > ?1), ?2),
+		ifnull((SELECT min(d.not_before) FROM deliveries d JOIN messages m ON m.id = d.message_id
+			WHERE m.out_state IN ('queued', 'sending') AND d.not_before > ?1), ?2))`, time.Now().UnixMilli(), int64(math.MaxInt64),
+	).Scan(&p.open, &p.messages, &p.attempts, &p.deliveries, &p.due)
 	if err != nil {
 		err = fmt.Errorf("read progress: %w", err)
 	}
@@ -270,9 +289,27 @@ func (l *loadedInstance) diagnostics() string {
 		}
 	}
 	for _, name := range daemons {
-		fmt.Fprintf(&all, "%s:\n%s\n", name, l.instance.LogTail(name, 4000))
+		fmt.Fprintf(&all, "%s:\n%s\n", name, l.instance.LogTail(name, logTail))
 	}
 	return all.String()
+}
+
+// findPanics returns an error with the lines of the daemons' logs that report a panic. Daemons recover from
+// those of a single message or turn.
+func (l *loadedInstance) findPanics() error {
+	var errs []error
+	for _, name := range daemons {
+		log, err := l.instance.Log(name)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(log) {
+			if strings.Contains(line, "panic") {
+				errs = append(errs, fmt.Errorf("log of %s: %s", name, strings.TrimSpace(line)))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // pause simulates the time that users take to write. It must not be used to wait for an event.

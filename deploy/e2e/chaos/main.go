@@ -1,7 +1,7 @@
 // Chaos tests whole instances under load: one program kills daemons at failpoints, another disturbs
 // them for a long time.
 //
-//	chaos faults [-n N] [-seed S]
+//	chaos faults [-n N] [-seed S] [-provoked]
 //	chaos soak [-for 3m] [-seed S]
 //
 // Progress goes to stderr, the result to stdout: its last line counts messages that were lost,
@@ -45,6 +45,7 @@ func run(ctx context.Context, args []string, out io.Writer) (r *result, err erro
 	flags := flag.NewFlagSet("chaos "+args[0], flag.ContinueOnError)
 	n := flags.Int("n", pointCount(), "faults: how often a daemon is killed; by default once per failpoint")
 	length := flags.Duration("for", 3*time.Minute, "soak: duration of the load")
+	provoked := flags.Bool("provoked", false, "faults: no random load and one try, to test that provocations alone reach each failpoint")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the random choices, to repeat a run")
 	if err := flags.Parse(args[1:]); err != nil {
 		return nil, err
@@ -62,5 +63,5 @@ func run(ctx context.Context, args []string, out io.Writer) (r *result, err erro
 	if args[0] == "soak" {
 		return soak(ctx, bin, *seed, *length, out)
 	}
-	return faults(ctx, bin, *seed, *n, out)
+	return faults(ctx, bin, *seed, *n, *provoked, out)
 }

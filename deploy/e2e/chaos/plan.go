@@ -50,13 +50,22 @@ func plan(n int, random *rand.Rand) (crashes []crash) {
 		var all []crash
 		for _, daemon := range daemons {
 			for _, point := range pathPoints[daemon] {
-				all = append(all, crash{daemon, point, 1 + random.IntN(maxNth)})
+				all = append(all, crash{daemon, point, nthOf(point, random)})
 			}
 		}
 		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		crashes = append(crashes, all...)
 	}
 	return crashes[:n]
+}
+
+// nthOf chooses how often a daemon reaches a point until it is killed.
+func nthOf(point fp.Point, random *rand.Rand) int {
+	n := 1 + random.IntN(maxNth)
+	if point == fp.Recovering {
+		return 1 // gated reaches it once for each agent that it left at work
+	}
+	return n
 }
 
 // pointCount is the number of crashes in a round.

@@ -59,15 +59,19 @@ func soak(ctx context.Context, bin string, seed uint64, length time.Duration, ou
 	if err == nil {
 		err = l.stopDaemons(ctx)
 	}
-	if err != nil && !errors.Is(err, errStuck) {
+	isStuck := errors.Is(err, errStuck)
+	if err != nil && !isStuck {
 		return nil, err
 	}
 	fmt.Fprintf(out, "total: messages=%d\n", len(l.load.all))
 	r, err = l.check(out, func(i invariants.Invariant) bool { return i.ComparesTimes })
+	if r != nil && isStuck && r.count[invariants.Stuck] == 0 {
+		r.add(invariants.Stuck, 1, "at the end: %v", errStuck) // the rows may not show what is missing
+	}
 	if r != nil && !r.ok() {
 		fmt.Fprint(out, l.diagnostics())
 	}
-	return r, errors.Join(err, growth)
+	return r, errors.Join(err, growth, l.findPanics())
 }
 
 // sendOne performs one action of a user, and pauses.
@@ -108,7 +112,7 @@ func (d *disruptor) disrupt(ctx context.Context) error {
 
 	switch kind {
 	case "kill":
-		if err := l.instance.Kill(name); err != nil {
+		if err := l.kill(name); err != nil {
 			return err
 		}
 	case "stop":

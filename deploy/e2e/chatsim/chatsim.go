@@ -62,6 +62,8 @@ type Users interface {
 type Transport interface {
 	// Serve listens on an address of the host and returns the adapter's environment.
 	Serve(host string) (env []string, err error)
+	// Connected reports whether the adapter is connected, so that it gets events.
+	Connected() bool
 	// Arrivals lists what the adapter sent, in order of arrival.
 	Arrivals() []Arrival
 	// ShowsWorking reports whether the bot has shown in a conversation that it is working.
@@ -75,6 +77,8 @@ type Transport interface {
 type FaultInjector interface {
 	// InjectRandomFault starts a fault that ends by itself, and describes it.
 	InjectRandomFault(random *rand.Rand) string
+	// ClearFaults ends the faults of calls.
+	ClearFaults()
 	// SetReachable cuts or restores the network between the platform and its adapter.
 	SetReachable(ok bool)
 	// DropConnections closes all open connections. New ones are accepted.

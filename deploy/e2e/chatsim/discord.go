@@ -147,6 +147,9 @@ func (d *Discord) otherBot() discord.User {
 // AllAcknowledged implements Users. Discord has no acknowledgements.
 func (d *Discord) AllAcknowledged() bool { return true }
 
+// Connected implements Transport.
+func (d *Discord) Connected() bool { return d.Listening() }
+
 // Arrivals implements Transport.
 func (d *Discord) Arrivals() (all []Arrival) {
 	for _, call := range d.Sent() {

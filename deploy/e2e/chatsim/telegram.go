@@ -156,6 +156,9 @@ func (t *Telegram) otherBot(chat string) telegram.User {
 // AllAcknowledged implements Users.
 func (t *Telegram) AllAcknowledged() bool { return t.Pending() == 0 }
 
+// Connected implements Transport.
+func (t *Telegram) Connected() bool { return t.Polling() }
+
 // Arrivals implements Transport.
 func (t *Telegram) Arrivals() (all []Arrival) {
 	for _, call := range t.Sent() {

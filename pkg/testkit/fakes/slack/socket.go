@@ -298,10 +298,11 @@ func (s *Server) OpenedSockets() int {
 }
 
 // WaitConnected waits until a connection is open.
-func (s *Server) WaitConnected(ctx context.Context) error {
-	return s.Until(ctx, func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return slices.ContainsFunc(s.link.sockets, func(c *socket) bool { return !c.leaving })
-	})
+func (s *Server) WaitConnected(ctx context.Context) error { return s.Until(ctx, s.Connected) }
+
+// Connected reports whether a connection is open.
+func (s *Server) Connected() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.link.sockets, func(c *socket) bool { return !c.leaving })
 }

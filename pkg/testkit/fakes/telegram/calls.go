@@ -120,11 +120,14 @@ func (s *Server) WaitConfirmed(ctx context.Context) error {
 
 // WaitPolling waits until a call of getUpdates is open.
 func (s *Server) WaitPolling(ctx context.Context) error {
-	return s.Until(ctx, func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.queue.poller != nil
-	})
+	return s.Until(ctx, s.Polling)
+}
+
+// Polling reports whether a call of getUpdates is open.
+func (s *Server) Polling() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queue.poller != nil
 }
 
 // Answers matches, for Wait, a message of the bot in a chat, or in a topic of it.

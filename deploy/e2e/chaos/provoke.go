@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/deploy/e2e/harness"
+	fp "arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+)
+
+// provocation makes a daemon reach a failpoint n times, whatever the random load does. Its parts run
+// before the daemon is killed, while it is down, and while it runs with the failpoint.
+type provocation struct {
+	before, down, up func(p *provoker, ctx context.Context, n int) error
+}
+
+// provocationOf is the provocation of a daemon's failpoint. Points without a case are reached by every
+// message that the daemon handles.
+func provocationOf(c crash) provocation {
+	switch c.point {
+	case fp.Checkpoint:
+		return provocation{up: (*provoker).awaitCheckpoint}
+	case fp.Recovering, fp.RequeueTurn.Before(), fp.RequeueTurn.After():
+		return provocation{before: (*provoker).occupyAgent}
+	case fp.Piping, fp.OfferTurn.Before(), fp.OfferTurn.After():
+		return provocation{up: (*provoker).steer}
+	case fp.Exited, fp.EndRun.Before(), fp.EndRun.After():
+		return provocation{up: (*provoker).endRuns}
+	case fp.ChangeContent.Before(), fp.ChangeContent.After():
+		return provocation{down: (*provoker).editUnread}
+	case fp.CancelTurn.Before(), fp.CancelTurn.After():
+		return provocation{up: (*provoker).stopAgents}
+	case fp.Pin.Before(), fp.Pin.After():
+		return provocation{up: (*provoker).pin}
+	case fp.ResetSession.Before(), fp.ResetSession.After(), fp.TakeSystem.Before(), fp.TakeSystem.After():
+		return provocation{up: (*provoker).resetSession}
+	case fp.PutEngagement.Before(), fp.PutEngagement.After():
+		return provocation{up: (*provoker).mention}
+	}
+	if c.daemon == "gated" || c.daemon == "routd" {
+		return provocation{up: (*provoker).converse}
+	}
+	return provocation{up: (*provoker).converseOnPlatform}
+}
+
+const (
+	// provokedGroup answers only provocations, so that its agents are never busy with anything else.
+	provokedGroup = "provoked"
+	// provokedRoom begins the rooms of the foreign platform that are routed to it.
+	provokedRoom = "p"
+	// workSeconds is how long an agent works that must be at work when something else happens. Each
+	// further try of a provocation doubles it.
+	workSeconds = 3
+	// effectTimeout bounds how long the effect of one action may take.
+	effectTimeout = 30 * time.Second
+)
+
+// provoker runs one provocation. Each has chats of its own on the foreign platform, where neither a fault of
+// a platform nor the random load interferes.
+type provoker struct {
+	load    *generator
+	db      *sql.DB
+	daemon  string
+	seconds int                     // how long an agent works
+	process func() *harness.Process // of the daemon
+}
+
+func (l *loadedInstance) newProvoker(daemon string, seconds int) *provoker {
+	return &provoker{l.load, l.db, daemon, seconds, func() *harness.Process { return l.instance.Process(daemon) }}
+}
+
+// run runs a part of a provocation, if there is one. It returns why that may have had no effect.
+func (p *provoker) run(ctx context.Context, part func(*provoker, context.Context, int) error, n int) error {
+	if part == nil {
+		return nil
+	}
+	if err := part(p, ctx, n); !errors.Is(err, errReached) {
+		return err
+	}
+	return nil
+}
+
+// errReached ends a provocation whose failpoint is reached.
+var errReached = errors.New("failpoint is reached")
+
+// await waits until a query returns a true value. It returns errReached if the daemon has ended.
+func (p *provoker) await(ctx context.Context, what, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, effectTimeout)
+	defer cancel()
+	return harness.Await(ctx, what, func() (holds bool, err error) {
+		if !p.process().Running() {
+			return false, errReached
+		}
+		err = p.db.QueryRow(query, args...).Scan(&holds)
+		return holds, err
+	})
+}
+
+// newChat is a conversation that was not used before.
+func (p *provoker) newChat() chatsim.Conversation {
+	p.load.written++
+	return chatsim.Conversation{Chat: fmt.Sprintf("matrix:%s%d", provokedRoom, p.load.written)}
+}
+
+// say sends a message whose fate is not checked, and returns its id.
+func (p *provoker) say(ctx context.Context, c chatsim.Conversation, text string) (id string) {
+	return p.load.perform(ctx, chatsim.Action{Conversation: c, Verb: msg.VerbMessage, Text: text})
+}
+
+// work is a text whose answer takes a while.
+func (p *provoker) work() string { return fmt.Sprintf("slow %d %s", p.seconds, p.load.plainText()) }
+
+func (p *provoker) awaitDecided(ctx context.Context, c chatsim.Conversation) error {
+	return p.await(ctx, "messages to be decided", `SELECT NOT EXISTS (SELECT 1 FROM messages
+		WHERE chat_jid = ? AND direction = 'in' AND disposition IS NULL)`, c.Chat)
+}
+
+func (p *provoker) awaitRunning(ctx context.Context, c chatsim.Conversation) error {
+	return p.await(ctx, "an agent to work on the message", `SELECT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ? AND state = 'running')`, c.Chat)
+}
+
+func (p *provoker) awaitDelivered(ctx context.Context, c chatsim.Conversation) error {
+	return p.await(ctx, "the answer to be delivered", `SELECT total(out_state = 'sent') > 0
+		AND total(direction = 'in' AND disposition IS NULL OR out_state IN ('queued', 'sending')) = 0
+		AND NOT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ?1 AND ended_at IS NULL) FROM messages WHERE chat_jid = ?1`, c.Chat)
+}
+
+// converse has n messages answered, each by a run of its own.
+func (p *provoker) converse(ctx context.Context, n int) error { return p.send(ctx, n, msg.VerbMessage) }
+
+// mention is converse with mentions: each answer opens an engagement window.
+func (p *provoker) mention(ctx context.Context, n int) error { return p.send(ctx, n, msg.VerbMention) }
+
+func (p *provoker) send(ctx context.Context, n int, verb string) error {
+	for range n {
+		c := p.newChat()
+		p.load.sendText(ctx, c, p.load.plainText(), verb)
+		if err := p.awaitDelivered(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// converseOnPlatform sends n messages on the platform of the daemon, each in a chat of its own: answers of
+// one chat may be delayed by the platform's rate limit, or be one answer.
+func (p *provoker) converseOnPlatform(ctx context.Context, n int) error {
+	chats := p.load.answeredChats(p.daemon)
+	for i := range n {
+		p.load.sendText(ctx, chats[i%len(chats)], p.load.plainText(), msg.VerbMessage)
+	}
+	return nil
+}
+
+// endRuns lets n runs end for want of work.
+func (p *provoker) endRuns(ctx context.Context, n int) error {
+	for range n {
+		if err := p.converse(ctx, 1); err != nil {
+			return err
+		}
+		if err := p.await(ctx, "the run to end", `SELECT NOT EXISTS (SELECT 1 FROM runs WHERE folder = ? AND ended_at IS NULL)`, provokedGroup); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// steer sends n messages to an agent at work.
+func (p *provoker) steer(ctx context.Context, n int) error {
+	c := p.newChat()
+	p.say(ctx, c, p.work())
+	if err := p.awaitRunning(ctx, c); err != nil {
+		return err
+	}
+	for range n {
+		p.say(ctx, c, p.load.plainText())
+		if err := p.awaitDecided(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// occupyAgent leaves an agent at work on n turns.
+func (p *provoker) occupyAgent(ctx context.Context, n int) error { return p.steer(ctx, n-1) }
+
+// stopAgents stops n agents at work.
+func (p *provoker) stopAgents(ctx context.Context, n int) error {
+	for range n {
+		c := p.newChat()
+		p.say(ctx, c, p.work())
+		if err := p.awaitRunning(ctx, c); err != nil {
+			return err
+		}
+		p.say(ctx, c, "/stop")
+		if err := p.awaitDecided(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// editUnread edits n messages before gated has read them.
+func (p *provoker) editUnread(ctx context.Context, n int) error {
+	for range n {
+		c := p.newChat()
+		id := p.say(ctx, c, p.load.plainText())
+		p.load.perform(ctx, chatsim.Action{Conversation: c, Verb: msg.VerbEdit, Target: id, Text: p.load.plainText()})
+	}
+	return nil
+}
+
+// pin pins n chats to a topic.
+func (p *provoker) pin(ctx context.Context, n int) error {
+	for range n {
+		c := p.newChat()
+		p.say(ctx, c, "#pinned")
+		if err := p.awaitDecided(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resetSession resets a session n times. The next prompt carries a system message about it.
+func (p *provoker) resetSession(ctx context.Context, n int) error {
+	c := p.newChat()
+	for range n {
+		p.say(ctx, c, "/new "+p.load.plainText())
+		if err := p.awaitDelivered(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitCheckpoint waits for gated's next checkpoints, which need no message.
+func (p *provoker) awaitCheckpoint(ctx context.Context, _ int) error {
+	return p.await(ctx, "a checkpoint", `SELECT 0`)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/fakes/discord"
+	"arizuko/pkg/testkit/fakes/telegram"
+)
+
+func TestProvocationOf_EveryFailpoint_HasOne(t *testing.T) {
+	for daemon, points := range pathPoints {
+		for _, point := range points {
+			if p := provocationOf(crash{daemon, point, 1}); p.before == nil && p.down == nil && p.up == nil {
+				t.Errorf("%s has no provocation of %s", daemon, point)
+			}
+		}
+	}
+}
+
+func TestProvocationOf_PointOfAdapter_UsesItsPlatform(t *testing.T) {
+	platforms := []chatsim.Platform{chatsim.NewTelegram(platformSize, telegram.Options{}), chatsim.NewDiscord(platformSize, discord.Options{})}
+	for daemon, platform := range map[string]string{"teled": "telegram", "discd": "discord", "dashd": "web"} {
+		g := newGenerator(seeded(1), platforms, nil, nil)
+		how := provocationOf(crash{daemon, adapterPoints[0], maxNth})
+		if err := (&provoker{load: g, daemon: daemon}).run(t.Context(), how.up, maxNth); err != nil {
+			t.Fatal(err)
+		}
+		in := map[string]int{}
+		for _, m := range g.all {
+			at, _ := msg.SplitJID(m.chat)
+			if at != platform || !m.mustAnswer {
+				t.Errorf("for %s: %+v", daemon, m)
+			}
+			in[m.chat]++
+		}
+		if platform != "web" && len(in) != maxNth {
+			t.Errorf("for %s: %d messages in %d chats", daemon, len(g.all), len(in))
+		}
+		if s := g.web["web:main"]; platform == "web" && len(s.queue) != maxNth {
+			t.Errorf("%d web messages", len(s.queue))
+		}
+	}
+}
+
+func TestProvoker_EditUnread_EditsEachMessageOnce(t *testing.T) {
+	g := recordedGenerator(t, 1)
+	p := &provoker{load: g}
+	if err := p.run(t.Context(), (*provoker).editUnread, 3); err != nil || g.failure.get() != nil {
+		t.Fatal(err, g.failure.get())
+	}
+	if p.newChat() == p.newChat() {
+		t.Error("two new chats are the same")
+	}
+}
+
+func TestProvoker_Run_ReachedIsNoMiss(t *testing.T) {
+	p := &provoker{}
+	for want, part := range map[error]func(*provoker, context.Context, int) error{
+		nil:                      nil,
+		context.DeadlineExceeded: func(*provoker, context.Context, int) error { return context.DeadlineExceeded },
+	} {
+		if got := p.run(t.Context(), part, 1); got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	if err := p.run(t.Context(), func(*provoker, context.Context, int) error { return errReached }, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGenerator_AnsweredChats_AreTracked(t *testing.T) {
+	g := newGenerator(seeded(1), newPlatforms(), nil, nil)
+	for _, daemon := range []string{"teled", "discd", "slakd"} {
+		chats := g.answeredChats(daemon)
+		if len(chats) < maxNth {
+			t.Errorf("%s: %d chats", daemon, len(chats))
+		}
+		for _, c := range chats {
+			if c.NeedsMention || c.Mutates || !slices.ContainsFunc(slices.Concat(g.tracked...), func(o chatsim.Conversation) bool { return o == c }) {
+				t.Errorf("%s: %+v", daemon, c)
+			}
+		}
+	}
+	for _, c := range g.answeredChats(webDaemon) {
+		if !strings.HasPrefix(c.Chat, "web:") {
+			t.Errorf("web: %+v", c)
+		}
+	}
+}
