@@ -8,6 +8,7 @@ import (
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/discd/internal/events"
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
 )
 
@@ -17,7 +18,8 @@ const permissions = 1<<10 | 1<<11 | 1<<14 | 1<<15 | 1<<16 | 1<<6 | 1<<18 | 1<<38
 
 // check prints what keeps discd from working, and what it does not receive.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
-	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token)
+	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewCallClient())
+	defer api.Close()
 	me, err := api.Me(ctx)
 	if err != nil {
 		if discordapi.TokenRefused(err) {

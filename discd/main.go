@@ -22,6 +22,7 @@ func program() adapter.Program[Config] {
 
 func build(cfg Config, p *daemon.Process) (adapter.Platform, adapter.Listener) {
 	events.Rebase(string(cfg.APIURL))
-	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token)
-	return &outbound.Sender{API: api, Data: cfg.Data, Store: p.Store, Now: p.Now}, events.NewListener(api, p.Store, cfg.Token)
+	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewCallClient())
+	return &outbound.Sender{API: api, Data: cfg.Data, Store: p.Store, Now: p.Now},
+		events.NewListener(api.With(adapter.NewListenClient()), p.Store, cfg.Token)
 }

@@ -15,7 +15,7 @@ import (
 
 // check prints what keeps slakd from working, and what it does not receive.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
-	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken)
+	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, adapter.NewCallClient())
 	defer api.Close()
 	me, err := api.AuthTestContext(ctx)
 	if err != nil {

@@ -23,10 +23,11 @@ func program() adapter.Program[Config] {
 }
 
 func build(cfg Config, p *daemon.Process) (adapter.Platform, adapter.Listener) {
-	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken)
+	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, adapter.NewCallClient())
+	listening := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, adapter.NewListenClient())
 	sender := &outbound.Sender{API: api, Data: cfg.Data, Store: p.Store, Daemon: name}
 	listener := &events.Listener{
-		API: api, Names: events.NewNames(api.Client, p.Now), RemoveStaleMarks: sender.RemoveStaleMarks, Now: p.Now,
+		API: listening, Names: events.NewNames(listening.Client, p.Now), RemoveStaleMarks: sender.RemoveStaleMarks, Now: p.Now,
 	}
 	if !cfg.socketMode() {
 		listener.SigningSecret = cfg.SigningSecret

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
 	"arizuko/teled/internal/telegramapi"
 )
 
 // check prints what keeps teled from working, and what it does not receive.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
-	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token)
+	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewCallClient())
+	defer api.Close()
 	var me telegramapi.User
 	if err := api.Call(ctx, "getMe", nil, &me); err != nil {
 		if telegramapi.TokenRefused(err) {

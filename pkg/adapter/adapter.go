@@ -43,6 +43,11 @@ type Marker interface {
 // Part is what a platform sends at once, in a type of its own.
 type Part any
 
+// Upload is a Part with files.
+type Upload interface {
+	UploadSize() int64 // bytes
+}
+
 // Options of New.
 type Options struct {
 	Platform  string            // the first part of its chat addresses

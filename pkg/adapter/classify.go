@@ -3,15 +3,13 @@ package adapter
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"arizuko/pkg/msg"
 )
 
-// ErrUnsent is wrapped by errors of calls that never reached the platform's API.
+// ErrUnsent is wrapped by errors of calls that never left this machine.
 var ErrUnsent = errors.New("not reached")
 
 // Failure is why a part was not delivered, or why a connection ended.
@@ -56,7 +54,7 @@ func (c Classes) Classify(err error, refused *Refusal) *Failure {
 		return given
 	case refused != nil:
 		return &Failure{Class: c.of(refused), After: refused.RetryAfter, Err: err}
-	case errors.Is(err, ErrUnsent), dialFailed(err):
+	case errors.Is(err, ErrUnsent):
 		return &Failure{Class: msg.Transient, Err: err}
 	}
 	return &Failure{Class: msg.Ambiguous, Err: err}
@@ -76,22 +74,4 @@ func (c Classes) of(r *Refusal) msg.ErrorClass {
 		return msg.Ambiguous
 	}
 	return msg.Permanent
-}
-
-// TransportError removes the URL, which may hold a token, from an error of http.Client.Do, and
-// wraps it in ErrUnsent if no connection was made.
-func TransportError(err error) error {
-	var where *url.Error
-	if errors.As(err, &where) {
-		err = where.Err
-	}
-	if dialFailed(err) {
-		return fmt.Errorf("%w: %w", ErrUnsent, err)
-	}
-	return err
-}
-
-func dialFailed(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
 }

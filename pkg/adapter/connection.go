@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// firstReconnect and maxReconnect bound the pauses between attempts to connect. Each pause is
-	// randomized, so that many daemons don't reconnect at once.
+	// firstReconnect and maxReconnect bound the mean pauses between attempts to connect. Each pause is
+	// between half and one and a half of that, so that many daemons don't reconnect at once: with
+	// ConnectTimeout it stays below the 15 s in which a platform is connected after an outage.
 	firstReconnect = time.Second
-	maxReconnect   = time.Minute
+	maxReconnect   = 4 * time.Second
 	// steadyAfter is how long a connection must have worked for the pauses to start over.
 	steadyAfter = time.Minute
 )

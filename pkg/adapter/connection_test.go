@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -261,4 +262,31 @@ func TestConnected_UpdatesProbeTime(t *testing.T) {
 			t.Errorf("row %+v", r.beat)
 		}
 	})
+}
+
+// Each attempt hangs for as long as its steps may take, until the platform is well again.
+func TestListen_PlatformHangs_IsConnectedWithin15Seconds(t *testing.T) {
+	const bound = 15 * time.Second
+	for _, outage := range []time.Duration{time.Second, 20 * time.Second, time.Minute, 3 * time.Hour} {
+		t.Run(outage.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *fixture) {
+				well := time.Now().Add(outage)
+				hangs := func(ctx context.Context, s *Shell) error {
+					if time.Now().Before(well) {
+						Pause(ctx, ConnectTimeout)
+						return context.DeadlineExceeded
+					}
+					s.Connected()
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				l, _, _ := r.connected(slices.Repeat([]func(context.Context, *Shell) error{hangs}, 10_000)...)
+				pass(outage + bound)
+				r.expectConnection(daemon.Connected, "")
+				if late := l.tries[len(l.tries)-1].Sub(well); late > bound {
+					t.Errorf("connected after %v", late)
+				}
+			})
+		})
+	}
 }

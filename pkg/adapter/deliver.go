@@ -28,6 +28,10 @@ const (
 	maxOffline   = maxPause
 	// authPause is how often a part is retried while the credentials are refused.
 	authPause = time.Minute
+	// sendTimeout bounds the send of a part without files, and a search for one. minUploadRate, in bytes
+	// a second, says how much longer a file may take.
+	sendTimeout   = time.Minute
+	minUploadRate = 100_000
 	// maxWait bounds the wait of a row found in the database. No platform asks for more: a longer
 	// wait means that the clock was set back while the daemon was down.
 	maxWait = 24 * time.Hour
@@ -226,6 +230,8 @@ func (d *delivery) find(ctx context.Context, finder Finder, i int) (Part, error)
 
 func (d *delivery) ask(ctx context.Context, f Finder, part Part) (id string, err error) {
 	defer d.recoverPanic("searching", &err, "row", d.row.ID, "chat", d.row.ChatJID)
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
 	return f.Find(ctx, d.row, part)
 }
 
@@ -234,12 +240,12 @@ func (d *delivery) callMark(m Marker, part Part) (marked Part, err error) {
 	return m.Mark(part), nil
 }
 
-// send leaves a running send some time when the daemon stops. A part whose Send panics may have been
-// sent.
+// send bounds the send of a part, and leaves it some time when the daemon stops. A part whose Send
+// panics may have been sent.
 func (d *delivery) send(ctx context.Context, part Part) (platformID string, err error) {
 	defer d.recoverPanic("sending", &err, "row", d.row.ID, "chat", d.row.ChatJID)
 	defer d.lanes.lock(store.Lane{ChatJID: d.row.ChatJID, ThreadID: d.row.ThreadID})()
-	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeoutOf(part))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		Pause(sending, sendGrace)
@@ -247,6 +253,15 @@ func (d *delivery) send(ctx context.Context, part Part) (platformID string, err 
 	})
 	defer stop()
 	return d.platform.Send(sending, d.row, part)
+}
+
+// sendTimeoutOf is how long sending a part may take.
+func sendTimeoutOf(part Part) time.Duration {
+	timeout := sendTimeout
+	if upload, ok := part.(Upload); ok {
+		timeout += time.Duration(upload.UploadSize()) * time.Second / minUploadRate
+	}
+	return timeout
 }
 
 // settlePart sets the state of a part after Send returned.

@@ -150,18 +150,18 @@ func TestTyping_NeverAfterTheAnswer(t *testing.T) {
 func TestTyping_DuringSend_ShowsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.typist(nil)
-		r.platform.script("slow", takes(time.Minute+time.Second))
+		r.platform.script("slow", takes(30*time.Second+time.Second))
 		end := r.works(room, "")
 		r.out("", "slow")
 		r.start()
-		pass(time.Minute + 2*refresh)
+		pass(30*time.Second + 2*refresh)
 		end("")
 		pass(time.Hour)
 		got := p.shown()
 		if first := slices.Index(got, "slow 0s"); first < 0 || first > 1 {
 			t.Fatalf("shown and sent: %q", got)
 		}
-		if diff := cmp.Diff([]string{"type irc:room 1m4s", "type irc:room 1m8s"}, got[len(got)-2:]); diff != "" || len(got) > 4 {
+		if diff := cmp.Diff([]string{"type irc:room 32s", "type irc:room 36s"}, got[len(got)-2:]); diff != "" || len(got) > 4 {
 			t.Errorf("shown and sent: %q (-want +got):\n%s", got, diff)
 		}
 	})

@@ -70,6 +70,9 @@ type Transport interface {
 	ShowsWorking(c Conversation) bool
 	// RateLimited counts the calls refused with 429.
 	RateLimited() int
+	// SetAnswering with false closes all connections, and makes the platform accept new ones without an
+	// answer.
+	SetAnswering(ok bool)
 	Close() error
 }
 

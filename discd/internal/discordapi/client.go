@@ -34,10 +34,21 @@ type Client struct {
 	buckets *buckets
 }
 
-// NewClient calls the API at base, https://discord.com for Discord itself.
-func NewClient(base, token string) *Client {
-	return &Client{base: strings.TrimSuffix(base, "/"), token: token, http: &http.Client{}, buckets: newBuckets(time.Now)}
+// NewClient calls the API at base, https://discord.com for Discord itself, by a client of package
+// adapter.
+func NewClient(base, token string, by *http.Client) *Client {
+	return &Client{base: strings.TrimSuffix(base, "/"), token: token, http: by, buckets: newBuckets(time.Now)}
 }
+
+// With returns a client that knows the same rate limits and calls by another client of package adapter.
+func (c *Client) With(by *http.Client) *Client {
+	other := *c
+	other.http = by
+	return &other
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Params of a call, as JSON.
 type Params map[string]any
@@ -175,16 +186,7 @@ func (c *Client) Download(ctx context.Context, from string, w io.Writer) error {
 	}
 	direct := *c.http
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	res, err := direct.Do(req)
-	if err != nil {
-		return adapter.TransportError(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("the file server answered %s", res.Status)
-	}
-	_, err = io.Copy(w, res.Body)
-	return err
+	return adapter.Download(&direct, req, w, nil)
 }
 
 // keeps reports whether Discord keeps files at a URL.

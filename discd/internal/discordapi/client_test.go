@@ -21,7 +21,7 @@ func serve(t *testing.T, h http.HandlerFunc) (*Client, *httptest.Server) {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	return NewClient(s.URL+"/", token), s
+	return NewClient(s.URL+"/", token, adapter.NewCallClient()), s
 }
 
 func TestCall(t *testing.T) {

@@ -12,14 +12,19 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 	"github.com/gorilla/websocket"
+
+	"arizuko/pkg/adapter"
 )
 
 const (
-	// openTimeout bounds the start of a session.
+	// openTimeout bounds the start of a session. Its steps up to Discord's greeting are bounded by
+	// adapter.ConnectTimeout; the first event of a session may take longer.
 	openTimeout = 30 * time.Second
 	// readTimeout bounds the silence of the gateway, which answers a heartbeat every 41 seconds. The
 	// library would notice only after five heartbeats without an answer.
-	readTimeout = 100 * time.Second
+	readTimeout = time.Minute
+	// identifyInterval is the shortest time between the starts of two sessions that Discord allows.
+	identifyInterval = 5 * time.Second
 	// maxQueued bounds the events that wait for the database; then the connection waits.
 	maxQueued = 1000
 )
@@ -69,6 +74,8 @@ type Gateway struct {
 	session *discordgo.Session // nil if there is none to resume
 	events  chan *discordgo.Event
 	hangUp  context.CancelFunc
+	// identified is when the last attempt to begin a session ended.
+	identified time.Time
 }
 
 // NewGateway makes a gateway for a bot's token. It is not connected.
@@ -88,6 +95,8 @@ func (g *Gateway) resumes() bool { return g.session != nil }
 // *ClosedError.
 func (g *Gateway) open(ctx context.Context, intents discordgo.Intent) (broken <-chan struct{}, err error) {
 	if g.session == nil {
+		adapter.Pause(ctx, identifyInterval-time.Since(g.identified))
+		defer func() { g.identified = time.Now() }()
 		if g.session, err = g.begin(ctx, intents); err != nil {
 			return nil, err
 		}
@@ -142,7 +151,7 @@ func (g *Gateway) begin(ctx context.Context, intents discordgo.Intent) (*discord
 	s.SyncEvents = true
 	s.ShouldReconnectOnError = false
 	s.ShouldRetryOnRateLimit, s.MaxRestRetries = false, 0
-	s.Client = &http.Client{Timeout: openTimeout}
+	s.Client = adapter.NewListenClient()
 	s.Identify.Intents = intents
 	s.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) {
 		select {
@@ -156,9 +165,9 @@ func (g *Gateway) begin(ctx context.Context, intents discordgo.Intent) (*discord
 // dialer makes connections that end with ctx, and then close gone.
 func dialer(ctx context.Context, gone chan struct{}) *websocket.Dialer {
 	return &websocket.Dialer{
-		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: openTimeout,
+		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: adapter.ConnectTimeout,
 		NetDialContext: func(_ context.Context, network, address string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			conn, err := adapter.DialListener(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
@@ -174,13 +183,31 @@ type line struct {
 	net.Conn
 	gone chan struct{}
 	once sync.Once
+	// The websocket is made, and Discord has greeted it. Only the goroutine that reads uses them.
+	upgraded, greeted bool
 }
 
-func (l *line) Read(p []byte) (int, error) {
-	if err := l.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
+// SetDeadline is called by the websocket library: with a time before the handshake, and without one
+// after it.
+func (l *line) SetDeadline(t time.Time) error {
+	l.upgraded = t.IsZero()
+	return l.Conn.SetDeadline(t)
+}
+
+func (l *line) Read(p []byte) (n int, err error) {
+	if !l.upgraded {
+		return l.Conn.Read(p)
+	}
+	timeout := readTimeout
+	if !l.greeted {
+		timeout = adapter.ConnectTimeout
+	}
+	if err := l.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return 0, err
 	}
-	return l.Conn.Read(p)
+	n, err = l.Conn.Read(p)
+	l.greeted = l.greeted || n > 0
+	return n, err
 }
 
 // Close is called by the library after it has delivered all events.

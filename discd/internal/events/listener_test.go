@@ -21,7 +21,7 @@ func TestListen_FewSessionsLeft_Waits(t *testing.T) {
 		fmt.Fprint(w, `{"url":"ws://127.0.0.1:1","shards":1,"session_start_limit":{"total":1000,"remaining":49,"reset_after":7200000,"max_concurrency":1}}`)
 	}))
 	defer api.Close()
-	err := NewListener(discordapi.NewClient(api.URL, "token"), nil, "token").Listen(t.Context(), nil)
+	err := NewListener(discordapi.NewClient(api.URL, "token", adapter.NewCallClient()), nil, "token").Listen(t.Context(), nil)
 	var f *adapter.Failure
 	if !errors.As(err, &f) || f.After != 2*time.Hour || !strings.Contains(err.Error(), "49 times") {
 		t.Errorf("%v", err)

@@ -78,7 +78,7 @@ func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 	})
 	return adaptertest.Remote{
 		Connect: func() adapter.Platform {
-			return unreachable{&Sender{API: discordapi.NewClient(base, s.Token()), Store: st(), Now: time.Now}, s}
+			return unreachable{&Sender{API: discordapi.NewClient(base, s.Token(), adapter.NewCallClient()), Store: st(), Now: time.Now}, s}
 		},
 		Received: s.received,
 		Fail:     s.plan.Fail,

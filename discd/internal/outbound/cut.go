@@ -57,6 +57,14 @@ func (c call) with(key string, value any) call {
 	return c
 }
 
+// UploadSize implements adapter.Upload.
+func (c call) UploadSize() int64 {
+	if c.file == nil {
+		return 0
+	}
+	return c.file.Size
+}
+
 // Cut implements adapter.Platform.
 func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 	channel, err := channelOf(m.ChatJID, m.ThreadID)

@@ -35,7 +35,7 @@ func newSenderFixture(t *testing.T) *senderFixture {
 	}
 	t.Cleanup(func() { b.Close() })
 	b.base = base
-	b.Sender = &Sender{API: discordapi.NewClient(base, b.Token()), Data: t.TempDir(), Store: storetest.Open(t), Now: func() time.Time { return b.time }}
+	b.Sender = &Sender{API: discordapi.NewClient(base, b.Token(), adapter.NewCallClient()), Data: t.TempDir(), Store: storetest.Open(t), Now: func() time.Time { return b.time }}
 	return b
 }
 
@@ -214,7 +214,7 @@ func TestFind_Uncertain_Fails(t *testing.T) {
 	b.InjectFault(fake.Fault{Route: fake.GetMessages, RetryAfter: time.Second})
 	fails("too often", row, msg.Rate, "429")
 	b.time = b.time.Add(time.Second)
-	b.API = discordapi.NewClient(b.base, b.Token()) // which forgets the rate limit
+	b.API = discordapi.NewClient(b.base, b.Token(), adapter.NewCallClient()) // which forgets the rate limit
 	b.channel.Deny(fake.ReadMessageHistory)
 	fails("unseen", row, msg.Permanent, "Read Message History")
 	b.InjectFault(fake.Fault{Route: fake.GetCurrentUser, Status: 503})

@@ -20,7 +20,7 @@ import (
 const (
 	// probeInterval is how often Slack is asked whether the token is still valid.
 	probeInterval = time.Minute
-	probeTimeout  = 10 * time.Second
+	probeTimeout  = adapter.ConnectTimeout
 )
 
 // The kinds of requests that Slack sends.

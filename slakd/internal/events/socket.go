@@ -4,10 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
+	"net/http"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
+
+	"arizuko/pkg/adapter"
 )
 
 // minConnection is the shortest life of a connection that Slack replaces regularly, every few hours.
@@ -31,7 +36,7 @@ type socketHandler struct {
 // error. Errors are those of slack.Client.
 func listenSocket(ctx context.Context, api *slack.Client, h socketHandler) error {
 	ctx, cancel := context.WithCancel(ctx)
-	client := socketmode.New(api)
+	client := socketmode.New(api, socketmode.OptionDialer(dialer(ctx)))
 	over := make(chan struct{})
 	var end error
 	go func() {
@@ -47,11 +52,28 @@ func listenSocket(ctx context.Context, api *slack.Client, h socketHandler) error
 		select {
 		case <-over:
 			return end
+		case <-l.helloTimeout:
+			return errors.New("Slack does not greet the connection") //nolint:staticcheck // a name
 		case e := <-client.Events:
 			if err := l.on(ctx, e); err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// dialer makes websockets that end with ctx. Slack ignores messages of more than one frame, hence the
+// buffer of the library's own dialer, which holds the largest reply.
+func dialer(ctx context.Context) *websocket.Dialer {
+	return &websocket.Dialer{
+		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: adapter.ConnectTimeout, WriteBufferSize: 32 << 10,
+		NetDialContext: func(_ context.Context, network, address string) (net.Conn, error) {
+			conn, err := adapter.DialListener(ctx, network, address)
+			if err == nil {
+				context.AfterFunc(ctx, func() { _ = conn.Close() })
+			}
+			return conn, err
+		},
 	}
 }
 
@@ -61,6 +83,8 @@ type link struct {
 	handler socketHandler
 	since   time.Time // when the last connection began
 	short   int       // how many in a row were shorter than minConnection
+	// helloTimeout fires when Slack has not greeted a connection in time.
+	helloTimeout <-chan time.Time
 }
 
 func (l *link) on(ctx context.Context, e socketmode.Event) error {
@@ -83,8 +107,10 @@ func (l *link) on(ctx context.Context, e socketmode.Event) error {
 		l.handler.skip(data.Cause)
 	}
 	switch e.Type {
+	case socketmode.EventTypeConnected:
+		l.helloTimeout = time.After(adapter.ConnectTimeout)
 	case socketmode.EventTypeHello:
-		l.since = l.handler.now()
+		l.since, l.helloTimeout = l.handler.now(), nil
 		l.handler.connected()
 	case socketmode.EventTypeEventsAPI, socketmode.EventTypeSlashCommand, socketmode.EventTypeInteractive:
 		return l.receive(ctx, e.Request)

@@ -65,7 +65,7 @@ func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 	t.Cleanup(func() { s.Close() })
 	return adaptertest.Remote{
 		Connect: func() adapter.Platform {
-			return unreachable{&Sender{API: slackapi.NewClient(base+"/api/", s.BotToken(), ""), Store: st()}, s}
+			return unreachable{&Sender{API: slackapi.NewClient(base+"/api/", s.BotToken(), "", adapter.NewCallClient()), Store: st()}, s}
 		},
 		Received: s.received,
 		Fail:     s.plan.Fail,

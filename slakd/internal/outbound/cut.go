@@ -47,6 +47,14 @@ type call struct {
 // sends reports whether the call makes a message. All other calls may be repeated.
 func (c call) sends() bool { return c.method == postMessage || c.method == uploadFile }
 
+// UploadSize implements adapter.Upload.
+func (c call) UploadSize() int64 {
+	if c.file == nil {
+		return 0
+	}
+	return c.file.Size
+}
+
 // Cut implements adapter.Platform.
 func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 	platform, channel := msg.SplitJID(m.ChatJID)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
@@ -20,7 +21,7 @@ func TestFind_ScopeMissing_NamesTheScope(t *testing.T) {
 	}
 	t.Cleanup(func() { server.Close() })
 	team := server.Channel("team", server.User("Alice", "alice"))
-	api := slackapi.NewClient(base+"/api/", server.BotToken(), "")
+	api := slackapi.NewClient(base+"/api/", server.BotToken(), "", adapter.NewCallClient())
 	t.Cleanup(api.Close)
 	s := &Sender{API: api, Store: storetest.Open(t)}
 	m := &msg.Message{ID: 1, ChatJID: "slack:" + team.ChannelID, Content: "hello", ReceivedAt: time.Now().UnixMilli()}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -31,7 +32,7 @@ func newMarksFixture(t *testing.T) *marksFixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.server.Close() })
-	api := slackapi.NewClient(base+"/api/", b.server.BotToken(), "")
+	api := slackapi.NewClient(base+"/api/", b.server.BotToken(), "", adapter.NewCallClient())
 	t.Cleanup(api.Close)
 	b.Sender = &Sender{API: api, Store: storetest.Open(t), Daemon: "slakd"}
 	b.alice = b.server.User("Alice", "alice")

@@ -12,17 +12,15 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/slack-go/slack"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
 )
 
-const (
-	// answerTimeout bounds the wait for the header of an answer.
-	answerTimeout = 30 * time.Second
-	// pageSize is how many messages or channels one call asks for; Slack may return fewer.
-	pageSize = 200
-)
+// pageSize is how many messages or channels one call asks for; Slack may return fewer.
+const pageSize = 200
 
 // Client calls the API. It is safe for concurrent use.
 type Client struct {
@@ -32,12 +30,10 @@ type Client struct {
 	http  *http.Client
 }
 
-// NewClient calls the API at base, https://slack.com/api/ for Slack itself. The app's token, which
-// only Socket Mode needs, may be empty.
-func NewClient(base, botToken, appToken string) *Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = answerTimeout
-	c := &Client{base: strings.TrimSuffix(base, "/") + "/", token: botToken, http: &http.Client{Transport: transport}}
+// NewClient calls the API at base, https://slack.com/api/ for Slack itself, by a client of package
+// adapter. The app's token, which only Socket Mode needs, may be empty.
+func NewClient(base, botToken, appToken string, by *http.Client) *Client {
+	c := &Client{base: strings.TrimSuffix(base, "/") + "/", token: botToken, http: by}
 	c.Client = slack.New(botToken, slack.OptionAPIURL(c.base), slack.OptionAppLevelToken(appToken), slack.OptionHTTPClient(c.http))
 	return c
 }
@@ -138,20 +134,13 @@ func (c *Client) Download(ctx context.Context, from string, w io.Writer) error {
 		return errors.New("Slack returned an invalid file URL") //nolint:staticcheck // a name
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
-	res, err := c.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	elsewhere := res.Request.URL.Path != req.URL.Path
-	switch {
-	case res.StatusCode != http.StatusOK:
-		return fmt.Errorf("the file server answered %s", res.Status)
-	case elsewhere && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html"): // a login page
-		return errors.New("Slack refuses the download: add the scope files:read under OAuth & Permissions and install the app again") //nolint:staticcheck // a name
-	}
-	_, err = io.Copy(w, res.Body)
-	return err
+	return adapter.Download(c.http, req, w, func(res *http.Response) error {
+		elsewhere := res.Request.URL.Path != req.URL.Path
+		if elsewhere && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") { // a login page
+			return &adapter.Failure{Class: msg.Permanent, Err: errors.New("Slack refuses the download: add the scope files:read under OAuth & Permissions and install the app again")} //nolint:staticcheck // a name
+		}
+		return nil
+	})
 }
 
 // owns reports whether a URL is one of Slack's files, or of the API's own host, as in fakes.

@@ -7,12 +7,13 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"arizuko/pkg/adapter"
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
 // TestTheTokenGoesToSlackAlone whatever address a message names.
 func TestTheTokenGoesToSlackAlone(t *testing.T) {
-	c := NewClient("http://127.0.0.1:8183/api/", "xoxb-1", "")
+	c := NewClient("http://127.0.0.1:8183/api/", "xoxb-1", "", adapter.NewCallClient())
 	defer c.Close()
 	for address, ours := range map[string]bool{
 		"https://files.slack.com/files-pri/T1-F1/cat.jpg":       true,
@@ -68,7 +69,7 @@ func TestInSomeChannel(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	c := NewClient(base+"/api", server.BotToken(), "") // without the slash
+	c := NewClient(base+"/api", server.BotToken(), "", adapter.NewCallClient()) // without the slash
 	defer c.Close()
 	alice := server.User("Alice", "alice")
 	for range pageSize + 1 {

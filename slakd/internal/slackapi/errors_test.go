@@ -20,7 +20,7 @@ func TestFailure(t *testing.T) {
 	refused := func(word string) error {
 		return fmt.Errorf("chat.postMessage: %w", slack.SlackErrorResponse{Err: word, Needed: "chat:write"})
 	}
-	dial := &url.Error{Op: "Post", URL: "https://slack.com/api/x", Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}}
+	unsent := fmt.Errorf("Post: %w", adapter.ErrUnsent)
 	read := &url.Error{Op: "Post", URL: "https://slack.com/api/x", Err: &net.OpError{Op: "read", Err: errors.New("connection reset")}}
 	for _, tt := range []struct {
 		err   error
@@ -45,7 +45,7 @@ func TestFailure(t *testing.T) {
 		{read, msg.Ambiguous, 0},
 		{context.DeadlineExceeded, msg.Ambiguous, 0},
 		{errors.New("invalid character '<'"), msg.Ambiguous, 0},
-		{dial, msg.Transient, 0},
+		{unsent, msg.Transient, 0},
 		{fmt.Errorf("%w: %w", ErrUnseen, read), msg.Transient, 0},
 		{fmt.Errorf("%w: %w", ErrUnseen, refused("is_archived")), msg.Permanent, 0},
 		{&adapter.Failure{Class: msg.Transient, Err: errors.New("x")}, msg.Transient, 0},

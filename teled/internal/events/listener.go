@@ -16,8 +16,9 @@ import (
 const (
 	// cursor is the key of the id of the update to read next.
 	cursor = "offset"
-	// pollTimeout is how long Telegram waits for an update before it answers with none.
-	pollTimeout = 50 * time.Second
+	// pollTimeout is how long Telegram waits for an update before it answers with none. A longer one
+	// would only save calls: a poll that is lost is noticed after pollTimeout and ConnectTimeout.
+	pollTimeout = 5 * time.Second
 )
 
 // updates are the kinds of updates that are read; some are only sent if they are named.
@@ -39,14 +40,9 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if err != nil {
 		return err
 	}
-	offset, _ := strconv.ParseInt(value, 10, 64) // 0 if nothing has been read
-	s.Connected()
-
-	for {
-		var batch []json.RawMessage
-		err := l.API.Call(ctx, "getUpdates", telegramapi.Params{
-			"offset": offset, "timeout": int64(pollTimeout / time.Second), "allowed_updates": updates,
-		}, &batch)
+	offset, _ := strconv.ParseInt(value, 10, 64)         // 0 if nothing has been read
+	for wait := time.Duration(0); ; wait = pollTimeout { // the first poll shows whether polls work
+		batch, err := l.poll(ctx, offset, wait)
 		if err != nil {
 			return telegramapi.ConnectionError(err)
 		}
@@ -57,6 +53,16 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 			}
 		}
 	}
+}
+
+// poll reads updates, and waits for one if there is none.
+func (l *Listener) poll(ctx context.Context, offset int64, wait time.Duration) (batch []json.RawMessage, err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait+adapter.ConnectTimeout)
+	defer cancel()
+	err = l.API.Call(ctx, "getUpdates", telegramapi.Params{
+		"offset": offset, "timeout": int64(wait / time.Second), "allowed_updates": updates,
+	}, &batch)
+	return batch, err
 }
 
 func (l *Listener) me(ctx context.Context) (me inbound.Self, err error) {

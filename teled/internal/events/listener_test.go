@@ -96,7 +96,7 @@ func (f *fixture) listen() error {
 	defer stop()
 	f.stop, f.metrics = stop, prometheus.NewRegistry()
 	log := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	l := &Listener{API: telegramapi.NewClient(api.URL, token), Store: f.store}
+	l := &Listener{API: telegramapi.NewClient(api.URL, token, adapter.NewCallClient()), Store: f.store}
 	shell := adapter.New(nil, adapter.Options{
 		Platform: "telegram", Daemon: "teled", Listener: l, Store: f.store, Bots: f.bots, Log: log, Metrics: f.metrics, Now: time.Now,
 		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, store.Daemon) error { return nil }),

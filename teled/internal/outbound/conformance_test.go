@@ -60,7 +60,9 @@ func newRemote(t testing.TB) adaptertest.Remote {
 	}
 	t.Cleanup(func() { s.Close() })
 	return adaptertest.Remote{
-		Connect:  func() adapter.Platform { return unreachable{&Sender{API: telegramapi.NewClient(base, s.Token())}, s} },
+		Connect: func() adapter.Platform {
+			return unreachable{&Sender{API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient())}, s}
+		},
 		Received: s.received,
 		Fail:     s.plan.Fail,
 	}

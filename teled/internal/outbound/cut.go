@@ -49,6 +49,14 @@ type call struct {
 // sends reports whether the call makes a message.
 func (c call) sends() bool { return strings.HasPrefix(c.method, "send") }
 
+// UploadSize implements adapter.Upload.
+func (c call) UploadSize() int64 {
+	if c.file == nil {
+		return 0
+	}
+	return c.file.Size
+}
+
 // Cut implements adapter.Platform.
 func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 	address, err := addressOf(m)

@@ -106,7 +106,7 @@ func TestSend_EntitiesRefused_SendsPlainText(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	p := &Sender{API: telegramapi.NewClient(base, s.Token())}
+	p := &Sender{API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient())}
 	m := &msg.Message{ChatJID: telegramapi.JID(s.dm.ChatID), Content: "Hello **you**"}
 	parts, err := p.Cut(m)
 	if err != nil {

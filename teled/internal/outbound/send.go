@@ -113,5 +113,8 @@ func (s *Sender) TypingFor() time.Duration { return typingLasts - typingMargin }
 
 // Fetch implements adapter.Fetcher.
 func (s *Sender) Fetch(ctx context.Context, ref string, w io.Writer) error {
-	return s.API.Download(ctx, ref, w)
+	if err := s.API.Download(ctx, ref, w); err != nil {
+		return telegramapi.Failure(err)
+	}
+	return nil
 }

@@ -23,10 +23,14 @@ type Client struct {
 	http  *http.Client
 }
 
-// NewClient calls the API at base, https://api.telegram.org for Telegram itself.
-func NewClient(base, token string) *Client {
-	return &Client{base: strings.TrimSuffix(base, "/"), token: token, http: &http.Client{}}
+// NewClient calls the API at base, https://api.telegram.org for Telegram itself, by a client of
+// package adapter.
+func NewClient(base, token string, by *http.Client) *Client {
+	return &Client{base: strings.TrimSuffix(base, "/"), token: token, http: by}
 }
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Params are the parameters of a call. Values other than strings are sent as JSON. Empty strings,
 // zeros and nils are left out.
@@ -133,16 +137,7 @@ func (c *Client) Download(ctx context.Context, fileID string, w io.Writer) error
 	if err != nil {
 		return errors.New("Telegram returned an invalid file path") //nolint:staticcheck // a name
 	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return adapter.TransportError(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("the file server answered %s", res.Status)
-	}
-	_, err = io.Copy(w, res.Body)
-	return err
+	return adapter.Download(c.http, req, w, nil)
 }
 
 // JID is the address of a chat.

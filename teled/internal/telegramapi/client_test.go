@@ -22,7 +22,7 @@ func serve(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	return NewClient(s.URL+"/", token)
+	return NewClient(s.URL+"/", token, adapter.NewCallClient())
 }
 
 // answer is a handler with a fixed answer.
@@ -117,7 +117,7 @@ func TestCall_NotConnected_IsUnsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	c := NewClient("http://"+l.Addr().String(), token)
+	c := NewClient("http://"+l.Addr().String(), token, adapter.NewCallClient())
 	for what, err := range map[string]error{
 		"call":     c.Call(t.Context(), "getMe", nil, nil),
 		"upload":   c.Call(t.Context(), "sendPhoto", nil, nil, Upload{Field: "photo", Name: "x", Data: strings.NewReader("x")}),

@@ -15,6 +15,7 @@ import (
 type Host struct {
 	mu     sync.Mutex
 	base   string
+	hangs  bool
 	conns  context.Context //nolint:containedctx // done when the open connections break; nil until it is needed
 	abort  context.CancelFunc
 	http   *httpx.Server
@@ -25,7 +26,7 @@ type Host struct {
 // base of its URLs, "http://host:port". The handler is the fake, or one around it that adds pages.
 // It may be started again after Close.
 func (h *Host) StartWith(addr string, handler http.Handler) (string, error) {
-	server, err := httpx.Listen(addr, handler, slog.New(slog.DiscardHandler))
+	server, err := httpx.Listen(addr, h.answering(handler), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", err
 	}
@@ -71,6 +72,35 @@ func (h *Host) SetReachable(ok bool) {
 	case unreachable:
 		h.conns = nil
 	}
+}
+
+// SetAnswering with false breaks every connection; later ones are accepted, and requests on them are
+// not answered, also not after SetAnswering(true).
+func (h *Host) SetAnswering(ok bool) {
+	h.mu.Lock()
+	h.hangs = !ok
+	h.mu.Unlock()
+	if !ok {
+		h.SetReachable(false)
+		h.SetReachable(true)
+	}
+}
+
+// answering handles the requests that come while the fake answers.
+func (h *Host) answering(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		hangs, conns := h.hangs, h.connContext()
+		h.mu.Unlock()
+		if hangs {
+			select {
+			case <-conns.Done():
+			case <-r.Context().Done():
+			}
+			Abort()
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // ConnContext is done when the connections that are open now break: at SetReachable(false) and

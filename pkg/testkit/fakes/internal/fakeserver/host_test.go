@@ -2,10 +2,13 @@ package fakeserver_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -160,5 +163,35 @@ func TestWriteRaw_NoStatus_200(t *testing.T) {
 		if w.Code != want || w.Body.String() != "<html>" {
 			t.Errorf("%d: got %d %s", status, w.Code, w.Body)
 		}
+	}
+}
+
+func TestHost_SetAnswering_False_AnswersNothing(t *testing.T) {
+	p := &platform{entered: make(chan struct{})}
+	base, err := p.StartWith("127.0.0.1:0", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	conns := p.ConnContext()
+	p.SetAnswering(false)
+	if conns.Err() == nil {
+		t.Error("connections are still open")
+	}
+	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	for range 2 {
+		_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		if n, err := c.Read(make([]byte, 1)); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the request got %d bytes, %v", n, err)
+		}
+		p.SetAnswering(true)
+	}
+	if got := get(t, base); got != base {
+		t.Errorf("answering again: got %q", got)
 	}
 }

@@ -1,0 +1,190 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"arizuko/pkg/msg"
+)
+
+// listen is the address of a server that does with each connection what serve says.
+func listen(t *testing.T, serve func(net.Conn)) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+			serve(c)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func keepsSilent(net.Conn) {}
+
+func callURL(ctx context.Context, t *testing.T, c *http.Client, to string) error {
+	t.Helper()
+	t.Cleanup(c.CloseIdleConnections)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := c.Do(req)
+	if err == nil {
+		_, err = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	return err
+}
+
+func TestTransport_FailsWithoutConnection_IsUnsent(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(refusing.Close)
+	proxied := NewCallClient()
+	proxied.Transport.(*transport).base.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(refusing.URL) }
+	for name, tt := range map[string]struct {
+		client *http.Client
+		url    string
+	}{
+		"refused":          {NewCallClient(), "http://127.0.0.1:1"},
+		"TLS reset":        {NewCallClient(), "https://" + listen(t, func(c net.Conn) { c.Close() })},
+		"TLS hangs":        {newHTTPClient(time.Minute, 50*time.Millisecond), "https://" + listen(t, keepsSilent)},
+		"refused by proxy": {proxied, "https://host.invalid"},
+	} {
+		if err := callURL(t.Context(), t, tt.client, tt.url); !errors.Is(err, ErrUnsent) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTransport_FailsAfterConnection_MayHaveArrived(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	for name, tt := range map[string]struct {
+		ctx    context.Context //nolint:containedctx // of one case
+		client *http.Client
+		serve  func(net.Conn)
+	}{
+		"hangs":    {t.Context(), newHTTPClient(time.Minute, 50*time.Millisecond), keepsSilent},
+		"reset":    {t.Context(), NewCallClient(), func(c net.Conn) { _, _ = c.Read(make([]byte, 1)); c.Close() }},
+		"canceled": {canceled, NewCallClient(), func(c net.Conn) { _, _ = c.Read(make([]byte, 1)); cancel() }},
+	} {
+		err := callURL(tt.ctx, t, tt.client, "http://"+listen(t, tt.serve))
+		if err == nil || errors.Is(err, ErrUnsent) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	cancel()
+}
+
+// The first request of a redirect has arrived, whatever becomes of the second.
+func TestTransport_FailsAfterRedirect_MayHaveArrived(t *testing.T) {
+	first := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1", http.StatusFound))
+	t.Cleanup(first.Close)
+	if err := callURL(t.Context(), t, NewCallClient(), first.URL); err == nil || errors.Is(err, ErrUnsent) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTransport_CallsDeadline_ReplacesTheDefault(t *testing.T) {
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		Pause(r.Context(), 200*time.Millisecond)
+	}))
+	t.Cleanup(slow.Close)
+	c := newHTTPClient(time.Minute, 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := callURL(ctx, t, c, slow.URL); err != nil {
+		t.Error(err)
+	}
+	if err := callURL(t.Context(), t, c, slow.URL); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without a deadline: %v", err)
+	}
+}
+
+// A connection over which nothing comes is closed after two halves of the silence that is allowed.
+func TestTransport_DeadHTTP2Connection_IsReplaced(t *testing.T) {
+	const silence = 200 * time.Millisecond
+	var dead []*deadConn
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hangs" {
+			<-r.Context().Done()
+		}
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	c := newHTTPClient(silence, time.Minute)
+	base := c.Transport.(*transport).base
+	base.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig
+	base.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dialer(silence).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		dead = append(dead, &deadConn{Conn: conn})
+		return dead[len(dead)-1], nil
+	}
+	if err := callURL(t.Context(), t, c, s.URL); err != nil {
+		t.Fatal(err)
+	}
+	dead[0].cut.Store(true)
+	began := time.Now()
+	if err := callURL(t.Context(), t, c, s.URL+"/hangs"); err == nil || errors.Is(err, ErrUnsent) {
+		t.Errorf("on a dead connection: %v", err)
+	}
+	if took := time.Since(began); took > 20*silence {
+		t.Errorf("noticed after %v", took)
+	}
+	if err := callURL(t.Context(), t, c, s.URL); err != nil || len(dead) != 2 {
+		t.Errorf("then: %v, on connection %d", err, len(dead))
+	}
+}
+
+func TestDownload_Status_DecidesOverRetry(t *testing.T) {
+	for status, want := range map[int]msg.ErrorClass{
+		403: msg.Permanent, 404: msg.Permanent, 302: msg.Permanent, 408: msg.Transient, 429: msg.Transient, 502: msg.Transient,
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		t.Cleanup(s.Close)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := NewCallClient()
+		t.Cleanup(c.CloseIdleConnections)
+		var f *Failure
+		if err := Download(c, req, io.Discard, nil); !errors.As(err, &f) || f.Class != want {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// deadConn loses what is written, once it is cut.
+type deadConn struct {
+	net.Conn
+	cut atomic.Bool
+}
+
+func (c *deadConn) Write(p []byte) (int, error) {
+	if c.cut.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
