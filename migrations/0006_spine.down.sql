@@ -21,6 +21,7 @@ CREATE INDEX context_objects_active ON context_objects (active_until);
 DROP TABLE asks;
 DROP TABLE previews;
 DROP TABLE turn_progress;
+DROP INDEX chat_aliases_moving;
 ALTER TABLE chat_aliases DROP COLUMN moving;
 DROP TABLE group_failures;
 DROP TABLE stops;

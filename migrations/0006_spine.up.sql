@@ -195,6 +195,7 @@ CREATE TABLE group_failures (
 
 -- moving: the rows of old_jid are still being moved to new_jid, in pages.
 ALTER TABLE chat_aliases ADD COLUMN moving INTEGER NOT NULL DEFAULT 0 CHECK (moving IN (0, 1));
+CREATE INDEX chat_aliases_moving ON chat_aliases (new_jid) WHERE moving = 1;
 
 -- What a turn shows while its agent works: one row per turn.
 CREATE TABLE turn_progress (

@@ -247,7 +247,8 @@ func TestFetch_FileNames_AreSafe(t *testing.T) {
 		want := map[string]bool{}
 		for i, tt := range tests {
 			id := r.bringsFiles(msg.Attachment{Name: tt.name, Ref: fmt.Sprint(i)})
-			want[fmt.Sprintf("media/200001/%d-0-%s", id, tt.want)] = true
+			stored := strings.ReplaceAll(strings.ToValidUTF8(tt.name, "\ufffd"), "\x00", "")
+			want[fmt.Sprintf("media/200001/%d-0-%s", id, safeName(stored))] = true
 		}
 		r.fetches(l)
 		synctest.Wait()

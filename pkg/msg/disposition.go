@@ -52,6 +52,7 @@ const (
 	ReasonStopped          Reason = "stopped"
 	ReasonReactionOnly     Reason = "reaction_only"
 	ReasonReactionOverflow Reason = "reaction_overflow"
+	ReasonDuplicate        Reason = "duplicate"
 	ReasonBadRow           Reason = "bad_row"
 	ReasonFanOut           Reason = "fan_out"
 )
@@ -104,6 +105,7 @@ var Reasons = []struct {
 	{ReasonStopped, "the row was held in the gate when /stop came"},
 	{ReasonReactionOnly, "reactions alone start a turn only where a route says so"},
 	{ReasonReactionOverflow, "more reactions were released together than fit into one turn"},
+	{ReasonDuplicate, "the chat has a new address, and the message is stored there already"},
 	{ReasonBadRow, "the row cannot be handled; the log has its id and the error"},
 	{ReasonFanOut, "the delegation went deeper or wider than allowed"},
 	{ReasonAnswered, "the agent answered"},

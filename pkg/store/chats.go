@@ -25,25 +25,42 @@ func (r Reader) TopicOfThread(ctx context.Context, chatJID, threadID string) (to
 
 // BindThread binds a platform thread to a named topic.
 func (tx *Tx) BindThread(chatJID, threadID, topic string) error {
-	_, err := tx.exec(`INSERT INTO topic_threads (chat_jid, thread_id, topic) VALUES (?,?,?)
-		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET topic = excluded.topic`, chatJID, threadID, topic)
+	jid, err := tx.Address(uncancelled(), chatJID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(`INSERT INTO topic_threads (chat_jid, thread_id, topic) VALUES (?,?,?)
+		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET topic = excluded.topic`, jid, threadID, topic)
 	return err
 }
 
 // EnsureChat inserts a chat with the kind its address suggests, unless it has a
 // row already.
 func (tx *Tx) EnsureChat(jid string, now int64) error {
+	jid, err := tx.Address(uncancelled(), jid)
+	if err != nil {
+		return err
+	}
 	platform, _ := msg.SplitJID(jid)
-	_, err := tx.exec(insertChat, jid, platform, msg.KindOfJID(jid), now)
+	_, err = tx.exec(insertChat, jid, platform, msg.KindOfJID(jid), now)
 	return err
 }
 
-// PutChat writes what an adapter knows about a chat; pins stay.
+// PutChat writes what an adapter knows about a chat; pins stay. What it knows about
+// a former address does not replace what is stored about the present one.
 func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) error {
-	platform, _ := msg.SplitJID(jid)
-	_, err := tx.exec(`INSERT INTO chats (jid, platform, kind, title, last_seen_at) VALUES (?,?,?,?,?)
-		ON CONFLICT (jid) DO UPDATE SET kind = excluded.kind, title = excluded.title, last_seen_at = excluded.last_seen_at`,
-		jid, platform, kind, title, now)
+	present, err := tx.Address(uncancelled(), jid)
+	if err != nil {
+		return err
+	}
+	platform, _ := msg.SplitJID(present)
+	query := `INSERT INTO chats (jid, platform, kind, title, last_seen_at) VALUES (?,?,?,?,?)
+		ON CONFLICT (jid) DO UPDATE SET kind = excluded.kind, title = excluded.title, last_seen_at = excluded.last_seen_at`
+	if present != jid {
+		query = `INSERT INTO chats (jid, platform, kind, title, last_seen_at) VALUES (?,?,?,?,?)
+			ON CONFLICT (jid) DO UPDATE SET title = excluded.title WHERE chats.title = ''`
+	}
+	_, err = tx.exec(query, present, platform, kind, cleanName(title), now)
 	return err
 }
 
@@ -51,7 +68,11 @@ func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) er
 // engagement windows older than at.
 func (tx *Tx) PinGroup(jid, folder string, at int64) error {
 	tx.note(failpoint.Pin)
-	_, err := tx.exec(`UPDATE chats SET sticky_group = ?, sticky_at = ? WHERE jid = ?`, null(folder), at, jid)
+	jid, err := tx.Address(uncancelled(), jid)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(`UPDATE chats SET sticky_group = ?, sticky_at = ? WHERE jid = ?`, null(folder), at, jid)
 	if err == nil {
 		tx.Poke("routd")
 	}
@@ -61,17 +82,25 @@ func (tx *Tx) PinGroup(jid, folder string, at int64) error {
 // PinTopic pins a chat to a topic, or clears the pin with "".
 func (tx *Tx) PinTopic(jid, topic string) error {
 	tx.note(failpoint.Pin)
-	_, err := tx.exec(`UPDATE chats SET sticky_topic = ? WHERE jid = ?`, null(topic), jid)
+	jid, err := tx.Address(uncancelled(), jid)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(`UPDATE chats SET sticky_topic = ? WHERE jid = ?`, null(topic), jid)
 	return err
 }
 
 // PutThread writes what an adapter knows about a thread. Empty fields leave the
 // stored ones unchanged.
 func (tx *Tx) PutThread(t msg.Thread) error {
-	_, err := tx.exec(`INSERT INTO platform_threads (chat_jid, thread_id, kind, title, parent_author) VALUES (?,?,?,?,?)
+	jid, err := tx.Address(uncancelled(), t.ChatJID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(`INSERT INTO platform_threads (chat_jid, thread_id, kind, title, parent_author) VALUES (?,?,?,?,?)
 		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET kind = ifnull(nullif(excluded.kind, ''), kind),
 		title = ifnull(nullif(excluded.title, ''), title), parent_author = ifnull(nullif(excluded.parent_author, ''), parent_author)`,
-		t.ChatJID, t.ID, t.Kind, t.Title, t.Author)
+		jid, t.ID, t.Kind, cleanName(t.Title), cleanName(t.Author))
 	return err
 }
 

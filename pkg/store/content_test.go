@@ -2,8 +2,11 @@ package store_test
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,19 +26,32 @@ func hostileTexts() map[string]string {
 	}
 }
 
-func TestPutMessage_HostileText_IsUnchanged(t *testing.T) {
+func TestPutMessage_HostileText_IsStoredClean(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	for name, text := range hostileTexts() {
 		t.Run(name, func(t *testing.T) {
+			long := text[:min(len(text), 1<<10)]
 			m := &msg.Message{
-				ChatJID: "telegram:" + text, PlatformID: text + "1", Direction: msg.In, Kind: msg.KindMessage,
-				Sender: text, SenderName: text, Verb: text + "verb", Content: text, Topic: text, ThreadID: text,
-				ReplyToID: text + "r", TargetID: text + "t", Timestamp: -1 << 63, ReceivedAt: 1<<63 - 1, Source: text,
+				ChatJID: "telegram:" + name + long, PlatformID: long + "1", Direction: msg.In, Kind: msg.KindMessage,
+				Sender: long, SenderName: long, Verb: long + "verb", Content: text, Topic: long, ThreadID: long,
+				ReplyToID: long + "r", TargetID: long + "t", Timestamp: -1 << 63, ReceivedAt: 1<<63 - 1, Source: long,
+				GroupKey: long, Quote: long, Attachments: []msg.Attachment{{Name: long, Ref: long + "f"}},
 			}
+			again := *m
 			stored(t, s, m)
-			if diff := cmp.Diff(m, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
+			got := must(s.Message(t.Context(), m.ID))(t)
+			if diff := cmp.Diff(m, got); diff != "" {
 				t.Errorf("by id (-want +got):\n%.2000s", diff)
+			}
+			for _, stored := range []string{got.ChatJID, got.PlatformID, got.Sender, got.SenderName, got.Verb, got.Content, got.Topic,
+				got.ThreadID, got.ReplyToID, got.TargetID, got.Source, got.GroupKey, got.Quote, got.Attachments[0].Name} {
+				if !utf8.ValidString(stored) || strings.Contains(stored, "\x00") {
+					t.Errorf("stored: %.80q", stored)
+				}
+			}
+			if utf8.ValidString(text) && !strings.Contains(text, "\x00") && got.Content != text {
+				t.Errorf("a valid text was changed to %.80q", got.Content)
 			}
 			if diff := cmp.Diff(m, must(s.MessageByPlatformID(t.Context(), m.ChatJID, m.PlatformID))(t)); diff != "" {
 				t.Errorf("by platform id (-want +got):\n%.2000s", diff)
@@ -44,7 +60,6 @@ func TestPutMessage_HostileText_IsUnchanged(t *testing.T) {
 			if len(page) != 1 || page[0].ID != m.ID {
 				t.Errorf("undecided: %d rows", len(page))
 			}
-			again := *m
 			if id, fresh, err := s.PutMessage(t.Context(), &again); id != m.ID || fresh || err != nil {
 				t.Errorf("again: %d %v %v", id, fresh, err)
 			}
@@ -52,6 +67,37 @@ func TestPutMessage_HostileText_IsUnchanged(t *testing.T) {
 	}
 	if got := get[string](t, s, "PRAGMA integrity_check"); got != "ok" {
 		t.Error(got)
+	}
+}
+
+func TestPutMessage_LongTexts_AreCutWithARemark(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	long := strings.Repeat("ł", 1<<20) // 2 MiB
+	m := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Content: long, Quote: long, SenderName: long, Sender: long,
+		Attachments: slices.Repeat([]msg.Attachment{{Name: long, MIME: long, Ref: long}}, 150)})
+	got := must(s.Message(t.Context(), m.ID))(t)
+	if diff := cmp.Diff(m, got); diff != "" {
+		t.Fatalf("(-want +got):\n%.500s", diff)
+	}
+	if len(got.Content) > 1<<20 || !strings.HasSuffix(got.Content, "\n[cut: the message has 2097152 bytes]") || !utf8.ValidString(got.Content) {
+		t.Errorf("content: %d bytes, ends in %q", len(got.Content), got.Content[len(got.Content)-60:])
+	}
+	if len(got.Quote) > 64<<10 || !strings.HasSuffix(got.Quote, "bytes]") || len(got.SenderName) != 1<<10 || len(got.Sender) != 4<<10 {
+		t.Errorf("quote %d, name %d, sender %d bytes", len(got.Quote), len(got.SenderName), len(got.Sender))
+	}
+	last := got.Attachments[len(got.Attachments)-1]
+	if len(got.Attachments) != 101 || last.Name != "50 more files" || last.Error != "left out: a message has at most 100 files" {
+		t.Errorf("%d attachments, last %+v", len(got.Attachments), last)
+	}
+	whole := strings.Repeat("x", 1<<20)
+	if got := must(s.Message(t.Context(), inbound(t, s, chat, whole).ID))(t); got.Content != whole {
+		t.Errorf("1 MiB became %d bytes", len(got.Content))
+	}
+	id := inbound(t, s, chat, "edited").ID
+	write(t, s, func(tx *store.Tx) error { return tx.ReplaceContent(id, long+"\x00", false, msg.VerbMessage) })
+	if got := must(s.Message(t.Context(), id))(t); len(got.Content) > 1<<20 || strings.Contains(got.Content, "\x00") {
+		t.Errorf("an edit made it %d bytes", len(got.Content))
 	}
 }
 
@@ -66,12 +112,12 @@ func TestForeignAdapterRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var id int64
 			write(t, s, func(tx *store.Tx) error {
-				_, err := tx.Get(t.Context(), insert+` RETURNING id`, []any{"irc:#go", name, "in", text, text, "", text, text, 5, 6, "ircd"}, &id)
+				_, err := tx.Get(t.Context(), insert+` RETURNING id`, []any{"irc:#go", name, "in", text, "nick", "", text, text, 5, 6, "ircd"}, &id)
 				return err
 			})
 			want := &msg.Message{
 				ID: id, ChatJID: "irc:#go", PlatformID: name, Direction: msg.In, Kind: msg.KindMessage, Sender: text,
-				SenderName: text, Verb: msg.VerbMessage, Content: text, Topic: text, Timestamp: 5, ReceivedAt: 6, Source: "ircd",
+				SenderName: "nick", Verb: msg.VerbMessage, Content: text, Topic: text, Timestamp: 5, ReceivedAt: 6, Source: "ircd",
 			}
 			if diff := cmp.Diff(want, must(s.Message(t.Context(), id))(t)); diff != "" {
 				t.Errorf("(-want +got):\n%.2000s", diff)
@@ -81,6 +127,35 @@ func TestForeignAdapterRows(t *testing.T) {
 	}
 	if platform := get[string](t, s, `SELECT DISTINCT platform FROM messages`); platform != "irc" {
 		t.Errorf("platform %q", platform)
+	}
+}
+
+// TestUndecided_HugeForeignRow_IsCutWhileRead measures what Go allocates for a row
+// of 64 MiB: it must not be copied into the process whole. Not parallel: the
+// measure is of the whole process.
+func TestUndecided_HugeForeignRow_IsCutWhileRead(t *testing.T) {
+	s := storetest.Open(t)
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`INSERT INTO messages (chat_jid, direction, timestamp, received_at, sender_name, quote, content, attachments)
+			SELECT 'irc:#go', 'in', 1, 1, ?1, ?1, replace(hex(zeroblob(?2 / 2)), '0', 'ł') || 'x', '[]' || replace(hex(zeroblob(?2 / 2)), '0', ' ')`,
+			strings.Repeat("ł", 1<<20), 32<<20)
+	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	rows := must(s.Undecided(t.Context(), "irc:#go", 0, 10))(t)
+	runtime.ReadMemStats(&after)
+	if len(rows) != 1 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	m := rows[0]
+	if len(m.Content) > 1<<20 || !utf8.ValidString(m.Content) || !strings.HasSuffix(m.Content, "ł\n[cut: the message has 67108865 bytes]") {
+		t.Errorf("content: %d bytes, ends in %q", len(m.Content), m.Content[len(m.Content)-60:])
+	}
+	if len(m.SenderName) > 1<<10 || len(m.Quote) > 64<<10 || m.Attachments != nil {
+		t.Errorf("name %d bytes, quote %d bytes, %d attachments", len(m.SenderName), len(m.Quote), len(m.Attachments))
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 {
+		t.Errorf("%d bytes were allocated", got)
 	}
 }
 

@@ -53,3 +53,6 @@ func (r Reader) Get(ctx context.Context, query string, args []any, dest ...any) 
 func CheckOptions(ctx context.Context, c *sql.Conn, autocheckpoint int) error {
 	return checkOptions(ctx, c, autocheckpoint)
 }
+
+// MoveSome moves one page of a chat.
+func (tx *Tx) MoveSome(from string, now int64) (more bool, err error) { return tx.moveSome(from, now) }

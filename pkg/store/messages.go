@@ -12,12 +12,22 @@ import (
 	"arizuko/pkg/msg"
 )
 
-const messageColumns = `m.id, m.chat_jid, ifnull(m.platform_id,''), m.direction, m.kind, m.sender, m.sender_name,
-	m.is_bot_message, m.verb, m.content, m.attachments, m.topic, m.thread_id, ifnull(m.reply_to_id,''),
+// What programs of others stored is bounded where it is read: one row of hundreds
+// of megabytes must not stop a reader. 1048576 is maxContent.
+const (
+	shortContent = `CASE WHEN octet_length(m.content) <= 1048576 THEN m.content
+		ELSE CAST(substr(CAST(m.content AS BLOB), 1, 1048500) AS TEXT) || char(10) || '[cut: the message has ' || octet_length(m.content) || ' bytes]' END`
+	shortQuote       = `CASE WHEN octet_length(m.quote) <= 65536 THEN m.quote ELSE substr(m.quote, 1, 16384) END`
+	shortName        = `CASE WHEN octet_length(m.sender_name) <= 1024 THEN m.sender_name ELSE substr(m.sender_name, 1, 256) END`
+	shortAttachments = `CASE WHEN octet_length(m.attachments) <= 1048576 THEN m.attachments END`
+)
+
+const messageColumns = `m.id, m.chat_jid, ifnull(m.platform_id,''), m.direction, m.kind, m.sender, ` + shortName + `,
+	m.is_bot_message, m.verb, ` + shortContent + `, ` + shortAttachments + `, m.topic, m.thread_id, ifnull(m.reply_to_id,''),
 	ifnull(m.target_id,''), m.addressed, m.pending_files, m.timestamp, m.received_at, m.source,
 	ifnull(m.derived_from,0), m.forwarded_from, ifnull(m.routed_to,''), ifnull(m.disposition,''),
 	ifnull(m.reason,''), ifnull(m.decided_at,0), ifnull(m.decision_seq,0), ifnull(m.turn_id,0), ifnull(m.out_state,''),
-	m.files_wanted, m.group_key, m.quote, m.error`
+	m.files_wanted, m.group_key, ` + shortQuote + `, m.error`
 
 func scanMessage(scan scanner) (*msg.Message, error) {
 	var m msg.Message
@@ -33,6 +43,9 @@ func scanMessage(scan scanner) (*msg.Message, error) {
 	}
 	if m.Verb == "" {
 		m.Verb = msg.VerbMessage
+	}
+	if len(m.Content) > 1048500 { // cut between the bytes of a character, perhaps
+		m.Content = cleanText(m.Content)
 	}
 	// Foreign adapters write these columns too: JSON of another shape counts as none.
 	if attachments.Valid && json.Unmarshal([]byte(attachments.String), &m.Attachments) != nil {
@@ -63,7 +76,11 @@ func (r Reader) MessageByPlatformID(ctx context.Context, chatJID, platformID str
 	if m != nil || err != nil {
 		return m, err
 	}
-	return first(r.messages(ctx, queryByPart, platformID, chatJID))
+	m, err = first(r.messages(ctx, queryByPart, platformID, chatJID))
+	if m != nil || err != nil {
+		return m, err
+	}
+	return r.movedMessage(ctx, chatJID, platformID)
 }
 
 func first[T any](all []*T, err error) (*T, error) {
@@ -202,7 +219,9 @@ func (r Reader) BotTurns(ctx context.Context, chatJID, sender string, since int6
 
 // PutMessage inserts a row of any kind and pokes the daemon that acts on it. If
 // its (chat, platform id) is stored already, nothing changes and the stored row's
-// id is returned with fresh false. Zero fields take the column's default.
+// id is returned with fresh false. Zero fields take the column's default. Texts
+// that are too long are cut, with a remark in the content; a message for a former
+// address of a chat goes to the present one. m is changed to what is stored.
 func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 	tx.note(failpoint.PutMessage)
 	if m.Kind == "" {
@@ -210,6 +229,11 @@ func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 	}
 	if m.Verb == "" {
 		m.Verb = msg.VerbMessage
+	}
+	clean(m)
+	if stored, err := tx.followAliases(m); err != nil || stored != 0 {
+		m.ID = stored
+		return m.ID, false, err
 	}
 	res, err := tx.exec(insertMessage,
 		m.ChatJID, null(m.PlatformID), m.Direction, m.Kind, m.Sender, m.SenderName, m.IsBot, m.Verb, m.Content,
@@ -261,7 +285,7 @@ func (tx *Tx) WantFiles(id int64) error {
 // PutFiles records the result of downloading a row's attachments, so that gated
 // can decide the row. It returns ErrStale if a result is recorded already.
 func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
-	n, err := tx.change(updateFiles, attachmentsJSON(files), id)
+	n, err := tx.change(updateFiles, attachmentsJSON(cleanAttachments(files)), id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("files of row %d: %w", id, ErrStale)
 	}
@@ -331,7 +355,7 @@ func (tx *Tx) DecideAll(chatJID string, which func(*msg.Message) bool, d Decisio
 // row is decided.
 func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb string) error {
 	tx.note(failpoint.ChangeContent)
-	n, err := tx.change(updateContent, content, addressed, verb, id)
+	n, err := tx.change(updateContent, cut(cleanText(content), maxContent), addressed, verb, id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("edit row %d: %w", id, ErrStale)
 	}

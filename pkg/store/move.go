@@ -8,11 +8,14 @@ import (
 	"arizuko/pkg/msg"
 )
 
+// movePage is how many rows of a moved chat one commit changes.
+const movePage = 1000
+
 // moved are the columns that hold a chat's address, except those of tables that grow with
 // messages.
 var moved = []string{
-	`topic_threads SET chat_jid`, `platform_threads SET chat_jid`, `chat_reply_state SET jid`,
-	`onboarding_requests SET chat_jid`, `reminders SET chat_jid`, `polls SET chat_jid`,
+	`topic_threads SET chat_jid`, `platform_threads SET chat_jid`, `chat_reply_state SET jid`, `context_objects SET chat_id`,
+	`onboarding_requests SET chat_jid`, `reminders SET chat_jid`, `polls SET chat_jid`, `stops SET chat_jid`,
 }
 
 // MoveChat changes a chat's address, as when a Telegram group becomes a
@@ -20,30 +23,206 @@ var moved = []string{
 // owned by other daemons. Its platform ids so far get the prefix "old:", since
 // the new chat counts from 1 again. A second move changes nothing. Where both
 // addresses have a row that cannot be merged, the new address's row stays.
+//
+// MoveChat itself moves at most movePage messages and turns, those that wait first.
+// Store.FinishMoves moves the rest.
 func (tx *Tx) MoveChat(from, to string, now int64) error {
-	if from == to {
-		return nil
+	next, _, err := tx.alias(uncancelled(), from)
+	if err != nil || from == to || next == to {
+		return err
 	}
-	if _, err := tx.exec(`INSERT INTO chat_aliases (old_jid, new_jid) VALUES (?,?)
-		ON CONFLICT (old_jid) DO UPDATE SET new_jid = excluded.new_jid`, from, to); err != nil {
+	tx.aliases = nil
+	present, err := tx.Address(uncancelled(), to)
+	if err != nil {
 		return fmt.Errorf("move chat %s: %w", from, err)
 	}
-	steps := []func(from, to string) error{tx.moveChatRow, tx.moveMessages, tx.moveRoutes}
-	for _, step := range steps {
-		if err := step(from, to); err != nil {
+	if present == from { // a chat that moves back
+		if _, err := tx.exec(deleteAlias, to); err != nil {
 			return fmt.Errorf("move chat %s: %w", from, err)
 		}
+	}
+	if _, err := tx.exec(putAlias, from, to); err != nil {
+		return fmt.Errorf("move chat %s: %w", from, err)
+	}
+	if err := tx.moveRoutes(from, to); err != nil {
+		return fmt.Errorf("move chat %s: routes: %w", from, err)
+	}
+	tx.Poke("routd")
+	if _, err := tx.moveSome(from, now); err != nil {
+		return err
+	}
+	return tx.EnsureChat(to, now)
+}
+
+// FinishMoves moves what is left of the chats that were moved, page by page, and
+// rows that other programs stored under a former address. pages is the number of
+// commits. It may be called at any time and by several daemons.
+func (s *Store) FinishMoves(ctx context.Context, now int64) (pages int, err error) {
+	if err := s.cutLoops(ctx); err != nil {
+		return 0, err
+	}
+	// A chat that was moved twice gets rows while its former one is moved.
+	for range maxAliases {
+		former, err := collect(ctx, s.q, one[string], queryUnmoved)
+		if err != nil || len(former) == 0 {
+			return pages, err
+		}
+		for _, jid := range former {
+			for more := true; more; pages++ {
+				err := s.Write(ctx, func(tx *Tx) (err error) {
+					more, err = tx.moveSome(jid, now)
+					return err
+				})
+				if err != nil {
+					return pages, err
+				}
+			}
+		}
+	}
+	return pages, nil
+}
+
+// cutLoops deletes addresses that lead in a circle, which only foreign writes can
+// make.
+func (s *Store) cutLoops(ctx context.Context) error {
+	moves, _, err := s.ChatMoves(ctx)
+	if err != nil {
+		return err
+	}
+	var loops []string
+	for from := range moves {
+		at := moves[from]
+		for range len(moves) {
+			if at == from || at == "" {
+				break
+			}
+			at = moves[at]
+		}
+		if at == from {
+			loops = append(loops, from)
+		}
+	}
+	if len(loops) == 0 {
+		return nil
+	}
+	return s.Write(ctx, func(tx *Tx) error {
+		for _, jid := range loops {
+			if _, err := tx.exec(deleteAlias, jid); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// moveSome moves a page of a former address to the next one, rows that wait first,
+// and reports whether there is more.
+func (tx *Tx) moveSome(from string, now int64) (more bool, err error) {
+	to, _, err := tx.alias(uncancelled(), from)
+	if err != nil || to == "" || to == from {
+		return false, err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("move chat %s: %w", from, err)
+		}
+	}()
+	if err := tx.moveSmallTables(from, to); err != nil {
+		return false, err
+	}
+	platform, _ := msg.SplitJID(from)
+	left := movePage
+	for _, step := range []struct {
+		ids   string
+		args  []any
+		move  func(id int64, to string, now int64) error
+		pokes []string
+	}{
+		{queryUndecidedIDs, []any{from}, tx.moveUndecided, []string{"gated"}},
+		{queryUnsettledIDs, []any{platform, from}, tx.moveMessage, []string{msg.DaemonOf(to)}},
+		{queryOpenTurnIDs, []any{from}, tx.moveTurn, []string{"gated", msg.DaemonOf(to)}},
+		{queryTurnIDs, []any{from}, tx.moveTurn, nil},
+		{queryMessageIDs, []any{from}, tx.moveMessage, nil},
+	} {
+		ids, err := collect(uncancelled(), tx.q, one[int64], step.ids, append(step.args, left)...)
+		if err != nil {
+			return false, err
+		}
+		for _, id := range ids {
+			if err := step.move(id, to, now); err != nil {
+				return false, err
+			}
+		}
+		for _, daemon := range step.pokes {
+			if len(ids) > 0 {
+				tx.Poke(daemon)
+			}
+		}
+		left -= len(ids)
+	}
+	more = left == 0
+	if _, err := tx.exec(updateMoving, more, from); err != nil {
+		return false, err
+	}
+	if !more {
+		for _, daemon := range []string{"gated", "routd", msg.DaemonOf(to)} {
+			tx.Poke(daemon)
+		}
+	}
+	return more, nil
+}
+
+// moveUndecided moves a row that waits to be decided. One that is stored at the
+// new address already has come twice.
+func (tx *Tx) moveUndecided(id int64, to string, now int64) error {
+	var again bool
+	if _, err := tx.get([]any{&again}, queryMovedBefore, to, id); err != nil {
+		return err
+	}
+	if again {
+		m, err := tx.Message(uncancelled(), id)
+		if err != nil {
+			return err
+		}
+		d := Decision{Disposition: msg.Dropped, Reason: msg.ReasonDuplicate, Topic: m.Topic, ThreadID: m.ThreadID}
+		if err := tx.Decide(id, d, now); err != nil {
+			return err
+		}
+	}
+	return tx.moveMessage(id, to, now)
+}
+
+func (tx *Tx) moveMessage(id int64, to string, _ int64) error {
+	if _, err := tx.exec(updateMoveDeliveries, id); err != nil {
+		return err
+	}
+	_, err := tx.exec(updateMoveMessage, to, id)
+	return err
+}
+
+func (tx *Tx) moveTurn(id int64, to string, _ int64) error {
+	if _, err := tx.exec(updateMovePreviews, to, id); err != nil {
+		return err
+	}
+	_, err := tx.exec(updateMoveTurn, to, id)
+	return err
+}
+
+func (tx *Tx) moveSmallTables(from, to string) error {
+	if err := tx.moveChatRow(from, to); err != nil {
+		return err
+	}
+	if _, err := tx.exec(updateMoveRuns, to, from); err != nil {
+		return err
 	}
 	for _, column := range moved {
 		table, name, _ := strings.Cut(column, " SET ")
 		if _, err := tx.exec(`UPDATE OR IGNORE `+column+` = ? WHERE `+name+` = ?`, to, from); err != nil {
-			return fmt.Errorf("move chat %s: %s: %w", from, table, err)
+			return fmt.Errorf("%s: %w", table, err)
 		}
 	}
-	for _, daemon := range []string{"gated", "routd", msg.DaemonOf(to)} {
-		tx.Poke(daemon)
-	}
-	return tx.EnsureChat(to, now)
+	_, err := tx.exec(`DELETE FROM chat_reply_state WHERE jid = ?`, from) // what could not be merged
+	return err
 }
 
 // moveChatRow keeps the old chat's pins if the new chat has a row already.
@@ -51,61 +230,14 @@ func (tx *Tx) moveChatRow(from, to string) error {
 	if _, err := tx.exec(`UPDATE OR IGNORE chats SET jid = ? WHERE jid = ?`, to, from); err != nil {
 		return err
 	}
-	_, err := tx.exec(`UPDATE chats SET sticky_topic = ifnull(chats.sticky_topic, o.sticky_topic),
-		sticky_group = ifnull(chats.sticky_group, o.sticky_group), sticky_at = ifnull(chats.sticky_at, o.sticky_at)
+	_, err := tx.exec(`UPDATE chats SET sticky_topic = ifnull(nullif(chats.sticky_topic, ''), o.sticky_topic),
+		sticky_group = ifnull(nullif(chats.sticky_group, ''), o.sticky_group), sticky_at = ifnull(chats.sticky_at, o.sticky_at)
 		FROM chats o WHERE chats.jid = ?1 AND o.jid = ?2`, to, from)
 	if err != nil {
 		return err
 	}
 	_, err = tx.exec(`DELETE FROM chats WHERE jid = ?`, from)
 	return err
-}
-
-func (tx *Tx) moveMessages(from, to string) error {
-	if _, err := tx.exec(updateMoveDeliveries, from); err != nil {
-		return err
-	}
-	for _, query := range []string{updateMoveMessages, updateMoveTurns, updateMoveRuns} {
-		if _, err := tx.exec(query, to, from); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// moveRoutes changes the routes that name the chat.
-func (tx *Tx) moveRoutes(from, to string) error {
-	routes, err := tx.Routes(uncancelled())
-	if err != nil {
-		return err
-	}
-	_, oldRoom := msg.SplitJID(from)
-	_, newRoom := msg.SplitJID(to)
-	for _, r := range routes {
-		words := strings.Fields(r.Match)
-		for i, word := range words {
-			switch word {
-			case "chat_jid=" + from:
-				words[i] = "chat_jid=" + to
-			case "room=" + oldRoom:
-				words[i] = "room=" + newRoom
-			}
-		}
-		match := strings.Join(words, " ")
-		if match == strings.Join(strings.Fields(r.Match), " ") {
-			continue
-		}
-		if _, err := tx.exec(`UPDATE routes SET match = ? WHERE id = ?`, match, r.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Alias is the current address of a chat, "" if it was never moved.
-func (r Reader) Alias(ctx context.Context, jid string) (now string, err error) {
-	_, err = r.q.get(ctx, []any{&now}, `SELECT new_jid FROM chat_aliases WHERE old_jid = ?`, jid)
-	return now, err
 }
 
 // ChatMoves returns where each chat that was moved is now. moving has the old
@@ -123,6 +255,6 @@ func (r Reader) ChatMoves(ctx context.Context) (moves map[string]string, moving 
 			moving[from] = true
 		}
 		return true, nil
-	}, `SELECT old_jid, new_jid, moving FROM chat_aliases`)
+	}, queryAliases)
 	return moves, moving, err
 }

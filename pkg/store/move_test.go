@@ -1,7 +1,10 @@
 package store_test
 
 import (
+	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -78,7 +81,302 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 	if diff := cmp.Diff(want, matches); diff != "" {
 		t.Errorf("routes (-want +got):\n%s", diff)
 	}
-	if must(s.Alias(t.Context(), from))(t) != to || must(s.Alias(t.Context(), to))(t) != "" {
+	if must(s.Address(t.Context(), from))(t) != to || must(s.Address(t.Context(), to))(t) != to {
 		t.Error("the old address has no alias")
 	}
+}
+
+// oldChat stores n inbound rows, decided but for the last undecided ones, n outbound
+// rows with a delivery and n queued turns.
+func oldChat(t testing.TB, s *store.Store, n, undecided int) {
+	t.Helper()
+	write(t, s, func(tx *store.Tx) error {
+		return errors.Join(
+			tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+				INSERT INTO messages (chat_jid, platform_id, reply_to_id, direction, timestamp, received_at, disposition, reason, decided_at, decision_seq)
+				SELECT ?3, i, i - 1, 'in', i, i, iif(i > ?1 - ?2, NULL, 'dropped'), iif(i > ?1 - ?2, NULL, 'no_route'),
+					iif(i > ?1 - ?2, NULL, i), iif(i > ?1 - ?2, NULL, i) FROM n`, n, undecided, oldJID),
+			tx.Exec(`INSERT INTO messages (chat_jid, platform_id, direction, timestamp, received_at, out_state)
+				SELECT chat_jid, 'o' || platform_id, 'out', timestamp, received_at, 'sent' FROM messages`),
+			tx.Exec(`INSERT INTO deliveries (message_id, part, state, platform_id) SELECT id, 0, 'sent', platform_id FROM messages WHERE direction = 'out'`),
+			tx.Exec(`INSERT INTO turns (kind, folder, chat_jid, topic, reply_to, trigger_message_id, surface, ceiling, state, created_at)
+				SELECT 'conversation', 'main', chat_jid, '', platform_id, id, '', 0, 'queued', 1 FROM messages WHERE direction = 'in'`),
+			tx.Exec(`INSERT INTO router_state (key, value) VALUES ('decision_seq', ?)`, n))
+	})
+}
+
+const oldJID, newJID = "telegram:-5", "telegram:-1005"
+
+func undecidedIDs(t testing.TB, s *store.Store, jid string) (ids []int64) {
+	t.Helper()
+	for _, m := range must(s.Undecided(t.Context(), jid, 0, 100_000))(t) {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// TestMoveChat_ManyRows_MovesPagesInOrder moves 9,000 rows and turns, with a crash
+// after every commit.
+func TestMoveChat_ManyRows_MovesPagesInOrder(t *testing.T) {
+	t.Parallel()
+	const n, undecided = 3000, 1500
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	oldChat(t, s, n, undecided)
+	seq := get[int64](t, s, `SELECT value FROM counters WHERE name = 'deliveries'`)
+	waiting := undecidedIDs(t, s, oldJID)
+	write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
+	fresh := inbound(t, s, newJID, "in the new chat")
+	late := stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "9999", ReplyToID: "7", Direction: msg.In})
+	if late.ChatJID != newJID || late.PlatformID != "old:9999" || late.ReplyToID != "old:7" {
+		t.Errorf("a late row is %+v", late)
+	}
+	if again, isNew, err := s.PutMessage(t.Context(), &msg.Message{ChatJID: oldJID, PlatformID: "2999", Direction: msg.In}); err != nil || isNew || again != n-1 {
+		t.Errorf("a redelivered row that is not moved yet: %d, %v, %v", again, isNew, err)
+	}
+	if got := undecidedIDs(t, s, newJID); got != nil {
+		t.Errorf("%d rows of the new chat may be decided before those of the old one", len(got))
+	}
+	if got := undecidedIDs(t, s, oldJID); got != nil {
+		t.Errorf("%d rows may be decided in the old chat", len(got))
+	}
+
+	commits := must(s.CountCommits())(t)
+	for more := true; more; {
+		write(t, s, func(tx *store.Tx) (err error) {
+			more, err = tx.MoveSome(oldJID, 51)
+			return err
+		})
+		left := get[int](t, s, `SELECT count(*) FROM messages WHERE chat_jid = ? AND disposition IS NULL AND direction = 'in'`, oldJID)
+		if got := undecidedIDs(t, s, newJID); left > 0 && got != nil || left == 0 && len(got) != undecided+2 {
+			t.Fatalf("%d rows are left and %d may be decided", left, len(got))
+		}
+	}
+	if got := commits.Load(); got < 8 || got > 12 {
+		t.Errorf("%d commits", got)
+	}
+	if got := undecidedIDs(t, s, newJID); !slices.Equal(got, append(waiting, fresh.ID, late.ID)) {
+		t.Errorf("%d rows are undecided, in another order", len(got))
+	}
+	for what, query := range map[string]string{
+		"rows of the old chat":  `SELECT count(*) FROM messages WHERE chat_jid = 'telegram:-5'`,
+		"turns of the old chat": `SELECT count(*) FROM turns WHERE chat_jid = 'telegram:-5' OR reply_to NOT GLOB 'old:[0-9]*'`,
+		"ids without one prefix": `SELECT count(*) FROM messages WHERE received_at < 10000 AND timestamp > 2
+			AND (platform_id NOT GLOB 'old:[o0-9]*' OR platform_id GLOB 'old:old*' OR reply_to_id NOT GLOB 'old:[0-9]*')`,
+		"parts without one prefix": `SELECT count(*) FROM deliveries WHERE platform_id NOT GLOB 'old:o[0-9]*'`,
+		"moves under way":          `SELECT count(*) FROM chat_aliases WHERE moving = 1`,
+	} {
+		if got := get[int](t, s, query); got != 0 {
+			t.Errorf("%d %s", got, what)
+		}
+	}
+	if got := get[int64](t, s, `SELECT value FROM counters WHERE name = 'deliveries'`); got != seq {
+		t.Errorf("the move made %d deliveries new to routd", got-seq)
+	}
+}
+
+func TestMoveChat_UndeliveredRows_KeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
+			INSERT INTO messages (chat_jid, direction, timestamp, received_at, out_state) SELECT ?, 'out', i, i, 'queued' FROM n`, oldJID)
+	})
+	write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
+	stored(t, s, &msg.Message{ChatJID: newJID, Direction: msg.Out, OutState: msg.OutQueued})
+	other := stored(t, s, &msg.Message{ChatJID: "telegram:9", Direction: msg.Out, OutState: msg.OutQueued})
+	for _, jid := range []string{oldJID, newJID} {
+		if m := must(s.NextOutbound(t.Context(), store.Lane{ChatJID: jid}))(t); m != nil {
+			t.Errorf("row %d of %s is next while older ones are moved", m.ID, jid)
+		}
+	}
+	if got := must(s.OutboxLanes(t.Context(), "telegram"))(t); len(got) != 1 || got[0].ChatJID != other.ChatJID {
+		t.Errorf("lanes %v", got)
+	}
+	if pages := must(s.FinishMoves(t.Context(), 51))(t); pages != 1 {
+		t.Errorf("%d pages", pages)
+	}
+	if m := must(s.NextOutbound(t.Context(), store.Lane{ChatJID: newJID}))(t); m == nil || m.ID != 1 {
+		t.Errorf("next is %+v", m)
+	}
+}
+
+// TestFinishMoves_RowsOfOtherPrograms_FollowTheChat inserts rows under an address
+// that the chat does not have any more.
+func TestFinishMoves_RowsOfOtherPrograms_FollowTheChat(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	known := stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "1", Direction: msg.In})
+	write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`INSERT INTO messages (chat_jid, platform_id, direction, timestamp, received_at) VALUES (?1, '1', 'in', 1, 1), (?1, '2', 'in', 1, 1)`, oldJID)
+	})
+	must(s.FinishMoves(t.Context(), 51))(t)
+	again, other := must(s.Message(t.Context(), known.ID+1))(t), must(s.Message(t.Context(), known.ID+2))(t)
+	if again.Disposition != msg.Dropped || again.Reason != msg.ReasonDuplicate || again.ChatJID != newJID {
+		t.Errorf("the repeated row: %+v", again)
+	}
+	if other.Disposition != "" || other.ChatJID != newJID || other.PlatformID != "old:2" {
+		t.Errorf("the new row: %+v", other)
+	}
+	if got := undecidedIDs(t, s, newJID); !slices.Equal(got, []int64{known.ID, other.ID}) {
+		t.Errorf("undecided: %v", got)
+	}
+	if pages := must(s.FinishMoves(t.Context(), 52))(t); pages != 0 {
+		t.Errorf("%d pages with nothing to do", pages)
+	}
+}
+
+func TestMoveChat_MovedTwice_FollowsTheChain(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const third = "telegram:-2005"
+	first := stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "1", Direction: msg.In})
+	second := stored(t, s, &msg.Message{ChatJID: newJID, PlatformID: "1", Direction: msg.In})
+	for _, to := range [][2]string{{newJID, third}, {oldJID, newJID}} { // the second move is reported first
+		write(t, s, func(tx *store.Tx) error { return tx.MoveChat(to[0], to[1], 50) })
+	}
+	must(s.FinishMoves(t.Context(), 51))(t)
+	late := stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "2", Direction: msg.In})
+	for id, want := range map[int64]string{first.ID: "old:old:1", second.ID: "old:1", late.ID: "old:old:2"} {
+		if m := must(s.Message(t.Context(), id))(t); m.ChatJID != third || m.PlatformID != want {
+			t.Errorf("row %d is %s in %s, want %s", id, m.PlatformID, m.ChatJID, want)
+		}
+	}
+	for jid, id := range map[string]int64{oldJID: first.ID, newJID: second.ID, third: 0} {
+		if m := must(s.MessageByPlatformID(t.Context(), jid, "1"))(t); m == nil && id != 0 || m != nil && m.ID != id {
+			t.Errorf("message 1 of %s is %+v, want row %d", jid, m, id)
+		}
+	}
+	write(t, s, func(tx *store.Tx) error { return tx.MoveChat(third, oldJID, 60) }) // and back
+	must(s.FinishMoves(t.Context(), 61))(t)
+	if got := must(s.Address(t.Context(), newJID))(t); got != oldJID {
+		t.Errorf("the address is %s", got)
+	}
+	if got := len(undecidedIDs(t, s, oldJID)); got != 3 {
+		t.Errorf("%d rows are undecided", got)
+	}
+}
+
+// TestAliases_Loop_LosesNoRow makes a circle of addresses by hand.
+func TestAliases_Loop_LosesNoRow(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`INSERT INTO chat_aliases (old_jid, new_jid) VALUES (?1, ?2), (?2, ?1), ('a:1', 'a:1'), ('a:2', 'a:3')`, oldJID, newJID)
+	})
+	m := stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "1", Direction: msg.In})
+	if m.ChatJID != oldJID || m.PlatformID != "1" {
+		t.Errorf("stored as %+v", m)
+	}
+	must(s.FinishMoves(t.Context(), 1))(t)
+	if got := undecidedIDs(t, s, oldJID); !slices.Equal(got, []int64{m.ID}) {
+		t.Errorf("undecided: %v", got)
+	}
+	if got := get[int](t, s, `SELECT count(*) FROM chat_aliases`); got != 1 {
+		t.Errorf("%d aliases are left", got)
+	}
+}
+
+func TestMoveChat_LateWrites_GoToTheNewAddress(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	write(t, s, func(tx *store.Tx) error {
+		return errors.Join(tx.PutChat(oldJID, msg.ChatGroup, "Team", 1), tx.MoveChat(oldJID, newJID, 2),
+			tx.PutChat(newJID, msg.ChatGroup, "Supergroup", 3))
+	})
+	write(t, s, func(tx *store.Tx) error {
+		return errors.Join(tx.PutChat(oldJID, msg.ChatDM, "Team, as it was", 4), tx.EnsureChat(oldJID, 4),
+			tx.PinTopic(oldJID, "#a"), tx.PinGroup(oldJID, "acme", 4), tx.BindThread(oldJID, "7", "#a"),
+			tx.PutThread(msg.Thread{ChatJID: oldJID, ID: "7", Title: "Deploys"}))
+	})
+	want := &msg.Chat{JID: newJID, Kind: msg.ChatGroup, Title: "Supergroup", StickyTopic: "#a", StickyGroup: "acme", StickyAt: 4}
+	if diff := cmp.Diff(want, must(s.Chat(t.Context(), newJID))(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if must(s.Chat(t.Context(), oldJID))(t) != nil {
+		t.Error("the old address has a row again")
+	}
+	if must(s.TopicOfThread(t.Context(), newJID, "7"))(t) != "#a" || must(s.Thread(t.Context(), newJID, "7"))(t).Title != "Deploys" {
+		t.Error("the thread is not in the new chat")
+	}
+}
+
+func TestMoveChat_EmptyPins_AreNone(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	write(t, s, func(tx *store.Tx) error {
+		return errors.Join(tx.PutChat(oldJID, msg.ChatGroup, "", 1), tx.PutChat(newJID, msg.ChatGroup, "", 1),
+			tx.PinTopic(oldJID, "#a"), tx.PinGroup(oldJID, "acme", 4),
+			tx.Exec(`UPDATE chats SET sticky_topic = '', sticky_group = '' WHERE jid = ?`, newJID),
+			tx.MoveChat(oldJID, newJID, 2))
+	})
+	if c := must(s.Chat(t.Context(), newJID))(t); c.StickyTopic != "#a" || c.StickyGroup != "acme" {
+		t.Errorf("the chat is %+v", c)
+	}
+}
+
+func TestMoveChat_Routes_OnlyThoseOfTheChat(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const none = ""
+	tests := []struct{ match, want, copied string }{
+		{"chat_jid=telegram:-5", "chat_jid=telegram:-1005", none},
+		{`chat_jid=telegram:\-5 verb=mention`, "chat_jid=telegram:-1005 verb=mention", none},
+		{"platform=telegram chat_jid=telegram:-5 room=-5", "platform=telegram chat_jid=telegram:-1005 room=-1005", none},
+		{"room=-5 platform=telegram", "room=-1005 platform=telegram", none},
+		{"platform=discord room=-5", "platform=discord room=-5", none},
+		{"room=-5 verb=mention", "room=-5 verb=mention", "platform=telegram room=-1005 verb=mention"},
+		{"platform=* room=-5", "platform=* room=-5", "platform=telegram room=-1005"},
+		{"room=-5*", "room=-5*", none},
+		{"chat_jid=telegram:-?", "chat_jid=telegram:-?", none},
+		{"chat_jid=discord:-5 room=-5", "chat_jid=discord:-5 room=-5", none},
+		{"room=-50", "room=-50", none},
+		{"sender=telegram:-5", "sender=telegram:-5", none},
+		{"", "", none},
+	}
+	var want []string
+	write(t, s, func(tx *store.Tx) (err error) {
+		for _, tt := range tests {
+			err = errors.Join(err, tx.PutRoute(&msg.Route{Seq: 10, Match: tt.match, Target: "main"}))
+			want = append(want, tt.want)
+			if tt.copied != none {
+				want = append(want, tt.copied)
+			}
+		}
+		return errors.Join(err, tx.PutRoute(&msg.Route{Seq: 11, Match: "room=-5", Target: "last"}))
+	})
+	want = append(want, "room=-5", "platform=telegram room=-1005")
+	for range 2 {
+		write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 1) })
+		var got []string
+		for _, r := range must(s.Routes(t.Context()))(t) {
+			got = append(got, r.Match)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("in order of evaluation (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// BenchmarkMoveSome moves a chat with 10^5 rows, deliveries and turns. ns/op is a
+// page; maxms is the longest that a page held the write lock.
+func BenchmarkMoveSome(b *testing.B) {
+	s := storetest.Open(b)
+	oldChat(b, s, 100_000, 10_000)
+	write(b, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
+	var longest time.Duration
+	pages := 0
+	b.ResetTimer()
+	for more := true; more; pages++ {
+		start := time.Now()
+		write(b, s, func(tx *store.Tx) (err error) {
+			more, err = tx.MoveSome(oldJID, 51)
+			return err
+		})
+		longest = max(longest, time.Since(start))
+	}
+	b.ReportMetric(float64(pages), "pages")
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(pages), "ms/page")
+	b.ReportMetric(float64(longest.Milliseconds()), "maxms")
 }

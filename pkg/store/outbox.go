@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -16,10 +17,18 @@ type Lane struct {
 
 // OutboxLanes lists the lanes of a platform with outbound rows to deliver.
 func (r Reader) OutboxLanes(ctx context.Context, platform string) ([]Lane, error) {
-	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
+	lanes, err := collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
 		err = scan(&l.ChatJID, &l.ThreadID)
 		return l, err
 	}, queryOutboxLanes, platform)
+	if err != nil {
+		return nil, err
+	}
+	moving, err := collect(ctx, r.q, one[string], queryNotDelivered)
+	if len(moving) > 0 {
+		lanes = slices.DeleteFunc(lanes, func(l Lane) bool { return slices.Contains(moving, l.ChatJID) })
+	}
+	return lanes, err
 }
 
 // ActiveLanes lists the lanes of a platform that have a running turn.

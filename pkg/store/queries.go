@@ -23,8 +23,12 @@ const (
 			WHERE direction = 'in' AND disposition IS NULL AND chat_jid > waiting.jid)
 		FROM waiting WHERE waiting.jid IS NOT NULL)
 		SELECT jid FROM waiting WHERE jid IS NOT NULL`
+	// Rows of a chat's former address are not decided there, and before those of its
+	// present one.
 	queryUndecided = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_undecided
-		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ? AND m.id > ? ORDER BY m.id LIMIT ?+0`
+		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ?1 AND m.id > ?2
+		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?1) AND NOT EXISTS (` + movingIn + ` AND a.new_jid = ?1)
+		ORDER BY m.id LIMIT ?3+0`
 	queryTurnMessages = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`
 	queryTurnReplies  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' ORDER BY m.id`
 	queryDerivedFrom  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`
@@ -63,17 +67,12 @@ const (
 	queryOutboxLanes = `SELECT DISTINCT chat_jid, thread_id FROM messages INDEXED BY messages_outbox
 		WHERE out_state IN ('queued', 'sending') AND platform = ?||''`
 	queryNextOutbound = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_outbox
-		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?||'' AND m.chat_jid = ? AND m.thread_id = ? ORDER BY m.id LIMIT 1`
+		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?1||'' AND m.chat_jid = ?2 AND m.thread_id = ?3
+		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?2) AND NOT EXISTS (` + movingOut + ` AND a.new_jid = ?2) ORDER BY m.id LIMIT 1`
 	queryPendingFiles = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_pending
 		WHERE m.pending_files > 0 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
-	updateWantFiles      = `UPDATE messages SET files_wanted = 1 WHERE id = ? AND pending_files > 0 AND files_wanted = 0 RETURNING chat_jid`
-	updateFiles          = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
-	updateMoveDeliveries = `UPDATE deliveries SET platform_id = 'old:' || platform_id
-		WHERE platform_id IS NOT NULL AND message_id IN (SELECT id FROM messages WHERE chat_jid = ?)`
-	updateMoveMessages = `UPDATE messages SET chat_jid = ?, platform_id = 'old:' || platform_id, reply_to_id = 'old:' || reply_to_id,
-		target_id = 'old:' || target_id WHERE chat_jid = ?`
-	updateMoveTurns  = `UPDATE turns SET chat_jid = ?, reply_to = 'old:' || reply_to WHERE chat_jid = ?`
-	updateMoveRuns   = `UPDATE runs SET chat_jid = ? WHERE chat_jid = ? AND ended_at IS NULL`
+	updateWantFiles  = `UPDATE messages SET files_wanted = 1 WHERE id = ? AND pending_files > 0 AND files_wanted = 0 RETURNING chat_jid`
+	updateFiles      = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
 	queryActiveLanes = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_open
 		WHERE state IN ('queued', 'offered', 'running') AND state = 'running' AND chat_jid >= ? AND chat_jid < ?`
 	queryActiveTriggers = `SELECT ifnull(m.platform_id, o.platform_id) FROM turns t INDEXED BY turns_open

@@ -160,7 +160,7 @@ func TestWebTopics(t *testing.T) {
 		t.Errorf("in an empty chat: %v", got)
 	}
 	topics := map[string]store.WebTopic{}
-	for i, topic := range []string{"#b", "", "#a", "#b", "#ü", "", "\x00", "#a#fix"} {
+	for i, topic := range []string{"#b", "", "#a", "#b", "#ü", "", "\x01", "#a#fix"} {
 		m := web(t, s, msg.Message{Topic: topic, ReceivedAt: int64(100 - i)})
 		topics[topic] = store.WebTopic{Topic: topic, LastID: m.ID, LastAt: m.ReceivedAt}
 	}

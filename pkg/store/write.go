@@ -32,6 +32,8 @@ type Tx struct {
 	Reader
 	pokes []string
 	verbs []failpoint.Verb // whose failpoints surround the commit
+
+	aliases *bool // whether there are any, nil before that is read
 }
 
 // Write runs fn inside a transaction and returns once that is on disk.

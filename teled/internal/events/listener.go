@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"sync"
 	"time"
 
 	"arizuko/pkg/adapter"
@@ -19,6 +20,8 @@ const (
 	// pollTimeout is how long Telegram waits for an update before it answers with none. A longer one
 	// would only save calls: a poll that is lost is noticed after pollTimeout and ConnectTimeout.
 	pollTimeout = 5 * time.Second
+	// movesEvery is how often rows under former addresses are looked for.
+	movesEvery = 5 * time.Second
 )
 
 // updates are the kinds of updates that are read; some are only sent if they are named.
@@ -40,7 +43,12 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if err != nil {
 		return err
 	}
-	offset, _ := strconv.ParseInt(value, 10, 64)         // 0 if nothing has been read
+	offset, _ := strconv.ParseInt(value, 10, 64) // 0 if nothing has been read
+	ctx, stop := context.WithCancel(ctx)
+	var moves sync.WaitGroup
+	defer moves.Wait()
+	defer stop()
+	moves.Go(func() { finishMoves(ctx, s) })
 	for wait := time.Duration(0); ; wait = pollTimeout { // the first poll shows whether polls work
 		batch, err := l.poll(ctx, offset, wait)
 		if err != nil {
@@ -52,6 +60,18 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 				return err
 			}
 		}
+	}
+}
+
+// finishMoves moves what is left of groups that became supergroups, after a restart too, until ctx
+// ends.
+func finishMoves(ctx context.Context, s *adapter.Shell) {
+	for ctx.Err() == nil {
+		_, err := s.Store.FinishMoves(ctx, s.Now().UnixMilli())
+		if err != nil && ctx.Err() == nil {
+			s.Log.Error("moving chat failed; retrying", "wait", movesEvery, "err", err)
+		}
+		adapter.Pause(ctx, movesEvery)
 	}
 }
 

@@ -59,9 +59,13 @@ func (s *Sender) followMigration(ctx context.Context, m *msg.Message, f *adapter
 	if !errors.As(f.Err, &refused) || refused.MigrateTo == 0 {
 		return f
 	}
+	now := s.Now().UnixMilli()
 	err := s.Store.Write(ctx, func(tx *store.Tx) error {
-		return tx.MoveChat(m.ChatJID, telegramapi.JID(refused.MigrateTo), s.Now().UnixMilli())
+		return tx.MoveChat(m.ChatJID, telegramapi.JID(refused.MigrateTo), now)
 	})
+	if err == nil {
+		_, err = s.Store.FinishMoves(ctx, now)
+	}
 	return &adapter.Failure{Class: msg.Transient, Err: errors.Join(f.Err, err)}
 }
 

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"arizuko/pkg/msg"
+)
+
+// Limits of a row's texts, in bytes. maxContent is far above what any platform
+// accepts as one message, and below what an agent's input line may have; the
+// expressions in queries.go repeat it.
+const (
+	maxContent     = 1 << 20
+	maxQuote       = 64 << 10
+	maxName        = 1 << 10
+	maxReference   = 4 << 10 // paths, platform ids, references to files
+	maxAttachments = 100
+)
+
+// clean prepares a message for the database: its texts are valid UTF-8 without
+// NUL, which SQLite's text functions and some platforms do not handle, and are cut
+// to their limits.
+func clean(m *msg.Message) {
+	m.Content = cut(cleanText(m.Content), maxContent)
+	m.Quote = cut(cleanText(m.Quote), maxQuote)
+	m.SenderName = cleanName(m.SenderName)
+	for _, id := range [...]*string{&m.ChatJID, &m.PlatformID, &m.Sender, &m.Verb, &m.Topic, &m.ThreadID, &m.ReplyToID,
+		&m.TargetID, &m.Source, &m.GroupKey} {
+		*id = truncate(cleanText(*id), maxReference)
+	}
+	m.Attachments = cleanAttachments(m.Attachments)
+}
+
+// cleanAttachments returns a cleaned copy. Beyond maxAttachments one entry says
+// how many were left out.
+func cleanAttachments(all []msg.Attachment) []msg.Attachment {
+	if len(all) == 0 {
+		return nil
+	}
+	kept := append([]msg.Attachment(nil), all[:min(len(all), maxAttachments)]...)
+	for i := range kept {
+		a := &kept[i]
+		a.Name, a.MIME, a.Error = cleanName(a.Name), cleanName(a.MIME), cleanName(a.Error)
+		a.Path, a.Ref = truncate(cleanText(a.Path), maxReference), truncate(cleanText(a.Ref), maxReference)
+	}
+	if left := len(all) - len(kept); left > 0 {
+		kept = append(kept, msg.Attachment{
+			Name:  fmt.Sprintf("%d more files", left),
+			Error: fmt.Sprintf("left out: a message has at most %d files", maxAttachments),
+		})
+	}
+	return kept
+}
+
+// cleanName cleans a short text and cuts it.
+func cleanName(s string) string { return truncate(cleanText(s), maxName) }
+
+// cleanText replaces invalid UTF-8 and removes NUL.
+func cleanText(s string) string {
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", "")
+	}
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	}
+	return s
+}
+
+// cut shortens a text to at most limit bytes, including a remark that says so.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	remark := fmt.Sprintf("\n[cut: the message has %d bytes]", len(s))
+	return truncate(s, limit-len(remark)) + remark
+}
+
+// truncate shortens a valid text to at most limit bytes without splitting a rune.
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

@@ -1,0 +1,109 @@
+package store
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"arizuko/pkg/msg"
+)
+
+// moveRoutes changes the routes that name a chat by its former address. A row that
+// names only its room stays, since other platforms may have a room of that name: a
+// copy for the new address follows it. Patterns are an operator's and stay.
+func (tx *Tx) moveRoutes(from, to string) error {
+	routes, err := tx.Routes(uncancelled())
+	for i := 0; err == nil && i < len(routes); i++ {
+		r := routes[i]
+		match, whole := movedMatch(r.Match, from, to)
+		switch {
+		case match == "":
+		case whole:
+			_, err = tx.exec(`UPDATE routes SET match = ? WHERE id = ?`, match, r.ID)
+		default:
+			follows := i+1 < len(routes) && routes[i+1].Seq == r.Seq
+			r.Match = match
+			if err = tx.copyRoute(r, follows); err == nil {
+				i++ // the copy
+				routes, err = tx.Routes(uncancelled())
+			}
+		}
+	}
+	return err
+}
+
+// copyRoute inserts a row directly after the one that it is a copy of. follows: rows
+// of its seq come after it.
+func (tx *Tx) copyRoute(r msg.Route, follows bool) error {
+	if follows {
+		if _, err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq > ?`, r.Seq); err != nil {
+			return err
+		}
+		if _, err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq = ? AND id > ?`, r.Seq, r.ID); err != nil {
+			return err
+		}
+	}
+	return tx.PutRoute(&r)
+}
+
+// movedMatch is a match expression with the new address in place of the old one,
+// "" if it does not name the chat. whole: the row names no other chat, so that
+// the new expression may replace the old one.
+func movedMatch(match, from, to string) (moved string, whole bool) {
+	platform, oldRoom := msg.SplitJID(from)
+	newPlatform, newRoom := msg.SplitJID(to)
+	words := strings.Fields(match)
+	room, named := -1, -1
+	for i, word := range words {
+		key, pattern, _ := strings.Cut(word, "=")
+		switch {
+		case key == "chat_jid" && literal(pattern) == from:
+			words[i], whole = "chat_jid="+escape(to), true
+		case key == "chat_jid":
+			return "", false // of another chat, or a pattern
+		case key == "room" && literal(pattern) == oldRoom:
+			room = i
+		case key == "room":
+			return "", false
+		case key == "platform":
+			if ok, err := path.Match(pattern, platform); err != nil || !ok {
+				return "", false
+			}
+			named = i
+		}
+	}
+	switch {
+	case room < 0 && !whole:
+		return "", false
+	case room >= 0:
+		words[room] = "room=" + escape(newRoom)
+	}
+	if whole || named >= 0 && literal(strings.TrimPrefix(words[named], "platform=")) == platform {
+		return strings.Join(words, " "), true
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "platform=") })
+	return strings.Join(append([]string{"platform=" + escape(newPlatform)}, words...), " "), false
+}
+
+// literal is the one value that a pattern of path.Match matches, "" if there may
+// be several.
+func literal(pattern string) string {
+	var text []byte
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '*', '?', '[':
+			return ""
+		case '\\':
+			if i++; i == len(pattern) {
+				return ""
+			}
+		}
+		text = append(text, pattern[i])
+	}
+	return string(text)
+}
+
+// escape is the pattern that matches a value alone.
+func escape(value string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(value)
+}
