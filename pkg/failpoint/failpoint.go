@@ -1,8 +1,9 @@
 // Package failpoint names the points in the life of a message where tests crash a daemon to prove
 // what survives. Only programs built with the tag failpoints crash: with FAILPOINT=<point>[:n] they
 // kill themselves with SIGKILL when they reach the point for the nth time, by default the first.
-// FAILPOINT_CLOCK=<file> sets their clock ahead by the seconds in the file. In all other programs
-// the calls do nothing.
+// FAILPOINT_CLOCK=<file> sets their clock ahead by the seconds in the file, and with
+// FAILPOINT_TRACE=<file> they append to it when they reach which point. In all other programs the
+// calls do nothing.
 package failpoint
 
 import "slices"

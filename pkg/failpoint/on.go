@@ -41,8 +41,26 @@ var chosen = sync.OnceValue(func() *target {
 	return f
 })
 
-// At kills the program if FAILPOINT names the point.
+// traceFile is the file that FAILPOINT_TRACE names, nil for none.
+var traceFile = sync.OnceValue(func() *os.File {
+	name := os.Getenv("FAILPOINT_TRACE")
+	if name == "" {
+		return nil
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "FAILPOINT_TRACE: %v\n", err)
+		os.Exit(78)
+	}
+	return file
+})
+
+// At kills the program if FAILPOINT names the point. It appends the time in Unix nanoseconds and the point to the
+// file that FAILPOINT_TRACE names.
 func At(p Point) {
+	if file := traceFile(); file != nil {
+		_, _ = fmt.Fprintf(file, "%d %s\n", time.Now().UnixNano(), p) // without a line one measurement is incomplete
+	}
 	if f := chosen(); f.point != p || f.left.Add(-1) != 0 {
 		return
 	}

@@ -51,6 +51,30 @@ func TestAt_CrashesAtTheChosenPass(t *testing.T) {
 	}
 }
 
+func TestAt_TraceFile_HasEachPass(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "trace")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "FAILPOINT=sending:2", "FAILPOINT_TRACE="+file)
+	before := time.Now().UnixNano()
+	_ = cmd.Run() // it kills itself
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := before
+	for line := range strings.Lines(string(text)) {
+		var at int64
+		var point Point
+		if _, err := fmt.Sscan(line, &at, &point); err != nil || point != Sending || at < last || at > time.Now().UnixNano() {
+			t.Errorf("line %q, %v", line, err)
+		}
+		last = at
+	}
+	if n := strings.Count(string(text), "\n"); n != 2 {
+		t.Errorf("%d lines", n)
+	}
+}
+
 func TestNow_ClockFile_IsAhead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "clock")
 	t.Setenv("FAILPOINT_CLOCK", file)

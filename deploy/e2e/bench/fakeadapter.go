@@ -57,6 +57,7 @@ func (a *fakeAdapter) message(chat int) *msg.Message {
 
 // sample is the time that one message took from its commit.
 type sample struct {
+	commit  int64         // when it was committed, unix ns
 	toAgent time.Duration // until the agent had read it
 	toReply time.Duration // until the adapter had read the answer's row
 }
@@ -79,7 +80,7 @@ func (a *fakeAdapter) ask(ctx context.Context, chat int) (s sample, err error) {
 			seen := time.Now().UnixNano()
 			received, _, err := parseAnswer(reply.Content)
 			committed := a.commit.Load()
-			return sample{time.Duration(received - committed), time.Duration(seen - committed)}, err
+			return sample{committed, time.Duration(received - committed), time.Duration(seen - committed)}, err
 		}
 		select {
 		case <-ctx.Done():

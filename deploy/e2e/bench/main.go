@@ -65,6 +65,8 @@ func scenarios() []scenario {
 		{"idle", (*bench).idle, true},
 		{"adapters", (*bench).adapters, true},
 		{"agents", (*bench).agents, false},
+		{"backlog", (*bench).backlog, false},
+		{"breakdown", (*bench).breakdown, false},
 	}
 }
 
@@ -120,7 +122,7 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(b.dir) }()
-	if b.bin, err = build(); err != nil {
+	if b.bin, err = build(""); err != nil {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(b.bin) }()

@@ -18,7 +18,7 @@ func TestChoose_Names_SelectParts(t *testing.T) {
 		compared bool
 		want     []string
 	}{
-		{only: "", want: []string{"latency", "sustained", "routing", "stored", "idle", "adapters", "agents"}},
+		{only: "", want: []string{"latency", "sustained", "routing", "stored", "idle", "adapters", "agents", "backlog", "breakdown"}},
 		{only: "", compared: true, want: []string{"latency", "sustained", "idle", "adapters"}},
 		{only: "idle,latency", want: []string{"idle", "latency"}},
 		{only: "idle,speed", want: nil},
@@ -41,6 +41,9 @@ func TestReport_OverBudget_IsMarked(t *testing.T) {
 		{name: "slow", unit: "ms", measured: 12, budget: 10, note: "why"},
 		{name: "enough", unit: "msg/s", measured: 3000, budget: 3000, more: true, floor: 6000},
 		{name: "too few", measured: 2999.4, budget: 3000, more: true},
+		{name: "near the floor", unit: "ms", measured: 2, floor: 1, ratio: 2},
+		{name: "far from the floor", unit: "msg/s", measured: 39, floor: 100, ratio: 0.4, more: true},
+		{name: "without its floor", unit: "ms", measured: 2, ratio: 1},
 		{name: "no budget", unit: "MB", measured: 0.0512},
 		{name: "docker", note: "not measured", measured: math.NaN()},
 	}
@@ -51,6 +54,9 @@ func TestReport_OverBudget_IsMarked(t *testing.T) {
 		"| slow (why) | 12 ms | ≤ 10 ms |  |  | **over budget** |\n" +
 		"| enough | 3000 msg/s | ≥ 3000 msg/s | 6000 msg/s | 0.50 | ok |\n" +
 		"| too few | 2999 | ≥ 3000 |  |  | **over budget** |\n" +
+		"| near the floor | 2 ms | ≤ 2 × floor | 1 ms | 2.00 | ok |\n" +
+		"| far from the floor | 39 msg/s | ≥ 0.4 × floor | 100 msg/s | 0.39 | **over budget** |\n" +
+		"| without its floor | 2 ms | ≤ 1 × floor |  |  |  |\n" +
 		"| no budget | 0.0512 MB |  |  |  |  |\n" +
 		"| docker (not measured) |  |  |  |  |  |\n"
 	if diff := cmp.Diff(want, report("A machine.", figures, false)); diff != "" {

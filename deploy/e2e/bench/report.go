@@ -15,9 +15,12 @@ type figure struct {
 	measured float64
 	unit     string
 	budget   float64 // 0: none
-	more     bool    // more is better, and the budget is a minimum
+	more     bool    // more is better, and budget and ratio are minima
 	floor    float64 // measured with the floor program; 0: not measured
 	note     string
+
+	// ratio is the budget of measured ÷ floor, 0: none. It holds on any machine, unlike a budget of time.
+	ratio float64
 
 	// compared is the value that -against compares, 0 if it compares none. comparedUnit is its unit,
 	// "" if that is unit.
@@ -26,14 +29,21 @@ type figure struct {
 }
 
 func (f figure) over() bool {
+	return f.misses(f.measured, f.budget) || f.floor != 0 && f.misses(f.measured/f.floor, f.ratio)
+}
+
+func (f figure) misses(measured, budget float64) bool {
 	switch {
-	case f.budget == 0:
+	case budget == 0:
 		return false
 	case f.more:
-		return f.measured < f.budget
+		return measured < budget
 	}
-	return f.measured > f.budget
+	return measured > budget
 }
+
+// hasBudget reports whether the figure can be over a budget.
+func (f figure) hasBudget() bool { return f.budget != 0 || f.ratio != 0 && f.floor != 0 }
 
 // report returns the machine and the table in markdown.
 func report(machine string, figures []figure, quick bool) string {
@@ -45,7 +55,7 @@ func report(machine string, figures []figure, quick bool) string {
 	b.WriteString("| figure | measured | budget | floor | ratio | result |\n|---|--:|--:|--:|--:|---|\n")
 	for _, f := range figures {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
-			f.title(), quantity(f.measured, f.unit), f.budgetText(), f.floorText(), f.ratio(), f.result(quick))
+			f.title(), quantity(f.measured, f.unit), f.budgetText(), f.floorText(), f.ratioText(), f.result(quick))
 	}
 	return b.String()
 }
@@ -58,13 +68,17 @@ func (f figure) title() string {
 }
 
 func (f figure) budgetText() string {
-	switch {
-	case f.budget == 0:
-		return ""
-	case f.more:
-		return "≥ " + quantity(f.budget, f.unit)
+	sign := "≤ "
+	if f.more {
+		sign = "≥ "
 	}
-	return "≤ " + quantity(f.budget, f.unit)
+	switch {
+	case f.budget != 0:
+		return sign + quantity(f.budget, f.unit)
+	case f.ratio != 0:
+		return sign + quantity(f.ratio, "") + " × floor"
+	}
+	return ""
 }
 
 func (f figure) floorText() string {
@@ -74,7 +88,7 @@ func (f figure) floorText() string {
 	return quantity(f.floor, f.unit)
 }
 
-func (f figure) ratio() string {
+func (f figure) ratioText() string {
 	if f.floor == 0 {
 		return ""
 	}
@@ -83,7 +97,7 @@ func (f figure) ratio() string {
 
 func (f figure) result(quick bool) string {
 	switch {
-	case f.budget == 0 || quick:
+	case !f.hasBudget() || quick:
 		return ""
 	case f.over():
 		return "**over budget**"

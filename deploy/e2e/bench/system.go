@@ -20,9 +20,9 @@ const (
 	stopTimeout  = 30 * time.Second
 )
 
-// build builds all programs.
-func build() (bin string, err error) {
-	return harness.Build("", "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate",
+// build builds all programs, with build tags.
+func build(tags string) (bin string, err error) {
+	return harness.Build(tags, "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate",
 		"arizuko/deploy/e2e/bench/agent", "arizuko/deploy/e2e/bench/floor", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
 }
 
@@ -50,8 +50,13 @@ func (b *bench) newArizuko(ctx context.Context, chats, maxAgents int) (*system, 
 
 // serve starts routd and gated with MAX_AGENTS, and makes a group and a route for each chat.
 func (s *system) serve(ctx context.Context, chats, maxAgents int) error {
+	return s.serveWith(ctx, "exec "+s.instance.Program("agent"), chats, maxAgents)
+}
+
+// serveWith is serve with the command of the agents.
+func (s *system) serveWith(ctx context.Context, agent string, chats, maxAgents int) error {
 	s.instance.Env = append(s.instance.Env, "LOG_LEVEL=warn", "AGENT_IDLE=1h",
-		"AGENT_COMMAND=exec "+s.instance.Program("agent"), "MAX_AGENTS="+strconv.Itoa(maxAgents))
+		"AGENT_COMMAND="+agent, "MAX_AGENTS="+strconv.Itoa(maxAgents))
 	for _, name := range arizukoDaemons {
 		if err := s.startDaemon(ctx, name); err != nil {
 			return err
