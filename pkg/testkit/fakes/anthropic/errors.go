@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // StatusOverloaded is the API's own status for a lack of capacity.
@@ -15,6 +16,7 @@ type refused struct {
 	status     int
 	message    string
 	retryAfter int // seconds
+	resetAt    time.Time
 }
 
 func (r *refused) Error() string { return fmt.Sprintf("%d %s", r.status, r.message) }

@@ -20,11 +20,12 @@ type Fault struct {
 	Status      int           // an error answer in the API's form; in a stream an error event
 	Description string        // of Status, its usual text if empty
 	RetryAfter  int           // seconds; Status is 429 then, if it is not given
+	ResetAt     time.Time     // a subscription's usage limit is reached until then; Status likewise
 }
 
 // prepare completes an injected fault, and returns how many calls it is for.
 func (f *Fault) prepare() (times int) {
-	if f.RetryAfter > 0 {
+	if f.RetryAfter > 0 || !f.ResetAt.IsZero() {
 		f.Status = cmp.Or(f.Status, http.StatusTooManyRequests)
 	}
 	return f.Times
@@ -52,5 +53,5 @@ func (x *exchange) answerFault(f Fault) bool {
 }
 
 func (f *Fault) refused() *refused {
-	return &refused{status: f.Status, message: f.Description, retryAfter: f.RetryAfter}
+	return &refused{status: f.Status, message: f.Description, retryAfter: f.RetryAfter, resetAt: f.ResetAt}
 }

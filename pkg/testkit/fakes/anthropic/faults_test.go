@@ -22,6 +22,7 @@ func TestFault_Answers(t *testing.T) {
 		{"overload", anthropic.Fault{Status: 529}, 529, `"Overloaded"`, false},
 		{"with a description", anthropic.Fault{Status: 500, Description: "oops"}, 500, `"message":"oops","type":"api_error"`, false},
 		{"rate limit", anthropic.Fault{RetryAfter: 7}, 429, `"rate_limit_error"`, false},
+		{"usage limit", anthropic.Fault{ResetAt: time.Unix(2e9, 0)}, 429, `"rate_limit_error"`, false},
 		{"dropped", anthropic.Fault{Drop: true}, 0, "", false},
 		{"dropped after", anthropic.Fault{Drop: true, After: true}, 0, "", true},
 		{"error after", anthropic.Fault{Status: 500, After: true}, 500, `"api_error"`, true},
@@ -40,6 +41,9 @@ func TestFault_Answers(t *testing.T) {
 			}
 			if got := a.Header.Get("retry-after"); tt.fault.RetryAfter == 7 && got != "7" || tt.fault.RetryAfter == 0 && got != "" {
 				t.Errorf("retry-after %q", got)
+			}
+			if got := a.Header.Get("anthropic-ratelimit-unified-reset"); (got == "2000000000") == tt.fault.ResetAt.IsZero() {
+				t.Errorf("reset %q", got)
 			}
 			if err := r.Until(r.ctx, func() bool { return !r.Calls()[0].Open }); err != nil {
 				t.Fatal(err)

@@ -143,6 +143,9 @@ func TestFollowCommand_LastText_DecidesReply(t *testing.T) {
 		!strings.Contains(a.Body, `"message":"Overloaded","type":"overloaded_error"`) {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
+	if a := r.say("error 400 prompt is too long"); a.Status != 400 || !strings.Contains(a.Body, `"prompt is too long"`) {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
 }
 
 func TestSetModel_Reply_IsThatOfFunction(t *testing.T) {

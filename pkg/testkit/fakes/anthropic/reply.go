@@ -35,7 +35,7 @@ func (r *Reply) stopReason() string {
 //	say TEXT           answers TEXT
 //	slow N …           waits N seconds, then does what follows
 //	tool NAME INPUT    uses a tool; INPUT is an object, or else the command of Bash
-//	error STATUS       fails with that HTTP status
+//	error STATUS TEXT  fails with that HTTP status, and the status's usual text without TEXT
 //	refuse             stops with the reason refusal and no content
 //	recall             lists the earlier commands, one a line
 //
@@ -74,8 +74,9 @@ func follow(command string, before []string) Reply {
 			return Reply{Tools: []ToolUse{{Name: name, Input: toolInput(input)}}}
 		}
 	case "error":
-		if status, err := strconv.Atoi(rest); err == nil && status >= 400 && status <= 599 {
-			return Reply{Status: status}
+		number, text, _ := strings.Cut(rest, " ")
+		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status <= 599 {
+			return Reply{Status: status, Text: strings.TrimSpace(text)}
 		}
 	case "refuse":
 		return Reply{StopReason: "refusal"}

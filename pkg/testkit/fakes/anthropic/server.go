@@ -207,6 +207,11 @@ func (x *exchange) refuse(err error) {
 	if refused.retryAfter > 0 {
 		x.w.Header().Set("retry-after", fmt.Sprint(refused.retryAfter))
 	}
+	if !refused.resetAt.IsZero() { // undocumented: as Claude Code reads them
+		x.w.Header().Set("anthropic-ratelimit-unified-status", "rejected")
+		x.w.Header().Set("anthropic-ratelimit-unified-representative-claim", "five_hour")
+		x.w.Header().Set("anthropic-ratelimit-unified-reset", fmt.Sprint(refused.resetAt.Unix()))
+	}
 	x.json(refused.status, refused.body(x.requestID()))
 }
 
