@@ -36,6 +36,7 @@ type cli struct {
 	lines  chan line   // closed after its end
 	stderr *lastLine
 	exit   error       // how it ended; valid once lines is closed
+	begun  bool        // it has begun a turn
 	ended  bool        // its input has ended
 	killer *time.Timer // set once its input has ended
 }

@@ -2,40 +2,84 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
 	"arizuko/pkg/agentproto"
 )
 
-func TestExplain_EachFailure_HelpsOperator(t *testing.T) {
+func TestResultFailure_EachFailure_HasKindAndHelpsOperator(t *testing.T) {
 	tests := []struct {
-		line    line
-		failure string
-		want    string
+		line line
+		name string
+		kind agentproto.Kind
+		want string
 	}{
-		{line{APIStatus: 401}, "", "check ANTHROPIC_API_KEY"},
-		{line{APIStatus: 403}, "", "check ANTHROPIC_API_KEY"},
-		{line{APIStatus: 402}, "", "no credit"},
-		{line{}, "billing_error", "no credit"},
-		{line{APIStatus: 404}, "", "CLAUDE_MODEL"},
-		{line{}, "model_not_found", "CLAUDE_MODEL"},
-		{line{APIStatus: 413}, "", "too large"},
-		{line{APIStatus: 429}, "rate_limit", "rate limit"},
-		{line{APIStatus: 529}, "server_error", "overloaded"},
-		{line{APIStatus: 502}, "", "failing (502)"},
-		{line{Result: "Not logged in · Please run /login"}, "authentication_failed", "no credentials"},
-		{line{Result: "Prompt is too long", APIStatus: 400}, "", "Claude Code failed: Prompt is too long"},
-		{line{Errors: []string{"a", "b"}}, "", "Claude Code failed: a; b"},
-		{line{Subtype: "error_max_turns"}, "", "Claude Code failed: error_max_turns"},
-		{line{Result: `{"type":"error"}`}, "", "no error was printed"},
-		{line{Result: "one\ntwo"}, "", "Claude Code failed: one"},
+		{line{APIStatus: 401}, "", "permanent", "check ANTHROPIC_API_KEY"},
+		{line{APIStatus: 403}, "", "permanent", "check ANTHROPIC_API_KEY"},
+		{line{APIStatus: 402}, "", "permanent", "no credit"},
+		{line{APIStatus: 400}, "billing_error", "permanent", "no credit"},
+		{line{APIStatus: 404}, "", "permanent", "CLAUDE_MODEL"},
+		{line{}, "model_not_found", "permanent", "CLAUDE_MODEL"},
+		{line{APIStatus: 413}, "", "permanent", "too large"},
+		{line{APIStatus: 408}, "", "transient", "Claude Code failed"},
+		{line{APIStatus: 429}, "rate_limit", "transient", "rate limit"},
+		{line{APIStatus: 529}, "server_error", "transient", "overloaded"},
+		{line{APIStatus: 502}, "", "transient", "failing (502)"},
+		{line{Result: "API Error: Connection dropped"}, "server_error", "transient", "Connection dropped"},
+		{line{Result: "Not logged in · Please run /login"}, "authentication_failed", "permanent", "no credentials"},
+		{line{Result: "Prompt is too long", APIStatus: 400}, "", "permanent", "too long for the model"},
+		{line{Result: "odd", TerminalReason: "prompt_too_long"}, "", "permanent", "too long for the model"},
+		{line{Result: "API Error: 400 odd", APIStatus: 400}, "", "permanent", "API Error: 400 odd"},
+		{line{Errors: []string{"a", "b"}}, "", "transient", "Claude Code failed: a; b"},
+		{line{Subtype: "error_max_turns"}, "", "permanent", "Claude Code failed: error_max_turns"},
+		{line{Result: `{"type":"error"}`}, "", "transient", "no error was printed"},
+		{line{Result: "one\ntwo"}, "", "transient", "Claude Code failed: one"},
 	}
 	for _, tt := range tests {
-		if got := explain(tt.line, tt.failure); !strings.Contains(got, tt.want) || strings.ContainsAny(got, "\n{") {
-			t.Errorf("%+v: %q, want %q", tt.line, got, tt.want)
+		got := resultFailure(tt.line, tt.name)
+		if got.kind != tt.kind || !strings.Contains(got.text, tt.want) || strings.ContainsAny(got.text, "\n{") {
+			t.Errorf("%+v: %+v, want %s, %q", tt.line, got, tt.kind, tt.want)
 		}
+	}
+}
+
+func TestExitFailure_OnlyLoadingSession_LosesIt(t *testing.T) {
+	killed := exec.Command("sh", "-c", "kill -KILL $$").Run()
+	code := exec.Command("sh", "-c", "exit 1").Run()
+	for _, tt := range []struct {
+		err     error
+		stderr  string
+		loading bool
+		kind    agentproto.Kind
+	}{
+		{killed, "", false, "transient"},
+		{killed, "", true, "transient"},
+		{code, "TypeError: undefined", false, "transient"},
+		{code, "TypeError: undefined", true, "session"},
+		{code, "ENOSPC: no space left on device, write", true, "transient"},
+		{code, "error: unknown option '--nonsense'", true, "permanent"},
+		{code, "--dangerously-skip-permissions cannot be used with root", false, "permanent"},
+	} {
+		how := tt.err.Error() + ": " + tt.stderr
+		if got := exitFailure(tt.err, how, tt.loading); got.kind != tt.kind {
+			t.Errorf("%s, loading %v: %+v, want %s", how, tt.loading, got, tt.kind)
+		}
+	}
+}
+
+func TestStartFailure_MissingProgram_IsPermanent(t *testing.T) {
+	for name, want := range map[string]agentproto.Kind{"/nowhere/claude": "permanent", "nosuchclaude": "permanent", "/etc/passwd": "permanent"} {
+		if got := startFailure(exec.Command(name).Start(), "t"); got.kind != want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := startFailure(&os.PathError{Op: "fork/exec", Path: "claude", Err: syscall.EAGAIN}, "t"); got.kind != agentproto.KindTransient {
+		t.Errorf("no process: %+v", got)
 	}
 }
 

@@ -229,16 +229,21 @@ func (s *session) wantAnswer(turnID, text string) agentproto.Frame {
 	return f
 }
 
-// wantError fails the test unless the next frame is an error of a turn that contains that text.
-func (s *session) wantError(turnID, words string) {
+// wantError fails the test unless the next frame is an error of a turn, of that kind, that contains that
+// text. It returns the frame.
+func (s *session) wantError(turnID string, kind agentproto.Kind, words string) agentproto.Frame {
 	s.t.Helper()
 	f := s.next()
-	if f.Status != agentproto.StatusError || f.TurnID != turnID || !strings.Contains(f.Error, words) {
-		s.t.Errorf("got %+v, want turn %s to fail with %q", f, turnID, words)
+	if f.Status != agentproto.StatusError || f.TurnID != turnID || f.Kind != kind || !strings.Contains(f.Error, words) {
+		s.t.Errorf("got %+v, want turn %s to fail, %s, with %q", f, turnID, kind, words)
 	}
 	if strings.ContainsAny(f.Error, "{}\n") {
 		s.t.Errorf("not readable for operators: %q", f.Error)
 	}
+	if kind == agentproto.KindSession && f.NewSessionID != "" {
+		s.t.Errorf("it names the lost session %s", f.NewSessionID)
+	}
+	return f
 }
 
 // waitCall waits for a call of the model with an order.

@@ -23,19 +23,27 @@ type line struct {
 	} `json:"mcp_servers"`
 
 	// system/api_retry
-	Attempt     int `json:"attempt"`
-	ErrorStatus int `json:"error_status"`
+	Attempt      int     `json:"attempt"`
+	ErrorStatus  int     `json:"error_status"` // 0 without a response
+	RetryDelayMS float64 `json:"retry_delay_ms"`
+
+	// rate_limit_event
+	RateLimit struct {
+		Status   string `json:"status"`   // rejected: no call is answered before
+		ResetsAt int64  `json:"resetsAt"` // Unix time
+	} `json:"rate_limit_info"`
 
 	// assistant: the CLI's name for a failure, such as rate_limit
 	Error string `json:"error"`
 
 	// result
-	IsError      bool            `json:"is_error"`
-	Result       string          `json:"result"`
-	Errors       []string        `json:"errors"`
-	APIStatus    int             `json:"api_error_status"` // HTTP status, 0 without a response
-	UserMessages []string        `json:"user_message_uuids"`
-	Origin       json.RawMessage `json:"origin"` // of a turn that no message started
+	IsError        bool            `json:"is_error"`
+	Result         string          `json:"result"`
+	Errors         []string        `json:"errors"`
+	APIStatus      int             `json:"api_error_status"` // HTTP status, 0 without a response
+	TerminalReason string          `json:"terminal_reason"`
+	UserMessages   []string        `json:"user_message_uuids"`
+	Origin         json.RawMessage `json:"origin"` // of a turn that no message started
 
 	// control_request
 	RequestID string `json:"request_id"`

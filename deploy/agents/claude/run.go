@@ -6,18 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
-	"strings"
+	"time"
 	"unicode/utf8"
 
 	"arizuko/pkg/agentproto"
 )
 
-// lostNote precedes the first answer if the session could not be resumed. It is not a frame of its
-// own: a turn has one answer.
-const lostNote = "(I have lost our earlier conversation and start afresh.)"
+// maxAuthRetries is how often the CLI may retry a call that the API refuses for its credentials. The
+// API does that by mistake at times, but the CLI would retry for ten seconds.
+const maxAuthRetries = 1
 
 // errStopped is returned for a run that was terminated by a signal.
 var errStopped = errors.New("terminated")
@@ -27,14 +29,12 @@ type run struct {
 	cfg         Config
 	out, stderr io.Writer
 	start       agentproto.Start
-	cli         *cli // nil before the first turn and after its end
-	resumes     bool // the CLI was started to resume a session
-	lost        bool // the session does not exist
-	note        string
+	cli         *cli         // nil before the first turn and after its end
+	session     string       // that the CLI has stored, "" if there is none yet
+	loading     bool         // the CLI was started to resume a session and has not begun a turn
 	waiting     []turn       // oldest first
 	running     *runningTurn // nil between turns
 	last        string       // the id of the turn answered last
-	failure     string       // the CLI's name for the last failure
 	ending      bool         // there is no more input
 }
 
@@ -43,8 +43,12 @@ type turn struct{ id, prompt string }
 // runningTurn is a turn that the CLI has got.
 type runningTurn struct {
 	turn
-	uuid    string // of its message
-	dropped bool   // by an interrupt; its answer is not wanted
+	uuid    string        // of its message
+	begun   bool          // the CLI is working on it
+	dropped bool          // by an interrupt; its answer is not wanted
+	failure string        // the CLI's name for the last failure
+	delay   time.Duration // the CLI's last one before a retry; at least what the API asked for
+	resetAt time.Time     // of a usage limit that is reached; zero if none is
 }
 
 func newRun(cfg Config, out, stderr io.Writer) *run { return &run{cfg: cfg, out: out, stderr: stderr} }
@@ -91,7 +95,7 @@ func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) (err er
 func (r *run) receive(ctx context.Context, in agentproto.Input) error {
 	switch in := in.(type) {
 	case agentproto.Start:
-		r.start = in
+		r.start, r.session = in, in.SessionID
 		if in.MCP != nil {
 			r.cfg.hide(in.MCP.Token)
 		}
@@ -117,21 +121,21 @@ func (r *run) drop() error {
 	return r.cli.send(newInterrupt("drop-" + r.running.uuid))
 }
 
-// launch starts the CLI, with the session that the run resumes.
+// launch starts the CLI for the turns that wait, with the session to resume.
 func (r *run) launch(ctx context.Context) error {
-	session := r.start.SessionID
-	if session != "" && !isUUID(session) { // of another agent
-		r.note, session = lostNote, ""
+	oldest := r.waiting[0].id
+	if r.session != "" && !isUUID(r.session) { // of another agent
+		return r.fail(oldest, sessionLost("it is not one of Claude Code"))
 	}
 	err := os.MkdirAll(r.cfg.ConfigDir, 0o700) // Claude Code would make it readable for other users
 	if err != nil {
-		return r.fail(r.waiting[0].id, fmt.Sprintf("cannot create the folder of Claude Code: %v", err))
+		return r.fail(oldest, startFailure(err, fmt.Sprintf("cannot create the folder of Claude Code: %v", err)))
 	}
-	c, err := startCLI(ctx, &r.cfg, session, r.start.MCP, r.stderr)
+	c, err := startCLI(ctx, &r.cfg, r.session, r.start.MCP, r.stderr)
 	if err != nil {
-		return r.fail(r.waiting[0].id, fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err))
+		return r.fail(oldest, startFailure(err, fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err)))
 	}
-	r.cli, r.resumes = c, session != ""
+	r.cli, r.loading = c, r.session != ""
 	return nil
 }
 
@@ -154,10 +158,14 @@ func (r *run) next() error {
 func (r *run) handleLine(l line) error {
 	switch l.Type {
 	case "system":
-		r.logSystem(l)
+		return r.system(l)
 	case "assistant":
-		if l.Error != "" {
-			r.failure = l.Error
+		if l.Error != "" && r.running != nil {
+			r.running.failure = l.Error
+		}
+	case "rate_limit_event":
+		if l.RateLimit.Status == "rejected" && l.RateLimit.ResetsAt > 0 && r.running != nil {
+			r.running.resetAt = time.Unix(l.RateLimit.ResetsAt, 0)
 		}
 	case "control_request":
 		r.log("%s %s: denied", l.Request.Subtype, l.Request.ToolName)
@@ -168,10 +176,14 @@ func (r *run) handleLine(l line) error {
 	return nil
 }
 
-// logSystem logs system lines that help to understand a run.
-func (r *run) logSystem(l line) {
+// system logs system lines that help to understand a run.
+func (r *run) system(l line) error {
 	switch l.Subtype {
 	case "init":
+		r.loading, r.cli.begun = false, true
+		if r.running != nil {
+			r.running.begun = true
+		}
 		r.log("Claude Code %s, model %s, session %s", l.Version, l.Model, l.SessionID)
 		for _, server := range l.MCPServers {
 			if server.Status != "connected" {
@@ -180,7 +192,22 @@ func (r *run) logSystem(l line) {
 		}
 	case "api_retry":
 		r.log("the model's API answered %d; retry %d", l.ErrorStatus, l.Attempt)
+		return r.retrying(l)
 	}
+	return nil
+}
+
+// retrying handles a failed call of the model's API that the CLI is about to retry.
+func (r *run) retrying(l line) error {
+	if r.running == nil || r.running.dropped || l.ErrorStatus == 0 {
+		return nil
+	}
+	if l.ErrorStatus == http.StatusUnauthorized && l.Attempt > maxAuthRetries {
+		r.cli.cancel()
+		return r.fail(r.running.id, resultFailure(line{APIStatus: l.ErrorStatus}, ""))
+	}
+	r.running.delay = time.Duration(l.RetryDelayMS * float64(time.Millisecond))
+	return nil
 }
 
 func (r *run) log(format string, args ...any) {
@@ -189,34 +216,58 @@ func (r *run) log(format string, args ...any) {
 
 // result handles the end of a turn of the CLI.
 func (r *run) result(l line) error {
-	switch {
-	case r.resumes && l.failed() && strings.Contains(strings.Join(l.Errors, "\n"), "No conversation found"):
-		r.lost = true // it exits by itself
-		return nil
-	case r.running == nil || !l.answers(r.running.uuid):
+	if why := l.resumeFailure(); why != "" && r.loading {
+		return r.lost(why)
+	}
+	if isUUID(l.SessionID) {
+		r.session = l.SessionID // stored at the end of the CLI, unless it is killed
+	}
+	if r.running == nil || !l.answers(r.running.uuid) {
 		return r.unprompted(l)
 	}
 	w := r.running
-	r.running, r.resumes = nil, false
+	r.running, r.loading = nil, false
 	switch {
 	case w.dropped:
 		return nil
 	case l.invalid != nil:
-		return r.fail(w.id, fmt.Sprintf("invalid answer of Claude Code: %v", l.invalid))
+		return r.fail(w.id, transient("invalid answer of Claude Code: %v", l.invalid))
 	case l.failed():
-		return r.fail(w.id, explain(l, r.failure))
+		f := resultFailure(l, w.failure)
+		f.retryAfter = w.retryAfter(l)
+		return r.fail(w.id, f)
 	}
 	return r.reply(w.id, l)
 }
 
+// retryAfter is how long to wait with the next attempt, 0 if the API did not answer.
+func (w *runningTurn) retryAfter(l line) time.Duration {
+	switch {
+	case l.APIStatus == 0:
+		return 0
+	case !w.resetAt.IsZero():
+		return max(time.Until(w.resetAt), 0)
+	}
+	return w.delay
+}
+
+// lost reports that the session cannot be resumed. Without a turn it does not matter yet.
+func (r *run) lost(why string) error {
+	w := r.running
+	r.running = nil
+	switch {
+	case w != nil && !w.dropped:
+		return r.fail(w.id, sessionLost(why))
+	case len(r.waiting) > 0:
+		return r.fail(r.waiting[0].id, sessionLost(why))
+	}
+	return nil
+}
+
 func (r *run) reply(turnID string, l line) error {
 	r.last = turnID
-	text := l.Result
-	if r.note != "" && text != "" {
-		text, r.note = r.note+"\n\n"+text, ""
-	}
 	return agentproto.WriteFrame(r.out, agentproto.Frame{
-		Status: agentproto.StatusOK, TurnID: turnID, NewSessionID: l.SessionID, Result: cut(r.cfg.redact(text)),
+		Status: agentproto.StatusOK, TurnID: turnID, NewSessionID: l.SessionID, Result: cut(r.cfg.redact(l.Result)),
 	})
 }
 
@@ -229,40 +280,41 @@ func (r *run) unprompted(l line) error {
 	return r.reply(r.last, l)
 }
 
-// exited handles the end of the CLI.
+// exited handles the end of the CLI. Between turns it does no harm: the next turn starts another, with
+// the same session.
 func (r *run) exited(ctx context.Context) error {
-	c := r.cli
+	c, w, expected := r.cli, r.running, r.cli.ended
 	c.close()
-	r.cli = nil
+	r.cli, r.running = nil, nil
 	switch {
-	case r.lost:
-		return r.restart(ctx)
-	case c.ended && r.running == nil:
-		return nil
-	case r.running == nil || r.running.dropped:
-		return fmt.Errorf("unexpected exit of Claude Code between turns: %s", c.ending())
-	}
-	return r.fail(r.running.id, explainExit(c.ending()))
-}
-
-// restart starts a new session with the turn that should have continued the old one.
-func (r *run) restart(ctx context.Context) error {
-	r.lost, r.note, r.start.SessionID = false, lostNote, ""
-	if w := r.running; w != nil && !w.dropped {
+	case w != nil && !w.dropped && (w.begun || !c.begun):
+		return r.fail(w.id, exitFailure(c.exit, c.ending(), r.loading))
+	case w != nil && !w.dropped: // it had ended before it got the turn
 		r.waiting = slices.Insert(r.waiting, 0, w.turn)
 	}
-	r.running = nil
-	if len(r.waiting) == 0 {
-		return nil
+	if !expected {
+		r.log("unexpected exit of Claude Code between turns: %s", c.ending())
 	}
-	return r.launch(ctx)
+	if len(r.waiting) > 0 {
+		return r.launch(ctx)
+	}
+	return nil
 }
 
-// fail reports a failed turn and ends the run.
-func (r *run) fail(turnID, problem string) error {
-	problem = r.cfg.redact(problem)
-	frame := agentproto.Frame{Status: agentproto.StatusError, TurnID: turnID, Error: cut(problem)}
-	return errors.Join(errors.New(problem), agentproto.WriteFrame(r.out, frame))
+// fail reports a failed turn and ends the run. It names the session, which is kept unless it is the
+// failure.
+func (r *run) fail(turnID string, f failure) error {
+	text := r.cfg.redact(f.text)
+	frame := agentproto.Frame{
+		Status: agentproto.StatusError, TurnID: turnID, Error: cut(text), Kind: f.kind,
+	}
+	if f.kind != agentproto.KindSession && isUUID(r.session) {
+		frame.NewSessionID = r.session
+	}
+	if f.kind == agentproto.KindTransient {
+		frame.RetryAfter = min(math.Ceil(f.retryAfter.Seconds()), agentproto.MaxRetryAfter.Seconds())
+	}
+	return errors.Join(errors.New(text), agentproto.WriteFrame(r.out, frame))
 }
 
 // maxResult is the longest answer that always fits into a frame: escaping takes up to six bytes for

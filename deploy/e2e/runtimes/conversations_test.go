@@ -120,7 +120,9 @@ func sessionGone(c *chat) {
 		c.t.Fatal(err)
 	}
 	c.Restart(harness.Gated)
-	c.wantAnswer("recall", "(I have lost our earlier conversation and start afresh.)\n\nBefore:")
+	if got := c.Answer(c.say("recall")); !strings.HasSuffix(got, "Before:") {
+		c.t.Errorf("answer %q", got)
+	}
 	c.wantAnswer("recall", "Before: recall")
 }
 
