@@ -84,7 +84,6 @@ type Shell struct {
 	platform   Platform
 	partsTotal *prometheus.CounterVec
 	undecoded  prometheus.Counter
-	slots      chan struct{} // one for each row that may be sent at once
 	pacer      *pacer
 	files      chan struct{} // wakes the downloads
 	online     atomic.Bool   // the platform's connection works
@@ -107,7 +106,7 @@ func New(p Platform, o Options) *Shell {
 		o.Redact = func(s string) string { return s }
 	}
 	return &Shell{
-		Options: o, platform: p, partsTotal: partsTotal, undecoded: undecoded, slots: make(chan struct{}, maxSends),
+		Options: o, platform: p, partsTotal: partsTotal, undecoded: undecoded,
 		pacer: newPacer(o.Pace, o.Now), files: make(chan struct{}, 1),
 	}
 }

@@ -1,11 +1,11 @@
 package adapter
 
 import (
+	"container/heap"
 	"context"
 	"sync"
 	"time"
 
-	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -17,15 +17,40 @@ const (
 	// sendGrace is how long a send may still take when the daemon stops: less than the time that
 	// daemons have to stop.
 	sendGrace = 5 * time.Second
+	// sweepInterval is how often all rows to deliver are looked for, besides new ones.
+	sweepInterval = time.Minute
 )
 
-// outbox runs a worker for each lane that has rows to deliver. Lanes do not wait for each other;
-// within a lane rows are delivered in order.
+// outbox delivers a platform's outbound rows, with one worker for each row that is being sent. Lanes do
+// not wait for each other; within a lane rows are delivered in order. Lanes take turns: one that has
+// more rows goes to the end of the line. Only the goroutine of Run uses an outbox.
 type outbox struct {
 	shell   *Shell
-	working map[store.Lane]bool // lanes that have a worker
-	ended   chan store.Lane
-	workers sync.WaitGroup
+	lanes   map[store.Lane]*lane // those with rows to deliver
+	ready   []*lane              // first come, first served
+	waiting waitingLanes
+	working int // lanes that have a worker
+	ended   chan result
+	timer   *time.Timer // of the lane that has waited longest
+	through int64       // rows up to this one have been seen
+	moves   int         // how many chats were moved at the last sweep
+}
+
+// lane is a lane with rows to deliver. While it has a worker, only that uses waited and hasPermit.
+type lane struct {
+	store.Lane
+	again     bool      // a row came while it had a worker
+	waited    int64     // the row whose wait is over, even if the clock was set back meanwhile
+	hasPermit bool      // of the pacer, for the next part
+	due       time.Time // while it waits
+}
+
+// result is how a worker left a lane.
+type result struct {
+	lane    *lane
+	empty   bool
+	wait    time.Duration // before the next step
+	movedTo store.Lane    // of an empty lane, if its chat was moved
 }
 
 // Run listens and delivers outbound rows until ctx ends, and returns nil once no send is running.
@@ -36,106 +61,210 @@ func (s *Shell) Run(ctx context.Context) error {
 		listening.Go(func() { s.keepConnected(ctx) })
 	}
 
-	o := &outbox{shell: s, working: map[store.Lane]bool{}, ended: make(chan store.Lane)}
-	ticker := time.NewTicker(s.Poll)
-	defer ticker.Stop()
+	poll, sweep := time.NewTicker(s.Poll), time.NewTicker(sweepInterval)
+	defer poll.Stop()
+	defer sweep.Stop()
+	o := s.outbox()
+	defer o.timer.Stop()
 	shown := s.typing()
 	defer shown.wait()
 	files := s.fetching()
 	defer files.wait()
-	for {
+	look := func() {
 		o.look(ctx)
 		shown.look(ctx)
 		files.look(ctx)
+	}
+	o.sweep(ctx)
+	look()
+	for {
+		o.startWorkers(ctx)
 		select {
 		case <-ctx.Done():
 			o.drain()
 			return nil
-		case <-ticker.C:
+		case <-poll.C:
+			o.sweepAfterMoves(ctx)
+			look()
+		case <-s.Wake:
+			look()
+		case <-sweep.C:
+			o.sweep(ctx)
 		case <-shown.due():
+			shown.look(ctx)
 		case <-s.files:
+			files.look(ctx)
 		case row := <-files.done():
 			delete(files.busy, row)
-		case <-s.Wake:
-		case lane := <-o.ended:
-			delete(o.working, lane) // the next look finds rows that came while it ended
+			files.look(ctx)
+		case r := <-o.ended:
+			o.settle(r)
+		case <-o.due():
+			o.endWaits()
 		}
 	}
 }
 
-// look starts a worker for every lane that has rows to deliver and no worker.
+func (s *Shell) outbox() *outbox {
+	timer := time.NewTimer(0)
+	timer.Stop()
+	return &outbox{shell: s, lanes: map[store.Lane]*lane{}, ended: make(chan result, maxSends), timer: timer}
+}
+
+// sweep finds all lanes that have rows to deliver. Those of new rows are found by look; a sweep finds
+// what look cannot see, such as rows that were moved to another chat.
+func (o *outbox) sweep(ctx context.Context) {
+	through, err := o.shell.Store.LastMessageID(ctx)
+	if err == nil {
+		var lanes []store.Lane
+		if lanes, err = o.shell.Store.OutboxLanes(ctx, o.shell.Platform); err == nil {
+			o.through = max(o.through, through)
+			o.add(lanes...)
+		}
+	}
+	o.logReadError(ctx, err)
+}
+
+// sweepAfterMoves sweeps if chats have been moved since the last call, or are being moved.
+func (o *outbox) sweepAfterMoves(ctx context.Context) {
+	moves, moving, err := o.shell.Store.ChatMoves(ctx)
+	if err == nil && (len(moves) != o.moves || len(moving) > 0) {
+		o.moves = len(moves)
+		o.sweep(ctx)
+	}
+	o.logReadError(ctx, err)
+}
+
+// look finds the lanes of new rows.
 func (o *outbox) look(ctx context.Context) {
-	lanes, err := o.shell.Store.OutboxLanes(ctx, o.shell.Platform)
-	if err != nil {
-		if ctx.Err() == nil {
-			o.shell.Log.Error("reading outbox failed; retrying", "err", err)
-		}
-		return
+	lanes, through, err := o.shell.Store.NewOutbound(ctx, o.shell.Platform, o.through)
+	if err == nil {
+		o.through = through
+		o.add(lanes...)
 	}
-	for _, lane := range lanes {
-		if !o.working[lane] {
-			o.start(ctx, lane)
-		}
-	}
+	o.logReadError(ctx, err)
 }
 
-func (o *outbox) start(ctx context.Context, lane store.Lane) {
-	o.working[lane] = true
-	o.workers.Go(func() {
-		o.shell.deliverLane(ctx, lane)
-		o.ended <- lane
-	})
-}
-
-func (o *outbox) drain() {
-	go func() {
-		o.workers.Wait()
-		close(o.ended)
-	}()
-	for range o.ended {
+func (o *outbox) logReadError(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		o.shell.Log.Error("reading outbox failed; retrying", "err", err)
 	}
 }
 
-// deliverLane delivers a lane's rows in order until none is left or ctx ends.
-func (s *Shell) deliverLane(ctx context.Context, lane store.Lane) {
-	waited := int64(0) // the row whose wait is over, even if the clock was set back meanwhile
-	hasPermit := false // of the pacer, for the next part
-	for ctx.Err() == nil {
-		m, err := s.Store.NextOutbound(ctx, lane)
-		if err == nil && m == nil {
-			return
-		}
-		if err == nil && !hasPermit {
-			var wait time.Duration
-			if wait, hasPermit = s.pacer.take(lane.ChatJID); wait > 0 {
-				Pause(ctx, wait)
-				continue // the row may have been cancelled
-			}
-		}
-		var wait time.Duration
-		if err == nil {
-			wait, err = s.inSlot(ctx, m, m.ID == waited)
-			hasPermit = false
-		}
-		if err != nil {
-			s.Log.Error("storing delivery failed; retrying", "chat", lane.ChatJID, "thread", lane.ThreadID, "err", err)
-			Pause(ctx, retryDelay)
+func (o *outbox) add(lanes ...store.Lane) {
+	for _, key := range lanes {
+		if known := o.lanes[key]; known != nil {
+			known.again = true
 			continue
 		}
-		Pause(ctx, wait)
-		waited = m.ID
+		added := &lane{Lane: key}
+		o.lanes[key] = added
+		o.ready = append(o.ready, added)
 	}
 }
 
-// inSlot delivers a row once one of the few slots is free.
-func (s *Shell) inSlot(ctx context.Context, m *msg.Message, waited bool) (time.Duration, error) {
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-		return s.deliver(ctx, m, waited)
-	case <-ctx.Done():
-		return 0, nil
+// startWorkers gives free slots to the lanes that have been ready longest.
+func (o *outbox) startWorkers(ctx context.Context) {
+	for o.working < maxSends && len(o.ready) > 0 && ctx.Err() == nil {
+		l := o.ready[0]
+		o.ready[0], o.ready = nil, o.ready[1:]
+		l.again, o.working = false, o.working+1
+		go func() { o.ended <- o.shell.deliverNext(ctx, l) }()
 	}
+}
+
+// settle decides what becomes of a lane whose worker has ended.
+func (o *outbox) settle(r result) {
+	o.working--
+	l := r.lane
+	switch {
+	case r.wait > 0:
+		l.due = time.Now().Add(r.wait)
+		heap.Push(&o.waiting, l)
+	case !r.empty, l.again:
+		o.ready = append(o.ready, l)
+	default:
+		delete(o.lanes, l.Lane)
+		if r.movedTo.ChatJID != "" {
+			o.add(r.movedTo)
+		}
+	}
+}
+
+// due fires when the wait of a lane is over.
+func (o *outbox) due() <-chan time.Time {
+	if len(o.waiting) == 0 {
+		return nil
+	}
+	o.timer.Reset(time.Until(o.waiting[0].due))
+	return o.timer.C
+}
+
+func (o *outbox) endWaits() {
+	for now := time.Now(); len(o.waiting) > 0 && !o.waiting[0].due.After(now); {
+		o.ready = append(o.ready, heap.Pop(&o.waiting).(*lane))
+	}
+}
+
+// drain waits for the workers.
+func (o *outbox) drain() {
+	for ; o.working > 0; o.working-- {
+		<-o.ended
+	}
+}
+
+// deliverNext delivers the oldest row of a lane as far as possible now.
+func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
+	m, err := s.Store.NextOutbound(ctx, l.Lane)
+	if err == nil && m == nil {
+		return s.emptyLane(ctx, l)
+	}
+	if err == nil && !l.hasPermit {
+		var wait time.Duration
+		if wait, l.hasPermit = s.pacer.take(l.ChatJID); wait > 0 {
+			return result{lane: l, wait: wait} // the row may be cancelled meanwhile
+		}
+	}
+	var wait time.Duration
+	if err == nil {
+		wait, err = s.deliver(ctx, m, m.ID == l.waited)
+		l.hasPermit = false
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			s.Log.Error("storing delivery failed; retrying", "chat", l.ChatJID, "thread", l.ThreadID, "err", err)
+		}
+		return result{lane: l, wait: retryDelay}
+	}
+	l.waited = m.ID
+	return result{lane: l, wait: wait}
+}
+
+// emptyLane follows the chat of a lane without rows, if it was moved with them.
+func (s *Shell) emptyLane(ctx context.Context, l *lane) result {
+	r := result{lane: l, empty: true}
+	if chat, err := s.Store.Address(ctx, l.ChatJID); err == nil && chat != l.ChatJID {
+		r.movedTo = store.Lane{ChatJID: chat, ThreadID: l.ThreadID}
+	}
+	return r
+}
+
+// waitingLanes is a heap of lanes that wait, by when that is over.
+type waitingLanes []*lane
+
+func (w waitingLanes) Len() int           { return len(w) }
+func (w waitingLanes) Less(i, j int) bool { return w[i].due.Before(w[j].due) }
+func (w waitingLanes) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
+
+// Push implements heap.Interface.
+func (w *waitingLanes) Push(l any) { *w = append(*w, l.(*lane)) }
+
+// Pop implements heap.Interface.
+func (w *waitingLanes) Pop() any {
+	last := len(*w) - 1
+	l := (*w)[last]
+	(*w)[last], *w = nil, (*w)[:last]
+	return l
 }
 
 // Pause returns after d, or when ctx ends.

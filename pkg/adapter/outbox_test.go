@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 func TestOutbox_KeepsOrderInEachLane(t *testing.T) {
@@ -228,4 +230,129 @@ func TestOutbox_StopBeforeClaim_LogsNothing(t *testing.T) {
 		r.expect(id, "queued:")
 		r.expectSent()
 	})
+}
+
+func TestOutbox_HungSends_DoNotStarveOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		const never = 30 * 24 * time.Hour
+		var hung []int64
+		for i := range maxSends {
+			text := fmt.Sprint("hung", i)
+			r.platform.script(text, takes(never))
+			hung = append(hung, r.out(text, text))
+		}
+		r.start()
+		pass(time.Second)
+		other := r.out("other", "other")
+		r.look()
+		r.expect(other, "queued:")
+		pass(sendTimeout - time.Second)
+		r.expect(other, "sent: sent")
+		r.expect(hung[0], "ambiguous: ambiguous")
+	})
+}
+
+// upload is a part with a file.
+type upload struct{ bytes int64 }
+
+func (u upload) UploadSize() int64 { return u.bytes }
+
+func TestSendTimeout_Upload_HasTimeForItsBytes(t *testing.T) {
+	for part, want := range map[Part]time.Duration{
+		"text": time.Minute, upload{}: time.Minute, upload{minUploadRate}: time.Minute + time.Second, upload{50 << 20}: 584 * time.Second,
+	} {
+		if got := sendTimeoutOf(part); got.Truncate(time.Second) != want {
+			t.Errorf("%v: %v, want %v", part, got, want)
+		}
+	}
+}
+
+// A lane that was moved while its row waits is found under its new address.
+func TestOutbox_ChatMoves_LanesFollow(t *testing.T) {
+	const to = "irc:room2"
+	inBubble(t, func(t *testing.T, r *fixture) {
+		r.platform.script("first", fails(failure(msg.Transient, 0)))
+		first, second := r.out("t", "first"), r.out("t", "second")
+		waiting := r.out("u", "waiting")
+		r.platform.script("waiting", fails(failure(msg.Rate, 10*time.Second)))
+		r.start(func(o *Options) { o.Poll = time.Hour })
+		synctest.Wait()
+		r.write(func(tx *store.Tx) error { return tx.MoveChat(room, to, 1) })
+		r.look()
+		pass(firstPause)
+		r.expect(first, "sent: sent")
+		r.expect(second, "sent: sent")
+		pass(10 * time.Second)
+		r.expect(waiting, "sent: sent")
+	})
+}
+
+// Nothing tells the shell of a row whose id it has seen already.
+func TestOutbox_RowQueuedAgainByHand_IsFoundBySweep(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		id := r.out("", "again")
+		r.exec(`UPDATE messages SET out_state = 'cancelled'`)
+		r.start()
+		pass(sweepInterval / 2)
+		r.exec(`UPDATE messages SET out_state = 'queued'`)
+		r.look()
+		r.expect(id, "queued:")
+		pass(sweepInterval / 2)
+		r.expect(id, "sent: sent")
+	})
+}
+
+func TestOutbox_ManyLanes_RunNoMoreWorkersThanSlots(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		const lanes = 10 * maxSends
+		for i := range lanes {
+			r.platform.script(fmt.Sprint(i), takes(time.Second))
+			r.out(fmt.Sprint(i), fmt.Sprint(i))
+		}
+		before := runtime.NumGoroutine()
+		r.start()
+		synctest.Wait()
+		if more := runtime.NumGoroutine() - before; more > maxSends+10 {
+			t.Errorf("%d goroutines for %d lanes", more, lanes)
+		}
+		pass(lanes / maxSends * time.Second)
+		if got := len(r.platform.sent()); got != lanes {
+			t.Errorf("%d sent", got)
+		}
+	})
+}
+
+// BenchmarkOutbox_Drain reports how much longer a row takes among ten times as many lanes.
+func BenchmarkOutbox_Drain(b *testing.B) {
+	const few, many = 500, 5000
+	perRow := func(lanes int) float64 {
+		r := newFixture(b)
+		rows := make([]*msg.Message, lanes)
+		for i := range rows {
+			rows[i] = &msg.Message{ChatJID: fmt.Sprint(platform, ":", i), Direction: msg.Out, OutState: msg.OutQueued, Content: "x", Source: msg.SourceAgent}
+		}
+		r.write(func(tx *store.Tx) error {
+			for _, m := range rows {
+				if _, _, err := tx.PutMessage(m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		settled := make(chan struct{}, lanes)
+		began := time.Now()
+		stop := r.start(func(o *Options) { o.Settled = func(*msg.Message) { settled <- struct{}{} } })
+		for range lanes {
+			<-settled
+		}
+		took := time.Since(began)
+		stop()
+		return took.Seconds() / float64(lanes)
+	}
+	ratio, n := 0.0, 0
+	for b.Loop() {
+		ratio += perRow(many) / perRow(few)
+		n++
+	}
+	b.ReportMetric(ratio/float64(n), "ratio")
 }

@@ -17,7 +17,7 @@ type Pace struct {
 	Chat    func(chatJID string) []Limit // in one chat; nil for no limit
 }
 
-// maxChats is how many chats are remembered before those whose limits are unused are forgotten.
+// maxChats is how many chats are remembered at least before those whose limits are unused are forgotten.
 const maxChats = 1000
 
 // pacer gives permits to send parts. It is safe for concurrent use.
@@ -29,6 +29,7 @@ type pacer struct {
 	last    time.Time // of the last call
 	account meter
 	chats   map[string][]meter
+	most    int // how many chats may be remembered before some are forgotten
 }
 
 // meter applies a limit.
@@ -54,7 +55,7 @@ func (m *meter) take(at time.Time) {
 }
 
 func newPacer(p Pace, clock func() time.Time) *pacer {
-	return &pacer{pace: p, clock: clock, account: meter{Limit: p.Account}, chats: map[string][]meter{}}
+	return &pacer{pace: p, clock: clock, account: meter{Limit: p.Account}, chats: map[string][]meter{}, most: maxChats}
 }
 
 // take takes the next permit to send a part to a chat, and returns the time until it is valid. If
@@ -103,8 +104,9 @@ func (p *pacer) chat(chatJID string, now time.Time) []meter {
 	if known {
 		return limits
 	}
-	if len(p.chats) >= maxChats {
+	if len(p.chats) >= p.most {
 		p.forget(now)
+		p.most = max(maxChats, 2*len(p.chats)) // so that a chat costs the same however many are in use
 	}
 	for _, l := range p.pace.Chat(chatJID) {
 		limits = append(limits, meter{Limit: l})

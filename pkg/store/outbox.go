@@ -31,6 +31,19 @@ func (r Reader) OutboxLanes(ctx context.Context, platform string) ([]Lane, error
 	return lanes, err
 }
 
+// NewOutbound lists the lanes of a platform with outbound rows to deliver among the
+// rows after a row id, and returns the id of the last row there is.
+func (r Reader) NewOutbound(ctx context.Context, platform string, after int64) (lanes []Lane, last int64, err error) {
+	if last, err = r.LastMessageID(ctx); err != nil || last <= after {
+		return nil, after, err
+	}
+	lanes, err = collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
+		err = scan(&l.ChatJID, &l.ThreadID)
+		return l, err
+	}, queryNewOutbound, after, last, platform)
+	return lanes, last, err
+}
+
 // ActiveLanes lists the lanes of a platform that have a running turn.
 func (r Reader) ActiveLanes(ctx context.Context, platform string) ([]Lane, error) {
 	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {

@@ -72,7 +72,12 @@ func queryPlans() map[string][2]string {
 		"updateCancelReplies": {updateCancelReplies, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
 
 		// All waiting rows of one platform.
-		"queryOutboxLanes": {queryOutboxLanes, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
+		"queryOutboxLanes": {queryOutboxLanes, "CO-ROUTINE head\nSETUP\nSCAN CONSTANT ROW\nSCALAR SUBQUERY 1\n" +
+			"SEARCH messages USING INDEX messages_outbox (platform=?)\nRECURSIVE STEP\nSCAN head\n" +
+			"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)\nCORRELATED SCALAR SUBQUERY 3\n" +
+			"SEARCH n USING INDEX messages_outbox (platform=? AND (chat_jid,thread_id)>(?,?))\n" +
+			"SCAN head\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)"}, // one row per lane
+		"queryNewOutbound": {queryNewOutbound, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
 		"queryNextOutbound": {queryNextOutbound, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)\n" + movedIn +
 			"SEARCH o EXISTS USING INDEX messages_outbox (platform=? AND chat_jid=?)"},
 		// Few agents run at once, so a temporary table of their threads is small.

@@ -64,8 +64,17 @@ const (
 	updateCancelReplies = `UPDATE messages SET out_state = 'cancelled'
 		WHERE turn_id = ? AND direction = 'out' AND out_state = 'queued'`
 
-	queryOutboxLanes = `SELECT DISTINCT chat_jid, thread_id FROM messages INDEXED BY messages_outbox
-		WHERE out_state IN ('queued', 'sending') AND platform = ?||''`
+	// A skip scan: a seek per lane, however many rows of it wait.
+	queryOutboxLanes = `WITH RECURSIVE head(id) AS (
+		SELECT (SELECT id FROM messages INDEXED BY messages_outbox
+			WHERE out_state IN ('queued', 'sending') AND platform = ?1||'' ORDER BY chat_jid, thread_id LIMIT 1)
+		UNION ALL SELECT (SELECT n.id FROM messages n INDEXED BY messages_outbox
+			WHERE n.out_state IN ('queued', 'sending') AND n.platform = ?1||'' AND (n.chat_jid, n.thread_id) > (m.chat_jid||'', m.thread_id||'')
+			ORDER BY n.chat_jid, n.thread_id LIMIT 1)
+		FROM head JOIN messages m ON m.id = head.id)
+		SELECT m.chat_jid, m.thread_id FROM head JOIN messages m ON m.id = head.id`
+	queryNewOutbound = `SELECT DISTINCT chat_jid, thread_id FROM messages NOT INDEXED
+		WHERE id > ? AND id <= ? AND out_state IN ('queued', 'sending') AND platform = ?||''`
 	queryNextOutbound = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_outbox
 		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?1||'' AND m.chat_jid = ?2 AND m.thread_id = ?3
 		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?2) AND NOT EXISTS (` + movingOut + ` AND a.new_jid = ?2) ORDER BY m.id LIMIT 1`
