@@ -101,10 +101,15 @@ func lostSession(x *caseRun) error {
 		return err
 	}
 	all, err := x.answers(turn)
-	if err == nil && all[0].Status == agentproto.StatusError {
-		return notShown("it reports an error; gated drops the session and retries, which costs an attempt")
+	switch {
+	case err != nil || all[0].Status != agentproto.StatusError:
+		return then(err, x.finish)
+	case all[0].Kind == "":
+		return notShown("it reports an error without a kind; gated takes it as session, drops the session and retries")
+	case all[0].ErrorKind() != agentproto.KindSession:
+		return fail("report it with kind session, or begin a new session", "an error of kind %s: gated would retry with the same session, or not at all", all[0].Kind)
 	}
-	return then(err, x.finish)
+	return nil // gated ends it
 }
 
 func secondTurn(x *caseRun) error {

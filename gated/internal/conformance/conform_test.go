@@ -84,6 +84,9 @@ func TestConform_NamesBreaches(t *testing.T) {
 		{"names no turn", quick, "a session is taken up again", "not shown: there is no newSessionId", ""},
 		{"exits at a session", quick, "a session is taken up again", "FAILED: it exited without a frame: exit code 3", "with a frame"},
 		{"exits at a session", quick, "a session that is gone", "FAILED: it exited without a frame", "with a frame"},
+		{"reports a session that is gone", quick, "a session that is gone", "ok", ""},
+		{"reports a session that is gone without a kind", quick, "a session that is gone", "not shown: it reports an error without a kind", ""},
+		{"reports a session that is gone as transient", quick, "a session that is gone", "FAILED: an error of kind transient", "kind session"},
 		{"exits at turn 2", quick, "a second turn", "FAILED: it exited with turn 2 unanswered: exit code 3", "only when all turns are answered"},
 		{"exits after an answer", quick, "a turn piped in while it works", "not shown: it exits after an answer", ""},
 		{"exits at unknown line", quick, "a line it does not know", "not shown: it exits at one (exit code 3)", ""},
@@ -98,7 +101,10 @@ func TestConform_NamesBreaches(t *testing.T) {
 				}
 			}
 			word, why, _ := strings.Cut(tt.result, ": ")
-			want := fmt.Sprintf("%-11s%s: %s", word, tt.name, why)
+			want := fmt.Sprintf("%-11s%s", word, tt.name)
+			if why != "" {
+				want += ": " + why
+			}
 			if !strings.HasPrefix(out.String(), want) || !strings.Contains(out.String(), tt.do) {
 				t.Errorf("got\n%swant %s, and %q", out.String(), want, tt.do)
 			}

@@ -71,6 +71,14 @@ func behave(how string, in io.Reader, out io.Writer) error {
 			if how == "exits at a session" && input.SessionID != "" {
 				return errAsAsked
 			}
+			if strings.HasPrefix(how, "reports a session that is gone") && input.SessionID != "" {
+				f = agentproto.Frame{Status: agentproto.StatusError, Error: "gone", TurnID: input.TurnID, Kind: agentproto.KindSession}
+				if _, kind, found := strings.Cut(how, " as "); found {
+					f.Kind = agentproto.Kind(kind)
+				} else if strings.HasSuffix(how, "without a kind") {
+					f.Kind = ""
+				}
+			}
 		case agentproto.Message:
 			f.TurnID, f.Result = input.TurnID, fmt.Sprint(len(input.Prompt))
 		default:
