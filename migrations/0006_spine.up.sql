@@ -7,7 +7,9 @@ CREATE TABLE counters (
   value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 INSERT INTO counters (name, value) VALUES
-  ('deliveries', (SELECT ifnull(max(seq), 0) FROM deliveries)),
+  -- Not below what routd has read, should rows have been deleted.
+  ('deliveries', max((SELECT ifnull(max(seq), 0) FROM deliveries),
+    ifnull((SELECT CAST(value AS INTEGER) FROM cursors WHERE daemon = 'routd' AND key = 'deliveries'), 0))),
   ('routing', 1);
 
 -- group_key: rows of one key become one turn. quote: the selected part of the post that is answered.
@@ -168,6 +170,7 @@ CREATE INDEX turns_folder ON turns (folder, id);
 CREATE INDEX turns_chat ON turns (chat_jid, id);
 CREATE INDEX turns_failed ON turns (chat_jid, ended_at) WHERE state = 'failed';
 CREATE INDEX turns_claims ON turns (chat_jid, place, id) WHERE claims_engagement = 1;
+CREATE INDEX turns_open_claims ON turns (chat_jid, place, id) WHERE claims_engagement = 1 AND ended_at IS NULL;
 CREATE INDEX turns_root ON turns (root_turn_id) WHERE root_turn_id IS NOT NULL;
 
 -- draining: the run answers the turns it has and gets no more, but may still store its session.

@@ -116,20 +116,41 @@ func (d *routd) open(ctx context.Context) (err error) {
 func (d *routd) run(ctx context.Context) error {
 	d.Heartbeat.Report(daemon.Connected, "")
 	return d.Run(ctx, func(ctx context.Context) error {
-		return d.loader.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), func(err error) { d.reloaded(ctx, err) })
+		return d.loader.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), d.reloaded())
+	}, func(ctx context.Context) error {
+		return d.engagement.Watch(ctx, d.cfg.PollInterval, d.stored())
 	})
 }
 
-// reloaded reports on /readyz a table that may be out of date. It also reads new deliveries, so
-// that requests do not have to wait for that.
-func (d *routd) reloaded(ctx context.Context, err error) {
-	if err := d.engagement.CatchUp(ctx); err != nil && ctx.Err() == nil {
-		d.Log.Error("reading deliveries failed", "err", err)
+// reloaded reports on /readyz a table that may be out of date. It also passes the poke on: it may be
+// about deliveries.
+func (d *routd) reloaded() func(error) {
+	failing := false
+	return func(err error) {
+		d.engagement.Poke()
+		reason := ""
+		if err != nil {
+			reason = "changes of routes and groups are not seen: " + err.Error()
+		}
+		d.Ready.Wait("table", reason)
+		if err != nil && !failing {
+			d.Log.Error("reloading the table failed, retrying", "err", err)
+		}
+		failing = err != nil
 	}
-	reason := ""
-	if err != nil {
-		reason = "changes of routes and groups are not seen: " + err.Error()
-		d.Log.Error("reloading the table failed", "err", err)
+}
+
+// stored logs when storing what was delivered begins to fail, and when it works again. Meanwhile
+// questions are answered from memory.
+func (d *routd) stored() func(error) {
+	failing := false
+	return func(err error) {
+		switch {
+		case err != nil && !failing:
+			d.Log.Error("storing engagement failed, retrying", "err", err)
+		case err == nil && failing:
+			d.Log.Info("storing engagement works again")
+		}
+		failing = err != nil
 	}
-	d.Ready.Wait("table", reason)
 }

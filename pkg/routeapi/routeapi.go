@@ -4,6 +4,7 @@ package routeapi
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"arizuko/pkg/msg"
 )
@@ -11,8 +12,12 @@ import (
 // Path is the endpoint of routd.
 const Path = "/v1/resolve"
 
-// MaxItems is how many rows one request may ask about.
-const MaxItems = 1000
+const (
+	// MaxItems is how many rows one request may ask about.
+	MaxItems = 1000
+	// MaxField is how long a text of an item may be, in bytes. Platforms' names and ids are below 300.
+	MaxField = 4096
+)
 
 // Request asks about rows in their order: claims of one count for those after it.
 type Request struct {
@@ -40,6 +45,20 @@ type Item struct {
 	HomeOnly bool `json:"home_only,omitempty"`
 	// Stale marks a row that came too late to be answered: it claims nothing.
 	Stale bool `json:"stale,omitempty"`
+}
+
+// Check returns the problem of an item whose texts are too long to be matched with every route.
+func (i *Item) Check() error {
+	for _, field := range []struct{ name, value string }{
+		{"chat_jid", i.ChatJID}, {"kind", string(i.Kind)}, {"topic", i.Topic}, {"thread_id", i.ThreadID},
+		{"sender", i.Sender}, {"sender_name", i.SenderName}, {"verb", i.Verb}, {"platform_id", i.PlatformID},
+		{"sticky_group", i.StickyGroup}, {"folder", i.Folder},
+	} {
+		if n := len(field.value); n > MaxField {
+			return fmt.Errorf("%s has %d bytes, at most %d are taken", field.name, n, MaxField)
+		}
+	}
+	return nil
 }
 
 // Response has one answer per item, in the order of the items.

@@ -2,35 +2,40 @@ package store
 
 import (
 	"context"
+	"strconv"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
-const engagementColumns = `jid, topic, ifnull(engaged_folder,''), ifnull(engaged_until,0), engaged_at,
-	ifnull(last_reply_id,0), ifnull(ended_at,0)`
+const engagementColumns = `ifnull(jid,''), ifnull(topic,''), ifnull(engaged_folder,''), ifnull(engaged_until,0),
+	ifnull(engaged_at,0), ifnull(last_reply_id,0), ifnull(ended_at,0)`
 
-func scanEngagement(scan scanner) (*msg.Engagement, error) {
-	var e msg.Engagement
-	err := scan(&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt)
-	return &e, err
+// StoredEngagement is the engagement of a place of a chat as routd has stored it.
+type StoredEngagement struct {
+	msg.Engagement
+	PinnedAt int64 // when the chat was last pinned to a group, unix ms, 0 for never
+	Read     int64 // seq of the last delivery that it includes
 }
 
-// Engagement returns the engagement of a place of a chat; if none is stored, one
+// Engagement returns the engagement of a place of a chat, as of one moment; if none is stored, one
 // with the address alone.
-func (r Reader) Engagement(ctx context.Context, chatJID, place string) (msg.Engagement, error) {
-	e, err := first(collect(ctx, r.q, scanEngagement,
-		`SELECT `+engagementColumns+` FROM chat_reply_state WHERE jid = ? AND topic = ?`, chatJID, place))
-	if e == nil {
-		e = &msg.Engagement{ChatJID: chatJID, Place: place}
-	}
-	return *e, err
+func (r Reader) Engagement(ctx context.Context, chatJID, place string) (e StoredEngagement, err error) {
+	_, err = r.q.get(ctx, []any{
+		&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt, &e.PinnedAt, &e.Read,
+	}, queryEngagement, chatJID, place)
+	e.ChatJID, e.Place = chatJID, place
+	return e, err
 }
 
-// Engagements returns the engagement of every place of a chat that has one stored.
+// Engagements returns the places of a chat that have an engagement stored, those with the newest
+// windows first, at most 1,000.
 func (r Reader) Engagements(ctx context.Context, chatJID string) ([]*msg.Engagement, error) {
-	return collect(ctx, r.q, scanEngagement,
-		`SELECT `+engagementColumns+` FROM chat_reply_state WHERE jid = ? ORDER BY topic`, chatJID)
+	return collect(ctx, r.q, func(scan scanner) (*msg.Engagement, error) {
+		var e msg.Engagement
+		err := scan(&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt)
+		return &e, err
+	}, queryEngagements, chatJID)
 }
 
 // PutEngagement stores a place's window, or that none is open.
@@ -44,19 +49,20 @@ func (tx *Tx) PutEngagement(e msg.Engagement) error {
 	return err
 }
 
-// Claim is a turn that claims its place for its folder, from the arrival of its
-// trigger on.
+// Claim is a turn that claims its place for its folder, from the arrival of the first row that
+// claims on. Times are unix ms.
 type Claim struct {
 	Folder string
-	At     int64 // when the trigger arrived, unix ms
+	At     int64 // when the turn's first row that claims arrived: a mention, a reply or a row of an engaged place
+	LastAt int64 // when the last one did
 	OverAt int64 // when the turn and all deliveries of its replies had ended, 0 before that
 }
 
-// Claims returns the newest 32 claims on a place of a chat, newest first, ended
-// or not. 32 is twice the number of a mention and all turns it may delegate.
+// Claims returns claims on a place of a chat, newest first: the newest 32, ended or not, and the
+// newest 8 whose turn is open. 32 is twice the number of a mention and all turns it may delegate.
 func (r Reader) Claims(ctx context.Context, chatJID, place string) ([]Claim, error) {
 	return collect(ctx, r.q, func(scan scanner) (c Claim, err error) {
-		err = scan(&c.Folder, &c.At, &c.OverAt)
+		err = scan(&c.Folder, &c.At, &c.LastAt, &c.OverAt)
 		return c, err
 	}, queryClaims, chatJID, place)
 }
@@ -74,7 +80,7 @@ type DeliveryChange struct {
 	Place     string
 	Folder    string
 	Claims    bool
-	ClaimedAt int64 // when the turn's trigger arrived, unix ms
+	ClaimedAt int64 // when the turn's last row that claims arrived, else its trigger, unix ms
 }
 
 // DeliveryChanges returns the changes after seq, in order, at most limit.
@@ -83,4 +89,16 @@ func (r Reader) DeliveryChanges(ctx context.Context, seq int64, limit int) ([]De
 		err = scan(&d.Seq, &d.State, &d.At, &d.MessageID, &d.ChatJID, &d.Source, &d.Place, &d.Folder, &d.Claims, &d.ClaimedAt)
 		return d, err
 	}, queryDeliveryChanges, seq, limit)
+}
+
+// DeliveriesRead returns the seq up to which routd has stored what deliveries change, and the last
+// one there is.
+func (r Reader) DeliveriesRead(ctx context.Context) (read, last int64, err error) {
+	_, err = r.q.get(ctx, []any{&read, &last}, queryDeliveriesRead)
+	return read, last, err
+}
+
+// PutDeliveriesRead stores the seq up to which routd has stored what deliveries change.
+func (tx *Tx) PutDeliveriesRead(seq int64) error {
+	return tx.PutCursor("routd", "deliveries", strconv.FormatInt(seq, 10))
 }

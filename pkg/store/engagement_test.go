@@ -14,7 +14,7 @@ func TestEngagement_RoundTrip(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	nothing := msg.Engagement{ChatJID: chat, Place: "33"}
-	if got := must(s.Engagement(t.Context(), chat, "33"))(t); got != nothing {
+	if got := must(s.Engagement(t.Context(), chat, "33"))(t).Engagement; got != nothing {
 		t.Errorf("nothing stored: %+v", got)
 	}
 	thread := msg.Engagement{ChatJID: chat, Place: "33", Folder: folder, Until: 200, At: 100, LastReply: 7, EndedAt: 50}
@@ -27,7 +27,7 @@ func TestEngagement_RoundTrip(t *testing.T) {
 		}
 		return nil
 	})
-	if got := must(s.Engagement(t.Context(), chat, "33"))(t); got != thread {
+	if got := must(s.Engagement(t.Context(), chat, "33"))(t).Engagement; got != thread {
 		t.Errorf("%+v", got)
 	}
 	if diff := cmp.Diff([]*msg.Engagement{&room, &thread}, must(s.Engagements(t.Context(), chat))(t)); diff != "" {
@@ -35,7 +35,7 @@ func TestEngagement_RoundTrip(t *testing.T) {
 	}
 	over := msg.Engagement{ChatJID: chat, Place: "33", LastReply: 7, EndedAt: 90}
 	write(t, s, func(tx *store.Tx) error { return tx.PutEngagement(over) })
-	if got := must(s.Engagement(t.Context(), chat, "33"))(t); got != over {
+	if got := must(s.Engagement(t.Context(), chat, "33"))(t).Engagement; got != over {
 		t.Errorf("ended: %+v", got)
 	}
 	if got := must(s.Engagements(t.Context(), "slack:C2"))(t); len(got) != 0 {
@@ -58,7 +58,7 @@ func TestClaims_EndWithTheLastDelivery(t *testing.T) {
 	turn := claiming(t, s, 5)
 	is := func(when string, overAt int64) {
 		t.Helper()
-		want := []store.Claim{{Folder: folder, At: 5, OverAt: overAt}}
+		want := []store.Claim{{Folder: folder, At: 5, LastAt: 5, OverAt: overAt}}
 		if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place"))(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
@@ -101,7 +101,7 @@ func TestClaims_ReturnsTheNewestOfAPlace(t *testing.T) {
 	var want []store.Claim
 	for at := int64(2); at < 34; at++ {
 		claiming(t, s, at)
-		want = append([]store.Claim{{Folder: folder, At: at}}, want...)
+		want = append([]store.Claim{{Folder: folder, At: at, LastAt: at}}, want...)
 	}
 	claiming(t, s, 40, func(turn *msg.Turn) { turn.Place = "" })
 	claiming(t, s, 41, func(turn *msg.Turn) { turn.ChatJID = "slack:C1" })
@@ -111,7 +111,7 @@ func TestClaims_ReturnsTheNewestOfAPlace(t *testing.T) {
 	}
 	silent := claiming(t, s, 30, func(turn *msg.Turn) { turn.Place = "still"; turn.Topic = "#still" })
 	reply(t, s, answer(begun(t, s, silent), silent, ""), 400)
-	if diff := cmp.Diff([]store.Claim{{folder, 30, 400}}, must(s.Claims(t.Context(), chat, "still"))(t)); diff != "" {
+	if diff := cmp.Diff([]store.Claim{{folder, 30, 30, 400}}, must(s.Claims(t.Context(), chat, "still"))(t)); diff != "" {
 		t.Errorf("silence (-want +got):\n%s", diff)
 	}
 }
@@ -131,7 +131,7 @@ func TestClaims_DelegatedTurn_CountsForItsRoot(t *testing.T) {
 	root := claiming(t, s, 5)
 	kid := delegatedBy(t, s, root)
 	reply(t, s, answer(begun(t, s, root), root, ""), 300)
-	want := []store.Claim{{folder, 5, 0}, {folder, 5, 300}}
+	want := []store.Claim{{folder, 5, 5, 0}, {folder, 5, 5, 300}}
 	if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place"))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -102,11 +102,25 @@ func queryPlans() map[string][2]string {
 		"queryWebTopics": {queryWebTopics, topics},
 		"queryDeliveryChanges": {queryDeliveryChanges, "SEARCH d USING INDEX deliveries_seq (seq>?)\n" + messageRow + "\n" +
 			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\n" +
-			"SEARCH q USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
-		"queryClaims": {queryClaims, "CO-ROUTINE t\nSEARCH turns USING INDEX turns_claims (chat_jid=? AND place=?)\n" +
-			"SCAN t\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH q USING INTEGER PRIMARY KEY (rowid=?)\n" + // of ten
-			"CORRELATED SCALAR SUBQUERY 1\nSEARCH m USING INDEX messages_turn (turn_id=?)\n" +
-			"CORRELATED SCALAR SUBQUERY 2\nSEARCH m USING INDEX messages_turn (turn_id=?)\nSEARCH d USING PRIMARY KEY (message_id=?)"},
+			"SEARCH q USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nCORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH r USING INDEX messages_turn (turn_id=?)"},
+		// Of at most forty turns.
+		"queryClaims": {queryClaims, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 8\nCOMPOUND QUERY\nLEFT-MOST SUBQUERY\n" +
+			"CO-ROUTINE (subquery-5)\nSEARCH turns USING COVERING INDEX turns_claims (chat_jid=? AND place=?)\nSCAN (subquery-5)\n" +
+			"UNION ALL\nCO-ROUTINE (subquery-7)\nSEARCH turns USING INDEX turns_open_claims (chat_jid=? AND place=?)\nSCAN (subquery-7)\n" +
+			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH q USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 1\nSEARCH r USING INDEX messages_turn (turn_id=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 2\nSEARCH r USING INDEX messages_turn (turn_id=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 3\nSEARCH m USING INDEX messages_turn (turn_id=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 4\nSEARCH m USING INDEX messages_turn (turn_id=?)\nSEARCH d USING PRIMARY KEY (message_id=?)"},
+		"queryDeliveriesRead": {queryDeliveriesRead, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH cursors USING PRIMARY KEY (daemon=? AND key=?)\n" +
+			"SCALAR SUBQUERY 2\nSEARCH counters USING PRIMARY KEY (name=?)"},
+		"queryEngagement": {queryEngagement, "CO-ROUTINE (subquery-3)\nSCAN CONSTANT ROW\nSCAN (subquery-3)\n" +
+			"SEARCH chat_reply_state USING PRIMARY KEY (jid=? AND topic=?) LEFT-JOIN\nSCALAR SUBQUERY 1\n" +
+			"SEARCH chats USING PRIMARY KEY (jid=?)\nSCALAR SUBQUERY 2\nSEARCH cursors USING PRIMARY KEY (daemon=? AND key=?)"},
+		// One chat's places, for a request that asks for all of them.
+		"queryEngagements":    {queryEngagements, "SEARCH chat_reply_state USING PRIMARY KEY (jid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryRoutingVersion": {queryRoutingVersion, "SEARCH counters USING PRIMARY KEY (name=?)"},
 		// All of a partial index, once per status request.
 		"queryWaitingIn":     {queryWaitingIn, "SCAN messages USING INDEX messages_undecided"},
 		"queryWaitingBefore": {queryWaitingBefore, "SEARCH messages USING INDEX messages_undecided (chat_jid=?)"},
@@ -258,7 +272,7 @@ func namedQueries(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []string{"observedRows", "readable", "delivered", "movingIn", "movingOut"}
+	parts := []string{"observedRows", "readable", "delivered", "movingIn", "movingOut", "claimingRow", "deliveriesRead"}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {

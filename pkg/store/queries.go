@@ -119,21 +119,6 @@ const (
 			WHERE platform = 'web' AND chat_jid = ?1 AND topic = topics.topic)
 		WHERE topics.topic IS NOT NULL`
 
-	queryDeliveryChanges = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(t.place,''), ifnull(o.folder,''),
-		ifnull(o.claims_engagement,0) AND (t.ended_at IS NULL OR m.received_at <= t.ended_at), ifnull(q.received_at,0)
-		FROM deliveries d INDEXED BY deliveries_seq JOIN messages m ON m.id = d.message_id
-		LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) AND o.kind <> 'broadcast'
-		LEFT JOIN messages q ON q.id = o.trigger_message_id
-		WHERE d.seq > ? ORDER BY d.seq LIMIT ?+0`
-	queryClaims = `SELECT o.folder, q.received_at, CASE WHEN t.ended_at IS NULL OR EXISTS (SELECT 1 FROM messages m
-		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.out_state IN ('queued', 'sending')
-		AND m.source IN ('agent', 'tool')) THEN 0
-		ELSE max(t.ended_at, ifnull((SELECT max(d.updated_at) FROM messages m JOIN deliveries d ON d.message_id = m.id
-		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.source IN ('agent', 'tool')), 0)) END
-		FROM (SELECT id, root_turn_id, ended_at FROM turns INDEXED BY turns_claims
-		WHERE claims_engagement = 1 AND chat_jid = ? AND place = ? ORDER BY id DESC LIMIT 32) t
-		JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) JOIN messages q ON q.id = o.trigger_message_id ORDER BY t.id DESC`
-
 	queryWaitingIn = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_undecided
 		WHERE direction = 'in' AND disposition IS NULL`
 	queryWaitingBefore = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_undecided

@@ -2,8 +2,8 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"arizuko/pkg/msg"
@@ -68,25 +68,14 @@ func (tx *Tx) DeleteRoute(id int64) (found bool, err error) {
 	return n > 0, err
 }
 
-// ChangeCounter is a connection that notices the commits of all others, including
-// those of other processes and of operators with an SQL shell.
-type ChangeCounter struct{ conn *sql.Conn }
+// errNoCounter means that a row of counters was deleted by hand.
+var errNoCounter = errors.New("the table counters lacks its row 'routing': changes of routes and groups are not counted")
 
-// OpenChangeCounter takes one connection from the read pool.
-func (s *Store) OpenChangeCounter(ctx context.Context) (*ChangeCounter, error) {
-	conn, err := s.read.Conn(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("open change counter: %w", err)
+// RoutingVersion grows with each change of routes or groups, also by other processes or by SQL.
+func (r Reader) RoutingVersion(ctx context.Context) (version int64, err error) {
+	found, err := r.q.get(ctx, []any{&version}, queryRoutingVersion)
+	if err == nil && !found {
+		err = errNoCounter
 	}
-	return &ChangeCounter{conn}, nil
+	return version, err
 }
-
-// Value differs from the last one if anything was committed in between. It can
-// only be compared with values of the same connection.
-func (c *ChangeCounter) Value(ctx context.Context) (value int64, err error) {
-	err = c.conn.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&value)
-	return value, err
-}
-
-// Close returns the connection to the pool.
-func (c *ChangeCounter) Close() error { return c.conn.Close() }

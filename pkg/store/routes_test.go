@@ -90,35 +90,40 @@ func TestRoutes_InvalidImpulse_IsAString(t *testing.T) {
 	}
 }
 
-func TestChangeCounter(t *testing.T) {
+func TestRoutingVersion_GrowsWithRoutesAndGroupsAlone(t *testing.T) {
 	t.Parallel()
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
-	counter, err := s.OpenChangeCounter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer counter.Close()
-	value := func() int64 {
+	last := must(s.RoutingVersion(t.Context()))(t)
+	changed := func(what string, want bool) {
 		t.Helper()
-		v, err := counter.Value(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		version := must(s.RoutingVersion(t.Context()))(t)
+		if (version > last) != want || version < last {
+			t.Errorf("%s: version %d after %d, grows: want %t", what, version, last, want)
 		}
-		return v
+		last = version
 	}
-	start := value()
-	if value() != start {
-		t.Error("changed without a commit")
-	}
-	shell(t, path, `INSERT INTO routes (target) VALUES ('a')`)
-	afterShell := value()
-	if afterShell == start {
-		t.Error("a commit of another process was not noticed")
+	changed("nothing", false)
+	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In})
+	changed("a message", false)
+	for _, query := range []string{
+		`INSERT INTO routes (target) VALUES ('a'), ('b')`,
+		`UPDATE routes SET target = 'c'`,
+		`UPDATE routes SET impulse_config = '{}' WHERE id = 2`,
+		`INSERT OR REPLACE INTO routes (id, target) VALUES (1, 'd')`,
+		`DELETE FROM routes`,
+		`INSERT INTO registered_groups (folder) VALUES ('a')`,
+		`UPDATE registered_groups SET config = '{"observe":"none"}'`,
+		`DELETE FROM registered_groups`,
+	} {
+		shell(t, path, query)
+		changed(query, true)
 	}
 	write(t, s, func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Target: "b"}) })
-	if value() == afterShell {
-		t.Error("a commit of this process was not noticed")
+	changed("a route of this process", true)
+	shell(t, path, `DELETE FROM counters WHERE name = 'routing'`)
+	if _, err := s.RoutingVersion(t.Context()); err == nil {
+		t.Error("changes are not counted, and no error")
 	}
 }
 

@@ -186,7 +186,7 @@ func (s *Status) engagement(ctx context.Context, c *chat) (none msg.Engagement, 
 	if err != nil || !e.Open(c.now, c.info.StickyAt) {
 		return none, err
 	}
-	return e, nil
+	return e.Engagement, nil
 }
 
 // work is the progress of a place's turns. A zero time means none.

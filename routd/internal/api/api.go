@@ -7,13 +7,13 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/engagement"
@@ -29,6 +29,8 @@ type API struct {
 	Log        *slog.Logger
 	Resolved   *prometheus.CounterVec // answers by reason
 	Now        func() time.Time
+
+	failing atomic.Bool // the database could not be read
 }
 
 // Resolved registers the counter of answers.
@@ -40,29 +42,30 @@ func Resolved(metrics prometheus.Registerer) *prometheus.CounterVec {
 	return counter
 }
 
-// Mount adds the endpoints to r.
+// Mount adds the endpoints to r. Changes wait for the database's write lock, questions do not: each
+// kind has its own limits, so that neither takes the other's place.
 func (a *API) Mount(r chi.Router) {
-	r.Method(http.MethodPost, routeapi.Path, handler(a.resolve))
-	r.Method(http.MethodGet, "/v1/routes", handler(a.listRoutes))
-	r.Method(http.MethodPost, "/v1/routes", handler(a.addRoute))
-	r.Method(http.MethodPost, "/v1/routes/test", handler(a.testRoutes))
-	r.Method(http.MethodPut, "/v1/routes/{id}", handler(a.replaceRoute))
-	r.Method(http.MethodDelete, "/v1/routes/{id}", handler(a.deleteRoute))
-	r.Method(http.MethodGet, "/v1/groups", handler(a.listGroups))
-	r.Method(http.MethodPost, "/v1/groups", handler(a.addGroup))
-	r.Method(http.MethodGet, "/v1/groups/*", handler(a.getGroup))
-	r.Method(http.MethodPut, "/v1/groups/*", handler(a.replaceGroup))
-	r.Method(http.MethodDelete, "/v1/groups/*", handler(a.deleteGroup))
-	r.Method(http.MethodGet, "/v1/engagement", handler(a.getEngagement))
-	r.Method(http.MethodPost, "/v1/engagement", handler(a.engage))
-}
-
-// handler answers a request or returns an error, which is answered with its status.
-type handler func(w http.ResponseWriter, r *http.Request) error
-
-func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := h(w, r); err != nil {
-		httpx.Error(w, err)
+	questions, changes := newLimits(questionTimeout), newLimits(changeTimeout)
+	for _, e := range []struct {
+		method, path string
+		limits       *limits
+		answer       handler
+	}{
+		{http.MethodPost, routeapi.Path, questions, a.resolve},
+		{http.MethodGet, "/v1/routes", questions, a.listRoutes},
+		{http.MethodPost, "/v1/routes", changes, a.addRoute},
+		{http.MethodPost, "/v1/routes/test", questions, a.testRoutes},
+		{http.MethodPut, "/v1/routes/{id}", changes, a.replaceRoute},
+		{http.MethodDelete, "/v1/routes/{id}", changes, a.deleteRoute},
+		{http.MethodGet, "/v1/groups", questions, a.listGroups},
+		{http.MethodPost, "/v1/groups", changes, a.addGroup},
+		{http.MethodGet, "/v1/groups/*", questions, a.getGroup},
+		{http.MethodPut, "/v1/groups/*", changes, a.replaceGroup},
+		{http.MethodDelete, "/v1/groups/*", changes, a.deleteGroup},
+		{http.MethodGet, "/v1/engagement", questions, a.getEngagement},
+		{http.MethodPost, "/v1/engagement", changes, a.engage},
+	} {
+		r.Method(e.method, e.path, e.limits.wrap(e.answer))
 	}
 }
 
@@ -78,14 +81,29 @@ func (a *API) write(ctx context.Context, fn func(*store.Tx) error) error {
 	return nil
 }
 
-// retryable marks temporary errors as unavailable.
+// retryable marks temporary errors of a write as unavailable.
 func retryable(err error) error {
-	for _, temporary := range []error{store.ErrFull, store.ErrLocked, store.ErrClosed} {
+	for _, temporary := range []error{store.ErrFull, store.ErrLocked, store.ErrClosed, context.DeadlineExceeded} {
 		if errors.Is(err, temporary) {
 			return apierr.New(apierr.Unavailable, "%w", err)
 		}
 	}
 	return err
+}
+
+// unreadable marks an error of reading the database as unavailable: statements do not depend on a
+// request, so it is the database or the deadline. It is logged once, until a resolve works again.
+func (a *API) unreadable(err error) error {
+	switch {
+	case err == nil, apierr.KindOf(err) != apierr.Internal, errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return apierr.New(apierr.Unavailable, "the database was not read in time")
+	}
+	if !a.failing.Swap(true) {
+		a.Log.Error("reading the database failed", "err", err)
+	}
+	return apierr.New(apierr.Unavailable, "the database cannot be read: see the log of routd")
 }
 
 func badRequest(err error) error { return apierr.New(apierr.BadRequest, "%w", err) }

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"time"
 
 	"arizuko/pkg/apierr"
@@ -50,66 +52,53 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// getEngagement answers with one place, or, without topic, with all places of a chat: which group
+// getEngagement answers with one place, or, without topic, with the places of a chat: which group
 // holds a window there, and until when.
-func (a *API) getEngagement(w http.ResponseWriter, r *http.Request) error {
+func (a *API) getEngagement(r *http.Request) (*answer, error) {
 	query := r.URL.Query()
 	jid := query.Get("jid")
 	if err := checkJID(jid); err != nil {
-		return err
-	}
-	if err := a.Engagement.CatchUp(r.Context()); err != nil {
-		return retryable(err)
-	}
-	chat, err := a.Store.Chat(r.Context(), jid)
-	if err != nil {
-		return err
-	}
-	pinnedAt := int64(0)
-	if chat != nil {
-		pinnedAt = chat.StickyAt
+		return nil, err
 	}
 	if query.Has("topic") {
-		e, err := a.Store.Engagement(r.Context(), jid, query.Get("topic"))
+		s, err := a.Engagement.State(r.Context(), jid, query.Get("topic"))
 		if err != nil {
-			return err
+			return nil, a.unreadable(err)
 		}
-		httpx.JSON(w, http.StatusOK, answerOf(&e, pinnedAt))
-		return nil
+		return &answer{http.StatusOK, answerOf(&s.Engagement, s.PinnedAt)}, nil
 	}
-	all, err := a.Store.Engagements(r.Context(), jid)
+	all, err := a.Engagement.States(r.Context(), jid)
 	if err != nil {
-		return err
+		return nil, a.unreadable(err)
 	}
+	slices.SortFunc(all, func(a, b *engagement.State) int { return cmp.Compare(a.Place, b.Place) })
 	answers := make([]engagementAnswer, len(all)) // [] rather than null
-	for i, e := range all {
-		answers[i] = answerOf(e, pinnedAt)
+	for i, s := range all {
+		answers[i] = answerOf(&s.Engagement, s.PinnedAt)
 	}
-	httpx.JSON(w, http.StatusOK, map[string][]engagementAnswer{"engagement": answers})
-	return nil
+	return &answer{http.StatusOK, map[string][]engagementAnswer{"engagement": answers}}, nil
 }
 
 // engage opens or ends a window.
-func (a *API) engage(w http.ResponseWriter, r *http.Request) error {
+func (a *API) engage(r *http.Request) (*answer, error) {
 	request, err := httpx.Decode[engagementRequest](r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ttl := a.TTL
 	if request.TTL != nil {
 		ttl = time.Duration(min(max(*request.TTL, 0), int64(maxEngagement/time.Second))) * time.Second
 	}
 	if err := a.checkEngagement(&request, ttl); err != nil {
-		return err
+		return nil, err
 	}
 	e, err := a.Engagement.Engage(r.Context(), *request.JID, *request.Topic, request.Folder, ttl, func(s *engagement.State) error {
 		return a.mayEngage(&request, s)
 	})
 	if err != nil {
-		return retryable(err)
+		return nil, retryable(err)
 	}
-	httpx.JSON(w, http.StatusOK, answerOf(&e, 0)) // a window just opened is newer than any pin
-	return nil
+	return &answer{http.StatusOK, answerOf(&e, 0)}, nil // a window just opened is newer than any pin
 }
 
 func checkJID(jid string) error {

@@ -33,6 +33,7 @@ const ttl = 20 * time.Minute
 type fixture struct {
 	http.Handler
 	t       testing.TB
+	path    string // of the database file
 	st      *store.Store
 	metrics *prometheus.Registry
 	log     bytes.Buffer
@@ -40,7 +41,8 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	f := &fixture{t: t, st: storetest.Open(t), metrics: prometheus.NewRegistry()}
+	path := storetest.Path(t)
+	f := &fixture{t: t, path: path, st: storetest.OpenAt(t, path, nil), metrics: prometheus.NewRegistry()}
 	log := slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	loader, err := routing.Open(t.Context(), f.st, msg.DefaultImpulse(100, 5*time.Minute), func(*routing.Table) {})
 	if err != nil {

@@ -18,33 +18,32 @@ import (
 	"arizuko/routd/internal/routing"
 )
 
-func (a *API) listGroups(w http.ResponseWriter, r *http.Request) error {
+func (a *API) listGroups(r *http.Request) (*answer, error) {
 	groups, err := a.Store.Groups(r.Context())
 	if err != nil {
-		return err
+		return nil, a.unreadable(err)
 	}
 	if groups == nil {
 		groups = []msg.Group{} // [] rather than null
 	}
-	httpx.JSON(w, http.StatusOK, map[string][]msg.Group{"groups": groups})
-	return nil
+	return &answer{http.StatusOK, map[string][]msg.Group{"groups": groups}}, nil
 }
 
-func (a *API) getGroup(w http.ResponseWriter, r *http.Request) error {
+func (a *API) getGroup(r *http.Request) (*answer, error) {
 	folder := folderOf(r)
 	g, err := a.Store.Group(r.Context(), folder)
+	err = a.unreadable(err)
 	if err = orNoGroup(folder, g != nil, err); err != nil {
-		return err
+		return nil, err
 	}
-	httpx.JSON(w, http.StatusOK, g)
-	return nil
+	return &answer{http.StatusOK, g}, nil
 }
 
 // addGroup may be repeated: adding the same group again is not a conflict.
-func (a *API) addGroup(w http.ResponseWriter, r *http.Request) error {
+func (a *API) addGroup(r *http.Request) (*answer, error) {
 	g, err := decodeGroup(r, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g.CreatedAt = a.Now().UnixMilli()
 	status := http.StatusCreated
@@ -65,16 +64,15 @@ func (a *API) addGroup(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	httpx.JSON(w, status, g)
-	return nil
+	return &answer{status, g}, nil
 }
 
-func (a *API) replaceGroup(w http.ResponseWriter, r *http.Request) error {
+func (a *API) replaceGroup(r *http.Request) (*answer, error) {
 	g, err := decodeGroup(r, folderOf(r))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = a.write(r.Context(), func(tx *store.Tx) error {
 		stored, err := tx.Group(r.Context(), g.Folder)
@@ -86,13 +84,12 @@ func (a *API) replaceGroup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	httpx.JSON(w, http.StatusOK, g)
-	return nil
+	return &answer{http.StatusOK, g}, nil
 }
 
-func (a *API) deleteGroup(w http.ResponseWriter, r *http.Request) error {
+func (a *API) deleteGroup(r *http.Request) (*answer, error) {
 	folder := folderOf(r)
 	err := a.write(r.Context(), func(tx *store.Tx) error {
 		found, err := tx.DeleteGroup(folder)
@@ -102,10 +99,9 @@ func (a *API) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 		return checkUnused(r.Context(), tx, folder)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return &answer{http.StatusNoContent, nil}, nil
 }
 
 // checkUnused refuses to delete a group that routes lead to or that has groups below it.

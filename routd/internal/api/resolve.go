@@ -11,39 +11,59 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
+	"arizuko/routd/internal/engagement"
+	"arizuko/routd/internal/routing"
 )
 
 // maxExplained bounds how many rows a test explains that do not match.
 const maxExplained = 20
 
-func (a *API) resolve(w http.ResponseWriter, r *http.Request) error {
+func (a *API) resolve(r *http.Request) (*answer, error) {
 	request, err := httpx.Decode[routeapi.Request](r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if n := len(request.Items); n > routeapi.MaxItems {
-		return apierr.New(apierr.BadRequest, "%d items, at most %d are taken at once", n, routeapi.MaxItems)
+		return nil, apierr.New(apierr.BadRequest, "%d items, at most %d are taken at once", n, routeapi.MaxItems)
 	}
-	engaged, err := a.Engagement.Snapshot(r.Context())
+	response, err := a.decide(r.Context(), request.Items)
 	if err != nil {
-		return err
+		return nil, err
 	}
-
-	table := a.Loader.Table()
-	response := routeapi.Response{Version: table.Version, Items: make([]routeapi.Answer, len(request.Items))}
-	for i := range request.Items {
-		response.Items[i] = table.Decide(r.Context(), &request.Items[i], engaged)
-	}
-	if err := engaged.Err(); err != nil {
-		return err
-	}
-
 	for i := range response.Items {
 		a.count(r.Context(), &request.Items[i], &response.Items[i])
 	}
 	failpoint.At(failpoint.Answering)
-	httpx.JSON(w, http.StatusOK, response)
-	return nil
+	return &answer{http.StatusOK, response}, nil
+}
+
+// decide answers all items or none: they are decided in order, since one may claim for the next.
+func (a *API) decide(ctx context.Context, items []routeapi.Item) (*routeapi.Response, error) {
+	engaged, err := a.Engagement.Snapshot(ctx)
+	if err != nil {
+		return nil, a.unreadable(err)
+	}
+	table := a.Loader.Table()
+	response := &routeapi.Response{Version: table.Version, Items: make([]routeapi.Answer, len(items))}
+	for i := range items {
+		response.Items[i] = decideOne(ctx, table, &items[i], engaged)
+		if ctx.Err() != nil {
+			return nil, apierr.New(apierr.Unavailable, "%d of %d items decided within %s: ask about fewer at once",
+				i, len(items), questionTimeout)
+		}
+	}
+	if err := engaged.Err(); err != nil {
+		return nil, a.unreadable(err)
+	}
+	a.failing.Store(false)
+	return response, nil
+}
+
+func decideOne(ctx context.Context, table *routing.Table, item *routeapi.Item, engaged *engagement.Snapshot) routeapi.Answer {
+	if err := item.Check(); err != nil {
+		return routeapi.Answer{ID: item.ID, Error: err.Error()}
+	}
+	return table.Decide(ctx, item, engaged)
 }
 
 // count counts an answer by its reason, and logs it.
@@ -74,33 +94,32 @@ type testResult struct {
 	Trace  []string        `json:"trace"` // the rows before the matching one, then the answer's trace
 }
 
-func (a *API) testRoutes(w http.ResponseWriter, r *http.Request) error {
+func (a *API) testRoutes(r *http.Request) (*answer, error) {
 	request, err := httpx.Decode[testRequest](r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	engaged, err := a.Engagement.Snapshot(r.Context())
 	if err != nil {
-		return err
+		return nil, a.unreadable(err)
 	}
 	table := a.Loader.Table()
 	if request.Routes != nil {
 		if table, err = table.WithRoutes(*request.Routes); err != nil {
-			return badRequest(err)
+			return nil, badRequest(err)
 		}
 	}
 
-	answer := table.Decide(r.Context(), &request.Item, engaged)
+	decided := decideOne(r.Context(), table, &request.Item, engaged)
 	if err := engaged.Err(); err != nil {
-		return err
+		return nil, a.unreadable(err)
 	}
-	if answer.Error != "" {
-		return apierr.New(apierr.BadRequest, "%s", answer.Error)
+	if decided.Error != "" {
+		return nil, apierr.New(apierr.BadRequest, "%s", decided.Error)
 	}
-	httpx.JSON(w, http.StatusOK, testResult{
-		Answer: answer,
-		Route:  table.Route(answer.RouteID),
-		Trace:  slices.Concat(table.Explain(&request.Item, maxExplained), answer.Trace),
-	})
-	return nil
+	return &answer{http.StatusOK, testResult{
+		Answer: decided,
+		Route:  table.Route(decided.RouteID),
+		Trace:  slices.Concat(table.Explain(&request.Item, maxExplained), decided.Trace),
+	}}, nil
 }

@@ -18,25 +18,24 @@ import (
 	"arizuko/routd/internal/routing"
 )
 
-func (a *API) listRoutes(w http.ResponseWriter, r *http.Request) error {
+func (a *API) listRoutes(r *http.Request) (*answer, error) {
 	routes, err := a.Store.Routes(r.Context())
 	if err != nil {
-		return err
+		return nil, a.unreadable(err)
 	}
 	if routes == nil {
 		routes = []msg.Route{} // [] rather than null
 	}
-	httpx.JSON(w, http.StatusOK, map[string][]msg.Route{"routes": routes})
-	return nil
+	return &answer{http.StatusOK, map[string][]msg.Route{"routes": routes}}, nil
 }
 
-func (a *API) addRoute(w http.ResponseWriter, r *http.Request) error {
+func (a *API) addRoute(r *http.Request) (*answer, error) {
 	route, target, err := decodeRoute(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if route.ID != 0 {
-		return apierr.New(apierr.BadRequest, "a new route has no id: PUT /v1/routes/%d changes that one", route.ID)
+		return nil, apierr.New(apierr.BadRequest, "a new route has no id: PUT /v1/routes/%d changes that one", route.ID)
 	}
 	err = a.write(r.Context(), func(tx *store.Tx) error {
 		if err := checkRegistered(r.Context(), tx, target.Folder); err != nil {
@@ -45,23 +44,22 @@ func (a *API) addRoute(w http.ResponseWriter, r *http.Request) error {
 		return tx.PutRoute(&route)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	httpx.JSON(w, http.StatusCreated, route)
-	return nil
+	return &answer{http.StatusCreated, route}, nil
 }
 
-func (a *API) replaceRoute(w http.ResponseWriter, r *http.Request) error {
+func (a *API) replaceRoute(r *http.Request) (*answer, error) {
 	id, err := routeID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	route, target, err := decodeRoute(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if route.ID != 0 && route.ID != id {
-		return apierr.New(apierr.BadRequest, "the body is about route %d", route.ID)
+		return nil, apierr.New(apierr.BadRequest, "the body is about route %d", route.ID)
 	}
 	route.ID = id
 	err = a.write(r.Context(), func(tx *store.Tx) error {
@@ -72,26 +70,24 @@ func (a *API) replaceRoute(w http.ResponseWriter, r *http.Request) error {
 		return orNoRoute(id, found, err)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	httpx.JSON(w, http.StatusOK, route)
-	return nil
+	return &answer{http.StatusOK, route}, nil
 }
 
-func (a *API) deleteRoute(w http.ResponseWriter, r *http.Request) error {
+func (a *API) deleteRoute(r *http.Request) (*answer, error) {
 	id, err := routeID(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = a.write(r.Context(), func(tx *store.Tx) error {
 		found, err := tx.DeleteRoute(id)
 		return orNoRoute(id, found, err)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return &answer{http.StatusNoContent, nil}, nil
 }
 
 // decodeRoute reads a row and refuses an invalid one.

@@ -1,7 +1,7 @@
-// Package engagement tracks which group answers in a place of a chat without being called. A
-// mention or a reply to the bot claims its place while its turn is in progress; the first part of
-// the answer that arrives opens a window there, and each further answer slides it. All of it is
-// read from the rows of turns and deliveries, so nothing is missed while routd is down.
+// Package engagement tracks which group answers in a place of a chat without being called. A row
+// that fires a turn there, called for or engaged, claims its place while the turn is in progress;
+// the first part of the answer that arrives opens a window, and each further answer slides it. All
+// of it is read from the rows of turns and deliveries, so nothing is missed while routd is down.
 package engagement
 
 import (
@@ -19,23 +19,32 @@ type State struct {
 }
 
 // Engaged returns the folder that answers a row received at a time, "" for none: of those whose
-// window is open or whose claim is in force, the one called last, by a mention or on request.
+// window is open or whose claim is in force, the one called last, by a row or on request.
 func (s *State) Engaged(at int64) (folder string) {
 	called := int64(0)
 	if s.Open(at, s.PinnedAt) {
 		folder, called = s.Folder, s.At
 	}
 	for _, c := range s.Claims {
-		if s.inForce(c, at) && c.At > called {
-			folder, called = c.Folder, c.At
+		if since := s.claimedAt(c, at); since > called {
+			folder, called = c.Folder, since
 		}
 	}
 	return folder
 }
 
-// inForce reports whether a claim holds the place at a time.
-func (s *State) inForce(c store.Claim, at int64) bool {
-	return c.At > s.lastEnd() && c.At <= at && (c.OverAt == 0 || at <= c.OverAt)
+// claimedAt returns when the row arrived by which a claim holds the place at a time, 0 if it does
+// not: the last row of its turn that claims, or the first one before the last has come.
+func (s *State) claimedAt(c store.Claim, at int64) int64 {
+	if c.OverAt != 0 && at > c.OverAt {
+		return 0
+	}
+	for _, since := range [...]int64{c.LastAt, c.At} {
+		if since > s.lastEnd() && since <= at {
+			return since
+		}
+	}
+	return 0
 }
 
 // latest returns when the newest window or claim began, or the last one was ended: it may be ahead
@@ -47,7 +56,7 @@ func (s *State) latest(at int64) int64 {
 	}
 	for _, c := range s.Claims {
 		if c.OverAt == 0 {
-			latest = max(latest, c.At)
+			latest = max(latest, c.LastAt)
 		}
 	}
 	return latest
@@ -56,33 +65,34 @@ func (s *State) latest(at int64) int64 {
 // lastEnd is the time up to which all claims and windows have been ended.
 func (s *State) lastEnd() int64 { return max(s.EndedAt, s.PinnedAt) }
 
-// afterDelivery returns the window after a delivery, false if it does not change. A delivery slides
-// the window of its folder, or opens one if the folder has a claim, unless another was called later.
-func (s *State) afterDelivery(d store.DeliveryChange, ttl time.Duration) (msg.Engagement, bool) {
-	next, called, open := s.Engagement, s.calledAt(d), s.Open(d.At, s.PinnedAt)
+// apply changes the state by the delivery of an answer. Every one is the place's last reply unless a
+// later row is. It slides the window of its folder, or opens one if the folder has a claim, unless
+// another was called later.
+func (s *State) apply(d store.DeliveryChange, ttl time.Duration) {
+	s.LastReply = max(s.LastReply, d.MessageID)
+	called, open := s.calledAt(d), s.Open(d.At, s.PinnedAt)
 	switch {
 	case d.At+ttl.Milliseconds() <= 0: // an invalid time from a foreign adapter
-		return next, false
+		return
 	case open && s.Folder == d.Folder:
 	case called == 0, open && called < s.At:
-		return next, false
+		return
 	default:
-		next.At, next.Until = 0, 0
+		s.At, s.Until = 0, 0
 	}
-	next.Folder, next.At, next.LastReply = d.Folder, max(next.At, called), d.MessageID
-	next.Until = max(next.Until, d.At+ttl.Milliseconds())
-	return next, true
+	s.Folder, s.At = d.Folder, max(s.At, called)
+	s.Until = max(s.Until, d.At+ttl.Milliseconds())
 }
 
-// calledAt returns when the folder of a delivery was called: by the mention that it answers or by
+// calledAt returns when the folder of a delivery was called: by the row that it answers or by
 // another one in progress; 0 if it was not.
 func (s *State) calledAt(d store.DeliveryChange) (at int64) {
 	if d.Claims && d.ClaimedAt > s.lastEnd() {
 		at = d.ClaimedAt
 	}
 	for _, c := range s.Claims {
-		if c.Folder == d.Folder && s.inForce(c, d.At) {
-			at = max(at, c.At)
+		if c.Folder == d.Folder {
+			at = max(at, s.claimedAt(c, d.At))
 		}
 	}
 	return at

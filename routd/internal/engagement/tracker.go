@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"sync"
 	"time"
 
 	"arizuko/pkg/apierr"
@@ -16,136 +15,154 @@ import (
 
 const (
 	daemon = "routd"
-	// cursorKey is where routd's cursors keep how far deliveries were read.
+	// cursorKey is where routd's cursors keep how far the effect of deliveries is stored.
 	cursorKey = "deliveries"
-	// pageSize is how many deliveries are read at once.
-	pageSize = 500
+	// readPage is how many deliveries are read at once, storePage how many one commit stores: about
+	// 15 ms of the write lock.
+	readPage, storePage = 500, 200
+	// maxUnstored bounds the answers kept in memory, about 20 MiB. Questions are refused until some are
+	// stored.
+	maxUnstored = 100_000
+	// minRetryDelay is the pause after a failed write.
+	minRetryDelay = time.Second
 )
 
-// Tracker keeps the stored engagement in step with what was delivered. It is safe for concurrent
-// use.
+// Tracker keeps the engagement in step with what was delivered. Questions read new deliveries into
+// memory and wait for no write; Watch stores them. It is safe for concurrent use.
 type Tracker struct {
 	st  *store.Store
 	ttl time.Duration
 	now func() time.Time
 	log *slog.Logger
 
-	mu   sync.Mutex // one reader of deliveries at a time
-	read int64      // seq of the last delivery read
+	maxUnstored int
+	unstored    unstored
+	reading     chan struct{} // holds a value while deliveries are read
+	work        chan struct{} // there is something to store
 }
 
 // Open continues where the last Tracker stopped. ttl is how long a delivered answer engages.
 func Open(ctx context.Context, st *store.Store, ttl time.Duration, now func() time.Time, log *slog.Logger) (*Tracker, error) {
-	t := &Tracker{st: st, ttl: ttl, now: now, log: log}
-	value, err := st.DaemonCursor(ctx, daemon, cursorKey)
-	if err != nil || value == "" {
-		return t, err
+	t := &Tracker{
+		st: st, ttl: ttl, now: now, log: log, maxUnstored: maxUnstored,
+		reading: make(chan struct{}, 1), work: make(chan struct{}, 1),
 	}
-	if t.read, err = strconv.ParseInt(value, 10, 64); err != nil {
+	value, err := st.DaemonCursor(ctx, daemon, cursorKey)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := strconv.ParseInt(value, 10, 64); err != nil && value != "" {
 		return nil, fmt.Errorf("invalid cursor of deliveries: %w", err)
 	}
+	read, _, err := st.DeliveriesRead(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read cursor of deliveries: %w", err)
+	}
+	t.unstored.begin(read)
 	return t, nil
 }
 
-// CatchUp reads the deliveries after the last one seen. It costs one index lookup when there are
-// none.
-func (t *Tracker) CatchUp(ctx context.Context) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for {
-		changed, err := t.st.DeliveryChanges(ctx, t.read, pageSize)
-		if err != nil || len(changed) == 0 {
-			return err
-		}
-		failpoint.At(failpoint.Delivered)
-		if err := t.apply(ctx, changed); err != nil {
-			return err
-		}
-		t.read = changed[len(changed)-1].Seq
-		if len(changed) < pageSize {
-			return nil
-		}
+// CatchUp reads the deliveries after the last one seen into memory. It costs one index lookup when
+// there are none. What it has read before ctx ends, or before it fails, stays read.
+func (t *Tracker) CatchUp(ctx context.Context) (err error) {
+	answers := 0
+	for more := true; more && err == nil; {
+		var n int
+		n, more, err = t.readNext(ctx)
+		answers += n
 	}
+	if answers > 0 {
+		t.Poke()
+	}
+	return err
 }
 
-// apply changes the windows of the places that deliveries went to. Where none changes nothing is
-// written, not even the cursor: reading them again changes nothing either.
-func (t *Tracker) apply(ctx context.Context, changed []store.DeliveryChange) error {
-	var answers []store.DeliveryChange
-	for _, d := range changed {
-		if isAnswer(d) {
-			answers = append(answers, d)
-		}
+// readNext reads one page, with n answers in it, and reports whether there may be another.
+func (t *Tracker) readNext(ctx context.Context) (n int, more bool, err error) {
+	select {
+	case t.reading <- struct{}{}:
+	case <-ctx.Done():
+		return 0, false, ctx.Err()
 	}
-	if len(answers) == 0 {
-		return nil
+	defer func() { <-t.reading }()
+	read, _, answers := t.unstored.progress()
+	if answers > t.maxUnstored {
+		return 0, false, apierr.New(apierr.Unavailable, "%d delivered answers wait to be stored: the database cannot be written", answers)
 	}
-
-	var changes []change
-	err := t.st.Write(ctx, func(tx *store.Tx) error {
-		changes = nil
-		for _, d := range answers {
-			s, err := load(ctx, tx.Reader, d.ChatJID, d.Place)
-			if err != nil {
-				return err
-			}
-			next, ok := s.afterDelivery(d, t.ttl)
-			if !ok {
-				continue
-			}
-			if err := tx.PutEngagement(next); err != nil {
-				return err
-			}
-			slid := s.Folder == next.Folder && s.Open(d.At, s.PinnedAt)
-			changes = append(changes, change{d, slid})
-		}
-		return tx.PutCursor(daemon, cursorKey, strconv.FormatInt(changed[len(changed)-1].Seq, 10))
-	})
-	if err != nil {
-		return err
+	page, err := t.st.DeliveryChanges(ctx, read, readPage)
+	if err != nil || len(page) == 0 {
+		return 0, false, err
 	}
-	for _, c := range changes { // once they are stored
-		log := t.log.With("chat", c.ChatJID, "topic", c.Place, "folder", c.Folder, "row", c.MessageID)
-		if c.slid {
-			log.Debug("engagement slid")
-		} else {
-			log.Debug("engagement opened")
-		}
-	}
-	return nil
+	failpoint.At(failpoint.Delivered)
+	return t.unstored.add(page), len(page) == readPage, nil
 }
 
-// change is a delivery that slid a window or opened one, for the log.
-type change struct {
-	store.DeliveryChange
-	slid bool
-}
-
-func load(ctx context.Context, r store.Reader, chatJID, place string) (*State, error) {
-	e, err := r.Engagement(ctx, chatJID, place)
+// State returns the engagement in a place of a chat, with all that was delivered by now.
+func (t *Tracker) State(ctx context.Context, chatJID, place string) (*State, error) {
+	// In this order: a claim that is over was followed by a delivery, if there was any, which is then
+	// read; and what is no longer in memory is in the row.
+	claims, err := t.st.Claims(ctx, chatJID, place)
 	if err != nil {
 		return nil, err
 	}
-	s := &State{Engagement: e}
-	if s.Claims, err = r.Claims(ctx, chatJID, place); err != nil {
+	if err := t.CatchUp(ctx); err != nil {
 		return nil, err
 	}
-	chat, err := r.Chat(ctx, chatJID)
-	if chat != nil {
-		s.PinnedAt = chat.StickyAt
+	answers := t.unstored.of(key{chatJID, place})
+	row, err := t.st.Engagement(ctx, chatJID, place)
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	s := &State{Engagement: row.Engagement, PinnedAt: row.PinnedAt, Claims: claims}
+	for _, d := range answers {
+		if d.Seq > row.Read {
+			s.apply(d, t.ttl)
+		}
+	}
+	return s, nil
+}
+
+// States returns the engagement of the places of a chat that have had any, at most about 1,000, those
+// with the newest windows first. They are without claims.
+func (t *Tracker) States(ctx context.Context, chatJID string) ([]*State, error) {
+	if err := t.CatchUp(ctx); err != nil {
+		return nil, err
+	}
+	changed := map[string]bool{}
+	var states []*State
+	for _, place := range t.unstored.places(chatJID) {
+		s, err := t.State(ctx, chatJID, place)
+		if err != nil {
+			return nil, err
+		}
+		changed[place], states = true, append(states, s)
+	}
+	rows, err := t.st.Engagements(ctx, chatJID)
+	if err != nil {
+		return nil, err
+	}
+	chat, err := t.st.Chat(ctx, chatJID)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range rows {
+		if changed[e.Place] {
+			continue
+		}
+		s := &State{Engagement: *e}
+		if chat != nil {
+			s.PinnedAt = chat.StickyAt
+		}
+		states = append(states, s)
+	}
+	return states, nil
 }
 
 // Engage opens the window of a place on request, for ttl. A ttl that is not above 0 ends it and
-// all claims in force. allow may refuse, by the state before.
+// all claims in force. allow may refuse, by the state before. It waits for the write lock.
 func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl time.Duration, allow func(*State) error) (msg.Engagement, error) {
-	if err := t.CatchUp(ctx); err != nil { // earlier deliveries count first
-		return msg.Engagement{}, err
-	}
-
 	var next msg.Engagement
-	err := t.st.Write(ctx, func(tx *store.Tx) error {
+	err := t.storeAnd(ctx, func(tx *store.Tx) error { // earlier deliveries count first
 		s, err := load(ctx, tx.Reader, chatJID, place)
 		if err != nil {
 			return err
@@ -173,55 +190,4 @@ func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl
 		log.Debug("engagement ended")
 	}
 	return next, nil
-}
-
-// Snapshot is the engagement for one request of gated: the rows as they are, and what the
-// request's own items claim. It belongs to one goroutine.
-type Snapshot struct {
-	st     store.Reader
-	states map[key]*State
-	err    error
-}
-
-type key struct{ chatJID, place string }
-
-// Snapshot catches up and opens a snapshot.
-func (t *Tracker) Snapshot(ctx context.Context) (*Snapshot, error) {
-	if err := t.CatchUp(ctx); err != nil {
-		return nil, unreadable(err)
-	}
-	return &Snapshot{st: t.st.Reader, states: map[key]*State{}}, nil
-}
-
-func unreadable(err error) error {
-	return apierr.New(apierr.Unavailable, "engagement cannot be read: %w", err)
-}
-
-// Engaged returns the folder that answers a row received at a time in a place of a chat, "" for
-// none.
-func (s *Snapshot) Engaged(ctx context.Context, chatJID, place string, at int64) string {
-	return s.state(ctx, chatJID, place).Engaged(at)
-}
-
-// Claim adds a claim of a folder on a place, from a time on, for the items that follow.
-func (s *Snapshot) Claim(ctx context.Context, chatJID, place, folder string, at int64) {
-	state := s.state(ctx, chatJID, place)
-	state.Claims = append([]store.Claim{{Folder: folder, At: at}}, state.Claims...)
-}
-
-// Err returns the first error of reading rows. After one the snapshot's answers are invalid.
-func (s *Snapshot) Err() error { return s.err }
-
-func (s *Snapshot) state(ctx context.Context, chatJID, place string) *State {
-	at := key{chatJID, place}
-	if state := s.states[at]; state != nil {
-		return state
-	}
-	state, err := load(ctx, s.st, chatJID, place)
-	if err != nil {
-		s.err = unreadable(err)
-		state = &State{}
-	}
-	s.states[at] = state
-	return state
 }

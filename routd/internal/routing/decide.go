@@ -44,8 +44,8 @@ type question struct {
 	answer    routeapi.Answer
 }
 
-// Decide answers one item. A mention or reply that triggers claims its place for the items
-// after it. The weights in the answer are shared: they must not be changed.
+// Decide answers one item. A mention or reply that triggers claims its place for the items after it,
+// and so does a row that triggers because its place is engaged. The weights in the answer are shared: they must not be changed.
 func (t *Table) Decide(ctx context.Context, item *routeapi.Item, e Engagement) routeapi.Answer {
 	platform, room := msg.SplitJID(item.ChatJID)
 	if platform == "" || room == "" {
@@ -99,9 +99,11 @@ func (t *Table) question(ctx context.Context, item *routeapi.Item, platform stri
 	return q
 }
 
-// called reports whether the item mentions the bot or replies to it.
-func (q *question) called() bool {
-	return q.item.Verb == msg.VerbMention || q.item.Verb == msg.VerbReply
+// claims reports whether the item claims its place if it triggers: it mentions the bot or replies to
+// it, or continues a conversation. A verb without weight, as a reaction, continues none.
+func (q *question) claims() bool {
+	called := q.item.Verb == msg.VerbMention || q.item.Verb == msg.VerbReply
+	return called || q.answer.Engaged && q.answer.Impulse.Weight(q.item.Verb) > 0
 }
 
 // openThread makes the answer to a mention in a Slack channel begin a thread, so that it does not
@@ -117,7 +119,7 @@ func (q *question) openThread() {
 
 // claim holds the place of the answer for its group while the turn is in progress.
 func (q *question) claim(ctx context.Context, e Engagement) {
-	if q.answer.Action == routeapi.Trigger && q.called() && q.addressed == "" && !q.item.Stale {
+	if q.answer.Action == routeapi.Trigger && q.claims() && q.addressed == "" && !q.item.Stale {
 		e.Claim(ctx, q.item.ChatJID, msg.Place(q.answer.ThreadID, q.item.Topic), q.answer.Folder, q.item.ReceivedAt)
 	}
 }

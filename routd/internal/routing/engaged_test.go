@@ -182,6 +182,29 @@ func TestDecide_Mention_ClaimsPlace(t *testing.T) {
 	}
 }
 
+// A conversation continues by each row that fires a turn of it.
+func TestDecide_EngagedRow_ClaimsFromItsArrival(t *testing.T) {
+	for name, tc := range map[string]struct {
+		item routeapi.Item
+		want string
+	}{
+		"a message":                      {routeapi.Item{ChatJID: "telegram:-1"}, "telegram:-1  ops"},
+		"in a thread":                    {routeapi.Item{ChatJID: "telegram:-1", ThreadID: "33"}, "telegram:-1 33 acme"},
+		"an edit":                        {routeapi.Item{ChatJID: "telegram:-1", Verb: "edit"}, "telegram:-1  ops"},
+		"a reaction":                     {routeapi.Item{ChatJID: "telegram:-1", Verb: "reaction"}, ""},
+		"a message that names a group":   {routeapi.Item{ChatJID: "telegram:-1", Folder: "acme"}, ""},
+		"a message too old":              {routeapi.Item{ChatJID: "telegram:-1", Stale: true}, ""},
+		"a question for the chat's home": {routeapi.Item{ChatJID: "telegram:-1", HomeOnly: true}, ""},
+		"dropped":                        {routeapi.Item{ChatJID: "telegram:-1", Sender: "spam"}, ""},
+	} {
+		h := &holds{folders: map[string]string{"telegram:-1 ": "ops", "telegram:-1 33": "acme"}}
+		sample().Decide(t.Context(), &tc.item, h)
+		if got := strings.Join(h.claimed, "; "); got != tc.want {
+			t.Errorf("%s: claims %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 func TestRouted_FolderOfAnyRouteOfChat_True(t *testing.T) {
 	table := New([]msg.Route{
 		{ID: 1, Match: "chat_jid=telegram:-1 verb=mention", Target: "acme/eng"},

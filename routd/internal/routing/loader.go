@@ -3,7 +3,6 @@ package routing
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,70 +10,68 @@ import (
 	"arizuko/pkg/store"
 )
 
-// neverSeen is a value that a change counter never has.
-const neverSeen = -1
+// neverRead is a version that the database never has.
+const neverRead = -1
 
 // Loader holds the current table and reloads it when its rows in the database change.
 type Loader struct {
 	store    *store.Store
-	counter  *store.ChangeCounter
 	defaults msg.Impulse
 	changed  func(*Table)
 	current  atomic.Pointer[Table]
 
-	mu     sync.Mutex // one Reload at a time
-	seen   int64      // the counter's value before the rows of current were read
-	closed bool
+	reload chan struct{} // holds a value while a Reload runs; a waiting one heeds its context
+	closed atomic.Bool
 }
 
 // Open reads the first table. changed is called with each table once it is current, the first one
 // included. Close the Loader before the store.
 func Open(ctx context.Context, st *store.Store, defaults msg.Impulse, changed func(*Table)) (*Loader, error) {
-	counter, err := st.OpenChangeCounter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	l := &Loader{store: st, counter: counter, defaults: defaults, changed: changed, seen: neverSeen}
-	l.current.Store(&Table{})
+	l := &Loader{store: st, defaults: defaults, changed: changed, reload: make(chan struct{}, 1)}
+	l.current.Store(&Table{Version: neverRead})
 	if err := l.Reload(ctx); err != nil {
-		_ = counter.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-// Close ends the reloading: the last table stays current, Reload does nothing.
+// Close ends the reloading: it waits for a Reload under way, the last table stays current, and later
+// Reloads do nothing.
 func (l *Loader) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	return l.counter.Close()
+	l.closed.Store(true)
+	l.reload <- struct{}{}
+	<-l.reload
+	return nil
 }
 
 // Table returns the current table.
 func (l *Loader) Table() *Table { return l.current.Load() }
 
-// Reload replaces the table if routes or groups have changed. It costs a few microseconds when
-// nothing was written to the database. On an error the old table stays.
+// Reload replaces the table if routes or groups have changed. It costs one row read if not, whatever
+// else was written. On an error the old table stays.
 func (l *Loader) Reload(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+	select {
+	case l.reload <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-l.reload }()
+	if l.closed.Load() {
 		return nil
 	}
-	value, err := l.counter.Value(ctx)
+	version, err := l.store.RoutingVersion(ctx)
 	if err != nil {
-		return fmt.Errorf("read change counter: %w", err)
+		return fmt.Errorf("read version of routes and groups: %w", err)
 	}
-	if value == l.seen {
+	if version == l.Table().Version {
 		return nil
 	}
-	return l.read(ctx, value)
+	return l.read(ctx, version)
 }
 
-// read takes the counter's value from before, so that a commit during the reads is seen by the
-// next Reload. Groups come second: a route is written after its group.
-func (l *Loader) read(ctx context.Context, value int64) error {
+// read takes the version from before, so that a commit during the reads is seen by the next Reload.
+// Groups come second: a route is written after its group.
+func (l *Loader) read(ctx context.Context, version int64) error {
 	routes, err := l.store.Routes(ctx)
 	if err != nil {
 		return fmt.Errorf("read routes: %w", err)
@@ -83,14 +80,8 @@ func (l *Loader) read(ctx context.Context, value int64) error {
 	if err != nil {
 		return fmt.Errorf("read groups: %w", err)
 	}
-	l.seen = value
-	old := l.Table()
-	if old.Version > 0 && old.same(routes, groups) {
-		return nil
-	}
 	t := New(routes, groups, l.defaults)
-	// The clock keeps versions growing over restarts.
-	t.Version = max(old.Version+1, time.Now().UnixMilli())
+	t.Version = version
 	l.current.Store(t)
 	l.changed(t)
 	return nil

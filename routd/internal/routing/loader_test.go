@@ -65,12 +65,77 @@ func TestLoader_RowsChanged_Reloads(t *testing.T) {
 }
 
 func TestLoader_Restart_VersionGrows(t *testing.T) {
-	path := storetest.Path(t)
-	st := storetest.OpenAt(t, path, nil)
+	st := storetest.Open(t)
 	before := openLoader(t, st, func(*Table) {}).Table().Version
+	if again := openLoader(t, st, func(*Table) {}).Table().Version; again != before || again <= 0 {
+		t.Errorf("version %d, then %d without a change", before, again)
+	}
 	put(t, st, msg.Route{Target: "builtin:ping"})
-	if after := openLoader(t, st, func(*Table) {}).Table().Version; after < before || before < time.Now().Add(-time.Minute).UnixMilli() {
-		t.Errorf("version %d, before the restart %d", after, before)
+	if after := openLoader(t, st, func(*Table) {}).Table().Version; after <= before {
+		t.Errorf("version %d, before the change %d", after, before)
+	}
+}
+
+// A commit elsewhere costs the read of one row, however many routes there are.
+func TestReload_OtherCommits_ReadNoRoutes(t *testing.T) {
+	st := storetest.Open(t)
+	putMany(t, st, 10_000)
+	l := openLoader(t, st, func(*Table) {})
+	table := l.Table()
+	allocations := testing.AllocsPerRun(20, func() {
+		if err := st.Write(t.Context(), func(tx *store.Tx) error { return tx.SetCursor(1) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocations > 200 || l.Table() != table {
+		t.Errorf("%v allocations by a commit and a reload", allocations)
+	}
+}
+
+func TestReload_AnotherUnderWay_HeedsContext(t *testing.T) {
+	l := openLoader(t, storetest.Open(t), func(*Table) {})
+	l.reload <- struct{}{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.Reload(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	<-l.reload
+}
+
+func BenchmarkReload_OtherCommits(b *testing.B) {
+	st := storetest.Open(b)
+	putMany(b, st, 10_000)
+	l, err := Open(b.Context(), st, defaults(), func(*Table) {})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	for b.Loop() {
+		if err := l.Reload(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func putMany(t testing.TB, st *store.Store, n int) {
+	t.Helper()
+	err := st.Write(t.Context(), func(tx *store.Tx) error {
+		if _, err := tx.PutGroup(&groups("acme")[0]); err != nil {
+			return err
+		}
+		for _, r := range manyRoutes(n) {
+			if err := tx.PutRoute(&r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

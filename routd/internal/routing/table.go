@@ -4,7 +4,6 @@
 package routing
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -159,16 +158,6 @@ func (t *Table) check(r msg.Route) error {
 		err = unregistered(target.Folder)
 	}
 	return err
-}
-
-// same reports whether the table was compiled from these rows.
-func (t *Table) same(routes []msg.Route, groups []msg.Group) bool {
-	return slices.EqualFunc(t.routes, routes, func(a, b msg.Route) bool {
-		return a.ID == b.ID && a.Seq == b.Seq && a.Match == b.Match && a.Target == b.Target &&
-			bytes.Equal(a.Impulse, b.Impulse)
-	}) && slices.EqualFunc(t.groups, groups, func(a, b msg.Group) bool {
-		return a.Folder == b.Folder && a.Name == b.Name && a.CreatedAt == b.CreatedAt && bytes.Equal(a.Config, b.Config)
-	})
 }
 
 // CheckRoute returns the target of a row, or its problem. The caller checks whether the

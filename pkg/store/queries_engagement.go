@@ -1,0 +1,37 @@
+package store
+
+// What routd reads for each question.
+const (
+	// A claim begins with the first row of its turn that claims, and is renewed by the last one: a turn
+	// that waits takes in newer rows. The open claims come beside the newest ones: a turn may take longer
+	// than many short ones after it.
+	claimingRow          = `r.direction = 'in' AND (r.verb IN ('mention', 'reply') OR r.reason = 'engaged')`
+	queryDeliveryChanges = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(t.place,''), ifnull(o.folder,''),
+		ifnull(o.claims_engagement,0) AND (t.ended_at IS NULL OR m.received_at <= t.ended_at),
+		ifnull((SELECT max(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), ifnull(q.received_at,0))
+		FROM deliveries d INDEXED BY deliveries_seq JOIN messages m ON m.id = d.message_id
+		LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) AND o.kind <> 'broadcast'
+		LEFT JOIN messages q ON q.id = o.trigger_message_id
+		WHERE d.seq > ? ORDER BY d.seq LIMIT ?+0`
+	queryClaims = `SELECT o.folder,
+		ifnull((SELECT min(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), q.received_at),
+		ifnull((SELECT max(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), q.received_at),
+		CASE WHEN t.ended_at IS NULL OR EXISTS (SELECT 1 FROM messages m
+		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.out_state IN ('queued', 'sending')
+		AND m.source IN ('agent', 'tool')) THEN 0
+		ELSE max(t.ended_at, ifnull((SELECT max(d.updated_at) FROM messages m JOIN deliveries d ON d.message_id = m.id
+		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.source IN ('agent', 'tool')), 0)) END
+		FROM turns t JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) JOIN messages q ON q.id = o.trigger_message_id
+		WHERE t.id IN (SELECT * FROM (SELECT id FROM turns INDEXED BY turns_claims
+			WHERE claims_engagement = 1 AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 32)
+			UNION ALL SELECT * FROM (SELECT id FROM turns INDEXED BY turns_open_claims
+			WHERE claims_engagement = 1 AND ended_at IS NULL AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 8))
+		ORDER BY t.id DESC`
+	deliveriesRead      = `ifnull((SELECT CAST(value AS INTEGER) FROM cursors WHERE daemon = 'routd' AND key = 'deliveries'), 0)`
+	queryDeliveriesRead = `SELECT ` + deliveriesRead + `, (SELECT value FROM counters WHERE name = 'deliveries')`
+	queryEngagement     = `SELECT ` + engagementColumns + `, ifnull((SELECT sticky_at FROM chats WHERE jid = ?1), 0), ` + deliveriesRead + `
+		FROM (SELECT 1) LEFT JOIN chat_reply_state ON jid = ?1 AND topic = ?2`
+	queryEngagements = `SELECT ` + engagementColumns + ` FROM chat_reply_state WHERE jid = ?
+		ORDER BY engaged_until DESC, topic LIMIT 1000`
+	queryRoutingVersion = `SELECT value FROM counters WHERE name = 'routing'`
+)

@@ -1,0 +1,4 @@
+package engagement
+
+// SetMaxUnstored sets how many answers are kept in memory.
+func (t *Tracker) SetMaxUnstored(n int) { t.maxUnstored = n }

@@ -1,0 +1,58 @@
+package engagement
+
+import (
+	"context"
+
+	"arizuko/pkg/store"
+)
+
+// Snapshot is the engagement for one request of gated: the rows as they are, and what the
+// request's own items claim. It belongs to one goroutine.
+type Snapshot struct {
+	tracker *Tracker
+	states  map[key]*State
+	claimed map[key]bool // the newest claim of the state is one of the request's own
+	err     error
+}
+
+// Snapshot catches up and opens a snapshot.
+func (t *Tracker) Snapshot(ctx context.Context) (*Snapshot, error) {
+	if err := t.CatchUp(ctx); err != nil {
+		return nil, err
+	}
+	return &Snapshot{tracker: t, states: map[key]*State{}, claimed: map[key]bool{}}, nil
+}
+
+// Engaged returns the folder that answers a row received at a time in a place of a chat, "" for
+// none.
+func (s *Snapshot) Engaged(ctx context.Context, chatJID, place string, at int64) string {
+	return s.state(ctx, chatJID, place).Engaged(at)
+}
+
+// Claim adds a claim of a folder on a place, from a time on, for the items that follow.
+func (s *Snapshot) Claim(ctx context.Context, chatJID, place, folder string, at int64) {
+	state := s.state(ctx, chatJID, place)
+	if last := state.Claims; s.claimed[key{chatJID, place}] && last[0].Folder == folder {
+		last[0].At, last[0].LastAt = min(last[0].At, at), max(last[0].LastAt, at)
+		return
+	}
+	state.Claims = append([]store.Claim{{Folder: folder, At: at, LastAt: at}}, state.Claims...)
+	s.claimed[key{chatJID, place}] = true
+}
+
+// Err returns the first error of reading rows. After one the snapshot's answers are invalid.
+func (s *Snapshot) Err() error { return s.err }
+
+func (s *Snapshot) state(ctx context.Context, chatJID, place string) *State {
+	at := key{chatJID, place}
+	if state := s.states[at]; state != nil {
+		return state
+	}
+	state, err := s.tracker.State(ctx, chatJID, place)
+	if err != nil {
+		s.err = err
+		state = &State{}
+	}
+	s.states[at] = state
+	return state
+}

@@ -1,0 +1,164 @@
+package engagement
+
+import (
+	"context"
+	"time"
+
+	"arizuko/pkg/store"
+)
+
+// Poke makes Watch store what was delivered.
+func (t *Tracker) Poke() {
+	select {
+	case t.work <- struct{}{}:
+	default:
+	}
+}
+
+// Watch stores the effect of deliveries after each Poke and at least every interval, until ctx ends.
+// It is the only one that waits for the write lock of its own accord. report receives each result.
+func (t *Tracker) Watch(ctx context.Context, interval time.Duration, report func(error)) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		case <-t.work:
+		}
+		err := t.Store(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		report(err)
+		if err == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(max(interval, minRetryDelay)):
+		}
+	}
+}
+
+// Store reads new deliveries and stores their effect, in pages. Deliveries that have none are only
+// counted as read now and then: reading them again after a restart changes nothing.
+func (t *Tracker) Store(ctx context.Context) error {
+	for {
+		_, more, readErr := t.readNext(ctx)
+		read, stored, answers := t.unstored.progress()
+		switch {
+		case answers > 0, read-stored >= readPage:
+			if err := t.storeAnd(ctx, nil); err != nil {
+				return err
+			}
+		case readErr != nil || !more:
+			return readErr
+		}
+	}
+}
+
+// storeAnd stores the effect of all deliveries, in pages, and does then in the commit of the last
+// page, unless it is nil.
+func (t *Tracker) storeAnd(ctx context.Context, then func(*store.Tx) error) error {
+	for {
+		var p page
+		err := t.st.Write(ctx, func(tx *store.Tx) error {
+			p = page{states: map[key]*State{}}
+			if err := p.store(ctx, tx, t.ttl); err != nil || p.more || then == nil {
+				return err
+			}
+			return then(tx)
+		})
+		if err != nil {
+			return err
+		}
+		t.unstored.drop(p.upto, p.states, !p.more)
+		for _, c := range p.changes {
+			log := t.log.With("chat", c.ChatJID, "topic", c.Place, "folder", c.Folder, "row", c.MessageID)
+			if c.slid {
+				log.Debug("engagement slid")
+			} else {
+				log.Debug("engagement opened")
+			}
+		}
+		if !p.more {
+			return nil
+		}
+	}
+}
+
+// page is what one commit stores.
+type page struct {
+	upto    int64 // seq of the last delivery in it
+	more    bool  // there are later ones
+	states  map[key]*State
+	changes []change
+}
+
+// change is a delivery that slid a window or opened one, for the log.
+type change struct {
+	store.DeliveryChange
+	slid bool
+}
+
+func (p *page) store(ctx context.Context, tx *store.Tx, ttl time.Duration) error {
+	read, last, err := tx.DeliveriesRead(ctx)
+	if err != nil {
+		return err
+	}
+	deliveries, err := tx.DeliveryChanges(ctx, read, storePage)
+	if err != nil {
+		return err
+	}
+	p.upto, p.more = last, len(deliveries) == storePage
+	if p.more {
+		p.upto = deliveries[storePage-1].Seq
+	}
+	for _, d := range deliveries {
+		if err := p.apply(ctx, tx, d, ttl); err != nil {
+			return err
+		}
+	}
+	for _, s := range p.states {
+		if err := tx.PutEngagement(s.Engagement); err != nil {
+			return err
+		}
+	}
+	if p.upto == read {
+		return nil
+	}
+	return tx.PutDeliveriesRead(p.upto)
+}
+
+func (p *page) apply(ctx context.Context, tx *store.Tx, d store.DeliveryChange, ttl time.Duration) (err error) {
+	if !isAnswer(d) {
+		return nil
+	}
+	at := key{d.ChatJID, d.Place}
+	s := p.states[at]
+	if s == nil {
+		if s, err = load(ctx, tx.Reader, d.ChatJID, d.Place); err != nil {
+			return err
+		}
+		p.states[at] = s
+	}
+	before := s.Engagement
+	s.apply(d, ttl)
+	if s.Until != before.Until || s.Folder != before.Folder {
+		p.changes = append(p.changes, change{d, before.Folder == s.Folder && before.Open(d.At, s.PinnedAt)})
+	}
+	return nil
+}
+
+// load reads the state of a place in a transaction.
+func load(ctx context.Context, r store.Reader, chatJID, place string) (*State, error) {
+	row, err := r.Engagement(ctx, chatJID, place)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := r.Claims(ctx, chatJID, place)
+	return &State{Engagement: row.Engagement, PinnedAt: row.PinnedAt, Claims: claims}, err
+}

@@ -1,0 +1,97 @@
+package engagement
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"arizuko/pkg/store"
+)
+
+// key is a place of a chat.
+type key struct{ chatJID, place string }
+
+// unstored has the answers whose deliveries were read and whose effect is not stored yet. Its lock is
+// held for memory only, never during a read or write of the database.
+type unstored struct {
+	mu      sync.Mutex
+	read    int64 // seq of the last delivery read
+	stored  int64 // seq up to which their effect is stored
+	answers map[key][]store.DeliveryChange
+	count   int
+}
+
+// begin sets how far deliveries were read and stored by the routd before.
+func (u *unstored) begin(seq int64) {
+	u.read, u.stored, u.answers = seq, seq, map[key][]store.DeliveryChange{}
+}
+
+// progress returns the seqs of the last delivery read and stored, and how many answers lie between.
+func (u *unstored) progress() (read, stored int64, answers int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.read, u.stored, u.count
+}
+
+// add keeps the answers among deliveries, which are in order of seq, and returns their number.
+func (u *unstored) add(deliveries []store.DeliveryChange) (n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, d := range deliveries {
+		if d.Seq <= u.read {
+			continue
+		}
+		u.read = d.Seq
+		if isAnswer(d) {
+			at := key{d.ChatJID, d.Place}
+			u.answers[at] = append(u.answers[at], d)
+			n++
+		}
+	}
+	u.count += n
+	return n
+}
+
+// of returns the answers delivered to a place, in order of seq.
+func (u *unstored) of(at key) []store.DeliveryChange {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.answers[at] // appended to and replaced, never changed
+}
+
+// places returns the places of a chat that answers were delivered to.
+func (u *unstored) places(chatJID string) (places []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for at := range u.answers {
+		if at.chatJID == chatJID {
+			places = append(places, at.place)
+		}
+	}
+	return places
+}
+
+// drop forgets the answers of places up to a seq, whose effect is stored; all is for those of every
+// place.
+func (u *unstored) drop(seq int64, places map[key]*State, all bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stored, u.read = max(u.stored, seq), max(u.read, seq)
+	for at := range places {
+		u.dropOf(at, seq)
+	}
+	if all {
+		for at := range u.answers {
+			u.dropOf(at, seq)
+		}
+	}
+}
+
+func (u *unstored) dropOf(at key, seq int64) {
+	answers := u.answers[at]
+	n, _ := slices.BinarySearchFunc(answers, seq+1, func(d store.DeliveryChange, seq int64) int { return cmp.Compare(d.Seq, seq) })
+	u.count -= n
+	if u.answers[at] = answers[n:]; n == len(answers) {
+		delete(u.answers, at)
+	}
+}
