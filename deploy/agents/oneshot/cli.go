@@ -39,28 +39,19 @@ func newCLI(program string, extra []string, model string, log io.Writer) *cli {
 // outcome is the result of a turn.
 type outcome struct {
 	text    string
-	session string // of the conversation, "" for none
-	lost    bool   // the session to resume does not exist
-	failure string // the reason for having no answer, "" if there is one
+	session string   // of the conversation, "" for none
+	failure *failure // nil if there is an answer
 }
 
-// ask runs a process for a prompt in a session, or in a new one if that does not exist. The end of ctx
-// terminates the process.
+// ask runs a process for a prompt in a session, or in a new one. The end of ctx terminates the process.
 func (c *cli) ask(ctx context.Context, session, prompt string) outcome {
-	if c.sessions == nil {
+	switch {
+	case c.sessions == nil:
 		return c.runOnce(ctx, "", prompt)
+	case session != "" && !c.sessions.MatchString(session):
+		return outcome{failure: c.sessionLost("it belongs to another agent")}
 	}
-	if session != "" && !c.sessions.MatchString(session) { // of another agent
-		o := c.runOnce(ctx, "", prompt)
-		o.lost = true
-		return o
-	}
-	o := c.runOnce(ctx, session, prompt)
-	if session != "" && o.lost {
-		o = c.runOnce(ctx, "", prompt)
-		o.lost = true
-	}
-	return o
+	return c.runOnce(ctx, session, prompt)
 }
 
 func (c *cli) runOnce(ctx context.Context, session, prompt string) outcome {
@@ -77,26 +68,10 @@ func (c *cli) runOnce(ctx context.Context, session, prompt string) outcome {
 	}
 	parser.end()
 	o := outcome{text: strings.TrimSpace(parser.text), session: parser.session}
-	if err != nil || o.text == "" && parser.failure != "" {
-		o.lost = c.lost != "" && strings.Contains(string(stderr.last), c.lost)
+	if err != nil || o.text == "" {
 		o.failure = c.explain(err, parser.failure, string(stderr.last))
 	}
 	return o
-}
-
-// explain is the reason for having no answer, in the command's own words if it printed any.
-func (c *cli) explain(err error, failure, stderr string) string {
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Sprintf("%s is not installed, or not in PATH", c.program)
-	case failure != "":
-		return fmt.Sprintf("%s failed: %s", c.name, excerpt(failure))
-	}
-	reason := "no error was printed"
-	if err != nil {
-		reason = err.Error()
-	}
-	return fmt.Sprintf("%s failed: %s", c.name, cmp.Or(excerpt(errorLine(stderr)), reason))
 }
 
 var terminalCodes = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")

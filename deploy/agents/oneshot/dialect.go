@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -113,12 +115,15 @@ func readGemini(line []byte) (e event) {
 		SessionID string `json:"session_id"`
 		Role      string `json:"role"`
 		Content   string `json:"content"`
+		Message   string `json:"message"` // of an error or a warning
 		Error     struct {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
 	_ = json.Unmarshal(line, &l)
 	switch {
+	case l.Type == "error": // the result is a success all the same
+		e.failure = l.Message
 	case l.Type == "init":
 		e.session = l.SessionID
 	case l.Type == "message" && l.Role == "assistant":
@@ -154,6 +159,7 @@ func readOpencode(line []byte) (e event) {
 			Name string `json:"name"`
 			Data struct {
 				Message string `json:"message"`
+				Status  int    `json:"statusCode"`
 			} `json:"data"`
 		} `json:"error"`
 	}
@@ -165,8 +171,9 @@ func readOpencode(line []byte) (e event) {
 	case "text":
 		e.text = l.Part.Text
 	case "error":
-		if e.failure = l.Error.Data.Message; e.failure == "" {
-			e.failure = l.Error.Name
+		e.failure = cmp.Or(l.Error.Data.Message, l.Error.Name)
+		if l.Error.Data.Status != 0 {
+			e.failure = fmt.Sprintf("%s (%d)", e.failure, l.Error.Data.Status)
 		}
 	}
 	return e

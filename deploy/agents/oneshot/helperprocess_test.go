@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -60,6 +61,13 @@ func fakeCommand(name string, args []string) int {
 	case strings.Contains(text, "refuse"): // with exit code 0
 		fmt.Printf(answer.failed, session)
 		return 0
+	case strings.Contains(text, "empty"):
+		return 0
+	case strings.Contains(text, "die"):
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case strings.Contains(text, "limit"):
+		fmt.Fprintln(os.Stderr, "Error: 429, please try again in 20s")
+		return 1
 	case strings.Contains(text, "crash"):
 		fmt.Fprintln(os.Stderr, "\x1b[91mError: \x1b[0mout of luck\n\nStack:\n   0: <unknown>")
 		return 1

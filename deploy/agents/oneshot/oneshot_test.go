@@ -24,7 +24,8 @@ func TestParser_RecordedOutput_AnswerSessionFailure(t *testing.T) {
 		"opencode-tool":   {text: "You said something", session: "ses_e0060c00cffeqrtVLVAsccd5H1"},
 		"codex-failed":    {session: "01a1ff98-82dc-7f12-a5c8-70d9c44736e8", failure: "unexpected status 401 Unauthorized: bad key, url: http://127.0.0.1:18777/v1/responses"},
 		"gemini-failed":   {session: "fb866633-5196-4a19-a6be-6b662c18d40f", failure: `[API Error: {"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}]`},
-		"opencode-failed": {session: "ses_e00667560ffeMyaxwHAQbNMq0a", failure: "bad key"},
+		"opencode-failed": {session: "ses_e00667560ffeMyaxwHAQbNMq0a", failure: "bad key (401)"},
+		"gemini-loop":     {session: "8e3a5e4f-696c-4943-bf87-9af9da23ee28", failure: "Loop detected, stopping execution"},
 	} {
 		output, err := os.ReadFile(filepath.Join("testdata", file+".jsonl"))
 		if err != nil {
@@ -199,7 +200,7 @@ func TestAgent_NextRun_ResumesSession(t *testing.T) {
 	}
 }
 
-func TestAgent_UnknownSession_StartsNewWithNote(t *testing.T) {
+func TestAgent_SessionCannotBeResumed_ReportsIt(t *testing.T) {
 	for name, gone := range map[string]string{
 		"codex": "11111111-1111-4111-8111-111111111111", "gemini": "11111111-1111-4111-8111-111111111111", "opencode": "ses_1",
 	} {
@@ -208,18 +209,18 @@ func TestAgent_UnknownSession_StartsNewWithNote(t *testing.T) {
 				t.Chdir(t.TempDir())
 				a := start(t, name)
 				a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session}
-				if f := a.wantAnswer("1", lostNote+"\n\nheard one"); f.NewSessionID != lines[name].session {
-					t.Errorf("session %q", f.NewSessionID)
+				f := a.frame()
+				if f.Status != agentproto.StatusError || f.Kind != agentproto.KindSession || !strings.Contains(f.Error, "cannot resume the session") {
+					t.Errorf("got %+v", f)
 				}
-				a.in <- agentproto.Message{TurnID: "2", Prompt: "two"}
-				a.wantAnswer("2", "heard two")
-				if err := a.closeInput(); err != nil {
-					t.Error(err)
+				if err := <-a.done; err == nil {
+					t.Error("the run has not failed")
 				}
-				for _, c := range calls(t) {
-					if session != gone && strings.Contains(strings.Join(c.Args, " "), session) {
-						t.Errorf("%q is among the arguments %q", session, c.Args)
-					}
+				if session == gone {
+					return
+				}
+				if _, err := os.Stat(callsFile); err == nil {
+					t.Error("the command was called")
 				}
 			})
 		}
@@ -243,21 +244,33 @@ func TestAgent_PlainCommand_OutputIsAnswer(t *testing.T) {
 
 func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 	for _, name := range []string{"codex", "gemini", "opencode", "plain"} {
-		for order, want := range map[string]string{
-			"fail": name + " failed: bad key", "refuse": name + " failed: bad key", "crash": name + " failed: Error: out of luck",
+		for order, tt := range map[string]struct {
+			kind agentproto.Kind
+			want string
+		}{
+			"fail":   {"permanent", name + " failed: bad key"},
+			"refuse": {"permanent", name + " failed: bad key"}, // with exit code 0
+			"crash":  {"transient", name + " failed: Error: out of luck"},
+			"limit":  {"transient", name + " failed: Error: 429, please try again in 20s"},
+			"empty":  {"transient", name + " failed: it ended without an answer"},
+			"die":    {"transient", name + " failed: a warning"},
 		} {
 			switch {
 			case name == "plain" && order == "fail":
-				want = "plain failed: a warning"
-			case name == "plain" && order == "refuse": // no output is an answer
-				continue
+				tt.kind, tt.want = "transient", "plain failed: a warning"
+			case name == "plain" && order == "refuse":
+				tt.kind, tt.want = "transient", "plain failed: it ended without an answer"
 			}
 			t.Run(name+" "+order, func(t *testing.T) {
 				t.Chdir(t.TempDir())
 				a := start(t, name)
 				a.in <- agentproto.Start{TurnID: "1", Prompt: order}
-				if f := a.frame(); f.Status != agentproto.StatusError || f.TurnID != "1" || f.Error != want {
-					t.Errorf("got %+v, want %q", f, want)
+				f := a.frame()
+				if f.Status != agentproto.StatusError || f.TurnID != "1" || f.Kind != tt.kind || !strings.HasPrefix(f.Error, tt.want) {
+					t.Errorf("got %+v, want %+v", f, tt)
+				}
+				if (f.RetryAfter == 20) != (order == "limit") {
+					t.Errorf("retry after %v", f.RetryAfter)
 				}
 				if err := <-a.done; err == nil {
 					t.Error("the run has not failed")
@@ -270,11 +283,21 @@ func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 	}
 }
 
+func TestAgent_HiddenText_IsAnswer(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a := start(t, "codex")
+	a.in <- agentproto.Start{TurnID: "1", Prompt: "<internal>nothing to say</internal>"}
+	a.wantAnswer("1", "heard <internal>nothing to say</internal>")
+	if err := a.closeInput(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAgent_MissingCommand_EndsRunWithError(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := startCommand(t, "no-such-program")
 	a.in <- agentproto.Start{TurnID: "1", Prompt: "one"}
-	if f := a.frame(); f.Error != "no-such-program is not installed, or not in PATH" {
+	if f := a.frame(); f.Kind != agentproto.KindPermanent || f.Error != "no-such-program is not installed, or not in PATH" {
 		t.Errorf("got %+v", f)
 	}
 }

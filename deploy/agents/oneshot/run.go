@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"unicode/utf8"
 
 	"arizuko/pkg/agentproto"
 )
-
-// lostNote precedes the first answer if the session could not be resumed.
-const lostNote = "(I have lost our earlier conversation and start afresh.)"
 
 // errStopped is returned for a run that was terminated by a signal.
 var errStopped = errors.New("terminated")
@@ -101,12 +99,8 @@ func (r *run) answer(o outcome) error {
 	if w.dropped {
 		return nil
 	}
-	if o.failure != "" {
-		frame := agentproto.Frame{Status: agentproto.StatusError, TurnID: w.id, Error: cut(o.failure)}
-		return errors.Join(errors.New(o.failure), agentproto.WriteFrame(r.out, frame))
-	}
-	if o.lost && o.text != "" {
-		o.text = lostNote + "\n\n" + o.text
+	if o.failure != nil {
+		return r.fail(w.id, o.failure)
 	}
 	if o.session != "" {
 		r.session = o.session
@@ -114,6 +108,16 @@ func (r *run) answer(o outcome) error {
 	return agentproto.WriteFrame(r.out, agentproto.Frame{
 		Status: agentproto.StatusOK, TurnID: w.id, NewSessionID: o.session, Result: cut(o.text),
 	})
+}
+
+// fail reports a failed turn and ends the run. It names no session: one that the turn continued is
+// kept by its kind, and one that the turn began may not be stored.
+func (r *run) fail(turnID string, f *failure) error {
+	frame := agentproto.Frame{Status: agentproto.StatusError, TurnID: turnID, Error: cut(f.text), Kind: f.kind}
+	if f.kind == agentproto.KindTransient {
+		frame.RetryAfter = min(math.Ceil(f.retryAfter.Seconds()), agentproto.MaxRetryAfter.Seconds())
+	}
+	return errors.Join(errors.New(f.text), agentproto.WriteFrame(r.out, frame))
 }
 
 // stopTurn ends the running turn.
