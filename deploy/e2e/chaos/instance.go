@@ -31,8 +31,9 @@ const (
 	// engagement is how long a window stays open: short, so that some expire during a run.
 	engagement = 2 * time.Second
 	// stuckTimeout is how long nothing may change before open work counts as stuck, apart from work that
-	// waits until a time that it has set itself, of at most maxWait.
-	stuckTimeout = 45 * time.Second
+	// waits until a time that it has set itself, of at most maxWait. It exceeds the minute that a call to a
+	// platform that hangs may take.
+	stuckTimeout = 90 * time.Second
 	maxWait      = 6 * time.Minute
 )
 
@@ -62,9 +63,9 @@ type loadedInstance struct {
 	platforms []chatsim.Platform
 	load      *generator
 
-	outages  map[chatsim.Platform]*time.Timer // end the outages of platforms
-	provoked bool                             // there is no load but provocations
-	clockSet bool                             // timestamps of rows can't be compared
+	outages  map[chatsim.Platform]outage
+	provoked bool // there is no load but provocations
+	clockSet bool // timestamps of rows can't be compared
 	db       *sql.DB
 
 	stop       context.CancelFunc // ends the generator's goroutines
@@ -83,7 +84,7 @@ func start(ctx context.Context, bin string, seed uint64, env ...string) (*loaded
 	if err != nil {
 		return nil, err
 	}
-	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(seed, 0)), platforms: newPlatforms(), outages: map[chatsim.Platform]*time.Timer{}}
+	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(seed, 0)), platforms: newPlatforms(), outages: map[chatsim.Platform]outage{}}
 	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn",
 		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
 	if err := l.setUp(ctx); err != nil {

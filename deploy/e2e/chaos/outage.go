@@ -20,7 +20,7 @@ const (
 	reconnectTimeout = 15 * time.Second
 )
 
-// disruptPlatform injects a random fault into one platform, or makes it unreachable for a while.
+// disruptPlatform injects a random fault into one platform, or cuts it off for a while.
 func (l *loadedInstance) disruptPlatform() {
 	p := l.platforms[l.random.IntN(len(l.platforms))]
 	if l.random.IntN(4) > 0 {
@@ -28,32 +28,52 @@ func (l *loadedInstance) disruptPlatform() {
 		return
 	}
 	l.endOutage(p)
+	restore := cutOff(p, l.random.IntN(4) == 0)
+	l.outages[p] = outage{time.AfterFunc(time.Duration(l.random.Int64N(int64(maxOutage))), restore), restore}
+}
+
+// cutOff cuts a platform off and returns a function that restores it. With hangs, connections are accepted and
+// requests not answered; else they are refused.
+func cutOff(p chatsim.Platform, hangs bool) (restore func()) {
+	if hangs {
+		p.SetAnswering(false)
+		return func() { p.SetAnswering(true) }
+	}
 	p.SetReachable(false)
-	l.outages[p] = time.AfterFunc(time.Duration(l.random.Int64N(int64(maxOutage))), func() { p.SetReachable(true) })
+	return func() { p.SetReachable(true) }
+}
+
+// outage is a platform's outage that will end by itself.
+type outage struct {
+	timer   *time.Timer
+	restore func()
 }
 
 // endOutage ends a platform's outage that would end by itself later.
 func (l *loadedInstance) endOutage(p chatsim.Platform) {
-	if timer := l.outages[p]; timer != nil && timer.Stop() {
-		p.SetReachable(true)
+	if o, ok := l.outages[p]; ok && o.timer.Stop() {
+		o.restore()
 	}
 	delete(l.outages, p)
 }
 
-// outageOfAll makes all platforms unreachable for finalOutage, while users keep writing. late says which
-// adapters were not connected again within reconnectTimeout.
+// outageOfAll cuts all platforms off for finalOutage, while users keep writing. late says which adapters were
+// not connected again within reconnectTimeout.
 func (l *loadedInstance) outageOfAll(ctx context.Context, out io.Writer) (late, err error) {
+	var restore []func()
 	for _, p := range l.platforms {
 		l.endOutage(p)
-		p.SetReachable(false)
+		hangs := l.random.IntN(2) == 0
+		fmt.Fprintf(out, "outage of %s: hangs=%t\n", p.Info().Platform, hangs)
+		restore = append(restore, cutOff(p, hangs))
 	}
 	for began := time.Now(); time.Since(began) < finalOutage && ctx.Err() == nil; {
 		l.burst(ctx)
 		pause(ctx, time.Second)
 	}
-	for _, p := range l.platforms {
+	for i, p := range l.platforms {
 		p.ClearFaults() // else connecting may fail for another reason
-		p.SetReachable(true)
+		restore[i]()
 	}
 	began := time.Now()
 	late = l.awaitConnected(ctx, out)
