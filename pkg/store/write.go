@@ -133,8 +133,8 @@ func (s *Store) transact(st *statements, tx *Tx, group []*job) error {
 	if _, err := st.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	for _, j := range group {
-		if err := runJob(st, tx, j); err != nil {
+	for i, j := range group {
+		if err := runJob(st, tx, j, i == 0); err != nil {
 			_, _ = st.exec("ROLLBACK") // fails when SQLite has rolled back by itself
 			return err
 		}
@@ -147,21 +147,38 @@ func (s *Store) transact(st *statements, tx *Tx, group []*job) error {
 	return nil
 }
 
-// runJob runs one write under a savepoint. An error of the write goes to its
-// caller; the error returned means that the whole transaction is rolled back.
-func runJob(st *statements, tx *Tx, j *job) error {
-	if _, err := st.exec("SAVEPOINT verb"); err != nil {
-		return err
+// runJob runs one write under a savepoint; the first of a transaction needs none, since there is nothing before
+// it to keep. An error of the write goes to its caller; the error returned means that the whole transaction is
+// rolled back.
+func runJob(st *statements, tx *Tx, j *job, first bool) error {
+	if !first {
+		if _, err := st.exec("SAVEPOINT verb"); err != nil {
+			return err
+		}
 	}
 	poked, noted := len(tx.pokes), len(tx.verbs)
 	if err := call(j.fn, tx); err != nil {
 		j.err = explain(err)
 		tx.pokes, tx.verbs = tx.pokes[:poked], tx.verbs[:noted]
-		if _, back := st.exec("ROLLBACK TO verb"); back != nil {
+		if undo(st, first) != nil {
 			return err
 		}
 	}
+	if first {
+		return nil
+	}
 	_, err := st.exec("RELEASE verb")
+	return err
+}
+
+// undo rolls back a write, and for the first of a transaction begins the transaction again.
+func undo(st *statements, first bool) error {
+	if !first {
+		_, err := st.exec("ROLLBACK TO verb")
+		return err
+	}
+	_, _ = st.exec("ROLLBACK") // fails when SQLite has rolled back by itself
+	_, err := st.exec("BEGIN IMMEDIATE")
 	return err
 }
 

@@ -63,6 +63,21 @@ func TestWriteAll_OneFails_OthersCommit(t *testing.T) {
 	}
 }
 
+func TestWriteAll_FirstFails_OthersCommit(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	errs := s.WriteAll(t.Context(), puts("one", store.ErrStale), puts("two", nil), puts("three", store.ErrStale), puts("four", nil))
+	if !errors.Is(errs[0], store.ErrStale) || errs[1] != nil || !errors.Is(errs[2], store.ErrStale) || errs[3] != nil {
+		t.Errorf("errors: %v", errs)
+	}
+	if err := s.Write(t.Context(), puts("five", store.ErrStale)); !errors.Is(err, store.ErrStale) {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff([]string{"two", "four"}, contents(t, s)); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+}
+
 func TestWrite_RowsAreVisibleInside_AndOutsideAfterCommit(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
