@@ -7,12 +7,12 @@ while IFS= read -r line; do
     *) continue ;; # an interrupt, or a later type: nothing is running here
   esac
   turn=$(printf '%s\n' "$line" | jq -r .turnId)
-  status=ok error=
+  status=ok error= kind=
   if ! answer=$(printf '%s\n' "$line" | jq -r .prompt | "$@"); then
-    status=error error="$1 failed"
+    status=error error="$1 failed" kind=transient answer=
   fi
   echo ---ARIZUKO_OUTPUT_START---
-  printf '%s' "$answer" | jq -Rs --arg turn "$turn" --arg status "$status" --arg error "$error" \
-    '{status: $status, result: ., error: $error, turnId: $turn}'
+  printf '%s' "$answer" | jq -Rs --arg turn "$turn" --arg status "$status" --arg error "$error" --arg kind "$kind" \
+    '{status: $status, result: ., error: $error, kind: $kind, turnId: $turn}'
   echo ---ARIZUKO_OUTPUT_END---
 done

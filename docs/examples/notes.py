@@ -22,4 +22,4 @@ for line in map(json.loads, sys.stdin):
             result = answer(line["prompt"], pathlib.Path(f"notes-{session}.jsonl"))
             write(status="ok", turnId=line["turnId"], newSessionId=session, result=result)
         except Exception as problem:
-            write(status="error", turnId=line["turnId"], error=f"cannot take notes: {problem}")
+            write(status="error", kind="transient", turnId=line["turnId"], error=f"cannot take notes: {problem}")

@@ -165,7 +165,7 @@ func (tr runtimeTest) run(t *testing.T) {
 	t.Setenv("TELEGRAM_BOT_TOKEN", "t-value")
 	for name, test := range map[string]func(*testing.T, testRuntime, fixture){
 		"own files": tr.ownFiles, "other files": tr.otherFiles, "detached child": tr.detachedChild,
-		"stop": stopping, "exit code": exitCode, "orphan": tr.orphaned, "check": checks,
+		"stop": stopping, "exit code": exitCode, "orphan": tr.orphaned, "check": checks, "program missing": tr.programMissing,
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newFixture(t, tr.attacker)
@@ -343,6 +343,20 @@ func exitCode(t *testing.T, w testRuntime, e fixture) {
 	}
 	if _, _, exit := finish(t, c.p); exit.Code != 7 || exit.Err != nil {
 		t.Errorf("exit %+v", exit)
+	}
+}
+
+// programMissing runs a program that is not there, by its path and by its name.
+func (tr runtimeTest) programMissing(t *testing.T, w testRuntime, e fixture) {
+	if tr.name == "docker" {
+		return // see containers
+	}
+	spec := e.spec
+	for _, command := range []string{"exec /nowhere/agent", "nosuchagent"} {
+		spec.Command = command
+		if exit := w.start(t, spec).finish(); !isSetup(exit.Err) || !strings.Contains(exit.Reason(), "not found") {
+			t.Errorf("%s: %+v", command, exit)
+		}
 	}
 }
 
