@@ -152,7 +152,10 @@ func TestAgent_EndOfInput_AnswersOpenTurns(t *testing.T) {
 func TestAgent_EndOfRun_LeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*session){
-		"terminated": func(s *session) { kill(s.t, s.cmd.Process.Pid, syscall.SIGTERM) },
+		"terminated": func(s *session) {
+			kill(s.t, s.cmd.Process.Pid, syscall.SIGTERM)
+			s.wantError("1", agentproto.KindTransient, "was terminated")
+		},
 		"crashed": func(s *session) {
 			kill(s.t, s.cliPID(), syscall.SIGKILL)
 			s.wantError("1", agentproto.KindTransient, "signal: killed")

@@ -80,7 +80,7 @@ func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) (err er
 				err = r.exited(ctx)
 			}
 		case <-ctx.Done():
-			err = errStopped
+			err = r.terminated()
 		}
 		if err == nil {
 			err = r.next()
@@ -90,6 +90,15 @@ func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) (err er
 		}
 	}
 	return nil
+}
+
+// terminated reports the running turn as failed: unless gated ended the run, and ignores the frame, the
+// machine or an operator did, which says nothing against the session.
+func (r *run) terminated() error {
+	if r.running == nil || r.running.dropped {
+		return errStopped
+	}
+	return errors.Join(errStopped, r.fail(r.running.id, transient("the agent was terminated during a turn")))
 }
 
 func (r *run) receive(ctx context.Context, in agentproto.Input) error {

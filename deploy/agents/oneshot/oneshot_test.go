@@ -329,6 +329,9 @@ func TestAgent_Terminated_StopsTurn(t *testing.T) {
 	a := start(t, "codex")
 	a.in <- agentproto.Start{TurnID: "1", Prompt: "slow"}
 	a.stop()
+	if f := a.frame(); f.Kind != agentproto.KindTransient || f.TurnID != "1" {
+		t.Errorf("got %+v", f)
+	}
 	if err := <-a.done; !errors.Is(err, errStopped) {
 		t.Errorf("error %v", err)
 	}

@@ -55,11 +55,21 @@ func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) error {
 				return err
 			}
 		case <-ctx.Done():
-			return errStopped
+			return r.terminated()
 		}
 		r.next(ctx)
 	}
 	return nil
+}
+
+// terminated reports the running turn as failed: unless gated ended the run, and ignores the frame, the
+// machine or an operator did, which says nothing against the session.
+func (r *run) terminated() error {
+	if r.running == nil || r.running.dropped {
+		return errStopped
+	}
+	stopped := &failure{kind: agentproto.KindTransient, text: "the agent was terminated during a turn"}
+	return errors.Join(errStopped, r.fail(r.running.id, stopped))
 }
 
 func (r *run) receive(in agentproto.Input) {
