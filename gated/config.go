@@ -12,6 +12,9 @@ import (
 	"arizuko/pkg/msg"
 )
 
+// maxRetentionDays is a century: more is a mistake, and would overflow.
+const maxRetentionDays = 36500
+
 // Config is what gated takes from the environment.
 type Config struct {
 	config.Base
@@ -34,6 +37,8 @@ type Config struct {
 	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"the name on answers; also the bot's after the @ of a command"`
 	BotNames      []string      `env:"BOT_NAMES" doc:"further names of the bot after the @ of a command, as in /new@name"`
 	Operators     []string      `env:"OPERATORS" doc:"senders that may do everything, as telegram:123,slack:U0AB"`
+
+	RetentionDays int `env:"RETENTION_DAYS" envDefault:"0" doc:"history older than this many days is deleted; 0 keeps everything"`
 
 	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is read without a poke"`
 	MaxAge           time.Duration `env:"MAX_AGE" envDefault:"24h" doc:"messages older than this on arrival are observed, not answered"`
@@ -59,6 +64,9 @@ func (c *Config) Validate() []error {
 	}
 	if c.AgentIdle < 0 {
 		problem("AGENT_IDLE: must not be negative")
+	}
+	if days := time.Duration(c.RetentionDays) * 24 * time.Hour; c.RetentionDays != 0 && (c.RetentionDays < 1 || days < c.MaxAge || c.RetentionDays > maxRetentionDays) {
+		problem("RETENTION_DAYS: must be 0, or from 1 to %d and not below MAX_AGE", maxRetentionDays)
 	}
 	for _, sender := range c.Operators {
 		if platform, user := msg.SplitJID(sender); platform == "" || user == "" {

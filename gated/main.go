@@ -19,6 +19,7 @@ import (
 	"arizuko/gated/internal/api"
 	"arizuko/gated/internal/conformance"
 	"arizuko/gated/internal/gateway"
+	"arizuko/gated/internal/retention"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
@@ -73,6 +74,7 @@ type gated struct {
 	runtimes   map[groupconfig.Runtime]runtime.Runtime
 	agents     *agents.Manager
 	gateway    *gateway.Gateway
+	retention  *retention.Job
 	checkpoint *store.Checkpointer
 }
 
@@ -128,6 +130,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
 		Now:   g.Now,
 	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
+	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, Now: g.Now}, g.Store, g.Log, g.Metrics)
 	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(g.Router.With(httpx.Bearer(g.Secret)))
 	return g.agents.Recover(ctx)
 }
@@ -136,7 +139,7 @@ func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(s
 
 func (g *gated) run(ctx context.Context) error {
 	g.Heartbeat.Report(daemon.Connected, "")
-	return g.Run(ctx, g.gateway.Run, g.agents.Run, g.checkpoints, g.tryAgents)
+	return g.Run(ctx, g.gateway.Run, g.agents.Run, g.retention.Run, g.checkpoints, g.tryAgents)
 }
 
 // checkpoints copies the write-ahead log back once a second, so that no

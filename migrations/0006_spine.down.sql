@@ -92,6 +92,9 @@ CREATE TRIGGER deliveries_changed AFTER UPDATE OF state, attempts, not_before, p
 END;
 
 DROP INDEX messages_wanted;
+DROP INDEX messages_returning;
+DROP INDEX polls_message;
+DROP INDEX reminder_slots_message;
 ALTER TABLE messages DROP COLUMN error;
 ALTER TABLE messages DROP COLUMN files_wanted;
 ALTER TABLE messages DROP COLUMN quote;

@@ -20,6 +20,8 @@ ALTER TABLE messages ADD COLUMN files_wanted INTEGER NOT NULL DEFAULT 0 CHECK (f
 ALTER TABLE messages ADD COLUMN error TEXT NOT NULL DEFAULT '';
 UPDATE messages SET files_wanted = 1 WHERE pending_files > 0;
 CREATE INDEX messages_wanted ON messages (platform, id) WHERE pending_files > 0 AND files_wanted = 1;
+-- Undecided rows between groups: the turns that they name are needed.
+CREATE INDEX messages_returning ON messages (id) WHERE direction = 'in' AND disposition IS NULL AND forwarded_from IS NOT NULL;
 
 -- Defaults that SQLite 3.40 can evaluate too; seq comes from a counter, so that deleting rows never sets it back.
 CREATE TABLE deliveries_new (
@@ -172,6 +174,11 @@ CREATE INDEX turns_failed ON turns (chat_jid, ended_at) WHERE state = 'failed';
 CREATE INDEX turns_claims ON turns (chat_jid, place, id) WHERE claims_engagement = 1;
 CREATE INDEX turns_open_claims ON turns (chat_jid, place, id) WHERE claims_engagement = 1 AND ended_at IS NULL;
 CREATE INDEX turns_root ON turns (root_turn_id) WHERE root_turn_id IS NOT NULL;
+-- For the foreign keys, when messages and runs are deleted.
+CREATE INDEX turns_trigger ON turns (trigger_message_id);
+CREATE INDEX turns_of_run ON turns (run_id) WHERE run_id IS NOT NULL;
+CREATE INDEX polls_message ON polls (message_id);
+CREATE INDEX reminder_slots_message ON reminder_slots (message_id) WHERE message_id IS NOT NULL;
 
 -- draining: the run answers the turns it has and gets no more, but may still store its session.
 ALTER TABLE runs ADD COLUMN draining INTEGER NOT NULL DEFAULT 0 CHECK (draining IN (0, 1));
@@ -221,7 +228,7 @@ CREATE TABLE previews (
   created_at  INTEGER NOT NULL,
   updated_at  INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX previews_open ON previews (turn_id) WHERE state = 'open';
+CREATE INDEX previews_turn ON previews (turn_id);
 
 -- A question of an agent to a user.
 CREATE TABLE asks (
@@ -244,6 +251,7 @@ CREATE TABLE asks (
   CHECK ((state = 'answered') = (option IS NOT NULL))
 ) STRICT;
 CREATE INDEX asks_open ON asks (expires_at) WHERE state = 'open';
+CREATE INDEX asks_message ON asks (message_id) WHERE message_id IS NOT NULL;
 
 -- Object ids are unique within a chat only.
 DROP TABLE context_objects;

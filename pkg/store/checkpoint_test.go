@@ -137,3 +137,29 @@ func TestOpenCheckpointer_MissingFile_ReturnsError(t *testing.T) {
 		t.Error("opened")
 	}
 }
+
+func TestCheckpointer_AfterALargeWrite_LogIsCutBack(t *testing.T) {
+	t.Parallel()
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`INSERT INTO cursors (daemon, key, value) VALUES ('a', 'b', replace(hex(zeroblob(40 << 20)), '0', 'x'))`)
+	})
+	size := func() int64 {
+		info, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if got := size(); got < 80<<20 {
+		t.Fatalf("the log has %d bytes", got)
+	}
+	c := must(store.OpenCheckpointer(path))(t)
+	defer c.Close()
+	must(c.Run(t.Context()))(t)
+	inbound(t, s, chat, "the next write")
+	if got := size(); got > 64<<20 {
+		t.Errorf("the log still has %d bytes", got)
+	}
+}

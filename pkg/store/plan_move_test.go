@@ -34,7 +34,7 @@ func movePlans() map[string][2]string {
 		"updateMoveMessage":    {updateMoveMessage, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\n" + movedTwice},
 		"updateMoveDeliveries": {updateMoveDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
 		"updateMoveTurn":       {updateMoveTurn, turnRow},
-		"updateMovePreviews":   {updateMovePreviews, "SEARCH previews USING INDEX previews_open (turn_id=?)"},
+		"updateMovePreviews":   {updateMovePreviews, "SEARCH previews USING INDEX previews_turn (turn_id=?)"},
 		"updateMoveRuns":       {updateMoveRuns, "SCAN runs USING INDEX runs_unended"}, // the whole of a small partial index
 	}
 }

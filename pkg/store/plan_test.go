@@ -261,6 +261,7 @@ func plan(t *testing.T, db *sql.DB, query string) string {
 func allPlans() map[string][2]string {
 	all := queryPlans()
 	maps.Copy(all, movePlans())
+	maps.Copy(all, retentionPlans())
 	return all
 }
 

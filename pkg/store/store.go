@@ -28,6 +28,10 @@ const (
 	readers        = 4
 	maxQueued      = 64 // queued calls of Write; further callers wait
 
+	// maxIdleWAL is the size, in bytes, that the write-ahead log is cut back to when
+	// it starts over after a large write. It is above the log of a busy minute.
+	maxIdleWAL = 64 << 20
+
 	// DefaultAutocheckpoint, in WAL pages, is for every daemon but gated, which
 	// runs the checkpoints: it applies while gated is down.
 	DefaultAutocheckpoint = 10_000
@@ -96,8 +100,10 @@ func (s *Store) open(ctx context.Context, o Options) (err error) {
 	if err = s.conn.PingContext(ctx); err != nil {
 		return err
 	}
-	if _, err = s.conn.ExecContext(ctx, "PRAGMA wal_autocheckpoint="+strconv.Itoa(o.Autocheckpoint)); err != nil {
-		return err
+	for _, pragma := range []string{"wal_autocheckpoint=" + strconv.Itoa(o.Autocheckpoint), "journal_size_limit=" + strconv.Itoa(maxIdleWAL)} {
+		if _, err = s.conn.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
+			return err
+		}
 	}
 	if err = checkOptions(ctx, s.conn, o.Autocheckpoint); err != nil {
 		return err

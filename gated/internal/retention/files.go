@@ -1,0 +1,103 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+)
+
+// attachmentRows is how many rows are read at once to find the files they name.
+const attachmentRows = 5000
+
+// purgeLogs deletes the logs of runs that are not stored any more.
+func (j *Job) purgeLogs(ctx context.Context, cutoff time.Time) (deleted int, err error) {
+	old, err := j.oldFiles("logs", cutoff)
+	if err != nil {
+		return 0, err
+	}
+	for name := range old {
+		var id int64
+		if n, err := fmt.Sscanf(path.Base(name), "run-%d.log", &id); n != 1 || err != nil {
+			continue
+		}
+		stored, err := j.st.RunExists(ctx, id)
+		if err != nil {
+			return deleted, err
+		}
+		if stored {
+			continue
+		}
+		if err := j.remove(name); err != nil {
+			return deleted, err
+		}
+		deleted++
+	}
+	return deleted, nil
+}
+
+// purgeMedia deletes the downloaded files that no row names.
+func (j *Job) purgeMedia(ctx context.Context, cutoff time.Time) (deleted int, err error) {
+	old, err := j.oldFiles("media", cutoff)
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	for after := int64(0); ; {
+		paths, next, err := j.st.AttachmentPaths(ctx, after, attachmentRows)
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range paths {
+			delete(old, path.Clean(name))
+		}
+		if next == 0 {
+			break
+		}
+		after = next
+	}
+	for name := range old {
+		if err := j.remove(name); err != nil {
+			return deleted, err
+		}
+		deleted++
+	}
+	return deleted, ctx.Err()
+}
+
+// oldFiles are the files below a folder of the data folder that were last written
+// before cutoff, by their slash-separated paths in the data folder.
+func (j *Job) oldFiles(folder string, cutoff time.Time) (map[string]bool, error) {
+	old := map[string]bool{}
+	root := filepath.Join(j.cfg.Data, folder)
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the folder, or a file that was removed meanwhile
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !info.ModTime().Before(cutoff) {
+			return err
+		}
+		relative, err := filepath.Rel(j.cfg.Data, name)
+		old[filepath.ToSlash(relative)] = true
+		return err
+	})
+	return old, err
+}
+
+func (j *Job) remove(name string) error {
+	err := os.Remove(filepath.Join(j.cfg.Data, filepath.FromSlash(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

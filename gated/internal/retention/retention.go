@@ -1,0 +1,169 @@
+// Package retention deletes what is older than RETENTION_DAYS, and moves what is
+// left of chats that got another address.
+package retention
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/store"
+)
+
+const (
+	// movesEvery is how often rows of moved chats are looked for.
+	movesEvery = time.Minute
+	// Purges begin firstPurge after the start, when the daemons have caught up.
+	firstPurge = 10 * time.Minute
+	purgeEvery = 24 * time.Hour
+	retryDelay = 10 * time.Minute
+
+	// pageRows is how many rows one commit deletes: it holds the write lock for
+	// about 50 ms, and pagePause lets others write.
+	pageRows  = 500
+	pagePause = 100 * time.Millisecond
+	// maxPasses over a table: a row goes once the later rows that need it are gone.
+	maxPasses = 8
+)
+
+// Config of a Job.
+type Config struct {
+	Days int    // what is older is deleted; 0 keeps everything
+	Data string // the data folder
+	Now  func() time.Time
+}
+
+// Job does both, in the background.
+type Job struct {
+	cfg    Config
+	st     *store.Store
+	log    *slog.Logger
+	purged *prometheus.CounterVec
+	pause  func(ctx context.Context, d time.Duration) // between pages
+}
+
+// New makes a job; Run starts it.
+func New(cfg Config, st *store.Store, log *slog.Logger, reg prometheus.Registerer) *Job {
+	j := &Job{cfg: cfg, st: st, log: log, pause: pause, purged: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "arizuko_purged_total", Help: "Rows and files deleted because of their age, by kind.",
+	}, []string{"kind"})}
+	reg.MustRegister(j.purged)
+	return j
+}
+
+// Run works until ctx ends.
+func (j *Job) Run(ctx context.Context) error {
+	moves := time.NewTicker(movesEvery)
+	defer moves.Stop()
+	purge := time.NewTimer(firstPurge)
+	defer purge.Stop()
+	j.finishMoves(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-moves.C:
+			j.finishMoves(ctx)
+		case <-purge.C:
+			wait := purgeEvery
+			if _, err := j.Purge(ctx); err != nil && ctx.Err() == nil {
+				wait = retryDelay
+				j.log.Error("purging history failed; retrying", "wait", wait, "err", err)
+			}
+			purge.Reset(wait)
+		}
+	}
+}
+
+func (j *Job) finishMoves(ctx context.Context) {
+	pages, err := j.st.FinishMoves(ctx, j.cfg.Now().UnixMilli())
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		j.log.Error("moving rows of a chat failed; retrying", "wait", movesEvery, "err", err)
+	case pages > 0:
+		j.log.Info("rows of moved chats follow", "count", fmt.Sprintf("%d pages", pages))
+	}
+}
+
+// Counts of what a purge deleted.
+type Counts struct{ Turns, Messages, Runs, Logs, Media int }
+
+func (c Counts) String() string {
+	return fmt.Sprintf("%d turns, %d messages, %d runs, %d logs, %d media files", c.Turns, c.Messages, c.Runs, c.Logs, c.Media)
+}
+
+// Purge deletes what is older than Config.Days once. It may be interrupted
+// anywhere; the next one continues.
+func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
+	if j.cfg.Days == 0 {
+		return c, nil
+	}
+	start := j.cfg.Now()
+	cutoff := start.AddDate(0, 0, -j.cfg.Days)
+	for _, step := range []struct {
+		kind  string
+		count *int
+		purge func() (int, error)
+	}{
+		{"turns", &c.Turns, func() (int, error) { return j.purgeRows(ctx, store.HistoryTurns, cutoff) }},
+		{"messages", &c.Messages, func() (int, error) { return j.purgeRows(ctx, store.HistoryMessages, cutoff) }},
+		{"runs", &c.Runs, func() (int, error) { return j.purgeRows(ctx, store.HistoryRuns, cutoff) }},
+		{"logs", &c.Logs, func() (int, error) { return j.purgeLogs(ctx, cutoff) }},
+		{"media", &c.Media, func() (int, error) { return j.purgeMedia(ctx, cutoff) }},
+	} {
+		*step.count, err = step.purge()
+		j.purged.WithLabelValues(step.kind).Add(float64(*step.count))
+		if err != nil {
+			break
+		}
+	}
+	j.log.Info("history purged", "count", c.String(), "took", j.cfg.Now().Sub(start))
+	return c, err
+}
+
+// purgeRows deletes the old rows of one kind, page by page.
+func (j *Job) purgeRows(ctx context.Context, h store.History, cutoff time.Time) (total int, err error) {
+	before := cutoff.UnixMilli()
+	for range maxPasses {
+		deleted, err := j.purgePass(ctx, h, before)
+		total += deleted
+		if err != nil || deleted == 0 {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// purgePass goes once through the rows up to the first page without an old one.
+func (j *Job) purgePass(ctx context.Context, h store.History, before int64) (total int, err error) {
+	for after := int64(0); ; {
+		ids, next, err := j.st.OldRows(ctx, h, after, before, pageRows)
+		if err != nil || len(ids) == 0 {
+			return total, err
+		}
+		after = next
+		deleted := 0
+		err = j.st.Write(ctx, func(tx *store.Tx) (err error) {
+			deleted, err = tx.Purge(h, ids, before)
+			return err
+		})
+		if err != nil {
+			return total, err
+		}
+		total += deleted
+		j.pause(ctx, pagePause)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

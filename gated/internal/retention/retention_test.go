@@ -1,0 +1,240 @@
+package retention
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// harness is a job whose clock says day 100; rows of day 1 are old.
+type harness struct {
+	t   *testing.T
+	job *Job
+	st  *store.Store
+	log *bytes.Buffer
+	now time.Time
+}
+
+const day = 24 * time.Hour
+
+func newHarness(t *testing.T, days int) *harness {
+	t.Helper()
+	h := &harness{t: t, st: storetest.Open(t), log: new(bytes.Buffer), now: time.UnixMilli(0).Add(100 * day)}
+	h.job = New(Config{Days: days, Data: t.TempDir(), Now: func() time.Time { return h.now }}, h.st,
+		slog.New(slog.NewTextHandler(h.log, nil)), prometheus.NewRegistry())
+	h.job.pause = func(context.Context, time.Duration) {}
+	return h
+}
+
+// message stores a decided row that arrived on a day.
+func (h *harness) message(on int, files ...string) int64 {
+	h.t.Helper()
+	at := (time.Duration(on) * day).Milliseconds()
+	m := &msg.Message{ChatJID: "telegram:1", Direction: msg.In, Timestamp: at, ReceivedAt: at}
+	for _, path := range files {
+		m.Attachments = append(m.Attachments, msg.Attachment{Path: path})
+	}
+	h.write(func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(m); err != nil {
+			return err
+		}
+		return tx.Decide(m.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRouteObserve, RoutedTo: "main"}, at)
+	})
+	return m.ID
+}
+
+func (h *harness) write(fn func(*store.Tx) error) {
+	h.t.Helper()
+	if err := h.st.Write(h.t.Context(), fn); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// file writes a file of the data folder that was last changed on a day.
+func (h *harness) file(name string, on int) {
+	h.t.Helper()
+	path := filepath.Join(h.job.cfg.Data, name)
+	at := time.UnixMilli(0).Add(time.Duration(on) * day)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Chtimes(path, at, at)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *harness) files() (names []string) {
+	h.t.Helper()
+	err := filepath.WalkDir(h.job.cfg.Data, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			name, _ := filepath.Rel(h.job.cfg.Data, path)
+			names = append(names, filepath.ToSlash(name))
+		}
+		return err
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return names
+}
+
+func (h *harness) purge() Counts {
+	h.t.Helper()
+	c, err := h.job.Purge(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return c
+}
+
+func (h *harness) stored(ids ...int64) (stored []int64) {
+	for _, id := range ids {
+		m, err := h.st.Message(h.t.Context(), id)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if m != nil {
+			stored = append(stored, id)
+		}
+	}
+	return stored
+}
+
+func TestPurge_OldAndYoungRows_DeletesOld(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 30)
+	var ids []int64
+	for i := range 3 * pageRows {
+		ids = append(ids, h.message(1+i/1000*98))
+	}
+	if got := h.purge(); got != (Counts{Messages: 1000}) {
+		t.Errorf("%s", got)
+	}
+	if got := h.stored(ids...); len(got) != 500 || got[0] != ids[1000] {
+		t.Errorf("%d rows are left", len(got))
+	}
+	if !strings.Contains(h.log.String(), `msg="history purged" count="0 turns, 1000 messages, 0 runs, 0 logs, 0 media files"`) {
+		t.Errorf("log: %s", h.log)
+	}
+}
+
+func TestPurge_WithoutRetention_KeepsEverything(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 0)
+	id := h.message(1)
+	h.file("logs/main/run-1.log", 1)
+	h.file("media/197001/x", 1)
+	if got := h.purge(); got != (Counts{}) || len(h.stored(id)) != 1 || len(h.files()) != 2 || h.log.Len() > 0 {
+		t.Errorf("%s; files %v; log %s", got, h.files(), h.log)
+	}
+}
+
+// TestPurge_OldTurn_DeletesItsRunAndLog also has a turn that ended lately, whose run
+// and log stay.
+func TestPurge_OldTurn_DeletesItsRunAndLog(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 30)
+	at := day.Milliseconds()
+	h.write(func(tx *store.Tx) error {
+		for i, ended := range []int64{at, 99 * at} {
+			m := &msg.Message{ChatJID: "telegram:1", Direction: msg.In, ReceivedAt: at}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "telegram:1", Topic: fmt.Sprint(i), TriggerMessageID: m.ID, CreatedAt: at}
+			run := &msg.Run{Folder: "main", Topic: turn.Topic, ChatJID: "telegram:1", Runtime: "process", StartedAt: at}
+			for _, step := range []func() error{
+				func() error { return tx.PutTurn(turn, 0) },
+				func() error { return tx.StartRun(run, turn.ID) },
+				func() error {
+					return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", TurnID: turn.ID}, at)
+				},
+				func() error { return tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, ended) },
+				func() error { return tx.EndRun(run.ID, "", at) },
+			} {
+				if err := step(); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	for _, name := range []string{"logs/main/run-1.log", "logs/main/run-2.log", "logs/acme/eng/run-77.log", "logs/other.txt"} {
+		h.file(name, 1)
+	}
+	h.file("logs/main/run-78.log", 99)
+	if got := h.purge(); got != (Counts{Turns: 1, Messages: 1, Runs: 1, Logs: 2}) {
+		t.Errorf("%s", got)
+	}
+	if got, want := h.files(), []string{"logs/main/run-2.log", "logs/main/run-78.log", "logs/other.txt"}; !slices.Equal(got, want) {
+		t.Errorf("files %v", got)
+	}
+	if past, err := h.st.PastSessions(t.Context(), "main", "0", 100, 10); err != nil || len(past) != 0 {
+		t.Errorf("session log: %v, %v", past, err)
+	}
+}
+
+func TestPurge_Media_KeepsWhatARowNames(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 30)
+	for _, name := range []string{"gone", "kept", "unknown", "left.part"} {
+		h.file("media/197001/"+name, 1)
+	}
+	h.file("media/197004/young", 99)
+	h.message(1, "media/197001/gone")
+	h.message(99, "media/197001/kept", "media/197004/young")
+	if got := h.purge(); got != (Counts{Messages: 1, Media: 3}) {
+		t.Errorf("%s", got)
+	}
+	if got, want := h.files(), []string{"media/197001/kept", "media/197004/young"}; !slices.Equal(got, want) {
+		t.Errorf("files %v", got)
+	}
+}
+
+func TestPurge_ContextEnds_ReturnsItsError(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 30)
+	for range 2 * pageRows {
+		h.message(1)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	h.job.pause = func(context.Context, time.Duration) { cancel() }
+	if c, err := h.job.Purge(ctx); !errors.Is(err, context.Canceled) || c.Messages != pageRows {
+		t.Errorf("%s, %v", c, err)
+	}
+	h.job.pause = func(context.Context, time.Duration) {}
+	if c := h.purge(); c.Messages != pageRows {
+		t.Errorf("the next purge: %s", c)
+	}
+}
+
+func TestRun_MovedChat_IsFinished(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 0)
+	h.write(func(tx *store.Tx) error {
+		for range 1500 {
+			if _, _, err := tx.PutMessage(&msg.Message{ChatJID: "telegram:-1", Direction: msg.In}); err != nil {
+				return err
+			}
+		}
+		return tx.MoveChat("telegram:-1", "telegram:-2", 1)
+	})
+	h.job.finishMoves(t.Context())
+	if _, moving, err := h.st.ChatMoves(t.Context()); err != nil || len(moving) > 0 {
+		t.Errorf("moving %v, %v", moving, err)
+	}
+	if !strings.Contains(h.log.String(), "rows of moved chats follow") {
+		t.Errorf("log: %s", h.log)
+	}
+}
