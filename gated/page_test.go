@@ -24,7 +24,7 @@ func TestEnvironmentTable(t *testing.T) {
 var (
 	pageStep = regexp.MustCompile(`^(\d+)\. \*\*(\w+)\.\*\*`)
 	codeStep = regexp.MustCompile(`g\.(\w+)\(.*// (\d+)\. `)
-	named    = regexp.MustCompile("`(gateway|agents|queue|store|prompt)\\.(\\w+)`")
+	named    = regexp.MustCompile("`(gateway|decide|agents|queue|store|prompt)\\.(\\w+)`")
 	tableRef = regexp.MustCompile("`([a-z_]+)`")
 	created  = regexp.MustCompile(`CREATE TABLE (\w+)`)
 )
@@ -38,7 +38,7 @@ func TestPageIsTrue(t *testing.T) {
 		t.Fatalf("the page has %d steps; is its form still understood?", len(steps))
 	}
 	declared := map[string]map[string]bool{
-		"gateway": functions(t, "internal/gateway"), "agents": functions(t, "internal/agents"),
+		"gateway": functions(t, "internal/gateway"), "decide": functions(t, "internal/decide"), "agents": functions(t, "internal/agents"),
 		"queue": functions(t, "internal/queue"), "prompt": functions(t, "internal/prompt"),
 		"store": functions(t, "../pkg/store"),
 	}

@@ -106,7 +106,7 @@ var Reasons = []struct {
 	{ReasonReactionOnly, "reactions alone start a turn only where a route says so"},
 	{ReasonReactionOverflow, "more reactions were released together than fit into one turn"},
 	{ReasonDuplicate, "the chat has a new address, and the message is stored there already"},
-	{ReasonBadRow, "the row cannot be handled; the log has its id and the error"},
+	{ReasonBadRow, "the row cannot be handled; its error column says why"},
 	{ReasonFanOut, "the delegation went deeper or wider than allowed"},
 	{ReasonAnswered, "the agent answered"},
 	{ReasonSilent, "the agent chose to say nothing"},

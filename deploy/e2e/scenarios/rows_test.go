@@ -138,22 +138,17 @@ func TestStale_MessageBetweenOldMentions_NoSecondNotice(t *testing.T) {
 	}
 }
 
-func TestPendingFiles_HoldTheirChatOnly(t *testing.T) {
+func TestPendingFiles_OfRoutedRows_AreWanted(t *testing.T) {
 	f := start(t, harness.Options{})
 	rows := f.Put(
 		msg.Message{ChatJID: "telegram:5", Content: "look at this", PendingFiles: 2},
-		msg.Message{ChatJID: "telegram:5", Content: "what is it?"},
 		msg.Message{ChatJID: "telegram:6", Content: "another chat"},
 	)
-	f.Answer(rows[2])
-	f.WantReply(f.Say("telegram:5", "/ping"), "pong")
-	for _, id := range rows[:2] {
-		if m := f.Row(id); m.Disposition != "" {
-			t.Errorf("%q is decided: %s", m.Content, m.Disposition)
-		}
+	f.WantDecision(rows[0], msg.Routed, msg.ReasonRoute)
+	f.Answer(rows[1])
+	if !f.Row(rows[0]).FilesWanted || f.Row(rows[1]).FilesWanted {
+		t.Error("the files of the wrong row are wanted")
 	}
-	f.Exec(`UPDATE messages SET pending_files = 0, attachments = '[{"path":"","name":"cat.jpg","mime":"image/jpeg","size":0,"error":"too large"}]' WHERE id = ?`, rows[0])
-	f.WantEchoes("telegram:5", "look at this", "what is it?")
 }
 
 func TestPendingFiles_AfterOneMinute_AreIgnored(t *testing.T) {

@@ -33,6 +33,10 @@ func (w *step) commands(r *Row) bool {
 		return true
 	}
 	home, problem := w.home(r)
+	if name == msg.CommandStop && !r.Known {
+		w.stop(r) // of the chat alone: it must not wait for routd
+		return true
+	}
 	if r.Command.Audience == msg.ForRouted && home == "" {
 		w.answer(r, problem)
 		return true

@@ -195,7 +195,7 @@ func TestStep_RoutdSlowOrAway_OnlyCommandsThatNeedNoAnswer(t *testing.T) {
 		}
 	}
 	f := facts(row(1, "a", unanswered), row(2, "/stop", command, unanswered))
-	f.Routd, f.LastHome = RoutdAway, "home"
+	f.Routd = RoutdSlow // in whatever group the chat is
 	next, effects := Step(State{}, f)
 	diff(t, "stop acts on the chat alone", said(effects[1:2]), "StopChat{Row:2 Folder: Topic: Except:[] OneTopic:false}")
 	if !next.Again {

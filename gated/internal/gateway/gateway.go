@@ -1,15 +1,18 @@
-// Package gateway decides what happens to an inbound row: it takes each from the
-// messages table to a stored turn. One goroutine makes every decision. All state
-// in memory can be read again: a row without a disposition is undecided.
+// Package gateway takes inbound rows from the messages table to stored turns. It
+// reads what package decide needs to know about them, stores what that decides, and
+// acts on it. One goroutine does so; nothing slow runs in it. All state in memory
+// can be read again: a row without a disposition is undecided.
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/gated/internal/decide"
 	"arizuko/gated/internal/queue"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -22,9 +25,8 @@ const (
 	// passChats is how many chats one pass decides: enough to share a commit,
 	// few enough that the first of them does not wait for the last.
 	passChats = 256
-	// passRows and passBytes end a pass earlier: its rows are in memory, and its
-	// commit keeps other writers waiting.
-	passRows  = 2000
+	// passBytes ends a pass earlier: its rows are in memory, and its commit keeps
+	// other writers waiting. The number of rows is bounded by what routd is asked at once.
 	passBytes = 16 << 20
 	// pageRows is how many rows of one chat a pass takes.
 	pageRows = 500
@@ -32,6 +34,9 @@ const (
 	clockStep = time.Second
 	// dbRetryDelay is the wait after a failed read or write.
 	dbRetryDelay = 200 * time.Millisecond
+	// commandWait is how long commands wait for an answer of routd, which says whether
+	// their sender is ignored and which group they are for.
+	commandWait = 50 * time.Millisecond
 )
 
 // Agents runs the turns that the gateway stores.
@@ -46,7 +51,9 @@ type Agents interface {
 // Config of the gateway.
 type Config struct {
 	Poll      time.Duration // how often to look for rows without a poke
+	Sweep     time.Duration // how often to look for open work among all rows; 0: once a minute
 	MaxAge    time.Duration // rows older on arrival are not answered
+	MaxAgents int           // how many agents may be busy at once
 	Impulse   msg.Impulse   // the instance's default
 	Operators map[string]bool
 	BotNames  []string          // names of the bot after the @ of a command
@@ -55,44 +62,52 @@ type Config struct {
 	Onbod     *httpx.Client
 	Dashd     *httpx.Client
 	Now       func() time.Time
+
+	ResolveTimeout time.Duration // of one question to routd; 0: 2 s
 }
 
 // Gateway decides inbound rows.
 type Gateway struct {
-	cfg      Config
-	st       *store.Store
-	log      *slog.Logger
-	agents   Agents
-	resolver *resolver
-	decided  *prometheus.CounterVec
+	cfg     Config
+	st      *store.Store
+	log     *slog.Logger
+	agents  Agents
+	routd   *resolver
+	decided *prometheus.CounterVec
+	calls   *calls
 
-	wake      <-chan struct{}
-	callsDone chan callDone // rows that another service has decided
-	callSlots chan struct{} // one token per call to a service
-	daemons   map[string]*httpx.Client
+	wake    <-chan struct{}
+	answers chan *question // of routd; at most one is asked
 
+	asking    *question // the question that is out, nil for none
 	cursor    int64
 	lastClock time.Time        // the last reading of the clock
 	chats     map[string]*chat // those with undecided rows
 	dirty     []*chat          // those to load, in order
+	backlog   []*chat          // those to load when no other is
+	waiting   map[*chat]bool   // for routd, or for the end of the question that is out
+	unrouted  map[*chat]bool   // for a change of the routes
+	due       dueHeap          // by the time at which to load them
 	version   int64            // of the routes, when unrouted rows were last decided
+	sweeper   sweeper
+	database  outage
 }
 
 // chat is what the gateway keeps between passes about a chat with undecided rows.
 // All of it can be read again.
 type chat struct {
-	jid            string
-	queued         bool           // in dirty
-	gate           impulseGate    // rows held
-	mustRelease    bool           // the gate was due: release all rows that the next pass reads
-	due            int64          // when to load the chat again, unix ms; 0 for never
-	awaitsFiles    bool           // waits for a download
-	awaitsRoutd    bool           // waits for routd
-	unrouted       bool           // has rows without a route
-	scannedThrough int64          // rows up to this one wait, and only commands after them are decided; 0 for none
-	skipped        map[int64]bool // rows left out of passes: a service decides them, or they cannot be stored
-	calls          []pendingCall  // calls to services that run one after another
-	failures       int            // consecutive passes that could not be stored
+	jid      string
+	state    decide.State
+	queued   bool           // in dirty or backlog
+	asked    *batch         // its rows are part of the question that is out
+	limited  bool           // a row waits for routd: only commands after it are decided
+	scanned  int64          // while limited: rows up to this one were searched for commands
+	alone    bool           // routd timed out on its first row alone
+	timeouts int            // how often in a row that happened
+	skipped  map[int64]bool // rows left out: a service decides them, or they cannot be stored
+	failed   int64          // the row whose decision could not be stored last
+	failures int            // how often in a row
+	index    int            // in the heap of due chats, -1 for none
 }
 
 // skip leaves a row out of further passes.
@@ -103,23 +118,20 @@ func (c *chat) skip(id int64) {
 	c.skipped[id] = true
 }
 
-type callDone struct {
-	jid string
-	id  int64
-}
+// unlimit ends the time in which only commands of the chat are decided.
+func (c *chat) unlimit() { c.limited, c.scanned = false, 0 }
 
 // New makes a gateway that is woken through wake.
 func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *slog.Logger, reg prometheus.Registerer) *Gateway {
+	cfg.Sweep, cfg.ResolveTimeout = cmp.Or(cfg.Sweep, sweepEvery), cmp.Or(cfg.ResolveTimeout, resolveTimeout)
 	g := &Gateway{
-		cfg: cfg, st: st, log: log, agents: agents, wake: wake, resolver: newResolver(cfg.Routd, log),
-		callsDone: make(chan callDone), callSlots: make(chan struct{}, maxCalls),
-		daemons: map[string]*httpx.Client{}, chats: map[string]*chat{},
+		cfg: cfg, st: st, log: log, agents: agents, wake: wake, routd: newResolver(cfg.Routd, cfg.ResolveTimeout, log),
+		answers: make(chan *question, 1), chats: map[string]*chat{}, waiting: map[*chat]bool{}, unrouted: map[*chat]bool{},
+		database: outage{log: log},
 		decided: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_decisions_total", Help: "Inbound rows by what became of them."}, []string{"disposition", "reason"}),
 	}
-	for name, base := range cfg.Daemons {
-		g.daemons[name] = httpx.NewClient(base, cfg.Routd.Secret)
-	}
+	g.calls = newCalls(g)
 	if reg != nil {
 		reg.MustRegister(g.decided)
 	}
@@ -131,22 +143,22 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if err := g.catchUp(ctx); err != nil {
 		return err
 	}
-	poll := time.NewTicker(g.cfg.Poll)
+	poll, sweep := time.NewTicker(g.cfg.Poll), time.NewTicker(g.cfg.Sweep)
 	defer poll.Stop()
-	poked := false
+	defer sweep.Stop()
 	for ctx.Err() == nil {
 		busy := g.runOnce(ctx)
-		if poked && !busy { // not for a row, so perhaps for a route
-			g.checkRoutes(ctx)
-		}
-		poked = g.listen(ctx, poll.C, busy || len(g.dirty) > 0)
+		g.listen(ctx, poll.C, sweep.C, busy)
 	}
 	return nil
 }
 
-// listen waits for one event, unless there is work to do, and handles it. It
-// reports whether that was a poke.
-func (g *Gateway) listen(ctx context.Context, poll <-chan time.Time, busy bool) (poked bool) {
+// listen waits for one event, unless there is work to do, and handles it.
+func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy bool) {
+	if !busy && g.sweeper.poked {
+		g.afterPoke(ctx)
+		busy = g.hasWork()
+	}
 	var now chan struct{}
 	timer := time.NewTimer(g.untilDue())
 	defer timer.Stop()
@@ -158,53 +170,19 @@ func (g *Gateway) listen(ctx context.Context, poll <-chan time.Time, busy bool) 
 	case <-now:
 	case <-ctx.Done():
 	case <-g.wake:
-		g.requeueChats(func(c *chat) bool { return c.awaitsFiles })
-		return true
+		g.sweeper.poked = true
 	case <-poll:
-		g.requeueChats(func(c *chat) bool { return c.awaitsFiles })
 		g.checkRoutes(ctx)
+	case <-sweep:
+		g.sweep(ctx)
 	case <-timer.C:
-	case <-g.resolver.back:
-		g.requeueChats(func(c *chat) bool { return c.awaitsRoutd })
-	case f := <-g.callsDone:
-		g.finishCall(ctx, f)
+	case <-g.routd.back:
+		g.endWaiting()
+	case q := <-g.answers:
+		g.answered(ctx, q)
+	case done := <-g.calls.done:
+		g.finishCall(ctx, done)
 	}
-	return false
-}
-
-// catchUp finds the chats with undecided rows. Rows that arrive from now on are
-// found after the cursor.
-func (g *Gateway) catchUp(ctx context.Context) error {
-	for {
-		jids, err := g.readBacklog(ctx)
-		if err == nil {
-			for _, jid := range jids {
-				g.enqueueChat(jid)
-			}
-			return nil
-		}
-		g.log.Error("reading backlog failed; retrying", "err", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(dbRetryDelay):
-		}
-	}
-}
-
-// readBacklog sets the cursor to its stored value, or to the end of a shorter
-// database, and finds the chats with undecided rows before it.
-func (g *Gateway) readBacklog(ctx context.Context) ([]string, error) {
-	cursor, err := g.st.Cursor(ctx)
-	if err != nil {
-		return nil, err
-	}
-	last, err := g.st.LastMessageID(ctx)
-	if err != nil {
-		return nil, err
-	}
-	g.cursor = min(cursor, last)
-	return g.st.UndecidedChats(ctx)
 }
 
 // runOnce reads new rows, makes one pass over their chats, and reports whether
@@ -214,37 +192,45 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 		return false
 	}
 	jids, next, err := g.st.NewMessages(ctx, g.cursor, ingestRows)
-	if err != nil {
-		if ctx.Err() == nil {
-			g.log.Error("reading new messages failed; retrying", "err", err)
-		}
+	if g.database.note(ctx, err) != nil {
 		return false // the next poll or poke retries
 	}
 	g.logWoken(jids, next)
 	for _, jid := range jids {
-		g.enqueueChat(jid)
+		g.enqueue(g.chat(jid))
 	}
 	g.noticeClock()
 	more = next != g.cursor
 	g.cursor = next
-	g.requeueChats(func(c *chat) bool { return c.due != 0 && c.due <= g.now() })
-	if len(g.dirty) == 0 {
-		return more
+	for c := g.due.takeDue(g.now()); c != nil; c = g.due.takeDue(g.now()) {
+		c.unlimit()
+		g.enqueue(c)
 	}
-	g.pass(ctx)
-	return true
+	if g.hasWork() {
+		g.pass(ctx)
+	}
+	return more || g.hasWork()
 }
 
-// enqueueChat puts a chat on the list for the next pass.
-func (g *Gateway) enqueueChat(jid string) {
+// hasWork reports whether a pass would do something now.
+func (g *Gateway) hasWork() bool {
+	if g.asking != nil && (!g.asking.slow() || g.asking.searched && len(g.dirty)+len(g.backlog) == 0) {
+		return false
+	}
+	return g.asking != nil || len(g.dirty)+len(g.backlog) > 0
+}
+
+// chat returns what is kept about a chat.
+func (g *Gateway) chat(jid string) *chat {
 	c := g.chats[jid]
 	if c == nil {
-		c = &chat{jid: jid}
+		c = &chat{jid: jid, index: -1}
 		g.chats[jid] = c
 	}
-	g.enqueue(c)
+	return c
 }
 
+// enqueue puts a chat on the list for the next pass.
 func (g *Gateway) enqueue(c *chat) {
 	if !c.queued {
 		c.queued = true
@@ -252,42 +238,52 @@ func (g *Gateway) enqueue(c *chat) {
 	}
 }
 
-// requeueChats puts chats whose rows waited on the list for the next pass.
-func (g *Gateway) requeueChats(which func(*chat) bool) {
-	for _, c := range g.chats {
-		if which(c) {
-			c.scannedThrough = 0
-			g.enqueue(c)
-		}
+// enqueueLater puts a chat on the list for when no other has rows to decide.
+func (g *Gateway) enqueueLater(c *chat) {
+	if !c.queued {
+		c.queued = true
+		g.backlog = append(g.backlog, c)
 	}
 }
 
-// checkRoutes decides unrouted rows again if the routes have changed.
+// restart forgets what is known about a chat's rows, so that all are read again.
+func (g *Gateway) restart(c *chat) {
+	if c.asked != nil {
+		c.asked.stale = true
+		c.asked = nil
+	}
+	c.state = decide.State{}
+	c.unlimit()
+	g.due.remove(c)
+}
+
+// endWaiting takes up the chats that waited for routd, or for the end of a question.
+func (g *Gateway) endWaiting() {
+	for c := range g.waiting {
+		c.unlimit()
+		g.enqueue(c)
+	}
+	clear(g.waiting)
+}
+
+// checkRoutes asks for the version of the routes if a row waits for a change of them.
 func (g *Gateway) checkRoutes(ctx context.Context) {
-	waiting := false
-	for _, c := range g.chats {
-		waiting = waiting || c.unrouted
+	if len(g.unrouted) > 0 && g.asking == nil && !g.routd.away() {
+		g.ask(ctx, &question{refresh: true})
 	}
-	if !waiting {
-		return
-	}
-	g.resolver.refresh(ctx)
-	g.noticeRoutes()
 }
 
-// noticeRoutes does so with the version of routd's last answer.
-func (g *Gateway) noticeRoutes() {
-	version := g.resolver.version.Load()
+// noticeRoutes decides unrouted rows again if the routes have changed.
+func (g *Gateway) noticeRoutes(version int64) {
 	if version == g.version {
 		return
 	}
 	g.version = version
-	for _, c := range g.chats {
-		if c.unrouted {
-			c.unrouted, c.gate, c.scannedThrough = false, impulseGate{}, 0
-			g.enqueue(c)
-		}
+	for c := range g.unrouted {
+		g.restart(c)
+		g.enqueueLater(c)
 	}
+	clear(g.unrouted)
 }
 
 // noticeClock loads all chats that wait for a time again if the clock was set:
@@ -300,35 +296,23 @@ func (g *Gateway) noticeClock() {
 		return
 	}
 	g.log.Warn("clock was set", "offset", set)
-	for _, c := range g.chats {
-		if c.due != 0 {
-			c.due, c.gate, c.scannedThrough = 0, impulseGate{}, 0
-			g.enqueue(c)
-		}
-	}
-}
-
-// finishCall takes back a row that a service has decided.
-func (g *Gateway) finishCall(ctx context.Context, f callDone) {
-	if c := g.chats[f.jid]; c != nil {
-		delete(c.skipped, f.id)
-		g.nextCall(ctx, c, f.id)
+	for _, c := range g.due.takeAll() {
+		g.restart(c)
 		g.enqueue(c)
 	}
 }
 
-// untilDue returns the time until the next chat is due.
+// untilDue returns the time until the next chat is due, or until commands no longer
+// wait for the question that is out.
 func (g *Gateway) untilDue() time.Duration {
-	next := int64(0)
-	for _, c := range g.chats {
-		if c.due != 0 && (next == 0 || c.due < next) {
-			next = c.due
-		}
+	wait := time.Hour
+	if at := g.due.earliest(); at != 0 {
+		wait = max(time.Duration(at-g.now())*time.Millisecond, time.Millisecond)
 	}
-	if next == 0 {
-		return time.Hour
+	if g.asking != nil && !g.asking.slow() {
+		wait = min(wait, max(commandWait-time.Since(g.asking.asked), 0))
 	}
-	return max(time.Duration(next-g.now())*time.Millisecond, time.Millisecond)
+	return wait
 }
 
 func (g *Gateway) now() int64 { return g.cfg.Now().UnixMilli() }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/internal/decide"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -37,12 +38,12 @@ func TestMessage_Routed_BecomesATurn(t *testing.T) {
 func TestMessages_OfOnePass_AreOneTurn_UpToItsLimit(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	for n := range turnRows + 1 {
+	for n := range maxTurnRows + 1 {
 		h.put(fmt.Sprint(n))
 	}
 	h.step()
 	turns := h.dispatched()
-	if len(turns) != 2 || len(turns[0]) != turnRows || len(turns[1]) != 1 {
+	if len(turns) != 2 || len(turns[0]) != maxTurnRows || len(turns[1]) != 1 {
 		t.Errorf("turns %v", turns)
 	}
 }
@@ -150,6 +151,8 @@ func TestRoute_EachAction_HasItsDisposition(t *testing.T) {
 		})
 	}
 }
+
+const maxTurnRows = 100
 
 // unrouted is routd's answer for a chat that no route matches.
 func unrouted(_ routeapi.Item, a *routeapi.Answer) {
@@ -305,14 +308,15 @@ func TestRoutdDown_RowsWait_CommandsGoOn(t *testing.T) {
 	h.step()
 	h.is(m, "")
 	h.is(ping, "command/command ")
-	h.is(web, "routed/address main") // its address names the group
+	h.is(web, "")
 	if !strings.Contains(h.log.String(), "routd is not answering") {
 		t.Errorf("log:\n%s", h.log.String())
 	}
 	h.routd.down.Store(false)
-	h.g.listen(h.t.Context(), nil, false) // until the probe finds routd back
+	h.g.listen(h.t.Context(), nil, nil, false) // until the probe finds routd back
 	h.step()
 	h.is(m, "routed/route main")
+	h.is(web, "routed/route main")
 	if !strings.Contains(h.log.String(), "routd is back") {
 		t.Errorf("log:\n%s", h.log.String())
 	}
@@ -354,24 +358,36 @@ func TestStale_IsObserved_WithOneNotice(t *testing.T) {
 	h.step()
 	h.is(first, "observed/stale main")
 	h.is(second, "observed/stale main")
-	diff(t, "notices", append(h.replies(first), h.replies(second)...), []string{offlineNotice})
+	diff(t, "notices", append(h.replies(first), h.replies(second)...), []string{decide.OfflineNotice})
 }
 
-func TestFiles_AreWaitedForAMinuteAtMost(t *testing.T) {
+func TestFiles_OfATurn_AreWanted(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	pending := func(m *msg.Message) {
 		m.Attachments, m.PendingFiles = []msg.Attachment{{Name: "a.jpg", Ref: "f1"}}, 1
 	}
-	m, next := h.put("look", pending), h.put("and this")
-	other := h.put("hi", in("telegram:2"))
+	m, prefixed, next := h.put("look", pending), h.put("@eng look", pending), h.put("and this")
 	h.step()
-	h.is(m, "")
-	h.is(next, "")
-	h.is(other, "routed/route main")
-	h.wait(maxFileWait * time.Millisecond)
 	h.is(m, "routed/route main")
 	h.is(next, "routed/route main")
+	rows, err := h.st.DerivedFrom(t.Context(), prefixed.ID)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("derived %v, %v", rows, err)
+	}
+	for id, wanted := range map[int64]bool{m.ID: true, prefixed.ID: false, rows[0].ID: true, next.ID: false} {
+		if row := h.row(id); row.FilesWanted != wanted {
+			t.Errorf("row %d %q: wanted %v", id, row.Content, row.FilesWanted)
+		}
+	}
+	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) {
+		a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve
+	})
+	seen := h.put("seen", pending)
+	h.step()
+	if h.row(seen.ID).FilesWanted {
+		t.Error("the file of an observed row is wanted")
+	}
 }
 
 func TestForwarded_DelegationRunsInTheGroupAndAnswersTheOrigin(t *testing.T) {
@@ -388,7 +404,7 @@ func TestForwarded_DelegationRunsInTheGroupAndAnswersTheOrigin(t *testing.T) {
 				Folder: "main", ChatJID: dm, Surface: "telegram-dm", Ceiling: 4000}
 		}
 	}
-	good, deep, lost := h.put("do it", delegation(1, root.ID)), h.put("do it", delegation(delegationDepth+1, root.ID)), h.put("do it", delegation(1, 999))
+	good, deep, lost := h.put("do it", delegation(1, root.ID)), h.put("do it", delegation(9, root.ID)), h.put("do it", delegation(1, 999))
 	h.step()
 	h.is(good, "routed/delegated main/eng")
 	h.is(deep, "dropped/fan_out ")
@@ -406,15 +422,15 @@ func TestForwarded_FanOut_IsBounded(t *testing.T) {
 	root := h.agents.turns[0].ID
 	h.dispatched()
 	var rows []*msg.Message
-	for range delegationFan + 1 {
+	for range 17 {
 		rows = append(rows, h.put("do it", func(m *msg.Message) {
 			m.PlatformID, m.ChatJID = "", "group:main/eng"
 			m.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Delegation, RootTurnID: root, Depth: 1, Folder: "main", ChatJID: dm}
 		}))
 	}
 	h.step()
-	h.is(rows[delegationFan-1], "routed/delegated main/eng")
-	h.is(rows[delegationFan], "dropped/fan_out ")
+	h.is(rows[15], "routed/delegated main/eng")
+	h.is(rows[16], "dropped/fan_out ")
 }
 
 func TestRowThatCannotBeStored_IsDropped_OthersGoOn(t *testing.T) {
@@ -453,15 +469,10 @@ func TestRowDecidedByAnotherWriter_IsNotDispatched(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	m := h.put("late")
-	h.g.enqueueChat(dm)
-	batches := h.g.load(h.t.Context())
-	h.g.resolve(h.t.Context(), batches)
+	h.g.runOnce(h.t.Context())         // asks routd
 	h.write(func(tx *store.Tx) error { // between the read and the commit
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped}, 1)
 	})
-	plans := h.g.decide(h.t.Context(), batches)
-	h.g.commit(h.t.Context(), plans)
-	h.g.dispatch(t.Context(), plans)
 	h.step()
 	diff(t, "turns", h.dispatched(), [][]string(nil))
 	h.is(m, "dropped/stopped ")

@@ -77,10 +77,14 @@ func (h *harness) restart() {
 // step makes passes until there is nothing to do.
 func (h *harness) step() {
 	h.t.Helper()
-	for range 100 {
-		if !h.g.runOnce(h.t.Context()) && len(h.g.dirty) == 0 {
+	for range 1000 {
+		if h.g.runOnce(h.t.Context()) {
+			continue
+		}
+		if h.g.asking == nil {
 			return
 		}
+		h.g.listen(h.t.Context(), nil, nil, false)
 	}
 	h.t.Fatalf("the gateway does not come to rest:\n%s", h.log.String())
 }
@@ -201,7 +205,21 @@ type fakeRoutd struct {
 	mu      sync.Mutex
 	version int64
 	answer  func(routeapi.Item, *routeapi.Answer)
-	asked   []int64
+	perRow  time.Duration
+	count   int // questions about rows
+}
+
+// delay makes routd take that long for each row from here on.
+func (r *fakeRoutd) delay(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.perRow = d
+}
+
+func (r *fakeRoutd) requests() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count
 }
 
 func newFakeRoutd(t *testing.T) *fakeRoutd {
@@ -230,10 +248,17 @@ func (r *fakeRoutd) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := routeapi.Response{Version: r.version}
+	out, answer, perRow := routeapi.Response{Version: r.version}, r.answer, r.perRow
+	if len(in.Items) > 0 {
+		r.count++
+	}
+	r.mu.Unlock()
 	for _, it := range in.Items {
-		r.asked = append(r.asked, it.ID)
+		select {
+		case <-req.Context().Done():
+			return
+		case <-time.After(perRow):
+		}
 		a := routeapi.Answer{
 			ID: it.ID, Action: routeapi.Trigger, Folder: "main", Home: "main", Reason: msg.ReasonRoute, ThreadID: it.ThreadID,
 			Surface: "telegram-dm", Ceiling: 4000, Impulse: msg.DefaultImpulse(100, maxHold),
@@ -241,8 +266,8 @@ func (r *fakeRoutd) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		if it.Folder != "" {
 			a.Folder = it.Folder
 		}
-		if r.answer != nil {
-			r.answer(it, &a)
+		if answer != nil {
+			answer(it, &a)
 		}
 		out.Items = append(out.Items, a)
 	}

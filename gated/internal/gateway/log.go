@@ -5,16 +5,9 @@ import (
 	"log/slog"
 	"time"
 
+	"arizuko/gated/internal/decide"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-)
-
-// What a row waits for, as the debug log names it.
-const (
-	waitsFiles   = "files"
-	waitsRoutd   = "routd"
-	waitsRoute   = "route"
-	waitsService = "service"
 )
 
 // debug reports whether the steps of a message's life are logged. Everything
@@ -34,68 +27,59 @@ func (g *Gateway) logLoaded(b *batch) {
 	if !g.debug() {
 		return
 	}
-	for _, r := range b.rows {
+	for _, r := range b.Rows {
 		g.log.Debug("row loaded", "row", r.ID, "chat", r.ChatJID)
 	}
 }
 
-// logResolved begins before the question to routd; the function it returns
-// ends after it.
-func (g *Gateway) logResolved(count int) func(up bool) {
-	if !g.debug() {
-		return func(bool) {}
-	}
-	asked := time.Now()
-	return func(up bool) {
-		state := "up"
-		if !up {
-			state = "down"
-		}
-		g.log.Debug("rows resolved", "count", count, "took", time.Since(asked), "state", state)
-	}
-}
-
-// logHeld names the rows that stay in the gate at the end of a chat's part of
-// a pass.
-func (g *Gateway) logHeld(d *decider) {
-	if len(d.held) == 0 || d.requeue || !g.debug() {
+func (g *Gateway) logResolved(q *question) {
+	if !g.debug() || q.refresh {
 		return
 	}
-	until := time.UnixMilli(d.gate.dueAt())
-	for _, r := range d.held {
-		g.log.Debug("row held", "row", r.ID, "chat", r.ChatJID, "until", until)
+	state := "up"
+	if q.outcome != askedDone {
+		state = "down"
 	}
+	g.log.Debug("rows resolved", "count", len(q.items), "took", time.Since(q.asked), "state", state)
 }
 
-func (g *Gateway) logWaits(r *row, what string) {
+// logHeld names a row that stays in the gate.
+func (g *Gateway) logHeld(chat string, e *decide.Hold) {
 	if g.debug() {
-		g.log.Debug("row waits", "row", r.ID, "chat", r.ChatJID, "reason", what)
+		g.log.Debug("row held", "row", e.Row, "chat", chat, "until", time.UnixMilli(e.Until))
 	}
 }
 
-// decision is a row and what became of it.
-type decision struct {
-	row   int64
-	entry *entry    // of a row in a turn: a derived row gets its id when it is stored
-	turn  *msg.Turn // nil for none
-	store.Decision
+func (g *Gateway) logWaits(chat string, e *decide.Wait) {
+	if g.debug() {
+		g.log.Debug("row waits", "row", e.Row, "chat", chat, "reason", e.For)
+	}
 }
 
-func (g *Gateway) logDecided(chat string, d *decision) {
+func (g *Gateway) logDecision(chat string, e *decide.Decide) {
+	if g.debug() {
+		g.logDecided(e.Row, chat, e.Disposition, e.Reason, e.RoutedTo, 0)
+	}
+}
+
+func (g *Gateway) logAnswered(m *msg.Message, d *store.Decision) {
+	if g.debug() {
+		g.logDecided(m.ID, m.ChatJID, d.Disposition, d.Reason, d.RoutedTo, 0)
+	}
+}
+
+func (g *Gateway) logDecided(row int64, chat string, disposition msg.Disposition, reason msg.Reason, folder string, turn int64) {
+	g.log.Debug("row decided", "row", row, "chat", chat, "disposition", disposition, "reason", reason, "folder", folder, "turn", turn)
+}
+
+func (g *Gateway) logTurn(t storedTurn, chat string) {
 	if !g.debug() {
 		return
 	}
-	row, turn := d.row, int64(0)
-	if d.entry != nil {
-		row, turn = d.entry.id(), d.turn.ID
-	}
-	g.log.Debug("row decided", "row", row, "chat", chat, "disposition", d.Disposition, "reason", d.Reason,
-		"folder", d.RoutedTo, "turn", turn)
-}
-
-func (g *Gateway) logTurn(t *msg.Turn, rows int) {
-	if g.debug() {
-		g.log.Debug("turn stored", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "topic", t.Topic,
-			"count", rows, "state", t.State, "run", t.RunID)
+	turn := t.turn
+	g.log.Debug("turn stored", "turn", turn.ID, "folder", turn.Folder, "chat", turn.ChatJID, "topic", turn.Topic,
+		"count", len(t.rows), "state", turn.State, "run", turn.RunID)
+	for i, row := range t.rows {
+		g.logDecided(row, chat, msg.Routed, t.reasons[i], turn.Folder, turn.ID)
 	}
 }

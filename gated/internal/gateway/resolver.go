@@ -2,14 +2,16 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
-	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
 
@@ -18,37 +20,43 @@ const (
 	resolveTimeout = 2 * time.Second
 	// probeEvery is how often a routd that does not answer is probed.
 	probeEvery = 250 * time.Millisecond
-	// nameLimit bounds what a sender's name adds to a request, in bytes.
-	nameLimit = 256
 )
 
-// resolver asks routd where rows go. While routd does not answer, the message
-// path does not ask it: a probe in the background finds when it is back, so that
-// only one pass waits for a timeout.
+// resolver asks routd where rows go. While routd does not answer, it is not asked: a
+// probe in the background finds when it is back.
 type resolver struct {
 	client  *httpx.Client
+	timeout time.Duration
 	log     *slog.Logger
 	back    chan struct{} // routd answers again
 	down    atomic.Bool
-	version atomic.Int64
+	size    atomic.Int64 // how many rows routd is asked about at once
 }
 
-func newResolver(client *httpx.Client, log *slog.Logger) *resolver {
-	return &resolver{client: client, log: log, back: make(chan struct{}, 1)}
+func newResolver(client *httpx.Client, timeout time.Duration, log *slog.Logger) *resolver {
+	r := &resolver{client: client, timeout: timeout, log: log, back: make(chan struct{}, 1)}
+	r.size.Store(routeapi.MaxItems)
+	return r
 }
 
-// resolve asks about items. ok is false while routd does not answer; items that
-// routd refuses have an Error in their answer.
-func (r *resolver) resolve(ctx context.Context, items []routeapi.Item) (answers map[int64]routeapi.Answer, ok bool) {
+// away reports whether routd does not answer.
+func (r *resolver) away() bool { return r.down.Load() }
+
+// limit is how many rows a question may have: as many as routd has answered in time.
+func (r *resolver) limit() int { return int(r.size.Load()) }
+
+// resolve asks about items in one question. Items that routd refuses have an Error in
+// their answer; an item may be without an answer.
+func (r *resolver) resolve(ctx context.Context, items []routeapi.Item) (answers map[int64]routeapi.Answer, version int64, o outcome) {
 	answers = make(map[int64]routeapi.Answer, len(items))
-	for len(items) > 0 {
+	for len(items) > 0 || version == 0 {
 		n := cutChats(items, routeapi.MaxItems)
-		if !r.ask(ctx, items[:n], answers) {
-			return answers, false
+		if o = r.ask(ctx, items[:n], answers, &version); o != askedDone || len(items) == 0 {
+			break
 		}
 		items = items[n:]
 	}
-	return answers, true
+	return answers, version, o
 }
 
 // cutChats returns how many items go into one request, at most limit: all items of
@@ -65,57 +73,96 @@ func cutChats(items []routeapi.Item, limit int) int {
 	return limit
 }
 
-func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[int64]routeapi.Answer) bool {
-	if r.down.Load() {
-		return false
-	}
-	res, err := r.post(ctx, items)
+// ask makes one request, and after a refusal one for each half.
+func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[int64]routeapi.Answer, version *int64) outcome {
+	begun := time.Now()
+	res, err := r.post(ctx, items, r.timeout)
 	if err == nil {
 		for _, a := range res.Items {
 			answers[a.ID] = a
 		}
-		return true
+		*version = res.Version
+		r.grow(len(items), time.Since(begun))
+		return askedDone
 	}
 	kind := apierr.KindOf(err)
-	switch refused := kind == apierr.BadRequest || kind == apierr.Internal; {
+	refused := kind == apierr.BadRequest || kind == apierr.Internal
+	switch {
 	case refused && len(items) > 1: // one row must not fail the others
 		half := cutChats(items, len(items)/2)
-		return r.ask(ctx, items[:half], answers) && r.ask(ctx, items[half:], answers)
+		if o := r.ask(ctx, items[:half], answers, version); o != askedDone {
+			return o
+		}
+		return r.ask(ctx, items[half:], answers, version)
 	case refused && len(items) == 1 && r.healthy(ctx):
-		r.log.Error("routd refused row", "row", items[0].ID, "err", err)
+		r.log.Error("routd refused row", "row", items[0].ID, "chat", items[0].ChatJID, "err", err)
 		if kind == apierr.BadRequest { // else it may be a bug of routd that is fixed: the row waits
 			answers[items[0].ID] = routeapi.Answer{ID: items[0].ID, Error: err.Error()}
 		}
-		return true
+		return askedDone
+	case len(items) > 0 && timedOut(err) && r.healthy(ctx):
+		r.shrink(len(items))
+		return askedTooMuch
 	}
+	r.outage(ctx, err)
+	return askedAway
+}
+
+// timedOut reports whether a request took too long, by our clock or by routd's own,
+// which then answers that it is not available.
+func timedOut(err error) bool {
+	var failed *url.Error // of the connection
+	return errors.Is(err, context.DeadlineExceeded) || apierr.KindOf(err) == apierr.Unavailable && !errors.As(err, &failed)
+}
+
+// shrink halves the size of questions after one that timed out.
+func (r *resolver) shrink(items int) {
+	if items > 1 {
+		r.size.Store(int64(max(items/2, 1)))
+		r.log.Warn("routd answers too slowly; asking about fewer rows at once", "count", r.size.Load())
+	}
+}
+
+// grow doubles the size of questions after a large one that was quick.
+func (r *resolver) grow(items int, took time.Duration) {
+	size := r.size.Load()
+	if 2*int64(items) > size && took < r.timeout/8 {
+		r.size.Store(min(2*size, routeapi.MaxItems))
+	}
+}
+
+// outage begins the time without routd.
+func (r *resolver) outage(ctx context.Context, err error) {
 	if ctx.Err() == nil && r.down.CompareAndSwap(false, true) {
 		r.log.Error("routd is not answering; messages wait, commands still work", "url", r.client.Base, "err", err)
 		go r.probe(ctx)
 	}
-	return false
 }
 
 // healthy reports whether routd answers an empty request: then it refused the
-// row, and is not down.
+// rows, and is not down.
 func (r *resolver) healthy(ctx context.Context) bool {
-	_, err := r.post(ctx, []routeapi.Item{})
+	_, err := r.post(ctx, []routeapi.Item{}, r.timeout)
 	return err == nil
 }
 
-func (r *resolver) post(ctx context.Context, items []routeapi.Item) (res routeapi.Response, err error) {
-	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+// post makes one request. A panic in it counts as a request that routd has refused.
+func (r *resolver) post(ctx context.Context, items []routeapi.Item, timeout time.Duration) (res routeapi.Response, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = apierr.New(apierr.BadRequest, "panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err = r.client.Do(ctx, http.MethodPost, routeapi.Path, routeapi.Request{Items: items}, &res)
-	if err == nil {
-		r.version.Store(res.Version)
-	}
 	return res, err
 }
 
 func (r *resolver) probe(ctx context.Context) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
-	for {
+	for since := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -124,50 +171,12 @@ func (r *resolver) probe(ctx context.Context) {
 		if !r.healthy(ctx) {
 			continue
 		}
-		r.log.Info("routd is back", "url", r.client.Base)
+		r.log.Info("routd is back", "url", r.client.Base, "wait", time.Since(since).Round(time.Millisecond))
 		r.down.Store(false)
-		r.back <- struct{}{}
+		select {
+		case r.back <- struct{}{}:
+		default:
+		}
 		return
 	}
-}
-
-// refresh reads the version of the routes, unless routd is down.
-func (r *resolver) refresh(ctx context.Context) {
-	if !r.down.Load() {
-		r.ask(ctx, []routeapi.Item{}, map[int64]routeapi.Answer{})
-	}
-}
-
-// item is the question about a row.
-func item(r *row, chat *msg.Chat) routeapi.Item {
-	return routeapi.Item{
-		ID: r.ID, ChatJID: r.ChatJID, Kind: chat.Kind, Topic: r.Topic, ThreadID: r.ThreadID,
-		Sender: r.Sender, SenderName: r.SenderName[:min(len(r.SenderName), nameLimit)], Verb: r.verb(),
-		PlatformID: r.post, StickyGroup: chat.StickyGroup, ReceivedAt: r.ReceivedAt,
-		HomeOnly: r.command != nil, Stale: r.old,
-	}
-}
-
-// local answers in place of routd for chats whose address names their group, and
-// for rows whose group is already known.
-func local(it routeapi.Item, registered func(folder string) bool, defaults msg.Impulse) (a routeapi.Answer, ok bool) {
-	folder := it.Folder
-	addressed := msg.AddressedFolder(it.ChatJID)
-	if folder == "" && it.StickyGroup != "" && registered(it.StickyGroup) {
-		folder = it.StickyGroup
-	}
-	if folder == "" {
-		folder = addressed
-	}
-	if addressed == "" || folder == "" {
-		return a, false
-	}
-	surface := msg.SurfaceOf(it.ChatJID, it.Kind, it.ThreadID)
-	a = routeapi.Answer{ID: it.ID, Action: routeapi.None, Reason: msg.ReasonNoGroup, ThreadID: it.ThreadID,
-		Surface: surface.Name, Ceiling: surface.Ceiling, Impulse: defaults}
-	if registered(folder) {
-		a.Home, a.Folder = folder, folder
-		a.Action, a.Reason = routeapi.Trigger, msg.ReasonAddress
-	}
-	return a, true
 }

@@ -55,7 +55,7 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 			proxied.ServeHTTP(w, r)
 		}))
 		t.Cleanup(refusing.Close)
-		h.g.resolver.client.Base = refusing.URL
+		h.g.routd.client.Base = refusing.URL
 		before := h.put("before", in("telegram:2"))
 		odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })
 		after := h.put("after", in("telegram:3"))
@@ -63,30 +63,5 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 		h.is(odd, want)
 		h.is(before, "routed/route main")
 		h.is(after, "routed/route main")
-	}
-}
-
-func TestLocal(t *testing.T) {
-	t.Parallel()
-	registered := func(folder string) bool { return folder == "main" || folder == "eng" }
-	for _, tt := range []struct {
-		name   string
-		item   routeapi.Item
-		ok     bool
-		folder string
-		reason msg.Reason
-	}{
-		{"a chat of a platform", routeapi.Item{ChatJID: "telegram:1"}, false, "", ""},
-		{"the same, pinned", routeapi.Item{ChatJID: "telegram:1", StickyGroup: "main"}, false, "", ""},
-		{"a web chat", routeapi.Item{ChatJID: "web:main"}, true, "main", msg.ReasonAddress},
-		{"the same, pinned", routeapi.Item{ChatJID: "web:main", StickyGroup: "eng"}, true, "eng", msg.ReasonAddress},
-		{"pinned to a group that is gone", routeapi.Item{ChatJID: "web:main", StickyGroup: "gone"}, true, "main", msg.ReasonAddress},
-		{"with a prefix", routeapi.Item{ChatJID: "web:main", Folder: "eng", StickyGroup: "main"}, true, "eng", msg.ReasonAddress},
-		{"of no group", routeapi.Item{ChatJID: "web:gone"}, true, "", msg.ReasonNoGroup},
-	} {
-		a, ok := local(tt.item, registered, msg.Impulse{})
-		if ok != tt.ok || a.Folder != tt.folder || a.Home != tt.folder || a.Reason != tt.reason {
-			t.Errorf("%s: %v %+v", tt.name, ok, a)
-		}
 	}
 }

@@ -1,14 +1,18 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/layers"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -22,91 +26,185 @@ const (
 	maxCalls = 64
 	// maxDaemonTries is how often a row is posted to the daemon of its route.
 	maxDaemonTries = 3
+	// outageTime is how long a service that did not answer is not called for commands.
+	outageTime = 5 * time.Second
 )
 
-// outcome is how another service decides a row.
-type outcome struct {
-	decision store.Decision
-	reply    string
+// Services that answer commands; others are daemons that routes name.
+const (
+	dashd = "dashd"
+	onbod = "onbod"
+)
+
+// onboarding is the daemon that opens a request for a chat without a group.
+const onboarding = "onbod"
+
+// serviceOf names the service that answers a command.
+func serviceOf(command string) string {
+	if command == msg.CommandStatus {
+		return dashd
+	}
+	return onbod
 }
 
 // pendingCall is a call to another service about a row. It keeps the id alone: a
 // backlog of calls must not fill the memory.
 type pendingCall struct {
-	row int64
-	ask func(context.Context, *msg.Message) outcome
+	row     int64
+	service string // dashd, onbod or daemon:NAME
+	route   int64
 }
 
-// deferTo lets another service decide a row. The row stays undecided until the
+// calls are the calls to services that run and wait. Those of one chat to one service
+// run one after another; services and chats take turns.
+type calls struct {
+	g       *Gateway
+	done    chan callDone
+	daemons map[string]*httpx.Client
+	lines   map[line]*[]pendingCall // waiting calls of a line of which one runs, or which is in ready
+	ready   []line                  // with a call to start, longest first
+	running int
+	down    map[string]time.Time // services that did not answer, until when they are not called
+}
+
+// line is where calls wait for each other.
+type line struct{ chat, service string }
+
+// callDone says that a row was taken care of.
+type callDone struct {
+	line
+	row  int64
+	down bool // the service did not answer
+}
+
+func newCalls(g *Gateway) *calls {
+	c := &calls{
+		g: g, done: make(chan callDone), daemons: map[string]*httpx.Client{}, lines: map[line]*[]pendingCall{}, down: map[string]time.Time{},
+	}
+	for name, base := range g.cfg.Daemons {
+		c.daemons[name] = httpx.NewClient(base, g.cfg.Routd.Secret)
+	}
+	return c
+}
+
+// call lets another service decide a row. The row stays undecided until the
 // answer is stored, so a crash in between repeats the call; the chat's other rows
-// go on. Calls with inOrder run one after another within a chat.
-func (d *decider) deferTo(ctx context.Context, r *row, inOrder bool, ask func(context.Context, *msg.Message) outcome) {
-	g, c, e := d.g, d.batch.chat, pendingCall{r.ID, ask}
-	d.deferred = append(d.deferred, r.ID)
-	g.logWaits(r, waitsService)
-	d.then(func() {
-		c.skip(e.row)
-		if inOrder {
-			if c.calls = append(c.calls, e); len(c.calls) > 1 {
-				return
+// go on.
+func (g *Gateway) call(ctx context.Context, c *chat, p pendingCall) {
+	c.skip(p.row)
+	l := line{c.jid, p.service}
+	if waiting := g.calls.lines[l]; waiting != nil {
+		*waiting = append(*waiting, p)
+		return
+	}
+	g.calls.lines[l] = &[]pendingCall{p}
+	g.calls.ready = append(g.calls.ready, l)
+	g.startCalls(ctx)
+}
+
+// startCalls starts as many calls as may run.
+func (g *Gateway) startCalls(ctx context.Context) {
+	for g.calls.running < maxCalls && len(g.calls.ready) > 0 {
+		l := g.calls.ready[0]
+		g.calls.ready = g.calls.ready[1:]
+		waiting := g.calls.lines[l]
+		p := (*waiting)[0]
+		*waiting = (*waiting)[1:]
+		g.calls.running++
+		skip := time.Now().Before(g.calls.down[l.service])
+		go func() {
+			down := g.completeCall(ctx, p, skip)
+			select {
+			case g.calls.done <- callDone{l, p.row, down}:
+			case <-ctx.Done():
 			}
-		}
-		go g.runCall(ctx, c.jid, e)
-	})
-}
-
-// nextCall starts the chat's next call in order after the one for row.
-func (g *Gateway) nextCall(ctx context.Context, c *chat, row int64) {
-	if len(c.calls) == 0 || c.calls[0].row != row {
-		return
-	}
-	if c.calls = c.calls[1:]; len(c.calls) > 0 {
-		go g.runCall(ctx, c.jid, c.calls[0])
+		}()
 	}
 }
 
-func (g *Gateway) runCall(ctx context.Context, jid string, e pendingCall) {
-	select {
-	case g.callSlots <- struct{}{}:
-	case <-ctx.Done():
-		return
+// finishCall takes back a row that a service has decided.
+func (g *Gateway) finishCall(ctx context.Context, d callDone) {
+	g.calls.running--
+	if d.down {
+		g.calls.down[d.service] = time.Now().Add(outageTime)
 	}
-	g.completeCall(ctx, e)
-	<-g.callSlots
-	select {
-	case g.callsDone <- callDone{jid, e.row}:
-	case <-ctx.Done():
+	if waiting := g.calls.lines[d.line]; len(*waiting) > 0 {
+		g.calls.ready = append(g.calls.ready, d.line)
+	} else {
+		delete(g.calls.lines, d.line)
+	}
+	g.startCalls(ctx)
+	if c := g.chats[d.chat]; c != nil {
+		delete(c.skipped, d.row)
+		g.enqueue(c)
 	}
 }
 
-// completeCall makes the call and stores its answer, retrying while the database fails.
-func (g *Gateway) completeCall(ctx context.Context, e pendingCall) {
-	var o *outcome
+// completeCall makes the call and stores its answer, retrying while the database
+// fails. With skip the service is not called for commands: it did not answer lately.
+func (g *Gateway) completeCall(ctx context.Context, p pendingCall, skip bool) (down bool) {
+	var o *outcomeOfCall
 	for ; ctx.Err() == nil; pause(ctx, dbRetryDelay) {
-		m, err := g.st.Message(ctx, e.row)
+		m, err := g.st.Message(ctx, p.row)
 		if err == nil && (m == nil || m.Disposition != "") {
-			return
+			return false
 		}
 		if err == nil {
 			if o == nil {
-				answer := e.ask(ctx, m)
+				answer := g.askService(ctx, p, m, skip)
 				o = &answer
 			}
-			if err = g.storeOutcome(ctx, m, *o); err == nil {
-				g.logDecided(m.ChatJID, &decision{row: m.ID, Decision: o.decision})
+			err = g.storeAnswer(ctx, m, o)
+			if errors.Is(err, store.ErrRefused) {
+				g.log.Error("row dropped: its service's answer cannot be stored", "row", p.row, "chat", m.ChatJID, "err", err)
+				o.reply, o.decision = "", store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Error: err.Error()}
+				err = g.storeAnswer(ctx, m, o)
+			}
+			if err == nil {
+				g.logAnswered(m, &o.decision)
 			}
 		}
 		if err == nil || errors.Is(err, store.ErrStale) {
-			return
+			return o != nil && o.down
 		}
-		g.log.Error("storing service answer failed; retrying", "row", e.row, "err", err)
+		g.log.Error("storing service answer failed; retrying", "row", p.row, "err", err)
 	}
+	return false
 }
 
-func (g *Gateway) storeOutcome(ctx context.Context, m *msg.Message, o outcome) error {
-	o.decision.Topic, o.decision.ThreadID = m.Topic, m.ThreadID
+// outcomeOfCall is how another service decides a row.
+type outcomeOfCall struct {
+	decision store.Decision
+	reply    string
+	down     bool
+}
+
+// askService calls the service. A panic costs the row.
+func (g *Gateway) askService(ctx context.Context, p pendingCall, m *msg.Message, skip bool) (o outcomeOfCall) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			problem := fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
+			g.log.Error("row dropped: its service call panicked", "row", m.ID, "chat", m.ChatJID, "err", problem)
+			o = outcomeOfCall{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Error: problem}}
+		}
+	}()
+	if daemon, ok := strings.CutPrefix(p.service, "daemon:"); ok {
+		return g.postDaemon(ctx, p, daemon, m)
+	}
+	o.decision = store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}
+	if p.service == dashd {
+		o.reply, o.down = g.askDashd(ctx, m, skip)
+	} else {
+		o.reply, o.down = g.askOnbod(ctx, m, skip)
+	}
+	return o
+}
+
+func (g *Gateway) storeAnswer(ctx context.Context, m *msg.Message, o *outcomeOfCall) error {
+	d := o.decision
+	d.Topic, d.ThreadID = m.Topic, m.ThreadID
 	return g.st.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.Decide(m.ID, o.decision, g.now()); err != nil || o.reply == "" {
+		if err := tx.Decide(m.ID, d, g.now()); err != nil || o.reply == "" {
 			return err
 		}
 		_, _, err := tx.PutMessage(replyMessage(m, msg.SourceCommand, o.reply, g.now()))
@@ -114,33 +212,21 @@ func (g *Gateway) storeOutcome(ctx context.Context, m *msg.Message, o outcome) e
 	})
 }
 
-// onboarding is the daemon that opens a request for a chat without a group.
-const onboarding = "onbod"
-
-// deferToDaemon posts a row to the daemon that its route names. Without an
-// onboarding daemon its rows wait as unrouted ones do.
-func (d *decider) deferToDaemon(ctx context.Context, r *row) {
-	name := strings.TrimPrefix(r.answer.Target, "daemon:")
-	client := d.g.daemons[name]
-	if client == nil && name == onboarding {
-		d.unrouted = true
-		d.g.logWaits(r, waitsRoute)
-		return
+// postDaemon posts a row to the daemon that its route names.
+func (g *Gateway) postDaemon(ctx context.Context, p pendingCall, name string, m *msg.Message) outcomeOfCall {
+	failed := outcomeOfCall{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonDaemonFailed}}
+	client := g.calls.daemons[name]
+	if client == nil {
+		g.log.Error("row dropped: its route names a daemon that DAEMONS does not have", "row", m.ID, "daemon", name)
+		return failed
 	}
-	target, route := r.answer.Target, r.answer.RouteID
-	d.deferTo(ctx, r, true, func(ctx context.Context, m *msg.Message) outcome {
-		failed := outcome{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonDaemonFailed}}
-		if client == nil {
-			d.g.log.Error("row dropped: its route names a daemon that DAEMONS does not have", "row", m.ID, "daemon", name)
-			return failed
-		}
-		answer, err := postRow(ctx, client, daemonRequest{Message: wireMessage(m), RouteID: route})
-		if err != nil {
-			d.g.log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "attempts", maxDaemonTries, "err", err)
-			return failed
-		}
-		return outcome{store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDaemon, RoutedTo: target}, answer}
-	})
+	answer, err := postRow(ctx, client, daemonRequest{Message: wireMessage(m), RouteID: p.route})
+	if err != nil {
+		g.log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "attempts", maxDaemonTries, "err", err)
+		failed.decision.Error = err.Error()
+		return failed
+	}
+	return outcomeOfCall{decision: store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDaemon, RoutedTo: p.service}, reply: answer}
 }
 
 // postRow posts a row to a daemon until it accepts it, and returns the reply, if
@@ -190,45 +276,45 @@ func wireMessage(m *msg.Message) message {
 		m.Topic, m.ThreadID, m.ReplyToID, m.TargetID, m.Timestamp}
 }
 
-// askService lets the service that owns a command's subject answer it.
-func (d *decider) askService(ctx context.Context, r *row) {
-	ask := d.g.askDashd
-	if r.command.Name != msg.CommandStatus {
-		ask = d.g.askOnbod
-	}
-	d.deferTo(ctx, r, false, func(ctx context.Context, _ *msg.Message) outcome {
-		return outcome{store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}, ask(ctx, r)}
-	})
-}
-
 type serviceText struct {
 	Text string `json:"text"`
 }
 
-func (g *Gateway) askDashd(ctx context.Context, r *row) string {
-	query := url.Values{"chat_jid": {r.ChatJID}, "thread_id": {r.ThreadID}, "topic": {r.Topic}}
+func (g *Gateway) askDashd(ctx context.Context, m *msg.Message, skip bool) (text string, down bool) {
+	if skip {
+		return dashdDown, false
+	}
+	query := url.Values{"chat_jid": {m.ChatJID}, "thread_id": {m.ThreadID}, "topic": {m.Topic}}
 	var answer serviceText
 	err := call(ctx, g.cfg.Dashd, http.MethodGet, "/status?"+query.Encode(), nil, &answer)
-	return serviceReply(answer.Text, err, dashdDown)
+	return serviceReply(answer.Text, err, dashdDown), isDown(err)
 }
 
-func (g *Gateway) askOnbod(ctx context.Context, r *row) string {
-	code, rest, _ := strings.Cut(strings.TrimSpace(r.command.Args), " ")
+func (g *Gateway) askOnbod(ctx context.Context, m *msg.Message, skip bool) (text string, down bool) {
+	platform, _ := msg.SplitJID(m.ChatJID)
+	// It was found to be a command of ours when it was decided.
+	cmd, _ := layers.ParseCommand(m.Content, platform, func(string) bool { return true })
+	code, rest, _ := strings.Cut(strings.TrimSpace(cmd.Args), " ")
 	if code == "" {
-		return "Which request? Write the code after the command, as in /" + r.command.Name + " ABCD-1234."
+		return "Which request? Write the code after the command, as in /" + cmp.Or(cmd.Name, msg.CommandApprove) + " ABCD-1234.", false
 	}
-	body := map[string]string{"code": code, "by": r.Sender}
+	if skip {
+		return onbodDown, false
+	}
+	body := map[string]string{"code": code, "by": m.Sender}
 	if rest = strings.TrimSpace(rest); rest != "" {
 		field := "folder"
-		if r.command.Name == msg.CommandReject {
+		if cmd.Name == msg.CommandReject {
 			field = "reason"
 		}
 		body[field] = rest
 	}
 	var answer serviceText
-	err := call(ctx, g.cfg.Onbod, http.MethodPost, "/"+r.command.Name, body, &answer)
-	return serviceReply(answer.Text, err, onbodDown)
+	err := call(ctx, g.cfg.Onbod, http.MethodPost, "/"+cmd.Name, body, &answer)
+	return serviceReply(answer.Text, err, onbodDown), isDown(err)
 }
+
+func isDown(err error) bool { return err != nil && apierr.KindOf(err) == apierr.Unavailable }
 
 // Replies to users while a service does not answer.
 const (

@@ -29,11 +29,11 @@ func toDaemon(_ routeapi.Item, a *routeapi.Answer) {
 	a.Action, a.Folder, a.Target, a.RouteID = routeapi.Daemon, "", "daemon:crm", 7
 }
 
-// finishCalls handles the ends of n calls to services.
-func (h *harness) finishCalls(n int) {
+// finishCalls handles the ends of all calls to services.
+func (h *harness) finishCalls() {
 	h.t.Helper()
-	for range n {
-		h.g.listen(h.t.Context(), nil, false)
+	for h.g.calls.running > 0 {
+		h.g.listen(h.t.Context(), nil, nil, false)
 	}
 	h.step()
 }
@@ -52,15 +52,15 @@ func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
 		httpx.JSON(w, http.StatusOK, map[string]string{"reply": "noted " + req.Message.Content})
 	}))
 	t.Cleanup(crm.Close)
-	h.g.daemons["crm"] = httpx.NewClient(crm.URL, "secret")
-	t.Cleanup(h.g.daemons["crm"].HTTP.CloseIdleConnections)
+	h.g.calls.daemons["crm"] = httpx.NewClient(crm.URL, "secret")
+	t.Cleanup(h.g.calls.daemons["crm"].HTTP.CloseIdleConnections)
 	first, second := h.put("one"), h.put("two")
 	h.step()
 	h.is(first, "")
 	ping := h.put("/ping")
 	h.step()
 	h.is(ping, "command/command ")
-	h.finishCalls(2)
+	h.finishCalls()
 	h.is(first, "routed/daemon daemon:crm")
 	h.is(second, "routed/daemon daemon:crm")
 	diff(t, "rows", texts, []string{"one", "two"})
@@ -73,7 +73,7 @@ func TestDaemon_Unknown_DropsTheRow(t *testing.T) {
 	h.routd.route(toDaemon)
 	m := h.put("one")
 	h.step()
-	h.finishCalls(1)
+	h.finishCalls()
 	h.is(m, "dropped/daemon_failed ")
 	if !strings.Contains(h.log.String(), "daemon=crm") {
 		t.Errorf("log:\n%s", h.log.String())
@@ -91,7 +91,7 @@ func TestStatus_IsAnsweredByItsService(t *testing.T) {
 	t.Cleanup(h.g.cfg.Dashd.HTTP.CloseIdleConnections)
 	m := h.put("/status")
 	h.step()
-	h.finishCalls(1)
+	h.finishCalls()
 	h.is(m, "command/command ")
 	diff(t, "replies", h.replies(m), []string{"/status of " + dm})
 }

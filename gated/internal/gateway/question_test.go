@@ -1,0 +1,265 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+// putMany stores rows of one chat in one commit.
+func (h *harness) putMany(jid string, count int) (rows []*msg.Message) {
+	h.t.Helper()
+	now := h.clock.UnixMilli()
+	h.write(func(tx *store.Tx) error {
+		for i := range count {
+			h.posts++
+			m := &msg.Message{
+				ChatJID: jid, PlatformID: fmt.Sprintf("p%d", h.posts), Direction: msg.In, Sender: "telegram:7", Verb: msg.VerbMessage,
+				Content: fmt.Sprint(i), Source: "teled", Timestamp: now, ReceivedAt: now,
+			}
+			rows = append(rows, m)
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return rows
+}
+
+// until handles events until a row is decided, and says how long that took.
+func (h *harness) until(m *msg.Message) time.Duration {
+	h.t.Helper()
+	begun := time.Now()
+	for h.row(m.ID).Disposition == "" {
+		if time.Since(begun) > 30*time.Second {
+			h.t.Fatalf("row %d is not decided:\n%s", m.ID, h.log.String())
+		}
+		h.clock = h.clock.Add(time.Millisecond)
+		if busy := h.g.runOnce(h.t.Context()); h.row(m.ID).Disposition == "" {
+			h.g.listen(h.t.Context(), nil, nil, busy)
+		}
+	}
+	return time.Since(begun)
+}
+
+func TestPing_SlowRoutd_IsAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.delay(5 * time.Millisecond)
+	asked := h.putMany("telegram:2", 1000)
+	h.g.runOnce(t.Context())
+	if h.g.asking == nil {
+		t.Fatal("routd is not asked")
+	}
+	h.g.asking.asked = time.Now().Add(-commandWait)             // it has been chewing for a while
+	for _, chat := range []string{"telegram:3", "telegram:2"} { // of the chat that is asked about too
+		ping := h.put("/ping", in(chat))
+		if took := h.until(ping); took > 500*time.Millisecond { // on a machine that is not busy: 3 ms
+			t.Errorf("/ping in %s took %v", chat, took)
+		}
+		diff(t, "replies", h.replies(ping), []string{"pong"})
+	}
+	h.is(asked[0], "")
+	h.until(asked[len(asked)-1])
+}
+
+func TestStop_SlowRoutd_EndsTheChatsRows(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	hold := make(chan struct{})
+	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	one, other := h.put("one"), h.put("other", in("telegram:2"))
+	h.g.runOnce(t.Context())
+	two, stop, after := h.put("two"), h.put("/stop"), h.put("after")
+	h.until(stop)
+	h.is(one, "dropped/stopped ")
+	h.is(two, "dropped/stopped ")
+	h.is(after, "")
+	close(hold)
+	h.step()
+	h.is(after, "routed/route main")
+	h.is(other, "routed/route main")
+	diff(t, "turns", h.dispatched(), [][]string{{"other"}, {"after"}})
+	diff(t, "stopped", h.agents.stopped, []string{""})
+}
+
+func TestNew_SlowRoutd_KeepsItsPlaceAmongTheRows(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	hold := make(chan struct{})
+	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	h.put("before")
+	fresh, ping := h.put("/new after"), h.put("/ping")
+	h.until(ping)
+	h.is(fresh, "")
+	close(hold)
+	h.step()
+	diff(t, "turns", h.dispatched(), [][]string{{"before"}, {"after"}})
+}
+
+func TestNew_RoutdGoesAwayWhileItIsAsked_IsAnswered(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.g.routd.timeout = 300 * time.Millisecond
+	h.routd.delay(time.Hour)
+	h.put("before")
+	fresh, ping := h.put("/new"), h.put("/ping")
+	h.until(ping)
+	h.is(fresh, "")
+	h.routd.down.Store(true)
+	h.until(fresh)
+	if !strings.Contains(h.log.String(), "routd is not answering") {
+		t.Errorf("log:\n%s", h.log.String())
+	}
+}
+
+func TestQuestion_OutOneAtATime_OtherRowsGather(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	hold := make(chan struct{})
+	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	h.put("first")
+	h.g.runOnce(t.Context())
+	for chat := range 20 {
+		h.put("later", in(fmt.Sprintf("telegram:%d", 100+chat)))
+		h.g.runOnce(t.Context())
+	}
+	close(hold)
+	h.step()
+	if n := h.routd.requests(); n != 2 {
+		t.Errorf("%d questions, want 2", n)
+	}
+	if n := len(h.dispatched()); n != 21 {
+		t.Errorf("%d turns, want 21", n)
+	}
+}
+
+// A routd that needs 2 ms a row cannot answer about 300 rows within 200 ms.
+func TestQuestion_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.delay(2 * time.Millisecond)
+	h.g.routd.timeout = 200 * time.Millisecond
+	rows := h.putMany(dm, 300)
+	h.until(rows[len(rows)-1])
+	for _, m := range rows {
+		h.is(m, "routed/route main")
+	}
+	if limit := h.g.routd.limit(); limit >= 300 {
+		t.Errorf("the next question may have %d rows", limit)
+	}
+	h.routd.delay(0)
+	for range 10 {
+		h.putMany(dm, 200)
+		h.step()
+	}
+	if limit := h.g.routd.limit(); limit < 200 {
+		t.Errorf("the size does not grow again: %d", limit)
+	}
+}
+
+func TestQuestion_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.g.routd.timeout = 50 * time.Millisecond
+	h.routd.route(func(it routeapi.Item, _ *routeapi.Answer) {
+		if it.Sender == "telegram:odd" {
+			time.Sleep(200 * time.Millisecond) //nolint:forbidigo // a routd that is slow about one row
+		}
+	})
+	odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })
+	behind := h.put("behind it")
+	var others []*msg.Message
+	for chat := range 10 {
+		others = append(others, h.put("hi", in(fmt.Sprintf("telegram:%d", 100+chat))))
+	}
+	for _, m := range others {
+		h.until(m)
+		h.is(m, "routed/route main")
+	}
+	h.is(odd, "")
+	h.is(behind, "")
+	h.until(h.put("/ping"))
+}
+
+func TestChange_OfARowThatIsAskedAbout_IsSeen(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	hold := make(chan struct{})
+	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	m, gone := h.put("hi"), h.put("oops")
+	h.g.runOnce(t.Context())
+	edit, deletion := h.put("hello", verb(msg.VerbEdit), on(m)), h.put("", verb(msg.VerbDelete), on(gone))
+	h.until(edit)
+	h.until(deletion)
+	close(hold)
+	h.step()
+	h.is(gone, "dropped/deleted ")
+	diff(t, "turns", h.dispatched(), [][]string{{"hello"}})
+}
+
+func TestCommand_OfAnIgnoredSender_IsIgnored(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
+		a.Action, a.Reason, a.Target, a.Folder = routeapi.Builtin, msg.ReasonBuiltinDrop, "builtin:drop", ""
+	})
+	for _, text := range []string{"/ping", "/stop", "#deploy"} {
+		m := h.put(text)
+		h.step()
+		h.is(m, "dropped/builtin_drop ")
+		diff(t, "replies", h.replies(m), []string(nil))
+	}
+}
+
+func TestCommand_OlderThanMaxAge_IsObserved(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("/stop", func(m *msg.Message) { m.Timestamp -= (72 * time.Hour).Milliseconds() })
+	h.step()
+	h.is(m, "observed/stale main")
+	diff(t, "stopped", h.agents.stopped, []string(nil))
+}
+
+func TestBot_BareToken_IsText(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("#deploy", func(m *msg.Message) { m.IsBot = true })
+	h.step()
+	h.is(m, "routed/route main")
+	if chat, err := h.st.Chat(t.Context(), dm); err != nil || chat.StickyTopic != "" {
+		t.Errorf("chat %+v, %v", chat, err)
+	}
+}
+
+func TestGroupKey_RowsOfAnAlbum_AreOneTurn(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	album := func(m *msg.Message) { m.GroupKey = "album:1" }
+	h.put("one", album)
+	h.step()
+	h.wait(900 * time.Millisecond)
+	h.put("two", album)
+	h.step()
+	h.wait(900 * time.Millisecond)
+	diff(t, "turns", h.dispatched(), [][]string(nil))
+	h.wait(100 * time.Millisecond)
+	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
+}
+
+func TestEngagedRow_ClaimsEngagement(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Engaged, a.Reason = true, msg.ReasonEngaged })
+	h.put("go on")
+	h.step()
+	if !h.agents.turns[0].ClaimsEngagement {
+		t.Error("a row inside a window does not claim it")
+	}
+}

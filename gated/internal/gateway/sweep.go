@@ -1,0 +1,143 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"time"
+)
+
+const (
+	// sweepEvery is how often open work is looked for among all rows, so that none
+	// waits for a poke that never comes.
+	sweepEvery = time.Minute
+	// sweepsPerRestart is how many sweeps go by until what is known about waiting chats
+	// is derived again too: that asks routd about all their rows.
+	sweepsPerRestart = 10
+	// movesEvery bounds how often moved chats are looked for after a poke.
+	movesEvery = time.Second
+)
+
+// sweeper finds open work among the rows.
+type sweeper struct {
+	poked  bool // a poke came that may have been for something else than a row
+	count  int
+	moves  map[string]string
+	moving map[string]bool
+	looked time.Time // when moves were read
+}
+
+// catchUp finds the chats with undecided rows. Rows that arrive from now on are
+// found after the cursor.
+func (g *Gateway) catchUp(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if g.readBacklog(ctx) == nil {
+			return nil
+		}
+		pause(ctx, dbRetryDelay)
+	}
+	return nil
+}
+
+// readBacklog sets the cursor to its stored value, or to the end of a shorter
+// database, and finds the chats with undecided rows. They are taken up after those
+// with new rows.
+func (g *Gateway) readBacklog(ctx context.Context) error {
+	cursor, err := g.st.Cursor(ctx)
+	if err != nil {
+		return g.database.note(ctx, err)
+	}
+	last, err := g.st.LastMessageID(ctx)
+	if err != nil {
+		return g.database.note(ctx, err)
+	}
+	g.cursor = min(cursor, last)
+	g.sweeper.moves, g.sweeper.moving, err = g.st.ChatMoves(ctx)
+	if err != nil {
+		return g.database.note(ctx, err)
+	}
+	return g.enqueueUndecided(ctx)
+}
+
+// sweep finds chats with undecided rows of which nothing is known, and from time to
+// time derives the state of the others again.
+func (g *Gateway) sweep(ctx context.Context) {
+	g.sweeper.count++
+	if g.sweeper.count%sweepsPerRestart == 0 {
+		for _, c := range g.chats {
+			if !c.queued && c.asked == nil && !g.waiting[c] && c.failures == 0 && !c.alone {
+				g.restart(c)
+				g.enqueueLater(c)
+			}
+		}
+	}
+	_ = g.enqueueUndecided(ctx)
+	g.lookForMoves(ctx)
+}
+
+func (g *Gateway) enqueueUndecided(ctx context.Context) error {
+	jids, err := g.st.UndecidedChats(ctx)
+	if g.database.note(ctx, err) != nil {
+		return err
+	}
+	for _, jid := range jids {
+		if g.chats[jid] == nil {
+			g.enqueueLater(g.chat(jid))
+		}
+	}
+	return nil
+}
+
+// afterPoke looks for what else than a new row a poke may have been about: routes, or
+// a chat that was moved.
+func (g *Gateway) afterPoke(ctx context.Context) {
+	g.sweeper.poked = false
+	g.checkRoutes(ctx)
+	if time.Since(g.sweeper.looked) >= movesEvery {
+		g.lookForMoves(ctx)
+	}
+}
+
+// lookForMoves reads the rows of chats again that were moved: they keep their ids,
+// which the cursor has passed.
+func (g *Gateway) lookForMoves(ctx context.Context) {
+	g.sweeper.looked = time.Now()
+	moves, moving, err := g.st.ChatMoves(ctx)
+	if g.database.note(ctx, err) != nil {
+		return
+	}
+	for from, to := range moves {
+		if g.sweeper.moves[from] == to && !moving[from] && !g.sweeper.moving[from] {
+			continue
+		}
+		for _, jid := range []string{from, to} {
+			c := g.chat(jid)
+			g.restart(c)
+			g.enqueueLater(c)
+		}
+	}
+	g.sweeper.moves, g.sweeper.moving = maps.Clone(moves), moving
+}
+
+// outage logs the beginning and the end of a time in which the database fails, not
+// each failure.
+type outage struct {
+	log   *slog.Logger
+	count int // failures so far, 0 while there is no outage
+	since time.Time
+}
+
+// note takes the result of one attempt and returns it.
+func (o *outage) note(ctx context.Context, err error) error {
+	switch {
+	case err == nil && o.count > 0:
+		o.log.Info("database access works again", "count", o.count, "wait", time.Since(o.since).Round(time.Millisecond))
+		o.count = 0
+	case err != nil && ctx.Err() == nil:
+		if o.count++; o.count == 1 {
+			o.since = time.Now()
+			o.log.Error("database access failed; retrying, further failures are counted", "err", err)
+		}
+	}
+	return err
+}
