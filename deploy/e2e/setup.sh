@@ -20,6 +20,7 @@ need dockerd docker.io
 need docker docker.io
 need jq jq
 need python3 python3
+need sqlite3 sqlite3
 
 if [ ${#packages[@]} -gt 0 ]; then
   install="apt-get install -y ${packages[*]}"

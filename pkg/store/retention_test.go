@@ -419,7 +419,7 @@ func BenchmarkPurge(b *testing.B) {
 	pages, longest := 0, 0.0
 	for _, kind := range []store.History{store.HistoryTurns, store.HistoryMessages} {
 		for after := int64(0); ; pages++ {
-			ids, next, err := s.OldRows(b.Context(), kind, after, cutoff, 500)
+			ids, next, err := s.OldRows(b.Context(), kind, after, cutoff, 200)
 			if err != nil || len(ids) == 0 {
 				break
 			}

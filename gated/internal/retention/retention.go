@@ -22,8 +22,8 @@ const (
 	retryDelay = 10 * time.Minute
 
 	// pageRows is how many rows one commit deletes: it holds the write lock for
-	// about 50 ms, and pagePause lets others write.
-	pageRows  = 500
+	// about 20 ms, and pagePause lets others write.
+	pageRows  = 200
 	pagePause = 100 * time.Millisecond
 	// maxPasses over a table: a row goes once the later rows that need it are gone.
 	maxPasses = 8

@@ -115,7 +115,7 @@ func TestPurge_OldAndYoungRows_DeletesOld(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 30)
 	var ids []int64
-	for i := range 3 * pageRows {
+	for i := range 1500 {
 		ids = append(ids, h.message(1+i/1000*98))
 	}
 	if got := h.purge(); got != (Counts{Messages: 1000}) {
