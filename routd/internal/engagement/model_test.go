@@ -10,9 +10,15 @@ type hold struct {
 	since  int64
 }
 
-// mention is a hold from the moment it came, while anything of its turn is in progress.
+// mention is a hold from the moment it came, while anything of its turn is in progress. A row of an
+// engaged place counts as one.
 type mention struct {
 	hold
+	*progress
+}
+
+// progress is that of a turn.
+type progress struct {
 	working bool
 	unsent  int   // replies that have not arrived, nor failed for good
 	over    int64 // when the last of that ended, 0 before
@@ -66,11 +72,10 @@ func (c *mention) inForce(at int64) bool { return c.since <= at && (c.over == 0 
 // cut is the time up to which all holds on a place have been ended.
 func (m *model) cut(p place) int64 { return max(m.history(p).ended, m.pinned[p.chat]) }
 
-// called adds a mention or reply that fires a turn. A delegated turn has the mention of its root.
-func (m *model) called(p place, by hold) *mention {
-	c := &mention{hold: by, working: true}
-	m.history(p).mentions = append(m.history(p).mentions, c)
-	return c
+// called adds a mention or reply, or a row of an engaged place, that fires a turn or joins one. A
+// delegated turn has those of its root.
+func (m *model) called(p place, by hold, of *progress) {
+	m.history(p).mentions = append(m.history(p).mentions, &mention{by, of})
 }
 
 // delivered applies a part of an answer that has arrived: it keeps its folder's window open, or
@@ -95,8 +100,8 @@ func (m *model) delivered(p place, folder string, now int64) {
 	t.window, t.until = by, max(t.until, now+m.ttl)
 }
 
-// checkOver ends a mention once nothing of its turn is in progress.
-func (c *mention) checkOver(now int64) {
+// checkOver ends the mentions of a turn once nothing of it is in progress.
+func (c *progress) checkOver(now int64) {
 	if c != nil && !c.working && c.unsent == 0 && c.over == 0 {
 		c.over = now
 	}

@@ -2,6 +2,7 @@ package engagement_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -23,6 +24,7 @@ const ttl = 20*time.Minute + time.Millisecond
 // events.
 type simulation struct {
 	st      *store.Store
+	db      *sql.DB // another connection
 	number  int
 	tracker *engagement.Tracker
 	down    bool // routd does not run
@@ -39,9 +41,11 @@ type simulation struct {
 type turn struct {
 	*msg.Turn
 	place
-	answersFor string   // the folder that its answers engage
-	claim      *mention // nil if it has none
+	answersFor string    // the folder that its answers engage
+	claims     []hold    // by its rows that claim
+	claim      *progress // nil if it has none
 	open       bool
+	whole      bool // it takes in no more rows: one has joined, or it has begun, or delegated
 }
 
 // reply is an outbound row. Only some count as answers.
@@ -53,12 +57,12 @@ type reply struct {
 	parts   []msg.OutState
 }
 
-func newSimulation(t *rapid.T, st *store.Store, seen map[string]int) *simulation {
+func newSimulation(t *rapid.T, st *store.Store, db *sql.DB, seen map[string]int) *simulation {
 	seen["simulations"]++
 	number := seen["simulations"]
 	a, b := fmt.Sprintf("telegram:-%d", number), fmt.Sprintf("slack:C%d", number)
 	w := &simulation{
-		st: st, number: number, now: 1_800_000_000_000, model: newModel(ttl.Milliseconds()), places: []place{{a, ""}, {a, "33"}, {b, ""}},
+		st: st, db: db, number: number, now: 1_800_000_000_000, model: newModel(ttl.Milliseconds()), places: []place{{a, ""}, {a, "33"}, {b, ""}},
 		last: map[string]int64{}, shown: map[place]int64{}, seen: seen,
 	}
 	w.write(t, func(tx *store.Tx) error {
@@ -101,7 +105,7 @@ func (w *simulation) arrival(t *rapid.T, chat string) int64 {
 	return w.last[chat]
 }
 
-// mention fires a turn that claims its place, message one that does not.
+// mention fires a turn that claims its place; message one that does if its place is engaged.
 func (w *simulation) mention(t *rapid.T) { w.fire(t, msg.VerbMention) }
 func (w *simulation) message(t *rapid.T) { w.fire(t, msg.VerbMessage) }
 
@@ -109,20 +113,72 @@ func (w *simulation) fire(t *rapid.T, verb string) {
 	p, folder := w.drawPlace(t), drawFolder(t)
 	w.notTooMany(t, p)
 	row := &msg.Message{ChatJID: p.chat, Direction: msg.In, Verb: verb, ThreadID: p.in, ReceivedAt: w.arrival(t, p.chat)}
-	tn := &turn{place: p, answersFor: folder, Turn: &msg.Turn{
-		Kind: msg.Conversation, Folder: folder, ChatJID: p.chat, ThreadID: p.in, Place: p.in, ClaimsEngagement: verb == msg.VerbMention,
-	}}
-	if tn.ClaimsEngagement {
-		// What was delivered before the mention was stored does not count for it.
-		row.ReceivedAt = max(row.ReceivedAt, w.shown[p]+1)
-		w.last[p.chat] = max(row.ReceivedAt, w.last[p.chat])
-		tn.claim = w.model.called(p, hold{folder, row.ReceivedAt})
+	reason := msg.ReasonRoute
+	if by := w.model.holder(p, row.ReceivedAt); verb == msg.VerbMessage && by != (hold{}) && row.ReceivedAt > w.shown[p] {
+		folder, reason = by.folder, msg.ReasonEngaged
+		w.sawCase("a row of an engaged place claims it")
 	}
-	w.begin(t, tn, row)
+	tn := &turn{place: p, answersFor: folder, Turn: &msg.Turn{
+		Kind: msg.Conversation, Folder: folder, ChatJID: p.chat, ThreadID: p.in, Place: p.in,
+	}}
+	w.claim(tn, row, reason)
+	w.begin(t, tn, row, reason)
+}
+
+// claim makes a row claim the place of its turn if it mentions the bot or came while it was engaged.
+func (w *simulation) claim(tn *turn, row *msg.Message, reason msg.Reason) {
+	if row.Verb != msg.VerbMention && reason != msg.ReasonEngaged {
+		return
+	}
+	// What was delivered before the mention was stored does not count for it.
+	row.ReceivedAt = max(row.ReceivedAt, w.shown[tn.place]+1)
+	w.last[tn.chat] = max(row.ReceivedAt, w.last[tn.chat])
+	tn.ClaimsEngagement = true
+	if tn.claim == nil {
+		tn.claim = &progress{working: true}
+	}
+	by := hold{tn.answersFor, row.ReceivedAt}
+	tn.claims = append(tn.claims, by)
+	w.model.called(tn.place, by, tn.claim)
+}
+
+// join makes a turn that has not begun take in a mention.
+func (w *simulation) join(t *rapid.T) {
+	tn := w.drawTurn(t)
+	w.notTooMany(t, tn.place)
+	if tn.whole || tn.Kind != msg.Conversation {
+		t.Skip("the turn takes in no more")
+	}
+	tn.whole = true
+	row := &msg.Message{
+		ChatJID: tn.chat, Direction: msg.In, Verb: msg.VerbMention, ThreadID: tn.in, ReceivedAt: w.arrival(t, tn.chat),
+	}
+	w.claim(tn, row, msg.ReasonRoute)
+	w.write(t, func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(row); err != nil {
+			return err
+		}
+		return w.decide(tx, tn, row, msg.ReasonRoute)
+	})
+	w.shell(t, fmt.Sprintf(`UPDATE turns SET claims_engagement = 1 WHERE id = %d`, tn.ID))
+	w.sawCase("a mention joins a turn")
+}
+
+func (w *simulation) decide(tx *store.Tx, tn *turn, row *msg.Message, reason msg.Reason) error {
+	return tx.Decide(row.ID, store.Decision{
+		Disposition: msg.Routed, Reason: reason, RoutedTo: tn.Folder, TurnID: tn.ID, ThreadID: tn.ThreadID,
+	}, w.now)
+}
+
+// shell changes the database on another connection.
+func (w *simulation) shell(t *rapid.T, query string) {
+	if _, err := w.db.Exec(query); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // begin stores a row and the turn that it fires, as gated does.
-func (w *simulation) begin(t *rapid.T, tn *turn, row *msg.Message) {
+func (w *simulation) begin(t *rapid.T, tn *turn, row *msg.Message, reason msg.Reason) {
 	tn.CreatedAt, tn.Topic = w.now, fmt.Sprintf("#t%d-%d", w.number, len(w.turns))
 	w.write(t, func(tx *store.Tx) error {
 		if _, _, err := tx.PutMessage(row); err != nil {
@@ -132,9 +188,7 @@ func (w *simulation) begin(t *rapid.T, tn *turn, row *msg.Message) {
 		if err := tx.PutTurn(tn.Turn, 0); err != nil {
 			return err
 		}
-		return tx.Decide(row.ID, store.Decision{
-			Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: tn.Folder, TurnID: tn.ID, ThreadID: tn.ThreadID,
-		}, w.now)
+		return w.decide(tx, tn, row, reason)
 	})
 	tn.open = true
 	w.turns = append(w.turns, tn)
@@ -156,10 +210,13 @@ func (w *simulation) delegate(t *rapid.T) {
 		Kind: msg.Delegated, Folder: root.Folder + "/kid", ChatJID: root.chat, ThreadID: root.in, Place: root.in,
 		ClaimsEngagement: root.ClaimsEngagement, RootTurnID: root.Root(), Depth: 1,
 	}}
-	if root.claim != nil {
-		tn.claim = w.model.called(root.place, root.claim.hold)
+	if root.whole = true; root.claim != nil {
+		tn.claims, tn.claim = root.claims, &progress{working: true}
+		for _, by := range root.claims {
+			w.model.called(root.place, by, tn.claim)
+		}
 	}
-	w.begin(t, tn, &msg.Message{ChatJID: "group:" + tn.Folder, Direction: msg.In, ReceivedAt: w.now})
+	w.begin(t, tn, &msg.Message{ChatJID: "group:" + tn.Folder, Direction: msg.In, ReceivedAt: w.now}, msg.ReasonRoute)
 }
 
 // broadcast posts into a place without a mention.
@@ -167,7 +224,7 @@ func (w *simulation) broadcast(t *rapid.T) {
 	p, folder := w.drawPlace(t), drawFolder(t)
 	w.begin(t, &turn{place: p, Turn: &msg.Turn{
 		Kind: msg.Broadcast, Folder: folder, ChatJID: p.chat, ThreadID: p.in, Place: p.in,
-	}}, &msg.Message{ChatJID: "group:" + folder, Direction: msg.In, ReceivedAt: w.now})
+	}}, &msg.Message{ChatJID: "group:" + folder, Direction: msg.In, ReceivedAt: w.now}, msg.ReasonRoute)
 }
 
 // drawTurn draws a turn in progress.
@@ -186,6 +243,7 @@ func (w *simulation) drawTurn(t *rapid.T) *turn {
 
 // start makes an agent run a turn.
 func (w *simulation) start(t *rapid.T, tn *turn) {
+	tn.whole = true
 	now, err := w.st.Turn(context.Background(), tn.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +303,7 @@ func (w *simulation) post(t *rapid.T) {
 	tn := &turn{place: w.drawPlace(t)}
 	if rapid.Bool().Draw(t, "of a turn") {
 		tn = w.drawTurn(t)
-		row.TurnID = tn.ID
+		tn.whole, row.TurnID = true, tn.ID
 	}
 	row.ChatJID, row.ThreadID = tn.chat, tn.in
 	w.write(t, func(tx *store.Tx) error { _, _, err := tx.PutMessage(row); return err })
@@ -458,9 +516,23 @@ func (w *simulation) count(p place) {
 	}
 }
 
+// read makes routd read what was delivered, store makes it store that.
+func (w *simulation) read(t *rapid.T)  { w.routd(t, w.tracker.CatchUp) }
+func (w *simulation) store(t *rapid.T) { w.routd(t, w.tracker.Store) }
+
+func (w *simulation) routd(t *rapid.T, do func(context.Context) error) {
+	if w.down {
+		t.Skip("routd is down")
+	}
+	if err := do(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (w *simulation) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"mention": w.mention, "mention again": w.mention, "message": w.message, "delegate": w.delegate, "broadcast": w.broadcast,
+		"mention": w.mention, "mention again": w.mention, "message": w.message, "message again": w.message, "join": w.join, "read": w.read, "store": w.store,
+		"delegate": w.delegate, "broadcast": w.broadcast,
 		"say": w.say, "conclude": w.conclude, "conclude again": w.conclude, "silence": w.silence, "post": w.post,
 		"fail": w.fail, "cancel": w.cancel, "requeue": w.requeue,
 		"deliver": w.deliver, "deliver again": w.deliver, "deliver more": w.deliver, "deliver even more": w.deliver,

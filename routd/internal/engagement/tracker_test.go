@@ -29,6 +29,7 @@ type fixture struct {
 	st      *store.Store
 	tracker *engagement.Tracker
 	now     int64
+	topics  int
 	after   func(*fixture) // called after every change
 }
 
@@ -64,7 +65,9 @@ func (s *fixture) call(verb, folder string, at int64) *msg.Turn {
 	row := &msg.Message{ChatJID: chat, ThreadID: thread, Direction: msg.In, Verb: verb, ReceivedAt: at}
 	turn := &msg.Turn{
 		Kind: msg.Conversation, Folder: folder, ChatJID: chat, ThreadID: thread, Place: thread, ClaimsEngagement: verb == msg.VerbMention,
+		Topic: fmt.Sprintf("#%d", s.topics), // a turn that waits would take in one of the same topic
 	}
+	s.topics++
 	s.write(func(tx *store.Tx) error {
 		_, _, err := tx.PutMessage(row)
 		turn.TriggerMessageID = row.ID
