@@ -171,7 +171,7 @@ CREATE INDEX turns_session ON turns (folder, topic, id);
 CREATE INDEX turns_folder ON turns (folder, id);
 CREATE INDEX turns_chat ON turns (chat_jid, id);
 CREATE INDEX turns_failed ON turns (chat_jid, ended_at) WHERE state = 'failed';
-CREATE INDEX turns_claims ON turns (chat_jid, place, id) WHERE claims_engagement = 1;
+CREATE INDEX turns_claims ON turns (chat_jid, place, id, ended_at) WHERE claims_engagement = 1;
 CREATE INDEX turns_open_claims ON turns (chat_jid, place, id) WHERE claims_engagement = 1 AND ended_at IS NULL;
 CREATE INDEX turns_root ON turns (root_turn_id) WHERE root_turn_id IS NOT NULL;
 -- For the foreign keys, when messages and runs are deleted.

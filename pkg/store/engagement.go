@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"sync"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -58,13 +60,74 @@ type Claim struct {
 	OverAt int64 // when the turn and all deliveries of its replies had ended, 0 before that
 }
 
-// Claims returns claims on a place of a chat, newest first: the newest 32, ended or not, and the
-// newest 8 whose turn is open. 32 is twice the number of a mention and all turns it may delegate.
-func (r Reader) Claims(ctx context.Context, chatJID, place string) ([]Claim, error) {
-	return collect(ctx, r.q, func(scan scanner) (c Claim, err error) {
-		err = scan(&c.Folder, &c.At, &c.LastAt, &c.OverAt)
-		return c, err
-	}, queryClaims, chatJID, place)
+// ClaimCache keeps claims that are over: nothing changes them unless their turn is retried. It is safe
+// for concurrent use.
+type ClaimCache struct {
+	mu     sync.Mutex
+	claims map[int64]endedClaim // by turn
+}
+
+type endedClaim struct {
+	Claim
+	endedAt int64 // of the turn
+}
+
+// maxCachedClaims bounds a ClaimCache, to about 5 MiB.
+const maxCachedClaims = 50_000
+
+func (c *ClaimCache) get(turnID, endedAt int64) (claim Claim, found bool) {
+	if c == nil || endedAt == 0 {
+		return claim, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ended, found := c.claims[turnID]
+	return ended.Claim, found && ended.endedAt == endedAt
+}
+
+func (c *ClaimCache) put(turnID int64, claim endedClaim) {
+	if c == nil || claim.OverAt == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.claims == nil || len(c.claims) >= maxCachedClaims {
+		c.claims = map[int64]endedClaim{}
+	}
+	c.claims[turnID] = claim
+}
+
+// Claims returns claims on a place of a chat: the newest 32, ended or not, newest first, and the newest
+// 8 whose turn is open. 32 is twice the number of a mention and all turns it may delegate. cache may
+// be nil.
+func (r Reader) Claims(ctx context.Context, chatJID, place string, cache *ClaimCache) ([]Claim, error) {
+	type turn struct{ id, endedAt int64 }
+	turns, err := collect(ctx, r.q, func(scan scanner) (t turn, err error) {
+		err = scan(&t.id, &t.endedAt)
+		return t, err
+	}, queryClaimTurns, chatJID, place)
+	if err != nil {
+		return nil, err
+	}
+	var claims []Claim
+	for i, t := range turns {
+		if slices.ContainsFunc(turns[:i], func(other turn) bool { return other.id == t.id }) {
+			continue
+		}
+		claim, found := cache.get(t.id, t.endedAt)
+		if !found {
+			var read endedClaim
+			if found, err = r.q.get(ctx, []any{&read.Folder, &read.At, &read.LastAt, &read.OverAt, &read.endedAt}, queryClaim, t.id); err != nil {
+				return nil, err
+			}
+			cache.put(t.id, read)
+			claim = read.Claim
+		}
+		if found {
+			claims = append(claims, claim)
+		}
+	}
+	return claims, nil
 }
 
 // DeliveryChange is a change in the delivery of an outbound row, with the fields

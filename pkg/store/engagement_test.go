@@ -59,7 +59,7 @@ func TestClaims_EndWithTheLastDelivery(t *testing.T) {
 	is := func(when string, overAt int64) {
 		t.Helper()
 		want := []store.Claim{{Folder: folder, At: 5, LastAt: 5, OverAt: overAt}}
-		if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place"))(t)); diff != "" {
+		if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place", nil))(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
@@ -106,12 +106,12 @@ func TestClaims_ReturnsTheNewestOfAPlace(t *testing.T) {
 	claiming(t, s, 40, func(turn *msg.Turn) { turn.Place = "" })
 	claiming(t, s, 41, func(turn *msg.Turn) { turn.ChatJID = "slack:C1" })
 	claiming(t, s, 42, func(turn *msg.Turn) { turn.ClaimsEngagement = false })
-	if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place"))(t)); diff != "" {
+	if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place", nil))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	silent := claiming(t, s, 30, func(turn *msg.Turn) { turn.Place = "still"; turn.Topic = "#still" })
 	reply(t, s, answer(begun(t, s, silent), silent, ""), 400)
-	if diff := cmp.Diff([]store.Claim{{folder, 30, 30, 400}}, must(s.Claims(t.Context(), chat, "still"))(t)); diff != "" {
+	if diff := cmp.Diff([]store.Claim{{folder, 30, 30, 400}}, must(s.Claims(t.Context(), chat, "still", nil))(t)); diff != "" {
 		t.Errorf("silence (-want +got):\n%s", diff)
 	}
 }
@@ -132,11 +132,11 @@ func TestClaims_DelegatedTurn_CountsForItsRoot(t *testing.T) {
 	kid := delegatedBy(t, s, root)
 	reply(t, s, answer(begun(t, s, root), root, ""), 300)
 	want := []store.Claim{{folder, 5, 5, 0}, {folder, 5, 5, 300}}
-	if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place"))(t)); diff != "" {
+	if diff := cmp.Diff(want, must(s.Claims(t.Context(), chat, "place", nil))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(kid.ID, msg.ReasonCancelled, 350) })
-	if got := must(s.Claims(t.Context(), chat, "place"))(t)[0].OverAt; got != 350 {
+	if got := must(s.Claims(t.Context(), chat, "place", nil))(t)[0].OverAt; got != 350 {
 		t.Errorf("ended at %d", got)
 	}
 }

@@ -104,10 +104,10 @@ func queryPlans() map[string][2]string {
 			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\n" +
 			"SEARCH q USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nCORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH r USING INDEX messages_turn (turn_id=?)"},
-		// Of at most forty turns.
-		"queryClaims": {queryClaims, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 8\nCOMPOUND QUERY\nLEFT-MOST SUBQUERY\n" +
-			"CO-ROUTINE (subquery-5)\nSEARCH turns USING COVERING INDEX turns_claims (chat_jid=? AND place=?)\nSCAN (subquery-5)\n" +
-			"UNION ALL\nCO-ROUTINE (subquery-7)\nSEARCH turns USING INDEX turns_open_claims (chat_jid=? AND place=?)\nSCAN (subquery-7)\n" +
+		"queryClaimTurns": {queryClaimTurns, "COMPOUND QUERY\nLEFT-MOST SUBQUERY\nCO-ROUTINE (subquery-1)\n" +
+			"SEARCH turns USING COVERING INDEX turns_claims (chat_jid=? AND place=?)\nSCAN (subquery-1)\nUNION ALL\n" +
+			"CO-ROUTINE (subquery-3)\nSEARCH turns USING INDEX turns_open_claims (chat_jid=? AND place=?)\nSCAN (subquery-3)"},
+		"queryClaim": {queryClaim, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH q USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 1\nSEARCH r USING INDEX messages_turn (turn_id=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 2\nSEARCH r USING INDEX messages_turn (turn_id=?)\n" +

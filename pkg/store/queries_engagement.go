@@ -13,20 +13,20 @@ const (
 		LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) AND o.kind <> 'broadcast'
 		LEFT JOIN messages q ON q.id = o.trigger_message_id
 		WHERE d.seq > ? ORDER BY d.seq LIMIT ?+0`
-	queryClaims = `SELECT o.folder,
+	queryClaimTurns = `SELECT id, ended FROM (SELECT id, ifnull(ended_at, 0) AS ended FROM turns INDEXED BY turns_claims
+		WHERE claims_engagement = 1 AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 32)
+		UNION ALL SELECT * FROM (SELECT id, 0 FROM turns INDEXED BY turns_open_claims
+		WHERE claims_engagement = 1 AND ended_at IS NULL AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 8)`
+	queryClaim = `SELECT o.folder,
 		ifnull((SELECT min(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), q.received_at),
 		ifnull((SELECT max(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), q.received_at),
 		CASE WHEN t.ended_at IS NULL OR EXISTS (SELECT 1 FROM messages m
 		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.out_state IN ('queued', 'sending')
 		AND m.source IN ('agent', 'tool')) THEN 0
 		ELSE max(t.ended_at, ifnull((SELECT max(d.updated_at) FROM messages m JOIN deliveries d ON d.message_id = m.id
-		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.source IN ('agent', 'tool')), 0)) END
+		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.source IN ('agent', 'tool')), 0)) END, ifnull(t.ended_at, 0)
 		FROM turns t JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) JOIN messages q ON q.id = o.trigger_message_id
-		WHERE t.id IN (SELECT * FROM (SELECT id FROM turns INDEXED BY turns_claims
-			WHERE claims_engagement = 1 AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 32)
-			UNION ALL SELECT * FROM (SELECT id FROM turns INDEXED BY turns_open_claims
-			WHERE claims_engagement = 1 AND ended_at IS NULL AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 8))
-		ORDER BY t.id DESC`
+		WHERE t.id = ?`
 	deliveriesRead      = `ifnull((SELECT CAST(value AS INTEGER) FROM cursors WHERE daemon = 'routd' AND key = 'deliveries'), 0)`
 	queryDeliveriesRead = `SELECT ` + deliveriesRead + `, (SELECT value FROM counters WHERE name = 'deliveries')`
 	queryEngagement     = `SELECT ` + engagementColumns + `, ifnull((SELECT sticky_at FROM chats WHERE jid = ?1), 0), ` + deliveriesRead + `

@@ -67,7 +67,7 @@ func (t *Tracker) storeAnd(ctx context.Context, then func(*store.Tx) error) erro
 		var p page
 		err := t.st.Write(ctx, func(tx *store.Tx) error {
 			p = page{states: map[key]*State{}}
-			if err := p.store(ctx, tx, t.ttl); err != nil || p.more || then == nil {
+			if err := p.store(ctx, tx, t); err != nil || p.more || then == nil {
 				return err
 			}
 			return then(tx)
@@ -104,7 +104,7 @@ type change struct {
 	slid bool
 }
 
-func (p *page) store(ctx context.Context, tx *store.Tx, ttl time.Duration) error {
+func (p *page) store(ctx context.Context, tx *store.Tx, t *Tracker) error {
 	read, last, err := tx.DeliveriesRead(ctx)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (p *page) store(ctx context.Context, tx *store.Tx, ttl time.Duration) error
 		p.upto = deliveries[storePage-1].Seq
 	}
 	for _, d := range deliveries {
-		if err := p.apply(ctx, tx, d, ttl); err != nil {
+		if err := p.apply(ctx, tx, d, t); err != nil {
 			return err
 		}
 	}
@@ -133,20 +133,20 @@ func (p *page) store(ctx context.Context, tx *store.Tx, ttl time.Duration) error
 	return tx.PutDeliveriesRead(p.upto)
 }
 
-func (p *page) apply(ctx context.Context, tx *store.Tx, d store.DeliveryChange, ttl time.Duration) (err error) {
+func (p *page) apply(ctx context.Context, tx *store.Tx, d store.DeliveryChange, t *Tracker) (err error) {
 	if !isAnswer(d) {
 		return nil
 	}
 	at := key{d.ChatJID, d.Place}
 	s := p.states[at]
 	if s == nil {
-		if s, err = load(ctx, tx.Reader, d.ChatJID, d.Place); err != nil {
+		if s, err = load(ctx, tx.Reader, d.ChatJID, d.Place, &t.claims); err != nil {
 			return err
 		}
 		p.states[at] = s
 	}
 	before := s.Engagement
-	s.apply(d, ttl)
+	s.apply(d, t.ttl)
 	if s.Until != before.Until || s.Folder != before.Folder {
 		p.changes = append(p.changes, change{d, before.Folder == s.Folder && before.Open(d.At, s.PinnedAt)})
 	}
@@ -154,11 +154,11 @@ func (p *page) apply(ctx context.Context, tx *store.Tx, d store.DeliveryChange, 
 }
 
 // load reads the state of a place in a transaction.
-func load(ctx context.Context, r store.Reader, chatJID, place string) (*State, error) {
+func load(ctx context.Context, r store.Reader, chatJID, place string, cache *store.ClaimCache) (*State, error) {
 	row, err := r.Engagement(ctx, chatJID, place)
 	if err != nil {
 		return nil, err
 	}
-	claims, err := r.Claims(ctx, chatJID, place)
+	claims, err := r.Claims(ctx, chatJID, place, cache)
 	return &State{Engagement: row.Engagement, PinnedAt: row.PinnedAt, Claims: claims}, err
 }

@@ -35,6 +35,7 @@ type Tracker struct {
 	now func() time.Time
 	log *slog.Logger
 
+	claims      store.ClaimCache
 	maxUnstored int
 	unstored    unstored
 	reading     chan struct{} // holds a value while deliveries are read
@@ -101,7 +102,7 @@ func (t *Tracker) readNext(ctx context.Context) (n int, more bool, err error) {
 func (t *Tracker) State(ctx context.Context, chatJID, place string) (*State, error) {
 	// In this order: a claim that is over was followed by a delivery, if there was any, which is then
 	// read; and what is no longer in memory is in the row.
-	claims, err := t.st.Claims(ctx, chatJID, place)
+	claims, err := t.st.Claims(ctx, chatJID, place, &t.claims)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func (t *Tracker) States(ctx context.Context, chatJID string) ([]*State, error) 
 func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl time.Duration, allow func(*State) error) (msg.Engagement, error) {
 	var next msg.Engagement
 	err := t.storeAnd(ctx, func(tx *store.Tx) error { // earlier deliveries count first
-		s, err := load(ctx, tx.Reader, chatJID, place)
+		s, err := load(ctx, tx.Reader, chatJID, place, &t.claims)
 		if err != nil {
 			return err
 		}
