@@ -93,6 +93,9 @@ END;
 
 DROP INDEX messages_wanted;
 DROP INDEX messages_returning;
+DROP INDEX messages_notes;
+CREATE INDEX messages_notes ON messages (chat_jid) WHERE reason = 'edit_note' AND turn_id IS NULL;
+DROP INDEX messages_note_targets;
 DROP INDEX polls_message;
 DROP INDEX reminder_slots_message;
 ALTER TABLE messages DROP COLUMN error;

@@ -59,7 +59,7 @@ const (
 	updateAttachNotes = `UPDATE messages SET turn_id = ?1 WHERE id IN (SELECT id FROM messages INDEXED BY messages_notes
 		WHERE chat_jid = ?2 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?3 AND thread_id = ?4
 		AND (thread_id <> '' OR topic = ?5) ORDER BY id LIMIT 20)`
-	updateOldNotes = `UPDATE messages INDEXED BY messages_notes SET reason = 'edit_superseded'
+	updateOldNotes = `UPDATE messages INDEXED BY messages_note_targets SET reason = 'edit_superseded'
 		WHERE chat_jid = ? AND reason = 'edit_note' AND turn_id IS NULL AND target_id = ?`
 	updateCancelReplies = `UPDATE messages SET out_state = 'cancelled'
 		WHERE turn_id = ? AND direction = 'out' AND out_state = 'queued'`
