@@ -98,6 +98,7 @@ CREATE INDEX messages_notes ON messages (chat_jid) WHERE reason = 'edit_note' AN
 DROP INDEX messages_note_targets;
 DROP INDEX polls_message;
 DROP INDEX reminder_slots_message;
+CREATE INDEX messages_pending ON messages (platform, id) WHERE pending_files > 0;
 ALTER TABLE messages DROP COLUMN error;
 ALTER TABLE messages DROP COLUMN files_wanted;
 ALTER TABLE messages DROP COLUMN quote;

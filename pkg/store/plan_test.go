@@ -84,7 +84,7 @@ func queryPlans() map[string][2]string {
 		"queryActiveLanes": {queryActiveLanes, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
 		"queryActiveTriggers": {queryActiveTriggers, "SEARCH t USING INDEX turns_open (chat_jid=?)\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
-		"queryPendingFiles":   {queryPendingFiles, "SEARCH m USING INDEX messages_pending (platform=?)"},
+		"queryWantedFiles":    {queryWantedFiles, "SEARCH m USING INDEX messages_wanted (platform=?)"},
 		"updateWantFiles":     {updateWantFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateFiles":         {updateFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryDeliveries":     {queryDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},

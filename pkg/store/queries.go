@@ -78,8 +78,8 @@ const (
 	queryNextOutbound = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_outbox
 		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?1||'' AND m.chat_jid = ?2 AND m.thread_id = ?3
 		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?2) AND NOT EXISTS (` + movingOut + ` AND a.new_jid = ?2) ORDER BY m.id LIMIT 1`
-	queryPendingFiles = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_pending
-		WHERE m.pending_files > 0 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
+	queryWantedFiles = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_wanted
+		WHERE m.pending_files > 0 AND m.files_wanted = 1 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
 	updateWantFiles  = `UPDATE messages SET files_wanted = 1 WHERE id = ? AND pending_files > 0 AND files_wanted = 0 RETURNING chat_jid`
 	updateFiles      = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
 	queryActiveLanes = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_open
