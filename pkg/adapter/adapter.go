@@ -85,7 +85,7 @@ type Shell struct {
 	partsTotal *prometheus.CounterVec
 	undecoded  prometheus.Counter
 	pacer      *pacer
-	online     atomic.Bool   // the platform's connection works
+	online     atomic.Bool // the platform's connection works
 	lanes      laneLocks
 }
 
