@@ -28,6 +28,14 @@ func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 			releaseAgents(31, group),
 			says(50, group, "thanks").starts(inGroup, msg.ReasonEngaged),
 		}},
+		{title: "a conversation goes on though its answers come after the end of the window", steps: []step{
+			mention,
+			says(19, group, "wait for it").starts(inGroup, msg.ReasonEngaged).runsOn(),
+			says(25, group, "are you still there?").starts(inGroup, msg.ReasonEngaged).runsOn(),
+			releaseAgents(30, group),
+			says(49, group, "thanks").starts(inGroup, msg.ReasonEngaged),
+			says(70, group, "lunch?").observed(),
+		}},
 		{title: "a mention and the rows of its batch after it are one question", steps: []step{
 			inOneBatch(
 				says(0, group, "good morning").observed(),
@@ -201,9 +209,16 @@ func TestEngagement_RoutdOutage_DecidedByTimeOfMessage(t *testing.T) {
 				mentions(0, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute),
 				begin,
 				says(19, group, "tell me more").starts(inGroup, msg.ReasonEngaged).afterOutage(),
-				says(41, group, "lunch?").observed().afterOutage(),
+				says(41, group, "and why?").starts(inGroup, msg.ReasonEngaged).afterOutage(), // the one before waits for its answer
 				action(waitOutageLogged),
 				action(ageRows),
+				end,
+			}},
+			{title: outage.name + ": a message after the window is not", steps: []step{
+				mentions(0, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute),
+				begin,
+				says(21, group, "lunch?").observed().afterOutage(),
+				action(waitOutageLogged),
 				end,
 			}},
 			{title: outage.name + ": an answer delivered meanwhile opens the window", steps: []step{
@@ -211,7 +226,7 @@ func TestEngagement_RoutdOutage_DecidedByTimeOfMessage(t *testing.T) {
 				begin,
 				releaseAgents(5, group),
 				says(24, group, "thanks").starts(inGroup, msg.ReasonEngaged).afterOutage(),
-				says(46, group, "lunch?").observed().afterOutage(),
+				says(46, group, "and why?").starts(inGroup, msg.ReasonEngaged).afterOutage(), // the one before waits for its answer
 				action(waitOutageLogged),
 				action(ageRows),
 				end,
@@ -222,7 +237,7 @@ func TestEngagement_RoutdOutage_DecidedByTimeOfMessage(t *testing.T) {
 				begin,
 				releaseAgents(15, group),
 				says(34, group, "thanks").starts(inGroup, msg.ReasonEngaged).afterOutage(),
-				says(56, group, "lunch?").observed().afterOutage(),
+				says(56, group, "and why?").starts(inGroup, msg.ReasonEngaged).afterOutage(), // the one before waits for its answer
 				action(waitOutageLogged),
 				action(ageRows),
 				end,
