@@ -258,7 +258,7 @@ func TestSince_PerState(t *testing.T) {
 		started int64
 		want    int64
 	}{
-		{msg.TurnQueued, 0, 10}, {msg.TurnQueued, 20, 10}, {msg.TurnOffered, 0, 10}, {msg.TurnRunning, 20, 20},
+		{msg.TurnQueued, 0, 10}, {msg.TurnQueued, 20, 10}, {msg.TurnRunning, 20, 20},
 	} {
 		shown := pageTurns(1, []*msg.Turn{{State: tt.state, CreatedAt: 10, StartedAt: tt.started}})
 		if got := shown.Lines[0].Since; got != tt.want {

@@ -122,7 +122,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		return err
 	}
 	g.gateway = gateway.New(gateway.Config{
-		Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge,
+		Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
 		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
 		Operators: set(g.cfg.Operators), BotNames: append(g.cfg.BotNames, g.cfg.AssistantName), Daemons: daemons,
 		Routd: g.client(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)),

@@ -174,7 +174,7 @@ func TestPage_Diagrams_HaveTheStatesOfTheCode(t *testing.T) {
 	want := map[string][]string{
 		"States of an inbound row": {"undecided", string(msg.Sticky), string(msg.Command), string(msg.Prefix), string(msg.Routed),
 			string(msg.Observed), string(msg.Dropped), string(msg.Onboarding)},
-		"States of a turn": {string(msg.TurnQueued), string(msg.TurnOffered), string(msg.TurnRunning), string(msg.TurnDone),
+		"States of a turn": {string(msg.TurnQueued), string(msg.TurnRunning), string(msg.TurnDone),
 			string(msg.TurnFailed), string(msg.TurnCancelled)},
 	}
 	found := diagram.FindAllStringSubmatch(readPage(t), -1)

@@ -19,12 +19,7 @@ ALTER TABLE messages ADD COLUMN quote TEXT NOT NULL DEFAULT '';
 ALTER TABLE messages ADD COLUMN files_wanted INTEGER NOT NULL DEFAULT 0 CHECK (files_wanted IN (0, 1));
 ALTER TABLE messages ADD COLUMN error TEXT NOT NULL DEFAULT '';
 UPDATE messages SET files_wanted = 1 WHERE pending_files > 0;
-DROP INDEX messages_pending;
 CREATE INDEX messages_wanted ON messages (platform, id) WHERE pending_files > 0 AND files_wanted = 1;
--- Notes that no prompt has shown, by the conversation that they wait for, and by what they are about.
-DROP INDEX messages_notes;
-CREATE INDEX messages_notes ON messages (chat_jid, routed_to, thread_id, id, topic) WHERE reason = 'edit_note' AND turn_id IS NULL;
-CREATE INDEX messages_note_targets ON messages (chat_jid, target_id) WHERE reason = 'edit_note' AND turn_id IS NULL;
 -- Undecided rows between groups: the turns that they name are needed.
 CREATE INDEX messages_returning ON messages (id) WHERE direction = 'in' AND disposition IS NULL AND forwarded_from IS NOT NULL;
 
@@ -137,7 +132,7 @@ CREATE TABLE turns_new (
   claims_engagement  INTEGER NOT NULL DEFAULT 0 CHECK (claims_engagement IN (0, 1)),
   surface            TEXT NOT NULL,
   ceiling            INTEGER NOT NULL,
-  state              TEXT NOT NULL CHECK (state IN ('queued', 'offered', 'running', 'done', 'failed', 'cancelled')),
+  state              TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
   reason             TEXT NOT NULL DEFAULT '',
   attempts           INTEGER NOT NULL DEFAULT 0,
   not_before         INTEGER NOT NULL DEFAULT 0,
@@ -158,7 +153,7 @@ CREATE TABLE turns_new (
   created_at         INTEGER NOT NULL,
   started_at         INTEGER,
   ended_at           INTEGER,
-  CHECK (state NOT IN ('offered', 'running') OR run_id IS NOT NULL),
+  CHECK (state <> 'running' OR run_id IS NOT NULL),
   CHECK ((state IN ('done', 'failed', 'cancelled')) = (ended_at IS NOT NULL))
 ) STRICT;
 INSERT INTO turns_new (id, run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to, trigger_message_id, claims_engagement,
@@ -169,12 +164,16 @@ INSERT INTO turns_new (id, run_id, kind, folder, chat_jid, topic, thread_id, pla
   created_at, started_at, ended_at FROM turns;
 DROP TABLE turns;
 ALTER TABLE turns_new RENAME TO turns;
-CREATE INDEX turns_open ON turns (chat_jid, id) WHERE state IN ('queued', 'offered', 'running');
+CREATE INDEX turns_open ON turns (chat_jid, id) WHERE state IN ('queued', 'running');
 CREATE INDEX turns_queued ON turns (lane, id, chat_jid, topic, not_before) WHERE state = 'queued';
-CREATE INDEX turns_run ON turns (run_id, id) WHERE state IN ('offered', 'running');
-CREATE INDEX turns_session ON turns (folder, topic, id);
-CREATE INDEX turns_folder ON turns (folder, id);
+CREATE INDEX turns_conversation ON turns (lane, chat_jid, topic, id) WHERE state = 'queued';
+CREATE INDEX turns_files ON turns (id) WHERE state = 'queued' AND waits_for = 'files';
+CREATE INDEX turns_probe ON turns (folder) WHERE state = 'queued' AND waits_for = 'probe';
+CREATE INDEX turns_run ON turns (run_id, id) WHERE state = 'running';
+CREATE INDEX turns_session ON turns (folder, topic, id) WHERE state = 'done';
+CREATE INDEX turns_folder ON turns (folder, id) WHERE started_at IS NOT NULL;
 CREATE INDEX turns_chat ON turns (chat_jid, id);
+CREATE INDEX turns_state ON turns (state, id) WHERE state IN ('failed', 'cancelled');
 CREATE INDEX turns_failed ON turns (chat_jid, ended_at) WHERE state = 'failed';
 CREATE INDEX turns_claims ON turns (chat_jid, place, id, ended_at) WHERE claims_engagement = 1;
 CREATE INDEX turns_open_claims ON turns (chat_jid, place, id) WHERE claims_engagement = 1 AND ended_at IS NULL;
@@ -189,13 +188,15 @@ CREATE INDEX reminder_slots_message ON reminder_slots (message_id) WHERE message
 ALTER TABLE runs ADD COLUMN draining INTEGER NOT NULL DEFAULT 0 CHECK (draining IN (0, 1));
 
 -- A /stop under way: undecided rows of the chat below before_message and its open turns up to through_turn end
--- as stopped, in pages. topic NULL: of all topics.
+-- as stopped, in pages. topic NULL: of all topics. after_message and after_turn: where the next page begins.
 CREATE TABLE stops (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
   chat_jid       TEXT NOT NULL,
   topic          TEXT,
   before_message INTEGER NOT NULL,
   through_turn   INTEGER NOT NULL,
+  after_message  INTEGER NOT NULL DEFAULT 0,
+  after_turn     INTEGER NOT NULL DEFAULT 0,
   created_at     INTEGER NOT NULL
 ) STRICT;
 

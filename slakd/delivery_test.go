@@ -190,7 +190,7 @@ func (r *harness) works(p fake.Place, on string, topic string) (end func()) {
 	trigger := &msg.Message{ChatJID: jid, PlatformID: on, Direction: msg.In, Content: "do something"}
 	r.write(func(tx *store.Tx) (err error) {
 		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
-			err = tx.PutTurn(turn, 0)
+			_, err = tx.PutTurn(turn, 0)
 		}
 		if err == nil {
 			err = tx.StartRun(run, turn.ID)

@@ -85,7 +85,8 @@ type Shell struct {
 	partsTotal *prometheus.CounterVec
 	undecoded  prometheus.Counter
 	pacer      *pacer
-	online     atomic.Bool // the platform's connection works
+	files      chan struct{} // wakes the downloads
+	online     atomic.Bool   // the platform's connection works
 	lanes      laneLocks
 }
 
@@ -106,6 +107,6 @@ func New(p Platform, o Options) *Shell {
 	}
 	return &Shell{
 		Options: o, platform: p, partsTotal: partsTotal, undecoded: undecoded,
-		pacer: newPacer(o.Pace, o.Now),
+		pacer: newPacer(o.Pace, o.Now), files: make(chan struct{}, 1),
 	}
 }

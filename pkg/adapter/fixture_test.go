@@ -236,7 +236,7 @@ func (r *fixture) works(chat, thread string) (end func(says string)) {
 	trigger := &msg.Message{ChatJID: chat, ThreadID: thread, Direction: msg.In, Content: "do something"}
 	r.write(func(tx *store.Tx) (err error) {
 		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
-			err = tx.PutTurn(turn, 0)
+			_, err = tx.PutTurn(turn, 0)
 		}
 		if err == nil {
 			err = tx.StartRun(run, turn.ID)

@@ -115,7 +115,8 @@ func TestTyping_OnlyForRunningTurns(t *testing.T) {
 			if _, _, err := tx.PutMessage(seen); err != nil {
 				return err
 			}
-			return tx.PutTurn(&msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: room, ThreadID: "waits", TriggerMessageID: seen.ID, CreatedAt: 1}, 0)
+			_, err := tx.PutTurn(&msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: room, ThreadID: "waits", TriggerMessageID: seen.ID, CreatedAt: 1}, 0)
+			return err
 		})
 		r.start()
 		pass(time.Hour)

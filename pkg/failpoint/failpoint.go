@@ -37,7 +37,7 @@ const (
 	PutMessage     Verb = "put-message"
 	Decide         Verb = "decide"
 	PutTurn        Verb = "put-turn"
-	OfferTurn      Verb = "offer-turn"
+	TakeTurn       Verb = "take-turn"
 	StartRun       Verb = "start-run"
 	RecordProcess  Verb = "record-process"
 	AnswerTurn     Verb = "answer-turn"
@@ -68,7 +68,7 @@ func All() []Point {
 		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Checkpoint, Answering, Delivered, Received, Sending, Sent,
 	}
 	for _, v := range []Verb{
-		PutMessage, Decide, PutTurn, OfferTurn, StartRun, RecordProcess, AnswerTurn, EndTurn, RequeueTurn, EndRun,
+		PutMessage, Decide, PutTurn, TakeTurn, StartRun, RecordProcess, AnswerTurn, EndTurn, RequeueTurn, EndRun,
 		ClaimOutbound, PutDelivery, SettleOutbound, PutEngagement, PutCursor, Pin, ResetSession, CancelTurn, TakeSystem, ChangeContent,
 	} {
 		all = append(all, v.Before(), v.After())

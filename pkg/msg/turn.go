@@ -21,11 +21,15 @@ type Turn struct {
 	Reason           Reason    `json:"reason"`
 	Attempts         int       `json:"attempts"`
 	NotBefore        int64     `json:"not_before"`
+	WaitsFor         WaitsFor  `json:"waits_for,omitempty"`
+	RowCount         int       `json:"row_count"` // 0 if it is not known
+	RowBytes         int       `json:"row_bytes"`
 	ObservedUpto     int64     `json:"observed_upto"`
 	Frames           int       `json:"frames"`
 	Depth            int       `json:"depth"`
 	RootTurnID       int64     `json:"root_turn_id,omitempty"`
 	Error            string    `json:"error,omitempty"`
+	ErrorKind        ErrorKind `json:"error_kind,omitempty"`
 	CreatedAt        int64     `json:"created_at"`
 	StartedAt        int64     `json:"started_at,omitempty"`
 	EndedAt          int64     `json:"ended_at,omitempty"`
@@ -40,6 +44,16 @@ func (t *Turn) Root() int64 {
 	return t.ID
 }
 
+// Address is the process that the turn is for.
+func (t *Turn) Address() Address { return Address{t.Folder, t.ChatJID, t.Topic, t.ThreadID} }
+
+// Lane is the line in which the turn waits, see Address.Lane.
+func (t *Turn) Lane() string { return t.Address().Lane(t.Kind) }
+
+// Alone reports whether the turn shares no process with other turns: it is
+// delegated, or has failed before and could fail others with it.
+func (t *Turn) Alone() bool { return t.Kind == Delegated || t.Attempts > 0 }
+
 // TurnKind is what started a turn.
 type TurnKind string
 
@@ -53,15 +67,36 @@ const (
 // TurnState is the state of a turn.
 type TurnState string
 
-// States of a turn. Offered and running turns belong to a run; offered ones
-// wait there for an earlier turn.
+// States of a turn. A running turn belongs to a run, which answers its turns one
+// after another.
 const (
 	TurnQueued    TurnState = "queued"
-	TurnOffered   TurnState = "offered"
 	TurnRunning   TurnState = "running"
 	TurnDone      TurnState = "done"
 	TurnFailed    TurnState = "failed"
 	TurnCancelled TurnState = "cancelled"
+)
+
+// WaitsFor is why a queued turn does not start before its time.
+type WaitsFor string
+
+// What a queued turn waits for. The empty value is a free agent.
+const (
+	WaitsFiles   WaitsFor = "files"   // the attachments of its rows are being downloaded
+	WaitsRetry   WaitsFor = "retry"   // the delay before the next attempt
+	WaitsMachine WaitsFor = "machine" // this machine could not start an agent
+	WaitsProbe   WaitsFor = "probe"   // the group's turns fail alike: one a minute is tried
+)
+
+// ErrorKind is what a failure of a turn means for its session and its retry.
+type ErrorKind string
+
+// Kinds of failures.
+const (
+	ErrorSession   ErrorKind = "session"   // the session is dropped, the turn retried
+	ErrorTransient ErrorKind = "transient" // the session stays, the turn is retried
+	ErrorPermanent ErrorKind = "permanent" // the session stays, a retry cannot succeed
+	ErrorMachine   ErrorKind = "machine"   // not the agent's: no attempt is used
 )
 
 // Run is one row of runs: one agent process, bound to one address.
@@ -76,6 +111,7 @@ type Run struct {
 	PIDStart  int64
 	Label     string
 	StartedAt int64
+	Draining  bool // it gets no more turns
 	ClosedAt  int64
 	EndedAt   int64
 }

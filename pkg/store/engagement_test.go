@@ -67,7 +67,7 @@ func TestClaims_EndWithTheLastDelivery(t *testing.T) {
 	run := begun(t, s, turn)
 	is("running", 0)
 	write(t, s, func(tx *store.Tx) error { return tx.EndRun(run.ID, "", 290) })
-	write(t, s, func(tx *store.Tx) error { return tx.RequeueTurn(turn.ID, true, "", 300) })
+	write(t, s, func(tx *store.Tx) error { return tx.RequeueTurn(turn.ID, store.Requeue{Attempt: true}) })
 	is("in backoff", 0)
 	turn.Topic = "#again"
 	reply(t, s, answer(begun(t, s, turn), turn, "two parts"), 400)

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -97,8 +98,16 @@ func queued(t testing.TB, s *store.Store, set ...func(*msg.Turn)) *msg.Turn {
 		turn.TriggerMessageID = inbound(t, s, turn.ChatJID, "hello").ID
 	}
 	write(t, s, func(tx *store.Tx) error {
-		if err := tx.PutTurn(turn, 0); err != nil {
+		waits := turn.WaitsFor
+		turn.WaitsFor = cmp.Or(waits, msg.WaitsFiles) // so that no live run takes it
+		if _, err := tx.PutTurn(turn, 0); err != nil {
 			return err
+		}
+		if waits == "" {
+			turn.WaitsFor = ""
+			if err := tx.EndWait(turn.ID, msg.WaitsFiles); err != nil {
+				return err
+			}
 		}
 		return tx.Decide(turn.TriggerMessageID, store.Decision{
 			Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: turn.Folder, TurnID: turn.ID,
@@ -107,14 +116,14 @@ func queued(t testing.TB, s *store.Store, set ...func(*msg.Turn)) *msg.Turn {
 	return turn
 }
 
-// offered stores a turn assigned to a run.
-func offered(t testing.TB, s *store.Store, run *msg.Run) *msg.Turn {
+// piped stores a turn for the address of a live run, which takes it.
+func piped(t testing.TB, s *store.Store, run *msg.Run) *msg.Turn {
 	t.Helper()
 	turn := &msg.Turn{
-		Kind: msg.Conversation, Folder: run.Folder, Topic: run.Topic, ChatJID: run.ChatJID,
+		Kind: msg.Conversation, Folder: run.Folder, Topic: run.Topic, ChatJID: run.ChatJID, ThreadID: run.ThreadID,
 		TriggerMessageID: inbound(t, s, run.ChatJID, "more").ID, CreatedAt: 110,
 	}
-	write(t, s, func(tx *store.Tx) error { return tx.PutTurn(turn, run.ID) })
+	write(t, s, func(tx *store.Tx) error { _, err := tx.PutTurn(turn, 5); return err })
 	return turn
 }
 

@@ -265,10 +265,10 @@ func reader(m *msg.Message) string {
 	return ""
 }
 
-// WantedFiles returns the oldest inbound rows of a platform whose attachments are
-// wanted and still to be downloaded, at most limit.
-func (r Reader) WantedFiles(ctx context.Context, platform string, limit int) ([]*msg.Message, error) {
-	return r.messages(ctx, queryWantedFiles, platform, limit)
+// PendingFiles returns the oldest inbound rows of a platform whose attachments
+// are still to be downloaded, at most limit.
+func (r Reader) PendingFiles(ctx context.Context, platform string, limit int) ([]*msg.Message, error) {
+	return r.messages(ctx, queryPendingFiles, platform, limit)
 }
 
 // WantFiles asks for the attachments of a row, if any is still to be downloaded,
@@ -327,28 +327,6 @@ func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 		err = fmt.Errorf("decide row %d: %w", id, ErrStale)
 	}
 	return err
-}
-
-// DecideAll sets the same disposition for every undecided row of a chat that
-// which selects; each keeps its topic and thread.
-func (tx *Tx) DecideAll(chatJID string, which func(*msg.Message) bool, d Decision, now int64) error {
-	const page = 200
-	for after := int64(0); ; {
-		rows, err := tx.Undecided(uncancelled(), chatJID, after, page)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		for _, m := range rows {
-			after = m.ID
-			if !which(m) {
-				continue
-			}
-			d.Topic, d.ThreadID = m.Topic, m.ThreadID
-			if err := tx.Decide(m.ID, d, now); err != nil {
-				return err
-			}
-		}
-	}
 }
 
 // ReplaceContent applies an edit to an undecided row. It returns ErrStale if the

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -188,35 +187,6 @@ func TestDecide(t *testing.T) {
 	}
 	if diff := cmp.Diff(&want, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
 		t.Errorf("decided twice (-want +got):\n%s", diff)
-	}
-}
-
-func TestDecideAll(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	const rows = 450 // more than two pages
-	write(t, s, func(tx *store.Tx) error {
-		for i := range rows {
-			m := &msg.Message{ChatJID: chat, Direction: msg.In, Topic: fmt.Sprintf("#%d", i), ThreadID: "7"}
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	inbound(t, s, "telegram:-2", "of another chat")
-	even := func(m *msg.Message) bool { return m.ID%2 == 0 }
-	write(t, s, func(tx *store.Tx) error {
-		return tx.DecideAll(chat, even, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped}, 10)
-	})
-	for _, m := range must(s.Undecided(t.Context(), chat, 0, rows))(t) {
-		if even(m) {
-			t.Fatalf("row %d is undecided", m.ID)
-		}
-	}
-	n := get[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND topic = '#' || (id - 1) AND thread_id = '7'`)
-	if n != rows/2 {
-		t.Errorf("%d rows were decided with topic and thread kept, want %d", n, rows/2)
 	}
 }
 

@@ -31,8 +31,9 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 			}
 		}
 		turn.TriggerMessageID = in.ID
+		_, putTurn := tx.PutTurn(turn, 0)
 		for _, err := range []error{
-			tx.PutTurn(turn, 0),
+			putTurn,
 			tx.PutChat(from, msg.ChatGroup, "Team", 1), tx.PinTopic(from, "#a"), tx.PutChat(to, msg.ChatGroup, "Team, again", 2),
 			tx.BindThread(from, "7", "#a"), tx.PutThread(msg.Thread{ChatJID: from, ID: "7", Title: "Deploys"}),
 			tx.PutEngagement(msg.Engagement{ChatJID: from, Place: "7", Folder: "main", Until: 100, At: 10}),

@@ -67,8 +67,8 @@ func queryPlans() map[string][2]string {
 		"updateDecide":   {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateContent":  {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateAttachNotes": {updateAttachNotes, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
-			"SEARCH messages USING INDEX messages_notes (chat_jid=? AND routed_to=? AND thread_id=?)"},
-		"updateOldNotes":      {updateOldNotes, "SEARCH messages USING INDEX messages_note_targets (chat_jid=? AND target_id=?)"},
+			"SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
+		"updateOldNotes":      {updateOldNotes, "SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
 		"updateCancelReplies": {updateCancelReplies, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
 
 		// All waiting rows of one platform.
@@ -84,7 +84,7 @@ func queryPlans() map[string][2]string {
 		"queryActiveLanes": {queryActiveLanes, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
 		"queryActiveTriggers": {queryActiveTriggers, "SEARCH t USING INDEX turns_open (chat_jid=?)\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
-		"queryWantedFiles":    {queryWantedFiles, "SEARCH m USING INDEX messages_wanted (platform=?)"},
+		"queryPendingFiles":   {queryPendingFiles, "SEARCH m USING INDEX messages_pending (platform=?)"},
 		"updateWantFiles":     {updateWantFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateFiles":         {updateFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryDeliveries":     {queryDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
@@ -133,58 +133,6 @@ func queryPlans() map[string][2]string {
 		"queryState":       {queryState, "SEARCH router_state USING PRIMARY KEY (key=?)"},
 		"putState":         {putState, noRead},
 		"bumpState":        {bumpState, noRead},
-
-		"queryTurn": {queryTurn, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
-		// Once at start, over a partial index of open turns.
-		"queryOpenTurns":  {queryOpenTurns, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
-		"queryOpenOfChat": {queryOpenOfChat, "SEARCH t USING INDEX turns_open (chat_jid=?)"},
-		"queryRunTurns":   {queryRunTurns, "SEARCH t USING INDEX turns_run (run_id=?)"},
-		"queryRunIsBusy":  {queryRunIsBusy, exists + "SEARCH turns USING INDEX turns_run (run_id=?)"},
-		// A list for operators, newest first: it stops when the page is full.
-		"queryTurns":     {queryTurns, "SCAN t"},
-		"queryChatTurns": {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=?)"},
-		"queryShownUpto": {queryShownUpto, "SEARCH turns USING INDEX turns_session (folder=? AND topic=?)"},
-		// of at most 1,000 rows
-		"queryLastHome":     {queryLastHome, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-1)"},
-		"queryLastTurnAt":   {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=?)"},
-		"queryDelegated":    {queryDelegated, "SEARCH t USING INDEX turns_root (root_turn_id=?)"},
-		"queryDelegations":  {queryDelegations, "SEARCH turns USING INDEX turns_root (root_turn_id=?)"},
-		"insertTurn":        {insertTurn, noRead},
-		"updateOfferTurn":   {updateOfferTurn, turnRow},
-		"updateRequeueTurn": {updateRequeueTurn, turnRow},
-		"updateRevive":      {updateRevive, turnRow},
-		"updateFrame":       {updateFrame, turnRow},
-		"updateEndTurn":     {updateEndTurn, turnRow},
-		"updateStartNext":   {updateStartNext, turnRow + "\n" + subquery + "SEARCH turns USING INDEX turns_run (run_id=?)"},
-
-		// All of a partial index: one row per process.
-		"queryUnended":    {queryUnended, "SCAN r USING INDEX runs_unended"},
-		"queryRunIsLive":  {queryRunIsLive, exists + runRow},
-		"insertRun":       {insertRun, noRead},
-		"updateProcess":   {updateProcess, runRow},
-		"updateCloseRun":  {updateCloseRun, runRow},
-		"updateEndRun":    {updateEndRun, runRow},
-		"updateCloseLive": {updateCloseLive, "SEARCH runs USING INDEX runs_live (folder=? AND topic=?)"},
-
-		// For one message that an operator asks about.
-		"queryRunsDuring": {queryRunsDuring, "SEARCH l USING INDEX session_log_topic (folder=? AND topic=?)\nSEARCH r USING INTEGER PRIMARY KEY (rowid=?)"},
-		"queryParts":      {queryParts, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
-		"queryOwnReplies": {queryOwnReplies, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)"},
-
-		"querySession":      {querySession, sessionRow},
-		"putSession":        {putSession, noRead},
-		"deleteSession":     {deleteSession, sessionRow},
-		"insertLog":         {insertLog, subquery + sessionRow},
-		"updateLog":         {updateLog, logRow + "\n" + subquery + "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
-		"updateEndLog":      {updateEndLog, logRow},
-		"queryPastSessions": {queryPastSessions, "SEARCH session_log USING INDEX session_log_topic (folder=? AND topic=?)"},
-
-		"querySystem":         {querySystem, exists + "SEARCH system_messages USING INDEX system_messages_folder (folder=?)"},
-		"querySystemOfTurn":   {querySystemOfTurn, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
-		"insertSystem":        {insertSystem, noRead},
-		"updateClaimSystem":   {updateClaimSystem, "SEARCH system_messages USING INDEX system_messages_folder (folder=?)\nSCALAR SUBQUERY 1\nSEARCH turns USING INTEGER PRIMARY KEY (rowid=?)"},
-		"updateReleaseSystem": {updateReleaseSystem, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
-		"deleteSystem":        {deleteSystem, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
 	}
 }
 
@@ -261,6 +209,7 @@ func plan(t *testing.T, db *sql.DB, query string) string {
 func allPlans() map[string][2]string {
 	all := queryPlans()
 	maps.Copy(all, movePlans())
+	maps.Copy(all, turnPlans())
 	maps.Copy(all, retentionPlans())
 	return all
 }

@@ -59,7 +59,7 @@ const (
 	updateAttachNotes = `UPDATE messages SET turn_id = ?1 WHERE id IN (SELECT id FROM messages INDEXED BY messages_notes
 		WHERE chat_jid = ?2 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?3 AND thread_id = ?4
 		AND (thread_id <> '' OR topic = ?5) ORDER BY id LIMIT 20)`
-	updateOldNotes = `UPDATE messages INDEXED BY messages_note_targets SET reason = 'edit_superseded'
+	updateOldNotes = `UPDATE messages INDEXED BY messages_notes SET reason = 'edit_superseded'
 		WHERE chat_jid = ? AND reason = 'edit_note' AND turn_id IS NULL AND target_id = ?`
 	updateCancelReplies = `UPDATE messages SET out_state = 'cancelled'
 		WHERE turn_id = ? AND direction = 'out' AND out_state = 'queued'`
@@ -78,15 +78,15 @@ const (
 	queryNextOutbound = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_outbox
 		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?1||'' AND m.chat_jid = ?2 AND m.thread_id = ?3
 		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?2) AND NOT EXISTS (` + movingOut + ` AND a.new_jid = ?2) ORDER BY m.id LIMIT 1`
-	queryWantedFiles = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_wanted
-		WHERE m.pending_files > 0 AND m.files_wanted = 1 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
+	queryPendingFiles = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_pending
+		WHERE m.pending_files > 0 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
 	updateWantFiles  = `UPDATE messages SET files_wanted = 1 WHERE id = ? AND pending_files > 0 AND files_wanted = 0 RETURNING chat_jid`
 	updateFiles      = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
 	queryActiveLanes = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_open
-		WHERE state IN ('queued', 'offered', 'running') AND state = 'running' AND chat_jid >= ? AND chat_jid < ?`
+		WHERE state IN ('queued', 'running') AND state = 'running' AND chat_jid >= ? AND chat_jid < ?`
 	queryActiveTriggers = `SELECT ifnull(m.platform_id, o.platform_id) FROM turns t INDEXED BY turns_open
 		JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN messages o ON o.id = m.derived_from
-		WHERE t.state IN ('queued', 'offered', 'running') AND t.state = 'running' AND t.chat_jid = ? AND t.thread_id = ?
+		WHERE t.state IN ('queued', 'running') AND t.state = 'running' AND t.chat_jid = ? AND t.thread_id = ?
 		AND ifnull(m.platform_id, o.platform_id) IS NOT NULL`
 	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,'')
 		FROM deliveries WHERE message_id = ? ORDER BY part`
@@ -125,7 +125,7 @@ const (
 		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND received_at <= ?`
 	queryWaitingOut = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_outbox
 		WHERE out_state IN ('queued', 'sending')`
-	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_open WHERE state IN ('queued', 'offered', 'running')
+	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_open WHERE state IN ('queued', 'running')
 		AND state = 'queued' AND id < ?1 AND not_before <= ?2`
 
 	queryChat = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)
@@ -136,74 +136,4 @@ const (
 	putState         = `INSERT INTO router_state (key, value) VALUES (?,?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 	bumpState        = `INSERT INTO router_state (key, value) VALUES (?,1)
 		ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value`
-
-	queryTurn       = `SELECT ` + turnColumns + ` FROM turns t WHERE t.id = ?`
-	queryOpenTurns  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'offered', 'running') ORDER BY t.id`
-	queryOpenOfChat = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'offered', 'running') AND t.chat_jid = ? ORDER BY t.id`
-	queryRunTurns   = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.run_id = ? AND t.state IN ('offered', 'running') ORDER BY t.id`
-	queryRunIsBusy  = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_run WHERE run_id = ? AND state IN ('offered', 'running'))`
-	queryTurns      = `SELECT ` + turnColumns + ` FROM turns t WHERE ?1 = '' OR t.state = ?1 ORDER BY t.id DESC LIMIT ?2+0`
-	queryChatTurns  = `SELECT ` + turnColumns + ` FROM turns t WHERE t.chat_jid = ?1 AND (?2 = '' OR t.state = ?2)
-		ORDER BY t.id DESC LIMIT ?3+0`
-	queryShownUpto = `SELECT observed_upto FROM turns WHERE folder = ? AND topic = ? AND state = 'done' ORDER BY id DESC LIMIT 1`
-	queryLastHome  = `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_chat
-		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) WHERE reason IN ('route', 'engaged', 'sticky_target', 'address') LIMIT 1`
-	queryLastTurnAt = `SELECT started_at FROM turns WHERE folder = ? AND id <> ? AND started_at IS NOT NULL
-		ORDER BY id DESC LIMIT 1`
-	queryDelegations = `SELECT count(*) FROM turns WHERE root_turn_id = ? AND kind = 'delegated'`
-	queryDelegated   = `SELECT ` + turnColumns + ` FROM turns t WHERE t.root_turn_id = ? AND t.kind = 'delegated' ORDER BY t.id`
-	insertTurn       = `INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,
-		trigger_message_id, claims_engagement, surface, ceiling, state, depth, root_turn_id, created_at, started_at)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
-	updateOfferTurn   = `UPDATE turns SET run_id = ?, state = ?, started_at = ? WHERE id = ? AND state = 'queued'`
-	updateRequeueTurn = `UPDATE turns SET state = 'queued', run_id = NULL, attempts = attempts + ?, error = ?, not_before = ?
-		WHERE id = ? AND state IN ('queued', 'offered', 'running')`
-	updateRevive = `UPDATE turns SET state = 'queued', run_id = NULL, attempts = 0, not_before = 0, frames = 0,
-		reason = '', error = '', started_at = NULL, ended_at = NULL
-		WHERE id = ? AND (state IN ('failed', 'cancelled') OR state = 'queued' AND not_before > 0)`
-	updateFrame   = `UPDATE turns SET frames = frames + ?, observed_upto = ? WHERE id = ?`
-	updateEndTurn = `UPDATE turns SET state = ?1, reason = ?2, error = ?3, ended_at = ?4, attempts = attempts + (?1 = 'failed')
-		WHERE id = ?5 AND state IN ('queued', 'offered', 'running')`
-	updateStartNext = `UPDATE turns SET state = 'running', started_at = ?1 WHERE state = 'offered' AND id =
-		(SELECT min(id) FROM turns INDEXED BY turns_run WHERE run_id = ?2 AND state IN ('offered', 'running'))`
-
-	queryUnended    = `SELECT ` + runColumns + ` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL`
-	queryRunIsLive  = `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND closed_at IS NULL)`
-	insertRun       = `INSERT INTO runs (folder, topic, chat_jid, thread_id, runtime, started_at) VALUES (?,?,?,?,?,?)`
-	updateProcess   = `UPDATE runs SET pid = ?, pid_start = ?, label = ? WHERE id = ?`
-	updateCloseRun  = `UPDATE runs SET closed_at = ? WHERE id = ? AND closed_at IS NULL`
-	updateEndRun    = `UPDATE runs SET ended_at = ? WHERE id = ? AND ended_at IS NULL`
-	updateCloseLive = `UPDATE runs SET closed_at = ? WHERE folder = ? AND topic = ? AND closed_at IS NULL RETURNING id`
-
-	// Of the runs that began after the turn all are looked at.
-	queryRunsDuring = `SELECT ` + runColumns + `, l.result, l.error FROM session_log l INDEXED BY session_log_topic
-		JOIN runs r ON r.id = l.run_id WHERE l.folder = ?1 AND l.topic = ?2 AND r.started_at <= ?4
-		AND ifnull(r.ended_at, ?4) >= ?3 ORDER BY l.id DESC LIMIT ?5+0`
-	queryParts = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''),
-		ifnull(error,''), updated_at FROM deliveries WHERE message_id = ? ORDER BY part`
-	queryOwnReplies = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_chat
-		WHERE m.chat_jid = ?1 AND m.id > ?2 AND m.id <= ?2 + 10000 AND m.reply_to_id = ?3
-		AND m.direction = 'out' AND m.turn_id IS NULL ORDER BY m.id`
-
-	querySession = `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`
-	putSession   = `INSERT INTO sessions (group_folder, topic, session_id, updated_at) VALUES (?,?,?,?)
-		ON CONFLICT (group_folder, topic) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`
-	deleteSession = `DELETE FROM sessions WHERE group_folder = ? AND topic = ?`
-	insertLog     = `INSERT INTO session_log (run_id, started_at, folder, topic, session_id)
-		VALUES (?1,?2,?3,?4, ifnull((SELECT session_id FROM sessions WHERE group_folder = ?3 AND topic = ?4), ''))`
-	updateLog = `UPDATE session_log SET session_id = CASE WHEN ?1 <> '' THEN ?1 ELSE session_id END,
-		message_count = message_count + CASE WHEN ?2 THEN (SELECT count(*) FROM messages WHERE turn_id = ?3 AND direction = 'in') ELSE 0 END
-		WHERE run_id = ?4`
-	updateEndLog = `UPDATE session_log SET ended_at = ?1, error = ?2,
-		result = CASE WHEN ?2 <> '' THEN 'error' ELSE 'ok' END WHERE run_id = ?3 AND ended_at IS NULL`
-	queryPastSessions = `SELECT started_at, ifnull(ended_at,0), session_id, result, error, message_count FROM session_log
-		WHERE folder = ? AND topic = ? AND run_id < ? ORDER BY id DESC LIMIT ?+0`
-
-	querySystem       = `SELECT EXISTS (SELECT 1 FROM system_messages WHERE folder = ? AND turn_id IS NULL)`
-	querySystemOfTurn = `SELECT id, origin, event, body FROM system_messages WHERE turn_id = ? ORDER BY id`
-	insertSystem      = `INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`
-	updateClaimSystem = `UPDATE system_messages SET turn_id = ?1 WHERE folder = ?2 AND turn_id IS NULL
-		AND EXISTS (SELECT 1 FROM turns WHERE id = ?1 AND ended_at IS NULL)`
-	updateReleaseSystem = `UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`
-	deleteSystem        = `DELETE FROM system_messages WHERE turn_id = ? AND (? OR event = 'new_session')`
 )

@@ -32,7 +32,7 @@ const (
 		WHERE out_state IN ('queued', 'sending') AND platform = ?||'' AND chat_jid = ? ORDER BY thread_id, id LIMIT ?+0`
 	queryMessageIDs  = `SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ? ORDER BY id LIMIT ?+0`
 	queryOpenTurnIDs = `SELECT id FROM turns INDEXED BY turns_open
-		WHERE state IN ('queued', 'offered', 'running') AND chat_jid = ? ORDER BY id LIMIT ?+0`
+		WHERE state IN ('queued', 'running') AND chat_jid = ? ORDER BY id LIMIT ?+0`
 	queryTurnIDs = `SELECT id FROM turns INDEXED BY turns_chat WHERE chat_jid = ? ORDER BY id LIMIT ?+0`
 
 	// Whether the new address has the message already: an undecided row of the former

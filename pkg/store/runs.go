@@ -9,12 +9,12 @@ import (
 )
 
 const runColumns = `r.id, r.folder, r.topic, r.chat_jid, r.thread_id, r.runtime, ifnull(r.pid,0), ifnull(r.pid_start,0),
-	ifnull(r.label,''), r.started_at, ifnull(r.closed_at,0), ifnull(r.ended_at,0)`
+	ifnull(r.label,''), r.started_at, r.draining, ifnull(r.closed_at,0), ifnull(r.ended_at,0)`
 
 func scanRun(scan scanner) (*msg.Run, error) {
 	var r msg.Run
 	err := scan(&r.ID, &r.Folder, &r.Topic, &r.ChatJID, &r.ThreadID, &r.Runtime, &r.PID, &r.PIDStart,
-		&r.Label, &r.StartedAt, &r.ClosedAt, &r.EndedAt)
+		&r.Label, &r.StartedAt, &r.Draining, &r.ClosedAt, &r.EndedAt)
 	return &r, err
 }
 
@@ -23,14 +23,15 @@ func (r Reader) UnendedRuns(ctx context.Context) ([]*msg.Run, error) {
 	return collect(ctx, r.q, scanRun, queryUnended)
 }
 
-// RunIsLive reports whether a run may take turns and store its session.
+// RunIsLive reports whether a run may store its session, and, unless it drains, take
+// turns.
 func (r Reader) RunIsLive(ctx context.Context, id int64) (live bool, err error) {
 	_, err = r.q.get(ctx, []any{&live}, queryRunIsLive, id)
 	return live, err
 }
 
 // StartRun inserts a run for a queued turn and marks the turn as running. It sets
-// r.ID. It returns ErrStale if the turn is not queued.
+// r.ID. It returns ErrStale if the turn is not queued, or is covered by a /stop.
 func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 	tx.note(failpoint.StartRun)
 	r.ID, err = tx.insert(insertRun, r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.StartedAt)
@@ -40,8 +41,15 @@ func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 	if _, err = tx.exec(insertLog, r.ID, r.StartedAt, r.Folder, r.Topic); err != nil {
 		return err
 	}
+	t, err := tx.Turn(uncancelled(), turnID)
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		return fmt.Errorf("start a run for turn %d: %w", turnID, ErrStale)
+	}
 	tx.Poke(msg.DaemonOf(r.ChatJID)) // which shows typing
-	return tx.OfferTurn(turnID, r.ID, r.StartedAt)
+	return tx.take(t, r.ID, r.StartedAt)
 }
 
 // RecordProcess stores how to find the run's process after a crash.
@@ -82,11 +90,13 @@ type Reply struct {
 	ObservedUpto int64  // the last decision that the prompt showed
 	Sender       string
 	SenderName   string
+	Problem      string        // why the answer is only a part, "" if it is whole
+	Kind         msg.ErrorKind // of the problem
 }
 
 // AnswerTurn stores one frame: the outbound row, the session and, with the last
-// frame, the end of the turn and the start of the run's next turn. For a turn that
-// was cancelled or has left the run it changes nothing and returns ErrStale.
+// frame, the end of the turn. For a turn that was cancelled or has left the run it
+// changes nothing and returns ErrStale.
 func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 	tx.note(failpoint.AnswerTurn)
 	t, err := tx.Turn(uncancelled(), r.TurnID)
@@ -109,20 +119,14 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 		return nil
 	}
 	reason := msg.ReasonAnswered
-	if r.Text == "" && t.Frames == 0 {
+	switch {
+	case r.Problem != "":
+		reason = msg.ReasonPartial
+	case r.Text == "" && t.Frames == 0:
 		reason = msg.ReasonSilent
 	}
-	if err := tx.endTurn(t.ID, msg.TurnDone, reason, "", now); err != nil {
-		return err
-	}
 	tx.pokeTyping(t)
-	return tx.startNext(r.RunID, now)
-}
-
-// startNext marks the oldest offered turn of a run as running.
-func (tx *Tx) startNext(runID, now int64) error {
-	_, err := tx.exec(updateStartNext, now, runID)
-	return err
+	return tx.endTurn(t.ID, msg.TurnDone, reason, r.Kind, r.Problem, now)
 }
 
 // putReply writes the agent's text to the turn's address.
@@ -184,28 +188,29 @@ func OutStateOf(chatJID string) msg.OutState {
 // storeSession stores the session of a live run and counts the turn's messages in
 // the session log.
 func (tx *Tx) storeSession(t *msg.Turn, r Reply, now int64) error {
-	live, err := tx.RunIsLive(uncancelled(), r.RunID)
-	if err != nil {
+	if err := tx.StoreSession(r.RunID, t.Folder, t.Topic, r.SessionID, now); err != nil {
 		return err
 	}
-	if live && r.SessionID != "" {
-		if _, err = tx.exec(putSession, t.Folder, t.Topic, r.SessionID, now); err != nil {
-			return err
-		}
+	_, err := tx.exec(updateLog, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID)
+	return err
+}
+
+// StoreSession stores the session of a live run, unless it is "".
+func (tx *Tx) StoreSession(runID int64, folder, topic, session string, now int64) error {
+	if session == "" {
+		return nil
 	}
-	_, err = tx.exec(updateLog, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID)
+	live, err := tx.RunIsLive(uncancelled(), runID)
+	if err != nil || !live {
+		return err
+	}
+	_, err = tx.exec(putSession, folder, topic, session, now)
 	return err
 }
 
 // FinishTurn ends an open turn without another frame, as done after some output
-// or as failed, and starts the run's next turn.
+// or as failed, with t.ErrorKind.
 func (tx *Tx) FinishTurn(t *msg.Turn, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
-	if err := tx.endTurn(t.ID, state, reason, problem, now); err != nil {
-		return err
-	}
 	tx.pokeTyping(t)
-	if t.RunID == 0 {
-		return nil
-	}
-	return tx.startNext(t.RunID, now)
+	return tx.endTurn(t.ID, state, reason, t.ErrorKind, problem, now)
 }

@@ -12,17 +12,18 @@ func (r Reader) Session(ctx context.Context, folder, topic string) (id string, e
 	return id, err
 }
 
-// EvictSession deletes a session that failed; the caller ends its run.
-func (tx *Tx) EvictSession(folder, topic string) error {
-	_, err := tx.exec(deleteSession, folder, topic)
-	return err
+// EvictSession deletes a session that failed, and reports whether there was one;
+// the caller ends its run.
+func (tx *Tx) EvictSession(folder, topic string) (evicted bool, err error) {
+	n, err := tx.change(deleteSession, folder, topic)
+	return n > 0, err
 }
 
 // ResetSession deletes a session and closes its live run, so that no late frame
 // stores it again. It returns the run, 0 if none was live.
 func (tx *Tx) ResetSession(folder, topic string, now int64) (runID int64, err error) {
 	tx.note(failpoint.ResetSession)
-	if err := tx.EvictSession(folder, topic); err != nil {
+	if _, err := tx.EvictSession(folder, topic); err != nil {
 		return 0, err
 	}
 	_, err = tx.get([]any{&runID}, updateCloseLive, now, folder, topic)

@@ -29,7 +29,7 @@ func TestSessions(t *testing.T) {
 			t.Errorf("topic %q: %q, want %q", topic, got, want)
 		}
 	}
-	write(t, s, func(tx *store.Tx) error { return tx.EvictSession(folder, "") })
+	write(t, s, func(tx *store.Tx) error { _, err := tx.EvictSession(folder, ""); return err })
 	if got := must(s.Session(t.Context(), folder, ""))(t); got != "" {
 		t.Errorf("evicted: %q", got)
 	}
@@ -43,7 +43,7 @@ func TestSessionLog(t *testing.T) {
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
-	second := offered(t, s, run)
+	second := piped(t, s, run)
 	for range 2 { // the turn is made of three rows
 		m := inbound(t, s, chat, "more")
 		decide(t, s, m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: first.ID})
@@ -137,7 +137,9 @@ func TestSystemMessages(t *testing.T) {
 
 	// A retry has the same lines; those of a cancelled turn go to the next turn.
 	say(folder, "later")
-	write(t, s, func(tx *store.Tx) error { return tx.RequeueTurn(first.ID, true, "broke", 0) })
+	write(t, s, func(tx *store.Tx) error {
+		return tx.RequeueTurn(first.ID, store.Requeue{Attempt: true, Problem: "broke"})
+	})
 	claim(second)
 	check("of the retried turn", lines(first), "new_session", "new_day")
 	check("of the next turn", lines(second), "later")

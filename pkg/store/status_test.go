@@ -61,7 +61,7 @@ func TestOpenTurnsOfChat(t *testing.T) {
 	first := queued(t, s)
 	queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
 	run := begun(t, s, first)
-	second, third := offered(t, s, run), queued(t, s)
+	second, third := piped(t, s, run), queued(t, s)
 	expect := func(want ...int64) {
 		t.Helper()
 		if got := turnIDs(must(s.OpenTurnsOfChat(t.Context(), chat))(t)); !slices.Equal(got, want) {
@@ -87,7 +87,9 @@ func TestQueuedBefore(t *testing.T) {
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(cancelled.ID, msg.ReasonCancelled, 300) })
 	first := queued(t, s)
 	inBackoff := queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
-	write(t, s, func(tx *store.Tx) error { return tx.RequeueTurn(inBackoff.ID, true, "broke", 500) })
+	write(t, s, func(tx *store.Tx) error {
+		return tx.RequeueTurn(inBackoff.ID, store.Requeue{Attempt: true, Problem: "broke", NotBefore: 500})
+	})
 	last := queued(t, s)
 	for _, tt := range []struct {
 		turn, now int64

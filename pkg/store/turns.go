@@ -9,17 +9,31 @@ import (
 	"arizuko/pkg/msg"
 )
 
+// Limits of one turn; further rows make another turn after it.
+const (
+	MaxTurnRows  = 100
+	MaxTurnBytes = 256 << 10
+)
+
+// maxRunTurns bounds the unanswered turns of one run: more than a user types
+// ahead, few enough that an agent that reads nothing holds little.
+const maxRunTurns = 16
+
+// MaxWait is the longest wait of a queued turn. One that seems to wait for longer
+// may start: the clock was set back.
+const MaxWait = 3_600_000 // ms
+
 const turnColumns = `t.id, ifnull(t.run_id,0), t.kind, t.folder, t.chat_jid, t.topic, t.thread_id, t.place,
 	ifnull(t.reply_to,''), t.trigger_message_id, t.claims_engagement, t.surface, t.ceiling, t.state, t.reason,
-	t.attempts, t.not_before, t.observed_upto, t.frames, t.depth, ifnull(t.root_turn_id,0), t.error,
-	t.created_at, ifnull(t.started_at,0), ifnull(t.ended_at,0)`
+	t.attempts, t.not_before, t.waits_for, t.row_count, t.row_bytes, t.observed_upto, t.frames, t.depth,
+	ifnull(t.root_turn_id,0), t.error, t.error_kind, t.created_at, ifnull(t.started_at,0), ifnull(t.ended_at,0)`
 
 func scanTurn(scan scanner) (*msg.Turn, error) {
 	var t msg.Turn
 	err := scan(&t.ID, &t.RunID, &t.Kind, &t.Folder, &t.ChatJID, &t.Topic, &t.ThreadID, &t.Place,
 		&t.ReplyTo, &t.TriggerMessageID, &t.ClaimsEngagement, &t.Surface, &t.Ceiling, &t.State, &t.Reason,
-		&t.Attempts, &t.NotBefore, &t.ObservedUpto, &t.Frames, &t.Depth, &t.RootTurnID, &t.Error,
-		&t.CreatedAt, &t.StartedAt, &t.EndedAt)
+		&t.Attempts, &t.NotBefore, &t.WaitsFor, &t.RowCount, &t.RowBytes, &t.ObservedUpto, &t.Frames, &t.Depth,
+		&t.RootTurnID, &t.Error, &t.ErrorKind, &t.CreatedAt, &t.StartedAt, &t.EndedAt)
 	return &t, err
 }
 
@@ -45,10 +59,17 @@ func (r Reader) RunTurns(ctx context.Context, runID int64) ([]*msg.Turn, error) 
 // Turns returns turns, newest first, at most limit; only those of a state and of
 // a chat unless these are "".
 func (r Reader) Turns(ctx context.Context, state msg.TurnState, chatJID string, limit int) ([]*msg.Turn, error) {
-	if chatJID == "" {
-		return r.queryTurns(ctx, queryTurns, state, limit)
+	if chatJID != "" {
+		return r.queryTurns(ctx, queryChatTurns, chatJID, state, limit)
 	}
-	return r.queryTurns(ctx, queryChatTurns, chatJID, state, limit)
+	query := queryTurns // most turns are done: it stops when the page is full
+	switch state {
+	case msg.TurnQueued, msg.TurnRunning:
+		query = queryOpenState
+	case msg.TurnFailed, msg.TurnCancelled:
+		query = queryFailedState
+	}
+	return r.queryTurns(ctx, query, state, limit)
 }
 
 // ShownUpto is the decision up to which a session's prompts have shown observed
@@ -65,59 +86,169 @@ func (r Reader) LastTurnAt(ctx context.Context, folder string, except int64) (at
 	return at, err
 }
 
-// PutTurn inserts a turn: queued, or, if offerTo is a live run, assigned to it,
-// as running if that run has no other turn, else as offered. It sets t.ID, t.State
-// and t.RunID. If the run has closed in the meantime, the turn is queued.
-func (tx *Tx) PutTurn(t *msg.Turn, offerTo int64) (err error) {
+// PutTurn stores a turn, and sets its id, state and run. In this order:
+//   - a live run of its address takes it, if no turn waits that could come before
+//     it; an idle one only if fewer than maxAgents runs are busy;
+//   - the newest queued turn of its conversation takes its rows in, if that is of
+//     the same address and place, no run has begun it, and the rows fit. Then
+//     joined is true, and t becomes that turn;
+//   - it is queued.
+//
+// t.RowCount and t.RowBytes are the size of its rows; one without a size takes in
+// no rows and joins no turn. A turn with t.WaitsFor is not given to a run.
+func (tx *Tx) PutTurn(t *msg.Turn, maxAgents int) (joined bool, err error) {
 	tx.note(failpoint.PutTurn)
 	t.State, t.RunID = msg.TurnQueued, 0
-	if offerTo != 0 {
-		if err := tx.offer(t, offerTo); err != nil {
-			return err
-		}
+	run, err := tx.runFor(t, maxAgents)
+	if err != nil {
+		return false, err
+	}
+	if run != 0 {
+		t.RunID, t.State, t.StartedAt = run, msg.TurnRunning, t.CreatedAt
+	} else if joined, err = tx.join(t); err != nil || joined {
+		return joined, err
 	}
 	t.ID, err = tx.insert(insertTurn,
 		null(t.RunID), t.Kind, t.Folder, t.ChatJID, t.Topic, t.ThreadID, t.Place, null(t.ReplyTo),
-		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.Depth, null(t.RootTurnID),
-		t.CreatedAt, null(t.StartedAt))
-	if err == nil && t.ClaimsEngagement {
+		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.NotBefore, t.WaitsFor, t.RowCount, t.RowBytes,
+		t.Depth, null(t.RootTurnID), t.CreatedAt, null(t.StartedAt))
+	tx.pokeForTurn(t)
+	return false, err
+}
+
+// pokeForTurn pokes the adapter, which shows typing, and routd if the turn claims
+// engagement.
+func (tx *Tx) pokeForTurn(t *msg.Turn) {
+	if t.ClaimsEngagement {
 		tx.Poke("routd")
 	}
 	tx.pokeTyping(t)
-	return err
 }
 
 // pokeTyping pokes the adapter of a turn's chat, so that it starts or stops to
 // show typing.
 func (tx *Tx) pokeTyping(t *msg.Turn) { tx.Poke(msg.DaemonOf(t.ChatJID)) }
 
-func (tx *Tx) offer(t *msg.Turn, runID int64) error {
-	var live, busy bool
-	if _, err := tx.get([]any{&live}, queryRunIsLive, runID); err != nil || !live {
-		return err
+// runFor returns the live run that a new turn can go to at once, 0 for none.
+func (tx *Tx) runFor(t *msg.Turn, maxAgents int) (run int64, err error) {
+	if t.Kind == msg.Delegated || t.WaitsFor != "" {
+		return 0, nil
 	}
-	if _, err := tx.get([]any{&busy}, queryRunIsBusy, runID); err != nil {
-		return err
+	if _, err := tx.get([]any{&run}, queryLiveRun, t.Folder, t.Topic, t.ChatJID, t.ThreadID); err != nil || run == 0 {
+		return 0, err
 	}
-	t.RunID, t.State = runID, msg.TurnOffered
-	if !busy {
-		t.State, t.StartedAt = msg.TurnRunning, t.CreatedAt
+	var open int
+	var alone, waits bool
+	if _, err := tx.get([]any{&open, &alone}, queryRunLoad, run); err != nil || alone || open >= maxRunTurns {
+		return 0, err
 	}
-	return nil
+	if _, err := tx.get([]any{&waits}, queryLaneWaits, t.Lane()); err != nil || waits {
+		return 0, err
+	}
+	if probe, err := tx.ProbeAt(uncancelled(), t.Folder); err != nil || probe != 0 {
+		return 0, err
+	}
+	if open > 0 { // a lane that waits for a slot comes first
+		_, err := tx.get([]any{&waits}, queryAnyWaits)
+		if err != nil || !waits {
+			return run, err
+		}
+	}
+	if free, err := tx.FreeSlot(maxAgents); err != nil || !free {
+		return 0, err
+	}
+	return run, nil
 }
 
-// OfferTurn assigns a queued turn to a live run. It returns ErrStale if the turn
-// is not queued or the run is closed.
-func (tx *Tx) OfferTurn(id, runID, now int64) error {
-	tx.note(failpoint.OfferTurn)
-	t := msg.Turn{CreatedAt: now}
-	if err := tx.offer(&t, runID); err != nil {
+// FreeSlot reports whether fewer than maxAgents runs are busy.
+func (tx *Tx) FreeSlot(maxAgents int) (bool, error) {
+	var busy int
+	_, err := tx.get([]any{&busy}, queryBusyRuns)
+	return busy < maxAgents, err
+}
+
+// join adds a new turn's rows to the newest queued turn of its conversation.
+func (tx *Tx) join(t *msg.Turn) (bool, error) {
+	if t.RowCount == 0 || t.Kind != msg.Conversation {
+		return false, nil
+	}
+	old, err := first(tx.queryTurns(uncancelled(), queryNewestQueued, t.Lane(), t.ChatJID, t.Topic))
+	if err != nil || old == nil || !takesIn(old, t) {
+		return false, err
+	}
+	if stopped, err := tx.stopped(old); err != nil || stopped {
+		return false, err
+	}
+	newer, err := tx.newerTrigger(old, t)
+	if err != nil {
+		return false, err
+	}
+	if newer {
+		old.TriggerMessageID, old.ReplyTo, old.Surface, old.Ceiling = t.TriggerMessageID, t.ReplyTo, t.Surface, t.Ceiling
+	}
+	old.ClaimsEngagement = old.ClaimsEngagement || t.ClaimsEngagement
+	old.WaitsFor, old.NotBefore = cmp.Or(t.WaitsFor, old.WaitsFor), max(old.NotBefore, t.NotBefore)
+	old.RowCount, old.RowBytes = old.RowCount+t.RowCount, old.RowBytes+t.RowBytes
+	*t = *old
+	tx.pokeForTurn(t)
+	_, err = tx.exec(updateJoin, null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.NotBefore,
+		t.WaitsFor, t.RowCount, t.RowBytes, t.ID)
+	return true, err
+}
+
+// takesIn reports whether a queued turn may take in the rows of a newer one.
+func takesIn(old, t *msg.Turn) bool {
+	return old.Kind == t.Kind && old.Address() == t.Address() && old.Place == t.Place &&
+		old.Depth == t.Depth && old.RootTurnID == t.RootTurnID &&
+		old.Attempts == 0 && old.StartedAt == 0 && (old.WaitsFor == "" || old.WaitsFor == msg.WaitsFiles) &&
+		old.RowCount > 0 && old.RowCount+t.RowCount <= MaxTurnRows && old.RowBytes+t.RowBytes <= MaxTurnBytes
+}
+
+// newerTrigger reports whether the joined turn answers the newer rows' trigger: a
+// turn answers its last mention or reply, else its last row.
+func (tx *Tx) newerTrigger(old, t *msg.Turn) (bool, error) {
+	var addressed [2]bool
+	for i, id := range []int64{old.TriggerMessageID, t.TriggerMessageID} {
+		if _, err := tx.get([]any{&addressed[i]}, queryAddressed, id); err != nil {
+			return false, err
+		}
+	}
+	return addressed[1] || !addressed[0], nil
+}
+
+// TakeTurn gives a queued turn to a live run. It returns ErrStale if the turn is
+// not queued, or is covered by a /stop, or the run takes no more turns.
+func (tx *Tx) TakeTurn(id, runID, now int64) error {
+	var live, alone bool
+	var open int
+	t, err := tx.Turn(uncancelled(), id)
+	if err != nil {
 		return err
 	}
-	n, err := tx.change(updateOfferTurn,
-		null(t.RunID), cmp.Or(t.State, msg.TurnQueued), null(t.StartedAt), id)
-	if err == nil && (n == 0 || t.RunID == 0) {
-		err = fmt.Errorf("offer turn %d to run %d: %w", id, runID, ErrStale)
+	if _, err := tx.get([]any{&live}, queryRunTakes, runID); err != nil {
+		return err
+	}
+	if _, err := tx.get([]any{&open, &alone}, queryRunLoad, runID); err != nil {
+		return err
+	}
+	if t == nil || t.Alone() || !live || alone || open >= maxRunTurns {
+		return fmt.Errorf("give turn %d to run %d: %w", id, runID, ErrStale)
+	}
+	return tx.take(t, runID, now)
+}
+
+func (tx *Tx) take(t *msg.Turn, runID, now int64) error {
+	tx.note(failpoint.TakeTurn)
+	stopped, err := tx.stopped(t)
+	if err != nil {
+		return err
+	}
+	if stopped || t.NotBefore > now && t.NotBefore <= now+MaxWait {
+		return fmt.Errorf("give turn %d to run %d: it is stopped or waits: %w", t.ID, runID, ErrStale)
+	}
+	n, err := tx.change(updateTake, runID, now, t.ID)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("give turn %d to run %d: %w", t.ID, runID, ErrStale)
 	}
 	return err
 }
@@ -125,9 +256,9 @@ func (tx *Tx) OfferTurn(id, runID, now int64) error {
 // endTurn sets an open turn's final state. The system messages that its prompt
 // carried are deleted if it was answered; else they are released for the folder's
 // next prompt, except the one about the turn's own new session.
-func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
+func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, kind msg.ErrorKind, problem string, now int64) error {
 	tx.note(failpoint.EndTurn)
-	n, err := tx.change(updateEndTurn, state, reason, problem, now, id)
+	n, err := tx.change(updateEndTurn, state, reason, problem, kind, now, id)
 	if err != nil {
 		return err
 	}
@@ -146,51 +277,25 @@ func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, problem 
 // ErrStale if the turn has ended already.
 func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
 	tx.note(failpoint.CancelTurn)
-	if err := tx.endTurn(id, msg.TurnCancelled, reason, "", now); err != nil {
+	if err := tx.endTurn(id, msg.TurnCancelled, reason, "", "", now); err != nil {
 		return err
 	}
 	return tx.CancelReplies(id)
 }
 
-// CancelChatTurns cancels the open turns that answer in a chat, of any folder,
-// and returns them as they were. If topic is not nil, it cancels only those of the
-// topic and those delegated by them.
-func (tx *Tx) CancelChatTurns(chatJID string, topic *string, now int64) ([]*msg.Turn, error) {
-	all, err := tx.queryTurns(uncancelled(), queryOpenOfChat, chatJID)
-	if err != nil {
-		return nil, err
-	}
-	var cancelled []*msg.Turn
-	for _, t := range all {
-		matches, err := tx.ofTopic(t, topic)
-		if err != nil {
-			return nil, err
-		}
-		if !matches {
-			continue
-		}
-		if err := tx.CancelTurn(t.ID, msg.ReasonCancelled, now); err != nil {
-			return nil, err
-		}
-		tx.pokeTyping(t)
-		cancelled = append(cancelled, t)
-	}
-	return cancelled, nil
+// Requeue says how an open turn is queued again.
+type Requeue struct {
+	Attempt   bool         // it has used up an attempt
+	WaitsFor  msg.WaitsFor // why it does not start before NotBefore
+	NotBefore int64        // unix ms
+	Kind      msg.ErrorKind
+	Problem   string
 }
 
-func (tx *Tx) ofTopic(t *msg.Turn, topic *string) (bool, error) {
-	if topic == nil || t.Topic == *topic || t.RootTurnID == 0 {
-		return topic == nil || t.Topic == *topic, nil
-	}
-	root, err := tx.Turn(uncancelled(), t.RootTurnID)
-	return root != nil && root.Topic == *topic, err
-}
-
-// RequeueTurn queues an open turn again, not to be started before notBefore, and
-// counts an attempt if attempt is set.
-func (tx *Tx) RequeueTurn(id int64, attempt bool, problem string, notBefore int64) error {
+// RequeueTurn queues an open turn again. It returns ErrStale if the turn has ended.
+func (tx *Tx) RequeueTurn(id int64, q Requeue) error {
 	tx.note(failpoint.RequeueTurn)
-	n, err := tx.change(updateRequeueTurn, attempt, problem, notBefore, id)
+	n, err := tx.change(updateRequeue, q.Attempt, q.WaitsFor, q.NotBefore, q.Problem, q.Kind, id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("requeue turn %d: %w", id, ErrStale)
 	}
@@ -198,7 +303,7 @@ func (tx *Tx) RequeueTurn(id int64, attempt bool, problem string, notBefore int6
 }
 
 // ReviveTurn queues a failed or cancelled turn as if it had never run, or ends a
-// queued turn's backoff. It returns ErrStale in any other state.
+// queued turn's wait. It returns ErrStale in any other state.
 func (tx *Tx) ReviveTurn(id int64) error {
 	n, err := tx.change(updateRevive, id)
 	if err == nil && n == 0 {

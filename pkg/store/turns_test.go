@@ -36,7 +36,7 @@ func TestPutTurn(t *testing.T) {
 		ReplyTo: "native", TriggerMessageID: root.TriggerMessageID, ClaimsEngagement: true, Surface: "group", Ceiling: 4000,
 		Depth: 1, RootTurnID: root.ID, CreatedAt: 5,
 	}
-	write(t, s, func(tx *store.Tx) error { return tx.PutTurn(want, 0) })
+	write(t, s, func(tx *store.Tx) error { _, err := tx.PutTurn(want, 0); return err })
 	if want.State != msg.TurnQueued || want.ID == 0 {
 		t.Errorf("stored as %+v", want)
 	}
@@ -75,14 +75,14 @@ func TestPutTurn_PokesTheAdapter_AndRoutdForAClaim(t *testing.T) {
 	}
 }
 
-func TestPutTurn_LiveRun_IsAssigned(t *testing.T) {
+func TestPutTurn_LiveRun_TakesIt(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
-	second, third := offered(t, s, run), offered(t, s, run)
+	second, third := piped(t, s, run), piped(t, s, run)
 	for i, got := range []*msg.Turn{second, third} {
-		if got.State != msg.TurnOffered || got.RunID != run.ID || got.StartedAt != 0 {
+		if got.State != msg.TurnRunning || got.RunID != run.ID || got.StartedAt != got.CreatedAt {
 			t.Errorf("turn %d after the first: %+v", i, got)
 		}
 		if diff := cmp.Diff(got, turn(t, s, got.ID)); diff != "" {
@@ -96,39 +96,258 @@ func TestPutTurn_LiveRun_IsAssigned(t *testing.T) {
 	for _, turn := range []*msg.Turn{first, second, third} {
 		reply(t, s, answer(run, turn, "ok"), 300)
 	}
-	idle := offered(t, s, run)
-	if idle.State != msg.TurnRunning || idle.StartedAt != idle.CreatedAt {
+	if idle := piped(t, s, run); idle.State != msg.TurnRunning {
 		t.Errorf("for an idle run: %+v", idle)
 	}
-
 	write(t, s, func(tx *store.Tx) error { return tx.CloseRun(run.ID, 400) })
-	late := offered(t, s, run)
-	if late.State != msg.TurnQueued || late.RunID != 0 {
+	if late := piped(t, s, run); late.State != msg.TurnQueued || late.RunID != 0 {
 		t.Errorf("for a closed run: %+v", late)
 	}
 }
 
-func TestOfferTurn(t *testing.T) {
+// put stores a turn as gated does, for at most two busy runs.
+func put(t *testing.T, s *store.Store, set ...func(*msg.Turn)) (turn *msg.Turn, joined bool) {
+	t.Helper()
+	turn = &msg.Turn{
+		Kind: msg.Conversation, Folder: folder, ChatJID: chat, Place: "place", ThreadID: "thread", ReplyTo: "native",
+		Surface: "telegram-group", Ceiling: 1500, CreatedAt: 150, RowCount: 1, RowBytes: 10,
+	}
+	for _, f := range set {
+		f(turn)
+	}
+	if turn.TriggerMessageID == 0 {
+		turn.TriggerMessageID = inbound(t, s, turn.ChatJID, "hello").ID
+	}
+	write(t, s, func(tx *store.Tx) (err error) {
+		joined, err = tx.PutTurn(turn, 2)
+		return err
+	})
+	return turn, joined
+}
+
+// TestPutTurn_LiveRun_DoesNotTakeIt has what keeps a turn from the live run of its
+// address.
+func TestPutTurn_LiveRun_DoesNotTakeIt(t *testing.T) {
+	t.Parallel()
+	other := func(name string) func(*msg.Turn) {
+		return func(turn *msg.Turn) { turn.Folder, turn.ChatJID = name, "telegram:-"+name }
+	}
+	exec := func(query string) func(*testing.T, *store.Store) {
+		return func(t *testing.T, s *store.Store) {
+			t.Helper()
+			write(t, s, func(tx *store.Tx) error { return tx.Exec(query) })
+		}
+	}
+	idle := func(t *testing.T, s *store.Store) {
+		t.Helper()
+		first := turn(t, s, 1)
+		reply(t, s, answer(&msg.Run{ID: first.RunID}, first, "ok"), 300)
+	}
+	busy := func(t *testing.T, s *store.Store) {
+		t.Helper()
+		begun(t, s, queued(t, s, other("b")))
+		begun(t, s, queued(t, s, other("c")))
+	}
+	tests := []struct {
+		name  string
+		given []func(*testing.T, *store.Store)
+		set   func(*msg.Turn)
+		taken bool
+	}{
+		{name: "busy", taken: true},
+		{name: "another thread", set: func(turn *msg.Turn) { turn.ThreadID = "" }},
+		{name: "another chat", set: func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" }},
+		{name: "another topic", set: func(turn *msg.Turn) { turn.Topic = "#x" }},
+		{name: "another place", set: func(turn *msg.Turn) { turn.Place = "elsewhere" }, taken: true},
+		{name: "delegated", set: func(turn *msg.Turn) { turn.Kind = msg.Delegated }},
+		{name: "its files are pending", set: func(turn *msg.Turn) { turn.WaitsFor, turn.NotBefore = msg.WaitsFiles, 60_000 }},
+		{name: "the run drains", given: []func(*testing.T, *store.Store){exec(`UPDATE runs SET draining = 1`)}},
+		{name: "the run is closed", given: []func(*testing.T, *store.Store){exec(`UPDATE runs SET closed_at = 300`)}},
+		{name: "the run retries a turn", given: []func(*testing.T, *store.Store){exec(`UPDATE turns SET attempts = 1`)}},
+		{name: "the run has a delegated turn", given: []func(*testing.T, *store.Store){exec(`UPDATE turns SET kind = 'delegated'`)}},
+		{name: "the group fails", given: []func(*testing.T, *store.Store){
+			exec(`INSERT INTO group_failures (folder, problem, count, since) VALUES ('acme', 'x', 3, 1)`),
+		}},
+		{name: "a turn of the lane waits", given: []func(*testing.T, *store.Store){func(t *testing.T, s *store.Store) {
+			queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
+		}}},
+		{name: "another lane waits, and a slot is free", taken: true, given: []func(*testing.T, *store.Store){func(t *testing.T, s *store.Store) {
+			queued(t, s, other("b"))
+		}}},
+		{name: "another lane waits for a slot", given: []func(*testing.T, *store.Store){busy, func(t *testing.T, s *store.Store) {
+			queued(t, s, other("d"))
+		}}},
+		{name: "no slot is free, and none waits", taken: true, given: []func(*testing.T, *store.Store){busy}},
+		{name: "idle, and a slot is free", taken: true, given: []func(*testing.T, *store.Store){idle}},
+		{name: "idle, and no slot is free", given: []func(*testing.T, *store.Store){idle, busy}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			run := begun(t, s, queued(t, s))
+			for _, f := range tt.given {
+				f(t, s)
+			}
+			if tt.set == nil {
+				tt.set = func(*msg.Turn) {}
+			}
+			got, joined := put(t, s, tt.set)
+			if joined || (got.RunID == run.ID && got.State == msg.TurnRunning) != tt.taken || got.RunID == 0 && got.State != msg.TurnQueued {
+				t.Errorf("joined %t, %+v", joined, got)
+			}
+		})
+	}
+}
+
+func TestPutTurn_RunIsFull_Queues(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	run := begun(t, s, queued(t, s))
+	for i := 2; i <= 16; i++ {
+		if got := piped(t, s, run); got.State != msg.TurnRunning {
+			t.Fatalf("turn %d of the run is %s", i, got.State)
+		}
+	}
+	if got := piped(t, s, run); got.State != msg.TurnQueued {
+		t.Errorf("the 17th turn is %s", got.State)
+	}
+}
+
+func TestPutTurn_QueuedTurn_TakesInNewerRows(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	oldest, _ := put(t, s)
+	mention := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Verb: msg.VerbMention}).ID
+	asked, joined := put(t, s, func(turn *msg.Turn) {
+		turn.TriggerMessageID, turn.ReplyTo, turn.ClaimsEngagement, turn.Ceiling = mention, "mention", true, 4000
+	})
+	if !joined || asked.ID != oldest.ID {
+		t.Fatalf("joined %t, turn %d", joined, asked.ID)
+	}
+	photo, joined := put(t, s, func(turn *msg.Turn) { turn.WaitsFor, turn.NotBefore, turn.CreatedAt = msg.WaitsFiles, 60_000, 160 })
+	if !joined {
+		t.Error("a row with files made a turn of its own")
+	}
+	want := *oldest
+	want.TriggerMessageID, want.ReplyTo, want.ClaimsEngagement, want.Ceiling = mention, "mention", true, 4000
+	want.RowCount, want.RowBytes, want.WaitsFor, want.NotBefore = 3, 30, msg.WaitsFiles, 60_000
+	if diff := cmp.Diff(&want, photo); diff != "" {
+		t.Errorf("joined turn (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(&want, turn(t, s, oldest.ID)); diff != "" {
+		t.Errorf("stored turn (-want +got):\n%s", diff)
+	}
+}
+
+func TestPutTurn_QueuedTurn_TakesNothingIn(t *testing.T) {
+	t.Parallel()
+	exec := func(query string) func(*testing.T, *store.Store) {
+		return func(t *testing.T, s *store.Store) {
+			t.Helper()
+			write(t, s, func(tx *store.Tx) error { return tx.Exec(query) })
+		}
+	}
+	tests := []struct {
+		name  string
+		given func(*testing.T, *store.Store)
+		set   func(*msg.Turn)
+	}{
+		{name: "another thread", set: func(turn *msg.Turn) { turn.ThreadID = "other" }},
+		{name: "another place", set: func(turn *msg.Turn) { turn.Place = "other" }},
+		{name: "another topic", set: func(turn *msg.Turn) { turn.Topic = "#x" }},
+		{name: "another chat", set: func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" }},
+		{name: "another group", set: func(turn *msg.Turn) { turn.Folder = "other" }},
+		{name: "an answer to an escalation", set: func(turn *msg.Turn) { turn.Depth, turn.RootTurnID = 1, 1 }},
+		{name: "delegated", set: func(turn *msg.Turn) { turn.Kind = msg.Delegated }},
+		{name: "a broadcast", set: func(turn *msg.Turn) { turn.Kind = msg.Broadcast }},
+		{name: "size unknown", set: func(turn *msg.Turn) { turn.RowCount = 0 }},
+		{name: "too many rows", set: func(turn *msg.Turn) { turn.RowCount = 100 }},
+		{name: "too many bytes", set: func(turn *msg.Turn) { turn.RowBytes = 256 << 10 }},
+		{name: "of unknown size", given: exec(`UPDATE turns SET row_count = 0`)},
+		{name: "in backoff", given: exec(`UPDATE turns SET attempts = 1, waits_for = 'retry', not_before = 5000`)},
+		{name: "waits for the machine", given: exec(`UPDATE turns SET waits_for = 'machine', not_before = 5000`)},
+		{name: "has been started", given: exec(`UPDATE turns SET started_at = 120`)},
+		{name: "is about to be stopped", given: exec(`INSERT INTO stops (chat_jid, before_message, through_turn, created_at) VALUES ('` + chat + `', 99, 1, 1)`)},
+		{name: "is not the newest of the conversation", given: func(t *testing.T, s *store.Store) {
+			t.Helper()
+			put(t, s, func(turn *msg.Turn) { turn.ThreadID = "between" })
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			put(t, s)
+			if tt.given != nil {
+				tt.given(t, s)
+			}
+			if tt.set == nil {
+				tt.set = func(*msg.Turn) {}
+			}
+			if got, joined := put(t, s, tt.set); joined || got.ID == 1 {
+				t.Errorf("it joined: %+v", got)
+			}
+		})
+	}
+}
+
+func TestTakeTurn(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
 	run := begun(t, s, first)
 	next := queued(t, s)
-	offer := func(id, runID int64) func(*store.Tx) error {
-		return func(tx *store.Tx) error { return tx.OfferTurn(id, runID, 250) }
+	take := func(id, runID int64) func(*store.Tx) error {
+		return func(tx *store.Tx) error { return tx.TakeTurn(id, runID, 250) }
 	}
-	write(t, s, offer(next.ID, run.ID))
-	if got := turn(t, s, next.ID); got.State != msg.TurnOffered || got.RunID != run.ID {
+	write(t, s, take(next.ID, run.ID))
+	if got := turn(t, s, next.ID); got.State != msg.TurnRunning || got.RunID != run.ID || got.StartedAt != 250 {
 		t.Errorf("%+v", got)
 	}
-	refused(t, s, "offered already", offer(next.ID, run.ID))
-	refused(t, s, "no such turn", offer(4711, run.ID))
+	refused(t, s, "taken already", take(next.ID, run.ID))
+	refused(t, s, "no such turn", take(4711, run.ID))
 	other := queued(t, s)
-	refused(t, s, "no such run", offer(other.ID, 4711))
+	refused(t, s, "no such run", take(other.ID, 4711))
+	retried := queued(t, s)
+	write(t, s, func(tx *store.Tx) error { return tx.RequeueTurn(retried.ID, store.Requeue{Attempt: true}) })
+	refused(t, s, "it is retried alone", take(retried.ID, run.ID))
+	waiting := queued(t, s)
+	write(t, s, func(tx *store.Tx) error {
+		return tx.RequeueTurn(waiting.ID, store.Requeue{WaitsFor: msg.WaitsFiles, NotBefore: 60_000})
+	})
+	refused(t, s, "its files are pending", take(waiting.ID, run.ID))
+	write(t, s, func(tx *store.Tx) error { return tx.DrainRun(run.ID) })
+	refused(t, s, "the run drains", take(other.ID, run.ID))
 	write(t, s, func(tx *store.Tx) error { return tx.CloseRun(run.ID, 300) })
-	refused(t, s, "closed run", offer(other.ID, run.ID))
+	refused(t, s, "closed run", take(other.ID, run.ID))
 	if diff := cmp.Diff(other, turn(t, s, other.ID)); diff != "" {
-		t.Errorf("a refused offer changed the turn (-want +got):\n%s", diff)
+		t.Errorf("a refusal changed the turn (-want +got):\n%s", diff)
+	}
+}
+
+func TestDrainIdleRun(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	first := queued(t, s)
+	run := begun(t, s, first)
+	drain := func() (drained bool) {
+		t.Helper()
+		write(t, s, func(tx *store.Tx) (err error) {
+			drained, err = tx.DrainIdleRun(run.ID)
+			return err
+		})
+		return drained
+	}
+	if drain() {
+		t.Error("a run with a turn drains")
+	}
+	reply(t, s, answer(run, first, "ok"), 300)
+	if !drain() {
+		t.Error("an idle run does not drain")
+	}
+	if got := piped(t, s, run); got.State != msg.TurnQueued {
+		t.Errorf("a draining run took turn %+v", got)
 	}
 }
 
@@ -138,11 +357,16 @@ func TestRequeueTurn(t *testing.T) {
 	first := queued(t, s)
 	run := begun(t, s, first)
 	requeue := func(attempt bool) func(*store.Tx) error {
-		return func(tx *store.Tx) error { return tx.RequeueTurn(first.ID, attempt, "broke", 5000) }
+		return func(tx *store.Tx) error {
+			return tx.RequeueTurn(first.ID, store.Requeue{
+				Attempt: attempt, WaitsFor: msg.WaitsRetry, NotBefore: 5000, Kind: msg.ErrorSession, Problem: "broke",
+			})
+		}
 	}
 	write(t, s, requeue(true))
 	want := *first
 	want.Attempts, want.Error, want.NotBefore, want.StartedAt = 1, "broke", 5000, run.StartedAt
+	want.WaitsFor, want.ErrorKind = msg.WaitsRetry, msg.ErrorSession
 	if diff := cmp.Diff(&want, turn(t, s, first.ID)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -179,7 +403,9 @@ func TestReviveTurn(t *testing.T) {
 		return tx.EndRun(run.ID, "broke", 300)
 	})
 	backoff := queued(t, s)
-	write(t, s, func(tx *store.Tx) error { return tx.RequeueTurn(backoff.ID, true, "broke", 5000) })
+	write(t, s, func(tx *store.Tx) error {
+		return tx.RequeueTurn(backoff.ID, store.Requeue{Attempt: true, WaitsFor: msg.WaitsRetry, Problem: "broke", NotBefore: 5000})
+	})
 	cancelled := queued(t, s)
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(cancelled.ID, msg.ReasonCancelled, 300) })
 	for len(pokes) > 0 {
@@ -231,7 +457,7 @@ func TestCancelTurn_CancelsUnsentReplies(t *testing.T) {
 	}
 }
 
-func TestCancelChatTurns(t *testing.T) {
+func TestStopChat_CancelsOpenTurns(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	inTopic := func(topic string) func(*msg.Turn) { return func(turn *msg.Turn) { turn.Topic = topic } }
@@ -239,7 +465,7 @@ func TestCancelChatTurns(t *testing.T) {
 	elsewhere := queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
 	running := queued(t, s, inTopic("#a"))
 	run := begun(t, s, running)
-	piped := offered(t, s, run)
+	piped := piped(t, s, run)
 	plain, other, guest := queued(t, s), queued(t, s, inTopic("#b")), queued(t, s, ofFolder("else"))
 	done := queued(t, s, inTopic("#c"))
 	reply(t, s, answer(begun(t, s, done), done, "ok"), 300)
@@ -247,7 +473,7 @@ func TestCancelChatTurns(t *testing.T) {
 	cancel := func(topic *string) (cancelled []*msg.Turn) {
 		t.Helper()
 		write(t, s, func(tx *store.Tx) (err error) {
-			cancelled, err = tx.CancelChatTurns(chat, topic, 500)
+			cancelled, _, err = tx.StopChat(chat, topic, 0, nil, 500)
 			return err
 		})
 		return cancelled
@@ -313,7 +539,7 @@ func TestShownUptoLastTurnAtLastHome(t *testing.T) {
 	frame := answer(run, done, "ok")
 	frame.ObservedUpto = 7
 	reply(t, s, frame, 300)
-	partial := offered(t, s, run)
+	partial := piped(t, s, run)
 	reply(t, s, store.Reply{RunID: run.ID, TurnID: partial.ID, Text: "part", ObservedUpto: 9}, 310)
 	if got := must(s.ShownUpto(t.Context(), folder, ""))(t); got != 7 {
 		t.Errorf("shown up to %d while the next turn runs", got)
@@ -321,7 +547,7 @@ func TestShownUptoLastTurnAtLastHome(t *testing.T) {
 	write(t, s, func(tx *store.Tx) error {
 		return tx.FinishTurn(turn(t, s, partial.ID), msg.TurnDone, msg.ReasonInterrupted, "", 320)
 	})
-	failing := offered(t, s, run)
+	failing := piped(t, s, run)
 	write(t, s, func(tx *store.Tx) error {
 		return tx.FinishTurn(failing, msg.TurnFailed, msg.ReasonAgentError, "broke", 330)
 	})

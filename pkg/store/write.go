@@ -187,7 +187,7 @@ func undo(st *statements, first bool) error {
 func call(fn func(*Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("%w: panic: %v\n%s", ErrRefused, cause, debug.Stack())
+			err = fmt.Errorf("%w: %w: %v\n%s", ErrRefused, ErrPanic, cause, debug.Stack())
 		}
 	}()
 	return fn(tx)

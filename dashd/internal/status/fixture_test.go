@@ -133,13 +133,16 @@ func (r *fixture) inbound(chatJID string, age int64) *msg.Message {
 // turn queues a turn of a chat, created age milliseconds ago and changed by set.
 func (r *fixture) turn(chatJID string, age int64, set ...func(*msg.Turn)) *msg.Turn {
 	r.t.Helper()
-	t := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: chatJID, CreatedAt: now - age}
+	t := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: chatJID, CreatedAt: now - age, WaitsFor: msg.WaitsFiles}
 	for _, f := range set {
 		f(t)
 	}
 	t.TriggerMessageID = r.inbound(chatJID, age).ID
 	r.write(func(tx *store.Tx) error {
-		if err := tx.PutTurn(t, 0); err != nil {
+		if _, err := tx.PutTurn(t, 0); err != nil { // it waits, so that no live run takes it
+			return err
+		}
+		if err := tx.EndWait(t.ID, msg.WaitsFiles); err != nil {
 			return err
 		}
 		return tx.Decide(t.TriggerMessageID, store.Decision{
@@ -186,7 +189,9 @@ func (r *fixture) answered(chatJID, session string, age int64, set ...func(*msg.
 
 func (r *fixture) retryAt(t *msg.Turn, at int64) {
 	r.t.Helper()
-	r.write(func(tx *store.Tx) error { return tx.RequeueTurn(t.ID, true, "exit 1: token=hush", at) })
+	r.write(func(tx *store.Tx) error {
+		return tx.RequeueTurn(t.ID, store.Requeue{Attempt: true, WaitsFor: msg.WaitsRetry, Problem: "exit 1: token=hush", NotBefore: at})
+	})
 }
 
 // engage opens a window as routd does.

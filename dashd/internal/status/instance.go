@@ -51,7 +51,7 @@ func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 type Facts struct {
 	Now          int64 // unix ms
 	Daemons      []Daemon
-	Running      []*msg.Turn // running or offered, oldest first, at most 50
+	Running      []*msg.Turn // oldest first, at most 50
 	RunningCount int
 	Queued       []*msg.Turn // the same of those in the queue
 	QueuedCount  int

@@ -60,13 +60,13 @@ Now: nothing to do
 Healthy: dashd, gated, routd`,
 		more: `main "" s-1 null null 0`,
 	}, {
-		name: "running, with one offered after it",
+		name: "running, with one piped after it",
 		at:   Where{ChatJID: web},
 		seed: func(r *fixture) {
 			r.homes[web] = "main"
 			run := r.run(r.turn(web, 14*second), 12*second)
 			next := r.turn(web, 5*second)
-			r.write(func(tx *store.Tx) error { return tx.OfferTurn(next.ID, run.ID, now) })
+			r.write(func(tx *store.Tx) error { return tx.TakeTurn(next.ID, run.ID, now) })
 		},
 		want: `Group: main
 Topic: the default one

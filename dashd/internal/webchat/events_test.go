@@ -108,7 +108,7 @@ func work(t *testing.T, r *fixture, place, topic string) (begin, end func()) {
 		}
 		r.hub.Notify()
 	}
-	write(func(tx *store.Tx) error { return tx.PutTurn(turn, 0) })
+	write(func(tx *store.Tx) error { _, err := tx.PutTurn(turn, 0); return err })
 	begin = func() {
 		t.Helper()
 		write(func(tx *store.Tx) error { return tx.StartRun(run, turn.ID) })
@@ -150,20 +150,16 @@ func TestEvents_Typing(t *testing.T) {
 	elsewhere.want("typing", `{"topics":[]}`)
 }
 
-func TestEvents_Typing_OfferedTurn(t *testing.T) {
+func TestEvents_Typing_PipedTurn(t *testing.T) {
 	r := newFixture(t)
 	begin, _ := work(t, r, "#a", "#a")
 	begin()
-	turns, err := r.st.OpenTurns(t.Context())
-	if err != nil {
+	piped := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: "#a", Place: "#b", TriggerMessageID: r.said(t, "#b", "go")}
+	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.PutTurn(piped, 5); return err }); err != nil {
 		t.Fatal(err)
 	}
-	offered := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Place: "#b", TriggerMessageID: r.said(t, "#b", "go")}
-	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { return tx.PutTurn(offered, turns[0].RunID) }); err != nil {
-		t.Fatal(err)
-	}
-	if offered.State != msg.TurnOffered {
-		t.Fatalf("the turn is %s", offered.State)
+	if piped.State != msg.TurnRunning {
+		t.Fatalf("the turn is %s", piped.State)
 	}
 	s := r.follow(t, "main", "", "")
 	defer s.close()

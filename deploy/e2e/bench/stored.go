@@ -140,7 +140,7 @@ func putStoredTurn(tx *store.Tx, n int, jid string, at int64) error {
 	}
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: groupFolder(0), ChatJID: jid, Surface: "telegram-dm", Ceiling: 4000,
 		ReplyTo: rows[messagesPerTurn-1].PlatformID, TriggerMessageID: rows[messagesPerTurn-1].ID, CreatedAt: at}
-	if err := tx.PutTurn(turn, 0); err != nil {
+	if _, err := tx.PutTurn(turn, 0); err != nil {
 		return err
 	}
 	for _, m := range rows {

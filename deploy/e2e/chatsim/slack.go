@@ -185,7 +185,6 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 		{Method: "conversations.history", Status: 503},
 		{Method: "apps.connections.open", Status: 502},
 		{Method: "socket", Drop: true},
-		{Method: "download", Drop: true},
 		{Method: "*", Delay: time.Second},
 	}
 	others := []struct {
@@ -213,7 +212,7 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 	return other.name
 }
 
-// DropConnections implements Network.
+// DropConnections implements FaultInjector.
 func (s *Slack) DropConnections() { s.DropSockets() }
 
 // DuplicateAndReorder implements FaultInjector.

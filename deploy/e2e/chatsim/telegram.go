@@ -216,8 +216,6 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 		{Method: "getUpdates", Status: 502},
 		{Method: "getUpdates", Drop: true, After: true},
 		{Method: "getUpdates", Body: "{"},
-		{Method: "getFile", Drop: true},
-		{Method: "download", Status: 503},
 		{Method: "*", Delay: time.Second},
 	}
 	if i := random.IntN(len(faults) + 4); i < len(faults) {
@@ -241,7 +239,7 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 	return "malformed update"
 }
 
-// DropConnections implements Network.
+// DropConnections implements FaultInjector.
 func (t *Telegram) DropConnections() {
 	t.SetReachable(false)
 	t.SetReachable(true)

@@ -96,7 +96,7 @@ func OfMessages() []Invariant {
 		{Harm: Stuck, Violation: "a turn ended without a reason",
 			query: `SELECT id, state FROM turns WHERE reason = '' AND ended_at IS NOT NULL`},
 		{Harm: Lost, Violation: "a failed turn has no notice",
-			query: `SELECT id, error FROM turns t WHERE state = 'failed'
+			query: `SELECT id, error FROM turns t WHERE state = 'failed' AND reason <> 'already_told'
 			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.source = 'notice')
 			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.forwarded_from ->> 'kind' = 'answer' AND m.forwarded_from ->> 'turn_id' = t.id)`},
 		{Harm: Doubled, Violation: "a turn has no inbound row",

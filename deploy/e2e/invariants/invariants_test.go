@@ -85,8 +85,6 @@ var violations = []struct{ name, violation, sql string }{
 		`UPDATE messages SET derived_from = 4 WHERE id = 6`},
 	{"queued turn", "a turn has not ended",
 		`UPDATE turns SET state = 'queued', ended_at = NULL WHERE id = 3`},
-	{"offered turn", "a turn has not ended",
-		`UPDATE turns SET state = 'offered', ended_at = NULL WHERE id = 3`},
 	{"running turn", "a turn has not ended",
 		`UPDATE turns SET state = 'running', ended_at = NULL WHERE id = 3; UPDATE system_messages SET turn_id = 3`},
 	{"no reason", "a turn ended without a reason",

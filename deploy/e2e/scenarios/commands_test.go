@@ -124,7 +124,7 @@ func TestStop_PipedRows_CancelsAllOfChat(t *testing.T) {
 	f.WaitRunning(running)
 	piped := []int64{f.Say("telegram:5", "two"), f.Say("telegram:5", "three")}
 	for _, id := range piped {
-		f.Until("the row to be offered to the agent", func() bool { return f.Turn(id).State == msg.TurnOffered })
+		f.WaitRunning(id)
 	}
 	other := f.Say("telegram:6", "I wait for the same agent")
 	f.WaitDecided(other)

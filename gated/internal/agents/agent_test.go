@@ -122,6 +122,10 @@ func (a *scripted) obey(turn, order string) {
 		text, err := strconv.Unquote(rest)
 		check(err)
 		fmt.Print(text)
+	case "long": // an answer of so many bytes
+		n, err := strconv.Atoi(rest)
+		check(err)
+		fmt.Print(jsonFrame(strings.Repeat("x", n)))
 	case "flood": // 16 MiB of noise
 		out := map[string]*os.File{"stdout": os.Stdout, "stderr": os.Stderr}[rest]
 		for range 1 << 8 {

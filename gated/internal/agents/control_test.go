@@ -122,7 +122,7 @@ func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
 	name := "#one"
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, err = tx.CancelChatTurns("web:main", &name, r.cfg.Now().UnixMilli())
+		cancelled, _, err = tx.StopChat("web:main", &name, 0, nil, r.cfg.Now().UnixMilli())
 		return err
 	})
 	r.m.Stop("main", &name, cancelled)
@@ -131,7 +131,7 @@ func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
 	r.until("the tab's run is gone", func() bool { return r.m.runByID(first.RunID) == nil })
 }
 
-func TestCancel_TurnOfferedToRun(t *testing.T) {
+func TestCancel_PipedTurn(t *testing.T) {
 	for _, script := range []string{"say forged", "anon forged", "error nope", "anonerror nope"} {
 		t.Run(script, func(t *testing.T) {
 			r := newHarness(t, attempts(1))
@@ -181,17 +181,19 @@ func TestCancel_RunIsStarting_IsAppliedLate(t *testing.T) {
 	r := newHarness(t)
 	r.gate("main", "never")
 	asked := newTurn()
-	r.store(asked, 0, &msg.Message{Content: "!hold never"})
+	r.store(asked, &msg.Message{Content: "!hold never"})
 	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
 	r.write(func(tx *store.Tx) error { return tx.StartRun(&row, asked.ID) })
 	r.cancelChat("main", "telegram:1")
-	late := newRun(r.m, row, setup{})
-	r.m.applyMissedSignals(late, asked)
-	if len(late.ctl[ctlInterrupt]) != 1 {
-		t.Error("the run of a cancelled turn was not interrupted")
+	setup, err := r.m.setup("main")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(late.ctl[ctlClose]) != 0 {
-		t.Error("it was retired too")
+	late := newRun(r.m, row, setup)
+	late.control(ctlReread) // as register does
+	late.serve(asked)
+	if !late.aborted {
+		t.Error("the run of a cancelled turn was not interrupted")
 	}
 }
 
@@ -346,7 +348,7 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	var turns []*msg.Turn
 	for _, text := range []string{"part", "asked", "queued"} {
 		asked := newTurn()
-		r.store(asked, 0, &msg.Message{Content: text})
+		r.store(asked, &msg.Message{Content: text})
 		turns = append(turns, asked)
 	}
 	var orphan *runtime.Proc
@@ -354,7 +356,7 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 		if err := tx.StartRun(&row, turns[0].ID); err != nil {
 			return err
 		}
-		if err := tx.OfferTurn(turns[1].ID, row.ID, 1); err != nil {
+		if err := tx.TakeTurn(turns[1].ID, row.ID, 1); err != nil {
 			return err
 		}
 		reply := store.Reply{RunID: row.ID, TurnID: turns[0].ID, Text: "half", Sender: "agent:main"}
@@ -389,7 +391,7 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	if now := r.turn(turns[1].ID); now.Attempts != 0 {
 		t.Errorf("turn %+v", now)
 	}
-	for _, want := range []string{`msg="recovered runs of the previous gated" count=1`, `msg="queued open turns again" count=`} {
+	for _, want := range []string{`msg="recovered runs of the previous gated" count=1`, `msg="found lanes with queued turns" count=1`} {
 		if !strings.Contains(r.log.String(), want) {
 			t.Errorf("no %s in\n%s", want, r.log)
 		}
@@ -407,7 +409,7 @@ func TestRecover_PIDReused_KillsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := newTurn()
-	r.store(asked, 0, &msg.Message{Content: "hi"})
+	r.store(asked, &msg.Message{Content: "hi"})
 	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
 	r.write(func(tx *store.Tx) error {
 		if err := tx.StartRun(&row, asked.ID); err != nil {

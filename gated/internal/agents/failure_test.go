@@ -60,9 +60,13 @@ func TestAgent_ReadsNothing_Fails(t *testing.T) {
 		for range 5 {
 			turns = append(turns, r.ask(strings.Repeat("x", 1<<20)))
 		}
-		for _, asked := range turns {
-			r.await(asked, msg.TurnFailed)
-			r.onlyNotice(asked)
+		for i, asked := range turns {
+			failed := r.await(asked, msg.TurnFailed)
+			if i == 0 {
+				r.onlyNotice(asked)
+			} else if failed.Reason != msg.ReasonAlreadyTold || len(r.replies(asked)) > 0 {
+				t.Errorf("turn %d failed with %s, %q", asked.ID, failed.Reason, r.replies(asked))
+			}
 		}
 	})
 }
@@ -297,7 +301,8 @@ func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
 			for _, m := range replies {
 				rows = append(rows, m.ID)
 			}
-			if now := r.turn(asked.ID); len(replies) == 0 && now.Reason != msg.ReasonSilent && now.State != msg.TurnCancelled {
+			if now := r.turn(asked.ID); len(replies) == 0 && now.Reason != msg.ReasonSilent &&
+				now.Reason != msg.ReasonAlreadyTold && now.State != msg.TurnCancelled {
 				t.Errorf("turn %d ended unseen: %s %s", now.ID, now.State, now.Reason)
 			}
 		}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/groupconfig"
@@ -129,12 +128,8 @@ func (r *harness) ask(text string, opts ...func(*msg.Turn)) *msg.Turn {
 func (r *harness) askRows(rows []*msg.Message, opts ...func(*msg.Turn)) *msg.Turn {
 	r.t.Helper()
 	t := newTurn(opts...)
-	var offered int64
-	if t.Kind != msg.Delegated {
-		offered = r.m.Offer(queue.KeyOf(t))
-	}
-	r.store(t, offered, rows...)
-	r.m.Dispatch(t, offered)
+	r.store(t, rows...)
+	r.m.Dispatch(t)
 	return t
 }
 
@@ -147,7 +142,7 @@ func newTurn(opts ...func(*msg.Turn)) *msg.Turn {
 }
 
 // store writes a turn and its rows.
-func (r *harness) store(t *msg.Turn, offered int64, rows ...*msg.Message) {
+func (r *harness) store(t *msg.Turn, rows ...*msg.Message) {
 	r.t.Helper()
 	now := r.cfg.Now().UnixMilli()
 	t.CreatedAt = now
@@ -159,7 +154,7 @@ func (r *harness) store(t *msg.Turn, offered int64, rows ...*msg.Message) {
 			}
 			t.TriggerMessageID, t.ReplyTo = m.ID, m.PlatformID
 		}
-		if err := tx.PutTurn(t, offered); err != nil {
+		if _, err := tx.PutTurn(t, r.cfg.MaxAgents); err != nil {
 			return err
 		}
 		for _, m := range rows {
@@ -339,7 +334,7 @@ func (r *harness) cancelChat(folder, jid string) {
 	r.t.Helper()
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, err = tx.CancelChatTurns(jid, nil, r.cfg.Now().UnixMilli())
+		cancelled, _, err = tx.StopChat(jid, nil, 0, nil, r.cfg.Now().UnixMilli())
 		return err
 	})
 	r.m.Stop(folder, nil, cancelled)

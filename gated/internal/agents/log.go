@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"arizuko/gated/internal/queue"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 )
@@ -14,10 +13,15 @@ import (
 // asks it first, so that a turn costs nothing where they are not.
 func (m *Manager) debug() bool { return m.log.Enabled(context.Background(), slog.LevelDebug) }
 
-func (m *Manager) logQueued(t queue.Turn) {
+func (m *Manager) logQueued(t *msg.Turn) {
 	if m.debug() {
-		m.log.Debug("turn queued", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "wait", t.Backoff)
+		m.log.Debug("turn queued", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "wait", m.waitOf(t))
 	}
+}
+
+// waitOf is how long a queued turn waits at least.
+func (m *Manager) waitOf(t *msg.Turn) time.Duration {
+	return time.Duration(max(t.NotBefore-m.now(), 0)) * time.Millisecond
 }
 
 func (r *run) logPiped(t *msg.Turn) {
@@ -63,17 +67,17 @@ func (r *run) logAnswer(t *msg.Turn, text string) {
 // logEnded names a run that is gone: why it failed, which turns failed with it,
 // and which the queue has again.
 func (r *run) logEnded(left leftovers, failureLogged bool) {
-	if left.problem != "" && !failureLogged {
-		r.m.log.Warn("run failed", "run", r.row.ID, "folder", r.row.Folder, "reason", left.problem)
+	if left.failure.problem != "" && !failureLogged {
+		r.m.log.Warn("run failed", "run", r.row.ID, "folder", r.row.Folder, "reason", left.failure.problem)
 	}
 	for _, t := range left.failed {
-		r.m.log.Warn("turn failed", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "reason", left.problem)
+		r.m.log.Warn("turn failed", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "reason", left.failure.problem)
 	}
 	if !r.m.debug() {
 		return
 	}
 	for _, t := range left.queued {
-		r.m.log.Debug("turn requeued", "turn", t.ID, "run", r.row.ID, "folder", t.Folder, "wait", t.Backoff)
+		r.m.log.Debug("turn requeued", "turn", t.ID, "run", r.row.ID, "folder", t.Folder, "wait", r.m.waitOf(t))
 	}
 	r.m.log.Debug("run ended", "run", r.row.ID, "folder", r.row.Folder, "chat", r.row.ChatJID,
 		"took", time.Duration(r.m.now()-r.row.StartedAt)*time.Millisecond)

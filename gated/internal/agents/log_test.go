@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"testing"
 
-	"arizuko/gated/internal/queue"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 )
@@ -16,7 +15,7 @@ func TestDebugLines_LevelInfo_CostNothing(t *testing.T) {
 	r := &run{m: m}
 	turn, frame, left := &msg.Turn{ID: 1}, &agentproto.Frame{Result: "hello"}, leftovers{}
 	for name, line := range map[string]func(){
-		"queued":   func() { m.logQueued(queue.Turn{ID: 1}) },
+		"queued":   func() { m.logQueued(turn) },
 		"piped":    func() { r.logPiped(turn) },
 		"started":  func() { r.logStarted() },
 		"prompt":   func() { r.logPrompt(turn, 1) },

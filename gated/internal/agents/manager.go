@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +23,10 @@ import (
 )
 
 const (
-	// tick is how often backoffs and idle agents are checked.
+	// tick is how often waits of turns and idle agents are checked.
 	tick = 250 * time.Millisecond
+	// sweepInterval is how often open work is looked for in the rows.
+	sweepInterval = time.Minute
 	// maxShutdown bounds a shutdown while the database cannot be written; the next
 	// start finalizes the rest.
 	maxShutdown = 8 * time.Second
@@ -61,6 +65,8 @@ type Config struct {
 	MaxAgents int
 	Attempts  int                       // per turn
 	Backoff   func(n int) time.Duration // nil: 5 s, 30 s, 2 min
+	Machine   func(n int) time.Duration // delay after the n-th failure of the machine; nil: 5 s, 30 s
+	Probe     time.Duration             // how often a failing group tries a turn; 0: a minute
 	Graces    Graces                    // none: 3 s, 1 s, 2 s
 	Location  *time.Location            // of times in prompts
 	Redact    func(string) string       // hides secrets; nil hides none
@@ -69,18 +75,26 @@ type Config struct {
 
 // Manager runs agents. Its methods may be called from any goroutine.
 type Manager struct {
-	cfg   Config
-	st    *store.Store
-	log   *slog.Logger
-	queue *queue.GroupQueue
-	meter *meter
+	cfg     Config
+	st      *store.Store
+	log     *slog.Logger
+	queue   *queue.GroupQueue
+	meter   *meter
+	machine *machine
 
 	ctx    context.Context //nolint:containedctx // of all work; ends when the manager has stopped
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu      sync.Mutex
+	wake  chan struct{} // lanes were added to stored
+	poked chan struct{} // files may have been downloaded
+	stops chan struct{} // a /stop may be left to carry out
+
+	sched sync.Mutex // held from a decision of the queue until it is carried out
+
+	mu      sync.Mutex // held for moments only; never while sched or the queue is acquired
 	runs    map[int64]*run
+	stored  map[string]bool // lanes with new turns
 	closing bool
 }
 
@@ -99,14 +113,17 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 		cfg.Backoff = backoff
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	m := &Manager{cfg: cfg, st: st, log: log, ctx: ctx, cancel: stop, runs: map[int64]*run{}}
-	m.queue = queue.New(cfg.MaxAgents, cfg.Now)
-	m.meter = newMeter(metrics, m.queue)
+	m := &Manager{
+		cfg: cfg, st: st, log: log, ctx: ctx, cancel: stop, machine: &machine{}, runs: map[int64]*run{}, stored: map[string]bool{},
+		wake: make(chan struct{}, 1), poked: make(chan struct{}, 1), stops: make(chan struct{}, 1),
+	}
+	m.queue = queue.New(cfg.MaxAgents, cfg.Now, rows{m})
+	m.meter = newMeter(metrics, m.queue, st)
 	return m
 }
 
-// Recover kills the agents of the previous gated and queues every open turn again.
-// A turn with part of an answer counts as done.
+// Recover kills the agents of the previous gated, queues their turns again, and
+// starts what is queued. A turn with part of an answer counts as done.
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.st.UnendedRuns(ctx)
 	if err != nil {
@@ -119,23 +136,24 @@ func (m *Manager) Recover(ctx context.Context) error {
 			return fmt.Errorf("recover run %d: %w", r.ID, err)
 		}
 	}
-	open, err := m.st.OpenTurns(ctx)
-	if err != nil {
-		return fmt.Errorf("find open turns: %w", err)
-	}
-	for _, t := range open {
-		requeued := queue.TurnOf(t)
-		if t.Attempts > 0 { // no longer than the backoff was, even if the clock was set back meanwhile
-			requeued.Backoff = min(time.Duration(t.NotBefore-m.now())*time.Millisecond, m.cfg.Backoff(t.Attempts))
-		}
-		m.push(requeued)
-	}
 	if len(left) > 0 {
 		m.log.Info("recovered runs of the previous gated", "count", len(left))
 	}
-	if len(open) > 0 {
-		m.log.Info("queued open turns again", "count", len(open))
+	failing, err := m.st.FailingGroups(ctx)
+	if err != nil {
+		return fmt.Errorf("find failing groups: %w", err)
 	}
+	for _, f := range failing {
+		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Pause(f.Folder, f.ProbeAt) })
+	}
+	lanes, err := m.st.QueuedLanes(ctx)
+	if err != nil {
+		return fmt.Errorf("find queued turns: %w", err)
+	}
+	if len(lanes) > 0 {
+		m.log.Info("found lanes with queued turns", "count", len(lanes))
+	}
+	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
 	return nil
 }
 
@@ -174,7 +192,7 @@ func (m *Manager) recoverRun(tx *store.Tx, r *msg.Run) error {
 		if t.Frames > 0 {
 			err = tx.FinishTurn(t, msg.TurnDone, msg.ReasonInterrupted, "", now)
 		} else {
-			err = tx.RequeueTurn(t.ID, false, "", 0)
+			err = tx.RequeueTurn(t.ID, store.Requeue{})
 		}
 		if err != nil {
 			return err
@@ -183,84 +201,57 @@ func (m *Manager) recoverRun(tx *store.Tx, r *msg.Run) error {
 	return tx.EndRun(r.ID, "gated stopped", now)
 }
 
-// Run handles backoffs and idle agents until ctx ends, then lets every agent finish
-// its frame and stops it. The next gated queues the unanswered turns again.
-func (m *Manager) Run(ctx context.Context) error {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Tick(m.idle) })
-		case <-ctx.Done():
-			m.shutdown()
-			return nil
-		}
-	}
-}
-
-func (m *Manager) shutdown() {
-	m.mu.Lock()
-	m.closing = true
-	for _, r := range m.runs {
-		r.control(ctlShutdown)
-	}
-	m.mu.Unlock()
-	hurry := time.AfterFunc(maxShutdown, m.cancel)
-	defer hurry.Stop()
-	m.wg.Wait()
-	m.cancel()
-}
-
-// Offer returns the live run that the next turn of a key may be stored for; see
-// queue.GroupQueue.Offer. It must be followed by Dispatch or Withdraw.
-func (m *Manager) Offer(k queue.Key) (runID int64) { return m.queue.Offer(k) }
-
-// Withdraw takes back an Offer of a turn that was not stored.
-func (m *Manager) Withdraw(runID int64) {
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Answered(runID, 1) })
-}
-
-// Dispatch gives a stored turn to the run it was stored for, or queues it.
-// offered is the result of Offer for it.
-func (m *Manager) Dispatch(t *msg.Turn, offered int64) {
-	if t.RunID == 0 {
-		if offered != 0 {
-			m.Withdraw(offered)
-		}
-		m.push(queue.TurnOf(t))
-		return
-	}
+// Dispatch gives stored turns to the runs they were stored for, and starts queued
+// ones.
+func (m *Manager) Dispatch(turns ...*msg.Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r := m.runs[t.RunID]; r != nil { // a run that has ended since has queued the turn itself
-		r.turns <- handover{turn: t}
-	}
-}
-
-// Stop interrupts the live runs of a folder, of one topic if that is not nil, and
-// every run that works on a cancelled turn, and removes the cancelled turns, given
-// as they were before, from the queue. Turns of those runs for other chats are
-// queued again.
-func (m *Manager) Stop(folder string, topic *string, cancelled []*msg.Turn) {
-	m.mu.Lock()
-	for _, r := range m.runs {
-		if r.row.Folder == folder && (topic == nil || r.row.Topic == *topic) {
-			m.interrupt(r)
+	for _, t := range turns {
+		if t.RunID == 0 {
+			m.logQueued(t)
+			m.stored[t.Lane()] = true
+			notify(m.wake)
+		} else if r := m.runs[t.RunID]; r != nil { // one that is not there yet, or any more, reads its rows
+			r.inbox.put(t)
 		}
 	}
-	m.mu.Unlock()
-	for _, t := range cancelled {
-		m.Cancel(t)
-	}
 }
 
-// Cancel removes a cancelled turn, given as it was before, from the queue, and
-// interrupts the run that worked on it.
-func (m *Manager) Cancel(t *msg.Turn) {
-	m.forget(t)
-	if r := m.runByID(t.RunID); r != nil && t.State == msg.TurnRunning {
+// Poked looks for turns whose files have been downloaded.
+func (m *Manager) Poked() { notify(m.poked) }
+
+// Stop interrupts the live runs of a folder, of one topic if that is not nil, and
+// every run that works on a cancelled turn, given as it was before. Turns of those
+// runs for other chats are queued again. It also makes the rest of a /stop be carried
+// out.
+func (m *Manager) Stop(folder string, topic *string, cancelled []*msg.Turn) {
+	stopped := m.liveRuns(func(r *run) bool { return r.row.Folder == folder && (topic == nil || r.row.Topic == *topic) })
+	for _, r := range stopped {
 		m.interrupt(r)
+	}
+	m.Cancel(cancelled...)
+	notify(m.stops)
+}
+
+// Cancel tells the runs of cancelled turns, given as they were before: a run that
+// works on one is interrupted.
+func (m *Manager) Cancel(turns ...*msg.Turn) {
+	lanes := map[string]bool{}
+	for _, t := range turns {
+		if t.State == msg.TurnRunning {
+			if r := m.runByID(t.RunID); r != nil {
+				r.inbox.cancel(t.ID)
+			}
+		} else {
+			lanes[t.Lane()] = true
+		}
+	}
+	m.changed(lanes)
+}
+
+func (m *Manager) changed(lanes map[string]bool) {
+	if len(lanes) > 0 {
+		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Changed(slices.Collect(maps.Keys(lanes))...) })
 	}
 }
 
@@ -270,23 +261,16 @@ func (m *Manager) interrupt(r *run) {
 	r.control(ctlInterrupt)
 }
 
-func (m *Manager) forget(t *msg.Turn) {
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Remove(t.ID) })
-}
-
 // Drain lets a run whose session was reset finish, without further turns.
 func (m *Manager) Drain(runID int64) {
 	m.queue.Drain(runID)
 	if r := m.runByID(runID); r != nil {
-		r.control(ctlClose)
+		r.control(ctlDrain)
 	}
 }
 
-// Retry queues a turn that was revived.
-func (m *Manager) Retry(t *msg.Turn) {
-	m.forget(t)
-	m.push(queue.TurnOf(t))
-}
+// Retry starts a turn that was revived.
+func (m *Manager) Retry(t *msg.Turn) { m.changed(map[string]bool{t.Lane(): true}) }
 
 func (m *Manager) runByID(id int64) *run {
 	m.mu.Lock()
@@ -294,126 +278,28 @@ func (m *Manager) runByID(id int64) *run {
 	return m.runs[id]
 }
 
-// idle returns how long a run is kept warm; the caller holds the lock.
+func (m *Manager) liveRuns(which func(*run) bool) (all []*run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.runs {
+		if which(r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// idle returns how long a run is kept warm.
 func (m *Manager) idle(runID int64) time.Duration {
-	if r := m.runs[runID]; r != nil && r.setup.Timeouts.Idle != nil {
+	if r := m.runByID(runID); r != nil && r.setup.Timeouts.Idle != nil {
 		return time.Duration(*r.setup.Timeouts.Idle)
 	}
 	return 0
 }
 
-func (m *Manager) push(t queue.Turn) {
-	m.logQueued(t)
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Push(t) })
-}
-
-// schedule makes a decision of the queue and carries it out in one step: the
-// decisions of two goroutines must reach a run in their order.
-func (m *Manager) schedule(decide func(*queue.GroupQueue) queue.Actions) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.act(decide(m.queue))
-}
-
-// act carries out a decision of the queue; the caller holds the lock. It never
-// blocks: the queue bounds a run's turns to less than its channel holds.
-func (m *Manager) act(a queue.Actions) {
-	for _, t := range a.Start {
-		if !m.closing {
-			m.wg.Add(1)
-			go m.start(t)
-		}
-	}
-	for _, p := range a.Pipe {
-		if r := m.runs[p.RunID]; r != nil {
-			r.turns <- handover{queued: &p.Turn}
-		}
-	}
-	for _, id := range a.Close {
-		if r := m.runs[id]; r != nil {
-			r.control(ctlClose)
-		}
-	}
-}
-
-// start opens a run for a queued turn and serves it until its end.
-func (m *Manager) start(t queue.Turn) {
-	defer m.wg.Done()
-	r, turn, err := m.open(t)
-	if err != nil {
-		if !errors.Is(err, store.ErrStale) {
-			m.log.Warn("run not started; its turn waits for the next start of gated", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "err", err)
-		}
-		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.StartFailed(t) })
-		return
-	}
-	m.register(r, t)
-	m.applyMissedSignals(r, turn)
-	m.unregister(r, r.serve(turn))
-}
-
-// register makes a stored run known to the queue and to Stop, Cancel and Drain.
-func (m *Manager) register(r *run, t queue.Turn) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.runs[r.row.ID] = r
-	if m.closing {
-		r.control(ctlShutdown)
-	}
-	m.act(m.queue.Started(t, r.row.ID))
-}
-
-// applyMissedSignals applies what was stored about a run before it was
-// registered: that its turn was cancelled, or its session reset.
-func (m *Manager) applyMissedSignals(r *run, t *msg.Turn) {
-	if now, err := m.st.Turn(m.ctx, t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
-		m.interrupt(r)
-	}
-	if live, err := m.st.RunIsLive(m.ctx, r.row.ID); err == nil && !live {
-		m.Drain(r.row.ID)
-	}
-}
-
-// unregister removes a run that has ended. left are the turns it queues again;
-// turns still on their way to it are queued again too.
-func (m *Manager) unregister(r *run, left []queue.Turn) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.runs, r.row.ID)
-	for _, h := range r.pending() {
-		if h.queued != nil {
-			left = append(left, *h.queued)
-		}
-	}
-	m.act(m.queue.Exited(r.row.ID, left...))
-}
-
-// open stores a new run for a turn.
-func (m *Manager) open(t queue.Turn) (*run, *msg.Turn, error) {
-	setup, err := m.setup(t.Folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	row := msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: string(setup.Agent.Runtime)}
-	var r *run
-	var turn *msg.Turn
-	err = m.persist(m.ctx, func(tx *store.Tx) (err error) {
-		row.StartedAt = m.now()
-		if err = tx.StartRun(&row, t.ID); err != nil {
-			return err
-		}
-		if turn, err = tx.Turn(m.ctx, t.ID); err != nil {
-			return err
-		}
-		r = newRun(m, row, setup)
-		return r.announceFirst(tx, turn)
-	})
-	return r, turn, err
-}
-
 // persist writes until it succeeds: an agent's answer must not be lost to a busy
-// or full database. It returns ErrStale, which no retry fixes, and the error of an
-// ended ctx.
+// or full database. It returns what no retry fixes, ErrStale and ErrPanic, and the
+// error of an ended ctx.
 func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
 	return m.retryDB(ctx, "write", func() error { return m.st.Write(ctx, fn) })
 }
@@ -421,7 +307,7 @@ func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
 func (m *Manager) retryDB(ctx context.Context, doing string, try func() error) error {
 	for wait := minRetryDelay; ; wait = min(2*wait, maxRetryDelay) {
 		err := try()
-		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPanic) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
 			return err
 		}
 		m.log.Error("database access failed; retrying", "step", doing, "wait", wait, "err", err)

@@ -237,11 +237,11 @@ func TestReplyChain_IsBounded(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
 	rows := []*msg.Message{{PlatformID: "x", ReplyToID: "y", Content: "x"}, {PlatformID: "y", ReplyToID: "x", Content: "y"}}
-	r.store(newTurn(chat("telegram:1"), group("elsewhere")), 0, rows...)
+	r.store(newTurn(chat("telegram:1"), group("elsewhere")), rows...)
 	parent := "y"
 	for i := range replyDepth + 5 {
 		id := fmt.Sprintf("deep%d", i)
-		r.store(newTurn(group("elsewhere")), 0, &msg.Message{PlatformID: id, ReplyToID: parent, Content: id})
+		r.store(newTurn(group("elsewhere")), &msg.Message{PlatformID: id, ReplyToID: parent, Content: id})
 		parent = id
 	}
 	r.answered(r.askRows([]*msg.Message{{Content: "loop", ReplyToID: "x"}}))

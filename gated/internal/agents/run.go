@@ -19,21 +19,27 @@ import (
 	"arizuko/pkg/store"
 )
 
-// handover is a turn on its way to a run: stored for it already, or still queued.
-type handover struct {
-	turn   *msg.Turn
-	queued *queue.Turn
-}
-
 // control is a signal to a run.
 type control int
 
 const (
-	ctlClose     control = iota // answer the open turns and exit
+	ctlClose     control = iota // exit, unless there is a turn by now
+	ctlDrain                    // answer the open turns and exit
 	ctlInterrupt                // abort everything and exit
 	ctlShutdown                 // gated is stopping
+	ctlReread                   // look in the rows for what was missed
 	controls
 )
+
+// failure is why a run failed.
+type failure struct {
+	problem string // "" if it did not
+	kind    msg.ErrorKind
+	turn    int64         // the turn that failed, 0 if the agent named none
+	delay   time.Duration // before the next attempt, if that is longer than the backoff
+	setup   bool          // the agent is not set up correctly
+	session string        // to be stored unless the kind is session, "" for the one before
+}
 
 // run is one agent process and its turns. Only its own goroutine uses the fields
 // below the line.
@@ -41,7 +47,7 @@ type run struct {
 	m     *Manager
 	row   msg.Run
 	setup setup
-	turns chan handover
+	inbox *mailbox
 	ctl   [controls]chan struct{}
 
 	proc          *runtime.Proc
@@ -52,21 +58,16 @@ type run struct {
 	shownThrough  map[int64]int64 // turn → the last decision in its prompt
 	started       bool            // the start line is sent
 	announcedDate string          // the date that its agent was given last
-	problem       string          // why the run failed, "" if it did not
-	permanent     bool            // it failed because of its setup, which only an operator can fix
-	configChanged bool            // its group's configuration has changed since it began
-	stopping      bool            // it is ending; turns it leaves lose no attempt
-	aborted       bool            // it was interrupted: nothing counts as a failure now
-	shuttingDown  bool            // gated is stopping: likewise
+	failure       failure
+	configChanged bool // its group's configuration has changed since it began
+	stopping      bool // it is ending; turns it leaves lose no attempt
+	aborted       bool // it was interrupted: nothing counts as a failure now
+	shuttingDown  bool // gated is stopping: likewise
 	deadline      *time.Timer
 }
 
-// turnsBuffer is more than the turns that the queue lets wait at one run, so that
-// sending to it never blocks.
-const turnsBuffer = 64
-
 func newRun(m *Manager, row msg.Run, setup setup) *run {
-	r := &run{m: m, row: row, setup: setup, turns: make(chan handover, turnsBuffer), shownThrough: map[int64]int64{}}
+	r := &run{m: m, row: row, setup: setup, inbox: newMailbox(), shownThrough: map[int64]int64{}}
 	for i := range r.ctl {
 		r.ctl[i] = make(chan struct{}, 1)
 	}
@@ -74,36 +75,21 @@ func newRun(m *Manager, row msg.Run, setup setup) *run {
 }
 
 // control sends the run a signal, once if it is sent twice.
-func (r *run) control(c control) {
-	select {
-	case r.ctl[c] <- struct{}{}:
-	default:
-	}
-}
+func (r *run) control(c control) { notify(r.ctl[c]) }
 
-// pending receives the turns that are on their way to the run.
-func (r *run) pending() (all []handover) {
-	for {
-		select {
-		case h := <-r.turns:
-			all = append(all, h)
-		default:
-			return all
-		}
-	}
-}
-
-// serve starts the process, sends it turn and all further turns, and returns the
-// turns to queue again after its exit.
-func (r *run) serve(turn *msg.Turn) []queue.Turn {
+// serve starts the process, sends it turn and all further turns, and stores what
+// becomes of those that it leaves.
+func (r *run) serve(turn *msg.Turn) {
 	r.deadline = time.NewTimer(r.timeout())
 	defer r.deadline.Stop()
 	if err := r.launch(); err != nil {
-		return r.finalize(runtime.Exit{Err: err})
+		r.finalize(runtime.Exit{Err: err})
+		return
 	}
+	r.m.machine.works()
 	r.logStarted()
-	r.sendPrompt(turn)
-	return r.finalize(r.loop())
+	r.accept(turn)
+	r.finalize(r.loop())
 }
 
 func (r *run) timeout() time.Duration { return time.Duration(r.setup.Timeouts.Timeout) }
@@ -158,34 +144,54 @@ func (r *run) spec() (s runtime.Spec, err error) {
 func (r *run) loop() runtime.Exit {
 	for {
 		select {
-		case h := <-r.turns:
-			r.receive(h)
+		case <-r.inbox.ready:
+			r.readMail()
 		case ev := <-r.proc.Events():
 			switch {
 			case ev.Exit != nil:
 				return *ev.Exit
-			case r.problem != "":
+			case r.failure.problem != "":
 				// it has failed: further frames do not count
 			case ev.Frame != nil:
 				r.frame(*ev.Frame)
 			case ev.Malformed != nil:
-				r.fail("the agent wrote a malformed frame: " + ev.Malformed.Reason)
+				r.malformed(ev.Malformed)
 			}
 		case <-r.deadline.C:
 			if len(r.unanswered) > 0 {
-				r.fail(fmt.Sprintf("the agent wrote no frame for %s", r.timeout()))
+				r.fail(failure{problem: fmt.Sprintf("the agent wrote no frame for %s", r.timeout())})
 			}
 		case <-r.ctl[ctlClose]:
-			for _, h := range r.pending() { // sent before the signal
-				r.receive(h)
-			}
+			r.closeIdle()
+		case <-r.ctl[ctlDrain]:
+			r.readMail() // what was sent before the signal
 			r.drain()
 		case <-r.ctl[ctlShutdown]:
 			r.shuttingDown = true
 			r.stop(r.m.cfg.Graces.EOF)
 		case <-r.ctl[ctlInterrupt]:
 			r.abort()
+		case <-r.ctl[ctlReread]:
+			r.reread()
 		}
+	}
+}
+
+// closeIdle lets the process finish, unless a turn was stored for it by now: the
+// rows say so before the process is told.
+func (r *run) closeIdle() {
+	drained := false
+	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
+		drained, err = tx.DrainIdleRun(r.row.ID)
+		return err
+	})
+	switch {
+	case err != nil: // gated is stopping
+	case drained || r.stopping:
+		r.stop(r.m.cfg.Graces.EOF)
+	default:
+		r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Kept(r.row.ID) })
+		r.reread() // it was closed by /new, or its turn is on the way
 	}
 }
 
@@ -195,8 +201,7 @@ func (r *run) drain() {
 		r.stop(r.m.cfg.Graces.EOF)
 		return
 	}
-	r.stopping = true
-	r.m.queue.Drain(r.row.ID)
+	r.takeNoMore()
 	r.proc.CloseInput()
 }
 
@@ -212,69 +217,150 @@ func (r *run) abort() {
 
 // stop closes the process's input and, after grace, kills it.
 func (r *run) stop(grace time.Duration) {
-	r.stopping = true
-	r.m.queue.Drain(r.row.ID)
 	go r.proc.Stop(grace)
+	r.takeNoMore()
 }
 
 // fail ends the run as failed.
-func (r *run) fail(problem string) {
-	if r.aborted || r.shuttingDown {
+func (r *run) fail(f failure) {
+	if r.aborted || r.shuttingDown || r.failure.problem != "" {
 		return
 	}
-	r.problem = r.setup.redact(problem)
-	r.m.queue.Drain(r.row.ID)
+	f.problem, f.kind = r.setup.redact(f.problem), cmp.Or(f.kind, msg.ErrorSession)
+	r.failure = f
 	go r.proc.Stop(r.m.cfg.Graces.Fail)
+	r.takeNoMore()
 }
 
-// receive takes a turn; a queued one is first stored as offered to this run.
-func (r *run) receive(h handover) {
-	if h.queued == nil {
-		r.logPiped(h.turn)
-		r.sendPrompt(h.turn)
+// takeNoMore keeps further turns from the run. Those that are stored for it all the
+// same are queued again at its end.
+func (r *run) takeNoMore() {
+	if r.stopping {
 		return
 	}
-	if r.problem != "" || r.stopping {
-		r.requeue(*h.queued)
-		return
+	r.stopping = true
+	r.m.queue.Drain(r.row.ID)
+	if err := r.m.st.Write(r.m.ctx, func(tx *store.Tx) error { return tx.DrainRun(r.row.ID) }); err != nil && r.m.ctx.Err() == nil {
+		r.m.log.Warn("run not marked as draining", "run", r.row.ID, "err", err)
 	}
-	var turn *msg.Turn
-	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
-		if err = tx.OfferTurn(h.queued.ID, r.row.ID, r.m.now()); err != nil {
-			return err
+}
+
+// readMail takes the turns that were sent to the run.
+func (r *run) readMail() {
+	mail := r.inbox.receive()
+	for _, t := range mail.turns {
+		if !slices.Contains(mail.cancelled, t.ID) {
+			r.accept(t)
 		}
-		turn, err = tx.Turn(r.m.ctx, h.queued.ID)
-		return err
-	})
-	if err != nil {
-		r.requeue(*h.queued)
-		return
 	}
-	r.logPiped(turn)
-	r.sendPrompt(turn)
+	if mail.piped != nil {
+		r.take(*mail.piped)
+	}
+	for _, id := range mail.cancelled {
+		if len(r.unanswered) > 0 && r.unanswered[0].ID == id {
+			r.abort()
+		}
+	}
+	if len(mail.turns) > 0 {
+		r.report()
+	}
 }
 
-// requeue returns a turn that could not be offered to the queue, unless it was
-// cancelled. A run that was closed without the queue's knowledge must not get the
-// turn again.
-func (r *run) requeue(t queue.Turn) {
-	if live, err := r.m.st.RunIsLive(r.m.ctx, r.row.ID); err == nil && !live && !r.stopping {
+// reread does what the rows say about the run and no signal did.
+func (r *run) reread() {
+	turns, err := r.m.st.RunTurns(r.m.ctx, r.row.ID)
+	if err != nil {
+		return // the next sweep looks again
+	}
+	live, err := r.m.st.RunIsLive(r.m.ctx, r.row.ID)
+	if err != nil {
+		return
+	}
+	for _, t := range turns {
+		r.accept(t)
+	}
+	r.report()
+	if len(r.unanswered) > 0 {
+		oldest, err := r.m.st.Turn(r.m.ctx, r.unanswered[0].ID)
+		if err == nil && oldest != nil && oldest.State == msg.TurnCancelled {
+			r.abort()
+		}
+	}
+	if !live && !r.stopping {
 		r.drain()
 	}
-	if row, err := r.m.st.Turn(r.m.ctx, t.ID); err != nil || row != nil && row.State == msg.TurnQueued {
-		r.m.push(t)
-	}
-	r.free()
 }
 
-// free reports to the queue that the run has one turn less.
-func (r *run) free() {
-	r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Answered(r.row.ID, 1) })
+// report tells the queue how many turns the run has.
+func (r *run) report() {
+	r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Holds(r.row.ID, len(r.unanswered)) })
+}
+
+// accept takes a turn that is stored for the run, unless it has it, or had it
+// before and the rows do not say that it is to be asked again.
+func (r *run) accept(t *msg.Turn) {
+	if slices.ContainsFunc(r.unanswered, func(u *msg.Turn) bool { return u.ID == t.ID }) {
+		return
+	}
+	if _, known := r.shownThrough[t.ID]; known {
+		now, err := r.m.st.Turn(r.m.ctx, t.ID)
+		if err != nil || now == nil || now.State != msg.TurnRunning || now.RunID != r.row.ID {
+			return
+		}
+	}
+	r.logPiped(t)
+	r.guard(t, func() { r.sendPrompt(t) })
+}
+
+// guard handles one turn. A panic fails the turn and stops the run; the run's other
+// turns are queued again.
+func (r *run) guard(t *msg.Turn, handle func()) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.m.failPanicked(t.ID, panicError(cause))
+			r.stop(r.m.cfg.Graces.Fail)
+		}
+	}()
+	handle()
+}
+
+// take gives the run a queued turn.
+func (r *run) take(t queue.Turn) {
+	var turn *msg.Turn
+	if !r.stopping {
+		err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
+			if len(r.unanswered) == 0 {
+				if free, err := tx.FreeSlot(r.m.cfg.MaxAgents); err != nil || !free {
+					return errors.Join(err, errNoSlot)
+				}
+			}
+			if err = tx.TakeTurn(t.ID, r.row.ID, r.m.now()); err == nil {
+				turn, err = tx.Turn(r.m.ctx, t.ID)
+			}
+			return err
+		})
+		if err != nil {
+			turn = nil
+		}
+	}
+	r.took(turn)
+}
+
+// took sends the prompt of a turn that the run has taken, nil if it could not, and
+// tells the queue.
+func (r *run) took(turn *msg.Turn) {
+	if turn != nil {
+		r.accept(turn)
+	}
+	r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Took(r.row.ID, len(r.unanswered), turn != nil) })
+	if turn == nil && !r.stopping {
+		r.reread() // it may have been closed
+	}
 }
 
 // sendPrompt writes a turn's prompt to the agent.
 func (r *run) sendPrompt(t *msg.Turn) {
-	if r.problem != "" || r.stopping {
+	if r.stopping {
 		return // finalize queues it again
 	}
 	p, err := r.prompt(t)
@@ -311,7 +397,7 @@ func (r *run) send(in agentproto.Input) {
 	case errors.Is(err, runtime.ErrClosed): // it has stopped reading, or has exited
 		go r.proc.Stop(r.m.cfg.Graces.Fail)
 	default:
-		r.fail("cannot write to the agent: " + err.Error())
+		r.fail(failure{problem: "cannot write to the agent: " + err.Error()})
 	}
 }
 
@@ -326,20 +412,40 @@ func (r *run) frame(f agentproto.Frame) {
 		return
 	}
 	r.logFrame(t, &f)
-	if f.Status == agentproto.StatusError {
-		r.errorFrame(t, f.Error)
-		return
-	}
+	r.guard(t, func() {
+		if f.Status == agentproto.StatusError && agentproto.Strip(f.Result) == "" {
+			r.errorFrame(t, f)
+		} else {
+			r.answer(t, f)
+		}
+	})
+}
+
+// answer stores a frame with an answer, also one that says that the answer is only a
+// part. In the same commit the run takes its next turn.
+func (r *run) answer(t *msg.Turn, f agentproto.Frame) {
 	reply := store.Reply{
 		RunID: r.row.ID, TurnID: t.ID, Final: !f.More(), SessionID: f.NewSessionID, ObservedUpto: r.shownThrough[t.ID],
 		Text:   r.setup.redact(agentproto.Strip(f.Result)),
 		Sender: "agent:" + t.Folder, SenderName: r.shown.assistant,
 	}
+	if f.Status == agentproto.StatusError {
+		reply.Final, reply.Kind = true, msg.ErrorKind(f.ErrorKind())
+		reply.Problem = r.setup.redact(cmp.Or(f.Error, noDescription))
+		r.m.log.Warn("agent failed after an answer", "run", r.row.ID, "turn", t.ID, "reason", reply.Problem)
+	}
+	var next queue.Turn
+	var reserved bool
+	if reply.Final && !r.stopping && !r.configChanged && len(r.unanswered) == 1 && r.unanswered[0].ID == t.ID {
+		next, reserved = r.m.queue.Next(r.row.ID)
+	}
 	failpoint.At(failpoint.Framed)
-	err := r.m.persist(r.m.ctx, func(tx *store.Tx) error { return tx.AnswerTurn(reply, r.m.now()) })
+	turn, err := r.store(t, reply, next.ID)
 	switch {
 	case errors.Is(err, store.ErrStale):
 		r.m.log.Info("frame discarded: its turn was cancelled", "run", r.row.ID, "turn", t.ID)
+	case errors.Is(err, store.ErrPanic):
+		panic(err)
 	case err != nil:
 		return // gated is stopping: the next one repeats the turn
 	default:
@@ -348,17 +454,74 @@ func (r *run) frame(f agentproto.Frame) {
 	if reply.Final {
 		r.done(t)
 	}
+	if reserved {
+		r.took(turn)
+	} else if reply.Final {
+		r.report()
+	}
+	if reply.Final && r.stopping && len(r.unanswered) == 0 {
+		go r.proc.Stop(r.m.cfg.Graces.EOF)
+	}
 }
+
+// store stores an answer, and gives the run the next turn, 0 for none. It returns
+// the next turn if the run has it.
+func (r *run) store(t *msg.Turn, reply store.Reply, next int64) (taken *msg.Turn, err error) {
+	var lanes []string
+	var cleared bool
+	err = r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
+		taken = nil
+		now := r.m.now()
+		if err = tx.AnswerTurn(reply, now); err != nil {
+			return err
+		}
+		if reply.Final && reply.Problem == "" {
+			if cleared, lanes, err = tx.ClearFailures(t.Folder); err != nil {
+				return err
+			}
+		}
+		if next == 0 {
+			return nil
+		}
+		err = tx.TakeTurn(next, r.row.ID, now)
+		if err == nil {
+			taken, err = tx.Turn(r.m.ctx, next)
+		}
+		if errors.Is(err, store.ErrStale) { // the answer is stored all the same
+			taken, err = nil, nil
+		}
+		return err
+	})
+	if err == nil && cleared {
+		r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Resume(t.Folder, lanes...) })
+	}
+	return taken, err
+}
+
+const noDescription = "the agent reported an error without a description"
 
 // errorFrame ends the run as failed, unless the turn was cancelled: then the
 // error does not matter.
-func (r *run) errorFrame(t *msg.Turn, problem string) {
+func (r *run) errorFrame(t *msg.Turn, f agentproto.Frame) {
 	if now, err := r.m.st.Turn(r.m.ctx, t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
 		r.m.log.Info("error frame discarded: its turn was cancelled", "run", r.row.ID, "turn", t.ID)
 		r.done(t)
+		r.report()
 		return
 	}
-	r.fail(cmp.Or(problem, "the agent reported an error without a description"))
+	r.fail(failure{
+		problem: cmp.Or(f.Error, noDescription), kind: msg.ErrorKind(f.ErrorKind()), turn: t.ID, delay: f.RetryDelay(),
+		session: f.NewSessionID,
+	})
+}
+
+// malformed ends the run as failed by the turn that the frame named.
+func (r *run) malformed(bad *agentproto.Malformed) {
+	var turn int64
+	if t := r.addressee(bad.TurnID); t != nil {
+		turn = t.ID
+	}
+	r.fail(failure{problem: "the agent wrote a malformed frame: " + bad.Reason, turn: turn})
 }
 
 // addressee returns the turn that a frame answers: the one it names, else the
@@ -392,8 +555,4 @@ func (r *run) done(t *msg.Turn) {
 	r.unanswered = slices.Delete(r.unanswered, i, i+1)
 	r.last, r.answered = t, true
 	r.m.meter.answered(t, r.m.cfg.Now())
-	r.free()
-	if r.stopping && len(r.unanswered) == 0 {
-		r.stop(r.m.cfg.Graces.EOF)
-	}
 }

@@ -22,7 +22,7 @@ const listLimit = 200
 
 // Agents applies the API's changes to runs and queue.
 type Agents interface {
-	Cancel(*msg.Turn)
+	Cancel(turns ...*msg.Turn)
 	Retry(*msg.Turn)
 }
 
@@ -56,9 +56,9 @@ func answer(status int, handle func(*http.Request) (any, error)) http.HandlerFun
 func (a API) list(r *http.Request) (any, error) {
 	state := msg.TurnState(r.URL.Query().Get("state"))
 	switch state {
-	case "", msg.TurnQueued, msg.TurnOffered, msg.TurnRunning, msg.TurnDone, msg.TurnFailed, msg.TurnCancelled:
+	case "", msg.TurnQueued, msg.TurnRunning, msg.TurnDone, msg.TurnFailed, msg.TurnCancelled:
 	default:
-		return nil, apierr.New(apierr.BadRequest, "state %q is none of queued, offered, running, done, failed, cancelled", state)
+		return nil, apierr.New(apierr.BadRequest, "state %q is none of queued, running, done, failed, cancelled", state)
 	}
 	turns, err := a.Store.Turns(r.Context(), state, r.URL.Query().Get("chat"), listLimit)
 	if err != nil {
@@ -90,7 +90,7 @@ func (a API) turn(r *http.Request) (*msg.Turn, error) {
 }
 
 func (a API) retry(r *http.Request) (any, error) {
-	t, err := a.change(r, "failed and cancelled turns, and those in backoff, can be retried", (*store.Tx).ReviveTurn)
+	t, err := a.change(r, "failed and cancelled turns, and those that wait for a time, can be retried", (*store.Tx).ReviveTurn)
 	if err != nil {
 		return nil, err
 	}

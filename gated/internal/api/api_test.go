@@ -24,8 +24,8 @@ const secret = "s3cret"
 // agents records the calls of the API.
 type agents struct{ cancelled, retried []*msg.Turn }
 
-func (a *agents) Cancel(t *msg.Turn) { a.cancelled = append(a.cancelled, t) }
-func (a *agents) Retry(t *msg.Turn)  { a.retried = append(a.retried, t) }
+func (a *agents) Cancel(turns ...*msg.Turn) { a.cancelled = append(a.cancelled, turns...) }
+func (a *agents) Retry(t *msg.Turn)         { a.retried = append(a.retried, t) }
 
 type fixture struct {
 	t       *testing.T
@@ -87,7 +87,8 @@ func (r *fixture) turn(chat string, state msg.TurnState) *msg.Turn {
 			return err
 		}
 		t.TriggerMessageID = m.ID
-		return tx.PutTurn(t, 0)
+		_, err := tx.PutTurn(t, 0)
+		return err
 	})
 	r.move(t, state)
 	return t
@@ -185,7 +186,9 @@ func TestRetry(t *testing.T) {
 	t.Run("of a turn in backoff", func(t *testing.T) {
 		r := newFixture(t)
 		turn := r.turn("telegram:1", msg.TurnQueued)
-		r.write(func(tx *store.Tx) error { return tx.RequeueTurn(turn.ID, true, "broken", 1<<50) })
+		r.write(func(tx *store.Tx) error {
+			return tx.RequeueTurn(turn.ID, store.Requeue{Attempt: true, WaitsFor: msg.WaitsRetry, Problem: "broken", NotBefore: 1 << 50})
+		})
 		r.expect("POST", "/v1/turns/1/retry", 202)
 		if now := r.stored(turn); now.NotBefore != 0 || now.Attempts != 0 || len(r.agents.retried) != 1 {
 			t.Errorf("turn %+v", now)

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"arizuko/gated/internal/decide"
-	"arizuko/gated/internal/queue"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -33,7 +32,6 @@ type storedTurn struct {
 	turn    *msg.Turn
 	rows    []int64 // of derived rows their own ids
 	reasons []msg.Reason
-	offered int64
 }
 
 type stopped struct {
@@ -108,13 +106,21 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 	return nil // what is acted on after the commit
 }
 
+// maxFileWait is how long a turn waits for the attachments of its rows, in ms.
+const maxFileWait = 60_000
+
 // storeTurn stores derived rows, the turn, and each row's decision, and asks for the
 // attachments that are still to be downloaded.
 func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 	turn := e.Turn
 	ids := make([]int64, len(e.Entries))
+	turn.RowCount = len(e.Entries)
 	for i, entry := range e.Entries {
 		p.at, ids[i] = entry.Row, entry.Row
+		turn.RowBytes += len(p.row(entry.Row).Content)
+		if entry.Files {
+			turn.WaitsFor, turn.NotBefore = msg.WaitsFiles, p.batch.Now+maxFileWait
+		}
 		if entry.Derive.Source != "" {
 			m := derived(p.row(entry.Row), entry.Derive)
 			if _, _, err := tx.PutMessage(m); err != nil {
@@ -123,12 +129,14 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 			ids[i] = m.ID
 		}
 	}
+	if e.Entries[0].Reason == msg.ReasonReset {
+		turn.RowCount = 0 // it shares no turn with what was written before /new
+	}
 	p.at, turn.TriggerMessageID = e.Entries[e.Trigger].Row, ids[e.Trigger]
-	offered, err := p.putTurn(tx, &turn)
-	if err != nil {
+	if _, err := tx.PutTurn(&turn, p.g.cfg.MaxAgents); err != nil {
 		return err
 	}
-	stored := storedTurn{turn: &turn, rows: ids, offered: offered}
+	stored := storedTurn{turn: &turn, rows: ids}
 	for _, entry := range e.Entries {
 		stored.reasons = append(stored.reasons, entry.Reason)
 	}
@@ -220,46 +228,20 @@ func (g *Gateway) act(p *plan) {
 	}
 	for _, t := range p.turns {
 		g.logTurn(t, p.batch.Chat.JID)
-		g.agents.Dispatch(t.turn, t.offered)
+		g.agents.Dispatch(t.turn)
 	}
 }
 
-// putTurn stores the turn, for a live run of its address if there is one.
-func (p *plan) putTurn(tx *store.Tx, t *msg.Turn) (offered int64, err error) {
-	if t.Kind != msg.Delegated {
-		offered = p.g.agents.Offer(queue.KeyOf(t))
-	}
-	if err = tx.PutTurn(t, offered); err != nil && offered != 0 {
-		p.g.agents.Withdraw(offered)
-	}
-	return offered, err
-}
-
-// undo withdraws what was offered to the agents.
-func (p *plan) undo() {
-	for _, t := range p.turns {
-		if t.offered != 0 {
-			p.g.agents.Withdraw(t.offered)
-		}
-	}
-}
-
-// stopChat ends what the chat has open.
+// stopChat ends what the chat has open. The agents carry out what is more than a
+// page.
 func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	p.at = e.Row
 	var topic *string
 	if e.OneTopic {
 		topic = &e.Topic
 	}
-	held := func(m *msg.Message) bool {
-		return m.ID < e.Row && !slices.Contains(e.Except, m.ID) &&
-			(topic == nil || msg.EffectiveTopic(p.batch.Chat.StickyTopic, m.Topic, "", "") == *topic)
-	}
-	err := tx.DecideAll(p.batch.Chat.JID, held, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped}, p.batch.Now)
-	if err != nil {
-		return err
-	}
-	cancelled, err := tx.CancelChatTurns(p.batch.Chat.JID, topic, p.batch.Now)
+	except := append(slices.Clone(e.Except), e.Row)
+	cancelled, _, err := tx.StopChat(p.batch.Chat.JID, topic, e.Row, except, p.batch.Now)
 	p.stops = append(p.stops, stopped{e.Folder, topic, cancelled})
 	return err
 }
@@ -269,7 +251,6 @@ func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 // after maxRowFailures, however many rows of its chat wait before it.
 func (g *Gateway) retry(ctx context.Context, p *plan) {
 	c := p.batch.chat
-	p.undo()
 	g.restart(c)
 	if !permanent(p.err) {
 		_ = g.database.note(ctx, p.err)

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/decide"
-	"arizuko/gated/internal/queue"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -41,9 +40,8 @@ const (
 
 // Agents runs the turns that the gateway stores.
 type Agents interface {
-	Offer(queue.Key) (runID int64)
-	Withdraw(runID int64)
-	Dispatch(t *msg.Turn, offered int64)
+	Dispatch(turns ...*msg.Turn)
+	Poked()
 	Stop(folder string, topic *string, cancelled []*msg.Turn)
 	Drain(runID int64)
 }
@@ -170,6 +168,7 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 	case <-now:
 	case <-ctx.Done():
 	case <-g.wake:
+		g.agents.Poked()
 		g.sweeper.poked = true
 	case <-poll:
 		g.checkRoutes(ctx)

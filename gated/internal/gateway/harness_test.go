@@ -14,7 +14,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"arizuko/gated/internal/queue"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -67,7 +66,7 @@ func (h *harness) restart() {
 	h.g = New(Config{
 		Poll: time.Hour, MaxAge: 24 * time.Hour, Impulse: msg.DefaultImpulse(100, maxHold),
 		Operators: map[string]bool{"telegram:9": true}, BotNames: []string{"ari"},
-		Routd: client, Onbod: client, Dashd: httpx.NewClient(h.routd.URL, "secret"), Now: func() time.Time { return h.clock },
+		Routd: client, Onbod: client, Dashd: client, Now: func() time.Time { return h.clock },
 	}, h.st, h.agents, nil, log, nil)
 	if err := h.g.catchUp(h.t.Context()); err != nil {
 		h.t.Fatal(err)
@@ -188,21 +187,12 @@ type fakeAgents struct {
 	turns   []*msg.Turn
 	stopped []string
 	drained []int64
-	panics  bool
 }
 
-func (a *fakeAgents) Offer(queue.Key) int64                   { return 0 }
-func (a *fakeAgents) Withdraw(int64)                          {}
+func (a *fakeAgents) Dispatch(turns ...*msg.Turn)             { a.turns = append(a.turns, turns...) }
+func (a *fakeAgents) Poked()                                  {}
 func (a *fakeAgents) Drain(runID int64)                       { a.drained = append(a.drained, runID) }
 func (a *fakeAgents) Stop(f string, _ *string, _ []*msg.Turn) { a.stopped = append(a.stopped, f) }
-
-// Dispatch notes a turn.
-func (a *fakeAgents) Dispatch(t *msg.Turn, _ int64) {
-	if a.panics {
-		panic("no agents")
-	}
-	a.turns = append(a.turns, t)
-}
 
 // fakeRoutd answers every question as answer says: by default, every row is
 // routed to main.

@@ -8,21 +8,22 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"arizuko/pkg/msg"
 )
 
 // model carries out the queue's actions, as the manager of the agents does, and
 // checks each step against the rules.
 type model struct {
-	t     interface{ Fatalf(string, ...any) }
-	q     *GroupQueue
-	clock *clock
+	t interface{ Fatalf(string, ...any) }
+	*fixture
 	limit int
 
 	turns    map[int64]Turn
 	where    map[int64]place
-	ready    map[int64]time.Time // when backoffs end
 	runs     map[int64]*process
 	toStart  []Turn
+	toPipe   []Piped
 	toClose  []int64
 	nextTurn int64
 	nextRun  int64
@@ -42,53 +43,59 @@ const (
 // process is a run as its owner sees it.
 type process struct {
 	id      int64
-	key     Key
-	alone   bool
-	open    []int64
+	first   Turn
+	open    []int64 // stored for it
 	closing bool
 }
 
 func newModel(t interface{ Fatalf(string, ...any) }, limit int) *model {
-	c := newClock()
 	return &model{
-		t: t, clock: c, q: New(limit, c.time), limit: limit,
-		turns: map[int64]Turn{}, where: map[int64]place{}, ready: map[int64]time.Time{}, runs: map[int64]*process{},
+		t: t, fixture: newFixture(limit), limit: limit,
+		turns: map[int64]Turn{}, where: map[int64]place{}, runs: map[int64]*process{},
 	}
 }
 
 // push makes a turn and queues it.
-func (w *model) push(k Key) int64 { return w.pushTurn(Turn{Key: k}) }
-
-func (w *model) pushTurn(t Turn) int64 {
-	t.ID = w.newTurn(t)
-	w.take(w.q.Push(t))
-	return t.ID
-}
-
-func (w *model) newTurn(t Turn) int64 {
+func (w *model) push(t Turn) int64 {
 	w.nextTurn++
 	t.ID = w.nextTurn
 	w.turns[t.ID] = t
 	w.where[t.ID] = waiting
+	w.take(w.fixture.push(t))
 	return t.ID
 }
 
-// offer does what the gateway does with a new turn.
-func (w *model) offer(k Key, withdraw bool) {
-	run := w.q.Offer(k)
-	id := w.newTurn(Turn{Key: k})
-	switch {
-	case run == 0:
-		w.take(w.q.Push(w.turns[id]))
-	case withdraw:
-		w.take(w.q.Answered(run, 1), w.q.Push(w.turns[id]))
-	default:
-		w.pipe(run, w.turns[id])
+// steer stores a turn for a live run, as the gateway does, if its lane has no queued
+// turn.
+func (w *model) steer(a msg.Address) {
+	t := turn(w.nextTurn+1, a)
+	for _, q := range w.rows.queued {
+		if q.Lane == t.Lane {
+			return
+		}
 	}
-	w.check()
+	for _, p := range w.sorted() {
+		if p.first.Address == a && !p.first.Alone && !p.closing && len(p.open) < maxPiped && (len(p.open) > 0 || w.busyRuns() < w.limit) {
+			w.nextTurn++
+			w.turns[t.ID], w.where[t.ID] = t, atRun
+			p.open = append(p.open, t.ID)
+			w.take(w.Holds(p.id, len(p.open)))
+			return
+		}
+	}
 }
 
-// take notes actions. Pipes are carried out at once, the rest when obeyed.
+// busyRuns is the number of runs that have turns by the rows.
+func (w *model) busyRuns() (n int) {
+	for _, p := range w.runs {
+		if len(p.open) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// take notes actions, which are carried out when obeyed.
 func (w *model) take(all ...Actions) {
 	for _, a := range all {
 		for _, t := range a.Start {
@@ -97,27 +104,27 @@ func (w *model) take(all ...Actions) {
 			w.toStart = append(w.toStart, t)
 		}
 		for _, p := range a.Pipe {
-			w.pipe(p.RunID, p.Turn)
+			w.piped(p)
 		}
 		w.toClose = append(w.toClose, a.Close...)
 	}
 	w.check()
 }
 
-func (w *model) pipe(run int64, t Turn) {
-	p := w.runs[run]
-	if p == nil {
-		w.t.Fatalf("turn %d piped to run %d, which is gone", t.ID, run)
+func (w *model) piped(p Piped) {
+	run := w.runs[p.RunID]
+	if run == nil {
+		w.t.Fatalf("turn %d piped to run %d, which is gone", p.Turn.ID, p.RunID)
 		return
 	}
-	if p.key != t.Key || p.alone || t.Alone || p.closing {
-		w.t.Fatalf("turn %+v piped to run %+v", t, p)
+	if run.first.Address != p.Turn.Address || p.Turn.Alone || run.closing {
+		w.t.Fatalf("turn %+v piped to run %+v", p.Turn, run)
 	}
-	w.begin(t, p)
-	w.where[t.ID] = atRun
-	p.open = append(p.open, t.ID)
-	if len(p.open) > maxPiped {
-		w.t.Fatalf("run %d has %d turns", run, len(p.open))
+	w.begin(p.Turn, run)
+	w.where[p.Turn.ID] = starting
+	w.toPipe = append(w.toPipe, p)
+	if len(run.open) >= maxPiped {
+		w.t.Fatalf("run %d has %d turns", p.RunID, len(run.open)+1)
 	}
 }
 
@@ -127,11 +134,11 @@ func (w *model) begin(t Turn, to *process) {
 	if w.where[t.ID] != waiting {
 		w.t.Fatalf("turn %d begins a second time", t.ID)
 	}
-	if w.ready[t.ID].After(w.clock.now) {
+	if w.rows.until[t.ID] > w.clock.now.UnixMilli() {
 		w.t.Fatalf("turn %d begins before its backoff is over", t.ID)
 	}
 	for id, older := range w.turns {
-		if id >= t.ID || w.where[id] == ended || older.Folder != t.Folder || older.conversation() != t.conversation() {
+		if id >= t.ID || w.where[id] == ended || older.Conversation() != t.Conversation() {
 			continue
 		}
 		if to == nil || !slices.Contains(to.open, id) {
@@ -143,30 +150,24 @@ func (w *model) begin(t Turn, to *process) {
 
 // check compares the queue with the rules and with the model.
 func (w *model) check() {
-	busy, lanes, sessions := len(w.toStart), map[laneKey]bool{}, map[session]bool{}
+	busy, lanes, sessions := len(w.toStart), map[string]bool{}, map[msg.Address]bool{}
 	claim := func(t Turn) {
-		if lanes[t.lane()] || sessions[t.session()] {
-			w.t.Fatalf("a second run in lane %+v or session %+v", t.lane(), t.session())
+		if lanes[t.Lane] || sessions[t.Session()] {
+			w.t.Fatalf("a second run in lane %q or session %+v", t.Lane, t.Session())
 		}
-		lanes[t.lane()], sessions[t.session()] = true, true
+		lanes[t.Lane], sessions[t.Session()] = true, true
 	}
 	for _, t := range w.toStart {
 		claim(t)
 	}
 	for _, p := range w.runs {
-		claim(Turn{Key: p.key, Alone: p.alone})
-		if len(p.open) > 0 {
+		claim(p.first)
+		if len(p.open) > 0 || slices.ContainsFunc(w.toPipe, func(q Piped) bool { return q.RunID == p.id }) {
 			busy++
 		}
 	}
-	n := 0
-	for _, where := range w.where {
-		if where == waiting {
-			n++
-		}
-	}
-	if depth, running := w.q.Depth(); busy > w.limit || running != busy || depth != n {
-		w.t.Fatalf("%d waiting and %d busy of %d; the queue says %d and %d", n, busy, w.limit, depth, running)
+	if running := w.Busy(); w.busyRuns() > w.limit || running != busy {
+		w.t.Fatalf("%d busy, by the rows %d of %d; the queue says %d", busy, w.busyRuns(), w.limit, running)
 	}
 }
 
@@ -174,67 +175,115 @@ func (w *model) check() {
 func (w *model) start(i int, fails bool) {
 	t := w.toStart[i]
 	w.toStart = slices.Delete(w.toStart, i, i+1)
+	if w.busyRuns() >= w.limit { // a turn was stored for an idle run meanwhile
+		w.where[t.ID] = waiting
+		w.take(w.StartFailed(t, true))
+		return
+	}
 	if fails { // as when it was cancelled meanwhile
 		w.where[t.ID] = ended
-		w.take(w.q.StartFailed(t))
+		w.rows.remove(t.ID)
+		w.take(w.StartFailed(t, false))
 		return
 	}
 	w.nextRun++
-	w.runs[w.nextRun] = &process{id: w.nextRun, key: t.Key, alone: t.Alone, open: []int64{t.ID}}
+	w.runs[w.nextRun] = &process{id: w.nextRun, first: t, open: []int64{t.ID}}
 	w.where[t.ID] = atRun
-	w.take(w.q.Started(t, w.nextRun))
+	w.take(w.started(t, w.nextRun))
 }
 
-// close carries out the i-th close: a run that is closed gets no more.
+// pipe carries out the i-th pipe; the run may have ended.
+func (w *model) pipe(i int, fails bool) {
+	p := w.toPipe[i]
+	w.toPipe = slices.Delete(w.toPipe, i, i+1)
+	run := w.runs[p.RunID]
+	switch {
+	case run == nil:
+		w.where[p.Turn.ID] = waiting
+	case fails, len(run.open) == 0 && w.busyRuns() >= w.limit:
+		w.where[p.Turn.ID] = waiting
+		w.take(w.Took(p.RunID, len(run.open), false))
+	default:
+		run.open = append(run.open, p.Turn.ID)
+		w.where[p.Turn.ID] = atRun
+		w.take(w.took(p.RunID, p.Turn, len(run.open)))
+	}
+}
+
+// close carries out the i-th close: a run that is closed gets no more, one that has
+// got a turn goes on.
 func (w *model) close(i int) {
 	id := w.toClose[i]
 	w.toClose = slices.Delete(w.toClose, i, i+1)
-	if p := w.runs[id]; p != nil {
-		if len(p.open) > 0 {
-			w.t.Fatalf("run %d is closed with turns %v", id, p.open)
-		}
+	p := w.runs[id]
+	switch {
+	case p == nil:
+	case len(p.open) > 0:
+		w.take(w.Kept(id))
+	default:
 		p.closing = true
 	}
 }
 
 func (w *model) answer(p *process) {
+	var next Turn
+	var takes bool
+	if len(p.open) == 1 && !p.closing {
+		next, takes = w.Next(p.id)
+	}
 	w.where[p.open[0]] = ended
 	p.open = p.open[1:]
-	w.take(w.q.Answered(p.id, 1))
+	if !takes {
+		w.take(w.Holds(p.id, len(p.open)))
+		return
+	}
+	w.begin(next, p)
+	p.open = append(p.open, next.ID)
+	w.where[next.ID] = atRun
+	w.take(w.took(p.id, next, len(p.open)))
 }
 
 // exit ends a process; what it has not answered goes back, the oldest with a
 // backoff.
 func (w *model) exit(p *process, backoff time.Duration) {
 	delete(w.runs, p.id)
+	w.toPipe = slices.DeleteFunc(w.toPipe, func(q Piped) bool {
+		if q.RunID == p.id {
+			w.where[q.Turn.ID] = waiting
+		}
+		return q.RunID == p.id
+	})
 	var left []Turn
 	for i, id := range p.open {
-		t := w.turns[id]
 		if i == 0 {
-			t.Backoff = backoff
-			w.ready[id] = w.clock.now.Add(backoff)
+			w.rows.until[id] = w.clock.now.Add(backoff).UnixMilli()
 		}
-		w.turns[id], w.where[id] = t, waiting
-		left = append(left, t)
+		w.where[id] = waiting
+		left = append(left, w.turns[id])
 	}
-	w.take(w.q.Exited(p.id, left...))
+	w.take(w.exited(p.id, left...))
 }
 
 func (w *model) retire(p *process) {
 	p.closing = true
-	w.q.Drain(p.id)
+	w.Drain(p.id)
 }
 
 func (w *model) remove(id int64) {
 	if w.where[id] == waiting {
 		w.where[id] = ended
-		w.take(w.q.Remove(id))
+		w.rows.remove(id)
+		w.take(w.Changed(w.turns[id].Lane))
 	}
 }
 
 func (w *model) obey() {
-	for len(w.toStart) > 0 {
-		w.start(0, false)
+	for len(w.toStart)+len(w.toPipe) > 0 {
+		if len(w.toStart) > 0 {
+			w.start(0, false)
+		} else {
+			w.pipe(0, false)
+		}
 	}
 	for len(w.toClose) > 0 {
 		w.close(0)
@@ -277,7 +326,7 @@ func (w *model) drain() {
 		w.answerAll()
 		w.exitAll()
 		w.clock.advance(time.Second)
-		w.take(w.q.Tick(idleFor(time.Hour)))
+		w.take(w.Tick(idleFor(time.Hour)))
 	}
 }
 
@@ -292,15 +341,15 @@ func TestQueue_RandomOperations_KeepOrderPerConversation(t *testing.T) {
 		for _, p := range w.sorted() {
 			w.exit(p, 0)
 		}
-		if len(w.q.lanes)+len(w.q.runs)+len(w.q.holds)+len(w.q.ring) != 0 {
-			t.Fatalf("the empty queue still holds %+v", w.q)
+		if len(w.lanes)+len(w.GroupQueue.runs)+len(w.holds)+len(w.ring) != 0 {
+			t.Fatalf("the empty queue still holds %+v", w.GroupQueue)
 		}
 	})
 }
 
-func drawKey(t *rapid.T) Key {
+func drawAddress(t *rapid.T) msg.Address {
 	folder := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "folder")
-	return Key{
+	return msg.Address{
 		Folder:   folder,
 		ChatJID:  rapid.SampledFrom([]string{"telegram:1", "telegram:2", "web:" + folder}).Draw(t, "chat"),
 		Topic:    rapid.SampledFrom([]string{"", "", "#x"}).Draw(t, "topic"),
@@ -313,17 +362,19 @@ func (w *model) step(t *rapid.T) {
 	choose := func(n int, what string) int { return rapid.IntRange(0, n-1).Draw(t, what) }
 	runs := w.sorted()
 	busy := slices.DeleteFunc(slices.Clone(runs), func(p *process) bool { return len(p.open) == 0 })
-	switch what := choose(14, "step"); {
+	switch what := choose(15, "step"); {
 	case what <= 2:
-		w.push(drawKey(t))
+		w.push(turn(0, drawAddress(t)))
 	case what == 3: // delegated work has a topic of its own
-		k := drawKey(t)
-		k.Topic = fmt.Sprintf("#d%d", w.nextTurn)
-		w.pushTurn(Turn{Key: k, Alone: true})
+		a := drawAddress(t)
+		a.Topic = fmt.Sprintf("#d%d", w.nextTurn)
+		w.push(alone(turn(0, a)))
 	case what <= 5:
-		w.offer(drawKey(t), rapid.Bool().Draw(t, "withdraw"))
+		w.steer(drawAddress(t))
 	case what <= 7 && len(w.toStart) > 0:
 		w.start(choose(len(w.toStart), "start"), choose(4, "start fails") == 0)
+	case what == 14 && len(w.toPipe) > 0:
+		w.pipe(choose(len(w.toPipe), "pipe"), choose(4, "pipe fails") == 0)
 	case what == 8 && len(w.toClose) > 0:
 		w.close(choose(len(w.toClose), "close"))
 	case what == 9 && len(busy) > 0:
@@ -336,6 +387,6 @@ func (w *model) step(t *rapid.T) {
 		w.remove(1 + int64(choose(int(w.nextTurn), "remove")))
 	case what == 13:
 		w.clock.advance(time.Duration(choose(2000, "ms")) * time.Millisecond)
-		w.take(w.q.Tick(idleFor(time.Duration(choose(5, "idle")) * time.Second)))
+		w.take(w.Tick(idleFor(time.Duration(choose(5, "idle")) * time.Second)))
 	}
 }

@@ -1,20 +1,19 @@
 // Package queue decides which turn runs next. A group answers its chats one after
 // another, in one lane; a web chat has a lane per topic. Lanes share a limited
-// number of running agents. The queue is a copy in memory: it is filled from the
-// turns table at start.
+// number of running agents. The turns themselves stay in the turns table: in memory
+// are the lanes that have queued turns, and the live runs.
 package queue
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"arizuko/pkg/msg"
 )
 
-// maxPiped bounds the unanswered turns of one run: more than a user types ahead,
-// few enough that an agent that reads nothing holds little.
+// maxPiped bounds the unanswered turns of one run; the store has the same limit.
 const maxPiped = 16
 
 // quantum is how long a lane may keep its agent for further turns while other
@@ -22,52 +21,37 @@ const maxPiped = 16
 // for a moment; for a slow one it makes no difference.
 const quantum = 100 * time.Millisecond
 
-// Key is what one agent process serves: one session that answers in one place.
-type Key struct {
-	Folder, ChatJID, Topic, ThreadID string
-}
-
-// laneKey names a lane: the folder's, or one for a topic of its web chat.
-type laneKey struct {
-	folder string
-	web    bool
-	topic  string
-}
-
-// session is what at most one process works on, in whatever lane.
-type session struct{ folder, topic string }
-
-func (k Key) session() session { return session{k.Folder, k.Topic} }
+// readRetry is when a lane is looked at again whose turns could not be read.
+const readRetry = time.Second
 
 // Turn is a queued turn. Alone marks one that shares no run with others.
 type Turn struct {
 	ID int64
-	Key
-	Backoff time.Duration // counted from the moment it is queued
-	Alone   bool
+	msg.Address
+	Lane  string
+	Alone bool
 }
 
-// entry is a turn in its lane.
-type entry struct {
-	Turn
-	ready time.Time // end of the backoff, by the monotonic clock
-}
-
-// lane is where a turn waits. A delegated turn waits in the folder's lane,
-// wherever it answers.
-func (t Turn) lane() laneKey {
-	if platform, _ := msg.SplitJID(t.ChatJID); platform == msg.PlatformWeb && !t.Alone {
-		return laneKey{t.Folder, true, t.Topic}
-	}
-	return laneKey{folder: t.Folder}
-}
-
-// KeyOf is the key of a stored turn.
-func KeyOf(t *msg.Turn) Key { return Key{t.Folder, t.ChatJID, t.Topic, t.ThreadID} }
-
-// TurnOf is the queue's view of a stored turn, which may run at once.
+// TurnOf is the queue's view of a stored turn.
 func TurnOf(t *msg.Turn) Turn {
-	return Turn{ID: t.ID, Key: KeyOf(t), Alone: t.Kind == msg.Delegated}
+	return Turn{ID: t.ID, Address: t.Address(), Lane: t.Lane(), Alone: t.Alone()}
+}
+
+// Next is the result of a search for a lane's next turn.
+type Next struct {
+	Turn  Turn
+	Found bool
+	// Through is the id up to which no turn may start before Until, in unix ms, unless
+	// one of them changes. Until is 0 if none waits.
+	Through int64
+	Until   int64
+}
+
+// Rows finds queued turns.
+type Rows interface {
+	// Next looks for the oldest turn of a lane, of those after an id, that may start at
+	// the time now, in unix ms.
+	Next(lane string, after, now int64) (Next, error)
 }
 
 // Piped is a queued turn for a live run.
@@ -79,131 +63,186 @@ type Piped struct {
 // Actions are what the caller must do now, in any order.
 type Actions struct {
 	Start []Turn  // start a run for the turn; then call Started or StartFailed
-	Pipe  []Piped // hand the turn to the run
-	Close []int64 // let the idle run finish; then call Exited
+	Pipe  []Piped // give the turn to the run; then call Took
+	Close []int64 // let the idle run finish; then call Exited, or Kept if it has got a turn
 }
 
 // GroupQueue is the scheduler. Its methods do nothing themselves: they return Actions.
+//
+// What it knows of runs may be behind the rows: a new turn may have been stored for
+// a run already. So every start, pipe and close may be refused.
 type GroupQueue struct {
-	mu    sync.Mutex
-	limit int
-	now   func() time.Time
-	lanes map[laneKey]*lane
-	runs  map[int64]*run
-	holds map[session]*lane // the lane whose process has the session
-	ring  []*lane           // lanes that wait for a slot, longest first
-	busy  int               // lanes with an unanswered turn
-	acts  Actions
+	mu     sync.Mutex
+	limit  int
+	now    func() time.Time
+	rows   Rows
+	lanes  map[string]*lane
+	runs   map[int64]*run
+	holds  map[msg.Address]*lane // session → the lane whose process has it
+	paused map[string]int64      // folder → when it may start the next run, unix ms
+	ring   []*lane               // lanes that wait for a slot, longest first
+	busy   int                   // lanes with an unanswered turn
+	acts   Actions
 }
 
 type lane struct {
-	key      laneKey
-	waiting  []entry // by ID
+	name     string
 	run      *run
 	starting bool
 	inRing   bool
+
+	// What is known of its queued turns. Those up to through wait until the time until.
+	unread  bool // there may be turns after through
+	next    *Turn
+	through int64
+	until   int64 // unix ms, 0 for none
 }
 
 type run struct {
 	id      int64
-	key     Key
+	address msg.Address
 	lane    *lane
-	alone   bool
+	single  bool // it gets no other turn before it has answered
 	closing bool
 	wanted  bool      // another lane waits for its session
 	open    int       // turns it has not answered
+	taking  *Turn     // a queued turn on its way to it
 	busyAt  time.Time // when its lane last got a slot
 	idleAt  time.Time
 }
 
-// New makes a queue for at most limit busy agents.
-func New(limit int, now func() time.Time) *GroupQueue {
-	return &GroupQueue{limit: limit, now: now, lanes: map[laneKey]*lane{}, runs: map[int64]*run{}, holds: map[session]*lane{}}
+// load is the number of turns that the run has or is about to have.
+func (r *run) load() int {
+	if r.taking != nil {
+		return r.open + 1
+	}
+	return r.open
 }
 
-// Push queues turns.
-func (q *GroupQueue) Push(turns ...Turn) Actions {
+// New makes a queue for at most limit busy agents.
+func New(limit int, now func() time.Time, rows Rows) *GroupQueue {
+	return &GroupQueue{
+		limit: limit, now: now, rows: rows, lanes: map[string]*lane{}, runs: map[int64]*run{},
+		holds: map[msg.Address]*lane{}, paused: map[string]int64{},
+	}
+}
+
+// Stored reports that new turns were stored in lanes.
+func (q *GroupQueue) Stored(lanes ...string) Actions {
 	return q.update(func() {
-		for _, t := range turns {
-			q.refresh(q.wait(t))
+		for _, name := range lanes {
+			l := q.lane(name)
+			l.unread = true
+			q.refresh(l)
 		}
 	})
 }
 
-// Remove removes cancelled turns.
-func (q *GroupQueue) Remove(ids ...int64) Actions {
+// Changed reports that queued turns of lanes have changed: they may start earlier,
+// or are queued no more.
+func (q *GroupQueue) Changed(lanes ...string) Actions {
 	return q.update(func() {
+		for _, name := range lanes {
+			l := q.lane(name)
+			l.reread()
+			q.refresh(l)
+		}
+	})
+}
+
+// Pause keeps a folder's lanes from starting a run before a time, in unix ms.
+func (q *GroupQueue) Pause(folder string, until int64) Actions {
+	return q.update(func() { q.paused[folder] = until })
+}
+
+// Resume ends the pause of a folder; turns of lanes have changed by it.
+func (q *GroupQueue) Resume(folder string, lanes ...string) Actions {
+	return q.update(func() {
+		delete(q.paused, folder)
+		for _, name := range lanes {
+			q.lane(name).reread()
+		}
 		for _, l := range q.lanes {
-			n := len(l.waiting)
-			l.waiting = slices.DeleteFunc(l.waiting, func(t entry) bool { return slices.Contains(ids, t.ID) })
-			if len(l.waiting) != n {
+			if l.folder() == folder {
 				q.refresh(l)
 			}
 		}
 	})
 }
 
-// Offer returns the live run that a turn about to be stored can be piped to, 0 if
-// it must queue, and counts the turn as the run's. Call Answered if the turn does
-// not reach the run.
-func (q *GroupQueue) Offer(k Key) (runID int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	l := q.lanes[Turn{Key: k}.lane()]
-	if l == nil || l.run == nil || !l.run.accepts(Turn{Key: k}) || l.blocks(k, q.now()) {
-		return 0
-	}
-	switch idle := l.run.open == 0; {
-	case len(q.ring) > 0 && (idle || !q.inQuantum(l.run)), idle && q.busy >= q.limit:
-		return 0
-	case idle:
-		q.occupy(l.run)
-	}
-	l.run.open++
-	return l.run.id
-}
-
 // Started reports that the run for a turn of Actions.Start exists.
 func (q *GroupQueue) Started(t Turn, runID int64) Actions {
 	return q.update(func() {
-		l := q.lane(t.lane())
+		l := q.lane(t.Lane)
 		l.starting = false
-		l.run = &run{id: runID, key: t.Key, lane: l, alone: t.Alone, open: 1, busyAt: q.now()}
+		l.run = &run{id: runID, address: t.Address, lane: l, single: t.Alone, open: 1, busyAt: q.now()}
 		q.runs[runID] = l.run
-		q.refreshContenders(l, t.session())
+		q.refreshContenders(l, t.Address)
 		q.refresh(l)
 	})
 }
 
-// StartFailed reports that a turn of Actions.Start got no run. Push it again if
-// it is still queued.
-func (q *GroupQueue) StartFailed(t Turn) Actions {
+// StartFailed reports that a turn of Actions.Start got no run. If noSlot is set, more
+// runs are busy than the queue knows: the lane waits for the next tick.
+func (q *GroupQueue) StartFailed(t Turn, noSlot bool) Actions {
 	return q.update(func() {
-		l := q.lane(t.lane())
+		l := q.lane(t.Lane)
 		l.starting = false
 		q.busy--
-		delete(q.holds, t.session())
-		q.refreshContenders(l, t.session())
+		delete(q.holds, t.Session())
+		l.reread()
+		if noSlot {
+			return
+		}
+		q.refreshContenders(l, t.Address)
 		q.refresh(l)
 	})
 }
 
-// Answered reports that n of a run's turns have ended or did not reach it.
-func (q *GroupQueue) Answered(runID int64, n int) Actions {
+// Took reports that a turn of Actions.Pipe or Next has reached its run, or, if not
+// taken, that it did not: then the lane waits for the next tick. open is how many
+// unanswered turns the run has now.
+func (q *GroupQueue) Took(runID int64, open int, taken bool) Actions {
 	return q.update(func() {
 		r := q.runs[runID]
-		if r == nil || r.open == 0 || n == 0 {
+		if r == nil {
 			return
 		}
-		if r.open = max(r.open-n, 0); r.open == 0 {
-			q.busy--
-			r.idleAt = q.now()
-			if r.wanted {
-				q.close(r)
-			}
+		q.setLoad(r, open, nil)
+		if !taken {
+			r.lane.reread()
+			return
 		}
 		q.refresh(r.lane)
 	})
+}
+
+// Holds reports how many unanswered turns a run has.
+func (q *GroupQueue) Holds(runID int64, open int) Actions {
+	return q.update(func() {
+		if r := q.runs[runID]; r != nil {
+			q.setLoad(r, open, r.taking)
+			q.refresh(r.lane)
+		}
+	})
+}
+
+// Next returns the queued turn that a run may take when it answers its last one, and
+// reserves it for the run until Took.
+func (q *GroupQueue) Next(runID int64) (t Turn, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	r := q.runs[runID]
+	if r == nil || r.load() != 1 || r.lane.inRing || len(q.ring) > 0 && !q.inQuantum(r) {
+		return Turn{}, false
+	}
+	t, ready := q.head(r.lane)
+	if !ready || !r.accepts(t) {
+		return Turn{}, false
+	}
+	r.lane.take(t)
+	r.taking = &t
+	return t, true
 }
 
 // Drain takes a run out of use: it answers its turns and gets no more.
@@ -215,72 +254,99 @@ func (q *GroupQueue) Drain(runID int64) {
 	}
 }
 
-// Exited reports that a run's process has ended. The turns it left are queued
-// before a newer turn of their conversation can start.
-func (q *GroupQueue) Exited(runID int64, left ...Turn) Actions {
+// Kept reports that a run of Actions.Close goes on: it has got a turn.
+func (q *GroupQueue) Kept(runID int64) Actions {
 	return q.update(func() {
-		for _, t := range left {
-			q.wait(t)
+		if r := q.runs[runID]; r != nil {
+			r.closing = false
+			q.refresh(r.lane)
 		}
+	})
+}
+
+// Exited reports that a run's process has ended. The turns it left are queued again
+// by then.
+func (q *GroupQueue) Exited(runID int64) Actions {
+	return q.update(func() {
 		r := q.runs[runID]
 		if r == nil {
 			return
 		}
 		delete(q.runs, runID)
-		if r.open > 0 {
+		if r.load() > 0 {
 			q.busy--
 		}
 		r.lane.run = nil
-		delete(q.holds, r.key.session())
-		q.refreshContenders(r.lane, r.key.session())
+		r.lane.reread()
+		delete(q.holds, r.address.Session())
+		q.refreshContenders(r.lane, r.address)
 		q.refresh(r.lane)
 	})
 }
 
-// Tick starts turns whose backoff has passed, and closes runs that have been idle
-// for the time that idle returns.
+// Tick starts turns whose time has come, and closes runs that have been idle for the
+// time that idle returns.
 func (q *GroupQueue) Tick(idle func(runID int64) time.Duration) Actions {
 	return q.update(func() {
 		for _, l := range q.lanes {
-			if len(l.waiting) > 0 {
+			if l.next != nil || l.unread && l.until == 0 || l.until != 0 && l.until <= q.unixNow() {
 				q.refresh(l)
 			}
 		}
 		for _, r := range q.runs {
-			if r.open == 0 && q.now().Sub(r.idleAt) >= idle(r.id) {
+			if r.load() == 0 && q.now().Sub(r.idleAt) >= idle(r.id) {
 				q.close(r)
 			}
 		}
 	})
 }
 
-// Depth returns how many turns wait and how many agents are busy.
-func (q *GroupQueue) Depth() (waiting, running int) {
+// Busy returns how many agents are busy.
+func (q *GroupQueue) Busy() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, l := range q.lanes {
-		waiting += len(l.waiting)
-	}
-	return waiting, q.busy
+	return q.busy
 }
 
-// wait inserts a turn into its lane.
-func (q *GroupQueue) wait(t Turn) *lane {
-	l := q.lane(t.lane())
-	at, found := slices.BinarySearchFunc(l.waiting, t.ID, func(w entry, id int64) int { return cmp.Compare(w.ID, id) })
-	if !found {
-		l.waiting = slices.Insert(l.waiting, at, entry{t, q.now().Add(t.Backoff)})
-	}
-	return l
-}
+func (q *GroupQueue) unixNow() int64 { return q.now().UnixMilli() }
 
-func (q *GroupQueue) lane(k laneKey) *lane {
-	l := q.lanes[k]
+func (q *GroupQueue) lane(name string) *lane {
+	l := q.lanes[name]
 	if l == nil {
-		l = &lane{key: k}
-		q.lanes[k] = l
+		l = &lane{name: name, unread: true}
+		q.lanes[name] = l
 	}
 	return l
+}
+
+// folder is the group that the lane belongs to.
+func (l *lane) folder() string {
+	folder, _, _ := strings.Cut(l.name, " ")
+	return folder
+}
+
+// reread forgets what is known of the lane's turns.
+func (l *lane) reread() { l.unread, l.next, l.through, l.until = true, nil, 0, 0 }
+
+// take removes the lane's next turn.
+func (l *lane) take(t Turn) { l.next, l.unread, l.through = nil, true, t.ID }
+
+// setLoad changes the turns of a run, and with them the number of busy lanes.
+func (q *GroupQueue) setLoad(r *run, open int, taking *Turn) {
+	wasBusy := r.load() > 0
+	r.open, r.taking = open, taking
+	switch busy := r.load() > 0; {
+	case busy && !wasBusy:
+		q.busy++
+		r.busyAt = q.now()
+	case wasBusy && !busy:
+		q.busy--
+		r.idleAt = q.now()
+		r.single = false
+		if r.wanted {
+			q.close(r)
+		}
+	}
 }
 
 // update makes one change and returns the actions that follow from it.
@@ -294,61 +360,98 @@ func (q *GroupQueue) update(change func()) Actions {
 	return acts
 }
 
-// refresh updates one lane: it pipes turns to the lane's run, closes a run that
-// serves another key, and puts the lane in the ring if it needs a slot.
+// refresh updates one lane: it pipes a turn to the lane's run, closes a run that
+// serves another address, and puts the lane in the ring if it needs a slot.
 func (q *GroupQueue) refresh(l *lane) {
-	t, ready := l.head(q.now())
+	if l.starting || l.inRing || l.run != nil && (l.run.closing || l.run.taking != nil) {
+		return
+	}
+	t, ready := q.head(l)
 	switch {
-	case len(l.waiting) == 0 && l.run == nil && !l.starting && !l.inRing:
-		delete(q.lanes, l.key)
-	case !ready || l.starting || l.inRing || l.run != nil && l.run.closing:
-	case l.run == nil && !q.mayStart(l, t.session()):
+	case !ready:
+		if l.run == nil && l.until == 0 && !l.unread {
+			delete(q.lanes, l.name)
+		}
+	case l.run == nil && !q.mayStart(l, t.Session()):
 	case l.run == nil:
 		q.enter(l)
-	case l.run.open == 0 && l.run.accepts(t):
+	case l.run.load() == 0 && l.run.accepts(t):
 		if q.busy < q.limit && q.inQuantum(l.run) {
-			q.busy++ // the slot that it has just given up
+			at := l.run.busyAt // the slot is the one that it has just given up
 			q.pipe(l, t)
-			q.refresh(l)
+			l.run.busyAt = at
 			return
 		}
 		q.enter(l)
-	case l.run.open == 0:
+	case l.run.load() == 0:
 		q.close(l.run)
 	case l.run.accepts(t) && (len(q.ring) == 0 || q.inQuantum(l.run)):
 		q.pipe(l, t)
-		q.refresh(l)
 	}
 }
 
 // inQuantum reports whether a run may go on although other lanes wait.
 func (q *GroupQueue) inQuantum(r *run) bool { return q.now().Sub(r.busyAt) < quantum }
 
-// occupy gives an idle run's lane a slot.
-func (q *GroupQueue) occupy(r *run) {
-	q.busy++
-	r.busyAt = q.now()
+// head returns the lane's oldest turn that may run now.
+func (q *GroupQueue) head(l *lane) (Turn, bool) {
+	now := q.unixNow()
+	if at, paused := q.paused[l.folder()]; paused && at > now {
+		l.until = earlier(l.until, at)
+		return Turn{}, false
+	}
+	if l.until != 0 && l.until <= now {
+		l.reread()
+	}
+	if l.next == nil && l.unread {
+		q.read(l, now)
+	}
+	if l.next == nil {
+		return Turn{}, false
+	}
+	return *l.next, true
+}
+
+func (q *GroupQueue) read(l *lane, now int64) {
+	next, err := q.rows.Next(l.name, l.through, now)
+	if err != nil {
+		l.until = now + readRetry.Milliseconds()
+		return
+	}
+	l.unread, l.through, l.until = false, next.Through, earlier(l.until, next.Until)
+	if next.Found {
+		l.next = &next.Turn
+	}
+}
+
+// earlier is the earlier of two times, of which 0 is none.
+func earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // mayStart reports whether a lane may start on a session. If another lane's process
 // has it, that process gets no more turns and is closed when it is idle.
-func (q *GroupQueue) mayStart(l *lane, s session) bool {
-	holder := q.holds[s]
+func (q *GroupQueue) mayStart(l *lane, session msg.Address) bool {
+	holder := q.holds[session]
 	if holder == nil || holder == l {
 		return true
 	}
 	if r := holder.run; r != nil {
-		if r.wanted = true; r.open == 0 {
+		if r.wanted = true; r.load() == 0 {
 			q.close(r)
 		}
 	}
 	return false
 }
 
-// refreshContenders refreshes the other lanes that may wait for a session.
-func (q *GroupQueue) refreshContenders(l *lane, s session) {
-	for _, k := range []laneKey{{folder: s.folder}, {s.folder, true, s.topic}} {
-		if rival := q.lanes[k]; rival != nil && rival != l {
+// refreshContenders refreshes the other lanes that may wait for the session of an
+// address.
+func (q *GroupQueue) refreshContenders(l *lane, a msg.Address) {
+	for _, name := range []string{a.Folder, a.Folder + " " + a.Topic} {
+		if rival := q.lanes[name]; rival != nil && rival != l {
 			q.refresh(rival)
 		}
 	}
@@ -381,7 +484,7 @@ func (q *GroupQueue) closeIdle(n int) {
 	for _, r := range q.runs {
 		if r.closing {
 			n--
-		} else if r.open == 0 {
+		} else if r.load() == 0 {
 			idle = append(idle, r)
 		}
 	}
@@ -393,21 +496,19 @@ func (q *GroupQueue) closeIdle(n int) {
 
 // begin gives a lane of the ring a slot, if it still needs one.
 func (q *GroupQueue) begin(l *lane) {
-	t, ready := l.head(q.now())
+	t, ready := q.head(l)
 	switch {
-	case !ready || l.starting || l.run != nil && (l.run.closing || l.run.open > 0):
+	case !ready || l.starting || l.run != nil && (l.run.closing || l.run.load() > 0):
 		q.refresh(l)
-	case l.run == nil && !q.mayStart(l, t.session()):
+	case l.run == nil && !q.mayStart(l, t.Session()):
 	case l.run == nil:
 		q.busy++
 		l.starting = true
-		q.holds[t.session()] = l
+		q.holds[t.Session()] = l
 		l.take(t)
 		q.acts.Start = append(q.acts.Start, t)
 	case l.run.accepts(t):
-		q.occupy(l.run)
 		q.pipe(l, t)
-		q.refresh(l)
 	default:
 		q.close(l.run)
 	}
@@ -415,7 +516,7 @@ func (q *GroupQueue) begin(l *lane) {
 
 func (q *GroupQueue) pipe(l *lane, t Turn) {
 	l.take(t)
-	l.run.open++
+	q.setLoad(l.run, l.run.open, &t)
 	q.acts.Pipe = append(q.acts.Pipe, Piped{l.run.id, t})
 }
 
@@ -428,39 +529,5 @@ func (q *GroupQueue) close(r *run) {
 
 // accepts reports whether a turn may be piped to the run.
 func (r *run) accepts(t Turn) bool {
-	return !r.closing && !r.wanted && !r.alone && !t.Alone && r.key == t.Key && r.open < maxPiped
-}
-
-// head returns the lane's oldest turn that may run now: neither in backoff nor
-// after a turn of the same conversation in backoff.
-func (l *lane) head(now time.Time) (Turn, bool) {
-	var held map[conversation]bool
-	for _, t := range l.waiting {
-		switch {
-		case held[t.conversation()]:
-		case !t.ready.After(now):
-			return t.Turn, true
-		default:
-			if held == nil {
-				held = map[conversation]bool{}
-			}
-			held[t.conversation()] = true
-		}
-	}
-	return Turn{}, false
-}
-
-// conversation is what keeps its order through retries.
-type conversation struct{ chatJID, topic string }
-
-func (k Key) conversation() conversation { return conversation{k.ChatJID, k.Topic} }
-
-// blocks reports whether a new turn of the key must wait for others.
-func (l *lane) blocks(k Key, now time.Time) bool {
-	_, ready := l.head(now)
-	return ready || slices.ContainsFunc(l.waiting, func(t entry) bool { return t.conversation() == k.conversation() })
-}
-
-func (l *lane) take(t Turn) {
-	l.waiting = slices.DeleteFunc(l.waiting, func(w entry) bool { return w.ID == t.ID })
+	return !r.closing && !r.wanted && !r.single && !t.Alone && r.address == t.Address && r.load() < maxPiped
 }

@@ -155,7 +155,7 @@ func TestPurge_OldTurn_DeletesItsRunAndLog(t *testing.T) {
 			turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "telegram:1", Topic: fmt.Sprint(i), TriggerMessageID: m.ID, CreatedAt: at}
 			run := &msg.Run{Folder: "main", Topic: turn.Topic, ChatJID: "telegram:1", Runtime: "process", StartedAt: at}
 			for _, step := range []func() error{
-				func() error { return tx.PutTurn(turn, 0) },
+				func() error { _, err := tx.PutTurn(turn, 0); return err },
 				func() error { return tx.StartRun(run, turn.ID) },
 				func() error {
 					return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", TurnID: turn.ID}, at)

@@ -39,7 +39,7 @@ func fill(t *testing.T, st *store.Store) (i ids) {
 			i.original = put(tx, msg.Message{PlatformID: "p1", Direction: msg.In, Content: "@eng hi"})
 			i.derived = put(tx, msg.Message{Direction: msg.In, Content: "hi", DerivedFrom: i.original})
 			turn.TriggerMessageID = i.derived
-			if err := tx.PutTurn(turn, 0); err != nil {
+			if _, err := tx.PutTurn(turn, 0); err != nil {
 				return err
 			}
 			if err := tx.Decide(i.original, store.Decision{Disposition: msg.Prefix, Reason: msg.ReasonPrefixGroup}, 5); err != nil {
@@ -144,7 +144,7 @@ func TestRead_DelegatedTurn_IsFollowed(t *testing.T) {
 				return err
 			}
 			turn.TriggerMessageID = m.ID
-			if err := tx.PutTurn(turn, 0); err != nil {
+			if _, err := tx.PutTurn(turn, 0); err != nil {
 				return err
 			}
 			return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: turn.Folder, TurnID: turn.ID}, 8)

@@ -166,10 +166,10 @@ func TestGetEngagement_NewDeliveries_Count(t *testing.T) {
 	err := f.st.Write(t.Context(), func(tx *store.Tx) error {
 		_, _, err := tx.PutMessage(mention)
 		turn.TriggerMessageID = mention.ID
-		err = errors.Join(err, tx.PutTurn(turn, 0))
+		_, putTurn := tx.PutTurn(turn, 0)
 		answer.TurnID = turn.ID
 		_, _, put := tx.PutMessage(answer)
-		return errors.Join(err, put, tx.ClaimOutbound(answer.ID, 1, now), tx.PutDelivery(store.Delivery{MessageID: answer.ID, State: msg.OutSent}, now+5))
+		return errors.Join(err, put, putTurn, tx.ClaimOutbound(answer.ID, 1, now), tx.PutDelivery(store.Delivery{MessageID: answer.ID, State: msg.OutSent}, now+5))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func TestAPI_DatabaseLocked_QuestionsAnswered(t *testing.T) {
 			return err
 		}
 		turn := &msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: "telegram:-1", TriggerMessageID: mention.ID, ClaimsEngagement: true}
-		if err := tx.PutTurn(turn, 0); err != nil {
+		if _, err := tx.PutTurn(turn, 0); err != nil {
 			return err
 		}
 		if err := tx.FinishTurn(turn, msg.TurnDone, msg.ReasonAnswered, "", 15); err != nil {

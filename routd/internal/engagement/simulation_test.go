@@ -185,7 +185,7 @@ func (w *simulation) begin(t *rapid.T, tn *turn, row *msg.Message, reason msg.Re
 			return err
 		}
 		tn.TriggerMessageID = row.ID
-		if err := tx.PutTurn(tn.Turn, 0); err != nil {
+		if _, err := tx.PutTurn(tn.Turn, 0); err != nil {
 			return err
 		}
 		return w.decide(tx, tn, row, reason)
@@ -339,7 +339,7 @@ func (w *simulation) requeue(t *rapid.T) {
 		if err := tx.EndRun(tn.RunID, "broke", w.now); err != nil {
 			return err
 		}
-		return tx.RequeueTurn(tn.ID, true, "broke", w.now+5000)
+		return tx.RequeueTurn(tn.ID, store.Requeue{Attempt: true, Problem: "broke"})
 	})
 	w.sawCase("a turn goes back to the queue")
 }

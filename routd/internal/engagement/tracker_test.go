@@ -71,7 +71,8 @@ func (s *fixture) call(verb, folder string, at int64) *msg.Turn {
 	s.write(func(tx *store.Tx) error {
 		_, _, err := tx.PutMessage(row)
 		turn.TriggerMessageID = row.ID
-		return errors.Join(err, tx.PutTurn(turn, 0), tx.Decide(row.ID, store.Decision{
+		_, putTurn := tx.PutTurn(turn, 0)
+		return errors.Join(err, putTurn, tx.Decide(row.ID, store.Decision{
 			Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: turn.ID, ThreadID: thread,
 		}, at))
 	})
@@ -352,7 +353,7 @@ func TestSnapshot_Scenarios_EngagedFolder(t *testing.T) {
 				kid := *root
 				kid.Kind, kid.Folder, kid.RootTurnID = msg.Delegated, "eng/kid", root.ID
 				later := s.call(msg.VerbMention, "ops", 15)
-				s.write(func(tx *store.Tx) error { return tx.PutTurn(&kid, 0) })
+				s.write(func(tx *store.Tx) error { _, err := tx.PutTurn(&kid, 0); return err })
 				s.end(root, 20)
 				s.end(later, 25)
 				s.deliver(&kid, 30)
@@ -365,7 +366,7 @@ func TestSnapshot_Scenarios_EngagedFolder(t *testing.T) {
 				cast := s.call(msg.VerbMessage, "eng", 20)
 				next := *cast
 				next.Kind = msg.Broadcast
-				s.write(func(tx *store.Tx) error { return tx.PutTurn(&next, 0) })
+				s.write(func(tx *store.Tx) error { _, err := tx.PutTurn(&next, 0); return err })
 				s.deliver(&next, 30)
 			},
 			folders{9 + life: "eng", 10 + life: ""},

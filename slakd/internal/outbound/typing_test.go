@@ -61,7 +61,7 @@ func (b *marksFixture) works(thread, platformID string) (end func()) {
 	b.write(func(tx *store.Tx) (err error) {
 		trigger := &msg.Message{ChatJID: b.chat(), PlatformID: platformID, Direction: msg.In, Content: "do something"}
 		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
-			err = tx.PutTurn(turn, 0)
+			_, err = tx.PutTurn(turn, 0)
 		}
 		if err == nil {
 			err = tx.StartRun(run, turn.ID)

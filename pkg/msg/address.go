@@ -1,0 +1,30 @@
+package msg
+
+// Address is the group that answers and where its answers go. One agent process
+// serves one address. Its projections are addresses too, with the other fields
+// empty.
+type Address struct {
+	Folder   string
+	ChatJID  string
+	Topic    string
+	ThreadID string
+}
+
+// Session is what at most one agent process works on.
+func (a Address) Session() Address { return Address{Folder: a.Folder, Topic: a.Topic} }
+
+// Conversation is what keeps its order: its turns are answered one after another,
+// also when one is retried.
+func (a Address) Conversation() Address {
+	return Address{Folder: a.Folder, ChatJID: a.ChatJID, Topic: a.Topic}
+}
+
+// Lane names the line in which a turn of the address waits, as the column
+// turns.lane does: the group's, or one for a topic of its web chat. A delegated turn
+// waits in the group's, wherever it answers.
+func (a Address) Lane(kind TurnKind) string {
+	if platform, _ := SplitJID(a.ChatJID); platform == PlatformWeb && kind != Delegated {
+		return a.Folder + " " + a.Topic // a folder has no space
+	}
+	return a.Folder
+}

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+
+	"arizuko/pkg/msg"
+)
+
+// QueuedLanes returns the lanes with queued turns, the one with the oldest first.
+func (r Reader) QueuedLanes(ctx context.Context) ([]string, error) {
+	return collect(ctx, r.q, func(scan scanner) (lane string, err error) {
+		var oldest int64
+		err = scan(&lane, &oldest)
+		return lane, err
+	}, queryQueuedLanes)
+}
+
+// CountQueued is the number of queued turns.
+func (r Reader) CountQueued(ctx context.Context) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryQueuedCount)
+	return n, err
+}
+
+// NextQueued is the result of a search for a lane's next turn.
+type NextQueued struct {
+	Turn *msg.Turn // nil for none
+	// Through is the id up to which no turn may start before Until, in unix ms, unless
+	// one of them changes. Until is 0 if nothing was found to wait.
+	Through int64
+	Until   int64
+}
+
+const (
+	// queuedPage is how many turns of a lane one read looks at.
+	queuedPage = 1000
+	// stoppedDelay is when turns that a /stop is about to cancel are looked at again, in ms.
+	stoppedDelay = 1000
+)
+
+// NextQueued looks for the oldest turn of a lane, of those after an id, that may
+// start at the time now: it does not wait for anything, and no older turn of its
+// conversation is queued.
+func (r Reader) NextQueued(ctx context.Context, lane string, after, now int64) (next NextQueued, err error) {
+	next.Through = after
+	var found int64
+	for rows := queuedPage; rows == queuedPage && found == 0; {
+		rows = 0
+		err = r.q.each(ctx, func(scan scanner) (bool, error) {
+			var id, notBefore int64
+			var behind, stopped bool
+			if err := scan(&id, &notBefore, &behind, &stopped); err != nil {
+				return false, err
+			}
+			rows++
+			switch {
+			case stopped:
+				notBefore = now + stoppedDelay
+			case behind:
+				next.Through = id
+				return true, nil
+			case notBefore <= now || notBefore > now+MaxWait:
+				found = id
+				return false, nil
+			}
+			next.Through = id
+			if next.Until == 0 || notBefore < next.Until {
+				next.Until = notBefore
+			}
+			return true, nil
+		}, queryNextQueued, lane, next.Through, queuedPage)
+		if err != nil {
+			return next, err
+		}
+	}
+	if found != 0 {
+		next.Turn, err = r.Turn(ctx, found)
+	}
+	return next, err
+}
+
+// FilesReady returns the queued turns, with their lanes, that wait for files of
+// which none is pending any more.
+func (r Reader) FilesReady(ctx context.Context) (map[int64]string, error) {
+	ready := map[int64]string{}
+	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+		var id int64
+		var lane string
+		err := scan(&id, &lane)
+		ready[id] = lane
+		return true, err
+	}, queryFilesReady)
+	return ready, err
+}
+
+// EndWait lets a queued turn start that waits for something.
+func (tx *Tx) EndWait(id int64, what msg.WaitsFor) error {
+	_, err := tx.exec(updateWaitOver, id, what)
+	return err
+}

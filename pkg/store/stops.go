@@ -1,0 +1,208 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"arizuko/pkg/msg"
+)
+
+// stopPage is how many rows, and how many turns, one commit of a /stop ends: about
+// 50 ms on a slow machine, during which no other process writes.
+const stopPage = 500
+
+// Stop is a /stop that is carried out in pages: it covers the undecided rows of a
+// chat below BeforeMessage and its open turns up to ThroughTurn.
+type Stop struct {
+	ID            int64
+	ChatJID       string
+	Topic         *string // nil: of all topics
+	BeforeMessage int64
+	ThroughTurn   int64
+	AfterMessage  int64 // where the next page begins
+	AfterTurn     int64
+	CreatedAt     int64
+}
+
+const stopColumns = `id, chat_jid, topic, before_message, through_turn, after_message, after_turn, created_at`
+
+func scanStop(scan scanner) (s Stop, err error) {
+	err = scan(&s.ID, &s.ChatJID, &s.Topic, &s.BeforeMessage, &s.ThroughTurn, &s.AfterMessage, &s.AfterTurn, &s.CreatedAt)
+	return s, err
+}
+
+// Stops returns every /stop that is not carried out yet, oldest first.
+func (r Reader) Stops(ctx context.Context) ([]Stop, error) {
+	return collect(ctx, r.q, scanStop, queryStops)
+}
+
+// StopsOf returns those of a chat.
+func (r Reader) StopsOf(ctx context.Context, chatJID string) ([]Stop, error) {
+	return collect(ctx, r.q, scanStop, queryStopsOfChat, chatJID)
+}
+
+// CoversRow reports whether the /stop ends an undecided row of its chat, which is
+// pinned to stickyTopic, "" for none.
+func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
+	return m.ID < s.BeforeMessage && (s.Topic == nil || msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
+}
+
+// StopChat ends what a chat has open, of any folder: undecided rows below before,
+// without those in except, are dropped, and turns cancelled. If topic is not nil,
+// only those of the topic, and turns delegated by them. Running turns are all
+// cancelled at once, their runs take no more turns; of the rest this is the first
+// page. more means that the rest is left to ContinueStop; until then it is not
+// started. The cancelled turns are returned as they were.
+func (tx *Tx) StopChat(chatJID string, topic *string, before int64, except []int64, now int64) (cancelled []*msg.Turn, more bool, err error) {
+	s := Stop{ChatJID: chatJID, Topic: topic, BeforeMessage: before, CreatedAt: now}
+	if _, err := tx.get([]any{&s.ThroughTurn}, queryLastTurnID); err != nil {
+		return nil, false, err
+	}
+	cancelled, err = tx.stopRunning(s, now)
+	if err != nil {
+		return nil, false, err
+	}
+	queued, more, err := tx.stopPage(&s, except, now)
+	if err == nil && more {
+		_, err = tx.exec(insertStop, s.ChatJID, s.Topic, s.BeforeMessage, s.ThroughTurn, s.AfterMessage, s.AfterTurn, s.CreatedAt)
+	}
+	return append(cancelled, queued...), more, err
+}
+
+// ContinueStop ends the next page of what a /stop covers.
+func (tx *Tx) ContinueStop(s Stop, now int64) (cancelled []*msg.Turn, more bool, err error) {
+	cancelled, more, err = tx.stopPage(&s, nil, now)
+	switch {
+	case err != nil:
+	case more:
+		_, err = tx.exec(updateStop, s.AfterMessage, s.AfterTurn, s.ID)
+	default:
+		_, err = tx.exec(deleteStop, s.ID)
+	}
+	return cancelled, more, err
+}
+
+// stopRunning cancels the running turns.
+func (tx *Tx) stopRunning(s Stop, now int64) ([]*msg.Turn, error) {
+	running, err := tx.queryTurns(uncancelled(), queryRunningOfChat, s.ChatJID)
+	if err != nil {
+		return nil, err
+	}
+	cancelled, err := tx.cancelTurns(s, running, now)
+	for _, t := range cancelled {
+		if err == nil {
+			err = tx.DrainRun(t.RunID)
+		}
+	}
+	return cancelled, err
+}
+
+func (tx *Tx) stopPage(s *Stop, except []int64, now int64) (cancelled []*msg.Turn, more bool, err error) {
+	moreRows, err := tx.stopRows(s, except, now)
+	if err != nil {
+		return nil, false, err
+	}
+	turns, err := tx.queryTurns(uncancelled(), queryQueuedOfChat, s.ChatJID, s.AfterTurn, s.ThroughTurn, stopPage+1)
+	if err != nil {
+		return nil, false, err
+	}
+	moreTurns := len(turns) > stopPage
+	turns = turns[:min(len(turns), stopPage)]
+	if len(turns) > 0 {
+		s.AfterTurn = turns[len(turns)-1].ID
+	}
+	cancelled, err = tx.cancelTurns(*s, turns, now)
+	return cancelled, moreRows || moreTurns, err
+}
+
+func (tx *Tx) cancelTurns(s Stop, turns []*msg.Turn, now int64) (cancelled []*msg.Turn, err error) {
+	for _, t := range turns {
+		covered, err := tx.ofTopic(t, s.Topic)
+		if err != nil {
+			return nil, err
+		}
+		if !covered {
+			continue
+		}
+		if err := tx.CancelTurn(t.ID, msg.ReasonCancelled, now); err != nil {
+			return nil, err
+		}
+		tx.pokeTyping(t)
+		cancelled = append(cancelled, t)
+	}
+	return cancelled, nil
+}
+
+// stopRows drops a page of rows and reports whether more follow.
+func (tx *Tx) stopRows(s *Stop, except []int64, now int64) (more bool, err error) {
+	sticky, err := tx.stickyTopic(s.ChatJID)
+	if err != nil {
+		return false, err
+	}
+	rows, err := collect(uncancelled(), tx.q, func(scan scanner) (m msg.Message, err error) {
+		err = scan(&m.ID, &m.Topic, &m.ThreadID)
+		return m, err
+	}, queryStoppedRows, s.ChatJID, s.AfterMessage, s.BeforeMessage, stopPage+1)
+	if err != nil {
+		return false, err
+	}
+	more = len(rows) > stopPage
+	for _, m := range rows[:min(len(rows), stopPage)] {
+		s.AfterMessage = m.ID
+		if slices.Contains(except, m.ID) || !s.CoversRow(&m, sticky) {
+			continue
+		}
+		err := tx.Decide(m.ID, Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped, Topic: m.Topic, ThreadID: m.ThreadID}, now)
+		if err != nil {
+			return false, err
+		}
+	}
+	return more, nil
+}
+
+func (tx *Tx) stickyTopic(chatJID string) (string, error) {
+	chat, err := tx.Chat(uncancelled(), chatJID)
+	if err != nil || chat == nil {
+		return "", err
+	}
+	return chat.StickyTopic, nil
+}
+
+// stopped reports whether a /stop that is not carried out yet covers a turn.
+func (tx *Tx) stopped(t *msg.Turn) (bool, error) {
+	stops, err := tx.StopsOf(uncancelled(), t.ChatJID)
+	if err != nil {
+		return false, err
+	}
+	for _, s := range stops {
+		if t.ID > s.ThroughTurn {
+			continue
+		}
+		if covered, err := tx.ofTopic(t, s.Topic); err != nil || covered {
+			return covered, err
+		}
+	}
+	return false, nil
+}
+
+// ofTopic reports whether a turn is of a topic, or delegated by one of it; any is if
+// topic is nil.
+func (tx *Tx) ofTopic(t *msg.Turn, topic *string) (bool, error) {
+	if topic == nil || t.Topic == *topic || t.RootTurnID == 0 {
+		return topic == nil || t.Topic == *topic, nil
+	}
+	root, err := tx.Turn(uncancelled(), t.RootTurnID)
+	return root != nil && root.Topic == *topic, err
+}
+
+// DrainRun keeps a run from getting further turns.
+func (tx *Tx) DrainRun(runID int64) error {
+	_, err := tx.exec(updateDrain, runID)
+	return err
+}
+
+// DrainIdleRun does so if the run has no turn, and reports whether it did.
+func (tx *Tx) DrainIdleRun(runID int64) (bool, error) {
+	n, err := tx.change(updateDrainIdle, runID)
+	return n > 0, err
+}

@@ -1,0 +1,116 @@
+package store
+
+// turnPlans has the expected plan of every statement in queries_turns.go.
+func turnPlans() map[string][2]string {
+	const failuresRow = "SEARCH group_failures USING PRIMARY KEY (folder=?)"
+	return map[string][2]string{
+		"queryTurn": {queryTurn, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
+		// Once at start, over a partial index of open turns.
+		"queryOpenTurns":  {queryOpenTurns, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryOpenOfChat": {queryOpenOfChat, "SEARCH t USING INDEX turns_open (chat_jid=?)"},
+		"queryRunTurns":   {queryRunTurns, "SEARCH t USING INDEX turns_run (run_id=?)"},
+		// A list for operators, newest first: it stops when the page is full.
+		"queryTurns":     {queryTurns, "SCAN t"},
+		"queryChatTurns": {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=?)"},
+		"queryShownUpto": {queryShownUpto, "SEARCH turns USING INDEX turns_session (folder=? AND topic=?)"},
+		// of at most 1,000 rows
+		"queryLastHome":    {queryLastHome, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-1)"},
+		"queryLastTurnAt":  {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=?)"},
+		"queryDelegated":   {queryDelegated, "SEARCH t USING INDEX turns_root (root_turn_id=?)"},
+		"queryDelegations": {queryDelegations, "SEARCH turns USING INDEX turns_root (root_turn_id=?)"},
+		"insertTurn":       {insertTurn, noRead},
+		"updateRevive":     {updateRevive, turnRow},
+		"updateFrame":      {updateFrame, turnRow},
+		"updateEndTurn":    {updateEndTurn, turnRow},
+
+		// All of a partial index: one row per process.
+		"queryUnended":    {queryUnended, "SCAN r USING INDEX runs_unended"},
+		"queryRunIsLive":  {queryRunIsLive, exists + runRow},
+		"insertRun":       {insertRun, noRead},
+		"updateProcess":   {updateProcess, runRow},
+		"updateCloseRun":  {updateCloseRun, runRow},
+		"updateEndRun":    {updateEndRun, runRow},
+		"updateCloseLive": {updateCloseLive, "SEARCH runs USING INDEX runs_live (folder=? AND topic=?)"},
+
+		// For one message that an operator asks about.
+		"queryRunsDuring": {queryRunsDuring, "SEARCH l USING INDEX session_log_topic (folder=? AND topic=?)\nSEARCH r USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryParts":      {queryParts, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
+		"queryOwnReplies": {queryOwnReplies, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)"},
+
+		"querySession":      {querySession, sessionRow},
+		"putSession":        {putSession, noRead},
+		"deleteSession":     {deleteSession, sessionRow},
+		"insertLog":         {insertLog, subquery + sessionRow},
+		"updateLog":         {updateLog, logRow + "\n" + subquery + "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
+		"updateEndLog":      {updateEndLog, logRow},
+		"queryPastSessions": {queryPastSessions, "SEARCH session_log USING INDEX session_log_topic (folder=? AND topic=?)"},
+
+		"querySystem":         {querySystem, exists + "SEARCH system_messages USING INDEX system_messages_folder (folder=?)"},
+		"querySystemOfTurn":   {querySystemOfTurn, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
+		"insertSystem":        {insertSystem, noRead},
+		"updateClaimSystem":   {updateClaimSystem, "SEARCH system_messages USING INDEX system_messages_folder (folder=?)\nSCALAR SUBQUERY 1\nSEARCH turns USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateReleaseSystem": {updateReleaseSystem, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
+		"deleteSystem":        {deleteSystem, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
+		"queryLastTurnID":     {queryLastTurnID, "SEARCH turns"},
+		// A list for operators.
+		// A list for operators.
+		"queryOpenState":   {queryOpenState, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryFailedState": {queryFailedState, "SEARCH t USING INDEX turns_state (state=?)"},
+		"updateJoin":       {updateJoin, turnRow},
+		"updateTake":       {updateTake, turnRow},
+		"updateRequeue":    {updateRequeue, turnRow},
+		// One step per lane with queued turns.
+		// One step per lane with queued turns.
+		"queryQueuedLanes": {queryQueuedLanes, "CO-ROUTINE lanes\nSETUP\nSEARCH turns USING INDEX turns_queued\nRECURSIVE STEP\nSCAN lanes\n" +
+			"CORRELATED SCALAR SUBQUERY 2\nSEARCH turns USING INDEX turns_queued (lane>?)\nSCAN lanes\n" +
+			"CORRELATED SCALAR SUBQUERY 4\nSEARCH turns USING INDEX turns_queued (lane=?)\nUSE TEMP B-TREE FOR ORDER BY"},
+		// As far as the first turn that may start.
+		// As far as the first turn that may start.
+		"queryNextQueued": {queryNextQueued, "SEARCH t USING INDEX turns_queued (lane=? AND id>?)\n" +
+			"CORRELATED SCALAR SUBQUERY 1\nSEARCH o USING INDEX turns_conversation (lane=? AND chat_jid=? AND topic=? AND id<?)\n" +
+			"CORRELATED SCALAR SUBQUERY 2\nSCAN s"},
+		"queryNewestQueued": {queryNewestQueued, "SEARCH t USING INDEX turns_conversation (lane=? AND chat_jid=? AND topic=?)"},
+		"queryLaneWaits":    {queryLaneWaits, exists + "SEARCH turns USING INDEX turns_queued (lane=?)"},
+		// The first entry of the index.
+		// The first entry of the index.
+		"queryAnyWaits": {queryAnyWaits, exists + "SCAN turns USING COVERING INDEX turns_queued"},
+		// For a metric.
+		// For a metric.
+		"queryQueuedCount": {queryQueuedCount, "SCAN turns USING COVERING INDEX turns_queued"},
+		// One row per process.
+		// One row per process.
+		"queryBusyRuns": {queryBusyRuns, "SCAN r USING INDEX runs_unended\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
+		"queryLiveRun":  {queryLiveRun, "SEARCH r USING INDEX runs_live (folder=? AND topic=?)"},
+		"queryRunLoad":  {queryRunLoad, "SEARCH turns USING INDEX turns_run (run_id=?)"},
+		"queryRunTakes": {queryRunTakes, exists + runRow},
+		// All of a small partial index.
+		// All of a small partial index.
+		"queryFilesReady": {queryFilesReady, "SCAN t USING INDEX turns_files\nCORRELATED SCALAR SUBQUERY 1\nSEARCH m USING INDEX messages_turn (turn_id=?)"},
+		"updateWaitOver":  {updateWaitOver, turnRow},
+		// At most sixteen turns per process.
+		// At most sixteen turns per process.
+		"queryRunningOfChat": {queryRunningOfChat, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryQueuedOfChat":  {queryQueuedOfChat, "SEARCH t USING INDEX turns_open (chat_jid=? AND id>? AND id<?)"},
+		"queryStoppedRows":   {queryStoppedRows, "SEARCH m USING INDEX messages_undecided (chat_jid=? AND id>? AND id<?)"},
+		// Empty, but for the seconds of a /stop.
+		// Empty, but for the seconds of a /stop.
+		"queryStops":       {queryStops, "SCAN stops"},
+		"queryStopsOfChat": {queryStopsOfChat, "SCAN stops"},
+		"insertStop":       {insertStop, noRead},
+		"updateStop":       {updateStop, "SEARCH stops USING INTEGER PRIMARY KEY (rowid=?)"},
+		"deleteStop":       {deleteStop, "SEARCH stops USING INTEGER PRIMARY KEY (rowid=?)"},
+		// At start.
+		// At start.
+		"queryFailing":    {queryFailing, "SCAN group_failures"},
+		"queryProbeAt":    {queryProbeAt, failuresRow},
+		"putFailures":     {putFailures, noRead},
+		"updateProbeAt":   {updateProbeAt, failuresRow},
+		"deleteFailures":  {deleteFailures, failuresRow},
+		"updateProbed":    {updateProbed, "SEARCH turns USING COVERING INDEX turns_probe (folder=?)"},
+		"queryAddressed":  {queryAddressed, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryToldOf":     {queryToldOf, exists + "SEARCH turns USING INDEX turns_failed (chat_jid=? AND ended_at>?)"},
+		"queryNoticed":    {queryNoticed, exists + "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
+		"updateDrain":     {updateDrain, runRow},
+		"updateDrainIdle": {updateDrainIdle, runRow + "\n" + subquery + "SEARCH turns USING COVERING INDEX turns_run (run_id=?)"},
+	}
+}
