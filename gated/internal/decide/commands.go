@@ -16,7 +16,8 @@ const (
 )
 
 // commands answers a command at once: it waits neither for the gate, nor for the
-// rows before it, nor for a running turn. While routd is slow, only /new waits for it.
+// rows before it, nor for a running turn. While routd is slow, only /new waits for it,
+// and a command that needs the chat's group where no row says which it is.
 func (w *step) commands(r *Row) bool {
 	if r.Command == nil {
 		return false
@@ -38,6 +39,9 @@ func (w *step) commands(r *Row) bool {
 		return true
 	}
 	if r.Command.Audience == msg.ForRouted && home == "" {
+		if !r.Known && w.f.Routd == RoutdSlow {
+			return false
+		}
 		w.answer(r, problem)
 		return true
 	}

@@ -61,7 +61,6 @@ func change(c Change) func(*Row)    { return func(r *Row) { r.Change = &c } }
 func answer(a routeapi.Answer) func(*Row) {
 	return func(r *Row) { a.Impulse = impulse(); r.Answer = a }
 }
-func pinned(f *Facts, topic, group string) { f.Chat.StickyTopic, f.Chat.StickyGroup = topic, group }
 
 func command(r *Row) {
 	made := NewRow(r.Message, 86_400_000, []string{"ari"}, map[string]bool{"telegram:9": true})
@@ -146,6 +145,7 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"ping of an ignored sender", facts(row(2, "/ping", command, ignored)), "2 dropped/builtin_drop"},
 		{"for operators", facts(row(2, "/approve X", command)), "2 command/command; Reply{Row:2 Source:command Text:Only operators may do that.}"},
 		{"status", facts(row(2, "/status", command)), "AskService{Row:2 Command:status}"},
+		{"status where the group is not known yet", func() *Facts { f := facts(row(2, "/status", command, unanswered)); f.Routd = RoutdSlow; return f }(), "Wait{Row:2 For:routd}"},
 		{"no group", facts(row(2, "/new", command, func(r *Row) { r.Answer.Home = "" })), "2 command/command; Reply{Row:2 Source:command Text:" + textNoGroup + "}"},
 		{"new with text", facts(row(1, "a", quiet), row(2, "/new go", command), row(3, "b")),
 			"turn main [1]; 2 command/command main; ResetSession{Row:2 Folder:main Topic:}; turn main [2=go]"},

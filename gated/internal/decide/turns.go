@@ -8,9 +8,6 @@ const (
 	maxTurnBytes = 256 << 10
 )
 
-// maxFileWaitMS is how long a turn waits for the attachments of its rows.
-const maxFileWaitMS = 60_000
-
 // entry is a row on its way into a turn.
 type entry struct {
 	row    *Row
@@ -133,15 +130,13 @@ func (w *step) storeTurns() {
 // else the last row.
 func (b *batch) effect(now int64) StoreTurn {
 	s := StoreTurn{Trigger: len(b.entries) - 1}
-	files, claims := false, false
+	claims := false
 	for i, e := range b.entries {
 		if e.called {
 			s.Trigger = i
 		}
 		claims = claims || e.claims
-		pending := e.row.PendingFiles > 0
-		files = files || pending
-		s.Entries = append(s.Entries, e.stored(pending))
+		s.Entries = append(s.Entries, e.stored())
 	}
 	e := b.entries[s.Trigger]
 	s.Turn = msg.Turn{
@@ -154,8 +149,10 @@ func (b *batch) effect(now int64) StoreTurn {
 
 // stored is the entry as an effect. A row that opens a thread moves into it; others
 // keep their topic.
-func (e *entry) stored(files bool) Entry {
-	s := Entry{Row: e.row.ID, Derive: e.derive, Reason: e.reason, Topic: e.row.Topic, ThreadID: e.row.ThreadID, Files: files}
+func (e *entry) stored() Entry {
+	s := Entry{
+		Row: e.row.ID, Derive: e.derive, Reason: e.reason, Topic: e.row.Topic, ThreadID: e.row.ThreadID, Files: e.row.PendingFiles > 0,
+	}
 	if e.derive.Source != "" {
 		s.Topic = e.derive.Topic
 	}

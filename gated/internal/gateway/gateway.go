@@ -62,6 +62,7 @@ type Config struct {
 	Now       func() time.Time
 
 	ResolveTimeout time.Duration // of one question to routd; 0: 2 s
+	CommandWait    time.Duration // how long commands wait for routd's answer; 0: 50 ms
 }
 
 // Gateway decides inbound rows.
@@ -122,6 +123,7 @@ func (c *chat) unlimit() { c.limited, c.scanned = false, 0 }
 // New makes a gateway that is woken through wake.
 func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *slog.Logger, reg prometheus.Registerer) *Gateway {
 	cfg.Sweep, cfg.ResolveTimeout = cmp.Or(cfg.Sweep, sweepEvery), cmp.Or(cfg.ResolveTimeout, resolveTimeout)
+	cfg.CommandWait = cmp.Or(cfg.CommandWait, commandWait)
 	g := &Gateway{
 		cfg: cfg, st: st, log: log, agents: agents, wake: wake, routd: newResolver(cfg.Routd, cfg.ResolveTimeout, log),
 		answers: make(chan *question, 1), chats: map[string]*chat{}, waiting: map[*chat]bool{}, unrouted: map[*chat]bool{},
@@ -309,7 +311,7 @@ func (g *Gateway) untilDue() time.Duration {
 		wait = max(time.Duration(at-g.now())*time.Millisecond, time.Millisecond)
 	}
 	if g.asking != nil && !g.asking.slow() {
-		wait = min(wait, max(commandWait-time.Since(g.asking.asked), 0))
+		wait = min(wait, max(g.asking.patience-time.Since(g.asking.asked), 0))
 	}
 	return wait
 }

@@ -66,7 +66,8 @@ func (h *harness) restart() {
 	h.g = New(Config{
 		Poll: time.Hour, MaxAge: 24 * time.Hour, Impulse: msg.DefaultImpulse(100, maxHold),
 		Operators: map[string]bool{"telegram:9": true}, BotNames: []string{"ari"},
-		Routd: client, Onbod: client, Dashd: client, Now: func() time.Time { return h.clock },
+		Routd: client, Onbod: client, Dashd: httpx.NewClient(h.routd.URL, "secret"), Now: func() time.Time { return h.clock },
+		ResolveTimeout: time.Minute, CommandWait: time.Minute, // a busy machine is no slow routd
 	}, h.st, h.agents, nil, log, nil)
 	if err := h.g.catchUp(h.t.Context()); err != nil {
 		h.t.Fatal(err)

@@ -18,7 +18,6 @@ type batch struct {
 	chat  *chat
 	state decide.State // of the chat when it was read
 	bytes int
-	named bool // rows name their group or topic, and routd was asked about that
 	stale bool // the chat's rows have changed since
 	err   error
 }
@@ -250,7 +249,7 @@ func (g *Gateway) readReturn(ctx context.Context, r *decide.Row) error {
 
 // registered reports whether a folder is a group's.
 func (g *Gateway) registered(ctx context.Context, folder string) (bool, error) {
-	if msg.ValidFolder(folder) != nil {
+	if valid := msg.ValidFolder(folder) == nil; !valid {
 		return false, nil // whatever a table says, it is not the name of a folder
 	}
 	group, err := g.st.Group(ctx, folder)

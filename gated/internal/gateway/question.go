@@ -21,7 +21,8 @@ type question struct {
 	second   bool          // it has the groups and topics that rows name
 	refresh  bool          // it is for the version of the routes
 	asked    time.Time
-	searched bool // its chats were searched for commands, which no longer wait for it
+	patience time.Duration // how long commands wait for the answer
+	searched bool          // its chats were searched for commands, which no longer wait for it
 
 	outcome outcome
 	answers map[int64]routeapi.Answer
@@ -50,7 +51,7 @@ func (q *question) add(b *batch) {
 }
 
 // slow reports whether commands no longer wait for the answer.
-func (q *question) slow() bool { return time.Since(q.asked) >= commandWait }
+func (q *question) slow() bool { return time.Since(q.asked) >= q.patience }
 
 // release gives the chats back, with what routd has answered about their rows.
 func (q *question) release() {
@@ -72,7 +73,7 @@ func (g *Gateway) ask(ctx context.Context, q *question) {
 	if len(q.items) == 0 && !q.refresh {
 		return
 	}
-	q.asked = time.Now()
+	q.asked, q.patience = time.Now(), g.cfg.CommandWait
 	for _, b := range q.batches {
 		b.chat.asked = b
 	}

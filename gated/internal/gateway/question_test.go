@@ -51,6 +51,7 @@ func (h *harness) until(m *msg.Message) time.Duration {
 func TestPing_SlowRoutd_IsAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.g.cfg.CommandWait = commandWait
 	h.routd.delay(5 * time.Millisecond)
 	asked := h.putMany("telegram:2", 1000)
 	h.g.runOnce(t.Context())
@@ -72,6 +73,7 @@ func TestPing_SlowRoutd_IsAnsweredAtOnce(t *testing.T) {
 func TestStop_SlowRoutd_EndsTheChatsRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.g.cfg.CommandWait = commandWait
 	hold := make(chan struct{})
 	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
 	one, other := h.put("one"), h.put("other", in("telegram:2"))
@@ -92,6 +94,7 @@ func TestStop_SlowRoutd_EndsTheChatsRows(t *testing.T) {
 func TestNew_SlowRoutd_KeepsItsPlaceAmongTheRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.g.cfg.CommandWait = commandWait
 	hold := make(chan struct{})
 	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
 	h.put("before")
@@ -106,6 +109,7 @@ func TestNew_SlowRoutd_KeepsItsPlaceAmongTheRows(t *testing.T) {
 func TestNew_RoutdGoesAwayWhileItIsAsked_IsAnswered(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.g.cfg.CommandWait = commandWait
 	h.g.routd.timeout = 300 * time.Millisecond
 	h.routd.delay(time.Hour)
 	h.put("before")
@@ -155,6 +159,7 @@ func TestQuestion_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
 		t.Errorf("the next question may have %d rows", limit)
 	}
 	h.routd.delay(0)
+	h.g.routd.timeout = time.Minute
 	for range 10 {
 		h.putMany(dm, 200)
 		h.step()
@@ -167,6 +172,7 @@ func TestQuestion_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
 func TestQuestion_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.g.cfg.CommandWait = commandWait
 	h.g.routd.timeout = 50 * time.Millisecond
 	h.routd.route(func(it routeapi.Item, _ *routeapi.Answer) {
 		if it.Sender == "telegram:odd" {
@@ -191,6 +197,7 @@ func TestQuestion_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 func TestChange_OfARowThatIsAskedAbout_IsSeen(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.g.cfg.CommandWait = commandWait
 	hold := make(chan struct{})
 	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
 	m, gone := h.put("hi"), h.put("oops")
