@@ -13,7 +13,6 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
-	"arizuko/pkg/store/storetest"
 )
 
 func diff(t *testing.T, what string, got, want any) {
@@ -431,26 +430,6 @@ func TestForwarded_FanOut_IsBounded(t *testing.T) {
 	h.step()
 	h.is(rows[15], "routed/delegated main/eng")
 	h.is(rows[16], "dropped/fan_out ")
-}
-
-func TestRowThatCannotBeStored_IsDropped_OthersGoOn(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	path := storetest.Path(t)
-	h.st = storetest.OpenAt(t, path, nil)
-	h.restart()
-	h.exec(path, `CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' AND new.disposition = 'routed'
-		BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
-	before, poison, after := h.put("before"), h.put("poison"), h.put("after")
-	for range 10 {
-		h.wait(dbRetryDelay)
-	}
-	h.is(before, "routed/route main")
-	h.is(poison, "dropped/bad_row ")
-	h.is(after, "routed/route main")
-	if !strings.Contains(h.log.String(), "poisoned") {
-		t.Errorf("the log does not say why:\n%s", h.log.String())
-	}
 }
 
 func (h *harness) exec(path, query string) {

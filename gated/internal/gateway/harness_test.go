@@ -188,12 +188,20 @@ type fakeAgents struct {
 	turns   []*msg.Turn
 	stopped []string
 	drained []int64
+	panics  bool
 }
 
-func (a *fakeAgents) Dispatch(turns ...*msg.Turn)             { a.turns = append(a.turns, turns...) }
 func (a *fakeAgents) Poked()                                  {}
 func (a *fakeAgents) Drain(runID int64)                       { a.drained = append(a.drained, runID) }
 func (a *fakeAgents) Stop(f string, _ *string, _ []*msg.Turn) { a.stopped = append(a.stopped, f) }
+
+// Dispatch notes the turns.
+func (a *fakeAgents) Dispatch(turns ...*msg.Turn) {
+	if a.panics {
+		panic("no agents")
+	}
+	a.turns = append(a.turns, turns...)
+}
 
 // fakeRoutd answers every question as answer says: by default, every row is
 // routed to main.

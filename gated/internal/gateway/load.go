@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"arizuko/gated/internal/decide"
 	"arizuko/pkg/failpoint"
@@ -128,6 +129,10 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 	if b.HasChat = info != nil; b.HasChat {
 		b.Chat = *info
 	}
+	stops, err := g.st.StopsOf(ctx, c.jid)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := g.st.Undecided(ctx, c.jid, after, page+1)
 	if err != nil {
 		return nil, err
@@ -138,7 +143,7 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 			break
 		}
 		b.Last = m.ID
-		if c.skipped[m.ID] {
+		if c.skipped[m.ID] || covered(stops, m, b.Chat.StickyTopic) {
 			continue
 		}
 		r, err := g.loadRow(ctx, m)
@@ -151,6 +156,11 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 	b.MaxAge, b.RetryMS, b.Default = g.cfg.MaxAge.Milliseconds(), g.cfg.Poll.Milliseconds(), g.cfg.Impulse
 	b.Onboards = g.calls.daemons[onboarding] != nil
 	return b, nil
+}
+
+// covered reports whether a /stop that is under way drops the row.
+func covered(stops []store.Stop, m *msg.Message, stickyTopic string) bool {
+	return slices.ContainsFunc(stops, func(s store.Stop) bool { return s.CoversRow(m, stickyTopic) })
 }
 
 // loadRow parses a row and reads what does not depend on routd's answer.

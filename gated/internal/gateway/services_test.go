@@ -38,6 +38,17 @@ func (h *harness) finishCalls() {
 	h.step()
 }
 
+// hanging is a service that answers once hang is closed.
+func hanging(t *testing.T, hang chan struct{}) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		<-hang
+		httpx.JSON(w, http.StatusOK, serviceText{"fine"})
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
 func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
