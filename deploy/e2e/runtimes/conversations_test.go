@@ -32,6 +32,7 @@ var conversations = []conversation{
 	{"its session is gone", "gone", "", sessionGone},
 	{"an invalid key", "key", "ANTHROPIC_API_KEY=$WRONG_KEY CLAUDE_CODE_MAX_RETRIES=0", invalidKey},
 	{"the model is overloaded for a while", "room", "CLAUDE_CODE_MAX_RETRIES=1", overloaded},
+	{"the model is overloaded until the turn fails", "busy", "CLAUDE_CODE_MAX_RETRIES=0", overloadedForLong},
 }
 
 func firstAnswer(c *chat) {
@@ -79,6 +80,7 @@ func gatedKilled(c *chat) {
 }
 
 func claudeKilled(c *chat) {
+	c.wantAnswer("say hello", "hello")
 	row := c.ask("slow 600 say never; say late")
 	if err := syscall.Kill(c.cli(), syscall.SIGKILL); err != nil {
 		c.t.Fatal(err)
@@ -86,8 +88,11 @@ func claudeKilled(c *chat) {
 	if turn := c.WaitEnded(row); turn.State != msg.TurnDone || turn.Attempts != 1 {
 		c.t.Errorf("turn %+v", turn)
 	}
-	if texts := c.outbound(); !slices.Equal(texts, []string{"late"}) {
+	if texts := c.outbound(); !slices.Equal(texts, []string{"hello", "late"}) {
 		c.t.Errorf("outbound texts %q", texts)
+	}
+	if got := c.Answer(c.say("recall")); !strings.HasPrefix(got, "Before: say hello") {
+		c.t.Errorf("answer %q", got)
 	}
 }
 
@@ -123,15 +128,18 @@ func sessionGone(c *chat) {
 	if got := c.Answer(c.say("recall")); !strings.HasSuffix(got, "Before:") {
 		c.t.Errorf("answer %q", got)
 	}
+	if texts := c.outbound(); len(texts) != 3 || !strings.HasPrefix(texts[1], "(I have lost our earlier conversation") {
+		c.t.Errorf("outbound texts %q", texts)
+	}
 	c.wantAnswer("recall", "Before: recall")
 }
 
 func invalidKey(c *chat) {
 	turn := c.WaitEnded(c.say("say hello"))
-	if turn.State != msg.TurnFailed || !strings.Contains(turn.Error, "check ANTHROPIC_API_KEY") {
+	if turn.State != msg.TurnFailed || turn.Attempts != 0 || !strings.Contains(turn.Error, "check ANTHROPIC_API_KEY") {
 		c.t.Errorf("turn %+v", turn)
 	}
-	if texts := c.outbound(); len(texts) != 1 || !strings.HasPrefix(texts[0], "Sorry, I could not answer this: the agent failed 2 times.") {
+	if texts := c.outbound(); len(texts) != 1 || !strings.HasPrefix(texts[0], "Sorry, I could not answer this") {
 		c.t.Errorf("outbound texts %q", texts)
 	}
 }
@@ -145,6 +153,18 @@ func overloaded(c *chat) {
 	if texts := c.outbound(); !slices.Equal(texts, []string{"here"}) {
 		c.t.Errorf("outbound texts %q", texts)
 	}
+}
+
+// overloadedForLong fails a turn, which costs the conversation nothing.
+func overloadedForLong(c *chat) {
+	c.wantAnswer("say hello", "hello")
+	c.model.InjectFault(anthropic.Fault{Status: anthropic.StatusOverloaded, Times: -1})
+	turn := c.WaitEnded(c.say("say lost"))
+	if turn.State != msg.TurnFailed || !strings.Contains(turn.Error, "overloaded (529)") {
+		c.t.Errorf("turn %+v", turn)
+	}
+	c.model.ClearFaults()
+	c.wantAnswer("recall", "Before: say hello")
 }
 
 func number(t *testing.T, text string) int {
