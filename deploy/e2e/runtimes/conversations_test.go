@@ -136,7 +136,7 @@ func sessionGone(c *chat) {
 
 func invalidKey(c *chat) {
 	turn := c.WaitEnded(c.say("say hello"))
-	if turn.State != msg.TurnFailed || turn.Attempts != 0 || !strings.Contains(turn.Error, "check ANTHROPIC_API_KEY") {
+	if turn.State != msg.TurnFailed || turn.Attempts != 1 || !strings.Contains(turn.Error, "check ANTHROPIC_API_KEY") {
 		c.t.Errorf("turn %+v", turn)
 	}
 	if texts := c.outbound(); len(texts) != 1 || !strings.HasPrefix(texts[0], "Sorry, I could not answer this") {
