@@ -81,8 +81,8 @@ func queryPlans() map[string][2]string {
 		"queryNextOutbound": {queryNextOutbound, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)\n" + movedIn +
 			"SEARCH o EXISTS USING INDEX messages_outbox (platform=? AND chat_jid=?)"},
 		// Few agents run at once, so a temporary table of their threads is small.
-		"queryActiveLanes": {queryActiveLanes, "SEARCH turns USING INDEX turns_open (chat_jid>? AND chat_jid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
-		"queryActiveTriggers": {queryActiveTriggers, "SEARCH t USING INDEX turns_open (chat_jid=?)\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
+		"queryActiveLanes": {queryActiveLanes, "SCAN turns USING INDEX turns_run\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryActiveTriggers": {queryActiveTriggers, "SCAN t USING INDEX turns_run\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"queryPendingFiles":   {queryPendingFiles, "SEARCH m USING INDEX messages_pending (platform=?)"},
 		"updateWantFiles":     {updateWantFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},

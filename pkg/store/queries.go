@@ -80,13 +80,14 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?2) AND NOT EXISTS (` + movingOut + ` AND a.new_jid = ?2) ORDER BY m.id LIMIT 1`
 	queryPendingFiles = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_pending
 		WHERE m.pending_files > 0 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
-	updateWantFiles  = `UPDATE messages SET files_wanted = 1 WHERE id = ? AND pending_files > 0 AND files_wanted = 0 RETURNING chat_jid`
-	updateFiles      = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
-	queryActiveLanes = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_open
-		WHERE state IN ('queued', 'running') AND state = 'running' AND chat_jid >= ? AND chat_jid < ?`
-	queryActiveTriggers = `SELECT ifnull(m.platform_id, o.platform_id) FROM turns t INDEXED BY turns_open
+	updateWantFiles = `UPDATE messages SET files_wanted = 1 WHERE id = ? AND pending_files > 0 AND files_wanted = 0 RETURNING chat_jid`
+	updateFiles     = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
+	// All running turns, however many are queued.
+	queryActiveLanes = `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_run
+		WHERE state = 'running' AND chat_jid >= ? AND chat_jid < ?`
+	queryActiveTriggers = `SELECT ifnull(m.platform_id, o.platform_id) FROM turns t INDEXED BY turns_run
 		JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN messages o ON o.id = m.derived_from
-		WHERE t.state IN ('queued', 'running') AND t.state = 'running' AND t.chat_jid = ? AND t.thread_id = ?
+		WHERE t.state = 'running' AND t.chat_jid = ? AND t.thread_id = ?
 		AND ifnull(m.platform_id, o.platform_id) IS NOT NULL`
 	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,'')
 		FROM deliveries WHERE message_id = ? ORDER BY part`
