@@ -15,7 +15,7 @@ import (
 // State is what is kept between two steps about one chat. The zero value is that of
 // a chat about which nothing is known: all of it can be derived from the rows again.
 type State struct {
-	Gate    Gate
+	Gate    impulseGate
 	Release Release
 	Due     int64  // when to step again, unix ms, 0 for never
 	Awaits  Awaits // what the rows left undecided wait for, besides Due
@@ -79,7 +79,7 @@ const (
 type step struct {
 	f       *Facts
 	state   State // as it was before
-	gate    Gate
+	gate    impulseGate
 	due     int64
 	awaits  Awaits
 	effects []Effect

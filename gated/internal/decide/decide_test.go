@@ -187,7 +187,7 @@ func TestStep_RoutdSlowOrAway_OnlyCommandsThatNeedNoAnswer(t *testing.T) {
 	} {
 		f := facts(rows()...)
 		f.Routd, f.LastHome = state, "home"
-		before := State{Gate: Gate{ThroughID: 0, Count: 2}}
+		before := State{Gate: impulseGate{ThroughID: 0, Count: 2}}
 		next, effects := Step(before, f)
 		diff(t, "effects", said(effects), want)
 		if state == RoutdSlow && next.Gate != before.Gate {
@@ -246,7 +246,7 @@ func TestStep_GroupKey_RowsAreOneTurn(t *testing.T) {
 
 func TestStep_GroupKey_EndlessGroup_IsHeldFiveSeconds(t *testing.T) {
 	t.Parallel()
-	var g Gate
+	var g impulseGate
 	at := now
 	for ; !g.due(at); at += 500 {
 		g.add(at, at, 100, impulse(), "album")

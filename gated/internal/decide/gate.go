@@ -2,11 +2,11 @@ package decide
 
 import "arizuko/pkg/msg"
 
-// Gate holds a chat's rows until they are worth a turn (the impulse gate): until their
+// impulseGate holds a chat's rows until they are worth a turn: until their
 // summed weight reaches the threshold and, with a quiet time, the chat has been quiet
 // for that long, or until the first of them has been held for the longest hold. It is
 // a fold over the rows: a restart rebuilds it by reading them again. Times are unix ms.
-type Gate struct {
+type impulseGate struct {
 	ThroughID int64 // the last row added or skipped
 	Count     int
 	Weight    int
@@ -32,7 +32,7 @@ const (
 )
 
 // add adds a row. The settings of the oldest row hold for all.
-func (g *Gate) add(id, receivedAt int64, weight int, i msg.Impulse, key string) {
+func (g *impulseGate) add(id, receivedAt int64, weight int, i msg.Impulse, key string) {
 	if g.Count == 0 {
 		g.First, g.Last = receivedAt, receivedAt
 		g.Threshold, g.MaxHoldMS, g.QuietMS = i.Threshold, i.MaxHoldMS, i.QuietMS
@@ -48,7 +48,7 @@ func (g *Gate) add(id, receivedAt int64, weight int, i msg.Impulse, key string) 
 }
 
 // DueAt returns when held rows are released, 0 if none is held.
-func (g Gate) DueAt() int64 {
+func (g impulseGate) DueAt() int64 {
 	if g.Count == 0 {
 		return 0
 	}
@@ -63,7 +63,7 @@ func (g Gate) DueAt() int64 {
 }
 
 // due reports whether held rows are to be released now.
-func (g Gate) due(now int64) bool { return g.Count > 0 && g.DueAt() <= now }
+func (g impulseGate) due(now int64) bool { return g.Count > 0 && g.DueAt() <= now }
 
 // groupUntil is when a group with these first and last rows counts as complete.
 func groupUntil(first, last int64) int64 { return min(first+groupMaxHoldMS, last+groupQuietMS) }
@@ -75,7 +75,7 @@ func (w *step) hold(r *Row) bool {
 	return true
 }
 
-func (w *step) holdIn(g *Gate, r *Row) {
+func (w *step) holdIn(g *impulseGate, r *Row) {
 	weight := r.Answer.Impulse.Weight(r.verb())
 	if (r.Answer.Engaged || r.Prefix != nil || r.Answer.Reason == msg.ReasonToSticky) && w.f.Default.Weight(r.verb()) > 0 {
 		weight = msg.FullWeight // such a row always wants an answer
@@ -86,7 +86,7 @@ func (w *step) holdIn(g *Gate, r *Row) {
 
 // release takes held rows through the layers, up to the first of a group that is not
 // complete, and returns the gate with the others.
-func (w *step) release(which Release) Gate {
+func (w *step) release(which Release) impulseGate {
 	rows, through := w.held, w.gate.ThroughID
 	weightless := w.gate.Weight == 0
 	w.held = nil
@@ -101,7 +101,7 @@ func (w *step) release(which Release) Gate {
 			w.take(layerStages(), r)
 		}
 	}
-	var left Gate
+	var left impulseGate
 	for _, r := range rows[keep:] {
 		w.holdIn(&left, r)
 	}

@@ -15,7 +15,7 @@ type held struct {
 	weight int
 }
 
-func fold(rows []held, i msg.Impulse) (g Gate) {
+func fold(rows []held, i msg.Impulse) (g impulseGate) {
 	for n, r := range rows {
 		g.add(int64(n+1), r.at, r.weight, i, "")
 	}
@@ -55,7 +55,7 @@ func TestGate_DueAt(t *testing.T) {
 }
 
 func TestGate_OldestRowsSettings_HoldForAll(t *testing.T) {
-	var g Gate
+	var g impulseGate
 	g.add(1, 500, 0, msg.Impulse{Threshold: 100, MaxHoldMS: 1000}, "")
 	g.add(2, 510, 50, msg.Impulse{Threshold: 10, MaxHoldMS: 1}, "")
 	if got := g.DueAt(); got != 1500 {
@@ -89,7 +89,7 @@ func TestGate_AnyRows(t *testing.T) {
 		if g.ThroughID != int64(len(rows)) || g.Count != len(rows) {
 			t.Fatalf("%d rows folded: %+v", len(rows), g)
 		}
-		var again Gate // of a gated that was restarted
+		var again impulseGate // of a gated that was restarted
 		for n, r := range rows {
 			again.add(int64(n+1), r.at, r.weight, i, "")
 		}

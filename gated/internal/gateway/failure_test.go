@@ -256,3 +256,18 @@ func TestStop_UnderWay_RowsItCoversAreNotDecided(t *testing.T) {
 	h.is(covered, "")
 	h.is(after, "routed/route main")
 }
+
+func TestPanic_OfTheLoop_StateIsDerivedAgain(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(quietly)
+	m := h.put("held")
+	h.step()
+	h.g.enqueue(h.g.chat("telegram:2"))
+	h.g.guard(t.Context(), func() { panic("no") })
+	h.step()
+	h.is(m, "")
+	h.wait(5 * time.Second)
+	h.is(m, "routed/route main")
+	diff(t, "turns", h.dispatched(), [][]string{{"held"}})
+}

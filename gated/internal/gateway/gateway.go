@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,6 +34,8 @@ const (
 	clockStep = time.Second
 	// dbRetryDelay is the wait after a failed read or write.
 	dbRetryDelay = 200 * time.Millisecond
+	// panicDelay is the wait after a panic for which no row is to blame: it may come again.
+	panicDelay = time.Second
 	// commandWait is how long commands wait for an answer of routd, which says whether
 	// their sender is ignored and which group they are for.
 	commandWait = 50 * time.Millisecond
@@ -88,6 +91,7 @@ type Gateway struct {
 	unrouted  map[*chat]bool   // for a change of the routes
 	due       dueHeap          // by the time at which to load them
 	version   int64            // of the routes, when unrouted rows were last decided
+	stops     []store.Stop     // under way, when the pass began
 	sweeper   sweeper
 	database  outage
 }
@@ -147,10 +151,44 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer poll.Stop()
 	defer sweep.Stop()
 	for ctx.Err() == nil {
-		busy := g.runOnce(ctx)
-		g.listen(ctx, poll.C, sweep.C, busy)
+		g.guard(ctx, func() {
+			busy := g.runOnce(ctx)
+			g.listen(ctx, poll.C, sweep.C, busy)
+		})
 	}
 	return nil
+}
+
+// guard runs one turn of the loop. After a panic that was not caught where a row is
+// to blame, all state is derived from the rows again.
+func (g *Gateway) guard(ctx context.Context, turn func()) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			g.log.Error("panic while deciding messages; reading all undecided rows again", "panic", cause, "stack", string(debug.Stack()))
+			pause(ctx, panicDelay)
+			g.reset(ctx)
+		}
+	}()
+	turn()
+}
+
+// reset forgets everything but which rows other services decide.
+func (g *Gateway) reset(ctx context.Context) {
+	if g.asking != nil { // its answer will come, for no chat
+		g.asking.batches = nil
+	}
+	g.dirty, g.backlog, g.due = nil, nil, dueHeap{}
+	clear(g.waiting)
+	clear(g.unrouted)
+	left := g.chats
+	g.chats = map[string]*chat{}
+	for jid, c := range left {
+		if len(c.skipped) > 0 {
+			g.chats[jid] = &chat{jid: jid, skipped: c.skipped, index: -1}
+			g.enqueueLater(g.chats[jid])
+		}
+	}
+	_ = g.enqueueUndecided(ctx)
 }
 
 // listen waits for one event, unless there is work to do, and handles it.

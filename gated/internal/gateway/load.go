@@ -69,6 +69,12 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 	var batches []*batch
 	limit := g.routd.limit()
 	rows, bytes := 0, 0
+	stops, err := g.st.Stops(ctx)
+	if g.database.note(ctx, err) != nil {
+		pause(ctx, dbRetryDelay)
+		return nil
+	}
+	g.stops = stops
 	for len(batches) < passChats && rows < limit && bytes < passBytes {
 		c := g.takeChat(len(batches) > 0)
 		if c == nil {
@@ -129,10 +135,6 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 	if b.HasChat = info != nil; b.HasChat {
 		b.Chat = *info
 	}
-	stops, err := g.st.StopsOf(ctx, c.jid)
-	if err != nil {
-		return nil, err
-	}
 	rows, err := g.st.Undecided(ctx, c.jid, after, page+1)
 	if err != nil {
 		return nil, err
@@ -143,7 +145,7 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 			break
 		}
 		b.Last = m.ID
-		if c.skipped[m.ID] || covered(stops, m, b.Chat.StickyTopic) {
+		if c.skipped[m.ID] || g.covered(m, b.Chat.StickyTopic) {
 			continue
 		}
 		r, err := g.loadRow(ctx, m)
@@ -159,8 +161,10 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 }
 
 // covered reports whether a /stop that is under way drops the row.
-func covered(stops []store.Stop, m *msg.Message, stickyTopic string) bool {
-	return slices.ContainsFunc(stops, func(s store.Stop) bool { return s.CoversRow(m, stickyTopic) })
+func (g *Gateway) covered(m *msg.Message, stickyTopic string) bool {
+	return slices.ContainsFunc(g.stops, func(s store.Stop) bool {
+		return s.ChatJID == m.ChatJID && s.CoversRow(m, stickyTopic)
+	})
 }
 
 // loadRow parses a row and reads what does not depend on routd's answer.
