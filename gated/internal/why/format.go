@@ -128,6 +128,10 @@ func rowEvents(m *msg.Message) []event {
 	if m.RoutedTo != "" {
 		text += ", folder " + m.RoutedTo
 	}
+	if m.Error != "" {
+		problem, _, _ := strings.Cut(m.Error, "\n") // the lines after it are a stack
+		text += ", error: " + problem
+	}
 	return append(all, event{m.DecidedAt, text})
 }
 
@@ -281,8 +285,6 @@ func open(p *Path, now time.Time) (all []string) {
 	age := func(since int64) time.Duration { return now.Sub(time.UnixMilli(since)).Round(time.Millisecond) }
 	for _, m := range p.Rows {
 		switch {
-		case m.Disposition == "" && m.PendingFiles > 0:
-			all = append(all, fmt.Sprintf("row %d is undecided for %s: it waits for %d files", m.ID, age(m.ReceivedAt), m.PendingFiles))
 		case m.Disposition == "":
 			all = append(all, fmt.Sprintf("row %d is undecided for %s: held by the gate, or waiting for routd, for a route, "+
 				"for another service, or for gated to run", m.ID, age(m.ReceivedAt)))

@@ -154,3 +154,15 @@ func TestWrite_OutputFails_ReturnsItsError(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestWrite_BadRow_SaysWhatFailed(t *testing.T) {
+	m := inbound()
+	m.Disposition, m.Reason, m.RoutedTo, m.TurnID, m.Error = msg.Dropped, msg.ReasonBadRow, "", 0, "panic: no\ngoroutine 1"
+	var b strings.Builder
+	if err := Write(&b, &Path{Asked: m, Rows: []*msg.Message{m}}, time.UnixMilli(at(100)), time.UTC); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "error: panic: no\n") || strings.Contains(text, "goroutine") {
+		t.Errorf("it says:\n%s", text)
+	}
+}
