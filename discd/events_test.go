@@ -95,21 +95,28 @@ func TestInbound_BotAdded_IsOneJoin(t *testing.T) {
 	}
 }
 
-func TestInbound_Files_AreDownloaded(t *testing.T) {
+func TestInbound_WantedFiles_AreDownloaded(t *testing.T) {
 	r := newHarness(t, fake.Options{})
 	r.connect()
+	r.general.Attach(r.alice, "unwanted", fake.File{Name: "other.txt", Data: []byte("ham")})
 	r.general.Attach(r.alice, "look", fake.File{Name: "notes.txt", Data: []byte("eggs")}, fake.File{Name: "big.bin", Data: []byte("x"), Size: 1 << 30})
+	r.until("the rows", func() bool { return len(r.stored()) == 2 })
+	r.exec(`UPDATE messages SET files_wanted = 1 WHERE content = 'look'`)
 	r.until("the files", func() bool {
 		return r.text(`SELECT attachments FROM messages WHERE pending_files = 0`) != ""
 	})
-	files := r.text(`SELECT attachments FROM messages`)
-	path := r.text(`SELECT attachments ->> '$[0].path' FROM messages`)
-	data, err := os.ReadFile(filepath.Join(strings.TrimPrefix(r.env[0], "ARIZUKO_DATA="), path))
+	files := r.text(`SELECT attachments FROM messages WHERE content = 'look'`)
+	path := r.text(`SELECT attachments ->> '$[0].path' FROM messages WHERE content = 'look'`)
+	folder := strings.TrimPrefix(r.env[0], "ARIZUKO_DATA=")
+	data, err := os.ReadFile(filepath.Join(folder, path))
 	if err != nil || string(data) != "eggs" {
 		t.Errorf("%s holds %q, %v", files, data, err)
 	}
-	if !strings.Contains(r.text(`SELECT attachments ->> '$[1].error' FROM messages`), "MEDIA_MAX") {
+	if !strings.Contains(r.text(`SELECT attachments ->> '$[1].error' FROM messages WHERE content = 'look'`), "MEDIA_MAX") {
 		t.Errorf("the large one: %s", files)
+	}
+	if all, err := filepath.Glob(filepath.Join(folder, "media", "*", "*")); len(all) != 1 {
+		t.Errorf("on disk: %q, %v", all, err)
 	}
 }
 

@@ -93,8 +93,12 @@ END;
 
 DROP INDEX messages_wanted;
 DROP INDEX messages_returning;
+DROP INDEX messages_notes;
+CREATE INDEX messages_notes ON messages (chat_jid) WHERE reason = 'edit_note' AND turn_id IS NULL;
+DROP INDEX messages_note_targets;
 DROP INDEX polls_message;
 DROP INDEX reminder_slots_message;
+CREATE INDEX messages_pending ON messages (platform, id) WHERE pending_files > 0;
 ALTER TABLE messages DROP COLUMN error;
 ALTER TABLE messages DROP COLUMN files_wanted;
 ALTER TABLE messages DROP COLUMN quote;

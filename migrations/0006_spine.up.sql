@@ -19,7 +19,12 @@ ALTER TABLE messages ADD COLUMN quote TEXT NOT NULL DEFAULT '';
 ALTER TABLE messages ADD COLUMN files_wanted INTEGER NOT NULL DEFAULT 0 CHECK (files_wanted IN (0, 1));
 ALTER TABLE messages ADD COLUMN error TEXT NOT NULL DEFAULT '';
 UPDATE messages SET files_wanted = 1 WHERE pending_files > 0;
+DROP INDEX messages_pending;
 CREATE INDEX messages_wanted ON messages (platform, id) WHERE pending_files > 0 AND files_wanted = 1;
+-- Notes that no prompt has shown, by the conversation that they wait for, and by what they are about.
+DROP INDEX messages_notes;
+CREATE INDEX messages_notes ON messages (chat_jid, routed_to, thread_id, id, topic) WHERE reason = 'edit_note' AND turn_id IS NULL;
+CREATE INDEX messages_note_targets ON messages (chat_jid, target_id) WHERE reason = 'edit_note' AND turn_id IS NULL;
 -- Undecided rows between groups: the turns that they name are needed.
 CREATE INDEX messages_returning ON messages (id) WHERE direction = 'in' AND disposition IS NULL AND forwarded_from IS NOT NULL;
 

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
@@ -142,7 +143,7 @@ func TestInbound_BotAdded(t *testing.T) {
 	}
 }
 
-func TestInbound_Files_AreDownloaded(t *testing.T) {
+func TestInbound_WantedFiles_AreDownloaded(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, fake.Options{})
 	r.start()
@@ -150,7 +151,9 @@ func TestInbound_Files_AreDownloaded(t *testing.T) {
 	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow")}, "look")
 	page := "<!DOCTYPE html><html>a page</html>"
 	r.team.Share(r.alice, fake.Attachment{Name: "page.html", Data: []byte(page)}, "")
+	r.team.Share(r.alice, fake.Attachment{Name: "other.txt", Data: []byte("unwanted")}, "")
 	r.confirmed()
+	r.wantFiles(0, 1)
 	for i, want := range []string{"meow", page} {
 		var m *msg.Message
 		r.until("a file is there", func() bool { m = r.messages(r.team)[i]; return m.PendingFiles == 0 })
@@ -162,6 +165,23 @@ func TestInbound_Files_AreDownloaded(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
+	if all, err := filepath.Glob(filepath.Join(r.data, "media", "*", "*")); len(all) != 2 {
+		t.Errorf("on disk: %q, %v", all, err)
+	}
+}
+
+// wantFiles asks for the files of messages of the team.
+func (r *harness) wantFiles(numbers ...int) {
+	r.t.Helper()
+	all := r.messages(r.team)
+	r.write(func(tx *store.Tx) error {
+		for _, i := range numbers {
+			if err := tx.WantFiles(all[i].ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func TestInbound_FilesScopeMissing_NamesTheScope(t *testing.T) {
@@ -171,6 +191,7 @@ func TestInbound_FilesScopeMissing_NamesTheScope(t *testing.T) {
 	r.connected()
 	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow")}, "look")
 	r.confirmed()
+	r.wantFiles(0)
 	r.until("the download has failed", func() bool { return r.messages(r.team)[0].PendingFiles == 0 })
 	if a := r.messages(r.team)[0].Attachments[0]; !strings.Contains(a.Error, "files:read") || a.Path != "" {
 		t.Errorf("%+v", a)

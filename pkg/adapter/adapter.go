@@ -85,8 +85,7 @@ type Shell struct {
 	partsTotal *prometheus.CounterVec
 	undecoded  prometheus.Counter
 	pacer      *pacer
-	files      chan struct{} // wakes the downloads
-	online     atomic.Bool   // the platform's connection works
+	online     atomic.Bool // the platform's connection works
 	lanes      laneLocks
 }
 
@@ -107,6 +106,6 @@ func New(p Platform, o Options) *Shell {
 	}
 	return &Shell{
 		Options: o, platform: p, partsTotal: partsTotal, undecoded: undecoded,
-		pacer: newPacer(o.Pace, o.Now), files: make(chan struct{}, 1),
+		pacer: newPacer(o.Pace, o.Now),
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/sync/errgroup"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -20,7 +22,7 @@ import (
 const (
 	// fetchTimeout bounds the downloads of one message; gated waits for as long.
 	fetchTimeout = time.Minute
-	// maxFetches bounds the messages whose files are downloaded at once.
+	// maxFetches bounds the messages whose files are downloaded at once, and the files of each.
 	maxFetches = 4
 	// maxFileName bounds what is kept of a file's own name, in bytes.
 	maxFileName = 80
@@ -28,13 +30,19 @@ const (
 	mediaFolder = "media"
 )
 
+// fetchDelays are the waits before a download is retried.
+func fetchDelays() []time.Duration {
+	return []time.Duration{time.Second, 3 * time.Second, 9 * time.Second}
+}
+
 // Fetcher is a platform whose messages have files that have to be downloaded.
 type Fetcher interface {
-	// Fetch writes the file that an attachment's Ref names.
+	// Fetch writes the file that an attachment's Ref names. It is retried, also from the beginning of a
+	// file that was cut off, unless its error is a *Failure of class Permanent.
 	Fetch(ctx context.Context, ref string, w io.Writer) error
 }
 
-// fetching downloads the files of messages; nil does nothing. After a crash the next start finds the
+// fetching downloads the files that gated wants; nil does nothing. After a crash the next start finds the
 // unfinished ones in the rows.
 type fetching struct {
 	shell   *Shell
@@ -71,7 +79,7 @@ func (f *fetching) look(ctx context.Context) {
 	if f == nil || len(f.busy) >= maxFetches {
 		return
 	}
-	rows, err := f.shell.Store.PendingFiles(ctx, f.shell.Platform, 2*maxFetches)
+	rows, err := f.shell.Store.WantedFiles(ctx, f.shell.Platform, 2*maxFetches)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.shell.Log.Error("reading pending downloads failed; retrying", "err", err)
@@ -91,24 +99,21 @@ func (f *fetching) look(ctx context.Context) {
 
 // fetchAll downloads a message's files and records their paths, or why a download failed.
 func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
+	var calls errgroup.Group
+	calls.SetLimit(maxFetches)
 	fetching, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	for i := range m.Attachments {
-		a := &m.Attachments[i]
-		if a.Ref == "" {
-			continue
+		if a := &m.Attachments[i]; a.Ref != "" {
+			calls.Go(func() error {
+				f.fetchOne(fetching, m, i)
+				return nil
+			})
 		}
-		path, size, err := f.fetch(fetching, m, i)
-		if ctx.Err() != nil {
-			return // the next start retries
-		}
-		if err != nil {
-			a.Error = f.shell.Redact(err.Error())
-			f.shell.Log.Warn("download failed", "row", m.ID, "chat", m.ChatJID, "file", a.Name, "err", a.Error)
-		} else {
-			a.Path, a.Size = path, size
-		}
-		a.Ref = ""
+	}
+	_ = calls.Wait() // it has no errors
+	if ctx.Err() != nil {
+		return // the next start retries
 	}
 	for {
 		err := f.shell.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.PutFiles(m.ID, m.Attachments) })
@@ -120,12 +125,44 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 	}
 }
 
+// fetchOne downloads one of a message's files, unless ctx ends, and retries failures that may pass.
+func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) {
+	a := &m.Attachments[i]
+	var cause error
+	for _, wait := range append(fetchDelays(), 0) {
+		path, size, err := f.fetch(ctx, m, i)
+		if err == nil {
+			a.Path, a.Size, a.Ref = path, size, ""
+			return
+		}
+		if cause == nil || ctx.Err() == nil { // the reason before the timeout says more
+			cause = err
+		}
+		failure := &Failure{}
+		errors.As(err, &failure)
+		if errors.As(err, new(tooLargeError)) || failure.Class == msg.Permanent || wait == 0 || ctx.Err() != nil {
+			break
+		}
+		Pause(ctx, max(wait, failure.After))
+	}
+	if failure := new(Failure); errors.As(cause, &failure) {
+		cause = failure.Err
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		cause = fmt.Errorf("not downloaded within %v: %w", fetchTimeout, cause)
+	}
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		a.Ref, a.Error = "", f.shell.Redact(cause.Error())
+		f.shell.Log.Warn("download failed", "row", m.ID, "chat", m.ChatJID, "file", a.Name, "err", a.Error)
+	}
+}
+
 // fetch downloads one file under a temporary name and renames it, so that no reader sees half of
 // it. Its name begins with the row and the file's number, which makes it unique.
 func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path string, size int64, err error) {
 	a, limit := m.Attachments[i], f.shell.MediaMax
 	if a.Size > limit {
-		return "", 0, tooLarge(limit)
+		return "", 0, tooLargeError{limit}
 	}
 	month := time.UnixMilli(m.ReceivedAt).UTC().Format("200601")
 	path = filepath.Join(mediaFolder, month, fmt.Sprintf("%d-%d-%s", m.ID, i, safeName(a.Name)))
@@ -140,7 +177,7 @@ func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path strin
 	bounded := &boundedWriter{w: part, limit: limit}
 	err = errors.Join(f.call(ctx, m, a.Ref, bounded), part.Close())
 	if bounded.written > limit {
-		err = tooLarge(limit)
+		err = tooLargeError{limit}
 	}
 	if err == nil {
 		err = os.Rename(part.Name(), whole)
@@ -157,8 +194,11 @@ func (f *fetching) call(ctx context.Context, m *msg.Message, ref string, w io.Wr
 	return f.fetcher.Fetch(ctx, ref, w)
 }
 
-func tooLarge(limit int64) error {
-	return fmt.Errorf("larger than %d MiB (MEDIA_MAX)", limit>>20)
+// tooLargeError is the error for a file larger than a limit, in bytes.
+type tooLargeError struct{ limit int64 }
+
+func (e tooLargeError) Error() string {
+	return fmt.Sprintf("larger than %d MiB (MEDIA_MAX)", e.limit>>20)
 }
 
 // boundedWriter fails a write beyond limit bytes.
@@ -169,7 +209,7 @@ type boundedWriter struct {
 
 func (b *boundedWriter) Write(p []byte) (int, error) {
 	if b.written += int64(len(p)); b.written > b.limit {
-		return 0, tooLarge(b.limit)
+		return 0, tooLargeError{b.limit}
 	}
 	return b.w.Write(p)
 }

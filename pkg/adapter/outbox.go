@@ -92,8 +92,6 @@ func (s *Shell) Run(ctx context.Context) error {
 			o.sweep(ctx)
 		case <-shown.due():
 			shown.look(ctx)
-		case <-s.files:
-			files.look(ctx)
 		case row := <-files.done():
 			delete(files.busy, row)
 			files.look(ctx)

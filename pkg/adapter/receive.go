@@ -47,10 +47,6 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	if err == nil {
 		s.logReceived(ctx, in.Messages, fresh)
 	}
-	select {
-	case s.files <- struct{}{}:
-	default:
-	}
 	return err
 }
 

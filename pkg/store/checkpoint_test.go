@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -143,7 +144,13 @@ func TestCheckpointer_AfterALargeWrite_LogIsCutBack(t *testing.T) {
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	write(t, s, func(tx *store.Tx) error {
-		return tx.Exec(`INSERT INTO cursors (daemon, key, value) VALUES ('a', 'b', replace(hex(zeroblob(40 << 20)), '0', 'x'))`)
+		var limit, lower int64
+		_, err := tx.Get(t.Context(), `PRAGMA journal_size_limit`, nil, &limit)
+		if limit != 64<<20 {
+			t.Errorf("the limit is %d", limit)
+		}
+		_, lowErr := tx.Get(t.Context(), `PRAGMA journal_size_limit = 1048576`, nil, &lower)
+		return errors.Join(err, lowErr, tx.Exec(`INSERT INTO cursors (daemon, key, value) VALUES ('a', 'b', hex(zeroblob(1 << 20)))`))
 	})
 	size := func() int64 {
 		info, err := os.Stat(path + "-wal")
@@ -152,14 +159,14 @@ func TestCheckpointer_AfterALargeWrite_LogIsCutBack(t *testing.T) {
 		}
 		return info.Size()
 	}
-	if got := size(); got < 80<<20 {
+	if got := size(); got < 2<<20 {
 		t.Fatalf("the log has %d bytes", got)
 	}
 	c := must(store.OpenCheckpointer(path))(t)
 	defer c.Close()
 	must(c.Run(t.Context()))(t)
 	inbound(t, s, chat, "the next write")
-	if got := size(); got > 64<<20 {
+	if got := size(); got > 1<<20 {
 		t.Errorf("the log still has %d bytes", got)
 	}
 }

@@ -5,15 +5,24 @@ import (
 	"fmt"
 
 	"github.com/mattn/go-sqlite3"
+	"golang.org/x/sys/unix"
 )
 
 // ErrStale means that a row is no longer in the state that the caller read. The
 // caller reads it and decides again.
 var ErrStale = errors.New("row changed in the meantime")
 
-// ErrFull means that the disk or the database's page limit is used up. Nothing
-// is lost: writers retry until there is space.
-var ErrFull = errors.New("disk or database full: free some space, writes are retried")
+// ErrFull means that the disk, a quota or the database's page limit is used up.
+// Nothing is lost: writers retry until there is space.
+var ErrFull = errors.New("disk or database full: free some space, writes are retried; " +
+	"old files in logs/ and media/ may be removed, RETENTION_DAYS does it every day")
+
+// ErrDamaged means that the database file is not what SQLite wrote.
+var ErrDamaged = errors.New("database damaged: stop all daemons and restore a backup")
+
+// ErrReadOnly means that this process may not write the database file.
+var ErrReadOnly = errors.New("database not writable: check the owner and mode of the data folder and of arizuko.db*, " +
+	"and whether the file system is mounted read-only")
 
 // ErrRefused means that the database will never accept the write: it violates a
 // constraint, or is too large.
@@ -29,9 +38,14 @@ func explain(err error) error {
 	if !errors.As(err, &se) {
 		return err
 	}
-	switch se.Code {
-	case sqlite3.ErrFull:
+	if se.Code == sqlite3.ErrFull || se.SystemErrno == unix.ENOSPC || se.SystemErrno == unix.EDQUOT {
 		return fmt.Errorf("%w (%w)", ErrFull, err)
+	}
+	switch se.Code {
+	case sqlite3.ErrCorrupt, sqlite3.ErrNotADB:
+		return fmt.Errorf("%w (%w)", ErrDamaged, err)
+	case sqlite3.ErrReadonly, sqlite3.ErrPerm:
+		return fmt.Errorf("%w (%w)", ErrReadOnly, err)
 	case sqlite3.ErrBusy, sqlite3.ErrLocked:
 		return fmt.Errorf("%w (%w)", ErrLocked, err)
 	case sqlite3.ErrConstraint, sqlite3.ErrTooBig, sqlite3.ErrMismatch, sqlite3.ErrRange:

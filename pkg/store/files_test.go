@@ -26,24 +26,27 @@ func withFiles(t testing.TB, s *store.Store, chatJID string, set ...func(*msg.Me
 	return stored(t, s, m)
 }
 
-func TestPendingFiles(t *testing.T) {
+func wanted(m *msg.Message) { m.FilesWanted = true }
+
+func TestWantedFiles(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	if rows := must(s.PendingFiles(t.Context(), "telegram", 10))(t); rows != nil {
+	if rows := must(s.WantedFiles(t.Context(), "telegram", 10))(t); rows != nil {
 		t.Errorf("in an empty table: %v", rows)
 	}
 	inbound(t, s, chat, "without files")
 	var want []int64
 	for _, jid := range []string{chat, "telegram:-2", chat} {
-		want = append(want, withFiles(t, s, jid).ID)
+		want = append(want, withFiles(t, s, jid, wanted).ID)
 	}
-	withFiles(t, s, "telegrams:1")
-	withFiles(t, s, "web:telegram:1")
-	withFiles(t, s, chat, func(m *msg.Message) { m.PendingFiles = 0 })
-	withFiles(t, s, chat, func(m *msg.Message) { m.Direction = msg.Out })
+	withFiles(t, s, chat)
+	withFiles(t, s, "telegrams:1", wanted)
+	withFiles(t, s, "web:telegram:1", wanted)
+	withFiles(t, s, chat, wanted, func(m *msg.Message) { m.PendingFiles = 0 })
+	withFiles(t, s, chat, wanted, func(m *msg.Message) { m.Direction = msg.Out })
 	for _, limit := range []int{10, 2} {
 		var got []int64
-		for _, m := range must(s.PendingFiles(t.Context(), "telegram", limit))(t) {
+		for _, m := range must(s.WantedFiles(t.Context(), "telegram", limit))(t) {
 			got = append(got, m.ID)
 			if len(m.Attachments) != 2 || m.Attachments[0].Ref != "f1" {
 				t.Errorf("row %+v", m)

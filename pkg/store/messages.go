@@ -265,10 +265,10 @@ func reader(m *msg.Message) string {
 	return ""
 }
 
-// PendingFiles returns the oldest inbound rows of a platform whose attachments
-// are still to be downloaded, at most limit.
-func (r Reader) PendingFiles(ctx context.Context, platform string, limit int) ([]*msg.Message, error) {
-	return r.messages(ctx, queryPendingFiles, platform, limit)
+// WantedFiles returns the oldest inbound rows of a platform whose attachments are
+// wanted and still to be downloaded, at most limit.
+func (r Reader) WantedFiles(ctx context.Context, platform string, limit int) ([]*msg.Message, error) {
+	return r.messages(ctx, queryWantedFiles, platform, limit)
 }
 
 // WantFiles asks for the attachments of a row, if any is still to be downloaded,

@@ -67,8 +67,8 @@ func queryPlans() map[string][2]string {
 		"updateDecide":   {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateContent":  {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateAttachNotes": {updateAttachNotes, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
-			"SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
-		"updateOldNotes":      {updateOldNotes, "SEARCH messages USING INDEX messages_notes (chat_jid=?)"},
+			"SEARCH messages USING INDEX messages_notes (chat_jid=? AND routed_to=? AND thread_id=?)"},
+		"updateOldNotes":      {updateOldNotes, "SEARCH messages USING INDEX messages_note_targets (chat_jid=? AND target_id=?)"},
 		"updateCancelReplies": {updateCancelReplies, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
 
 		// All waiting rows of one platform.
@@ -84,7 +84,7 @@ func queryPlans() map[string][2]string {
 		"queryActiveLanes": {queryActiveLanes, "SCAN turns USING INDEX turns_run\nUSE TEMP B-TREE FOR DISTINCT"},
 		"queryActiveTriggers": {queryActiveTriggers, "SCAN t USING INDEX turns_run\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
-		"queryPendingFiles":   {queryPendingFiles, "SEARCH m USING INDEX messages_pending (platform=?)"},
+		"queryWantedFiles":    {queryWantedFiles, "SEARCH m USING INDEX messages_wanted (platform=?)"},
 		"updateWantFiles":     {updateWantFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateFiles":         {updateFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryDeliveries":     {queryDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},

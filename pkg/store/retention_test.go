@@ -27,24 +27,41 @@ type history struct {
 	parts int
 	keep  map[string]bool
 	needs map[string][]string
+
+	ids    map[string]int64 // the last id of each table
+	writes []func(*store.Tx) error
 }
 
 func node(table string, id int64) string { return fmt.Sprintf("%s %d", table, id) }
 
-// insert stores a row and notes it.
+// insert stores a row and notes it. All rows are written at once, see write.
 func (h *history) insert(table, columns string, args ...any) int64 {
+	h.ids[table]++
+	id := h.ids[table]
+	h.exec(`INSERT INTO `+table+` (id, `+columns+`) VALUES (?`+strings.Repeat(`,?`, len(args))+`)`, append([]any{id}, args...)...)
+	h.rows = append(h.rows, node(table, id))
+	return id
+}
+
+func (h *history) exec(query string, args ...any) {
+	h.writes = append(h.writes, func(tx *store.Tx) error { return tx.Exec(query, args...) })
+}
+
+// write stores what was inserted, in one commit.
+func (h *history) write() {
 	h.t.Helper()
-	var id int64
-	query := `INSERT INTO ` + table + ` (` + columns + `) VALUES (?` + strings.Repeat(`,?`, len(args)-1) + `) RETURNING id`
 	err := h.s.Write(context.Background(), func(tx *store.Tx) error {
-		_, err := tx.Get(context.Background(), query, args, &id)
-		return err
+		for _, write := range h.writes {
+			if err := write(tx); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.rows = append(h.rows, node(table, id))
-	return id
+	h.writes = nil
 }
 
 // at draws a time, and reports whether it is young.
@@ -192,13 +209,6 @@ func (h *history) addPart() {
 	}
 }
 
-func (h *history) exec(query string, args ...any) {
-	h.t.Helper()
-	if err := h.s.Write(context.Background(), func(tx *store.Tx) error { return tx.Exec(query, args...) }); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
 // kept are the rows that must stay: those to keep, and what they need.
 func (h *history) kept() map[string]bool {
 	kept := map[string]bool{}
@@ -275,17 +285,17 @@ func (h *history) checkKept() {
 func TestPurge_RandomHistory_KeepsWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	tables := []string{"asks", "polls", "chat_reply_state", "system_messages", "turn_progress", "previews", "deliveries"}
+	tables := []string{"asks", "polls", "chat_reply_state", "system_messages", "turn_progress", "previews", "deliveries", "turns", "messages", "runs"}
 	rapid.Check(t, func(t *rapid.T) {
-		h := &history{t: t, s: s, keep: map[string]bool{}, needs: map[string][]string{}}
+		h := &history{t: t, s: s, keep: map[string]bool{}, needs: map[string][]string{}, ids: map[string]int64{}}
+		h.exec(`PRAGMA defer_foreign_keys = ON`)
 		for _, table := range tables {
 			h.exec(`DELETE FROM ` + table)
 		}
-		h.exec(`PRAGMA defer_foreign_keys = ON`)
-		if err := s.Write(context.Background(), func(tx *store.Tx) error {
-			return errors.Join(tx.Exec(`PRAGMA defer_foreign_keys = ON`), tx.Exec(`DELETE FROM turns`), tx.Exec(`DELETE FROM messages`), tx.Exec(`DELETE FROM runs`))
-		}); err != nil {
-			t.Fatal(err)
+		for _, table := range []string{"messages", "turns", "runs", "asks", "polls"} {
+			var last int64
+			must1(t, s, `SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = '`+table+`'`, &last)
+			h.ids[table] = last
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"run":     func(t *rapid.T) { h.t = t; h.addRun() },
@@ -296,9 +306,10 @@ func TestPurge_RandomHistory_KeepsWhatIsNeeded(t *testing.T) {
 			"part":    func(t *rapid.T) { h.t = t; h.addPart() },
 		})
 		h.t = t
+		h.write()
 		var seq, newest int64
 		must1(t, s, `SELECT value FROM counters WHERE name = 'deliveries'`, &seq)
-		must1(t, s, `SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'`, &newest)
+		newest = h.ids["messages"]
 		for range rapid.IntRange(0, 4).Draw(t, "kills") {
 			h.purge(rapid.IntRange(1, 20).Draw(t, "pages until it is killed"))
 			h.checkKept()
@@ -315,8 +326,9 @@ func TestPurge_RandomHistory_KeepsWhatIsNeeded(t *testing.T) {
 		if must1(t, s, `SELECT value FROM counters WHERE name = 'deliveries'`, &after); after != seq {
 			t.Errorf("the counter of deliveries went from %d to %d", seq, after)
 		}
-		if id := h.insert("messages", `chat_jid, direction, timestamp, received_at`, chat, "in", 1, 1); id <= newest {
-			t.Errorf("row id %d was used before", id)
+		row := &msg.Message{ChatJID: chat, Direction: msg.In}
+		if id, _, err := s.PutMessage(context.Background(), row); err != nil || id <= newest {
+			t.Errorf("row id %d was used before (%v)", id, err)
 		}
 	})
 }

@@ -44,6 +44,7 @@ func TestAgent_FailingAPI_KeepsConversation(t *testing.T) {
 		calls   int    // at most
 		seconds [2]int // retry_after, at least and at most
 		set     string
+		memory  bool // shown by another run; elsewhere the session in the frame suffices
 	}{
 		"rate limit, then fine":    {fault: anthropic.Fault{Status: 429, Times: 2}, calls: 3},
 		"rate limit for ever":      {fault: always(429), kind: "transient", want: "rate limit", calls: 3, seconds: [2]int{1, 10}},
@@ -51,13 +52,13 @@ func TestAgent_FailingAPI_KeepsConversation(t *testing.T) {
 		"rate limit for an hour":   {fault: anthropic.Fault{RetryAfter: 3600, Times: -1}, kind: "transient", want: "rate limit", calls: 1},
 		"usage limit":              {fault: anthropic.Fault{ResetAt: reset, Times: -1}, kind: "transient", want: "rate limit", calls: 3, seconds: [2]int{1500, 1800}, set: token},
 		"overload, then fine":      {fault: anthropic.Fault{Status: 529, Times: 2}, calls: 3},
-		"overload for ever":        {fault: always(529), kind: "transient", want: "overloaded", calls: 3, seconds: [2]int{1, 10}},
+		"overload for ever":        {fault: always(529), kind: "transient", want: "overloaded", calls: 3, seconds: [2]int{1, 10}, memory: true},
 		"failure for ever":         {fault: always(500), kind: "transient", want: "is failing (500)", calls: 3, seconds: [2]int{1, 10}},
 		"a proxy's page":           {fault: anthropic.Fault{Status: 503, Body: "<html>{no}</html>", Times: -1}, kind: "transient", want: "is failing (503)", calls: 3, seconds: [2]int{1, 10}},
 		"unreachable, then fine":   {fault: anthropic.Fault{Drop: true}, calls: 2},
 		"unreachable for ever":     {fault: anthropic.Fault{Drop: true, Times: -1}, kind: "transient", want: "Connection", calls: 3},
 		"response cut, then fine":  {fault: anthropic.Fault{Drop: true, After: true}, calls: 2},
-		"response cut for ever":    {fault: anthropic.Fault{Drop: true, After: true, Times: -1}, kind: "transient", want: "Connection", calls: 6},
+		"response cut for ever":    {fault: anthropic.Fault{Drop: true, After: true, Times: -1}, kind: "transient", want: "Connection", calls: 6, memory: true},
 		"error in the stream":      {fault: anthropic.Fault{Status: 529, After: true, Times: -1}, kind: "transient", want: "", calls: 6, seconds: [2]int{0, 10}},
 		"nonsense in the stream":   {fault: anthropic.Fault{Body: "data: {no\n\n", After: true, Times: -1}, kind: "transient", want: "", calls: 6, seconds: [2]int{0, 10}},
 		"wrong credentials":        {fault: always(401), kind: "permanent", want: "refuses the credentials (401)", calls: 2},
@@ -65,7 +66,7 @@ func TestAgent_FailingAPI_KeepsConversation(t *testing.T) {
 		"no credit":                {fault: always(402), kind: "permanent", want: "no credit", calls: 1},
 		"no credit, older form":    {fault: described(400, "Your credit balance is too low to access the Anthropic API."), kind: "permanent", want: "no credit", calls: 1},
 		"no such model":            {fault: always(404), kind: "permanent", want: "CLAUDE_MODEL", calls: 3},
-		"too long":                 {fault: described(400, "prompt is too long: 250000 tokens > 200000 maximum"), kind: "permanent", want: "too long for the model", calls: 6},
+		"too long":                 {fault: described(400, "prompt is too long: 250000 tokens > 200000 maximum"), kind: "permanent", want: "too long for the model", calls: 6, memory: true},
 		"invalid request":          {fault: described(400, "max_tokens: too large"), kind: "permanent", want: "max_tokens: too large", calls: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,9 +93,8 @@ func TestAgent_FailingAPI_KeepsConversation(t *testing.T) {
 			if n := len(s.model.Calls()) - before; n > tc.calls {
 				t.Errorf("%d calls, want %d", n, tc.calls)
 			}
-			if tc.kind == agentproto.KindTransient { // the others are shown to keep it by the frame
+			if tc.memory {
 				s.model.ClearFaults()
-				r.key = r.model.Key()
 				r.wantMemory(id)
 			}
 		})

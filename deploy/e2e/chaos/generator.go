@@ -50,6 +50,7 @@ type sentMessage struct {
 	content    string // as the user wrote it
 	prompt     string // what exactly one agent must receive; "" for a command
 	mustAnswer bool   // otherwise it may be observed instead
+	file       string // content of the attached file, "" for none
 }
 
 // generator is the load generator: simulated users who write messages. It records what they wrote.
@@ -121,7 +122,7 @@ func (g *generator) act(ctx context.Context) {
 	platform := g.tracked[g.random.IntN(len(g.tracked))]
 	c := platform[g.random.IntN(len(platform))]
 	prompt := g.text()
-	content, verb := prompt, msg.VerbMessage
+	content, verb, file := prompt, msg.VerbMessage, ""
 	if c.NeedsMention && g.random.IntN(2) == 0 {
 		verb = msg.VerbMention
 	}
@@ -136,16 +137,30 @@ func (g *generator) act(ctx context.Context) {
 		content, mustAnswer = "/new "+prompt, true
 	case 3:
 		content, prompt, mustAnswer = "/ping "+prompt, "", true
+	case 4:
+		file = g.file(c, prompt)
 	}
 	if c.NoChildGroup {
 		content = strings.TrimPrefix(content, "@eng ")
 	}
-	g.send(ctx, c, sentMessage{c.Chat, content, prompt, mustAnswer}, verb)
+	g.send(ctx, c, sentMessage{c.Chat, content, prompt, mustAnswer, file}, verb)
+}
+
+// maxCaption is a length in bytes that every platform accepts for a text with a file.
+const maxCaption = 200
+
+// file is the content of a file to attach to a message, "" if the conversation or the text cannot have one.
+func (g *generator) file(c chatsim.Conversation, text string) string {
+	platform, _ := msg.SplitJID(c.Chat)
+	if g.platforms[platform] == nil || len(text) > maxCaption {
+		return ""
+	}
+	return "file of " + text
 }
 
 // sendText sends a text that must be answered.
 func (g *generator) sendText(ctx context.Context, c chatsim.Conversation, text, verb string) {
-	g.send(ctx, c, sentMessage{c.Chat, text, text, true}, verb)
+	g.send(ctx, c, sentMessage{chat: c.Chat, content: text, prompt: text, mustAnswer: true}, verb)
 }
 
 func (g *generator) send(ctx context.Context, c chatsim.Conversation, m sentMessage, verb string) {
@@ -154,7 +169,11 @@ func (g *generator) send(ctx context.Context, c chatsim.Conversation, m sentMess
 		web.add(webMessage{m.content, c.Topic, fmt.Sprint(len(g.all))})
 		return
 	}
-	g.perform(ctx, chatsim.Action{Conversation: c, Verb: verb, Text: m.content})
+	a := chatsim.Action{Conversation: c, Verb: verb, Text: m.content}
+	if m.file != "" {
+		a.File = &chatsim.File{Name: "notes.txt", Data: []byte(m.file)}
+	}
+	g.perform(ctx, a)
 }
 
 // perform performs an action outside the web chats and returns the id of the new message.

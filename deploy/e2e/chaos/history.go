@@ -2,13 +2,17 @@ package main
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
 
 // history is what the rows say about messages, turns and deliveries.
 type history struct {
+	data       string                 // the data folder
 	stored     map[key][]row          // inbound rows by content
 	derived    map[int64]row          // by the row they derive from
 	answers    map[key]map[int64]bool // the turns whose agent says that it received a prompt
@@ -27,7 +31,11 @@ type row struct {
 	chat, content         string
 	disposition           string
 	platformID            string
+	files                 []file // attachments
 }
+
+// file is an attachment as it is stored: its content, or why it is missing.
+type file struct{ Path, Error, content string }
 
 type turn struct {
 	reason string
@@ -69,9 +77,9 @@ type call struct {
 // echoLine is a line in which the demo agent repeats a prompt.
 var echoLine = regexp.MustCompile(`(?m)^(?:\d+/\d+ )?You said: (.*)$`)
 
-func readHistory(db *sql.DB) (*history, error) {
+func readHistory(db *sql.DB, data string) (*history, error) {
 	h := &history{
-		stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{}, replies: map[key]int{}, routdDown: map[key]bool{},
+		data: data, stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{}, replies: map[key]int{}, routdDown: map[key]bool{},
 		turns: map[int64]turn{}, content: map[int64]string{}, windows: map[[2]string]window{}, pinned: map[string]bool{},
 		lastCall: map[[2]string]call{},
 	}
@@ -118,10 +126,13 @@ func (h *history) readTurns(db *sql.DB) error {
 
 func (h *history) readMessages(db *sql.DB) error {
 	return each(db, `SELECT id, ifnull(turn_id, 0), chat_jid, direction, source, content, ifnull(disposition, ''),
-		ifnull(platform_id, ''), ifnull(derived_from, 0), ifnull(reply_to_id, '') FROM messages ORDER BY ifnull(derived_from, id), id`, func(scan func(...any) error) error {
+		ifnull(platform_id, ''), ifnull(derived_from, 0), ifnull(reply_to_id, ''), ifnull(attachments, '') FROM messages ORDER BY ifnull(derived_from, id), id`, func(scan func(...any) error) error {
 		var r row
-		var direction, source, replyTo string
-		err := scan(&r.id, &r.turn, &r.chat, &direction, &source, &r.content, &r.disposition, &r.platformID, &r.derivedFrom, &replyTo)
+		var direction, source, replyTo, attachments string
+		err := scan(&r.id, &r.turn, &r.chat, &direction, &source, &r.content, &r.disposition, &r.platformID, &r.derivedFrom, &replyTo, &attachments)
+		if err == nil {
+			r.files, err = h.readFiles(attachments)
+		}
 		if err != nil {
 			return err
 		}
@@ -132,6 +143,27 @@ func (h *history) readMessages(db *sql.DB) error {
 		}
 		return nil
 	})
+}
+
+// readFiles reads the files of attachments.
+func (h *history) readFiles(attachments string) (files []file, err error) {
+	if attachments == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(attachments), &files); err != nil {
+		return nil, fmt.Errorf("attachments %s: %w", attachments, err)
+	}
+	for i, f := range files {
+		if f.Path == "" {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(h.data, f.Path))
+		if err != nil {
+			return nil, err
+		}
+		files[i].content = string(content)
+	}
+	return files, nil
 }
 
 func (h *history) addInbound(r row) {

@@ -4,12 +4,15 @@ import (
 	"database/sql"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/deploy/e2e/chatsim"
+	"arizuko/deploy/e2e/harness"
 	"arizuko/deploy/e2e/invariants"
 	"arizuko/pkg/store/storetest"
 )
@@ -64,12 +67,17 @@ INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder, ended_a
 `
 
 func TestReadHistory_OneOfEach_IsRead(t *testing.T) {
-	h, err := readHistory(database(t, oneOfEach))
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "a.txt"), []byte("stored"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := database(t, oneOfEach+`UPDATE messages SET attachments = '[{"path":"a.txt"},{"error":"503"}]' WHERE id = 1`)
+	h, err := readHistory(db, data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	group := "telegram:-201"
-	m1 := row{id: 1, turn: 1, chat: chat, content: "m1", disposition: "routed", platformID: "p1"}
+	m1 := row{id: 1, turn: 1, chat: chat, content: "m1", disposition: "routed", platformID: "p1", files: []file{{Path: "a.txt", content: "stored"}, {Error: "503"}}}
 	m2 := row{id: 2, chat: chat, content: "@eng silent m2", disposition: "prefix", platformID: "p2"}
 	m4 := row{id: 4, chat: chat, content: "/ping m4", disposition: "command", platformID: "p4"}
 	m5 := row{id: 5, chat: "telegram:104", content: "#pinned", disposition: "sticky", platformID: "p5"}
@@ -83,6 +91,7 @@ func TestReadHistory_OneOfEach_IsRead(t *testing.T) {
 	first.claims, second.claims = true, true
 	second.state, second.sendError = "ambiguous", "no answer"
 	want := &history{
+		data: data,
 		stored: map[key][]row{
 			{chat, "m1"}: {m1}, {chat, "@eng silent m2"}: {m2}, {chat, "/ping m4"}: {m4}, {"telegram:104", "#pinned"}: {m5},
 			{group, "m6"}: {m6}, {group, "m7"}: {m7}, {"telegram:-202", "m8"}: {m8},
@@ -107,7 +116,7 @@ func TestReadHistory_OneOfEach_IsRead(t *testing.T) {
 		pinned:   map[string]bool{"telegram:104": true},
 		lastCall: map[[2]string]call{{group, "p"}: {"main", 600}},
 	}
-	everything := cmp.AllowUnexported(history{}, key{}, row{}, turn{}, part{}, lane{}, delivery{}, window{}, call{})
+	everything := cmp.AllowUnexported(history{}, key{}, row{}, file{}, turn{}, part{}, lane{}, delivery{}, window{}, call{})
 	if diff := cmp.Diff(want, h, everything); diff != "" {
 		t.Error(diff)
 	}
@@ -115,7 +124,7 @@ func TestReadHistory_OneOfEach_IsRead(t *testing.T) {
 
 func TestReadHistory_MissingTable_NamesIt(t *testing.T) {
 	for _, table := range []string{"turns", "messages", "deliveries", "chat_reply_state"} {
-		_, err := readHistory(database(t, `DROP TABLE `+table))
+		_, err := readHistory(database(t, `DROP TABLE `+table), t.TempDir())
 		if err == nil || !strings.Contains(err.Error(), "no such table: main."+table) && !strings.Contains(err.Error(), "no such table: "+table) {
 			t.Errorf("without %s: %v", table, err)
 		}
@@ -140,7 +149,7 @@ func TestReadHistory_LastCall_IsLatestMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, err := readHistory(database(t, `INSERT INTO messages (id, chat_jid, direction, timestamp, received_at)
-				VALUES (1, 'telegram:1', 'in', 1, 100), (2, 'telegram:1', 'in', 1, 200); `+turns+tc.turns))
+				VALUES (1, 'telegram:1', 'in', 1, 100), (2, 'telegram:1', 'in', 1, 200); `+turns+tc.turns), t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +210,7 @@ func TestLoadedInstance_Check(t *testing.T) {
 		"agent runs, allowed": {skip: allowedWhileRunning,
 			update: `UPDATE runs SET ended_at = NULL`},
 		"message without row": {skip: none, want: counts{invariants.Lost: 1},
-			change: func(l *loadedInstance) { l.load.all = append(l.load.all, sentMessage{chat, "m2", "m2", true}) }},
+			change: func(l *loadedInstance) { l.load.all = append(l.load.all, sentMessage{chat, "m2", "m2", true, ""}) }},
 		"arrival without row": {skip: none, want: counts{invariants.Doubled: 1},
 			change: func(l *loadedInstance) {
 				p := l.platforms[0].(*receivedPlatform)
@@ -218,7 +227,7 @@ func TestLoadedInstance_Check(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &loadedInstance{
-				db: database(t, oneAnswer+tc.update), load: &generator{all: []sentMessage{{chat, "m1", "m1", true}}},
+				db: database(t, oneAnswer+tc.update), instance: &harness.Instance{Data: t.TempDir()}, load: &generator{all: []sentMessage{{chat, "m1", "m1", true, ""}}},
 				platforms: []chatsim.Platform{&receivedPlatform{all: []chatsim.Arrival{{ID: "b2", Chat: chat, Text: "You said: m1"}}}},
 			}
 			if tc.change != nil {

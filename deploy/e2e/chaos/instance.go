@@ -222,7 +222,8 @@ type progress struct {
 func (l *loadedInstance) readProgress() (p progress, err error) {
 	err = l.db.QueryRow(`SELECT (SELECT count(*) FROM messages WHERE direction = 'in' AND disposition IS NULL)
 		+ (SELECT count(*) FROM turns WHERE ended_at IS NULL)
-		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')),
+		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending'))
+		+ (SELECT count(*) FROM messages WHERE pending_files > 0 AND files_wanted = 1),
 		(SELECT max(id) FROM messages), (SELECT ifnull(sum(attempts), 0) FROM turns), (SELECT ifnull(max(seq), 0) FROM deliveries),
 		min(ifnull((SELECT min(not_before) FROM turns WHERE ended_at IS NULL AND not_before > ?1), ?2),
 		ifnull((SELECT min(d.not_before) FROM deliveries d JOIN messages m ON m.id = d.message_id

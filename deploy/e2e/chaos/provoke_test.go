@@ -53,7 +53,7 @@ func TestProvoker_EditUnread_EditsEachMessageOnce(t *testing.T) {
 	if err := p.run(t.Context(), (*provoker).editUnread, 3); err != nil || g.failure.get() != nil {
 		t.Fatal(err, g.failure.get())
 	}
-	if p.newChat() == p.newChat() {
+	if first, second := p.newChat(), p.newChat(); first == second {
 		t.Error("two new chats are the same")
 	}
 }

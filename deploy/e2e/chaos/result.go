@@ -42,7 +42,7 @@ func (l *loadedInstance) check(out io.Writer, skip func(invariants.Invariant) bo
 		r.add(f.Harm, len(f.Rows), "%s", f)
 	}
 
-	h, err := readHistory(l.db)
+	h, err := readHistory(l.db, l.instance.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +82,9 @@ func (r *result) checkAnswers(h *history, all []sentMessage, hostile bool) {
 		}
 		if isDerived {
 			in = derived
+		}
+		if m.file != "" && in.turn != 0 {
+			r.checkFile(m, found[0])
 		}
 		r.checkAnswer(m, in, h.turns[in.turn], h.answers[key{m.chat, m.prompt}], hostile)
 	}
@@ -123,6 +126,17 @@ func (r *result) checkAnswer(m sentMessage, in row, t turn, answeredIn map[int64
 	}
 	if !ok {
 		r.add(invariants.Lost, 1, "%q in %s is row %d of turn %d, which ended with reason %s and no answer", m.content, m.chat, in.id, in.turn, t.reason)
+	}
+}
+
+// checkFile checks that the file of a message that an agent received is stored, or why not: a platform may fail
+// until the adapter gives up.
+func (r *result) checkFile(m sentMessage, in row) {
+	switch {
+	case len(in.files) != 1:
+		r.add(invariants.Lost, 1, "%q in %s is row %d with %d files, want 1", m.content, m.chat, in.id, len(in.files))
+	case in.files[0].Error == "" && in.files[0].content != m.file:
+		r.add(invariants.Lost, 1, "the file of row %d at %q is %.60q, want %q", in.id, in.files[0].Path, in.files[0].content, m.file)
 	}
 }
 

@@ -101,85 +101,85 @@ func TestResult_CheckAnswers(t *testing.T) {
 		want    counts
 	}{
 		"answered": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "answered", answered("m1", 1))},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 1))},
 		"observed, allowed": {
-			sent: sentMessage{chat, "m1", "m1", false}, history: oneTurn("m1", "", unrouted)},
+			sent: sentMessage{chat, "m1", "m1", false, ""}, history: oneTurn("m1", "", unrouted)},
 		"observed, must be answered": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "", unrouted), want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "", unrouted), want: lost},
 		"observed and answered": {
-			sent: sentMessage{chat, "m1", "m1", false}, history: oneTurn("m1", "answered", with(unrouted, answered("m1", 2))), want: doubled},
+			sent: sentMessage{chat, "m1", "m1", false, ""}, history: oneTurn("m1", "answered", with(unrouted, answered("m1", 2))), want: doubled},
 		"not stored": {
-			sent: sentMessage{chat, "m1", "m1", false}, history: oneTurn("m1", "answered", storedTimes("m1", 0)), want: lost},
+			sent: sentMessage{chat, "m1", "m1", false, ""}, history: oneTurn("m1", "answered", storedTimes("m1", 0)), want: lost},
 		"stored in another chat": {
-			sent: sentMessage{"telegram:102", "m1", "m1", true}, history: oneTurn("m1", "answered", answered("m1", 1)), want: lost},
+			sent: sentMessage{"telegram:102", "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 1)), want: lost},
 		"stored three times": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "answered", storedTimes("m1", 3)), want: doubled},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", storedTimes("m1", 3)), want: doubled},
 		"no answer": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "answered", nil), want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", nil), want: lost},
 		"routed, allowed to be observed, no answer": {
-			sent: sentMessage{chat, "m1", "m1", false}, history: oneTurn("m1", "answered", nil), want: lost},
+			sent: sentMessage{chat, "m1", "m1", false, ""}, history: oneTurn("m1", "answered", nil), want: lost},
 		"answered in another chat": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "answered", func(h *history) {
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", func(h *history) {
 				h.answers[key{"telegram:102", "m1"}] = map[int64]bool{1: true}
 			}), want: lost},
 		"answered twice": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "answered", answered("m1", 1, 2)), want: doubled},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 1, 2)), want: doubled},
 		"answered three times": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "answered", answered("m1", 1, 2, 3)),
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 1, 2, 3)),
 			want: counts{invariants.Doubled: 2}},
 		"answered by another turn": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "answered", answered("m1", 2)),
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 2)),
 			want: counts{invariants.Doubled: 1, invariants.Lost: 1}},
 		"silent on request": {
-			sent: sentMessage{chat, "silent m1", "silent m1", true}, history: oneTurn("silent m1", "silent", nil)},
+			sent: sentMessage{chat, "silent m1", "silent m1", true, ""}, history: oneTurn("silent m1", "silent", nil)},
 		"silent on request of the turn's last message": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "silent", func(h *history) {
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "silent", func(h *history) {
 				h.turns[1] = turn{reason: "silent", last: "silent m2"}
 			})},
 		"silent without request": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "silent", nil), want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "silent", nil), want: lost},
 		"silent, request not at the start of the text": {
-			sent: sentMessage{chat, "be silent m1", "be silent m1", true}, history: oneTurn("be silent m1", "silent", nil), want: lost},
+			sent: sentMessage{chat, "be silent m1", "be silent m1", true, ""}, history: oneTurn("be silent m1", "silent", nil), want: lost},
 		"silent, requested by an earlier message": {
-			sent: sentMessage{chat, "silent m1", "silent m1", true}, history: oneTurn("silent m1", "silent", func(h *history) {
+			sent: sentMessage{chat, "silent m1", "silent m1", true, ""}, history: oneTurn("silent m1", "silent", func(h *history) {
 				h.turns[1] = turn{reason: "silent", last: "m2"}
 			}), want: lost},
 		"interrupted after its answer": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "interrupted", with(frames(1), answered("m1", 1)))},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "interrupted", with(frames(1), answered("m1", 1)))},
 		"interrupted before its answer": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "interrupted", nil), want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "interrupted", nil), want: lost},
 		"interrupted after the answer to another": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "interrupted", frames(1)), want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "interrupted", frames(1)), want: lost},
 		"interrupted, answer without a frame": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "interrupted", answered("m1", 1)), want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "interrupted", answered("m1", 1)), want: lost},
 		"failed": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "agent_error", nil), want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "agent_error", nil), want: lost},
 		"failed after part of its answer": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "partial", with(frames(1), answered("m1", 1))), want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "partial", with(frames(1), answered("m1", 1))), want: lost},
 		"failed, hostile": {
-			sent: sentMessage{chat, "crash m1", "crash m1", true}, history: oneTurn("crash m1", "agent_error", nil), hostile: true},
+			sent: sentMessage{chat, "crash m1", "crash m1", true, ""}, history: oneTurn("crash m1", "agent_error", nil), hostile: true},
 		"failed after part of its answer, hostile": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "partial", with(frames(1), answered("m1", 1))), hostile: true},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "partial", with(frames(1), answered("m1", 1))), hostile: true},
 		"silent without request, hostile": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "silent", nil), hostile: true, want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "silent", nil), hostile: true, want: lost},
 		"cancelled": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "cancelled", nil), hostile: true, want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "cancelled", nil), hostile: true, want: lost},
 		"turn missing": {
-			sent: sentMessage{chat, "m1", "m1", true}, history: oneTurn("m1", "answered", func(h *history) { delete(h.turns, 1) }), want: lost},
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", func(h *history) { delete(h.turns, 1) }), want: lost},
 		"derived and answered": {
-			sent: sentMessage{chat, "@eng m1", "m1", true}, history: oneTurn("@eng m1", "", derivedTo("m1"))},
+			sent: sentMessage{chat, "@eng m1", "m1", true, ""}, history: oneTurn("@eng m1", "", derivedTo("m1"))},
 		"derived and not answered": {
-			sent: sentMessage{chat, "@eng m1", "m1", true}, history: oneTurn("@eng m1", "", with(derivedTo("m1"), answered("m1"))), want: lost},
+			sent: sentMessage{chat, "@eng m1", "m1", true, ""}, history: oneTurn("@eng m1", "", with(derivedTo("m1"), answered("m1"))), want: lost},
 		"derived, answered with its prefix": {
-			sent: sentMessage{chat, "@eng m1", "m1", true}, history: oneTurn("@eng m1", "answered", answered("@eng m1", 1)), want: lost},
+			sent: sentMessage{chat, "@eng m1", "m1", true, ""}, history: oneTurn("@eng m1", "answered", answered("@eng m1", 1)), want: lost},
 		"command with a reply": {
-			sent: sentMessage{chat, "/ping m1", "", true}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{chat, "p1"}] = 1 })},
+			sent: sentMessage{chat, "/ping m1", "", true, ""}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{chat, "p1"}] = 1 })},
 		"command with a reply in another chat": {
-			sent: sentMessage{chat, "/ping m1", "", true}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{"web:main", "p1"}] = 1 }), want: lost},
+			sent: sentMessage{chat, "/ping m1", "", true, ""}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{"web:main", "p1"}] = 1 }), want: lost},
 		"command with a reply to another message": {
-			sent: sentMessage{chat, "/ping m1", "", true}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{chat, "p2"}] = 1 }), want: lost},
+			sent: sentMessage{chat, "/ping m1", "", true, ""}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{chat, "p2"}] = 1 }), want: lost},
 		"command with three replies": {
-			sent: sentMessage{chat, "/ping m1", "", true}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{chat, "p1"}] = 3 }),
+			sent: sentMessage{chat, "/ping m1", "", true, ""}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{chat, "p1"}] = 3 }),
 			want: counts{invariants.Doubled: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -443,5 +443,37 @@ func TestResult_PrintsAndCountsEachCase(t *testing.T) {
 	want := "lost: row 1\nlost: row 2\ndoubled: row 3\nreordered: row 4\nstuck: row 5\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestResult_CheckFile(t *testing.T) {
+	lost := counts{invariants.Lost: 1}
+	sent := sentMessage{chat, "m1", "m1", true, "file of m1"}
+	for name, tc := range map[string]struct {
+		files []file
+		turn  int64
+		want  counts
+	}{
+		"stored":           {[]file{{Path: "media/1.txt", content: "file of m1"}}, 1, counts{}},
+		"given up":         {[]file{{Error: "503"}}, 1, counts{}},
+		"never fetched":    {[]file{{}}, 1, lost},
+		"another content":  {[]file{{Path: "media/1.txt", content: "file of m2"}}, 1, lost},
+		"no entry":         {nil, 1, lost},
+		"twice":            {[]file{{Error: "503"}, {Error: "503"}}, 1, lost},
+		"observed, no use": {[]file{{}}, 0, counts{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := empty()
+			h := oneTurn("m1", "answered", with(answered("m1", 1), func(h *history) {
+				rows := h.stored[key{chat, "m1"}]
+				rows[0].files, rows[0].turn = tc.files, tc.turn
+			}))
+			sent := sent
+			if sent.mustAnswer = tc.turn != 0; !sent.mustAnswer {
+				delete(h.answers, key{chat, "m1"})
+			}
+			r.checkAnswers(h, []sentMessage{sent}, false)
+			expect(t, r, tc.want)
+		})
 	}
 }

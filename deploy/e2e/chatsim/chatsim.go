@@ -16,6 +16,7 @@ type Platform interface {
 	ConversationMaker
 	Users
 	Transport
+	Network
 	FaultInjector
 }
 
@@ -70,10 +71,18 @@ type Transport interface {
 	ShowsWorking(c Conversation) bool
 	// RateLimited counts the calls refused with 429.
 	RateLimited() int
+	Close() error
+}
+
+// Network is what is between a platform and its adapter.
+type Network interface {
+	// SetReachable cuts or restores it.
+	SetReachable(ok bool)
 	// SetAnswering with false closes all connections, and makes the platform accept new ones without an
 	// answer.
 	SetAnswering(ok bool)
-	Close() error
+	// DropConnections closes all open connections. New ones are accepted.
+	DropConnections()
 }
 
 // FaultInjector makes things fail.
@@ -82,10 +91,6 @@ type FaultInjector interface {
 	InjectRandomFault(random *rand.Rand) string
 	// ClearFaults ends the faults of calls.
 	ClearFaults()
-	// SetReachable cuts or restores the network between the platform and its adapter.
-	SetReachable(ok bool)
-	// DropConnections closes all open connections. New ones are accepted.
-	DropConnections()
 	// DuplicateAndReorder delivers the next n events twice and out of order, and the last n again.
 	DuplicateAndReorder(n int)
 	// FailNextSend makes the next message fail.

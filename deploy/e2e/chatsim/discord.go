@@ -189,6 +189,7 @@ func (d *Discord) InjectRandomFault(random *rand.Rand) string {
 		{Route: discord.CreateMessage, Body: "<html>gateway</html>", After: true},
 		{Route: discord.GetMessages, Status: 503},
 		{Route: discord.Connect, Drop: true},
+		{Route: discord.Download, Status: 503},
 		{Delay: time.Second},
 	}
 	others := []struct {
@@ -218,7 +219,7 @@ func (d *Discord) InjectRandomFault(random *rand.Rand) string {
 	return other.name
 }
 
-// DropConnections implements FaultInjector.
+// DropConnections implements Network.
 func (d *Discord) DropConnections() { d.Disconnect() }
 
 // DuplicateAndReorder implements FaultInjector.

@@ -185,6 +185,7 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 		{Method: "conversations.history", Status: 503},
 		{Method: "apps.connections.open", Status: 502},
 		{Method: "socket", Drop: true},
+		{Method: "download", Drop: true},
 		{Method: "*", Delay: time.Second},
 	}
 	others := []struct {
@@ -212,7 +213,7 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 	return other.name
 }
 
-// DropConnections implements FaultInjector.
+// DropConnections implements Network.
 func (s *Slack) DropConnections() { s.DropSockets() }
 
 // DuplicateAndReorder implements FaultInjector.

@@ -216,6 +216,8 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 		{Method: "getUpdates", Status: 502},
 		{Method: "getUpdates", Drop: true, After: true},
 		{Method: "getUpdates", Body: "{"},
+		{Method: "getFile", Drop: true},
+		{Method: "download", Status: 503},
 		{Method: "*", Delay: time.Second},
 	}
 	if i := random.IntN(len(faults) + 4); i < len(faults) {
@@ -239,7 +241,7 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 	return "malformed update"
 }
 
-// DropConnections implements FaultInjector.
+// DropConnections implements Network.
 func (t *Telegram) DropConnections() {
 	t.SetReachable(false)
 	t.SetReachable(true)

@@ -160,6 +160,8 @@ func CheckRow(t testing.TB, platform string, m *msg.Message) {
 		t.Errorf("id %q, verb %q, time %d", m.PlatformID, m.Verb, m.Timestamp)
 	case m.PendingFiles != pending:
 		t.Errorf("%d files pending, %d to download", m.PendingFiles, pending)
+	case m.FilesWanted:
+		t.Error("files are wanted before the row is decided")
 	case !utf8.ValidString(m.Content), !utf8.ValidString(m.SenderName), strings.ContainsAny(m.SenderName, "\n\r\u202e"):
 		t.Errorf("content %q, name %q", m.Content, m.SenderName)
 	}

@@ -92,8 +92,10 @@ func (a *API) engage(r *http.Request) (*answer, error) {
 	if err := a.checkEngagement(&request, ttl); err != nil {
 		return nil, err
 	}
+	// Before the transaction, which other writers wait for.
+	routed := request.Caller == "" || a.Loader.Table().Routed(*request.JID, request.Caller)
 	e, err := a.Engagement.Engage(r.Context(), *request.JID, *request.Topic, request.Folder, ttl, func(s *engagement.State) error {
-		return a.mayEngage(&request, s)
+		return a.mayEngage(&request, s, routed)
 	})
 	if err != nil {
 		return nil, retryable(err)
@@ -123,7 +125,7 @@ func (a *API) checkEngagement(request *engagementRequest, ttl time.Duration) err
 
 // mayEngage allows operators everything. A group must hold the window, or a route must lead from
 // the chat to it or below it; and it may engage only itself and groups below it.
-func (a *API) mayEngage(request *engagementRequest, s *engagement.State) error {
+func (a *API) mayEngage(request *engagementRequest, s *engagement.State, routed bool) error {
 	caller := request.Caller
 	if caller == "" {
 		return nil
@@ -131,7 +133,7 @@ func (a *API) mayEngage(request *engagementRequest, s *engagement.State) error {
 	if request.Folder != "" && !msg.Within(request.Folder, caller) {
 		return apierr.New(apierr.Forbidden, "group %s may engage itself and groups below it, not %.80s", caller, request.Folder)
 	}
-	if s.Engaged(a.Now().UnixMilli()) == caller || a.Loader.Table().Routed(*request.JID, caller) {
+	if routed || s.Engaged(a.Now().UnixMilli()) == caller {
 		return nil
 	}
 	return apierr.New(apierr.Forbidden, "no route leads from %s to group %s or one below it, and it is not engaged there", *request.JID, caller)

@@ -91,6 +91,8 @@ func TestGroups_InvalidBody_BadRequest(t *testing.T) {
 		`{}`: "folder", `{"folder":"Acme"}`: "folder", `{"folder":"a/../b"}`: "folder", `{"folder":"a/b/c/d/e/f/g/h/i"}`: "folder",
 		`{"folder":"ops","config":[]}`: "config", `{"folder":"ops","config":{"observe":"some"}}`: "observe",
 		`{"folder":"ops","colour":"red"}`: "colour", `{"folder":7}`: "folder", `[]`: "array", `{"folder":"ops"} {}`: "more than one", ``: "empty",
+		`{"folder":"ops","config":{"x":"` + strings.Repeat("x", 1<<16) + `"}}`:                                "name or config has 65544 bytes, at most 65536",
+		`{"folder":"ops","config":` + strings.Repeat(`{"x":`, 1<<15) + `1` + strings.Repeat(`}`, 1<<15) + `}`: "body: ",
 	} {
 		f.must(t, 400, "POST", "/v1/groups", body)
 		f.refused(t, apierr.BadRequest, reason, "POST", "/v1/groups", body)

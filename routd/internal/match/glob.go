@@ -10,7 +10,8 @@ type globKind int
 const (
 	exact   globKind = iota // head
 	star                    // head*tail
-	general                 // head … tail with anything between
+	stars                   // head*piece*…*tail
+	general                 // head … tail with other wildcards between
 )
 
 // glob is a pattern of path.Match, taken apart. What it matches starts with head and
@@ -20,6 +21,7 @@ type glob struct {
 	pattern    string
 	kind       globKind
 	head, tail string
+	pieces     []string // the literal texts between the wildcards, without the empty ones
 }
 
 // parseGlob returns path.ErrBadPattern where path.Match does.
@@ -30,10 +32,16 @@ func parseGlob(pattern string) (glob, error) {
 	head, rest := cutLiteral(pattern)
 	g := glob{pattern: pattern, kind: exact, head: head}
 	for rest != "" {
-		if g.kind == exact && rest[0] == '*' {
-			g.kind = star
-		} else {
+		switch {
+		case rest[0] != '*':
 			g.kind = general
+		case g.kind == exact:
+			g.kind = star
+		case g.kind == star:
+			g.kind = stars
+		}
+		if g.tail != "" {
+			g.pieces = append(g.pieces, g.tail)
 		}
 		g.tail, rest = cutLiteral(skipWildcard(rest))
 	}
@@ -49,8 +57,21 @@ func (g *glob) match(value string) bool {
 		!strings.HasPrefix(value, g.head) || !strings.HasSuffix(value, g.tail) {
 		return false
 	}
+	between := value[len(g.head) : len(value)-len(g.tail)]
+	flat := strings.IndexByte(between, '/') < 0
 	if g.kind == star {
-		return strings.IndexByte(value[len(g.head):len(value)-len(g.tail)], '/') < 0
+		return flat
+	}
+	// A search for the pieces is much faster than path.Match, of which a long name may need 0.5 ms.
+	for _, piece := range g.pieces {
+		at := strings.Index(between, piece)
+		if at < 0 {
+			return false
+		}
+		between = between[at+len(piece):]
+	}
+	if g.kind == stars && flat {
+		return true
 	}
 	ok, err := path.Match(g.pattern, value)
 	return ok && err == nil

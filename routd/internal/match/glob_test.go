@@ -25,7 +25,9 @@ func TestParseGlob_Patterns_ParseAsExpected(t *testing.T) {
 		{"a*b", glob{kind: star, head: "a", tail: "b"}},
 		{`\**\?`, glob{kind: star, head: "*", tail: "?"}},
 		{"?", glob{kind: general}},
-		{"a*b*c", glob{kind: general, head: "a", tail: "c"}},
+		{"a*b*c", glob{kind: stars, head: "a", tail: "c", pieces: []string{"b"}}},
+		{"*b**cd*", glob{kind: stars, pieces: []string{"b", "cd"}}},
+		{"*b?c*d", glob{kind: general, tail: "d", pieces: []string{"b", "c"}}},
 		{"a*?", glob{kind: general, head: "a"}},
 		{"?b", glob{kind: general, tail: "b"}},
 		{"x[ab]y", glob{kind: general, head: "x", tail: "y"}},
@@ -66,6 +68,11 @@ func TestGlob_Match_WholeValue(t *testing.T) {
 		{`\*`, "*", true},
 		{`\*`, "a", false},
 		{"A*", "a", false},
+		{"*a*b*", "xaxbx", true},
+		{"*a*b*", "xbxax", false},
+		{"*ab*ba*", "xabax", false},
+		{"*a*b", "a/b", false},
+		{"*/*/*", "a/b/c", true},
 	}
 	for _, tt := range tests {
 		g, err := parseGlob(tt.pattern)

@@ -311,6 +311,19 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
+// A sender chooses its name: a long one must not cost each route a slow search.
+func BenchmarkDecide_LongName(b *testing.B) {
+	routes := manyRoutes(10_000)
+	for i := range routes {
+		routes[i].Match = fmt.Sprintf("sender=*a%d*x*", i)
+	}
+	table := New(routes, groups("acme"), defaults())
+	item := routeapi.Item{ChatJID: "telegram:1", SenderName: strings.Repeat("a", routeapi.MaxField)}
+	for b.Loop() {
+		table.Decide(b.Context(), &item, noEngagement{})
+	}
+}
+
 func manyRoutes(n int) []msg.Route {
 	routes := make([]msg.Route, n)
 	for i := range routes {

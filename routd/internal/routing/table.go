@@ -15,6 +15,13 @@ import (
 // maxNotes bounds how many invalid rows are named; the rest is counted.
 const maxNotes = 20
 
+const (
+	// maxMatch bounds a match expression, and maxConfig the JSON of a row, in bytes: each answer that
+	// lists the rows has all of them.
+	maxMatch  = 4 << 10
+	maxConfig = 64 << 10
+)
+
 // Table is immutable, so any number of goroutines may use it.
 type Table struct {
 	Version int64
@@ -163,6 +170,12 @@ func (t *Table) check(r msg.Route) error {
 // CheckRoute returns the target of a row, or its problem. The caller checks whether the
 // target's folder is registered.
 func CheckRoute(r msg.Route) (match.Target, error) {
+	if n := len(r.Match); n > maxMatch {
+		return match.Target{}, fmt.Errorf("match has %d bytes, at most %d are taken", n, maxMatch)
+	}
+	if n := len(r.Impulse); n > maxConfig {
+		return match.Target{}, fmt.Errorf("impulse_config has %d bytes, at most %d are taken", n, maxConfig)
+	}
 	if _, invalid := match.Compile([]match.Row{row(r)}); len(invalid) > 0 {
 		return match.Target{}, invalid[0].Err
 	}
@@ -173,6 +186,9 @@ func CheckRoute(r msg.Route) (match.Target, error) {
 func CheckGroup(g msg.Group) error {
 	if err := msg.ValidFolder(g.Folder); err != nil {
 		return err
+	}
+	if n := max(len(g.Config), len(g.Name)); n > maxConfig {
+		return fmt.Errorf("name or config has %d bytes, at most %d are taken", n, maxConfig)
 	}
 	if _, err := groupconfig.Parse(g.Config); err != nil {
 		return fmt.Errorf("config: %w", err)

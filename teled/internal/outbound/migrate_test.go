@@ -1,0 +1,57 @@
+package outbound
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+	"arizuko/teled/internal/telegramapi"
+)
+
+// Nothing but the refusal tells the sender where the group is.
+func TestSend_GroupBecameSupergroup_MovesTheRow(t *testing.T) {
+	s := newFixture()
+	base, err := s.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	alice := s.User("Alice", "alice")
+	group := s.Group("Team", alice)
+	group.AddBot(alice)
+	super := group.Migrate(alice)
+
+	st := storetest.Open(t)
+	p := &Sender{API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), Store: st, Now: time.Now}
+	from, to := telegramapi.JID(group.ChatID), telegramapi.JID(super.ChatID)
+	row := &msg.Message{ChatJID: from, Direction: msg.Out, OutState: msg.OutQueued, Content: "hello"}
+	if err := st.Write(t.Context(), func(tx *store.Tx) error { _, _, err := tx.PutMessage(row); return err }); err != nil {
+		t.Fatal(err)
+	}
+	send := func(m *msg.Message) error {
+		t.Helper()
+		parts, err := p.Cut(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Send(t.Context(), m, parts[0])
+		return err
+	}
+	for range 2 { // a second send under way finds the chat moved
+		var f *adapter.Failure
+		if err := send(row); !errors.As(err, &f) || f.Class != msg.Transient {
+			t.Errorf("to the group: %v", err)
+		}
+	}
+	moved, err := st.NextOutbound(t.Context(), store.Lane{ChatJID: to})
+	if err != nil || moved == nil || moved.ID != row.ID {
+		t.Fatalf("the row: %+v, %v", moved, err)
+	}
+	if err := send(moved); err != nil {
+		t.Errorf("to the supergroup: %v", err)
+	}
+}
