@@ -14,9 +14,9 @@ import (
 const (
 	// firstReconnect and maxReconnect bound the mean pauses between attempts to connect. Each pause is
 	// between half and one and a half of that, so that many daemons don't reconnect at once: with
-	// ConnectTimeout it stays below the 15 s in which a platform is connected after an outage.
+	// ConnectTimeout it leaves some seconds of the 15 in which a platform is connected after an outage.
 	firstReconnect = time.Second
-	maxReconnect   = 4 * time.Second
+	maxReconnect   = 2500 * time.Millisecond
 	// steadyAfter is how long a connection must have worked for the pauses to start over.
 	steadyAfter = time.Minute
 )

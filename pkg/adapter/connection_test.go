@@ -102,7 +102,7 @@ func expectLines(t *testing.T, log *strings.Builder, want int) {
 func TestListen_Fails_Reconnects(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		var script []func(context.Context, *Shell) error
-		for range 20 {
+		for range 40 {
 			script = append(script, refuses(errors.New("no route to "+secret)))
 		}
 		l, log, _ := r.connected(script...)
@@ -113,7 +113,7 @@ func TestListen_Fails_Reconnects(t *testing.T) {
 		r.expect(row, "sent: sent")
 		pass(time.Hour)
 		r.expectConnection(daemon.Connected, "")
-		if len(l.tries) != 21 {
+		if len(l.tries) != 41 {
 			t.Fatalf("%d tries", len(l.tries))
 		}
 		exact, at := 0, firstReconnect
@@ -126,7 +126,7 @@ func TestListen_Fails_Reconnects(t *testing.T) {
 			}
 			at = min(at+at/2, maxReconnect)
 		}
-		if exact == 20 {
+		if exact == 40 {
 			t.Error("daemons that lose their connections together come back together")
 		}
 		expectLines(t, log, 1)
