@@ -122,6 +122,8 @@ func OfMessages() []Invariant {
 			query: `SELECT a.id, b.id FROM turns a JOIN turns b ON a.folder = b.folder AND a.topic = b.topic AND a.id < b.id
 		WHERE a.state = 'done' AND b.state = 'done' AND a.run_id <> b.run_id AND a.started_at < b.ended_at AND b.started_at < a.ended_at`,
 			ComparesTimes: true},
+		{Harm: Stuck, Violation: "a /stop is not carried out",
+			query: `SELECT id, chat_jid FROM stops`},
 		{Harm: Stuck, Violation: "a system message belongs to a turn that has ended",
 			query: `SELECT s.id, s.event FROM system_messages s JOIN turns t ON t.id = s.turn_id WHERE t.ended_at IS NOT NULL`},
 		{Harm: Stuck, Violation: "a run has not ended",
@@ -136,6 +138,8 @@ func AllDelivered() []Invariant {
 	return []Invariant{
 		{Harm: Stuck, Violation: "an inbound row is undecided",
 			query: `SELECT id, chat_jid, content FROM messages WHERE direction = 'in' AND disposition IS NULL`},
+		{Harm: Stuck, Violation: "a wanted file is neither stored nor given up",
+			query: `SELECT id, chat_jid, pending_files FROM messages WHERE pending_files > 0 AND files_wanted = 1`},
 		{Harm: Stuck, Violation: "an outbound row was not delivered",
 			query: `SELECT id, chat_jid, out_state FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')`},
 		{Harm: Lost, Violation: "a sent row has a part that was not sent",
