@@ -129,7 +129,11 @@ func (h *history) addTurn() {
 func (h *history) addMessage() {
 	received, young := h.at("received")
 	derived, turn := h.oneOf("derived from", "messages"), h.oneOf("turn", "turns")
-	var disposition, reason, decided, seq, outState, forwarded any
+	target := h.oneOf("target", "messages")
+	var disposition, reason, decided, seq, outState, forwarded, targetID any
+	if target != nil {
+		targetID = fmt.Sprint("p", target)
+	}
 	waits := false
 	direction := rapid.SampledFrom([]string{"in", "out"}).Draw(h.t, "direction")
 	if direction == "out" {
@@ -146,17 +150,18 @@ func (h *history) addMessage() {
 	if returns != nil {
 		forwarded = fmt.Sprintf(`{"kind":"delegate","root_turn_id":%d}`, returns)
 	}
-	id := h.insert("messages", `chat_jid, platform_id, direction, timestamp, received_at, derived_from, turn_id, disposition, reason,
+	id := h.insert("messages", `chat_jid, platform_id, target_id, direction, timestamp, received_at, derived_from, turn_id, disposition, reason,
 		decided_at, decision_seq, out_state, forwarded_from`,
-		chat, fmt.Sprint("p", len(h.rows)), direction, 1, received, derived, turn, disposition, reason, decided, seq, outState, forwarded)
+		chat, fmt.Sprint("p", h.ids["messages"]+1), targetID, direction, 1, received, derived, turn, disposition, reason, decided, seq, outState, forwarded)
 	row := node("messages", id)
 	h.keep[row] = waits || young
 	h.need(row, "messages", derived)
 	if waits || young {
 		h.need(row, "turns", turn)
 	}
-	if returns != nil && direction == "in" && disposition == nil {
+	if direction == "in" && disposition == nil {
 		h.need(row, "turns", returns)
+		h.need(row, "messages", target)
 	}
 	if turn != nil { // what belongs to a turn stays with it
 		h.needs[node("turns", turn.(int64))] = append(h.needs[node("turns", turn.(int64))], row)
