@@ -27,7 +27,7 @@ func provocationOf(c crash) provocation {
 		return provocation{up: (*provoker).awaitCheckpoint}
 	case fp.Recovering, fp.RequeueTurn.Before(), fp.RequeueTurn.After():
 		return provocation{before: (*provoker).occupyAgent}
-	case fp.Piping, fp.TakeTurn.Before(), fp.TakeTurn.After():
+	case fp.Piping:
 		return provocation{up: (*provoker).steer}
 	case fp.Exited, fp.EndRun.Before(), fp.EndRun.After():
 		return provocation{up: (*provoker).endRuns}
