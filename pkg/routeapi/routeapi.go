@@ -41,7 +41,7 @@ type Item struct {
 	// Folder names the group, for rows whose text does: no other rule applies, the row triggers.
 	Folder string `json:"folder,omitempty"`
 	// HomeOnly asks for home, thread and surface alone, as commands need them: no rule
-	// applies, nothing is claimed, the action is none without a reason.
+	// but builtin:drop applies, nothing is claimed, else the action is none without a reason.
 	HomeOnly bool `json:"home_only,omitempty"`
 	// Stale marks a row that came too late to be answered: it claims nothing.
 	Stale bool `json:"stale,omitempty"`

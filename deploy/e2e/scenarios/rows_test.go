@@ -149,11 +149,10 @@ func TestPendingFiles_OfRoutedRows_AreWanted(t *testing.T) {
 	if !f.Row(rows[0]).FilesWanted || f.Row(rows[1]).FilesWanted {
 		t.Error("the files of the wrong row are wanted")
 	}
-}
-
-func TestPendingFiles_AfterOneMinute_AreIgnored(t *testing.T) {
-	f := start(t, harness.Options{})
-	past := time.Now().Add(-2 * time.Minute).UnixMilli()
-	f.Put(msg.Message{ChatJID: "telegram:5", Content: "its files never came", PendingFiles: 1, ReceivedAt: past})
-	f.WantEchoes("telegram:5", "its files never came")
+	if out := f.Outbound("telegram:5"); len(out) != 0 {
+		t.Errorf("it is answered without its files: %+v", out)
+	}
+	f.Exec(`UPDATE messages SET pending_files = 0, attachments = '[{"path":"","name":"cat.jpg","mime":"image/jpeg","size":0,"error":"too large"}]' WHERE id = ?`, rows[0])
+	f.Answer(f.Say("telegram:6", "a poke"))
+	f.WantEchoes("telegram:5", "look at this")
 }

@@ -103,7 +103,7 @@ func (w *step) newSessionEntry(r *Row, folder, topic string) *entry {
 		row: r, reason: msg.ReasonReset, derive: Derive{Text: r.Command.Rest, Topic: own, Source: msg.SourceCommand},
 		folder: folder, topic: topic, threadID: r.ThreadID, place: msg.Place(r.ThreadID, own),
 		kind: msg.Conversation, chatJID: r.ChatJID, replyTo: r.Post,
-		called: r.called(), claims: r.called() || r.Answer.Engaged,
+		called: r.called(), claims: r.called(),
 	}
 	if r.Post != "" && msg.OpensThread(r.ChatJID, w.f.Chat.Kind, r.Verb, r.ThreadID) {
 		w.openThread(e, r.Post)

@@ -266,6 +266,9 @@ func TestStep_Claims_CallsAndEngagedRows(t *testing.T) {
 		"a reply":             {row(1, "a", verb(msg.VerbReply)), true},
 		"in an open window":   {row(1, "a", func(r *Row) { r.Answer.Engaged = true }), true},
 		"routed by the table": {row(1, "a"), false},
+		"a reaction": {row(1, "👍", verb(msg.VerbReaction), func(r *Row) {
+			r.Answer.Engaged, r.Answer.Impulse.Threshold, r.Answer.Impulse.Weights = true, 0, map[string]int{"reaction": 50}
+		}), false},
 	} {
 		_, effects := Step(State{}, facts(tt.r))
 		if turn := effects[0].(StoreTurn).Turn; turn.ClaimsEngagement != tt.want {

@@ -29,12 +29,13 @@ type entry struct {
 }
 
 // entry makes an entry for a triggering row with routd's address. A row claims
-// engagement if it calls the bot, or keeps a conversation going.
+// engagement if it calls the bot, or keeps a conversation going, as no reaction does.
 func (w *step) entry(r *Row, reason msg.Reason) *entry {
 	e := &entry{
 		row: r, reason: reason, folder: r.Answer.Folder, threadID: r.ThreadID, place: r.place(),
 		surface: r.Answer.Surface, ceiling: r.Answer.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
-		replyTo: r.Post, called: r.called(), claims: r.called() || r.Answer.Engaged,
+		replyTo: r.Post, called: r.called(),
+		claims: r.called() || r.Answer.Engaged && w.f.Default.Weight(r.verb()) > 0,
 	}
 	if r.Change != nil {
 		e.reason = msg.ReasonEditAddressed

@@ -53,7 +53,9 @@ func (t *Table) Decide(ctx context.Context, item *routeapi.Item, e Engagement) r
 	}
 	q := t.question(ctx, item, platform, e)
 	q.answer.Home = t.home(q)
-	if !item.HomeOnly {
+	if item.HomeOnly {
+		dropped(t, q)
+	} else {
 		for _, rule := range rules {
 			if rule(t, q) {
 				break

@@ -63,6 +63,7 @@ func TestDecide_Engaged_BeforeRoutes(t *testing.T) {
 		"an internal chat's group is stronger": {routeapi.Item{ChatJID: "group:acme"},
 			answer{Action: routeapi.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonAddress}},
 		"a web chat of no group has no home": {routeapi.Item{ChatJID: "web:missing"}, answer{Action: routeapi.None, Reason: msg.ReasonNoGroup}},
+		"builtin:drop, asked for home only":  {routeapi.Item{ChatJID: "telegram:-1", Sender: "spam", HomeOnly: true}, answer{Action: routeapi.Builtin, Home: "ops", Target: "builtin:drop", RouteID: 1, Reason: msg.ReasonBuiltinDrop}},
 		"is home":                            {routeapi.Item{ChatJID: "telegram:-1", HomeOnly: true}, answer{Action: routeapi.None, Home: "ops"}},
 	} {
 		t.Run(name, func(t *testing.T) {

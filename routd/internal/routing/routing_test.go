@@ -197,7 +197,7 @@ func TestDecide_AnyItem_NamesOnlyGroups(t *testing.T) {
 		if fires != (a.Folder != "") || a.Folder != "" && !table.Has(a.Folder) || a.Home != "" && !table.Has(a.Home) {
 			t.Fatalf("%+v: %+v", item, a)
 		}
-		if (a.Reason == "") != item.HomeOnly || a.Surface == "" {
+		if known := a.Reason != ""; known == item.HomeOnly && a.Reason != msg.ReasonBuiltinDrop || a.Surface == "" {
 			t.Fatalf("%+v: %+v", item, a)
 		}
 	})
