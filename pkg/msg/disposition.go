@@ -114,6 +114,6 @@ var Reasons = []struct {
 	{ReasonPartial, "the agent failed after it had answered in part"},
 	{ReasonInterrupted, "gated stopped after part of the answer was stored"},
 	{ReasonAgentError, "the agent failed"},
-	{ReasonAlreadyTold, "the agent failed as it had in this chat within the hour: the chat was told then"},
+	{ReasonAlreadyTold, "the agent failed as it had in this chat within the hour: the chat got a notice then"},
 	{ReasonCancelled, "cancelled by /stop or an operator"},
 }

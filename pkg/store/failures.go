@@ -61,15 +61,15 @@ func (tx *Tx) ClearFailures(folder string) (cleared bool, lanes []string, err er
 	return true, lanes, err
 }
 
-// ToldOf reports whether a chat was told of a turn that failed in the same way
-// since a time, in unix ms.
-func (r Reader) ToldOf(ctx context.Context, chatJID string, kind msg.ErrorKind, since int64) (told bool, err error) {
-	_, err = r.q.get(ctx, []any{&told}, queryToldOf, chatJID, since, kind)
-	return told, err
+// NotifiedOf reports whether a chat got a notice of a turn that failed in the same
+// way since a time, in unix ms.
+func (r Reader) NotifiedOf(ctx context.Context, chatJID string, kind msg.ErrorKind, since int64) (notified bool, err error) {
+	_, err = r.q.get(ctx, []any{&notified}, queryNotifiedOf, chatJID, since, kind)
+	return notified, err
 }
 
 // HasNotice reports whether arizuko itself has written to the chat about a turn.
-func (r Reader) HasNotice(ctx context.Context, turnID int64) (told bool, err error) {
-	_, err = r.q.get(ctx, []any{&told}, queryNoticed, turnID)
-	return told, err
+func (r Reader) HasNotice(ctx context.Context, turnID int64) (notified bool, err error) {
+	_, err = r.q.get(ctx, []any{&notified}, queryNoticed, turnID)
+	return notified, err
 }

@@ -91,8 +91,8 @@ const (
 	updateProbed   = `UPDATE turns INDEXED BY turns_probe SET waits_for = '', not_before = 0
 		WHERE state = 'queued' AND waits_for = 'probe' AND folder = ? RETURNING lane`
 
-	queryAddressed = `SELECT verb IN ('mention', 'reply') FROM messages WHERE id = ?`
-	queryToldOf    = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_failed WHERE state = 'failed' AND chat_jid = ? AND ended_at > ?
+	queryAddressed  = `SELECT verb IN ('mention', 'reply') FROM messages WHERE id = ?`
+	queryNotifiedOf = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_failed WHERE state = 'failed' AND chat_jid = ? AND ended_at > ?
 		AND error_kind = ? AND reason = 'agent_error')`
 	queryNoticed = `SELECT EXISTS (SELECT 1 FROM messages WHERE turn_id = ? AND direction = 'out' AND source = 'notice')`
 

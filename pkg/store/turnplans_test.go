@@ -108,7 +108,7 @@ func turnPlans() map[string][2]string {
 		"deleteFailures":  {deleteFailures, failuresRow},
 		"updateProbed":    {updateProbed, "SEARCH turns USING COVERING INDEX turns_probe (folder=?)"},
 		"queryAddressed":  {queryAddressed, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
-		"queryToldOf":     {queryToldOf, exists + "SEARCH turns USING INDEX turns_failed (chat_jid=? AND ended_at>?)"},
+		"queryNotifiedOf": {queryNotifiedOf, exists + "SEARCH turns USING INDEX turns_failed (chat_jid=? AND ended_at>?)"},
 		"queryNoticed":    {queryNoticed, exists + "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
 		"updateDrain":     {updateDrain, runRow},
 		"updateDrainIdle": {updateDrainIdle, runRow + "\n" + subquery + "SEARCH turns USING COVERING INDEX turns_run (run_id=?)"},

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// apologyInterval is how long a chat is not told again, in ms, that a turn has
-	// failed, if others have failed in the same way.
+	// apologyInterval is how long a chat is not notified again, in ms, of turns that
+	// fail in the same way.
 	apologyInterval = 3_600_000
-	// maxQuietWait is how long a turn waits for the machine before its chat is told,
+	// maxQuietWait is how long a turn waits for the machine before its chat is notified,
 	// in ms.
 	maxQuietWait = 120_000
 	// maxProblem bounds the part of a failure that is compared with others, in bytes.
@@ -120,7 +120,7 @@ func (r *run) failureOf(exit runtime.Exit, left []*msg.Turn) failure {
 	return f
 }
 
-// exitFailure is the failure of a run that ended without a word.
+// exitFailure is the failure of a run that ended by itself.
 func (r *run) exitFailure(exit runtime.Exit) failure {
 	if exit.Err != nil {
 		f := failure{problem: r.setup.redact("cannot run the agent: " + exit.Err.Error()), kind: msg.ErrorSession}
@@ -139,8 +139,8 @@ func (r *run) exitFailure(exit runtime.Exit) failure {
 	return failure{problem: r.setup.redact(problem), kind: msg.ErrorSession}
 }
 
-// endSession drops the session of a run that failed with it, and tells the chat. The
-// agent is told at the start of its next run.
+// endSession drops the session of a run that failed with it, and notifies the chat. The
+// agent learns of it at the start of its next run.
 func (r *run) endSession(tx *store.Tx, f failure, turns []*msg.Turn, now int64) error {
 	switch {
 	case f.problem == "" || !r.started || f.kind == msg.ErrorMachine:
@@ -154,7 +154,7 @@ func (r *run) endSession(tx *store.Tx, f failure, turns []*msg.Turn, now int64) 
 	}
 	for _, t := range turns {
 		if t.ID == f.turn {
-			return tx.PutNotice(t, "(I have lost our earlier conversation: the agent failed, and I start anew.)", now)
+			return tx.PutNotice(t, "(I have lost our earlier conversation: the agent failed, and I start again without it.)", now)
 		}
 	}
 	return nil
@@ -187,19 +187,19 @@ func (r *run) finalizeTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64
 	})
 }
 
-// failTurn ends a turn as failed. Its chat is told, unless it was told of another
-// turn that failed in the same way within the hour.
+// failTurn ends a turn as failed. Its chat is notified, unless it was of another turn
+// that failed in the same way within the hour.
 func (r *run) failTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64) error {
 	f := left.failure
-	told := false
-	if t.Kind != msg.Delegated { // whoever delegated waits for an answer
+	notified := false
+	if t.Kind != msg.Delegated { // the group that delegated waits for an answer
 		var err error
-		if told, err = tx.ToldOf(r.m.ctx, t.ChatJID, f.kind, now-apologyInterval); err != nil {
+		if notified, err = tx.NotifiedOf(r.m.ctx, t.ChatJID, f.kind, now-apologyInterval); err != nil {
 			return err
 		}
 	}
 	reason := msg.ReasonAgentError
-	if told {
+	if notified {
 		reason = msg.ReasonAlreadyTold
 	}
 	t.ErrorKind = f.kind
@@ -213,7 +213,7 @@ func (r *run) failTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64) er
 	if alike {
 		left.pause = now + r.m.probeInterval()
 	}
-	if told {
+	if notified {
 		return nil
 	}
 	return tx.PutNotice(t, r.failureNotice(t, f), now)
@@ -236,8 +236,8 @@ func (r *run) waitForMachine(tx *store.Tx, t *msg.Turn, f failure, now int64) er
 	if err != nil || now-t.CreatedAt < maxQuietWait {
 		return err
 	}
-	told, err := tx.HasNotice(r.m.ctx, t.ID)
-	if err != nil || told {
+	notified, err := tx.HasNotice(r.m.ctx, t.ID)
+	if err != nil || notified {
 		return err
 	}
 	return tx.PutNotice(t, "Your message waits: I cannot start the agent right now. I will answer as soon as I can.", now)

@@ -178,7 +178,7 @@ func (r *run) loop() runtime.Exit {
 }
 
 // closeIdle lets the process finish, unless a turn was stored for it by now: the
-// rows say so before the process is told.
+// rows say so before its input is closed.
 func (r *run) closeIdle() {
 	drained := false
 	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {

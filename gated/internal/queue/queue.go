@@ -69,7 +69,7 @@ type Actions struct {
 
 // GroupQueue is the scheduler. Its methods do nothing themselves: they return Actions.
 //
-// What it knows of runs may be behind the rows: a new turn may have been stored for
+// What it knows of runs may be out of date: a new turn may have been stored for
 // a run already. So every start, pipe and close may be refused.
 type GroupQueue struct {
 	mu     sync.Mutex

@@ -42,7 +42,7 @@ func TestPipe_OtherAddresses_AreQueued(t *testing.T) {
 	}
 }
 
-// TestPipe_RunRetriesTurn_AfterItsAnswer: a turn that is retried spoils no other.
+// TestPipe_RunRetriesTurn_AfterItsAnswer: no other turn shares the run of one that is retried.
 func TestPipe_RunRetriesTurn_AfterItsAnswer(t *testing.T) {
 	f := newFixture(5)
 	f.run(alone(turn(1, alice)), 10)
