@@ -115,7 +115,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Defaults: g.defaults, Runtimes: g.runtimes, Environ: environ(),
 		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"),
 		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
-		Redact: config.NewRedactor(append(secrets, g.Secret)...).String,
+		Redact: config.NewRedactor(append(secrets, g.Secret)...).String, Report: g.report,
 	}, g.Store, g.Log, g.Metrics)
 	daemons, err := g.cfg.daemonURLs()
 	if err != nil {
@@ -132,14 +132,25 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, Now: g.Now}, g.Store, g.Log, g.Metrics)
 	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(g.Router.With(httpx.Bearer(g.Secret)))
+	g.report(nil)
 	return g.agents.Recover(ctx)
 }
 
 func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(string(base), g.Secret) }
 
 func (g *gated) run(ctx context.Context) error {
-	g.Heartbeat.Report(daemon.Connected, "")
 	return g.Run(ctx, g.gateway.Run, g.agents.Run, g.retention.Run, g.checkpoints, g.tryAgents)
+}
+
+// report shows operators what keeps agents from answering: in /readyz, and in gated's
+// row of daemons, which the dashboard shows.
+func (g *gated) report(problems []string) {
+	g.Ready.Note(problems...)
+	state := daemon.Connected
+	if len(problems) > 0 {
+		state = daemon.Degraded
+	}
+	g.Heartbeat.Report(state, strings.Join(problems, "; "))
 }
 
 // checkpoints copies the write-ahead log back once a second, so that no

@@ -83,8 +83,8 @@ const (
 	queryFailing = `SELECT folder, problem, count, since, probe_at FROM group_failures WHERE count >= ? ORDER BY folder`
 	queryProbeAt = `SELECT max(probe_at, 1) FROM group_failures WHERE folder = ? AND count >= ?`
 	putFailures  = `INSERT INTO group_failures (folder, problem, count, since, probe_at) VALUES (?,?,1,?,0)
-		ON CONFLICT (folder) DO UPDATE SET count = CASE WHEN problem = excluded.problem THEN count + 1 ELSE 1 END,
-		since = CASE WHEN problem = excluded.problem THEN since ELSE excluded.since END, problem = excluded.problem
+		ON CONFLICT (folder) DO UPDATE SET count = CASE WHEN problem = excluded.problem OR count >= 3 THEN count + 1 ELSE 1 END,
+		since = CASE WHEN problem = excluded.problem OR count >= 3 THEN since ELSE excluded.since END, problem = excluded.problem
 		RETURNING count`
 	updateProbeAt  = `UPDATE group_failures SET probe_at = ? WHERE folder = ?`
 	deleteFailures = `DELETE FROM group_failures WHERE folder = ?`

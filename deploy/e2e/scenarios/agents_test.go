@@ -78,8 +78,8 @@ func TestAgents_FirstRunFails_TurnIsRetried(t *testing.T) {
 
 func TestAgents_EveryRunFails_TurnFailsWithNotice(t *testing.T) {
 	f := start(t, harness.Options{Env: []string{"TURN_ATTEMPTS=1"}})
-	for _, order := range []string{"crash", "error"} {
-		id := f.Say("telegram:5", order)
+	for chat, order := range map[string]string{"telegram:5": "crash", "telegram:6": "error"} {
+		id := f.Say(chat, order)
 		if turn := f.WaitEnded(id); turn.State != msg.TurnFailed || turn.Reason != msg.ReasonAgentError || turn.Error == "" {
 			t.Errorf("turn of %q: %+v", order, turn)
 		}

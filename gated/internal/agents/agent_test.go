@@ -42,6 +42,8 @@ type scripted struct {
 	interrupted chan struct{}
 	eof         chan struct{}
 	session     string // for the next frame
+	kind        agentproto.Kind
+	retryAfter  float64
 }
 
 func newScripted() *scripted {
@@ -114,6 +116,17 @@ func (a *scripted) obey(turn, order string) {
 		a.frame(agentproto.Frame{Status: agentproto.StatusOK, Result: text, TurnID: id})
 	case "error":
 		a.frame(agentproto.Frame{Status: agentproto.StatusError, Error: rest, TurnID: turn})
+	case "errornext": // of the turn after this
+		next := (<-a.inputs).(agentproto.Message)
+		a.frame(agentproto.Frame{Status: agentproto.StatusError, Error: "cannot do this one", TurnID: next.TurnID})
+		<-a.eof
+		os.Exit(0)
+	case "partial": // an answer that is only a part
+		a.frame(agentproto.Frame{Status: agentproto.StatusError, Error: "ran out of time", Result: rest, TurnID: turn})
+	case "kind": // of the next error, and the seconds to its retry
+		kind, seconds, _ := strings.Cut(rest, " ")
+		a.kind = agentproto.Kind(kind)
+		a.retryAfter, _ = strconv.ParseFloat(seconds, 64)
 	case "anonerror":
 		a.frame(agentproto.Frame{Status: agentproto.StatusError, Error: rest})
 	case "session": // named in the next frame
@@ -154,6 +167,9 @@ func (a *scripted) obey(turn, order string) {
 
 func (a *scripted) frame(f agentproto.Frame) {
 	f.NewSessionID, a.session = a.session, ""
+	if f.Status == agentproto.StatusError {
+		f.Kind, f.RetryAfter = a.kind, a.retryAfter
+	}
 	check(agentproto.WriteFrame(os.Stdout, f))
 }
 

@@ -55,7 +55,8 @@ func TestAgent_ReadsNothing_Fails(t *testing.T) {
 	})
 	t.Run("until its input is full", func(t *testing.T) {
 		t.Parallel()
-		r := newHarness(t, command("sleep 1000"), attempts(1), timeout(500*time.Millisecond), impatient)
+		r := newHarness(t, command("sleep 1000"), attempts(1), timeout(500*time.Millisecond), impatient,
+			func(cfg *Config) { cfg.Probe = time.Millisecond })
 		var turns []*msg.Turn
 		for range 5 {
 			turns = append(turns, r.ask(strings.Repeat("x", 1<<20)))

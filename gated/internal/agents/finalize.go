@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -30,7 +29,7 @@ type leftovers struct {
 	failure failure
 	queued  []*msg.Turn // turns that are queued again
 	failed  []*msg.Turn
-	pause   int64 // the group fails: when it may try the next turn
+	alike   bool // the group's turns fail alike
 }
 
 // finalize stores what becomes of the run's unanswered turns.
@@ -53,10 +52,10 @@ func (r *run) finalize(exit runtime.Exit) {
 		return
 	}
 	if left.failure.kind == msg.ErrorMachine {
-		r.m.machine.failed(left.failure.problem, r.m.now())
+		r.m.problems.machineFailed(r.row.Runtime, left.failure.problem, r.m.now())
 	}
-	if left.pause != 0 {
-		r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Pause(r.row.Folder, left.pause) })
+	if left.alike {
+		r.m.problems.groupFails(r.row.Folder, left.failure.problem)
 	}
 	r.logEnded(left, exit.Err != nil)
 }
@@ -210,9 +209,7 @@ func (r *run) failTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64) er
 	if err != nil {
 		return err
 	}
-	if alike {
-		left.pause = now + r.m.probeInterval()
-	}
+	left.alike = left.alike || alike
 	if notified {
 		return nil
 	}
@@ -231,7 +228,7 @@ func similar(f failure) string {
 
 // waitForMachine queues a turn again that this machine could not start an agent for.
 func (r *run) waitForMachine(tx *store.Tx, t *msg.Turn, f failure, now int64) error {
-	t.NotBefore = now + r.m.machineDelay().Milliseconds()
+	t.NotBefore = now + r.m.machineDelay(r.row.Runtime).Milliseconds()
 	err := tx.RequeueTurn(t.ID, store.Requeue{WaitsFor: msg.WaitsMachine, NotBefore: t.NotBefore, Kind: f.kind, Problem: f.problem})
 	if err != nil || now-t.CreatedAt < maxQuietWait {
 		return err
@@ -261,8 +258,8 @@ func noticeFailed(turn int64, why string) string {
 }
 
 // machineDelay is the wait after a failure of the machine.
-func (m *Manager) machineDelay() time.Duration {
-	n := m.machine.count() + 1
+func (m *Manager) machineDelay(runtime string) time.Duration {
+	n := m.problems.machineFailures(runtime) + 1
 	if m.cfg.Machine != nil {
 		return m.cfg.Machine(n)
 	}

@@ -66,6 +66,7 @@ type Config struct {
 	Attempts  int                       // per turn
 	Backoff   func(n int) time.Duration // nil: 5 s, 30 s, 2 min
 	Machine   func(n int) time.Duration // delay after the n-th failure of the machine; nil: 5 s, 30 s
+	Report    func(problems []string)   // receives, at each change, what keeps agents from answering; nil for none
 	Probe     time.Duration             // how often a failing group tries a turn; 0: a minute
 	Graces    Graces                    // none: 3 s, 1 s, 2 s
 	Location  *time.Location            // of times in prompts
@@ -75,12 +76,12 @@ type Config struct {
 
 // Manager runs agents. Its methods may be called from any goroutine.
 type Manager struct {
-	cfg     Config
-	st      *store.Store
-	log     *slog.Logger
-	queue   *queue.GroupQueue
-	meter   *meter
-	machine *machine
+	cfg      Config
+	st       *store.Store
+	log      *slog.Logger
+	queue    *queue.GroupQueue
+	meter    *meter
+	problems *problems
 
 	ctx    context.Context //nolint:containedctx // of all work; ends when the manager has stopped
 	cancel context.CancelFunc
@@ -114,7 +115,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
-		cfg: cfg, st: st, log: log, ctx: ctx, cancel: stop, machine: &machine{}, runs: map[int64]*run{}, stored: map[string]bool{},
+		cfg: cfg, st: st, log: log, ctx: ctx, cancel: stop, problems: newProblems(cfg.Report), runs: map[int64]*run{}, stored: map[string]bool{},
 		wake: make(chan struct{}, 1), poked: make(chan struct{}, 1), stops: make(chan struct{}, 1),
 	}
 	m.queue = queue.New(cfg.MaxAgents, cfg.Now, rows{m})
@@ -144,7 +145,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("find failing groups: %w", err)
 	}
 	for _, f := range failing {
-		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Pause(f.Folder, f.ProbeAt) })
+		m.problems.groupFails(f.Folder, f.Problem)
 	}
 	lanes, err := m.st.QueuedLanes(ctx)
 	if err != nil {

@@ -86,7 +86,7 @@ func (r *run) serve(turn *msg.Turn) {
 		r.finalize(runtime.Exit{Err: err})
 		return
 	}
-	r.m.machine.works()
+	r.m.problems.machineWorks(r.row.Runtime)
 	r.logStarted()
 	r.accept(turn)
 	r.finalize(r.loop())
@@ -493,6 +493,7 @@ func (r *run) store(t *msg.Turn, reply store.Reply, next int64) (taken *msg.Turn
 		return err
 	})
 	if err == nil && cleared {
+		r.m.problems.groupWorks(t.Folder)
 		r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Resume(t.Folder, lanes...) })
 	}
 	return taken, err

@@ -15,13 +15,14 @@ import (
 // probeInterval is how often a group whose turns fail alike tries one.
 const probeInterval = time.Minute
 
-var (
-	// errNoSlot means that enough runs are busy by now.
-	errNoSlot = fmt.Errorf("no slot is free: %w", store.ErrStale)
-	// errProbing means that the group's turns fail alike, and the next one is not to be
-	// tried yet.
-	errProbing = errors.New("the group's turns fail alike")
-)
+// errNoSlot means that enough runs are busy by now.
+var errNoSlot = fmt.Errorf("no slot is free: %w", store.ErrStale)
+
+// probingError means that the group's turns fail alike, and the next one is not to be
+// tried before a time, in unix ms.
+type probingError struct{ until int64 }
+
+func (e *probingError) Error() string { return "the group's turns fail alike" }
 
 // start opens a run for a queued turn and serves it until its end.
 func (m *Manager) start(t queue.Turn) {
@@ -38,14 +39,20 @@ func (m *Manager) start(t queue.Turn) {
 }
 
 func (m *Manager) notStarted(t queue.Turn, err error) {
+	var until int64
+	var probing *probingError
 	switch {
-	case errors.Is(err, store.ErrStale), errors.Is(err, errProbing):
+	case errors.As(err, &probing):
+		until = probing.until
+	case errors.Is(err, errNoSlot):
+		until = m.now() + 1 // the next tick
+	case errors.Is(err, store.ErrStale):
 	case errors.Is(err, store.ErrPanic):
 		m.failPanicked(t.ID, err)
 	default:
 		m.log.Warn("run not started; its turn waits for the next start of gated", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "err", err)
 	}
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.StartFailed(t, errors.Is(err, errNoSlot)) })
+	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.StartFailed(t, until) })
 }
 
 // open stores a new run for a turn.
@@ -76,8 +83,7 @@ func (m *Manager) open(t queue.Turn) (r *run, turn *msg.Turn, err error) {
 		return r.announceFirst(tx, turn)
 	})
 	if err == nil && probe != 0 {
-		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Pause(t.Folder, probe) })
-		err = errProbing
+		err = &probingError{probe}
 	}
 	return r, turn, err
 }

@@ -177,13 +177,13 @@ func (w *model) start(i int, fails bool) {
 	w.toStart = slices.Delete(w.toStart, i, i+1)
 	if w.busyRuns() >= w.limit { // a turn was stored for an idle run meanwhile
 		w.where[t.ID] = waiting
-		w.take(w.StartFailed(t, true))
+		w.take(w.StartFailed(t, w.unixNow()+1))
 		return
 	}
 	if fails { // as when it was cancelled meanwhile
 		w.where[t.ID] = ended
 		w.rows.remove(t.ID)
-		w.take(w.StartFailed(t, false))
+		w.take(w.StartFailed(t, 0))
 		return
 	}
 	w.nextRun++

@@ -72,17 +72,16 @@ type Actions struct {
 // What it knows of runs may be out of date: a new turn may have been stored for
 // a run already. So every start, pipe and close may be refused.
 type GroupQueue struct {
-	mu     sync.Mutex
-	limit  int
-	now    func() time.Time
-	rows   Rows
-	lanes  map[string]*lane
-	runs   map[int64]*run
-	holds  map[msg.Address]*lane // session → the lane whose process has it
-	paused map[string]int64      // folder → when it may start the next run, unix ms
-	ring   []*lane               // lanes that wait for a slot, longest first
-	busy   int                   // lanes with an unanswered turn
-	acts   Actions
+	mu    sync.Mutex
+	limit int
+	now   func() time.Time
+	rows  Rows
+	lanes map[string]*lane
+	runs  map[int64]*run
+	holds map[msg.Address]*lane // session → the lane whose process has it
+	ring  []*lane               // lanes that wait for a slot, longest first
+	busy  int                   // lanes with an unanswered turn
+	acts  Actions
 }
 
 type lane struct {
@@ -92,7 +91,8 @@ type lane struct {
 	inRing   bool
 
 	// What is known of its queued turns. Those up to through wait until the time until.
-	unread  bool // there may be turns after through
+	paused  int64 // when it may start a run again, unix ms, 0 for at once
+	unread  bool  // there may be turns after through
 	next    *Turn
 	through int64
 	until   int64 // unix ms, 0 for none
@@ -123,7 +123,7 @@ func (r *run) load() int {
 func New(limit int, now func() time.Time, rows Rows) *GroupQueue {
 	return &GroupQueue{
 		limit: limit, now: now, rows: rows, lanes: map[string]*lane{}, runs: map[int64]*run{},
-		holds: map[msg.Address]*lane{}, paused: map[string]int64{},
+		holds: map[msg.Address]*lane{},
 	}
 }
 
@@ -150,20 +150,15 @@ func (q *GroupQueue) Changed(lanes ...string) Actions {
 	})
 }
 
-// Pause keeps a folder's lanes from starting a run before a time, in unix ms.
-func (q *GroupQueue) Pause(folder string, until int64) Actions {
-	return q.update(func() { q.paused[folder] = until })
-}
-
-// Resume ends the pause of a folder; turns of lanes have changed by it.
+// Resume ends the pauses of a folder's lanes; turns of lanes have changed by it.
 func (q *GroupQueue) Resume(folder string, lanes ...string) Actions {
 	return q.update(func() {
-		delete(q.paused, folder)
 		for _, name := range lanes {
 			q.lane(name).reread()
 		}
 		for _, l := range q.lanes {
 			if l.folder() == folder {
+				l.paused = 0
 				q.refresh(l)
 			}
 		}
@@ -182,18 +177,16 @@ func (q *GroupQueue) Started(t Turn, runID int64) Actions {
 	})
 }
 
-// StartFailed reports that a turn of Actions.Start got no run. If noSlot is set, more
-// runs are busy than the queue knows: the lane waits for the next tick.
-func (q *GroupQueue) StartFailed(t Turn, noSlot bool) Actions {
+// StartFailed reports that a turn of Actions.Start got no run. The lane starts none
+// before the time until, in unix ms, 0 for at once; ticks look at the time.
+func (q *GroupQueue) StartFailed(t Turn, until int64) Actions {
 	return q.update(func() {
 		l := q.lane(t.Lane)
 		l.starting = false
 		q.busy--
 		delete(q.holds, t.Session())
 		l.reread()
-		if noSlot {
-			return
-		}
+		l.paused = until
 		q.refreshContenders(l, t.Address)
 		q.refresh(l)
 	})
@@ -289,7 +282,7 @@ func (q *GroupQueue) Exited(runID int64) Actions {
 func (q *GroupQueue) Tick(idle func(runID int64) time.Duration) Actions {
 	return q.update(func() {
 		for _, l := range q.lanes {
-			if l.next != nil || l.unread && l.until == 0 || l.until != 0 && l.until <= q.unixNow() {
+			if l.next != nil || l.unread && l.until == 0 || l.until != 0 && l.until <= q.unixNow() || l.paused != 0 {
 				q.refresh(l)
 			}
 		}
@@ -369,7 +362,7 @@ func (q *GroupQueue) refresh(l *lane) {
 	t, ready := q.head(l)
 	switch {
 	case !ready:
-		if l.run == nil && l.until == 0 && !l.unread {
+		if l.run == nil && l.until == 0 && !l.unread && l.paused <= q.unixNow() {
 			delete(q.lanes, l.name)
 		}
 	case l.run == nil && !q.mayStart(l, t.Session()):
@@ -396,8 +389,7 @@ func (q *GroupQueue) inQuantum(r *run) bool { return q.now().Sub(r.busyAt) < qua
 // head returns the lane's oldest turn that may run now.
 func (q *GroupQueue) head(l *lane) (Turn, bool) {
 	now := q.unixNow()
-	if at, paused := q.paused[l.folder()]; paused && at > now {
-		l.until = earlier(l.until, at)
+	if l.paused > now {
 		return Turn{}, false
 	}
 	if l.until != 0 && l.until <= now {

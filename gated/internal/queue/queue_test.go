@@ -153,14 +153,7 @@ func TestSession_StartFailed_IsFree(t *testing.T) {
 	f.push(turn(1, alice))
 	expect(t, "taken", f.push(turn(2, web)), none)
 	f.rows.remove(1)
-	expect(t, "free", f.StartFailed(turn(1, alice), false), starts(turn(2, web)))
-}
-
-func TestStartFailed_NoSlot_WaitsForTheTick(t *testing.T) {
-	f := newFixture(1)
-	expect(t, "push", f.push(turn(1, alice)), starts(turn(1, alice)))
-	expect(t, "the rows have no slot", f.StartFailed(turn(1, alice), true), none)
-	expect(t, "tick", f.Tick(idleFor(time.Hour)), starts(turn(1, alice)))
+	expect(t, "free", f.StartFailed(turn(1, alice), 0), starts(turn(2, web)))
 }
 
 func TestIdle_RunsMakeRoom(t *testing.T) {
@@ -242,19 +235,18 @@ func TestStored_BacklogIsBlocked_ReadsEachTurnOnce(t *testing.T) {
 	expect(t, "cancelled", f.Changed("main"), starts(turn(2, alice)))
 }
 
-func TestPause_FolderStartsNothing(t *testing.T) {
+func TestStartFailed_LaneIsPaused(t *testing.T) {
 	f := newFixture(5)
 	soon := f.clock.now.Add(time.Minute).UnixMilli()
-	f.Pause("main", soon)
-	expect(t, "paused", f.push(turn(1, alice)), none)
-	expect(t, "another group", f.push(turn(2, other)), starts(turn(2, other)))
+	expect(t, "push", f.push(turn(1, alice)), starts(turn(1, alice)))
+	expect(t, "paused", f.StartFailed(turn(1, alice), soon), none)
+	expect(t, "another chat of the lane", f.push(turn(2, bob)), none)
+	expect(t, "another group", f.push(turn(3, other)), starts(turn(3, other)))
+	expect(t, "too early", f.Tick(idleFor(time.Hour)), none)
 	expect(t, "resumed", f.Resume("main"), starts(turn(1, alice)))
-	f.started(turn(1, alice), 10)
-	f.exited(10)
-	f.Pause("main", soon)
-	expect(t, "paused again", f.push(turn(3, alice)), none)
+	expect(t, "paused again", f.StartFailed(turn(1, alice), soon), none)
 	f.clock.advance(time.Minute)
-	expect(t, "over", f.Tick(idleFor(time.Hour)), starts(turn(3, alice)))
+	expect(t, "over", f.Tick(idleFor(time.Hour)), starts(turn(1, alice)))
 }
 
 func TestExited_TurnsLeft_ComeBeforeNewerOnes(t *testing.T) {
