@@ -136,6 +136,9 @@ func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, 
 		from := time.UnixMilli(p.StartedAt).In(m.cfg.Location).Format(time.DateTime)
 		fmt.Fprintf(&b, "\n- from %s, %d messages, ended %s", from, p.MessageCount, cmp.Or(p.Result, "open"))
 	}
+	if past[0].Result == "error" {
+		b.WriteString("\nThe last one was lost because the agent failed; the chat knows.")
+	}
 	return b.String(), nil
 }
 

@@ -69,7 +69,8 @@ func TestSystem_NewSession_ListsPastOnes(t *testing.T) {
 			lines = strings.Split(s.Body, "\n")
 		}
 	}
-	if len(lines) != 3 || !strings.HasSuffix(lines[1], ", 0 messages, ended error") || !strings.HasSuffix(lines[2], ", 2 messages, ended ok") {
+	if len(lines) != 4 || !strings.HasSuffix(lines[1], ", 0 messages, ended error") || !strings.HasSuffix(lines[2], ", 2 messages, ended ok") ||
+		lines[3] != "The last one was lost because the agent failed; the chat knows." {
 		t.Errorf("lines %q", lines)
 	}
 }

@@ -177,10 +177,7 @@ func turnEvents(t *Turn) []event {
 		if t.Attempts > 0 {
 			text += fmt.Sprintf(", failed attempts: %d", t.Attempts)
 		}
-		if t.Error != "" {
-			text += ", error: " + t.Error
-		}
-		all = append(all, event{t.EndedAt, text})
+		all = append(all, event{t.EndedAt, text + problem(t)})
 	}
 	return all
 }
@@ -313,11 +310,38 @@ func openTurn(t *Turn, now time.Time) string {
 	}
 	if wait := time.UnixMilli(t.NotBefore).Sub(now); t.State == msg.TurnQueued && wait > 0 {
 		text += fmt.Sprintf(", next in %s", wait.Round(time.Millisecond))
+		if t.WaitsFor != "" {
+			text += ": " + waitsFor(t.WaitsFor)
+		}
 	}
-	if t.Error != "" {
-		text += ", error: " + t.Error
+	return text + problem(t)
+}
+
+// waitsFor is what a queued turn waits for, in words.
+func waitsFor(w msg.WaitsFor) string {
+	switch w {
+	case msg.WaitsFiles:
+		return "its attachments are being downloaded"
+	case msg.WaitsRetry:
+		return "it is retried"
+	case msg.WaitsMachine:
+		return "this machine could not start an agent"
+	case msg.WaitsProbe:
+		return "the group's turns fail alike, one a minute is tried"
 	}
-	return text
+	return string(w)
+}
+
+// problem is a turn's last failure.
+func problem(t *Turn) string {
+	if t.Error == "" {
+		return ""
+	}
+	text, _, _ := strings.Cut(t.Error, "\n") // the lines after it are a stack
+	if t.ErrorKind != "" {
+		return fmt.Sprintf(", %s error: %s", t.ErrorKind, text)
+	}
+	return ", error: " + text
 }
 
 func openReply(r *Reply, now time.Time) (all []string) {

@@ -70,6 +70,7 @@ func backoff() *Path {
 	p := answered()
 	turn := p.Turns[0]
 	turn.State, turn.Reason, turn.RunID, turn.EndedAt, turn.Frames = msg.TurnQueued, "", 0, 0, 0
+	turn.WaitsFor, turn.ErrorKind = msg.WaitsMachine, msg.ErrorMachine
 	turn.Attempts, turn.NotBefore, turn.Error, turn.Replies = 1, at(15_000), "cannot run the agent: no such image", nil
 	return p
 }
