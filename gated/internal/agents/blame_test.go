@@ -218,8 +218,8 @@ func TestMachineFails_TurnWaits_UsesNoAttempt(t *testing.T) {
 		before := r.turn(asked.ID).NotBefore
 		r.ahead.Add(time.Minute.Milliseconds())
 		r.until("it waits again", func() bool { return waits() && r.turn(asked.ID).NotBefore > before })
-		if told := r.replies(asked); (len(told) == 1) != (minute >= 2) {
-			t.Errorf("after %d minutes the chat reads %q", minute, told)
+		if notices := r.replies(asked); (len(notices) == 1) != (minute >= 2) {
+			t.Errorf("after %d minutes the chat reads %q", minute, notices)
 		}
 	}
 	disk.full.Store(false)

@@ -153,6 +153,7 @@ func (r *run) loop() runtime.Exit {
 			case r.failure.problem != "":
 				// it has failed: further frames do not count
 			case ev.Frame != nil:
+				r.readMail() // a turn that was cancelled before is not the one at work after it
 				r.frame(*ev.Frame)
 			case ev.Malformed != nil:
 				r.malformed(ev.Malformed)
