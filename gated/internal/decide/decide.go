@@ -138,7 +138,7 @@ func Step(s State, f *Facts) (next State, effects []Effect) {
 
 func (w *step) run() State {
 	if w.state.Gate.Count > 0 && w.f.Routd == RoutdAnswers && slices.ContainsFunc(w.f.Rows, w.releases) {
-		return State{Release: ReleaseAll, Awaits: w.state.Awaits, Again: true}
+		return State{Release: ReleaseAll, Again: true}
 	}
 	for i := range w.f.Rows {
 		if w.ended {
@@ -189,7 +189,10 @@ func (w *step) end() State {
 		w.noteHeld(w.held)
 	}
 	w.storeTurns()
-	next.Awaits = w.awaits | w.state.Awaits&AwaitsRoute
+	next.Awaits = w.awaits
+	if next.Gate.ThroughID != 0 { // rows before these are not read again, and still wait for what they did
+		next.Awaits |= w.state.Awaits & AwaitsRoute
+	}
 	return next
 }
 
@@ -211,7 +214,7 @@ func (w *step) panicked(cause any) (State, []Effect) {
 		r = &w.f.Rows[0]
 	}
 	problem := fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
-	return State{Awaits: w.state.Awaits, Again: true}, []Effect{Decide{
+	return State{Again: true}, []Effect{Decide{
 		Row: r.ID, Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: r.Topic, ThreadID: r.ThreadID, Error: problem,
 	}}
 }

@@ -67,7 +67,10 @@ func (b *batch) forget(effects []decide.Effect) {
 // routd can be asked about at once.
 func (g *Gateway) load(ctx context.Context) []*batch {
 	var batches []*batch
-	limit := g.routd.limit()
+	limit := ingestRows
+	if !g.limited() {
+		limit = g.routd.limit()
+	}
 	rows, bytes := 0, 0
 	stops, err := g.st.Stops(ctx)
 	if g.database.note(ctx, err) != nil {

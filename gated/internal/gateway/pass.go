@@ -34,19 +34,16 @@ func (g *Gateway) limited() bool { return g.asking != nil || g.routd.away() }
 // passCommands decides what needs no answer of routd: commands, edits and rows
 // between groups. All other rows wait, with their chats.
 func (g *Gateway) passCommands(ctx context.Context) {
+	if q := g.asking; q != nil && !q.searched {
+		g.searchAsked(ctx, q)
+		return
+	}
 	state := decide.RoutdAway
-	var batches []*batch
-	if q := g.asking; q != nil {
+	if g.asking != nil {
 		state = decide.RoutdSlow
-		if !q.searched {
-			q.searched = true
-			batches = slices.DeleteFunc(slices.Clone(q.batches), func(b *batch) bool { return b.stale || !b.acts() })
-		}
 	}
+	batches := g.load(ctx)
 	for _, b := range batches {
-		b.Routd = state
-	}
-	for _, b := range g.load(ctx) {
 		switch c := b.chat; {
 		case c.limited: // it waits already, or until it is due
 			b.Routd = state
@@ -56,7 +53,16 @@ func (g *Gateway) passCommands(ctx context.Context) {
 		default:
 			delete(g.waiting, c)
 		}
-		batches = append(batches, b)
+	}
+	g.finish(ctx, batches)
+}
+
+// searchAsked decides the commands among the rows that routd is asked about.
+func (g *Gateway) searchAsked(ctx context.Context, q *question) {
+	q.searched = true
+	batches := slices.DeleteFunc(slices.Clone(q.batches), func(b *batch) bool { return b.stale || !b.acts() })
+	for _, b := range batches {
+		b.Routd = decide.RoutdSlow
 	}
 	g.finish(ctx, batches)
 }
@@ -210,6 +216,8 @@ func (g *Gateway) keep(p *plan) {
 	g.due.put(c)
 	if c.state.Awaits&decide.AwaitsRoute != 0 {
 		g.unrouted[c] = true
+	} else {
+		delete(g.unrouted, c)
 	}
 	if p.next.Again {
 		g.enqueue(c)
