@@ -52,6 +52,19 @@ func (p *plan) stores() bool {
 	return false
 }
 
+// decides reports whether the plan gives a row its disposition.
+func (p *plan) decides(row int64) bool {
+	return slices.ContainsFunc(p.effects, func(e decide.Effect) bool {
+		switch e := e.(type) {
+		case decide.Decide:
+			return e.Row == row
+		case decide.StoreTurn:
+			return slices.ContainsFunc(e.Entries, func(entry decide.Entry) bool { return entry.Row == row })
+		}
+		return false
+	})
+}
+
 func (p *plan) write(tx *store.Tx) error {
 	for _, e := range p.effects {
 		if err := p.apply(tx, e); err != nil {

@@ -52,6 +52,12 @@ func TestRowThatCannotBeStored_IsDropped_OthersGoOn(t *testing.T) {
 
 func TestRowThatCannotBeStored_BehindRowsThatWait_IsFound(t *testing.T) {
 	t.Parallel()
+	for _, waiting := range []int{20, pageRows + 100} {
+		t.Run(fmt.Sprint(waiting), func(t *testing.T) { poisonBehindRowsThatWait(t, waiting) })
+	}
+}
+
+func poisonBehindRowsThatWait(t *testing.T, count int) {
 	h := poisoned(t)
 	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
 		switch it.Sender {
@@ -63,7 +69,7 @@ func TestRowThatCannotBeStored_BehindRowsThatWait_IsFound(t *testing.T) {
 	})
 	from := func(sender string) func(*msg.Message) { return func(m *msg.Message) { m.Sender = sender } }
 	var waiting []*msg.Message
-	for range 20 {
+	for range count {
 		waiting = append(waiting, h.put("no route", from("telegram:unrouted"), verb(msg.VerbMention)))
 	}
 	poison, after := h.put("poison"), h.put("after")
@@ -179,6 +185,29 @@ func TestSweep_ChatThatWaits_IsReadAgainFromTimeToTime(t *testing.T) {
 		h.g.sweep(t.Context())
 		h.step()
 	}
+	h.wait(5 * time.Second)
+	h.is(m, "routed/route main")
+}
+
+func TestMovedChat_PokedRightAfterAnotherLook_IsNoticed(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(quietly)
+	m := h.put("held")
+	h.step()
+	poke := func() {
+		h.g.afterPoke(t.Context())
+		h.step()
+	}
+	poke() // looks for moves
+	h.write(func(tx *store.Tx) error { return tx.MoveChat(dm, "telegram:-1001", h.clock.UnixMilli()) })
+	poke() // too soon after that
+	if until := h.g.untilDue(); until > movesEvery {
+		t.Fatalf("the gateway sleeps for %v", until)
+	}
+	h.g.sweeper.looked = h.g.sweeper.looked.Add(-movesEvery)
+	h.g.checkMoves(t.Context())
+	h.step()
 	h.wait(5 * time.Second)
 	h.is(m, "routed/route main")
 }

@@ -195,6 +195,9 @@ func (g *Gateway) reset(ctx context.Context) {
 func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy bool) {
 	if !busy && g.sweeper.poked {
 		g.afterPoke(ctx)
+	}
+	if !busy {
+		g.checkMoves(ctx)
 		busy = g.hasWork()
 	}
 	var now chan struct{}
@@ -348,6 +351,7 @@ func (g *Gateway) untilDue() time.Duration {
 	if at := g.due.earliest(); at != 0 {
 		wait = max(time.Duration(at-g.now())*time.Millisecond, time.Millisecond)
 	}
+	wait = min(wait, g.untilMoves())
 	if g.asking != nil && !g.asking.slow() {
 		wait = min(wait, max(g.asking.patience-time.Since(g.asking.asked), 0))
 	}

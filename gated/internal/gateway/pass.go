@@ -198,7 +198,9 @@ func (g *Gateway) dispatch(ctx context.Context, plans []*plan) {
 		if p.stores() {
 			_ = g.database.note(ctx, nil)
 		}
-		p.batch.chat.failures = 0
+		if c := p.batch.chat; p.decides(c.failed) {
+			c.failed, c.failures = 0, 0
+		}
 		g.afterCommit(ctx, p)
 		if p.batch.Routd == decide.RoutdAnswers {
 			g.keep(p)

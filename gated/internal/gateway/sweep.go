@@ -25,6 +25,7 @@ type sweeper struct {
 	moves  map[string]string
 	moving map[string]bool
 	looked time.Time // when moves were read
+	unread bool      // a poke has come since, which may have been about a move
 }
 
 // catchUp finds the chats with undecided rows. Rows that arrive from now on are
@@ -91,11 +92,25 @@ func (g *Gateway) enqueueUndecided(ctx context.Context) error {
 // afterPoke looks for what else than a new row a poke may have been about: routes, or
 // a chat that was moved.
 func (g *Gateway) afterPoke(ctx context.Context) {
-	g.sweeper.poked = false
+	g.sweeper.poked, g.sweeper.unread = false, true
 	g.checkRoutes(ctx)
-	if time.Since(g.sweeper.looked) >= movesEvery {
+	g.checkMoves(ctx)
+}
+
+// checkMoves looks for moved chats if a poke asks for it.
+func (g *Gateway) checkMoves(ctx context.Context) {
+	if g.untilMoves() == 0 {
 		g.lookForMoves(ctx)
 	}
+}
+
+// untilMoves returns the time until moved chats are looked for, an hour if no poke asks
+// for it.
+func (g *Gateway) untilMoves() time.Duration {
+	if !g.sweeper.unread {
+		return time.Hour
+	}
+	return max(movesEvery-time.Since(g.sweeper.looked), 0)
 }
 
 // lookForMoves reads the rows of chats again that were moved: they keep their ids,
@@ -116,7 +131,7 @@ func (g *Gateway) lookForMoves(ctx context.Context) {
 			g.enqueueLater(c)
 		}
 	}
-	g.sweeper.moves, g.sweeper.moving = maps.Clone(moves), moving
+	g.sweeper.moves, g.sweeper.moving, g.sweeper.unread = maps.Clone(moves), moving, false
 }
 
 // outage logs the beginning and the end of a time in which the database fails, not
