@@ -125,7 +125,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
 		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
 		Operators: set(g.cfg.Operators), BotNames: append(g.cfg.BotNames, g.cfg.AssistantName), Daemons: daemons,
-		Routd: g.client(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)),
+		Routd: httpx.NewDirectClient(string(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)), g.Secret),
 		Onbod: g.client(g.cfg.OnbodURL.Or(g.cfg.OnbodAddr)),
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
 		Now:   g.Now,
