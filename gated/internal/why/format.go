@@ -281,11 +281,11 @@ func writeEvents(b *strings.Builder, all []event, loc *time.Location) {
 func open(p *Path, now time.Time) (all []string) {
 	age := func(since int64) time.Duration { return now.Sub(time.UnixMilli(since)).Round(time.Millisecond) }
 	for _, m := range p.Rows {
-		switch {
-		case m.Disposition == "":
+		switch m.Disposition {
+		case "":
 			all = append(all, fmt.Sprintf("row %d is undecided for %s: held by the gate, or waiting for routd, for a route, "+
 				"for another service, or for gated to run", m.ID, age(m.ReceivedAt)))
-		case m.Disposition == msg.Onboarding:
+		case msg.Onboarding:
 			all = append(all, fmt.Sprintf("row %d waits until its chat is approved", m.ID))
 		}
 	}
