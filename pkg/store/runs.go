@@ -146,15 +146,34 @@ func (tx *Tx) PutNotice(t *msg.Turn, text string, now int64) error {
 	return tx.putOut(t, &msg.Message{Content: text, Source: msg.SourceNotice, ReplyToID: t.ReplyTo}, now)
 }
 
+// PutInterimNotice sends a notice about a turn that goes on. The group that escalated
+// gets none: it would take it for the answer.
+func (tx *Tx) PutInterimNotice(t *msg.Turn, text string, now int64) error {
+	asker, err := tx.asker(t)
+	if err != nil || asker != nil {
+		return err
+	}
+	return tx.PutNotice(t, text, now)
+}
+
+// asker returns the return address of an escalation, nil for any other turn.
+func (tx *Tx) asker(t *msg.Turn) (*msg.ReturnAddress, error) {
+	trigger, err := tx.Message(uncancelled(), t.TriggerMessageID)
+	if err != nil || trigger == nil || trigger.ForwardedFrom == nil || trigger.ForwardedFrom.Kind != msg.Escalation {
+		return nil, err
+	}
+	return trigger.ForwardedFrom, nil
+}
+
 // putOut writes an outbound row to the turn's chat, or, for an escalation, an
 // answer to the group that asked.
 func (tx *Tx) putOut(t *msg.Turn, out *msg.Message, now int64) error {
-	trigger, err := tx.Message(uncancelled(), t.TriggerMessageID)
+	asker, err := tx.asker(t)
 	if err != nil {
 		return err
 	}
-	if trigger != nil && trigger.ForwardedFrom != nil && trigger.ForwardedFrom.Kind == msg.Escalation {
-		return tx.answerAsker(t, trigger.ForwardedFrom, out.Content, now)
+	if asker != nil {
+		return tx.answerAsker(t, asker, out.Content, now)
 	}
 	out.ChatJID, out.Direction, out.IsBot = t.ChatJID, msg.Out, true
 	out.Topic, out.ThreadID, out.TurnID = t.Place, t.ThreadID, t.ID

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -187,7 +186,9 @@ func (tx *Tx) join(t *msg.Turn) (bool, error) {
 		old.TriggerMessageID, old.ReplyTo, old.Surface, old.Ceiling = t.TriggerMessageID, t.ReplyTo, t.Surface, t.Ceiling
 	}
 	old.ClaimsEngagement = old.ClaimsEngagement || t.ClaimsEngagement
-	old.WaitsFor, old.NotBefore = cmp.Or(t.WaitsFor, old.WaitsFor), max(old.NotBefore, t.NotBefore)
+	if old.WaitsFor == "" { // else the first files' time holds for all: the turn waits no longer for being joined
+		old.WaitsFor, old.NotBefore = t.WaitsFor, t.NotBefore
+	}
 	old.RowCount, old.RowBytes = old.RowCount+t.RowCount, old.RowBytes+t.RowBytes
 	*t = *old
 	tx.pokeForTurn(t)

@@ -229,9 +229,14 @@ func TestPutTurn_QueuedTurn_TakesInNewerRows(t *testing.T) {
 	if !joined {
 		t.Error("a row with files made a turn of its own")
 	}
+	// The turn waits no longer for files that come later.
+	photo, joined = put(t, s, func(turn *msg.Turn) { turn.WaitsFor, turn.NotBefore, turn.CreatedAt = msg.WaitsFiles, 110_000, 50_160 })
+	if !joined {
+		t.Error("a second row with files made a turn of its own")
+	}
 	want := *oldest
 	want.TriggerMessageID, want.ReplyTo, want.ClaimsEngagement, want.Ceiling = mention, "mention", true, 4000
-	want.RowCount, want.RowBytes, want.WaitsFor, want.NotBefore = 3, 30, msg.WaitsFiles, 60_000
+	want.RowCount, want.RowBytes, want.WaitsFor, want.NotBefore = 4, 40, msg.WaitsFiles, 60_000
 	if diff := cmp.Diff(&want, photo); diff != "" {
 		t.Errorf("joined turn (-want +got):\n%s", diff)
 	}

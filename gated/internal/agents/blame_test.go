@@ -233,6 +233,33 @@ func TestMachineFails_TurnWaits_UsesNoAttempt(t *testing.T) {
 	r.until("operators see that", func() bool { return len(*reported.Load()) == 0 })
 }
 
+// TestMachineFails_EscalatedTurnWaits_AskerGetsNoAnswer: a notice that a turn waits is not its answer.
+func TestMachineFails_EscalatedTurnWaits_AskerGetsNoAnswer(t *testing.T) {
+	t.Parallel()
+	disk := &fullDisk{}
+	disk.full.Store(true)
+	r := newHarness(t, func(cfg *Config) {
+		disk.Process = cfg.Runtimes[groupconfig.Process].(runtime.Process)
+		cfg.Runtimes = map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: disk}
+		cfg.Machine = func(int) time.Duration { return time.Minute }
+	})
+	root := newTurn()
+	r.store(root, &msg.Message{Content: "root"})
+	escalated := newTurn(group("boss"), chat("group:boss"))
+	escalated.Kind, escalated.RootTurnID, escalated.Depth = msg.Delegated, root.ID, 1
+	r.store(escalated, &msg.Message{Content: "can you?", ForwardedFrom: &msg.ReturnAddress{
+		Kind: msg.Escalation, ChatJID: "telegram:1", Folder: "main", TurnID: root.ID, RootTurnID: root.ID, Depth: 1}})
+	r.m.Dispatch(escalated)
+	for range 4 {
+		before := r.turn(escalated.ID).NotBefore
+		r.ahead.Add(time.Minute.Milliseconds())
+		r.until("it waits again", func() bool { return r.turn(escalated.ID).NotBefore > before })
+	}
+	if rows, err := r.st.Undecided(t.Context(), "telegram:1", 0, 100); err != nil || len(rows) != 0 {
+		t.Errorf("%d answers to the asker, %v", len(rows), err)
+	}
+}
+
 // TestPanic_CostsTheTurn: what panics while one turn is handled fails that turn, and
 // the others are answered.
 func TestPanic_CostsTheTurn(t *testing.T) {

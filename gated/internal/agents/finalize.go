@@ -153,7 +153,7 @@ func (r *run) endSession(tx *store.Tx, f failure, turns []*msg.Turn, now int64) 
 	}
 	for _, t := range turns {
 		if t.ID == f.turn {
-			return tx.PutNotice(t, "(I have lost our earlier conversation: the agent failed, and I start again without it.)", now)
+			return tx.PutInterimNotice(t, "(I have lost our earlier conversation: the agent failed, and I start again without it.)", now)
 		}
 	}
 	return nil
@@ -181,9 +181,13 @@ func (r *run) finalizeTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64
 	}
 	t.Attempts++
 	t.NotBefore = now + max(r.m.cfg.Backoff(t.Attempts), f.delay).Milliseconds()
-	return tx.RequeueTurn(t.ID, store.Requeue{
+	err := tx.RequeueTurn(t.ID, store.Requeue{
 		Attempt: true, WaitsFor: msg.WaitsRetry, NotBefore: t.NotBefore, Kind: f.kind, Problem: f.problem,
 	})
+	if err != nil || f.delay <= maxQuietWait*time.Millisecond {
+		return err
+	}
+	return r.noticeWait(tx, t, fmt.Sprintf("Your message waits: the agent can go on in %s. I will answer then.", f.delay.Round(time.Minute)), now)
 }
 
 // failTurn ends a turn as failed. Its chat is notified, unless it was of another turn
@@ -233,11 +237,16 @@ func (r *run) waitForMachine(tx *store.Tx, t *msg.Turn, f failure, now int64) er
 	if err != nil || now-t.CreatedAt < maxQuietWait {
 		return err
 	}
+	return r.noticeWait(tx, t, "Your message waits: I cannot start the agent right now. I will answer as soon as I can.", now)
+}
+
+// noticeWait notifies a turn's chat that it waits, unless it has had a notice about it.
+func (r *run) noticeWait(tx *store.Tx, t *msg.Turn, text string, now int64) error {
 	notified, err := tx.HasNotice(r.m.ctx, t.ID)
 	if err != nil || notified {
 		return err
 	}
-	return tx.PutNotice(t, "Your message waits: I cannot start the agent right now. I will answer as soon as I can.", now)
+	return tx.PutInterimNotice(t, text, now)
 }
 
 // failureNotice is the one message to the chat about a failed turn. The reason is
