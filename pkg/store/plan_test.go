@@ -125,7 +125,7 @@ func queryPlans() map[string][2]string {
 		"queryWaitingIn":     {queryWaitingIn, "SCAN messages USING INDEX messages_undecided"},
 		"queryWaitingBefore": {queryWaitingBefore, "SEARCH messages USING INDEX messages_undecided (chat_jid=?)"},
 		"queryWaitingOut":    {queryWaitingOut, "SCAN messages USING INDEX messages_outbox"},
-		"queryQueuedBefore":  {queryQueuedBefore, "SCAN turns USING INDEX turns_open"},
+		"queryQueuedBefore":  {queryQueuedBefore, "SCAN turns USING COVERING INDEX turns_queued"},
 
 		"queryChat":        {queryChat, "SEARCH chats USING PRIMARY KEY (jid=?)"},
 		"queryThreadTopic": {queryThreadTopic, "SEARCH topic_threads USING PRIMARY KEY (chat_jid=? AND thread_id=?)"},

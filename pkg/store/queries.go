@@ -126,8 +126,7 @@ const (
 		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND received_at <= ?`
 	queryWaitingOut = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_outbox
 		WHERE out_state IN ('queued', 'sending')`
-	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_open WHERE state IN ('queued', 'running')
-		AND state = 'queued' AND id < ?1 AND not_before <= ?2`
+	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND id < ?1 AND not_before <= ?2`
 
 	queryChat = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)
 		FROM chats WHERE jid = ?`

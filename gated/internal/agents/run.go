@@ -460,9 +460,6 @@ func (r *run) answer(t *msg.Turn, f agentproto.Frame) {
 	} else if reply.Final {
 		r.report()
 	}
-	if reply.Final && r.stopping && len(r.unanswered) == 0 {
-		go r.proc.Stop(r.m.cfg.Graces.EOF)
-	}
 }
 
 // store stores an answer, and gives the run the next turn, 0 for none. It returns
@@ -557,4 +554,7 @@ func (r *run) done(t *msg.Turn) {
 	r.unanswered = slices.Delete(r.unanswered, i, i+1)
 	r.last, r.answered = t, true
 	r.m.meter.answered(t, r.m.cfg.Now())
+	if r.stopping && len(r.unanswered) == 0 {
+		go r.proc.Stop(r.m.cfg.Graces.EOF)
+	}
 }
