@@ -191,10 +191,11 @@ func (s *Status) engagement(ctx context.Context, c *chat) (none msg.Engagement, 
 
 // work is the progress of a place's turns. A zero time means none.
 type work struct {
-	place   *int  // as in Report
-	open    int   // turns that have not ended
-	begun   int64 // when the running one began
-	retryAt int64 // when the oldest queued one is tried again
+	place   *int         // as in Report
+	open    int          // turns that have not ended
+	begun   int64        // when the running one began
+	waits   msg.WaitsFor // what the oldest queued one waits for
+	retryAt int64        // when it is tried again
 }
 
 func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
@@ -217,7 +218,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 	}
 	oldest := turns[0]
 	if oldest.NotBefore > c.now {
-		w.retryAt = oldest.NotBefore
+		w.waits, w.retryAt = oldest.WaitsFor, oldest.NotBefore
 	}
 	before, err := s.cfg.Store.QueuedBefore(ctx, oldest.ID, c.now)
 	w.place = new(1 + before)

@@ -437,3 +437,35 @@ func TestChat_RoutdHangs_TimesOut(t *testing.T) {
 		t.Errorf("routd is given %v", transport.limit)
 	}
 }
+
+func TestChat_TurnWaits_SaysWhatFor(t *testing.T) {
+	for waits, want := range map[msg.WaitsFor]string{
+		msg.WaitsRetry:   "Now: failed, next attempt in 25 s\n",
+		msg.WaitsFiles:   "Now: attachments are being downloaded, I begin at the latest in 25 s\n",
+		msg.WaitsMachine: "Now: the agent cannot be started right now, next attempt in 25 s\n",
+		msg.WaitsProbe:   "Now: the agent fails for all messages, next attempt in 25 s\n",
+	} {
+		t.Run(string(waits), func(t *testing.T) {
+			r := newFixture(t)
+			r.healthy()
+			r.homes[tele] = "main"
+			turn := r.turn(tele, minute)
+			r.write(func(tx *store.Tx) error {
+				return tx.RequeueTurn(turn.ID, store.Requeue{WaitsFor: waits, NotBefore: now + 25*second})
+			})
+			if text := r.chat(Where{ChatJID: tele}).Text; !strings.Contains(text, want) {
+				t.Errorf("the report has no line %q:\n%s", want, text)
+			}
+		})
+	}
+}
+
+func TestChat_GatedReportsAProblem_IsNoPlatform(t *testing.T) {
+	r := newFixture(t)
+	r.healthy()
+	r.beat("gated", daemon.Degraded, second)
+	want := "gated cannot answer some messages: the dashboard says why.\n"
+	if text := r.chat(Where{ChatJID: tele}).Text; !strings.HasPrefix(text, want) {
+		t.Errorf("the report does not begin with %q:\n%s", want, text)
+	}
+}

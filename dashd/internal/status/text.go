@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -87,7 +88,7 @@ func (w work) text(now int64) string {
 	case *w.place == 0:
 		text = "working on it for " + span(ago(now, w.begun))
 	case w.retryAt != 0:
-		text = "failed, next attempt in " + span(ago(w.retryAt, now))
+		text = w.waiting() + " in " + span(ago(w.retryAt, now))
 	case *w.place == 1:
 		text = "next in the queue"
 	default:
@@ -97,6 +98,19 @@ func (w work) text(now int64) string {
 		text += fmt.Sprintf(", %d more after it", w.open-1)
 	}
 	return text
+}
+
+// waiting says why the oldest queued turn does not start before a time.
+func (w work) waiting() string {
+	switch w.waits {
+	case msg.WaitsFiles:
+		return "attachments are being downloaded, I begin at the latest"
+	case msg.WaitsMachine:
+		return "the agent cannot be started right now, next attempt"
+	case msg.WaitsProbe:
+		return "the agent fails for all messages, next attempt"
+	}
+	return "failed, next attempt"
 }
 
 // text words the report on the instance: the problems first.
@@ -153,6 +167,8 @@ func (d Daemon) problem(now int64) string {
 		return "was stopped " + age + " ago"
 	case d.Connection == daemon.BadCredentials:
 		return "cannot log in: its platform refuses the credentials"
+	case d.Connection == daemon.Degraded && d.Name == "gated":
+		return "cannot answer some messages: the dashboard says why"
 	case d.Connection == daemon.Degraded:
 		return "has a bad connection to its platform"
 	}
