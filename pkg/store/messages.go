@@ -282,8 +282,8 @@ func (tx *Tx) WantFiles(id int64) error {
 	return err
 }
 
-// PutFiles records the result of downloading a row's attachments, so that gated
-// can decide the row. It returns ErrStale if a result is recorded already.
+// PutFiles records the result of downloading a row's attachments, and pokes gated: the
+// row's turn waits for it. It returns ErrStale if a result is recorded already.
 func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
 	n, err := tx.change(updateFiles, attachmentsJSON(cleanAttachments(files)), id)
 	if err == nil && n == 0 {

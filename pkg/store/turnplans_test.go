@@ -53,18 +53,15 @@ func turnPlans() map[string][2]string {
 		"deleteSystem":        {deleteSystem, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
 		"queryLastTurnID":     {queryLastTurnID, "SEARCH turns"},
 		// A list for operators.
-		// A list for operators.
 		"queryOpenState":   {queryOpenState, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryFailedState": {queryFailedState, "SEARCH t USING INDEX turns_state (state=?)"},
 		"updateJoin":       {updateJoin, turnRow},
 		"updateTake":       {updateTake, turnRow},
 		"updateRequeue":    {updateRequeue, turnRow},
 		// One step per lane with queued turns.
-		// One step per lane with queued turns.
 		"queryQueuedLanes": {queryQueuedLanes, "CO-ROUTINE lanes\nSETUP\nSEARCH turns USING INDEX turns_queued\nRECURSIVE STEP\nSCAN lanes\n" +
 			"CORRELATED SCALAR SUBQUERY 2\nSEARCH turns USING INDEX turns_queued (lane>?)\nSCAN lanes\n" +
 			"CORRELATED SCALAR SUBQUERY 4\nSEARCH turns USING INDEX turns_queued (lane=?)\nUSE TEMP B-TREE FOR ORDER BY"},
-		// As far as the first turn that may start.
 		// As far as the first turn that may start.
 		"queryNextQueued": {queryNextQueued, "SEARCH t USING INDEX turns_queued (lane=? AND id>?)\n" +
 			"CORRELATED SCALAR SUBQUERY 1\nSEARCH o USING INDEX turns_conversation (lane=? AND chat_jid=? AND topic=? AND id<?)\n" +
@@ -72,34 +69,27 @@ func turnPlans() map[string][2]string {
 		"queryNewestQueued": {queryNewestQueued, "SEARCH t USING INDEX turns_conversation (lane=? AND chat_jid=? AND topic=?)"},
 		"queryLaneWaits":    {queryLaneWaits, exists + "SEARCH turns USING INDEX turns_queued (lane=?)"},
 		// The first entry of the index.
-		// The first entry of the index.
 		"queryAnyWaits": {queryAnyWaits, exists + "SCAN turns USING COVERING INDEX turns_queued"},
 		// For a metric.
-		// For a metric.
 		"queryQueuedCount": {queryQueuedCount, "SCAN turns USING COVERING INDEX turns_queued"},
-		// One row per process.
 		// One row per process.
 		"queryBusyRuns": {queryBusyRuns, "SCAN r USING INDEX runs_unended\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
 		"queryLiveRun":  {queryLiveRun, "SEARCH r USING INDEX runs_live (folder=? AND topic=?)"},
 		"queryRunLoad":  {queryRunLoad, "SEARCH turns USING INDEX turns_run (run_id=?)"},
 		"queryRunTakes": {queryRunTakes, exists + runRow},
 		// All of a small partial index.
-		// All of a small partial index.
 		"queryFilesReady": {queryFilesReady, "SCAN t USING INDEX turns_files\nCORRELATED SCALAR SUBQUERY 1\nSEARCH m USING INDEX messages_turn (turn_id=?)"},
 		"updateWaitOver":  {updateWaitOver, turnRow},
-		// At most sixteen turns per process.
 		// At most sixteen turns per process.
 		"queryRunningOfChat": {queryRunningOfChat, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryQueuedOfChat":  {queryQueuedOfChat, "SEARCH t USING INDEX turns_open (chat_jid=? AND id>? AND id<?)"},
 		"queryStoppedRows":   {queryStoppedRows, "SEARCH m USING INDEX messages_undecided (chat_jid=? AND id>? AND id<?)"},
-		// Empty, but for the seconds of a /stop.
 		// Empty, but for the seconds of a /stop.
 		"queryStops":       {queryStops, "SCAN stops"},
 		"queryStopsOfChat": {queryStopsOfChat, "SCAN stops"},
 		"insertStop":       {insertStop, noRead},
 		"updateStop":       {updateStop, "SEARCH stops USING INTEGER PRIMARY KEY (rowid=?)"},
 		"deleteStop":       {deleteStop, "SEARCH stops USING INTEGER PRIMARY KEY (rowid=?)"},
-		// At start.
 		// At start.
 		"queryFailing":    {queryFailing, "SCAN group_failures"},
 		"queryProbeAt":    {queryProbeAt, failuresRow},
