@@ -16,50 +16,65 @@ import (
 )
 
 const (
-	// inserters write concurrently, each insertBatch messages at once: as many as Telegram delivers to an
+	// inserters write concurrently, each up to insertBatch messages at once: as many as Telegram delivers to an
 	// adapter in one response.
 	inserters   = 4
 	insertBatch = 100
-	// pendingPerChat is the mean number of unanswered messages per chat. More would give turns more
-	// messages, and better figures, than real load does.
-	pendingPerChat = 20
+	// manyPending is the mean number of unanswered messages per chat under most loads. More would give turns
+	// more messages, and better figures, than real load does. With onePending each message is a turn of its own:
+	// queued turns take in further messages, so that the number of turns says nothing where many wait.
+	manyPending, onePending = 20, 1
 )
+
+// load is a load that is sustained.
+type load struct {
+	chats, agents, messages int
+	pending                 int     // messages per chat that may be unanswered
+	minMessages, minTurns   float64 // ratios to the floor, 0: none
+}
+
+func (b *bench) loads() []load {
+	const defaultAgents = 5
+	few, many := b.pick(50, 5), b.pick(500, 20)
+	return []load{
+		{few, few, b.pick(100_000, 500), manyPending, 0.5, 0},
+		{many, many, b.pick(150_000, 1000), manyPending, 0.9, 0},
+		{many, many, b.pick(50_000, 500), onePending, 0, 0.4},
+		{b.pick(50, 10), defaultAgents, b.pick(10_000, 200), manyPending, 0, 0},
+	}
+}
+
+func (l load) String() string {
+	name := fmt.Sprintf("sustained, %d folders, MAX_AGENTS=%d", l.chats, l.agents)
+	if l.pending == onePending {
+		name += ", one message at a time in each"
+	}
+	return name
+}
 
 // sustained measures how many messages per second are answered while many wait: with an agent for each
 // folder, and with the default number of agents, where folders share them and almost every turn starts a
 // process.
 func (b *bench) sustained(ctx context.Context) (figures []figure, err error) {
-	const defaultAgents = 5
-	for _, load := range []struct {
-		chats, agents, messages int
-		minRatio, minTurnRatio  float64
-	}{
-		{b.pick(50, 5), b.pick(50, 5), b.pick(100_000, 500), 0.5, 0},
-		{b.pick(500, 20), b.pick(500, 20), b.pick(150_000, 1000), 0.9, 0.4},
-		{b.pick(50, 10), defaultAgents, b.pick(10_000, 200), 0, 0},
-	} {
-		got, err := b.measureRates(ctx, load.messages, load.chats, func() (*system, error) {
-			return b.newArizuko(ctx, load.chats, load.agents)
-		})
+	for _, l := range b.loads() {
+		got, err := b.measureRates(ctx, l, func() (*system, error) { return b.newArizuko(ctx, l.chats, l.agents) })
 		if err != nil {
 			return nil, err
 		}
 		var floor rates
-		if b.floors && load.chats == load.agents { // the floor has no limit of agents
-			floor, err = b.measureRates(ctx, load.messages, load.chats, func() (*system, error) { return b.newFloor(ctx) })
+		if b.floors && l.chats == l.agents { // the floor has no limit of agents
+			floor, err = b.measureRates(ctx, l, func() (*system, error) { return b.newFloor(ctx) })
 			if err != nil {
 				return nil, err
 			}
 		}
-
-		name := fmt.Sprintf("sustained, %d folders, MAX_AGENTS=%d", load.chats, load.agents)
 		figures = append(figures,
-			figure{name: name + ": messages", unit: "msg/s", ratio: load.minRatio, more: true, measured: got.messages, floor: floor.messages,
+			figure{name: l.String() + ": messages", unit: "msg/s", ratio: l.minMessages, more: true, measured: got.messages, floor: floor.messages,
 				compared: got.messages},
-			figure{name: name + ": turns", unit: "/s", ratio: load.minTurnRatio, more: true, measured: got.turns, floor: floor.turns},
-			figure{name: name + ": CPU of gated", unit: "cores", measured: got.cores["gated"], floor: floor.cores["floor"],
+			figure{name: l.String() + ": turns", unit: "/s", ratio: l.minTurns, more: true, measured: got.turns, floor: floor.turns},
+			figure{name: l.String() + ": CPU of gated", unit: "cores", measured: got.cores["gated"], floor: floor.cores["floor"],
 				compared: got.cpuPerMessage("gated"), comparedUnit: "µs/msg"},
-			figure{name: name + ": CPU of routd", unit: "cores", measured: got.cores["routd"],
+			figure{name: l.String() + ": CPU of routd", unit: "cores", measured: got.cores["routd"],
 				compared: got.cpuPerMessage("routd"), comparedUnit: "µs/msg"})
 	}
 	return figures, nil
@@ -79,12 +94,12 @@ func (r rates) cpuPerMessage(daemon string) float64 {
 }
 
 // measureRates measures a new system. It first sends one message per chat, which starts the agents.
-func (b *bench) measureRates(ctx context.Context, messages, chats int, start func() (*system, error)) (r rates, err error) {
+func (b *bench) measureRates(ctx context.Context, l load, start func() (*system, error)) (r rates, err error) {
 	s, err := start()
 	if err != nil {
 		return r, err
 	}
-	if _, err := s.answerAll(ctx, chats, chats); err != nil {
+	if _, err := s.answerAll(ctx, load{chats: l.chats, messages: l.chats, pending: l.pending}); err != nil {
 		return r, err
 	}
 	before, err := s.cpu()
@@ -92,7 +107,7 @@ func (b *bench) measureRates(ctx context.Context, messages, chats int, start fun
 		return r, err
 	}
 	began := time.Now()
-	turns, err := s.answerAll(ctx, messages, chats)
+	turns, err := s.answerAll(ctx, l)
 	if err != nil {
 		return r, err
 	}
@@ -101,7 +116,7 @@ func (b *bench) measureRates(ctx context.Context, messages, chats int, start fun
 	if err != nil {
 		return r, err
 	}
-	r = rates{float64(messages) / took, float64(turns) / took, took, map[string]float64{}}
+	r = rates{float64(l.messages) / took, float64(turns) / took, took, map[string]float64{}}
 	for name := range after {
 		r.cores[name] = (after[name] - before[name]).Seconds() / took
 	}
@@ -129,6 +144,7 @@ type stream struct {
 	adapter      *fakeAdapter
 	chats, total int
 	pending      *semaphore.Weighted // messages that may be unanswered
+	batch        int                 // messages of one insert
 
 	next     atomic.Int64 // the message to insert next
 	inserted atomic.Int64
@@ -138,13 +154,13 @@ type stream struct {
 
 // answerAll sends messages to all chats round robin, waits until all are answered, and returns in how
 // many turns they were.
-func (s *system) answerAll(ctx context.Context, messages, chats int) (turns int, err error) {
+func (s *system) answerAll(ctx context.Context, l load) (turns int, err error) {
 	last, err := s.adapter.store.LastMessageID(ctx)
 	if err != nil {
 		return 0, err
 	}
-	st := &stream{adapter: s.adapter, chats: chats, total: messages, own: map[int64]int64{},
-		pending: semaphore.NewWeighted(int64(pendingPerChat * chats))}
+	st := &stream{adapter: s.adapter, chats: l.chats, total: l.messages, own: map[int64]int64{},
+		pending: semaphore.NewWeighted(int64(l.pending * l.chats)), batch: max(min(insertBatch, l.pending*l.chats/inserters), 1)}
 	group, ctx := errgroup.WithContext(ctx)
 	for range inserters {
 		group.Go(func() error { return st.insert(ctx) })
@@ -158,8 +174,8 @@ func (s *system) answerAll(ctx context.Context, messages, chats int) (turns int,
 
 func (st *stream) insert(ctx context.Context) error {
 	for {
-		first := int(st.next.Add(insertBatch)) - insertBatch
-		n := min(insertBatch, st.total-first)
+		first := int(st.next.Add(int64(st.batch))) - st.batch
+		n := min(st.batch, st.total-first)
 		if n <= 0 {
 			return nil
 		}
