@@ -30,12 +30,8 @@ type NextQueued struct {
 	Until   int64
 }
 
-const (
-	// queuedPage is how many turns of a lane one read looks at.
-	queuedPage = 1000
-	// stoppedDelay is when turns that a /stop is about to cancel are looked at again, in ms.
-	stoppedDelay = 1000
-)
+// queuedPage is how many turns of a lane one read looks at.
+const queuedPage = 1000
 
 // NextQueued looks for the oldest turn of a lane, of those after an id, that may
 // start at the time now: it does not wait for anything, and no older turn of its
@@ -53,9 +49,7 @@ func (r Reader) NextQueued(ctx context.Context, lane string, after, now int64) (
 			}
 			rows++
 			switch {
-			case stopped:
-				notBefore = now + stoppedDelay
-			case behind:
+			case stopped, behind: // a stopped one never starts
 				next.Through = id
 				return true, nil
 			case notBefore <= now || notBefore > now+MaxWait:

@@ -57,7 +57,7 @@ func TestNextQueued(t *testing.T) {
 	write(t, s, func(tx *store.Tx) error {
 		return tx.Exec(`INSERT INTO stops (chat_jid, before_message, through_turn, created_at) VALUES (?, 1, ?, 1)`, chat, second.ID)
 	})
-	want("it is about to be stopped", 0, 100, 0, second.ID, 1100)
+	want("it is about to be stopped", 0, 100, 0, second.ID, 0)
 }
 
 func TestNextQueued_LongBacklog_IsLookedAtInPages(t *testing.T) {

@@ -146,6 +146,8 @@ func (m *Manager) carryOutStops(ctx context.Context) {
 }
 
 func (m *Manager) carryOutPages(ctx context.Context) {
+	lanes := map[string]bool{}
+	defer func() { m.changed(lanes) }() // once: a look at a lane walks over all that a /stop covers
 	for ctx.Err() == nil {
 		stops, err := m.st.Stops(ctx)
 		if err != nil || len(stops) == 0 {
@@ -159,7 +161,7 @@ func (m *Manager) carryOutPages(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		m.Cancel(cancelled...)
+		m.interruptRuns(cancelled, lanes)
 	}
 }
 

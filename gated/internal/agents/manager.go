@@ -234,10 +234,16 @@ func (m *Manager) Stop(folder string, topic *string, cancelled []*msg.Turn) {
 	notify(m.stops)
 }
 
-// Cancel tells the runs of cancelled turns, given as they were before: a run that
-// works on one is interrupted.
+// Cancel interrupts the runs that work on cancelled turns, given as they were before.
 func (m *Manager) Cancel(turns ...*msg.Turn) {
 	lanes := map[string]bool{}
+	m.interruptRuns(turns, lanes)
+	m.changed(lanes)
+}
+
+// interruptRuns interrupts the runs that work on cancelled turns, and adds the lanes of
+// those that were queued to lanes.
+func (m *Manager) interruptRuns(turns []*msg.Turn, lanes map[string]bool) {
 	for _, t := range turns {
 		if t.State == msg.TurnRunning {
 			if r := m.runByID(t.RunID); r != nil {
@@ -247,7 +253,6 @@ func (m *Manager) Cancel(turns ...*msg.Turn) {
 			lanes[t.Lane()] = true
 		}
 	}
-	m.changed(lanes)
 }
 
 func (m *Manager) changed(lanes map[string]bool) {

@@ -21,6 +21,10 @@ const maxPiped = 16
 // for a moment; for a slow one it makes no difference.
 const quantum = 100 * time.Millisecond
 
+// maxWait is the longest wait of a lane. One that seems to be longer is over: the
+// clock was set back. The rows have the same limit.
+const maxWait = time.Hour
+
 // readRetry is when a lane is looked at again whose turns could not be read.
 const readRetry = time.Second
 
@@ -282,7 +286,7 @@ func (q *GroupQueue) Exited(runID int64) Actions {
 func (q *GroupQueue) Tick(idle func(runID int64) time.Duration) Actions {
 	return q.update(func() {
 		for _, l := range q.lanes {
-			if l.next != nil || l.unread && l.until == 0 || l.until != 0 && l.until <= q.unixNow() || l.paused != 0 {
+			if l.next != nil || l.unread && l.until == 0 || l.until != 0 && q.over(l.until) || l.paused != 0 {
 				q.refresh(l)
 			}
 		}
@@ -362,7 +366,7 @@ func (q *GroupQueue) refresh(l *lane) {
 	t, ready := q.head(l)
 	switch {
 	case !ready:
-		if l.run == nil && l.until == 0 && !l.unread && l.paused <= q.unixNow() {
+		if l.run == nil && l.until == 0 && !l.unread && q.over(l.paused) {
 			delete(q.lanes, l.name)
 		}
 	case l.run == nil && !q.mayStart(l, t.Session()):
@@ -389,10 +393,10 @@ func (q *GroupQueue) inQuantum(r *run) bool { return q.now().Sub(r.busyAt) < qua
 // head returns the lane's oldest turn that may run now.
 func (q *GroupQueue) head(l *lane) (Turn, bool) {
 	now := q.unixNow()
-	if l.paused > now {
+	if !q.over(l.paused) {
 		return Turn{}, false
 	}
-	if l.until != 0 && l.until <= now {
+	if l.until != 0 && q.over(l.until) {
 		l.reread()
 	}
 	if l.next == nil && l.unread {
@@ -402,6 +406,12 @@ func (q *GroupQueue) head(l *lane) (Turn, bool) {
 		return Turn{}, false
 	}
 	return *l.next, true
+}
+
+// over reports whether a time, in unix ms, has passed.
+func (q *GroupQueue) over(at int64) bool {
+	now := q.unixNow()
+	return at <= now || at > now+maxWait.Milliseconds()
 }
 
 func (q *GroupQueue) read(l *lane, now int64) {
