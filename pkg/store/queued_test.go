@@ -148,7 +148,8 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 		cancelled, more, err = tx.StopChat(chat, nil, command, []int64{kept}, 500)
 		return err
 	})
-	if !more || len(cancelled) != 501 || cancelled[0].ID != running.ID {
+	// The running turn, and a page of 500 or what 50 ms suffice for.
+	if !more || len(cancelled) < 2 || len(cancelled) > 501 || cancelled[0].ID != running.ID {
 		t.Fatalf("%d turns, more %t", len(cancelled), more)
 	}
 	if got := piped(t, s, run); got.State != msg.TurnQueued {
@@ -167,7 +168,7 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 		pages++
 		write(t, s, func(tx *store.Tx) error { _, _, err := tx.ContinueStop(stops[0], 600); return err })
 	}
-	if pages != 2 {
+	if pages < 2 {
 		t.Errorf("%d more pages", pages)
 	}
 	if got := turn(t, s, later.ID); got.State != msg.TurnQueued {

@@ -3,13 +3,19 @@ package store
 import (
 	"context"
 	"slices"
+	"time"
 
 	"arizuko/pkg/msg"
 )
 
-// stopPage is how many rows, and how many turns, one commit of a /stop ends: about
-// 50 ms on a slow machine, during which no other process writes.
-const stopPage = 500
+// One commit of a /stop ends at most stopPage rows and as many turns. It ends
+// sooner after maxStopTime, which is looked at every stopChunk: no other process
+// writes meanwhile, and on a busy machine a statement takes ten times as long.
+const (
+	stopPage    = 500
+	stopChunk   = 50
+	maxStopTime = 50 * time.Millisecond
+)
 
 // Stop is a /stop that is carried out in pages: it covers the undecided rows of a
 // chat below BeforeMessage and its open turns up to ThroughTurn.
@@ -98,6 +104,7 @@ func (tx *Tx) stopRunning(s Stop, now int64) ([]*msg.Turn, error) {
 }
 
 func (tx *Tx) stopPage(s *Stop, except []int64, now int64) (cancelled []*msg.Turn, more bool, err error) {
+	began := time.Now()
 	moreRows, err := tx.stopRows(s, except, now)
 	if err != nil {
 		return nil, false, err
@@ -106,13 +113,20 @@ func (tx *Tx) stopPage(s *Stop, except []int64, now int64) (cancelled []*msg.Tur
 	if err != nil {
 		return nil, false, err
 	}
-	moreTurns := len(turns) > stopPage
-	turns = turns[:min(len(turns), stopPage)]
-	if len(turns) > 0 {
-		s.AfterTurn = turns[len(turns)-1].ID
+	left := len(turns)
+	for chunk := range slices.Chunk(turns[:min(left, stopPage)], stopChunk) {
+		some, err := tx.cancelTurns(*s, chunk, now)
+		if err != nil {
+			return nil, false, err
+		}
+		cancelled = append(cancelled, some...)
+		left -= len(chunk)
+		s.AfterTurn = chunk[len(chunk)-1].ID
+		if time.Since(began) > maxStopTime {
+			break
+		}
 	}
-	cancelled, err = tx.cancelTurns(*s, turns, now)
-	return cancelled, moreRows || moreTurns, err
+	return cancelled, moreRows || left > 0, nil
 }
 
 func (tx *Tx) cancelTurns(s Stop, turns []*msg.Turn, now int64) (cancelled []*msg.Turn, err error) {
@@ -146,8 +160,11 @@ func (tx *Tx) stopRows(s *Stop, except []int64, now int64) (more bool, err error
 	if err != nil {
 		return false, err
 	}
-	more = len(rows) > stopPage
-	for _, m := range rows[:min(len(rows), stopPage)] {
+	began := time.Now()
+	for i, m := range rows {
+		if i == stopPage || i > 0 && i%stopChunk == 0 && time.Since(began) > maxStopTime {
+			return true, nil
+		}
 		s.AfterMessage = m.ID
 		if slices.Contains(except, m.ID) || !s.CoversRow(&m, sticky) {
 			continue
@@ -157,7 +174,7 @@ func (tx *Tx) stopRows(s *Stop, except []int64, now int64) (more bool, err error
 			return false, err
 		}
 	}
-	return more, nil
+	return false, nil
 }
 
 func (tx *Tx) stickyTopic(chatJID string) (string, error) {
