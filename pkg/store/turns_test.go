@@ -225,12 +225,12 @@ func TestPutTurn_QueuedTurn_TakesInNewerRows(t *testing.T) {
 	if !joined || asked.ID != oldest.ID {
 		t.Fatalf("joined %t, turn %d", joined, asked.ID)
 	}
-	photo, joined := put(t, s, func(turn *msg.Turn) { turn.WaitsFor, turn.NotBefore, turn.CreatedAt = msg.WaitsFiles, 60_000, 160 })
+	_, joined = put(t, s, func(turn *msg.Turn) { turn.WaitsFor, turn.NotBefore, turn.CreatedAt = msg.WaitsFiles, 60_000, 160 })
 	if !joined {
 		t.Error("a row with files made a turn of its own")
 	}
 	// The turn waits no longer for files that come later.
-	photo, joined = put(t, s, func(turn *msg.Turn) { turn.WaitsFor, turn.NotBefore, turn.CreatedAt = msg.WaitsFiles, 110_000, 50_160 })
+	photo, joined := put(t, s, func(turn *msg.Turn) { turn.WaitsFor, turn.NotBefore, turn.CreatedAt = msg.WaitsFiles, 110_000, 50_160 })
 	if !joined {
 		t.Error("a second row with files made a turn of its own")
 	}

@@ -101,7 +101,7 @@ func TestTransientError_RetryAfter_IsHonoured(t *testing.T) {
 		t.Errorf("it waits for %d ms", wait)
 	}
 	r.ahead.Add((10 * time.Minute).Milliseconds())
-	diff(t, "answer", r.answered(asked), []string{"fine"})
+	diff(t, "notice and answer", r.answered(asked), []string{"Your message waits: the agent can go on in 10m0s. I will answer then. / fine"})
 }
 
 // TestErrorFrame_WithResult_IsAnAnswer: what the agent has is sent, and nothing is
