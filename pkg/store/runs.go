@@ -30,6 +30,12 @@ func (r Reader) RunIsLive(ctx context.Context, id int64) (live bool, err error) 
 	return live, err
 }
 
+// RunTakes reports whether a run may get further turns.
+func (r Reader) RunTakes(ctx context.Context, id int64) (takes bool, err error) {
+	_, err = r.q.get(ctx, []any{&takes}, queryRunTakes, id)
+	return takes, err
+}
+
 // StartRun inserts a run for a queued turn and marks the turn as running. It sets
 // r.ID. It returns ErrStale if the turn is not queued, or is covered by a /stop.
 func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
@@ -163,6 +169,12 @@ func (tx *Tx) asker(t *msg.Turn) (*msg.ReturnAddress, error) {
 		return nil, err
 	}
 	return trigger.ForwardedFrom, nil
+}
+
+// Escalated reports whether a group waits for the turn's answer, and not a chat.
+func (tx *Tx) Escalated(t *msg.Turn) (bool, error) {
+	asker, err := tx.asker(t)
+	return asker != nil, err
 }
 
 // putOut writes an outbound row to the turn's chat, or, for an escalation, an

@@ -370,3 +370,41 @@ func TestStop_Backlog_IsCarriedOutInPages(t *testing.T) {
 		}
 	}
 }
+
+// panicking is a runtime with a mistake.
+type panicking struct{ runtime.Process }
+
+func (panicking) Start(context.Context, runtime.Spec) (*runtime.Proc, error) { panic("no such field") }
+
+func TestPanic_WhileStartingAgent_CostsTheTurn(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, func(cfg *Config) {
+		cfg.Runtimes = map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: panicking{}}
+	})
+	first, second := r.await(r.ask("one"), msg.TurnFailed), r.await(r.ask("two"), msg.TurnFailed)
+	for _, failed := range []*msg.Turn{first, second} {
+		if !strings.Contains(failed.Error, "panic: no such field") {
+			t.Errorf("failed with %q", failed.Error)
+		}
+	}
+}
+
+// TestFailures_DelegatedTurns_ApologiseOnce: they answer in the same chat.
+func TestFailures_DelegatedTurns_ApologiseOnce(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, attempts(1))
+	root := newTurn()
+	r.store(root, &msg.Message{Content: "root"})
+	apologies := 0
+	for _, child := range []string{"a", "b", "c"} {
+		turn := newTurn(group("child" + child))
+		turn.Kind, turn.RootTurnID, turn.Depth, turn.Topic = msg.Delegated, root.ID, 1, "x"
+		r.store(turn, &msg.Message{Content: "!exit 3"})
+		r.m.Dispatch(turn)
+		r.await(turn, msg.TurnFailed)
+		apologies += len(r.replies(turn))
+	}
+	if apologies != 1 {
+		t.Errorf("%d apologies in one chat for one kind of failure", apologies)
+	}
+}

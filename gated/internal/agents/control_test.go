@@ -498,3 +498,22 @@ func TestDefaultGraces_FitIntoShutdown(t *testing.T) {
 		t.Errorf("%+v do not fit into %s", g, maxShutdown)
 	}
 }
+
+// TestStop_CrossesLastFrame_NextTurnIsAnswered: the run answers between the /stop's
+// commit and the signal, and its group is not the one that /stop knows.
+func TestStop_CrossesLastFrame_NextTurnIsAnswered(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, impatient)
+	open := r.gate("main", "gate")
+	stopped := r.ask("!hold gate; say late")
+	r.await(stopped, msg.TurnRunning)
+	var cancelled []*msg.Turn
+	r.write(func(tx *store.Tx) (err error) {
+		cancelled, _, err = tx.StopChat(stopped.ChatJID, nil, 0, nil, r.cfg.Now().UnixMilli())
+		return err
+	})
+	open()
+	r.until("the frame is discarded", func() bool { return strings.Contains(r.log.String(), "frame discarded") })
+	r.m.Stop("elsewhere", nil, cancelled)
+	diff(t, "the next turn", r.answered(r.ask("next")), []string{"re: next"})
+}

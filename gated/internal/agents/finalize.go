@@ -194,9 +194,12 @@ func (r *run) finalizeTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64
 // that failed in the same way within the hour.
 func (r *run) failTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64) error {
 	f := left.failure
+	escalated, err := tx.Escalated(t)
+	if err != nil {
+		return err
+	}
 	notified := false
-	if t.Kind != msg.Delegated { // the group that delegated waits for an answer
-		var err error
+	if !escalated { // else a group waits for an answer
 		if notified, err = tx.NotifiedOf(r.m.ctx, t.ChatJID, f.kind, now-apologyInterval); err != nil {
 			return err
 		}

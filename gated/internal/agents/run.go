@@ -262,6 +262,9 @@ func (r *run) readMail() {
 			r.abort()
 		}
 	}
+	if len(mail.cancelled) > 0 && !r.stopping { // it may have been answered meanwhile
+		r.reread()
+	}
 	if len(mail.turns) > 0 {
 		r.report()
 	}
@@ -273,7 +276,7 @@ func (r *run) reread() {
 	if err != nil {
 		return // the next sweep looks again
 	}
-	live, err := r.m.st.RunIsLive(r.m.ctx, r.row.ID)
+	takes, err := r.m.st.RunTakes(r.m.ctx, r.row.ID)
 	if err != nil {
 		return
 	}
@@ -287,7 +290,7 @@ func (r *run) reread() {
 			r.abort()
 		}
 	}
-	if !live && !r.stopping {
+	if !takes && !r.stopping { // it was closed, or a /stop cancelled a turn that it has just answered
 		r.drain()
 	}
 }

@@ -34,12 +34,33 @@ func (m *Manager) start(t queue.Turn) {
 	}
 	m.register(r, t)
 	r.control(ctlReread) // for what was stored about the run before it was registered
-	r.serve(turn)
+	r.serveGuarded(turn)
 	m.unregister(r)
 }
 
+// serveGuarded serves a run. A panic ends the run, and fails its oldest turn.
+func (r *run) serveGuarded(turn *msg.Turn) {
+	defer func() {
+		cause := recover()
+		if cause == nil {
+			return
+		}
+		err := panicError(cause)
+		r.m.log.Error("panic while serving run", "run", r.row.ID, "folder", r.row.Folder, "err", err)
+		if r.proc != nil {
+			go r.proc.Stop(r.m.cfg.Graces.Fail)
+			for range r.proc.Events() {
+			}
+		}
+		if err := r.abandon(err); err != nil {
+			r.m.log.Error("run not finalized; the next start does it", "run", r.row.ID, "err", err)
+		}
+	}()
+	r.serve(turn)
+}
+
 func (m *Manager) notStarted(t queue.Turn, err error) {
-	var until int64
+	until := m.now() + tick.Milliseconds() // the reason may last
 	var probing *probingError
 	switch {
 	case errors.As(err, &probing):
@@ -50,7 +71,7 @@ func (m *Manager) notStarted(t queue.Turn, err error) {
 	case errors.Is(err, store.ErrPanic):
 		m.failPanicked(t.ID, err)
 	default:
-		m.log.Warn("run not started; its turn waits for the next start of gated", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "err", err)
+		m.log.Warn("run not started; retrying", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "err", err)
 	}
 	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.StartFailed(t, until) })
 }
@@ -104,7 +125,13 @@ func (m *Manager) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) 
 	case err != nil || at == 0:
 		return 0, err
 	case at > now && at <= now+store.MaxWait:
-		return at, tx.RequeueTurn(t.ID, store.Requeue{WaitsFor: msg.WaitsProbe, NotBefore: at})
+		turn, err := tx.Turn(m.ctx, t.ID)
+		if err != nil || turn == nil {
+			return at, err
+		}
+		return at, tx.RequeueTurn(t.ID, store.Requeue{
+			WaitsFor: msg.WaitsProbe, NotBefore: at, Kind: turn.ErrorKind, Problem: turn.Error,
+		})
 	}
 	return 0, tx.SetProbe(t.Folder, now+m.probeInterval())
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	goruntime "runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"syscall"
@@ -233,8 +234,9 @@ func (p *Proc) live(ctx context.Context, started chan<- error) {
 
 	var streams sync.WaitGroup
 	streams.Go(p.input.run)
-	streams.Go(p.readFrames)
-	streams.Go(p.readStderr)
+	var problems [2]error
+	streams.Go(func() { problems[0] = p.guard(p.readFrames) })
+	streams.Go(func() { problems[1] = p.guard(p.readStderr) })
 
 	awaitExit(p.PID())
 	p.reap()
@@ -243,12 +245,25 @@ func (p *Proc) live(ctx context.Context, started chan<- error) {
 	p.stdout.finish()
 	p.stderr.finish()
 	streams.Wait()
-	p.end()
+	p.end(errors.Join(problems[:]...))
+}
+
+// guard reads a stream of the agent. A panic ends the run and not the daemon.
+func (p *Proc) guard(read func()) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic while reading the agent's output: %v\n%s", cause, debug.Stack())
+			p.kill()
+		}
+	}()
+	read()
+	return nil
 }
 
 // end sends the exit event when nothing of the run is left.
-func (p *Proc) end() {
+func (p *Proc) end(problem error) {
 	exit := p.exit()
+	exit.Err = problem
 	if p.job.cleanup != nil {
 		p.job.cleanup(&exit)
 	}
