@@ -144,7 +144,11 @@ func TestHistory_HostileText_Escaped(t *testing.T) {
 	s := r.follow(t, "main", after(0), "")
 	defer s.close()
 	for i, m := range get[history](t, r, "/main/messages").Messages {
-		if want := strings.ReplaceAll(texts[i/2], "\x00", ""); m.Content != want { // the store removes NUL
+		want := texts[i/2]
+		if i%2 == 0 { // posted; the store removes NUL, which the answer has from SQL
+			want = strings.ReplaceAll(want, "\x00", "")
+		}
+		if m.Content != want {
 			t.Errorf("%q became %q", want, m.Content)
 		}
 		if diff := cmp.Diff(m, s.message()); diff != "" {
