@@ -266,7 +266,7 @@ func (g *Gateway) retry(ctx context.Context, p *plan) {
 	c := p.batch.chat
 	g.restart(c)
 	if !permanent(p.err) {
-		_ = g.database.note(ctx, p.err)
+		_ = g.writes.Note(ctx, p.err)
 		c.state.Due = g.now() + dbRetryDelay.Milliseconds()
 		g.due.put(c)
 		return

@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -136,20 +134,6 @@ func TestPanic_OfTheAgents_StopsNoOtherChat(t *testing.T) {
 	h.is(two, "routed/route main")
 	if !strings.Contains(h.log.String(), "panic after decisions were stored") {
 		t.Errorf("log:\n%s", h.log.String())
-	}
-}
-
-func TestOutage_ManyFailures_AreTwoLines(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	o := outage{log: slog.New(slog.NewTextHandler(&log, nil))}
-	for range 1000 {
-		_ = o.note(t.Context(), store.ErrLocked)
-	}
-	_ = o.note(t.Context(), nil)
-	_ = o.note(t.Context(), nil)
-	if n := strings.Count(log.String(), "\n"); n != 2 || !strings.Contains(log.String(), "count=1000") {
-		t.Errorf("%d lines:\n%s", n, log.String())
 	}
 }
 

@@ -93,7 +93,8 @@ type Gateway struct {
 	version   int64            // of the routes, when unrouted rows were last decided
 	stops     []store.Stop     // under way, when the pass began
 	sweeper   sweeper
-	database  outage
+	reads     *store.Outage
+	writes    *store.Outage
 }
 
 // chat is what the gateway keeps between passes about a chat with undecided rows.
@@ -131,7 +132,7 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 	g := &Gateway{
 		cfg: cfg, st: st, log: log, agents: agents, wake: wake, routd: newResolver(cfg.Routd, cfg.ResolveTimeout, log),
 		answers: make(chan *question, 1), chats: map[string]*chat{}, waiting: map[*chat]bool{}, unrouted: map[*chat]bool{},
-		database: outage{log: log},
+		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
 		decided: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_decisions_total", Help: "Inbound rows by what became of them."}, []string{"disposition", "reason"}),
 	}
@@ -234,7 +235,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 		return false
 	}
 	jids, next, err := g.st.NewMessages(ctx, g.cursor, ingestRows)
-	if g.database.note(ctx, err) != nil {
+	if g.reads.Note(ctx, err) != nil {
 		return false // the next poll or poke retries
 	}
 	g.logWoken(jids, next)

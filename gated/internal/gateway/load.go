@@ -73,7 +73,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 	}
 	rows, bytes := 0, 0
 	stops, err := g.st.Stops(ctx)
-	if g.database.note(ctx, err) != nil {
+	if g.reads.Note(ctx, err) != nil {
 		pause(ctx, dbRetryDelay)
 		return nil
 	}
@@ -84,7 +84,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 			break
 		}
 		b, err := g.loadChat(ctx, c, min(pageRows, limit))
-		if err = g.database.note(ctx, err); err != nil {
+		if err = g.reads.Note(ctx, err); err != nil {
 			c.state.Due = g.now() + dbRetryDelay.Milliseconds()
 			g.due.put(c)
 			continue

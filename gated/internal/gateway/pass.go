@@ -196,7 +196,7 @@ func (g *Gateway) dispatch(ctx context.Context, plans []*plan) {
 			continue
 		}
 		if p.stores() {
-			_ = g.database.note(ctx, nil)
+			_ = g.writes.Note(ctx, nil)
 		}
 		if c := p.batch.chat; p.decides(c.failed) {
 			c.failed, c.failures = 0, 0

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"time"
 )
@@ -46,16 +45,16 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 func (g *Gateway) readBacklog(ctx context.Context) error {
 	cursor, err := g.st.Cursor(ctx)
 	if err != nil {
-		return g.database.note(ctx, err)
+		return g.reads.Note(ctx, err)
 	}
 	last, err := g.st.LastMessageID(ctx)
 	if err != nil {
-		return g.database.note(ctx, err)
+		return g.reads.Note(ctx, err)
 	}
 	g.cursor = min(cursor, last)
 	g.sweeper.moves, g.sweeper.moving, err = g.st.ChatMoves(ctx)
 	if err != nil {
-		return g.database.note(ctx, err)
+		return g.reads.Note(ctx, err)
 	}
 	return g.enqueueUndecided(ctx)
 }
@@ -78,7 +77,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 
 func (g *Gateway) enqueueUndecided(ctx context.Context) error {
 	jids, err := g.st.UndecidedChats(ctx)
-	if g.database.note(ctx, err) != nil {
+	if g.reads.Note(ctx, err) != nil {
 		return err
 	}
 	for _, jid := range jids {
@@ -118,7 +117,7 @@ func (g *Gateway) untilMoves() time.Duration {
 func (g *Gateway) lookForMoves(ctx context.Context) {
 	g.sweeper.looked = time.Now()
 	moves, moving, err := g.st.ChatMoves(ctx)
-	if g.database.note(ctx, err) != nil {
+	if g.reads.Note(ctx, err) != nil {
 		return
 	}
 	for from, to := range moves {
@@ -132,27 +131,4 @@ func (g *Gateway) lookForMoves(ctx context.Context) {
 		}
 	}
 	g.sweeper.moves, g.sweeper.moving, g.sweeper.unread = maps.Clone(moves), moving, false
-}
-
-// outage logs the beginning and the end of a time in which the database fails, not
-// each failure.
-type outage struct {
-	log   *slog.Logger
-	count int // failures so far, 0 while there is no outage
-	since time.Time
-}
-
-// note takes the result of one attempt and returns it.
-func (o *outage) note(ctx context.Context, err error) error {
-	switch {
-	case err == nil && o.count > 0:
-		o.log.Info("database access works again", "count", o.count, "wait", time.Since(o.since).Round(time.Millisecond))
-		o.count = 0
-	case err != nil && ctx.Err() == nil:
-		if o.count++; o.count == 1 {
-			o.since = time.Now()
-			o.log.Error("database access failed; retrying, further failures are counted", "err", err)
-		}
-	}
-	return err
 }
