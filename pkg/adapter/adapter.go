@@ -87,6 +87,8 @@ type Shell struct {
 	pacer      *pacer
 	online     atomic.Bool // the platform's connection works
 	lanes      laneLocks
+	reads      *store.Outage
+	writes     *store.Outage
 }
 
 // New makes the shell of a platform. The caller runs Run.
@@ -95,7 +97,7 @@ func New(p Platform, o Options) *Shell {
 		Name: "arizuko_outbox_parts_total", Help: "Parts of outbound rows that were tried, by result.",
 	}, []string{"platform", "state"})
 	undecoded := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "arizuko_updates_undecoded_total", Help: "Events that could not be decoded and were skipped.",
+		Name: "arizuko_updates_undecoded_total", Help: "Events that could not be decoded or stored and were skipped.",
 	})
 	o.Metrics.MustRegister(partsTotal)
 	if o.Listener != nil {
@@ -106,6 +108,6 @@ func New(p Platform, o Options) *Shell {
 	}
 	return &Shell{
 		Options: o, platform: p, partsTotal: partsTotal, undecoded: undecoded,
-		pacer: newPacer(o.Pace, o.Now),
+		pacer: newPacer(o.Pace, o.Now), reads: store.NewOutage(o.Log, "read"), writes: store.NewOutage(o.Log, "write"),
 	}
 }

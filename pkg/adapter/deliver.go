@@ -352,13 +352,16 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 			}
 			return nil
 		})
+		if err == nil {
+			_ = d.writes.Note(ctx, nil)
+		}
 		if err == nil && over {
 			d.reportSettled()
 		}
 		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
 			return err
 		}
-		d.Log.Error("storing delivery failed; retrying", "row", d.row.ID, "chat", d.row.ChatJID, "err", err)
+		d.logWriteError(ctx, d.row, err)
 		Pause(ctx, retryDelay)
 	}
 }

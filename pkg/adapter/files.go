@@ -80,10 +80,7 @@ func (f *fetching) look(ctx context.Context) {
 		return
 	}
 	rows, err := f.shell.Store.WantedFiles(ctx, f.shell.Platform, 2*maxFetches)
-	if err != nil {
-		if ctx.Err() == nil {
-			f.shell.Log.Error("reading pending downloads failed; retrying", "err", err)
-		}
+	if f.shell.reads.Note(ctx, err) != nil {
 		return
 	}
 	for _, m := range rows {
@@ -117,10 +114,13 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 	}
 	for {
 		err := f.shell.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.PutFiles(m.ID, m.Attachments) })
+		if err == nil {
+			_ = f.shell.writes.Note(ctx, nil)
+		}
 		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
 			return
 		}
-		f.shell.Log.Error("storing downloads failed; retrying", "row", m.ID, "err", err)
+		f.shell.logWriteError(ctx, m, err)
 		Pause(ctx, retryDelay)
 	}
 }

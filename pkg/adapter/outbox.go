@@ -3,9 +3,11 @@ package adapter
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -120,7 +122,7 @@ func (o *outbox) sweep(ctx context.Context) {
 			o.add(lanes...)
 		}
 	}
-	o.logReadError(ctx, err)
+	_ = o.shell.reads.Note(ctx, err)
 }
 
 // sweepAfterMoves sweeps if chats have been moved since the last call, or are being moved.
@@ -130,7 +132,7 @@ func (o *outbox) sweepAfterMoves(ctx context.Context) {
 		o.moves = len(moves)
 		o.sweep(ctx)
 	}
-	o.logReadError(ctx, err)
+	_ = o.shell.reads.Note(ctx, err)
 }
 
 // look finds the lanes of new rows.
@@ -140,13 +142,7 @@ func (o *outbox) look(ctx context.Context) {
 		o.through = through
 		o.add(lanes...)
 	}
-	o.logReadError(ctx, err)
-}
-
-func (o *outbox) logReadError(ctx context.Context, err error) {
-	if err != nil && ctx.Err() == nil {
-		o.shell.Log.Error("reading outbox failed; retrying", "err", err)
-	}
+	_ = o.shell.reads.Note(ctx, err)
 }
 
 func (o *outbox) add(lanes ...store.Lane) {
@@ -214,28 +210,36 @@ func (o *outbox) drain() {
 // deliverNext delivers the oldest row of a lane as far as possible now.
 func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
 	m, err := s.Store.NextOutbound(ctx, l.Lane)
-	if err == nil && m == nil {
+	if s.reads.Note(ctx, err) != nil {
+		return result{lane: l, wait: retryDelay}
+	}
+	if m == nil {
 		return s.emptyLane(ctx, l)
 	}
-	if err == nil && !l.hasPermit {
+	if !l.hasPermit {
 		var wait time.Duration
 		if wait, l.hasPermit = s.pacer.take(l.ChatJID); wait > 0 {
 			return result{lane: l, wait: wait} // the row may be cancelled meanwhile
 		}
 	}
-	var wait time.Duration
-	if err == nil {
-		wait, err = s.deliver(ctx, m, m.ID == l.waited)
-		l.hasPermit = false
-	}
+	wait, err := s.deliver(ctx, m, m.ID == l.waited)
+	l.hasPermit = false
 	if err != nil {
-		if ctx.Err() == nil {
-			s.Log.Error("storing delivery failed; retrying", "chat", l.ChatJID, "thread", l.ThreadID, "err", err)
-		}
+		s.logWriteError(ctx, m, err)
 		return result{lane: l, wait: retryDelay}
 	}
 	l.waited = m.ID
 	return result{lane: l, wait: wait}
+}
+
+// logWriteError logs that what became of a row was not stored: once for all rows while the database fails, and
+// each time if it refuses the row.
+func (s *Shell) logWriteError(ctx context.Context, m *msg.Message, err error) {
+	if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrRefused) {
+		s.Log.Error("storing row failed; retrying", "row", m.ID, "chat", m.ChatJID, "thread", m.ThreadID, "err", err)
+		return
+	}
+	_ = s.writes.Note(ctx, err)
 }
 
 // emptyLane follows the chat of a lane without rows, if it was moved with them.

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 
@@ -9,6 +10,10 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
+
+// maxRefusals is how often the database may refuse an event before it is skipped. The tries fit into
+// the 2.5 s in which slakd answers a post.
+const maxRefusals = 3
 
 // Inbound is what an adapter has read and stores in one transaction, before it acknowledges
 // anything to the platform.
@@ -113,9 +118,42 @@ func (s *Shell) logReceived(ctx context.Context, messages []*msg.Message, fresh 
 	}
 }
 
-// ReceiveAlways is Receive, retried until it succeeds. Its error is ctx's.
+// ReceiveAlways is Receive, retried until it succeeds. Of an event that the database refuses only the
+// cursor is stored, so that later events do not wait for it. Its error is ctx's.
 func (s *Shell) ReceiveAlways(ctx context.Context, in Inbound) error {
-	return s.Retry(ctx, "storing event failed; retrying", func() error { return s.Receive(ctx, in) })
+	refusals := 0
+	return s.Retry(ctx, "storing event failed; retrying", func() error {
+		err := s.Receive(ctx, in)
+		if !errors.Is(err, store.ErrRefused) {
+			return err
+		}
+		if refusals++; refusals < maxRefusals || s.storeCursor(ctx, in.Cursor) != nil {
+			return err // a cursor that is refused too is not the event's fault
+		}
+		s.undecoded.Inc()
+		s.Log.Error("event refused by the database skipped", "event", in.event(), "count", refusals, "err", s.Redact(err.Error()))
+		return nil
+	})
+}
+
+func (s *Shell) storeCursor(ctx context.Context, c *Cursor) error {
+	if c == nil {
+		return nil
+	}
+	return s.Store.Write(ctx, func(tx *store.Tx) error { return tx.PutCursor(s.Daemon, c.Key, c.Value) })
+}
+
+// event names for the log what came in.
+func (in *Inbound) event() string {
+	switch {
+	case len(in.Messages) > 0:
+		return in.Messages[0].ChatJID + " " + in.Messages[0].PlatformID
+	case len(in.Chats) > 0:
+		return in.Chats[0].JID
+	case in.Cursor != nil:
+		return in.Cursor.Key + " " + in.Cursor.Value
+	}
+	return ""
 }
 
 // Retry calls do until it succeeds or ctx ends, and logs message with each error. Its error is ctx's.
@@ -128,6 +166,21 @@ func (s *Shell) Retry(ctx context.Context, message string, do func() error) erro
 		s.Log.Error(message, "wait", retryDelay, "err", err) //nolint:sloglint // a constant of each caller
 		Pause(ctx, retryDelay)
 	}
+}
+
+// Decode calls decode, which makes rows of an event, and reports whether that succeeded. If it fails
+// or panics, the event is skipped as by SkipUndecoded.
+func (s *Shell) Decode(event string, decode func() error) bool {
+	err := s.callDecode(event, decode)
+	if err != nil {
+		s.SkipUndecoded(event, err)
+	}
+	return err == nil
+}
+
+func (s *Shell) callDecode(event string, decode func() error) (err error) {
+	defer s.recoverPanic("decoding", &err, "event", event)
+	return decode()
 }
 
 // SkipUndecoded counts and logs an event that cannot be decoded. The caller goes on with the next.

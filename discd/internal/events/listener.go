@@ -40,6 +40,7 @@ type Listener struct {
 	store   *store.Store
 	gateway *Gateway
 	guilds  *inbound.Guilds
+	convert func(*discordapi.Update, inbound.Self, *inbound.Guilds) (adapter.Inbound, error)
 
 	// Set by Listen.
 	session string // of the gateway, in which its events are numbered
@@ -49,7 +50,9 @@ type Listener struct {
 
 // NewListener makes a listener for a bot's token.
 func NewListener(api *discordapi.Client, st *store.Store, token string) *Listener {
-	return &Listener{api: api, store: st, gateway: NewGateway(token), guilds: inbound.NewGuilds(), read: newBookmarks(nil)}
+	return &Listener{
+		api: api, store: st, gateway: NewGateway(token), guilds: inbound.NewGuilds(), convert: inbound.Convert, read: newBookmarks(nil),
+	}
 }
 
 // Listen implements adapter.Listener.
@@ -113,19 +116,23 @@ func (l *Listener) prepare(ctx context.Context, s *adapter.Shell) (discordgo.Int
 
 // receive stores one event; it retries until ctx ends. An event that cannot be decoded is skipped.
 func (l *Listener) receive(ctx context.Context, s *adapter.Shell, e *discordgo.Event) error {
-	u, err := discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData)
-	var in adapter.Inbound
-	if err == nil {
-		if err := l.beginSession(ctx, s, u); err != nil {
-			return err
+	event := fmt.Sprint(e.Type, " ", e.Sequence)
+	u, in, lacks := (*discordapi.Update)(nil), adapter.Inbound{}, ""
+	if !s.Decode(event, func() (err error) {
+		if u, err = discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData); err == nil {
+			lacks = l.guilds.Lacks(u)
 		}
-		if err := l.lookUpChannel(ctx, s, u); err != nil {
-			return err
-		}
-		in, err = inbound.Convert(u, l.me, l.guilds)
+		return err
+	}) {
+		return nil
 	}
-	if err != nil {
-		s.SkipUndecoded(fmt.Sprint(e.Type, " ", e.Sequence), err)
+	if err := l.beginSession(ctx, s, u); err != nil {
+		return err
+	}
+	if err := l.lookUpChannel(ctx, s, u, lacks); err != nil {
+		return err
+	}
+	if !s.Decode(event, func() (err error) { in, err = l.convert(u, l.me, l.guilds); return err }) {
 		return nil
 	}
 
@@ -138,7 +145,7 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, e *discordgo.E
 			return err
 		}
 	}
-	l.guilds.Learn(u, l.me)
+	s.Decode(event, func() error { l.guilds.Learn(u, l.me); return nil })
 	if len(in.Messages) > 0 && u.Interaction != nil {
 		l.answer(ctx, s, u.Interaction)
 	}
@@ -162,10 +169,9 @@ func (l *Listener) beginSession(ctx context.Context, s *adapter.Shell, u *discor
 	})
 }
 
-// lookUpChannel asks for the channel of an event, if it is not known, until Discord answers. A channel
+// lookUpChannel asks for the channel that an event lacks, "" for none, until Discord answers. A channel
 // that the bot may not see counts as no thread. The error is ctx's.
-func (l *Listener) lookUpChannel(ctx context.Context, s *adapter.Shell, u *discordapi.Update) error {
-	id := l.guilds.Lacks(u)
+func (l *Listener) lookUpChannel(ctx context.Context, s *adapter.Shell, u *discordapi.Update, id string) error {
 	if id == "" {
 		return nil
 	}

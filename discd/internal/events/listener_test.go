@@ -1,16 +1,25 @@
 package events
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/bwmarrin/discordgo"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"arizuko/discd/internal/discordapi"
+	"arizuko/discd/internal/inbound"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestListen_FewSessionsLeft_Waits(t *testing.T) {
@@ -25,5 +34,32 @@ func TestListen_FewSessionsLeft_Waits(t *testing.T) {
 	var f *adapter.Failure
 	if !errors.As(err, &f) || f.After != 2*time.Hour || !strings.Contains(err.Error(), "49 times") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestReceive_ConversionPanics_SkipsEvent(t *testing.T) {
+	var log strings.Builder
+	st := storetest.OpenAt(t, storetest.Path(t), nil)
+	l := NewListener(nil, st, "token")
+	l.convert = func(u *discordapi.Update, me inbound.Self, known *inbound.Guilds) (adapter.Inbound, error) {
+		if u.Message.Content == "bad" {
+			panic("no such case")
+		}
+		return inbound.Convert(u, me, known)
+	}
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	s := adapter.New(nil, adapter.Options{
+		Platform: "discord", Daemon: "discd", Listener: l, Store: st, Log: logger, Metrics: prometheus.NewRegistry(), Now: time.Now,
+		Heartbeat: daemon.NewHeartbeat("discd", "", logger, func(context.Context, store.Daemon) error { return nil }),
+	})
+	for id, content := range []string{"one", "bad", "two"} {
+		raw := fmt.Sprintf(`{"id":"%d","channel_id":"5","content":%q,"author":{"id":"7","username":"alice"}}`, id+1, content)
+		if err := l.receive(t.Context(), s, &discordgo.Event{Type: "MESSAGE_CREATE", RawData: []byte(raw)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last, err := st.LastMessageID(t.Context())
+	if err != nil || last != 2 || strings.Count(log.String(), "undecodable event skipped") != 1 {
+		t.Errorf("last row %d, %v, log:\n%s", last, err, log.String())
 	}
 }

@@ -119,10 +119,8 @@ func (l *Listener) receiver(s *adapter.Shell) func(ctx context.Context, kind str
 		if l.me.Load() == nil {
 			return nil, errors.New("not connected to Slack yet")
 		}
-		in, reply, err := l.convert(ctx, kind, payload)
-		if err != nil {
-			s.SkipUndecoded(kind, err)
-		}
+		var in adapter.Inbound
+		s.Decode(kind, func() (err error) { in, reply, err = l.convert(ctx, kind, payload); return err })
 		return reply, s.ReceiveAlways(ctx, in)
 	}
 }

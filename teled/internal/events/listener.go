@@ -31,6 +31,8 @@ var updates = []string{"message", "edited_message", "channel_post", "edited_chan
 type Listener struct {
 	API   *telegramapi.Client
 	Store *store.Store
+
+	convert func(*telegramapi.Update, inbound.Self) (adapter.Inbound, error) // nil: inbound.Convert
 }
 
 // Listen implements adapter.Listener.
@@ -100,13 +102,17 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, me inbound.Sel
 	if u.ID == 0 { // even an invalid update needs an id
 		u.ID = updateID(raw, offset)
 	}
-	if err == nil {
-		in, err = inbound.Convert(&u, me)
-	}
-	if err != nil {
-		s.SkipUndecoded("update "+strconv.FormatInt(u.ID, 10), err)
-		in = adapter.Inbound{}
-	}
+	s.Decode("update "+strconv.FormatInt(u.ID, 10), func() error {
+		if err != nil {
+			return err
+		}
+		convert := l.convert
+		if convert == nil {
+			convert = inbound.Convert
+		}
+		in, err = convert(&u, me)
+		return err
+	})
 	next := u.ID + 1
 	in.Cursor = &adapter.Cursor{Key: cursor, Value: strconv.FormatInt(next, 10)}
 	return next, s.ReceiveAlways(ctx, in)

@@ -21,6 +21,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
+	"arizuko/teled/internal/inbound"
 	"arizuko/teled/internal/telegramapi"
 )
 
@@ -37,6 +38,8 @@ type fixture struct {
 	path  string
 	store *store.Store
 	bots  adapter.Bots
+	// convert, if not nil, replaces that of the listener.
+	convert func(*telegramapi.Update, inbound.Self) (adapter.Inbound, error)
 
 	mu      sync.Mutex
 	batches []string // results of getUpdates
@@ -96,7 +99,7 @@ func (f *fixture) listen() error {
 	defer stop()
 	f.stop, f.metrics = stop, prometheus.NewRegistry()
 	log := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	l := &Listener{API: telegramapi.NewClient(api.URL, token, adapter.NewCallClient()), Store: f.store}
+	l := &Listener{API: telegramapi.NewClient(api.URL, token, adapter.NewCallClient()), Store: f.store, convert: f.convert}
 	shell := adapter.New(nil, adapter.Options{
 		Platform: "telegram", Daemon: "teled", Listener: l, Store: f.store, Bots: f.bots, Log: log, Metrics: f.metrics, Now: time.Now,
 		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, store.Daemon) error { return nil }),
@@ -246,6 +249,22 @@ func TestListen_UndecodableUpdates_AreSkippedAndCounted(t *testing.T) {
 	}
 	if log := f.log.String(); !strings.Contains(log, `msg="undecodable event skipped" event="update 12"`) || !strings.Contains(log, `event="update 13"`) {
 		t.Errorf("the log:\n%s", log)
+	}
+}
+
+func TestListen_ConversionPanics_SkipsUpdate(t *testing.T) {
+	f := newFixture(t, message(11, 1, "one")+","+message(12, 2, "bad")+","+message(13, 3, "two"))
+	f.convert = func(u *telegramapi.Update, me inbound.Self) (adapter.Inbound, error) {
+		if u.ID == 12 {
+			panic("no such case")
+		}
+		return inbound.Convert(u, me)
+	}
+	f.run()
+	f.expectStored("14", "one", "two")
+	f.expectOffsets("", "14")
+	if got := f.skipped(); got != 1 {
+		t.Errorf("%v updates were counted", got)
 	}
 }
 

@@ -1,0 +1,130 @@
+package adapter
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/msg"
+)
+
+// skipped is how many events a shell without a listener has counted as skipped.
+func (r *fixture) skipped(s *Shell) (count float64) {
+	r.t.Helper()
+	r.metrics.MustRegister(s.undecoded)
+	families, err := r.metrics.Gather()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "arizuko_updates_undecoded_total" {
+			count = f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	return count
+}
+
+func TestDecode_ErrorOrPanic_CostsOneEvent(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		var log strings.Builder
+		shell := r.shell(logged(&log), redacting)
+		for name, decode := range map[string]func() error{
+			"invalid": func() error { return errors.New("no id, " + secret) },
+			"panic":   func() error { var m *msg.Message; m.Content = ""; return nil },
+		} {
+			if shell.Decode(name, decode) {
+				t.Errorf("%s is decoded", name)
+			}
+			if !strings.Contains(log.String(), `msg="undecodable event skipped" event=`+name) {
+				t.Errorf("%s:\n%s", name, log.String())
+			}
+		}
+		if !shell.Decode("good", func() error { return nil }) || r.skipped(shell) != 2 {
+			t.Error("not 2 events were skipped")
+		}
+		if !strings.Contains(log.String(), "receive_test.go") || strings.Contains(log.String(), secret) {
+			t.Errorf("log without stack, or with a secret:\n%s", log.String())
+		}
+	})
+}
+
+func TestReceiveAlways_RefusedEvent_StoresCursorAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		var log strings.Builder
+		shell := r.shell(logged(&log))
+		bad := post("2", "of no chat")
+		bad.ChatJID = "nowhere"
+		begin := time.Now()
+		if err := shell.ReceiveAlways(t.Context(), Inbound{Messages: []*msg.Message{bad}, Cursor: &Cursor{"offset", "3"}}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took != (maxRefusals-1)*retryDelay {
+			t.Errorf("took %v", took)
+		}
+		r.expectCursor("3")
+		if last, err := r.store.LastMessageID(t.Context()); last != 0 || err != nil {
+			t.Errorf("row %d is stored, %v", last, err)
+		}
+		if !strings.Contains(log.String(), `msg="event refused by the database skipped" event="nowhere 2"`) || r.skipped(shell) != 1 {
+			t.Errorf("log:\n%s", log.String())
+		}
+	})
+}
+
+// The event is kept: it is not at fault.
+func TestReceiveAlways_OtherFailures_AreRetried(t *testing.T) {
+	for name, trigger := range map[string]string{
+		"database fails": `BEFORE INSERT ON messages BEGIN SELECT * FROM no; END`,
+		"cursor refused": `BEFORE INSERT ON cursors BEGIN SELECT raise(ABORT, 'refused'); END`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *fixture) {
+				shell, m, done := r.shell(), post("1", "hi"), make(chan error)
+				r.exec(`CREATE TRIGGER no ` + trigger)
+				go func() {
+					done <- shell.ReceiveAlways(t.Context(), Inbound{Messages: []*msg.Message{m}, Cursor: &Cursor{"offset", "2"}})
+				}()
+				pass(time.Minute)
+				r.exec(`DROP TRIGGER no`)
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+				r.expectCursor("2")
+				if got := r.row(m.ID).Content; got != "hi" || r.skipped(shell) != 0 {
+					t.Errorf("stored %q", got)
+				}
+			})
+		})
+	}
+}
+
+func TestOutbox_DatabaseFails_IsTwoLines(t *testing.T) {
+	for name, test := range map[string]struct{ fail, repair string }{
+		"read":  {`ALTER TABLE deliveries RENAME TO away`, `ALTER TABLE away RENAME TO deliveries`},
+		"write": {`CREATE TRIGGER no BEFORE INSERT ON deliveries BEGIN SELECT * FROM no; END`, `DROP TRIGGER no`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *fixture) {
+				var log strings.Builder
+				var rows []int64
+				for i := range 50 {
+					rows = append(rows, r.outIn(fmt.Sprintf("%s:%d", platform, i), "", "hi"))
+				}
+				r.exec(test.fail)
+				stop := r.start(logged(&log))
+				pass(time.Minute)
+				r.exec(test.repair)
+				pass(time.Minute)
+				stop()
+				for _, id := range rows {
+					r.expect(id, "sent: sent")
+				}
+				if n := strings.Count(log.String(), "\n"); n != 2 || strings.Count(log.String(), "database access failed") != 1 {
+					t.Errorf("%d lines:\n%.2000s", n, log.String())
+				}
+			})
+		})
+	}
+}
