@@ -194,6 +194,7 @@ ALTER TABLE runs ADD COLUMN draining INTEGER NOT NULL DEFAULT 0 CHECK (draining 
 
 -- A /stop under way: undecided rows of the chat below before_message and its open turns up to through_turn end
 -- as stopped, in pages. topic NULL: of all topics. after_message and after_turn: where the next page begins.
+-- except_rows: rows that it leaves alone, as a JSON array of ids.
 CREATE TABLE stops (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
   chat_jid       TEXT NOT NULL,
@@ -202,6 +203,7 @@ CREATE TABLE stops (
   through_turn   INTEGER NOT NULL,
   after_message  INTEGER NOT NULL DEFAULT 0,
   after_turn     INTEGER NOT NULL DEFAULT 0,
+  except_rows    TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(except_rows)),
   created_at     INTEGER NOT NULL
 ) STRICT;
 

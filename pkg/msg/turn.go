@@ -1,5 +1,15 @@
 package msg
 
+// Limits of one turn; further rows make another turn after it.
+const (
+	MaxTurnRows  = 100
+	MaxTurnBytes = 256 << 10
+)
+
+// MaxRunTurns bounds the unanswered turns of one run: more than a user types
+// ahead, few enough that an agent that reads nothing holds little.
+const MaxRunTurns = 16
+
 // Turn is one row of turns: a batch of rows handed to an agent, with an
 // immutable delivery address. An empty ReplyTo and a zero RunID or RootTurnID
 // stand for NULL.

@@ -17,6 +17,7 @@ func movePlans() map[string][2]string {
 		"putAlias":      {putAlias, noRead},
 		"deleteAlias":   {deleteAlias, aliasRow},
 		"updateMoving":  {updateMoving, aliasRow},
+		"queryMoving":   {queryMoving, "SCAN chat_aliases USING COVERING INDEX chat_aliases_moving"},
 		"queryAliases":  {queryAliases, "SCAN chat_aliases"},
 		"queryUnmoved": {queryUnmoved, "SCAN a\n" +
 			"CORRELATED SCALAR SUBQUERY 1\nSEARCH messages USING COVERING INDEX messages_chat (chat_jid=?)\n" +

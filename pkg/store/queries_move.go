@@ -19,6 +19,7 @@ const (
 	deleteAlias  = `DELETE FROM chat_aliases WHERE old_jid = ?`
 	updateMoving = `UPDATE chat_aliases SET moving = ?1 WHERE old_jid = ?2 AND moving <> ?1`
 	queryAliases = `SELECT old_jid, new_jid, moving FROM chat_aliases`
+	queryMoving  = `SELECT old_jid FROM chat_aliases INDEXED BY chat_aliases_moving WHERE moving = 1`
 	// All former addresses, of which there are few.
 	queryUnmoved = `SELECT a.old_jid FROM chat_aliases a WHERE a.moving = 1
 		OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_chat WHERE chat_jid = a.old_jid)

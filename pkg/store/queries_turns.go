@@ -76,7 +76,7 @@ const (
 
 	queryStops       = `SELECT ` + stopColumns + ` FROM stops ORDER BY id`
 	queryStopsOfChat = `SELECT ` + stopColumns + ` FROM stops WHERE chat_jid = ? ORDER BY id` // an empty table, but for seconds
-	insertStop       = `INSERT INTO stops (chat_jid, topic, before_message, through_turn, after_message, after_turn, created_at) VALUES (?,?,?,?,?,?,?)`
+	insertStop       = `INSERT INTO stops (chat_jid, topic, before_message, through_turn, after_message, after_turn, except_rows, created_at) VALUES (?,?,?,?,?,?,?,?)`
 	updateStop       = `UPDATE stops SET after_message = ?, after_turn = ? WHERE id = ?`
 	deleteStop       = `DELETE FROM stops WHERE id = ?`
 

@@ -130,14 +130,16 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	running := queued(t, s, func(turn *msg.Turn) { turn.Topic = "#run" })
 	run := begun(t, s, running)
 	backlog(t, s, 1200, `''`)
-	var kept int64
+	var kept []int64 // one on each page
 	write(t, s, func(tx *store.Tx) error {
 		for i := range 1300 {
 			m := &msg.Message{ChatJID: chat, Direction: msg.In, Topic: fmt.Sprintf("#%d", i), ThreadID: "7"}
 			if _, _, err := tx.PutMessage(m); err != nil {
 				return err
 			}
-			kept = m.ID
+			if i%500 == 0 {
+				kept = append(kept, m.ID)
+			}
 		}
 		return nil
 	})
@@ -145,7 +147,7 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	var cancelled []*msg.Turn
 	var more bool
 	write(t, s, func(tx *store.Tx) (err error) {
-		cancelled, more, err = tx.StopChat(chat, nil, command, []int64{kept}, 500)
+		cancelled, more, err = tx.StopChat(chat, nil, command, kept, 500)
 		return err
 	})
 	// The running turn, and a page of 500 or what 50 ms suffice for.
@@ -177,9 +179,40 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	if n := get[int](t, s, `SELECT count(*) FROM turns WHERE state = 'cancelled'`); n != 1201 {
 		t.Errorf("%d turns are cancelled", n)
 	}
-	// The row that another service decides is left out of the first page only.
-	if n := get[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND topic <> '' AND thread_id = '7'`); n != 1300 {
+	if n := get[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND topic <> '' AND thread_id = '7'`); n != 1300-len(kept) {
 		t.Errorf("%d rows are dropped, with topic and thread kept", n)
+	}
+	for _, id := range kept {
+		if m := must(s.Message(t.Context(), id))(t); m.Disposition != "" {
+			t.Errorf("row %d, which another service decides, is %s", id, m.Disposition)
+		}
+	}
+}
+
+func TestStopChat_RowsOfFormerAddressStillMove_EndsThemToo(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const n, undecided = 1200, 1100
+	oldChat(t, s, n, undecided)
+	running := queued(t, s, func(turn *msg.Turn) { turn.ChatJID, turn.Topic = oldJID, "#run" })
+	begun(t, s, running)
+	write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
+	command := inbound(t, s, newJID, "/stop").ID
+	write(t, s, func(tx *store.Tx) error { _, _, err := tx.StopChat(newJID, nil, command, nil, 500); return err })
+	moving := true
+	for stops := must(s.Stops(t.Context()))(t); len(stops) > 0; stops = must(s.Stops(t.Context()))(t) {
+		if moving { // a page of the move between two of the /stop
+			write(t, s, func(tx *store.Tx) (err error) { moving, err = tx.MoveSome(oldJID, 51); return err })
+		}
+		write(t, s, func(tx *store.Tx) error { _, _, err := tx.ContinueStop(stops[0], 600); return err })
+	}
+	for what, query := range map[string]string{
+		"open turns":     `SELECT count(*) FROM turns WHERE state IN ('queued', 'running')`,
+		"undecided rows": `SELECT count(*) FROM messages WHERE disposition IS NULL AND direction = 'in' AND content <> '/stop'`,
+	} {
+		if got := get[int](t, s, query); got != 0 {
+			t.Errorf("%d %s", got, what)
+		}
 	}
 }
 

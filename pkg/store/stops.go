@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -18,7 +20,8 @@ const (
 )
 
 // Stop is a /stop that is carried out in pages: it covers the undecided rows of a
-// chat below BeforeMessage and its open turns up to ThroughTurn.
+// chat below BeforeMessage, without those in Except, and its open turns up to
+// ThroughTurn.
 type Stop struct {
 	ID            int64
 	ChatJID       string
@@ -27,13 +30,18 @@ type Stop struct {
 	ThroughTurn   int64
 	AfterMessage  int64 // where the next page begins
 	AfterTurn     int64
+	Except        []int64 // rows that services decide
 	CreatedAt     int64
 }
 
-const stopColumns = `id, chat_jid, topic, before_message, through_turn, after_message, after_turn, created_at`
+const stopColumns = `id, chat_jid, topic, before_message, through_turn, after_message, after_turn, except_rows, created_at`
 
 func scanStop(scan scanner) (s Stop, err error) {
-	err = scan(&s.ID, &s.ChatJID, &s.Topic, &s.BeforeMessage, &s.ThroughTurn, &s.AfterMessage, &s.AfterTurn, &s.CreatedAt)
+	var except []byte
+	err = scan(&s.ID, &s.ChatJID, &s.Topic, &s.BeforeMessage, &s.ThroughTurn, &s.AfterMessage, &s.AfterTurn, &except, &s.CreatedAt)
+	if err == nil {
+		err = json.Unmarshal(except, &s.Except)
+	}
 	return s, err
 }
 
@@ -50,7 +58,7 @@ func (r Reader) StopsOf(ctx context.Context, chatJID string) ([]Stop, error) {
 // CoversRow reports whether the /stop ends an undecided row of its chat, which is
 // pinned to stickyTopic, "" for none.
 func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
-	return m.ID < s.BeforeMessage && (s.Topic == nil || msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
+	return m.ID < s.BeforeMessage && !slices.Contains(s.Except, m.ID) && (s.Topic == nil || msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
 }
 
 // StopChat ends what a chat has open, of any folder: undecided rows below before,
@@ -60,7 +68,7 @@ func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
 // page. more means that the rest is left to ContinueStop; until then it is not
 // started. The cancelled turns are returned as they were.
 func (tx *Tx) StopChat(chatJID string, topic *string, before int64, except []int64, now int64) (cancelled []*msg.Turn, more bool, err error) {
-	s := Stop{ChatJID: chatJID, Topic: topic, BeforeMessage: before, CreatedAt: now}
+	s := Stop{ChatJID: chatJID, Topic: topic, BeforeMessage: before, Except: append([]int64{}, except...), CreatedAt: now}
 	if _, err := tx.get([]any{&s.ThroughTurn}, queryLastTurnID); err != nil {
 		return nil, false, err
 	}
@@ -68,16 +76,25 @@ func (tx *Tx) StopChat(chatJID string, topic *string, before int64, except []int
 	if err != nil {
 		return nil, false, err
 	}
-	queued, more, err := tx.stopPage(&s, except, now)
+	queued, more, err := tx.stopPage(&s, now)
 	if err == nil && more {
-		_, err = tx.exec(insertStop, s.ChatJID, s.Topic, s.BeforeMessage, s.ThroughTurn, s.AfterMessage, s.AfterTurn, s.CreatedAt)
+		err = tx.putStop(s)
 	}
 	return append(cancelled, queued...), more, err
 }
 
+func (tx *Tx) putStop(s Stop) error {
+	except, err := json.Marshal(s.Except)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(insertStop, s.ChatJID, s.Topic, s.BeforeMessage, s.ThroughTurn, s.AfterMessage, s.AfterTurn, string(except), s.CreatedAt)
+	return err
+}
+
 // ContinueStop ends the next page of what a /stop covers.
 func (tx *Tx) ContinueStop(s Stop, now int64) (cancelled []*msg.Turn, more bool, err error) {
-	cancelled, more, err = tx.stopPage(&s, nil, now)
+	cancelled, more, err = tx.stopPage(&s, now)
 	switch {
 	case err != nil:
 	case more:
@@ -88,11 +105,37 @@ func (tx *Tx) ContinueStop(s Stop, now int64) (cancelled []*msg.Turn, more bool,
 	return cancelled, more, err
 }
 
-// stopRunning cancels the running turns.
-func (tx *Tx) stopRunning(s Stop, now int64) ([]*msg.Turn, error) {
-	running, err := tx.queryTurns(uncancelled(), queryRunningOfChat, s.ChatJID)
+// stoppedChats returns the chat's address and its former ones whose rows are still
+// moved to it. Ids stay as they are, so one cursor serves for all of them.
+func (tx *Tx) stoppedChats(s Stop) ([]string, error) {
+	chats := []string{s.ChatJID}
+	moving, err := collect(uncancelled(), tx.q, one[string], queryMoving)
 	if err != nil {
 		return nil, err
+	}
+	for _, former := range moving {
+		if present, err := tx.Address(uncancelled(), former); err != nil {
+			return nil, err
+		} else if present == s.ChatJID && former != s.ChatJID {
+			chats = append(chats, former)
+		}
+	}
+	return chats, nil
+}
+
+// stopRunning cancels the running turns.
+func (tx *Tx) stopRunning(s Stop, now int64) ([]*msg.Turn, error) {
+	chats, err := tx.stoppedChats(s)
+	if err != nil {
+		return nil, err
+	}
+	var running []*msg.Turn
+	for _, jid := range chats {
+		turns, err := tx.queryTurns(uncancelled(), queryRunningOfChat, jid)
+		if err != nil {
+			return nil, err
+		}
+		running = append(running, turns...)
 	}
 	cancelled, err := tx.cancelTurns(s, running, now)
 	for _, t := range cancelled {
@@ -103,16 +146,25 @@ func (tx *Tx) stopRunning(s Stop, now int64) ([]*msg.Turn, error) {
 	return cancelled, err
 }
 
-func (tx *Tx) stopPage(s *Stop, except []int64, now int64) (cancelled []*msg.Turn, more bool, err error) {
+func (tx *Tx) stopPage(s *Stop, now int64) (cancelled []*msg.Turn, more bool, err error) {
 	began := time.Now()
-	moreRows, err := tx.stopRows(s, except, now)
+	chats, err := tx.stoppedChats(*s)
 	if err != nil {
 		return nil, false, err
 	}
-	turns, err := tx.queryTurns(uncancelled(), queryQueuedOfChat, s.ChatJID, s.AfterTurn, s.ThroughTurn, stopPage+1)
+	moreRows, err := tx.stopRows(s, chats, now)
 	if err != nil {
 		return nil, false, err
 	}
+	var turns []*msg.Turn
+	for _, jid := range chats {
+		page, err := tx.queryTurns(uncancelled(), queryQueuedOfChat, jid, s.AfterTurn, s.ThroughTurn, stopPage+1)
+		if err != nil {
+			return nil, false, err
+		}
+		turns = append(turns, page...)
+	}
+	slices.SortFunc(turns, func(a, b *msg.Turn) int { return cmp.Compare(a.ID, b.ID) })
 	left := len(turns)
 	for chunk := range slices.Chunk(turns[:min(left, stopPage)], stopChunk) {
 		some, err := tx.cancelTurns(*s, chunk, now)
@@ -148,25 +200,30 @@ func (tx *Tx) cancelTurns(s Stop, turns []*msg.Turn, now int64) (cancelled []*ms
 }
 
 // stopRows drops a page of rows and reports whether more follow.
-func (tx *Tx) stopRows(s *Stop, except []int64, now int64) (more bool, err error) {
+func (tx *Tx) stopRows(s *Stop, chats []string, now int64) (more bool, err error) {
 	sticky, err := tx.stickyTopic(s.ChatJID)
 	if err != nil {
 		return false, err
 	}
-	rows, err := collect(uncancelled(), tx.q, func(scan scanner) (m msg.Message, err error) {
-		err = scan(&m.ID, &m.Topic, &m.ThreadID)
-		return m, err
-	}, queryStoppedRows, s.ChatJID, s.AfterMessage, s.BeforeMessage, stopPage+1)
-	if err != nil {
-		return false, err
+	var rows []msg.Message
+	for _, jid := range chats {
+		page, err := collect(uncancelled(), tx.q, func(scan scanner) (m msg.Message, err error) {
+			err = scan(&m.ID, &m.Topic, &m.ThreadID)
+			return m, err
+		}, queryStoppedRows, jid, s.AfterMessage, s.BeforeMessage, stopPage+1)
+		if err != nil {
+			return false, err
+		}
+		rows = append(rows, page...)
 	}
+	slices.SortFunc(rows, func(a, b msg.Message) int { return cmp.Compare(a.ID, b.ID) })
 	began := time.Now()
 	for i, m := range rows {
 		if i == stopPage || i > 0 && i%stopChunk == 0 && time.Since(began) > maxStopTime {
 			return true, nil
 		}
 		s.AfterMessage = m.ID
-		if slices.Contains(except, m.ID) || !s.CoversRow(&m, sticky) {
+		if !s.CoversRow(&m, sticky) {
 			continue
 		}
 		err := tx.Decide(m.ID, Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped, Topic: m.Topic, ThreadID: m.ThreadID}, now)
@@ -187,7 +244,11 @@ func (tx *Tx) stickyTopic(chatJID string) (string, error) {
 
 // stopped reports whether a /stop that is not carried out yet covers a turn.
 func (tx *Tx) stopped(t *msg.Turn) (bool, error) {
-	stops, err := tx.StopsOf(uncancelled(), t.ChatJID)
+	present, err := tx.Address(uncancelled(), t.ChatJID) // its chat's /stop moves before its turns do
+	if err != nil {
+		return false, err
+	}
+	stops, err := tx.StopsOf(uncancelled(), present)
 	if err != nil {
 		return false, err
 	}

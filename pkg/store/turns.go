@@ -8,16 +8,6 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Limits of one turn; further rows make another turn after it.
-const (
-	MaxTurnRows  = 100
-	MaxTurnBytes = 256 << 10
-)
-
-// maxRunTurns bounds the unanswered turns of one run: more than a user types
-// ahead, few enough that an agent that reads nothing holds little.
-const maxRunTurns = 16
-
 // MaxWait is the longest wait of a queued turn. One that seems to wait for longer
 // may start: the clock was set back.
 const MaxWait = 3_600_000 // ms
@@ -138,7 +128,7 @@ func (tx *Tx) runFor(t *msg.Turn, maxAgents int) (run int64, err error) {
 	}
 	var open int
 	var alone, waits bool
-	if _, err := tx.get([]any{&open, &alone}, queryRunLoad, run); err != nil || alone || open >= maxRunTurns {
+	if _, err := tx.get([]any{&open, &alone}, queryRunLoad, run); err != nil || alone || open >= msg.MaxRunTurns {
 		return 0, err
 	}
 	if _, err := tx.get([]any{&waits}, queryLaneWaits, t.Lane()); err != nil || waits {
@@ -202,7 +192,7 @@ func takesIn(old, t *msg.Turn) bool {
 	return old.Kind == t.Kind && old.Address() == t.Address() && old.Place == t.Place &&
 		old.Depth == t.Depth && old.RootTurnID == t.RootTurnID &&
 		old.Attempts == 0 && old.StartedAt == 0 && (old.WaitsFor == "" || old.WaitsFor == msg.WaitsFiles) &&
-		old.RowCount > 0 && old.RowCount+t.RowCount <= MaxTurnRows && old.RowBytes+t.RowBytes <= MaxTurnBytes
+		old.RowCount > 0 && old.RowCount+t.RowCount <= msg.MaxTurnRows && old.RowBytes+t.RowBytes <= msg.MaxTurnBytes
 }
 
 // newerTrigger reports whether the joined turn answers the newer rows' trigger: a
@@ -232,7 +222,7 @@ func (tx *Tx) TakeTurn(id, runID, now int64) error {
 	if _, err := tx.get([]any{&open, &alone}, queryRunLoad, runID); err != nil {
 		return err
 	}
-	if t == nil || t.Alone() || !live || alone || open >= maxRunTurns {
+	if t == nil || t.Alone() || !live || alone || open >= msg.MaxRunTurns {
 		return fmt.Errorf("give turn %d to run %d: %w", id, runID, ErrStale)
 	}
 	return tx.take(t, runID, now)
