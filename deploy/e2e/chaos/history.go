@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 )
 
 // history is what the rows say about messages, turns and deliveries.
@@ -17,7 +16,6 @@ type history struct {
 	derived    map[int64]row          // by the row they derive from
 	answers    map[key]map[int64]bool // the turns whose agent says that it received a prompt
 	replies    map[key]int            // number of replies to a command, by chat and the command's platform id
-	routdDown  map[key]bool           // the reply says that routd is down; keys as in replies
 	turns      map[int64]turn         // by id
 	content    map[int64]string       // of outbound rows
 	deliveries []delivery             // in the order of rows and parts
@@ -79,7 +77,7 @@ var echoLine = regexp.MustCompile(`(?m)^(?:\d+/\d+ )?You said: (.*)$`)
 
 func readHistory(db *sql.DB, data string) (*history, error) {
 	h := &history{
-		data: data, stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{}, replies: map[key]int{}, routdDown: map[key]bool{},
+		data: data, stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{}, replies: map[key]int{},
 		turns: map[int64]turn{}, content: map[int64]string{}, windows: map[[2]string]window{}, pinned: map[string]bool{},
 		lastCall: map[[2]string]call{},
 	}
@@ -186,7 +184,6 @@ func (h *history) addOutbound(r row, source, replyTo string) {
 	h.content[r.id] = r.content
 	if source == "command" {
 		h.replies[key{r.chat, replyTo}]++
-		h.routdDown[key{r.chat, replyTo}] = strings.HasPrefix(r.content, "Routing (routd) is not answering")
 		return
 	}
 	for _, m := range echoLine.FindAllStringSubmatch(r.content, -1) {

@@ -98,9 +98,8 @@ func TestReadHistory_OneOfEach_IsRead(t *testing.T) {
 		},
 		derived: map[int64]row{2: {id: 3, turn: 2, derivedFrom: 2, chat: chat, content: "silent m2", disposition: "routed"},
 			6: {id: 9, turn: 3, derivedFrom: 6, chat: group, content: "m6 derived", disposition: "routed"}},
-		answers:   map[key]map[int64]bool{{chat, "m1"}: {1: true}, {group, "m6"}: {3: true}, {group, "m7"}: {3: true}},
-		replies:   map[key]int{{chat, "p4"}: 1},
-		routdDown: map[key]bool{{"telegram:101", "p4"}: false},
+		answers: map[key]map[int64]bool{{chat, "m1"}: {1: true}, {group, "m6"}: {3: true}, {group, "m7"}: {3: true}},
+		replies: map[key]int{{chat, "p4"}: 1},
 		turns: map[int64]turn{
 			1: {reason: "answered", frames: 1, last: "m1"}, 2: {reason: "silent", last: "silent m2"}, 3: {reason: "answered", frames: 3, last: "m7"},
 		},

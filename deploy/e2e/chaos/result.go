@@ -75,9 +75,8 @@ func (r *result) checkAnswers(h *history, all []sentMessage, hostile bool) {
 
 		in := found[0]
 		derived, isDerived := h.derived[in.id]
-		request := key{m.chat, in.platformID}
-		if m.prompt == "" || h.routdDown[request] {
-			r.checkReplies(m, h.replies[request])
+		if m.prompt == "" {
+			r.checkReplies(m, h.replies[key{m.chat, in.platformID}])
 			continue
 		}
 		if isDerived {

@@ -34,11 +34,15 @@ func TestRoutdOutage_RowsWaitCommandsWork(t *testing.T) {
 					t.Errorf("%q is decided during the outage: %s/%s", m.Content, m.Disposition, m.Reason)
 				}
 			}
-			f.WantReply(f.Say("telegram:5", "/new"), "new session") // of the group that has answered last
-			f.Say("telegram:5", "four")
+			f.WantReply(f.Say("telegram:7", "/stop"), "stopped")
+			fresh := f.Say("telegram:8", "/new #other four") // whose session it ends is for routd to say
+			if m := f.Row(fresh); m.Disposition != "" {
+				t.Errorf("/new is decided during the outage: %s/%s", m.Disposition, m.Reason)
+			}
 			outage.end(f)
+			f.WantEchoes("telegram:8", "four")
 			f.WantEchoes("telegram:6", "three")
-			f.WantEchoes("telegram:5", "before", "one", "four", "two")
+			f.WantEchoes("telegram:5", "before", "one", "two")
 			f.WantEchoes("web:main", "are you there?")
 		})
 	}

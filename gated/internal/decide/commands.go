@@ -12,12 +12,12 @@ import (
 const (
 	textOperatorsOnly = "Only operators may do that."
 	textNoGroup       = "This chat is not connected to a group yet."
-	textRoutdAway     = "Routing (routd) is not answering, so I don't know which group this chat belongs to. Try again in a moment."
+	textRefused       = "Routing (routd) cannot say which group this chat belongs to. An operator finds the reason in its log."
 )
 
 // commands answers a command at once: it waits neither for the gate, nor for the
-// rows before it, nor for a running turn. While routd is slow, only /new waits for it,
-// and a command that needs the chat's group where no row says which it is.
+// rows before it, nor for a running turn. Only /new waits for routd's answer, which says
+// whose session it ends, and /status does while routd is slow.
 func (w *step) commands(r *Row) bool {
 	if r.Command == nil {
 		return false
@@ -27,21 +27,15 @@ func (w *step) commands(r *Row) bool {
 	case r.ignored():
 		w.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "")
 		return true
-	case name == msg.CommandNew && w.f.Routd == RoutdSlow:
-		return false // the text before it belongs to the session that it ends
+	case name == msg.CommandNew && (w.f.Routd != RoutdAnswers || !r.Known):
+		return false // the text before it belongs to the session that it ends, too
 	case r.Command.Audience == msg.ForOperators && !r.Operator:
 		w.answer(r, textOperatorsOnly)
 		return true
+	case name == msg.CommandStatus && !r.Known && w.f.Routd == RoutdSlow:
+		return false
 	}
-	home, problem := w.home(r)
-	if name == msg.CommandStop && !r.Known {
-		w.stop(r) // of the chat alone: it must not wait for routd
-		return true
-	}
-	if r.Command.Audience == msg.ForRouted && home == "" {
-		if !r.Known && w.f.Routd == RoutdSlow {
-			return false
-		}
+	if problem := r.withoutGroup(); problem != "" && name != msg.CommandStop {
 		w.answer(r, problem)
 		return true
 	}
@@ -53,9 +47,9 @@ func (w *step) commands(r *Row) bool {
 	case msg.CommandHelp:
 		w.answer(r, layers.HelpText())
 	case msg.CommandNew:
-		w.newSession(r, home)
+		w.newSession(r, r.Answer.Home)
 	case msg.CommandStop:
-		w.stop(r)
+		w.stop(r) // whatever the chat's group: its route may be gone while its turns run
 	default:
 		w.calls = append(w.calls, r.ID)
 		w.add(AskService{Row: r.ID, Command: name})
@@ -69,13 +63,19 @@ func (w *step) answer(r *Row, text string) {
 	w.reply(r, msg.SourceCommand, text)
 }
 
-// home returns the group that a command is for, or the text to reply if there is
-// none. Without routd it is the group that answered here last.
-func (w *step) home(r *Row) (folder, problem string) {
-	if r.Known && r.Answer.Error == "" {
-		return r.Answer.Home, textNoGroup
+// withoutGroup returns what to reply to a command that needs the chat's group where
+// routd knows of none. Without routd's answer it is "": dashd, which /status is for,
+// looks for itself.
+func (r *Row) withoutGroup() string {
+	switch {
+	case r.Command.Audience != msg.ForRouted || !r.Known:
+		return ""
+	case r.Answer.Error != "":
+		return textRefused
+	case r.Answer.Home == "":
+		return textNoGroup
 	}
-	return cmp.Or(w.f.Chat.StickyGroup, msg.AddressedFolder(r.ChatJID), w.f.LastHome), textRoutdAway
+	return ""
 }
 
 // newSession drops the session of a topic and makes a turn of the text after

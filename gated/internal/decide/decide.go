@@ -57,10 +57,9 @@ type Facts struct {
 	InCall  []int64 // rows that services decide at the moment
 
 	Routd       Routd
-	LastHome    string // the group that answered here last
-	LastStaleAt int64  // when the last row that was too old on arrival came, unix ms
-	RetryMS     int64  // when to ask again about a row that routd left without an answer
-	MaxAge      int64  // ms
+	LastStaleAt int64 // when the last row that was too old on arrival came, unix ms
+	RetryMS     int64 // when to ask again about a row that routd left without an answer
+	MaxAge      int64 // ms
 	Default     msg.Impulse
 	Onboards    bool // a daemon opens requests for chats without a group
 }

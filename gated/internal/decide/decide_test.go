@@ -146,6 +146,13 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"for operators", facts(row(2, "/approve X", command)), "2 command/command; Reply{Row:2 Source:command Text:Only operators may do that.}"},
 		{"status", facts(row(2, "/status", command)), "AskService{Row:2 Command:status}"},
 		{"status where the group is not known yet", func() *Facts { f := facts(row(2, "/status", command, unanswered)); f.Routd = RoutdSlow; return f }(), "Wait{Row:2 For:routd}"},
+		{"status without an answer", facts(row(2, "/status", command, unanswered)), "AskService{Row:2 Command:status}"},
+		{"new without an answer", facts(row(2, "/new", command, unanswered)), "Wait{Row:2 For:routd}"},
+		{"new that routd refused", facts(row(2, "/new", command, answer(routeapi.Answer{Error: "odd"}))),
+			"2 command/command; Reply{Row:2 Source:command Text:" + textRefused + "}"},
+		{"stop where no group is left", facts(row(2, "/stop", command, func(r *Row) { r.Answer.Home = "" })),
+			"StopChat{Row:2 Folder: Topic: Except:[] OneTopic:false}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+		{"stop of an ignored sender", facts(row(2, "/stop", command, ignored)), "2 dropped/builtin_drop"},
 		{"no group", facts(row(2, "/new", command, func(r *Row) { r.Answer.Home = "" })), "2 command/command; Reply{Row:2 Source:command Text:" + textNoGroup + "}"},
 		{"new with text", facts(row(1, "a", quiet), row(2, "/new go", command), row(3, "b")),
 			"turn main [1]; 2 command/command main; ResetSession{Row:2 Folder:main Topic:}; turn main [2=go]"},
@@ -178,28 +185,32 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 func TestStep_RoutdSlowOrAway_OnlyCommandsThatNeedNoAnswer(t *testing.T) {
 	t.Parallel()
 	rows := func() []Row {
-		return []Row{row(1, "a", unanswered), row(2, "/ping", command, unanswered), row(3, "#fix", unanswered), row(4, "/new go", command, unanswered)}
+		return []Row{
+			row(1, "a", unanswered), row(2, "/ping", command, unanswered), row(3, "#fix", unanswered), row(4, "/new go", command, unanswered),
+			row(5, "/status", command, unanswered),
+		}
 	}
+	want := "Wait{Row:1 For:routd}; 2 command/command; Reply{Row:2 Source:command Text:pong}; Wait{Row:3 For:routd}; Wait{Row:4 For:routd}; "
 	for state, want := range map[Routd]string{
-		RoutdSlow: "Wait{Row:1 For:routd}; 2 command/command; Reply{Row:2 Source:command Text:pong}; Wait{Row:3 For:routd}; Wait{Row:4 For:routd}",
-		RoutdAway: "Wait{Row:1 For:routd}; 2 command/command; Reply{Row:2 Source:command Text:pong}; Wait{Row:3 For:routd}; " +
-			"4 command/command home; ResetSession{Row:4 Folder:home Topic:}; turn home [4=go]",
+		RoutdSlow: want + "Wait{Row:5 For:routd}",
+		RoutdAway: want + "AskService{Row:5 Command:status}",
 	} {
 		f := facts(rows()...)
-		f.Routd, f.LastHome = state, "home"
+		f.Routd = state
 		before := State{Gate: impulseGate{ThroughID: 0, Count: 2}}
 		next, effects := Step(before, f)
 		diff(t, "effects", said(effects), want)
-		if state == RoutdSlow && next.Gate != before.Gate {
+		if next.Gate != before.Gate {
 			t.Errorf("the gate has changed: %+v", next)
 		}
 	}
 	f := facts(row(1, "a", unanswered), row(2, "/stop", command, unanswered))
-	f.Routd = RoutdSlow // in whatever group the chat is
-	next, effects := Step(State{}, f)
-	diff(t, "stop acts on the chat alone", said(effects[1:2]), "StopChat{Row:2 Folder: Topic: Except:[] OneTopic:false}")
-	if !next.Again {
-		t.Errorf("state %+v", next)
+	for _, f.Routd = range []Routd{RoutdSlow, RoutdAway} { // in whatever group the chat is
+		next, effects := Step(State{}, f)
+		diff(t, "stop acts on the chat alone", said(effects[1:2]), "StopChat{Row:2 Folder: Topic: Except:[] OneTopic:false}")
+		if !next.Again {
+			t.Errorf("state %+v", next)
+		}
 	}
 }
 
@@ -335,17 +346,17 @@ func TestStep_Panic_DropsTheRowItWasAbout(t *testing.T) {
 func TestStep_TurnLimits_MakeAnotherTurn(t *testing.T) {
 	t.Parallel()
 	var rows []Row
-	for i := range int64(maxTurnRows + 1) {
+	for i := range int64(msg.MaxTurnRows + 1) {
 		rows = append(rows, row(i+1, "x"))
 	}
-	big := strings.Repeat("x", maxTurnBytes-10)
+	big := strings.Repeat("x", msg.MaxTurnBytes-10)
 	rows = append(rows, row(500, big), row(501, "fits"), row(502, "more than fits"))
 	_, effects := Step(State{}, facts(rows...))
 	var sizes []int
 	for _, e := range effects {
 		sizes = append(sizes, len(e.(StoreTurn).Entries))
 	}
-	diff(t, "rows per turn", sizes, []int{maxTurnRows, 3, 1})
+	diff(t, "rows per turn", sizes, []int{msg.MaxTurnRows, 3, 1})
 }
 
 // rowsOf are the rows that effects say something about, in order, each as often as it is said.

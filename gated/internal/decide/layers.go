@@ -119,7 +119,7 @@ func (w *step) releaseWeightless(rows []*Row) {
 			w.take(layerStages(), r)
 		case !fires(r):
 			w.decide(r, msg.Observed, msg.ReasonReactionOnly, r.Answer.Folder)
-		case newest != nil && r.ThreadID == newest.ThreadID && r.Answer.Folder == newest.Answer.Folder && len(rows)-i <= maxTurnRows:
+		case newest != nil && r.ThreadID == newest.ThreadID && r.Answer.Folder == newest.Answer.Folder && len(rows)-i <= msg.MaxTurnRows:
 			w.take(layerStages(), r)
 		default:
 			w.decide(r, msg.Observed, msg.ReasonReactionOverflow, r.Answer.Folder)

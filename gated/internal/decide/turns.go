@@ -2,12 +2,6 @@ package decide
 
 import "arizuko/pkg/msg"
 
-// Limits of one turn; further rows make another turn after it.
-const (
-	maxTurnRows  = 100
-	maxTurnBytes = 256 << 10
-)
-
 // entry is a row on its way into a turn.
 type entry struct {
 	row    *Row
@@ -93,7 +87,7 @@ func (t *turns) add(e *entry) {
 	k := key{e.folder, e.chatJID, e.topic, e.threadID, e.place, e.depth, e.root}
 	b := t.open[k]
 	size := len(e.row.Content)
-	if b == nil || e.kind == msg.Delegated || len(b.entries) == maxTurnRows || b.bytes+size > maxTurnBytes {
+	if b == nil || e.kind == msg.Delegated || len(b.entries) == msg.MaxTurnRows || b.bytes+size > msg.MaxTurnBytes {
 		b = &batch{}
 		t.all = append(t.all, b)
 		if t.open == nil {

@@ -37,12 +37,12 @@ func TestMessage_Routed_BecomesATurn(t *testing.T) {
 func TestMessages_OfOnePass_AreOneTurn_UpToItsLimit(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	for n := range maxTurnRows + 1 {
+	for n := range msg.MaxTurnRows + 1 {
 		h.put(fmt.Sprint(n))
 	}
 	h.step()
 	turns := h.dispatched()
-	if len(turns) != 2 || len(turns[0]) != maxTurnRows || len(turns[1]) != 1 {
+	if len(turns) != 2 || len(turns[0]) != msg.MaxTurnRows || len(turns[1]) != 1 {
 		t.Errorf("turns %v", turns)
 	}
 }
@@ -150,8 +150,6 @@ func TestRoute_EachAction_HasItsDisposition(t *testing.T) {
 		})
 	}
 }
-
-const maxTurnRows = 100
 
 // unrouted is routd's answer for a chat that no route matches.
 func unrouted(_ routeapi.Item, a *routeapi.Answer) {
@@ -285,6 +283,21 @@ func TestStop_DropsWhatIsHeldAndCancelsTurns(t *testing.T) {
 	diff(t, "stopped", h.agents.stopped, []string{"main"})
 }
 
+func TestStop_RouteRemoved_CancelsTurns(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	queued := h.put("queued")
+	h.step()
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) { unrouted(it, a); a.Home = "" })
+	stop := h.put("/stop")
+	h.step()
+	diff(t, "replies", h.replies(stop), []string{"stopped"})
+	turn, err := h.st.Turn(t.Context(), h.row(queued.ID).TurnID)
+	if err != nil || turn.State != msg.TurnCancelled {
+		t.Errorf("the turn is %+v, %v", turn, err)
+	}
+}
+
 func TestNew_ResetsTheSessionAndAsksTheTextBehindIt(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -303,8 +316,11 @@ func TestRoutdDown_RowsWait_CommandsGoOn(t *testing.T) {
 	h.routd.down.Store(true)
 	m := h.put("hi")
 	h.step()
-	ping, web := h.put("/ping"), h.put("hi", in("web:main"))
+	ping, fresh, web := h.put("/ping"), h.put("/new more"), h.put("hi", in("web:main"))
+	stop := h.put("/stop", in("telegram:2"))
 	h.step()
+	h.is(fresh, "")
+	h.is(stop, "command/command ")
 	h.is(m, "")
 	h.is(ping, "command/command ")
 	h.is(web, "")
@@ -315,6 +331,7 @@ func TestRoutdDown_RowsWait_CommandsGoOn(t *testing.T) {
 	h.g.listen(h.t.Context(), nil, nil, false) // until the probe finds routd back
 	h.step()
 	h.is(m, "routed/route main")
+	h.is(fresh, "command/command main")
 	h.is(web, "routed/route main")
 	if !strings.Contains(h.log.String(), "routd is back") {
 		t.Errorf("log:\n%s", h.log.String())

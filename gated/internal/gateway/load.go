@@ -280,16 +280,11 @@ func (g *Gateway) complete(ctx context.Context, b *batch) (err error) {
 	for id := range b.chat.skipped {
 		b.InCall = append(b.InCall, id)
 	}
-	old, commands := false, false
+	old := false
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		old, commands = old || r.Old, commands || r.Command != nil && !r.Known
+		old = old || r.Old
 		if err := g.ofRow(r, func() error { return g.completeRow(ctx, b, r) }); err != nil {
-			return err
-		}
-	}
-	if commands {
-		if b.LastHome, err = g.st.LastHome(ctx, b.Chat.JID); err != nil {
 			return err
 		}
 	}

@@ -106,18 +106,19 @@ func TestNew_SlowRoutd_KeepsItsPlaceAmongTheRows(t *testing.T) {
 	diff(t, "turns", h.dispatched(), [][]string{{"before"}, {"after"}})
 }
 
-func TestNew_RoutdGoesAwayWhileItIsAsked_IsAnswered(t *testing.T) {
+func TestStatus_RoutdGoesAwayWhileItIsAsked_IsAnswered(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.g.cfg.CommandWait = commandWait
 	h.g.routd.timeout = 300 * time.Millisecond
 	h.routd.delay(time.Hour)
 	h.put("before")
-	fresh, ping := h.put("/new"), h.put("/ping")
+	fresh, status, ping := h.put("/new"), h.put("/status"), h.put("/ping")
 	h.until(ping)
-	h.is(fresh, "")
+	h.is(status, "")
 	h.routd.down.Store(true)
-	h.until(fresh)
+	h.until(status)
+	h.is(fresh, "")
 	if !strings.Contains(h.log.String(), "routd is not answering") {
 		t.Errorf("log:\n%s", h.log.String())
 	}

@@ -37,8 +37,8 @@ func TestGate_ReactionBacklog_OneTurnRestObserved(t *testing.T) {
 	h.wait(maxHold)
 
 	turns := h.dispatched()
-	if len(turns) != 1 || len(turns[0]) > maxTurnRows {
-		t.Fatalf("%d turns, want one of at most %d rows", len(turns), maxTurnRows)
+	if len(turns) != 1 || len(turns[0]) > msg.MaxTurnRows {
+		t.Fatalf("%d turns, want one of at most %d rows", len(turns), msg.MaxTurnRows)
 	}
 	for i, m := range rows {
 		want := "observed/reaction_overflow main"

@@ -75,7 +75,7 @@ func (w *model) steer(a msg.Address) {
 		}
 	}
 	for _, p := range w.sorted() {
-		if p.first.Address == a && !p.first.Alone && !p.closing && len(p.open) < maxPiped && (len(p.open) > 0 || w.busyRuns() < w.limit) {
+		if p.first.Address == a && !p.first.Alone && !p.closing && len(p.open) < msg.MaxRunTurns && (len(p.open) > 0 || w.busyRuns() < w.limit) {
 			w.nextTurn++
 			w.turns[t.ID], w.where[t.ID] = t, atRun
 			p.open = append(p.open, t.ID)
@@ -123,7 +123,7 @@ func (w *model) piped(p Piped) {
 	w.begin(p.Turn, run)
 	w.where[p.Turn.ID] = starting
 	w.toPipe = append(w.toPipe, p)
-	if len(run.open) >= maxPiped {
+	if len(run.open) >= msg.MaxRunTurns {
 		w.t.Fatalf("run %d has %d turns", p.RunID, len(run.open)+1)
 	}
 }

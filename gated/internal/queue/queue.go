@@ -13,9 +13,6 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// maxPiped bounds the unanswered turns of one run; the store has the same limit.
-const maxPiped = 16
-
 // quantum is how long a lane may keep its agent for further turns while other
 // lanes wait. Starting an agent costs some milliseconds, so a quick agent is kept
 // for a moment; for a slow one it makes no difference.
@@ -531,5 +528,5 @@ func (q *GroupQueue) close(r *run) {
 
 // accepts reports whether a turn may be piped to the run.
 func (r *run) accepts(t Turn) bool {
-	return !r.closing && !r.wanted && !r.single && !t.Alone && r.address == t.Address && r.load() < maxPiped
+	return !r.closing && !r.wanted && !r.single && !t.Alone && r.address == t.Address && r.load() < msg.MaxRunTurns
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"arizuko/pkg/msg"
 )
 
 func TestPipe_FollowingTurns(t *testing.T) {
@@ -56,10 +58,10 @@ func TestPipe_RunRetriesTurn_AfterItsAnswer(t *testing.T) {
 func TestPipe_IsBounded(t *testing.T) {
 	f := newFixture(1)
 	f.run(turn(1, alice), 10)
-	f.Holds(10, maxPiped)
-	next := turn(maxPiped+1, alice)
+	f.Holds(10, msg.MaxRunTurns)
+	next := turn(msg.MaxRunTurns+1, alice)
 	expect(t, "at the bound", f.push(next), none)
-	expect(t, "room again", f.Holds(10, maxPiped-1), pipes(10, next))
+	expect(t, "room again", f.Holds(10, msg.MaxRunTurns-1), pipes(10, next))
 }
 
 func TestPipe_Refused_IsTriedAtNextTick(t *testing.T) {
@@ -419,7 +421,7 @@ func TestFairness_OneGroupFloods_OthersStart(t *testing.T) {
 					floods++
 				}
 			}
-			if most := maxPiped + len(quiet); floods > most {
+			if most := msg.MaxRunTurns + len(quiet); floods > most {
 				t.Errorf("the flood had %d turns, want at most %d, before 7 others had one", floods, most)
 			}
 		})
