@@ -47,13 +47,34 @@ type Item struct {
 	Stale bool `json:"stale,omitempty"`
 }
 
-// Check returns the problem of an item whose texts are too long to be matched with every route.
-func (i *Item) Check() error {
-	for _, field := range []struct{ name, value string }{
+// texts are the item's texts and their names.
+func (i *Item) texts() [10]struct{ name, value string } {
+	return [...]struct{ name, value string }{
 		{"chat_jid", i.ChatJID}, {"kind", string(i.Kind)}, {"topic", i.Topic}, {"thread_id", i.ThreadID},
 		{"sender", i.Sender}, {"sender_name", i.SenderName}, {"verb", i.Verb}, {"platform_id", i.PlatformID},
 		{"sticky_group", i.StickyGroup}, {"folder", i.Folder},
-	} {
+	}
+}
+
+// Size is at least the size of the item's JSON, in bytes: names and numbers take less than 256,
+// and JSON writes a byte of a text in up to 6.
+func (i *Item) Size() int {
+	n := 256
+	for _, field := range i.texts() {
+		for _, c := range []byte(field.value) {
+			if c < ' ' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c > '~' {
+				n += 6
+			} else {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Check returns the problem of an item whose texts are too long to be matched with every route.
+func (i *Item) Check() error {
+	for _, field := range i.texts() {
 		if n := len(field.value); n > MaxField {
 			return fmt.Errorf("%s has %d bytes, at most %d are taken", field.name, n, MaxField)
 		}

@@ -97,7 +97,7 @@ func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[strin
 
 // Question is what routd is asked about the row, nil for nothing.
 func (r *Row) Question(chat *msg.Chat) *routeapi.Item {
-	if r.ForwardedFrom != nil || r.Change != nil && !r.Change.Fires || r.Problem != "" {
+	if r.ForwardedFrom != nil || r.Change != nil && !r.Change.Fires || r.Problem != "" || r.Known && r.Answer.Error != "" {
 		return nil
 	}
 	it := routeapi.Item{

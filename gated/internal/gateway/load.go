@@ -155,6 +155,11 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 		if err != nil {
 			return nil, err
 		}
+		if it := r.Question(&b.Chat); it != nil {
+			if err := it.Check(); err != nil { // routd would refuse it
+				r.Answer, r.Known = routeapi.Answer{ID: r.ID, Error: err.Error()}, true
+			}
+		}
 		b.Rows = append(b.Rows, r)
 	}
 	b.More = b.More || b.bytes >= store.PageBytes

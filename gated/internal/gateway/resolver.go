@@ -50,13 +50,24 @@ func (r *resolver) limit() int { return int(r.size.Load()) }
 func (r *resolver) resolve(ctx context.Context, items []routeapi.Item) (answers map[int64]routeapi.Answer, version int64, o outcome) {
 	answers = make(map[int64]routeapi.Answer, len(items))
 	for len(items) > 0 || version == 0 {
-		n := cutChats(items, routeapi.MaxItems)
+		n := cutChats(items, fitting(items))
 		if o = r.ask(ctx, items[:n], answers, &version); o != askedDone || len(items) == 0 {
 			break
 		}
 		items = items[n:]
 	}
 	return answers, version, o
+}
+
+// fitting returns how many items fit into one request.
+func fitting(items []routeapi.Item) int {
+	size := 0
+	for n := range items[:min(len(items), routeapi.MaxItems)] {
+		if size += items[n].Size(); size > httpx.MaxBody-1024 && n > 0 {
+			return n
+		}
+	}
+	return routeapi.MaxItems
 }
 
 // cutChats returns how many items go into one request, at most limit: all items of

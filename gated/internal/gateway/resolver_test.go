@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -64,4 +66,31 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 		h.is(before, "routed/route main")
 		h.is(after, "routed/route main")
 	}
+}
+
+// TestFitting_AnyItems: a request's JSON is never larger than what routd reads.
+func TestFitting_AnyItems(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SampledFrom([]string{"<", "a", "\u2028", "\xff", "\x01", `"`, "ä"}).Draw(t, "text")
+		field := strings.Repeat(text, rapid.IntRange(0, routeapi.MaxField).Draw(t, "bytes")/len(text))
+		items := make([]routeapi.Item, rapid.IntRange(1, 200).Draw(t, "items"))
+		for i := range items {
+			items[i] = routeapi.Item{ID: 1<<62 + int64(i), ChatJID: field, Topic: field, Sender: field, ReceivedAt: 1 << 62}
+		}
+		n := cutChats(items, fitting(items))
+		raw, err := json.Marshal(routeapi.Request{Items: items[:n]})
+		if err != nil || n < 1 || len(raw) > httpx.MaxBody {
+			t.Fatalf("%d items are %d bytes, %v", n, len(raw), err)
+		}
+	})
+}
+
+func TestResolve_TextTooLong_DropsTheRowAlone(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	long := h.put("long", in("telegram:2"), func(m *msg.Message) { m.Sender = strings.Repeat("x", routeapi.MaxField+1) })
+	after := h.put("after", in("telegram:2"))
+	h.step()
+	h.is(long, "dropped/bad_row ")
+	h.is(after, "routed/route main")
 }
