@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 )
 
 // history is what the rows say about messages, turns and deliveries.
@@ -22,6 +23,19 @@ type history struct {
 	windows    map[[2]string]window   // by chat and place
 	pinned     map[string]bool        // chats pinned to a group at any time
 	lastCall   map[[2]string]call     // the last call of an agent, by chat and place
+}
+
+// apologised reports whether a turn of a chat ended with an apology.
+func (h *history) apologised(chat string) bool {
+	for _, rows := range h.stored {
+		for _, in := range rows {
+			turns := []int64{in.turn, h.derived[in.id].turn}
+			if in.chat == chat && slices.ContainsFunc(turns, func(id int64) bool { return h.turns[id].reason == "agent_error" }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 type row struct {

@@ -85,7 +85,7 @@ func (r *result) checkAnswers(h *history, all []sentMessage, hostile bool) {
 		if m.file != "" && in.turn != 0 {
 			r.checkFile(m, found[0])
 		}
-		r.checkAnswer(m, in, h.turns[in.turn], h.answers[key{m.chat, m.prompt}], hostile)
+		r.checkAnswer(h, m, in, h.answers[key{m.chat, m.prompt}], hostile)
 	}
 }
 
@@ -99,7 +99,8 @@ func (r *result) checkReplies(m sentMessage, n int) {
 
 // checkAnswer checks a message's turn, and that no other turn answered the message. An agent may be
 // silent only on request, and only hostile agents may fail.
-func (r *result) checkAnswer(m sentMessage, in row, t turn, answeredIn map[int64]bool, hostile bool) {
+func (r *result) checkAnswer(h *history, m sentMessage, in row, answeredIn map[int64]bool, hostile bool) {
+	t := h.turns[in.turn]
 	for id := range answeredIn {
 		if id != in.turn {
 			r.add(invariants.Doubled, 1, "%q in %s is row %d of turn %d, but turn %d answered it", m.content, m.chat, in.id, in.turn, id)
@@ -122,6 +123,8 @@ func (r *result) checkAnswer(m sentMessage, in row, t turn, answeredIn map[int64
 		ok = t.frames > 0 && answeredIn[in.turn]
 	case "agent_error", "partial":
 		ok = hostile
+	case "already_told": // of many failures alike a chat reads one apology
+		ok = hostile && h.apologised(in.chat)
 	}
 	if !ok {
 		r.add(invariants.Lost, 1, "%q in %s is row %d of turn %d, which ended with reason %s and no answer", m.content, m.chat, in.id, in.turn, t.reason)

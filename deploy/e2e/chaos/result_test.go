@@ -158,6 +158,14 @@ func TestResult_CheckAnswers(t *testing.T) {
 			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "partial", with(frames(1), answered("m1", 1))), want: lost},
 		"failed, hostile": {
 			sent: sentMessage{chat, "crash m1", "crash m1", true, ""}, history: oneTurn("crash m1", "agent_error", nil), hostile: true},
+		"failed like another, hostile": {
+			sent: sentMessage{chat, "crash m1", "crash m1", true, ""}, hostile: true,
+			history: oneTurn("crash m1", "already_told", func(h *history) {
+				h.stored[key{chat, "crash m0"}] = []row{{id: 2, turn: 2, chat: chat}}
+				h.turns[2] = turn{reason: "agent_error"}
+			})},
+		"failed like none": {
+			sent: sentMessage{chat, "crash m1", "crash m1", true, ""}, history: oneTurn("crash m1", "already_told", nil), hostile: true, want: lost},
 		"failed after part of its answer, hostile": {
 			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "partial", with(frames(1), answered("m1", 1))), hostile: true},
 		"silent without request, hostile": {
