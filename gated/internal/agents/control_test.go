@@ -506,7 +506,10 @@ func TestStop_CrossesLastFrame_NextTurnIsAnswered(t *testing.T) {
 	r := newHarness(t, impatient)
 	open := r.gate("main", "gate")
 	stopped := r.ask("!hold gate; say late")
-	r.await(stopped, msg.TurnRunning)
+	r.until("the agent has the prompt", func() bool {
+		_, err := os.Stat(filepath.Join(r.cfg.Groups, "main", "inputs.log"))
+		return err == nil && len(r.inputs("main")) == 1
+	})
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
 		cancelled, _, err = tx.StopChat(stopped.ChatJID, nil, 0, nil, r.cfg.Now().UnixMilli())

@@ -29,6 +29,9 @@ func (w *traffic) act() {
 	case 1:
 		w.routd.down.Store(w.rand.IntN(2) == 0)
 	case 2:
+		if w.g.calls.running > 0 { // they read the clock
+			return
+		}
 		w.clock = w.clock.Add(time.Duration(w.rand.IntN(3000)) * time.Millisecond)
 	case 3:
 		w.g.sweep(w.t.Context())
