@@ -321,11 +321,16 @@ func (r *run) accept(t *msg.Turn) {
 func (r *run) guard(t *msg.Turn, handle func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			r.m.failPanicked(t.ID, panicError(cause))
-			r.stop(r.m.cfg.Graces.Fail)
+			r.costTurn(t, panicError(cause))
 		}
 	}()
 	handle()
+}
+
+// costTurn fails a turn whose handling has panicked, and stops the run.
+func (r *run) costTurn(t *msg.Turn, problem error) {
+	r.m.failPanicked(t.ID, problem)
+	r.stop(r.m.cfg.Graces.Fail)
 }
 
 // take gives the run a queued turn.
@@ -402,162 +407,5 @@ func (r *run) send(in agentproto.Input) {
 		go r.proc.Stop(r.m.cfg.Graces.Fail)
 	default:
 		r.fail(failure{problem: "cannot write to the agent: " + err.Error()})
-	}
-}
-
-// frame stores one answer of the agent.
-func (r *run) frame(f agentproto.Frame) {
-	// Only after the write: a slow database does not count as silence of the agent.
-	defer func() { r.deadline.Reset(r.timeout()) }()
-	t := r.addressee(f.TurnID)
-	if t == nil {
-		r.m.log.Warn("frame ignored: it names no turn of this run", "run", r.row.ID, "turn", f.TurnID,
-			"folder", r.row.Folder, "chat", r.row.ChatJID)
-		return
-	}
-	r.logFrame(t, &f)
-	r.guard(t, func() {
-		if f.Status == agentproto.StatusError && agentproto.Strip(f.Result) == "" {
-			r.errorFrame(t, f)
-		} else {
-			r.answer(t, f)
-		}
-	})
-}
-
-// answer stores a frame with an answer, also one that says that the answer is only a
-// part. In the same commit the run takes its next turn.
-func (r *run) answer(t *msg.Turn, f agentproto.Frame) {
-	reply := store.Reply{
-		RunID: r.row.ID, TurnID: t.ID, Final: !f.More(), SessionID: f.NewSessionID, ObservedUpto: r.shownThrough[t.ID],
-		Text:   r.setup.redact(agentproto.Strip(f.Result)),
-		Sender: "agent:" + t.Folder, SenderName: r.shown.assistant,
-	}
-	if f.Status == agentproto.StatusError {
-		reply.Final, reply.Kind = true, msg.ErrorKind(f.ErrorKind())
-		reply.Problem = r.setup.redact(cmp.Or(f.Error, noDescription))
-		r.m.log.Warn("agent failed after an answer", "run", r.row.ID, "turn", t.ID, "reason", reply.Problem)
-	}
-	var next queue.Turn
-	var reserved bool
-	if reply.Final && !r.stopping && !r.configChanged && len(r.unanswered) == 1 && r.unanswered[0].ID == t.ID {
-		next, reserved = r.m.queue.Next(r.row.ID)
-	}
-	failpoint.At(failpoint.Framed)
-	turn, err := r.store(t, reply, next.ID)
-	switch {
-	case errors.Is(err, store.ErrStale):
-		r.m.log.Info("frame discarded: its turn was cancelled", "run", r.row.ID, "turn", t.ID)
-	case errors.Is(err, store.ErrPanic):
-		panic(err)
-	case err != nil:
-		return // gated is stopping: the next one repeats the turn
-	default:
-		r.logAnswer(t, reply.Text)
-	}
-	if reply.Final {
-		r.done(t)
-	}
-	if reserved {
-		r.took(turn)
-	} else if reply.Final {
-		r.report()
-	}
-}
-
-// store stores an answer, and gives the run the next turn, 0 for none. It returns
-// the next turn if the run has it.
-func (r *run) store(t *msg.Turn, reply store.Reply, next int64) (taken *msg.Turn, err error) {
-	var lanes []string
-	var cleared bool
-	err = r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
-		taken = nil
-		now := r.m.now()
-		if err = tx.AnswerTurn(reply, now); err != nil {
-			return err
-		}
-		if reply.Final && reply.Problem == "" {
-			if cleared, lanes, err = tx.ClearFailures(t.Folder); err != nil {
-				return err
-			}
-		}
-		if next == 0 {
-			return nil
-		}
-		err = tx.TakeTurn(next, r.row.ID, now)
-		if err == nil {
-			taken, err = tx.Turn(r.m.ctx, next)
-		}
-		if errors.Is(err, store.ErrStale) { // the answer is stored all the same
-			taken, err = nil, nil
-		}
-		return err
-	})
-	if err == nil && cleared {
-		r.m.problems.groupWorks(t.Folder)
-		r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Resume(t.Folder, lanes...) })
-	}
-	return taken, err
-}
-
-const noDescription = "the agent reported an error without a description"
-
-// errorFrame ends the run as failed, unless the turn was cancelled: then the
-// error does not matter.
-func (r *run) errorFrame(t *msg.Turn, f agentproto.Frame) {
-	if now, err := r.m.st.Turn(r.m.ctx, t.ID); err == nil && now != nil && now.State == msg.TurnCancelled {
-		r.m.log.Info("error frame discarded: its turn was cancelled", "run", r.row.ID, "turn", t.ID)
-		r.done(t)
-		r.report()
-		return
-	}
-	r.fail(failure{
-		problem: cmp.Or(f.Error, noDescription), kind: msg.ErrorKind(f.ErrorKind()), turn: t.ID, delay: f.RetryDelay(),
-		session: f.NewSessionID,
-	})
-}
-
-// malformed ends the run as failed by the turn that the frame named.
-func (r *run) malformed(bad *agentproto.Malformed) {
-	var turn int64
-	if t := r.addressee(bad.TurnID); t != nil {
-		turn = t.ID
-	}
-	r.fail(failure{problem: "the agent wrote a malformed frame: " + bad.Reason, turn: turn})
-}
-
-// addressee returns the turn that a frame answers: the one it names, else the
-// oldest unanswered, else the last answered one; nil if there is none.
-func (r *run) addressee(turnID string) *msg.Turn {
-	if turnID == "" {
-		if len(r.unanswered) > 0 {
-			return r.unanswered[0]
-		}
-		return r.last
-	}
-	id, err := strconv.ParseInt(turnID, 10, 64)
-	if err != nil {
-		return nil
-	}
-	if i := slices.IndexFunc(r.unanswered, func(t *msg.Turn) bool { return t.ID == id }); i >= 0 {
-		return r.unanswered[i]
-	}
-	if _, ours := r.shownThrough[id]; !ours {
-		return nil
-	}
-	return &msg.Turn{ID: id, RunID: r.row.ID, Folder: r.row.Folder}
-}
-
-// done removes an answered turn from the run.
-func (r *run) done(t *msg.Turn) {
-	i := slices.IndexFunc(r.unanswered, func(u *msg.Turn) bool { return u.ID == t.ID })
-	if i < 0 {
-		return
-	}
-	r.unanswered = slices.Delete(r.unanswered, i, i+1)
-	r.last, r.answered = t, true
-	r.m.meter.answered(t, r.m.cfg.Now())
-	if r.stopping && len(r.unanswered) == 0 {
-		go r.proc.Stop(r.m.cfg.Graces.EOF)
 	}
 }

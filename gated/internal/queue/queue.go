@@ -6,7 +6,6 @@ package queue
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -83,20 +82,6 @@ type GroupQueue struct {
 	ring  []*lane               // lanes that wait for a slot, longest first
 	busy  int                   // lanes with an unanswered turn
 	acts  Actions
-}
-
-type lane struct {
-	name     string
-	run      *run
-	starting bool
-	inRing   bool
-
-	// What is known of its queued turns. Those up to through wait until the time until.
-	paused  int64 // when it may start a run again, unix ms, 0 for at once
-	unread  bool  // there may be turns after through
-	next    *Turn
-	through int64
-	until   int64 // unix ms, 0 for none
 }
 
 type run struct {
@@ -304,27 +289,6 @@ func (q *GroupQueue) Busy() int {
 
 func (q *GroupQueue) unixNow() int64 { return q.now().UnixMilli() }
 
-func (q *GroupQueue) lane(name string) *lane {
-	l := q.lanes[name]
-	if l == nil {
-		l = &lane{name: name, unread: true}
-		q.lanes[name] = l
-	}
-	return l
-}
-
-// folder is the group that the lane belongs to.
-func (l *lane) folder() string {
-	folder, _, _ := strings.Cut(l.name, " ")
-	return folder
-}
-
-// reread forgets what is known of the lane's turns.
-func (l *lane) reread() { l.unread, l.next, l.through, l.until = true, nil, 0, 0 }
-
-// take removes the lane's next turn.
-func (l *lane) take(t Turn) { l.next, l.unread, l.through = nil, true, t.ID }
-
 // setLoad changes the turns of a run, and with them the number of busy lanes.
 func (q *GroupQueue) setLoad(r *run, open int, taking *Turn) {
 	wasBusy := r.load() > 0
@@ -386,50 +350,6 @@ func (q *GroupQueue) refresh(l *lane) {
 
 // inQuantum reports whether a run may go on although other lanes wait.
 func (q *GroupQueue) inQuantum(r *run) bool { return q.now().Sub(r.busyAt) < quantum }
-
-// head returns the lane's oldest turn that may run now.
-func (q *GroupQueue) head(l *lane) (Turn, bool) {
-	now := q.unixNow()
-	if !q.over(l.paused) {
-		return Turn{}, false
-	}
-	if l.until != 0 && q.over(l.until) {
-		l.reread()
-	}
-	if l.next == nil && l.unread {
-		q.read(l, now)
-	}
-	if l.next == nil {
-		return Turn{}, false
-	}
-	return *l.next, true
-}
-
-// over reports whether a time, in unix ms, has passed.
-func (q *GroupQueue) over(at int64) bool {
-	now := q.unixNow()
-	return at <= now || at > now+maxWait.Milliseconds()
-}
-
-func (q *GroupQueue) read(l *lane, now int64) {
-	next, err := q.rows.Next(l.name, l.through, now)
-	if err != nil {
-		l.until = now + readRetry.Milliseconds()
-		return
-	}
-	l.unread, l.through, l.until = false, next.Through, earlier(l.until, next.Until)
-	if next.Found {
-		l.next = &next.Turn
-	}
-}
-
-// earlier is the earlier of two times, of which 0 is none.
-func earlier(a, b int64) int64 {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
-}
 
 // mayStart reports whether a lane may start on a session. If another lane's process
 // has it, that process gets no more turns and is closed when it is idle.
