@@ -19,7 +19,7 @@ func (b *bench) routing(ctx context.Context) ([]figure, error) {
 		benchtime = "100x"
 	}
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkFirst10k$", "-benchmem",
-		"-benchtime", benchtime, "arizuko/routd/internal/match")
+		"-benchtime", benchtime, "arizuko/pkg/match")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)

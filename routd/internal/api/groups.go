@@ -12,9 +12,9 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/routd/internal/match"
 	"arizuko/routd/internal/routing"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/routd/internal/match"
 )
 
 // rule answers a question, or returns false to leave it to the next one.

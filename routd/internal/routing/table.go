@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
-	"arizuko/routd/internal/match"
 )
 
 // maxNotes bounds how many invalid rows are named; the rest is counted.
