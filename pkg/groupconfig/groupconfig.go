@@ -1,9 +1,14 @@
-// Package groupconfig is the configuration in registered_groups.config: how a group's agent is run
-// and what it is called. routd checks it when it is written, gated reads it when a run starts.
+// Package groupconfig is the configuration in registered_groups.config: how a group's agent is run,
+// what it is called and who may use it. routd checks it when it is written; gated reads it when it
+// decides a message and when a run starts.
 //
 //	{
 //	  "assistant_name": "Eng",
-//	  "observe": "shared",
+//	  "access": ["telegram:42", "slack:U0AB"],
+//	  "rate": 60,
+//	  "reach": "none",
+//	  "pin": "operators",
+//	  "observe": "all",
 //	  "agent": {
 //	    "runtime": "docker",
 //	    "image": "arizuko-claude",
@@ -27,6 +32,10 @@ import (
 // Config is a group's configuration. Fields that are not set fall back to the instance's.
 type Config struct {
 	AssistantName string   `json:"assistant_name,omitempty"` // the name its answers carry
+	Access        Access   `json:"access,omitzero"`
+	Rate          *int     `json:"rate,omitempty"` // turns per sender and hour, 0 for no limit; nil means not set
+	Reach         Reach    `json:"reach,omitempty"`
+	Pin           Pin      `json:"pin,omitempty"`
 	Observe       Observe  `json:"observe,omitempty"`
 	Agent         Agent    `json:"agent,omitzero"`
 	Limits        Limits   `json:"limits,omitzero"`
@@ -38,8 +47,8 @@ type Observe string
 
 // The values of Observe.
 const (
-	ObserveAll    Observe = "all"    // every one routed to the group; the default
-	ObserveShared Observe = "shared" // no direct messages
+	ObserveAll    Observe = "all"    // every one routed to the group, direct messages among them
+	ObserveShared Observe = "shared" // no direct messages; the default
 	ObserveNone   Observe = "none"
 )
 
@@ -81,7 +90,13 @@ type Timeouts struct {
 // Over returns c, a group's configuration, with the instance's values where c sets none.
 func (c Config) Over(instance Config) Config {
 	c.AssistantName = cmp.Or(c.AssistantName, instance.AssistantName)
-	c.Observe = cmp.Or(c.Observe, instance.Observe, ObserveAll)
+	if c.Access == nil {
+		c.Access = instance.Access
+	}
+	c.Rate = cmp.Or(c.Rate, instance.Rate)
+	c.Reach = cmp.Or(c.Reach, instance.Reach)
+	c.Pin = cmp.Or(c.Pin, instance.Pin)
+	c.Observe = cmp.Or(c.Observe, instance.Observe, ObserveShared)
 	c.Agent = c.Agent.over(instance.Agent)
 	c.Limits.Memory = cmp.Or(c.Limits.Memory, instance.Limits.Memory)
 	c.Limits.CPUs = cmp.Or(c.Limits.CPUs, instance.Limits.CPUs)

@@ -16,7 +16,8 @@ import (
 )
 
 const full = `{
-	"assistant_name": "Eng", "observe": "shared",
+	"assistant_name": "Eng", "observe": "all",
+	"access": ["telegram:42", "slack+work:U0AB"], "rate": 0, "reach": "none", "pin": "operators",
 	"agent": {"runtime": "docker", "image": "reg.example/a:1", "command": "exec me", "model": "m1", "env": ["KEY"], "settings": {"CLAUDE_MODEL": "m2"}},
 	"limits": {"memory": "1536m", "cpus": 1.5, "pids": 64},
 	"timeouts": {"timeout": "30m", "idle": "0s"}
@@ -28,8 +29,10 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	var never Duration
+	noLimit := 0
 	want := Config{
-		AssistantName: "Eng", Observe: ObserveShared,
+		AssistantName: "Eng", Observe: ObserveAll,
+		Access: Access{"telegram:42", "slack+work:U0AB"}, Rate: &noLimit, Reach: ReachNone, Pin: PinOperators,
 		Agent: Agent{
 			Runtime: Docker, Image: "reg.example/a:1", Command: "exec me", Model: "m1",
 			Env: []string{"KEY"}, Settings: map[string]string{"CLAUDE_MODEL": "m2"},
@@ -44,7 +47,7 @@ func TestParse(t *testing.T) {
 
 // TestMarshal checks that a configuration survives a round trip.
 func TestMarshal(t *testing.T) {
-	for _, raw := range []string{full, `{}`, `{"timeouts":{"timeout":"1h30m5s","idle":"2h0m0s"}}`} {
+	for _, raw := range []string{full, `{}`, `{"access":[]}`, `{"access":"everyone"}`, `{"timeouts":{"timeout":"1h30m5s","idle":"2h0m0s"}}`} {
 		config, err := Parse(json.RawMessage(raw))
 		if err != nil {
 			t.Fatal(err)
@@ -74,12 +77,27 @@ func TestProblems(t *testing.T) {
 		`{"observe":null}`:          {"observe: must be a text"},
 		`{"assistant_name":7}`:      {"assistant_name: must be a text"},
 		`{"assistant_name":"a\nb"}`: {"assistant_name: must be one line"},
-		`{"agent":"x"}`:             {"agent: must be a JSON object"},
-		`{"assistant":"x"}`:         {`unknown setting "assistant"; did you mean assistant_name?`},
-		`{"model":"x"}`:             {`unknown setting "model"; did you mean agent.model?`},
-		`{"agent":{"setings":{}}}`:  {`unknown setting "agent.setings"; did you mean agent.settings?`},
-		`{"limits":{"cpu":1}}`:      {`unknown setting "limits.cpu"; did you mean limits.cpus?`},
-		`{"Observe":"all"}`:         {`unknown setting "Observe"; did you mean observe?`},
+		`{"access":"telegram:42"}`:  {`access: must be "everyone" or a list of sender ids, as in ["telegram:42"]`},
+		`{"access":null}`:           {`access: must be "everyone" or a list of sender ids, as in ["telegram:42"]`},
+		`{"access":[7]}`:            {`access: must be "everyone" or a list of sender ids, as in ["telegram:42"]`},
+		`{"access":["Dan","telegram:","a:b c","x:1","telegram:*"]}`: {
+			`access: "Dan" is no sender id: want platform:user, as in telegram:42`,
+			`access: "a:b c" is no sender id: want platform:user, as in telegram:42`,
+			`access: "telegram:" is no sender id: want platform:user, as in telegram:42`,
+			`access: "telegram:*" is a pattern: name each sender`,
+		},
+		`{"rate":-1}`:              {"rate: must be a number from 0 to 10000"},
+		`{"rate":1.5}`:             {"rate: must be a number from 0 to 10000"},
+		`{"rate":null}`:            {"rate: must be a number from 0 to 10000"},
+		`{"reach":"all"}`:          {"reach: must be one of [world none]"},
+		`{"pin":"none"}`:           {"pin: must be one of [everyone operators]"},
+		`{"acess":[]}`:             {`unknown setting "acess"; did you mean access?`},
+		`{"agent":"x"}`:            {"agent: must be a JSON object"},
+		`{"assistant":"x"}`:        {`unknown setting "assistant"; did you mean assistant_name?`},
+		`{"model":"x"}`:            {`unknown setting "model"; did you mean agent.model?`},
+		`{"agent":{"setings":{}}}`: {`unknown setting "agent.setings"; did you mean agent.settings?`},
+		`{"limits":{"cpu":1}}`:     {`unknown setting "limits.cpu"; did you mean limits.cpus?`},
+		`{"Observe":"all"}`:        {`unknown setting "Observe"; did you mean observe?`},
 		`{"agent":{"runtime":"podman","image":"--privileged","command":7}}`: {
 			"agent.command: must be a text", `agent.image: "--privileged" must be one word`,
 			"agent.runtime: must be one of [process bwrap docker]",
@@ -191,17 +209,17 @@ func TestOver(t *testing.T) {
 		group, want Config
 	}{
 		{"nothing said", Config{}, Config{
-			AssistantName: "ari", Observe: ObserveAll,
+			AssistantName: "ari", Observe: ObserveShared,
 			Agent:  Agent{Runtime: Process, Command: "demo", Env: []string{"KEY"}, Settings: none},
 			Limits: instance.Limits, Timeouts: instance.Timeouts,
 		}},
 		{"an image means docker, without the machine's command", Config{Agent: Agent{Image: "mine"}}, Config{
-			AssistantName: "ari", Observe: ObserveAll,
+			AssistantName: "ari", Observe: ObserveShared,
 			Agent:  Agent{Runtime: Docker, Image: "mine", Env: []string{"KEY"}, Settings: none},
 			Limits: instance.Limits, Timeouts: instance.Timeouts,
 		}},
 		{"docker takes the instance's image", Config{Agent: Agent{Runtime: Docker, Command: "in it"}}, Config{
-			AssistantName: "ari", Observe: ObserveAll,
+			AssistantName: "ari", Observe: ObserveShared,
 			Agent:  Agent{Runtime: Docker, Image: "std", Command: "in it", Env: []string{"KEY"}, Settings: none},
 			Limits: instance.Limits, Timeouts: instance.Timeouts,
 		}},

@@ -15,6 +15,9 @@ const (
 	maxName    = 80      // characters of a name shown in a chat
 	maxText    = 4 << 10 // bytes of any other text
 	maxEntries = 64      // of env and settings
+	maxSenders = 1000    // of access
+	maxSender  = 256     // bytes of a sender's id
+	maxRate    = 10_000  // turns per sender and hour
 	minMemory  = 6 << 20 // docker's minimum
 	maxMemory  = 1 << 50
 	maxCPUs    = 1024
@@ -22,6 +25,12 @@ const (
 	maxPIDs    = 1 << 22 // Linux's maximum
 	minTimeout = time.Second
 	maxTimeout = 7 * 24 * time.Hour
+)
+
+// What is wanted of an object, and the problem with a whole configuration that is none.
+const (
+	object      = "a JSON object"
+	notAnObject = "must be " + object
 )
 
 // Problems are all the mistakes found in a configuration, one line each.
@@ -32,21 +41,30 @@ func (p Problems) Error() string { return strings.Join(p, "; ") }
 // Parse reads a group's configuration. The error is a Problems that names every mistake by its
 // path, as in "agent.runtime".
 func Parse(raw json.RawMessage) (Config, error) {
-	var c Config
+	c, problems := parse(raw)
+	if len(problems) > 0 {
+		return Config{}, problems
+	}
+	return c, nil
+}
+
+// parse returns what can be read, and the problems with the rest, sorted.
+func parse(raw json.RawMessage) (c Config, problems Problems) {
 	r := &reader{}
 	r.object("", raw, fields{
 		"assistant_name": line(&c.AssistantName, maxName),
+		"access":         c.Access.read,
+		"rate":           rate(&c.Rate),
+		"reach":          oneOf(&c.Reach, ReachWorld, ReachNone),
+		"pin":            oneOf(&c.Pin, PinEveryone, PinOperators),
 		"observe":        oneOf(&c.Observe, ObserveAll, ObserveShared, ObserveNone),
 		"agent":          c.Agent.read,
 		"limits":         c.Limits.read,
 		"timeouts":       c.Timeouts.read,
 	})
 	r.agree(c)
-	if len(r.problems) > 0 {
-		slices.Sort(r.problems)
-		return Config{}, r.problems
-	}
-	return c, nil
+	slices.Sort(r.problems)
+	return c, r.problems
 }
 
 // agree finds settings that exclude each other.
@@ -115,7 +133,7 @@ func into[T any](r *reader, path string, raw json.RawMessage, want string) (v T,
 }
 
 func (r *reader) object(path string, raw json.RawMessage, known fields) {
-	values, ok := into[map[string]json.RawMessage](r, path, raw, "a JSON object")
+	values, ok := into[map[string]json.RawMessage](r, path, raw, object)
 	if !ok {
 		return
 	}
@@ -203,6 +221,14 @@ func number[T int | float64](to *T, minimum, maximum T) field {
 			r.problem(path, "must be %s", want)
 		}
 		*to = n
+	}
+}
+
+func rate(to **int) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		var n int
+		number(&n, 0, maxRate)(r, path, raw)
+		*to = &n
 	}
 }
 

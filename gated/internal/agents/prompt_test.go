@@ -174,7 +174,7 @@ func TestObserved_GroupConfiguration(t *testing.T) {
 		config string
 		want   []string
 	}{
-		{`{}`, []string{"in private", "in public"}},
+		{`{}`, []string{"in public"}},
 		{`{"observe":"all"}`, []string{"in private", "in public"}},
 		{`{"observe":"shared"}`, []string{"in public"}},
 		{`{"observe":"none"}`, nil},
