@@ -6,13 +6,18 @@ import (
 	"strings"
 )
 
-// maxFolderDepth is how many segments a folder may have.
-const maxFolderDepth = 8
+const (
+	// maxFolderDepth is how many segments a folder may have.
+	maxFolderDepth = 8
+	// maxFolderBytes leaves room for a suffix: a file name may have 255 bytes, and a folder is
+	// one file name, see DirName.
+	maxFolderBytes = 200
+)
 
 // ValidFolder returns nil if folder can be the name of a group. A folder is one to
 // eight segments joined by "/", as in "acme/eng/oncall"; a segment is made of
 // a-z, 0-9, "_" and "-" and starts with a letter or a digit, so a folder is
-// always a safe relative path.
+// always a safe relative path. It has at most 200 bytes.
 func ValidFolder(folder string) error {
 	if folder == "" {
 		return errors.New("folder is empty")
@@ -27,8 +32,16 @@ func ValidFolder(folder string) error {
 				folder, segment)
 		}
 	}
+	if len(folder) > maxFolderBytes {
+		return fmt.Errorf("folder %.80q is longer than %d bytes", folder, maxFolderBytes)
+	}
 	return nil
 }
+
+// DirName is the name of a group's folder inside <data>/groups: "acme+eng" for
+// acme/eng. Folders lie side by side there, so that no group's folder is inside
+// another's. Different folders have different names: no valid folder has a "+".
+func DirName(folder string) string { return strings.ReplaceAll(folder, "/", "+") }
 
 // Parent is folder without its last segment, "" for a world.
 func Parent(folder string) string {

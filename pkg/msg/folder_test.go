@@ -19,6 +19,8 @@ func TestValidFolder(t *testing.T) {
 		{"a/b/c/d/e/f/g/h", ""},
 		{"a/b/c/d/e/f/g/h/i", "8 segments deep"},
 		{strings.Repeat("a/", 100_000), "8 segments deep"},
+		{strings.Repeat("a", 200), ""},
+		{strings.Repeat("a", 201), "longer than 200 bytes"},
 		{"", "empty"},
 		{"/", `segment ""`},
 		{"/acme", `segment ""`},
@@ -36,6 +38,7 @@ func TestValidFolder(t *testing.T) {
 		{"аcme", "segment"}, // a Cyrillic first letter
 		{"acme#observe", "segment"},
 		{"folder:acme", "segment"},
+		{"acme+eng", "segment"}, // see DirName
 	}
 	for _, tt := range tests {
 		err := ValidFolder(tt.folder)
@@ -89,6 +92,19 @@ func TestWithin(t *testing.T) {
 			t.Errorf("Within(%q, %q) = %v, want %v", tt.folder, tt.ancestor, got, tt.want)
 		}
 	}
+}
+
+func TestDirName_OneFileName_OneFolder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		folder := rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(rapid.StringMatching(`[a-z0-9][a-z0-9_-]{0,5}`), 1, maxFolderDepth).Draw(t, "segments"), "/")
+		})
+		a, b := folder.Draw(t, "a"), folder.Draw(t, "b")
+		name := DirName(a)
+		if strings.ContainsAny(name, `/\.`) || (name == DirName(b)) != (a == b) || len(name) != len(a) {
+			t.Fatalf("%q is %q, %q is %q", a, name, b, DirName(b))
+		}
+	})
 }
 
 // TestFolderTree goes up from any valid folder to its world.

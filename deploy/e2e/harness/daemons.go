@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"arizuko/deploy/e2e/invariants"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -132,7 +133,7 @@ func (f *Fixture) Agents() []int {
 // AgentInput is all input of a group's agents, if the agent is RecordingAgent.
 func (f *Fixture) AgentInput(folder string) string {
 	f.T.Helper()
-	input, err := os.ReadFile(filepath.Join(f.Data, "groups", filepath.FromSlash(folder), "input.jsonl"))
+	input, err := os.ReadFile(filepath.Join(f.Data, "groups", msg.DirName(folder), "input.jsonl"))
 	f.OK(err)
 	return string(input)
 }

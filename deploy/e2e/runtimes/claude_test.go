@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/docker"
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
@@ -116,7 +117,7 @@ func runConversations(t *testing.T, r runtime) {
 			}
 			jid := "telegram:" + c.folder
 			f.AddRoute("chat_jid="+jid, c.folder)
-			c.run(&chat{Fixture: f, t: t, jid: jid, dir: filepath.Join(f.Data, "groups", c.folder), model: m})
+			c.run(&chat{Fixture: f, t: t, jid: jid, dir: filepath.Join(f.Data, "groups", msg.DirName(c.folder)), model: m})
 		})
 	}
 	for _, key := range []string{m.Key(), wrongKey} {

@@ -482,8 +482,8 @@ func TestAgent_RunsInItsFolder(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, command(`printf '%s' "$(pwd -P)" > where; `+shFrame("ok")))
 	r.answered(r.ask("hi", group("acme/eng")))
-	where := readFile(t, r.cfg.Groups, "acme/eng", "where")
-	if real, err := filepath.EvalSymlinks(filepath.Join(r.cfg.Groups, "acme/eng")); err != nil || where != real {
+	where := readFile(t, r.cfg.Groups, "acme+eng", "where")
+	if real, err := filepath.EvalSymlinks(filepath.Join(r.cfg.Groups, "acme+eng")); err != nil || where != real {
 		t.Errorf("the agent ran in %q, want %q, %v", where, real, err)
 	}
 	if info, err := os.Stat(where); err != nil || info.Mode().Perm() != 0o700 {

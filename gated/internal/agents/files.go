@@ -59,7 +59,7 @@ func (m *Manager) linkFile(folder, from, name string) error {
 	if info, err := src.Stat(); err != nil || !info.Mode().IsRegular() {
 		return errors.Join(fmt.Errorf("%q is not a file", from), err)
 	}
-	group, err := m.groupDir(folder)
+	group, err := m.groups.Make(folder)
 	if err != nil {
 		return err
 	}

@@ -274,7 +274,7 @@ func (r *harness) session(folder, topic string) string {
 // waits until an agent has opened it and lets it go on.
 func (r *harness) gate(folder, name string) (open func()) {
 	r.t.Helper()
-	dir := filepath.Join(r.cfg.Groups, filepath.FromSlash(folder))
+	dir := filepath.Join(r.cfg.Groups, msg.DirName(folder))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		r.t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func (g given) start() agentproto.Start {
 // inputs are the lines that the agents of a group received, in order.
 func (r *harness) inputs(folder string) (all []given) {
 	r.t.Helper()
-	b, err := os.ReadFile(filepath.Join(r.cfg.Groups, filepath.FromSlash(folder), inputsFile))
+	b, err := os.ReadFile(filepath.Join(r.cfg.Groups, msg.DirName(folder), inputsFile))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/gated/internal/groupdir"
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/failpoint"
@@ -79,6 +80,7 @@ type Manager struct {
 	cfg      Config
 	st       *store.Store
 	log      *slog.Logger
+	groups   groupdir.Dirs
 	queue    *queue.GroupQueue
 	meter    *meter
 	problems *problems
@@ -115,7 +117,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
-		cfg: cfg, st: st, log: log, ctx: ctx, cancel: stop, problems: newProblems(cfg.Report), runs: map[int64]*run{}, stored: map[string]bool{},
+		cfg: cfg, st: st, log: log, groups: groupdir.New(cfg.Groups), ctx: ctx, cancel: stop, problems: newProblems(cfg.Report), runs: map[int64]*run{}, stored: map[string]bool{},
 		wake: make(chan struct{}, 1), poked: make(chan struct{}, 1), stops: make(chan struct{}, 1),
 	}
 	m.queue = queue.New(cfg.MaxAgents, cfg.Now, rows{m})

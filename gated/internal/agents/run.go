@@ -14,7 +14,6 @@ import (
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -124,16 +123,11 @@ func (r *run) spec() (s runtime.Spec, err error) {
 	}
 	agent := r.setup.Agent
 	s = runtime.Spec{
-		RunID: r.row.ID, Command: agent.Command, Image: agent.Image, Limits: r.setup.Limits,
+		RunID: r.row.ID, Folder: r.row.Folder, Command: agent.Command, Image: agent.Image, Limits: r.setup.Limits,
 		Env: r.setup.env, Redact: r.setup.redact,
 	}
-	if s.Dir, err = r.m.groupDir(r.row.Folder); err != nil {
+	if s.Dir, err = r.m.groups.Make(r.row.Folder); err != nil {
 		return s, err
-	}
-	if agent.Runtime != groupconfig.Process {
-		if s.Hidden, err = r.m.hidden(r.row.Folder); err != nil {
-			return s, err
-		}
 	}
 	logs := filepath.Join(r.m.cfg.Logs, filepath.FromSlash(r.row.Folder))
 	s.LogPath = filepath.Join(logs, fmt.Sprintf("run-%d.log", r.row.ID))

@@ -1,19 +1,13 @@
 package agents
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/config"
 	"arizuko/pkg/groupconfig"
-	"arizuko/pkg/msg"
 )
 
 // setup is how one run's agent is run: by its group's configuration and the
@@ -73,57 +67,4 @@ func (m *Manager) redactor(env, names []string) func(string) string {
 	}
 	own := config.NewRedactor(values...)
 	return func(s string) string { return m.cfg.Redact(own.String(s)) }
-}
-
-// groupDir makes a group's folder. A link in its place is refused: an agent of the
-// group above could make it point to another group's folder.
-func (m *Manager) groupDir(folder string) (string, error) {
-	if err := msg.ValidFolder(folder); err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(m.cfg.Groups, 0o700); err != nil {
-		return "", err
-	}
-	root, err := os.OpenRoot(m.cfg.Groups)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	at := ""
-	for segment := range strings.SplitSeq(folder, "/") {
-		at = path.Join(at, segment)
-		err := root.Mkdir(at, 0o700)
-		if !errors.Is(err, fs.ErrExist) {
-			if err != nil {
-				return "", err
-			}
-			continue
-		}
-		if info, err := root.Lstat(at); err != nil || !info.IsDir() {
-			return "", errors.Join(fmt.Errorf("the folder of group %s is not a directory", at), err)
-		}
-	}
-	return filepath.Join(m.cfg.Groups, filepath.FromSlash(folder)), nil
-}
-
-// hidden makes the folders of the groups below one: they are inside its folder,
-// and its agent must not see them.
-func (m *Manager) hidden(folder string) (dirs []string, err error) {
-	groups, err := m.st.Groups(m.ctx)
-	if err != nil {
-		return nil, err
-	}
-	var covered []string
-	for _, g := range groups { // a folder sorts before those below it
-		below := func(above string) bool { return msg.Within(g.Folder, above) }
-		if g.Folder == folder || !below(folder) || slices.ContainsFunc(covered, below) || msg.ValidFolder(g.Folder) != nil {
-			continue
-		}
-		dir, err := m.groupDir(g.Folder)
-		if err != nil {
-			return nil, err
-		}
-		dirs, covered = append(dirs, dir), append(covered, g.Folder)
-	}
-	return dirs, nil
 }

@@ -129,51 +129,42 @@ func TestSetup_ConfigurationBecomesInvalid_LiveRunGoesOn(t *testing.T) {
 }
 
 func TestSetup_GroupFolderIsALink_IsRefused(t *testing.T) {
-	for _, folder := range []string{"acme", "acme/eng"} {
-		t.Run(folder, func(t *testing.T) {
-			r := newHarness(t, attempts(1))
-			victim := filepath.Join(r.cfg.Groups, "victim")
-			if err := os.MkdirAll(filepath.Join(victim, "eng"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			link := filepath.Join(r.cfg.Groups, filepath.FromSlash(folder))
-			if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(victim, link); err != nil {
-				t.Fatal(err)
-			}
-			failed := r.await(r.ask("hi", group("acme/eng")), msg.TurnFailed)
-			if !strings.Contains(failed.Error, "is not a directory") {
-				t.Errorf("failed with %q", failed.Error)
-			}
-			if left, err := os.ReadDir(filepath.Join(victim, "eng")); err != nil || len(left) > 0 {
-				t.Errorf("something was written there: %v, %v", left, err)
-			}
-		})
+	r := newHarness(t, attempts(1))
+	victim := filepath.Join(r.cfg.Groups, "victim")
+	if err := os.MkdirAll(victim, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, filepath.Join(r.cfg.Groups, "acme+eng")); err != nil {
+		t.Fatal(err)
+	}
+	failed := r.await(r.ask("hi", group("acme/eng")), msg.TurnFailed)
+	if !strings.Contains(failed.Error, "acme+eng, is not a directory") {
+		t.Errorf("failed with %q", failed.Error)
+	}
+	if left, err := os.ReadDir(victim); err != nil || len(left) > 0 {
+		t.Errorf("something was written there: %v, %v", left, err)
 	}
 }
 
 // An agent that bubblewrap confines sees its group's files, those that messages
-// brought among them, and neither the groups below nor the data folder.
+// brought among them, at the path of the group's name, and no other group's.
 func TestSetup_Sandbox(t *testing.T) {
 	need.Program(t, "bwrap", "bubblewrap")
 	r := newHarness(t, func(cfg *Config) {
 		cfg.Defaults.Agent.Runtime = groupconfig.Bwrap
 		cfg.Runtimes[groupconfig.Bwrap] = runtime.Sandbox{Temp: filepath.Join(cfg.Data, "run", "tmp"), Data: cfg.Data}
-		cfg.Defaults.Agent.Command = tell(`$(cat inbox/* 2>&1), $(echo *), $(ls below beside 2>&1 | tr '\n' ' '), $(ls -A ` + cfg.Data + `)`)
+		cfg.Defaults.Agent.Command = tell(`$(cat inbox/* 2>&1), $(echo *), ${PWD#` + cfg.Data + `}, ${HOME#` + cfg.Data + `}, $(cd ` + cfg.Data + `; echo * */* */*/*)`)
 	})
-	for folder, file := range map[string]string{"acme/below": "private", "acme/below/deeper": "private", "acme/beside": "private", "other": "private"} {
+	for _, folder := range []string{"acme", "acme/eng/below", "acme/eng/below/deeper", "acme/beside", "other"} {
 		r.configure(folder, `{}`)
-		dir := filepath.Join(r.cfg.Groups, filepath.FromSlash(folder))
+		dir := filepath.Join(r.cfg.Groups, msg.DirName(folder))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "private"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.configure("acme/below-too", `{}`) // sorts between below and what is below it
 	media := filepath.Join(r.cfg.Data, "media", "202601")
 	if err := os.MkdirAll(media, 0o700); err != nil {
 		t.Fatal(err)
@@ -182,11 +173,36 @@ func TestSetup_Sandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := &msg.Message{Content: "look", Attachments: []msg.Attachment{{Path: "media/202601/cat.txt", Name: "cat.txt"}}}
-	asked := r.askRows([]*msg.Message{row}, group("acme"))
-	diff(t, "what it saw", r.answered(asked), []string{"meow, below below-too beside inbox, below:  beside: , groups"})
+	asked := r.askRows([]*msg.Message{row}, group("acme/eng"))
+	diff(t, "what it saw", r.answered(asked), []string{"meow, inbox, /groups/acme/eng, /groups/acme/eng, groups groups/acme groups/acme/eng"})
 	run := must[*msg.Turn](r)(r.st.Turn(t.Context(), asked.ID)).RunID
 	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
 	if left, err := os.ReadDir(filepath.Join(r.cfg.Data, "run", "tmp")); err != nil || len(left) > 0 {
 		t.Errorf("run %d left temporary files: %v, %v", run, left, err)
 	}
+}
+
+// The folder of a group below, also where none is registered between, neither moves
+// with what the agent above renames nor is replaced by what that agent makes.
+func TestSetup_GroupAboveRenamesAndPlants_FolderBelowUntouched(t *testing.T) {
+	need.Program(t, "bwrap", "bubblewrap")
+	t.Parallel()
+	r := newHarness(t, func(cfg *Config) {
+		cfg.Defaults.Agent.Runtime = groupconfig.Bwrap
+		cfg.Runtimes[groupconfig.Bwrap] = runtime.Sandbox{Temp: filepath.Join(cfg.Data, "run", "tmp"), Data: cfg.Data}
+	})
+	run := func(folder, script, topic, want string) {
+		t.Helper()
+		r.configure(folder, fmt.Sprintf(`{"agent":{"command":%q}}`, tell(`$(`+script+`)`)))
+		diff(t, folder+": "+script, r.answered(r.ask("go", group(folder), chat("telegram:"+topic))), []string{want})
+	}
+	run("main/a/b", "echo private > notes", "1", "")
+	run("main/c", "echo private > notes", "2", "")
+	run("main", "mv a x; mv c y; mkdir -p a/b c; echo planted | tee a/b/notes > c/notes", "3", "")
+	run("main", "cat x/b/notes y/notes", "4", "")
+	run("main/a/b", "cat notes", "5", "private")
+	run("main/c", "cat notes", "6", "private")
+	run("main", "rm -r a; ln -s / a; rm -r c; ln -s ../other c", "7", "")
+	run("main/a/b", "cat notes", "8", "private")
+	run("main/c", "cat notes", "9", "private")
 }

@@ -20,13 +20,13 @@ func lines(args []string) string { return strings.Join(args, "\n") + "\n" }
 func TestDockerArguments(t *testing.T) {
 	d := Docker{Instance: InstanceOf("/srv/arizuko"), Network: "agents"}
 	spec := Spec{
-		RunID: 7, Image: "reg.example/claude:1", Dir: `/srv/a,b/groups/acme`, Hidden: []string{`/srv/a,b/groups/acme/eng`},
+		RunID: 7, Image: "reg.example/claude:1", Dir: `/srv/a,b/groups/acme+eng`, Folder: "acme/eng",
 		Env:    []string{"PATH=/bin", "HOME=/root", "TZ=UTC", "API_KEY=hunter2-secret", "EMPTY="},
 		Limits: groupconfig.Limits{Memory: 2 << 30, CPUs: 1.5, PIDs: 512},
 	}
 	golden.Compare(t, filepath.Join("testdata", "docker.txt"), lines(d.runArgs(spec, 1000, 1001)))
 	bare := spec
-	bare.Command, bare.Limits, bare.Hidden, bare.Env = "exec agent --fast", groupconfig.Limits{}, nil, nil
+	bare.Command, bare.Limits, bare.Env = "exec agent --fast", groupconfig.Limits{}, nil
 	golden.Compare(t, filepath.Join("testdata", "docker-bare.txt"), lines(d.runArgs(bare, 0, 0)))
 	for _, arg := range d.runArgs(spec, 0, 0) {
 		if strings.Contains(arg, "hunter2") {
@@ -77,7 +77,7 @@ func errorText(err error) string {
 func TestSandboxArguments(t *testing.T) {
 	v := view{
 		system: []string{"--ro-bind", "/usr", "/usr"}, readable: []string{"/opt/agent"}, data: "/srv/data",
-		temp: "/srv/data/run/tmp/run-7", dir: "/srv/data/groups/acme", hidden: []string{"/srv/data/groups/acme/eng"},
+		temp: "/srv/data/run/tmp/run-7", dir: "/srv/data/groups/acme+eng", shown: "/srv/data/groups/acme/eng",
 	}
 	golden.Compare(t, filepath.Join("testdata", "bwrap.txt"), lines(v.args()))
 }
@@ -86,7 +86,7 @@ func TestSandboxArguments(t *testing.T) {
 func TestSandbox_ResolvesLinks(t *testing.T) {
 	base := t.TempDir()
 	real := filepath.Join(base, "real")
-	for _, dir := range []string{"groups/main/child", "tmp"} {
+	for _, dir := range []string{"groups/main+child", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(real, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -96,12 +96,12 @@ func TestSandbox_ResolvesLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := Sandbox{Data: link, Readable: []string{filepath.Join(base, "gone"), base}}
-	v, err := s.view(Spec{Dir: link + "/groups/main", Hidden: []string{link + "/groups/main/child"}}, link+"/tmp")
+	v, err := s.view(Spec{Dir: link + "/groups/main+child", Folder: "main/child"}, link+"/tmp")
 	if err != nil {
 		t.Fatal(err)
 	}
 	v.system = nil
-	want := view{data: real, temp: real + "/tmp", dir: real + "/groups/main", hidden: []string{real + "/groups/main/child"}, readable: []string{base}}
+	want := view{data: real, temp: real + "/tmp", dir: real + "/groups/main+child", shown: real + "/groups/main/child", readable: []string{base}}
 	if diff := cmp.Diff(want, v, cmp.AllowUnexported(view{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

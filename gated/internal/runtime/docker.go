@@ -117,11 +117,6 @@ func (d Docker) runArgs(spec Spec, uid, gid int) []string {
 		"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777", "--network", d.Network,
 		"--mount", mount("type=bind", "source="+spec.Dir, "destination="+workspace), "--workdir", workspace,
 	}
-	for _, hidden := range spec.Hidden {
-		if inside, ok := strings.CutPrefix(hidden, spec.Dir); ok {
-			args = append(args, "--mount", mount("type=tmpfs", "destination="+workspace+inside, "readonly"))
-		}
-	}
 	for _, label := range d.labels(spec.RunID) {
 		args = append(args, "--label", label)
 	}

@@ -16,7 +16,7 @@ func (tr runtimeTest) containers(t *testing.T) {
 		spec := e.spec
 		spec.Limits = groupconfig.Limits{Memory: 32 << 20, CPUs: 0.5, PIDs: 32}
 		c := w.start(t, spec)
-		c.allowed(map[string]string{"env HOME": "/workspace", "read /workspace/notes": "content of groups/main/notes"})
+		c.allowed(map[string]string{"env HOME": "/workspace", "read /workspace/notes": "content of groups/main+eng/notes"})
 		id := engine.Docker(t, "ps", "--all", "--quiet", "--filter", "label=arizuko.instance="+InstanceOf(e.data), "--filter", "label=arizuko.run=7")
 		format := "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}} {{.HostConfig.NanoCpus}} {{.HostConfig.PidsLimit}} {{.HostConfig.ReadonlyRootfs}} {{.HostConfig.LogConfig.Type}}"
 		if got := engine.Docker(t, "inspect", "--format", format, id); got != "33554432 33554432 500000000 32 true none" {

@@ -41,7 +41,7 @@ func needBwrap(t *testing.T) {
 // fixture is a data folder with files that an agent must not read.
 type fixture struct {
 	data string
-	spec Spec // of an agent in the group main
+	spec Spec // of an agent in the group main/eng
 }
 
 func newFixture(t testing.TB, attacker string) fixture {
@@ -49,7 +49,8 @@ func newFixture(t testing.TB, attacker string) fixture {
 	data := filepath.Join(t.TempDir(), "data")
 	for _, file := range []string{
 		"arizuko.db", "secret", "media/202601/face.jpg", "logs/main/run-1.log", "run/gated.sock",
-		"groups/other/notes", "groups/main/notes", "groups/main/child/notes", "groups/main/inbox/1-1-cat.jpg",
+		"groups/other/notes", "groups/main/notes", "groups/main+ops/notes", "groups/main+eng+child/notes", "groups/main+eng+a+b/notes",
+		"groups/main+eng/notes", "groups/main+eng/inbox/1-1-cat.jpg",
 	} {
 		path := filepath.Join(data, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -59,14 +60,14 @@ func newFixture(t testing.TB, attacker string) fixture {
 			t.Fatal(err)
 		}
 	}
-	group := filepath.Join(data, "groups", "main")
+	group := filepath.Join(data, "groups", "main+eng")
 	if err := os.Symlink("../../secret", filepath.Join(group, "link")); err != nil {
 		t.Fatal(err)
 	}
 	return fixture{data, Spec{
-		RunID: 7, Command: "exec '" + attacker + "'", Image: attackerImage, Dir: group,
-		Hidden: []string{filepath.Join(group, "child")}, LogPath: filepath.Join(data, "logs", "main", "run-7.log"),
-		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/root", "LANG=C", "API_KEY=k-value"},
+		RunID: 7, Command: "exec '" + attacker + "'", Image: attackerImage, Dir: group, Folder: "main/eng",
+		LogPath: filepath.Join(data, "logs", "main", "run-7.log"),
+		Env:     []string{"PATH=" + os.Getenv("PATH"), "HOME=/root", "LANG=C", "API_KEY=k-value"},
 	}}
 }
 
@@ -164,8 +165,9 @@ func (tr runtimeTest) open(e fixture) testRuntime {
 func (tr runtimeTest) run(t *testing.T) {
 	t.Setenv("TELEGRAM_BOT_TOKEN", "t-value")
 	for name, test := range map[string]func(*testing.T, testRuntime, fixture){
-		"own files": tr.ownFiles, "other files": tr.otherFiles, "detached child": tr.detachedChild,
-		"stop": stopping, "exit code": exitCode, "orphan": tr.orphaned, "check": checks, "program missing": tr.programMissing,
+		"own files": tr.ownFiles, "other files": tr.otherFiles, "other groups": tr.otherGroups, "folder renamed during a start": tr.renamedDuringStart,
+		"detached child": tr.detachedChild,
+		"stop":           stopping, "exit code": exitCode, "orphan": tr.orphaned, "check": checks, "program missing": tr.programMissing,
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newFixture(t, tr.attacker)
@@ -204,12 +206,12 @@ func (tr runtimeTest) ownFiles(t *testing.T, w testRuntime, e fixture) {
 	c := w.start(t, e.spec)
 	temp := strings.TrimPrefix(c.ask("env TMPDIR"), "ok ")
 	c.allowed(map[string]string{
-		"read notes": "content of groups/main/notes", "read inbox/1-1-cat.jpg": "content of groups/main/inbox/1-1-cat.jpg",
+		"read notes": "content of groups/main+eng/notes", "read inbox/1-1-cat.jpg": "content of groups/main+eng/inbox/1-1-cat.jpg",
 		"write new": "", "write " + temp + "/new": "",
 		"files": "", "env API_KEY": "k-value", "env LANG": "C", "env TELEGRAM_BOT_TOKEN": "",
 	})
 	if tr.name == "bwrap" {
-		c.allowed(map[string]string{"read /tmp/new": "attacked", "env HOME": e.spec.Dir})
+		c.allowed(map[string]string{"read /tmp/new": "attacked", "env HOME": filepath.Join(e.data, "groups/main/eng")})
 	}
 	if exit := c.finish(); exit.Code != 0 || exit.Err != nil {
 		t.Errorf("exit %+v", exit)
@@ -228,18 +230,16 @@ func (tr runtimeTest) otherFiles(t *testing.T, w testRuntime, e fixture) {
 	}
 	c := w.start(t, e.spec)
 	for _, file := range []string{
-		"arizuko.db", "secret", "media/202601/face.jpg", "logs/main/run-1.log", "groups/other/notes", "groups/main/child/notes",
+		"arizuko.db", "secret", "media/202601/face.jpg", "logs/main/run-1.log", "groups/other/notes",
 	} {
 		c.refused("read "+filepath.Join(e.data, file), "write "+filepath.Join(e.data, file))
 	}
-	c.refused("read link", "read ../other/notes", "read child/notes", "write child/planted", "write ../planted",
+	c.refused("read link", "read ../other/notes", "write ../planted",
 		"write /etc/planted", "write /usr/planted", "write /planted", "read /etc/shadow", "list /root",
 		"write "+filepath.Join(e.data, "planted"),
 		"write /proc/sys/kernel/domainname") // its own at worst, unlike the rest of /proc/sys
-	for _, dir := range []string{e.data, "child"} {
-		if answer := c.ask("list " + dir); !strings.HasPrefix(answer, "no ") && answer != "ok " && answer != "ok groups" {
-			t.Errorf("%s: %q", dir, answer)
-		}
+	if answer := c.ask("list " + e.data); !strings.HasPrefix(answer, "no ") && answer != "ok groups" {
+		t.Errorf("the data folder: %q", answer)
 	}
 	gated := os.Getpid()
 	c.refused(fmt.Sprintf("signal %d", gated))

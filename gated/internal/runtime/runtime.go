@@ -37,9 +37,8 @@ type Spec struct {
 	Command string             // for sh -c
 	Image   string             // docker's; its own program runs if there is no Command
 	Limits  groupconfig.Limits // docker's
-	Dir     string             // the group's folder, absolute, which must exist
-	// Hidden are folders inside Dir that belong to other groups. They must exist.
-	Hidden []string
+	Dir     string             // the group's folder on disk, absolute, which must exist
+	Folder  string             // the group, for the path at which bwrap shows Dir; "" shows it at Dir
 	// Env are the variables of the agent, "NAME=value"; see Environ. A runtime
 	// may have a HOME and a PATH of its own, and adds TMPDIR.
 	Env     []string

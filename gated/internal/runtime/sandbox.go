@@ -82,7 +82,7 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 	argv := append([]string{bwrap, "--info-fd", "3"}, view.args()...)
 	p, err := start(ctx, spec, job{
 		argv:      append(argv, shell, "-c", spec.Command),
-		env:       append(without(spec.Env, "HOME", "TMPDIR"), "HOME="+view.dir, "TMPDIR=/tmp"),
+		env:       append(without(spec.Env, "HOME", "TMPDIR"), "HOME="+view.shown, "TMPDIR=/tmp"),
 		files:     []*os.File{infoWriter},
 		pinned:    true, // it is killed with its parent
 		terminate: func() { first().terminate() },
@@ -133,8 +133,8 @@ type view struct {
 	readable []string
 	data     string
 	temp     string
-	dir      string
-	hidden   []string
+	dir      string // the group's folder
+	shown    string // where the agent sees it, such as <data>/groups/acme/eng; only the sandbox has that path
 }
 
 func (s Sandbox) view(spec Spec, temp string) (v view, err error) {
@@ -145,8 +145,9 @@ func (s Sandbox) view(spec Spec, temp string) (v view, err error) {
 		return real
 	}
 	v.data, v.temp, v.dir = resolve(s.Data), resolve(temp), resolve(spec.Dir)
-	for _, path := range spec.Hidden {
-		v.hidden = append(v.hidden, resolve(path))
+	v.shown = v.dir
+	if spec.Folder != "" {
+		v.shown = filepath.Join(filepath.Dir(v.dir), filepath.FromSlash(spec.Folder))
 	}
 	for _, path := range s.Readable {
 		// A link is shown as its target, under its own name.
@@ -175,11 +176,8 @@ func (v view) args() []string {
 	for _, path := range v.readable {
 		args = append(args, "--ro-bind", path, path)
 	}
-	args = append(args, "--tmpfs", v.data, "--bind", v.dir, v.dir)
-	for _, path := range v.hidden {
-		args = append(args, "--tmpfs", path, "--remount-ro", path)
-	}
-	return append(args, "--remount-ro", v.data, "--remount-ro", "/", "--chdir", v.dir, "--")
+	args = append(args, "--tmpfs", v.data, "--bind", v.dir, v.shown)
+	return append(args, "--remount-ro", v.data, "--remount-ro", "/", "--chdir", v.shown, "--")
 }
 
 // systemArgs mount what programs need of the system, read-only. Of /etc only what

@@ -4,6 +4,9 @@
 //	read PATH     the file's content
 //	list PATH     the folder's names
 //	write PATH    a file there; the answer is empty
+//	mkdir PATH    a folder there, and those above it
+//	rename A B    moves a file or folder
+//	link A B      makes B a symbolic link to A
 //	files         pipes and files it has open besides the three it was given
 //	env NAME      the variable
 //	signal PID    whether there is such a process to be signalled
@@ -68,6 +71,14 @@ func obey(order, what string) (string, error) {
 		return list(what)
 	case "write":
 		return "", os.WriteFile(what, []byte("attacked"), 0o600)
+	case "mkdir":
+		return "", os.MkdirAll(what, 0o700)
+	case "rename":
+		from, to, _ := strings.Cut(what, " ")
+		return "", os.Rename(from, to)
+	case "link":
+		to, name, _ := strings.Cut(what, " ")
+		return "", os.Symlink(to, name)
 	case "files":
 		return files()
 	case "env":
