@@ -80,18 +80,20 @@ func TestTable_ChangedBySQL_Reloaded(t *testing.T) {
 		}
 		return response.Items[0].Folder
 	}
-	s.shell(t, `INSERT INTO routes (seq, match, target) VALUES (1, '', 'acme'), (0, 'platfrom=x', 'builtin:drop')`)
+	s.shell(t, `INSERT INTO routes (seq, match, target) VALUES (1, '', 'acme'), (0, 'platfrom=x', 'builtin:drop'),
+		(0, 'sender=Ann', 'builtin:drop'), (0, 'sender_name=telegram:42', 'builtin:drop')`)
 	<-s.gated.C()
 	if got := folder(); got != "" {
 		t.Errorf("a route to nowhere leads to %s", got)
 	}
 	ready := s.must(t, 200, "GET", "/readyz", "")
-	for _, want := range []string{"ok\n", "route 1 matches nothing: folder acme is not registered", "route 2 matches nothing: match: unknown key"} {
+	for _, want := range []string{"ok\n", "route 1 matches nothing: folder acme is not registered", "route 2 matches nothing: match: unknown key",
+		`route 3 matches nothing: match: sender: "Ann" is not an id`, `route 4 matches nothing: match: sender_name: "telegram:42" looks like an id`} {
 		if !strings.Contains(ready, want) {
 			t.Errorf("no %q in /readyz:\n%s", want, ready)
 		}
 	}
-	s.shell(t, `INSERT INTO registered_groups (folder, created_at) VALUES ('acme', 0); DELETE FROM routes WHERE id = 2`)
+	s.shell(t, `INSERT INTO registered_groups (folder, created_at) VALUES ('acme', 0); DELETE FROM routes WHERE id > 1`)
 	<-s.gated.C()
 	if got := folder(); got != "acme" {
 		t.Errorf("folder %q, want acme", got)

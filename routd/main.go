@@ -10,6 +10,8 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -69,6 +71,7 @@ type routd struct {
 	cfg        Config
 	loader     *routing.Loader
 	engagement *engagement.Tracker
+	noted      []string // what the log says about the current table
 }
 
 // start opens everything; the caller calls run, or Close.
@@ -94,8 +97,7 @@ func (d *routd) open(ctx context.Context) (err error) {
 	d.Metrics.MustRegister(invalidRows)
 	d.loader, err = routing.Open(ctx, d.Store, d.cfg.impulse(), func(t *routing.Table) {
 		invalidRows.Set(float64(t.InvalidRows()))
-		d.Ready.Note(t.Notes()...)
-		d.Log.Info("table reloaded", "version", t.Version, "count", t.Len(), "invalid", t.InvalidRows())
+		d.report(t)
 		d.Poker.Poke("gated") // rows that waited for a route can be decided
 	})
 	if err != nil {
@@ -113,8 +115,22 @@ func (d *routd) open(ctx context.Context) (err error) {
 	return nil
 }
 
+// report tells operators about a table: on /readyz, in routd's row of daemons, which the dashboard
+// shows, and in the log, once per problem. It is called by one goroutine at a time.
+func (d *routd) report(t *routing.Table) {
+	d.Log.Info("table reloaded", "version", t.Version, "count", t.Len(), "invalid", t.InvalidRows())
+	notes := t.Notes()
+	for _, note := range notes {
+		if !slices.Contains(d.noted, note) {
+			d.Log.Warn("invalid row ignored", "reason", note)
+		}
+	}
+	d.noted = notes
+	d.Ready.Note(notes...)
+	d.Heartbeat.Report(daemon.Connected, strings.Join(notes, "; "))
+}
+
 func (d *routd) run(ctx context.Context) error {
-	d.Heartbeat.Report(daemon.Connected, "")
 	return d.Run(ctx, func(ctx context.Context) error {
 		return d.loader.Watch(ctx, d.cfg.PollInterval, d.Wake.C(), d.reloaded())
 	}, func(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +120,48 @@ func fill(t testing.TB, data string, n int) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A route that relied on a display name, from before names had a key of their own.
+func TestStart_InvalidRoute_NamedInLogAndDaemons(t *testing.T) {
+	data := dataFolder(t)
+	st := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil)
+	err := st.Write(t.Context(), func(tx *store.Tx) error {
+		return tx.PutRoute(&msg.Route{Match: "sender=Ann", Target: "builtin:drop"})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load[Config]([]string{"ARIZUKO_DATA=" + data, "ROUTD_ADDR=127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	d, err := start(ctx, cfg, &log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.report(d.loader.Table()) // reloaded, with the same rows
+	done := make(chan error, 1)
+	go func() { done <- d.run(ctx) }()
+	const problem = `route 1 matches nothing: match: sender: "Ann" is not an id`
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		daemons, err := st.Daemons(t.Context())
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("%v: no %q in %+v", err, problem, daemons)
+		}
+		if len(daemons) == 1 && daemons[0].Connection == "connected" && strings.HasPrefix(daemons[0].Detail, problem) {
+			break
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "matches nothing"); n != 1 {
+		t.Errorf("%d lines about the route in the log:\n%s", n, &log)
 	}
 }
 

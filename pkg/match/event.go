@@ -33,6 +33,7 @@ const (
 	chatJID key = iota
 	room
 	sender
+	senderName
 	platform
 	verb
 	numKeys
@@ -55,6 +56,8 @@ func (k key) String() string {
 		return "room"
 	case sender:
 		return "sender"
+	case senderName:
+		return "sender_name"
 	case platform:
 		return "platform"
 	default:
@@ -62,8 +65,7 @@ func (k key) String() string {
 	}
 }
 
-// value returns what ev has for k: for sender the id. Expressions match a sender's
-// SenderName too.
+// value returns what ev has for k.
 func (ev *Event) value(k key) string {
 	switch k {
 	case chatJID:
@@ -72,6 +74,8 @@ func (ev *Event) value(k key) string {
 		return ev.Room
 	case sender:
 		return ev.Sender
+	case senderName:
+		return ev.SenderName
 	case platform:
 		return ev.Platform
 	default:

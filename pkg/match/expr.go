@@ -16,8 +16,9 @@ type pair struct {
 }
 
 // ParseMatch parses key=glob pairs separated by white space. It refuses an unknown
-// key, a key given twice, a token without "=" and a malformed glob. A key with nothing
-// after "=" matches the empty value.
+// key, a key given twice, a token without "=", a malformed glob, a sender that cannot be an id
+// and a sender_name that looks like one. A key with nothing after "=" matches the empty
+// value.
 func ParseMatch(expr string) (Expr, error) {
 	var e Expr
 	var seen [numKeys]bool
@@ -42,13 +43,28 @@ func parsePair(token string) (pair, error) {
 	}
 	k, ok := parseKey(name)
 	if !ok {
-		return pair{}, fmt.Errorf("unknown key %.80q: use platform, room, chat_jid, sender or verb", name)
+		return pair{}, fmt.Errorf("unknown key %.80q: use platform, room, chat_jid, sender, sender_name or verb", name)
 	}
 	g, err := parseGlob(pattern)
 	if err != nil {
 		return pair{}, fmt.Errorf("%s: bad glob %.80q: %w", k, pattern, err)
 	}
-	return pair{key: k, glob: g}, nil
+	p := pair{key: k, glob: g}
+	return p, p.checkSender()
+}
+
+// checkSender refuses a display name where an id is matched, and an id where display names
+// are. An id is "telegram:42"; users choose their display name, so it may be anyone's id.
+func (p *pair) checkSender() error {
+	switch {
+	case p.key == sender && p.glob.kind == exact && p.glob.head != "" && !strings.Contains(p.glob.head, ":"):
+		return fmt.Errorf("sender: %.80q is not an id, which has a platform as in telegram:42: "+
+			"use sender_name for a display name", p.glob.pattern)
+	case p.key == senderName && strings.Contains(p.glob.pattern, ":"):
+		return fmt.Errorf("sender_name: %.80q looks like an id, and users choose their display name: "+
+			"use sender for an id, or write ? for the colon of a name", p.glob.pattern)
+	}
+	return nil
 }
 
 // Matches reports whether every pair of e matches.
@@ -66,18 +82,11 @@ func (e Expr) Matches(ev *Event) bool {
 func (e Expr) Reaches(chat *Event) bool {
 	for i := range e.pairs {
 		p := &e.pairs[i]
-		if p.key != sender && p.key != verb && !p.matches(chat) {
+		if p.key != sender && p.key != senderName && p.key != verb && !p.matches(chat) {
 			return false
 		}
 	}
 	return true
 }
 
-// matches compares a sender by id and by display name. A missing display name is not an
-// empty one: "sender=" matches only events without a sender.
-func (p *pair) matches(ev *Event) bool {
-	if p.glob.match(ev.value(p.key)) {
-		return true
-	}
-	return p.key == sender && ev.SenderName != "" && p.glob.match(ev.SenderName)
-}
+func (p *pair) matches(ev *Event) bool { return p.glob.match(ev.value(p.key)) }

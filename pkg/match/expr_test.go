@@ -26,11 +26,18 @@ func TestExpr_Matches_Events(t *testing.T) {
 		{"chat_jid=*", true, false},
 		{"chat_jid=web:acme/???", false, true},
 		{"sender=telegram:77", true, false},
-		{"sender=77", false, false},
-		{"sender=Ann?Lee", true, false},
-		{"sender=*Lee", true, false},
-		{"sender=*nn*", true, true},
+		{"sender=telegram:7*", true, false},
+		{"sender=Ann?Lee", false, false},
+		{"sender=*Lee", false, false},
+		{"sender=*nn*", false, true},
 		{"sender=", false, false},
+		{"sender_name=Ann?Lee", true, false},
+		{"sender_name=*Lee", true, false},
+		{"sender_name=*nn*", true, false},
+		{"sender_name=*77", false, false},
+		{"sender_name=", false, true},
+		{"sender=telegram:77 sender_name=Ann*", true, false},
+		{"sender=telegram:78 sender_name=Ann*", false, false},
 		{"verb=message", true, false},
 		{"verb=", false, false},
 		{"verb=m*", true, true},
@@ -38,7 +45,7 @@ func TestExpr_Matches_Events(t *testing.T) {
 		{"platform=web verb=mention", false, true},
 		{"platform=web verb=reply", false, false},
 		{"  platform=telegram\n verb=message  ", true, false},
-		{"room=-1001234 sender=*Lee chat_jid=telegram:* platform=t* verb=message", true, false},
+		{"room=-1001234 sender_name=*Lee chat_jid=telegram:* platform=t* verb=message", true, false},
 	}
 	for _, tt := range tests {
 		expr, err := ParseMatch(tt.expr)
@@ -59,20 +66,21 @@ func TestExpr_Matches_Events(t *testing.T) {
 func TestExpr_Reaches_IgnoresSenderAndVerb(t *testing.T) {
 	group := EventOf("telegram:-1001234", "", "", "")
 	for expr, want := range map[string]bool{
-		"":                                   true,
-		"platform=telegram":                  true,
-		"platform=slack":                     false,
-		"room=-100*":                         true,
-		"room=-200*":                         false,
-		"chat_jid=telegram:-1001234":         true,
-		"chat_jid=telegram:-1":               false,
-		"verb=mention":                       true,
-		"verb=":                              true,
-		"sender=telegram:77":                 true,
-		"sender=":                            true,
-		"sender=Ann verb=join room=-1001234": true,
-		"sender=Ann verb=join room=7":        false,
-		"platform=telegram room=7":           false,
+		"":                                 true,
+		"platform=telegram":                true,
+		"platform=slack":                   false,
+		"room=-100*":                       true,
+		"room=-200*":                       false,
+		"chat_jid=telegram:-1001234":       true,
+		"chat_jid=telegram:-1":             false,
+		"verb=mention":                     true,
+		"verb=":                            true,
+		"sender=telegram:77":               true,
+		"sender=":                          true,
+		"sender=telegram:7 room=-1001234":  true,
+		"sender_name=Ann room=-1001234":    true,
+		"sender_name=Ann verb=join room=7": false,
+		"platform=telegram room=7":         false,
 	} {
 		e, err := ParseMatch(expr)
 		if err != nil {
@@ -80,6 +88,24 @@ func TestExpr_Reaches_IgnoresSenderAndVerb(t *testing.T) {
 		}
 		if e.Reaches(&group) != want {
 			t.Errorf("%q reaches the group: %t", expr, !want)
+		}
+	}
+}
+
+// A display name is its user's own text: one that is another user's id gives nothing.
+func TestExpr_Matches_NameOfAnId_IsNotTheSender(t *testing.T) {
+	stranger := EventOf("telegram:998", "telegram:998", "telegram:42", "")
+	for _, text := range []string{"sender=telegram:42", "sender=*:42", "sender=telegram:4*", "sender=telegram[:]42", "platform=telegram sender=*42"} {
+		expr, err := ParseMatch(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if expr.Matches(&stranger) {
+			t.Errorf("%q matches a stranger who is called telegram:42", text)
+		}
+		ix, _ := Compile([]Row{{ID: 1, Match: text, Target: "acme"}})
+		if got := ix.First(&stranger); got != nil {
+			t.Errorf("%q leads the stranger to %s", text, got.Target)
 		}
 	}
 }
@@ -102,9 +128,18 @@ func TestParseMatch_Invalid_Refused(t *testing.T) {
 		{"=telegram", `unknown key ""`},
 		{"telegram", `"telegram" is not key=glob`},
 		{"platform = telegram", `"platform" is not key=glob`},
-		{"sender=Ann Lee", `"Lee" is not key=glob`},
+		{"sender_name=Ann Lee", `"Lee" is not key=glob`},
 		{"platform=a platform=a", "platform is given twice"},
-		{"sender=a verb=b sender=c", "sender is given twice"},
+		{"sender=a:1 verb=b sender=c:1", "sender is given twice"},
+		{"sender=Ann", `"Ann" is not an id, which has a platform as in telegram:42: use sender_name for a display name`},
+		{"sender=77", `"77" is not an id`},
+		{`sender=\*`, `"\\*" is not an id`},
+		{"sender_name=telegram:77", `"telegram:77" looks like an id`},
+		{"sender_name=*:77", "looks like an id"},
+		{"sender_name=telegram:*", "looks like an id"},
+		{`sender_name=telegram\:77`, "looks like an id"},
+		{"sender_name=telegram[:]77", "looks like an id"},
+		{"Sender_Name=Ann", `unknown key "Sender_Name"`},
 		{"room=[a", "room: bad glob"},
 		{"room=a[]", "room: bad glob"},
 		{"room=[b-]", "room: bad glob"},
@@ -149,26 +184,18 @@ func FuzzParseMatch(f *testing.F) {
 func naive(expr string, ev *Event) bool {
 	for _, token := range strings.Fields(expr) {
 		name, pattern, _ := strings.Cut(token, "=")
-		values := map[string][]string{
-			"platform": {ev.Platform},
-			"room":     {ev.Room},
-			"chat_jid": {ev.ChatJID},
-			"sender":   {ev.Sender},
-			"verb":     {ev.Verb},
+		value := map[string]string{
+			"platform":    ev.Platform,
+			"room":        ev.Room,
+			"chat_jid":    ev.ChatJID,
+			"sender":      ev.Sender,
+			"sender_name": ev.SenderName,
+			"verb":        ev.Verb,
 		}[name]
 		if name == "verb" && ev.Verb == "" {
-			values = []string{"message"}
+			value = "message"
 		}
-		if name == "sender" && ev.SenderName != "" {
-			values = append(values, ev.SenderName)
-		}
-		found := false
-		for _, value := range values {
-			if ok, err := path.Match(pattern, value); ok && err == nil {
-				found = true
-			}
-		}
-		if !found {
+		if ok, err := path.Match(pattern, value); !ok || err != nil {
 			return false
 		}
 	}

@@ -119,11 +119,7 @@ func (r *Route) mismatch(ev *Event) string {
 		if p.matches(ev) {
 			continue
 		}
-		value := fmt.Sprintf("%.80q", ev.value(p.key))
-		if p.key == sender && ev.SenderName != "" {
-			value += fmt.Sprintf(" (%.80q)", ev.SenderName)
-		}
-		return fmt.Sprintf("route %d: %s=%.80s does not match %s", r.ID, p.key, p.glob.pattern, value)
+		return fmt.Sprintf("route %d: %s=%.80s does not match %.80q", r.ID, p.key, p.glob.pattern, ev.value(p.key))
 	}
 	return fmt.Sprintf("route %d matches", r.ID)
 }
@@ -134,7 +130,6 @@ func (ix *Index) firstPosition(ev *Event) position {
 	for k := range numKeys {
 		s.lookup(&ix.byKey[k], ev.value(k))
 	}
-	s.lookup(&ix.byKey[sender], ev.SenderName)
 	s.try(ix.unindexed)
 	return s.best
 }

@@ -111,7 +111,7 @@ func TestDecide_EachRule_GivesAnswerAndTrace(t *testing.T) {
 			"route 1",
 		},
 		"drop beats an address": {
-			routeapi.Item{ChatJID: "web:acme", SenderName: "spammer"},
+			routeapi.Item{ChatJID: "web:acme", Sender: "web:spammer"},
 			answer{Action: "builtin", Home: "acme", Target: "builtin:drop", RouteID: 1, Reason: "builtin_drop"},
 			"route 1",
 		},
@@ -315,7 +315,7 @@ func BenchmarkDecide(b *testing.B) {
 func BenchmarkDecide_LongName(b *testing.B) {
 	routes := manyRoutes(10_000)
 	for i := range routes {
-		routes[i].Match = fmt.Sprintf("sender=*a%d*x*", i)
+		routes[i].Match = fmt.Sprintf("sender_name=*a%d*x*", i)
 	}
 	table := New(routes, groups("acme"), defaults())
 	item := routeapi.Item{ChatJID: "telegram:1", SenderName: strings.Repeat("a", routeapi.MaxField)}
