@@ -11,7 +11,7 @@ def answer(prompt, notes):
         for text in re.findall(r"<message [^>]*>(.*?)</message>", block, re.DOTALL):
             file.write(json.dumps(html.unescape(re.sub(r"<[^>]*>", "", text))) + "\n")
     lines = notes.read_text().splitlines()
-    return f"Note {len(lines)}: {json.loads(lines[-1])}"
+    return f"Note {len(lines)}: {json.loads(lines[-1])[:4000]}"
 
 for line in map(json.loads, sys.stdin):
     if line["type"] == "start":

@@ -138,7 +138,7 @@ func parseFrame(body []byte) (Frame, error) {
 		return Frame{}, &Malformed{Reason: err.Error(), TurnID: f.TurnID, Excerpt: excerpt(body)}
 	}
 	if f.Status != StatusOK && f.Status != StatusError {
-		reason := fmt.Sprintf("status is %q, want ok or error", truncate(f.Status, 40))
+		reason := fmt.Sprintf("status is %q, want ok or error", Truncate(f.Status, 40))
 		return Frame{}, &Malformed{Reason: reason, TurnID: f.TurnID, Excerpt: excerpt(body)}
 	}
 	return f, nil
@@ -149,16 +149,5 @@ func clean(s string) string {
 }
 
 func excerpt(body []byte) string {
-	return truncate(clean(string(body[:min(len(body), 400)])), 200)
-}
-
-// truncate cuts s to at most n bytes without splitting a rune.
-func truncate(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+	return Truncate(clean(string(body[:min(len(body), 400)])), 200)
 }

@@ -324,7 +324,7 @@ func TestAgent_OddTexts_AreAnswered(t *testing.T) {
 	r := newFixture(t)
 	r.model.SetModel(func(in anthropic.Request) anthropic.Reply {
 		if in.Commands()[len(in.Commands())-1] == "much" {
-			return anthropic.Reply{Text: strings.Repeat("\x01é", maxResult)}
+			return anthropic.Reply{Text: strings.Repeat("\x01é", agentproto.MaxResult)}
 		}
 		var content anthropic.Content
 		for _, m := range in.Messages {
@@ -348,7 +348,7 @@ func TestAgent_OddTexts_AreAnswered(t *testing.T) {
 				t.Errorf("turn %s: %.200q", id, f.Result)
 			}
 		case "4":
-			if !strings.HasSuffix(f.Result, " bytes]") {
+			if !strings.HasSuffix(f.Result, " KiB.)") {
 				t.Errorf("an answer of %d bytes", len(f.Result))
 			}
 		}

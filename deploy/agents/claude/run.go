@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"arizuko/pkg/agentproto"
 )
@@ -276,7 +275,7 @@ func (r *run) lost(why string) error {
 func (r *run) reply(turnID string, l line) error {
 	r.last = turnID
 	return agentproto.WriteFrame(r.out, agentproto.Frame{
-		Status: agentproto.StatusOK, TurnID: turnID, NewSessionID: l.SessionID, Result: cut(r.cfg.redact(l.Result)),
+		Status: agentproto.StatusOK, TurnID: turnID, NewSessionID: l.SessionID, Result: agentproto.Cut(r.cfg.redact(l.Result), agentproto.MaxResult),
 	})
 }
 
@@ -315,7 +314,7 @@ func (r *run) exited(ctx context.Context) error {
 func (r *run) fail(turnID string, f failure) error {
 	text := r.cfg.redact(f.text)
 	frame := agentproto.Frame{
-		Status: agentproto.StatusError, TurnID: turnID, Error: cut(text), Kind: f.kind,
+		Status: agentproto.StatusError, TurnID: turnID, Error: agentproto.Truncate(text, agentproto.MaxError), Kind: f.kind,
 	}
 	if f.kind != agentproto.KindSession && isUUID(r.session) {
 		frame.NewSessionID = r.session
@@ -324,23 +323,6 @@ func (r *run) fail(turnID string, f failure) error {
 		frame.RetryAfter = min(math.Ceil(f.retryAfter.Seconds()), agentproto.MaxRetryAfter.Seconds())
 	}
 	return errors.Join(errors.New(text), agentproto.WriteFrame(r.out, frame))
-}
-
-// maxResult is the longest answer that always fits into a frame: escaping takes up to six bytes for
-// one.
-const maxResult = agentproto.MaxFrame / 8
-
-// cut shortens a text to maxResult bytes, with a note.
-func cut(text string) string {
-	if len(text) <= maxResult {
-		return text
-	}
-	note := fmt.Sprintf("\n\n[cut off here: the whole answer has %d bytes]", len(text))
-	end := maxResult - len(note)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + note
 }
 
 var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)

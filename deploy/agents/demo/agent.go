@@ -94,6 +94,9 @@ func (a *agent) startOldest() {
 	}
 }
 
+// maxCount is what "1/100 " takes at most, in bytes.
+const maxCount = 16
+
 func (a *agent) answer(t turn) error {
 	switch {
 	case t.order.crash:
@@ -103,7 +106,7 @@ func (a *agent) answer(t turn) error {
 	case t.order.silent:
 		return a.write(agentproto.Frame{Status: agentproto.StatusOK, TurnID: t.id})
 	}
-	text := a.describe(t)
+	text := agentproto.Cut(a.describe(t), min(agentproto.MaxResult, agentproto.MaxResults/max(t.order.frames, 1))-maxCount)
 	for i := 1; i < t.order.frames; i++ {
 		more := agentproto.Frame{Status: agentproto.StatusOK, TurnID: t.id, Final: new(bool)}
 		more.Result = fmt.Sprintf("%d/%d %s", i, t.order.frames, text)
@@ -120,7 +123,7 @@ func (a *agent) answer(t turn) error {
 func (a *agent) failure(t turn) agentproto.Frame {
 	f := agentproto.Frame{Status: agentproto.StatusError, Error: "error requested", TurnID: t.id, Kind: t.order.kind, RetryAfter: t.order.retry}
 	if t.order.result {
-		f.Result = a.describe(t)
+		f.Result = agentproto.Cut(a.describe(t), agentproto.MaxResult)
 	}
 	return f
 }

@@ -44,10 +44,7 @@ type order struct {
 	crash  bool
 }
 
-const (
-	maxSlow   = 3600 // seconds
-	maxFrames = 100
-)
+const maxSlow = 3600 // seconds
 
 // parseOrder parses the instructions at the beginning of a text, in any order and case. With a number
 // that is missing or out of range it is ordinary text.
@@ -82,7 +79,7 @@ func (o *order) apply(words []string) int {
 		o.slow = time.Duration(seconds * float64(time.Second))
 		return 2
 	case "frames":
-		frames, ok := number(words, maxFrames)
+		frames, ok := number(words, agentproto.MaxFrames)
 		if !ok {
 			return 0
 		}

@@ -347,16 +347,6 @@ func TestAgent_GeminiFileReference_IsEscaped(t *testing.T) {
 	}
 }
 
-func TestCut_LongText_FitsFrame(t *testing.T) {
-	long := cut(strings.Repeat("é", maxResult))
-	if len(long) > maxResult || !strings.HasSuffix(long, "bytes]") || strings.Contains(long, "\ufffd") {
-		t.Errorf("%d bytes, ends %q", len(long), long[len(long)-60:])
-	}
-	if err := agentproto.WriteFrame(io.Discard, agentproto.Frame{Result: cut(strings.Repeat("\x01", 2*maxResult))}); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestReadInputs_InvalidLines_AreLogged(t *testing.T) {
 	var log bytes.Buffer
 	in := strings.NewReader("{\"type\":\"later\"}\n\nnonsense\n{\"type\":\"message\",\"turnId\":\"1\",\"x\":1}")

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
-	"unicode/utf8"
 
 	"arizuko/pkg/agentproto"
 )
@@ -116,14 +114,14 @@ func (r *run) answer(o outcome) error {
 		r.session = o.session
 	}
 	return agentproto.WriteFrame(r.out, agentproto.Frame{
-		Status: agentproto.StatusOK, TurnID: w.id, NewSessionID: o.session, Result: cut(o.text),
+		Status: agentproto.StatusOK, TurnID: w.id, NewSessionID: o.session, Result: agentproto.Cut(o.text, agentproto.MaxResult),
 	})
 }
 
 // fail reports a failed turn and ends the run. It names no session: one that the turn continued is
 // kept by its kind, and one that the turn began may not be stored.
 func (r *run) fail(turnID string, f *failure) error {
-	frame := agentproto.Frame{Status: agentproto.StatusError, TurnID: turnID, Error: cut(f.text), Kind: f.kind}
+	frame := agentproto.Frame{Status: agentproto.StatusError, TurnID: turnID, Error: agentproto.Truncate(f.text, agentproto.MaxError), Kind: f.kind}
 	if f.kind == agentproto.KindTransient {
 		frame.RetryAfter = min(math.Ceil(f.retryAfter.Seconds()), agentproto.MaxRetryAfter.Seconds())
 	}
@@ -136,21 +134,4 @@ func (r *run) stopTurn() {
 		r.running.stop()
 		<-r.running.done
 	}
-}
-
-// maxResult is the longest answer that always fits into a frame: escaping takes up to six bytes for
-// one.
-const maxResult = agentproto.MaxFrame / 8
-
-// cut shortens a text to maxResult bytes, with a note.
-func cut(text string) string {
-	if len(text) <= maxResult {
-		return text
-	}
-	note := fmt.Sprintf("\n\n[cut off here: the whole answer has %d bytes]", len(text))
-	end := maxResult - len(note)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + note
 }

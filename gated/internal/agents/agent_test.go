@@ -139,6 +139,10 @@ func (a *scripted) obey(turn, order string) {
 		n, err := strconv.Atoi(rest)
 		check(err)
 		fmt.Print(jsonFrame(strings.Repeat("x", n)))
+	case "longmore": // a part of so many bytes
+		n, err := strconv.Atoi(rest)
+		check(err)
+		fmt.Print(rawFrame(`{"status":"ok","final":false,"result":"` + strings.Repeat("<", n) + `"}`))
 	case "flood": // 16 MiB of noise
 		out := map[string]*os.File{"stdout": os.Stdout, "stderr": os.Stderr}[rest]
 		for range 1 << 8 {
@@ -148,6 +152,10 @@ func (a *scripted) obey(turn, order string) {
 		gate, err := os.Open(rest)
 		check(err)
 		_ = gate.Close()
+	case "forever": // that order
+		for {
+			a.obey(turn, rest+" x")
+		}
 	case "until": // that event on stdin
 		<-map[string]chan struct{}{"interrupt": a.interrupted, "eof": a.eof}[rest]
 	case "once": // in one attempt only

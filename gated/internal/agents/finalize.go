@@ -122,7 +122,7 @@ func (r *run) failureOf(exit runtime.Exit, left []*msg.Turn) failure {
 // exitFailure is the failure of a run that ended by itself.
 func (r *run) exitFailure(exit runtime.Exit) failure {
 	if exit.Err != nil {
-		f := failure{problem: r.setup.redact("cannot run the agent: " + exit.Err.Error()), kind: msg.ErrorSession}
+		f := failure{problem: r.problem("cannot run the agent: " + exit.Err.Error()), kind: msg.ErrorSession}
 		switch runtime.ClassOf(exit.Err) {
 		case runtime.ClassSetup:
 			f.kind, f.setup = msg.ErrorPermanent, true
@@ -135,7 +135,7 @@ func (r *run) exitFailure(exit runtime.Exit) failure {
 	if tail := strings.TrimSpace(exit.StderrTail); tail != "" {
 		problem += ": " + tail[strings.LastIndexByte(tail, '\n')+1:]
 	}
-	return failure{problem: r.setup.redact(problem), kind: msg.ErrorSession}
+	return failure{problem: r.problem(problem), kind: msg.ErrorSession}
 }
 
 // endSession drops the session of a run that failed with it, and notifies the chat. The

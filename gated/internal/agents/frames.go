@@ -13,37 +13,49 @@ import (
 	"arizuko/pkg/store"
 )
 
-// frame stores one answer of the agent.
+// frame stores one answer of the agent. Frames that are not stored do not count as a
+// sign of life: an agent that writes nothing else is stopped in the end.
 func (r *run) frame(f agentproto.Frame) {
-	// Only after the write: a slow database does not count as silence of the agent.
-	defer func() { r.deadline.Reset(r.timeout()) }()
 	t := r.addressee(f.TurnID)
 	if t == nil {
-		r.m.log.Warn("frame ignored: it names no turn of this run", "run", r.row.ID, "turn", f.TurnID,
-			"folder", r.row.Folder, "chat", r.row.ChatJID)
+		r.ignore(f)
 		return
 	}
 	r.logFrame(t, &f)
 	r.guard(t, func() {
 		if f.Status == agentproto.StatusError && agentproto.Strip(f.Result) == "" {
 			r.errorFrame(t, f)
-		} else {
-			r.answer(t, f)
+			return
 		}
+		text, ok := r.admit(t, f)
+		if !ok {
+			r.discard(t)
+			return
+		}
+		// Only after the write: a slow database does not count as silence of the agent.
+		defer func() { r.deadline.Reset(r.timeout()) }()
+		r.answer(t, f, text)
 	})
 }
 
+// ignore handles a frame for no turn of the run. The first one is logged.
+func (r *run) ignore(f agentproto.Frame) {
+	if r.ignored++; r.ignored == 1 {
+		r.m.log.Warn("frame ignored: it names no turn of this run; further ones are not logged", "run", r.row.ID,
+			"turn", agentproto.Truncate(f.TurnID, 40), "folder", r.row.Folder, "chat", r.row.ChatJID)
+	}
+}
+
 // answer stores a frame with an answer, also one that says that the answer is only a
-// part. In the same commit the run takes its next turn.
-func (r *run) answer(t *msg.Turn, f agentproto.Frame) {
+// part. In the same commit the run takes its next turn. text is its result.
+func (r *run) answer(t *msg.Turn, f agentproto.Frame, text string) {
 	reply := store.Reply{
-		RunID: r.row.ID, TurnID: t.ID, Final: !f.More(), SessionID: f.NewSessionID, ObservedUpto: r.shownThrough[t.ID],
-		Text:   r.setup.redact(agentproto.Strip(f.Result)),
-		Sender: "agent:" + t.Folder, SenderName: r.shown.assistant,
+		RunID: r.row.ID, TurnID: t.ID, Final: ends(f), SessionID: r.session(t, f), ObservedUpto: r.shownThrough[t.ID],
+		Text: text, Sender: "agent:" + t.Folder, SenderName: r.shown.assistant, Problem: r.lost(t),
 	}
 	if f.Status == agentproto.StatusError {
-		reply.Final, reply.Kind = true, msg.ErrorKind(f.ErrorKind())
-		reply.Problem = r.setup.redact(cmp.Or(f.Error, noDescription))
+		reply.Kind = msg.ErrorKind(f.ErrorKind())
+		reply.Problem = r.problem(cmp.Or(f.Error, noDescription))
 		r.m.log.Warn("agent failed after an answer", "run", r.row.ID, "turn", t.ID, "reason", reply.Problem)
 	}
 	var next queue.Turn
@@ -85,7 +97,7 @@ func (r *run) store(t *msg.Turn, reply store.Reply, next int64) (taken *msg.Turn
 		if err = tx.AnswerTurn(reply, now); err != nil {
 			return err
 		}
-		if reply.Final && reply.Problem == "" {
+		if reply.Final && reply.Kind == "" {
 			if cleared, lanes, err = tx.ClearFailures(t.Folder); err != nil {
 				return err
 			}
@@ -122,7 +134,7 @@ func (r *run) errorFrame(t *msg.Turn, f agentproto.Frame) {
 	}
 	r.fail(failure{
 		problem: cmp.Or(f.Error, noDescription), kind: msg.ErrorKind(f.ErrorKind()), turn: t.ID, delay: f.RetryDelay(),
-		session: f.NewSessionID,
+		session: r.session(t, f),
 	})
 }
 

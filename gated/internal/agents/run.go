@@ -54,9 +54,11 @@ type run struct {
 	last          *msg.Turn // the turn answered last
 	answered      bool
 	shown         shown
-	shownThrough  map[int64]int64 // turn → the last decision in its prompt
-	started       bool            // the start line is sent
-	announcedDate string          // the date that its agent was given last
+	shownThrough  map[int64]int64   // turn → the last decision in its prompt
+	outputs       map[int64]*output // by turn
+	ignored       int               // frames for no turn of the run
+	started       bool              // the start line is sent
+	announcedDate string            // the date that its agent was given last
 	failure       failure
 	configChanged bool // its group's configuration has changed since it began
 	stopping      bool // it is ending; turns it leaves lose no attempt
@@ -66,7 +68,7 @@ type run struct {
 }
 
 func newRun(m *Manager, row msg.Run, setup setup) *run {
-	r := &run{m: m, row: row, setup: setup, inbox: newMailbox(), shownThrough: map[int64]int64{}}
+	r := &run{m: m, row: row, setup: setup, inbox: newMailbox(), shownThrough: map[int64]int64{}, outputs: map[int64]*output{}}
 	for i := range r.ctl {
 		r.ctl[i] = make(chan struct{}, 1)
 	}
@@ -221,7 +223,7 @@ func (r *run) fail(f failure) {
 	if r.aborted || r.shuttingDown || r.failure.problem != "" {
 		return
 	}
-	f.problem, f.kind = r.setup.redact(f.problem), cmp.Or(f.kind, msg.ErrorSession)
+	f.problem, f.kind = r.problem(f.problem), cmp.Or(f.kind, msg.ErrorSession)
 	r.failure = f
 	go r.proc.Stop(r.m.cfg.Graces.Fail)
 	r.takeNoMore()
@@ -297,7 +299,7 @@ func (r *run) report() {
 // accept takes a turn that is stored for the run, unless it has it, or had it
 // before and the rows do not say that it is to be asked again.
 func (r *run) accept(t *msg.Turn) {
-	if slices.ContainsFunc(r.unanswered, func(u *msg.Turn) bool { return u.ID == t.ID }) {
+	if r.isOpen(t.ID) {
 		return
 	}
 	if _, known := r.shownThrough[t.ID]; known {
@@ -370,6 +372,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	if err != nil {
 		return // gated is stopping
 	}
+	delete(r.outputs, t.ID) // it may be a retry
 	if r.unanswered = append(r.unanswered, t); len(r.unanswered) == 1 {
 		r.deadline.Reset(r.timeout())
 	}

@@ -25,6 +25,7 @@ func cases() []testCase {
 		{"a turn piped in while it works", pipedWhileBusy},
 		{"two turns piped in at once", twoAtOnce},
 		{"several frames", severalFrames},
+		{"many frames", manyFrames},
 		{"silence", silent},
 		{"an error", reportsError},
 		{"an error that keeps the session", keepsSession},
@@ -166,7 +167,17 @@ func twoAtOnce(x *caseRun) error {
 }
 
 func severalFrames(x *caseRun) error {
-	turn, err := x.begin("", "frames 3 and tell me what you do while you do it.")
+	return x.framed("frames 3 and tell me what you do while you do it.")
+}
+
+// manyFrames asks for more frames than a turn may have; the demo agent takes it as exactly as many.
+func manyFrames(x *caseRun) error {
+	return x.framed("frames 100 and count from one to two hundred, each number in a message of its own.")
+}
+
+// framed asks for an answer in several frames.
+func (x *caseRun) framed(text string) error {
+	turn, err := x.begin("", text)
 	if err == nil {
 		_, err = x.succeed(turn)
 	}

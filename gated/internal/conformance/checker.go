@@ -22,7 +22,11 @@ type protocolChecker struct {
 	cancelled bool     // the run was interrupted, or has failed
 	closed    bool     // its input has ended
 	frames    int
+	written   map[string]*written // by turn
 }
+
+// written is what a run has answered to one turn.
+type written struct{ frames, bytes int }
 
 // asked records a turn.
 func (l *protocolChecker) asked(turn string) {
@@ -58,10 +62,42 @@ func (l *protocolChecker) frame(f agentproto.Frame) (turn string, wrong []breach
 		add("say in error what went wrong, for the operator", "an error frame without an error text")
 	}
 	wrong = append(wrong, kindBreaches(f)...)
+	wrong = append(wrong, l.sizeBreaches(turn, f)...)
 	if !f.More() {
 		l.open = slices.DeleteFunc(l.open, func(t string) bool { return t == turn })
 	}
 	return turn, wrong
+}
+
+// sizeBreaches checks the limits of a turn. What exceeds them is reported once.
+func (l *protocolChecker) sizeBreaches(turn string, f agentproto.Frame) (wrong []breach) {
+	add := func(fix, format string, args ...any) {
+		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
+	}
+	if l.written == nil {
+		l.written = map[string]*written{}
+	}
+	if l.written[turn] == nil {
+		l.written[turn] = &written{}
+	}
+	w, size := l.written[turn], len(agentproto.Strip(f.Result))
+	if w.frames++; w.frames == agentproto.MaxFrames+1 {
+		add("put more into one frame", "turn %s has more than %d frames; gated discards the others", turn, agentproto.MaxFrames)
+	}
+	if size > agentproto.MaxResult {
+		add("answer more briefly, or write a file and name it", "a result of %d bytes; gated cuts it at %d", size, agentproto.MaxResult)
+	}
+	stored := min(size, agentproto.MaxResult)
+	if w.bytes <= agentproto.MaxResults && w.bytes+stored > agentproto.MaxResults {
+		add("answer more briefly, or write a file and name it",
+			"the results of turn %s have more than %d bytes; gated discards the rest", turn, agentproto.MaxResults)
+	}
+	w.bytes += stored
+	if len(f.NewSessionID) > agentproto.MaxSessionID {
+		add("store what continues the conversation in a file, and name that", "newSessionId has %d bytes; gated takes at most %d and keeps the session before",
+			len(f.NewSessionID), agentproto.MaxSessionID)
+	}
+	return wrong
 }
 
 // kindBreaches checks the kind and the delay of a failure.

@@ -56,8 +56,16 @@ func TestPage_NamesEveryWordOfTheProtocol(t *testing.T) {
 			t.Errorf("the page does not have %q", word)
 		}
 	}
-	if size := fmt.Sprintf("%d MiB between its delimiters", agentproto.MaxFrame>>20); !strings.Contains(page, size) {
-		t.Errorf("the page does not say %q", size)
+	for _, limit := range []string{
+		fmt.Sprintf("| a frame | %d MiB between its delimiters |", agentproto.MaxFrame>>20),
+		fmt.Sprintf("| the frames of a turn | %d, with %d MiB of results in all", agentproto.MaxFrames, agentproto.MaxResults>>20),
+		fmt.Sprintf("| a result | %d KiB,", agentproto.MaxResult>>10),
+		fmt.Sprintf("| `newSessionId` | %d bytes;", agentproto.MaxSessionID),
+		fmt.Sprintf("| `error` | %d KiB,", agentproto.MaxError>>10),
+	} {
+		if !strings.Contains(page, limit) {
+			t.Errorf("the page does not say %q", limit)
+		}
 	}
 }
 
