@@ -61,7 +61,10 @@ func Decode[T any](r *http.Request) (T, error) {
 	if err := dec.Decode(&v); err != nil {
 		return v, decodeError(err)
 	}
-	if _, err := dec.Token(); err != io.EOF {
+	switch _, err := dec.Token(); {
+	case errors.As(err, new(*apierr.Error)):
+		return v, decodeError(err)
+	case err != io.EOF:
 		return v, apierr.New(apierr.BadRequest, "body: more than one JSON value")
 	}
 	return v, nil
@@ -70,7 +73,10 @@ func Decode[T any](r *http.Request) (T, error) {
 func decodeError(err error) error {
 	var tooLarge *http.MaxBytesError
 	var wrongType *json.UnmarshalTypeError
+	var late *apierr.Error
 	switch {
+	case errors.As(err, &late):
+		return late
 	case errors.Is(err, io.EOF):
 		return apierr.New(apierr.BadRequest, "body: empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):

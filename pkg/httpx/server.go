@@ -16,6 +16,8 @@ const (
 	// client is about to use.
 	serverIdle = 2 * clientIdle
 	maxHeader  = 64 << 10
+	// answerTimeout is from the end of a request's header to the end of its answer.
+	answerTimeout = time.Minute
 )
 
 // Server is an HTTP server whose address is bound before it serves.
@@ -25,19 +27,35 @@ type Server struct {
 }
 
 // Listen binds addr, "host:port" with port 0 for a free one. Until Serve, connections are accepted
-// but not answered. Answers have no time limit: event streams are long.
+// but not answered. A body must arrive within 30 s, and an answer must be read within a minute after
+// the request's header; handlers that stream set write deadlines of their own by
+// http.ResponseController. At most MaxConns connections are open; at the limit a new one replaces
+// the one that has waited longest for its client.
 func Listen(addr string, handler http.Handler, log *slog.Logger) (*Server, error) {
+	return listen(addr, handler, log, limits{body: bodyTimeout, answer: answerTimeout, conns: MaxConns})
+}
+
+// limits of a server.
+type limits struct {
+	body, answer time.Duration
+	conns        func() int
+}
+
+func listen(addr string, handler http.Handler, log *slog.Logger, limits limits) (*Server, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	return &Server{
-		listener: listener,
+		listener: &conns{Listener: listener, log: log, max: limits.conns},
 		http: &http.Server{
-			Handler:           handler,
+			Handler:           timed(handler, limits.body),
 			ReadHeaderTimeout: headerTimeout,
+			WriteTimeout:      limits.answer,
 			IdleTimeout:       serverIdle,
 			MaxHeaderBytes:    maxHeader,
+			ConnState:         stateChanged,
+			ConnContext:       withConn,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		},
 	}, nil

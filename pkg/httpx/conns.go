@@ -1,0 +1,163 @@
+package httpx
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// maxConns bounds the memory that connections take, about 20 KB each.
+	maxConns = 1024
+	// minConns are enough for the other daemons, an operator and a health check.
+	minConns = 16
+	// connsShare is the part of the process's files that the connections of one listener may be.
+	connsShare = 4
+	// reportInterval bounds the log lines about too many connections.
+	reportInterval = time.Minute
+)
+
+// MaxConns returns how many connections a server keeps open: a quarter of the files that the
+// process may open (RLIMIT_NOFILE), at least 16 and at most 1024.
+func MaxConns() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return minConns
+	}
+	return int(min(max(limit.Cur/connsShare, minConns), maxConns))
+}
+
+// conns is a listener that bounds its open connections. At the limit, a new connection replaces the
+// one that has waited longest for its client: for a request, or for the rest of a body. Clients that
+// hold connections open and send nothing thus do not keep others out.
+type conns struct {
+	net.Listener
+	log *slog.Logger
+	max func() int
+
+	mu       sync.Mutex
+	open     int
+	waiting  list.List // of *conn, the one that has waited longest first
+	reported time.Time
+}
+
+// conn is an accepted connection.
+type conn struct {
+	*net.TCPConn
+	conns   *conns
+	waiting *list.Element // nil while a handler works on a request
+	closed  bool
+}
+
+// Accept implements net.Listener.
+func (l *conns) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			if outOfFiles(err) && l.closeOldest() {
+				continue
+			}
+			return nil, err
+		}
+		tcp, ok := accepted.(*net.TCPConn)
+		if !ok {
+			_ = accepted.Close() // Listen makes TCP listeners only
+			continue
+		}
+		c := &conn{TCPConn: tcp, conns: l}
+		if l.admit(c) {
+			return c, nil
+		}
+		_ = tcp.Close() // every connection is in use, there is nothing to say to this one
+	}
+}
+
+func outOfFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// admit counts a new connection. It reports false if all others are in use.
+func (l *conns) admit(c *conn) bool {
+	for limit := l.max(); ; {
+		l.mu.Lock()
+		if l.open < limit {
+			l.open++
+			c.waiting = l.waiting.PushBack(c)
+			l.mu.Unlock()
+			return true
+		}
+		l.report(limit)
+		l.mu.Unlock()
+		if !l.closeOldest() {
+			return false
+		}
+	}
+}
+
+// report logs that the limit is reached; l is locked.
+func (l *conns) report(limit int) {
+	if now := time.Now(); now.Sub(l.reported) >= reportInterval {
+		l.reported = now
+		l.log.Warn("too many connections, closing the oldest ones that wait for their clients", "addr", l.Addr().String(), "count", limit)
+	}
+}
+
+// closeOldest closes the connection that has waited longest, and reports whether there was one.
+func (l *conns) closeOldest() bool {
+	l.mu.Lock()
+	oldest := l.waiting.Front()
+	l.mu.Unlock()
+	if oldest == nil {
+		return false
+	}
+	c, _ := oldest.Value.(*conn)
+	_ = c.Close()
+	return true
+}
+
+// Close implements net.Conn. It may be called more than once.
+func (c *conn) Close() error {
+	c.setWaiting(false)
+	l := c.conns
+	l.mu.Lock()
+	if !c.closed {
+		c.closed = true
+		l.open--
+	}
+	l.mu.Unlock()
+	return c.TCPConn.Close()
+}
+
+// setWaiting records whether the connection waits for its client.
+func (c *conn) setWaiting(waiting bool) {
+	l := c.conns
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.waiting != nil {
+		l.waiting.Remove(c.waiting)
+		c.waiting = nil
+	}
+	if waiting && !c.closed {
+		c.waiting = l.waiting.PushBack(c)
+	}
+}
+
+// stateChanged is an http.Server's ConnState.
+func stateChanged(nc net.Conn, state http.ConnState) {
+	if c, ok := nc.(*conn); ok && state != http.StateNew && state != http.StateClosed {
+		c.setWaiting(state == http.StateIdle)
+	}
+}
+
+type connKey struct{}
+
+// withConn is an http.Server's ConnContext.
+func withConn(ctx context.Context, nc net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, nc)
+}
