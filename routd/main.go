@@ -146,9 +146,9 @@ func (d *routd) reloaded() func(error) {
 		d.engagement.Poke()
 		reason := ""
 		if err != nil {
-			reason = "changes of routes and groups are not seen: " + err.Error()
+			reason = "changes of routes and groups are not seen"
 		}
-		d.Ready.Wait("table", reason)
+		d.Ready.Wait("table", reason, err)
 		if err != nil && !failing {
 			d.Log.Error("reloading the table failed, retrying", "err", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/signal"
 	"slices"
 	"strings"
@@ -126,6 +127,9 @@ func (p Program) health(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if secret := sharedSecret(); secret != "" {
+		req.Header.Set("Authorization", "Bearer "+secret) // for the notes
+	}
 	transport := &http.Transport{DisableKeepAlives: true} // no proxy either
 	res, err := transport.RoundTrip(req)
 	if err != nil {
@@ -141,6 +145,19 @@ func (p Program) health(ctx context.Context, out io.Writer) error {
 	}
 	_, err = out.Write(body)
 	return err
+}
+
+// sharedSecret returns the secret between the daemons, "" if it cannot be read.
+func sharedSecret() string {
+	base, err := config.Load[config.Base](os.Environ())
+	if err != nil {
+		return ""
+	}
+	secret, err := base.Secret()
+	if err != nil {
+		return ""
+	}
+	return secret
 }
 
 func exitCode(err error) int {

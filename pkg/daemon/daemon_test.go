@@ -131,7 +131,7 @@ func TestHealth(t *testing.T) {
 	status := http.StatusOK
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
-		fmt.Fprintln(w, r.URL.Path)
+		fmt.Fprintln(w, strings.TrimSpace(r.URL.Path+" "+r.Header.Get("Authorization")))
 	}))
 	p := program(nil)
 	p.Addr = func() (config.Addr, error) {
@@ -142,9 +142,15 @@ func TestHealth(t *testing.T) {
 		code := p.Run(t.Context(), []string{"health"}, &stdout, &stderr)
 		return code, stdout.String() + stderr.String()
 	}
+	t.Setenv("ARIZUKO_DATA", t.TempDir()) // without a secret
 	if code, out := health(); code != 0 || out != "/readyz\n" {
 		t.Errorf("ready: exit %d, %q", code, out)
 	}
+	t.Setenv("ARIZUKO_SECRET", "s3cret")
+	if code, out := health(); code != 0 || out != "/readyz Bearer s3cret\n" {
+		t.Errorf("ready: exit %d, %q", code, out)
+	}
+	t.Setenv("ARIZUKO_SECRET", "")
 	status = http.StatusServiceUnavailable
 	if code, out := health(); code != 1 || out != "teled: not ready: /readyz\n" {
 		t.Errorf("not ready: exit %d, %q", code, out)

@@ -85,7 +85,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 			return nil, err
 		}
 	}
-	p.Router = p.newRouter()
+	p.Router = p.newRouter(func() string { return p.Secret })
 	return p, nil
 }
 
@@ -102,8 +102,11 @@ func (p *Process) lock(_ context.Context, o Options) error {
 }
 
 func (p *Process) listen(_ context.Context, o Options) error {
-	p.Ready.Wait("start", o.Name+" is starting")
-	starting := p.newRouter()
+	p.Ready.Wait("start", o.Name+" is starting", nil)
+	starting := p.newRouter(func() string {
+		secret, _ := o.Base.Secret() // it may not be there before the migration
+		return secret
+	})
 	starting.NotFound(func(w http.ResponseWriter, _ *http.Request) {
 		httpx.Error(w, apierr.New(apierr.Unavailable, "%s is starting", o.Name))
 	})
@@ -151,9 +154,13 @@ func (p *Process) waitSchema(ctx context.Context, o Options) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := store.WaitSchema(wait, o.Base.DBPath(), migrations.Latest(), func(reason string) {
-		p.Ready.Wait("start", reason)
-		p.Log.Info("waiting for the schema", "reason", reason)
+	err := store.WaitSchema(wait, o.Base.DBPath(), migrations.Latest(), func(reason string, cause error) {
+		p.Ready.Wait("start", reason, cause)
+		keys := []any{"reason", reason}
+		if cause != nil {
+			keys = append(keys, "err", cause)
+		}
+		p.Log.Info("waiting for the schema", keys...)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return &ExitError{ExitBusy, fmt.Errorf("timed out after %s: %w", limit, err)}
@@ -173,9 +180,9 @@ func (p *Process) openSockets(_ context.Context, o Options) error {
 	return nil
 }
 
-func (p *Process) newRouter() chi.Router {
+func (p *Process) newRouter(secret func() string) chi.Router {
 	r := httpx.NewRouter(p.Log, p.Metrics)
-	httpx.Health(r, p.Metrics, p.Ready.Status)
+	httpx.Health(r, p.Metrics, secret, p.Ready.Status)
 	return r
 }
 
@@ -196,7 +203,7 @@ func (p *Process) pokeFailed() func(daemon string, err error) {
 func (p *Process) Run(ctx context.Context, loops ...func(context.Context) error) error {
 	defer p.Close()
 	p.handler.Store(&p.Router)
-	p.Ready.Wait("start", "")
+	p.Ready.Wait("start", "", nil)
 	p.Log.Info("ready", "addr", p.Addr)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, loop := range slices.Concat(loops, []func(context.Context) error{p.Heartbeat.Run, p.watchServer}) {

@@ -161,7 +161,7 @@ func TestStart_NotMigrated_Waits(t *testing.T) {
 		started <- err
 	}()
 	<-watch.found
-	if code, body := fetch(t, "http://"+string(o.Addr)+"/readyz"); code != 503 || !strings.Contains(body, "migrate up") {
+	if code, body := fetch(t, "http://"+string(o.Addr)+"/readyz"); code != 503 || !strings.Contains(body, "migrate up") || strings.Contains(body, data) {
 		t.Errorf("readyz: %d %s", code, body)
 	}
 	migrate(t, data)

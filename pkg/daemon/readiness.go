@@ -9,13 +9,20 @@ import (
 // Readiness is what /readyz answers. The zero value is ready. It is safe for concurrent use.
 type Readiness struct {
 	mu      sync.Mutex
-	waiting map[string]string
+	waiting map[string]wait
 	notes   []string
 }
 
+// wait is why a daemon is not ready.
+type wait struct {
+	reason string
+	cause  error // nil if there is no more to say
+}
+
 // Wait sets the reason, in words for an operator, why the daemon waits for what; an empty reason
-// ends the wait.
-func (r *Readiness) Wait(what, reason string) {
+// ends the wait. /readyz shows the reason to everyone who can connect, so it names no row, folder or
+// error; cause is among the notes.
+func (r *Readiness) Wait(what, reason string, cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if reason == "" {
@@ -23,9 +30,9 @@ func (r *Readiness) Wait(what, reason string) {
 		return
 	}
 	if r.waiting == nil {
-		r.waiting = make(map[string]string)
+		r.waiting = make(map[string]wait)
 	}
-	r.waiting[what] = reason
+	r.waiting[what] = wait{reason, cause}
 }
 
 // Note replaces the notes: problems that do not make the daemon unready, such as ignored rows.
@@ -35,9 +42,16 @@ func (r *Readiness) Note(notes ...string) {
 	r.notes = slices.Clone(notes)
 }
 
-// Status returns the reasons to wait, sorted, and the notes.
+// Status returns the reasons to wait, in a fixed order, and the notes.
 func (r *Readiness) Status() (waiting, notes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Sorted(maps.Values(r.waiting)), slices.Clone(r.notes)
+	for _, what := range slices.Sorted(maps.Keys(r.waiting)) {
+		w := r.waiting[what]
+		waiting = append(waiting, w.reason)
+		if w.cause != nil {
+			notes = append(notes, w.reason+": "+w.cause.Error())
+		}
+	}
+	return waiting, append(notes, r.notes...)
 }

@@ -155,7 +155,7 @@ func TestHealth(t *testing.T) {
 	r := httpx.NewRouter(discard(), reg)
 	_ = httpx.NewRouter(discard(), reg) // a second listener of the same process
 	var waiting, notes []string
-	httpx.Health(r, reg, func() ([]string, []string) { return waiting, notes })
+	httpx.Health(r, reg, func() string { return "s3cret" }, func() ([]string, []string) { return waiting, notes })
 	r.Get("/things/{id}", func(http.ResponseWriter, *http.Request) {})
 
 	if w := get(r, "/healthz"); w.Code != 200 || w.Body.String() != "ok\n" {
@@ -165,19 +165,24 @@ func TestHealth(t *testing.T) {
 		t.Errorf("readyz: %d %q", w.Code, w.Body)
 	}
 	notes = []string{"route 7 is bad"}
-	if w := get(r, "/readyz"); w.Code != 200 || w.Body.String() != "ok\nroute 7 is bad\n" {
-		t.Errorf("readyz: %d %q", w.Code, w.Body)
+	readyz := func(authorization string, code int, body string) {
+		t.Helper()
+		if w := get(r, "/readyz", "Authorization", authorization); w.Code != code || w.Body.String() != body {
+			t.Errorf("readyz: %d %q, want %q", w.Code, w.Body, body)
+		}
 	}
+	readyz("Bearer s3cret", 200, "ok\nroute 7 is bad\n")
+	readyz("", 200, "ok\n")
+	readyz("Bearer guess", 200, "ok\n")
 	waiting = []string{"schema 3 of 4", "routd"}
-	if w := get(r, "/readyz"); w.Code != 503 || w.Body.String() != "schema 3 of 4\nroutd\nroute 7 is bad\n" {
-		t.Errorf("readyz: %d %q", w.Code, w.Body)
-	}
+	readyz("Bearer s3cret", 503, "schema 3 of 4\nroutd\nroute 7 is bad\n")
+	readyz("", 503, "schema 3 of 4\nroutd\n")
 	get(r, "/things/7")
 	r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("BREW", "/healthz", nil))
 	metrics := get(r, "/metrics").Body.String()
 	for _, want := range []string{
 		`arizuko_http_request_seconds_count{method="GET",route="/things/{id}",status="200"} 1`,
-		`arizuko_http_request_seconds_count{method="GET",route="/readyz",status="503"} 1`,
+		`arizuko_http_request_seconds_count{method="GET",route="/readyz",status="503"} 2`,
 		`method="other"`,
 	} {
 		if !strings.Contains(metrics, want) {

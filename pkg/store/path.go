@@ -24,9 +24,9 @@ func OpenReadOnly(ctx context.Context, path string, built int) (*ReadOnly, error
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no database at %s: set ARIZUKO_DATA to the data folder, or run `migrate up`", path)
 	}
-	reason, err := schemaReason(ctx, path, built)
+	reason, cause, err := schemaReason(ctx, path, built)
 	if err == nil && reason != "" {
-		err = errors.New(reason)
+		err = errors.New(withCause(reason, cause))
 	}
 	if err != nil {
 		return nil, err

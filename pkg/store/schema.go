@@ -19,35 +19,36 @@ var ErrSchemaRefused = errors.New("this program is too old for the database: ins
 // least version built, the one this program was built for. A newer schema is
 // accepted if its compatibility floor is not above built; otherwise it returns
 // ErrSchemaRefused at once. waiting is called with each new reason to wait, in
-// words. When ctx ends, its error is returned with that reason.
-func WaitSchema(ctx context.Context, path string, built int, waiting func(reason string)) error {
+// words, and the error that it comes from, if any. When ctx ends, its error is
+// returned with both.
+func WaitSchema(ctx context.Context, path string, built int, waiting func(reason string, cause error)) error {
 	last := ""
 	for {
-		reason, err := schemaReason(ctx, path, built)
+		reason, cause, err := schemaReason(ctx, path, built)
 		if err != nil || reason == "" {
 			return err
 		}
 		if reason != last {
-			waiting(reason)
+			waiting(reason, cause)
 			last = reason
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %s", ctx.Err(), reason)
+			return fmt.Errorf("%w: %s", ctx.Err(), withCause(reason, cause))
 		case <-time.After(schemaPoll):
 		}
 	}
 }
 
 // schemaReason reads the schema's version once and returns the reason to wait, ""
-// for none.
-func schemaReason(ctx context.Context, path string, built int) (string, error) {
+// for none. The reason names no path and no error; cause does.
+func schemaReason(ctx context.Context, path string, built int) (reason string, cause, err error) {
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Sprintf("there is no database at %s yet: run `migrate up`", path), nil
+		return "there is no database yet: run `migrate up`", err, nil
 	}
 	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer db.Close()
 	var version, floor int
@@ -55,17 +56,24 @@ func schemaReason(ctx context.Context, path string, built int) (string, error) {
 	err = db.QueryRowContext(ctx, `SELECT version, dirty FROM schema_migrations LIMIT 1`).Scan(&version, &dirty)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("the database is not migrated yet: run `migrate up` (%v)", err), nil
+		return "the database is not migrated yet: run `migrate up`", err, nil
 	case dirty:
-		return fmt.Sprintf("migration %d is running or has failed: see the output of `migrate up`", version), nil
+		return fmt.Sprintf("migration %d is running or has failed: see the output of `migrate up`", version), nil, nil
 	case version < built:
-		return fmt.Sprintf("the schema is at %d and this program needs %d: run `migrate up`", version, built), nil
+		return fmt.Sprintf("the schema is at %d and this program needs %d: run `migrate up`", version, built), nil, nil
 	}
 	if err := db.QueryRowContext(ctx, `SELECT floor FROM schema_floor`).Scan(&floor); err != nil {
-		return fmt.Sprintf("the schema has no compatibility floor: run `migrate up` (%v)", err), nil
+		return "the schema has no compatibility floor: run `migrate up`", err, nil
 	}
 	if floor > built {
-		return "", fmt.Errorf("%w (it was built for schema %d, the floor is %d)", ErrSchemaRefused, built, floor)
+		return "", nil, fmt.Errorf("%w (it was built for schema %d, the floor is %d)", ErrSchemaRefused, built, floor)
 	}
-	return "", nil
+	return "", nil, nil
+}
+
+func withCause(reason string, cause error) string {
+	if cause == nil {
+		return reason
+	}
+	return reason + " (" + cause.Error() + ")"
 }

@@ -11,11 +11,15 @@ import (
 // maxReadiness is how much of a readiness answer is read, in bytes.
 const maxReadiness = 64 << 10
 
-// Readiness is the answer of a daemon's /readyz; the status is 0 if the daemon does not answer.
+// Readiness is the answer of a daemon's /readyz, with notes if the secret is there already; the status is 0 if the
+// daemon does not answer.
 func (i *Instance) Readiness(ctx context.Context, name string) (status int, body string) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, i.URL(name)+"/readyz", nil)
 	if err != nil {
 		return 0, ""
+	}
+	if secret, err := i.Secret(); err == nil {
+		req.Header.Set("Authorization", "Bearer "+secret)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
