@@ -21,6 +21,7 @@ import (
 	"arizuko/gated/internal/gateway"
 	"arizuko/gated/internal/retention"
 	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/runtime/enter"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
@@ -34,6 +35,7 @@ import (
 const checkpointEvery = time.Second
 
 func main() {
+	enter.Intercept()
 	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 

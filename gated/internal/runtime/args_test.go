@@ -24,11 +24,11 @@ func TestDockerArguments(t *testing.T) {
 		Env:    []string{"PATH=/bin", "HOME=/root", "TZ=UTC", "API_KEY=hunter2-secret", "EMPTY="},
 		Limits: groupconfig.Limits{Memory: 2 << 30, CPUs: 1.5, PIDs: 512},
 	}
-	golden.Compare(t, filepath.Join("testdata", "docker.txt"), lines(d.runArgs(spec, 1000, 1001)))
+	golden.Compare(t, filepath.Join("testdata", "docker.txt"), lines(d.runArgs(spec, User{UID: 1000, GID: 1001})))
 	bare := spec
 	bare.Command, bare.Limits, bare.Env = "exec agent --fast", groupconfig.Limits{}, nil
-	golden.Compare(t, filepath.Join("testdata", "docker-bare.txt"), lines(d.runArgs(bare, 0, 0)))
-	for _, arg := range d.runArgs(spec, 0, 0) {
+	golden.Compare(t, filepath.Join("testdata", "docker-bare.txt"), lines(d.runArgs(bare, User{})))
+	for _, arg := range d.runArgs(spec, User{}) {
 		if strings.Contains(arg, "hunter2") {
 			t.Errorf("a secret for everybody to read: %s", arg)
 		}
@@ -131,7 +131,7 @@ func TestTemporaryFolder(t *testing.T) {
 	if err := d.remove(); err != nil {
 		t.Errorf("nothing to remove: %v", err)
 	}
-	if err := d.make(); err != nil {
+	if err := d.make(User{}); err != nil {
 		t.Fatal(err)
 	}
 	closed := filepath.Join(d.path(), "mod", "inner")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"arizuko/gated/internal/runtime/enter"
 )
 
 // Class is what has to change before an agent can be run: nothing but the attempt
@@ -126,17 +128,18 @@ const (
 
 // startFailure returns why the agent's program was never reached, nil if it may have
 // been: only what is certain, for a run without a frame. The shell, bubblewrap and
-// docker report that by an exit code and a line on stderr.
+// docker report that by an exit code and a line on stderr, and so does package enter.
 func startFailure(exit Exit) error {
 	tail := strings.TrimSpace(exit.StderrTail)
 	said := cmp.Or(dockerLine(tail), strings.TrimSpace(tail[strings.LastIndexByte(tail, '\n')+1:]))
 	sandbox := exit.Code == 1 && strings.HasPrefix(said, "bwrap: ")
 	missing := exit.Code == exitNotExecutable || exit.Code == exitNotFound
 	ofShell := exit.Code > 0 && strings.HasPrefix(said, shell+": ")
+	entering := exit.Code == enter.ExitFailed && strings.HasPrefix(said, enter.Prefix)
 	switch {
-	case (sandbox || missing || ofShell) && machineText.MatchString(said):
+	case (sandbox || missing || ofShell || entering) && machineText.MatchString(said):
 		return &MachineError{fmt.Errorf("the agent's program cannot be started: %s", said)}
-	case sandbox, missing && missingText.MatchString(said):
+	case sandbox, entering, missing && missingText.MatchString(said):
 		return setupError("the agent's program cannot be started: %s", said)
 	}
 	return nil

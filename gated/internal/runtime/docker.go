@@ -7,7 +7,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -68,7 +67,7 @@ func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	}
 	labels := d.labels(spec.RunID)
 	p, err := start(ctx, spec, job{
-		argv: append(client, d.runArgs(spec, os.Getuid(), os.Getgid())...),
+		argv: append(client, d.runArgs(spec, spec.user())...),
 		// The client's own come last and take precedence.
 		env: slices.Concat(without(spec.Env, "HOME", "PATH", "TMPDIR"), d.clientEnv()),
 		cleanup: func(exit *Exit) {
@@ -110,10 +109,10 @@ func (d Docker) labels(runID int64) []string {
 // runArgs are the client's arguments. They have no values of variables, which every
 // user of the machine could read: the client takes those from its own
 // environment.
-func (d Docker) runArgs(spec Spec, uid, gid int) []string {
+func (d Docker) runArgs(spec Spec, u User) []string {
 	args := []string{
 		"run", "--interactive", "--rm", "--init", "--pull", "never", "--log-driver", "none",
-		"--user", fmt.Sprintf("%d:%d", uid, gid), "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+		"--user", u.String(), "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
 		"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777", "--network", d.Network,
 		"--mount", mount("type=bind", "source="+spec.Dir, "destination="+workspace), "--workdir", workspace,
 	}

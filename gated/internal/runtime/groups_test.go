@@ -19,7 +19,7 @@ func otherGroups() []string {
 // group, and the folder of all groups, by each name they have on disk or had when
 // folders were nested.
 func (tr runtimeTest) otherGroups(t *testing.T, w testRuntime, e fixture) {
-	if tr.name == "process" {
+	if tr.name == "process" && e.spec.User.IsZero() {
 		return // such agents may do what gated may
 	}
 	c := w.start(t, e.spec)
@@ -79,7 +79,7 @@ func (e fixture) wantUntouched(t *testing.T) {
 // renamedDuringStart moves folders of its own about while a run of the group below
 // starts: that run has its own files each time.
 func (tr runtimeTest) renamedDuringStart(t *testing.T, w testRuntime, e fixture) {
-	if tr.name == "process" {
+	if tr.name == "process" && e.spec.User.IsZero() {
 		return
 	}
 	above := w.start(t, e.spec)
@@ -88,6 +88,7 @@ func (tr runtimeTest) renamedDuringStart(t *testing.T, w testRuntime, e fixture)
 	below.RunID, below.Folder = e.spec.RunID+1, "main/eng/a/b"
 	below.Dir = filepath.Join(e.data, "groups", msg.DirName(below.Folder))
 	below.LogPath += ".below"
+	below.User = ownedBy(t, below.Dir, 59003)
 	for range 3 {
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() {

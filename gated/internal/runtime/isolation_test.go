@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -65,10 +67,27 @@ func newFixture(t testing.TB, attacker string) fixture {
 		t.Fatal(err)
 	}
 	return fixture{data, Spec{
-		RunID: 7, Command: "exec '" + attacker + "'", Image: attackerImage, Dir: group, Folder: "main/eng",
+		RunID: 7, User: ownedBy(t, group, 59002), Command: "exec '" + attacker + "'", Image: attackerImage, Dir: group, Folder: "main/eng",
 		LogPath: filepath.Join(data, "logs", "main", "run-7.log"),
 		Env:     []string{"PATH=" + os.Getenv("PATH"), "HOME=/root", "LANG=C", "API_KEY=k-value"},
 	}}
+}
+
+// ownedBy gives a folder and what is in it to an agent's user if gated is root, and
+// returns the user of the run.
+func ownedBy(t testing.TB, dir string, uid int) User {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return User{}
+	}
+	u := User{UID: uid, GID: uid + 100}
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, u.UID, u.GID))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
 
 func (e fixture) temp() string { return filepath.Join(e.data, "run", "tmp") }
@@ -148,12 +167,12 @@ type runtimeTest struct {
 
 // open makes the runtime for a fixture. With docker the image has the program.
 func (tr runtimeTest) open(e fixture) testRuntime {
+	// The data folder is hidden even inside a readable folder.
+	readable := []string{filepath.Dir(tr.attacker), filepath.Dir(e.data)}
 	switch tr.name {
 	case "process":
-		return testRuntime{Process{Temp: e.temp()}, func(*Spec) {}}
+		return testRuntime{Process{Temp: e.temp(), Readable: readable}, func(*Spec) {}}
 	case "bwrap":
-		// The data folder is hidden even inside a readable folder.
-		readable := []string{filepath.Dir(tr.attacker), filepath.Dir(e.data)}
 		return testRuntime{Sandbox{Temp: e.temp(), Data: e.data, Readable: readable}, func(*Spec) {}}
 	}
 	return testRuntime{
@@ -225,7 +244,7 @@ func (tr runtimeTest) ownFiles(t *testing.T, w testRuntime, e fixture) {
 }
 
 func (tr runtimeTest) otherFiles(t *testing.T, w testRuntime, e fixture) {
-	if tr.name == "process" {
+	if tr.name == "process" && e.spec.User.IsZero() {
 		return // such agents may do what gated may
 	}
 	c := w.start(t, e.spec)
@@ -238,7 +257,7 @@ func (tr runtimeTest) otherFiles(t *testing.T, w testRuntime, e fixture) {
 		"write /etc/planted", "write /usr/planted", "write /planted", "read /etc/shadow", "list /root",
 		"write "+filepath.Join(e.data, "planted"),
 		"write /proc/sys/kernel/domainname") // its own at worst, unlike the rest of /proc/sys
-	if answer := c.ask("list " + e.data); !strings.HasPrefix(answer, "no ") && answer != "ok groups" {
+	if answer := c.ask("list " + e.data); !strings.HasPrefix(answer, "no ") && answer != "ok groups" && answer != "ok groups run" {
 		t.Errorf("the data folder: %q", answer)
 	}
 	gated := os.Getpid()
@@ -354,7 +373,9 @@ func (tr runtimeTest) programMissing(t *testing.T, w testRuntime, e fixture) {
 	spec := e.spec
 	for _, command := range []string{"exec /nowhere/agent", "nosuchagent"} {
 		spec.Command = command
-		if exit := w.start(t, spec).finish(); !isSetup(exit.Err) || !strings.Contains(exit.Reason(), "not found") {
+		// It is the latter if the PATH has folders that are closed to the user.
+		missing := regexp.MustCompile("not found|Permission denied")
+		if exit := w.start(t, spec).finish(); !isSetup(exit.Err) || !missing.MatchString(exit.Reason()) {
 			t.Errorf("%s: %+v", command, exit)
 		}
 	}

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
+
+	"arizuko/gated/internal/runtime/enter"
 )
 
 // probe finds the program it is given as $1, if there is one.
@@ -13,6 +16,19 @@ const probe = `[ -z "$1" ] || command -v "$1" >/dev/null`
 
 // probeArgs are arguments of a shell that looks for the program of a command.
 func probeArgs(command string) []string { return []string{"-c", probe, "sh", program(command)} }
+
+// probeDir makes a folder for a probe in the role of a group's, in temp if that is
+// there. The caller removes it.
+func probeDir(temp string, u User) (string, error) {
+	if _, err := os.Stat(temp); err != nil {
+		temp = "" // gated has not run yet
+	}
+	dir, err := os.MkdirTemp(temp, "check-")
+	if err == nil && !u.IsZero() {
+		err = os.Lchown(dir, u.UID, u.GID)
+	}
+	return dir, err
+}
 
 // runProbe runs a probe and explains its failure. where is a hint for the operator
 // where the program must be.
@@ -26,7 +42,7 @@ func runProbe(cmd *exec.Cmd, command, where string) error {
 	case err == nil:
 		return nil
 	case said != "":
-		return errors.New(said)
+		return errors.New(strings.TrimPrefix(said, enter.Prefix))
 	case errors.As(err, new(*exec.ExitError)):
 		return fmt.Errorf("the agent's program %s is not found%s", program(command), where)
 	}

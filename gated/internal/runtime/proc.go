@@ -71,6 +71,7 @@ type Proc struct {
 	cmd     *exec.Cmd
 	started int64
 	label   string
+	user    User
 	input   *input
 	stdout  *output
 	stderr  *output
@@ -103,7 +104,12 @@ func start(ctx context.Context, spec Spec, j job) (*Proc, error) {
 	// The marker also keeps the environment from being nil, which would mean gated's own.
 	p.cmd.Env = append([]string{runMarker(spec.RunID)}, j.env...)
 	p.cmd.ExtraFiles = j.files
+	p.user = spec.User
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if !spec.User.IsZero() {
+		// Gated's terminal would take input from it.
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	}
 	// Descriptors that gated inherited are not for the agent. Kernels before 5.11 do
 	// not have the call.
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
@@ -131,6 +137,12 @@ func (p *Proc) startWithPipes() (err error) {
 			return err
 		}
 		ours[fd], theirs[fd] = r, w
+		if p.user.IsZero() {
+			continue
+		}
+		if err := w.Chown(p.user.UID, p.user.GID); err != nil { // it may open /dev/stderr
+			return err
+		}
 	}
 	ours[0], theirs[0] = theirs[0], ours[0] // stdin flows the other way
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]

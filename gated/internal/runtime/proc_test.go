@@ -18,10 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"arizuko/gated/internal/runtime/enter"
 	"arizuko/pkg/agentproto"
 )
 
 func TestMain(m *testing.M) {
+	enter.Intercept()
 	if order := os.Getenv(helperEnv); order != "" {
 		var s helperProcess
 		if err := errors.Join(json.Unmarshal([]byte(order), &s), s.serve()); err != nil {

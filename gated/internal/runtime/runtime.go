@@ -6,14 +6,19 @@
 // of this machine; [Sandbox], the same confined by bubblewrap; [Docker], in a
 // container. Gated always holds a process with three pipes, the leader of its
 // process group: the agent itself, bubblewrap or docker's client.
+//
+// A gated that is root runs agents as other users; package enter is the step in
+// between.
 package runtime
 
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"time"
 
+	"arizuko/gated/internal/runtime/enter"
 	"arizuko/pkg/groupconfig"
 )
 
@@ -39,12 +44,22 @@ type Spec struct {
 	Limits  groupconfig.Limits // docker's
 	Dir     string             // the group's folder on disk, absolute, which must exist
 	Folder  string             // the group, for the path at which bwrap shows Dir; "" shows it at Dir
+	// User is whom the agent runs as; zero is gated's own user. Dir must belong to it.
+	User User
 	// Env are the variables of the agent, "NAME=value"; see Environ. A runtime
 	// may have a HOME and a PATH of its own, and adds TMPDIR.
 	Env     []string
 	LogPath string // its folder must exist
 	// Redact hides secrets in what is logged; nil hides none.
 	Redact func(string) string
+}
+
+// user is whom the agent runs as.
+func (s Spec) user() User {
+	if s.User.IsZero() {
+		return User{UID: os.Getuid(), GID: os.Getgid()}
+	}
+	return s.User
 }
 
 // Orphan is a run of an earlier gated, as it was recorded.
@@ -56,16 +71,34 @@ type Orphan struct {
 	Grace    time.Duration // between the signals
 }
 
-// Process runs agents as processes of this machine, with gated's own rights.
+// Process runs agents as processes of this machine, with the rights of their user.
 type Process struct {
-	Temp string // the folder of the runs' temporary folders
+	Temp     string   // the folder of the runs' temporary folders
+	Readable []string // folders and files of others that the agents' users must be able to reach
 }
 
 // Check makes the shell look for the agent's program.
 func (p Process) Check(ctx context.Context, spec Spec) error {
-	probe := exec.CommandContext(ctx, shell, probeArgs(spec.Command)...)
+	dir, err := probeDir(p.Temp, spec.User)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	spec.Dir = dir
+	argv, where := append([]string{shell}, probeArgs(spec.Command)...), ""
+	if !spec.User.IsZero() {
+		argv = p.enter(spec, nil, argv)
+		where = " by user " + spec.User.String() + ", whom AGENT_READABLE shows folders that are closed to others"
+	}
+	probe := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	probe.Env = spec.Env
-	return runProbe(probe, spec.Command, "")
+	return runProbe(probe, spec.Command, where)
+}
+
+// enter is the command line that becomes command with the user of the spec.
+func (p Process) enter(spec Spec, paths, command []string) []string {
+	order := enter.Order{User: spec.User, Dir: spec.Dir, Reach: true, Paths: paths, Readable: p.Readable, Command: command}
+	return append([]string{self}, order.Args()...)
 }
 
 // Start runs spec.Command by sh -c.
@@ -74,14 +107,15 @@ func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
 		return nil, errNoCommand
 	}
 	temp := tempDir{p.Temp, spec.RunID}
-	if err := temp.make(); err != nil {
+	if err := temp.make(spec.User); err != nil {
 		return nil, typed(err)
 	}
-	proc, err := start(ctx, spec, job{
-		argv:    []string{shell, "-c", spec.Command},
-		env:     append(without(spec.Env, "TMPDIR"), "TMPDIR="+temp.path()),
-		cleanup: temp.cleanup,
-	})
+	argv, env := []string{shell, "-c", spec.Command}, without(spec.Env, "TMPDIR")
+	if !spec.User.IsZero() {
+		argv = p.enter(spec, []string{temp.path()}, argv)
+		env = append(without(env, "HOME"), "HOME="+spec.Dir)
+	}
+	proc, err := start(ctx, spec, job{argv: argv, env: append(env, "TMPDIR="+temp.path()), cleanup: temp.cleanup})
 	if err != nil {
 		return nil, errors.Join(typed(err), temp.remove())
 	}
@@ -97,6 +131,13 @@ func (p Process) End(_ context.Context, left Orphan) (found bool, err error) {
 	return found, tempDir{p.Temp, left.RunID}.remove()
 }
 
-const shell = "/bin/sh"
+// User is a user and its only group.
+type User = enter.User
+
+const (
+	shell = "/bin/sh"
+	// self is gated's own program, even if its file was replaced.
+	self = "/proc/self/exe"
+)
 
 var errNoCommand = &SetupError{errors.New("no command is set: set AGENT_COMMAND or the group's agent.command")}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"arizuko/gated/internal/runtime/enter"
 )
 
 // Sandbox runs agents as processes confined by bubblewrap: they see the system's
@@ -32,7 +34,7 @@ func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "gated-check-")
+	dir, err := probeDir("", spec.User)
 	if err != nil {
 		return err
 	}
@@ -42,8 +44,14 @@ func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	probe := exec.CommandContext(ctx, bwrap, append(append(view.args(), shell), probeArgs(spec.Command)...)...)
-	probe.Env = spec.Env
+	program, err := os.Open(self)
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	command := view.command(append([]string{shell}, probeArgs(spec.Command)...), 3)
+	probe := exec.CommandContext(ctx, bwrap, append(view.args(), command...)...)
+	probe.Env, probe.ExtraFiles = spec.Env, []*os.File{program}
 	return runProbe(probe, spec.Command, " in the sandbox, where only the system, this program's folder and AGENT_READABLE are")
 }
 
@@ -58,7 +66,7 @@ func (s Sandbox) Start(ctx context.Context, spec Spec) (*Proc, error) {
 		return nil, err
 	}
 	temp := tempDir{s.Temp, spec.RunID}
-	if err := temp.make(); err != nil {
+	if err := temp.make(spec.User); err != nil {
 		return nil, typed(err)
 	}
 	p, err := s.start(ctx, spec, bwrap, temp)
@@ -78,12 +86,18 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 		return nil, err
 	}
 	defer infoWriter.Close()
+	program, err := os.Open(self)
+	if err != nil {
+		_ = info.Close()
+		return nil, err
+	}
+	defer program.Close()
 	first := sync.OnceValue(func() initProcess { return readInfo(info) })
 	argv := append([]string{bwrap, "--info-fd", "3"}, view.args()...)
 	p, err := start(ctx, spec, job{
-		argv:      append(argv, shell, "-c", spec.Command),
+		argv:      append(argv, view.command([]string{shell, "-c", spec.Command}, 4)...),
 		env:       append(without(spec.Env, "HOME", "TMPDIR"), "HOME="+view.shown, "TMPDIR=/tmp"),
-		files:     []*os.File{infoWriter},
+		files:     []*os.File{infoWriter, program},
 		pinned:    true, // it is killed with its parent
 		terminate: func() { first().terminate() },
 		cleanup: func(exit *Exit) {
@@ -129,7 +143,9 @@ func findBwrap() (string, error) {
 
 // view is what a sandbox shows of the machine. All paths are real ones.
 type view struct {
+	user     User
 	system   []string // bubblewrap's arguments for the system's folders
+	folders  []string // closed to the user: only what readable names of them is there
 	readable []string
 	data     string
 	temp     string
@@ -138,7 +154,7 @@ type view struct {
 }
 
 func (s Sandbox) view(spec Spec, temp string) (v view, err error) {
-	v.system = systemArgs()
+	v.user, v.system = spec.User, systemArgs()
 	resolve := func(path string) string {
 		real, e := filepath.EvalSymlinks(path)
 		err = errors.Join(err, e)
@@ -150,21 +166,54 @@ func (s Sandbox) view(spec Spec, temp string) (v view, err error) {
 		v.shown = filepath.Join(filepath.Dir(v.dir), filepath.FromSlash(spec.Folder))
 	}
 	for _, path := range s.Readable {
-		// A link is shown as its target, under its own name.
-		if _, e := os.Stat(path); !errors.Is(e, fs.ErrNotExist) {
-			v.readable = append(v.readable, path)
-		}
+		err = errors.Join(err, v.addReadable(path))
 	}
 	return v, err
 }
 
+// addReadable adds what is there of a path. A link is shown as its target, under its
+// own name; of a folder that is closed to the user the entries are shown.
+func (v *view) addReadable(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || v.user.IsZero() || !info.IsDir() || v.user.MayEnter(info) {
+		v.readable = append(v.readable, path)
+		return err
+	}
+	entries, err := os.ReadDir(path)
+	v.folders = append(v.folders, path)
+	for _, entry := range entries {
+		entry := filepath.Join(path, entry.Name())
+		if _, err := os.Stat(entry); err == nil {
+			v.readable = append(v.readable, entry)
+		}
+	}
+	return err
+}
+
+// command is what runs in the sandbox to become argv. program is the descriptor of
+// gated's own program: bubblewrap runs as root if gated does, and the agent must not.
+func (v view) command(argv []string, program int) []string {
+	if v.user.IsZero() {
+		return argv
+	}
+	order := enter.Order{User: v.user, Dir: v.shown, Command: argv}
+	return append([]string{fmt.Sprintf("/proc/self/fd/%d", program)}, order.Args()...)
+}
+
 // args are the arguments up to the command. Later ones cover earlier ones: the data
 // folder is hidden whatever made it visible, and the group's folder is mounted
-// over that. Even root has no capabilities inside.
+// over that. There are no capabilities inside but those for becoming the user,
+// which package enter gives up.
 func (v view) args() []string {
 	args := []string{
 		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--die-with-parent", "--new-session", "--cap-drop", "ALL",
+	}
+	if !v.user.IsZero() {
+		args = append(args, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
 	}
 	args = append(args, v.system...)
 	args = append(args, "--proc", "/proc")
@@ -173,11 +222,31 @@ func (v view) args() []string {
 		args = append(args, "--ro-bind-try", "/proc/"+path, "/proc/"+path)
 	}
 	args = append(args, "--dev", "/dev", "--bind", v.temp, "/tmp")
-	for _, path := range v.readable {
-		args = append(args, "--ro-bind", path, path)
+	for _, path := range v.folders {
+		args = append(args, "--tmpfs", path)
 	}
-	args = append(args, "--tmpfs", v.data, "--bind", v.dir, v.shown)
-	return append(args, "--remount-ro", v.data, "--remount-ro", "/", "--chdir", v.shown, "--")
+	for _, path := range v.readable {
+		args = append(append(args, v.parents(path)...), "--ro-bind", path, path)
+	}
+	args = append(append(args, "--tmpfs", v.data), v.parents(v.shown)...)
+	args = append(args, "--bind", v.dir, v.shown)
+	args = append(args, "--remount-ro", v.data, "--remount-ro", "/")
+	if v.user.IsZero() {
+		args = append(args, "--chdir", v.shown) // else its user does it: root has no right to
+	}
+	return append(args, "--")
+}
+
+// parents make the folders above what is bound to path: those that bubblewrap makes
+// itself may be closed to the user.
+func (v view) parents(path string) (args []string) {
+	if v.user.IsZero() {
+		return nil
+	}
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		args = append([]string{"--dir", dir}, args...)
+	}
+	return args
 }
 
 // systemArgs mount what programs need of the system, read-only. Of /etc only what

@@ -19,14 +19,22 @@ type tempDir struct {
 func (d tempDir) name() string { return "run-" + strconv.FormatInt(d.runID, 10) }
 func (d tempDir) path() string { return filepath.Join(d.parent, d.name()) }
 
-func (d tempDir) make() error {
+func (d tempDir) make(u User) error {
 	if err := d.remove(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(d.parent, 0o700); err != nil {
 		return err
 	}
-	return os.Mkdir(d.path(), 0o700)
+	return mkdirFor(d.path(), u)
+}
+
+// mkdirFor makes a folder of the user's own.
+func mkdirFor(path string, u User) error {
+	if err := os.Mkdir(path, 0o700); err != nil || u.IsZero() {
+		return err
+	}
+	return os.Lchown(path, u.UID, u.GID)
 }
 
 // remove returns no error if there is nothing to remove.

@@ -1,0 +1,194 @@
+// Package enter is the last step before an agent: gated runs its own program again,
+// as `gated enter`, and that becomes the agent. In between it makes the agent's
+// files reachable for the agent's user, becomes that user, and gives up every
+// privilege.
+package enter
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// Name is the subcommand.
+	Name = "enter"
+	// Prefix begins the line on stderr that says why the agent was not reached.
+	Prefix = "gated enter: "
+	// ExitFailed is the exit code with that line. An agent may use it too.
+	ExitFailed = 125
+)
+
+// User is a user and its only group.
+type User struct{ UID, GID int }
+
+// IsZero reports whether no user is set. Root is never set.
+func (u User) IsZero() bool { return u == User{} }
+
+func (u User) String() string { return fmt.Sprintf("%d:%d", u.UID, u.GID) }
+
+// parseUser refuses root, and root's group.
+func parseUser(text string) (User, error) {
+	uid, gid, _ := strings.Cut(text, ":")
+	u, uidErr := strconv.ParseUint(uid, 10, 31)
+	g, gidErr := strconv.ParseUint(gid, 10, 31)
+	if uidErr != nil || gidErr != nil || u == 0 || g == 0 {
+		return User{}, fmt.Errorf("user %q: want uid:gid, neither of them 0", text)
+	}
+	return User{int(u), int(g)}, nil
+}
+
+// Order is what to do. Its values are visible in the process list until the agent runs.
+type Order struct {
+	// User is who the agent becomes; zero leaves user, groups and capabilities as
+	// they are.
+	User User
+	// Dir is the working directory.
+	Dir string
+	// Reach makes Dir, Paths and Readable reachable for the user: what closed folders
+	// keep from it is mounted over those. It takes the rights of root.
+	Reach bool
+	// Paths are further files and folders that the user must be able to reach, such as
+	// its temporary folder. They and Dir have to belong to the user.
+	Paths []string
+	// Readable are files and folders of others that the user must be able to reach. Of a
+	// folder that is closed to the user the entries are shown, as far as their own modes
+	// allow. Those that do not exist are left out.
+	Readable []string
+	// Command is the program, by its path, and its arguments.
+	Command []string
+}
+
+// Args are the arguments of the program that calls Intercept.
+func (o Order) Args() []string {
+	args := []string{Name}
+	if !o.User.IsZero() {
+		args = append(args, "--user", o.User.String())
+	}
+	args = append(args, "--dir", o.Dir)
+	if o.Reach {
+		args = append(args, "--reach")
+	}
+	for _, path := range o.Paths {
+		args = append(args, "--path", path)
+	}
+	for _, path := range o.Readable {
+		args = append(args, "--readable", path)
+	}
+	return append(append(args, "--"), o.Command...)
+}
+
+func parse(args []string) (o Order, err error) {
+	fs := flag.NewFlagSet(Name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Func("user", "", func(text string) (err error) {
+		o.User, err = parseUser(text)
+		return err
+	})
+	fs.StringVar(&o.Dir, "dir", "", "")
+	fs.BoolVar(&o.Reach, "reach", false, "")
+	list := func(to *[]string) func(string) error {
+		return func(path string) error {
+			*to = append(*to, path)
+			return nil
+		}
+	}
+	fs.Func("path", "", list(&o.Paths))
+	fs.Func("readable", "", list(&o.Readable))
+	err = fs.Parse(args)
+	o.Command = fs.Args()
+	if err == nil && len(o.Command) == 0 {
+		err = errors.New("no command")
+	}
+	return o, err
+}
+
+// Intercept does what the command line says if that is of Args, and does not return
+// then. It comes first in main: nothing else has to be set up.
+func Intercept() {
+	if len(os.Args) < 2 || os.Args[1] != Name {
+		return
+	}
+	// Capabilities and mount namespaces are of threads, and execve keeps those of its own.
+	goruntime.LockOSThread()
+	o, err := parse(os.Args[2:])
+	if err == nil {
+		err = o.run()
+	}
+	fmt.Fprintf(os.Stderr, "%s%v\n", Prefix, err)
+	os.Exit(ExitFailed)
+}
+
+// run returns only errors.
+func (o Order) run() error {
+	if err := closeOnExec(); err != nil {
+		return err
+	}
+	if o.Reach {
+		if err := o.reach(); err != nil {
+			return err
+		}
+	}
+	if !o.User.IsZero() {
+		if err := o.User.become(); err != nil {
+			return fmt.Errorf("become user %s: %w", o.User, err)
+		}
+	}
+	if err := os.Chdir(o.Dir); err != nil {
+		return fmt.Errorf("%w: agents run as user %s, who must be able to enter their folder", err, o.User)
+	}
+	return &os.PathError{Op: "execute", Path: o.Command[0], Err: syscall.Exec(o.Command[0], o.Command, os.Environ())}
+}
+
+// closeOnExec keeps every descriptor but the standard ones from the agent.
+func closeOnExec() error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, entry := range open {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
+
+// become changes user, groups and capabilities of the calling thread, for good.
+func (u User) become() error {
+	for c := 0; ; c++ {
+		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0)
+		if err != nil {
+			break // there are no more
+		}
+		if held == 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
+			return fmt.Errorf("give up capability %d: %w", c, err)
+		}
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		return fmt.Errorf("leave groups: %w", err)
+	}
+	if err := syscall.Setresgid(u.GID, u.GID, u.GID); err != nil {
+		return err
+	}
+	if err := syscall.Setresuid(u.UID, u.UID, u.UID); err != nil {
+		return err
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("give up capabilities: %w", err)
+	}
+	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}

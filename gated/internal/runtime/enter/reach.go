@@ -1,0 +1,269 @@
+package enter
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxLinks is how many symbolic links may lead to a path, as in the kernel.
+const maxLinks = 40
+
+// reach makes the order's paths reachable for its user. Folders that the user cannot
+// enter, such as /root and the data folder, are covered by empty ones that hold
+// nothing but these paths, in a mount namespace of its own.
+func (o Order) reach() error {
+	all, err := o.things()
+	if err != nil {
+		return err
+	}
+	closed, err := firstClosed(all, o.User)
+	if err != nil || closed == "" {
+		return err
+	}
+	if err := ownMounts(); err != nil {
+		return fmt.Errorf("agents run as user %s and cannot enter %s, and gated must not mount anything (%w): "+
+			"let others enter that folder (chmod o+x), or run gated as a user other than root", o.User, closed, err)
+	}
+	defer unix.Umask(unix.Umask(0o022)) // for the folders made below
+	for i := range all {
+		if err := all[i].open(); err != nil {
+			return err
+		}
+	}
+	for _, t := range all {
+		if err := t.show(o.User); err != nil {
+			return fmt.Errorf("show %s to the agent: %w", t.at, err)
+		}
+	}
+	return nil
+}
+
+// ownMounts gives the thread a mount namespace of its own, from which no mount leaves.
+func ownMounts() error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return err
+	}
+	return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
+}
+
+// thing is what a user must be able to reach. All folders of its path are real ones.
+type thing struct {
+	at     string
+	target string // of a symbolic link
+	opened bool   // a folder whose entries are shown, since it is closed itself
+	dir    bool
+	fd     int // O_PATH, but for links
+}
+
+// things returns what the paths consist of, a folder before what is in it.
+func (o Order) things() (all []thing, err error) {
+	for _, path := range append([]string{o.Dir}, o.Paths...) {
+		real, links, err := trace(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, links...), thing{at: real})
+	}
+	for _, path := range o.Readable {
+		found, err := readable(path, o.User)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	slices.SortStableFunc(all, func(a, b thing) int { return strings.Compare(a.at, b.at) })
+	return slices.CompactFunc(all, func(a, b thing) bool { return a.at == b.at }), nil
+}
+
+func readable(path string, u User) ([]thing, error) {
+	real, all, err := trace(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() || u.MayEnter(info) {
+		return append(all, thing{at: real}), nil
+	}
+	all = append(all, thing{at: real, opened: true})
+	entries, err := os.ReadDir(real)
+	for _, entry := range entries {
+		t := thing{at: filepath.Join(real, entry.Name())}
+		if entry.Type()&fs.ModeSymlink != 0 {
+			if t.target, err = os.Readlink(t.at); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, t)
+	}
+	return all, err
+}
+
+// trace resolves a path and returns the symbolic links on the way.
+func trace(path string) (real string, links []thing, err error) {
+	real = "/"
+	for rest := split(path); len(rest) > 0; {
+		next := filepath.Join(real, rest[0])
+		info, err := os.Lstat(next)
+		if err != nil {
+			return "", nil, err
+		}
+		rest = rest[1:]
+		if info.Mode()&fs.ModeSymlink == 0 {
+			real = next
+			continue
+		}
+		target, err := os.Readlink(next)
+		if err == nil && len(links) == maxLinks {
+			err = &os.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		if filepath.IsAbs(target) {
+			real = "/"
+		}
+		links, rest = append(links, thing{at: next, target: target}), append(split(target), rest...)
+	}
+	return real, links, nil
+}
+
+func split(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+}
+
+// firstClosed returns a folder that keeps the user from one of the things, "" if
+// there is none.
+func firstClosed(all []thing, u User) (string, error) {
+	for _, t := range all {
+		closed, err := t.closed(u)
+		if err != nil || closed != "" {
+			return closed, err
+		}
+	}
+	return "", nil
+}
+
+// closed returns the highest folder above the thing, or the folder itself if it is to
+// be opened, that exists and the user cannot enter.
+func (t thing) closed(u User) (string, error) {
+	at := "/"
+	parts := split(t.at)
+	if !t.opened {
+		parts = parts[:max(0, len(parts)-1)]
+	}
+	for i := -1; i < len(parts); i++ {
+		if i >= 0 {
+			at = filepath.Join(at, parts[i])
+		}
+		info, err := os.Stat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", nil // it will be made
+		case err != nil:
+			return "", err
+		case !u.MayEnter(info):
+			return at, nil
+		}
+	}
+	return "", nil
+}
+
+// MayEnter reports whether the user can enter a folder. It goes by the mode alone: what an access list allows beyond it is covered,
+// which does no harm.
+func (u User) MayEnter(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return false
+	}
+	search := fs.FileMode(0o001)
+	switch {
+	case int(st.Uid) == u.UID:
+		search = 0o100
+	case int(st.Gid) == u.GID:
+		search = 0o010
+	}
+	return info.Mode()&search != 0
+}
+
+// open keeps the thing at hand: what is mounted from then on may cover it.
+func (t *thing) open() error {
+	if t.target != "" {
+		return nil
+	}
+	fd, err := unix.Open(t.at, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: t.at, Err: err}
+	}
+	info, err := os.Lstat(t.at)
+	if err != nil {
+		return err
+	}
+	t.fd, t.dir = fd, info.IsDir()
+	return nil
+}
+
+// show covers the folder that is closed, if there is one, and puts the thing into what
+// covers it.
+func (t thing) show(u User) error {
+	closed, err := t.closed(u)
+	if err != nil {
+		return err
+	}
+	if closed != "" {
+		if err := unix.Mount("tmpfs", closed, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m"); err != nil {
+			return fmt.Errorf("cover %s: %w", closed, err)
+		}
+	}
+	if t.opened || t.visible() {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(t.at), 0o755); err != nil {
+		return err
+	}
+	if t.target != "" {
+		return os.Symlink(t.target, t.at)
+	}
+	if err := t.mountPoint(); err != nil {
+		return err
+	}
+	return unix.Mount("/proc/thread-self/fd/"+strconv.Itoa(t.fd), t.at, "", unix.MS_BIND|unix.MS_REC, "")
+}
+
+// visible reports whether the thing is at its place.
+func (t thing) visible() bool {
+	var there, here unix.Stat_t
+	if err := unix.Lstat(t.at, &there); err != nil {
+		return false
+	}
+	if t.target != "" {
+		return there.Mode&unix.S_IFMT == unix.S_IFLNK
+	}
+	err := unix.Fstat(t.fd, &here)
+	return err == nil && here.Dev == there.Dev && here.Ino == there.Ino
+}
+
+func (t thing) mountPoint() error {
+	if t.dir {
+		if err := os.Mkdir(t.at, 0o755); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	}
+	f, err := os.OpenFile(t.at, os.O_CREATE|os.O_RDONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
