@@ -3,6 +3,7 @@ module arizuko/routd
 go 1.26.0
 
 require (
+	arizuko/migrations v0.0.0
 	arizuko/pkg v0.0.0
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/google/go-cmp v0.7.0
@@ -12,7 +13,6 @@ require (
 )
 
 require (
-	arizuko/migrations v0.0.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/caarlos0/env/v11 v11.4.2 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -18,6 +18,7 @@ import (
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/routecheck"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/api"
 	"arizuko/routd/internal/cli"
@@ -43,14 +44,7 @@ func program() daemon.Program {
 			}
 			return d.run(ctx)
 		},
-		Check: func(context.Context, io.Writer) error {
-			cfg, err := loadConfig()
-			if err != nil {
-				return err
-			}
-			_, err = cfg.Secret()
-			return err
-		},
+		Check: check,
 		Addr: func() (config.Addr, error) {
 			cfg, err := loadConfig()
 			return cfg.Addr, err
@@ -64,6 +58,9 @@ func program() daemon.Program {
 		}),
 	}
 }
+
+// maxWarnings bounds how many warnings about a table are logged and shown; `routd check` has all.
+const maxWarnings = 10
 
 // routd is a started process with its table.
 type routd struct {
@@ -119,15 +116,15 @@ func (d *routd) open(ctx context.Context) (err error) {
 // shows, and in the log, once per problem. It is called by one goroutine at a time.
 func (d *routd) report(t *routing.Table) {
 	d.Log.Info("table reloaded", "version", t.Version, "count", t.Len(), "invalid", t.InvalidRows())
-	notes := t.Notes()
+	notes := slices.Concat(t.Notes(), routecheck.Lines(t.Warnings(), maxWarnings))
 	for _, note := range notes {
 		if !slices.Contains(d.noted, note) {
-			d.Log.Warn("invalid row ignored", "reason", note)
+			d.Log.Warn("check routes and groups", "reason", note)
 		}
 	}
 	d.noted = notes
-	d.Ready.Note(notes...)
-	d.Heartbeat.Report(daemon.Connected, strings.Join(notes, "; "))
+	d.Ready.Note(t.Notes()...)
+	d.Heartbeat.Report(daemon.Connected, strings.Join(notes, "\n"))
 }
 
 func (d *routd) run(ctx context.Context) error {

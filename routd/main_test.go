@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -123,16 +124,54 @@ func fill(t testing.TB, data string, n int) {
 	}
 }
 
-// A route that relied on a display name, from before names had a key of their own.
-func TestStart_InvalidRoute_NamedInLogAndDaemons(t *testing.T) {
-	data := dataFolder(t)
+// storeRoutes adds a group and routes, as they were stored by an older routd or a SQL shell.
+func storeRoutes(t *testing.T, data string, routes ...msg.Route) *store.Store {
+	t.Helper()
 	st := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil)
 	err := st.Write(t.Context(), func(tx *store.Tx) error {
-		return tx.PutRoute(&msg.Route{Match: "sender=Ann", Target: "builtin:drop"})
+		if _, err := tx.PutGroup(&msg.Group{Folder: "acme", Config: json.RawMessage(`{}`)}); err != nil {
+			return err
+		}
+		for _, r := range routes {
+			if err := tx.PutRoute(&r); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return st
+}
+
+func TestCheck_StoredRoutes_Named(t *testing.T) {
+	data := dataFolder(t)
+	t.Setenv("ARIZUKO_DATA", data)
+	var out bytes.Buffer
+	if err := check(t.Context(), &out); err != nil || out.Len() > 0 {
+		t.Errorf("no routes: %v, %s", err, &out)
+	}
+	storeRoutes(t, data, msg.Route{Match: "platform=telegram", Target: "acme"}, msg.Route{Match: "sender=telegram:42", Target: "acme"})
+	if err := check(t.Context(), &out); err != nil || !strings.HasPrefix(out.String(), "warning: route 1 (platform=telegram) lets any user reach group acme") ||
+		strings.Contains(out.String(), "route 2") {
+		t.Errorf("an open route: %v, %s", err, &out)
+	}
+	storeRoutes(t, data, msg.Route{Match: "sender=Ann", Target: "acme"})
+	if err := check(t.Context(), io.Discard); err == nil || !strings.HasPrefix(err.Error(), "route 3 matches nothing: ") {
+		t.Errorf("an invalid route: %v", err)
+	}
+	t.Setenv("ARIZUKO_DATA", t.TempDir())
+	t.Setenv("ARIZUKO_SECRET", secret)
+	if err := check(t.Context(), io.Discard); err != nil {
+		t.Errorf("without a database: %v", err)
+	}
+}
+
+// A route that relied on a display name, from before names had a key of their own.
+func TestStart_StoredRoutes_NamedInLogAndDaemons(t *testing.T) {
+	data := dataFolder(t)
+	st := storeRoutes(t, data, msg.Route{Match: "sender=Ann", Target: "builtin:drop"}, msg.Route{Match: "platform=telegram", Target: "acme"})
 	cfg, err := config.Load[Config]([]string{"ARIZUKO_DATA=" + data, "ROUTD_ADDR=127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
@@ -146,13 +185,14 @@ func TestStart_InvalidRoute_NamedInLogAndDaemons(t *testing.T) {
 	d.report(d.loader.Table()) // reloaded, with the same rows
 	done := make(chan error, 1)
 	go func() { done <- d.run(ctx) }()
-	const problem = `route 1 matches nothing: match: sender: "Ann" is not an id`
+	const problem, opening = `route 1 matches nothing: match: sender: "Ann" is not an id`, "\nroute 2 (platform=telegram) lets any user reach"
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		daemons, err := st.Daemons(t.Context())
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("%v: no %q in %+v", err, problem, daemons)
 		}
-		if len(daemons) == 1 && daemons[0].Connection == "connected" && strings.HasPrefix(daemons[0].Detail, problem) {
+		if len(daemons) == 1 && daemons[0].Connection == "connected" &&
+			strings.HasPrefix(daemons[0].Detail, problem) && strings.Contains(daemons[0].Detail, opening) {
 			break
 		}
 	}
@@ -160,8 +200,8 @@ func TestStart_InvalidRoute_NamedInLogAndDaemons(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if n := strings.Count(log.String(), "matches nothing"); n != 1 {
-		t.Errorf("%d lines about the route in the log:\n%s", n, &log)
+	if n := strings.Count(log.String(), `level=WARN msg="check routes and groups"`); n != 2 {
+		t.Errorf("%d lines about the routes in the log:\n%s", n, &log)
 	}
 }
 

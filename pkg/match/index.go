@@ -33,6 +33,9 @@ type Route struct {
 	expr Expr
 }
 
+// Expr is the parsed Match.
+func (r *Route) Expr() Expr { return r.expr }
+
 // Index finds the first row that matches an event. It never changes, so any number of
 // goroutines may use it.
 //
@@ -59,7 +62,7 @@ func Compile(rows []Row) (*Index, []InvalidRow) {
 	ix := &Index{routes: make([]Route, 0, len(rows))}
 	var invalid []InvalidRow
 	for _, row := range rows {
-		route, err := parseRow(row)
+		route, err := ParseRow(row)
 		if err != nil {
 			invalid = append(invalid, InvalidRow{ID: row.ID, Err: err})
 			continue
@@ -70,7 +73,8 @@ func Compile(rows []Row) (*Index, []InvalidRow) {
 	return ix, invalid
 }
 
-func parseRow(row Row) (Route, error) {
+// ParseRow returns the problem of a row that Compile would leave out.
+func ParseRow(row Row) (Route, error) {
 	expr, err := ParseMatch(row.Match)
 	if err != nil {
 		return Route{}, fmt.Errorf("match: %w", err)

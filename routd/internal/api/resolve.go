@@ -11,12 +11,17 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
+	"arizuko/pkg/routecheck"
 	"arizuko/routd/internal/engagement"
 	"arizuko/routd/internal/routing"
 )
 
-// maxExplained bounds how many rows a test explains that do not match.
-const maxExplained = 20
+const (
+	// maxExplained bounds how many rows a test explains that do not match.
+	maxExplained = 20
+	// maxWarnings bounds how many warnings about the tested table are listed.
+	maxWarnings = 20
+)
 
 func (a *API) resolve(r *http.Request) (*answer, error) {
 	request, err := httpx.Decode[routeapi.Request](r)
@@ -92,6 +97,8 @@ type testResult struct {
 	Answer routeapi.Answer `json:"answer"`
 	Route  *msg.Route      `json:"route"`
 	Trace  []string        `json:"trace"` // the rows before the matching one, then the answer's trace
+	// Warnings are about the whole table: rows that match nothing, groups that strangers can reach.
+	Warnings []string `json:"warnings"`
 }
 
 func (a *API) testRoutes(r *http.Request) (*answer, error) {
@@ -121,5 +128,7 @@ func (a *API) testRoutes(r *http.Request) (*answer, error) {
 		Answer: decided,
 		Route:  table.Route(decided.RouteID),
 		Trace:  slices.Concat(table.Explain(&request.Item, maxExplained), decided.Trace),
+
+		Warnings: append(routecheck.Lines(table.Warnings(), maxWarnings), table.Notes()...),
 	}}, nil
 }

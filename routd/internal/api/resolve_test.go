@@ -98,6 +98,31 @@ func TestResolve_Answers_CountedAndLogged(t *testing.T) {
 	}
 }
 
+func TestTestRoutes_OpenTable_Warns(t *testing.T) {
+	f := newFixture(t)
+	f.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`)
+	f.must(t, 201, "POST", "/v1/groups", `{"folder":"listed","config":{"access":["telegram:42"]}}`)
+	f.must(t, 201, "POST", "/v1/routes", `{"match":"sender=telegram:42","target":"acme"}`)
+	f.must(t, 201, "POST", "/v1/routes", `{"target":"listed"}`)
+	for body, want := range map[string]string{
+		`{"chat_jid":"telegram:7"}`:                                                                                 "",
+		`{"chat_jid":"telegram:7","routes":[]}`:                                                                     "",
+		`{"chat_jid":"telegram:7","routes":[{"id":4,"target":"acme"}]}`:                                             "route 4 (everything) lets any user reach group acme",
+		`{"chat_jid":"telegram:7","routes":[{"id":4,"match":"sender=telegram:4*","target":"acme"}]}`:                "route 4 (sender=telegram:4*) lets any user",
+		`{"chat_jid":"telegram:7","routes":[{"id":4,"match":"sender=*Lee","target":"builtin:drop"}]}`:               "use sender_name",
+		`{"chat_jid":"telegram:7","routes":[{"target":"builtin:drop"},{"match":"platform=slack","target":"acme"}]}`: "",
+	} {
+		var v struct{ Warnings []string }
+		answer := f.must(t, 200, "POST", "/v1/routes/test", body)
+		if err := json.Unmarshal([]byte(answer), &v); err != nil || v.Warnings == nil {
+			t.Fatalf("%v: %s", err, answer)
+		}
+		if want == "" && len(v.Warnings) > 0 || want != "" && (len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], want)) {
+			t.Errorf("%s: %q, want %q", body, v.Warnings, want)
+		}
+	}
+}
+
 func TestTestRoutes_EditedTable_NothingChanges(t *testing.T) {
 	f := newFixture(t)
 	f.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`)

@@ -90,7 +90,7 @@ func TestCommands_Output(t *testing.T) {
 		{[]string{"groups", "show", "acme"}, "name: -\n"},
 		{[]string{"groups", "show", "acme"}, "\"model\": \"m\""},
 		{[]string{"routes", "add", "--seq", "10", "--match", "platform=telegram verb=mention", "--target", "acme/eng"}, "added route 1"},
-		{[]string{"routes", "add", "-target=acme#observe", "-seq=20", `-impulse={"quiet_ms":5}`}, "added route 2"},
+		{[]string{"routes", "add", "-target=acme#observe", "-seq=20", `-impulse={"quiet_ms":5}`}, "added route 2\nwarning: route 2 (everything) only observes, but lets any user reach group acme by a text"},
 		{[]string{"groups", "list"}, "acme/eng Eng ?[2J 20"},
 		{[]string{"routes", "list"}, "ID SEQ MATCH TARGET IMPULSE\n" +
 			"1 10 platform=telegram verb=mention acme/eng -\n" +
@@ -99,6 +99,9 @@ func TestCommands_Output(t *testing.T) {
 			"target acme#observe\nreason route_observe\nhome acme\nsurface telegram-group, about 1500 characters\n" +
 			`why route 1: verb=mention does not match "message"` + "\nroute 2 (everything) leads to acme#observe\n"},
 		{[]string{"routes", "test", "--chat", "telegram:-1", "--verb", "mention", "--thread", "5"}, "surface telegram-topic"},
+		{[]string{"routes", "test", "--chat", "telegram:-1"}, "\nwarnings route 1 (platform=telegram verb=mention) lets any user reach group acme/eng;"},
+		{[]string{"routes", "add", "--match", "sender=telegram:42", "--target", "acme"}, "added route 3\n"},
+		{[]string{"routes", "rm", "3"}, "removed route 3\n"},
 		{[]string{"routes", "test", "--chat", "telegram:-1", "--kind", "dm", "--sticky", "acme"}, "reason sticky_target"},
 		{[]string{"routes", "rm", "1", "2"}, "removed route 1\nremoved route 2\n"},
 		{[]string{"groups", "rm", "acme/eng", "acme"}, "removed group acme/eng\nremoved group acme\n"},

@@ -10,6 +10,7 @@ import (
 	"arizuko/pkg/cli"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
+	"arizuko/pkg/routecheck"
 )
 
 const routesPath = "/v1/routes"
@@ -62,8 +63,33 @@ func (c *verbs) addRoute(ctx context.Context, args []string, out io.Writer) erro
 	if err := c.Call(ctx, http.MethodPost, routesPath, r, &r); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "added route %d\n", r.ID)
-	return err
+	if _, err = fmt.Fprintf(out, "added route %d\n", r.ID); err != nil {
+		return err
+	}
+	return c.warnOfRoute(ctx, r.ID, out)
+}
+
+// warnOfRoute prints what an operator should know about a route that was added: mostly that it lets
+// anyone in.
+func (c *verbs) warnOfRoute(ctx context.Context, id int64, out io.Writer) error {
+	var table struct {
+		Routes []msg.Route
+		Groups []msg.Group
+	}
+	for _, path := range []string{routesPath, groupsPath} {
+		if err := c.Call(ctx, http.MethodGet, path, nil, &table); err != nil {
+			return err
+		}
+	}
+	for _, w := range routecheck.Warnings(table.Routes, table.Groups) {
+		if w.Route != id {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "warning: %s\n", cli.PrintableLine(w.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *verbs) removeRoutes(ctx context.Context, args []string, out io.Writer) error {
@@ -116,8 +142,9 @@ func (c *verbs) testRoutes(ctx context.Context, args []string, out io.Writer) er
 
 // testResult is the decision on a tested message.
 type testResult struct {
-	Answer routeapi.Answer
-	Trace  []string
+	Answer   routeapi.Answer
+	Trace    []string
+	Warnings []string
 }
 
 func (r *testResult) print(out io.Writer) error {
@@ -128,12 +155,17 @@ func (r *testResult) print(out io.Writer) error {
 		{"home", orNone(a.Home)},
 		{"surface", fmt.Sprintf("%s, about %d characters", a.Surface, a.Ceiling)},
 	}
-	for i, line := range r.Trace {
-		label := "why"
-		if i > 0 {
-			label = ""
+	for _, part := range []struct {
+		label string
+		lines []string
+	}{{"why", r.Trace}, {"warnings", r.Warnings}} {
+		for i, line := range part.lines {
+			label := part.label
+			if i > 0 {
+				label = ""
+			}
+			rows = append(rows, []string{label, line})
 		}
-		rows = append(rows, []string{label, line})
 	}
 	return table(out, []string{"action", string(a.Action)}, rows)
 }

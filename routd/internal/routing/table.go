@@ -10,6 +10,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routecheck"
 )
 
 // maxNotes bounds how many invalid rows are named; the rest is counted.
@@ -128,6 +129,9 @@ func (t *Table) Notes() []string {
 	return t.problems
 }
 
+// Warnings returns what an operator should look at in the valid rows. It is computed by each call.
+func (t *Table) Warnings() []routecheck.Warning { return routecheck.Warnings(t.routes, t.groups) }
+
 // InvalidRows counts the rows that Notes is about.
 func (t *Table) InvalidRows() int { return len(t.problems) }
 
@@ -176,10 +180,8 @@ func CheckRoute(r msg.Route) (match.Target, error) {
 	if n := len(r.Impulse); n > maxConfig {
 		return match.Target{}, fmt.Errorf("impulse_config has %d bytes, at most %d are taken", n, maxConfig)
 	}
-	if _, invalid := match.Compile([]match.Row{row(r)}); len(invalid) > 0 {
-		return match.Target{}, invalid[0].Err
-	}
-	return match.ParseTarget(r.Target)
+	route, err := match.ParseRow(row(r))
+	return route.Target, err
 }
 
 // CheckGroup returns the problem of a group's folder or config.

@@ -1,0 +1,194 @@
+// Package routecheck tells what an operator should know about a table of routes that works: which
+// groups strangers can reach, and which routes were probably meant for display names. It is pure.
+package routecheck
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/match"
+	"arizuko/pkg/msg"
+)
+
+// Opening is a route through which strangers reach a group: any user of a platform, unless the group's
+// config has a list of those who may use it.
+type Opening struct {
+	Route    int64
+	Match    string
+	Folder   string
+	DMs      bool // direct messages, too: those of all strangers share the group's sessions
+	Observes bool // the route only observes, but a text that begins with #name or @name starts a turn
+}
+
+// String names the route, the group, and what closes it.
+func (o Opening) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "route %d (%.80s) ", o.Route, cmp.Or(o.Match, "everything"))
+	if o.Observes {
+		fmt.Fprintf(&b, "only observes, but lets any user reach group %s by a text that begins with #name or @name", o.Folder)
+	} else {
+		fmt.Fprintf(&b, "lets any user reach group %s", o.Folder)
+	}
+	if o.DMs {
+		b.WriteString("; direct messages of all of them share its sessions")
+	}
+	b.WriteString(": match a sender or a room, or set access in the group's config")
+	return b.String()
+}
+
+// Openings returns the routes that let strangers in, in the order in which routes are tried. Left out
+// are those that match nothing, as they are invalid or an earlier route matches all that they do.
+func Openings(routes []msg.Route, groups []msg.Group) []Opening {
+	return openings(parse(routes), closedGroups(groups))
+}
+
+func openings(routes []match.Route, closed map[string]bool) (all []Opening) {
+	matched := map[string]bool{} // the conditions of the routes before
+	for _, r := range routes {
+		folder, expr := r.Target.Folder, r.Expr()
+		closed, registered := closed[folder]
+		if folder != "" && !registered {
+			continue
+		}
+		conditions := expr.Conditions()
+		if folder != "" && !closed && expr.AdmitsStrangers() && !anySubset(matched, implied(conditions)) {
+			all = append(all, Opening{
+				Route: r.ID, Match: r.Match, Folder: folder, DMs: expr.AdmitsStrangersDMs(),
+				Observes: r.Target.Kind == match.Observe,
+			})
+		}
+		matched[strings.Join(conditions, " ")] = true
+	}
+	return all
+}
+
+// Reached returns the groups that strangers reach through the openings, each with the first opening:
+// those of the routes, and the others of their world that may be addressed there by @name.
+func Reached(open []Opening, groups []msg.Group) map[string]Opening {
+	reached := map[string]Opening{}
+	for _, o := range open {
+		if _, ok := reached[o.Folder]; !ok {
+			reached[o.Folder] = o
+		}
+	}
+	closed := closedGroups(groups)
+	for _, from := range groups {
+		o, ok := reached[from.Folder]
+		members, _ := groupconfig.ReadMembers(from.Config) // of an invalid config the least
+		if !ok || o.Folder != from.Folder || members.OwnGroup {
+			continue
+		}
+		for _, to := range groups {
+			if _, ok := reached[to.Folder]; !ok && !closed[to.Folder] && msg.World(to.Folder) == msg.World(from.Folder) {
+				reached[to.Folder] = o
+			}
+		}
+	}
+	return reached
+}
+
+// Warning is a line about a route.
+type Warning struct {
+	Route int64
+	Text  string
+}
+
+// Lines returns the texts of at most limit warnings, then the number of further ones.
+func Lines(warnings []Warning, limit int) []string {
+	lines := make([]string, 0, min(len(warnings), limit+1))
+	for _, w := range warnings[:min(len(warnings), limit)] {
+		lines = append(lines, w.Text)
+	}
+	if more := len(warnings) - limit; more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more warnings: see `routd check`", more))
+	}
+	return lines
+}
+
+// Warnings words what an operator should look at. The routes come first through which strangers reach
+// a group.
+func Warnings(routes []msg.Route, groups []msg.Group) (all []Warning) {
+	warn := func(route int64, format string, args ...any) {
+		all = append(all, Warning{route, fmt.Sprintf(format, args...)})
+	}
+	valid := parse(routes)
+	open := openings(valid, closedGroups(groups))
+	for _, o := range open {
+		warn(o.Route, "%s", o)
+	}
+	reached := Reached(open, groups)
+	for _, folder := range slices.Sorted(maps.Keys(reached)) {
+		if o := reached[folder]; o.Folder != folder {
+			warn(o.Route, "route %d lets any user reach group %s, too, by @name from the chats of %s: "+
+				`set "reach":"none" in the config of %[3]s`, o.Route, folder, o.Folder)
+		}
+	}
+	for _, r := range valid {
+		if value := r.Expr().NameLike(); value != "" {
+			warn(r.ID, "route %d: sender=%.80s is compared with ids alone, such as telegram:42: "+
+				"use sender_name for a display name", r.ID, value)
+		}
+	}
+	return all
+}
+
+// parse returns the valid routes in the order in which they are tried.
+func parse(routes []msg.Route) []match.Route {
+	valid := make([]match.Route, 0, len(routes))
+	for _, r := range routes {
+		route, err := match.ParseRow(match.Row{ID: r.ID, Seq: r.Seq, Match: r.Match, Target: r.Target, Impulse: r.Impulse})
+		if err == nil {
+			valid = append(valid, route)
+		}
+	}
+	slices.SortFunc(valid, func(a, b match.Route) int {
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID))
+	})
+	return valid
+}
+
+// closedGroups says of each registered group whether its config has a list of those who may use it.
+func closedGroups(groups []msg.Group) map[string]bool {
+	closed := make(map[string]bool, len(groups))
+	for _, g := range groups {
+		if msg.ValidFolder(g.Folder) == nil {
+			members, _ := groupconfig.ReadMembers(g.Config) // of an invalid config the least
+			closed[g.Folder] = members.Access != nil
+		}
+	}
+	return closed
+}
+
+// implied adds the platform that a chat's address has.
+func implied(conditions []string) []string {
+	conditions = slices.Clone(conditions)
+	for _, c := range conditions {
+		address, ok := strings.CutPrefix(c, "chat_jid=")
+		if platform, _, whole := strings.Cut(address, ":"); ok && whole && !strings.ContainsAny(platform, `*?[\`) {
+			conditions = append(conditions, "platform="+platform)
+		}
+	}
+	slices.Sort(conditions)
+	return slices.Compact(conditions)
+}
+
+// anySubset reports whether a route before has some of the conditions and no others, so that it matches
+// everything that has them all. There are at most six keys, and so few subsets.
+func anySubset(matched map[string]bool, conditions []string) bool {
+	for set := range 1 << len(conditions) {
+		var some []string
+		for i, c := range conditions {
+			if set&(1<<i) != 0 {
+				some = append(some, c)
+			}
+		}
+		if matched[strings.Join(some, " ")] {
+			return true
+		}
+	}
+	return false
+}
