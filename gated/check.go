@@ -35,8 +35,10 @@ func check(ctx context.Context, out io.Writer) error {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
 	agent := groupconfig.Config{}.Over(defaults).Agent
-	_, err = fmt.Fprintf(out, "agents run as %s: %s\n", agent.Runtime, cmp.Or(agent.Command, agent.Image))
-	return err
+	if _, err = fmt.Fprintf(out, "agents run as %s: %s\n", agent.Runtime, cmp.Or(agent.Command, agent.Image)); err != nil {
+		return err
+	}
+	return warnOfStrangers(ctx, cfg, defaults, out)
 }
 
 // checkAgents checks whether agents with the default settings can be run.
