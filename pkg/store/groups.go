@@ -33,6 +33,15 @@ func (r Reader) Group(ctx context.Context, folder string) (*msg.Group, error) {
 	return &groups[0], nil
 }
 
+// FoldersEver returns the folders of all groups that the rows know of: registered
+// ones, and those with sessions or turns, which were removed since. Sorted.
+func (r Reader) FoldersEver(ctx context.Context) ([]string, error) {
+	return collect(ctx, r.q, func(scan scanner) (folder string, err error) {
+		err = scan(&folder)
+		return folder, err
+	}, queryFoldersEver)
+}
+
 // PutGroup registers a group. If its folder is registered already, nothing
 // changes and fresh is false.
 func (tx *Tx) PutGroup(g *msg.Group) (fresh bool, err error) {

@@ -60,3 +60,22 @@ func TestGroups(t *testing.T) {
 		t.Errorf("deleted group: %+v %v", got, err)
 	}
 }
+
+func TestFoldersEver_RegisteredAndRemoved(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	for _, f := range []string{"acme", "acme/eng"} {
+		write(t, s, func(tx *store.Tx) error {
+			_, err := tx.PutGroup(&msg.Group{Folder: f, Config: json.RawMessage(`{}`)})
+			return err
+		})
+	}
+	turn := queued(t, s, func(turn *msg.Turn) { turn.Folder = "acme/gone" })
+	frame := answer(begun(t, s, turn), turn, "ok")
+	frame.SessionID = "s"
+	reply(t, s, frame, 300)
+	queued(t, s, func(turn *msg.Turn) { turn.Folder = "acme/new" })
+	if diff := cmp.Diff([]string{"acme", "acme/eng", "acme/gone", "acme/new"}, must(s.FoldersEver(t.Context()))(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

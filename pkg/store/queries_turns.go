@@ -118,6 +118,8 @@ const (
 		WHERE m.chat_jid = ?1 AND m.id > ?2 AND m.id <= ?2 + 10000 AND m.reply_to_id = ?3
 		AND m.direction = 'out' AND m.turn_id IS NULL ORDER BY m.id`
 
+	queryFoldersEver = `SELECT folder FROM registered_groups UNION SELECT group_folder FROM sessions
+		UNION SELECT folder FROM turns ORDER BY 1`
 	querySession = `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`
 	putSession   = `INSERT INTO sessions (group_folder, topic, session_id, updated_at) VALUES (?,?,?,?)
 		ON CONFLICT (group_folder, topic) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`

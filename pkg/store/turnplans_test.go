@@ -37,6 +37,10 @@ func turnPlans() map[string][2]string {
 		"queryParts":      {queryParts, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
 		"queryOwnReplies": {queryOwnReplies, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)"},
 
+		// At gated's first start after an update, once in the life of an instance.
+		"queryFoldersEver": {queryFoldersEver, "MERGE (UNION)\nLEFT\nMERGE (UNION)\nLEFT\nSCAN registered_groups\nRIGHT\nSCAN sessions\nRIGHT\nSCAN turns\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+
 		"querySession":      {querySession, sessionRow},
 		"putSession":        {putSession, noRead},
 		"deleteSession":     {deleteSession, sessionRow},

@@ -80,7 +80,7 @@ type Manager struct {
 	cfg      Config
 	st       *store.Store
 	log      *slog.Logger
-	groups   groupdir.Dirs
+	groups   *groupdir.Dirs
 	queue    *queue.GroupQueue
 	meter    *meter
 	problems *problems
@@ -125,8 +125,8 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	return m
 }
 
-// Recover kills the agents of the previous gated, queues their turns again, and
-// starts what is queued. A turn with part of an answer counts as done.
+// Recover kills the agents of the previous gated, queues their turns again, moves
+// groups' folders that an earlier version left nested, and starts what is queued. A turn with part of an answer counts as done.
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.st.UnendedRuns(ctx)
 	if err != nil {
@@ -141,6 +141,9 @@ func (m *Manager) Recover(ctx context.Context) error {
 	}
 	if len(left) > 0 {
 		m.log.Info("recovered runs of the previous gated", "count", len(left))
+	}
+	if err := m.groups.Flatten(func() ([]string, error) { return m.st.FoldersEver(ctx) }, m.log); err != nil {
+		return fmt.Errorf("move nested folders of groups: %w", err)
 	}
 	failing, err := m.st.FailingGroups(ctx)
 	if err != nil {

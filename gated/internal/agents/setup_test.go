@@ -1,7 +1,9 @@
 package agents
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -205,4 +207,63 @@ func TestSetup_GroupAboveRenamesAndPlants_FolderBelowUntouched(t *testing.T) {
 	run("main", "rm -r a; ln -s / a; rm -r c; ln -s ../other c", "7", "")
 	run("main/a/b", "cat notes", "8", "private")
 	run("main/c", "cat notes", "9", "private")
+}
+
+// A removed group's folder is moved too: it may be registered again.
+func TestRecover_NestedFolders_AreMovedAfterRunsEnded(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	r.configure("acme", `{}`)
+	r.answered(r.ask("!session s1; say hi", group("acme/eng")))
+	r.stop()
+	nested := filepath.Join(r.cfg.Groups, "acme", "eng")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(nested), 0o700), os.Rename(filepath.Join(r.cfg.Groups, "acme+eng"), nested),
+		os.Remove(filepath.Join(r.cfg.Groups, ".flat"))); err != nil {
+		t.Fatal(err)
+	}
+	row, asked := msg.Run{Folder: "acme/eng", ChatJID: "telegram:1", Runtime: "process"}, newTurn(group("acme/eng"))
+	r.store(asked, &msg.Message{Content: "again"})
+	r.write(func(tx *store.Tx) error { return tx.StartRun(&row, asked.ID) })
+	orphan, err := runtime.Process{Temp: t.TempDir()}.Start(t.Context(), runtime.Spec{
+		RunID: row.ID, Command: `trap 'mkdir -p "$PWD"; echo late > "$PWD/late"; exit' TERM; ` + tell("up") + `; while :; do sleep 0.01; done`,
+		Dir: nested, LogPath: filepath.Join(t.TempDir(), "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := orphan.Send([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	if ev := <-orphan.Events(); ev.Frame == nil {
+		t.Fatalf("the orphan: %+v", ev)
+	}
+	r.write(func(tx *store.Tx) error { return tx.RecordProcess(row.ID, orphan.PID(), orphan.PIDStart(), "") })
+
+	r.start()
+	for range orphan.Events() {
+	}
+	diff(t, "answer", r.answered(asked), []string{"re: again"})
+	all := r.inputs("acme/eng")
+	if start := all[len(all)-1].start(); start.SessionID != "s1" {
+		t.Errorf("the agent got the session %q", start.SessionID)
+	}
+	if late := readFile(t, r.cfg.Groups, "acme+eng", "late"); late != "late\n" {
+		t.Errorf("what the run of the killed gated wrote at its end: %q", late)
+	}
+	if _, err := os.Lstat(nested); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the nested folder: %v", err)
+	}
+}
+
+func TestSetup_TwoFoldersOfOneGroup_ItsTurnsFail(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	if err := os.MkdirAll(filepath.Join(r.cfg.Groups, "acme+eng.nested"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	failed := r.await(r.ask("hi", group("acme/eng")), msg.TurnFailed)
+	if failed.Attempts != 1 || !strings.Contains(failed.Error, "acme+eng.nested") {
+		t.Errorf("failed after %d attempts with %q", failed.Attempts, failed.Error)
+	}
+	diff(t, "the group above", r.answered(r.ask("hi", group("acme"), chat("telegram:2"))), []string{"re: hi"})
 }

@@ -10,37 +10,53 @@ import (
 	"os"
 	"path/filepath"
 
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
 // Dirs are the folders of the groups.
 type Dirs struct {
-	root string
+	root   string
+	nested map[string]error // folders that Flatten could not move, and why
+	at     func(failpoint.Point)
 }
 
 // New returns the folders in root, an absolute path.
-func New(root string) Dirs { return Dirs{root} }
+func New(root string) *Dirs { return &Dirs{root: root, nested: map[string]error{}, at: failpoint.At} }
 
 // Make makes a group's folder unless it exists, and returns its path. It refuses a
-// link in its place.
-func (d Dirs) Make(folder string) (path string, err error) {
+// link in its place. An error that only an operator can fix is a *runtime.SetupError.
+func (d *Dirs) Make(folder string) (path string, err error) {
 	if err := msg.ValidFolder(folder); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(d.root, 0o700); err != nil {
-		return "", err
-	}
-	root, err := os.OpenRoot(d.root)
+	root, err := d.open()
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
+	if err := d.flattened(root, folder); err != nil {
+		return "", err
+	}
 	name := msg.DirName(folder)
 	if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
 	if info, err := root.Lstat(name); err != nil || !info.IsDir() {
-		return "", errors.Join(fmt.Errorf("the folder of group %s, %s, is not a directory", folder, filepath.Join(d.root, name)), err)
+		return "", setupError(errors.Join(fmt.Errorf("the folder of group %s, %s, is not a directory", folder, d.path(name)), err))
 	}
-	return filepath.Join(d.root, name), nil
+	return d.path(name), nil
 }
+
+// open opens the folder of all groups, and makes it if need be.
+func (d *Dirs) open() (*os.Root, error) {
+	if err := os.MkdirAll(d.root, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(d.root)
+}
+
+func (d *Dirs) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
+
+func setupError(err error) error { return &runtime.SetupError{Err: err} }
