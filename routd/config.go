@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -19,6 +20,7 @@ type Config struct {
 	EngagementTTL    time.Duration `env:"ENGAGEMENT_TTL" envDefault:"20m" doc:"how long a group answers without being called after each of its answers"`
 	ImpulseThreshold int           `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100"`
 	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held"`
+	Operators        []string      `env:"OPERATORS" doc:"senders that may do everything, as telegram:123,slack:U0AB; for the command access"`
 }
 
 // Validate returns what the types cannot check.
@@ -33,7 +35,20 @@ func (c *Config) Validate() []error {
 	if c.ImpulseMaxHold < 0 {
 		errs = append(errs, errors.New("IMPULSE_MAX_HOLD: must not be negative"))
 	}
+	for _, sender := range c.Operators {
+		if platform, user := msg.SplitJID(sender); platform == "" || user == "" {
+			errs = append(errs, fmt.Errorf("OPERATORS: %q is not platform:user", sender))
+		}
+	}
 	return errs
+}
+
+func (c *Config) operators() map[string]bool {
+	all := make(map[string]bool, len(c.Operators))
+	for _, sender := range c.Operators {
+		all[sender] = true
+	}
+	return all
 }
 
 func (c *Config) impulse() msg.Impulse {

@@ -4,6 +4,7 @@
 //	routd check | health                    checks the configuration; reports readiness
 //	routd routes list | add | rm | test     through the running routd
 //	routd groups list | show | add | set | rm
+//	routd access CHAT SENDER                who may do what in a chat, and why
 package main
 
 import (
@@ -106,7 +107,7 @@ func (d *routd) open(ctx context.Context) (err error) {
 	}
 	a := api.API{
 		Store: d.Store, Loader: d.loader, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log,
-		Resolved: api.Resolved(d.Metrics), Now: d.Now,
+		Operators: d.cfg.operators(), Resolved: api.Resolved(d.Metrics), Now: d.Now,
 	}
 	a.Mount(d.Router.With(httpx.Bearer(d.Secret)))
 	return nil

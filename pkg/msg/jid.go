@@ -24,6 +24,13 @@ const (
 // in there is an operator.
 const WebOperator = "web:operator"
 
+// IsOperator reports whether the sender of a row of a chat is an operator: one of those that the
+// instance names, or a user of the web chat. A display name makes none.
+func IsOperator(operators map[string]bool, chatJID, sender string) bool {
+	platform, _ := SplitJID(chatJID)
+	return operators[sender] || platform == PlatformWeb && sender == WebOperator
+}
+
 // SplitJID cuts a chat address at its first colon:
 // "telegram:-1001234" is platform "telegram", room "-1001234".
 func SplitJID(jid string) (platform, room string) {

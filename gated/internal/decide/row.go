@@ -79,7 +79,7 @@ func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[strin
 	platform, _ := msg.SplitJID(m.ChatJID)
 	r := Row{
 		Message: m, Old: m.ReceivedAt-m.Timestamp > maxAge,
-		Operator: operators[m.Sender] || platform == msg.PlatformWeb && m.Sender == msg.WebOperator,
+		Operator: msg.IsOperator(operators, m.ChatJID, m.Sender),
 	}
 	if !r.isText() || r.IsBot || r.Old {
 		return r

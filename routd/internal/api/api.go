@@ -20,12 +20,13 @@ import (
 	"arizuko/routd/internal/routing"
 )
 
-// API has the handlers. All fields must be set.
+// API has the handlers. All fields but Operators must be set.
 type API struct {
 	Store      *store.Store
 	Loader     *routing.Loader
 	Engagement *engagement.Tracker
 	TTL        time.Duration // of an engagement whose request has none
+	Operators  map[string]bool
 	Log        *slog.Logger
 	Resolved   *prometheus.CounterVec // answers by reason
 	Now        func() time.Time
@@ -63,6 +64,7 @@ func (a *API) Mount(r chi.Router) {
 		{http.MethodPut, "/v1/groups/*", changes, a.replaceGroup},
 		{http.MethodDelete, "/v1/groups/*", changes, a.deleteGroup},
 		{http.MethodGet, "/v1/engagement", questions, a.getEngagement},
+		{http.MethodGet, "/v1/access", questions, a.getAccess},
 		{http.MethodPost, "/v1/engagement", changes, a.engage},
 	} {
 		r.Method(e.method, e.path, e.limits.wrap(e.answer))

@@ -56,6 +56,7 @@ func newFixture(t testing.TB) *fixture {
 	router := chi.NewRouter()
 	a := api.API{
 		Store: f.st, Loader: loader, Engagement: tracker, TTL: ttl, Log: log, Resolved: api.Resolved(f.metrics), Now: time.Now,
+		Operators: map[string]bool{"telegram:1": true},
 	}
 	a.Mount(router)
 	f.Handler = router

@@ -18,6 +18,7 @@ import (
 func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 	c := &verbs{cli.Daemon{Name: "routd", Connect: connect}}
 	return map[string]cli.Func{
+		"access": c.access,
 		"routes": byVerb("routes", map[string]cli.Func{
 			"list": c.listRoutes, "add": c.addRoute, "rm": c.removeRoutes, "test": c.testRoutes,
 		}, "list | add | rm | test"),

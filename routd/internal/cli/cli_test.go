@@ -103,6 +103,15 @@ func TestCommands_Output(t *testing.T) {
 		{[]string{"routes", "add", "--match", "sender=telegram:42", "--target", "acme"}, "added route 3\n"},
 		{[]string{"routes", "rm", "3"}, "removed route 3\n"},
 		{[]string{"routes", "test", "--chat", "telegram:-1", "--kind", "dm", "--sticky", "acme"}, "reason sticky_target"},
+		{[]string{"access", "telegram:-1", "telegram:7"}, "chat telegram:-1 (group)\nsender telegram:7, no operator\n" +
+			"message is observed by acme: route 2 (everything) leads to acme#observe\n" +
+			"mention starts a turn of acme/eng (at most 60 an hour): route 1 (platform=telegram verb=mention) leads to acme/eng\n" +
+			"reply is observed by acme: route 2 (everything) leads to acme#observe\n" +
+			"group acme, access \"everyone\"\ncommands /new, /stop, /status\n@name acme/eng\npin may pin the chat\n"},
+		{[]string{"groups", "set", "acme", "--config", `{"access":["telegram:42"],"pin":"operators","reach":"none"}`}, "changed"},
+		{[]string{"access", "telegram:-1", "telegram:7"}, "message is dropped (no_access), since the access of acme does not list the sender: route 2"},
+		{[]string{"access", "telegram:-1", "telegram:7"}, "group acme, access [\"telegram:42\"]: the sender may do nothing here but /ping"},
+		{[]string{"access", "telegram:-1", "telegram:42"}, "@name no other group\npin may not pin the chat: only operators may\n"},
 		{[]string{"routes", "rm", "1", "2"}, "removed route 1\nremoved route 2\n"},
 		{[]string{"groups", "rm", "acme/eng", "acme"}, "removed group acme/eng\nremoved group acme\n"},
 	} {
@@ -135,6 +144,9 @@ func TestCommands_UsageErrors(t *testing.T) {
 		{[]string{"routes", "rm"}, "which route?", true},
 		{[]string{"routes", "rm", "../groups/acme"}, "is not a route id", true},
 		{[]string{"routes", "rm", "77"}, "there is no route 77", false},
+		{[]string{"access", "telegram:1"}, "want a chat and a sender", true},
+		{[]string{"access", "telegram:1", "Ann"}, "sender \"Ann\" is not platform:user", false},
+		{[]string{"access", "1", "telegram:1"}, "is not platform:room", false},
 		{[]string{"routes", "test"}, "--chat is missing", true},
 		{[]string{"routes", "test", "--chat", "7"}, "platform:room", false},
 		{[]string{"groups", "add"}, "want one folder", true},

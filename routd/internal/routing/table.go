@@ -98,6 +98,34 @@ func (t *Table) Len() int { return len(t.routes) }
 // Has reports whether folder is a registered group.
 func (t *Table) Has(folder string) bool { return t.folders[folder] }
 
+// Members returns what the config of a group says about its members, false if it is not registered.
+func (t *Table) Members(folder string) (groupconfig.Members, bool) {
+	at := slices.IndexFunc(t.groups, func(g msg.Group) bool { return g.Folder == folder })
+	if at < 0 || !t.Has(folder) {
+		return groupconfig.Members{}, false
+	}
+	m, _ := groupconfig.ReadMembers(t.groups[at].Config) // of an invalid config the least
+	return m, true
+}
+
+// Reachable returns the groups that the sender of a chat's rows may address by @name, besides the
+// chat's own.
+func (t *Table) Reachable(home, sender string, operator bool) (folders []string) {
+	own, ok := t.Members(home)
+	if !ok || !own.Admits(sender, operator) {
+		return nil
+	}
+	for _, g := range t.groups {
+		if g.Folder == home || !t.Has(g.Folder) || !operator && (own.OwnGroup || msg.World(g.Folder) != msg.World(home)) {
+			continue
+		}
+		if m, _ := groupconfig.ReadMembers(g.Config); m.Admits(sender, operator) {
+			folders = append(folders, g.Folder)
+		}
+	}
+	return folders
+}
+
 // Route returns the row with that id, nil if there is none.
 func (t *Table) Route(id int64) *msg.Route {
 	at := slices.IndexFunc(t.routes, func(r msg.Route) bool { return r.ID == id })

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/routd/internal/routing"
+)
+
+// accessAnswer says what a sender may do in a chat, and why. Nothing is changed by asking.
+type accessAnswer struct {
+	ChatJID  string       `json:"chat_jid"` // the present address
+	Kind     msg.ChatKind `json:"kind"`
+	Sender   string       `json:"sender"`
+	Operator bool         `json:"operator"` // may do everything
+	Pinned   string       `json:"pinned"`   // the group that the chat is pinned to, "" for none
+	Home     *homeAccess  `json:"home"`     // the chat's group; null if it has none
+	Rows     []rowAccess  `json:"rows"`     // by verb
+}
+
+// homeAccess is what the sender may do with the chat's group besides writing to it.
+type homeAccess struct {
+	Folder   string             `json:"folder"`
+	Access   groupconfig.Access `json:"access"`    // "everyone" or a list of senders
+	Admitted bool               `json:"admitted"`  // may use the group, and /new, /stop and /status
+	Reaches  []string           `json:"reaches"`   // other groups, by @name
+	Pins     bool               `json:"pins"`      // may pin the chat to a group or topic
+	PinsWhom groupconfig.Pin    `json:"pins_whom"` // who may: everyone or operators
+}
+
+// rowAccess is what becomes of a message.
+type rowAccess struct {
+	Verb     string          `json:"verb"`
+	Answer   routeapi.Answer `json:"answer"`
+	Admitted bool            `json:"admitted"` // by the access of the group that gets it; true if none does
+	Rate     int             `json:"rate"`     // turns an hour of that group; 0 is no limit
+}
+
+// accessVerbs are what a user may write to the bot.
+var accessVerbs = [...]string{msg.VerbMessage, msg.VerbMention, msg.VerbReply}
+
+func (a *API) getAccess(r *http.Request) (*answer, error) {
+	query := r.URL.Query()
+	item := routeapi.Item{
+		ChatJID: query.Get("jid"), Sender: query.Get("sender"), SenderName: query.Get("sender_name"),
+		ThreadID: query.Get("thread_id"), ReceivedAt: a.Now().UnixMilli(),
+	}
+	item.Topic = cmp.Or(query.Get("topic"), item.ThreadID)
+	if platform, user := msg.SplitJID(item.Sender); platform == "" || user == "" {
+		return nil, apierr.New(apierr.BadRequest, "sender %.80q is not platform:user", item.Sender)
+	}
+	if err := checkJID(item.ChatJID); err != nil {
+		return nil, err
+	}
+	if err := a.loadChat(r, &item); err != nil {
+		return nil, a.unreadable(err)
+	}
+	table := a.Loader.Table()
+	result := accessAnswer{
+		ChatJID: item.ChatJID, Kind: item.Kind, Sender: item.Sender, Pinned: item.StickyGroup,
+		Operator: msg.IsOperator(a.Operators, item.ChatJID, item.Sender),
+	}
+	for i, verb := range accessVerbs {
+		item.ID, item.Verb = int64(i+1), verb
+		row, err := a.rowAccess(r, table, &item, result.Operator)
+		if err != nil {
+			return nil, err
+		}
+		result.Rows = append(result.Rows, row)
+		if result.Home == nil {
+			result.Home = homeOf(table, row.Answer.Home, &result)
+		}
+	}
+	return &answer{http.StatusOK, result}, nil
+}
+
+// loadChat replaces a former address of the chat, and adds its kind and pin.
+func (a *API) loadChat(r *http.Request, item *routeapi.Item) (err error) {
+	if item.ChatJID, err = a.Store.Address(r.Context(), item.ChatJID); err != nil {
+		return err
+	}
+	item.Kind = msg.KindOfJID(item.ChatJID)
+	chat, err := a.Store.Chat(r.Context(), item.ChatJID)
+	if err != nil || chat == nil {
+		return err
+	}
+	item.Kind, item.StickyGroup = cmp.Or(chat.Kind, item.Kind), chat.StickyGroup
+	return nil
+}
+
+// rowAccess decides on one message alone: what it would claim counts for no other.
+func (a *API) rowAccess(r *http.Request, table *routing.Table, item *routeapi.Item, operator bool) (rowAccess, error) {
+	engaged, err := a.Engagement.Snapshot(r.Context())
+	if err != nil {
+		return rowAccess{}, a.unreadable(err)
+	}
+	row := rowAccess{Verb: item.Verb, Answer: decideOne(r.Context(), table, item, engaged), Admitted: true}
+	if err := engaged.Err(); err != nil {
+		return rowAccess{}, a.unreadable(err)
+	}
+	if row.Answer.Error != "" {
+		return rowAccess{}, apierr.New(apierr.BadRequest, "%s", row.Answer.Error)
+	}
+	if m, ok := table.Members(row.Answer.Folder); ok {
+		row.Admitted, row.Rate = m.Admits(item.Sender, operator), m.Rate
+	}
+	if operator {
+		row.Rate = 0
+	}
+	return row, nil
+}
+
+// homeOf returns nil for a chat without a group.
+func homeOf(table *routing.Table, folder string, of *accessAnswer) *homeAccess {
+	m, ok := table.Members(folder)
+	if !ok {
+		return nil
+	}
+	h := &homeAccess{
+		Folder: folder, Access: m.Access, Admitted: m.Admits(of.Sender, of.Operator),
+		Reaches: table.Reachable(folder, of.Sender, of.Operator), PinsWhom: groupconfig.PinEveryone,
+	}
+	if h.Reaches == nil {
+		h.Reaches = []string{} // [] rather than null
+	}
+	if m.NoPins {
+		h.PinsWhom = groupconfig.PinOperators
+	}
+	h.Pins = h.Admitted && (of.Operator || !m.NoPins)
+	return h
+}

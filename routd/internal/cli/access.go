@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"arizuko/pkg/routeapi"
+)
+
+// access prints what a sender may do in a chat, and why.
+func (c *verbs) access(ctx context.Context, args []string, out io.Writer) error {
+	line := c.Line("access CHAT SENDER [--name N] [--thread T]", out)
+	name := line.String("name", "", "the sender's display name, for routes with sender_name")
+	thread := line.String("thread", "", "the platform's thread")
+	rest, err := line.Read(args, 2)
+	if err != nil {
+		return err
+	}
+	if len(rest) != 2 {
+		return line.UsageError("want a chat and a sender, as in telegram:-1001234 telegram:42")
+	}
+	query := url.Values{"jid": {rest[0]}, "sender": {rest[1]}, "sender_name": {*name}, "thread_id": {*thread}}
+	var answer accessAnswer
+	if err := c.Call(ctx, http.MethodGet, "/v1/access?"+query.Encode(), nil, &answer); err != nil {
+		return err
+	}
+	return answer.print(out)
+}
+
+// accessAnswer is what a sender may do in a chat.
+type accessAnswer struct {
+	ChatJID  string `json:"chat_jid"`
+	Kind     string
+	Sender   string
+	Operator bool
+	Pinned   string
+	Home     *struct {
+		Folder   string
+		Access   json.RawMessage
+		Admitted bool
+		Reaches  []string
+		Pins     bool
+	}
+	Rows []struct {
+		Verb     string
+		Answer   routeapi.Answer
+		Admitted bool
+		Rate     int
+	}
+}
+
+func (a *accessAnswer) print(out io.Writer) error {
+	sender := a.Sender + ", no operator"
+	if a.Operator {
+		sender = a.Sender + ", an operator: access, rate, reach and pin of a group do not apply"
+	}
+	heading := []string{"chat", fmt.Sprintf("%s (%s)", a.ChatJID, a.Kind)}
+	if a.Pinned != "" {
+		heading[1] += ", pinned to " + a.Pinned
+	}
+	rows := [][]string{{"sender", sender}}
+	for _, row := range a.Rows {
+		text := outcome(&row.Answer, row.Admitted)
+		if row.Answer.Action == routeapi.Trigger && row.Admitted {
+			text += rateText(row.Rate)
+		}
+		rows = append(rows, []string{row.Verb, text + ": " + strings.Join(row.Answer.Trace, "; ")})
+	}
+	return table(out, heading, append(rows, a.homeRows()...))
+}
+
+// homeRows are about the chat's group.
+func (a *accessAnswer) homeRows() [][]string {
+	h := a.Home
+	if h == nil {
+		return [][]string{{"group", "none: commands of a group, pins and @name do nothing here"}}
+	}
+	group := fmt.Sprintf("%s, access %s", h.Folder, h.Access)
+	if !h.Admitted {
+		return [][]string{{"group", group + ": the sender may do nothing here but /ping, /chatid and /help"}}
+	}
+	reaches, pins := "no other group", "may not pin the chat: only operators may"
+	if len(h.Reaches) > 0 {
+		reaches = strings.Join(h.Reaches, ", ")
+	}
+	if h.Pins {
+		pins = "may pin the chat"
+	}
+	return [][]string{{"group", group}, {"commands", "/new, /stop, /status"}, {"@name", reaches}, {"pin", pins}}
+}
+
+// outcome words what becomes of a message.
+func outcome(a *routeapi.Answer, admitted bool) string {
+	switch {
+	case !admitted:
+		return fmt.Sprintf("is dropped (no_access), since the access of %s does not list the sender", a.Folder)
+	case a.Action == routeapi.Trigger:
+		return "starts a turn of " + a.Folder
+	case a.Action == routeapi.Observe:
+		return "is observed by " + a.Folder
+	case a.Action == routeapi.Builtin, a.Action == routeapi.Daemon:
+		return "goes to " + a.Target
+	}
+	return "starts nothing"
+}
+
+func rateText(rate int) string {
+	if rate == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (at most %d an hour)", rate)
+}
