@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -14,7 +15,7 @@ import (
 // check renders a text for every platform and returns the first problem.
 func check(text string, limit int) error {
 	for _, p := range render.Telegram(text, limit) {
-		if err := errors.Join(checkPart(p.Text, units(p.Text), limit), checkEntities(p)); err != nil {
+		if err := errors.Join(checkPart(p.Text, units(p.Text), limit), checkEntities(p), checkTelegram(p)); err != nil {
 			return fmt.Errorf("telegram %q %v: %w", p.Text, p.Entities, err)
 		}
 	}
@@ -98,10 +99,59 @@ func mayContain(outer, inner render.Entity) error {
 }
 
 var (
-	slackLink   = regexp.MustCompile(`^<(https?://|mailto:)[^|<>]+\|[^<>]+>`)
+	slackLink   = regexp.MustCompile(`(?i)^<(https?://|mailto:)[^|<>]+\|[^<>]+>`)
 	slackEntity = regexp.MustCompile(`^&(amp|lt|gt);`)
 	mention     = regexp.MustCompile(`(?i)@(everyone|here)|<@[!&]?[0-9]`)
+	otherScheme = regexp.MustCompile(`(\\|[0-9A-Za-z+.-]*)://`)
 )
+
+var (
+	telegramMention = regexp.MustCompile(`@[0-9A-Za-z_]+`)
+	telegramApp     = regexp.MustCompile(`(?i)(?:tg|ton|tonsite)://`)
+	webAddress      = regexp.MustCompile(`(?i)^https?://`)
+)
+
+// checkTelegram looks for mentions as Telegram does: beside code and links, and not behind a letter.
+// It allows links to web pages alone.
+func checkTelegram(p render.Formatted) error {
+	for _, e := range p.Entities {
+		if (e.Type == "text_link") != (e.URL != "") || e.URL != "" && !webAddress.MatchString(e.URL) {
+			return fmt.Errorf("link %v", e)
+		}
+	}
+	for _, m := range telegramMention.FindAllStringIndex(p.Text, -1) {
+		before, _ := utf8.DecodeLastRuneInString(p.Text[:m[0]])
+		if before != '_' && !unicode.IsLetter(before) && !unicode.IsNumber(before) && !covers(p, m) {
+			return fmt.Errorf("mention %q", p.Text[m[0]:m[1]])
+		}
+	}
+	for _, m := range telegramApp.FindAllStringIndex(p.Text, -1) {
+		if !covers(p, m) && !inWebAddress(p.Text, m[0]) {
+			return fmt.Errorf("link %q", p.Text[m[0]:])
+		}
+	}
+	return nil
+}
+
+// inWebAddress reports whether a byte of a text could be a part of a web page's address.
+func inWebAddress(text string, at int) bool {
+	begin := strings.LastIndexAny(text[:at], " \n\t") + 1
+	return strings.Contains(strings.ToLower(text[begin:at]), "http")
+}
+
+// covers reports whether code or a link has a part of the text between two byte offsets.
+func covers(p render.Formatted, bytes []int) bool {
+	from, to := units(p.Text[:bytes[0]]), units(p.Text[:bytes[1]])
+	for _, e := range p.Entities {
+		switch e.Type {
+		case "code", "pre", "text_link":
+			if e.Offset < to && from < e.Offset+e.Length {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // checkSlack allows no special sequences but links.
 func checkSlack(p string) error {
@@ -123,6 +173,13 @@ func checkDiscord(p string) error {
 	}
 	if m := mention.FindString(p); m != "" {
 		return fmt.Errorf("mention %q", m)
+	}
+	if !strings.Contains(p, "`") {
+		for _, m := range otherScheme.FindAllStringSubmatchIndex(p, -1) {
+			if name := strings.ToLower(p[m[2]:m[3]]); name != `\` && !inWebAddress(p, m[3]) {
+				return fmt.Errorf("address %q", p[m[0]:])
+			}
+		}
 	}
 	return nil
 }

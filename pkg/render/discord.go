@@ -125,6 +125,7 @@ func (discordSyntax) text(s span, before, after rune, first bool) string {
 	walk(s.text, before, after, func(i int, prev, r, next rune) {
 		switch {
 		case inlineMarkup(prev, r, next),
+			r == ':' && appAddress(s.text[:i], s.text[i:]),
 			first && lineMarkup(s.text[:i], r, next),
 			inItalic && r == '_',
 			inLink && r == ']':
@@ -140,6 +141,16 @@ var webAddress = regexp.MustCompile(`^https?://[^\s<]+$`)
 
 func bareLink(s span) bool {
 	return len(s.marks) > 0 && s.marks[len(s.marks)-1].bare
+}
+
+// appAddress reports whether the rest of a text is that of an address of something else than a web
+// page: Discord links some of those, such as steam://.
+func appAddress(text, rest string) bool {
+	if !strings.HasPrefix(rest, "://") {
+		return false
+	}
+	text = strings.ToLower(text[max(0, len(text)-len("https")):])
+	return !strings.HasSuffix(text, "http") && text != "https"
 }
 
 // inlineMarkup reports whether Discord could take a rune for the beginning or end of a span, an
@@ -193,7 +204,7 @@ func (discordSyntax) needsGap(before, after rune, _, _ piece) bool {
 // looks like an address, or has unbalanced or nested brackets.
 func discordLink(limit int) keepLink {
 	return func(address, label string) bool {
-		if !webLink(address) || strings.HasPrefix(address, mailto) {
+		if !pageLink(address) {
 			return false
 		}
 		shown := label == address || !strings.Contains(label, "://") && balanced(label)

@@ -173,18 +173,18 @@ func noLink(string, string) bool { return false }
 // webLink reports whether an address is one of a web page, or of mail. All others, known to be
 // dangerous or not, are no links; what browsers would drop or decode first does not begin with one
 // of these schemes.
-func webLink(address string) bool {
+func webLink(address string) bool { return pageLink(address) || mailLink(address) }
+
+// pageLink reports whether an address is one of a web page.
+func pageLink(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	switch u.Scheme {
-	case "http", "https":
-		return u.Host != ""
-	case "mailto":
-		return u.Opaque != ""
-	}
-	return false
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// mailLink reports whether an address is one of mail.
+func mailLink(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "mailto" && u.Opaque != ""
 }
 
 var reference = regexp.MustCompile(`^&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][0-9A-Za-z]{1,31});`)

@@ -18,7 +18,7 @@ var bits = []string{
 	"*", "**", "***", "_", "__", "~", "~~", "|", "||", "`", "``", "```", "\\", "[", "]", "(", ")", "](", "![", "<", ">", "&", "#", "-", "+", "=", ".", ":",
 	"**bold** ", "_it_", "~~st~~", "||sp||", "`code`", "`` a`b ``", "[label](https://a.b/c_d)", "[x](javascript:y)", "![pic](http://p.q/r.png)", "https://ex.org/_a_*b* ", "www.a.b ", "m@a.bc ", "<http://u.v>",
 	"\n# ", "\n### ", "\n##### ", "\n> ", "\n> > ", "\n- ", "\n  - ", "\n1. ", "\n- [ ] ", "\n- [x] ", "\n---\n", "\n```go\n", "\n```\n", "\n    ", "\n~~~\n", "\n|a|b|\n|-|-|\n|c|d|\n", "\n> ```\n> x\n> ```\n",
-	"@everyone", "@here", "<@123>", "<@&4>", "<#5>", "<!channel>", "<!here>", "<@U1|x>", "&lt;!here&gt;", "&#64;everyone", "\\@here", "&#10;", "&nbsp;", "<b>", "</b>", "<!-- -->", "\x00", "\xff", "\u202e", "\u200b",
+	"@everyone", "@here", "<@123>", "<@&4>", "<#5>", "<!channel>", "<!here>", "<@U1|x>", "&lt;!here&gt;", "&#64;everyone", "\\@here", "&#10;", "&nbsp;", "<b>", "</b>", "<!-- -->", "@joe", "`@`", "tg://user?id=1", "[t](tg://user?id=1)", "steam://run/1", "://", "a.b/@joe", "https://a.b/@joe ", "\x00", "\xff", "\u202e", "\u200b",
 }
 
 func markdown() *rapid.Generator[string] {

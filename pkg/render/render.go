@@ -43,7 +43,7 @@ type Entity struct {
 func Telegram(markdown string, limit int) []Formatted {
 	limit = max(limit, minLimit)
 	var out []Formatted
-	for _, part := range split(parse(markdown, telegramLink), limit, plain{bullet: "•"}) {
+	for _, part := range split(parse(markdown, telegramLink), limit, telegram{}) {
 		out = append(out, format(part))
 	}
 	return out

@@ -6,7 +6,26 @@ import (
 	"strings"
 )
 
-// format writes a part with its entities. Telegram finds bare addresses by itself.
+// telegram measures lines as format writes them.
+type telegram struct{}
+
+func (telegram) size(text string) int { return UTF16Len(text) }
+
+func (telegram) next(prev, l *line) string {
+	var b strings.Builder
+	if prev != nil {
+		b.WriteByte('\n')
+	}
+	b.WriteString(indent(l, "•"))
+	for _, text := range telegramTexts(l) {
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+func (telegram) end(*line) string { return "" }
+
+// format writes a part with its entities.
 func format(part []line) Formatted {
 	var f formatter
 	for i := range part {
@@ -77,21 +96,21 @@ func (f *formatter) line(l *line) {
 		f.fence = f.open(Entity{Type: "pre", Language: l.fence.language})
 	}
 	f.write(indent(l, "•"))
-	for _, s := range l.spans {
-		f.span(s)
+	for i, text := range telegramTexts(l) {
+		f.span(l.spans[i], text)
 	}
 	f.prev = l
 }
 
-func (f *formatter) span(s span) {
-	marks := telegramMarks(s.marks)
+func (f *formatter) span(s span, text string) {
+	marks := telegramMarks(s)
 	n := common(f.marks, marks)
 	f.closeSpans(n)
 	for _, m := range marks[n:] {
 		f.marks = append(f.marks, m)
 		f.spans = append(f.spans, f.open(Entity{Type: telegramTypes[m.kind], URL: m.url}))
 	}
-	f.write(s.text)
+	f.write(text)
 }
 
 func (f *formatter) closeSpans(keep int) {
@@ -106,36 +125,26 @@ var telegramTypes = [...]string{
 }
 
 // telegramMarks leaves out marks that Telegram does not show: code can only be part of a quote. Within a
-// link or a spoiler the code is left out, else the other marks are.
-func telegramMarks(marks []mark) []mark {
+// link or a spoiler the code is left out, else the other marks are. Telegram finds bare addresses by
+// itself, but would find a mention in some of them first.
+func telegramMarks(s span) []mark {
 	var out []mark
-	alone := has(marks, code) && !has(marks, spoiler) && !has(marks, link)
-	for _, m := range marks {
-		if m.kind == code == alone && !m.bare {
+	alone := has(s.marks, code) && !has(s.marks, spoiler) && !has(s.marks, link)
+	for _, m := range s.marks {
+		if m.kind == code == alone && (!m.bare || strings.Contains(s.text, "@")) {
+			m.bare = false
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-var (
-	telegramHost = regexp.MustCompile(`^[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)+\.?$`)
-	tgHost       = regexp.MustCompile(`^[0-9A-Za-z_-]+$`)
-)
+var telegramHost = regexp.MustCompile(`^[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)+\.?$`)
 
-// telegramLink keeps the addresses that the Bot API accepts in a link; it refuses a whole message
-// for one on a host without a dot. It takes mail addresses for hosts: they are shown as text, which
-// Telegram links by itself.
+// telegramLink keeps the addresses of web pages that the Bot API accepts in a link; it refuses a
+// whole message for one on a host without a dot. It takes mail addresses for hosts: they are shown
+// as text, which Telegram links by itself. A link to tg://user would be a mention.
 func telegramLink(address, _ string) bool {
 	u, err := url.Parse(address)
-	if err != nil || u.User != nil {
-		return false
-	}
-	switch u.Scheme {
-	case "http", "https":
-		return telegramHost.MatchString(u.Hostname())
-	case "tg":
-		return tgHost.MatchString(u.Host)
-	}
-	return false
+	return err == nil && u.User == nil && pageLink(address) && telegramHost.MatchString(u.Hostname())
 }

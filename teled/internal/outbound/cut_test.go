@@ -107,7 +107,7 @@ func TestSend_EntitiesRefused_SendsPlainText(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	p := &Sender{API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient())}
-	m := &msg.Message{ChatJID: telegramapi.JID(s.dm.ChatID), Content: "Hello **you**"}
+	m := &msg.Message{ChatJID: telegramapi.JID(s.dm.ChatID), Content: "Hello **you** `@joe` joe@a.bc `tg://user?id=1`"}
 	parts, err := p.Cut(m)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestSend_EntitiesRefused_SendsPlainText(t *testing.T) {
 		t.Errorf("%q, %v", id, err)
 	}
 	sent := s.Sent()
-	if last := sent[len(sent)-1]; last.Text != "Hello you" || len(last.Entities) != 0 {
+	if last := sent[len(sent)-1]; last.Text != "Hello you ＠joe joe@a.bc tg：//user?id=1" || len(last.Entities) != 0 {
 		t.Errorf("sent %q with %v", last.Text, last.Entities)
 	}
 	if id, err = p.Send(t.Context(), m, parts[0]); id == "" || err != nil {

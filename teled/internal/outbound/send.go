@@ -39,6 +39,9 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 		c.params = maps.Clone(c.params)
 		delete(c.params, "entities")
 		delete(c.params, "caption_entities")
+		if text, ok := c.params[c.text].(string); ok { // no code keeps mentions away now
+			c.params[c.text] = render.PlainMentions(text)
+		}
 		if id, err = s.do(ctx, c); err == nil {
 			err = remark
 		}
