@@ -19,7 +19,7 @@ type AgentConfig struct {
 	AgentCommand  string            `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder, not with docker; default: the demo agent beside this program"`
 	AgentReadable []string          `env:"AGENT_READABLE" doc:"with bwrap: absolute paths that agents may read, besides the system's programs and this program's folder"`
 	AgentImage    string            `env:"AGENT_IMAGE" doc:"with docker: the image, which must be present; its own program is the agent"`
-	AgentNetwork  string            `env:"AGENT_NETWORK" envDefault:"bridge" doc:"with docker: the network; none cuts agents off, from their model too"`
+	AgentNetwork  string            `env:"AGENT_NETWORK" envDefault:"bridge" doc:"with bwrap and docker: bridge, a network of the agent's own that reaches the outside world; none cuts agents off, from their model too; host shares this machine's; docker has further ones"`
 	AgentMemory   groupconfig.Bytes `env:"AGENT_MEMORY" envDefault:"2g" doc:"with docker: memory of a run, swap included; 0 is no limit"`
 	AgentCPUs     float64           `env:"AGENT_CPUS" envDefault:"1" doc:"with docker: processors of a run; 0 is no limit"`
 	AgentPIDs     int               `env:"AGENT_PIDS" envDefault:"512" doc:"with docker: processes and threads of a run; 0 is no limit"`
@@ -36,6 +36,11 @@ func (c *AgentConfig) validateAgents() (all []error) {
 		problem("AGENT_SANDBOX: %q is not bwrap", c.AgentSandbox)
 	case c.AgentSandbox != "" && c.AgentRuntime != "process":
 		problem("AGENT_SANDBOX: is for AGENT_RUNTIME=process; docker confines agents itself")
+	}
+	if c.runtime() == groupconfig.Bwrap {
+		if err := runtime.Network(c.AgentNetwork).Check(); err != nil {
+			all = append(all, err)
+		}
 	}
 	if c.AgentRuntime == "docker" && c.AgentImage == "" {
 		problem("AGENT_IMAGE: AGENT_RUNTIME=docker needs the image of the agent")
@@ -96,7 +101,9 @@ func (c *AgentConfig) runtimes(data string, environ []string) (map[groupconfig.R
 	temp := filepath.Join(data, "run", "tmp")
 	return map[groupconfig.Runtime]runtime.Runtime{
 		groupconfig.Process: runtime.Process{Temp: temp},
-		groupconfig.Bwrap:   runtime.Sandbox{Temp: temp, Data: data, Readable: append(slices.Clone(c.AgentReadable), filepath.Dir(self))},
+		groupconfig.Bwrap: runtime.Sandbox{
+			Temp: temp, Data: data, Readable: append(slices.Clone(c.AgentReadable), filepath.Dir(self)), Network: runtime.Network(c.AgentNetwork),
+		},
 		groupconfig.Docker: runtime.Docker{
 			Client: c.AgentDocker, Environ: environ, Instance: runtime.InstanceOf(data), Network: c.AgentNetwork,
 		},

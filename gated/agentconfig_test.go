@@ -94,7 +94,7 @@ func TestRuntimes(t *testing.T) {
 	}
 	want := map[groupconfig.Runtime]runtime.Runtime{
 		groupconfig.Process: runtime.Process{Temp: "/srv/data/run/tmp"},
-		groupconfig.Bwrap:   runtime.Sandbox{Temp: "/srv/data/run/tmp", Data: "/srv/data", Readable: []string{"/opt/a", filepath.Dir(self)}},
+		groupconfig.Bwrap:   runtime.Sandbox{Temp: "/srv/data/run/tmp", Data: "/srv/data", Readable: []string{"/opt/a", filepath.Dir(self)}, Network: "agents"},
 		groupconfig.Docker: runtime.Docker{
 			Client: "podman", Environ: []string{"PATH=/bin"}, Instance: runtime.InstanceOf("/srv/data"), Network: "agents",
 		},

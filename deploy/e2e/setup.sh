@@ -16,6 +16,9 @@ need chromium chromium fonts-dejavu-core
 need node nodejs
 need npm npm
 need bwrap bubblewrap
+need slirp4netns slirp4netns
+need pasta passt
+need ip iproute2
 need dockerd docker.io
 need docker docker.io
 need jq jq

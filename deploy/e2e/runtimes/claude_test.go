@@ -51,7 +51,8 @@ func inProcess(_ *testing.T, cli, agent string) runtime {
 
 func inBubblewrap(_ *testing.T, cli, agent string) runtime {
 	return runtime{command: "exec '" + agent + "'", confined: true, env: []string{
-		"CLAUDE_COMMAND=" + cli, "AGENT_SANDBOX=bwrap", "AGENT_READABLE=" + filepath.Dir(agent) + "," + filepath.Dir(cli),
+		"CLAUDE_COMMAND=" + cli, "AGENT_SANDBOX=bwrap", "AGENT_NETWORK=host", // where the fake of its API listens
+		"AGENT_READABLE=" + filepath.Dir(agent) + "," + filepath.Dir(cli),
 	}}
 }
 

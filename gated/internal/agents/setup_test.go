@@ -154,7 +154,7 @@ func TestSetup_Sandbox(t *testing.T) {
 	need.Program(t, "bwrap", "bubblewrap")
 	r := newHarness(t, func(cfg *Config) {
 		cfg.Defaults.Agent.Runtime = groupconfig.Bwrap
-		cfg.Runtimes[groupconfig.Bwrap] = runtime.Sandbox{Temp: filepath.Join(cfg.Data, "run", "tmp"), Data: cfg.Data}
+		cfg.Runtimes[groupconfig.Bwrap] = runtime.Sandbox{Temp: filepath.Join(cfg.Data, "run", "tmp"), Data: cfg.Data, Network: runtime.NetworkNone}
 		cfg.Defaults.Agent.Command = tell(`$(cat inbox/* 2>&1), $(echo *), ${PWD#` + cfg.Data + `}, ${HOME#` + cfg.Data + `}, $(cd ` + cfg.Data + `; echo * */* */*/*)`)
 	})
 	for _, folder := range []string{"acme", "acme/eng/below", "acme/eng/below/deeper", "acme/beside", "other"} {
@@ -191,7 +191,7 @@ func TestSetup_GroupAboveRenamesAndPlants_FolderBelowUntouched(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, func(cfg *Config) {
 		cfg.Defaults.Agent.Runtime = groupconfig.Bwrap
-		cfg.Runtimes[groupconfig.Bwrap] = runtime.Sandbox{Temp: filepath.Join(cfg.Data, "run", "tmp"), Data: cfg.Data}
+		cfg.Runtimes[groupconfig.Bwrap] = runtime.Sandbox{Temp: filepath.Join(cfg.Data, "run", "tmp"), Data: cfg.Data, Network: runtime.NetworkNone}
 	})
 	run := func(folder, script, topic, want string) {
 		t.Helper()

@@ -31,13 +31,25 @@ func probeDir(temp string, u User) (string, error) {
 }
 
 // runProbe runs a probe and explains its failure. where is a hint for the operator
-// where the program must be.
-func runProbe(cmd *exec.Cmd, command, where string) error {
+// where the program must be. prepare, if it is not nil, is called when the probe has
+// started; its error ends the probe.
+func runProbe(cmd *exec.Cmd, command, where string, prepare func() error) error {
 	if command == "" {
 		return errNoCommand
 	}
-	out, err := cmd.CombinedOutput()
-	said := string(bytes.TrimSpace(out))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Start()
+	if err == nil && prepare != nil {
+		if failed := prepare(); failed != nil {
+			_ = cmd.Process.Kill()
+			return errors.Join(failed, ignoreExit(cmd.Wait()))
+		}
+	}
+	if err == nil {
+		err = cmd.Wait()
+	}
+	said := string(bytes.TrimSpace(out.Bytes()))
 	switch {
 	case err == nil:
 		return nil
@@ -45,6 +57,14 @@ func runProbe(cmd *exec.Cmd, command, where string) error {
 		return errors.New(strings.TrimPrefix(said, enter.Prefix))
 	case errors.As(err, new(*exec.ExitError)):
 		return fmt.Errorf("the agent's program %s is not found%s", program(command), where)
+	}
+	return err
+}
+
+// ignoreExit leaves out how a program that was killed has ended.
+func ignoreExit(err error) error {
+	if errors.As(err, new(*exec.ExitError)) {
+		return nil
 	}
 	return err
 }

@@ -217,6 +217,13 @@ func (p *Proc) terminate() {
 	}
 }
 
+// discard ends a run that no caller has seen.
+func (p *Proc) discard() {
+	p.Stop(0)
+	for range p.events {
+	}
+}
+
 func (p *Proc) kill() { p.signal(syscall.SIGKILL) }
 
 // signal reaches the whole group, or no process once the leader is reaped and its

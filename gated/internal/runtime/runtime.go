@@ -92,7 +92,7 @@ func (p Process) Check(ctx context.Context, spec Spec) error {
 	}
 	probe := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	probe.Env = spec.Env
-	return runProbe(probe, spec.Command, where)
+	return runProbe(probe, spec.Command, where, nil)
 }
 
 // enter is the command line that becomes command with the user of the spec.

@@ -2,16 +2,15 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
+	"slices"
+	"strconv"
 	"syscall"
-	"time"
 
 	"arizuko/gated/internal/runtime/enter"
 )
@@ -23,10 +22,10 @@ type Sandbox struct {
 	Temp     string   // the folder of the runs' temporary folders
 	Data     string   // the data folder, hidden but for the group's own
 	Readable []string // further folders and files that agents may read
+	Network  Network  // "" is NetworkOwn
+	// ResolvConfs are the files that name this machine's name servers; nil: the usual ones.
+	ResolvConfs []string
 }
-
-// infoWait is how long bubblewrap may take to report the process it started.
-const infoWait = 10 * time.Second
 
 // Check runs a shell in a sandbox that looks for the agent's program.
 func (s Sandbox) Check(ctx context.Context, spec Spec) error {
@@ -44,15 +43,22 @@ func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	program, err := os.Open(self)
+	prep, err := s.prepare(spec, &view)
 	if err != nil {
 		return err
 	}
-	defer program.Close()
-	command := view.command(append([]string{shell}, probeArgs(spec.Command)...), 3)
-	probe := exec.CommandContext(ctx, bwrap, append(view.args(), command...)...)
-	probe.Env, probe.ExtraFiles = spec.Env, []*os.File{program}
-	return runProbe(probe, spec.Command, " in the sandbox, where only the system, this program's folder and AGENT_READABLE are")
+	command := view.command(append([]string{shell}, probeArgs(spec.Command)...), programFD)
+	probe := exec.CommandContext(ctx, bwrap, slices.Concat(prep.args(), view.args(), command)...)
+	probe.Env, probe.ExtraFiles = spec.Env, prep.files
+	probe.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	where := " in the sandbox, where only the system, this program's folder and AGENT_READABLE are"
+	err = runProbe(probe, spec.Command, where, func() error {
+		prep.closeTheirs()
+		return prep.run(ctx)
+	})
+	prep.closeTheirs()
+	prep.close()
+	return errors.Join(err, prep.end())
 }
 
 // Start runs spec.Command by sh -c in a sandbox of its own, whose /tmp is the
@@ -81,37 +87,44 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 	if err != nil {
 		return nil, err
 	}
-	info, infoWriter, err := os.Pipe()
+	prep, err := s.prepare(spec, &view)
 	if err != nil {
 		return nil, err
 	}
-	defer infoWriter.Close()
-	program, err := os.Open(self)
-	if err != nil {
-		_ = info.Close()
-		return nil, err
-	}
-	defer program.Close()
-	first := sync.OnceValue(func() initProcess { return readInfo(info) })
-	argv := append([]string{bwrap, "--info-fd", "3"}, view.args()...)
+	argv := slices.Concat([]string{bwrap}, prep.args(), view.args(), view.command([]string{shell, "-c", spec.Command}, programFD))
 	p, err := start(ctx, spec, job{
-		argv:      append(argv, view.command([]string{shell, "-c", spec.Command}, 4)...),
+		argv:      argv,
 		env:       append(without(spec.Env, "HOME", "TMPDIR"), "HOME="+view.shown, "TMPDIR=/tmp"),
-		files:     []*os.File{infoWriter, program},
+		files:     prep.files,
 		pinned:    true, // it is killed with its parent
-		terminate: func() { first().terminate() },
+		terminate: func() { prep.first().terminate() },
 		cleanup: func(exit *Exit) {
-			exit.Err = errors.Join(exit.Err, first().end())
+			exit.Err = errors.Join(exit.Err, prep.end())
 			temp.cleanup(exit)
 		},
 	})
+	prep.closeTheirs()
 	if err != nil {
-		_ = info.Close()
+		prep.close()
 		return nil, err
 	}
-	_ = infoWriter.Close() // bubblewrap has it now: the reader sees its end
-	p.label = first().String()
+	if err := prep.run(ctx); err != nil {
+		p.discard()
+		return nil, err
+	}
+	prep.up.watch(p.kill)
+	p.label = prep.label()
 	return p, nil
+}
+
+// prepare plans what the sandbox gets from outside and completes its view.
+func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
+	network, err := s.planNetwork()
+	if err != nil {
+		return nil, err
+	}
+	v.network = network.args(strconv.Itoa(resolvFD))
+	return newPreparation(spec.RunID, network)
 }
 
 // End kills bubblewrap, if it is alive, and waits for the end of the sandbox: what
@@ -127,7 +140,7 @@ func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
 	if err != nil {
 		return found, err
 	}
-	if err := parseInit(left.Label).end(); err != nil {
+	if err := errors.Join(endUplink(left.Label, left.RunID), parseInit(left.Label).end()); err != nil {
 		return found, err
 	}
 	return found, tempDir{s.Temp, left.RunID}.remove()
@@ -146,6 +159,7 @@ type view struct {
 	user     User
 	system   []string // bubblewrap's arguments for the system's folders
 	folders  []string // closed to the user: only what readable names of them is there
+	network  []string // bubblewrap's arguments for the network
 	readable []string
 	data     string
 	temp     string
@@ -216,6 +230,7 @@ func (v view) args() []string {
 		args = append(args, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
 	}
 	args = append(args, v.system...)
+	args = append(args, v.network...)
 	args = append(args, "--proc", "/proc")
 	// Without capabilities root still owns these, and some of them control the kernel.
 	for _, path := range []string{"acpi", "asound", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"} {
@@ -252,7 +267,8 @@ func (v view) parents(path string) (args []string) {
 // systemArgs mount what programs need of the system, read-only. Of /etc only what
 // names hosts, users and certificates: the rest is private to this machine.
 func systemArgs() []string {
-	args := []string{"--ro-bind", "/usr", "/usr"}
+	// Bubblewrap closes folders that it makes for a file to other users.
+	args := []string{"--ro-bind", "/usr", "/usr", "--perms", "0755", "--dir", "/etc"}
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		if target, err := os.Readlink(dir); err == nil {
 			args = append(args, "--symlink", target, dir)
@@ -265,84 +281,9 @@ func systemArgs() []string {
 		"/etc/alternatives", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/fonts", "/etc/gai.conf",
 		"/etc/group", "/etc/host.conf", "/etc/hosts", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
 		"/etc/localtime", "/etc/mime.types", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/etc/pki",
-		"/etc/protocols", "/etc/resolv.conf", "/etc/services", "/etc/ssl", "/etc/terminfo", "/etc/timezone",
+		"/etc/protocols", "/etc/services", "/etc/ssl", "/etc/terminfo", "/etc/timezone",
 	} {
 		args = append(args, "--ro-bind-try", path, path)
 	}
 	return args
-}
-
-// initProcess is the first process of a sandbox as seen from outside, the leader of
-// a process group; the zero value is none. When it has ended, so has everything in
-// the sandbox.
-type initProcess struct {
-	pid     int
-	started int64
-}
-
-// readInfo reads which process bubblewrap started. There is none if it failed
-// before.
-func readInfo(from *os.File) initProcess {
-	defer from.Close()
-	_ = from.SetReadDeadline(time.Now().Add(infoWait))
-	var info struct {
-		PID int `json:"child-pid"`
-	}
-	if err := json.NewDecoder(from).Decode(&info); err != nil || info.PID <= 1 {
-		return initProcess{}
-	}
-	st, err := readStat(info.PID)
-	if err != nil {
-		return initProcess{}
-	}
-	return initProcess{info.PID, st.started}
-}
-
-func parseInit(label string) (p initProcess) {
-	if _, err := fmt.Sscanf(label, "sandbox=%d:%d", &p.pid, &p.started); err != nil || p.pid <= 1 {
-		return initProcess{}
-	}
-	return p
-}
-
-func (p initProcess) String() string {
-	if p == (initProcess{}) {
-		return ""
-	}
-	return fmt.Sprintf("sandbox=%d:%d", p.pid, p.started)
-}
-
-func (p initProcess) alive() (bool, error) {
-	if p == (initProcess{}) {
-		return false, nil
-	}
-	st, err := readStat(p.pid)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && st.started == p.started && !st.dead(), err
-}
-
-// terminate asks the processes in the sandbox to exit. A signal to bubblewrap
-// itself would kill them at once.
-func (p initProcess) terminate() {
-	if alive, err := p.alive(); alive && err == nil {
-		_ = syscall.Kill(-p.pid, syscall.SIGTERM)
-	}
-}
-
-// end waits until nothing of the sandbox is left.
-func (p initProcess) end() error {
-	if alive, err := p.alive(); err != nil || !alive {
-		return err
-	}
-	_ = syscall.Kill(p.pid, syscall.SIGKILL)
-	gone, err := within(killWait, func() (bool, error) {
-		alive, err := p.alive()
-		return !alive, err
-	})
-	if err == nil && !gone {
-		err = fmt.Errorf("the sandbox of process %d is still there after SIGKILL", p.pid)
-	}
-	return err
 }

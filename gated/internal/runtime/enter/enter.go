@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"arizuko/gated/internal/runtime/forbid"
 )
 
 const (
@@ -111,9 +113,10 @@ func parse(args []string) (o Order, err error) {
 	return o, err
 }
 
-// Intercept does what the command line says if that is of Args, and does not return
-// then. It comes first in main: nothing else has to be set up.
+// Intercept does what the command line says if that is of Args, or of [forbid.Args],
+// and does not return then. It comes first in main: nothing else has to be set up.
 func Intercept() {
+	forbid.Intercept()
 	if len(os.Args) < 2 || os.Args[1] != Name {
 		return
 	}

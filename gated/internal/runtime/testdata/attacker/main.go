@@ -10,6 +10,11 @@
 //	files         pipes and files it has open besides the three it was given
 //	env NAME      the variable
 //	signal PID    whether there is such a process to be signalled
+//	dial ADDR     connects by TCP and reads; unix:NAME connects to an abstract socket
+//	dial-any ADDR…  the same with all at once: the addresses that can be reached, with what was read
+//	listen ADDR   accepts connections and writes "agent" to each
+//	resolve NAME  its addresses
+//	chmod PATH    makes it executable for all, with the rights of its owner
 //	memory MIB    takes that much of it
 //	detach NAME   starts a child in a session of its own that only SIGKILL ends; NAME is its argument
 //	catch-term      answers SIGTERM with a last frame, "terminated", and exits
@@ -19,13 +24,17 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"arizuko/pkg/agentproto"
 )
@@ -89,6 +98,17 @@ func obey(order, what string) (string, error) {
 			return "", err
 		}
 		return "", syscall.Kill(pid, 0)
+	case "dial":
+		return dial(what)
+	case "dial-any":
+		return dialAny(strings.Fields(what))
+	case "listen":
+		return "", listen(what)
+	case "resolve":
+		addrs, err := net.LookupHost(what)
+		return strings.Join(addrs, " "), err
+	case "chmod":
+		return "", os.Chmod(what, 0o755|os.ModeSetuid)
 	case "memory":
 		return "", fill(what)
 	case detach:
@@ -138,6 +158,63 @@ func files() (string, error) {
 		}
 	}
 	return strings.Join(others, " "), err
+}
+
+func dial(addr string) (string, error) {
+	network := "tcp"
+	if name, ok := strings.CutPrefix(addr, "unix:"); ok {
+		network, addr = "unix", "@"+name
+	}
+	conn, err := net.DialTimeout(network, addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	said, err := io.ReadAll(conn)
+	return string(said), err
+}
+
+func dialAny(addrs []string) (string, error) {
+	reached := make(chan string)
+	for _, addr := range addrs {
+		go func() {
+			said, err := dial(addr)
+			if err != nil {
+				reached <- ""
+			} else {
+				reached <- addr + "=" + said
+			}
+		}()
+	}
+	var all []string
+	for range addrs {
+		if said := <-reached; said != "" {
+			all = append(all, said)
+		}
+	}
+	if len(all) == 0 {
+		return "", errors.New("none can be reached")
+	}
+	return strings.Join(all, " "), nil
+}
+
+func listen(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("agent"))
+			_ = conn.Close()
+		}
+	}()
+	return nil
 }
 
 func fill(mib string) error {

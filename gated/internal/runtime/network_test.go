@@ -1,0 +1,453 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/testkit/need"
+)
+
+// uplinks are the programs that connect a sandbox, by their Debian packages.
+func uplinks() map[string]string {
+	return map[string]string{"slirp4netns": "slirp4netns", "pasta": "passt"}
+}
+
+// onlyUplink leaves on the PATH what a sandbox takes, with one of the uplinks.
+func onlyUplink(t *testing.T, names ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range append([]string{"bwrap", "nsenter", "ip"}, names...) {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+}
+
+// serveText accepts connections and writes a text to each until the test ends.
+func serveText(t *testing.T, l net.Listener, text string) (port string) {
+	t.Helper()
+	done := make(chan struct{})
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-done
+	})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte(text))
+			_ = conn.Close()
+		}
+	}()
+	_, port, _ = net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+func listenOn(t *testing.T, network, addr string) net.Listener {
+	t.Helper()
+	l, err := net.Listen(network, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// outside is another host: a network namespace at the other end of a link.
+type outside struct {
+	name string
+	addr string
+}
+
+// newOutside makes a host. Only root can.
+func newOutside(t *testing.T) outside {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can make another host")
+	}
+	need.Program(t, "ip", "iproute2")
+	// Addresses for tests of network devices (RFC 2544), other ones for each process.
+	subnet := fmt.Sprintf("198.18.%d.", os.Getpid()%250)
+	o := outside{name: fmt.Sprintf("out%d", os.Getpid()), addr: subnet + "2"}
+	ip := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %q: %v\n%s", args, err, out)
+		}
+	}
+	ip("netns", "add", o.name)
+	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", o.name).Run() })
+	ip("link", "add", o.name, "type", "veth", "peer", "name", "eth0", "netns", o.name)
+	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", o.name).Run() })
+	ip("addr", "add", subnet+"1/30", "dev", o.name)
+	ip("link", "set", o.name, "up")
+	ip("-n", o.name, "addr", "add", o.addr+"/30", "dev", "eth0")
+	ip("-n", o.name, "link", "set", "eth0", "up")
+	return o
+}
+
+// in runs f in the host's network.
+func (o outside) in(t *testing.T, f func() error) {
+	t.Helper()
+	failed := make(chan error)
+	go func() {
+		goruntime.LockOSThread() // and never unlocked: the thread ends in that network
+		failed <- func() error {
+			ns, err := os.Open("/run/netns/" + o.name)
+			if err != nil {
+				return err
+			}
+			defer ns.Close()
+			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+				return err
+			}
+			return f()
+		}()
+	}()
+	if err := <-failed; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveNames answers every query for an address with 192.0.2.99.
+func serveNames(t *testing.T, conn net.PacketConn) {
+	t.Helper()
+	done := make(chan struct{})
+	t.Cleanup(func() {
+		_ = conn.Close()
+		<-done
+	})
+	go func() {
+		defer close(done)
+		for b := make([]byte, 1500); ; {
+			n, from, err := conn.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			if answer := answerName(b[:n]); answer != nil {
+				_, _ = conn.WriteTo(answer, from)
+			}
+		}
+	}()
+}
+
+// answerName is the answer to a query (RFC 1035, section 4).
+func answerName(query []byte) []byte {
+	end := slices.Index(query[12:], 0) + 12 + 5 // the name, type and class
+	if len(query) < end {
+		return nil
+	}
+	answers, isA := byte(0), query[end-3] == 1
+	if isA {
+		answers = 1
+	}
+	answer := append([]byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, answers, 0, 0, 0, 0}, query[12:end]...)
+	if isA {
+		answer = append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 99)
+	}
+	return answer
+}
+
+func TestSandbox_OwnNetwork_ReachesTheWorldButNotThisMachine(t *testing.T) {
+	needBwrap(t)
+	attacker := buildAttacker(t)
+	for name, debian := range uplinks() {
+		need.Program(t, name, debian)
+		t.Run(name, func(t *testing.T) {
+			onlyUplink(t, name)
+			e := newFixture(t, attacker)
+			network{t, e, sandboxOf(e, attacker)}.test()
+		})
+	}
+}
+
+func sandboxOf(e fixture, attacker string) Sandbox {
+	return Sandbox{Temp: e.temp(), Data: e.data, Readable: []string{filepath.Dir(attacker)}}
+}
+
+// network tests the network of a sandbox.
+type network struct {
+	*testing.T
+	e fixture
+	s Sandbox
+}
+
+func (n network) start() agentRun {
+	n.Helper()
+	return testRuntime{n.s, func(*Spec) {}}.start(n.T, n.e.spec)
+}
+
+func (n network) test() {
+	n.resolver("198.51.100.1")
+	n.notThisMachine()
+	n.Run("other agents", func(t *testing.T) { network{t, n.e, n.s}.otherAgents() })
+	n.Run("outside", func(t *testing.T) { network{t, n.e, n.s}.outside() })
+}
+
+// resolver makes an address the machine's name server.
+func (n *network) resolver(addrs ...string) {
+	n.Helper()
+	path := filepath.Join(n.TempDir(), "resolv.conf")
+	if err := os.WriteFile(path, []byte("search example\nnameserver "+strings.Join(addrs, "\nnameserver ")+"\n"), 0o600); err != nil {
+		n.Fatal(err)
+	}
+	n.s.ResolvConfs = []string{path}
+}
+
+func (n network) notThisMachine() {
+	loopback := serveText(n.T, listenOn(n.T, "tcp4", "127.0.0.1:0"), "loopback")
+	everywhere := serveText(n.T, listenOn(n.T, "tcp", ":0"), "everywhere")
+	socket := "arizuko-test-" + strconv.Itoa(os.Getpid())
+	serveText(n.T, listenOn(n.T, "unix", "@"+socket), "abstract")
+	hosts := []string{"127.0.0.1", "127.0.0.2", "localhost", "::1", "::ffff:127.0.0.1", "0.0.0.0", "10.0.2.2", "10.0.2.3", "10.0.2.100", "fd00::2", "fd00::3", "169.254.1.1", "169.254.169.254"}
+	if gw, err := defaultGateway(); err == nil {
+		hosts = append(hosts, gw.String())
+	}
+	own, err := ownAddresses()
+	if err != nil {
+		n.Fatal(err)
+	}
+	for _, a := range own {
+		hosts = append(hosts, a.String())
+	}
+	order := "dial-any unix:" + socket
+	for _, host := range hosts {
+		order += " " + net.JoinHostPort(host, loopback) + " " + net.JoinHostPort(host, everywhere)
+	}
+	c := n.start()
+	c.refused(order)
+	if answer := c.ask("read /etc/resolv.conf"); answer != "ok nameserver 198.51.100.1\nsearch example\n" {
+		n.Errorf("resolv.conf: %q", answer)
+	}
+	if exit := c.finish(); exit.Code != 0 || exit.Err != nil {
+		n.Errorf("exit %+v", exit)
+	}
+}
+
+// otherAgents have ports of their own, which neither this machine nor other agents reach.
+func (n network) otherAgents() {
+	a := n.start()
+	b := network{n.T, n.e, n.s}
+	b.e.spec.RunID = 8
+	other := b.start()
+	a.allowed(map[string]string{"listen 127.0.0.1:28999": "", "listen :28998": ""})
+	a.allowed(map[string]string{"dial 127.0.0.1:28999": "agent"})
+	other.refused("dial-any 127.0.0.1:28999 127.0.0.1:28998 10.0.2.2:28998 10.0.2.100:28998")
+	for _, addr := range []string{"127.0.0.1:28999", "127.0.0.1:28998", "[::1]:28998"} {
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			_ = conn.Close()
+			n.Errorf("this machine reaches the agent's %s", addr)
+		}
+	}
+	other.allowed(map[string]string{"listen 127.0.0.1:28999": ""})
+}
+
+func (n network) outside() {
+	o := newOutside(n.T)
+	var port string
+	o.in(n.T, func() error {
+		l, err := net.Listen("tcp", o.addr+":0")
+		if err != nil {
+			return err
+		}
+		port = serveText(n.T, l, "hello")
+		names, err := net.ListenPacket("udp", o.addr+":53")
+		if err != nil {
+			return err
+		}
+		serveNames(n.T, names)
+		return nil
+	})
+	n.resolver("127.0.0.1", o.addr)
+	c := n.start()
+	c.allowed(map[string]string{"dial " + o.addr + ":" + port: "hello", "resolve host.example.org": "192.0.2.99"})
+	for _, network := range []Network{NetworkNone, NetworkHost} {
+		n.s.Network = network
+		answer := n.start().ask("dial " + o.addr + ":" + port)
+		if reached := answer == "ok hello"; reached != (network == NetworkHost) {
+			n.Errorf("%s: %q", network, answer)
+		}
+	}
+}
+
+func TestSandbox_OtherNetworks(t *testing.T) {
+	needBwrap(t)
+	attacker := buildAttacker(t)
+	onlyUplink(t) // none is needed
+	e := newFixture(t, attacker)
+	port := serveText(t, listenOn(t, "tcp4", "127.0.0.1:0"), "loopback")
+	for network, want := range map[Network]string{NetworkNone: "no ", NetworkHost: "ok loopback"} {
+		s := sandboxOf(e, attacker)
+		s.Network = network
+		if err := s.Check(t.Context(), e.spec); err != nil {
+			t.Errorf("%s: %v", network, err)
+		}
+		answer := testRuntime{s, func(*Spec) {}}.start(t, e.spec).ask("dial 127.0.0.1:" + port)
+		if !strings.HasPrefix(answer, want) {
+			t.Errorf("%s: %q", network, answer)
+		}
+	}
+	for network, want := range map[Network]string{"": "install slirp4netns or passt", "mybridge": "AGENT_NETWORK"} {
+		s := sandboxOf(e, attacker)
+		s.Network = network
+		_, err := s.Start(t.Context(), e.spec)
+		checkErr := s.Check(t.Context(), e.spec)
+		if !isSetup(err) || !isSetup(checkErr) || !strings.Contains(err.Error(), want) || !strings.Contains(checkErr.Error(), want) {
+			t.Errorf("%q: %v, check %v", network, err, checkErr)
+		}
+	}
+}
+
+// uplinkOf finds the process of a run's uplink.
+func uplinkOf(t *testing.T, label string) int {
+	t.Helper()
+	for word := range strings.FieldsSeq(label) {
+		var pid int
+		if _, err := fmt.Sscanf(word, "uplink=%d:", &pid); err == nil {
+			return pid
+		}
+	}
+	t.Fatalf("no uplink in %q", label)
+	return 0
+}
+
+func TestUplink_Dies_EndsTheRunWithItsName(t *testing.T) {
+	needBwrap(t)
+	attacker := buildAttacker(t)
+	for name, debian := range uplinks() {
+		need.Program(t, name, debian)
+		t.Run(name, func(t *testing.T) {
+			onlyUplink(t, name)
+			e := newFixture(t, attacker)
+			c := network{t, e, sandboxOf(e, attacker)}.start()
+			c.ask("ignore-term")
+			_ = syscall.Kill(-uplinkOf(t, c.p.Label()), syscall.SIGKILL)
+			if _, _, exit := finish(t, c.p); exit.Err == nil || !strings.Contains(exit.Err.Error(), name+" ended during the run") {
+				t.Errorf("exit %+v", exit)
+			}
+		})
+	}
+}
+
+func TestUplink_HangsOrFails_IsAnError(t *testing.T) {
+	needBwrap(t)
+	attacker := buildAttacker(t)
+	for name, tt := range map[string]struct {
+		script string
+		setup  bool
+		said   string
+	}{
+		"fails":           {"echo 'no route'; echo 'No external interface' >&2; exit 1", false, "No external interface"},
+		"is not allowed":  {"echo 'open: Permission denied' >&2; exit 1", true, "Permission denied"},
+		"says it is done": {"exit 0", false, "cannot connect"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onlyUplink(t)
+			tool := filepath.Join(os.Getenv("PATH"), "slirp4netns")
+			if err := os.WriteFile(tool, []byte("#!/bin/sh\n"+tt.script+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			e := newFixture(t, attacker)
+			n := network{t, e, sandboxOf(e, attacker)}
+			n.resolver("198.51.100.1")
+			_, err := n.s.Start(t.Context(), e.spec)
+			want := ClassMachine
+			if tt.setup {
+				want = ClassSetup
+			}
+			if ClassOf(err) != want || !strings.Contains(err.Error(), tt.said) || !strings.Contains(err.Error(), "slirp4netns") {
+				t.Errorf("%v (%s)", err, ClassOf(err))
+			}
+			if left, err := os.ReadDir(e.temp()); err == nil && len(left) > 0 {
+				t.Errorf("temporary files are left: %v", left)
+			}
+		})
+	}
+}
+
+func TestChoose_Uplink(t *testing.T) {
+	world, own := netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("127.0.0.1")
+	stub, gateway := netip.MustParseAddr("127.0.0.53"), netip.MustParseAddr("192.0.2.1")
+	for name, tt := range map[string]struct {
+		installed []string
+		resolvers resolvers
+		want      string
+		forwarded bool
+	}{
+		"both":                      {[]string{"slirp4netns", "pasta"}, resolvers{servers: []netip.Addr{world}}, "slirp4netns", false},
+		"slirp4netns":               {[]string{"slirp4netns"}, resolvers{servers: []netip.Addr{world}, own: []netip.Addr{own}}, "slirp4netns", false},
+		"pasta":                     {[]string{"pasta"}, resolvers{servers: []netip.Addr{world}}, "pasta", false},
+		"no names at all":           {[]string{"slirp4netns", "pasta"}, resolvers{}, "slirp4netns", false},
+		"names on this machine":     {[]string{"slirp4netns", "pasta"}, resolvers{own: []netip.Addr{own}}, "pasta", true},
+		"names, slirp4netns":        {[]string{"slirp4netns"}, resolvers{own: []netip.Addr{own}}, "", false},
+		"names at another loopback": {[]string{"slirp4netns", "pasta"}, resolvers{own: []netip.Addr{stub}}, "", false},
+		"nothing":                   {nil, resolvers{servers: []netip.Addr{world}}, "", false},
+	} {
+		plan := networkPlan{resolvers: tt.resolvers}
+		err := plan.choose(func(name string) (string, error) {
+			if !slices.Contains(tt.installed, name) {
+				return "", exec.ErrNotFound
+			}
+			return name, nil
+		}, func() (netip.Addr, error) { return gateway, nil })
+		if plan.tool != tt.want || plan.isPasta != (tt.want == "pasta") || (err == nil) != (tt.want != "") || err != nil && !isSetup(err) {
+			t.Errorf("%s: %q, %v", name, plan.tool, err)
+		}
+		if plan.forwarded.IsValid() != tt.forwarded || tt.forwarded && !slices.Equal(plan.resolvers.servers, []netip.Addr{gateway}) {
+			t.Errorf("%s: forwarded at %s, servers %v", name, plan.forwarded, plan.resolvers.servers)
+		}
+	}
+}
+
+func TestOutsideResolvers(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	stub := file("stub", "# systemd's\nnameserver 127.0.0.53\noptions edns0 trust-ad\nsearch lan\n")
+	real := file("real", "nameserver 198.51.100.1\nnameserver fe80::1%eth0\nnameserver 192.0.2.7\nnameserver 2001:db8::1\nsearch lan\n;x\nnonsense\n")
+	own := []netip.Addr{netip.MustParseAddr("192.0.2.7")}
+	for name, tt := range map[string]struct {
+		files []string
+		want  string
+		own   int
+	}{
+		"outside":      {[]string{real, stub}, "nameserver 198.51.100.1\nnameserver 2001:db8::1\nsearch lan\nnonsense\n", 2},
+		"behind stub":  {[]string{stub, real}, "nameserver 198.51.100.1\nnameserver 2001:db8::1\nsearch lan\nnonsense\n", 2},
+		"stub alone":   {[]string{stub, dir + "/gone"}, "options edns0 trust-ad\nsearch lan\n", 1},
+		"no file":      {[]string{dir + "/gone"}, "", 0},
+		"an empty one": {[]string{file("empty", "")}, "", 0},
+	} {
+		got, err := outsideResolvers(tt.files, own)
+		if err != nil || got.String() != tt.want || len(got.own) != tt.own {
+			t.Errorf("%s: %q, own %v, %v", name, got.String(), got.own, err)
+		}
+	}
+	if _, err := outsideResolvers([]string{dir}, nil); errors.Is(err, os.ErrNotExist) || err == nil {
+		t.Errorf("a folder: %v", err)
+	}
+}
