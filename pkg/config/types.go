@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -75,5 +76,25 @@ func (f *LogFormat) UnmarshalText(text []byte) error {
 		return errors.New("want text or json")
 	}
 	*f = LogFormat(text)
+	return nil
+}
+
+// Networks are IP addresses and networks, "192.0.2.1,10.0.0.0/8".
+type Networks []netip.Prefix
+
+// UnmarshalText returns an error that names the first part which is neither.
+func (n *Networks) UnmarshalText(text []byte) error {
+	*n = nil
+	for part := range strings.SplitSeq(string(text), ",") {
+		part = strings.TrimSpace(part)
+		prefix, err := netip.ParsePrefix(part)
+		if addr, invalid := netip.ParseAddr(part); invalid == nil {
+			prefix, err = addr.Unmap().WithZone("").Prefix(addr.Unmap().BitLen())
+		}
+		if err != nil {
+			return fmt.Errorf("%q is no IP address and no network as in 10.0.0.0/8", part)
+		}
+		*n = append(*n, prefix.Masked())
+	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"testing"
 
 	"arizuko/pkg/config"
@@ -42,5 +43,18 @@ func TestURL(t *testing.T) {
 	}
 	if got := config.URL("http://x").Or(":9"); got != "http://x" {
 		t.Errorf("Or = %s", got)
+	}
+}
+
+func TestNetworks(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.1": "[192.0.2.1/32]", "10.1.2.3/8, ::1": "[10.0.0.0/8 ::1/128]", "::ffff:192.0.2.1": "[192.0.2.1/32]",
+		"nginx": "", "10.0.0.0/33": "", "127.0.0.1,": "", "127.0.0.1:80": "",
+	} {
+		var n config.Networks
+		err := n.UnmarshalText([]byte(text))
+		if (err == nil) != (want != "") || err == nil && fmt.Sprint(n) != want {
+			t.Errorf("%q: %v, %v; want %s", text, n, err, want)
+		}
 	}
 }
