@@ -11,14 +11,16 @@ import (
 // Config is dashd's environment.
 type Config struct {
 	config.Base
-	Addr          config.Addr   `env:"DASHD_ADDR" envDefault:"127.0.0.1:8083" doc:"where it listens"`
-	URL           config.URL    `env:"DASHD_URL" doc:"where the status and login commands find it; default: DASHD_ADDR"`
-	PublicURL     config.URL    `env:"DASH_PUBLIC_URL" doc:"where browsers find it, for links and cookies; default: DASHD_ADDR"`
-	RoutdAddr     config.Addr   `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens, for ROUTD_URL"`
-	RoutdURL      config.URL    `env:"ROUTD_URL" doc:"where routd is called; default: ROUTD_ADDR"`
-	Password      string        `env:"DASH_PASSWORD" secret:"true" doc:"logs in to the dashboard; without one there are one-time links, the first printed at start"`
-	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"name of agents before their first message; the same as gated's"`
-	PollInterval  time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is polled without a poke"`
+	Addr          config.Addr     `env:"DASHD_ADDR" envDefault:"127.0.0.1:8083" doc:"where it listens"`
+	URL           config.URL      `env:"DASHD_URL" doc:"where the status and login commands find it; default: DASHD_ADDR"`
+	PublicURL     config.URL      `env:"DASH_PUBLIC_URL" doc:"where browsers find it, for links and cookies; requests to its host are answered; default: DASHD_ADDR"`
+	PrintLink     bool            `env:"DASH_PRINT_LINK" envDefault:"true" doc:"whether the address to log in at is printed at start; the launcher sets it to false and prints it itself"`
+	Proxies       config.Networks `env:"TRUSTED_PROXIES" doc:"addresses and networks of proxies, as in 127.0.0.1,10.0.0.0/8: only their X-Forwarded-For and X-Forwarded-Proto count"`
+	RoutdAddr     config.Addr     `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens, for ROUTD_URL"`
+	RoutdURL      config.URL      `env:"ROUTD_URL" doc:"where routd is called; default: ROUTD_ADDR"`
+	Password      string          `env:"DASH_PASSWORD" secret:"true" doc:"logs in to the dashboard; without one there are one-time links, the first printed at start"`
+	AssistantName string          `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"name of agents before their first message; the same as gated's"`
+	PollInterval  time.Duration   `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is polled without a poke"`
 }
 
 // Validate returns what the types cannot check.

@@ -106,6 +106,7 @@ type process struct {
 	*dashd
 	t     testing.TB
 	data  string
+	log   *journal
 	first string // the address to log in at that it printed
 	stop  func() // waits until it has stopped
 }
@@ -134,7 +135,7 @@ func serve(t testing.TB, data string, env ...string) *process {
 	case err := <-done:
 		t.Fatalf("it ended: %v", err)
 	}
-	p := &process{dashd: d, t: t, data: data}
+	p := &process{dashd: d, t: t, data: data, log: log}
 	p.first = strings.TrimSpace(strings.TrimPrefix(printed.String(), "log in: "))
 	p.stop = sync.OnceFunc(func() {
 		cancel()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"arizuko/dashd/internal/cli"
+	"arizuko/dashd/internal/hosts"
 	"arizuko/dashd/internal/live"
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
@@ -76,6 +77,7 @@ func program() daemon.Program {
 type dashd struct {
 	*daemon.Process
 	cfg    Config
+	hosts  *hosts.Hosts
 	login  *login.Login
 	pages  *pages.Pages
 	status *status.Status
@@ -105,6 +107,7 @@ func (d *dashd) open() (err error) {
 	if d.pages, err = pages.New(); err != nil {
 		return err
 	}
+	d.hosts = &hosts.Hosts{Public: d.base(), Proxies: d.cfg.Proxies, Secret: d.Secret}
 	d.login, err = login.New(login.Config{
 		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(), Revoked: revoked{d.Store, d.Now},
 		Form: func(w http.ResponseWriter, status int, f login.Form) {
@@ -140,7 +143,9 @@ func (d *dashd) base() config.URL {
 // run serves until ctx ends. The first link is printed to out, and not logged.
 func (d *dashd) run(ctx context.Context, out io.Writer) error {
 	d.Heartbeat.Report(daemon.Connected, "")
-	fmt.Fprintf(out, "log in: %s\n", d.login.Link())
+	if d.cfg.PrintLink {
+		fmt.Fprintf(out, "log in: %s\n", d.login.Link())
+	}
 	return d.Run(ctx, d.chat.Shell.Run, d.notifyChanges)
 }
 

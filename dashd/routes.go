@@ -19,9 +19,9 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// routes mounts all endpoints.
+// routes mounts all endpoints. Those for health checks, which carry no chats, answer under any name.
 func (d *dashd) routes() {
-	r := d.Router.With(pages.Secure)
+	r := d.Router.With(pages.Secure, d.hosts.Forwarded, d.hosts.Check)
 	r.Handle("/assets/*", d.pages.Assets())
 	d.login.Mount(r)
 	r.Group(func(r chi.Router) {

@@ -1,85 +1,96 @@
 package login
 
 import (
-	"maps"
-	"net/netip"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
-// How many attempts may fail at once, and how long it takes until one more may. At the overall rate
-// ten random letters are not found in a million years.
 const (
-	failuresPerAddress = 5
-	refillPerAddress   = 10 * time.Second
-	failuresOverall    = 50
-	refillOverall      = time.Second
+	// compareInterval bounds how fast passwords are guessed: 500 a second, however many clients try.
+	// Ten random letters are not found in a thousand years.
+	compareInterval = 2 * time.Millisecond
+	// failureDelay is how long a wrong password waits for its answer.
+	failureDelay = time.Second
+	// maxDelayed bounds the requests that wait for failureDelay; further wrong ones are answered
+	// at once, since the comparisons are slow already.
+	maxDelayed = 100
+	// failureLogInterval bounds the log lines about failed attempts after the first ones.
+	failureLogInterval = 10 * time.Second
+	maxFailureLogs     = 20
 )
 
-// attempts limits failed attempts per address and overall. An address is forgotten once it may fail
-// as often as a new one; until then the overall limit lets at most 100 others fail, so the map
-// stays small.
+// attempts compares passwords. It never refuses one without comparing it: a right one gets in, however
+// many wrong ones were tried before, or are being tried, from whatever address. It waits for those
+// that came before it, 2 ms each, and there are at most as many as open connections.
 type attempts struct {
-	mu      sync.Mutex
-	overall *rate.Limiter
-	byAddr  map[netip.Prefix]*rate.Limiter
+	password  [sha256.Size]byte
+	comparing chan struct{} // holds one value from each comparison until the next may begin
+	delayed   chan struct{} // holds one value for each delayed failure
+	report    *reports
 }
 
-func newAttempts() *attempts {
+func newAttempts(password string) *attempts {
 	return &attempts{
-		overall: rate.NewLimiter(rate.Every(refillOverall), failuresOverall),
-		byAddr:  map[netip.Prefix]*rate.Limiter{},
+		password:  sha256.Sum256([]byte(password)),
+		comparing: make(chan struct{}, 1),
+		delayed:   make(chan struct{}, maxDelayed),
+		report:    &reports{limit: rate.NewLimiter(rate.Every(failureLogInterval), maxFailureLogs)},
 	}
 }
 
-// try calls verify and counts a failure. Over the limit it calls nothing and returns how long to
-// wait. Attempts run one after the other, else many at once would pass a limit together.
-func (a *attempts) try(remoteAddr string, now time.Time, verify func() bool) (ok bool, wait time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	addr := network(remoteAddr)
-	mine := a.byAddr[addr]
-	if mine == nil {
-		mine = rate.NewLimiter(rate.Every(refillPerAddress), failuresPerAddress)
+// try compares a password, and delays the caller if it is wrong. It returns ctx's error if ctx ends
+// before the comparison.
+func (a *attempts) try(ctx context.Context, password string) (ok bool, err error) {
+	select {
+	case a.comparing <- struct{}{}:
+	case <-ctx.Done():
+		return false, ctx.Err()
 	}
-	if wait = max(untilNext(a.overall, now), untilNext(mine, now)); wait > 0 {
-		return false, wait
+	// Hashed, so that the time of the comparison does not depend on the length.
+	got := sha256.Sum256([]byte(password))
+	ok = subtle.ConstantTimeCompare(got[:], a.password[:]) == 1
+	time.AfterFunc(compareInterval, func() { <-a.comparing })
+	if !ok {
+		a.delay(ctx)
 	}
-	if verify() {
-		return true, 0
-	}
-	a.overall.AllowN(now, 1)
-	mine.AllowN(now, 1)
-	maps.DeleteFunc(a.byAddr, func(_ netip.Prefix, l *rate.Limiter) bool { return l.TokensAt(now) >= failuresPerAddress })
-	a.byAddr[addr] = mine
-	return false, 0
+	return ok, nil
 }
 
-// untilNext returns how long l allows nothing, 0 if it allows an attempt now.
-func untilNext(l *rate.Limiter, now time.Time) time.Duration {
-	missing := 1 - l.TokensAt(now)
-	if missing <= 0 {
-		return 0
+func (a *attempts) delay(ctx context.Context) {
+	select {
+	case a.delayed <- struct{}{}:
+	default:
+		return
 	}
-	return max(1, time.Duration(missing/float64(l.Limit())*float64(time.Second)))
+	defer func() { <-a.delayed }()
+	timer := time.NewTimer(failureDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
-// network returns what counts as one address: of IPv6 the first 64 bits, since the client chooses
-// the rest. All invalid addresses count as one.
-func network(remoteAddr string) netip.Prefix {
-	parsed, err := netip.ParseAddrPort(remoteAddr)
-	if err != nil {
-		return netip.Prefix{}
+// reports limits log lines, and counts those that are left out.
+type reports struct {
+	mu      sync.Mutex
+	limit   *rate.Limiter
+	skipped int
+}
+
+// next reports whether to log a failure at now, and how many were left out before it.
+func (r *reports) next(now time.Time) (log bool, skipped int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.limit.AllowN(now, 1) {
+		r.skipped++
+		return false, 0
 	}
-	addr, bits := parsed.Addr().Unmap(), 64
-	if addr.Is4() {
-		bits = 32
-	}
-	prefix, err := addr.Prefix(bits) // without the zone
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return prefix
+	skipped, r.skipped = r.skipped, 0
+	return true, skipped
 }

@@ -1,133 +1,134 @@
 package login_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
-	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-func TestAttempts_PerAddress_Limited(t *testing.T) {
-	h := open(t, password)
-	for range 20 { // success is not counted
-		entered(t, h.post("open sesame", nil), page)
-	}
-	for range 5 {
-		refused(t, h.post("x", nil), 403, "not the password")
-	}
-	w := h.post("open sesame", nil)
-	refused(t, w, 429, "Try again in 10 s")
-	if got := w.Header().Get("Retry-After"); got != "10" {
-		t.Errorf("Retry-After %q", got)
-	}
-	spoofed := func(r *http.Request) {
-		r.Header.Set("X-Forwarded-For", "198.51.100.7")
-		r.Header.Set("X-Real-IP", "198.51.100.7")
-		r.Header.Set("Forwarded", "for=198.51.100.7")
-		r.RemoteAddr = "192.0.2.1:9"
-	}
-	refused(t, h.post("open sesame", spoofed), 429, "Too many")
-	entered(t, h.post("open sesame", from("198.51.100.7:1")), page)
-	if w := h.get("/login"); w.Code != 200 {
-		t.Errorf("the form itself: %d", w.Code)
-	}
-
-	h.now = h.now.Add(9 * time.Second)
-	refused(t, h.post("open sesame", nil), 429, "Try again in 1 s")
-	h.now = h.now.Add(time.Second)
-	entered(t, h.post("open sesame", nil), page)
-	refused(t, h.post("x", nil), 403, "not the password")
-	refused(t, h.post("x", nil), 429, "Too many")
-	h.now = h.now.Add(time.Hour)
-	for range 5 {
-		refused(t, h.post("x", nil), 403, "not the password")
-	}
-	refused(t, h.post("x", nil), 429, "Too many")
-}
-
-func TestAttempts_RetryAfter_Suffices(t *testing.T) {
-	h := open(t, password)
-	for range 5 {
-		h.post("x", nil)
-	}
-	for step := range 30 {
-		h.now = h.now.Add(time.Duration(step) * 77 * time.Millisecond)
-		w := h.post("x", nil)
-		if w.Code != 429 {
-			continue
-		}
-		seconds, err := strconv.Atoi(w.Header().Get("Retry-After"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.now = h.now.Add(time.Duration(seconds) * time.Second)
-		refused(t, h.post("x", nil), 403, "not the password")
-	}
-}
-
-func TestAttempts_Tokens_Limited(t *testing.T) {
-	h := open(t, nil)
-	link := h.newLink()
-	for range 5 {
-		refused(t, h.get("/login?token=guess&next="+page), 403, "next="+page)
-	}
-	refused(t, h.get(link), 429, "Too many")
-	h.now = h.now.Add(10 * time.Second)
-	entered(t, h.get(link), "/chat/") // and it was not used up
-}
-
-func TestAttempts_SameNetwork_OneAddress(t *testing.T) {
-	for name, tc := range map[string]struct {
-		one, other string
-		same       bool
-	}{
-		"ports":          {"192.0.2.9:1", "192.0.2.9:2", true},
-		"IPv4":           {"192.0.2.9:1", "192.0.2.10:1", false},
-		"IPv6 network":   {"[2001:db8:0:1::1]:1", "[2001:db8:0:1:ffff::2]:2", true},
-		"IPv6 networks":  {"[2001:db8:0:1::1]:1", "[2001:db8:0:2::1]:1", false},
-		"IPv6 zones":     {"[fe80::1%eth0]:1", "[fe80::1%x]:1", true},
-		"mapped":         {"192.0.2.9:1", "[::ffff:192.0.2.9]:1", true},
-		"mapped, others": {"[::ffff:192.0.2.8]:1", "[::ffff:192.0.2.9]:1", false},
-		"no addresses":   {"@", "", true},
-	} {
+func TestAttempts_WrongPassword_Delayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		h := open(t, password)
-		for range 5 {
-			h.post("x", from(tc.one))
+		for range 3 {
+			start := time.Now()
+			refused(t, h.post("x", nil), 403, "not the password")
+			if took := time.Since(start); took < time.Second || took > time.Second+2*time.Millisecond {
+				t.Errorf("a wrong one took %s", took)
+			}
+			start = time.Now()
+			entered(t, h.post("open sesame", nil), page)
+			if took := time.Since(start); took > 2*time.Millisecond {
+				t.Errorf("the right one took %s", took)
+			}
 		}
-		if same := h.post("x", from(tc.other)).Code == 429; same != tc.same {
-			t.Errorf("%s: same = %v", name, same)
-		}
-	}
+	})
 }
 
-func TestAttempts_Overall_Limited(t *testing.T) {
-	h := open(t, password)
-	for i := range 50 {
-		refused(t, h.post("x", from(fmt.Sprintf("198.51.100.%d:1", i))), 403, "not the password")
-	}
-	refused(t, h.post("open sesame", from("203.0.113.1:1")), 429, "Try again in 1 s")
-	h.now = h.now.Add(time.Second)
-	entered(t, h.post("open sesame", from("203.0.113.1:1")), page)
-}
-
-func TestAttempts_Concurrent_Limited(t *testing.T) {
-	h := open(t, password)
+// flood posts wrong passwords at once and returns how long each took, once all are answered.
+func (h *fixture) flood(count int, addr func(i int) string) (took func() []time.Duration) {
 	var wg sync.WaitGroup
-	codes := make(chan int, 100)
-	for range cap(codes) {
-		wg.Go(func() { codes <- h.post("x", nil).Code })
+	all := make([]time.Duration, count)
+	for i := range count {
+		wg.Go(func() {
+			start := time.Now()
+			refused(h.t, h.post("x", from(addr(i))), 403, "not the password")
+			all[i] = time.Since(start)
+		})
 	}
-	wg.Wait()
-	close(codes)
-	failed := 0
-	for code := range codes {
-		if code == http.StatusForbidden {
-			failed++
+	return func() []time.Duration {
+		wg.Wait()
+		return all
+	}
+}
+
+func TestAttempts_Flood_RightPasswordGetsIn(t *testing.T) {
+	for name, addr := range map[string]func(int) string{
+		"one address":    func(int) string { return visitor },
+		"many addresses": func(i int) string { return fmt.Sprintf("198.51.100.%d:1", i%250) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := open(t, password)
+				const count = 500
+				took := h.flood(count, addr)
+				synctest.Wait()
+				start := time.Now()
+				entered(t, h.post("open sesame", nil), page)
+				if waited := time.Since(start); waited > count*2*time.Millisecond {
+					t.Errorf("the right password waited %s", waited)
+				}
+				delayed := 0
+				for _, each := range took() {
+					if each >= time.Second {
+						delayed++
+					}
+				}
+				if delayed < 100 || delayed > 210 { // 100 at a time
+					t.Errorf("%d of the wrong ones were delayed", delayed)
+				}
+			})
+		})
+	}
+}
+
+func TestAttempts_Comparisons_Spaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, password)
+		start := time.Now()
+		h.flood(3000, func(int) string { return visitor })()
+		if took := time.Since(start); took < 6*time.Second {
+			t.Errorf("3000 guesses took %s", took)
 		}
+	})
+}
+
+func TestAttempts_ClientGone_Forgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, password)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 500 {
+			go h.post("x", func(r *http.Request) { *r = *r.WithContext(ctx) })
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		start := time.Now()
+		entered(t, h.post("open sesame", nil), page)
+		if waited := time.Since(start); waited > 10*time.Millisecond {
+			t.Errorf("the right password waited %s", waited)
+		}
+	})
+}
+
+func TestAttempts_WrongLinks_NotLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, nil)
+		start := time.Now()
+		link := h.newLink()
+		for i := range 200 {
+			w := h.do(http.MethodGet, "/login?token=guess&next="+page, nil, from(fmt.Sprintf("127.0.0.%d:1", i/8)))
+			refused(t, w, 403, "next="+page)
+		}
+		entered(t, h.get(link), "/chat/")
+		if took := time.Since(start); took != 0 {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestAttempts_Log_Bounded(t *testing.T) {
+	h := open(t, nil)
+	for range 200 {
+		h.get("/login?token=guess")
 	}
-	if failed != 5 {
-		t.Errorf("%d tries were judged", failed)
+	h.now = h.now.Add(10 * time.Second)
+	h.get("/login?token=guess")
+	if n := strings.Count(h.log.String(), "login failed"); n != 21 || !strings.Contains(h.log.String(), "count=181") {
+		t.Errorf("%d lines:\n%s", n, h.log.String())
 	}
 }

@@ -2,7 +2,6 @@ package login
 
 import (
 	"encoding/base64"
-	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -10,18 +9,6 @@ import (
 
 	"pgregory.net/rapid"
 )
-
-func TestAttempts_OldAddresses_Deleted(t *testing.T) {
-	a, now, most := newAttempts(), time.Unix(1_800_000_000, 0), 0
-	for i := range 20_000 {
-		now = now.Add(100 * time.Millisecond)
-		a.try(fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>8, i), now, func() bool { return false })
-		most = max(most, len(a.byAddr))
-	}
-	if most > 110 || most < 10 {
-		t.Errorf("%d addresses", most)
-	}
-}
 
 func TestOneTime_Tokens(t *testing.T) {
 	var o oneTime

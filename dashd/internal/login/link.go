@@ -10,7 +10,7 @@ import (
 
 const (
 	// linkLife is how long a one-time link can be used.
-	linkLife = 24 * time.Hour
+	linkLife = time.Hour
 	// tokenSize is the size of a link's secret, in bytes.
 	tokenSize = 32
 )

@@ -3,19 +3,16 @@
 package login
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
+	"arizuko/dashd/internal/hosts"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
 	"arizuko/pkg/httpx"
@@ -46,7 +43,6 @@ type Config struct {
 // Login authenticates browsers and programs. It is safe for concurrent use.
 type Login struct {
 	cfg        Config
-	password   [sha256.Size]byte
 	sessions   signer
 	link       oneTime
 	attempts   *attempts
@@ -73,9 +69,8 @@ func New(cfg Config) (*Login, error) {
 	}))
 	return &Login{
 		cfg:        cfg,
-		password:   sha256.Sum256([]byte(cfg.Password)),
 		sessions:   newSigner(cfg.Secret, cfg.Password),
-		attempts:   newAttempts(),
+		attempts:   newAttempts(cfg.Password),
 		protection: protection,
 		secure:     base.Scheme == "https",
 	}, nil
@@ -132,8 +127,11 @@ func (l *Login) open(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	case token == "" || l.cfg.Password != "":
 		l.form(w, http.StatusOK, next, "")
+	case l.link.use(token, now): // not limited: 32 random bytes are not guessed
+		l.enter(w, r, next)
 	default:
-		l.try(w, r, next, "This link was used before or has expired.", func() bool { return l.link.use(token, now) })
+		l.failed(r)
+		l.form(w, http.StatusForbidden, next, "This link was used before or has expired: a link works once, within an hour.")
 	}
 }
 
@@ -149,28 +147,28 @@ func (l *Login) submit(w http.ResponseWriter, r *http.Request) {
 		l.form(w, http.StatusForbidden, next, "There is no password here, only one-time links.")
 		return
 	}
-	got := sha256.Sum256([]byte(r.PostForm.Get("password")))
-	l.try(w, r, next, "That is not the password.", func() bool {
-		return subtle.ConstantTimeCompare(got[:], l.password[:]) == 1
-	})
+	ok, err := l.attempts.try(r.Context(), r.PostForm.Get("password"))
+	switch {
+	case err != nil: // the client went away
+	case !ok:
+		l.failed(r)
+		l.form(w, http.StatusForbidden, next, "That is not the password.")
+	default:
+		l.enter(w, r, next)
+	}
 }
 
-// try logs the browser in if verify returns true, unless too many attempts failed before.
-func (l *Login) try(w http.ResponseWriter, r *http.Request, next, problem string, verify func() bool) {
-	now := l.cfg.Now()
-	ok, wait := l.attempts.try(r.RemoteAddr, now, verify)
-	switch {
-	case wait > 0:
-		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
-		w.Header().Set("Retry-After", seconds)
-		l.form(w, http.StatusTooManyRequests, next, "Too many failed attempts. Try again in "+seconds+" s.")
-	case !ok:
-		l.cfg.Log.Warn("login failed", "addr", r.RemoteAddr)
-		l.form(w, http.StatusForbidden, next, problem)
-	default:
-		l.cfg.Log.Info("logged in", "addr", r.RemoteAddr)
-		http.SetCookie(w, l.cookie(r, l.sessions.sign(newSession(now)), sessionLife))
-		http.Redirect(w, r, next, http.StatusSeeOther)
+// enter starts a session.
+func (l *Login) enter(w http.ResponseWriter, r *http.Request, next string) {
+	l.cfg.Log.Info("logged in", "addr", r.RemoteAddr)
+	http.SetCookie(w, l.cookie(r, l.sessions.sign(newSession(l.cfg.Now())), sessionLife))
+	http.Redirect(w, r, next, http.StatusSeeOther)
+}
+
+// failed logs a failed attempt.
+func (l *Login) failed(r *http.Request) {
+	if log, skipped := l.attempts.report.next(l.cfg.Now()); log {
+		l.cfg.Log.Warn("login failed", "addr", r.RemoteAddr, "count", skipped+1)
 	}
 }
 
@@ -200,7 +198,7 @@ func (l *Login) cookie(r *http.Request, value string, life time.Duration) *http.
 		Value:    value,
 		Path:     "/",
 		MaxAge:   int(life.Seconds()),
-		Secure:   l.secure || r.TLS != nil,
+		Secure:   l.secure || hosts.HTTPS(r),
 		HttpOnly: true,
 		SameSite: http.SameSiteLaxMode,
 	}

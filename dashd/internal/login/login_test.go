@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -260,10 +261,10 @@ func TestLink_ManyAtOnce_OneLogin(t *testing.T) {
 func TestLink_Expires(t *testing.T) {
 	h := open(t, nil)
 	first := h.newLink()
-	h.now = h.now.Add(24*time.Hour - time.Second)
+	h.now = h.now.Add(time.Hour - time.Second)
 	entered(t, h.get(first), "/chat/")
 	second := h.newLink()
-	h.now = h.now.Add(24 * time.Hour)
+	h.now = h.now.Add(time.Hour)
 	refused(t, h.get(second), 403, "expired")
 	third := h.newLink()
 	h.restart(nil)
@@ -289,7 +290,7 @@ func TestLink_Unused_StaysSame(t *testing.T) {
 	if again == link {
 		t.Error("a used link again")
 	}
-	h.now = h.now.Add(24 * time.Hour)
+	h.now = h.now.Add(time.Hour)
 	if late := ask(); late == again {
 		t.Error("an expired link again")
 	} else {
@@ -307,18 +308,20 @@ func TestLink_Unused_StaysSame(t *testing.T) {
 }
 
 func TestPassword_OnlyTheExactOne_Accepted(t *testing.T) {
-	h := open(t, password)
-	if w := h.get("/login?next=" + page); w.Code != 200 || w.Body.String() != "form next="+page+" password=true problem=" {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	refused(t, h.post("open sesam", nil), 403, "not the password")
-	refused(t, h.post("", nil), 403, "next=/chat/main password=true")
-	if c := entered(t, h.post("open sesame", nil), page); !h.isIn(c) {
-		t.Error("the right password does not let in")
-	}
-	// Only the body counts: query strings end up in logs.
-	w := h.do(http.MethodPost, "/login?password=open+sesame", url.Values{"next": {page}}, nil)
-	refused(t, w, 403, "not the password")
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, password)
+		if w := h.get("/login?next=" + page); w.Code != 200 || w.Body.String() != "form next="+page+" password=true problem=" {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		refused(t, h.post("open sesam", nil), 403, "not the password")
+		refused(t, h.post("", nil), 403, "next=/chat/main password=true")
+		if c := entered(t, h.post("open sesame", nil), page); !h.isIn(c) {
+			t.Error("the right password does not let in")
+		}
+		// Only the body counts: query strings end up in logs.
+		w := h.do(http.MethodPost, "/login?password=open+sesame", url.Values{"next": {page}}, nil)
+		refused(t, w, 403, "not the password")
+	})
 }
 
 func TestLoginLink_Password_Conflict(t *testing.T) {
@@ -345,17 +348,19 @@ func TestPassword_NoneSet_Refused(t *testing.T) {
 }
 
 func TestSubmit_InvalidForm_Refused(t *testing.T) {
-	h := open(t, password)
-	long := strings.Repeat("x", 20<<10)
-	refused(t, h.post(long, nil), 400, "could not be read")
-	refused(t, h.do(http.MethodPost, "/login", url.Values{}, func(r *http.Request) {
-		r.Body = io.NopCloser(strings.NewReader("password=%zz"))
-	}), 400, "could not be read")
-	refused(t, h.post(strings.Repeat("x", 10<<10), nil), 403, "not the password")
-	refused(t, h.do(http.MethodPost, "/login", nil, func(r *http.Request) {
-		r.Header.Set("Content-Type", "application/json")
-		r.Body = io.NopCloser(strings.NewReader(`{"password":"open sesame"}`))
-	}), 403, "not the password")
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, password)
+		long := strings.Repeat("x", 20<<10)
+		refused(t, h.post(long, nil), 400, "could not be read")
+		refused(t, h.do(http.MethodPost, "/login", url.Values{}, func(r *http.Request) {
+			r.Body = io.NopCloser(strings.NewReader("password=%zz"))
+		}), 400, "could not be read")
+		refused(t, h.post(strings.Repeat("x", 10<<10), nil), 403, "not the password")
+		refused(t, h.do(http.MethodPost, "/login", nil, func(r *http.Request) {
+			r.Header.Set("Content-Type", "application/json")
+			r.Body = io.NopCloser(strings.NewReader(`{"password":"open sesame"}`))
+		}), 403, "not the password")
+	})
 }
 
 func TestCookie_HTTPS_Secure(t *testing.T) {
@@ -462,22 +467,24 @@ func TestRequire_RevokedUnreadable_Unavailable(t *testing.T) {
 }
 
 func TestLog_Secrets_Absent(t *testing.T) {
-	h := open(t, nil)
-	link := h.newLink()
-	h.get(link + "x")
-	c := entered(t, h.get(link), "/chat/")
-	h.restart(password)
-	h.post("open sesame?", nil)
-	entered(t, h.post("open sesame", nil), page)
-	log := h.log.String()
-	for _, bad := range []string{"sesame", strings.TrimPrefix(link, "/login?token="), c.Value, secret} {
-		if strings.Contains(log, bad) {
-			t.Errorf("%q in\n%s", bad, log)
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, nil)
+		link := h.newLink()
+		h.get(link + "x")
+		c := entered(t, h.get(link), "/chat/")
+		h.restart(password)
+		h.post("open sesame?", nil)
+		entered(t, h.post("open sesame", nil), page)
+		log := h.log.String()
+		for _, bad := range []string{"sesame", strings.TrimPrefix(link, "/login?token="), c.Value, secret} {
+			if strings.Contains(log, bad) {
+				t.Errorf("%q in\n%s", bad, log)
+			}
 		}
-	}
-	if strings.Count(log, "login failed") != 2 || strings.Count(log, visitor) != 4 {
-		t.Errorf("log:\n%s", log)
-	}
+		if strings.Count(log, "login failed") != 2 || strings.Count(log, visitor) != 4 {
+			t.Errorf("log:\n%s", log)
+		}
+	})
 }
 
 func TestNew_InvalidConfig_Refused(t *testing.T) {

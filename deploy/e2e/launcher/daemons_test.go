@@ -50,6 +50,9 @@ func TestLauncher_NoDataFolder_CreatesGroupAndPrintsLink(t *testing.T) {
 		}
 		l.Signal(syscall.SIGINT)
 		l.WantEnd(0)
+		if strings.Contains(l.Stderr(), "token=") {
+			t.Errorf("the link is printed a second time:\n%s", l.Stderr())
+		}
 	}
 }
 

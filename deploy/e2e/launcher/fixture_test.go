@@ -39,6 +39,9 @@ func fakeDashd() int {
 	}
 	bearer := []byte("Bearer " + strings.TrimSpace(string(secret)))
 	addr := os.Getenv("DASHD_ADDR")
+	if os.Getenv("DASH_PRINT_LINK") != "false" {
+		fmt.Println("log in: token=abc")
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST /v1/login-link", func(w http.ResponseWriter, r *http.Request) {
