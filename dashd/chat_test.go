@@ -309,3 +309,18 @@ func TestStatus_EachChat_HasAllFields(t *testing.T) {
 	b.must(400, "GET", "/status?chat_jid=nowhere", "")
 	p.program().must(200, "GET", "/status", "")
 }
+
+func TestOverview_RoutdsProblems_Listed(t *testing.T) {
+	data := dataFolder(t)
+	shell(t, data, `INSERT INTO daemons (name, version, started_at, heartbeat_at, connection, detail)
+		VALUES ('routd', 'v1', 1, ?, 'connected', ?)`, time.Now().UnixMilli(), "route 1 matches nothing\nroute 2 lets <any> user in")
+	page := serve(t, data).operator().must(200, "GET", "/", "").body
+	for _, want := range []string{"Routes and groups to check", "<li>route 1 matches nothing</li>", "<li>route 2 lets &lt;any&gt; user in</li>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, `class="detail"`) {
+		t.Errorf("the problems are listed beside routd, too:\n%s", page)
+	}
+}

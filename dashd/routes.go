@@ -161,6 +161,9 @@ func (d *dashd) facts(ctx context.Context) (string, error) {
 		Unsent:  pages.WaitingLine{Rows: f.Outbound.Rows, Chat: f.Outbound.ChatJID, Since: f.Outbound.Since},
 	}
 	for _, line := range f.Daemons {
+		if line.Name == "routd" && line.Detail != "" {
+			shown.Routes, line.Detail = strings.Split(line.Detail, "\n"), "" // as routd reports its table
+		}
 		shown.Daemons = append(shown.Daemons, pages.DaemonLine{
 			Name: line.Name, Connection: string(line.Connection), Detail: line.Detail, Version: line.Version,
 			OK: line.OK, HeartbeatAt: line.HeartbeatAt,

@@ -136,6 +136,11 @@ func sampleFacts(now int64) pages.Overview {
 			{Name: "routd", Connection: "connected", Version: "v0.3.0", OK: true, HeartbeatAt: now - 1_000},
 			{Name: "teled", Connection: "bad credentials", Detail: "getMe: 401 Unauthorized: the token is not known", Version: "v0.3.0", HeartbeatAt: now - 180_000},
 		},
+		Routes: []string{
+			`route 3 matches nothing: match: sender: "Ann" is not an id, which has a platform as in telegram:42: use sender_name for a display name`,
+			"route 7 (platform=telegram) lets any user reach group main; direct messages of all of them share its sessions: " +
+				"match a sender or a room, or set access in the group's config",
+		},
 		Running: pages.Turns{Count: 1, Lines: []pages.TurnLine{
 			{ID: 412, Folder: "main", Chat: "web:main", Topic: "#deploy", State: "running", Since: now - 95_000, Attempts: 1},
 		}},

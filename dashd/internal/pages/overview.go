@@ -8,6 +8,7 @@ import (
 // Overview is the state of the instance. Times are unix ms, 0 for never.
 type Overview struct {
 	Daemons []DaemonLine
+	Routes  []string // what routd says about routes and groups: rows that match nothing, groups that strangers reach
 	Running Turns
 	Queued  Turns
 	Waiting WaitingLine // inbound rows that are not decided

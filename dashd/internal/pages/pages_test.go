@@ -31,7 +31,7 @@ func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
 	turn := []pages.TurnLine{{ID: 1, Folder: text, Chat: text, Topic: text, State: text, Attempts: 2, Error: text}}
 	waiting := pages.WaitingLine{Rows: 1, Chat: text, Since: 1}
 	facts := pages.Overview{
-		Daemons: []pages.DaemonLine{{Name: text, Connection: text, Detail: text, Version: text}},
+		Daemons: []pages.DaemonLine{{Name: text, Connection: text, Detail: text, Version: text}}, Routes: []string{text},
 		Running: pages.Turns{Count: 1, Lines: turn}, Queued: pages.Turns{Count: 52, Lines: turn}, Waiting: waiting, Unsent: waiting, Now: 10,
 	}
 	return map[string]*httptest.ResponseRecorder{
