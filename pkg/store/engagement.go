@@ -18,13 +18,14 @@ type StoredEngagement struct {
 	msg.Engagement
 	PinnedAt int64 // when the chat was last pinned to a group, unix ms, 0 for never
 	Read     int64 // seq of the last delivery that it includes
+	Last     int64 // seq of the last delivery there is
 }
 
 // Engagement returns the engagement of a place of a chat, as of one moment; if none is stored, one
 // with the address alone.
 func (r Reader) Engagement(ctx context.Context, chatJID, place string) (e StoredEngagement, err error) {
 	_, err = r.q.get(ctx, []any{
-		&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt, &e.PinnedAt, &e.Read,
+		&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt, &e.PinnedAt, &e.Read, &e.Last,
 	}, queryEngagement, chatJID, place)
 	e.ChatJID, e.Place = chatJID, place
 	return e, err

@@ -115,9 +115,9 @@ func queryPlans() map[string][2]string {
 			"CORRELATED SCALAR SUBQUERY 4\nSEARCH m USING INDEX messages_turn (turn_id=?)\nSEARCH d USING PRIMARY KEY (message_id=?)"},
 		"queryDeliveriesRead": {queryDeliveriesRead, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH cursors USING PRIMARY KEY (daemon=? AND key=?)\n" +
 			"SCALAR SUBQUERY 2\nSEARCH counters USING PRIMARY KEY (name=?)"},
-		"queryEngagement": {queryEngagement, "CO-ROUTINE (subquery-3)\nSCAN CONSTANT ROW\nSCAN (subquery-3)\n" +
+		"queryEngagement": {queryEngagement, "CO-ROUTINE (subquery-4)\nSCAN CONSTANT ROW\nSCAN (subquery-4)\n" +
 			"SEARCH chat_reply_state USING PRIMARY KEY (jid=? AND topic=?) LEFT-JOIN\nSCALAR SUBQUERY 1\n" +
-			"SEARCH chats USING PRIMARY KEY (jid=?)\nSCALAR SUBQUERY 2\nSEARCH cursors USING PRIMARY KEY (daemon=? AND key=?)"},
+			"SEARCH chats USING PRIMARY KEY (jid=?)\nSCALAR SUBQUERY 2\nSEARCH cursors USING PRIMARY KEY (daemon=? AND key=?)\nSCALAR SUBQUERY 3\nSEARCH counters USING PRIMARY KEY (name=?)"},
 		// One chat's places, for a request that asks for all of them.
 		"queryEngagements":    {queryEngagements, "SEARCH chat_reply_state USING PRIMARY KEY (jid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryRoutingVersion": {queryRoutingVersion, "SEARCH counters USING PRIMARY KEY (name=?)"},
@@ -222,7 +222,7 @@ func namedQueries(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []string{"observedRows", "readable", "delivered", "movingIn", "movingOut", "claimingRow", "deliveriesRead"}
+	parts := []string{"observedRows", "readable", "delivered", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery"}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {

@@ -28,8 +28,9 @@ const (
 		FROM turns t JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) JOIN messages q ON q.id = o.trigger_message_id
 		WHERE t.id = ?`
 	deliveriesRead      = `ifnull((SELECT CAST(value AS INTEGER) FROM cursors WHERE daemon = 'routd' AND key = 'deliveries'), 0)`
-	queryDeliveriesRead = `SELECT ` + deliveriesRead + `, (SELECT value FROM counters WHERE name = 'deliveries')`
-	queryEngagement     = `SELECT ` + engagementColumns + `, ifnull((SELECT sticky_at FROM chats WHERE jid = ?1), 0), ` + deliveriesRead + `
+	lastDelivery        = `(SELECT value FROM counters WHERE name = 'deliveries')`
+	queryDeliveriesRead = `SELECT ` + deliveriesRead + `, ` + lastDelivery
+	queryEngagement     = `SELECT ` + engagementColumns + `, ifnull((SELECT sticky_at FROM chats WHERE jid = ?1), 0), ` + deliveriesRead + `, ` + lastDelivery + `
 		FROM (SELECT 1) LEFT JOIN chat_reply_state ON jid = ?1 AND topic = ?2`
 	queryEngagements = `SELECT ` + engagementColumns + ` FROM chat_reply_state WHERE jid = ?
 		ORDER BY engaged_until DESC, topic LIMIT 1000`

@@ -37,8 +37,8 @@ const (
 		reason = '', error = '', error_kind = '', started_at = NULL, ended_at = NULL
 		WHERE id = ? AND (state IN ('failed', 'cancelled') OR state = 'queued' AND not_before > 0)`
 	updateFrame   = `UPDATE turns SET frames = frames + ?, observed_upto = ? WHERE id = ?`
-	updateEndTurn = `UPDATE turns SET state = ?1, reason = ?2, error = ?3, error_kind = ?4, ended_at = ?5, attempts = attempts + (?1 = 'failed')
-		WHERE id = ?6 AND state IN ('queued', 'running')`
+	updateEndTurn = `UPDATE turns SET state = ?1, reason = ?2, error = ?3, error_kind = ?4, ended_at = ?5, attempts = attempts + (?1 = 'failed'),
+		frames = frames + ?7, observed_upto = max(observed_upto, ?8) WHERE id = ?6 AND state IN ('queued', 'running')`
 
 	// The lanes with queued turns: one step per lane, not per turn.
 	queryQueuedLanes = `WITH RECURSIVE lanes(lane) AS (
@@ -54,13 +54,22 @@ const (
 		FROM turns t INDEXED BY turns_queued WHERE t.state = 'queued' AND t.lane = ? AND t.id > ? ORDER BY t.id LIMIT ?+0`
 	queryNewestQueued = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_conversation
 		WHERE t.state = 'queued' AND t.lane = ? AND t.chat_jid = ? AND t.topic = ? ORDER BY t.id DESC LIMIT 1`
-	queryLaneWaits   = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND lane = ?)`
-	queryAnyWaits    = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_queued WHERE state = 'queued')`
 	queryQueuedCount = `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE state = 'queued'`
-	queryBusyRuns    = `SELECT count(*) FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL
-		AND EXISTS (SELECT 1 FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.run_id = r.id)`
-	queryLiveRun = `SELECT r.id FROM runs r INDEXED BY runs_live
-		WHERE r.closed_at IS NULL AND r.folder = ? AND r.topic = ? AND r.chat_jid = ? AND r.thread_id = ? AND r.draining = 0`
+	queryBusyRuns    = `SELECT count(*) FROM runs b INDEXED BY runs_unended WHERE b.ended_at IS NULL
+		AND EXISTS (SELECT 1 FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.run_id = b.id)`
+	// The live run of an address that may take a turn of lane ?5 and folder ?1 at once: no turn of the lane waits, the
+	// group is not probed, and the run has room beside its turns, all of which may share it. One that has turns takes
+	// another unless a lane waits for a slot; else a slot must be free.
+	queryRunFor = `SELECT r.id FROM runs r INDEXED BY runs_live
+		WHERE r.closed_at IS NULL AND r.folder = ?1 AND r.topic = ?2 AND r.chat_jid = ?3 AND r.thread_id = ?4 AND r.draining = 0
+		AND NOT EXISTS (SELECT 1 FROM turns w INDEXED BY turns_queued WHERE w.state = 'queued' AND w.lane = ?5)
+		AND NOT EXISTS (SELECT 1 FROM group_failures WHERE folder = ?1 AND count >= ?6)
+		AND NOT EXISTS (SELECT 1 FROM turns a INDEXED BY turns_run WHERE a.state = 'running' AND a.run_id = r.id
+			AND (a.attempts > 0 OR a.kind = 'delegated'))
+		AND (SELECT count(*) FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id) < ?7
+		AND (EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id)
+			AND NOT EXISTS (SELECT 1 FROM turns w INDEXED BY turns_queued WHERE w.state = 'queued')
+			OR (` + queryBusyRuns + `) < ?8)`
 	queryRunLoad = `SELECT count(*), ifnull(max(attempts > 0 OR kind = 'delegated'), 0) FROM turns INDEXED BY turns_run
 		WHERE state = 'running' AND run_id = ?`
 	// A turn waits for its rows' files until none is pending.
@@ -134,7 +143,9 @@ const (
 	queryPastSessions = `SELECT started_at, ifnull(ended_at,0), session_id, result, error, message_count FROM session_log
 		WHERE folder = ? AND topic = ? AND run_id < ? ORDER BY id DESC LIMIT ?+0`
 
-	querySystem       = `SELECT EXISTS (SELECT 1 FROM system_messages WHERE folder = ? AND turn_id IS NULL)`
+	queryPromptFacts = `SELECT EXISTS (SELECT 1 FROM system_messages WHERE folder = ?1 AND turn_id IS NULL),
+		EXISTS (SELECT 1 FROM system_messages WHERE turn_id = ?2), ifnull((SELECT value FROM router_state WHERE key = 'decision_seq'), 0),
+		(SELECT value FROM counters WHERE name = 'routing')`
 	querySystemOfTurn = `SELECT id, origin, event, body FROM system_messages WHERE turn_id = ? ORDER BY id`
 	insertSystem      = `INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`
 	updateClaimSystem = `UPDATE system_messages SET turn_id = ?1 WHERE folder = ?2 AND turn_id IS NULL

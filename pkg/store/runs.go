@@ -115,14 +115,12 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 	if err := tx.putReply(t, r, now); err != nil {
 		return err
 	}
-	if _, err := tx.exec(updateFrame, r.Text != "", r.ObservedUpto, t.ID); err != nil {
-		return err
-	}
 	if err := tx.storeSession(t, r, now); err != nil {
 		return err
 	}
 	if !r.Final || t.State == msg.TurnDone {
-		return nil
+		_, err := tx.exec(updateFrame, r.Text != "", r.ObservedUpto, t.ID)
+		return err
 	}
 	reason := msg.ReasonAnswered
 	switch {
@@ -132,7 +130,9 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 		reason = msg.ReasonSilent
 	}
 	tx.pokeTyping(t)
-	return tx.endTurn(t.ID, msg.TurnDone, reason, r.Kind, r.Problem, now)
+	return tx.endTurn(t.ID, ending{
+		state: msg.TurnDone, reason: reason, kind: r.Kind, problem: r.Problem, replied: r.Text != "", observedUpto: r.ObservedUpto,
+	}, now)
 }
 
 // putReply writes the agent's text to the turn's address.
@@ -164,6 +164,9 @@ func (tx *Tx) PutInterimNotice(t *msg.Turn, text string, now int64) error {
 
 // asker returns the return address of an escalation, nil for any other turn.
 func (tx *Tx) asker(t *msg.Turn) (*msg.ReturnAddress, error) {
+	if t.Kind != msg.Delegated {
+		return nil, nil
+	}
 	trigger, err := tx.Message(uncancelled(), t.TriggerMessageID)
 	if err != nil || trigger == nil || trigger.ForwardedFrom == nil || trigger.ForwardedFrom.Kind != msg.Escalation {
 		return nil, err
@@ -243,5 +246,5 @@ func (tx *Tx) StoreSession(runID int64, folder, topic, session string, now int64
 // or as failed, with t.ErrorKind.
 func (tx *Tx) FinishTurn(t *msg.Turn, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
 	tx.pokeTyping(t)
-	return tx.endTurn(t.ID, state, reason, t.ErrorKind, problem, now)
+	return tx.endTurn(t.ID, ending{state: state, reason: reason, kind: t.ErrorKind, problem: problem}, now)
 }

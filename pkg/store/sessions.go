@@ -71,10 +71,18 @@ func (tx *Tx) ClaimSystemMessages(folder string, turnID int64) error {
 	return err
 }
 
-// HasSystemMessages reports whether a folder has unclaimed lines.
-func (r Reader) HasSystemMessages(ctx context.Context, folder string) (waiting bool, err error) {
-	_, err = r.q.get(ctx, []any{&waiting}, querySystem, folder)
-	return waiting, err
+// PromptFacts says what else has to be read for a turn's prompt.
+type PromptFacts struct {
+	SystemWaits  bool  // the folder has unclaimed lines
+	HasSystem    bool  // the turn has claimed some
+	LastDecision int64 // the highest decision_seq in use
+	Groups       int64 // version of the groups' configuration, and of the routes
+}
+
+// PromptFacts returns the facts for a turn of a folder, as of one moment.
+func (r Reader) PromptFacts(ctx context.Context, folder string, turnID int64) (f PromptFacts, err error) {
+	_, err = r.q.get(ctx, []any{&f.SystemWaits, &f.HasSystem, &f.LastDecision, &f.Groups}, queryPromptFacts, folder, turnID)
+	return f, err
 }
 
 // TurnSystemMessages returns the lines that a turn's prompt carries.

@@ -49,7 +49,9 @@ func turnPlans() map[string][2]string {
 		"updateEndLog":      {updateEndLog, logRow},
 		"queryPastSessions": {queryPastSessions, "SEARCH session_log USING INDEX session_log_topic (folder=? AND topic=?)"},
 
-		"querySystem":         {querySystem, exists + "SEARCH system_messages USING INDEX system_messages_folder (folder=?)"},
+		"queryPromptFacts": {queryPromptFacts, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH system_messages USING INDEX system_messages_folder (folder=?)\n" +
+			"SCALAR SUBQUERY 2\nSEARCH system_messages USING COVERING INDEX system_messages_turn (turn_id=?)\n" +
+			"SCALAR SUBQUERY 3\nSEARCH router_state USING PRIMARY KEY (key=?)\nSCALAR SUBQUERY 4\nSEARCH counters USING PRIMARY KEY (name=?)"},
 		"querySystemOfTurn":   {querySystemOfTurn, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
 		"insertSystem":        {insertSystem, noRead},
 		"updateClaimSystem":   {updateClaimSystem, "SEARCH system_messages USING INDEX system_messages_folder (folder=?)\nSCALAR SUBQUERY 1\nSEARCH turns USING INTEGER PRIMARY KEY (rowid=?)"},
@@ -71,14 +73,16 @@ func turnPlans() map[string][2]string {
 			"CORRELATED SCALAR SUBQUERY 1\nSEARCH o USING INDEX turns_conversation (lane=? AND chat_jid=? AND topic=? AND id<?)\n" +
 			"CORRELATED SCALAR SUBQUERY 2\nSCAN s"},
 		"queryNewestQueued": {queryNewestQueued, "SEARCH t USING INDEX turns_conversation (lane=? AND chat_jid=? AND topic=?)"},
-		"queryLaneWaits":    {queryLaneWaits, exists + "SEARCH turns USING INDEX turns_queued (lane=?)"},
-		// The first entry of the index.
-		"queryAnyWaits": {queryAnyWaits, exists + "SCAN turns USING COVERING INDEX turns_queued"},
 		// For a metric.
 		"queryQueuedCount": {queryQueuedCount, "SCAN turns USING COVERING INDEX turns_queued"},
 		// One row per process.
-		"queryBusyRuns": {queryBusyRuns, "SCAN r USING INDEX runs_unended\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
-		"queryLiveRun":  {queryLiveRun, "SEARCH r USING INDEX runs_live (folder=? AND topic=?)"},
+		"queryBusyRuns": {queryBusyRuns, "SCAN b USING INDEX runs_unended\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
+		// The plan of a process's turns, and the first entry of the index of queued turns.
+		"queryRunFor": {queryRunFor, "SEARCH r USING INDEX runs_live (folder=? AND topic=?)\nSCALAR SUBQUERY 1\nSEARCH w USING INDEX turns_queued (lane=?)\n" +
+			"SCALAR SUBQUERY 2\nSEARCH group_failures USING PRIMARY KEY (folder=?)\nCORRELATED SCALAR SUBQUERY 3\nSEARCH a USING INDEX turns_run (run_id=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 4\nSEARCH o USING COVERING INDEX turns_run (run_id=?)\nCORRELATED SCALAR SUBQUERY 5\n" +
+			"SEARCH o USING COVERING INDEX turns_run (run_id=?)\nSCALAR SUBQUERY 6\nSCAN w USING COVERING INDEX turns_queued\n" +
+			"SCALAR SUBQUERY 8\nSCAN b USING INDEX runs_unended\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
 		"queryRunLoad":  {queryRunLoad, "SEARCH turns USING INDEX turns_run (run_id=?)"},
 		"queryRunTakes": {queryRunTakes, exists + runRow},
 		// All of a small partial index.

@@ -123,30 +123,8 @@ func (tx *Tx) runFor(t *msg.Turn, maxAgents int) (run int64, err error) {
 	if t.Kind == msg.Delegated || t.WaitsFor != "" {
 		return 0, nil
 	}
-	if _, err := tx.get([]any{&run}, queryLiveRun, t.Folder, t.Topic, t.ChatJID, t.ThreadID); err != nil || run == 0 {
-		return 0, err
-	}
-	var open int
-	var alone, waits bool
-	if _, err := tx.get([]any{&open, &alone}, queryRunLoad, run); err != nil || alone || open >= msg.MaxRunTurns {
-		return 0, err
-	}
-	if _, err := tx.get([]any{&waits}, queryLaneWaits, t.Lane()); err != nil || waits {
-		return 0, err
-	}
-	if probe, err := tx.ProbeAt(uncancelled(), t.Folder); err != nil || probe != 0 {
-		return 0, err
-	}
-	if open > 0 { // a lane that waits for a slot comes first
-		_, err := tx.get([]any{&waits}, queryAnyWaits)
-		if err != nil || !waits {
-			return run, err
-		}
-	}
-	if free, err := tx.FreeSlot(maxAgents); err != nil || !free {
-		return 0, err
-	}
-	return run, nil
+	_, err = tx.get([]any{&run}, queryRunFor, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(), minFailures, msg.MaxRunTurns, maxAgents)
+	return run, err
 }
 
 // FreeSlot reports whether fewer than maxAgents runs are busy.
@@ -244,12 +222,23 @@ func (tx *Tx) take(t *msg.Turn, runID, now int64) error {
 	return err
 }
 
+// ending is how a turn ends.
+type ending struct {
+	state   msg.TurnState
+	reason  msg.Reason
+	kind    msg.ErrorKind // of the problem
+	problem string
+	// Of the last frame:
+	replied      bool  // it has a message
+	observedUpto int64 // the last decision that the prompt showed
+}
+
 // endTurn sets an open turn's final state. The system messages that its prompt
 // carried are deleted if it was answered; else they are released for the folder's
 // next prompt, except the one about the turn's own new session.
-func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, kind msg.ErrorKind, problem string, now int64) error {
+func (tx *Tx) endTurn(id int64, e ending, now int64) error {
 	tx.note(failpoint.EndTurn)
-	n, err := tx.change(updateEndTurn, state, reason, problem, kind, now, id)
+	n, err := tx.change(updateEndTurn, e.state, e.reason, e.problem, e.kind, now, id, e.replied, e.observedUpto)
 	if err != nil {
 		return err
 	}
@@ -257,7 +246,7 @@ func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, kind msg
 		return fmt.Errorf("end turn %d: %w", id, ErrStale)
 	}
 	tx.Poke("routd")
-	if _, err = tx.exec(deleteSystem, id, state == msg.TurnDone); err != nil || state == msg.TurnDone {
+	if _, err = tx.exec(deleteSystem, id, e.state == msg.TurnDone); err != nil || e.state == msg.TurnDone {
 		return err
 	}
 	_, err = tx.exec(updateReleaseSystem, id)
@@ -268,7 +257,7 @@ func (tx *Tx) endTurn(id int64, state msg.TurnState, reason msg.Reason, kind msg
 // ErrStale if the turn has ended already.
 func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
 	tx.note(failpoint.CancelTurn)
-	if err := tx.endTurn(id, msg.TurnCancelled, reason, "", "", now); err != nil {
+	if err := tx.endTurn(id, ending{state: msg.TurnCancelled, reason: reason}, now); err != nil {
 		return err
 	}
 	return tx.CancelReplies(id)

@@ -48,10 +48,14 @@ type promptText struct {
 // prompt builds a turn's prompt, retrying while the database fails.
 func (r *run) prompt(t *msg.Turn) (p promptText, err error) {
 	err = r.m.retryDB(r.m.ctx, "read turn", func() (err error) {
-		if err = r.announceLater(t); err != nil {
+		facts, err := r.m.st.PromptFacts(r.m.ctx, t.Folder, t.ID)
+		if err != nil {
 			return err
 		}
-		p, err = r.assemble(t)
+		if err = r.announceLater(t, &facts); err != nil {
+			return err
+		}
+		p, err = r.assemble(t, facts)
 		return err
 	})
 	return p, err
@@ -90,17 +94,13 @@ func (m *Manager) announce(tx *store.Tx, t *msg.Turn, event, body string) error 
 
 // announceLater does the same for piped turns, and writes only if there is
 // anything to announce.
-func (r *run) announceLater(t *msg.Turn) error {
-	if !r.started {
+func (r *run) announceLater(t *msg.Turn, facts *store.PromptFacts) error {
+	if !r.started || !facts.SystemWaits && r.announcedDate == r.m.today() {
 		return nil
 	}
-	waiting, err := r.m.st.HasSystemMessages(r.m.ctx, t.Folder)
-	if err != nil || !waiting && r.announcedDate == r.m.today() {
-		return err
-	}
-	err = r.m.st.Write(r.m.ctx, func(tx *store.Tx) error { return r.m.announceDay(tx, t) })
+	err := r.m.st.Write(r.m.ctx, func(tx *store.Tx) error { return r.m.announceDay(tx, t) })
 	if err == nil {
-		r.announcedDate = r.m.today()
+		r.announcedDate, facts.HasSystem = r.m.today(), true
 	}
 	return err
 }
@@ -142,7 +142,7 @@ func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, 
 	return b.String(), nil
 }
 
-func (r *run) assemble(t *msg.Turn) (p promptText, err error) {
+func (r *run) assemble(t *msg.Turn, facts store.PromptFacts) (p promptText, err error) {
 	st := r.m.st
 	in := prompt.Input{Turn: t, Location: r.m.cfg.Location}
 	if in.Messages, err = st.TurnMessages(r.m.ctx, t.ID); err != nil {
@@ -151,21 +151,23 @@ func (r *run) assemble(t *msg.Turn) (p promptText, err error) {
 	if err = r.m.linkFiles(t.Folder, in.Messages); err != nil {
 		return p, err
 	}
-	system, err := st.TurnSystemMessages(r.m.ctx, t.ID)
-	if err != nil {
-		return p, err
-	}
-	for _, s := range system {
-		in.System = append(in.System, prompt.SystemLine{Origin: s.Origin, Event: s.Event, Body: s.Body})
+	if facts.HasSystem {
+		system, err := st.TurnSystemMessages(r.m.ctx, t.ID)
+		if err != nil {
+			return p, err
+		}
+		for _, s := range system {
+			in.System = append(in.System, prompt.SystemLine{Origin: s.Origin, Event: s.Event, Body: s.Body})
+		}
 	}
 	if in.ReplyChain, in.RowIDs, err = r.replyChain(in.Messages); err != nil {
 		return p, err
 	}
-	group, err := r.group()
+	group, err := r.group(facts.Groups)
 	if err != nil {
 		return p, err
 	}
-	through, err := r.observe(t, group, &in)
+	through, err := r.observe(t, group, facts.LastDecision, &in)
 	if err != nil {
 		return p, err
 	}
@@ -195,19 +197,17 @@ func (r *run) remember(g groupconfig.Config, through int64, in *prompt.Input) {
 }
 
 // observe adds the rows of other chats that the session has not seen, and returns
-// the last decision that it has now seen.
-func (r *run) observe(t *msg.Turn, g groupconfig.Config, in *prompt.Input) (through int64, err error) {
+// the last decision that it has now seen. through is the last decision there is.
+func (r *run) observe(t *msg.Turn, g groupconfig.Config, through int64, in *prompt.Input) (int64, error) {
 	after := r.shown.through
 	if !r.shown.prompted {
+		var err error
 		if after, err = r.m.st.ShownUpto(r.m.ctx, t.Folder, t.Topic); err != nil {
 			return 0, err
 		}
 	}
 	if g.Observe == groupconfig.ObserveNone || prompt.ShouldSkipContext(in.Messages) {
 		return after, nil
-	}
-	if through, err = r.m.st.LastDecision(r.m.ctx); err != nil {
-		return 0, err
 	}
 	var since int64
 	if after == 0 {
@@ -217,7 +217,7 @@ func (r *run) observe(t *msg.Turn, g groupconfig.Config, in *prompt.Input) (thro
 	if err != nil {
 		return 0, err
 	}
-	for _, row := range rows { // rows may have been decided since LastDecision
+	for _, row := range rows { // rows may have been decided since
 		through = max(through, row.DecisionSeq)
 	}
 	in.Observed = capContext(rows)
@@ -298,14 +298,27 @@ func capContext(rows []*msg.Message) []*msg.Message {
 	return rows
 }
 
-// group is the group's current configuration; while that is invalid, the one that
-// the run began with.
-func (r *run) group() (groupconfig.Config, error) {
+// group is the group's current configuration, read again at a new version; while
+// that is invalid, the one that the run began with.
+func (r *run) group(version int64) (groupconfig.Config, error) {
+	if version == r.current.version {
+		return r.current.Config, nil
+	}
 	own, problems, err := r.m.groupConfig(r.row.Folder)
-	if err != nil || problems != nil {
+	if err != nil {
 		return r.setup.Config, err
 	}
-	now := own.Over(r.m.cfg.Defaults)
-	r.configChanged = !reflect.DeepEqual(now, r.setup.Config)
+	now := r.setup.Config
+	if problems == nil {
+		now = own.Over(r.m.cfg.Defaults)
+		r.configChanged = !reflect.DeepEqual(now, r.setup.Config)
+	}
+	r.current = currentConfig{now, version}
 	return now, nil
+}
+
+// currentConfig is a group's configuration as it was at a version, 0 for none.
+type currentConfig struct {
+	groupconfig.Config
+	version int64
 }

@@ -60,6 +60,7 @@ type run struct {
 	started       bool              // the start line is sent
 	announcedDate string            // the date that its agent was given last
 	failure       failure
+	current       currentConfig
 	configChanged bool // its group's configuration has changed since it began
 	stopping      bool // it is ending; turns it leaves lose no attempt
 	aborted       bool // it was interrupted: nothing counts as a failure now

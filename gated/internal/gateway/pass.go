@@ -166,10 +166,9 @@ func (g *Gateway) decide(ctx context.Context, batches []*batch) []*plan {
 	return plans
 }
 
-// commit stores every plan as a write of its own, all in one commit, with the
-// cursor.
+// commit stores every plan as a write of its own, all in one commit.
 func (g *Gateway) commit(ctx context.Context, plans []*plan) {
-	writes := make([]func(*store.Tx) error, 0, len(plans)+1)
+	writes := make([]func(*store.Tx) error, 0, len(plans))
 	var writing []*plan
 	for _, p := range plans {
 		if p.err == nil && p.stores() {
@@ -180,8 +179,6 @@ func (g *Gateway) commit(ctx context.Context, plans []*plan) {
 	if len(writing) == 0 {
 		return
 	}
-	cursor := g.cursor
-	writes = append(writes, func(tx *store.Tx) error { return tx.SetCursor(cursor) })
 	errs := g.st.WriteAll(ctx, writes...)
 	for i, p := range writing {
 		p.err = errs[i]

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"time"
+
+	"arizuko/pkg/store"
 )
 
 const (
@@ -19,7 +21,8 @@ const (
 
 // sweeper finds open work among the rows.
 type sweeper struct {
-	poked  bool // a poke came that may have been for something else than a row
+	cursor int64 // as it is stored
+	poked  bool  // a poke came that may have been for something else than a row
 	count  int
 	moves  map[string]string
 	moving map[string]bool
@@ -51,7 +54,7 @@ func (g *Gateway) readBacklog(ctx context.Context) error {
 	if err != nil {
 		return g.reads.Note(ctx, err)
 	}
-	g.cursor = min(cursor, last)
+	g.cursor, g.sweeper.cursor = min(cursor, last), cursor
 	g.sweeper.moves, g.sweeper.moving, err = g.st.ChatMoves(ctx)
 	if err != nil {
 		return g.reads.Note(ctx, err)
@@ -62,6 +65,7 @@ func (g *Gateway) readBacklog(ctx context.Context) error {
 // sweep finds chats with undecided rows of which nothing is known, and from time to
 // time derives the state of the others again.
 func (g *Gateway) sweep(ctx context.Context) {
+	g.storeCursor(ctx)
 	g.sweeper.count++
 	if g.sweeper.count%sweepsPerRestart == 0 {
 		for _, c := range g.chats {
@@ -73,6 +77,15 @@ func (g *Gateway) sweep(ctx context.Context) {
 	}
 	_ = g.enqueueUndecided(ctx)
 	g.lookForMoves(ctx)
+}
+
+// storeCursor stores the cursor. It is only a hint, so it costs no message a write.
+func (g *Gateway) storeCursor(ctx context.Context) {
+	if cursor := g.cursor; cursor != g.sweeper.cursor {
+		if err := g.st.Write(ctx, func(tx *store.Tx) error { return tx.SetCursor(cursor) }); err == nil {
+			g.sweeper.cursor = cursor
+		}
+	}
 }
 
 func (g *Gateway) enqueueUndecided(ctx context.Context) error {

@@ -44,10 +44,12 @@ func (a *API) resolve(r *http.Request) (*answer, error) {
 
 // decide answers all items or none: they are decided in order, since one may claim for the next.
 func (a *API) decide(ctx context.Context, items []routeapi.Item) (*routeapi.Response, error) {
-	engaged, err := a.Engagement.Snapshot(ctx)
-	if err != nil {
-		return nil, a.unreadable(err)
+	if len(items) == 0 { // gated asks whether it can ask
+		if err := a.Engagement.CatchUp(ctx); err != nil {
+			return nil, a.unreadable(err)
+		}
 	}
+	engaged := a.Engagement.Snapshot()
 	table := a.Loader.Table()
 	response := &routeapi.Response{Version: table.Version, Items: make([]routeapi.Answer, len(items))}
 	for i := range items {
@@ -106,10 +108,7 @@ func (a *API) testRoutes(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	engaged, err := a.Engagement.Snapshot(r.Context())
-	if err != nil {
-		return nil, a.unreadable(err)
-	}
+	engaged := a.Engagement.Snapshot()
 	table := a.Loader.Table()
 	if request.Routes != nil {
 		if table, err = table.WithRoutes(*request.Routes); err != nil {

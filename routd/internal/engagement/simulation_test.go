@@ -473,10 +473,7 @@ func (w *simulation) check(t *rapid.T) {
 	if w.down {
 		return
 	}
-	snapshot, err := w.tracker.Snapshot(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	snapshot := w.tracker.Snapshot()
 	for _, p := range w.places {
 		for _, at := range w.times(p) {
 			want := w.model.holder(p, at).folder

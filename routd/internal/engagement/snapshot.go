@@ -15,12 +15,9 @@ type Snapshot struct {
 	err     error
 }
 
-// Snapshot catches up and opens a snapshot.
-func (t *Tracker) Snapshot(ctx context.Context) (*Snapshot, error) {
-	if err := t.CatchUp(ctx); err != nil {
-		return nil, err
-	}
-	return &Snapshot{tracker: t, states: map[key]*State{}, claimed: map[key]bool{}}, nil
+// Snapshot opens a snapshot. A place is read when it is asked about first.
+func (t *Tracker) Snapshot() *Snapshot {
+	return &Snapshot{tracker: t, states: map[key]*State{}, claimed: map[key]bool{}}
 }
 
 // Engaged returns the folder that answers a row received at a time in a place of a chat, "" for

@@ -43,10 +43,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		snapshot, err := tracker.Snapshot(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
+		snapshot := tracker.Snapshot()
 		for i := range places {
 			if got := snapshot.Engaged(b.Context(), fmt.Sprintf("telegram:%d", i), "", 21); got != "eng" || snapshot.Err() != nil {
 				b.Fatal(got, snapshot.Err())

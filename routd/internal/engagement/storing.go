@@ -15,18 +15,27 @@ func (t *Tracker) Poke() {
 	}
 }
 
-// Watch stores the effect of deliveries after each Poke and at least every interval, until ctx ends.
-// It is the only one that waits for the write lock of its own accord. report receives each result.
+// Watch reads deliveries after each Poke, and stores their effect storeDelay later and at least every
+// interval, until ctx ends. It is the only one that waits for the write lock of its own accord. report
+// receives each result.
 func (t *Tracker) Watch(ctx context.Context, interval time.Duration, report func(error)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
+	var due <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
 		case <-t.work:
+			_ = t.CatchUp(ctx) // Store reports what fails
+			if due == nil {
+				due = time.After(storeDelay)
+			}
+			continue
+		case <-ticker.C:
+		case <-due:
 		}
+		due = nil
 		err := t.Store(ctx)
 		if ctx.Err() != nil {
 			return nil

@@ -25,6 +25,9 @@ const (
 	maxUnstored = 100_000
 	// minRetryDelay is the pause after a failed write.
 	minRetryDelay = time.Second
+	// storeDelay is how long answers gather before their effect is stored. Questions need not wait for it,
+	// and a commit per answer would take the write lock from the messages themselves.
+	storeDelay = 250 * time.Millisecond
 )
 
 // Tracker keeps the engagement in step with what was delivered. Questions read new deliveries into
@@ -106,13 +109,20 @@ func (t *Tracker) State(ctx context.Context, chatJID, place string) (*State, err
 	if err != nil {
 		return nil, err
 	}
-	if err := t.CatchUp(ctx); err != nil {
-		return nil, err
-	}
+	read, _, _ := t.unstored.progress()
 	answers := t.unstored.of(key{chatJID, place})
 	row, err := t.st.Engagement(ctx, chatJID, place)
 	if err != nil {
 		return nil, err
+	}
+	if row.Last > read {
+		if err := t.CatchUp(ctx); err != nil {
+			return nil, err
+		}
+		answers = t.unstored.of(key{chatJID, place})
+		if row, err = t.st.Engagement(ctx, chatJID, place); err != nil {
+			return nil, err
+		}
 	}
 	s := &State{Engagement: row.Engagement, PinnedAt: row.PinnedAt, Claims: claims}
 	for _, d := range answers {
