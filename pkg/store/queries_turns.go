@@ -5,7 +5,6 @@ const (
 	queryTurn       = `SELECT ` + turnColumns + ` FROM turns t WHERE t.id = ?`
 	queryLastTurnID = `SELECT ifnull(max(id), 0) FROM turns`
 	queryOpenTurns  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') ORDER BY t.id`
-	queryOpenOfChat = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') AND t.chat_jid = ? ORDER BY t.id`
 	queryRunTurns   = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.run_id = ? ORDER BY t.id`
 	queryTurns      = `SELECT ` + turnColumns + ` FROM turns t WHERE ?1 = '' OR t.state = ?1 ORDER BY t.id DESC LIMIT ?2+0`
 	queryOpenState  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') AND t.state = ?1||''
@@ -39,6 +38,15 @@ const (
 	updateFrame   = `UPDATE turns SET frames = frames + ?, observed_upto = ? WHERE id = ?`
 	updateEndTurn = `UPDATE turns SET state = ?1, reason = ?2, error = ?3, error_kind = ?4, ended_at = ?5, attempts = attempts + (?1 = 'failed'),
 		frames = frames + ?7, observed_upto = max(observed_upto, ?8) WHERE id = ?6 AND state IN ('queued', 'running')`
+
+	queryCountOpen = `SELECT count(*), ifnull(sum(t.state = 'running'), 0), ifnull(min(CASE WHEN t.state = 'running' AND t.started_at > 0 THEN t.started_at END), 0),
+		ifnull(min(t.id), 0) FROM turns t INDEXED BY turns_open
+		WHERE t.state IN ('queued', 'running') AND t.chat_jid = ?1 AND (?2 = '' OR t.thread_id = ?2) AND (?3 = '' OR t.place = ?3)`
+	queryRunningPlaces = `SELECT DISTINCT t.place FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY 1`
+	queryRunningTurns  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' ORDER BY t.id LIMIT ?+0`
+	queryRunningCount  = `SELECT count(*) FROM turns INDEXED BY turns_run WHERE state = 'running'`
+	queryQueuedTurns   = `SELECT ` + turnColumns + ` FROM turns t WHERE t.id IN
+		(SELECT id FROM turns INDEXED BY turns_queued WHERE state = 'queued' ORDER BY id LIMIT ?+0) ORDER BY t.id`
 
 	// The lanes with queued turns: one step per lane, not per turn.
 	queryQueuedLanes = `WITH RECURSIVE lanes(lane) AS (

@@ -35,9 +35,54 @@ func (r Reader) WaitingOutbound(ctx context.Context) (Waiting, error) {
 	return r.waiting(ctx, queryWaitingOut)
 }
 
-// OpenTurnsOfChat returns the turns of a chat that have not ended, oldest first.
-func (r Reader) OpenTurnsOfChat(ctx context.Context, chatJID string) ([]*msg.Turn, error) {
-	return r.queryTurns(ctx, queryOpenOfChat, chatJID)
+// OpenTurnCount is what is known of turns that have not ended without reading
+// them: a chat may have a hundred thousand.
+type OpenTurnCount struct {
+	Open    int
+	Running int
+	Begun   int64 // when the first running one began, unix ms; 0 for none
+	Oldest  int64 // id of the oldest, 0 for none
+}
+
+// CountOpenTurns counts the open turns of a chat: those of one of its threads
+// unless threadID is "", and of one place unless place is "".
+func (r Reader) CountOpenTurns(ctx context.Context, chatJID, threadID, place string) (n OpenTurnCount, err error) {
+	_, err = r.q.get(ctx, []any{&n.Open, &n.Running, &n.Begun, &n.Oldest}, queryCountOpen, chatJID, threadID, place)
+	return n, err
+}
+
+// RunningPlaces returns the places of a chat where turns are running, sorted.
+func (r Reader) RunningPlaces(ctx context.Context, chatJID string) ([]string, error) {
+	places := []string{}
+	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+		var place string
+		err := scan(&place)
+		places = append(places, place)
+		return true, err
+	}, queryRunningPlaces, chatJID)
+	return places, err
+}
+
+// RunningTurns returns the oldest running turns of all chats, at most limit, and
+// how many there are.
+func (r Reader) RunningTurns(ctx context.Context, limit int) (oldest []*msg.Turn, count int, err error) {
+	oldest, err = r.queryTurns(ctx, queryRunningTurns, limit)
+	if err != nil || len(oldest) < limit {
+		return oldest, len(oldest), err
+	}
+	_, err = r.q.get(ctx, []any{&count}, queryRunningCount)
+	return oldest, max(count, len(oldest)), err // some may have ended in between
+}
+
+// QueuedTurns returns the oldest queued turns of all chats, at most limit, and
+// how many there are.
+func (r Reader) QueuedTurns(ctx context.Context, limit int) (oldest []*msg.Turn, count int, err error) {
+	oldest, err = r.queryTurns(ctx, queryQueuedTurns, limit)
+	if err != nil || len(oldest) < limit {
+		return oldest, len(oldest), err
+	}
+	count, err = r.CountQueued(ctx)
+	return oldest, max(count, len(oldest)), err
 }
 
 // QueuedBefore counts the queued turns that are older than a turn and not in

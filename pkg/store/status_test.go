@@ -55,26 +55,63 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-func TestOpenTurnsOfChat(t *testing.T) {
+func TestOpenTurns_CountedAndListed(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	first := queued(t, s)
-	queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
+	other := queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
 	run := begun(t, s, first)
 	second, third := piped(t, s, run), queued(t, s)
-	expect := func(want ...int64) {
+	begunAt := must(s.Turn(t.Context(), first.ID))(t).StartedAt
+	expect := func(want store.OpenTurnCount) {
 		t.Helper()
-		if got := turnIDs(must(s.OpenTurnsOfChat(t.Context(), chat))(t)); !slices.Equal(got, want) {
-			t.Errorf("open are %v, want %v", got, want)
+		if got := must(s.CountOpenTurns(t.Context(), chat, "", ""))(t); got != want {
+			t.Errorf("open are %+v, want %+v", got, want)
 		}
 	}
-	expect(first.ID, second.ID, third.ID)
+	lists := func(running, queued []int64) {
+		t.Helper()
+		oldest, count, err := s.RunningTurns(t.Context(), 1)
+		if err != nil || count != len(running) || !slices.Equal(turnIDs(oldest), running[:min(1, count)]) {
+			t.Errorf("running %v of %d, %v; want %v", turnIDs(oldest), count, err, running)
+		}
+		oldest, count, err = s.QueuedTurns(t.Context(), 1)
+		if err != nil || count != len(queued) || !slices.Equal(turnIDs(oldest), queued[:min(1, count)]) {
+			t.Errorf("queued %v of %d, %v; want %v", turnIDs(oldest), count, err, queued)
+		}
+	}
+	expect(store.OpenTurnCount{Open: 3, Running: 1, Begun: begunAt, Oldest: first.ID})
+	lists([]int64{first.ID}, []int64{other.ID, second.ID, third.ID})
 	reply(t, s, answer(run, first, "done"), 300)
-	expect(second.ID, third.ID)
+	expect(store.OpenTurnCount{Open: 2, Oldest: second.ID})
+	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(second.ID, msg.ReasonCancelled, 300) })
+	expect(store.OpenTurnCount{Open: 1, Oldest: third.ID})
+	lists(nil, []int64{other.ID, third.ID})
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(third.ID, msg.ReasonCancelled, 300) })
-	expect(second.ID)
-	if got := must(s.OpenTurnsOfChat(t.Context(), "telegram:-3"))(t); got != nil {
-		t.Errorf("of a chat without turns: %+v", got)
+	expect(store.OpenTurnCount{})
+}
+
+func TestCountOpenTurns_ThreadOrPlace(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	thread := queued(t, s, func(turn *msg.Turn) { turn.ThreadID, turn.Place = "7", "7" })
+	fork := queued(t, s, func(turn *msg.Turn) { turn.Place = "#fix" })
+	running := queued(t, s, func(turn *msg.Turn) { turn.Topic, turn.Place = "#a", "#a" })
+	begun(t, s, running)
+	for _, tt := range []struct {
+		thread, place string
+		open          int
+		oldest        int64
+	}{{"", "", 3, thread.ID}, {"7", "", 1, thread.ID}, {"", "#fix", 1, fork.ID}, {"8", "", 0, 0}, {"", "#none", 0, 0}} {
+		if got := must(s.CountOpenTurns(t.Context(), chat, tt.thread, tt.place))(t); got.Open != tt.open || got.Oldest != tt.oldest {
+			t.Errorf("thread %q, place %q: %+v", tt.thread, tt.place, got)
+		}
+	}
+	if got := must(s.RunningPlaces(t.Context(), chat))(t); !slices.Equal(got, []string{"#a"}) {
+		t.Errorf("running in %q", got)
+	}
+	if got := must(s.RunningPlaces(t.Context(), "telegram:-3"))(t); got == nil || len(got) > 0 {
+		t.Errorf("in a chat without turns: %#v", got)
 	}
 }
 

@@ -6,9 +6,16 @@ func turnPlans() map[string][2]string {
 	return map[string][2]string{
 		"queryTurn": {queryTurn, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
 		// Once at start, over a partial index of open turns.
-		"queryOpenTurns":  {queryOpenTurns, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
-		"queryOpenOfChat": {queryOpenOfChat, "SEARCH t USING INDEX turns_open (chat_jid=?)"},
-		"queryRunTurns":   {queryRunTurns, "SEARCH t USING INDEX turns_run (run_id=?)"},
+		"queryOpenTurns": {queryOpenTurns, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryCountOpen": {queryCountOpen, "SEARCH t USING INDEX turns_open (chat_jid=?)"},
+		// All of a partial index: as many as agents work on.
+		"queryRunningPlaces": {queryRunningPlaces, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryRunningTurns":  {queryRunningTurns, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryRunningCount":  {queryRunningCount, "SCAN turns USING COVERING INDEX turns_run"},
+		// The index is read to its end, the turns are not.
+		"queryQueuedTurns": {queryQueuedTurns, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
+			"SCAN turns USING COVERING INDEX turns_queued\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryRunTurns": {queryRunTurns, "SEARCH t USING INDEX turns_run (run_id=?)"},
 		// A list for operators, newest first: it stops when the page is full.
 		"queryTurns":     {queryTurns, "SCAN t"},
 		"queryChatTurns": {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=?)"},

@@ -65,19 +65,12 @@ func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	if f.Daemons, err = s.daemons(ctx, f.Now); err != nil {
 		return f, err
 	}
-	turns, err := s.cfg.Store.OpenTurns(ctx)
-	if err != nil {
+	if f.Running, f.RunningCount, err = s.cfg.Store.RunningTurns(ctx, maxListed); err != nil {
 		return f, err
 	}
-	for _, t := range turns {
-		if t.State == msg.TurnQueued {
-			f.Queued = append(f.Queued, t)
-		} else {
-			f.Running = append(f.Running, t)
-		}
+	if f.Queued, f.QueuedCount, err = s.cfg.Store.QueuedTurns(ctx, maxListed); err != nil {
+		return f, err
 	}
-	f.RunningCount, f.QueuedCount = len(f.Running), len(f.Queued)
-	f.Running, f.Queued = f.Running[:min(f.RunningCount, maxListed)], f.Queued[:min(f.QueuedCount, maxListed)]
 	if f.Inbound, err = s.cfg.Store.WaitingInbound(ctx); err != nil {
 		return f, err
 	}

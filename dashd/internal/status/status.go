@@ -8,7 +8,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"time"
 
 	"arizuko/pkg/httpx"
@@ -46,14 +45,6 @@ type Where struct {
 	ChatJID  string // platform:room
 	ThreadID string // the platform's thread, "" for the chat as a whole
 	Topic    string // a message's own topic where there is no thread, as a tab of a web chat has; "" for none
-}
-
-// covers reports whether a turn of the chat belongs to the place.
-func (at Where) covers(t *msg.Turn) bool {
-	if at.ThreadID != "" {
-		return t.ThreadID == at.ThreadID
-	}
-	return at.Topic == "" || t.Place == at.Topic
 }
 
 // Report is what /status answers. Without a chat, and where a chat has none of it, Group,
@@ -199,24 +190,23 @@ type work struct {
 }
 
 func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
-	turns, err := s.cfg.Store.OpenTurnsOfChat(ctx, c.ChatJID)
-	if err != nil {
+	place := c.Topic
+	if c.ThreadID != "" {
+		place = "" // the thread's turns have more than one
+	}
+	turns, err := s.cfg.Store.CountOpenTurns(ctx, c.ChatJID, c.ThreadID, place)
+	w.open = turns.Open
+	switch {
+	case err != nil || turns.Open == 0:
+		return w, err
+	case turns.Running > 0:
+		w.place, w.begun = new(0), turns.Begun
+		return w, nil
+	}
+	oldest, err := s.cfg.Store.Turn(ctx, turns.Oldest)
+	if err != nil || oldest == nil {
 		return w, err
 	}
-	turns = slices.DeleteFunc(turns, func(t *msg.Turn) bool { return !c.covers(t) })
-	if w.open = len(turns); w.open == 0 {
-		return w, nil
-	}
-	for _, t := range turns {
-		if t.State != msg.TurnQueued {
-			w.place = new(0)
-			w.begun = cmp.Or(w.begun, t.StartedAt)
-		}
-	}
-	if w.place != nil {
-		return w, nil
-	}
-	oldest := turns[0]
 	if oldest.NotBefore > c.now {
 		w.waits, w.retryAt = oldest.WaitsFor, oldest.NotBefore
 	}

@@ -36,7 +36,7 @@ func onPages(t testing.TB, c *Chat, folder string) (all []adaptertest.Received) 
 		t.Error(err)
 	}
 	for _, m := range rows {
-		all = append(all, adaptertest.Received{ChatJID: m.ChatJID, Text: c.onPage(m).Content})
+		all = append(all, adaptertest.Received{ChatJID: m.ChatJID, Text: *c.onPage(m, form{}).Content})
 	}
 	return all
 }

@@ -11,13 +11,11 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// eventPage is how many rows a stream reads at a time.
-const eventPage = 200
-
 // feed is the state of one page's event stream.
 type feed struct {
 	chat   *Chat
 	jid    string
+	form   form
 	last   int64 // id of the last row
 	typing []string
 }
@@ -32,7 +30,7 @@ func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		httpx.Error(w, err)
 		return
 	}
-	f := &feed{chat: c, jid: JID(g.Folder), last: last}
+	f := &feed{chat: c, jid: JID(g.Folder), form: formOf(r.URL.Query()), last: last}
 	c.Hub.Serve(w, r, func(s *live.Stream) error {
 		err := f.update(r.Context(), s)
 		if err != nil && r.Context().Err() == nil {
@@ -58,17 +56,17 @@ func lastSeen(r *http.Request, newest int64) (int64, error) {
 // update sends what is new.
 func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	for {
-		rows, next, err := f.chat.Store.WebAfter(ctx, f.jid, f.last, eventPage)
+		rows, next, err := f.chat.Store.WebAfter(ctx, f.jid, f.last, readAtOnce)
 		if err != nil {
 			return err
 		}
 		for _, m := range rows {
-			if err := s.Event("message", m.ID, f.chat.onPage(m)); err != nil {
+			if err := s.Event("message", m.ID, f.chat.onPage(m, f.form)); err != nil {
 				return err
 			}
 		}
 		f.last = next
-		if len(rows) < eventPage {
+		if len(rows) < readAtOnce {
 			break
 		}
 	}
@@ -77,17 +75,10 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 
 // updateTyping sends the topics in which an agent works, if they have changed.
 func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
-	turns, err := f.chat.Store.OpenTurnsOfChat(ctx, f.jid)
+	typing, err := f.chat.Store.RunningPlaces(ctx, f.jid)
 	if err != nil {
 		return err
 	}
-	typing := []string{}
-	for _, t := range turns {
-		if t.State != msg.TurnQueued && !slices.Contains(typing, t.Place) {
-			typing = append(typing, t.Place)
-		}
-	}
-	slices.Sort(typing)
 	if f.typing != nil && slices.Equal(typing, f.typing) {
 		return nil
 	}

@@ -85,10 +85,10 @@ func TestEvents_OneChat_InOrder(t *testing.T) {
 func TestEvents_LongAbsence_AllRows(t *testing.T) {
 	r := newFixture(t)
 	r.sql(t, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 2*?1+7)
-		INSERT INTO messages (chat_jid, direction, timestamp, received_at) SELECT 'web:main', 'in', 0, 0 FROM n`, eventPage)
+		INSERT INTO messages (chat_jid, direction, timestamp, received_at) SELECT 'web:main', 'in', 0, 0 FROM n`, readAtOnce)
 	s := r.follow(t, "main", after(0), "")
 	defer s.close()
-	for want := range int64(2*eventPage + 7) {
+	for want := range int64(2*readAtOnce + 7) {
 		if got := s.message().ID; got != want+1 {
 			t.Fatalf("row %d, want %d", got, want+1)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -298,6 +299,77 @@ func TestHandlers_DatabaseFails_HideError(t *testing.T) {
 		method, path, _ := strings.Cut(call, " ")
 		if status, answer := r.ask(t, method, path, `{"text":"x"}`); status != want || strings.Contains(answer, "no such table") {
 			t.Errorf("%s: %d %s, want %d", call, status, answer, want)
+		}
+	}
+}
+
+// outbound stores rows as an agent whose results are not bounded did.
+func (r *fixture) outbound(t testing.TB, count, size int) {
+	t.Helper()
+	r.sql(t, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < ?1)
+		INSERT INTO messages (chat_jid, direction, kind, sender, content, timestamp, received_at, source, out_state)
+		SELECT 'web:main', 'out', 'message', 'agent:main', replace(hex(zeroblob(?2/2)), '0', '<'), i, i, 'agent', 'sent' FROM n`, count, size)
+}
+
+func TestHistory_HugeRows_AnswersBounded(t *testing.T) {
+	r := newFixture(t)
+	const count = 4
+	r.outbound(t, count, 1_000_000)
+	for _, view := range []string{"", "&view=page"} {
+		before := int64(count + 1)
+		for before > 1 {
+			status, body := r.ask(t, "GET", fmt.Sprintf("/main/messages?limit=200&before=%d%s", before, view), "")
+			var page history
+			if err := json.Unmarshal([]byte(body), &page); err != nil || status != 200 || len(page.Messages) == 0 {
+				t.Fatalf("%d: %v", status, err)
+			}
+			if len(body) > 4<<20 {
+				t.Errorf("an answer has %d bytes", len(body))
+			}
+			newest := page.Messages[len(page.Messages)-1]
+			if newest.ID != before-1 || !strings.Contains(*newest.HTML, "[cut: the message has 1000000 bytes]") {
+				t.Errorf("row %d before %d: …%.60s", newest.ID, before, (*newest.HTML)[len(*newest.HTML)-60:])
+			}
+			if before = page.Messages[0].ID; page.More != (before > 1) {
+				t.Errorf("more is %t at row %d", page.More, before)
+			}
+		}
+	}
+}
+
+func TestHistory_PageView_HasNoContentBesideHTML(t *testing.T) {
+	r := newFixture(t)
+	r.said(t, "", "question")
+	r.answered(t, "answer", msg.OutSent)
+	for path, want := range map[string]bool{"/main/messages": true, "/main/messages?view=page": false} {
+		_, body := r.ask(t, "GET", path, "")
+		if got := strings.Contains(body, `"content":"answer"`); got != want || !strings.Contains(body, `"html":`) {
+			t.Errorf("%s: %s", path, body)
+		}
+	}
+	s := r.follow(t, "main", after(0)+"&view=page", "")
+	defer s.close()
+	if in, out := s.message(), s.message(); in.Content != "question" || out.Content != "" || out.HTML == nil {
+		t.Errorf("as events: %+v, %+v", in, out)
+	}
+}
+
+func TestHistory_AnyPageSize_EveryRowOnce(t *testing.T) {
+	r := newFixture(t)
+	const count = 3*readAtOnce + 1
+	r.outbound(t, count, 10)
+	for limit := 1; limit <= count+1; limit++ {
+		var seen []int64
+		for before, more := int64(count+1), true; more; {
+			page := get[history](t, r, fmt.Sprintf("/main/messages?limit=%d&before=%d", limit, before))
+			if len(page.Messages) > limit {
+				t.Fatalf("%d rows, limit %d", len(page.Messages), limit)
+			}
+			seen = append(page.ids(), seen...)
+			before, more = seen[0], page.More
+		}
+		if len(seen) != count || !slices.IsSorted(seen) {
+			t.Errorf("limit %d: %v", limit, seen)
 		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 )
 
@@ -27,9 +26,6 @@ const (
 	// maxText is more than users type, in bytes, and fits in one turn.
 	maxText     = 200 << 10
 	maxClientID = 100
-
-	defaultPage = 50
-	maxPage     = 200
 )
 
 // Platform delivers to the web chat: a row is readable by every page as soon as its delivery
@@ -53,35 +49,6 @@ type Chat struct {
 	Assistant string
 	// Sender returns the sender of a request's message.
 	Sender func(*http.Request) (sender, name string)
-}
-
-// message is a row as pages see it.
-type message struct {
-	ID         int64         `json:"id"`
-	Direction  msg.Direction `json:"direction"`
-	Topic      string        `json:"topic"`
-	Sender     string        `json:"sender"`
-	SenderName string        `json:"sender_name"`
-	Source     string        `json:"source"`
-	Content    string        `json:"content"`
-	HTML       string        `json:"html,omitempty"` // of outbound rows, safe to insert
-	Timestamp  int64         `json:"timestamp"`
-	TurnID     *int64        `json:"turn_id"`
-}
-
-func (c *Chat) onPage(m *msg.Message) message {
-	shown := message{
-		ID: m.ID, Direction: m.Direction, Topic: m.Topic, Sender: m.Sender, SenderName: m.SenderName,
-		Source: m.Source, Content: m.Content, Timestamp: m.Timestamp,
-	}
-	if m.TurnID != 0 {
-		shown.TurnID = &m.TurnID
-	}
-	if m.Direction == msg.Out {
-		shown.HTML = render.HTML(m.Content)
-		shown.SenderName = cmp.Or(m.SenderName, c.Assistant)
-	}
-	return shown
 }
 
 // JID returns the address of a group's web chat.
@@ -145,47 +112,6 @@ func (p *posted) platformID() string {
 		return "r:" + rand.Text()
 	}
 	return "c:" + p.ClientID
-}
-
-// History answers with a page of stored messages, oldest first.
-func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
-	query := r.URL.Query()
-	before, err := number(query.Get("before"), 1<<62)
-	if err != nil {
-		httpx.Error(w, apierr.New(apierr.BadRequest, "before: must be the id of a message"))
-		return
-	}
-	limit, err := number(query.Get("limit"), defaultPage)
-	if err != nil {
-		httpx.Error(w, apierr.New(apierr.BadRequest, "limit: must be a number up to %d", maxPage))
-		return
-	}
-	limit = min(max(limit, 1), maxPage)
-	var topic *string
-	if query.Has("topic") {
-		topic = new(query.Get("topic"))
-	}
-	rows, err := c.Store.WebHistory(r.Context(), JID(g.Folder), topic, before, int(limit)+1)
-	if err != nil {
-		httpx.Error(w, err)
-		return
-	}
-	more := len(rows) > int(limit)
-	if more {
-		rows = rows[1:]
-	}
-	shown := make([]message, len(rows))
-	for i, m := range rows {
-		shown[i] = c.onPage(m)
-	}
-	httpx.JSON(w, http.StatusOK, map[string]any{"messages": shown, "more": more})
-}
-
-func number(text string, unset int64) (int64, error) {
-	if text == "" {
-		return unset, nil
-	}
-	return strconv.ParseInt(text, 10, 64)
 }
 
 // topicLine is a tab.

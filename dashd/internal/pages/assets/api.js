@@ -9,7 +9,7 @@ export class Api {
 
   // messages gets the newest ones of a topic, or those before a row.
   async messages(topic, before) {
-    const query = new URLSearchParams({ topic, limit: 50 });
+    const query = new URLSearchParams({ topic, limit: 50, view: "page" });
     if (before) query.set("before", before);
     return this.#get(`messages?${query}`);
   }

@@ -29,7 +29,7 @@ const tabs = new Tabs(document.getElementById("tabs"), openTopic);
 const composer = new Composer(document.getElementById("composer"), folder, send);
 
 const stream = new Stream({
-  url: () => `${api.base}/events?after=${lastID}`,
+  url: () => `${api.base}/events?view=page&after=${lastID}`,
   probe: `${api.base}/topics`,
   on: { message: receive, typing: ({ topics: working }) => showWorking(working) },
   state: (state) => {

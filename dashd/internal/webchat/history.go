@@ -1,0 +1,170 @@
+package webchat
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/render"
+)
+
+const (
+	defaultPage = 50
+	maxPage     = 200
+	// maxHistory is about how large an answer is, in bytes: its first row may be larger.
+	maxHistory = 1 << 20
+	// maxShown is how much of a message is shown, in bytes: more than users may type, and than agents
+	// may answer at once. In JSON that may be 4 MiB, if all of it needs escaping twice.
+	maxShown = 256 << 10
+	// readAtOnce bounds the rows in memory; the store cuts each at 1 MiB.
+	readAtOnce = 8
+)
+
+// form is what rows look like to a client.
+type form struct {
+	// page leaves out the text of rows that have HTML.
+	page bool
+}
+
+func formOf(query url.Values) form { return form{page: query.Get("view") == "page"} }
+
+// message is a row as pages see it.
+type message struct {
+	ID         int64         `json:"id"`
+	Direction  msg.Direction `json:"direction"`
+	Topic      string        `json:"topic"`
+	Sender     string        `json:"sender"`
+	SenderName string        `json:"sender_name"`
+	Source     string        `json:"source"`
+	Content    *string       `json:"content,omitempty"`
+	HTML       string        `json:"html,omitempty"` // of outbound rows, safe to insert
+	Timestamp  int64         `json:"timestamp"`
+	TurnID     *int64        `json:"turn_id"`
+}
+
+func (c *Chat) onPage(m *msg.Message, as form) message {
+	content := shorten(m.Content)
+	shown := message{
+		ID: m.ID, Direction: m.Direction, Topic: m.Topic, Sender: m.Sender, SenderName: m.SenderName,
+		Source: m.Source, Content: &content, Timestamp: m.Timestamp,
+	}
+	if m.TurnID != 0 {
+		shown.TurnID = &m.TurnID
+	}
+	if m.Direction == msg.Out {
+		shown.HTML = render.HTML(content)
+		shown.SenderName = cmp.Or(m.SenderName, c.Assistant)
+		if as.page {
+			shown.Content = nil
+		}
+	}
+	return shown
+}
+
+// shorten cuts a message at maxShown, and says so.
+func shorten(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	end := maxShown
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s\n\n[cut: the message has %d bytes]", text[:end], len(text))
+}
+
+// historyPage is what a page asks for.
+type historyPage struct {
+	form
+	topic  *string // nil for all
+	before int64   // row id
+	limit  int
+}
+
+func readHistoryPage(query url.Values) (p historyPage, err error) {
+	if p.before, err = number(query.Get("before"), 1<<62); err != nil {
+		return p, apierr.New(apierr.BadRequest, "before: must be the id of a message")
+	}
+	limit, err := number(query.Get("limit"), defaultPage)
+	if err != nil {
+		return p, apierr.New(apierr.BadRequest, "limit: must be a number up to %d", maxPage)
+	}
+	p.limit, p.form = int(min(max(limit, 1), maxPage)), formOf(query)
+	if query.Has("topic") {
+		p.topic = new(query.Get("topic"))
+	}
+	return p, nil
+}
+
+func number(text string, unset int64) (int64, error) {
+	if text == "" {
+		return unset, nil
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// History answers with a page of stored messages, oldest first: the newest that fit.
+func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	page, err := readHistoryPage(r.URL.Query())
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	rows, more, err := c.history(r.Context(), JID(g.Folder), page)
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	// A write fails only if the client has gone away: the rest is not written then.
+	_, err = io.WriteString(w, `{"messages":[`)
+	for i, row := range slices.Backward(rows) {
+		if err == nil && i < len(rows)-1 {
+			_, err = io.WriteString(w, ",")
+		}
+		if err == nil {
+			_, err = w.Write(row)
+		}
+	}
+	if err == nil {
+		_, _ = fmt.Fprintf(w, `],"more":%t}`+"\n", more)
+	}
+}
+
+// history returns rows in JSON, the newest first, and whether there are older ones.
+func (c *Chat) history(ctx context.Context, jid string, page historyPage) (rows [][]byte, more bool, err error) {
+	size, before := 0, page.before
+	for {
+		count := min(readAtOnce, page.limit-len(rows)+1) // one more, to know whether there are more
+		batch, err := c.Store.WebHistory(ctx, jid, page.topic, before, count)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, m := range slices.Backward(batch) {
+			if len(rows) == page.limit || size >= maxHistory {
+				return rows, true, nil
+			}
+			row, err := json.Marshal(c.onPage(m, page.form))
+			if err != nil {
+				return nil, false, err
+			}
+			if len(rows) > 0 && size+len(row) > maxHistory {
+				return rows, true, nil
+			}
+			rows, size, before = append(rows, row), size+len(row), m.ID
+		}
+		if len(batch) < count {
+			return rows, false, nil
+		}
+	}
+}
