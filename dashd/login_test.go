@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 )
@@ -275,8 +276,29 @@ func TestLogout_EndsSession(t *testing.T) {
 	stolen := "Cookie: " + b.http.Jar.Cookies(address)[0].String()
 	thief := p.browser()
 	thief.must(200, "GET", "/chat/main", "", stolen)
+	ended := make(chan struct{}, 2)
+	for _, path := range []string{"/chat/main/events", "/overview/events"} {
+		next := b.events(path)
+		go func() {
+			for next("none") != "" {
+			}
+			ended <- struct{}{}
+		}()
+	}
+	staysOpen := other.events("/chat/main/events")
 	if a := b.form("/logout", nil); a.status != 303 || a.Get("Location") != "/login" {
 		t.Errorf("logout: %d to %s", a.status, a.Get("Location"))
+	}
+	for range 2 {
+		select {
+		case <-ended:
+		case <-time.After(time.Second):
+			t.Fatal("a stream outlives the logout by a second")
+		}
+	}
+	queued(t, data, "still there")
+	if got := staysOpen("message"); !strings.Contains(got, "still there") {
+		t.Errorf("the stream of another login: %q", got)
 	}
 	if left := b.http.Jar.Cookies(address); len(left) != 0 {
 		t.Errorf("the browser keeps %v", left)

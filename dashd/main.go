@@ -109,7 +109,7 @@ func (d *dashd) open() (err error) {
 	}
 	d.hosts = &hosts.Hosts{Public: d.base(), Proxies: d.cfg.Proxies, Secret: d.Secret}
 	d.login, err = login.New(login.Config{
-		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(), Revoked: revoked{d.Store, d.Now},
+		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(), Revoked: revoked{d.Store, d.Now, func() { d.hub.LoginEnded() }},
 		Form: func(w http.ResponseWriter, status int, f login.Form) {
 			d.pages.Login(w, status, pages.LoginPage(f))
 		},

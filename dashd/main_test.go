@@ -118,7 +118,7 @@ func TestLog_Secrets_Redacted(t *testing.T) {
 func TestRevoked_Expired_Deleted(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	st := storetest.Open(t)
-	r := revoked{st, func() time.Time { return now }}
+	r := revoked{st, func() time.Time { return now }, func() {}}
 	add := func(id string, life time.Duration) {
 		t.Helper()
 		if err := r.Add(t.Context(), id, now.Add(life)); err != nil {

@@ -13,12 +13,13 @@ const revokedPrefix = "revoked:"
 
 // revoked stores sessions that were logged out until they would have expired.
 type revoked struct {
-	st  *store.Store
-	now func() time.Time
+	st    *store.Store
+	now   func() time.Time
+	ended func() // called after each logout
 }
 
 func (r revoked) Add(ctx context.Context, id string, until time.Time) error {
-	return r.st.Write(ctx, func(tx *store.Tx) error {
+	err := r.st.Write(ctx, func(tx *store.Tx) error {
 		all, err := tx.DaemonCursors(ctx, name, revokedPrefix)
 		if err != nil {
 			return err
@@ -32,6 +33,10 @@ func (r revoked) Add(ctx context.Context, id string, until time.Time) error {
 		}
 		return tx.PutCursor(name, revokedPrefix+id, strconv.FormatInt(until.Unix(), 10))
 	})
+	if err == nil {
+		r.ended()
+	}
+	return err
 }
 
 func (r revoked) Has(ctx context.Context, id string) (bool, error) {

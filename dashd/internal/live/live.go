@@ -3,11 +3,11 @@
 package live
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -28,25 +28,36 @@ const (
 // Hub notifies the event streams. It is safe for concurrent use.
 type Hub struct {
 	mu      sync.Mutex
-	streams map[chan struct{}]struct{}
+	streams map[*signals]struct{}
 	closed  chan struct{}
 	valid   func(*http.Request) bool
 	log     *slog.Logger
 }
 
+// signals wake a stream; each holds one value at most.
+type signals struct {
+	changed chan struct{} // rows may have changed
+	logins  chan struct{} // a login has ended
+}
+
 // NewHub makes a hub. valid reports whether the login of a request that opened a stream is still
-// valid; streams check it with each ping.
+// valid; streams check it with each ping, and after LoginEnded.
 func NewHub(valid func(*http.Request) bool, log *slog.Logger) *Hub {
-	return &Hub{streams: map[chan struct{}]struct{}{}, closed: make(chan struct{}), valid: valid, log: log}
+	return &Hub{streams: map[*signals]struct{}{}, closed: make(chan struct{}), valid: valid, log: log}
 }
 
 // Notify makes every stream read what is new.
-func (h *Hub) Notify() {
+func (h *Hub) Notify() { h.signal(func(s *signals) chan<- struct{} { return s.changed }) }
+
+// LoginEnded makes every stream check its login.
+func (h *Hub) LoginEnded() { h.signal(func(s *signals) chan<- struct{} { return s.logins }) }
+
+func (h *Hub) signal(which func(*signals) chan<- struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for notified := range h.streams {
+	for s := range h.streams {
 		select {
-		case notified <- struct{}{}:
+		case which(s) <- struct{}{}:
 		default:
 		}
 	}
@@ -55,32 +66,33 @@ func (h *Hub) Notify() {
 // Close ends all streams, and those to come. It may be called once.
 func (h *Hub) Close() { close(h.closed) }
 
-func (h *Hub) subscribe() (chan struct{}, error) {
+func (h *Hub) subscribe() (*signals, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.streams) >= maxStreams {
-		return nil, apierr.New(apierr.Unavailable, "%d pages are open already", maxStreams)
+	// Half of the connections at most: an open stream is not closed for a new connection.
+	if limit := min(maxStreams, httpx.MaxConns()/2); len(h.streams) >= limit {
+		return nil, apierr.New(apierr.Unavailable, "%d pages are open already", limit)
 	}
-	notified := make(chan struct{}, 1)
-	h.streams[notified] = struct{}{}
-	return notified, nil
+	s := &signals{changed: make(chan struct{}, 1), logins: make(chan struct{}, 1)}
+	h.streams[s] = struct{}{}
+	return s, nil
 }
 
-func (h *Hub) unsubscribe(notified chan struct{}) {
+func (h *Hub) unsubscribe(s *signals) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.streams, notified)
+	delete(h.streams, s)
 }
 
 // Serve answers with an event stream. update is called at once and after each Notify, and writes what
 // is new; its first error ends the stream. Browsers reconnect by themselves.
 func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, update func(*Stream) error) {
-	notified, err := h.subscribe()
+	wake, err := h.subscribe()
 	if err != nil {
 		httpx.Error(w, err)
 		return
 	}
-	defer h.unsubscribe(notified)
+	defer h.unsubscribe(wake)
 	h.log.Debug("event stream opened", "path", r.URL.Path)
 	defer h.log.Debug("event stream closed", "path", r.URL.Path)
 
@@ -90,14 +102,18 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, update func(*Stream)
 	w.Header().Set("Connection", "close") // the last deadline would break the answer to another request
 	s := &Stream{w: w, control: http.NewResponseController(w)}
 	defer func() { _ = s.extend() }() // for the end of the stream
-	if s.write("retry: 1000\n\n") != nil {
+	if s.write([]byte("retry: 1000\n\n")) != nil {
 		return
 	}
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
 	for update(s) == nil {
 		select {
-		case <-notified:
+		case <-wake.changed:
+		case <-wake.logins:
+			if !h.valid(r) {
+				return
+			}
 		case <-ping.C:
 			if !h.valid(r) || s.Event("ping", 0, struct{}{}) != nil {
 				return
@@ -118,22 +134,24 @@ type Stream struct {
 
 // Event sends an event with data as JSON. A page that reconnects continues after the last id above 0.
 func (s *Stream) Event(name string, id int64, data any) error {
-	line, err := json.Marshal(data) // on one line: JSON escapes line ends
-	if err != nil {
+	var event bytes.Buffer
+	fmt.Fprintf(&event, "event: %s\n", name)
+	if id > 0 {
+		fmt.Fprintf(&event, "id: %d\n", id)
+	}
+	event.WriteString("data: ")
+	if err := json.NewEncoder(&event).Encode(data); err != nil { // on one line: JSON escapes line ends
 		return err
 	}
-	event := "event: " + name + "\n"
-	if id > 0 {
-		event += "id: " + strconv.FormatInt(id, 10) + "\n"
-	}
-	return s.write(event + "data: " + string(line) + "\n\n")
+	event.WriteByte('\n')
+	return s.write(event.Bytes())
 }
 
-func (s *Stream) write(text string) error {
+func (s *Stream) write(text []byte) error {
 	if err := s.extend(); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprint(s.w, text); err != nil {
+	if _, err := s.w.Write(text); err != nil {
 		return err
 	}
 	return s.control.Flush()

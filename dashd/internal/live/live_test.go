@@ -223,6 +223,27 @@ func TestServe_End(t *testing.T) {
 	}
 }
 
+func TestLoginEnded_EndsThatLoginsStreamsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, func(*Stream) error { return nil })
+		p := s.open()
+		synctest.Wait()
+		start := time.Now()
+		s.hub.LoginEnded() // another one's
+		synctest.Wait()
+		if s.served.Load() != 0 {
+			t.Fatal("the stream of a valid login has ended")
+		}
+		s.ended.Store(true)
+		s.hub.LoginEnded()
+		p.want("")
+		s.over(1)
+		if waited := time.Since(start); waited != 0 {
+			t.Errorf("it took %s", waited)
+		}
+	})
+}
+
 func TestServe_HubClosed_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, func(s *Stream) error { return s.Event("look", 0, nil) })
