@@ -135,7 +135,7 @@ func (b *bench) serveKind(ctx context.Context, setup *agentSetup, chats int) (*s
 	if err := s.serve(ctx, chats, chats); err != nil {
 		return nil, err
 	}
-	config, err := json.Marshal(groupconfig.Config{Agent: setup.agent})
+	config, err := json.Marshal(groupconfig.Config{Agent: setup.agent, Rate: new(int)})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -129,7 +130,7 @@ func (s *system) createRoutes(ctx context.Context, chats int) error {
 		return err
 	}
 	for i := range chats {
-		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: groupFolder(i)}, nil); err != nil {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: groupFolder(i), Config: json.RawMessage(harness.NoRate)}, nil); err != nil {
 			return err
 		}
 		route := msg.Route{Match: "chat_jid=" + chatJID(i), Target: groupFolder(i)}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -143,7 +144,7 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 // to second.
 func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client) error {
 	for _, folder := range groups {
-		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: folder}, nil); err != nil {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: folder, Config: json.RawMessage(harness.NoRate)}, nil); err != nil {
 			return err
 		}
 	}

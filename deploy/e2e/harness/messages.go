@@ -1,17 +1,28 @@
 package harness
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"arizuko/pkg/msg"
 )
 
-// AddGroups registers groups.
+// NoRate is the config of a group whose senders may start any number of turns, as those of
+// test suites do.
+const NoRate = `{"rate":0}`
+
+// AddGroups registers groups without a limit of turns.
 func (f *Fixture) AddGroups(folders ...string) {
 	f.T.Helper()
 	for _, folder := range folders {
-		f.post("/v1/groups", map[string]any{"folder": folder}, nil)
+		f.post("/v1/groups", map[string]any{"folder": folder, "config": json.RawMessage(NoRate)}, nil)
 	}
+}
+
+// SetGroup replaces the config of a group.
+func (f *Fixture) SetGroup(folder, config string) {
+	f.T.Helper()
+	f.OK(f.Routd.Do(f.T.Context(), http.MethodPut, "/v1/groups/"+folder, map[string]any{"config": json.RawMessage(config)}, nil))
 }
 
 // AddRoute adds a route after the existing ones and returns its id.
