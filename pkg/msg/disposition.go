@@ -40,6 +40,9 @@ const (
 	ReasonDaemonFailed     Reason = "daemon_failed"
 	ReasonNoRoute          Reason = "no_route"
 	ReasonNoGroup          Reason = "no_group"
+	ReasonNoAccess         Reason = "no_access"
+	ReasonRateLimit        Reason = "rate_limit"
+	ReasonPinDenied        Reason = "pin_denied"
 	ReasonStale            Reason = "stale"
 	ReasonBotLoop          Reason = "bot_loop"
 	ReasonEditApplied      Reason = "edit_applied"
@@ -94,6 +97,9 @@ var Reasons = []struct {
 	{ReasonDaemonFailed, "a route names a daemon that did not accept the row in three tries"},
 	{ReasonNoRoute, "no route matches and the bot was not addressed"},
 	{ReasonNoGroup, "the address names a group that is not registered"},
+	{ReasonNoAccess, "the group's access does not admit the sender"},
+	{ReasonRateLimit, "the sender has had as many turns of the group within the hour as its rate allows"},
+	{ReasonPinDenied, "the row was a bare token, and only operators may pin the chat"},
 	{ReasonStale, "the row was already older than MAX_AGE when it arrived"},
 	{ReasonBotLoop, "another bot was answered here too often in a short time"},
 	{ReasonEditApplied, "the edit or deletion was applied to its target before that was decided"},

@@ -217,6 +217,54 @@ func (r Reader) BotTurns(ctx context.Context, chatJID, sender string, since int6
 	return n, err
 }
 
+// SenderTurn is a turn that took a row of a sender, decided at that time, in unix ms.
+type SenderTurn struct {
+	Sender   string
+	Turn, At int64
+}
+
+// RecentTurns returns the rows of users and bots that turns of a folder took since a
+// time, in unix ms, oldest first. Only the folder's last 100,000 rows are considered.
+func (r Reader) RecentTurns(ctx context.Context, folder string, since int64) (all []SenderTurn, err error) {
+	err = r.q.each(ctx, func(row scanner) (more bool, err error) {
+		var t SenderTurn
+		var counts bool
+		if err := row(&t.Sender, &t.Turn, &t.At, &counts); err != nil || t.At <= since {
+			return false, err
+		}
+		if counts && t.Turn != 0 {
+			all = append(all, t)
+		}
+		return true, nil
+	}, queryRecentTurns, folder)
+	slices.Reverse(all)
+	return all, err
+}
+
+// LastRateLimit is when a message of a sender was last dropped for the rate of a group,
+// in unix ms, 0 for never. Only the chat's last 1,000 rows are considered.
+func (r Reader) LastRateLimit(ctx context.Context, chatJID, sender string) (at int64, err error) {
+	_, err = r.q.get(ctx, []any{&at}, queryLastRateLimit, chatJID, sender)
+	return at, err
+}
+
+// FoldersOfSender returns the folders whose turns took a sender's rows of a chat, and
+// whether turns took rows of any sender. Only the chat's last 1,000 rows are considered.
+func (r Reader) FoldersOfSender(ctx context.Context, chatJID, sender string) (folders []string, used bool, err error) {
+	err = r.q.each(ctx, func(row scanner) (more bool, err error) {
+		var own bool
+		var folder string
+		if err := row(&own, &folder); err != nil {
+			return false, err
+		}
+		if used = true; own {
+			folders = append(folders, folder)
+		}
+		return true, nil
+	}, queryFoldersOfSender, chatJID, sender)
+	return folders, used, err
+}
+
 // PutMessage inserts a row of any kind and pokes the daemon that acts on it. If
 // its (chat, platform id) is stored already, nothing changes and the stored row's
 // id is returned with fresh false. Zero fields take the column's default. Texts

@@ -62,6 +62,10 @@ func queryPlans() map[string][2]string {
 		"queryLastStaleAt":   {queryLastStaleAt, "SEARCH messages USING INDEX messages_stale (chat_jid=?)"},
 		"queryBotTurns": {queryBotTurns, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\n" +
 			"USE TEMP B-TREE FOR count(DISTINCT)\nSCAN (subquery-1)"},
+		"queryRecentTurns":   {queryRecentTurns, "SEARCH m USING INDEX messages_routed (routed_to=?)"},
+		"queryLastRateLimit": {queryLastRateLimit, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSEARCH (subquery-1)"},
+		"queryFoldersOfSender": {queryFoldersOfSender, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\n" +
+			"SCAN (subquery-1)\nUSE TEMP B-TREE FOR DISTINCT"}, // a group or two
 		"queryFiredEdit": {queryFiredEdit, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},
 		"insertMessage":  {insertMessage, noRead},
 		"updateDecide":   {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},

@@ -46,6 +46,14 @@ const (
 	// Of the newest 500 rows of the chat: a loop of bots is faster than users.
 	queryBotTurns = `SELECT count(DISTINCT turn_id) FROM (SELECT turn_id, sender, is_bot_message, received_at FROM messages
 		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 500) WHERE is_bot_message = 1 AND sender = ?2 AND turn_id IS NOT NULL AND received_at > ?3`
+	// Newest first; the reader stops at the first that is too old.
+	queryRecentTurns = `SELECT m.sender, ifnull(m.turn_id, 0), ifnull(m.decided_at, 0), m.disposition = 'routed' AND m.forwarded_from IS NULL
+		FROM messages m INDEXED BY messages_routed WHERE m.routed_to = ? ORDER BY m.decision_seq DESC LIMIT 100000`
+	// Of the newest 1000 rows of the chat.
+	queryLastRateLimit = `SELECT ifnull(max(decided_at), 0) FROM (SELECT sender, verb, reason, decided_at FROM messages INDEXED BY messages_chat
+		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) WHERE reason = 'rate_limit' AND sender = ? AND verb <> 'reaction'`
+	queryFoldersOfSender = `SELECT DISTINCT sender = ?2, routed_to FROM (SELECT sender, routed_to, turn_id FROM messages INDEXED BY messages_chat
+		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 1000) WHERE turn_id IS NOT NULL AND routed_to IS NOT NULL`
 	queryFiredEdit = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ? AND target_id = ? AND disposition = 'routed' AND reason = 'edit_addressed')`
 
 	insertMessage = `INSERT INTO messages (chat_jid, platform_id, direction, kind, sender, sender_name, is_bot_message,

@@ -18,6 +18,8 @@ func (w *step) changes(r *Row) bool {
 		w.changeUndecided(r, c.Target)
 	case c.Subject.RoutedTo == "":
 		w.decide(r, msg.Dropped, msg.ReasonEditUntaken, "")
+	case r.Verb == msg.VerbEdit && !r.admitted(r.Group):
+		w.refuse(r)
 	default:
 		w.add(SupersedeNotes{Row: r.ID, Target: r.TargetID})
 		w.add(Decide{

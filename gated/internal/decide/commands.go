@@ -27,6 +27,11 @@ func (w *step) commands(r *Row) bool {
 	case r.ignored():
 		w.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "")
 		return true
+	case r.Command.Audience == msg.ForRouted && !r.admitted(r.Home):
+		w.refuse(r)
+		return true
+	case r.Foreign && !r.Known:
+		return false // routd says whether the chat's group admits its sender
 	case name == msg.CommandNew && (w.f.Routd != RoutdAnswers || !r.Known):
 		return false // the text before it belongs to the session that it ends, too
 	case r.Command.Audience == msg.ForOperators && !r.Operator:
@@ -35,7 +40,7 @@ func (w *step) commands(r *Row) bool {
 	case name == msg.CommandStatus && !r.Known && w.f.Routd == RoutdSlow:
 		return false
 	}
-	if problem := r.withoutGroup(); problem != "" && name != msg.CommandStop {
+	if problem := r.withoutGroup(); problem != "" && (name != msg.CommandStop || r.Foreign) {
 		w.answer(r, problem)
 		return true
 	}
@@ -86,14 +91,20 @@ func (w *step) newSession(r *Row, folder string) {
 	if topic == "" {
 		topic, ack = w.topicOf(r, r.Topic), "new session"
 	}
+	w.ended = true
+	var asked *entry
+	if r.Command.Rest != "" {
+		if asked = w.newSessionEntry(r, folder, topic); w.overRate(asked) {
+			return
+		}
+	}
 	w.decide(r, msg.Command, msg.ReasonCommand, folder)
 	w.add(ResetSession{Row: r.ID, Folder: folder, Topic: topic})
-	if r.Command.Rest == "" {
+	if asked == nil {
 		w.reply(r, msg.SourceCommand, ack)
 	} else {
-		w.turns.add(w.newSessionEntry(r, folder, topic))
+		w.turns.add(asked)
 	}
-	w.ended = true
 }
 
 // newSessionEntry is the entry for the text after /new.

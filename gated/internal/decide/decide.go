@@ -84,15 +84,17 @@ type step struct {
 	effects []Effect
 	stored  bool // effects has more than Hold and Wait
 
-	held    []*Row // added to the gate in this step
-	turns   turns
-	calls   []int64 // rows that services decide
-	decided map[int64]bool
-	bound   map[string]string // thread → the named topic that this step binds it to
-	notice  bool              // the notice that the bot was offline is taken care of
-	blocked bool              // all further rows wait, but for commands and changes
-	ended   bool              // a barrier was reached
-	current *Row
+	held     []*Row // added to the gate in this step
+	turns    turns
+	calls    []int64 // rows that services decide
+	decided  map[int64]bool
+	bound    map[string]string // thread → the named topic that this step binds it to
+	notice   bool              // the notice that the bot was offline is taken care of
+	spent    map[spender]int   // turns that count against a rate
+	notified map[string]bool   // senders about whom this step notifies the chat
+	blocked  bool              // all further rows wait, but for commands and changes
+	ended    bool              // a barrier was reached
+	current  *Row
 }
 
 // stage takes a row, and reports whether it has: then no further stage sees it.
@@ -106,6 +108,7 @@ func arrivalStages() []stage {
 		(*step).commands, // wait neither for the gate nor for rows before them
 		(*step).tokens,   // a bare token pins the chat
 		(*step).resolve,  // without routd's answer the row waits, and those after it do
+		(*step).access,   // its group does not admit its sender
 		(*step).hold,     // the gate
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	diffs "github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -60,6 +61,29 @@ func registered(folder string) bool { return folder == "main" || folder == "main
 func change(c Change) func(*Row)    { return func(r *Row) { r.Change = &c } }
 func answer(a routeapi.Answer) func(*Row) {
 	return func(r *Row) { a.Impulse = impulse(); r.Answer = a }
+}
+
+// closed is a group that admits another sender than the rows', noPins one that only
+// operators pin.
+var (
+	closed = &groupconfig.Members{Access: groupconfig.Access{"telegram:42"}}
+	noPins = &groupconfig.Members{NoPins: true}
+)
+
+func to(m *groupconfig.Members) func(*Row) { return func(r *Row) { r.Home, r.Group = m, m } }
+func operator(r *Row)                      { r.Operator = true }
+func foreign(r *Row)                       { r.Foreign = true }
+
+// left is a row whose sender has so many turns left, of two.
+func left(n int) func(*Row) {
+	return func(r *Row) {
+		r.Group, r.Quota = &groupconfig.Members{Rate: 2}, Quota{Left: n, NextAt: now + 90_000}
+	}
+}
+
+func rateReply(row int64) string {
+	return fmt.Sprintf("Reply{Row:%d Source:notice Text:You have had the 2 answers an hour that this group gives each user. "+
+		"Please write again in 2 minutes.}", row)
 }
 
 func command(r *Row) {
@@ -173,6 +197,42 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 
 		{"no answer", facts(row(1, "a", unanswered), row(2, "b"), row(3, "/ping", command)),
 			"Wait{Row:1 For:routd}; Wait{Row:2 For:routd}; 3 command/command; Reply{Row:3 Source:command Text:pong}"},
+		{"not admitted", facts(row(1, "a", to(closed)), row(2, "b")), "1 dropped/no_access; turn main [2]"},
+		{"not admitted, observed", facts(row(1, "a", to(closed), observed)), "1 dropped/no_access"},
+		{"not admitted, without routd's answer", facts(row(1, "a", unanswered)), "Wait{Row:1 For:routd}"},
+		{"not admitted, an operator", facts(row(1, "a", to(closed), operator)), "turn main [1]"},
+		{"not admitted to the group of a prefix", facts(row(1, "@eng ship", func(r *Row) { r.Group = closed })), "1 dropped/no_access"},
+		{"not admitted to the group of the chat", facts(row(1, "@eng ship", func(r *Row) { r.Home = closed })), "1 dropped/no_access"},
+		{"reaction of a sender not admitted", facts(row(1, "👍", verb(msg.VerbReaction), to(closed))), "1 dropped/no_access"},
+		{"ping of a sender not admitted", facts(row(2, "/ping", command, to(closed))), "2 command/command; Reply{Row:2 Source:command Text:pong}"},
+		{"new of a sender not admitted", facts(row(1, "a", quiet), row(2, "/new go", command, to(closed))), "2 dropped/no_access; Hold{Row:1 Until:1000005000}"},
+		{"stop of a sender not admitted", facts(row(2, "/stop", command, to(closed))), "2 dropped/no_access"},
+		{"status of a sender not admitted", facts(row(2, "/status", command, to(closed))), "2 dropped/no_access"},
+		{"token of a sender not admitted", facts(row(1, "a", quiet), row(2, "#fix", to(closed))), "2 dropped/no_access; Hold{Row:1 Until:1000005000}"},
+		{"stop where others have turns", facts(row(2, "/stop", command, foreign, func(r *Row) { r.Answer.Home = "" })),
+			"2 command/command; Reply{Row:2 Source:command Text:" + textNoGroup + "}"},
+		{"stop where others have turns, without an answer", facts(row(2, "/stop", command, foreign, unanswered)), "Wait{Row:2 For:routd}"},
+		{"edit of a sender not admitted", facts(row(4, "new", verb(msg.VerbEdit), to(closed), change(Change{Target: routed, Subject: routed}))), "4 dropped/no_access"},
+		{"deletion of a sender not admitted", facts(row(4, "", verb(msg.VerbDelete), to(closed), change(Change{Target: routed, Subject: routed}))),
+			"SupersedeNotes{Row:4 Target:}; 4 observed/edit_note main"},
+		{"no reach", facts(row(1, "@eng ship", to(&groupconfig.Members{OwnGroup: true})), row(2, "@eng", to(&groupconfig.Members{OwnGroup: true}))), "turn main [1 2]"},
+		{"no pins", facts(row(1, "a", quiet), row(2, "#fix", to(noPins))),
+			"2 dropped/pin_denied; Reply{Row:2 Source:command Text:" + textNoPins + "}; Hold{Row:1 Until:1000005000}"},
+		{"pin of an operator", facts(row(1, "#fix", to(noPins), operator)),
+			"1 sticky/sticky_topic; PinTopic{Row:1 Topic:#fix}; Reply{Row:1 Source:command Text:topic → fix}"},
+
+		{"one turn left for rows of one turn", facts(row(1, "a", left(1)), row(2, "b", left(1))), "turn main [1 2]"},
+		{"one turn left for two", facts(row(1, "a", left(1)), row(2, "#fix b", left(1)), row(3, "#go c", left(1))),
+			"2 dropped/rate_limit; " + rateReply(2) + "; 3 dropped/rate_limit; turn main [1]"},
+		{"none left, and notified", facts(row(1, "a", left(0), func(r *Row) { r.Quota.Notified = true })), "1 dropped/rate_limit"},
+		{"none left, an operator", facts(row(1, "a", left(0), operator)), "turn main [1]"},
+		{"none left, a bot", facts(row(1, "a", left(0), func(r *Row) { r.IsBot = true })), "1 dropped/rate_limit"},
+		{"none left, observed", facts(row(1, "a", left(0), observed)), "1 observed/route_observe main"},
+		{"none left for another sender", facts(row(1, "a", left(0)), row(2, "b", left(5), func(r *Row) { r.Sender = "telegram:8" })),
+			"1 dropped/rate_limit; " + rateReply(1) + "; turn main [2]"},
+		{"none left for the text of new", facts(row(2, "/new go", command, left(0))), "2 dropped/rate_limit; " + rateReply(2)},
+		{"none left, new without text", facts(row(2, "/new", command, left(0))),
+			"2 command/command main; ResetSession{Row:2 Folder:main Topic:}; Reply{Row:2 Source:command Text:new session}"},
 		{"a bot in a loop", facts(row(1, "a", func(r *Row) { r.IsBot, r.BotTurns = true, maxBotTurns })), "1 observed/bot_loop main"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -48,6 +48,9 @@ func (w *step) prefix(r *Row) bool {
 		}
 	}
 	e.folder = p.Folder
+	if w.overRate(e) {
+		return true
+	}
 	e.derive = Derive{Text: p.Rest, Topic: own, Source: msg.SourcePrefix}
 	w.decide(r, msg.Prefix, p.Reason, p.Folder)
 	w.turns.add(e)
@@ -59,7 +62,9 @@ func (w *step) route(r *Row) bool {
 	a := &r.Answer
 	switch {
 	case a.Action == routeapi.Trigger:
-		w.turns.add(w.entry(r, a.Reason))
+		if e := w.entry(r, a.Reason); !w.overRate(e) {
+			w.turns.add(e)
+		}
 	case a.Action == routeapi.Observe:
 		w.decide(r, msg.Observed, msg.ReasonRouteObserve, a.Folder)
 	case a.Target == "builtin:ping":

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -41,10 +42,32 @@ func drawRow(t *rapid.T, id int64, at int64) Row {
 	case 6:
 		r.Answer.Engaged = true
 	}
+	drawMembers(t, &r)
 	r.Answer.Impulse = impulse()
 	r.Answer.Impulse.QuietMS = rapid.SampledFrom([]int64{0, 0, 3000}).Draw(t, "quiet")
 	command(&r)
 	return r
+}
+
+// drawMembers draws what the row's sender may do.
+func drawMembers(t *rapid.T, r *Row) {
+	r.Sender = rapid.SampledFrom([]string{"telegram:7", "telegram:42"}).Draw(t, "sender")
+	r.Operator = rapid.IntRange(0, 9).Draw(t, "operator") == 0
+	members := rapid.Custom(func(t *rapid.T) *groupconfig.Members {
+		if rapid.Bool().Draw(t, "open") {
+			return nil
+		}
+		m := &groupconfig.Members{
+			Rate: rapid.IntRange(0, 2).Draw(t, "rate"), OwnGroup: rapid.Bool().Draw(t, "reach"), NoPins: rapid.Bool().Draw(t, "pin"),
+		}
+		if rapid.Bool().Draw(t, "access") {
+			m.Access = closed.Access
+		}
+		return m
+	})
+	r.Home, r.Group = members.Draw(t, "home"), members.Draw(t, "group")
+	r.Quota = Quota{Left: rapid.IntRange(0, 3).Draw(t, "left"), Notified: rapid.Bool().Draw(t, "notified")}
+	r.Foreign = rapid.Bool().Draw(t, "foreign")
 }
 
 // world is a chat whose rows are decided by steps, as the gateway drives them.
@@ -88,6 +111,7 @@ func (w *world) step() {
 		w.t.Fatalf("two steps from %s differ: %+v %+v", before, next, again)
 	}
 	w.check(f, next, effects)
+	w.checkMembers(f, effects)
 	w.apply(effects)
 	w.state = next
 }
@@ -112,6 +136,57 @@ func (w *world) check(f *Facts, next State, effects []Effect) {
 			}
 		}
 	}
+}
+
+// checkMembers: rows of senders who are not admitted change and start nothing, and no
+// sender starts more turns than are left.
+func (w *world) checkMembers(f *Facts, effects []Effect) {
+	spent := map[string]int{}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case StoreTurn:
+			counted := map[string]bool{}
+			for _, entry := range e.Entries {
+				r := rowOf(f, entry.Row)
+				if !r.admitted(r.Group) {
+					w.t.Fatalf("row %d of a sender who is not admitted is in a turn", r.ID)
+				}
+				if r.Counted() && !counted[r.Sender] {
+					counted[r.Sender] = true
+					if spent[r.Sender]++; spent[r.Sender] > 3 {
+						w.t.Fatalf("%s starts %d turns", r.Sender, spent[r.Sender])
+					}
+				}
+			}
+		case Decide:
+			if r := rowOf(f, e.Row); r != nil && e.Disposition == msg.Observed && r.Change == nil && !r.admitted(r.Group) {
+				w.t.Fatalf("row %d of a sender who is not admitted is observed", e.Row)
+			}
+		case PinTopic:
+			w.mayPin(f, e.Row)
+		case PinGroup:
+			w.mayPin(f, e.Row)
+		case ResetSession:
+			if r := rowOf(f, e.Row); !r.admitted(r.Home) {
+				w.t.Fatalf("row %d of a sender who is not admitted drops a session", e.Row)
+			}
+		}
+	}
+}
+
+func (w *world) mayPin(f *Facts, row int64) {
+	if r := rowOf(f, row); !r.admitted(r.Home) || r.Home != nil && r.Home.NoPins && !r.Operator {
+		w.t.Fatalf("row %d pins the chat", row)
+	}
+}
+
+func rowOf(f *Facts, id int64) *Row {
+	for i := range f.Rows {
+		if f.Rows[i].ID == id {
+			return &f.Rows[i]
+		}
+	}
+	return nil
 }
 
 func (w *world) apply(effects []Effect) {

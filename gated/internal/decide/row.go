@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"arizuko/gated/internal/layers"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -20,6 +21,11 @@ type Row struct {
 
 	Answer routeapi.Answer
 	Known  bool // Answer is set
+
+	Home    *groupconfig.Members // of the chat's group, nil for none
+	Group   *groupconfig.Members // of the group that gets it or, of an edit, has got its target; nil for none
+	Quota   Quota                // of its sender in that group
+	Foreign bool                 // of a /stop or /status whose group is not known: only other senders used the chat
 
 	Pin      *Pin    // of a bare token that may pin the chat
 	Prefix   *Prefix // of a row that names its group or topic

@@ -2,13 +2,15 @@ package decide
 
 import (
 	"arizuko/gated/internal/layers"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
 
 // Pin is what a bare token asks for. An empty name clears the pin.
 type Pin struct {
 	layers.Sticky
-	Folder string // of a group's name
+	Folder  string               // of a group's name
+	Members *groupconfig.Members // of that group
 }
 
 // Prefix is the group or topic that a row names before its text.
@@ -20,9 +22,9 @@ type Prefix struct {
 }
 
 // FindPin parses a row that is one bare token, once routd's answer is known. An
-// unknown name is plain text, as is every token of a bot, of a row that came too late
-// and of a sender whom builtin:drop ignores; a pin can be cleared even if its group is
-// not registered any more.
+// unknown name is plain text, as is one that the chat's group lets no member reach, and
+// every token of a bot, of a row that came too late and of a sender whom builtin:drop
+// ignores; a pin can be cleared even if its group is not registered any more.
 func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
 	if !r.isText() || r.IsBot || r.Old || r.Command != nil || !r.Known || r.ignored() {
 		return nil
@@ -42,7 +44,7 @@ func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
 	case p.Sigil == layers.TopicSigil:
 		ok = r.Answer.Home != ""
 	default:
-		p.Folder, ok = layers.ResolveName(p.Name, r.Answer.Home, r.Operator, registered)
+		p.Folder, ok = r.reaches(p.Name, registered)
 		ok = ok && r.Answer.Home != ""
 	}
 	if !ok {
@@ -53,7 +55,7 @@ func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
 
 // FindPrefix parses the token a row begins with, once routd's answer is known. A name
 // of no group, or of one out of reach, is plain text, as is every token in a chat
-// without a group.
+// without a group. Row.Home must be set.
 func FindPrefix(r *Row, registered func(folder string) bool) *Prefix {
 	if !r.Known || r.Answer.Error != "" || r.ignored() || r.Answer.Home == "" || r.Command != nil ||
 		!r.isText() && (r.Change == nil || !r.Change.Fires) {
@@ -66,22 +68,36 @@ func FindPrefix(r *Row, registered func(folder string) bool) *Prefix {
 	if p.Sigil == layers.TopicSigil {
 		return &Prefix{Folder: r.Answer.Home, Topic: "#" + p.Name, Rest: p.Rest, Reason: msg.ReasonPrefixTopic}
 	}
-	folder, ok := layers.ResolveName(p.Name, r.Answer.Home, r.Operator, registered)
+	folder, ok := r.reaches(p.Name, registered)
 	if !ok {
 		return nil
 	}
 	return &Prefix{Folder: folder, Rest: p.Rest, Reason: msg.ReasonPrefixGroup}
 }
 
+// reaches finds the group that the row's sender means by a name. Where the chat's group
+// has no reach, that is the group itself or none.
+func (r *Row) reaches(name string, registered func(folder string) bool) (folder string, ok bool) {
+	folder, ok = layers.ResolveName(name, r.Answer.Home, r.Operator, registered)
+	if ok && !r.Operator && r.Home != nil && r.Home.OwnGroup && folder != r.Answer.Home {
+		return "", false
+	}
+	return folder, ok
+}
+
 // releases reports whether a row makes the gate release the rows before it.
 func (w *step) releases(r Row) bool {
-	return r.Command != nil && r.Command.Name == msg.CommandNew && !r.ignored() || r.Pin != nil
+	return r.Command != nil && r.Command.Name == msg.CommandNew && !r.ignored() && r.admitted(r.Home) || r.pins()
 }
 
 // tokens acts on a row that is one bare token. Rows before it are released first.
 func (w *step) tokens(r *Row) bool {
 	if r.Pin == nil || w.blocked {
 		return false
+	}
+	if !r.pins() {
+		w.refusePin(r)
+		return true
 	}
 	w.releaseBefore(r)
 	if p := r.Pin; p.Sigil == layers.TopicSigil {

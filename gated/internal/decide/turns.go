@@ -1,6 +1,10 @@
 package decide
 
-import "arizuko/pkg/msg"
+import (
+	"slices"
+
+	"arizuko/pkg/msg"
+)
 
 // entry is a row on its way into a turn.
 type entry struct {
@@ -80,23 +84,44 @@ type key struct {
 
 type batch struct {
 	entries []*entry
+	senders []string // each once
 	bytes   int
 }
 
+func (e *entry) key() key {
+	return key{e.folder, e.chatJID, e.topic, e.threadID, e.place, e.depth, e.root}
+}
+
+// joins returns the turn that takes an entry in, nil if the entry begins one.
+func (t *turns) joins(e *entry) *batch {
+	b := t.open[e.key()]
+	if b == nil || e.kind == msg.Delegated || len(b.entries) == msg.MaxTurnRows || b.bytes+len(e.row.Content) > msg.MaxTurnBytes {
+		return nil
+	}
+	return b
+}
+
+// has reports whether an entry joins a turn that has a row of the same sender.
+func (t *turns) has(e *entry) bool {
+	b := t.joins(e)
+	return b != nil && slices.Contains(b.senders, e.row.Sender)
+}
+
 func (t *turns) add(e *entry) {
-	k := key{e.folder, e.chatJID, e.topic, e.threadID, e.place, e.depth, e.root}
-	b := t.open[k]
-	size := len(e.row.Content)
-	if b == nil || e.kind == msg.Delegated || len(b.entries) == msg.MaxTurnRows || b.bytes+size > msg.MaxTurnBytes {
+	b := t.joins(e)
+	if b == nil {
 		b = &batch{}
 		t.all = append(t.all, b)
 		if t.open == nil {
 			t.open = map[key]*batch{}
 		}
-		t.open[k] = b
+		t.open[e.key()] = b
 	}
 	b.entries = append(b.entries, e)
-	b.bytes += size
+	if !slices.Contains(b.senders, e.row.Sender) {
+		b.senders = append(b.senders, e.row.Sender)
+	}
+	b.bytes += len(e.row.Content)
 }
 
 // claimNothing keeps these turns from opening engagement.

@@ -19,6 +19,7 @@ type plan struct {
 	batch   *batch
 	next    decide.State
 	effects []decide.Effect
+	charges []charge
 	err     error
 	at      int64 // the row whose effect is being stored, then the one that failed
 
@@ -169,10 +170,13 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 	return tx.AttachNotes(&turn)
 }
 
-func (p *plan) row(id int64) *msg.Message {
+func (p *plan) row(id int64) *msg.Message { return p.facts(id).Message }
+
+// facts returns what was read about a row that an effect names.
+func (p *plan) facts(id int64) *decide.Row {
 	for i := range p.batch.Rows {
 		if p.batch.Rows[i].ID == id {
-			return p.batch.Rows[i].Message
+			return &p.batch.Rows[i]
 		}
 	}
 	panic(fmt.Sprintf("an effect names row %d, which was not read", id))

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/decide"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -83,15 +84,17 @@ type Gateway struct {
 
 	asking    *question // the question that is out, nil for none
 	cursor    int64
-	lastClock time.Time        // the last reading of the clock
-	chats     map[string]*chat // those with undecided rows
-	dirty     []*chat          // those to load, in order
-	backlog   []*chat          // those to load when no other is
-	waiting   map[*chat]bool   // for routd, or for the end of the question that is out
-	unrouted  map[*chat]bool   // for a change of the routes
-	due       dueHeap          // by the time at which to load them
-	version   int64            // of the routes, when unrouted rows were last decided
-	stops     []store.Stop     // under way, when the pass began
+	lastClock time.Time                       // the last reading of the clock
+	chats     map[string]*chat                // those with undecided rows
+	dirty     []*chat                         // those to load, in order
+	backlog   []*chat                         // those to load when no other is
+	waiting   map[*chat]bool                  // for routd, or for the end of the question that is out
+	unrouted  map[*chat]bool                  // for a change of the routes
+	due       dueHeap                         // by the time at which to load them
+	version   int64                           // of the routes, when unrouted rows were last decided
+	stops     []store.Stop                    // under way, when the pass began
+	members   map[string]*groupconfig.Members // by folder, as of version
+	rates     *rates
 	sweeper   sweeper
 	reads     *store.Outage
 	writes    *store.Outage
@@ -136,7 +139,7 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 		decided: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_decisions_total", Help: "Inbound rows by what became of them."}, []string{"disposition", "reason"}),
 	}
-	g.calls = newCalls(g)
+	g.calls, g.members, g.rates = newCalls(g), map[string]*groupconfig.Members{}, newRates(st)
 	if reg != nil {
 		reg.MustRegister(g.decided)
 	}
@@ -181,6 +184,8 @@ func (g *Gateway) reset(ctx context.Context) {
 	g.dirty, g.backlog, g.due = nil, nil, dueHeap{}
 	clear(g.waiting)
 	clear(g.unrouted)
+	clear(g.members)
+	g.rates = newRates(g.st)
 	left := g.chats
 	g.chats = map[string]*chat{}
 	for jid, c := range left {
@@ -316,12 +321,13 @@ func (g *Gateway) checkRoutes(ctx context.Context) {
 	}
 }
 
-// noticeRoutes decides unrouted rows again if the routes have changed.
+// noticeRoutes decides unrouted rows again if routes or groups have changed.
 func (g *Gateway) noticeRoutes(version int64) {
 	if version == g.version {
 		return
 	}
 	g.version = version
+	clear(g.members)
 	for c := range g.unrouted {
 		g.restart(c)
 		g.enqueueLater(c)

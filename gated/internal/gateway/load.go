@@ -300,10 +300,18 @@ func (g *Gateway) complete(ctx context.Context, b *batch) (err error) {
 }
 
 func (g *Gateway) completeRow(ctx context.Context, b *batch, r *decide.Row) (err error) {
+	if err := g.readMembers(ctx, b, r); err != nil {
+		return err
+	}
 	if r.Known {
 		r.Pin = decide.FindPin(r, &b.Chat, func(folder string) bool { return g.isGroup(ctx, folder, &err) })
 		if err != nil {
 			return err
+		}
+		if r.Pin != nil {
+			if r.Pin.Members, err = g.membersOf(ctx, r.Pin.Folder); err != nil {
+				return err
+			}
 		}
 	}
 	if r.ThreadID != "" {
@@ -323,6 +331,9 @@ func (g *Gateway) findPrefixes(ctx context.Context, b *batch) (found bool) {
 		r := &b.Rows[i]
 		var err error
 		_ = g.ofRow(r, func() error {
+			if r.Home, err = g.membersOf(ctx, r.Answer.Home); err != nil {
+				return nil
+			}
 			r.Prefix = decide.FindPrefix(r, func(folder string) bool { return g.isGroup(ctx, folder, &err) })
 			return nil
 		})

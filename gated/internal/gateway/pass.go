@@ -160,6 +160,7 @@ func (g *Gateway) decide(ctx context.Context, batches []*batch) []*plan {
 		}
 		if p.err == nil {
 			p.next, p.effects = decide.Step(b.state, &b.Facts)
+			g.reserve(p)
 		}
 		plans = append(plans, p)
 	}
@@ -188,6 +189,7 @@ func (g *Gateway) commit(ctx context.Context, plans []*plan) {
 // dispatch acts on what was stored and keeps each chat's state.
 func (g *Gateway) dispatch(ctx context.Context, plans []*plan) {
 	for _, p := range plans {
+		g.settleCharges(p)
 		if p.err != nil {
 			g.retry(ctx, p)
 			continue

@@ -67,6 +67,7 @@ func (g *Gateway) readBacklog(ctx context.Context) error {
 func (g *Gateway) sweep(ctx context.Context) {
 	g.storeCursor(ctx)
 	g.sweeper.count++
+	g.rates.prune(g.now())
 	if g.sweeper.count%sweepsPerRestart == 0 {
 		for _, c := range g.chats {
 			if !c.queued && c.asked == nil && !g.waiting[c] && c.failures == 0 && !c.alone {

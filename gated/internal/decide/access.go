@@ -1,0 +1,111 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+)
+
+// Quota is what was read about the turns of a row's sender in the group that gets the row.
+type Quota struct {
+	Left     int   // turns that are left within the hour
+	NextAt   int64 // when there is one more, unix ms
+	Notified bool  // the chat got a notice about the limit within the hour
+}
+
+// RateTime is the time in which turns are counted against a group's rate, in ms.
+const RateTime = int64(time.Hour / time.Millisecond)
+
+const textNoPins = "Only operators may pin this chat."
+
+// admitted reports whether groups admit the row's sender. There are no rules for nil.
+func (r *Row) admitted(groups ...*groupconfig.Members) bool {
+	return !slices.ContainsFunc(groups, func(g *groupconfig.Members) bool { return g != nil && !g.Admits(r.Sender, r.Operator) })
+}
+
+// access drops a row for a group that does not admit its sender, or that names such a
+// group from a chat of one. It comes before the gate, so that such rows neither hold
+// nor release others, and before rows are observed, so that no prompt shows them. The
+// chat gets no notice: anyone could make the bot write with it.
+func (w *step) access(r *Row) bool {
+	if r.ForwardedFrom != nil || r.admitted(r.Group) && (r.Prefix == nil || r.admitted(r.Home)) {
+		return false
+	}
+	w.refuse(r)
+	return true
+}
+
+func (w *step) refuse(r *Row) { w.decide(r, msg.Dropped, msg.ReasonNoAccess, "") }
+
+// pins reports whether the row's sender may pin the chat as the row asks for.
+func (r *Row) pins() bool {
+	return r.Pin != nil && r.admitted(r.Home, r.Pin.Members) && (r.Operator || r.Home == nil || !r.Home.NoPins)
+}
+
+// refusePin ends a row that asks for a pin which its sender may not set.
+func (w *step) refusePin(r *Row) {
+	if !r.admitted(r.Home, r.Pin.Members) {
+		w.refuse(r)
+		return
+	}
+	w.decide(r, msg.Dropped, msg.ReasonPinDenied, "")
+	w.reply(r, msg.SourceCommand, textNoPins)
+}
+
+// Counted reports whether the row's turns count against the rate of its group.
+func (r *Row) Counted() bool {
+	return r.Group != nil && r.Group.Rate > 0 && !r.Operator && r.ForwardedFrom == nil && r.admitted(r.Group)
+}
+
+// spender is a sender in a group.
+type spender struct{ folder, sender string }
+
+// overRate drops the row of an entry whose sender has no turn left, and notifies the
+// chat once an hour. A row that joins a turn with another row of its sender costs
+// nothing.
+func (w *step) overRate(e *entry) bool {
+	r := e.row
+	if !r.Counted() || w.turns.has(e) {
+		return false
+	}
+	by := spender{e.folder, r.Sender}
+	if w.spent[by] < r.Quota.Left {
+		if w.spent == nil {
+			w.spent = map[spender]int{}
+		}
+		w.spent[by]++
+		return false
+	}
+	w.decide(r, msg.Dropped, msg.ReasonRateLimit, "")
+	if e.bind {
+		delete(w.bound, e.threadID) // the thread is not opened
+	}
+	if r.NotifiesLimit() && !w.notified[r.Sender] {
+		if w.notified == nil {
+			w.notified = map[string]bool{}
+		}
+		w.notified[r.Sender] = true
+		w.reply(r, msg.SourceNotice, rateNotice(r.Group.Rate, r.Quota.NextAt-w.f.Now))
+	}
+	return true
+}
+
+// NotifiesLimit reports whether the chat gets a notice if the row is dropped for the rate: not
+// about reactions, and not another bot, which might answer.
+func (r *Row) NotifiesLimit() bool { return r.isText() && !r.IsBot && !r.Quota.Notified }
+
+// rateNotice is what a chat reads when a sender has no turn left for wait, in ms.
+func rateNotice(rate int, wait int64) string {
+	answers, minutes := "answers", "minutes"
+	if rate == 1 {
+		answers = "answer"
+	}
+	n := max((wait+59_999)/60_000, 1)
+	if n == 1 {
+		minutes = "minute"
+	}
+	return fmt.Sprintf("You have had the %d %s an hour that this group gives each user. Please write again in %d %s.", rate, answers, n, minutes)
+}

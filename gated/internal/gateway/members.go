@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"context"
+
+	"arizuko/gated/internal/decide"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+)
+
+// membersOf returns what the members of a group may do, nil for no group. It is read
+// again when routd answers by another version of routes and groups.
+func (g *Gateway) membersOf(ctx context.Context, folder string) (*groupconfig.Members, error) {
+	if m := g.members[folder]; m != nil || msg.ValidFolder(folder) != nil {
+		return m, nil
+	}
+	group, err := g.st.Group(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	m := groupconfig.Config{}.Members()
+	if group != nil {
+		if m, err = groupconfig.ReadMembers(group.Config); err != nil {
+			g.log.Error("group has an invalid configuration; of access, reach and pin what cannot be read is for operators alone",
+				"folder", folder, "err", err)
+		}
+	}
+	g.members[folder] = &m
+	return &m, nil
+}
+
+// readMembers reads what the sender of a row may do in the groups that it concerns.
+func (g *Gateway) readMembers(ctx context.Context, b *batch, r *decide.Row) (err error) {
+	if r.ForwardedFrom != nil {
+		return nil
+	}
+	if r.Home, err = g.membersOf(ctx, r.Answer.Home); err != nil {
+		return err
+	}
+	folder := groupOf(r)
+	if r.Change != nil && !r.Change.Fires {
+		delete(g.members, folder) // routd is not asked about it
+	}
+	if r.Group, err = g.membersOf(ctx, folder); err != nil {
+		return err
+	}
+	if r.Command != nil && !r.Operator && (!r.Known || r.Answer.Home == "") {
+		r.Foreign, err = g.foreign(ctx, r)
+		return err
+	}
+	if r.Answer.Action == routeapi.Observe || !r.Counted() {
+		return nil
+	}
+	if r.Quota, err = g.rates.quota(ctx, folder, r.Sender, r.Group.Rate, b.Now); err != nil || r.Quota.Left >= len(b.Rows) {
+		return err
+	}
+	r.Quota.Notified, err = g.rates.notifiedWithin(ctx, r.ChatJID, r.Sender, b.Now)
+	return err
+}
+
+// groupOf is the folder of the group that a row is for or, of an edit, that has got the
+// row it changes, "" for none.
+func groupOf(r *decide.Row) string {
+	switch {
+	case r.Change != nil && !r.Change.Fires:
+		if r.Change.Subject == nil {
+			return ""
+		}
+		return r.Change.Subject.RoutedTo
+	case r.Prefix != nil:
+		return r.Prefix.Folder
+	case r.Command != nil:
+		return r.Answer.Home
+	}
+	return r.Answer.Folder
+}
+
+// foreign reports whether the chat has been used lately, but not by the sender of a
+// command: then it must not act on what others have there before routd names the group.
+func (g *Gateway) foreign(ctx context.Context, r *decide.Row) (bool, error) {
+	if name := r.Command.Name; name != msg.CommandStop && name != msg.CommandStatus {
+		return false, nil
+	}
+	own, used, err := g.st.FoldersOfSender(ctx, r.ChatJID, r.Sender)
+	if err != nil || !used {
+		return false, err
+	}
+	for _, folder := range own {
+		delete(g.members, folder)
+		m, err := g.membersOf(ctx, folder)
+		if err != nil || m == nil || m.Admits(r.Sender, false) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// charge is one turn of a sender in a group.
+type charge struct {
+	turn           int // index among the plan's stored turns
+	folder, sender string
+}
+
+// reserve counts the turns that a plan will store, so that the sender's rows in other
+// chats of the pass find them counted.
+func (g *Gateway) reserve(p *plan) {
+	turn := 0
+	for _, e := range p.effects {
+		s, ok := e.(decide.StoreTurn)
+		if !ok {
+			continue
+		}
+		counted := map[string]bool{}
+		for _, entry := range s.Entries {
+			r := p.facts(entry.Row)
+			if r.Counted() && !counted[r.Sender] {
+				counted[r.Sender] = true
+				g.rates.reserve(s.Turn.Folder, r.Sender, p.batch.Now)
+				p.charges = append(p.charges, charge{turn, s.Turn.Folder, r.Sender})
+			}
+		}
+		turn++
+	}
+}
+
+// settleCharges names the turns that were counted, or has them counted again from the
+// rows if they were not stored. A notice about a limit counts once it is stored.
+func (g *Gateway) settleCharges(p *plan) {
+	for _, c := range p.charges {
+		if p.err == nil {
+			g.rates.confirm(c.folder, c.sender, p.turns[c.turn].turn.ID)
+		} else {
+			g.rates.forget(c.folder)
+		}
+	}
+	if p.err != nil {
+		return
+	}
+	for _, e := range p.effects {
+		if d, ok := e.(decide.Decide); ok && d.Reason == msg.ReasonRateLimit {
+			if r := p.facts(d.Row); r.NotifiesLimit() {
+				g.rates.noteNotice(r.ChatJID, r.Sender, p.batch.Now)
+			}
+		}
+	}
+}
