@@ -107,12 +107,35 @@ func (d *Dirs) move(root *os.Root, folder string) (name string, err error) {
 	if name, err = freeName(root, folder); err != nil || name == "" {
 		return "", err
 	}
-	if err := root.Rename(folder, name); err != nil {
+	if err := rename(root, folder, name); err != nil {
 		return "", err
 	}
 	d.at(failpoint.MovedFolder)
 	// A power cut must not leave the folder at neither path, nor bring it back after the marker.
 	return name, errors.Join(syncDir(root, "."), syncDir(root, path.Dir(folder)))
+}
+
+// rename renames a folder. It needs the right to write in the folder and in the one
+// that holds it; an agent may have taken that away, and finds it so afterwards.
+func rename(root *os.Root, folder, name string) error {
+	err := root.Rename(folder, name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	holder := path.Dir(folder)
+	ofFolder, errFolder := root.Lstat(folder)
+	ofHolder, errHolder := root.Lstat(holder)
+	if err := errors.Join(errFolder, errHolder); err != nil {
+		return err
+	}
+	const owner = 0o700
+	// What this cannot change fails the second attempt.
+	_ = root.Chmod(folder, ofFolder.Mode().Perm()|owner)
+	_ = root.Chmod(holder, ofHolder.Mode().Perm()|owner)
+	if err = root.Rename(folder, name); err != nil {
+		name = folder
+	}
+	return errors.Join(err, root.Chmod(name, ofFolder.Mode().Perm()), root.Chmod(holder, ofHolder.Mode().Perm()))
 }
 
 // isDir reports whether a nested path is a folder. It refuses links on the way: an

@@ -293,6 +293,28 @@ func TestFlatten_Link_IsNotFollowed(t *testing.T) {
 	}
 }
 
+func TestFlatten_ReadOnlyFolders_AreMovedAndStaySo(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "groups")
+	write(t, root, "acme/a.txt", "acme/eng/e.txt")
+	change := func(mode fs.FileMode, dirs ...string) {
+		for _, dir := range dirs {
+			if err := os.Chmod(filepath.Join(root, dir), mode); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	change(0o500, "acme/eng", "acme")
+	flatten(t, root, "acme", "acme/eng")
+	for _, dir := range []string{"acme", "acme+eng"} {
+		if info, err := os.Stat(filepath.Join(root, dir)); err != nil || info.Mode().Perm() != 0o500 {
+			t.Errorf("%s: %v, %v", dir, info, err)
+		}
+	}
+	change(0o700, "acme", "acme+eng")
+	wantTree(t, root, map[string]string{"acme/a.txt": "acme/a.txt", "acme+eng/e.txt": "acme/eng/e.txt"})
+}
+
 func markerOf(t *testing.T, root string) (nested []string, done bool, err error) {
 	t.Helper()
 	r, err := os.OpenRoot(root)
