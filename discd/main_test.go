@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
+	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
 	fake "arizuko/pkg/testkit/fakes/discord"
@@ -78,4 +81,19 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {
+	const token = "MTIz.secret:of/the+bot"
+	answers := map[string]int{
+		`{"code":50035,"message":"bad header Bot %s \u001b[31m"}`: http.StatusBadRequest,
+		`{"code":10001,"message":"%s"}`:                           http.StatusNotFound,
+		`{"id":"1","username":"%s\u001b[2J","flags":0}`:           http.StatusOK,
+	}
+	adaptertest.CheckRedacts(t, []string{token}, answers, func(api string, out io.Writer) {
+		t.Setenv("ARIZUKO_DATA", t.TempDir())
+		t.Setenv("DISCORD_API_URL", api)
+		t.Setenv("DISCORD_BOT_TOKEN", token)
+		program().Run(t.Context(), []string{"check"}, out, out)
+	})
 }

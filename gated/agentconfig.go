@@ -20,9 +20,9 @@ type AgentConfig struct {
 	AgentReadable []string          `env:"AGENT_READABLE" doc:"with bwrap: absolute paths that agents may read, besides the system's programs and this program's folder"`
 	AgentImage    string            `env:"AGENT_IMAGE" doc:"with docker: the image, which must be present; its own program is the agent"`
 	AgentNetwork  string            `env:"AGENT_NETWORK" envDefault:"bridge" doc:"with bwrap and docker: bridge, a network of the agent's own that reaches the outside world; none cuts agents off, from their model too; host shares this machine's; docker has further ones"`
-	AgentMemory   groupconfig.Bytes `env:"AGENT_MEMORY" envDefault:"2g" doc:"with docker: memory of a run, swap included; 0 is no limit"`
-	AgentCPUs     float64           `env:"AGENT_CPUS" envDefault:"1" doc:"with docker: processors of a run; 0 is no limit"`
-	AgentPIDs     int               `env:"AGENT_PIDS" envDefault:"512" doc:"with docker: processes and threads of a run; 0 is no limit"`
+	AgentMemory   groupconfig.Bytes `env:"AGENT_MEMORY" envDefault:"2g" doc:"with bwrap and docker: memory of a run, swap included; 0 is no limit"`
+	AgentCPUs     float64           `env:"AGENT_CPUS" envDefault:"1" doc:"with bwrap and docker: processors of a run; 0 is no limit"`
+	AgentPIDs     int               `env:"AGENT_PIDS" envDefault:"512" doc:"with bwrap and docker: processes and threads of a run; 0 is no limit"`
 	AgentDocker   string            `env:"AGENT_DOCKER" envDefault:"docker" doc:"with docker: its client, and arguments before the subcommand"`
 	AgentEnv      []string          `env:"AGENT_ENV" doc:"names of variables that agents see besides PATH, HOME, LANG and TZ, such as API keys"`
 }

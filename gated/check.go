@@ -38,6 +38,11 @@ func check(ctx context.Context, out io.Writer) error {
 	if _, err = fmt.Fprintf(out, "agents run as %s: %s\n", agent.Runtime, cmp.Or(agent.Command, agent.Image)); err != nil {
 		return err
 	}
+	if err := limitsProblem(defaults, runtimes); err != nil {
+		if _, err := fmt.Fprintf(out, "agents run without all of their limits: %v\n", err); err != nil {
+			return err
+		}
+	}
 	return warnOfStrangers(ctx, cfg, defaults, out)
 }
 
@@ -53,11 +58,23 @@ func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[
 	return nil
 }
 
+// limitsProblem is why agents with the default settings do not have all of their limits.
+func limitsProblem(defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime) error {
+	sandbox, ok := runtimes[defaults.Agent.Runtime].(runtime.Sandbox)
+	if !ok {
+		return nil // docker keeps them, and processes have none
+	}
+	return sandbox.CheckLimits(defaults.Limits)
+}
+
 // tryAgents logs at start what else the first message would find. Gated starts
 // in any case: an engine may come up later.
 func (g *gated) tryAgents(ctx context.Context) error {
 	if err := checkAgents(ctx, g.defaults, g.runtimes); err != nil && ctx.Err() == nil {
 		g.Log.Error("agent check failed", "err", err)
+	}
+	if err := limitsProblem(g.defaults, g.runtimes); err != nil {
+		g.Log.Warn("agents run without all of their limits", "err", err)
 	}
 	return nil
 }

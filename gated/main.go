@@ -36,7 +36,7 @@ const checkpointEvery = time.Second
 
 func main() {
 	enter.Intercept()
-	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, cli.Safe(os.Stderr, hidden())))
 }
 
 func program() daemon.Program {
@@ -53,12 +53,12 @@ func program() daemon.Program {
 			}
 			return g.run(ctx)
 		},
-		Check: check,
+		Check: func(ctx context.Context, out io.Writer) error { return check(ctx, cli.Safe(out, hidden())) },
 		Addr: func() (config.Addr, error) {
 			cfg, err := loadConfig()
 			return cfg.Addr, err
 		},
-		Commands: map[string]cli.Func{"agent": conformance.Command(agentEnviron, os.Stdin), "why": explain},
+		Commands: map[string]cli.Func{"agent": conformance.Command(agentEnviron, hidden().String, os.Stdin), "why": explain},
 	}
 }
 

@@ -47,13 +47,17 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := why.Write(&text, path, time.Now(), time.Local); err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, explainRedactor(cfg).String(text.String()))
+	_, err = io.WriteString(out, hidden().String(text.String()))
 	return err
 }
 
-// explainRedactor hides what gated hides in its log.
-func explainRedactor(cfg Config) config.Redactor {
+// hidden hides what gated hides in its log, as far as the configuration can be read.
+func hidden() config.Redactor {
+	cfg, err := loadConfig()
 	secrets := cfg.agentSecrets(environ())
+	if err != nil {
+		return config.NewRedactor(secrets...)
+	}
 	if shared, err := cfg.Secret(); err == nil {
 		secrets = append(secrets, shared)
 	}

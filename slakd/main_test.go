@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
 	fake "arizuko/pkg/testkit/fakes/slack"
@@ -140,4 +143,20 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {
+	const bot, app, signing = "xoxb-1:secret/of+the bot", "xapp-1:secret/of+the app", "signing:secret/+ x"
+	answers := map[string]int{
+		`{"ok":false,"error":"no_such_token %s \u001b[31m"}`:                                   http.StatusOK,
+		`{"ok":true,"user":"%s\u001b[2J","user_id":"U1","bot_id":"B1","team":"%s","url":"%s"}`: http.StatusOK,
+	}
+	adaptertest.CheckRedacts(t, []string{bot, app, signing}, answers, func(api string, out io.Writer) {
+		for name, value := range map[string]string{
+			"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api + "/", "SLACK_BOT_TOKEN": bot, "SLACK_APP_TOKEN": app, "SLACK_SIGNING_SECRET": signing,
+		} {
+			t.Setenv(name, value)
+		}
+		program().Run(t.Context(), []string{"check"}, out, out)
+	})
 }

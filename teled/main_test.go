@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
 )
@@ -83,4 +85,18 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {
+	answers := map[string]int{
+		`{"ok":false,"error_code":400,"description":"bad path /bot%s/getMe \u001b[31m"}`:               http.StatusBadRequest,
+		`{"ok":false,"error_code":401,"description":"no bot %s"}`:                                      http.StatusUnauthorized,
+		`{"ok":true,"result":{"id":1,"is_bot":true,"username":"%s\u001b[2J","url":"https://a.bc/%s"}}`: http.StatusOK,
+	}
+	adaptertest.CheckRedacts(t, []string{token}, answers, func(api string, out io.Writer) {
+		t.Setenv("ARIZUKO_DATA", t.TempDir())
+		t.Setenv("TELEGRAM_API_URL", api)
+		t.Setenv("TELEGRAM_BOT_TOKEN", token)
+		program().Run(t.Context(), []string{"check"}, out, out)
+	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/store"
@@ -46,8 +47,10 @@ func Main[C Config](p Program[C]) {
 	os.Exit(p.Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Run interprets a command line and returns the exit code.
+// Run interprets a command line and returns the exit code. What it prints besides the log may
+// contain words of the platform's server: secrets are redacted there, too.
 func (p Program[C]) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	redactor := p.redactor()
 	return daemon.Program{
 		Name: p.Name,
 		Serve: func(ctx context.Context) error {
@@ -68,7 +71,19 @@ func (p Program[C]) Run(ctx context.Context, args []string, stdout, stderr io.Wr
 			cfg, err := p.Load()
 			return cfg.Common().Addr, err
 		},
-	}.Run(ctx, args, stdout, stderr)
+	}.Run(ctx, args, cli.Safe(stdout, redactor), cli.Safe(stderr, redactor))
+}
+
+// redactor hides the secrets of the configuration, as far as it can be read.
+func (p Program[C]) redactor() config.Redactor {
+	cfg, err := p.Load()
+	secrets := config.Secrets(cfg)
+	if err == nil {
+		if shared, err := cfg.Common().Base.Secret(); err == nil {
+			secrets = append(secrets, shared)
+		}
+	}
+	return config.NewRedactor(secrets...)
 }
 
 // Serve runs the daemon until ctx ends. It logs to log.

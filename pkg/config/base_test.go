@@ -89,6 +89,14 @@ func TestRedactor_OverlappingSecrets_LongestFirst(t *testing.T) {
 	if got, want := r.String("a secret-and-more b secret c"), "a [redacted] b [redacted] c"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	r = config.NewRedactor("123:a/b+c \"d")
+	for _, form := range []string{
+		`123:a/b+c "d`, `123:a/b+c \"d`, "123%3Aa%2Fb%2Bc+%22d", "123%3aa%2fb%2bc+%22d", "123:a%2Fb+c%20%22d", "123:a%2fb+c%20%22d",
+	} {
+		if got := r.String("x" + form + "y"); got != "x[redacted]y" {
+			t.Errorf("%s became %q", form, got)
+		}
+	}
 	if got := (config.Redactor{}).String("secret"); got != "secret" {
 		t.Errorf("the zero value changed it to %q", got)
 	}

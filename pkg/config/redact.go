@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,8 @@ import (
 // minSecret is the shortest secret that is redacted, in bytes; shorter ones would match ordinary
 // words.
 const minSecret = 6
+
+var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
 
 const redacted = "[redacted]"
 
@@ -22,6 +25,7 @@ type Redactor struct{ replacer *strings.Replacer }
 // URLs. Secrets shorter than 6 bytes are ignored.
 func NewRedactor(secrets ...string) Redactor {
 	var forms []string
+	lower := func(escaped string) string { return percent.ReplaceAllStringFunc(escaped, strings.ToLower) }
 	for _, s := range secrets {
 		if len(s) < minSecret {
 			continue
@@ -29,7 +33,7 @@ func NewRedactor(secrets ...string) Redactor {
 		quoted := strconv.Quote(s)
 		asJSON, _ := json.Marshal(s) // a string always marshals
 		forms = append(forms, s, quoted[1:len(quoted)-1], string(asJSON[1:len(asJSON)-1]),
-			url.QueryEscape(s), url.PathEscape(s))
+			url.QueryEscape(s), url.PathEscape(s), lower(url.QueryEscape(s)), lower(url.PathEscape(s)))
 	}
 	// Longest first, so that no rest is left of a secret that contains another.
 	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })

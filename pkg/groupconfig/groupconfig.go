@@ -74,7 +74,7 @@ type Agent struct {
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// Limits bound the resources of a run; they need docker. 0 means not set.
+// Limits bound the resources of a run; they need bwrap or docker. 0 means not set.
 type Limits struct {
 	Memory Bytes   `json:"memory,omitzero"`
 	CPUs   float64 `json:"cpus,omitempty"`

@@ -75,6 +75,40 @@ func TestAgent_MessageDuringToolCall_AnsweredSeparately(t *testing.T) {
 	s.wantExit(0)
 }
 
+// The CLI names the folder of a project's sessions after the working folder, and finds
+// a session by its id in every one of them. Its memory is only in that of its project.
+func TestAgent_FolderMoved_SessionGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newFixture(t)
+	groups := r.group
+	r.group = filepath.Join(groups, "acme", "eng")
+	if err := os.MkdirAll(r.group, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := r.open()
+	s.send(first("1", "", "say hello"))
+	id := s.wantAnswer("1", "hello").NewSessionID
+	s.wantExit(0)
+	for _, name := range []string{"acme+eng", "elsewhere", strings.Repeat("long", 60)} {
+		to := filepath.Join(groups, name)
+		if err := os.Rename(r.group, to); err != nil {
+			t.Fatal(err)
+		}
+		r.group, r.home = to, t.TempDir()
+		s = r.open()
+		s.send(first("2", id, "recall"))
+		if f := s.next(); f.Status != agentproto.StatusOK || f.NewSessionID != id || !strings.HasPrefix(f.Result, "Before: say hello") {
+			t.Errorf("in %s: %+v", name, f)
+		}
+		s.wantExit(0)
+		if name == "acme+eng" {
+			if projects, err := filepath.Glob(filepath.Join(r.group, ".claude/projects/*")); len(projects) != 1 || err != nil {
+				t.Errorf("projects %v, %v: its memory is in one of them", projects, err)
+			}
+		}
+	}
+}
+
 // Groups that share a home do not share sessions.
 func TestAgent_SessionOfOtherGroup_IsUnknown(t *testing.T) {
 	t.Parallel()

@@ -126,7 +126,7 @@ func (r *run) spec() (s runtime.Spec, err error) {
 	}
 	agent := r.setup.Agent
 	s = runtime.Spec{
-		RunID: r.row.ID, Folder: r.row.Folder, Command: agent.Command, Image: agent.Image, Limits: r.setup.Limits,
+		RunID: r.row.ID, Folder: r.row.Folder, Command: agent.Command, Image: agent.Image, Limits: r.setup.Limits, Required: r.setup.required,
 		Env: r.setup.env, Redact: r.setup.redact,
 	}
 	if s.Dir, err = r.m.groups.Make(r.row.Folder); err != nil {

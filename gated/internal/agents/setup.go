@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ type setup struct {
 	runtime runtime.Runtime
 	env     []string
 	redact  func(string) string
+	// required are the limits that the group sets itself.
+	required groupconfig.Limits
 	// err is why the agent cannot be run; the other fields are the defaults then.
 	err error
 }
@@ -28,8 +31,9 @@ func (m *Manager) setup(folder string) (s setup, err error) {
 		var own groupconfig.Config
 		own, s.err, err = m.groupConfig(folder)
 		s.Config = own.Over(m.cfg.Defaults)
-		if s.err == nil && own.Limits != (groupconfig.Limits{}) && s.Agent.Runtime != groupconfig.Docker {
-			s.err = fmt.Errorf("limits need the runtime docker, not %s", s.Agent.Runtime)
+		s.required = own.Limits
+		if s.err == nil && own.Limits != (groupconfig.Limits{}) && s.Agent.Runtime == groupconfig.Process {
+			s.err = errors.New("limits need the runtime bwrap or docker, not process")
 		}
 		return err
 	})

@@ -87,7 +87,7 @@ func TestSetup_Invalid_TurnFailsOnce(t *testing.T) {
 	tests := []struct{ name, config, problem string }{
 		{"no object", `[]`, "the configuration of group bad: must be a JSON object"},
 		{"two mistakes", `{"observe":7,"modle":"m"}`, `observe: must be a text; unknown setting "modle"; did you mean agent.model?`},
-		{"limits without docker", `{"limits":{"pids":9}}`, "limits need the runtime docker, not process"},
+		{"limits of a process", `{"limits":{"pids":9}}`, "limits need the runtime bwrap or docker, not process"},
 		{"runtime that is not there", `{"agent":{"runtime":"bwrap"}}`, `unknown runtime "bwrap"`},
 		{"docker that is not there", `{"agent":{"image":"i"}}`, "docker's client is not installed"},
 	}

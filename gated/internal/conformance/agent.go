@@ -31,6 +31,8 @@ type Agent struct {
 	Env     []string // see runtime.Environ
 	Dir     string   // working directory, as a group's folder is; "" makes a new folder that is removed afterwards
 	Session string   // resumed by its first run, "" for none
+	// Redact hides secrets in what is printed; nil hides none.
+	Redact func(string) string
 }
 
 // workspace is where an agent's runs take place, one after another.

@@ -12,8 +12,9 @@ import (
 	"arizuko/pkg/cli"
 )
 
-// Command is the subcommand agent. environ makes the agent's environment; in is the terminal.
-func Command(environ func() ([]string, error), in io.Reader) cli.Func {
+// Command is the subcommand agent. environ makes the agent's environment, redact hides its secrets
+// in what is printed; in is the terminal.
+func Command(environ func() ([]string, error), redact func(string) string, in io.Reader) cli.Func {
 	const usage = "want `agent try` or `agent conform`, then -- and the agent's command"
 	return func(ctx context.Context, args []string, out io.Writer) error {
 		if len(args) == 0 {
@@ -25,9 +26,9 @@ func Command(environ func() ([]string, error), in io.Reader) cli.Func {
 		}
 		switch args[0] {
 		case "try":
-			return try(ctx, env, args[1:], in, out)
+			return try(ctx, Agent{Env: env, Redact: redact}, args[1:], in, out)
 		case "conform":
-			return conform(ctx, env, args[1:], out)
+			return conform(ctx, Agent{Env: env, Redact: redact}, args[1:], out)
 		case "-h", "-help", "--help":
 			fmt.Fprintln(out, usage)
 			return flag.ErrHelp
@@ -38,9 +39,8 @@ func Command(environ func() ([]string, error), in io.Reader) cli.Func {
 
 var gated = cli.Daemon{Name: "gated"}
 
-func try(ctx context.Context, env, args []string, in io.Reader, out io.Writer) error {
+func try(ctx context.Context, agent Agent, args []string, in io.Reader, out io.Writer) error {
 	line := gated.Line("agent try [-dir FOLDER] [-session ID] -- COMMAND", out)
-	agent := Agent{Env: env}
 	line.StringVar(&agent.Session, "session", "", "the session to resume")
 	if err := agent.read(line, args); err != nil {
 		return err
@@ -48,9 +48,9 @@ func try(ctx context.Context, env, args []string, in io.Reader, out io.Writer) e
 	return agent.Try(ctx, in, out)
 }
 
-func conform(ctx context.Context, env, args []string, out io.Writer) error {
+func conform(ctx context.Context, agent Agent, args []string, out io.Writer) error {
 	line := gated.Line("agent conform [-dir FOLDER] [-wait 60s] [-grace 3s] -- COMMAND", out)
-	agent, timeouts := Agent{Env: env}, Timeouts{}
+	timeouts := Timeouts{}
 	line.DurationVar(&timeouts.Answer, "wait", time.Minute, "timeout of an answer")
 	line.DurationVar(&timeouts.End, "grace", EOFGrace, "timeout of the exit after the last answer")
 	if err := agent.read(line, args); err != nil {

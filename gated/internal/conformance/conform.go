@@ -39,7 +39,7 @@ func fail(fix, format string, args ...any) error {
 // Conform runs the cases of the protocol, each with its own processes, and prints the result of
 // each. It returns errFailed if one failed, or ctx's error.
 func (a Agent) Conform(ctx context.Context, timeouts Timeouts, out io.Writer) error {
-	printer := newPrinter(out)
+	printer := newPrinter(out, a.Redact)
 	var tally tally
 	for i, c := range cases() {
 		err := a.check(ctx, c, timeouts, printer, i == 0)

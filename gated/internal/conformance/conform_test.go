@@ -94,7 +94,7 @@ func TestConform_NamesBreaches(t *testing.T) {
 		t.Run(tt.how+", "+tt.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			printer := newPrinter(&out)
+			printer := newPrinter(&out, nil)
 			for _, c := range cases() {
 				if c.name == tt.name {
 					_ = fakeAgent(tt.how).check(t.Context(), c, tt.timeouts, printer, false)

@@ -28,9 +28,12 @@ type printer struct {
 	out      io.Writer
 	colours  bool
 	breached int
+	redact   func(string) string // nil changes nothing
 }
 
-func newPrinter(out io.Writer) *printer { return &printer{out: out, colours: isTerminal(out)} }
+func newPrinter(out io.Writer, redact func(string) string) *printer {
+	return &printer{out: out, colours: isTerminal(out), redact: redact}
+}
 
 func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
@@ -43,6 +46,9 @@ func isTerminal(out io.Writer) bool {
 
 // write prints text line by line after a prefix. Text of the agent cannot steer the terminal.
 func (p *printer) write(s style, mark, text string) {
+	if p.redact != nil {
+		text = p.redact(text)
+	}
 	text = cli.Printable(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimRight(text, "\n")))
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimRight(mark+line, " ")

@@ -25,7 +25,7 @@ func (a Agent) Try(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer p.remove()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &session{workspace: p, printer: newPrinter(out), lines: inputLines(ctx, in), session: a.Session, hint: time.NewTimer(silence)}
+	t := &session{workspace: p, printer: newPrinter(out, a.Redact), lines: inputLines(ctx, in), session: a.Session, hint: time.NewTimer(silence)}
 	defer t.hint.Stop()
 	t.printer.intro(p)
 	t.printer.write(plain, "", "Each line is a message. /stop interrupts, Ctrl-D ends the input, Ctrl-C kills.")

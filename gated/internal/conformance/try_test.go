@@ -263,7 +263,7 @@ func TestCommand(t *testing.T) {
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			var out strings.Builder
-			err := Command(environ, strings.NewReader(tt.in))(t.Context(), strings.Fields(tt.args), &out)
+			err := Command(environ, nil, strings.NewReader(tt.in))(t.Context(), strings.Fields(tt.args), &out)
 			switch {
 			case tt.wantErr == "" && err != nil, tt.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tt.wantErr)):
 				t.Errorf("error %v, want %q", err, tt.wantErr)

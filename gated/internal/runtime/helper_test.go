@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/testkit/docker"
 )
 
@@ -59,6 +60,9 @@ func (s helperProcess) serve() error {
 // orphaned kills a gated: the next one must find and end its agent.
 func (tr runtimeTest) orphaned(t *testing.T, w testRuntime, e fixture) {
 	spec := e.spec
+	if tr.name == "bwrap" {
+		spec.Limits = groupconfig.Limits{Memory: 1 << 30, CPUs: 1, PIDs: 200}
+	}
 	w.change(&spec)
 	order, err := json.Marshal(helperProcess{tr.name, tr.attacker, tr.engine, e.data, wireSpec{Spec: spec}})
 	if err != nil {
@@ -86,6 +90,9 @@ func (tr runtimeTest) orphaned(t *testing.T, w testRuntime, e fixture) {
 			t.Errorf("the run had no temporary folder: %v", err)
 		}
 	}
+	if tr.name == "bwrap" {
+		uplinkEnds(t, left.Label)
+	}
 	left.Grace = 50 * time.Millisecond
 	found, err := w.runtime.End(t.Context(), left)
 	if err != nil || !found && tr.name != "bwrap" { // bubblewrap is killed with gated
@@ -104,6 +111,24 @@ func (tr runtimeTest) orphaned(t *testing.T, w testRuntime, e fixture) {
 		t.Errorf("End once more = %v, %v", found, err)
 	}
 	killAll(t, e.data)
+	for _, path := range groupsOf(left.Label) {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the control group %s is left: %v", path, err)
+		}
+	}
+}
+
+// uplinkEnds waits for the end of a run's uplink, which needs no gated for it.
+func uplinkEnds(t *testing.T, label string) {
+	t.Helper()
+	pid := uplinkOf(t, label)
+	gone, err := within(patience, func() (bool, error) {
+		alive, err := groupAlive(pid)
+		return !alive, err
+	})
+	if err != nil || !gone {
+		t.Errorf("the uplink %d outlives gated: %v", pid, err)
+	}
 }
 
 // killAll kills processes that left their group, which the runtime process cannot.

@@ -23,6 +23,7 @@ type preparation struct {
 	done    chan struct{} // closed when run has returned, or is not called any more
 	finish  func()        // closes done
 	up      *uplink
+	group   *runGroup
 }
 
 const (
@@ -133,6 +134,9 @@ func (p *preparation) run(ctx context.Context) error {
 }
 
 func (p *preparation) equip(ctx context.Context, init initProcess) (err error) {
+	if err := p.group.add(init.pid); err != nil {
+		return err
+	}
 	p.up, err = p.network.connect(ctx, init, p.runID)
 	return err
 }
@@ -140,10 +144,10 @@ func (p *preparation) equip(ctx context.Context, init initProcess) (err error) {
 // end ends the sandbox and what it had from outside, after bubblewrap's end.
 func (p *preparation) end() error {
 	<-p.done
-	return errors.Join(p.up.close(), p.first().end())
+	return errors.Join(p.up.close(), p.first().end(), p.group.remove())
 }
 
 // label is how the next gated finds all of it.
 func (p *preparation) label() string {
-	return strings.TrimSpace(p.first().String() + " " + p.up.String())
+	return strings.Join(strings.Fields(p.first().String()+" "+p.up.String()+" "+p.group.String()), " ")
 }

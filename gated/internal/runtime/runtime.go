@@ -41,9 +41,12 @@ type Spec struct {
 	RunID   int64
 	Command string             // for sh -c
 	Image   string             // docker's; its own program runs if there is no Command
-	Limits  groupconfig.Limits // docker's
-	Dir     string             // the group's folder on disk, absolute, which must exist
-	Folder  string             // the group, for the path at which bwrap shows Dir; "" shows it at Dir
+	Limits  groupconfig.Limits // not for processes without a sandbox
+	// Required are those of Limits without which the agent must not run: a *SetupError
+	// if bubblewrap cannot keep them on this machine. It leaves out others.
+	Required groupconfig.Limits
+	Dir      string // the group's folder on disk, absolute, which must exist
+	Folder   string // the group, for the path at which bwrap shows Dir; "" shows it at Dir
 	// User is whom the agent runs as; zero is gated's own user. Dir must belong to it.
 	User User
 	// Env are the variables of the agent, "NAME=value"; see Environ. A runtime

@@ -99,6 +99,10 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 		pinned:    true, // it is killed with its parent
 		terminate: func() { prep.first().terminate() },
 		cleanup: func(exit *Exit) {
+			// Only the agent's own exit: bubblewrap ends by a signal when the run is stopped.
+			if reached := prep.group.exceeded(); reached != "" && exit.Err == nil && exit.Code > 0 {
+				exit.Err = fmt.Errorf("%s (%s)", reached, exit.Reason())
+			}
 			exit.Err = errors.Join(exit.Err, prep.end())
 			temp.cleanup(exit)
 		},
@@ -106,7 +110,7 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 	prep.closeTheirs()
 	if err != nil {
 		prep.close()
-		return nil, err
+		return nil, errors.Join(err, prep.end())
 	}
 	if err := prep.run(ctx); err != nil {
 		p.discard()
@@ -124,7 +128,20 @@ func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
 		return nil, err
 	}
 	v.network = network.args(strconv.Itoa(resolvFD))
-	return newPreparation(spec.RunID, network)
+	prep, err := newPreparation(spec.RunID, network)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := readCgroupFS()
+	if err == nil {
+		prep.group, err = newRunGroup(machine, s.cgroup(), spec.RunID, spec.Limits, spec.Required)
+	}
+	if err != nil {
+		prep.closeTheirs()
+		prep.close()
+		return nil, err
+	}
+	return prep, nil
 }
 
 // End kills bubblewrap, if it is alive, and waits for the end of the sandbox: what
@@ -141,6 +158,9 @@ func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
 		return found, err
 	}
 	if err := errors.Join(endUplink(left.Label, left.RunID), parseInit(left.Label).end()); err != nil {
+		return found, err
+	}
+	if err := s.removeLeftGroups(left); err != nil {
 		return found, err
 	}
 	return found, tempDir{s.Temp, left.RunID}.remove()

@@ -1,0 +1,476 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"arizuko/pkg/groupconfig"
+)
+
+const (
+	// cpuPeriod is over which time the kernel measures a quota of processors, in
+	// microseconds: its own default.
+	cpuPeriod = 100_000
+	// daemonsGroup takes the processes of a control group of version 2 that was
+	// delegated to gated: a group with groups below it may hold none itself.
+	daemonsGroup = "daemons"
+)
+
+// limitControllers are the controllers of the kernel that keep limits.
+func limitControllers() []string { return []string{"memory", "cpu", "pids"} }
+
+// cgroupDir is a folder of a control group.
+type cgroupDir struct {
+	path string
+	v2   bool
+}
+
+// cgroupFS is what the kernel says about control groups.
+type cgroupFS struct {
+	mounts string // /proc/self/mountinfo
+	own    string // /proc/self/cgroup
+	root   bool   // gated is root
+}
+
+func readCgroupFS() (c cgroupFS, err error) {
+	mounts, mountsErr := os.ReadFile("/proc/self/mountinfo")
+	own, ownErr := os.ReadFile("/proc/self/cgroup")
+	return cgroupFS{string(mounts), string(own), os.Getuid() == 0}, errors.Join(mountsErr, ownErr)
+}
+
+// instance makes the control groups of an instance, one for each controller that can
+// be used. An error is why one cannot.
+func (c cgroupFS) instance(name string) (dirs map[string]cgroupDir, err error) {
+	dirs = map[string]cgroupDir{}
+	for _, m := range c.cgroupMounts() {
+		var e error
+		if m.v2 {
+			e = c.instanceV2(m, name, dirs)
+		} else {
+			e = c.instanceV1(m, name, dirs)
+		}
+		err = errors.Join(err, e)
+	}
+	for _, controller := range limitControllers() {
+		if _, ok := dirs[controller]; !ok {
+			err = errors.Join(err, fmt.Errorf("no control group for %s", controller))
+		}
+	}
+	if len(dirs) == len(limitControllers()) {
+		err = nil
+	}
+	return dirs, err
+}
+
+// cgroupMount is a hierarchy of control groups.
+type cgroupMount struct {
+	point, root string
+	v2          bool
+	controllers []string // of version 1
+	own         string   // gated's group, as a path on this machine
+}
+
+// cgroupMounts returns version 2 first.
+func (c cgroupFS) cgroupMounts() (all []cgroupMount) {
+	for line := range strings.Lines(c.mounts) {
+		before, after, _ := strings.Cut(line, " - ")
+		words, kind := strings.Fields(before), strings.Fields(after)
+		if len(words) < 5 || len(kind) < 3 {
+			continue
+		}
+		m := cgroupMount{point: words[4], root: words[3], v2: kind[0] == "cgroup2"}
+		if !m.v2 && kind[0] != "cgroup" {
+			continue
+		}
+		for _, option := range strings.Split(kind[2], ",") {
+			if slices.Contains(limitControllers(), option) {
+				m.controllers = append(m.controllers, option)
+			}
+		}
+		if own, ok := c.ownGroup(m); ok && (m.v2 || len(m.controllers) > 0) {
+			inside, _ := strings.CutPrefix(own, strings.TrimSuffix(m.root, "/"))
+			m.own = filepath.Join(m.point, inside)
+			all = append(all, m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b cgroupMount) int {
+		if a.v2 == b.v2 {
+			return 0
+		}
+		if a.v2 {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// ownGroup is gated's group in a hierarchy.
+func (c cgroupFS) ownGroup(m cgroupMount) (path string, ok bool) {
+	for line := range strings.Lines(c.own) {
+		words := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(words) < 3 {
+			continue
+		}
+		of := strings.Split(words[1], ",")
+		if m.v2 && words[0] == "0" || !m.v2 && len(m.controllers) > 0 && slices.Contains(of, m.controllers[0]) {
+			return words[2], true
+		}
+	}
+	return "", false
+}
+
+// instanceV1 makes a group below gated's own.
+func (c cgroupFS) instanceV1(m cgroupMount, name string, dirs map[string]cgroupDir) error {
+	path := filepath.Join(m.own, name)
+	err := makeGroup(path)
+	if err != nil && c.root && m.own != m.point {
+		path = filepath.Join(m.point, name)
+		err = makeGroup(path)
+	}
+	for _, controller := range m.controllers {
+		if _, ok := dirs[controller]; err == nil && !ok {
+			dirs[controller] = cgroupDir{path: path}
+		}
+	}
+	return err
+}
+
+// instanceV2 makes a group beside gated's own, or below it if that was delegated to
+// gated; for root at the top, as container engines do.
+func (c cgroupFS) instanceV2(m cgroupMount, name string, dirs map[string]cgroupDir) (err error) {
+	above := []string{}
+	if c.root && m.own != m.point {
+		above = append(above, m.point)
+	}
+	if m.own != m.point {
+		above = append(above, filepath.Dir(m.own))
+	}
+	for _, dir := range append(above, m.own) {
+		has, e := available(dir)
+		if len(has) == 0 {
+			err = errors.Join(err, e)
+			continue
+		}
+		path := filepath.Join(dir, name)
+		e = enable(dir, has)
+		if errors.Is(e, syscall.EBUSY) && dir == m.own {
+			e = errors.Join(moveProcesses(dir), enable(dir, has))
+		}
+		if e == nil {
+			e = errors.Join(makeGroup(path), enable(path, has))
+		}
+		if e == nil {
+			for _, controller := range has {
+				dirs[controller] = cgroupDir{path: path, v2: true}
+			}
+			return nil
+		}
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// available are the controllers that groups below one may use.
+func available(dir string) (has []string, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	for _, controller := range strings.Fields(string(text)) {
+		if slices.Contains(limitControllers(), controller) {
+			has = append(has, controller)
+		}
+	}
+	return has, err
+}
+
+// enable lets the groups below one use controllers.
+func enable(dir string, controllers []string) error {
+	path := filepath.Join(dir, "cgroup.subtree_control")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, controller := range controllers {
+		if !slices.Contains(strings.Fields(string(text)), controller) {
+			missing = append(missing, "+"+controller)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return writeControl(path, strings.Join(missing, " "))
+}
+
+// moveProcesses moves all processes of a group, gated among them, into one below it.
+func moveProcesses(dir string) error {
+	below := filepath.Join(dir, daemonsGroup)
+	if err := makeGroup(below); err != nil {
+		return err
+	}
+	pids, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	for _, pid := range strings.Fields(string(pids)) {
+		e := writeControl(filepath.Join(below, "cgroup.procs"), pid)
+		if !errors.Is(e, syscall.ESRCH) { // it has ended
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+func makeGroup(path string) error {
+	if err := os.Mkdir(path, 0o755); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// writeControl writes a value in one call, as the kernel takes it.
+func writeControl(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// runGroup is the control group of a run; nil is none.
+type runGroup struct {
+	dirs   map[string]cgroupDir // by controller
+	limits groupconfig.Limits
+}
+
+// wanted are the controllers that limits take.
+func wanted(l groupconfig.Limits) (controllers []string) {
+	for controller, set := range map[string]bool{"memory": l.Memory > 0, "cpu": l.CPUs > 0, "pids": l.PIDs > 0} {
+		if set {
+			controllers = append(controllers, controller)
+		}
+	}
+	slices.Sort(controllers)
+	return controllers
+}
+
+// newRunGroup makes the control group of a run with its limits. Where the machine's
+// cannot be written, an error says why if the limit is one of those required; it is
+// left out otherwise.
+func newRunGroup(c cgroupFS, instance string, runID int64, l, required groupconfig.Limits) (*runGroup, error) {
+	need := wanted(l)
+	if len(need) == 0 {
+		return nil, nil
+	}
+	dirs, err := c.instance(instance)
+	g := &runGroup{dirs: map[string]cgroupDir{}, limits: l}
+	for _, controller := range need {
+		dir, ok := dirs[controller]
+		if !ok && slices.Contains(wanted(required), controller) {
+			return nil, setupError("the group's limits cannot be kept by bubblewrap: gated cannot write a control group for %s: %w", controller, err)
+		}
+		if ok {
+			dir.path = filepath.Join(dir.path, runGroupName(runID))
+			g.dirs[controller] = dir
+		}
+	}
+	if len(g.dirs) == 0 {
+		return nil, nil
+	}
+	if err := g.make(); err != nil {
+		return nil, errors.Join(fmt.Errorf("limit the run: %w", err), g.remove())
+	}
+	return g, nil
+}
+
+func (g *runGroup) make() error {
+	if err := g.remove(); err != nil { // of an instance whose database is not there any more
+		return err
+	}
+	for _, path := range g.paths() {
+		if err := makeGroup(path); err != nil {
+			return err
+		}
+	}
+	for controller, dir := range g.dirs {
+		for _, setting := range settings(controller, dir.v2, g.limits) {
+			err := writeControl(filepath.Join(dir.path, setting.file), setting.value)
+			if err != nil && (!setting.optional || !errors.Is(err, fs.ErrNotExist)) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cgroupSetting is a file of a control group and its value. An optional one is not in all
+// kernels.
+type cgroupSetting struct {
+	file, value string
+	optional    bool
+}
+
+// settings are a controller's values in their order. No swap comes on top of the memory.
+func settings(controller string, v2 bool, l groupconfig.Limits) []cgroupSetting {
+	memory, pids := strconv.FormatInt(int64(l.Memory), 10), strconv.Itoa(l.PIDs)
+	quota := strconv.FormatInt(max(int64(l.CPUs*cpuPeriod), 1000), 10) // the kernel's minimum
+	period := strconv.Itoa(cpuPeriod)
+	switch {
+	case controller == "pids":
+		return []cgroupSetting{{"pids.max", pids, false}}
+	case controller == "memory" && v2:
+		return []cgroupSetting{{"memory.max", memory, false}, {"memory.swap.max", "0", true}}
+	case controller == "memory":
+		return []cgroupSetting{{"memory.limit_in_bytes", memory, false}, {"memory.memsw.limit_in_bytes", memory, true}}
+	case v2:
+		return []cgroupSetting{{"cpu.max", quota + " " + period, false}}
+	}
+	return []cgroupSetting{{"cpu.cfs_period_us", period, false}, {"cpu.cfs_quota_us", quota, false}}
+}
+
+// paths are the group's folders, each once.
+func (g *runGroup) paths() (paths []string) {
+	for _, dir := range g.dirs {
+		paths = append(paths, dir.path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// add puts a process into the group. What it starts from then on is in the group, too.
+func (g *runGroup) add(pid int) error {
+	if g == nil {
+		return nil
+	}
+	for _, path := range g.paths() {
+		if err := writeControl(filepath.Join(path, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
+			return fmt.Errorf("limit the run: %w", err)
+		}
+	}
+	return nil
+}
+
+// exceeded describes the limit that the run has reached, "" for none. Reaching that of
+// processors only makes it slower.
+func (g *runGroup) exceeded() string {
+	if g == nil {
+		return ""
+	}
+	memory, pids := g.dirs["memory"], g.dirs["pids"]
+	events := "memory.events"
+	if !memory.v2 {
+		events = "memory.oom_control"
+	}
+	switch {
+	case count(memory.path, events, "oom_kill") > 0:
+		return fmt.Sprintf("killed for memory: it took more than its limit of %s", g.limits.Memory)
+	case count(pids.path, "pids.events", "max") > 0:
+		return fmt.Sprintf("it reached its limit of %d processes and threads", g.limits.PIDs)
+	}
+	return ""
+}
+
+// count reads a counter of a group, 0 if there is none.
+func count(path, file, name string) int {
+	if path == "" {
+		return 0
+	}
+	text, err := os.ReadFile(filepath.Join(path, file))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) == 2 && words[0] == name {
+			n, _ := strconv.Atoi(words[1])
+			return n
+		}
+	}
+	return 0
+}
+
+// remove removes the group when its processes have ended.
+func (g *runGroup) remove() error {
+	if g == nil {
+		return nil
+	}
+	return removeGroups(g.paths())
+}
+
+func removeGroups(paths []string) (err error) {
+	for _, path := range paths {
+		var last error
+		gone, e := within(killWait, func() (bool, error) {
+			last = os.Remove(path)
+			return last == nil || !errors.Is(last, syscall.EBUSY), nil
+		})
+		if errors.Is(last, fs.ErrNotExist) {
+			continue
+		}
+		if !gone || last != nil {
+			err = errors.Join(err, e, fmt.Errorf("remove a run's control group: %w", last))
+		}
+	}
+	return err
+}
+
+// String is how the next gated finds the group, "" for none.
+func (g *runGroup) String() string {
+	if g == nil {
+		return ""
+	}
+	var words []string
+	for _, path := range g.paths() {
+		words = append(words, "cgroup="+url.PathEscape(path))
+	}
+	return strings.Join(words, " ")
+}
+
+// removeLeftGroups removes the control groups of a run of an earlier gated: those of its
+// label, or those that it would have if it was not recorded.
+func (s Sandbox) removeLeftGroups(left Orphan) error {
+	var paths []string
+	for word := range strings.FieldsSeq(left.Label) {
+		if escaped, ok := strings.CutPrefix(word, "cgroup="); ok {
+			if path, err := url.PathUnescape(escaped); err == nil {
+				paths = append(paths, path)
+			}
+		}
+	}
+	if left.Label == "" {
+		c, err := readCgroupFS()
+		if err != nil {
+			return err
+		}
+		dirs, _ := c.instance(s.cgroup()) // none that can be written has no group of the run
+		for _, dir := range dirs {
+			paths = append(paths, filepath.Join(dir.path, runGroupName(left.RunID)))
+		}
+	}
+	return removeGroups(paths)
+}
+
+func runGroupName(runID int64) string { return "run-" + strconv.FormatInt(runID, 10) }
+
+// CheckLimits returns why limits cannot be kept, nil if all can.
+func (s Sandbox) CheckLimits(l groupconfig.Limits) error {
+	c, err := readCgroupFS()
+	if err != nil {
+		return err
+	}
+	dirs, err := c.instance(s.cgroup())
+	for _, controller := range wanted(l) {
+		if _, ok := dirs[controller]; !ok {
+			return fmt.Errorf("gated cannot write a control group for %s, of %v that can be: %w", controller, slices.Sorted(maps.Keys(dirs)), err)
+		}
+	}
+	return nil
+}
+
+// cgroup is the name of the instance's control group.
+func (s Sandbox) cgroup() string { return "arizuko-" + InstanceOf(s.Data) }
