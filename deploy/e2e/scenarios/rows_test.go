@@ -71,7 +71,7 @@ func TestRows_BacklogOfTenThousand_AnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	f := harness.NewFixture(t, programs, harness.Options{})
 	f.Migrate()
-	f.Exec(`INSERT INTO registered_groups (folder, created_at) VALUES ('main', 0)`)
+	f.Exec(`INSERT INTO registered_groups (folder, config) VALUES ('main', '{"rate":0}')`)
 	f.Exec(`INSERT INTO routes (match, target) VALUES ('platform=telegram', 'main')`)
 	var rows []msg.Message
 	sent := map[string][]string{}
