@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"arizuko/gated/internal/runtime/forbid"
+	"arizuko/gated/internal/runtime/netsetup"
 )
 
 // Network is what a sandbox has of networks.
@@ -212,7 +212,7 @@ func (p networkPlan) forbidOwn(ctx context.Context, init initProcess, owner *os.
 	}
 	args = append(args, "--", "/proc/self/fd/3") // its path may be closed to the namespace's users
 	hosts := slices.DeleteFunc(slices.Clone(p.own), netip.Addr.IsLoopback)
-	n.holder = exec.CommandContext(ctx, nsenter, append(args, forbid.Args(hosts)...)...)
+	n.holder = exec.CommandContext(ctx, nsenter, append(args, netsetup.Args(hosts)...)...)
 	n.holder.Env, n.holder.ExtraFiles = []string{}, []*os.File{program}
 	n.holder.WaitDelay = time.Second
 	var said bytes.Buffer
@@ -223,7 +223,7 @@ func (p networkPlan) forbidOwn(ctx context.Context, init initProcess, owner *os.
 		return n, err
 	}
 	n.stdin = stdin
-	done := make([]byte, len(forbid.Done))
+	done := make([]byte, len(netsetup.Done))
 	if _, err := io.ReadFull(stdout, done); err != nil {
 		n.close()
 		return n, &MachineError{fmt.Errorf("close this machine's addresses to the sandbox: %w: %.500s", err, strings.TrimSpace(said.String()))}

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"arizuko/gated/internal/runtime/forbid"
+	"arizuko/gated/internal/runtime/netsetup"
 )
 
 const (
@@ -113,10 +113,10 @@ func parse(args []string) (o Order, err error) {
 	return o, err
 }
 
-// Intercept does what the command line says if that is of Args, or of [forbid.Args],
+// Intercept does what the command line says if that is of Args, or of [netsetup.Args],
 // and does not return then. It comes first in main: nothing else has to be set up.
 func Intercept() {
-	forbid.Intercept()
+	netsetup.Intercept()
 	if len(os.Args) < 2 || os.Args[1] != Name {
 		return
 	}

@@ -1,8 +1,8 @@
-// Package forbid makes hosts unreachable in a network namespace: gated runs its own
-// program again in the namespace of a sandbox, as `gated forbid`, before the agent
+// Package netsetup makes hosts unreachable in a network namespace: gated runs its own
+// program again in the namespace of a sandbox, as `gated netsetup`, before the agent
 // starts. An agent has no right to change that. The process then waits for the end of
 // its input, without capabilities, so that other programs may find the namespace by it.
-package forbid
+package netsetup
 
 import (
 	"encoding/binary"
@@ -17,7 +17,7 @@ import (
 )
 
 // Name is the subcommand.
-const Name = "forbid"
+const Name = "netsetup"
 
 // Args are the arguments of the program that calls Intercept.
 func Args(hosts []netip.Addr) []string {
