@@ -14,28 +14,29 @@ import (
 // preparation gives a sandbox what it needs from outside. Bubblewrap holds the agent
 // until that is done.
 type preparation struct {
-	runID   int64
-	network networkPlan
-	files   []*os.File // bubblewrap's, from descriptor 3 on
-	info    *os.File
-	release *os.File // a byte written to it lets the agent start
-	first   func() initProcess
-	done    chan struct{} // closed when run has returned, or is not called any more
-	finish  func()        // closes done
-	up      *uplink
-	group   *runGroup
+	runID    int64
+	network  networkPlan
+	files    []*os.File // bubblewrap's, from infoFD on
+	resolvFD int        // of the resolv.conf, if the network has one
+	info     *os.File
+	release  *os.File // a byte written to it lets the agent start
+	first    func() initProcess
+	done     chan struct{} // closed when run has returned, or is not called any more
+	finish   func()        // closes done
+	up       *uplink
+	door     *door
+	group    *runGroup
 }
 
 const (
 	infoFD = 3 + iota
 	blockFD
-	programFD // gated's own
-	resolvFD
+	programFD // gated's own, if the agent has a user of its own
 )
 
-// newPreparation opens the files. The caller closes them with closeTheirs once
+// newPreparation opens the files. user is set if the agent has a user of its own. The caller closes them with closeTheirs once
 // bubblewrap has started, and with close if it does not start.
-func newPreparation(runID int64, network networkPlan) (p *preparation, err error) {
+func newPreparation(runID int64, network networkPlan, user bool) (p *preparation, err error) {
 	p = &preparation{runID: runID, network: network, done: make(chan struct{})}
 	p.finish = sync.OnceFunc(func() { close(p.done) })
 	p.first = sync.OnceValue(func() initProcess { return readInfo(p.info) })
@@ -54,16 +55,19 @@ func newPreparation(runID int64, network networkPlan) (p *preparation, err error
 		return p, err
 	}
 	p.files = append(p.files, hold)
-	program, err := os.Open(self)
-	if err != nil {
-		return p, err
+	if user {
+		program, err := os.Open(self)
+		if err != nil {
+			return p, err
+		}
+		p.files = append(p.files, program)
 	}
-	p.files = append(p.files, program)
 	if network.network == NetworkOwn {
 		resolv, err := fileWith(network.resolvers.String())
 		if err != nil {
 			return p, err
 		}
+		p.resolvFD = infoFD + len(p.files)
 		p.files = append(p.files, resolv)
 	}
 	return p, nil
@@ -137,13 +141,14 @@ func (p *preparation) equip(ctx context.Context, init initProcess) (err error) {
 	if err := p.group.add(init.pid); err != nil {
 		return err
 	}
-	p.up, err = p.network.connect(ctx, init, p.runID)
+	p.up, p.door, err = p.network.connect(ctx, init, p.runID)
 	return err
 }
 
 // end ends the sandbox and what it had from outside, after bubblewrap's end.
 func (p *preparation) end() error {
 	<-p.done
+	p.door.close()
 	return errors.Join(p.up.close(), p.first().end(), p.group.remove())
 }
 

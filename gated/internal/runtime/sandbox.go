@@ -23,6 +23,9 @@ type Sandbox struct {
 	Data     string   // the data folder, hidden but for the group's own
 	Readable []string // further folders and files that agents may read
 	Network  Network  // "" is NetworkOwn
+	// Forward is an address of this machine, host:port, that agents reach at the same port
+	// of 127.0.0.1; "" is none. With NetworkHost they reach it anyway.
+	Forward string
 	// ResolvConfs are the files that name this machine's name servers; nil: the usual ones.
 	ResolvConfs []string
 }
@@ -127,11 +130,11 @@ func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.network = network.args(strconv.Itoa(resolvFD))
-	prep, err := newPreparation(spec.RunID, network)
+	prep, err := newPreparation(spec.RunID, network, !spec.User.IsZero())
 	if err != nil {
 		return nil, err
 	}
+	v.network = network.args(strconv.Itoa(prep.resolvFD))
 	machine, err := readCgroupFS()
 	if err == nil {
 		prep.group, err = newRunGroup(machine, s.cgroup(), spec.RunID, spec.Limits, spec.Required)

@@ -37,7 +37,7 @@ type uplink struct {
 const pastaScript = `"$@" 3<&- & pid=$!; { read -r _ <&3; kill $pid; } >/dev/null 2>&1 & wait $pid`
 
 // startUplink starts the process for a sandbox's network.
-func startUplink(plan networkPlan, ns namespace, runID int64) (up *uplink, err error) {
+func startUplink(plan networkPlan, ns *namespace, runID int64) (up *uplink, err error) {
 	up = &uplink{name: filepath.Base(plan.tool), ended: make(chan struct{})}
 	theirs, hold, err := os.Pipe()
 	if err != nil {

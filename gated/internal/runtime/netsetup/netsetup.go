@@ -1,6 +1,6 @@
-// Package netsetup makes hosts unreachable in a network namespace: gated runs its own
-// program again in the namespace of a sandbox, as `gated netsetup`, before the agent
-// starts. An agent has no right to change that. The process then waits for the end of
+// Package netsetup makes hosts unreachable in a network namespace and listens there:
+// gated runs its own program again in the namespace of a sandbox, as `gated netsetup`,
+// before the agent starts. An agent has no right to change that. The process then waits for the end of
 // its input, without capabilities, so that other programs may find the namespace by it.
 package netsetup
 
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/netip"
 	"os"
 	goruntime "runtime"
@@ -19,10 +20,21 @@ import (
 // Name is the subcommand.
 const Name = "netsetup"
 
+// SocketFD is the descriptor of a Unix socket by which a listener is passed.
+const SocketFD = 4
+
+// Order is what to do.
+type Order struct {
+	Forbid []netip.Addr // hosts that become unreachable
+	// Listen is a TCP address to listen on; "" is none. The listener is passed over
+	// SocketFD.
+	Listen string
+}
+
 // Args are the arguments of the program that calls Intercept.
-func Args(hosts []netip.Addr) []string {
-	args := []string{Name}
-	for _, host := range hosts {
+func (o Order) Args() []string {
+	args := []string{Name, o.Listen}
+	for _, host := range o.Forbid {
 		args = append(args, host.String())
 	}
 	return args
@@ -34,11 +46,14 @@ const Done = "done\n"
 // Intercept does what the command line says if that is of Args, and does not return
 // then. It comes first in main: nothing else has to be set up.
 func Intercept() {
-	if len(os.Args) < 2 || os.Args[1] != Name {
+	if len(os.Args) < 3 || os.Args[1] != Name {
 		return
 	}
 	goruntime.LockOSThread() // capabilities are of threads, and execve keeps those of its own
-	err := forbid(os.Args[2:])
+	err := listen(os.Args[2])
+	if err == nil {
+		err = forbid(os.Args[3:])
+	}
 	if err == nil {
 		err = wait()
 	}
@@ -58,6 +73,23 @@ func wait() error {
 		}
 	}
 	return unix.Exec("/bin/sh", []string{"sh", "-c", `printf %s "$0"; read -r _`, Done}, nil)
+}
+
+// listen opens the listener and passes it on.
+func listen(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp4", addr)
+	if err != nil {
+		return err
+	}
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		return err
+	}
+	// It lives on where it is passed to.
+	return errors.Join(unix.Sendmsg(SocketFD, []byte{1}, unix.UnixRights(int(file.Fd())), nil, 0), unix.Close(SocketFD))
 }
 
 // forbid adds a route for each host by which the kernel refuses packets to it.

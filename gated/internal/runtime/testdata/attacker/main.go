@@ -12,6 +12,7 @@
 //	signal PID    whether there is such a process to be signalled
 //	dial ADDR     connects by TCP and reads; unix:NAME connects to an abstract socket
 //	dial-any ADDR…  the same with all at once: the addresses that can be reached, with what was read
+//	serve ADDR    answers HTTP requests with their cookies
 //	listen ADDR   accepts connections and writes "agent" to each
 //	resolve NAME  its addresses
 //	chmod PATH    makes it executable for all, with the rights of its owner
@@ -28,6 +29,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -102,6 +104,12 @@ func obey(order, what string) (string, error) {
 		return dial(what)
 	case "dial-any":
 		return dialAny(strings.Fields(what))
+	case "serve":
+		l, err := net.Listen("tcp", what)
+		if err == nil {
+			go func() { _ = http.Serve(l, http.HandlerFunc(cookies)) }()
+		}
+		return "", err
 	case "listen":
 		return "", listen(what)
 	case "resolve":
@@ -198,6 +206,8 @@ func dialAny(addrs []string) (string, error) {
 	}
 	return strings.Join(all, " "), nil
 }
+
+func cookies(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Cookie")) }
 
 func listen(addr string) error {
 	l, err := net.Listen("tcp", addr)
