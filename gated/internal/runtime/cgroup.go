@@ -23,6 +23,8 @@ const (
 	// daemonsGroup takes the processes of a control group of version 2 that was
 	// delegated to gated: a group with groups below it may hold none itself.
 	daemonsGroup = "daemons"
+	// groupAttempts is how often a run's control group is tried to be made.
+	groupAttempts = 5
 )
 
 // limitControllers are the controllers of the kernel that keep limits.
@@ -47,28 +49,23 @@ func readCgroupFS() (c cgroupFS, err error) {
 	return cgroupFS{string(mounts), string(own), os.Getuid() == 0}, errors.Join(mountsErr, ownErr)
 }
 
-// instance makes the control groups of an instance, one for each controller that can
+// instance makes the control groups of an instance, for each of the controllers that can
 // be used. An error is why one cannot.
-func (c cgroupFS) instance(name string) (dirs map[string]cgroupDir, err error) {
+func (c cgroupFS) instance(name string, need []string) (dirs map[string]cgroupDir, err error) {
 	dirs = map[string]cgroupDir{}
 	for _, m := range c.cgroupMounts() {
 		var e error
 		if m.v2 {
-			e = c.instanceV2(m, name, dirs)
+			e = c.instanceV2(m, name, need, dirs)
 		} else {
-			e = c.instanceV1(m, name, dirs)
+			e = c.instanceV1(m, name, need, dirs)
 		}
 		err = errors.Join(err, e)
 	}
-	for _, controller := range limitControllers() {
-		if _, ok := dirs[controller]; !ok {
-			err = errors.Join(err, fmt.Errorf("no control group for %s", controller))
-		}
+	if len(dirs) == len(need) {
+		return dirs, nil
 	}
-	if len(dirs) == len(limitControllers()) {
-		err = nil
-	}
-	return dirs, err
+	return dirs, errors.Join(err, fmt.Errorf("not all of %v have a control group that can be written", need))
 }
 
 // cgroupMount is a hierarchy of control groups.
@@ -130,24 +127,34 @@ func (c cgroupFS) ownGroup(m cgroupMount) (path string, ok bool) {
 }
 
 // instanceV1 makes a group below gated's own.
-func (c cgroupFS) instanceV1(m cgroupMount, name string, dirs map[string]cgroupDir) error {
+func (c cgroupFS) instanceV1(m cgroupMount, name string, need []string, dirs map[string]cgroupDir) error {
+	var news []string
+	for _, controller := range m.controllers {
+		if _, ok := dirs[controller]; !ok && slices.Contains(need, controller) {
+			news = append(news, controller)
+		}
+	}
+	if len(news) == 0 {
+		return nil
+	}
 	path := filepath.Join(m.own, name)
 	err := makeGroup(path)
 	if err != nil && c.root && m.own != m.point {
 		path = filepath.Join(m.point, name)
 		err = makeGroup(path)
 	}
-	for _, controller := range m.controllers {
-		if _, ok := dirs[controller]; err == nil && !ok {
-			dirs[controller] = cgroupDir{path: path}
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	for _, controller := range news {
+		dirs[controller] = cgroupDir{path: path}
+	}
+	return nil
 }
 
 // instanceV2 makes a group beside gated's own, or below it if that was delegated to
 // gated; for root at the top, as container engines do.
-func (c cgroupFS) instanceV2(m cgroupMount, name string, dirs map[string]cgroupDir) (err error) {
+func (c cgroupFS) instanceV2(m cgroupMount, name string, need []string, dirs map[string]cgroupDir) (err error) {
 	above := []string{}
 	if c.root && m.own != m.point {
 		above = append(above, m.point)
@@ -156,7 +163,7 @@ func (c cgroupFS) instanceV2(m cgroupMount, name string, dirs map[string]cgroupD
 		above = append(above, filepath.Dir(m.own))
 	}
 	for _, dir := range append(above, m.own) {
-		has, e := available(dir)
+		has, e := available(dir, need)
 		if len(has) == 0 {
 			err = errors.Join(err, e)
 			continue
@@ -180,11 +187,11 @@ func (c cgroupFS) instanceV2(m cgroupMount, name string, dirs map[string]cgroupD
 	return err
 }
 
-// available are the controllers that groups below one may use.
-func available(dir string) (has []string, err error) {
+// available are those of the controllers that groups below one may use.
+func available(dir string, need []string) (has []string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	for _, controller := range strings.Fields(string(text)) {
-		if slices.Contains(limitControllers(), controller) {
+		if slices.Contains(need, controller) {
 			has = append(has, controller)
 		}
 	}
@@ -263,12 +270,24 @@ func wanted(l groupconfig.Limits) (controllers []string) {
 // newRunGroup makes the control group of a run with its limits. Where the machine's
 // cannot be written, an error says why if the limit is one of those required; it is
 // left out otherwise.
-func newRunGroup(c cgroupFS, instance string, runID int64, l, required groupconfig.Limits) (*runGroup, error) {
+func newRunGroup(c cgroupFS, instance string, runID int64, l, required groupconfig.Limits) (g *runGroup, err error) {
+	for range groupAttempts {
+		g, err = makeRunGroup(c, instance, runID, l, required)
+		if err == nil || isSetupError(err) || !errors.Is(err, fs.ErrNotExist) {
+			break // the end of another run may remove the instance's group in between
+		}
+	}
+	return g, err
+}
+
+func isSetupError(err error) bool { return errors.As(err, new(*SetupError)) }
+
+func makeRunGroup(c cgroupFS, instance string, runID int64, l, required groupconfig.Limits) (*runGroup, error) {
 	need := wanted(l)
 	if len(need) == 0 {
 		return nil, nil
 	}
-	dirs, err := c.instance(instance)
+	dirs, err := c.instance(instance, need)
 	g := &runGroup{dirs: map[string]cgroupDir{}, limits: l}
 	for _, controller := range need {
 		dir, ok := dirs[controller]
@@ -402,6 +421,7 @@ func (g *runGroup) remove() error {
 	return removeGroups(g.paths())
 }
 
+// removeGroups removes the groups of a run, and the instance's with its last run.
 func removeGroups(paths []string) (err error) {
 	for _, path := range paths {
 		var last error
@@ -414,7 +434,9 @@ func removeGroups(paths []string) (err error) {
 		}
 		if !gone || last != nil {
 			err = errors.Join(err, e, fmt.Errorf("remove a run's control group: %w", last))
+			continue
 		}
+		_ = os.Remove(filepath.Dir(path)) // refused while it has other runs
 	}
 	return err
 }
@@ -447,9 +469,10 @@ func (s Sandbox) removeLeftGroups(left Orphan) error {
 		if err != nil {
 			return err
 		}
-		dirs, _ := c.instance(s.cgroup()) // none that can be written has no group of the run
+		dirs, _ := c.instance(s.cgroup(), limitControllers()) // none that can be written has no group of the run
 		for _, dir := range dirs {
 			paths = append(paths, filepath.Join(dir.path, runGroupName(left.RunID)))
+			defer func() { _ = os.Remove(dir.path) }() // refused while it has runs
 		}
 	}
 	return removeGroups(paths)
@@ -463,7 +486,12 @@ func (s Sandbox) CheckLimits(l groupconfig.Limits) error {
 	if err != nil {
 		return err
 	}
-	dirs, err := c.instance(s.cgroup())
+	dirs, err := c.instance(s.cgroup(), wanted(l))
+	defer func() {
+		for _, dir := range dirs {
+			_ = os.Remove(dir.path) // refused while it has runs
+		}
+	}()
 	for _, controller := range wanted(l) {
 		if _, ok := dirs[controller]; !ok {
 			return fmt.Errorf("gated cannot write a control group for %s, of %v that can be: %w", controller, slices.Sorted(maps.Keys(dirs)), err)
