@@ -91,10 +91,11 @@ func Reached(open []Opening, groups []msg.Group) map[string]Opening {
 	return reached
 }
 
-// Warning is a line about a route.
+// Warning is a line about a route, and about the group that it opens, if any.
 type Warning struct {
-	Route int64
-	Text  string
+	Route  int64
+	Folder string
+	Text   string
 }
 
 // Lines returns the texts of at most limit warnings, then the number of further ones.
@@ -112,24 +113,24 @@ func Lines(warnings []Warning, limit int) []string {
 // Warnings words what an operator should look at. The routes come first through which strangers reach
 // a group.
 func Warnings(routes []msg.Route, groups []msg.Group) (all []Warning) {
-	warn := func(route int64, format string, args ...any) {
-		all = append(all, Warning{route, fmt.Sprintf(format, args...)})
+	warn := func(route int64, folder, format string, args ...any) {
+		all = append(all, Warning{route, folder, fmt.Sprintf(format, args...)})
 	}
 	valid := parse(routes)
 	open := openings(valid, closedGroups(groups))
 	for _, o := range open {
-		warn(o.Route, "%s", o)
+		warn(o.Route, o.Folder, "%s", o)
 	}
 	reached := Reached(open, groups)
 	for _, folder := range slices.Sorted(maps.Keys(reached)) {
 		if o := reached[folder]; o.Folder != folder {
-			warn(o.Route, "route %d lets any user reach group %s, too, by @name from the chats of %s: "+
+			warn(o.Route, folder, "route %d lets any user reach group %s, too, by @name from the chats of %s: "+
 				`set "reach":"none" in the config of %[3]s`, o.Route, folder, o.Folder)
 		}
 	}
 	for _, r := range valid {
 		if value := r.Expr().NameLike(); value != "" {
-			warn(r.ID, "route %d: sender=%.80s is compared with ids alone, such as telegram:42: "+
+			warn(r.ID, "", "route %d: sender=%.80s is compared with ids alone, such as telegram:42: "+
 				"use sender_name for a display name", r.ID, value)
 		}
 	}

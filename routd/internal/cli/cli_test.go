@@ -112,6 +112,7 @@ func TestCommands_Output(t *testing.T) {
 		{[]string{"access", "telegram:-1", "telegram:7"}, "message is dropped (no_access), since the access of acme does not list the sender: route 2"},
 		{[]string{"access", "telegram:-1", "telegram:7"}, "group acme, access [\"telegram:42\"]: the sender may do nothing here but /ping"},
 		{[]string{"access", "telegram:-1", "telegram:42"}, "@name no other group\npin may not pin the chat: only operators may\n"},
+		{[]string{"groups", "set", "acme", "--config", `{}`}, "go by that\nwarning: route 2 (everything) only observes, but"},
 		{[]string{"routes", "rm", "1", "2"}, "removed route 1\nremoved route 2\n"},
 		{[]string{"groups", "rm", "acme/eng", "acme"}, "removed group acme/eng\nremoved group acme\n"},
 	} {

@@ -15,6 +15,7 @@ import (
 	"arizuko/pkg/cli"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routecheck"
 )
 
 const groupsPath = "/v1/groups"
@@ -116,8 +117,10 @@ func (c *verbs) setGroup(ctx context.Context, args []string, out io.Writer) erro
 	if err := c.Call(ctx, http.MethodPut, groupPath(folder), map[string]any{"name": g.Name, "config": g.Config}, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "group %s is changed; its next runs go by that\n", cli.PrintableLine(folder))
-	return err
+	if _, err = fmt.Fprintf(out, "group %s is changed; its next runs go by that\n", cli.PrintableLine(folder)); err != nil {
+		return err
+	}
+	return c.warn(ctx, out, func(w routecheck.Warning) bool { return w.Folder == folder })
 }
 
 func (c *verbs) oneFolder(line *cli.Line, args []string) (string, error) {

@@ -66,12 +66,11 @@ func (c *verbs) addRoute(ctx context.Context, args []string, out io.Writer) erro
 	if _, err = fmt.Fprintf(out, "added route %d\n", r.ID); err != nil {
 		return err
 	}
-	return c.warnOfRoute(ctx, r.ID, out)
+	return c.warn(ctx, out, func(w routecheck.Warning) bool { return w.Route == r.ID })
 }
 
-// warnOfRoute prints what an operator should know about a route that was added: mostly that it lets
-// anyone in.
-func (c *verbs) warnOfRoute(ctx context.Context, id int64, out io.Writer) error {
+// warn prints what an operator should know about what was just changed: mostly that strangers are let in.
+func (c *verbs) warn(ctx context.Context, out io.Writer, about func(routecheck.Warning) bool) error {
 	var table struct {
 		Routes []msg.Route
 		Groups []msg.Group
@@ -82,7 +81,7 @@ func (c *verbs) warnOfRoute(ctx context.Context, id int64, out io.Writer) error 
 		}
 	}
 	for _, w := range routecheck.Warnings(table.Routes, table.Groups) {
-		if w.Route != id {
+		if !about(w) {
 			continue
 		}
 		if _, err := fmt.Fprintf(out, "warning: %s\n", cli.PrintableLine(w.Text)); err != nil {
