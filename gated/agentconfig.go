@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode"
 
+	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/groupconfig"
 )
@@ -17,7 +20,8 @@ type AgentConfig struct {
 	AgentRuntime  string            `env:"AGENT_RUNTIME" envDefault:"process" doc:"how agents run: process, on this machine, or docker, in containers"`
 	AgentSandbox  string            `env:"AGENT_SANDBOX" doc:"bwrap: bubblewrap confines the agents that run as process"`
 	AgentCommand  string            `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder, not with docker; default: the demo agent beside this program"`
-	AgentReadable []string          `env:"AGENT_READABLE" doc:"with bwrap: absolute paths that agents may read, besides the system's programs and this program's folder"`
+	AgentUser     string            `env:"AGENT_USER" doc:"if gated is root: the user that runs all agents, by name or number; default: a number for each group, which owns the group's folder"`
+	AgentReadable []string          `env:"AGENT_READABLE" doc:"with bwrap, or if gated is root: absolute paths that agents may read, besides the system's programs and this program's folder"`
 	AgentImage    string            `env:"AGENT_IMAGE" doc:"with docker: the image, which must be present; its own program is the agent"`
 	AgentNetwork  string            `env:"AGENT_NETWORK" envDefault:"bridge" doc:"with bwrap and docker: bridge, a network of the agent's own that reaches the outside world; none cuts agents off, from their model too; host shares this machine's; docker has further ones"`
 	AgentMemory   groupconfig.Bytes `env:"AGENT_MEMORY" envDefault:"2g" doc:"with bwrap and docker: memory of a run, swap included; 0 is no limit"`
@@ -49,6 +53,9 @@ func (c *AgentConfig) validateAgents() (all []error) {
 		if !filepath.IsAbs(path) {
 			problem("AGENT_READABLE: %q is not an absolute path", path)
 		}
+	}
+	if _, err := c.agentUser(); err != nil {
+		all = append(all, err)
 	}
 	for name, word := range map[string]string{"AGENT_IMAGE": c.AgentImage, "AGENT_NETWORK": c.AgentNetwork} {
 		if strings.HasPrefix(word, "-") || strings.ContainsFunc(word, unicode.IsSpace) {
@@ -92,6 +99,36 @@ func (c *Config) groupDefaults() (groupconfig.Config, error) {
 	}, err
 }
 
+// agentUser is the user of AGENT_USER, zero if there is none or it is gated's own.
+func (c *AgentConfig) agentUser() (runtime.User, error) {
+	if c.AgentUser == "" {
+		return runtime.User{}, nil
+	}
+	u, err := agentuser.Lookup(c.AgentUser)
+	switch uid := os.Getuid(); {
+	case err != nil:
+		return u, fmt.Errorf("AGENT_USER: %w", err)
+	case uid == 0:
+		return u, nil
+	case u.UID != uid:
+		return u, fmt.Errorf("AGENT_USER: only root can run agents as %s, and gated runs as user %d: leave it out, or run gated as root", c.AgentUser, uid)
+	}
+	return runtime.User{}, nil
+}
+
+// users say who runs agents. data is the absolute path of the data folder.
+func (c *AgentConfig) users(data string, log *slog.Logger) (*agentuser.Users, error) {
+	u, err := c.agentUser()
+	if err != nil || u.IsZero() {
+		return agentuser.New(u, log), err
+	}
+	var owner syscall.Stat_t
+	if err := syscall.Stat(data, &owner); err == nil && int(owner.Uid) == u.UID {
+		return nil, fmt.Errorf("AGENT_USER: %s owns the data folder %s, and could read the secret: name another user", c.AgentUser, data)
+	}
+	return agentuser.New(u, log), nil
+}
+
 // runtimes returns every runtime. data is the absolute path of the data folder.
 func (c *AgentConfig) runtimes(data string, environ []string) (map[groupconfig.Runtime]runtime.Runtime, error) {
 	self, err := os.Executable()
@@ -99,11 +136,10 @@ func (c *AgentConfig) runtimes(data string, environ []string) (map[groupconfig.R
 		return nil, err
 	}
 	temp := filepath.Join(data, "run", "tmp")
+	readable := append(slices.Clone(c.AgentReadable), filepath.Dir(self))
 	return map[groupconfig.Runtime]runtime.Runtime{
-		groupconfig.Process: runtime.Process{Temp: temp},
-		groupconfig.Bwrap: runtime.Sandbox{
-			Temp: temp, Data: data, Readable: append(slices.Clone(c.AgentReadable), filepath.Dir(self)), Network: runtime.Network(c.AgentNetwork),
-		},
+		groupconfig.Process: runtime.Process{Temp: temp, Readable: readable},
+		groupconfig.Bwrap:   runtime.Sandbox{Temp: temp, Data: data, Readable: readable, Network: runtime.Network(c.AgentNetwork)},
 		groupconfig.Docker: runtime.Docker{
 			Client: c.AgentDocker, Environ: environ, Instance: runtime.InstanceOf(data), Network: c.AgentNetwork,
 		},

@@ -9,10 +9,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/runtime/enter"
 	"arizuko/pkg/config"
 	"arizuko/pkg/groupconfig"
 )
+
+func TestMain(m *testing.M) {
+	enter.Intercept(os.Environ())
+	os.Exit(m.Run())
+}
 
 func TestAgentConfig(t *testing.T) {
 	tests := []struct {
@@ -92,9 +99,10 @@ func TestRuntimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	readable := []string{"/opt/a", filepath.Dir(self)}
 	want := map[groupconfig.Runtime]runtime.Runtime{
-		groupconfig.Process: runtime.Process{Temp: "/srv/data/run/tmp"},
-		groupconfig.Bwrap:   runtime.Sandbox{Temp: "/srv/data/run/tmp", Data: "/srv/data", Readable: []string{"/opt/a", filepath.Dir(self)}, Network: "agents"},
+		groupconfig.Process: runtime.Process{Temp: "/srv/data/run/tmp", Readable: readable},
+		groupconfig.Bwrap:   runtime.Sandbox{Temp: "/srv/data/run/tmp", Data: "/srv/data", Readable: readable, Network: "agents"},
 		groupconfig.Docker: runtime.Docker{
 			Client: "podman", Environ: []string{"PATH=/bin"}, Instance: runtime.InstanceOf("/srv/data"), Network: "agents",
 		},
@@ -107,8 +115,9 @@ func TestRuntimes(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Setenv("ARIZUKO_DATA", t.TempDir())
 	t.Setenv("ARIZUKO_SECRET", "0123456789abcdef")
+	user := agentuser.New(runtime.User{}, nil).Describe()
 	for command, want := range map[string]string{
-		"exec sh -s":   "agents run as process: exec sh -s\n",
+		"exec sh -s":   "agents run as process: exec sh -s\nuser of the agents: " + user + "\n",
 		"nosuchagent ": "agents cannot be run as process: the agent's program nosuchagent is not found",
 	} {
 		t.Setenv("AGENT_COMMAND", command)
@@ -116,7 +125,7 @@ func TestCheck(t *testing.T) {
 		if err := check(t.Context(), &out); err != nil {
 			out.WriteString(err.Error())
 		}
-		if out.String() != want {
+		if !strings.HasPrefix(out.String(), want) {
 			t.Errorf("%q: %q, want %q", command, &out, want)
 		}
 	}

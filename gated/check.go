@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"time"
 
+	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/groupconfig"
@@ -27,15 +29,17 @@ func check(ctx context.Context, out io.Writer) error {
 	defaults, defaultsErr := cfg.groupDefaults()
 	root, rootErr := filepath.Abs(cfg.Data)
 	runtimes, runtimesErr := cfg.runtimes(root, environ())
-	err = errors.Join(secretErr, defaultsErr, rootErr, runtimesErr)
+	users, usersErr := cfg.users(root, slog.New(slog.DiscardHandler))
+	err = errors.Join(secretErr, defaultsErr, rootErr, runtimesErr, usersErr)
 	if err == nil {
-		err = checkAgents(ctx, defaults, runtimes)
+		err = checkAgents(ctx, defaults, runtimes, users)
 	}
 	if err != nil {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
 	agent := groupconfig.Config{}.Over(defaults).Agent
-	if _, err = fmt.Fprintf(out, "agents run as %s: %s\n", agent.Runtime, cmp.Or(agent.Command, agent.Image)); err != nil {
+	_, err = fmt.Fprintf(out, "agents run as %s: %s\nuser of the agents: %s\n", agent.Runtime, cmp.Or(agent.Command, agent.Image), users.Describe())
+	if err != nil {
 		return err
 	}
 	if err := limitsProblem(defaults, runtimes); err != nil {
@@ -47,11 +51,11 @@ func check(ctx context.Context, out io.Writer) error {
 }
 
 // checkAgents checks whether agents with the default settings can be run.
-func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime) error {
+func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime, users *agentuser.Users) error {
 	ctx, cancel := context.WithTimeout(ctx, checkWait)
 	defer cancel()
 	agent := defaults.Agent
-	spec := runtime.Spec{Command: agent.Command, Image: agent.Image, Env: runtime.Environ(environ(), agent.Env)}
+	spec := runtime.Spec{User: users.Example(), Command: agent.Command, Image: agent.Image, Env: runtime.Environ(environ(), agent.Env)}
 	if err := runtimes[agent.Runtime].Check(ctx, spec); err != nil {
 		return fmt.Errorf("agents cannot be run as %s: %w", agent.Runtime, err)
 	}
@@ -70,7 +74,8 @@ func limitsProblem(defaults groupconfig.Config, runtimes map[groupconfig.Runtime
 // tryAgents logs at start what else the first message would find. Gated starts
 // in any case: an engine may come up later.
 func (g *gated) tryAgents(ctx context.Context) error {
-	if err := checkAgents(ctx, g.defaults, g.runtimes); err != nil && ctx.Err() == nil {
+	g.Log.Info("agents run", "runtime", g.defaults.Agent.Runtime, "user", g.users.Describe())
+	if err := checkAgents(ctx, g.defaults, g.runtimes, g.users); err != nil && ctx.Err() == nil {
 		g.Log.Error("agent check failed", "err", err)
 	}
 	if err := limitsProblem(g.defaults, g.runtimes); err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/agents"
+	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/api"
 	"arizuko/gated/internal/conformance"
 	"arizuko/gated/internal/gateway"
@@ -35,7 +36,7 @@ import (
 const checkpointEvery = time.Second
 
 func main() {
-	enter.Intercept()
+	enter.Intercept(environ())
 	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, cli.Safe(os.Stderr, hidden())))
 }
 
@@ -74,6 +75,7 @@ type gated struct {
 	cfg        Config
 	defaults   groupconfig.Config
 	runtimes   map[groupconfig.Runtime]runtime.Runtime
+	users      *agentuser.Users
 	agents     *agents.Manager
 	gateway    *gateway.Gateway
 	retention  *retention.Job
@@ -113,9 +115,12 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if g.runtimes, err = g.cfg.runtimes(root, environ()); err != nil {
 		return err
 	}
+	if g.users, err = g.cfg.users(root, g.Log); err != nil {
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
+	}
 	g.agents = agents.New(agents.Config{
 		Defaults: g.defaults, Runtimes: g.runtimes, Environ: environ(),
-		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"),
+		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: g.users,
 		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
 		Redact: config.NewRedactor(append(secrets, g.Secret)...).String, Report: g.report,
 	}, g.Store, g.Log, g.Metrics)

@@ -46,14 +46,18 @@ type runtime struct {
 }
 
 func inProcess(_ *testing.T, cli, agent string) runtime {
-	return runtime{command: "exec '" + agent + "'", env: []string{"CLAUDE_COMMAND=" + cli}}
+	return runtime{command: "exec '" + agent + "'", env: []string{"CLAUDE_COMMAND=" + cli, readable(cli, agent)}}
 }
 
 func inBubblewrap(_ *testing.T, cli, agent string) runtime {
 	return runtime{command: "exec '" + agent + "'", confined: true, env: []string{
 		"CLAUDE_COMMAND=" + cli, "AGENT_SANDBOX=bwrap", "AGENT_NETWORK=host", // where the fake of its API listens
-		"AGENT_READABLE=" + filepath.Dir(agent) + "," + filepath.Dir(cli),
+		readable(cli, agent),
 	}}
+}
+
+func readable(cli, agent string) string {
+	return "AGENT_READABLE=" + filepath.Dir(agent) + "," + filepath.Dir(cli)
 }
 
 func inDocker(t *testing.T, cli, agent string) runtime {

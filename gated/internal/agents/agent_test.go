@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"arizuko/gated/internal/runtime/enter"
 	"arizuko/pkg/agentproto"
 )
 
@@ -27,6 +28,7 @@ func asAgent() map[string]string {
 const inputsFile = "inputs.log"
 
 func TestMain(m *testing.M) {
+	enter.Intercept(os.Environ())
 	if os.Getenv("ARIZUKO_TEST_AGENT") != "" {
 		newScripted().serve()
 		return

@@ -364,7 +364,7 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	})
 	dir := t.TempDir()
 	frame := "printf '%s\\n' '" + agentproto.FrameStart + "' '{\"status\":\"ok\"}' '" + agentproto.FrameEnd + "'"
-	orphan, err := runtime.Process{Temp: t.TempDir()}.Start(t.Context(), runtime.Spec{
+	orphan, err := runtime.Process{Temp: t.TempDir(), AsRoot: true}.Start(t.Context(), runtime.Spec{
 		RunID: row.ID, Command: "trap '' TERM; " + frame + "; sleep 1000; sleep 1000", Dir: dir, LogPath: filepath.Join(dir, "log"),
 	})
 	if err != nil {
@@ -402,7 +402,7 @@ func TestRecover_PIDReused_KillsNothing(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
 	r.stop()
-	stranger, err := runtime.Process{Temp: t.TempDir()}.Start(t.Context(), runtime.Spec{
+	stranger, err := runtime.Process{Temp: t.TempDir(), AsRoot: true}.Start(t.Context(), runtime.Spec{
 		RunID: 9999, Command: "read line; exit 7", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log"),
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ func TestAgent_Fails_TurnFails(t *testing.T) {
 		{"ends without an answer", "cat >/dev/null & exit 0", "exit code 0"},
 		{"is killed", "kill -KILL $$", "ended by signal 9 (killed)"},
 		{"says why", "echo no hunter2 >&2; exit 1", "exit code 1: no ***"},
-		{"is not there", "nosuchagent --fast", "nosuchagent: not found"},
+		{"is not there", "nosuchagent --fast", "nosuchagent: "},
 		{"is nonsense", "((", "exit code 2"},
 		{"closes its output", "exec >&-; cat >/dev/null", "exit code 0"},
 		{"closes its input", "exec <&-; exit 4", "exit code 4"},

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/msg"
 )
 
@@ -59,7 +60,7 @@ func (m *Manager) linkFile(folder, from, name string) error {
 	if info, err := src.Stat(); err != nil || !info.Mode().IsRegular() {
 		return errors.Join(fmt.Errorf("%q is not a file", from), err)
 	}
-	group, err := m.groups.Make(folder)
+	group, user, err := m.groupDir(folder)
 	if err != nil {
 		return err
 	}
@@ -71,12 +72,23 @@ func (m *Manager) linkFile(folder, from, name string) error {
 	if err := root.Mkdir(inbox, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return copyOnce(root, filepath.Join(inbox, name), src)
+	if err := chown(root, inbox, user); err != nil {
+		return err
+	}
+	return copyOnce(root, filepath.Join(inbox, name), src, user)
+}
+
+// chown gives a file to the group's user.
+func chown(root *os.Root, name string, user runtime.User) error {
+	if user.IsZero() {
+		return nil
+	}
+	return root.Lchown(name, user.UID, user.GID)
 }
 
 // copyOnce copies src to name unless that exists. A copy, not a link: the agent
 // must not be able to change the stored file.
-func copyOnce(root *os.Root, name string, src io.Reader) error {
+func copyOnce(root *os.Root, name string, src io.Reader, user runtime.User) error {
 	if _, err := root.Lstat(name); err == nil {
 		return nil
 	}
@@ -90,7 +102,7 @@ func copyOnce(root *os.Root, name string, src io.Reader) error {
 		return err
 	}
 	_, err = io.Copy(dst, src)
-	if err := errors.Join(err, dst.Close()); err != nil {
+	if err := errors.Join(err, chown(root, part, user), dst.Close()); err != nil {
 		return err
 	}
 	return root.Rename(part, name)

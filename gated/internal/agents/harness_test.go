@@ -56,9 +56,11 @@ func newHarness(t *testing.T, change ...func(*Config)) *harness {
 				Runtime: groupconfig.Process, Command: "exec '" + os.Args[0] + "'", Settings: asAgent(),
 			},
 		},
-		Runtimes: map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: runtime.Process{Temp: filepath.Join(data, "run", "tmp")}},
-		Environ:  os.Environ(),
-		Data:     data, Groups: filepath.Join(data, "groups"), Logs: filepath.Join(data, "logs"),
+		Runtimes: map[groupconfig.Runtime]runtime.Runtime{
+			groupconfig.Process: runtime.Process{Temp: filepath.Join(data, "run", "tmp"), Readable: []string{filepath.Dir(os.Args[0])}},
+		},
+		Environ: os.Environ(),
+		Data:    data, Groups: filepath.Join(data, "groups"), Logs: filepath.Join(data, "logs"),
 		MaxAgents: 5, Attempts: 2, Location: time.UTC,
 		Backoff: func(int) time.Duration { return time.Millisecond },
 		Redact:  strings.NewReplacer("hunter2", "***").Replace,
@@ -280,6 +282,9 @@ func (r *harness) gate(folder, name string) (open func()) {
 	}
 	path := filepath.Join(dir, name)
 	if err := syscall.Mkfifo(path, 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
+		r.t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil { // the agent may have another user
 		r.t.Fatal(err)
 	}
 	return func() {

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/groupdir"
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
@@ -59,10 +60,11 @@ func defaultGraces() Graces {
 type Config struct {
 	Defaults  groupconfig.Config // for what a group's own configuration does not set
 	Runtimes  map[groupconfig.Runtime]runtime.Runtime
-	Environ   []string // gated's environment, of which agents get the named variables
-	Data      string   // the data folder
-	Groups    string   // the folder of the groups' folders
-	Logs      string   // the folder of run logs
+	Environ   []string         // gated's environment, of which agents get the named variables
+	Data      string           // the data folder
+	Groups    string           // the folder of the groups' folders
+	Logs      string           // the folder of run logs
+	Users     *agentuser.Users // nil: a user for each group if gated is root
 	MaxAgents int
 	Attempts  int                       // per turn
 	Backoff   func(n int) time.Duration // nil: 5 s, 30 s, 2 min
@@ -81,6 +83,7 @@ type Manager struct {
 	st       *store.Store
 	log      *slog.Logger
 	groups   *groupdir.Dirs
+	users    *agentuser.Users
 	queue    *queue.GroupQueue
 	meter    *meter
 	problems *problems
@@ -115,9 +118,12 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff
 	}
+	if cfg.Users == nil {
+		cfg.Users = agentuser.New(runtime.User{}, log)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
-		cfg: cfg, st: st, log: log, groups: groupdir.New(cfg.Groups), ctx: ctx, cancel: stop, problems: newProblems(cfg.Report), runs: map[int64]*run{}, stored: map[string]bool{},
+		cfg: cfg, st: st, log: log, groups: groupdir.New(cfg.Groups), users: cfg.Users, ctx: ctx, cancel: stop, problems: newProblems(cfg.Report), runs: map[int64]*run{}, stored: map[string]bool{},
 		wake: make(chan struct{}, 1), poked: make(chan struct{}, 1), stops: make(chan struct{}, 1),
 	}
 	m.queue = queue.New(cfg.MaxAgents, cfg.Now, rows{m})

@@ -129,12 +129,22 @@ func (r *run) spec() (s runtime.Spec, err error) {
 		RunID: r.row.ID, Folder: r.row.Folder, Command: agent.Command, Image: agent.Image, Limits: r.setup.Limits, Required: r.setup.required,
 		Env: r.setup.env, Redact: r.setup.redact,
 	}
-	if s.Dir, err = r.m.groups.Make(r.row.Folder); err != nil {
+	if s.Dir, s.User, err = r.m.groupDir(r.row.Folder); err != nil {
 		return s, err
 	}
 	logs := filepath.Join(r.m.cfg.Logs, filepath.FromSlash(r.row.Folder))
 	s.LogPath = filepath.Join(logs, fmt.Sprintf("run-%d.log", r.row.ID))
 	return s, os.MkdirAll(logs, 0o700)
+}
+
+// groupDir makes a group's folder unless it exists. user is whom it belongs to, zero
+// for gated's own.
+func (m *Manager) groupDir(folder string) (dir string, user runtime.User, err error) {
+	if dir, err = m.groups.Make(folder); err != nil {
+		return "", user, err
+	}
+	user, err = m.users.Claim(dir)
+	return dir, user, err
 }
 
 // loop serves the process until its exit.

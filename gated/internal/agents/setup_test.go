@@ -224,7 +224,7 @@ func TestRecover_NestedFolders_AreMovedAfterRunsEnded(t *testing.T) {
 	row, asked := msg.Run{Folder: "acme/eng", ChatJID: "telegram:1", Runtime: "process"}, newTurn(group("acme/eng"))
 	r.store(asked, &msg.Message{Content: "again"})
 	r.write(func(tx *store.Tx) error { return tx.StartRun(&row, asked.ID) })
-	orphan, err := runtime.Process{Temp: t.TempDir()}.Start(t.Context(), runtime.Spec{
+	orphan, err := runtime.Process{Temp: t.TempDir(), AsRoot: true}.Start(t.Context(), runtime.Spec{
 		RunID: row.ID, Command: `trap 'mkdir -p "$PWD"; echo late > "$PWD/late"; exit' TERM; ` + tell("up") + `; while :; do sleep 0.01; done`,
 		Dir: nested, LogPath: filepath.Join(t.TempDir(), "log"),
 	})

@@ -71,7 +71,7 @@ func (p *workspace) start(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	proc, err := runtime.Process{Temp: filepath.Join(p.own, "tmp")}.Start(ctx, runtime.Spec{
+	proc, err := runtime.Process{Temp: filepath.Join(p.own, "tmp"), AsRoot: true}.Start(ctx, runtime.Spec{
 		RunID: p.runs, Command: p.agent.Command, Dir: p.dir, Env: p.agent.Env, LogPath: log.path,
 	})
 	if err != nil {

@@ -187,7 +187,8 @@ func TestDocker_Failures_HaveAClass(t *testing.T) {
 		{"memory limit", []string{ps, "exit 137"}, ClassAgent},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			spec := Spec{RunID: 7, Image: "x:1", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "run.log")}
+			dir := t.TempDir()
+			spec := Spec{RunID: 7, User: ownedBy(t, dir, 59002), Image: "x:1", Dir: dir, LogPath: filepath.Join(t.TempDir(), "run.log")}
 			p, err := dockerScript(t, tt.lines...).Start(t.Context(), spec)
 			if err != nil {
 				t.Fatal(err)

@@ -62,7 +62,7 @@ func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
 		return nil, errNoImage
 	}
 	client, err := d.client()
-	if err != nil {
+	if err := errors.Join(err, spec.checkUser()); err != nil {
 		return nil, err
 	}
 	labels := d.labels(spec.RunID)

@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	enter.Intercept()
+	enter.Intercept(os.Environ())
 	if order := os.Getenv(helperEnv); order != "" {
 		var s helperProcess
 		if err := errors.Join(json.Unmarshal([]byte(order), &s), s.serve()); err != nil {
@@ -47,7 +47,7 @@ func frame(result string) string {
 // script joins shell commands.
 func script(lines ...string) string { return strings.Join(lines, "\n") }
 
-func host(t testing.TB) Process { return Process{Temp: t.TempDir()} }
+func host(t testing.TB) Process { return Process{Temp: t.TempDir(), AsRoot: true} }
 
 func run(t testing.TB, command string) *Proc {
 	t.Helper()

@@ -47,7 +47,8 @@ type Spec struct {
 	Required groupconfig.Limits
 	Dir      string // the group's folder on disk, absolute, which must exist
 	Folder   string // the group, for the path at which bwrap shows Dir; "" shows it at Dir
-	// User is whom the agent runs as; zero is gated's own user. Dir must belong to it.
+	// User is whom the agent runs as; zero is gated's own user, which must not be root.
+	// Dir must belong to it.
 	User User
 	// Env are the variables of the agent, "NAME=value"; see Environ. A runtime
 	// may have a HOME and a PATH of its own, and adds TMPDIR.
@@ -55,6 +56,13 @@ type Spec struct {
 	LogPath string // its folder must exist
 	// Redact hides secrets in what is logged; nil hides none.
 	Redact func(string) string
+}
+
+func (s Spec) checkUser() error {
+	if s.User.IsZero() && os.Getuid() == 0 {
+		return setupError("gated is root, and an agent without a user of its own would be root too")
+	}
+	return nil
 }
 
 // user is whom the agent runs as.
@@ -78,10 +86,14 @@ type Orphan struct {
 type Process struct {
 	Temp     string   // the folder of the runs' temporary folders
 	Readable []string // folders and files of others that the agents' users must be able to reach
+	AsRoot   bool     // root may be the user: for agents that an operator runs by hand
 }
 
 // Check makes the shell look for the agent's program.
 func (p Process) Check(ctx context.Context, spec Spec) error {
+	if err := spec.checkUser(); err != nil && !p.AsRoot {
+		return err
+	}
 	dir, err := probeDir(p.Temp, spec.User)
 	if err != nil {
 		return err
@@ -108,6 +120,9 @@ func (p Process) enter(spec Spec, paths, command []string) []string {
 func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	if spec.Command == "" {
 		return nil, errNoCommand
+	}
+	if err := spec.checkUser(); err != nil && !p.AsRoot {
+		return nil, err
 	}
 	temp := tempDir{p.Temp, spec.RunID}
 	if err := temp.make(spec.User); err != nil {

@@ -33,7 +33,7 @@ type Sandbox struct {
 // Check runs a shell in a sandbox that looks for the agent's program.
 func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 	bwrap, err := findBwrap()
-	if err != nil {
+	if err := errors.Join(err, spec.checkUser()); err != nil {
 		return err
 	}
 	dir, err := probeDir("", spec.User)
@@ -71,7 +71,7 @@ func (s Sandbox) Start(ctx context.Context, spec Spec) (*Proc, error) {
 		return nil, errNoCommand
 	}
 	bwrap, err := findBwrap()
-	if err != nil {
+	if err := errors.Join(err, spec.checkUser()); err != nil {
 		return nil, err
 	}
 	temp := tempDir{s.Temp, spec.RunID}
@@ -261,10 +261,13 @@ func (v view) args() []string {
 	}
 	args = append(args, "--dev", "/dev", "--bind", v.temp, "/tmp")
 	for _, path := range v.folders {
-		args = append(args, "--tmpfs", path)
+		args = append(args, "--perms", "0755", "--tmpfs", path)
 	}
 	for _, path := range v.readable {
 		args = append(append(args, v.parents(path)...), "--ro-bind", path, path)
+	}
+	if !v.user.IsZero() {
+		args = append(args, "--perms", "0755")
 	}
 	args = append(append(args, "--tmpfs", v.data), v.parents(v.shown)...)
 	args = append(args, "--bind", v.dir, v.shown)
@@ -282,7 +285,7 @@ func (v view) parents(path string) (args []string) {
 		return nil
 	}
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
-		args = append([]string{"--dir", dir}, args...)
+		args = append([]string{"--perms", "0755", "--dir", dir}, args...)
 	}
 	return args
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -163,6 +164,18 @@ func (e *Engine) Import(t testing.TB, image string, files map[string]string) {
 
 func writeTar(to io.Writer, files map[string]string) error {
 	w := tar.NewWriter(to)
+	// Folders that the engine makes itself may be closed to all users but root.
+	folders := map[string]bool{".": true, "etc": true, "sbin": true}
+	for name := range files {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			folders[dir] = true
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}); err != nil {
+			return err
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := writeFile(w, name, files[name]); err != nil {
 			return err
@@ -171,8 +184,8 @@ func writeTar(to io.Writer, files map[string]string) error {
 	return w.Close()
 }
 
-func writeFile(w *tar.Writer, name, path string) error {
-	f, err := os.Open(path)
+func writeFile(w *tar.Writer, name, from string) error {
+	f, err := os.Open(from)
 	if err != nil {
 		return err
 	}

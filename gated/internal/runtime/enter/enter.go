@@ -115,7 +115,8 @@ func parse(args []string) (o Order, err error) {
 
 // Intercept does what the command line says if that is of Args, or of [netsetup.Args],
 // and does not return then. It comes first in main: nothing else has to be set up.
-func Intercept() {
+// environ is for the command.
+func Intercept(environ []string) {
 	netsetup.Intercept()
 	if len(os.Args) < 2 || os.Args[1] != Name {
 		return
@@ -124,14 +125,14 @@ func Intercept() {
 	goruntime.LockOSThread()
 	o, err := parse(os.Args[2:])
 	if err == nil {
-		err = o.run()
+		err = o.run(environ)
 	}
 	fmt.Fprintf(os.Stderr, "%s%v\n", Prefix, err)
 	os.Exit(ExitFailed)
 }
 
 // run returns only errors.
-func (o Order) run() error {
+func (o Order) run(environ []string) error {
 	if err := closeOnExec(); err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (o Order) run() error {
 	if err := os.Chdir(o.Dir); err != nil {
 		return fmt.Errorf("%w: agents run as user %s, who must be able to enter their folder", err, o.User)
 	}
-	return &os.PathError{Op: "execute", Path: o.Command[0], Err: syscall.Exec(o.Command[0], o.Command, os.Environ())}
+	return &os.PathError{Op: "execute", Path: o.Command[0], Err: syscall.Exec(o.Command[0], o.Command, environ)}
 }
 
 // closeOnExec keeps every descriptor but the standard ones from the agent.

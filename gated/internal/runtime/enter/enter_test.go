@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Intercept()
+	Intercept(os.Environ())
 	os.Exit(m.Run())
 }
 

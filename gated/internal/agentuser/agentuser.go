@@ -1,0 +1,180 @@
+// Package agentuser says which user of the machine runs a group's agents if gated is
+// root: the owner of the group's folder.
+package agentuser
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/gated/internal/runtime"
+)
+
+// Numbers for groups, as users and as groups of the machine. They lie above those that
+// adduser gives, below those of systemd (60001 and more) and of user namespaces, and
+// within what a container with 65536 of them has. Those that the machine knows are
+// left out.
+const (
+	First = 30000
+	Last  = 59999
+)
+
+// Users gives groups' folders their owners. Its methods may be called from any
+// goroutine.
+type Users struct {
+	root  bool // gated is root
+	fixed runtime.User
+	log   *slog.Logger
+	known func(id int) bool // the machine has a user or group with that number
+
+	mu sync.Mutex // held while an owner is looked for and set
+}
+
+// New returns the users of this machine's agents: fixed for all groups, or if that is
+// zero a number for each. A gated that is not root runs agents as its own user.
+func New(fixed runtime.User, log *slog.Logger) *Users {
+	return &Users{root: os.Getuid() == 0, fixed: fixed, log: log, known: known}
+}
+
+func known(id int) bool {
+	_, noUser := user.LookupId(strconv.Itoa(id))
+	_, noGroup := user.LookupGroupId(strconv.Itoa(id))
+	return noUser == nil || noGroup == nil
+}
+
+// Describe says in a few words who runs agents.
+func (u *Users) Describe() string {
+	switch {
+	case !u.root:
+		return "gated's own, " + User().String()
+	case !u.fixed.IsZero():
+		return u.fixed.String() + " (AGENT_USER)"
+	}
+	return fmt.Sprintf("a number for each group, from %d", First)
+}
+
+// User is gated's own user.
+func User() runtime.User { return runtime.User{UID: os.Getuid(), GID: os.Getgid()} }
+
+// Example is a user that agents may have, zero for gated's own.
+func (u *Users) Example() runtime.User {
+	if u.root && u.fixed.IsZero() {
+		return runtime.User{UID: Last, GID: Last}
+	}
+	return u.fixed
+}
+
+// Claim returns the user that owns a group's folder, zero for gated's own. A folder
+// that has none yet is given to its user with all that is in it.
+func (u *Users) Claim(dir string) (runtime.User, error) {
+	if !u.root {
+		return runtime.User{}, nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	top, err := openDir(unix.AT_FDCWD, dir)
+	if err != nil {
+		return runtime.User{}, &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer top.Close()
+	owner, err := ownerOf(top)
+	if err != nil {
+		return runtime.User{}, err
+	}
+	user := u.fixed
+	if user.IsZero() && numbered(owner.UID) {
+		user = runtime.User{UID: owner.UID, GID: owner.UID}
+	}
+	if user.IsZero() {
+		if user, err = u.next(dir); err != nil {
+			return runtime.User{}, err
+		}
+	}
+	if owner == user {
+		return user, nil
+	}
+	u.log.Info("giving folder to user", "file", dir, "user", user.String())
+	return user, u.give(top, owner, user)
+}
+
+func numbered(uid int) bool { return uid >= First && uid <= Last }
+
+// next returns a number above those of the folders beside dir, or the lowest free one
+// if there is none.
+func (u *Users) next(dir string) (runtime.User, error) {
+	used, err := neighbours(dir)
+	if err != nil {
+		return runtime.User{}, err
+	}
+	highest := First - 1
+	for uid := range used {
+		highest = max(highest, uid)
+	}
+	for id := highest + 1; id <= Last; id++ {
+		if !u.known(id) {
+			return runtime.User{UID: id, GID: id}, nil
+		}
+	}
+	for id := First; id <= Last; id++ {
+		if !used[id] && !u.known(id) {
+			return runtime.User{UID: id, GID: id}, nil
+		}
+	}
+	return runtime.User{}, &runtime.SetupError{Err: fmt.Errorf("no user number from %d to %d is free: set AGENT_USER", First, Last)}
+}
+
+// neighbours are the numbers in use by the folders beside dir.
+func neighbours(dir string) (map[int]bool, error) {
+	parent, err := os.OpenRoot(dir + "/..")
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	list, err := parent.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer list.Close()
+	entries, err := list.ReadDir(-1)
+	used := map[int]bool{}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			continue // it is gone
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && numbered(int(st.Uid)) {
+			used[int(st.Uid)] = true
+		}
+	}
+	return used, err
+}
+
+// Lookup finds a user by its name or number. Root, and users whose group is root's, are
+// refused.
+func Lookup(name string) (runtime.User, error) {
+	found, err := user.Lookup(name)
+	if uid, e := strconv.Atoi(name); err != nil && e == nil && uid >= 0 {
+		if found, err = user.LookupId(name); err != nil { // a number without a name has its own group
+			found, err = &user.User{Uid: name, Gid: name}, nil
+		}
+	}
+	if err != nil {
+		return runtime.User{}, fmt.Errorf("%q is neither the name of a user nor a number: %w", name, err)
+	}
+	uid, uidErr := strconv.ParseInt(found.Uid, 10, 32)
+	gid, gidErr := strconv.ParseInt(found.Gid, 10, 32)
+	if err := errors.Join(uidErr, gidErr); err != nil {
+		return runtime.User{}, err
+	}
+	if uid == 0 || gid == 0 {
+		return runtime.User{}, fmt.Errorf("%q is root or in root's group: agents need a user of their own", name)
+	}
+	return runtime.User{UID: int(uid), GID: int(gid)}, nil
+}
