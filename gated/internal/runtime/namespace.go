@@ -29,7 +29,7 @@ func (p networkPlan) connect(ctx context.Context, init initProcess, runID int64)
 	if p.network == NetworkHost || p.network == NetworkNone && p.forward == "" {
 		return nil, nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, networkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	if err := init.await(ctx, init.hasLoopback); err != nil {
 		return nil, nil, err
@@ -235,7 +235,7 @@ func (p initProcess) await(ctx context.Context, met func() (bool, error)) error 
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return &MachineError{fmt.Errorf("the sandbox has no network after %s: %w", networkTimeout, ctx.Err())}
+			return &MachineError{fmt.Errorf("the sandbox has no network: %w", ctx.Err())}
 		}
 	}
 }

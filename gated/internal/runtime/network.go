@@ -56,11 +56,12 @@ type networkPlan struct {
 	// forward is an address of this machine that the agent reaches at the same port of
 	// its own loopback; "" is none.
 	forward string
+	timeout time.Duration
 }
 
 // planNetwork finds the program that connects a sandbox.
 func (s Sandbox) planNetwork() (plan networkPlan, err error) {
-	plan.network, plan.forward = cmp.Or(s.Network, NetworkOwn), s.Forward
+	plan.network, plan.forward, plan.timeout = cmp.Or(s.Network, NetworkOwn), s.Forward, cmp.Or(s.NetworkTimeout, networkTimeout)
 	if err := plan.network.Check(); err != nil || plan.network != NetworkOwn {
 		return plan, err
 	}

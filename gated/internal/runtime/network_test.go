@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -360,6 +361,7 @@ func TestUplink_HangsOrFails_IsAnError(t *testing.T) {
 		"fails":           {"echo 'no route'; echo 'No external interface' >&2; exit 1", false, "No external interface"},
 		"is not allowed":  {"echo 'open: Permission denied' >&2; exit 1", true, "Permission denied"},
 		"says it is done": {"exit 0", false, "cannot connect"},
+		"hangs":           {"exec /bin/sleep 100", false, "hangs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onlyUplink(t)
@@ -370,6 +372,7 @@ func TestUplink_HangsOrFails_IsAnError(t *testing.T) {
 			e := newFixture(t, attacker)
 			n := network{t, e, sandboxOf(e, attacker)}
 			n.resolver("198.51.100.1")
+			n.s.NetworkTimeout = 2 * time.Second
 			_, err := n.s.Start(t.Context(), e.spec)
 			want := ClassMachine
 			if tt.setup {

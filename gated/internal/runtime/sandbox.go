@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"arizuko/gated/internal/runtime/enter"
 )
@@ -26,6 +27,8 @@ type Sandbox struct {
 	// Forward is an address of this machine, host:port, that agents reach at the same port
 	// of 127.0.0.1; "" is none. With NetworkHost they reach it anyway.
 	Forward string
+	// NetworkTimeout is how long it may take until a run has its network; 0 is 15 s.
+	NetworkTimeout time.Duration
 	// ResolvConfs are the files that name this machine's name servers; nil: the usual ones.
 	ResolvConfs []string
 }

@@ -129,7 +129,7 @@ func (up *uplink) await(ctx context.Context, init initProcess) error {
 		defer func() { _ = up.ready.SetReadDeadline(time.Now()) }()
 		configured = func() (bool, error) { return wrote.Load(), nil }
 	}
-	return init.await(ctx, func() (bool, error) {
+	err := init.await(ctx, func() (bool, error) {
 		if ok, err := configured(); ok || err != nil {
 			return ok, err
 		}
@@ -138,6 +138,10 @@ func (up *uplink) await(ctx context.Context, init initProcess) error {
 		}
 		return false, nil
 	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return up.failure("hangs while it connects the sandbox with the network")
+	}
+	return err
 }
 
 // uplinkSetupText is what slirp4netns and pasta print where a retry cannot succeed.
