@@ -32,13 +32,19 @@ type postHandler struct {
 
 // ServeHTTP implements http.Handler.
 func (h *postHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	signature, err := slack.NewSecretsVerifier(r.Header, h.secret)
+	if err != nil { // before the body is read: what has no signature, or an old one, takes no memory
+		httpx.Error(w, unsigned(err))
+		return
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPost))
 	if err != nil {
 		httpx.Error(w, apierr.New(apierr.BadRequest, "the event is too large or incomplete"))
 		return
 	}
-	if err := h.verify(r.Header, body); err != nil {
-		httpx.Error(w, apierr.New(apierr.Unauthorized, "not signed with SLACK_SIGNING_SECRET: %v", err))
+	_, _ = signature.Write(body) // a hash never fails
+	if err := signature.Ensure(); err != nil {
+		httpx.Error(w, unsigned(err))
 		return
 	}
 	kind, payload := eventRequest, body
@@ -78,14 +84,6 @@ func form(body []byte) (kind string, payload []byte) {
 	return commandRequest, payload
 }
 
-// verify returns an error unless Slack signed this within the last five minutes.
-func (h *postHandler) verify(header http.Header, body []byte) error {
-	verifier, err := slack.NewSecretsVerifier(header, h.secret)
-	if err != nil {
-		return err
-	}
-	if _, err := verifier.Write(body); err != nil {
-		return err
-	}
-	return verifier.Ensure()
+func unsigned(err error) error {
+	return apierr.New(apierr.Unauthorized, "not signed with SLACK_SIGNING_SECRET: %v", err)
 }

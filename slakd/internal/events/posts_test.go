@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -83,6 +84,38 @@ func TestPostHandler(t *testing.T) {
 			}
 			if !strings.HasPrefix(received, tt.received) || (received == "") != (tt.received == "") {
 				t.Errorf("received %q, want %q", received, tt.received)
+			}
+		})
+	}
+}
+
+// unreadable is a body that must not be read.
+type unreadable struct{ t *testing.T }
+
+func (u unreadable) Read([]byte) (int, error) {
+	u.t.Error("the body was read")
+	return 0, io.EOF
+}
+
+func TestPostHandler_NoCurrentSignature_RefusedBeforeBody(t *testing.T) {
+	now := time.Now()
+	for what, tt := range map[string]struct {
+		at     time.Time
+		header string
+		value  string
+	}{
+		"no signature":    {now, "X-Slack-Signature", ""},
+		"no time":         {now, "X-Slack-Request-Timestamp", ""},
+		"short signature": {now, "X-Slack-Signature", "v0=00"},
+		"old":             {now.Add(-6 * time.Minute), "X-Other", ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, w := post{`{}`, "application/json", secret, tt.at}.request(), httptest.NewRecorder()
+			r.Header.Set(tt.header, tt.value)
+			r.Body = io.NopCloser(unreadable{t})
+			(&postHandler{secret: secret}).ServeHTTP(w, r)
+			if w.Code != http.StatusUnauthorized {
+				t.Errorf("answered %d %s", w.Code, w.Body)
 			}
 		})
 	}
