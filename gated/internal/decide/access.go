@@ -7,6 +7,7 @@ import (
 
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 )
 
 // Quota is what was read about the turns of a row's sender in the group that gets the row.
@@ -29,13 +30,19 @@ func (r *Row) admitted(groups ...*groupconfig.Members) bool {
 // access drops a row for a group that does not admit its sender, or that names such a
 // group from a chat of one. It comes before the gate, so that such rows neither hold
 // nor release others, and before rows are observed, so that no prompt shows them. The
-// chat gets no notice: anyone could make the bot write with it.
+// chat gets no notice: anyone could make the bot write with it. A dropped row claims no
+// engagement, but routd counted it for the rows after it: these are asked about again.
 func (w *step) access(r *Row) bool {
-	if r.ForwardedFrom != nil || r.admitted(r.Group) && (r.Prefix == nil || r.admitted(r.Home)) {
+	if r.ForwardedFrom != nil {
 		return false
 	}
-	w.refuse(r)
-	return true
+	if !r.admitted(r.Group) || r.Prefix != nil && !r.admitted(r.Home) {
+		w.refuse(r)
+		w.claimed = w.claimed || r.Answer.Action == routeapi.Trigger && r.called()
+		return true
+	}
+	w.ended = w.claimed && r.Answer.Engaged
+	return w.ended
 }
 
 func (w *step) refuse(r *Row) { w.decide(r, msg.Dropped, msg.ReasonNoAccess, "") }

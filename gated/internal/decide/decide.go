@@ -92,6 +92,7 @@ type step struct {
 	notice   bool              // the notice that the bot was offline is taken care of
 	spent    map[spender]int   // turns that count against a rate
 	notified map[string]bool   // senders about whom this step notifies the chat
+	claimed  bool              // a row that was dropped for its sender would have claimed engagement
 	blocked  bool              // all further rows wait, but for commands and changes
 	ended    bool              // a barrier was reached
 	current  *Row

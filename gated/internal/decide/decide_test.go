@@ -71,6 +71,7 @@ var (
 )
 
 func to(m *groupconfig.Members) func(*Row) { return func(r *Row) { r.Home, r.Group = m, m } }
+func engaged(r *Row)                       { r.Answer.Engaged, r.Answer.Reason = true, msg.ReasonEngaged }
 func operator(r *Row)                      { r.Operator = true }
 func foreign(r *Row)                       { r.Foreign = true }
 
@@ -200,6 +201,9 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"not admitted", facts(row(1, "a", to(closed)), row(2, "b")), "1 dropped/no_access; turn main [2]"},
 		{"not admitted, observed", facts(row(1, "a", to(closed), observed)), "1 dropped/no_access"},
 		{"not admitted, without routd's answer", facts(row(1, "a", unanswered)), "Wait{Row:1 For:routd}"},
+		{"not admitted, and claims for the next", facts(row(1, "a", verb(msg.VerbMention), to(closed)), row(2, "b", verb(msg.VerbMention), to(closed)),
+			row(3, "c", engaged), row(4, "d")), "1 dropped/no_access; 2 dropped/no_access"},
+		{"not admitted, and claims nothing", facts(row(1, "a", to(closed)), row(2, "b", engaged)), "1 dropped/no_access; turn main [2]"},
 		{"not admitted, an operator", facts(row(1, "a", to(closed), operator)), "turn main [1]"},
 		{"not admitted to the group of a prefix", facts(row(1, "@eng ship", func(r *Row) { r.Group = closed })), "1 dropped/no_access"},
 		{"not admitted to the group of the chat", facts(row(1, "@eng ship", func(r *Row) { r.Home = closed })), "1 dropped/no_access"},

@@ -331,10 +331,9 @@ func (g *Gateway) findPrefixes(ctx context.Context, b *batch) (found bool) {
 		r := &b.Rows[i]
 		var err error
 		_ = g.ofRow(r, func() error {
-			if r.Home, err = g.membersOf(ctx, r.Answer.Home); err != nil {
-				return nil
+			if r.Home, err = g.membersOf(ctx, r.Answer.Home); err == nil {
+				r.Prefix = decide.FindPrefix(r, func(folder string) bool { return g.isGroup(ctx, folder, &err) })
 			}
-			r.Prefix = decide.FindPrefix(r, func(folder string) bool { return g.isGroup(ctx, folder, &err) })
 			return nil
 		})
 		if err != nil {

@@ -12,8 +12,11 @@ import (
 // membersOf returns what the members of a group may do, nil for no group. It is read
 // again when routd answers by another version of routes and groups.
 func (g *Gateway) membersOf(ctx context.Context, folder string) (*groupconfig.Members, error) {
-	if m := g.members[folder]; m != nil || msg.ValidFolder(folder) != nil {
+	if m := g.members[folder]; m != nil {
 		return m, nil
+	}
+	if valid := msg.ValidFolder(folder) == nil; !valid {
+		return nil, nil
 	}
 	group, err := g.st.Group(ctx, folder)
 	if err != nil {

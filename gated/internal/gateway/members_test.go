@@ -429,3 +429,29 @@ func TestRate_CountsAgeOut(t *testing.T) {
 		t.Errorf("counts %s", got)
 	}
 }
+
+// TestAccess_RefusedMention_ClaimsNothing: routd answers the rows after it as if it did.
+func TestAccess_RefusedMention_ClaimsNothing(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.configure("main", `{"access":["telegram:42"]}`)
+	mention := h.put("@bot hi", verb(msg.VerbMention))
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
+		switch undecided := h.undecided(mention); {
+		case it.Verb == msg.VerbMention:
+		case undecided:
+			a.Engaged, a.Reason = true, msg.ReasonEngaged
+		default:
+			a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve
+		}
+	})
+	after := h.put("lunch?", from("telegram:42"))
+	h.step()
+	h.is(mention, "dropped/no_access ")
+	h.is(after, "observed/route_observe main")
+}
+
+func (h *harness) undecided(m *msg.Message) bool {
+	row, err := h.st.Message(h.t.Context(), m.ID)
+	return err == nil && row.Disposition == ""
+}
