@@ -2,7 +2,7 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 MODULES := $(patsubst ./%,%,$(shell go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p'))
 
-.PHONY: build run unit setup test race lint vuln tidy bench faults soak verify clean help
+.PHONY: build run unit setup test race lint vuln tidy bench fuzz faults soak verify clean help
 
 build: ## all programs into bin/
 	go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION) -X main.buildVersion=$(VERSION)" -o bin/ ./gated ./routd ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/oneshot ./deploy/launcher
@@ -38,6 +38,9 @@ bench: ## the message path against a floor without logic; takes some minutes
 
 faults: ## daemons killed at N failpoints under load; without N once at each
 	go run ./deploy/e2e/chaos faults $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED))
+
+fuzz: ## every fuzz target, TOTAL executions (10000000) in all, or EXECS each; ONLY picks some; an hour
+	@TOTAL=$(TOTAL) EXECS=$(EXECS) ONLY='$(ONLY)' PARALLEL=$(PARALLEL) deploy/e2e/fuzz.sh
 
 soak: ## load for FOR (3m) with random kills, hangs and a clock that jumps
 	go run ./deploy/e2e/chaos soak $(if $(FOR),-for $(FOR)) $(if $(SEED),-seed $(SEED))

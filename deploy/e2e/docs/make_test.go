@@ -26,7 +26,7 @@ func TestPages_MakeTargets_Exist(t *testing.T) {
 		}
 	}, ".md")
 	contributing := read(t, "CONTRIBUTING.md")
-	for _, target := range []string{"unit", "test", "race", "lint", "bench", "faults", "soak", "verify"} {
+	for _, target := range []string{"unit", "test", "race", "lint", "bench", "faults", "soak", "fuzz", "verify"} {
 		if !strings.Contains(contributing, "`make "+target+"`") {
 			t.Errorf("CONTRIBUTING.md does not have make %s", target)
 		}

@@ -120,3 +120,59 @@ func TestPostHandler_NoCurrentSignature_RefusedBeforeBody(t *testing.T) {
 		})
 	}
 }
+
+// FuzzPost posts what may be signed, forged or altered: only what has the right signature and a
+// time of now is received, and as it came.
+func FuzzPost(f *testing.F) {
+	f.Add([]byte(`{"event":{}}`), "application/json", "", "", int64(0), uint8(1))
+	f.Add([]byte(`{"type":"url_verification","challenge":"c7"}`), "application/json", "", "", int64(-299), uint8(1))
+	f.Add([]byte("command=%2Fnew&text=hello&trigger_id=7"), "application/x-www-form-urlencoded", "", "", int64(299), uint8(1))
+	f.Add([]byte("payload=%7B%7D&command"), "application/x-www-form-urlencoded; x", "", "", int64(301), uint8(1))
+	f.Add([]byte(`{}`), "", "1531420618", "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503", int64(0), uint8(0))
+	f.Add([]byte(`{}`), ";;", "99999999999999999999", "v0=", int64(0), uint8(2))
+	f.Add([]byte(`{}`), "a", "+1", "v1=zz", int64(0), uint8(3))
+	f.Fuzz(func(t *testing.T, body []byte, kind, stamp, signature string, age int64, how uint8) {
+		now := time.Now()
+		p := post{string(body), kind, secret, now.Add(-time.Duration(age%1000) * time.Second)}
+		if how%4 == 3 {
+			p.secret = "guess"
+		}
+		r := p.request()
+		switch how % 4 {
+		case 0:
+			r.Header.Set("X-Slack-Signature", signature)
+		case 2:
+			r.Header.Set("X-Slack-Request-Timestamp", stamp)
+		}
+		received := 0
+		h := &postHandler{secret: secret, receive: func(_ context.Context, kind string, payload []byte) (any, error) {
+			if received++; kind == eventRequest && string(payload) != string(body) {
+				t.Errorf("received %q of %q", payload, body)
+			}
+			return nil, nil
+		}}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		signed := isSigned(r.Header, body, now)
+		if accepted := w.Code != http.StatusUnauthorized; accepted != signed || received > 0 && !signed || received > 1 {
+			t.Errorf("answered %d, received %d times, signed %v: %v", w.Code, received, signed, r.Header)
+		}
+		if strings.Contains(w.Body.String(), secret) {
+			t.Errorf("the answer has the secret: %s", w.Body)
+		}
+	})
+}
+
+// isSigned checks a signature by the words of Slack's documentation.
+func isSigned(header http.Header, body []byte, now time.Time) bool {
+	stamp := header.Get("X-Slack-Request-Timestamp")
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > 5*time.Minute {
+		return false
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	fmt.Fprintf(mac, "v0:%s:%s", stamp, body)
+	digest, found := strings.CutPrefix(header.Get("X-Slack-Signature"), "v0=")
+	sum, err := hex.DecodeString(digest)
+	return found && err == nil && hmac.Equal(sum, mac.Sum(nil))
+}

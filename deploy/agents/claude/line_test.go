@@ -1,0 +1,32 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzReadLine reads any output of the CLI. Its answers to requests are lines that the CLI can parse,
+// since it exits at others.
+func FuzzReadLine(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"result","subtype":"success","is_error":true,"result":"hi","session_id":"s","user_message_uuids":["u"],"origin":{"kind":"task"}}`,
+		`{"type":"control_request","request_id":"7","request":{"subtype":"can_use_tool","tool_name":"Ba\u0000sh"}}`,
+		`{"type":"system","subtype":"init","mcp_servers":[{"name":"arizuko","status":"failed"}]}`,
+		`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1e300}}`,
+		`{"type":7}`, `[]`, `null`, `{`, "\x00\xff",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l := readLine(data)
+		if (l.invalid == nil) != json.Valid(data) && json.Unmarshal(data, &line{}) == nil {
+			t.Fatalf("%q: %v", data, l.invalid)
+		}
+		_ = l.failed()
+		sent, err := json.Marshal(answer(l))
+		if err != nil || !json.Valid(sent) || !utf8.Valid(sent) {
+			t.Fatalf("answer %q to %q: %v", sent, data, err)
+		}
+	})
+}
