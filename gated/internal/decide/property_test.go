@@ -45,7 +45,9 @@ func drawRow(t *rapid.T, id int64, at int64) Row {
 	drawMembers(t, &r)
 	r.Answer.Impulse = impulse()
 	r.Answer.Impulse.QuietMS = rapid.SampledFrom([]int64{0, 0, 3000}).Draw(t, "quiet")
-	command(&r)
+	if command(&r); r.Command != nil {
+		r.Group = r.Home
+	}
 	return r
 }
 

@@ -17,7 +17,8 @@ type rates struct {
 	notices map[speaker]int64                   // when a chat got the notice that a sender has no turn left, 0 for not lately
 }
 
-// countedTurn is a turn, 0 if it is not stored yet, and when its first row was decided.
+// countedTurn is a turn, 0 if it is not stored yet, and when its sender's last row in it
+// was decided.
 type countedTurn struct{ turn, at int64 }
 
 // speaker is a sender in a chat.
@@ -54,12 +55,15 @@ func (r *rates) read(ctx context.Context, folder string, now int64) (map[string]
 		return nil, err
 	}
 	senders, seen := map[string][]countedTurn{}, map[store.SenderTurn]bool{}
-	for _, row := range rows { // oldest first: the first row of a turn counts
+	for _, row := range slices.Backward(rows) { // the last row of each turn counts
 		turn := countedTurn{row.Turn, row.At}
 		if row.At = 0; !seen[row] {
 			seen[row] = true
 			senders[row.Sender] = append(senders[row.Sender], turn)
 		}
+	}
+	for _, turns := range senders {
+		slices.Reverse(turns)
 	}
 	return senders, nil
 }
@@ -93,13 +97,12 @@ func (r *rates) confirm(folder, sender string, turn int64) {
 	for reserved >= 0 && turns[reserved].turn != 0 {
 		reserved--
 	}
-	switch {
-	case reserved < 0: // the group was forgotten since
-	case slices.ContainsFunc(turns, func(t countedTurn) bool { return t.turn == turn }):
-		r.groups[folder][sender] = slices.Delete(turns, reserved, reserved+1)
-	default:
-		turns[reserved].turn = turn
+	if reserved < 0 { // the group was forgotten since
+		return
 	}
+	at := turns[reserved].at
+	turns = slices.DeleteFunc(slices.Delete(turns, reserved, reserved+1), func(t countedTurn) bool { return t.turn == turn })
+	r.groups[folder][sender] = append(turns, countedTurn{turn, at})
 }
 
 // forget has a group's turns read again.

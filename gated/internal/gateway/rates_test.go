@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// TestRates_AnyTraffic_CountsAreThoseOfRows: what is counted in memory is what a start
+// would read from the rows, and no sender has more turns within the hour than the rate.
+func TestRates_AnyTraffic_CountsAreThoseOfRows(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.configure("main", `{"rate":7}`)
+	random := rand.New(rand.NewPCG(1, 2))
+	senders := []string{"telegram:7", "telegram:8", "telegram:42"}
+	for range 150 {
+		for range 1 + random.IntN(4) {
+			text := []string{"hi", "#fix go", "#docs go", "@eng go", "/new go", "/ping", "#fix"}[random.IntN(7)]
+			h.put(text, from(senders[random.IntN(3)]), in(fmt.Sprint("telegram:", random.IntN(3)+1)))
+		}
+		if random.IntN(3) == 0 {
+			h.endTurns()
+		}
+		h.wait(time.Duration(random.IntN(8)) * time.Minute)
+		if random.IntN(10) == 0 {
+			h.g.rates.forget("main")
+		}
+		h.compareRates(senders)
+	}
+}
+
+// endTurns cancels all queued turns, so that no more rows join them.
+func (h *harness) endTurns() {
+	h.t.Helper()
+	for chat := 1; chat <= 3; chat++ {
+		h.put("/stop", in(fmt.Sprint("telegram:", chat)), from("telegram:9"))
+	}
+	h.step()
+}
+
+func (h *harness) compareRates(senders []string) {
+	h.t.Helper()
+	now := h.g.now()
+	read := newRates(h.st)
+	for _, sender := range senders {
+		got, err := h.g.rates.quota(h.t.Context(), "main", sender, 7, now)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		want, err := read.quota(h.t.Context(), "main", sender, 7, now)
+		if err != nil || got != want {
+			h.t.Fatalf("%s has %+v, by the rows %+v, %v", sender, got, want, err)
+		}
+		turns := map[int64]bool{}
+		rows, err := h.st.RecentTurns(h.t.Context(), "main", now-time.Hour.Milliseconds())
+		for _, row := range rows {
+			if row.Sender == sender {
+				turns[row.Turn] = true
+			}
+		}
+		if err != nil || len(turns) > 7 {
+			h.t.Fatalf("%s has %d turns, %v", sender, len(turns), err)
+		}
+	}
+}
+
+// TestRates_CommitFails_CountsAreReadAgain.
+func TestRates_CommitFails_CountsAreReadAgain(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.configure("main", `{"rate":2}`)
+	first := h.put("hi")
+	h.step()
+	h.is(first, "routed/route main")
+	p := &plan{g: h.g, batch: &batch{}, err: store.ErrStale, charges: []charge{{0, "main", "telegram:7"}}}
+	h.g.rates.reserve("main", "telegram:7", h.g.now())
+	h.g.settleCharges(p)
+	second := h.put("#fix go")
+	h.step()
+	h.is(second, "prefix/prefix_topic main")
+}
+
+// TestRates_ClockSetBack_IgnoresWhatIsAhead: else a sender would wait for the clock.
+func TestRates_ClockSetBack_IgnoresWhatIsAhead(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.configure("main", `{"rate":1}`)
+	first := h.put("hi")
+	h.step()
+	h.clock = h.clock.Add(-2 * time.Hour)
+	second := h.put("#fix go", func(m *msg.Message) { m.Timestamp, m.ReceivedAt = h.clock.UnixMilli(), h.clock.UnixMilli() })
+	h.step()
+	h.is(first, "routed/route main")
+	h.is(second, "prefix/prefix_topic main")
+}
