@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"arizuko/pkg/testkit/docker"
 	"arizuko/pkg/testkit/need"
 )
@@ -273,8 +275,50 @@ func (tr runtimeTest) otherFiles(t *testing.T, w testRuntime, e fixture) {
 			t.Errorf("no %q in its status:\n%s", want, status)
 		}
 	}
+	if !e.spec.User.IsZero() {
+		tr.unprivileged(t, c, e, status)
+	}
 	if b, err := os.ReadFile(filepath.Join(e.data, "secret")); err != nil || string(b) != "content of secret" {
 		t.Errorf("the secret is %q now, %v", b, err)
+	}
+}
+
+// unprivileged checks an agent of root: it has its own user and nothing of root.
+func (tr runtimeTest) unprivileged(t *testing.T, c agentRun, e fixture, status string) {
+	u := e.spec.User
+	for _, want := range []string{
+		fmt.Sprintf("Uid:\t%d\t%[1]d\t%[1]d\t%[1]d\n", u.UID), fmt.Sprintf("Gid:\t%d\t%[1]d\t%[1]d\t%[1]d\n", u.GID),
+		"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapBnd:\t0000000000000000", "CapAmb:\t0000000000000000",
+	} {
+		if !strings.Contains(status, want) {
+			t.Errorf("no %q in its status:\n%s", want, status)
+		}
+	}
+	for _, device := range []string{"/dev/null", "/dev/full", "/dev/urandom", "/dev/tty"} {
+		before, err := os.Stat(device)
+		if err != nil {
+			continue
+		}
+		c.refused("chmod " + device)
+		if after, err := os.Stat(device); err != nil || after.Mode() != before.Mode() {
+			_ = os.Chmod(device, before.Mode()) // other programs of this machine need it
+			t.Errorf("%s has mode %s now, %v", device, after.Mode(), err)
+		}
+	}
+	c.ask("write left")
+	c.ask("chmod left")
+	var left syscall.Stat_t
+	if err := syscall.Stat(filepath.Join(e.spec.Dir, "left"), &left); err != nil || int(left.Uid) != u.UID {
+		t.Errorf("a setuid program of user %d is left, %v", left.Uid, err)
+	}
+	// A process of gated's session could write into gated's terminal.
+	if tr.name == "docker" {
+		return // the session of its client is not the agent's
+	}
+	ours, err := unix.Getsid(0)
+	session, sessionErr := unix.Getsid(c.p.PID())
+	if err != nil || sessionErr != nil || session == ours {
+		t.Errorf("session %d, gated's %d, %v, %v", session, ours, err, sessionErr)
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 	"arizuko/gated/internal/runtime/enter"
 )
 
-// probe finds the program it is given as $1, if there is one.
-const probe = `[ -z "$1" ] || command -v "$1" >/dev/null`
+// probe finds the program it is given as $1, if there is one. Shells may find a path
+// that cannot be executed.
+const probe = `[ -z "$1" ] || { command -v "$1" >/dev/null && case $1 in /*) [ -x "$1" ];; esac; }`
 
 // probeArgs are arguments of a shell that looks for the program of a command.
 func probeArgs(command string) []string { return []string{"-c", probe, "sh", program(command)} }

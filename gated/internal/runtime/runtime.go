@@ -103,7 +103,7 @@ func (p Process) Check(ctx context.Context, spec Spec) error {
 	argv, where := append([]string{shell}, probeArgs(spec.Command)...), ""
 	if !spec.User.IsZero() {
 		argv = p.enter(spec, nil, argv)
-		where = " by user " + spec.User.String() + ", whom AGENT_READABLE shows folders that are closed to others"
+		where = " by user " + spec.User.String() + ", or may not be executed by it: AGENT_READABLE names what is in closed folders"
 	}
 	probe := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	probe.Env = spec.Env
