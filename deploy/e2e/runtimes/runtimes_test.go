@@ -27,6 +27,7 @@ const image = "arizuko-demo:1"
 
 func TestRuntime_Bubblewrap(t *testing.T) {
 	need.Program(t, "bwrap", "bubblewrap")
+	need.Program(t, "slirp4netns", "slirp4netns")
 	testRuntime(t, nil, "AGENT_SANDBOX=bwrap")
 }
 
