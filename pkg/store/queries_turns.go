@@ -39,9 +39,11 @@ const (
 	updateEndTurn = `UPDATE turns SET state = ?1, reason = ?2, error = ?3, error_kind = ?4, ended_at = ?5, attempts = attempts + (?1 = 'failed'),
 		frames = frames + ?7, observed_upto = max(observed_upto, ?8) WHERE id = ?6 AND state IN ('queued', 'running')`
 
-	queryCountOpen = `SELECT count(*), ifnull(sum(t.state = 'running'), 0), ifnull(min(CASE WHEN t.state = 'running' AND t.started_at > 0 THEN t.started_at END), 0),
-		ifnull(min(t.id), 0) FROM turns t INDEXED BY turns_open
-		WHERE t.state IN ('queued', 'running') AND t.chat_jid = ?1 AND (?2 = '' OR t.thread_id = ?2) AND (?3 = '' OR t.place = ?3)`
+	// ?4 bounds the count; the oldest is found by the first match.
+	queryCountOpen = `SELECT (SELECT count(*) FROM (SELECT 1 FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace + ` LIMIT ?4+0)), r.running,
+		ifnull(r.begun, 0), ifnull((SELECT t.id FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace + ` ORDER BY t.id LIMIT 1), 0)
+		FROM (SELECT count(*) AS running, min(nullif(t.started_at, 0)) AS begun FROM turns t INDEXED BY turns_run
+			WHERE t.state = 'running' AND ` + atPlace + `) r`
 	queryRunningPlaces = `SELECT DISTINCT t.place FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY 1`
 	queryRunningTurns  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' ORDER BY t.id LIMIT ?+0`
 	queryRunningCount  = `SELECT count(*) FROM turns INDEXED BY turns_run WHERE state = 'running'`

@@ -35,19 +35,25 @@ func (r Reader) WaitingOutbound(ctx context.Context) (Waiting, error) {
 	return r.waiting(ctx, queryWaitingOut)
 }
 
+const (
+	// A chat, one of its threads unless that is '', one place unless that is ''.
+	atPlace     = `t.chat_jid = ?1 AND (?2 = '' OR t.thread_id = ?2) AND (?3 = '' OR t.place = ?3)`
+	openAtPlace = `t.state IN ('queued', 'running') AND ` + atPlace
+)
+
 // OpenTurnCount is what is known of turns that have not ended without reading
 // them: a chat may have a hundred thousand.
 type OpenTurnCount struct {
-	Open    int
+	Open    int // at most the limit of the question
 	Running int
 	Begun   int64 // when the first running one began, unix ms; 0 for none
 	Oldest  int64 // id of the oldest, 0 for none
 }
 
-// CountOpenTurns counts the open turns of a chat: those of one of its threads
-// unless threadID is "", and of one place unless place is "".
-func (r Reader) CountOpenTurns(ctx context.Context, chatJID, threadID, place string) (n OpenTurnCount, err error) {
-	_, err = r.q.get(ctx, []any{&n.Open, &n.Running, &n.Begun, &n.Oldest}, queryCountOpen, chatJID, threadID, place)
+// CountOpenTurns counts the open turns of a chat, up to limit: those of one of its
+// threads unless threadID is "", and of one place unless place is "".
+func (r Reader) CountOpenTurns(ctx context.Context, chatJID, threadID, place string, limit int) (n OpenTurnCount, err error) {
+	_, err = r.q.get(ctx, []any{&n.Open, &n.Running, &n.Begun, &n.Oldest}, queryCountOpen, chatJID, threadID, place, limit)
 	return n, err
 }
 

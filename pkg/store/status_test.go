@@ -65,7 +65,7 @@ func TestOpenTurns_CountedAndListed(t *testing.T) {
 	begunAt := must(s.Turn(t.Context(), first.ID))(t).StartedAt
 	expect := func(want store.OpenTurnCount) {
 		t.Helper()
-		if got := must(s.CountOpenTurns(t.Context(), chat, "", ""))(t); got != want {
+		if got := must(s.CountOpenTurns(t.Context(), chat, "", "", 100))(t); got != want {
 			t.Errorf("open are %+v, want %+v", got, want)
 		}
 	}
@@ -103,9 +103,12 @@ func TestCountOpenTurns_ThreadOrPlace(t *testing.T) {
 		open          int
 		oldest        int64
 	}{{"", "", 3, thread.ID}, {"7", "", 1, thread.ID}, {"", "#fix", 1, fork.ID}, {"8", "", 0, 0}, {"", "#none", 0, 0}} {
-		if got := must(s.CountOpenTurns(t.Context(), chat, tt.thread, tt.place))(t); got.Open != tt.open || got.Oldest != tt.oldest {
+		if got := must(s.CountOpenTurns(t.Context(), chat, tt.thread, tt.place, 100))(t); got.Open != tt.open || got.Oldest != tt.oldest {
 			t.Errorf("thread %q, place %q: %+v", tt.thread, tt.place, got)
 		}
+	}
+	if got := must(s.CountOpenTurns(t.Context(), chat, "", "", 2))(t); got.Open != 2 || got.Running != 1 || got.Oldest != thread.ID {
+		t.Errorf("up to 2: %+v", got)
 	}
 	if got := must(s.RunningPlaces(t.Context(), chat))(t); !slices.Equal(got, []string{"#a"}) {
 		t.Errorf("running in %q", got)

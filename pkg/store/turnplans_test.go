@@ -7,7 +7,10 @@ func turnPlans() map[string][2]string {
 		"queryTurn": {queryTurn, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
 		// Once at start, over a partial index of open turns.
 		"queryOpenTurns": {queryOpenTurns, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
-		"queryCountOpen": {queryCountOpen, "SEARCH t USING INDEX turns_open (chat_jid=?)"},
+		// The turns that agents work on, then the oldest ones of a chat, up to a limit.
+		"queryCountOpen": {queryCountOpen, "CO-ROUTINE r\nSCAN t USING INDEX turns_run\nSCAN r\n" +
+			"SCALAR SUBQUERY 2\nCO-ROUTINE (subquery-1)\nSEARCH t USING INDEX turns_open (chat_jid=?)\nSCAN (subquery-1)\n" +
+			"SCALAR SUBQUERY 3\nSEARCH t USING INDEX turns_open (chat_jid=?)"},
 		// All of a partial index: as many as agents work on.
 		"queryRunningPlaces": {queryRunningPlaces, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR DISTINCT"},
 		"queryRunningTurns":  {queryRunningTurns, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR ORDER BY"},

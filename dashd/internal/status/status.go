@@ -180,10 +180,13 @@ func (s *Status) engagement(ctx context.Context, c *chat) (none msg.Engagement, 
 	return e.Engagement, nil
 }
 
+// maxCounted bounds the turns of a place that are counted: a chat may have a hundred thousand.
+const maxCounted = 1000
+
 // work is the progress of a place's turns. A zero time means none.
 type work struct {
 	place   *int         // as in Report
-	open    int          // turns that have not ended
+	open    int          // turns that have not ended, at most maxCounted+1
 	begun   int64        // when the running one began
 	waits   msg.WaitsFor // what the oldest queued one waits for
 	retryAt int64        // when it is tried again
@@ -194,7 +197,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 	if c.ThreadID != "" {
 		place = "" // the thread's turns have more than one
 	}
-	turns, err := s.cfg.Store.CountOpenTurns(ctx, c.ChatJID, c.ThreadID, place)
+	turns, err := s.cfg.Store.CountOpenTurns(ctx, c.ChatJID, c.ThreadID, place, maxCounted+1)
 	w.open = turns.Open
 	switch {
 	case err != nil || turns.Open == 0:

@@ -460,6 +460,31 @@ func TestChat_TurnWaits_SaysWhatFor(t *testing.T) {
 	}
 }
 
+func TestChat_Backlog_CountedUpToALimit(t *testing.T) {
+	r := newFixture(t)
+	r.healthy()
+	r.homes[tele] = "main"
+	r.turn(tele, minute)
+	backlog := func(count int) {
+		r.sql(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < ?1)
+			INSERT INTO turns (kind, folder, chat_jid, topic, thread_id, place, trigger_message_id, surface, ceiling, state, created_at)
+			SELECT kind, folder, chat_jid, topic, thread_id, place, trigger_message_id, surface, ceiling, state, created_at
+			FROM n, turns WHERE turns.id = 1`, count)
+	}
+	backlog(999)
+	if text := r.chat(Where{ChatJID: tele}).Text; !strings.Contains(text, "Now: next in the queue, 999 more after it\n") {
+		t.Error(text)
+	}
+	backlog(2000)
+	if text := r.chat(Where{ChatJID: tele}).Text; !strings.Contains(text, "Now: next in the queue, 1000 or more after it\n") {
+		t.Error(text)
+	}
+	facts, err := r.status.Instance(t.Context())
+	if err != nil || facts.QueuedCount != 3000 || len(facts.Queued) != maxListed {
+		t.Errorf("%d of %d listed, %v", len(facts.Queued), facts.QueuedCount, err)
+	}
+}
+
 func TestChat_GatedReportsAProblem_IsNoPlatform(t *testing.T) {
 	r := newFixture(t)
 	r.healthy()

@@ -94,7 +94,10 @@ func (w work) text(now int64) string {
 	default:
 		text = ordinal(*w.place) + " in the queue"
 	}
-	if w.open > 1 {
+	switch {
+	case w.open > maxCounted:
+		text += fmt.Sprintf(", %d or more after it", maxCounted)
+	case w.open > 1:
 		text += fmt.Sprintf(", %d more after it", w.open-1)
 	}
 	return text
