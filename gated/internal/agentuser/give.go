@@ -22,7 +22,7 @@ const maxLogged = 10
 // is: device files, files with further names outside, other file systems. So does
 // what belongs to a third user. The kernel takes setuid bits away.
 func (u *Users) give(top *os.File, from, to runtime.User) error {
-	links := map[uint64]uint32{} // names inside, by inode, of files with several
+	links := map[uint64]uint64{} // names inside, by inode, of files with several
 	err := walk(top, "", func(e entry) error {
 		if e.Mode&unix.S_IFMT == unix.S_IFREG && e.Nlink > 1 {
 			links[e.Ino]++
@@ -68,12 +68,13 @@ type entry struct {
 	fd   int    // O_PATH for all but folders
 }
 
-func (e entry) trap(links map[uint64]uint32) string {
+func (e entry) trap(links map[uint64]uint64) string {
 	switch e.Mode & unix.S_IFMT {
 	case unix.S_IFCHR, unix.S_IFBLK:
 		return "device file"
 	case unix.S_IFREG:
-		if uint64(e.Nlink) > 1 && uint64(e.Nlink) != uint64(links[e.Ino]) {
+		names := uint64(e.Nlink) //nolint:unconvert // it has 32 bits on arm64
+		if names > 1 && names != links[e.Ino] {
 			return "hard link to a file outside of the folder"
 		}
 	}
