@@ -43,7 +43,11 @@ func (p networkPlan) connect(ctx context.Context, init initProcess, runID int64)
 		if up, err = startUplink(p, ns, runID); err != nil {
 			return nil, nil, err
 		}
-		if err := up.await(ctx, init); err != nil {
+		err := up.await(ctx, init)
+		if err == nil {
+			err = ns.shield(ctx, p.own)
+		}
+		if err != nil {
 			up.abandon()
 			return nil, nil, err
 		}
@@ -56,6 +60,7 @@ func (p networkPlan) connect(ctx context.Context, init initProcess, runID int64)
 type namespace struct {
 	userns   string   // the namespace of users that it belongs to, "" if it is gated's own
 	owner    *os.File // userns leads to it; nil without
+	inside   []string // the command line up to the arguments of gated's own program
 	holder   *exec.Cmd
 	stdin    io.Closer // ends the holder
 	listener net.Listener
@@ -84,9 +89,7 @@ func (n *namespace) close() {
 	closeAll([]*os.File{n.owner})
 }
 
-// enter sets the sandbox's network up from inside: this machine's addresses become
-// unreachable, since what listens on all of them listens on the outside ones, too; and
-// the listener of the door is opened.
+// enter starts the holder, which opens the listener of the door.
 func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace, err error) {
 	n = &namespace{}
 	defer func() {
@@ -106,17 +109,42 @@ func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace,
 		n.userns = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.owner.Fd())
 		args = append(args, "--preserve-credentials", "--user="+n.userns)
 	}
-	order := netsetup.Order{Forbid: slices.DeleteFunc(slices.Clone(p.own), netip.Addr.IsLoopback)}
+	listen := ""
 	if p.forward != "" {
 		_, port, err := net.SplitHostPort(p.forward)
 		if err != nil {
 			return n, err
 		}
-		order.Listen = net.JoinHostPort("127.0.0.1", port)
+		listen = net.JoinHostPort("127.0.0.1", port)
 	}
-	args = append(args, "--", "/proc/self/fd/3") // its path may be closed to the namespace's users
-	n.holder = exec.CommandContext(ctx, nsenter, append(args, order.Args()...)...)
-	return n, n.start(order.Listen != "")
+	n.inside = append([]string{nsenter}, append(args, "--", "/proc/self/fd/3")...) // its path may be closed to the namespace's users
+	n.holder = n.command(ctx, netsetup.Hold(listen))
+	return n, n.start(listen != "")
+}
+
+// command is gated's own program inside the namespace. Its file has to be the first of
+// ExtraFiles.
+func (n *namespace) command(ctx context.Context, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, n.inside[0], append(n.inside[1:len(n.inside):len(n.inside)], args...)...)
+	cmd.Env, cmd.WaitDelay = []string{}, time.Second
+	return cmd
+}
+
+// shield makes this machine's addresses unreachable: what listens on all of them listens
+// on the outside ones, too.
+func (n *namespace) shield(ctx context.Context, own []netip.Addr) error {
+	program, err := os.Open(self)
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	hosts := slices.DeleteFunc(slices.Clone(own), netip.Addr.IsLoopback)
+	cmd := n.command(ctx, netsetup.Shield(gatewayMAC, hosts))
+	cmd.ExtraFiles = []*os.File{program}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return &MachineError{fmt.Errorf("close this machine's addresses to the sandbox: %w: %.500s", err, strings.TrimSpace(string(out)))}
+	}
+	return nil
 }
 
 // start starts the holder and returns when it has set the network up.
@@ -133,8 +161,7 @@ func (n *namespace) start(listens bool) error {
 	defer ours.Close()
 	defer theirs.Close()
 	var said bytes.Buffer
-	n.holder.Env, n.holder.ExtraFiles, n.holder.Stderr = []string{}, []*os.File{program, theirs}, &said
-	n.holder.WaitDelay = time.Second
+	n.holder.ExtraFiles, n.holder.Stderr = []*os.File{program, theirs}, &said
 	stdin, stdinErr := n.holder.StdinPipe()
 	stdout, stdoutErr := n.holder.StdoutPipe()
 	if err := errors.Join(stdinErr, stdoutErr, n.holder.Start()); err != nil {

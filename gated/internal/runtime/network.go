@@ -83,7 +83,7 @@ func (s Sandbox) planNetwork() (plan networkPlan, err error) {
 func (p *networkPlan) choose(lookPath func(string) (string, error), gateway func() (netip.Addr, error)) error {
 	slirp, slirpErr := lookPath("slirp4netns")
 	pasta, pastaErr := lookPath("pasta")
-	ownOnly := len(p.resolvers.servers) == 0 && len(p.resolvers.own) > 0
+	ownOnly := len(p.resolvers.servers) == 0 && len(p.resolvers.closed) > 0
 	switch {
 	case slirpErr != nil && pastaErr != nil:
 		return setupError("neither slirp4netns nor pasta is installed, which connect a sandbox with the network: " +
@@ -94,9 +94,9 @@ func (p *networkPlan) choose(lookPath func(string) (string, error), gateway func
 	case !ownOnly:
 		p.tool, p.isPasta = pasta, true
 		return nil
-	case pastaErr != nil || !slices.Contains(p.resolvers.own, pastaResolver()):
-		return setupError("names are resolved only by %v, which is this machine: name another server in /etc/resolv.conf, "+
-			"or let one listen on 127.0.0.1 and install passt; AGENT_NETWORK=host shares this machine's network", p.resolvers.own)
+	case pastaErr != nil || !slices.Contains(p.resolvers.closed, pastaResolver()):
+		return setupError("names are resolved only by %v, which a sandbox cannot reach: name another server in /etc/resolv.conf, by IPv4, "+
+			"or let one listen on 127.0.0.1 and install passt; AGENT_NETWORK=host shares this machine's network", p.resolvers.closed)
 	}
 	gw, err := gateway()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -201,6 +202,7 @@ func (n network) start() agentRun {
 func (n network) test() {
 	n.resolver("198.51.100.1")
 	n.notThisMachine()
+	n.Run("bound sockets", func(t *testing.T) { network{t, n.e, n.s}.boundSockets() })
 	n.Run("other agents", func(t *testing.T) { network{t, n.e, n.s}.otherAgents() })
 	n.Run("outside", func(t *testing.T) { network{t, n.e, n.s}.outside() })
 }
@@ -242,6 +244,62 @@ func (n network) notThisMachine() {
 	}
 	if exit := c.finish(); exit.Code != 0 || exit.Err != nil {
 		n.Errorf("exit %+v", exit)
+	}
+}
+
+// boundSockets pass the local routes over. Nothing may arrive here, answered or not.
+func (n network) boundSockets() {
+	arrived := make(chan string, 1000)
+	l := listenOn(n.T, "tcp", ":0")
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			arrived <- "tcp from " + conn.RemoteAddr().String() + " to " + conn.LocalAddr().String()
+			_, _ = conn.Write([]byte("host"))
+			_ = conn.Close()
+		}
+	})
+	packets, err := net.ListenPacket("udp", ":"+port)
+	if err != nil {
+		n.Fatal(err)
+	}
+	wg.Go(func() {
+		for b := make([]byte, 100); ; {
+			size, from, err := packets.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			arrived <- "udp from " + from.String() + ": " + string(b[:size])
+			_, _ = packets.WriteTo([]byte("host"), from)
+		}
+	})
+	order := "bound"
+	own, err := ownAddresses()
+	if err != nil {
+		n.Fatal(err)
+	}
+	for _, host := range append(own, netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.1.2.3"), netip.MustParseAddr("::1"), netip.MustParseAddr("10.0.2.2")) {
+		text := host.WithZone("").String()
+		if host.IsLinkLocalUnicast() && host.Is6() {
+			text += "%DEVICE"
+		}
+		order += " " + net.JoinHostPort(text, port)
+	}
+	c := n.start()
+	if answer := c.ask(order); !strings.HasPrefix(answer, "no ") {
+		n.Errorf("%s: %s", order, answer)
+	}
+	c.finish()
+	_, _ = l.Close(), packets.Close()
+	wg.Wait()
+	close(arrived)
+	for what := range arrived {
+		n.Errorf("this machine got %s", what)
 	}
 }
 
@@ -398,12 +456,12 @@ func TestChoose_Uplink(t *testing.T) {
 		forwarded bool
 	}{
 		"both":                      {[]string{"slirp4netns", "pasta"}, resolvers{servers: []netip.Addr{world}}, "slirp4netns", false},
-		"slirp4netns":               {[]string{"slirp4netns"}, resolvers{servers: []netip.Addr{world}, own: []netip.Addr{own}}, "slirp4netns", false},
+		"slirp4netns":               {[]string{"slirp4netns"}, resolvers{servers: []netip.Addr{world}, closed: []netip.Addr{own}}, "slirp4netns", false},
 		"pasta":                     {[]string{"pasta"}, resolvers{servers: []netip.Addr{world}}, "pasta", false},
 		"no names at all":           {[]string{"slirp4netns", "pasta"}, resolvers{}, "slirp4netns", false},
-		"names on this machine":     {[]string{"slirp4netns", "pasta"}, resolvers{own: []netip.Addr{own}}, "pasta", true},
-		"names, slirp4netns":        {[]string{"slirp4netns"}, resolvers{own: []netip.Addr{own}}, "", false},
-		"names at another loopback": {[]string{"slirp4netns", "pasta"}, resolvers{own: []netip.Addr{stub}}, "", false},
+		"names on this machine":     {[]string{"slirp4netns", "pasta"}, resolvers{closed: []netip.Addr{own}}, "pasta", true},
+		"names, slirp4netns":        {[]string{"slirp4netns"}, resolvers{closed: []netip.Addr{own}}, "", false},
+		"names at another loopback": {[]string{"slirp4netns", "pasta"}, resolvers{closed: []netip.Addr{stub}}, "", false},
 		"nothing":                   {nil, resolvers{servers: []netip.Addr{world}}, "", false},
 	} {
 		plan := networkPlan{resolvers: tt.resolvers}
@@ -435,19 +493,19 @@ func TestOutsideResolvers(t *testing.T) {
 	real := file("real", "nameserver 198.51.100.1\nnameserver fe80::1%eth0\nnameserver 192.0.2.7\nnameserver 2001:db8::1\nsearch lan\n;x\nnonsense\n")
 	own := []netip.Addr{netip.MustParseAddr("192.0.2.7")}
 	for name, tt := range map[string]struct {
-		files []string
-		want  string
-		own   int
+		files  []string
+		want   string
+		closed int
 	}{
-		"outside":      {[]string{real, stub}, "nameserver 198.51.100.1\nnameserver 2001:db8::1\nsearch lan\nnonsense\n", 2},
-		"behind stub":  {[]string{stub, real}, "nameserver 198.51.100.1\nnameserver 2001:db8::1\nsearch lan\nnonsense\n", 2},
+		"outside":      {[]string{real, stub}, "nameserver 198.51.100.1\nsearch lan\nnonsense\n", 3},
+		"behind stub":  {[]string{stub, real}, "nameserver 198.51.100.1\nsearch lan\nnonsense\n", 3},
 		"stub alone":   {[]string{stub, dir + "/gone"}, "options edns0 trust-ad\nsearch lan\n", 1},
 		"no file":      {[]string{dir + "/gone"}, "", 0},
 		"an empty one": {[]string{file("empty", "")}, "", 0},
 	} {
 		got, err := outsideResolvers(tt.files, own)
-		if err != nil || got.String() != tt.want || len(got.own) != tt.own {
-			t.Errorf("%s: %q, own %v, %v", name, got.String(), got.own, err)
+		if err != nil || got.String() != tt.want || len(got.closed) != tt.closed {
+			t.Errorf("%s: %q, closed %v, %v", name, got.String(), got.closed, err)
 		}
 	}
 	if _, err := outsideResolvers([]string{dir}, nil); errors.Is(err, os.ErrNotExist) || err == nil {

@@ -13,7 +13,7 @@ import (
 // resolvers is what a resolv.conf says.
 type resolvers struct {
 	servers []netip.Addr
-	own     []netip.Addr // servers on this machine, which a sandbox cannot reach
+	closed  []netip.Addr // servers that a sandbox cannot reach: on this machine, or by IPv6
 	options []string     // other lines, such as search domains
 }
 
@@ -24,8 +24,8 @@ func resolvConfs() []string {
 	return []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"}
 }
 
-// outsideResolvers are the name servers of the first file that has any which are not
-// this machine. If none has, only own is set.
+// outsideResolvers are the name servers of the first file that has any which a sandbox
+// reaches. If none has, only those closed to it are set.
 func outsideResolvers(files []string, own []netip.Addr) (first resolvers, err error) {
 	for i, file := range files {
 		text, err := os.ReadFile(file)
@@ -57,8 +57,8 @@ func parseResolvConf(text string, own []netip.Addr) (r resolvers) {
 			a, err := netip.ParseAddr(words[1])
 			switch {
 			case err != nil:
-			case isOwn(a, own):
-				r.own = append(r.own, a)
+			case isOwn(a, own) || a.Unmap().Is6():
+				r.closed = append(r.closed, a)
 			default:
 				r.servers = append(r.servers, a)
 			}

@@ -115,7 +115,7 @@ func observe(t *testing.T, tr runtimeTest) (seen []observation) {
 	add("write to the system's folders", answers("", "write /etc/arizuko-planted", "write /usr/arizuko-planted", "write /dev/arizuko-planted") && planted())
 	add("change the modes of this machine's devices", changedDevice(t, c))
 	add("gain rights by setuid programs", !strings.Contains(status, "NoNewPrivs:\t1"))
-	add("reach the daemons' ports on this machine's loopback", answers("daemon", "dial 127.0.0.1:"+loopback))
+	add("reach the daemons' ports on this machine's loopback", answers("daemon", "dial 127.0.0.1:"+loopback, "bound 127.0.0.1:"+loopback))
 	add("reach abstract sockets of this machine", answers("daemon", "dial unix:"+socket))
 	add("leave processes behind", leavesProcess(t, c))
 	return seen

@@ -15,6 +15,10 @@ import (
 	"time"
 )
 
+// gatewayMAC is the hardware address of a sandbox's gateway: slirp4netns derives it from
+// the gateway's 10.0.2.2, pasta is given it.
+const gatewayMAC = "52:55:0a:00:02:02"
+
 // uplinkStopTimeout is how long an uplink may take to end before it is killed.
 const uplinkStopTimeout = 2 * time.Second
 
@@ -99,6 +103,7 @@ func pastaArgs(plan networkPlan, netns, userns string) []string {
 	args := []string{
 		shell, "-c", pastaScript, plan.tool, plan.tool, "--foreground", "--quiet", "--config-net", "--no-map-gw",
 		"--tcp-ports", "none", "--udp-ports", "none", "--tcp-ns", "none", "--udp-ns", "none", "--no-netns-quit",
+		"--ipv4-only", "--mac-addr", gatewayMAC,
 	}
 	if plan.forwarded.IsValid() {
 		args = append(args, "--dns", pastaResolver().String(), "--dns-forward", plan.forwarded.String())

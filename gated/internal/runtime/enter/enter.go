@@ -113,7 +113,7 @@ func parse(args []string) (o Order, err error) {
 	return o, err
 }
 
-// Intercept does what the command line says if that is of Args, or of [netsetup.Args],
+// Intercept does what the command line says if that is of Args, or of package netsetup,
 // and does not return then. It comes first in main: nothing else has to be set up.
 // environ is for the command.
 func Intercept(environ []string) {

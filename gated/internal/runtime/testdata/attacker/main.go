@@ -13,6 +13,8 @@
 //	dial ADDR     connects by TCP and reads; unix:NAME connects to an abstract socket
 //	dial-any ADDR…  the same with all at once: the addresses that can be reached, with what was read
 //	serve ADDR    answers HTTP requests with their cookies
+//	bound ADDR…   connects and sends a datagram to each, by sockets that are bound to a device other than
+//	              loopback: what was answered
 //	listen ADDR   accepts connections and writes "agent" to each
 //	resolve NAME  its addresses
 //	chmod PATH    makes it executable for all, with the rights of its owner
@@ -25,6 +27,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -110,6 +113,8 @@ func obey(order, what string) (string, error) {
 			go func() { _ = http.Serve(l, http.HandlerFunc(cookies)) }()
 		}
 		return "", err
+	case "bound":
+		return bound(strings.Fields(what))
 	case "listen":
 		return "", listen(what)
 	case "resolve":
@@ -208,6 +213,79 @@ func dialAny(addrs []string) (string, error) {
 }
 
 func cookies(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Cookie")) }
+
+// bound tries both ways to pass the local routes over: SO_BINDTODEVICE, and IP_PKTINFO for a datagram.
+func bound(addrs []string) (string, error) {
+	devices, err := net.Interfaces()
+	if err != nil {
+		return "", err
+	}
+	var all []string
+	for _, device := range devices {
+		if device.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		dialer := net.Dialer{Timeout: time.Second, Control: func(_, _ string, c syscall.RawConn) (err error) {
+			if e := c.Control(func(fd uintptr) { err = syscall.BindToDevice(int(fd), device.Name) }); e != nil {
+				return e
+			}
+			return err
+		}}
+		for _, network := range []string{"tcp", "udp"} {
+			for _, addr := range addrs {
+				if said, err := exchange(dialer, network, strings.ReplaceAll(addr, "DEVICE", device.Name)); err == nil {
+					all = append(all, network+" "+addr+"="+said)
+				}
+			}
+		}
+		for _, addr := range addrs {
+			sendBy(device.Index, addr)
+		}
+	}
+	if len(all) == 0 {
+		return "", errors.New("no answer")
+	}
+	return strings.Join(all, " "), nil
+}
+
+func exchange(dialer net.Dialer, network, addr string) (string, error) {
+	conn, err := dialer.Dial(network, addr)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
+	if _, err := conn.Write([]byte("bound")); err != nil {
+		return "", err
+	}
+	b := make([]byte, 100)
+	n, err := conn.Read(b)
+	if err != nil && network == "udp" {
+		return "", err
+	}
+	return string(b[:n]), nil
+}
+
+// sendBy sends a datagram to an IPv4 address by a device.
+func sendBy(device int, addr string) {
+	to, err := net.ResolveUDPAddr("udp4", addr)
+	if err != nil {
+		return
+	}
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer syscall.Close(fd)
+	control := binary.NativeEndian.AppendUint64(nil, uint64(syscall.SizeofCmsghdr+syscall.SizeofInet4Pktinfo))
+	control = binary.NativeEndian.AppendUint32(control, syscall.IPPROTO_IP)
+	control = binary.NativeEndian.AppendUint32(control, syscall.IP_PKTINFO)
+	control = binary.NativeEndian.AppendUint32(control, uint32(device))
+	control = append(control, make([]byte, 12)...) // no source; aligned
+	sa := &syscall.SockaddrInet4{Port: to.Port}
+	copy(sa.Addr[:], to.IP.To4())
+	_ = syscall.Sendmsg(fd, []byte("pktinfo"), control, sa, 0)
+}
 
 func listen(addr string) error {
 	l, err := net.Listen("tcp", addr)
