@@ -102,7 +102,8 @@ var (
 	machineText = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded|resource temporarily unavailable|` +
 		`cannot allocate memory|too many open files|read-only file system|cannot fork|fork: retry`)
 	engineText = regexp.MustCompile(`(?i)docker daemon running|if the daemon is running|connect to the docker (daemon|api)|error during connect|` +
-		`shutting down|shut down|connection (refused|reset)|broken pipe|unexpected eof|i/o timeout|deadline exceeded`)
+		`shutting down|shut down|connection (refused|reset)|broken pipe|unexpected eof|i/o timeout|deadline exceeded|` +
+		`/sbin/docker-init`) // the engine's own: a busy one starts a container now and then without its files
 	dockerSetupText = regexp.MustCompile(`(?i)no such image|permission denied while trying to connect|invalid reference format|` +
 		`unknown flag|network \S+ not found|unknown or invalid runtime|invalid argument`)
 	missingText = regexp.MustCompile(`(?i)not found|no such file or directory|permission denied|cannot execute|exec format error|is a directory`)
@@ -135,9 +136,10 @@ func startFailure(exit Exit) error {
 	sandbox := exit.Code == 1 && strings.HasPrefix(said, "bwrap: ")
 	missing := exit.Code == exitNotExecutable || exit.Code == exitNotFound
 	ofShell := exit.Code > 0 && strings.HasPrefix(said, shell+": ")
+	ofEngine := dockerLine(tail) != ""
 	entering := exit.Code == enter.ExitFailed && strings.HasPrefix(said, enter.Prefix)
 	switch {
-	case (sandbox || missing || ofShell || entering) && machineText.MatchString(said):
+	case (sandbox || missing || ofShell || entering) && machineText.MatchString(said), missing && ofEngine && engineText.MatchString(said):
 		return &MachineError{fmt.Errorf("the agent's program cannot be started: %s", said)}
 	case sandbox, entering, missing && missingText.MatchString(said):
 		return setupError("the agent's program cannot be started: %s", said)

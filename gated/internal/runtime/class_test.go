@@ -62,6 +62,8 @@ func TestStartFailure(t *testing.T) {
 		{"bwrap, no namespace", Exit{Code: 1, StderrTail: "bwrap: No permissions to create a new namespace\n"}, ClassSetup},
 		{"bwrap, no process", Exit{Code: 1, StderrTail: "bwrap: Can't fork: Resource temporarily unavailable\n"}, ClassMachine},
 		{"dash, no process", Exit{Code: 2, StderrTail: "/bin/sh: 1: Cannot fork\n"}, ClassMachine},
+		{"docker, its own program is missing", Exit{Code: 126, StderrTail: "docker: Error response from daemon: failed to create shim task: OCI runtime create failed: " +
+			"runc create failed: unable to start container process: exec: \"/sbin/docker-init\": stat /sbin/docker-init: permission denied: unknown\n"}, ClassMachine},
 		{"dash, too many files", Exit{Code: 126, StderrTail: "/bin/sh: 1: /x: Too many open files\n"}, ClassMachine},
 		{"the agent's own exit code", Exit{Code: 127, StderrTail: "bye\n"}, ClassAgent},
 		{"the agent's own text", Exit{Code: 1, StderrTail: "notes.txt: not found\n"}, ClassAgent},

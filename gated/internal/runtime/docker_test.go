@@ -36,7 +36,7 @@ func (tr runtimeTest) containers(t *testing.T) {
 	t.Run("no image", func(t *testing.T) {
 		spec := e.spec
 		spec.Image = "nosuchimage:1"
-		exit := w.start(t, spec).finish()
+		exit := w.launch(t, spec).finish()
 		if !isSetup(exit.Err) || !strings.Contains(exit.Reason(), "No such image: nosuchimage:1") {
 			t.Errorf("exit %+v", exit)
 		}
@@ -44,14 +44,14 @@ func (tr runtimeTest) containers(t *testing.T) {
 	t.Run("no such program in it", func(t *testing.T) {
 		spec := e.spec
 		w.change = func(s *Spec) { s.Command = "true" } // the image has no shell
-		exit := w.start(t, spec).finish()
+		exit := w.launch(t, spec).finish()
 		if exit.Code != 127 || !isSetup(exit.Err) || !strings.Contains(exit.Reason(), "/bin/sh") {
 			t.Errorf("exit %+v", exit)
 		}
 	})
 	t.Run("no engine", func(t *testing.T) {
 		gone := testRuntime{Docker{Client: "docker", Environ: []string{"DOCKER_HOST=unix:///nonexistent"}, Network: "none"}, func(*Spec) {}}
-		exit := gone.start(t, e.spec).finish()
+		exit := gone.launch(t, e.spec).finish()
 		if ClassOf(exit.Err) != ClassMachine || !strings.Contains(exit.Reason(), "daemon") {
 			t.Errorf("exit %+v", exit)
 		}

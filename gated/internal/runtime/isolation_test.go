@@ -106,7 +106,33 @@ type agentRun struct {
 	p *Proc
 }
 
+// start starts an agent, in docker until it answers unless the machine is not to
+// blame: a busy engine starts a container now and then without its files.
 func (w testRuntime) start(t testing.TB, spec Spec) agentRun {
+	t.Helper()
+	c := w.launch(t, spec)
+	if _, inDocker := w.runtime.(Docker); !inDocker {
+		return c
+	}
+	for range maxStarts {
+		if err := c.p.Send([]byte("env LANG\n")); err != nil {
+			t.Fatal(err)
+		}
+		ev := next(t, c.p)
+		if ev.Frame != nil {
+			return c
+		}
+		if ev.Exit == nil || ClassOf(ev.Exit.Err) != ClassMachine {
+			t.Fatalf("%+v, exit %+v", ev, ev.Exit)
+		}
+		t.Log(ev.Exit.Err)
+		c = w.launch(t, spec)
+	}
+	return c
+}
+
+// launch starts an agent.
+func (w testRuntime) launch(t testing.TB, spec Spec) agentRun {
 	t.Helper()
 	w.change(&spec)
 	p, err := w.runtime.Start(t.Context(), spec)
@@ -120,6 +146,9 @@ func (w testRuntime) start(t testing.TB, spec Spec) agentRun {
 	})
 	return agentRun{t, p}
 }
+
+// maxStarts is how often an agent is started in vain.
+const maxStarts = 10
 
 // ask gives an order and returns the answer.
 func (c agentRun) ask(order string) string {
@@ -419,7 +448,7 @@ func (tr runtimeTest) programMissing(t *testing.T, w testRuntime, e fixture) {
 		spec.Command = command
 		// It is the latter if the PATH has folders that are closed to the user.
 		missing := regexp.MustCompile("not found|Permission denied")
-		if exit := w.start(t, spec).finish(); !isSetup(exit.Err) || !missing.MatchString(exit.Reason()) {
+		if exit := w.launch(t, spec).finish(); !isSetup(exit.Err) || !missing.MatchString(exit.Reason()) {
 			t.Errorf("%s: %+v", command, exit)
 		}
 	}
