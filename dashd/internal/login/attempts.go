@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"arizuko/pkg/httpx"
 )
 
 const (
@@ -16,9 +18,11 @@ const (
 	compareInterval = 2 * time.Millisecond
 	// failureDelay is how long a wrong password waits for its answer.
 	failureDelay = time.Second
-	// maxDelayed bounds the requests that wait for failureDelay; further wrong ones are answered
-	// at once, since the comparisons are slow already.
-	maxDelayed = 100
+	// maxDelayed bounds the requests that wait for failureDelay, delayedShare the share of the open
+	// connections that they may take; further wrong ones are answered at once, since the
+	// comparisons are slow already.
+	maxDelayed   = 100
+	delayedShare = 4
 	// failureLogInterval bounds the log lines about failed attempts after the first ones.
 	failureLogInterval = 10 * time.Second
 	maxFailureLogs     = 20
@@ -38,7 +42,7 @@ func newAttempts(password string) *attempts {
 	return &attempts{
 		password:  sha256.Sum256([]byte(password)),
 		comparing: make(chan struct{}, 1),
-		delayed:   make(chan struct{}, maxDelayed),
+		delayed:   make(chan struct{}, min(maxDelayed, httpx.MaxConns()/delayedShare)),
 		report:    &reports{limit: rate.NewLimiter(rate.Every(failureLogInterval), maxFailureLogs)},
 	}
 }
