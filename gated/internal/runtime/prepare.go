@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // preparation gives a sandbox what it needs from outside. Bubblewrap holds the agent
@@ -63,14 +66,19 @@ func newPreparation(runID int64, network networkPlan, user bool) (p *preparation
 		p.files = append(p.files, program)
 	}
 	if network.network == NetworkOwn {
-		resolv, err := fileWith(network.resolvers.String())
-		if err != nil {
-			return p, err
-		}
-		p.resolvFD = infoFD + len(p.files)
-		p.files = append(p.files, resolv)
+		p.resolvFD, err = p.add(network.resolvers.String())
 	}
-	return p, nil
+	return p, err
+}
+
+// add gives bubblewrap a file with that content and returns its descriptor there.
+func (p *preparation) add(content string) (fd int, err error) {
+	f, err := fileWith(content)
+	if err != nil {
+		return 0, err
+	}
+	p.files = append(p.files, f)
+	return infoFD + len(p.files) - 1, nil
 }
 
 // holdPipe is a pipe whose reading end is a writing end, too: who reads it waits even
@@ -89,18 +97,21 @@ func holdPipe() (hold, release *os.File, err error) {
 	return os.NewFile(uintptr(both), "hold"), release, nil
 }
 
-// fileWith is an open file that has no name.
+// fileWith is an open file in memory.
 func fileWith(content string) (*os.File, error) {
-	r, w, err := os.Pipe()
+	fd, err := unix.MemfdCreate("arizuko", unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, err
+		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	defer w.Close()
-	// Far less than a pipe takes: name servers and search domains.
-	if _, err := w.WriteString(content); err != nil {
-		return nil, errors.Join(err, r.Close())
+	f := os.NewFile(uintptr(fd), "memory")
+	_, err = f.WriteString(content)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
 	}
-	return r, nil
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // args are bubblewrap's arguments.

@@ -16,6 +16,9 @@ import (
 	"arizuko/gated/internal/runtime/enter"
 )
 
+// shmSize is how many bytes a sandbox may keep in shared memory, which is its own.
+const shmSize = 256 << 20
+
 // Sandbox runs agents as processes confined by bubblewrap: they see the system's
 // programs, their group's folder, no other process, and nothing else of the data
 // folder.
@@ -138,7 +141,10 @@ func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
 		return nil, err
 	}
 	v.network = network.args(strconv.Itoa(prep.resolvFD))
-	machine, err := readCgroupFS()
+	var machine cgroupFS
+	if err = v.addAccounts(prep); err == nil {
+		machine, err = readCgroupFS()
+	}
 	if err == nil {
 		prep.group, err = newRunGroup(machine, s.cgroup(), spec.RunID, spec.Limits, spec.Required)
 	}
@@ -186,6 +192,7 @@ type view struct {
 	system   []string // bubblewrap's arguments for the system's folders
 	folders  []string // closed to the user: only what readable names of them is there
 	network  []string // bubblewrap's arguments for the network
+	accounts []string // bubblewrap's arguments for the tables that name the user
 	readable []string
 	data     string
 	temp     string
@@ -233,6 +240,25 @@ func (v *view) addReadable(path string) error {
 	return err
 }
 
+// addAccounts names the user to the agent.
+func (v *view) addAccounts(prep *preparation) error {
+	if v.user.IsZero() {
+		return nil
+	}
+	files, err := v.user.Accounts(v.shown)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		fd, err := prep.add(f.Content)
+		if err != nil {
+			return err
+		}
+		v.accounts = append(v.accounts, "--perms", "0644", "--ro-bind-data", strconv.Itoa(fd), f.Path)
+	}
+	return nil
+}
+
 // command is what runs in the sandbox to become argv. program is the descriptor of
 // gated's own program: bubblewrap runs as root if gated does, and the agent must not.
 func (v view) command(argv []string, program int) []string {
@@ -256,13 +282,16 @@ func (v view) args() []string {
 		args = append(args, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
 	}
 	args = append(args, v.system...)
+	args = append(args, v.accounts...)
 	args = append(args, v.network...)
 	args = append(args, "--proc", "/proc")
 	// Without capabilities root still owns these, and some of them control the kernel.
 	for _, path := range []string{"acpi", "asound", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"} {
 		args = append(args, "--ro-bind-try", "/proc/"+path, "/proc/"+path)
 	}
-	args = append(args, "--dev", "/dev", "--bind", v.temp, "/tmp")
+	// Bubblewrap's own /dev/shm belongs to gated's user.
+	args = append(args, "--dev", "/dev", "--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm")
+	args = append(args, "--bind", v.temp, "/tmp")
 	for _, path := range v.folders {
 		args = append(args, "--perms", "0755", "--tmpfs", path)
 	}

@@ -19,7 +19,8 @@ const maxLinks = 40
 
 // reach makes the order's paths reachable for its user. Folders that the user cannot
 // enter, such as /root and the data folder, are covered by empty ones that hold
-// nothing but these paths, in a mount namespace of its own.
+// nothing but these paths, in a mount namespace of its own. There the user has an
+// account, too.
 func (o Order) reach() error {
 	all, err := o.things()
 	if err != nil {
@@ -33,7 +34,10 @@ func (o Order) reach() error {
 		return fmt.Errorf("agents run as user %s and cannot enter %s, and gated must not mount anything (%w): "+
 			"let others enter that folder (chmod o+x), or run gated as a user other than root", o.User, closed, err)
 	}
-	defer unix.Umask(unix.Umask(0o022)) // for the folders made below
+	defer unix.Umask(unix.Umask(0o022)) // for the files and folders made below
+	if err := o.User.showAccounts(o.Dir, o.Dir); err != nil {
+		return fmt.Errorf("name user %s to the agent: %w", o.User, err)
+	}
 	for i := range all {
 		if err := all[i].open(); err != nil {
 			return err
