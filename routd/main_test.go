@@ -185,7 +185,7 @@ func TestStart_StoredRoutes_NamedInLogAndDaemons(t *testing.T) {
 	d.report(d.loader.Table()) // reloaded, with the same rows
 	done := make(chan error, 1)
 	go func() { done <- d.run(ctx) }()
-	const problem, opening = `route 1 matches nothing: match: sender: "Ann" is not an id`, "\nroute 2 (platform=telegram) lets any user reach"
+	const problem, opening = `route 1 matches nothing: match: sender: "Ann" is not an id`, "it drops no message\nroute 2 (platform=telegram) lets any user reach"
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		daemons, err := st.Daemons(t.Context())
 		if err != nil || time.Now().After(deadline) {

@@ -13,6 +13,9 @@ import (
 	"arizuko/pkg/routecheck"
 )
 
+// dropTarget is the target of a route by which messages are ignored.
+const dropTarget = "builtin:drop"
+
 // maxNotes bounds how many invalid rows are named; the rest is counted.
 const maxNotes = 20
 
@@ -70,7 +73,11 @@ func (t *Table) compile() {
 	index, invalid := match.Compile(rows)
 	t.index = index
 	for _, r := range invalid {
-		t.noteInvalid(r.ID, r.Err)
+		err := r.Err
+		if drop := t.Route(r.ID); drop != nil && drop.Target == dropTarget {
+			err = fmt.Errorf("%w; until then it drops no message", err)
+		}
+		t.noteInvalid(r.ID, err)
 	}
 	for _, r := range t.routes {
 		if r.Impulse == nil {
