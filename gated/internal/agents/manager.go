@@ -139,6 +139,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("find runs of the previous gated: %w", err)
 	}
 	m.killOrphans(left)
+	m.endFormer()
 	for _, r := range left {
 		failpoint.At(failpoint.Recovering)
 		if err := m.persist(ctx, func(tx *store.Tx) error { return m.recoverRun(tx, r) }); err != nil {
@@ -179,11 +180,28 @@ func (m *Manager) killOrphans(left []*msg.Run) {
 			if err != nil {
 				m.log.Error("agent of the previous gated may still be running: kill it by hand", "run", r.ID, "runtime", r.Runtime,
 					"pid", r.PID, "label", r.Label, "err", err)
+				return
 			}
 			m.log.Info("ended run of the previous gated", "run", r.ID, "folder", r.Folder, "killed", found)
 		})
 	}
 	all.Wait()
+}
+
+// endFormer ends what is left of runs and checks that are not recorded.
+func (m *Manager) endFormer() {
+	for kind, rt := range m.cfg.Runtimes {
+		former, ok := rt.(interface{ EndFormer() (bool, error) })
+		if !ok {
+			continue
+		}
+		ended, err := former.EndFormer()
+		if err != nil {
+			m.log.Error("something of the previous gated is left: end it by hand", "runtime", kind, "err", err)
+		} else if ended {
+			m.log.Info("ended processes, control groups or temporary folders of the previous gated", "runtime", kind)
+		}
+	}
 }
 
 func (m *Manager) endOrphan(r *msg.Run) (found bool, err error) {

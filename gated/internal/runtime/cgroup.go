@@ -433,7 +433,7 @@ func removeGroups(paths []string) (err error) {
 			continue
 		}
 		if !gone || last != nil {
-			err = errors.Join(err, e, fmt.Errorf("remove a run's control group: %w", last))
+			err = errors.Join(err, e, fmt.Errorf("remove a run's control group, whose processes are %v: %w", groupProcesses(path), last))
 			continue
 		}
 		_ = os.Remove(filepath.Dir(path)) // refused while it has other runs
@@ -451,31 +451,6 @@ func (g *runGroup) String() string {
 		words = append(words, "cgroup="+url.PathEscape(path))
 	}
 	return strings.Join(words, " ")
-}
-
-// removeLeftGroups removes the control groups of a run of an earlier gated: those of its
-// label, or those that it would have if it was not recorded.
-func (s Sandbox) removeLeftGroups(left Orphan) error {
-	var paths []string
-	for word := range strings.FieldsSeq(left.Label) {
-		if escaped, ok := strings.CutPrefix(word, "cgroup="); ok {
-			if path, err := url.PathUnescape(escaped); err == nil {
-				paths = append(paths, path)
-			}
-		}
-	}
-	if left.Label == "" {
-		c, err := readCgroupFS()
-		if err != nil {
-			return err
-		}
-		dirs, _ := c.instance(s.cgroup(), limitControllers()) // none that can be written has no group of the run
-		for _, dir := range dirs {
-			paths = append(paths, filepath.Join(dir.path, runGroupName(left.RunID)))
-			defer func() { _ = os.Remove(dir.path) }() // refused while it has runs
-		}
-	}
-	return removeGroups(paths)
 }
 
 func runGroupName(runID int64) string { return "run-" + strconv.FormatInt(runID, 10) }

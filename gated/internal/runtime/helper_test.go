@@ -26,6 +26,7 @@ type helperProcess struct {
 	Engine   *docker.Engine
 	Data     string
 	Spec     wireSpec
+	Busy     bool // it starts sandboxes and checks all the time
 }
 
 // wireSpec is a Spec without what cannot be written as JSON.
@@ -37,6 +38,9 @@ type wireSpec struct {
 // serve starts an agent, prints how to find it, and waits to be killed.
 func (s helperProcess) serve() error {
 	w := runtimeTest{s.Name, s.Attacker, s.Engine}.open(fixture{s.Data, s.Spec.Spec})
+	if s.Busy {
+		return startMany(w.runtime, s.Spec.Spec)
+	}
 	p, err := w.runtime.Start(context.Background(), s.Spec.Spec)
 	if err != nil {
 		return err
@@ -64,7 +68,7 @@ func (tr runtimeTest) orphaned(t *testing.T, w testRuntime, e fixture) {
 		spec.Limits = groupconfig.Limits{Memory: 1 << 30, CPUs: 1, PIDs: 200}
 	}
 	w.change(&spec)
-	order, err := json.Marshal(helperProcess{tr.name, tr.attacker, tr.engine, e.data, wireSpec{Spec: spec}})
+	order, err := json.Marshal(helperProcess{tr.name, tr.attacker, tr.engine, e.data, wireSpec{Spec: spec}, false})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ var errGone = errors.New("the sandbox has ended")
 
 // connect gives a sandbox that bubblewrap holds its network. up and d are nil where the
 // plan has none.
-func (p networkPlan) connect(ctx context.Context, init initProcess, runID int64) (up *uplink, d *door, err error) {
+func (p networkPlan) connect(ctx context.Context, init initProcess) (up *uplink, d *door, err error) {
 	if p.network == NetworkHost || p.network == NetworkNone && p.forward == "" {
 		return nil, nil, nil
 	}
@@ -40,7 +40,7 @@ func (p networkPlan) connect(ctx context.Context, init initProcess, runID int64)
 	}
 	defer ns.close()
 	if p.network == NetworkOwn {
-		if up, err = startUplink(p, ns, runID); err != nil {
+		if up, err = startUplink(p, ns); err != nil {
 			return nil, nil, err
 		}
 		err := up.await(ctx, init)
@@ -61,6 +61,7 @@ type namespace struct {
 	userns   string   // the namespace of users that it belongs to, "" if it is gated's own
 	owner    *os.File // userns leads to it; nil without
 	inside   []string // the command line up to the arguments of gated's own program
+	marks    []string // see networkPlan
 	holder   *exec.Cmd
 	stdin    io.Closer // ends the holder
 	listener net.Listener
@@ -91,7 +92,7 @@ func (n *namespace) close() {
 
 // enter starts the holder, which opens the listener of the door.
 func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace, err error) {
-	n = &namespace{}
+	n = &namespace{marks: p.marks}
 	defer func() {
 		if err != nil {
 			n.close()
@@ -126,7 +127,7 @@ func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace,
 // ExtraFiles.
 func (n *namespace) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, n.inside[0], append(n.inside[1:len(n.inside):len(n.inside)], args...)...)
-	cmd.Env, cmd.WaitDelay = []string{}, time.Second
+	cmd.Env, cmd.WaitDelay = append([]string{}, n.marks...), time.Second
 	return cmd
 }
 

@@ -57,6 +57,7 @@ type networkPlan struct {
 	// its own loopback; "" is none.
 	forward string
 	timeout time.Duration
+	marks   []string // environment entries by which the next gated finds the programs
 }
 
 // planNetwork finds the program that connects a sandbox.

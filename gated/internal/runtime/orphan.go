@@ -70,37 +70,58 @@ func isRun(runID int64, pid int, pidStart int64) (bool, error) {
 	}
 }
 
-// killMarked kills the processes of a run that was not recorded: those with its id
-// in their environment that work in the data folder, since other instances have
-// the same run ids. It returns when they have ended.
-func killMarked(runID int64, data string) (killed bool, err error) {
-	if data, err = filepath.EvalSymlinks(data); err != nil {
-		return false, err
-	}
+// killMarked kills the processes of a run that was not recorded: those with its id in
+// their environment that also are of this instance, since other instances have the same
+// run ids. It returns when they have ended.
+func killMarked(runID int64, ofInstance func(pid int) bool) (killed bool, err error) {
+	return killAllOf(func(pid int) bool { return hasMarker(pid, runMarker(runID)) && ofInstance(pid) })
+}
+
+// killAllOf kills the processes that match and those of the process groups that they
+// lead. It returns when they have ended; an error names those that have not.
+func killAllOf(match func(pid int) bool) (killed bool, err error) {
+	var left []int
+	clean := 0 // one look may miss what was just forked
 	gone, err := within(killWait, func() (bool, error) {
+		left = nil
 		pids, err := processes()
-		gone := true
 		for _, pid := range pids {
-			dir, e := os.Readlink(procPath(pid, "cwd"))
-			if e != nil || !strings.HasPrefix(dir, data+"/") || !hasMarker(pid, runMarker(runID)) {
+			st, e := readStat(pid)
+			if e != nil || st.dead() || pid <= 1 || pid == os.Getpid() || !match(pid) {
 				continue
 			}
-			if st, e := readStat(pid); e == nil && !st.dead() {
-				gone, killed = false, true
-				_ = syscall.Kill(pid, syscall.SIGKILL)
+			left, killed = append(left, pid), true
+			if st.group == pid {
+				_ = syscall.Kill(-pid, syscall.SIGKILL)
 			}
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		return gone, err
+		if clean++; len(left) > 0 {
+			clean = 0
+		}
+		return clean == 2, err
 	})
 	if err == nil && !gone {
-		err = fmt.Errorf("what run %d left is still there after SIGKILL", runID)
+		err = fmt.Errorf("processes %v are still there after SIGKILL", left)
 	}
 	return killed, err
 }
 
-func hasMarker(pid int, marker string) bool {
+func hasMarker(pid int, marker string) bool { return slices.Contains(environOf(pid), marker) }
+
+// environOf is the environment with which a process was started, nil if it is not known.
+func environOf(pid int) []string {
 	env, err := os.ReadFile(procPath(pid, "environ"))
-	return err == nil && slices.Contains(strings.Split(string(env), "\x00"), marker)
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(env), "\x00")
+}
+
+// worksIn reports whether the working directory of a process is inside dir.
+func worksIn(pid int, dir string) bool {
+	cwd, err := os.Readlink(procPath(pid, "cwd"))
+	return err == nil && strings.HasPrefix(cwd, dir+"/")
 }
 
 // within waits for a condition for up to limit.

@@ -9,20 +9,20 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"arizuko/gated/internal/runtime/enter"
 )
 
 // preparation gives a sandbox what it needs from outside. Bubblewrap holds the agent
 // until that is done.
 type preparation struct {
-	runID    int64
 	network  networkPlan
 	files    []*os.File // bubblewrap's, from infoFD on
 	resolvFD int        // of the resolv.conf, if the network has one
 	info     *os.File
-	release  *os.File // a byte written to it lets the agent start
+	release  *os.File // what is written to it lets the agent start; its end ends the sandbox
 	first    func() initProcess
 	done     chan struct{} // closed when run has returned, or is not called any more
 	finish   func()        // closes done
@@ -34,13 +34,14 @@ type preparation struct {
 const (
 	infoFD = 3 + iota
 	blockFD
+	gateFD    // the pipe of blockFD, for the step between bubblewrap and the agent
 	programFD // gated's own, if the agent has a user of its own
 )
 
 // newPreparation opens the files. user is set if the agent has a user of its own. The caller closes them with closeTheirs once
 // bubblewrap has started, and with close if it does not start.
-func newPreparation(runID int64, network networkPlan, user bool) (p *preparation, err error) {
-	p = &preparation{runID: runID, network: network, done: make(chan struct{})}
+func newPreparation(network networkPlan, user bool) (p *preparation, err error) {
+	p = &preparation{network: network, done: make(chan struct{})}
 	p.finish = sync.OnceFunc(func() { close(p.done) })
 	p.first = sync.OnceValue(func() initProcess { return readInfo(p.info) })
 	defer func() {
@@ -54,10 +55,10 @@ func newPreparation(runID int64, network networkPlan, user bool) (p *preparation
 		return p, err
 	}
 	p.files = append(p.files, infoWriter)
-	if hold, p.release, err = holdPipe(); err != nil {
+	if hold, p.release, err = os.Pipe(); err != nil {
 		return p, err
 	}
-	p.files = append(p.files, hold)
+	p.files = append(p.files, hold, hold)
 	if user {
 		program, err := os.Open(self)
 		if err != nil {
@@ -81,20 +82,13 @@ func (p *preparation) add(content string) (fd int, err error) {
 	return infoFD + len(p.files) - 1, nil
 }
 
-// holdPipe is a pipe whose reading end is a writing end, too: who reads it waits even
-// when gated has ended, until it is killed.
-func holdPipe() (hold, release *os.File, err error) {
-	var ends [2]int
-	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = syscall.Close(ends[0]) }()
-	both, err := syscall.Open("/proc/self/fd/"+strconv.Itoa(ends[0]), syscall.O_RDWR|syscall.O_CLOEXEC, 0)
-	release = os.NewFile(uintptr(ends[1]), "release")
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open a pipe once more: %w", err), release.Close())
-	}
-	return os.NewFile(uintptr(both), "hold"), release, nil
+// goAhead is one byte for bubblewrap and one line for the step after it. Bubblewrap goes
+// on at the end of the pipe, too, which gated's end is: only that step can tell.
+const goAhead = "\n" + enter.GoAhead
+
+// gateScript is that step if the agent has gated's user.
+func gateScript() string {
+	return fmt.Sprintf(`read -r go <&%d && exec "$@" %d<&-; exit %d`, gateFD, gateFD, enter.ExitFailed)
 }
 
 // fileWith is an open file in memory.
@@ -116,7 +110,7 @@ func fileWith(content string) (*os.File, error) {
 
 // args are bubblewrap's arguments.
 func (p *preparation) args() []string {
-	return []string{"--info-fd", strconv.Itoa(infoFD), "--block-fd", strconv.Itoa(blockFD)}
+	return []string{"--info-fd", strconv.Itoa(infoFD), "--block-fd", strconv.Itoa(blockFD), "--unsetenv", ownerName}
 }
 
 // closeTheirs closes bubblewrap's files: the reader of info sees their end then.
@@ -144,7 +138,7 @@ func (p *preparation) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, _ = p.release.Write([]byte{1}) // if it has ended, its exit says why
+	_, _ = p.release.WriteString(goAhead) // if it has ended, its exit says why
 	return nil
 }
 
@@ -152,7 +146,7 @@ func (p *preparation) equip(ctx context.Context, init initProcess) (err error) {
 	if err := p.group.add(init.pid); err != nil {
 		return err
 	}
-	p.up, p.door, err = p.network.connect(ctx, init, p.runID)
+	p.up, p.door, err = p.network.connect(ctx, init)
 	return err
 }
 

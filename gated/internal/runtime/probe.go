@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	goruntime "runtime"
 	"strings"
 
 	"arizuko/gated/internal/runtime/enter"
@@ -14,6 +15,9 @@ import (
 // probe finds the program it is given as $1, if there is one. Shells may find a path
 // that cannot be executed.
 const probe = `[ -z "$1" ] || { command -v "$1" >/dev/null && case $1 in /*) [ -x "$1" ];; esac; }`
+
+// checkDir begins the names of the probes' folders.
+const checkDir = "check-"
 
 // probeArgs are arguments of a shell that looks for the program of a command.
 func probeArgs(command string) []string { return []string{"-c", probe, "sh", program(command)} }
@@ -24,7 +28,7 @@ func probeDir(temp string, u User) (string, error) {
 	if _, err := os.Stat(temp); err != nil {
 		temp = "" // gated has not run yet
 	}
-	dir, err := os.MkdirTemp(temp, "check-")
+	dir, err := os.MkdirTemp(temp, checkDir+thisProcess().String()+"-")
 	if err == nil && !u.IsZero() {
 		err = os.Lchown(dir, u.UID, u.GID)
 	}
@@ -40,6 +44,8 @@ func runProbe(cmd *exec.Cmd, command, where string, prepare func() error) error 
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	goruntime.LockOSThread() // the kernel sends its parent-death signal when the thread ends
+	defer goruntime.UnlockOSThread()
 	err := cmd.Start()
 	if err == nil && prepare != nil {
 		if failed := prepare(); failed != nil {

@@ -55,8 +55,8 @@ type job struct {
 	argv  []string
 	env   []string
 	files []*os.File // open in the process from descriptor 3 on
-	// pinned starts the process from a thread that lives as long as the process: the
-	// kernel sends its parent-death signal when that thread ends.
+	// pinned kills the process with gated. It is started from a thread that lives as long
+	// as the process: the kernel sends its parent-death signal when that thread ends.
 	pinned bool
 	// terminate asks the agent to exit; nil: SIGTERM to the process group.
 	terminate func()
@@ -109,6 +109,9 @@ func start(ctx context.Context, spec Spec, j job) (*Proc, error) {
 	if !spec.User.IsZero() {
 		// Gated's terminal would take input from it.
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	}
+	if j.pinned {
+		p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}
 	// Descriptors that gated inherited are not for the agent. Kernels before 5.11 do
 	// not have the call.

@@ -142,7 +142,12 @@ func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
 
 // End kills the run's process group.
 func (p Process) End(_ context.Context, left Orphan) (found bool, err error) {
-	found, err = killGroup(left)
+	if left.PID == 0 {
+		mark := "TMPDIR=" + tempDir{p.Temp, left.RunID}.path()
+		found, err = killMarked(left.RunID, func(pid int) bool { return hasMarker(pid, mark) })
+	} else {
+		found, err = killGroup(left)
+	}
 	if err != nil {
 		return found, err
 	}

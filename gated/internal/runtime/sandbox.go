@@ -42,7 +42,7 @@ func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 	if err := errors.Join(err, spec.checkUser()); err != nil {
 		return err
 	}
-	dir, err := probeDir("", spec.User)
+	dir, err := probeDir(s.Temp, spec.User)
 	if err != nil {
 		return err
 	}
@@ -58,8 +58,8 @@ func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 	}
 	command := view.command(append([]string{shell}, probeArgs(spec.Command)...), programFD)
 	probe := exec.CommandContext(ctx, bwrap, slices.Concat(prep.args(), view.args(), command)...)
-	probe.Env, probe.ExtraFiles = spec.Env, prep.files
-	probe.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	probe.Env, probe.ExtraFiles = append([]string{s.ownerMarker()}, spec.Env...), prep.files
+	probe.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	where := " in the sandbox, where only the system, this program's folder and AGENT_READABLE are"
 	err = runProbe(probe, spec.Command, where, func() error {
 		prep.closeTheirs()
@@ -103,9 +103,9 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 	argv := slices.Concat([]string{bwrap}, prep.args(), view.args(), view.command([]string{shell, "-c", spec.Command}, programFD))
 	p, err := start(ctx, spec, job{
 		argv:      argv,
-		env:       append(without(spec.Env, "HOME", "TMPDIR"), "HOME="+view.shown, "TMPDIR=/tmp"),
+		env:       append(without(spec.Env, "HOME", "TMPDIR", ownerName), "HOME="+view.shown, "TMPDIR=/tmp", s.ownerMarker()),
 		files:     prep.files,
-		pinned:    true, // it is killed with its parent
+		pinned:    true,
 		terminate: func() { prep.first().terminate() },
 		cleanup: func(exit *Exit) {
 			// Only the agent's own exit: bubblewrap ends by a signal when the run is stopped.
@@ -136,7 +136,8 @@ func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
 	if err != nil {
 		return nil, err
 	}
-	prep, err := newPreparation(spec.RunID, network, !spec.User.IsZero())
+	network.marks = []string{runMarker(spec.RunID), s.ownerMarker()}
+	prep, err := newPreparation(network, !spec.User.IsZero())
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +163,15 @@ func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
 // for it for ever. A gated that was killed then had not recorded anything yet.
 func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
 	if left.PID == 0 {
-		found, err = killMarked(left.RunID, s.Data)
+		data, err := filepath.EvalSymlinks(s.Data)
+		if err != nil {
+			return false, err
+		}
+		// Bubblewrap's first process works in / before it is done.
+		found, err = killMarked(left.RunID, func(pid int) bool { return s.isFormer(pid) || worksIn(pid, data) })
+		if err != nil {
+			return found, err
+		}
 	} else {
 		found, err = killGroup(left)
 	}
@@ -263,9 +272,9 @@ func (v *view) addAccounts(prep *preparation) error {
 // gated's own program: bubblewrap runs as root if gated does, and the agent must not.
 func (v view) command(argv []string, program int) []string {
 	if v.user.IsZero() {
-		return argv
+		return append([]string{shell, "-c", gateScript(), shell}, argv...)
 	}
-	order := enter.Order{User: v.user, Dir: v.shown, Command: argv}
+	order := enter.Order{User: v.user, Dir: v.shown, Gate: gateFD, Command: argv}
 	return append([]string{fmt.Sprintf("/proc/self/fd/%d", program)}, order.Args()...)
 }
 

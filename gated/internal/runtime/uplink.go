@@ -41,7 +41,7 @@ type uplink struct {
 const pastaScript = `"$@" 3<&- & pid=$!; { read -r _ <&3; kill $pid; } >/dev/null 2>&1 & wait $pid`
 
 // startUplink starts the process for a sandbox's network.
-func startUplink(plan networkPlan, ns *namespace, runID int64) (up *uplink, err error) {
+func startUplink(plan networkPlan, ns *namespace) (up *uplink, err error) {
 	up = &uplink{name: filepath.Base(plan.tool), ended: make(chan struct{})}
 	theirs, hold, err := os.Pipe()
 	if err != nil {
@@ -62,7 +62,7 @@ func startUplink(plan networkPlan, ns *namespace, runID int64) (up *uplink, err 
 	}
 	up.cmd = exec.Command(argv[0], argv[1:]...)
 	up.cmd.Dir = "/"
-	up.cmd.Env = []string{runMarker(runID), "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	up.cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, plan.marks...)
 	up.cmd.ExtraFiles = files
 	up.cmd.Stderr = &up.said
 	up.cmd.WaitDelay = uplinkStopTimeout

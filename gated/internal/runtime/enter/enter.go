@@ -27,6 +27,8 @@ const (
 	Prefix = "gated enter: "
 	// ExitFailed is the exit code with that line. An agent may use it too.
 	ExitFailed = 125
+	// GoAhead is what Order.Gate has to bring.
+	GoAhead = "\n"
 )
 
 // User is a user and its only group.
@@ -65,6 +67,9 @@ type Order struct {
 	// folder that is closed to the user the entries are shown, as far as their own modes
 	// allow. Those that do not exist are left out.
 	Readable []string
+	// Gate is a descriptor from which GoAhead is read before anything else; 0 is none.
+	// Its end means that gated has ended: the command must not run.
+	Gate int
 	// Command is the program, by its path, and its arguments.
 	Command []string
 }
@@ -78,6 +83,9 @@ func (o Order) Args() []string {
 	args = append(args, "--dir", o.Dir)
 	if o.Reach {
 		args = append(args, "--reach")
+	}
+	if o.Gate > 0 {
+		args = append(args, "--gate", strconv.Itoa(o.Gate))
 	}
 	for _, path := range o.Paths {
 		args = append(args, "--path", path)
@@ -97,6 +105,7 @@ func parse(args []string) (o Order, err error) {
 	})
 	fs.StringVar(&o.Dir, "dir", "", "")
 	fs.BoolVar(&o.Reach, "reach", false, "")
+	fs.IntVar(&o.Gate, "gate", 0, "")
 	list := func(to *[]string) func(string) error {
 		return func(path string) error {
 			*to = append(*to, path)
@@ -136,6 +145,11 @@ func (o Order) run(environ []string) error {
 	if err := closeOnExec(); err != nil {
 		return err
 	}
+	if o.Gate > 0 {
+		if err := awaitGoAhead(o.Gate); err != nil {
+			return err
+		}
+	}
 	if o.Reach {
 		if err := o.reach(); err != nil {
 			return err
@@ -150,6 +164,15 @@ func (o Order) run(environ []string) error {
 		return fmt.Errorf("%w: agents run as user %s, who must be able to enter their folder", err, o.User)
 	}
 	return &os.PathError{Op: "execute", Path: o.Command[0], Err: syscall.Exec(o.Command[0], o.Command, environ)}
+}
+
+func awaitGoAhead(fd int) error {
+	gate := os.NewFile(uintptr(fd), "gate")
+	defer gate.Close()
+	if _, err := io.ReadFull(gate, make([]byte, len(GoAhead))); err != nil {
+		return fmt.Errorf("gated has ended before the agent was started: %w", err)
+	}
+	return nil
 }
 
 // closeOnExec keeps every descriptor but the standard ones from the agent.

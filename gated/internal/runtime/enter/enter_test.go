@@ -27,7 +27,7 @@ func TestOrder_ArgsAndParse_RoundTrip(t *testing.T) {
 		{Dir: "/d", Command: []string{"/bin/sh", "-c", "true"}},
 		{
 			User: agent(), Reach: true, Dir: "/a b", Paths: []string{"/p", "-q"}, Readable: []string{"/r,s"},
-			Command: []string{"/bin/sh", "--user", "0:0"},
+			Gate: 5, Command: []string{"/bin/sh", "--user", "0:0"},
 		},
 	} {
 		args := o.Args()
@@ -46,6 +46,26 @@ func TestParse_RootOrNonsense_Refused(t *testing.T) {
 	}
 	if _, err := parse([]string{"--dir", "/"}); err == nil {
 		t.Error("no error without a command")
+	}
+}
+
+// Bubblewrap lets its program run when gated has ended.
+func TestGate_GatedHasEnded_CommandDoesNotRun(t *testing.T) {
+	for text, want := range map[string]int{GoAhead: 0, "": ExitFailed} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.WriteString(text)
+		cmd := exec.Command(os.Args[0], Order{Dir: "/", Gate: 3, Command: []string{"/bin/true"}}.Args()...)
+		cmd.ExtraFiles = []*os.File{r}
+		err = errors.Join(err, w.Close(), cmd.Start(), r.Close())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != want {
+			t.Errorf("%q: %v", text, cmd.ProcessState)
+		}
 	}
 }
 
