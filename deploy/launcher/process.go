@@ -67,7 +67,7 @@ func (l *launcher) execute(ctx context.Context, name string, args ...string) end
 	out := &source{console: l.console, name: name}
 	cmd := exec.Command(filepath.Join(l.bin, name), args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Env = append(os.Environ(), "DASH_PRINT_LINK=false") // the launcher prints the link, once
+	cmd.Env = append(cmd.Environ(), "DASH_PRINT_LINK=false") // the launcher prints the link, once
 	cmd.WaitDelay = drainTimeout
 	// A separate group: Ctrl-C in a terminal goes to the launcher alone, which knows the order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/signal"
 	"slices"
 	"strings"
@@ -145,19 +144,6 @@ func (p Program) health(ctx context.Context, out io.Writer) error {
 	}
 	_, err = out.Write(body)
 	return err
-}
-
-// sharedSecret returns the secret between the daemons, "" if it cannot be read.
-func sharedSecret() string {
-	base, err := config.Load[config.Base](os.Environ())
-	if err != nil {
-		return ""
-	}
-	secret, err := base.Secret()
-	if err != nil {
-		return ""
-	}
-	return secret
 }
 
 func exitCode(err error) int {
