@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/msg"
 )
@@ -64,30 +66,67 @@ func (m *Manager) linkFile(folder, from, name string) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(group)
+	to, err := openInbox(group, user)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	if err := root.Mkdir(inbox, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if err := chown(root, inbox, user); err != nil {
-		return err
-	}
-	return copyOnce(root, filepath.Join(inbox, name), src, user)
+	defer to.Close()
+	return copyOnce(to, name, src, user)
 }
 
-// chown gives a file to the group's user.
-func chown(root *os.Root, name string, user runtime.User) error {
+// openInbox opens the inbox in a group's folder, which it makes unless it exists. The
+// agent may put a link, a pipe or a folder of root in its place at any time.
+func openInbox(group string, user runtime.User) (*os.Root, error) {
+	parent, err := os.Open(group)
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	if err := unix.Mkdirat(int(parent.Fd()), inbox, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, &os.PathError{Op: "mkdir", Path: filepath.Join(group, inbox), Err: err}
+	}
+	fd, err := unix.Openat(int(parent.Fd()), inbox, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: filepath.Join(group, inbox), Err: err}
+	}
+	dir := os.NewFile(uintptr(fd), filepath.Join(group, inbox))
+	defer dir.Close()
+	if err := giveInbox(dir, user); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
+}
+
+// giveInbox gives an empty inbox of root, such as a new one, to the group's user. It
+// returns an error if another one is not that user's.
+func giveInbox(dir *os.File, user runtime.User) error {
 	if user.IsZero() {
 		return nil
 	}
-	return root.Lchown(name, user.UID, user.GID)
+	var owner unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &owner); err != nil {
+		return err
+	}
+	if int(owner.Uid) == user.UID {
+		return nil
+	}
+	if _, err := dir.Readdirnames(1); owner.Uid != 0 || !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s belongs to user %d, not to user %s of the group's agents", dir.Name(), owner.Uid, user)
+	}
+	return chown(dir, user)
 }
 
-// copyOnce copies src to name unless that exists. A copy, not a link: the agent
-// must not be able to change the stored file.
+// chown gives an open file to the group's user. It takes no name: the agent may have
+// put a hard link to a file of another user there.
+func chown(f *os.File, user runtime.User) error {
+	if user.IsZero() {
+		return nil
+	}
+	return f.Chown(user.UID, user.GID)
+}
+
+// copyOnce copies src to name in the inbox unless that exists. A copy, not a link: the
+// agent must not be able to change the stored file.
 func copyOnce(root *os.Root, name string, src io.Reader, user runtime.User) error {
 	if _, err := root.Lstat(name); err == nil {
 		return nil
@@ -102,7 +141,7 @@ func copyOnce(root *os.Root, name string, src io.Reader, user runtime.User) erro
 		return err
 	}
 	_, err = io.Copy(dst, src)
-	if err := errors.Join(err, chown(root, part, user), dst.Close()); err != nil {
+	if err := errors.Join(err, chown(dst, user), dst.Close()); err != nil {
 		return err
 	}
 	return root.Rename(part, name)

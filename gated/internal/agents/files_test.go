@@ -1,0 +1,127 @@
+package agents
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"arizuko/gated/internal/runtime"
+)
+
+// agentUser is the user that owns the group's folder in these tests.
+var agentUser = runtime.User{UID: 59001, GID: 59001}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+}
+
+// groupOf makes a group's folder that belongs to agentUser, and a file of root outside.
+func groupOf(t *testing.T) (group, foreign string) {
+	t.Helper()
+	group, foreign = t.TempDir(), filepath.Join(t.TempDir(), "foreign")
+	if err := errors.Join(os.Lchown(group, agentUser.UID, agentUser.GID), os.WriteFile(foreign, []byte("secret"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return group, foreign
+}
+
+func wantOwner(t *testing.T, path string, want int) {
+	t.Helper()
+	var st syscall.Stat_t
+	if err := syscall.Lstat(path, &st); err != nil || int(st.Uid) != want || int(st.Gid) != want {
+		t.Errorf("%s belongs to %d:%d, want %d, %v", path, st.Uid, st.Gid, want, err)
+	}
+}
+
+func TestOpenInbox_NewOrEmpty_BelongsToTheAgent(t *testing.T) {
+	needRoot(t)
+	for _, made := range []bool{false, true} { // by a gated that was killed before it gave it
+		group, _ := groupOf(t)
+		dir := filepath.Join(group, inbox)
+		if made {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			to, err := openInbox(group, agentUser)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = errors.Join(copyOnce(to, "1-1-cat.txt", strings.NewReader("meow"), agentUser), to.Close())
+			if b, readErr := os.ReadFile(filepath.Join(dir, "1-1-cat.txt")); err != nil || readErr != nil || string(b) != "meow" {
+				t.Errorf("%q, %v, %v", b, err, readErr)
+			}
+		}
+		wantOwner(t, dir, agentUser.UID)
+		wantOwner(t, filepath.Join(dir, "1-1-cat.txt"), agentUser.UID)
+	}
+}
+
+func TestOpenInbox_NotTheAgents_IsRefusedAndKeepsItsOwner(t *testing.T) {
+	needRoot(t)
+	for name, put := range map[string]func(dir, private, foreign string) error{
+		"hard link":      func(dir, _, foreign string) error { return os.Link(foreign, dir) },
+		"link":           func(dir, _, _ string) error { return os.Symlink("private", dir) },
+		"link outside":   func(dir, _, foreign string) error { return os.Symlink(filepath.Dir(foreign), dir) },
+		"folder of root": func(dir, private, _ string) error { return os.Rename(private, dir) },
+		"pipe":           func(dir, _, _ string) error { return syscall.Mkfifo(dir, 0o600) },
+		"empty folder of a third user": func(dir, _, _ string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.Lchown(dir, 59002, 59002))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			group, foreign := groupOf(t)
+			dir, private := filepath.Join(group, inbox), filepath.Join(group, "private")
+			if err := errors.Join(os.Mkdir(private, 0o700), os.WriteFile(filepath.Join(private, "key"), nil, 0o600), put(dir, private, foreign)); err != nil {
+				t.Fatal(err)
+			}
+			var before, after syscall.Stat_t
+			if err := syscall.Lstat(dir, &before); err != nil {
+				t.Fatal(err)
+			}
+			if to, err := openInbox(group, agentUser); err == nil {
+				_ = to.Close()
+				t.Error("it was opened")
+			}
+			if err := syscall.Lstat(dir, &after); err != nil || after.Uid != before.Uid || after.Ino != before.Ino {
+				t.Errorf("it belongs to user %d, before to %d, %v", after.Uid, before.Uid, err)
+			}
+			wantOwner(t, foreign, 0)
+		})
+	}
+}
+
+// readerFunc is a file that is read while something else happens.
+type readerFunc func(b []byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// The agent puts a hard link to a file of root in place of the copy that is written.
+func TestCopyOnce_CopyIsReplacedMeanwhile_GivesNoForeignFile(t *testing.T) {
+	needRoot(t)
+	group, foreign := groupOf(t)
+	to, err := openInbox(group, agentUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	part := filepath.Join(group, inbox, "1-1-cat.txt.part")
+	src := readerFunc(func([]byte) (int, error) {
+		if err := errors.Join(os.Remove(part), os.Link(foreign, part)); err != nil {
+			t.Error(err)
+		}
+		return 0, io.EOF
+	})
+	if err := copyOnce(to, "1-1-cat.txt", src, agentUser); err != nil {
+		t.Error(err)
+	}
+	wantOwner(t, foreign, 0)
+}
