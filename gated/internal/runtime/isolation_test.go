@@ -292,7 +292,7 @@ func (tr runtimeTest) otherFiles(t *testing.T, w testRuntime, e fixture) {
 		t.Errorf("the data folder: %q", answer)
 	}
 	gated := os.Getpid()
-	c.refused(fmt.Sprintf("signal %d", gated))
+	c.refused(fmt.Sprintf("signal %d", gated), fmt.Sprintf("trace %d", gated))
 	for _, path := range []string{fmt.Sprintf("/proc/%d/environ", gated), "/proc/1/environ", "/proc/self/environ", "/proc/1/cmdline"} {
 		if answer := c.ask("read " + path); strings.Contains(answer, "t-value") || strings.Contains(answer, "runtime.test") {
 			t.Errorf("%s: %q", path, answer)

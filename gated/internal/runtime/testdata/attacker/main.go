@@ -10,6 +10,7 @@
 //	files         pipes and files it has open besides the three it was given
 //	env NAME      the variable
 //	signal PID    whether there is such a process to be signalled
+//	trace PID     attaches to the process as a debugger, and lets it go
 //	dial ADDR     connects by TCP and reads; unix:NAME connects to an abstract socket
 //	dial-any ADDR…  the same with all at once: the addresses that can be reached, with what was read
 //	serve ADDR    answers HTTP requests with their cookies
@@ -36,6 +37,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -103,6 +105,12 @@ func obey(order, what string) (string, error) {
 			return "", err
 		}
 		return "", syscall.Kill(pid, 0)
+	case "trace":
+		pid, err := strconv.Atoi(what)
+		if err != nil {
+			return "", err
+		}
+		return "", trace(pid)
 	case "dial":
 		return dial(what)
 	case "dial-any":
@@ -148,6 +156,17 @@ func obey(order, what string) (string, error) {
 		return "", fmt.Errorf("no such order %q", order)
 	}
 	return "", nil
+}
+
+func trace(pid int) error {
+	runtime.LockOSThread() // the tracer is a thread
+	defer runtime.UnlockOSThread()
+	if err := syscall.PtraceAttach(pid); err != nil {
+		return err
+	}
+	var status syscall.WaitStatus
+	_, err := syscall.Wait4(pid, &status, syscall.WALL, nil) // it has stopped
+	return errors.Join(err, syscall.PtraceDetach(pid))
 }
 
 func list(dir string) (string, error) {
