@@ -120,13 +120,13 @@ func (c *AgentConfig) agentUser() (runtime.User, error) {
 func (c *AgentConfig) users(data string, log *slog.Logger) (*agentuser.Users, error) {
 	u, err := c.agentUser()
 	if err != nil || u.IsZero() {
-		return agentuser.New(u, log), err
+		return agentuser.New(data, u, log), err
 	}
 	var owner syscall.Stat_t
 	if err := syscall.Stat(data, &owner); err == nil && int(owner.Uid) == u.UID {
 		return nil, fmt.Errorf("AGENT_USER: %s owns the data folder %s, and could read the secret: name another user", c.AgentUser, data)
 	}
-	return agentuser.New(u, log), nil
+	return agentuser.New(data, u, log), nil
 }
 
 // runtimes returns every runtime. data is the absolute path of the data folder.

@@ -115,7 +115,7 @@ func TestRuntimes(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Setenv("ARIZUKO_DATA", t.TempDir())
 	t.Setenv("ARIZUKO_SECRET", "0123456789abcdef")
-	user := agentuser.New(runtime.User{}, nil).Describe()
+	user := agentuser.New("", runtime.User{}, nil).Describe()
 	for command, want := range map[string]string{
 		"exec sh -s":   "agents run as process: exec sh -s\nuser of the agents: " + user + "\n",
 		"nosuchagent ": "agents cannot be run as process: the agent's program nosuchagent is not found",

@@ -119,7 +119,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 		cfg.Backoff = backoff
 	}
 	if cfg.Users == nil {
-		cfg.Users = agentuser.New(runtime.User{}, log)
+		cfg.Users = agentuser.New(cfg.Data, runtime.User{}, log)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{

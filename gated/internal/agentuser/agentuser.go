@@ -29,7 +29,8 @@ const (
 // Users gives groups' folders their owners. Its methods may be called from any
 // goroutine.
 type Users struct {
-	root  bool // gated is root
+	root  bool   // gated is root
+	data  string // the data folder
 	fixed runtime.User
 	log   *slog.Logger
 	known func(id int) bool // the machine has a user or group with that number
@@ -38,9 +39,10 @@ type Users struct {
 }
 
 // New returns the users of this machine's agents: fixed for all groups, or if that is
-// zero a number for each. A gated that is not root runs agents as its own user.
-func New(fixed runtime.User, log *slog.Logger) *Users {
-	return &Users{root: os.Getuid() == 0, fixed: fixed, log: log, known: known}
+// zero a number for each. A gated that is not root runs agents as its own user. data is
+// the data folder.
+func New(data string, fixed runtime.User, log *slog.Logger) *Users {
+	return &Users{root: os.Getuid() == 0, data: data, fixed: fixed, log: log, known: known}
 }
 
 func known(id int) bool {
@@ -72,7 +74,8 @@ func (u *Users) Example() runtime.User {
 }
 
 // Claim returns the user that owns a group's folder, zero for gated's own. A folder
-// that has none yet is given to its user with all that is in it.
+// that has none yet is given to its user with all that is in it. One that belongs to a
+// user of the machine stays as it is: Claim returns a SetupError.
 func (u *Users) Claim(dir string) (runtime.User, error) {
 	if !u.root {
 		return runtime.User{}, nil
@@ -92,6 +95,11 @@ func (u *Users) Claim(dir string) (runtime.User, error) {
 	if user.IsZero() && numbered(owner.UID) {
 		user = runtime.User{UID: owner.UID, GID: owner.UID}
 	}
+	if owner.UID != user.UID {
+		if err := u.mayTake(dir, owner.UID); err != nil {
+			return runtime.User{}, err
+		}
+	}
 	if user.IsZero() {
 		if user, err = u.next(dir); err != nil {
 			return runtime.User{}, err
@@ -102,6 +110,28 @@ func (u *Users) Claim(dir string) (runtime.User, error) {
 	}
 	u.log.Info("giving folder to user", "file", dir, "user", user.String())
 	return user, u.give(top, owner, user)
+}
+
+// mayTake returns an error unless a folder's owner is root, a number of a group, or the
+// owner of the data folder, which an earlier gated may have run as.
+func (u *Users) mayTake(dir string, owner int) error {
+	if owner == 0 || numbered(owner) {
+		return nil
+	}
+	var data unix.Stat_t
+	if err := unix.Stat(u.data, &data); err != nil {
+		return &os.PathError{Op: "stat", Path: u.data, Err: err}
+	}
+	if owner == int(data.Uid) {
+		return nil
+	}
+	name := strconv.Itoa(owner)
+	if found, err := user.LookupId(name); err == nil {
+		name = found.Username
+	}
+	return &runtime.SetupError{Err: fmt.Errorf(
+		"user %s owns the folder %[2]s of the group, and gated, which is root, takes no user's files: run `chown -R 0:0 '%[2]s'` to let gated give it to the group's agents, or set AGENT_USER=%[1]s to run all agents as that user",
+		name, dir)}
 }
 
 func numbered(uid int) bool { return uid >= First && uid <= Last }

@@ -25,10 +25,11 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// newUsers returns users on a machine that knows none, and what they log.
+// newUsers returns users on a machine that knows none, with a data folder of root, and
+// what they log.
 func newUsers(fixed runtime.User) (*Users, *bytes.Buffer) {
 	log := &bytes.Buffer{}
-	u := New(fixed, slog.New(slog.NewTextHandler(log, nil)))
+	u := New("/", fixed, slog.New(slog.NewTextHandler(log, nil)))
 	u.known = func(int) bool { return false }
 	return u, log
 }
@@ -102,11 +103,12 @@ func TestClaim_NumberPerGroup_KeptByTheFolder(t *testing.T) {
 	}
 }
 
-// The former owner may own the database too.
-func TestClaim_OwnerIsAUserOfTheMachine_IsReplaced(t *testing.T) {
+// An earlier gated was the user that owns the data folder, and could read the secret.
+func TestClaim_OwnerOfTheDataFolder_IsReplaced(t *testing.T) {
 	needRoot(t)
 	u, _ := newUsers(runtime.User{})
-	dir := mkdir(t, t.TempDir(), "a", 1000)
+	u.data = mkdir(t, t.TempDir(), "data", 1000)
+	dir := mkdir(t, u.data, "a", 1000)
 	mkdir(t, dir, "of the owner", 1000)
 	mkdir(t, dir, "of a third", 1001)
 	if got := claim(t, u, dir); got != number(First) {
@@ -115,6 +117,48 @@ func TestClaim_OwnerIsAUserOfTheMachine_IsReplaced(t *testing.T) {
 	want := map[string]string{"": "30000:30000", "of the owner": "30000:30000", "of a third": "1001:1001"}
 	if diff := cmp.Diff(want, owners(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestClaim_FolderOfAnotherUser_IsASetupErrorAndKeepsItsOwner(t *testing.T) {
+	needRoot(t)
+	dir := mkdir(t, t.TempDir(), "a", 29999)
+	mkdir(t, dir, "of the owner", 29999)
+	mkdir(t, dir, "of root", 0)
+	before := owners(t, dir)
+	numbers, _ := newUsers(runtime.User{})
+	fixed, _ := newUsers(number(29998))
+	for _, u := range []*Users{numbers, fixed} {
+		user, err := u.Claim(dir)
+		if !errors.As(err, new(*runtime.SetupError)) || !user.IsZero() {
+			t.Fatalf("%s, %v", user, err)
+		}
+		for _, want := range []string{"user 29999 owns", "chown -R 0:0 '" + dir + "'", "AGENT_USER=29999"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q is not in %q", want, err)
+			}
+		}
+		if diff := cmp.Diff(before, owners(t, dir)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	owner, _ := newUsers(number(29999))
+	if got := claim(t, owner, dir); got != number(29999) {
+		t.Errorf("with AGENT_USER: %s", got)
+	}
+	if diff := cmp.Diff(before, owners(t, dir)); diff != "" {
+		t.Errorf("with AGENT_USER (-want +got):\n%s", diff)
+	}
+	given := owners(t, dir)
+	for name := range given {
+		given[name] = "30000:30000"
+		if err := os.Lchown(filepath.Join(dir, name), 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim(t, numbers, dir)
+	if diff := cmp.Diff(given, owners(t, dir)); diff != "" {
+		t.Errorf("after chown (-want +got):\n%s", diff)
 	}
 }
 
