@@ -181,7 +181,7 @@ type scenarioRun struct {
 
 // waitingAgent is the demo agent, except that it answers "wait for it" only after releaseAgents.
 const waitingAgent = `while IFS= read -r line; do
-	case $line in *"wait for it"*) until [ -e "$HOME/released" ]; do sleep 0.02; done ;; esac
+	case $line in *"wait for it"*) until [ -e released ]; do sleep 0.02; done ;; esac
 	printf '%s\n' "$line"
 done | exec %demo`
 
@@ -323,7 +323,11 @@ func deliverAt(at time.Time, where location) action {
 func releaseAgents(at int, where location) action {
 	return func(r *scenarioRun) {
 		r.T.Helper()
-		r.OK(os.WriteFile(filepath.Join(r.Data, "released"), nil, 0o600))
+		groups, err := filepath.Glob(filepath.Join(r.Data, "groups", "[a-z]*"))
+		r.OK(err)
+		for _, group := range groups {
+			r.OK(os.WriteFile(filepath.Join(group, "released"), nil, 0o600))
+		}
 		r.WaitIdle()
 		r.deliver(r.minute(at), where.chat, delivered)
 	}
