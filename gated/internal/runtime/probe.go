@@ -44,6 +44,7 @@ func runProbe(cmd *exec.Cmd, command, where string, prepare func() error) error 
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = killWait // what it has started may hold its output open
 	goruntime.LockOSThread() // the kernel sends its parent-death signal when the thread ends
 	defer goruntime.UnlockOSThread()
 	err := cmd.Start()
