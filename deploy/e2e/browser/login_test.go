@@ -35,7 +35,7 @@ func linkWorksOnce(t *testing.T, b *browser.Browser) {
 	p.WaitConnected()
 	other := &page{b.OpenIsolated(t), t}
 	other.Visit(i.link)
-	other.says("[role=alert]", "This link was used before or has expired.")
+	other.says("[role=alert]", "This link was used before or has expired:")
 	other.says("main", "dashd login")
 	other.Visit(i.url + "/chat/main")
 	other.says("main", "Log in with a link")

@@ -65,10 +65,10 @@ done
 
 func conversation(t *testing.T, b *browser.Browser) {
 	agent := filepath.Join(t.TempDir(), "agent")
-	if err := os.WriteFile(agent, []byte(worker), 0o700); err != nil {
+	if err := os.WriteFile(agent, []byte(worker), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	i := start(t, "AGENT_COMMAND=exec "+agent, "ASSISTANT_NAME=Ada")
+	i := start(t, "AGENT_COMMAND=exec "+agent, "AGENT_READABLE="+agent, "ASSISTANT_NAME=Ada")
 	p := i.logIn(b)
 	p.tab("#deploy")
 	p.SendMessage("How is staging?")
