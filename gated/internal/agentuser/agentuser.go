@@ -91,14 +91,16 @@ func (u *Users) Claim(dir string) (runtime.User, error) {
 	if err != nil {
 		return runtime.User{}, err
 	}
+	own, err := u.numbers()
+	if err != nil {
+		return runtime.User{}, err
+	}
 	user := u.fixed
-	if user.IsZero() && numbered(owner.UID) {
+	if user.IsZero() && own.has(owner.UID) {
 		user = runtime.User{UID: owner.UID, GID: owner.UID}
 	}
-	if owner.UID != user.UID {
-		if err := u.mayTake(dir, owner.UID); err != nil {
-			return runtime.User{}, err
-		}
+	if owner.UID != user.UID && owner.UID != 0 && owner.UID != own.dataOwner && !own.has(owner.UID) {
+		return runtime.User{}, ofAnotherUser(dir, owner.UID)
 	}
 	if user.IsZero() {
 		if user, err = u.next(dir); err != nil {
@@ -109,22 +111,12 @@ func (u *Users) Claim(dir string) (runtime.User, error) {
 		return user, nil
 	}
 	u.log.Info("giving folder to user", "file", dir, "user", user.String())
-	return user, u.give(top, owner, user)
+	return user, u.give(top, own, owner, user)
 }
 
-// mayTake returns an error unless a folder's owner is root, a number of a group, or the
-// owner of the data folder, which an earlier gated may have run as.
-func (u *Users) mayTake(dir string, owner int) error {
-	if owner == 0 || numbered(owner) {
-		return nil
-	}
-	var data unix.Stat_t
-	if err := unix.Stat(u.data, &data); err != nil {
-		return &os.PathError{Op: "stat", Path: u.data, Err: err}
-	}
-	if owner == int(data.Uid) {
-		return nil
-	}
+// ofAnotherUser is why a folder is not taken: its owner is neither root, nor a number of a
+// group, nor the owner of the data folder, which an earlier gated may have run as.
+func ofAnotherUser(dir string, owner int) error {
 	name := strconv.Itoa(owner)
 	if found, err := user.LookupId(name); err == nil {
 		name = found.Username
@@ -134,7 +126,36 @@ func (u *Users) mayTake(dir string, owner int) error {
 		name, dir)}
 }
 
-func numbered(uid int) bool { return uid >= First && uid <= Last }
+// numbers tells the numbers that gated has given to groups from those of users.
+type numbers struct {
+	known     func(id int) bool
+	dataOwner int
+	asked     map[int]bool
+}
+
+func (u *Users) numbers() (*numbers, error) {
+	var data unix.Stat_t
+	if err := unix.Stat(u.data, &data); err != nil {
+		return nil, &os.PathError{Op: "stat", Path: u.data, Err: err}
+	}
+	return &numbers{known: u.known, dataOwner: int(data.Uid), asked: map[int]bool{}}, nil
+}
+
+// has reports whether a number is of a group: a user of the machine may have one of the
+// range, too, and even own the data folder.
+func (n *numbers) has(uid int) bool {
+	if !inRange(uid) || uid == n.dataOwner {
+		return false
+	}
+	ours, asked := n.asked[uid]
+	if !asked {
+		ours = !n.known(uid)
+		n.asked[uid] = ours
+	}
+	return ours
+}
+
+func inRange(uid int) bool { return uid >= First && uid <= Last }
 
 // next returns a number above those of the folders beside dir, or the lowest free one
 // if there is none.
@@ -179,7 +200,7 @@ func neighbours(dir string) (map[int]bool, error) {
 		if err != nil {
 			continue // it is gone
 		}
-		if st, ok := info.Sys().(*syscall.Stat_t); ok && numbered(int(st.Uid)) {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && inRange(int(st.Uid)) {
 			used[int(st.Uid)] = true
 		}
 	}

@@ -322,3 +322,21 @@ func TestLookup(t *testing.T) {
 		t.Errorf("a number without a name: %s, %v", user, err)
 	}
 }
+
+// A directory service may give users numbers of the range.
+func TestClaim_UserOfTheRange_IsNotTakenForAGroup(t *testing.T) {
+	needRoot(t)
+	u, _ := newUsers(runtime.User{})
+	u.known = func(id int) bool { return id == 35001 }
+	dir := mkdir(t, t.TempDir(), "a", 35001)
+	if _, err := u.Claim(dir); !errors.As(err, new(*runtime.SetupError)) || owners(t, dir)[""] != "35001:35001" {
+		t.Errorf("%v, owners %v", err, owners(t, dir))
+	}
+
+	u.known = func(int) bool { return false }
+	u.data = mkdir(t, t.TempDir(), "data", 35001)
+	dir = mkdir(t, u.data, "a", 35001)
+	if got := claim(t, u, dir); got != number(35002) || owners(t, dir)[""] != "35002:35002" {
+		t.Errorf("with the data folder's owner: %s, owners %v", got, owners(t, dir))
+	}
+}
