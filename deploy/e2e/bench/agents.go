@@ -243,6 +243,7 @@ func asClaude(ctx context.Context, _ *bench) (*agentSetup, error) {
 		env: []string{
 			"CLAUDE_COMMAND=" + cli, "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + model.Key(),
 			"AGENT_ENV=CLAUDE_COMMAND,ANTHROPIC_BASE_URL,ANTHROPIC_API_KEY",
+			"AGENT_READABLE=" + bin + "," + filepath.Join(strings.TrimSpace(string(out)), "node_modules"),
 		},
 		release: func() error { return errors.Join(model.Close(), os.RemoveAll(bin)) },
 	}, nil
