@@ -16,6 +16,9 @@ const (
 	MaxResult = 128 << 10
 	// MaxResults is the size limit of all results of a turn in bytes.
 	MaxResults = 1 << 20
+	// MaxParts is the size limit of the results before a turn's last frame, in bytes: that
+	// one has room for a whole result. One frame of MaxFrames is kept for it, too.
+	MaxParts = MaxResults - MaxResult
 	// MaxSessionID is the size limit of a session id in bytes.
 	MaxSessionID = 256
 	// MaxError is the size limit of an error's text in bytes.

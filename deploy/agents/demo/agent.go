@@ -106,7 +106,8 @@ func (a *agent) answer(t turn) error {
 	case t.order.silent:
 		return a.write(agentproto.Frame{Status: agentproto.StatusOK, TurnID: t.id})
 	}
-	text := agentproto.Cut(a.describe(t), min(agentproto.MaxResult, agentproto.MaxResults/max(t.order.frames, 1))-maxCount)
+	room := min(agentproto.MaxResult, agentproto.MaxParts/max(t.order.frames-1, 1))
+	text := agentproto.Cut(a.describe(t), room-maxCount)
 	for i := 1; i < t.order.frames; i++ {
 		more := agentproto.Frame{Status: agentproto.StatusOK, TurnID: t.id, Final: new(bool)}
 		more.Result = fmt.Sprintf("%d/%d %s", i, t.order.frames, text)

@@ -162,6 +162,20 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
 		}
 	})
+	t.Run("long parts are within the limits of a turn", func(t *testing.T) {
+		s := open(t, binary)
+		s.send(first("1", "old", "frames 9\n"+strings.Repeat("long ", 50_000)))
+		rest, code := s.end()
+		size := 0
+		for _, f := range rest {
+			if f.More() {
+				size += len(f.Result)
+			}
+		}
+		if len(rest) != 9 || code != 0 || size > agentproto.MaxParts {
+			t.Errorf("%d frames, exit code %d, %d bytes before the last frame", len(rest), code, size)
+		}
+	})
 	t.Run("errors", func(t *testing.T) {
 		s := open(t, binary)
 		s.send(first("1", "old", "error transient 40"), message("2", "error permanent"), message("3", "error result"))

@@ -36,14 +36,14 @@ func (r *run) output(t *msg.Turn) *output {
 // room for a whole result.
 func (r *run) admit(t *msg.Turn, f agentproto.Frame) (text string, ok bool) {
 	out := r.output(t)
-	frames, room := agentproto.MaxFrames-out.frames, agentproto.MaxResults-out.bytes
+	maxFrames, maxBytes := agentproto.MaxFrames, agentproto.MaxResults
 	if r.isOpen(t.ID) && !ends(f) {
-		frames, room = frames-1, room-agentproto.MaxResult
+		maxFrames, maxBytes = agentproto.MaxFrames-1, agentproto.MaxParts
 	}
-	if frames < 1 {
+	if out.frames >= maxFrames {
 		return "", false
 	}
-	room = max(room, 0)
+	room := max(maxBytes-out.bytes, 0)
 	text = r.setup.redact(agentproto.Strip(f.Result))
 	if len(text) > room && room < minPart {
 		return "", false

@@ -26,7 +26,10 @@ type protocolChecker struct {
 }
 
 // written is what a run has answered to one turn.
-type written struct{ frames, bytes int }
+type written struct {
+	frames, bytes               int
+	tooManyFrames, tooManyBytes bool // were reported
+}
 
 // asked records a turn.
 func (l *protocolChecker) asked(turn string) {
@@ -69,7 +72,8 @@ func (l *protocolChecker) frame(f agentproto.Frame) (turn string, wrong []breach
 	return turn, wrong
 }
 
-// sizeBreaches checks the limits of a turn. What exceeds them is reported once.
+// sizeBreaches checks the limits of a turn. What exceeds them is reported once. The last frame
+// of a turn is always stored, and the ones before it have the limits without it.
 func (l *protocolChecker) sizeBreaches(turn string, f agentproto.Frame) (wrong []breach) {
 	add := func(fix, format string, args ...any) {
 		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
@@ -81,16 +85,25 @@ func (l *protocolChecker) sizeBreaches(turn string, f agentproto.Frame) (wrong [
 		l.written[turn] = &written{}
 	}
 	w, size := l.written[turn], len(agentproto.Strip(f.Result))
-	if w.frames++; w.frames == agentproto.MaxFrames+1 {
-		add("put more into one frame", "turn %s has more than %d frames; gated discards the others", turn, agentproto.MaxFrames)
+	maxFrames, maxBytes, where := agentproto.MaxFrames, agentproto.MaxResults, ""
+	last := !f.More() || f.Status == agentproto.StatusError
+	open := slices.Contains(l.open, turn)
+	if open && !last {
+		maxFrames, maxBytes, where = agentproto.MaxFrames-1, agentproto.MaxParts, " before its last one"
+	}
+	always := open && last
+	if w.frames++; w.frames > maxFrames && !always && !w.tooManyFrames {
+		w.tooManyFrames = true
+		add("put more into one frame", "turn %s has more than %d frames%s; gated discards the others", turn, maxFrames, where)
 	}
 	if size > agentproto.MaxResult {
 		add("answer more briefly, or write a file and name it", "a result of %d bytes; gated cuts it at %d", size, agentproto.MaxResult)
 	}
 	stored := min(size, agentproto.MaxResult)
-	if w.bytes <= agentproto.MaxResults && w.bytes+stored > agentproto.MaxResults {
+	if w.bytes+stored > maxBytes && !always && !w.tooManyBytes {
+		w.tooManyBytes = true
 		add("answer more briefly, or write a file and name it",
-			"the results of turn %s have more than %d bytes; gated discards the rest", turn, agentproto.MaxResults)
+			"the frames of turn %s%s have more than %d bytes of results; gated discards the rest", turn, where, maxBytes)
 	}
 	w.bytes += stored
 	if len(f.NewSessionID) > agentproto.MaxSessionID {

@@ -37,6 +37,8 @@ func TestChecker_Frame(t *testing.T) {
 		f.Result = strings.Repeat("x", n)
 		return f
 	}
+	longLast := long(agentproto.MaxResult)
+	longLast.Final = nil
 	session := func(n int) agentproto.Frame {
 		f := frameOf("1")
 		f.NewSessionID = strings.Repeat("s", n)
@@ -69,13 +71,17 @@ func TestChecker_Frame(t *testing.T) {
 		{"a delay in the past", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e", Kind: agentproto.KindTransient, RetryAfter: -5}, "1", "2", "retry_after is -5"},
 		{"a delay in milliseconds", nil, agentproto.Frame{Status: agentproto.StatusError, Error: "e", Kind: agentproto.KindTransient, RetryAfter: 40000}, "1", "2", "retry_after is 40000"},
 		{"the last frame allowed", times(agentproto.MaxFrames-1, partial), frameOf("1"), "1", "2", ""},
-		{"a frame too many", times(agentproto.MaxFrames, partial), frameOf("1"), "1", "2", "turn 1 has more than 100 frames"},
-		{"another frame too many", times(agentproto.MaxFrames+1, partial), frameOf("1"), "1", "2", ""},
+		{"as many as allowed before the last", times(agentproto.MaxFrames-2, partial), partial, "1", "1 2", ""},
+		{"a frame too many", times(agentproto.MaxFrames-1, partial), partial, "1", "1 2", "turn 1 has more than 99 frames before its last one"},
+		{"another frame too many", times(agentproto.MaxFrames, partial), partial, "1", "1 2", ""},
+		{"the last one of too many", times(agentproto.MaxFrames+1, partial), frameOf("1"), "1", "2", ""},
+		{"further ones of an ended turn", times(agentproto.MaxFrames, frameOf("1")), frameOf("1"), "1", "2", "turn 1 has more than 100 frames;"},
 		{"a long result", nil, long(agentproto.MaxResult), "1", "1 2", ""},
 		{"a result that is too long", nil, long(agentproto.MaxResult + 1), "1", "1 2", "a result of 131073 bytes; gated cuts it at 131072"},
-		{"long results", times(7, long(agentproto.MaxResult)), long(agentproto.MaxResult), "1", "1 2", ""},
-		{"results that are too long", times(8, long(agentproto.MaxResult)), partial, "1", "1 2", "the results of turn 1 have more than 1048576 bytes"},
-		{"further results", times(9, long(agentproto.MaxResult)), partial, "1", "1 2", ""},
+		{"long results", times(6, long(agentproto.MaxResult)), long(agentproto.MaxResult), "1", "1 2", ""},
+		{"results that are too long", times(7, long(agentproto.MaxResult)), partial, "1", "1 2", "turn 1 before its last one have more than 917504 bytes"},
+		{"further results", times(8, long(agentproto.MaxResult)), partial, "1", "1 2", ""},
+		{"the last one after long results", times(7, long(agentproto.MaxResult)), longLast, "1", "2", ""},
 		{"a long session id", nil, session(agentproto.MaxSessionID), "1", "2", ""},
 		{"a session id that is too long", nil, session(agentproto.MaxSessionID + 1), "1", "2", "newSessionId has 257 bytes"},
 		{"an error without a text", nil, agentproto.Frame{Status: agentproto.StatusError, Error: " "}, "1", "2", "without an error text"},

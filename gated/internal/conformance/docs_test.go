@@ -58,7 +58,8 @@ func TestPage_NamesEveryWordOfTheProtocol(t *testing.T) {
 	}
 	for _, limit := range []string{
 		fmt.Sprintf("| a frame | %d MiB between its delimiters |", agentproto.MaxFrame>>20),
-		fmt.Sprintf("| the frames of a turn | %d, with %d MiB of results in all", agentproto.MaxFrames, agentproto.MaxResults>>20),
+		fmt.Sprintf("| the frames of a turn | %d, with %d MiB of results in all, counted as they are stored; %d and %d KiB before the last one |",
+			agentproto.MaxFrames, agentproto.MaxResults>>20, agentproto.MaxFrames-1, agentproto.MaxParts>>10),
 		fmt.Sprintf("| a result | %d KiB,", agentproto.MaxResult>>10),
 		fmt.Sprintf("| `newSessionId` | %d bytes;", agentproto.MaxSessionID),
 		fmt.Sprintf("| `error` | %d KiB,", agentproto.MaxError>>10),
