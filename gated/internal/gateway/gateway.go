@@ -94,6 +94,7 @@ type Gateway struct {
 	version   int64                           // of the routes, when unrouted rows were last decided
 	stops     []store.Stop                    // under way, when the pass began
 	members   map[string]*groupconfig.Members // by folder, as of version
+	invalid   map[string]string               // by folder, the configuration that was last logged as invalid
 	rates     *rates
 	sweeper   sweeper
 	reads     *store.Outage
@@ -139,7 +140,8 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 		decided: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_decisions_total", Help: "Inbound rows by what became of them."}, []string{"disposition", "reason"}),
 	}
-	g.calls, g.members, g.rates = newCalls(g), map[string]*groupconfig.Members{}, newRates(st)
+	g.calls, g.rates = newCalls(g), newRates(st)
+	g.members, g.invalid = map[string]*groupconfig.Members{}, map[string]string{}
 	if reg != nil {
 		reg.MustRegister(g.decided)
 	}

@@ -24,13 +24,26 @@ func (g *Gateway) membersOf(ctx context.Context, folder string) (*groupconfig.Me
 	}
 	m := groupconfig.Config{}.Members()
 	if group != nil {
-		if m, err = groupconfig.ReadMembers(group.Config); err != nil {
-			g.log.Error("group has an invalid configuration; of access, reach and pin what cannot be read is for operators alone",
-				"folder", folder, "err", err)
-		}
+		m, err = groupconfig.ReadMembers(group.Config)
+		g.reportInvalid(group, err)
 	}
 	g.members[folder] = &m
 	return &m, nil
+}
+
+// reportInvalid logs that a group's configuration is invalid, once until the text changes:
+// any sender can make gated read it again.
+func (g *Gateway) reportInvalid(group *msg.Group, err error) {
+	if err == nil {
+		delete(g.invalid, group.Folder)
+		return
+	}
+	if text, logged := g.invalid[group.Folder]; logged && text == string(group.Config) {
+		return
+	}
+	g.invalid[group.Folder] = string(group.Config)
+	g.log.Error("group has an invalid configuration; of access, reach and pin what cannot be read is for operators alone",
+		"folder", group.Folder, "err", err)
 }
 
 // readMembers reads what the sender of a row may do in the groups that it concerns.
@@ -79,8 +92,9 @@ func groupOf(r *decide.Row) string {
 	return r.Answer.Folder
 }
 
-// foreign reports whether the chat has been used lately, but not by the sender of a
-// command: then it must not act on what others have there before routd names the group.
+// foreign reports whether the chat has been used lately, but by no group that admits the
+// sender of a command: then it must not act on what others have there before routd names
+// the group.
 func (g *Gateway) foreign(ctx context.Context, r *decide.Row) (bool, error) {
 	if name := r.Command.Name; name != msg.CommandStop && name != msg.CommandStatus {
 		return false, nil
@@ -127,8 +141,8 @@ func (g *Gateway) reserve(p *plan) {
 	}
 }
 
-// settleCharges names the turns that were counted, or has them counted again from the
-// rows if they were not stored. A notice about a limit counts once it is stored.
+// settleCharges names the turns that were counted, or drops the counts if they were not
+// stored. A notice about a limit counts once it is stored.
 func (g *Gateway) settleCharges(p *plan) {
 	for _, c := range p.charges {
 		if p.err == nil {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -454,4 +455,35 @@ func TestAccess_RefusedMention_ClaimsNothing(t *testing.T) {
 func (h *harness) undecided(m *msg.Message) bool {
 	row, err := h.st.Message(h.t.Context(), m.ID)
 	return err == nil && row.Disposition == ""
+}
+
+// TestConfigInvalid_EditsAndCommands_LoggedOncePerText: a sender may repeat them as often as it likes.
+func TestConfigInvalid_EditsAndCommands_LoggedOncePerText(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	logged := func() int { return strings.Count(h.log.String(), "group has an invalid configuration") }
+	m := h.put("hi")
+	h.step()
+	use := func() {
+		for range 3 {
+			h.put("/status", in(m.ChatJID))
+			h.step()
+			h.put("hello", verb(msg.VerbEdit), on(m))
+			h.step()
+		}
+	}
+	for i, config := range []string{`{"access":7}`, `{"access":8}`} {
+		h.configure("main", config)
+		use()
+		if got := logged(); got != i+1 {
+			t.Errorf("logged %d times after %d invalid texts", got, i+1)
+		}
+	}
+	h.configure("main", `{}`)
+	use()
+	h.configure("main", `{"access":8}`)
+	use()
+	if got := logged(); got != 3 {
+		t.Errorf("logged %d times after the mistake was made again", got)
+	}
 }

@@ -105,7 +105,7 @@ func (r *rates) confirm(folder, sender string, turn int64) {
 	r.groups[folder][sender] = append(turns, countedTurn{turn, at})
 }
 
-// forget has a group's turns read again.
+// forget drops a group's counts; the next quota reads them from the rows.
 func (r *rates) forget(folder string) { delete(r.groups, folder) }
 
 // notifiedWithin reports whether a chat got a notice within the hour that a sender has no turn left.
