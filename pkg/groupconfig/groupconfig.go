@@ -24,6 +24,7 @@ package groupconfig
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -87,15 +88,10 @@ type Timeouts struct {
 	Idle    *Duration `json:"idle,omitempty"`   // kept alive without turns; nil means not set
 }
 
-// Over returns c, a group's configuration, with the instance's values where c sets none.
+// Over returns c, a group's configuration, with the instance's values where c sets none. What c says
+// about members stays as it is: an instance says nothing about them.
 func (c Config) Over(instance Config) Config {
 	c.AssistantName = cmp.Or(c.AssistantName, instance.AssistantName)
-	if c.Access == nil {
-		c.Access = instance.Access
-	}
-	c.Rate = cmp.Or(c.Rate, instance.Rate)
-	c.Reach = cmp.Or(c.Reach, instance.Reach)
-	c.Pin = cmp.Or(c.Pin, instance.Pin)
 	c.Observe = cmp.Or(c.Observe, instance.Observe, ObserveShared)
 	c.Agent = c.Agent.over(instance.Agent)
 	c.Limits.Memory = cmp.Or(c.Limits.Memory, instance.Limits.Memory)
@@ -127,6 +123,17 @@ func (a Agent) over(instance Agent) Agent {
 	maps.Copy(settings, a.Settings)
 	a.Settings = settings
 	return a
+}
+
+// RunsLike reports whether an agent that began under one configuration may go on under the other:
+// they differ in nothing but what they say about members.
+func (c Config) RunsLike(other Config) bool {
+	return reflect.DeepEqual(c.withoutMembers(), other.withoutMembers())
+}
+
+func (c Config) withoutMembers() Config {
+	c.Access, c.Rate, c.Reach, c.Pin = nil, nil, "", ""
+	return c
 }
 
 // Variables are what the agent gets besides gated's own variables: "NAME=value", sorted by name.

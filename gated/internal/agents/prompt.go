@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -311,7 +310,7 @@ func (r *run) group(version int64) (groupconfig.Config, error) {
 	now := r.setup.Config
 	if problems == nil {
 		now = own.Over(r.m.cfg.Defaults)
-		r.configChanged = !reflect.DeepEqual(now, r.setup.Config)
+		r.configChanged = !now.RunsLike(r.setup.Config)
 	}
 	r.current = currentConfig{now, version}
 	return now, nil

@@ -83,6 +83,22 @@ func TestSetup_ConfigurationChanges_NewRun(t *testing.T) {
 	}
 }
 
+// What a configuration says about members concerns no agent.
+func TestSetup_MembersChange_RunGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	r.answered(r.ask("one"))
+	r.configure("main", `{"access":["telegram:1"],"rate":9,"reach":"none","pin":"operators"}`)
+	r.answered(r.ask("two"))
+	r.answered(r.ask("three"))
+	inputs := r.inputs("main")
+	for _, g := range inputs {
+		if g.pid != inputs[0].pid {
+			t.Errorf("turn went to process %d, the first one to %d", g.pid, inputs[0].pid)
+		}
+	}
+}
+
 func TestSetup_Invalid_TurnFailsOnce(t *testing.T) {
 	tests := []struct{ name, config, problem string }{
 		{"no object", `[]`, "the configuration of group bad: must be a JSON object"},
