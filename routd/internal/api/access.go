@@ -25,11 +25,10 @@ type accessAnswer struct {
 // homeAccess is what the sender may do with the chat's group besides writing to it.
 type homeAccess struct {
 	Folder   string             `json:"folder"`
-	Access   groupconfig.Access `json:"access"`    // "everyone" or a list of senders
-	Admitted bool               `json:"admitted"`  // may use the group, and /new, /stop and /status
-	Reaches  []string           `json:"reaches"`   // other groups, by @name
-	Pins     bool               `json:"pins"`      // may pin the chat to a group or topic
-	PinsWhom groupconfig.Pin    `json:"pins_whom"` // who may: everyone or operators
+	Access   groupconfig.Access `json:"access"`   // "everyone" or a list of senders
+	Admitted bool               `json:"admitted"` // may use the group, and /new, /stop and /status
+	Reaches  []string           `json:"reaches"`  // other groups, by @name
+	Pins     bool               `json:"pins"`     // may pin the chat to a group or topic
 }
 
 // rowAccess is what becomes of a message.
@@ -49,7 +48,7 @@ func (a *API) getAccess(r *http.Request) (*answer, error) {
 		ChatJID: query.Get("jid"), Sender: query.Get("sender"), SenderName: query.Get("sender_name"),
 		ThreadID: query.Get("thread_id"), ReceivedAt: a.Now().UnixMilli(),
 	}
-	item.Topic = cmp.Or(query.Get("topic"), item.ThreadID)
+	item.Topic = item.ThreadID
 	if platform, user := msg.SplitJID(item.Sender); platform == "" || user == "" {
 		return nil, apierr.New(apierr.BadRequest, "sender %.80q is not platform:user", item.Sender)
 	}
@@ -119,13 +118,10 @@ func homeOf(table *routing.Table, folder string, of *accessAnswer) *homeAccess {
 	}
 	h := &homeAccess{
 		Folder: folder, Access: m.Access, Admitted: m.Admits(of.Sender, of.Operator),
-		Reaches: table.Reachable(folder, of.Sender, of.Operator), PinsWhom: groupconfig.PinEveryone,
+		Reaches: table.Reachable(folder, of.Sender, of.Operator),
 	}
 	if h.Reaches == nil {
 		h.Reaches = []string{} // [] rather than null
-	}
-	if m.NoPins {
-		h.PinsWhom = groupconfig.PinOperators
 	}
 	h.Pins = h.Admitted && (of.Operator || !m.NoPins)
 	return h
