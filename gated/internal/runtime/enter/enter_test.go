@@ -205,6 +205,18 @@ func TestEnter_ShowsItsPathsAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestOpenAll_EntryRemovedMeanwhile_LeftOut(t *testing.T) {
+	dir := t.TempDir()
+	gone := filepath.Join(dir, "gone")
+	got, err := openAll([]thing{{at: dir}, {at: gone, entry: true}})
+	if err != nil || len(got) != 1 || got[0].at != dir || !got[0].dir {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := openAll([]thing{{at: gone}}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a path that is asked for: %+v, %v", got, err)
+	}
+}
+
 func TestEnter_NothingClosed_NoMounts(t *testing.T) {
 	needRoot(t)
 	out, code := sh(t, Order{User: agent(), Reach: true, Dir: "/tmp", Readable: []string{"/usr/bin"}}, "readlink /proc/self/ns/mnt")

@@ -38,10 +38,8 @@ func (o Order) reach() error {
 	if err := o.User.showAccounts(o.Dir, o.Dir); err != nil {
 		return fmt.Errorf("name user %s to the agent: %w", o.User, err)
 	}
-	for i := range all {
-		if err := all[i].open(); err != nil {
-			return err
-		}
+	if all, err = openAll(all); err != nil {
+		return err
 	}
 	for _, t := range all {
 		if err := t.show(o.User); err != nil {
@@ -64,6 +62,7 @@ type thing struct {
 	at     string
 	target string // of a symbolic link
 	opened bool   // a folder whose entries are shown, since it is closed itself
+	entry  bool   // of such a folder; left out if it is removed meanwhile
 	dir    bool
 	fd     int // O_PATH, but for links
 }
@@ -102,16 +101,23 @@ func readable(path string, u User) ([]thing, error) {
 	}
 	all = append(all, thing{at: real, opened: true})
 	entries, err := os.ReadDir(real)
+	if err != nil {
+		return nil, err
+	}
 	for _, entry := range entries {
-		t := thing{at: filepath.Join(real, entry.Name())}
+		t := thing{at: filepath.Join(real, entry.Name()), entry: true}
 		if entry.Type()&fs.ModeSymlink != 0 {
-			if t.target, err = os.Readlink(t.at); err != nil {
+			t.target, err = os.Readlink(t.at)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
 		all = append(all, t)
 	}
-	return all, err
+	return all, nil
 }
 
 // trace resolves a path and returns the symbolic links on the way.
@@ -199,6 +205,21 @@ func (u User) MayEnter(info fs.FileInfo) bool {
 		search = 0o010
 	}
 	return info.Mode()&search != 0
+}
+
+// openAll opens the things and returns those that are there.
+func openAll(all []thing) (there []thing, err error) {
+	for _, t := range all {
+		err := t.open()
+		if t.entry && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		there = append(there, t)
+	}
+	return there, nil
 }
 
 // open keeps the thing at hand: what is mounted from then on may cover it.
