@@ -23,10 +23,19 @@ func shieldNetwork(gatewayMAC string, hosts []string) error {
 	if err != nil {
 		return err
 	}
-	l, err := readLink()
+	routes, err := os.ReadFile("/proc/self/net/route")
 	if err != nil {
 		return err
 	}
+	device, l, err := readLink(string(routes))
+	if err != nil {
+		return err
+	}
+	found, err := net.InterfaceByName(device)
+	if err != nil {
+		return err
+	}
+	l.index = found.Index
 	k, err := dial()
 	if err != nil {
 		return err
@@ -60,14 +69,12 @@ type link struct {
 	nets    []netip.Prefix // of its other routes
 }
 
-// readLink finds the device of the default route.
-func readLink() (l link, err error) {
-	text, err := os.ReadFile("/proc/self/net/route")
-	if err != nil {
-		return l, err
-	}
-	device := ""
-	for line := range strings.Lines(string(text)) {
+// readLink finds the device of the default route and its other routes in the text of
+// /proc/net/route. Of several default routes the first one is used: the kernel lists
+// them by metric.
+func readLink(text string) (device string, l link, err error) {
+	nets := map[string][]netip.Prefix{} // by device
+	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if len(words) < 8 || words[0] == "Iface" {
 			continue
@@ -75,20 +82,16 @@ func readLink() (l link, err error) {
 		to, gateway, mask := hexAddr(words[1]), hexAddr(words[2]), hexAddr(words[7])
 		if !to.IsUnspecified() {
 			ones, _ := net.IPMask(mask.AsSlice()).Size()
-			l.nets = append(l.nets, netip.PrefixFrom(to, ones))
-			continue
+			nets[words[0]] = append(nets[words[0]], netip.PrefixFrom(to, ones))
+		} else if device == "" {
+			device, l.gateway = words[0], gateway
 		}
-		device, l.gateway = words[0], gateway
 	}
 	if device == "" || l.gateway.IsUnspecified() {
-		return l, errors.New("the sandbox has no default route")
+		return "", link{}, errors.New("the sandbox has no default route")
 	}
-	found, err := net.InterfaceByName(device)
-	if err != nil {
-		return l, err
-	}
-	l.index = found.Index
-	return l, nil
+	l.nets = nets[device]
+	return device, l, nil
 }
 
 // hexAddr is an address as /proc/net/route writes it.
@@ -119,7 +122,8 @@ func (l link) onlyGateway(k *kernel, mac net.HardwareAddr) error {
 		if prefix == gateway {
 			continue
 		}
-		if err := k.route(unix.RTM_DELROUTE, unix.RTN_UNICAST, unix.RT_SCOPE_NOWHERE, prefix, l.index); err != nil {
+		err := k.route(unix.RTM_DELROUTE, unix.RTN_UNICAST, unix.RT_SCOPE_NOWHERE, prefix, l.index)
+		if err != nil && !errors.Is(err, unix.ESRCH) { // it is gone already
 			return fmt.Errorf("remove the route to %s: %w", prefix, err)
 		}
 	}
