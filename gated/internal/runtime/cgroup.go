@@ -292,6 +292,7 @@ func makeRunGroup(c cgroupFS, instance string, runID int64, l, required groupcon
 	for _, controller := range need {
 		dir, ok := dirs[controller]
 		if !ok && slices.Contains(wanted(required), controller) {
+			removeEmpty(dirs)
 			return nil, setupError("the group's limits cannot be kept by bubblewrap: gated cannot write a control group for %s: %w", controller, err)
 		}
 		if ok {
@@ -462,17 +463,20 @@ func (s Sandbox) CheckLimits(l groupconfig.Limits) error {
 		return err
 	}
 	dirs, err := c.instance(s.cgroup(), wanted(l))
-	defer func() {
-		for _, dir := range dirs {
-			_ = os.Remove(dir.path) // refused while it has runs
-		}
-	}()
+	defer removeEmpty(dirs)
 	for _, controller := range wanted(l) {
 		if _, ok := dirs[controller]; !ok {
 			return fmt.Errorf("gated cannot write a control group for %s, of %v that can be: %w", controller, slices.Sorted(maps.Keys(dirs)), err)
 		}
 	}
 	return nil
+}
+
+// removeEmpty removes an instance's control groups that have no runs.
+func removeEmpty(dirs map[string]cgroupDir) {
+	for _, dir := range dirs {
+		_ = os.Remove(dir.path) // refused while it has runs
+	}
 }
 
 // cgroup is the name of the instance's control group.

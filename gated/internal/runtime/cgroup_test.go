@@ -37,9 +37,13 @@ func limited(t *testing.T, attacker string, l groupconfig.Limits) (fixture, Sand
 		t.Skip(err)
 	}
 	t.Cleanup(func() {
-		for _, pattern := range []string{"/sys/fs/cgroup/*/", "/sys/fs/cgroup/*/*/*/"} {
-			if left, err := filepath.Glob(pattern + s.cgroup()); err != nil || len(left) > 0 {
-				t.Errorf("control groups are left: %v, %v", left, err)
+		machine, err := readCgroupFS()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range machine.instances(s.cgroup()) {
+			if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s is left: %v", path, err)
 			}
 		}
 	})
@@ -206,6 +210,18 @@ func TestNewRunGroup_NoneCanBeWritten_IsAnErrorIfRequired(t *testing.T) {
 	}
 	if g, err := newRunGroup(c, "i", 7, groupconfig.Limits{}, limits); g != nil || err != nil {
 		t.Errorf("without limits: %+v, %v", g, err)
+	}
+}
+
+func TestNewRunGroup_OneIsMissing_NothingIsLeft(t *testing.T) {
+	top := t.TempDir()
+	c := cgroupFS{mounts: "30 24 0:27 / " + top + " rw - cgroup cgroup rw,memory\n", own: "4:memory:/\n"}
+	limits := groupconfig.Limits{Memory: 1 << 30, PIDs: 9}
+	if g, err := newRunGroup(c, "i", 7, limits, limits); g != nil || !isSetup(err) || !strings.Contains(err.Error(), "control group for pids") {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if left, err := os.ReadDir(top); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
