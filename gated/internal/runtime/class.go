@@ -142,7 +142,7 @@ func startFailure(exit Exit) error {
 	case (sandbox || missing || ofShell || entering) && machineText.MatchString(said), missing && ofEngine && engineText.MatchString(said):
 		return &MachineError{fmt.Errorf("the agent's program cannot be started: %s", said)}
 	case sandbox, entering, missing && missingText.MatchString(said):
-		return setupError("the agent's program cannot be started: %s", said)
+		return setupError("the agent's program cannot be started: %s", withVersion(said))
 	}
 	return nil
 }

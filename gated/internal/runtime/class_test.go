@@ -60,6 +60,7 @@ func TestStartFailure(t *testing.T) {
 		{"docker, no shell", Exit{Code: 127, StderrTail: `docker: Error response from daemon: exec: "/bin/sh": stat /bin/sh: no such file or directory` + help}, ClassSetup},
 		{"docker, no shell under its init", Exit{Code: 127, StderrTail: "[FATAL tini (7)] exec /bin/sh failed: No such file or directory\n"}, ClassSetup},
 		{"bwrap, no namespace", Exit{Code: 1, StderrTail: "bwrap: No permissions to create a new namespace\n"}, ClassSetup},
+		{"bwrap, an old one", Exit{Code: 1, StderrTail: "bwrap: Unknown option --size\n"}, ClassSetup},
 		{"bwrap, no process", Exit{Code: 1, StderrTail: "bwrap: Can't fork: Resource temporarily unavailable\n"}, ClassMachine},
 		{"dash, no process", Exit{Code: 2, StderrTail: "/bin/sh: 1: Cannot fork\n"}, ClassMachine},
 		{"docker, its own program is missing", Exit{Code: 126, StderrTail: "docker: Error response from daemon: failed to create shim task: OCI runtime create failed: " +

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -29,10 +30,13 @@ func probeDir(temp string, u User) (string, error) {
 		temp = "" // gated has not run yet
 	}
 	dir, err := os.MkdirTemp(temp, checkDir+thisProcess().String()+"-")
-	if err == nil && !u.IsZero() {
-		err = os.Lchown(dir, u.UID, u.GID)
+	if err != nil || u.IsZero() {
+		return dir, err
 	}
-	return dir, err
+	if err := os.Lchown(dir, u.UID, u.GID); err != nil {
+		return "", errors.Join(err, os.Remove(dir))
+	}
+	return dir, nil
 }
 
 // runProbe runs a probe and explains its failure. where is a hint for the operator
@@ -44,8 +48,8 @@ func runProbe(cmd *exec.Cmd, command, where string, prepare func() error) error 
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = killWait // what it has started may hold its output open
-	goruntime.LockOSThread() // the kernel sends its parent-death signal when the thread ends
+	cmd.WaitDelay = cmp.Or(cmd.WaitDelay, killWait) // what it has started may hold its output open
+	goruntime.LockOSThread()                        // the kernel sends its parent-death signal when the thread ends
 	defer goruntime.UnlockOSThread()
 	err := cmd.Start()
 	if err == nil && prepare != nil {
@@ -57,12 +61,15 @@ func runProbe(cmd *exec.Cmd, command, where string, prepare func() error) error 
 	if err == nil {
 		err = cmd.Wait()
 	}
+	if errors.Is(err, exec.ErrWaitDelay) { // its exit code is 0
+		err = nil
+	}
 	said := string(bytes.TrimSpace(out.Bytes()))
 	switch {
 	case err == nil:
 		return nil
 	case said != "":
-		return errors.New(strings.TrimPrefix(said, enter.Prefix))
+		return errors.New(withVersion(strings.TrimPrefix(said, enter.Prefix)))
 	case errors.As(err, new(*exec.ExitError)):
 		return fmt.Errorf("the agent's program %s is not found%s", program(command), where)
 	}

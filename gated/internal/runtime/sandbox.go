@@ -10,14 +10,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"arizuko/gated/internal/runtime/enter"
 )
 
-// shmSize is how many bytes a sandbox may keep in shared memory, which is its own.
-const shmSize = 256 << 20
+const (
+	// shmSize is how many bytes a sandbox may keep in shared memory, which is its own.
+	shmSize = 256 << 20
+	// minBwrap is the first version of bubblewrap that has the option --size.
+	minBwrap = "0.7"
+)
 
 // Sandbox runs agents as processes confined by bubblewrap: they see the system's
 // programs, their group's folder, no other process, and nothing else of the data
@@ -190,9 +195,17 @@ func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
 func findBwrap() (string, error) {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
-		return "", setupError("bubblewrap is not installed: %w", err)
+		return "", setupError("bubblewrap is not installed (%s or newer is needed): %w", minBwrap, err)
 	}
 	return path, nil
+}
+
+// withVersion says in a line of bubblewrap that an older version does not know an option.
+func withVersion(line string) string {
+	if strings.HasPrefix(line, "bwrap: Unknown option") {
+		return fmt.Sprintf("%s (bubblewrap %s or newer is needed)", line, minBwrap)
+	}
+	return line
 }
 
 // view is what a sandbox shows of the machine. All paths are real ones.

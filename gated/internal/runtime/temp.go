@@ -34,7 +34,10 @@ func mkdirFor(path string, u User) error {
 	if err := os.Mkdir(path, 0o700); err != nil || u.IsZero() {
 		return err
 	}
-	return os.Lchown(path, u.UID, u.GID)
+	if err := os.Lchown(path, u.UID, u.GID); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }
 
 // remove returns no error if there is nothing to remove.
