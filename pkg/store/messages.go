@@ -190,11 +190,6 @@ func (r Reader) Observed(ctx context.Context, folder, exceptChat string, after, 
 	return rows, left, err
 }
 
-// LastDecision is the highest decision_seq in use.
-func (r Reader) LastDecision(ctx context.Context) (int64, error) {
-	return r.state(ctx, stateDecisionSeq)
-}
-
 // LastHome is the folder that the newest of a chat's last 1,000 rows was routed
 // to by a route, engagement, pin or address, "" for none. It stands in for the
 // chat's home while routd is down.

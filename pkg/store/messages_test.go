@@ -158,12 +158,18 @@ func TestUndecidedPages(t *testing.T) {
 	}
 }
 
+// lastDecision is the highest decision_seq in use.
+func lastDecision(t *testing.T, s *store.Store) int64 {
+	t.Helper()
+	return must(s.PromptFacts(t.Context(), folder, 0))(t).LastDecision
+}
+
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	m := inbound(t, s, chat, "#deploy go")
 	turnID := queued(t, s).ID
-	before := must(s.LastDecision(t.Context()))(t)
+	before := lastDecision(t, s)
 	d := store.Decision{
 		Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: turnID, Topic: "#deploy", ThreadID: "7",
 	}
@@ -182,7 +188,7 @@ func TestDecide(t *testing.T) {
 			t.Errorf("row %d: %v", id, err)
 		}
 	}
-	if got := must(s.LastDecision(t.Context()))(t); got != before+1 {
+	if got := lastDecision(t, s); got != before+1 {
 		t.Errorf("a failed decision used a number: %d after %d", got, before)
 	}
 	if diff := cmp.Diff(&want, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
@@ -304,7 +310,7 @@ func TestObserved_Excludes(t *testing.T) {
 	s := storetest.Open(t)
 	write(t, s, func(tx *store.Tx) error { return tx.PutChat("slack:D1", msg.ChatDM, "Ada", 1) })
 	early := observe(t, s, nil)
-	after := must(s.LastDecision(t.Context()))(t)
+	after := lastDecision(t, s)
 	tests := map[string]func(*msg.Message, *store.Decision){
 		"its own chat":   func(m *msg.Message, _ *store.Decision) { m.ChatJID = chat },
 		"another folder": func(_ *msg.Message, d *store.Decision) { d.RoutedTo = "else" },
