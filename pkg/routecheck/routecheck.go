@@ -178,7 +178,7 @@ func implied(conditions []string) []string {
 }
 
 // anySubset reports whether a route before has some of the conditions and no others, so that it matches
-// everything that has them all. There are at most six keys, and so few subsets.
+// everything that has them all. There are at most seven conditions, and so few subsets.
 func anySubset(matched map[string]bool, conditions []string) bool {
 	for set := range 1 << len(conditions) {
 		var some []string
