@@ -34,6 +34,8 @@ const (
 	stopTimeout = 8 * time.Second
 	// defaultSchemaWait covers a migration of a large database.
 	defaultSchemaWait = time.Minute
+	// lockWait is how long a start waits for a lock that a killed process may hold for a moment.
+	lockWait = time.Second
 )
 
 // Options of Start.
@@ -93,7 +95,7 @@ func (p *Process) lock(_ context.Context, o Options) error {
 	if err := os.MkdirAll(o.Base.RunDir(), 0o700); err != nil {
 		return &ExitError{ExitRefused, fmt.Errorf("ARIZUKO_DATA: %w", err)}
 	}
-	lock, err := lockfile.TryLock(filepath.Join(o.Base.RunDir(), o.Name+".lock"))
+	lock, err := lockfile.WaitLock(filepath.Join(o.Base.RunDir(), o.Name+".lock"), lockWait)
 	if err != nil {
 		return err
 	}

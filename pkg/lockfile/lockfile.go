@@ -63,6 +63,28 @@ func TryLock(path string) (*Lock, error) {
 	return &Lock{file}, nil
 }
 
+// pollInterval is how often WaitLock tries.
+const pollInterval = 10 * time.Millisecond
+
+// WaitLock is TryLock, except that it waits up to a time for the holder. A process that was just
+// killed may hold its locks for a moment: a child that it was starting has them until it executes its
+// program.
+func WaitLock(path string, wait time.Duration) (*Lock, error) {
+	poll, deadline := time.NewTicker(pollInterval), time.After(wait)
+	defer poll.Stop()
+	for {
+		lock, err := TryLock(path)
+		if !errors.Is(err, ErrHeld) {
+			return lock, err
+		}
+		select {
+		case <-poll.C:
+		case <-deadline:
+			return nil, err
+		}
+	}
+}
+
 // Close releases the lock. Closing twice is an error without effect.
 func (l *Lock) Close() error {
 	if err := l.file.Truncate(0); err != nil {

@@ -115,3 +115,20 @@ func TestTryLock_HolderKilled_IsFree(t *testing.T) {
 	}
 	lock.Close()
 }
+
+func TestWaitLock_Held_WaitsForTheHolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	first, err := lockfile.TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockfile.WaitLock(path, time.Millisecond); !errors.Is(err, lockfile.ErrHeld) {
+		t.Fatalf("error is %v, want held", err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { _ = first.Close() })
+	second, err := lockfile.WaitLock(path, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = second.Close()
+}
