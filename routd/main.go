@@ -60,9 +60,6 @@ func program() daemon.Program {
 	}
 }
 
-// maxWarnings bounds how many warnings about a table are logged and shown; `routd check` has all.
-const maxWarnings = 10
-
 // routd is a started process with its table.
 type routd struct {
 	*daemon.Process
@@ -117,7 +114,7 @@ func (d *routd) open(ctx context.Context) (err error) {
 // shows, and in the log, once per problem. It is called by one goroutine at a time.
 func (d *routd) report(t *routing.Table) {
 	d.Log.Info("table reloaded", "version", t.Version, "count", t.Len(), "invalid", t.InvalidRows())
-	notes := slices.Concat(t.Notes(), routecheck.Lines(t.Warnings(), maxWarnings))
+	notes := slices.Concat(t.Notes(), routecheck.Lines(t.Warnings(), routecheck.MaxLines))
 	for _, note := range notes {
 		if !slices.Contains(d.noted, note) {
 			d.Log.Warn("check routes and groups", "reason", note)

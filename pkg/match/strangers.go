@@ -11,8 +11,8 @@ import (
 // agents is the platform of the senders that are agents.
 const agents = "agent"
 
-// platforms are those that have an adapter here; foreign adapters may add others.
-var platforms = [...]string{"telegram", "discord", "slack"}
+// adapterPlatforms are those that have an adapter here; foreign adapters may add others.
+func adapterPlatforms() []string { return []string{"telegram", "discord", "slack"} }
 
 // AdmitsStrangers reports whether a user of a platform whom e does not name can write what e matches.
 // An exact room, chat or sender keeps strangers out. A glob there does not, since users choose their
@@ -65,7 +65,7 @@ func (e Expr) AdmitsStrangersDMs() bool {
 	if known != "" {
 		return roomMayBeDM(known, head)
 	}
-	return slices.ContainsFunc(platforms[:], func(platform string) bool { return roomMayBeDM(platform, head) })
+	return slices.ContainsFunc(adapterPlatforms(), func(platform string) bool { return roomMayBeDM(platform, head) })
 }
 
 // roomMayBeDM reports whether a room that begins with head may be a direct message, by the forms of
@@ -100,7 +100,7 @@ func (e Expr) NameLike() string {
 	for i := range e.pairs {
 		p := &e.pairs[i]
 		if p.key == sender && p.glob.kind != exact && !strings.Contains(p.glob.pattern, ":") &&
-			strings.Trim(p.glob.pattern, "*?") != "" && !slices.Contains(platforms[:], p.glob.head) {
+			strings.Trim(p.glob.pattern, "*?") != "" && !slices.Contains(adapterPlatforms(), p.glob.head) {
 			return p.glob.pattern
 		}
 	}

@@ -98,6 +98,9 @@ type Warning struct {
 	Text   string
 }
 
+// MaxLines bounds how many warnings about a table are logged and shown at once; `routd check` has all.
+const MaxLines = 10
+
 // Lines returns the texts of at most limit warnings, then the number of further ones.
 func Lines(warnings []Warning, limit int) []string {
 	lines := make([]string, 0, min(len(warnings), limit+1))

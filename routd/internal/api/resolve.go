@@ -16,12 +16,8 @@ import (
 	"arizuko/routd/internal/routing"
 )
 
-const (
-	// maxExplained bounds how many rows a test explains that do not match.
-	maxExplained = 20
-	// maxWarnings bounds how many warnings about the tested table are listed.
-	maxWarnings = 20
-)
+// maxExplained bounds how many rows a test explains that do not match.
+const maxExplained = 20
 
 func (a *API) resolve(r *http.Request) (*answer, error) {
 	request, err := httpx.Decode[routeapi.Request](r)
@@ -128,6 +124,6 @@ func (a *API) testRoutes(r *http.Request) (*answer, error) {
 		Route:  table.Route(decided.RouteID),
 		Trace:  slices.Concat(table.Explain(&request.Item, maxExplained), decided.Trace),
 
-		Warnings: append(routecheck.Lines(table.Warnings(), maxWarnings), table.Notes()...),
+		Warnings: append(routecheck.Lines(table.Warnings(), routecheck.MaxLines), table.Notes()...),
 	}}, nil
 }
