@@ -69,7 +69,6 @@ func (h *harness) compareRates(senders []string) {
 	}
 }
 
-// TestRates_CommitFails_CountsAreReadAgain.
 func TestRates_CommitFails_CountsAreReadAgain(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -21,9 +22,9 @@ func CheckRedacts(t *testing.T, secrets []string, answers map[string]int, run fu
 	for _, secret := range secrets {
 		for _, form := range forms(secret) {
 			for body, status := range answers {
-				var calls int
+				var calls atomic.Int32
 				api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					calls++
+					calls.Add(1)
 					w.Header().Set("Content-Type", "application/json")
 					w.WriteHeader(status)
 					_, _ = io.WriteString(w, strings.ReplaceAll(body, "%s", form))
@@ -31,8 +32,8 @@ func CheckRedacts(t *testing.T, secrets []string, answers map[string]int, run fu
 				var out bytes.Buffer
 				run(api.URL, &out)
 				api.Close()
-				if calls == 0 || !strings.Contains(out.String(), "[redacted]") {
-					t.Errorf("%d calls, and nothing of the answer %d %s is printed:\n%s", calls, status, body, &out)
+				if calls.Load() == 0 || !strings.Contains(out.String(), "[redacted]") {
+					t.Errorf("%d calls, and nothing of the answer %d %s is printed:\n%s", calls.Load(), status, body, &out)
 				}
 				for _, leak := range append(forms(secret), "\x1b") {
 					if strings.Contains(out.String(), leak) {
