@@ -140,10 +140,14 @@ func (d *disruptor) hang(ctx context.Context, name string) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	for until := time.Now().Add(time.Duration(d.loaded.random.Int64N(int64(maxHang)))); time.Now().Before(until) && ctx.Err() == nil; {
+	length := time.Duration(d.loaded.random.Int64N(int64(maxHang)))
+	resumed := make(chan error, 1)
+	// By a timer: it may hold the write lock, and then sending waits for it.
+	time.AfterFunc(length, func() { resumed <- p.Signal(syscall.SIGCONT) })
+	for until := time.Now().Add(length); time.Now().Before(until) && ctx.Err() == nil; {
 		d.loaded.sendOne(ctx)
 	}
-	return p.Signal(syscall.SIGCONT)
+	return <-resumed
 }
 
 // setClock sets the offset of all daemons' clocks.
