@@ -37,7 +37,11 @@ func TestAgent_Fails_TurnFails(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := newHarness(t, command(tt.command), attempts(1), timeout(300*time.Millisecond), impatient)
+			wait := time.Minute // on a busy machine others take their time, too
+			if strings.Contains(tt.problem, "no frame") {
+				wait = 300 * time.Millisecond
+			}
+			r := newHarness(t, command(tt.command), attempts(1), timeout(wait), impatient)
 			failed := r.await(r.ask("hi"), msg.TurnFailed)
 			if failed.Reason != msg.ReasonAgentError || !strings.Contains(failed.Error, tt.problem) {
 				t.Errorf("failed with %s, %q", failed.Reason, failed.Error)
