@@ -23,6 +23,8 @@ need dockerd docker.io
 need docker docker.io
 need jq jq
 need python3 python3
+need ssh openssh-client
+need setpriv util-linux
 need sqlite3 sqlite3
 
 if [ ${#packages[@]} -gt 0 ]; then

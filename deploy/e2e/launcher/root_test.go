@@ -1,7 +1,6 @@
 package launcher
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -9,14 +8,13 @@ import (
 
 	"arizuko/deploy/e2e/foreign"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // Root starts everything with one command, in folders that are closed to other users, and the demo
 // agent answers as a user of its own.
 func TestLauncher_AsRoot_AgentHasAUserOfItsOwn(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root runs agents as other users")
-	}
+	need.Root(t)
 	f := withDaemons(t)
 	l := f.Launch()
 	l.WaitReady()

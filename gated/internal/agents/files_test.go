@@ -10,17 +10,11 @@ import (
 	"testing"
 
 	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/testkit/need"
 )
 
 // agentUser is the user that owns the group's folder in these tests.
 var agentUser = runtime.User{UID: 59001, GID: 59001}
-
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can give files away")
-	}
-}
 
 // groupOf makes a group's folder that belongs to agentUser, and a file of root outside.
 func groupOf(t *testing.T) (group, foreign string) {
@@ -41,7 +35,7 @@ func wantOwner(t *testing.T, path string, want int) {
 }
 
 func TestOpenInbox_NewOrEmpty_BelongsToTheAgent(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	for _, made := range []bool{false, true} { // by a gated that was killed before it gave it
 		group, _ := groupOf(t)
 		dir := filepath.Join(group, inbox)
@@ -66,7 +60,7 @@ func TestOpenInbox_NewOrEmpty_BelongsToTheAgent(t *testing.T) {
 }
 
 func TestOpenInbox_NotTheAgents_IsRefusedAndKeepsItsOwner(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	for name, put := range map[string]func(dir, private, foreign string) error{
 		"hard link":      func(dir, _, foreign string) error { return os.Link(foreign, dir) },
 		"link":           func(dir, _, _ string) error { return os.Symlink("private", dir) },
@@ -106,7 +100,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // The agent puts a hard link to a file of root in place of the copy that is written.
 func TestCopyOnce_CopyIsReplacedMeanwhile_GivesNoForeignFile(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	group, foreign := groupOf(t)
 	to, err := openInbox(group, agentUser)
 	if err != nil {

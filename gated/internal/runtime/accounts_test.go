@@ -2,10 +2,11 @@ package runtime
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"arizuko/pkg/testkit/need"
 )
 
 // output runs a script as the agent and returns what it writes.
@@ -27,10 +28,9 @@ func (e fixture) output(t *testing.T, r Runtime, script string) string {
 
 // Ssh, among others, refuses to work for a user without an account.
 func TestAgentOfRoot_HasAnAccount(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root runs agents as other users")
-	}
+	need.Root(t)
 	needBwrap(t)
+	need.Program(t, "ssh", "openssh-client")
 	e := newFixture(t, "")
 	for name, tt := range map[string]struct {
 		runtime Runtime
@@ -42,9 +42,6 @@ func TestAgentOfRoot_HasAnAccount(t *testing.T) {
 		script, want := "id -un; id -gn; echo ~agent $HOME; stat -c '%a %U' /etc/passwd /etc/group", "agent\nagent\n"+tt.home+" "+tt.home+"\n644 root\n644 root"
 		if out := e.output(t, tt.runtime, script); out != want {
 			t.Errorf("%s: %q, want %q", name, out, want)
-		}
-		if _, err := exec.LookPath("ssh"); err != nil {
-			continue
 		}
 		if out := e.output(t, tt.runtime, "ssh -G host.example"); strings.Contains(out, "No user exists") || !strings.Contains(out, "user agent") {
 			t.Errorf("%s: ssh: %.200q", name, out)
@@ -63,9 +60,7 @@ func TestSandbox_SharedMemory_IsTheAgentsOwnAndBounded(t *testing.T) {
 	if out := e.output(t, r, "ls /dev/shm"); out != "" {
 		t.Errorf("another run finds %q", out)
 	}
-	if _, err := exec.LookPath("python3"); err != nil {
-		return
-	}
+	need.Program(t, "python3", "python3")
 	if out := e.output(t, r, `python3 -c "import multiprocessing; multiprocessing.Lock(); print('ok')"`); out != "ok" {
 		t.Errorf("a lock of Python: %q", out)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/testkit/need"
 )
 
 // groupsOf are the folders of a run's control groups.
@@ -34,7 +35,8 @@ func limited(t *testing.T, attacker string, l groupconfig.Limits) (fixture, Sand
 	s := sandboxOf(e, attacker)
 	s.Network = NetworkNone
 	if err := s.CheckLimits(l); err != nil {
-		t.Skip(err)
+		need.Full(t)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		machine, err := readCgroupFS()

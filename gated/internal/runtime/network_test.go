@@ -84,9 +84,7 @@ type outside struct {
 // newOutside makes a host. Only root can.
 func newOutside(t *testing.T) outside {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can make another host")
-	}
+	need.Root(t)
 	need.Program(t, "ip", "iproute2")
 	// Addresses for tests of network devices (RFC 2544), other ones for each process.
 	subnet := fmt.Sprintf("198.18.%d.", os.Getpid()%250)

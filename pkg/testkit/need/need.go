@@ -3,6 +3,7 @@
 package need
 
 import (
+	"os"
 	"os/exec"
 	"testing"
 )
@@ -23,4 +24,15 @@ func Full(t testing.TB) {
 	if testing.Short() {
 		t.Skip("not with -short")
 	}
+}
+
+// Root skips the test with -short, and fails it, unless root runs it. It is for what no other user
+// can do, as becoming another user.
+func Root(t testing.TB) {
+	t.Helper()
+	if os.Getuid() == 0 {
+		return
+	}
+	Full(t)
+	t.Fatalf("only root can run this test: run it with sudo")
 }

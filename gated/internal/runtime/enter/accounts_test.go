@@ -3,6 +3,8 @@ package enter
 import (
 	"path/filepath"
 	"testing"
+
+	"arizuko/pkg/testkit/need"
 )
 
 func TestAddAccount(t *testing.T) {
@@ -24,7 +26,7 @@ func TestAddAccount(t *testing.T) {
 }
 
 func TestEnter_UserHasAnAccount(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	dir := tree(t, "own/", "own/file")
 	o := Order{User: agent(), Reach: true, Dir: filepath.Join(dir, "own")}
 	script := "id -un; id -gn; echo ~agent; ls; grep -c ^root: /etc/passwd /etc/group; stat -c %a /etc/passwd"

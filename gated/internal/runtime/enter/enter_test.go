@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/testkit/need"
 )
 
 func TestMain(m *testing.M) {
@@ -91,14 +93,6 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// needRoot skips a test that only root can run.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can become another user")
-	}
-}
-
 // tree makes folders and files below a closed folder. Names that end in / are folders; those that
 // contain "own" belong to the agent.
 func tree(t *testing.T, names ...string) string {
@@ -140,7 +134,7 @@ func sh(t *testing.T, o Order, script string) (string, int) {
 }
 
 func TestEnter_BecomesTheUser(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	dir := tree(t, "own/")
 	o := Order{User: agent(), Reach: true, Dir: filepath.Join(dir, "own")}
 	out, code := sh(t, o, `grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs)' /proc/self/status; pwd; echo $KEY; ls /proc/self/fd; umask`)
@@ -160,7 +154,7 @@ func TestEnter_BecomesTheUser(t *testing.T) {
 }
 
 func TestEnter_ShowsItsPathsAndNothingElse(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	dir := tree(t, "data/groups/own/file", "data/groups/other/file", "data/secret", "data/run/own-temp/", "bin/demo", "bin/sub/closed", "tool", "far/away/program")
 	for _, step := range []error{
 		os.Chown(filepath.Join(dir, "data/groups/own"), agent().UID, agent().GID),
@@ -218,7 +212,7 @@ func TestOpenAll_EntryRemovedMeanwhile_LeftOut(t *testing.T) {
 }
 
 func TestEnter_NothingClosed_NoMounts(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	out, code := sh(t, Order{User: agent(), Reach: true, Dir: "/tmp", Readable: []string{"/usr/bin"}}, "readlink /proc/self/ns/mnt")
 	own, err := os.Readlink("/proc/self/ns/mnt")
 	if out != own || code != 0 || err != nil {
@@ -227,7 +221,7 @@ func TestEnter_NothingClosed_NoMounts(t *testing.T) {
 }
 
 func TestEnter_Failures_NameThePath(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	dir := tree(t, "foreign/", "own/")
 	for want, o := range map[string]Order{
 		"chdir " + dir + "/foreign: permission denied": {User: agent(), Reach: true, Dir: dir + "/foreign"},
@@ -246,17 +240,14 @@ func TestEnter_Failures_NameThePath(t *testing.T) {
 
 // Without the capability to mount, as root has none in most containers.
 func TestEnter_MayNotMount_SaysWhichFolderIsClosed(t *testing.T) {
-	needRoot(t)
-	setpriv, err := exec.LookPath("setpriv")
-	if err != nil {
-		t.Skip(err)
-	}
+	need.Root(t)
+	need.Program(t, "setpriv", "util-linux")
 	dir := tree(t, "own/")
 	enter := func(dir string) string {
 		o := Order{User: agent(), Reach: true, Dir: dir, Command: []string{"/bin/sh", "-c", "echo entered"}}
 		args := slices.Concat([]string{"--bounding-set", "-sys_admin", "--", "/proc/self/exe"}, o.Args())
 		args[3] = os.Args[0]
-		out, _ := exec.CommandContext(t.Context(), setpriv, args...).CombinedOutput()
+		out, _ := exec.CommandContext(t.Context(), "setpriv", args...).CombinedOutput()
 		return strings.TrimSpace(string(out))
 	}
 	if out := enter(dir + "/own"); !strings.Contains(out, "cannot enter "+dir) && !strings.Contains(out, "cannot enter "+filepath.Dir(dir)) || !strings.Contains(out, "chmod o+x") {
