@@ -15,11 +15,15 @@ import (
 // Build compiles packages, given by import path, into a new folder. tags are build tags, "" for
 // none. Under the race detector the daemons have it too.
 func Build(tags string, packages ...string) (bin string, err error) {
+	return build(tags, raceFlag, packages)
+}
+
+func build(tags string, daemonFlags, packages []string) (bin string, err error) {
 	if bin, err = os.MkdirTemp("", "arizuko-bin"); err != nil {
 		return "", err
 	}
 	agents, daemons := partition(packages, func(pkg string) bool { return strings.HasPrefix(pkg, agentPackages) })
-	err = errors.Join(compile(bin, tags, raceFlag, daemons), compile(bin, tags, nil, agents))
+	err = errors.Join(compile(bin, tags, daemonFlags, daemons), compile(bin, tags, nil, agents))
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(bin))
 	}
@@ -61,6 +65,12 @@ type Programs struct {
 // NewPrograms describes the programs of a test binary; see Build. Nothing is built yet.
 func NewPrograms(tags string, packages ...string) *Programs {
 	return &Programs{build: sync.OnceValues(func() (string, error) { return Build(tags, packages...) })}
+}
+
+// WithoutRace are programs without the race detector, which takes several times their memory. The
+// caller removes the folder.
+func WithoutRace(packages ...string) *Programs {
+	return &Programs{build: sync.OnceValues(func() (string, error) { return build("", nil, packages) })}
 }
 
 // Bin is the folder of the built programs.

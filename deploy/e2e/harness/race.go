@@ -8,7 +8,3 @@ var raceFlag = []string{"-race"}
 
 // raceFactor is how much longer tests wait for daemons that the detector slows down.
 const raceFactor = 3
-
-// MemoryFactor is how much more memory daemons with the detector may take: it takes five to ten times as
-// much for what is in use.
-const MemoryFactor = 5

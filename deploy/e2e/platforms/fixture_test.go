@@ -68,6 +68,11 @@ func start(t *testing.T, p chatsim.Platform) *fixture {
 // newInstance makes an instance in which no daemon runs.
 func newInstance(t *testing.T) *instance {
 	t.Helper()
+	return newInstanceOf(t, programs)
+}
+
+func newInstanceOf(t *testing.T, programs *harness.Programs) *instance {
+	t.Helper()
 	i := &instance{Fixture: harness.NewFixture(t, programs, harness.Options{
 		Env: []string{"IMPULSE_MAX_HOLD=1s"}, Delivers: true, MaxWait: maxWait,
 	})}
