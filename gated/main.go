@@ -165,15 +165,15 @@ func (g *gated) report(problems []string) {
 func (g *gated) checkpoints(ctx context.Context) error {
 	ticker := time.NewTicker(checkpointEvery)
 	defer ticker.Stop()
+	outage := store.NewOutage(g.Log, "checkpoint")
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		if _, err := g.checkpoint.Run(ctx); err != nil && ctx.Err() == nil {
-			g.Log.Warn("checkpoint deferred", "err", err)
-		}
+		_, err := g.checkpoint.Run(ctx)
+		_ = outage.Note(ctx, err) // the next one copies what this one did not
 	}
 }
 

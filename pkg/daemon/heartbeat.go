@@ -33,7 +33,7 @@ const (
 // Heartbeat keeps a daemon's row in daemons. It is safe for concurrent use.
 type Heartbeat struct {
 	write   func(context.Context, store.Daemon) error
-	log     *slog.Logger
+	outage  *store.Outage
 	changed chan struct{} // cap 1
 
 	mu  sync.Mutex
@@ -43,7 +43,7 @@ type Heartbeat struct {
 // NewHeartbeat returns the heartbeat of a daemon that is connecting. write stores the row.
 func NewHeartbeat(name, version string, log *slog.Logger, write func(context.Context, store.Daemon) error) *Heartbeat {
 	return &Heartbeat{
-		write: write, log: log, changed: make(chan struct{}, 1),
+		write: write, outage: store.NewOutage(log, "heartbeat"), changed: make(chan struct{}, 1),
 		row: store.Daemon{Name: name, Version: version, StartedAt: failpoint.Now().UnixMilli(), Connection: string(Connecting)},
 	}
 }
@@ -104,7 +104,5 @@ func (h *Heartbeat) beat(ctx context.Context) {
 	row := h.row
 	h.mu.Unlock()
 	row.HeartbeatAt = failpoint.Now().UnixMilli()
-	if err := h.write(ctx, row); err != nil && ctx.Err() == nil {
-		h.log.Warn("heartbeat failed", "err", err)
-	}
+	_ = h.outage.Note(ctx, h.write(ctx, row)) // the next one has it all
 }
