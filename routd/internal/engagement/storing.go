@@ -16,8 +16,8 @@ func (t *Tracker) Poke() {
 }
 
 // Watch reads deliveries after each Poke, and stores their effect storeDelay later and at least every
-// interval, until ctx ends. It is the only one that waits for the write lock of its own accord. report
-// receives each result.
+// interval, until ctx ends, and then once more, so that a stop leaves no answer to the next start. It is
+// the only one that waits for the write lock of its own accord. report receives each result.
 func (t *Tracker) Watch(ctx context.Context, interval time.Duration, report func(error)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -25,7 +25,7 @@ func (t *Tracker) Watch(ctx context.Context, interval time.Duration, report func
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return t.storeLast(ctx)
 		case <-t.work:
 			_ = t.CatchUp(ctx) // Store reports what fails
 			if due == nil {
@@ -38,7 +38,7 @@ func (t *Tracker) Watch(ctx context.Context, interval time.Duration, report func
 		due = nil
 		err := t.Store(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return t.storeLast(ctx)
 		}
 		report(err)
 		if err == nil {
@@ -46,10 +46,20 @@ func (t *Tracker) Watch(ctx context.Context, interval time.Duration, report func
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return t.storeLast(ctx)
 		case <-time.After(max(interval, minRetryDelay)):
 		}
 	}
+}
+
+// storeLast stores what was delivered before ctx ended. The next start does it if this fails.
+func (t *Tracker) storeLast(ctx context.Context) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastStoreTimeout)
+	defer cancel()
+	if err := t.Store(last); err != nil {
+		t.log.Warn("storing engagement at the stop failed, the next start does it", "err", err)
+	}
+	return nil
 }
 
 // Store reads new deliveries and stores their effect, in pages. Deliveries that have none are only

@@ -219,6 +219,17 @@ func TestWatch_Poke_Stores(t *testing.T) {
 	}
 }
 
+func TestWatch_Stop_StoresLastAnswers(t *testing.T) {
+	s := newFixture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.deliver(s.call(msg.VerbMention, "eng", 10), 20)
+	s.catchUp()
+	if err := s.tracker.Watch(ctx, time.Hour, func(error) {}); err != nil || s.stored().Until != 20+life {
+		t.Errorf("%v, %+v", err, s.stored())
+	}
+}
+
 // Deliveries without an answer are stored as read now and then, so that a restart does not read all of
 // them again.
 func TestStore_NoAnswers_CursorFollows(t *testing.T) {

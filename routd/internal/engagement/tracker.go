@@ -28,6 +28,8 @@ const (
 	// storeDelay is how long answers gather before their effect is stored. Questions need not wait for it,
 	// and a commit per answer would take the write lock from the messages themselves.
 	storeDelay = 250 * time.Millisecond
+	// lastStoreTimeout bounds the last write at a stop.
+	lastStoreTimeout = 2 * time.Second
 )
 
 // Tracker keeps the engagement in step with what was delivered. Questions read new deliveries into
