@@ -26,6 +26,7 @@ const (
 	Received   Point = "received"   // an adapter has received an event, not stored it yet
 	Sending    Point = "sending"    // an adapter has recorded that it sends a part, not sent it yet
 	Sent       Point = "sent"       // a part is sent, not recorded yet
+	Connected  Point = "connected"  // onbod knows that routd has connected a chat, not stored the approval yet
 )
 
 // Points of gated's first start after an update, when it moves nested folders of groups.
@@ -64,7 +65,20 @@ const (
 	CancelTurn     Verb = "cancel-turn"
 	TakeSystem     Verb = "take-system" // a turn claims system messages for its prompt
 	ChangeContent  Verb = "change-content"
+	PutRequest     Verb = "put-request"    // a chat asks to be connected
+	NoteApproval   Verb = "note-approval"  // an operator approves, the chat is not connected yet
+	ConnectChat    Verb = "connect-chat"   // routd makes the group and the routes of an approved chat
+	DecideRequest  Verb = "decide-request" // a request ends
 )
+
+// OfOnboarding lists the points in the life of a request, which onbod and routd pass.
+func OfOnboarding() []Point {
+	all := []Point{Connected}
+	for _, v := range []Verb{PutRequest, NoteApproval, ConnectChat, DecideRequest} {
+		all = append(all, v.Before(), v.After())
+	}
+	return all
+}
 
 // Before is the point where the change is made, not committed yet.
 func (v Verb) Before() Point { return Point(v) + ".before" }
@@ -83,7 +97,7 @@ func All() []Point {
 	} {
 		all = append(all, v.Before(), v.After())
 	}
-	return append(all, AtFirstStart()...)
+	return slices.Concat(all, OfOnboarding(), AtFirstStart())
 }
 
 // Known reports whether a point of that name exists.

@@ -127,7 +127,7 @@ func (tx *Tx) moveSome(from string, now int64) (more bool, err error) {
 			err = fmt.Errorf("move chat %s: %w", from, err)
 		}
 	}()
-	if err := tx.moveSmallTables(from, to); err != nil {
+	if err := tx.moveSmallTables(from, to, now); err != nil {
 		return false, err
 	}
 	platform, _ := msg.SplitJID(from)
@@ -208,12 +208,15 @@ func (tx *Tx) moveTurn(id int64, to string, _ int64) error {
 	return err
 }
 
-func (tx *Tx) moveSmallTables(from, to string) error {
+func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 	if err := tx.moveChatRow(from, to); err != nil {
 		return err
 	}
 	if _, err := tx.exec(updateMoveRuns, to, from); err != nil {
 		return err
+	}
+	if _, err := tx.exec(updateMergeRequests, from, to, now); err != nil {
+		return fmt.Errorf("onboarding_requests: %w", err)
 	}
 	for _, column := range moved {
 		table, name, _ := strings.Cut(column, " SET ")

@@ -36,14 +36,21 @@ func (tx *Tx) moveRoutes(from, to string) error {
 // of its seq come after it.
 func (tx *Tx) copyRoute(r msg.Route, follows bool) error {
 	if follows {
-		if _, err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq > ?`, r.Seq); err != nil {
-			return err
-		}
-		if _, err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq = ? AND id > ?`, r.Seq, r.ID); err != nil {
+		if err := tx.shiftRoutes(r.Seq, r.ID+1); err != nil {
 			return err
 		}
 	}
 	return tx.PutRoute(&r)
+}
+
+// shiftRoutes makes room between the rows of a seq: those from an id on, and all of a higher seq, get
+// the next seq.
+func (tx *Tx) shiftRoutes(seq, id int64) error {
+	if _, err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq > ?`, seq); err != nil {
+		return err
+	}
+	_, err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq = ? AND id >= ?`, seq, id)
+	return err
 }
 
 // movedMatch is a match expression with the new address in place of the old one,

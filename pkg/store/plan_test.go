@@ -215,6 +215,7 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, movePlans())
 	maps.Copy(all, turnPlans())
 	maps.Copy(all, retentionPlans())
+	maps.Copy(all, onboardingPlans())
 	return all
 }
 
@@ -226,7 +227,8 @@ func namedQueries(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []string{"observedRows", "readable", "delivered", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery"}
+	parts := []string{"observedRows", "readable", "delivered", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
+		"requestColumns", "requestChat"}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {

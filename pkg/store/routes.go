@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -53,6 +55,42 @@ func (tx *Tx) PutRoute(r *msg.Route) (err error) {
 	r.ID, err = tx.insert(`INSERT INTO routes (seq, match, target, impulse_config) VALUES (?,?,?,?)`,
 		r.Seq, r.Match, r.Target, null(string(r.Impulse)))
 	return err
+}
+
+// ConnectChat registers a group, unless it is registered, and adds routes in their order, directly
+// before the row with the id `before`; 0 is after all rows, and not before seq 0. It sets their id
+// and seq. The caller has validated all of it. Rows after them may get a higher seq.
+func (tx *Tx) ConnectChat(g *msg.Group, routes []msg.Route, before int64) (fresh bool, err error) {
+	tx.note(failpoint.ConnectChat)
+	if fresh, err = tx.PutGroup(g); err != nil {
+		return false, err
+	}
+	seq, err := tx.seqBefore(before)
+	if err != nil {
+		return false, err
+	}
+	for i := range routes {
+		routes[i].Seq = seq
+		if err := tx.PutRoute(&routes[i]); err != nil {
+			return false, err
+		}
+	}
+	return fresh, nil
+}
+
+// seqBefore returns the seq with which new rows come directly before a row, 0 for the end.
+func (tx *Tx) seqBefore(id int64) (seq int64, err error) {
+	if id == 0 {
+		_, err = tx.get([]any{&seq}, `SELECT max(0, ifnull(max(seq), 0)) FROM routes`)
+		return seq, err
+	}
+	var crowded bool // rows of the same seq come before it
+	_, err = tx.get([]any{&seq, &crowded}, `SELECT r.seq, EXISTS (SELECT 1 FROM routes o WHERE o.seq = r.seq AND o.id < r.id)
+		FROM routes r WHERE r.id = ?`, id)
+	if err != nil || !crowded && seq > math.MinInt64 {
+		return seq - 1, err
+	}
+	return seq, tx.shiftRoutes(seq, id)
 }
 
 // UpdateRoute replaces the row with r's id and reports whether there was one.

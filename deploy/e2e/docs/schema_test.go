@@ -14,7 +14,7 @@ import (
 
 // writers are the words that may be in the column "writer" of the page on the schema.
 var writers = []string{
-	"adapter", "gated", "routd", "dashd", "teled", "migrate", "the inserter", "SQLite", "each daemon", "none yet",
+	"adapter", "gated", "routd", "onbod", "dashd", "teled", "migrate", "the inserter", "SQLite", "each daemon", "none yet",
 }
 
 var tableHeading = regexp.MustCompile("(?m)^### `(\\w+)`")

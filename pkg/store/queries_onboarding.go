@@ -1,0 +1,46 @@
+package store
+
+// Statements about requests of chats to be connected. The title is the chat's present one, if its
+// adapter knows it.
+const (
+	requestColumns = `SELECT r.code, r.chat_jid, r.kind, r.sender, r.sender_name, ifnull(nullif(c.title, ''), r.title), r.sample, r.thread_id,
+		r.state, ifnull(r.folder, ''), ifnull(r.decided_by, ''), ifnull(r.decided_at, 0), r.reason, r.created_at
+		FROM onboarding_requests r`
+	requestChat = ` LEFT JOIN chats c ON c.jid = r.chat_jid`
+
+	queryRequest         = requestColumns + requestChat + ` WHERE r.code = ?`
+	queryPendingRequest  = requestColumns + ` INDEXED BY onboarding_pending` + requestChat + ` WHERE r.state = 'pending' AND r.chat_jid = ?`
+	queryPendingRequests = requestColumns + ` INDEXED BY onboarding_pending` + requestChat + ` WHERE r.state = 'pending'`
+	queryLastDecided     = requestColumns + ` INDEXED BY onboarding_chat` + requestChat + ` WHERE r.chat_jid = ? AND r.state <> 'pending'
+		ORDER BY r.created_at DESC LIMIT 1`
+	queryRequests = requestColumns + ` INDEXED BY onboarding_created` + requestChat + ` WHERE (?1 = '' OR r.state = ?1)
+		ORDER BY r.created_at DESC LIMIT ?2+0`
+	queryRequestsOfSender = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_sender WHERE sender = ? AND created_at > ? AND created_at <= ?`
+	queryRequestsSince    = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_created WHERE created_at > ? AND created_at <= ?`
+	queryRequestsPending  = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending'`
+
+	// Of a platform's direct chats the one with the sender's newest message.
+	queryDirectChat = `SELECT c.jid FROM chats c JOIN messages m ON m.id = (SELECT max(i.id) FROM messages i INDEXED BY messages_chat
+		WHERE i.chat_jid = c.jid AND i.direction = 'in')
+		WHERE c.kind = 'dm' AND c.platform = ? AND m.sender = ? ORDER BY m.id DESC LIMIT 1`
+
+	insertRequest = `INSERT INTO onboarding_requests (code, chat_jid, kind, sender, sender_name, title, sample, thread_id, state, created_at)
+		VALUES (?,?,?,?,?,?,?,?,'pending',?)`
+	updateNoteApproval     = `UPDATE onboarding_requests SET folder = ?, decided_by = ? WHERE code = ? AND state = 'pending' AND folder IS NULL`
+	updateWithdrawApproval = `UPDATE onboarding_requests SET folder = NULL, decided_by = NULL WHERE code = ? AND state = 'pending'`
+	updateDecideRequest    = `UPDATE onboarding_requests SET state = ?, folder = ?, decided_by = ?, reason = ?, decided_at = ?
+		WHERE code = ? AND state = 'pending'`
+	deleteOldRequests = `DELETE FROM onboarding_requests WHERE code IN (SELECT code FROM onboarding_requests INDEXED BY onboarding_created
+		WHERE created_at < ?1 AND decided_at < ?1 ORDER BY created_at LIMIT ?2+0)`
+	// The time from which on the newest ?1 requests were made.
+	queryNthRequest = `SELECT created_at FROM onboarding_requests ORDER BY created_at DESC LIMIT 1 OFFSET ?+0`
+
+	// A chat that moves: if both addresses have a pending request, one ends; that which is being
+	// approved stays, else that of the new address.
+	updateMergeRequests = `UPDATE onboarding_requests SET state = 'expired', decided_by = 'move', decided_at = ?3
+		WHERE state = 'pending' AND chat_jid = (SELECT CASE WHEN o.folder IS NOT NULL AND n.folder IS NULL THEN ?2 ELSE ?1 END
+			FROM onboarding_requests o, onboarding_requests n
+			WHERE o.state = 'pending' AND o.chat_jid = ?1 AND n.state = 'pending' AND n.chat_jid = ?2)`
+
+	insertAudit = `INSERT INTO audit (at, who, what, detail) VALUES (?,?,?,?)`
+)

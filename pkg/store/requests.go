@@ -1,0 +1,205 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+)
+
+// RequestState is the state of a request.
+type RequestState string
+
+// States of a request; all but pending are final.
+const (
+	RequestPending  RequestState = "pending"
+	RequestApproved RequestState = "approved"
+	RequestRejected RequestState = "rejected"
+	RequestExpired  RequestState = "expired"
+)
+
+// Who decided a request, if it was no operator.
+const (
+	DecidedByRoutes = "routes" // a route was added that leads from the chat to a group, or elsewhere
+	DecidedByTime   = "time"   // no operator decided in time
+	DecidedByMove   = "move"   // the chat moved to an address that had a request already
+)
+
+// Request is one row of onboarding_requests: a chat without a group that asks to be connected.
+// Times are unix ms. Sender, SenderName, Title and Sample are what strangers wrote.
+type Request struct {
+	Code       string
+	ChatJID    string
+	Kind       msg.ChatKind
+	Sender     string
+	SenderName string
+	Title      string // of the chat, the present one where it is known
+	Sample     string // the beginning of the message that asked
+	ThreadID   string // where the chat asked
+	State      RequestState
+	Folder     string // of an approved request; of a pending one what it is being approved into, else ""
+	DecidedBy  string // an operator, or one of the constants; "" for a pending one that is not being approved
+	DecidedAt  int64  // 0 while it is pending
+	Reason     string // why it was rejected, in an operator's words
+	CreatedAt  int64
+}
+
+// Noted reports whether an operator has approved the request, and the chat is not known to be
+// connected yet.
+func (r *Request) Noted() bool { return r.State == RequestPending && r.Folder != "" }
+
+func scanRequest(scan scanner) (*Request, error) {
+	var r Request
+	err := scan(&r.Code, &r.ChatJID, &r.Kind, &r.Sender, &r.SenderName, &r.Title, &r.Sample, &r.ThreadID,
+		&r.State, &r.Folder, &r.DecidedBy, &r.DecidedAt, &r.Reason, &r.CreatedAt)
+	if err != nil {
+		return nil, fmt.Errorf("scan request: %w", err)
+	}
+	return &r, nil
+}
+
+func (r Reader) requests(ctx context.Context, query string, args ...any) ([]*Request, error) {
+	return collect(ctx, r.q, scanRequest, query, args...)
+}
+
+// Request returns a request by its code, which is in upper case; nil if there is none.
+func (r Reader) Request(ctx context.Context, code string) (*Request, error) {
+	return first(r.requests(ctx, queryRequest, code))
+}
+
+// PendingRequest returns a chat's pending request, by its present or a former address; nil if it has none.
+func (r Reader) PendingRequest(ctx context.Context, chatJID string) (*Request, error) {
+	jid, err := r.Address(ctx, chatJID)
+	if err != nil {
+		return nil, err
+	}
+	return first(r.requests(ctx, queryPendingRequest, jid))
+}
+
+// LastDecidedRequest returns the newest request of a chat that is approved, rejected or expired, by
+// the chat's present or a former address; nil if it has none.
+func (r Reader) LastDecidedRequest(ctx context.Context, chatJID string) (*Request, error) {
+	jid, err := r.Address(ctx, chatJID)
+	if err != nil {
+		return nil, err
+	}
+	return first(r.requests(ctx, queryLastDecided, jid))
+}
+
+// PendingRequests returns all pending requests, by chat.
+func (r Reader) PendingRequests(ctx context.Context) ([]*Request, error) {
+	return r.requests(ctx, queryPendingRequests)
+}
+
+// Requests returns the newest requests in a state, "" for all states; at most limit.
+func (r Reader) Requests(ctx context.Context, state RequestState, limit int) ([]*Request, error) {
+	return r.requests(ctx, queryRequests, state, limit)
+}
+
+// RequestCounts are numbers of requests.
+type RequestCounts struct {
+	OfSender int // made by one sender within the time
+	Made     int // made by all within the time
+	Pending  int
+}
+
+// CountRequests counts the requests made after a time and not after another, in unix ms, and those
+// pending.
+func (r Reader) CountRequests(ctx context.Context, sender string, after, until int64) (c RequestCounts, err error) {
+	_, err = r.q.get(ctx, []any{&c.OfSender}, queryRequestsOfSender, sender, after, until)
+	if err == nil {
+		_, err = r.q.get(ctx, []any{&c.Made}, queryRequestsSince, after, until)
+	}
+	if err == nil {
+		_, err = r.q.get(ctx, []any{&c.Pending}, queryRequestsPending)
+	}
+	return c, err
+}
+
+// DirectChat returns the direct chat in which a user can be told something: that with the user's own
+// address, else the one with the user's newest message. "" is none.
+func (r Reader) DirectChat(ctx context.Context, sender string) (jid string, err error) {
+	own, err := r.Chat(ctx, sender)
+	if err != nil {
+		return "", err
+	}
+	if own != nil && own.Kind == msg.ChatDM {
+		return sender, nil
+	}
+	platform, _ := msg.SplitJID(sender)
+	_, err = r.q.get(ctx, []any{&jid}, queryDirectChat, platform, sender)
+	return jid, err
+}
+
+// PutRequest stores a pending request of a chat that has none. Its texts are cut to their limits, and
+// a former address becomes the present one. Of r, State and what a decision sets are ignored. If
+// the code is taken, or the chat has a pending request, it returns an ErrRefused.
+func (tx *Tx) PutRequest(r *Request) (err error) {
+	tx.note(failpoint.PutRequest)
+	if r.ChatJID, err = tx.Address(uncancelled(), r.ChatJID); err != nil {
+		return err
+	}
+	r.Sender, r.ThreadID = truncate(cleanText(r.Sender), maxReference), truncate(cleanText(r.ThreadID), maxReference)
+	r.SenderName, r.Title, r.Sample = cleanName(r.SenderName), cleanName(r.Title), cleanName(r.Sample)
+	_, err = tx.exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID, r.CreatedAt)
+	return err
+}
+
+// NoteApproval notes that an operator approves a pending request into a folder. It returns ErrStale
+// if the request is decided, or being approved already.
+func (tx *Tx) NoteApproval(code, folder, by string) error {
+	tx.note(failpoint.NoteApproval)
+	return tx.changeRequest(code, updateNoteApproval, folder, by, code)
+}
+
+// WithdrawApproval takes back what NoteApproval noted. It returns ErrStale if the request is decided.
+func (tx *Tx) WithdrawApproval(code string) error {
+	return tx.changeRequest(code, updateWithdrawApproval, code)
+}
+
+// RequestDecision is how a request ends.
+type RequestDecision struct {
+	State  RequestState
+	Folder string // of an approved one, else ""
+	By     string
+	Reason string // of a rejected one, may be ""
+}
+
+// DecideRequest ends a pending request and pokes gated. It returns ErrStale if the request is decided.
+func (tx *Tx) DecideRequest(code string, d RequestDecision, now int64) error {
+	tx.note(failpoint.DecideRequest)
+	tx.Poke("gated")
+	return tx.changeRequest(code, updateDecideRequest, d.State, null(d.Folder), d.By, cleanName(d.Reason), now, code)
+}
+
+func (tx *Tx) changeRequest(code, query string, args ...any) error {
+	n, err := tx.change(query, args...)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("request %s: %w", code, ErrStale)
+	}
+	return err
+}
+
+// PurgeRequests deletes requests that were made and decided before a time, in unix ms, oldest first
+// and at most limit, and returns how many.
+func (tx *Tx) PurgeRequests(before int64, limit int) (deleted int64, err error) {
+	return tx.change(deleteOldRequests, before, limit)
+}
+
+// NthRequestAt is when the request was made that has n newer ones, in unix ms; 0 if there are
+// no more than n.
+func (r Reader) NthRequestAt(ctx context.Context, n int) (at int64, err error) {
+	_, err = r.q.get(ctx, []any{&at}, queryNthRequest, n)
+	return at, err
+}
+
+// PutAudit records what an operator did.
+func (tx *Tx) PutAudit(who, what, detail string, now int64) error {
+	if who == "" || what == "" {
+		return errors.New("an audit row needs who and what")
+	}
+	_, err := tx.exec(insertAudit, now, cleanName(who), cleanName(what), cleanName(detail))
+	return err
+}
