@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"arizuko/pkg/config"
-	"arizuko/pkg/msg"
 )
 
 // maxRetentionDays is a century: more is a mistake, and would overflow.
@@ -30,13 +29,13 @@ type Config struct {
 
 	AgentConfig
 
-	MaxAgents     int           `env:"MAX_AGENTS" envDefault:"5" doc:"how many agents may be busy at once"`
-	AgentIdle     time.Duration `env:"AGENT_IDLE" envDefault:"60s" doc:"how long an idle agent is kept running"`
-	AgentTimeout  time.Duration `env:"AGENT_TIMEOUT" envDefault:"20m" doc:"how long a busy agent may write no frame before it is stopped"`
-	TurnAttempts  int           `env:"TURN_ATTEMPTS" envDefault:"3" doc:"attempts of a turn before it fails"`
-	AssistantName string        `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"the name on answers; also the bot's after the @ of a command"`
-	BotNames      []string      `env:"BOT_NAMES" doc:"further names of the bot after the @ of a command, as in /new@name"`
-	Operators     []string      `env:"OPERATORS" doc:"senders that may do everything, as telegram:123,slack:U0AB"`
+	MaxAgents     int              `env:"MAX_AGENTS" envDefault:"5" doc:"how many agents may be busy at once"`
+	AgentIdle     time.Duration    `env:"AGENT_IDLE" envDefault:"60s" doc:"how long an idle agent is kept running"`
+	AgentTimeout  time.Duration    `env:"AGENT_TIMEOUT" envDefault:"20m" doc:"how long a busy agent may write no frame before it is stopped"`
+	TurnAttempts  int              `env:"TURN_ATTEMPTS" envDefault:"3" doc:"attempts of a turn before it fails"`
+	AssistantName string           `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"the name on answers; also the bot's after the @ of a command"`
+	BotNames      []string         `env:"BOT_NAMES" doc:"further names of the bot after the @ of a command, as in /new@name"`
+	Operators     config.Operators `env:"OPERATORS" doc:"senders that may do everything, as telegram:123,slack:U0AB"`
 
 	RetentionDays int `env:"RETENTION_DAYS" envDefault:"0" doc:"history older than this many days is deleted; 0 keeps everything"`
 
@@ -67,11 +66,6 @@ func (c *Config) Validate() []error {
 	}
 	if days := time.Duration(c.RetentionDays) * 24 * time.Hour; c.RetentionDays != 0 && (c.RetentionDays < 1 || days < c.MaxAge || c.RetentionDays > maxRetentionDays) {
 		problem("RETENTION_DAYS: must be 0, or from 1 to %d and not below MAX_AGE", maxRetentionDays)
-	}
-	for _, sender := range c.Operators {
-		if platform, user := msg.SplitJID(sender); platform == "" || user == "" {
-			problem("OPERATORS: %q is not platform:user", sender)
-		}
 	}
 	if _, err := c.daemonURLs(); err != nil {
 		all = append(all, err)

@@ -131,7 +131,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	g.gateway = gateway.New(gateway.Config{
 		Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
 		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
-		Operators: set(g.cfg.Operators), BotNames: append(g.cfg.BotNames, g.cfg.AssistantName), Daemons: daemons,
+		Operators: g.cfg.Operators, BotNames: append(g.cfg.BotNames, g.cfg.AssistantName), Daemons: daemons,
 		Routd: httpx.NewDirectClient(string(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)), g.Secret),
 		Onbod: g.client(g.cfg.OnbodURL.Or(g.cfg.OnbodAddr)),
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
@@ -175,12 +175,4 @@ func (g *gated) checkpoints(ctx context.Context) error {
 		_, err := g.checkpoint.Run(ctx)
 		_ = outage.Note(ctx, err) // the next one copies what this one did not
 	}
-}
-
-func set(all []string) map[string]bool {
-	m := make(map[string]bool, len(all))
-	for _, s := range all {
-		m[strings.TrimSpace(s)] = true
-	}
-	return m
 }

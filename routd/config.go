@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -14,13 +13,13 @@ import (
 // Config is routd's environment.
 type Config struct {
 	config.Base
-	Addr             config.Addr   `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where it listens"`
-	URL              config.URL    `env:"ROUTD_URL" doc:"where the routes and groups commands find it; default: ROUTD_ADDR"`
-	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often it looks for routes and groups changed by SQL"`
-	EngagementTTL    time.Duration `env:"ENGAGEMENT_TTL" envDefault:"20m" doc:"how long a group answers without being called after each of its answers"`
-	ImpulseThreshold int           `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100"`
-	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held"`
-	Operators        []string      `env:"OPERATORS" doc:"senders that may do everything, as telegram:123,slack:U0AB; for the command access"`
+	Addr             config.Addr      `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where it listens"`
+	URL              config.URL       `env:"ROUTD_URL" doc:"where the routes and groups commands find it; default: ROUTD_ADDR"`
+	PollInterval     time.Duration    `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often it looks for routes and groups changed by SQL"`
+	EngagementTTL    time.Duration    `env:"ENGAGEMENT_TTL" envDefault:"20m" doc:"how long a group answers without being called after each of its answers"`
+	ImpulseThreshold int              `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100"`
+	ImpulseMaxHold   time.Duration    `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"longest that a row is held"`
+	Operators        config.Operators `env:"OPERATORS" doc:"senders that may do everything, as telegram:123,slack:U0AB; for the command access"`
 }
 
 // Validate returns what the types cannot check.
@@ -35,20 +34,7 @@ func (c *Config) Validate() []error {
 	if c.ImpulseMaxHold < 0 {
 		errs = append(errs, errors.New("IMPULSE_MAX_HOLD: must not be negative"))
 	}
-	for _, sender := range c.Operators {
-		if platform, user := msg.SplitJID(sender); platform == "" || user == "" {
-			errs = append(errs, fmt.Errorf("OPERATORS: %q is not platform:user", sender))
-		}
-	}
 	return errs
-}
-
-func (c *Config) operators() map[string]bool {
-	all := make(map[string]bool, len(c.Operators))
-	for _, sender := range c.Operators {
-		all[sender] = true
-	}
-	return all
 }
 
 func (c *Config) impulse() msg.Impulse {

@@ -94,6 +94,7 @@ func (d *routd) open(ctx context.Context) (err error) {
 		invalidRows.Set(float64(t.InvalidRows()))
 		d.report(t)
 		d.Poker.Poke("gated") // rows that waited for a route can be decided
+		d.Poker.Poke("onbod") // chats that asked for a group may have one
 	})
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func (d *routd) open(ctx context.Context) (err error) {
 	}
 	a := api.API{
 		Store: d.Store, Loader: d.loader, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log,
-		Operators: d.cfg.operators(), Resolved: api.Resolved(d.Metrics), Now: d.Now,
+		Operators: d.cfg.Operators, Resolved: api.Resolved(d.Metrics), Now: d.Now,
 	}
 	a.Mount(d.Router.With(httpx.Bearer(d.Secret)))
 	return nil

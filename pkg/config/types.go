@@ -79,6 +79,25 @@ func (f *LogFormat) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Operators are the senders that may do everything, "telegram:123,slack:U0AB", as a set of ids.
+type Operators map[string]bool
+
+// UnmarshalText returns an error that names the first part which is no id of a sender.
+func (o *Operators) UnmarshalText(text []byte) error {
+	*o = Operators{}
+	if len(text) == 0 {
+		return nil
+	}
+	for part := range strings.SplitSeq(string(text), ",") {
+		sender := strings.TrimSpace(part)
+		if platform, user, _ := strings.Cut(sender, ":"); platform == "" || user == "" {
+			return fmt.Errorf("%q is not platform:user, as in telegram:123", sender)
+		}
+		(*o)[sender] = true
+	}
+	return nil
+}
+
 // Networks are IP addresses and networks, "192.0.2.1,10.0.0.0/8".
 type Networks []netip.Prefix
 

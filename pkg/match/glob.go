@@ -48,6 +48,12 @@ func parseGlob(pattern string) (glob, error) {
 	return g, nil
 }
 
+// Escape returns the pattern that matches a value alone. In an expression the value must have no white
+// space, which separates the pairs.
+func Escape(value string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(value)
+}
+
 // match is a faster path.Match(g.pattern, value).
 func (g *glob) match(value string) bool {
 	if g.kind == exact {

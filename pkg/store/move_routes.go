@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 )
 
@@ -15,14 +16,14 @@ func (tx *Tx) moveRoutes(from, to string) error {
 	routes, err := tx.Routes(uncancelled())
 	for i := 0; err == nil && i < len(routes); i++ {
 		r := routes[i]
-		match, whole := movedMatch(r.Match, from, to)
+		expr, whole := movedMatch(r.Match, from, to)
 		switch {
-		case match == "":
+		case expr == "":
 		case whole:
-			_, err = tx.exec(`UPDATE routes SET match = ? WHERE id = ?`, match, r.ID)
+			_, err = tx.exec(`UPDATE routes SET match = ? WHERE id = ?`, expr, r.ID)
 		default:
 			follows := i+1 < len(routes) && routes[i+1].Seq == r.Seq
-			r.Match = match
+			r.Match = expr
 			if err = tx.copyRoute(r, follows); err == nil {
 				i++ // the copy
 				routes, err = tx.Routes(uncancelled())
@@ -56,16 +57,16 @@ func (tx *Tx) shiftRoutes(seq, id int64) error {
 // movedMatch is a match expression with the new address in place of the old one,
 // "" if it does not name the chat. whole: the row names no other chat, so that
 // the new expression may replace the old one.
-func movedMatch(match, from, to string) (moved string, whole bool) {
+func movedMatch(expr, from, to string) (moved string, whole bool) {
 	platform, oldRoom := msg.SplitJID(from)
 	newPlatform, newRoom := msg.SplitJID(to)
-	words := strings.Fields(match)
+	words := strings.Fields(expr)
 	room, named := -1, -1
 	for i, word := range words {
 		key, pattern, _ := strings.Cut(word, "=")
 		switch {
 		case key == "chat_jid" && literal(pattern) == from:
-			words[i], whole = "chat_jid="+escape(to), true
+			words[i], whole = "chat_jid="+match.Escape(to), true
 		case key == "chat_jid":
 			return "", false // of another chat, or a pattern
 		case key == "room" && literal(pattern) == oldRoom:
@@ -83,13 +84,13 @@ func movedMatch(match, from, to string) (moved string, whole bool) {
 	case room < 0 && !whole:
 		return "", false
 	case room >= 0:
-		words[room] = "room=" + escape(newRoom)
+		words[room] = "room=" + match.Escape(newRoom)
 	}
 	if whole || named >= 0 && literal(strings.TrimPrefix(words[named], "platform=")) == platform {
 		return strings.Join(words, " "), true
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "platform=") })
-	return strings.Join(append([]string{"platform=" + escape(newPlatform)}, words...), " "), false
+	return strings.Join(append([]string{"platform=" + match.Escape(newPlatform)}, words...), " "), false
 }
 
 // literal is the one value that a pattern of path.Match matches, "" if there may
@@ -108,9 +109,4 @@ func literal(pattern string) string {
 		text = append(text, pattern[i])
 	}
 	return string(text)
-}
-
-// escape is the pattern that matches a value alone.
-func escape(value string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(value)
 }

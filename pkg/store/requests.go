@@ -118,7 +118,7 @@ func (r Reader) CountRequests(ctx context.Context, sender string, after, until i
 	return c, err
 }
 
-// DirectChat returns the direct chat in which a user can be told something: that with the user's own
+// DirectChat returns the direct chat in which a user can be reached: that with the user's own
 // address, else the one with the user's newest message. "" is none.
 func (r Reader) DirectChat(ctx context.Context, sender string) (jid string, err error) {
 	own, err := r.Chat(ctx, sender)

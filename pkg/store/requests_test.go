@@ -233,7 +233,7 @@ func TestDirectChat_IsWhereTheUserWasSeenLast(t *testing.T) {
 		"telegram:42": "telegram:42", "slack:U1": "slack:D2", "slack:U2": "slack:D3", "slack:U9": "", "telegram:43": "", "web:operator": "",
 	} {
 		if got := must(s.DirectChat(t.Context(), sender))(t); got != want {
-			t.Errorf("%s is told in %q, want %q", sender, got, want)
+			t.Errorf("%s is reached in %q, want %q", sender, got, want)
 		}
 	}
 }

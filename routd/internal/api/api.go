@@ -66,6 +66,7 @@ func (a *API) Mount(r chi.Router) {
 		{http.MethodGet, "/v1/engagement", questions, a.getEngagement},
 		{http.MethodGet, "/v1/access", questions, a.getAccess},
 		{http.MethodPost, "/v1/engagement", changes, a.engage},
+		{http.MethodPost, routeapi.ApprovalPath, changes, a.approve},
 	} {
 		r.Method(e.method, e.path, e.limits.wrap(e.answer))
 	}

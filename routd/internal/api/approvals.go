@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"unicode"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+	"arizuko/routd/internal/routing"
+)
+
+// approve connects a chat to a group, which it makes if there is none. Repeated it changes nothing. A
+// chat that has another group is a conflict.
+func (a *API) approve(r *http.Request) (*answer, error) {
+	req, err := httpx.Decode[routeapi.Approval](r)
+	if err == nil {
+		err = checkApproval(&req)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var done routeapi.Approved
+	err = a.write(r.Context(), func(tx *store.Tx) (err error) {
+		done, err = a.connect(r.Context(), tx, req)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.Log.Info("chat connected", "chat", done.ChatJID, "folder", done.Folder, "user", req.By, "count", len(done.Routes))
+	return &answer{http.StatusOK, done}, nil
+}
+
+// checkApproval returns a bad_request for what no route can name, and sets a missing kind.
+func checkApproval(req *routeapi.Approval) error {
+	platform, room := msg.SplitJID(req.ChatJID)
+	switch {
+	case platform == "" || room == "" || len(req.ChatJID) > routeapi.MaxField/2 || strings.ContainsFunc(req.ChatJID, unicode.IsSpace):
+		return apierr.New(apierr.BadRequest, "chat_jid %.80q is not platform:room, without white space", req.ChatJID)
+	case msg.AddressedFolder(req.ChatJID) != "":
+		return apierr.New(apierr.BadRequest, "the address %.80s names its group, it is connected by registering that", req.ChatJID)
+	}
+	switch req.Kind {
+	case "":
+		req.Kind = msg.KindOfJID(req.ChatJID)
+	case msg.ChatDM, msg.ChatGroup, msg.ChatChannel:
+	default:
+		return apierr.New(apierr.BadRequest, "kind %.80q is not dm, group or channel", req.Kind)
+	}
+	if err := msg.ValidFolder(req.Folder); err != nil {
+		return badRequest(err)
+	}
+	return nil
+}
+
+// connect reads the tables within the transaction, so that no other change comes between.
+func (a *API) connect(ctx context.Context, tx *store.Tx, req routeapi.Approval) (done routeapi.Approved, err error) {
+	jid, err := tx.Address(ctx, req.ChatJID)
+	if err != nil {
+		return done, err
+	}
+	routes, err := tx.Routes(ctx)
+	if err != nil {
+		return done, err
+	}
+	groups, err := tx.Groups(ctx)
+	if err != nil {
+		return done, err
+	}
+	group := msg.Group{Folder: req.Folder, CreatedAt: a.Now().UnixMilli(), Config: json.RawMessage(`{}`)}
+	table := routing.New(routes, append(groups, group), msg.Impulse{})
+	c, err := table.Connect(jid, req.Kind, req.Folder)
+	var connected *routing.ConnectedError
+	switch {
+	case errors.As(err, &connected):
+		return done, apierr.New(apierr.Conflict, "%w", err)
+	case err != nil:
+		return done, err
+	}
+	done = routeapi.Approved{ChatJID: jid, Folder: req.Folder, Routes: c.Routes, Shared: c.Shared}
+	if done.Routes == nil {
+		done.Routes = []msg.Route{} // [] rather than null
+	}
+	done.Created, err = tx.ConnectChat(&group, done.Routes, c.Before)
+	return done, err
+}
