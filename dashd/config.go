@@ -26,7 +26,9 @@ type Config struct {
 // Validate returns what the types cannot check.
 func (c *Config) Validate() error { return config.CheckInterval("POLL_INTERVAL", c.PollInterval) }
 
-func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
+func loadConfig() (Config, error) { return config.Load[Config](environ()) }
+
+func environ() []string { return os.Environ() }
 
 // client returns a client of the running dashd.
 func (c *Config) client() (*httpx.Client, error) {

@@ -6,6 +6,8 @@
 //	dashd status [CHAT_JID] [--thread ID] [--topic TOPIC] [--json]
 //	                       the state of the instance, or of a chat
 //	dashd login            prints a link that logs a browser in, once
+//	dashd doctor [--json] [--deep]
+//	                       what is wrong with the instance, and what to do about it
 package main
 
 import (
@@ -24,6 +26,7 @@ import (
 	"arizuko/dashd/internal/status"
 	"arizuko/dashd/internal/webchat"
 	"arizuko/pkg/adapter"
+	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
@@ -63,14 +66,20 @@ func program() daemon.Program {
 			cfg, err := loadConfig()
 			return cfg.Addr, err
 		},
-		Commands: cli.Commands(func() (*httpx.Client, error) {
-			cfg, err := loadConfig()
-			if err != nil {
-				return nil, err
-			}
-			return cfg.client()
-		}),
+		Commands: commands(),
 	}
+}
+
+func commands() map[string]pkgcli.Func {
+	all := cli.Commands(func() (*httpx.Client, error) {
+		cfg, err := loadConfig()
+		if err != nil {
+			return nil, err
+		}
+		return cfg.client()
+	})
+	all["doctor"] = examine
+	return all
 }
 
 // dashd is a started process with its parts.

@@ -49,7 +49,7 @@ func TestProgram_Failures_GiveExitCodes(t *testing.T) {
 		"no secret":            {[]string{"ARIZUKO_DATA=" + t.TempDir()}, "check", 1, "run `migrate up`"},
 		"bad values, serve":    {[]string{"POLL_INTERVAL=soon"}, "serve", 78, "POLL_INTERVAL"},
 		"a second one":         {nil, "serve", 75, "is locked by process"},
-		"unknown command":      {nil, "dance", 78, "usage: dashd [serve | check | health | login | status | --version]"},
+		"unknown command":      {nil, "dance", 78, "usage: dashd [serve | check | health | doctor | login | status | --version]"},
 		"healthy":              {[]string{"DASHD_ADDR=" + p.Addr}, "health", 0, "ok"},
 		"not running":          {[]string{"DASHD_ADDR=127.0.0.1:1"}, "health", 1, "refused"},
 		"not running, status":  {[]string{"DASHD_ADDR=127.0.0.1:1"}, "status", 1, "dashd is not running at http://127.0.0.1:1"},
@@ -57,6 +57,10 @@ func TestProgram_Failures_GiveExitCodes(t *testing.T) {
 		"status of a chat":     {[]string{"DASHD_URL=http://" + p.Addr}, "status web:main", 0, "Group: main"},
 		"a stranger's status":  {[]string{"DASHD_ADDR=" + p.Addr, "ARIZUKO_SECRET=guess"}, "status", 1, "log in"},
 		"login":                {[]string{"DASHD_ADDR=" + p.Addr}, "login", 0, p.first},
+		"doctor":               {[]string{"DASHD_ADDR=" + p.Addr}, "doctor", 1, "problem: gated has never run with this data folder\n  fix: start it"},
+		"doctor, bad values":   {[]string{"POLL_INTERVAL=soon"}, "doctor --json", 78, `"text": "POLL_INTERVAL`},
+		"doctor, no data":      {[]string{"ARIZUKO_DATA=" + t.TempDir() + "/none"}, "doctor", 78, "fix: set ARIZUKO_DATA"},
+		"doctor, usage":        {nil, "doctor now", 78, "usage: dashd doctor [--json] [--deep]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("ARIZUKO_DATA", p.data)

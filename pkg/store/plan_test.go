@@ -216,6 +216,7 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, turnPlans())
 	maps.Copy(all, retentionPlans())
 	maps.Copy(all, onboardingPlans())
+	maps.Copy(all, examinePlans())
 	return all
 }
 

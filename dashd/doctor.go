@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/dashd/internal/doctor"
+	"arizuko/pkg/cli"
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+)
+
+// examine is the subcommand doctor. Its error has the exit code: 78 if the configuration is wrong, 1 if there
+// is another problem.
+func examine(ctx context.Context, args []string, out io.Writer) error {
+	line := cli.Daemon{Name: name}.Line("doctor [--json] [--deep]", out)
+	asJSON := line.Bool("json", false, "print the findings as JSON")
+	deep := line.Bool("deep", false, "read the whole database and check it: minutes if it is large")
+	if _, err := line.Read(args, 0); err != nil {
+		return err
+	}
+	cfg, problems := loadConfig()
+	examination := doctorConfig(cfg, environ())
+	if problems != nil {
+		examination.Problems = strings.Split(problems.Error(), "\n")
+	}
+	if self, err := os.Executable(); err == nil {
+		examination.Bin = filepath.Dir(self)
+	}
+	examination.Deep = *deep
+	report := doctor.Examine(ctx, examination)
+	show := report.Print
+	if *asJSON {
+		show = report.PrintJSON
+	}
+	if err := show(out); err != nil {
+		return err
+	}
+	if code := report.Exit(); code != daemon.ExitOK {
+		return &daemon.ExitError{Code: code, Err: errors.New(report.Summary())}
+	}
+	return nil
+}
+
+// doctorConfig is what dashd's configuration says to the doctor. The other daemons' addresses have the same
+// names everywhere.
+func doctorConfig(cfg Config, environ []string) doctor.Config {
+	peers, _ := config.Load[doctor.Peers](environ) // invalid ones are reported by doctor
+	return doctor.Config{
+		Base: cfg.Base, Environ: environ, Now: time.Now, Statfs: unix.Statfs, Proc: "/proc",
+		Daemons: append(peers.Endpoints(), doctor.Endpoint{
+			Name: name, URL: cfg.URL.Or(cfg.Addr), Private: "/status",
+		}),
+	}
+}

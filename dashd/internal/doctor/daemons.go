@@ -1,0 +1,247 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/store"
+)
+
+const (
+	// maxHeartbeatAge is the age of a heartbeat from which its daemon counts as gone.
+	maxHeartbeatAge = 3 * daemon.HeartbeatInterval
+	// maxConnecting is how long a first connection to a platform may take.
+	maxConnecting = time.Minute
+)
+
+// core are the daemons that every instance runs.
+func core() []string { return []string{"routd", "gated", "onbod", "dashd"} }
+
+// daemons checks which daemons run, and how they are.
+func (e *examination) daemons(ctx context.Context) error {
+	all, err := e.st.Daemons(ctx)
+	if err != nil {
+		return err
+	}
+	e.rows = map[string]store.Daemon{}
+	var paths []string
+	for _, d := range all {
+		e.rows[d.Name] = d
+		paths = append(paths, e.lockPath(d.Name))
+	}
+	e.locks = e.readLocks(append(paths, e.writeLock()))
+	e.lockHolders()
+	if !e.anyRuns() {
+		e.nothingRuns()
+		return nil
+	}
+	for _, name := range e.expected() {
+		switch row, known := e.rows[name]; {
+		case e.alive(name):
+			e.connection(row)
+		case known || e.answers[name].status == 0:
+			e.gone(name)
+		}
+	}
+	e.versions()
+	if left := e.leftSockets(e.known()); len(left) > 0 {
+		e.warn("socket-left", "left by a process that has ended: "+strings.Join(left, ", "), "remove it, unless you start that adapter again")
+	}
+	return nil
+}
+
+// known are the daemons whose sockets are looked at with them.
+func (e *examination) known() map[string]bool {
+	known := map[string]bool{}
+	for _, name := range e.expected() {
+		known[name] = true
+	}
+	return known
+}
+
+// expected are the daemons that should run, sorted: the core, those that have run, and adapters with a token.
+func (e *examination) expected() []string {
+	names := slices.AppendSeq(core(), maps.Keys(e.rows))
+	for _, name := range adapters() {
+		if e.env.hasToken(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// alive reports whether a daemon has a recent heartbeat.
+func (e *examination) alive(name string) bool {
+	row, known := e.rows[name]
+	return known && daemon.Connection(row.Connection) != daemon.Stopped && row.HeartbeatAt > e.before(maxHeartbeatAge)
+}
+
+func (e *examination) anyRuns() bool {
+	for name := range e.rows {
+		if e.alive(name) || e.locks.holder[e.lockPath(name)] != 0 {
+			return true
+		}
+	}
+	for _, a := range e.answers {
+		if a.status != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+const startFix = "start it: `make run`, `docker compose up -d`, or `systemctl start 'arizuko-*'`; then look at its log"
+
+func (e *examination) nothingRuns() {
+	last := int64(0)
+	for _, row := range e.rows {
+		last = max(last, row.HeartbeatAt)
+	}
+	text := "no daemon runs, and none has run with this data folder"
+	if last > 0 {
+		text = "no daemon runs: the last one reported " + e.ago(last)
+	}
+	e.problem("nothing-runs", text, strings.Replace(startFix, "its log", "the logs", 1))
+}
+
+// gone reports a daemon without a recent heartbeat.
+func (e *examination) gone(name string) {
+	row, known := e.rows[name]
+	pid := e.locks.holder[e.lockPath(name)]
+	level, text := Problem, name+" does not run: its last heartbeat was "+e.ago(row.HeartbeatAt)
+	switch {
+	case pid != 0 && e.has("writelock-stopped"):
+		return // it waits for the lock
+	case pid != 0:
+		e.problem("daemon-hangs", fmt.Sprintf("%s (process %d) runs but has written nothing since %s", name, pid, e.ago(row.HeartbeatAt)),
+			fmt.Sprintf("look at its log; if it is stopped (state T in `ps`), kill -CONT %d; else kill it: nothing is lost", pid))
+		return
+	case !known:
+		text = name + " has never run with this data folder"
+	case daemon.Connection(row.Connection) == daemon.Stopped:
+		text = name + " was stopped " + e.ago(row.HeartbeatAt)
+		if !slices.Contains(core(), name) && !e.env.hasToken(name) {
+			level = Warning // on purpose, perhaps
+		}
+	}
+	e.add(level, "daemon-gone", text, startFix)
+}
+
+// connection checks a daemon that runs.
+func (e *examination) connection(row store.Daemon) {
+	if ahead := row.HeartbeatAt - e.now; ahead > maxAhead.Milliseconds() {
+		e.problem("clock-heartbeat", fmt.Sprintf("%s's heartbeat is %s in the future", row.Name, span(ahead)), clockFix)
+	}
+	if problem := e.socketProblem(row.Name); problem != "" {
+		e.problem("socket-missing", "pokes do not reach "+row.Name+", which finds new rows by polling only: "+problem, "restart "+row.Name)
+	}
+	switch state := daemon.Connection(row.Connection); {
+	case state == daemon.BadCredentials:
+		e.problem("credentials", row.Name+" cannot log in: "+orUnknown(row.Detail), credentialsFix(row.Name))
+	case state == daemon.Degraded && row.Name == "gated":
+		e.gatedDegraded(row.Detail)
+	case state == daemon.Degraded:
+		id, fix := connectionFix(row.Name, row.Detail)
+		e.problem(id, row.Name+" has no working connection to its platform: "+orUnknown(row.Detail), fix)
+	case state == daemon.Connecting && row.StartedAt < e.before(maxConnecting):
+		e.problem("connecting", fmt.Sprintf("%s started %s and has not connected to its platform yet", row.Name, e.ago(row.StartedAt)),
+			"run `"+row.Name+" check` in its environment: it says whether the platform can be reached")
+	}
+}
+
+func orUnknown(detail string) string {
+	if detail == "" {
+		return "its log says why"
+	}
+	return strings.ReplaceAll(detail, "\n", "; ")
+}
+
+func credentialsFix(name string) string {
+	variable := TokenVariable(name)
+	if variable == "" {
+		variable = "its token"
+	}
+	return fmt.Sprintf("set %s to the current token, run `%s check`, and restart %[2]s", variable, name)
+}
+
+// connectionFix returns the kind of a bad connection, and the remedy, from what the adapter reports.
+func connectionFix(name, detail string) (id, fix string) {
+	switch {
+	case strings.Contains(detail, "webhook is set"):
+		return "webhook", "remove the webhook: open <TELEGRAM_API_URL>/bot<token>/deleteWebhook once; teled connects within half a minute"
+	case strings.Contains(detail, "another program reads"):
+		return "poller", "one token, one poller: stop the other program or instance that uses this token, or give this one a bot of its own"
+	}
+	return "connection", "run `" + name + " check` in its environment, and look at its log; it reconnects by itself"
+}
+
+// gatedDegraded reports what keeps agents from being started. Groups that fail have findings of their own.
+func (e *examination) gatedDegraded(detail string) {
+	detail, _, _ = strings.Cut(detail, "turns of group ")
+	if detail = strings.TrimSuffix(detail, "; "); detail != "" {
+		e.problem("agents", detail, "run `gated check` in gated's environment; gated tries again every 30 s")
+	}
+}
+
+// versions finds daemons of different versions.
+func (e *examination) versions() {
+	by := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(e.rows)) {
+		if e.alive(name) {
+			by[e.rows[name].Version] = append(by[e.rows[name].Version], name)
+		}
+	}
+	if len(by) < 2 {
+		return
+	}
+	var lines []string
+	for _, version := range slices.Sorted(maps.Keys(by)) {
+		lines = append(lines, version+": "+strings.Join(by[version], ", "))
+	}
+	e.warn("versions", "the daemons have different versions ("+strings.Join(lines, "; ")+")", "restart those of the older version with the new programs")
+}
+
+// ago words a time before now.
+func (e *examination) ago(at int64) string { return span(e.now-at) + " ago" }
+
+// span words a duration in ms.
+func span(ms int64) string {
+	switch d := time.Duration(max(0, ms)) * time.Millisecond; {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	default:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	}
+}
+
+// Limits of the clock.
+const (
+	maxAhead = 10 * time.Second
+	maxStep  = time.Minute
+	clockAge = 24 * time.Hour // older steps are past
+	clockFix = "check the time of every machine with `timedatectl` and let NTP set it; the daemons go on once it is right"
+)
+
+// clock finds times that the clock cannot have shown.
+func (e *examination) clock(ctx context.Context) error {
+	a, err := e.st.Arrivals(ctx)
+	if err != nil {
+		return err
+	}
+	if ahead := a.Last - e.now; ahead > maxStep.Milliseconds() {
+		e.warn("clock-ahead", fmt.Sprintf("message %d arrived %s in the future: the clock was ahead, or is behind now", a.LastID, span(ahead)), clockFix)
+	} else if a.Step > maxStep.Milliseconds() && a.StepAt > e.before(clockAge) {
+		e.warn("clock-step", fmt.Sprintf("the clock went back by %s between messages %d and %d", span(a.Step), a.SteppedA, a.SteppedB), clockFix)
+	}
+	return nil
+}

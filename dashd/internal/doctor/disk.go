@@ -1,0 +1,134 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/migrations"
+	"arizuko/pkg/store"
+)
+
+// Limits of the disk, in bytes and as a share.
+const (
+	minFree      = 256 << 20
+	lowFree      = 5 << 30
+	lowFreeShare = 0.05
+	lowInodes    = 0.02
+	// maxPendingWAL is far above what a second of the busiest instance writes between two checkpoints.
+	maxPendingWAL = 128 << 20
+)
+
+const spaceFix = "remove old files in logs/ and media/ (RETENTION_DAYS does it every day), or give the data folder a larger disk"
+
+// disk checks the space of the data folder's file system.
+func (e *examination) disk() {
+	var fs unix.Statfs_t
+	if err := e.Statfs(e.Base.Data, &fs); err != nil {
+		return // the folder is missing, which is reported
+	}
+	free, all := int64(fs.Bavail)*fs.Bsize, int64(fs.Blocks)*fs.Bsize
+	e.fact(fmt.Sprintf("disk: %s free of %s", size(free), size(all)))
+	switch share := float64(free) / float64(max(all, 1)); {
+	case free < minFree:
+		e.problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Nothing new can be stored", e.Base.Data, size(free)), spaceFix)
+	case free < lowFree && share < lowFreeShare:
+		e.warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, size(free), 100*share), spaceFix)
+	}
+	if fs.Files > 0 && float64(fs.Ffree) < lowInodes*float64(fs.Files) {
+		e.problem("disk-inodes", fmt.Sprintf("the file system of %s has %d of %d inodes left: soon no file can be made", e.Base.Data, fs.Ffree, fs.Files), spaceFix)
+	}
+}
+
+// size words a number of bytes.
+func size(n int64) string {
+	switch {
+	case n < 10<<20:
+		return fmt.Sprintf("%d KiB", n>>10)
+	case n < 10<<30:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d GiB", n>>30)
+}
+
+// wal checks whether checkpoints keep up. It must run before the database is opened, see store.ReadWAL.
+func (e *examination) wal() {
+	w, err := store.ReadWAL(e.Base.DBPath())
+	if err != nil {
+		e.problem("wal-unreadable", "the write-ahead log cannot be read: "+err.Error(), "run this as the user that runs the daemons")
+		return
+	}
+	if info, err := os.Stat(e.Base.DBPath()); err == nil {
+		e.fact(fmt.Sprintf("database: %s, write-ahead log %s", size(info.Size()), size(w.Size)))
+	}
+	if w.Pending > maxPendingWAL {
+		e.problem("wal-grows", fmt.Sprintf("checkpoints do not advance: %s of the write-ahead log are not in the database yet", size(w.Pending)),
+			"start gated, which makes them; if it runs, end the program that has read the database for long: `fuser -v "+e.Base.DBPath()+"`")
+	}
+}
+
+// database checks the schema and opens the database, if it can be read.
+func (e *examination) database(ctx context.Context) {
+	path, built := e.Base.DBPath(), migrations.Latest()
+	s, err := store.ReadSchema(ctx, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.problem("database-missing", "there is no database at "+path, "set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`, else restore a backup")
+	case err != nil:
+		e.unreadable(err)
+	case s.Version == 0:
+		e.problem("schema-none", path+" is not migrated", "run `migrate up`")
+	case s.Dirty:
+		e.problem("schema-dirty", fmt.Sprintf("migration %d is running or has failed", s.Version), "wait for it; if none runs, `migrate up` says how to repair it")
+	case s.Version < built:
+		e.problem("schema-old", fmt.Sprintf("a migration is pending: the schema is at %d and this program needs %d", s.Version, built), "back up, then run `migrate up`")
+	case s.Floor > built:
+		e.refused("schema-new", fmt.Sprintf("this program was built for schema %d and the database needs programs built for %d or later", built, s.Floor), "install the version that migrated the database, or roll back")
+	default:
+		e.fact(fmt.Sprintf("schema: %d", s.Version))
+		e.open(ctx, path, built)
+		return
+	}
+	e.schema = true
+}
+
+func (e *examination) open(ctx context.Context, path string, built int) {
+	st, err := store.OpenReadOnly(ctx, path, built)
+	if err != nil {
+		e.unreadable(err)
+		return
+	}
+	e.st = st
+	if !e.Deep {
+		return
+	}
+	lines, err := store.Damage(ctx, path)
+	if err != nil {
+		e.unreadable(err)
+		return
+	}
+	for _, line := range lines {
+		e.problem("database-damaged", "the database is damaged: "+line, damagedFix)
+	}
+	if len(lines) == 0 {
+		e.fact("integrity check: ok")
+	}
+}
+
+const damagedFix = "stop all daemons, keep a copy of arizuko.db*, and restore a backup"
+
+// unreadable reports an error of the database, once.
+func (e *examination) unreadable(err error) {
+	e.schema = true
+	id, fix := "database-unreadable", "run this as the user that runs the daemons; `dashd doctor --deep` checks the file"
+	if errors.Is(err, store.ErrDamaged) {
+		id, fix = "database-damaged", damagedFix
+	}
+	if !e.has(id) {
+		e.problem(id, "the database cannot be read: "+err.Error(), fix)
+	}
+}

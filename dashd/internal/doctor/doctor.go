@@ -1,0 +1,203 @@
+// Package doctor examines an instance from outside, whether its daemons run or not, and says what is
+// wrong and what to do about it. It changes nothing; reading may leave an empty arizuko.db-wal and -shm, as any
+// reader of SQLite does.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/cli"
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// Level says how urgent a finding is.
+type Level string
+
+// The levels.
+const (
+	Problem Level = "problem" // something does not work
+	Warning Level = "warning" // it works, but an operator should know
+)
+
+// Finding is one thing that is wrong, and its remedy.
+type Finding struct {
+	ID     string `json:"id"` // the kind of finding, for programs
+	Level  Level  `json:"level"`
+	Text   string `json:"text"` // one line
+	Fix    string `json:"fix"`  // one line
+	Config bool   `json:"config"`
+}
+
+// Report is what an examination found.
+type Report struct {
+	Findings []Finding `json:"findings"` // problems first
+	Facts    []string  `json:"facts"`    // what was looked at, in words
+}
+
+// Count returns how many findings of a level there are.
+func (r Report) Count(level Level) (n int) {
+	for _, f := range r.Findings {
+		if f.Level == level {
+			n++
+		}
+	}
+	return n
+}
+
+// Exit is the exit code: daemon.ExitRefused if the configuration is wrong, daemon.ExitFailure if there is
+// another problem, else daemon.ExitOK. Warnings do not count.
+func (r Report) Exit() int {
+	switch {
+	case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level == Problem && f.Config }):
+		return daemon.ExitRefused
+	case r.Count(Problem) > 0:
+		return daemon.ExitFailure
+	}
+	return daemon.ExitOK
+}
+
+// Config of Examine.
+type Config struct {
+	Base     config.Base
+	Problems []string // of dashd's own environment
+	Environ  []string
+	Bin      string     // folder with the programs of the daemons
+	Daemons  []Endpoint // what is asked over HTTP
+	Deep     bool       // read the whole database and check it
+	Now      func() time.Time
+
+	// The machine: unix.Statfs and "/proc".
+	Statfs func(path string, into *unix.Statfs_t) error
+	Proc   string
+}
+
+// Endpoint is where a daemon answers.
+type Endpoint struct {
+	Name string
+	URL  config.URL
+	// Private is a path that wants the bearer, "" to ask for readiness alone.
+	Private string
+	// Local: the URL is that of this machine, and says nothing where the daemon runs elsewhere, as in a
+	// container.
+	Local bool
+}
+
+// examination is one run of the doctor.
+type examination struct {
+	Config
+	env    Environment
+	redact config.Redactor
+	now    int64 // unix ms
+	report Report
+
+	secret   string
+	schema   bool // what is wrong with the database has been reported: daemons that wait for it are not
+	checked  map[string]bool
+	st       *store.ReadOnly // nil if the database cannot be read
+	rows     map[string]store.Daemon
+	answers  map[string]answer
+	locks    locks
+	groups   []msg.Group
+	runtimes map[string]string // how the newest run of each folder was run
+}
+
+// Examine examines the instance. It takes as long as the slowest check of a daemon, half a minute at most,
+// unless Deep is set.
+func Examine(ctx context.Context, cfg Config) Report {
+	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{}}
+	e.environment()
+	programs := e.startChecks(ctx)
+	if e.schema = !e.folder(); !e.schema {
+		e.disk()
+		e.wal()
+		e.database(ctx)
+	}
+	e.ask(ctx)
+	if e.st != nil {
+		e.examineRows(ctx)
+		_ = e.st.Close() // it was only read
+	}
+	e.programs(programs())
+	e.unready()
+	return e.result()
+}
+
+// examineRows runs the checks that read the database. One that fails is a finding, and the others go on.
+func (e *examination) examineRows(ctx context.Context) {
+	for _, check := range []func(context.Context) error{
+		e.daemons, e.clock, e.undecided, e.parked, e.turns, e.outbound, e.undelivered, e.files, e.failing, e.routes, e.groupFolders,
+	} {
+		if err := check(ctx); err != nil {
+			e.unreadable(err)
+			return
+		}
+	}
+}
+
+// result bounds and orders what was found. A text that two checks give is one finding.
+func (e *examination) result() Report {
+	seen := map[string]bool{}
+	found := make([]Finding, 0, len(e.report.Findings)) // an empty list in JSON, never null
+	for _, f := range e.report.Findings {
+		f.Text, f.Fix = e.line(f.Text), e.line(f.Fix)
+		if !seen[f.Text] {
+			found = append(found, f)
+		}
+		seen[f.Text] = true
+	}
+	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.Level, b.Level) }) // "problem" is before "warning"
+	facts := make([]string, len(e.report.Facts))
+	for i, fact := range e.report.Facts {
+		facts[i] = e.line(fact)
+	}
+	return Report{found, facts}
+}
+
+// maxLine bounds a line of the report, in bytes: rows and other programs may say anything.
+const maxLine = 500
+
+// line makes a text one printable line without secrets.
+func (e *examination) line(text string) string {
+	text = e.redact.String(text)
+	if len(text) > maxLine {
+		text = text[:maxLine]
+		for !utf8.ValidString(text) {
+			text = text[:len(text)-1]
+		}
+		text += "…"
+	}
+	return cli.PrintableLine(strings.TrimSpace(text))
+}
+
+func (e *examination) add(level Level, id, text, fix string) {
+	e.report.Findings = append(e.report.Findings, Finding{ID: id, Level: level, Text: text, Fix: fix})
+}
+
+func (e *examination) problem(id, text, fix string) { e.add(Problem, id, text, fix) }
+
+func (e *examination) warn(id, text, fix string) { e.add(Warning, id, text, fix) }
+
+// refused adds a problem of the configuration.
+func (e *examination) refused(id, text, fix string) {
+	e.report.Findings = append(e.report.Findings, Finding{ID: id, Level: Problem, Text: text, Fix: fix, Config: true})
+}
+
+func (e *examination) fact(text string) { e.report.Facts = append(e.report.Facts, text) }
+
+// has reports whether a finding of this kind was added.
+func (e *examination) has(id string) bool {
+	return slices.ContainsFunc(e.report.Findings, func(f Finding) bool { return f.ID == id })
+}
+
+// before is the time so long ago, in unix ms.
+func (e *examination) before(age time.Duration) int64 { return e.now - age.Milliseconds() }

@@ -1,0 +1,421 @@
+package doctor
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// broken is an instance on which one thing is wrong.
+type broken struct {
+	name string
+	do   func(x *instance)
+	want string // "ID text", with the beginning of the text; "" for no finding
+	fix  string // a part of the remedy
+	exit int
+}
+
+func (b broken) run(t *testing.T) {
+	t.Parallel()
+	x := newInstance(t)
+	b.do(x)
+	report := Examine(t.Context(), x.cfg)
+	if b.want == "" {
+		if len(report.Findings) > 0 || report.Exit() != 0 {
+			t.Fatalf("found %+v", report.Findings)
+		}
+		return
+	}
+	if len(report.Findings) != 1 {
+		t.Fatalf("%d findings, want one: %+v", len(report.Findings), report.Findings)
+	}
+	f := report.Findings[0]
+	got := strings.ReplaceAll(f.ID+" "+f.Text, x.cfg.Base.Data, "DATA")
+	if !strings.HasPrefix(got, b.want) {
+		t.Errorf("found %q, want %q", got, b.want)
+	}
+	if !strings.Contains(f.Fix, b.fix) || f.Fix == "" {
+		t.Errorf("the remedy is %q, want %q", f.Fix, b.fix)
+	}
+	if report.Exit() != b.exit {
+		t.Errorf("exit %d, want %d", report.Exit(), b.exit)
+	}
+}
+
+func runAll(t *testing.T, all []broken) {
+	t.Parallel()
+	for _, b := range all {
+		t.Run(b.name, b.run)
+	}
+}
+
+func TestExamine_Folder(t *testing.T) {
+	path := func(x *instance, name string) string { return filepath.Join(x.cfg.Base.Data, name) }
+	runAll(t, []broken{
+		{"healthy", func(*instance) {}, "", "", 0},
+		{"no data folder", func(x *instance) { x.cfg.Base.Data += "/none"; x.cfg.Daemons = nil }, "data-missing the data folder DATA does not exist", "migrate up", 78},
+		{"data folder is a file", func(x *instance) { x.cfg.Base.Data += "/secret"; x.cfg.Daemons = nil }, "data-missing DATA is not a folder", "ARIZUKO_DATA", 78},
+		{"open data folder", func(x *instance) { x.ok(os.Chmod(x.cfg.Base.Data, 0o755)) }, "data-mode the data folder DATA has mode 0755", "chmod 700 ", 0},
+		{"open secret", func(x *instance) { x.ok(os.Chmod(path(x, "secret"), 0o644)) }, "secret-mode DATA/secret has mode 0644", "chmod 600 ", 1},
+		{"no secret", func(x *instance) { x.ok(os.Remove(path(x, "secret"))) }, "secret-missing no secret: DATA/secret does not exist", "migrate up", 78},
+		{"short secret", func(x *instance) {
+			x.ok(os.WriteFile(path(x, "secret"), []byte("hunter22"), 0o600))
+			x.secret = "hunter22"
+		}, "secret-short the secret between the daemons has 8 characters", "32 random", 0},
+		{"open database", func(x *instance) { x.ok(os.Chmod(path(x, "arizuko.db"), 0o644)) }, "database-mode DATA/arizuko.db has mode 0644", "chmod 600 ", 0},
+		{"no database", func(x *instance) { x.ok(os.Remove(path(x, "arizuko.db"))) }, "database-missing there is no database at DATA/arizuko.db", "restore a backup", 1},
+		{"full disk", func(x *instance) {
+			x.cfg.Statfs = func(_ string, fs *unix.Statfs_t) error {
+				*fs = unix.Statfs_t{Bsize: 4096, Blocks: 1 << 20, Bavail: 10}
+				return nil
+			}
+		}, "disk-full the disk of DATA is full: 40 KiB free", "RETENTION_DAYS", 1},
+		{"low disk", func(x *instance) {
+			x.cfg.Statfs = func(_ string, fs *unix.Statfs_t) error {
+				*fs = unix.Statfs_t{Bsize: 4096, Blocks: 100 << 18, Bavail: 1 << 18}
+				return nil
+			}
+		}, "disk-low the disk of DATA has only 1024 MiB free, 1 %", "RETENTION_DAYS", 0},
+		{"no inodes", func(x *instance) {
+			x.cfg.Statfs = func(_ string, fs *unix.Statfs_t) error {
+				*fs = unix.Statfs_t{Bsize: 4096, Blocks: 100 << 18, Bavail: 50 << 18, Files: 1000, Ffree: 1}
+				return nil
+			}
+		}, "disk-inodes the file system of DATA has 1 of 1000 inodes left", "remove old files", 1},
+		{"long path", func(x *instance) {
+			long := filepath.Join(x.cfg.Base.Data, strings.Repeat("x", 100))
+			x.ok(os.Symlink(x.cfg.Base.Data, long))
+			x.cfg.Base.Data = long
+			x.sql(`DELETE FROM daemons`) // whose sockets cannot be reached by that path
+			for _, name := range core() {
+				x.sql(`INSERT INTO daemons (name, version, started_at, heartbeat_at, connection) VALUES (?, 'v1', 0, ?, 'connected')`, name, now)
+			}
+		}, "socket-path the path ", "shorter ARIZUKO_DATA", 78},
+	})
+}
+
+func TestExamine_Database(t *testing.T) {
+	runAll(t, []broken{
+		{"empty file", func(x *instance) { x.ok(os.Truncate(x.cfg.Base.DBPath(), 0)) }, "schema-none DATA/arizuko.db is not migrated", "migrate up", 1},
+		{"no database at all", func(x *instance) { x.overwrite(0, 8192, 'x') }, "database-damaged the database cannot be read: database damaged", "restore a backup", 1},
+		{"damaged page", func(x *instance) {
+			x.cfg.Deep = true
+			x.sql(`CREATE TABLE t (a TEXT); CREATE INDEX i ON t (a); INSERT INTO t VALUES ('abc'), ('xyz')`)
+			x.sql(`PRAGMA writable_schema = 1; DELETE FROM sqlite_schema WHERE name = 'i'`)
+		}, "database-damaged the database is damaged: ", "restore a backup", 1},
+		{"migration failed", func(x *instance) { x.sql(`UPDATE schema_migrations SET dirty = 1`) }, "schema-dirty migration ", "migrate up", 1},
+		{"migration pending", func(x *instance) { x.sql(`UPDATE schema_migrations SET version = version - 1`) }, "schema-old a migration is pending: the schema is at ", "migrate up", 1},
+		{"too new", func(x *instance) { x.sql(`UPDATE schema_floor SET floor = 1000`) }, "schema-new this program was built for schema ", "roll back", 78},
+	})
+}
+
+func TestExamine_CheckpointsThatDoNotAdvance_Reported(t *testing.T) {
+	t.Parallel()
+	x := newInstance(t)
+	x.cfg.Base.Data = t.TempDir()
+	header := make([]byte, 136)
+	binary.NativeEndian.PutUint16(header[14:], 4096)
+	binary.NativeEndian.PutUint32(header[16:], 40_000) // frames in the log
+	binary.NativeEndian.PutUint32(header[96:], 5_000)  // frames in the database
+	x.ok(os.WriteFile(x.cfg.Base.DBPath()+"-wal", nil, 0o600))
+	x.ok(os.WriteFile(x.cfg.Base.DBPath()+"-shm", header, 0o600))
+	e := &examination{Config: x.cfg}
+	e.wal()
+	if !e.has("wal-grows") || !strings.Contains(e.report.Findings[0].Text, "136 MiB") {
+		t.Errorf("found %+v", e.report.Findings)
+	}
+}
+
+// overwrite damages the database file.
+func (x *instance) overwrite(at int64, n int, with byte) {
+	x.t.Helper()
+	x.ok(x.db.Close())
+	f, err := os.OpenFile(x.cfg.Base.DBPath(), os.O_RDWR, 0)
+	x.ok(err)
+	defer f.Close()
+	_, err = f.WriteAt(bytes.Repeat([]byte{with}, n), at)
+	x.ok(err)
+}
+
+func TestExamine_Daemons(t *testing.T) {
+	runAll(t, []broken{
+		{"gated killed", func(x *instance) { x.daemon("gated", "connected", hour) }, "daemon-gone gated does not run: its last heartbeat was 60 min ago", "start it", 1},
+		{"routd stopped", func(x *instance) { x.daemon("routd", "stopped", 2*day) }, "daemon-gone routd was stopped 2 days ago", "start it", 1},
+		{"nothing runs", func(x *instance) {
+			x.sql(`UPDATE daemons SET heartbeat_at = ?`, now-hour)
+			x.cfg.Daemons = nil
+		}, "nothing-runs no daemon runs: the last one reported 60 min ago", "docker compose up", 1},
+		{"nothing ever ran", func(x *instance) { x.sql(`DELETE FROM daemons`); x.cfg.Daemons = nil }, "nothing-runs no daemon runs, and none has run", "make run", 1},
+		{"an adapter that was stopped", func(x *instance) { x.daemon("teled", "stopped", hour) }, "daemon-gone teled was stopped 60 min ago", "start it", 0},
+		{"gated hangs", func(x *instance) {
+			x.daemon("gated", "connected", minute)
+			x.lock(filepath.Join(x.cfg.Base.RunDir(), "gated.lock"), 4711, "S")
+		}, "daemon-hangs gated (process 4711) runs but has written nothing since 60 s ago", "kill -CONT 4711", 1},
+		{"write lock of a stopped process", func(x *instance) { x.lock(x.cfg.Base.DBPath()+".writelock", 4711, "T") },
+			"writelock-stopped process 4711 holds the write lock and is stopped (1 processes wait)", "kill -CONT 4711", 1},
+		{"write lock of a running process", func(x *instance) { x.lock(x.cfg.Base.DBPath()+".writelock", 4711, "R") }, "", "", 0},
+		{"versions", func(x *instance) { x.sql(`UPDATE daemons SET version = 'v2' WHERE name = 'gated'`) },
+			"versions the daemons have different versions (v1: dashd, onbod, routd; v2: gated)", "restart those", 0},
+		{"heartbeat ahead", func(x *instance) { x.daemon("gated", "connected", -minute) }, "clock-heartbeat gated's heartbeat is 60 s in the future", "timedatectl", 1},
+		{"clock ahead", func(x *instance) { x.decided(-hour) }, "clock-ahead message 1 arrived 60 min in the future", "NTP", 0},
+		{"clock step", func(x *instance) { x.decided(hour); x.decided(3 * hour) }, "clock-step the clock went back by 2 h between messages 1 and 2", "NTP", 0},
+		{"old clock step", func(x *instance) { x.decided(2 * day); x.decided(3 * day) }, "", "", 0},
+		{"no socket", func(x *instance) { x.ok(x.sockets["gated"].Close()) }, "socket-missing pokes do not reach gated", "restart gated", 1},
+		{"stale socket of another adapter", func(x *instance) {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+			x.ok(err)
+			x.ok(unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Join(x.cfg.Base.RunDir(), "matrixd.sock")}))
+			x.ok(unix.Close(fd))
+		}, "socket-left left by a process that has ended: DATA/run/matrixd.sock", "remove it", 0},
+		{"agents", func(x *instance) {
+			x.detail("gated", "degraded", "no agent can be started as docker since 2027-01-01 00:00:00, messages wait: no engine; turns of group main fail alike")
+		}, "agents no agent can be started as docker since 2027-01-01 00:00:00, messages wait: no engine", "gated check", 1},
+		{"unreachable", func(x *instance) { x.answer("routd", "-") }, "unreachable routd runs but does not answer at http://", "ROUTD_URL", 1},
+		{"not ready", func(x *instance) { x.answer("routd", "changes of routes and groups are not seen") },
+			"not-ready routd is not ready: changes of routes and groups are not seen", "log", 1},
+		{"another secret", func(x *instance) {
+			x.secret = "that of the other daemons"
+			x.cfg.Daemons = x.cfg.Daemons[1:2]
+		}, "secret-differs gated does not accept the shared secret", "same ARIZUKO_SECRET", 78},
+	})
+}
+
+func TestExamine_Platforms(t *testing.T) {
+	connected := func(x *instance) {
+		x.env("TELEGRAM_BOT_TOKEN="+token, "OPERATORS=telegram:42")
+		x.program("teled", "exit 0")
+	}
+	runAll(t, []broken{
+		{"connected", func(x *instance) { connected(x); x.daemon("teled", "connected", second) }, "", "", 0},
+		{"token set and never started", connected, "daemon-gone teled has never run", "start it", 1},
+		{"bad token", func(x *instance) {
+			connected(x)
+			x.detail("teled", "bad_credentials", "Telegram does not accept TELEGRAM_BOT_TOKEN")
+		},
+			"credentials teled cannot log in: Telegram does not accept", "set TELEGRAM_BOT_TOKEN to the current token", 1},
+		{"another poller", func(x *instance) {
+			connected(x)
+			x.detail("teled", "degraded", "another program reads this bot's updates: stop it, or use another bot for it (409)")
+		}, "poller teled has no working connection to its platform: another program reads", "one token, one poller", 1},
+		{"webhook", func(x *instance) {
+			connected(x)
+			x.detail("teled", "degraded", "a webhook is set and receives the updates: call deleteWebhook")
+		}, "webhook teled has no working connection to its platform: a webhook is set", "deleteWebhook", 1},
+		{"webhook by check", func(x *instance) {
+			connected(x)
+			x.daemon("teled", "connected", second)
+			x.program("teled", "echo 'teled: a webhook is set and updates go to https://example.com' >&2; exit 1")
+		}, "check teled: a webhook is set and updates go to https://example.com", "teled check", 1},
+		{"out of reach", func(x *instance) { connected(x); x.detail("teled", "degraded", "dial tcp: timeout") },
+			"connection teled has no working connection to its platform: dial tcp: timeout", "teled check", 1},
+		{"never connects", func(x *instance) { connected(x); x.daemon("teled", "connecting", second) },
+			"connecting teled started 60 min ago and has not connected", "teled check", 1},
+		{"slack both ways", func(x *instance) { x.env("SLACK_APP_TOKEN=xapp-1", "SLACK_SIGNING_SECRET=abcdefgh") },
+			"slack-both SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set", "unset the one", 0},
+		{"one secret for two", func(x *instance) { x.env("SLACK_APP_TOKEN="+token, "DASH_PASSWORD="+token) },
+			"secret-reused DASH_PASSWORD and SLACK_APP_TOKEN have the same value", "its own", 78},
+		{"token handed to agents", func(x *instance) { x.env("AGENT_ENV=ANTHROPIC_API_KEY,TELEGRAM_BOT_TOKEN") },
+			"secret-to-agents AGENT_ENV hands TELEGRAM_BOT_TOKEN to every agent", "remove it", 78},
+		{"two secrets", func(x *instance) {
+			x.env("ARIZUKO_SECRET=" + secret + "2")
+			x.cfg.Base.SharedSecret, x.secret = secret+"2", secret+"2"
+		}, "secret-two ARIZUKO_SECRET and the file DATA/secret differ", "unset", 0},
+		{"no operator", func(x *instance) { x.daemon("teled", "connected", second) }, "operators-empty OPERATORS is not set", "OPERATORS=telegram:123", 0},
+		{"operator by name", func(x *instance) { x.env("OPERATORS=telegram:@ada") }, "operators-invalid OPERATORS: telegram:@ada is no id of telegram", "/chatid", 78},
+		{"operator without platform", func(x *instance) { x.env("OPERATORS=42") }, "operators-invalid OPERATORS: 42 is not platform:id", "/chatid", 78},
+		{"dashd's own configuration", func(x *instance) { x.cfg.Problems = []string{"POLL_INTERVAL: must be at least 1ms"} },
+			"config POLL_INTERVAL: must be", "environment", 78},
+		{"unreadable token file", func(x *instance) { x.env("SLACK_BOT_TOKEN_FILE=/none") }, "config SLACK_BOT_TOKEN_FILE: open /none", "environment", 78},
+		{"check refuses", func(x *instance) { x.program("gated", "echo 'gated: MAX_AGENTS: must be at least 1' >&2; exit 78") },
+			"check gated: MAX_AGENTS: must be at least 1", "gated check", 78},
+		{"check warns", func(x *instance) {
+			x.program("gated", "echo 'warning: strangers can reach group main (by route 1), whose agent runs as process: nothing confines it; use docker'")
+		}, "unconfined strangers can reach group main (by route 1)", "use docker", 1},
+		{"limits", func(x *instance) { x.program("gated", "echo 'agents run without all of their limits: no cgroup'") },
+			"limits agents run without all of their limits: no cgroup", "Runtimes", 0},
+		{"check cannot run", func(x *instance) { x.ok(os.WriteFile(filepath.Join(x.cfg.Bin, "gated"), []byte("no program"), 0o600)) },
+			"check-failed `gated check` failed: ", "by hand", 1},
+		{"not beside", func(x *instance) { x.ok(os.RemoveAll(x.cfg.Bin)) }, "", "", 0},
+	})
+}
+
+func TestExamine_Stuck(t *testing.T) {
+	teled := func(x *instance, state string) {
+		x.env("TELEGRAM_BOT_TOKEN="+token, "OPERATORS=telegram:42")
+		x.program("teled", "exit 0")
+		x.daemon("teled", state, second)
+	}
+	runAll(t, []broken{
+		{"undecided", func(x *instance) { x.message("telegram:1", hour) }, "undecided 1 message is not decided, the oldest (1, in telegram:1) for 60 min", "gated why 1", 1},
+		{"held by the gate", func(x *instance) { x.message("telegram:1", 4*minute) }, "", "", 0},
+		{"parked without a request", func(x *instance) {
+			x.message("telegram:1", hour)
+			x.sql(`UPDATE messages SET disposition = 'onboarding', reason = 'awaiting_approval', decided_at = 1, decision_seq = 1`)
+		}, "parked 1 message is parked and no request is pending", "restart gated", 1},
+		{"parked with a request", func(x *instance) {
+			x.message("telegram:1", 30*minute)
+			x.sql(`UPDATE messages SET disposition = 'onboarding', reason = 'awaiting_approval', decided_at = 1, decision_seq = 1`)
+			x.sql(`INSERT INTO onboarding_requests (code, chat_jid, state, created_at) VALUES ('ABCD-1234', 'telegram:1', 'pending', ?)`, now-30*minute)
+		}, "", "", 0},
+		{"request that waits", func(x *instance) {
+			x.sql(`INSERT INTO onboarding_requests (code, chat_jid, state, created_at) VALUES ('ABCD-1234', 'telegram:1', 'pending', ?)`, now-3*day)
+		}, "requests 1 request of a chat waits for an operator, the oldest (ABCD-1234, of telegram:1) for 3 days", "/approve ABCD-1234", 0},
+		{"queued turn", func(x *instance) { x.turn("queued", hour) }, "queue 1 turn is queued, the oldest (1, of main) for 60 min, and no run takes it", "restart gated", 1},
+		{"turn behind a running one", func(x *instance) { x.turn("running", hour); x.turn("queued", hour) }, "", "", 0},
+		{"all agents busy", func(x *instance) {
+			x.env("MAX_AGENTS=1")
+			x.turn("running", hour)
+			x.turn("queued", hour)
+			x.sql(`UPDATE turns SET folder = 'other' WHERE state = 'queued'`)
+		}, "queue-busy 1 turn is queued, the oldest (2, of other) for 60 min: all 1 agents are busy", "MAX_AGENTS", 0},
+		{"turn of the future", func(x *instance) { x.turn("queued", minute); x.sql(`UPDATE turns SET not_before = ?`, now+30*day) },
+			"clock-turn turn 1 of main does not start for another 30 days", "/v1/turns/1/retry", 1},
+		{"running turn without a run", func(x *instance) { x.turn("running", hour); x.sql(`UPDATE runs SET closed_at = 1, ended_at = 1`) },
+			"turn-lost turn 1 of main is running, but its run 1 has ended", "restart gated", 1},
+		{"failed turn", func(x *instance) { x.turn("failed", hour); x.sql(`UPDATE turns SET error = 'no credit'`) },
+			"turns-failed 1 turn failed within a day, the last (1, of main): no credit", "/v1/turns/1/retry", 0},
+		{"no adapter", func(x *instance) { x.outbound("matrix:1", "queued", hour) },
+			"unsent 1 message waits for matrix, the oldest (1, to matrix:1) for 60 min: no adapter of this suite serves matrix", "your own adapter", 1},
+		{"adapter never started", func(x *instance) { x.outbound("telegram:1", "queued", hour) },
+			"unsent 1 message waits for telegram, the oldest (1, to telegram:1) for 60 min: teled does not run", "TELEGRAM_BOT_TOKEN", 1},
+		{"unsent although connected", func(x *instance) {
+			teled(x, "connected")
+			x.outbound("telegram:1", "queued", hour)
+			x.sql(`INSERT INTO deliveries (message_id, part, state, error_class, error) VALUES (1, 0, 'queued', 'transient', 'Bad Gateway')`)
+		}, "unsent 1 message waits for telegram, the oldest (1, to telegram:1) for 60 min: transient, Bad Gateway", "teled check", 1},
+		{"sending for long", func(x *instance) {
+			teled(x, "connected")
+			x.outbound("telegram:1", "sending", hour)
+			x.sql(`INSERT INTO deliveries (message_id, part, state, updated_at) VALUES (1, 0, 'sending', ?)`, now-hour)
+		}, "unsent 1 message waits for telegram, the oldest (1, to telegram:1) for 60 min, being sent since 60 min ago", "RESEND", 1},
+		{"failed delivery", func(x *instance) {
+			x.outbound("telegram:1", "failed", hour)
+			x.sql(`INSERT INTO deliveries (message_id, part, state, error_class, error) VALUES (1, 0, 'failed', 'permanent', 'bot was blocked')`)
+		}, "delivery-failed 1 message was not delivered within a day (1): bot was blocked", "gated why", 0},
+		{"ambiguous delivery", func(x *instance) { x.outbound("telegram:1", "ambiguous", hour) },
+			"delivery-ambiguous 1 message may have arrived or not within a day (1)", "gated why", 0},
+		{"files", func(x *instance) {
+			x.decided(hour)
+			x.sql(`UPDATE messages SET pending_files = 1, files_wanted = 1`)
+		}, "files the files of 1 message were not downloaded, the oldest (1, in telegram:42) for 60 min", "start teled", 1},
+		{"group fails", func(x *instance) {
+			x.sql(`INSERT INTO group_failures (folder, problem, count, since) VALUES ('main', 'exit 127', 4, ?)`, now-hour)
+		}, "group-fails the last 4 turns of main failed alike, since 60 min ago: exit 127", "gated agent try", 1},
+	})
+}
+
+func TestExamine_Routes(t *testing.T) {
+	ran := func(x *instance, runtime string) {
+		x.sql(`INSERT INTO runs (folder, topic, chat_jid, runtime, started_at, closed_at, ended_at) VALUES ('main', '', 'telegram:42', ?, 1, 1, 1)`, runtime)
+	}
+	runAll(t, []broken{
+		{"strangers", func(x *instance) { x.sql(`UPDATE routes SET match = 'platform=telegram'`) },
+			"route route 1 (platform=telegram) lets any user reach group main", "match a sender or a room", 0},
+		{"unregistered group", func(x *instance) { x.sql(`INSERT INTO routes (match, target) VALUES ('room=5', 'gone')`) },
+			"route-invalid route 2 matches nothing: group gone is not registered", "routd groups add", 1},
+		{"invalid route", func(x *instance) { x.sql(`INSERT INTO routes (match, target) VALUES ('rom=5', 'main')`) },
+			"route-invalid route 2 matches nothing: ", "routd routes rm 2", 1},
+		{"group without a route", func(x *instance) {
+			x.sql(`INSERT INTO registered_groups (folder, name, created_at) VALUES ('eng', '', 0)`)
+		}, "group-unreached no route leads to 1 group: eng", "routes add", 0},
+		{"missing folder", func(x *instance) { ran(x, "bwrap"); x.ok(os.RemoveAll(filepath.Join(x.cfg.Base.GroupsDir(), "main"))) },
+			"group-missing the folder DATA/groups/main of group main is gone", "restore", 1},
+		{"folder that was not used yet", func(x *instance) { x.ok(os.RemoveAll(filepath.Join(x.cfg.Base.GroupsDir(), "main"))) }, "", "", 0},
+	})
+}
+
+func TestExamine_UnconfinedAgentElsewhere_ToldByItsLastRun(t *testing.T) {
+	t.Parallel()
+	x := newInstance(t)
+	x.ok(os.RemoveAll(x.cfg.Bin)) // as in compose
+	x.sql(`UPDATE routes SET match = ''`)
+	x.sql(`INSERT INTO runs (folder, topic, chat_jid, runtime, started_at, closed_at, ended_at) VALUES ('main', '', 'telegram:42', 'process', 1, 1, 1)`)
+	var ids []string
+	for _, f := range Examine(t.Context(), x.cfg).Findings {
+		ids = append(ids, f.ID)
+	}
+	if diff := cmp.Diff([]string{"unconfined", "route"}, ids); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestExamine_SecretsAndControlCharacters_NotPrinted(t *testing.T) {
+	t.Parallel()
+	x := newInstance(t)
+	x.env("ANTHROPIC_API_KEY=sk-ant-secret", "TELEGRAM_BOT_TOKEN="+token, "OPERATORS=telegram:42")
+	x.program("teled", "echo \"teled: refused $TELEGRAM_BOT_TOKEN and $ANTHROPIC_API_KEY\" >&2; exit 1")
+	x.detail("teled", "bad_credentials", "\x1b[31m"+token+"\nfix: rm -rf / "+secret)
+	x.message("telegram:1\x1b[2J\nproblem: forged", hour)
+	x.sql(`UPDATE routes SET match = ?, target = ?`, "room=\x1b[2J\n"+token, strings.Repeat("ü", 3000))
+	report := Examine(t.Context(), x.cfg)
+	var out bytes.Buffer
+	x.ok(report.Print(&out))
+	x.ok(report.PrintJSON(&out))
+	for _, hidden := range []string{token, secret, "sk-ant-secret", "\x1b", "\nproblem: forged", "\nfix: rm"} {
+		if strings.Contains(out.String(), hidden) {
+			t.Errorf("%q is in the output:\n%s", hidden, &out)
+		}
+	}
+	if !strings.Contains(out.String(), "[redacted]") || report.Exit() != 1 {
+		t.Errorf("exit %d\n%s", report.Exit(), &out)
+	}
+}
+
+func TestExamine_Changes_Nothing(t *testing.T) {
+	t.Parallel()
+	x := newInstance(t)
+	x.turn("queued", hour)
+	x.cfg.Deep = true
+	before := x.tree()
+	Examine(t.Context(), x.cfg)
+	if diff := cmp.Diff(before, x.tree()); diff != "" {
+		t.Error("-before +after\n", diff)
+	}
+}
+
+// tree lists the data folder with sizes and times of change.
+func (x *instance) tree() (files []string) {
+	x.ok(filepath.Walk(x.cfg.Base.Data, func(path string, info os.FileInfo, err error) error {
+		if err == nil && !strings.HasSuffix(path, "-shm") { // SQLite's index of the log
+			files = append(files, fmt.Sprint(path, info.Size(), info.Mode(), info.ModTime()))
+		}
+		return err
+	}))
+	return files
+}
+
+func TestReport_Print(t *testing.T) {
+	t.Parallel()
+	r := Report{Findings: []Finding{{ID: "a", Level: Problem, Text: "it is broken", Fix: "repair it"}, {ID: "b", Level: Warning, Text: "it creaks", Fix: "oil it"}}, Facts: []string{"schema: 6"}}
+	var out bytes.Buffer
+	if err := r.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("problem: it is broken\n  fix: repair it\nwarning: it creaks\n  fix: oil it\nschema: 6\n", out.String()); diff != "" {
+		t.Error(diff)
+	}
+	out.Reset()
+	if err := r.PrintJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	var read struct {
+		OK       bool
+		Findings []Finding
+		Facts    []string
+	}
+	if err := json.Unmarshal(out.Bytes(), &read); err != nil || read.OK || !slices.Equal(read.Findings, r.Findings) || !slices.Equal(read.Facts, r.Facts) {
+		t.Errorf("%v: %s", err, &out)
+	}
+	if got := r.Summary(); got != "1 problem, 1 warning" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,162 @@
+package doctor
+
+import (
+	"cmp"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/msg"
+)
+
+// Environment is what the doctor reads of the other daemons' environment. Each of them has its own defaults
+// and checks.
+type Environment struct {
+	Secret         string   `env:"ARIZUKO_SECRET" secret:"true"`
+	Password       string   `env:"DASH_PASSWORD" secret:"true"`
+	TelegramToken  string   `env:"TELEGRAM_BOT_TOKEN" secret:"true"`
+	DiscordToken   string   `env:"DISCORD_BOT_TOKEN" secret:"true"`
+	SlackToken     string   `env:"SLACK_BOT_TOKEN" secret:"true"`
+	SlackAppToken  string   `env:"SLACK_APP_TOKEN" secret:"true"`
+	SlackSigning   string   `env:"SLACK_SIGNING_SECRET" secret:"true"`
+	Operators      []string `env:"OPERATORS"`
+	AgentRuntime   string   `env:"AGENT_RUNTIME"`
+	AgentSandbox   string   `env:"AGENT_SANDBOX"`
+	AgentEnv       []string `env:"AGENT_ENV"`
+	MaxAgents      int      `env:"MAX_AGENTS" envDefault:"5"`
+	secretVariable map[string]string
+}
+
+// adapters are the daemons that need a token of their platform.
+func adapters() []string { return []string{"teled", "discd", "slakd"} }
+
+// hasToken reports whether the token of an adapter is in this environment.
+func (v *Environment) hasToken(adapter string) bool { return v.token(adapter) != "" }
+
+func (v *Environment) token(adapter string) string {
+	switch adapter {
+	case "teled":
+		return v.TelegramToken
+	case "discd":
+		return v.DiscordToken
+	case "slakd":
+		return v.SlackToken
+	}
+	return ""
+}
+
+// TokenVariable names the variable with the token of an adapter, "" for other daemons.
+func TokenVariable(adapter string) string {
+	switch adapter {
+	case "teled":
+		return "TELEGRAM_BOT_TOKEN"
+	case "discd":
+		return "DISCORD_BOT_TOKEN"
+	case "slakd":
+		return "SLACK_BOT_TOKEN"
+	}
+	return ""
+}
+
+// secretName finds variables of the environment that look like secrets, such as API keys of agents.
+var secretName = regexp.MustCompile(`(TOKEN|SECRET|PASSWORD|KEY)$`)
+
+// environment reads and checks the environment.
+func (e *examination) environment() {
+	env, err := config.Load[Environment](e.Environ)
+	problems := slices.Clone(e.Problems)
+	if err != nil {
+		problems = append(problems, strings.Split(err.Error(), "\n")...)
+	}
+	e.env = env
+	e.env.secretVariable = map[string]string{
+		"ARIZUKO_SECRET": env.Secret, "DASH_PASSWORD": env.Password, "TELEGRAM_BOT_TOKEN": env.TelegramToken,
+		"DISCORD_BOT_TOKEN": env.DiscordToken, "SLACK_BOT_TOKEN": env.SlackToken, "SLACK_APP_TOKEN": env.SlackAppToken,
+		"SLACK_SIGNING_SECRET": env.SlackSigning,
+	}
+	shared, _ := e.Base.Secret() // its absence is reported with the folder
+	e.secret = shared
+	e.redact = config.NewRedactor(append(e.secrets(), shared)...)
+	for _, line := range problems {
+		e.refused("config", line, "correct it in the environment, then run `dashd doctor` again")
+	}
+	e.sharedSecrets()
+	e.operators()
+	if env.SlackAppToken != "" && env.SlackSigning != "" {
+		e.warn("slack-both", "SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: slakd uses Socket Mode, and events that Slack posts to /slack/events are not read",
+			"unset the one that you do not use; with Socket Mode, switch Enable Events' request URL off on the app's page")
+	}
+}
+
+// secrets are the values that no output may have.
+func (e *examination) secrets() (values []string) {
+	for _, value := range e.env.secretVariable {
+		values = append(values, value)
+	}
+	for _, entry := range e.Environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if secretName.MatchString(name) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// sharedSecrets finds secrets that are used for two things, or handed to agents.
+func (e *examination) sharedSecrets() {
+	names := []string{"ARIZUKO_SECRET", "DASH_PASSWORD", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"}
+	first := map[string]string{}
+	for _, name := range names {
+		value := e.env.secretVariable[name]
+		if value == "" {
+			continue
+		}
+		if other := first[value]; other != "" {
+			e.refused("secret-reused", other+" and "+name+" have the same value", "give each its own: a leak of one is a leak of both")
+		}
+		first[value] = cmp.Or(first[value], name)
+	}
+	for _, name := range e.env.AgentEnv {
+		if slices.Contains(names, strings.TrimSuffix(name, "_FILE")) {
+			e.refused("secret-to-agents", "AGENT_ENV hands "+name+" to every agent", "remove it from AGENT_ENV: who talks to an agent can talk it out of its environment")
+		}
+	}
+	if file, err := os.ReadFile(e.Base.SecretPath()); err == nil && e.env.Secret != "" && e.env.Secret != strings.TrimRight(string(file), "\r\n") {
+		e.warn("secret-two", "ARIZUKO_SECRET and the file "+e.Base.SecretPath()+" differ: a daemon that is started without the variable cannot call the others",
+			"remove the file, or unset ARIZUKO_SECRET for all daemons")
+	}
+}
+
+// operatorID is what users' ids look like, by platform.
+func operatorID(platform string) *regexp.Regexp {
+	switch platform {
+	case "telegram", "discord":
+		return regexp.MustCompile(`^[0-9]+$`)
+	case "slack":
+		return regexp.MustCompile(`^[UW][A-Z0-9]+$`)
+	}
+	return regexp.MustCompile(`.`)
+}
+
+// OperatorProblem says why an entry of OPERATORS names no user, "" if it may name one.
+func OperatorProblem(entry string) string {
+	switch platform, id := msg.SplitJID(entry); {
+	case platform == "" || id == "":
+		return "is not platform:id"
+	case !operatorID(platform).MatchString(id):
+		return "is no id of " + platform
+	}
+	return ""
+}
+
+const operatorsFix = "set OPERATORS=telegram:123,slack:U0AB for gated and onbod: the ids of those who may approve chats (send /chatid to the bot in a direct chat)"
+
+func (e *examination) operators() {
+	for _, entry := range e.env.Operators {
+		if problem := OperatorProblem(entry); problem != "" {
+			e.refused("operators-invalid", "OPERATORS: "+entry+" "+problem+": this operator can decide nothing", operatorsFix)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// minSecret is the length of a secret that is not guessed, in characters; see docs/operations.md.
+	minSecret = 32
+	// maxSocketPath is the longest usable path of a socket, in bytes; see pkg/wake.
+	maxSocketPath = 106
+)
+
+// folder checks the data folder: what is missing, and who may read or write it. It reports whether there is one.
+func (e *examination) folder() bool {
+	data := e.Base.Data
+	info, err := os.Stat(data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.refused("data-missing", "the data folder "+data+" does not exist", "set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`")
+		return false
+	case err != nil:
+		e.refused("data-unreadable", "the data folder cannot be read: "+err.Error(), "run this as the user that runs the daemons")
+		return false
+	case !info.IsDir():
+		e.refused("data-missing", data+" is not a folder", "set ARIZUKO_DATA to the data folder")
+		return false
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		e.warn("data-mode", fmt.Sprintf("the data folder %s has mode %04o: other users of this machine can look into it", data, mode), "chmod 700 "+data)
+	}
+	if unix.Access(data, unix.W_OK) != nil {
+		e.problem("data-readonly", "this user cannot write the data folder "+data, fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", owner(info)))
+	}
+	e.secretFile()
+	e.databaseFiles(owner(info))
+	e.sockets()
+	return true
+}
+
+// dataOwner is the user id of the data folder's owner.
+func (e *examination) dataOwner() (user uint32, known bool) {
+	info, err := os.Stat(e.Base.Data)
+	if err != nil {
+		return 0, false
+	}
+	return owner(info), true
+}
+
+// owner is the user id of a file's owner.
+func owner(info fs.FileInfo) uint32 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Uid
+	}
+	return 0
+}
+
+func (e *examination) secretFile() {
+	path := e.Base.SecretPath()
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		e.problem("secret-mode", fmt.Sprintf("%s has mode %04o: other users of this machine can call the daemons", path, info.Mode().Perm()), "chmod 600 "+path)
+	}
+	if _, err := os.Stat(e.Base.DBPath()); e.secret == "" && err == nil { // without a database `migrate up` makes both
+		_, problem := e.Base.Secret()
+		e.refused("secret-missing", problem.Error(), "run `migrate up`: it makes the secret; or set ARIZUKO_SECRET for all daemons")
+	}
+	if n := len(e.secret); n > 0 && n < minSecret {
+		e.warn("secret-short", fmt.Sprintf("the secret between the daemons has %d characters only", n), fmt.Sprintf("stop all daemons, write at least %d random characters into %s (or ARIZUKO_SECRET), and start them", minSecret, path))
+	}
+}
+
+// databaseFiles checks the owner and mode of the database. A file that root has made cannot be written by others.
+func (e *examination) databaseFiles(user uint32) {
+	for _, suffix := range []string{"", "-wal", "-shm", ".writelock"} {
+		path := e.Base.DBPath() + suffix
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // the daemons make all but the first
+		}
+		if owner(info) != user {
+			e.problem("database-owner", fmt.Sprintf("%s belongs to user %d, the data folder to user %d", path, owner(info), user), fmt.Sprintf("chown %d %s", user, path))
+		}
+		if info.Mode().Perm()&0o077 != 0 && suffix == "" {
+			e.warn("database-mode", fmt.Sprintf("%s has mode %04o: other users of this machine may read all messages", path, info.Mode().Perm()), "chmod 600 "+path)
+		}
+	}
+}
+
+// sockets checks the paths over which the daemons poke each other.
+func (e *examination) sockets() {
+	if longest := filepath.Join(e.Base.RunDir(), "routd.sock"); len(longest) > maxSocketPath {
+		e.refused("socket-path", fmt.Sprintf("the path %s has %d bytes, the maximum for a socket is %d", longest, len(longest), maxSocketPath), "choose a shorter ARIZUKO_DATA")
+	}
+}
+
+// staleSocket reports whether there is a socket that no process reads: the one that made it has ended.
+func staleSocket(path string) bool {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return errors.Is(unix.Connect(fd, &unix.SockaddrUnix{Name: path}), unix.ECONNREFUSED)
+}
+
+// socketProblem says why pokes do not reach a daemon that runs, "" if they do.
+func (e *examination) socketProblem(name string) string {
+	path := filepath.Join(e.Base.RunDir(), name+".sock")
+	switch _, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no " + path
+	case err == nil && staleSocket(path):
+		return "the socket " + path + " belongs to a process that has ended"
+	}
+	return ""
+}
+
+// leftSockets names the sockets of processes that have ended, without those of the named daemons.
+func (e *examination) leftSockets(known map[string]bool) (paths []string) {
+	all, _ := filepath.Glob(filepath.Join(e.Base.RunDir(), "*.sock")) // the pattern is valid
+	for _, path := range all {
+		if !known[strings.TrimSuffix(filepath.Base(path), ".sock")] && staleSocket(path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,152 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"arizuko/pkg/daemon"
+)
+
+const (
+	// checkTimeout bounds one check: gated gives an engine of containers 30 s.
+	checkTimeout = 40 * time.Second
+	// maxCheckOutput bounds what is read of a check, in bytes, maxCheckLines what is reported of it.
+	maxCheckOutput = 64 << 10
+	maxCheckLines  = 10
+)
+
+// check is the result of `NAME check`.
+type check struct {
+	name        string
+	code        int
+	out, errors string
+	problem     string // why it could not be run to its end
+}
+
+// startChecks runs the checks of the programs beside this one, at the same time. The function that it
+// returns waits for them.
+func (e *examination) startChecks(ctx context.Context) (wait func() []check) {
+	var group sync.WaitGroup
+	var missing []string
+	names := []string{"routd", "gated", "onbod"}
+	for _, name := range adapters() {
+		if e.env.hasToken(name) {
+			names = append(names, name)
+		}
+	}
+	results := make([]check, len(names))
+	for i, name := range names {
+		path := filepath.Join(e.Bin, name)
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			missing = append(missing, name)
+			continue
+		}
+		e.checked[name] = true
+		group.Go(func() { results[i] = runCheck(ctx, name, path, e.Environ) })
+	}
+	if len(missing) > 0 {
+		e.fact(fmt.Sprintf("not beside dashd, so their own checks did not run: %s. Run `NAME check` where each runs, as in `docker compose exec gated gated check`",
+			strings.Join(missing, ", ")))
+	}
+	return func() []check {
+		group.Wait()
+		return slices.DeleteFunc(results, func(c check) bool { return c.name == "" })
+	}
+}
+
+// checksRun reports whether the check of a program runs.
+func (e *examination) checksRun(name string) bool { return e.checked[name] }
+
+func runCheck(ctx context.Context, name, path string, environ []string) check {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var out, problems bounded
+	cmd := exec.CommandContext(ctx, path, "check")
+	cmd.Env, cmd.Stdout, cmd.Stderr = environ, &out, &problems
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	c := check{name: name, out: out.String(), errors: problems.String()}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		c.problem = fmt.Sprintf("it did not end within %s", checkTimeout)
+	case errors.As(err, &exit):
+		c.code = exit.ExitCode()
+	case err != nil:
+		c.problem = err.Error()
+	}
+	return c
+}
+
+// bounded keeps the beginning of what is written.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), maxCheckOutput-b.Len())])
+	return len(p), nil
+}
+
+// programs reports what the checks have found.
+func (e *examination) programs(all []check) {
+	for _, c := range all {
+		e.warnings(c)
+		switch {
+		case c.problem != "":
+			e.problem("check-failed", "`"+c.name+" check` failed: "+c.problem, "run it by hand: what it waits for may hang")
+		case c.code != 0:
+			e.checkErrors(c)
+		}
+	}
+}
+
+// warnings reports the lines of a check that succeeds. The routes' are known.
+func (e *examination) warnings(c check) {
+	for line := range strings.Lines(c.out) {
+		line = strings.TrimSpace(line)
+		text, is := strings.CutPrefix(line, "warning: ")
+		switch {
+		case is && c.name != "routd":
+			e.problem("unconfined", text[:cutAt(text, "; ")], strings.TrimPrefix(text[cutAt(text, "; "):], "; "))
+		case strings.HasPrefix(line, "agents run without"):
+			e.warn("limits", line, "`gated check` and gated's README, Runtimes, say what it needs")
+		}
+	}
+}
+
+func cutAt(text, sep string) int {
+	if i := strings.Index(text, sep); i > 0 {
+		return i
+	}
+	return len(text)
+}
+
+func (e *examination) checkErrors(c check) {
+	n := 0
+	for line := range strings.Lines(c.errors) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), c.name+": ")
+		switch {
+		case line == "", c.name == "routd" && strings.HasPrefix(line, "route "):
+			continue // reported from the rows
+		case e.schema && (strings.Contains(line, "migrate up") || strings.Contains(line, "database")), e.has("secret-missing") && strings.HasPrefix(line, "no secret"):
+			continue // known
+		case n == maxCheckLines:
+			return
+		}
+		n++
+		fix := "correct that, then run `" + c.name + " check` until it says ok"
+		if c.code == daemon.ExitRefused {
+			e.refused("check", c.name+": "+line, fix)
+		} else {
+			e.problem("check", c.name+": "+line, fix)
+		}
+	}
+}

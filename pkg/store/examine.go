@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"arizuko/pkg/msg"
+)
+
+// Schema is the state of a database's schema.
+type Schema struct {
+	Version int
+	Dirty   bool // a migration is running or has failed
+	Floor   int  // the oldest program that may use it was built for this version
+}
+
+// ReadSchema reads the schema of the database at path, whatever its version. The
+// error is an fs.ErrNotExist if there is no file, an ErrDamaged if it is no database.
+// Without the tables that have the schema's version, Version is 0.
+func ReadSchema(ctx context.Context, path string) (s Schema, err error) {
+	if _, err := os.Stat(path); err != nil {
+		return s, err
+	}
+	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))
+	if err != nil {
+		return s, err
+	}
+	defer db.Close()
+	var tables int
+	err = db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('schema_migrations', 'schema_floor')`).Scan(&tables)
+	if err != nil || tables < 2 {
+		return s, explain(err)
+	}
+	err = db.QueryRowContext(ctx, `SELECT version, dirty, (SELECT floor FROM schema_floor) FROM schema_migrations LIMIT 1`).
+		Scan(&s.Version, &s.Dirty, &s.Floor)
+	if errors.Is(err, sql.ErrNoRows) {
+		return s, nil
+	}
+	return s, explain(err)
+}
+
+// maxDamage bounds the lines about a damaged database.
+const maxDamage = 10
+
+// Damage checks every page and index of the database at path, which takes minutes if
+// it is large, and returns what is wrong with it, at most ten lines.
+func Damage(ctx context.Context, path string) (lines []string, err error) {
+	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxDamage))
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, err
+		}
+		if line != "ok" {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines, explain(rows.Err())
+}
+
+// WAL is the state of a write-ahead log. All are bytes.
+type WAL struct {
+	Size    int64 // of the file
+	Pending int64 // that no checkpoint has copied into the database yet
+}
+
+// The positions in the -shm file of what ReadWAL reads, in bytes, and the page size:
+// https://sqlite.org/walformat.html#the_wal_index_file_format
+const (
+	shmPageSize = 14 // uint16; 1 means 65536
+	shmMaxFrame = 16 // uint32: frames in the log
+	shmBackfill = 96 // uint32: frames that are in the database
+	shmHeader   = 100
+)
+
+// ReadWAL reads the state of the write-ahead log of the database at path from its
+// files. Do not call it while this process has the database open: closing the -shm
+// file would give up SQLite's locks on it.
+func ReadWAL(path string) (w WAL, err error) {
+	info, err := os.Stat(path + "-wal")
+	if errors.Is(err, fs.ErrNotExist) {
+		return w, nil
+	} else if err != nil {
+		return w, err
+	}
+	w.Size = info.Size()
+	f, err := os.Open(path + "-shm")
+	if errors.Is(err, fs.ErrNotExist) {
+		return w, nil // no process has it open
+	} else if err != nil {
+		return w, err
+	}
+	defer f.Close()
+	header := make([]byte, shmHeader)
+	if _, err := f.ReadAt(header, 0); err != nil {
+		return w, nil // not written yet
+	}
+	page := int64(binary.NativeEndian.Uint16(header[shmPageSize:]))
+	if page == 1 {
+		page = 65536
+	}
+	frames, copied := binary.NativeEndian.Uint32(header[shmMaxFrame:]), binary.NativeEndian.Uint32(header[shmBackfill:])
+	w.Pending = max(0, int64(frames)-int64(copied)) * page
+	return w, nil
+}
+
+// PlatformWaiting is the undelivered rows of a platform.
+type PlatformWaiting struct {
+	Platform string
+	Waiting
+}
+
+// WaitingByPlatform counts the undelivered rows of each platform.
+func (r Reader) WaitingByPlatform(ctx context.Context) ([]PlatformWaiting, error) {
+	return collect(ctx, r.q, func(scan scanner) (p PlatformWaiting, err error) {
+		err = scan(&p.Platform, &p.Rows, &p.Oldest, &p.ChatJID, &p.Since)
+		return p, err
+	}, queryWaitingByPlatform)
+}
+
+// ParkedWithoutRequest counts the parked rows of chats without a pending request,
+// those that arrived at the time before, in unix ms, or earlier.
+func (r Reader) ParkedWithoutRequest(ctx context.Context, before int64) (Waiting, error) {
+	return r.waiting(ctx, queryParkedAlone, before)
+}
+
+// WantedWaiting counts the rows whose files are to be downloaded, those that arrived
+// at the time before, in unix ms, or earlier.
+func (r Reader) WantedWaiting(ctx context.Context, before int64) (Waiting, error) {
+	return r.waiting(ctx, queryWantedBefore, before)
+}
+
+// WaitingRequests counts the requests that wait for an operator. Oldest of the
+// result is 0; code is that of the oldest.
+func (r Reader) WaitingRequests(ctx context.Context) (w Waiting, code string, err error) {
+	_, err = r.q.get(ctx, []any{&w.Rows, &code, &w.ChatJID, &w.Since}, queryWaitingRequests)
+	return w, code, err
+}
+
+// maxRecent is how many of the newest rows Undelivered and Arrivals read.
+const maxRecent = 10_000
+
+// Undelivered is an outbound row that failed, or may have arrived.
+type Undelivered struct {
+	ID         int64
+	ChatJID    string
+	State      msg.OutState
+	ErrorClass string
+	Error      string
+}
+
+// Undelivered returns the rows among the newest 10,000, stored since the time, in
+// unix ms, whose delivery failed or is ambiguous; newest first.
+func (r Reader) Undelivered(ctx context.Context, since int64) ([]Undelivered, error) {
+	return collect(ctx, r.q, func(scan scanner) (u Undelivered, err error) {
+		err = scan(&u.ID, &u.ChatJID, &u.State, &u.ErrorClass, &u.Error)
+		return u, err
+	}, queryUndelivered, since, maxRecent)
+}
+
+// Arrivals is what the times of the newest rows say about the clock, in unix ms. The
+// rows' ids are 0 if there is none.
+type Arrivals struct {
+	Last     int64 // the latest time
+	LastID   int64
+	Step     int64 // by how much the time went back from one row to the next, at most
+	SteppedA int64 // the rows before and after that
+	SteppedB int64
+	StepAt   int64 // when the row after it arrived
+}
+
+// Arrivals reads when the newest rows arrived, at most 10,000. Inserts of other
+// programs may set any time.
+func (r Reader) Arrivals(ctx context.Context) (a Arrivals, err error) {
+	var lastID, last int64
+	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+		var id, at int64
+		if err := scan(&id, &at); err != nil {
+			return false, err
+		}
+		if at > a.Last {
+			a.Last, a.LastID = at, id
+		}
+		if step := last - at; lastID != 0 && step > a.Step {
+			a.Step, a.SteppedA, a.SteppedB, a.StepAt = step, lastID, id, at
+		}
+		lastID, last = id, at
+		return true, nil
+	}, queryArrivals, maxRecent)
+	return a, err
+}
+
+// LastRuntimes returns how each folder's newest run was run, of the newest 1,000.
+func (r Reader) LastRuntimes(ctx context.Context) (map[string]string, error) {
+	runtimes := map[string]string{}
+	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+		var folder, runtime string
+		err := scan(&folder, &runtime)
+		if _, newer := runtimes[folder]; !newer {
+			runtimes[folder] = runtime
+		}
+		return true, err
+	}, queryLastRuntimes, 1000)
+	return runtimes, err
+}

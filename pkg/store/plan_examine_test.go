@@ -1,0 +1,18 @@
+package store
+
+// examinePlans has the expected plan of every statement in queries_examine.go. Those with SCAN read a partial
+// index of rows that are few, or stop at a limit.
+func examinePlans() map[string][2]string {
+	return map[string][2]string{
+		"queryWaitingByPlatform": {queryWaitingByPlatform, "CO-ROUTINE w\nSCAN messages USING INDEX messages_outbox\nSCAN w\n" + messageRow},
+		"queryParkedAlone": {queryParkedAlone, "SCAN m USING INDEX messages_parked\nCORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH r USING COVERING INDEX onboarding_pending (chat_jid=?)"},
+		"queryWantedBefore":    {queryWantedBefore, "SCAN messages USING INDEX messages_wanted"},
+		"queryWaitingRequests": {queryWaitingRequests, "SCAN onboarding_requests USING INDEX onboarding_pending"},
+		"queryUndelivered": {queryUndelivered, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 2\nSEARCH messages\n" +
+			"SEARCH d USING PRIMARY KEY (message_id=? AND part=?) LEFT-JOIN\nCORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH f USING PRIMARY KEY (message_id=?)"},
+		"queryArrivals":     {queryArrivals, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
+		"queryLastRuntimes": {queryLastRuntimes, "SCAN runs"},
+	}
+}
