@@ -30,6 +30,12 @@ func loadConfig() (Config, error) { return config.Load[Config](environ()) }
 
 func environ() []string { return os.Environ() }
 
+// dataDir is ARIZUKO_DATA: backup and restore need nothing else of the environment.
+func dataDir() (string, error) {
+	cfg, err := config.Load[config.Base](os.Environ())
+	return cfg.Data, err
+}
+
 // client returns a client of the running dashd.
 func (c *Config) client() (*httpx.Client, error) {
 	secret, err := c.Secret()

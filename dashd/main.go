@@ -8,16 +8,20 @@
 //	dashd login            prints a link that logs a browser in, once
 //	dashd doctor [--json] [--deep]
 //	                       what is wrong with the instance, and what to do about it
+//	dashd backup FILE      writes the instance into one file, while it runs
+//	dashd restore FILE     makes the data folder from such a file
 package main
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"time"
 
+	"arizuko/dashd/internal/backup"
 	"arizuko/dashd/internal/cli"
 	"arizuko/dashd/internal/hosts"
 	"arizuko/dashd/internal/live"
@@ -25,7 +29,9 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
 	"arizuko/dashd/internal/webchat"
+	"arizuko/migrations"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/buildinfo"
 	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
@@ -70,14 +76,18 @@ func program() daemon.Program {
 	}
 }
 
+// commands are the subcommands: those that ask the running dashd, and those that need none.
 func commands() map[string]pkgcli.Func {
-	all := cli.Commands(func() (*httpx.Client, error) {
+	all := backup.Program{
+		Data: dataDir, Version: buildinfo.Version(), Schema: migrations.Latest(), In: os.Stdin, Log: os.Stderr,
+	}.Commands()
+	maps.Copy(all, cli.Commands(func() (*httpx.Client, error) {
 		cfg, err := loadConfig()
 		if err != nil {
 			return nil, err
 		}
 		return cfg.client()
-	})
+	}))
 	all["doctor"] = examine
 	return all
 }

@@ -217,6 +217,7 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, retentionPlans())
 	maps.Copy(all, onboardingPlans())
 	maps.Copy(all, examinePlans())
+	maps.Copy(all, copyPlans())
 	return all
 }
 

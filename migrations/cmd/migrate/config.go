@@ -36,3 +36,9 @@ func loadConfig(environ []string) config {
 func (c config) dbPath() string     { return filepath.Join(c.data, "arizuko.db") }
 func (c config) secretPath() string { return filepath.Join(c.data, "secret") }
 func (c config) lockPath() string   { return filepath.Join(c.data, "run", "migrate.lock") }
+
+// restoringPath is the folder that `dashd restore` works in; it is removed once the restore is complete.
+func (c config) restoringPath() string { return filepath.Join(c.data, "restoring") }
+
+// copyPath is the copy of the database that is kept before a migration of a schema; "*" is any.
+func (c config) copyPath(schema string) string { return c.dbPath() + ".schema-" + schema }

@@ -37,7 +37,7 @@ const usage = "usage: migrate up | down [N] | version | --version"
 const lockWait = 10 * time.Second
 
 func main() {
-	p := program{cfg: environment(), files: migrations.FS, lockWait: lockWait, out: os.Stdout}
+	p := program{cfg: environment(), files: migrations.FS, lockWait: lockWait, out: os.Stdout, notes: os.Stderr}
 	err := p.run(os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "migrate:", err)
@@ -81,6 +81,7 @@ type program struct {
 	files    fs.FS
 	lockWait time.Duration
 	out      io.Writer
+	notes    io.Writer // what an operator may want to know besides
 }
 
 func (p program) run(args []string) error {
@@ -106,6 +107,9 @@ func (p program) run(args []string) error {
 }
 
 func (p program) up() error {
+	if _, err := os.Stat(p.cfg.restoringPath()); err == nil {
+		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, or see %[1]s/README", p.cfg.restoringPath())
+	}
 	if err := makeFolders(p.cfg.data); err != nil {
 		return refusal{err}
 	}
@@ -120,7 +124,7 @@ func (p program) up() error {
 		}
 	}
 	return withSchema(p.cfg.dbPath(), p.files, func(s *schema) error {
-		changed, err := s.up()
+		changed, err := s.up(p.keepCopy)
 		if err != nil {
 			return err
 		}
@@ -138,7 +142,7 @@ func (p program) down(n int) error {
 	}
 	defer unlock()
 	return withSchema(p.cfg.dbPath(), p.files, func(s *schema) error {
-		if err := s.down(n); err != nil {
+		if err := s.down(n, p.keepCopy); err != nil {
 			return err
 		}
 		return p.report(s, true)

@@ -157,6 +157,66 @@ func TestUp_MigrationFails_ChangesNothing(t *testing.T) {
 	mustCall(t, data, history(3), "schema version 3", "up")
 }
 
+func TestUp_Upgrade_KeepsOneCopyOfTheDatabase(t *testing.T) {
+	data := t.TempDir()
+	copies := func() string {
+		names, err := filepath.Glob(filepath.Join(data, "arizuko.db.schema-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range names {
+			names[i] = strings.TrimPrefix(name, data+"/arizuko.db.")
+		}
+		return strings.Join(names, " ")
+	}
+	mustCall(t, data, history(1), "schema version 1", "up")
+	if got := copies(); got != "" {
+		t.Errorf("a new database has copies: %s", got)
+	}
+	exec(t, data, `INSERT INTO a VALUES (7)`)
+	mustCall(t, data, history(2), "schema version 2", "up")
+	mustCall(t, data, history(2), "schema version 2, nothing to do", "up")
+	path := filepath.Join(data, "arizuko.db.schema-1")
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	kept, err := openDB(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	var x int
+	if err := kept.QueryRow(`SELECT x FROM a`).Scan(&x); err != nil || x != 7 {
+		t.Errorf("the copy has %d, %v", x, err)
+	}
+	if v, err := readVersion(kept); err != nil || v.number != 1 {
+		t.Errorf("the copy has version %s, %v", v, err)
+	}
+	kept.Close()
+	mustCall(t, data, history(3), "schema version 3", "up")
+	if got := copies(); got != "schema-2" {
+		t.Errorf("copies: %s", got)
+	}
+	mustCall(t, data, history(3), "schema version 1", "down", "2")
+	if got := copies(); got != "schema-3" {
+		t.Errorf("copies: %s", got)
+	}
+}
+
+func TestUp_RestoreUnderWay_Refused(t *testing.T) {
+	data := t.TempDir()
+	if err := os.Mkdir(filepath.Join(data, "restoring"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := call(data, history(1), "up")
+	if exitCode(err) != exitConfig || !strings.Contains(err.Error(), "run `dashd restore` again") {
+		t.Errorf("got %v", err)
+	}
+	if !missing(filepath.Join(data, "arizuko.db")) {
+		t.Error("it made a database")
+	}
+}
+
 func TestUp_DirtyDatabase_IsExplained(t *testing.T) {
 	data := t.TempDir()
 	mustCall(t, data, history(2), "schema version 2", "up")

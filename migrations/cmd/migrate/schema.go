@@ -59,15 +59,20 @@ func lastVersion(src source.Driver) (int, error) {
 	return 0, err
 }
 
-// up migrates to the latest version; changed is false if the database has it already. A newer
-// database stays as it is: an older program may be started after an upgrade if the floor allows it.
-func (s *schema) up() (changed bool, err error) {
+// up migrates to the latest version, after keep if the database has rows to keep; changed is false if the database has it
+// already. A newer database stays as it is: an older program may be started after an upgrade if the floor allows it.
+func (s *schema) up(keep func(*schema, version) error) (changed bool, err error) {
 	now, err := s.check()
 	if err != nil {
 		return false, err
 	}
 	if now.number > s.latest {
 		return false, s.checkFloor(now)
+	}
+	if now.number > 0 && now.number < s.latest {
+		if err := keep(s, now); err != nil {
+			return false, err
+		}
 	}
 	if err := s.steps.Up(); err != nil {
 		if errors.Is(err, migrate.ErrNoChange) {
@@ -97,8 +102,8 @@ func (s *schema) checkReferences() error {
 	return rows.Err()
 }
 
-// down goes n steps back.
-func (s *schema) down(n int) error {
+// down goes n steps back, after keep.
+func (s *schema) down(n int, keep func(*schema, version) error) error {
 	now, err := s.check()
 	switch {
 	case err != nil:
@@ -107,6 +112,9 @@ func (s *schema) down(n int) error {
 		return refuse("the database has schema version %d, this program knows only %d: use the newer program to go back", now.number, s.latest)
 	case n > now.number:
 		return refuse("cannot go %d steps back: the database has schema version %s", n, now)
+	}
+	if err := keep(s, now); err != nil {
+		return err
 	}
 	return s.steps.Steps(-n)
 }

@@ -1,0 +1,629 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/migrations"
+	"arizuko/pkg/lockfile"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// instance is a data folder with a database and files.
+type instance struct {
+	t    *testing.T
+	data string
+	st   *store.Store
+	log  bytes.Buffer
+}
+
+func newInstance(t *testing.T) *instance {
+	t.Helper()
+	i := &instance{t: t, data: t.TempDir()}
+	path := filepath.Join(i.data, databaseName)
+	i.ok(storetest.Migrate(path))
+	i.st = storetest.OpenAt(t, path, nil)
+	i.write("secret", "0123456789abcdef0123456789abcdef\n")
+	i.write("groups/main/notes.txt", "remember\n")
+	i.write("media/202611/1-0-a.png", "png")
+	i.say("hello")
+	return i
+}
+
+func (i *instance) ok(err error) {
+	i.t.Helper()
+	if err != nil {
+		i.t.Fatal(err)
+	}
+}
+
+func (i *instance) path(name string) string { return filepath.Join(i.data, name) }
+
+func (i *instance) write(name, text string) {
+	i.t.Helper()
+	i.ok(os.MkdirAll(filepath.Dir(i.path(name)), 0o700))
+	i.ok(os.WriteFile(i.path(name), []byte(text), 0o600))
+}
+
+func (i *instance) say(text string) {
+	i.t.Helper()
+	i.ok(i.st.Write(i.t.Context(), func(tx *store.Tx) error {
+		_, _, err := tx.PutMessage(&msg.Message{ChatJID: "telegram:1", Direction: msg.In, Content: text, Timestamp: 1, ReceivedAt: 1})
+		return err
+	}))
+}
+
+func (i *instance) creation(target string) Creation {
+	return Creation{Data: i.data, Target: target, Version: "v1", Now: time.Now, Out: io.Discard, Log: &i.log}
+}
+
+// backup makes a backup in a folder of its own and returns its path.
+func (i *instance) backup() string {
+	i.t.Helper()
+	target := filepath.Join(i.t.TempDir(), "b.tgz")
+	_, err := i.creation(target).Run(i.t.Context())
+	i.ok(err)
+	return target
+}
+
+// restore restores into a new folder.
+func (i *instance) restore(source string) string {
+	i.t.Helper()
+	data := filepath.Join(i.t.TempDir(), "data")
+	_, err := restoration(data, source).Run(i.t.Context())
+	i.ok(err)
+	return data
+}
+
+func restoration(data, source string) Restoration {
+	return Restoration{Data: data, Source: source, Known: migrations.Latest(), Now: time.Now, Log: io.Discard}
+}
+
+func TestBackup_Restored_HasRowsAndFiles(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	i.write("logs/main/run-1.log", "printed")
+	target := i.backup()
+	if info, err := os.Stat(target); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(target))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("it leaves %v, %v", entries, err)
+	}
+	i.say("after the backup")
+
+	data := i.restore(target)
+	for name, want := range map[string]string{
+		"secret": "0123456789abcdef0123456789abcdef\n", "groups/main/notes.txt": "remember\n", "media/202611/1-0-a.png": "png",
+	} {
+		if got, err := os.ReadFile(filepath.Join(data, name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"logs", restoringName} {
+		if _, err := os.Stat(filepath.Join(data, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	st := storetest.OpenAt(t, filepath.Join(data, databaseName), nil)
+	if m, err := st.Message(t.Context(), 1); err != nil || m == nil || m.Content != "hello" {
+		t.Errorf("row 1 is %+v, %v", m, err)
+	}
+	if m, err := st.Message(t.Context(), 2); err != nil || m != nil {
+		t.Errorf("a row from after the backup: %+v, %v", m, err)
+	}
+	var id int64
+	i.ok(st.Write(t.Context(), func(tx *store.Tx) (err error) {
+		m := &msg.Message{ChatJID: "telegram:1", Direction: msg.In, Timestamp: 1, ReceivedAt: 1}
+		_, _, err = tx.PutMessage(m)
+		id = m.ID
+		return err
+	}))
+	if id < 1_000_000 {
+		t.Errorf("the next row has id %d, which a row after the backup may have had", id)
+	}
+}
+
+func TestVerify_WholeBackup_ReportsIt(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	s, err := Verify(t.Context(), i.backup(), nil, io.Discard)
+	if err != nil || s.Rows["messages"] != 1 || s.Parts[mediaName].Entries != 3 || s.Schema != migrations.Latest() {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestBackup_SpecialFiles_AreKeptOrNamed(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	odd := "groups/main/\xff\n\"tab\t.txt"
+	i.write(odd, "odd")
+	long := "groups/main/" + strings.Repeat("d/", 150) + strings.Repeat("n", 200)
+	i.write(long, "deep")
+	i.write("groups/main/run.sh", "#!")
+	i.ok(os.Chmod(i.path("groups/main/run.sh"), 0o750))
+	i.ok(os.Link(i.path("groups/main/run.sh"), i.path("groups/main/again.sh")))
+	i.ok(os.Symlink("/etc/passwd", i.path("groups/main/out")))
+	i.ok(os.Symlink("nowhere", i.path("groups/main/dangling")))
+	i.ok(syscall.Mkfifo(i.path("groups/main/pipe"), 0o600))
+	i.ok(os.Mkdir(i.path("groups/main/closed"), 0o700))
+	i.write("groups/main/closed/x", "x")
+	i.ok(os.Chmod(i.path("groups/main/closed"), 0o500))
+	t.Cleanup(func() { _ = os.Chmod(i.path("groups/main/closed"), 0o700) })
+	old := time.Date(1960, 1, 2, 3, 4, 5, 0, time.UTC)
+	i.ok(os.Chtimes(i.path("groups/main/notes.txt"), old, old))
+
+	data := i.restore(i.backup())
+	if !strings.Contains(i.log.String(), `"groups/main/pipe": not in the backup: a named pipe`) {
+		t.Errorf("log: %s", &i.log)
+	}
+	for name, want := range map[string]string{odd: "odd", long: "deep", "groups/main/closed/x": "x", "groups/main/again.sh": "#!"} {
+		if got, err := os.ReadFile(filepath.Join(data, name)); err != nil || string(got) != want {
+			t.Errorf("%.40q is %q, %v", name, got, err)
+		}
+	}
+	stat := func(name string) fs.FileInfo {
+		info, err := os.Lstat(filepath.Join(data, name))
+		i.ok(err)
+		return info
+	}
+	if !os.SameFile(stat("groups/main/run.sh"), stat("groups/main/again.sh")) || stat("groups/main/run.sh").Mode() != 0o750 {
+		t.Errorf("links or modes are not kept: %v", stat("groups/main/run.sh").Mode())
+	}
+	if got, err := os.Readlink(filepath.Join(data, "groups/main/out")); got != "/etc/passwd" || err != nil {
+		t.Errorf("link to %q, %v", got, err)
+	}
+	if got := stat("groups/main/closed").Mode().Perm(); got != 0o500 {
+		t.Errorf("folder has mode %o", got)
+	}
+	if got := stat("groups/main/notes.txt").ModTime(); !got.Equal(old) {
+		t.Errorf("time is %v", got)
+	}
+	i.ok(os.Chmod(filepath.Join(data, "groups/main/closed"), 0o700))
+}
+
+func TestBackup_HugeSparseFile_TakesNoSpace(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	const whole = 1 << 40
+	f, err := os.Create(i.path("groups/main/disk.img"))
+	i.ok(err)
+	_, err = f.WriteAt([]byte("begin"), 0)
+	i.ok(err)
+	_, err = f.WriteAt([]byte("middle"), 1<<39)
+	i.ok(err)
+	i.ok(f.Truncate(whole))
+	i.ok(f.Close())
+	target := i.backup()
+	if info, err := os.Stat(target); err != nil || info.Size() > 1<<20 {
+		t.Errorf("the backup has %d bytes, %v", info.Size(), err)
+	}
+	got, err := os.Open(filepath.Join(i.restore(target), "groups/main/disk.img"))
+	i.ok(err)
+	defer got.Close()
+	info, err := got.Stat()
+	i.ok(err)
+	text := make([]byte, 6)
+	_, err = got.ReadAt(text, 1<<39)
+	if info.Size() != whole || err != nil || string(text) != "middle" || info.Sys().(*syscall.Stat_t).Blocks > 1000 {
+		t.Errorf("size %d, %q, %v", info.Size(), text, err)
+	}
+}
+
+func TestBackup_FileShrinksOrGoes_IsNoted(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	path := i.path("groups/main/notes.txt")
+	before, err := os.Lstat(path)
+	i.ok(err)
+	root, err := os.OpenRoot(i.path("groups/main"))
+	i.ok(err)
+	defer root.Close()
+	report := newReport(&i.log)
+	var out bytes.Buffer
+	w := newWriter(&out, report)
+	i.ok(w.put(t.Context(), &tar.Header{Name: "groups/x", Typeflag: tar.TypeReg, Size: 9}, &padder{r: strings.NewReader("cut")}))
+	i.ok(os.Remove(path))
+	i.ok(w.entry(t.Context(), root, "notes.txt", "groups/main/notes.txt", before, 0))
+	i.ok(os.Symlink("/etc/passwd", path))
+	i.ok(w.entry(t.Context(), root, "notes.txt", "groups/main/notes.txt", before, 0))
+	if report.notes.Vanished+report.notes.Unreadable != 2 || w.files != 1 {
+		t.Errorf("%+v, %d files", report.notes, w.files)
+	}
+	f, err := os.Open(i.path("secret"))
+	i.ok(err)
+	defer f.Close()
+	info, err := f.Stat()
+	i.ok(err)
+	i.write("secret", "longer than before, and no longer what was read\n")
+	w.compare("secret", f, info, &padder{})
+	w.compare("secret", f, info, &padder{err: syscall.EIO})
+	if report.notes.Changed != 1 || report.notes.Unreadable != 2 {
+		t.Errorf("%+v", report.notes)
+	}
+}
+
+func TestBackup_TargetExistsOrIsInAGroup_Refused(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	existing := i.backup()
+	for _, target := range []string{existing, i.path("groups/main/b.tgz"), i.path("media/b.tgz"), i.path("no/folder/b.tgz"), "/dev/null", i.path(databaseName)} {
+		if _, err := i.creation(target).Run(t.Context()); err == nil {
+			t.Errorf("%s: no error", target)
+		}
+	}
+	if _, err := Verify(t.Context(), existing, nil, io.Discard); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBackup_Interrupted_LeavesNothing(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	folder := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := i.creation(filepath.Join(folder, "b.tgz")).Run(ctx)
+	if entries, _ := os.ReadDir(folder); !errors.Is(err, context.Canceled) || len(entries) != 0 {
+		t.Errorf("%v, %v", err, entries)
+	}
+	if err := exit(ctx, err, "no backup was written"); errors.Is(err, context.Canceled) {
+		t.Error("an interrupted backup ends with exit code 0")
+	}
+}
+
+func TestBackup_TwoAtOnce_SecondRefused(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	i.ok(os.MkdirAll(i.path("run"), 0o700))
+	lock, err := lockfile.TryLock(i.path("run/backup.lock"))
+	i.ok(err)
+	defer lock.Close()
+	if _, err := i.creation(filepath.Join(t.TempDir(), "b.tgz")).Run(t.Context()); !errors.Is(err, lockfile.ErrHeld) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestGuard_FullDisk_Fails(t *testing.T) {
+	t.Parallel()
+	if err := requireSpace(t.TempDir(), 1<<60); !errors.Is(err, ErrSpace) || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBackup_Stdout_IsWhole(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	var out bytes.Buffer
+	c := i.creation(Stdout)
+	c.Out = &out
+	_, err := c.Run(t.Context())
+	i.ok(err)
+	if left, err := filepath.Glob(i.path("run/*.db*")); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	r := restoration(filepath.Join(t.TempDir(), "data"), Stdout)
+	r.In = &out
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// rewrite changes the entries of an archive, and recomputes the manifest as a hostile writer would.
+func rewrite(t *testing.T, source string, change func(tar.Header, []byte) []entry) string {
+	t.Helper()
+	in, err := os.Open(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	packed, err := gzip.NewReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	gz := gzip.NewWriter(&out)
+	w, all := newWriter(gz, newReport(io.Discard)), tar.NewReader(packed)
+	put := func(h *tar.Header, text []byte) {
+		h.Size = int64(len(text))
+		if err := w.put(t.Context(), h, bytes.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for {
+		h, err := all.Next()
+		if err == io.EOF {
+			break
+		}
+		text, _ := io.ReadAll(all)
+		if h.Name == manifestName {
+			var m Manifest
+			if err := json.Unmarshal(text, &m); err != nil {
+				t.Fatal(err)
+			}
+			m.Parts = w.parts.parts()
+			text, _ = json.Marshal(m)
+		}
+		for _, e := range change(*h, text) {
+			put(&e.h, e.text)
+		}
+	}
+	if err := errors.Join(w.tar.Close(), gz.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "changed.tgz")
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+type entry struct {
+	h    tar.Header
+	text []byte
+}
+
+// inserted adds entries before the manifest.
+func inserted(more ...entry) func(tar.Header, []byte) []entry {
+	return func(h tar.Header, text []byte) []entry {
+		if h.Name == manifestName {
+			return append(append([]entry{}, more...), entry{h, text})
+		}
+		return []entry{{h, text}}
+	}
+}
+
+func TestRestore_HostileArchive_Refused(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	good := i.backup()
+	file := func(name string) entry {
+		return entry{tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600}, []byte("x")}
+	}
+	link := func(kind byte, name, to string) entry {
+		return entry{tar.Header{Name: name, Typeflag: kind, Linkname: to, Mode: 0o777}, nil}
+	}
+	sparse := file("groups/s")
+	sparse.h.PAXRecords = map[string]string{sparseRecord: "10,5+6"}
+	for name, change := range map[string]func(tar.Header, []byte) []entry{
+		"a path outside":              inserted(file("groups/../../x")),
+		"an absolute path":            inserted(file("/tmp/arizuko-hostile")),
+		"another folder":              inserted(file("bin/x")),
+		"the log of the database":     inserted(file("arizuko.db-wal")),
+		"a link for the secret":       inserted(link(tar.TypeSymlink, "media/x", "/etc/passwd")),
+		"a link for a folder":         inserted(link(tar.TypeSymlink, "media", "/etc")),
+		"a file below a link":         inserted(link(tar.TypeSymlink, "groups/l", "/tmp"), file("groups/l/x")),
+		"a hard link outside":         inserted(link(tar.TypeLink, "groups/h", "../../etc/passwd")),
+		"a hard link to the secret":   inserted(link(tar.TypeLink, "groups/h", "secret")),
+		"a hard link to a later file": inserted(link(tar.TypeLink, "groups/h", "groups/later"), file("groups/later")),
+		"a file twice":                inserted(file("groups/main/notes.txt")),
+		"a link in place of a file":   inserted(link(tar.TypeSymlink, "groups/main/notes.txt", "x")),
+		"a device":                    inserted(link(tar.TypeChar, "groups/dev", "")),
+		"an invalid map":              inserted(sparse),
+		"a file in no folder":         inserted(file("groups/none/x")),
+		"a second head":               inserted(file(headName)),
+		"no database":                 without(databaseName),
+		"no head":                     without(headName),
+		"no manifest":                 without(manifestName),
+		"another database": func(h tar.Header, text []byte) []entry {
+			if h.Name == databaseName {
+				text = []byte("SQLite format 3\x00 but not really")
+			}
+			return []entry{{h, text}}
+		},
+		"a newer schema":       head(func(h *Head) { h.Schema++ }),
+		"another format":       head(func(h *Head) { h.Format++ }),
+		"more than the disk":   head(func(h *Head) { h.FileBytes = 1 << 60 }),
+		"a folder for a file":  inserted(link(tar.TypeDir, "secret/", "")),
+		"a name that is a dot": inserted(file("groups/.")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parent := t.TempDir()
+			data := filepath.Join(parent, "data")
+			if _, err := restoration(data, rewrite(t, good, change)).Run(t.Context()); err == nil {
+				t.Error("no error")
+			}
+			for _, name := range []string{databaseName, groupsName, restoringName, "../x", "../../x"} {
+				if _, err := os.Lstat(filepath.Join(data, name)); err == nil {
+					t.Errorf("it made %s", name)
+				}
+			}
+		})
+	}
+}
+
+func without(name string) func(tar.Header, []byte) []entry {
+	return func(h tar.Header, text []byte) []entry {
+		if h.Name == name {
+			return nil
+		}
+		return []entry{{h, text}}
+	}
+}
+
+func head(change func(*Head)) func(tar.Header, []byte) []entry {
+	return func(h tar.Header, text []byte) []entry {
+		if h.Name == headName {
+			var all Head
+			_ = json.Unmarshal(text, &all)
+			change(&all)
+			text, _ = json.Marshal(all)
+		}
+		return []entry{{h, text}}
+	}
+}
+
+func TestRestore_NewerSchema_NamesTheVersion(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	r := restoration(filepath.Join(t.TempDir(), "data"), i.backup())
+	r.Known--
+	_, err := r.Run(t.Context())
+	if no := (Refusal{}); !errors.As(err, &no) || !strings.Contains(err.Error(), "restore it with the version that made it, v1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVerify_DamagedOrCutOff_Fails(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	good, err := os.ReadFile(i.backup())
+	i.ok(err)
+	for n := 0; n < len(good); n += max(1, len(good)/40) {
+		flipped := bytes.Clone(good)
+		flipped[n] ^= 0x10
+		if n == 4 || n == 8 || n == 9 { // time, level and system: not part of what is kept
+			continue
+		}
+		for what, text := range map[string][]byte{"cut off": good[:n], "flipped": flipped} {
+			if _, err := Verify(t.Context(), Stdout, bytes.NewReader(text), io.Discard); !errors.Is(err, ErrInvalid) {
+				t.Errorf("%s at %d of %d: %v", what, n, len(good), err)
+			}
+		}
+	}
+}
+
+func TestRestore_FolderHoldsInstance_NeedsForceAndKeepsIt(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	source := i.backup()
+	i.ok(i.st.Close())
+	i.write("groups/main/notes.txt", "newer\n")
+	i.write("own.txt", "an operator's")
+	if _, err := restoration(i.data, source).Run(t.Context()); !errors.As(err, new(Refusal)) || !strings.Contains(err.Error(), "--force") {
+		t.Fatalf("got %v", err)
+	}
+	r := restoration(i.data, source)
+	r.Force = true
+	done, err := r.Run(t.Context())
+	i.ok(err)
+	for name, want := range map[string]string{
+		i.path("groups/main/notes.txt"): "remember\n", filepath.Join(done.Aside, "groups/main/notes.txt"): "newer\n", i.path("own.txt"): "an operator's",
+	} {
+		if got, err := os.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(done.Aside, databaseName)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRestore_DaemonRuns_Refused(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	source := i.backup()
+	lock, err := lockfile.TryLock(i.path("run/gated.lock"))
+	i.ok(err)
+	defer lock.Close()
+	r := restoration(i.data, source)
+	r.Force = true
+	if _, err := r.Run(t.Context()); !errors.Is(err, lockfile.ErrHeld) || !strings.Contains(err.Error(), "gated.lock is locked by process") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRestore_KilledAnywhere_RepeatWorks stops the replacement after each of its steps.
+func TestRestore_KilledAnywhere_RepeatWorks(t *testing.T) {
+	t.Parallel()
+	source := newInstance(t).backup()
+	for step := range 8 {
+		t.Run(fmt.Sprint(step), func(t *testing.T) {
+			t.Parallel()
+			i := newInstance(t)
+			i.write("groups/main/notes.txt", "newer\n")
+			i.ok(i.st.Close())
+			i.leaveHalf(source, step)
+			_, ready := os.Stat(i.path("restoring/ready.json"))
+			r := restoration(i.data, source)
+			r.Force = true
+			done, err := r.Run(t.Context())
+			i.ok(err)
+			if done.Resumed != (ready == nil) {
+				t.Errorf("resumed %v", done.Resumed)
+			}
+			now, err1 := os.ReadFile(i.path("groups/main/notes.txt"))
+			old, err2 := os.ReadFile(filepath.Join(done.Aside, "groups/main/notes.txt"))
+			if err := errors.Join(err1, err2); err != nil || string(now) != "remember\n" || string(old) != "newer\n" {
+				t.Errorf("%q, %q, %v", now, old, err)
+			}
+			if _, err := store.InspectCopy(t.Context(), i.path(databaseName), true); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(i.path(restoringName)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s is left", restoringName)
+			}
+		})
+	}
+}
+
+// leaveHalf does the first steps of a restore, as if it was killed then.
+func (i *instance) leaveHalf(source string, steps int) {
+	i.t.Helper()
+	root, err := os.OpenRoot(i.data)
+	i.ok(err)
+	defer root.Close()
+	r := restoration(i.data, source)
+	r.Force = true
+	if steps == 0 {
+		i.write("restoring/new/groups/main/half", "of a file")
+		i.ok(os.Chmod(i.path("restoring/new/groups/main"), 0o500))
+		return
+	}
+	p, err := r.extract(i.t.Context(), root)
+	i.ok(err)
+	half := []func() error{
+		func() error { return root.Mkdir(p.Aside, 0o700) },
+		func() error { return root.Rename(databaseName, filepath.Join(p.Aside, databaseName)) },
+		func() error { return p.moveAside(root) },
+		func() error { return root.WriteFile("restoring/old-is-aside", nil, 0o600) },
+		func() error { return root.Rename("restoring/new/secret", "secret") },
+		func() error { return root.Rename("restoring/new/groups", "groups") },
+	}
+	for _, step := range half[:steps-1] {
+		i.ok(step())
+	}
+}
+
+func TestRestore_AsRoot_KeepsAgentsOwnersAndMapsTheInstances(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root keeps owners")
+	}
+	i := newInstance(t)
+	i.write("groups/main/agents.txt", "x")
+	i.ok(os.Chown(i.path("groups/main/agents.txt"), 30007, 30007))
+	i.ok(os.Lchown(i.path("groups/main"), 30007, 30007))
+	data := t.TempDir()
+	i.ok(os.Chown(data, 4242, 4243))
+	_, err := restoration(data, i.backup()).Run(t.Context())
+	i.ok(err)
+	for name, want := range map[string]owner{
+		databaseName: {4242, 4243}, "secret": {4242, 4243}, "groups": {4242, 4243}, "groups/main": {30007, 30007}, "groups/main/agents.txt": {30007, 30007},
+	} {
+		var st unix.Stat_t
+		i.ok(unix.Lstat(filepath.Join(data, name), &st))
+		if got := (owner{int(st.Uid), int(st.Gid)}); got != want {
+			t.Errorf("%s belongs to %v, want %v", name, got, want)
+		}
+	}
+}

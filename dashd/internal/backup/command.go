@@ -1,0 +1,123 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"arizuko/pkg/cli"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/lockfile"
+)
+
+// Program is what the subcommands need of the process.
+type Program struct {
+	Data    func() (string, error) // the data folder
+	Version string
+	Schema  int // the newest that it knows
+	In      io.Reader
+	Log     io.Writer // standard error
+}
+
+// Commands returns the subcommands backup and restore.
+func (p Program) Commands() map[string]cli.Func {
+	return map[string]cli.Func{"backup": p.backup, "restore": p.restore}
+}
+
+func (p Program) backup(ctx context.Context, args []string, out io.Writer) error {
+	line := cli.Daemon{Name: "dashd"}.Line("backup [--verify] FILE", out)
+	verify := line.Bool("verify", false, "check a backup instead of making one")
+	files, err := line.Read(args, 1)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return line.UsageError("FILE is missing: a new file, or - for standard output")
+	}
+	if *verify {
+		s, err := Verify(ctx, files[0], p.In, p.Log)
+		if err != nil {
+			return exit(ctx, err, "")
+		}
+		_, err = fmt.Fprintf(out, "%s is whole. %s, made by %s from %s\n", cli.PrintableLine(files[0]), s, s.Version, cli.PrintableLine(s.Instance))
+		return err
+	}
+	return p.create(ctx, files[0], out)
+}
+
+func (p Program) create(ctx context.Context, target string, out io.Writer) error {
+	data, err := p.Data()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	s, err := Creation{Data: data, Target: target, Version: p.Version, Now: time.Now, Out: out, Log: p.Log}.Run(ctx)
+	if err != nil {
+		return exit(ctx, err, "no backup was written")
+	}
+	if target == Stdout {
+		out = p.Log
+	}
+	fmt.Fprintf(out, "%s\n%s in %s, %s. It holds all messages and the secret in the clear: keep it where only operators can read.\n",
+		s, size(s.Size), cli.PrintableLine(target), time.Since(began).Round(100*time.Millisecond))
+	n := s.Notes
+	if n.Changed+n.Vanished+n.Skipped > 0 {
+		fmt.Fprintf(p.Log, "files that changed while they were read: %d, that were removed meanwhile: %d, skipped: %d\n", n.Changed, n.Vanished, n.Skipped)
+	}
+	if n.Unreadable > 0 {
+		return fmt.Errorf("the backup is written, but without %d files that could not be read: make it as a user who may read them", n.Unreadable)
+	}
+	return nil
+}
+
+func (p Program) restore(ctx context.Context, args []string, out io.Writer) error {
+	line := cli.Daemon{Name: "dashd"}.Line("restore [--force] [--cancel-open] FILE", out)
+	force := line.Bool("force", false, "replace the instance in the data folder, which is moved aside in it")
+	cancel := line.Bool("cancel-open", false, "cancel what was under way when the backup was made: nothing is answered or sent twice")
+	files, err := line.Read(args, 1)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return line.UsageError("FILE is missing: a backup, or - for standard input")
+	}
+	data, err := p.Data()
+	if err != nil {
+		return err
+	}
+	done, err := Restoration{
+		Data: data, Source: files[0], In: p.In, Known: p.Schema, Force: *force, CancelOpen: *cancel, Now: time.Now, Log: p.Log,
+	}.Run(ctx)
+	if err != nil {
+		return exit(ctx, err, "")
+	}
+	if done.Resumed {
+		fmt.Fprintln(out, "completed the restore that was interrupted, without reading FILE; to restore another backup, use --force")
+	}
+	if done.Aside != "" {
+		fmt.Fprintf(out, "what was in the data folder is in %s: remove it when you do not need it any more\n", done.Aside)
+	}
+	_, err = fmt.Fprintf(out, "restored %s, made by %s\nNow run `migrate up`, then start the daemons.\n", done, done.Version)
+	return err
+}
+
+// exit gives an error its exit code. An interrupted command has failed, whatever else it may have done.
+func exit(ctx context.Context, err error, note string) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		if note == "" {
+			note = "nothing was changed"
+		}
+		return errors.New("interrupted: " + note)
+	}
+	var no Refusal
+	switch {
+	case errors.As(err, &no), errors.Is(err, fs.ErrExist):
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
+	case errors.Is(err, lockfile.ErrHeld):
+		return &daemon.ExitError{Code: daemon.ExitBusy, Err: err}
+	}
+	return err
+}

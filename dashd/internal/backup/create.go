@@ -1,0 +1,302 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"arizuko/pkg/lockfile"
+	"arizuko/pkg/store"
+)
+
+// Stdout is the target, and the source, that is not a file.
+const Stdout = "-"
+
+// Creation is a backup to be made.
+type Creation struct {
+	Data    string // the data folder
+	Target  string // the file, which must not exist, or Stdout
+	Version string // of this program
+	Now     func() time.Time
+	Out     io.Writer // standard output
+	Log     io.Writer // progress and notes
+}
+
+// Summary says what a backup has.
+type Summary struct {
+	Head
+	Manifest
+	Size int64 // of the archive, in bytes
+}
+
+func (s Summary) String() string {
+	var files, bytes int64
+	for name, p := range s.Parts {
+		if name == groupsName || name == mediaName {
+			files, bytes = files+p.Entries, bytes+p.Bytes
+		}
+	}
+	return fmt.Sprintf("%s: schema %d, %d messages, database %s, %d files and folders with %s", s.CreatedAt.UTC().Format(time.RFC3339),
+		s.Schema, s.Rows["messages"], size(s.Database), files, size(bytes))
+}
+
+// Run makes the backup. Nothing has the target's name before all of it is on disk; if Run fails, or ctx ends,
+// it leaves nothing. Daemons may run: the database is as of one moment, and files are read after it, so that all
+// files that its rows name are there unless they were removed meanwhile.
+func (c Creation) Run(ctx context.Context) (s Summary, err error) {
+	folder, err := c.folder()
+	if err != nil {
+		return s, err
+	}
+	if err := os.MkdirAll(filepath.Join(c.Data, "run"), 0o700); err != nil {
+		return s, err
+	}
+	lock, err := lockfile.TryLock(filepath.Join(c.Data, "run", "backup.lock"))
+	if err != nil {
+		return s, fmt.Errorf("another backup is being made: %w", err)
+	}
+	defer lock.Close()
+	report := newReport(c.Log)
+	s.Head = Head{Format: formatVersion, Version: c.Version, Instance: c.instance(), CreatedAt: c.Now().UTC()}
+	if err := c.measure(folder, &s.Head); err != nil {
+		return s, err
+	}
+	database, err := c.stage(ctx, folder, &s, report)
+	if err != nil {
+		return s, err
+	}
+	defer database.Close()
+	s.Size, err = c.write(ctx, folder, database, &s, report)
+	return s, err
+}
+
+// folder is where the backup, and a copy of the database before it, is written.
+func (c Creation) folder() (string, error) {
+	if c.Target == Stdout {
+		return filepath.Join(c.Data, "run"), nil
+	}
+	target, err := filepath.Abs(c.Target)
+	if err != nil {
+		return "", err
+	}
+	switch _, err := os.Lstat(target); {
+	case err == nil:
+		return "", fmt.Errorf("%s exists: choose another name, or remove it", c.Target)
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(target))
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{groupsName, mediaName} {
+		inside, err := filepath.EvalSymlinks(filepath.Join(c.Data, name))
+		if err != nil {
+			continue
+		}
+		if inside, err = filepath.Abs(inside); err == nil && (folder == inside || strings.HasPrefix(folder, inside+"/")) {
+			return "", fmt.Errorf("%s is in %s, which is backed up itself, and which agents can read: choose another folder", c.Target, inside)
+		}
+	}
+	return folder, nil
+}
+
+func (c Creation) instance() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	data, err := filepath.Abs(c.Data)
+	if err != nil {
+		data = c.Data
+	}
+	return host + ":" + data
+}
+
+// measure fills in the sizes, and returns an ErrSpace if the disk may be too small. How well the archive can be
+// compressed is not known before.
+func (c Creation) measure(folder string, h *Head) error {
+	info, err := os.Stat(filepath.Join(c.Data, databaseName))
+	if err != nil {
+		return fmt.Errorf("no database to back up: %w", err)
+	}
+	h.Database = info.Size()
+	if log, err := os.Stat(filepath.Join(c.Data, databaseName+"-wal")); err == nil {
+		h.Database += log.Size() // the copy is at most that larger
+	}
+	for _, name := range []string{groupsName, mediaName} {
+		err := filepath.WalkDir(filepath.Join(c.Data, name), func(_ string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil //nolint:nilerr // an estimate: the files are read later
+			}
+			h.Files++
+			if info, err := d.Info(); err == nil {
+				h.FileBytes += info.Sys().(*syscall.Stat_t).Blocks * 512
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	archive := h.Database + h.FileBytes
+	if c.Target == Stdout {
+		archive = 0
+	}
+	return requireSpace(folder, h.Database+archive)
+}
+
+// stage copies the database and checks the copy, which has no name any more when stage returns it.
+func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *report) (*os.File, error) {
+	name := filepath.Join(folder, "backup.partial.db")
+	if c.Target != Stdout {
+		name = filepath.Join(folder, filepath.Base(c.Target)+".partial.db")
+	}
+	defer os.Remove(name)
+	next := int64(0)
+	err := store.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(done, total int64) error {
+		r.progress("database: %s of %s copied", size(done), size(total))
+		if done < next {
+			return nil
+		}
+		next = done + checkEvery
+		// The log of the instance grows as long as the copy is being made.
+		return errors.Join(requireSpace(folder, 0), requireSpace(c.Data, 0))
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.progress("database: checking the copy")
+	info, err := store.InspectCopy(ctx, name, false)
+	if err != nil {
+		return nil, err
+	}
+	s.Schema, s.Floor, s.Rows = info.Schema, info.Floor, info.Rows
+	return os.Open(name)
+}
+
+// write writes the archive to a name of its own, syncs it and renames it. It returns the size.
+func (c Creation) write(ctx context.Context, folder string, database *os.File, s *Summary, r *report) (written int64, err error) {
+	if c.Target == Stdout {
+		out := &counter{w: c.Out}
+		err := c.archive(ctx, out, database, s, r)
+		return out.n, err
+	}
+	final := filepath.Join(folder, filepath.Base(c.Target))
+	partial := final + ".partial"
+	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(partial) // nothing, once it is renamed
+	defer file.Close()
+	out := &counter{w: &guard{w: file, folder: folder}}
+	if err := c.archive(ctx, out, database, s, r); err != nil {
+		return 0, err
+	}
+	if err := errors.Join(file.Chmod(0o600), file.Sync(), file.Close()); err != nil {
+		return 0, err
+	}
+	if err := os.Rename(partial, final); err != nil {
+		return 0, err
+	}
+	return out.n, syncFolder(folder)
+}
+
+func (c Creation) archive(ctx context.Context, out io.Writer, database *os.File, s *Summary, r *report) error {
+	info, err := database.Stat()
+	if err != nil {
+		return err
+	}
+	live, err := os.Stat(filepath.Join(c.Data, databaseName))
+	if err != nil {
+		return err
+	}
+	s.Database = info.Size()
+	packed, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	w := newWriter(packed, r)
+	if err := w.json(ctx, headName, s.Head, s.CreatedAt); err != nil {
+		return err
+	}
+	h := header(databaseName, live) // its owner; the copy has that of this process
+	h.Typeflag, h.Mode, h.Size = tar.TypeReg, 0o600, info.Size()
+	if err := w.put(ctx, h, database); err != nil {
+		return err
+	}
+	if err := c.files(ctx, w); err != nil {
+		return err
+	}
+	s.Manifest = Manifest{Parts: w.parts.parts(), Rows: s.Rows, Notes: r.notes}
+	if err := w.json(ctx, manifestName, s.Manifest, s.CreatedAt); err != nil {
+		return err
+	}
+	return errors.Join(w.tar.Close(), packed.Close())
+}
+
+// files writes the secret, the groups' folders and the attachments.
+func (c Creation) files(ctx context.Context, w *writer) error {
+	root, err := os.OpenRoot(c.Data)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	info, err := root.Lstat(secretName)
+	switch {
+	case err == nil && info.Mode().IsRegular():
+		if err := w.file(ctx, root, secretName, secretName, info); err != nil {
+			return err
+		}
+	case err == nil:
+		return fmt.Errorf("%s is not a file", filepath.Join(c.Data, secretName))
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := w.folder(ctx, c.Data, mediaName); err != nil {
+		return err
+	}
+	return w.folder(ctx, c.Data, groupsName)
+}
+
+func (w *writer) json(ctx context.Context, name string, v any, at time.Time) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return w.put(ctx, &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(text)), ModTime: at.Truncate(time.Second)},
+		bytes.NewReader(text))
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Sync()
+}

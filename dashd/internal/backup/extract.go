@@ -1,0 +1,161 @@
+package backup
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// owner is a user and group of the machine, as numbers.
+type owner struct{ uid, gid int }
+
+// extractor writes an archive into an empty folder. Links are made last: while files are written, no path leads
+// through one.
+type extractor struct {
+	path    string // of the folder
+	root    *os.Root
+	known   int    // the newest schema that this program knows
+	owner   *owner // who gets what the former data folder's user owned; nil if owners cannot be kept
+	former  owner  // who owned the database
+	folders []*tar.Header
+	links   []*tar.Header
+	*report
+}
+
+func (e *extractor) begin(h Head) error {
+	if h.Schema > e.known {
+		return refuse("the backup has schema %d, this program knows %d: restore it with the version that made it, %s, or a newer one",
+			h.Schema, e.known, h.Version)
+	}
+	return requireSpace(e.path, h.Database+h.FileBytes)
+}
+
+func (e *extractor) entry(h *tar.Header, content io.Reader) error {
+	name := strings.TrimSuffix(h.Name, "/")
+	var err error
+	switch h.Typeflag {
+	case tar.TypeDir:
+		e.folders = append(e.folders, h)
+		err = e.root.Mkdir(name, 0o700)
+	case tar.TypeSymlink:
+		e.links = append(e.links, h)
+	case tar.TypeLink:
+		err = e.link(h)
+	default:
+		if name == databaseName {
+			e.former = owner{h.Uid, h.Gid}
+		}
+		err = e.file(h, content)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: it has %q twice", ErrInvalid, h.Name)
+	}
+	return err
+}
+
+func (e *extractor) link(h *tar.Header) error {
+	info, err := e.root.Lstat(h.Linkname)
+	if err != nil || !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: %q is a link to %q, which is not a file before it", ErrInvalid, h.Name, h.Linkname)
+	}
+	return e.root.Link(h.Linkname, h.Name)
+}
+
+func (e *extractor) file(h *tar.Header, content io.Reader) (err error) {
+	f, err := e.root.OpenFile(h.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if record, ok := h.PAXRecords[sparseRecord]; ok {
+		size, all, err := parsePieces(record, h.Size)
+		if err != nil {
+			return err
+		}
+		if err := e.writeSparse(f, size, all, content); err != nil {
+			return err
+		}
+	} else if _, err := io.Copy(&guard{w: f, folder: e.path}, content); err != nil {
+		return err
+	}
+	if to := e.ownerOf(h); to != nil {
+		if err := f.Chown(to.uid, to.gid); err != nil {
+			return err
+		}
+	}
+	if h.Mode&0o6000 != 0 {
+		e.note(&e.notes.Changed, h.Name, "restored without its setuid and setgid bits")
+	}
+	if err := f.Chmod(fs.FileMode(h.Mode & 0o777)); err != nil {
+		return err
+	}
+	return e.root.Chtimes(h.Name, h.ModTime, h.ModTime)
+}
+
+func (e *extractor) writeSparse(f *os.File, size int64, all []piece, content io.Reader) error {
+	if err := requireSpace(e.path, 0); err != nil {
+		return err
+	}
+	return writePieces(f, size, all, content)
+}
+
+// ownerOf returns who is to own an entry, nil for this process.
+func (e *extractor) ownerOf(h *tar.Header) *owner {
+	if e.owner == nil {
+		return nil
+	}
+	to := owner{h.Uid, h.Gid}
+	if to.uid == e.former.uid {
+		to.uid = e.owner.uid
+	}
+	if to.gid == e.former.gid {
+		to.gid = e.owner.gid
+	}
+	return &to
+}
+
+// finish makes the links and gives folders their modes, owners and times.
+func (e *extractor) finish() error {
+	for _, h := range e.links {
+		err := e.root.Symlink(h.Linkname, h.Name)
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%w: it has %q twice", ErrInvalid, h.Name)
+		}
+		if to := e.ownerOf(h); err == nil && to != nil {
+			err = e.root.Lchown(h.Name, to.uid, to.gid)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, h := range slices.Backward(e.folders) {
+		name := filepath.Clean(h.Name)
+		if to := e.ownerOf(h); to != nil {
+			if err := e.root.Lchown(name, to.uid, to.gid); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(e.root.Chmod(name, folderMode(h.Mode)), e.root.Chtimes(name, h.ModTime, h.ModTime)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folderMode converts the bits of a tar header.
+func folderMode(mode int64) fs.FileMode {
+	m := fs.FileMode(mode & 0o777)
+	if mode&0o2000 != 0 {
+		m |= fs.ModeSetgid
+	}
+	if mode&0o1000 != 0 {
+		m |= fs.ModeSticky
+	}
+	return m
+}

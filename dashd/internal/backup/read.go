@@ -1,0 +1,239 @@
+package backup
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"arizuko/pkg/store"
+)
+
+// receiver gets what an archive has, in its order.
+type receiver interface {
+	// begin gets the head before all else.
+	begin(Head) error
+	// entry gets an entry that checkEntry has passed. What it leaves of the content is skipped.
+	entry(h *tar.Header, content io.Reader) error
+}
+
+// read reads a whole archive and compares each part with its checksum. The error is an ErrInvalid if the archive is not
+// whole.
+func read(ctx context.Context, from io.Reader, to receiver, r *report) (s Summary, err error) {
+	counted := &counter{w: io.Discard}
+	packed, err := gzip.NewReader(bufio.NewReaderSize(io.TeeReader(from, counted), readSize))
+	if err != nil {
+		return s, invalid(err)
+	}
+	archive := &reader{ctx: ctx, tar: tar.NewReader(packed), parts: digests{}, report: r}
+	if err := archive.json(headName, maxHead, &s.Head); err != nil {
+		return s, err
+	}
+	if s.Format != formatVersion {
+		return s, fmt.Errorf("the backup has format %d, this program reads %d: use dashd %s", s.Format, formatVersion, s.Version)
+	}
+	if err := to.begin(s.Head); err != nil {
+		return s, err
+	}
+	if err := archive.entries(to, &s.Manifest); err != nil {
+		return s, err
+	}
+	if _, err := io.Copy(io.Discard, packed); err != nil { // to the checksum of the compression
+		return s, invalid(err)
+	}
+	s.Size = counted.n
+	return s, nil
+}
+
+func invalid(err error) error {
+	if errors.Is(err, ErrInvalid) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: it ends too early", ErrInvalid)
+	}
+	return fmt.Errorf("%w: %w", ErrInvalid, err)
+}
+
+type reader struct {
+	ctx   context.Context //nolint:containedctx // a reader lives for one call of read
+	tar   *tar.Reader
+	parts digests
+	*report
+	files, bytes int64
+}
+
+// next returns the next header, and the content that goes into the part's digest while it is read.
+func (a *reader) next() (*tar.Header, io.Reader, error) {
+	if err := a.ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	h, err := a.tar.Next()
+	if err != nil {
+		return nil, nil, invalid(err)
+	}
+	if err := checkEntry(h); err != nil {
+		return nil, nil, err
+	}
+	a.files, a.bytes = a.files+1, a.bytes+h.Size
+	a.progress("files: %d, %s so far", a.files, size(a.bytes))
+	if h.Name == manifestName {
+		return h, a.tar, nil
+	}
+	d := a.parts.of(h.Name)
+	d.begin(h)
+	return h, io.TeeReader(body{a.ctx, a.tar}, d), nil
+}
+
+// entries reads to the manifest and compares.
+func (a *reader) entries(to receiver, m *Manifest) error {
+	for {
+		h, content, err := a.next()
+		if err != nil {
+			return err
+		}
+		switch h.Name {
+		case headName:
+			return fmt.Errorf("%w: it has %s twice", ErrInvalid, headName)
+		case manifestName:
+			if err := readJSON(h, content, maxManifest, m); err != nil {
+				return err
+			}
+			return a.compare(m.Parts)
+		}
+		if err := to.entry(h, content); err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, content); err != nil {
+			return invalid(err)
+		}
+	}
+}
+
+func (a *reader) compare(want map[string]Part) error {
+	got := a.parts.parts()
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			return fmt.Errorf("%w: it has %s, which its manifest does not name", ErrInvalid, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if got[name] != want[name] {
+			return fmt.Errorf("%w: %q does not have the checksum that it was written with", ErrInvalid, name)
+		}
+	}
+	if _, ok := want[databaseName]; !ok {
+		return fmt.Errorf("%w: it has no database", ErrInvalid)
+	}
+	return nil
+}
+
+// json reads the next entry, which must be the JSON file of that name.
+func (a *reader) json(name string, limit int64, into any) error {
+	h, content, err := a.next()
+	if err != nil {
+		return err
+	}
+	if h.Name != name {
+		return fmt.Errorf("%w: it begins with %q, not %s", ErrInvalid, h.Name, name)
+	}
+	return readJSON(h, content, limit, into)
+}
+
+func readJSON(h *tar.Header, content io.Reader, limit int64, into any) error {
+	if h.Size > limit {
+		return fmt.Errorf("%w: %s is too large", ErrInvalid, h.Name)
+	}
+	text, err := io.ReadAll(content)
+	if err != nil {
+		return invalid(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrInvalid, h.Name, err)
+	}
+	return nil
+}
+
+// body is the content of an entry: it fails when ctx ends, and with an ErrInvalid where the archive is damaged.
+type body struct {
+	ctx context.Context //nolint:containedctx // it lives for one file
+	r   io.Reader
+}
+
+func (b body) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := b.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = invalid(err)
+	}
+	return n, err
+}
+
+// open opens an archive; Stdout means in.
+func open(source string, in io.Reader) (io.ReadCloser, error) {
+	if source == Stdout {
+		return io.NopCloser(in), nil
+	}
+	return os.Open(source)
+}
+
+// Verify reads a backup to its end, compares all checksums, and checks the database in it, of which it writes a
+// temporary copy to the system's folder for temporary files.
+func Verify(ctx context.Context, source string, in io.Reader, log io.Writer) (s Summary, err error) {
+	from, err := open(source, in)
+	if err != nil {
+		return s, err
+	}
+	defer from.Close()
+	folder, err := os.MkdirTemp("", "arizuko-verify-*")
+	if err != nil {
+		return s, err
+	}
+	defer os.RemoveAll(folder)
+	v := &verifier{path: filepath.Join(folder, databaseName)}
+	report := newReport(log)
+	if s, err = read(ctx, from, v, report); err != nil {
+		return s, err
+	}
+	report.progress("database: checking")
+	return s, checkDatabase(ctx, v.path, s)
+}
+
+// checkDatabase compares a database with what the archive says of it.
+func checkDatabase(ctx context.Context, path string, s Summary) error {
+	info, err := store.InspectCopy(ctx, path, true)
+	if err != nil {
+		return err
+	}
+	if info.Schema != s.Schema || info.Floor != s.Floor || !maps.Equal(info.Rows, s.Rows) {
+		return fmt.Errorf("%w: the database is not the one that the manifest describes", ErrInvalid)
+	}
+	return nil
+}
+
+// verifier keeps only the database.
+type verifier struct{ path string }
+
+func (v *verifier) begin(h Head) error { return requireSpace(filepath.Dir(v.path), h.Database) }
+
+func (v *verifier) entry(h *tar.Header, content io.Reader) error {
+	if h.Name != databaseName {
+		return nil
+	}
+	file, err := os.OpenFile(v.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(&guard{w: file, folder: filepath.Dir(v.path)}, content)
+	return errors.Join(err, file.Close())
+}

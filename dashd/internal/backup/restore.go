@@ -1,0 +1,350 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/lockfile"
+	"arizuko/pkg/store"
+)
+
+// Names in the data folder during a restore, and after one that replaced an instance.
+const (
+	restoringName = "restoring"    // everything that belongs to the restore; migrate does not run while it is there
+	newName       = "new"          // in it: what was extracted
+	readyName     = "ready.json"   // in it, once all of that is checked and on disk: the replacement, which may have begun
+	movedName     = "old-is-aside" // in it, once everything old is aside
+	asidePrefix   = "before-restore-"
+)
+
+// Refusal is an error that a second try does not fix.
+type Refusal struct{ error }
+
+// Unwrap returns the error's cause.
+func (r Refusal) Unwrap() error { return r.error }
+
+func refuse(format string, args ...any) error { return Refusal{fmt.Errorf(format, args...)} }
+
+// Restoration is a data folder to be made from a backup.
+type Restoration struct {
+	Data       string    // the data folder, which is made unless it exists
+	Source     string    // the file, or Stdout for In
+	In         io.Reader // standard input
+	Known      int       // the newest schema that this program knows
+	Force      bool      // replaces an instance, which is moved aside
+	CancelOpen bool      // cancels what was under way when the backup was made
+	Now        func() time.Time
+	Log        io.Writer
+}
+
+// Restored says what became of a Restoration.
+type Restored struct {
+	Summary
+	Aside   string // where the former content of the data folder is, "" if there was none
+	Resumed bool   // an earlier restore, of which all was checked already, was completed; Source was not read
+}
+
+// Run restores. Until everything is extracted and checked, the data folder keeps what it has. Killed at any moment, it
+// leaves the folder as it was, or one without a database whose folder "restoring" says so; Run then completes
+// it, or begins again. It returns a *lockfile.HeldError if a daemon runs with the data folder.
+func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
+	if _, err := os.Stat(filepath.Join(r.Data, restoringName, readyName)); err != nil && r.Source != Stdout {
+		if _, err := os.Stat(r.Source); err != nil {
+			return done, err // before anything is made
+		}
+	}
+	if err := os.MkdirAll(r.Data, 0o700); err != nil {
+		return done, err
+	}
+	unlock, err := lockAll(filepath.Join(r.Data, "run"))
+	if err != nil {
+		return done, err
+	}
+	defer unlock()
+	root, err := os.OpenRoot(r.Data)
+	if err != nil {
+		return done, err
+	}
+	defer root.Close()
+	replacement, err := readReplacement(root)
+	if err != nil {
+		return done, err
+	}
+	done.Resumed = replacement != nil
+	if replacement == nil {
+		if replacement, err = r.extract(ctx, root); err != nil {
+			return done, errors.Join(err, removeAll(root, restoringName))
+		}
+	}
+	done.Summary = replacement.Summary
+	done.Aside, err = replacement.apply(root)
+	return done, err
+}
+
+// lockAll takes the locks of all daemons, so that none runs or starts meanwhile.
+func lockAll(run string) (unlock func(), err error) {
+	if err := os.MkdirAll(run, 0o700); err != nil {
+		return nil, err
+	}
+	var held []*lockfile.Lock
+	unlock = func() {
+		for _, l := range held {
+			l.Close()
+		}
+	}
+	names := map[string]bool{}
+	for _, name := range []string{"migrate", "gated", "routd", "onbod", "dashd", "teled", "discd", "slakd", "backup"} {
+		names[filepath.Join(run, name+".lock")] = true
+	}
+	others, err := filepath.Glob(filepath.Join(run, "*.lock"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range others {
+		names[path] = true
+	}
+	for path := range names {
+		l, err := lockfile.TryLock(path)
+		if err != nil {
+			unlock()
+			return nil, fmt.Errorf("the data folder is in use, stop all daemons first: %w", err)
+		}
+		held = append(held, l)
+	}
+	return unlock, nil
+}
+
+// extract makes the folder "restoring" and extracts the archive into it. If it fails, the caller removes that.
+func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, error) {
+	old, err := managed(root)
+	if err != nil {
+		return nil, err
+	}
+	if err := noMounts(root); err != nil {
+		return nil, err
+	}
+	if len(old) > 0 && !r.Force {
+		return nil, refuse("%s holds an instance (%s): choose an empty or new folder, or --force, which moves it aside",
+			r.Data, strings.Join(old, ", "))
+	}
+	if err := removeAll(root, restoringName); err != nil { // of a restore that was killed before it was ready
+		return nil, err
+	}
+	if err := errors.Join(root.Mkdir(restoringName, 0o700), root.Mkdir(filepath.Join(restoringName, newName), 0o700),
+		root.WriteFile(filepath.Join(restoringName, "README"), []byte(unfinished), 0o600)); err != nil {
+		return nil, err
+	}
+	into := filepath.Join(r.Data, restoringName, newName)
+	e := &extractor{path: into, known: r.Known, report: newReport(r.Log)}
+	if e.root, err = os.OpenRoot(into); err != nil {
+		return nil, err
+	}
+	defer e.root.Close()
+	if e.owner, err = r.owner(root); err != nil {
+		return nil, err
+	}
+	from, err := open(r.Source, r.In)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	s, err := read(ctx, from, e, e.report)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.complete(ctx, e, s); err != nil {
+		return nil, err
+	}
+	p := &replacement{Summary: s, Aside: asidePrefix + r.Now().UTC().Format("20060102T150405Z")}
+	return p, p.write(root)
+}
+
+const unfinished = `A restore of a backup is under way here, or was interrupted: this data folder is not whole.
+Run "dashd restore" again: it completes the restore, or begins it again.
+To do without it, remove this folder, if arizuko.db is still beside it.
+`
+
+// complete checks the extracted database, prepares it and puts everything on disk.
+func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) error {
+	e.progress("database: checking")
+	path := filepath.Join(e.path, databaseName)
+	if err := checkDatabase(ctx, path, s); err != nil {
+		return err
+	}
+	if r.CancelOpen && s.Schema != r.Known {
+		return refuse("--cancel-open needs the version that made the backup, %s: restore with that, then upgrade", s.Version)
+	}
+	if err := (store.RestoredCopy{CancelOpen: r.CancelOpen, Now: r.Now().UnixMilli()}).Apply(ctx, path); err != nil {
+		return err
+	}
+	if err := e.finish(); err != nil {
+		return err
+	}
+	return syncAll(e.path)
+}
+
+// owner is the owner of the data folder if this process may give files away. A folder that root has just made
+// is given to the user of the backup.
+func (r Restoration) owner(root *os.Root) (*owner, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	info, err := root.Stat(".")
+	if err != nil {
+		return nil, err
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	return &owner{int(st.Uid), int(st.Gid)}, nil
+}
+
+// syncAll puts a whole file system on disk.
+func syncAll(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Syncfs(int(f.Fd()))
+}
+
+// removeAll removes a folder also if folders in it must not be written.
+func removeAll(root *os.Root, name string) error {
+	if root.RemoveAll(name) == nil {
+		return nil
+	}
+	err := fs.WalkDir(root.FS(), name, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			return root.Chmod(path, 0o700)
+		}
+		return nil //nolint:nilerr // removing it returns the error
+	})
+	return errors.Join(err, root.RemoveAll(name))
+}
+
+// managed lists what a restore replaces in the data folder, without empty folders.
+func managed(root *os.Root) (names []string, err error) {
+	all, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range all {
+		switch name := entry.Name(); {
+		case name == databaseName+".writelock":
+		case strings.HasPrefix(name, databaseName), name == secretName:
+			names = append(names, name)
+		case name == groupsName, name == mediaName, name == "logs":
+			inside, err := fs.ReadDir(root.FS(), name)
+			if err != nil {
+				return nil, err
+			}
+			if len(inside) > 0 {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
+
+// noMounts refuses a data folder in which a folder to be replaced is a mount, which cannot be renamed.
+func noMounts(root *os.Root) error {
+	whole, err := root.Stat(".")
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{groupsName, mediaName, "logs"} {
+		info, err := root.Lstat(name)
+		if err == nil && inodeOf(info).dev != inodeOf(whole).dev {
+			return refuse("%s is a mount of its own: restore into another folder, and copy %[1]s/ from there", name)
+		}
+	}
+	return nil
+}
+
+// replacement is ready.json.
+type replacement struct {
+	Summary Summary
+	Aside   string // the folder for what is replaced
+}
+
+// write stores the replacement: from here on it is carried out, whatever happens.
+func (p *replacement) write(root *os.Root) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(restoringName, readyName)
+	return errors.Join(root.WriteFile(name+".partial", text, 0o600), root.Rename(name+".partial", name), syncAll(root.Name()))
+}
+
+// readReplacement returns that of an earlier restore, or nil if none was ready.
+func readReplacement(root *os.Root) (*replacement, error) {
+	text, err := root.ReadFile(filepath.Join(restoringName, readyName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := new(replacement)
+	if err := json.Unmarshal(text, p); err != nil || !validName(p.Aside) || strings.Contains(p.Aside, "/") {
+		return nil, refuse("%s/%s is damaged: remove the folder %[1]s, and restore again", restoringName, readyName)
+	}
+	return p, nil
+}
+
+// apply moves what is old aside, and what is new into its place, the database last. It continues where it was
+// interrupted. It returns where the old content is, "" if there was none.
+func (p *replacement) apply(root *os.Root) (aside string, err error) {
+	moved := filepath.Join(restoringName, movedName)
+	if _, err := root.Lstat(moved); errors.Is(err, fs.ErrNotExist) {
+		if err := p.moveAside(root); err != nil {
+			return "", err
+		}
+		if err := errors.Join(root.WriteFile(moved, nil, 0o600), syncAll(root.Name())); err != nil {
+			return "", err
+		}
+	}
+	for _, name := range []string{secretName, mediaName, groupsName, databaseName} {
+		err := root.Rename(filepath.Join(restoringName, newName, name), name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	if err := syncAll(root.Name()); err != nil {
+		return "", err
+	}
+	if err := errors.Join(removeAll(root, restoringName), syncFolder(root.Name())); err != nil {
+		return "", err
+	}
+	if _, err := root.Lstat(p.Aside); err != nil {
+		return "", nil //nolint:nilerr // nothing was moved there
+	}
+	return filepath.Join(root.Name(), p.Aside), nil
+}
+
+func (p *replacement) moveAside(root *os.Root) error {
+	names, err := managed(root)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	if err := root.Mkdir(p.Aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for _, name := range names {
+		if err := root.Rename(name, filepath.Join(p.Aside, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

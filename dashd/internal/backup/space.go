@@ -1,0 +1,68 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// minFree is what is left of a disk, in bytes: writing stops before an instance on it does.
+	minFree = 128 << 20
+	// checkEvery is how many bytes are written between two looks at the disk.
+	checkEvery = 16 << 20
+)
+
+// ErrSpace is a disk that is too full.
+var ErrSpace = errors.New("not enough space")
+
+// freeSpace is what this user may still write to the disk of a folder, in bytes.
+func freeSpace(folder string) (int64, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(folder, &fs); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", folder, err)
+	}
+	return int64(fs.Bavail) * fs.Frsize, nil
+}
+
+// requireSpace returns an ErrSpace unless a folder's disk has room for so many bytes.
+func requireSpace(folder string, bytes int64) error {
+	free, err := freeSpace(folder)
+	if err == nil && free < bytes+minFree {
+		err = fmt.Errorf("%w: %s needs up to %s, and %s are free: make room, or choose another disk",
+			ErrSpace, filepath.Clean(folder), size(bytes+minFree), size(free))
+	}
+	return err
+}
+
+// guard is a writer to a folder's disk that fails before that is full.
+type guard struct {
+	w      io.Writer
+	folder string
+	left   int64 // until the next look
+}
+
+func (g *guard) Write(p []byte) (int, error) {
+	if g.left -= int64(len(p)); g.left < 0 {
+		g.left = checkEvery
+		if err := requireSpace(g.folder, 0); err != nil {
+			return 0, err
+		}
+	}
+	return g.w.Write(p)
+}
+
+// size is a number of bytes for humans.
+func size(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	default:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+}
