@@ -5,7 +5,7 @@ MODULES := $(patsubst ./%,%,$(shell go work edit -json | sed -n 's/.*"DiskPath":
 .PHONY: build run unit setup test race lint vuln tidy bench fuzz faults soak verify clean help
 
 build: ## all programs into bin/
-	umask 022 && go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION) -X main.buildVersion=$(VERSION)" -o bin/ ./gated ./routd ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/oneshot ./deploy/launcher
+	umask 022 && go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION) -X main.buildVersion=$(VERSION)" -o bin/ ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/oneshot ./deploy/launcher
 
 run: build ## everything on this machine, until Ctrl-C; takes the environment
 	@exec bin/launcher

@@ -82,7 +82,7 @@ func (f *LogFormat) UnmarshalText(text []byte) error {
 // Operators are the senders that may do everything, "telegram:123,slack:U0AB", as a set of ids.
 type Operators map[string]bool
 
-// UnmarshalText returns an error that names the first part which is no id of a sender.
+// UnmarshalText returns an error that names the first part that is not the id of a sender.
 func (o *Operators) UnmarshalText(text []byte) error {
 	*o = Operators{}
 	if len(text) == 0 {

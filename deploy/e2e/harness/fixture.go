@@ -23,10 +23,11 @@ const (
 	daemonPollInterval = "100ms"
 )
 
-// Names of the daemons that every fixture may run.
+// Names of the daemons that every fixture may run. Start starts the first two.
 const (
 	Gated = "gated"
 	Routd = "routd"
+	Onbod = "onbod"
 )
 
 // RecordingAgent is the demo agent with its input kept for Fixture.AgentInput.

@@ -206,7 +206,7 @@ func (i *Instance) StartReady(ctx context.Context, name string, env ...string) e
 }
 
 // stopOrder is the order in which daemons are stopped: adapters first.
-var stopOrder = []string{"teled", "discd", "slakd", "dashd", "gated", "routd"}
+var stopOrder = []string{"teled", "discd", "slakd", "dashd", "onbod", "gated", "routd"}
 
 // StopAll stops all daemons that were started, adapters first, and waits until they have ended. The
 // exit code of each must be 0, also of those that have ended before.

@@ -1,0 +1,151 @@
+// Package api is onbod's HTTP interface.
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"arizuko/onbod/internal/onboarding"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// timeout is below the 10 s of clients.
+	timeout = 9 * time.Second
+	// maxCalls are answered at once; others wait.
+	maxCalls = 32
+	// maxListed is how many requests one answer has.
+	maxListed = 500
+)
+
+// API has the handlers. All fields must be set.
+type API struct {
+	Onboarding *onboarding.Onboarding
+	Store      *store.Store
+	TTL        time.Duration // until a request expires
+}
+
+// Mount adds the endpoints to r.
+func (a *API) Mount(r chi.Router) {
+	slots := make(chan struct{}, maxCalls)
+	for _, e := range []struct {
+		method, path string
+		answer       func(*http.Request) (any, error)
+	}{
+		{http.MethodPost, "/v1/requests", a.ask},
+		{http.MethodGet, "/v1/requests", a.list},
+		{http.MethodPost, "/approve", a.approve},
+		{http.MethodPost, "/reject", a.reject},
+	} {
+		r.Method(e.method, e.path, limit(slots, e.answer))
+	}
+}
+
+// limit answers at most as many requests at once as there are slots.
+func limit(slots chan struct{}, answer func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		defer cancel()
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		case <-ctx.Done():
+			httpx.Error(w, apierr.New(apierr.Unavailable, "%d requests are being answered: try again", maxCalls))
+			return
+		}
+		body, err := answer(r.WithContext(ctx))
+		if err != nil {
+			httpx.Error(w, wire(err))
+			return
+		}
+		httpx.JSON(w, http.StatusOK, body)
+	}
+}
+
+// wire gives a kind to errors of the database.
+func wire(err error) error {
+	if errors.Is(err, store.ErrStale) {
+		return apierr.New(apierr.Conflict, "the request has changed in the meantime: look at it, and try again")
+	}
+	for _, temporary := range []error{store.ErrFull, store.ErrLocked, store.ErrClosed, context.DeadlineExceeded} {
+		if errors.Is(err, temporary) {
+			return apierr.New(apierr.Unavailable, "%w", err)
+		}
+	}
+	return err
+}
+
+func (a *API) ask(r *http.Request) (any, error) {
+	body, err := httpx.Decode[onboarding.Ask](r)
+	if err != nil {
+		return nil, err
+	}
+	return a.Onboarding.Ask(r.Context(), body)
+}
+
+func (a *API) approve(r *http.Request) (any, error) {
+	body, err := httpx.Decode[onboarding.Approval](r)
+	if err != nil {
+		return nil, err
+	}
+	return a.Onboarding.Approve(r.Context(), body)
+}
+
+func (a *API) reject(r *http.Request) (any, error) {
+	body, err := httpx.Decode[onboarding.Rejection](r)
+	if err != nil {
+		return nil, err
+	}
+	return a.Onboarding.Reject(r.Context(), body)
+}
+
+// request is a row on the wire. Times are unix ms. sender_name, title and sample are texts of
+// strangers, each one line.
+type request struct {
+	Code       string             `json:"code"`
+	ChatJID    string             `json:"chat_jid"`
+	Kind       msg.ChatKind       `json:"kind"`
+	Sender     string             `json:"sender"`
+	SenderName string             `json:"sender_name"`
+	Title      string             `json:"title"`
+	Sample     string             `json:"sample"`
+	ThreadID   string             `json:"thread_id"`
+	State      store.RequestState `json:"state"`
+	Folder     string             `json:"folder"`     // of a pending one: it is being approved into that
+	DecidedBy  string             `json:"decided_by"` // "" for none
+	DecidedAt  int64              `json:"decided_at"` // 0 for none
+	Reason     string             `json:"reason"`
+	CreatedAt  int64              `json:"created_at"`
+	ExpiresAt  int64              `json:"expires_at"` // 0 for a decided one
+}
+
+func (a *API) list(r *http.Request) (any, error) {
+	state := store.RequestState(r.URL.Query().Get("state"))
+	switch state {
+	case "", store.RequestPending, store.RequestApproved, store.RequestRejected, store.RequestExpired:
+	default:
+		return nil, apierr.New(apierr.BadRequest, "state %.80q is not pending, approved, rejected or expired", state)
+	}
+	stored, err := a.Store.Requests(r.Context(), state, maxListed)
+	if err != nil {
+		return nil, err
+	}
+	requests := make([]request, len(stored)) // [] rather than null
+	for i, s := range stored {
+		requests[i] = request{
+			s.Code, s.ChatJID, s.Kind, s.Sender, s.SenderName, onboarding.Line(s.Title), s.Sample, s.ThreadID, s.State, s.Folder,
+			s.DecidedBy, s.DecidedAt, s.Reason, s.CreatedAt, 0,
+		}
+		if s.State == store.RequestPending {
+			requests[i].ExpiresAt = s.CreatedAt + a.TTL.Milliseconds()
+		}
+	}
+	return map[string][]request{"requests": requests}, nil
+}

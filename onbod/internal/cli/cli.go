@@ -1,0 +1,101 @@
+// Package cli has onbod's subcommands for operators at a terminal. They talk to the running onbod.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"arizuko/onbod/internal/onboarding"
+	"arizuko/pkg/cli"
+	"arizuko/pkg/httpx"
+)
+
+// Commands returns the subcommands by name. connect makes the client of the running onbod.
+func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
+	c := &verbs{cli.Daemon{Name: "onbod", Connect: connect}}
+	return map[string]cli.Func{"requests": c.requests, "approve": c.approve, "reject": c.reject}
+}
+
+type verbs struct{ cli.Daemon }
+
+func (c *verbs) requests(ctx context.Context, args []string, out io.Writer) error {
+	line := c.Line("requests [--state pending | approved | rejected | expired | all]", out)
+	state := line.String("state", "pending", "which requests")
+	if _, err := line.Read(args, 0); err != nil {
+		return err
+	}
+	if *state == "all" {
+		*state = ""
+	}
+	var answer struct {
+		Requests []struct {
+			Code, State, Title, Sample, Folder string
+			ChatJID                            string `json:"chat_jid"`
+			Sender                             string
+			SenderName                         string `json:"sender_name"`
+			CreatedAt                          int64  `json:"created_at"`
+		}
+	}
+	if err := c.Call(ctx, http.MethodGet, "/v1/requests?"+url.Values{"state": {*state}}.Encode(), nil, &answer); err != nil {
+		return err
+	}
+	if len(answer.Requests) == 0 {
+		_, err := fmt.Fprintln(out, "no requests")
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "CODE\tSTATE\tCREATED\tCHAT\tTITLE\tSENDER\tNAME\tFOLDER\tTEXT")
+	for _, r := range answer.Requests {
+		cells := []string{r.Code, r.State, time.UnixMilli(r.CreatedAt).Format(time.DateTime), r.ChatJID, r.Title, r.Sender, r.SenderName, r.Folder, r.Sample}
+		for i := range cells {
+			if cells[i] = cli.PrintableLine(cells[i]); cells[i] == "" {
+				cells[i] = "-"
+			}
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}
+
+func (c *verbs) approve(ctx context.Context, args []string, out io.Writer) error {
+	line := c.Line("approve CODE [FOLDER]", out)
+	rest, err := line.Read(args, 2)
+	if err != nil {
+		return err
+	}
+	if len(rest) == 0 {
+		return line.UsageError("which request?")
+	}
+	a := onboarding.Approval{Code: rest[0], By: onboarding.LocalOperator}
+	if len(rest) == 2 {
+		a.Folder = rest[1]
+	}
+	return c.decide(ctx, "/approve", a, out)
+}
+
+func (c *verbs) reject(ctx context.Context, args []string, out io.Writer) error {
+	line := c.Line("reject CODE [REASON…]", out)
+	rest, err := line.Read(args, cli.AnyNumber)
+	if err != nil {
+		return err
+	}
+	if len(rest) == 0 {
+		return line.UsageError("which request?")
+	}
+	return c.decide(ctx, "/reject", onboarding.Rejection{Code: rest[0], Reason: strings.Join(rest[1:], " "), By: onboarding.LocalOperator}, out)
+}
+
+func (c *verbs) decide(ctx context.Context, path string, in any, out io.Writer) error {
+	var d onboarding.Decided
+	if err := c.Call(ctx, http.MethodPost, path, in, &d); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, cli.Printable(strings.ReplaceAll(d.Text, "`", "")))
+	return err
+}

@@ -1,0 +1,201 @@
+package onboarding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+// Ask is a message of a chat without a group. Sender, SenderName, Title and Sample are texts of
+// strangers and may be empty.
+type Ask struct {
+	ChatJID    string       `json:"chat_jid"`
+	Sender     string       `json:"sender"`
+	SenderName string       `json:"sender_name"`
+	Title      string       `json:"title"`
+	Kind       msg.ChatKind `json:"kind"` // "" is guessed from the address
+	Sample     string       `json:"sample"`
+	ThreadID   string       `json:"thread_id"` // where the notices go
+}
+
+// Limited is the state of what was asked beyond the limits: there is no request.
+const Limited = "limited"
+
+// Asked is what became of it.
+type Asked struct {
+	Code    string             `json:"code"`    // "" if limited
+	Created bool               `json:"created"` // the request is new
+	State   store.RequestState `json:"state"`   // pending, or Limited, or rejected within a day, or approved within a minute
+}
+
+// Ask makes a request, unless the chat has one, with a notice in the chat and one to each operator. It
+// returns a bad_request for an address that no route can name.
+func (o *Onboarding) Ask(ctx context.Context, a Ask) (Asked, error) {
+	if err := a.check(); err != nil {
+		return Asked{}, err
+	}
+	// Most calls end here, without a write.
+	done, err := o.known(ctx, o.st.Reader, a)
+	if err != nil || done.State != "" {
+		return o.counted(done), err
+	}
+	operators, err := o.operatorChats(ctx)
+	if err != nil {
+		return Asked{}, err
+	}
+	err = o.st.Write(ctx, func(tx *store.Tx) (err error) {
+		if done, err = o.known(ctx, tx.Reader, a); err != nil || done.State != "" {
+			return err
+		}
+		done, err = o.create(ctx, tx, a, operators)
+		return err
+	})
+	if err != nil {
+		return Asked{}, err
+	}
+	return o.counted(done), nil
+}
+
+// check returns the problem of the address, and cuts the texts.
+func (a *Ask) check() error {
+	platform, room := msg.SplitJID(a.ChatJID)
+	switch {
+	case platform == "" || room == "" || len(a.ChatJID) > routeapi.MaxField/2 || strings.ContainsFunc(a.ChatJID, unicode.IsSpace):
+		return apierr.New(apierr.BadRequest, "chat_jid %.80q is not platform:room, without white space", a.ChatJID)
+	case msg.AddressedFolder(a.ChatJID) != "":
+		return apierr.New(apierr.BadRequest, "the address %.80s names its group: register that", a.ChatJID)
+	case len(a.Sender) > routeapi.MaxField || len(a.ThreadID) > routeapi.MaxField:
+		return apierr.New(apierr.BadRequest, "sender or thread_id has more than %d bytes", routeapi.MaxField)
+	}
+	switch a.Kind {
+	case "":
+		a.Kind = msg.KindOfJID(a.ChatJID)
+	case msg.ChatDM, msg.ChatGroup, msg.ChatChannel:
+	default:
+		return apierr.New(apierr.BadRequest, "kind %.80q is not dm, group or channel", a.Kind)
+	}
+	a.SenderName, a.Title, a.Sample = clean(a.SenderName, maxName), clean(a.Title, maxName), clean(a.Sample, maxSample)
+	return nil
+}
+
+// known returns what is decided about the chat without a new request; the zero Asked if it may make one.
+func (o *Onboarding) known(ctx context.Context, r store.Reader, a Ask) (Asked, error) {
+	pending, err := r.PendingRequest(ctx, a.ChatJID)
+	if err != nil || pending != nil {
+		return asked(pending), err
+	}
+	last, err := r.LastDecidedRequest(ctx, a.ChatJID)
+	now := o.now()
+	switch {
+	case err != nil:
+		return Asked{}, err
+	case last == nil:
+	case last.State == store.RequestRejected && within(last.DecidedAt, now, rejectedFor),
+		last.State == store.RequestApproved && within(last.DecidedAt, now, approvedFor):
+		return asked(last), nil
+	}
+	counts, err := r.CountRequests(ctx, a.Sender, now-limitTime.Milliseconds(), now)
+	if err != nil {
+		return Asked{}, err
+	}
+	if counts.OfSender >= o.cfg.MaxPerSender || counts.Made >= o.cfg.MaxPerHour || counts.Pending >= o.cfg.MaxPending {
+		return Asked{State: Limited}, nil
+	}
+	return Asked{}, nil
+}
+
+func asked(r *store.Request) Asked {
+	if r == nil {
+		return Asked{}
+	}
+	return Asked{Code: r.Code, State: r.State}
+}
+
+func (o *Onboarding) counted(a Asked) Asked {
+	switch {
+	case a.Created:
+		o.results.WithLabelValues("created").Inc()
+	case a.State == Limited:
+		o.results.WithLabelValues("limited").Inc()
+	case a.State != "":
+		o.results.WithLabelValues("existing").Inc()
+	}
+	return a
+}
+
+// operatorChats are the chats in which operators are reached, without repetition.
+func (o *Onboarding) operatorChats(ctx context.Context) (chats []string, err error) {
+	for _, operator := range slices.Sorted(maps.Keys(o.cfg.Operators)) {
+		jid, err := o.st.DirectChat(ctx, operator)
+		if err != nil {
+			return nil, err
+		}
+		if jid != "" && msg.AddressedFolder(jid) == "" && !slices.Contains(chats, jid) {
+			chats = append(chats, jid)
+		}
+	}
+	return chats, nil
+}
+
+// create stores a request and its notices.
+func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a Ask, operators []string) (Asked, error) {
+	code, err := o.freeCode(ctx, tx)
+	if err != nil {
+		return Asked{}, err
+	}
+	r := &store.Request{
+		Code: code, ChatJID: a.ChatJID, Kind: a.Kind, Sender: a.Sender, SenderName: a.SenderName, Title: a.Title, Sample: a.Sample,
+		ThreadID: a.ThreadID, CreatedAt: o.now(),
+	}
+	if err := tx.PutRequest(r); err != nil {
+		return Asked{}, err
+	}
+	if r, err = tx.Request(ctx, code); err != nil { // with the chat's present title
+		return Asked{}, err
+	}
+	if err := o.notify(tx, r.ChatJID, r.ThreadID, chatNotice(r)); err != nil {
+		return Asked{}, err
+	}
+	for _, jid := range operators {
+		if err := o.notify(tx, jid, "", operatorNotice(r)); err != nil {
+			return Asked{}, err
+		}
+	}
+	return Asked{Code: code, Created: true, State: r.State}, nil
+}
+
+// maxCodes is how many codes are tried: a row has each of them already.
+const maxCodes = 10
+
+func (o *Onboarding) freeCode(ctx context.Context, tx *store.Tx) (string, error) {
+	for range maxCodes {
+		code := o.newCode()
+		taken, err := tx.Request(ctx, code)
+		if err != nil || taken == nil {
+			return code, err
+		}
+	}
+	return "", errors.New("no free code found")
+}
+
+// notify stores a notice to a chat.
+func (o *Onboarding) notify(tx *store.Tx, jid, threadID, text string) error {
+	now := o.now()
+	_, _, err := tx.PutMessage(&msg.Message{
+		ChatJID: jid, Direction: msg.Out, IsBot: true, Content: text, Topic: threadID, ThreadID: threadID,
+		Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: store.OutStateOf(jid),
+	})
+	if err != nil {
+		return fmt.Errorf("notice to %s: %w", jid, err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package onboarding
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// maxSlug bounds the part of a default folder that comes from a title, in bytes.
+const maxSlug = 40
+
+// defaultFolder is a new folder named after the platform and the chat's present title. No group has
+// it, nor had it: its files would be there still.
+func (o *Onboarding) defaultFolder(ctx context.Context, r *store.Request) (string, error) {
+	taken := map[string]bool{}
+	ever, err := o.st.FoldersEver(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, folder := range ever {
+		taken[folder] = true
+	}
+	pending, err := o.st.PendingRequests(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range pending {
+		taken[p.Folder] = true
+	}
+	base := baseFolder(r)
+	for n := 1; ; n++ {
+		folder := base
+		if n > 1 {
+			folder = fmt.Sprintf("%s-%d", base, n)
+		}
+		if !taken[folder] && !o.onDisk(folder) {
+			return folder, nil
+		}
+	}
+}
+
+func (o *Onboarding) onDisk(folder string) bool {
+	_, err := os.Lstat(filepath.Join(o.cfg.Groups, msg.DirName(folder)))
+	return err == nil
+}
+
+// baseFolder is what a request's default folder begins with, a valid folder without parents.
+func baseFolder(r *store.Request) string {
+	platform, room := msg.SplitJID(r.ChatJID)
+	name := r.Title
+	if name == "" && r.Kind == msg.ChatDM {
+		name = r.SenderName
+	}
+	return cmp.Or(slug(platform), "chat") + "-" + cmp.Or(slug(name), slug(room), "chat")
+}
+
+// slug keeps what a folder may have of a text, in lower case, with dashes for the rest.
+func slug(text string) string {
+	var b strings.Builder
+	dash := false
+	for _, r := range strings.ToLower(text) {
+		plain := unaccented(r)
+		if !('a' <= plain && plain <= 'z' || '0' <= plain && plain <= '9') {
+			dash = b.Len() > 0
+			continue
+		}
+		if b.Len() >= maxSlug {
+			break
+		}
+		if dash {
+			b.WriteByte('-')
+			dash = false
+		}
+		b.WriteRune(plain)
+	}
+	return b.String()
+}
+
+// unaccented returns the letter of a to z that a common accented letter is made of.
+func unaccented(r rune) rune {
+	const accented, plain = "àáâãäåąçćčèéêëęěìíîïłñńňòóôõöøřśšùúûüůýÿźżž", "aaaaaaaccceeeeeeiiiilnnnoooooorssuuuuuyyzzz"
+	if i := strings.IndexRune(accented, r); i >= 0 && r > 127 {
+		return rune(plain[len([]rune(accented[:i]))])
+	}
+	return r
+}

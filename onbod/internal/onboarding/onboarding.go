@@ -1,0 +1,93 @@
+// Package onboarding decides which chats get a group. A chat without one makes a request, once; an
+// operator approves or rejects it. Everything about a request is in its row: a process that ends
+// between two steps of an approval finishes it at its next start.
+package onboarding
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+const (
+	// rejectedFor is how long a rejected chat makes no new request.
+	rejectedFor = 24 * time.Hour
+	// approvedFor is how long a request of a chat that was just approved is taken for one that its
+	// messages passed on their way.
+	approvedFor = time.Minute
+	// limitTime is the time that the limits of requests are about.
+	limitTime = time.Hour
+	// routdTimeout is how long routd may take. A caller of ours waits 10 s, for two of its answers.
+	routdTimeout = 3 * time.Second
+)
+
+// Config has what an operator decides.
+type Config struct {
+	Operators    map[string]bool
+	TTL          time.Duration // until an undecided request expires
+	MaxPerSender int           // requests of one sender within an hour
+	MaxPerHour   int           // requests of all senders within an hour
+	MaxPending   int
+	Groups       string // the folder of the groups' folders
+	Now          func() time.Time
+}
+
+// Routd makes groups and routes, and knows which chats have one.
+type Routd interface {
+	// Connect returns an error for which IsRefused holds if nothing was changed.
+	Connect(ctx context.Context, a routeapi.Approval) (routeapi.Approved, error)
+	Resolve(ctx context.Context, items []routeapi.Item) ([]routeapi.Answer, error)
+}
+
+// Onboarding is safe for concurrent use.
+type Onboarding struct {
+	cfg   Config
+	st    *store.Store
+	routd Routd
+	log   *slog.Logger
+
+	deciding chan struct{} // holds a value while requests are decided
+	recheck  chan struct{} // wakes Run
+	results  *prometheus.CounterVec
+	newCode  func() string
+	purgedAt time.Time // of Run's goroutine
+	notes    func(...string)
+}
+
+// New makes one; Run finishes what a former process left. notes receives what an operator should
+// know about approvals that do not go on.
+func New(cfg Config, st *store.Store, routd Routd, log *slog.Logger, reg prometheus.Registerer, notes func(...string)) *Onboarding {
+	o := &Onboarding{
+		cfg: cfg, st: st, routd: routd, log: log, deciding: make(chan struct{}, 1), recheck: make(chan struct{}, 1),
+		newCode: newCode, notes: notes,
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "arizuko_onboarding_requests_total", Help: "Requests of chats to be connected, by what became of them.",
+		}, []string{"result"}),
+	}
+	for _, result := range []string{"created", "existing", "limited", "approved", "rejected", "expired"} {
+		o.results.WithLabelValues(result)
+	}
+	reg.MustRegister(o.results)
+	return o
+}
+
+func (o *Onboarding) now() int64 { return o.cfg.Now().UnixMilli() }
+
+// within reports whether a time is less than d ago, and not ahead: a clock that was set back must not
+// make a limit last.
+func within(at, now int64, d time.Duration) bool { return at <= now && now-at < d.Milliseconds() }
+
+// lock waits until no other request is being decided. The caller calls unlock.
+func (o *Onboarding) lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case o.deciding <- struct{}{}:
+		return func() { <-o.deciding }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,102 @@
+package onboarding
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// Limits of texts of users, in characters.
+const (
+	maxName   = 100
+	maxSample = 300
+	maxReason = 500
+)
+
+// clean makes one line of at most limit characters of a text of a user.
+func clean(text string, limit int) string {
+	text = plaintext.Line(strings.ToValidUTF8(text, "\uFFFD"))
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return strings.TrimSpace(string([]rune(text)[:limit-1])) + "…"
+}
+
+// quoted shows a text of a stranger as code, in which no platform finds markup, mentions or links.
+func quoted(text string) string {
+	if text = clean(text, maxSample); text == "" {
+		return "(nothing)"
+	}
+	return "`" + strings.ReplaceAll(text, "`", "'") + "`"
+}
+
+// chatName names a request's chat.
+func chatName(r *store.Request) string {
+	if r.Title == "" {
+		return quoted(r.ChatJID)
+	}
+	return fmt.Sprintf("%s (%s)", quoted(r.Title), quoted(r.ChatJID))
+}
+
+func chatNotice(r *store.Request) string {
+	return fmt.Sprintf("This chat is not connected yet. Request %s was sent to the operators.", r.Code)
+}
+
+func operatorNotice(r *store.Request) string {
+	chat := "the group chat " + chatName(r)
+	if r.Kind == msg.ChatDM {
+		chat = "a direct chat, " + chatName(r)
+	}
+	sender := quoted(r.Sender)
+	if r.SenderName != "" {
+		sender = fmt.Sprintf("%s (%s)", quoted(r.SenderName), sender)
+	}
+	return fmt.Sprintf("Request %[1]s: %[2]s wrote in %[3]s, which is not connected to a group:\n\n%[4]s\n\n"+
+		"`/approve %[1]s` connects it to a new group, `/approve %[1]s FOLDER` to a group of your choice, "+
+		"`/reject %[1]s REASON` rejects it.", r.Code, sender, chat, quoted(r.Sample))
+}
+
+func greeting(r *store.Request) string {
+	if r.Kind == msg.ChatDM {
+		return "This chat is connected now."
+	}
+	return "This chat is connected now: mention me, or reply to a message of mine, and I answer."
+}
+
+func rejectedNotice(r *store.Request, reason string) string {
+	text := fmt.Sprintf("Request %s was rejected.", r.Code)
+	if reason != "" {
+		text += " " + reason
+	}
+	return text
+}
+
+func expiredNotice(r *store.Request) string {
+	return fmt.Sprintf("Request %s has expired, since no operator decided on it. Write again to make a new one.", r.Code)
+}
+
+// decidedText says how a request has ended.
+func decidedText(r *store.Request) string {
+	at := time.UnixMilli(r.DecidedAt).Format(time.DateTime)
+	switch {
+	case r.DecidedBy == store.DecidedByTime:
+		return fmt.Sprintf("request %s has expired at %s", r.Code, at)
+	case r.DecidedBy == store.DecidedByMove:
+		return fmt.Sprintf("request %s has ended at %s: its chat moved, and has another one", r.Code, at)
+	case r.DecidedBy == store.DecidedByRoutes && r.State == store.RequestApproved:
+		return fmt.Sprintf("request %s has ended at %s: routes connect its chat to the group %s", r.Code, at, r.Folder)
+	case r.DecidedBy == store.DecidedByRoutes:
+		return fmt.Sprintf("request %s has ended at %s: routes take its chat's messages elsewhere", r.Code, at)
+	case r.State == store.RequestApproved:
+		return fmt.Sprintf("request %s was approved by %s at %s, into the group %s", r.Code, r.DecidedBy, at, r.Folder)
+	}
+	return fmt.Sprintf("request %s was %s by %s at %s", r.Code, r.State, r.DecidedBy, at)
+}
+
+// Line is a name of a user on one line, cut to its limit.
+func Line(name string) string { return clean(name, maxName) }
