@@ -26,6 +26,7 @@ const (
 	Received   Point = "received"   // an adapter has received an event, not stored it yet
 	Sending    Point = "sending"    // an adapter has recorded that it sends a part, not sent it yet
 	Sent       Point = "sent"       // a part is sent, not recorded yet
+	Requested  Point = "requested"  // gated has onbod's answer about a chat, not decided its rows yet
 	Connected  Point = "connected"  // onbod knows that routd has connected a chat, not stored the approval yet
 )
 
@@ -68,13 +69,14 @@ const (
 	PutRequest     Verb = "put-request"    // a chat asks to be connected
 	NoteApproval   Verb = "note-approval"  // an operator approves, the chat is not connected yet
 	ConnectChat    Verb = "connect-chat"   // routd makes the group and the routes of an approved chat
+	TakeUp         Verb = "take-up"        // rows that waited for an approval are undecided again
 	DecideRequest  Verb = "decide-request" // a request ends
 )
 
-// OfOnboarding lists the points in the life of a request, which onbod and routd pass.
+// OfOnboarding lists the points in the life of a request, which onbod, routd and gated pass.
 func OfOnboarding() []Point {
-	all := []Point{Connected}
-	for _, v := range []Verb{PutRequest, NoteApproval, ConnectChat, DecideRequest} {
+	all := []Point{Connected, Requested}
+	for _, v := range []Verb{PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp} {
 		all = append(all, v.Before(), v.After())
 	}
 	return all

@@ -58,6 +58,11 @@ const (
 	ReasonDuplicate        Reason = "duplicate"
 	ReasonBadRow           Reason = "bad_row"
 	ReasonFanOut           Reason = "fan_out"
+	ReasonAwaitingApproval Reason = "awaiting_approval"
+	ReasonRejected         Reason = "rejected"
+	ReasonExpired          Reason = "expired"
+	ReasonOnboardingFull   Reason = "onboarding_full"
+	ReasonOnboardingLimit  Reason = "onboarding_limit"
 )
 
 // Reasons of turns.
@@ -95,7 +100,12 @@ var Reasons = []struct {
 	{ReasonBuiltinDrop, "a route says to ignore the row"},
 	{ReasonDaemon, "a route sent the row to another daemon, which accepted it"},
 	{ReasonDaemonFailed, "a route names a daemon that did not accept the row in three tries"},
-	{ReasonNoRoute, "no route matches and the bot was not addressed"},
+	{ReasonAwaitingApproval, "the chat has no group yet: the row is parked until an operator decides the chat's request"},
+	{ReasonRejected, "an operator has rejected the chat's request, or did within the day before"},
+	{ReasonExpired, "no operator has decided the chat's request in time"},
+	{ReasonOnboardingFull, "the chat has no group yet, and as many parked rows as are kept"},
+	{ReasonOnboardingLimit, "the chat has no group, and too many requests were made lately"},
+	{ReasonNoRoute, "no route matches, and the row asks for no group: the bot was not addressed, or another bot wrote it"},
 	{ReasonNoGroup, "the address names a group that is not registered"},
 	{ReasonNoAccess, "the group's access does not admit the sender"},
 	{ReasonRateLimit, "the sender has had as many turns of the group within the hour as its rate allows"},
@@ -109,7 +119,7 @@ var Reasons = []struct {
 	{ReasonEditOrphan, "the edit or deletion names a message that is not stored"},
 	{ReasonEditAddressed, "an edit that addresses the bot where the original did not"},
 	{ReasonDeleted, "the message was deleted before it was decided"},
-	{ReasonStopped, "the row was held in the gate when /stop came"},
+	{ReasonStopped, "the row was undecided or parked when /stop came"},
 	{ReasonReactionOnly, "reactions alone start a turn only where a route says so"},
 	{ReasonReactionOverflow, "more reactions were released together than fit into one turn"},
 	{ReasonDuplicate, "the chat has a new address, and the message is stored there already"},

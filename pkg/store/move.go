@@ -138,6 +138,7 @@ func (tx *Tx) moveSome(from string, now int64) (more bool, err error) {
 		move  func(id int64, to string, now int64) error
 		pokes []string
 	}{
+		{queryParkedIDs, []any{from}, tx.moveMessage, []string{"gated"}}, // few: all of them move with the chat
 		{queryUndecidedIDs, []any{from}, tx.moveUndecided, []string{"gated"}},
 		{queryUnsettledIDs, []any{platform, from}, tx.moveMessage, []string{msg.DaemonOf(to)}},
 		{queryOpenTurnIDs, []any{from}, tx.moveTurn, []string{"gated", msg.DaemonOf(to)}},

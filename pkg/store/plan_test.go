@@ -218,6 +218,7 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, onboardingPlans())
 	maps.Copy(all, examinePlans())
 	maps.Copy(all, copyPlans())
+	maps.Copy(all, parkedPlans())
 	return all
 }
 

@@ -61,8 +61,8 @@ func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
 	return m.ID < s.BeforeMessage && !slices.Contains(s.Except, m.ID) && (s.Topic == nil || msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
 }
 
-// StopChat ends what a chat has open, of any folder: undecided rows below before,
-// without those in except, are dropped, and turns cancelled. If topic is not nil,
+// StopChat ends what a chat has open, of any folder: undecided and parked rows below
+// before, without those in except, are dropped, and turns cancelled. If topic is not nil,
 // only those of the topic, and turns delegated by them. Running turns are all
 // cancelled at once, their runs take no more turns; of the rest this is the first
 // page. more means that the rest is left to ContinueStop; until then it is not
@@ -73,6 +73,9 @@ func (tx *Tx) StopChat(chatJID string, topic *string, before int64, except []int
 		return nil, false, err
 	}
 	cancelled, err = tx.stopRunning(s, now)
+	if err == nil {
+		err = tx.stopParked(s, now)
+	}
 	if err != nil {
 		return nil, false, err
 	}

@@ -14,7 +14,7 @@ func (w *step) changes(r *Row) bool {
 		w.ended = true // the next step reads the target as it is then
 	case c.Target == nil || c.Target.Direction == msg.Out:
 		w.decide(r, msg.Dropped, msg.ReasonEditOrphan, "")
-	case c.Target.Disposition == "":
+	case c.Target.Disposition == "" || c.Target.Disposition == msg.Onboarding:
 		w.changeUndecided(r, c.Target)
 	case c.Subject.RoutedTo == "":
 		w.decide(r, msg.Dropped, msg.ReasonEditUntaken, "")
@@ -30,11 +30,14 @@ func (w *step) changes(r *Row) bool {
 	return true
 }
 
-// changeUndecided changes an undecided row. The chat's rows are then loaded
+// changeUndecided changes an undecided or parked row. The chat's rows are then loaded
 // again: their text, or whether they address the bot, may have changed.
 func (w *step) changeUndecided(r *Row, target *msg.Message) {
 	w.decide(r, msg.Dropped, msg.ReasonEditApplied, "")
 	w.ended = true
+	if target.Disposition == msg.Onboarding {
+		w.add(TakeUpRow{Row: target.ID})
+	}
 	if r.Verb == msg.VerbDelete {
 		w.add(Decide{
 			Row: target.ID, Disposition: msg.Dropped, Reason: msg.ReasonDeleted, Topic: target.Topic, ThreadID: target.ThreadID,

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"arizuko/gated/internal/layers"
@@ -12,6 +13,7 @@ import (
 const (
 	textOperatorsOnly = "Only operators may do that."
 	textNoGroup       = "This chat is not connected to a group yet."
+	textPending       = "This chat is not connected to a group yet. It waits for an operator to approve request %s."
 	textRefused       = "Routing (routd) cannot say which group this chat belongs to. An operator finds the reason in its log."
 )
 
@@ -41,7 +43,7 @@ func (w *step) commands(r *Row) bool {
 		return false
 	}
 	if problem := r.withoutGroup(); problem != "" && (name != msg.CommandStop || r.Foreign) {
-		w.answer(r, problem)
+		w.answerUnconnected(r, problem)
 		return true
 	}
 	switch name {
@@ -68,6 +70,20 @@ func (w *step) answer(r *Row, text string) {
 	w.reply(r, msg.SourceCommand, text)
 }
 
+// answerUnconnected answers a command that needs the chat's group. If the chat waits for
+// an approval, it says so.
+func (w *step) answerUnconnected(r *Row, problem string) {
+	if problem == textNoGroup {
+		if w.requestUnread() {
+			return
+		}
+		if q := &w.f.Request; q.State == RequestPending {
+			problem = fmt.Sprintf(textPending, q.Code)
+		}
+	}
+	w.answer(r, problem)
+}
+
 // withoutGroup returns what to reply to a command that needs the chat's group where
 // routd knows of none. Without routd's answer it is "": dashd, which /status is for,
 // looks for itself.
@@ -86,7 +102,9 @@ func (r *Row) withoutGroup() string {
 // newSession drops the session of a topic and makes a turn of the text after
 // the command. Rows before it are released first.
 func (w *step) newSession(r *Row, folder string) {
-	w.releaseBefore(r)
+	if !w.releaseBefore(r) {
+		return
+	}
 	topic, ack := r.Command.Topic, "new session in "+r.Command.Topic
 	if topic == "" {
 		topic, ack = w.topicOf(r, r.Topic), "new session"

@@ -20,6 +20,8 @@ type State struct {
 	Due     int64  // when to step again, unix ms, 0 for never
 	Awaits  Awaits // what the rows left undecided wait for, besides Due
 	Again   bool   // load the rows again and step at once
+
+	ReadsRequest bool // read the chat's request, before routd is asked about its rows
 }
 
 // Idle reports whether no undecided row is known, so that the state need not be kept.
@@ -61,7 +63,10 @@ type Facts struct {
 	RetryMS     int64 // when to ask again about a row that routd left without an answer
 	MaxAge      int64 // ms
 	Default     msg.Impulse
-	Onboards    bool // a daemon opens requests for chats without a group
+
+	Request Request // to connect the chat
+	Parked  int     // how many rows of the chat wait for it
+	Probes  []Row   // some of them, one of each kind that routes tell apart
 }
 
 // Routd says how far routd's answers can be counted on.
@@ -82,20 +87,23 @@ type step struct {
 	due     int64
 	awaits  Awaits
 	effects []Effect
-	stored  bool // effects has more than Hold and Wait
+	stored  bool // effects has some that are stored
 
-	held     []*Row // added to the gate in this step
-	turns    turns
-	calls    []int64 // rows that services decide
-	decided  map[int64]bool
-	bound    map[string]string // thread → the named topic that this step binds it to
-	notice   bool              // the notice that the bot was offline is taken care of
-	spent    map[spender]int   // turns that count against a rate
-	notified map[string]bool   // senders about whom this step notifies the chat
-	claimed  bool              // a row that was dropped for its sender would have claimed engagement
-	blocked  bool              // all further rows wait, but for commands and changes
-	ended    bool              // a barrier was reached
-	current  *Row
+	held         []*Row // added to the gate in this step
+	turns        turns
+	calls        []int64 // rows that services decide
+	decided      map[int64]bool
+	bound        map[string]string // thread → the named topic that this step binds it to
+	notice       bool              // the notice that the bot was offline is taken care of
+	spent        map[spender]int   // turns that count against a rate
+	notified     map[string]bool   // senders about whom this step notifies the chat
+	claimed      bool              // a row that was dropped for its sender would have claimed engagement
+	asks         bool              // onbod is asked for a request
+	parked       int               // rows parked in this step
+	readsRequest bool              // the chat's request has to be read
+	blocked      bool              // all further rows wait, but for commands and changes
+	ended        bool              // a barrier was reached
+	current      *Row
 }
 
 // stage takes a row, and reports whether it has: then no further stage sees it.
@@ -140,6 +148,9 @@ func Step(s State, f *Facts) (next State, effects []Effect) {
 }
 
 func (w *step) run() State {
+	if w.decideParked() {
+		return State{Again: true}
+	}
 	if w.state.Gate.Count > 0 && w.f.Routd == RoutdAnswers && slices.ContainsFunc(w.f.Rows, w.releases) {
 		return State{Release: ReleaseAll, Again: true}
 	}
@@ -178,7 +189,6 @@ func (w *step) end() State {
 	more := w.f.More && !w.blocked
 	switch {
 	case w.ended:
-		next.Again = true
 	case w.state.Gate.Count > 0 && w.gate.due(w.f.Now): // the rows held before have to be read again
 		next.Release, next.Again = ReleaseDue, true
 	case w.state.Release != ReleaseNone || w.gate.due(w.f.Now):
@@ -192,6 +202,10 @@ func (w *step) end() State {
 		w.noteHeld(w.held)
 	}
 	w.storeTurns()
+	if w.ended { // also while rows were released
+		next = State{Again: true}
+	}
+	next.ReadsRequest = w.readsRequest || w.state.ReadsRequest
 	next.Awaits = w.awaits
 	if next.Gate.ThroughID != 0 { // rows before these are not read again, and still wait for what they did
 		next.Awaits |= w.state.Awaits & AwaitsRoute
@@ -254,7 +268,7 @@ func (w *step) resolve(r *Row) bool {
 func (w *step) add(e Effect) {
 	w.effects = append(w.effects, e)
 	switch e := e.(type) {
-	case Hold, Wait:
+	case Hold, Wait, OpenRequest:
 		return
 	case Decide:
 		w.decided[e.Row] = true

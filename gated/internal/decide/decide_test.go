@@ -148,11 +148,9 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"observed", facts(row(1, "a", observed)), "1 observed/route_observe main"},
 		{"builtin drop", facts(row(1, "a", ignored)), "1 dropped/builtin_drop"},
 		{"no route, not addressed", facts(row(1, "a", verb(msg.VerbLeave), answer(routeapi.Answer{Action: routeapi.None}))), "1 dropped/no_route"},
-		{"no route, a direct chat", facts(row(1, "a", answer(routeapi.Answer{Action: routeapi.None}))), "Wait{Row:1 For:route}"},
 		{"refused by routd", facts(row(1, "a", answer(routeapi.Answer{Error: "odd"})), row(2, "b")), "1 dropped/bad_row; turn main [2]"},
 		{"facts that cannot be read", facts(row(1, "a", func(r *Row) { r.Problem = "panic" }), row(2, "b")), "1 dropped/bad_row; turn main [2]"},
 		{"daemon", facts(row(1, "a", toDaemon)), "PostDaemon{Row:1 Target:daemon:crm RouteID:7}"},
-		{"onboarding without a daemon", facts(row(1, "a", answer(routeapi.Answer{Action: routeapi.Daemon, Target: onboarding}))), "Wait{Row:1 For:route}"},
 
 		{"prefix", facts(row(1, "@eng ship"), row(2, "#fix it")),
 			"1 prefix/prefix_group main/eng; 2 prefix/prefix_topic main; turn main/eng [1=ship]; turn main#fix [2=it]"},
@@ -178,7 +176,7 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"stop where no group is left", facts(row(2, "/stop", command, func(r *Row) { r.Answer.Home = "" })),
 			"StopChat{Row:2 Folder: Topic: Except:[] OneTopic:false}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
 		{"stop of an ignored sender", facts(row(2, "/stop", command, ignored)), "2 dropped/builtin_drop"},
-		{"no group", facts(row(2, "/new", command, func(r *Row) { r.Answer.Home = "" })), "2 command/command; Reply{Row:2 Source:command Text:" + textNoGroup + "}"},
+		{"no group", requested(Request{}, row(2, "/new", command, func(r *Row) { r.Answer.Home = "" })), "2 command/command; Reply{Row:2 Source:command Text:" + textNoGroup + "}"},
 		{"new with text", facts(row(1, "a", quiet), row(2, "/new go", command), row(3, "b")),
 			"turn main [1]; 2 command/command main; ResetSession{Row:2 Folder:main Topic:}; turn main [2=go]"},
 		{"stop", facts(row(1, "a"), row(2, "/stop", command), row(3, "b")),
@@ -213,7 +211,7 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"stop of a sender not admitted", facts(row(2, "/stop", command, to(closed))), "2 dropped/no_access"},
 		{"status of a sender not admitted", facts(row(2, "/status", command, to(closed))), "2 dropped/no_access"},
 		{"token of a sender not admitted", facts(row(1, "a", quiet), row(2, "#fix", to(closed))), "2 dropped/no_access; Hold{Row:1 Until:1000005000}"},
-		{"stop where others have turns", facts(row(2, "/stop", command, foreign, func(r *Row) { r.Answer.Home = "" })),
+		{"stop where others have turns", requested(Request{}, row(2, "/stop", command, foreign, func(r *Row) { r.Answer.Home = "" })),
 			"2 command/command; Reply{Row:2 Source:command Text:" + textNoGroup + "}"},
 		{"stop where others have turns, without an answer", facts(row(2, "/stop", command, foreign, unanswered)), "Wait{Row:2 For:routd}"},
 		{"edit of a sender not admitted", facts(row(4, "new", verb(msg.VerbEdit), to(closed), change(Change{Target: routed, Subject: routed}))), "4 dropped/no_access"},
@@ -438,6 +436,8 @@ func rowsOf(effects []Effect) (all []int64) {
 		case AskService:
 			all = append(all, e.Row)
 		case PostDaemon:
+			all = append(all, e.Row)
+		case OpenRequest:
 			all = append(all, e.Row)
 		case Hold:
 			all = append(all, e.Row)

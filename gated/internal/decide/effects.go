@@ -118,6 +118,19 @@ type PostDaemon struct {
 	RouteID int64
 }
 
+// OpenRequest asks onbod to open a request for the chat, about a row. The row stays
+// undecided.
+type OpenRequest struct{ Row int64 }
+
+// TakeUpParked makes the chat's parked rows undecided again.
+type TakeUpParked struct{}
+
+// TakeUpRow makes one parked row undecided again.
+type TakeUpRow struct{ Row int64 }
+
+// DropParked drops the chat's parked rows.
+type DropParked struct{ Reason msg.Reason }
+
 // Hold says that a row stays in the gate. It stores nothing.
 type Hold struct {
 	Row   int64
@@ -133,8 +146,7 @@ type Wait struct {
 // What a row waits for.
 const (
 	ForRoutd   = "routd"
-	ForRoute   = "route"
-	ForService = "service"
+	ForRequest = "request" // onbod's answer
 )
 
 func (Decide) effect()         {}
@@ -150,5 +162,9 @@ func (ReplaceContent) effect() {}
 func (SupersedeNotes) effect() {}
 func (AskService) effect()     {}
 func (PostDaemon) effect()     {}
+func (OpenRequest) effect()    {}
+func (TakeUpParked) effect()   {}
+func (TakeUpRow) effect()      {}
+func (DropParked) effect()     {}
 func (Hold) effect()           {}
 func (Wait) effect()           {}

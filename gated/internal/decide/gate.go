@@ -98,6 +98,9 @@ func (w *step) release(which Release) impulseGate {
 		w.releaseWeightless(released)
 	} else {
 		for _, r := range released {
+			if w.ended {
+				return impulseGate{}
+			}
 			w.take(layerStages(), r)
 		}
 	}

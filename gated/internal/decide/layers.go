@@ -8,7 +8,7 @@ import (
 // stale observes a row that was too old on arrival, and notifies the chat once per MAX_AGE.
 func (w *step) stale(r *Row) bool {
 	a := &r.Answer
-	if !r.Old || a.Action != routeapi.Trigger && (a.Action != routeapi.None || !w.waitsForRoute(r)) {
+	if !r.Old || a.Action != routeapi.Trigger && !w.unconnected(r) {
 		return false
 	}
 	if !w.notice && w.f.Now-w.f.LastStaleAt > w.f.MaxAge {
@@ -72,36 +72,17 @@ func (w *step) route(r *Row) bool {
 		w.reply(r, msg.SourceCommand, "pong")
 	case a.Action == routeapi.Builtin:
 		w.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "")
-	case a.Action == routeapi.Daemon && a.Target == onboarding && !w.f.Onboards:
-		w.awaitRoute(r) // as unrouted rows do
-	case a.Action == routeapi.Daemon:
+	case w.unconnected(r):
+		w.request(r)
+	case a.Action == routeapi.Daemon && a.Target != onboarding:
 		w.calls = append(w.calls, r.ID)
 		w.add(PostDaemon{Row: r.ID, Target: a.Target, RouteID: a.RouteID})
 	case a.Reason == msg.ReasonNoGroup:
 		w.decide(r, msg.Dropped, msg.ReasonNoGroup, "")
-	case w.waitsForRoute(r):
-		w.awaitRoute(r)
 	default:
 		w.decide(r, msg.Dropped, msg.ReasonNoRoute, "")
 	}
 	return true
-}
-
-// onboarding is the target of the daemon that opens a request for a chat without a group.
-const onboarding = "daemon:onbod"
-
-func (w *step) awaitRoute(r *Row) {
-	w.awaits |= AwaitsRoute
-	w.wait(r, ForRoute)
-}
-
-// waitsForRoute reports whether a row without a route addresses the bot, so that
-// it stays undecided until its chat is connected to a group.
-func (w *step) waitsForRoute(r *Row) bool {
-	if r.Answer.Home != "" || r.verb() == msg.VerbLeave || w.f.Default.Weight(r.verb()) == 0 {
-		return false
-	}
-	return w.f.Chat.Kind == msg.ChatDM || r.Addressed || r.called()
 }
 
 // releaseWeightless routes rows of weight 0, such as reactions: together they

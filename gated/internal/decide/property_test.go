@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -81,12 +82,20 @@ type world struct {
 	final   map[int64]int // how often each row was decided
 	called  map[int64]bool
 	answers bool // routd answers about every row
+
+	request   Request
+	parked    []Row
+	connected bool // the chat has a group
 }
 
 // step reads a page of rows and checks what the step says.
 func (w *world) step() {
 	f := facts()
-	f.Now = w.now
+	f.Now, f.Request, f.Parked = w.now, w.request, len(w.parked)
+	f.Request.Read = w.state.ReadsRequest || len(w.parked) > 0
+	for _, r := range w.parked {
+		f.Probes = append(f.Probes, w.answered(r))
+	}
 	page := rapid.IntRange(1, 6).Draw(w.t, "page")
 	for i := range w.rows {
 		r := w.rows[i]
@@ -100,9 +109,7 @@ func (w *world) step() {
 		if w.called[r.ID] {
 			continue
 		}
-		if w.answers {
-			r.Known = true
-		}
+		r = w.answered(r)
 		r.Pin, r.Prefix = FindPin(&r, &f.Chat, registered), FindPrefix(&r, registered)
 		f.Rows = append(f.Rows, r)
 	}
@@ -116,6 +123,15 @@ func (w *world) step() {
 	w.checkMembers(f, effects)
 	w.apply(effects)
 	w.state = next
+}
+
+// answered is a row with the answer that routd has about it now.
+func (w *world) answered(r Row) Row {
+	r.Known = r.Known || w.answers
+	if w.connected && r.Answer.Action == routeapi.None && r.Command == nil {
+		r.Answer.Action, r.Answer.Folder, r.Answer.Home, r.Answer.Reason = routeapi.Trigger, "main", "main", msg.ReasonRoute
+	}
+	return r
 }
 
 // check: no row is taken twice, and each row left alone will be looked at again.
@@ -199,7 +215,25 @@ func (w *world) apply(effects []Effect) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case Decide:
-			decide(e.Row)
+			if e.Disposition == msg.Onboarding {
+				w.park(e.Row)
+			} else {
+				decide(e.Row)
+			}
+		case TakeUpParked:
+			w.rows = append(w.parked, w.rows...)
+			slices.SortFunc(w.rows, func(a, b Row) int { return cmp.Compare(a.ID, b.ID) })
+			w.parked = nil
+		case DropParked:
+			for _, r := range w.parked {
+				decide(r.ID)
+			}
+			w.parked = nil
+		case OpenRequest:
+			if w.request.Call.State != CallNone || w.request.State == RequestPending {
+				w.t.Fatalf("onbod is asked twice: %+v", w.request)
+			}
+			w.request.Call.State = CallOut
 		case StoreTurn:
 			for _, entry := range e.Entries {
 				if entry.Derive.Source == "" {
@@ -207,6 +241,10 @@ func (w *world) apply(effects []Effect) {
 				}
 			}
 		case StopChat:
+			for _, r := range w.parked {
+				decide(r.ID)
+			}
+			w.parked = nil
 			for _, r := range slices.Clone(w.rows) {
 				if r.ID < e.Row && !slices.Contains(e.Except, r.ID) && !w.called[r.ID] {
 					decide(r.ID)
@@ -218,6 +256,34 @@ func (w *world) apply(effects []Effect) {
 			w.called[e.Row] = true
 		}
 	}
+}
+
+// park takes a row out of the undecided ones.
+func (w *world) park(id int64) {
+	i := slices.IndexFunc(w.rows, func(r Row) bool { return r.ID == id })
+	w.parked = append(w.parked, w.rows[i])
+	w.rows = slices.Delete(w.rows, i, i+1)
+	if w.request.State != RequestPending || len(w.parked) > maxParked {
+		w.t.Fatalf("row %d is parked, with %d others: %+v", id, len(w.parked), w.request)
+	}
+}
+
+// answerRequest ends the call to onbod: the request waits for an operator.
+func (w *world) answerRequest() {
+	if w.request.Call.State == CallOut {
+		w.request = Request{State: RequestPending, Code: "ABCD-1234"}
+		w.state = State{ReadsRequest: true}
+		w.settle()
+	}
+}
+
+// endRequest has an operator decide the request.
+func (w *world) endRequest() {
+	w.request.State = rapid.SampledFrom([]RequestState{RequestApproved, RequestRejected, RequestExpired, ""}).Draw(w.t, "decision")
+	w.request.Call.State = rapid.SampledFrom([]CallState{CallRejected, CallLimited, CallRefused}).Draw(w.t, "refusal")
+	w.connected = w.request.State == RequestApproved
+	w.state = State{}
+	w.settle()
 }
 
 // settle makes steps until the state does not ask for another one at once.
@@ -233,7 +299,7 @@ func (w *world) settle() {
 }
 
 // TestStep_AnyRows: steps end, repeat themselves, and in the end each row has one
-// disposition, is with a service, or waits for a route.
+// disposition, or is with a service.
 func TestStep_AnyRows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, anyRows)
@@ -248,15 +314,20 @@ func anyRows(t *rapid.T) {
 		if rapid.Bool().Draw(t, "step") {
 			w.settle()
 		}
+		if rapid.IntRange(0, 3).Draw(t, "onbod") == 0 {
+			w.answerRequest()
+		}
 	}
 	w.answers = true
 	for range 4 { // no hold is longer, and a release may leave a group that is not complete
 		w.now += maxHold + groupMaxHoldMS
 		w.settle()
+		w.answerRequest()
 	}
-	for _, r := range w.rows {
-		if !w.called[r.ID] && (w.state.Awaits&AwaitsRoute == 0 || r.Answer.Home != "") {
-			t.Fatalf("row %d %q waits for nothing: %+v", r.ID, r.Content, w.state)
+	w.endRequest()
+	for _, r := range append(w.rows, w.parked...) {
+		if !w.called[r.ID] {
+			t.Fatalf("row %d %q is left: %+v", r.ID, r.Content, w.state)
 		}
 	}
 	for id, n := range w.final {

@@ -99,7 +99,9 @@ func (w *step) tokens(r *Row) bool {
 		w.refusePin(r)
 		return true
 	}
-	w.releaseBefore(r)
+	if !w.releaseBefore(r) {
+		return true
+	}
 	if p := r.Pin; p.Sigil == layers.TopicSigil {
 		w.pinTopic(r, p.Name)
 	} else {
@@ -109,11 +111,13 @@ func (w *step) tokens(r *Row) bool {
 	return true
 }
 
-// releaseBefore routes the held rows before the chat's pins or session change.
-func (w *step) releaseBefore(r *Row) {
+// releaseBefore routes the held rows before the chat's pins or session change. It reports
+// false if the step ends before that.
+func (w *step) releaseBefore(r *Row) bool {
 	w.gate = w.release(ReleaseAll)
 	w.storeTurns()
 	w.current = r
+	return !w.ended
 }
 
 func (w *step) pinTopic(r *Row, name string) {

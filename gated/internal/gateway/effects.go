@@ -45,7 +45,7 @@ type stopped struct {
 func (p *plan) stores() bool {
 	for _, e := range p.effects {
 		switch e.(type) {
-		case decide.Hold, decide.Wait, decide.AskService, decide.PostDaemon:
+		case decide.Hold, decide.Wait, decide.AskService, decide.PostDaemon, decide.OpenRequest:
 		default:
 			return true
 		}
@@ -117,7 +117,7 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 		p.at = e.Row
 		return tx.SupersedeNotes(p.batch.Chat.JID, e.Target)
 	}
-	return nil // what is acted on after the commit
+	return p.applyParked(tx, e) // or what is acted on after the commit
 }
 
 // maxFileWait is how long a turn waits for the attachments of its rows, in ms.
@@ -230,6 +230,8 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 			g.logHeld(p.batch.Chat.JID, &e)
 		case decide.Wait:
 			g.logWaits(p.batch.Chat.JID, &e)
+		default:
+			g.actParked(p, e)
 		}
 	}
 	g.act(p)

@@ -79,6 +79,8 @@ type Gateway struct {
 	decided *prometheus.CounterVec
 	calls   *calls
 
+	requests *requests
+
 	wake    <-chan struct{}
 	answers chan *question // of routd; at most one is asked
 
@@ -90,8 +92,10 @@ type Gateway struct {
 	backlog   []*chat                         // those to load when no other is
 	waiting   map[*chat]bool                  // for routd, or for the end of the question that is out
 	unrouted  map[*chat]bool                  // for a change of the routes
+	parked    map[string]bool                 // chats with parked rows; some may have none any more
 	due       dueHeap                         // by the time at which to load them
 	version   int64                           // of the routes, when unrouted rows were last decided
+	versionAt time.Time                       // when routd was asked for it last
 	stops     []store.Stop                    // under way, when the pass began
 	members   map[string]*groupconfig.Members // by folder, as of version
 	invalid   map[string]string               // by folder, the configuration that was last logged as invalid
@@ -141,6 +145,7 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 			Name: "arizuko_decisions_total", Help: "Inbound rows by what became of them."}, []string{"disposition", "reason"}),
 	}
 	g.calls, g.rates = newCalls(g), newRates(st)
+	g.requests, g.parked = newRequests(), map[string]bool{}
 	g.members, g.invalid = map[string]*groupconfig.Members{}, map[string]string{}
 	if reg != nil {
 		reg.MustRegister(g.decided)
@@ -206,6 +211,7 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 	}
 	if !busy {
 		g.checkMoves(ctx)
+		g.checkParked(ctx)
 		busy = g.hasWork()
 	}
 	var now chan struct{}
@@ -220,7 +226,7 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 	case <-ctx.Done():
 	case <-g.wake:
 		g.agents.Poked()
-		g.sweeper.poked = true
+		g.sweeper.poked, g.sweeper.pokedAt = true, time.Now()
 	case <-poll:
 		g.checkRoutes(ctx)
 	case <-sweep:
@@ -232,6 +238,8 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 		g.answered(ctx, q)
 	case done := <-g.calls.done:
 		g.finishCall(ctx, done)
+	case done := <-g.requests.done:
+		g.finishRequest(done)
 	}
 }
 
@@ -259,6 +267,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	if g.hasWork() {
 		g.pass(ctx)
 	}
+	g.startRequests(ctx)
 	return more || g.hasWork()
 }
 
@@ -318,12 +327,12 @@ func (g *Gateway) endWaiting() {
 
 // checkRoutes asks for the version of the routes if a row waits for a change of them.
 func (g *Gateway) checkRoutes(ctx context.Context) {
-	if len(g.unrouted) > 0 && g.asking == nil && !g.routd.away() {
+	if len(g.unrouted)+len(g.parked) > 0 && g.asking == nil && !g.routd.away() {
 		g.ask(ctx, &question{refresh: true})
 	}
 }
 
-// noticeRoutes decides unrouted rows again if routes or groups have changed.
+// noticeRoutes decides unrouted and parked rows again if routes or groups have changed.
 func (g *Gateway) noticeRoutes(version int64) {
 	if version == g.version {
 		return
@@ -335,6 +344,9 @@ func (g *Gateway) noticeRoutes(version int64) {
 		g.enqueueLater(c)
 	}
 	clear(g.unrouted)
+	for jid := range g.parked {
+		g.enqueueLater(g.chat(jid))
+	}
 }
 
 // noticeClock loads all chats that wait for a time again if the clock was set:
@@ -360,7 +372,7 @@ func (g *Gateway) untilDue() time.Duration {
 	if at := g.due.earliest(); at != 0 {
 		wait = max(time.Duration(at-g.now())*time.Millisecond, time.Millisecond)
 	}
-	wait = min(wait, g.untilMoves())
+	wait = min(wait, g.untilMoves(), g.untilParked(), g.requests.untilRetry(g.cfg.Now()))
 	if g.asking != nil && !g.asking.slow() {
 		wait = min(wait, max(g.asking.patience-time.Since(g.asking.asked), 0))
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -41,6 +42,7 @@ type harness struct {
 	log    bytes.Buffer
 	clock  time.Time
 	posts  int
+	onbod  string // its URL, "" for one that is not found
 }
 
 func newHarness(t *testing.T) *harness {
@@ -62,11 +64,13 @@ func (h *harness) restart() {
 	h.t.Helper()
 	client := httpx.NewClient(h.routd.URL, "secret")
 	h.t.Cleanup(client.HTTP.CloseIdleConnections)
+	onbod := httpx.NewClient(cmp.Or(h.onbod, h.routd.URL), "secret")
+	h.t.Cleanup(onbod.HTTP.CloseIdleConnections)
 	log := slog.New(slog.NewTextHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	h.g = New(Config{
 		Poll: time.Hour, MaxAge: 24 * time.Hour, Impulse: msg.DefaultImpulse(100, maxHold),
 		Operators: map[string]bool{"telegram:9": true}, BotNames: []string{"ari"},
-		Routd: client, Onbod: client, Dashd: httpx.NewClient(h.routd.URL, "secret"), Now: func() time.Time { return h.clock },
+		Routd: client, Onbod: onbod, Dashd: httpx.NewClient(h.routd.URL, "secret"), Now: func() time.Time { return h.clock },
 		ResolveTimeout: time.Minute, CommandWait: time.Minute, // a busy machine is no slow routd
 	}, h.st, h.agents, nil, log, nil)
 	if err := h.g.catchUp(h.t.Context()); err != nil {
@@ -81,7 +85,7 @@ func (h *harness) step() {
 		if h.g.runOnce(h.t.Context()) {
 			continue
 		}
-		if h.g.asking == nil {
+		if h.g.asking == nil && h.g.requests.running == 0 {
 			return
 		}
 		h.g.listen(h.t.Context(), nil, nil, false)
@@ -245,7 +249,7 @@ func (r *fakeRoutd) route(answer func(routeapi.Item, *routeapi.Answer)) {
 }
 
 func (r *fakeRoutd) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if r.down.Load() {
+	if r.down.Load() || req.URL.Path != routeapi.Path { // no other service is there
 		httpx.Error(w, apierr.New(apierr.Unavailable, "down"))
 		return
 	}

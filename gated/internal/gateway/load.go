@@ -30,7 +30,7 @@ func (b *batch) needsRoutd() bool {
 			return true
 		}
 	}
-	return false
+	return len(b.Probes) > 0
 }
 
 // acts reports whether a row might be decided without routd.
@@ -73,6 +73,9 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 	}
 	rows, bytes := 0, 0
 	stops, err := g.st.Stops(ctx)
+	if err == nil {
+		err = g.followParked(ctx)
+	}
 	if g.reads.Note(ctx, err) != nil {
 		pause(ctx, dbRetryDelay)
 		return nil
@@ -89,7 +92,8 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 			g.due.put(c)
 			continue
 		}
-		if len(batches) > 0 && rows+len(b.Rows) > limit {
+		size := len(b.Rows) + len(b.Probes)
+		if len(batches) > 0 && rows+size > limit {
 			c.queued = true
 			g.dirty = append([]*chat{c}, g.dirty...)
 			break
@@ -97,7 +101,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 		batches = append(batches, b)
 		g.logLoaded(b)
 		failpoint.At(failpoint.Read)
-		rows, bytes = rows+len(b.Rows), bytes+b.bytes
+		rows, bytes = rows+size, bytes+b.bytes
 	}
 	return batches
 }
@@ -164,8 +168,10 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 	}
 	b.More = b.More || b.bytes >= store.PageBytes
 	b.MaxAge, b.RetryMS, b.Default = g.cfg.MaxAge.Milliseconds(), g.cfg.Poll.Milliseconds(), g.cfg.Impulse
-	b.Onboards = g.calls.daemons[onboarding] != nil
-	return b, nil
+	if c.state.ReadsRequest || g.parked[c.jid] {
+		err = g.loadRequest(ctx, b)
+	}
+	return b, err
 }
 
 // covered reports whether a /stop that is under way drops the row.

@@ -93,6 +93,7 @@ func (g *Gateway) answered(ctx context.Context, q *question) {
 	failpoint.At(failpoint.Resolved)
 	g.logResolved(q)
 	if q.outcome == askedDone {
+		g.versionAt = q.asked
 		g.noticeRoutes(q.version)
 	}
 	q.release()
@@ -138,7 +139,7 @@ func (g *Gateway) takeAnswers(ctx context.Context, q *question) {
 func (g *Gateway) askAgain(q *question) {
 	for _, b := range q.batches {
 		c := b.chat
-		if len(q.items) > 1 {
+		if len(q.batches) > 1 || len(b.Rows) > 1 {
 			g.enqueue(c)
 			continue
 		}
@@ -161,6 +162,7 @@ func (g *Gateway) decide(ctx context.Context, batches []*batch) []*plan {
 		if p.err == nil {
 			p.next, p.effects = decide.Step(b.state, &b.Facts)
 			g.reserve(p)
+			g.noteParked(p)
 		}
 		plans = append(plans, p)
 	}

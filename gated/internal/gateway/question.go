@@ -17,9 +17,8 @@ const maxAskDelay = time.Minute
 type question struct {
 	batches  []*batch
 	items    []routeapi.Item
-	rows     []*decide.Row // by item
-	second   bool          // it has the groups and topics that rows name
-	refresh  bool          // it is for the version of the routes
+	second   bool // it has the groups and topics that rows name
+	refresh  bool // it is for the version of the routes
 	asked    time.Time
 	patience time.Duration // how long commands wait for the answer
 	searched bool          // its chats were searched for commands, which no longer wait for it
@@ -39,13 +38,14 @@ const (
 	askedAway            // routd does not answer
 )
 
-// add adds the rows of a chat.
+// add adds the rows of a chat, parked ones first.
 func (q *question) add(b *batch) {
 	q.batches = append(q.batches, b)
-	for i := range b.Rows {
-		r := &b.Rows[i]
-		if it := r.Question(&b.Chat); it != nil {
-			q.items, q.rows = append(q.items, *it), append(q.rows, r)
+	for _, rows := range [][]decide.Row{b.Probes, b.Rows} {
+		for i := range rows {
+			if it := rows[i].Question(&b.Chat); it != nil {
+				q.items = append(q.items, *it)
+			}
 		}
 	}
 }
@@ -60,9 +60,11 @@ func (q *question) release() {
 			b.chat.asked = nil
 		}
 		b.Routd = decide.RoutdAnswers
-		for i := range b.Rows {
-			if a, ok := q.answers[b.Rows[i].ID]; ok {
-				b.Rows[i].Answer, b.Rows[i].Known = a, true
+		for _, rows := range [][]decide.Row{b.Probes, b.Rows} {
+			for i := range rows {
+				if a, ok := q.answers[rows[i].ID]; ok {
+					rows[i].Answer, rows[i].Known = a, true
+				}
 			}
 		}
 	}

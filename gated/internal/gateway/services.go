@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unicode"
 
 	"arizuko/gated/internal/layers"
 	"arizuko/pkg/apierr"
@@ -35,9 +36,6 @@ const (
 	dashd = "dashd"
 	onbod = "onbod"
 )
-
-// onboarding is the daemon that opens a request for a chat without a group.
-const onboarding = "onbod"
 
 // serviceOf names the service that answers a command.
 func serviceOf(command string) string {
@@ -294,7 +292,10 @@ func (g *Gateway) askOnbod(ctx context.Context, m *msg.Message, skip bool) (text
 	platform, _ := msg.SplitJID(m.ChatJID)
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, platform, func(string) bool { return true })
-	code, rest, _ := strings.Cut(strings.TrimSpace(cmd.Args), " ")
+	code, rest := strings.TrimSpace(cmd.Args), ""
+	if end := strings.IndexFunc(code, unicode.IsSpace); end >= 0 {
+		code, rest = code[:end], code[end:]
+	}
 	if code == "" {
 		return "Which request? Write the code after the command, as in /" + cmp.Or(cmd.Name, msg.CommandApprove) + " ABCD-1234.", false
 	}
@@ -319,7 +320,7 @@ func isDown(err error) bool { return err != nil && apierr.KindOf(err) == apierr.
 // Replies to users while a service does not answer.
 const (
 	dashdDown = "The service for the status (dashd) is not answering. Try again later, or ask an operator to start it."
-	onbodDown = "Requests cannot be approved or rejected: their service (onbod) is not answering. It is not part of this version yet."
+	onbodDown = "Requests cannot be approved or rejected: their service (onbod) is not answering. Nothing is lost; try again later, or ask an operator to start it."
 )
 
 // serviceReply is the reply to the user: a service's answer, or down if there is none.

@@ -21,13 +21,17 @@ const (
 
 // sweeper finds open work among the rows.
 type sweeper struct {
-	cursor int64 // as it is stored
-	poked  bool  // a poke came that may have been for something else than a row
-	count  int
-	moves  map[string]string
-	moving map[string]bool
-	looked time.Time // when moves were read
-	unread bool      // a poke has come since, which may have been about a move
+	cursor  int64 // as it is stored
+	poked   bool  // a poke came that may have been for something else than a row
+	pokedAt time.Time
+	count   int
+	moves   map[string]string
+	moving  map[string]bool
+	looked  time.Time // when moves were read
+	unread  bool      // a poke has come since, which may have been about a move
+
+	parkedUnread bool      // a poke has come that may have been about a request
+	parkedAt     time.Time // when chats with parked rows may be read again
 }
 
 // catchUp finds the chats with undecided rows. Rows that arrive from now on are
@@ -59,6 +63,9 @@ func (g *Gateway) readBacklog(ctx context.Context) error {
 	if err != nil {
 		return g.reads.Note(ctx, err)
 	}
+	if err := g.readParked(ctx, true); err != nil {
+		return err
+	}
 	return g.enqueueUndecided(ctx)
 }
 
@@ -76,6 +83,8 @@ func (g *Gateway) sweep(ctx context.Context) {
 			}
 		}
 	}
+	_ = g.readParked(ctx, g.sweeper.count%sweepsPerRestart == 0)
+	g.requests.prune(g.now())
 	_ = g.enqueueUndecided(ctx)
 	g.lookForMoves(ctx)
 }
@@ -102,12 +111,15 @@ func (g *Gateway) enqueueUndecided(ctx context.Context) error {
 	return nil
 }
 
-// afterPoke looks for what else than a new row a poke may have been about: routes, or
-// a chat that was moved.
+// afterPoke looks for what else than a new row a poke may have been about: routes, a
+// chat that was moved, or a request that was decided.
 func (g *Gateway) afterPoke(ctx context.Context) {
-	g.sweeper.poked, g.sweeper.unread = false, true
-	g.checkRoutes(ctx)
+	g.sweeper.poked, g.sweeper.unread, g.sweeper.parkedUnread = false, true, true
+	if !g.versionAt.After(g.sweeper.pokedAt) {
+		g.checkRoutes(ctx)
+	}
 	g.checkMoves(ctx)
+	g.checkParked(ctx)
 }
 
 // checkMoves looks for moved chats if a poke asks for it.

@@ -283,10 +283,10 @@ func open(p *Path, now time.Time) (all []string) {
 	for _, m := range p.Rows {
 		switch m.Disposition {
 		case "":
-			all = append(all, fmt.Sprintf("row %d is undecided for %s: held by the gate, or waiting for routd, for a route, "+
-				"for another service, or for gated to run", m.ID, age(m.ReceivedAt)))
+			all = append(all, fmt.Sprintf("row %d is undecided for %s: held by the gate, or waiting for routd, for onbod "+
+				"or another service, or for gated to run", m.ID, age(m.ReceivedAt)))
 		case msg.Onboarding:
-			all = append(all, fmt.Sprintf("row %d waits until its chat is approved", m.ID))
+			all = append(all, fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request)))
 		}
 	}
 	for _, t := range p.Turns {
@@ -301,6 +301,18 @@ func open(p *Path, now time.Time) (all []string) {
 		all = append(all, openReply(r, now)...)
 	}
 	return all
+}
+
+// parked is what a parked row waits for, in words.
+func parked(r *store.Request) string {
+	switch {
+	case r == nil:
+		return "its chat had no group; the request is decided by now, or a route was added, and gated decides the row at once"
+	case r.Noted():
+		return fmt.Sprintf("its chat has no group yet; onbod carries out that %s approved request %s into %s", r.DecidedBy, r.Code, r.Folder)
+	}
+	return fmt.Sprintf("its chat has no group yet; it waits until an operator decides request %s "+
+		"(/approve %s or /reject %s in any chat, or the dashboard), or a route is added for the chat", r.Code, r.Code, r.Code)
 }
 
 func openTurn(t *Turn, now time.Time) string {

@@ -167,3 +167,17 @@ func TestWrite_BadRow_SaysWhatFailed(t *testing.T) {
 		t.Errorf("it says:\n%s", text)
 	}
 }
+
+func TestParked_SaysWhatTheRowWaitsFor(t *testing.T) {
+	for want, r := range map[string]*store.Request{
+		"until an operator decides request ABCD-1234 (/approve ABCD-1234 or": {Code: "ABCD-1234", State: store.RequestPending},
+		"telegram:9 approved request ABCD-1234 into main":                    {Code: "ABCD-1234", State: store.RequestPending, Folder: "main", DecidedBy: "telegram:9"},
+		"gated decides the row at once":                                      nil,
+	} {
+		row := &msg.Message{ID: 5, Disposition: msg.Onboarding}
+		all := open(&Path{Rows: []*msg.Message{row}, Request: r}, time.Now())
+		if len(all) != 1 || !strings.Contains(all[0], "row 5 is parked: ") || !strings.Contains(all[0], want) {
+			t.Errorf("%q, want %q", all, want)
+		}
+	}
+}

@@ -26,6 +26,8 @@ type Path struct {
 	Turns []*Turn
 	// Replies are rows that gated wrote itself, outside a turn.
 	Replies []*Reply
+	// Request is the pending request of the chat, nil for none. Rows wait for it.
+	Request *store.Request
 }
 
 // Turn is a turn with its runs and its answers.
@@ -102,6 +104,16 @@ func (l *loader) forwards(ctx context.Context, m *msg.Message) {
 		}
 	}
 	l.replies(ctx, m)
+	if m.Disposition == "" || m.Disposition == msg.Onboarding {
+		l.request(ctx, m.ChatJID)
+	}
+}
+
+// request reads what the rows of a chat without a group wait for.
+func (l *loader) request(ctx context.Context, chat string) {
+	if l.err == nil {
+		l.path.Request, l.err = l.st.PendingRequest(ctx, chat)
+	}
 }
 
 // backwards follows an outbound row to what it answers.

@@ -177,3 +177,24 @@ func TestEvents_AreInTheOrderOfTheirTimes(t *testing.T) {
 		}
 	}
 }
+
+func TestRead_ParkedRow_HasItsRequest(t *testing.T) {
+	st := storetest.Open(t)
+	m := &msg.Message{ChatJID: "telegram:1", Direction: msg.In, Content: "hi", Timestamp: 1, ReceivedAt: 2}
+	err := st.Write(t.Context(), func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(m); err != nil {
+			return err
+		}
+		if err := tx.PutRequest(&store.Request{Code: "ABCD-1234", ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 3}); err != nil {
+			return err
+		}
+		return tx.Decide(m.ID, store.Decision{Disposition: msg.Onboarding, Reason: msg.ReasonAwaitingApproval}, 4)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Read(t.Context(), st.Reader, m.ID)
+	if err != nil || p.Request == nil || p.Request.Code != "ABCD-1234" {
+		t.Errorf("the request is %+v, %v", p.Request, err)
+	}
+}

@@ -1,0 +1,133 @@
+package decide
+
+import (
+	"fmt"
+	"testing"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+)
+
+// requested are the facts of a chat whose request was read.
+func requested(q Request, rows ...Row) *Facts {
+	f := facts(rows...)
+	f.Request = q
+	f.Request.Read = true
+	return f
+}
+
+var pending = Request{State: RequestPending, Code: "ABCD-1234"}
+
+// alone is a row of a chat without a group.
+func alone(r *Row) {
+	r.Answer = routeapi.Answer{ID: r.ID, Action: routeapi.None, Reason: msg.ReasonNoRoute, Impulse: impulse()}
+}
+
+// toOnbod is a row whose route says daemon:onbod.
+func toOnbod(r *Row) {
+	r.Answer = routeapi.Answer{ID: r.ID, Action: routeapi.Daemon, Target: onboarding, Reason: msg.ReasonDaemon, Impulse: impulse()}
+}
+
+func group(f *Facts) *Facts         { f.Chat.Kind = msg.ChatGroup; return f }
+func parked(f *Facts, n int) *Facts { f.Parked = n; return f }
+func bot(r *Row)                    { r.IsBot = true }
+func addressed(r *Row)              { r.Addressed = true }
+func tooOld(r *Row)                 { r.Old = true }
+
+func TestStep_ChatWithoutGroup_AsksOnce(t *testing.T) {
+	t.Parallel()
+	none, out := Request{}, Request{Call: Call{State: CallOut}}
+	for _, tt := range []struct {
+		name string
+		f    *Facts
+		want string
+	}{
+		{"request not read yet", facts(row(1, "a", alone), row(2, "b", alone)), ""},
+		{"direct chat", requested(none, row(1, "a", alone), row(2, "b", alone)), "OpenRequest{Row:1}; Wait{Row:2 For:request}"},
+		{"call is out", requested(out, row(1, "a", alone)), "Wait{Row:1 For:request}"},
+		{"pending", requested(pending, row(1, "a", alone), row(2, "b", alone)), "1 onboarding/awaiting_approval; 2 onboarding/awaiting_approval"},
+		{"pending, fifty wait", parked(requested(pending, row(1, "a", alone), row(2, "b", alone)), maxParked-1), "1 onboarding/awaiting_approval; 2 dropped/onboarding_full"},
+		{"rejected lately", requested(Request{Call: Call{State: CallRejected}}, row(1, "a", alone)), "1 dropped/rejected"},
+		{"too many requests", requested(Request{Call: Call{State: CallLimited}}, row(1, "a", alone)), "1 dropped/onboarding_limit"},
+		{"refused", requested(Request{Call: Call{State: CallRefused, Error: "odd"}}, row(1, "a", alone)), "1 dropped/bad_row"},
+		{"an earlier request was rejected", requested(Request{State: RequestRejected}, row(1, "a", alone)), "OpenRequest{Row:1}"},
+
+		{"group chat, not addressed", group(requested(none, row(1, "a", alone))), "1 dropped/no_route"},
+		{"group chat, mention", group(requested(none, row(1, "a", alone, verb(msg.VerbMention)))), "OpenRequest{Row:1}"},
+		{"group chat, the bot was added", group(requested(none, row(1, "added", alone, verb(msg.VerbJoin), addressed))), "OpenRequest{Row:1}"},
+		{"group chat, another member joined", group(requested(none, row(1, "joined", alone, verb(msg.VerbJoin)))), "1 dropped/no_route"},
+		{"reaction", requested(none, row(1, "a", alone, verb(msg.VerbReaction)), row(2, "b")), "1 dropped/no_route; turn main [2]"},
+		{"another bot", requested(none, row(1, "a", alone, bot)), "1 dropped/no_route"},
+		{"too old on arrival", requested(none, row(1, "a", alone, tooOld)), "Reply{Row:1 Source:notice Text:" + OfflineNotice + "}; 1 observed/stale"},
+		{"chat has a group for other rows", requested(none, row(1, "a", alone, func(r *Row) { r.Answer.Home = "main" })), "1 dropped/no_route"},
+
+		{"route to onbod, group chat", group(requested(none, row(1, "a", toOnbod))), "OpenRequest{Row:1}"},
+		{"route to onbod, bot", group(requested(none, row(1, "a", toOnbod, bot))), "1 dropped/no_route"},
+		{"route to onbod, reaction", group(requested(none, row(1, "a", toOnbod, verb(msg.VerbReaction)), row(2, "b"))), "1 dropped/no_route; turn main [2]"},
+		{"route to onbod, too old", group(requested(none, row(1, "a", toOnbod, tooOld))),
+			"Reply{Row:1 Source:notice Text:" + OfflineNotice + "}; 1 observed/stale"},
+
+		{"status", requested(pending, row(1, "/status", command, alone)),
+			"1 command/command; Reply{Row:1 Source:command Text:" + fmt.Sprintf(textPending, pending.Code) + "}"},
+		{"ping", requested(pending, row(1, "/ping", command, alone)), "1 command/command; Reply{Row:1 Source:command Text:pong}"},
+		{"stop", requested(pending, row(1, "/stop", command, alone)),
+			"StopChat{Row:1 Folder: Topic: Except:[] OneTopic:false}; 1 command/command; Reply{Row:1 Source:command Text:stopped}"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			next, effects := Step(State{}, tt.f)
+			diff(t, "effects", said(effects), tt.want)
+			if unread := tt.want == ""; next.ReadsRequest != unread || next.Again != unread && len(effects) == 0 {
+				t.Errorf("the state is %+v", next)
+			}
+		})
+	}
+}
+
+func TestStep_ParkedRows_AreDecidedFirst(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		state  RequestState
+		probes []Row
+		want   string
+	}{
+		{"pending", RequestPending, []Row{row(1, "", alone)}, "5 onboarding/awaiting_approval"},
+		{"approved", RequestApproved, []Row{row(1, "")}, "TakeUpParked{}"},
+		{"route added by hand", RequestPending, []Row{row(1, "")}, "TakeUpParked{}"},
+		{"route for one sender added by hand", RequestPending, []Row{row(1, "", alone), row(2, "")}, "TakeUpParked{}"},
+		{"rejected", RequestRejected, []Row{row(1, "", alone)}, "DropParked{Reason:rejected}"},
+		{"expired", RequestExpired, []Row{row(1, "", alone)}, "DropParked{Reason:expired}"},
+		{"rejected, route added by hand", RequestRejected, []Row{row(1, "")}, "TakeUpParked{}"},
+		{"approved, route removed by hand", RequestApproved, []Row{row(1, "", alone)}, "TakeUpParked{}"},
+		{"no request, as from a backup", "", []Row{row(1, "", alone)}, "TakeUpParked{}"},
+		{"refused by routd", RequestPending, []Row{row(1, "", answer(routeapi.Answer{Error: "odd"}))}, "5 onboarding/awaiting_approval"},
+		{"without routd's answer", RequestApproved, []Row{row(1, "", unanswered)}, "Wait{Row:5 For:routd}"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := parked(requested(Request{State: tt.state, Code: "ABCD-1234"}, row(5, "a", alone)), len(tt.probes))
+			f.Probes = tt.probes
+			next, effects := Step(State{}, f)
+			diff(t, "effects", said(effects), tt.want)
+			if again := tt.want[0] != '5' && tt.want[0] != 'W'; next.Again != again {
+				t.Errorf("the state is %+v", next)
+			}
+		})
+	}
+}
+
+func TestStep_EditOfParkedRow_ChangesIt(t *testing.T) {
+	t.Parallel()
+	target := &msg.Message{ID: 3, ChatJID: chat, Verb: msg.VerbMessage, Content: "hi", Disposition: msg.Onboarding}
+	for v, want := range map[string]string{
+		msg.VerbEdit:   "5 dropped/edit_applied; TakeUpRow{Row:3}; ReplaceContent{Row:5 Target:3 Content:new Addressed:false Verb:message}",
+		msg.VerbDelete: "5 dropped/edit_applied; TakeUpRow{Row:3}; 3 dropped/deleted",
+	} {
+		next, effects := Step(State{}, facts(row(5, "new", verb(v), change(Change{Target: target, Subject: target}))))
+		diff(t, v, said(effects), want)
+		if !next.Again {
+			t.Errorf("%s: the state is %+v", v, next)
+		}
+	}
+}

@@ -1,0 +1,467 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+// fakeOnbod opens requests as onbod does, in the same database.
+type fakeOnbod struct {
+	*httptest.Server
+	st *store.Store
+
+	mu      sync.Mutex
+	answer  string // instead of opening one: rejected, limited, or the kind of an error
+	asked   []requestBody
+	current int // calls that are not answered yet
+	most    int
+	hang    chan struct{} // calls are answered once it is closed; nil: at once
+}
+
+// withOnbod gives the harness an onbod, and a routd that has no route.
+func withOnbod(t *testing.T) (*harness, *fakeOnbod) {
+	h := newHarness(t)
+	h.routd.route(unrouted)
+	o := &fakeOnbod{st: h.st}
+	o.Server = httptest.NewServer(o)
+	t.Cleanup(o.Close)
+	h.onbod = o.URL
+	h.restart()
+	return h, o
+}
+
+// set changes how calls are answered from here on.
+func (o *fakeOnbod) set(answer string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.answer = answer
+}
+
+func (o *fakeOnbod) calls() []requestBody {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.asked)
+}
+
+func (o *fakeOnbod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body requestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.URL.Path != "/v1/requests" {
+		httpx.Error(w, apierr.New(apierr.NotFound, "%s %v", r.URL.Path, err))
+		return
+	}
+	o.mu.Lock()
+	o.asked = append(o.asked, body)
+	o.current++
+	o.most = max(o.most, o.current)
+	answer, hang, code := o.answer, o.hang, fmt.Sprintf("ABCD-%04d", len(o.asked))
+	o.mu.Unlock()
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.current--
+	}()
+	if hang != nil {
+		<-hang
+	}
+	switch answer {
+	case "":
+		httpx.JSON(w, http.StatusOK, o.open(r.Context(), &body, code))
+	case "rejected", "limited":
+		httpx.JSON(w, http.StatusOK, requestAnswer{State: answer})
+	default:
+		httpx.Error(w, apierr.New(apierr.Kind(answer), "no"))
+	}
+}
+
+func (o *fakeOnbod) open(ctx context.Context, body *requestBody, code string) requestAnswer {
+	if r, err := o.st.PendingRequest(ctx, body.ChatJID); err == nil && r != nil {
+		return requestAnswer{Code: r.Code, State: "pending"}
+	}
+	err := o.st.Write(ctx, func(tx *store.Tx) error {
+		return tx.PutRequest(&store.Request{Code: code, ChatJID: body.ChatJID, Kind: body.Kind, Sender: body.Sender, CreatedAt: 1})
+	})
+	if err != nil {
+		return requestAnswer{State: "limited"}
+	}
+	return requestAnswer{Code: code, Created: true, State: "pending"}
+}
+
+// end decides the request of a chat, as onbod does, and pokes.
+func (h *harness) end(jid string, state store.RequestState) {
+	h.t.Helper()
+	r, err := h.st.PendingRequest(h.t.Context(), jid)
+	if err != nil || r == nil {
+		h.t.Fatalf("no pending request of %s, %v", jid, err)
+	}
+	folder := ""
+	if state == store.RequestApproved {
+		folder = "main"
+	}
+	h.write(func(tx *store.Tx) error {
+		return tx.DecideRequest(r.Code, store.RequestDecision{State: state, Folder: folder, By: "telegram:9"}, h.clock.UnixMilli())
+	})
+	h.poke()
+}
+
+// poke is a poke about something else than a row.
+func (h *harness) poke() {
+	h.t.Helper()
+	h.g.sweeper.parkedAt = time.Time{} // however short ago the last one was
+	h.g.sweeper.pokedAt = time.Now()
+	h.g.afterPoke(h.t.Context())
+	h.step()
+}
+
+func (h *harness) parked(ms ...*msg.Message) {
+	h.t.Helper()
+	for _, m := range ms {
+		h.is(m, "onboarding/awaiting_approval ")
+	}
+}
+
+// TestUnknownChat_Approved_RowsAreAnsweredInOrder: one call, the rows wait, also over a
+// restart, and are decided before a newer one.
+func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
+	t.Parallel()
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprint("restarts ", restarts), func(t *testing.T) {
+			t.Parallel()
+			h, o := withOnbod(t)
+			h.write(func(tx *store.Tx) error { return tx.PutChat(dm, msg.ChatDM, "Ada", 1) })
+			one := h.put("one", func(m *msg.Message) { m.SenderName = "Ada L." })
+			two := h.put("two")
+			h.step()
+			h.parked(one, two)
+			diff(t, "calls", o.calls(), []requestBody{{
+				ChatJID: dm, Sender: "telegram:7", SenderName: "Ada L.", Title: "Ada", Kind: msg.ChatDM, Sample: "one",
+			}})
+			three, reaction := h.put("three"), h.put("👍", verb(msg.VerbReaction))
+			h.step()
+			h.wait(maxHold)
+			h.parked(three)
+			h.is(reaction, "dropped/no_route ")
+			h.routd.route(nil)
+			h.end(dm, store.RequestApproved)
+			if restarts {
+				h.restart()
+			}
+			four := h.put("four")
+			h.step()
+			for _, m := range []*msg.Message{one, two, three, four} {
+				h.is(m, "routed/route main")
+			}
+			turns := h.dispatched() // the first is queued, and has taken in the last row
+			diff(t, "last turn", turns[len(turns)-1], []string{"one", "two", "three", "four"})
+			if n := len(o.calls()); n != 1 || len(h.g.parked) != 0 || len(h.g.chats) != 0 {
+				t.Errorf("%d calls, parked %v, chats %v", n, h.g.parked, h.g.chats)
+			}
+		})
+	}
+}
+
+func TestUnknownChat_NewRowAfterApproval_WaitsForParkedOnes(t *testing.T) {
+	t.Parallel()
+	h, _ := withOnbod(t)
+	one := h.put("one")
+	h.step()
+	h.parked(one)
+	h.routd.route(nil) // no poke comes
+	two := h.put("two")
+	h.step()
+	h.is(one, "routed/route main")
+	h.is(two, "routed/route main")
+	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
+}
+
+func TestUnknownChat_NotApproved_RowsAreDropped(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[store.RequestState]string{
+		store.RequestRejected: "dropped/rejected ", store.RequestExpired: "dropped/expired ",
+	} {
+		h, o := withOnbod(t)
+		one := h.put("one")
+		h.step()
+		h.end(dm, state)
+		h.is(one, want)
+		o.set("rejected")
+		for range 3 {
+			h.is(h.stepped(h.put("again")), "dropped/rejected ")
+		}
+		if n := len(o.calls()); n != 2 {
+			t.Errorf("%s: %d calls, want 2: a refusal counts for a minute", state, n)
+		}
+		o.set("")
+		h.clock = h.clock.Add(refusalTime)
+		h.parked(h.stepped(h.put("a day later")))
+	}
+}
+
+// stepped makes passes and returns the row.
+func (h *harness) stepped(m *msg.Message) *msg.Message {
+	h.t.Helper()
+	h.step()
+	return m
+}
+
+func TestUnknownChat_Refused_RowsAreDropped(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{"limited": "dropped/onboarding_limit ", string(apierr.BadRequest): "dropped/bad_row "} {
+		h, o := withOnbod(t)
+		o.set(answer)
+		one, two := h.put("one"), h.put("two")
+		h.step()
+		h.is(one, want)
+		h.is(two, want)
+		if n := len(o.calls()); n != 1 {
+			t.Errorf("%s: %d calls", answer, n)
+		}
+		h.g.requests.prune(h.clock.Add(time.Hour).UnixMilli())
+		if len(h.g.requests.refusals) != 0 {
+			t.Errorf("%s: refusals are kept: %v", answer, h.g.requests.refusals)
+		}
+	}
+}
+
+// TestUnknownChat_Flood_CostsOneCall: of thousands of rows fifty wait.
+func TestUnknownChat_Flood_CostsOneCall(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	const flood = 3000
+	var rows []*msg.Message
+	h.write(func(tx *store.Tx) error {
+		for range flood {
+			m := &msg.Message{ChatJID: dm, Direction: msg.In, Sender: "telegram:7", Verb: msg.VerbMessage, Content: "x", Timestamp: 1, ReceivedAt: 1}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			rows = append(rows, m)
+		}
+		return nil
+	})
+	h.step()
+	h.parked(rows[0], rows[49])
+	h.is(rows[50], "dropped/onboarding_full ")
+	h.is(rows[flood-1], "dropped/onboarding_full ")
+	h.is(h.stepped(h.put("later")), "dropped/onboarding_full ")
+	if n := len(o.calls()); n != 1 || len(h.g.chats) != 0 {
+		t.Errorf("%d calls, %d chats in memory", n, len(h.g.chats))
+	}
+}
+
+// TestUnknownChats_OnbodDown_NoStorm: rows wait undecided, one call at a time is tried, and
+// chats with a group and commands go on.
+func TestUnknownChats_OnbodDown_NoStorm(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []apierr.Kind{apierr.Unavailable, apierr.Internal, apierr.Unauthorized, apierr.NotFound} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			h, o := withOnbod(t)
+			h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
+				if it.ChatJID != "telegram:2" {
+					unrouted(it, a)
+				}
+			})
+			o.set(string(kind))
+			var rows []*msg.Message
+			for i := range 100 {
+				rows = append(rows, h.put("hi", in(fmt.Sprint("telegram:1", i))))
+			}
+			h.step()
+			before := len(o.calls())
+			h.is(h.stepped(h.put("hi", in("telegram:2"))), "routed/route main")
+			h.is(h.stepped(h.put("/ping", in("telegram:10"))), "command/command ")
+			for range 60 {
+				h.wait(time.Second)
+			}
+			if n := len(o.calls()); before > maxRequests || n-before > 10 {
+				t.Errorf("%d calls at once, then %d within a minute", before, n-before)
+			}
+			for _, m := range rows {
+				h.is(m, "")
+			}
+			if n := strings.Count(h.log.String(), "onbod opened no request"); n != 1 {
+				t.Errorf("the log says %d times that onbod is down", n)
+			}
+			o.set("")
+			h.wait(maxRequestDelay)
+			h.parked(rows...)
+			if o.most > maxRequests {
+				t.Errorf("%d calls at once", o.most)
+			}
+		})
+	}
+}
+
+func TestUnknownChat_OnbodDown_RouteAddedByHand_ResolvesIt(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	o.set(string(apierr.Unavailable))
+	one := h.put("one")
+	h.step()
+	h.is(one, "")
+	h.routd.route(nil)
+	h.poke()
+	h.is(one, "routed/route main")
+	calls := len(o.calls())
+	o.set("")
+	h.wait(maxRequestDelay)
+	if n := len(o.calls()); n != calls || len(h.g.requests.queue)+len(h.g.requests.chats) != 0 {
+		t.Errorf("%d calls more, %+v", n-calls, h.g.requests)
+	}
+}
+
+// TestUnknownChats_OnbodHangs_OthersGoOn: onbod accepts the call and never answers.
+func TestUnknownChats_OnbodHangs_OthersGoOn(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	o.hang = make(chan struct{})
+	dashd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		httpx.JSON(w, http.StatusOK, serviceText{"fine"})
+	}))
+	t.Cleanup(dashd.Close)
+	h.g.cfg.Dashd = httpx.NewClient(dashd.URL, "secret")
+	t.Cleanup(h.g.cfg.Dashd.HTTP.CloseIdleConnections)
+	for i := range 50 {
+		h.put("hi", in(fmt.Sprint("telegram:1", i)))
+	}
+	for h.g.requests.running < maxRequests || h.g.asking != nil {
+		if !h.g.runOnce(h.t.Context()) && h.g.asking != nil {
+			h.g.listen(h.t.Context(), nil, nil, false)
+		}
+	}
+	h.routd.route(nil)
+	status := h.put("/status", in("telegram:2"))
+	hello := h.put("hi", in("telegram:3"))
+	for h.row(status.ID).Disposition == "" || h.row(hello.ID).Disposition == "" {
+		h.g.listen(h.t.Context(), nil, nil, h.g.runOnce(h.t.Context()))
+	}
+	h.is(status, "command/command ")
+	h.is(hello, "routed/route main")
+	close(o.hang)
+	h.step()
+}
+
+func TestUnknownChat_Stop_DropsParkedRows(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	one := h.put("one")
+	h.step()
+	h.parked(one)
+	stop := h.stepped(h.put("/stop"))
+	h.is(stop, "command/command ")
+	h.is(one, "dropped/stopped ")
+	status := h.stepped(h.put("/status"))
+	diff(t, "status", h.replies(status), []string{"This chat is not connected to a group yet. It waits for an operator to approve request ABCD-0001."})
+	two := h.stepped(h.put("two"))
+	h.parked(two)
+	h.routd.route(nil)
+	h.poke()
+	h.is(two, "routed/route main")
+	h.is(one, "dropped/stopped ")
+	if n := len(o.calls()); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestUnknownChat_Edits_ChangeParkedRows(t *testing.T) {
+	t.Parallel()
+	h, _ := withOnbod(t)
+	one, two, three := h.put("one"), h.put("two"), h.put("three")
+	h.step()
+	edit := h.stepped(h.put("one!", verb(msg.VerbEdit), on(one)))
+	gone := h.stepped(h.put("", verb(msg.VerbDelete), on(two)))
+	h.is(edit, "dropped/edit_applied ")
+	h.is(gone, "dropped/edit_applied ")
+	h.is(two, "dropped/deleted ")
+	h.parked(one, three)
+	h.routd.route(nil)
+	h.poke()
+	diff(t, "turns", h.dispatched(), [][]string{{"one!", "three"}})
+}
+
+func TestUnknownChat_Moved_ParkedRowsGoAlong(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	const from, to = "telegram:-1", "telegram:-1001"
+	one := h.stepped(h.put("one", in(from), verb(msg.VerbMention)))
+	h.parked(one)
+	h.write(func(tx *store.Tx) error { return tx.MoveChat(from, to, h.clock.UnixMilli()) })
+	two := h.stepped(h.put("two", in(to), verb(msg.VerbMention))) // before gated hears of the move
+	h.parked(one, two)
+	h.routd.route(nil)
+	three := h.stepped(h.put("three", in(to), verb(msg.VerbMention)))
+	diff(t, "turns", h.dispatched(), [][]string{{"one", "two", "three"}})
+	h.is(three, "routed/route main")
+	if n := len(o.calls()); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestUnknownChat_RouteToOnbod_NeedsNoDaemons(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) {
+		a.Action, a.Folder, a.Home, a.Target, a.RouteID, a.Reason = routeapi.Daemon, "", "", "daemon:onbod", 7, msg.ReasonDaemon
+	})
+	h.parked(h.stepped(h.put("one", in("telegram:-1"))))
+	if n := len(o.calls()); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// TestParkedChats_Many_CostLittle: thousands of chats that wait hold nothing but their
+// address in memory, and a change of the routes takes up those that it is about.
+func TestParkedChats_Many_CostLittle(t *testing.T) {
+	t.Parallel()
+	h, _ := withOnbod(t)
+	const chats = 2000
+	rows := make([]*msg.Message, chats)
+	h.write(func(tx *store.Tx) error {
+		for i := range rows {
+			jid := fmt.Sprint("telegram:", 1000+i)
+			m := &msg.Message{ChatJID: jid, Direction: msg.In, Sender: jid, Verb: msg.VerbMessage, Content: "x", Timestamp: 1, ReceivedAt: 1}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			err := tx.PutRequest(&store.Request{Code: fmt.Sprintf("ABCD-%04d", i), ChatJID: jid, Kind: msg.ChatDM, CreatedAt: 1})
+			if err != nil {
+				return err
+			}
+			rows[i] = m
+		}
+		return nil
+	})
+	h.step()
+	h.parked(rows[0], rows[chats-1])
+	h.poke()
+	if len(h.g.chats) != 0 || len(h.g.parked) != chats {
+		t.Errorf("%d chats in memory, %d with parked rows", len(h.g.chats), len(h.g.parked))
+	}
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
+		if it.ChatJID != rows[7].ChatJID {
+			unrouted(it, a)
+		}
+	})
+	h.poke()
+	h.is(rows[7], "routed/route main")
+	h.parked(rows[8])
+	asked := h.routd.requests()
+	h.poke()
+	if n := h.routd.requests() - asked; n != 0 {
+		t.Errorf("a poke about nothing asks routd %d times about rows", n)
+	}
+}
