@@ -150,6 +150,7 @@ func (d *dashd) open() (err error) {
 			Log: d.Log, Metrics: d.Metrics, Now: d.Now,
 		}),
 	}
+	d.measure()
 	d.routes()
 	return nil
 }

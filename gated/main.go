@@ -89,12 +89,17 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
 	if err != nil {
 		return nil, &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
+	ended := newTurnsEnded()
 	p, err := daemon.Start(ctx, daemon.Options{
 		Name: "gated", Base: cfg.Base, Addr: cfg.Addr, Secrets: secrets, Log: log,
+		TurnEnded: func(state msg.TurnState, reason msg.Reason) {
+			ended.WithLabelValues(string(state), string(reason)).Inc()
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
+	p.Metrics.MustRegister(ended)
 	g := &gated{Process: p, cfg: cfg, defaults: defaults}
 	if err := g.open(ctx, secrets); err != nil {
 		p.Close()
@@ -166,13 +171,15 @@ func (g *gated) checkpoints(ctx context.Context) error {
 	ticker := time.NewTicker(checkpointEvery)
 	defer ticker.Stop()
 	outage := store.NewOutage(g.Log, "checkpoint")
+	meter := newCheckpointMeter(g.Metrics, g.cfg.DBPath()+"-wal")
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		_, err := g.checkpoint.Run(ctx)
+		result, err := g.checkpoint.Run(ctx)
+		meter.note(result, err)
 		_ = outage.Note(ctx, err) // the next one copies what this one did not
 	}
 }

@@ -103,6 +103,7 @@ func (d *routd) open(ctx context.Context) (err error) {
 	if d.engagement, err = engagement.Open(ctx, d.Store, d.cfg.EngagementTTL, d.Now, d.Log); err != nil {
 		return err
 	}
+	d.measure()
 	a := api.API{
 		Store: d.Store, Loader: d.loader, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log,
 		Operators: d.cfg.Operators, Resolved: api.Resolved(d.Metrics), Now: d.Now,

@@ -81,33 +81,23 @@ type Options struct {
 // Shell runs one platform's adapter.
 type Shell struct {
 	Options
-	platform   Platform
-	partsTotal *prometheus.CounterVec
-	undecoded  prometheus.Counter
-	pacer      *pacer
-	online     atomic.Bool // the platform's connection works
-	lanes      laneLocks
-	reads      *store.Outage
-	writes     *store.Outage
+	platform Platform
+	counters *counters
+	pacer    *pacer
+	online   atomic.Bool // the platform's connection works
+	lanes    laneLocks
+	reads    *store.Outage
+	writes   *store.Outage
 }
 
 // New makes the shell of a platform. The caller runs Run.
 func New(p Platform, o Options) *Shell {
-	partsTotal := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "arizuko_outbox_parts_total", Help: "Parts of outbound rows that were tried, by result.",
-	}, []string{"platform", "state"})
-	undecoded := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "arizuko_updates_undecoded_total", Help: "Events that could not be decoded or stored and were skipped.",
-	})
-	o.Metrics.MustRegister(partsTotal)
-	if o.Listener != nil {
-		o.Metrics.MustRegister(undecoded)
-	}
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
+	_, fetches := p.(Fetcher)
 	return &Shell{
-		Options: o, platform: p, partsTotal: partsTotal, undecoded: undecoded,
+		Options: o, platform: p, counters: newCounters(&o, fetches),
 		pacer: newPacer(o.Pace, o.Now), reads: store.NewOutage(o.Log, "read"), writes: store.NewOutage(o.Log, "write"),
 	}
 }

@@ -50,6 +50,7 @@ func (s *Shell) keepConnected(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		s.counters.reconnects.Inc()
 		if s.Now().Sub(began) > steadyAfter {
 			pauses.Reset()
 			logged = ""

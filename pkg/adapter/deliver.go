@@ -145,7 +145,6 @@ func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err err
 	id, err := d.send(ctx, part)
 	failpoint.At(failpoint.Sent)
 	d.settlePart(p, id, err)
-	d.partsTotal.WithLabelValues(d.Platform, string(p.State)).Inc()
 	err = d.record(ctx, d.follow(ctx, i))
 	return d.until(p.NotBefore), err
 }
@@ -354,6 +353,7 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 		})
 		if err == nil {
 			_ = d.writes.Note(ctx, nil)
+			d.counters.recorded(changed)
 		}
 		if err == nil && over {
 			d.reportSettled()
@@ -369,6 +369,7 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 // reportSettled logs and reports a row whose end is stored.
 func (d *delivery) reportSettled() {
 	d.row.OutState = d.outcome()
+	d.counters.settled(d.row, d.Now())
 	d.Log.Debug("delivered", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "state", d.row.OutState)
 	if d.Settled != nil {
 		d.Settled(d.row)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -483,19 +484,40 @@ func TestDeliver_CountsParts(t *testing.T) {
 		r.out("", "a|b|c|d")
 		r.start()
 		pass(firstPause)
-		families, err := r.metrics.Gather()
-		if err != nil || len(families) != 1 {
-			t.Fatal(families, err)
+		got := r.counted("arizuko_outbox_parts_total")
+		want := map[string]float64{
+			"rate irc queued": 1, "ambiguous irc ambiguous": 1, "none irc sent": 1, "permanent irc failed": 1, "none irc cancelled": 1,
+			"transient irc failed": 0, // seen before the first, so that increase() counts that
 		}
-		got := map[string]float64{}
-		for _, m := range families[0].GetMetric() {
-			got[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
-		}
-		want := map[string]float64{"irc queued": 1, "irc ambiguous": 1, "irc sent": 1, "irc failed": 1}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", families[0].GetName(), diff)
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if got := r.counted("arizuko_delivery_seconds"); got["irc failed"] != 1 || got["irc sent"] != 0 {
+			t.Errorf("deliveries %v", got)
 		}
 	})
+}
+
+// counted returns the values of a counter, or the counts of a histogram, by the values of its labels.
+func (r *fixture) counted(name string) map[string]float64 {
+	r.t.Helper()
+	families, err := r.metrics.Gather()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	counts := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, label := range m.GetLabel() {
+				values = append(values, label.GetValue())
+			}
+			if f.GetName() == name {
+				counts[strings.Join(values, " ")] = m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return counts
 }
 
 func TestFailure_UnwrapsCause(t *testing.T) {

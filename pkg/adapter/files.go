@@ -133,6 +133,7 @@ func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) {
 		path, size, err := f.fetch(ctx, m, i)
 		if err == nil {
 			a.Path, a.Size, a.Ref = path, size, ""
+			f.shell.counters.fetched(size, nil)
 			return
 		}
 		if cause == nil || ctx.Err() == nil { // the reason before the timeout says more
@@ -153,6 +154,7 @@ func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) {
 	}
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		a.Ref, a.Error = "", f.shell.Redact(cause.Error())
+		f.shell.counters.fetched(0, cause)
 		f.shell.Log.Warn("download failed", "row", m.ID, "chat", m.ChatJID, "file", a.Name, "err", a.Error)
 	}
 }

@@ -50,6 +50,11 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	fresh := make([]bool, len(in.Messages))
 	err := s.Store.Write(ctx, func(tx *store.Tx) error { return in.write(ctx, tx, s.Daemon, now, fresh) })
 	if err == nil {
+		for i, m := range in.Messages {
+			if fresh[i] {
+				s.counters.arrived(m.Timestamp, now)
+			}
+		}
 		s.logReceived(ctx, in.Messages, fresh)
 	}
 	return err
@@ -130,7 +135,7 @@ func (s *Shell) ReceiveAlways(ctx context.Context, in Inbound) error {
 		if refusals++; refusals < maxRefusals || s.storeCursor(ctx, in.Cursor) != nil {
 			return err // a cursor that is refused too is not the event's fault
 		}
-		s.undecoded.Inc()
+		s.counters.undecoded.Inc()
 		s.Log.Error("event refused by the database skipped", "event", in.event(), "count", refusals, "err", s.Redact(err.Error()))
 		return nil
 	})
@@ -185,6 +190,6 @@ func (s *Shell) callDecode(event string, decode func() error) (err error) {
 
 // SkipUndecoded counts and logs an event that cannot be decoded. The caller goes on with the next.
 func (s *Shell) SkipUndecoded(event string, err error) {
-	s.undecoded.Inc()
+	s.counters.undecoded.Inc()
 	s.Log.Error("undecodable event skipped", "event", event, "err", s.Redact(err.Error()))
 }

@@ -13,7 +13,7 @@ import (
 // skipped is how many events a shell without a listener has counted as skipped.
 func (r *fixture) skipped(s *Shell) (count float64) {
 	r.t.Helper()
-	r.metrics.MustRegister(s.undecoded)
+	r.metrics.MustRegister(s.counters.undecoded)
 	families, err := r.metrics.Gather()
 	if err != nil {
 		r.t.Fatal(err)

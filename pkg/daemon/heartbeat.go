@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/store"
 )
@@ -35,6 +37,7 @@ type Heartbeat struct {
 	write   func(context.Context, store.Daemon) error
 	outage  *store.Outage
 	changed chan struct{} // cap 1
+	states  *prometheus.GaugeVec
 
 	mu  sync.Mutex
 	row store.Daemon
@@ -43,7 +46,7 @@ type Heartbeat struct {
 // NewHeartbeat returns the heartbeat of a daemon that is connecting. write stores the row.
 func NewHeartbeat(name, version string, log *slog.Logger, write func(context.Context, store.Daemon) error) *Heartbeat {
 	return &Heartbeat{
-		write: write, outage: store.NewOutage(log, "heartbeat"), changed: make(chan struct{}, 1),
+		write: write, outage: store.NewOutage(log, "heartbeat"), changed: make(chan struct{}, 1), states: connectionStates(),
 		row: store.Daemon{Name: name, Version: version, StartedAt: failpoint.Now().UnixMilli(), Connection: string(Connecting)},
 	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
 	"arizuko/migrations"
@@ -25,6 +24,7 @@ import (
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/lockfile"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/wake"
 )
@@ -47,6 +47,8 @@ type Options struct {
 	Log        io.Writer     // where log lines go
 	Checkpoint int           // WAL pages until this process checkpoints by itself, 0 for never
 	SchemaWait time.Duration // how long to wait for the migration, 0 for a minute
+	// TurnEnded is called for each turn whose end this process has stored; nil for nothing.
+	TurnEnded func(msg.TurnState, msg.Reason)
 }
 
 // Process is a started daemon, with what all daemons have in common.
@@ -63,6 +65,7 @@ type Process struct {
 	Heartbeat *Heartbeat
 	Stop      *Stopper // add what the daemon starts itself
 
+	lines   *prometheus.CounterVec // of the log
 	server  *httpx.Server
 	handler atomic.Pointer[chi.Router]
 	serving chan error
@@ -74,13 +77,12 @@ type Process struct {
 // routes and calls Run or Close.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
-		Log:     o.Base.Logger(o.Log, o.Name, o.Secrets...),
 		Metrics: prometheus.NewRegistry(),
 		Ready:   &Readiness{},
 		Stop:    &Stopper{},
 		serving: make(chan error, 1),
 	}
-	p.Metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.measure(o)
 	for _, step := range []func(context.Context, Options) error{p.lock, p.listen, p.openStore, p.openSockets} {
 		if err := step(ctx, o); err != nil {
 			p.Close()
@@ -135,10 +137,12 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 	}
 	p.Secret = secret
 	// A second time, because migrate may have made the secret in the meantime.
-	p.Log = o.Base.Logger(o.Log, o.Name, o.Secrets...)
+	p.Log = p.counted(o.Base.Logger(o.Log, o.Name, o.Secrets...))
 	p.Poker = wake.NewPoker(o.Base.RunDir(), p.pokeFailed())
 	p.Stop.Add("poker", func(context.Context) error { p.Poker.Close(); return nil })
-	p.Store, err = store.Open(ctx, store.Options{Path: o.Base.DBPath(), Autocheckpoint: o.Checkpoint, Poke: p.Poker.Poke})
+	p.Store, err = store.Open(ctx, store.Options{
+		Path: o.Base.DBPath(), Autocheckpoint: o.Checkpoint, Poke: p.Poker.Poke, Observer: observer(p.Metrics, o.TurnEnded),
+	})
 	if err != nil {
 		return err
 	}
@@ -146,6 +150,7 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 	p.Heartbeat = NewHeartbeat(o.Name, buildinfo.Version(), p.Log, func(ctx context.Context, row store.Daemon) error {
 		return p.Store.Write(ctx, func(tx *store.Tx) error { return tx.Heartbeat(row) })
 	})
+	p.Metrics.MustRegister(p.Heartbeat)
 	return nil
 }
 
@@ -186,17 +191,6 @@ func (p *Process) newRouter(secret func() string) chi.Router {
 	r := httpx.NewRouter(p.Log, p.Metrics)
 	httpx.Health(r, p.Metrics, secret, p.Ready.Status)
 	return r
-}
-
-func (p *Process) pokeFailed() func(daemon string, err error) {
-	failed := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "arizuko_poke_errors_total", Help: "Pokes that failed, not counting daemons that are down or have a poke waiting.",
-	}, []string{"daemon"})
-	p.Metrics.MustRegister(failed)
-	return func(daemon string, err error) {
-		failed.WithLabelValues(daemon).Inc()
-		p.Log.Warn("poke failed", "daemon", daemon, "err", err)
-	}
 }
 
 // Run serves the router and runs the heartbeat and the given loops until ctx ends or one of them

@@ -32,19 +32,24 @@ func OpenCheckpointer(path string) (*Checkpointer, error) {
 	return &Checkpointer{db}, nil
 }
 
+// Checkpoint is the result of one.
+type Checkpoint struct {
+	Pages int  // length of the write-ahead log
+	Busy  bool // a reader or writer kept the log from starting over
+}
+
 // Run copies what it can without waiting, then restarts the log. A long reader
-// may prevent the restart: that is not an error, the next Run retries. walPages is
-// the log's length in pages.
-func (c *Checkpointer) Run(ctx context.Context) (walPages int, err error) {
+// may prevent the restart: that is not an error, the next Run retries.
+func (c *Checkpointer) Run(ctx context.Context) (result Checkpoint, err error) {
 	for _, mode := range []string{"PASSIVE", "RESTART"} {
-		var busy, copied int
-		err = c.db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(`+mode+`)`).Scan(&busy, &walPages, &copied)
+		var copied int
+		err = c.db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(`+mode+`)`).Scan(&result.Busy, &result.Pages, &copied)
 		if err != nil {
-			return 0, fmt.Errorf("checkpoint: %w", explain(err))
+			return Checkpoint{}, fmt.Errorf("checkpoint: %w", explain(err))
 		}
 		failpoint.At(failpoint.Checkpoint)
 	}
-	return walPages, nil
+	return result, nil
 }
 
 // Close closes the connection.

@@ -42,12 +42,12 @@ func TestCheckpoint_RestartsTheLog(t *testing.T) {
 	big := strings.Repeat("x", 200<<10)
 	write(t, s, puts(big, nil))
 	full := walSize(t, path)
-	if pages := must(c.Run(t.Context()))(t); int64(pages)*4096 < int64(len(big)) {
+	if pages := must(c.Run(t.Context()))(t).Pages; int64(pages)*4096 < int64(len(big)) {
 		t.Errorf("a log of %d pages for %d bytes", pages, len(big))
 	}
 	for range 3 {
 		write(t, s, puts("small", nil))
-		if pages := must(c.Run(t.Context()))(t); pages > 30 {
+		if pages := must(c.Run(t.Context()))(t).Pages; pages > 30 {
 			t.Errorf("the log has %d pages after a small row", pages)
 		}
 	}
@@ -93,7 +93,7 @@ func TestCheckpoint_LongReader_DoesNotWait(t *testing.T) {
 	}
 	must(c.Run(t.Context()))(t)
 	write(t, s, puts("last", nil))
-	if pages := must(c.Run(t.Context()))(t); pages > 30 {
+	if pages := must(c.Run(t.Context()))(t).Pages; pages > 30 {
 		t.Errorf("without the reader the log still has %d pages", pages)
 	}
 }

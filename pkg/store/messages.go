@@ -91,16 +91,21 @@ func first[T any](all []*T, err error) (*T, error) {
 }
 
 // NewMessages returns the chats of inbound rows after the cursor, each once, in
-// order of arrival, and the cursor after the last row read. It reads at most
-// limit rows.
-func (r Reader) NewMessages(ctx context.Context, cursor int64, limit int) (chats []string, next int64, err error) {
+// order of arrival, and the cursor after the last row read. arrived is when the
+// first undecided one of them was received, in unix ms, 0 for none. It reads at
+// most limit rows.
+func (r Reader) NewMessages(ctx context.Context, cursor int64, limit int) (chats []string, arrived, next int64, err error) {
 	next = cursor
 	seen := map[string]bool{}
 	err = r.q.each(ctx, func(scan scanner) (bool, error) {
 		var jid string
 		var waiting bool
-		if err := scan(&next, &jid, &waiting); err != nil {
+		var receivedAt int64
+		if err := scan(&next, &jid, &waiting, &receivedAt); err != nil {
 			return false, err
+		}
+		if waiting && arrived == 0 {
+			arrived = receivedAt
 		}
 		if waiting && !seen[jid] {
 			seen[jid] = true
@@ -109,9 +114,9 @@ func (r Reader) NewMessages(ctx context.Context, cursor int64, limit int) (chats
 		return true, nil
 	}, queryNewMessages, cursor, limit)
 	if err != nil {
-		return nil, cursor, err
+		return nil, 0, cursor, err
 	}
-	return chats, next, nil
+	return chats, arrived, next, nil
 }
 
 // UndecidedChats returns every chat with undecided rows.

@@ -94,9 +94,9 @@ func TestNewMessages_AfterCursor_ReturnsEachChatOnce(t *testing.T) {
 		{99, 100, nil, 99},
 	}
 	for _, tt := range tests {
-		chats, next, err := s.NewMessages(t.Context(), tt.cursor, tt.limit)
-		if !slices.Equal(chats, tt.chats) || next != tt.next || err != nil {
-			t.Errorf("from %d, %d rows: %v %d %v, want %v %d", tt.cursor, tt.limit, chats, next, err, tt.chats, tt.next)
+		chats, arrived, next, err := s.NewMessages(t.Context(), tt.cursor, tt.limit)
+		if !slices.Equal(chats, tt.chats) || next != tt.next || err != nil || (arrived != 0) != (len(chats) > 0) {
+			t.Errorf("from %d, %d rows: %v, arrived %d, %d %v, want %v %d", tt.cursor, tt.limit, chats, arrived, next, err, tt.chats, tt.next)
 		}
 	}
 	waiting := must(s.UndecidedChats(t.Context()))(t)

@@ -219,6 +219,7 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, examinePlans())
 	maps.Copy(all, copyPlans())
 	maps.Copy(all, parkedPlans())
+	maps.Copy(all, metricPlans())
 	return all
 }
 

@@ -14,7 +14,7 @@ const (
 		WHERE d.platform_id = ? AND m.chat_jid = ? LIMIT 1`
 	queryMessageID   = `SELECT id FROM messages WHERE chat_jid = ? AND platform_id = ?`
 	queryLastID      = `SELECT ifnull(max(id), 0) FROM messages`
-	queryNewMessages = `SELECT id, chat_jid, direction = 'in' AND disposition IS NULL
+	queryNewMessages = `SELECT id, chat_jid, direction = 'in' AND disposition IS NULL, received_at
 		FROM messages WHERE id > ? ORDER BY id LIMIT ?+0`
 	// A skip scan: a seek per chat, however many rows of it wait.
 	queryUndecidedChats = `WITH RECURSIVE waiting(jid) AS (

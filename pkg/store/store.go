@@ -15,6 +15,8 @@ import (
 	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the database/sql driver
+
+	"arizuko/pkg/msg"
 )
 
 // Sizes and timeouts. The cache is per connection. The timeouts are long enough
@@ -46,6 +48,15 @@ type Options struct {
 	// Poke is called with the name of each daemon for which rows were committed;
 	// nil for none.
 	Poke func(daemon string)
+	// Observer receives what is measured; its functions must not block, and may be nil.
+	Observer Observer
+}
+
+// Observer receives what a Store measures, from its one writing goroutine.
+type Observer struct {
+	Locked    func(wait time.Duration)            // a commit has the write lock, or has waited for it in vain
+	Committed func(took time.Duration, err error) // a commit has ended; took begins with the write lock
+	TurnEnded func(msg.TurnState, msg.Reason)     // a turn's end was committed
 }
 
 // Store is one process's access to the database. Its methods are safe for
@@ -58,6 +69,7 @@ type Store struct {
 	read   *sql.DB
 	conn   *sql.Conn
 	lock   *writeLock
+	watch  Observer
 	jobs   chan []*job
 	done   chan struct{}
 
@@ -67,13 +79,27 @@ type Store struct {
 	closed  bool
 }
 
+// complete returns o with functions in place of those that are nil.
+func (o Observer) complete() Observer {
+	if o.Locked == nil {
+		o.Locked = func(time.Duration) {}
+	}
+	if o.Committed == nil {
+		o.Committed = func(time.Duration, error) {}
+	}
+	if o.TurnEnded == nil {
+		o.TurnEnded = func(msg.TurnState, msg.Reason) {}
+	}
+	return o
+}
+
 // ErrClosed is returned by writes after Close.
 var ErrClosed = errors.New("the store is closed")
 
 // Open opens an existing, migrated database file. It reads back every option
 // that durability and locking depend on and fails if one is not in effect.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{path: o.Path, poke: o.Poke, lockTimeout: lockTimeout,
+	s := &Store{path: o.Path, poke: o.Poke, watch: o.Observer.complete(), lockTimeout: lockTimeout,
 		jobs: make(chan []*job, maxQueued), done: make(chan struct{})}
 	if s.poke == nil {
 		s.poke = func(string) {}

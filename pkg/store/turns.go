@@ -245,6 +245,7 @@ func (tx *Tx) endTurn(id int64, e ending, now int64) error {
 	if n == 0 {
 		return fmt.Errorf("end turn %d: %w", id, ErrStale)
 	}
+	tx.ended = append(tx.ended, turnEnd{e.state, e.reason})
 	tx.Poke("routd")
 	if _, err = tx.exec(deleteSystem, id, e.state == msg.TurnDone); err != nil || e.state == msg.TurnDone {
 		return err

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
 )
 
 // maxGroup bounds the number of writes in one commit, and so the time that other
@@ -32,8 +33,15 @@ type Tx struct {
 	Reader
 	pokes []string
 	verbs []failpoint.Verb // whose failpoints surround the commit
+	ended []turnEnd
 
 	aliases *bool // whether there are any, nil before that is read
+}
+
+// turnEnd is a turn's final state.
+type turnEnd struct {
+	state  msg.TurnState
+	reason msg.Reason
 }
 
 // Write runs fn inside a transaction and returns once that is on disk.
@@ -107,6 +115,9 @@ func (s *Store) writeLoop() {
 		for _, daemon := range tx.pokes {
 			s.poke(daemon)
 		}
+		for _, e := range tx.ended {
+			s.watch.TurnEnded(e.state, e.reason)
+		}
 	}
 }
 
@@ -117,7 +128,7 @@ func (s *Store) commit(st *statements, tx *Tx, group []*job) {
 	if err == nil {
 		return
 	}
-	tx.pokes, tx.verbs = nil, nil
+	tx.pokes, tx.verbs, tx.ended = nil, nil, nil
 	for _, j := range group {
 		if j.err == nil {
 			j.err = explain(err)
@@ -125,8 +136,13 @@ func (s *Store) commit(st *statements, tx *Tx, group []*job) {
 	}
 }
 
-func (s *Store) transact(st *statements, tx *Tx, group []*job) error {
-	if err := s.lock.acquire(s.lockTimeout); err != nil {
+func (s *Store) transact(st *statements, tx *Tx, group []*job) (err error) {
+	begun := time.Now()
+	err = s.lock.acquire(s.lockTimeout)
+	locked := time.Now()
+	s.watch.Locked(locked.Sub(begun))
+	defer func() { s.watch.Committed(time.Since(locked), explain(err)) }()
+	if err != nil {
 		return err
 	}
 	defer s.lock.release()
@@ -156,10 +172,10 @@ func runJob(st *statements, tx *Tx, j *job, first bool) error {
 			return err
 		}
 	}
-	poked, noted := len(tx.pokes), len(tx.verbs)
+	poked, noted, ended := len(tx.pokes), len(tx.verbs), len(tx.ended)
 	if err := call(j.fn, tx); err != nil {
 		j.err = explain(err)
-		tx.pokes, tx.verbs = tx.pokes[:poked], tx.verbs[:noted]
+		tx.pokes, tx.verbs, tx.ended = tx.pokes[:poked], tx.verbs[:noted], tx.ended[:ended]
 		if undo(st, first) != nil {
 			return err
 		}

@@ -66,6 +66,13 @@ func (h *Hub) signal(which func(*signals) chan<- struct{}) {
 // Close ends all streams, and those to come. It may be called once.
 func (h *Hub) Close() { close(h.closed) }
 
+// Streams is the number of open streams.
+func (h *Hub) Streams() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.streams)
+}
+
 func (h *Hub) subscribe() (*signals, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

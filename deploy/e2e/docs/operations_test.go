@@ -8,36 +8,6 @@ import (
 	"arizuko/pkg/msg"
 )
 
-func TestOperations_Metrics_AreThoseOfTheCode(t *testing.T) {
-	t.Parallel()
-	inCode := metrics(t)
-	if len(inCode) < 8 {
-		t.Fatalf("only %d metrics found in the code: %v", len(inCode), inCode)
-	}
-	onPage := map[string]bool{}
-	for _, row := range rows(section(t, read(t, "docs/operations.md"), "## Metrics")) {
-		if len(row) != 6 || row[4] == "" {
-			t.Fatalf("row %q does not have name, type, labels, daemons, meaning, alert", row)
-		}
-		name := strings.Trim(row[0], "`")
-		onPage[name] = true
-		m, ok := inCode[name]
-		switch {
-		case !ok:
-			t.Errorf("the page has %s, the code does not", name)
-		case row[1] != m.kind:
-			t.Errorf("%s is a %s, not a %s", name, m.kind, row[1])
-		case !slices.Equal(codes(row[2]), m.labels):
-			t.Errorf("%s has labels %q, not %q", name, m.labels, codes(row[2]))
-		}
-	}
-	for name := range inCode {
-		if !onPage[name] {
-			t.Errorf("the page does not have %s", name)
-		}
-	}
-}
-
 func TestOperations_StepsInTheLog_AreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	inCode := literals(t)

@@ -55,6 +55,7 @@ func text(e ast.Expr) (string, bool) {
 // metric is what the source says about one metric.
 type metric struct {
 	kind   string // counter, gauge, histogram
+	help   string
 	labels []string
 }
 
@@ -72,8 +73,8 @@ func metrics(t *testing.T) map[string]metric {
 			if !ok || !strings.HasPrefix(constructor.Sel.Name, "New") || len(call.Args) == 0 {
 				return true
 			}
-			if name := metricName(call.Args[0]); name != "" {
-				all[name] = metric{kind: metricKind(constructor.Sel.Name), labels: labels(call)}
+			if name := optionOf(call.Args[0], "Name"); strings.HasPrefix(name, "arizuko_") {
+				all[name] = metric{kind: metricKind(constructor.Sel.Name), help: optionOf(call.Args[0], "Help"), labels: labels(call)}
 			}
 			return true
 		})
@@ -81,7 +82,8 @@ func metrics(t *testing.T) map[string]metric {
 	return all
 }
 
-func metricName(options ast.Expr) string {
+// optionOf returns a text among the options of a metric, "" if it is not a literal.
+func optionOf(options ast.Expr, name string) string {
 	literal, ok := options.(*ast.CompositeLit)
 	if !ok {
 		return ""
@@ -91,10 +93,9 @@ func metricName(options ast.Expr) string {
 		if !ok {
 			continue
 		}
-		if key, ok := field.Key.(*ast.Ident); ok && key.Name == "Name" {
-			if name, ok := text(field.Value); ok && strings.HasPrefix(name, "arizuko_") {
-				return name
-			}
+		if key, ok := field.Key.(*ast.Ident); ok && key.Name == name {
+			value, _ := text(field.Value)
+			return value
 		}
 	}
 	return ""

@@ -57,6 +57,7 @@ func (r *run) finalize(exit runtime.Exit) {
 	if left.alike {
 		r.m.problems.groupFails(r.row.Folder, left.failure.problem)
 	}
+	r.m.meter.ended(r.row.Runtime, left.failure, exit)
 	r.logEnded(left, exit.Err != nil)
 }
 

@@ -177,7 +177,7 @@ func (r *run) done(t *msg.Turn) {
 	}
 	r.unanswered = slices.Delete(r.unanswered, i, i+1)
 	r.last, r.answered = t, true
-	r.m.meter.answered(t, r.m.cfg.Now())
+	r.m.meter.answered(r.row.Runtime, t, r.m.cfg.Now())
 	if r.stopping && len(r.unanswered) == 0 {
 		go r.proc.Stop(r.m.cfg.Graces.EOF)
 	}

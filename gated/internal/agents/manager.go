@@ -127,8 +127,16 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 		wake: make(chan struct{}, 1), poked: make(chan struct{}, 1), stops: make(chan struct{}, 1),
 	}
 	m.queue = queue.New(cfg.MaxAgents, cfg.Now, rows{m})
-	m.meter = newMeter(metrics, m.queue, st)
+	m.meter = newMeter(metrics, m.queue, st, cfg.Now, runtimeNames(cfg.Runtimes))
 	return m
+}
+
+// runtimeNames are the labels of metrics.
+func runtimeNames[R any](runtimes map[groupconfig.Runtime]R) (names []string) {
+	for name := range runtimes {
+		names = append(names, string(name))
+	}
+	return names
 }
 
 // Recover kills the agents of the previous gated, queues their turns again, moves

@@ -89,6 +89,7 @@ func (r *run) serve(turn *msg.Turn) {
 		return
 	}
 	r.m.problems.machineWorks(r.row.Runtime)
+	r.m.meter.runs.WithLabelValues(r.row.Runtime).Inc()
 	r.logStarted()
 	r.accept(turn)
 	r.finalize(r.loop())
@@ -388,6 +389,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 		r.deadline.Reset(r.timeout())
 	}
 	r.logPrompt(t, len(p.text))
+	r.m.meter.began(r.row.Runtime, t, r.m.cfg.Now())
 	id := strconv.FormatInt(t.ID, 10)
 	if r.started {
 		failpoint.At(failpoint.Piping)

@@ -214,13 +214,13 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 		switch e := e.(type) {
 		case decide.Decide:
 			g.logDecision(p.batch.Chat.JID, &e)
-			g.decided.WithLabelValues(string(e.Disposition), string(e.Reason)).Inc()
+			g.meter.decided.WithLabelValues(string(e.Disposition), string(e.Reason)).Inc()
 			if e.Error != "" {
 				g.log.Error("row dropped: it cannot be handled", "row", e.Row, "chat", p.batch.Chat.JID, "err", e.Error)
 			}
 		case decide.StoreTurn:
 			for _, entry := range e.Entries {
-				g.decided.WithLabelValues(string(msg.Routed), string(entry.Reason)).Inc()
+				g.meter.decided.WithLabelValues(string(msg.Routed), string(entry.Reason)).Inc()
 			}
 		case decide.AskService:
 			g.call(ctx, p.batch.chat, pendingCall{row: e.Row, service: serviceOf(e.Command)})
@@ -308,7 +308,7 @@ func (g *Gateway) dropRow(ctx context.Context, c *chat, id int64, cause error) {
 	switch {
 	case err == nil:
 		g.log.Error("row dropped: its decision cannot be stored", "row", id, "chat", c.jid, "err", cause)
-		g.decided.WithLabelValues(string(msg.Dropped), string(msg.ReasonBadRow)).Inc()
+		g.meter.decided.WithLabelValues(string(msg.Dropped), string(msg.ReasonBadRow)).Inc()
 	case permanent(err):
 		g.log.Error("row skipped until the next start: it can be neither decided nor dropped",
 			"row", id, "chat", c.jid, "err", errors.Join(cause, err))

@@ -71,13 +71,13 @@ type Config struct {
 
 // Gateway decides inbound rows.
 type Gateway struct {
-	cfg     Config
-	st      *store.Store
-	log     *slog.Logger
-	agents  Agents
-	routd   *resolver
-	decided *prometheus.CounterVec
-	calls   *calls
+	cfg    Config
+	st     *store.Store
+	log    *slog.Logger
+	agents Agents
+	routd  *resolver
+	meter  *meter
+	calls  *calls
 
 	requests *requests
 
@@ -140,16 +140,11 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 	g := &Gateway{
 		cfg: cfg, st: st, log: log, agents: agents, wake: wake, routd: newResolver(cfg.Routd, cfg.ResolveTimeout, log),
 		answers: make(chan *question, 1), chats: map[string]*chat{}, waiting: map[*chat]bool{}, unrouted: map[*chat]bool{},
-		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
-		decided: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "arizuko_decisions_total", Help: "Inbound rows by what became of them."}, []string{"disposition", "reason"}),
+		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"), meter: newMeter(reg, st, cfg.Now),
 	}
 	g.calls, g.rates = newCalls(g), newRates(st)
 	g.requests, g.parked = newRequests(), map[string]bool{}
 	g.members, g.invalid = map[string]*groupconfig.Members{}, map[string]string{}
-	if reg != nil {
-		reg.MustRegister(g.decided)
-	}
 	return g
 }
 
@@ -193,6 +188,7 @@ func (g *Gateway) reset(ctx context.Context) {
 	clear(g.unrouted)
 	clear(g.members)
 	g.rates = newRates(g.st)
+	g.meter.held.Set(0)
 	left := g.chats
 	g.chats = map[string]*chat{}
 	for jid, c := range left {
@@ -249,10 +245,11 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	if ctx.Err() != nil {
 		return false
 	}
-	jids, next, err := g.st.NewMessages(ctx, g.cursor, ingestRows)
+	jids, arrived, next, err := g.st.NewMessages(ctx, g.cursor, ingestRows)
 	if g.reads.Note(ctx, err) != nil {
 		return false // the next poll or poke retries
 	}
+	g.meter.woken(arrived, g.cfg.Now())
 	g.logWoken(jids, next)
 	for _, jid := range jids {
 		g.enqueue(g.chat(jid))
@@ -311,6 +308,7 @@ func (g *Gateway) restart(c *chat) {
 		c.asked.stale = true
 		c.asked = nil
 	}
+	g.meter.forgotten(&c.state)
 	c.state = decide.State{}
 	c.unlimit()
 	g.due.remove(c)
@@ -358,6 +356,7 @@ func (g *Gateway) noticeClock() {
 	if last.IsZero() || set.Abs() < clockStep {
 		return
 	}
+	g.meter.clockSets.Inc()
 	g.log.Warn("clock was set", "offset", set)
 	for _, c := range g.due.takeAll() {
 		g.restart(c)

@@ -373,7 +373,7 @@ func (g *Gateway) actParked(p *plan, e decide.Effect) {
 	case decide.TakeUpParked:
 		g.log.Info("parked messages are decided again", "chat", chat, "count", p.batch.Parked)
 	case decide.DropParked:
-		g.decided.WithLabelValues(string(msg.Dropped), string(e.Reason)).Add(float64(p.batch.Parked))
+		g.meter.decided.WithLabelValues(string(msg.Dropped), string(e.Reason)).Add(float64(p.batch.Parked))
 		g.log.Info("parked messages dropped", "chat", chat, "count", p.batch.Parked, "reason", e.Reason)
 	}
 }

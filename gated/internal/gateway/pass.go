@@ -92,6 +92,7 @@ func (g *Gateway) answered(ctx context.Context, q *question) {
 	g.asking = nil
 	failpoint.At(failpoint.Resolved)
 	g.logResolved(q)
+	g.meter.answered(q)
 	if q.outcome == askedDone {
 		g.versionAt = q.asked
 		g.noticeRoutes(q.version)
@@ -214,6 +215,7 @@ func (g *Gateway) dispatch(ctx context.Context, plans []*plan) {
 // keep stores the chat's state for its next pass, or forgets a chat that waits for nothing.
 func (g *Gateway) keep(p *plan) {
 	c := p.batch.chat
+	g.meter.changed(&c.state, &p.next, g.cfg.Now())
 	c.state = p.next
 	c.state.Again = false
 	g.due.put(c)

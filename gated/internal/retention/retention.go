@@ -50,6 +50,9 @@ func New(cfg Config, st *store.Store, log *slog.Logger, reg prometheus.Registere
 	j := &Job{cfg: cfg, st: st, log: log, pause: pause, purged: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "arizuko_purged_total", Help: "Rows and files deleted because of their age, by kind.",
 	}, []string{"kind"})}
+	for _, kind := range []string{"turns", "messages", "runs", "logs", "media"} {
+		j.purged.WithLabelValues(kind)
+	}
 	reg.MustRegister(j.purged)
 	return j
 }

@@ -109,7 +109,7 @@ type floor struct {
 func (f *floor) watch(ctx context.Context, poked <-chan struct{}) error {
 	cursor := f.began
 	for {
-		chats, next, err := f.st.NewMessages(ctx, cursor, pageRows)
+		chats, _, next, err := f.st.NewMessages(ctx, cursor, pageRows)
 		if err != nil {
 			return err
 		}

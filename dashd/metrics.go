@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/metrics"
+)
+
+// maxDaemons bounds the labels: any program that writes rows may have a row in daemons.
+const maxDaemons = 32
+
+// measure registers what dashd shows of itself, and of all daemons: an adapter that is not of this
+// repository has no metrics of its own.
+func (d *dashd) measure() {
+	d.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "arizuko_sse_clients", Help: "Open event streams of browsers.",
+	}, func() float64 { return float64(d.hub.Streams()) }))
+	age := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "arizuko_daemon_heartbeat_age_seconds", Help: "Time since a daemon's last heartbeat, of those that were not stopped.",
+	}, []string{"daemon"})
+	start := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "arizuko_daemon_start_time_seconds", Help: "When a daemon started, as unix time.",
+	}, []string{"daemon"})
+	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
+		rows, err := d.Store.Daemons(ctx)
+		if err != nil {
+			return err
+		}
+		age.Reset()
+		start.Reset()
+		for _, row := range rows[:min(len(rows), maxDaemons)] {
+			if row.Connection != string(daemon.Stopped) {
+				age.WithLabelValues(row.Name).Set(metrics.Age(d.Now(), row.HeartbeatAt))
+			}
+			start.WithLabelValues(row.Name).Set(float64(row.StartedAt) / 1000)
+		}
+		return nil
+	}, age, start)
+}

@@ -1,0 +1,152 @@
+package adapter
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/metrics"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// maxClockAhead is how far in the future a platform's time may be before it means that a clock is wrong.
+const maxClockAhead = 5 * time.Second
+
+// counters measure what a platform's adapter does. Its labels are closed sets, never a chat or a sender.
+type counters struct {
+	platform string
+
+	parts      *prometheus.CounterVec
+	deliveries *prometheus.HistogramVec
+	undecoded  prometheus.Counter
+	reconnects prometheus.Counter
+	eventAge   prometheus.Histogram
+	fromFuture prometheus.Counter
+	downloads  *prometheus.CounterVec
+	downloaded prometheus.Counter
+}
+
+func newCounters(o *Options, fetches bool) *counters {
+	m := &counters{
+		platform: o.Platform,
+		parts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "arizuko_outbox_parts_total", Help: "Parts of outbound rows that were tried or given up, by the state and the class of error they were left in.",
+		}, []string{"platform", "state", "class"}),
+		deliveries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "arizuko_delivery_seconds", Help: "Time from storing an outbound row until all of it was delivered, or had failed.", Buckets: metrics.Slow(),
+		}, []string{"platform", "state"}),
+		undecoded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "arizuko_updates_undecoded_total", Help: "Events that could not be decoded or stored and were skipped.",
+		}),
+		reconnects: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "arizuko_reconnects_total", Help: "Times that the connection to the platform ended or could not be made.",
+		}),
+		eventAge: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "arizuko_event_age_seconds", Help: "Time from a message, by the platform's clock, to its arrival.",
+			Buckets: prometheus.ExponentialBuckets(0.125, 4, 9), // 0.125 s to 2 h
+		}),
+		fromFuture: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "arizuko_events_from_future_total", Help: "Messages that arrived more than 5 s before they were sent, by the platform's clock.",
+		}),
+		downloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "arizuko_downloads_total", Help: "Attachments that were to be downloaded, by result.",
+		}, []string{"result"}),
+		downloaded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "arizuko_download_bytes_total", Help: "Bytes of attachments that were downloaded.",
+		}),
+	}
+	for _, state := range []msg.OutState{msg.OutSent, msg.OutFailed, msg.OutAmbiguous} {
+		m.deliveries.WithLabelValues(o.Platform, string(state))
+	}
+	m.parts.WithLabelValues(o.Platform, string(msg.OutSent), noClass)
+	m.parts.WithLabelValues(o.Platform, string(msg.OutFailed), string(msg.Permanent))
+	m.parts.WithLabelValues(o.Platform, string(msg.OutFailed), string(msg.Transient))
+	m.parts.WithLabelValues(o.Platform, string(msg.OutAmbiguous), string(msg.Ambiguous))
+	o.Metrics.MustRegister(m.parts, m.deliveries)
+	if o.Listener != nil {
+		o.Metrics.MustRegister(m.undecoded, m.reconnects, m.eventAge, m.fromFuture, lastEvent(o))
+	}
+	if fetches {
+		m.downloads.WithLabelValues("done")
+		m.downloads.WithLabelValues("failed")
+		o.Metrics.MustRegister(m.downloads, m.downloaded)
+	}
+	measureRows(o, fetches)
+	return m
+}
+
+// noClass is the label of a part without an error.
+const noClass = "none"
+
+func lastEvent(o *Options) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "arizuko_last_event_timestamp_seconds", Help: "When the platform's last event came, as unix time; 0: none since the start.",
+	}, func() float64 { return float64(o.Heartbeat.EventAt()) / 1000 })
+}
+
+// measureRows registers what is read from rows.
+func measureRows(o *Options, fetches bool) {
+	waiting := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "arizuko_outbox_rows", Help: "Outbound rows that are not delivered; at most 20,000 are counted.",
+	}, []string{"platform"})
+	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "arizuko_outbox_oldest_seconds", Help: "Age of the oldest outbound row that is not delivered, 0 for none.",
+	}, []string{"platform"})
+	gauges := []prometheus.Collector{waiting, oldest}
+	files := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "arizuko_files_wanted_rows", Help: "Inbound rows whose attachments are to be downloaded.",
+	})
+	if fetches {
+		gauges = append(gauges, files)
+	}
+	metrics.FromRows(o.Metrics, func(ctx context.Context) error {
+		b, err := o.Store.OutboxBacklog(ctx, o.Platform, metrics.MaxCount)
+		if err != nil {
+			return err
+		}
+		waiting.WithLabelValues(o.Platform).Set(float64(b.Count))
+		oldest.WithLabelValues(o.Platform).Set(metrics.Age(o.Now(), b.Oldest))
+		if !fetches {
+			return nil
+		}
+		b, err = o.Store.FilesBacklog(ctx, o.Platform, metrics.MaxCount)
+		files.Set(float64(b.Count))
+		return err
+	}, gauges...)
+}
+
+// recorded counts parts whose states were stored.
+func (m *counters) recorded(parts []store.Delivery) {
+	for i := range parts {
+		if p := &parts[i]; p.State != msg.OutSending {
+			m.parts.WithLabelValues(m.platform, string(p.State), cmp.Or(string(p.ErrorClass), noClass)).Inc()
+		}
+	}
+}
+
+// settled records how long a row took to be delivered.
+func (m *counters) settled(row *msg.Message, now time.Time) {
+	m.deliveries.WithLabelValues(m.platform, string(row.OutState)).Observe(metrics.Age(now, row.ReceivedAt))
+}
+
+// arrived records the age of a message at its arrival, both times in unix ms.
+func (m *counters) arrived(sent, received int64) {
+	age := time.Duration(received-sent) * time.Millisecond
+	if age < -maxClockAhead {
+		m.fromFuture.Inc()
+	}
+	m.eventAge.Observe(max(age, 0).Seconds())
+}
+
+// fetched records the end of a download of a number of bytes.
+func (m *counters) fetched(bytes int64, err error) {
+	if err != nil {
+		m.downloads.WithLabelValues("failed").Inc()
+		return
+	}
+	m.downloads.WithLabelValues("done").Inc()
+	m.downloaded.Add(float64(bytes))
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/metrics"
+)
+
+// measure registers what is read from rows.
+func (d *routd) measure() {
+	backlog := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "arizuko_engagement_backlog", Help: "Changes of deliveries whose effect on engagement is not stored.",
+	})
+	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
+		read, last, err := d.Store.DeliveriesRead(ctx)
+		backlog.Set(float64(max(last-read, 0)))
+		return err
+	}, backlog)
+}
