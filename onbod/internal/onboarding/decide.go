@@ -54,14 +54,17 @@ func (o *Onboarding) Approve(ctx context.Context, a Approval) (Decided, error) {
 		return Decided{}, err
 	}
 	defer unlock()
+	first := !r.Noted()
 	switch {
-	case r.Noted() && a.Folder != "" && a.Folder != r.Folder:
+	case !first && a.Folder != "" && a.Folder != r.Folder:
 		return Decided{}, inProgress(r)
-	case !r.Noted():
+	case first:
 		if a.Folder == "" {
-			if a.Folder, err = o.defaultFolder(ctx, r); err != nil {
+			folders, err := o.DefaultFolders(ctx, r)
+			if err != nil {
 				return Decided{}, err
 			}
+			a.Folder = folders[r.Code]
 		}
 		err := o.st.Write(ctx, func(tx *store.Tx) error { return tx.NoteApproval(r.Code, a.Folder, a.By) })
 		if err != nil {
@@ -70,7 +73,7 @@ func (o *Onboarding) Approve(ctx context.Context, a Approval) (Decided, error) {
 		r.Folder, r.DecidedBy = a.Folder, a.By
 	}
 	// From here on it goes on without the caller, who may have ended.
-	d, err := o.connect(context.WithoutCancel(ctx), r)
+	d, err := o.connect(context.WithoutCancel(ctx), r, first)
 	if errors.Is(err, errUnanswered) {
 		o.wake()
 		return Decided{r.Code, r.State, r.Folder, r.DecidedBy, fmt.Sprintf(
@@ -151,17 +154,20 @@ type refusedError struct{ error }
 
 func (e refusedError) Unwrap() error { return e.error }
 
-// Refused marks an error of Routd.Connect: nothing was changed.
+// Refused marks an error of Routd.Connect: nothing was changed by this call.
 func Refused(err error) error { return refusedError{err} }
 
 // connect finishes the approval of a request that is noted. It returns errUnanswered, or an error for
-// the operator once the approval is taken back. The caller holds the lock.
-func (o *Onboarding) connect(ctx context.Context, r *store.Request) (Decided, error) {
+// the operator once the approval is taken back. first: routd was not asked before. Of a later time only
+// its own answer says that nothing was changed, since an earlier one may have arrived. The caller
+// holds the lock.
+func (o *Onboarding) connect(ctx context.Context, r *store.Request, first bool) (Decided, error) {
 	ask, cancel := context.WithTimeout(ctx, routdTimeout)
 	defer cancel()
 	done, err := o.routd.Connect(ask, routeapi.Approval{Code: r.Code, ChatJID: r.ChatJID, Kind: r.Kind, Folder: r.Folder, By: r.DecidedBy})
+	kind := apierr.KindOf(err)
 	switch {
-	case errors.As(err, new(refusedError)):
+	case errors.As(err, new(refusedError)) && (first || kind == apierr.BadRequest || kind == apierr.Conflict):
 		o.log.Warn("chat not connected", "chat", r.ChatJID, "folder", r.Folder, "user", r.DecidedBy, "err", err)
 		if undo := o.st.Write(ctx, func(tx *store.Tx) error { return tx.WithdrawApproval(r.Code) }); undo != nil {
 			return Decided{}, undo

@@ -136,6 +136,7 @@ func TestApprove_RoutdHangs_FinishedLater(t *testing.T) {
 			if d.State != store.RequestPending || !strings.Contains(d.Text, "as soon as routd answers") {
 				t.Errorf("%+v", d)
 			}
+			f.routd.refuse = errors.New("connection refused") // it is down now: that says nothing about then
 			if !f.sweepOnce() || len(f.noted) != 1 {
 				t.Errorf("nothing waits; notes %q", f.noted)
 			}
@@ -147,7 +148,7 @@ func TestApprove_RoutdHangs_FinishedLater(t *testing.T) {
 				}
 			}
 			f.wantNotices(family, "This chat is not")
-			f.routd.unanswered, f.routd.lost = false, false
+			f.routd.unanswered, f.routd.lost, f.routd.refuse = false, false, nil
 			if f.sweepOnce() || len(f.noted) != 0 {
 				t.Errorf("still waits; notes %q", f.noted)
 			}

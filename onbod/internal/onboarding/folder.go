@@ -15,34 +15,39 @@ import (
 // maxSlug bounds the part of a default folder that comes from a title, in bytes.
 const maxSlug = 40
 
-// defaultFolder is a new folder named after the platform and the chat's present title. No group has
-// it, nor had it: its files would be there still.
-func (o *Onboarding) defaultFolder(ctx context.Context, r *store.Request) (string, error) {
+// DefaultFolders returns the folder of each request that an approval without one connects it to now, by
+// code. It is new and named after the platform and the chat's present title. No group has it, nor
+// had it: its files would be there still.
+func (o *Onboarding) DefaultFolders(ctx context.Context, requests ...*store.Request) (map[string]string, error) {
 	taken := map[string]bool{}
 	ever, err := o.st.FoldersEver(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, folder := range ever {
 		taken[folder] = true
 	}
 	pending, err := o.st.PendingRequests(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, p := range pending {
 		taken[p.Folder] = true
 	}
-	base := baseFolder(r)
-	for n := 1; ; n++ {
-		folder := base
-		if n > 1 {
-			folder = fmt.Sprintf("%s-%d", base, n)
-		}
-		if !taken[folder] && !o.onDisk(folder) {
-			return folder, nil
-		}
+	folders := make(map[string]string, len(requests))
+	for _, r := range requests {
+		folders[r.Code] = o.freeFolder(baseFolder(r), taken)
 	}
+	return folders, nil
+}
+
+// freeFolder adds a number to the base if it is taken.
+func (o *Onboarding) freeFolder(base string, taken map[string]bool) string {
+	folder := base
+	for n := 2; taken[folder] || o.onDisk(folder); n++ {
+		folder = fmt.Sprintf("%s-%d", base, n)
+	}
+	return folder
 }
 
 func (o *Onboarding) onDisk(folder string) bool {

@@ -39,7 +39,7 @@ type Config struct {
 
 // Routd makes groups and routes, and knows which chats have one.
 type Routd interface {
-	// Connect returns an error for which IsRefused holds if nothing was changed.
+	// Connect returns an error made by Refused if this call has changed nothing.
 	Connect(ctx context.Context, a routeapi.Approval) (routeapi.Approved, error)
 	Resolve(ctx context.Context, items []routeapi.Item) ([]routeapi.Answer, error)
 }

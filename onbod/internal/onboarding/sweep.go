@@ -104,7 +104,7 @@ func (o *Onboarding) sweep(ctx context.Context) (waiting bool, err error) {
 
 // resume finishes an approval that was noted. waiting: routd has not answered.
 func (o *Onboarding) resume(ctx context.Context, r *store.Request) (waiting bool, err error) {
-	_, err = o.connect(ctx, r)
+	_, err = o.connect(ctx, r, false)
 	switch {
 	case errors.Is(err, errUnanswered):
 		return true, nil
