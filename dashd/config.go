@@ -18,6 +18,9 @@ type Config struct {
 	Proxies       config.Networks `env:"TRUSTED_PROXIES" doc:"addresses and networks of proxies, as in 127.0.0.1,10.0.0.0/8: only their X-Forwarded-For and X-Forwarded-Proto count"`
 	RoutdAddr     config.Addr     `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens, for ROUTD_URL"`
 	RoutdURL      config.URL      `env:"ROUTD_URL" doc:"where routd is called; default: ROUTD_ADDR"`
+	OnbodAddr     config.Addr     `env:"ONBOD_ADDR" envDefault:"127.0.0.1:8082" doc:"where onbod listens, for ONBOD_URL"`
+	OnbodURL      config.URL      `env:"ONBOD_URL" doc:"where onbod is called; default: ONBOD_ADDR"`
+	Operators     []string        `env:"OPERATORS" doc:"senders that may approve chats, as telegram:123,slack:U0AB: the same as gated's, shown in the first steps"`
 	Password      string          `env:"DASH_PASSWORD" secret:"true" doc:"logs in to the dashboard; without one there are one-time links, the first printed at start"`
 	AssistantName string          `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"name of agents before their first message; the same as gated's"`
 	PollInterval  time.Duration   `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is polled without a poke"`

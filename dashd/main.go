@@ -102,6 +102,7 @@ type dashd struct {
 	status *status.Status
 	hub    *live.Hub
 	chat   *webchat.Chat
+	onbod  *httpx.Client // decides requests; may be down
 	outbox chan struct{} // wakes the shell
 }
 
@@ -140,6 +141,7 @@ func (d *dashd) open() (err error) {
 	d.status = status.New(status.Config{
 		Store: d.Store, Routd: httpx.NewClient(string(d.cfg.RoutdURL.Or(d.cfg.RoutdAddr)), d.Secret), Now: d.Now, Log: d.Log,
 	})
+	d.onbod = httpx.NewClient(string(d.cfg.OnbodURL.Or(d.cfg.OnbodAddr)), d.Secret)
 	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) }, d.Log)
 	d.chat = &webchat.Chat{
 		Store: d.Store, Hub: d.hub, Assistant: d.cfg.AssistantName,

@@ -28,6 +28,10 @@ func (d *dashd) routes() {
 		r.Use(d.login.Require, d.login.SameOrigin)
 		r.Get("/", d.overviewPage)
 		r.Get("/overview/events", d.overviewEvents)
+		r.Get("/approvals", d.approvalsPage)
+		r.Get("/approvals/events", d.approvalsEvents)
+		r.Post("/approvals/{code}/approve", d.decide("approve", "folder"))
+		r.Post("/approvals/{code}/reject", d.decide("reject", "reason"))
 		d.status.Mount(r)
 		r.Get("/chat", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/chat/", http.StatusSeeOther) })
 		r.Get("/chat/", d.chatsPage)
@@ -155,7 +159,16 @@ func (d *dashd) facts(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	requests, _, err := d.Store.WaitingRequests(ctx)
+	if err != nil {
+		return "", err
+	}
+	steps, err := d.steps(ctx, f.Daemons)
+	if err != nil {
+		return "", err
+	}
 	shown := pages.Overview{
+		Pending: requests.Rows, Steps: steps,
 		Running: pageTurns(f.RunningCount, f.Running), Queued: pageTurns(f.QueuedCount, f.Queued), Now: f.Now,
 		Waiting: pages.WaitingLine{Rows: f.Inbound.Rows, Chat: f.Inbound.ChatJID, Since: f.Inbound.Since},
 		Unsent:  pages.WaitingLine{Rows: f.Outbound.Rows, Chat: f.Outbound.ChatJID, Since: f.Outbound.Since},

@@ -45,7 +45,7 @@ type backend struct {
 	rows    []row
 	clients map[string]int64 // row of each client_id
 	typing  []string
-	facts   string        // what the overview shows
+	facts   string        // what the overview or the requests show
 	posts   []post        // as they came, repeats included
 	after   []int64       // where each stream began
 	down    bool          // every connection breaks
@@ -67,7 +67,9 @@ func newBackend(t *testing.T) *backend {
 	mux := http.NewServeMux()
 	mux.Handle("/assets/", p.Assets())
 	mux.HandleFunc("GET /{$}", b.overview)
-	mux.HandleFunc("GET /overview/events", b.overviewEvents)
+	mux.HandleFunc("GET /overview/events", b.fragmentEvents("overview"))
+	mux.HandleFunc("GET /approvals", func(w http.ResponseWriter, _ *http.Request) { b.pages.Approvals(w, 200, pages.ApprovalsPage{}) })
+	mux.HandleFunc("GET /approvals/events", b.fragmentEvents("approvals"))
 	mux.HandleFunc("GET /chat/acme/eng", b.page)
 	mux.HandleFunc("GET /chat/acme/eng/messages", b.api(b.messages))
 	mux.HandleFunc("GET /chat/acme/eng/topics", b.api(b.topics))
@@ -261,20 +263,23 @@ func (b *backend) overview(w http.ResponseWriter, _ *http.Request) {
 	b.pages.Overview(w, pages.OverviewPage{Fragment: template.HTML(get(b, func() string { return b.facts }))})
 }
 
-func (b *backend) overviewEvents(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	for {
-		b.mu.Lock()
-		changed, facts := b.changed, b.facts
-		b.mu.Unlock()
-		if facts != "" {
-			fmt.Fprintf(w, "event: overview\ndata: %s\n\n", encode(map[string]string{"html": facts}))
-		}
-		_ = http.NewResponseController(w).Flush() // the peer is gone: the context says so
-		select {
-		case <-changed:
-		case <-r.Context().Done():
-			return
+// fragmentEvents sends what the page shows under the name of an event.
+func (b *backend) fragmentEvents(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			b.mu.Lock()
+			changed, facts := b.changed, b.facts
+			b.mu.Unlock()
+			if facts != "" {
+				fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, encode(map[string]string{"html": facts}))
+			}
+			_ = http.NewResponseController(w).Flush() // the peer is gone: the context says so
+			select {
+			case <-changed:
+			case <-r.Context().Done():
+				return
+			}
 		}
 	}
 }

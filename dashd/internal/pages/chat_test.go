@@ -46,6 +46,7 @@ func TestChatPage_InBrowser(t *testing.T) {
 		{"touch", touch},
 		{"words for times", wordsForTimes},
 		{"overview", liveOverview},
+		{"approvals", liveApprovals},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, newBackend(t), b.Open(t)) })
 	}
@@ -361,7 +362,7 @@ func keyboardAlone(t *testing.T, b *backend, p *browser.Tab) {
 			break
 		}
 	}
-	want := []string{"Skip to the message box", "arizuko", "Overview", "Chats", "Log out", "main", "New topic"}
+	want := []string{"Skip to the message box", "arizuko", "Overview", "Chats", "Approvals", "Log out", "main", "New topic"}
 	expect(t, "stops", stops[:min(len(stops), len(want))], want)
 	if !slices.Contains(stops, "text") {
 		t.Errorf("the message box is not reached: %v", stops)

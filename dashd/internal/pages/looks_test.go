@@ -34,6 +34,10 @@ func looks(t *testing.T, b *browser.Browser) {
 				{"no-chats", "/none", "true"},
 				{"overview", "/", "true"},
 				{"fresh", "/fresh", "true"},
+				{"steps", "/steps", "true"},
+				{"connected", "/connected", "true"},
+				{"approvals", "/approvals", `document.querySelector("details").open = true`},
+				{"no-approvals", "/no-approvals", "true"},
 				{"login", "/login", "true"},
 				{"link", "/link", "true"},
 				{"problem", "/problem", "true"},
@@ -82,6 +86,32 @@ func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(`!document.querySelector("#queued ~ .scroll")`)
 }
 
+// liveApprovals: what an operator types stays when a request comes.
+func liveApprovals(t *testing.T, b *backend, p *browser.Tab) {
+	shown := pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:5"}}, Groups: []pages.GroupChats{{Folder: "main"}}}
+	set := func() {
+		html, err := b.pages.ApprovalsFragment(shown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.set(func() { b.facts = html })
+	}
+	set()
+	p.Visit(b.url + "/approvals")
+	p.Wait(`document.querySelector("#folder-ABCD-1234")`)
+	p.Do(chromedp.Focus(chromedp.CSS(`#folder-ABCD-1234`)))
+	p.TypeKeys("eng")
+	shown.Pending = append(shown.Pending, pages.RequestLine{Code: "EFGH-5678", Chat: "telegram:6"})
+	set()
+	p.Wait(`document.querySelector("#folder-EFGH-5678")`)
+	p.TypeKeys("-2")
+	expect(t, "what was typed", browser.Eval[string](p, `document.querySelector("#folder-ABCD-1234").value`), "eng-2")
+	shown.Pending = shown.Pending[1:]
+	set()
+	p.Wait(`!document.querySelector("#folder-ABCD-1234")`)
+	expect(t, "the other field", browser.Eval[string](p, `document.querySelector("#folder-EFGH-5678").value`), "")
+}
+
 // newSite serves every page with content.
 func newSite(t *testing.T) string {
 	t.Helper()
@@ -98,11 +128,21 @@ func newSite(t *testing.T) string {
 				{Folder: "acme/eng/oncall"},
 			}})
 		},
-		"/none":    func(w http.ResponseWriter) { b.pages.Chats(w, pages.ChatsPage{}) },
-		"/{$}":     func(w http.ResponseWriter) { overview(t, b.pages, w, facts) },
-		"/fresh":   func(w http.ResponseWriter) { overview(t, b.pages, w, pages.Overview{Now: now}) },
-		"/link":    func(w http.ResponseWriter) { b.pages.Login(w, 403, pages.LoginPage{}) },
-		"/problem": func(w http.ResponseWriter) { b.pages.Problem(w, 404, "No such chat", "There is no group acme/ops.") },
+		"/none":  func(w http.ResponseWriter) { b.pages.Chats(w, pages.ChatsPage{}) },
+		"/{$}":   func(w http.ResponseWriter) { overview(t, b.pages, w, facts) },
+		"/fresh": func(w http.ResponseWriter) { overview(t, b.pages, w, pages.Overview{Now: now}) },
+		"/steps": func(w http.ResponseWriter) {
+			overview(t, b.pages, w, pages.Overview{Now: now, Steps: sampleSteps(false)})
+		},
+		"/connected": func(w http.ResponseWriter) {
+			overview(t, b.pages, w, pages.Overview{Now: now, Pending: 2, Steps: sampleSteps(true)})
+		},
+		"/approvals": func(w http.ResponseWriter) {
+			approvals(t, b.pages, w, sampleApprovals(now), "Connected Engineering to the group eng. It shares files and sessions with Ops.")
+		},
+		"/no-approvals": func(w http.ResponseWriter) { approvals(t, b.pages, w, pages.Approvals{Now: now}, "") },
+		"/link":         func(w http.ResponseWriter) { b.pages.Login(w, 403, pages.LoginPage{}) },
+		"/problem":      func(w http.ResponseWriter) { b.pages.Problem(w, 404, "No such chat", "There is no group acme/ops.") },
 		"/login": func(w http.ResponseWriter) {
 			b.pages.Login(w, 403, pages.LoginPage{Password: true, Problem: "That is not the password."})
 		},
@@ -126,6 +166,38 @@ func overview(t *testing.T, p *pages.Pages, w http.ResponseWriter, facts pages.O
 		t.Error(err)
 	}
 	p.Overview(w, pages.OverviewPage{Fragment: template.HTML(fragment)})
+}
+
+func sampleSteps(connected bool) *pages.Steps {
+	s := &pages.Steps{Platforms: []pages.Platform{
+		{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN", Where: "from @BotFather, command /newbot", Connected: connected, OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry"},
+		{Name: "Discord", Daemon: "discd", Token: "DISCORD_BOT_TOKEN", Where: "from the developer portal, Bot, Reset Token", OperatorID: "discord: and your user id (Advanced, Developer Mode on; then Copy User ID in your profile)"},
+		{Name: "Slack", Daemon: "slakd", Token: "SLACK_BOT_TOKEN", Where: "and SLACK_APP_TOKEN, from your app's page", OperatorID: "slack: and your member id (your profile, Copy member ID)"},
+	}}
+	if !connected {
+		s.Daemons = []string{"onbod"}
+		s.Platforms[2].Problem = "Slack does not accept SLACK_BOT_TOKEN: invalid_auth"
+		return s
+	}
+	s.Requests = sampleApprovals(0).Pending
+	return s
+}
+
+func sampleApprovals(now int64) pages.Approvals {
+	return pages.Approvals{
+		Now: now, Down: true, More: 3,
+		Pending: []pages.RequestLine{
+			{Code: "KQVD-4821", Chat: "telegram:-1001234567890", Kind: "group chat", Title: "Engineering: builds, releases and everything that breaks at night", Sender: "telegram:4211223344", SenderName: "Ada Lovelace",
+				Sample: "@arizuko can you say why the nightly build is red? It has been since Tuesday, and TestWriteOrder looks like it waits for a lock that no process holds.", CreatedAt: now - 90_000, DefaultFolder: "telegram-engineering-builds-releases-and-ev"},
+			{Code: "BMRT-0077", Chat: "discord:dm-99887766554433", Kind: "direct chat", CreatedAt: now - 7_200_000},
+			{Code: "XPLS-5150", Chat: "slack:C0ABC", Kind: "group chat", Title: "ops", Sender: "slack:U0AB", SenderName: "Grace", Sample: "hello", CreatedAt: now - 90_000_000, Approving: "acme/ops"},
+		},
+		Decided: []pages.RequestLine{
+			{Code: "QWRT-1234", Chat: "telegram:42", Title: "", State: "approved", Folder: "acme/eng", By: "telegram:42", DecidedAt: now - 3_600_000},
+			{Code: "ZXCV-9876", Chat: "telegram:-100777", Title: "Free coins, click here", State: "rejected", Reason: "spam", By: "web:operator", DecidedAt: now - 86_400_000},
+		},
+		Groups: []pages.GroupChats{{Folder: "acme/eng", Chats: []string{"Dev (telegram:-100)", "slack:C0DEF"}, More: 2}, {Folder: "main"}},
+	}
 }
 
 func sampleFacts(now int64) pages.Overview {

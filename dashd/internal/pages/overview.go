@@ -13,6 +13,8 @@ type Overview struct {
 	Queued  Turns
 	Waiting WaitingLine // inbound rows that are not decided
 	Unsent  WaitingLine // outbound rows that are not delivered
+	Pending int         // requests of chats that wait for an operator
+	Steps   *Steps      // nil once a chat of a platform is connected
 	Now     int64
 }
 

@@ -30,7 +30,7 @@ func New() (*Pages, error) {
 	if p.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": newTurnTable}
+	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": newTurnTable, "request": newRequestCard}
 	p.templates, err = template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse the templates: %w", err)

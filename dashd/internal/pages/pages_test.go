@@ -1,6 +1,7 @@
 package pages_test
 
 import (
+	"html/template"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -30,7 +31,21 @@ func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
 	}
 	turn := []pages.TurnLine{{ID: 1, Folder: text, Chat: text, Topic: text, State: text, Attempts: 2, Error: text}}
 	waiting := pages.WaitingLine{Rows: 1, Chat: text, Since: 1}
+	request := pages.RequestLine{
+		Code: text, Chat: text, Kind: text, Title: text, Sender: text, SenderName: text, Sample: text, DefaultFolder: text,
+		State: text, Folder: text, Reason: text, By: text,
+	}
+	noted := request
+	noted.Approving = text
+	platform := pages.Platform{Name: text, Daemon: text, Token: text, Where: text, OperatorID: text}
+	refused := platform
+	refused.Problem = text
+	steps := &pages.Steps{
+		Daemons: []string{text}, Platforms: []pages.Platform{platform, refused}, Operators: []string{text}, Invalid: []string{text},
+		Requests: []pages.RequestLine{request},
+	}
 	facts := pages.Overview{
+		Pending: 1, Steps: steps,
 		Daemons: []pages.DaemonLine{{Name: text, Connection: text, Detail: text, Version: text}}, Routes: []string{text},
 		Running: pages.Turns{Count: 1, Lines: turn}, Queued: pages.Turns{Count: 52, Lines: turn}, Waiting: waiting, Unsent: waiting, Now: 10,
 	}
@@ -47,9 +62,24 @@ func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
 		"chat": write(func(w http.ResponseWriter) {
 			p.Chat(w, pages.ChatPage{Folder: text, Name: text, Assistant: text, LastID: 7})
 		}),
+		"approvals": write(func(w http.ResponseWriter) {
+			approvals(t, p, w, pages.Approvals{
+				Pending: []pages.RequestLine{request, noted}, More: 1, Decided: []pages.RequestLine{request}, Down: true, Now: 10,
+				Groups: []pages.GroupChats{{Folder: text, Chats: []string{text}, More: 1}},
+			}, text)
+		}),
 		"overview": write(func(w http.ResponseWriter) { overview(t, p, w, facts) }),
 		"problem":  write(func(w http.ResponseWriter) { p.Problem(w, http.StatusNotFound, text, text) }),
 	}
+}
+
+func approvals(t *testing.T, p *pages.Pages, w http.ResponseWriter, a pages.Approvals, text string) {
+	t.Helper()
+	fragment, err := p.ApprovalsFragment(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Approvals(w, http.StatusOK, pages.ApprovalsPage{Fragment: template.HTML(fragment), Notice: text, Problem: text})
 }
 
 func TestPages_HostileText_Escaped(t *testing.T) {
@@ -117,6 +147,27 @@ func TestPages_Words(t *testing.T) {
 		{"a link that is used up", func(w http.ResponseWriter) { p.Login(w, 403, pages.LoginPage{}) }, "dashd login", "<form"},
 		{"a password", func(w http.ResponseWriter) { p.Login(w, 200, pages.LoginPage{Password: true, Next: "/chat/a"}) }, `name="next" value="/chat/a"`, "alert"},
 		{"the newest row", func(w http.ResponseWriter) { p.Chat(w, pages.ChatPage{Folder: "a/b", LastID: 41}) }, `data-folder="a/b" data-assistant="" data-last-id="41"`, "Password"},
+		{"no request", func(w http.ResponseWriter) { approvals(t, p, w, pages.Approvals{}, "") }, "No request is waiting", "<form method=\"post\" action=\"/approvals"},
+		{"a request", func(w http.ResponseWriter) {
+			approvals(t, p, w, pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:-5", DefaultFolder: "telegram-dev"}},
+				Groups: []pages.GroupChats{{Folder: "eng"}, {Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}}, "")
+		}, `placeholder="telegram-dev"`, "onbod is not running"},
+		{"what is shared", func(w http.ResponseWriter) {
+			approvals(t, p, w, pages.Approvals{Pending: []pages.RequestLine{{}}, Groups: []pages.GroupChats{{Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}}, "")
+		}, `<option value="ops">shared with Dev (telegram:-7) and 2 more</option>`, "shared with no other chat"},
+		{"an approval under way", func(w http.ResponseWriter) {
+			approvals(t, p, w, pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Approving: "eng"}}}, "")
+		}, "Approved into eng", "<form method=\"post\" action=\"/approvals"},
+		{"first steps", func(w http.ResponseWriter) {
+			overview(t, p, w, pages.Overview{Steps: &pages.Steps{Platforms: []pages.Platform{{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN"}}}})
+		}, "<code>TELEGRAM_BOT_TOKEN</code>", "Operators:"},
+		{"first steps, connected", func(w http.ResponseWriter) {
+			overview(t, p, w, pages.Overview{Steps: &pages.Steps{Operators: []string{"telegram:42"}, Platforms: []pages.Platform{{Name: "Telegram", Connected: true}, {Name: "Slack", Token: "SLACK_BOT_TOKEN"}}}})
+		}, "Connected to Telegram", "SLACK_BOT_TOKEN"},
+		{"first steps, a request", func(w http.ResponseWriter) {
+			overview(t, p, w, pages.Overview{Pending: 1, Steps: &pages.Steps{Requests: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:5"}}}})
+		}, `action="/approvals/ABCD-1234/approve"`, "its request appears here"},
+		{"no first steps", func(w http.ResponseWriter) { overview(t, p, w, pages.Overview{}) }, "No daemon has reported yet", "First steps"},
 		{"a fresh instance", func(w http.ResponseWriter) { overview(t, p, w, pages.Overview{Now: 1}) }, "No daemon has reported yet", "oldest"},
 		{"a daemon that is gone", func(w http.ResponseWriter) { overview(t, p, w, sampleFacts(1e12)) }, "1 down", "4 well"},
 		{"times", func(w http.ResponseWriter) { overview(t, p, w, sampleFacts(1e12)) }, `<time datetime="2001-09-09T01:42:40Z">4 min ago</time>`, "never"},

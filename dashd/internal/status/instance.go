@@ -33,6 +33,9 @@ func (d Daemon) silent(now int64) bool {
 	return d.Connection != daemon.Stopped && now-d.HeartbeatAt >= maxHeartbeatAge.Milliseconds()
 }
 
+// Daemons returns every daemon that has run, sorted by name.
+func (s *Status) Daemons(ctx context.Context) ([]Daemon, error) { return s.daemons(ctx, s.now()) }
+
 func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 	rows, err := s.cfg.Store.Daemons(ctx)
 	all := make([]Daemon, len(rows)) // an empty list in JSON, never null

@@ -73,6 +73,7 @@ type chat struct {
 	engaged msg.Engagement // zero while no group is engaged
 	work    work
 	waiting store.Waiting
+	request string // the code of the pending request of a chat without a group, "" for none
 }
 
 // Chat reports on a chat, known or not.
@@ -106,6 +107,9 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if c.group, c.current, err = s.home(ctx, c); err != nil {
 		return err
 	}
+	if c.request, err = s.request(ctx, c); err != nil {
+		return err
+	}
 	if c.topic, err = s.topic(ctx, c); err != nil {
 		return err
 	}
@@ -136,6 +140,18 @@ func (s *Status) home(ctx context.Context, c *chat) (folder string, current bool
 		}
 	}
 	return "", false, nil
+}
+
+// request returns the code of the request that waits for an operator, "" for none.
+func (s *Status) request(ctx context.Context, c *chat) (code string, err error) {
+	if c.group != "" {
+		return "", nil
+	}
+	r, err := s.cfg.Store.PendingRequest(ctx, c.ChatJID)
+	if err != nil || r == nil {
+		return "", err
+	}
+	return r.Code, nil
 }
 
 // ask asks routd for the chat's group. Routes may match by verb, so it asks about each verb that

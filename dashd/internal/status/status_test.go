@@ -494,3 +494,19 @@ func TestChat_GatedReportsAProblem_IsNoPlatform(t *testing.T) {
 		t.Errorf("the report does not begin with %q:\n%s", want, text)
 	}
 }
+
+func TestChat_RequestPending_Said(t *testing.T) {
+	f := newFixture(t)
+	f.healthy()
+	f.sql(`INSERT INTO onboarding_requests (code, chat_jid, state, created_at) VALUES ('ABCD-1234', 'telegram:5', 'pending', 1)`)
+	for chat, want := range map[string]string{"telegram:5": "Group: none yet. Request ABCD-1234 waits for an operator to approve it.\n", "telegram:6": "Group: none yet\n"} {
+		report, err := f.status.Chat(t.Context(), Where{ChatJID: chat})
+		if err != nil || !strings.Contains(report.Text+"\n", want) {
+			t.Errorf("%s: %v %s", chat, err, report.Text)
+		}
+	}
+	f.homes["telegram:5"] = "main" // a route was added by hand
+	if report, err := f.status.Chat(t.Context(), Where{ChatJID: "telegram:5"}); err != nil || strings.Contains(report.Text, "ABCD") {
+		t.Errorf("connected: %v %s", err, report.Text)
+	}
+}

@@ -48,6 +48,8 @@ func (c *chat) text() string {
 // identity names the group that answers in the chat, and its topic and session.
 func (c *chat) identity() []string {
 	switch {
+	case c.request != "":
+		return []string{"Group: none yet. Request " + plain(c.request) + " waits for an operator to approve it."}
 	case c.group == "" && !c.current:
 		return []string{"Group: not known"}
 	case c.group == "":

@@ -4,10 +4,13 @@ import "./time.js";
 import { Stream } from "./stream.js";
 
 const facts = document.getElementById("facts");
+let shown = "";
 
 function show({ html }) {
+  if (html === shown) return; // a click that has begun must find its button
+  shown = html;
   // The new links get the focus of the old ones.
-  const links = () => [...facts.querySelectorAll("a, [tabindex]")];
+  const links = () => [...facts.querySelectorAll("a, button, [tabindex]")];
   const focused = links().indexOf(document.activeElement);
   facts.innerHTML = html; // rendered by the server from templates that escape
   links()[focused]?.focus({ preventScroll: true });

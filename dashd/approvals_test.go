@@ -1,0 +1,183 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+)
+
+// onbod is a fake of the daemon that decides requests.
+type onbod struct {
+	*httptest.Server
+	mu    sync.Mutex
+	calls []string // path and body of each POST
+	err   error    // what it answers
+}
+
+func newOnbod(t *testing.T) *onbod {
+	o := &onbod{}
+	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case r.Header.Get("Authorization") != "Bearer "+secret:
+			httpx.Error(w, apierr.New(apierr.Unauthorized, "wrong secret"))
+		case r.Method == http.MethodGet:
+			_, _ = io.WriteString(w, `{"requests":[{"code":"ABCD-1234","default_folder":"telegram-dev"}]}`)
+		default:
+			o.calls = append(o.calls, r.URL.Path+" "+strings.TrimSpace(string(body)))
+			if o.err != nil {
+				httpx.Error(w, o.err)
+				return
+			}
+			httpx.JSON(w, http.StatusOK, map[string]string{"text": "Connected `Dev` to the group eng. It shares files and sessions with `Ops`."})
+		}
+	}))
+	t.Cleanup(o.Close)
+	return o
+}
+
+// request stores a pending request of a chat with a hostile title.
+func request(t *testing.T, data, code, chat string) {
+	t.Helper()
+	shell(t, data, `INSERT INTO onboarding_requests (code, chat_jid, kind, sender, sender_name, title, sample, state, created_at)
+		VALUES (?, ?, 'group', 'telegram:42', 'Ada', ?, ?, 'pending', ?)`, code, chat, "Dev\u202e<script>alert(1)</script>\n", strings.Repeat("<b>hi</b>\n", 100), 1_000)
+}
+
+func TestApprovals_Forms_AreDecidedByOnbod(t *testing.T) {
+	data := dataFolder(t)
+	request(t, data, "ABCD-1234", "telegram:-5")
+	shell(t, data, `INSERT INTO routes (match, target) VALUES ('chat_jid=telegram:-7 verb=mention', 'main'), ('chat_jid=telegram:-7', 'main#observe'), ('', 'daemon:onbod')`)
+	shell(t, data, `INSERT INTO chats (jid, platform, kind, title) VALUES ('telegram:-7', 'telegram', 'group', 'Ops')`)
+	o := newOnbod(t)
+	p := serve(t, data, "ONBOD_URL="+o.URL)
+	b := p.operator()
+	page := b.must(200, "GET", "/approvals", "").body
+	for _, want := range []string{
+		"ABCD-1234", "Dev&lt;script&gt;alert(1)&lt;/script&gt;", "group chat, <bdi>telegram:-5</bdi>", "<bdi>Ada</bdi> (<bdi>telegram:42</bdi>)",
+		`placeholder="telegram-dev"`, `<option value="main">shared with Ops (telegram:-7)</option>`, "onbod is not running",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	if n := strings.Count(page, "&lt;b&gt;hi"); strings.ContainsAny(page, "\u202e") || n == 0 || n > 31 {
+		t.Errorf("the sample is shown %d times", n)
+	}
+	a := b.form("/approvals/ABCD-1234/approve", url.Values{"folder": {" eng "}})
+	if a.status != 200 || !strings.Contains(a.body, "Connected Dev to the group eng. It shares files and sessions with Ops.") {
+		t.Errorf("approved: %d %s", a.status, a.body)
+	}
+	b.form("/approvals/ABCD-1234/reject", url.Values{"reason": {"no <b>"}})
+	for i, want := range []map[string]string{
+		{"code": "ABCD-1234", "folder": "eng", "by": "web:operator"}, {"code": "ABCD-1234", "reason": "no <b>", "by": "web:operator"},
+	} {
+		path, body, _ := strings.Cut(o.calls[i], " ")
+		var got map[string]string
+		if err := json.Unmarshal([]byte(body), &got); err != nil || path != []string{"/approve", "/reject"}[i] {
+			t.Errorf("call %s: %v", o.calls[i], err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestApprovals_Refusals_AreShown(t *testing.T) {
+	data := dataFolder(t)
+	request(t, data, "ABCD-1234", "telegram:-5")
+	o := newOnbod(t)
+	p := serve(t, data, "ONBOD_URL="+o.URL)
+	b := p.operator()
+	for _, test := range []struct {
+		err    error
+		status int
+		want   string
+	}{
+		{apierr.New(apierr.BadRequest, "folder \"../x\" <b> is no folder"), 400, "is no folder"},
+		{apierr.New(apierr.Conflict, "request ABCD-1234 was approved by telegram:42"), 409, "was approved by telegram:42"},
+		{apierr.New(apierr.NotFound, "there is no request"), 404, "there is no request"},
+		{apierr.New(apierr.Unavailable, "starting"), 503, "onbod does not answer: start it, then decide again"},
+	} {
+		o.err = test.err
+		a := b.form("/approvals/ABCD-1234/approve", url.Values{"folder": {"../x"}})
+		if a.status != test.status || !strings.Contains(a.body, test.want) || !strings.Contains(a.body, "ABCD-1234") || strings.Contains(a.body, "<b>") {
+			t.Errorf("%v: %d %s", test.err, a.status, a.body)
+		}
+	}
+	o.Close()
+	if a := b.form("/approvals/ABCD-1234/approve", nil); a.status != 503 || !strings.Contains(a.body, "start it, then decide again") {
+		t.Errorf("down: %d %s", a.status, a.body)
+	}
+	calls := len(o.calls)
+	for name, a := range map[string]answer{
+		"a stranger":   p.browser().form("/approvals/ABCD-1234/approve", nil),
+		"another site": b.do("POST", "/approvals/ABCD-1234/approve", "folder=eng", "Content-Type: application/x-www-form-urlencoded", "Origin: https://evil.example"),
+		"too long":     b.form("/approvals/ABCD-1234/approve", url.Values{"folder": {strings.Repeat("x", maxForm)}}),
+	} {
+		if a.status != map[string]int{"a stranger": 401, "another site": 403, "too long": 400}[name] {
+			t.Errorf("%s: %d", name, a.status)
+		}
+	}
+	if len(o.calls) != calls {
+		t.Errorf("onbod was called: %q", o.calls[calls:])
+	}
+}
+
+func TestApprovals_Events_ShowNewAndDecided(t *testing.T) {
+	data := dataFolder(t)
+	p := serve(t, data)
+	next := p.operator().events("/approvals/events")
+	if html := next("approvals"); !strings.Contains(html, "No request is waiting") {
+		t.Errorf("at first: %s", html)
+	}
+	request(t, data, "ABCD-1234", "telegram:-5")
+	wait := func(want string) {
+		t.Helper()
+		for {
+			switch html := next("approvals"); {
+			case html == "":
+				t.Fatalf("the stream ended before %q", want)
+			case strings.Contains(html, want):
+				return
+			}
+		}
+	}
+	wait("/approvals/ABCD-1234/approve")
+	shell(t, data, `UPDATE onboarding_requests SET state = 'rejected', decided_by = 'telegram:42', decided_at = 2000, reason = 'spam'`)
+	wait("rejected")
+}
+
+func TestOverview_FirstSteps_GoOnceAChatIsConnected(t *testing.T) {
+	data := dataFolder(t)
+	p := serve(t, data, "OPERATORS=telegram:@ada")
+	b := p.operator()
+	has := func(page string, want bool, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			if strings.Contains(page, text) != want {
+				t.Errorf("%q: want %t in %s", text, want, page)
+			}
+		}
+	}
+	page := b.must(200, "GET", "/", "").body
+	has(page, true, "First steps", "routd, gated, onbod", "TELEGRAM_BOT_TOKEN", "telegram:@ada is no id of telegram", "its request appears here")
+	shell(t, data, `INSERT INTO daemons (name, started_at, heartbeat_at, connection, detail) VALUES ('slakd', 0, ?, 'bad_credentials', 'invalid_auth')`, p.Now().UnixMilli())
+	request(t, data, "ABCD-1234", "telegram:-5")
+	shell(t, data, `INSERT INTO routes (match, target) VALUES ('', 'daemon:onbod')`)
+	page = b.must(200, "GET", "/", "").body
+	has(page, true, "First steps", "slakd: invalid_auth", `action="/approvals/ABCD-1234/approve"`, `<a href="/approvals">1</a>`)
+	shell(t, data, `INSERT INTO routes (match, target) VALUES ('chat_jid=telegram:-5', 'main')`)
+	has(b.must(200, "GET", "/", "").body, false, "First steps", "TELEGRAM_BOT_TOKEN")
+}

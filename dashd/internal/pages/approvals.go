@@ -1,0 +1,113 @@
+package pages
+
+import (
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+)
+
+// Approvals is the requests of chats that want to be connected. Texts of requests are those of strangers.
+// Times are unix ms.
+type Approvals struct {
+	Pending []RequestLine // the newest first
+	More    int           // pending requests that are not listed
+	Decided []RequestLine
+	Groups  []GroupChats // that a chat may be connected to
+	Down    bool         // onbod does not run: nothing can be decided
+	Now     int64
+}
+
+// RequestLine is one request.
+type RequestLine struct {
+	Code, Chat, Kind   string
+	Title              string
+	Sender, SenderName string
+	Sample             string
+	CreatedAt          int64
+
+	DefaultFolder string // of a pending one, "" if it is not known
+	Approving     string // the folder of one that is being approved
+
+	State, Folder, Reason, By string // of a decided one
+	DecidedAt                 int64
+}
+
+// Name is the chat's title, else its address.
+func (r RequestLine) Name() string { return title(r.Title, r.Chat) }
+
+// GroupChats is a group and the chats that share its files and sessions.
+type GroupChats struct {
+	Folder string
+	Chats  []string // in words
+	More   int      // chats that are not listed
+}
+
+// Label names the chats on one line.
+func (g GroupChats) Label() string {
+	if len(g.Chats) == 0 {
+		return "shared with no other chat"
+	}
+	text := "shared with " + strings.Join(g.Chats, ", ")
+	if g.More > 0 {
+		text += fmt.Sprintf(" and %d more", g.More)
+	}
+	return text
+}
+
+// ApprovalsPage is the page of the requests. Fragment comes from ApprovalsFragment; Notice and Problem are
+// what became of the form that was sent, "" for none.
+type ApprovalsPage struct {
+	Fragment        template.HTML
+	Notice, Problem string
+}
+
+// ApprovalsFragment renders what changes on the page of the requests.
+func (p *Pages) ApprovalsFragment(a Approvals) (string, error) {
+	var b strings.Builder
+	if err := p.templates.ExecuteTemplate(&b, "requests.html", a); err != nil {
+		return "", fmt.Errorf("render the requests: %w", err)
+	}
+	return b.String(), nil
+}
+
+// Approvals writes the page of the requests.
+func (p *Pages) Approvals(w http.ResponseWriter, status int, page ApprovalsPage) {
+	p.page(w, status, "approvals.html", page)
+}
+
+// Steps lead an operator to the first chat of a platform that is connected.
+type Steps struct {
+	Daemons   []string      // that should run and do not
+	Platforms []Platform    // the adapters
+	Operators []string      // OPERATORS
+	Invalid   []string      // those of them that name no user, with the reason
+	Requests  []RequestLine // that wait, at most a few
+}
+
+// Platform is an adapter. Problem is why it is not connected, "" while it was not started.
+type Platform struct {
+	Name, Daemon, Token string
+	Where               string // where the token comes from
+	OperatorID          string // how an operator finds their own id there
+	Connected           bool
+	Problem             string
+}
+
+// Connected reports whether an adapter is connected.
+func (s Steps) Connected() bool {
+	for _, p := range s.Platforms {
+		if p.Connected {
+			return true
+		}
+	}
+	return false
+}
+
+// requestCard is a pending request as a template shows it.
+type requestCard struct {
+	RequestLine
+	Now int64
+}
+
+func newRequestCard(r RequestLine, now int64) requestCard { return requestCard{r, now} }
