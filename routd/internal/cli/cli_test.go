@@ -80,6 +80,10 @@ func TestCommands_Output(t *testing.T) {
 	}{
 		{[]string{"groups", "list"}, "no groups: add one"},
 		{[]string{"routes", "list"}, "no routes: add one"},
+		{[]string{"groups", "add", "main", "--if-none"}, "group main is registered"},
+		{[]string{"groups", "add", "other", "--if-none"}, ""},
+		{[]string{"groups", "show", "main"}, "folder: main"},
+		{[]string{"groups", "rm", "main"}, "removed group main"},
 		{[]string{"groups", "add", "acme/eng", "--name", "Eng \x1b[2J", "--config", `{"observe":"none"}`}, "group acme/eng is registered"},
 		{[]string{"groups", "add", "--name=Acme", "acme"}, "group acme is registered"},
 		{[]string{"groups", "add", "--name=Acme", "acme"}, "group acme is registered"},

@@ -40,12 +40,19 @@ func (c *verbs) listGroups(ctx context.Context, args []string, out io.Writer) er
 }
 
 func (c *verbs) addGroup(ctx context.Context, args []string, out io.Writer) error {
-	line := c.Line("groups add FOLDER [--name NAME] [--config JSON]", out)
+	line := c.Line("groups add FOLDER [--name NAME] [--config JSON] [--if-none]", out)
+	ifNone := line.Bool("if-none", false, "only if no group is registered yet")
 	name := line.String("name", "", "what users call it")
 	config := line.String("config", "", `its settings, e.g. '{"agent":{"model":"m"}}'`)
 	folder, err := c.oneFolder(line, args)
 	if err != nil {
 		return err
+	}
+	if *ifNone {
+		var answer struct{ Groups []msg.Group }
+		if err := c.Call(ctx, http.MethodGet, groupsPath, nil, &answer); err != nil || len(answer.Groups) > 0 {
+			return err
+		}
 	}
 	// Not msg.Group: clients do not set created_at.
 	group := map[string]any{"folder": folder, "name": *name}
