@@ -2,10 +2,13 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 MODULES := $(patsubst ./%,%,$(shell go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p'))
 
-.PHONY: build run unit setup test race lint vuln tidy bench fuzz faults soak verify clean help
+.PHONY: build dist run unit setup test race lint vuln tidy bench fuzz faults soak verify clean help
 
 build: ## all programs into bin/
 	umask 022 && go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION) -X main.buildVersion=$(VERSION)" -o bin/ ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/oneshot ./deploy/launcher
+
+dist: ## static programs and the context of the images, into dist/; needs busybox and docker's client
+	deploy/docker/dist.sh '$(VERSION)'
 
 run: build ## everything on this machine, until Ctrl-C; takes the environment
 	@exec bin/launcher
@@ -49,7 +52,7 @@ verify: lint test race bench faults ## what .ci/run does, at full length: about 
 	$(MAKE) soak FOR=10m
 
 clean:
-	rm -rf bin
+	rm -rf bin dist
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
