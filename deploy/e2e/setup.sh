@@ -21,6 +21,9 @@ need pasta passt
 need ip iproute2
 need dockerd docker.io
 need docker docker.io
+need docker-compose docker-compose
+need busybox busybox-static
+need systemd-analyze systemd
 need jq jq
 need python3 python3
 need ssh openssh-client

@@ -1,0 +1,321 @@
+package compose
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/fakes/telegram"
+)
+
+// maxImage is above what the daemons take, 80 MB.
+const maxImage = 200 << 20
+
+// An operator's first day with Compose, step by step on one instance: each step needs the ones before.
+func TestCompose_FirstDay(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	t.Cleanup(i.down)
+	env := []string{"ARIZUKO_DATA=" + i.data, "DASH_PUBLIC_URL=http://" + i.host + ":8083"}
+	i.configure(env...)
+
+	for _, step := range []struct {
+		name string
+		run  func(*testing.T, *instance)
+	}{
+		{"programs are static", programsAreStatic},
+		{"images are built without a network", imagesAreBuilt},
+		{"up without a key answers in the web chat", upWithoutKey},
+		{"a killed daemon is restarted", killedIsRestarted},
+		{"a refused configuration does not loop fast", refusedDoesNotLoop},
+		{"restart of an adapter loses and repeats nothing", restartOfAdapter},
+		{"agents in containers", agentsInContainers},
+		{"a stop is clean", stopIsClean},
+	} {
+		if !t.Run(step.name, func(t *testing.T) { step.run(t, i.in(t)) }) {
+			return
+		}
+	}
+}
+
+// in is the same instance in a subtest.
+func (i *instance) in(t *testing.T) *instance {
+	same := *i
+	same.t = t
+	return &same
+}
+
+func programsAreStatic(t *testing.T, i *instance) {
+	programs, err := filepath.Glob(i.clone + "/dist/bin/*")
+	if err != nil || len(programs) < len(daemons)+1 {
+		t.Fatalf("%q, %v", programs, err)
+	}
+	for _, path := range programs {
+		file, err := elf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if libraries, err := file.ImportedLibraries(); err != nil || len(libraries) > 0 || file.Section(".interp") != nil {
+			t.Errorf("%s is linked with %q, %v", path, libraries, err)
+		}
+		file.Close()
+		info, err := buildinfo.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(info.String(), "timetzdata") {
+			t.Errorf("%s has no time zones: %s", path, info)
+		}
+	}
+}
+
+func imagesAreBuilt(t *testing.T, i *instance) {
+	i.compose("build", "migrate", "gated")
+	i.engine.Docker(t, "build", "--target", "demo", "-t", "arizuko-demo", i.clone+"/dist")
+	for _, image := range []string{"arizuko", "arizuko-gated", "arizuko-demo"} {
+		size, err := strconv.Atoi(i.engine.Docker(t, "image", "inspect", "--format", "{{.Size}}", image))
+		if err != nil || size > maxImage {
+			t.Errorf("%s has %d bytes, %v", image, size, err)
+		}
+	}
+	version := func(args ...string) string {
+		return i.engine.Docker(t, append([]string{"run", "--rm", "--network=none", "--user=1234:1234", "--read-only"}, args...)...)
+	}
+	i.until("a container to print its version", func() bool {
+		return strings.Contains(version("--entrypoint=/bin/routd", "arizuko", "--version"), "trial")
+	})
+	for program, want := range map[string]string{
+		"sh": "28", "docker": "Docker version", "cat": "BEGIN CERTIFICATE",
+	} {
+		script := map[string]string{"sh": "echo $((4*7))", "docker": "docker --version", "cat": "cat /etc/ssl/certs/ca-certificates.crt"}[program]
+		if out := version("--entrypoint=/bin/sh", "arizuko-gated", "-c", script); !strings.Contains(out, want) {
+			t.Errorf("%s in gated's image: %.200s", program, out)
+		}
+	}
+}
+
+var (
+	essential = []string{"routd", "gated", "dashd"}
+	loginLink = regexp.MustCompile(`log in: (http://\S+)`)
+)
+
+func upWithoutKey(t *testing.T, i *instance) {
+	i.up()
+	i.waitHealthy(essential...)
+	i.until("the group main", func() bool { return len(i.query(`SELECT folder FROM registered_groups`)) == 1 })
+	link := loginLink.FindStringSubmatch(i.compose("logs", "--no-color", "dashd"))
+	if link == nil {
+		t.Fatalf("no login link in the log of dashd:\n%s", i.logs("dashd"))
+	}
+	if answer := i.chat(i.browser(link[1]), "hello from compose"); !strings.Contains(answer, "You said: hello from compose") {
+		t.Errorf("answer %q", answer)
+	}
+	if up := i.inspect("teled", "{{.State.Status}}"); up != "" {
+		t.Errorf("teled is %s without its profile", up)
+	}
+	for _, service := range essential {
+		if user := i.inspect(service, "{{.Config.User}} {{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}}"); user != "1000:1000 true [ALL]" {
+			t.Errorf("%s runs with %s", service, user)
+		}
+	}
+	info, err := os.Stat(i.data)
+	if err != nil || info.Mode().Perm() != 0o700 || owner(info) != daemonsUser {
+		t.Errorf("the data folder is %v of %v, %v", info.Mode(), info.Sys(), err)
+	}
+}
+
+// chat writes a message in the web chat of the group main and returns the answer to it.
+func (i *instance) chat(client *http.Client, text string) (answer string) {
+	i.t.Helper()
+	url := fmt.Sprintf("http://%s:%d/chat/main/messages", i.host, ports["dashd"])
+	body, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	res, err := client.Post(url, "application/json", bytes.NewReader(body))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if said, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusAccepted {
+		i.t.Fatalf("POST %s: %s %s", url, res.Status, said)
+	}
+	i.until(fmt.Sprintf("an answer to %q", text), func() bool {
+		res, err := client.Get(url)
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var page struct {
+			Messages []struct{ Direction, Content string }
+		}
+		if err := json.NewDecoder(res.Body).Decode(&page); err != nil {
+			i.t.Fatal(err)
+		}
+		for _, m := range page.Messages {
+			if m.Direction == "out" && strings.Contains(m.Content, text) {
+				answer = m.Content
+			}
+		}
+		return answer != ""
+	})
+	return answer
+}
+
+func killedIsRestarted(t *testing.T, i *instance) {
+	for _, service := range []string{"gated", "dashd"} {
+		pid, err := strconv.Atoi(i.inspect(service, "{{.State.Pid}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		i.until(service+" to be restarted", func() bool { return i.restarts(service) > 0 })
+	}
+	i.waitHealthy("gated", "dashd")
+}
+
+// refusedDoesNotLoop starts discd, whose token is the empty file that make dist makes.
+func refusedDoesNotLoop(t *testing.T, i *instance) {
+	began := time.Now()
+	i.up("discd")
+	i.until("discd to be restarted three times", func() bool { return i.restarts("discd") >= 3 })
+	if state := i.inspect("discd", "{{.State.ExitCode}}"); state != "78" {
+		t.Errorf("discd ended with %s", state)
+	}
+	if log := i.logs("discd"); !strings.Contains(log, "DISCORD_BOT_TOKEN_FILE: /run/secrets/discord_bot_token is empty") {
+		t.Errorf("log of discd:\n%s", log)
+	}
+	// The pauses are 0.1 s, 0.2 s, 0.4 s and so on, up to a minute.
+	limit, pauses := 1, 100*time.Millisecond
+	for ; pauses < time.Since(began); pauses = 2*pauses + 100*time.Millisecond {
+		limit++
+	}
+	if n := i.restarts("discd"); n > limit+1 {
+		t.Errorf("%d restarts within %s", n, time.Since(began))
+	}
+	i.compose("stop", "-t", "15", "discd")
+	i.compose("rm", "-f", "discd")
+}
+
+// restartOfAdapter restarts teled twice while a user writes.
+func restartOfAdapter(t *testing.T, i *instance) {
+	platform := chatsim.NewTelegram(chatsim.Size{}, telegram.Options{})
+	t.Cleanup(func() { platform.Close() })
+	env, err := platform.Serve(i.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice := platform.NewDM("Alice")
+	settings := []string{"ARIZUKO_DATA=" + i.data, "DASH_PUBLIC_URL=http://" + i.host + ":8083", "COMPOSE_PROFILES=telegram"}
+	for _, entry := range env {
+		if token, ok := strings.CutPrefix(entry, platform.Info().TokenEnv+"="); ok {
+			i.writeSecret("telegram_bot_token", token)
+		} else {
+			settings = append(settings, entry)
+		}
+	}
+	i.configure(settings...)
+	i.up()
+	i.waitHealthy(append(essential, "teled")...)
+	i.compose("exec", "-T", "routd", "/bin/routd", "routes", "add", "--match", "chat_jid="+alice.Chat, "--target", "main")
+
+	restarted := make(chan struct{})
+	go func() {
+		defer close(restarted)
+		for range 2 {
+			i.start("restart", "-t", "15", "teled")
+		}
+	}()
+	var texts []string
+	for during := true; during || len(texts) < 20; {
+		text := fmt.Sprintf("note %d.", len(texts))
+		if _, err := platform.Do(chatsim.Action{Conversation: alice, Verb: msg.VerbMessage, Text: text}); err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text)
+		select {
+		case <-restarted:
+			during = false
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	i.waitHealthy("teled")
+	i.wantOneAnswerEach(platform, texts)
+}
+
+func (i *instance) wantOneAnswerEach(platform *chatsim.Telegram, texts []string) {
+	i.t.Helper()
+	i.until("all messages to be stored", func() bool {
+		return i.query(`SELECT count(*) FROM messages WHERE direction = 'in' AND platform = 'telegram'`)[0] == strconv.Itoa(len(texts))
+	})
+	i.waitDelivered()
+	last := -1
+	for n, text := range texts {
+		answers := 0
+		for at, a := range platform.Arrivals() {
+			if strings.Contains(a.Text, "You said: "+text) || strings.Contains(a.Text, "\n"+text) {
+				answers++
+				if at < last {
+					i.t.Errorf("%q is answered before the one before it", text)
+				}
+				last = at
+			}
+		}
+		if answers != 1 {
+			i.t.Errorf("%q, number %d of %d, has %d answers", text, n, len(texts), answers)
+		}
+	}
+}
+
+// agentsInContainers gives gated the engine's socket, as deploy/compose/agents.yml does.
+func agentsInContainers(t *testing.T, i *instance) {
+	socket := strings.TrimPrefix(i.engine.Host, "unix://")
+	info, err := os.Stat(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.configure("COMPOSE_FILE=docker-compose.yml:deploy/compose/agents.yml", "ARIZUKO_DATA="+i.data, "DASH_PUBLIC_URL=http://"+i.host+":8083",
+		"DOCKER_SOCKET="+socket, fmt.Sprintf("DOCKER_GID=%d", info.Sys().(*syscall.Stat_t).Gid), "AGENT_NETWORK=none")
+	i.up()
+	i.waitHealthy(essential...)
+	i.compose("exec", "-T", "gated", "/bin/gated", "check")
+	client := i.browser(strings.TrimSpace(i.compose("exec", "-T", "dashd", "/bin/dashd", "login")))
+	if answer := i.chat(client, "hello from a container"); !strings.Contains(answer, "You said: hello from a container") {
+		t.Errorf("answer %q", answer)
+	}
+	agents := i.engine.Docker(t, "ps", "--filter", "label=arizuko.instance", "--format", "{{.Image}}")
+	if agents != "arizuko-demo" {
+		t.Errorf("containers of agents: %q", agents)
+	}
+	if runtime := i.query(`SELECT runtime FROM runs ORDER BY id DESC LIMIT 1`); runtime[0] != "docker" {
+		t.Errorf("the last run is of %q", runtime)
+	}
+}
+
+func stopIsClean(t *testing.T, i *instance) {
+	i.compose("stop", "-t", "15")
+	for _, service := range essential {
+		if code := i.inspect(service, "{{.State.ExitCode}}"); code != "0" {
+			t.Errorf("%s ended with %s", service, code)
+		}
+	}
+	if left := i.engine.Docker(t, "ps", "--quiet", "--filter", "label=arizuko.instance"); left != "" {
+		t.Errorf("containers of agents: %q", left)
+	}
+}

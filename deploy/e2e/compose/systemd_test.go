@@ -1,0 +1,126 @@
+package compose
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/testkit/need"
+)
+
+// units copies deploy/systemd with a program of this machine in place of those in /opt.
+func units(t *testing.T) (dir string) {
+	t.Helper()
+	dir, from := t.TempDir(), repository(t)+"/deploy/systemd"
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	services, err := filepath.Glob(dir + "/*.service")
+	if err != nil || len(services) == 0 {
+		t.Fatal(services, err)
+	}
+	for _, path := range services {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = regexp.MustCompile(`/opt/arizuko/bin/\S+`).ReplaceAll(content, []byte("/bin/true"))
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func analyze(dir string, args ...string) (string, error) {
+	cmd := exec.Command("systemd-analyze", args...)
+	cmd.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+dir+":")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func unitNames() []string {
+	names := []string{"arizuko.target", "arizuko-migrate.service"}
+	for _, daemon := range daemons {
+		names = append(names, "arizuko@"+daemon+".service")
+	}
+	return names
+}
+
+func TestSystemd_Units_AreValid(t *testing.T) {
+	t.Parallel()
+	need.Program(t, "systemd-analyze", "systemd")
+	dir := units(t)
+	verify := append([]string{"verify", "--man=no"}, unitNames()...)
+	if out, err := analyze(dir, verify...); err != nil || out != "" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	dropIn := dir + "/arizuko@gated.service.d/broken.conf"
+	if err := os.WriteFile(dropIn, []byte("[Service]\nNoSuchSetting=yes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := analyze(dir, verify...); !strings.Contains(out, "NoSuchSetting") {
+		t.Errorf("a mistake in the drop-in of gated is not found: %q", out)
+	}
+}
+
+// merged are a unit's settings, those of its drop-in last.
+func merged(t *testing.T, files ...string) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for _, file := range files {
+		for line := range strings.Lines(readFile(t, "deploy/systemd/"+file)) {
+			name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+			if ok && !strings.HasPrefix(name, "#") {
+				all[name] = append(all[name], value)
+			}
+		}
+	}
+	return all
+}
+
+func TestSystemd_Daemons_RestartAndAreConfined(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string][]string{
+		"a daemon": {"arizuko@.service"}, "gated": {"arizuko@.service", "arizuko@gated.service.d/agents.conf"},
+	} {
+		s := merged(t, files...)
+		for setting, want := range map[string]string{
+			"Restart": "on-failure", "RestartPreventExitStatus": "78", "StartLimitIntervalSec": "0", "TimeoutStopSec": "15",
+			"User": "arizuko", "StateDirectory": "arizuko", "StateDirectoryMode": "0700", "UMask": "0077", "Environment": "ARIZUKO_DATA=" + dataPath,
+			"NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "CapabilityBoundingSet": "", "PrivateTmp": "yes",
+		} {
+			if got := s[setting]; len(got) != 1 || got[0] != want {
+				t.Errorf("%s: %s=%q, want %q", name, setting, got, want)
+			}
+		}
+		if !slices.Contains(strings.Fields(s["After"][0]), "arizuko-migrate.service") {
+			t.Errorf("%s does not start after the migration", name)
+		}
+	}
+	gated := merged(t, "arizuko@gated.service.d/agents.conf")
+	if !slices.Equal(gated["Delegate"], []string{"yes"}) || !slices.Equal(gated["KillMode"], []string{"mixed"}) || gated["SupplementaryGroups"] != nil {
+		t.Errorf("gated: %q", gated)
+	}
+}
+
+func TestSystemd_Target_WantsWhatNeedsNoToken(t *testing.T) {
+	t.Parallel()
+	want := []string{"arizuko-migrate.service"}
+	adapters := []string{"discd", "slakd", "teled"}
+	for _, daemon := range daemons {
+		if !slices.Contains(adapters, daemon) {
+			want = append(want, "arizuko@"+daemon+".service")
+		}
+	}
+	got := strings.Fields(merged(t, "arizuko.target")["Wants"][0])
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the target wants %q, want %q", got, want)
+	}
+}
