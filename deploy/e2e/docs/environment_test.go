@@ -22,7 +22,7 @@ func TestPages_EnvironmentVariables_Exist(t *testing.T) {
 		for _, name := range shouted.FindAllString(read(t, path), -1) {
 			known[name], known[name+"_FILE"] = true, true
 		}
-	}, ".go")
+	}, ".go", "docker-compose.yml", "deploy/docker/dist.sh")
 	walk(t, ".", func(page string) {
 		for _, code := range codes(read(t, page)) {
 			if m := variable.FindStringSubmatch(code); m != nil && !known[m[1]] {
