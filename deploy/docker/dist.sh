@@ -58,7 +58,7 @@ mkdir -p "$dist/bin"
 # timetzdata embeds the time zones.
 CGO_ENABLED=1 go build -trimpath -tags sqlite_omit_load_extension,netgo,osusergo,timetzdata \
   -ldflags "-s -w -linkmode external -extldflags -static -X arizuko/pkg/buildinfo.version=$version -X main.buildVersion=$version" \
-  -o "$dist/bin/" ./gated ./routd $([ ! -d onbod ] || echo ./onbod) ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo
+  -o "$dist/bin/" ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo
 
 # What every image has. The engine mounts files below etc and sbin, and makes folders that are
 # missing readable by root alone.

@@ -67,7 +67,7 @@ func newInstance(t *testing.T) *instance {
 		host: fmt.Sprintf("127.70.%d.%d", os.Getpid()>>8&255, 1+os.Getpid()%254),
 	}
 	i.shell(repository(t), `mkdir "$1" && git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$1"`, i.clone)
-	i.shell(i.clone, "make dist VERSION=trial")
+	i.shell(i.clone, "make dist VERSION=compose-test")
 	return i
 }
 
@@ -86,7 +86,7 @@ func (i *instance) shell(dir, script string, args ...string) string {
 // tryCompose runs docker-compose in the clone.
 func (i *instance) tryCompose(args ...string) (string, error) {
 	cmd := exec.Command("docker-compose", args...)
-	cmd.Dir, cmd.Env = i.clone, append(i.engine.Environ(), "HOME="+i.clone, "COMPOSE_PROJECT_NAME=trial")
+	cmd.Dir, cmd.Env = i.clone, append(i.engine.Environ(), "HOME="+i.clone, "COMPOSE_PROJECT_NAME=arizuko")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -108,9 +108,6 @@ func (i *instance) configure(env ...string) {
 	var project map[string]any
 	if err := yaml.Unmarshal([]byte(i.compose("config")), &project); err != nil {
 		i.t.Fatal(err)
-	}
-	if _, err := os.Stat(i.clone + "/onbod"); err != nil {
-		delete(project["services"].(map[string]any), "onbod") // TODO
 	}
 	for _, service := range project["services"].(map[string]any) {
 		i.onHost(service.(map[string]any))

@@ -22,8 +22,12 @@ import (
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 
-// maxImage is above what the daemons take, 80 MB.
-const maxImage = 200 << 20
+const (
+	// maxImage is above what the daemons take, 80 MB.
+	maxImage = 200 << 20
+	// maxTurns is below the turns that a sender has within an hour, 60.
+	maxTurns = 50
+)
 
 // An operator's first day with Compose, step by step on one instance: each step needs the ones before.
 func TestCompose_FirstDay(t *testing.T) {
@@ -61,7 +65,7 @@ func (i *instance) in(t *testing.T) *instance {
 
 func programsAreStatic(t *testing.T, i *instance) {
 	programs, err := filepath.Glob(i.clone + "/dist/bin/*")
-	if err != nil || len(programs) < len(daemons)+1 {
+	if err != nil || len(programs) != len(daemons)+2 {
 		t.Fatalf("%q, %v", programs, err)
 	}
 	for _, path := range programs {
@@ -96,7 +100,7 @@ func imagesAreBuilt(t *testing.T, i *instance) {
 		return i.engine.Docker(t, append([]string{"run", "--rm", "--network=none", "--user=1234:1234", "--read-only"}, args...)...)
 	}
 	i.until("a container to print its version", func() bool {
-		return strings.Contains(version("--entrypoint=/bin/routd", "arizuko", "--version"), "trial")
+		return strings.Contains(version("--entrypoint=/bin/routd", "arizuko", "--version"), "compose-test")
 	})
 	for program, want := range map[string]string{
 		"sh": "28", "docker": "Docker version", "cat": "BEGIN CERTIFICATE",
@@ -109,7 +113,7 @@ func imagesAreBuilt(t *testing.T, i *instance) {
 }
 
 var (
-	essential = []string{"routd", "gated", "dashd"}
+	essential = []string{"routd", "gated", "onbod", "dashd"}
 	loginLink = regexp.MustCompile(`log in: (http://\S+)`)
 )
 
@@ -243,7 +247,7 @@ func restartOfAdapter(t *testing.T, i *instance) {
 		}
 	}()
 	var texts []string
-	for during := true; during || len(texts) < 20; {
+	for during := true; during && len(texts) < maxTurns; {
 		text := fmt.Sprintf("note %d.", len(texts))
 		if _, err := platform.Do(chatsim.Action{Conversation: alice, Verb: msg.VerbMessage, Text: text}); err != nil {
 			t.Fatal(err)
@@ -252,9 +256,10 @@ func restartOfAdapter(t *testing.T, i *instance) {
 		select {
 		case <-restarted:
 			during = false
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(300 * time.Millisecond):
 		}
 	}
+	<-restarted
 	i.waitHealthy("teled")
 	i.wantOneAnswerEach(platform, texts)
 }
