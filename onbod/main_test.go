@@ -66,8 +66,13 @@ func TestServe_AnswersWithTheSecretAlone(t *testing.T) {
 		t.Errorf("%+v", asked)
 	}
 	var raw httpx.Raw
-	if err := client.Do(ctx, http.MethodGet, "/metrics", nil, &raw); err != nil || !strings.Contains(string(raw), `arizuko_onboarding_requests_total{result="created"} 1`) {
-		t.Errorf("metrics: %v\n%s", err, raw)
+	if err := client.Do(ctx, http.MethodGet, "/metrics", nil, &raw); err != nil {
+		t.Error(err)
+	}
+	for _, line := range []string{`arizuko_onboarding_requests_total{result="created"} 1`, "arizuko_onboarding_pending 1", "arizuko_onboarding_oldest_seconds "} {
+		if !strings.Contains(string(raw), line) {
+			t.Errorf("metrics: no %s in\n%s", line, raw)
+		}
 	}
 	client.Secret = "guess"
 	if err := client.Do(ctx, http.MethodPost, "/v1/requests", ask, nil); err == nil {

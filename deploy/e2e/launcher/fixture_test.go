@@ -19,7 +19,7 @@ import (
 // parallel is how many instances run at once.
 const parallel = "4"
 
-var programs = harness.NewPrograms("", "arizuko/routd", "arizuko/gated", "arizuko/migrations/cmd/migrate",
+var programs = harness.NewPrograms("", "arizuko/routd", "arizuko/gated", "arizuko/onbod", "arizuko/migrations/cmd/migrate",
 	"arizuko/deploy/agents/demo", "arizuko/deploy/launcher")
 
 // TestMain builds the programs. Under the name of dashd the test binary is a helper process, a fake

@@ -198,8 +198,8 @@ func TestDefaultFolder_ValidAndNew(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	titles := map[string]string{
-		"Family": "telegram-family", "  Ünïted Kïngdöm! ": "telegram-united-kingdom", "Семья": "telegram-100", "../../etc/passwd": "telegram-etc-passwd",
-		"": "telegram-100", "---": "telegram-100", strings.Repeat("long ", 30): "telegram-long-long-long-long-long-long-long-long-l", "Żółć 2": "telegram-zolc-2",
+		"Family": "telegram-family", "  Ünïted Kïngdöm! ": "telegram-united-kingdom", "Семья": "telegram-sem-ia", "家庭": "telegram-jia-ting", "😀": "telegram-100", "_x_": "telegram-x", "Q&A": "telegram-qanda", "../../etc/passwd": "telegram-etc-passwd",
+		"": "telegram-100", "---": "telegram-100", strings.Repeat("long ", 30): "telegram-long-long-long-long-long-long-long-long", "Żółć 2": "telegram-zolc-2",
 	}
 	for title, want := range titles {
 		got := baseFolder(&store.Request{ChatJID: family, Title: title})

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gosimple/slug"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -62,36 +64,12 @@ func baseFolder(r *store.Request) string {
 	if name == "" && r.Kind == msg.ChatDM {
 		name = r.SenderName
 	}
-	return cmp.Or(slug(platform), "chat") + "-" + cmp.Or(slug(name), slug(room), "chat")
+	return cmp.Or(segment(platform), "chat") + "-" + cmp.Or(segment(name), segment(room), "chat")
 }
 
-// slug keeps what a folder may have of a text, in lower case, with dashes for the rest.
-func slug(text string) string {
-	var b strings.Builder
-	dash := false
-	for _, r := range strings.ToLower(text) {
-		plain := unaccented(r)
-		if !('a' <= plain && plain <= 'z' || '0' <= plain && plain <= '9') {
-			dash = b.Len() > 0
-			continue
-		}
-		if b.Len() >= maxSlug {
-			break
-		}
-		if dash {
-			b.WriteByte('-')
-			dash = false
-		}
-		b.WriteRune(plain)
-	}
-	return b.String()
-}
-
-// unaccented returns the letter of a to z that a common accented letter is made of.
-func unaccented(r rune) rune {
-	const accented, plain = "àáâãäåąçćčèéêëęěìíîïłñńňòóôõöøřśšùúûüůýÿźżž", "aaaaaaaccceeeeeeiiiilnnnoooooorssuuuuuyyzzz"
-	if i := strings.IndexRune(accented, r); i >= 0 && r > 127 {
-		return rune(plain[len([]rune(accented[:i]))])
-	}
-	return r
+// segment is a text of a user as a part of a folder: a to z, digits, "-" and "_", other scripts by the
+// letters that they sound like; "" if nothing is left.
+func segment(text string) string {
+	s := slug.Make(clean(text, maxName))
+	return strings.Trim(s[:min(len(s), maxSlug)], "-_")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/pkg/metrics"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
@@ -73,7 +74,29 @@ func New(cfg Config, st *store.Store, routd Routd, log *slog.Logger, reg prometh
 		o.results.WithLabelValues(result)
 	}
 	reg.MustRegister(o.results)
+	o.gauges(reg)
 	return o
+}
+
+// gauges registers what is read from the rows.
+func (o *Onboarding) gauges(reg prometheus.Registerer) {
+	pending := prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_onboarding_pending", Help: "Requests that wait for an operator."})
+	oldest := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "arizuko_onboarding_oldest_seconds", Help: "Age of the oldest request that waits, 0 without one.",
+	})
+	metrics.FromRows(reg, func(ctx context.Context) error {
+		requests, err := o.st.PendingRequests(ctx)
+		if err != nil {
+			return err
+		}
+		now, since := o.now(), o.now()
+		for _, r := range requests {
+			since = min(since, r.CreatedAt)
+		}
+		pending.Set(float64(len(requests)))
+		oldest.Set(float64(now-since) / 1000)
+		return nil
+	}, pending, oldest)
 }
 
 func (o *Onboarding) now() int64 { return o.cfg.Now().UnixMilli() }
