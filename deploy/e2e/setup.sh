@@ -29,12 +29,20 @@ need python3 python3
 need ssh openssh-client
 need setpriv util-linux
 need sqlite3 sqlite3
+need promtool prometheus
 
 if [ ${#packages[@]} -gt 0 ]; then
   install="apt-get install -y ${packages[*]}"
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     printf 'tests need programs that are not installed; on Debian run: sudo %s\n' "$install" >&2
     exit 1
+  fi
+  # Installed to be run by tests: nothing is to start at its installation, Prometheus for one would.
+  policy=/usr/sbin/policy-rc.d
+  if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' >$policy
+    chmod +x $policy
+    trap 'rm -f $policy' EXIT
   fi
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive $install -qq

@@ -12,7 +12,7 @@ import (
 )
 
 // products are the folders whose programs operators run.
-var products = []string{"pkg", "gated", "routd", "dashd", "teled", "discd", "slakd", "deploy/launcher", "migrations"}
+var products = []string{"pkg", "gated", "routd", "onbod", "dashd", "teled", "discd", "slakd", "deploy/launcher", "migrations"}
 
 // notRun are folders below them that only tests and tools link.
 var notRun = []string{

@@ -21,7 +21,7 @@ const (
 	parallel = "12"
 )
 
-var programs = harness.NewPrograms("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/dashd", "arizuko/teled", "arizuko/discd",
+var programs = harness.NewPrograms("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd", "arizuko/teled", "arizuko/discd",
 	"arizuko/slakd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
