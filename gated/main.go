@@ -145,6 +145,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, Now: g.Now}, g.Store, g.Log, g.Metrics)
 	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(g.Router.With(httpx.Bearer(g.Secret)))
 	g.report(nil)
+	g.Ready.Wait("start", "gated is starting: it ends the agents of the process before it", nil)
 	return g.agents.Recover(ctx)
 }
 

@@ -131,6 +131,7 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 	if err := p.waitSchema(ctx, o); err != nil {
 		return err
 	}
+	p.Ready.Wait("start", o.Name+" is starting", nil) // it waits for the schema no longer
 	secret, err := o.Base.Secret()
 	if err != nil {
 		return &ExitError{ExitRefused, err}
@@ -148,7 +149,9 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 	}
 	p.Stop.Add("store", func(context.Context) error { return p.Store.Close() })
 	p.Heartbeat = NewHeartbeat(o.Name, buildinfo.Version(), p.Log, func(ctx context.Context, row store.Daemon) error {
-		return p.Store.Write(ctx, func(tx *store.Tx) error { return tx.Heartbeat(row) })
+		err := p.Store.Write(ctx, func(tx *store.Tx) error { return tx.Heartbeat(row) })
+		p.Ready.Wait("database", store.Reason(err), err)
+		return err
 	})
 	p.Metrics.MustRegister(p.Heartbeat)
 	return nil

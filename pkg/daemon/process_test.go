@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"net"
@@ -166,6 +167,59 @@ func TestStart_NotMigrated_Waits(t *testing.T) {
 	}
 	migrate(t, data)
 	if err := <-started; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadyz_UnusableDatabase_SaysSo(t *testing.T) {
+	data := dataFolder(t)
+	migrate(t, data)
+	o := options(data)
+	o.Addr = freeAddr(t)
+	p, err := daemon.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, body := fetch(t, "http://"+string(o.Addr)+"/readyz"); body != o.Name+" is starting\n" {
+		t.Errorf("before it runs: %s", body)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	await := func(code int, text string) {
+		t.Helper()
+		for range 2000 {
+			p.Heartbeat.Report(daemon.Connected, time.Now().String()) // a change is written at once
+			got, body := fetch(t, "http://"+string(o.Addr)+"/readyz")
+			if got == code && strings.HasPrefix(body, text) {
+				return
+			}
+		}
+		t.Fatalf("not answered: %d %s", code, text)
+	}
+	await(200, "ok")
+	db, err := sql.Open("sqlite3", o.Base.DBPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, step := range []struct {
+		change string
+		code   int
+		text   string
+	}{
+		{`ALTER TABLE daemons RENAME TO gone`, 503, "the database cannot be used"},
+		{`ALTER TABLE gone RENAME TO daemons`, 200, "ok"},
+		{`CREATE TRIGGER full BEFORE INSERT ON daemons BEGIN SELECT RAISE(ABORT, 'no'); END`, 503, "the database cannot be used"},
+		{`DROP TRIGGER full`, 200, "ok"},
+	} {
+		if _, err := db.Exec(step.change); err != nil {
+			t.Fatal(err)
+		}
+		await(step.code, step.text)
+	}
+	cancel()
+	if err := <-done; err != nil {
 		t.Error(err)
 	}
 }

@@ -32,6 +32,23 @@ var ErrRefused = errors.New("write refused by the database")
 // stack. It is also an ErrRefused.
 var ErrPanic = errors.New("panic")
 
+// errUnopened is the reason of a file that cannot be opened.
+var errUnopened = errors.New("database not readable: check the owner and mode of the data folder and of arizuko.db*")
+
+// Reason says in words for an operator, without a path or a row, why the database cannot be used; "" for no error.
+func Reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	err = explain(err)
+	for _, known := range []error{ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, errUnopened} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "the database cannot be used: `dashd doctor` says more"
+}
+
 // explain puts what an operator can do before the driver's error.
 func explain(err error) error {
 	var se sqlite3.Error
@@ -44,6 +61,8 @@ func explain(err error) error {
 	switch se.Code {
 	case sqlite3.ErrCorrupt, sqlite3.ErrNotADB:
 		return fmt.Errorf("%w (%w)", ErrDamaged, err)
+	case sqlite3.ErrCantOpen, sqlite3.ErrAuth:
+		return fmt.Errorf("%w (%w)", errUnopened, err)
 	case sqlite3.ErrReadonly, sqlite3.ErrPerm:
 		return fmt.Errorf("%w (%w)", ErrReadOnly, err)
 	case sqlite3.ErrBusy, sqlite3.ErrLocked:

@@ -5,8 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
+
+	"github.com/mattn/go-sqlite3"
 )
 
 // schemaPoll is how often a waiting daemon reads the schema's version.
@@ -43,8 +46,11 @@ func WaitSchema(ctx context.Context, path string, built int, waiting func(reason
 // schemaReason reads the schema's version once and returns the reason to wait, ""
 // for none. The reason names no path and no error; cause does.
 func schemaReason(ctx context.Context, path string, built int) (reason string, cause, err error) {
-	if _, err := os.Stat(path); err != nil {
+	switch _, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
 		return "there is no database yet: run `migrate up`", err, nil
+	case err != nil:
+		return errUnopened.Error(), err, nil
 	}
 	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))
 	if err != nil {
@@ -55,6 +61,8 @@ func schemaReason(ctx context.Context, path string, built int) (reason string, c
 	var dirty bool
 	err = db.QueryRowContext(ctx, `SELECT version, dirty FROM schema_migrations LIMIT 1`).Scan(&version, &dirty)
 	switch {
+	case err != nil && !unmigrated(err):
+		return Reason(err), err, nil
 	case err != nil:
 		return "the database is not migrated yet: run `migrate up`", err, nil
 	case dirty:
@@ -69,6 +77,12 @@ func schemaReason(ctx context.Context, path string, built int) (reason string, c
 		return "", nil, fmt.Errorf("%w (it was built for schema %d, the floor is %d)", ErrSchemaRefused, built, floor)
 	}
 	return "", nil, nil
+}
+
+// unmigrated reports whether a table or row is missing, as opposed to a file that cannot be read.
+func unmigrated(err error) bool {
+	var se sqlite3.Error
+	return errors.Is(err, sql.ErrNoRows) || errors.As(err, &se) && se.Code == sqlite3.ErrError
 }
 
 func withCause(reason string, cause error) string {

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,27 @@ func TestWaitSchema(t *testing.T) {
 				t.Errorf("error %v has no reason", err)
 			}
 		})
+	}
+}
+
+func TestWaitSchema_UnusableFile_SaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	damaged := filepath.Join(t.TempDir(), "damaged.db")
+	if err := os.WriteFile(damaged, bytes.Repeat([]byte("no database "), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(t.TempDir(), "none.db"): "there is no database yet: run `migrate up`",
+		damaged:                               "database damaged: stop all daemons and restore a backup",
+		damaged + "/arizuko.db":               "database not readable: check the owner and mode",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+		got := ""
+		_ = store.WaitSchema(ctx, path, migrations.Latest(), func(reason string, _ error) { got = reason; cancel() })
+		cancel()
+		if !strings.HasPrefix(got, want) || strings.Contains(got, path) {
+			t.Errorf("%s: waits for %q, want %q", path, got, want)
+		}
 	}
 }
 
