@@ -74,7 +74,6 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*onbod, error) {
 		Operators: cfg.Operators, TTL: cfg.TTL, MaxPerSender: cfg.MaxPerSender, MaxPerHour: cfg.MaxPerHour, MaxPending: cfg.MaxPending,
 		Groups: cfg.GroupsDir(), Now: p.Now,
 	}, p.Store, onboarding.RoutdClient{Client: routd}, p.Log, p.Metrics, p.Ready.Note)
-	measure(p)
 	a := api.API{Onboarding: o, Store: p.Store, TTL: cfg.TTL}
 	a.Mount(p.Router.With(httpx.Bearer(p.Secret)))
 	p.Heartbeat.Report(daemon.Connected, "")
