@@ -117,6 +117,9 @@ func TestFile_Services_AreConfined(t *testing.T) {
 		if s.User != user || !slices.Equal(s.CapAdd, added) {
 			t.Errorf("%s runs as %s with %v", name, s.User, s.CapAdd)
 		}
+		if s.PullPolicy != "never" || s.Build == nil {
+			t.Errorf("%s may run an image of a registry", name)
+		}
 		if s.Logging == nil || s.Logging.Options["max-size"] == "" || s.Logging.Options["max-file"] == "" {
 			t.Errorf("%s may write any amount of log", name)
 		}
@@ -217,7 +220,7 @@ func TestFile_Environment_HasEveryVariableOfTheDaemon(t *testing.T) {
 			}
 		}
 		for variable := range environment {
-			if !known[variable] && !(name == "dashd" && slices.Contains(ofDoctor, variable)) {
+			if doctors := name == "dashd" && slices.Contains(ofDoctor, variable); !known[variable] && !doctors {
 				t.Errorf("%s: %s is set, and %s does not read it", name, variable, name)
 			}
 		}

@@ -44,7 +44,6 @@ type instance struct {
 	clone  string
 	data   string
 	host   string
-	env    []string // lines of .env
 }
 
 // newInstance copies the repository and runs make dist.
@@ -104,7 +103,7 @@ func (i *instance) compose(args ...string) string {
 // which becomes the file in use.
 func (i *instance) configure(env ...string) {
 	i.t.Helper()
-	i.write(".env", env)
+	i.write(".env", append(env, "COMPOSE_PROFILES=telegram,discord,slack")) // config shows services of these only
 	var project map[string]any
 	if err := yaml.Unmarshal([]byte(i.compose("config")), &project); err != nil {
 		i.t.Fatal(err)
@@ -125,6 +124,7 @@ func (i *instance) configure(env ...string) {
 // onHost moves a service to the machine's network.
 func (i *instance) onHost(service map[string]any) {
 	delete(service, "ports")
+	delete(service, "networks")
 	if service["network_mode"] == nil {
 		service["network_mode"] = "host"
 	}
@@ -171,18 +171,20 @@ func (i *instance) writeSecret(name, value string) {
 // up starts services, all by default.
 func (i *instance) up(services ...string) {
 	i.t.Helper()
-	i.start(append([]string{"up", "-d", "-t", "15"}, services...)...)
+	if err := i.tryStart(append([]string{"up", "-d", "-t", "15"}, services...)...); err != nil {
+		i.t.Fatalf("%v\n%s", err, i.logs())
+	}
 }
 
-func (i *instance) start(args ...string) {
-	i.t.Helper()
+// tryStart runs a command of docker-compose that starts containers.
+func (i *instance) tryStart(args ...string) error {
 	for try := 1; ; try++ {
 		out, err := i.tryCompose(args...)
 		switch {
 		case err == nil:
-			return
+			return nil
 		case try == maxStarts || !strings.Contains(out, "permission denied"):
-			i.t.Fatalf("docker-compose %q: %v\n%s\n%s", args, err, out, i.logs())
+			return fmt.Errorf("docker-compose %q: %w\n%s", args, err, out)
 		}
 		args = []string{"up", "-d", "-t", "15"}
 	}
@@ -207,7 +209,7 @@ func (i *instance) down() {
 // inspect returns what the engine knows of a service's container, "" if there is none.
 func (i *instance) inspect(service, format string) string {
 	i.t.Helper()
-	id, err := i.tryCompose("ps", "-q", service)
+	id, err := i.tryCompose("ps", "-a", "-q", service)
 	if err != nil || strings.TrimSpace(id) == "" {
 		return ""
 	}

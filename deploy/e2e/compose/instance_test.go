@@ -5,6 +5,7 @@ import (
 	"debug/buildinfo"
 	"debug/elf"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -239,27 +240,33 @@ func restartOfAdapter(t *testing.T, i *instance) {
 	i.waitHealthy(append(essential, "teled")...)
 	i.compose("exec", "-T", "routd", "/bin/routd", "routes", "add", "--match", "chat_jid="+alice.Chat, "--target", "main")
 
-	restarted := make(chan struct{})
+	restarted := make(chan error, 1)
 	go func() {
-		defer close(restarted)
-		for range 2 {
-			i.start("restart", "-t", "15", "teled")
-		}
+		err := i.tryStart("restart", "-t", "15", "teled")
+		restarted <- errors.Join(err, i.tryStart("restart", "-t", "15", "teled"))
 	}()
 	var texts []string
-	for during := true; during && len(texts) < maxTurns; {
+	write := func() {
 		text := fmt.Sprintf("note %d.", len(texts))
 		if _, err := platform.Do(chatsim.Action{Conversation: alice, Verb: msg.VerbMessage, Text: text}); err != nil {
 			t.Fatal(err)
 		}
 		texts = append(texts, text)
+	}
+	for during := true; during; {
+		if len(texts) < maxTurns {
+			write()
+		}
 		select {
-		case <-restarted:
+		case err := <-restarted:
+			if err != nil {
+				t.Fatal(err)
+			}
 			during = false
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
-	<-restarted
+	write() // after both
 	i.waitHealthy("teled")
 	i.wantOneAnswerEach(platform, texts)
 }
