@@ -8,6 +8,7 @@ require (
 	github.com/gosimple/slug v1.15.0
 	github.com/prometheus/client_golang v1.25.0
 	go.uber.org/goleak v1.3.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -32,7 +31,7 @@ func serve(t *testing.T, routd func(a routeapi.Approval) (status int, body any))
 	t.Cleanup(client.HTTP.CloseIdleConnections)
 	o := onboarding.New(onboarding.Config{
 		Operators: map[string]bool{"telegram:42": true}, TTL: time.Hour, MaxPerSender: 2, MaxPerHour: 9, MaxPending: 9, Groups: t.TempDir(), Now: time.Now,
-	}, st, onboarding.RoutdClient{Client: client}, slog.New(slog.NewTextHandler(io.Discard, nil)), prometheus.NewRegistry(), func(...string) {})
+	}, st, onboarding.RoutdClient{Client: client}, slog.New(slog.DiscardHandler), prometheus.NewRegistry(), func(...string) {})
 	a := api.API{Onboarding: o, Store: st, TTL: time.Hour}
 	served := chi.NewRouter()
 	a.Mount(served)

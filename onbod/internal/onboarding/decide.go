@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -174,7 +175,11 @@ func (o *Onboarding) connect(ctx context.Context, r *store.Request, first bool) 
 		}
 		return Decided{}, stillPending(r, err)
 	case err != nil:
-		o.log.Warn("approval waits for routd", "chat", r.ChatJID, "folder", r.Folder, "err", err)
+		level := slog.LevelDebug // one line for an approval, not one for each try
+		if first {
+			level = slog.LevelWarn
+		}
+		o.log.Log(ctx, level, "approval waits for routd", "chat", r.ChatJID, "folder", r.Folder, "err", err)
 		return Decided{}, fmt.Errorf("%w: %w", errUnanswered, err)
 	}
 	failpoint.At(failpoint.Connected)

@@ -130,7 +130,7 @@ func (o *Onboarding) report(waiting int) {
 		o.notes()
 		return
 	}
-	o.notes(fmt.Sprintf("%d approved requests wait for routd: it does not answer", waiting))
+	o.notes(fmt.Sprintf("routd does not answer: approvals that wait for it: %d", waiting))
 }
 
 // expire ends requests that are older than the TTL, and returns the others.
