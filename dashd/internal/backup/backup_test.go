@@ -528,6 +528,30 @@ func TestRestore_FolderHoldsInstance_NeedsForceAndKeepsIt(t *testing.T) {
 	}
 }
 
+func TestRestore_TwiceInOneSecond_KeepsBoth(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	source := i.backup()
+	i.ok(i.st.Close())
+	now := time.Now()
+	aside := map[string]bool{}
+	for range 3 {
+		r := restoration(i.data, source)
+		r.Force, r.Now = true, func() time.Time { return now }
+		done, err := r.Run(t.Context())
+		i.ok(err)
+		aside[done.Aside] = true
+	}
+	for name := range aside {
+		if _, err := os.Stat(filepath.Join(name, databaseName)); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(aside) != 3 {
+		t.Errorf("moved to %v", aside)
+	}
+}
+
 func TestRestore_DaemonRuns_Refused(t *testing.T) {
 	t.Parallel()
 	i := newInstance(t)

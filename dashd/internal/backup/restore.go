@@ -166,8 +166,19 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 	if err := r.complete(ctx, e, s); err != nil {
 		return nil, err
 	}
-	p := &replacement{Summary: s, Aside: asidePrefix + r.Now().UTC().Format("20060102T150405Z")}
+	p := &replacement{Summary: s, Aside: asideName(root, asidePrefix+r.Now().UTC().Format("20060102T150405Z"))}
 	return p, p.write(root)
+}
+
+// asideName returns a name that nothing has: two restores may be of one second.
+func asideName(root *os.Root, first string) string {
+	name := first
+	for n := 2; ; n++ {
+		if _, err := root.Lstat(name); err != nil {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", first, n)
+	}
 }
 
 const unfinished = `A restore of a backup is under way here, or was interrupted: this data folder is not whole.

@@ -67,6 +67,13 @@ func NewPrograms(tags string, packages ...string) *Programs {
 	return &Programs{build: sync.OnceValues(func() (string, error) { return Build(tags, packages...) })}
 }
 
+// NewProgramsWith describes programs that go builds with further flags.
+func NewProgramsWith(flags []string, packages ...string) *Programs {
+	return &Programs{build: sync.OnceValues(func() (string, error) {
+		return build("", slices.Concat(raceFlag, flags), packages)
+	})}
+}
+
 // WithoutRace are programs without the race detector, which takes several times their memory. The
 // caller removes the folder.
 func WithoutRace(packages ...string) *Programs {

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,15 @@ func (f *Fixture) open() {
 	f.Adapter, err = foreign.Open(f.Data, func(daemon string, err error) { f.T.Errorf("poke %s: %v", daemon, err) })
 	f.OK(err)
 	f.Routd = f.Client(Routd)
+}
+
+// Reopen closes the database, calls a function that may replace it, and opens it again.
+func (f *Fixture) Reopen(replace func()) {
+	f.T.Helper()
+	f.OK(errors.Join(f.Adapter.Close(), f.Store.Close(), f.DB.Close()))
+	f.Adapter, f.Store, f.DB = nil, nil, nil
+	replace()
+	f.open()
 }
 
 // Client is a client of a daemon's HTTP API that shows the secret.

@@ -74,6 +74,9 @@ func NewIn(parent, bin string) (*Instance, error) {
 // Program is the path of a program.
 func (i *Instance) Program(name string) string { return filepath.Join(i.bin, name) }
 
+// UsePrograms makes further starts run the programs in another folder, as an upgrade does. Running ones stay.
+func (i *Instance) UsePrograms(bin string) { i.bin = bin }
+
 // Database is the path of the database.
 func (i *Instance) Database() string { return filepath.Join(i.Data, "arizuko.db") }
 

@@ -1,0 +1,17 @@
+// Package upkeep drills what operators do to a running instance: backup and restore, upgrade and rollback.
+package upkeep
+
+import (
+	"os"
+	"testing"
+
+	"arizuko/deploy/e2e/harness"
+)
+
+// parallel is how many tests run at once.
+const parallel = "3"
+
+var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/routd", "arizuko/dashd", "arizuko/teled",
+	"arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
+
+func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
