@@ -1,0 +1,151 @@
+package platforms
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/deploy/e2e/harness"
+	fp "arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+)
+
+// TestOnboarding_UnknownChats_ApprovedInChat: an operator connects a direct chat and a group, and
+// rejects a third chat, all by commands in the operator's own chat.
+func TestOnboarding_UnknownChats_ApprovedInChat(t *testing.T) {
+	t.Parallel()
+	for name, newPlatform := range map[string]func() chatsim.Platform{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := newInstance(t)
+			onboarding(i.serve(newPlatform()))
+		})
+	}
+}
+
+func onboarding(f *fixture) {
+	f.start(harness.Routd, f.info.Daemon)
+	f.waitConnection("connected")
+	f.say(f.dm, "/ping")
+	f.waitStored("/ping")
+	f.Instance.Env = append(f.Instance.Env, "OPERATORS="+f.Value(`SELECT sender FROM messages WHERE content = '/ping'`))
+	f.Restart(harness.Gated)
+	f.Restart(harness.Onbod)
+	f.waitArrival("pong")
+
+	ada := f.NewDM("Ada")
+	f.say(ada, "one")
+	code := f.waitCode("one")
+	f.waitArrivalIn(ada, code)  // the notice
+	f.waitArrivalIn(f.dm, code) // and the operator's
+	f.say(ada, "two")
+	f.waitParked("two")
+	f.say(f.dm, "/approve "+code)
+	f.waitArrivalIn(f.dm, "new group")
+	f.wantAnswer("one", ada, f.info.DM)
+	f.wantAnswer("two", ada, f.info.DM)
+
+	group := f.NewGroup("team")
+	f.ask(group, "what broke?")
+	code = f.waitCode("what broke?")
+	f.waitArrivalIn(f.dm, code)
+	f.say(f.dm, "/approve "+code+" team")
+	f.waitAnswer("what broke?")
+
+	eve := f.NewDM("Eve")
+	f.say(eve, "let me in")
+	code = f.waitCode("let me in")
+	f.say(f.dm, "/reject "+code+" not now")
+	f.waitArrivalIn(eve, "not now")
+	f.Until("the message to be dropped", func() bool {
+		return f.Value(`SELECT disposition || '/' || reason FROM messages WHERE content = 'let me in'`) == "dropped/rejected"
+	})
+	f.wantOneAnswerEach([]string{"one", "two", "what broke?"})
+	if plain, _ := f.copies("let me in"); plain != 0 {
+		f.T.Error("the rejected chat got an answer")
+	}
+}
+
+// waitCode waits until a message is parked, and returns the code of its chat's request.
+func (f *fixture) waitCode(text string) (code string) {
+	f.T.Helper()
+	f.waitParked(text)
+	return f.Value(`SELECT code FROM onboarding_requests r JOIN messages m ON m.chat_jid = r.chat_jid WHERE r.state = 'pending' AND m.content = ?`, text)
+}
+
+func (f *fixture) waitParked(text string) {
+	f.T.Helper()
+	f.Until(fmt.Sprintf("%q to be parked", text), func() bool {
+		return f.Value(`SELECT disposition FROM messages WHERE direction = 'in' AND content = ?`, text) == string(msg.Onboarding)
+	})
+}
+
+// waitArrivalIn waits for a message of the bot in a chat that contains a text.
+func (f *fixture) waitArrivalIn(in chatsim.Conversation, text string) {
+	f.T.Helper()
+	f.Until(fmt.Sprintf("%q to arrive in %s", text, in.Chat), func() bool {
+		return slices.ContainsFunc(f.Arrivals(), func(a chatsim.Arrival) bool { return a.Chat == in.Chat && strings.Contains(a.Text, text) })
+	})
+}
+
+// TestOnboarding_CrashAtEachStep_AnswersOnceInOrder kills gated, onbod or routd at each step of an
+// approval.
+func TestOnboarding_CrashAtEachStep_AnswersOnceInOrder(t *testing.T) {
+	t.Parallel()
+	steps := map[string][]fp.Point{
+		harness.Gated: {fp.Requested, fp.Decide.Before(), fp.Decide.After(), fp.TakeUp.Before(), fp.TakeUp.After(), fp.PutTurn.Before()},
+		harness.Onbod: {fp.PutRequest.Before(), fp.PutRequest.After(), fp.NoteApproval.Before(), fp.NoteApproval.After(),
+			fp.Connected, fp.DecideRequest.Before(), fp.DecideRequest.After()},
+		harness.Routd: {fp.ConnectChat.Before(), fp.ConnectChat.After()},
+	}
+	for daemon, points := range steps {
+		for _, point := range points {
+			t.Run(daemon+" "+string(point), func(t *testing.T) {
+				t.Parallel()
+				crashOnboarding(t, daemon, point)
+			})
+		}
+	}
+}
+
+func crashOnboarding(t *testing.T, daemon string, point fp.Point) {
+	const operator, newcomer = "telegram:99", "telegram:7"
+	f := harness.NewFixture(t, programs, harness.Options{Env: []string{"OPERATORS=" + operator}, MaxWait: maxWait})
+	f.Migrate()
+	for _, name := range []string{harness.Routd, harness.Gated, harness.Onbod} {
+		if name == daemon {
+			f.Restart(name, "FAILPOINT="+string(point))
+		} else {
+			f.Restart(name)
+		}
+	}
+	revive := func() { // what a supervisor does
+		if !f.Instance.Running(daemon) {
+			f.Restart(daemon)
+		}
+	}
+	says := func(chat, text string) { f.Put(msg.Message{ChatJID: chat, Sender: chat, Content: text}) }
+	says(newcomer, "one")
+	says(newcomer, "two")
+	f.Until("both rows to be parked", func() bool {
+		revive()
+		return f.Value(`SELECT count(*) FROM messages WHERE disposition = 'onboarding'`) == "2"
+	})
+	code := f.Value(`SELECT code FROM onboarding_requests WHERE state = 'pending'`)
+	says(operator, "/approve "+code)
+	says(newcomer, "three")
+	f.Until("the request to be approved, and its rows to be decided", func() bool {
+		revive()
+		return f.Value(`SELECT state FROM onboarding_requests WHERE code = ?`, code) == "approved" &&
+			f.Value(`SELECT count(*) FROM messages WHERE direction = 'in' AND (disposition IS NULL OR disposition = 'onboarding')`) == "0"
+	})
+	f.WantEchoes(newcomer, "one", "two", "three")
+	if n := f.Value(`SELECT count(*) FROM onboarding_requests`); n != "1" {
+		t.Errorf("%s requests, want one", n)
+	}
+	if n := f.Value(`SELECT count(*) FROM messages WHERE chat_jid = ? AND direction = 'out' AND source = 'notice'`, newcomer); n != "2" {
+		t.Errorf("%s notices in the chat, want the request's and the greeting", n)
+	}
+}
