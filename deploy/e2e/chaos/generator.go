@@ -61,6 +61,8 @@ type generator struct {
 	mutating  []chatsim.Conversation      // users change messages, so only the rows are checked
 	web       map[string]*webSender       // by JID
 	foreign   *foreignChat
+	approver  *approver // nil: there are no unknown chats
+	unknown   int       // chats that no route led to a group
 	failure   firstError
 	hostile   bool // some messages make the agent fail
 
@@ -109,6 +111,9 @@ func (g *generator) run(ctx context.Context) {
 		all.Go(func() { s.run(ctx) })
 	}
 	all.Go(func() { g.foreign.deliver(ctx, g.failure.set) })
+	if g.approver != nil {
+		all.Go(func() { g.approver.run(ctx) })
+	}
 	all.Wait()
 }
 
@@ -116,6 +121,10 @@ func (g *generator) run(ctx context.Context) {
 func (g *generator) act(ctx context.Context) {
 	if g.random.IntN(5) == 0 {
 		g.mutate(ctx)
+		return
+	}
+	if g.approver != nil && g.unknown < maxUnknown && g.random.IntN(20) == 0 {
+		g.writeFromUnknown(ctx, 1+g.random.IntN(4))
 		return
 	}
 

@@ -45,7 +45,7 @@ const logTail = 4000
 var platformSize = chatsim.Size{DMs: 12, Groups: 6}
 
 // daemons of the instance, in starting order.
-var daemons = []string{"routd", "gated", "dashd", "teled", "discd", "slakd"}
+var daemons = []string{"routd", "gated", "onbod", "dashd", "teled", "discd", "slakd"}
 
 // newPlatforms makes the simulated platforms. Frequent kills need more retries of Slack, and a Discord
 // that notices sooner that its client is gone.
@@ -75,7 +75,7 @@ type loadedInstance struct {
 
 // build builds the programs, with failpoints.
 func build() (bin string, err error) {
-	return harness.Build("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/dashd", "arizuko/migrations/cmd/migrate",
+	return harness.Build("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd", "arizuko/migrations/cmd/migrate",
 		"arizuko/deploy/agents/demo", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
 }
 
@@ -86,7 +86,7 @@ func start(ctx context.Context, bin string, seed uint64, env ...string) (*loaded
 		return nil, err
 	}
 	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(seed, 0)), platforms: newPlatforms(), outages: map[chatsim.Platform]outage{}}
-	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn",
+	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn", "REQUESTS_PER_SENDER=1000000", "REQUESTS_PER_HOUR=1000000",
 		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
 	if err := l.setUp(ctx); err != nil {
 		return nil, errors.Join(err, l.tearDown())
@@ -127,12 +127,17 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 		return err
 	}
 
+	onbod, err := l.instance.Client("onbod")
+	if err != nil {
+		return err
+	}
 	adapter, err := foreign.Open(l.instance.Data, func(string, error) {}) // pokes to killed daemons fail
 	if err != nil {
 		return err
 	}
 	l.load = newGenerator(rand.New(rand.NewPCG(l.random.Uint64(), 0)), l.platforms, dashd,
 		&foreignChat{adapter: adapter})
+	l.load.approver = &approver{onbod: onbod}
 	running, stop := context.WithCancel(ctx)
 	l.stop = stop
 	l.background.Go(func() { l.load.run(running) })
@@ -149,7 +154,10 @@ func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client) 
 		}
 	}
 
-	all := append([]msg.Route{{Match: "platform=matrix room=" + provokedRoom + "*", Target: provokedGroup}}, routes("matrix", "dm-*")...)
+	all := append([]msg.Route{
+		{Match: "platform=matrix room=" + provokedRoom + "*", Target: provokedGroup},
+		{Match: "platform=matrix room=" + unknownRoom + "*", Target: "daemon:onbod"},
+	}, routes("matrix", "dm-*")...)
 	for _, p := range l.platforms {
 		all = append(all, routes(p.Info().Platform, p.Info().DMPattern)...)
 		for _, c := range p.Conversations() {
@@ -221,7 +229,7 @@ type progress struct {
 }
 
 func (l *loadedInstance) readProgress() (p progress, err error) {
-	err = l.db.QueryRow(`SELECT (SELECT count(*) FROM messages WHERE direction = 'in' AND disposition IS NULL)
+	err = l.db.QueryRow(`SELECT (SELECT count(*) FROM messages WHERE direction = 'in' AND (disposition IS NULL OR disposition = 'onboarding'))
 		+ (SELECT count(*) FROM turns WHERE ended_at IS NULL)
 		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending'))
 		+ (SELECT count(*) FROM messages WHERE pending_files > 0 AND files_wanted = 1),
@@ -279,9 +287,10 @@ func (l *loadedInstance) diagnostics() string {
 	var all strings.Builder
 	for _, query := range []string{
 		`SELECT 'turn', id, run_id, folder, chat_jid, topic, state, attempts, not_before, created_at FROM turns WHERE ended_at IS NULL`,
+		`SELECT 'request', code, chat_jid, state, folder, decided_by FROM onboarding_requests WHERE state = 'pending'`,
 		`SELECT 'run', id, folder, topic, pid, started_at, closed_at FROM runs WHERE ended_at IS NULL`,
 		`SELECT 'row', id, chat_jid, direction, disposition, out_state, content FROM messages WHERE disposition IS NULL AND direction = 'in'
-			OR out_state IN ('queued', 'sending')`,
+			OR disposition = 'onboarding' OR out_state IN ('queued', 'sending')`,
 	} {
 		open, err := invariants.Lines(l.db, query)
 		if err != nil {

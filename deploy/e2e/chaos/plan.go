@@ -27,10 +27,11 @@ var adapterPoints = slices.Concat([]fp.Point{fp.Received, fp.Sending, fp.Sent},
 
 // pathPoints are all failpoints on the path of a message, by daemon.
 var pathPoints = map[string][]fp.Point{
-	"gated": slices.Concat([]fp.Point{fp.Read, fp.Resolved, fp.Spawned, fp.Piping, fp.Framed, fp.Exited, fp.Recovering, fp.Checkpoint},
+	"gated": slices.Concat([]fp.Point{fp.Read, fp.Resolved, fp.Requested, fp.Spawned, fp.Piping, fp.Framed, fp.Exited, fp.Recovering, fp.Checkpoint},
 		around(fp.PutMessage, fp.Decide, fp.PutTurn, fp.TakeTurn, fp.StartRun, fp.RecordProcess, fp.AnswerTurn, fp.EndTurn,
-			fp.RequeueTurn, fp.EndRun, fp.Pin, fp.ResetSession, fp.CancelTurn, fp.TakeSystem, fp.ChangeContent)),
-	"routd": slices.Concat([]fp.Point{fp.Answering, fp.Delivered}, around(fp.PutEngagement, fp.PutCursor)),
+			fp.RequeueTurn, fp.EndRun, fp.Pin, fp.ResetSession, fp.CancelTurn, fp.TakeSystem, fp.ChangeContent, fp.TakeUp)),
+	"routd": slices.Concat([]fp.Point{fp.Answering, fp.Delivered}, around(fp.PutEngagement, fp.PutCursor, fp.ConnectChat)),
+	"onbod": slices.Concat([]fp.Point{fp.Connected}, around(fp.PutRequest, fp.NoteApproval, fp.DecideRequest)),
 	"dashd": adapterPoints,
 	"teled": slices.Concat(adapterPoints, around(fp.PutCursor)),
 	"discd": slices.Concat(adapterPoints, around(fp.PutCursor)),

@@ -81,7 +81,7 @@ func TestPathPoints_HaveEveryFailpoint(t *testing.T) {
 		}
 	}
 	for _, p := range fp.All() {
-		if !on[p] && !slices.Contains(slices.Concat(fp.AtFirstStart(), fp.OfOnboarding()), p) {
+		if !on[p] && !slices.Contains(fp.AtFirstStart(), p) {
 			t.Errorf("failpoint %s is on no path", p)
 		}
 	}

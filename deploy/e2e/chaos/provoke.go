@@ -39,8 +39,13 @@ func provocationOf(c crash) provocation {
 		return provocation{up: (*provoker).pin}
 	case fp.ResetSession.Before(), fp.ResetSession.After(), fp.TakeSystem.Before(), fp.TakeSystem.After():
 		return provocation{up: (*provoker).resetSession}
+	case fp.Requested, fp.TakeUp.Before(), fp.TakeUp.After(), fp.ConnectChat.Before(), fp.ConnectChat.After():
+		return provocation{up: (*provoker).connect}
 	case fp.PutEngagement.Before(), fp.PutEngagement.After():
 		return provocation{up: (*provoker).mention}
+	}
+	if c.daemon == "onbod" {
+		return provocation{up: (*provoker).connect}
 	}
 	if c.daemon == "gated" || c.daemon == "routd" {
 		return provocation{up: (*provoker).converse}

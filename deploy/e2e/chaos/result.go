@@ -33,7 +33,7 @@ func (r *result) ok() bool { return len(r.count) == 0 }
 // check compares the rows, and what the platforms received, with what users wrote.
 func (l *loadedInstance) check(out io.Writer, skip func(invariants.Invariant) bool) (*result, error) {
 	r := &result{count: map[invariants.Harm]int{}, out: out}
-	all := slices.DeleteFunc(append(invariants.OfMessages(), invariants.AllDelivered()...), skip)
+	all := slices.DeleteFunc(slices.Concat(invariants.OfMessages(), invariants.AllDelivered(), invariants.AllConnected()), skip)
 	found, err := invariants.Check(l.db, all)
 	if err != nil {
 		return nil, err

@@ -155,3 +155,19 @@ func AllDelivered() []Invariant {
 			FROM messages m JOIN deliveries d ON d.message_id = m.id GROUP BY m.id) WHERE before > first`},
 	}
 }
+
+// AllConnected are the invariants of an instance in which every chat that asked for a group has got one.
+func AllConnected() []Invariant {
+	return []Invariant{
+		{Harm: Stuck, Violation: "a row waits for an approval",
+			query: `SELECT id, chat_jid FROM messages WHERE disposition = 'onboarding'`},
+		{Harm: Stuck, Violation: "a request is pending",
+			query: `SELECT code, chat_jid FROM onboarding_requests WHERE state = 'pending'`},
+		{Harm: Doubled, Violation: "a chat has asked twice",
+			query: `SELECT chat_jid, count(*) FROM onboarding_requests GROUP BY chat_jid HAVING count(*) > 1`},
+		{Harm: Doubled, Violation: "a chat got the notice or the greeting of its request twice",
+			query: `SELECT r.chat_jid, r.code FROM onboarding_requests r JOIN messages m ON m.chat_jid = r.chat_jid
+			WHERE m.direction = 'out' AND m.source = 'notice' GROUP BY r.code
+			HAVING total(instr(m.content, r.code) > 0) > 1 OR total(instr(m.content, 'is connected now') > 0) > 1`},
+	}
+}

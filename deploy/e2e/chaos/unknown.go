@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+const (
+	// unknownRoom begins the rooms of the foreign platform that are connected by an approval.
+	unknownRoom = "new-"
+	// maxUnknown is how many of them the random load opens: each gets a group.
+	maxUnknown = 40
+	// approvalInterval is how often the operator looks for requests.
+	approvalInterval = 100 * time.Millisecond
+)
+
+// approver is an operator who approves all requests.
+type approver struct{ onbod *httpx.Client }
+
+// run approves requests until ctx ends. While daemons are killed, calls fail: what they did not do is
+// repeated, since a request stays pending until it is approved.
+func (a *approver) run(ctx context.Context) {
+	ticker := time.NewTicker(approvalInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		var pending struct {
+			Requests []struct {
+				Code string `json:"code"`
+			} `json:"requests"`
+		}
+		_ = a.onbod.Do(ctx, http.MethodGet, "/v1/requests?state=pending", nil, &pending)
+		for _, r := range pending.Requests {
+			_ = a.onbod.Do(ctx, http.MethodPost, "/approve", map[string]string{"code": r.Code, "by": "web:operator"}, nil)
+		}
+	}
+}
+
+// writeFromUnknown writes n messages in a chat that no route leads to a group. All must be answered once it
+// is approved.
+func (g *generator) writeFromUnknown(ctx context.Context, n int) chatsim.Conversation {
+	g.unknown++
+	c := chatsim.Conversation{Chat: fmt.Sprintf("matrix:%s%d", unknownRoom, g.unknown)}
+	for range n {
+		g.sendText(ctx, c, g.plainText(), msg.VerbMention)
+	}
+	return c
+}
+
+// connect has n unknown chats approved, one after another.
+func (p *provoker) connect(ctx context.Context, n int) error {
+	for range n {
+		c := p.load.writeFromUnknown(ctx, 2)
+		err := p.await(ctx, "an unknown chat to be answered", `SELECT total(disposition = 'routed') = 2 FROM messages WHERE chat_jid = ? AND direction = 'in'`, c.Chat)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
