@@ -138,7 +138,7 @@ func (s *Store) commit(st *statements, tx *Tx, group []*job) {
 
 func (s *Store) transact(st *statements, tx *Tx, group []*job) (err error) {
 	begun := time.Now()
-	err = s.lock.acquire(s.lockTimeout)
+	err = s.begin(st)
 	locked := time.Now()
 	s.watch.Locked(locked.Sub(begun))
 	defer func() { s.watch.Committed(time.Since(locked), explain(err)) }()
@@ -146,9 +146,6 @@ func (s *Store) transact(st *statements, tx *Tx, group []*job) (err error) {
 		return err
 	}
 	defer s.lock.release()
-	if _, err := st.exec("BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
 	for i, j := range group {
 		if err := runJob(st, tx, j, i == 0); err != nil {
 			_, _ = st.exec("ROLLBACK") // fails when SQLite has rolled back by itself
@@ -158,6 +155,19 @@ func (s *Store) transact(st *statements, tx *Tx, group []*job) (err error) {
 	tx.reach(failpoint.Verb.Before)
 	if _, err := st.exec("COMMIT"); err != nil {
 		_, _ = st.exec("ROLLBACK")
+		return err
+	}
+	return nil
+}
+
+// begin waits for both locks, that of our processes and SQLite's, which a shell may hold. After an error
+// neither is held.
+func (s *Store) begin(st *statements) error {
+	if err := s.lock.acquire(s.lockTimeout); err != nil {
+		return err
+	}
+	if _, err := st.exec("BEGIN IMMEDIATE"); err != nil {
+		s.lock.release()
 		return err
 	}
 	return nil
