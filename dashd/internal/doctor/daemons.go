@@ -44,7 +44,7 @@ func (e *examination) daemons(ctx context.Context) error {
 		switch row, known := e.rows[name]; {
 		case e.alive(name):
 			e.connection(row)
-		case known || e.answers[name].status == 0:
+		case known || e.answers[name].status == 0 || e.answers[name].refused:
 			e.gone(name)
 		}
 	}
@@ -89,7 +89,7 @@ func (e *examination) anyRuns() bool {
 		}
 	}
 	for _, a := range e.answers {
-		if a.status != 0 {
+		if a.status != 0 && !a.refused {
 			return true
 		}
 	}

@@ -240,6 +240,10 @@ func TestExamine_Platforms(t *testing.T) {
 		{"check warns", func(x *instance) {
 			x.program("gated", "echo 'warning: strangers can reach group main (by route 1), whose agent runs as process: nothing confines it; use docker'")
 		}, "unconfined strangers can reach group main (by route 1)", "use docker", 1},
+		{"check warns of more", func(x *instance) {
+			x.program("onbod", "echo 'warning: OPERATORS is not set'; echo 'warning: it rains'")
+		},
+			"check onbod: it rains", "onbod check", 0},
 		{"limits", func(x *instance) { x.program("gated", "echo 'agents run without all of their limits: no cgroup'") },
 			"limits agents run without all of their limits: no cgroup", "Runtimes", 0},
 		{"check cannot run", func(x *instance) { x.ok(os.WriteFile(filepath.Join(x.cfg.Bin, "gated"), []byte("no program"), 0o600)) },
@@ -331,6 +335,21 @@ func TestExamine_Routes(t *testing.T) {
 			"group-missing the folder DATA/groups/main of group main is gone", "restore", 1},
 		{"folder that was not used yet", func(x *instance) { x.ok(os.RemoveAll(filepath.Join(x.cfg.Base.GroupsDir(), "main"))) }, "", "", 0},
 	})
+}
+
+func TestExamine_AnotherInstanceOnThePort_Named(t *testing.T) {
+	t.Parallel()
+	x := newInstance(t)
+	x.secret = "that of the other instance"
+	x.cfg.Daemons = x.cfg.Daemons[1:2]
+	x.sql(`DELETE FROM daemons WHERE name = 'gated'`)
+	var ids []string
+	for _, f := range Examine(t.Context(), x.cfg).Findings {
+		ids = append(ids, f.ID)
+	}
+	if diff := cmp.Diff([]string{"daemon-gone", "port-taken"}, ids); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestExamine_UnconfinedAgentElsewhere_ToldByItsLastRun(t *testing.T) {

@@ -75,6 +75,9 @@ func (e *examination) unready() {
 			e.problem("unreachable", name+" runs but does not answer at "+string(endpoint.URL),
 				"set "+variable+"_URL, or "+variable+"_ADDR, to where it listens; if that is right, restart "+name)
 		case a.status == 0 || e.schema:
+		case a.refused && e.rows != nil && !e.alive(name):
+			e.problem("port-taken", string(endpoint.URL)+" belongs to another instance: it does not accept the shared secret, and "+name+" has no heartbeat here",
+				"stop that instance, or set "+variable+"_ADDR to a free port; if it is this one, start it with this ARIZUKO_DATA")
 		case a.refused:
 			e.refused("secret-differs", name+" does not accept the shared secret", "give all daemons the same ARIZUKO_SECRET, or the same data folder, and restart "+name)
 		case a.status == http.StatusServiceUnavailable:

@@ -108,15 +108,19 @@ func (e *examination) programs(all []check) {
 	}
 }
 
-// warnings reports the lines of a check that succeeds. The routes' are known.
+// warnings reports the warnings of a check. Those of routes and of OPERATORS come from the rows and this
+// environment.
 func (e *examination) warnings(c check) {
 	for line := range strings.Lines(c.out) {
 		line = strings.TrimSpace(line)
 		text, is := strings.CutPrefix(line, "warning: ")
 		switch {
-		case is && c.name != "routd":
+		case !is && !strings.HasPrefix(line, "agents run without"), c.name == "routd", strings.HasPrefix(text, "OPERATORS"):
+		case strings.HasPrefix(text, "strangers can reach"):
 			e.problem("unconfined", text[:cutAt(text, "; ")], strings.TrimPrefix(text[cutAt(text, "; "):], "; "))
-		case strings.HasPrefix(line, "agents run without"):
+		case is:
+			e.warn("check", c.name+": "+text, "`"+c.name+" check` and its README say more")
+		default:
 			e.warn("limits", line, "`gated check` and gated's README, Runtimes, say what it needs")
 		}
 	}
