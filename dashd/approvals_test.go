@@ -172,6 +172,7 @@ func TestOverview_FirstSteps_GoOnceAChatIsConnected(t *testing.T) {
 		}
 	}
 	page := b.must(200, "GET", "/", "").body
+	has(b.must(200, "GET", "/chat/", "").body, true, `<a href="/">Connect Telegram`)
 	has(page, true, "First steps", "routd, gated, onbod", "TELEGRAM_BOT_TOKEN", "telegram:@ada is no id of telegram", "its request appears here")
 	shell(t, data, `INSERT INTO daemons (name, started_at, heartbeat_at, connection, detail) VALUES ('slakd', 0, ?, 'bad_credentials', 'invalid_auth')`, p.Now().UnixMilli())
 	request(t, data, "ABCD-1234", "telegram:-5")
@@ -180,4 +181,5 @@ func TestOverview_FirstSteps_GoOnceAChatIsConnected(t *testing.T) {
 	has(page, true, "First steps", "slakd: invalid_auth", `action="/approvals/ABCD-1234/approve"`, `<a href="/approvals">1</a>`)
 	shell(t, data, `INSERT INTO routes (match, target) VALUES ('chat_jid=telegram:-5', 'main')`)
 	has(b.must(200, "GET", "/", "").body, false, "First steps", "TELEGRAM_BOT_TOKEN")
+	has(b.must(200, "GET", "/chat/", "").body, false, "Connect Telegram")
 }

@@ -88,7 +88,12 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 		httpx.Error(w, err)
 		return
 	}
-	page := pages.ChatsPage{Groups: make([]pages.GroupLine, len(groups)), Now: d.Now().UnixMilli()}
+	connected, err := d.Store.HasGroupRoute(r.Context())
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	page := pages.ChatsPage{Groups: make([]pages.GroupLine, len(groups)), Now: d.Now().UnixMilli(), Steps: !connected}
 	for i, g := range groups {
 		page.Groups[i] = pages.GroupLine{Folder: g.Folder, Name: g.Name}
 		last, err := d.Store.LastWebMessage(r.Context(), webchat.JID(g.Folder))

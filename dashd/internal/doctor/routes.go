@@ -114,11 +114,14 @@ func (e *examination) noOperators(routes []msg.Route) {
 	}
 }
 
+// webGroup is the group that the launcher makes for the web chat.
+const webGroup = "main"
+
 // unreached finds groups that no route names and that were never used.
 func (e *examination) unreached(ctx context.Context, targets map[string]bool, any bool) error {
 	var names []string
 	for _, g := range e.groups {
-		if targets[g.Folder] || e.runtimes[g.Folder] != "" || !any {
+		if targets[g.Folder] || e.runtimes[g.Folder] != "" || !any || g.Folder == webGroup {
 			continue
 		}
 		last, err := e.st.LastWebMessage(ctx, msg.PlatformWeb+":"+g.Folder)

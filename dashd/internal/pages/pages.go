@@ -57,6 +57,7 @@ func (p *Pages) Login(w http.ResponseWriter, status int, page LoginPage) {
 type ChatsPage struct {
 	Groups []GroupLine
 	Now    int64 // unix ms
+	Steps  bool  // no chat of a platform is connected: point to the first steps
 }
 
 // GroupLine is one group in the list. LastAt is when its last message came, in unix ms, 0 if

@@ -141,6 +141,7 @@ func TestPages_Words(t *testing.T) {
 		want, none string
 	}{
 		{"no groups", func(w http.ResponseWriter) { p.Chats(w, pages.ChatsPage{}) }, "routd groups add NAME", "<li>"},
+		{"no platform", func(w http.ResponseWriter) { p.Chats(w, pages.ChatsPage{Steps: true}) }, `<a href="/">Connect Telegram`, "<li>"},
 		{"a group without a name", func(w http.ResponseWriter) {
 			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{Folder: "a/b", Name: " "}}})
 		}, `<a href="/chat/a/b/">`, "<time"},
