@@ -327,8 +327,7 @@ func (p *replacement) apply(root *os.Root) (aside string, err error) {
 		}
 	}
 	for _, name := range []string{secretName, mediaName, groupsName, databaseName} {
-		err := root.Rename(filepath.Join(restoringName, newName, name), name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := moveNew(root, name); err != nil {
 			return "", err
 		}
 	}
@@ -342,6 +341,21 @@ func (p *replacement) apply(root *os.Root) (aside string, err error) {
 		return "", nil //nolint:nilerr // nothing was moved there
 	}
 	return filepath.Join(root.Name(), p.Aside), nil
+}
+
+// moveNew moves a file or folder that was extracted, unless it was moved before, to its place.
+func moveNew(root *os.Root, name string) error {
+	from := filepath.Join(restoringName, newName, name)
+	if _, err := root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if info, err := root.Lstat(name); err == nil && info.IsDir() {
+		// An empty folder was not moved aside, and Rename does not replace one. One with files is not removed.
+		if err := root.Remove(name); err != nil {
+			return err
+		}
+	}
+	return root.Rename(from, name)
 }
 
 func (p *replacement) moveAside(root *os.Root) error {
