@@ -96,7 +96,7 @@ func (e *examination) anyRuns() bool {
 	return false
 }
 
-const startFix = "start it: `make run`, `docker compose up -d`, or `systemctl start 'arizuko-*'`; then look at its log"
+const startFix = "start it: `make run`, `docker compose up -d`, or `systemctl start arizuko.target`; then look at its log"
 
 func (e *examination) nothingRuns() {
 	last := int64(0)
@@ -119,7 +119,7 @@ func (e *examination) gone(name string) {
 	case pid != 0 && e.has("writelock-stopped"):
 		return // it waits for the lock
 	case pid != 0:
-		e.problem("daemon-hangs", fmt.Sprintf("%s (process %d) runs but has written nothing since %s", name, pid, e.ago(row.HeartbeatAt)),
+		e.problem("daemon-hangs", fmt.Sprintf("%s (process %d) runs but has written nothing for %s", name, pid, span(e.now-row.HeartbeatAt)),
 			fmt.Sprintf("look at its log; if it is stopped (state T in `ps`), kill -CONT %d; else kill it: nothing is lost", pid))
 		return
 	case !known:

@@ -159,7 +159,7 @@ func TestExamine_Daemons(t *testing.T) {
 		{"gated hangs", func(x *instance) {
 			x.daemon("gated", "connected", minute)
 			x.lock(filepath.Join(x.cfg.Base.RunDir(), "gated.lock"), 4711, "S")
-		}, "daemon-hangs gated (process 4711) runs but has written nothing since 60 s ago", "kill -CONT 4711", 1},
+		}, "daemon-hangs gated (process 4711) runs but has written nothing for 60 s", "kill -CONT 4711", 1},
 		{"write lock of a stopped process", func(x *instance) { x.lock(x.cfg.Base.DBPath()+".writelock", 4711, "T") },
 			"writelock-stopped process 4711 holds the write lock and is stopped (1 processes wait)", "kill -CONT 4711", 1},
 		{"write lock of a running process", func(x *instance) { x.lock(x.cfg.Base.DBPath()+".writelock", 4711, "R") }, "", "", 0},
