@@ -73,15 +73,6 @@ const (
 	DecideRequest  Verb = "decide-request" // a request ends
 )
 
-// OfOnboarding lists the points in the life of a request, which onbod, routd and gated pass.
-func OfOnboarding() []Point {
-	all := []Point{Connected, Requested}
-	for _, v := range []Verb{PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp} {
-		all = append(all, v.Before(), v.After())
-	}
-	return all
-}
-
 // Before is the point where the change is made, not committed yet.
 func (v Verb) Before() Point { return Point(v) + ".before" }
 
@@ -91,15 +82,16 @@ func (v Verb) After() Point { return Point(v) + ".after" }
 // All lists every point.
 func All() []Point {
 	all := []Point{
-		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Checkpoint, Answering, Delivered, Received, Sending, Sent,
+		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Checkpoint, Answering, Delivered, Received, Sending, Sent, Connected, Requested,
 	}
 	for _, v := range []Verb{
 		PutMessage, Decide, PutTurn, TakeTurn, StartRun, RecordProcess, AnswerTurn, EndTurn, RequeueTurn, EndRun,
 		ClaimOutbound, PutDelivery, SettleOutbound, PutEngagement, PutCursor, Pin, ResetSession, CancelTurn, TakeSystem, ChangeContent,
+		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp,
 	} {
 		all = append(all, v.Before(), v.After())
 	}
-	return slices.Concat(all, OfOnboarding(), AtFirstStart())
+	return append(all, AtFirstStart()...)
 }
 
 // Known reports whether a point of that name exists.

@@ -110,16 +110,27 @@ func (i *instance) wantConnected(code string) {
 	}
 }
 
+// steps are the points of an approval, with the daemon that passes each.
+func steps() map[fp.Point]string {
+	all := map[fp.Point]string{
+		fp.Connected: harness.Onbod, fp.ConnectChat.Before(): harness.Routd, fp.ConnectChat.After(): harness.Routd,
+	}
+	for _, v := range []fp.Verb{fp.PutRequest, fp.NoteApproval, fp.DecideRequest} {
+		all[v.Before()], all[v.After()] = harness.Onbod, harness.Onbod
+	}
+	return all
+}
+
 // Wherever onbod or routd is killed, the next start finishes what was accepted: the request, the group,
 // its routes and the greeting are there once.
 func TestApproval_KilledAtEachStep_FinishedOnce(t *testing.T) {
 	t.Parallel()
-	for _, point := range fp.OfOnboarding() {
+	for point, victim := range steps() {
 		t.Run(string(point), func(t *testing.T) {
 			i := start(t)
-			victim, other := harness.Onbod, harness.Routd
-			if point == fp.ConnectChat.Before() || point == fp.ConnectChat.After() {
-				victim, other = other, victim
+			other := harness.Routd
+			if victim == other {
+				other = harness.Onbod
 			}
 			i.Restart(other)
 			i.Restart(victim, "FAILPOINT="+string(point))
