@@ -199,7 +199,7 @@ func Verify(ctx context.Context, source string, in io.Reader, log io.Writer) (s 
 	if err != nil {
 		return s, err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	v := &verifier{path: filepath.Join(folder, databaseName)}
 	report := newReport(log)
 	if s, err = read(ctx, from, v, report); err != nil {

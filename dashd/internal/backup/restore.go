@@ -238,7 +238,7 @@ func removeAll(root *os.Root, name string) error {
 		if err == nil && d.IsDir() {
 			return root.Chmod(path, 0o700)
 		}
-		return nil //nolint:nilerr // removing it returns the error
+		return nil // removing it returns the error
 	})
 	return errors.Join(err, root.RemoveAll(name))
 }

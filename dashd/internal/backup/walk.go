@@ -47,7 +47,7 @@ func header(name string, info fs.FileInfo) *tar.Header {
 
 func inodeOf(info fs.FileInfo) inode {
 	st := info.Sys().(*syscall.Stat_t)
-	return inode{uint64(st.Dev), st.Ino}
+	return inode{st.Dev, st.Ino}
 }
 
 // put writes an entry with its content of h.Size bytes.
