@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"arizuko/migrations"
 	"arizuko/pkg/lockfile"
@@ -437,91 +434,5 @@ func TestRestore_DaemonRuns_Refused(t *testing.T) {
 	r.Force = true
 	if _, err := r.Run(t.Context()); !errors.Is(err, lockfile.ErrHeld) || !strings.Contains(err.Error(), "gated.lock is locked by process") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestRestore_KilledAnywhere_RepeatWorks stops the replacement after each of its steps.
-func TestRestore_KilledAnywhere_RepeatWorks(t *testing.T) {
-	t.Parallel()
-	source := newInstance(t).backup()
-	for step := range 8 {
-		t.Run(fmt.Sprint(step), func(t *testing.T) {
-			t.Parallel()
-			i := newInstance(t)
-			i.write("groups/main/notes.txt", "newer\n")
-			i.ok(i.st.Close())
-			i.leaveHalf(source, step)
-			_, ready := os.Stat(i.path("restoring/ready.json"))
-			r := restoration(i.data, source)
-			r.Force = true
-			done, err := r.Run(t.Context())
-			i.ok(err)
-			if done.Resumed != (ready == nil) {
-				t.Errorf("resumed %v", done.Resumed)
-			}
-			now, err1 := os.ReadFile(i.path("groups/main/notes.txt"))
-			old, err2 := os.ReadFile(filepath.Join(done.Aside, "groups/main/notes.txt"))
-			if err := errors.Join(err1, err2); err != nil || string(now) != "remember\n" || string(old) != "newer\n" {
-				t.Errorf("%q, %q, %v", now, old, err)
-			}
-			if _, err := store.InspectCopy(t.Context(), i.path(databaseName), true); err != nil {
-				t.Error(err)
-			}
-			if _, err := os.Stat(i.path(restoringName)); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s is left", restoringName)
-			}
-		})
-	}
-}
-
-// leaveHalf does the first steps of a restore, as if it was killed then.
-func (i *instance) leaveHalf(source string, steps int) {
-	i.t.Helper()
-	root, err := os.OpenRoot(i.data)
-	i.ok(err)
-	defer root.Close()
-	r := restoration(i.data, source)
-	r.Force = true
-	if steps == 0 {
-		i.write("restoring/new/groups/main/half", "of a file")
-		i.ok(os.Chmod(i.path("restoring/new/groups/main"), 0o500))
-		return
-	}
-	p, err := r.extract(i.t.Context(), root)
-	i.ok(err)
-	half := []func() error{
-		func() error { return root.Mkdir(p.Aside, 0o700) },
-		func() error { return root.Rename(databaseName, filepath.Join(p.Aside, databaseName)) },
-		func() error { return p.moveAside(root) },
-		func() error { return root.WriteFile("restoring/old-is-aside", nil, 0o600) },
-		func() error { return root.Rename("restoring/new/secret", "secret") },
-		func() error { return root.Rename("restoring/new/groups", "groups") },
-	}
-	for _, step := range half[:steps-1] {
-		i.ok(step())
-	}
-}
-
-func TestRestore_AsRoot_KeepsAgentsOwnersAndMapsTheInstances(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root keeps owners")
-	}
-	i := newInstance(t)
-	i.write("groups/main/agents.txt", "x")
-	i.ok(os.Chown(i.path("groups/main/agents.txt"), 30007, 30007))
-	i.ok(os.Lchown(i.path("groups/main"), 30007, 30007))
-	data := t.TempDir()
-	i.ok(os.Chown(data, 4242, 4243))
-	_, err := restoration(data, i.backup()).Run(t.Context())
-	i.ok(err)
-	for name, want := range map[string]owner{
-		databaseName: {4242, 4243}, "secret": {4242, 4243}, "groups": {4242, 4243}, "groups/main": {30007, 30007}, "groups/main/agents.txt": {30007, 30007},
-	} {
-		var st unix.Stat_t
-		i.ok(unix.Lstat(filepath.Join(data, name), &st))
-		if got := (owner{int(st.Uid), int(st.Gid)}); got != want {
-			t.Errorf("%s belongs to %v, want %v", name, got, want)
-		}
 	}
 }
