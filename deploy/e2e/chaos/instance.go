@@ -86,7 +86,7 @@ func start(ctx context.Context, bin string, seed uint64, env ...string) (*loaded
 		return nil, err
 	}
 	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(seed, 0)), platforms: newPlatforms(), outages: map[chatsim.Platform]outage{}}
-	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn", "REQUESTS_PER_SENDER=1000000", "REQUESTS_PER_HOUR=1000000",
+	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn", "REQUESTS_PER_SENDER=10000", "REQUESTS_PER_HOUR=10000",
 		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
 	if err := l.setUp(ctx); err != nil {
 		return nil, errors.Join(err, l.tearDown())
