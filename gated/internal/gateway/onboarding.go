@@ -288,6 +288,7 @@ func probes(rows []*msg.Message) (all []decide.Row) {
 // request is no longer pending.
 func (g *Gateway) readParked(ctx context.Context, all bool) error {
 	began := time.Now()
+	g.sweeper.parkedAt = began.Add(parkedEvery)
 	chats, err := g.st.ParkedChats(ctx)
 	if g.reads.Note(ctx, err) != nil {
 		return err
