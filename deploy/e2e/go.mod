@@ -9,6 +9,7 @@ replace (
 )
 
 require (
+	arizuko/migrations v0.0.0
 	arizuko/pkg v0.0.0
 	arizuko/pkg/testkit v0.0.0
 	github.com/chromedp/chromedp v0.23.0
@@ -20,7 +21,6 @@ require (
 )
 
 require (
-	arizuko/migrations v0.0.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/caarlos0/env/v11 v11.4.2 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -38,7 +38,7 @@ func TestFromRows_ManyScrapes_ReadOnceInFiveSeconds(t *testing.T) {
 			if want := second/5 + 1; reads != want {
 				t.Fatalf("after %d s: %d readings, not %d", second, reads, want)
 			}
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 	})
 }
@@ -58,7 +58,7 @@ func TestFromRows_ReadFails_LeavesGaugesOutAndCounts(t *testing.T) {
 			t.Errorf("%v errors counted, not 1", n)
 		}
 		failing = nil
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		if n, _ := testutil.GatherAndCount(reg, "arizuko_test"); n != 1 {
 			t.Error("the gauge did not come back")
 		}
