@@ -49,7 +49,7 @@ func (d *dashd) showApprovals(w http.ResponseWriter, r *http.Request, status int
 
 func (d *dashd) failed(w http.ResponseWriter, r *http.Request, err error) {
 	d.Log.Error("page failed", "path", r.URL.Path, "err", err)
-	d.pages.Problem(w, http.StatusServiceUnavailable, "Not now", "The database cannot be read. dashd doctor on the server says why.")
+	d.pages.Problem(w, http.StatusServiceUnavailable, "The database cannot be read", "dashd doctor on the server says why.")
 }
 
 func (d *dashd) approvalsEvents(w http.ResponseWriter, r *http.Request) {

@@ -51,7 +51,7 @@ func diskBytes(folder string, blocks func(*unix.Statfs_t) uint64) float64 {
 // observer counts what the store measures.
 func observer(reg prometheus.Registerer, turnEnded func(msg.TurnState, msg.Reason)) store.Observer {
 	waits := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "arizuko_write_lock_wait_seconds", Help: "Wait of a commit for the write lock, also in vain.", Buckets: metrics.Quick(),
+		Name: "arizuko_write_lock_wait_seconds", Help: "Wait of a commit for the write lock, also without getting it.", Buckets: metrics.Quick(),
 	})
 	commits := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "arizuko_commit_seconds", Help: "Time from the write lock to the end of a commit.", Buckets: metrics.Quick(),

@@ -54,7 +54,7 @@ type Options struct {
 
 // Observer receives what a Store measures, from its one writing goroutine.
 type Observer struct {
-	Locked    func(wait time.Duration)            // a commit has the write lock, or has waited for it in vain
+	Locked    func(wait time.Duration)            // a commit has the write lock, or has waited without getting it
 	Committed func(took time.Duration, err error) // a commit has ended; took begins with the write lock
 	TurnEnded func(msg.TurnState, msg.Reason)     // a turn's end was committed
 }

@@ -96,8 +96,6 @@ func (e *examination) anyRuns() bool {
 	return false
 }
 
-const startFix = "start it: `make run`, `docker compose up -d`, or `systemctl start arizuko.target`; then look at its log"
-
 func (e *examination) nothingRuns() {
 	last := int64(0)
 	for _, row := range e.rows {
@@ -107,7 +105,7 @@ func (e *examination) nothingRuns() {
 	if last > 0 {
 		text = "no daemon runs: the last one reported " + e.ago(last)
 	}
-	e.problem("nothing-runs", text, strings.Replace(startFix, "its log", "the logs", 1))
+	e.problem("nothing-runs", text, "start it: `make run`, `docker compose up -d`, or `systemctl start arizuko.target`; then look at the logs")
 }
 
 // gone reports a daemon without a recent heartbeat.
@@ -130,7 +128,7 @@ func (e *examination) gone(name string) {
 			level = Warning // on purpose, perhaps
 		}
 	}
-	e.add(level, "daemon-gone", text, startFix)
+	e.add(level, "daemon-gone", text, fmt.Sprintf("start it: `make run`, `docker compose up -d %[1]s`, or `systemctl start arizuko@%[1]s`; then look at its log", name))
 }
 
 // connection checks a daemon that runs.

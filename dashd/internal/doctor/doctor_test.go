@@ -148,12 +148,12 @@ func (x *instance) overwrite(at int64, n int, with byte) {
 
 func TestExamine_Daemons(t *testing.T) {
 	runAll(t, []broken{
-		{"gated killed", func(x *instance) { x.daemon("gated", "connected", hour) }, "daemon-gone gated does not run: its last heartbeat was 60 min ago", "start it", 1},
+		{"gated killed", func(x *instance) { x.daemon("gated", "connected", hour) }, "daemon-gone gated does not run: its last heartbeat was 60 min ago", "`systemctl start arizuko@gated`", 1},
 		{"routd stopped", func(x *instance) { x.daemon("routd", "stopped", 2*day) }, "daemon-gone routd was stopped 2 days ago", "start it", 1},
 		{"nothing runs", func(x *instance) {
 			x.sql(`UPDATE daemons SET heartbeat_at = ?`, now-hour)
 			x.cfg.Daemons = nil
-		}, "nothing-runs no daemon runs: the last one reported 60 min ago", "docker compose up", 1},
+		}, "nothing-runs no daemon runs: the last one reported 60 min ago", "`systemctl start arizuko.target`", 1},
 		{"nothing ever ran", func(x *instance) { x.sql(`DELETE FROM daemons`); x.cfg.Daemons = nil }, "nothing-runs no daemon runs, and none has run", "make run", 1},
 		{"an adapter that was stopped", func(x *instance) { x.daemon("teled", "stopped", hour) }, "daemon-gone teled was stopped 60 min ago", "start it", 0},
 		{"gated hangs", func(x *instance) {
@@ -196,7 +196,7 @@ func TestExamine_Platforms(t *testing.T) {
 	}
 	runAll(t, []broken{
 		{"connected", func(x *instance) { connected(x); x.daemon("teled", "connected", second) }, "", "", 0},
-		{"token set and never started", connected, "daemon-gone teled has never run", "start it", 1},
+		{"token set and never started", connected, "daemon-gone teled has never run", "`docker compose up -d teled`", 1},
 		{"bad token", func(x *instance) {
 			connected(x)
 			x.detail("teled", "bad_credentials", "Telegram does not accept TELEGRAM_BOT_TOKEN")

@@ -63,9 +63,6 @@ func (e *examination) startChecks(ctx context.Context) (wait func() []check) {
 	}
 }
 
-// checksRun reports whether the check of a program runs.
-func (e *examination) checksRun(name string) bool { return e.checked[name] }
-
 func runCheck(ctx context.Context, name, path string, environ []string) check {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

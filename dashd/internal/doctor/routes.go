@@ -51,8 +51,7 @@ func cut(text string) int {
 	return len(text)
 }
 
-// invalidRoutes reports routes that match nothing, unless `routd check` has, and returns the folders that the
-// others name.
+// invalidRoutes reports routes that match nothing, and returns the folders that the others name.
 func (e *examination) invalidRoutes(routes []msg.Route) map[string]bool {
 	registered, targets := map[string]bool{}, map[string]bool{}
 	for _, g := range e.groups {
@@ -76,7 +75,7 @@ func (e *examination) invalidRoutes(routes []msg.Route) map[string]bool {
 // unconfined finds groups that strangers reach and whose agents nothing confines. gated's own check knows
 // its defaults and is preferred; else this environment and the last run tell.
 func (e *examination) unconfined(routes []msg.Route) {
-	if e.checksRun("gated") {
+	if e.checked["gated"] {
 		return
 	}
 	reached := routecheck.Reached(routecheck.Openings(routes, e.groups), e.groups)

@@ -400,7 +400,7 @@ func TestUnknownChat_Moved_ParkedRowsGoAlong(t *testing.T) {
 	one := h.stepped(h.put("one", in(from), verb(msg.VerbMention)))
 	h.parked(one)
 	h.write(func(tx *store.Tx) error { return tx.MoveChat(from, to, h.clock.UnixMilli()) })
-	two := h.stepped(h.put("two", in(to), verb(msg.VerbMention))) // before gated hears of the move
+	two := h.stepped(h.put("two", in(to), verb(msg.VerbMention))) // before gated has read the move
 	h.parked(one, two)
 	h.routd.route(nil)
 	three := h.stepped(h.put("three", in(to), verb(msg.VerbMention)))

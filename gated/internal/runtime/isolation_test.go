@@ -147,7 +147,7 @@ func (w testRuntime) launch(t testing.TB, spec Spec) agentRun {
 	return agentRun{t, p}
 }
 
-// maxStarts is how often an agent is started in vain.
+// maxStarts is how many starts of an agent may fail.
 const maxStarts = 10
 
 // ask gives an order and returns the answer.
