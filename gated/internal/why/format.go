@@ -22,8 +22,9 @@ const timeLayout = "2006-01-02 15:04:05.000"
 
 // event is one stored time and what happened then.
 type event struct {
-	at   int64 // unix ms
-	text string
+	at      int64 // unix ms
+	text    string
+	earlier bool // than the message: the start of an agent that was running already
 }
 
 // Write prints a path: the row asked about, all that happened in the order of
@@ -35,7 +36,8 @@ func Write(w io.Writer, p *Path, now time.Time, loc *time.Location) error {
 	all := events(p)
 	writeEvents(&b, all, loc)
 	if delivered := lastDelivered(p); delivered != 0 {
-		fmt.Fprintf(&b, "\nfrom the first step to the last part delivered: %s\n", time.Duration(delivered-all[0].at)*time.Millisecond)
+		first := all[slices.IndexFunc(all, func(e event) bool { return !e.earlier })]
+		fmt.Fprintf(&b, "\nfrom the message's first step to the last part delivered: %s\n", time.Duration(delivered-first.at)*time.Millisecond)
 	}
 	writeOpen(&b, open(p, now))
 	_, err := io.WriteString(w, b.String())
@@ -117,9 +119,9 @@ func rowEvents(m *msg.Message) []event {
 	stored := fmt.Sprintf("row %d stored", m.ID)
 	var all []event
 	if m.DerivedFrom != 0 {
-		all = append(all, event{m.DecidedAt, fmt.Sprintf("%s, derived from row %d: %s", stored, m.DerivedFrom, excerpt(m.Content))})
+		all = append(all, event{at: m.DecidedAt, text: fmt.Sprintf("%s, derived from row %d: %s", stored, m.DerivedFrom, excerpt(m.Content))})
 	} else {
-		all = append(all, event{m.ReceivedAt, stored + by(m.Source)})
+		all = append(all, event{at: m.ReceivedAt, text: stored + by(m.Source)})
 	}
 	if m.Disposition == "" {
 		return all
@@ -132,7 +134,7 @@ func rowEvents(m *msg.Message) []event {
 		problem, _, _ := strings.Cut(m.Error, "\n") // the lines after it are a stack
 		text += ", error: " + problem
 	}
-	return append(all, event{m.DecidedAt, text})
+	return append(all, event{at: m.DecidedAt, text: text})
 }
 
 func by(source string) string {
@@ -160,12 +162,12 @@ func turnEvents(t *Turn) []event {
 	if t.ThreadID != "" {
 		at = append(at, "thread "+t.ThreadID)
 	}
-	all := []event{{t.CreatedAt, fmt.Sprintf("turn %d stored: %s, %s", t.ID, strings.Join(at, ", "), rows(t.Batch))}}
+	all := []event{{at: t.CreatedAt, text: fmt.Sprintf("turn %d stored: %s, %s", t.ID, strings.Join(at, ", "), rows(t.Batch))}}
 	started := fmt.Sprintf("turn %d started", t.ID)
 	if t.RunID != 0 {
 		started += fmt.Sprintf(" in run %d", t.RunID)
 	}
-	all = append(all, event{t.StartedAt, started})
+	all = append(all, event{at: t.StartedAt, text: started})
 	for _, r := range t.Runs {
 		all = append(all, runEvents(t, r)...)
 	}
@@ -177,7 +179,7 @@ func turnEvents(t *Turn) []event {
 		if t.Attempts > 0 {
 			text += fmt.Sprintf(", failed attempts: %d", t.Attempts)
 		}
-		all = append(all, event{t.EndedAt, text + problem(t)})
+		all = append(all, event{at: t.EndedAt, text: text + problem(t)})
 	}
 	return all
 }
@@ -207,14 +209,15 @@ func runEvents(t *Turn, r *store.RunResult) []event {
 	if r.Label != "" {
 		started += ", label " + r.Label
 	}
-	if r.StartedAt < t.CreatedAt {
+	earlier := r.StartedAt < t.CreatedAt
+	if earlier {
 		started += ", before this turn"
 	}
 	ended := fmt.Sprintf("run %d ended: %s", r.ID, cmp.Or(r.Result, "ok"))
 	if r.Error != "" {
 		ended += ": " + r.Error
 	}
-	return []event{{r.StartedAt, started}, {r.EndedAt, ended}}
+	return []event{{at: r.StartedAt, text: started, earlier: earlier}, {at: r.EndedAt, text: ended}}
 }
 
 func replyEvents(r *Reply) []event {
@@ -222,9 +225,9 @@ func replyEvents(r *Reply) []event {
 	if r.Content != "" {
 		text += ": " + excerpt(r.Content)
 	}
-	all := []event{{r.ReceivedAt, text}}
+	all := []event{{at: r.ReceivedAt, text: text}}
 	for _, p := range r.Parts {
-		all = append(all, event{p.UpdatedAt, partText(r.ID, p)})
+		all = append(all, event{at: p.UpdatedAt, text: partText(r.ID, p)})
 	}
 	return all
 }

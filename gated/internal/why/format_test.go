@@ -41,6 +41,13 @@ func answered() *Path {
 	}}}
 }
 
+// warm is a message that an agent answered which had been started for another one an hour before.
+func warm() *Path {
+	p := answered()
+	p.Turns[0].Runs[0].StartedAt = at(-3_600_000)
+	return p
+}
+
 func failing() *Path {
 	p := answered()
 	turn := p.Turns[0]
@@ -115,7 +122,7 @@ func hostile() *Path {
 
 func TestWrite(t *testing.T) {
 	for name, p := range map[string]*Path{
-		"answered": answered(), "failing": failing(), "undecided": undecided(), "backoff": backoff(), "prefixed": prefixed(),
+		"answered": answered(), "warm": warm(), "failing": failing(), "undecided": undecided(), "backoff": backoff(), "prefixed": prefixed(),
 		"command": command(), "outbound": outbound(), "hostile": hostile(),
 	} {
 		t.Run(name, func(t *testing.T) {
