@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gopkg.in/yaml.v3"
+
 	"arizuko/pkg/testkit/need"
 )
 
@@ -105,6 +107,34 @@ func TestAlerts_EachRule_SaysWhatToDo(t *testing.T) {
 				t.Errorf("alerts_test.yml does not test that %s%s", name, what)
 			}
 		}
+	}
+}
+
+// ArizukoDown fires for each target that does not answer.
+func TestPrometheusCompose_Targets_AreTheServicesThatAlwaysRun(t *testing.T) {
+	t.Parallel()
+	var project struct {
+		Services map[string]struct{ Profiles []string }
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "docker-compose.yml")), &project); err != nil {
+		t.Fatal(err)
+	}
+	scraped, commented := read(t, "deploy/monitoring/prometheus-compose.yml"), 0
+	for name, service := range project.Services {
+		if name == "prepare" || name == "migrate" { // they end
+			continue
+		}
+		comment := ""
+		if len(service.Profiles) > 0 {
+			comment = "# "
+			commented++
+		}
+		if line := "\n      " + comment + "- {targets: ['" + name + ":"; !strings.Contains(scraped, line) {
+			t.Errorf("prometheus-compose.yml has no line%s", line)
+		}
+	}
+	if commented != 3 {
+		t.Errorf("%d services have a profile, want the adapters", commented)
 	}
 }
 
