@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -46,7 +48,7 @@ type Raw []byte
 
 // Do sends in as JSON, unless nil, and decodes the answer into out, unless nil. Every error has a
 // kind: the one the daemon answered with, unavailable if it does not answer in time, internal if
-// the answer cannot be decoded.
+// the answer cannot be decoded. IsForeign says whether a daemon made the error.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	req, err := c.request(ctx, method, path, in)
 	if err != nil {
@@ -107,9 +109,16 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 func (c *Client) refused(status int, body []byte) error {
 	kind := apierr.KindOfStatus(status)
 	var answer errorBody
-	if err := json.Unmarshal(body, &answer); err == nil && answer.Error.Message != "" {
+	if err := json.Unmarshal(body, &answer); err == nil && answer.Error.Kind != "" && answer.Error.Message != "" {
 		return apierr.New(kind, "%s", answer.Error.Message)
 	}
 	excerpt := strings.TrimSpace(string(body[:min(len(body), 200)]))
-	return apierr.New(kind, "%s answered %d %s", c.Base, status, strings.ToValidUTF8(excerpt, "?"))
+	return apierr.New(kind, "%w", foreignError{fmt.Errorf("%s answered %d %s", c.Base, status, strings.ToValidUTF8(excerpt, "?"))})
 }
+
+// foreignError is an answer outside 2xx without the body that Error writes.
+type foreignError struct{ error }
+
+// IsForeign reports whether an error of Do is the answer of another program than a daemon, such as a
+// proxy or a server at a wrong address: its kind says nothing about what was sent.
+func IsForeign(err error) bool { return errors.As(err, new(foreignError)) }

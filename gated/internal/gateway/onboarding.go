@@ -11,6 +11,7 @@ import (
 	"arizuko/gated/internal/decide"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -59,8 +60,10 @@ type requestCall struct {
 // requestDone is how a call ended.
 type requestDone struct {
 	requestCall
-	answer decide.Call
-	down   error // onbod did not answer
+	answer  decide.Call
+	skipped bool  // onbod was not called, the row is decided
+	failed  error // the row cannot be read, onbod was not called
+	down    error // onbod did not answer, or another program did
 }
 
 func newRequests() *requests {
@@ -133,18 +136,25 @@ func (g *Gateway) finishRequest(d requestDone) {
 	failpoint.At(failpoint.Requested)
 	r := g.requests
 	r.running--
-	if d.down != nil {
+	switch {
+	case d.failed != nil:
+		g.log.Error("message cannot be read to open a request; retrying", "row", d.row, "chat", d.chat, "err", d.failed)
+		r.retryAt = g.cfg.Now().Add(minRequestDelay)
+		r.queue = append(r.queue, d.requestCall)
+		return
+	case d.down != nil:
 		if r.failures++; r.failures == 1 {
 			g.log.Error("onbod opened no request; messages of chats without a group wait", "url", g.cfg.Onbod.Base, "chat", d.chat, "err", d.down)
 		}
 		r.retryAt = g.cfg.Now().Add(min(minRequestDelay<<min(r.failures-1, 10), maxRequestDelay))
 		r.queue = append(r.queue, d.requestCall)
 		return
+	case !d.skipped:
+		if r.failures > 0 {
+			g.log.Info("onbod opens requests again", "url", g.cfg.Onbod.Base)
+		}
+		r.failures = 0
 	}
-	if r.failures > 0 {
-		g.log.Info("onbod opens requests again", "url", g.cfg.Onbod.Base)
-	}
-	r.failures = 0
 	delete(r.chats, d.chat)
 	if d.answer.State != decide.CallNone {
 		r.refusals[d.chat] = refusal{d.answer, g.now() + refusalTime.Milliseconds()}
@@ -184,14 +194,14 @@ func (g *Gateway) askRequest(ctx context.Context, c requestCall) (d requestDone)
 		}
 	}()
 	body, err := g.requestBody(ctx, c.row)
-	if err != nil || body == nil { // body is nil if the row has been decided meanwhile
-		d.down = err
+	if err != nil || body == nil {
+		d.failed, d.skipped = err, err == nil
 		return d
 	}
 	var answer requestAnswer
 	err = call(ctx, g.cfg.Onbod, http.MethodPost, "/v1/requests", body, &answer)
 	switch {
-	case err != nil && apierr.KindOf(err) == apierr.BadRequest:
+	case apierr.KindOf(err) == apierr.BadRequest && !httpx.IsForeign(err):
 		g.log.Error("onbod refused the request for chat", "row", c.row, "chat", c.chat, "err", err)
 		d.answer = decide.Call{State: decide.CallRefused, Error: "onbod refused the row: " + err.Error()}
 	case err != nil:
@@ -200,6 +210,8 @@ func (g *Gateway) askRequest(ctx context.Context, c requestCall) (d requestDone)
 		d.answer = decide.Call{State: decide.CallRejected}
 	case answer.State == "limited":
 		d.answer = decide.Call{State: decide.CallLimited}
+	case answer.State == string(decide.RequestApproved): // lately: routes should lead to its group by now
+		pause(ctx, unseenTime)
 	default:
 		g.awaitRequest(ctx, body.ChatJID)
 	}

@@ -82,6 +82,12 @@ func (o *fakeOnbod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		httpx.JSON(w, http.StatusOK, o.open(r.Context(), &body, code))
 	case "rejected", "limited":
 		httpx.JSON(w, http.StatusOK, requestAnswer{State: answer})
+	case "approved":
+		httpx.JSON(w, http.StatusOK, requestAnswer{State: answer})
+	case "nginx":
+		http.Error(w, "nginx", http.StatusMethodNotAllowed)
+	case "tls":
+		http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
 	default:
 		httpx.Error(w, apierr.New(apierr.Kind(answer), "no"))
 	}
@@ -266,7 +272,7 @@ func TestUnknownChat_Flood_CostsOneCall(t *testing.T) {
 // chats with a group and commands go on.
 func TestUnknownChats_OnbodDown_NoStorm(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []apierr.Kind{apierr.Unavailable, apierr.Internal, apierr.Unauthorized, apierr.NotFound} {
+	for _, kind := range []apierr.Kind{apierr.Unavailable, apierr.Internal, apierr.Unauthorized, apierr.NotFound, "nginx", "tls"} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			h, o := withOnbod(t)

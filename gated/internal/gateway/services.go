@@ -27,7 +27,8 @@ const (
 	maxCalls = 64
 	// maxDaemonTries is how often a row is posted to the daemon of its route.
 	maxDaemonTries = 3
-	// outageTime is how long a service that did not answer is not called for commands.
+	// outageTime is how long dashd is not called for commands after it did not answer. onbod always is:
+	// only operators can call it.
 	outageTime = 5 * time.Second
 )
 
@@ -62,7 +63,7 @@ type calls struct {
 	lines   map[line]*[]pendingCall // waiting calls of a line of which one runs, or which is in ready
 	ready   []line                  // with a call to start, longest first
 	running int
-	down    map[string]time.Time // services that did not answer, until when they are not called
+	down    map[string]time.Time // services that did not answer, until when they are not called for commands
 }
 
 // line is where calls wait for each other.
@@ -139,7 +140,7 @@ func (g *Gateway) finishCall(ctx context.Context, d callDone) {
 }
 
 // completeCall makes the call and stores its answer, retrying while the database
-// fails. With skip the service is not called for commands: it did not answer lately.
+// fails. With skip dashd is not called: it did not answer lately.
 func (g *Gateway) completeCall(ctx context.Context, p pendingCall, skip bool) (down bool) {
 	var o *outcomeOfCall
 	for ; ctx.Err() == nil; pause(ctx, dbRetryDelay) {
@@ -193,7 +194,7 @@ func (g *Gateway) askService(ctx context.Context, p pendingCall, m *msg.Message,
 	if p.service == dashd {
 		o.reply, o.down = g.askDashd(ctx, m, skip)
 	} else {
-		o.reply, o.down = g.askOnbod(ctx, m, skip)
+		o.reply = g.askOnbod(ctx, m)
 	}
 	return o
 }
@@ -288,7 +289,7 @@ func (g *Gateway) askDashd(ctx context.Context, m *msg.Message, skip bool) (text
 	return serviceReply(answer.Text, err, dashdDown), isDown(err)
 }
 
-func (g *Gateway) askOnbod(ctx context.Context, m *msg.Message, skip bool) (text string, down bool) {
+func (g *Gateway) askOnbod(ctx context.Context, m *msg.Message) (text string) {
 	platform, _ := msg.SplitJID(m.ChatJID)
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, platform, func(string) bool { return true })
@@ -297,10 +298,7 @@ func (g *Gateway) askOnbod(ctx context.Context, m *msg.Message, skip bool) (text
 		code, rest = code[:end], code[end:]
 	}
 	if code == "" {
-		return "Which request? Write the code after the command, as in /" + cmp.Or(cmd.Name, msg.CommandApprove) + " ABCD-1234.", false
-	}
-	if skip {
-		return onbodDown, false
+		return "Which request? Write the code after the command, as in /" + cmp.Or(cmd.Name, msg.CommandApprove) + " ABCD-1234."
 	}
 	body := map[string]string{"code": code, "by": m.Sender}
 	if rest = strings.TrimSpace(rest); rest != "" {
@@ -312,7 +310,7 @@ func (g *Gateway) askOnbod(ctx context.Context, m *msg.Message, skip bool) (text
 	}
 	var answer serviceText
 	err := call(ctx, g.cfg.Onbod, http.MethodPost, "/"+cmd.Name, body, &answer)
-	return serviceReply(answer.Text, err, onbodDown), isDown(err)
+	return serviceReply(answer.Text, err, onbodDown)
 }
 
 func isDown(err error) bool { return err != nil && apierr.KindOf(err) == apierr.Unavailable }
@@ -331,7 +329,7 @@ func serviceReply(text string, err error, down string) string {
 		return text
 	case err == nil:
 		return "Done."
-	case errors.As(err, &f) && f.Kind != apierr.Unavailable && f.Kind != apierr.Internal:
+	case errors.As(err, &f) && f.Kind != apierr.Unavailable && f.Kind != apierr.Internal && !httpx.IsForeign(err):
 		return f.Message
 	}
 	return down

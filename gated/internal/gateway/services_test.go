@@ -119,6 +119,7 @@ func TestServiceReply(t *testing.T) {
 		{"", apierr.New(apierr.NotFound, "no such request"), "no such request"},
 		{"", apierr.New(apierr.Unavailable, "secret detail"), onbodDown},
 		{"", errors.New("secret detail"), onbodDown},
+		{"", foreignAnswer(t), onbodDown},
 	} {
 		if got := serviceReply(tt.text, tt.err, onbodDown); got != tt.want {
 			t.Errorf("%q, %v: %q", tt.text, tt.err, got)

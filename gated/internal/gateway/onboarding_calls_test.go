@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// foreignAnswer is the error of a call to a program that is no daemon.
+func foreignAnswer(t *testing.T) error {
+	t.Helper()
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	client := httpx.NewClient(server.URL, "")
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	return client.Do(t.Context(), http.MethodPost, "/approve", nil, nil)
+}
+
+// TestAskRequest_RowDecided_SaysNothingOfOnbod: onbod was not called, and still counts as down.
+func TestAskRequest_RowDecided_SaysNothingOfOnbod(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	one := h.put("one")
+	h.write(func(tx *store.Tx) error {
+		return tx.Decide(one.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped}, 1)
+	})
+	h.g.requests.failures, h.g.requests.running = 3, 1
+	h.g.requests.chats[dm] = true
+	h.g.finishRequest(h.g.askRequest(t.Context(), requestCall{dm, one.ID}))
+	if r := h.g.requests; r.failures != 3 || len(r.chats) != 0 || len(o.calls()) != 0 || strings.Contains(h.log.String(), "again") {
+		t.Errorf("%+v, %d calls, log %s", r, len(o.calls()), h.log.String())
+	}
+}
+
+// TestAskRequest_RowUnreadable_IsRepeated: the log blames the database, not onbod.
+func TestAskRequest_RowUnreadable_IsRepeated(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	one := h.put("one")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h.g.requests.running = 1
+	h.g.requests.chats[dm] = true
+	d := h.g.askRequest(ctx, requestCall{dm, one.ID})
+	if d.failed == nil || d.down != nil {
+		t.Fatalf("%+v", d)
+	}
+	h.g.finishRequest(d)
+	if log := h.log.String(); !strings.Contains(log, "message cannot be read") || strings.Contains(log, "onbod opened no request") {
+		t.Error(log)
+	}
+	h.clock = h.clock.Add(minRequestDelay)
+	h.step()
+	h.parked(one)
+	if n := len(o.calls()); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// TestAskRequest_ApprovedLately_NoWarning: onbod has no pending request then, and says so.
+func TestAskRequest_ApprovedLately_NoWarning(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	o.set("approved")
+	one := h.put("one")
+	ctx, cancel := context.WithTimeout(t.Context(), unseenTime/10) // the pause that follows ends early
+	defer cancel()
+	d := h.g.askRequest(ctx, requestCall{dm, one.ID})
+	if d.down != nil || d.failed != nil || d.answer.State != 0 || h.log.String() != "" {
+		t.Errorf("%+v, log %s", d, h.log.String())
+	}
+}
+
+// TestApprove_OnbodAnswersAgain_IsCalledAtOnce: a command that failed keeps no later one from onbod.
+func TestApprove_OnbodAnswersAgain_IsCalledAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	var down atomic.Bool
+	down.Store(true)
+	onbod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		httpx.JSON(w, http.StatusOK, serviceText{"Connected."})
+	}))
+	t.Cleanup(onbod.Close)
+	h.onbod = onbod.URL
+	h.restart()
+	h.g.cfg.Operators = map[string]bool{"telegram:7": true}
+	for _, want := range []string{onbodDown, "Connected."} {
+		m := h.put("/approve ABCD-1234 fam")
+		h.step()
+		h.finishCalls()
+		diff(t, "replies", h.replies(m), []string{want})
+		down.Store(false)
+	}
+}
+
+// TestReadParked_DatabaseFails_WaitsBeforeTheNextRead: else gated reads without a pause.
+func TestReadParked_DatabaseFails_WaitsBeforeTheNextRead(t *testing.T) {
+	t.Parallel()
+	h, _ := withOnbod(t)
+	h.parked(h.stepped(h.put("one")))
+	h.g.sweeper.parkedUnread, h.g.sweeper.parkedAt = true, time.Time{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.g.readParked(ctx, false); !errors.Is(err, context.Canceled) {
+		t.Fatalf("read: %v", err)
+	}
+	if d := h.g.untilParked(); !h.g.sweeper.parkedUnread || d <= 0 || d > parkedEvery {
+		t.Errorf("unread %t, read again after %s", h.g.sweeper.parkedUnread, d)
+	}
+}
