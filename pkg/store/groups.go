@@ -42,6 +42,12 @@ func (r Reader) FoldersEver(ctx context.Context) ([]string, error) {
 	}, queryFoldersEver)
 }
 
+// FolderUsed reports whether a group has the folder, or had it and may have left files there.
+func (r Reader) FolderUsed(ctx context.Context, folder string) (used bool, err error) {
+	_, err = r.q.get(ctx, []any{&used}, queryFolderUsed, folder)
+	return used, err
+}
+
 // PutGroup registers a group. If its folder is registered already, nothing
 // changes and fresh is false.
 func (tx *Tx) PutGroup(g *msg.Group) (fresh bool, err error) {

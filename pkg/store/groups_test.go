@@ -78,4 +78,9 @@ func TestFoldersEver_RegisteredAndRemoved(t *testing.T) {
 	if diff := cmp.Diff([]string{"acme", "acme/eng", "acme/gone", "acme/new"}, must(s.FoldersEver(t.Context()))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	for folder, want := range map[string]bool{"acme": true, "acme/gone": true, "acme/new": false, "acme/other": false} {
+		if used := must(s.FolderUsed(t.Context(), folder))(t); used != want {
+			t.Errorf("%s used: %t", folder, used)
+		}
+	}
 }

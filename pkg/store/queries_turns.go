@@ -139,6 +139,9 @@ const (
 
 	queryFoldersEver = `SELECT folder FROM registered_groups UNION SELECT group_folder FROM sessions
 		UNION SELECT folder FROM turns ORDER BY 1`
+	// A turn that never started has made no files.
+	queryFolderUsed = `SELECT EXISTS (SELECT 1 FROM registered_groups WHERE folder = ?1) OR EXISTS (SELECT 1 FROM sessions WHERE group_folder = ?1)
+		OR EXISTS (SELECT 1 FROM turns INDEXED BY turns_folder WHERE folder = ?1 AND started_at IS NOT NULL)`
 	querySession = `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`
 	putSession   = `INSERT INTO sessions (group_folder, topic, session_id, updated_at) VALUES (?,?,?,?)
 		ON CONFLICT (group_folder, topic) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`

@@ -51,6 +51,8 @@ func turnPlans() map[string][2]string {
 		"queryFoldersEver": {queryFoldersEver, "MERGE (UNION)\nLEFT\nMERGE (UNION)\nLEFT\nSCAN registered_groups\nRIGHT\nSCAN sessions\nRIGHT\nSCAN turns\n" +
 			"USE TEMP B-TREE FOR ORDER BY"},
 
+		"queryFolderUsed": {queryFolderUsed, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH registered_groups USING PRIMARY KEY (folder=?)\nSCALAR SUBQUERY 2\n" +
+			"SEARCH sessions USING PRIMARY KEY (group_folder=?)\nSCALAR SUBQUERY 3\nSEARCH turns USING INDEX turns_folder (folder=?)"},
 		"querySession":      {querySession, sessionRow},
 		"putSession":        {putSession, noRead},
 		"deleteSession":     {deleteSession, sessionRow},

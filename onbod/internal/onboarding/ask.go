@@ -162,7 +162,10 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a Ask, operators 
 	if r, err = tx.Request(ctx, code); err != nil { // with the chat's present title
 		return Asked{}, err
 	}
-	if err := o.notify(tx, r.ChatJID, r.ThreadID, chatNotice(r)); err != nil {
+	if len(operators) == 0 {
+		o.log.Warn("no operator is notified of a request: none of OPERATORS has a direct chat with the bot", "chat", r.ChatJID)
+	}
+	if err := o.notify(tx, r.ChatJID, r.ThreadID, chatNotice(r, len(operators) > 0)); err != nil {
 		return Asked{}, err
 	}
 	for _, jid := range operators {

@@ -216,8 +216,9 @@ func (o *Onboarding) finish(ctx context.Context, r *store.Request, done routeapi
 	o.results.WithLabelValues("approved").Inc()
 	o.log.Info("request approved", "chat", done.ChatJID, "folder", r.Folder, "user", r.DecidedBy)
 	text, err := o.approvedText(ctx, r, done)
-	if err != nil {
-		return Decided{}, err
+	if err != nil { // it is approved all the same
+		o.log.Error("chats of a group not read for the answer to an approval", "chat", done.ChatJID, "folder", r.Folder, "err", err)
+		text = fmt.Sprintf("Connected %s to the group %s.", chatName(r), r.Folder)
 	}
 	return Decided{r.Code, store.RequestApproved, r.Folder, r.DecidedBy, text}, nil
 }
@@ -239,7 +240,7 @@ func (o *Onboarding) approvedText(ctx context.Context, r *store.Request, done ro
 		}
 	}
 	if len(others) == 0 {
-		return text + " They share its files and sessions.", nil
+		return text + " It uses the files and sessions that are there.", nil
 	}
 	return text + " It shares files and sessions with " + strings.Join(others, ", ") + ".", nil
 }

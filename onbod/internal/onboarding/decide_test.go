@@ -249,7 +249,7 @@ func TestSweep_OldRequests_Expire(t *testing.T) {
 	f.sweepOnce()
 	f.sweepOnce()
 	f.wantNotices(family, "This chat is not", "Request "+code+" has expired")
-	if _, err := f.Approve(t.Context(), Approval{Code: code, By: operator}); apierr.KindOf(err) != apierr.Conflict || !strings.Contains(err.Error(), "has expired at") {
+	if _, err := f.Approve(t.Context(), Approval{Code: code, By: operator}); apierr.KindOf(err) != apierr.Conflict || !strings.Contains(err.Error(), "expired at") {
 		t.Errorf("approved late: %v", err)
 	}
 	if again := f.ask(family); !again.Created {

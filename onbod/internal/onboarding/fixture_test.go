@@ -2,6 +2,7 @@ package onboarding
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"slices"
@@ -82,24 +83,27 @@ type fixture struct {
 	routd *fakeRoutd
 	clock time.Time
 	noted []string
+	path  string // of the database
+	reg   *prometheus.Registry
 	log   strings.Builder
 }
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{t: t, clock: time.UnixMilli(1_800_000_000_000), routd: &fakeRoutd{groups: map[string]string{}, answers: map[string]routeapi.Answer{}}}
-	st := storetest.Open(t)
-	f.restart(st, t.TempDir())
+	f.path = storetest.Path(t)
+	f.restart(storetest.OpenAt(t, f.path, nil), t.TempDir())
 	f.chat(operator, msg.ChatDM, "Olga")
 	return f
 }
 
 // restart replaces the process.
 func (f *fixture) restart(st *store.Store, groups string) {
+	f.reg = prometheus.NewRegistry()
 	f.Onboarding = New(Config{
 		Operators: map[string]bool{operator: true, "slack:U1": true, msg.WebOperator: true}, TTL: 168 * time.Hour,
 		MaxPerSender: 5, MaxPerHour: 20, MaxPending: 50, Groups: groups, Now: func() time.Time { return f.clock },
-	}, st, f.routd, slog.New(slog.NewTextHandler(&f.log, nil)), prometheus.NewRegistry(), func(notes ...string) { f.noted = notes })
+	}, st, f.routd, slog.New(slog.NewTextHandler(&f.log, nil)), f.reg, func(notes ...string) { f.noted = notes })
 }
 
 func (f *fixture) ok(err error) {
@@ -107,6 +111,37 @@ func (f *fixture) ok(err error) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+}
+
+// sql changes the database behind the store.
+func (f *fixture) sql(statement string) {
+	f.t.Helper()
+	db, err := sql.Open("sqlite3", f.path)
+	f.ok(err)
+	_, err = db.ExecContext(f.t.Context(), statement)
+	f.ok(err)
+	f.ok(db.Close())
+}
+
+// metrics are the values of a metric of one value or of one label, by label.
+func (f *fixture) metrics(name string) map[string]float64 {
+	f.t.Helper()
+	families, err := f.reg.Gather()
+	f.ok(err)
+	values := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			label := ""
+			for _, l := range m.GetLabel() {
+				label = l.GetValue()
+			}
+			values[label] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return values
 }
 
 func (f *fixture) chat(jid string, kind msg.ChatKind, title string) {

@@ -19,37 +19,43 @@ const maxSlug = 40
 
 // DefaultFolders returns the folder of each request that an approval without one connects it to now, by
 // code. It is new and named after the platform and the chat's present title. No group has it, nor
-// had it: its files would be there still.
+// had it: its files would be there still. Of two chats of one title both have the same one, which
+// the first to be approved gets.
 func (o *Onboarding) DefaultFolders(ctx context.Context, requests ...*store.Request) (map[string]string, error) {
-	taken := map[string]bool{}
-	ever, err := o.st.FoldersEver(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, folder := range ever {
-		taken[folder] = true
+	if len(requests) == 0 {
+		return map[string]string{}, nil
 	}
 	pending, err := o.st.PendingRequests(ctx)
 	if err != nil {
 		return nil, err
 	}
+	approving := map[string]bool{}
 	for _, p := range pending {
-		taken[p.Folder] = true
+		approving[p.Folder] = true
 	}
-	folders := make(map[string]string, len(requests))
+	folders, free := make(map[string]string, len(requests)), map[string]string{}
 	for _, r := range requests {
-		folders[r.Code] = o.freeFolder(baseFolder(r), taken)
+		base := baseFolder(r)
+		if free[base] == "" {
+			if free[base], err = o.freeFolder(ctx, base, approving); err != nil {
+				return nil, err
+			}
+		}
+		folders[r.Code] = free[base]
 	}
 	return folders, nil
 }
 
 // freeFolder adds a number to the base if it is taken.
-func (o *Onboarding) freeFolder(base string, taken map[string]bool) string {
+func (o *Onboarding) freeFolder(ctx context.Context, base string, approving map[string]bool) (string, error) {
 	folder := base
-	for n := 2; taken[folder] || o.onDisk(folder); n++ {
+	for n := 2; ; n++ {
+		used, err := o.st.FolderUsed(ctx, folder)
+		if err != nil || !used && !approving[folder] && !o.onDisk(folder) {
+			return folder, err
+		}
 		folder = fmt.Sprintf("%s-%d", base, n)
 	}
-	return folder
 }
 
 func (o *Onboarding) onDisk(folder string) bool {

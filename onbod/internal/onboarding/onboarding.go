@@ -18,8 +18,8 @@ import (
 const (
 	// rejectedFor is how long a rejected chat makes no new request.
 	rejectedFor = 24 * time.Hour
-	// approvedFor is how long a request of a chat that was just approved is taken for one that its
-	// messages passed on their way.
+	// An approved chat makes no new request within approvedFor: messages sent before the approval may
+	// still arrive.
 	approvedFor = time.Minute
 	// limitTime is the time that the limits of requests are about.
 	limitTime = time.Hour
@@ -85,16 +85,12 @@ func (o *Onboarding) gauges(reg prometheus.Registerer) {
 		Name: "arizuko_onboarding_oldest_seconds", Help: "Age of the oldest request that waits, 0 without one.",
 	})
 	metrics.FromRows(reg, func(ctx context.Context) error {
-		requests, err := o.st.PendingRequests(ctx)
+		waiting, _, err := o.st.WaitingRequests(ctx)
 		if err != nil {
 			return err
 		}
-		now, since := o.now(), o.now()
-		for _, r := range requests {
-			since = min(since, r.CreatedAt)
-		}
-		pending.Set(float64(len(requests)))
-		oldest.Set(float64(now-since) / 1000)
+		pending.Set(float64(waiting.Rows))
+		oldest.Set(metrics.Age(o.cfg.Now(), waiting.Since))
 		return nil
 	}, pending, oldest)
 }

@@ -60,7 +60,8 @@ func (o *Onboarding) wake() {
 	}
 }
 
-// sweep does it once. waiting: routd has to be asked again.
+// sweep does it once, and goes on after a request that the database refused. waiting: routd has to be
+// asked again.
 func (o *Onboarding) sweep(ctx context.Context) (waiting bool, err error) {
 	unlock, err := o.lock(ctx)
 	if err != nil {
@@ -72,34 +73,43 @@ func (o *Onboarding) sweep(ctx context.Context) (waiting bool, err error) {
 		return false, err
 	}
 	slices.SortFunc(pending, func(a, b *store.Request) int { return cmp.Compare(a.CreatedAt, b.CreatedAt) })
-	open := pending[:0]
+	var open []*store.Request
+	var refused []error
 	noted := 0
 	for _, r := range pending {
 		if !r.Noted() {
 			open = append(open, r)
 			continue
 		}
-		if waiting {
-			noted++
-			continue
-		}
-		if waiting, err = o.resume(ctx, r); err != nil {
-			return waiting, err
+		if !waiting {
+			waiting, err = o.resume(ctx, r)
+			if err = collect(&refused, err); err != nil {
+				return waiting, err
+			}
 		}
 		if waiting {
 			noted++
 		}
 	}
 	o.report(noted)
-	if open, err = o.expire(ctx, open); err != nil {
+	if open, err = o.expire(ctx, open, &refused); err != nil {
 		return waiting, err
 	}
 	if !waiting {
-		if err := o.closeRouted(ctx, open); err != nil {
+		if err := o.closeRouted(ctx, open, &refused); err != nil {
 			return waiting, err
 		}
 	}
-	return waiting, o.purge(ctx)
+	return waiting, errors.Join(append(refused, o.purge(ctx))...)
+}
+
+// collect keeps an error that concerns one row, and returns any other.
+func collect(refused *[]error, err error) error {
+	if errors.Is(err, store.ErrRefused) {
+		*refused = append(*refused, err)
+		return nil
+	}
+	return err
 }
 
 // resume finishes an approval that was noted. waiting: routd has not answered.
@@ -133,8 +143,8 @@ func (o *Onboarding) report(waiting int) {
 	o.notes(fmt.Sprintf("routd does not answer: approvals that wait for it: %d", waiting))
 }
 
-// expire ends requests that are older than the TTL, and returns the others.
-func (o *Onboarding) expire(ctx context.Context, open []*store.Request) (left []*store.Request, err error) {
+// expire ends requests that are older than the TTL, and returns the younger ones.
+func (o *Onboarding) expire(ctx context.Context, open []*store.Request, refused *[]error) (left []*store.Request, err error) {
 	for _, r := range open {
 		now := o.now()
 		if now-r.CreatedAt < o.cfg.TTL.Milliseconds() {
@@ -147,18 +157,23 @@ func (o *Onboarding) expire(ctx context.Context, open []*store.Request) (left []
 			}
 			return o.notify(tx, r.ChatJID, r.ThreadID, expiredNotice(r))
 		})
-		if err != nil && !errors.Is(err, store.ErrStale) {
-			return nil, err
+		switch {
+		case errors.Is(err, store.ErrStale): // it was decided meanwhile
+		case err != nil:
+			if err := collect(refused, err); err != nil {
+				return nil, err
+			}
+		default:
+			o.results.WithLabelValues("expired").Inc()
+			o.log.Info("request expired", "chat", r.ChatJID)
 		}
-		o.results.WithLabelValues("expired").Inc()
-		o.log.Info("request expired", "chat", r.ChatJID)
 	}
 	return left, nil
 }
 
 // closeRouted ends the requests of chats whose messages routes take. Silently: an operator did it, by
 // other means. While routd does not answer they stay.
-func (o *Onboarding) closeRouted(ctx context.Context, open []*store.Request) error {
+func (o *Onboarding) closeRouted(ctx context.Context, open []*store.Request, refused *[]error) error {
 	for page := range slices.Chunk(open, resolvePage) {
 		items, err := o.items(ctx, page)
 		if err != nil {
@@ -175,7 +190,7 @@ func (o *Onboarding) closeRouted(ctx context.Context, open []*store.Request) err
 			if a.ID < 0 || a.ID >= int64(len(page)) || a.Error != "" {
 				continue
 			}
-			if err := o.closeByRoute(ctx, page[a.ID], a); err != nil {
+			if err := collect(refused, o.closeByRoute(ctx, page[a.ID], a)); err != nil {
 				return err
 			}
 		}

@@ -43,13 +43,20 @@ func chatName(r *store.Request) string {
 	return fmt.Sprintf("%s (%s)", quoted(r.Title), quoted(r.ChatJID))
 }
 
-func chatNotice(r *store.Request) string {
+// chatNotice does not claim that operators were notified where none could be.
+func chatNotice(r *store.Request, notified bool) string {
+	if !notified {
+		return fmt.Sprintf("This chat is not connected yet. Request %s waits for an operator.", r.Code)
+	}
 	return fmt.Sprintf("This chat is not connected yet. Request %s was sent to the operators.", r.Code)
 }
 
 func operatorNotice(r *store.Request) string {
 	chat := "the group chat " + chatName(r)
-	if r.Kind == msg.ChatDM {
+	switch {
+	case r.Kind == msg.ChatDM && r.ChatJID == r.Sender: // the sender says it all
+		chat = "a direct chat"
+	case r.Kind == msg.ChatDM:
 		chat = "a direct chat, " + chatName(r)
 	}
 	sender := quoted(r.Sender)
@@ -82,16 +89,16 @@ func expiredNotice(r *store.Request) string {
 
 // decidedText says how a request has ended.
 func decidedText(r *store.Request) string {
-	at := time.UnixMilli(r.DecidedAt).Format(time.DateTime)
+	at := time.UnixMilli(r.DecidedAt).Format(time.DateTime + " MST")
 	switch {
 	case r.DecidedBy == store.DecidedByTime:
-		return fmt.Sprintf("request %s has expired at %s", r.Code, at)
+		return fmt.Sprintf("request %s expired at %s", r.Code, at)
 	case r.DecidedBy == store.DecidedByMove:
-		return fmt.Sprintf("request %s has ended at %s: its chat moved, and has another one", r.Code, at)
+		return fmt.Sprintf("request %s ended at %s: its chat moved, and has another one", r.Code, at)
 	case r.DecidedBy == store.DecidedByRoutes && r.State == store.RequestApproved:
-		return fmt.Sprintf("request %s has ended at %s: routes connect its chat to the group %s", r.Code, at, r.Folder)
+		return fmt.Sprintf("request %s ended at %s: routes connect its chat to the group %s", r.Code, at, r.Folder)
 	case r.DecidedBy == store.DecidedByRoutes:
-		return fmt.Sprintf("request %s has ended at %s: routes take its chat's messages elsewhere", r.Code, at)
+		return fmt.Sprintf("request %s ended at %s: routes take its chat's messages elsewhere", r.Code, at)
 	case r.State == store.RequestApproved:
 		return fmt.Sprintf("request %s was approved by %s at %s, into the group %s", r.Code, r.DecidedBy, at, r.Folder)
 	}
