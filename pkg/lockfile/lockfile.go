@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,10 +39,16 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 type Lock struct{ file *os.File }
 
 // TryLock takes the lock at path without waiting and creates the file if there is none. If
-// another process, or another part of this one, holds the lock, the error is a *HeldError.
+// another process, or another part of this one, holds the lock, the error is a *HeldError. A
+// file that root has made belongs to the owner of its folder, whose daemons have to open it. A
+// symbolic link at path is an error.
 func TryLock(path string) (*Lock, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	if err := giveToFolder(file); err != nil {
+		file.Close()
 		return nil, fmt.Errorf("lock: %w", err)
 	}
 	if err := flock(file); err != nil {
@@ -61,6 +68,22 @@ func TryLock(path string) (*Lock, error) {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
 	return &Lock{file}, nil
+}
+
+// giveToFolder gives a file of root to the owner of its folder.
+func giveToFolder(file *os.File) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var made, folder unix.Stat_t
+	if err := errors.Join(unix.Fstat(int(file.Fd()), &made), unix.Stat(filepath.Dir(file.Name()), &folder)); err != nil {
+		return err
+	}
+	// With a second name it may be any file of root.
+	if made.Uid != 0 || folder.Uid == 0 || made.Nlink != 1 {
+		return nil
+	}
+	return file.Chown(int(folder.Uid), int(folder.Gid))
 }
 
 // pollInterval is how often WaitLock tries.

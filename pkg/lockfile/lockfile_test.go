@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -131,4 +132,43 @@ func TestWaitLock_Held_WaitsForTheHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = second.Close()
+}
+
+func TestTryLock_AsRoot_GivesFileToOwnerOfFolder(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	folder := t.TempDir()
+	path := filepath.Join(folder, "x.lock")
+	for range 2 { // the second time root has made it before
+		lock, err := lockfile.TryLock(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock.Close()
+		if err := os.Chown(folder, 4242, 4243); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != 4242 || st.Gid != 4243 {
+		t.Errorf("the lock belongs to %d:%d", st.Uid, st.Gid)
+	}
+}
+
+func TestTryLock_Link_ReturnsErrorAndKeepsFile(t *testing.T) {
+	folder := t.TempDir()
+	other, path := filepath.Join(folder, "other"), filepath.Join(folder, "x.lock")
+	if err := errors.Join(os.WriteFile(other, []byte("kept"), 0o600), os.Symlink(other, path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockfile.TryLock(path); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("got %v", err)
+	}
+	if got, err := os.ReadFile(other); err != nil || string(got) != "kept" {
+		t.Errorf("the file has %q, %v", got, err)
+	}
 }
