@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 
@@ -28,7 +29,11 @@ func Copy(ctx context.Context, src, dst string, progress func(done, total int64)
 	if _, err := os.Stat(src); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(dst, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := os.Remove(dst); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Not an existing file, which another user of the machine may have open.
+	file, err := os.OpenFile(dst, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -204,13 +209,14 @@ func tableNames(ctx context.Context, db *sql.Conn) (names []string, err error) {
 	return names, rows.Err()
 }
 
-// idGap is by how much a restored database skips row ids: more than are handed out between two backups.
-const idGap = 1_000_000
+// idGap is by how much a restored database skips row ids: as many as 90 rows a second use in a year and a half, so
+// that no backup is too old.
+const idGap = 1 << 32
 
 // RestoredCopy is a copy that becomes the database of an instance.
 type RestoredCopy struct {
-	// CancelOpen cancels what was under way when the copy was made: answers that were not delivered, and turns
-	// that had not ended.
+	// CancelOpen cancels what was under way when the copy was made: answers that were not delivered, turns that
+	// had not ended, and approvals that were not carried out, whose requests stay pending.
 	CancelOpen bool
 	Now        int64 // unix ms
 }
@@ -249,6 +255,7 @@ func (r RestoredCopy) cancelOpen(ctx context.Context, tx *sql.Tx) error {
 	}{
 		{updateCancelParts, []any{r.Now}}, {updateCancelOutbound, nil}, {deleteOpenSystem, nil}, {updateReleaseOpenSystem, nil},
 		{updateCancelTurns, []any{r.Now}}, {bumpState, []any{stateDecisionSeq}}, {updateDropUndecided, []any{r.Now, stateDecisionSeq}},
+		{updateWithdrawApprovals, nil},
 	} {
 		if _, err := tx.ExecContext(ctx, step.query, step.args...); err != nil {
 			return err

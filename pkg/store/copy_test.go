@@ -108,7 +108,7 @@ func TestRestoredCopy_CancelOpen_LeavesNothingToDo(t *testing.T) {
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	undecided := inbound(t, s, chat, "not decided")
-	queued := outbound(t, s, chat, "", msg.OutQueued)
+	outbound(t, s, chat, "", msg.OutQueued)
 	half := outbound(t, s, chat, "", msg.OutSending)
 	write(t, s, func(tx *store.Tx) error {
 		return tx.Exec(`INSERT INTO deliveries (message_id, part, state) VALUES (?, 0, 'sent'), (?, 1, 'sending'), (?, 2, 'queued')`, half.ID, half.ID, half.ID)
@@ -120,6 +120,9 @@ func TestRestoredCopy_CancelOpen_LeavesNothingToDo(t *testing.T) {
 	write(t, s, func(tx *store.Tx) error {
 		return tx.Exec(`INSERT INTO system_messages (folder, origin, event, turn_id, created_at) VALUES ('acme', 'gated', 'new_session', 5, 1), ('acme', 'gated', 'other', 5, 1)`)
 	})
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`INSERT INTO onboarding_requests (code, chat_jid, state, folder, decided_by, created_at) VALUES ('AAAA-1111', ?, 'pending', 'acme', 'telegram:9', 1)`, chat)
+	})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -128,18 +131,19 @@ func TestRestoredCopy_CancelOpen_LeavesNothingToDo(t *testing.T) {
 	}
 	s = storetest.OpenAt(t, path, nil)
 	for what, want := range map[string]string{
-		`SELECT disposition || ' ' || reason || ' ' || decided_at FROM messages WHERE id = 1`: "dropped stopped 77",
-		`SELECT out_state FROM messages WHERE id = 2`:                                         "cancelled",
-		`SELECT out_state FROM messages WHERE id = 3`:                                         "ambiguous",
-		`SELECT group_concat(state, ' ') FROM deliveries ORDER BY part`:                       "sent ambiguous cancelled",
-		`SELECT state || ' ' || reason || ' ' || ended_at FROM turns`:                         "cancelled cancelled 77",
-		`SELECT event || ' ' || ifnull(turn_id, 'free') FROM system_messages`:                 "other free",
+		`SELECT disposition || ' ' || reason || ' ' || decided_at FROM messages WHERE id = 1`:                   "dropped stopped 77",
+		`SELECT out_state FROM messages WHERE id = 2`:                                                           "cancelled",
+		`SELECT out_state FROM messages WHERE id = 3`:                                                           "ambiguous",
+		`SELECT group_concat(state, ' ') FROM deliveries ORDER BY part`:                                         "sent ambiguous cancelled",
+		`SELECT state || ' ' || reason || ' ' || ended_at FROM turns`:                                           "cancelled cancelled 77",
+		`SELECT event || ' ' || ifnull(turn_id, 'free') FROM system_messages`:                                   "other free",
+		`SELECT state || ' ' || ifnull(folder, '-') || ' ' || ifnull(decided_by, '-') FROM onboarding_requests`: "pending - -",
 	} {
 		if got := get[string](t, s, what); got != want {
 			t.Errorf("%s: %s, want %s", what, got, want)
 		}
 	}
-	if later := inbound(t, s, chat, "later"); later.ID < 1_000_000+queued.ID {
+	if later := inbound(t, s, chat, "later"); later.ID < 1<<32 {
 		t.Errorf("the next row has id %d", later.ID)
 	}
 }

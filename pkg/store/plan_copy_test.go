@@ -10,5 +10,6 @@ func copyPlans() map[string][2]string {
 		"updateReleaseOpenSystem": {updateReleaseOpenSystem, "SEARCH system_messages USING COVERING INDEX system_messages_turn (turn_id=?)\nLIST SUBQUERY 1\nSCAN turns USING INDEX turns_open"},
 		"updateCancelTurns":       {updateCancelTurns, "SCAN turns USING INDEX turns_open"},
 		"updateDropUndecided":     {updateDropUndecided, "SCAN messages USING INDEX messages_undecided\nSCALAR SUBQUERY 1\nSEARCH router_state USING PRIMARY KEY (key=?)"},
+		"updateWithdrawApprovals": {updateWithdrawApprovals, "SCAN onboarding_requests USING INDEX onboarding_pending"},
 	}
 }

@@ -14,6 +14,7 @@ const (
 		WHERE turn_id IN (SELECT id FROM turns WHERE state IN ('queued', 'running'))`
 	updateCancelTurns = `UPDATE turns SET state = 'cancelled', reason = 'cancelled', waits_for = '', ended_at = ?1
 		WHERE state IN ('queued', 'running')`
-	updateDropUndecided = `UPDATE messages SET disposition = 'dropped', reason = 'stopped', decided_at = ?1,
+	updateWithdrawApprovals = `UPDATE onboarding_requests SET folder = NULL, decided_by = NULL WHERE state = 'pending' AND folder IS NOT NULL`
+	updateDropUndecided     = `UPDATE messages SET disposition = 'dropped', reason = 'stopped', decided_at = ?1,
 		decision_seq = (SELECT value FROM router_state WHERE key = ?2) WHERE direction = 'in' AND disposition IS NULL`
 )
