@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,7 +33,8 @@ func (p program) keepCopy(s *schema, now version) error {
 	if err := s.copyTo(partial); err != nil {
 		return fmt.Errorf("copy the database before the migration: %w", err)
 	}
-	older, err := filepath.Glob(p.cfg.copyPath("*"))
+	folder := filepath.Dir(path)
+	older, err := fs.Glob(os.DirFS(folder), filepath.Base(p.cfg.copyPath("*"))) // not filepath.Glob: the path may have a * in it
 	if err != nil {
 		return err
 	}
@@ -40,7 +42,7 @@ func (p program) keepCopy(s *schema, now version) error {
 		return err
 	}
 	for _, name := range older {
-		if name != path && name != partial {
+		if name = filepath.Join(folder, name); name != path && name != partial {
 			if err := os.Remove(name); err != nil {
 				return err
 			}
@@ -58,11 +60,11 @@ func copySpace(database string) (needed, free int64, err error) {
 			needed += 2 * info.Size() // the copy, and what the migration writes
 		}
 	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs(filepath.Dir(database), &fs); err != nil {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(filepath.Dir(database), &disk); err != nil {
 		return 0, 0, err
 	}
-	return needed, int64(fs.Bavail) * fs.Frsize, nil
+	return needed, int64(disk.Bavail) * disk.Frsize, nil
 }
 
 // copyTo writes a copy that only its user can read.
