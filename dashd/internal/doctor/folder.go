@@ -126,9 +126,13 @@ func (e *examination) socketProblem(name string) string {
 
 // leftSockets names the sockets of processes that have ended, without those of the named daemons.
 func (e *examination) leftSockets(known map[string]bool) (paths []string) {
-	all, _ := filepath.Glob(filepath.Join(e.Base.RunDir(), "*.sock")) // the pattern is valid
-	for _, path := range all {
-		if !known[strings.TrimSuffix(filepath.Base(path), ".sock")] && staleSocket(path) {
+	entries, err := os.ReadDir(e.Base.RunDir())
+	if err != nil {
+		return nil // nothing was started yet, or folder says why it cannot be read
+	}
+	for _, entry := range entries {
+		daemon, ok := strings.CutSuffix(entry.Name(), ".sock")
+		if path := filepath.Join(e.Base.RunDir(), entry.Name()); ok && !known[daemon] && staleSocket(path) {
 			paths = append(paths, path)
 		}
 	}
