@@ -59,12 +59,16 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := os.MkdirAll(filepath.Join(c.Data, "run"), 0o700); err != nil {
+	run, err := makeRun(c.Data)
+	if err != nil {
 		return s, err
 	}
-	lock, err := lockfile.TryLock(filepath.Join(c.Data, "run", "backup.lock"))
+	lock, err := lockfile.TryLock(filepath.Join(run, "backup.lock"))
+	if errors.Is(err, lockfile.ErrHeld) {
+		err = fmt.Errorf("another backup is being made: %w", err)
+	}
 	if err != nil {
-		return s, fmt.Errorf("another backup is being made: %w", err)
+		return s, err
 	}
 	defer lock.Close()
 	report := newReport(c.Log)
@@ -84,7 +88,7 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 // folder is where the backup, and a copy of the database before it, is written.
 func (c Creation) folder() (string, error) {
 	if c.Target == Stdout {
-		return filepath.Join(c.Data, "run"), nil
+		return filepath.Join(c.Data, runName), nil
 	}
 	target, err := filepath.Abs(c.Target)
 	if err != nil {
@@ -195,7 +199,11 @@ func (c Creation) write(ctx context.Context, folder string, database *os.File, s
 	}
 	final := filepath.Join(folder, filepath.Base(c.Target))
 	partial := final + ".partial"
-	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := remove(partial); err != nil { // of a backup that was killed
+		return 0, err
+	}
+	// Not an existing file, which another user of the machine may have open.
+	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return 0, err
 	}
@@ -278,6 +286,14 @@ func (w *writer) json(ctx context.Context, name string, v any, at time.Time) err
 	}
 	return w.put(ctx, &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(text)), ModTime: at.Truncate(time.Second)},
 		bytes.NewReader(text))
+}
+
+// remove removes a file that may not be there.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // counter counts what is written.

@@ -22,6 +22,7 @@ type extractor struct {
 	root    *os.Root
 	known   int    // the newest schema that this program knows
 	owner   *owner // who gets what the former data folder's user owned; nil if owners cannot be kept
+	adopt   bool   // the folder gets the former one's user
 	former  owner  // who owned the database
 	folders []*tar.Header
 	links   []*tar.Header
@@ -50,6 +51,9 @@ func (e *extractor) entry(h *tar.Header, content io.Reader) error {
 	default:
 		if name == databaseName {
 			e.former = owner{h.Uid, h.Gid}
+			if e.adopt {
+				e.owner = &e.former
+			}
 		}
 		err = e.file(h, content)
 	}
@@ -103,6 +107,20 @@ func (e *extractor) writeSparse(f *os.File, size int64, all []piece, content io.
 		return err
 	}
 	return writePieces(f, size, all, content)
+}
+
+// setOwner decides who gets the files, which only root can give away: the owner of the data folder, or of the
+// former one if this is root's and empty, as one is that was just made.
+func (e *extractor) setOwner(data *os.Root, empty bool) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	to, err := ownerOfFile(data, ".")
+	if err != nil {
+		return err
+	}
+	e.owner, e.adopt = &to, empty && to.uid == 0
+	return nil
 }
 
 // ownerOf returns who is to own an entry, nil for this process.

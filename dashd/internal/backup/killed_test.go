@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"arizuko/pkg/store"
 )
 
@@ -72,29 +70,5 @@ func (i *instance) leaveHalf(source string, steps int) {
 	}
 	for _, step := range half[:steps-1] {
 		i.ok(step())
-	}
-}
-
-func TestRestore_AsRoot_KeepsAgentsOwnersAndMapsTheInstances(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root keeps owners")
-	}
-	i := newInstance(t)
-	i.write("groups/main/agents.txt", "x")
-	i.ok(os.Chown(i.path("groups/main/agents.txt"), 30007, 30007))
-	i.ok(os.Lchown(i.path("groups/main"), 30007, 30007))
-	data := t.TempDir()
-	i.ok(os.Chown(data, 4242, 4243))
-	_, err := restoration(data, i.backup()).Run(t.Context())
-	i.ok(err)
-	for name, want := range map[string]owner{
-		databaseName: {4242, 4243}, "secret": {4242, 4243}, "groups": {4242, 4243}, "groups/main": {30007, 30007}, "groups/main/agents.txt": {30007, 30007},
-	} {
-		var st unix.Stat_t
-		i.ok(unix.Lstat(filepath.Join(data, name), &st))
-		if got := (owner{int(st.Uid), int(st.Gid)}); got != want {
-			t.Errorf("%s belongs to %v, want %v", name, got, want)
-		}
 	}
 }

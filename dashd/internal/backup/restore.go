@@ -21,6 +21,7 @@ import (
 
 // Names in the data folder during a restore, and after one that replaced an instance.
 const (
+	runName       = "run"
 	restoringName = "restoring"    // everything that belongs to the restore; migrate does not run while it is there
 	newName       = "new"          // in it: what was extracted
 	readyName     = "ready.json"   // in it, once all of that is checked and on disk: the replacement, which may have begun
@@ -67,7 +68,7 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 	if err := os.MkdirAll(r.Data, 0o700); err != nil {
 		return done, err
 	}
-	unlock, err := lockAll(filepath.Join(r.Data, "run"))
+	unlock, err := lockAll(r.Data)
 	if err != nil {
 		return done, err
 	}
@@ -93,8 +94,9 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 }
 
 // lockAll takes the locks of all daemons, so that none runs or starts meanwhile.
-func lockAll(run string) (unlock func(), err error) {
-	if err := os.MkdirAll(run, 0o700); err != nil {
+func lockAll(data string) (unlock func(), err error) {
+	run, err := makeRun(data)
+	if err != nil {
 		return nil, err
 	}
 	var held []*lockfile.Lock
@@ -105,24 +107,70 @@ func lockAll(run string) (unlock func(), err error) {
 	}
 	names := map[string]bool{}
 	for _, name := range []string{"migrate", "gated", "routd", "onbod", "dashd", "teled", "discd", "slakd", "backup"} {
-		names[filepath.Join(run, name+".lock")] = true
+		names[name+".lock"] = true
 	}
-	others, err := filepath.Glob(filepath.Join(run, "*.lock"))
+	others, err := fs.Glob(os.DirFS(run), locksPattern) // not filepath.Glob: the path may have a * in it
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range others {
-		names[path] = true
+	for _, name := range others {
+		names[name] = true
 	}
-	for path := range names {
-		l, err := lockfile.TryLock(path)
+	for name := range names {
+		l, err := lockfile.TryLock(filepath.Join(run, name))
 		if err != nil {
 			unlock()
-			return nil, fmt.Errorf("the data folder is in use, stop all daemons first: %w", err)
+			if errors.Is(err, lockfile.ErrHeld) {
+				err = fmt.Errorf("the data folder is in use, stop all daemons first: %w", err)
+			}
+			return nil, err
 		}
 		held = append(held, l)
 	}
 	return unlock, nil
+}
+
+// locksPattern matches the locks of all daemons in the folder run.
+const locksPattern = "*.lock"
+
+// makeRun makes the folder for locks and sockets unless it exists. One that root has made belongs to the owner of
+// the data folder.
+func makeRun(data string) (string, error) {
+	run := filepath.Join(data, runName)
+	if err := os.MkdirAll(run, 0o700); err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(data)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	return run, giveToFolder(root, runName)
+}
+
+// giveToFolder gives what root has made in the data folder to the owner of that.
+func giveToFolder(root *os.Root, name string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	to, err := ownerOfFile(root, ".")
+	if err != nil {
+		return err
+	}
+	is, err := ownerOfFile(root, name)
+	if err != nil || is.uid != 0 || to.uid == 0 {
+		return err
+	}
+	return root.Lchown(name, to.uid, to.gid)
+}
+
+func ownerOfFile(root *os.Root, name string) (owner, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return owner{}, err
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	return owner{int(st.Uid), int(st.Gid)}, nil
 }
 
 // extract makes the folder "restoring" and extracts the archive into it. If it fails, the caller removes that.
@@ -151,7 +199,7 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 		return nil, err
 	}
 	defer e.root.Close()
-	if e.owner, err = r.owner(root); err != nil {
+	if err := e.setOwner(root, len(old) == 0); err != nil {
 		return nil, err
 	}
 	from, err := open(r.Source, r.In)
@@ -165,6 +213,11 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 	}
 	if err := r.complete(ctx, e, s); err != nil {
 		return nil, err
+	}
+	if e.adopt {
+		if err := giveAway(root, *e.owner); err != nil {
+			return nil, err
+		}
 	}
 	p := &replacement{Summary: s, Aside: asideName(root, asidePrefix+r.Now().UTC().Format("20060102T150405Z"))}
 	return p, p.write(root)
@@ -205,18 +258,18 @@ func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) erro
 	return syncAll(e.path)
 }
 
-// owner is the owner of the data folder if this process may give files away. A folder that root has just made
-// is given to the user of the backup.
-func (r Restoration) owner(root *os.Root) (*owner, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
-	info, err := root.Stat(".")
+// giveAway gives a data folder of root, with what a restore has made in it so far, to the user of the former instance.
+func giveAway(root *os.Root, to owner) error {
+	locks, err := fs.Glob(root.FS(), runName+"/"+locksPattern)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	st := info.Sys().(*syscall.Stat_t)
-	return &owner{int(st.Uid), int(st.Gid)}, nil
+	for _, name := range append(locks, runName, restoringName, filepath.Join(restoringName, newName), ".") {
+		if err := root.Lchown(name, to.uid, to.gid); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // syncAll puts a whole file system on disk.
@@ -364,6 +417,9 @@ func (p *replacement) moveAside(root *os.Root) error {
 		return err
 	}
 	if err := root.Mkdir(p.Aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := giveToFolder(root, p.Aside); err != nil {
 		return err
 	}
 	for _, name := range names {

@@ -1,0 +1,123 @@
+package backup
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/lockfile"
+	"arizuko/pkg/testkit/need"
+)
+
+func TestRestore_AsRoot_KeepsAgentsOwnersAndMapsTheInstances(t *testing.T) {
+	t.Parallel()
+	need.Root(t)
+	i := newInstance(t)
+	i.write("groups/main/agents.txt", "x")
+	i.ok(os.Chown(i.path("groups/main/agents.txt"), 30007, 30007))
+	i.ok(os.Lchown(i.path("groups/main"), 30007, 30007))
+	data := t.TempDir()
+	i.ok(os.Chown(data, 4242, 4243))
+	_, err := restoration(data, i.backup()).Run(t.Context())
+	i.ok(err)
+	i.wantOwners(data, map[string]owner{
+		databaseName: {4242, 4243}, "secret": {4242, 4243}, "groups": {4242, 4243}, "groups/main": {30007, 30007}, "groups/main/agents.txt": {30007, 30007},
+		"run": {4242, 4243}, "run/gated.lock": {4242, 4243}, "run/slakd.lock": {4242, 4243}, "run/backup.lock": {4242, 4243},
+	})
+
+	r := restoration(data, i.backup())
+	r.Force = true
+	done, err := r.Run(t.Context())
+	i.ok(err)
+	i.wantOwners(done.Aside, map[string]owner{".": {4242, 4243}})
+}
+
+// wantOwners fails the test unless files of a folder, and the folder "." itself, belong to these.
+func (i *instance) wantOwners(folder string, want map[string]owner) {
+	i.t.Helper()
+	for name, want := range want {
+		var st unix.Stat_t
+		i.ok(unix.Lstat(filepath.Join(folder, name), &st))
+		if got := (owner{int(st.Uid), int(st.Gid)}); got != want {
+			i.t.Errorf("%s belongs to %v, want %v", name, got, want)
+		}
+	}
+}
+
+// As on a new machine, where nothing else names the user of the daemons.
+func TestRestore_AsRootIntoNewFolder_GivesAllToTheFormerUser(t *testing.T) {
+	t.Parallel()
+	need.Root(t)
+	i := newInstance(t)
+	i.write("groups/main/agents.txt", "x")
+	i.write("groups/main/roots.txt", "x")
+	i.ok(filepath.WalkDir(i.data, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, 4242, 4243))
+	}))
+	i.ok(os.Chown(i.path("groups/main/agents.txt"), 30007, 30007))
+	i.ok(os.Chown(i.path("groups/main/roots.txt"), 0, 0))
+	source := i.backup()
+	i.wantOwners(i.data, map[string]owner{"run/backup.lock": {4242, 4243}})
+	for _, data := range []string{filepath.Join(t.TempDir(), "new"), t.TempDir()} {
+		_, err := restoration(data, source).Run(t.Context())
+		i.ok(err)
+		i.wantOwners(data, map[string]owner{
+			".": {4242, 4243}, databaseName: {4242, 4243}, "secret": {4242, 4243}, "groups": {4242, 4243}, "media": {4242, 4243},
+			"run": {4242, 4243}, "run/gated.lock": {4242, 4243}, "run/migrate.lock": {4242, 4243},
+			"groups/main/agents.txt": {30007, 30007}, "groups/main/roots.txt": {0, 0},
+		})
+	}
+}
+
+func TestRestore_PatternInPath_TakesForeignLocks(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	r := restoration(filepath.Join(t.TempDir(), "a[b*"), i.backup())
+	i.ok(os.MkdirAll(filepath.Join(r.Data, "run"), 0o700))
+	lock, err := lockfile.TryLock(filepath.Join(r.Data, "run/foreignd.lock"))
+	i.ok(err)
+	defer lock.Close()
+	if _, err := r.Run(t.Context()); !errors.Is(err, lockfile.ErrHeld) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Another user of the machine may have made the file, and has it open.
+func TestBackup_PartialFilesExist_NotWrittenInto(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	target := filepath.Join(t.TempDir(), "b.tgz")
+	var open []*os.File
+	for _, suffix := range []string{".partial", ".partial.db"} {
+		f, err := os.Create(target + suffix)
+		i.ok(err)
+		defer f.Close()
+		open = append(open, f)
+	}
+	_, err := i.creation(target).Run(t.Context())
+	i.ok(err)
+	for _, f := range open {
+		if info, err := f.Stat(); err != nil || info.Size() > 0 {
+			t.Errorf("%s got %d bytes, %v", f.Name(), info.Size(), err)
+		}
+	}
+}
+
+func TestBackup_LockUnusable_NotCalledBusy(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	i.ok(os.MkdirAll(i.path("run"), 0o700))
+	i.ok(os.Symlink(i.path("secret"), i.path("run/backup.lock")))
+	_, err := i.creation(filepath.Join(t.TempDir(), "b.tgz")).Run(t.Context())
+	if err == nil || strings.Contains(err.Error(), "another backup") {
+		t.Errorf("got %v", err)
+	}
+	if got, err := os.ReadFile(i.path("secret")); err != nil || len(got) == 0 {
+		t.Errorf("the linked file is %q, %v", got, err)
+	}
+}
