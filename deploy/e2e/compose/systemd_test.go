@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"arizuko/pkg/testkit/need"
 )
@@ -132,5 +134,74 @@ func TestSystemd_Target_WantsWhatNeedsNoToken(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("the target wants %q, want %q", got, want)
+	}
+}
+
+// backupScript is what the unit runs, with a fake of dashd and a folder of the test.
+func backupScript(t *testing.T, dashd string) (run func() (code int), folder string) {
+	t.Helper()
+	dir := t.TempDir()
+	folder = dir + "/backups"
+	program := dir + "/dashd"
+	if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(program, []byte("#!/bin/sh\n"+dashd), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	_, script, ok := strings.Cut(readFile(t, "deploy/systemd/arizuko-backup.service"), "\nExecStart=/bin/sh -ec '")
+	script, _, closed := strings.Cut(script, "'\n")
+	if !ok || !closed {
+		t.Fatal("the unit runs no script")
+	}
+	script = strings.NewReplacer("\\\n", "", "$$", "$", "%%", "%", "/opt/arizuko/bin/dashd", program, "/var/lib/arizuko-backup", folder).Replace(script)
+	return func() int {
+		cmd := exec.Command("/bin/sh", "-ec", script)
+		out, err := cmd.CombinedOutput()
+		if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		t.Logf("%s", out)
+		return cmd.ProcessState.ExitCode()
+	}, folder
+}
+
+func TestSystemd_Backup_DeletesOldOnesOnlyBesideACheckedOne(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		dashd string
+		code  int
+		kept  bool // the old backup
+	}{
+		"complete":           {`[ "$2" = --verify ] || touch "$2"`, 0, false},
+		"without some files": {`[ "$2" = --verify ] && exit 0; touch "$2"; exit 1`, 1, false},
+		"not written":        {`exit 75`, 75, true},
+		"damaged":            {`[ "$2" = --verify ] && exit 3; touch "$2"`, 3, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run, folder := backupScript(t, c.dashd)
+			old, month := folder+"/arizuko-20200101T033000.tgz", time.Now().AddDate(0, -1, 0)
+			err := errors.Join(os.WriteFile(old, nil, 0o600), os.Chtimes(old, month, month),
+				os.Mkdir(folder+"/arizuko-verify-1", 0o700), os.WriteFile(folder+"/arizuko-verify-1/arizuko.db", nil, 0o600))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code := run(); code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			if _, err := os.Stat(old); (err == nil) != c.kept {
+				t.Errorf("the old backup: %v", err)
+			}
+			if _, err := os.Stat(folder + "/arizuko-verify-1"); err == nil {
+				t.Error("the copy of a check that was killed is left")
+			}
+		})
+	}
+}
+
+// The owner of a state folder becomes that of the unit, so that a backup by root would take the data folder from the daemons.
+func TestSystemd_Backup_LeavesTheDataFolderItsOwner(t *testing.T) {
+	t.Parallel()
+	s := merged(t, "arizuko-backup.service")
+	if !slices.Equal(s["StateDirectory"], []string{"arizuko-backup"}) || !slices.Equal(s["ReadWritePaths"], []string{dataPath}) {
+		t.Errorf("StateDirectory=%q ReadWritePaths=%q", s["StateDirectory"], s["ReadWritePaths"])
 	}
 }
