@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 )
 
@@ -28,6 +29,9 @@ func (b Base) SecretPath() string { return filepath.Join(b.Data, "secret") }
 func (b Base) Secret() (string, error) {
 	if b.SharedSecret != "" {
 		return b.SharedSecret, nil
+	}
+	if info, err := os.Stat(b.SecretPath()); err == nil && !info.Mode().IsRegular() { // a named pipe is never read to its end
+		return "", fmt.Errorf("no secret: %s is not a file; remove it and run `migrate up`, or set ARIZUKO_SECRET", b.SecretPath())
 	}
 	secret, err := readSecretFile(b.SecretPath())
 	switch {

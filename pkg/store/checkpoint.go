@@ -26,7 +26,7 @@ func OpenCheckpointer(path string) (*Checkpointer, error) {
 	for _, pragma := range []string{"busy_timeout=" + checkpointBusy, "wal_autocheckpoint=0"} {
 		if _, err := db.Exec("PRAGMA " + pragma); err != nil {
 			_ = db.Close()
-			return nil, fmt.Errorf("open checkpointer: %w", explain(err))
+			return nil, fmt.Errorf("open checkpointer: %w", Explain(err))
 		}
 	}
 	return &Checkpointer{db}, nil
@@ -45,7 +45,7 @@ func (c *Checkpointer) Run(ctx context.Context) (result Checkpoint, err error) {
 		var copied int
 		err = c.db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(`+mode+`)`).Scan(&result.Busy, &result.Pages, &copied)
 		if err != nil {
-			return Checkpoint{}, fmt.Errorf("checkpoint: %w", explain(err))
+			return Checkpoint{}, fmt.Errorf("checkpoint: %w", Explain(err))
 		}
 		failpoint.At(failpoint.Checkpoint)
 	}

@@ -39,7 +39,7 @@ func Copy(ctx context.Context, src, dst string, progress func(done, total int64)
 	}
 	defer file.Close()
 	if err := copyDatabase(ctx, src, dst, progress); err != nil {
-		return fmt.Errorf("copy %s: %w", src, explain(err))
+		return fmt.Errorf("copy %s: %w", src, Explain(err))
 	}
 	if _, err := file.WriteAt([]byte{1, 1}, headerWriteVersion); err != nil {
 		return err
@@ -134,11 +134,11 @@ type CopyInfo struct {
 func InspectCopy(ctx context.Context, path string, thorough bool) (info CopyInfo, err error) {
 	db, err := openCopy(path, url.Values{"mode": {"ro"}, "immutable": {"1"}})
 	if err != nil {
-		return info, explain(err)
+		return info, Explain(err)
 	}
 	defer db.Close()
 	if err := checkCopy(ctx, db.Conn, thorough); err != nil {
-		return info, explain(err)
+		return info, Explain(err)
 	}
 	var dirty bool
 	err = db.QueryRowContext(ctx, `SELECT version, dirty, (SELECT floor FROM schema_floor) FROM schema_migrations LIMIT 1`).
@@ -148,7 +148,7 @@ func InspectCopy(ctx context.Context, path string, thorough bool) (info CopyInfo
 			errors.Join(err, fmt.Errorf("schema %d, dirty %v", info.Schema, dirty)))
 	}
 	info.Rows, err = countRows(ctx, db.Conn)
-	return info, explain(err)
+	return info, Explain(err)
 }
 
 func checkCopy(ctx context.Context, db *sql.Conn, thorough bool) error {
@@ -227,23 +227,23 @@ type RestoredCopy struct {
 func (r RestoredCopy) Apply(ctx context.Context, path string) error {
 	db, err := openCopy(path, url.Values{"mode": {"rw"}, "_synchronous": {"FULL"}, "_foreign_keys": {"true"}, "_txlock": {"immediate"}})
 	if err != nil {
-		return explain(err)
+		return Explain(err)
 	}
 	defer db.Close()
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return explain(err)
+		return Explain(err)
 	}
 	defer tx.Rollback()
 	if _, err := tx.ExecContext(ctx, updateSkipIDs, idGap); err != nil {
-		return explain(err)
+		return Explain(err)
 	}
 	if r.CancelOpen {
 		if err := r.cancelOpen(ctx, tx); err != nil {
-			return explain(err)
+			return Explain(err)
 		}
 	}
-	return explain(tx.Commit())
+	return Explain(tx.Commit())
 }
 
 // cancelOpen ends what was under way. A row of which a part was sent, or may have been, ends as ambiguous: it may have

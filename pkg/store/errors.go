@@ -40,7 +40,7 @@ func Reason(err error) string {
 	if err == nil {
 		return ""
 	}
-	err = explain(err)
+	err = Explain(err)
 	for _, known := range []error{ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, errUnopened} {
 		if errors.Is(err, known) {
 			return known.Error()
@@ -49,10 +49,11 @@ func Reason(err error) string {
 	return "the database cannot be used: `dashd doctor` says more"
 }
 
-// explain puts what an operator can do before the driver's error.
-func explain(err error) error {
+// Explain gives an error of a query its kind, such as ErrDamaged or ErrLocked, and puts what an operator can do
+// before the driver's error.
+func Explain(err error) error {
 	var se sqlite3.Error
-	if !errors.As(err, &se) {
+	if !errors.As(err, &se) || errors.Is(err, ErrDamaged) { // such as one that was explained already
 		return err
 	}
 	if se.Code == sqlite3.ErrFull || se.SystemErrno == unix.ENOSPC || se.SystemErrno == unix.EDQUOT {

@@ -28,7 +28,7 @@ func TestExplain_ErrorsOfSQLite_SayWhatToDo(t *testing.T) {
 		{plain, plain},
 	}
 	for _, tt := range tests {
-		got := explain(fmt.Errorf("write: %w", tt.err))
+		got := Explain(fmt.Errorf("write: %w", tt.err))
 		if !errors.Is(got, tt.want) || !errors.Is(got, tt.err) {
 			t.Errorf("%v is explained as %v", tt.err, got)
 		}

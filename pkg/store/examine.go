@@ -24,8 +24,11 @@ type Schema struct {
 // error is an fs.ErrNotExist if there is no file, an ErrDamaged if it is no database.
 // Without the tables that have the schema's version, Version is 0.
 func ReadSchema(ctx context.Context, path string) (s Schema, err error) {
-	if _, err := os.Stat(path); err != nil {
+	switch info, err := os.Stat(path); {
+	case err != nil:
 		return s, err
+	case !info.Mode().IsRegular(): // SQLite would wait for the other end of a named pipe
+		return s, fmt.Errorf("%w (%s is not a file)", ErrDamaged, path)
 	}
 	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))
 	if err != nil {
@@ -35,14 +38,14 @@ func ReadSchema(ctx context.Context, path string) (s Schema, err error) {
 	var tables int
 	err = db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('schema_migrations', 'schema_floor')`).Scan(&tables)
 	if err != nil || tables < 2 {
-		return s, explain(err)
+		return s, Explain(err)
 	}
 	err = db.QueryRowContext(ctx, `SELECT version, dirty, (SELECT floor FROM schema_floor) FROM schema_migrations LIMIT 1`).
 		Scan(&s.Version, &s.Dirty, &s.Floor)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, nil
 	}
-	return s, explain(err)
+	return s, Explain(err)
 }
 
 // maxDamage bounds the lines about a damaged database.
@@ -58,7 +61,7 @@ func Damage(ctx context.Context, path string) (lines []string, err error) {
 	defer db.Close()
 	rows, err := db.QueryContext(ctx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxDamage))
 	if err != nil {
-		return nil, explain(err)
+		return nil, Explain(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -70,7 +73,7 @@ func Damage(ctx context.Context, path string) (lines []string, err error) {
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
-	return lines, explain(rows.Err())
+	return lines, Explain(rows.Err())
 }
 
 // WAL is the state of a write-ahead log. All are bytes.

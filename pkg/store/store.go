@@ -106,7 +106,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	if err := s.open(ctx, o); err != nil {
 		s.closeHandles()
-		return nil, fmt.Errorf("open %s: %w", o.Path, explain(err))
+		return nil, fmt.Errorf("open %s: %w", o.Path, Explain(err))
 	}
 	go s.writeLoop()
 	return s, nil

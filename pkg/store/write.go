@@ -131,7 +131,7 @@ func (s *Store) commit(st *statements, tx *Tx, group []*job) {
 	tx.pokes, tx.verbs, tx.ended = nil, nil, nil
 	for _, j := range group {
 		if j.err == nil {
-			j.err = explain(err)
+			j.err = Explain(err)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (s *Store) transact(st *statements, tx *Tx, group []*job) (err error) {
 	err = s.begin(st)
 	locked := time.Now()
 	s.watch.Locked(locked.Sub(begun))
-	defer func() { s.watch.Committed(time.Since(locked), explain(err)) }()
+	defer func() { s.watch.Committed(time.Since(locked), Explain(err)) }()
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func runJob(st *statements, tx *Tx, j *job, first bool) error {
 	}
 	poked, noted, ended := len(tx.pokes), len(tx.verbs), len(tx.ended)
 	if err := call(j.fn, tx); err != nil {
-		j.err = explain(err)
+		j.err = Explain(err)
 		tx.pokes, tx.verbs, tx.ended = tx.pokes[:poked], tx.verbs[:noted], tx.ended[:ended]
 		if undo(st, first) != nil {
 			return err

@@ -123,7 +123,7 @@ const damagedFix = "stop all daemons, keep a copy of arizuko.db*, and restore a 
 
 // unreadable reports an error of the database, once.
 func (e *examination) unreadable(err error) {
-	e.schema = true
+	e.schema, err = true, store.Explain(err)
 	id, fix := "database-unreadable", "run this as the user that runs the daemons; `dashd doctor --deep` checks the file"
 	if errors.Is(err, store.ErrDamaged) {
 		id, fix = "database-damaged", damagedFix

@@ -67,6 +67,11 @@ func TestExamine_Folder(t *testing.T) {
 		{"open data folder", func(x *instance) { x.ok(os.Chmod(x.cfg.Base.Data, 0o755)) }, "data-mode the data folder DATA has mode 0755", "chmod 700 ", 0},
 		{"open secret", func(x *instance) { x.ok(os.Chmod(path(x, "secret"), 0o644)) }, "secret-mode DATA/secret has mode 0644", "chmod 600 ", 1},
 		{"no secret", func(x *instance) { x.ok(os.Remove(path(x, "secret"))) }, "secret-missing no secret: DATA/secret does not exist", "migrate up", 78},
+		{"secret is a pipe", func(x *instance) {
+			x.env("ARIZUKO_SECRET=" + secret)
+			x.ok(os.Remove(path(x, "secret")))
+			x.ok(unix.Mkfifo(path(x, "secret"), 0o600))
+		}, "secret-missing no secret: DATA/secret is not a file", "migrate up", 78},
 		{"short secret", func(x *instance) {
 			x.ok(os.WriteFile(path(x, "secret"), []byte("hunter22"), 0o600))
 			x.secret = "hunter22"
@@ -107,6 +112,15 @@ func TestExamine_Database(t *testing.T) {
 	runAll(t, []broken{
 		{"empty file", func(x *instance) { x.ok(os.Truncate(x.cfg.Base.DBPath(), 0)) }, "schema-none DATA/arizuko.db is not migrated", "migrate up", 1},
 		{"no database at all", func(x *instance) { x.overwrite(0, 8192, 'x') }, "database-damaged the database cannot be read: database damaged", "restore a backup", 1},
+		{"a pipe", func(x *instance) {
+			x.ok(os.Remove(x.cfg.Base.DBPath()))
+			x.ok(unix.Mkfifo(x.cfg.Base.DBPath(), 0o600))
+		}, "database-damaged the database cannot be read: database damaged", "restore a backup", 1},
+		{"damaged page that a check reads late", func(x *instance) {
+			page := int64(0)
+			x.ok(x.db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = 'registered_groups'`).Scan(&page))
+			x.overwrite((page-1)*4096, 4096, 'x')
+		}, "database-damaged the database cannot be read: database damaged", "restore a backup", 1},
 		{"damaged page", func(x *instance) {
 			x.cfg.Deep = true
 			x.sql(`CREATE TABLE t (a TEXT); CREATE INDEX i ON t (a); INSERT INTO t VALUES ('abc'), ('xyz')`)

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"cmp"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -123,7 +122,8 @@ func (e *examination) sharedSecrets() {
 			e.refused("secret-to-agents", "AGENT_ENV hands "+name+" to every agent", "remove it from AGENT_ENV: who talks to an agent can talk it out of its environment")
 		}
 	}
-	if file, err := os.ReadFile(e.Base.SecretPath()); err == nil && e.env.Secret != "" && e.env.Secret != strings.TrimRight(string(file), "\r\n") {
+	inFile := config.Base{Data: e.Base.Data}
+	if secret, err := inFile.Secret(); err == nil && e.env.Secret != "" && e.env.Secret != secret {
 		e.warn("secret-two", "ARIZUKO_SECRET and the file "+e.Base.SecretPath()+" differ: a daemon that is started without the variable cannot call the others",
 			"remove the file, or unset ARIZUKO_SECRET for all daemons")
 	}
