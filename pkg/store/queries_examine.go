@@ -14,6 +14,8 @@ const (
 		WHERE pending_files > 0 AND files_wanted = 1 AND received_at <= ?`
 	queryWaitingRequests = `SELECT count(*), ifnull(code,''), ifnull(chat_jid,''), ifnull(min(created_at),0) FROM onboarding_requests INDEXED BY onboarding_pending
 		WHERE state = 'pending'`
+	queryLimitedRequests = `SELECT count(*) FROM messages NOT INDEXED WHERE id > (SELECT max(id) FROM messages) - ?
+		AND reason = 'onboarding_limit' AND received_at >= ?`
 	queryUndelivered = `SELECT m.id, m.chat_jid, m.out_state, ifnull(d.error_class,''), ifnull(d.error,'') FROM messages m
 		LEFT JOIN deliveries d ON d.message_id = m.id AND d.state = m.out_state
 		AND d.part = (SELECT min(part) FROM deliveries f WHERE f.message_id = m.id AND f.state = m.out_state)

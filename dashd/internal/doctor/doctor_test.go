@@ -194,6 +194,10 @@ func TestExamine_Daemons(t *testing.T) {
 			x.detail("gated", "degraded", "no agent can be started as docker since 2027-01-01 00:00:00, messages wait: no engine; turns of group main fail alike")
 		}, "agents no agent can be started as docker since 2027-01-01 00:00:00, messages wait: no engine", "gated check", 1},
 		{"unreachable", func(x *instance) { x.answer("routd", "-") }, "unreachable routd runs but does not answer at http://", "ROUTD_URL", 1},
+		{"stopped a moment ago", func(x *instance) {
+			x.answer("routd", "-")
+			x.lock(filepath.Join(x.cfg.Base.RunDir(), "routd.lock"), 4711, "T")
+		}, "unreachable routd runs but does not answer at http://", "its process 4711 is stopped: kill -CONT 4711", 1},
 		{"not ready", func(x *instance) { x.answer("routd", "changes of routes and groups are not seen") },
 			"not-ready routd is not ready: changes of routes and groups are not seen", "log", 1},
 		{"another secret", func(x *instance) {
@@ -287,6 +291,11 @@ func TestExamine_Stuck(t *testing.T) {
 		{"request that waits", func(x *instance) {
 			x.sql(`INSERT INTO onboarding_requests (code, chat_jid, state, created_at) VALUES ('ABCD-1234', 'telegram:1', 'pending', ?)`, now-3*day)
 		}, "requests 1 request of a chat waits for an operator, the oldest (ABCD-1234, of telegram:1) for 3 days", "/approve ABCD-1234", 0},
+		{"too many requests", func(x *instance) {
+			x.message("telegram:1", 2*hour)
+			x.message("telegram:1", minute)
+			x.sql(`UPDATE messages SET disposition = 'dropped', reason = 'onboarding_limit', decided_at = 1, decision_seq = id`)
+		}, "requests-limited 1 message of unknown chats was dropped within an hour", "REQUESTS_PER_HOUR", 0},
 		{"queued turn", func(x *instance) { x.turn("queued", hour) }, "queue 1 turn is queued, the oldest (1, of main) for 60 min, and no run takes it", "restart gated", 1},
 		{"turn behind a running one", func(x *instance) { x.turn("running", hour); x.turn("queued", hour) }, "", "", 0},
 		{"all agents busy", func(x *instance) {

@@ -73,7 +73,7 @@ func (e *examination) unready() {
 		switch {
 		case a.status == 0 && e.alive(name) && !endpoint.Local:
 			e.problem("unreachable", name+" runs but does not answer at "+string(endpoint.URL),
-				"set "+variable+"_URL, or "+variable+"_ADDR, to where it listens; if that is right, restart "+name)
+				e.awaken(name)+"if it listens elsewhere, set "+variable+"_URL or "+variable+"_ADDR; else restart "+name)
 		case a.status == 0 || e.schema:
 		case a.refused && e.rows != nil && !e.alive(name):
 			e.problem("port-taken", string(endpoint.URL)+" belongs to another instance: it does not accept the shared secret, and "+name+" has no heartbeat here",

@@ -81,6 +81,15 @@ func (e *examination) stopped(pid int) bool {
 	return strings.HasPrefix(after, " T") || strings.HasPrefix(after, " t")
 }
 
+// awaken is what to do first about a daemon that does not answer: "" unless its process is stopped.
+func (e *examination) awaken(name string) string {
+	pid := e.locks.holder[e.lockPath(name)]
+	if pid == 0 || !e.stopped(pid) {
+		return ""
+	}
+	return fmt.Sprintf("its process %d is stopped: kill -CONT %[1]d; ", pid)
+}
+
 // lockHolders says who holds the write lock, and finds a stopped process that does.
 func (e *examination) lockHolders() {
 	pid := e.locks.holder[e.writeLock()]

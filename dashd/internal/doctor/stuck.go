@@ -69,6 +69,16 @@ func (e *examination) parked(ctx context.Context) error {
 	return nil
 }
 
+// limited finds messages that were dropped since too many chats asked to be connected.
+func (e *examination) limited(ctx context.Context) error {
+	n, err := e.st.LimitedRequests(ctx, e.before(time.Hour))
+	if n > 0 {
+		e.warn("requests-limited", count(n, "message of unknown chats was", "messages of unknown chats were")+" dropped within an hour: too many requests were made or wait (onboarding_limit)",
+			"connect a chat by a route, `routd routes add`; reject requests that wait, or raise REQUESTS_PER_SENDER, REQUESTS_PER_HOUR or REQUESTS_PENDING for onbod")
+	}
+	return err
+}
+
 // turns finds turns that no run takes, and running turns without a run.
 func (e *examination) turns(ctx context.Context) error {
 	running, _, err := e.st.RunningTurns(ctx, maxTurns)
