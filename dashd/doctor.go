@@ -9,12 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"arizuko/dashd/internal/doctor"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/disk"
 )
 
 // examine is the subcommand doctor. Its error has the exit code: 78 if the configuration is wrong, 1 if there
@@ -54,7 +53,7 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 func doctorConfig(cfg Config, environ []string) doctor.Config {
 	peers, _ := config.Load[doctor.Peers](environ) // invalid ones are reported by doctor
 	return doctor.Config{
-		Base: cfg.Base, Environ: environ, Now: time.Now, Statfs: unix.Statfs, Proc: "/proc",
+		Base: cfg.Base, Environ: environ, Now: time.Now, Disk: disk.Of, Proc: "/proc",
 		Daemons: append(peers.Endpoints(), doctor.Endpoint{
 			Name: name, URL: cfg.URL.Or(cfg.Addr), Private: "/status",
 		}),

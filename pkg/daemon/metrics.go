@@ -8,9 +8,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/buildinfo"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
@@ -34,18 +34,15 @@ func (p *Process) measure(o Options) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_time_seconds", Help: "The daemon's clock, as unix time."},
 			func() float64 { return float64(failpoint.Now().UnixMilli()) / 1000 }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_disk_free_bytes", Help: "Free space of the data folder's file system."},
-			func() float64 { return diskBytes(o.Base.Data, func(fs *unix.Statfs_t) uint64 { return fs.Bavail }) }),
+			func() float64 { return float64(space(o.Base.Data).Free) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_disk_size_bytes", Help: "Size of the data folder's file system."},
-			func() float64 { return diskBytes(o.Base.Data, func(fs *unix.Statfs_t) uint64 { return fs.Blocks }) }))
+			func() float64 { return float64(space(o.Base.Data).Size) }))
 }
 
-// diskBytes is a number of blocks of a folder's file system in bytes, 0 if it cannot be read.
-func diskBytes(folder string, blocks func(*unix.Statfs_t) uint64) float64 {
-	var fs unix.Statfs_t
-	if unix.Statfs(folder, &fs) != nil {
-		return 0
-	}
-	return float64(blocks(&fs)) * float64(fs.Bsize)
+// space is that of a folder's file system, 0 if it cannot be read.
+func space(folder string) disk.Space {
+	s, _ := disk.Of(folder) // each write that fails is counted
+	return s
 }
 
 // observer counts what the store measures.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"arizuko/pkg/disk"
 )
 
 const (
@@ -21,11 +21,8 @@ var ErrSpace = errors.New("not enough space")
 
 // freeSpace is what this user may still write to the disk of a folder, in bytes.
 func freeSpace(folder string) (int64, error) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(folder, &fs); err != nil {
-		return 0, fmt.Errorf("free space of %s: %w", folder, err)
-	}
-	return int64(fs.Bavail) * fs.Frsize, nil
+	space, err := disk.Of(folder)
+	return space.Free, err
 }
 
 // requireSpace returns an ErrSpace unless a folder's disk has room for so many bytes.

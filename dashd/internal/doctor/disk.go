@@ -7,40 +7,31 @@ import (
 	"io/fs"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"arizuko/migrations"
 	"arizuko/pkg/store"
 )
 
-// Limits of the disk, in bytes and as a share.
-const (
-	minFree      = 256 << 20
-	lowFree      = 5 << 30
-	lowFreeShare = 0.05
-	lowInodes    = 0.02
-	// maxPendingWAL is far above what a second of the busiest instance writes between two checkpoints.
-	maxPendingWAL = 128 << 20
-)
+// maxPendingWAL is far above what a second of the busiest instance writes between two checkpoints, in bytes. The
+// alert, which knows the size of the log only, has 512 MiB.
+const maxPendingWAL = 128 << 20
 
 const spaceFix = "remove old files in logs/ and media/ (RETENTION_DAYS does it every day), or give the data folder a larger disk"
 
 // disk checks the space of the data folder's file system.
 func (e *examination) disk() {
-	var fs unix.Statfs_t
-	if err := e.Statfs(e.Base.Data, &fs); err != nil {
+	space, err := e.Disk(e.Base.Data)
+	if err != nil {
 		return // the folder is missing, which is reported
 	}
-	free, all := int64(fs.Bavail)*fs.Bsize, int64(fs.Blocks)*fs.Bsize
-	e.fact(fmt.Sprintf("disk: %s free of %s", size(free), size(all)))
-	switch share := float64(free) / float64(max(all, 1)); {
-	case free < minFree:
-		e.problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Nothing new can be stored", e.Base.Data, size(free)), spaceFix)
-	case free < lowFree && share < lowFreeShare:
-		e.warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, size(free), 100*share), spaceFix)
+	e.fact(fmt.Sprintf("disk: %s free of %s", size(space.Free), size(space.Size)))
+	switch {
+	case space.IsFull():
+		e.problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Soon nothing new can be stored", e.Base.Data, size(space.Free)), spaceFix)
+	case space.IsLow():
+		e.warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, size(space.Free), 100*space.Share()), spaceFix)
 	}
-	if fs.Files > 0 && float64(fs.Ffree) < lowInodes*float64(fs.Files) {
-		e.problem("disk-inodes", fmt.Sprintf("the file system of %s has %d of %d inodes left: soon no file can be made", e.Base.Data, fs.Ffree, fs.Files), spaceFix)
+	if space.FilesLow() {
+		e.problem("disk-inodes", fmt.Sprintf("the file system of %s has %d of %d inodes left: soon no file can be made", e.Base.Data, space.FreeFiles, space.Files), spaceFix)
 	}
 }
 

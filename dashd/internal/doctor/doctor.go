@@ -11,11 +11,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
-
 	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -76,9 +75,9 @@ type Config struct {
 	Deep     bool       // read the whole database and check it
 	Now      func() time.Time
 
-	// The machine: unix.Statfs and "/proc".
-	Statfs func(path string, into *unix.Statfs_t) error
-	Proc   string
+	// The machine: disk.Of and "/proc".
+	Disk func(folder string) (disk.Space, error)
+	Proc string
 }
 
 // Endpoint is where a daemon answers.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/disk"
 )
 
 // broken is an instance on which one thing is wrong.
@@ -79,21 +81,14 @@ func TestExamine_Folder(t *testing.T) {
 		{"open database", func(x *instance) { x.ok(os.Chmod(path(x, "arizuko.db"), 0o644)) }, "database-mode DATA/arizuko.db has mode 0644", "chmod 600 ", 0},
 		{"no database", func(x *instance) { x.ok(os.Remove(path(x, "arizuko.db"))) }, "database-missing there is no database at DATA/arizuko.db", "restore a backup", 1},
 		{"full disk", func(x *instance) {
-			x.cfg.Statfs = func(_ string, fs *unix.Statfs_t) error {
-				*fs = unix.Statfs_t{Bsize: 4096, Blocks: 1 << 20, Bavail: 10}
-				return nil
-			}
+			x.cfg.Disk = func(string) (disk.Space, error) { return disk.Space{Free: 40 << 10, Size: 4 << 30}, nil }
 		}, "disk-full the disk of DATA is full: 40 KiB free", "RETENTION_DAYS", 1},
 		{"low disk", func(x *instance) {
-			x.cfg.Statfs = func(_ string, fs *unix.Statfs_t) error {
-				*fs = unix.Statfs_t{Bsize: 4096, Blocks: 100 << 18, Bavail: 1 << 18}
-				return nil
-			}
+			x.cfg.Disk = func(string) (disk.Space, error) { return disk.Space{Free: 1 << 30, Size: 100 << 30}, nil }
 		}, "disk-low the disk of DATA has only 1024 MiB free, 1 %", "RETENTION_DAYS", 0},
 		{"no inodes", func(x *instance) {
-			x.cfg.Statfs = func(_ string, fs *unix.Statfs_t) error {
-				*fs = unix.Statfs_t{Bsize: 4096, Blocks: 100 << 18, Bavail: 50 << 18, Files: 1000, Ffree: 1}
-				return nil
+			x.cfg.Disk = func(string) (disk.Space, error) {
+				return disk.Space{Free: 50 << 30, Size: 100 << 30, FreeFiles: 1, Files: 1000}, nil
 			}
 		}, "disk-inodes the file system of DATA has 1 of 1000 inodes left", "remove old files", 1},
 		{"long path", func(x *instance) {

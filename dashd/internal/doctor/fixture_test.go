@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"arizuko/pkg/config"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/wake"
 )
@@ -83,9 +82,8 @@ func newInstance(t *testing.T) *instance {
 		Base: config.Base{Data: data}, Bin: t.TempDir(), Environ: []string{"PATH=" + os.Getenv("PATH")},
 		Now:  func() time.Time { return time.UnixMilli(now) },
 		Proc: proc,
-		Statfs: func(_ string, fs *unix.Statfs_t) error {
-			*fs = unix.Statfs_t{Bsize: 4096, Blocks: 100 << 18, Bavail: 50 << 18, Files: 1000, Ffree: 900}
-			return nil
+		Disk: func(string) (disk.Space, error) {
+			return disk.Space{Free: 50 << 30, Size: 100 << 30, FreeFiles: 900, Files: 1000}, nil
 		},
 	}
 	x.sql(`INSERT INTO registered_groups (folder, name, created_at) VALUES ('main', 'Main', 0)`)
