@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -121,7 +122,7 @@ func (d *dashd) requests(ctx context.Context) (string, error) {
 		}
 	}
 	if len(pending) > 0 {
-		defaults := d.defaultFolders(ctx)
+		defaults := d.defaultFolders(ctx, pending)
 		for _, r := range pending {
 			line := requestLine(r)
 			line.DefaultFolder = defaults[r.Code]
@@ -172,9 +173,29 @@ func decidedBy(by string) string {
 	return by
 }
 
-// defaultFolders are the groups that onbod would make, by code; none if it does not say.
-func (d *dashd) defaultFolders(ctx context.Context) map[string]string {
-	ctx, cancel := context.WithTimeout(ctx, defaultsWithin)
+// defaults is onbod's last answer about default folders. All open pages share it.
+type defaults struct {
+	mu      sync.Mutex
+	at      time.Time // when it was asked for
+	folders map[string]string
+}
+
+// defaultFolders are the groups that onbod would make, by code; none if it does not say. onbod is asked once
+// a second at most, unless a request is newer than its answer.
+func (d *dashd) defaultFolders(ctx context.Context, pending []*store.Request) map[string]string {
+	c := &d.defaults
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	newer := len(c.folders) > 0 && slices.ContainsFunc(pending, func(r *store.Request) bool { return c.folders[r.Code] == "" })
+	if now := d.Now(); newer || now.Before(c.at) || now.Sub(c.at) >= overviewEvery {
+		c.folders = d.askDefaults(ctx)
+		c.at = d.Now()
+	}
+	return c.folders
+}
+
+func (d *dashd) askDefaults(ctx context.Context) map[string]string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultsWithin)
 	defer cancel()
 	var answer struct {
 		Requests []struct {
@@ -182,7 +203,7 @@ func (d *dashd) defaultFolders(ctx context.Context) map[string]string {
 			DefaultFolder string `json:"default_folder"`
 		} `json:"requests"`
 	}
-	if err := d.onbod.Do(ctx, http.MethodGet, "/v1/requests", nil, &answer); err != nil {
+	if err := d.onbod.Do(ctx, http.MethodGet, "/v1/requests?state="+string(store.RequestPending), nil, &answer); err != nil {
 		d.Log.Debug("asking onbod for requests failed", "err", err)
 	}
 	folders := map[string]string{}

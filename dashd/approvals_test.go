@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,6 +22,7 @@ type onbod struct {
 	*httptest.Server
 	mu    sync.Mutex
 	calls []string // path and body of each POST
+	lists int      // answers to GET
 	err   error    // what it answers
 }
 
@@ -34,6 +36,7 @@ func newOnbod(t *testing.T) *onbod {
 		case r.Header.Get("Authorization") != "Bearer "+secret:
 			httpx.Error(w, apierr.New(apierr.Unauthorized, "wrong secret"))
 		case r.Method == http.MethodGet:
+			o.lists++
 			_, _ = io.WriteString(w, `{"requests":[{"code":"ABCD-1234","default_folder":"telegram-dev"}]}`)
 		default:
 			o.calls = append(o.calls, r.URL.Path+" "+strings.TrimSpace(string(body)))
@@ -91,6 +94,23 @@ func TestApprovals_Forms_AreDecidedByOnbod(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// TestApprovals_ManyPages_AskOnbodOnce: an open page is updated each second.
+func TestApprovals_ManyPages_AskOnbodOnce(t *testing.T) {
+	data := dataFolder(t)
+	request(t, data, "ABCD-1234", "telegram:-5")
+	o := newOnbod(t)
+	b := serve(t, data, "ONBOD_URL="+o.URL).operator()
+	began := time.Now()
+	for range 5 {
+		if page := b.must(200, "GET", "/approvals", "").body; !strings.Contains(page, `placeholder="telegram-dev"`) {
+			t.Error("no default folder")
+		}
+	}
+	if most := 1 + int(time.Since(began)/overviewEvery); o.lists < 1 || o.lists > most {
+		t.Errorf("onbod was asked %d times, at most %d expected", o.lists, most)
 	}
 }
 

@@ -95,15 +95,16 @@ func commands() map[string]pkgcli.Func {
 // dashd is a started process with its parts.
 type dashd struct {
 	*daemon.Process
-	cfg    Config
-	hosts  *hosts.Hosts
-	login  *login.Login
-	pages  *pages.Pages
-	status *status.Status
-	hub    *live.Hub
-	chat   *webchat.Chat
-	onbod  *httpx.Client // decides requests; may be down
-	outbox chan struct{} // wakes the shell
+	cfg      Config
+	hosts    *hosts.Hosts
+	login    *login.Login
+	pages    *pages.Pages
+	status   *status.Status
+	hub      *live.Hub
+	chat     *webchat.Chat
+	onbod    *httpx.Client // decides requests; may be down
+	defaults defaults
+	outbox   chan struct{} // wakes the shell
 }
 
 // start opens everything; the caller calls run, or Close.

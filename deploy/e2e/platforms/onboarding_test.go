@@ -121,8 +121,10 @@ func crashOnboarding(t *testing.T, daemon string, point fp.Point) {
 			f.Restart(name)
 		}
 	}
+	crashes := 0
 	revive := func() { // what a supervisor does
 		if !f.Instance.Running(daemon) {
+			crashes++
 			f.Restart(daemon)
 		}
 	}
@@ -147,6 +149,9 @@ func crashOnboarding(t *testing.T, daemon string, point fp.Point) {
 			f.Value(`SELECT count(*) FROM messages WHERE direction = 'in' AND (disposition IS NULL OR disposition = 'onboarding')`) == "0"
 	})
 	f.WantEchoes(newcomer, "one", "two", "three")
+	if revive(); crashes != 1 {
+		t.Errorf("%s was killed %d times at %s, want once", daemon, crashes, point)
+	}
 	if n := f.Value(`SELECT count(*) FROM onboarding_requests`); n != "1" {
 		t.Errorf("%s requests, want one", n)
 	}
