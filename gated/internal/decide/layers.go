@@ -74,7 +74,7 @@ func (w *step) route(r *Row) bool {
 		w.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "")
 	case w.unconnected(r):
 		w.request(r)
-	case a.Action == routeapi.Daemon && a.Target != onboarding:
+	case a.Action == routeapi.Daemon && a.Target != routeapi.Onboarding:
 		w.calls = append(w.calls, r.ID)
 		w.add(PostDaemon{Row: r.ID, Target: a.Target, RouteID: a.RouteID})
 	case a.Reason == msg.ReasonNoGroup:

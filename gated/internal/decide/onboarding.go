@@ -8,9 +8,6 @@ import (
 // maxParked is how many rows of a chat wait for its approval; further ones are dropped.
 const maxParked = 50
 
-// onboarding is the target of routes that open a request, as an unknown chat does.
-const onboarding = "daemon:onbod"
-
 // Request is what is known about the request to connect a chat that has no group.
 type Request struct {
 	Read  bool         // State and Code were read before routd was asked
@@ -57,7 +54,7 @@ func (w *step) unconnected(r *Row) bool {
 		return false
 	}
 	if a.Action == routeapi.Daemon {
-		return a.Target == onboarding
+		return a.Target == routeapi.Onboarding
 	}
 	return a.Action == routeapi.None && a.Reason != msg.ReasonNoGroup &&
 		(w.f.Chat.Kind == msg.ChatDM || r.Addressed || r.called())

@@ -25,7 +25,7 @@ func alone(r *Row) {
 
 // toOnbod is a row whose route says daemon:onbod.
 func toOnbod(r *Row) {
-	r.Answer = routeapi.Answer{ID: r.ID, Action: routeapi.Daemon, Target: onboarding, Reason: msg.ReasonDaemon, Impulse: impulse()}
+	r.Answer = routeapi.Answer{ID: r.ID, Action: routeapi.Daemon, Target: routeapi.Onboarding, Reason: msg.ReasonDaemon, Impulse: impulse()}
 }
 
 func group(f *Facts) *Facts         { f.Chat.Kind = msg.ChatGroup; return f }

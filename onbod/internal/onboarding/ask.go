@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"unicode"
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
@@ -67,22 +65,14 @@ func (o *Onboarding) Ask(ctx context.Context, a Ask) (Asked, error) {
 
 // check returns the problem of the address, and cuts the texts.
 func (a *Ask) check() error {
-	platform, room := msg.SplitJID(a.ChatJID)
+	kind, err := routeapi.CheckChat(a.ChatJID, a.Kind)
 	switch {
-	case platform == "" || room == "" || len(a.ChatJID) > routeapi.MaxField/2 || strings.ContainsFunc(a.ChatJID, unicode.IsSpace):
-		return apierr.New(apierr.BadRequest, "chat_jid %.80q is not platform:room, without white space", a.ChatJID)
-	case msg.AddressedFolder(a.ChatJID) != "":
-		return apierr.New(apierr.BadRequest, "the address %.80s names its group: register that", a.ChatJID)
+	case err != nil:
+		return apierr.New(apierr.BadRequest, "%w", err)
 	case len(a.Sender) > routeapi.MaxField || len(a.ThreadID) > routeapi.MaxField:
 		return apierr.New(apierr.BadRequest, "sender or thread_id has more than %d bytes", routeapi.MaxField)
 	}
-	switch a.Kind {
-	case "":
-		a.Kind = msg.KindOfJID(a.ChatJID)
-	case msg.ChatDM, msg.ChatGroup, msg.ChatChannel:
-	default:
-		return apierr.New(apierr.BadRequest, "kind %.80q is not dm, group or channel", a.Kind)
-	}
+	a.Kind = kind
 	a.SenderName, a.Title, a.Sample = clean(a.SenderName, maxName), clean(a.Title, maxName), clean(a.Sample, maxSample)
 	return nil
 }

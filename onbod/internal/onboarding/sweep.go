@@ -221,16 +221,13 @@ func (o *Onboarding) items(ctx context.Context, page []*store.Request) ([]routea
 	return items, nil
 }
 
-// onboarding is the target of a route that opens requests.
-const onboarding = "daemon:onbod"
-
 // closeByRoute ends a request if its chat's messages go anywhere but here.
 func (o *Onboarding) closeByRoute(ctx context.Context, r *store.Request, a routeapi.Answer) error {
 	d := store.RequestDecision{State: store.RequestExpired, By: store.DecidedByRoutes}
 	switch {
 	case a.Action == routeapi.Trigger || a.Action == routeapi.Observe:
 		d.State, d.Folder = store.RequestApproved, a.Folder
-	case a.Action == routeapi.Builtin, a.Action == routeapi.Daemon && a.Target != onboarding:
+	case a.Action == routeapi.Builtin, a.Action == routeapi.Daemon && a.Target != routeapi.Onboarding:
 	default:
 		return nil
 	}

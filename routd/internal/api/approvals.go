@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
-	"unicode"
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
@@ -39,22 +37,11 @@ func (a *API) approve(r *http.Request) (*answer, error) {
 }
 
 // checkApproval returns a bad_request for what no route can name, and sets a missing kind.
-func checkApproval(req *routeapi.Approval) error {
-	platform, room := msg.SplitJID(req.ChatJID)
-	switch {
-	case platform == "" || room == "" || len(req.ChatJID) > routeapi.MaxField/2 || strings.ContainsFunc(req.ChatJID, unicode.IsSpace):
-		return apierr.New(apierr.BadRequest, "chat_jid %.80q is not platform:room, without white space", req.ChatJID)
-	case msg.AddressedFolder(req.ChatJID) != "":
-		return apierr.New(apierr.BadRequest, "the address %.80s names its group, it is connected by registering that", req.ChatJID)
+func checkApproval(req *routeapi.Approval) (err error) {
+	if req.Kind, err = routeapi.CheckChat(req.ChatJID, req.Kind); err == nil {
+		err = msg.ValidFolder(req.Folder)
 	}
-	switch req.Kind {
-	case "":
-		req.Kind = msg.KindOfJID(req.ChatJID)
-	case msg.ChatDM, msg.ChatGroup, msg.ChatChannel:
-	default:
-		return apierr.New(apierr.BadRequest, "kind %.80q is not dm, group or channel", req.Kind)
-	}
-	if err := msg.ValidFolder(req.Folder); err != nil {
+	if err != nil {
 		return badRequest(err)
 	}
 	return nil
