@@ -270,6 +270,16 @@ func TestBackup_TargetExistsOrIsInAGroup_Refused(t *testing.T) {
 	}
 }
 
+func TestBackup_MediaIsALink_SaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	i.ok(os.Rename(i.path(mediaName), i.path("elsewhere")))
+	i.ok(os.Symlink(i.path("elsewhere"), i.path(mediaName)))
+	if _, err := i.creation(filepath.Join(t.TempDir(), "b.tgz")).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "bind-mount") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestBackup_Interrupted_LeavesNothing(t *testing.T) {
 	t.Parallel()
 	i := newInstance(t)

@@ -90,6 +90,8 @@ func (w *writer) folder(ctx context.Context, data, name string) error {
 		return nil
 	case err != nil:
 		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a symbolic link, which a backup does not follow: bind-mount the folder there instead", path.Join(data, name))
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a folder", path.Join(data, name))
 	}
