@@ -232,6 +232,11 @@ func TestExamine_Platforms(t *testing.T) {
 			"connection teled has no working connection to its platform: dial tcp: timeout", "teled check", 1},
 		{"never connects", func(x *instance) { connected(x); x.daemon("teled", "connecting", second) },
 			"connecting teled started 60 min ago and has not connected", "teled check", 1},
+	})
+}
+
+func TestExamine_Configuration(t *testing.T) {
+	runAll(t, []broken{
 		{"slack both ways", func(x *instance) { x.env("SLACK_APP_TOKEN=xapp-1", "SLACK_SIGNING_SECRET=abcdefgh") },
 			"slack-both SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set", "unset the one", 0},
 		{"one secret for two", func(x *instance) { x.env("SLACK_APP_TOKEN="+token, "DASH_PASSWORD="+token) },
@@ -266,11 +271,6 @@ func TestExamine_Platforms(t *testing.T) {
 }
 
 func TestExamine_Stuck(t *testing.T) {
-	teled := func(x *instance, state string) {
-		x.env("TELEGRAM_BOT_TOKEN="+token, "OPERATORS=telegram:42")
-		x.program("teled", "exit 0")
-		x.daemon("teled", state, second)
-	}
 	runAll(t, []broken{
 		{"undecided", func(x *instance) { x.message("telegram:1", hour) }, "undecided 1 message is not decided, the oldest (1, in telegram:1) for 60 min", "gated why 1", 1},
 		{"held by the gate", func(x *instance) { x.message("telegram:1", 4*minute) }, "", "", 0},
@@ -305,6 +305,16 @@ func TestExamine_Stuck(t *testing.T) {
 			"turn-lost turn 1 of main is running, but its run 1 has ended", "restart gated", 1},
 		{"failed turn", func(x *instance) { x.turn("failed", hour); x.sql(`UPDATE turns SET error = 'no credit'`) },
 			"turns-failed 1 turn failed within a day, the last (1, of main): no credit", "/v1/turns/1/retry", 0},
+	})
+}
+
+func TestExamine_Undelivered(t *testing.T) {
+	teled := func(x *instance, state string) {
+		x.env("TELEGRAM_BOT_TOKEN="+token, "OPERATORS=telegram:42")
+		x.program("teled", "exit 0")
+		x.daemon("teled", state, second)
+	}
+	runAll(t, []broken{
 		{"no adapter", func(x *instance) { x.outbound("matrix:1", "queued", hour) },
 			"unsent 1 message waits for matrix, the oldest (1, to matrix:1) for 60 min: no adapter of this suite serves matrix", "your own adapter", 1},
 		{"adapter never started", func(x *instance) { x.outbound("telegram:1", "queued", hour) },

@@ -1,0 +1,100 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/daemon"
+)
+
+func TestDaemon_OK(t *testing.T) {
+	r := newFixture(t)
+	r.beat("a-fresh", daemon.Connected, 15*second-1)
+	r.beat("b-late", daemon.Connected, 15*second)
+	r.beat("c-connecting", daemon.Connecting, 0)
+	r.beat("d-ahead", daemon.Connected, -minute) // its clock may differ
+	got, err := r.status.daemons(t.Context(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var well []string
+	for _, d := range got {
+		if d.OK {
+			well = append(well, d.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"a-fresh", "d-ahead"}, well); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestInstance_Healthy_ListsDaemons(t *testing.T) {
+	r := newFixture(t)
+	r.healthy()
+	facts, err := r.status.Instance(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "Running turns: none\nQueue: empty\nHealthy: dashd, gated, routd"
+	if diff := cmp.Diff(want, facts.text()); diff != "" {
+		t.Errorf("fresh (-want +got):\n%s", diff)
+	}
+
+	for i := range 60 {
+		r.run(r.turn(tele, 3*minute, inTopic(fmt.Sprint("#t", i))), 2*minute)
+	}
+	for range 55 {
+		r.turn(other, 20*second)
+	}
+	r.answered(other, "s", 5*minute, inTopic("#out")) // not sent yet
+	r.inbound(other, second)
+	r.beat("teled", daemon.BadCredentials, second)
+	if facts, err = r.status.Instance(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want = `teled cannot log in: its platform refuses the credentials.
+1 message has waited to be sent for 5 min.
+Running turns: 60, the oldest for 2 min
+Queue: 55 turns, the oldest for 20 s
+1 message has waited for a decision for 1 s.
+Healthy: dashd, gated, routd`
+	if diff := cmp.Diff(want, facts.text()); diff != "" {
+		t.Errorf("busy (-want +got):\n%s", diff)
+	}
+	if len(facts.Running) != 50 || len(facts.Queued) != 50 || facts.RunningCount != 60 || facts.QueuedCount != 55 {
+		t.Errorf("%d of %d running, %d of %d queued", len(facts.Running), facts.RunningCount, len(facts.Queued), facts.QueuedCount)
+	}
+	if facts.Now != now || facts.Outbound.ChatJID != other || facts.Inbound.Rows != 1 || facts.Daemons[3].Detail != "as @bot" {
+		t.Errorf("facts %+v", facts)
+	}
+}
+
+// Everything is wrong at once, and names contain line breaks and control characters.
+func TestReport_Length_Bounded(t *testing.T) {
+	r := newFixture(t)
+	r.down.Store(true)
+	for i := range 20 {
+		r.beat(fmt.Sprintf("d%02d\nHealthy: all", i), daemon.Degraded, second)
+	}
+	r.healthy()
+	r.pin(tele, "main", "#a\nGroup: \x1b[2Jroot\u202e", 0)
+	r.inbound(tele, 2*minute)
+	r.retryAt(r.turn(tele, minute), now+second)
+	r.turn(tele, minute)
+	r.engage(tele, "", now-minute, now+minute)
+	text := r.chat(Where{ChatJID: tele}).Text
+	if n := strings.Count(text, "\n") + 1; n > 12 {
+		t.Errorf("%d lines", n)
+	}
+	if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "\nGroup: ?") || strings.Count(text, "\nHealthy: ") != 1 {
+		t.Errorf("text %q", text)
+	}
+	for _, hidden := range []string{"private", "hush", "as @bot", secret} {
+		if strings.Contains(text, hidden) {
+			t.Errorf("the text contains %q", hidden)
+		}
+	}
+}
