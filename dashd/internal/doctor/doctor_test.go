@@ -365,6 +365,18 @@ func TestExamine_Routes(t *testing.T) {
 	})
 }
 
+func TestExamine_ManyForeignPlatforms_AFewNamed(t *testing.T) {
+	t.Parallel()
+	x := newInstance(t)
+	for i := range 50 {
+		x.outbound(fmt.Sprintf("foreign%d:1", i), "queued", hour)
+	}
+	found := Examine(t.Context(), x.cfg).Findings
+	if len(found) != maxNamed+1 || found[maxNamed].Text != "messages wait for 47 more platforms that no adapter of this suite serves" {
+		t.Errorf("%d findings: %+v", len(found), found)
+	}
+}
+
 func TestExamine_AnotherInstanceOnThePort_Named(t *testing.T) {
 	t.Parallel()
 	x := newInstance(t)

@@ -164,9 +164,15 @@ func (e *examination) outbound(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	foreign := 0 // platforms that no adapter of this suite serves
 	for _, w := range all {
 		if w.Since > e.before(maxUnsent) {
 			continue
+		}
+		if msg.DaemonOf(w.ChatJID) == "" {
+			if foreign++; foreign > maxNamed {
+				continue
+			}
 		}
 		text := fmt.Sprintf("%s for %s, the oldest (%d, to %s) for %s", count(w.Rows, "message waits", "messages wait"), w.Platform, w.Oldest, w.ChatJID, span(e.now-w.Since))
 		name := msg.DaemonOf(w.ChatJID)
@@ -186,6 +192,9 @@ func (e *examination) outbound(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	if more := foreign - maxNamed; more > 0 {
+		e.problem("unsent", "messages wait for "+count(more, "more platform", "more platforms")+" that no adapter of this suite serves", "remove the chats that use them")
 	}
 	return nil
 }
