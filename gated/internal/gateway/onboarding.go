@@ -13,6 +13,7 @@ import (
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/store"
 )
 
@@ -165,24 +166,6 @@ func (g *Gateway) finishRequest(d requestDone) {
 	g.enqueue(c)
 }
 
-// requestBody is what onbod is asked.
-type requestBody struct {
-	ChatJID    string       `json:"chat_jid"`
-	Sender     string       `json:"sender"`
-	SenderName string       `json:"sender_name"`
-	Title      string       `json:"title"`
-	Kind       msg.ChatKind `json:"kind"`
-	Sample     string       `json:"sample"`
-	ThreadID   string       `json:"thread_id"`
-}
-
-// requestAnswer is what onbod answers.
-type requestAnswer struct {
-	Code    string `json:"code"`
-	Created bool   `json:"created"`
-	State   string `json:"state"` // pending, rejected, limited, or approved: the chat is connected by now
-}
-
 // askRequest asks onbod to open a request. A panic costs the chat its request for a while.
 func (g *Gateway) askRequest(ctx context.Context, c requestCall) (d requestDone) {
 	d = requestDone{requestCall: c}
@@ -198,19 +181,19 @@ func (g *Gateway) askRequest(ctx context.Context, c requestCall) (d requestDone)
 		d.failed, d.skipped = err, err == nil
 		return d
 	}
-	var answer requestAnswer
-	err = call(ctx, g.cfg.Onbod, http.MethodPost, "/v1/requests", body, &answer)
+	var answer onboardapi.Asked
+	err = call(ctx, g.cfg.Onbod, http.MethodPost, onboardapi.Path, body, &answer)
 	switch {
 	case apierr.KindOf(err) == apierr.BadRequest && !httpx.IsForeign(err):
 		g.log.Error("onbod refused the request for chat", "row", c.row, "chat", c.chat, "err", err)
 		d.answer = decide.Call{State: decide.CallRefused, Error: "onbod refused the row: " + err.Error()}
 	case err != nil:
 		d.down = err
-	case answer.State == string(decide.RequestRejected):
+	case answer.State == store.RequestRejected:
 		d.answer = decide.Call{State: decide.CallRejected}
-	case answer.State == "limited":
+	case answer.State == onboardapi.Limited:
 		d.answer = decide.Call{State: decide.CallLimited}
-	case answer.State == string(decide.RequestApproved): // lately: routes should lead to its group by now
+	case answer.State == store.RequestApproved: // lately: routes should lead to its group by now
 		pause(ctx, unseenTime)
 	default:
 		g.awaitRequest(ctx, body.ChatJID)
@@ -228,7 +211,7 @@ func (g *Gateway) awaitRequest(ctx context.Context, chat string) {
 }
 
 // requestBody reads what onbod needs to know about a row and its chat, nil if the row is decided.
-func (g *Gateway) requestBody(ctx context.Context, row int64) (*requestBody, error) {
+func (g *Gateway) requestBody(ctx context.Context, row int64) (*onboardapi.Ask, error) {
 	m, err := g.st.Message(ctx, row)
 	if err != nil || m == nil || m.Disposition != "" {
 		return nil, err
@@ -237,7 +220,7 @@ func (g *Gateway) requestBody(ctx context.Context, row int64) (*requestBody, err
 	if err != nil {
 		return nil, err
 	}
-	b := &requestBody{
+	b := &onboardapi.Ask{
 		ChatJID: m.ChatJID, Sender: m.Sender, SenderName: m.SenderName, Kind: msg.KindOfJID(m.ChatJID), ThreadID: m.ThreadID,
 		Sample: strings.ToValidUTF8(m.Content[:min(len(m.Content), maxSample)], ""),
 	}

@@ -15,6 +15,7 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
@@ -26,7 +27,7 @@ type fakeOnbod struct {
 
 	mu      sync.Mutex
 	answer  string // instead of opening one: rejected, limited, or the kind of an error
-	asked   []requestBody
+	asked   []onboardapi.Ask
 	current int // calls that are not answered yet
 	most    int
 	hang    chan struct{} // calls are answered once it is closed; nil: at once
@@ -51,14 +52,14 @@ func (o *fakeOnbod) set(answer string) {
 	o.answer = answer
 }
 
-func (o *fakeOnbod) calls() []requestBody {
+func (o *fakeOnbod) calls() []onboardapi.Ask {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.asked)
 }
 
 func (o *fakeOnbod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var body requestBody
+	var body onboardapi.Ask
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.URL.Path != "/v1/requests" {
 		httpx.Error(w, apierr.New(apierr.NotFound, "%s %v", r.URL.Path, err))
 		return
@@ -81,9 +82,9 @@ func (o *fakeOnbod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "":
 		httpx.JSON(w, http.StatusOK, o.open(r.Context(), &body, code))
 	case "rejected", "limited":
-		httpx.JSON(w, http.StatusOK, requestAnswer{State: answer})
+		httpx.JSON(w, http.StatusOK, onboardapi.Asked{State: store.RequestState(answer)})
 	case "approved":
-		httpx.JSON(w, http.StatusOK, requestAnswer{State: answer})
+		httpx.JSON(w, http.StatusOK, onboardapi.Asked{State: store.RequestState(answer)})
 	case "nginx":
 		http.Error(w, "nginx", http.StatusMethodNotAllowed)
 	case "tls":
@@ -93,17 +94,17 @@ func (o *fakeOnbod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (o *fakeOnbod) open(ctx context.Context, body *requestBody, code string) requestAnswer {
+func (o *fakeOnbod) open(ctx context.Context, body *onboardapi.Ask, code string) onboardapi.Asked {
 	if r, err := o.st.PendingRequest(ctx, body.ChatJID); err == nil && r != nil {
-		return requestAnswer{Code: r.Code, State: "pending"}
+		return onboardapi.Asked{Code: r.Code, State: "pending"}
 	}
 	err := o.st.Write(ctx, func(tx *store.Tx) error {
 		return tx.PutRequest(&store.Request{Code: code, ChatJID: body.ChatJID, Kind: body.Kind, Sender: body.Sender, CreatedAt: 1})
 	})
 	if err != nil {
-		return requestAnswer{State: "limited"}
+		return onboardapi.Asked{State: "limited"}
 	}
-	return requestAnswer{Code: code, Created: true, State: "pending"}
+	return onboardapi.Asked{Code: code, Created: true, State: "pending"}
 }
 
 // end decides the request of a chat, as onbod does, and pokes.
@@ -152,7 +153,7 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 			two := h.put("two")
 			h.step()
 			h.parked(one, two)
-			diff(t, "calls", o.calls(), []requestBody{{
+			diff(t, "calls", o.calls(), []onboardapi.Ask{{
 				ChatJID: dm, Sender: "telegram:7", SenderName: "Ada L.", Title: "Ada", Kind: msg.ChatDM, Sample: "one",
 			}})
 			three, reaction := h.put("three"), h.put("👍", verb(msg.VerbReaction))

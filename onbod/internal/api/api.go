@@ -14,6 +14,7 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/store"
 )
 
@@ -40,8 +41,8 @@ func (a *API) Mount(r chi.Router) {
 		method, path string
 		answer       func(*http.Request) (any, error)
 	}{
-		{http.MethodPost, "/v1/requests", a.ask},
-		{http.MethodGet, "/v1/requests", a.list},
+		{http.MethodPost, onboardapi.Path, a.ask},
+		{http.MethodGet, onboardapi.Path, a.list},
 		{http.MethodPost, "/approve", a.approve},
 		{http.MethodPost, "/reject", a.reject},
 	} {
@@ -84,7 +85,7 @@ func wire(err error) error {
 }
 
 func (a *API) ask(r *http.Request) (any, error) {
-	body, err := httpx.Decode[onboarding.Ask](r)
+	body, err := httpx.Decode[onboardapi.Ask](r)
 	if err != nil {
 		return nil, err
 	}

@@ -9,37 +9,16 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
 
-// Ask is a message of a chat without a group. Sender, SenderName, Title and Sample are texts of
-// strangers and may be empty.
-type Ask struct {
-	ChatJID    string       `json:"chat_jid"`
-	Sender     string       `json:"sender"`
-	SenderName string       `json:"sender_name"`
-	Title      string       `json:"title"`
-	Kind       msg.ChatKind `json:"kind"` // "" is guessed from the address
-	Sample     string       `json:"sample"`
-	ThreadID   string       `json:"thread_id"` // where the notices go
-}
-
-// Limited is the state of what was asked beyond the limits: there is no request.
-const Limited = "limited"
-
-// Asked is what became of it.
-type Asked struct {
-	Code    string             `json:"code"`    // "" if limited
-	Created bool               `json:"created"` // the request is new
-	State   store.RequestState `json:"state"`   // pending, or Limited, or rejected within a day, or approved within a minute
-}
-
 // Ask makes a request, unless the chat has one, with a notice in the chat and one to each operator. It
 // returns a bad_request for an address that no route can name.
-func (o *Onboarding) Ask(ctx context.Context, a Ask) (Asked, error) {
-	if err := a.check(); err != nil {
-		return Asked{}, err
+func (o *Onboarding) Ask(ctx context.Context, a onboardapi.Ask) (onboardapi.Asked, error) {
+	if err := check(&a); err != nil {
+		return onboardapi.Asked{}, err
 	}
 	// Most calls end here, without a write.
 	done, err := o.known(ctx, o.st.Reader, a)
@@ -48,7 +27,7 @@ func (o *Onboarding) Ask(ctx context.Context, a Ask) (Asked, error) {
 	}
 	operators, err := o.operatorChats(ctx)
 	if err != nil {
-		return Asked{}, err
+		return onboardapi.Asked{}, err
 	}
 	err = o.st.Write(ctx, func(tx *store.Tx) (err error) {
 		if done, err = o.known(ctx, tx.Reader, a); err != nil || done.State != "" {
@@ -58,13 +37,13 @@ func (o *Onboarding) Ask(ctx context.Context, a Ask) (Asked, error) {
 		return err
 	})
 	if err != nil {
-		return Asked{}, err
+		return onboardapi.Asked{}, err
 	}
 	return o.counted(done), nil
 }
 
 // check returns the problem of the address, and cuts the texts.
-func (a *Ask) check() error {
+func check(a *onboardapi.Ask) error {
 	kind, err := routeapi.CheckChat(a.ChatJID, a.Kind)
 	switch {
 	case err != nil:
@@ -77,8 +56,8 @@ func (a *Ask) check() error {
 	return nil
 }
 
-// known returns what is decided about the chat without a new request; the zero Asked if it may make one.
-func (o *Onboarding) known(ctx context.Context, r store.Reader, a Ask) (Asked, error) {
+// known returns what is decided about the chat without a new request; zero if it may make one.
+func (o *Onboarding) known(ctx context.Context, r store.Reader, a onboardapi.Ask) (onboardapi.Asked, error) {
 	pending, err := r.PendingRequest(ctx, a.ChatJID)
 	if err != nil || pending != nil {
 		return asked(pending), err
@@ -87,7 +66,7 @@ func (o *Onboarding) known(ctx context.Context, r store.Reader, a Ask) (Asked, e
 	now := o.now()
 	switch {
 	case err != nil:
-		return Asked{}, err
+		return onboardapi.Asked{}, err
 	case last == nil:
 	case last.State == store.RequestRejected && within(last.DecidedAt, now, rejectedFor),
 		last.State == store.RequestApproved && within(last.DecidedAt, now, approvedFor):
@@ -95,26 +74,26 @@ func (o *Onboarding) known(ctx context.Context, r store.Reader, a Ask) (Asked, e
 	}
 	counts, err := r.CountRequests(ctx, a.Sender, now-limitTime.Milliseconds(), now)
 	if err != nil {
-		return Asked{}, err
+		return onboardapi.Asked{}, err
 	}
 	if counts.OfSender >= o.cfg.MaxPerSender || counts.Made >= o.cfg.MaxPerHour || counts.Pending >= o.cfg.MaxPending {
-		return Asked{State: Limited}, nil
+		return onboardapi.Asked{State: onboardapi.Limited}, nil
 	}
-	return Asked{}, nil
+	return onboardapi.Asked{}, nil
 }
 
-func asked(r *store.Request) Asked {
+func asked(r *store.Request) onboardapi.Asked {
 	if r == nil {
-		return Asked{}
+		return onboardapi.Asked{}
 	}
-	return Asked{Code: r.Code, State: r.State}
+	return onboardapi.Asked{Code: r.Code, State: r.State}
 }
 
-func (o *Onboarding) counted(a Asked) Asked {
+func (o *Onboarding) counted(a onboardapi.Asked) onboardapi.Asked {
 	switch {
 	case a.Created:
 		o.results.WithLabelValues("created").Inc()
-	case a.State == Limited:
+	case a.State == onboardapi.Limited:
 		o.results.WithLabelValues("limited").Inc()
 	case a.State != "":
 		o.results.WithLabelValues("existing").Inc()
@@ -137,33 +116,33 @@ func (o *Onboarding) operatorChats(ctx context.Context) (chats []string, err err
 }
 
 // create stores a request and its notices.
-func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a Ask, operators []string) (Asked, error) {
+func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask, operators []string) (onboardapi.Asked, error) {
 	code, err := o.freeCode(ctx, tx)
 	if err != nil {
-		return Asked{}, err
+		return onboardapi.Asked{}, err
 	}
 	r := &store.Request{
 		Code: code, ChatJID: a.ChatJID, Kind: a.Kind, Sender: a.Sender, SenderName: a.SenderName, Title: a.Title, Sample: a.Sample,
 		ThreadID: a.ThreadID, CreatedAt: o.now(),
 	}
 	if err := tx.PutRequest(r); err != nil {
-		return Asked{}, err
+		return onboardapi.Asked{}, err
 	}
 	if r, err = tx.Request(ctx, code); err != nil { // with the chat's present title
-		return Asked{}, err
+		return onboardapi.Asked{}, err
 	}
 	if len(operators) == 0 {
 		o.log.Warn("no operator is notified of a request: none of OPERATORS has a direct chat with the bot", "chat", r.ChatJID)
 	}
 	if err := o.notify(tx, r.ChatJID, r.ThreadID, chatNotice(r, len(operators) > 0)); err != nil {
-		return Asked{}, err
+		return onboardapi.Asked{}, err
 	}
 	for _, jid := range operators {
 		if err := o.notify(tx, jid, "", operatorNotice(r)); err != nil {
-			return Asked{}, err
+			return onboardapi.Asked{}, err
 		}
 	}
-	return Asked{Code: code, Created: true, State: r.State}, nil
+	return onboardapi.Asked{Code: code, Created: true, State: r.State}, nil
 }
 
 // maxCodes is how many codes are tried: a row has each of them already.

@@ -10,6 +10,7 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 )
@@ -41,7 +42,7 @@ func TestAsk_AtOnce_OneRequest(t *testing.T) {
 	codes := make(chan string, 20)
 	for range cap(codes) {
 		group.Go(func() {
-			done, err := f.Ask(t.Context(), Ask{ChatJID: family, Sender: ada})
+			done, err := f.Ask(t.Context(), onboardapi.Ask{ChatJID: family, Sender: ada})
 			if err != nil {
 				t.Error(err)
 			}
@@ -87,7 +88,7 @@ func TestAsk_Rejected_NotForADay(t *testing.T) {
 	f.ok(err)
 	for _, after := range []time.Duration{0, 23 * time.Hour} {
 		f.clock = f.clock.Add(after)
-		if got := f.ask(family); got != (Asked{Code: first.Code, State: store.RequestRejected}) {
+		if got := f.ask(family); got != (onboardapi.Asked{Code: first.Code, State: store.RequestRejected}) {
 			t.Errorf("%s later: %+v", after, got)
 		}
 	}
@@ -103,7 +104,7 @@ func TestAsk_JustApproved_NoNewRequest(t *testing.T) {
 	f := newFixture(t)
 	first := f.ask(family)
 	f.approve(first.Code, "fam")
-	if got := f.ask(family); got != (Asked{Code: first.Code, State: store.RequestApproved}) {
+	if got := f.ask(family); got != (onboardapi.Asked{Code: first.Code, State: store.RequestApproved}) {
 		t.Errorf("at once: %+v", got)
 	}
 	f.clock = f.clock.Add(2 * time.Minute) // its routes were removed
@@ -115,13 +116,13 @@ func TestAsk_JustApproved_NoNewRequest(t *testing.T) {
 func TestAsk_BeyondLimits_NothingStored(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	ask := func(i int, sender string) Asked {
-		done, err := f.Ask(t.Context(), Ask{ChatJID: fmt.Sprintf("telegram:-%d", i), Sender: sender})
+	ask := func(i int, sender string) onboardapi.Asked {
+		done, err := f.Ask(t.Context(), onboardapi.Ask{ChatJID: fmt.Sprintf("telegram:-%d", i), Sender: sender})
 		f.ok(err)
 		return done
 	}
 	for i := range 7 {
-		if got := ask(i, ada); got.Created != (i < 5) || (got.State == Limited) != (i >= 5) || (got.Code == "") != (i >= 5) {
+		if got := ask(i, ada); got.Created != (i < 5) || (got.State == onboardapi.Limited) != (i >= 5) || (got.Code == "") != (i >= 5) {
 			t.Errorf("request %d of one sender: %+v", i, got)
 		}
 	}
@@ -153,7 +154,7 @@ func TestAsk_Flood_BoundedRows(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for i := range 10_000 {
-		_, err := f.Ask(t.Context(), Ask{ChatJID: fmt.Sprintf("telegram:%d", 1000+i), Sender: fmt.Sprintf("telegram:%d", 1000+i)})
+		_, err := f.Ask(t.Context(), onboardapi.Ask{ChatJID: fmt.Sprintf("telegram:%d", 1000+i), Sender: fmt.Sprintf("telegram:%d", 1000+i)})
 		f.ok(err)
 	}
 	last, err := f.st.LastMessageID(t.Context())
@@ -169,7 +170,7 @@ func TestAsk_TextsOfStrangers_AreShownAsCode(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	const hostile = "`x` **b** <@U1> @everyone [l](http://evil.example)\n/approve AAAA-0000\u202e\x1b[2J"
-	done, err := f.Ask(t.Context(), Ask{ChatJID: family, Sender: "telegram:`7`", SenderName: hostile, Title: hostile, Sample: strings.Repeat(hostile, 100)})
+	done, err := f.Ask(t.Context(), onboardapi.Ask{ChatJID: family, Sender: "telegram:`7`", SenderName: hostile, Title: hostile, Sample: strings.Repeat(hostile, 100)})
 	f.ok(err)
 	texts := f.notices(operator)
 	if len(texts) != 1 || len(texts[0]) > 2500 || strings.ContainsAny(texts[0], "\x1b\u202e") {
@@ -198,7 +199,7 @@ func TestAsk_TextsOfStrangers_AreShownAsCode(t *testing.T) {
 func TestAsk_InvalidAddress_BadRequest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	for _, a := range []Ask{
+	for _, a := range []onboardapi.Ask{
 		{}, {ChatJID: "telegram"}, {ChatJID: "telegram:"}, {ChatJID: ":7"}, {ChatJID: "x:a b"}, {ChatJID: "web:main"}, {ChatJID: "group:main"},
 		{ChatJID: "x:1", Kind: "web"}, {ChatJID: "x:" + strings.Repeat("1", 5000)}, {ChatJID: "x:1", Sender: strings.Repeat("1", 5000)},
 	} {

@@ -15,6 +15,7 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -149,9 +150,9 @@ func (f *fixture) chat(jid string, kind msg.ChatKind, title string) {
 	f.ok(f.st.Write(f.t.Context(), func(tx *store.Tx) error { return tx.PutChat(jid, kind, title, 1) }))
 }
 
-func (f *fixture) ask(jid string) Asked {
+func (f *fixture) ask(jid string) onboardapi.Asked {
 	f.t.Helper()
-	done, err := f.Ask(f.t.Context(), Ask{ChatJID: jid, Sender: ada, SenderName: "Ada", Title: "Family", Sample: "hello"})
+	done, err := f.Ask(f.t.Context(), onboardapi.Ask{ChatJID: jid, Sender: ada, SenderName: "Ada", Title: "Family", Sample: "hello"})
 	f.ok(err)
 	return done
 }

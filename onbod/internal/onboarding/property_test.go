@@ -11,6 +11,7 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/store"
 )
 
@@ -75,7 +76,7 @@ func expected(rt *rapid.T, err error) {
 
 func (h *history) askOne(rt *rapid.T) {
 	jid := h.chatOf(rt)
-	done, err := h.Ask(h.t.Context(), Ask{ChatJID: jid, Sender: ada, Title: "Family"})
+	done, err := h.Ask(h.t.Context(), onboardapi.Ask{ChatJID: jid, Sender: ada, Title: "Family"})
 	expected(rt, err)
 	if done.Created {
 		h.codes = append(h.codes, done.Code)
