@@ -230,12 +230,35 @@ func (i *instance) until(what string, holds func() bool) {
 	deadline := time.Now().Add(maxWait)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for !holds() {
+	for ticks := 1; !holds(); ticks++ {
 		if time.Now().After(deadline) {
 			i.t.Fatalf("timed out waiting for %s\n%s", what, i.logs())
 		}
+		if ticks%50 == 0 {
+			i.startFailed()
+		}
 		<-tick.C
 	}
+}
+
+// startFailed starts containers whose restart has failed for want of their files: the engine tries
+// that once.
+func (i *instance) startFailed() {
+	i.t.Helper()
+	for id := range strings.FieldsSeq(i.engine.Docker(i.t, "ps", "--all", "--quiet", "--filter=status=exited", "--filter=status=created")) {
+		if problem := i.engine.Docker(i.t, "inspect", "--format={{.State.Error}}", id); strings.Contains(problem, "permission denied") {
+			i.t.Logf("container %s is started again: %s", id, problem)
+			_, _ = i.tryEngine("start", id) // tried again
+		}
+	}
+}
+
+// tryEngine runs the engine's client.
+func (i *instance) tryEngine(args ...string) (string, error) {
+	cmd := exec.Command("docker", args...)
+	cmd.Env = i.engine.Environ()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 func (i *instance) waitHealthy(services ...string) {
