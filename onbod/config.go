@@ -22,7 +22,7 @@ type Config struct {
 	Operators    config.Operators `env:"OPERATORS" doc:"senders that decide on requests and are notified of them, as telegram:123,slack:U0AB; the same as gated's"`
 	TTL          time.Duration    `env:"REQUEST_TTL" envDefault:"168h" doc:"how long a request waits for an operator, at least 24h"`
 	MaxPerSender int              `env:"REQUESTS_PER_SENDER" envDefault:"5" doc:"requests that one sender may cause within an hour"`
-	MaxPerHour   int              `env:"REQUESTS_PER_HOUR" envDefault:"60" doc:"requests of all senders within an hour; each is a notice to every operator"`
+	MaxPerHour   int              `env:"REQUESTS_PER_HOUR" envDefault:"60" doc:"requests of all senders within an hour"`
 	MaxPending   int              `env:"REQUESTS_PENDING" envDefault:"500" doc:"requests that wait at once"`
 }
 

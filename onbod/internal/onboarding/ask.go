@@ -131,14 +131,26 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 	if r, err = tx.Request(ctx, code); err != nil { // with the chat's present title
 		return onboardapi.Asked{}, err
 	}
-	if len(operators) == 0 {
-		o.log.Warn("no operator is notified of a request: none of OPERATORS has a direct chat with the bot", "chat", r.ChatJID)
+	// Of a flood operators read the first requests alone: their own commands are answered in the same
+	// chats, one message after another.
+	counts, err := tx.CountRequests(ctx, r.Sender, r.CreatedAt-limitTime.Milliseconds(), r.CreatedAt) // with this one
+	if err != nil {
+		return onboardapi.Asked{}, err
 	}
-	if err := o.notify(tx, r.ChatJID, r.ThreadID, chatNotice(r, len(operators) > 0)); err != nil {
+	text := operatorNotice(r)
+	switch {
+	case len(operators) == 0:
+		o.log.Warn("no operator is notified of a request: none of OPERATORS has a direct chat with the bot", "chat", r.ChatJID)
+	case counts.Made == maxNotices+1:
+		text = floodNotice()
+	case counts.Made > maxNotices:
+		operators = nil
+	}
+	if err := o.notify(tx, r.ChatJID, r.ThreadID, chatNotice(r, len(operators) > 0 && counts.Made <= maxNotices)); err != nil {
 		return onboardapi.Asked{}, err
 	}
 	for _, jid := range operators {
-		if err := o.notify(tx, jid, "", operatorNotice(r)); err != nil {
+		if err := o.notify(tx, jid, "", text); err != nil {
 			return onboardapi.Asked{}, err
 		}
 	}

@@ -3,6 +3,7 @@ package onboarding
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,8 +162,26 @@ func TestAsk_Flood_BoundedRows(t *testing.T) {
 	f.ok(err)
 	all, err := f.st.Requests(t.Context(), "", 1000)
 	f.ok(err)
-	if len(all) != 20 || last != 40 {
+	if len(all) != 20 || last != 20+maxNotices+1 {
 		t.Errorf("%d requests, %d messages", len(all), last)
+	}
+}
+
+// Operators' own commands are answered in the chats that get the notices.
+func TestAsk_Flood_OperatorsReadTheFirstAndOneSummary(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.cfg.MaxPerSender = 100
+	for n := range maxNotices + 5 {
+		if done := f.ask(fmt.Sprintf("telegram:-%d", 1000+n)); !done.Created {
+			t.Fatalf("request %d: %+v", n, done)
+		}
+	}
+	f.wantNotices(operator, append(slices.Repeat([]string{"Request "}, maxNotices), "There were more than 10 requests within an hour")...)
+	f.clock = f.clock.Add(2 * time.Hour)
+	f.ask(family)
+	if all := f.notices(operator); len(all) != maxNotices+2 || !strings.Contains(all[maxNotices+1], "Request ") {
+		t.Errorf("an hour later: %q", all)
 	}
 }
 

@@ -21,6 +21,8 @@ const (
 	// An approved chat makes no new request within approvedFor: messages sent before the approval may
 	// still arrive.
 	approvedFor = time.Minute
+	// maxNotices is of how many requests within an hour operators are notified one by one.
+	maxNotices = 10
 	// limitTime is the time that the limits of requests are about.
 	limitTime = time.Hour
 	// routdTimeout is how long routd may take. A caller of ours waits 10 s, for two of its answers.

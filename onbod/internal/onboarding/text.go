@@ -68,6 +68,12 @@ func operatorNotice(r *store.Request) string {
 		"`/reject %[1]s REASON` rejects it.", r.Code, sender, chat, quoted(r.Sample))
 }
 
+// floodNotice is what operators read in place of the notices beyond maxNotices.
+func floodNotice() string {
+	return fmt.Sprintf("There were more than %d requests within an hour. Further ones are not announced here: "+
+		"the dashboard and `onbod requests` have all of them.", maxNotices)
+}
+
 func greeting(r *store.Request) string {
 	if r.Kind == msg.ChatDM {
 		return "This chat is connected now."
