@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"arizuko/gated/internal/agents"
@@ -80,6 +79,7 @@ type gated struct {
 	gateway    *gateway.Gateway
 	retention  *retention.Job
 	checkpoint *store.Checkpointer
+	problems   *problems
 }
 
 // start opens everything; the caller calls run.
@@ -100,7 +100,10 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
 		return nil, err
 	}
 	p.Metrics.MustRegister(ended)
-	g := &gated{Process: p, cfg: cfg, defaults: defaults}
+	g := &gated{
+		Process: p, cfg: cfg, defaults: defaults,
+		problems: &problems{ready: p.Ready, heartbeat: p.Heartbeat},
+	}
 	if err := g.open(ctx, secrets); err != nil {
 		p.Close()
 		return nil, err
@@ -127,7 +130,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Defaults: g.defaults, Runtimes: g.runtimes, Environ: environ(),
 		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: g.users,
 		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
-		Redact: config.NewRedactor(append(secrets, g.Secret)...).String, Report: g.report,
+		Redact: config.NewRedactor(append(secrets, g.Secret)...).String, Report: g.problems.ofAgents,
 	}, g.Store, g.Log, g.Metrics)
 	daemons, err := g.cfg.daemonURLs()
 	if err != nil {
@@ -140,11 +143,11 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Routd: httpx.NewDirectClient(string(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)), g.Secret),
 		Onbod: g.client(g.cfg.OnbodURL.Or(g.cfg.OnbodAddr)),
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
-		Now:   g.Now,
+		Now:   g.Now, Report: g.problems.ofMessages,
 	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, Now: g.Now}, g.Store, g.Log, g.Metrics)
 	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(g.Router.With(httpx.Bearer(g.Secret)))
-	g.report(nil)
+	g.problems.ofAgents(nil)
 	g.Ready.Wait("start", "gated is starting: it ends the agents of the process before it", nil)
 	return g.agents.Recover(ctx)
 }
@@ -153,17 +156,6 @@ func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(s
 
 func (g *gated) run(ctx context.Context) error {
 	return g.Run(ctx, g.gateway.Run, g.agents.Run, g.retention.Run, g.checkpoints, g.tryAgents)
-}
-
-// report shows operators what keeps agents from answering: in /readyz, and in gated's
-// row of daemons, which the dashboard shows.
-func (g *gated) report(problems []string) {
-	g.Ready.Note(problems...)
-	state := daemon.Connected
-	if len(problems) > 0 {
-		state = daemon.Degraded
-	}
-	g.Heartbeat.Report(state, strings.Join(problems, "; "))
 }
 
 // checkpoints copies the write-ahead log back once a second, so that no

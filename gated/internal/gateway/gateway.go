@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,6 +68,8 @@ type Config struct {
 
 	ResolveTimeout time.Duration // of one question to routd; 0: 2 s
 	CommandWait    time.Duration // how long commands wait for routd's answer; 0: 50 ms
+
+	Report func(waits []string) // receives the daemons that messages wait for, in words, at each change; may be nil
 }
 
 // Gateway decides inbound rows.
@@ -101,6 +104,7 @@ type Gateway struct {
 	invalid   map[string]string               // by folder, the configuration that was last logged as invalid
 	rates     *rates
 	sweeper   sweeper
+	reported  []string // what Report received last
 	reads     *store.Outage
 	writes    *store.Outage
 }
@@ -265,7 +269,23 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 		g.pass(ctx)
 	}
 	g.startRequests(ctx)
+	g.reportWaits()
 	return more || g.hasWork()
+}
+
+// reportWaits reports what messages wait for, if that has changed.
+func (g *Gateway) reportWaits() {
+	var waits []string
+	if g.routd.away() {
+		waits = append(waits, "routd does not answer: messages wait for it")
+	}
+	if g.requests.failures > 0 && len(g.requests.chats) > 0 {
+		waits = append(waits, "onbod does not answer: messages of chats without a group wait for it")
+	}
+	if g.cfg.Report != nil && !slices.Equal(waits, g.reported) {
+		g.reported = waits
+		g.cfg.Report(waits)
+	}
 }
 
 // hasWork reports whether a pass would do something now.

@@ -324,8 +324,8 @@ func TestRoutdDown_RowsWait_CommandsGoOn(t *testing.T) {
 	h.is(m, "")
 	h.is(ping, "command/command ")
 	h.is(web, "")
-	if !strings.Contains(h.log.String(), "routd is not answering") {
-		t.Errorf("log:\n%s", h.log.String())
+	if !strings.Contains(h.log.String(), "routd is not answering") || len(h.waits) != 1 || !strings.Contains(h.waits[0], "routd does not answer") {
+		t.Errorf("reported %q, log:\n%s", h.waits, h.log.String())
 	}
 	h.routd.down.Store(false)
 	h.g.listen(h.t.Context(), nil, nil, false) // until the probe finds routd back
@@ -333,7 +333,7 @@ func TestRoutdDown_RowsWait_CommandsGoOn(t *testing.T) {
 	h.is(m, "routed/route main")
 	h.is(fresh, "command/command main")
 	h.is(web, "routed/route main")
-	if !strings.Contains(h.log.String(), "routd is back") {
+	if !strings.Contains(h.log.String(), "routd is back") || len(h.waits) > 0 {
 		t.Errorf("log:\n%s", h.log.String())
 	}
 }

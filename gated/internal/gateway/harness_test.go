@@ -39,6 +39,7 @@ type harness struct {
 	g      *Gateway
 	routd  *fakeRoutd
 	agents *fakeAgents
+	waits  []string // reported last
 	log    bytes.Buffer
 	clock  time.Time
 	posts  int
@@ -72,6 +73,7 @@ func (h *harness) restart() {
 		Operators: map[string]bool{"telegram:9": true}, BotNames: []string{"ari"},
 		Routd: client, Onbod: onbod, Dashd: httpx.NewClient(h.routd.URL, "secret"), Now: func() time.Time { return h.clock },
 		ResolveTimeout: time.Minute, CommandWait: time.Minute, // a busy machine is no slow routd
+		Report: func(waits []string) { h.waits = waits },
 	}, h.st, h.agents, nil, log, nil)
 	if err := h.g.catchUp(h.t.Context()); err != nil {
 		h.t.Fatal(err)

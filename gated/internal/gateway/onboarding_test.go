@@ -303,9 +303,15 @@ func TestUnknownChats_OnbodDown_NoStorm(t *testing.T) {
 			if n := strings.Count(h.log.String(), "onbod opened no request"); n != 1 {
 				t.Errorf("the log says %d times that onbod is down", n)
 			}
+			if len(h.waits) != 1 || !strings.Contains(h.waits[0], "onbod does not answer") {
+				t.Errorf("reported: %q", h.waits)
+			}
 			o.set("")
 			h.wait(maxRequestDelay)
 			h.parked(rows...)
+			if len(h.waits) > 0 {
+				t.Errorf("reported afterwards: %q", h.waits)
+			}
 			if o.most > maxRequests {
 				t.Errorf("%d calls at once", o.most)
 			}
