@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"arizuko/dashd/internal/live"
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
@@ -54,19 +53,7 @@ func (d *dashd) failed(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (d *dashd) approvalsEvents(w http.ResponseWriter, r *http.Request) {
-	var sent time.Time
-	d.hub.Serve(w, r, func(s *live.Stream) error {
-		now := d.Now()
-		if now.Sub(sent) < overviewEvery {
-			return nil // the next poll updates it
-		}
-		sent = now
-		fragment, err := d.requests(r.Context())
-		if err != nil {
-			return err
-		}
-		return s.Event("approvals", 0, map[string]string{"html": fragment})
-	})
+	d.fragmentEvents(w, r, "approvals", d.requests)
 }
 
 // decide answers the form that approves or rejects a request: onbod does it, and the page shows its words.
@@ -187,7 +174,7 @@ func (d *dashd) defaultFolders(ctx context.Context, pending []*store.Request) ma
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	newer := len(c.folders) > 0 && slices.ContainsFunc(pending, func(r *store.Request) bool { return c.folders[r.Code] == "" })
-	if now := d.Now(); newer || now.Before(c.at) || now.Sub(c.at) >= overviewEvery {
+	if now := d.Now(); newer || now.Before(c.at) || now.Sub(c.at) >= fragmentEvery {
 		c.folders = d.askDefaults(ctx)
 		c.at = d.Now()
 	}

@@ -109,7 +109,7 @@ func TestApprovals_ManyPages_AskOnbodOnce(t *testing.T) {
 			t.Error("no default folder")
 		}
 	}
-	if most := 1 + int(time.Since(began)/overviewEvery); o.lists < 1 || o.lists > most {
+	if most := 1 + int(time.Since(began)/fragmentEvery); o.lists < 1 || o.lists > most {
 		t.Errorf("onbod was asked %d times, at most %d expected", o.lists, most)
 	}
 }

@@ -139,22 +139,27 @@ func (d *dashd) overviewPage(w http.ResponseWriter, r *http.Request) {
 	d.pages.Overview(w, pages.OverviewPage{Fragment: template.HTML(fragment)})
 }
 
-// overviewEvery bounds how often an open overview is updated.
-const overviewEvery = time.Second
+// fragmentEvery bounds how often a part of an open page is updated.
+const fragmentEvery = time.Second
 
 func (d *dashd) overviewEvents(w http.ResponseWriter, r *http.Request) {
+	d.fragmentEvents(w, r, "overview", d.facts)
+}
+
+// fragmentEvents sends a part of a page as HTML, in events of a name, again and again.
+func (d *dashd) fragmentEvents(w http.ResponseWriter, r *http.Request, event string, render func(context.Context) (string, error)) {
 	var sent time.Time
 	d.hub.Serve(w, r, func(s *live.Stream) error {
 		now := d.Now()
-		if now.Sub(sent) < overviewEvery {
+		if now.Sub(sent) < fragmentEvery {
 			return nil // the next poll updates it
 		}
 		sent = now
-		fragment, err := d.facts(r.Context())
+		html, err := render(r.Context())
 		if err != nil {
 			return err
 		}
-		return s.Event("overview", 0, map[string]string{"html": fragment})
+		return s.Event(event, 0, map[string]string{"html": html})
 	})
 }
 
