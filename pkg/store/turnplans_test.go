@@ -94,7 +94,8 @@ func turnPlans() map[string][2]string {
 			"SCALAR SUBQUERY 2\nSEARCH group_failures USING PRIMARY KEY (folder=?)\nCORRELATED SCALAR SUBQUERY 3\nSEARCH a USING INDEX turns_run (run_id=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 4\nSEARCH o USING COVERING INDEX turns_run (run_id=?)\nCORRELATED SCALAR SUBQUERY 5\n" +
 			"SEARCH o USING COVERING INDEX turns_run (run_id=?)\nSCALAR SUBQUERY 6\nSCAN w USING COVERING INDEX turns_queued\n" +
-			"SCALAR SUBQUERY 8\nSCAN b USING INDEX runs_unended\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
+			"SCALAR SUBQUERY 7\nSCAN u USING INDEX runs_unended\nCORRELATED SCALAR SUBQUERY 8\nSEARCH o USING COVERING INDEX turns_run (run_id=?)\n" +
+			"SCALAR SUBQUERY 10\nSCAN b USING INDEX runs_unended\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
 		"queryRunLoad":  {queryRunLoad, "SEARCH turns USING INDEX turns_run (run_id=?)"},
 		"queryRunTakes": {queryRunTakes, exists + runRow},
 		// All of a small partial index.
