@@ -11,6 +11,7 @@ func retentionPlans() map[string][2]string {
 			"SEARCH m USING INDEX messages_turn (turn_id=?)\nSCALAR SUBQUERY 3\n" +
 			"SEARCH s USING COVERING INDEX system_messages_turn (turn_id=?)\nSCALAR SUBQUERY 4\n" +
 			"SEARCH a USING INDEX sqlite_autoindex_asks_1 (turn_id=?)\nSCALAR SUBQUERY 5\nSCAN f USING INDEX messages_returning"},
+		"deleteToolCalls":    {deleteToolCalls, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)"},
 		"deleteTurnProgress": {deleteTurnProgress, "SEARCH turn_progress USING INTEGER PRIMARY KEY (rowid=?)"},
 		"deletePreviews":     {deletePreviews, "SEARCH previews USING INDEX previews_turn (turn_id=?)"},
 		"deleteAsks":         {deleteAsks, "SEARCH asks USING INDEX sqlite_autoindex_asks_1 (turn_id=?)"},

@@ -19,6 +19,7 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM messages f INDEXED BY messages_returning
 			WHERE f.direction = 'in' AND f.disposition IS NULL AND f.forwarded_from IS NOT NULL
 			AND ?1 IN (json_extract(f.forwarded_from, '$.turn_id'), json_extract(f.forwarded_from, '$.root_turn_id'))))`
+	deleteToolCalls    = `DELETE FROM tool_calls WHERE turn_id = ?1`
 	deleteTurnProgress = `DELETE FROM turn_progress WHERE turn_id = ?1`
 	deletePreviews     = `DELETE FROM previews WHERE turn_id = ?1`
 	deleteAsks         = `DELETE FROM asks WHERE turn_id = ?1`

@@ -11,8 +11,8 @@ import (
 // History is a table that grows, and whose old rows can be deleted.
 type History string
 
-// The kinds of history. What belongs to a row goes with it: the questions, progress
-// and previews of a turn, the deliveries, closed polls and reminder slots of a message,
+// The kinds of history. What belongs to a row goes with it: the tool calls, questions,
+// progress and previews of a turn, the deliveries, closed polls and reminder slots of a message,
 // the session log of a run.
 const (
 	HistoryTurns    History = "turns"
@@ -30,7 +30,7 @@ type purgeQueries struct {
 func (h History) queries() purgeQueries {
 	switch h {
 	case HistoryTurns:
-		return purgeQueries{queryTurnsPage, queryTurnIsOld, []string{deleteTurnProgress, deletePreviews, deleteAsks, deleteTurn}}
+		return purgeQueries{queryTurnsPage, queryTurnIsOld, []string{deleteToolCalls, deleteTurnProgress, deletePreviews, deleteAsks, deleteTurn}}
 	case HistoryMessages:
 		return purgeQueries{queryMessagesPage, queryMessageIsOld,
 			[]string{deleteDeliveries, deletePolls, deleteSlots, updateLastSlot, deleteMessage}}

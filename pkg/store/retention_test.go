@@ -209,6 +209,7 @@ func (h *history) addPart() {
 		h.exec(`INSERT INTO system_messages (folder, origin, event, turn_id, created_at) VALUES ('f', '', '', ?, 1)`, turn)
 		h.keep[node("turns", turn.(int64))] = true
 	case 4:
+		h.exec(`INSERT INTO tool_calls (turn_id, call, tool, result, created_at) VALUES (?, 'c', 'react', '{}', 1) ON CONFLICT DO NOTHING`, turn)
 		h.exec(`INSERT INTO turn_progress (turn_id, state, updated_at) VALUES (?, 'idle', 1) ON CONFLICT DO NOTHING`, turn)
 		h.exec(`INSERT INTO previews (turn_id, chat_jid, state, created_at, updated_at) VALUES (?, '', 'final', 1, 1)`, turn)
 	}
@@ -290,7 +291,7 @@ func (h *history) checkKept() {
 func TestPurge_RandomHistory_KeepsWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	tables := []string{"asks", "polls", "chat_reply_state", "system_messages", "turn_progress", "previews", "deliveries", "turns", "messages", "runs"}
+	tables := []string{"asks", "polls", "chat_reply_state", "system_messages", "tool_calls", "turn_progress", "previews", "deliveries", "turns", "messages", "runs"}
 	rapid.Check(t, func(t *rapid.T) {
 		h := &history{t: t, s: s, keep: map[string]bool{}, needs: map[string][]string{}, ids: map[string]int64{}}
 		h.exec(`PRAGMA defer_foreign_keys = ON`)
