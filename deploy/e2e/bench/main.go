@@ -150,7 +150,8 @@ func choose(only string, compared bool) (chosen []scenario, err error) {
 	return chosen, nil
 }
 
-// measure runs the scenarios and prints the table. A complete run writes it to the page too.
+// measure runs the scenarios and prints the table. One that fails ends none of the others. A complete run
+// without a failure writes the table to the page too.
 func (b *bench) measure(ctx context.Context, o options, chosen []scenario, machine string, out io.Writer) (ok bool, err error) {
 	var p *page
 	if !b.quick && o.only == "" {
@@ -162,16 +163,16 @@ func (b *bench) measure(ctx context.Context, o options, chosen []scenario, machi
 	var figures []figure
 	for _, s := range chosen {
 		fmt.Fprintln(os.Stderr, "measuring", s.name)
-		more, err := b.runScenario(ctx, s)
-		if err != nil {
-			return false, err
+		more, failure := b.runScenario(ctx, s)
+		if ctx.Err() != nil {
+			return false, failure
 		}
-		figures = append(figures, more...)
+		figures, err = append(figures, more...), errors.Join(err, failure)
 	}
 
 	table := report(machine, figures, b.quick)
 	fmt.Fprint(out, table)
-	if p != nil {
+	if p != nil && err == nil {
 		err = p.write(table)
 	}
 	return b.quick || !slices.ContainsFunc(figures, figure.over), err
