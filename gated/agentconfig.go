@@ -12,6 +12,7 @@ import (
 
 	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/config"
 	"arizuko/pkg/groupconfig"
 )
 
@@ -165,12 +166,7 @@ func (c *AgentConfig) commandOrDemo() (string, error) {
 // quote quotes a path for the shell.
 func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
-// agentSecrets are the values of AGENT_ENV, which are hidden in logs and answers.
-func (c *AgentConfig) agentSecrets(environ []string) (secrets []string) {
-	for _, entry := range environ {
-		if name, value, _ := strings.Cut(entry, "="); slices.Contains(c.AgentEnv, name) {
-			secrets = append(secrets, value)
-		}
-	}
-	return secrets
+// agentSecrets are the secrets among the variables of AGENT_ENV. They are hidden in logs and answers.
+func (c *AgentConfig) agentSecrets(environ []string) []string {
+	return config.SecretValues(runtime.Environ(environ, c.AgentEnv))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ func loadConfig() (Config, error) {
 		return cfg, err
 	}
 	cfg.environ = os.Environ()
-	cfg.secrets = config.NewRedactor(secretValues(cfg.environ)...)
+	cfg.secrets = config.NewRedactor(config.SecretValues(cfg.environ)...)
 	cfg.ConfigDir, err = filepath.Abs(cfg.ConfigDir)
 	return cfg, err
 }
@@ -52,19 +51,7 @@ func (c *Config) redact(text string) string { return c.secrets.String(text) }
 
 // hide adds a secret to the redacted ones.
 func (c *Config) hide(secret string) {
-	c.secrets = config.NewRedactor(append(secretValues(c.environ), secret)...)
-}
-
-// secretName matches the names of variables with credentials.
-var secretName = regexp.MustCompile(`(?i)(^|_)(key|token|secret|password|credentials|headers)$`)
-
-func secretValues(environ []string) (values []string) {
-	for _, entry := range environ {
-		if name, value, _ := strings.Cut(entry, "="); secretName.MatchString(name) {
-			values = append(values, value)
-		}
-	}
-	return values
+	c.secrets = config.NewRedactor(append(config.SecretValues(c.environ), secret)...)
 }
 
 // cliEnviron is the CLI's environment: that of the agent, and settings that suit a run without a

@@ -79,16 +79,6 @@ func TestConfig_CLIEnviron_DefaultsYieldToSettings(t *testing.T) {
 	}
 }
 
-func TestSecretValues_ByNameOfVariable(t *testing.T) {
-	got := secretValues([]string{
-		"ANTHROPIC_API_KEY=1", "CLAUDE_CODE_OAUTH_TOKEN=2", "AWS_SECRET_ACCESS_KEY=3", "ANTHROPIC_CUSTOM_HEADERS=4", "PASSWORD=5", "x_secret=6=7",
-		"PATH=/bin", "KEYBOARD=us", "MONKEY=8", "odd",
-	})
-	if want := []string{"1", "2", "3", "4", "5", "6=7"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 func TestConfig_Hide_RedactsAddedSecret(t *testing.T) {
 	cfg := Config{environ: []string{"ANTHROPIC_API_KEY=the-key-0001"}}
 	cfg.hide("the-token-0002")

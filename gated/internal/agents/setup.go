@@ -3,8 +3,6 @@ package agents
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/config"
@@ -43,9 +41,8 @@ func (m *Manager) setup(folder string) (s setup, err error) {
 	if s.runtime = m.cfg.Runtimes[s.Agent.Runtime]; s.runtime == nil && s.err == nil {
 		s.err = &runtime.SetupError{Err: fmt.Errorf("unknown runtime %q", s.Agent.Runtime)}
 	}
-	given := runtime.Environ(m.cfg.Environ, s.Agent.Env)
-	s.env = append(given, s.Agent.Variables()...)
-	s.redact = m.redactor(given, s.Agent.Env)
+	s.env = append(runtime.Environ(m.cfg.Environ, s.Agent.Env), s.Agent.Variables()...)
+	s.redact = m.redactor(s.env)
 	return s, err
 }
 
@@ -60,15 +57,9 @@ func (m *Manager) groupConfig(folder string) (c groupconfig.Config, problems, er
 	return c, problems, nil
 }
 
-// redactor hides the values of the named variables, and what is hidden for all
+// redactor hides the secrets of an agent's environment, and what is hidden for all
 // agents.
-func (m *Manager) redactor(env, names []string) func(string) string {
-	var values []string
-	for _, entry := range env {
-		if name, value, _ := strings.Cut(entry, "="); slices.Contains(names, name) {
-			values = append(values, value)
-		}
-	}
-	own := config.NewRedactor(values...)
+func (m *Manager) redactor(env []string) func(string) string {
+	own := config.NewRedactor(config.SecretValues(env)...)
 	return func(s string) string { return m.cfg.Redact(own.String(s)) }
 }

@@ -50,6 +50,17 @@ func TestSetup_GroupsOwnAgent(t *testing.T) {
 	}
 }
 
+func TestSetup_PlainSettings_AreNotRedacted(t *testing.T) {
+	t.Setenv("API_KEY", "s3cr3t-of-all")
+	t.Setenv("CLAUDE_MODEL", "claude-sonnet")
+	t.Setenv("HTTPS_PROXY", "http://user:s3cr3t-of-proxy@proxy:1")
+	r := newHarness(t)
+	r.configure("own", fmt.Sprintf(`{"agent":{"command":%q,"env":["API_KEY","CLAUDE_MODEL","HTTPS_PROXY"],"settings":{"CLAUDE_PERMISSION_MODE":"acceptEdits","MY_TOKEN":"s3cr3t-setting"}}}`,
+		tell("$CLAUDE_MODEL, $CLAUDE_PERMISSION_MODE, $HTTPS_PROXY, $API_KEY, $MY_TOKEN")))
+	diff(t, "answer", r.answered(r.ask("hello", group("own"))),
+		[]string{"claude-sonnet, acceptEdits, http://user:[redacted]@proxy:1, [redacted], [redacted]"})
+}
+
 func TestSetup_GroupsOwnTimeouts(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, attempts(1))
