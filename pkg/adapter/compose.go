@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"arizuko/pkg/msg"
@@ -57,49 +58,135 @@ func Compose[C any](c Composer[C], m *msg.Message, data string) (parts []C, err 
 	return parts, nil
 }
 
-// change is for rows about another message. What does not fit into an edited message follows it.
+// change is for rows about another message.
 func change[C any](c Composer[C], m *msg.Message) ([]C, error) {
-	target := c.MessageID(m.TargetID)
-	if target == "" {
-		return nil, fmt.Errorf("invalid target of this %s: %.40q is not a message id", m.Kind, m.TargetID)
+	targets, err := targetsOf(c, m)
+	if err != nil {
+		return nil, err
 	}
 	switch m.Kind {
 	case msg.KindReaction:
 		emoji, remove := strings.CutPrefix(m.Content, "-")
-		part, err := c.Reaction(target, emoji, remove)
+		part, err := c.Reaction(targets[0], emoji, remove)
 		return []C{part}, err
 	case msg.KindDelete:
-		return []C{c.Delete(target)}, nil
+		var parts []C
+		for _, target := range targets {
+			parts = append(parts, c.Delete(target))
+		}
+		return parts, nil
 	}
-	texts := c.Texts(m.Content)
-	if len(texts) > 0 {
-		texts[0] = c.Edit(target, texts[0])
+	return editParts(c, targets, c.Texts(m.Content)), nil
+}
+
+// editParts edits the messages of a text, one after another. What does not fit into them follows, and
+// those that are no longer needed are deleted.
+func editParts[C any](c Composer[C], targets []string, texts []C) []C {
+	if len(texts) == 0 {
+		return nil
 	}
-	return texts, nil
+	for i, target := range targets {
+		if i < len(texts) {
+			texts[i] = c.Edit(target, texts[i])
+		} else {
+			texts = append(texts, c.Delete(target))
+		}
+	}
+	return texts
+}
+
+// targetsOf returns the ids of the messages that a row is about, at least one.
+func targetsOf[C any](c Composer[C], m *msg.Message) (ids []string, err error) {
+	if m.Target == nil {
+		id := c.MessageID(m.TargetID)
+		if id == "" {
+			return nil, fmt.Errorf("invalid target of this %s: %.40q is not a message id", m.Kind, m.TargetID)
+		}
+		return []string{id}, nil
+	}
+	for _, part := range standing(c, m.Target, m.Kind) {
+		id := c.MessageID(part.PlatformID)
+		switch {
+		case !part.Sent:
+			return nil, fmt.Errorf("cannot %s a message that was not sent", changeVerb(m.Kind))
+		case id == "" && len(ids) == 0:
+			return nil, fmt.Errorf("cannot %s a message whose id on the platform is not known", changeVerb(m.Kind))
+		case id != "":
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("cannot %s a message that was not sent", changeVerb(m.Kind))
+	}
+	return ids, nil
+}
+
+func changeVerb(kind msg.Kind) string {
+	if kind == msg.KindReaction {
+		return "react to"
+	}
+	return string(kind)
+}
+
+// standing returns the messages that a target consists of after its earlier edits. Of a message with files,
+// an edit is about those with its text: the ones after the files, or the first file's caption.
+func standing[C any](c Composer[C], t *msg.Target, kind msg.Kind) []msg.SentPart {
+	now := slices.Clone(t.Parts)
+	var files []msg.SentPart
+	if t.Kind == msg.KindFile && len(now) > 0 {
+		if len(now) > t.Files {
+			files, now = now[:t.Files], now[t.Files:]
+		} else {
+			files, now = now[1:], now[:1]
+		}
+	}
+	for _, e := range t.Edits {
+		texts, before := len(c.Texts(e.Content)), now
+		now = nil
+		for i := range max(len(before), len(e.Parts)) {
+			sent := i < len(e.Parts) && e.Parts[i].Sent
+			switch {
+			case i < len(before) && (i < texts || !sent):
+				now = append(now, before[i])
+			case i >= len(before) && sent:
+				now = append(now, e.Parts[i])
+			}
+		}
+	}
+	if kind == msg.KindEdit {
+		return now
+	}
+	return append(files, now...)
 }
 
 // File is an attachment of an outbound row. It is read when it is sent.
 type File struct {
 	Name, MIME string
-	Path       string // on the disk
 	Size       int64  // bytes
+	data, path string // the data folder, and where in it the file is
 }
 
+// attachedFiles are the files of a row. No path and no link leads out of the data folder.
 func attachedFiles(data string, m *msg.Message) (files []File, err error) {
+	root, err := os.OpenRoot(data)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
 	for _, a := range m.Attachments {
-		path := filepath.Join(data, filepath.FromSlash(a.Path))
-		info, err := os.Stat(path)
-		if err != nil {
+		path := filepath.FromSlash(a.Path)
+		info, err := root.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("cannot read the file %.80q", a.Name)
 		}
-		files = append(files, File{Name: a.Name, MIME: a.MIME, Path: path, Size: info.Size()})
+		files = append(files, File{Name: a.Name, MIME: a.MIME, Size: info.Size(), data: data, path: path})
 	}
 	return files, nil
 }
 
 // Open opens the file. Its error is a permanent *Failure.
 func (f *File) Open() (*os.File, error) {
-	file, err := os.Open(f.Path)
+	file, err := os.OpenInRoot(f.data, f.path)
 	if err != nil {
 		return nil, &Failure{Class: msg.Permanent, Err: errors.New("the file can no longer be read")}
 	}

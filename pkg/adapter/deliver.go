@@ -80,6 +80,21 @@ func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait 
 	return 0, nil
 }
 
+// readTarget reads what a row about another outbound row is about. That one was delivered before, since it
+// is an older row of the same lane.
+func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
+	switch m.Kind {
+	case msg.KindEdit, msg.KindReaction, msg.KindDelete:
+		m.Target, err = s.Store.Target(ctx, m)
+	}
+	if m.Target != nil {
+		for i := range m.Target.Edits { // as it was sent
+			m.Target.Edits[i].Content = s.Redact(m.Target.Edits[i].Content)
+		}
+	}
+	return err
+}
+
 // callCut calls Cut. A panic fails only the row.
 func (s *Shell) callCut(m *msg.Message) (parts []Part, err error) {
 	defer s.recoverPanic("rendering", &err, "row", m.ID, "chat", m.ChatJID)

@@ -210,6 +210,9 @@ func (o *outbox) drain() {
 // deliverNext delivers the oldest row of a lane as far as possible now.
 func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
 	m, err := s.Store.NextOutbound(ctx, l.Lane)
+	if m != nil && err == nil {
+		err = s.readTarget(ctx, m)
+	}
 	if s.reads.Note(ctx, err) != nil {
 		return result{lane: l, wait: retryDelay}
 	}

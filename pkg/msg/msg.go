@@ -7,7 +7,8 @@ import "encoding/json"
 // Message is one row of the messages table. Times are unix milliseconds UTC;
 // an empty string stands for SQL NULL in PlatformID, ReplyToID, TargetID,
 // RoutedTo, Disposition, Reason and OutState, a zero for NULL in DerivedFrom,
-// DecidedAt, DecisionSeq and TurnID.
+// DecidedAt, DecisionSeq and TurnID. An outbound edit, reaction or deletion that is
+// about another outbound row has that row in DerivedFrom.
 type Message struct {
 	ID            int64
 	ChatJID       string
@@ -42,6 +43,7 @@ type Message struct {
 	DecisionSeq   int64
 	TurnID        int64
 	OutState      OutState
+	Target        *Target // of an outbound row about another one, while it is delivered
 }
 
 // Attachment is one entry of messages.attachments. Path is relative to the

@@ -87,6 +87,41 @@ func (r Reader) Deliveries(ctx context.Context, messageID int64) ([]Delivery, er
 	}, queryDeliveries, messageID)
 }
 
+// Target returns the outbound row that an outbound row is about, as it was delivered, with its edits before
+// that row; nil if the row names none.
+func (r Reader) Target(ctx context.Context, m *msg.Message) (*msg.Target, error) {
+	if m.DerivedFrom == 0 {
+		return nil, nil
+	}
+	target, err := r.Message(ctx, m.DerivedFrom)
+	if err != nil || target == nil || target.Direction != msg.Out {
+		return nil, err
+	}
+	t := &msg.Target{Kind: target.Kind, Files: len(target.Attachments)}
+	if t.Parts, err = r.sentParts(ctx, target.ID); err != nil {
+		return nil, err
+	}
+	changes, err := r.DerivedFrom(ctx, target.ID)
+	for _, c := range changes {
+		if err != nil || c.ID >= m.ID || c.Kind != msg.KindEdit {
+			continue
+		}
+		e := msg.SentEdit{Content: c.Content}
+		e.Parts, err = r.sentParts(ctx, c.ID)
+		t.Edits = append(t.Edits, e)
+	}
+	return t, err
+}
+
+func (r Reader) sentParts(ctx context.Context, id int64) (parts []msg.SentPart, err error) {
+	all, err := r.Deliveries(ctx, id)
+	for _, d := range all {
+		sent := d.State == msg.OutSent || d.State == msg.OutAmbiguous
+		parts = append(parts, msg.SentPart{PlatformID: d.PlatformID, Sent: sent})
+	}
+	return parts, err
+}
+
 // ClaimOutbound claims a queued row for delivery in a number of parts, at least
 // one, and marks the first as sending. It returns ErrStale if the row is not
 // queued.

@@ -12,6 +12,7 @@ import (
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/emoji"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 )
@@ -19,7 +20,7 @@ import (
 // Limits of Discord, from its documentation.
 const (
 	maxText   = 2000 // characters of a message
-	maxUpload = 10 << 20
+	maxUpload = msg.MaxUploadDiscord
 	maxPoll   = 32 * 24 // hours that a poll may be open
 	maxNonce  = 25      // characters
 )
@@ -42,6 +43,11 @@ type call struct {
 	path    string            // after that of the channel's messages
 	body    discordapi.Params // nil for none
 	file    *adapter.File
+	// emoji is that of a reaction, and respelled means that the call has its other spelling.
+	emoji     string
+	target    string // the message it is for
+	respelled bool
+	remark    string // in what other form it is sent than intended, "" for none
 }
 
 // route is the call's path in the API.
@@ -150,15 +156,25 @@ func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 }
 
 // Reaction takes an emoji, or one of a guild as "name:id".
-func (composer) Reaction(target, emoji string, remove bool) (call, error) {
-	if strings.Trim(emoji, ". ") == "" {
-		return call{}, fmt.Errorf("%.40q is not an emoji", emoji)
+func (composer) Reaction(target, given string, remove bool) (call, error) {
+	if strings.Trim(given, ". ") == "" {
+		return call{}, fmt.Errorf("%.40q is not an emoji", given)
 	}
 	method := http.MethodPut
 	if remove {
 		method = http.MethodDelete
 	}
-	return call{method: method, path: "/" + target + "/reactions/" + url.PathEscape(emoji) + "/@me"}, nil
+	return call{method: method, path: reactionPath(target, given), target: target, emoji: given}, nil
+}
+
+func reactionPath(target, given string) string {
+	return "/" + target + "/reactions/" + url.PathEscape(given) + "/@me"
+}
+
+// respell is a reaction with the other spelling of its emoji.
+func (c call) respell() call {
+	c.path, c.respelled = reactionPath(c.target, emoji.OtherSpelling(c.emoji)), true
+	return c
 }
 
 func (composer) Edit(target string, text call) call {

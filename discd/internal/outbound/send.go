@@ -4,6 +4,7 @@ package outbound
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 )
 
@@ -21,6 +23,8 @@ import (
 const (
 	unknownMessage   = 10008
 	invalidForm      = 50035
+	unknownEmoji     = 10014
+	tooLarge         = 40005
 	historyForbidden = 160002 // a reply in a channel whose history the bot may not read
 	referenceField   = "message_reference"
 )
@@ -39,24 +43,51 @@ type Sender struct {
 	Now   func() time.Time
 }
 
-// Send implements adapter.Platform.
+// Send implements adapter.Platform. A call that is refused for its form is made in another one.
 func (s *Sender) Send(ctx context.Context, _ *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
 	id, err := s.do(ctx, c)
-	var remark error
-	if replyRefused(err) && c.body[referenceField] != nil { // a message that is no reply is better than none
-		remark = &adapter.Remark{Text: "sent without the reference to the message it answers: " + err.Error()}
-		c.body = maps.Clone(c.body)
-		delete(c.body, referenceField)
+	for other, ok := c.otherForm(err); ok; other, ok = c.otherForm(err) {
+		c = other
 		id, err = s.do(ctx, c)
 	}
 	switch {
-	case err == nil:
-		return id, remark
 	case c.method == http.MethodDelete && discordapi.RefusedFor(err, unknownMessage):
 		return "", nil // it is deleted already
+	case err != nil:
+		return "", discordapi.Failure(err)
+	case c.remark != "":
+		return id, &adapter.Remark{Text: c.remark}
 	}
-	return "", discordapi.Failure(err)
+	return id, nil
+}
+
+// otherForm returns another form of a call that was refused with an error, and whether there is one. Each form is
+// tried once.
+func (c call) otherForm(refused error) (other call, ok bool) {
+	switch {
+	case replyRefused(refused) && c.body[referenceField] != nil: // a message that is no reply is better than none
+		c.body = maps.Clone(c.body)
+		delete(c.body, referenceField)
+		c.remark = "sent without the reference to the message it answers: " + refused.Error()
+		return c, true
+	case c.file != nil && discordapi.RefusedFor(refused, tooLarge):
+		text, _ := c.body["content"].(string)
+		text = strings.TrimSpace(fmt.Sprintf("The file `%s` is larger than Discord takes here.\n\n%s", c.file.Name, text))
+		c.file, c.remark = nil, "sent without the file: "+refused.Error()
+		return c.with("content", firstText(text)), true
+	case c.emoji != "" && !c.respelled && discordapi.RefusedFor(refused, unknownEmoji):
+		return c.respell(), true
+	}
+	return c, false
+}
+
+// firstText is as much of a text as one message takes.
+func firstText(text string) string {
+	if parts := render.Discord(text, maxText); len(parts) > 0 {
+		return parts[0]
+	}
+	return text
 }
 
 // do makes a call and returns the id of the message it made, "" if it made none.

@@ -291,3 +291,38 @@ func TestType_InChatAndThread(t *testing.T) {
 		t.Error("the typing indicator is in the wrong channels")
 	}
 }
+
+func TestSend_FileTooLargeHere_SendsText(t *testing.T) {
+	b := newSenderFixture(t)
+	b.Data = t.TempDir()
+	if err := os.WriteFile(filepath.Join(b.Data, "a.txt"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	row, part := b.row(t, msg.Message{Kind: msg.KindFile, Content: "look", Attachments: []msg.Attachment{{Name: "a.txt", Path: "a.txt"}}})
+	b.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: 413, Code: tooLarge, Message: "Request entity too large"})
+	var remark *adapter.Remark
+	if id, err := b.Send(t.Context(), row, part); id == "" || !errors.As(err, &remark) {
+		t.Errorf("%q, %v", id, err)
+	}
+	if sent := b.Sent(); len(sent) != 1 || !strings.Contains(sent[0].Text, "larger than Discord takes here") || !strings.Contains(sent[0].Text, "look") {
+		t.Errorf("%+v", sent)
+	}
+}
+
+func TestSend_UnknownEmoji_TriesTheOtherSpelling(t *testing.T) {
+	b := newSenderFixture(t)
+	sent, part := b.row(t, msg.Message{Content: "hello"})
+	id := b.send(t, sent, part)
+	row, part := b.row(t, msg.Message{Kind: msg.KindReaction, TargetID: id, Content: "❤"})
+	for range 2 {
+		b.InjectFault(fake.Fault{Route: fake.CreateReaction, Status: 400, Code: unknownEmoji, Message: "Unknown Emoji"})
+	}
+	var f *adapter.Failure
+	if _, err := b.Send(t.Context(), row, part); !errors.As(err, &f) || f.Class != msg.Permanent {
+		t.Errorf("%v", err)
+	}
+	b.InjectFault(fake.Fault{Route: fake.CreateReaction, Status: 400, Code: unknownEmoji, Message: "Unknown Emoji"})
+	if _, err := b.Send(t.Context(), row, part); err != nil {
+		t.Error(err)
+	}
+}

@@ -6,8 +6,8 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/emoji"
 	"arizuko/pkg/msg"
-	"arizuko/slakd/internal/slackapi"
 )
 
 // reaction converts a reaction to a message that was added or removed. Others make no row.
@@ -21,7 +21,7 @@ func reaction(e *Reaction, me Self, names Names) (adapter.Inbound, error) {
 	if field := invalidField(e); field != "" {
 		return adapter.Inbound{}, fmt.Errorf("a reaction to %q in %s: %s is missing or invalid", e.Item.TS, jid(e.Item.Channel), field)
 	}
-	content := slackapi.EmojiFromName(e.Name)
+	content := emoji.FromName(e.Name)
 	if e.Removed {
 		content = "-" + content
 	}

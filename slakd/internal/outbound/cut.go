@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/emoji"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/slakd/internal/slackapi"
@@ -14,7 +15,7 @@ import (
 // Limits of Slack, from its documentation.
 const (
 	maxText   = 4000 // characters of a message, and of an edited one
-	maxUpload = 1 << 30
+	maxUpload = msg.MaxUploadSlack
 )
 
 // The methods that send parts.
@@ -116,10 +117,10 @@ func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 }
 
 // Reaction takes an emoji, or the name of one between colons.
-func (composer) Reaction(target, emoji string, remove bool) (call, error) {
-	name := slackapi.EmojiName(emoji)
+func (composer) Reaction(target, given string, remove bool) (call, error) {
+	name := emoji.Name(given)
 	if name == "" {
-		return call{}, fmt.Errorf("unknown emoji %.40q: give its name on Slack between colons", emoji)
+		return call{}, fmt.Errorf("unknown emoji %.40q: give its name on Slack between colons", given)
 	}
 	method := addReaction
 	if remove {
@@ -150,7 +151,7 @@ func (c composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
 	var text strings.Builder
 	text.WriteString(p.Question)
 	for i, option := range p.Options {
-		text.WriteString("\n" + slackapi.EmojiFromName(votes[i]) + " " + option)
+		text.WriteString("\n" + emoji.FromName(votes[i]) + " " + option)
 	}
 	calls := c.Texts(text.String())
 	for i := range p.Options {

@@ -3,7 +3,6 @@ package outbound
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
@@ -37,13 +36,9 @@ func (s *Sender) matcher(ctx context.Context, c call) (func(*slackgo.Message) bo
 	if c.method == postMessage {
 		return c.tag.Is, nil
 	}
-	info, err := os.Stat(c.file.Path)
-	if err != nil {
-		return nil, err
-	}
 	me, err := s.API.AuthTestContext(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return func(m *slackgo.Message) bool { return slackapi.HasFile(m, me.UserID, c.file.Name, info.Size()) }, nil
+	return func(m *slackgo.Message) bool { return slackapi.HasFile(m, me.UserID, c.file.Name, c.file.Size) }, nil
 }

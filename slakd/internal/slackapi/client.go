@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -111,15 +112,24 @@ func (c *Client) Upload(ctx context.Context, u Upload) (ts string, err error) {
 	return c.shared(ctx, place.FileID, u.Channel), nil
 }
 
+// shareDelays are the waits before Slack is asked again where it has shared a file.
+func shareDelays() []time.Duration {
+	return []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second, 0}
+}
+
+// shared returns the ts of the message that shares a file in a channel, "" if Slack does not say it within some seconds.
 func (c *Client) shared(ctx context.Context, file, channel string) (ts string) {
-	info, _, _, err := c.GetFileInfoContext(ctx, file, 1, 1)
-	if err != nil {
-		return ""
-	}
-	for _, where := range []map[string][]slack.ShareFileInfo{info.Shares.Public, info.Shares.Private} {
-		if shares := where[channel]; len(shares) > 0 {
-			return shares[0].Ts
+	for _, delay := range shareDelays() {
+		info, _, _, err := c.GetFileInfoContext(ctx, file, 1, 1)
+		if err != nil {
+			return ""
 		}
+		for _, where := range []map[string][]slack.ShareFileInfo{info.Shares.Public, info.Shares.Private} {
+			if shares := where[channel]; len(shares) > 0 {
+				return shares[0].Ts
+			}
+		}
+		adapter.Pause(ctx, delay)
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/emoji"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/teled/internal/telegramapi"
@@ -17,7 +18,7 @@ import (
 const (
 	maxText    = 4096 // UTF-16 units of a message
 	maxCaption = 1024 // and of a file's caption
-	maxUpload  = 50 << 20
+	maxUpload  = msg.MaxUploadTelegram
 	maxPhoto   = 10 << 20
 )
 
@@ -44,6 +45,7 @@ type call struct {
 	file   *adapter.File
 	field  string // of the file
 	text   string // the parameter that holds the text, "" for none
+	remark string // in what other form it is sent than intended, "" for none
 }
 
 // sends reports whether the call makes a message.
@@ -172,15 +174,24 @@ func methodFor(f adapter.File) (method, field string) {
 	return "sendDocument", "document"
 }
 
-func (composer) Reaction(target, emoji string, remove bool) (call, error) {
+// Reaction sends a similar one in place of what Telegram does not accept.
+func (composer) Reaction(target, given string, remove bool) (c call, err error) {
 	list := []map[string]string{}
+	accepted, same := emoji.Telegram(given)
+	if accepted == "" {
+		return c, fmt.Errorf("Telegram does not accept the reaction %.40q", given) //nolint:staticcheck // a name
+	}
 	if !remove {
-		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})
+		list = append(list, map[string]string{"type": "emoji", "emoji": accepted})
 	}
 	text, err := json.Marshal(list) // as text, since an empty list removes the reaction
-	return call{
+	c = call{
 		method: "setMessageReaction", params: telegramapi.Params{"message_id": messageID(target), "reaction": string(text)},
-	}, err
+	}
+	if !same && !remove {
+		c.remark = fmt.Sprintf("sent as %s: Telegram does not accept %.40s", accepted, given)
+	}
+	return c, err
 }
 
 func (composer) Edit(target string, text call) call {

@@ -30,29 +30,25 @@ type Sender struct {
 	Now   func() time.Time
 }
 
-// Send implements adapter.Platform.
+// Send implements adapter.Platform. A call that is refused for its form is made in another one.
 func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
 	id, err := s.do(ctx, c)
-	if c.text != "" && telegramapi.RefusedFor(err, "entit") { // plain text is better than none
-		remark := &adapter.Remark{Text: "sent without formatting: " + err.Error()}
-		c.params = maps.Clone(c.params)
-		delete(c.params, "entities")
-		delete(c.params, "caption_entities")
-		if text, ok := c.params[c.text].(string); ok { // no code keeps mentions away now
-			c.params[c.text] = render.PlainMentions(text)
-		}
-		if id, err = s.do(ctx, c); err == nil {
-			err = remark
-		}
+	for other, ok := c.otherForm(err); ok; other, ok = c.otherForm(err) {
+		c = other
+		id, err = s.do(ctx, c)
 	}
-	if telegramapi.RefusedFor(err, "message is not modified") {
+	switch {
+	case telegramapi.RefusedFor(err, "message is not modified"):
 		return "", nil // the message has this text already
+	case c.method == "deleteMessage" && telegramapi.RefusedFor(err, "message to delete not found"):
+		return "", nil // it is deleted already
+	case err != nil:
+		return "", s.followMigration(ctx, m, telegramapi.Failure(err))
+	case c.remark != "":
+		return id, &adapter.Remark{Text: c.remark}
 	}
-	if remark := new(adapter.Remark); err == nil || errors.As(err, &remark) {
-		return id, err
-	}
-	return "", s.followMigration(ctx, m, telegramapi.Failure(err))
+	return id, nil
 }
 
 // followMigration moves a chat, with the row that could not be sent there, if the chat has become a

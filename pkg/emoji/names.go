@@ -1,12 +1,12 @@
-package slackapi
+package emoji
 
 import (
 	"strings"
 	"unicode"
 )
 
-// emojiNames lists common emoji with their names on Slack. Of several names the first one is sent.
-const emojiNames = `
+// table lists common emoji with their names on Slack. Of several names the first one is sent.
+const table = `
 👍 +1 thumbsup
 👎 -1 thumbsdown
 ❤️ heart
@@ -111,11 +111,11 @@ const emojiNames = `
 // tones are the skin tones of emoji, from ::skin-tone-2 to ::skin-tone-6.
 const tones = "🏻🏼🏽🏾🏿"
 
-// EmojiFromName is the emoji with a name, as in "+1" or "wave::skin-tone-3"; the name between colons
+// FromName is the emoji with a name, as in "+1" or "wave::skin-tone-3"; the name between colons
 // where it is not known.
-func EmojiFromName(name string) string {
+func FromName(name string) string {
 	base, tone, _ := strings.Cut(name, "::skin-tone-")
-	for line := range strings.Lines(emojiNames) {
+	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)
 		for i := 1; i < len(fields); i++ {
 			if fields[i] == base {
@@ -134,20 +134,20 @@ func withTone(emoji, tone string) string {
 	return emoji
 }
 
-// EmojiName is what Slack calls an emoji, which may also be given as a name between colons; "" if it
+// Name is what Slack calls an emoji, which may also be given as a name between colons; "" if it
 // is not known.
-func EmojiName(emoji string) string {
-	if name, ok := strings.CutPrefix(emoji, ":"); ok {
+func Name(of string) string {
+	if name, ok := strings.CutPrefix(of, ":"); ok {
 		name = strings.TrimSuffix(name, ":")
 		if strings.ContainsFunc(name, unicode.IsSpace) {
 			return ""
 		}
 		return name
 	}
-	base := withoutTone(emoji)
-	for line := range strings.Lines(emojiNames) {
+	base := withoutTone(of)
+	for line := range strings.Lines(table) {
 		if fields := strings.Fields(line); len(fields) > 1 && withoutTone(fields[0]) == base {
-			return fields[1] + toneSuffix(emoji)
+			return fields[1] + toneSuffix(of)
 		}
 	}
 	return ""
