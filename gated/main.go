@@ -19,6 +19,7 @@ import (
 	"arizuko/gated/internal/api"
 	"arizuko/gated/internal/conformance"
 	"arizuko/gated/internal/gateway"
+	"arizuko/gated/internal/polls"
 	"arizuko/gated/internal/retention"
 	"arizuko/gated/internal/runtime"
 	"arizuko/gated/internal/runtime/enter"
@@ -155,7 +156,8 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(string(base), g.Secret) }
 
 func (g *gated) run(ctx context.Context) error {
-	return g.Run(ctx, g.gateway.Run, g.agents.Run, g.retention.Run, g.checkpoints, g.tryAgents)
+	closer := &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log}
+	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.retention.Run, g.checkpoints, g.tryAgents)
 }
 
 // checkpoints copies the write-ahead log back once a second, so that no

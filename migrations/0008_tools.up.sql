@@ -8,3 +8,32 @@ CREATE TABLE tool_calls (
   created_at INTEGER NOT NULL,
   PRIMARY KEY (turn_id, call)
 ) STRICT, WITHOUT ROWID;
+
+-- Polls: the votes, what platforms call a poll, and its end.
+
+-- end_pending: the poll is closed, and its message on the platform is not yet. result: JSON, the final counts.
+ALTER TABLE polls ADD COLUMN end_pending INTEGER NOT NULL DEFAULT 0 CHECK (end_pending IN (0, 1));
+ALTER TABLE polls ADD COLUMN result TEXT CHECK (json_valid(result));
+CREATE INDEX polls_due ON polls (closes_at) WHERE state = 'open' AND closes_at IS NOT NULL;
+CREATE INDEX polls_open ON polls (id) WHERE state = 'open';
+CREATE INDEX polls_ending ON polls (id) WHERE end_pending = 1;
+CREATE INDEX polls_folder ON polls (folder, state, id);
+
+-- What each voter chooses; a later vote replaces it. options: JSON, numbers from 1 in the order in which they were chosen.
+CREATE TABLE poll_votes (
+  poll_id INTEGER NOT NULL REFERENCES polls (id),
+  voter   TEXT NOT NULL,
+  name    TEXT NOT NULL DEFAULT '',
+  options TEXT NOT NULL CHECK (json_valid(options)),
+  at      INTEGER NOT NULL,
+  PRIMARY KEY (poll_id, voter)
+) STRICT, WITHOUT ROWID;
+
+-- Polls by the ids that platforms use for them in votes, where that is not the message's.
+CREATE TABLE poll_refs (
+  daemon     TEXT NOT NULL,
+  ref        TEXT NOT NULL,
+  message_id INTEGER NOT NULL REFERENCES messages (id),
+  PRIMARY KEY (daemon, ref)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX poll_refs_message ON poll_refs (message_id);

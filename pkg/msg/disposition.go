@@ -55,6 +55,10 @@ const (
 	ReasonStopped          Reason = "stopped"
 	ReasonReactionOnly     Reason = "reaction_only"
 	ReasonReactionOverflow Reason = "reaction_overflow"
+	ReasonVote             Reason = "vote"
+	ReasonPollEnd          Reason = "poll_end"
+	ReasonPollClosed       Reason = "poll_closed"
+	ReasonPollUnknown      Reason = "poll_unknown"
 	ReasonDuplicate        Reason = "duplicate"
 	ReasonBadRow           Reason = "bad_row"
 	ReasonFanOut           Reason = "fan_out"
@@ -122,6 +126,10 @@ var Reasons = []struct {
 	{ReasonStopped, "the row was undecided or parked when /stop came"},
 	{ReasonReactionOnly, "reactions alone start a turn only where a route says so"},
 	{ReasonReactionOverflow, "more reactions were released together than fit into one turn"},
+	{ReasonVote, "a vote in a poll of the group: it is counted"},
+	{ReasonPollEnd, "the platform has closed a poll of the group"},
+	{ReasonPollClosed, "a vote in a poll that was closed before, or the end of one"},
+	{ReasonPollUnknown, "a vote in a poll that is not stored, or for an option that it does not have"},
 	{ReasonDuplicate, "the chat has a new address, and the message is stored there already"},
 	{ReasonBadRow, "the row cannot be handled; its error column says why"},
 	{ReasonFanOut, "the delegation went deeper or wider than allowed"},

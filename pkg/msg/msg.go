@@ -138,6 +138,8 @@ const (
 	VerbJoin     = "join"
 	VerbLeave    = "leave"
 	VerbTyping   = "typing"
+	VerbVote     = "vote"     // in a poll of the bot; the content is a Vote
+	VerbPollEnd  = "poll_end" // the platform has closed a poll of the bot; the content is a PollEnd
 )
 
 // Sources of messages: what wrote the row. Inbound rows of adapters carry the

@@ -25,7 +25,10 @@ func retentionPlans() map[string][2]string {
 			"SEARCH e USING INDEX messages_target (chat_jid=? AND target_id=?)\nCORRELATED SCALAR SUBQUERY 8\n" +
 			"SEARCH r USING PRIMARY KEY (jid=?)"},
 		"deleteDeliveries": {deleteDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
-		"deletePolls":      {deletePolls, "SEARCH polls USING INDEX polls_message (message_id=?)"},
+		"deletePollVotes": {deletePollVotes, "SEARCH poll_votes USING PRIMARY KEY (poll_id=?)\nLIST SUBQUERY 1\n" +
+			"SEARCH polls USING COVERING INDEX polls_message (message_id=?)"},
+		"deletePollRefs": {deletePollRefs, "SEARCH poll_refs USING COVERING INDEX poll_refs_message (message_id=?)"},
+		"deletePolls":    {deletePolls, "SEARCH polls USING INDEX polls_message (message_id=?)"},
 		"deleteSlots": {deleteSlots, "SEARCH reminder_slots USING COVERING INDEX reminder_slots_message (message_id=?)\nCORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH l USING PRIMARY KEY (reminder_id=?)"},
 		"updateLastSlot": {updateLastSlot, "SEARCH reminder_slots USING COVERING INDEX reminder_slots_message (message_id=?)"},

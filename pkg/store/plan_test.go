@@ -219,6 +219,7 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, examinePlans())
 	maps.Copy(all, copyPlans())
 	maps.Copy(all, parkedPlans())
+	maps.Copy(all, pollPlans())
 	maps.Copy(all, metricPlans())
 	return all
 }
@@ -232,7 +233,7 @@ func namedQueries(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	parts := []string{"observedRows", "readable", "delivered", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
-		"requestColumns", "requestChat"}
+		"requestColumns", "requestChat", "pollColumns"}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {

@@ -36,10 +36,12 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM messages e WHERE e.chat_jid = m.chat_jid AND e.target_id = m.platform_id
 			AND e.direction = 'in' AND e.disposition IS NULL)
 		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = ?1 AND (d.updated_at >= ?2 OR d.state IN ('queued', 'sending')))
-		AND NOT EXISTS (SELECT 1 FROM polls p WHERE p.message_id = ?1 AND (p.state = 'open' OR p.closed_at >= ?2))
+		AND NOT EXISTS (SELECT 1 FROM polls p WHERE p.message_id = ?1 AND (p.state = 'open' OR p.end_pending = 1 OR p.closed_at >= ?2))
 		AND NOT EXISTS (SELECT 1 FROM asks a WHERE a.message_id = ?1)
 		AND NOT EXISTS (SELECT 1 FROM chat_reply_state r WHERE r.jid = m.chat_jid AND r.last_reply_id = ?1))`
 	deleteDeliveries = `DELETE FROM deliveries WHERE message_id = ?1`
+	deletePollVotes  = `DELETE FROM poll_votes WHERE poll_id IN (SELECT id FROM polls WHERE message_id = ?1)`
+	deletePollRefs   = `DELETE FROM poll_refs WHERE message_id = ?1`
 	deletePolls      = `DELETE FROM polls WHERE message_id = ?1`
 	// A reminder's last slot says that it has fired.
 	deleteSlots = `DELETE FROM reminder_slots WHERE message_id = ?1

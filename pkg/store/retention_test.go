@@ -200,6 +200,8 @@ func (h *history) addPart() {
 			state, closed = "closed", at
 		}
 		h.insert("polls", `message_id, folder, chat_jid, question, options, state, created_at, closed_at`, message, "f", chat, "?", "[]", state, 1, closed)
+		h.exec(`INSERT INTO poll_votes (poll_id, voter, options, at) SELECT max(id), 'v', '[1]', 1 FROM polls`)
+		h.exec(`INSERT INTO poll_refs (daemon, ref, message_id) VALUES ('teled', ?, ?)`, fmt.Sprint(h.parts), message)
 		h.keep[node("messages", message.(int64))] = h.keep[node("messages", message.(int64))] || open || young
 		h.rows = h.rows[:n]
 	case 2:
@@ -291,7 +293,7 @@ func (h *history) checkKept() {
 func TestPurge_RandomHistory_KeepsWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	tables := []string{"asks", "polls", "chat_reply_state", "system_messages", "tool_calls", "turn_progress", "previews", "deliveries", "turns", "messages", "runs"}
+	tables := []string{"asks", "poll_votes", "poll_refs", "polls", "chat_reply_state", "system_messages", "tool_calls", "turn_progress", "previews", "deliveries", "turns", "messages", "runs"}
 	rapid.Check(t, func(t *rapid.T) {
 		h := &history{t: t, s: s, keep: map[string]bool{}, needs: map[string][]string{}, ids: map[string]int64{}}
 		h.exec(`PRAGMA defer_foreign_keys = ON`)

@@ -113,6 +113,7 @@ type stage func(*step, *Row) bool
 func arrivalStages() []stage {
 	return []stage{
 		(*step).broken,
+		(*step).ballots,  // a vote is counted
 		(*step).changes,  // an edit or deletion acts on its target
 		(*step).commands, // wait neither for the gate nor for rows before them
 		(*step).tokens,   // a bare token pins the chat

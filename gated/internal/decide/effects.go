@@ -5,7 +5,7 @@ import (
 )
 
 // Effect is one thing that a step has decided. The set is closed: the types of this
-// file. All effects of a step are stored together or not at all.
+// package. All effects of a step are stored together or not at all.
 type Effect interface{ effect() }
 
 // Decide gives an undecided row its disposition.

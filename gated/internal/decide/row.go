@@ -15,6 +15,7 @@ type Row struct {
 	*msg.Message
 	Command  *layers.Command
 	Change   *Change // of an edit or deletion
+	Ballot   *Ballot // of a vote, of a reaction that is one, or of the end of a poll
 	Post     string  // platform id of the post it is about, "" if there is none
 	Old      bool    // it was older than MAX_AGE on arrival
 	Operator bool    // its sender is an operator
@@ -75,7 +76,9 @@ func (r *Row) isText() bool {
 }
 
 // acts reports whether the row acts by itself: as a command, or on another row.
-func (r *Row) acts() bool { return r.Command != nil || r.Change != nil && !r.Change.Fires }
+func (r *Row) acts() bool {
+	return r.Command != nil || r.Ballot != nil || r.Change != nil && !r.Change.Fires
+}
 
 func (r *Row) place() string { return msg.Place(r.ThreadID, r.Topic) }
 
@@ -103,7 +106,7 @@ func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[strin
 
 // Question is what routd is asked about the row, nil for nothing.
 func (r *Row) Question(chat *msg.Chat) *routeapi.Item {
-	if r.ForwardedFrom != nil || r.Change != nil && !r.Change.Fires || r.Problem != "" || r.Known && r.Answer.Error != "" {
+	if r.ForwardedFrom != nil || r.Ballot != nil || r.Change != nil && !r.Change.Fires || r.Problem != "" || r.Known && r.Answer.Error != "" {
 		return nil
 	}
 	it := routeapi.Item{

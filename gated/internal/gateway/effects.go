@@ -116,6 +116,13 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 	case decide.SupersedeNotes:
 		p.at = e.Row
 		return tx.SupersedeNotes(p.batch.Chat.JID, e.Target)
+	case decide.CountVote:
+		p.at = e.Row
+		m := p.row(e.Row)
+		return tx.Vote(e.Poll, m.Sender, m.SenderName, &e.Vote, m.ReceivedAt)
+	case decide.EndPoll:
+		p.at = e.Row
+		return tx.EndPoll(e.Poll, e.Result, p.row(e.Row).ReceivedAt)
 	}
 	return p.applyParked(tx, e) // or what is acted on after the commit
 }

@@ -36,7 +36,7 @@ func (b *batch) needsRoutd() bool {
 // acts reports whether a row might be decided without routd.
 func (b *batch) acts() bool {
 	for i := range b.Rows {
-		if r := &b.Rows[i]; r.Command != nil || r.Change != nil || r.Problem != "" {
+		if r := &b.Rows[i]; r.Command != nil || r.Change != nil || r.Ballot != nil || r.Problem != "" {
 			return true
 		}
 	}
@@ -190,6 +190,9 @@ func (g *Gateway) loadRow(ctx context.Context, m *msg.Message) (r decide.Row, er
 			if r.Change, err = g.findChange(ctx, m); err != nil {
 				return err
 			}
+		}
+		if r.Ballot, err = g.ballot(ctx, m); err != nil || r.Ballot != nil {
+			return err
 		}
 		if r.Post, err = g.post(ctx, &r); err != nil || r.ForwardedFrom == nil {
 			return err

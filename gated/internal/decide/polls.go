@@ -1,0 +1,79 @@
+package decide
+
+import (
+	"slices"
+
+	"arizuko/pkg/msg"
+)
+
+// Ballot is what was read about a vote, or about the end of a poll.
+type Ballot struct {
+	Poll *msg.StoredPoll // nil if it is not stored
+	Vote *msg.Vote       // nil for the end of the poll
+	End  *msg.PollEnd    // nil for a vote
+}
+
+// CountVote counts a vote of a row.
+type CountVote struct {
+	Row  int64
+	Poll int64
+	Vote msg.Vote
+}
+
+// EndPoll records that a poll is closed on its platform.
+type EndPoll struct {
+	Row    int64
+	Poll   int64
+	Result *msg.PollResult
+}
+
+func (CountVote) effect() {}
+func (EndPoll) effect()   {}
+
+// ballots counts votes and takes the ends of polls. They wait for nothing, fire no turn and know no
+// routes: what counts is what the platform shows.
+func (w *step) ballots(r *Row) bool {
+	b := r.Ballot
+	if b == nil {
+		return false
+	}
+	reason := b.reason(r)
+	disposition := msg.Dropped
+	switch reason {
+	case msg.ReasonVote:
+		disposition = msg.Observed
+		w.effects = append(w.effects, CountVote{Row: r.ID, Poll: b.Poll.ID, Vote: *b.Vote})
+	case msg.ReasonPollEnd:
+		disposition = msg.Observed
+		w.effects = append(w.effects, EndPoll{Row: r.ID, Poll: b.Poll.ID, Result: b.End.Result})
+	}
+	w.decided[r.ID] = true
+	// Without add: a vote of a stranger makes no chat.
+	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic, ThreadID: r.ThreadID})
+	return true
+}
+
+// reason says what becomes of a vote or of the end of a poll.
+func (b *Ballot) reason(r *Row) msg.Reason {
+	switch p := b.Poll; {
+	case p == nil:
+		return msg.ReasonPollUnknown
+	case b.End != nil && p.State == msg.PollClosed && !p.EndPending && (b.End.Result == nil || p.Poll.Result != nil):
+		return msg.ReasonPollClosed
+	case b.End != nil:
+		return msg.ReasonPollEnd
+	case !b.Vote.Fits(len(p.Poll.Options)), !b.chooses():
+		return msg.ReasonPollUnknown
+	case !p.Takes(r.ReceivedAt):
+		return msg.ReasonPollClosed
+	}
+	return msg.ReasonVote
+}
+
+// chooses reports whether a change names an option: only a whole choice may name none.
+func (b *Ballot) chooses() bool { return b.Vote.Change == "" || len(b.Vote.Options) > 0 }
+
+// IsBallot reports whether a row of the verb is a vote or the end of a poll.
+func IsBallot(verb string) bool {
+	return slices.Contains([]string{msg.VerbVote, msg.VerbPollEnd}, verb)
+}

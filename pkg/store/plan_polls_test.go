@@ -1,0 +1,25 @@
+package store
+
+// pollPlans has the expected plan of every statement in queries_polls.go.
+func pollPlans() map[string][2]string {
+	const pollRow = "SEARCH polls USING INTEGER PRIMARY KEY (rowid=?)"
+	return map[string][2]string{
+		"queryPoll":             {queryPoll, "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryPollByMessage":    {queryPollByMessage, "SEARCH p USING INDEX polls_message (message_id=?)"},
+		"queryPollsInState":     {queryPollsInState, "SEARCH p USING INDEX polls_folder (folder=? AND state=? AND id<?)"},
+		"queryPollsDue":         {queryPollsDue, "SEARCH p USING INDEX polls_due (closes_at>? AND closes_at<?)"},
+		"queryPollsEnding":      {queryPollsEnding, "SEARCH p USING INDEX polls_ending (id>?)"},
+		"queryPollsUndelivered": {queryPollsUndelivered, "SEARCH p USING INDEX polls_open (id>?)\n" + messageRow},
+		"queryPollVotes":        {queryPollVotes, "SEARCH poll_votes USING PRIMARY KEY (poll_id=?)"},
+		"queryPollVote":         {queryPollVote, "SEARCH poll_votes USING PRIMARY KEY (poll_id=? AND voter=?)"},
+		"queryPollRef":          {queryPollRef, "SEARCH poll_refs USING PRIMARY KEY (daemon=? AND ref=?)"},
+		"queryPollSending":      {queryPollSending, exists + "SEARCH messages USING INDEX messages_outbox (platform=?)"},
+		"queryVotesWaiting":     {queryVotesWaiting, exists + "SEARCH messages USING INDEX messages_undecided (chat_jid=?)"},
+		"insertPoll":            {insertPoll, noRead},
+		"insertPollRef":         {insertPollRef, noRead},
+		"putPollVote":           {putPollVote, noRead},
+		"deletePollVote":        {deletePollVote, "SEARCH poll_votes USING PRIMARY KEY (poll_id=? AND voter=?)"},
+		"updateClosePoll":       {updateClosePoll, pollRow},
+		"updateEndedPoll":       {updateEndedPoll, pollRow},
+	}
+}

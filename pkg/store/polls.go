@@ -1,0 +1,207 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"arizuko/pkg/msg"
+)
+
+func scanPoll(scan scanner) (*msg.StoredPoll, error) {
+	var p msg.StoredPoll
+	var options string
+	var result sql.NullString
+	err := scan(&p.ID, &p.MessageID, &p.Folder, &p.ChatJID, &p.Topic, &p.Poll.Question, &options, &p.Poll.Multiple, &p.Poll.ClosesAt,
+		&p.State, &p.CreatedAt, &p.ClosedAt, &p.EndPending, &result)
+	if err != nil {
+		return nil, fmt.Errorf("scan poll: %w", err)
+	}
+	if json.Unmarshal([]byte(options), &p.Poll.Options) != nil { // JSON of another shape counts as none
+		p.Poll.Options = nil
+	}
+	if result.Valid && json.Unmarshal([]byte(result.String), &p.Poll.Result) != nil {
+		p.Poll.Result = nil
+	}
+	return &p, nil
+}
+
+func (r Reader) polls(ctx context.Context, query string, args ...any) ([]*msg.StoredPoll, error) {
+	return collect(ctx, r.q, scanPoll, query, args...)
+}
+
+// Poll returns a poll by id, nil if there is none.
+func (r Reader) Poll(ctx context.Context, id int64) (*msg.StoredPoll, error) {
+	return first(r.polls(ctx, queryPoll, id))
+}
+
+// PollOfMessage returns the poll that an outbound row is, nil if it is none.
+func (r Reader) PollOfMessage(ctx context.Context, messageID int64) (*msg.StoredPoll, error) {
+	return first(r.polls(ctx, queryPollByMessage, messageID))
+}
+
+// PollsOf returns a group's polls of a state with ids below before, the newest first, at most limit.
+func (r Reader) PollsOf(ctx context.Context, folder string, state msg.PollState, before int64, limit int) ([]*msg.StoredPoll, error) {
+	return r.polls(ctx, queryPollsInState, folder, state, before, limit)
+}
+
+// PollsDue returns open polls whose time to close has come, the earliest first, at most limit.
+func (r Reader) PollsDue(ctx context.Context, now int64, limit int) ([]*msg.StoredPoll, error) {
+	return r.polls(ctx, queryPollsDue, now, limit)
+}
+
+// PollsEnding returns closed polls after an id whose message on the platform is still to be closed,
+// at most limit.
+func (r Reader) PollsEnding(ctx context.Context, after int64, limit int) ([]*msg.StoredPoll, error) {
+	return r.polls(ctx, queryPollsEnding, after, limit)
+}
+
+// PollsUndelivered returns open polls after an id whose message will never be delivered, at most limit.
+func (r Reader) PollsUndelivered(ctx context.Context, after int64, limit int) ([]*msg.StoredPoll, error) {
+	return r.polls(ctx, queryPollsUndelivered, after, limit)
+}
+
+// PollVotes returns what each voter chooses in a poll, in no order.
+func (r Reader) PollVotes(ctx context.Context, pollID int64) ([]msg.PollVote, error) {
+	return collect(ctx, r.q, func(scan scanner) (v msg.PollVote, err error) {
+		var options string
+		if err = scan(&v.Voter, &v.Name, &options, &v.At); err == nil {
+			v.Options = parseOptions(options)
+		}
+		return v, err
+	}, queryPollVotes, pollID)
+}
+
+// parseOptions reads a list of options. JSON of another shape counts as none.
+func parseOptions(text string) (options []int) {
+	if json.Unmarshal([]byte(text), &options) != nil {
+		return nil
+	}
+	return options
+}
+
+// MessageByPollRef returns the outbound row of the poll that a platform calls by a name of its own, nil
+// if there is none.
+func (r Reader) MessageByPollRef(ctx context.Context, daemon, ref string) (*msg.Message, error) {
+	var id int64
+	if found, err := r.q.get(ctx, []any{&id}, queryPollRef, daemon, ref); err != nil || !found {
+		return nil, err
+	}
+	return r.Message(ctx, id)
+}
+
+// SendsPoll reports whether a poll of a platform is being sent, so that its ids may be known soon.
+func (r Reader) SendsPoll(ctx context.Context, platform string) (sends bool, err error) {
+	_, err = r.q.get(ctx, []any{&sends}, queryPollSending, platform)
+	return sends, err
+}
+
+// VotesWaiting reports whether votes of a chat that arrived at the time before, in unix ms, or earlier
+// are undecided.
+func (r Reader) VotesWaiting(ctx context.Context, chatJID string, before int64) (waiting bool, err error) {
+	_, err = r.q.get(ctx, []any{&waiting}, queryVotesWaiting, chatJID, before)
+	return waiting, err
+}
+
+// PutPoll stores an open poll whose outbound row is stored, and sets its id.
+func (tx *Tx) PutPoll(p *msg.StoredPoll) error {
+	options, _ := json.Marshal(p.Poll.Options) // plain strings: cannot fail
+	res, err := tx.exec(insertPoll, p.MessageID, p.Folder, p.ChatJID, p.Topic, p.Poll.Question, string(options), p.Poll.Multiple,
+		null(p.Poll.ClosesAt), p.CreatedAt)
+	if err != nil {
+		return fmt.Errorf("put poll: %w", err)
+	}
+	p.State = msg.PollOpen
+	p.ID, err = res.LastInsertId()
+	return err
+}
+
+// PutPollRef stores what a daemon's platform calls the poll of an outbound row.
+func (tx *Tx) PutPollRef(daemon, ref string, messageID int64) error {
+	_, err := tx.exec(insertPollRef, daemon, ref, messageID)
+	return err
+}
+
+// Vote counts a vote of a voter that arrived at a time, in unix ms. It returns ErrStale if the poll no
+// longer takes it.
+func (tx *Tx) Vote(pollID int64, voter, name string, vote *msg.Vote, at int64) error {
+	poll, err := tx.Poll(uncancelled(), pollID)
+	if err != nil {
+		return err
+	}
+	if poll == nil || !poll.Takes(at) || !vote.Fits(len(poll.Poll.Options)) {
+		return fmt.Errorf("vote in poll %d: %w", pollID, ErrStale)
+	}
+	var before string
+	if _, err := tx.get([]any{&before}, queryPollVote, pollID, voter); err != nil {
+		return err
+	}
+	chosen := vote.Apply(parseOptions(before))
+	if len(chosen) == 0 {
+		_, err = tx.exec(deletePollVote, pollID, voter)
+		return err
+	}
+	options, _ := json.Marshal(chosen) // plain numbers: cannot fail
+	_, err = tx.exec(putPollVote, pollID, voter, cut(cleanText(name), maxPollName), string(options), at)
+	return err
+}
+
+// maxPollName bounds a voter's name, in bytes.
+const maxPollName = 256
+
+// ClosePoll closes an open poll at a time, in unix ms. Its message is closed by QueuePollEnd, once the
+// votes that came before are counted. It returns ErrStale if the poll is closed.
+func (tx *Tx) ClosePoll(id, at int64) error {
+	n, err := tx.change(updateClosePoll, at, id)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("close poll %d: %w", id, ErrStale)
+	}
+	return err
+}
+
+// EndPoll records that a poll is closed on its platform, and its result, nil to leave it unknown.
+func (tx *Tx) EndPoll(id int64, result *msg.PollResult, at int64) error {
+	var text any
+	if result != nil {
+		b, _ := json.Marshal(result) // plain numbers: cannot fail
+		text = string(b)
+	}
+	_, err := tx.exec(updateEndedPoll, at, text, id)
+	return err
+}
+
+// QueuePollEnd ends a poll that is closed in the rows: it inserts the outbound row that closes the
+// poll's message, and stores the result where the platform does not count itself. It returns false
+// while the message is not delivered. Of a message that was never delivered, or that moved to where its
+// platform no longer knows it, only the rows are changed. A poll that has ended already stays as it is.
+func (tx *Tx) QueuePollEnd(id, now int64) (ended bool, err error) {
+	poll, err := tx.Poll(uncancelled(), id)
+	if err != nil || poll == nil || !poll.EndPending {
+		return err == nil, err
+	}
+	m, err := tx.Message(uncancelled(), poll.MessageID)
+	if err != nil || m == nil || m.OutState == msg.OutQueued || m.OutState == msg.OutSending {
+		return false, err
+	}
+	votes, err := tx.PollVotes(uncancelled(), id)
+	if err != nil {
+		return false, err
+	}
+	content, stored := poll.Poll, (*msg.PollResult)(nil)
+	content.Result = content.Tally(votes)
+	if limits, _ := msg.PollLimitsOf(m.ChatJID); !limits.Native {
+		stored = content.Result
+	}
+	if target := m.PlatformID; target != "" && !strings.HasPrefix(target, oldID) {
+		_, _, err = tx.PutMessage(&msg.Message{
+			ChatJID: m.ChatJID, Direction: msg.Out, Kind: msg.KindPoll, IsBot: true, Content: content.JSON(), TargetID: target,
+			Topic: m.Topic, ThreadID: m.ThreadID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: OutStateOf(m.ChatJID),
+		})
+	}
+	if err == nil {
+		err = tx.EndPoll(id, stored, now)
+	}
+	return err == nil, err
+}
