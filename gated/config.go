@@ -74,6 +74,9 @@ func (c *Config) Validate() []error {
 	return all
 }
 
+// names are the names of the assistant that hold for all groups.
+func (c *Config) names() []string { return append(slices.Clone(c.BotNames), c.AssistantName) }
+
 // daemonURLs are the URLs of DAEMONS by name.
 func (c *Config) daemonURLs() (map[string]string, error) {
 	urls := map[string]string{}

@@ -128,7 +128,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
 	g.agents = agents.New(agents.Config{
-		Defaults: g.defaults, Runtimes: g.runtimes, Environ: environ(),
+		Defaults: g.defaults, Names: g.cfg.names(), Runtimes: g.runtimes, Environ: environ(),
 		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: g.users,
 		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
 		Redact: config.NewRedactor(append(secrets, g.Secret)...).String, Report: g.problems.ofAgents,
@@ -140,7 +140,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	g.gateway = gateway.New(gateway.Config{
 		Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
 		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
-		Operators: g.cfg.Operators, BotNames: append(g.cfg.BotNames, g.cfg.AssistantName), Daemons: daemons,
+		Operators: g.cfg.Operators, BotNames: g.cfg.names(), Daemons: daemons,
 		Routd: httpx.NewDirectClient(string(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)), g.Secret),
 		Onbod: g.client(g.cfg.OnbodURL.Or(g.cfg.OnbodAddr)),
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -135,6 +136,9 @@ func (a *agent) write(f agentproto.Frame) error {
 }
 
 func (a *agent) describe(t turn) string {
+	if t.order.system {
+		return cmp.Or(a.start.System, "The start line has no system text.")
+	}
 	var b strings.Builder
 	for _, text := range t.texts {
 		fmt.Fprintf(&b, "You said: %s\n", text)

@@ -6,6 +6,7 @@
 //	slow N     answer after N seconds; /stop cancels it
 //	frames N   answer in N frames
 //	silent     answer nothing
+//	system     answer with the system text of the run
 //	crash      exit with code 1, without a frame
 //	error      report an error; a word after it says which:
 //	           transient, transient N (retry after N seconds), permanent,

@@ -162,6 +162,23 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
 		}
 	})
+	t.Run("system text", func(t *testing.T) {
+		s := open(t, binary)
+		start := first("1", "", "system")
+		start.System = "# Where you are\n<here>"
+		s.send(start, message("2", "slow 0 system"))
+		rest, code := s.end()
+		if len(rest) != 2 || code != 0 || rest[0].Result != start.System || rest[1].Result != start.System {
+			t.Errorf("exit code %d, frames %+v", code, rest)
+		}
+	})
+	t.Run("no system text", func(t *testing.T) {
+		s := open(t, binary)
+		s.send(first("1", "", "system"))
+		if rest, code := s.end(); len(rest) != 1 || code != 0 || rest[0].Result != "The start line has no system text." {
+			t.Errorf("exit code %d, frames %+v", code, rest)
+		}
+	})
 	t.Run("long parts are within the limits of a turn", func(t *testing.T) {
 		s := open(t, binary)
 		s.send(first("1", "old", "frames 9\n"+strings.Repeat("long ", 50_000)))

@@ -37,6 +37,7 @@ type order struct {
 	slow   time.Duration
 	frames int // 0 and 1 are both one frame
 	silent bool
+	system bool
 	fail   bool
 	kind   agentproto.Kind // of the error
 	retry  float64         // seconds
@@ -66,6 +67,8 @@ func (o *order) apply(words []string) int {
 	switch words[0] {
 	case "silent":
 		o.silent = true
+	case "system":
+		o.system = true
 	case "error":
 		o.fail = true
 		return 1 + o.applyKind(words[1:])

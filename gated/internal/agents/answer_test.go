@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"arizuko/gated/internal/briefing"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -39,7 +40,9 @@ func TestAnswer(t *testing.T) {
 	}
 
 	in := r.inputs("main")[0].start()
-	in.Prompt = ""
+	want := briefing.Text(briefing.Input{Assistant: "ari", Names: r.cfg.Names, ChatJID: "telegram:-5", Surface: "telegram-topic", Ceiling: 1234})
+	diff(t, "system text", in.System, want)
+	in.Prompt, in.System = "", ""
 	diff(t, "start line", in, agentproto.Start{
 		TurnID: fmt.Sprint(asked.ID), GroupFolder: "main", ChatJID: "telegram:-5", Topic: "#x", ThreadID: "7",
 		EngageTopic: "7", Surface: "telegram-topic", Ceiling: 1234,

@@ -60,6 +60,7 @@ func defaultGraces() Graces {
 type Config struct {
 	Defaults  groupconfig.Config // for what a group's own configuration does not set
 	Runtimes  map[groupconfig.Runtime]runtime.Runtime
+	Names     []string         // further names of the assistant, besides its group's or the default one
 	Environ   []string         // gated's environment, of which agents get the named variables
 	Data      string           // the data folder
 	Groups    string           // the folder of the groups' folders

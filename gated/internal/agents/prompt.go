@@ -120,6 +120,9 @@ func (m *Manager) announceDay(tx *store.Tx, t *msg.Turn) error {
 
 func (m *Manager) today() string { return m.cfg.Now().In(m.cfg.Location).Format(time.DateOnly) }
 
+// endings are what the results of session_log mean.
+var endings = map[string]string{"ok": "regular", "error": "the agent failed"}
+
 // pastSessions is the text about earlier sessions for a new one.
 func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, error) {
 	past, err := tx.PastSessions(m.ctx, t.Folder, t.Topic, runID, pastSessions)
@@ -129,14 +132,21 @@ func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, 
 	if len(past) == 0 {
 		return "This is the first session of this topic.", nil
 	}
-	var b strings.Builder
-	b.WriteString("This session is new; you do not remember the earlier ones of this topic:")
-	for _, p := range past {
-		from := time.UnixMilli(p.StartedAt).In(m.cfg.Location).Format(time.DateTime)
-		fmt.Fprintf(&b, "\n- from %s, %d messages, ended %s", from, p.MessageCount, cmp.Or(p.Result, "open"))
-	}
+	why := "It was ended, by /new for example, or the agent stored no session."
 	if past[0].Result == "error" {
-		b.WriteString("\nThe last one was lost because the agent failed; the chat knows.")
+		why = "The last one was lost because the agent failed; the chat knows."
+	}
+	var b strings.Builder
+	b.WriteString("This session is new: you do not remember the earlier ones of this topic. " + why +
+		"\nBefore you ask users again, look into the files of your folder and, if you have tools for it, into the history of the chat." +
+		"\nThe earlier ones, newest first:")
+	at := func(ms int64) string { return time.UnixMilli(ms).In(m.cfg.Location).Format(time.RFC3339) }
+	for _, p := range past {
+		fmt.Fprintf(&b, "\n- from %s", at(p.StartedAt))
+		if p.EndedAt != 0 {
+			b.WriteString(" to " + at(p.EndedAt))
+		}
+		fmt.Fprintf(&b, ", messages answered: %d, end: %s", p.MessageCount, cmp.Or(endings[p.Result], "open"))
 	}
 	return b.String(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -69,10 +70,17 @@ func TestSystem_NewSession_ListsPastOnes(t *testing.T) {
 			lines = strings.Split(s.Body, "\n")
 		}
 	}
-	if len(lines) != 4 || !strings.HasSuffix(lines[1], ", 0 messages, ended error") || !strings.HasSuffix(lines[2], ", 2 messages, ended ok") ||
-		lines[3] != "The last one was lost because the agent failed; the chat knows." {
-		t.Errorf("lines %q", lines)
+	want := []string{
+		"This session is new: you do not remember the earlier ones of this topic. The last one was lost because the agent failed; the chat knows.",
+		"Before you ask users again, look into the files of your folder and, if you have tools for it, into the history of the chat.",
+		"The earlier ones, newest first:",
+		"- from TIME to TIME, messages answered: 0, end: the agent failed",
+		"- from TIME to TIME, messages answered: 2, end: regular",
 	}
+	for i := range lines { // with their offset, as the times of messages
+		lines[i] = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`).ReplaceAllString(lines[i], "TIME")
+	}
+	diff(t, "the notice", lines, want)
 }
 
 func TestSystem_Retry_RepeatsMessages(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"arizuko/gated/internal/briefing"
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/agentproto"
@@ -403,6 +404,15 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	r.send(agentproto.Start{
 		TurnID: id, Prompt: p.text, SessionID: p.session, GroupFolder: t.Folder, ChatJID: t.ChatJID,
 		Topic: t.Topic, ThreadID: t.ThreadID, EngageTopic: t.Place, Surface: t.Surface, Ceiling: t.Ceiling,
+		System: r.systemText(t),
+	})
+}
+
+// systemText is the text for the system prompt of the agent's model. A run serves one chat and
+// thread, so that it holds for all its turns.
+func (r *run) systemText(t *msg.Turn) string {
+	return briefing.Text(briefing.Input{
+		Assistant: r.shown.assistant, Names: r.m.cfg.Names, ChatJID: t.ChatJID, Surface: t.Surface, Ceiling: t.Ceiling,
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/briefing"
 	"arizuko/gated/internal/prompt"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/agentproto"
@@ -99,8 +100,13 @@ const (
 func startLine(id, session, text string) agentproto.Start {
 	return agentproto.Start{
 		TurnID: id, Prompt: promptOf(id, text), SessionID: session, GroupFolder: folder,
-		ChatJID: chat, Surface: surface, Ceiling: ceiling,
+		ChatJID: chat, Surface: surface, Ceiling: ceiling, System: systemText(),
 	}
+}
+
+// systemText is what agents get in the web chat, without tools.
+func systemText() string {
+	return briefing.Text(briefing.Input{Assistant: "arizuko", ChatJID: chat, Surface: surface, Ceiling: ceiling})
 }
 
 // messageLine is the line of a further turn.

@@ -109,6 +109,9 @@ func (t *session) handleLine(ctx context.Context, line string, open bool) error 
 	case line == "/stop":
 		t.stop()
 		return nil
+	case line == "/system":
+		t.printer.write(dim, "  ", systemText())
+		return nil
 	}
 	if t.run != nil && t.run.checker.closed {
 		t.await() // it is exiting: the line is for the next run
@@ -151,7 +154,7 @@ func (t *session) ask(ctx context.Context, text string) (err error) {
 func (t *session) show(in agentproto.Input) {
 	switch in := in.(type) {
 	case agentproto.Start:
-		t.printer.write(sent, "→ ", fmt.Sprintf("start, turn %s, %s", in.TurnID, sessionName(in.SessionID)))
+		t.printer.write(sent, "→ ", fmt.Sprintf("start, turn %s, %s, system text of %d bytes (/system prints it)", in.TurnID, sessionName(in.SessionID), len(in.System)))
 		t.printer.write(dim, "  ", in.Prompt)
 	case agentproto.Message:
 		t.printer.write(sent, "→ ", "message, turn "+in.TurnID)
