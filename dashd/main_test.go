@@ -49,7 +49,7 @@ func TestProgram_Failures_GiveExitCodes(t *testing.T) {
 		"no secret":            {[]string{"ARIZUKO_DATA=" + t.TempDir()}, "check", 1, "run `migrate up`"},
 		"bad values, serve":    {[]string{"POLL_INTERVAL=soon"}, "serve", 78, "POLL_INTERVAL"},
 		"a second one":         {nil, "serve", 75, "is locked by process"},
-		"unknown command":      {nil, "dance", 78, "usage: dashd [serve | check | health | backup | doctor | login | restore | status | --version]"},
+		"unknown command":      {nil, "dance", 78, "usage: dashd [serve | check | health | backup | doctor | login | restore | status | --help | --version]"},
 		"healthy":              {[]string{"DASHD_ADDR=" + p.Addr}, "health", 0, "ok"},
 		"not running":          {[]string{"DASHD_ADDR=127.0.0.1:1"}, "health", 1, "refused"},
 		"not running, status":  {[]string{"DASHD_ADDR=127.0.0.1:1"}, "status", 1, "dashd is not running at http://127.0.0.1:1"},

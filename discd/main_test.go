@@ -45,7 +45,7 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		"Discord is not there":          {fake.Options{}, true, "DISCORD_API_URL=http://127.0.0.1:1", 1, []string{"http://127.0.0.1:1 does not answer"}, "connects"},
 		"a bad configuration":           {fake.Options{}, true, "BOTS=some", 78, []string{`BOTS="some": must be`}, "connects"},
 		"not running: health":           {fake.Options{}, true, "DISCD_ADDR=127.0.0.1:1", 1, []string{"refused"}, "connects"},
-		"a command that does not exist": {fake.Options{}, true, "", 78, []string{"usage: discd [serve | check | health | --version]"}, "connects"},
+		"a command that does not exist": {fake.Options{}, true, "", 78, []string{"usage: discd [serve | check | health | --help | --version]"}, "connects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := fake.New(test.options)

@@ -48,6 +48,19 @@ func fromSettings(settings []debug.BuildSetting) string {
 	return revision
 }
 
+// Help prints the usage if args, the command line without the program's name, is --help alone, and
+// reports whether it is.
+func Help(out io.Writer, usage string, args []string) bool {
+	if len(args) != 1 || !IsHelp(args[0]) {
+		return false
+	}
+	fmt.Fprintln(out, usage)
+	return true
+}
+
+// IsHelp reports whether an argument asks for help, as it does for package flag.
+func IsHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
+
 // Print prints a program's name, its version and that of Go if args, the command line without the
 // program's name, is --version alone, and reports whether it is.
 func Print(out io.Writer, program string, args []string) bool {

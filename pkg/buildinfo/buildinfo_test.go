@@ -42,6 +42,21 @@ func TestPrint(t *testing.T) {
 	}
 }
 
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{nil, {"serve"}, {"help"}, {"codex", "--help"}} {
+		var out bytes.Buffer
+		if Help(&out, "usage: demo", args) || out.Len() > 0 {
+			t.Errorf("%q printed %q", args, out.String())
+		}
+	}
+	for _, arg := range []string{"--help", "-help", "-h"} {
+		var out bytes.Buffer
+		if !Help(&out, "usage: demo", []string{arg}) || out.String() != "usage: demo\n" {
+			t.Errorf("%s printed %q", arg, out.String())
+		}
+	}
+}
+
 // The linker ignores a variable that does not exist.
 func TestMakefile_SetsTheVersionOfThisPackage(t *testing.T) {
 	content, err := os.ReadFile("../../Makefile")

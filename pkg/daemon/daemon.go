@@ -83,6 +83,10 @@ func (p Program) dispatch(ctx context.Context, args []string, out io.Writer) err
 		}
 		return nil
 	}
+	if buildinfo.IsHelp(name) || slices.ContainsFunc(args, buildinfo.IsHelp) {
+		_, err := fmt.Fprintf(out, "%s\n%s", p.usage(), p.help())
+		return err
+	}
 	if len(args) == 0 {
 		switch name {
 		case "serve":
@@ -102,7 +106,17 @@ func (p Program) usage() string {
 		names = append(names, name)
 	}
 	slices.Sort(names[3:])
-	return fmt.Sprintf("usage: %s [%s | --version]", p.Name, strings.Join(names, " | "))
+	return fmt.Sprintf("usage: %s [%s | --help | --version]", p.Name, strings.Join(names, " | "))
+}
+
+func (p Program) help() string {
+	help := "  serve    run until SIGTERM; without a command, too\n" +
+		"  check    check configuration, credentials and permissions\n" +
+		"  health   ask the running daemon whether it is ready\n"
+	if len(p.Commands) > 0 {
+		help += "The other commands have a --help of their own.\n"
+	}
+	return help + "Settings are environment variables: " + p.Name + "/README.md lists them.\n"
 }
 
 func (p Program) check(ctx context.Context, out io.Writer) error {

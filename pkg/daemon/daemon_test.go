@@ -82,8 +82,8 @@ func TestCommands(t *testing.T) {
 		{[]string{"check"}, 0, "teled: ok\n", ""},
 		{[]string{"echo", "a", "b"}, 0, "a,b", ""},
 		{[]string{"--version"}, 0, "teled " + buildinfo.Version() + " (" + runtime.Version() + ")\n", ""},
-		{[]string{"fly"}, 78, "", "teled: usage: teled [serve | check | health | echo | --version]\n"},
-		{[]string{"serve", "now"}, 78, "", "teled: usage: teled [serve | check | health | echo | --version]\n"},
+		{[]string{"fly"}, 78, "", "teled: usage: teled [serve | check | health | echo | --help | --version]\n"},
+		{[]string{"serve", "now"}, 78, "", "teled: usage: teled [serve | check | health | echo | --help | --version]\n"},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := program(nil).Run(t.Context(), tc.args, &stdout, &stderr)
@@ -97,6 +97,22 @@ func TestRun_Help_ExitsWith0(t *testing.T) {
 	var stderr bytes.Buffer
 	if code := program(flag.ErrHelp).Run(t.Context(), []string{"echo", "-h"}, io.Discard, &stderr); code != 0 || stderr.Len() > 0 {
 		t.Errorf("exit %d: %s", code, &stderr)
+	}
+}
+
+func TestRun_HelpOfTheProgram_IsPrintedToStdout(t *testing.T) {
+	failing := program(errors.New("it ran"))
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"-help"}, {"check", "--help"}, {"serve", "-h"}, {"fly", "--help"}} {
+		var stdout, stderr bytes.Buffer
+		code := failing.Run(t.Context(), args, &stdout, &stderr)
+		if code != 0 || stderr.Len() > 0 || !strings.HasPrefix(stdout.String(), "usage: teled [serve | check | health | echo | ") {
+			t.Errorf("%v: exit %d, %q, %q", args, code, &stdout, &stderr)
+		}
+		for _, want := range []string{"  check ", "teled/README.md", "--help of their own"} {
+			if !strings.Contains(stdout.String(), want) {
+				t.Errorf("%v: no %q in %q", args, want, &stdout)
+			}
+		}
 	}
 }
 

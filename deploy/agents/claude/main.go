@@ -21,8 +21,11 @@ import (
 // exitConfig is EX_CONFIG of sysexits.h.
 const exitConfig = 78
 
+const usage = `usage: claude [--help | --version]
+An agent that runs Claude Code, which gated runs: it reads inputs from stdin and writes frames to stdout.`
+
 func main() {
-	if buildinfo.Print(os.Stdout, "claude", os.Args[1:]) {
+	if args := os.Args[1:]; buildinfo.Print(os.Stdout, "claude", args) || buildinfo.Help(os.Stdout, usage, args) {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

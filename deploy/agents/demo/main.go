@@ -24,8 +24,11 @@ import (
 	"arizuko/pkg/buildinfo"
 )
 
+const usage = `usage: demo [--help | --version]
+An agent without a model, which gated runs: it reads inputs from stdin and writes frames to stdout.`
+
 func main() {
-	if buildinfo.Print(os.Stdout, "demo", os.Args[1:]) {
+	if args := os.Args[1:]; buildinfo.Print(os.Stdout, "demo", args) || buildinfo.Help(os.Stdout, usage, args) {
 		return
 	}
 	if err := run(os.Stdin, os.Stdout); err != nil {

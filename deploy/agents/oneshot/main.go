@@ -26,12 +26,14 @@ import (
 // exitUsage is EX_USAGE of sysexits.h.
 const exitUsage = 64
 
+const usage = "usage: oneshot PROGRAM [ARGUMENTS…]"
+
 func main() {
-	if buildinfo.Print(os.Stdout, "oneshot", os.Args[1:]) {
+	if args := os.Args[1:]; buildinfo.Print(os.Stdout, "oneshot", args) || buildinfo.Help(os.Stdout, usage, args) {
 		return
 	}
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: oneshot PROGRAM [ARGUMENTS…]")
+		fmt.Fprintln(os.Stderr, usage)
 		os.Exit(exitUsage)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

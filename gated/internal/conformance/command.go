@@ -3,12 +3,12 @@ package conformance
 import (
 	"context"
 	"flag"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/cli"
 )
 
@@ -20,6 +20,9 @@ func Command(environ func() ([]string, error), redact func(string) string, in io
 		if len(args) == 0 {
 			return cli.UsageError(usage)
 		}
+		if buildinfo.Help(out, usage, args) {
+			return flag.ErrHelp
+		}
 		env, err := environ()
 		if err != nil {
 			return err
@@ -29,9 +32,6 @@ func Command(environ func() ([]string, error), redact func(string) string, in io
 			return try(ctx, Agent{Env: env, Redact: redact}, args[1:], in, out)
 		case "conform":
 			return conform(ctx, Agent{Env: env, Redact: redact}, args[1:], out)
-		case "-h", "-help", "--help":
-			fmt.Fprintln(out, usage)
-			return flag.ErrHelp
 		}
 		return cli.UsageError("%s, not %q", usage, args[0])
 	}

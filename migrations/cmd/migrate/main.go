@@ -19,6 +19,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,7 +32,7 @@ const (
 	exitConfig  = 78 // EX_CONFIG
 )
 
-const usage = "usage: migrate up | down [N] | version | --version"
+const usage = "usage: migrate up | down [N] | version | --help | --version"
 
 // lockWait is how long a second migrate waits for the first one.
 const lockWait = 10 * time.Second
@@ -100,6 +101,9 @@ func (p program) run(args []string) error {
 		return p.version()
 	case len(args) == 1 && (args[0] == "--version" || args[0] == "-version"):
 		fmt.Fprintf(p.out, "migrate %s (%s), schema %d\n", programVersion(), runtime.Version(), migrations.Latest())
+		return nil
+	case slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }):
+		fmt.Fprintln(p.out, usage)
 		return nil
 	default:
 		return refuse(usage)

@@ -70,6 +70,8 @@ func TestProgramVersion(t *testing.T) {
 func TestUpDownVersion(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "odd ?#% name", "data")
 	mustCall(t, data, history(3), "none", "version")
+	mustCall(t, data, history(3), usage, "--help")
+	mustCall(t, data, history(3), usage, "up", "-h")
 	if !missing(data) {
 		t.Error("version made the data folder")
 	}

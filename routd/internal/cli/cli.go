@@ -5,11 +5,16 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/httpx"
 )
@@ -37,9 +42,22 @@ func byVerb(name string, verbs map[string]cli.Func, usage string) cli.Func {
 			if verb, ok := verbs[args[0]]; ok {
 				return verb(ctx, args[1:], out)
 			}
+			if buildinfo.IsHelp(args[0]) {
+				return help(ctx, verbs, out)
+			}
 		}
 		return cli.UsageError("usage: routd %s %s", name, usage)
 	}
+}
+
+// help prints the help of each subcommand.
+func help(ctx context.Context, verbs map[string]cli.Func, out io.Writer) error {
+	for _, name := range slices.Sorted(maps.Keys(verbs)) {
+		if err := verbs[name](ctx, []string{"--help"}, out); !errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+	}
+	return flag.ErrHelp
 }
 
 // jsonFlag checks a flag's value that must be JSON; "" is none.

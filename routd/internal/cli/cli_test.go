@@ -176,7 +176,8 @@ func TestCommands_UsageErrors(t *testing.T) {
 
 func TestCommands_Help_PrintsUsage(t *testing.T) {
 	f := newFixture(t)
-	for command, want := range map[string]string{"routes add -h": "-impulse", "groups list --help": "usage: routd groups list\n"} {
+	for command, want := range map[string]string{"routes add -h": "-impulse", "groups list --help": "usage: routd groups list\n",
+		"groups --help": "usage: routd groups rm FOLDER", "routes -h": "usage: routd routes add "} {
 		out, err := f.run(t.Context(), strings.Fields(command)...)
 		if !errors.Is(err, flag.ErrHelp) || !strings.Contains(out, want) {
 			t.Errorf("routd %s: %v\n%s", command, err, out)
