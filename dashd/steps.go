@@ -7,6 +7,7 @@ import (
 	"arizuko/dashd/internal/doctor"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
+	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/store"
 )
@@ -31,7 +32,7 @@ func (d *dashd) steps(ctx context.Context, daemons []status.Daemon) (*pages.Step
 		}
 	}
 	for _, entry := range d.cfg.Operators {
-		if problem := doctor.OperatorProblem(entry); problem != "" {
+		if problem := config.OperatorProblem(entry); problem != "" {
 			s.Invalid = append(s.Invalid, entry+" "+problem)
 		}
 	}

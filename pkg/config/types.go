@@ -82,6 +82,24 @@ func (f *LogFormat) UnmarshalText(text []byte) error {
 // Operators are the senders that may do everything, "telegram:123,slack:U0AB", as a set of ids.
 type Operators map[string]bool
 
+// OperatorProblem says why an entry of OPERATORS is not the id of a sender, "" if it may be one. Ids of
+// platforms that are not known here may be anything.
+func OperatorProblem(entry string) string {
+	platform, id, _ := strings.Cut(entry, ":")
+	isID := func(prefix, chars string) bool { return strings.HasPrefix(id, prefix) && strings.Trim(id, chars) == "" }
+	const digits = "0123456789"
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	switch {
+	case platform == "" || id == "":
+		return "is not platform:user, as in telegram:123"
+	case (platform == "telegram" || platform == "discord") && !isID("", digits):
+		return "is no id of " + platform + ", which are numbers"
+	case platform == "slack" && !isID("U", digits+letters) && !isID("W", digits+letters):
+		return "is no member id of slack, as in slack:U0AB"
+	}
+	return ""
+}
+
 // UnmarshalText returns an error that names the first part that is not the id of a sender.
 func (o *Operators) UnmarshalText(text []byte) error {
 	*o = Operators{}
@@ -90,8 +108,8 @@ func (o *Operators) UnmarshalText(text []byte) error {
 	}
 	for part := range strings.SplitSeq(string(text), ",") {
 		sender := strings.TrimSpace(part)
-		if platform, user, _ := strings.Cut(sender, ":"); platform == "" || user == "" {
-			return fmt.Errorf("%q is not platform:user, as in telegram:123", sender)
+		if problem := OperatorProblem(sender); problem != "" {
+			return fmt.Errorf("%q %s: such an operator could decide nothing", sender, problem)
 		}
 		(*o)[sender] = true
 	}

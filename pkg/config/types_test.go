@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"arizuko/pkg/config"
@@ -43,6 +44,23 @@ func TestURL(t *testing.T) {
 	}
 	if got := config.URL("http://x").Or(":9"); got != "http://x" {
 		t.Errorf("Or = %s", got)
+	}
+}
+
+func TestOperators(t *testing.T) {
+	for text, want := range map[string]int{
+		"telegram:42": 1, "discord:80351110224678912, slack:U0AB12": 2, "slack:W0AB": 1, "web:operator": 1, "matrix:@ada:example.org": 1, "": 0,
+		"42": -1, "telegram:": -1, ":42": -1, "telegram:@ada": -1, "telegram:42,discord:ada": -1, "slack:ada": -1, "slack:u0ab": -1, "slack:C0AB": -1, "telegram:42,": -1,
+	} {
+		var o config.Operators
+		err := o.UnmarshalText([]byte(text))
+		if (err == nil) != (want >= 0) || err == nil && len(o) != want {
+			t.Errorf("%q: %v, %v", text, o, err)
+		}
+	}
+	var o config.Operators
+	if err := o.UnmarshalText([]byte("telegram:42,telegram:@ada")); err == nil || !strings.Contains(err.Error(), `"telegram:@ada" is no id of telegram`) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -248,8 +248,8 @@ func TestExamine_Configuration(t *testing.T) {
 			x.cfg.Base.SharedSecret, x.secret = secret+"2", secret+"2"
 		}, "secret-two ARIZUKO_SECRET and the file DATA/secret differ", "unset", 0},
 		{"no operator", func(x *instance) { x.daemon("teled", "connected", second) }, "operators-empty OPERATORS is not set", "OPERATORS=telegram:123", 0},
-		{"operator by name", func(x *instance) { x.env("OPERATORS=telegram:@ada") }, "operators-invalid OPERATORS: telegram:@ada is no id of telegram", "/chatid", 78},
-		{"operator without platform", func(x *instance) { x.env("OPERATORS=42") }, "operators-invalid OPERATORS: 42 is not platform:id", "/chatid", 78},
+		{"operator by name", func(x *instance) { x.env("OPERATORS=telegram:@ada") }, "operators-invalid OPERATORS: telegram:@ada is no id of telegram, which are numbers", "/chatid", 78},
+		{"operator without platform", func(x *instance) { x.env("OPERATORS=42") }, "operators-invalid OPERATORS: 42 is not platform:user", "/chatid", 78},
 		{"dashd's own configuration", func(x *instance) { x.cfg.Problems = []string{"POLL_INTERVAL: must be at least 1ms"} },
 			"config POLL_INTERVAL: must be", "environment", 78},
 		{"unreadable token file", func(x *instance) { x.env("SLACK_BOT_TOKEN_FILE=/none") }, "config SLACK_BOT_TOKEN_FILE: open /none", "environment", 78},

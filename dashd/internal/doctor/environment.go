@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"arizuko/pkg/config"
-	"arizuko/pkg/msg"
 )
 
 // Environment is what the doctor reads of the other daemons' environment. Each of them has its own defaults
@@ -129,33 +128,11 @@ func (e *examination) sharedSecrets() {
 	}
 }
 
-// operatorID is what users' ids look like, by platform.
-func operatorID(platform string) *regexp.Regexp {
-	switch platform {
-	case "telegram", "discord":
-		return regexp.MustCompile(`^[0-9]+$`)
-	case "slack":
-		return regexp.MustCompile(`^[UW][A-Z0-9]+$`)
-	}
-	return regexp.MustCompile(`.`)
-}
-
-// OperatorProblem says why an entry of OPERATORS names no user, "" if it may name one.
-func OperatorProblem(entry string) string {
-	switch platform, id := msg.SplitJID(entry); {
-	case platform == "" || id == "":
-		return "is not platform:id"
-	case !operatorID(platform).MatchString(id):
-		return "is no id of " + platform
-	}
-	return ""
-}
-
 const operatorsFix = "set OPERATORS=telegram:123,slack:U0AB for gated and onbod: the ids of those who may approve chats (send /chatid to the bot in a direct chat)"
 
 func (e *examination) operators() {
 	for _, entry := range e.env.Operators {
-		if problem := OperatorProblem(entry); problem != "" {
+		if problem := config.OperatorProblem(entry); problem != "" {
 			e.refused("operators-invalid", "OPERATORS: "+entry+" "+problem+": this operator can decide nothing", operatorsFix)
 		}
 	}
