@@ -3,12 +3,17 @@
 package onboardapi
 
 import (
+	"time"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
 // Path is the endpoint of onbod.
 const Path = "/v1/requests"
+
+// RejectedFor is how long a rejected chat makes no new request.
+const RejectedFor = 24 * time.Hour
 
 // Limited is the state of what was asked beyond the limits: there is no request.
 const Limited store.RequestState = "limited"

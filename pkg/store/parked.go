@@ -77,13 +77,9 @@ func (tx *Tx) dropParked(id int64, reason msg.Reason, now int64) error {
 	return err
 }
 
-// stopParked drops the parked rows that a /stop covers.
-func (tx *Tx) stopParked(s Stop, now int64) error {
-	chats, err := tx.stoppedChats(s)
-	if err != nil {
-		return err
-	}
-	sticky, err := tx.stickyTopic(s.ChatJID)
+// StopParked drops the parked rows of a chat below before, those of one sender or, with nil, of all.
+func (tx *Tx) StopParked(chatJID string, sender *string, before, now int64) error {
+	chats, err := tx.stoppedChats(Stop{ChatJID: chatJID})
 	if err != nil {
 		return err
 	}
@@ -93,7 +89,7 @@ func (tx *Tx) stopParked(s Stop, now int64) error {
 			return err
 		}
 		for _, m := range rows {
-			if !s.CoversRow(m, sticky) {
+			if m.ID >= before || sender != nil && m.Sender != *sender {
 				continue
 			}
 			if err := tx.dropParked(m.ID, msg.ReasonStopped, now); err != nil {

@@ -85,16 +85,23 @@ func TestParked_Drop_IsOfTheChat(t *testing.T) {
 	}
 }
 
-func TestStopChat_DropsParkedRows(t *testing.T) {
+func TestStopParked_DropsOlderRowsOfTheSender(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	one, held := park(t, s, chat, "one"), inbound(t, s, chat, "held")
+	one, two, held := park(t, s, chat, "one"), park(t, s, chat, "two"), inbound(t, s, chat, "held")
 	stop, later := inbound(t, s, chat, "/stop"), park(t, s, chat, "later")
-	write(t, s, func(tx *store.Tx) error {
-		_, _, err := tx.StopChat(chat, nil, stop.ID, []int64{stop.ID}, 20)
-		return err
-	})
-	differ(t, "rows", fates(t, s, one, held, later), []string{"dropped/stopped", "dropped/stopped", "onboarding/awaiting_approval"})
+	for _, tc := range []struct {
+		sender string
+		want   []string
+	}{
+		{"telegram:99", []string{"onboarding/awaiting_approval", "onboarding/awaiting_approval", "/", "onboarding/awaiting_approval"}},
+		{one.Sender, []string{"dropped/stopped", "dropped/stopped", "/", "onboarding/awaiting_approval"}},
+	} {
+		write(t, s, func(tx *store.Tx) error { return tx.StopParked(chat, &tc.sender, stop.ID, 20) })
+		differ(t, "rows after the stop of "+tc.sender, fates(t, s, one, two, held, later), tc.want)
+	}
+	write(t, s, func(tx *store.Tx) error { return tx.StopParked(chat, nil, later.ID+1, 20) })
+	differ(t, "rows after the stop of all", fates(t, s, later), []string{"dropped/stopped"})
 }
 
 func TestMoveChat_ParkedRows_MoveWithTheChat(t *testing.T) {

@@ -61,7 +61,7 @@ func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
 	return m.ID < s.BeforeMessage && !slices.Contains(s.Except, m.ID) && (s.Topic == nil || msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
 }
 
-// StopChat ends what a chat has open, of any folder: undecided and parked rows below
+// StopChat ends what a chat has open, of any folder: undecided rows below
 // before, without those in except, are dropped, and turns cancelled. If topic is not nil,
 // only those of the topic, and turns delegated by them. Running turns are all
 // cancelled at once, their runs take no more turns; of the rest this is the first
@@ -72,11 +72,7 @@ func (tx *Tx) StopChat(chatJID string, topic *string, before int64, except []int
 	if _, err := tx.get([]any{&s.ThroughTurn}, queryLastTurnID); err != nil {
 		return nil, false, err
 	}
-	cancelled, err = tx.stopRunning(s, now)
-	if err == nil {
-		err = tx.stopParked(s, now)
-	}
-	if err != nil {
+	if cancelled, err = tx.stopRunning(s, now); err != nil {
 		return nil, false, err
 	}
 	queued, more, err := tx.stopPage(&s, now)

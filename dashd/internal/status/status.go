@@ -73,7 +73,7 @@ type chat struct {
 	engaged msg.Engagement // zero while no group is engaged
 	work    work
 	waiting store.Waiting
-	request string // the code of the pending request of a chat without a group, "" for none
+	request *store.Request // the pending one of a chat without a group, nil for none
 }
 
 // Chat reports on a chat, known or not.
@@ -142,16 +142,12 @@ func (s *Status) home(ctx context.Context, c *chat) (folder string, current bool
 	return "", false, nil
 }
 
-// request returns the code of the request that waits for an operator, "" for none.
-func (s *Status) request(ctx context.Context, c *chat) (code string, err error) {
+// request returns the pending request of a chat without a group, nil for none.
+func (s *Status) request(ctx context.Context, c *chat) (*store.Request, error) {
 	if c.group != "" {
-		return "", nil
+		return nil, nil
 	}
-	r, err := s.cfg.Store.PendingRequest(ctx, c.ChatJID)
-	if err != nil || r == nil {
-		return "", err
-	}
-	return r.Code, nil
+	return s.cfg.Store.PendingRequest(ctx, c.ChatJID)
 }
 
 // ask asks routd for the chat's group. Routes may match by verb, so it asks about each verb that

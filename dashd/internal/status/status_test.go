@@ -43,8 +43,7 @@ Healthy: dashd, gated, routd`,
 	}, {
 		name: "unknown chat",
 		at:   Where{ChatJID: tele},
-		want: `Group: none yet
-Healthy: dashd, gated, routd`,
+		want: `Group: none yet`,
 		more: `null "" null null null 0`,
 	}, {
 		name: "routes for mentions alone",
@@ -191,8 +190,7 @@ Healthy: dashd, gated, routd`,
 		at:   Where{ChatJID: tele},
 		seed: func(r *fixture) { r.inbound(tele, 2*minute) },
 		want: `1 message has waited for a decision for 2 min.
-Group: none yet
-Healthy: dashd, gated, routd`,
+Group: none yet`,
 		more: `null "" null null null 1`,
 	}, {
 		name: "daemons that are not well",
@@ -282,6 +280,7 @@ func TestChat_RoutdDown_LastKnownGroup(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newFixture(t)
+			r.healthy()
 			r.down.Store(true)
 			if tc.seed != nil {
 				tc.seed(r)
@@ -290,7 +289,11 @@ func TestChat_RoutdDown_LastKnownGroup(t *testing.T) {
 			if show(got.Group) != orText(tc.want) {
 				t.Errorf("group %s, want %q", show(got.Group), tc.want)
 			}
-			if first, _, _ := strings.Cut(got.Text, "\n"); first != "routd is not answering: the group is the last one known." {
+			first, want := strings.SplitN(got.Text, "\n", 2)[0], "routd is not answering: the group is the last one known."
+			if tc.want == "" {
+				want = "routd is not answering."
+			}
+			if first != want || strings.Contains(got.Text, "Healthy: ") == (tc.want == "") || strings.Contains(got.Text, ", routd") {
 				t.Errorf("text %q", got.Text)
 			}
 			if unknown := strings.Contains(got.Text, "Group: not known"); unknown != (tc.want == "") {
@@ -400,6 +403,7 @@ func TestChat_GatedReportsAProblem_IsNoPlatform(t *testing.T) {
 	r := newFixture(t)
 	r.healthy()
 	r.beat("gated", daemon.Degraded, second)
+	r.homes[tele] = "main"
 	want := "gated cannot answer some messages: the dashboard says why.\n"
 	if text := r.chat(Where{ChatJID: tele}).Text; !strings.HasPrefix(text, want) {
 		t.Errorf("the report does not begin with %q:\n%s", want, text)
@@ -415,6 +419,11 @@ func TestChat_RequestPending_Said(t *testing.T) {
 		if err != nil || !strings.Contains(report.Text+"\n", want) {
 			t.Errorf("%s: %v %s", chat, err, report.Text)
 		}
+	}
+	f.sql(`UPDATE onboarding_requests SET folder = 'f1', decided_by = 'telegram:9' WHERE code = 'ABCD-1234'`)
+	want := "Group: none yet. Request ABCD-1234 is approved: the chat is connected as soon as routd answers."
+	if report, err := f.status.Chat(t.Context(), Where{ChatJID: "telegram:5"}); err != nil || report.Text != want {
+		t.Errorf("approved: %v %s", err, report.Text)
 	}
 	f.homes["telegram:5"] = "main" // a route was added by hand
 	if report, err := f.status.Chat(t.Context(), Where{ChatJID: "telegram:5"}); err != nil || strings.Contains(report.Text, "ABCD") {

@@ -20,10 +20,18 @@ const (
 	maxProblems = 3
 )
 
-// text words the report on a chat: the problems first.
+// text words the report on a chat: the problems first. Of the daemons nothing is said in a chat without a
+// group: any stranger may ask there.
 func (c *chat) text() string {
-	lines := problems(c.daemons, c.now)
-	if !c.current {
+	var lines []string
+	if c.group != "" {
+		lines = problems(c.daemons, c.now)
+	}
+	switch {
+	case c.current:
+	case c.group == "":
+		lines = append(lines, "routd is not answering.")
+	default:
 		lines = append(lines, "routd is not answering: the group is the last one known.")
 	}
 	waiting := waits(c.waiting, "for a decision", c.now)
@@ -42,14 +50,19 @@ func (c *chat) text() string {
 		lines = append(lines, fmt.Sprintf("Engaged: %s answers everything here for another %s.",
 			plain(c.engaged.Folder), span(ago(c.engaged.Until, c.now))))
 	}
-	return join(lines, healthy(c.daemons))
+	if c.group == "" {
+		return join(lines, "")
+	}
+	return join(lines, healthy(c.daemons, c.current))
 }
 
 // identity names the group that answers in the chat, and its topic and session.
 func (c *chat) identity() []string {
 	switch {
-	case c.request != "":
-		return []string{"Group: none yet. Request " + plain(c.request) + " waits for an operator to approve it."}
+	case c.request != nil && c.request.Noted():
+		return []string{"Group: none yet. Request " + plain(c.request.Code) + " is approved: the chat is connected as soon as routd answers."}
+	case c.request != nil:
+		return []string{"Group: none yet. Request " + plain(c.request.Code) + " waits for an operator to approve it."}
 	case c.group == "" && !c.current:
 		return []string{"Group: not known"}
 	case c.group == "":
@@ -142,7 +155,7 @@ func (f Facts) text() string {
 		queue = count(f.QueuedCount, "turn") + ", the oldest for " + span(ago(f.Now, f.Queued[0].CreatedAt))
 	}
 	lines = append(lines, "Running turns: "+running, "Queue: "+queue)
-	return join(append(lines, onTime...), healthy(f.Daemons))
+	return join(append(lines, onTime...), healthy(f.Daemons, true))
 }
 
 // problems returns a line for each daemon that is not healthy.
@@ -180,11 +193,11 @@ func (d Daemon) problem(now int64) string {
 	return "is still connecting"
 }
 
-// healthy names the daemons that are healthy, "" for none.
-func healthy(daemons []Daemon) string {
+// healthy names the daemons that are healthy, "" for none. routd has answered, or is none of them.
+func healthy(daemons []Daemon, routd bool) string {
 	var names []string
 	for _, d := range daemons {
-		if d.OK {
+		if d.OK && (routd || d.Name != "routd") {
 			names = append(names, plain(d.Name))
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"arizuko/gated/internal/layers"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/onboardapi"
 )
 
 // Texts of the gateway's answers.
@@ -14,6 +16,8 @@ const (
 	textOperatorsOnly = "Only operators may do that."
 	textNoGroup       = "This chat is not connected to a group yet."
 	textPending       = "This chat is not connected to a group yet. It waits for an operator to approve request %s."
+	textApproved      = "This chat is not connected to a group yet. Request %s is approved: the chat is connected as soon as routing (routd) answers."
+	textRejected      = "This chat is not connected to a group: an operator rejected request %s. What you write is not kept. It may ask again in %d h."
 	textRefused       = "Routing (routd) cannot say which group this chat belongs to. An operator finds the reason in its log."
 )
 
@@ -52,7 +56,7 @@ func (w *step) commands(r *Row) bool {
 	case msg.CommandChatID:
 		w.answer(r, r.ChatJID)
 	case msg.CommandHelp:
-		w.answer(r, layers.HelpText())
+		w.answer(r, layers.HelpText(r.Operator))
 	case msg.CommandNew:
 		w.newSession(r, r.Answer.Home)
 	case msg.CommandStop:
@@ -77,11 +81,24 @@ func (w *step) answerUnconnected(r *Row, problem string) {
 		if w.requestUnread() {
 			return
 		}
-		if q := &w.f.Request; q.State == RequestPending {
-			problem = fmt.Sprintf(textPending, q.Code)
-		}
+		problem = w.withoutGroupYet()
 	}
 	w.answer(r, problem)
+}
+
+// withoutGroupYet words how far the request of a chat without a group is.
+func (w *step) withoutGroupYet() string {
+	q := &w.f.Request
+	again := q.DecidedAt + onboardapi.RejectedFor.Milliseconds() - w.f.Now
+	switch {
+	case q.State == RequestPending && q.Noted:
+		return fmt.Sprintf(textApproved, q.Code)
+	case q.State == RequestPending:
+		return fmt.Sprintf(textPending, q.Code)
+	case q.State == RequestRejected && again > 0 && again <= onboardapi.RejectedFor.Milliseconds():
+		return fmt.Sprintf(textRejected, q.Code, (again+time.Hour.Milliseconds()-1)/time.Hour.Milliseconds())
+	}
+	return textNoGroup
 }
 
 // withoutGroup returns what to reply to a command that needs the chat's group where
@@ -144,9 +161,10 @@ func (w *step) newSessionEntry(r *Row, folder, topic string) *entry {
 
 // stop cancels the turns of this chat and drops the rows it holds: in a web chat
 // only those of the command's topic. The runs of the chat's group are interrupted
-// if it is known.
+// if it is known. In a chat without a group, where any stranger may write the command, the
+// questions of others go on waiting.
 func (w *step) stop(r *Row) {
-	e := StopChat{Row: r.ID, Except: append(slices.Clone(w.f.InCall), w.calls...)}
+	e := StopChat{Row: r.ID, Except: append(slices.Clone(w.f.InCall), w.calls...), Sender: r.Sender, Operator: r.Operator}
 	if r.Known && r.Answer.Error == "" {
 		e.Folder = r.Answer.Home
 	}

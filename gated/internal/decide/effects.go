@@ -81,7 +81,7 @@ type ResetSession struct {
 	Topic  string
 }
 
-// StopChat drops the chat's undecided rows before Row and cancels its open turns.
+// StopChat drops the chat's undecided and parked rows before Row and cancels its open turns.
 type StopChat struct {
 	Row    int64
 	Folder string  // whose runs are interrupted too, "" where it is not known
@@ -89,6 +89,9 @@ type StopChat struct {
 	Except []int64 // rows that services decide
 	// OneTopic: of a web chat only one topic is stopped.
 	OneTopic bool
+	// Of the chat's parked rows those of Sender are dropped; of an operator's command, all.
+	Sender   string
+	Operator bool
 }
 
 // ReplaceContent applies an edit to its undecided target.

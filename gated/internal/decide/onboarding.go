@@ -10,10 +10,12 @@ const maxParked = 50
 
 // Request is what is known about the request to connect a chat that has no group.
 type Request struct {
-	Read  bool         // State and Code were read before routd was asked
-	State RequestState // of the newest request
-	Code  string       // of a pending one
-	Call  Call
+	Read      bool         // it was read before routd was asked
+	State     RequestState // of the newest request
+	Code      string       // of it
+	Noted     bool         // an operator has approved a pending one
+	DecidedAt int64        // unix ms, 0 for a pending one
+	Call      Call
 }
 
 // RequestState is the state of a chat's newest request.

@@ -69,9 +69,15 @@ func TestStep_ChatWithoutGroup_AsksOnce(t *testing.T) {
 
 		{"status", requested(pending, row(1, "/status", command, alone)),
 			"1 command/command; Reply{Row:1 Source:command Text:" + fmt.Sprintf(textPending, pending.Code) + "}"},
+		{"status, approved", requested(Request{State: RequestPending, Code: "ABCD-1234", Noted: true}, row(1, "/status", command, alone)),
+			"1 command/command; Reply{Row:1 Source:command Text:" + fmt.Sprintf(textApproved, "ABCD-1234") + "}"},
+		{"status, rejected", requested(Request{State: RequestRejected, Code: "ABCD-1234", DecidedAt: now - 150*60_000}, row(1, "/status", command, alone)),
+			"1 command/command; Reply{Row:1 Source:command Text:" + fmt.Sprintf(textRejected, "ABCD-1234", 22) + "}"},
+		{"status, rejected long ago", requested(Request{State: RequestRejected, Code: "ABCD-1234", DecidedAt: now - 25*3600_000}, row(1, "/status", command, alone)),
+			"1 command/command; Reply{Row:1 Source:command Text:" + textNoGroup + "}"},
 		{"ping", requested(pending, row(1, "/ping", command, alone)), "1 command/command; Reply{Row:1 Source:command Text:pong}"},
 		{"stop", requested(pending, row(1, "/stop", command, alone)),
-			"StopChat{Row:1 Folder: Topic: Except:[] OneTopic:false}; 1 command/command; Reply{Row:1 Source:command Text:stopped}"},
+			"StopChat{Row:1 Folder: Topic: Except:[] OneTopic:false Sender:telegram:7 Operator:false}; 1 command/command; Reply{Row:1 Source:command Text:stopped}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -269,6 +269,13 @@ func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	except := append(slices.Clone(e.Except), e.Row)
 	cancelled, _, err := tx.StopChat(p.batch.Chat.JID, topic, e.Row, except, p.batch.Now)
 	p.stops = append(p.stops, stopped{e.Folder, topic, cancelled})
+	if err == nil && topic == nil { // in the web chat nothing is parked
+		sender := &e.Sender
+		if e.Operator {
+			sender = nil
+		}
+		err = tx.StopParked(p.batch.Chat.JID, sender, e.Row, p.batch.Now)
+	}
 	return err
 }
 

@@ -246,14 +246,16 @@ func (g *Gateway) loadRequest(ctx context.Context, b *batch) error {
 		b.Parked, b.Probes = len(rows), probes(rows)
 		if len(rows) == 0 {
 			delete(g.parked, jid)
-		} else if request == nil {
-			if request, err = g.st.LastDecidedRequest(ctx, jid); err != nil {
-				return err
-			}
+		}
+	}
+	if request == nil {
+		if request, err = g.st.LastDecidedRequest(ctx, jid); err != nil {
+			return err
 		}
 	}
 	if request != nil {
-		b.Request.State, b.Request.Code = decide.RequestState(request.State), request.Code
+		q := &b.Request
+		q.State, q.Code, q.Noted, q.DecidedAt = decide.RequestState(request.State), request.Code, request.Noted(), request.DecidedAt
 	}
 	return nil
 }

@@ -56,10 +56,13 @@ func commandTopic(command, args string) (topic, rest string) {
 	return string(TopicSigil) + name, rest
 }
 
-// HelpText lists the commands, one a line.
-func HelpText() string {
+// HelpText lists the commands that a sender may use, one a line.
+func HelpText(operator bool) string {
 	var b strings.Builder
 	for _, c := range gatewayCommands {
+		if c.Audience == msg.ForOperators && !operator {
+			continue
+		}
 		b.WriteString("/" + c.Name)
 		if c.Usage != "" {
 			b.WriteString(" " + c.Usage)

@@ -92,17 +92,21 @@ func TestParseCommandWithoutBotNames(t *testing.T) {
 }
 
 func TestHelpText(t *testing.T) {
-	want := `/new [#topic] [text]: start a new session, then ask text
+	member := `/new [#topic] [text]: start a new session, then ask text
 /stop: stop what the agent is doing
 /status: show the state of this chat
 /ping: check that the gateway answers
 /chatid: show the address of this chat
 /help: show this list
-/approve CODE [folder]: connect a chat (operators)
+`
+	operator := `/approve CODE [folder]: connect a chat (operators)
 /reject CODE [reason]: reject a chat (operators)
-On Slack write ! instead of /.`
-	if diff := cmp.Diff(want, HelpText()); diff != "" {
-		t.Errorf("help (-want +got):\n%s", diff)
+`
+	const slack = "On Slack write ! instead of /."
+	for who, want := range map[bool]string{false: member + slack, true: member + operator + slack} {
+		if diff := cmp.Diff(want, HelpText(who)); diff != "" {
+			t.Errorf("help, operator %v (-want +got):\n%s", who, diff)
+		}
 	}
 }
 

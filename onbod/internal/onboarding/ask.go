@@ -68,7 +68,7 @@ func (o *Onboarding) known(ctx context.Context, r store.Reader, a onboardapi.Ask
 	case err != nil:
 		return onboardapi.Asked{}, err
 	case last == nil:
-	case last.State == store.RequestRejected && within(last.DecidedAt, now, rejectedFor),
+	case last.State == store.RequestRejected && within(last.DecidedAt, now, onboardapi.RejectedFor),
 		last.State == store.RequestApproved && within(last.DecidedAt, now, approvedFor):
 		return asked(last), nil
 	}

@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// rejectedFor is how long a rejected chat makes no new request.
-	rejectedFor = 24 * time.Hour
 	// An approved chat makes no new request within approvedFor: messages sent before the approval may
 	// still arrive.
 	approvedFor = time.Minute

@@ -10,6 +10,7 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
@@ -254,7 +255,7 @@ func (o *Onboarding) purge(ctx context.Context) error {
 		return err
 	}
 	// Those of the last day say whether a chat may ask again.
-	before = max(before, min(nth, now.Add(-rejectedFor).UnixMilli()))
+	before = max(before, min(nth, now.Add(-onboardapi.RejectedFor).UnixMilli()))
 	for deleted := int64(purgePage); deleted == purgePage; {
 		err := o.st.Write(ctx, func(tx *store.Tx) (err error) {
 			deleted, err = tx.PurgeRequests(before, purgePage)
