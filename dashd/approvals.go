@@ -245,15 +245,14 @@ func (d *dashd) sharedGroups(ctx context.Context) ([]pages.GroupChats, error) {
 
 // sharer is whose messages a route leads to its group: a chat's address, or words.
 func sharer(expr string) string {
-	for word := range strings.FieldsSeq(expr) {
-		if jid, ok := strings.CutPrefix(word, "chat_jid="); ok && !strings.ContainsAny(jid, `*?[\`) {
-			return jid
-		}
-	}
-	if expr == "" {
+	jid, all := match.ChatOf(expr)
+	switch {
+	case all:
 		return "all chats"
+	case jid == "":
+		return "messages that match " + excerpt(expr)
 	}
-	return "what matches " + excerpt(expr)
+	return jid
 }
 
 // named appends a sharer, with the title of its chat.

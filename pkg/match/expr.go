@@ -36,6 +36,28 @@ func ParseMatch(expr string) (Expr, error) {
 	return e, nil
 }
 
+// ChatOf returns the address of the one chat that an expression is about, "" if there may be several or the
+// expression is invalid. all: it matches everything.
+func ChatOf(expr string) (jid string, all bool) {
+	e, err := ParseMatch(expr)
+	if err != nil {
+		return "", false
+	}
+	values := map[key]string{}
+	for i := range e.pairs {
+		if p := &e.pairs[i]; p.glob.kind == exact {
+			values[p.key] = p.glob.head
+		}
+	}
+	switch {
+	case values[chatJID] != "":
+		return values[chatJID], false
+	case values[platform] != "" && values[room] != "":
+		return values[platform] + ":" + values[room], false
+	}
+	return "", len(e.pairs) == 0
+}
+
 func parsePair(token string) (pair, error) {
 	name, pattern, ok := strings.Cut(token, "=")
 	if !ok {

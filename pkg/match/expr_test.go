@@ -201,3 +201,16 @@ func naive(expr string, ev *Event) bool {
 	}
 	return true
 }
+
+func TestChatOf(t *testing.T) {
+	for expr, want := range map[string]string{
+		"chat_jid=telegram:42": "telegram:42", "verb=reply chat_jid=telegram:42 sender=telegram:*": "telegram:42", `chat_jid=telegram:\*`: "telegram:*",
+		"platform=telegram room=42": "telegram:42", "platform=telegram": "", "room=42": "", "chat_jid=telegram:*": "", "chat_jid=": "",
+		"platform=tele* room=42": "", "nonsense": "", "": "",
+	} {
+		jid, all := ChatOf(expr)
+		if jid != want || all != (expr == "") {
+			t.Errorf("ChatOf(%q) = %q, %v; want %q", expr, jid, all, want)
+		}
+	}
+}
