@@ -5,6 +5,7 @@
 //	onbod requests                  lists requests of the running onbod
 //	onbod approve CODE [FOLDER]     connects a chat to a group
 //	onbod reject CODE [REASON…]     rejects a chat
+//	onbod reopen CODE               makes a rejected or expired request pending again
 package main
 
 import (

@@ -216,6 +216,9 @@ func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 	if _, err := tx.exec(updateMoveRuns, to, from); err != nil {
 		return err
 	}
+	if err := tx.noteMerged(from, to, now); err != nil {
+		return err
+	}
 	if _, err := tx.exec(updateMergeRequests, from, to, now); err != nil {
 		return fmt.Errorf("onboarding_requests: %w", err)
 	}

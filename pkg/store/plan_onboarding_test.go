@@ -24,6 +24,7 @@ func onboardingPlans() map[string][2]string {
 		"updateNoteApproval":     {updateNoteApproval, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
 		"updateWithdrawApproval": {updateWithdrawApproval, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
 		"updateDecideRequest":    {updateDecideRequest, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
+		"updateReopenRequest":    {updateReopenRequest, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
 		"deleteOldRequests": {deleteOldRequests, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)\nLIST SUBQUERY 1\n" +
 			"SEARCH onboarding_requests USING INDEX onboarding_created (created_at<?)"},
 		// Once an hour.

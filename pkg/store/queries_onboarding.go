@@ -30,6 +30,8 @@ const (
 	updateWithdrawApproval = `UPDATE onboarding_requests SET folder = NULL, decided_by = NULL WHERE code = ? AND state = 'pending'`
 	updateDecideRequest    = `UPDATE onboarding_requests SET state = ?, folder = ?, decided_by = ?, reason = ?, decided_at = ?
 		WHERE code = ? AND state = 'pending'`
+	updateReopenRequest = `UPDATE onboarding_requests SET state = 'pending', folder = NULL, decided_by = NULL, reason = '', decided_at = NULL, created_at = ?
+		WHERE code = ? AND state IN ('rejected', 'expired')`
 	deleteOldRequests = `DELETE FROM onboarding_requests WHERE code IN (SELECT code FROM onboarding_requests INDEXED BY onboarding_created
 		WHERE created_at < ?1 AND decided_at < ?1 ORDER BY created_at LIMIT ?2+0)`
 	// The time from which on the newest ?1 requests were made.

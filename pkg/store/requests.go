@@ -174,6 +174,36 @@ func (tx *Tx) DecideRequest(code string, d RequestDecision, now int64) error {
 	return tx.changeRequest(code, updateDecideRequest, d.State, null(d.Folder), d.By, cleanName(d.Reason), now, code)
 }
 
+// ReopenRequest makes a rejected or expired request pending again, as if it was made now. It returns ErrStale if
+// the request is not one, and an ErrRefused if its chat has made another.
+func (tx *Tx) ReopenRequest(code string, now int64) error {
+	tx.note(failpoint.DecideRequest)
+	return tx.changeRequest(code, updateReopenRequest, now, code)
+}
+
+// noteMerged tells the operator of an approval that ends since its chat moves to an address that is being
+// approved, too: the other approval connects the chat.
+func (tx *Tx) noteMerged(from, to string, now int64) error {
+	ends, err := first(tx.requests(uncancelled(), queryPendingRequest, from))
+	if err != nil || ends == nil || !ends.Noted() {
+		return err
+	}
+	stays, err := first(tx.requests(uncancelled(), queryPendingRequest, to))
+	if err != nil || stays == nil || !stays.Noted() {
+		return err
+	}
+	jid, err := tx.DirectChat(uncancelled(), ends.DecidedBy)
+	if err != nil || jid == "" || msg.AddressedFolder(jid) != "" {
+		return err
+	}
+	_, _, err = tx.PutMessage(&msg.Message{
+		ChatJID: jid, Direction: msg.Out, IsBot: true, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: OutStateOf(jid),
+		Content: fmt.Sprintf("Request %s, which you approved, ended: its chat moved, and request %s of its present address is being approved into the group %s.",
+			ends.Code, stays.Code, stays.Folder),
+	})
+	return err
+}
+
 func (tx *Tx) changeRequest(code, query string, args ...any) error {
 	n, err := tx.change(query, args...)
 	if err == nil && n == 0 {

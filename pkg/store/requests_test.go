@@ -295,3 +295,43 @@ func TestPutAudit_NeedsWhoAndWhat(t *testing.T) {
 		t.Error("an audit row without who is stored")
 	}
 }
+
+func TestMoveChat_BothApproving_OperatorOfTheEndedOneIsNotified(t *testing.T) {
+	t.Parallel()
+	for name, noted := range map[string]bool{"both are being approved": true, "the new one is not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			write(t, s, func(tx *store.Tx) error {
+				for code, jid := range map[string]string{"ABCD-0001": chat, "ABCD-0002": "telegram:-1001"} {
+					if err := tx.PutRequest(&store.Request{Code: code, ChatJID: jid, Kind: msg.ChatGroup, CreatedAt: 1}); err != nil {
+						return err
+					}
+				}
+				if err := tx.PutChat("telegram:42", msg.ChatDM, "Olga", 1); err != nil {
+					return err
+				}
+				if noted {
+					if err := tx.NoteApproval("ABCD-0002", "new", "telegram:43"); err != nil {
+						return err
+					}
+				}
+				return tx.NoteApproval("ABCD-0001", "old", "telegram:42")
+			})
+			before := must(s.LastMessageID(t.Context()))(t)
+			write(t, s, func(tx *store.Tx) error { return tx.MoveChat(chat, "telegram:-1001", 20) })
+			last := must(s.LastMessageID(t.Context()))(t)
+			if !noted {
+				if last != before {
+					t.Error("an operator is notified whose approval goes on")
+				}
+				return
+			}
+			m := must(s.Message(t.Context(), last))(t)
+			if m.ChatJID != "telegram:42" || m.Source != msg.SourceNotice || m.OutState != msg.OutQueued ||
+				!strings.Contains(m.Content, "Request ABCD-0001") || !strings.Contains(m.Content, "request ABCD-0002 of its present address is being approved into the group new") {
+				t.Errorf("the notice is %+v", m)
+			}
+		})
+	}
+}

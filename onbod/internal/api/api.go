@@ -45,6 +45,7 @@ func (a *API) Mount(r chi.Router) {
 		{http.MethodGet, onboardapi.Path, a.list},
 		{http.MethodPost, "/approve", a.approve},
 		{http.MethodPost, "/reject", a.reject},
+		{http.MethodPost, "/reopen", a.reopen},
 	} {
 		r.Method(e.method, e.path, limit(slots, e.answer))
 	}
@@ -106,6 +107,14 @@ func (a *API) reject(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return a.Onboarding.Reject(r.Context(), body)
+}
+
+func (a *API) reopen(r *http.Request) (any, error) {
+	body, err := httpx.Decode[onboarding.Reopening](r)
+	if err != nil {
+		return nil, err
+	}
+	return a.Onboarding.Reopen(r.Context(), body)
 }
 
 // request is a row on the wire. Times are unix ms. sender_name, title and sample are texts of

@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ import (
 // Commands returns the subcommands by name. connect makes the client of the running onbod.
 func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 	c := &verbs{cli.Daemon{Name: "onbod", Connect: connect}}
-	return map[string]cli.Func{"requests": c.requests, "approve": c.approve, "reject": c.reject}
+	return map[string]cli.Func{"requests": c.requests, "approve": c.approve, "reject": c.reject, "reopen": c.reopen}
 }
 
 type verbs struct{ cli.Daemon }
@@ -54,13 +55,23 @@ func (c *verbs) requests(ctx context.Context, args []string, out io.Writer) erro
 	for _, r := range answer.Requests {
 		cells := []string{r.Code, r.State, time.UnixMilli(r.CreatedAt).Format(time.DateTime), r.ChatJID, r.Title, r.Sender, r.SenderName, r.Folder, r.Sample}
 		for i := range cells {
-			if cells[i] = cli.PrintableLine(cells[i]); cells[i] == "" {
-				cells[i] = "-"
-			}
+			cells[i] = cell(cells[i])
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return w.Flush()
+}
+
+// maxCell is how much of a stranger's text a cell shows, in characters: one long title must not make the
+// table unreadable. The dashboard shows all of it.
+const maxCell = 40
+
+func cell(text string) string {
+	text = cli.PrintableLine(text)
+	if runes := []rune(text); len(runes) > maxCell {
+		return string(runes[:maxCell-1]) + "…"
+	}
+	return cmp.Or(text, "-")
 }
 
 func (c *verbs) approve(ctx context.Context, args []string, out io.Writer) error {
@@ -89,6 +100,18 @@ func (c *verbs) reject(ctx context.Context, args []string, out io.Writer) error 
 		return line.UsageError("which request?")
 	}
 	return c.decide(ctx, "/reject", onboarding.Rejection{Code: rest[0], Reason: strings.Join(rest[1:], " "), By: onboarding.LocalOperator}, out)
+}
+
+func (c *verbs) reopen(ctx context.Context, args []string, out io.Writer) error {
+	line := c.Line("reopen CODE", out)
+	rest, err := line.Read(args, 1)
+	if err != nil {
+		return err
+	}
+	if len(rest) == 0 {
+		return line.UsageError("which request?")
+	}
+	return c.decide(ctx, "/reopen", onboarding.Reopening{Code: rest[0], By: onboarding.LocalOperator}, out)
 }
 
 func (c *verbs) decide(ctx context.Context, path string, in any, out io.Writer) error {

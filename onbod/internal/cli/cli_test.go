@@ -42,6 +42,8 @@ func TestCommands_AskAndPrint(t *testing.T) {
 		"requests --state all":        {`{"requests":[]}`, "GET /v1/requests?state= ", "no requests"},
 		"approve ABCD-1234":           {`{"text":"Connected ` + "`Fam`" + ` to the new group fam."}`, `POST /approve {"code":"ABCD-1234","folder":"","by":"local:operator"}`, "Connected Fam to the new group fam.\n"},
 		"approve ABCD-1234 acme/eng":  {`{"text":"ok"}`, `POST /approve {"code":"ABCD-1234","folder":"acme/eng","by":"local:operator"}`, "ok"},
+		"reopen ABCD-1234":            {`{"text":"ok"}`, `POST /reopen {"code":"ABCD-1234","by":"local:operator"}`, "ok"},
+		"requests --state rejected":   {`{"requests":[{"code":"ABCD-1234","title":"` + strings.Repeat("é", 100) + `"}]}`, "GET /v1/requests?state=rejected ", "  " + strings.Repeat("é", 39) + "…  "},
 		"reject ABCD-1234":            {`{"text":"ok"}`, `POST /reject {"code":"ABCD-1234","reason":"","by":"local:operator"}`, "ok"},
 		"reject ABCD-1234 not a chat": {`{"text":"ok"}`, `POST /reject {"code":"ABCD-1234","reason":"not a chat","by":"local:operator"}`, "ok"},
 	} {
@@ -56,7 +58,7 @@ func TestCommands_Errors_AreReturned(t *testing.T) {
 	if _, _, err := run(t, "approve ABCD-1234", "request ABCD-1234 was approved by telegram:42", 409); apierr.KindOf(err) != apierr.Conflict {
 		t.Errorf("conflict: %v", err)
 	}
-	for _, line := range []string{"approve", "reject", "approve A b c", "requests now", "requests --stat x"} {
+	for _, line := range []string{"approve", "reject", "reopen", "reopen A b", "approve A b c", "requests now", "requests --stat x"} {
 		_, _, err := run(t, line, "", 200)
 		var exit *daemon.ExitError
 		if !errors.As(err, &exit) || exit.Code != daemon.ExitRefused {

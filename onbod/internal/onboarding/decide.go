@@ -10,6 +10,7 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
+	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -30,6 +31,12 @@ type Rejection struct {
 	Code   string `json:"code"`
 	Reason string `json:"reason"` // shown in the chat, may be ""
 	By     string `json:"by"`
+}
+
+// Reopening is an operator's wish to undo a rejection, or to decide on an expired request after all.
+type Reopening struct {
+	Code string `json:"code"`
+	By   string `json:"by"`
 }
 
 // Decided is how a request stands.
@@ -113,9 +120,56 @@ func (o *Onboarding) Reject(ctx context.Context, rej Rejection) (Decided, error)
 	return Decided{r.Code, store.RequestRejected, "", rej.By, text}, nil
 }
 
+// Reopen makes a rejected or expired request pending again, and says so in its chat. Its errors are those of
+// Approve.
+func (o *Onboarding) Reopen(ctx context.Context, re Reopening) (Decided, error) {
+	r, unlock, err := o.find(ctx, re.Code, re.By)
+	if err != nil {
+		return Decided{}, err
+	}
+	defer unlock()
+	other, err := o.st.PendingRequest(ctx, r.ChatJID)
+	switch {
+	case err != nil:
+		return Decided{}, err
+	case other != nil && other.Code == r.Code:
+		return Decided{}, apierr.New(apierr.Conflict, "request %s is pending", r.Code)
+	case other != nil:
+		return Decided{}, apierr.New(apierr.Conflict, "the chat has made another request, %s: decide on that", other.Code)
+	case r.State == store.RequestApproved:
+		return Decided{}, apierr.New(apierr.Conflict, "%s: to undo that, remove its routes, as with `routd routes rm`", decidedText(r))
+	}
+	now := o.now()
+	err = o.st.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.ReopenRequest(r.Code, now); err != nil {
+			return err
+		}
+		if err := tx.PutAudit(re.By, "reopen", r.Code+" "+r.ChatJID, now); err != nil {
+			return err
+		}
+		return o.notify(tx, r.ChatJID, r.ThreadID, reopenedNotice(r))
+	})
+	if err != nil {
+		return Decided{}, err
+	}
+	o.log.Info("request reopened", "chat", r.ChatJID, "user", re.By)
+	text := fmt.Sprintf("Request %s of %s is pending again. What was written there since it ended is not kept.", r.Code, chatName(r))
+	return Decided{Code: r.Code, State: store.RequestPending, Text: text}, nil
+}
+
 // open finds a pending request for an operator to decide. Until the caller calls unlock no other is
 // decided.
 func (o *Onboarding) open(ctx context.Context, code, by string) (r *store.Request, unlock func(), err error) {
+	r, unlock, err = o.find(ctx, code, by)
+	if err == nil && r.State != store.RequestPending {
+		unlock()
+		return nil, nil, apierr.New(apierr.Conflict, "%s%s", decidedText(r), undoText(r))
+	}
+	return r, unlock, err
+}
+
+// find is open for requests in any state.
+func (o *Onboarding) find(ctx context.Context, code, by string) (r *store.Request, unlock func(), err error) {
 	if !o.isOperator(by) {
 		return nil, nil, apierr.New(apierr.Forbidden, "%.80q is not an operator", by)
 	}
@@ -127,8 +181,6 @@ func (o *Onboarding) open(ctx context.Context, code, by string) (r *store.Reques
 	case err != nil:
 	case r == nil:
 		err = apierr.New(apierr.NotFound, "there is no request %.20q", strings.TrimSpace(code))
-	case r.State != store.RequestPending:
-		err = apierr.New(apierr.Conflict, "%s", decidedText(r))
 	}
 	if err != nil {
 		unlock()
@@ -226,10 +278,11 @@ func (o *Onboarding) finish(ctx context.Context, r *store.Request, done routeapi
 // approvedText says what a chat was connected to, and which chats share the group.
 func (o *Onboarding) approvedText(ctx context.Context, r *store.Request, done routeapi.Approved) (string, error) {
 	if done.Created {
-		return fmt.Sprintf("Connected %s to the new group %s.", chatName(r), r.Folder), nil
+		text, err := o.above(ctx, r.Folder)
+		return fmt.Sprintf("Connected %s to the new group %s.%s", chatName(r), r.Folder, text), err
 	}
 	text := fmt.Sprintf("Connected %s to the group %s, which is there already.", chatName(r), r.Folder)
-	var others []string
+	others := []string{"the group's web chat"} // each group has one, without a route
 	for _, expr := range done.Shared {
 		other, err := o.sharer(ctx, expr)
 		if err != nil {
@@ -239,30 +292,34 @@ func (o *Onboarding) approvedText(ctx context.Context, r *store.Request, done ro
 			others = append(others, other)
 		}
 	}
-	if len(others) == 0 {
-		return text + " It uses the files and sessions that are there.", nil
-	}
 	return text + " It shares files and sessions with " + strings.Join(others, ", ") + ".", nil
+}
+
+// above says which group a new one is below: an operator may have mistyped it.
+func (o *Onboarding) above(ctx context.Context, folder string) (string, error) {
+	parent := msg.Parent(folder)
+	if parent == "" {
+		return "", nil
+	}
+	group, err := o.st.Group(ctx, parent)
+	if err != nil || group == nil {
+		return fmt.Sprintf(" There is no group %s above it.", parent), err
+	}
+	return fmt.Sprintf(" It is below the group %s, whose chats reach it by @name.", parent), nil
 }
 
 // sharer describes whose messages a route leads to the group.
 func (o *Onboarding) sharer(ctx context.Context, expr string) (string, error) {
-	if expr == "" {
+	jid, all := match.ChatOf(expr)
+	switch {
+	case all:
 		return "all chats", nil
+	case jid == "":
+		return "messages that match " + quoted(expr), nil
 	}
-	for word := range strings.FieldsSeq(expr) {
-		jid, ok := strings.CutPrefix(word, "chat_jid=")
-		if !ok || strings.ContainsAny(jid, `*?[\`) {
-			continue
-		}
-		chat, err := o.st.Chat(ctx, jid)
-		if err != nil {
-			return "", err
-		}
-		if chat == nil || chat.Title == "" {
-			return quoted(jid), nil
-		}
-		return fmt.Sprintf("%s (%s)", quoted(chat.Title), quoted(jid)), nil
+	chat, err := o.st.Chat(ctx, jid)
+	if err != nil || chat == nil || chat.Title == "" {
+		return quoted(jid), err
 	}
-	return "messages that match " + quoted(expr), nil
+	return fmt.Sprintf("%s (%s)", quoted(chat.Title), quoted(jid)), nil
 }

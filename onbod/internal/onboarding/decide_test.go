@@ -33,12 +33,29 @@ func TestApprove_ConnectsGreetsAndAnswers(t *testing.T) {
 func TestApprove_ExistingGroup_NamesWhoSharesIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.routd.shared = []string{"chat_jid=telegram:42", "chat_jid=telegram:42 verb=reply", "platform=slack verb=mention", "", `chat_jid=telegram:\*`}
+	f.routd.shared = []string{"chat_jid=telegram:42", "chat_jid=telegram:42 verb=reply", "platform=slack verb=mention", "", `chat_jid=telegram:*`}
 	d := f.approve(f.ask(family).Code, "main")
-	want := "to the group main, which is there already. It shares files and sessions with `Olga` (`telegram:42`), " +
-		"messages that match `platform=slack verb=mention`, all chats, messages that match `chat_jid=telegram:\\*`."
+	want := "to the group main, which is there already. It shares files and sessions with the group's web chat, `Olga` (`telegram:42`), " +
+		"messages that match `platform=slack verb=mention`, all chats, messages that match `chat_jid=telegram:*`."
 	if !strings.HasSuffix(d.Text, want) {
 		t.Errorf("%q, want %q", d.Text, want)
+	}
+}
+
+func TestApprove_FolderBelowAnother_NamesThat(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.ok(f.st.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.PutGroup(&msg.Group{Folder: "acme", Config: []byte(`{}`)})
+		return err
+	}))
+	for folder, want := range map[string]string{
+		"acme/eng": " to the new group acme/eng. It is below the group acme, whose chats reach it by @name.",
+		"acne/eng": " to the new group acne/eng. There is no group acne above it.",
+	} {
+		if d := f.approve(f.ask("telegram:-"+strings.Map(func(r rune) rune { return '0' + r%10 }, folder)).Code, folder); !strings.HasSuffix(d.Text, want) {
+			t.Errorf("%q, want %q", d.Text, want)
+		}
 	}
 }
 
@@ -300,4 +317,58 @@ func TestSweep_OldDecidedRequests_Deleted(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	f.request(pending)
+}
+
+func TestReopen_RejectedOrExpired_PendingAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	code := f.ask(family).Code
+	_, err := f.Reject(t.Context(), Rejection{Code: code, By: operator})
+	f.ok(err)
+	if _, err := f.Approve(t.Context(), Approval{Code: code, By: operator}); err == nil || !strings.Contains(err.Error(), "`onbod reopen "+code+"`") {
+		t.Errorf("an approval says %v", err)
+	}
+	f.clock = f.clock.Add(200 * time.Hour) // longer than a request waits
+	d, err := f.Reopen(t.Context(), Reopening{Code: strings.ToLower(code), By: LocalOperator})
+	if err != nil || d.State != store.RequestPending || d.Code != code {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	f.sweepOnce()
+	f.wantNotices(family, "This chat is not", "Request "+code+" was rejected.", "Request "+code+" waits for an operator again.")
+	f.clock = f.clock.Add(169 * time.Hour)
+	f.sweepOnce()
+	if r := f.request(code); r.State != store.RequestExpired {
+		t.Errorf("stored: %+v", r)
+	}
+	_, err = f.Reopen(t.Context(), Reopening{Code: code, By: operator})
+	f.ok(err)
+	f.approve(code, "fam")
+	if r := f.request(code); r.State != store.RequestApproved || r.Reason != "" {
+		t.Errorf("stored: %+v", r)
+	}
+}
+
+func TestReopen_NotPossible_SaysWhy(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	pending, rejected, approved := f.ask("telegram:8").Code, f.ask(family).Code, f.ask("telegram:9").Code
+	_, err := f.Reject(t.Context(), Rejection{Code: rejected, By: operator})
+	f.ok(err)
+	f.approve(approved, "")
+	f.clock = f.clock.Add(25 * time.Hour)
+	again := f.ask(family).Code
+	for _, tc := range []struct {
+		code, by, want string
+		kind           apierr.Kind
+	}{
+		{pending, operator, "is pending", apierr.Conflict},
+		{rejected, operator, "has made another request, " + again, apierr.Conflict},
+		{approved, operator, "remove its routes", apierr.Conflict},
+		{"NONE-0000", operator, "there is no request", apierr.NotFound},
+		{rejected, ada, "is not an operator", apierr.Forbidden},
+	} {
+		if _, err := f.Reopen(t.Context(), Reopening{Code: tc.code, By: tc.by}); apierr.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s by %s: %v, want %q", tc.code, tc.by, err, tc.want)
+		}
+	}
 }

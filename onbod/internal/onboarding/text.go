@@ -89,6 +89,18 @@ func rejectedNotice(r *store.Request, reason string) string {
 	return text
 }
 
+func reopenedNotice(r *store.Request) string {
+	return fmt.Sprintf("Request %s waits for an operator again.", r.Code)
+}
+
+// undoText says how an operator can still decide on a request that was rejected, "" for others.
+func undoText(r *store.Request) string {
+	if r.State != store.RequestRejected {
+		return ""
+	}
+	return fmt.Sprintf("; to undo that, run `onbod reopen %s` on the server, then approve it", r.Code)
+}
+
 func expiredNotice(r *store.Request) string {
 	return fmt.Sprintf("Request %s has expired, since no operator decided on it. Write again to make a new one.", r.Code)
 }
