@@ -130,8 +130,9 @@ func (c *AgentConfig) users(data string, log *slog.Logger) (*agentuser.Users, er
 	return agentuser.New(data, u, log), nil
 }
 
-// runtimes returns every runtime. data is the absolute path of the data folder.
-func (c *AgentConfig) runtimes(data string, environ []string) (map[groupconfig.Runtime]runtime.Runtime, error) {
+// runtimes returns every runtime. data is the absolute path of the data folder, tools the
+// address of the tools' listener, host:port.
+func (c *AgentConfig) runtimes(data, tools string, environ []string) (map[groupconfig.Runtime]runtime.Runtime, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func (c *AgentConfig) runtimes(data string, environ []string) (map[groupconfig.R
 	readable := append(slices.Clone(c.AgentReadable), filepath.Dir(self))
 	return map[groupconfig.Runtime]runtime.Runtime{
 		groupconfig.Process: runtime.Process{Temp: temp, Readable: readable},
-		groupconfig.Bwrap:   runtime.Sandbox{Temp: temp, Data: data, Readable: readable, Network: runtime.Network(c.AgentNetwork)},
+		groupconfig.Bwrap:   runtime.Sandbox{Temp: temp, Data: data, Readable: readable, Network: runtime.Network(c.AgentNetwork), Forward: tools},
 		groupconfig.Docker: runtime.Docker{
 			Client: c.AgentDocker, Environ: environ, Instance: runtime.InstanceOf(data), Network: c.AgentNetwork,
 		},

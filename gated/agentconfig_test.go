@@ -91,7 +91,7 @@ func TestRuntimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := cfg.runtimes("/srv/data", []string{"PATH=/bin"})
+	got, err := cfg.runtimes("/srv/data", "127.0.0.1:8084", []string{"PATH=/bin"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestRuntimes(t *testing.T) {
 	readable := []string{"/opt/a", filepath.Dir(self)}
 	want := map[groupconfig.Runtime]runtime.Runtime{
 		groupconfig.Process: runtime.Process{Temp: "/srv/data/run/tmp", Readable: readable},
-		groupconfig.Bwrap:   runtime.Sandbox{Temp: "/srv/data/run/tmp", Data: "/srv/data", Readable: readable, Network: "agents"},
+		groupconfig.Bwrap:   runtime.Sandbox{Temp: "/srv/data/run/tmp", Data: "/srv/data", Readable: readable, Network: "agents", Forward: "127.0.0.1:8084"},
 		groupconfig.Docker: runtime.Docker{
 			Client: "podman", Environ: []string{"PATH=/bin"}, Instance: runtime.InstanceOf("/srv/data"), Network: "agents",
 		},

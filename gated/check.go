@@ -28,7 +28,7 @@ func check(ctx context.Context, out io.Writer) error {
 	_, secretErr := cfg.Secret()
 	defaults, defaultsErr := cfg.groupDefaults()
 	root, rootErr := filepath.Abs(cfg.Data)
-	runtimes, runtimesErr := cfg.runtimes(root, environ())
+	runtimes, runtimesErr := cfg.runtimes(root, forward(string(cfg.MCPAddr)), environ())
 	users, usersErr := cfg.users(root, slog.New(slog.DiscardHandler))
 	err = errors.Join(secretErr, defaultsErr, rootErr, runtimesErr, usersErr)
 	if err == nil {
@@ -38,7 +38,7 @@ func check(ctx context.Context, out io.Writer) error {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
 	agent := groupconfig.Config{}.Over(defaults).Agent
-	_, err = fmt.Fprintf(out, "agents run as %s: %s\nuser of the agents: %s\n", agent.Runtime, cmp.Or(agent.Command, agent.Image), users.Describe())
+	_, err = fmt.Fprintf(out, "agents run as %s: %s\nuser of the agents: %s\n%s\n", agent.Runtime, cmp.Or(agent.Command, agent.Image), users.Describe(), cfg.describeTools())
 	if err != nil {
 		return err
 	}

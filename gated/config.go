@@ -19,6 +19,9 @@ type Config struct {
 	config.Base
 	Addr config.Addr `env:"GATED_ADDR" envDefault:"127.0.0.1:8080" doc:"where it listens"`
 
+	MCPAddr config.Addr `env:"GATED_MCP_ADDR" envDefault:"127.0.0.1:8084" doc:"where it serves the tools of agents, at /mcp"`
+	MCPURL  config.URL  `env:"AGENT_MCP_URL" doc:"where agents reach the tools, as in http://172.17.0.1:8084/mcp; default: GATED_MCP_ADDR"`
+
 	RoutdAddr config.Addr `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens, for ROUTD_URL"`
 	RoutdURL  config.URL  `env:"ROUTD_URL" doc:"where routd is called; default: ROUTD_ADDR"`
 	OnbodAddr config.Addr `env:"ONBOD_ADDR" envDefault:"127.0.0.1:8082" doc:"where onbod listens, for ONBOD_URL"`

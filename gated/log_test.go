@@ -127,7 +127,7 @@ func startGated(t *testing.T, log *syncBuffer, env ...string) *gated {
 		t.Fatal(err)
 	}
 	cfg, err := config.Load[Config](append(env, "ARIZUKO_DATA="+data, "ARIZUKO_SECRET=0123456789abcdef",
-		"GATED_ADDR=127.0.0.1:0", "ROUTD_URL="+routd.URL, "POLL_INTERVAL=20ms", "AGENT_COMMAND="+answering))
+		"GATED_ADDR=127.0.0.1:0", "GATED_MCP_ADDR=127.0.0.1:0", "ROUTD_URL="+routd.URL, "POLL_INTERVAL=20ms", "AGENT_COMMAND="+answering))
 	if err != nil {
 		t.Fatal(err)
 	}

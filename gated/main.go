@@ -81,6 +81,9 @@ type gated struct {
 	retention  *retention.Job
 	checkpoint *store.Checkpointer
 	problems   *problems
+
+	tools       toolServer
+	toolsFailed chan error
 }
 
 // start opens everything; the caller calls run.
@@ -103,7 +106,7 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
 	p.Metrics.MustRegister(ended)
 	g := &gated{
 		Process: p, cfg: cfg, defaults: defaults,
-		problems: &problems{ready: p.Ready, heartbeat: p.Heartbeat},
+		problems: &problems{ready: p.Ready, heartbeat: p.Heartbeat}, toolsFailed: make(chan error, 1),
 	}
 	if err := g.open(ctx, secrets); err != nil {
 		p.Close()
@@ -121,7 +124,10 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if g.runtimes, err = g.cfg.runtimes(root, environ()); err != nil {
+	if g.tools, err = g.listenForTools(); err != nil {
+		return err
+	}
+	if g.runtimes, err = g.cfg.runtimes(root, forward(g.tools.Addr()), environ()); err != nil {
 		return err
 	}
 	if g.users, err = g.cfg.users(root, g.Log); err != nil {
@@ -132,7 +138,10 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: g.users,
 		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
 		Redact: config.NewRedactor(append(secrets, g.Secret)...).String, Report: g.problems.ofAgents,
+		Tools: g.tools.tokens, ToolsURL: g.cfg.toolsURLs(g.tools.Addr()),
 	}, g.Store, g.Log, g.Metrics)
+	g.tools.services.Runs = g.agents
+	g.serveTools()
 	daemons, err := g.cfg.daemonURLs()
 	if err != nil {
 		return err
@@ -157,7 +166,7 @@ func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(s
 
 func (g *gated) run(ctx context.Context) error {
 	closer := &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log}
-	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.retention.Run, g.checkpoints, g.tryAgents)
+	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.retention.Run, g.checkpoints, g.tryAgents, g.watchTools)
 }
 
 // checkpoints copies the write-ahead log back once a second, so that no

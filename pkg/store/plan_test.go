@@ -221,6 +221,7 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, parkedPlans())
 	maps.Copy(all, pollPlans())
 	maps.Copy(all, metricPlans())
+	maps.Copy(all, toolPlans())
 	return all
 }
 

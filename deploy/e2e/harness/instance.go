@@ -65,6 +65,7 @@ func NewIn(parent, bin string) (*Instance, error) {
 		bin: bin, processes: map[string]*Process{},
 	}
 	i.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + data, "TZ=UTC", "ARIZUKO_DATA=" + data}
+	i.Env = append(i.Env, "GATED_MCP_ADDR="+i.Host+":8084")
 	for name, port := range ports {
 		i.Env = append(i.Env, strings.ToUpper(name)+"_ADDR="+i.Host+":"+port)
 	}

@@ -34,6 +34,7 @@ type leftovers struct {
 
 // finalize stores what becomes of the run's unanswered turns.
 func (r *run) finalize(exit runtime.Exit) {
+	r.access.Close()
 	failpoint.At(failpoint.Exited)
 	if exit.Err != nil {
 		r.m.log.Error("run failed", "run", r.row.ID, "folder", r.row.Folder, "runtime", r.row.Runtime,

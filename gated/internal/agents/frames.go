@@ -176,6 +176,7 @@ func (r *run) done(t *msg.Turn) {
 		return
 	}
 	r.unanswered = slices.Delete(r.unanswered, i, i+1)
+	r.setTurnAtWork()
 	r.last, r.answered = t, true
 	r.m.meter.answered(r.row.Runtime, t, r.m.cfg.Now())
 	if r.stopping && len(r.unanswered) == 0 {

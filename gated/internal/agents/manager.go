@@ -18,6 +18,7 @@ import (
 	"arizuko/gated/internal/groupdir"
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/tools"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -67,14 +68,16 @@ type Config struct {
 	Logs      string           // the folder of run logs
 	Users     *agentuser.Users // nil: a user for each group if gated is root
 	MaxAgents int
-	Attempts  int                       // per turn
-	Backoff   func(n int) time.Duration // nil: 5 s, 30 s, 2 min
-	Machine   func(n int) time.Duration // delay after the n-th failure of the machine; nil: 5 s, 30 s
-	Report    func(problems []string)   // receives, at each change, what keeps agents from answering; nil for none
-	Probe     time.Duration             // how often a failing group tries a turn; 0: a minute
-	Graces    Graces                    // none: 3 s, 1 s, 2 s
-	Location  *time.Location            // of times in prompts
-	Redact    func(string) string       // hides secrets; nil hides none
+	Attempts  int                              // per turn
+	Backoff   func(n int) time.Duration        // nil: 5 s, 30 s, 2 min
+	Machine   func(n int) time.Duration        // delay after the n-th failure of the machine; nil: 5 s, 30 s
+	Report    func(problems []string)          // receives, at each change, what keeps agents from answering; nil for none
+	Probe     time.Duration                    // how often a failing group tries a turn; 0: a minute
+	Graces    Graces                           // none: 3 s, 1 s, 2 s
+	Location  *time.Location                   // of times in prompts
+	Redact    func(string) string              // hides secrets; nil hides none
+	Tools     *tools.Tokens                    // gives runs their access to the tools; nil: none
+	ToolsURL  func(groupconfig.Runtime) string // where a runtime's agents reach the tools, "" if they cannot
 	Now       func() time.Time
 }
 

@@ -13,8 +13,10 @@ import (
 	"arizuko/gated/internal/briefing"
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/tools"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -67,6 +69,7 @@ type run struct {
 	aborted       bool // it was interrupted: nothing counts as a failure now
 	shuttingDown  bool // gated is stopping: likewise
 	deadline      *time.Timer
+	access        *tools.Access // to the tools, nil for none
 }
 
 func newRun(m *Manager, row msg.Run, setup setup) *run {
@@ -85,6 +88,10 @@ func (r *run) control(c control) { notify(r.ctl[c]) }
 func (r *run) serve(turn *msg.Turn) {
 	r.deadline = time.NewTimer(r.timeout())
 	defer r.deadline.Stop()
+	if url := r.m.toolsURL(r.row.Runtime); url != "" {
+		r.access = r.m.cfg.Tools.Issue(r.row, r.setup.redact)
+		defer r.access.Close()
+	}
 	if err := r.launch(); err != nil {
 		r.finalize(runtime.Exit{Err: err})
 		return
@@ -221,6 +228,7 @@ func (r *run) abort() {
 		return
 	}
 	r.aborted = true
+	r.access.Close()
 	r.send(agentproto.Interrupt{})
 	r.stop(r.m.cfg.Graces.Fail)
 }
@@ -238,6 +246,7 @@ func (r *run) fail(f failure) {
 	}
 	f.problem, f.kind = r.problem(f.problem), cmp.Or(f.kind, msg.ErrorSession)
 	r.failure = f
+	r.access.Close()
 	go r.proc.Stop(r.m.cfg.Graces.Fail)
 	r.takeNoMore()
 }
@@ -338,6 +347,7 @@ func (r *run) guard(t *msg.Turn, handle func()) {
 
 // costTurn fails a turn whose handling has panicked, and stops the run.
 func (r *run) costTurn(t *msg.Turn, problem error) {
+	r.access.Close()
 	r.m.failPanicked(t.ID, problem)
 	r.stop(r.m.cfg.Graces.Fail)
 }
@@ -389,6 +399,8 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	if r.unanswered = append(r.unanswered, t); len(r.unanswered) == 1 {
 		r.deadline.Reset(r.timeout())
 	}
+	r.access.Begin(t.ID, r.shown.assistant)
+	r.setTurnAtWork()
 	r.logPrompt(t, len(p.text))
 	r.m.meter.began(r.row.Runtime, t, r.m.cfg.Now())
 	id := strconv.FormatInt(t.ID, 10)
@@ -404,7 +416,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	r.send(agentproto.Start{
 		TurnID: id, Prompt: p.text, SessionID: p.session, GroupFolder: t.Folder, ChatJID: t.ChatJID,
 		Topic: t.Topic, ThreadID: t.ThreadID, EngageTopic: t.Place, Surface: t.Surface, Ceiling: t.Ceiling,
-		System: r.systemText(t),
+		MCP: r.mcp(), System: r.systemText(t),
 	})
 }
 
@@ -413,6 +425,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 func (r *run) systemText(t *msg.Turn) string {
 	return briefing.Text(briefing.Input{
 		Assistant: r.shown.assistant, Names: r.m.cfg.Names, ChatJID: t.ChatJID, Surface: t.Surface, Ceiling: t.Ceiling,
+		Tools: r.access.Tools(),
 	})
 }
 
@@ -428,4 +441,29 @@ func (r *run) send(in agentproto.Input) {
 	default:
 		r.fail(failure{problem: "cannot write to the agent: " + err.Error()})
 	}
+}
+
+// toolsURL is where agents of a runtime reach the tools, "" if they cannot.
+func (m *Manager) toolsURL(runtime string) string {
+	if m.cfg.Tools == nil || m.cfg.ToolsURL == nil {
+		return ""
+	}
+	return m.cfg.ToolsURL(groupconfig.Runtime(runtime))
+}
+
+// mcp is the run's access to the tools, nil for none.
+func (r *run) mcp() *agentproto.MCP {
+	if r.access == nil {
+		return nil
+	}
+	return &agentproto.MCP{URL: r.m.toolsURL(r.row.Runtime), Token: r.access.Token()}
+}
+
+// setTurnAtWork tells the tools on which turn the agent works now.
+func (r *run) setTurnAtWork() {
+	var oldest int64
+	if len(r.unanswered) > 0 {
+		oldest = r.unanswered[0].ID
+	}
+	r.access.SetTurn(oldest)
 }

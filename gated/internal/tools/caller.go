@@ -1,0 +1,151 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// Caller is the run that calls, with the turn it works on. Identity, authority, depth
+// and defaults of a call come from here.
+type Caller struct {
+	Services *Services
+	Tool     string // the tool's name
+	RunID    int64
+	// Of the turn at work: its group, and where its answer goes.
+	TurnID   int64
+	Folder   string
+	ChatJID  string
+	Topic    string // decides the session
+	ThreadID string
+	Place    string // the key of engagement, and the topic of outbound rows
+	Depth    int    // delegations above the turn
+	RootTurn int64  // the turn that the limit of delegations counts against
+	// AssistantName is the name on the run's messages.
+	AssistantName string
+	// Redact hides the run's secrets in a text.
+	Redact func(string) string
+
+	access *Access
+}
+
+// Refusal is an error that the model can act on: its text says what to do.
+type Refusal struct{ text string }
+
+func (r *Refusal) Error() string { return r.text }
+
+func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+
+// Errors about the turn of a call.
+var (
+	errNoTurn = &Refusal{"no message is being answered now: tools work only while a turn is open, so wait for the next message"}
+	errEnded  = &Refusal{"the turn of this call was cancelled or has ended: stop working on it"}
+)
+
+// caller returns who makes a call that begins now.
+func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller, error) {
+	id, assistant := a.atWork()
+	if id == 0 {
+		return nil, errNoTurn
+	}
+	t, err := s.Store.Turn(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !a.serves(t) {
+		return nil, errEnded
+	}
+	return &Caller{
+		Services: s, Tool: tool, RunID: a.run.ID, TurnID: t.ID, Folder: t.Folder, ChatJID: t.ChatJID, Topic: t.Topic, ThreadID: t.ThreadID,
+		Place: t.Place, Depth: t.Depth, RootTurn: t.Root(), AssistantName: assistant, Redact: a.redact, access: a,
+	}, nil
+}
+
+// serves reports whether a turn, as it is stored, is open and the run's.
+func (a *Access) serves(t *msg.Turn) bool {
+	return t != nil && t.State == msg.TurnRunning && t.RunID == a.run.ID && msg.Within(t.Folder, a.run.Folder) && a.ctx.Err() == nil
+}
+
+// turn reads the caller's turn in a transaction. It returns a refusal if the turn is not
+// open any more, or the run has ended.
+func (c *Caller) turn(tx *store.Tx) (*msg.Turn, error) {
+	t, err := tx.Turn(context.Background(), c.TurnID)
+	if err != nil {
+		return nil, err
+	}
+	if !c.access.serves(t) {
+		return nil, errEnded
+	}
+	return t, nil
+}
+
+// Reaches reports whether a folder is the caller's own or below it.
+func (c *Caller) Reaches(folder string) bool { return msg.Within(folder, c.Folder) }
+
+// CheckFolder returns a refusal unless folder is a valid name within the caller's reach.
+func (c *Caller) CheckFolder(folder string) error {
+	if err := msg.ValidFolder(folder); err != nil {
+		return refuse("%v: give the full name of a group, such as %s", err, c.Folder)
+	}
+	if !c.Reaches(folder) {
+		return refuse("group %s is out of reach: you reach %s and the groups below it", folder, c.Folder)
+	}
+	return nil
+}
+
+// CheckChat returns a refusal unless a chat is the caller's, or is answered by a group
+// within its reach.
+func (c *Caller) CheckChat(ctx context.Context, r store.Reader, jid string) error {
+	if jid == c.ChatJID || c.Reaches(msg.AddressedFolder(jid)) {
+		return nil
+	}
+	home, err := r.LastHome(ctx, jid)
+	if err != nil {
+		return err
+	}
+	if !c.Reaches(home) {
+		return refuse("chat %.100q is out of reach: you reach the chats that %s and the groups below it answer, such as this one, %s", jid, c.Folder, c.ChatJID)
+	}
+	return nil
+}
+
+// CheckMessage returns a message, or a refusal unless it is in the caller's chat, was
+// routed to a group within its reach, or is an answer of one.
+func (c *Caller) CheckMessage(ctx context.Context, r store.Reader, id int64) (*msg.Message, error) {
+	m, err := r.Message(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil && (m.ChatJID == c.ChatJID || c.Reaches(m.RoutedTo)) {
+		return m, nil
+	}
+	if m != nil && m.TurnID != 0 {
+		t, err := r.Turn(ctx, m.TurnID)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil && c.Reaches(t.Folder) {
+			return m, nil
+		}
+	}
+	// The same words for both: whether other groups have a message of that id is not said.
+	return nil, refuse("no message %d is in reach: take an id from the prompt, or from search_messages", id)
+}
+
+// explain returns what the model reads of an error: a refusal's own text, else that the
+// tool has failed.
+func explain(err error) (text string, refused bool) {
+	var refusal *Refusal
+	switch {
+	case errors.As(err, &refusal):
+		return refusal.text, true
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "the call took too long and was ended: try again later, once", false
+	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrClosed), errors.Is(err, store.ErrReadOnly):
+		return "the database is not available right now: try again later, once", false
+	}
+	return "the tool failed inside arizuko, whose log has the reason: go on without it", false
+}

@@ -1,0 +1,24 @@
+// Package tools serves the tools of agents over MCP.
+//
+// # How to add a tool
+//
+// A tool is one file, named after it: its input and output structs, whose fields have
+// `json` and `jsonschema` tags (the latter is the description that the model reads), a
+// function that returns its [Tool] by [define], and its handler. Add the function to
+// [Registry], and run `go test ./gated/internal/tools -update` for docs/tools.md.
+//
+//   - A handler takes who calls and for what from the [Caller], never from the
+//     arguments. What an argument names must be within the caller's reach:
+//     [Caller.CheckFolder], [Caller.CheckChat] and [Caller.CheckMessage] return the
+//     refusal. List such arguments in Tool.Foreign, so that a test requires the refusal.
+//   - An acting tool writes in [once]: its effect and its result are one transaction, and
+//     a retried turn that repeats the call gets the result of the first. What has to
+//     happen outside of the transaction comes before it, and must be harmless if it is
+//     repeated.
+//   - [refuse] is an error that the model can act on: it says what to do instead. Any
+//     other error is logged, and the model reads that the tool has failed.
+//   - Each text, number and list of the input has bounds: see Bounds.
+//   - Tool.Example is a set of arguments that works in the fixture of the tests.
+//
+// What a tool needs besides the store is a field of [Services], which main sets.
+package tools

@@ -1,0 +1,14 @@
+package tools
+
+import (
+	"strconv"
+	"strings"
+)
+
+// fill puts the ids of the fixture into the arguments of an example.
+func (f *fixture) fill(arguments string) string {
+	return strings.NewReplacer(
+		"OWN_MESSAGE", strconv.FormatInt(f.own.ID, 10), "FOREIGN_MESSAGE", strconv.FormatInt(f.foreign.ID, 10),
+		"OWN_CHAT", chat, "FOREIGN_CHAT", foreignChat,
+	).Replace(arguments)
+}

@@ -1,0 +1,227 @@
+package tools
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+const (
+	folder      = "acme"
+	chat        = "telegram:-1"
+	foreignChat = "telegram:-2" // answered by the group other
+)
+
+// fixture is a server on a database with two groups, acme and other, of which acme has a
+// run with an open turn. In the JSON of a tool's examples OWN_MESSAGE is the id of the
+// turn's message, and FOREIGN_MESSAGE that of one in the other group's chat.
+type fixture struct {
+	t        *testing.T
+	st       *store.Store
+	tokens   *Tokens
+	services *Services
+	server   *httptest.Server
+	metrics  *prometheus.Registry
+	log      *buffer
+
+	access       *Access
+	turn         *msg.Turn
+	own, foreign *msg.Message
+	mu           sync.Mutex
+	drained      []int64
+	clock        time.Time
+}
+
+func newFixture(t *testing.T, tools ...Tool) *fixture {
+	t.Helper()
+	f := &fixture{t: t, st: storetest.Open(t), tokens: &Tokens{}, metrics: prometheus.NewRegistry(), log: &buffer{}, clock: time.UnixMilli(1_700_000_000_000)}
+	f.services = &Services{Store: f.st, Runs: f, Now: func() time.Time { return f.clock }}
+	if tools == nil {
+		tools = Registry()
+	}
+	f.server = httptest.NewServer(newHandler(f.tokens, f.services, slog.New(slog.NewTextHandler(f.log, nil)), f.metrics, tools))
+	t.Cleanup(f.server.Close)
+	f.own, f.turn, f.access = f.startRun(folder, chat, "who deploys?")
+	var other *Access
+	f.foreign, _, other = f.startRun("other", foreignChat, "a secret of others")
+	other.Close()
+	return f
+}
+
+// Drain implements Runs.
+func (f *fixture) Drain(runID int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drained = append(f.drained, runID)
+}
+
+// startRun stores a message for a group and gives its turn to a new run.
+func (f *fixture) startRun(folder, chat, text string) (*msg.Message, *msg.Turn, *Access) {
+	f.t.Helper()
+	m := f.ask(folder, chat, text)
+	turn, err := f.st.Turn(f.t.Context(), m.TurnID)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	run := msg.Run{Folder: folder, ChatJID: chat, Runtime: "process", StartedAt: 1}
+	f.write(func(tx *store.Tx) error { return tx.StartRun(&run, turn.ID) })
+	access := f.tokens.Issue(run, strings.NewReplacer("hunter2", "[redacted]").Replace)
+	f.t.Cleanup(access.Close)
+	access.Begin(turn.ID, "ari")
+	access.SetTurn(turn.ID)
+	return m, turn, access
+}
+
+// ask stores a message of a chat, decided for a group with a turn of its own.
+func (f *fixture) ask(folder, chat, text string) *msg.Message {
+	f.t.Helper()
+	m := &msg.Message{ChatJID: chat, Direction: msg.In, Content: text, Sender: "telegram:7", SenderName: "Bob", Timestamp: 1, ReceivedAt: 2, Source: "telegram"}
+	f.write(func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(m); err != nil {
+			return err
+		}
+		t := &msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: chat, TriggerMessageID: m.ID, Surface: "telegram-group", Ceiling: 1000, CreatedAt: 1}
+		if _, err := tx.PutTurn(t, 5); err != nil {
+			return err
+		}
+		m.TurnID = t.ID
+		return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: t.ID}, 3)
+	})
+	return m
+}
+
+func (f *fixture) write(fn func(*store.Tx) error) {
+	f.t.Helper()
+	if err := f.st.Write(f.t.Context(), fn); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// client connects with a token.
+func (f *fixture) client(token string) (*mcp.ClientSession, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(f.t.Context(), &mcp.StreamableClientTransport{
+		Endpoint: f.server.URL + Path, HTTPClient: &http.Client{Transport: bearer(token)}, DisableStandaloneSSE: true, MaxRetries: -1,
+	}, nil)
+	if err == nil {
+		f.t.Cleanup(func() { _ = session.Close() })
+	}
+	return session, err
+}
+
+// call calls a tool of the run with arguments in JSON, and returns the result's text.
+func (f *fixture) call(tool, arguments string) (text string, isError bool) {
+	f.t.Helper()
+	return f.callAs(f.access, tool, arguments)
+}
+
+func (f *fixture) callAs(access *Access, tool, arguments string) (text string, isError bool) {
+	f.t.Helper()
+	session, err := f.client(access.Token())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	result, err := session.CallTool(f.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: rawJSON(f.fill(arguments))})
+	if err != nil {
+		f.t.Fatalf("%s %s: %v", tool, arguments, err)
+	}
+	return textOf(result), result.IsError
+}
+
+// works calls a tool that must succeed.
+func (f *fixture) works(tool, arguments string) string {
+	f.t.Helper()
+	text, isError := f.call(tool, arguments)
+	if isError {
+		f.t.Fatalf("%s %s: %s", tool, arguments, text)
+	}
+	return text
+}
+
+// refused calls a tool that must refuse with a text.
+func (f *fixture) refused(tool, arguments, want string) {
+	f.t.Helper()
+	if text, isError := f.call(tool, arguments); !isError || !strings.Contains(text, want) {
+		f.t.Errorf("%s %s: %v %q, want a refusal with %q", tool, arguments, isError, text, want)
+	}
+}
+
+// outbound returns the messages that a turn has sent.
+func (f *fixture) outbound() []*msg.Message {
+	f.t.Helper()
+	sent, err := f.st.TurnReplies(f.t.Context(), f.turn.ID)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return sent
+}
+
+// caller is who calls, for tests below the server.
+func (f *fixture) caller(tool string) *Caller {
+	f.t.Helper()
+	c, err := f.services.caller(f.t.Context(), f.access, tool)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return c
+}
+
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if b != "" {
+		r.Header.Set("Authorization", "Bearer "+string(b))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+type rawJSON string
+
+func (j rawJSON) MarshalJSON() ([]byte, error) { return []byte(j), nil }
+
+func textOf(result *mcp.CallToolResult) string {
+	var all []string
+	for _, c := range result.Content {
+		if text, ok := c.(*mcp.TextContent); ok {
+			all = append(all, text.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// buffer is a bytes.Buffer for several goroutines.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// cancelTurn does what a /stop does.
+func (f *fixture) cancelTurn() {
+	f.t.Helper()
+	f.write(func(tx *store.Tx) error { return tx.CancelTurn(f.turn.ID, msg.ReasonCancelled, 9) })
+}

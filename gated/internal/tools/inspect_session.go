@@ -1,0 +1,57 @@
+package tools
+
+import (
+	"context"
+	"math"
+)
+
+const (
+	defaultRecent = 10
+	maxRecent     = 100
+)
+
+type inspectSessionIn struct {
+	Topic string `json:"topic,omitempty" jsonschema:"the topic of your group; left out: the default topic"`
+	Limit *int   `json:"limit,omitempty" jsonschema:"how many runs to list, from 1 to 100; left out: 10"`
+}
+
+type inspectSessionOut struct {
+	Folder    string      `json:"folder" jsonschema:"your group"`
+	Topic     string      `json:"topic" jsonschema:"the topic"`
+	SessionID string      `json:"session_id" jsonschema:"the session that the next message continues; empty: it begins a new one"`
+	Recent    []recentRun `json:"recent" jsonschema:"runs of the topic, newest first"`
+}
+
+type recentRun struct {
+	StartedAt    int64  `json:"started_at" jsonschema:"unix milliseconds"`
+	EndedAt      int64  `json:"ended_at" jsonschema:"unix milliseconds; 0: it has not ended"`
+	SessionID    string `json:"session_id" jsonschema:"its session"`
+	Result       string `json:"result" jsonschema:"how it ended"`
+	Error        string `json:"error" jsonschema:"what went wrong"`
+	MessageCount int    `json:"message_count" jsonschema:"how many turns it answered"`
+}
+
+func inspectSession() Tool {
+	return define(Tool{
+		Name: "inspect_session", Title: "Inspect a session", Kind: Reads,
+		Description: "Shows which session a topic of your group is in, and its last runs with their errors. Use it to find out why a conversation was lost or an earlier answer failed.",
+		Bounds:      map[string]Bound{"topic": Text(0, maxTopic), "limit": Clamped()},
+		Example:     `{}`,
+	}, func(ctx context.Context, c *Caller, in inspectSessionIn) (out inspectSessionOut, err error) {
+		limit := defaultRecent
+		if in.Limit != nil {
+			limit = min(max(*in.Limit, 1), maxRecent)
+		}
+		out = inspectSessionOut{Folder: c.Folder, Topic: in.Topic, Recent: []recentRun{}}
+		r := c.Services.Store
+		if out.SessionID, err = r.Session(ctx, c.Folder, in.Topic); err != nil {
+			return out, err
+		}
+		past, err := r.PastSessions(ctx, c.Folder, in.Topic, math.MaxInt64, limit)
+		for _, p := range past {
+			p.Error = c.Redact(p.Error)
+			out.Recent = append(out.Recent, recentRun(p))
+		}
+		return out, err
+	})
+}

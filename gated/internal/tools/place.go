@@ -1,0 +1,43 @@
+package tools
+
+import (
+	"context"
+	"strings"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// placeOf returns the thread and the place of a topic of the caller's chat: "#name", a
+// thread, or a fork such as "<thread>#fix". It returns a refusal for what is neither.
+func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thread, place string, err error) {
+	if topic == c.Topic || topic == c.Place {
+		return c.ThreadID, c.Place, nil
+	}
+	base, _, named := strings.Cut(topic, msg.TopicSigil)
+	if named && !msg.ValidTopic(topic[len(base):]) {
+		return "", "", refuse("topic %.80q is not valid: write # and a name of letters, digits, - and _, such as #deploy", topic)
+	}
+	if base != "" {
+		known, err := c.isThread(ctx, r, base)
+		if err != nil {
+			return "", "", err
+		}
+		if !known {
+			return "", "", refuse("this chat has no thread %.80q: leave topic out, or name a topic such as #deploy", base)
+		}
+		return base, topic, nil
+	}
+	if thread, err = r.ThreadOfTopic(ctx, c.ChatJID, topic); err != nil {
+		return "", "", err
+	}
+	return thread, msg.Place(thread, topic), nil
+}
+
+// isThread reports whether the caller's chat has a thread.
+func (c *Caller) isThread(ctx context.Context, r store.Reader, thread string) (bool, error) {
+	if thread == c.ThreadID {
+		return true, nil
+	}
+	return r.HasThread(ctx, c.ChatJID, thread)
+}

@@ -1,0 +1,132 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Tool is an entry of the registry.
+type Tool struct {
+	Name        string
+	Title       string
+	Description string // what it does and when to use it, for the model
+	Kind        Kind
+	// Bounds are limits of the input's fields, by name. Fields of a list's entries are
+	// named as in "options[]".
+	Bounds map[string]Bound
+	// Example are arguments that work; Foreign are arguments that name what another group
+	// has, and must be refused. Tests call the tool with them, see fixture_test.go.
+	Example string
+	Foreign []string
+
+	input, output *jsonschema.Schema
+	add           func(*mcp.Server, *mcp.Tool)
+}
+
+// Kind is what a tool does to the world.
+type Kind struct {
+	ReadOnly    bool // it changes nothing
+	Destructive bool // it may remove what a user or an agent made
+	Idempotent  bool // a repetition changes nothing more
+}
+
+// Kinds of tools.
+var (
+	Reads   = Kind{ReadOnly: true, Idempotent: true}
+	Adds    = Kind{}
+	Sets    = Kind{Idempotent: true}
+	Removes = Kind{Destructive: true, Idempotent: true}
+)
+
+// Bound limits a field of an input.
+type Bound func(*jsonschema.Schema)
+
+// Text is a bound of a text's length, in characters.
+func Text(least, most int) Bound {
+	return func(s *jsonschema.Schema) { s.MinLength, s.MaxLength = &least, &most }
+}
+
+// Pattern is a bound of a text's form, with a length of at most most characters.
+func Pattern(pattern string, most int) Bound {
+	return func(s *jsonschema.Schema) { s.Pattern, s.MaxLength = pattern, &most }
+}
+
+// OneOf is a bound of a text to words.
+func OneOf(words ...string) Bound {
+	return func(s *jsonschema.Schema) {
+		for _, word := range words {
+			s.Enum = append(s.Enum, word)
+		}
+	}
+}
+
+// Number is a bound of a number.
+func Number(least, most float64) Bound {
+	return func(s *jsonschema.Schema) { s.Minimum, s.Maximum = &least, &most }
+}
+
+// Clamped marks a number that has no bounds, since the tool takes the nearest one that it can use.
+func Clamped() Bound { return func(*jsonschema.Schema) {} }
+
+// List is a bound of a list's length.
+func List(least, most int) Bound {
+	return func(s *jsonschema.Schema) { s.MinItems, s.MaxItems = &least, &most }
+}
+
+// Registry returns all tools, in the order of the reference page.
+func Registry() []Tool {
+	return []Tool{
+		sendMessage(),
+		resetSession(),
+		inspectSession(),
+	}
+}
+
+// names are the names of the registry's tools.
+func names() (all []string) {
+	for _, t := range Registry() {
+		all = append(all, t.Name)
+	}
+	return all
+}
+
+// define completes a tool by its handler. Its schemas are those of In and Out, and
+// refuse unknown fields.
+func define[In, Out any](t Tool, handle func(ctx context.Context, c *Caller, in In) (Out, error)) Tool {
+	t.input, t.output = schemaOf[In](t.Name), schemaOf[Out](t.Name)
+	for field, bound := range t.Bounds {
+		bound(property(t.Name, t.input, field))
+	}
+	t.add = func(server *mcp.Server, tool *mcp.Tool) {
+		mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+			call, _ := ctx.Value(callKey{}).(*call)
+			out, err := handle(ctx, call.caller, in)
+			return nil, out, call.end(err)
+		})
+	}
+	return t
+}
+
+// spec is the tool as clients list it.
+func (t Tool) spec() *mcp.Tool {
+	open := false
+	return &mcp.Tool{
+		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.input, OutputSchema: t.output,
+		Annotations: &mcp.ToolAnnotations{
+			Title: t.Title, ReadOnlyHint: t.Kind.ReadOnly, DestructiveHint: &t.Kind.Destructive, IdempotentHint: t.Kind.Idempotent, OpenWorldHint: &open,
+		},
+	}
+}
+
+// schemaOf panics for a type that has no schema, which is a mistake in the program that
+// each test of the registry finds.
+func schemaOf[T any](tool string) *jsonschema.Schema {
+	s, err := jsonschema.For[T](nil)
+	if err != nil {
+		panic(fmt.Sprintf("schema of %s: %v", tool, err))
+	}
+	return s
+}

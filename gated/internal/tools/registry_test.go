@@ -1,0 +1,252 @@
+package tools
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/msg"
+)
+
+// Every test of this file holds for each tool of the registry.
+func eachTool(t *testing.T, test func(t *testing.T, tool Tool)) {
+	t.Helper()
+	for _, tool := range Registry() {
+		t.Run(tool.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, tool)
+		})
+	}
+}
+
+func TestTools_Example_WorksAndIsLogged(t *testing.T) {
+	t.Parallel()
+	eachTool(t, func(t *testing.T, tool Tool) {
+		f := newFixture(t)
+		result := f.works(tool.Name, tool.Example)
+		if !json.Valid([]byte(result)) {
+			t.Errorf("the result is not JSON: %s", result)
+		}
+		if log := f.log.String(); !strings.Contains(log, `msg="tool called" tool=`+tool.Name) || !strings.Contains(log, "state=ok") {
+			t.Errorf("log:\n%s", log)
+		}
+	})
+}
+
+func TestTools_TokenOfNoLiveRun_IsUnauthorized(t *testing.T) {
+	t.Parallel()
+	eachTool(t, func(t *testing.T, tool Tool) {
+		f := newFixture(t)
+		_, _, ended := f.startRun("acme/eng", "telegram:-9", "hi")
+		ended.Close()
+		for name, token := range map[string]string{
+			"none": "", "wrong": "wrong", "another length": f.access.Token() + "x", "changed": "A" + f.access.Token()[1:] + "", "of an ended run": ended.Token(),
+		} {
+			if token == f.access.Token() {
+				continue
+			}
+			if status := f.post(tool, bearer(token)); status != http.StatusUnauthorized {
+				t.Errorf("token %s: status %d", name, status)
+			}
+		}
+		if status := f.post(tool, bearer(f.access.Token())); status != http.StatusOK {
+			t.Errorf("its own token: status %d", status)
+		}
+	})
+}
+
+// post calls a tool without a client's library, and returns the status.
+func (f *fixture) post(tool Tool, token bearer) int {
+	f.t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool.Name + `","arguments":` + f.fill(tool.Example) + `}}`
+	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	res, err := token.RoundTrip(r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	return res.StatusCode
+}
+
+func TestTools_WhatIsOfAnotherGroup_IsRefused(t *testing.T) {
+	t.Parallel()
+	eachTool(t, func(t *testing.T, tool Tool) {
+		if names := namesOthers(tool.input); len(names) > 0 && len(tool.Foreign) == 0 {
+			t.Errorf("it takes %q, and has no Foreign example", names)
+		}
+		f := newFixture(t)
+		for _, arguments := range tool.Foreign {
+			f.refused(tool.Name, arguments, "reach")
+		}
+		if sent := f.outbound(); len(sent) > 0 {
+			t.Errorf("%d messages were sent", len(sent))
+		}
+	})
+}
+
+// namesOthers are fields that could name what another group has.
+func namesOthers(s *jsonschema.Schema) (names []string) {
+	for name := range s.Properties {
+		for _, part := range []string{"folder", "chat", "jid", "message", "group"} {
+			if strings.Contains(strings.ToLower(name), part) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func TestTools_UnknownField_IsRefused(t *testing.T) {
+	t.Parallel()
+	eachTool(t, func(t *testing.T, tool Tool) {
+		f := newFixture(t)
+		with := strings.TrimSuffix(tool.Example, "}") + `,"nosuch_field":1}`
+		with = strings.Replace(with, "{,", "{", 1)
+		f.refused(tool.Name, with, "nosuch_field")
+		if sent := f.outbound(); len(sent) > 0 {
+			t.Errorf("%d messages were sent", len(sent))
+		}
+	})
+}
+
+func TestTools_NoOpenTurn_IsRefused(t *testing.T) {
+	t.Parallel()
+	eachTool(t, func(t *testing.T, tool Tool) {
+		f := newFixture(t)
+		f.access.SetTurn(0)
+		f.refused(tool.Name, tool.Example, "no message is being answered now")
+	})
+}
+
+func TestTools_CancelledTurn_IsRefused(t *testing.T) {
+	t.Parallel()
+	eachTool(t, func(t *testing.T, tool Tool) {
+		f := newFixture(t)
+		f.cancelTurn()
+		f.refused(tool.Name, tool.Example, "was cancelled or has ended")
+		if sent := f.outbound(); len(sent) > 0 {
+			t.Errorf("%d messages were sent", len(sent))
+		}
+	})
+}
+
+func TestTools_Schemas_DescribeAndBoundEachField(t *testing.T) {
+	t.Parallel()
+	eachTool(t, func(t *testing.T, tool Tool) {
+		if len(tool.Description) < 60 || tool.Title == "" {
+			t.Errorf("title %q, description %q", tool.Title, tool.Description)
+		}
+		checkSchema(t, tool, "", tool.input, true)
+		checkSchema(t, tool, "", tool.output, false)
+		if !tool.Kind.ReadOnly && tool.Kind.Destructive && tool.Kind == Adds {
+			t.Error("its kind contradicts itself")
+		}
+	})
+}
+
+func checkSchema(t *testing.T, tool Tool, path string, s *jsonschema.Schema, bounded bool) {
+	t.Helper()
+	if s.Type == "object" && s.AdditionalProperties == nil {
+		t.Errorf("%q takes unknown fields", path)
+	}
+	for name, field := range s.Properties {
+		at := strings.TrimPrefix(path+"."+name, ".")
+		if field.Description == "" {
+			t.Errorf("%s has no description", at)
+		}
+		if bounded {
+			checkBounds(t, tool, at, field)
+		}
+		if field.Items != nil {
+			checkSchema(t, tool, at+"[]", field.Items, bounded)
+		}
+		checkSchema(t, tool, at, field, bounded)
+	}
+}
+
+func checkBounds(t *testing.T, tool Tool, at string, s *jsonschema.Schema) {
+	t.Helper()
+	types := append(slices.Clone(s.Types), s.Type)
+	_, named := tool.Bounds[at]
+	switch {
+	case slices.Contains(types, "string") && s.MaxLength == nil && s.Enum == nil:
+		t.Errorf("the text %s has no longest length", at)
+	case slices.Contains(types, "array") && s.MaxItems == nil:
+		t.Errorf("the list %s has no longest length", at)
+	case (slices.Contains(types, "integer") || slices.Contains(types, "number")) && !named:
+		t.Errorf("the number %s has no bounds", at)
+	case slices.Contains(types, "array") && slices.Contains(append(slices.Clone(s.Items.Types), s.Items.Type), "string") && s.Items.MaxLength == nil && s.Items.Enum == nil:
+		t.Errorf("texts of %s have no longest length", at)
+	}
+}
+
+func TestServer_ToolsList_IsTheRegistry(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	session, err := f.client(f.access.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := session.ListTools(t.Context(), &mcp.ListToolsParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, tool := range list.Tools {
+		got = append(got, tool.Name)
+		if tool.Annotations == nil || tool.OutputSchema == nil {
+			t.Errorf("%s lacks annotations or an output schema", tool.Name)
+		}
+	}
+	for _, tool := range Registry() {
+		want = append(want, tool.Name)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("listed %q, want %q", got, want)
+	}
+}
+
+// A run reaches what its folder reaches, however its folder and the named one are made:
+// the folder itself and what lies below it.
+func TestCaller_Reach_NeverExceedsItsFolder(t *testing.T) {
+	t.Parallel()
+	segment := rapid.StringMatching(`[a-z0-9][a-z0-9_-]{0,3}`)
+	path := rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(segment, 1, 4).Draw(t, "segments"), "/")
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		own, named := path.Draw(t, "own"), path.Draw(t, "named")
+		if rapid.Bool().Draw(t, "related") {
+			named = own + rapid.SampledFrom([]string{"", "/", "x", "-x", "/x", "/../other", "/x/y", "+x", " ", "//"}).Draw(t, "suffix")
+		}
+		c := &Caller{Folder: own}
+		err := c.CheckFolder(named)
+		below := named == own || strings.HasPrefix(named, own+"/")
+		if err == nil && (!below || msg.ValidFolder(named) != nil) {
+			t.Fatalf("%s reaches %s", own, named)
+		}
+		if err != nil && below && msg.ValidFolder(named) == nil {
+			t.Fatalf("%s does not reach %s: %v", own, named, err)
+		}
+		// What it may pass on is within what it has.
+		if child := (&Caller{Folder: named}); err == nil {
+			deeper := path.Draw(t, "deeper")
+			if child.Reaches(deeper) && !c.Reaches(deeper) {
+				t.Fatalf("%s reaches %s by %s", own, deeper, named)
+			}
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package tools
+
+import (
+	"context"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+type sendMessageIn struct {
+	Text  string `json:"text" jsonschema:"the message, in markdown"`
+	Topic string `json:"topic,omitempty" jsonschema:"where in this chat: a topic such as #deploy, or a thread as in the prompt; left out: where the message that you answer came from"`
+}
+
+type sendMessageOut struct {
+	MessageID int64 `json:"message_id" jsonschema:"the message's id, as in prompts"`
+}
+
+func sendMessage() Tool {
+	return define(Tool{
+		Name: "send_message", Title: "Send a message", Kind: Adds,
+		Description: "Sends a message into this chat at once, before your answer. Use it for a sign of life during long work, or for a text that belongs into another topic of this chat. " +
+			"Your answer itself is sent when your turn ends: do not send it with this tool, too.",
+		Bounds:  map[string]Bound{"text": Text(1, maxText), "topic": Text(0, maxTopic)},
+		Example: `{"text":"still at work"}`,
+	}, func(ctx context.Context, c *Caller, in sendMessageIn) (out sendMessageOut, err error) {
+		in.Text = c.clean(in.Text)
+		if in.Text == "" {
+			return out, refuse("text is empty: nothing is sent. End your turn with an empty answer to stay silent")
+		}
+		return once(ctx, c, in, func(tx *store.Tx) (out sendMessageOut, err error) {
+			m, err := c.outbound(ctx, tx, in.Topic)
+			if err != nil {
+				return out, err
+			}
+			m.Content = in.Text
+			out.MessageID, _, err = tx.PutMessage(m)
+			return out, err
+		})
+	})
+}
+
+const (
+	// maxText bounds a text that an agent sends, in characters: a quarter of what a row holds.
+	maxText = 32 << 10
+	// maxTopic bounds the name of a topic or thread, in characters.
+	maxTopic = 200
+)
+
+// clean returns a text as users may see it: without hidden parts and the run's secrets.
+func (c *Caller) clean(text string) string { return c.Redact(agentproto.Strip(text)) }
+
+// outbound returns a message to the caller's chat, without content. topic is one of the
+// chat, or "" for the place of the turn.
+func (c *Caller) outbound(ctx context.Context, tx *store.Tx, topic string) (*msg.Message, error) {
+	if escalated, err := c.escalated(tx); err != nil || escalated {
+		if err == nil {
+			err = refuse("you answer another group and no chat: put the text into your answer")
+		}
+		return nil, err
+	}
+	now := c.Services.now()
+	m := &msg.Message{
+		ChatJID: c.ChatJID, Direction: msg.Out, IsBot: true, Sender: "agent:" + c.Folder, SenderName: c.AssistantName,
+		Topic: c.Place, ThreadID: c.ThreadID, TurnID: c.TurnID, Source: msg.SourceTool, Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(c.ChatJID),
+	}
+	if topic == "" {
+		return m, nil
+	}
+	var err error
+	m.ThreadID, m.Topic, err = c.placeOf(ctx, tx.Reader, topic)
+	return m, err
+}
+
+func (c *Caller) escalated(tx *store.Tx) (bool, error) {
+	t, err := c.turn(tx)
+	if err != nil {
+		return false, err
+	}
+	return tx.Escalated(t)
+}

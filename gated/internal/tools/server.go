@@ -1,0 +1,187 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/buildinfo"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
+)
+
+const (
+	// Path is where the server answers.
+	Path = "/mcp"
+	// callTimeout bounds a call, its wait for others of the run included. It is below the
+	// time that httpx leaves for an answer.
+	callTimeout = 30 * time.Second
+	// methodCall is MCP's method of tool calls.
+	methodCall = "tools/call"
+)
+
+// Runs is what tools do to runs.
+type Runs interface {
+	// Drain lets a run finish, without further turns.
+	Drain(runID int64)
+}
+
+// Services are what tools work with.
+type Services struct {
+	Store *store.Store
+	Runs  Runs
+	Now   func() time.Time
+}
+
+func (s *Services) now() int64 { return s.Now().UnixMilli() }
+
+// Server serves the tools.
+type Server struct {
+	tokens   *Tokens
+	services *Services
+	log      *slog.Logger
+	calls    *prometheus.CounterVec
+	known    map[string]bool
+}
+
+// NewHandler returns the HTTP handler of [Path]. metrics may be nil.
+func NewHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics prometheus.Registerer) http.Handler {
+	return newHandler(tokens, services, log, metrics, Registry())
+}
+
+func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics prometheus.Registerer, tools []Tool) http.Handler {
+	s := &Server{tokens: tokens, services: services, log: log, calls: newCalls(metrics, tools), known: map[string]bool{}}
+	server := mcp.NewServer(&mcp.Implementation{Name: "arizuko", Title: "arizuko", Version: buildinfo.Version()}, &mcp.ServerOptions{
+		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	for _, t := range tools {
+		s.known[t.Name] = true
+		t.add(server, t.spec())
+	}
+	server.AddReceivingMiddleware(s.aroundCalls)
+	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+	})
+	router := httpx.NewRouter(log, metrics)
+	router.With(http.NewCrossOriginProtection().Handler, s.authenticate).Handle(Path, streamable)
+	return router
+}
+
+const instructions = "Tools of arizuko, which connects you with a chat. They act for the message that you are answering."
+
+// accessKey and callKey are keys of a context.
+type (
+	accessKey struct{}
+	callKey   struct{}
+)
+
+// authenticate accepts requests with the token of a live run.
+func (s *Server) authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		access := s.tokens.Find(r)
+		if access == nil {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			httpx.Error(w, apierr.New(apierr.Unauthorized, "want the header Authorization: Bearer with the token of a live run"))
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accessKey{}, access)))
+	})
+}
+
+// call is a tool call under way.
+type call struct {
+	caller  *Caller
+	outcome string
+	err     error
+}
+
+// end notes how a handler ended, and returns the error that the model reads.
+func (c *call) end(err error) error {
+	if err == nil {
+		c.outcome = outcomeOK
+		return nil
+	}
+	text, refused := explain(err)
+	c.err, c.outcome = err, outcomeFailed
+	if refused {
+		c.outcome = outcomeRefused
+	}
+	return errors.New(text)
+}
+
+// aroundCalls bounds, counts and logs tool calls. A panic costs its call alone.
+func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		params, ok := req.GetParams().(*mcp.CallToolParamsRaw)
+		if method != methodCall || !ok {
+			return next(ctx, method, req)
+		}
+		access, _ := ctx.Value(accessKey{}).(*Access)
+		if !s.known[params.Name] {
+			s.calls.WithLabelValues(unknownTool, outcomeInvalid).Inc()
+			return next(ctx, method, req)
+		}
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		defer context.AfterFunc(access.ctx, cancel)()
+		c := &call{outcome: outcomeInvalid}
+		begun := s.services.Now()
+		defer func() {
+			if cause := recover(); cause != nil {
+				c.outcome = outcomePanic
+				s.log.Error("panic in tool", "tool", params.Name, "run", access.run.ID, "panic", cause, "stack", string(debug.Stack()))
+				result, err = failed("the tool failed inside arizuko, whose log has the reason: go on without it"), nil
+			}
+			s.note(access, params.Name, c, s.services.Now().Sub(begun))
+		}()
+		if err := c.enter(ctx, s.services, access, params.Name); err != nil {
+			return failed(c.end(err).Error()), nil
+		}
+		defer func() { <-access.slots }()
+		return next(context.WithValue(ctx, callKey{}, c), method, req)
+	}
+}
+
+// enter waits until the run may make a further call, and finds out for which turn it is.
+func (c *call) enter(ctx context.Context, s *Services, access *Access, tool string) (err error) {
+	select {
+	case access.slots <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if c.caller, err = s.caller(ctx, access, tool); err != nil {
+		<-access.slots
+	}
+	return err
+}
+
+// failed is a tool's result that is an error.
+func failed(text string) *mcp.CallToolResult {
+	result := &mcp.CallToolResult{}
+	result.SetError(errors.New(text))
+	return result
+}
+
+// note counts and logs a call, without its arguments.
+func (s *Server) note(access *Access, tool string, c *call, took time.Duration) {
+	s.calls.WithLabelValues(tool, c.outcome).Inc()
+	keys := []any{"tool", tool, "run", access.run.ID, "folder", access.run.Folder, "state", c.outcome, "took", took}
+	if c.caller != nil {
+		keys = append(keys, "turn", c.caller.TurnID)
+	}
+	switch {
+	case c.outcome == outcomeFailed:
+		s.log.Error("tool call failed", append(keys, "err", c.err)...)
+	case c.err != nil:
+		s.log.Info("tool call refused", append(keys, "reason", c.err.Error())...)
+	default:
+		s.log.Info("tool called", keys...)
+	}
+}

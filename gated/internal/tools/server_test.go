@@ -1,0 +1,192 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+type nothing struct{}
+
+// probe is a tool of a test.
+func probe(name string, handle func(ctx context.Context, c *Caller) error) Tool {
+	return define(Tool{Name: name, Title: name, Description: name, Example: "{}"}, func(ctx context.Context, c *Caller, _ nothing) (nothing, error) {
+		return nothing{}, handle(ctx, c)
+	})
+}
+
+func TestServer_PanicInTool_CostsItsCallOnly(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, probe("panics", func(context.Context, *Caller) error { panic("boom") }), probe("works", func(context.Context, *Caller) error { return nil }))
+	f.refused("panics", "{}", "failed inside arizuko")
+	f.works("works", "{}")
+	log := f.log.String()
+	if !strings.Contains(log, "panic=boom") || !strings.Contains(log, "server_test.go") || !strings.Contains(log, "state=panic") {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+func TestServer_InternalError_IsLoggedNotShown(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, probe("fails", func(context.Context, *Caller) error { return context.DeadlineExceeded }),
+		probe("breaks", func(context.Context, *Caller) error { return errors.New("a private reason") }))
+	f.refused("fails", "{}", "try again later")
+	f.refused("breaks", "{}", "failed inside arizuko")
+	if text, _ := f.call("breaks", "{}"); strings.Contains(text, "private") {
+		t.Errorf("the model reads %q", text)
+	}
+	if log := f.log.String(); !strings.Contains(log, "a private reason") {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+func TestServer_Calls_AreCountedByToolAndOutcome(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.works("send_message", `{"text":"x"}`)
+	f.refused("send_message", `{"text":"x","y":1}`, "y")
+	f.refused("reset_session", `{"groupFolder":"other"}`, "out of reach")
+	got, err := f.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]float64{}
+	for _, family := range got {
+		if family.GetName() != "arizuko_tool_calls_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			key := ""
+			for _, l := range m.GetLabel() {
+				key += l.GetValue() + " "
+			}
+			counts[key] = m.GetCounter().GetValue()
+		}
+	}
+	for key, n := range map[string]float64{"ok send_message ": 1, "invalid send_message ": 1, "refused reset_session ": 1, "ok reset_session ": 0} {
+		if counts[key] != n {
+			t.Errorf("%s: %v, want %v", key, counts[key], n)
+		}
+	}
+}
+
+func TestServer_Log_HasNoArguments(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.works("send_message", `{"text":"the launch code"}`)
+	f.refused("send_message", `{"text":"the launch code","x":1}`, "x")
+	if log := f.log.String(); strings.Contains(log, "launch") || strings.Contains(log, f.access.Token()) {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+func TestServer_ForeignOriginOrHost_IsForbidden(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for name, c := range map[string]struct {
+		change func(*http.Request)
+		want   int
+	}{
+		"none":         {func(*http.Request) {}, http.StatusOK},
+		"its own":      {func(r *http.Request) { r.Header.Set("Origin", f.server.URL) }, http.StatusOK},
+		"another":      {func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, http.StatusForbidden},
+		"another port": {func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") }, http.StatusForbidden},
+		"rebound name": {func(r *http.Request) { r.Host = "evil.example" }, http.StatusForbidden},
+		"rebound name and origin": {func(r *http.Request) {
+			r.Host = "evil.example"
+			r.Header.Set("Origin", "http://evil.example")
+		}, http.StatusForbidden},
+	} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		c.change(r)
+		res, err := bearer(f.access.Token()).RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != c.want {
+			t.Errorf("%s: status %d, want %d", name, res.StatusCode, c.want)
+		}
+	}
+}
+
+func TestServer_TooLargeBody_IsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tool := sendMessage()
+	tool.Example = `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
+	if status := f.post(tool, bearer(f.access.Token())); status < 400 || status >= 500 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestServer_RunEnds_ItsCallsEnd(t *testing.T) {
+	t.Parallel()
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	f := newFixture(t, probe("hangs", func(ctx context.Context, _ *Caller) error {
+		close(begun)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return ctx.Err()
+	}))
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		f.refused("hangs", "{}", "took too long")
+	}()
+	<-begun
+	f.access.Close()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the call goes on")
+	}
+	<-answered
+}
+
+func TestServer_ManyCalls_AreBoundedPerRun(t *testing.T) {
+	t.Parallel()
+	begun, release := make(chan struct{}, 100), make(chan struct{})
+	f := newFixture(t, probe("waits", func(context.Context, *Caller) error {
+		begun <- struct{}{}
+		<-release
+		return nil
+	}))
+	_, _, other := f.startRun("acme/eng", "telegram:-9", "hi")
+	done := make(chan bool, 100)
+	const n = 3 * maxConcurrentCalls
+	for range n {
+		go func() {
+			_, isError := f.call("waits", "{}")
+			done <- !isError
+		}()
+	}
+	for range maxConcurrentCalls {
+		<-begun
+	}
+	go func() { // another run is not held up
+		_, isError := f.callAs(other, "waits", "{}")
+		done <- !isError
+	}()
+	<-begun
+	select {
+	case <-begun:
+		t.Error("one call too many")
+	default:
+	}
+	close(release)
+	for range n + 1 {
+		if !<-done {
+			t.Error("a call was refused")
+		}
+	}
+}

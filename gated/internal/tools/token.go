@@ -1,0 +1,152 @@
+package tools
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"sync"
+
+	"arizuko/pkg/msg"
+)
+
+const (
+	// tokenBytes is the size of a token before it is encoded.
+	tokenBytes = 32
+	// maxConcurrentCalls bounds the calls of a run that are handled at once. Others wait.
+	maxConcurrentCalls = 8
+)
+
+// Tokens are the tokens of live runs. They exist in memory alone: a restart of gated
+// ends all runs. The zero value is empty.
+type Tokens struct {
+	mu   sync.Mutex
+	live map[[sha256.Size]byte]*Access
+}
+
+// Access is what a token gives: the tools, on behalf of one run. A nil Access is that of
+// a run without tools.
+type Access struct {
+	tokens *Tokens
+	run    msg.Run
+	token  string
+	redact func(string) string
+	slots  chan struct{}
+	acting chan struct{}   // holds one value while a call acts
+	ctx    context.Context //nolint:containedctx // of all its calls; ends with the run
+	cancel context.CancelFunc
+
+	mu        sync.Mutex
+	turn      int64 // the turn at work, 0 for none
+	assistant string
+	acted     map[int64]map[string]int // turn → calls that acted in this attempt, by hash
+}
+
+// Issue makes a token for a run. redact hides the run's secrets in what it writes. The
+// caller closes the Access with the run.
+func (t *Tokens) Issue(run msg.Run, redact func(string) string) *Access {
+	secret := make([]byte, tokenBytes)
+	_, _ = rand.Read(secret) // never fails
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &Access{
+		tokens: t, run: run, token: base64.RawURLEncoding.EncodeToString(secret), redact: redact,
+		slots: make(chan struct{}, maxConcurrentCalls), acting: make(chan struct{}, 1), ctx: ctx, cancel: cancel, acted: map[int64]map[string]int{},
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.live == nil {
+		t.live = map[[sha256.Size]byte]*Access{}
+	}
+	t.live[sha256.Sum256([]byte(a.token))] = a
+	return a
+}
+
+// Find returns the access of a request's bearer token, nil if no live run has it.
+func (t *Tokens) Find(r *http.Request) *Access {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	// Looked up by its hash, so that the time of a lookup says nothing about a token.
+	hash := sha256.Sum256([]byte(token))
+	t.mu.Lock()
+	a := t.live[hash]
+	t.mu.Unlock()
+	if a == nil || !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare([]byte(a.token), []byte(token)) != 1 {
+		return nil
+	}
+	return a
+}
+
+// Token is the bearer token, "" for a run without tools.
+func (a *Access) Token() string {
+	if a == nil {
+		return ""
+	}
+	return a.token
+}
+
+// Tools are the names of the tools that it gives.
+func (a *Access) Tools() []string {
+	if a == nil {
+		return nil
+	}
+	return names()
+}
+
+// Close makes the token invalid and ends its calls. It may be called more than once.
+func (a *Access) Close() {
+	if a == nil {
+		return
+	}
+	a.tokens.mu.Lock()
+	delete(a.tokens.live, sha256.Sum256([]byte(a.token)))
+	a.tokens.mu.Unlock()
+	a.cancel()
+}
+
+// Begin begins an attempt at a turn. assistant is the name on the run's messages.
+func (a *Access) Begin(turn int64, assistant string) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.acted, turn)
+	a.assistant = assistant
+}
+
+// SetTurn says which turn the run works on: its oldest unanswered one, 0 for none. Calls
+// are on behalf of that turn.
+func (a *Access) SetTurn(turn int64) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turn = turn
+}
+
+// atWork is the turn of a call that begins now, 0 for none, and the assistant's name.
+func (a *Access) atWork() (turn int64, assistant string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.turn, a.assistant
+}
+
+// actedBefore is how many calls with a hash have acted in this attempt at a turn.
+func (a *Access) actedBefore(turn int64, hash string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.acted[turn][hash]
+}
+
+// noteActed counts a call that has acted.
+func (a *Access) noteActed(turn int64, hash string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.acted[turn] == nil {
+		a.acted[turn] = map[string]int{}
+	}
+	a.acted[turn][hash]++
+}

@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// ToolCall returns the stored result of a turn's tool call, JSON; found is false for a
+// call that has not acted yet.
+func (r Reader) ToolCall(ctx context.Context, turnID int64, call string) (result json.RawMessage, found bool, err error) {
+	var text string
+	found, err = r.q.get(ctx, []any{&text}, queryToolCall, turnID, call)
+	return json.RawMessage(text), found, err
+}
+
+// CountToolCalls is the number of a turn's tool calls that have acted.
+func (r Reader) CountToolCalls(ctx context.Context, turnID int64) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryToolCallCount, turnID)
+	return n, err
+}
+
+// PutToolCall stores the first result of a turn's tool call, in the transaction of its
+// effect. A second one for the same call is an ErrRefused.
+func (tx *Tx) PutToolCall(turnID int64, call, tool string, result json.RawMessage, now int64) error {
+	_, err := tx.exec(insertToolCall, turnID, call, tool, string(result), now)
+	return err
+}
+
+// ThreadOfTopic is a thread of a chat that is bound to a named topic, "" for none.
+func (r Reader) ThreadOfTopic(ctx context.Context, chatJID, topic string) (thread string, err error) {
+	_, err = r.q.get(ctx, []any{&thread}, queryThreadOfTopic, chatJID, topic)
+	return thread, err
+}
+
+// HasThread reports whether a chat is known to have a thread.
+func (r Reader) HasThread(ctx context.Context, chatJID, thread string) (has bool, err error) {
+	_, err = r.q.get(ctx, []any{&has}, queryHasThread, chatJID, thread)
+	return has, err
+}
