@@ -33,13 +33,19 @@ func Load[T any](environ []string) (T, error) {
 	vars := env.ToMap(environ)
 	maps.DeleteFunc(vars, func(_, value string) bool { return value == "" })
 	var problems Problems
+	invalid := map[string]bool{}
 	for _, s := range settings(reflect.ValueOf(&cfg).Elem(), "") {
 		if problem := s.load(vars); problem != "" {
 			problems = append(problems, problem)
+			invalid[s.name] = true
 		}
 	}
 	for _, err := range validate(&cfg) {
-		problems = append(problems, lines(err)...)
+		for _, line := range lines(err) {
+			if name, _, _ := strings.Cut(line, ":"); !invalid[name] { // its zero value is no second mistake
+				problems = append(problems, line)
+			}
+		}
 	}
 	if len(problems) > 0 {
 		return cfg, problems

@@ -114,7 +114,7 @@ func TestLoad_SeveralMistakes_ReportsAll(t *testing.T) {
 
 func TestLoadNumbers(t *testing.T) {
 	_, err := config.Load[sample]([]string{"TOKEN=x", "LIMIT=99999999999"})
-	want := config.Problems{`LIMIT="99999999999": cannot be parsed: value out of range`, "LIMIT: must be at least 1"}
+	want := config.Problems{`LIMIT="99999999999": cannot be parsed: value out of range`}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Error(diff)
 	}
@@ -217,5 +217,22 @@ func TestTable(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"BARE"}, config.Undocumented(small{})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+type waits struct {
+	First  time.Duration `env:"FIRST_WAIT" envDefault:"1m"`
+	Second time.Duration `env:"SECOND_WAIT" envDefault:"1m"`
+}
+
+func (w *waits) Validate() []error {
+	return []error{config.CheckInterval("FIRST_WAIT", w.First), config.CheckInterval("SECOND_WAIT", w.Second)}
+}
+
+func TestLoad_UnreadableValue_IsOneProblem(t *testing.T) {
+	_, err := config.Load[waits]([]string{"FIRST_WAIT=abc", "SECOND_WAIT=0s"})
+	var problems config.Problems
+	if !errors.As(err, &problems) || len(problems) != 2 || !strings.HasPrefix(problems[0], "FIRST_WAIT=") || !strings.HasPrefix(problems[1], "SECOND_WAIT:") {
+		t.Errorf("%q", problems)
 	}
 }
