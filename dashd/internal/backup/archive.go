@@ -34,6 +34,8 @@ const (
 	formatVersion = 1
 	// maxHead and maxManifest bound what is read of the two JSON files, in bytes.
 	maxHead, maxManifest = 64 << 10, 4 << 20
+	// maxTarget is the longest target of a link, in bytes: PATH_MAX of Linux without the zero.
+	maxTarget = 4095
 )
 
 // ErrInvalid is an archive that no backup has written, or that was damaged since.
@@ -118,8 +120,8 @@ func checkEntry(h *tar.Header) error {
 	if h.Typeflag == tar.TypeDir {
 		name = strings.TrimSuffix(name, "/")
 	}
-	if !validName(name) || h.Size < 0 {
-		return fmt.Errorf("%w: invalid name or size of %q", ErrInvalid, h.Name)
+	if !validName(name) || h.Size < 0 || len(h.Linkname) > maxTarget || strings.Count(name, "/") > maxDepth+2 {
+		return fmt.Errorf("%w: invalid name, link or size of %.200q", ErrInvalid, h.Name)
 	}
 	allowed := false
 	switch part, _, below := strings.Cut(name, "/"); part {

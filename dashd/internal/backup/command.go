@@ -77,11 +77,14 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 	line := cli.Daemon{Name: "dashd"}.Line("restore [--force] [--cancel-open] FILE", out)
 	force := line.Bool("force", false, "replace the instance in the data folder, which is moved aside in it")
 	cancel := line.Bool("cancel-open", false, "cancel what was under way when the backup was made: nothing is answered or sent twice")
+	verify := line.Bool("verify", false, "no option of restore: see `dashd backup --verify`")
 	files, err := line.Read(args, 1)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(files) == 0 {
+	case *verify:
+		return line.UsageError("a backup is checked by `dashd backup --verify FILE`")
+	case len(files) == 0:
 		return line.UsageError("FILE is missing: a backup, or - for standard input")
 	}
 	data, err := p.Data()

@@ -26,6 +26,7 @@ type extractor struct {
 	former  owner  // who owned the database
 	folders []*tar.Header
 	links   []*tar.Header
+	kept    int // bytes of these two
 	*report
 }
 
@@ -42,10 +43,11 @@ func (e *extractor) entry(h *tar.Header, content io.Reader) error {
 	var err error
 	switch h.Typeflag {
 	case tar.TypeDir:
-		e.folders = append(e.folders, h)
-		err = e.root.Mkdir(name, 0o700)
+		if err = e.keep(&e.folders, h); err == nil {
+			err = e.root.Mkdir(name, 0o700)
+		}
 	case tar.TypeSymlink:
-		e.links = append(e.links, h)
+		err = e.keep(&e.links, h)
 	case tar.TypeLink:
 		err = e.link(h)
 	default:
@@ -61,6 +63,19 @@ func (e *extractor) entry(h *tar.Header, content io.Reader) error {
 		return fmt.Errorf("%w: it has %q twice", ErrInvalid, h.Name)
 	}
 	return err
+}
+
+// maxKept bounds what is kept of folders and links, in bytes: a million of those that an agent makes.
+const maxKept = 256 << 20
+
+// keep keeps what finish needs of an entry.
+func (e *extractor) keep(all *[]*tar.Header, h *tar.Header) error {
+	const fields = 200 // bytes of a header without its texts
+	if e.kept += fields + len(h.Name) + len(h.Linkname); e.kept > maxKept {
+		return fmt.Errorf("%w: its folders and links take more than %d MiB of memory", ErrInvalid, maxKept>>20)
+	}
+	*all = append(*all, &tar.Header{Name: h.Name, Linkname: h.Linkname, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid, ModTime: h.ModTime})
+	return nil
 }
 
 func (e *extractor) link(h *tar.Header) error {

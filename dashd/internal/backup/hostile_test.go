@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -154,5 +155,47 @@ func head(change func(*Head)) func(tar.Header, []byte) []entry {
 			text, _ = json.Marshal(all)
 		}
 		return []entry{{h, text}}
+	}
+}
+
+func TestRead_TrailingBytes_AreNamed(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(newInstance(t).backup())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range []string{"x", strings.Repeat("x", 100), string(content)} {
+		path := filepath.Join(t.TempDir(), "longer.tgz")
+		if err := os.WriteFile(path, append(bytes.Clone(content), more...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Verify(t.Context(), path, nil, io.Discard); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "goes on after its end") {
+			t.Errorf("%d bytes more: %v", len(more), err)
+		}
+	}
+}
+
+func TestCheckEntry_LongLinksAndDeepFolders_Refused(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]tar.Header{
+		"long link":   {Typeflag: tar.TypeSymlink, Name: "groups/main/x", Linkname: strings.Repeat("x", maxTarget+1)},
+		"deep folder": {Typeflag: tar.TypeDir, Name: "groups/" + strings.Repeat("d/", maxDepth+3)},
+	} {
+		if err := checkEntry(&h); !errors.Is(err, ErrInvalid) || len(err.Error()) > 400 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	e := &extractor{}
+	h := &tar.Header{Typeflag: tar.TypeSymlink, Name: "groups/main/x", Linkname: strings.Repeat("x", maxTarget)}
+	for e.kept <= maxKept-10_000 {
+		if err := e.keep(&e.links, h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 {
+		_ = e.keep(&e.links, h)
+	}
+	if err := e.keep(&e.links, h); !errors.Is(err, ErrInvalid) {
+		t.Errorf("after %d bytes: %v", e.kept, err)
 	}
 }

@@ -29,10 +29,12 @@ type receiver interface {
 // whole.
 func read(ctx context.Context, from io.Reader, to receiver, r *report) (s Summary, err error) {
 	counted := &counter{w: io.Discard}
-	packed, err := gzip.NewReader(bufio.NewReaderSize(io.TeeReader(from, counted), readSize))
+	file := bufio.NewReaderSize(io.TeeReader(from, counted), readSize)
+	packed, err := gzip.NewReader(file)
 	if err != nil {
 		return s, invalid(err)
 	}
+	packed.Multistream(false) // a backup is one
 	archive := &reader{ctx: ctx, tar: tar.NewReader(packed), parts: digests{}, report: r}
 	if err := archive.json(headName, maxHead, &s.Head); err != nil {
 		return s, err
@@ -47,6 +49,12 @@ func read(ctx context.Context, from io.Reader, to receiver, r *report) (s Summar
 		return s, err
 	}
 	if _, err := io.Copy(io.Discard, packed); err != nil { // to the checksum of the compression
+		return s, invalid(err)
+	}
+	switch _, err := file.ReadByte(); {
+	case err == nil:
+		return s, fmt.Errorf("%w: the file goes on after its end", ErrInvalid)
+	case !errors.Is(err, io.EOF):
 		return s, invalid(err)
 	}
 	s.Size = counted.n
