@@ -47,6 +47,11 @@ func check(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
+	for _, line := range cfg.LinkedFolders() {
+		if _, err := fmt.Fprintln(out, "warning:", line); err != nil {
+			return err
+		}
+	}
 	return warnOfStrangers(ctx, cfg, defaults, out)
 }
 

@@ -25,6 +25,17 @@ func (b Base) MediaDir() string   { return filepath.Join(b.Data, "media") }
 func (b Base) LogsDir() string    { return filepath.Join(b.Data, "logs") }
 func (b Base) SecretPath() string { return filepath.Join(b.Data, "secret") }
 
+// LinkedFolders returns a line for each of the folders groups and media that is a symbolic link, which no
+// backup follows.
+func (b Base) LinkedFolders() (lines []string) {
+	for _, folder := range []string{b.GroupsDir(), b.MediaDir()} {
+		if info, err := os.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			lines = append(lines, folder+" is a symbolic link, so `dashd backup` fails")
+		}
+	}
+	return lines
+}
+
 // Secret is ARIZUKO_SECRET, or the content of the secret file.
 func (b Base) Secret() (string, error) {
 	if b.SharedSecret != "" {

@@ -63,6 +63,25 @@ func (e *examination) wal() {
 }
 
 // database checks the schema and opens the database, if it can be read.
+// newLog returns a function that removes the empty write-ahead log which reading has left, if there was none
+// before: no daemon runs then. SQLite removes it itself when the last connection that may write is closed.
+func (e *examination) newLog(ctx context.Context) (remove func()) {
+	wal := e.Base.DBPath() + "-wal"
+	if _, err := os.Lstat(wal); err == nil {
+		return func() {}
+	}
+	return func() {
+		info, err := os.Lstat(wal)
+		if err != nil || info.Size() > 0 {
+			return
+		}
+		if c, err := store.OpenCheckpointer(e.Base.DBPath()); err == nil {
+			_, _ = c.Run(ctx) // without it the connection does not look at the log
+			_ = c.Close()
+		}
+	}
+}
+
 func (e *examination) database(ctx context.Context) {
 	path, built := e.Base.DBPath(), migrations.Latest()
 	s, err := store.ReadSchema(ctx, path)

@@ -1,6 +1,5 @@
 // Package doctor examines an instance from outside, whether its daemons run or not, and says what is
-// wrong and what to do about it. It changes nothing; reading may leave an empty arizuko.db-wal and -shm, as any
-// reader of SQLite does.
+// wrong and what to do about it. It changes nothing.
 package doctor
 
 import (
@@ -116,6 +115,7 @@ func Examine(ctx context.Context, cfg Config) Report {
 	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{}}
 	e.environment()
 	programs := e.startChecks(ctx)
+	removeLog := e.newLog(ctx)
 	if e.schema = !e.folder(); !e.schema {
 		e.disk()
 		e.wal()
@@ -126,6 +126,7 @@ func Examine(ctx context.Context, cfg Config) Report {
 		e.examineRows(ctx)
 		_ = e.st.Close() // it was only read
 	}
+	removeLog()
 	e.programs(programs())
 	e.unready()
 	return e.result()

@@ -2,12 +2,16 @@ package doctor
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -248,6 +252,18 @@ func TestExamine_Configuration(t *testing.T) {
 			x.cfg.Base.SharedSecret, x.secret = secret+"2", secret+"2"
 		}, "secret-two ARIZUKO_SECRET and the file DATA/secret differ", "unset", 0},
 		{"no operator", func(x *instance) { x.daemon("teled", "connected", second) }, "operators-empty OPERATORS is not set", "OPERATORS=telegram:123", 0},
+		{"operators without a direct chat", func(x *instance) {
+			x.env("OPERATORS=telegram:77,slack:U0AB")
+			x.daemon("teled", "connected", second)
+		}, "operators-unreached none of OPERATORS has a direct chat with the bot", "writes to the bot", 0},
+		{"groups is a link", func(x *instance) {
+			x.ok(os.Rename(x.cfg.Base.GroupsDir(), x.cfg.Base.GroupsDir()+"2"))
+			x.ok(os.Symlink("groups2", x.cfg.Base.GroupsDir()))
+			x.program("gated", "echo 'warning: groups is a symbolic link, so `dashd backup` fails'")
+		}, "folder-linked DATA/groups is a symbolic link, so `dashd backup` fails", "mount", 0},
+		{"request of the future", func(x *instance) {
+			x.sql(`INSERT INTO onboarding_requests (code, chat_jid, state, created_at) VALUES ('ABCD-1234', 'telegram:5', 'pending', ?)`, now+30*24*hour)
+		}, "clock-request request ABCD-1234 of telegram:5 was made 30 days in the future", "approve or reject it", 0},
 		{"operator by name", func(x *instance) { x.env("OPERATORS=telegram:@ada") }, "operators-invalid OPERATORS: telegram:@ada is no id of telegram, which are numbers", "/chatid", 78},
 		{"operator without platform", func(x *instance) { x.env("OPERATORS=42") }, "operators-invalid OPERATORS: 42 is not platform:user", "/chatid", 78},
 		{"dashd's own configuration", func(x *instance) { x.cfg.Problems = []string{"POLL_INTERVAL: must be at least 1ms"} },
@@ -426,6 +442,44 @@ func TestExamine_SecretsAndControlCharacters_NotPrinted(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "[redacted]") || report.Exit() != 1 {
 		t.Errorf("exit %d\n%s", report.Exit(), &out)
+	}
+}
+
+func TestExamine_NoDaemonRuns_LeavesNoLog(t *testing.T) {
+	t.Parallel()
+	x := newInstance(t)
+	x.ok(x.db.Close()) // removes the log
+	before := x.tree()
+	Examine(t.Context(), x.cfg)
+	if diff := cmp.Diff(before[1:], x.tree()[1:]); diff != "" { // without the folder itself, whose time changes
+		t.Error("-before +after\n", diff)
+	}
+	if _, err := os.Lstat(x.cfg.Base.DBPath() + "-shm"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("arizuko.db-shm is left: %v", err)
+	}
+}
+
+func TestRunCheck_Hangs_ItsChildrenEndToo(t *testing.T) {
+	t.Parallel()
+	x := newInstance(t)
+	pids := filepath.Join(t.TempDir(), "pid")
+	x.program("gated", "sleep 1000 & echo $! > "+pids+".new; mv "+pids+".new "+pids+"; wait")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan check)
+	go func() { done <- runCheck(ctx, "gated", filepath.Join(x.cfg.Bin, "gated"), x.cfg.Environ) }()
+	var pid int
+	for ctx.Err() == nil && pid == 0 {
+		text, _ := os.ReadFile(pids)
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		runtime.Gosched()
+	}
+	cancel()
+	if c := <-done; c.problem == "" {
+		t.Errorf("the check ended with %+v", c)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err == nil && !strings.Contains(string(stat), ") Z ") {
+		t.Errorf("process %d lives: %s", pid, stat)
 	}
 }
 

@@ -88,6 +88,7 @@ func newInstance(t *testing.T) *instance {
 	}
 	x.sql(`INSERT INTO registered_groups (folder, name, created_at) VALUES ('main', 'Main', 0)`)
 	x.sql(`INSERT INTO routes (match, target) VALUES ('sender=telegram:42', 'main')`)
+	x.sql(`INSERT INTO chats (jid, platform, kind) VALUES ('telegram:42', 'telegram', 'dm')`)
 	for _, name := range core() {
 		x.daemon(name, "connected", 2*second)
 		x.program(name, "exit 0")

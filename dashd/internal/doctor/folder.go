@@ -42,6 +42,9 @@ func (e *examination) folder() bool {
 	}
 	e.secretFile()
 	e.databaseFiles(owner(info))
+	for _, line := range e.Base.LinkedFolders() {
+		e.warn("folder-linked", line, "mount the folder that it leads to at this path, as with `mount --bind`")
+	}
 	e.sockets()
 	return true
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"arizuko/pkg/daemon"
@@ -69,6 +70,8 @@ func runCheck(ctx context.Context, name, path string, environ []string) check {
 	var out, problems bounded
 	cmd := exec.CommandContext(ctx, path, "check")
 	cmd.Env, cmd.Stdout, cmd.Stderr = environ, &out, &problems
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with what it has started itself
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	c := check{name: name, out: out.String(), errors: problems.String()}
@@ -112,7 +115,7 @@ func (e *examination) warnings(c check) {
 		line = strings.TrimSpace(line)
 		text, is := strings.CutPrefix(line, "warning: ")
 		switch {
-		case !is && !strings.HasPrefix(line, "agents run without"), c.name == "routd", strings.HasPrefix(text, "OPERATORS"):
+		case !is && !strings.HasPrefix(line, "agents run without"), c.name == "routd", strings.HasPrefix(text, "OPERATORS"), e.has("folder-linked") && strings.Contains(text, " is a symbolic link"):
 		case strings.HasPrefix(text, "strangers can reach"):
 			e.problem("unconfined", text[:cutAt(text, "; ")], strings.TrimPrefix(text[cutAt(text, "; "):], "; "))
 		case is:

@@ -39,7 +39,9 @@ func (e *examination) routes(ctx context.Context) error {
 		e.warn("route", fmt.Sprintf("%d more routes should be looked at", more), "`routd check` names them")
 	}
 	e.unconfined(routes)
-	e.noOperators(routes)
+	if err := e.noOperators(ctx); err != nil {
+		return err
+	}
 	return e.unreached(ctx, targets, len(routes) > 0)
 }
 
@@ -106,11 +108,24 @@ func (e *examination) runtime(folder string, config []byte) string {
 }
 
 // noOperators warns of an instance with a platform where no user may approve anything.
-func (e *examination) noOperators(routes []msg.Route) {
+func (e *examination) noOperators(ctx context.Context) error {
 	connected := slices.ContainsFunc(adapters(), func(name string) bool { return e.env.hasToken(name) || e.alive(name) })
-	if len(e.env.Operators) == 0 && connected {
+	switch {
+	case !connected:
+		return nil
+	case len(e.env.Operators) == 0:
 		e.warn("operators-empty", "OPERATORS is not set in this environment: chats can be approved on the dashboard only", operatorsFix)
+		return nil
 	}
+	for _, operator := range e.env.Operators {
+		jid, err := e.st.DirectChat(ctx, strings.TrimSpace(operator))
+		if err != nil || jid != "" && msg.AddressedFolder(jid) == "" {
+			return err
+		}
+	}
+	e.warn("operators-unreached", "none of OPERATORS has a direct chat with the bot: no operator is notified of requests",
+		"each operator writes to the bot in a direct chat once, on a platform whose adapter runs")
+	return nil
 }
 
 // webGroup is the group that the launcher makes for the web chat.

@@ -56,6 +56,15 @@ func (e *examination) parked(ctx context.Context) error {
 			count(w.Rows, "message is", "messages are"), w.Oldest, w.ChatJID, span(e.now-w.Since)),
 			"restart gated: it looks at parked messages at its start; onbod must run, too")
 	}
+	newest, err := e.st.Requests(ctx, store.RequestPending, 1)
+	if err != nil {
+		return err
+	}
+	if len(newest) > 0 && newest[0].CreatedAt-e.now > maxStep.Milliseconds() {
+		r := newest[0]
+		e.warn("clock-request", fmt.Sprintf("request %s of %s was made %s in the future: it expires that much later", r.Code, r.ChatJID, span(r.CreatedAt-e.now)),
+			"approve or reject it; "+clockFix)
+	}
 	pending, code, err := e.st.WaitingRequests(ctx)
 	if err != nil || pending.Rows == 0 || pending.Since > e.before(maxPending) {
 		return err

@@ -74,7 +74,8 @@ func baseFolder(r *store.Request) string {
 }
 
 // segment is a text of a user as a part of a folder: a to z, digits, "-" and "_", other scripts by the
-// letters that they sound like; "" if nothing is left.
+// letters that they sound like; "" if nothing is left. The library knows the sounds of Cyrillic, Greek, Chinese and
+// others, which golang.org/x/text does not.
 func segment(text string) string {
 	s := slug.Make(clean(text, maxName))
 	return strings.Trim(s[:min(len(s), maxSlug)], "-_")
