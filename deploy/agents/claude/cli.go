@@ -42,18 +42,18 @@ type cli struct {
 }
 
 // startCLI starts the CLI with the session to resume, "" for none. The end of ctx terminates it.
-func startCLI(ctx context.Context, cfg *Config, session string, mcp *agentproto.MCP, stderr io.Writer) (*cli, error) {
+func startCLI(ctx context.Context, cfg *Config, session string, start agentproto.Start, stderr io.Writer) (*cli, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &cli{
 		cancel: cancel, outbox: make(chan []byte, 256), lines: make(chan line),
 		stderr: &lastLine{out: stderr, redact: cfg.redact},
 	}
-	mcpPath, mcpFile, err := mcpConfig(mcp)
+	mcpPath, mcpFile, err := mcpConfig(start.MCP)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	c.cmd = exec.CommandContext(ctx, cfg.Command, cfg.cliArgs(session, mcpPath)...)
+	c.cmd = exec.CommandContext(ctx, cfg.Command, cfg.cliArgs(session, mcpPath, start.System)...)
 	c.cmd.Env = cfg.cliEnviron()
 	c.cmd.ExtraFiles = mcpFile
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"arizuko/pkg/agentproto"
 	"arizuko/pkg/config"
 )
 
@@ -78,12 +79,18 @@ func (c *Config) cliEnviron() []string {
 	return env
 }
 
-// disabledTools are tools that wait for input at a terminal, or for a time after the run.
-const disabledTools = "AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup"
+// disabledTools wait for input at a terminal or for a time after the run, speak to other agents of the
+// machine, or are for a developer's repository. Their descriptions were 31 of the 66 kB of a first request.
+const disabledTools = "AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup," +
+	"Monitor,TaskStop,ListAgents,SendMessage,Workflow,EnterWorktree,ExitWorktree,ReportFindings"
+
+// maxSystem bounds the system text, in bytes: Linux takes no argument above 128 KiB.
+const maxSystem = 64 << 10
 
 // cliArgs are the CLI's arguments. session is the session to resume, "" for none; mcp is the path of
-// the tools' configuration, "" for none. Values that could begin with a dash follow an equals sign.
-func (c *Config) cliArgs(session, mcp string) []string {
+// the tools' configuration, "" for none; system is added to the CLI's own system prompt. Values that could
+// begin with a dash follow an equals sign.
+func (c *Config) cliArgs(session, mcp, system string) []string {
 	args := []string{
 		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json",
 		"--permission-prompt-tool=stdio", "--permission-mode=" + c.PermissionMode, "--disallowedTools=" + disabledTools,
@@ -99,6 +106,9 @@ func (c *Config) cliArgs(session, mcp string) []string {
 	}
 	if model := cmp.Or(c.Model, c.AgentModel); model != "" {
 		args = append(args, "--model="+model)
+	}
+	if system = strings.ReplaceAll(system, "\x00", ""); system != "" {
+		args = append(args, "--append-system-prompt="+agentproto.Truncate(system, maxSystem))
 	}
 	if session != "" {
 		args = append(args, "--resume="+session)

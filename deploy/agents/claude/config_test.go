@@ -26,26 +26,26 @@ func load(t *testing.T, environ ...string) Config {
 func TestConfig_CLIArgs_OfSettings(t *testing.T) {
 	always := []string{
 		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json", "--permission-prompt-tool=stdio",
-		"--permission-mode=acceptEdits", "--disallowedTools=AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup", "--strict-mcp-config",
+		"--permission-mode=acceptEdits", "--disallowedTools=" + disabledTools, "--strict-mcp-config",
 	}
 	tests := map[string]struct {
-		environ      []string
-		session, mcp string
-		want         []string // besides always
+		environ              []string
+		session, mcp, system string
+		want                 []string // besides always
 	}{
 		"nothing": {},
 		"all": {
 			[]string{"CLAUDE_MODEL=opus", "AGENT_MODEL=haiku", "CLAUDE_ALLOWED_TOOLS=Bash(git log *),WebFetch", "CLAUDE_ARGS=--add-dir  /srv --effort high "},
-			"s", "/dev/fd/3",
-			[]string{"--mcp-config=/dev/fd/3", "--allowedTools=Bash(git log *),WebFetch,mcp__arizuko", "--model=opus", "--resume=s", "--add-dir", "/srv", "--effort", "high"},
+			"s", "/dev/fd/3", "--resume=x\x00\ntwo lines",
+			[]string{"--mcp-config=/dev/fd/3", "--allowedTools=Bash(git log *),WebFetch,mcp__arizuko", "--model=opus", "--append-system-prompt=--resume=x\ntwo lines", "--resume=s", "--add-dir", "/srv", "--effort", "high"},
 		},
-		"tools alone": {nil, "", "/dev/fd/3", []string{"--mcp-config=/dev/fd/3", "--allowedTools=mcp__arizuko"}},
-		"AGENT_MODEL": {[]string{"AGENT_MODEL=haiku"}, "", "", []string{"--model=haiku"}},
+		"tools alone": {nil, "", "/dev/fd/3", "", []string{"--mcp-config=/dev/fd/3", "--allowedTools=mcp__arizuko"}},
+		"AGENT_MODEL": {[]string{"AGENT_MODEL=haiku"}, "", "", "", []string{"--model=haiku"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			cfg := load(t, tt.environ...)
-			if diff := cmp.Diff(append(slices.Clone(always), tt.want...), cfg.cliArgs(tt.session, tt.mcp)); diff != "" {
+			if diff := cmp.Diff(append(slices.Clone(always), tt.want...), cfg.cliArgs(tt.session, tt.mcp, tt.system)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

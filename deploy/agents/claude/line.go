@@ -33,8 +33,10 @@ type line struct {
 		ResetsAt int64  `json:"resetsAt"` // Unix time
 	} `json:"rate_limit_info"`
 
-	// assistant: the CLI's name for a failure, such as rate_limit
-	Error string `json:"error"`
+	// assistant
+	Message       json.RawMessage `json:"message"`            // of the model
+	ParentToolUse string          `json:"parent_tool_use_id"` // of the tool call that a subagent works for
+	Error         string          `json:"error"`              // the CLI's name for a failure, such as rate_limit
 
 	// result
 	IsError        bool            `json:"is_error"`
@@ -48,8 +50,10 @@ type line struct {
 	// control_request
 	RequestID string `json:"request_id"`
 	Request   struct {
-		Subtype  string `json:"subtype"`
-		ToolName string `json:"tool_name"`
+		Subtype     string `json:"subtype"`
+		ToolName    string `json:"tool_name"`
+		BlockedPath string `json:"blocked_path"`
+		ReasonType  string `json:"decision_reason_type"`
 	} `json:"request"`
 
 	invalid error // from parsing
@@ -106,12 +110,21 @@ func answer(l line) controlResponse {
 			"subtype": "error", "request_id": l.RequestID, "error": "not supported by this client",
 		}}
 	}
-	reason := fmt.Sprintf("There are no permission prompts here. Do without, or tell the user that an operator "+
-		"may allow it by adding %s to CLAUDE_ALLOWED_TOOLS.", l.Request.ToolName)
 	return controlResponse{"control_response", map[string]any{
 		"subtype": "success", "request_id": l.RequestID,
-		"response": map[string]any{"behavior": "deny", "message": reason},
+		"response": map[string]any{"behavior": "deny", "message": denial(l)},
 	}}
+}
+
+// denial is why a permission is denied, and what to do, for the model. Where only the path is the reason,
+// more permissions for the tool would open every path.
+func denial(l line) string {
+	if l.Request.ReasonType == "workingDir" || l.Request.BlockedPath != "" {
+		return "There are no permission prompts here, and this path is outside your working folder. Use files in that folder, " +
+			"or tell the user that the file has to be put there or sent to the chat."
+	}
+	return fmt.Sprintf("There are no permission prompts here. Do without, or tell the user that an operator "+
+		"may allow it by adding %s to CLAUDE_ALLOWED_TOOLS.", l.Request.ToolName)
 }
 
 // failed reports whether a result is a failure.

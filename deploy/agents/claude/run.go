@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -45,6 +46,7 @@ type runningTurn struct {
 	uuid    string        // of its message
 	begun   bool          // the CLI is working on it
 	dropped bool          // by an interrupt; its answer is not wanted
+	said    said          // by the model so far
 	failure string        // the CLI's name for the last failure
 	delay   time.Duration // the CLI's last one before a retry; at least what the API asked for
 	resetAt time.Time     // of a usage limit that is reached; zero if none is
@@ -139,7 +141,7 @@ func (r *run) launch(ctx context.Context) error {
 	if err != nil {
 		return r.fail(oldest, startFailure(err, fmt.Sprintf("cannot create the folder of Claude Code: %v", err)))
 	}
-	c, err := startCLI(ctx, &r.cfg, r.session, r.start.MCP, r.stderr)
+	c, err := startCLI(ctx, &r.cfg, r.session, r.start, r.stderr)
 	if err != nil {
 		return r.fail(oldest, startFailure(err, fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err)))
 	}
@@ -168,8 +170,9 @@ func (r *run) handleLine(l line) error {
 	case "system":
 		return r.system(l)
 	case "assistant":
-		if l.Error != "" && r.running != nil {
-			r.running.failure = l.Error
+		if r.running != nil {
+			r.running.failure = cmp.Or(l.Error, r.running.failure)
+			r.running.said.add(l)
 		}
 	case "rate_limit_event":
 		if l.RateLimit.Status == "rejected" && l.RateLimit.ResetsAt > 0 && r.running != nil {
@@ -245,7 +248,7 @@ func (r *run) result(l line) error {
 		f.retryAfter = w.retryAfter(l)
 		return r.fail(w.id, f)
 	}
-	return r.reply(w.id, l)
+	return r.reply(w.id, l, w.said)
 }
 
 // retryAfter is how long to wait with the next attempt, 0 if the API did not answer.
@@ -272,10 +275,13 @@ func (r *run) lost(why string) error {
 	return nil
 }
 
-func (r *run) reply(turnID string, l line) error {
+// reply writes the answer of a turn: one frame at its end, so that a turn that fails in a tool call is
+// retried with nothing of it sent.
+func (r *run) reply(turnID string, l line, said said) error {
 	r.last = turnID
+	text := r.cfg.redact(said.answer(l.Result))
 	return agentproto.WriteFrame(r.out, agentproto.Frame{
-		Status: agentproto.StatusOK, TurnID: turnID, NewSessionID: l.SessionID, Result: agentproto.Cut(r.cfg.redact(l.Result), agentproto.MaxResult),
+		Status: agentproto.StatusOK, TurnID: turnID, NewSessionID: l.SessionID, Result: agentproto.Cut(text, agentproto.MaxResult),
 	})
 }
 
@@ -285,7 +291,7 @@ func (r *run) unprompted(l line) error {
 		r.log("ignored an unexpected result: %s", l.Subtype)
 		return nil
 	}
-	return r.reply(r.last, l)
+	return r.reply(r.last, l, nil)
 }
 
 // exited handles the end of the CLI. Between turns it does no harm: the next turn starts another, with

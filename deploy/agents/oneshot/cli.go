@@ -9,9 +9,12 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"arizuko/pkg/agentproto"
 )
 
 const (
@@ -67,8 +70,8 @@ func (c *cli) runOnce(ctx context.Context, session, prompt string) outcome {
 		err = nil
 	}
 	parser.end()
-	o := outcome{text: strings.TrimSpace(parser.text), session: parser.session}
-	if err != nil || o.text == "" {
+	o := outcome{text: parser.answer(), session: parser.session}
+	if err != nil || o.text == "" || parser.failure != "" && parser.ended { // by an error after a tool call
 		o.failure = c.explain(err, parser.failure, string(stderr.last))
 	}
 	return o
@@ -102,10 +105,11 @@ func excerpt(text string) string {
 type parser struct {
 	read    func(line []byte) event // nil: the output is the answer
 	rest    []byte                  // the incomplete last line
-	text    string
+	text    string                  // the last one
+	before  []string                // earlier ones, as before tool calls
 	session string
 	failure string
-	reset   bool // the next text replaces the text so far
+	ended   bool // the last text has ended: the next one is another paragraph
 }
 
 func (p *parser) Write(b []byte) (int, error) {
@@ -136,13 +140,36 @@ func (p *parser) end() {
 func (p *parser) apply(e event) {
 	p.session = cmp.Or(e.session, p.session)
 	p.failure = cmp.Or(e.failure, p.failure)
-	p.reset = p.reset || e.resets
-	if e.text != "" {
-		if p.reset {
-			p.text, p.reset = "", false
-		}
-		p.text += e.text
+	p.ended = p.ended || e.ends
+	if e.text == "" {
+		return
 	}
+	if p.ended && p.text != "" {
+		p.before = append(p.before, p.text)
+		p.text = ""
+	}
+	p.text += e.text
+	p.ended = false
+}
+
+// answer is all texts as paragraphs. If they are too long together, the oldest are left out. Each of them is
+// stripped of its hidden parts by itself: a tag that is not closed hides nothing of the next one. If all are
+// hidden, the answer is the last one as it is: a silence, but not nothing.
+func (p *parser) answer() string {
+	joined := strings.TrimSpace(p.text)
+	if len(p.before) == 0 {
+		return joined
+	}
+	last := joined
+	joined = agentproto.Strip(joined)
+	for _, text := range slices.Backward(p.before) {
+		text = strings.TrimSpace(agentproto.Strip(text))
+		if text != "" && len(text)+len("\n\n")+len(joined) > agentproto.MaxResult {
+			break
+		}
+		joined = strings.TrimSpace(text + "\n\n" + joined)
+	}
+	return cmp.Or(joined, last)
 }
 
 // tail is a writer that keeps the end of what it passes on.

@@ -28,7 +28,7 @@ type dialect struct {
 type event struct {
 	session string
 	text    string // a piece of the answer
-	resets  bool   // earlier text is not part of the answer
+	ends    bool   // what follows is another text
 	failure string // an error, after which there may still be an answer
 }
 
@@ -67,7 +67,7 @@ func codexArgs(extra []string, model, session string) []string {
 	return append(args, "-")
 }
 
-// readCodex uses the agent's last message as the answer, as codex itself does.
+// readCodex reads each message of the agent as a text.
 func readCodex(line []byte) (e event) {
 	var l struct {
 		Type     string `json:"type"`
@@ -86,7 +86,7 @@ func readCodex(line []byte) (e event) {
 	case l.Type == "thread.started":
 		e.session = l.ThreadID
 	case l.Type == "item.completed" && l.Item.Type == "agent_message":
-		e.text, e.resets = l.Item.Text, true
+		e.text, e.ends = l.Item.Text, true
 	case l.Type == "error":
 		e.failure = l.Message
 	case l.Type == "turn.failed":
@@ -108,7 +108,7 @@ func geminiArgs(extra []string, model, session string) []string {
 	return append(args, "--prompt=")
 }
 
-// readGemini joins the pieces of text after the last tool call.
+// readGemini reads pieces of text, which a tool call ends.
 func readGemini(line []byte) (e event) {
 	var l struct {
 		Type      string `json:"type"`
@@ -129,7 +129,7 @@ func readGemini(line []byte) (e event) {
 	case l.Type == "message" && l.Role == "assistant":
 		e.text = l.Content
 	case l.Type == "tool_use":
-		e.resets = true
+		e.ends = true
 	case l.Type == "result":
 		e.failure = l.Error.Message
 	}
@@ -147,7 +147,7 @@ func opencodeArgs(extra []string, model, session string) []string {
 	return args
 }
 
-// readOpencode joins the texts of the last step that has any.
+// readOpencode reads pieces of text, which a step ends.
 func readOpencode(line []byte) (e event) {
 	var l struct {
 		Type      string `json:"type"`
@@ -167,7 +167,7 @@ func readOpencode(line []byte) (e event) {
 	e.session = l.SessionID
 	switch l.Type {
 	case "step_start":
-		e.resets = true
+		e.ends = true
 	case "text":
 		e.text = l.Part.Text
 	case "error":

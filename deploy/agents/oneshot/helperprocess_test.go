@@ -61,6 +61,10 @@ func fakeCommand(name string, args []string) int {
 	case strings.Contains(text, "refuse"): // with exit code 0
 		fmt.Printf(answer.failed, session)
 		return 0
+	case strings.Contains(text, "half"): // as gemini, with exit code 0
+		fmt.Println(`{"type":"message","role":"assistant","content":"Let me look."}` + "\n" + `{"type":"tool_use"}` + "\n" +
+			`{"type":"error","severity":"warning","message":"Loop detected"}` + "\n" + `{"type":"result","status":"success"}`)
+		return 0
 	case strings.Contains(text, "empty"):
 		return 0
 	case strings.Contains(text, "die"):

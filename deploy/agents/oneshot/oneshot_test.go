@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,88 @@ func TestParser_RecordedOutput_AnswerSessionFailure(t *testing.T) {
 			if got.text != want.text || got.session != want.session || got.failure != want.failure {
 				t.Errorf("%s, %d bytes at once: %+v", file, size, got)
 			}
+			if answer := got.answer(); strings.HasSuffix(file, "-tool") && answer != "Let me look.\n\nYou said something" {
+				t.Errorf("%s: answer %q", file, answer)
+			}
 		}
+	}
+}
+
+func TestParser_Answer_JoinsTexts(t *testing.T) {
+	long := strings.Repeat("x", agentproto.MaxResult-5)
+	for name, tt := range map[string]struct {
+		texts []string
+		want  string
+	}{
+		"none":                     {nil, ""},
+		"one, as it is":            {[]string{" <internal>no</internal> a\n"}, "<internal>no</internal> a"},
+		"several":                  {[]string{"a", " b ", "c"}, "a\n\nb\n\nc"},
+		"a tag that is not closed": {[]string{"a <think>hm", "b"}, "a\n\nb"},
+		"a note behind the answer": {[]string{"a", "<internal>sent</internal>"}, "a"},
+		"all hidden":               {[]string{"<internal>a</internal>", "<internal>b</internal>"}, "<internal>b</internal>"},
+		"too long":                 {[]string{"old", "1234", long}, long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p parser
+			for _, text := range tt.texts {
+				p.apply(event{ends: true})
+				p.apply(event{text: text[:len(text)/2]})
+				p.apply(event{text: text[len(text)/2:]})
+			}
+			if got := p.answer(); got != tt.want {
+				t.Errorf("got %.100q, want %.100q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAgent_FailureAfterToolCall_AnswersNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a := start(t, "gemini")
+	a.in <- agentproto.Start{TurnID: "1", Prompt: "half"}
+	if f := a.frame(); f.Status != agentproto.StatusError || f.Result != "" || !strings.Contains(f.Error, "Loop detected") {
+		t.Errorf("got %+v", f)
+	}
+	if err := <-a.done; err == nil {
+		t.Error("the run has not failed")
+	}
+}
+
+// Commands without sessions need the system text in each turn, others once in a session.
+func TestAgent_SystemText_BeginsSession(t *testing.T) {
+	for name, session := range map[string]string{"codex": "", "gemini": "", "opencode": "", "plain": "", "resumed": "01a1ff98-089e-7af1-ba12-86303db8081f"} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			program := name
+			if name == "resumed" {
+				program = "codex"
+				if err := os.WriteFile(session, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := start(t, program)
+			a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session, System: "You are here."}
+			a.frame()
+			a.in <- agentproto.Message{TurnID: "2", Prompt: "two"}
+			a.frame()
+			if err := a.closeInput(); err != nil {
+				t.Error(err)
+			}
+			want := []string{"You are here.\none", "two"}
+			switch name {
+			case "plain":
+				want[1] = "You are here.\ntwo"
+			case "resumed":
+				want[0] = "one"
+			}
+			var got []string
+			for _, c := range calls(t) {
+				got = append(got, c.Prompt)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("prompts %q, want %q", got, want)
+			}
+		})
 	}
 }
 

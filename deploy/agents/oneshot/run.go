@@ -16,6 +16,7 @@ var errStopped = errors.New("terminated")
 type run struct {
 	cli     *cli
 	out     io.Writer
+	system  string // before the first prompt of a session
 	session string
 	waiting []turn       // oldest first
 	running *runningTurn // nil between turns
@@ -73,7 +74,7 @@ func (r *run) terminated() error {
 func (r *run) receive(in agentproto.Input) {
 	switch in := in.(type) {
 	case agentproto.Start:
-		r.session = in.SessionID
+		r.session, r.system = in.SessionID, in.System
 		r.waiting = append(r.waiting, turn{in.TurnID, in.Prompt})
 	case agentproto.Message:
 		r.waiting = append(r.waiting, turn{in.TurnID, in.Prompt})
@@ -95,8 +96,11 @@ func (r *run) next(ctx context.Context) {
 	w := &runningTurn{turn: r.waiting[0], stop: stop, done: make(chan outcome, 1)}
 	r.waiting = r.waiting[1:]
 	r.running = w
-	session := r.session
-	go func() { w.done <- r.cli.ask(ctx, session, w.prompt) }()
+	session, prompt := r.session, w.prompt
+	if r.system != "" && (session == "" || r.cli.sessions == nil) {
+		prompt = r.system + "\n" + prompt
+	}
+	go func() { w.done <- r.cli.ask(ctx, session, prompt) }()
 }
 
 // answer writes the frame of the running turn.
