@@ -102,9 +102,12 @@ func TestText_NamesOnlyOfferedTools(t *testing.T) {
 	}
 	for _, missing := range allTools() {
 		in.Tools = slices.DeleteFunc(allTools(), func(tool string) bool { return tool == missing })
-		if names := named(Text(in)); slices.Contains(names, missing) {
-			t.Errorf("%s is named and not offered", missing)
+		if diff := cmp.Diff(slices.Sorted(slices.Values(in.Tools)), named(Text(in))); diff != "" {
+			t.Errorf("without %s (-offered +named):\n%s", missing, diff)
 		}
+	}
+	if in.Tools = append(allTools(), "later_tool"); !strings.Contains(Text(in), "\n- Further tools, by their descriptions: later_tool.\n") {
+		t.Error("a tool without words of its own is not named")
 	}
 	in.Tools = nil
 	if names := named(Text(in)); len(names) > 0 {
