@@ -1,23 +1,14 @@
 package agents
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
-	"strings"
-
-	"golang.org/x/sys/unix"
-
-	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/groupfiles"
 	"arizuko/pkg/msg"
 )
 
-// inbox is the folder of attachments inside a group's folder.
-const inbox = "inbox"
+// Files copies files between the groups' folders and the media folder.
+func (m *Manager) Files() *groupfiles.Files {
+	return &groupfiles.Files{Data: m.cfg.Data, Dir: m.groupDir}
+}
 
 // linkFiles copies the attachments of a turn's rows into the group's inbox and
 // replaces their paths. An attachment that cannot be copied gets an error instead
@@ -30,136 +21,14 @@ func (m *Manager) linkFiles(folder string, rows []*msg.Message) error {
 				a.Path = ""
 				continue
 			}
-			name := fmt.Sprintf("%d-%d-%s", row.ID, i+1, safeName(a))
-			if err := m.linkFile(folder, a.Path, name); err != nil {
+			taken, err := m.Files().Take(folder, row, i)
+			if err != nil {
 				m.log.Warn("attachment not copied", "row", row.ID, "file", a.Path, "err", err)
 				a.Path, a.Error = "", "the file is not there any more"
 				continue
 			}
-			a.Path = path.Join(inbox, name)
+			a.Path = taken
 		}
 	}
 	return nil
-}
-
-// linkFile copies <data>/<from>, which must be under media/, into the inbox. It
-// opens everything through roots, so no path and no link leads out of them.
-func (m *Manager) linkFile(folder, from, name string) error {
-	media, err := os.OpenRoot(filepath.Join(m.cfg.Data, "media"))
-	if err != nil {
-		return err
-	}
-	defer media.Close()
-	rest, ok := strings.CutPrefix(path.Clean(filepath.ToSlash(from)), "media/")
-	if !ok {
-		return fmt.Errorf("%q is not under media/", from)
-	}
-	src, err := media.Open(filepath.FromSlash(rest))
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	if info, err := src.Stat(); err != nil || !info.Mode().IsRegular() {
-		return errors.Join(fmt.Errorf("%q is not a file", from), err)
-	}
-	group, user, err := m.groupDir(folder)
-	if err != nil {
-		return err
-	}
-	to, err := openInbox(group, user)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	return copyOnce(to, name, src, user)
-}
-
-// openInbox opens the inbox in a group's folder, which it makes unless it exists. The
-// agent may put a link, a pipe or a folder of root in its place at any time.
-func openInbox(group string, user runtime.User) (*os.Root, error) {
-	parent, err := os.Open(group)
-	if err != nil {
-		return nil, err
-	}
-	defer parent.Close()
-	if err := unix.Mkdirat(int(parent.Fd()), inbox, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, &os.PathError{Op: "mkdir", Path: filepath.Join(group, inbox), Err: err}
-	}
-	fd, err := unix.Openat(int(parent.Fd()), inbox, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: filepath.Join(group, inbox), Err: err}
-	}
-	dir := os.NewFile(uintptr(fd), filepath.Join(group, inbox))
-	defer dir.Close()
-	if err := giveInbox(dir, user); err != nil {
-		return nil, err
-	}
-	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
-}
-
-// giveInbox gives an empty inbox of root, such as a new one, to the group's user. It
-// returns an error if another one is not that user's.
-func giveInbox(dir *os.File, user runtime.User) error {
-	if user.IsZero() {
-		return nil
-	}
-	var owner unix.Stat_t
-	if err := unix.Fstat(int(dir.Fd()), &owner); err != nil {
-		return err
-	}
-	if int(owner.Uid) == user.UID {
-		return nil
-	}
-	if _, err := dir.Readdirnames(1); owner.Uid != 0 || !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s belongs to user %d, not to user %s of the group's agents", dir.Name(), owner.Uid, user)
-	}
-	return chown(dir, user)
-}
-
-// chown gives an open file to the group's user. It takes no name: the agent may have
-// put a hard link to a file of another user there.
-func chown(f *os.File, user runtime.User) error {
-	if user.IsZero() {
-		return nil
-	}
-	return f.Chown(user.UID, user.GID)
-}
-
-// copyOnce copies src to name in the inbox unless that exists. A copy, not a link: the
-// agent must not be able to change the stored file.
-func copyOnce(root *os.Root, name string, src io.Reader, user runtime.User) error {
-	if _, err := root.Lstat(name); err == nil {
-		return nil
-	}
-	part := name + ".part"
-	// The agent may have put a pipe or a link there.
-	if err := root.RemoveAll(part); err != nil {
-		return err
-	}
-	dst, err := root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	if err := errors.Join(err, chown(dst, user), dst.Close()); err != nil {
-		return err
-	}
-	return root.Rename(part, name)
-}
-
-// safeName is an attachment's name as one path element of plain characters.
-func safeName(a *msg.Attachment) string {
-	name := path.Base(filepath.ToSlash(a.Name))
-	if a.Name == "" {
-		name = path.Base(a.Path)
-	}
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._-", r):
-			return r
-		}
-		return '_'
-	}, name)
-	const longest = 80
-	return name[max(0, len(name)-longest):] // the end keeps the extension
 }

@@ -1,0 +1,153 @@
+package groupfiles
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/msg"
+)
+
+// inbox is the folder of attachments inside a group's folder.
+const inbox = "inbox"
+
+// Take copies an attachment of a message, number n from 0, into the group's inbox, and returns
+// its path in the group's folder. A copy that is there stays.
+func (f *Files) Take(folder string, row *msg.Message, n int) (string, error) {
+	a := &row.Attachments[n]
+	name := fmt.Sprintf("%d-%d-%s", row.ID, n+1, safeName(a))
+	if err := f.take(folder, a.Path, name); err != nil {
+		return "", err
+	}
+	return path.Join(inbox, name), nil
+}
+
+// take copies <data>/<from>, which must be under media/, into the inbox. It opens
+// everything through roots, so no path and no link leads out of them.
+func (f *Files) take(folder, from, name string) error {
+	media, err := os.OpenRoot(filepath.Join(f.Data, mediaFolder))
+	if err != nil {
+		return err
+	}
+	defer media.Close()
+	rest, ok := strings.CutPrefix(path.Clean(filepath.ToSlash(from)), mediaFolder+"/")
+	if !ok {
+		return fmt.Errorf("%q is not under media/", from)
+	}
+	src, err := media.Open(filepath.FromSlash(rest))
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if info, err := src.Stat(); err != nil || !info.Mode().IsRegular() {
+		return errors.Join(fmt.Errorf("%q is not a file", from), err)
+	}
+	group, user, err := f.Dir(folder)
+	if err != nil {
+		return err
+	}
+	to, err := openInbox(group, user)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	return copyOnce(to, name, src, user)
+}
+
+// openInbox opens the inbox in a group's folder, which it makes unless it exists. The
+// agent may put a link, a pipe or a folder of root in its place at any time.
+func openInbox(group string, user runtime.User) (*os.Root, error) {
+	parent, err := os.Open(group)
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	if err := unix.Mkdirat(int(parent.Fd()), inbox, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, &os.PathError{Op: "mkdir", Path: filepath.Join(group, inbox), Err: err}
+	}
+	fd, err := unix.Openat(int(parent.Fd()), inbox, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: filepath.Join(group, inbox), Err: err}
+	}
+	dir := os.NewFile(uintptr(fd), filepath.Join(group, inbox))
+	defer dir.Close()
+	if err := giveInbox(dir, user); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
+}
+
+// giveInbox gives an empty inbox of root, such as a new one, to the group's user. It
+// returns an error if another one is not that user's.
+func giveInbox(dir *os.File, user runtime.User) error {
+	if user.IsZero() {
+		return nil
+	}
+	var owner unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &owner); err != nil {
+		return err
+	}
+	if int(owner.Uid) == user.UID {
+		return nil
+	}
+	if _, err := dir.Readdirnames(1); owner.Uid != 0 || !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s belongs to user %d, not to user %s of the group's agents", dir.Name(), owner.Uid, user)
+	}
+	return chown(dir, user)
+}
+
+// chown gives an open file to the group's user. It takes no name: the agent may have
+// put a hard link to a file of another user there.
+func chown(f *os.File, user runtime.User) error {
+	if user.IsZero() {
+		return nil
+	}
+	return f.Chown(user.UID, user.GID)
+}
+
+// copyOnce copies src to name in the inbox unless that exists. A copy, not a link: the
+// agent must not be able to change the stored file.
+func copyOnce(root *os.Root, name string, src io.Reader, user runtime.User) error {
+	if _, err := root.Lstat(name); err == nil {
+		return nil
+	}
+	part := name + ".part"
+	// The agent may have put a pipe or a link there.
+	if err := root.RemoveAll(part); err != nil {
+		return err
+	}
+	dst, err := root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	if err := errors.Join(err, chown(dst, user), dst.Close()); err != nil {
+		return err
+	}
+	return root.Rename(part, name)
+}
+
+// safeName is an attachment's name as one path element of plain characters.
+func safeName(a *msg.Attachment) string {
+	name := path.Base(filepath.ToSlash(a.Name))
+	if a.Name == "" {
+		name = path.Base(a.Path)
+	}
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._-", r):
+			return r
+		}
+		return '_'
+	}, name)
+	const longest = 80
+	return name[max(0, len(name)-longest):] // the end keeps the extension
+}

@@ -1,0 +1,216 @@
+package groupfiles
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/disk"
+	"arizuko/pkg/msg"
+)
+
+// maxName bounds the name of a file that users see, in bytes.
+const maxName = 120
+
+// Refusal is an error about the file that an agent names. Its text is for the agent.
+type Refusal struct{ text string }
+
+func (r *Refusal) Error() string { return r.text }
+
+func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+
+// Publish copies a file of a group's folder into the media folder, and returns it as an attachment
+// named name, "" for the file's own name. limit bounds its size, in bytes. The copy is what is sent,
+// however often that is tried. A repetition makes the same copy, whose name contains its hash. An error about
+// the file is a *Refusal: it has to be a regular file of 1 byte or more, and no part of its path may be a link.
+func (f *Files) Publish(folder, from, name string, limit int64, now time.Time) (a msg.Attachment, err error) {
+	dir, _, err := f.Dir(folder)
+	if err != nil {
+		return a, err
+	}
+	src, size, err := openBeneath(dir, from)
+	if err != nil {
+		return a, err
+	}
+	defer src.Close()
+	if size > limit {
+		return a, refuse("%.200q has %d bytes, and a file that is sent here may have %d at most: make it smaller, or send it in parts", from, size, limit)
+	}
+	if space, err := disk.Of(f.Data); err != nil || space.Free < disk.Full+size {
+		return a, errors.Join(refuse("there is no room on the disk for a copy of the file: go on without it, and say so"), err)
+	}
+	a = msg.Attachment{Name: shownName(cmp.Or(name, path.Base(filepath.ToSlash(from)))), Size: size}
+	if a.Path, a.MIME, err = f.store(src, size, &a, now); err != nil {
+		return msg.Attachment{}, err
+	}
+	return a, nil
+}
+
+// store copies a file of a size into the media folder. It returns the path of the copy in the data folder, and its type.
+func (f *Files) store(src *os.File, size int64, a *msg.Attachment, now time.Time) (stored, kind string, err error) {
+	root, err := os.OpenRoot(f.Data)
+	if err != nil {
+		return "", "", err
+	}
+	defer root.Close()
+	// Copies of another day are others: retention may be about to remove one of long ago.
+	day := now.UTC()
+	folder := path.Join(mediaFolder, day.Format("200601"))
+	if err := mkdirAll(root, folder); err != nil {
+		return "", "", err
+	}
+	part, err := newPart(root, folder)
+	if err != nil {
+		return "", "", err
+	}
+	defer root.Remove(part.name) // after a rename there is none
+	defer part.Close()
+	if err := copyWhole(part.File, src, size); err != nil {
+		return "", "", err
+	}
+	hash, kind, err := describe(part.File, a.Name)
+	if err == nil {
+		err = errors.Join(giveLike(root, part.File), part.Sync())
+	}
+	if err != nil {
+		return "", "", err
+	}
+	stored = path.Join(folder, fmt.Sprintf("out-%s-%s-%s", day.Format("02"), hash, safeName(a)))
+	return stored, kind, root.Rename(part.name, stored)
+}
+
+// openBeneath opens a regular file below a folder for reading, and returns its size. No component of the path may be a
+// link: unlike os.Root it refuses those that stay inside, too. It opens nothing but a regular file, not even for a moment:
+// devices and pipes act when they are opened.
+func openBeneath(dir, from string) (file *os.File, size int64, err error) {
+	from = strings.TrimPrefix(from, dir+"/")
+	clean := filepath.Clean(filepath.FromSlash(from))
+	if from == "" || !filepath.IsLocal(clean) || strings.ContainsRune(from, 0) {
+		return nil, 0, refuse("path %.200q is not inside your folder: give a path relative to it, such as out/report.pdf", from)
+	}
+	at, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	for _, name := range strings.Split(clean, string(filepath.Separator)) {
+		next, err := unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		_ = unix.Close(at)
+		if err != nil {
+			return nil, 0, openRefusal(from, err)
+		}
+		at = next
+	}
+	defer unix.Close(at)
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
+		return nil, 0, refuse("%.200q is a link: copy the file itself into your folder, and send the copy", from)
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, 0, refuse("%.200q is not a regular file: name a file, and pack a folder first", from)
+	case st.Nlink > 1 && !ownedLike(dir, &st):
+		return nil, 0, refuse("%.200q has another name elsewhere and another owner: send a copy of it", from)
+	case st.Size == 0:
+		return nil, 0, refuse("%.200q is empty: write it first", from)
+	}
+	// The descriptor of O_PATH names this very file, whatever is put in its place meanwhile.
+	if file, err = os.Open(fmt.Sprintf("/proc/self/fd/%d", at)); err != nil {
+		return nil, 0, refuse("%.200q cannot be read: %v", from, errors.Unwrap(err))
+	}
+	return file, st.Size, nil
+}
+
+func openRefusal(from string, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return refuse("there is no file %.200q in your folder: check the name, which is relative to the folder", from)
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return refuse("a part of %.200q is a link or no folder: send a file that is really there", from)
+	}
+	return refuse("%.200q cannot be opened: %v", from, err)
+}
+
+// ownedLike reports whether a file has the owner of a folder. A hard link gives another user's file a name there.
+func ownedLike(dir string, file *unix.Stat_t) bool {
+	var st unix.Stat_t
+	return unix.Stat(dir, &st) == nil && st.Uid == file.Uid
+}
+
+// copyWhole copies a file that has a size, shared on the disk where the file system can. It returns a *Refusal if the
+// file is written meanwhile.
+func copyWhole(to, from *os.File, size int64) error {
+	before, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	copied := size
+	if unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) != nil {
+		copied, err = io.Copy(to, io.LimitReader(from, size+1))
+	}
+	if err != nil {
+		return err
+	}
+	after, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := to.Stat()
+	if err != nil {
+		return err
+	}
+	if copied != size || there.Size() != size || after.Size() != size || !after.ModTime().Equal(before.ModTime()) {
+		return refuse("the file was written while it was copied: finish writing it, then send it")
+	}
+	return nil
+}
+
+// describe returns the beginning of a file's hash, and its type.
+func describe(f *os.File, name string) (hash, kind string, err error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", "", err
+	}
+	head := make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", "", err
+	}
+	sum := sha256.New()
+	sum.Write(head[:n])
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", "", err
+	}
+	kind, _, _ = strings.Cut(cmp.Or(mime.TypeByExtension(path.Ext(name)), http.DetectContentType(head[:n])), ";")
+	return hex.EncodeToString(sum.Sum(nil)[:12]), kind, nil
+}
+
+// shownName is a file's name as users see it: one line without slashes.
+func shownName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(name, "_"))
+	name = strings.TrimLeft(name, ". ")
+	for len(name) > maxName { // keep the extension
+		_, size := utf8.DecodeRuneInString(name)
+		name = name[size:]
+	}
+	return cmp.Or(name, "file")
+}
