@@ -145,7 +145,7 @@ func (d *dashd) open() (err error) {
 	d.onbod = httpx.NewClient(string(d.cfg.OnbodURL.Or(d.cfg.OnbodAddr)), d.Secret)
 	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) }, d.Log)
 	d.chat = &webchat.Chat{
-		Store: d.Store, Hub: d.hub, Assistant: d.cfg.AssistantName,
+		Store: d.Store, Hub: d.hub, Data: d.cfg.Data, Assistant: d.cfg.AssistantName,
 		Sender: func(r *http.Request) (sender, name string) { return login.Sender(r.Context()), "operator" },
 		Shell: adapter.New(webchat.Platform{}, adapter.Options{
 			Platform: msg.PlatformWeb, Daemon: name, Store: d.Store, Heartbeat: d.Heartbeat, Wake: d.outbox,

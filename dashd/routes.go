@@ -36,7 +36,7 @@ func (d *dashd) routes() {
 		r.Get("/chat", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/chat/", http.StatusSeeOther) })
 		r.Get("/chat/", d.chatsPage)
 		r.Get("/chat/*", d.inChat(map[string]inGroup{
-			"": d.chatPage, "messages": d.chat.History, "topics": d.chat.Topics, "events": d.chat.Events,
+			"": d.chatPage, "messages": d.chat.History, "topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File,
 		}))
 		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post}))
 	})
@@ -76,7 +76,7 @@ func splitChatPath(path string) (folder, part string) {
 		return folder, ""
 	}
 	i := strings.LastIndexByte(path, '/')
-	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events"}, last) {
+	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events", "file"}, last) {
 		return path[:i], last
 	}
 	return path, ""

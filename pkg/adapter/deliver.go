@@ -83,8 +83,7 @@ func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait 
 // readTarget reads what a row about another outbound row is about. That one was delivered before, since it
 // is an older row of the same lane.
 func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
-	switch m.Kind {
-	case msg.KindEdit, msg.KindReaction, msg.KindDelete:
+	if m.Kind.Changes() {
 		m.Target, err = s.Store.Target(ctx, m)
 	}
 	if m.Target != nil {

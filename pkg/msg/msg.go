@@ -126,6 +126,9 @@ const (
 	KindPoll     Kind = "poll"
 )
 
+// Changes reports whether a row of this kind changes another message, and shows none.
+func (k Kind) Changes() bool { return k == KindEdit || k == KindReaction || k == KindDelete }
+
 // Verbs of inbound messages. The set is open: routes may name others. An empty
 // verb counts as VerbMessage.
 const (

@@ -100,6 +100,8 @@ func queryPlans() map[string][2]string {
 		"queryWebBefore":      {queryWebBefore, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id<?)\n" + original},
 		"queryWebTopicBefore": {queryWebTopicBefore, "SEARCH m USING INDEX messages_web (chat_jid=? AND topic=? AND id<?)\n" + original},
 		"queryWebAfter":       {queryWebAfter, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>?)\n" + original},
+		"queryChangesOfRow":   {queryChangesOfRow, "SEARCH m USING INDEX messages_derived (derived_from=?)"},
+		"queryChangesOfPost":  {queryChangesOfPost, "SEARCH m USING INDEX messages_target (chat_jid=? AND target_id=?)"},
 		"queryWebEnd": {queryWebEnd, "SCAN CONSTANT ROW\n" + subquery +
 			"SEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=?)\nSCALAR SUBQUERY 2\nSEARCH messages"},
 		// One step per topic, not per row.
@@ -233,7 +235,7 @@ func namedQueries(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []string{"observedRows", "readable", "delivered", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
+	parts := []string{"observedRows", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
 		"requestColumns", "requestChat", "pollColumns"}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)

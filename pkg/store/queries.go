@@ -108,15 +108,22 @@ const (
 		not_before = excluded.not_before, platform_id = excluded.platform_id, error_class = excluded.error_class,
 		error = excluded.error, updated_at = excluded.updated_at`
 
-	readable = `m.platform = 'web' AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))
-		AND (m.derived_from IS NULL OR m.topic <> (SELECT topic FROM messages o WHERE o.id = m.derived_from))`
-	delivered      = readable + ` AND (m.out_state IS NULL OR m.out_state NOT IN ('queued', 'sending'))`
+	changes        = `m.kind IN ('edit', 'reaction', 'delete')`
+	visible        = `m.platform = 'web' AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))`
+	notDerived     = `(m.derived_from IS NULL OR m.topic <> (SELECT topic FROM messages o WHERE o.id = m.derived_from))`
+	readable       = visible + ` AND (` + changes + ` OR ` + notDerived + `)`
+	delivered      = visible + ` AND NOT ` + changes + ` AND ` + notDerived + ` AND (m.out_state IS NULL OR m.out_state NOT IN ('queued', 'sending'))`
 	queryWebBefore = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_chat
 		WHERE ` + delivered + ` AND m.chat_jid = ? AND m.id < ? ORDER BY m.id DESC LIMIT ?+0`
 	queryWebTopicBefore = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_web
 		WHERE ` + delivered + ` AND m.chat_jid = ? AND m.topic = ? AND m.id < ? ORDER BY m.id DESC LIMIT ?+0`
 	queryWebAfter = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_chat
 		WHERE ` + readable + ` AND m.chat_jid = ? AND m.id > ? ORDER BY m.id LIMIT ?+0`
+	// By the row of an own message, and by the platform id of a user's.
+	queryChangesOfRow = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_derived
+		WHERE m.derived_from = ? AND m.direction = 'out' AND ` + changes + ` AND m.out_state IN ('sent', 'ambiguous') ORDER BY m.id`
+	queryChangesOfPost = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_target
+		WHERE m.chat_jid = ? AND m.target_id = ? AND m.direction = 'out' AND ` + changes + ` AND m.out_state IN ('sent', 'ambiguous') ORDER BY m.id`
 	queryWebEnd = `SELECT ifnull((SELECT min(id) - 1 FROM messages INDEXED BY messages_outbox
 		WHERE out_state IN ('queued', 'sending') AND platform = 'web' AND chat_jid = ?), (SELECT ifnull(max(id), 0) FROM messages))`
 	queryWebTopics = `WITH RECURSIVE topics(topic) AS (

@@ -9,7 +9,9 @@ import (
 
 // Readable rows of a web chat are those that its users see: inbound rows, and
 // outbound rows that are delivered. A row derived from another one of the same
-// tab, as after /new, is not shown next to it.
+// tab, as after /new, is not shown next to it. Edits, reactions and deletions are
+// shown with the row that they change: WebAfter returns them, for the change, and
+// WebHistory does not.
 
 // WebHistory returns the readable rows of a web chat before row id before, in
 // one topic unless topic is nil, oldest first; at most limit, the newest.
@@ -38,6 +40,27 @@ func (r Reader) WebAfter(ctx context.Context, chatJID string, after int64, limit
 		rows = append(rows, m)
 	}
 	return rows, next, err
+}
+
+// Changes returns the delivered edits, reactions and deletions of a row by agents,
+// oldest first.
+func (r Reader) Changes(ctx context.Context, m *msg.Message) ([]*msg.Message, error) {
+	switch {
+	case m.Direction == msg.Out:
+		return r.messages(ctx, queryChangesOfRow, m.ID)
+	case m.PlatformID != "":
+		return r.messages(ctx, queryChangesOfPost, m.ChatJID, m.PlatformID)
+	}
+	return nil, nil
+}
+
+// Changed returns the row that an outbound edit, reaction or deletion changes, nil if
+// it is gone.
+func (r Reader) Changed(ctx context.Context, change *msg.Message) (*msg.Message, error) {
+	if change.DerivedFrom != 0 {
+		return r.Message(ctx, change.DerivedFrom)
+	}
+	return r.MessageByPlatformID(ctx, change.ChatJID, change.TargetID)
 }
 
 // WebEnd is the row id from which a page that has read the history of a web chat

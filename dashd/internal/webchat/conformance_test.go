@@ -36,7 +36,12 @@ func onPages(t testing.TB, c *Chat, folder string) (all []adaptertest.Received) 
 		t.Error(err)
 	}
 	for _, m := range rows {
-		all = append(all, adaptertest.Received{ChatJID: m.ChatJID, Text: *c.onPage(m, form{}).Content})
+		shown, err := c.onPage(t.Context(), m, form{})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		all = append(all, adaptertest.Received{ChatJID: m.ChatJID, Text: *shown.Content})
 	}
 	return all
 }

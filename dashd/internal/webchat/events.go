@@ -20,7 +20,8 @@ type feed struct {
 	typing []string
 }
 
-// Events streams a chat: each message in the order of its row, and in which topics agents work.
+// Events streams a chat: each message in the order of its row, messages that agents change, and in which topics agents
+// work. The id of a change is that of its own row.
 func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	last, err := c.Store.WebEnd(r.Context(), JID(g.Folder))
 	if err == nil {
@@ -61,7 +62,7 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 			return err
 		}
 		for _, m := range rows {
-			if err := s.Event("message", m.ID, f.chat.onPage(m, f.form)); err != nil {
+			if err := f.send(ctx, s, m); err != nil {
 				return err
 			}
 		}
@@ -71,6 +72,22 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 		}
 	}
 	return f.updateTyping(ctx, s)
+}
+
+// send sends a row: a message, or the message that it changes.
+func (f *feed) send(ctx context.Context, s *live.Stream, m *msg.Message) (err error) {
+	event, shown := "message", m
+	if m.Kind.Changes() && m.Direction == msg.Out {
+		event = "change"
+		if shown, err = f.chat.Store.Changed(ctx, m); err != nil || shown == nil || shown.ChatJID != f.jid {
+			return err
+		}
+	}
+	data, err := f.chat.onPage(ctx, shown, f.form)
+	if err != nil {
+		return err
+	}
+	return s.Event(event, m.ID, data)
 }
 
 // updateTyping sends the topics in which an agent works, if they have changed.

@@ -59,7 +59,7 @@ func newFixture(t *testing.T) *fixture {
 	r := &fixture{st: storetest.OpenAt(t, path, nil), db: db, hub: live.NewHub(func(*http.Request) bool { return true }, slog.New(slog.DiscardHandler))}
 	log := slog.New(slog.DiscardHandler)
 	r.chat = &Chat{
-		Store: r.st, Hub: r.hub, Assistant: "Robot",
+		Store: r.st, Hub: r.hub, Data: t.TempDir(), Assistant: "Robot",
 		Sender: func(*http.Request) (string, string) { return "web:operator", "operator" },
 		Shell: adapter.New(Platform{}, adapter.Options{
 			Platform: msg.PlatformWeb, Daemon: "dashd", Store: r.st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
@@ -76,6 +76,7 @@ func newFixture(t *testing.T) *fixture {
 	router.Get("/{folder}/messages", of(r.chat.History))
 	router.Get("/{folder}/topics", of(r.chat.Topics))
 	router.Get("/{folder}/events", of(r.chat.Events))
+	router.Get("/{folder}/file", of(r.chat.File))
 	server := httptest.NewServer(router)
 	t.Cleanup(server.Close)
 	t.Cleanup(r.hub.Close)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"arizuko/pkg/apierr"
@@ -50,14 +51,24 @@ type message struct {
 	HTML       string        `json:"html,omitempty"` // of outbound rows, safe to insert
 	Timestamp  int64         `json:"timestamp"`
 	TurnID     *int64        `json:"turn_id"`
+	Edited     bool          `json:"edited,omitempty"`
+	Deleted    bool          `json:"deleted,omitempty"`   // without text then
+	Reactions  []string      `json:"reactions,omitempty"` // of agents
+	Files      []file        `json:"files,omitempty"`
 }
 
-func (c *Chat) onPage(m *msg.Message, as form) message {
-	content := shorten(m.Content)
+// onPage returns a row as pages see it, with its changes.
+func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, error) {
+	changes, err := c.Store.Changes(ctx, m)
+	if err != nil {
+		return message{}, err
+	}
 	shown := message{
 		ID: m.ID, Direction: m.Direction, Topic: m.Topic, Sender: m.Sender, SenderName: m.SenderName,
-		Source: m.Source, Content: &content, Timestamp: m.Timestamp,
+		Source: m.Source, Timestamp: m.Timestamp, Files: filesOf(m),
 	}
+	content := shorten(shown.apply(m.Content, changes))
+	shown.Content = &content
 	if m.TurnID != 0 {
 		shown.TurnID = &m.TurnID
 	}
@@ -68,7 +79,29 @@ func (c *Chat) onPage(m *msg.Message, as form) message {
 			shown.Content = nil
 		}
 	}
-	return shown
+	return shown, nil
+}
+
+// apply returns a row's text after its changes, and notes them.
+func (s *message) apply(content string, changes []*msg.Message) string {
+	for _, change := range changes {
+		switch change.Kind {
+		case msg.KindEdit:
+			content, s.Edited = change.Content, true
+		case msg.KindDelete:
+			s.Deleted = true
+		case msg.KindReaction:
+			emoji, remove := strings.CutPrefix(change.Content, "-")
+			s.Reactions = slices.DeleteFunc(s.Reactions, func(shown string) bool { return shown == emoji })
+			if !remove {
+				s.Reactions = append(s.Reactions, emoji)
+			}
+		}
+	}
+	if s.Deleted {
+		s.Files, s.Reactions, content = nil, nil, ""
+	}
+	return content
 }
 
 // shorten cuts a message at maxShown, and says so.
@@ -154,7 +187,11 @@ func (c *Chat) history(ctx context.Context, jid string, page historyPage) (rows 
 			if len(rows) == page.limit || size >= maxHistory {
 				return rows, true, nil
 			}
-			row, err := json.Marshal(c.onPage(m, page.form))
+			shown, err := c.onPage(ctx, m, page.form)
+			if err != nil {
+				return nil, false, err
+			}
+			row, err := json.Marshal(shown)
 			if err != nil {
 				return nil, false, err
 			}

@@ -45,6 +45,7 @@ type Chat struct {
 	Store *store.Store
 	Shell *adapter.Shell
 	Hub   *live.Hub
+	Data  string // the data folder
 	// Assistant is the name shown for outbound rows without one, such as notices.
 	Assistant string
 	// Sender returns the sender of a request's message.

@@ -31,7 +31,7 @@ const composer = new Composer(document.getElementById("composer"), folder, send)
 const stream = new Stream({
   url: () => `${api.base}/events?view=page&after=${lastID}`,
   probe: `${api.base}/topics`,
-  on: { message: receive, typing: ({ topics: working }) => showWorking(working) },
+  on: { message: receive, change: (row, id) => { lastID = id; topics.get(row.topic)?.log.update(row); }, typing: ({ topics: working }) => showWorking(working) },
   state: (state) => {
     showConnection(state);
     if (state !== "open") return showWorking([]);

@@ -43,6 +43,11 @@ export class Log {
     this.#change(() => this.#put(row));
   }
 
+  // update shows a row again that has changed, unless it is not shown.
+  update(row) {
+    if (this.has(row.id)) this.show(row);
+  }
+
   // showUnsent replaces the unsent messages, unless they are the same: a button that has the focus
   // must not be replaced needlessly.
   showUnsent(entries, failing) {
@@ -150,7 +155,40 @@ function message(row) {
   } else {
     body.textContent = row.content;
   }
+  element.querySelector(".note").textContent = row.deleted ? "deleted" : row.edited ? "edited" : "";
+  if (row.deleted) body.remove();
+  element.querySelector(".files").append(...(row.files ?? []).map(attachment));
+  element.querySelector(".reactions").append(...(row.reactions ?? []).map(reaction));
   return element;
+}
+
+// attachment is a link to a file, or a picture; the reason for a file that is not there.
+function attachment(file) {
+  const item = document.createElement("li");
+  if (!file.url) {
+    item.textContent = file.error ? `${file.name}: ${file.error}` : `${file.name} is not stored`;
+    return item;
+  }
+  const link = document.createElement("a");
+  link.href = file.url;
+  if (file.image) {
+    const picture = document.createElement("img");
+    picture.src = file.url;
+    picture.alt = file.name;
+    picture.loading = "lazy";
+    link.append(picture);
+  } else {
+    link.download = file.name;
+    link.textContent = file.name;
+  }
+  item.append(link);
+  return item;
+}
+
+function reaction(emoji) {
+  const item = document.createElement("li");
+  item.textContent = emoji;
+  return item;
 }
 
 // letScroll makes wide content scroll within the column, also by keyboard.

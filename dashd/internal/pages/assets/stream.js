@@ -17,7 +17,7 @@ export class Stream {
 
   // url: the address of the events, asked for at each attempt.
   // probe: an address that answers 401 once the login has ended; EventSource hides the status.
-  // on: handlers of the data of each kind of event: {name: (data) => …}.
+  // on: handlers of the data and id of each kind of event: {name: (data, id) => …}.
   // state: is called with "open", "lost" or "ended".
   constructor(options) {
     this.#options = options;
@@ -52,7 +52,7 @@ export class Stream {
     for (const [name, handle] of Object.entries(this.#options.on)) {
       source.addEventListener(name, (event) => {
         this.#heardAt = Date.now();
-        handle(JSON.parse(event.data));
+        handle(JSON.parse(event.data), Number(event.lastEventId));
       });
     }
   }

@@ -1,0 +1,108 @@
+package webchat
+
+import (
+	"cmp"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+// file is an attachment as pages see it.
+type file struct {
+	Name  string `json:"name"`
+	MIME  string `json:"mime"`
+	Size  int64  `json:"size"`
+	URL   string `json:"url,omitempty"`   // its path, with a query
+	Image bool   `json:"image,omitempty"` // a browser may show it
+	Error string `json:"error,omitempty"`
+}
+
+func filesOf(m *msg.Message) (all []file) {
+	for i, a := range m.Attachments {
+		f := file{Name: cmp.Or(a.Name, path.Base(a.Path)), MIME: a.MIME, Size: a.Size, Error: a.Error}
+		if a.Path != "" {
+			f.URL = "/chat/" + msg.AddressedFolder(m.ChatJID) + "/file?" + url.Values{"message": {fmt.Sprint(m.ID)}, "n": {fmt.Sprint(i + 1)}}.Encode()
+			f.Image = isImage(a.MIME)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// isImage reports whether browsers may show a type: those that cannot run anything.
+func isImage(kind string) bool {
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind)
+}
+
+// File answers with an attachment of a message of the chat: shown by browsers if it is an image, else downloaded.
+func (c *Chat) File(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	a, err := c.attachment(r, g)
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	gone := apierr.New(apierr.NotFound, "the file is not stored any more")
+	f, err := os.OpenInRoot(c.Data, filepath.FromSlash(a.Path))
+	if err != nil {
+		httpx.Error(w, gone)
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		httpx.Error(w, gone)
+		return
+	}
+	kind, how := "application/octet-stream", "attachment"
+	if isImage(a.MIME) {
+		kind, how = a.MIME, "inline"
+	}
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": cmp.Or(a.Name, path.Base(a.Path))}))
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
+	h.Set("Cache-Control", "private, max-age=3600")
+	// A slow reader keeps the answer, one that has stopped does not.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute + time.Duration(info.Size())*time.Second/minDownloadRate))
+	http.ServeContent(w, r, "", info.ModTime(), f)
+}
+
+// minDownloadRate is how slow a reader may be, in bytes a second.
+const minDownloadRate = 20_000
+
+// attachment returns the attachment that a request names: "message" is a row of the chat, "n" counts from 1.
+func (c *Chat) attachment(r *http.Request, g *msg.Group) (a msg.Attachment, err error) {
+	id, err := number(r.URL.Query().Get("message"), 0)
+	n, errN := number(r.URL.Query().Get("n"), 1)
+	if err != nil || errN != nil {
+		return a, apierr.New(apierr.BadRequest, "message, n: must be numbers")
+	}
+	m, err := c.Store.Message(r.Context(), id)
+	if err != nil {
+		return a, err
+	}
+	none := apierr.New(apierr.NotFound, "message %d of this chat has no file %d", id, n)
+	if m == nil || m.ChatJID != JID(g.Folder) || n < 1 || n > int64(len(m.Attachments)) {
+		return a, none
+	}
+	changes, err := c.Store.Changes(r.Context(), m)
+	if err != nil {
+		return a, err
+	}
+	deleted := slices.ContainsFunc(changes, func(change *msg.Message) bool { return change.Kind == msg.KindDelete })
+	if a = m.Attachments[n-1]; a.Path == "" || deleted || !strings.HasPrefix(path.Clean(a.Path), "media/") {
+		return a, none
+	}
+	return a, nil
+}
