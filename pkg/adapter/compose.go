@@ -25,6 +25,8 @@ type Composer[C any] interface {
 	Edit(target string, text C) C
 	Delete(target string) C
 	Poll(m *msg.Message, p *msg.Poll) ([]C, error)
+	// ClosePoll closes the poll of a message.
+	ClosePoll(target string, p *msg.Poll) []C
 }
 
 // Compose makes the parts of a row. data is the data folder, which holds the attachments. An error
@@ -46,7 +48,13 @@ func Compose[C any](c Composer[C], m *msg.Message, data string) (parts []C, err 
 		if err != nil {
 			return nil, err
 		}
-		if parts, err = c.Poll(m, poll); err != nil {
+		if m.TargetID != "" {
+			target := c.MessageID(m.TargetID)
+			if target == "" {
+				return nil, fmt.Errorf("invalid target of this end of a poll: %.40q is not a message id", m.TargetID)
+			}
+			parts = c.ClosePoll(target, poll)
+		} else if parts, err = c.Poll(m, poll); err != nil {
 			return nil, err
 		}
 	default:

@@ -37,6 +37,7 @@ func (words) Edit(target, text string) string { return "edit " + target + " " + 
 func (words) Delete(target string) string     { return "delete " + target }
 
 func (words) Poll(*msg.Message, *msg.Poll) ([]string, error) { return nil, nil }
+func (words) ClosePoll(string, *msg.Poll) []string           { return nil }
 
 func sentParts(ids ...string) (parts []msg.SentPart) {
 	for _, id := range ids {

@@ -32,6 +32,7 @@ const (
 	MessageReply       = 19
 	MessageSlash       = 20 // a bot's answer to a command
 	MessageContextMenu = 23 // and to one of a menu
+	MessagePollResult  = 46 // refers to a poll that has ended
 )
 
 // Message is a message of a channel.
@@ -96,6 +97,19 @@ type Poll struct {
 	Answers  []PollAnswer `json:"answers"`
 	Multiple bool         `json:"allow_multiselect"`
 	Duration int64        `json:"duration,omitempty"` // hours, only in calls
+	Results  *PollResults `json:"results,omitempty"`  // only in messages
+}
+
+// PollResults are the votes for those answers that have any.
+type PollResults struct {
+	IsFinalized bool        `json:"is_finalized"` // the poll is closed and counted
+	Counts      []PollCount `json:"answer_counts"`
+}
+
+// PollCount is the number of votes for an answer. Ids of answers begin at 1.
+type PollCount struct {
+	ID    int `json:"id"`
+	Count int `json:"count"`
 }
 
 // PollAnswer is an option of a poll.

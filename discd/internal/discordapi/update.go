@@ -26,6 +26,8 @@ type Update struct {
 	Deleted       *Deleted
 	Reaction      *Reaction
 	ReactionGone  *Reaction
+	Vote          *PollVote
+	VoteGone      *PollVote
 	MemberJoined  *MemberChange
 	MemberLeft    *MemberChange
 	Interaction   *Interaction
@@ -79,6 +81,10 @@ func (u *Update) field() any {
 		return &u.Reaction
 	case "MESSAGE_REACTION_REMOVE":
 		return &u.ReactionGone
+	case "MESSAGE_POLL_VOTE_ADD":
+		return &u.Vote
+	case "MESSAGE_POLL_VOTE_REMOVE":
+		return &u.VoteGone
 	case "GUILD_MEMBER_ADD":
 		return &u.MemberJoined
 	case "GUILD_MEMBER_REMOVE":
@@ -102,6 +108,10 @@ func (u *Update) Place() (guild, channel string) {
 		return u.Reaction.GuildID, u.Reaction.ChannelID
 	case u.ReactionGone != nil:
 		return u.ReactionGone.GuildID, u.ReactionGone.ChannelID
+	case u.Vote != nil:
+		return u.Vote.GuildID, u.Vote.ChannelID
+	case u.VoteGone != nil:
+		return u.VoteGone.GuildID, u.VoteGone.ChannelID
 	case u.Interaction != nil:
 		return u.Interaction.GuildID, u.Interaction.ChannelID
 	}
@@ -154,6 +164,15 @@ type Reaction struct {
 	GuildID   string  `json:"guild_id"`
 	Member    *Member `json:"member"`
 	Emoji     Emoji   `json:"emoji"`
+}
+
+// PollVote is a vote for one answer of a poll that was added or removed.
+type PollVote struct {
+	UserID    string `json:"user_id"`
+	ChannelID string `json:"channel_id"`
+	MessageID string `json:"message_id"`
+	GuildID   string `json:"guild_id"`
+	AnswerID  int    `json:"answer_id"` // from 1
 }
 
 // Emoji is a unicode emoji, or one of a guild, which has an id. The name of a deleted one is "".

@@ -32,7 +32,8 @@ const (
 
 // intents are the events that are received, besides joins and leaves if the portal allows those.
 const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
-	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent
+	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent |
+	discordgo.IntentGuildMessagePolls | discordgo.IntentDirectMessagePolls
 
 // Listener implements adapter.Listener.
 type Listener struct {
@@ -136,6 +137,9 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, e *discordgo.E
 		return nil
 	}
 
+	if err := l.keepBallots(ctx, s, &in); err != nil {
+		return err
+	}
 	if m := u.Message; m != nil { // the bot's own messages move the bookmark too
 		key, value := l.read.move(m.ChannelID, m.ID, l.guilds.Private(m.GuildID, m.ChannelID))
 		in.Cursor = &adapter.Cursor{Key: key, Value: value}
@@ -150,6 +154,21 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, e *discordgo.E
 		l.answer(ctx, s, u.Interaction)
 	}
 	return l.backfill(ctx, s, u)
+}
+
+// keepBallots drops votes in polls of others, and the ends of those.
+func (l *Listener) keepBallots(ctx context.Context, s *adapter.Shell, in *adapter.Inbound) error {
+	if len(in.Messages) != 1 || in.Messages[0].Verb != msg.VerbVote && in.Messages[0].Verb != msg.VerbPollEnd {
+		return nil
+	}
+	m := in.Messages[0]
+	poll, err := s.PollFor(ctx, func(ctx context.Context) (*msg.Message, error) {
+		return l.store.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
+	})
+	if poll == nil {
+		in.Messages = nil
+	}
+	return err
 }
 
 // beginSession handles the events that begin or resume a session.

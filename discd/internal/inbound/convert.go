@@ -28,6 +28,8 @@ type Self struct {
 //	<message>:e:<milliseconds>                    an edit; a link preview is none
 //	<message>:d                                   a deletion
 //	<message>:r:<user>:<emoji>:<session>.<event>  a reaction; "-" before the emoji if it was removed
+//	<message>:v:<user>:<answer>:<session>.<event> a vote; "-" before the answer if it was removed
+//	<message>:end, <message>:result               the end of a poll, with and without its counts
 //	i:<interaction>                               a slash command, which cannot be replied to
 //	m:join:<user>:<milliseconds>                  a member, or the bot, joined the guild
 //	m:leave:<user>:<session>.<event>              a member left it
@@ -43,6 +45,14 @@ func Convert(u *discordapi.Update, me Self, known *Guilds) (adapter.Inbound, err
 	var r adapter.Inbound
 	var err error
 	switch {
+	case u.Message != nil && u.Message.Type == discordapi.MessagePollResult:
+		r, err = pollResult(u.Message, me, known)
+	case u.EditedMessage != nil && finalized(u.EditedMessage):
+		r, err = pollEnd(u.EditedMessage, me, known)
+	case u.Vote != nil:
+		r, err = vote(u, u.Vote, msg.VoteAdds, me, known)
+	case u.VoteGone != nil:
+		r, err = vote(u, u.VoteGone, msg.VoteRemoves, me, known)
 	case u.Message != nil:
 		r, err = message(u.Message, me, known, false)
 	case u.EditedMessage != nil:

@@ -46,15 +46,21 @@ type call struct {
 	// emoji is that of a reaction, and respelled means that the call has its other spelling.
 	emoji     string
 	target    string // the message it is for
+	endsPoll  bool   // the target is a poll that is closed
 	respelled bool
 	remark    string // in what other form it is sent than intended, "" for none
 }
 
 // route is the call's path in the API.
-func (c call) route() string { return "channels/" + c.channel + "/messages" + c.path }
+func (c call) route() string {
+	if c.endsPoll {
+		return "channels/" + c.channel + "/polls/" + c.target + "/expire"
+	}
+	return "channels/" + c.channel + "/messages" + c.path
+}
 
 // sends reports whether the call makes a message. All other calls may be repeated.
-func (c call) sends() bool { return c.method == http.MethodPost }
+func (c call) sends() bool { return c.method == http.MethodPost && !c.endsPoll }
 
 // with returns the call with another field of its body.
 func (c call) with(key string, value any) call {
@@ -195,6 +201,11 @@ func (composer) Poll(m *msg.Message, p *msg.Poll) ([]call, error) {
 		poll.Answers = append(poll.Answers, discordapi.PollAnswer{Media: discordapi.PollMedia{Text: text}})
 	}
 	return []call{{method: http.MethodPost, body: discordapi.Params{"poll": poll}}}, nil
+}
+
+// ClosePoll closes the poll itself; Discord shows the result.
+func (composer) ClosePoll(target string, _ *msg.Poll) []call {
+	return []call{{method: http.MethodPost, target: target, endsPoll: true}}
 }
 
 // pollHours is how long a poll made at a time, in unix ms, is open: in whole hours, at most maxPoll.

@@ -71,6 +71,8 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 		"poll of a day":        on(msg.KindPoll, "", `{"question":"Lunch?","options":["yes","no"],"closes_at":1795348800000}`),
 		"poll of the past":     on(msg.KindPoll, "", `{"question":"Lunch?","options":["yes","no"],"closes_at":5}`),
 		"poll of a year":       on(msg.KindPoll, "", `{"question":"Lunch?","options":["yes","no"],"closes_at":1826798400000}`),
+		"closed poll":          on(msg.KindPoll, "1573669310562304000", `{"question":"Lunch?","options":["yes","*no*"],"multiple":false,"closes_at":0,"result":{"counts":[2,1],"voters":3}}`),
+		"closed, no id":        on(msg.KindPoll, "i:12", `{"question":"Lunch?","options":["yes","*no*"],"multiple":false,"closes_at":0,"result":{"counts":[2,1],"voters":3}}`),
 		"invalid poll":         on(msg.KindPoll, "", `lunch`),
 	}
 	rows.AddForEachSource(outboundtest.Rows{

@@ -25,6 +25,7 @@ const (
 	invalidForm      = 50035
 	unknownEmoji     = 10014
 	tooLarge         = 40005
+	pollExpired      = 520001
 	historyForbidden = 160002 // a reply in a channel whose history the bot may not read
 	referenceField   = "message_reference"
 )
@@ -52,6 +53,8 @@ func (s *Sender) Send(ctx context.Context, _ *msg.Message, p adapter.Part) (plat
 		id, err = s.do(ctx, c)
 	}
 	switch {
+	case c.endsPoll && (discordapi.RefusedFor(err, pollExpired) || discordapi.RefusedFor(err, unknownMessage)):
+		return "", nil // it is closed already, or deleted
 	case c.method == http.MethodDelete && discordapi.RefusedFor(err, unknownMessage):
 		return "", nil // it is deleted already
 	case err != nil:

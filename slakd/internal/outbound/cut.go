@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"arizuko/pkg/adapter"
@@ -148,14 +147,18 @@ func (c composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
 	if len(p.Options) > len(votes) {
 		return nil, fmt.Errorf("a poll has at most %d options", len(votes))
 	}
-	var text strings.Builder
-	text.WriteString(p.Question)
-	for i, option := range p.Options {
-		text.WriteString("\n" + emoji.FromName(votes[i]) + " " + option)
-	}
-	calls := c.Texts(text.String())
+	calls := c.Texts(p.Text(msg.OptionEmoji))
 	for i := range p.Options {
 		calls = append(calls, call{method: addReaction, emoji: votes[i]})
 	}
 	return calls, nil
+}
+
+// ClosePoll writes the result into the poll's text. Reactions stay, and count no more.
+func (c composer) ClosePoll(target string, p *msg.Poll) []call {
+	calls := c.Texts(p.Text(msg.OptionEmoji))
+	if len(calls) > 0 {
+		calls[0] = c.Edit(target, calls[0])
+	}
+	return calls
 }

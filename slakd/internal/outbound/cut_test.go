@@ -74,6 +74,8 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 		"delete":             {ChatJID: channel, Kind: msg.KindDelete, TargetID: ts},
 		"poll":               poll(`{"question":"Lunch?","options":["yes","*no*","1. later"],"multiple":true}`),
 		"poll of 11 options": poll(`{"question":"Lunch?","options":["1","2","3","4","5","6","7","8","9","10","11"]}`),
+		"closed poll":        {ChatJID: "slack:C1", ThreadID: "1700000000.000100", Kind: msg.KindPoll, TargetID: "1700000000.000200", Content: `{"question":"Lunch?","options":["yes","*no*"],"multiple":false,"closes_at":0,"result":{"counts":[2,1],"voters":3}}`},
+		"closed, no id":      {ChatJID: "slack:C1", Kind: msg.KindPoll, TargetID: "none", Content: `{"question":"Lunch?","options":["yes","*no*"],"multiple":false,"closes_at":0,"result":{"counts":[2,1],"voters":3}}`},
 		"invalid poll":       poll(`lunch`),
 		"poll with mentions": poll(`{"question":"<!here> **Lunch**?","options":["<@U1>"]}`),
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/teled/internal/inbound"
 	"arizuko/teled/internal/telegramapi"
@@ -25,7 +26,7 @@ const (
 )
 
 // updates are the kinds of updates that are read; some are only sent if they are named.
-var updates = []string{"message", "edited_message", "channel_post", "edited_channel_post", "message_reaction", "my_chat_member", "chat_member", "poll", "callback_query"}
+var updates = []string{"message", "edited_message", "channel_post", "edited_channel_post", "message_reaction", "my_chat_member", "chat_member", "poll", "poll_answer", "callback_query"}
 
 // Listener implements adapter.Listener. Its fields are set once.
 type Listener struct {
@@ -113,9 +114,32 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, me inbound.Sel
 		in, err = convert(&u, me)
 		return err
 	})
+	if err := l.addBallot(ctx, s, me, &u, &in); err != nil {
+		return offset, err
+	}
 	next := u.ID + 1
 	in.Cursor = &adapter.Cursor{Key: cursor, Value: strconv.FormatInt(next, 10)}
 	return next, s.ReceiveAlways(ctx, in)
+}
+
+// addBallot adds the row of a vote, or of the end of a poll. Their updates name neither chat nor message.
+func (l *Listener) addBallot(ctx context.Context, s *adapter.Shell, me inbound.Self, u *telegramapi.Update, in *adapter.Inbound) error {
+	ref := inbound.PollRef(u)
+	if ref == "" {
+		return nil
+	}
+	poll, err := s.PollFor(ctx, func(ctx context.Context) (*msg.Message, error) {
+		return l.Store.MessageByPollRef(ctx, s.Daemon, ref)
+	})
+	switch {
+	case err != nil:
+		return err
+	case poll == nil:
+		s.Log.Warn("vote ignored: its poll is not stored")
+		return nil
+	}
+	*in = inbound.Ballot(u, poll, me)
+	return nil
 }
 
 // updateID reads the id of an update that is otherwise invalid. Without one it returns offset, the id

@@ -30,6 +30,8 @@ type Self struct {
 //	<message>:e:<date>-<hash>           an edit, of which there may be several in one second
 //	<message>:r:<user>:<emoji>:<date>   a reaction; "-" before the emoji if it was removed
 //	m:<verb>:<user>:<date>              a join or leave
+//	p:<poll>:v:<user>:<update>          a vote, by Ballot
+//	p:<poll>:end                        the end of a poll, by Ballot
 //
 // Telegram may report a join or leave twice: by a message in the chat and, to administrators, by an
 // update of the member's status. Both contain the second in which it happened, so they get the same id

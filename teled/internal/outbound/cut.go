@@ -18,6 +18,7 @@ import (
 const (
 	maxText    = 4096 // UTF-16 units of a message
 	maxCaption = 1024 // and of a file's caption
+	maxPoll    = 300  // and of a poll's question
 	maxUpload  = msg.MaxUploadTelegram
 	maxPhoto   = 10 << 20
 )
@@ -208,7 +209,12 @@ func (composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
 	for i, text := range p.Options {
 		options[i] = map[string]string{"text": text}
 	}
-	return []call{{method: "sendPoll", params: telegramapi.Params{
+	return []call{{method: "sendPoll", text: "question", params: telegramapi.Params{
 		"question": p.Question, "options": options, "allows_multiple_answers": p.Multiple, "is_anonymous": "false",
 	}}}, nil
+}
+
+// ClosePoll closes the poll itself; Telegram shows the result.
+func (composer) ClosePoll(target string, _ *msg.Poll) []call {
+	return []call{{method: "stopPoll", params: telegramapi.Params{"message_id": messageID(target)}}}
 }

@@ -57,6 +57,8 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 		"edit, no id":       {ChatJID: "telegram:7", Kind: msg.KindEdit, Content: "now so"},
 		"delete":            {ChatJID: "telegram:7", Kind: msg.KindDelete, TargetID: "12"},
 		"poll":              {ChatJID: "telegram:7", Kind: msg.KindPoll, Content: `{"question":"Lunch?","options":["yes","no"],"multiple":true}`},
+		"closed poll":       {ChatJID: "telegram:-1005", ThreadID: "33", Kind: msg.KindPoll, TargetID: "12", Content: `{"question":"Lunch?","options":["yes","*no*"],"multiple":false,"closes_at":0,"result":{"counts":[2,1],"voters":3}}`},
+		"closed, no id":     {ChatJID: "telegram:7", Kind: msg.KindPoll, TargetID: "old:12", Content: `{"question":"Lunch?","options":["yes","*no*"],"multiple":false,"closes_at":0,"result":{"counts":[2,1],"voters":3}}`},
 		"invalid poll":      {ChatJID: "telegram:7", Kind: msg.KindPoll, Content: `lunch`},
 	}
 	const text = "Hello **you**"

@@ -19,6 +19,11 @@ func (c call) otherForm(refused error) (other call, ok bool) {
 		return c.plain("sent without formatting: " + refused.Error()), true
 	case c.method == "editMessageText" && refusedFor("no text in the message"):
 		return c.captionEdit(), true
+	case c.method == "sendPoll" && c.params["is_anonymous"] == "false" && refusedFor("non-anonymous poll"):
+		c.params = maps.Clone(c.params)
+		c.params["is_anonymous"] = "true"
+		c.remark = "sent as an anonymous poll, of which only the counts are known: " + refused.Error()
+		return c, true
 	case c.file != nil && c.method != "sendDocument" && refusedFor("photo", "image", "video", "audio", "voice", "wrong file", "wrong type"):
 		c.method, c.field, c.remark = "sendDocument", "document", "sent as a document: "+refused.Error()
 		return c, true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"maps"
 	"strconv"
 	"time"
@@ -28,17 +29,20 @@ type Sender struct {
 	Data  string // the data folder
 	Store *store.Store
 	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Send implements adapter.Platform. A call that is refused for its form is made in another one.
 func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
-	id, err := s.do(ctx, c)
+	id, err := s.do(ctx, m, c)
 	for other, ok := c.otherForm(err); ok; other, ok = c.otherForm(err) {
 		c = other
-		id, err = s.do(ctx, c)
+		id, err = s.do(ctx, m, c)
 	}
 	switch {
+	case c.method == "stopPoll" && pollGone(err):
+		return "", nil
 	case telegramapi.RefusedFor(err, "message is not modified"):
 		return "", nil // the message has this text already
 	case c.method == "deleteMessage" && telegramapi.RefusedFor(err, "message to delete not found"):
@@ -68,8 +72,13 @@ func (s *Sender) followMigration(ctx context.Context, m *msg.Message, f *adapter
 	return &adapter.Failure{Class: msg.Transient, Err: errors.Join(f.Err, err)}
 }
 
-// do makes a call and returns the id of the message it made, "" if it made none.
-func (s *Sender) do(ctx context.Context, c call) (id string, err error) {
+// pollGone reports whether a poll was not closed because it is closed already, or deleted.
+func pollGone(err error) bool {
+	return telegramapi.RefusedFor(err, "poll has already been closed") || telegramapi.RefusedFor(err, "message with poll to stop not found")
+}
+
+// do makes a call for a row and returns the id of the message it made, "" if it made none.
+func (s *Sender) do(ctx context.Context, m *msg.Message, c call) (id string, err error) {
 	var files []telegramapi.Upload
 	if c.file != nil {
 		f, err := c.file.Open()
@@ -83,17 +92,38 @@ func (s *Sender) do(ctx context.Context, c call) (id string, err error) {
 		return "", s.API.Call(ctx, c.method, c.params, nil, files...)
 	}
 	var sent struct {
-		ID int64 `json:"message_id"`
+		ID   int64             `json:"message_id"`
+		Poll *telegramapi.Poll `json:"poll"`
 	}
-	err = s.API.Call(ctx, c.method, c.params, &sent, files...)
-	return strconv.FormatInt(sent.ID, 10), err
+	if err = s.API.Call(ctx, c.method, c.params, &sent, files...); err != nil {
+		return "", err
+	}
+	if sent.Poll != nil && sent.Poll.ID != "" {
+		s.keepPollID(ctx, m, sent.Poll.ID)
+	}
+	return strconv.FormatInt(sent.ID, 10), nil
+}
+
+// keepPollID stores the id by which votes name the poll of a row. Without it they are not counted, but
+// the poll is sent.
+func (s *Sender) keepPollID(ctx context.Context, m *msg.Message, id string) {
+	err := s.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		return tx.PutPollRef(msg.DaemonOf(m.ChatJID), id, m.ID)
+	})
+	if err != nil {
+		s.Log.Error("storing the id of a poll failed; its votes will not be counted", "row", m.ID, "chat", m.ChatJID, "err", err)
+	}
 }
 
 // Mark implements adapter.Marker.
 func (s *Sender) Mark(p adapter.Part) adapter.Part {
 	c := p.(call)
 	text, _ := c.params[c.text].(string)
-	if marked, shift := adapter.MarkDuplicate(text, maxText, render.UTF16Len); shift > 0 {
+	limit := maxText
+	if c.method == "sendPoll" {
+		limit = maxPoll
+	}
+	if marked, shift := adapter.MarkDuplicate(text, limit, render.UTF16Len); shift > 0 {
 		c.params = maps.Clone(c.params)
 		c.params[c.text] = marked
 		shiftEntities(c.params, shift)

@@ -125,6 +125,7 @@ type Poll struct {
 	Question string       `json:"question"`
 	Options  []PollOption `json:"options"`
 	IsClosed bool         `json:"is_closed"`
+	Total    int          `json:"total_voter_count"`
 }
 
 // PollOption is an option and its number of votes.

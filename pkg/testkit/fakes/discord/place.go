@@ -283,11 +283,16 @@ func (p Place) Poll(from User, question string, answers ...string) Message {
 	return p.addPost(from, Draft{Poll: request.open(p.s.now())})
 }
 
-// Vote adds or removes a vote for an answer of a poll, counted from 1.
+// Vote adds or removes a vote for an answer of a poll, counted from 1. It panics where Discord would not
+// let the user vote.
 func (p Place) Vote(by User, id string, answer int, on bool) {
 	must(p.withMessage(id, func(ch *channel, m *Message) error {
 		if m.Poll == nil || m.Poll.Results.IsFinalized || answer < 1 || answer > len(m.Poll.Answers) {
 			return fmt.Errorf("no such answer to poll %s", id)
+		}
+		other := func(v vote) bool { return v.user == by.ID && v.answer != answer }
+		if on && !m.Poll.Multiple && slices.ContainsFunc(ch.votes[id], other) {
+			return fmt.Errorf("a second answer to poll %s", id)
 		}
 		p.s.vote(ch, m, by, answer, on)
 		return nil

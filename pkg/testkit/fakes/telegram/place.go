@@ -397,12 +397,13 @@ func (p Place) React(by User, id int, emoji ...string) { must(p.SetReactions(by,
 // Unreact removes a user's reactions.
 func (p Place) Unreact(by User, id int) { p.React(by, id) }
 
-// AnswerPoll chooses options of a poll by index; none retracts the answer.
+// AnswerPoll chooses options of a poll by index; none retracts the answer. It panics where Telegram would
+// not let the user vote.
 func (s *Server) AnswerPoll(by User, pollID string, options ...int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.polls[pollID]
-	if p == nil || p.state.IsClosed || slices.ContainsFunc(options, func(i int) bool { return i < 0 || i >= len(p.state.Options) }) {
+	if p == nil || p.state.IsClosed || !p.state.Multiple && len(options) > 1 || slices.ContainsFunc(options, func(i int) bool { return i < 0 || i >= len(p.state.Options) }) {
 		must(fmt.Errorf("no such answer to poll %s", pollID))
 	}
 	s.vote(p, by, options)

@@ -127,6 +127,7 @@ func (s *Server) stopPoll(p params) (any, error) {
 		return nil, badRequest("poll has already been closed")
 	}
 	m.Poll.IsClosed = true
+	s.emit("poll", m.Poll)
 	return *m.Poll.copied(), nil
 }
 
