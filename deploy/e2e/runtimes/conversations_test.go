@@ -40,6 +40,14 @@ var conversations = []conversation{
 func firstAnswer(c *chat) {
 	c.wantAnswer("say hello", "hello")
 	c.wantAnswer("tool Bash echo key $ANTHROPIC_API_KEY", "The tool said: key [redacted]")
+	for _, call := range c.model.MessageCalls() {
+		system := call.Request.System.Text()
+		for _, words := range []string{`You are "arizuko", a member of chats.`, "## What you get", "<internal>a reason</internal>", "Your working folder is your group's"} {
+			if !strings.Contains(system, words) {
+				c.t.Errorf("the system prompt has no %q:\n%s", words, system)
+			}
+		}
+	}
 }
 
 // confinedFiles is for confined agents: others can read what the user of gated can.

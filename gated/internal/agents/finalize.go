@@ -155,7 +155,7 @@ func (r *run) endSession(tx *store.Tx, f failure, turns []*msg.Turn, now int64) 
 	}
 	for _, t := range turns {
 		if t.ID == f.turn {
-			return tx.PutInterimNotice(t, "(I have lost our earlier conversation: the agent failed, and I start again without it.)", now)
+			return tx.PutInterimNotice(t, "(I have lost our earlier conversation: the agent failed, and I start again without it. Files are kept; tell me again what matters.)", now)
 		}
 	}
 	return nil

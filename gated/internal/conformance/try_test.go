@@ -76,6 +76,8 @@ func TestTry(t *testing.T) {
 	term.reads("→ start, turn 1, without a session")
 	term.reads("hello &lt;b&gt;</message>")
 	term.reads("← turn 1, ")
+	term.types("/system")
+	term.reads("  ## What you get")
 	term.types("again")
 	term.reads("→ message, turn 2")
 	term.reads("← turn 2, ")
