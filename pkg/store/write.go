@@ -34,6 +34,7 @@ type Tx struct {
 	pokes []string
 	verbs []failpoint.Verb // whose failpoints surround the commit
 	ended []turnEnd
+	after []func()
 
 	aliases *bool // whether there are any, nil before that is read
 }
@@ -109,6 +110,9 @@ func (s *Store) writeLoop() {
 		tx := &Tx{Reader: Reader{st}}
 		s.commit(st, tx, group)
 		tx.reach(failpoint.Verb.After)
+		for _, fn := range tx.after {
+			fn()
+		}
 		for _, j := range group {
 			close(j.done)
 		}
@@ -128,7 +132,7 @@ func (s *Store) commit(st *statements, tx *Tx, group []*job) {
 	if err == nil {
 		return
 	}
-	tx.pokes, tx.verbs, tx.ended = nil, nil, nil
+	tx.pokes, tx.verbs, tx.ended, tx.after = nil, nil, nil, nil
 	for _, j := range group {
 		if j.err == nil {
 			j.err = Explain(err)
@@ -182,10 +186,10 @@ func runJob(st *statements, tx *Tx, j *job, first bool) error {
 			return err
 		}
 	}
-	poked, noted, ended := len(tx.pokes), len(tx.verbs), len(tx.ended)
+	poked, noted, ended, after := len(tx.pokes), len(tx.verbs), len(tx.ended), len(tx.after)
 	if err := call(j.fn, tx); err != nil {
 		j.err = Explain(err)
-		tx.pokes, tx.verbs, tx.ended = tx.pokes[:poked], tx.verbs[:noted], tx.ended[:ended]
+		tx.pokes, tx.verbs, tx.ended, tx.after = tx.pokes[:poked], tx.verbs[:noted], tx.ended[:ended], tx.after[:after]
 		if undo(st, first) != nil {
 			return err
 		}
@@ -225,6 +229,11 @@ func (tx *Tx) Poke(daemon string) {
 		tx.pokes = append(tx.pokes, daemon)
 	}
 }
+
+// AfterCommit runs fn once the transaction is committed and before Write returns, in the order of the
+// writes; if it is rolled back, never. fn must not block, panic or write: all writes wait for it. It is
+// for what is kept in memory beside rows.
+func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
 // note records a verb, whose failpoints are then reached around the commit.
 func (tx *Tx) note(v failpoint.Verb) {
