@@ -1,3 +1,6 @@
+ALTER TABLE context_objects DROP COLUMN due_at;
+ALTER TABLE context_objects DROP COLUMN closed_at;
+ALTER TABLE context_objects DROP COLUMN url;
 DROP TABLE poll_refs;
 DROP TABLE poll_votes;
 DROP INDEX polls_folder;

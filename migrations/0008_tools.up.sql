@@ -37,3 +37,9 @@ CREATE TABLE poll_refs (
   PRIMARY KEY (daemon, ref)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX poll_refs_message ON poll_refs (message_id);
+
+-- What ends an active context object beside its TTL, and where a link leads. closed_at is a poll's, NULL
+-- while it is open; due_at is when a reminder fires next, NULL if it does not.
+ALTER TABLE context_objects ADD COLUMN url TEXT NOT NULL DEFAULT '';
+ALTER TABLE context_objects ADD COLUMN closed_at INTEGER;
+ALTER TABLE context_objects ADD COLUMN due_at INTEGER;

@@ -222,14 +222,22 @@ func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 	if _, err := tx.exec(updateMergeRequests, from, to, now); err != nil {
 		return fmt.Errorf("onboarding_requests: %w", err)
 	}
+	// An ended object at the new address does not stand in the way of an active one.
+	if _, err := tx.exec(deleteEndedOfChat, to, now); err != nil {
+		return fmt.Errorf("context_objects: %w", err)
+	}
 	for _, column := range moved {
 		table, name, _ := strings.Cut(column, " SET ")
 		if _, err := tx.exec(`UPDATE OR IGNORE `+column+` = ? WHERE `+name+` = ?`, to, from); err != nil {
 			return fmt.Errorf("%s: %w", table, err)
 		}
 	}
-	_, err := tx.exec(`DELETE FROM chat_reply_state WHERE jid = ?`, from) // what could not be merged
-	return err
+	for _, query := range []string{`DELETE FROM chat_reply_state WHERE jid = ?`, deleteUnmovedContext} { // what could not be merged
+		if _, err := tx.exec(query, from); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // moveChatRow keeps the old chat's pins if the new chat has a row already.

@@ -215,6 +215,7 @@ func plan(t *testing.T, db *sql.DB, query string) string {
 func allPlans() map[string][2]string {
 	all := queryPlans()
 	maps.Copy(all, movePlans())
+	maps.Copy(all, contextPlans())
 	maps.Copy(all, turnPlans())
 	maps.Copy(all, retentionPlans())
 	maps.Copy(all, onboardingPlans())
@@ -235,7 +236,7 @@ func namedQueries(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []string{"observedRows", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
+	parts := []string{"observedRows", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
 		"requestColumns", "requestChat", "pollColumns"}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
