@@ -1,0 +1,148 @@
+package contextobjects
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestOpen_AfterRestart_HasWhatIsWithinItsTTL(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	article := inTopic("#a", object(msg.ContextArticle, 1))
+	article.Label, article.URL, article.CreatedBy, article.CreatedByBot = "Tides", "https://example.org/tides", alice, true
+	f.activate(ArticleSummarized, article)
+	f.activate(PollCreated, inTopic("#a", poll(2)))
+	f.activate(ReminderCreated, Object{ChatJID: chatA, Topic: "#a", Kind: msg.ContextReminder, ID: "reminder:3", DueAt: start + ms(time.Hour)})
+	f.activate(FollowupAttached, Object{ChatJID: chatB, Kind: msg.ContextMessage, SourceMessageID: 9})
+	before := f.x.memory()
+	f.restart()
+	if diff := cmp.Diff(before, f.x.memory()); diff != "" || len(before) != 4 {
+		t.Errorf("after a restart (-before +after):\n%s", diff)
+	}
+	f.pass(time.Hour)
+	f.restart()
+	f.want("an hour later", f.query("#a"), ScopeTopic, "poll:2", "article:1")
+	if n := f.x.Len(); n != 2 {
+		t.Errorf("%d objects in memory", n)
+	}
+}
+
+func TestOpen_ShorterTTLs_EndObjectsEarlier(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
+	f.activate(PollCreated, poll(2))
+	set := testSettings()
+	set.TTLs.Medium = time.Hour
+	x, err := Open(t.Context(), set, f.st, f.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.x = x
+	f.pass(time.Hour)
+	f.want("after the shorter TTL", f.query(""), ScopeChat, "poll:2")
+}
+
+// TestFollow_MovedChat_KeepsItsObjects moves a chat as another process does, in the rows alone.
+func TestFollow_MovedChat_KeepsItsObjects(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const newer = "telegram:-1001"
+	link := Object{Kind: msg.ContextLink, ID: "link:abc", URL: "https://example.org"}
+	for _, jid := range []string{chatA, newer} {
+		link.ChatJID, link.Label = jid, "in "+jid
+		f.activate(URLDiscussed, link)
+	}
+	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
+	f.write(func(tx *store.Tx) error { return tx.MoveChat(chatA, newer, f.now) })
+	f.activate(FollowupAttached, object(msg.ContextMessage, 2)) // by the former address
+	if err := f.x.Follow(t.Context(), f.st, f.now); err != nil {
+		t.Fatal(err)
+	}
+	q := f.query("")
+	q.ChatJID = newer
+	f.want("the new chat", q, ScopeChat, "article:1", "link:abc", "message:2")
+	f.want("the former chat", f.query(""), ScopeChat)
+	if diff := cmp.Diff(f.journal(), f.x.memory()); diff != "" {
+		t.Errorf("memory differs from the journal (-journal +memory):\n%s", diff)
+	}
+	if got := f.x.memory()[newer+" link:abc"].Label; got != "in "+newer {
+		t.Errorf("of two objects the one %q is left", got)
+	}
+	f.restart()
+	f.want("after a restart", q, ScopeChat, "article:1", "link:abc", "message:2")
+}
+
+// TestIndex_MemoryIsTheJournal applies events, failures, restarts and moves in any order: what is
+// active in memory is what is active in the journal.
+func TestIndex_MemoryIsTheJournal(t *testing.T) {
+	t.Parallel()
+	path := storetest.Path(t)
+	st := storetest.OpenAt(t, path, nil)
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		round++ // each has chats of its own, in one database
+		f := &fixture{t: t, path: path, st: st, now: start + int64(round)*ms(1000*time.Hour)}
+		if err := st.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.DeleteEndedContextObjects(msg.Forever, 1<<20)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		f.restart()
+		jid := func(n int) string { return fmt.Sprintf("telegram:-%d%d", round, n) }
+		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
+			chat := jid(rapid.IntRange(1, 2).Draw(rt, "chat"))
+			f.now += ms(time.Minute) * rapid.Int64Range(0, 30).Draw(rt, "minutes")
+			id := rapid.Int64Range(1, 5).Draw(rt, "id")
+			switch step := rapid.IntRange(0, 9).Draw(rt, "step"); step {
+			case 0:
+				f.restart()
+			case 1:
+				if err := f.x.Prune(t.Context(), st, f.now); err != nil {
+					rt.Fatal(err)
+				}
+			case 2:
+				f.write(func(tx *store.Tx) error { return f.x.ClosePoll(tx, chat, id, f.now, f.now) })
+			case 3:
+				f.write(func(tx *store.Tx) error { return tx.MoveChat(jid(1), jid(2), f.now) })
+				if err := f.x.Follow(t.Context(), st, f.now); err != nil {
+					rt.Fatal(err)
+				}
+			default:
+				o := drawObject(rt)
+				o.ChatJID, o.ID, o.SourceMessageID = chat, msg.ContextObjectID(o.Kind, id), id
+				failure := error(nil)
+				if step == 4 {
+					failure = fmt.Errorf("the call failed")
+				}
+				_ = st.Write(t.Context(), func(tx *store.Tx) error {
+					if _, err := f.x.Activate(tx, FollowupAttached, o, f.now); err != nil {
+						rt.Fatal(err)
+					}
+					return failure
+				})
+			}
+			if diff := cmp.Diff(active(f.journal(), f.now), active(f.x.memory(), f.now)); diff != "" {
+				rt.Fatalf("memory differs from the journal (-journal +memory):\n%s", diff)
+			}
+		}
+	})
+}
+
+func active(all map[string]Object, now int64) map[string]Object {
+	for id, o := range all {
+		if o.ActiveUntil <= now {
+			delete(all, id)
+		}
+	}
+	return all
+}

@@ -1,0 +1,443 @@
+package contextobjects
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// TestLookup_Score has a case for each weight: what it adds, its code, and the confidence.
+func TestLookup_Score(t *testing.T) {
+	t.Parallel()
+	stale := start - ms(2*time.Hour) + 1 // a medium TTL that ends in a millisecond
+	base := Object{ChatJID: chatA, ID: "article:1", Kind: msg.ContextArticle, SourceMessageID: 1, CreatedAt: start, LastTouchedAt: start,
+		ActiveUntil: start + ms(2*time.Hour), Reasons: msg.ActivatedByResolver}
+	with := func(change func(*Object)) Object {
+		o := base
+		change(&o)
+		return o
+	}
+	plain := Query{ChatJID: chatA, Now: start}
+	topical := Query{ChatJID: chatA, Topic: "#a", TopicKnown: true, Now: start}
+	for _, c := range []struct {
+		name       string
+		object     Object
+		query      Query
+		score      int
+		confidence float64
+		codes      string
+	}{
+		{"recent", base, plain, 30, 0.154, "touched_recently activated_by_resolver"}, // of 195: there is no topic to have
+		{"half its TTL ago", base, Query{ChatJID: chatA, Now: start + ms(time.Hour)}, 15, 0.077, "touched_recently activated_by_resolver"},
+		{"last fifth", base, Query{ChatJID: chatA, Now: start + ms(96*time.Minute)}, 6 - 15, 0, "activated_by_resolver near_expiry"},
+		{"last millisecond", with(func(o *Object) { o.LastTouchedAt, o.ActiveUntil = stale, start+1 }), plain, -15, 0, "activated_by_resolver near_expiry"},
+		{"explicit", with(func(o *Object) { o.Reasons = msg.ActivatedBySummary }), plain, 50, 0.256, "touched_recently activated_by_summary"},
+		{"kind", base, Query{ChatJID: chatA, Now: start, Kinds: 1}, 50, 0.256, "touched_recently activated_by_resolver"},
+		{"owned", with(func(o *Object) { o.CreatedBy = alice }), Query{ChatJID: chatA, Now: start, Sender: alice}, 40, 0.205,
+			"touched_recently activated_by_resolver sender_owned"},
+		{"unknown sender owns nothing", base, Query{ChatJID: chatA, Now: start, Sender: ""}, 30, 0.154, "touched_recently activated_by_resolver"},
+		{"reply chain", base, Query{ChatJID: chatA, Now: start, ReplyChain: []int64{65, 1}}, 130, 0.667,
+			"touched_recently activated_by_resolver same_reply_chain"},
+		{"topic", with(func(o *Object) { o.Topic = "#a" }), topical, 90, 0.353, "touched_recently activated_by_resolver same_topic"}, // of 255
+		{"reply chain and topic", with(func(o *Object) { o.Topic = "#a" }),
+			Query{ChatJID: chatA, Topic: "#a", TopicKnown: true, Now: start, ReplyChain: []int64{1}}, 190, 0.745,
+			"touched_recently activated_by_resolver same_reply_chain same_topic"},
+		{"fallback", with(func(o *Object) { o.Topic = "#a" }), plain, 0, 0, "touched_recently activated_by_resolver chat_scope_fallback"},
+		{"open poll", with(func(o *Object) { o.ID, o.Kind, o.ActiveUntil = "poll:1", msg.ContextPoll, msg.Forever }), plain, 45, 0.231,
+			"touched_recently activated_by_resolver open_poll"},
+		{"old open poll", with(func(o *Object) {
+			o.Kind, o.ActiveUntil, o.LastTouchedAt = msg.ContextPoll, msg.Forever, start-ms(48*time.Hour)
+		}), plain,
+			15, 0.077, "activated_by_resolver open_poll"},
+		{"closed poll", with(func(o *Object) { o.Kind, o.ClosedAt = msg.ContextPoll, start }), plain, 30, 0.154, "touched_recently activated_by_resolver"},
+		{"future reminder", with(func(o *Object) { o.Kind, o.DueAt = msg.ContextReminder, start+1 }), plain, 45, 0.231,
+			"touched_recently activated_by_resolver future_reminder"},
+		{"reminder that has fired", with(func(o *Object) { o.Kind, o.DueAt = msg.ContextReminder, start }), plain, 30, 0.154,
+			"touched_recently activated_by_resolver"},
+		{"everything", with(func(o *Object) {
+			o.Kind, o.ActiveUntil, o.Topic, o.CreatedBy, o.Reasons = msg.ContextPoll, msg.Forever, "#a", alice, msg.ActivatedByPollCreate
+		}), Query{ChatJID: chatA, Topic: "#a", TopicKnown: true, Now: start, ReplyChain: []int64{1}, Sender: alice, Kinds: 1<<12 - 1}, 255, 1,
+			"touched_recently activated_by_poll_create same_reply_chain same_topic open_poll sender_owned"},
+		{"clock that went back", base, Query{ChatJID: chatA, Now: start - ms(time.Hour)}, 30, 0.154, "touched_recently activated_by_resolver"},
+	} {
+		x := New(testSettings())
+		x.put(c.object, nil, 0)
+		res := x.Lookup(&c.query, nil)
+		if len(res.Matches) != 1 {
+			t.Errorf("%s: %d matches", c.name, len(res.Matches))
+			continue
+		}
+		m := res.Matches[0]
+		if codes := strings.Join(m.Reasons.Codes(), " "); m.Score != c.score || m.Confidence != c.confidence || codes != c.codes {
+			t.Errorf("%s: %d, %v, %s\nwant %d, %v, %s", c.name, m.Score, m.Confidence, codes, c.score, c.confidence, c.codes)
+		}
+	}
+}
+
+func TestLookup_TopicIsolation_OtherTopicsAreNotFound(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(MediaInspected, inTopic("#a", object(msg.ContextImage, 1)))
+	f.activate(MediaInspected, inTopic("#b", object(msg.ContextImage, 2)))
+	f.want("topic a", f.query("#a"), ScopeTopic, "media.image:1")
+	f.want("topic b", f.query("#b"), ScopeTopic, "media.image:2")
+	f.want("a topic without objects", f.query("#c"), ScopeTopic)
+	other := f.query("#a")
+	other.ChatJID = chatB
+	f.want("another chat", other, ScopeTopic)
+}
+
+func TestLookup_GeneralIsATopic_InAChatWithTopics(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(URLDiscussed, object(msg.ContextLink, 1))
+	forum := f.query("")
+	forum.Topics = true
+	res := f.want("General of a forum", forum, ScopeTopic, "link:1")
+	if !has(res.Matches[0].Reasons, msg.SameTopic) {
+		t.Errorf("reasons %v", res.Matches[0].Reasons.Codes())
+	}
+	f.activate(URLDiscussed, inTopic("#a", object(msg.ContextLink, 2)))
+	f.want("General, beside a topic that has an object", f.query(""), ScopeTopic, "link:1")
+	f.want("the topic", f.query("#a"), ScopeTopic, "link:2")
+}
+
+func TestLookup_ChatWithoutTopics_HasChatScopeAndNoPenalty(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(URLDiscussed, object(msg.ContextLink, 1))
+	for _, known := range []bool{true, false} {
+		q := f.query("")
+		q.TopicKnown = known
+		res := f.want("a chat without topics", q, ScopeChat, "link:1")
+		if m := res.Matches[0]; has(m.Reasons, msg.ChatScopeFallback) || m.Score != 50 || m.Confidence != 0.256 {
+			t.Errorf("topic known %v: score %d, %v, %v", known, m.Score, m.Confidence, m.Reasons.Codes())
+		}
+	}
+}
+
+func TestLookup_ChatFallback_OnlyWithoutTheCallersTopic(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(URLDiscussed, inTopic("#a", object(msg.ContextLink, 1)))
+	f.want("a known topic without objects", f.query("#b"), ScopeTopic)
+	q := f.query("")
+	q.TopicKnown = false
+	res := f.want("no topic", q, ScopeChat, "link:1")
+	if m := res.Matches[0]; !has(m.Reasons, msg.ChatScopeFallback) || m.Score != 30+20-30 {
+		t.Errorf("score %d, %v", m.Score, m.Reasons.Codes())
+	}
+	q.ReplyChain = []int64{1}
+	res = f.want("no topic, in the reply chain", q, ScopeReplyChain, "link:1")
+	if m := res.Matches[0]; has(m.Reasons, msg.ChatScopeFallback) || m.Score != 30+20+100 {
+		t.Errorf("score %d, %v", m.Score, m.Reasons.Codes())
+	}
+}
+
+// TestLookup_ReplyChain_OutranksTheTopic answers a message of another topic.
+func TestLookup_ReplyChain_OutranksTheTopic(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(ArticleSummarized, inTopic("#b", object(msg.ContextArticle, 1)))
+	f.activate(ArticleSummarized, inTopic("#b", object(msg.ContextArticle, 3)))
+	f.activate(ArticleSummarized, inTopic("#a", object(msg.ContextArticle, 2)))
+	q := f.query("#a")
+	q.ReplyChain = []int64{40, 1}
+	f.want("a reply to the other topic's article", q, ScopeReplyChain, "article:1", "article:2")
+	q.ReplyChain = []int64{40}
+	f.want("a reply to something else", q, ScopeTopic, "article:2")
+	q.ReplyChain, q.Kinds = []int64{1}, 1<<kindBit(msg.ContextPoll)
+	f.want("a reply to what the filter leaves out", q, ScopeTopic)
+}
+
+func TestLookup_StaleObjects_Expire(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(MediaInspected, object(msg.ContextPDF, 1))
+	f.activate(URLDiscussed, object(msg.ContextLink, 2))
+	f.pass(time.Hour)
+	f.want("after an hour", f.query(""), ScopeChat, "link:2")
+	q := f.query("")
+	q.IncludeInactive = true
+	f.want("with what has ended", q, ScopeChat, "link:2", "media.pdf:1")
+	if err := f.x.Prune(t.Context(), f.st, f.now); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(f.journal(), f.x.memory()); diff != "" || f.x.Len() != 1 {
+		t.Errorf("%d objects are left; memory differs from the journal:\n%s", f.x.Len(), diff)
+	}
+}
+
+func TestLookup_NearExpiry_ComesBehindFresherOnes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(ReminderListed, Object{ChatJID: chatA, Kind: msg.ContextReminder, ID: "reminder:1", DueAt: start + ms(time.Hour)})
+	f.activate(FollowupAttached, object(msg.ContextMessage, 2))
+	f.pass(15 * time.Minute)
+	f.want("before the last fifth", f.query(""), ScopeChat, "reminder:1", "message:2")
+	f.pass(time.Minute)
+	f.activate(FollowupAttached, object(msg.ContextMessage, 3))
+	res := f.want("in the last fifth", f.query(""), ScopeChat, "message:3", "reminder:1", "message:2")
+	for i, near := range []bool{false, true, true} {
+		if has(res.Matches[i].Reasons, msg.NearExpiry) != near {
+			t.Errorf("%s: %v", res.Matches[i].Object.ID, res.Matches[i].Reasons.Codes())
+		}
+	}
+}
+
+// TestActivate_Resolver_RefreshesWithinTheTTLOnly touches an image, whose TTL is an hour.
+func TestActivate_Resolver_RefreshesWithinTheTTLOnly(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	image := inTopic("#a", object(msg.ContextImage, 1))
+	f.activate(MediaInspected, image)
+	f.pass(50 * time.Minute)
+	image.Topic = "#b"
+	o := f.activate(ResolvedByResolver, image)
+	if o.ActiveUntil != f.now+ms(time.Hour) || o.CreatedAt != start || o.Topic != "#a" {
+		t.Errorf("after the resolver: %+v", o)
+	}
+	for range 30 { // every 50 minutes for more than a day
+		f.pass(50 * time.Minute)
+		if f.now < start+ms(24*time.Hour) {
+			o = f.activate(ResolvedByResolver, image)
+		}
+	}
+	if o.ActiveUntil != start+ms(24*time.Hour) {
+		t.Errorf("it ends %v after its creation", time.Duration(o.ActiveUntil-start)*time.Millisecond)
+	}
+	f.want("after a day", f.query("#a"), ScopeTopic)
+	err := f.st.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := f.x.Activate(tx, ResolvedByResolver, image, f.now)
+		return err
+	})
+	if !errors.Is(err, ErrInactive) {
+		t.Errorf("the resolver on an object that has ended: %v", err)
+	}
+}
+
+func TestClosePoll_OpenOutlivesMaxTTL_ClosedLastsItsGrace(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(PollCreated, poll(1))
+	f.pass(100 * time.Hour)
+	res := f.want("open for four days", f.query(""), ScopeChat, "poll:1")
+	if !has(res.Matches[0].Reasons, msg.OpenPoll) || has(res.Matches[0].Reasons, msg.NearExpiry) {
+		t.Errorf("reasons %v", res.Matches[0].Reasons.Codes())
+	}
+	f.write(func(tx *store.Tx) error { return f.x.ClosePoll(tx, chatA, 1, f.now, f.now) })
+	f.pass(15*time.Minute - time.Millisecond)
+	res = f.want("closed, within its grace", f.query(""), ScopeChat, "poll:1")
+	if has(res.Matches[0].Reasons, msg.OpenPoll) {
+		t.Errorf("reasons %v", res.Matches[0].Reasons.Codes())
+	}
+	f.activate(ResolvedByResolver, poll(1))
+	f.pass(time.Millisecond)
+	f.want("after its grace, although the resolver touched it", f.query(""), ScopeChat)
+	closed := poll(1)
+	closed.ClosedAt = f.now - ms(time.Hour)
+	if o := f.activate(PollListed, closed); o.ActiveUntil > f.now {
+		t.Errorf("listing a poll that was closed an hour ago made it active: %+v", o)
+	}
+	f.want("listed an hour later", f.query(""), ScopeChat)
+	f.write(func(tx *store.Tx) error { return f.x.ClosePoll(tx, chatA, 99, f.now, f.now) }) // not active: nothing to do
+}
+
+func TestSetReminderDue_Cancelled_IsNoFutureReminder(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(ReminderCreated, Object{ChatJID: chatA, Kind: msg.ContextReminder, ID: "reminder:5", DueAt: start + ms(time.Hour)})
+	f.write(func(tx *store.Tx) error { return f.x.SetReminderDue(tx, chatA, 5, 0, f.now) })
+	res := f.want("after it was cancelled", f.query(""), ScopeChat, "reminder:5")
+	if has(res.Matches[0].Reasons, msg.FutureReminder) {
+		t.Errorf("reasons %v", res.Matches[0].Reasons.Codes())
+	}
+}
+
+func TestLookup_OldArticleAndNewPoll_AreBothListed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
+	f.pass(110 * time.Minute)
+	f.activate(PollCreated, poll(2))
+	f.want("both", f.query(""), ScopeChat, "poll:2", "article:1")
+}
+
+// TestLookup_MixedObjects_AreOrderedByScore has ties: the one touched last is first, then the smallest id.
+func TestLookup_MixedObjects_AreOrderedByScore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	mine := inTopic("#a", object(msg.ContextArticle, 1))
+	mine.CreatedBy = alice
+	f.activate(ArticleSummarized, mine)
+	f.activate(ArticleSummarized, inTopic("#a", object(msg.ContextArticle, 3)))
+	f.activate(ArticleSummarized, inTopic("#a", object(msg.ContextArticle, 2)))
+	f.activate(MediaInspected, inTopic("#b", object(msg.ContextImage, 4)))
+	f.activate(PollCreated, inTopic("#a", poll(5)))
+	q := f.query("#a")
+	q.Sender, q.ReplyChain = alice, []int64{4}
+	res := f.want("all of them", q, ScopeReplyChain, "media.image:4", "poll:5", "article:1", "article:2", "article:3")
+	var scores []int
+	for _, m := range res.Matches {
+		scores = append(scores, m.Score)
+	}
+	if diff := cmp.Diff([]int{150, 125, 120, 110, 110}, scores); diff != "" {
+		t.Errorf("scores (-want +got):\n%s", diff)
+	}
+}
+
+func TestLookup_AllowedKinds_FilterAndUnknownOnesAreRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
+	f.activate(MediaInspected, object(msg.ContextImage, 2))
+	f.activate(PollCreated, poll(3))
+	set, err := KindsOf([]string{"poll", "media.image"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := f.query("")
+	q.Kinds = set
+	f.want("polls and images", q, ScopeChat, "poll:3", "media.image:2")
+	_, err = KindsOf([]string{"poll", "song"})
+	if err == nil || !strings.Contains(err.Error(), `unknown kind "song": use one of article, link, media.image, media.video, media.voice, `+
+		`media.document, media.pdf, poll, reminder, summary, bot_message, message`) {
+		t.Errorf("an unknown kind: %v", err)
+	}
+	if n := len(msg.ContextKinds()); n > 16 {
+		t.Errorf("%d kinds do not fit a KindSet", n)
+	}
+}
+
+func TestLookup_MaxResults_IsClampedAndSaysTruncated(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range int64(25) {
+		f.activate(FollowupAttached, object(msg.ContextArticle, 100+i))
+	}
+	for _, c := range []struct{ limit, want int }{{-1, 1}, {0, 1}, {1, 1}, {5, 5}, {20, 20}, {21, 20}, {1000, 20}} {
+		q := f.query("")
+		q.Max = c.limit
+		res := f.lookup(q)
+		if len(res.Matches) != c.want || !res.Truncated || res.Found != 25 {
+			t.Errorf("at most %d: %d of %d, truncated %v", c.limit, len(res.Matches), res.Found, res.Truncated)
+		}
+	}
+	q := f.query("")
+	q.ReplyChain = []int64{100, 101}
+	q.Max = 2
+	if res := f.lookup(q); res.Found != 25 || !res.Truncated {
+		t.Errorf("%+v", res)
+	}
+	q.TopicKnown, q.Topic = true, "#other"
+	if res := f.lookup(q); res.Found != 2 || res.Truncated {
+		t.Errorf("as many as asked for: %+v", res)
+	}
+}
+
+func TestLookup_NothingActive_IsEmpty(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if res := f.want("nothing", f.query(""), ScopeChat); res.Truncated || res.Found != 0 {
+		t.Errorf("%+v", res)
+	}
+	f.want("nothing in a topic", f.query("#a"), ScopeTopic)
+}
+
+func TestLookup_ListingTouchesNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
+	before, memory := f.journal(), f.x.memory()
+	for range 10 {
+		f.pass(time.Minute)
+		f.lookup(f.query(""))
+		f.x.Resolve(f.query(""), Reference{})
+	}
+	if diff := cmp.Diff(before, f.journal()); diff != "" {
+		t.Errorf("the journal (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(memory, f.x.memory()); diff != "" {
+		t.Errorf("memory (-before +after):\n%s", diff)
+	}
+}
+
+// TestLookup_Determinism: the order in which objects came does not matter, a lookup repeats itself, and
+// all rules of ranking hold for each pair.
+func TestLookup_Determinism(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		objects := rapid.SliceOfNDistinct(rapid.Custom(drawObject), 0, 40, func(o Object) string { return o.ID }).Draw(t, "objects")
+		q := drawQuery(t)
+		x := New(testSettings())
+		for _, o := range objects {
+			x.put(o, nil, 0)
+		}
+		first := x.Lookup(&q, nil)
+		if diff := cmp.Diff(first, x.Lookup(&q, nil)); diff != "" {
+			t.Fatalf("a repeated lookup differs:\n%s", diff)
+		}
+		y := New(testSettings())
+		for _, o := range rapid.Permutation(objects).Draw(t, "order") {
+			y.put(o, nil, 0)
+		}
+		if diff := cmp.Diff(first, y.Lookup(&q, nil)); diff != "" {
+			t.Fatalf("another order of events differs:\n%s", diff)
+		}
+		checkResult(t, &q, objects, first)
+	})
+}
+
+func drawObject(t *rapid.T) Object {
+	kind := rapid.SampledFrom(msg.ContextKinds()).Draw(t, "kind")
+	source := rapid.Int64Range(1, 30).Draw(t, "source")
+	o := Object{ChatJID: chatA, Kind: kind, ID: msg.ContextObjectID(kind, source), SourceMessageID: source,
+		Topic:     rapid.SampledFrom([]string{"", "#a", "7"}).Draw(t, "topic"),
+		CreatedBy: rapid.SampledFrom([]string{"", alice, bob}).Draw(t, "user"), CreatedAt: start,
+		Reasons: Reasons(1 << rapid.IntRange(1, 10).Draw(t, "event"))}
+	o.LastTouchedAt = start + 60_000*rapid.Int64Range(0, 3).Draw(t, "touched")
+	o.ActiveUntil = testSettings().TTLs.until(&o)
+	return o
+}
+
+func drawQuery(t *rapid.T) Query {
+	return Query{ChatJID: chatA, Topic: rapid.SampledFrom([]string{"", "#a"}).Draw(t, "topic"), TopicKnown: rapid.Bool().Draw(t, "known"),
+		Topics: rapid.Bool().Draw(t, "topics"), ReplyChain: rapid.SliceOfN(rapid.Int64Range(1, 40), 0, 5).Draw(t, "chain"),
+		Sender: rapid.SampledFrom([]string{"", alice}).Draw(t, "sender"), Kinds: KindSet(rapid.Uint16Range(0, 1<<12-1).Draw(t, "kinds")),
+		Max: rapid.IntRange(-1, 30).Draw(t, "max"), Now: start + ms(time.Minute)*rapid.Int64Range(0, 150).Draw(t, "now")}
+}
+
+func checkResult(t *rapid.T, q *Query, objects []Object, res Result) {
+	for i, m := range res.Matches {
+		o := m.Object
+		inChain := slices.Contains(q.ReplyChain, o.SourceMessageID)
+		switch {
+		case o.ActiveUntil <= q.Now:
+			t.Fatalf("%s has ended", o.ID)
+		case q.Kinds != 0 && q.Kinds&(1<<kindBit(o.Kind)) == 0:
+			t.Fatalf("%s is of a kind that is not allowed", o.ID)
+		case res.Scope == ScopeTopic && o.Topic != q.Topic, q.TopicKnown && q.Topic != "" && o.Topic != q.Topic && !inChain:
+			t.Fatalf("%s is of another topic", o.ID)
+		case inChain != has(m.Reasons, msg.SameReplyChain), m.Confidence < 0, m.Confidence > 1:
+			t.Fatalf("%s: confidence %v, %v", o.ID, m.Confidence, m.Reasons.Codes())
+		case i == 0:
+			continue
+		}
+		p := res.Matches[i-1]
+		if p.Score < m.Score || p.Score == m.Score && (p.Object.LastTouchedAt < o.LastTouchedAt ||
+			p.Object.LastTouchedAt == o.LastTouchedAt && p.Object.ID >= o.ID) {
+			t.Fatalf("%s (%d) is before %s (%d)", p.Object.ID, p.Score, o.ID, m.Score)
+		}
+	}
+	if res.Found > len(objects) || res.Truncated != (res.Found > len(res.Matches)) || len(res.Matches) > MaxResults {
+		t.Fatalf("%d of %d, truncated %v", len(res.Matches), res.Found, res.Truncated)
+	}
+}
