@@ -31,6 +31,7 @@ type Config struct {
 	Daemons   []string    `env:"DAEMONS" doc:"further daemons that routes may name, as name=url,…; they are sent the shared secret as bearer"`
 
 	AgentConfig
+	ContextConfig
 
 	MaxAgents     int              `env:"MAX_AGENTS" envDefault:"5" doc:"how many agents may be busy at once"`
 	AgentIdle     time.Duration    `env:"AGENT_IDLE" envDefault:"60s" doc:"how long an idle agent is kept running"`
@@ -53,6 +54,7 @@ func (c *Config) Validate() []error {
 	var all []error
 	problem := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	all = append(all, c.validateAgents()...)
+	all = append(all, c.ContextConfig.validate(time.Duration(c.RetentionDays)*24*time.Hour)...)
 	for name, n := range map[string]int{"MAX_AGENTS": c.MaxAgents, "TURN_ATTEMPTS": c.TurnAttempts, "IMPULSE_THRESHOLD": c.ImpulseThreshold} {
 		if n < 1 {
 			problem("%s: must be at least 1", name)

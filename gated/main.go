@@ -18,6 +18,7 @@ import (
 	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/api"
 	"arizuko/gated/internal/conformance"
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/gateway"
 	"arizuko/gated/internal/polls"
 	"arizuko/gated/internal/retention"
@@ -79,6 +80,7 @@ type gated struct {
 	agents     *agents.Manager
 	gateway    *gateway.Gateway
 	retention  *retention.Job
+	objects    *contextobjects.Index
 	checkpoint *store.Checkpointer
 	problems   *problems
 
@@ -155,6 +157,9 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
 		Now:   g.Now, Report: g.problems.ofMessages,
 	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
+	if g.objects, err = contextobjects.Open(ctx, g.cfg.settings(), g.Store, g.Now().UnixMilli()); err != nil {
+		return err
+	}
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, Now: g.Now}, g.Store, g.Log, g.Metrics)
 	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(g.Router.With(httpx.Bearer(g.Secret)))
 	g.problems.ofAgents(nil)
@@ -166,7 +171,12 @@ func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(s
 
 func (g *gated) run(ctx context.Context) error {
 	closer := &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log}
-	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.retention.Run, g.checkpoints, g.tryAgents, g.watchTools)
+	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.retention.Run, g.contextObjects, g.checkpoints, g.tryAgents, g.watchTools)
+}
+
+// contextObjects deletes active context objects that have ended.
+func (g *gated) contextObjects(ctx context.Context) error {
+	return g.objects.Run(ctx, g.Store, g.Log, g.Now)
 }
 
 // checkpoints copies the write-ahead log back once a second, so that no
