@@ -1,3 +1,4 @@
+DROP INDEX messages_thread;
 ALTER TABLE context_objects DROP COLUMN due_at;
 ALTER TABLE context_objects DROP COLUMN closed_at;
 ALTER TABLE context_objects DROP COLUMN url;

@@ -43,3 +43,6 @@ CREATE INDEX poll_refs_message ON poll_refs (message_id);
 ALTER TABLE context_objects ADD COLUMN url TEXT NOT NULL DEFAULT '';
 ALTER TABLE context_objects ADD COLUMN closed_at INTEGER;
 ALTER TABLE context_objects ADD COLUMN due_at INTEGER;
+
+-- The recent messages of a thread.
+CREATE INDEX messages_thread ON messages (chat_jid, thread_id, id) WHERE thread_id <> '';

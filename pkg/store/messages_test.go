@@ -161,7 +161,7 @@ func TestUndecidedPages(t *testing.T) {
 // lastDecision is the highest decision_seq in use.
 func lastDecision(t *testing.T, s *store.Store) int64 {
 	t.Helper()
-	return must(s.PromptFacts(t.Context(), folder, 0))(t).LastDecision
+	return must(s.PromptFacts(t.Context(), &msg.Turn{Folder: folder}, 0, 0))(t).LastDecision
 }
 
 func TestDecide(t *testing.T) {

@@ -214,6 +214,7 @@ func plan(t *testing.T, db *sql.DB, query string) string {
 // allPlans has the expected plans of the statements in all files.
 func allPlans() map[string][2]string {
 	all := queryPlans()
+	maps.Copy(all, recentPlans())
 	maps.Copy(all, movePlans())
 	maps.Copy(all, contextPlans())
 	maps.Copy(all, turnPlans())
@@ -238,6 +239,7 @@ func namedQueries(t *testing.T) (names []string) {
 	}
 	parts := []string{"observedRows", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
 		"requestColumns", "requestChat", "pollColumns"}
+	parts = append(parts, "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows")
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {

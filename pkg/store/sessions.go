@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
 )
 
 // Session is the stored session of a folder's topic, "" if there is none.
@@ -73,15 +74,20 @@ func (tx *Tx) ClaimSystemMessages(folder string, turnID int64) error {
 
 // PromptFacts says what else has to be read for a turn's prompt.
 type PromptFacts struct {
-	SystemWaits  bool  // the folder has unclaimed lines
-	HasSystem    bool  // the turn has claimed some
-	LastDecision int64 // the highest decision_seq in use
-	Groups       int64 // version of the groups' configuration, and of the routes
+	SystemWaits  bool         // the folder has unclaimed lines
+	HasSystem    bool         // the turn has claimed some
+	LastDecision int64        // the highest decision_seq in use
+	Groups       int64        // version of the groups' configuration, and of the routes
+	Kind         msg.ChatKind // of the turn's chat, "" if no adapter has described it
+	Title        string       // of the turn's chat, its first 256 characters
+	Unseen       bool         // the chat has rows that are neither of the turn nor shown to its run
 }
 
-// PromptFacts returns the facts for a turn of a folder, as of one moment.
-func (r Reader) PromptFacts(ctx context.Context, folder string, turnID int64) (f PromptFacts, err error) {
-	_, err = r.q.get(ctx, []any{&f.SystemWaits, &f.HasSystem, &f.LastDecision, &f.Groups}, queryPromptFacts, folder, turnID)
+// PromptFacts returns the facts for the prompt of a turn, as of one moment. The turn's
+// run has been shown the rows of the chat up to shownUpto, and wrote its own answers.
+func (r Reader) PromptFacts(ctx context.Context, t *msg.Turn, runID, shownUpto int64) (f PromptFacts, err error) {
+	_, err = r.q.get(ctx, []any{&f.SystemWaits, &f.HasSystem, &f.LastDecision, &f.Groups, &f.Kind, &f.Title, &f.Unseen},
+		queryPromptFacts, t.Folder, t.ID, t.ChatJID, shownUpto, runID)
 	return f, err
 }
 

@@ -89,7 +89,7 @@ func TestClaimSystemMessages_EndedTurn_ClaimsNone(t *testing.T) {
 		return tx.PutSystemMessage(folder, "gated", "new_session", "", 1)
 	})
 	write(t, s, func(tx *store.Tx) error { return tx.ClaimSystemMessages(folder, turn.ID) })
-	if !must(s.PromptFacts(t.Context(), folder, 0))(t).SystemWaits {
+	if !must(s.PromptFacts(t.Context(), &msg.Turn{Folder: folder}, 0, 0))(t).SystemWaits {
 		t.Error("the line is lost")
 	}
 }
@@ -115,7 +115,7 @@ func TestSystemMessages(t *testing.T) {
 	}
 	waits := func(want bool) {
 		t.Helper()
-		if got := must(s.PromptFacts(t.Context(), folder, 0))(t).SystemWaits; got != want {
+		if got := must(s.PromptFacts(t.Context(), &msg.Turn{Folder: folder}, 0, 0))(t).SystemWaits; got != want {
 			t.Errorf("lines wait: %v, want %v", got, want)
 		}
 	}

@@ -61,9 +61,10 @@ func turnPlans() map[string][2]string {
 		"updateEndLog":      {updateEndLog, logRow},
 		"queryPastSessions": {queryPastSessions, "SEARCH session_log USING INDEX session_log_topic (folder=? AND topic=?)"},
 
-		"queryPromptFacts": {queryPromptFacts, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH system_messages USING INDEX system_messages_folder (folder=?)\n" +
+		"queryPromptFacts": {queryPromptFacts, "CO-ROUTINE (subquery-7)\nSCAN CONSTANT ROW\nSCAN (subquery-7)\nSEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN\nSCALAR SUBQUERY 1\nSEARCH system_messages USING INDEX system_messages_folder (folder=?)\n" +
 			"SCALAR SUBQUERY 2\nSEARCH system_messages USING COVERING INDEX system_messages_turn (turn_id=?)\n" +
-			"SCALAR SUBQUERY 3\nSEARCH router_state USING PRIMARY KEY (key=?)\nSCALAR SUBQUERY 4\nSEARCH counters USING PRIMARY KEY (name=?)"},
+			"SCALAR SUBQUERY 3\nSEARCH router_state USING PRIMARY KEY (key=?)\nSCALAR SUBQUERY 4\nSEARCH counters USING PRIMARY KEY (name=?)\n" +
+			"SCALAR SUBQUERY 6\nSEARCH m USING INDEX messages_chat (chat_jid=? AND id>?)\nCORRELATED SCALAR SUBQUERY 5\n" + "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
 		"querySystemOfTurn":   {querySystemOfTurn, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
 		"insertSystem":        {insertSystem, noRead},
 		"updateClaimSystem":   {updateClaimSystem, "SEARCH system_messages USING INDEX system_messages_folder (folder=?)\nSCALAR SUBQUERY 1\nSEARCH turns USING INTEGER PRIMARY KEY (rowid=?)"},

@@ -24,6 +24,7 @@ type Row struct {
 	Name   string // its sender's display name
 	Own    bool   // the assistant wrote it
 	Text   string
+	More   int // bytes of the message that Text leaves out
 }
 
 // thread is a tree of replies, oldest first.

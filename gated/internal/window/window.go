@@ -41,16 +41,16 @@ func Text(in Input) string {
 			if !t.alone {
 				speaker = names.name(&t.rows[i]) + ": "
 			}
-			writeText(&b, speaker, t.rows[i].Text)
+			writeText(&b, speaker, &t.rows[i])
 		}
 	}
 	return b.String()
 }
 
 // writeText writes a message, with further lines indented deeper than speakers are.
-func writeText(b *strings.Builder, speaker, text string) {
+func writeText(b *strings.Builder, speaker string, row *Row) {
 	indent := "  " + speaker
-	for _, line := range lines(cut(text)) {
+	for _, line := range lines(cut(row.Text, row.More)) {
 		b.WriteString(indent + line + "\n")
 		indent = "    "
 	}
@@ -79,16 +79,20 @@ func isLineEnd(r rune) bool {
 	return false
 }
 
-// cut bounds a text to maxText bytes and a remark about what is missing.
-func cut(text string) string {
-	if len(text) <= maxText {
-		return text
+// cut bounds a text to maxText bytes and a remark about what is missing, which
+// includes more bytes.
+func cut(text string, more int) string {
+	if len(text) > maxText {
+		end := maxText
+		for end > maxText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text, more = text[:end], more+len(text)-end
 	}
-	end := maxText
-	for end > maxText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
+	if more > 0 {
+		text = fmt.Sprintf("%s… [%d bytes more]", text, more)
 	}
-	return fmt.Sprintf("%s… [%d bytes more]", text[:end], len(text)-end)
+	return text
 }
 
 // you is the name of the sender who triggered the turn.

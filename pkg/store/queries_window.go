@@ -1,0 +1,38 @@
+package store
+
+// The statements on the recent lines of a chat.
+const (
+	// What users and bots said, and the bot's own messages, as of row ?2. Not: commands and tokens, their answers, notices,
+	// reactions, joins, rows made from others, what was cancelled or failed, and what senders wrote whom a group ignores or does
+	// not admit. e is the last edit or deletion of the row.
+	said = `((m.direction = 'in' AND m.verb IN ('', 'message', 'mention', 'reply') AND m.derived_from IS NULL
+		AND ifnull(m.disposition, '') NOT IN ('sticky', 'command')
+		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted'))
+		OR (m.direction = 'out' AND m.kind IN ('message', 'file', 'poll') AND m.source NOT IN ('notice', 'command')
+		AND ifnull(m.out_state, '') NOT IN ('failed', 'cancelled')))
+		AND (m.content <> '' OR m.attachments IS NOT NULL)
+		AND (e.id IS NULL OR e.verb <> 'delete' AND e.kind <> 'delete')`
+	inChange = `(SELECT c.id FROM messages c INDEXED BY messages_target WHERE c.chat_jid = m.chat_jid AND c.target_id = m.platform_id
+		AND c.id <= ?2 AND c.direction = 'in' AND c.verb IN ('edit', 'delete') AND ifnull(c.reason, '') NOT IN ('builtin_drop', 'no_access')
+		ORDER BY c.id DESC LIMIT 1)`
+	outChange = `(SELECT c.id FROM messages c INDEXED BY messages_derived WHERE c.derived_from = m.id
+		AND c.id <= ?2 AND c.direction = 'out' AND c.kind IN ('edit', 'delete') AND ifnull(c.out_state, '') NOT IN ('failed', 'cancelled')
+		ORDER BY c.id DESC LIMIT 1)`
+	lastChange = `CASE m.direction WHEN 'in' THEN ` + inChange + ` ELSE ` + outChange + ` END`
+
+	// Of the newest 1000 rows of the chat, thread or topic, the newest 100 that count.
+	recentColumns = `SELECT m.id, m.turn_id, ifnull(m.platform_id, ''), ifnull(m.reply_to_id, ''), m.timestamp, m.direction = 'out', m.kind,
+		m.sender, ` + shortName + `, substr(ifnull(e.content, m.content), 1, 2048), octet_length(ifnull(e.content, m.content)),
+		CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END
+		FROM (SELECT id FROM messages INDEXED BY `
+	recentRows = ` AND id <= ?2 ORDER BY id DESC LIMIT 1000) r JOIN messages m ON m.id = r.id
+		LEFT JOIN messages e ON e.id = ` + lastChange + ` WHERE ` + said + ` ORDER BY r.id DESC LIMIT 100`
+	queryRecent       = recentColumns + `messages_chat WHERE chat_jid = ?1` + recentRows
+	queryRecentThread = recentColumns + `messages_thread WHERE thread_id <> '' AND chat_jid = ?1 AND thread_id = ?3` + recentRows
+	queryRecentTopic  = recentColumns + `messages_web WHERE platform = 'web' AND chat_jid = ?1 AND topic = ?3` + recentRows
+	queryRecentParts  = `SELECT d.platform_id, d.message_id FROM json_each(?) own CROSS JOIN deliveries d
+		WHERE d.message_id = own.value AND d.platform_id IS NOT NULL`
+
+	queryChange = `SELECT e.verb = 'delete' OR e.kind = 'delete', CASE WHEN octet_length(e.content) <= 1048576 THEN e.content
+		ELSE substr(e.content, 1, 262144) END FROM messages m JOIN messages e ON e.id = ` + lastChange + ` WHERE m.id = ?1`
+)

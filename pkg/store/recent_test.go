@@ -1,0 +1,275 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// recentTexts are the contents of a chat's recent rows.
+func recentTexts(t *testing.T, s *store.Store, scope store.Scope, upto int64) (all []string) {
+	t.Helper()
+	for _, m := range must(s.Recent(t.Context(), scope, upto))(t) {
+		all = append(all, m.Content)
+	}
+	return all
+}
+
+const everything = 1 << 62
+
+func TestRecent_CountsWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	in := func(set func(*msg.Message), d store.Decision) {
+		m := &msg.Message{ChatJID: chat, Direction: msg.In, Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2}
+		set(m)
+		stored(t, s, m)
+		if d.Disposition != "" {
+			decide(t, s, m.ID, d)
+		}
+	}
+	out := func(text string, kind msg.Kind, source string, state msg.OutState) {
+		stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, Kind: kind, IsBot: true, Content: text, Source: source, OutState: state})
+	}
+	said := func(text, verb string) func(*msg.Message) {
+		return func(m *msg.Message) { m.Content, m.Verb = text, verb }
+	}
+	in(said("undecided", msg.VerbMessage), store.Decision{})
+	in(said("routed", msg.VerbMention), store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder})
+	in(said("observed", msg.VerbReply), store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRouteObserve, RoutedTo: folder})
+	in(said("no route", ""), store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+	in(said("prefix", msg.VerbMessage), store.Decision{Disposition: msg.Prefix, Reason: msg.ReasonPrefixTopic})
+	in(func(m *msg.Message) { m.Attachments = []msg.Attachment{{Name: "cat.jpg"}} }, store.Decision{})
+	in(func(m *msg.Message) { m.Content, m.IsBot = "another bot", true }, store.Decision{})
+
+	in(said("👍", msg.VerbReaction), store.Decision{})
+	in(said("joined", msg.VerbJoin), store.Decision{})
+	in(said("left", msg.VerbLeave), store.Decision{})
+	in(said("", msg.VerbMessage), store.Decision{})
+	in(said("/ping", msg.VerbMessage), store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand})
+	in(said("#deploy", msg.VerbMessage), store.Decision{Disposition: msg.Sticky, Reason: msg.ReasonStickyTopic})
+	in(said("@ops", msg.VerbMessage), store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonPinDenied})
+	in(said("ignored", msg.VerbMessage), store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBuiltinDrop})
+	in(said("not admitted", msg.VerbMessage), store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess})
+	in(func(m *msg.Message) { m.Content, m.DerivedFrom, m.Source = "derived", 1, msg.SourcePrefix }, store.Decision{})
+
+	out("answer", msg.KindMessage, msg.SourceAgent, msg.OutSent)
+	out("queued", msg.KindMessage, msg.SourceTool, msg.OutQueued)
+	out("caption", msg.KindFile, msg.SourceTool, msg.OutAmbiguous)
+	out("cancelled", msg.KindMessage, msg.SourceAgent, msg.OutCancelled)
+	out("failed", msg.KindMessage, msg.SourceAgent, msg.OutFailed)
+	out("notice", msg.KindMessage, msg.SourceNotice, msg.OutSent)
+	out("pong", msg.KindMessage, msg.SourceCommand, msg.OutSent)
+	out("👍", msg.KindReaction, msg.SourceTool, msg.OutSent)
+	inbound(t, s, "telegram:-2", "elsewhere")
+
+	want := []string{"undecided", "routed", "observed", "no route", "prefix", "", "another bot", "answer", "queued", "caption"}
+	if diff := cmp.Diff(want, recentTexts(t, s, store.Scope{ChatJID: chat}, everything)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[:2], recentTexts(t, s, store.Scope{ChatJID: chat}, 2)); diff != "" {
+		t.Errorf("up to a row (-want +got):\n%s", diff)
+	}
+}
+
+func TestRecent_AppliesChanges(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	post := func(id, text string) *msg.Message {
+		return stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, PlatformID: id, Content: text, Sender: "telegram:7"})
+	}
+	change := func(target, verb, text string) *msg.Message {
+		return stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Verb: verb, TargetID: target, Content: text, Sender: "telegram:7"})
+	}
+	first := post("1", "one")
+	post("2", "two")
+	post("3", "three")
+	post("4", "four")
+	answer := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, Content: "anser", Source: msg.SourceAgent, OutState: msg.OutSent})
+	wrong := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, Content: "wrong", Source: msg.SourceAgent, OutState: msg.OutSent})
+	before := change("1", msg.VerbEdit, "one, edited").ID
+	change("1", msg.VerbEdit, "one, edited again")
+	change("2", msg.VerbEdit, "two, edited")
+	change("2", msg.VerbDelete, "")
+	denied := change("3", msg.VerbEdit, "three, denied")
+	decide(t, s, denied.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess})
+	change("4", msg.VerbReaction, "👍")
+	own := func(kind msg.Kind, of *msg.Message, text string, state msg.OutState) {
+		stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, Kind: kind, DerivedFrom: of.ID, Content: text, Source: msg.SourceTool, OutState: state})
+	}
+	own(msg.KindEdit, answer, "answer", msg.OutQueued)
+	own(msg.KindEdit, answer, "refused", msg.OutFailed)
+	own(msg.KindReaction, answer, "👍", msg.OutSent)
+	own(msg.KindDelete, wrong, "", msg.OutSent)
+
+	scope := store.Scope{ChatJID: chat}
+	if diff := cmp.Diff([]string{"one, edited again", "three", "four", "answer"}, recentTexts(t, s, scope, everything)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"one, edited", "two", "three", "four", "anser", "wrong"}, recentTexts(t, s, scope, before)); diff != "" {
+		t.Errorf("before later changes (-want +got):\n%s", diff)
+	}
+
+	if got := must(s.LastChange(t.Context(), first.ID, everything))(t); *got != (store.Change{Content: "one, edited again"}) {
+		t.Errorf("change of an edited row: %+v", got)
+	}
+	if got := must(s.LastChange(t.Context(), wrong.ID, everything))(t); !got.Deleted {
+		t.Errorf("change of a deleted row: %+v", got)
+	}
+	if got := must(s.LastChange(t.Context(), first.ID, first.ID))(t); got != nil {
+		t.Errorf("change before the edit: %+v", got)
+	}
+}
+
+func TestRecent_LinksReplies(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	put := func(m *msg.Message) int64 { m.ChatJID = chat; return stored(t, s, m).ID }
+	root := put(&msg.Message{Direction: msg.In, PlatformID: "10", Content: "root"})
+	answer := put(&msg.Message{Direction: msg.Out, Content: "long", ReplyToID: "10", Source: msg.SourceAgent, OutState: msg.OutQueued})
+	write(t, s, func(tx *store.Tx) error {
+		if err := tx.ClaimOutbound(answer, 2, 5); err != nil {
+			return err
+		}
+		for part, id := range []string{"11", "12"} {
+			err := tx.PutDelivery(store.Delivery{MessageID: answer, Part: part, State: msg.OutSent, PlatformID: id}, 5)
+			if err != nil {
+				return err
+			}
+		}
+		return tx.SettleOutbound(answer, msg.OutSent, "11")
+	})
+	put(&msg.Message{Direction: msg.In, Content: "to a part", ReplyToID: "12"})
+	put(&msg.Message{Direction: msg.In, Content: "to nothing", ReplyToID: "99"})
+	rows := must(s.Recent(t.Context(), store.Scope{ChatJID: chat}, everything))(t)
+	var parents []int64
+	for _, m := range rows {
+		parents = append(parents, m.Parent)
+	}
+	if diff := cmp.Diff([]int64{0, root, answer, 0}, parents); diff != "" {
+		t.Errorf("parents (-want +got):\n%s", diff)
+	}
+}
+
+func TestRecent_ThreadsAndTopics(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	for _, m := range []msg.Message{
+		{ChatJID: chat, Content: "top"}, {ChatJID: chat, Content: "in 7", ThreadID: "7"}, {ChatJID: chat, Content: "in 8", ThreadID: "8"},
+		{ChatJID: "web:acme", Content: "main"}, {ChatJID: "web:acme", Content: "tab", Topic: "#a"},
+	} {
+		m.Direction = msg.In
+		stored(t, s, &m)
+	}
+	general, tab := "", "#a"
+	for _, tt := range []struct {
+		scope store.Scope
+		want  []string
+	}{
+		{store.Scope{ChatJID: chat}, []string{"top", "in 7", "in 8"}},
+		{store.Scope{ChatJID: chat, ThreadID: "7"}, []string{"in 7"}},
+		{store.Scope{ChatJID: "web:acme", WebTopic: &general}, []string{"main"}},
+		{store.Scope{ChatJID: "web:acme", WebTopic: &tab}, []string{"tab"}},
+	} {
+		if diff := cmp.Diff(tt.want, recentTexts(t, s, tt.scope, everything)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt.scope, diff)
+		}
+	}
+}
+
+func TestRecent_IsBounded(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	write(t, s, func(tx *store.Tx) error {
+		for i := range 1105 {
+			m := &msg.Message{ChatJID: chat, Direction: msg.In, Content: fmt.Sprint(i)}
+			if i >= 150 {
+				m.Verb, m.Content = msg.VerbReaction, "👍"
+			}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if got := recentTexts(t, s, store.Scope{ChatJID: chat}, everything); len(got) != 45 || got[0] != "105" {
+		t.Errorf("of 1,000 rows %d count, from %q on", len(got), got[0])
+	}
+	if got := recentTexts(t, s, store.Scope{ChatJID: chat}, 150); len(got) != 100 || got[0] != "50" {
+		t.Errorf("%d rows from %q on", len(got), got[0])
+	}
+	long := stored(t, s, &msg.Message{ChatJID: "telegram:-2", Direction: msg.In, Content: fmt.Sprintf("%05000d", 1)})
+	rows := must(s.Recent(t.Context(), store.Scope{ChatJID: long.ChatJID}, everything))(t)
+	if len(rows[0].Content) != 2048 || rows[0].Omitted != 5000-2048 {
+		t.Errorf("%d bytes, %d omitted", len(rows[0].Content), rows[0].Omitted)
+	}
+}
+
+func TestPromptFacts_Unseen(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := queued(t, s)
+	run := begun(t, s, turn)
+	unseen := func(turn *msg.Turn, upto int64) bool {
+		t.Helper()
+		return must(s.PromptFacts(t.Context(), turn, run.ID, upto))(t).Unseen
+	}
+	if unseen(turn, 0) {
+		t.Error("a chat with nothing but the turn's row has others")
+	}
+	part := answer(run, turn, "part")
+	part.Final = false
+	reply(t, s, part, 300)
+	second := piped(t, s, run)
+	decide(t, s, second.TriggerMessageID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: second.ID})
+	if unseen(second, turn.TriggerMessageID) {
+		t.Error("an answer of the run itself counts as unseen")
+	}
+	if !unseen(second, 0) {
+		t.Error("the first turn's row does not count for a run that was not shown it")
+	}
+	inbound(t, s, chat, "aside")
+	if !unseen(second, turn.TriggerMessageID) {
+		t.Error("another row does not count")
+	}
+}
+
+func BenchmarkRecent(b *testing.B) {
+	s := storetest.Open(b)
+	write(b, s, func(tx *store.Tx) error {
+		for i := range 5000 {
+			m := &msg.Message{ChatJID: chat, Direction: msg.In, PlatformID: fmt.Sprint(i), ReplyToID: fmt.Sprint(i - 3), Sender: "telegram:7",
+				SenderName: "Alice", Content: "a line as users write them, of usual length"}
+			if i%2 == 1 {
+				m.Direction, m.Source, m.OutState = msg.Out, msg.SourceAgent, msg.OutSent
+			}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		if rows, err := s.Recent(b.Context(), store.Scope{ChatJID: chat}, everything); err != nil || len(rows) != 100 {
+			b.Fatal(len(rows), err)
+		}
+	}
+}
+
+func BenchmarkPromptFacts(b *testing.B) {
+	s := storetest.Open(b)
+	turn := queued(b, s)
+	run := begun(b, s, turn)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.PromptFacts(b.Context(), turn, run.ID, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
