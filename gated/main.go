@@ -138,7 +138,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	g.agents = agents.New(agents.Config{
 		Defaults: g.defaults, Names: g.cfg.names(), Runtimes: g.runtimes, Environ: environ(),
 		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: g.users,
-		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
+		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now, Operators: g.cfg.Operators,
 		Redact: config.NewRedactor(append(secrets, g.Secret)...).String, Report: g.problems.ofAgents,
 		Tools: g.tools.tokens, ToolsURL: g.cfg.toolsURLs(g.tools.Addr()),
 	}, g.Store, g.Log, g.Metrics)

@@ -198,6 +198,11 @@ type promptXML struct {
 		Event  string `xml:"event,attr"`
 		Body   string `xml:",chardata"`
 	} `xml:"system"`
+	Turn struct {
+		Kind  string `xml:"kind,attr"`
+		Title string `xml:"title,attr"`
+	} `xml:"turn"`
+	Window   string `xml:"channel_context"`
 	Observed struct {
 		LeftOut int      `xml:"left_out,attr"`
 		Rows    []rowXML `xml:"message"`
@@ -208,6 +213,7 @@ type promptXML struct {
 
 type rowXML struct {
 	ID          int64  `xml:"id,attr"`
+	Operator    string `xml:"operator,attr"`
 	ReplyTo     int64  `xml:"reply_to,attr"`
 	Text        string `xml:",chardata"`
 	Attachments []struct {

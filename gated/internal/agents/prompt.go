@@ -2,13 +2,13 @@ package agents
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"arizuko/gated/internal/prompt"
+	"arizuko/gated/internal/turncontext"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -19,12 +19,6 @@ const (
 	observedRows = 100
 	// observedSince is how far back the first turn of a session looks.
 	observedSince = 24 * time.Hour
-	// replyDepth is how far a reply chain is followed.
-	replyDepth = 20
-	// contextRow and contextBytes bound one row of context, and each block of them,
-	// in bytes.
-	contextRow   = 8 << 10
-	contextBytes = 256 << 10
 	// pastSessions is how many former sessions a new one is shown.
 	pastSessions = 3
 )
@@ -36,6 +30,7 @@ type shown struct {
 	prompted  bool
 	through   int64          // the last decision shown
 	rows      map[int64]bool // messages shown, in a batch or as reply chain
+	recent    int64          // the recent lines of the chat up to this row
 }
 
 // promptText is a built prompt and the session it is for.
@@ -47,7 +42,7 @@ type promptText struct {
 // prompt builds a turn's prompt, retrying while the database fails.
 func (r *run) prompt(t *msg.Turn) (p promptText, err error) {
 	err = r.m.retryDB(r.m.ctx, "read turn", func() (err error) {
-		facts, err := r.m.st.PromptFacts(r.m.ctx, t.Folder, t.ID)
+		facts, err := r.m.st.PromptFacts(r.m.ctx, t, r.row.ID, r.shown.recent)
 		if err != nil {
 			return err
 		}
@@ -153,7 +148,7 @@ func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, 
 
 func (r *run) assemble(t *msg.Turn, facts store.PromptFacts) (p promptText, err error) {
 	st := r.m.st
-	in := prompt.Input{Turn: t, Location: r.m.cfg.Location}
+	in := prompt.Input{Turn: t, Kind: facts.Kind, Title: facts.Title, Operators: r.m.cfg.Operators, Location: r.m.cfg.Location}
 	if in.Messages, err = st.TurnMessages(r.m.ctx, t.ID); err != nil {
 		return p, err
 	}
@@ -169,11 +164,11 @@ func (r *run) assemble(t *msg.Turn, facts store.PromptFacts) (p promptText, err 
 			in.System = append(in.System, prompt.SystemLine{Origin: s.Origin, Event: s.Event, Body: s.Body})
 		}
 	}
-	if in.ReplyChain, in.RowIDs, err = r.replyChain(in.Messages); err != nil {
-		return p, err
-	}
 	group, err := r.group(facts.Groups)
 	if err != nil {
+		return p, err
+	}
+	if err = r.chatContext(t, group, facts.Unseen, &in); err != nil {
 		return p, err
 	}
 	through, err := r.observe(t, group, facts.LastDecision, &in)
@@ -189,6 +184,32 @@ func (r *run) assemble(t *msg.Turn, facts store.PromptFacts) (p promptText, err 
 	r.shownThrough[t.ID] = through
 	p.text = prompt.Build(in)
 	return p, nil
+}
+
+// chatContext adds what the chat has around the turn's messages: the reply chain and
+// the recent lines. unseen says whether the chat has rows that the run does not know.
+func (r *run) chatContext(t *msg.Turn, g groupconfig.Config, unseen bool, in *prompt.Input) error {
+	reader := turncontext.Reader{Store: r.m.st.Reader}
+	newest := turncontext.Newest(in.Messages)
+	chain, err := reader.ReplyChain(r.m.ctx, in.Messages, newest, func(id int64) bool { return r.shown.rows[id] })
+	if err != nil {
+		return err
+	}
+	in.ReplyChain, in.RowIDs = chain.Rows, chain.RowIDs
+	if prompt.ShouldSkipContext(in.Messages) {
+		return nil
+	}
+	if unseen {
+		shown := turncontext.Shown{Upto: r.shown.recent, Rows: r.shown.rows, Own: func(turn int64) bool {
+			_, own := r.shownThrough[turn]
+			return own
+		}}
+		if in.ChannelContext, err = reader.Window(r.m.ctx, t, in.Messages, in.ReplyChain, shown, g.AssistantName); err != nil {
+			return err
+		}
+	}
+	r.shown.recent = max(r.shown.recent, newest)
+	return nil
 }
 
 // remember records what the prompt shows.
@@ -229,82 +250,10 @@ func (r *run) observe(t *msg.Turn, g groupconfig.Config, through int64, in *prom
 	for _, row := range rows { // rows may have been decided since
 		through = max(through, row.DecisionSeq)
 	}
-	in.Observed = capContext(rows)
+	in.Observed = turncontext.Bound(rows)
 	in.ObservedLeft = left + len(rows) - len(in.Observed)
-	in.ChatTitles, err = r.m.titles(rows)
+	in.ChatTitles, err = turncontext.Reader{Store: r.m.st.Reader}.Titles(r.m.ctx, rows)
 	return through, err
-}
-
-func (m *Manager) titles(rows []*msg.Message) (map[string]string, error) {
-	titles := map[string]string{}
-	for _, row := range rows {
-		if _, known := titles[row.ChatJID]; known {
-			continue
-		}
-		chat, err := m.st.Chat(m.ctx, row.ChatJID)
-		if err != nil {
-			return nil, err
-		}
-		if chat != nil {
-			titles[row.ChatJID] = chat.Title
-		}
-	}
-	return titles, nil
-}
-
-// replyChain follows the replies of the batch's rows, oldest first, without the
-// rows that the run has been shown. ids maps platform ids to row ids.
-func (r *run) replyChain(batch []*msg.Message) (chain []*msg.Message, ids map[string]int64, err error) {
-	ids = map[string]int64{}
-	seen := map[int64]bool{}
-	for _, m := range batch {
-		seen[m.ID] = true
-		if m.PlatformID != "" {
-			ids[m.PlatformID] = m.ID
-		}
-	}
-	follow := func(chatJID, link string) error {
-		for range replyDepth {
-			if link == "" || ids[link] != 0 {
-				return nil
-			}
-			parent, err := r.m.st.MessageByPlatformID(r.m.ctx, chatJID, link)
-			if err != nil || parent == nil {
-				return err
-			}
-			ids[link] = parent.ID
-			if seen[parent.ID] || r.shown.rows[parent.ID] {
-				return nil
-			}
-			seen[parent.ID] = true
-			chain = append(chain, parent)
-			link = parent.ReplyToID
-		}
-		return nil
-	}
-	for _, m := range batch {
-		if err := errors.Join(follow(m.ChatJID, m.ReplyToID), follow(m.ChatJID, m.TargetID)); err != nil {
-			return nil, nil, err
-		}
-	}
-	slices.SortFunc(chain, func(a, b *msg.Message) int { return cmp.Compare(a.ID, b.ID) })
-	return capContext(chain), ids, nil
-}
-
-// capContext bounds the context of a prompt: long rows are cut, and the newest
-// rows kept.
-func capContext(rows []*msg.Message) []*msg.Message {
-	size := 0
-	for i := len(rows) - 1; i >= 0; i-- {
-		m := rows[i]
-		if over := len(m.Content) - contextRow; over > 0 {
-			m.Content = fmt.Sprintf("%s… [%d bytes more]", m.Content[:contextRow], over)
-		}
-		if size += len(m.Content); size > contextBytes {
-			return rows[i+1:]
-		}
-	}
-	return rows
 }
 
 // group is the group's current configuration, read again at a new version; while

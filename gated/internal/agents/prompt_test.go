@@ -244,11 +244,12 @@ func TestReplyChain(t *testing.T) {
 
 func TestReplyChain_IsBounded(t *testing.T) {
 	t.Parallel()
+	const maxChain = 20
 	r := newHarness(t)
 	rows := []*msg.Message{{PlatformID: "x", ReplyToID: "y", Content: "x"}, {PlatformID: "y", ReplyToID: "x", Content: "y"}}
 	r.store(newTurn(chat("telegram:1"), group("elsewhere")), rows...)
 	parent := "y"
-	for i := range replyDepth + 5 {
+	for i := range maxChain + 5 {
 		id := fmt.Sprintf("deep%d", i)
 		r.store(newTurn(group("elsewhere")), &msg.Message{PlatformID: id, ReplyToID: parent, Content: id})
 		parent = id
@@ -256,7 +257,7 @@ func TestReplyChain_IsBounded(t *testing.T) {
 	r.answered(r.askRows([]*msg.Message{{Content: "loop", ReplyToID: "x"}}))
 	diff(t, "a loop", texts(r.last().prompt.ReplyChain), []string{"x", "y"})
 	r.answered(r.askRows([]*msg.Message{{Content: "deep", ReplyToID: parent}}, topic("#deep")))
-	if n := len(r.last().prompt.ReplyChain); n != replyDepth {
+	if n := len(r.last().prompt.ReplyChain); n != maxChain {
 		t.Errorf("%d rows of a long chain", n)
 	}
 }

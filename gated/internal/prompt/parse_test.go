@@ -94,7 +94,7 @@ func drawRows(t *rapid.T, label string) []*msg.Message {
 		row := &msg.Message{
 			ID: rapid.Int64().Draw(t, "id"), ChatJID: text.Draw(t, "chat"), Sender: text.Draw(t, "sender"),
 			SenderName: text.Draw(t, "name"), Verb: text.Draw(t, "verb"), ThreadID: text.Draw(t, "thread"),
-			ReplyToID: text.Draw(t, "reply to"), TargetID: text.Draw(t, "target"), Content: text.Draw(t, "content"),
+			ReplyToID: text.Draw(t, "reply to"), TargetID: text.Draw(t, "target"), Content: text.Draw(t, "content"), Quote: text.Draw(t, "quote"),
 			Timestamp: rapid.Int64Range(0, 4e12).Draw(t, "timestamp"),
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "attachments") {
@@ -116,6 +116,7 @@ func TestPromptReadsBack(t *testing.T) {
 				ChatJID: text.Draw(t, "jid"), Topic: text.Draw(t, "topic"), Place: text.Draw(t, "place"),
 				Folder: text.Draw(t, "folder"), Surface: "web",
 			},
+			Kind: msg.ChatKind(text.Draw(t, "kind")), Title: text.Draw(t, "title"),
 			ChannelContext: "x" + text.Draw(t, "context"),
 			Observed:       drawRows(t, "observed"),
 			ReplyChain:     drawRows(t, "reply chain"),
@@ -154,6 +155,8 @@ func expected(in *Input) []element {
 			}
 			if name == "observed" {
 				attrs = append(attrs, "chat", row.ChatJID)
+			} else {
+				attrs = append(attrs, "quote", row.Quote)
 			}
 			add(name+"/message", row.Content, attrs...)
 			for _, a := range row.Attachments {
@@ -165,7 +168,8 @@ func expected(in *Input) []element {
 	for _, line := range in.System {
 		add("system", line.Body, "origin", line.Origin, "event", line.Event)
 	}
-	add("turn", "", "jid", in.Turn.ChatJID, "topic", in.Turn.Topic, "place", in.Turn.Place, "folder", in.Turn.Folder)
+	add("turn", "", "jid", in.Turn.ChatJID, "topic", in.Turn.Topic, "place", in.Turn.Place, "folder", in.Turn.Folder,
+		"kind", string(in.Kind), "title", shorten(in.Title, maxTitle))
 	add("surface", in.Turn.Surface, "ceiling", strconv.Itoa(in.Turn.Ceiling))
 	add("channel_context", in.ChannelContext)
 	block("observed", in.Observed)

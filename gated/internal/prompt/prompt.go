@@ -13,6 +13,8 @@ import (
 // content is left out.
 type Input struct {
 	Turn           *msg.Turn
+	Kind           msg.ChatKind // of the turn's chat, "" if it is not known
+	Title          string       // of the turn's chat, as its members named it
 	System         []SystemLine
 	ChannelContext string // the recent lines of the chat, already formatted
 
@@ -25,8 +27,9 @@ type Input struct {
 	ChatTitles map[string]string
 	// RowIDs maps platform ids to messages.id for the chat of Messages and
 	// ReplyChain. Observed rows never use it: platform ids of two chats collide.
-	RowIDs   map[string]int64
-	Location *time.Location // of the times shown; nil is UTC
+	RowIDs    map[string]int64
+	Operators map[string]bool // senders whose messages are marked
+	Location  *time.Location  // of the times shown; nil is UTC
 }
 
 // SystemLine is one system message flushed into the prompt.
@@ -37,14 +40,23 @@ type SystemLine struct {
 }
 
 // skipContext is the "no entry" sign with which a message asks to be answered
-// in isolation.
-const skipContext = "\U0001F6AB"
+// in isolation, with or without a variation selector behind it. Slack sends its name.
+const (
+	skipContext      = "\U0001F6AB"
+	skipContextSlack = ":no_entry_sign:"
+)
 
-// ShouldSkipContext reports whether any of a turn's rows asks to be answered
-// without the chat's context and without observed rows.
+// ShouldSkipContext reports whether any of a turn's messages asks to be answered
+// without the chat's recent lines and without observed rows. A reaction with the sign,
+// and a note about an edit, ask for nothing.
 func ShouldSkipContext(rows []*msg.Message) bool {
 	for _, row := range rows {
-		if strings.Contains(row.Content, skipContext) {
+		if row.Verb == msg.VerbReaction || row.Disposition == msg.Observed {
+			continue
+		}
+		platform, _ := msg.SplitJID(row.ChatJID)
+		platform, _, _ = strings.Cut(platform, "+") // the name of a further account
+		if strings.Contains(row.Content, skipContext) || platform == "slack" && strings.Contains(row.Content, skipContextSlack) {
 			return true
 		}
 	}
@@ -55,7 +67,7 @@ func ShouldSkipContext(rows []*msg.Message) bool {
 // that line ends become "\n", invalid UTF-8 becomes U+FFFD, and characters that
 // XML 1.0 cannot represent are dropped.
 func Build(in Input) string {
-	w := writer{location: in.Location, rowIDs: in.RowIDs}
+	w := writer{location: in.Location, rowIDs: in.RowIDs, operators: in.Operators}
 	if w.location == nil {
 		w.location = time.UTC
 	}
@@ -63,7 +75,7 @@ func Build(in Input) string {
 	for _, line := range in.System {
 		w.system(line)
 	}
-	w.turn(in.Turn)
+	w.turn(&in)
 	if in.ChannelContext != "" {
 		w.WriteString("<channel_context>")
 		w.text(in.ChannelContext)
@@ -74,6 +86,12 @@ func Build(in Input) string {
 	w.block("messages", in.Messages)
 	return w.String()
 }
+
+// Limits of what stands in attributes: titles in characters, quotes in bytes.
+const (
+	maxTitle = 100
+	maxQuote = 4 << 10
+)
 
 // rowOverhead estimates the tags and attributes of one row, in bytes.
 const rowOverhead = 192
@@ -86,7 +104,7 @@ func size(in *Input) int {
 	}
 	for _, rows := range [][]*msg.Message{in.Observed, in.ReplyChain, in.Messages} {
 		for _, row := range rows {
-			n += rowOverhead*(1+len(row.Attachments)) + len(row.Content)
+			n += rowOverhead*(1+len(row.Attachments)) + len(row.Content) + min(len(row.Quote), maxQuote)
 		}
 	}
 	return n + n/16 // for escapes

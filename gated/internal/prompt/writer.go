@@ -11,8 +11,9 @@ import (
 // writer writes the elements of a prompt, one a line.
 type writer struct {
 	strings.Builder
-	location *time.Location
-	rowIDs   map[string]int64
+	location  *time.Location
+	rowIDs    map[string]int64
+	operators map[string]bool
 }
 
 func (w *writer) system(line SystemLine) {
@@ -24,12 +25,15 @@ func (w *writer) system(line SystemLine) {
 	w.WriteString("</system>\n")
 }
 
-func (w *writer) turn(t *msg.Turn) {
+func (w *writer) turn(in *Input) {
+	t := in.Turn
 	w.WriteString("<turn")
 	w.attr("jid", t.ChatJID)
 	w.attr("topic", t.Topic)
 	w.attr("place", t.Place)
 	w.attr("folder", t.Folder)
+	w.optional("title", shorten(in.Title, maxTitle))
+	w.optional("kind", string(in.Kind))
 	w.WriteString("/>\n")
 	if t.Surface != "" {
 		w.WriteString("<surface")
@@ -53,7 +57,7 @@ func (w *writer) observed(in *Input) {
 		w.open(row)
 		w.optional("thread", row.ThreadID)
 		w.attr("chat", row.ChatJID)
-		w.optional("title", in.ChatTitles[row.ChatJID])
+		w.optional("title", shorten(in.ChatTitles[row.ChatJID], maxTitle))
 		w.content(row)
 	}
 	w.WriteString("</observed>\n")
@@ -70,6 +74,7 @@ func (w *writer) block(name string, rows []*msg.Message) {
 		w.reference("reply_to", row.ReplyToID)
 		w.reference("target", row.TargetID)
 		w.optional("thread", row.ThreadID)
+		w.quote(row.Quote)
 		w.content(row)
 	}
 	w.WriteString("</" + name + ">\n")
@@ -85,8 +90,19 @@ func (w *writer) open(row *msg.Message) {
 	w.number("id", row.ID)
 	w.attr("sender", row.Sender)
 	w.attr("name", row.SenderName)
+	if row.Direction != msg.Out && msg.IsOperator(w.operators, row.ChatJID, row.Sender) {
+		w.attr("operator", "true")
+	}
 	w.time("time", row.Timestamp)
 	w.attr("verb", verb)
+}
+
+// quote writes the part of the answered message that the sender selected.
+func (w *writer) quote(text string) {
+	if len(text) > maxQuote {
+		text = strings.ToValidUTF8(text[:maxQuote], "") + "…"
+	}
+	w.optional("quote", text)
 }
 
 // content ends the start tag and writes the rest of the message. No white space is
@@ -154,4 +170,12 @@ func (w *writer) begin(name string) {
 
 func (w *writer) text(s string) {
 	escape(&w.Builder, s, false)
+}
+
+// shorten bounds a text to so many characters.
+func shorten(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
 }
