@@ -78,15 +78,7 @@ type Config struct {
 	Redact    func(string) string              // hides secrets; nil hides none
 	Tools     *tools.Tokens                    // gives runs their access to the tools; nil: none
 	ToolsURL  func(groupconfig.Runtime) string // where a runtime's agents reach the tools, "" if they cannot
-	Attempts  int                              // per turn
-	Backoff   func(n int) time.Duration        // nil: 5 s, 30 s, 2 min
-	Machine   func(n int) time.Duration        // delay after the n-th failure of the machine; nil: 5 s, 30 s
-	Report    func(problems []string)          // receives, at each change, what keeps agents from answering; nil for none
-	Probe     time.Duration                    // how often a failing group tries a turn; 0: a minute
-	Graces    Graces                           // none: 3 s, 1 s, 2 s
-	Location  *time.Location                   // of times in prompts
 	Operators map[string]bool                  // senders whose messages prompts mark
-	Redact    func(string) string              // hides secrets; nil hides none
 	Now       func() time.Time
 }
 
