@@ -21,6 +21,7 @@ import (
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/gateway"
 	"arizuko/gated/internal/polls"
+	"arizuko/gated/internal/reminders"
 	"arizuko/gated/internal/retention"
 	"arizuko/gated/internal/runtime"
 	"arizuko/gated/internal/runtime/enter"
@@ -79,6 +80,7 @@ type gated struct {
 	users      *agentuser.Users
 	agents     *agents.Manager
 	gateway    *gateway.Gateway
+	reminders  *reminders.Scheduler
 	retention  *retention.Job
 	objects    *contextobjects.Index
 	checkpoint *store.Checkpointer
@@ -160,6 +162,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if g.objects, err = contextobjects.Open(ctx, g.cfg.settings(), g.Store, g.Now().UnixMilli()); err != nil {
 		return err
 	}
+	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now}, g.Store, g.agents, g.Log, g.Metrics)
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, Now: g.Now}, g.Store, g.Log, g.Metrics)
 	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(g.Router.With(httpx.Bearer(g.Secret)))
 	g.problems.ofAgents(nil)
@@ -171,7 +174,7 @@ func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(s
 
 func (g *gated) run(ctx context.Context) error {
 	closer := &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log}
-	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.retention.Run, g.contextObjects, g.checkpoints, g.tryAgents, g.watchTools)
+	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.reminders.Run, g.retention.Run, g.contextObjects, g.checkpoints, g.tryAgents, g.watchTools)
 }
 
 // contextObjects deletes active context objects that have ended.

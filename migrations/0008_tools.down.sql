@@ -1,3 +1,10 @@
+DROP TABLE broadcasts;
+DROP INDEX reminders_chat;
+DROP INDEX reminders_folder;
+DROP INDEX reminders_due;
+ALTER TABLE reminders DROP COLUMN error;
+ALTER TABLE reminders DROP COLUMN updated_by;
+ALTER TABLE reminders DROP COLUMN next_slot;
 DROP INDEX messages_thread;
 ALTER TABLE context_objects DROP COLUMN due_at;
 ALTER TABLE context_objects DROP COLUMN closed_at;

@@ -46,3 +46,26 @@ ALTER TABLE context_objects ADD COLUMN due_at INTEGER;
 
 -- The recent messages of a thread.
 CREATE INDEX messages_thread ON messages (chat_jid, thread_id, id) WHERE thread_id <> '';
+
+-- Reminders. next_slot: when an active one fires next, unix ms; NULL until gated has computed it. error: why gated ended
+-- it itself. updated_by: the sender or group that changed it last.
+ALTER TABLE reminders ADD COLUMN next_slot INTEGER;
+ALTER TABLE reminders ADD COLUMN updated_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE reminders ADD COLUMN error TEXT NOT NULL DEFAULT '';
+CREATE INDEX reminders_due ON reminders (next_slot, id) WHERE state = 'active';
+CREATE INDEX reminders_folder ON reminders (folder, state, id);
+CREATE INDEX reminders_chat ON reminders (chat_jid, state, id);
+
+-- Messages of operators and of arizuko itself to many chats. chats: their addresses, a JSON array. message_ids: those of
+-- the messages that are stored so far, in the same order. key: a repeated request finds its row by it.
+CREATE TABLE broadcasts (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  key         TEXT NOT NULL UNIQUE,
+  text        TEXT NOT NULL,
+  created_by  TEXT NOT NULL,
+  chats       TEXT NOT NULL CHECK (json_valid(chats)),
+  message_ids TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(message_ids)),
+  created_at  INTEGER NOT NULL,
+  ended_at    INTEGER
+) STRICT;
+CREATE INDEX broadcasts_open ON broadcasts (id) WHERE ended_at IS NULL;

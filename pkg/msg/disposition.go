@@ -34,6 +34,7 @@ const (
 	ReasonDelegated        Reason = "delegated"
 	ReasonAnswer           Reason = "answer"
 	ReasonReset            Reason = "reset_text"
+	ReasonReminder         Reason = "reminder"
 	ReasonBuiltinPing      Reason = "builtin_ping"
 	ReasonBuiltinDrop      Reason = "builtin_drop"
 	ReasonDaemon           Reason = "daemon"
@@ -100,6 +101,7 @@ var Reasons = []struct {
 	{ReasonDelegated, "another group delegated the row"},
 	{ReasonAnswer, "the parent group's answer to an escalation"},
 	{ReasonReset, "the text after /new, asked in the new session"},
+	{ReasonReminder, "a reminder of the group was due: the row is its prompt"},
 	{ReasonBuiltinPing, "a route says the gateway answers pong"},
 	{ReasonBuiltinDrop, "a route says to ignore the row"},
 	{ReasonDaemon, "a route sent the row to another daemon, which accepted it"},

@@ -155,6 +155,9 @@ const (
 	SourceDelegate = "delegate"
 	SourcePrefix   = "prefix"
 	SourceReplay   = "replay"
+
+	SourceReminder  = "reminder"
+	SourceBroadcast = "broadcast"
 )
 
 // OutState is the state of an outbound row.

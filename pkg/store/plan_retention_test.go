@@ -35,9 +35,12 @@ func retentionPlans() map[string][2]string {
 		"deleteMessage":  {deleteMessage, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryRunIsOld": {queryRunIsOld, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 2\nSEARCH r USING INTEGER PRIMARY KEY (rowid=?)\nSCALAR SUBQUERY 1\n" +
 			"SEARCH t USING COVERING INDEX turns_of_run (run_id=?)"},
-		"deleteRunLog":     {deleteRunLog, "SEARCH session_log USING INDEX sqlite_autoindex_session_log_1 (run_id=?)"},
-		"deleteRun":        {deleteRun, "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"},
-		"queryRunExists":   {queryRunExists, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"},
-		"queryAttachments": {queryAttachments, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)"},
+		"deleteRunLog":        {deleteRunLog, "SEARCH session_log USING INDEX sqlite_autoindex_session_log_1 (run_id=?)"},
+		"deleteRun":           {deleteRun, "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryBroadcastsPage": {queryBroadcastsPage, "SEARCH broadcasts USING INTEGER PRIMARY KEY (rowid>?)"},
+		"queryBroadcastIsOld": {queryBroadcastIsOld, exists + "SEARCH broadcasts USING INTEGER PRIMARY KEY (rowid=?)"},
+		"deleteBroadcast":     {deleteBroadcast, "SEARCH broadcasts USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryRunExists":      {queryRunExists, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryAttachments":    {queryAttachments, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)"},
 	}
 }

@@ -226,6 +226,7 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, pollPlans())
 	maps.Copy(all, metricPlans())
 	maps.Copy(all, toolPlans())
+	maps.Copy(all, reminderPlans())
 	return all
 }
 
@@ -238,7 +239,7 @@ func namedQueries(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	parts := []string{"observedRows", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
-		"requestColumns", "requestChat", "pollColumns"}
+		"requestColumns", "requestChat", "pollColumns", "reminderColumns"}
 	parts = append(parts, "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows")
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)

@@ -54,6 +54,10 @@ const (
 	deleteRunLog = `DELETE FROM session_log WHERE run_id = ?1`
 	deleteRun    = `DELETE FROM runs WHERE id = ?1`
 
+	queryBroadcastsPage = `SELECT id, created_at < ?2 FROM broadcasts WHERE id > ?1 ORDER BY id LIMIT ?3+0`
+	queryBroadcastIsOld = `SELECT EXISTS (SELECT 1 FROM broadcasts WHERE id = ?1 AND ended_at < ?2)`
+	deleteBroadcast     = `DELETE FROM broadcasts WHERE id = ?1`
+
 	queryRunExists   = `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?)`
 	queryAttachments = `SELECT id, ` + shortAttachments + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?+0`
 )

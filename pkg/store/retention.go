@@ -18,6 +18,8 @@ const (
 	HistoryTurns    History = "turns"
 	HistoryMessages History = "messages"
 	HistoryRuns     History = "runs"
+
+	HistoryBroadcasts History = "broadcasts"
 )
 
 // purgeQueries are the statements for one kind of history.
@@ -36,6 +38,8 @@ func (h History) queries() purgeQueries {
 			[]string{deleteDeliveries, deletePollVotes, deletePollRefs, deletePolls, deleteSlots, updateLastSlot, deleteMessage}}
 	case HistoryRuns:
 		return purgeQueries{queryRunsPage, queryRunIsOld, []string{deleteRunLog, deleteRun}}
+	case HistoryBroadcasts:
+		return purgeQueries{queryBroadcastsPage, queryBroadcastIsOld, []string{deleteBroadcast}}
 	}
 	panic("unknown history " + string(h))
 }

@@ -6,6 +6,7 @@ import "context"
 const (
 	stateCursor      = "cursor"
 	stateDecisionSeq = "decision_seq"
+	stateAnnounced   = "announced_schema"
 )
 
 func (r Reader) state(ctx context.Context, key string) (value int64, err error) {

@@ -93,10 +93,10 @@ func (j *Job) finishMoves(ctx context.Context) {
 }
 
 // Counts of what a purge deleted.
-type Counts struct{ Turns, Messages, Runs, Logs, Media int }
+type Counts struct{ Turns, Messages, Runs, Broadcasts, Logs, Media int }
 
 func (c Counts) String() string {
-	return fmt.Sprintf("%d turns, %d messages, %d runs, %d logs, %d media files", c.Turns, c.Messages, c.Runs, c.Logs, c.Media)
+	return fmt.Sprintf("%d turns, %d messages, %d runs, %d broadcasts, %d logs, %d media files", c.Turns, c.Messages, c.Runs, c.Broadcasts, c.Logs, c.Media)
 }
 
 // Purge deletes what is older than Config.Days once. It may be interrupted
@@ -115,6 +115,7 @@ func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
 		{"turns", &c.Turns, func() (int, error) { return j.purgeRows(ctx, store.HistoryTurns, cutoff) }},
 		{"messages", &c.Messages, func() (int, error) { return j.purgeRows(ctx, store.HistoryMessages, cutoff) }},
 		{"runs", &c.Runs, func() (int, error) { return j.purgeRows(ctx, store.HistoryRuns, cutoff) }},
+		{"broadcasts", &c.Broadcasts, func() (int, error) { return j.purgeRows(ctx, store.HistoryBroadcasts, cutoff) }},
 		{"logs", &c.Logs, func() (int, error) { return j.purgeLogs(ctx, cutoff) }},
 		{"media", &c.Media, func() (int, error) { return j.purgeMedia(ctx, cutoff) }},
 	} {

@@ -124,7 +124,7 @@ func TestPurge_OldAndYoungRows_DeletesOld(t *testing.T) {
 	if got := h.stored(ids...); len(got) != 500 || got[0] != ids[1000] {
 		t.Errorf("%d rows are left", len(got))
 	}
-	if !strings.Contains(h.log.String(), `msg="history purged" count="0 turns, 1000 messages, 0 runs, 0 logs, 0 media files"`) {
+	if !strings.Contains(h.log.String(), `msg="history purged" count="0 turns, 1000 messages, 0 runs, 0 broadcasts, 0 logs, 0 media files"`) {
 		t.Errorf("log: %s", h.log)
 	}
 }

@@ -1,0 +1,109 @@
+// Package reminders fires reminders: it computes when they are due, makes their messages, each slot
+// exactly once, and moves them on.
+package reminders
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"arizuko/pkg/msg"
+)
+
+// maxLate is how late a slot fires as if it were in time, in ms. An older one was missed, and Missed says
+// what becomes of it.
+const maxLate = 5 * 60_000
+
+// decision is what becomes of a due reminder.
+type decision struct {
+	slot   int64 // that fires, unix ms, 0 for none
+	next   int64 // the next one, 0 for none
+	missed bool  // a slot was missed
+}
+
+// decide decides a reminder that is due. It is pure.
+func decide(r *msg.Reminder, now int64) (decision, error) {
+	d := decision{slot: r.NextSlot}
+	if r.Cron != "" {
+		s, err := scheduleOf(r)
+		if err != nil {
+			return d, err
+		}
+		if last := s.Last(time.UnixMilli(r.NextSlot), time.UnixMilli(now)); !last.IsZero() {
+			d.missed = last.UnixMilli() != r.NextSlot
+			d.slot = last.UnixMilli()
+		}
+		d.next = millis(s.Next(time.UnixMilli(now)))
+	}
+	if now-d.slot > maxLate {
+		d.missed = true
+		if r.Missed == msg.MissedSkip {
+			d.slot = 0
+		}
+	}
+	return d, nil
+}
+
+// next is when an active reminder fires next if it fires for nothing that is past: its next slot after now. It is 0
+// for one that does not fire any more.
+func next(r *msg.Reminder, now int64) (int64, error) {
+	if r.Cron == "" {
+		return r.DueAt, nil
+	}
+	s, err := scheduleOf(r)
+	if err != nil {
+		return 0, err
+	}
+	return millis(s.Next(time.UnixMilli(now))), nil
+}
+
+func scheduleOf(r *msg.Reminder) (*Schedule, error) {
+	zone, err := ParseZone(r.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSchedule(r.Cron, zone)
+}
+
+// ParseZone returns the time zone of an IANA name.
+func ParseZone(name string) (*time.Location, error) {
+	const maxName = 64
+	if name == "" || len(name) > maxName {
+		return nil, errZone
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("time_zone %.64q: %w", name, errZone)
+	}
+	return zone, nil
+}
+
+var errZone = errors.New("there is no such time zone: name one as in Europe/Berlin, America/New_York or UTC")
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// firingMessages are the rows of a slot that fires: the body, or the prompt that the turn answers. The prompt is a row of
+// the group's own internal chat: no user wrote or sees it.
+func firingMessages(r *msg.Reminder, kind msg.ChatKind, now int64) (*msg.Message, *msg.Turn) {
+	place := msg.BroadcastPlace(r.ChatJID, r.Topic)
+	if r.Kind == msg.ReminderText {
+		return &msg.Message{
+			ChatJID: r.ChatJID, Direction: msg.Out, IsBot: true, Sender: "agent:" + r.Folder, Content: r.Body, Source: msg.SourceReminder,
+			Topic: place, Timestamp: now, ReceivedAt: now,
+		}, nil
+	}
+	prompt := &msg.Message{
+		ChatJID: msg.PlatformGroup + ":" + r.Folder, Direction: msg.In, IsBot: true, Sender: fmt.Sprintf("reminder:%d", r.ID),
+		SenderName: "reminder", Content: r.Body, Source: msg.SourceReminder, Topic: r.Topic, Timestamp: now, ReceivedAt: now,
+	}
+	surface := msg.SurfaceOf(r.ChatJID, kind, "")
+	return prompt, &msg.Turn{
+		Kind: msg.Broadcast, Folder: r.Folder, ChatJID: r.ChatJID, Topic: r.Topic, Place: place,
+		Surface: surface.Name, Ceiling: surface.Ceiling, RowCount: 1, RowBytes: len(r.Body), CreatedAt: now,
+	}
+}

@@ -1,0 +1,317 @@
+package reminders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/gated/internal/chats"
+	"arizuko/pkg/metrics"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// page is how many reminders fire in one commit: few enough that messages hardly wait for it.
+	page = 64
+	// realignPage is how many reminders are looked at after the clock was set back.
+	realignPage = 500
+	// maxWait bounds the sleep until the next slot: the clock may be set, and rows be changed by SQL.
+	maxWait = time.Minute
+	// retryDelay is the wait after a failed read or write.
+	retryDelay = time.Second
+	// clockStep is the least jump back of the wall clock that counts as set by hand.
+	clockStep = time.Second
+)
+
+// Dispatcher runs the turns that reminders make.
+type Dispatcher interface {
+	Dispatch(turns ...*msg.Turn)
+}
+
+// Config of a Scheduler.
+type Config struct {
+	MaxAgents int // how many agents may be busy at once
+	Now       func() time.Time
+}
+
+// Scheduler fires reminders.
+type Scheduler struct {
+	cfg       Config
+	st        *store.Store
+	chats     *chats.Chats
+	agents    Dispatcher
+	log       *slog.Logger
+	meter     *meter
+	changed   chan struct{}
+	lastClock time.Time
+	outage    *store.Outage
+}
+
+// New makes a Scheduler that runs prompts through agents.
+func New(cfg Config, st *store.Store, agents Dispatcher, log *slog.Logger, reg prometheus.Registerer) *Scheduler {
+	return &Scheduler{
+		cfg: cfg, st: st, chats: chats.New(st.Reader), agents: agents, log: log, meter: newMeter(reg, st),
+		changed: make(chan struct{}, 1), outage: store.NewOutage(log, "fire reminders"),
+	}
+}
+
+// Changed tells the scheduler that reminders were added or changed.
+func (s *Scheduler) Changed() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Run fires reminders until ctx ends.
+func (s *Scheduler) Run(ctx context.Context) error {
+	aligned := false
+	for ctx.Err() == nil {
+		var wait time.Duration
+		err := s.guard(func() (err error) {
+			if s.setBack() || !aligned {
+				if err := s.realign(ctx); err != nil {
+					return err
+				}
+				aligned = true
+			}
+			wait, err = s.fireDue(ctx)
+			return err
+		})
+		if s.outage.Note(ctx, err) != nil {
+			wait = retryDelay
+		}
+		s.sleep(ctx, wait)
+	}
+	return nil
+}
+
+// guard keeps a panic from ending the daemon.
+func (s *Scheduler) guard(work func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.log.Error("panic while firing reminders", "panic", cause, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", cause)
+		}
+	}()
+	return work()
+}
+
+func (s *Scheduler) sleep(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-s.changed:
+	}
+}
+
+// setBack reports whether the wall clock was set back since the last call.
+func (s *Scheduler) setBack() bool {
+	now, last := s.cfg.Now(), s.lastClock
+	s.lastClock = now
+	return !last.IsZero() && now.Round(0).Sub(last.Round(0))-now.Sub(last) <= -clockStep // wall clock minus monotonic clock
+}
+
+// fireDue fires a page of due reminders, and returns the time until there is more to do.
+func (s *Scheduler) fireDue(ctx context.Context) (wait time.Duration, err error) {
+	due, err := s.st.DueReminders(ctx, s.now(), page)
+	if err != nil {
+		return 0, err
+	}
+	if len(due) > 0 {
+		return 0, s.fire(ctx, due)
+	}
+	at, err := s.st.NextSlot(ctx)
+	if err != nil || at == 0 {
+		return maxWait, err
+	}
+	return min(max(time.Duration(at-s.now())*time.Millisecond, time.Millisecond), maxWait), nil
+}
+
+// firing is a due reminder on its way to its message.
+type firing struct {
+	*msg.Reminder
+	decision
+	problem string // why the reminder cannot fire any more
+	store.Firing
+	fired bool
+}
+
+// fire fires reminders, each in a write of its own, all in one commit.
+func (s *Scheduler) fire(ctx context.Context, due []*msg.Reminder) error {
+	now := s.now()
+	firings := make([]*firing, 0, len(due))
+	writes := make([]func(*store.Tx) error, 0, len(due))
+	for _, r := range due {
+		f, err := s.prepare(ctx, r, now)
+		if err != nil {
+			return err
+		}
+		firings = append(firings, f)
+		writes = append(writes, func(tx *store.Tx) error { return f.write(tx, now) })
+	}
+	var turns []*msg.Turn
+	var failed error
+	for i, err := range s.st.WriteAll(ctx, writes...) {
+		f := firings[i]
+		switch {
+		case err == nil:
+			s.note(f)
+			if f.fired && f.Turn != nil {
+				turns = append(turns, f.Turn)
+			}
+		case errors.Is(err, store.ErrStale): // changed meanwhile: it is read again
+		case errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrPanic):
+			failed = errors.Join(failed, s.end(ctx, f.Reminder, "its message cannot be stored: "+err.Error()))
+		default:
+			failed = errors.Join(failed, err)
+		}
+	}
+	if len(turns) > 0 {
+		s.agents.Dispatch(turns...)
+	}
+	return failed
+}
+
+// prepare decides a due reminder, and whether its group may still write to its chat.
+func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*firing, error) {
+	f := &firing{Reminder: r}
+	var err error
+	if f.decision, err = decide(r, now); err != nil {
+		f.problem = err.Error()
+		return f, nil
+	}
+	leads, err := s.chats.Leads(ctx, r.ChatJID, r.Folder)
+	if err != nil {
+		return nil, err
+	}
+	if !leads {
+		f.problem = "no route leads from the chat to the group any more"
+		return f, nil
+	}
+	kind := msg.KindOfJID(r.ChatJID)
+	chat, err := s.st.Chat(ctx, r.ChatJID)
+	if err != nil {
+		return nil, err
+	}
+	if chat != nil {
+		kind = chat.Kind
+	}
+	f.Firing = store.Firing{Slot: f.slot, Next: f.next, MaxAgents: s.cfg.MaxAgents}
+	f.Message, f.Turn = firingMessages(r, kind, now)
+	if f.Turn == nil {
+		f.Message.OutState = store.OutStateOf(r.ChatJID)
+	}
+	return f, nil
+}
+
+func (f *firing) write(tx *store.Tx, now int64) (err error) {
+	if f.problem != "" {
+		return tx.EndReminder(f.ID, msg.ReminderCancelled, "gated", f.problem, now)
+	}
+	f.fired, err = tx.FireReminder(f.Reminder, f.Firing, now)
+	return err
+}
+
+// note counts and logs what became of a reminder.
+func (s *Scheduler) note(f *firing) {
+	log := s.log.With("reminder", f.ID, "chat", f.ChatJID, "folder", f.Folder)
+	if f.problem != "" {
+		s.meter.fired.WithLabelValues(outcomeEnded).Inc()
+		log.Warn("reminder cancelled", "reason", f.problem)
+		return
+	}
+	if f.missed {
+		s.meter.missed.Inc()
+	}
+	if !f.fired {
+		s.meter.fired.WithLabelValues(outcomeSkipped).Inc()
+		log.Info("reminder skipped a missed slot")
+		return
+	}
+	s.meter.fired.WithLabelValues(string(f.Kind)).Inc()
+	log.Info("reminder fired", "row", f.Message.ID, "wait", time.Duration(s.now()-f.slot)*time.Millisecond)
+}
+
+// end ends a reminder that would fail for ever.
+func (s *Scheduler) end(ctx context.Context, r *msg.Reminder, problem string) error {
+	err := s.st.Write(ctx, func(tx *store.Tx) error {
+		return tx.EndReminder(r.ID, msg.ReminderCancelled, "gated", problem, s.now())
+	})
+	if errors.Is(err, store.ErrStale) {
+		return nil
+	}
+	if err == nil {
+		s.note(&firing{Reminder: r, problem: problem})
+	}
+	return err
+}
+
+// realign computes the next slots of all reminders whose next slot is not known, or is later than it should be: they were
+// inserted by SQL, or computed while the clock was ahead or the time zone had other rules. Slots that have fired do not
+// fire again.
+func (s *Scheduler) realign(ctx context.Context) error {
+	for after := int64(0); ; {
+		all, err := s.st.ActiveReminders(ctx, after, realignPage)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		for _, r := range all {
+			after = r.ID
+			at, err := next(r, s.now())
+			if err != nil || at == r.NextSlot || r.NextSlot != 0 && r.NextSlot <= at {
+				continue // an error is met again, and ends the reminder, when it is due
+			}
+			err = s.st.Write(ctx, func(tx *store.Tx) error { return tx.ScheduleReminder(r, at) })
+			if err != nil && !errors.Is(err, store.ErrStale) {
+				return err
+			}
+			s.log.Info("reminder scheduled again", "reminder", r.ID, "wait", time.Duration(at-s.now())*time.Millisecond)
+		}
+	}
+}
+
+func (s *Scheduler) now() int64 { return s.cfg.Now().UnixMilli() }
+
+// Outcomes of slots besides the kinds of reminders.
+const (
+	outcomeSkipped = "skipped" // its time had passed, or it had fired before
+	outcomeEnded   = "ended"   // the reminder cannot fire any more
+)
+
+type meter struct {
+	fired  *prometheus.CounterVec
+	missed prometheus.Counter
+}
+
+func newMeter(reg prometheus.Registerer, st *store.Store) *meter {
+	m := &meter{
+		fired: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "arizuko_reminders_fired_total", Help: "Due reminders, by what became of them: a text, a prompt, skipped since it was missed, or ended since it cannot fire any more.",
+		}, []string{"outcome"}),
+		missed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "arizuko_reminders_missed_total", Help: "Due reminders of which a slot had passed more than five minutes before, or several had.",
+		}),
+	}
+	for _, outcome := range []string{string(msg.ReminderText), string(msg.ReminderPrompt), outcomeSkipped, outcomeEnded} {
+		m.fired.WithLabelValues(outcome)
+	}
+	active := prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_reminders_active", Help: "Reminders that are still to fire."})
+	metrics.FromRows(reg, func(ctx context.Context) error {
+		n, err := st.CountActiveReminders(ctx)
+		active.Set(float64(n))
+		return err
+	}, active)
+	if reg != nil {
+		reg.MustRegister(m.fired, m.missed)
+	}
+	return m
+}

@@ -1,0 +1,353 @@
+package reminders
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+const chatJID = "telegram:-1"
+
+// harness is a scheduler whose clock the test sets. The group main has one chat.
+type harness struct {
+	t          *testing.T
+	st         *store.Store
+	s          *Scheduler
+	now        time.Time
+	dispatched []*msg.Turn
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	h := &harness{t: t, st: storetest.Open(t), now: instant(t, "2026-11-23T08:00:00Z")}
+	h.write(func(tx *store.Tx) error {
+		if _, err := tx.PutGroup(&msg.Group{Folder: "main", Config: []byte("{}")}); err != nil {
+			return err
+		}
+		return tx.PutRoute(&msg.Route{Match: "chat_jid=" + chatJID, Target: "main"})
+	})
+	h.restart()
+	return h
+}
+
+// restart makes a new scheduler, as after a crash, and lets it align the reminders.
+func (h *harness) restart() {
+	h.t.Helper()
+	h.s = New(Config{MaxAgents: 1, Now: func() time.Time { return h.now }}, h.st, h, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err := h.s.realign(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *harness) Dispatch(turns ...*msg.Turn) { h.dispatched = append(h.dispatched, turns...) }
+
+func (h *harness) write(fn func(*store.Tx) error) {
+	h.t.Helper()
+	if err := h.st.Write(h.t.Context(), fn); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// put stores a reminder; an empty field has its usual value.
+func (h *harness) put(r msg.Reminder) *msg.Reminder {
+	h.t.Helper()
+	r.Folder, r.ChatJID, r.TimeZone = "main", chatJID, "Europe/Berlin"
+	if r.Kind == "" {
+		r.Kind = msg.ReminderText
+	}
+	if r.Missed == "" {
+		r.Missed = msg.MissedOne
+	}
+	r.Body = "stand up"
+	var err error
+	if r.NextSlot, err = next(&r, h.now.UnixMilli()); err != nil {
+		h.t.Fatal(err)
+	}
+	h.write(func(tx *store.Tx) error { return tx.PutReminder(&r) })
+	return &r
+}
+
+func (h *harness) daily() *msg.Reminder { return h.put(msg.Reminder{Cron: "30 9 * * *"}) } // 08:30 UTC
+
+// at sets the clock and fires what is due then.
+func (h *harness) at(clock string) {
+	h.t.Helper()
+	h.now = instant(h.t, clock)
+	for range 1000 {
+		wait, err := h.s.fireDue(h.t.Context())
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if wait > 0 {
+			return
+		}
+	}
+	h.t.Fatal("reminders are due for ever")
+}
+
+// sent are the outbound rows of reminders.
+func (h *harness) sent() (rows []*msg.Message) {
+	h.t.Helper()
+	last, err := h.st.LastMessageID(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for id := range last {
+		m, err := h.st.Message(h.t.Context(), id+1)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if m != nil && m.Direction == msg.Out {
+			rows = append(rows, m)
+		}
+	}
+	return rows
+}
+
+func (h *harness) expect(sent int, state msg.ReminderState, r *msg.Reminder) {
+	h.t.Helper()
+	stored, err := h.st.Reminder(h.t.Context(), r.ID)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if got := len(h.sent()); got != sent || stored.State != state {
+		h.t.Errorf("%d messages, the reminder is %s (%s), want %d and %s", got, stored.State, stored.Error, sent, state)
+	}
+}
+
+func TestScheduler_OneShot_FiresOnceAtTopLevel(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r := h.put(msg.Reminder{DueAt: h.now.Add(time.Hour).UnixMilli(), Topic: "77"})
+	h.at("2026-11-23T08:59:59Z")
+	h.expect(0, msg.ReminderActive, r)
+	h.at("2026-11-23T09:00:00Z")
+	h.at("2026-11-23T09:01:00Z")
+	h.expect(1, msg.ReminderDone, r)
+	m := h.sent()[0]
+	if m.Source != msg.SourceReminder || m.ThreadID != "" || m.Topic != "" || m.ReplyToID != "" || m.TurnID != 0 || m.OutState != msg.OutQueued ||
+		m.Content != "stand up" || m.ChatJID != chatJID {
+		t.Errorf("row is %+v", m)
+	}
+	made, slot, err := h.st.ReminderOf(t.Context(), m.ID)
+	if err != nil || made == nil || made.ID != r.ID || slot != r.DueAt {
+		t.Errorf("the row is of %+v, slot %d, %v", made, slot, err)
+	}
+}
+
+func TestScheduler_Prompt_StoresBroadcastTurn(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.put(msg.Reminder{Kind: msg.ReminderPrompt, DueAt: h.now.Add(time.Hour).UnixMilli(), Topic: "#standup"})
+	h.at("2026-11-23T09:00:01Z")
+	if len(h.dispatched) != 1 {
+		t.Fatalf("%d turns dispatched", len(h.dispatched))
+	}
+	turn, err := h.st.Turn(t.Context(), h.dispatched[0].ID)
+	if err != nil || turn == nil {
+		t.Fatal(turn, err)
+	}
+	if turn.Kind != msg.Broadcast || turn.ChatJID != chatJID || turn.ThreadID != "" || turn.ReplyTo != "" || turn.ClaimsEngagement ||
+		turn.Topic != "#standup" || turn.Place != "#standup" || turn.Surface != "telegram-group" || turn.State != msg.TurnQueued {
+		t.Errorf("turn is %+v", turn)
+	}
+	rows, err := h.st.TurnMessages(t.Context(), turn.ID)
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	if m := rows[0]; m.Reason != msg.ReasonReminder || m.Disposition != msg.Routed || m.ChatJID != "group:main" || m.Content != "stand up" {
+		t.Errorf("row is %+v", m)
+	}
+	if n := len(h.sent()); n != 0 {
+		t.Errorf("%d messages beside the turn", n)
+	}
+}
+
+func TestScheduler_Prompt_SlackChannel_IsTopLevel(t *testing.T) {
+	t.Parallel()
+	r := &msg.Reminder{ID: 1, Folder: "main", ChatJID: "slack:C1", Topic: "1700000000.000100", Kind: msg.ReminderPrompt, Body: "x"}
+	_, turn := firingMessages(r, msg.ChatChannel, 1)
+	if turn.Surface != "slack-channel" || turn.Ceiling != 200 || turn.ThreadID != "" || turn.Place != "" || turn.Topic != r.Topic {
+		t.Errorf("turn is %+v", turn)
+	}
+}
+
+func TestScheduler_Down_MissedSlots(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		missed msg.Missed
+		back   string
+		sent   int
+	}{
+		"one fires late":                 {msg.MissedOne, "2026-11-26T07:00:00Z", 1},
+		"skip fires nothing":             {msg.MissedSkip, "2026-11-26T07:00:00Z", 0},
+		"skip, up again in time":         {msg.MissedSkip, "2026-11-23T08:34:00Z", 1},
+		"skip, back at the newest slot":  {msg.MissedSkip, "2026-11-26T08:31:00Z", 1},
+		"one, years later":               {msg.MissedOne, "2031-11-26T08:31:00Z", 1},
+		"skip, five minutes after it is": {msg.MissedSkip, "2026-11-23T08:35:01Z", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			r := h.put(msg.Reminder{Cron: "30 9 * * *", Missed: tc.missed})
+			h.now = instant(t, tc.back)
+			h.restart()
+			h.at(tc.back)
+			h.expect(tc.sent, msg.ReminderActive, r)
+			h.restart()
+			h.at(tc.back)
+			h.expect(tc.sent, msg.ReminderActive, r)
+		})
+	}
+}
+
+func TestScheduler_OneShotMissed_Skip_IsDone(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r := h.put(msg.Reminder{DueAt: h.now.Add(time.Hour).UnixMilli(), Missed: msg.MissedSkip})
+	h.at("2026-11-23T10:00:00Z")
+	h.expect(0, msg.ReminderDone, r)
+}
+
+func TestScheduler_ClockSetBack_NoSlotFiresTwice(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r := h.daily()
+	h.at("2026-11-23T08:30:00Z")
+	h.expect(1, msg.ReminderActive, r)
+	for _, clock := range []string{"2026-11-23T08:29:58Z", "2026-11-23T08:30:00Z", "2026-11-20T07:00:00Z", "2026-11-23T08:30:01Z"} {
+		h.now = instant(t, clock)
+		h.restart()
+		h.at(clock)
+	}
+	slots := map[int64]int{}
+	for _, m := range h.sent() {
+		_, slot, err := h.st.ReminderOf(t.Context(), m.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slots[slot]++; slots[slot] > 1 {
+			t.Errorf("slot %s fired twice", time.UnixMilli(slot).UTC())
+		}
+	}
+	h.at("2026-11-24T08:30:00Z")
+	if stored, _ := h.st.Reminder(t.Context(), r.ID); stored.NextSlot != instant(t, "2026-11-25T08:30:00Z").UnixMilli() {
+		t.Errorf("next slot is %s", time.UnixMilli(stored.NextSlot).UTC())
+	}
+}
+
+// The clock was a year ahead for a while: the reminder does not stay silent for a year.
+func TestScheduler_ClockWasAhead_FiresAtTheRightTimeAgain(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r := h.daily()
+	h.at("2027-11-23T08:30:00Z")
+	h.expect(1, msg.ReminderActive, r)
+	h.now = instant(t, "2026-11-23T08:10:00Z")
+	h.restart()
+	h.at("2026-11-23T08:30:00Z")
+	h.expect(2, msg.ReminderActive, r)
+}
+
+func TestScheduler_CrashAtAnyStep_FiresOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r := h.daily()
+	h.now = instant(t, "2026-11-23T08:30:00Z")
+	stale, err := h.st.DueReminders(t.Context(), h.now.UnixMilli(), 1)
+	if err != nil || len(stale) != 1 {
+		t.Fatal(stale, err)
+	}
+	h.at("2026-11-23T08:30:00Z")
+	// A scheduler that has read the reminder before the commit fires nothing.
+	if err := h.s.fire(t.Context(), stale); err != nil {
+		t.Fatal(err)
+	}
+	// Nor does one whose slot was set back by hand.
+	h.write(func(tx *store.Tx) error {
+		now, err := tx.Reminder(t.Context(), r.ID)
+		if err != nil {
+			return err
+		}
+		return tx.ScheduleReminder(now, stale[0].NextSlot)
+	})
+	h.at("2026-11-23T08:31:00Z")
+	h.expect(1, msg.ReminderActive, r)
+}
+
+func TestScheduler_Cancelled_DoesNotFire(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r := h.daily()
+	h.write(func(tx *store.Tx) error {
+		return tx.EndReminder(r.ID, msg.ReminderCancelled, "agent:main", "", h.now.UnixMilli())
+	})
+	h.at("2026-11-23T09:00:00Z")
+	h.expect(0, msg.ReminderCancelled, r)
+}
+
+func TestScheduler_RouteGone_ReminderEnds(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r := h.daily()
+	h.write(func(tx *store.Tx) error { _, err := tx.DeleteRoute(1); return err })
+	h.at("2026-11-23T09:00:00Z")
+	h.expect(0, msg.ReminderCancelled, r)
+}
+
+func TestScheduler_BadRow_EndsAloneAndIsExplained(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	bad, good := h.daily(), h.daily()
+	bad.Cron, bad.UpdatedAt = "not a cron", 1
+	h.write(func(tx *store.Tx) error { return tx.UpdateReminder(bad) })
+	h.at("2026-11-23T08:30:00Z")
+	h.expect(1, msg.ReminderCancelled, bad)
+	h.expect(1, msg.ReminderActive, good)
+	if stored, _ := h.st.Reminder(t.Context(), bad.ID); stored.Error == "" {
+		t.Error("the reminder does not say why it ended")
+	}
+}
+
+func TestScheduler_ManyDue_EachOnceInPages(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	const count = 3*page + 1
+	for range count {
+		h.daily()
+	}
+	h.at("2026-11-23T08:30:00Z")
+	if n := len(h.sent()); n != count {
+		t.Errorf("%d messages of %d reminders", n, count)
+	}
+}
+
+func TestScheduler_Wait_IsUntilTheNextSlot(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.daily()
+	for clock, want := range map[string]time.Duration{
+		"2026-11-23T08:00:00Z": maxWait, "2026-11-23T08:29:50Z": 10 * time.Second, "2026-11-23T08:29:59.999Z": time.Millisecond,
+	} {
+		h.now = instant(t, clock)
+		if wait, err := h.s.fireDue(t.Context()); wait != want || err != nil {
+			t.Errorf("at %s: %s, %v, want %s", clock, wait, err, want)
+		}
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	r := &msg.Reminder{Cron: "*/15 9-17 * * mon-fri", TimeZone: "Europe/Berlin", NextSlot: 1_790_000_000_000, Missed: msg.MissedOne}
+	for b.Loop() {
+		if d, err := decide(r, 1_795_000_000_000); err != nil || d.slot == 0 {
+			b.Fatal(fmt.Sprint(d, err))
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+)
+
+// Broadcast is a message to many chats. Its rows are stored in pages, in the order of Chats.
+type Broadcast struct {
+	ID         int64
+	Key        string // of the request
+	Text       string
+	CreatedBy  string
+	Chats      []string
+	MessageIDs []int64 // of the rows that are stored
+	CreatedAt  int64   // unix ms
+	EndedAt    int64   // 0 while rows are missing
+}
+
+func scanBroadcast(scan scanner) (*Broadcast, error) {
+	var b Broadcast
+	var chats, ids string
+	if err := scan(&b.ID, &b.Key, &b.Text, &b.CreatedBy, &chats, &ids, &b.CreatedAt, &b.EndedAt); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(chats), &b.Chats); err != nil {
+		return nil, fmt.Errorf("broadcast %d: chats: %w", b.ID, err)
+	}
+	if err := json.Unmarshal([]byte(ids), &b.MessageIDs); err != nil {
+		return nil, fmt.Errorf("broadcast %d: message_ids: %w", b.ID, err)
+	}
+	return &b, nil
+}
+
+// BroadcastByKey returns the broadcast of a request, nil if there is none.
+func (r Reader) BroadcastByKey(ctx context.Context, key string) (*Broadcast, error) {
+	return first(collect(ctx, r.q, scanBroadcast, queryBroadcastByKey, key))
+}
+
+// OpenBroadcast returns the oldest broadcast of which rows are missing, nil if there is none.
+func (r Reader) OpenBroadcast(ctx context.Context) (*Broadcast, error) {
+	return first(collect(ctx, r.q, scanBroadcast, queryOpenBroadcast))
+}
+
+// PutBroadcast stores a broadcast without its rows. fresh is false if its key is stored already.
+func (tx *Tx) PutBroadcast(b *Broadcast) (fresh bool, err error) {
+	tx.note(failpoint.PutBroadcast)
+	chats, err := json.Marshal(b.Chats)
+	if err != nil {
+		return false, err
+	}
+	n, err := tx.change(insertBroadcast, b.Key, cut(cleanText(b.Text), maxContent), b.CreatedBy, string(chats), b.CreatedAt)
+	return n > 0, err
+}
+
+// PutBroadcastPage stores the rows for the next limit chats of a broadcast, and ends it with the last one. done
+// is true if no row is missing any more.
+func (tx *Tx) PutBroadcastPage(key string, limit int, now int64) (done bool, err error) {
+	tx.note(failpoint.PutBroadcast)
+	b, err := tx.BroadcastByKey(uncancelled(), key)
+	if err != nil || b == nil || b.EndedAt != 0 {
+		return true, err
+	}
+	for range limit {
+		at := len(b.MessageIDs)
+		if at >= len(b.Chats) {
+			break
+		}
+		id, err := tx.PutBroadcastMessage(b.Chats[at], b.Text, now)
+		if err != nil {
+			return false, err
+		}
+		b.MessageIDs = append(b.MessageIDs, id)
+	}
+	ids, err := json.Marshal(b.MessageIDs)
+	if err != nil {
+		return false, err
+	}
+	var ended int64
+	if len(b.MessageIDs) >= len(b.Chats) {
+		ended = now
+	}
+	_, err = tx.exec(updateBroadcast, string(ids), null(ended), b.ID)
+	return ended != 0, err
+}
+
+// PutBroadcastMessage stores a message at the top level of a chat that answers nothing.
+func (tx *Tx) PutBroadcastMessage(chatJID, text string, now int64) (id int64, err error) {
+	id, _, err = tx.PutMessage(&msg.Message{
+		ChatJID: chatJID, Direction: msg.Out, IsBot: true, Content: text, Source: msg.SourceBroadcast,
+		Timestamp: now, ReceivedAt: now, OutState: OutStateOf(chatJID),
+	})
+	return id, err
+}
+
+// ChatsPage returns the chats whose addresses come after one, at most limit, by address.
+func (r Reader) ChatsPage(ctx context.Context, after string, limit int) ([]*msg.Chat, error) {
+	return collect(ctx, r.q, func(scan scanner) (*msg.Chat, error) {
+		var c msg.Chat
+		err := scan(&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt)
+		return &c, err
+	}, queryChatsPage, after, limit)
+}
+
+// AnnouncedSchema is the schema version of which gated has told the chats that want it, 0 for none.
+func (r Reader) AnnouncedSchema(ctx context.Context) (version int64, err error) {
+	return r.state(ctx, stateAnnounced)
+}
+
+// SetAnnouncedSchema stores that version.
+func (tx *Tx) SetAnnouncedSchema(version int64) error {
+	_, err := tx.exec(putState, stateAnnounced, version)
+	return err
+}
+
+// SchemaVersion is the number of the last migration.
+func (r Reader) SchemaVersion(ctx context.Context) (version int64, err error) {
+	_, err = r.q.get(ctx, []any{&version}, `SELECT version FROM schema_migrations`)
+	return version, err
+}

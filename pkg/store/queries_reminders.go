@@ -1,0 +1,38 @@
+package store
+
+// Statements about reminders and broadcasts.
+const (
+	reminderColumns = `SELECT r.id, r.folder, r.chat_jid, r.topic, r.kind, r.body, ifnull(r.due_at, 0), ifnull(r.cron, ''), r.time_zone,
+		r.missed, r.state, ifnull(r.next_slot, 0), r.created_by, r.updated_by, r.error, r.created_at, r.updated_at FROM reminders r`
+	queryReminder        = reminderColumns + ` WHERE r.id = ?`
+	queryFolderReminders = reminderColumns + ` INDEXED BY reminders_folder WHERE r.folder = ? AND r.state = ? AND r.id > ? ORDER BY r.id LIMIT ?+0`
+	queryChatReminders   = reminderColumns + ` INDEXED BY reminders_chat WHERE r.chat_jid = ? AND r.state = ? AND r.id > ? ORDER BY r.id LIMIT ?+0`
+	queryActiveReminders = reminderColumns + ` INDEXED BY reminders_active WHERE r.state = 'active' AND r.id > ? ORDER BY r.id LIMIT ?+0`
+	queryDueReminders    = reminderColumns + ` INDEXED BY reminders_due WHERE r.state = 'active' AND r.next_slot <= ?
+		ORDER BY r.next_slot, r.id LIMIT ?+0`
+	queryNextSlot       = `SELECT next_slot FROM reminders INDEXED BY reminders_due WHERE state = 'active' AND next_slot IS NOT NULL ORDER BY next_slot LIMIT 1`
+	queryCountReminders = `SELECT (SELECT count(*) FROM reminders INDEXED BY reminders_folder WHERE folder = ?1 AND state = 'active'),
+		(SELECT count(*) FROM reminders INDEXED BY reminders_chat WHERE chat_jid = ?2 AND state = 'active')`
+	queryCountActive = `SELECT count(*) FROM reminders INDEXED BY reminders_active WHERE state = 'active'`
+	queryLastSlot    = `SELECT slot, ifnull(message_id, 0) FROM reminder_slots WHERE reminder_id = ? ORDER BY slot DESC LIMIT 1`
+	queryReminderOf  = `SELECT reminder_id, slot FROM reminder_slots WHERE message_id = ?`
+
+	insertReminder = `INSERT INTO reminders (folder, chat_jid, topic, kind, body, due_at, cron, time_zone, missed, state, next_slot,
+		created_by, updated_by, created_at, updated_at) VALUES (?,?,?,?,?,?,?,?,?,'active',?,?,?,?,?)`
+	updateReminder = `UPDATE reminders SET topic = ?, kind = ?, body = ?, due_at = ?, cron = ?, time_zone = ?, missed = ?, next_slot = ?,
+		updated_by = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
+	updateEndReminder = `UPDATE reminders SET state = ?, next_slot = NULL, error = ?, updated_by = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
+	// Only as it was when its slot was computed.
+	updateFireReminder = `UPDATE reminders SET state = ?, next_slot = ? WHERE id = ? AND state = 'active' AND next_slot IS ? AND updated_at = ?`
+	insertSlot         = `INSERT INTO reminder_slots (reminder_id, slot) VALUES (?,?) ON CONFLICT DO NOTHING`
+	updateSlot         = `UPDATE reminder_slots SET message_id = ? WHERE reminder_id = ? AND slot = ?`
+
+	queryBroadcastByKey = `SELECT id, key, text, created_by, chats, message_ids, created_at, ifnull(ended_at, 0) FROM broadcasts WHERE key = ?`
+	queryOpenBroadcast  = `SELECT id, key, text, created_by, chats, message_ids, created_at, 0 FROM broadcasts INDEXED BY broadcasts_open
+		WHERE ended_at IS NULL ORDER BY id LIMIT 1`
+	insertBroadcast = `INSERT INTO broadcasts (key, text, created_by, chats, created_at) VALUES (?,?,?,?,?) ON CONFLICT (key) DO NOTHING`
+	updateBroadcast = `UPDATE broadcasts SET message_ids = ?, ended_at = ? WHERE id = ? AND ended_at IS NULL`
+
+	queryChatsPage = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)
+		FROM chats WHERE jid > ? ORDER BY jid LIMIT ?+0`
+)
