@@ -38,6 +38,7 @@ type Config struct {
 	Reach         Reach    `json:"reach,omitempty"`
 	Pin           Pin      `json:"pin,omitempty"`
 	Observe       Observe  `json:"observe,omitempty"`
+	Announce      bool     `json:"announce,omitempty"` // its chats are told of a new schema version
 	Agent         Agent    `json:"agent,omitzero"`
 	Limits        Limits   `json:"limits,omitzero"`
 	Timeouts      Timeouts `json:"timeouts,omitzero"`
@@ -126,13 +127,14 @@ func (a Agent) over(instance Agent) Agent {
 }
 
 // RunsLike reports whether an agent that began under one configuration may go on under the other:
-// they differ in nothing but what they say about members.
+// they differ in nothing but what they say about members and announcements.
 func (c Config) RunsLike(other Config) bool {
-	return reflect.DeepEqual(c.withoutMembers(), other.withoutMembers())
+	return reflect.DeepEqual(c.ofRuns(), other.ofRuns())
 }
 
-func (c Config) withoutMembers() Config {
-	c.Access, c.Rate, c.Reach, c.Pin = nil, nil, "", ""
+// ofRuns is what a run depends on.
+func (c Config) ofRuns() Config {
+	c.Access, c.Rate, c.Reach, c.Pin, c.Announce = nil, nil, "", "", false
 	return c
 }
 

@@ -1,0 +1,293 @@
+// Package broadcasts sends messages of operators, and of arizuko itself, to many chats: at the top level of
+// each, as an answer to nothing.
+package broadcasts
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"arizuko/gated/internal/chats"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// MaxText is the longest text, in characters: about one post on every platform.
+	MaxText = 4000
+	// MaxChats is how many chats one broadcast reaches.
+	MaxChats = 10_000
+	// maxKey and maxBy bound the key and the sender of a request, in bytes.
+	maxKey = 200
+	maxBy  = 200
+	// pageRows is how many rows are made in one commit.
+	pageRows = 200
+	// sweepEvery is how often broadcasts are looked for that a crash has left.
+	sweepEvery = time.Minute
+	// retryDelay is the wait after a failed read or write.
+	retryDelay = time.Second
+)
+
+// Request asks for a broadcast: to the chats of one group, or to chats by their addresses.
+type Request struct {
+	Folder string   `json:"folder"`
+	Chats  []string `json:"chats"`
+	Text   string   `json:"text"`
+	By     string   `json:"by"`  // the operator
+	Key    string   `json:"key"` // of the request, so that it can be repeated; "" for one that is not
+}
+
+// Sent is the answer.
+type Sent struct {
+	Key        string   `json:"key"`
+	Chats      []string `json:"chats"`
+	MessageIDs []int64  `json:"message_ids"` // in the order of Chats
+}
+
+// Broadcasts sends broadcasts.
+type Broadcasts struct {
+	st    *store.Store
+	chats *chats.Chats
+	log   *slog.Logger
+	now   func() time.Time
+}
+
+// New makes a Broadcasts.
+func New(st *store.Store, log *slog.Logger, now func() time.Time) *Broadcasts {
+	return &Broadcasts{st: st, chats: chats.New(st.Reader), log: log, now: now}
+}
+
+// Send stores a broadcast and its rows. The same key again returns what the first request made, or completes it.
+// Errors have a kind of package apierr.
+func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
+	if err := check(&r); err != nil {
+		return nil, err
+	}
+	key := "request:" + cmp.Or(r.Key, rand.Text())
+	stored, err := b.st.BroadcastByKey(ctx, key)
+	if err != nil {
+		return nil, busy(err)
+	}
+	if stored == nil {
+		jids, err := b.targets(ctx, &r)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.put(ctx, &store.Broadcast{Key: key, Text: r.Text, CreatedBy: r.By, Chats: jids}, true); err != nil {
+			return nil, busy(err)
+		}
+	}
+	if err := b.complete(ctx, key); err != nil {
+		return nil, busy(err)
+	}
+	if stored, err = b.st.BroadcastByKey(ctx, key); err != nil {
+		return nil, busy(err)
+	}
+	if stored.Text != r.Text {
+		return nil, apierr.New(apierr.Conflict, "key %q was used for a broadcast with another text", r.Key)
+	}
+	return &Sent{strings.TrimPrefix(key, "request:"), stored.Chats, stored.MessageIDs}, nil
+}
+
+func check(r *Request) error {
+	if !utf8.ValidString(r.Text) || strings.ContainsRune(r.Text, 0) {
+		return apierr.New(apierr.BadRequest, "text is not valid UTF-8 without NUL")
+	}
+	switch {
+	case strings.TrimSpace(r.Text) == "":
+		return apierr.New(apierr.BadRequest, "text is missing")
+	case utf8.RuneCountInString(r.Text) > MaxText:
+		return apierr.New(apierr.BadRequest, "text has %d characters, at most %d are sent", utf8.RuneCountInString(r.Text), MaxText)
+	case (r.Folder == "") == (len(r.Chats) == 0):
+		return apierr.New(apierr.BadRequest, "give a folder, whose chats get the text, or chats")
+	case len(r.Chats) > MaxChats:
+		return apierr.New(apierr.BadRequest, "%d chats, at most %d get one broadcast", len(r.Chats), MaxChats)
+	case strings.TrimSpace(r.By) == "" || len(r.By) > maxBy:
+		return apierr.New(apierr.BadRequest, "by is missing, or longer than %d bytes: it names the operator", maxBy)
+	case len(r.Key) > maxKey:
+		return apierr.New(apierr.BadRequest, "key is longer than %d bytes", maxKey)
+	}
+	return nil
+}
+
+// targets are the present addresses of the chats that a request names, each once.
+func (b *Broadcasts) targets(ctx context.Context, r *Request) (jids []string, err error) {
+	if r.Folder != "" {
+		group, err := b.st.Group(ctx, r.Folder)
+		if err != nil {
+			return nil, busy(err)
+		}
+		if group == nil {
+			return nil, apierr.New(apierr.NotFound, "no group %.80q", r.Folder)
+		}
+		jids, err = b.chats.Of(ctx, r.Folder, MaxChats+1)
+		switch {
+		case err != nil:
+			return nil, busy(err)
+		case len(jids) == 0:
+			return nil, apierr.New(apierr.NotFound, "no chat belongs to group %s", r.Folder)
+		case len(jids) > MaxChats:
+			return nil, apierr.New(apierr.Conflict, "more than %d chats belong to group %s: name chats", MaxChats, r.Folder)
+		}
+		return jids, nil
+	}
+	for _, jid := range r.Chats {
+		if jid, err = b.known(ctx, jid); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(jids, jid) {
+			jids = append(jids, jid)
+		}
+	}
+	return jids, nil
+}
+
+// known is the present address of a chat, which is stored or names a group: a wrong one would never be delivered.
+func (b *Broadcasts) known(ctx context.Context, jid string) (string, error) {
+	present, err := b.st.Address(ctx, jid)
+	if err != nil {
+		return "", busy(err)
+	}
+	platform, room := msg.SplitJID(present)
+	if platform == "" || room == "" || platform == msg.PlatformGroup {
+		return "", apierr.New(apierr.BadRequest, "%.80q is no chat: write platform:room", jid)
+	}
+	chat, err := b.st.Chat(ctx, present)
+	if err != nil {
+		return "", busy(err)
+	}
+	if chat == nil && platform == msg.PlatformWeb {
+		group, err := b.st.Group(ctx, room)
+		if err != nil {
+			return "", busy(err)
+		}
+		if group != nil {
+			return present, nil
+		}
+	}
+	if chat == nil {
+		return "", apierr.New(apierr.NotFound, "no chat %.80q is known", jid)
+	}
+	return present, nil
+}
+
+// put stores a broadcast without its rows, unless its key is stored.
+func (b *Broadcasts) put(ctx context.Context, row *store.Broadcast, audit bool) error {
+	return b.st.Write(ctx, func(tx *store.Tx) error {
+		row.CreatedAt = b.now().UnixMilli()
+		fresh, err := tx.PutBroadcast(row)
+		if err != nil || !fresh || !audit {
+			return err
+		}
+		return tx.PutAudit(row.CreatedBy, "broadcast", fmt.Sprintf("%d chats: %.200s", len(row.Chats), row.Text), row.CreatedAt)
+	})
+}
+
+// complete makes the rows of a broadcast that are missing, page by page.
+func (b *Broadcasts) complete(ctx context.Context, key string) error {
+	for done := false; !done; {
+		err := b.st.Write(ctx, func(tx *store.Tx) (err error) {
+			done, err = tx.PutBroadcastPage(key, pageRows, b.now().UnixMilli())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run completes broadcasts that a crash has left, and announces a new schema, until ctx ends.
+func (b *Broadcasts) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	outage := store.NewOutage(b.log, "broadcast")
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		wait := sweepEvery
+		if outage.Note(ctx, b.sweep(ctx)) != nil {
+			wait = retryDelay
+		}
+		timer.Reset(wait)
+	}
+}
+
+func (b *Broadcasts) sweep(ctx context.Context) error {
+	if err := b.announce(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		open, err := b.st.OpenBroadcast(ctx)
+		if err != nil || open == nil {
+			return err
+		}
+		if err := b.complete(ctx, open.Key); err != nil {
+			return err
+		}
+		b.log.Info("broadcast completed", "count", len(open.Chats))
+	}
+	return nil
+}
+
+// announce tells the chats of the groups that want it that the schema is at a new version. The first start of an
+// instance announces nothing.
+func (b *Broadcasts) announce(ctx context.Context) error {
+	version, err := b.st.SchemaVersion(ctx)
+	if err != nil {
+		return err
+	}
+	announced, err := b.st.AnnouncedSchema(ctx)
+	if err != nil || announced >= version {
+		return err
+	}
+	if announced != 0 {
+		if err := b.announceTo(ctx, version); err != nil {
+			return err
+		}
+	}
+	return b.st.Write(ctx, func(tx *store.Tx) error { return tx.SetAnnouncedSchema(version) })
+}
+
+func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
+	groups, err := b.st.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if config, err := groupconfig.Parse(g.Config); err != nil || !config.Announce {
+			continue // what is wrong with a config is said elsewhere
+		}
+		jids, err := b.chats.Of(ctx, g.Folder, MaxChats)
+		if err != nil {
+			return err
+		}
+		if len(jids) == 0 {
+			continue
+		}
+		err = b.put(ctx, &store.Broadcast{
+			Key: fmt.Sprintf("schema:%d:%s", version, g.Folder), CreatedBy: "gated", Chats: jids,
+			Text: fmt.Sprintf("Arizuko was updated: its database is at version %d now.", version),
+		}, false)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// busy turns a database error into one that asks the client to retry.
+func busy(err error) error {
+	return apierr.New(apierr.Unavailable, "the database is not available right now: %w", err)
+}

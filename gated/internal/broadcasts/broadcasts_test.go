@@ -1,0 +1,180 @@
+package broadcasts
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+type harness struct {
+	*Broadcasts
+	t  *testing.T
+	st *store.Store
+}
+
+// newHarness has the group main with two chats, one of which is pinned to it, and the group ops with one.
+func newHarness(t *testing.T, config string) *harness {
+	t.Helper()
+	h := &harness{t: t, st: storetest.Open(t)}
+	h.Broadcasts = New(h.st, slog.New(slog.DiscardHandler), func() time.Time { return time.UnixMilli(1000) })
+	h.write(func(tx *store.Tx) error {
+		for _, folder := range []string{"main", "ops"} {
+			if _, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(config)}); err != nil {
+				return err
+			}
+		}
+		for _, jid := range []string{"telegram:-1", "telegram:-2", "telegram:-3", "slack:C9"} {
+			if err := tx.EnsureChat(jid, 1); err != nil {
+				return err
+			}
+		}
+		if err := tx.PutRoute(&msg.Route{Match: "chat_jid=telegram:-1", Target: "main#observe"}); err != nil {
+			return err
+		}
+		if err := tx.PutRoute(&msg.Route{Match: "chat_jid=telegram:-3", Target: "ops"}); err != nil {
+			return err
+		}
+		return tx.PinGroup("telegram:-2", "main", 1)
+	})
+	return h
+}
+
+func (h *harness) write(fn func(*store.Tx) error) {
+	h.t.Helper()
+	if err := h.st.Write(h.t.Context(), fn); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// sent are the chats of all outbound rows, in the order of the rows.
+func (h *harness) sent() (jids []string) {
+	h.t.Helper()
+	last, err := h.st.LastMessageID(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for id := range last {
+		if m, err := h.st.Message(h.t.Context(), id+1); err != nil || m == nil || m.Source != msg.SourceBroadcast || m.ThreadID != "" ||
+			m.ReplyToID != "" || m.TurnID != 0 || m.OutState != msg.OutQueued {
+			h.t.Fatalf("%+v, %v", m, err)
+		} else {
+			jids = append(jids, m.ChatJID)
+		}
+	}
+	return jids
+}
+
+func TestSend_Folder_ReachesItsChatsOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, "{}")
+	r := Request{Folder: "main", Text: "down at 5", By: "web:operator", Key: "k1"}
+	first, err := h.Send(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := h.Send(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("a repeated request gets another answer:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"telegram:-1", "telegram:-2"}, h.sent()); diff != "" {
+		t.Error(diff)
+	}
+	r.Text = "other"
+	if _, err := h.Send(t.Context(), r); apierr.KindOf(err) != apierr.Conflict {
+		t.Errorf("the key of another text gives %v", err)
+	}
+}
+
+func TestSend_Invalid_Refused(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, "{}")
+	ok := Request{Chats: []string{"telegram:-1"}, Text: "x", By: "op"}
+	for name, tc := range map[string]struct {
+		change func(*Request)
+		want   apierr.Kind
+	}{
+		"no text":          {func(r *Request) { r.Text = " \n" }, apierr.BadRequest},
+		"long text":        {func(r *Request) { r.Text = strings.Repeat("ä", MaxText+1) }, apierr.BadRequest},
+		"no target":        {func(r *Request) { r.Chats = nil }, apierr.BadRequest},
+		"two targets":      {func(r *Request) { r.Folder = "main" }, apierr.BadRequest},
+		"nobody":           {func(r *Request) { r.By = "" }, apierr.BadRequest},
+		"no address":       {func(r *Request) { r.Chats = []string{"x"} }, apierr.BadRequest},
+		"between groups":   {func(r *Request) { r.Chats = []string{"group:main"} }, apierr.BadRequest},
+		"unknown chat":     {func(r *Request) { r.Chats = []string{"telegram:-99"} }, apierr.NotFound},
+		"unknown web chat": {func(r *Request) { r.Chats = []string{"web:gone"} }, apierr.NotFound},
+		"unknown group":    {func(r *Request) { r.Chats, r.Folder = nil, "gone" }, apierr.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := ok
+			tc.change(&r)
+			if _, err := h.Send(t.Context(), r); apierr.KindOf(err) != tc.want {
+				t.Errorf("%v, want %s", err, tc.want)
+			}
+		})
+	}
+	if got := h.sent(); len(got) > 0 {
+		t.Errorf("sent to %q", got)
+	}
+}
+
+// A crash leaves a broadcast with the rows of its first pages.
+func TestRun_LeftByACrash_IsCompletedOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, "{}")
+	var jids []string
+	for i := range 2*pageRows + 5 {
+		jids = append(jids, fmt.Sprintf("telegram:-%d", 1000+i))
+	}
+	if err := h.put(t.Context(), &store.Broadcast{Key: "k", Text: "x", CreatedBy: "op", Chats: jids}, true); err != nil {
+		t.Fatal(err)
+	}
+	h.write(func(tx *store.Tx) error { _, err := tx.PutBroadcastPage("k", pageRows, 1000); return err })
+	for range 2 {
+		if err := h.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(jids, h.sent()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnnounce_NewSchema_TellsGroupsThatWantIt(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		config    string
+		announced int64
+		want      int
+	}{
+		"first start": {`{"announce":true}`, 0, 0},
+		"migrated":    {`{"announce":true}`, 1, 3},
+		"not wanted":  {`{}`, 1, 0},
+		"bad config":  {`{"announce":"yes"}`, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t, tc.config)
+			h.write(func(tx *store.Tx) error { return tx.SetAnnouncedSchema(tc.announced) })
+			for range 2 {
+				if err := h.sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := h.sent(); len(got) != tc.want {
+				t.Errorf("announced in %q, want %d chats", got, tc.want)
+			}
+		})
+	}
+}
