@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/pkg/config"
+	"arizuko/pkg/httpx"
 )
 
 // maxRetentionDays is a century: more is a mistake, and would overflow.
@@ -18,6 +19,7 @@ const maxRetentionDays = 36500
 type Config struct {
 	config.Base
 	Addr config.Addr `env:"GATED_ADDR" envDefault:"127.0.0.1:8080" doc:"where it listens"`
+	URL  config.URL  `env:"GATED_URL" doc:"where the commands find it; default: GATED_ADDR"`
 
 	MCPAddr config.Addr `env:"GATED_MCP_ADDR" envDefault:"127.0.0.1:8084" doc:"where it serves the tools of agents, at /mcp"`
 	MCPURL  config.URL  `env:"AGENT_MCP_URL" doc:"where agents reach the tools, as in http://172.17.0.1:8084/mcp; default: GATED_MCP_ADDR"`
@@ -94,6 +96,15 @@ func (c *Config) daemonURLs() (map[string]string, error) {
 		urls[name] = base
 	}
 	return urls, nil
+}
+
+// client returns a client of the running gated.
+func (c *Config) client() (*httpx.Client, error) {
+	secret, err := c.Secret()
+	if err != nil {
+		return nil, err
+	}
+	return httpx.NewClient(string(c.URL.Or(c.Addr)), secret), nil
 }
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }

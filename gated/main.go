@@ -4,6 +4,7 @@
 //	gated [serve]          until SIGTERM
 //	gated check | health   checks the configuration; asks whether gated is ready
 //	gated why MESSAGE      prints what is stored about a message
+//	gated reminders, broadcast   through the running gated
 //	gated agent try | conform -- COMMAND   talks to an agent; checks it against the protocol
 package main
 
@@ -17,6 +18,8 @@ import (
 	"arizuko/gated/internal/agents"
 	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/api"
+	"arizuko/gated/internal/broadcasts"
+	"arizuko/gated/internal/cli"
 	"arizuko/gated/internal/conformance"
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/gateway"
@@ -25,7 +28,7 @@ import (
 	"arizuko/gated/internal/retention"
 	"arizuko/gated/internal/runtime"
 	"arizuko/gated/internal/runtime/enter"
-	"arizuko/pkg/cli"
+	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/groupconfig"
@@ -39,7 +42,7 @@ const checkpointEvery = time.Second
 
 func main() {
 	enter.Intercept(environ())
-	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, cli.Safe(os.Stderr, hidden())))
+	os.Exit(program().Run(context.Background(), os.Args[1:], os.Stdout, pkgcli.Safe(os.Stderr, hidden())))
 }
 
 func program() daemon.Program {
@@ -56,13 +59,25 @@ func program() daemon.Program {
 			}
 			return g.run(ctx)
 		},
-		Check: func(ctx context.Context, out io.Writer) error { return check(ctx, cli.Safe(out, hidden())) },
+		Check: func(ctx context.Context, out io.Writer) error { return check(ctx, pkgcli.Safe(out, hidden())) },
 		Addr: func() (config.Addr, error) {
 			cfg, err := loadConfig()
 			return cfg.Addr, err
 		},
-		Commands: map[string]cli.Func{"agent": conformance.Command(agentEnviron, hidden().String, os.Stdin), "why": explain},
+		Commands: commands(),
 	}
+}
+
+func commands() map[string]pkgcli.Func {
+	all := cli.Commands(func() (*httpx.Client, error) {
+		cfg, err := loadConfig()
+		if err != nil {
+			return nil, err
+		}
+		return cfg.client()
+	})
+	all["agent"], all["why"] = conformance.Command(agentEnviron, hidden().String, os.Stdin), explain
+	return all
 }
 
 // agentEnviron is the part of gated's environment that agents see.
@@ -81,6 +96,7 @@ type gated struct {
 	agents     *agents.Manager
 	gateway    *gateway.Gateway
 	reminders  *reminders.Scheduler
+	broadcasts *broadcasts.Broadcasts
 	retention  *retention.Job
 	objects    *contextobjects.Index
 	checkpoint *store.Checkpointer
@@ -163,8 +179,12 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		return err
 	}
 	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now}, g.Store, g.agents, g.Log, g.Metrics)
+	g.broadcasts = broadcasts.New(g.Store, g.Log, g.Now)
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, Now: g.Now}, g.Store, g.Log, g.Metrics)
-	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(g.Router.With(httpx.Bearer(g.Secret)))
+	router := g.Router.With(httpx.Bearer(g.Secret))
+	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(router)
+	g.reminders.Mount(router)
+	g.broadcasts.Mount(router)
 	g.problems.ofAgents(nil)
 	g.Ready.Wait("start", "gated is starting: it ends the agents of the process before it", nil)
 	return g.agents.Recover(ctx)
@@ -174,7 +194,7 @@ func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(s
 
 func (g *gated) run(ctx context.Context) error {
 	closer := &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log}
-	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.reminders.Run, g.retention.Run, g.contextObjects, g.checkpoints, g.tryAgents, g.watchTools)
+	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.reminders.Run, g.broadcasts.Run, g.retention.Run, g.contextObjects, g.checkpoints, g.tryAgents, g.watchTools)
 }
 
 // contextObjects deletes active context objects that have ended.

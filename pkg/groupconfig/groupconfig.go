@@ -38,7 +38,7 @@ type Config struct {
 	Reach         Reach    `json:"reach,omitempty"`
 	Pin           Pin      `json:"pin,omitempty"`
 	Observe       Observe  `json:"observe,omitempty"`
-	Announce      bool     `json:"announce,omitempty"` // its chats are told of a new schema version
+	Announce      bool     `json:"announce,omitempty"` // its chats get a message after a migration
 	Agent         Agent    `json:"agent,omitzero"`
 	Limits        Limits   `json:"limits,omitzero"`
 	Timeouts      Timeouts `json:"timeouts,omitzero"`

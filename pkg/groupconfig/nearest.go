@@ -9,7 +9,7 @@ import (
 // paths are all known paths.
 func paths() []string {
 	return []string{
-		"assistant_name", "access", "rate", "reach", "pin", "observe", "agent", "limits", "timeouts",
+		"assistant_name", "access", "rate", "reach", "pin", "observe", "announce", "agent", "limits", "timeouts",
 		"agent.command", "agent.image", "agent.runtime", "agent.model", "agent.env", "agent.settings",
 		"limits.memory", "limits.cpus", "limits.pids", "timeouts.timeout", "timeouts.idle",
 	}

@@ -58,6 +58,7 @@ func parse(raw json.RawMessage) (c Config, problems Problems) {
 		"reach":          oneOf(&c.Reach, ReachWorld, ReachNone),
 		"pin":            oneOf(&c.Pin, PinEveryone, PinOperators),
 		"observe":        oneOf(&c.Observe, ObserveAll, ObserveShared, ObserveNone),
+		"announce":       yesNo(&c.Announce),
 		"agent":          c.Agent.read,
 		"limits":         c.Limits.read,
 		"timeouts":       c.Timeouts.read,
@@ -210,6 +211,12 @@ func oneOf[T ~string](to *T, known ...T) field {
 		if *to = T(text); ok && !slices.Contains(known, *to) {
 			r.problem(path, "must be one of %v", known)
 		}
+	}
+}
+
+func yesNo(to *bool) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		*to, _ = into[bool](r, path, raw, "true or false")
 	}
 }
 

@@ -106,7 +106,7 @@ func (r Reader) ChatsPage(ctx context.Context, after string, limit int) ([]*msg.
 	}, queryChatsPage, after, limit)
 }
 
-// AnnouncedSchema is the schema version of which gated has told the chats that want it, 0 for none.
+// AnnouncedSchema is the schema version that gated has announced last, 0 for none.
 func (r Reader) AnnouncedSchema(ctx context.Context) (version int64, err error) {
 	return r.state(ctx, stateAnnounced)
 }

@@ -109,7 +109,7 @@ func TestSend_Invalid_Refused(t *testing.T) {
 		"long text":        {func(r *Request) { r.Text = strings.Repeat("ä", MaxText+1) }, apierr.BadRequest},
 		"no target":        {func(r *Request) { r.Chats = nil }, apierr.BadRequest},
 		"two targets":      {func(r *Request) { r.Folder = "main" }, apierr.BadRequest},
-		"nobody":           {func(r *Request) { r.By = "" }, apierr.BadRequest},
+		"no sender":        {func(r *Request) { r.By = "" }, apierr.BadRequest},
 		"no address":       {func(r *Request) { r.Chats = []string{"x"} }, apierr.BadRequest},
 		"between groups":   {func(r *Request) { r.Chats = []string{"group:main"} }, apierr.BadRequest},
 		"unknown chat":     {func(r *Request) { r.Chats = []string{"telegram:-99"} }, apierr.NotFound},
