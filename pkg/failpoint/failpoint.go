@@ -71,8 +71,6 @@ const (
 	ConnectChat    Verb = "connect-chat"   // routd makes the group and the routes of an approved chat
 	TakeUp         Verb = "take-up"        // rows that waited for an approval are undecided again
 	DecideRequest  Verb = "decide-request" // a request ends
-	FireReminder   Verb = "fire-reminder"  // a reminder makes its message
-	PutBroadcast   Verb = "put-broadcast"  // a broadcast, or some of its messages, is stored
 )
 
 // Before is the point where the change is made, not committed yet.
@@ -89,7 +87,7 @@ func All() []Point {
 	for _, v := range []Verb{
 		PutMessage, Decide, PutTurn, TakeTurn, StartRun, RecordProcess, AnswerTurn, EndTurn, RequeueTurn, EndRun,
 		ClaimOutbound, PutDelivery, SettleOutbound, PutEngagement, PutCursor, Pin, ResetSession, CancelTurn, TakeSystem, ChangeContent,
-		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp, FireReminder, PutBroadcast,
+		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp,
 	} {
 		all = append(all, v.Before(), v.After())
 	}

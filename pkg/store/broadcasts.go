@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -48,7 +47,6 @@ func (r Reader) OpenBroadcast(ctx context.Context) (*Broadcast, error) {
 
 // PutBroadcast stores a broadcast without its rows. fresh is false if its key is stored already.
 func (tx *Tx) PutBroadcast(b *Broadcast) (fresh bool, err error) {
-	tx.note(failpoint.PutBroadcast)
 	chats, err := json.Marshal(b.Chats)
 	if err != nil {
 		return false, err
@@ -60,7 +58,6 @@ func (tx *Tx) PutBroadcast(b *Broadcast) (fresh bool, err error) {
 // PutBroadcastPage stores the rows for the next limit chats of a broadcast, and ends it with the last one. done
 // is true if no row is missing any more.
 func (tx *Tx) PutBroadcastPage(key string, limit int, now int64) (done bool, err error) {
-	tx.note(failpoint.PutBroadcast)
 	b, err := tx.BroadcastByKey(uncancelled(), key)
 	if err != nil || b == nil || b.EndedAt != 0 {
 		return true, err
