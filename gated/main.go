@@ -160,7 +160,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Redact: config.NewRedactor(append(secrets, g.Secret)...).String, Report: g.problems.ofAgents,
 		Tools: g.tools.tokens, ToolsURL: g.cfg.toolsURLs(g.tools.Addr()),
 	}, g.Store, g.Log, g.Metrics)
-	g.tools.services.Runs = g.agents
+	g.tools.services.Runs, g.tools.services.Files = g.agents, g.agents.Files()
 	g.serveTools()
 	daemons, err := g.cfg.daemonURLs()
 	if err != nil {

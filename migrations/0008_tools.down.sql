@@ -17,4 +17,5 @@ DROP INDEX polls_open;
 DROP INDEX polls_due;
 ALTER TABLE polls DROP COLUMN result;
 ALTER TABLE polls DROP COLUMN end_pending;
+DROP INDEX messages_files;
 DROP TABLE tool_calls;

@@ -6,6 +6,7 @@ func toolPlans() map[string][2]string {
 		"queryToolCall":      {queryToolCall, "SEARCH tool_calls USING PRIMARY KEY (turn_id=? AND call=?)"},
 		"queryToolCallCount": {queryToolCallCount, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)"},
 		"insertToolCall":     {insertToolCall, noRead},
+		"querySentFileBytes": {querySentFileBytes, "SEARCH messages USING INDEX messages_files (chat_jid=? AND received_at>?)"},
 		"queryThreadOfTopic": {queryThreadOfTopic, "SEARCH topic_threads USING PRIMARY KEY (chat_jid=?)"}, // a few of a chat
 		"queryHasThread": {queryHasThread, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH platform_threads USING PRIMARY KEY (chat_jid=? AND thread_id=?)\n" +
 			"SCALAR SUBQUERY 3\nCO-ROUTINE (subquery-2)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-2)"},

@@ -5,6 +5,8 @@ const (
 	queryToolCall      = `SELECT result FROM tool_calls WHERE turn_id = ? AND call = ?`
 	queryToolCallCount = `SELECT count(*) FROM tool_calls WHERE turn_id = ?`
 	insertToolCall     = `INSERT INTO tool_calls (turn_id, call, tool, result, created_at) VALUES (?,?,?,?,?)`
+	querySentFileBytes = `SELECT ifnull(sum(json_extract(attachments, '$[0].size')), 0) FROM messages INDEXED BY messages_files
+		WHERE kind = 'file' AND chat_jid = ? AND received_at > ?`
 
 	queryThreadOfTopic = `SELECT thread_id FROM topic_threads WHERE chat_jid = ? AND topic = ? ORDER BY thread_id LIMIT 1`
 	// A thread that the platform has described, or of one of the chat's newest 1,000 rows.

@@ -26,6 +26,13 @@ func (tx *Tx) PutToolCall(turnID int64, call, tool string, result json.RawMessag
 	return err
 }
 
+// SentFileBytes is the size of the files that agents have sent into a chat since a time,
+// in unix ms, together, in bytes.
+func (r Reader) SentFileBytes(ctx context.Context, chatJID string, since int64) (n int64, err error) {
+	_, err = r.q.get(ctx, []any{&n}, querySentFileBytes, chatJID, since)
+	return n, err
+}
+
 // ThreadOfTopic is a thread of a chat that is bound to a named topic, "" for none.
 func (r Reader) ThreadOfTopic(ctx context.Context, chatJID, topic string) (thread string, err error) {
 	_, err = r.q.get(ctx, []any{&thread}, queryThreadOfTopic, chatJID, topic)

@@ -39,14 +39,18 @@ type fixture struct {
 	access       *Access
 	turn         *msg.Turn
 	own, foreign *msg.Message
-	mu           sync.Mutex
-	drained      []int64
-	clock        time.Time
+	// Of files_test.go: an answer of each group that is sent, and a message with a file.
+	answer, foreignAnswer, file *msg.Message
+	dir, data, path             string // folders of the group acme and of all data, and the database
+	mu                          sync.Mutex
+	drained                     []int64
+	clock                       time.Time
 }
 
 func newFixture(t *testing.T, tools ...Tool) *fixture {
 	t.Helper()
-	f := &fixture{t: t, st: storetest.Open(t), tokens: &Tokens{}, metrics: prometheus.NewRegistry(), log: &buffer{}, clock: time.UnixMilli(1_700_000_000_000)}
+	path := storetest.Path(t)
+	f := &fixture{t: t, st: storetest.OpenAt(t, path, nil), path: path, tokens: &Tokens{}, metrics: prometheus.NewRegistry(), log: &buffer{}, clock: time.UnixMilli(1_700_000_000_000)}
 	f.services = &Services{Store: f.st, Runs: f, Now: func() time.Time { return f.clock }}
 	if tools == nil {
 		tools = Registry()
@@ -57,6 +61,7 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	var other *Access
 	f.foreign, _, other = f.startRun("other", foreignChat, "a secret of others")
 	other.Close()
+	f.addFiles()
 	return f
 }
 

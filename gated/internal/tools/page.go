@@ -3,7 +3,9 @@ package tools
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -21,7 +23,7 @@ func Page() string {
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", t.Name, t.Description)
 		writeFields(&b, "Arguments", t.input)
 		writeFields(&b, "Result", t.output)
-		fmt.Fprintf(&b, "\n```json\n%s\n```\n", t.Example)
+		fmt.Fprintf(&b, "\n```json\n%s\n```\n", exampleID.ReplaceAllString(t.Example, "412"))
 	}
 	return b.String()
 }
@@ -94,7 +96,7 @@ func typeOf(s *jsonschema.Schema) string {
 	between(s.MinLength, s.MaxLength, "characters")
 	between(s.MinItems, s.MaxItems, "entries")
 	if s.Minimum != nil && s.Maximum != nil {
-		bounds = append(bounds, fmt.Sprintf("%v to %v", *s.Minimum, *s.Maximum))
+		bounds = append(bounds, number(*s.Minimum)+" to "+number(*s.Maximum))
 	}
 	if len(s.Enum) > 0 {
 		var words []string
@@ -108,3 +110,9 @@ func typeOf(s *jsonschema.Schema) string {
 	}
 	return text
 }
+
+// exampleID is a placeholder of an example's id, which tests fill in.
+var exampleID = regexp.MustCompile(`OWN_[A-Z]+\b`)
+
+// number is a bound without an exponent.
+func number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

@@ -80,6 +80,10 @@ func List(least, most int) Bound {
 func Registry() []Tool {
 	return []Tool{
 		sendMessage(),
+		editMessage(),
+		sendFile(),
+		react(),
+		getAttachment(),
 		resetSession(),
 		inspectSession(),
 	}

@@ -37,6 +37,7 @@ type Runs interface {
 type Services struct {
 	Store *store.Store
 	Runs  Runs
+	Files Files
 	Now   func() time.Time
 }
 

@@ -1,0 +1,62 @@
+package tools
+
+import (
+	"context"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+type editMessageIn struct {
+	MessageID int64  `json:"message_id" jsonschema:"a message of yours in this chat"`
+	Text      string `json:"text" jsonschema:"the new text, whole, in markdown"`
+}
+
+type changedOut struct {
+	OK bool `json:"ok" jsonschema:"the change is stored, and follows the message to the platform"`
+}
+
+func editMessage() Tool {
+	return define(Tool{
+		Name: "edit_message", Title: "Edit a message", Kind: Sets,
+		Description: "Replaces the text of a message that you have sent into this chat, or the caption of a file. Use it to correct a mistake or to bring a sign of life up to date. " +
+			"Users get no notification of it: what they must notice is a new message. Only your own messages can be edited. One that is still being delivered is edited after that.",
+		Bounds:  map[string]Bound{"message_id": Number(1, maxID), "text": Text(1, maxText)},
+		Example: `{"message_id":OWN_ANSWER,"text":"done at **noon**"}`,
+		Foreign: []string{`{"message_id":FOREIGN_MESSAGE,"text":"x"}`, `{"message_id":FOREIGN_ANSWER,"text":"x"}`},
+	}, func(ctx context.Context, c *Caller, in editMessageIn) (out changedOut, err error) {
+		if in.Text = c.clean(in.Text); in.Text == "" {
+			return out, refuse("text is empty: give the whole new text")
+		}
+		return once(ctx, c, in, func(tx *store.Tx) (out changedOut, err error) {
+			of, err := c.CheckMessage(ctx, tx.Reader, in.MessageID)
+			if err != nil {
+				return out, err
+			}
+			if err := c.checkEditable(of); err != nil {
+				return out, err
+			}
+			m, err := c.change(ctx, tx, msg.KindEdit, of, in.Text)
+			if err != nil {
+				return out, err
+			}
+			_, _, err = tx.PutMessage(m)
+			return changedOut{OK: err == nil}, err
+		})
+	})
+}
+
+// maxID is the largest number that JSON clients keep exact.
+const maxID = 1 << 53
+
+// checkEditable returns a refusal unless a message is one of the caller's group in its chat.
+func (c *Caller) checkEditable(m *msg.Message) error {
+	own := m.Direction == msg.Out && m.ChatJID == c.ChatJID && m.Sender == "agent:"+c.Folder && (m.Source == msg.SourceAgent || m.Source == msg.SourceTool)
+	switch {
+	case !own:
+		return refuse("message %d is not one that you sent into this chat: edit your own messages only, and send a new one otherwise", m.ID)
+	case m.Kind != msg.KindMessage && m.Kind != msg.KindFile:
+		return refuse("message %d has no text to edit: give the id of a message or a file", m.ID)
+	}
+	return checkSent(m)
+}

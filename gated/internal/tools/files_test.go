@@ -1,0 +1,264 @@
+package tools
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"arizuko/gated/internal/groupfiles"
+	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// addFiles gives the groups folders, a file each way, and an answer that is sent.
+func (f *fixture) addFiles() {
+	f.data = f.t.TempDir()
+	f.dir = filepath.Join(f.t.TempDir(), folder)
+	f.services.Files = &groupfiles.Files{Data: f.data, Dir: func(string) (string, runtime.User, error) { return f.dir, runtime.User{}, nil }}
+	media := filepath.Join(f.data, "media", "202611")
+	err := errors.Join(os.MkdirAll(filepath.Join(f.dir, "out"), 0o700), os.MkdirAll(media, 0o700),
+		os.WriteFile(filepath.Join(f.dir, "out", "report.txt"), []byte("all is well"), 0o600), os.WriteFile(filepath.Join(media, "7-0-cat.txt"), []byte("meow"), 0o600))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.answer, f.foreignAnswer = f.sent(folder, chat, "100"), f.sent("other", foreignChat, "200")
+	f.file = f.ask(folder, chat, "see this")
+	f.setFiles(f.file, 0, msg.Attachment{Path: "media/202611/7-0-cat.txt", Name: "cat.txt", MIME: "text/plain", Size: 4}, msg.Attachment{Name: "big", Error: "larger than 20 MiB (MEDIA_MAX)"})
+}
+
+// sent stores an answer of a group that was sent.
+func (f *fixture) sent(folder, chat, platformID string) *msg.Message {
+	f.t.Helper()
+	m := f.queued(folder, chat)
+	f.settle(m, msg.OutSent, platformID)
+	return m
+}
+
+func (f *fixture) queued(folder, chat string) *msg.Message {
+	f.t.Helper()
+	m := &msg.Message{
+		ChatJID: chat, Direction: msg.Out, Content: "an answer", Sender: "agent:" + folder, Source: msg.SourceAgent, OutState: msg.OutQueued,
+		ThreadID: "12", Topic: "12", Timestamp: 1, ReceivedAt: 1,
+	}
+	f.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	return m
+}
+
+func (f *fixture) settle(m *msg.Message, state msg.OutState, platformID string) {
+	f.t.Helper()
+	f.write(func(tx *store.Tx) error {
+		if err := tx.ClaimOutbound(m.ID, 1, 1); err != nil {
+			return err
+		}
+		if err := tx.PutDelivery(store.Delivery{MessageID: m.ID, State: state, PlatformID: platformID}, 1); err != nil {
+			return err
+		}
+		return tx.SettleOutbound(m.ID, state, platformID)
+	})
+}
+
+// setFiles stores the files of a message, of which some are still to be downloaded.
+func (f *fixture) setFiles(m *msg.Message, pending int, files ...msg.Attachment) {
+	f.t.Helper()
+	text, err := json.Marshal(files)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.exec(`UPDATE messages SET attachments = ?, pending_files = ? WHERE id = ?`, string(text), pending, m.ID)
+}
+
+// exec runs a statement on a connection of its own.
+func (f *fixture) exec(statement string, args ...any) {
+	f.t.Helper()
+	db, err := sql.Open("sqlite3", f.path+"?_busy_timeout=10000")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(statement, args...); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) row(id int64) *msg.Message {
+	f.t.Helper()
+	m, err := f.st.Message(f.t.Context(), id)
+	if err != nil || m == nil {
+		f.t.Fatalf("row %d: %v, %v", id, m, err)
+	}
+	return m
+}
+
+// last is the newest row.
+func (f *fixture) last() *msg.Message {
+	f.t.Helper()
+	id, err := f.st.LastMessageID(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return f.row(id)
+}
+
+func TestSendFile_CopyIsSent(t *testing.T) {
+	f := newFixture(t)
+	f.works("send_file", `{"path":"out/report.txt","caption":"the report, hunter2","name":"r/1.txt"}`)
+	m := f.last()
+	if m.Kind != msg.KindFile || m.Content != "the report, [redacted]" || m.ChatJID != chat || m.Source != msg.SourceTool || m.OutState != msg.OutQueued || m.TurnID != f.turn.ID {
+		t.Errorf("%+v", m)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "out", "report.txt"), []byte("changed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(f.data, m.Attachments[0].Path))
+	if a := m.Attachments[0]; err != nil || string(got) != "all is well" || a.Name != "r_1.txt" || a.Size != 11 || a.MIME != "text/plain" {
+		t.Errorf("%+v: %q, %v", a, got, err)
+	}
+}
+
+func TestSendFile_Refused(t *testing.T) {
+	f := newFixture(t)
+	if err := errors.Join(os.Symlink("/etc/passwd", filepath.Join(f.dir, "link")), os.WriteFile(filepath.Join(f.dir, "big"), nil, 0o600),
+		os.Truncate(filepath.Join(f.dir, "big"), msg.MaxUploadTelegram+1)); err != nil {
+		t.Fatal(err)
+	}
+	before := f.last().ID
+	for path, why := range map[string]string{"../x": "not inside", "link": "is a link", "gone": "no file", "out": "not a regular file", "big": "at most"} {
+		f.refused("send_file", fmt.Sprintf(`{"path":%q}`, path), why)
+	}
+	f.exec(`INSERT INTO messages (chat_jid, direction, kind, sender, content, attachments, timestamp, received_at, source, out_state)
+		VALUES (?, 'out', 'file', 'agent:acme', '', ?, 1, ?, 'tool', 'sent')`, chat, fmt.Sprintf(`[{"size":%d}]`, maxDailyFiles), f.services.now())
+	f.refused("send_file", `{"path":"out/report.txt"}`, "which is the limit")
+	if id := f.last().ID; id != before+1 {
+		t.Errorf("%d rows were written", id-before-1)
+	}
+}
+
+func TestEditMessage_OwnMessage_IsEditedInItsThread(t *testing.T) {
+	f := newFixture(t)
+	queued := f.queued(folder, chat)
+	for _, of := range []*msg.Message{f.answer, queued} {
+		f.works("edit_message", fmt.Sprintf(`{"message_id":%d,"text":"now **so**"}`, of.ID))
+		m := f.last()
+		if m.Kind != msg.KindEdit || m.DerivedFrom != of.ID || m.TargetID != f.row(of.ID).PlatformID || m.Content != "now **so**" || m.ThreadID != "12" || m.Topic != "12" || m.OutState != msg.OutQueued {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+func TestEditMessage_Refused(t *testing.T) {
+	f := newFixture(t)
+	failed, unknown := f.queued(folder, chat), f.queued(folder, chat)
+	f.settle(failed, msg.OutFailed, "")
+	f.settle(unknown, msg.OutSent, "")
+	foreign := f.sent("other", chat, "300")
+	elsewhere := f.sent(folder, "telegram:-9", "400")
+	notice := f.sent(folder, chat, "500")
+	f.exec(`UPDATE messages SET source = 'notice' WHERE id = ?`, notice.ID)
+	edit := f.sent(folder, chat, "600")
+	f.exec(`UPDATE messages SET kind = 'edit' WHERE id = ?`, edit.ID)
+	for id, why := range map[int64]string{
+		f.own.ID: "not one that you sent", failed.ID: "never sent", unknown.ID: "no id on the platform", foreign.ID: "not one that you sent",
+		elsewhere.ID: "", notice.ID: "not one that you sent", edit.ID: "no text to edit", 9999: "no message 9999",
+	} {
+		f.refused("edit_message", fmt.Sprintf(`{"message_id":%d,"text":"x"}`, id), why)
+	}
+	f.refused("edit_message", `{"message_id":OWN_ANSWER,"text":"<think>hm</think>"}`, "text is empty")
+}
+
+func TestReact(t *testing.T) {
+	f := newFixture(t)
+	f.exec(`UPDATE messages SET platform_id = '55' WHERE id = ?`, f.own.ID)
+	derived := f.ask(folder, chat, "without the prefix")
+	f.exec(`UPDATE messages SET derived_from = ? WHERE id = ?`, f.own.ID, derived.ID)
+	for _, tt := range []struct {
+		of            int64
+		emoji, remove string
+		target        string
+		from          int64
+		content       string
+	}{
+		{f.own.ID, "👍", "", "55", 0, "👍"}, {f.own.ID, ":tada:", "", "55", 0, "🎉"}, {f.own.ID, "👍", `,"remove":true`, "55", 0, "-👍"},
+		{f.answer.ID, "✅", "", "100", f.answer.ID, "✅"}, {derived.ID, "👀", "", "55", 0, "👀"},
+	} {
+		f.works("react", fmt.Sprintf(`{"message_id":%d,"emoji":%q%s}`, tt.of, tt.emoji, tt.remove))
+		if m := f.last(); m.Kind != msg.KindReaction || m.TargetID != tt.target || m.DerivedFrom != tt.from || m.Content != tt.content || m.ThreadID != f.row(tt.of).ThreadID {
+			t.Errorf("%+v: %+v", tt, m)
+		}
+	}
+	f.refused("react", `{"message_id":OWN_MESSAGE,"emoji":"🍕"}`, "give one of")
+	f.refused("react", `{"message_id":OWN_FILE,"emoji":"👍"}`, "not on the platform")
+}
+
+func TestGetAttachment_Stored_IsCopiedIntoTheFolder(t *testing.T) {
+	f := newFixture(t)
+	var out getAttachmentOut
+	if err := json.Unmarshal([]byte(f.works("get_attachment", `{"message_id":OWN_FILE}`)), &out); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(f.dir, out.Path)); string(got) != "meow" || err != nil || out.Name != "cat.txt" || out.Size != 4 {
+		t.Errorf("%+v: %q, %v", out, got, err)
+	}
+	f.refused("get_attachment", `{"message_id":OWN_FILE,"n":2}`, "larger than 20 MiB")
+	f.refused("get_attachment", `{"message_id":OWN_FILE,"n":3}`, "has 2 files")
+	f.refused("get_attachment", `{"message_id":OWN_MESSAGE}`, "has no files")
+	f.setFiles(f.file, 0, msg.Attachment{Path: "media/202611/gone", Name: "gone.txt"})
+	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "not stored any more")
+	f.exec(`UPDATE messages SET disposition = 'dropped', reason = 'no_access' WHERE id = ?`, f.file.ID)
+	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "not for your group")
+}
+
+// The adapter downloads what was only observed once it is wanted.
+func TestGetAttachment_NotDownloaded_IsWantedAndWaitedFor(t *testing.T) {
+	f := newFixture(t)
+	for _, tt := range []struct {
+		result msg.Attachment
+		want   string
+	}{
+		{msg.Attachment{Path: "media/202611/7-0-cat.txt", Name: "cat.txt"}, "inbox/"},
+		{msg.Attachment{Name: "cat.txt", Error: "gone from the platform"}, "gone from the platform"},
+	} {
+		f.setFiles(f.file, 1, msg.Attachment{Ref: "file-1", Name: "cat.txt"})
+		f.exec(`UPDATE messages SET files_wanted = 0 WHERE id = ?`, f.file.ID)
+		done := make(chan string, 1)
+		go func() {
+			text, _ := f.call("get_attachment", `{"message_id":OWN_FILE}`)
+			done <- text
+		}()
+		for wanted := false; !wanted; {
+			rows, err := f.st.WantedFiles(t.Context(), "telegram", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wanted = len(rows) == 1 && rows[0].ID == f.file.ID
+		}
+		f.write(func(tx *store.Tx) error { return tx.PutFiles(f.file.ID, []msg.Attachment{tt.result}) })
+		if text := <-done; !strings.Contains(text, tt.want) {
+			t.Errorf("%s, want %s", text, tt.want)
+		}
+	}
+}
+
+func TestGetAttachment_TurnCancelled_Ends(t *testing.T) {
+	f := newFixture(t)
+	f.setFiles(f.file, 1, msg.Attachment{Ref: "file-1", Name: "cat.txt"})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.call("get_attachment", `{"message_id":OWN_FILE}`)
+	}()
+	for wanted := false; !wanted; {
+		rows, err := f.st.WantedFiles(t.Context(), "telegram", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted = len(rows) > 0
+	}
+	f.access.Close()
+	<-done
+}

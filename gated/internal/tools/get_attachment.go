@@ -1,0 +1,113 @@
+package tools
+
+import (
+	"context"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// fetchWait bounds the wait for a download: below the time of a call.
+	fetchWait = 20 * time.Second
+	fetchPoll = 100 * time.Millisecond
+)
+
+type getAttachmentIn struct {
+	MessageID int64 `json:"message_id" jsonschema:"the message that has the file"`
+	N         int   `json:"n,omitempty" jsonschema:"which of its files, from 1; left out: the first"`
+}
+
+type getAttachmentOut struct {
+	Path string `json:"path" jsonschema:"the file, relative to your folder"`
+	Name string `json:"name" jsonschema:"its name on the platform"`
+	MIME string `json:"mime" jsonschema:"its type, as the platform says"`
+	Size int64  `json:"size" jsonschema:"bytes"`
+}
+
+func getAttachment() Tool {
+	return define(Tool{
+		Name: "get_attachment", Title: "Get a file of a message", Kind: Sets,
+		Description: "Puts a file of a message into your folder, and says where. Files of the messages that you are to answer are there already, at the paths in the prompt: " +
+			"use this for files of other messages, such as those that you only observe, or that a search has found.",
+		Bounds:  map[string]Bound{"message_id": Number(1, maxID), "n": Number(0, 100)},
+		Example: `{"message_id":OWN_FILE}`,
+		Foreign: []string{`{"message_id":FOREIGN_MESSAGE}`, `{"message_id":FOREIGN_ANSWER,"n":1}`},
+	}, func(ctx context.Context, c *Caller, in getAttachmentIn) (out getAttachmentOut, err error) {
+		n := max(in.N, 1)
+		m, err := c.fetched(ctx, in.MessageID, n)
+		if err != nil {
+			return out, err
+		}
+		a := m.Attachments[n-1]
+		switch {
+		case a.Error != "":
+			return out, refuse("the file %.100q of message %d cannot be had: %s", a.Name, m.ID, a.Error)
+		case a.Path == "":
+			return out, refuse("the file %.100q of message %d is gone: ask its sender to send it again", a.Name, m.ID)
+		}
+		if out.Path, err = c.Services.Files.Take(c.Folder, m, n-1); err != nil {
+			return out, refuse("the file %.100q of message %d is not stored any more: ask its sender to send it again", a.Name, m.ID)
+		}
+		out.Name, out.MIME, out.Size = a.Name, a.MIME, a.Size
+		return out, nil
+	})
+}
+
+// fetched returns a message that the caller may see, with at least n files, once these are downloaded.
+func (c *Caller) fetched(ctx context.Context, id int64, n int) (*msg.Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchWait)
+	defer cancel()
+	st := c.Services.Store
+	m, err := c.withFiles(ctx, id, n)
+	if err != nil {
+		return nil, err
+	}
+	if m.PendingFiles > 0 {
+		if err := st.Write(ctx, func(tx *store.Tx) error {
+			if _, err := c.turn(tx); err != nil {
+				return err
+			}
+			return tx.WantFiles(id)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	poll := time.NewTicker(fetchPoll)
+	defer poll.Stop()
+	for m.PendingFiles > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, refuse("the files of message %d are still being downloaded: call again in a minute, or go on without them", id)
+		case <-poll.C:
+		}
+		if m, err = st.Message(ctx, id); ctx.Err() != nil {
+			return nil, refuse("the files of message %d are still being downloaded: call again in a minute, or go on without them", id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m == nil || n > len(m.Attachments) {
+			return nil, refuse("message %d is gone", id)
+		}
+	}
+	return m, nil
+}
+
+// withFiles returns a message with at least n files that was routed to a group within the caller's reach, or that such a
+// group has sent.
+func (c *Caller) withFiles(ctx context.Context, id int64, n int) (*msg.Message, error) {
+	m, err := c.CheckMessage(ctx, c.Services.Store.Reader, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Direction == msg.In && (!c.Reaches(m.RoutedTo) || m.Disposition != msg.Routed && m.Disposition != msg.Observed):
+		return nil, refuse("message %d was not for your group, and its files are not fetched", id)
+	case len(m.Attachments) == 0:
+		return nil, refuse("message %d has no files", id)
+	case n > len(m.Attachments):
+		return nil, refuse("message %d has %d files: give n from 1 to %d", id, len(m.Attachments), len(m.Attachments))
+	}
+	return m, nil
+}

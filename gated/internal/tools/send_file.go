@@ -1,0 +1,74 @@
+package tools
+
+import (
+	"context"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// maxPath bounds a path, and maxFileName a file's name, in characters.
+	maxPath     = 1000
+	maxFileName = 120
+	// maxDailyFiles bounds the files that agents send into a chat in a day, in bytes.
+	maxDailyFiles = 500 << 20
+	dayMS         = 24 * 60 * 60 * 1000
+)
+
+type sendFileIn struct {
+	Path    string `json:"path" jsonschema:"the file, relative to your folder, such as out/report.pdf"`
+	Caption string `json:"caption,omitempty" jsonschema:"text with the file, in markdown; a long one follows as a message of its own"`
+	Name    string `json:"name,omitempty" jsonschema:"the file's name as users see it; left out: its own"`
+	Topic   string `json:"topic,omitempty" jsonschema:"where in this chat: a topic such as #deploy, or a thread as in the prompt; left out: where the message that you answer came from"`
+}
+
+type sendFileOut struct {
+	MessageID int64  `json:"message_id" jsonschema:"the message's id, as in prompts"`
+	Name      string `json:"name" jsonschema:"the file's name as users see it"`
+	Size      int64  `json:"size" jsonschema:"bytes"`
+}
+
+func sendFile() Tool {
+	return define(Tool{
+		Name: "send_file", Title: "Send a file", Kind: Adds,
+		Description: "Sends a file of your folder into this chat at once, before your answer. The file is copied at the call: what you do to it later changes nothing. " +
+			"Telegram takes at most 50 MB, Discord 10 MB, other chats 100 MB. Pictures are shown as pictures. Send no links to files: users cannot open your paths.",
+		Bounds: map[string]Bound{
+			"path": Text(1, maxPath), "caption": Text(0, maxText), "name": Text(0, maxFileName), "topic": Text(0, maxTopic),
+		},
+		Example: `{"path":"out/report.txt","caption":"the **report**"}`,
+	}, func(ctx context.Context, c *Caller, in sendFileIn) (out sendFileOut, err error) {
+		if err := c.checkOutside(); err != nil {
+			return out, err
+		}
+		in.Caption = c.clean(in.Caption)
+		a, err := c.publish(in)
+		if err != nil {
+			return out, err
+		}
+		return once(ctx, c, in, func(tx *store.Tx) (out sendFileOut, err error) {
+			m, err := c.outbound(ctx, tx, in.Topic)
+			if err != nil {
+				return out, err
+			}
+			sent, err := tx.SentFileBytes(ctx, c.ChatJID, m.ReceivedAt-dayMS)
+			if err != nil {
+				return out, err
+			}
+			if sent+a.Size > maxDailyFiles {
+				return out, refuse("this chat has got %d MB of files in a day, which is the limit: send no more today, and say so", sent>>20)
+			}
+			m.Kind, m.Content, m.Attachments = msg.KindFile, in.Caption, []msg.Attachment{a}
+			out.Name, out.Size = a.Name, a.Size
+			out.MessageID, _, err = tx.PutMessage(m)
+			return out, err
+		})
+	})
+}
+
+// publish copies the file of a call.
+func (c *Caller) publish(in sendFileIn) (a msg.Attachment, err error) {
+	a, err = c.Services.Files.Publish(c.Folder, in.Path, c.Redact(in.Name), msg.MaxUpload(c.platform()), c.Services.Now())
+	return a, asRefusal(err)
+}
