@@ -10,5 +10,10 @@ func toolPlans() map[string][2]string {
 		"queryThreadOfTopic": {queryThreadOfTopic, "SEARCH topic_threads USING PRIMARY KEY (chat_jid=?)"}, // a few of a chat
 		"queryHasThread": {queryHasThread, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH platform_threads USING PRIMARY KEY (chat_jid=? AND thread_id=?)\n" +
 			"SCALAR SUBQUERY 3\nCO-ROUTINE (subquery-2)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-2)"},
+		"querySearchChat": {querySearchChat, "CO-ROUTINE c\nSEARCH messages USING COVERING INDEX messages_chat (chat_jid=? AND id<?)\nSCAN c\n" + messageRow},
+		"querySearchRouted": {querySearchRouted, "CO-ROUTINE o\nSEARCH messages USING COVERING INDEX messages_routed (routed_to=?)\nSCAN o\n" +
+			"CORRELATED SCALAR SUBQUERY 2\nSEARCH c USING PRIMARY KEY (jid=?)\n" + messageRow},
+		"queryBeforeMessage": {queryBeforeMessage, "CO-ROUTINE c\nSEARCH messages USING COVERING INDEX messages_chat (chat_jid=? AND id<?)\nSCAN c\n" + messageRow},
+		"queryAfterMessage":  {queryAfterMessage, "CO-ROUTINE c\nSEARCH messages USING COVERING INDEX messages_chat (chat_jid=? AND id>?)\nSCAN c\n" + messageRow},
 	}
 }

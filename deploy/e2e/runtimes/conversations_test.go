@@ -30,6 +30,7 @@ var conversations = []conversation{
 	{"Claude Code is killed during a run", "killed", "", claudeKilled},
 	{"stop during a run", "stopped", "", stopped},
 	{"its folder was nested", "nested/below", "", folderNested},
+	{"a tool of arizuko", "tools", "", toolCalled},
 	{"new session", "new", "", newSession},
 	{"its session is gone", "gone", "", sessionGone},
 	{"an invalid key", "key", "ANTHROPIC_API_KEY=$WRONG_KEY CLAUDE_CODE_MAX_RETRIES=0", invalidKey},
@@ -202,4 +203,17 @@ func number(t *testing.T, text string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// toolCalled lets the model send a message of its own before its answer, and one to a
+// group out of its reach.
+func toolCalled(c *chat) {
+	got := c.Answer(c.ask(`tool mcp__arizuko__send_message {"text":"one moment"}`))
+	texts := c.outbound()
+	if len(texts) != 2 || texts[0] != "one moment" || !strings.Contains(got, `The tool said: {"message_id":`) {
+		c.t.Errorf("answer %q, outbound texts %q", got, texts)
+	}
+	if got := c.Answer(c.say(`tool mcp__arizuko__reset_session {"groupFolder":"first"}`)); !strings.Contains(got, "out of reach") {
+		c.t.Errorf("answer %q", got)
+	}
 }

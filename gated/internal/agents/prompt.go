@@ -27,6 +27,7 @@ const (
 // nothing.
 type shown struct {
 	assistant string
+	observe   groupconfig.Observe
 	prompted  bool
 	through   int64          // the last decision shown
 	rows      map[int64]bool // messages shown, in a batch or as reply chain
@@ -217,7 +218,7 @@ func (r *run) remember(g groupconfig.Config, through int64, in *prompt.Input) {
 	if r.shown.rows == nil {
 		r.shown.rows = map[int64]bool{}
 	}
-	r.shown.prompted, r.shown.through, r.shown.assistant = true, through, g.AssistantName
+	r.shown.prompted, r.shown.through, r.shown.assistant, r.shown.observe = true, through, g.AssistantName, g.Observe
 	for _, m := range in.Messages {
 		r.shown.rows[m.ID] = true
 	}

@@ -399,7 +399,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	if r.unanswered = append(r.unanswered, t); len(r.unanswered) == 1 {
 		r.deadline.Reset(r.timeout())
 	}
-	r.access.Begin(t.ID, r.shown.assistant)
+	r.access.Begin(t.ID, r.shown.assistant, r.shown.observe)
 	r.setTurnAtWork()
 	r.logPrompt(t, len(p.text))
 	r.m.meter.began(r.row.Runtime, t, r.m.cfg.Now())

@@ -1,10 +1,12 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -26,6 +28,8 @@ type Caller struct {
 	RootTurn int64  // the turn that the limit of delegations counts against
 	// AssistantName is the name on the run's messages.
 	AssistantName string
+	// Observe is what the run may read of the group's other chats.
+	Observe groupconfig.Observe
 	// Redact hides the run's secrets in a text.
 	Redact func(string) string
 
@@ -47,7 +51,7 @@ var (
 
 // caller returns who makes a call that begins now.
 func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller, error) {
-	id, assistant := a.atWork()
+	id, assistant, observe := a.atWork()
 	if id == 0 {
 		return nil, errNoTurn
 	}
@@ -60,7 +64,7 @@ func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller,
 	}
 	return &Caller{
 		Services: s, Tool: tool, RunID: a.run.ID, TurnID: t.ID, Folder: t.Folder, ChatJID: t.ChatJID, Topic: t.Topic, ThreadID: t.ThreadID,
-		Place: t.Place, Depth: t.Depth, RootTurn: t.Root(), AssistantName: assistant, Redact: a.redact, access: a,
+		Place: t.Place, Depth: t.Depth, RootTurn: t.Root(), AssistantName: assistant, Observe: cmp.Or(observe, groupconfig.ObserveShared), Redact: a.redact, access: a,
 	}, nil
 }
 
@@ -113,26 +117,58 @@ func (c *Caller) CheckChat(ctx context.Context, r store.Reader, jid string) erro
 }
 
 // CheckMessage returns a message, or a refusal unless it is in the caller's chat, was
-// routed to a group within its reach, or is an answer of one.
+// routed to a group within its reach, or is an answer of one. In other chats it may only
+// be one that the group's configuration lets the agent observe: direct messages are not,
+// by default.
 func (c *Caller) CheckMessage(ctx context.Context, r store.Reader, id int64) (*msg.Message, error) {
 	m, err := r.Message(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if m != nil && (m.ChatJID == c.ChatJID || c.Reaches(m.RoutedTo)) {
+	if m != nil && m.ChatJID == c.ChatJID {
 		return m, nil
 	}
-	if m != nil && m.TurnID != 0 {
-		t, err := r.Turn(ctx, m.TurnID)
+	if m != nil {
+		observed, err := c.observes(ctx, r, m.ChatJID)
 		if err != nil {
 			return nil, err
 		}
-		if t != nil && c.Reaches(t.Folder) {
+		owned, err := c.owns(ctx, r, m)
+		if err != nil {
+			return nil, err
+		}
+		if observed && owned {
 			return m, nil
 		}
 	}
 	// The same words for both: whether other groups have a message of that id is not said.
 	return nil, refuse("no message %d is in reach: take an id from the prompt, or from search_messages", id)
+}
+
+// observes reports whether the run may read the messages of another chat.
+func (c *Caller) observes(ctx context.Context, r store.Reader, jid string) (bool, error) {
+	if c.Observe != groupconfig.ObserveShared {
+		return c.Observe == groupconfig.ObserveAll, nil
+	}
+	chat, err := r.Chat(ctx, jid)
+	if err != nil {
+		return false, err
+	}
+	kind := msg.KindOfJID(jid)
+	if chat != nil {
+		kind = chat.Kind
+	}
+	return kind != msg.ChatDM, nil
+}
+
+// owns reports whether a message was routed to a group within the caller's reach, or is
+// an answer of one.
+func (c *Caller) owns(ctx context.Context, r store.Reader, m *msg.Message) (bool, error) {
+	if c.Reaches(m.RoutedTo) || m.TurnID == 0 {
+		return c.Reaches(m.RoutedTo), nil
+	}
+	t, err := r.Turn(ctx, m.TurnID)
+	return t != nil && c.Reaches(t.Folder), err
 }
 
 // explain returns what the model reads of an error: a refusal's own text, else that the

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -84,7 +85,7 @@ func (f *fixture) startRun(folder, chat, text string) (*msg.Message, *msg.Turn, 
 	f.write(func(tx *store.Tx) error { return tx.StartRun(&run, turn.ID) })
 	access := f.tokens.Issue(run, strings.NewReplacer("hunter2", "[redacted]").Replace)
 	f.t.Cleanup(access.Close)
-	access.Begin(turn.ID, "ari")
+	access.Begin(turn.ID, "ari", groupconfig.ObserveShared)
 	access.SetTurn(turn.ID)
 	return m, turn, access
 }

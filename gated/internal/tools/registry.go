@@ -86,6 +86,8 @@ func Registry() []Tool {
 		getAttachment(),
 		resetSession(),
 		inspectSession(),
+		searchMessages(),
+		getThread(),
 	}
 }
 

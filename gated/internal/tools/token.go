@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
 
@@ -42,6 +43,7 @@ type Access struct {
 	mu        sync.Mutex
 	turn      int64 // the turn at work, 0 for none
 	assistant string
+	observe   groupconfig.Observe
 	acted     map[int64]map[string]int // turn → calls that acted in this attempt, by hash
 }
 
@@ -105,15 +107,16 @@ func (a *Access) Close() {
 	a.cancel()
 }
 
-// Begin begins an attempt at a turn. assistant is the name on the run's messages.
-func (a *Access) Begin(turn int64, assistant string) {
+// Begin begins an attempt at a turn. assistant is the name on the run's messages, observe
+// what it may read of the group's other chats.
+func (a *Access) Begin(turn int64, assistant string, observe groupconfig.Observe) {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.acted, turn)
-	a.assistant = assistant
+	a.assistant, a.observe = assistant, observe
 }
 
 // SetTurn says which turn the run works on: its oldest unanswered one, 0 for none. Calls
@@ -127,11 +130,11 @@ func (a *Access) SetTurn(turn int64) {
 	a.turn = turn
 }
 
-// atWork is the turn of a call that begins now, 0 for none, and the assistant's name.
-func (a *Access) atWork() (turn int64, assistant string) {
+// atWork is the turn of a call that begins now, 0 for none, with what Begin was given.
+func (a *Access) atWork() (turn int64, assistant string, observe groupconfig.Observe) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.turn, a.assistant
+	return a.turn, a.assistant, a.observe
 }
 
 // actedBefore is how many calls with a hash have acted in this attempt at a turn.
