@@ -11,7 +11,7 @@ ALTER TABLE context_objects DROP COLUMN closed_at;
 ALTER TABLE context_objects DROP COLUMN url;
 DROP TABLE poll_refs;
 DROP TABLE poll_votes;
-DROP INDEX polls_folder;
+DROP INDEX polls_list;
 DROP INDEX polls_ending;
 DROP INDEX polls_open;
 DROP INDEX polls_due;

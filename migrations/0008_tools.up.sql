@@ -19,7 +19,7 @@ ALTER TABLE polls ADD COLUMN result TEXT CHECK (json_valid(result));
 CREATE INDEX polls_due ON polls (closes_at) WHERE state = 'open' AND closes_at IS NOT NULL;
 CREATE INDEX polls_open ON polls (id) WHERE state = 'open';
 CREATE INDEX polls_ending ON polls (id) WHERE end_pending = 1;
-CREATE INDEX polls_folder ON polls (folder, state, id);
+CREATE INDEX polls_list ON polls (chat_jid, folder, state, id);
 
 -- What each voter chooses; a later vote replaces it. options: JSON, numbers from 1 in the order in which they were chosen.
 CREATE TABLE poll_votes (

@@ -6,7 +6,7 @@ func pollPlans() map[string][2]string {
 	return map[string][2]string{
 		"queryPoll":             {queryPoll, "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryPollByMessage":    {queryPollByMessage, "SEARCH p USING INDEX polls_message (message_id=?)"},
-		"queryPollsInState":     {queryPollsInState, "SEARCH p USING INDEX polls_folder (folder=? AND state=? AND id<?)"},
+		"queryPollsInState":     {queryPollsInState, "SEARCH p USING INDEX polls_list (chat_jid=? AND folder=? AND state=? AND id<?)"},
 		"queryPollsDue":         {queryPollsDue, "SEARCH p USING INDEX polls_due (closes_at>? AND closes_at<?)"},
 		"queryPollsEnding":      {queryPollsEnding, "SEARCH p USING INDEX polls_ending (id>?)"},
 		"queryPollsUndelivered": {queryPollsUndelivered, "SEARCH p USING INDEX polls_open (id>?)\n" + messageRow},

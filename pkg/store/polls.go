@@ -42,9 +42,10 @@ func (r Reader) PollOfMessage(ctx context.Context, messageID int64) (*msg.Stored
 	return first(r.polls(ctx, queryPollByMessage, messageID))
 }
 
-// PollsOf returns a group's polls of a state with ids below before, the newest first, at most limit.
-func (r Reader) PollsOf(ctx context.Context, folder string, state msg.PollState, before int64, limit int) ([]*msg.StoredPoll, error) {
-	return r.polls(ctx, queryPollsInState, folder, state, before, limit)
+// PollsOf returns a group's polls in a chat that have a state and ids below before, the newest first, at
+// most limit.
+func (r Reader) PollsOf(ctx context.Context, chatJID, folder string, state msg.PollState, before int64, limit int) ([]*msg.StoredPoll, error) {
+	return r.polls(ctx, queryPollsInState, chatJID, folder, state, before, limit)
 }
 
 // PollsDue returns open polls whose time to close has come, the earliest first, at most limit.

@@ -192,10 +192,10 @@ func TestPolls_Lists(t *testing.T) {
 	if got, want := ids(s.PollsUndelivered(t.Context(), 0, 10)), fmt.Sprint([]int64{lost.ID}); got != want {
 		t.Errorf("undelivered: %s, not %s", got, want)
 	}
-	if got, want := ids(s.PollsOf(t.Context(), folder, msg.PollOpen, 1<<62, 2)), fmt.Sprint([]int64{lost.ID, soon.ID}); got != want {
+	if got, want := ids(s.PollsOf(t.Context(), chat, folder, msg.PollOpen, 1<<62, 2)), fmt.Sprint([]int64{lost.ID, soon.ID}); got != want {
 		t.Errorf("open: %s, not %s", got, want)
 	}
-	if got := ids(s.PollsOf(t.Context(), "other", msg.PollOpen, 1<<62, 2)); got != "[]" {
+	if got := ids(s.PollsOf(t.Context(), chat, "other", msg.PollOpen, 1<<62, 2)); got != "[]" {
 		t.Errorf("of another group: %s", got)
 	}
 	if p := must(s.PollOfMessage(t.Context(), soon.MessageID))(t); p == nil || p.ID != soon.ID || p.Topic != "#lunch" {

@@ -6,8 +6,8 @@ const (
 		p.state, p.created_at, ifnull(p.closed_at, 0), p.end_pending, p.result`
 	queryPoll          = `SELECT ` + pollColumns + ` FROM polls p WHERE p.id = ?`
 	queryPollByMessage = `SELECT ` + pollColumns + ` FROM polls p WHERE p.message_id = ?`
-	queryPollsInState  = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_folder
-		WHERE p.folder = ? AND p.state = ? AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
+	queryPollsInState  = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_list
+		WHERE p.chat_jid = ? AND p.folder = ? AND p.state = ? AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
 	queryPollsDue = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_due
 		WHERE p.state = 'open' AND p.closes_at IS NOT NULL AND p.closes_at <= ? ORDER BY p.closes_at LIMIT ?+0`
 	queryPollsEnding = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_ending

@@ -27,7 +27,7 @@ const (
 
 // fixture is a server on a database with two groups, acme and other, of which acme has a
 // run with an open turn. In the JSON of a tool's examples OWN_MESSAGE is the id of the
-// turn's message, and FOREIGN_MESSAGE that of one in the other group's chat.
+// turn's message, and FOREIGN_MESSAGE that of one in the other group's chat; likewise OWN_POLL and FOREIGN_POLL.
 type fixture struct {
 	t        *testing.T
 	st       *store.Store
@@ -46,6 +46,7 @@ type fixture struct {
 	mu                          sync.Mutex
 	drained                     []int64
 	clock                       time.Time
+	ownPoll, foreignPoll        int64 // ids of open polls
 }
 
 func newFixture(t *testing.T, tools ...Tool) *fixture {
@@ -63,7 +64,22 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	f.foreign, _, other = f.startRun("other", foreignChat, "a secret of others")
 	other.Close()
 	f.addFiles()
+	f.ownPoll, f.foreignPoll = f.poll(folder, chat, "mine?"), f.poll("other", foreignChat, "a secret of others?")
 	return f
+}
+
+// poll stores an open poll of a group in a chat.
+func (f *fixture) poll(folder, chat, question string) (id int64) {
+	f.t.Helper()
+	p := &msg.StoredPoll{Folder: folder, ChatJID: chat, Poll: msg.Poll{Question: question, Options: []string{"yes", "no"}}, CreatedAt: 1}
+	f.write(func(tx *store.Tx) (err error) {
+		m := &msg.Message{ChatJID: chat, Direction: msg.Out, Kind: msg.KindPoll, Content: p.Poll.JSON(), OutState: msg.OutCancelled}
+		if p.MessageID, _, err = tx.PutMessage(m); err != nil {
+			return err
+		}
+		return tx.PutPoll(p)
+	})
+	return p.ID
 }
 
 // Drain implements Runs.

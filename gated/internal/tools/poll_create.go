@@ -1,0 +1,92 @@
+package tools
+
+import (
+	"context"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+type pollCreateIn struct {
+	Question string   `json:"question" jsonschema:"the question, on one line"`
+	Options  []string `json:"options" jsonschema:"what users choose from, 2 to 10 different texts"`
+	Multiple bool     `json:"multiple,omitempty" jsonschema:"true: a user may choose several options"`
+	ClosesAt string   `json:"closes_at,omitempty" jsonschema:"when the poll closes by itself, as in 2026-11-23T18:00:00+01:00; left out: when you close it (on Discord after 32 days at the latest)"`
+	Topic    string   `json:"topic,omitempty" jsonschema:"where in this chat: a topic such as #deploy, or a thread as in the prompt; left out: where the message that you answer came from"`
+}
+
+type pollCreateOut struct {
+	PollID    int64  `json:"poll_id" jsonschema:"for poll_close, and as in poll_list"`
+	MessageID int64  `json:"message_id" jsonschema:"the message's id, as in prompts"`
+	ClosesAt  string `json:"closes_at,omitempty" jsonschema:"when it closes by itself"`
+}
+
+// Bounds of polls that no platform exceeds, in characters.
+const (
+	maxPollQuestion = 300
+	maxPollOption   = 200
+	// maxPollTime bounds how long a poll may be open.
+	maxPollTime = 366 * 24 * time.Hour
+)
+
+func pollCreate() Tool {
+	return define(Tool{
+		Name: "poll_create", Title: "Make a poll", Kind: Adds,
+		Description: "Posts a poll into this chat, on which its users vote: the platform's own on Telegram and Discord, elsewhere a text with numbered options. " +
+			"Use it when a group has to choose and the options are known. Votes start no turn: read them with poll_list. A question to one user is better asked in your answer.",
+		Bounds: map[string]Bound{
+			"question": Text(1, maxPollQuestion), "options": List(msg.MinPollOptions, msg.MaxPollOptions), "options[]": Text(1, maxPollOption),
+			"closes_at": Text(0, 40), "topic": Text(0, maxTopic),
+		},
+		Example: `{"question":"Where do we eat?","options":["Pizza","Sushi"]}`,
+	}, func(ctx context.Context, c *Caller, in pollCreateIn) (out pollCreateOut, err error) {
+		poll, err := c.newPoll(in)
+		if err != nil {
+			return out, err
+		}
+		return once(ctx, c, in, func(tx *store.Tx) (out pollCreateOut, err error) {
+			m, err := c.outbound(ctx, tx, in.Topic)
+			if err != nil {
+				return out, err
+			}
+			m.Kind, m.Content = msg.KindPoll, poll.JSON()
+			if out.MessageID, _, err = tx.PutMessage(m); err != nil {
+				return out, err
+			}
+			stored := &msg.StoredPoll{MessageID: out.MessageID, Folder: c.Folder, ChatJID: m.ChatJID, Topic: c.Topic, Poll: *poll, CreatedAt: m.Timestamp}
+			err = tx.PutPoll(stored)
+			out.PollID, out.ClosesAt = stored.ID, timeText(poll.ClosesAt)
+			return out, err
+		})
+	})
+}
+
+// newPoll returns the poll that the caller asks for, or a refusal that names the limit of its chat.
+func (c *Caller) newPoll(in pollCreateIn) (*msg.Poll, error) {
+	limits, ok := msg.PollLimitsOf(c.ChatJID)
+	if !ok {
+		return nil, refuse("no user reads this chat, which is between groups: ask for a poll in your answer")
+	}
+	now := c.Services.now()
+	poll := &msg.Poll{Question: oneLine(c.clean(in.Question)), Multiple: in.Multiple}
+	for _, option := range in.Options {
+		poll.Options = append(poll.Options, oneLine(c.clean(option)))
+	}
+	if in.ClosesAt != "" {
+		at, err := time.Parse(time.RFC3339, in.ClosesAt)
+		if err != nil {
+			return nil, refuse("closes_at %.40q is no time: write it as in 2026-11-23T18:00:00+01:00", in.ClosesAt)
+		}
+		if poll.ClosesAt = at.UnixMilli(); poll.ClosesAt > now+maxPollTime.Milliseconds() {
+			return nil, refuse("closes_at is more than a year away: leave it out and close the poll with poll_close")
+		}
+	}
+	if err := limits.Check(poll, now); err != nil {
+		return nil, refuse("%v: change that and call poll_create again", err)
+	}
+	if poll.ClosesAt == 0 && limits.MaxOpen != 0 {
+		poll.ClosesAt = now + limits.MaxOpen
+	}
+	return poll, nil
+}

@@ -1,0 +1,125 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+func decodeAs[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func TestPollCreate_StoresPollWithItsMessage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	closes := f.clock.Add(time.Hour)
+	out := decodeAs[pollCreateOut](t, f.works("poll_create", fmt.Sprintf(
+		`{"question":"Where\n do we eat, hunter2?","options":["a","b"],"multiple":true,"closes_at":%q}`, closes.Format(time.RFC3339))))
+	m, err := f.st.Message(t.Context(), out.MessageID)
+	if err != nil || m == nil {
+		t.Fatal(m, err)
+	}
+	want := msg.Poll{Question: "Where do we eat, [redacted]?", Options: []string{"a", "b"}, Multiple: true, ClosesAt: closes.UnixMilli()}
+	if m.Kind != msg.KindPoll || m.Content != want.JSON() || m.OutState != msg.OutQueued || m.Source != msg.SourceTool || m.ChatJID != chat {
+		t.Errorf("the message: %+v", m)
+	}
+	p, err := f.st.Poll(t.Context(), out.PollID)
+	if err != nil || p == nil || p.MessageID != m.ID || p.Folder != folder || p.ChatJID != chat {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if diff := cmp.Diff(want, p.Poll); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPollCreate_ThatCannotWork_IsRefusedWithTheLimit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tests := map[string]string{
+		`{"question":" ","options":["a","b"]}`:                                                                            "question: is empty",
+		`{"question":"` + strings.Repeat("😀", 151) + `","options":["a","b"]}`:                                             "take 300",
+		`{"question":"q","options":["a","a"]}`:                                                                            "same as another",
+		`{"question":"q","options":["a"," "]}`:                                                                            "option 2 is empty",
+		`{"question":"q","options":["a","` + strings.Repeat("x", 101) + `"]}`:                                             "take 100",
+		`{"question":"q","options":["a","b"],"closes_at":"tomorrow"}`:                                                     "is no time",
+		`{"question":"q","options":["a","b"],"closes_at":"2001-01-01T00:00:00Z"}`:                                         "in the past",
+		fmt.Sprintf(`{"question":"q","options":["a","b"],"closes_at":%q}`, f.clock.AddDate(2, 0, 0).Format(time.RFC3339)): "a year",
+	}
+	for arguments, want := range tests {
+		if text, isError := f.call("poll_create", arguments); !isError || !strings.Contains(text, want) {
+			t.Errorf("%.80s: %s", arguments, text)
+		}
+	}
+	if _, ok := msg.PollLimitsOf("group:acme"); ok {
+		t.Error("groups among themselves have polls")
+	}
+}
+
+func TestPollClose_Twice_ClosesOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for range 2 {
+		out := decodeAs[pollCloseOut](t, f.works("poll_close", `{"poll_id":OWN_POLL}`))
+		if out.State != "closed" || out.PollID != f.ownPoll {
+			t.Errorf("%+v", out)
+		}
+		f.clock = f.clock.Add(time.Minute)
+	}
+	p, err := f.st.Poll(t.Context(), f.ownPoll)
+	if err != nil || p.State != msg.PollClosed || !p.EndPending || p.ClosedAt != f.clock.Add(-2*time.Minute).UnixMilli() {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if text, isError := f.call("poll_close", `{"poll_id":4711}`); !isError || !strings.Contains(text, "poll_list") {
+		t.Errorf("an unknown poll: %s", text)
+	}
+}
+
+func TestPollList_CountsAndNamesVoters(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const voters = 30
+	f.write(func(tx *store.Tx) error {
+		for i := range voters {
+			vote := &msg.Vote{Options: []int{1}}
+			if err := tx.Vote(f.ownPoll, fmt.Sprintf("telegram:%d", i), fmt.Sprintf("Voter\n%d", i), vote, int64(100+i)); err != nil {
+				return err
+			}
+		}
+		return tx.Vote(f.ownPoll, "telegram:0", "Voter 0", &msg.Vote{Options: []int{2}}, 500)
+	})
+	out := decodeAs[pollListOut](t, f.works("poll_list", `{}`))
+	if len(out.Polls) != 1 || out.More {
+		t.Fatalf("%+v", out)
+	}
+	p := out.Polls[0]
+	if p.PollID != f.ownPoll || p.Voters != voters || p.State != "open" || p.Options[0].Votes != voters-1 || p.Options[1].Votes != 1 {
+		t.Errorf("%+v", p)
+	}
+	if len(p.Options[0].Voters) != maxVoterNames || p.Options[0].Voters[0] != "Voter 1" || p.Options[1].Voters[0] != "Voter 0" {
+		t.Errorf("voters: %q, %q", p.Options[0].Voters, p.Options[1].Voters)
+	}
+
+	f.write(func(tx *store.Tx) error { return tx.ClosePoll(f.ownPoll, 600) })
+	f.write(func(tx *store.Tx) error {
+		return tx.EndPoll(f.ownPoll, &msg.PollResult{Counts: []int{40, 2}, Voters: 42}, 601)
+	})
+	if out := decodeAs[pollListOut](t, f.works("poll_list", `{}`)); len(out.Polls) != 0 {
+		t.Errorf("open after the end: %+v", out)
+	}
+	closed := decodeAs[pollListOut](t, f.works("poll_list", `{"state":"closed"}`)).Polls[0]
+	if closed.Voters != 42 || closed.Options[0].Votes != 40 || closed.ClosedAt == "" {
+		t.Errorf("the platform's counts: %+v", closed)
+	}
+}
