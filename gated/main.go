@@ -161,6 +161,10 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Tools: g.tools.tokens, ToolsURL: g.cfg.toolsURLs(g.tools.Addr()),
 	}, g.Store, g.Log, g.Metrics)
 	g.tools.services.Runs, g.tools.services.Files = g.agents, g.agents.Files()
+	if g.objects, err = contextobjects.Open(ctx, g.cfg.settings(), g.Store, g.Now().UnixMilli()); err != nil {
+		return err
+	}
+	g.tools.services.Objects = g.objects
 	g.serveTools()
 	daemons, err := g.cfg.daemonURLs()
 	if err != nil {
@@ -175,9 +179,6 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
 		Now:   g.Now, Report: g.problems.ofMessages,
 	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
-	if g.objects, err = contextobjects.Open(ctx, g.cfg.settings(), g.Store, g.Now().UnixMilli()); err != nil {
-		return err
-	}
 	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now}, g.Store, g.agents, g.Log, g.Metrics)
 	g.broadcasts = broadcasts.New(g.Store, g.Log, g.Now)
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, Now: g.Now}, g.Store, g.Log, g.Metrics)

@@ -25,7 +25,7 @@ type toolServer struct {
 // listenForTools binds the listener. It serves once the services are complete.
 func (g *gated) listenForTools() (s toolServer, err error) {
 	s.tokens = &tools.Tokens{}
-	s.services = &tools.Services{Store: g.Store, Now: g.Now}
+	s.services = &tools.Services{Store: g.Store, Now: g.Now, Log: g.Log}
 	s.Server, err = httpx.Listen(string(g.cfg.MCPAddr), tools.NewHandler(s.tokens, s.services, g.Log, g.Metrics), g.Log)
 	if err != nil {
 		return s, fmt.Errorf("GATED_MCP_ADDR: %w", err)

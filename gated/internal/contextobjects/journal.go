@@ -190,8 +190,8 @@ func cleanLabel(text string) string {
 
 // Follow gives the objects of chats that were moved their present address. The journal's rows move
 // with the chat.
-func (x *Index) Follow(ctx context.Context, st *store.Store, now int64) error {
-	moves, _, err := st.ChatMoves(ctx)
+func (x *Index) Follow(ctx context.Context, r store.Reader, now int64) error {
+	moves, _, err := r.ChatMoves(ctx)
 	if err != nil || len(moves) == 0 {
 		return err
 	}
@@ -216,7 +216,7 @@ func (x *Index) Run(ctx context.Context, st *store.Store, log *slog.Logger, now 
 	outage := store.NewOutage(log, "context objects")
 	for {
 		at := now().UnixMilli()
-		err := x.Follow(ctx, st, at)
+		err := x.Follow(ctx, st.Reader, at)
 		if err == nil {
 			err = x.Prune(ctx, st, at)
 		}

@@ -64,7 +64,7 @@ func TestFollow_MovedChat_KeepsItsObjects(t *testing.T) {
 	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
 	f.write(func(tx *store.Tx) error { return tx.MoveChat(chatA, newer, f.now) })
 	f.activate(FollowupAttached, object(msg.ContextMessage, 2)) // by the former address
-	if err := f.x.Follow(t.Context(), f.st, f.now); err != nil {
+	if err := f.x.Follow(t.Context(), f.st.Reader, f.now); err != nil {
 		t.Fatal(err)
 	}
 	q := f.query("")
@@ -114,7 +114,7 @@ func TestIndex_MemoryIsTheJournal(t *testing.T) {
 				f.write(func(tx *store.Tx) error { return f.x.ClosePoll(tx, chat, id, f.now, f.now) })
 			case 3:
 				f.write(func(tx *store.Tx) error { return tx.MoveChat(jid(1), jid(2), f.now) })
-				if err := f.x.Follow(t.Context(), st, f.now); err != nil {
+				if err := f.x.Follow(t.Context(), st.Reader, f.now); err != nil {
 					rt.Fatal(err)
 				}
 			default:

@@ -91,6 +91,9 @@ func Registry() []Tool {
 		inspectSession(),
 		searchMessages(),
 		getThread(),
+		listActiveContextObjects(),
+		resolveReferenceTarget(),
+		activateContextObject(),
 	}
 }
 

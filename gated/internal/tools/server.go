@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/httpx"
@@ -39,6 +40,9 @@ type Services struct {
 	Runs  Runs
 	Files Files
 	Now   func() time.Time
+	// Objects are the active context objects of all chats.
+	Objects *contextobjects.Index
+	Log     *slog.Logger
 }
 
 func (s *Services) now() int64 { return s.Now().UnixMilli() }
