@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"arizuko/dashd/internal/doctor"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/config"
@@ -42,14 +41,14 @@ func (d *dashd) steps(ctx context.Context, daemons []status.Daemon) (*pages.Step
 		}
 		return status.Daemon{Name: name, Connection: daemon.Stopped}
 	}
-	for _, name := range []string{"routd", "gated", "onbod"} {
-		if row := find(name); !row.OK && row.Connection != daemon.Degraded {
+	for _, name := range daemon.Core() {
+		if row := find(name); name != "dashd" && !row.OK && row.Connection != daemon.Degraded {
 			s.Daemons = append(s.Daemons, name)
 		}
 	}
 	for _, p := range platforms() {
 		row := find(p.Daemon)
-		p.Token, p.Connected = doctor.TokenVariable(p.Daemon), row.OK
+		p.Token, p.Connected = daemon.TokenVariable(p.Daemon), row.OK
 		if row.Connection == daemon.BadCredentials || row.Connection == daemon.Degraded {
 			p.Problem = row.Detail
 		}

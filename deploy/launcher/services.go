@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,18 +24,18 @@ type service struct {
 
 func (s service) essential() bool { return s.ready != "" }
 
-// services are all daemons in the order of their start. A daemon that writes rows for another one is
-// stopped before it.
-func services(cfg Config) []service {
-	return []service{
-		{name: "routd", rank: 1, ready: cfg.RoutdAddr},
-		{name: "gated", rank: 2, ready: cfg.GatedAddr},
-		{name: "onbod", rank: 3},
-		{name: "dashd", rank: 3, ready: cfg.DashdAddr},
-		{name: "teled", rank: 3, token: "TELEGRAM_BOT_TOKEN"},
-		{name: "discd", rank: 3, token: "DISCORD_BOT_TOKEN"},
-		{name: "slakd", rank: 3, token: "SLACK_BOT_TOKEN"},
+// services are all daemons in the order of their start. Those that write rows for gated are stopped
+// before it, and gated before routd, which it asks.
+func services(cfg Config) (all []service) {
+	const last = 3
+	rank := map[string]int{"routd": 1, "gated": 2}
+	ready := map[string]config.Addr{"routd": cfg.RoutdAddr, "gated": cfg.GatedAddr, "dashd": cfg.DashdAddr}
+	for _, name := range daemon.Suite() {
+		all = append(all, service{
+			name: name, rank: cmp.Or(rank[name], last), ready: ready[name], token: daemon.TokenVariable(name),
+		})
 	}
+	return all
 }
 
 // choose splits all into those to start and one line for each that is skipped. A program without a

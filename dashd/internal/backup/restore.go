@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
 )
@@ -106,7 +107,7 @@ func lockAll(data string) (unlock func(), err error) {
 		}
 	}
 	names := map[string]bool{}
-	for _, name := range []string{"migrate", "gated", "routd", "onbod", "dashd", "teled", "discd", "slakd", "backup"} {
+	for _, name := range append(daemon.Suite(), "migrate", "backup") {
 		names[name+".lock"] = true
 	}
 	others, err := fs.Glob(os.DirFS(run), locksPattern) // not filepath.Glob: the path may have a * in it

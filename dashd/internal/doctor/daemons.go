@@ -19,9 +19,6 @@ const (
 	maxConnecting = time.Minute
 )
 
-// core are the daemons that every instance runs.
-func core() []string { return []string{"routd", "gated", "onbod", "dashd"} }
-
 // daemons checks which daemons run, and how they are.
 func (e *examination) daemons(ctx context.Context) error {
 	all, err := e.st.Daemons(ctx)
@@ -66,14 +63,20 @@ func (e *examination) known() map[string]bool {
 
 // expected are the daemons that should run, sorted: the core, those that have run, and adapters with a token.
 func (e *examination) expected() []string {
-	names := slices.AppendSeq(core(), maps.Keys(e.rows))
-	for _, name := range adapters() {
-		if e.env.hasToken(name) {
-			names = append(names, name)
-		}
-	}
+	names := slices.AppendSeq(daemon.Core(), maps.Keys(e.rows))
+	names = append(names, e.configured()...)
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// configured are the adapters whose token is in this environment.
+func (e *examination) configured() (names []string) {
+	for _, a := range daemon.Adapters() {
+		if e.env.hasToken(a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
 }
 
 // alive reports whether a daemon has a recent heartbeat.
@@ -124,7 +127,7 @@ func (e *examination) gone(name string) {
 		text = name + " has never run with this data folder"
 	case daemon.Connection(row.Connection) == daemon.Stopped:
 		text = name + " was stopped " + e.ago(row.HeartbeatAt)
-		if !slices.Contains(core(), name) && !e.env.hasToken(name) {
+		if !slices.Contains(daemon.Core(), name) && !e.env.hasToken(name) {
 			level = Warning // on purpose, perhaps
 		}
 	}
@@ -161,7 +164,7 @@ func orUnknown(detail string) string {
 }
 
 func credentialsFix(name string) string {
-	variable := TokenVariable(name)
+	variable := daemon.TokenVariable(name)
 	if variable == "" {
 		variable = "its token"
 	}

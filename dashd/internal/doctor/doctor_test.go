@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
 )
 
@@ -100,7 +101,7 @@ func TestExamine_Folder(t *testing.T) {
 			x.ok(os.Symlink(x.cfg.Base.Data, long))
 			x.cfg.Base.Data = long
 			x.sql(`DELETE FROM daemons`) // whose sockets cannot be reached by that path
-			for _, name := range core() {
+			for _, name := range daemon.Core() {
 				x.sql(`INSERT INTO daemons (name, version, started_at, heartbeat_at, connection) VALUES (?, 'v1', 0, ?, 'connected')`, name, now)
 			}
 		}, "socket-path the path ", "shorter ARIZUKO_DATA", 78},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
 )
 
 // Environment is what the doctor reads of the other daemons' environment. Each of them has its own defaults
@@ -27,35 +28,9 @@ type Environment struct {
 	secretVariable map[string]string
 }
 
-// adapters are the daemons that need a token of their platform.
-func adapters() []string { return []string{"teled", "discd", "slakd"} }
-
 // hasToken reports whether the token of an adapter is in this environment.
-func (v *Environment) hasToken(adapter string) bool { return v.token(adapter) != "" }
-
-func (v *Environment) token(adapter string) string {
-	switch adapter {
-	case "teled":
-		return v.TelegramToken
-	case "discd":
-		return v.DiscordToken
-	case "slakd":
-		return v.SlackToken
-	}
-	return ""
-}
-
-// TokenVariable names the variable with the token of an adapter, "" for other daemons.
-func TokenVariable(adapter string) string {
-	switch adapter {
-	case "teled":
-		return "TELEGRAM_BOT_TOKEN"
-	case "discd":
-		return "DISCORD_BOT_TOKEN"
-	case "slakd":
-		return "SLACK_BOT_TOKEN"
-	}
-	return ""
+func (v *Environment) hasToken(adapter string) bool {
+	return v.secretVariable[daemon.TokenVariable(adapter)] != ""
 }
 
 // secretName finds variables of the environment that look like secrets, such as API keys of agents.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/wake"
@@ -89,7 +90,7 @@ func newInstance(t *testing.T) *instance {
 	x.sql(`INSERT INTO registered_groups (folder, name, created_at) VALUES ('main', 'Main', 0)`)
 	x.sql(`INSERT INTO routes (match, target) VALUES ('sender=telegram:42', 'main')`)
 	x.sql(`INSERT INTO chats (jid, platform, kind) VALUES ('telegram:42', 'telegram', 'dm')`)
-	for _, name := range core() {
+	for _, name := range daemon.Core() {
 		x.daemon(name, "connected", 2*second)
 		x.program(name, "exit 0")
 		x.cfg.Daemons = append(x.cfg.Daemons, Endpoint{Name: name, URL: config.URL(server.URL + "/" + name), Private: "/private"})

@@ -38,12 +38,7 @@ type check struct {
 func (e *examination) startChecks(ctx context.Context) (wait func() []check) {
 	var group sync.WaitGroup
 	var missing []string
-	names := []string{"routd", "gated", "onbod"}
-	for _, name := range adapters() {
-		if e.env.hasToken(name) {
-			names = append(names, name)
-		}
-	}
+	names := slices.DeleteFunc(append(daemon.Core(), e.configured()...), func(name string) bool { return name == "dashd" })
 	results := make([]check, len(names))
 	for i, name := range names {
 		path := filepath.Join(e.Bin, name)

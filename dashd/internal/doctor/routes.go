@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
@@ -109,7 +110,7 @@ func (e *examination) runtime(folder string, config []byte) string {
 
 // noOperators warns of an instance with a platform where no user may approve anything.
 func (e *examination) noOperators(ctx context.Context) error {
-	connected := slices.ContainsFunc(adapters(), func(name string) bool { return e.env.hasToken(name) || e.alive(name) })
+	connected := slices.ContainsFunc(daemon.Adapters(), func(a daemon.Adapter) bool { return e.env.hasToken(a.Name) || e.alive(a.Name) })
 	switch {
 	case !connected:
 		return nil

@@ -190,7 +190,7 @@ func (e *examination) outbound(ctx context.Context) error {
 			e.problem("unsent", text+": no adapter of this suite serves "+w.Platform, "start your own adapter of this platform, or remove the chats that use it")
 		case !e.alive(name):
 			fix := "start " + name
-			if variable := TokenVariable(name); variable != "" && !e.env.hasToken(name) {
+			if variable := daemon.TokenVariable(name); variable != "" && !e.env.hasToken(name) {
 				fix += ", which needs " + variable
 			}
 			e.problem("unsent", text+": "+name+" does not run", fix)

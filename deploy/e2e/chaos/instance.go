@@ -19,6 +19,7 @@ import (
 	"arizuko/deploy/e2e/foreign"
 	"arizuko/deploy/e2e/harness"
 	"arizuko/deploy/e2e/invariants"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/fakes/discord"
@@ -45,7 +46,7 @@ const logTail = 4000
 var platformSize = chatsim.Size{DMs: 12, Groups: 6}
 
 // daemons of the instance, in starting order.
-var daemons = []string{"routd", "gated", "onbod", "dashd", "teled", "discd", "slakd"}
+var daemons = daemon.Suite()
 
 // newPlatforms makes the simulated platforms. Frequent kills need more retries of Slack, and a Discord
 // that notices sooner that its client is gone.

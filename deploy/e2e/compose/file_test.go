@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"arizuko/pkg/daemon"
 	"maps"
 	"os"
 	"path"
@@ -22,7 +23,7 @@ const (
 )
 
 var (
-	daemons  = []string{"dashd", "discd", "gated", "onbod", "routd", "slakd", "teled"}
+	daemons  = daemon.Suite()
 	oneShots = []string{"first-group", "migrate", "prepare"}
 	// overrides are files to be used with docker-compose.yml.
 	overrides = []string{"deploy/compose/agents.yml", "deploy/compose/password.yml", "deploy/compose/slack-events.yml"}
@@ -76,13 +77,16 @@ func TestFile_Services_AreDaemonsAndOneShots(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(p.Services))); diff != "" {
 		t.Error(diff)
 	}
-	profiles := map[string][]string{}
+	profiles, wantProfiles := map[string][]string{}, map[string][]string{}
+	for _, a := range daemon.Adapters() {
+		wantProfiles[a.Name] = []string{a.Platform}
+	}
 	for name, s := range p.Services {
 		if len(s.Profiles) > 0 {
 			profiles[name] = s.Profiles
 		}
 	}
-	if diff := cmp.Diff(map[string][]string{"teled": {"telegram"}, "discd": {"discord"}, "slakd": {"slack"}}, profiles); diff != "" {
+	if diff := cmp.Diff(wantProfiles, profiles); diff != "" {
 		t.Error(diff)
 	}
 }

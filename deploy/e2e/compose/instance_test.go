@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"arizuko/deploy/e2e/chatsim"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/fakes/telegram"
 )
@@ -116,7 +117,7 @@ func imagesAreBuilt(t *testing.T, i *instance) {
 }
 
 var (
-	essential = []string{"routd", "gated", "onbod", "dashd"}
+	essential = daemon.Core()
 	loginLink = regexp.MustCompile(`log in: (http://\S+)`)
 )
 

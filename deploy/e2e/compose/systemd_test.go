@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -123,11 +124,8 @@ func TestSystemd_Daemons_RestartAndAreConfined(t *testing.T) {
 func TestSystemd_Target_WantsWhatNeedsNoToken(t *testing.T) {
 	t.Parallel()
 	want := []string{"arizuko-migrate.service"}
-	adapters := []string{"discd", "slakd", "teled"}
-	for _, daemon := range daemons {
-		if !slices.Contains(adapters, daemon) {
-			want = append(want, "arizuko@"+daemon+".service")
-		}
+	for _, name := range daemon.Core() {
+		want = append(want, "arizuko@"+name+".service")
 	}
 	got := strings.Fields(merged(t, "arizuko.target")["Wants"][0])
 	slices.Sort(got)

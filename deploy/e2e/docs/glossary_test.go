@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"arizuko/pkg/daemon"
 	"os"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func checkIdentifier(t *testing.T, all declarations, word, identifier string) {
 	t.Helper()
 	name, member, _ := strings.Cut(identifier, ".")
 	folders := []string{"pkg/" + name}
-	for _, daemon := range []string{"gated", "routd", "dashd", "teled", "discd", "slakd"} {
+	for _, daemon := range daemon.Suite() {
 		folders = append(folders, daemon+"/internal/"+name)
 	}
 	for _, folder := range folders {

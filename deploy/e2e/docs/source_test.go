@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"arizuko/pkg/daemon"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,7 +13,7 @@ import (
 )
 
 // products are the folders whose programs operators run.
-var products = []string{"pkg", "gated", "routd", "onbod", "dashd", "teled", "discd", "slakd", "deploy/launcher", "migrations"}
+var products = append(daemon.Suite(), "pkg", "deploy/launcher", "migrations")
 
 // notRun are folders below them that only tests and tools link.
 var notRun = []string{

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"arizuko/pkg/daemon"
 	"os"
 	"regexp"
 	"slices"
@@ -22,7 +23,7 @@ func TestSystemctl_EachUnit_IsAFileOfSystemd(t *testing.T) {
 		units = append(units, entry.Name())
 	}
 	found := map[string]bool{}
-	for _, dir := range []string{"dashd", "deploy", "docs", "gated", "onbod", "routd", "teled", "discd", "slakd"} {
+	for _, dir := range append(daemon.Suite(), "deploy", "docs") {
 		walk(t, dir, func(path string) {
 			for _, m := range systemctl.FindAllStringSubmatch(read(t, path), -1) {
 				found[path] = true

@@ -173,7 +173,7 @@ func (f *Fixture) checkEnd() {
 	if f.Instance.Running(Gated) && f.Instance.Running(Routd) {
 		f.WaitIdle()
 	}
-	for _, name := range stopOrder {
+	for _, name := range stopOrder() {
 		if !f.Instance.Running(name) {
 			continue
 		}

@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 )
 
@@ -210,13 +211,17 @@ func (i *Instance) StartReady(ctx context.Context, name string, env ...string) e
 }
 
 // stopOrder is the order in which daemons are stopped: adapters first.
-var stopOrder = []string{"teled", "discd", "slakd", "dashd", "onbod", "gated", "routd"}
+func stopOrder() []string {
+	names := daemon.Suite()
+	slices.Reverse(names)
+	return names
+}
 
 // StopAll stops all daemons that were started, adapters first, and waits until they have ended. The
 // exit code of each must be 0, also of those that have ended before.
 func (i *Instance) StopAll(ctx context.Context) error {
-	names := i.Started()
-	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(stopOrder, a) - slices.Index(stopOrder, b) })
+	names, order := i.Started(), stopOrder()
+	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
 	var errs []error
 	for _, name := range names {
 		errs = append(errs, i.Stop(ctx, name))

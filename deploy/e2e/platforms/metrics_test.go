@@ -10,15 +10,23 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/testkit/need"
 )
 
 // daemonsOf has the daemons that a word in the page's column means.
 var daemonsOf = map[string][]string{
-	"all":             {"gated", "routd", "onbod", "dashd", "teled", "discd", "slakd"},
-	"adapters":        {"teled", "discd", "slakd"},
-	"adapters, dashd": {"teled", "discd", "slakd", "dashd"},
+	"all":             daemon.Suite(),
+	"adapters":        adapters(),
+	"adapters, dashd": append(adapters(), "dashd"),
 	"gated":           {"gated"}, "routd": {"routd"}, "onbod": {"onbod"}, "dashd": {"dashd"},
+}
+
+func adapters() (names []string) {
+	for _, a := range daemon.Adapters() {
+		names = append(names, a.Name)
+	}
+	return names
 }
 
 var (
