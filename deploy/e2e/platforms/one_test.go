@@ -11,10 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-// adapters are the folders of the three adapters, each with its platform's name.
-var adapters = map[string]string{"teled": "telegram", "discd": "discord", "slakd": "slack"}
+	"arizuko/pkg/daemon"
+)
 
 // difference is a feature that not all adapters have: the adapters that have it, and why.
 type difference struct{ adapters, why string }
@@ -23,13 +22,13 @@ type difference struct{ adapters, why string }
 // has the same job has the same name, and every difference is listed here with its reason.
 func TestAdapters_Features_AreSharedOrListed(t *testing.T) {
 	having := map[string][]string{} // feature → adapters
-	for daemon, platform := range adapters {
-		all, err := features(filepath.Join("..", "..", "..", daemon), platform)
+	for _, a := range daemon.Adapters() {
+		all, err := features(filepath.Join("..", "..", "..", a.Name), a.Platform)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for feature := range all {
-			having[feature] = append(having[feature], daemon)
+			having[feature] = append(having[feature], a.Name)
 		}
 	}
 	want := differences()
@@ -39,9 +38,9 @@ func TestAdapters_Features_AreSharedOrListed(t *testing.T) {
 		d, differs := want[feature]
 		delete(want, feature)
 		switch {
-		case len(having[feature]) == len(adapters) && differs:
+		case len(having[feature]) == len(daemon.Adapters()) && differs:
 			t.Errorf("%s: all adapters have it; remove it from the list of differences", feature)
-		case len(having[feature]) < len(adapters) && got != d.adapters:
+		case len(having[feature]) < len(daemon.Adapters()) && got != d.adapters:
 			t.Errorf("%s: only %s has it; expected in %q", feature, got, d.adapters)
 		case differs && d.why == "":
 			t.Errorf("%s: the reason is missing", feature)
