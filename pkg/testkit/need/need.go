@@ -3,8 +3,10 @@
 package need
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 )
 
@@ -35,4 +37,21 @@ func Root(t testing.TB) {
 	}
 	Full(t)
 	t.Fatalf("only root can run this test: run it with sudo")
+}
+
+// Disk mounts an empty file system of so many bytes until the test ends, and returns its folder. It
+// skips or fails the test as Root does.
+func Disk(t testing.TB, bytes int64) string {
+	t.Helper()
+	Root(t)
+	folder := t.TempDir()
+	if err := syscall.Mount("none", folder, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", bytes)); err != nil {
+		t.Fatalf("mount a tmpfs: %v: in a container, run this test with --privileged", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(folder, 0); err != nil {
+			t.Errorf("unmount %s: %v", folder, err)
+		}
+	})
+	return folder
 }
