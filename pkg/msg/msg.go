@@ -68,8 +68,14 @@ type Thread struct {
 	Author  string // sender of the message the thread was started from, "" if unknown
 }
 
-// ReturnAddress is messages.forwarded_from of a row that one group sends to
-// another: where the answer goes, and which turn caused it.
+// BetweenGroups reports whether one group sends the row to another. Such a row carries
+// its address, and the layers do not apply to it.
+func (m *Message) BetweenGroups() bool {
+	return m.ForwardedFrom != nil && m.ForwardedFrom.Kind != Injection
+}
+
+// ReturnAddress is messages.forwarded_from of a row that an agent wrote: which turn
+// caused it and, between groups, where the answer goes.
 type ReturnAddress struct {
 	Kind       ReturnKind `json:"kind"`
 	TurnID     int64      `json:"turn_id"`
@@ -92,16 +98,25 @@ func (a *ReturnAddress) JSON() string {
 	return string(b)
 }
 
-// ReturnKind is the direction of a row between groups.
+// Limits of what agents ask of groups, by delegations, escalations and injected messages:
+// a loop ends at this depth, and one user's request may cause so many.
+const (
+	MaxDelegationDepth = 8
+	MaxDelegations     = 16
+)
+
+// ReturnKind is what an agent wrote a row for.
 type ReturnKind string
 
 // A delegation goes to a child, whose answer goes straight to the origin's
 // chat; an escalation goes to the parent, whose answer comes back to the
-// asker; an answer is that answer on its way back.
+// asker; an answer is that answer on its way back. An injection is for a chat, and has
+// no address of its own: it is decided like a user's message.
 const (
 	Delegation ReturnKind = "delegate"
 	Escalation ReturnKind = "escalate"
 	Answer     ReturnKind = "answer"
+	Injection  ReturnKind = "inject"
 )
 
 // Direction of a message, as seen by arizuko.

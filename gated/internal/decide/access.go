@@ -33,7 +33,7 @@ func (r *Row) admitted(groups ...*groupconfig.Members) bool {
 // chat gets no notice: anyone could make the bot write with it. A dropped row claims no
 // engagement, but routd counted it for the rows after it: these are asked about again.
 func (w *step) access(r *Row) bool {
-	if r.ForwardedFrom != nil {
+	if r.BetweenGroups() {
 		return false
 	}
 	if !r.admitted(r.Group) || r.Prefix != nil && !r.admitted(r.Home) {
@@ -64,7 +64,7 @@ func (w *step) refusePin(r *Row) {
 
 // Counted reports whether the row's turns count against the rate of its group.
 func (r *Row) Counted() bool {
-	return r.Group != nil && r.Group.Rate > 0 && !r.Operator && r.ForwardedFrom == nil && r.admitted(r.Group)
+	return r.Group != nil && r.Group.Rate > 0 && !r.Operator && !r.BetweenGroups() && r.admitted(r.Group)
 }
 
 // spender is a sender in a group.

@@ -151,6 +151,7 @@ func (w *step) newSessionEntry(r *Row, folder, topic string) *entry {
 		kind: msg.Conversation, chatJID: r.ChatJID, replyTo: r.Post,
 		called: r.called(), claims: r.called(),
 	}
+	e.depth, e.root = r.chain()
 	if r.Post != "" && msg.OpensThread(r.ChatJID, w.f.Chat.Kind, r.Verb, r.ThreadID) {
 		w.openThread(e, r.Post)
 	}

@@ -242,6 +242,8 @@ func (w *step) broken(r *Row) bool {
 	switch {
 	case r.Problem != "":
 		w.drop(r, msg.ReasonBadRow, r.Problem)
+	case r.ForwardedFrom != nil && !r.BetweenGroups() && !validReturn(r):
+		w.drop(r, msg.ReasonBadRow, "invalid return address: "+r.ForwardedFrom.JSON())
 	case r.Known && r.Answer.Error != "" && !r.acts():
 		w.drop(r, msg.ReasonBadRow, "routd refused the row: "+r.Answer.Error)
 	default:

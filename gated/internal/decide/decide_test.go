@@ -376,8 +376,35 @@ func TestStep_Forwarded_IsBounded(t *testing.T) {
 			r.Return, r.Answer = &Return{RootExists: ok, Fan: fan}, ReturnAnswer(r, true, impulse())
 		})
 	}
-	_, effects := Step(State{}, facts(sent(1, 1, 0, true), sent(2, maxDelegationDepth+1, 0, true), sent(3, 1, maxDelegationFan-1, true), sent(4, 1, 0, false)))
+	_, effects := Step(State{}, facts(sent(1, 1, 0, true), sent(2, msg.MaxDelegationDepth+1, 0, true), sent(3, 1, msg.MaxDelegations-1, true), sent(4, 1, 0, false)))
 	diff(t, "effects", said(effects), "2 dropped/fan_out; 3 dropped/fan_out; 4 dropped/bad_row; turn main/eng#d1 [1]")
+}
+
+func TestStep_InjectedRow_IsDecidedLikeAUsersAndKeepsTheChain(t *testing.T) {
+	t.Parallel()
+	injected := func(id int64, text string, depth int, rootExists bool) Row {
+		return row(id, text, func(r *Row) {
+			r.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Injection, RootTurnID: 5, Depth: depth}
+			r.Return = &Return{RootExists: rootExists}
+			if strings.HasPrefix(text, "/") {
+				command(r)
+			}
+		})
+	}
+	for text, want := range map[string]string{
+		"go on":         "turn main [1]",
+		"@eng go on":    "1 prefix/prefix_group main/eng; turn main/eng [1=go on]",
+		"#deploy go on": "1 prefix/prefix_topic main; turn main#deploy [1=go on]",
+		"/new go on":    "1 command/command main; ResetSession{Row:1 Folder:main Topic:}; turn main [1=go on]",
+	} {
+		_, effects := Step(State{}, facts(injected(1, text, 2, true)))
+		diff(t, text, said(effects), want)
+		if turn := effects[len(effects)-1].(StoreTurn).Turn; turn.Depth != 2 || turn.RootTurnID != 5 {
+			t.Errorf("%q: turn %+v", text, turn)
+		}
+	}
+	_, effects := Step(State{}, facts(injected(1, "hi", 1, false), injected(2, "hi", -1, true), injected(3, "/ping", msg.MaxDelegationDepth+1, true)))
+	diff(t, "effects", said(effects), "1 dropped/bad_row; 2 dropped/bad_row; 3 dropped/bad_row")
 }
 
 func TestStep_PendingFiles_AreWantedByTheTurn(t *testing.T) {

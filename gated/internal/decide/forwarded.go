@@ -5,11 +5,6 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-// Limits of the delegations of one root turn.
-const (
-	maxDelegationDepth = 8
-	maxDelegationFan   = 16
-)
 
 // ReturnAnswer is what routd would answer for a row between groups. The row carries
 // its address, so routd is not asked. registered says whether its group exists.
@@ -27,10 +22,10 @@ func ReturnAnswer(r *Row, registered bool, i msg.Impulse) routeapi.Answer {
 // forwarded decides a row that one group sends to another. The row has its own
 // address, so the other layers do not apply.
 func (w *step) forwarded(r *Row) bool {
-	from := r.ForwardedFrom
-	if from == nil {
+	if !r.BetweenGroups() {
 		return false
 	}
+	from := r.ForwardedFrom
 	switch {
 	case !validReturn(r):
 		w.drop(r, msg.ReasonBadRow, "invalid return address: "+from.JSON())
@@ -43,7 +38,7 @@ func (w *step) forwarded(r *Row) bool {
 		})
 	case r.Answer.Reason == msg.ReasonNoGroup:
 		w.decide(r, msg.Dropped, msg.ReasonNoGroup, "")
-	case from.Depth > maxDelegationDepth || r.Return.Fan+w.delegated(from.RootTurnID) >= maxDelegationFan:
+	case from.Depth > msg.MaxDelegationDepth || r.Return.Fan+w.delegated(from.RootTurnID) >= msg.MaxDelegations:
 		w.decide(r, msg.Dropped, msg.ReasonFanOut, "")
 	default:
 		w.turns.add(delegation(r))
@@ -73,6 +68,8 @@ func delegation(r *Row) *entry {
 func validReturn(r *Row) bool {
 	from := r.ForwardedFrom
 	switch from.Kind {
+	case msg.Injection:
+		return r.Return.RootExists && from.Depth >= 0 && from.Depth <= msg.MaxDelegationDepth
 	case msg.Delegation, msg.Escalation:
 	case msg.Answer:
 		if !r.Return.Registered {

@@ -32,15 +32,16 @@ type Row struct {
 	Prefix   *Prefix // of a row that names its group or topic
 	Bound    string  // the named topic its thread is bound to, "" for none
 	BotTurns int     // how many turns its sender, a bot, has started in this chat within BotTime
-	Return   *Return // of a row between groups
+	Return   *Return // of a row that an agent wrote
 
 	Problem string // why its facts could not be read
 }
 
-// Return is what was read about the return address of a row between groups.
+// Return is what was read about the return address of a row that an agent wrote. Of an
+// injected one only RootExists is read.
 type Return struct {
-	Registered bool // the group that the row is for is registered
 	RootExists bool // the turn that began the chain is stored
+	Registered bool // the group that the row is for is registered
 	Fan        int  // delegations of that turn so far
 }
 
@@ -72,12 +73,20 @@ func (r *Row) called() bool { return r.verb() == msg.VerbMention || r.verb() == 
 
 // isText reports whether a user or bot wrote the row as a message to the chat.
 func (r *Row) isText() bool {
-	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && r.ForwardedFrom == nil
+	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && !r.BetweenGroups()
 }
 
 // acts reports whether the row acts by itself: as a command, or on another row.
 func (r *Row) acts() bool {
 	return r.Command != nil || r.Ballot != nil || r.Change != nil && !r.Change.Fires
+}
+
+// chain is the depth and the root of a turn of the row: zero unless an agent wrote it.
+func (r *Row) chain() (depth int, root int64) {
+	if r.ForwardedFrom == nil {
+		return 0, 0
+	}
+	return r.ForwardedFrom.Depth, r.ForwardedFrom.RootTurnID
 }
 
 func (r *Row) place() string { return msg.Place(r.ThreadID, r.Topic) }
@@ -106,7 +115,7 @@ func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[strin
 
 // Question is what routd is asked about the row, nil for nothing.
 func (r *Row) Question(chat *msg.Chat) *routeapi.Item {
-	if r.ForwardedFrom != nil || r.Ballot != nil || r.Change != nil && !r.Change.Fires || r.Problem != "" || r.Known && r.Answer.Error != "" {
+	if r.BetweenGroups() || r.Ballot != nil || r.Change != nil && !r.Change.Fires || r.Problem != "" || r.Known && r.Answer.Error != "" {
 		return nil
 	}
 	it := routeapi.Item{

@@ -38,6 +38,7 @@ func (w *step) entry(r *Row, reason msg.Reason) *entry {
 	if r.Change != nil {
 		e.reason = msg.ReasonEditAddressed
 	}
+	e.depth, e.root = r.chain()
 	e.topic = w.topicOf(r, r.Topic)
 	if r.Answer.OpensThread {
 		w.openThread(e, r.Answer.ThreadID)

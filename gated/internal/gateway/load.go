@@ -256,10 +256,15 @@ func (g *Gateway) findChange(ctx context.Context, m *msg.Message) (*decide.Chang
 	return c, nil
 }
 
-// readReturn reads what is known about the return address of a row between groups,
-// which needs no answer of routd.
+// readReturn reads what is known about the return address of a row that an agent wrote.
+// One between groups needs no answer of routd.
 func (g *Gateway) readReturn(ctx context.Context, r *decide.Row) error {
 	from := r.ForwardedFrom
+	if from.Kind == msg.Injection {
+		root, err := g.st.Turn(ctx, from.RootTurnID)
+		r.Return = &decide.Return{RootExists: root != nil}
+		return err
+	}
 	folder := from.Folder
 	if from.Kind != msg.Answer {
 		folder = msg.AddressedFolder(r.ChatJID)

@@ -48,7 +48,7 @@ func (g *Gateway) reportInvalid(group *msg.Group, err error) {
 
 // readMembers reads what the sender of a row may do in the groups that it concerns.
 func (g *Gateway) readMembers(ctx context.Context, b *batch, r *decide.Row) (err error) {
-	if r.ForwardedFrom != nil {
+	if r.BetweenGroups() {
 		return nil
 	}
 	if r.Home, err = g.membersOf(ctx, r.Answer.Home); err != nil {
