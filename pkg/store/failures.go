@@ -73,3 +73,9 @@ func (r Reader) HasNotice(ctx context.Context, turnID int64) (notified bool, err
 	_, err = r.q.get(ctx, []any{&notified}, queryNoticed, turnID)
 	return notified, err
 }
+
+// HasNoticeText reports whether a turn's chat has had a notice with this text.
+func (r Reader) HasNoticeText(ctx context.Context, turnID int64, text string) (notified bool, err error) {
+	_, err = r.q.get(ctx, []any{&notified}, queryNoticedText, turnID, text)
+	return notified, err
+}

@@ -116,7 +116,8 @@ const (
 	queryAddressed  = `SELECT verb IN ('mention', 'reply') FROM messages WHERE id = ?`
 	queryNotifiedOf = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_failed WHERE state = 'failed' AND chat_jid = ? AND ended_at > ?
 		AND error_kind = ? AND reason = 'agent_error')`
-	queryNoticed = `SELECT EXISTS (SELECT 1 FROM messages WHERE turn_id = ? AND direction = 'out' AND source = 'notice')`
+	queryNoticed     = `SELECT EXISTS (SELECT 1 FROM messages WHERE turn_id = ? AND direction = 'out' AND source = 'notice')`
+	queryNoticedText = `SELECT EXISTS (SELECT 1 FROM messages WHERE turn_id = ? AND direction = 'out' AND source = 'notice' AND content = ?)`
 
 	queryUnended    = `SELECT ` + runColumns + ` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL`
 	queryRunIsLive  = `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND closed_at IS NULL)`

@@ -155,15 +155,16 @@ func (tx *Tx) PutNotice(t *msg.Turn, text string, now int64) error {
 // PutInterimNotice sends a notice about a turn that goes on. The group that escalated
 // gets none: it would take it for the answer.
 func (tx *Tx) PutInterimNotice(t *msg.Turn, text string, now int64) error {
-	asker, err := tx.asker(t)
+	asker, err := tx.Asker(t)
 	if err != nil || asker != nil {
 		return err
 	}
 	return tx.PutNotice(t, text, now)
 }
 
-// asker returns the return address of an escalation, nil for any other turn.
-func (tx *Tx) asker(t *msg.Turn) (*msg.ReturnAddress, error) {
+// Asker returns the return address of an escalation, whose asking group waits for the
+// turn's answer; nil for any other turn.
+func (tx *Tx) Asker(t *msg.Turn) (*msg.ReturnAddress, error) {
 	if t.Kind != msg.Delegated {
 		return nil, nil
 	}
@@ -176,14 +177,14 @@ func (tx *Tx) asker(t *msg.Turn) (*msg.ReturnAddress, error) {
 
 // Escalated reports whether a group waits for the turn's answer, and not a chat.
 func (tx *Tx) Escalated(t *msg.Turn) (bool, error) {
-	asker, err := tx.asker(t)
+	asker, err := tx.Asker(t)
 	return asker != nil, err
 }
 
 // putOut writes an outbound row to the turn's chat, or, for an escalation, an
 // answer to the group that asked.
 func (tx *Tx) putOut(t *msg.Turn, out *msg.Message, now int64) error {
-	asker, err := tx.asker(t)
+	asker, err := tx.Asker(t)
 	if err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func (tx *Tx) answerAsker(t *msg.Turn, from *msg.ReturnAddress, text string, now
 	back := *from
 	back.Kind, back.TurnID = msg.Answer, t.ID
 	_, _, err := tx.PutMessage(&msg.Message{
-		ChatJID: from.ChatJID, Direction: msg.In, Sender: "agent:" + t.Folder, SenderName: t.Folder, IsBot: true,
+		ChatJID: from.ChatJID, Direction: msg.In, Sender: msg.AgentSender(t.Folder), SenderName: t.Folder, IsBot: true,
 		Content: text, Topic: from.Topic, ThreadID: from.ThreadID, Timestamp: now, ReceivedAt: now,
 		Source: msg.SourceDelegate, ForwardedFrom: &back,
 	})
