@@ -5,6 +5,8 @@ func toolPlans() map[string][2]string {
 	return map[string][2]string{
 		"queryToolCall":      {queryToolCall, "SEARCH tool_calls USING PRIMARY KEY (turn_id=? AND call=?)"},
 		"queryToolCallCount": {queryToolCallCount, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)"},
+		"queryCallsOfRoot": {queryCallsOfRoot, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)\nLIST SUBQUERY 2\nCOMPOUND QUERY\nLEFT-MOST SUBQUERY\n" +
+			"SEARCH turns USING COVERING INDEX turns_root (root_turn_id=?)\nUNION ALL\nSCAN CONSTANT ROW"},
 		"insertToolCall":     {insertToolCall, noRead},
 		"querySentFileBytes": {querySentFileBytes, "SEARCH messages USING INDEX messages_files (chat_jid=? AND received_at>?)"},
 		"queryThreadOfTopic": {queryThreadOfTopic, "SEARCH topic_threads USING PRIMARY KEY (chat_jid=?)"}, // a few of a chat

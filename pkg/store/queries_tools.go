@@ -7,6 +7,9 @@ const (
 	insertToolCall     = `INSERT INTO tool_calls (turn_id, call, tool, result, created_at) VALUES (?,?,?,?,?)`
 	querySentFileBytes = `SELECT ifnull(sum(json_extract(attachments, '$[0].size')), 0) FROM messages INDEXED BY messages_files
 		WHERE kind = 'file' AND chat_jid = ? AND received_at > ?`
+	// Calls of three tools in the turns of one root, itself included.
+	queryCallsOfRoot = `SELECT count(*) FROM tool_calls WHERE tool IN (?2, ?3, ?4)
+		AND turn_id IN (SELECT id FROM turns INDEXED BY turns_root WHERE root_turn_id = ?1 UNION ALL SELECT ?1)`
 
 	queryThreadOfTopic = `SELECT thread_id FROM topic_threads WHERE chat_jid = ? AND topic = ? ORDER BY thread_id LIMIT 1`
 	// A thread that the platform has described, or of one of the chat's newest 1,000 rows.

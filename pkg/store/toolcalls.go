@@ -19,6 +19,13 @@ func (r Reader) CountToolCalls(ctx context.Context, turnID int64) (n int, err er
 	return n, err
 }
 
+// CountCallsOfRoot is the number of calls of three tools that have acted in a turn, or in
+// those that came of it.
+func (r Reader) CountCallsOfRoot(ctx context.Context, root int64, tools [3]string) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryCallsOfRoot, root, tools[0], tools[1], tools[2])
+	return n, err
+}
+
 // PutToolCall stores the first result of a turn's tool call, in the transaction of its
 // effect. A second one for the same call is an ErrRefused.
 func (tx *Tx) PutToolCall(turnID int64, call, tool string, result json.RawMessage, now int64) error {

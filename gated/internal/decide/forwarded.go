@@ -5,7 +5,6 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-
 // ReturnAnswer is what routd would answer for a row between groups. The row carries
 // its address, so routd is not asked. registered says whether its group exists.
 func ReturnAnswer(r *Row, registered bool, i msg.Impulse) routeapi.Answer {

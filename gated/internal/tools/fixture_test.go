@@ -26,7 +26,7 @@ const (
 	foreignChat = "telegram:-2" // answered by the group other
 )
 
-// fixture is a server on a database with two groups, acme and other, of which acme has a
+// fixture is a server on a database with the groups acme, two below it, and other, of which acme has a
 // run with an open turn. In the JSON of a tool's examples OWN_MESSAGE is the id of the
 // turn's message, and FOREIGN_MESSAGE that of one in the other group's chat; likewise OWN_POLL and FOREIGN_POLL.
 type fixture struct {
@@ -64,6 +64,14 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	}
 	f.server = httptest.NewServer(newHandler(f.tokens, f.services, slog.New(slog.NewTextHandler(f.log, nil)), f.metrics, tools))
 	t.Cleanup(f.server.Close)
+	f.write(func(tx *store.Tx) error {
+		for _, name := range []string{folder, "acme/eng", "acme/no/deep", "other"} {
+			if _, err := tx.PutGroup(&msg.Group{Folder: name, Name: name, CreatedAt: 1, Config: []byte("{}")}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	f.own, f.turn, f.access = f.startRun(folder, chat, "who deploys?")
 	var other *Access
 	f.foreign, _, other = f.startRun("other", foreignChat, "a secret of others")

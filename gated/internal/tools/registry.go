@@ -94,6 +94,9 @@ func Registry() []Tool {
 		listActiveContextObjects(),
 		resolveReferenceTarget(),
 		activateContextObject(),
+		delegate(),
+		escalate(),
+		injectMessage(),
 	}
 }
 

@@ -25,10 +25,19 @@ func eachTool(t *testing.T, test func(t *testing.T, tool Tool)) {
 	}
 }
 
+// fixtureFor is a fixture whose run can call a tool with its example.
+func fixtureFor(t *testing.T, tool Tool) *fixture {
+	f := newFixture(t)
+	if tool.Name == escalateName { // acme has no group above it
+		f.own, f.turn, f.access = f.startRun("acme/eng", "telegram:-9", "hi")
+	}
+	return f
+}
+
 func TestTools_Example_WorksAndIsLogged(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
-		f := newFixture(t)
+		f := fixtureFor(t, tool)
 		result := f.works(tool.Name, tool.Example)
 		if !json.Valid([]byte(result)) {
 			t.Errorf("the result is not JSON: %s", result)
@@ -42,8 +51,8 @@ func TestTools_Example_WorksAndIsLogged(t *testing.T) {
 func TestTools_TokenOfNoLiveRun_IsUnauthorized(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
-		f := newFixture(t)
-		_, _, ended := f.startRun("acme/eng", "telegram:-9", "hi")
+		f := fixtureFor(t, tool)
+		_, _, ended := f.startRun("acme/no/deep", "telegram:-8", "hi")
 		ended.Close()
 		for name, token := range map[string]string{
 			"none": "", "wrong": "wrong", "another length": f.access.Token() + "x", "changed": "A" + f.access.Token()[1:] + "", "of an ended run": ended.Token(),
@@ -85,7 +94,7 @@ func TestTools_WhatIsOfAnotherGroup_IsRefused(t *testing.T) {
 		if names := namesOthers(tool.input); len(names) > 0 && len(tool.Foreign) == 0 {
 			t.Errorf("it takes %q, and has no Foreign example", names)
 		}
-		f := newFixture(t)
+		f := fixtureFor(t, tool)
 		for _, arguments := range tool.Foreign {
 			f.refused(tool.Name, arguments, "reach")
 		}
@@ -110,7 +119,7 @@ func namesOthers(s *jsonschema.Schema) (names []string) {
 func TestTools_UnknownField_IsRefused(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
-		f := newFixture(t)
+		f := fixtureFor(t, tool)
 		with := strings.TrimSuffix(tool.Example, "}") + `,"nosuch_field":1}`
 		with = strings.Replace(with, "{,", "{", 1)
 		f.refused(tool.Name, with, "nosuch_field")
@@ -123,7 +132,7 @@ func TestTools_UnknownField_IsRefused(t *testing.T) {
 func TestTools_NoOpenTurn_IsRefused(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
-		f := newFixture(t)
+		f := fixtureFor(t, tool)
 		f.access.SetTurn(0)
 		f.refused(tool.Name, tool.Example, "no message is being answered now")
 	})
@@ -132,7 +141,7 @@ func TestTools_NoOpenTurn_IsRefused(t *testing.T) {
 func TestTools_CancelledTurn_IsRefused(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
-		f := newFixture(t)
+		f := fixtureFor(t, tool)
 		f.cancelTurn()
 		f.refused(tool.Name, tool.Example, "was cancelled or has ended")
 		if sent := f.outbound(); len(sent) > 0 {

@@ -1,0 +1,109 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// Names of the tools by which an agent makes others work. They share one limit.
+const (
+	delegateName = "delegate"
+	escalateName = "escalate"
+	injectName   = "inject_message"
+)
+
+// errTooMuch and errTooDeep end loops and storms of agents.
+var (
+	errTooMuch = &Refusal{"the request that you work on has been passed on 16 times, which is the limit: do the rest yourself, or say in your answer what is left undone"}
+	errTooDeep = &Refusal{"the request that you work on has been passed on 8 levels deep, which is the limit: answer it yourself, or say in your answer what is left undone"}
+)
+
+// limitNotice is what the chat reads, once for each of its requests.
+const limitNotice = "(My agents passed this request on to each other more often than they may. What is left of it is not done.)"
+
+// forward writes a row by which an agent makes a group work, in the transaction of the
+// call. It counts against the request from which the turn comes.
+func forward[In any](ctx context.Context, c *Caller, in In, write func(tx *store.Tx, t *msg.Turn) (*msg.Message, error)) (out messageOut, err error) {
+	out, err = once(ctx, c, in, func(tx *store.Tx) (out messageOut, err error) {
+		t, err := c.turn(tx)
+		if err != nil {
+			return out, err
+		}
+		if t.Depth >= msg.MaxDelegationDepth {
+			return out, errTooDeep
+		}
+		n, err := tx.CountCallsOfRoot(ctx, t.Root(), [...]string{delegateName, escalateName, injectName})
+		if err != nil {
+			return out, err
+		}
+		if n >= msg.MaxDelegations {
+			return out, errTooMuch
+		}
+		m, err := write(tx, t)
+		if err != nil {
+			return out, err
+		}
+		now := c.Services.now()
+		m.Direction, m.Sender, m.SenderName = msg.In, msg.AgentSender(c.Folder), cmp.Or(m.SenderName, c.Folder)
+		m.Timestamp, m.ReceivedAt = now, now
+		out.MessageID, _, err = tx.PutMessage(m)
+		return out, err
+	})
+	if errors.Is(err, errTooMuch) || errors.Is(err, errTooDeep) {
+		return out, errors.Join(err, c.noticeLimit(ctx))
+	}
+	return out, err
+}
+
+// noticeLimit notifies the chat of the request, once.
+func (c *Caller) noticeLimit(ctx context.Context) error {
+	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+		t, err := c.turn(tx)
+		if err != nil {
+			return err
+		}
+		root, err := tx.Turn(ctx, t.Root())
+		if err != nil || root == nil {
+			return err
+		}
+		notified, err := tx.HasNoticeText(ctx, root.ID, limitNotice)
+		if err != nil || notified {
+			return err
+		}
+		return tx.PutInterimNotice(root, limitNotice, c.Services.now())
+	})
+}
+
+// returnAddress is where the answer to a row for another group goes. A group that waits
+// for the answer of the turn itself gets this one too, straight from the group that has it.
+func (c *Caller) returnAddress(tx *store.Tx, t *msg.Turn, kind msg.ReturnKind) (*msg.ReturnAddress, error) {
+	asker, err := tx.Asker(t)
+	if err != nil {
+		return nil, err
+	}
+	if asker != nil {
+		back := *asker
+		back.TurnID, back.Depth = t.ID, t.Depth+1
+		return &back, nil
+	}
+	return &msg.ReturnAddress{
+		Kind: kind, TurnID: t.ID, RootTurnID: t.Root(), Depth: t.Depth + 1, Folder: t.Folder, ChatJID: t.ChatJID,
+		Topic: t.Topic, ThreadID: t.ThreadID, Place: t.Place, ReplyTo: t.ReplyTo, Surface: t.Surface, Ceiling: t.Ceiling,
+		Claims: t.ClaimsEngagement,
+	}, nil
+}
+
+// request is a row by which one group asks another to work.
+func (c *Caller) request(tx *store.Tx, t *msg.Turn, kind msg.ReturnKind, folder, prompt string) (*msg.Message, error) {
+	address, err := c.returnAddress(tx, t, kind)
+	if err != nil {
+		return nil, err
+	}
+	return &msg.Message{
+		ChatJID: msg.GroupJID(folder), IsBot: true, Content: prompt, Source: msg.SourceDelegate, ForwardedFrom: address,
+	}, nil
+}

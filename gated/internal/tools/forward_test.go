@@ -1,0 +1,198 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// forwarded returns the rows that the run's tools have written for groups and chats.
+func (f *fixture) forwarded() (rows []*msg.Message) {
+	f.t.Helper()
+	last, err := f.st.LastMessageID(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for id := f.foreign.ID + 1; id <= last; id++ {
+		m, err := f.st.Message(f.t.Context(), id)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if m != nil && m.ForwardedFrom != nil {
+			rows = append(rows, m)
+		}
+	}
+	return rows
+}
+
+func (f *fixture) notices() (n int) {
+	for _, m := range f.outbound() {
+		if m.Source == msg.SourceNotice {
+			n++
+		}
+	}
+	return n
+}
+
+func TestDelegate_Row_HasTheTurnsAddress(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.works("delegate", `{"folder":"acme/eng","prompt":"fix it, the password is hunter2 <internal>secret</internal>"}`)
+	rows := f.forwarded()
+	if len(rows) != 1 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	m := rows[0]
+	if m.ChatJID != "group:acme/eng" || m.Content != "fix it, the password is [redacted]" || m.Sender != "agent:acme" || !m.IsBot || m.Direction != msg.In || m.Disposition != "" {
+		t.Errorf("%+v", m)
+	}
+	want := &msg.ReturnAddress{
+		Kind: msg.Delegation, TurnID: f.turn.ID, RootTurnID: f.turn.ID, Depth: 1, Folder: folder, ChatJID: chat,
+		Surface: f.turn.Surface, Ceiling: f.turn.Ceiling,
+	}
+	if diff := cmp.Diff(want, m.ForwardedFrom); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDelegate_NoGroupBelow_IsRefusedWithTheChoice(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.refused("delegate", `{"folder":"acme/nosuch","prompt":"hi"}`, "choose one of acme/eng")
+	f.refused("delegate", `{"folder":"acme","prompt":"hi"}`, "not a group below yours")
+	f.refused("delegate", `{"folder":"acme/eng","prompt":"<internal>x</internal>"}`, "prompt is empty")
+	if rows := f.forwarded(); len(rows) != 0 {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+func TestEscalate_FromAChild_AsksTheNearestGroupAbove(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, turn, access := f.startRun("acme/no/deep", "telegram:-9", "hi")
+	if text, isError := f.callAs(access, "escalate", `{"prompt":"may I?"}`); isError {
+		t.Fatal(text)
+	}
+	rows := f.forwarded()
+	if len(rows) != 1 || rows[0].ChatJID != "group:acme" || rows[0].ForwardedFrom.Kind != msg.Escalation || rows[0].ForwardedFrom.TurnID != turn.ID {
+		t.Fatalf("%+v", rows)
+	}
+	f.refused("escalate", `{"prompt":"may I?"}`, "no group above acme")
+}
+
+// escalatedTurn is a turn of acme that answers acme/eng, whose chat is telegram:-9.
+func (f *fixture) escalatedTurn() *Access {
+	f.t.Helper()
+	asked, origin, access := f.startRun("acme/eng", "telegram:-9", "hi")
+	access.Close()
+	return f.turnFor("group:acme", &msg.ReturnAddress{
+		Kind: msg.Escalation, TurnID: origin.ID, RootTurnID: origin.ID, Depth: 1, Folder: "acme/eng", ChatJID: asked.ChatJID,
+	})
+}
+
+// delegatedTurn is a turn of acme at a depth below the turn of the fixture.
+func (f *fixture) delegatedTurn(depth int) *Access {
+	f.t.Helper()
+	return f.turnFor(chat, &msg.ReturnAddress{Kind: msg.Delegation, TurnID: f.turn.ID, RootTurnID: f.turn.ID, Depth: depth, Folder: folder, ChatJID: chat})
+}
+
+// turnFor is a turn of acme about a row of another group, answering a chat.
+func (f *fixture) turnFor(chat string, from *msg.ReturnAddress) *Access {
+	f.t.Helper()
+	m := &msg.Message{ChatJID: "group:acme", Direction: msg.In, Content: "may I?", Sender: "agent:acme/eng", ForwardedFrom: from}
+	turn := &msg.Turn{Kind: msg.Delegated, Folder: folder, ChatJID: chat, Topic: "#d1", Surface: "group", Depth: from.Depth, RootTurnID: from.RootTurnID, CreatedAt: 1}
+	run := msg.Run{Folder: folder, Topic: "#d1", ChatJID: chat, Runtime: "process", StartedAt: 1}
+	f.write(func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(m); err != nil {
+			return err
+		}
+		turn.TriggerMessageID = m.ID
+		if _, err := tx.PutTurn(turn, 5); err != nil {
+			return err
+		}
+		if err := tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDelegated, RoutedTo: folder, TurnID: turn.ID}, 3); err != nil {
+			return err
+		}
+		return tx.StartRun(&run, turn.ID)
+	})
+	access := f.tokens.Issue(run, strings.NewReplacer().Replace)
+	f.t.Cleanup(access.Close)
+	access.Begin(turn.ID, "ari")
+	access.SetTurn(turn.ID)
+	return access
+}
+
+func TestDelegate_InATurnThatAnswersAGroup_AnswerGoesToThatGroup(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if text, isError := f.callAs(f.escalatedTurn(), "delegate", `{"folder":"acme/no/deep","prompt":"look it up"}`); isError {
+		t.Fatal(text)
+	}
+	rows := f.forwarded()
+	got := rows[len(rows)-1]
+	if from := got.ForwardedFrom; got.ChatJID != "group:acme/no/deep" || from.Kind != msg.Escalation || from.Folder != "acme/eng" || from.ChatJID != "telegram:-9" || from.Depth != 2 {
+		t.Errorf("%+v %+v", got, from)
+	}
+}
+
+func TestForward_Loop_EndsAtTheDepthWithOneNotice(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	deep := f.delegatedTurn(msg.MaxDelegationDepth)
+	for range 3 {
+		for tool, arguments := range map[string]string{
+			"delegate": `{"folder":"acme/no/deep","prompt":"hi"}`, "inject_message": `{"chat_jid":"OWN_CHAT","content":"hi"}`,
+		} {
+			if text, isError := f.callAs(deep, tool, arguments); !isError || !strings.Contains(text, "8 levels deep") {
+				t.Errorf("%s: %v %q", tool, isError, text)
+			}
+		}
+	}
+	if n := f.notices(); n != 1 || len(f.forwarded()) != 1 {
+		t.Errorf("%d notices, %d rows, that of the turn included", n, len(f.forwarded()))
+	}
+}
+
+func TestForward_Storm_EndsWithOneNotice(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range msg.MaxDelegations {
+		f.works([]string{"delegate", "inject_message"}[i%2], []string{
+			fmt.Sprintf(`{"folder":"acme/eng","prompt":"part %d"}`, i), fmt.Sprintf(`{"chat_jid":"OWN_CHAT","content":"part %d"}`, i),
+		}[i%2])
+	}
+	for range 2 {
+		f.refused("delegate", `{"folder":"acme/eng","prompt":"one more"}`, "passed on 16 times")
+	}
+	if n := f.notices(); n != 1 || len(f.forwarded()) != msg.MaxDelegations {
+		t.Errorf("%d notices, %d rows", n, len(f.forwarded()))
+	}
+}
+
+func TestInjectMessage_Row_IsLikeAUsers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.works("inject_message", `{"chat_jid":"OWN_CHAT","content":"go on","topic":"#deploy","sender_name":"Nightly"}`)
+	f.works("inject_message", `{"chat_jid":"group:acme/eng","content":"go on"}`)
+	f.refused("inject_message", `{"chat_jid":"acme","content":"go on"}`, "no address of a chat")
+	f.refused("inject_message", `{"chat_jid":"OWN_CHAT","content":"go on","topic":"4711"}`, "no thread")
+	rows := f.forwarded()
+	if len(rows) != 2 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	m := rows[0]
+	if m.IsBot || m.Verb != msg.VerbMessage || m.Sender != "agent:acme" || m.SenderName != "Nightly" || m.Topic != "#deploy" || m.ThreadID != "" || m.BetweenGroups() {
+		t.Errorf("%+v", m)
+	}
+	if from := m.ForwardedFrom; from.Depth != 1 || from.RootTurnID != f.turn.ID {
+		t.Errorf("%+v", from)
+	}
+	if m := rows[1]; m.SenderName != "acme" || m.ChatJID != "group:acme/eng" {
+		t.Errorf("%+v", m)
+	}
+}

@@ -1,0 +1,52 @@
+package tools
+
+import (
+	"context"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+type injectMessageIn struct {
+	ChatJID    string `json:"chat_jid" jsonschema:"a chat that your group or one below it answers, such as telegram:-100123 or group:acme/eng"`
+	Content    string `json:"content" jsonschema:"the text, which is treated as if a user had written it there: #name at its start runs it in that topic, @name in that group"`
+	Topic      string `json:"topic,omitempty" jsonschema:"the topic of the chat, such as #deploy, or a thread of it"`
+	SenderName string `json:"sender_name,omitempty" jsonschema:"the name shown as the sender's; left out: your group's"`
+}
+
+func injectMessage() Tool {
+	return define(Tool{
+		Name: injectName, Title: "Write into a chat like a user", Kind: Adds,
+		Description: "Puts a message into a chat as if a user had written it there, so that the chat's agent sees or answers it by the chat's own rules. It is not sent to the platform. " +
+			"Use it to start work in another chat or topic. To write to the users of this chat, use send_message; to give work to a group below and have it answered here, use delegate. " +
+			"You are no operator: commands of operators are refused.",
+		Bounds:  map[string]Bound{"chat_jid": Text(3, maxTopic), "content": Text(1, maxText), "topic": Text(0, maxTopic), "sender_name": Text(0, maxTopic)},
+		Example: `{"chat_jid":"OWN_CHAT","content":"#deploy go on with step 2"}`,
+		Foreign: []string{`{"chat_jid":"FOREIGN_CHAT","content":"hi"}`, `{"chat_jid":"group:other","content":"hi"}`, `{"chat_jid":"web:other","content":"hi"}`},
+	}, func(ctx context.Context, c *Caller, in injectMessageIn) (out messageOut, err error) {
+		if platform, room := msg.SplitJID(in.ChatJID); platform == "" || room == "" {
+			return out, refuse("chat_jid %.100q is no address of a chat: it reads platform:room, such as %s", in.ChatJID, c.ChatJID)
+		}
+		in.Content = c.clean(in.Content)
+		if in.Content == "" {
+			return out, refuse("content is empty: there is nothing to write")
+		}
+		return forward(ctx, c, in, func(tx *store.Tx, t *msg.Turn) (*msg.Message, error) {
+			if err := c.CheckChat(ctx, tx.Reader, in.ChatJID); err != nil {
+				return nil, err
+			}
+			there := *c
+			if in.ChatJID != c.ChatJID {
+				there.ChatJID, there.Topic, there.ThreadID, there.Place = in.ChatJID, "", "", ""
+			}
+			thread, place, err := there.placeOf(ctx, tx.Reader, in.Topic)
+			if err != nil {
+				return nil, err
+			}
+			return &msg.Message{
+				ChatJID: in.ChatJID, Verb: msg.VerbMessage, Content: in.Content, SenderName: in.SenderName, Topic: place, ThreadID: thread,
+				Source: msg.SourceTool, ForwardedFrom: &msg.ReturnAddress{Kind: msg.Injection, TurnID: t.ID, RootTurnID: t.Root(), Depth: t.Depth + 1, Folder: t.Folder},
+			}, nil
+		})
+	})
+}
