@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -122,7 +123,7 @@ func (f *fixture) turnFor(chat string, from *msg.ReturnAddress) *Access {
 	})
 	access := f.tokens.Issue(run, strings.NewReplacer().Replace)
 	f.t.Cleanup(access.Close)
-	access.Begin(turn.ID, "ari")
+	access.Begin(turn.ID, "ari", groupconfig.ObserveShared)
 	access.SetTurn(turn.ID)
 	return access
 }
