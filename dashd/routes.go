@@ -38,7 +38,7 @@ func (d *dashd) routes() {
 		r.Get("/chat/*", d.inChat(map[string]inGroup{
 			"": d.chatPage, "messages": d.chat.History, "topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File,
 		}))
-		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post}))
+		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote}))
 	})
 }
 

@@ -109,7 +109,7 @@ const (
 		error = excluded.error, updated_at = excluded.updated_at`
 
 	changes        = `m.kind IN ('edit', 'reaction', 'delete')`
-	visible        = `m.platform = 'web' AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))`
+	visible        = `m.platform = 'web' AND m.verb <> 'vote' AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))`
 	notDerived     = `(m.derived_from IS NULL OR m.topic <> (SELECT topic FROM messages o WHERE o.id = m.derived_from))`
 	readable       = visible + ` AND (` + changes + ` OR ` + notDerived + `)`
 	delivered      = visible + ` AND NOT ` + changes + ` AND ` + notDerived + ` AND (m.out_state IS NULL OR m.out_state NOT IN ('queued', 'sending'))`

@@ -73,6 +73,7 @@ func newFixture(t *testing.T) *fixture {
 		}
 	}
 	router.Post("/{folder}/messages", of(r.chat.Post))
+	router.Post("/{folder}/votes", of(r.chat.Vote))
 	router.Get("/{folder}/messages", of(r.chat.History))
 	router.Get("/{folder}/topics", of(r.chat.Topics))
 	router.Get("/{folder}/events", of(r.chat.Events))

@@ -55,6 +55,7 @@ type message struct {
 	Deleted    bool          `json:"deleted,omitempty"`   // without text then
 	Reactions  []string      `json:"reactions,omitempty"` // of agents
 	Files      []file        `json:"files,omitempty"`
+	Poll       *poll         `json:"poll,omitempty"` // of a poll, to vote in it
 }
 
 // onPage returns a row as pages see it, with its changes.
@@ -67,7 +68,9 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 		ID: m.ID, Direction: m.Direction, Topic: m.Topic, Sender: m.Sender, SenderName: m.SenderName,
 		Source: m.Source, Timestamp: m.Timestamp, Files: filesOf(m),
 	}
-	content := shorten(shown.apply(m.Content, changes))
+	text, open := pollText(m)
+	shown.Poll = open
+	content := shorten(shown.apply(text, changes))
 	shown.Content = &content
 	if m.TurnID != 0 {
 		shown.TurnID = &m.TurnID
@@ -99,7 +102,7 @@ func (s *message) apply(content string, changes []*msg.Message) string {
 		}
 	}
 	if s.Deleted {
-		s.Files, s.Reactions, content = nil, nil, ""
+		s.Files, s.Reactions, s.Poll, content = nil, nil, nil, ""
 	}
 	return content
 }

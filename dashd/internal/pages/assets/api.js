@@ -34,6 +34,23 @@ export class Api {
     }
   }
 
+  // vote chooses options of the poll that a message is, and answers a problem, if there is one.
+  async vote(id, options) {
+    try {
+      const answer = await fetch(`${this.base}/votes`, {
+        method: "POST",
+        headers: { "Accept": "application/json", "Content-Type": "application/json" },
+        body: JSON.stringify({ id, options }),
+        signal: AbortSignal.timeout(timeout),
+      });
+      if (answer.ok) return "";
+      const body = await answer.json().catch(() => ({}));
+      return body.error?.message ?? "the vote was not stored; vote again";
+    } catch {
+      return "the server cannot be reached; vote again";
+    }
+  }
+
   async #get(path) {
     const answer = await fetch(`${this.base}/${path}`, {
       headers: { Accept: "application/json" },

@@ -51,6 +51,7 @@ function topicOf(topic) {
     load: async (before) => api.messages(topic, before),
     retry: (entry) => outbox.retry(entry),
     discard: (entry) => outbox.discard(entry),
+    vote: (id, options) => api.vote(id, options),
   });
   const state = { log, unread: 0, working: false };
   topics.set(topic, state);

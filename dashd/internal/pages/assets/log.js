@@ -81,6 +81,7 @@ export class Log {
 
   #put(row) {
     const element = message(row);
+    if (row.poll) element.append(ballot(row, this.#options.vote));
     this.#rows.get(row.id)?.remove();
     this.#rows.set(row.id, element);
     let next = null;
@@ -183,6 +184,33 @@ function attachment(file) {
   }
   item.append(link);
   return item;
+}
+
+// ballot is a form to vote in a poll. A vote replaces the one before.
+function ballot(row, vote) {
+  const form = document.createElement("form");
+  form.className = "ballot";
+  const options = row.poll.options.map((text, i) => {
+    const label = document.createElement("label");
+    const field = document.createElement("input");
+    field.type = row.poll.multiple ? "checkbox" : "radio";
+    field.name = "option";
+    field.value = i + 1;
+    label.append(field, ` ${text}`);
+    return label;
+  });
+  const button = document.createElement("button");
+  button.textContent = "Vote";
+  const about = document.createElement("span");
+  about.role = "status";
+  form.append(...options, button, about);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const chosen = new FormData(form).getAll("option").map(Number);
+    about.textContent = "";
+    about.textContent = await vote(row.id, chosen) || (chosen.length ? "Voted" : "Vote withdrawn");
+  });
+  return form;
 }
 
 function reaction(emoji) {

@@ -1,0 +1,83 @@
+package webchat
+
+import (
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+// poll is what a page needs to vote in a poll.
+type poll struct {
+	Options  []string `json:"options"`
+	Multiple bool     `json:"multiple"`
+}
+
+// pollText returns the text of a row that is a poll, or the end of one, and the poll if users may vote;
+// the content of other rows.
+func pollText(m *msg.Message) (text string, open *poll) {
+	if m.Direction != msg.Out || m.Kind != msg.KindPoll {
+		return m.Content, nil
+	}
+	p, err := msg.ParsePoll(m.Content)
+	if err != nil {
+		return m.Content, nil
+	}
+	if m.TargetID == "" && p.Result == nil {
+		open = &poll{Options: p.Options, Multiple: p.Multiple}
+	}
+	return p.Text(func(option int) string { return strconv.Itoa(option) + "\\." }), open
+}
+
+// vote is what a page sends.
+type vote struct {
+	ID      int64 `json:"id"`      // of the poll's message
+	Options []int `json:"options"` // numbers from 1: all that the user chooses now, none to withdraw
+}
+
+// Vote stores a vote of a page in a poll.
+func (c *Chat) Vote(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	v, err := httpx.Decode[vote](r)
+	if err == nil {
+		err = c.checkVote(r, g, v)
+	}
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	content := msg.Vote{Options: v.Options}
+	m := &msg.Message{
+		ChatJID: JID(g.Folder), PlatformID: "v:" + rand.Text(), Verb: msg.VerbVote, Content: content.JSON(), TargetID: strconv.FormatInt(v.ID, 10),
+	}
+	m.Sender, m.SenderName = c.Sender(r)
+	if err := c.Shell.Receive(r.Context(), adapter.Inbound{Messages: []*msg.Message{m}}); err != nil {
+		c.Shell.Log.Error("storing vote failed", "chat", m.ChatJID, "err", err)
+		httpx.Error(w, apierr.New(apierr.Unavailable, "the vote could not be stored; vote again"))
+		return
+	}
+	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})
+}
+
+func (c *Chat) checkVote(r *http.Request, g *msg.Group, v vote) error {
+	p, err := c.Store.PollOfMessage(r.Context(), v.ID)
+	if err != nil {
+		return err
+	}
+	choice := msg.Vote{Options: v.Options}
+	switch {
+	case p == nil || p.ChatJID != JID(g.Folder):
+		return apierr.New(apierr.NotFound, "id: no message of this chat is a poll with that id")
+	case p.State != msg.PollOpen:
+		return apierr.New(apierr.Conflict, "the poll is closed")
+	case !choice.Fits(len(p.Poll.Options)) || len(slices.Compact(slices.Sorted(slices.Values(v.Options)))) != len(v.Options):
+		return apierr.New(apierr.BadRequest, "options: must be different numbers from 1 to %d", len(p.Poll.Options))
+	case !p.Poll.Multiple && len(v.Options) > 1:
+		return apierr.New(apierr.BadRequest, "options: the poll takes one option")
+	}
+	return nil
+}

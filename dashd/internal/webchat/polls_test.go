@@ -1,0 +1,50 @@
+package webchat
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+func TestVote_InPollOfTheChat_IsStoredAndNotShown(t *testing.T) {
+	r := newFixture(t)
+	p := &msg.StoredPoll{Folder: "main", ChatJID: JID("main"), CreatedAt: 1, Poll: msg.Poll{Question: "Lunch?", Options: []string{"a", "b"}}}
+	if err := r.st.Write(t.Context(), func(tx *store.Tx) (err error) {
+		m := &msg.Message{ChatJID: p.ChatJID, Direction: msg.Out, Kind: msg.KindPoll, Content: p.Poll.JSON(), OutState: msg.OutSent}
+		if p.MessageID, _, err = tx.PutMessage(m); err != nil {
+			return err
+		}
+		return tx.PutPoll(p)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]int{
+		fmt.Sprintf(`{"id":%d,"options":[2]}`, p.MessageID):    202,
+		fmt.Sprintf(`{"id":%d,"options":[]}`, p.MessageID):     202,
+		fmt.Sprintf(`{"id":%d,"options":[3]}`, p.MessageID):    400,
+		fmt.Sprintf(`{"id":%d,"options":[1,2]}`, p.MessageID):  400,
+		fmt.Sprintf(`{"id":%d,"options":[1,1]}`, p.MessageID):  400,
+		fmt.Sprintf(`{"id":%d,"options":[1]}`, p.MessageID+99): 404,
+	}
+	for body, want := range tests {
+		if status, answer := r.ask(t, "POST", "/main/votes", body); status != want {
+			t.Errorf("%s: %d %s", body, status, answer)
+		}
+	}
+	if status, _ := r.ask(t, "POST", "/other/votes", fmt.Sprintf(`{"id":%d,"options":[2]}`, p.MessageID)); status != 404 {
+		t.Errorf("from another chat: %d", status)
+	}
+	_, page := r.ask(t, "GET", "/main/messages", "")
+	if !strings.Contains(page, `"poll":{"options":["a","b"],"multiple":false}`) || strings.Contains(page, "web:operator") {
+		t.Errorf("the page: %s", page)
+	}
+	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { return tx.ClosePoll(p.ID, 2) }); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := r.ask(t, "POST", "/main/votes", fmt.Sprintf(`{"id":%d,"options":[2]}`, p.MessageID)); status != 409 {
+		t.Errorf("after the end: %d", status)
+	}
+}
