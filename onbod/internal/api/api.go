@@ -21,8 +21,6 @@ import (
 const (
 	// timeout is below the 10 s of clients.
 	timeout = 9 * time.Second
-	// maxCalls are answered at once; others wait.
-	maxCalls = 32
 	// maxListed is how many requests one answer has.
 	maxListed = 500
 )
@@ -36,7 +34,7 @@ type API struct {
 
 // Mount adds the endpoints to r.
 func (a *API) Mount(r chi.Router) {
-	slots := make(chan struct{}, maxCalls)
+	limit := httpx.NewLimit(timeout)
 	for _, e := range []struct {
 		method, path string
 		answer       func(*http.Request) (any, error)
@@ -47,28 +45,18 @@ func (a *API) Mount(r chi.Router) {
 		{http.MethodPost, "/reject", a.reject},
 		{http.MethodPost, "/reopen", a.reopen},
 	} {
-		r.Method(e.method, e.path, limit(slots, e.answer))
+		r.Method(e.method, e.path, limit.Wrap(ok(e.answer)))
 	}
 }
 
-// limit answers at most as many requests at once as there are slots.
-func limit(slots chan struct{}, answer func(*http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), timeout)
-		defer cancel()
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		case <-ctx.Done():
-			httpx.Error(w, apierr.New(apierr.Unavailable, "%d requests are being answered: try again", maxCalls))
-			return
-		}
-		body, err := answer(r.WithContext(ctx))
+// ok answers with a body.
+func ok(answer func(*http.Request) (any, error)) httpx.Handler {
+	return func(r *http.Request) (*httpx.Answer, error) {
+		body, err := answer(r)
 		if err != nil {
-			httpx.Error(w, wire(err))
-			return
+			return nil, wire(err)
 		}
-		httpx.JSON(w, http.StatusOK, body)
+		return &httpx.Answer{Status: http.StatusOK, Body: body}, nil
 	}
 }
 

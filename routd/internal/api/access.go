@@ -6,6 +6,7 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/routd/internal/routing"
@@ -42,7 +43,7 @@ type rowAccess struct {
 // accessVerbs are what a user may write to the bot.
 var accessVerbs = [...]string{msg.VerbMessage, msg.VerbMention, msg.VerbReply}
 
-func (a *API) getAccess(r *http.Request) (*answer, error) {
+func (a *API) getAccess(r *http.Request) (*httpx.Answer, error) {
 	query := r.URL.Query()
 	item := routeapi.Item{
 		ChatJID: query.Get("jid"), Sender: query.Get("sender"), SenderName: query.Get("sender_name"),
@@ -74,7 +75,7 @@ func (a *API) getAccess(r *http.Request) (*answer, error) {
 			result.Home = homeOf(table, row.Answer.Home, &result)
 		}
 	}
-	return &answer{http.StatusOK, result}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: result}, nil
 }
 
 // loadChat replaces a former address of the chat, and adds its kind and pin.

@@ -14,10 +14,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/engagement"
 	"arizuko/routd/internal/routing"
+)
+
+const (
+	// questionTimeout leaves gated, which waits 2 s, time to receive the answer.
+	questionTimeout = 1600 * time.Millisecond
+	// changeTimeout is below the 10 s of clients, and of a wait for the write lock.
+	changeTimeout = 8 * time.Second
 )
 
 // API has the handlers. All fields but Operators must be set.
@@ -46,11 +54,11 @@ func Resolved(metrics prometheus.Registerer) *prometheus.CounterVec {
 // Mount adds the endpoints to r. Changes wait for the database's write lock, questions do not: each
 // kind has its own limits, so that neither takes the other's place.
 func (a *API) Mount(r chi.Router) {
-	questions, changes := newLimits(questionTimeout), newLimits(changeTimeout)
+	questions, changes := httpx.NewLimit(questionTimeout), httpx.NewLimit(changeTimeout)
 	for _, e := range []struct {
 		method, path string
-		limits       *limits
-		answer       handler
+		limit        *httpx.Limit
+		answer       httpx.Handler
 	}{
 		{http.MethodPost, routeapi.Path, questions, a.resolve},
 		{http.MethodGet, "/v1/routes", questions, a.listRoutes},
@@ -68,7 +76,7 @@ func (a *API) Mount(r chi.Router) {
 		{http.MethodPost, "/v1/engagement", changes, a.engage},
 		{http.MethodPost, routeapi.ApprovalPath, changes, a.approve},
 	} {
-		r.Method(e.method, e.path, e.limits.wrap(e.answer))
+		r.Method(e.method, e.path, e.limit.Wrap(e.answer))
 	}
 }
 

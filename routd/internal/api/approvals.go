@@ -16,7 +16,7 @@ import (
 
 // approve connects a chat to a group, which it makes if there is none. Repeated it changes nothing. A
 // chat that has another group is a conflict.
-func (a *API) approve(r *http.Request) (*answer, error) {
+func (a *API) approve(r *http.Request) (*httpx.Answer, error) {
 	req, err := httpx.Decode[routeapi.Approval](r)
 	if err == nil {
 		err = checkApproval(&req)
@@ -33,7 +33,7 @@ func (a *API) approve(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	a.Log.Info("chat connected", "chat", done.ChatJID, "folder", done.Folder, "user", req.By, "count", len(done.Routes))
-	return &answer{http.StatusOK, done}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: done}, nil
 }
 
 // checkApproval returns a bad_request for what no route can name, and sets a missing kind.

@@ -54,7 +54,7 @@ func orNull[T comparable](v T) *T {
 
 // getEngagement answers with one place, or, without topic, with the places of a chat: which group
 // holds a window there, and until when.
-func (a *API) getEngagement(r *http.Request) (*answer, error) {
+func (a *API) getEngagement(r *http.Request) (*httpx.Answer, error) {
 	query := r.URL.Query()
 	jid := query.Get("jid")
 	if err := checkJID(jid); err != nil {
@@ -65,7 +65,7 @@ func (a *API) getEngagement(r *http.Request) (*answer, error) {
 		if err != nil {
 			return nil, a.unreadable(err)
 		}
-		return &answer{http.StatusOK, answerOf(&s.Engagement, s.PinnedAt)}, nil
+		return &httpx.Answer{Status: http.StatusOK, Body: answerOf(&s.Engagement, s.PinnedAt)}, nil
 	}
 	all, err := a.Engagement.States(r.Context(), jid)
 	if err != nil {
@@ -76,11 +76,11 @@ func (a *API) getEngagement(r *http.Request) (*answer, error) {
 	for i, s := range all {
 		answers[i] = answerOf(&s.Engagement, s.PinnedAt)
 	}
-	return &answer{http.StatusOK, map[string][]engagementAnswer{"engagement": answers}}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: map[string][]engagementAnswer{"engagement": answers}}, nil
 }
 
 // engage opens or ends a window.
-func (a *API) engage(r *http.Request) (*answer, error) {
+func (a *API) engage(r *http.Request) (*httpx.Answer, error) {
 	request, err := httpx.Decode[engagementRequest](r)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (a *API) engage(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, retryable(err)
 	}
-	return &answer{http.StatusOK, answerOf(&e, 0)}, nil // a window just opened is newer than any pin
+	return &httpx.Answer{Status: http.StatusOK, Body: answerOf(&e, 0)}, nil // a window just opened is newer than any pin
 }
 
 func checkJID(jid string) error {

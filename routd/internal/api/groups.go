@@ -18,7 +18,7 @@ import (
 	"arizuko/routd/internal/routing"
 )
 
-func (a *API) listGroups(r *http.Request) (*answer, error) {
+func (a *API) listGroups(r *http.Request) (*httpx.Answer, error) {
 	groups, err := a.Store.Groups(r.Context())
 	if err != nil {
 		return nil, a.unreadable(err)
@@ -26,21 +26,21 @@ func (a *API) listGroups(r *http.Request) (*answer, error) {
 	if groups == nil {
 		groups = []msg.Group{} // [] rather than null
 	}
-	return &answer{http.StatusOK, map[string][]msg.Group{"groups": groups}}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: map[string][]msg.Group{"groups": groups}}, nil
 }
 
-func (a *API) getGroup(r *http.Request) (*answer, error) {
+func (a *API) getGroup(r *http.Request) (*httpx.Answer, error) {
 	folder := folderOf(r)
 	g, err := a.Store.Group(r.Context(), folder)
 	err = a.unreadable(err)
 	if err = orNoGroup(folder, g != nil, err); err != nil {
 		return nil, err
 	}
-	return &answer{http.StatusOK, g}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: g}, nil
 }
 
 // addGroup may be repeated: adding the same group again is not a conflict.
-func (a *API) addGroup(r *http.Request) (*answer, error) {
+func (a *API) addGroup(r *http.Request) (*httpx.Answer, error) {
 	g, err := decodeGroup(r, "")
 	if err != nil {
 		return nil, err
@@ -66,10 +66,10 @@ func (a *API) addGroup(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{status, g}, nil
+	return &httpx.Answer{Status: status, Body: g}, nil
 }
 
-func (a *API) replaceGroup(r *http.Request) (*answer, error) {
+func (a *API) replaceGroup(r *http.Request) (*httpx.Answer, error) {
 	g, err := decodeGroup(r, folderOf(r))
 	if err != nil {
 		return nil, err
@@ -86,10 +86,10 @@ func (a *API) replaceGroup(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{http.StatusOK, g}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: g}, nil
 }
 
-func (a *API) deleteGroup(r *http.Request) (*answer, error) {
+func (a *API) deleteGroup(r *http.Request) (*httpx.Answer, error) {
 	folder := folderOf(r)
 	err := a.write(r.Context(), func(tx *store.Tx) error {
 		found, err := tx.DeleteGroup(folder)
@@ -101,7 +101,7 @@ func (a *API) deleteGroup(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{http.StatusNoContent, nil}, nil
+	return &httpx.Answer{Status: http.StatusNoContent}, nil
 }
 
 // checkUnused refuses to delete a group that routes lead to or that has groups below it.

@@ -19,7 +19,7 @@ import (
 // maxExplained bounds how many rows a test explains that do not match.
 const maxExplained = 20
 
-func (a *API) resolve(r *http.Request) (*answer, error) {
+func (a *API) resolve(r *http.Request) (*httpx.Answer, error) {
 	request, err := httpx.Decode[routeapi.Request](r)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (a *API) resolve(r *http.Request) (*answer, error) {
 		a.count(r.Context(), &request.Items[i], &response.Items[i])
 	}
 	failpoint.At(failpoint.Answering)
-	return &answer{http.StatusOK, response}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: response}, nil
 }
 
 // decide answers all items or none: they are decided in order, since one may claim for the next.
@@ -99,7 +99,7 @@ type testResult struct {
 	Warnings []string `json:"warnings"`
 }
 
-func (a *API) testRoutes(r *http.Request) (*answer, error) {
+func (a *API) testRoutes(r *http.Request) (*httpx.Answer, error) {
 	request, err := httpx.Decode[testRequest](r)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (a *API) testRoutes(r *http.Request) (*answer, error) {
 	if decided.Error != "" {
 		return nil, apierr.New(apierr.BadRequest, "%s", decided.Error)
 	}
-	return &answer{http.StatusOK, testResult{
+	return &httpx.Answer{Status: http.StatusOK, Body: testResult{
 		Answer: decided,
 		Route:  table.Route(decided.RouteID),
 		Trace:  slices.Concat(table.Explain(&request.Item, maxExplained), decided.Trace),

@@ -18,7 +18,7 @@ import (
 	"arizuko/routd/internal/routing"
 )
 
-func (a *API) listRoutes(r *http.Request) (*answer, error) {
+func (a *API) listRoutes(r *http.Request) (*httpx.Answer, error) {
 	routes, err := a.Store.Routes(r.Context())
 	if err != nil {
 		return nil, a.unreadable(err)
@@ -26,10 +26,10 @@ func (a *API) listRoutes(r *http.Request) (*answer, error) {
 	if routes == nil {
 		routes = []msg.Route{} // [] rather than null
 	}
-	return &answer{http.StatusOK, map[string][]msg.Route{"routes": routes}}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: map[string][]msg.Route{"routes": routes}}, nil
 }
 
-func (a *API) addRoute(r *http.Request) (*answer, error) {
+func (a *API) addRoute(r *http.Request) (*httpx.Answer, error) {
 	route, target, err := decodeRoute(r)
 	if err != nil {
 		return nil, err
@@ -46,10 +46,10 @@ func (a *API) addRoute(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{http.StatusCreated, route}, nil
+	return &httpx.Answer{Status: http.StatusCreated, Body: route}, nil
 }
 
-func (a *API) replaceRoute(r *http.Request) (*answer, error) {
+func (a *API) replaceRoute(r *http.Request) (*httpx.Answer, error) {
 	id, err := routeID(r)
 	if err != nil {
 		return nil, err
@@ -72,10 +72,10 @@ func (a *API) replaceRoute(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{http.StatusOK, route}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: route}, nil
 }
 
-func (a *API) deleteRoute(r *http.Request) (*answer, error) {
+func (a *API) deleteRoute(r *http.Request) (*httpx.Answer, error) {
 	id, err := routeID(r)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (a *API) deleteRoute(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{http.StatusNoContent, nil}, nil
+	return &httpx.Answer{Status: http.StatusNoContent}, nil
 }
 
 // decodeRoute reads a row and refuses an invalid one.

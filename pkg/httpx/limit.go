@@ -1,4 +1,4 @@
-package api
+package httpx
 
 import (
 	"bytes"
@@ -13,48 +13,44 @@ import (
 	"time"
 
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 )
 
 const (
-	// questionTimeout leaves gated, which waits 2 s, time to receive the answer.
-	questionTimeout = 1600 * time.Millisecond
-	// changeTimeout is below the 10 s of clients, and of a wait for the write lock.
-	changeTimeout = 8 * time.Second
 	// answerDelay is how long a handler may take to return after its context has ended.
 	answerDelay = 100 * time.Millisecond
-	// maxRequests of one kind are served at once, a body of at most 1 MiB each; others wait.
+	// maxRequests of one kind are served at once, a body of at most MaxBody each; others wait.
 	maxRequests = 32
 )
 
-// handler answers a request.
-type handler func(r *http.Request) (*answer, error)
+// Handler answers a request.
+type Handler func(r *http.Request) (*Answer, error)
 
-// answer is a status and the body's value, nil for none.
-type answer struct {
-	status int
-	body   any
+// Answer is a status and the body's value, nil for none.
+type Answer struct {
+	Status int
+	Body   any
 }
 
-// limits are those of one kind of request.
-type limits struct {
+// Limit bounds how many requests of one kind are served at once, and for how long.
+type Limit struct {
 	timeout time.Duration
 	slots   chan struct{}
 }
 
-func newLimits(timeout time.Duration) *limits {
-	return &limits{timeout: timeout, slots: make(chan struct{}, maxRequests)}
+// NewLimit makes a limit whose requests are answered within the timeout.
+func NewLimit(timeout time.Duration) *Limit {
+	return &Limit{timeout: timeout, slots: make(chan struct{}, maxRequests)}
 }
 
 // result is what a handler returned.
 type result struct {
-	*answer
+	*Answer
 	err error
 }
 
-// wrap answers each request within the timeout, whether or not its handler returns in time. One that
+// Wrap answers each request within the timeout, whether or not its handler returns in time. One that
 // waits for the write lock then still makes its change; it keeps its slot until it returns.
-func (l *limits) wrap(h handler) http.HandlerFunc {
+func (l *Limit) Wrap(h Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(r.Context(), l.timeout-answerDelay)
@@ -62,7 +58,7 @@ func (l *limits) wrap(h handler) http.HandlerFunc {
 		select {
 		case l.slots <- struct{}{}:
 		case <-ctx.Done():
-			httpx.Error(w, apierr.New(apierr.Unavailable, "%d requests are being answered: try again", maxRequests))
+			Error(w, apierr.New(apierr.Unavailable, "%d requests are being answered: try again", maxRequests))
 			return
 		}
 		r = r.WithContext(ctx)
@@ -79,7 +75,7 @@ func (l *limits) wrap(h handler) http.HandlerFunc {
 		case res := <-done:
 			res.write(w)
 		case <-timer.C:
-			httpx.Error(w, apierr.New(apierr.Unavailable, "no answer within %s; a change may still be made", l.timeout))
+			Error(w, apierr.New(apierr.Unavailable, "no answer within %s; a change may still be made", l.timeout))
 		}
 	}
 }
@@ -109,23 +105,23 @@ type failingReader struct{ err error }
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
 // call returns a panic as an error: the goroutine is not the server's.
-func call(h handler, r *http.Request) (res result) {
+func call(h Handler, r *http.Request) (res result) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			res = result{err: fmt.Errorf("panic: %v\n%s", cause, debug.Stack())}
 		}
 	}()
-	res.answer, res.err = h(r)
+	res.Answer, res.err = h(r)
 	return res
 }
 
 func (res *result) write(w http.ResponseWriter) {
 	switch {
 	case res.err != nil:
-		httpx.Error(w, res.err)
-	case res.body == nil:
-		w.WriteHeader(res.status)
+		Error(w, res.err)
+	case res.Body == nil:
+		w.WriteHeader(res.Status)
 	default:
-		httpx.JSON(w, res.status, res.body)
+		JSON(w, res.Status, res.Body)
 	}
 }

@@ -1,4 +1,4 @@
-package api
+package httpx
 
 import (
 	"bufio"
@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 )
 
 // errorOf returns the error that a request was answered with.
@@ -35,72 +34,72 @@ func errorOf(t *testing.T, w *httptest.ResponseRecorder) (kind apierr.Kind, mess
 	return body.Error.Kind, body.Error.Message
 }
 
-func serve(h http.Handler, body string) *httptest.ResponseRecorder {
+func record(h http.Handler, body string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)))
 	return w
 }
 
-func TestLimits_HandlerReturnsAtContextEnd_ItsErrorIsAnswered(t *testing.T) {
+func TestLimit_HandlerReturnsAtContextEnd_ItsErrorIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		w := serve(newLimits(questionTimeout).wrap(func(r *http.Request) (*answer, error) {
+		w := record(NewLimit(time.Second).Wrap(func(r *http.Request) (*Answer, error) {
 			<-r.Context().Done()
 			return nil, apierr.New(apierr.Unavailable, "decided 3 of 5")
 		}), "")
 		kind, message := errorOf(t, w)
-		if took := time.Since(start); took != questionTimeout-answerDelay || kind != apierr.Unavailable || message != "decided 3 of 5" {
+		if took := time.Since(start); took != time.Second-answerDelay || kind != apierr.Unavailable || message != "decided 3 of 5" {
 			t.Errorf("after %s: %s %s", took, kind, message)
 		}
 	})
 }
 
 // As a write does that waits for the write lock.
-func TestLimits_HandlerHangs_AnsweredInTime(t *testing.T) {
+func TestLimit_HandlerHangs_AnsweredInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, release := time.Now(), make(chan struct{})
-		w := serve(newLimits(changeTimeout).wrap(func(*http.Request) (*answer, error) {
+		w := record(NewLimit(time.Second).Wrap(func(*http.Request) (*Answer, error) {
 			<-release
-			return &answer{http.StatusCreated, 7}, nil
+			return &Answer{http.StatusCreated, 7}, nil
 		}), "")
 		kind, message := errorOf(t, w)
-		if took := time.Since(start); took != changeTimeout || kind != apierr.Unavailable || !strings.Contains(message, "a change may still be made") {
+		if took := time.Since(start); took != time.Second || kind != apierr.Unavailable || !strings.Contains(message, "a change may still be made") {
 			t.Errorf("after %s: %s %s", took, kind, message)
 		}
 		close(release)
 	})
 }
 
-func TestLimits_AllSlotsTaken_OthersWaitThenFail(t *testing.T) {
+func TestLimit_AllSlotsTaken_OthersWaitThenFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		l := newLimits(questionTimeout)
-		h := l.wrap(func(r *http.Request) (*answer, error) {
+		l := NewLimit(time.Second)
+		h := l.Wrap(func(r *http.Request) (*Answer, error) {
 			<-release
-			return &answer{http.StatusOK, "done"}, nil
+			return &Answer{http.StatusOK, "done"}, nil
 		})
 		for range maxRequests {
-			go serve(h, "")
+			go record(h, "")
 		}
 		synctest.Wait()
 		start := time.Now()
-		kind, message := errorOf(t, serve(h, ""))
-		if took := time.Since(start); took >= questionTimeout || kind != apierr.Unavailable || !strings.Contains(message, "32 requests") {
+		kind, message := errorOf(t, record(h, ""))
+		if took := time.Since(start); took >= time.Second || kind != apierr.Unavailable || !strings.Contains(message, "32 requests") {
 			t.Errorf("after %s: %s %s", took, kind, message)
 		}
 		close(release)
 		synctest.Wait()
-		if w := serve(h, ""); w.Code != http.StatusOK || len(l.slots) != 0 {
+		if w := record(h, ""); w.Code != http.StatusOK || len(l.slots) != 0 {
 			t.Errorf("afterwards: %d %s, %d slots taken", w.Code, w.Body, len(l.slots))
 		}
 	})
 }
 
-func TestLimits_ClientGone_HandlerIsTold(t *testing.T) {
+func TestLimit_ClientGone_HandlersContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := httptest.NewRecorder()
-	newLimits(time.Minute).wrap(func(r *http.Request) (*answer, error) {
+	NewLimit(time.Minute).Wrap(func(r *http.Request) (*Answer, error) {
 		return nil, r.Context().Err()
 	}).ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
 	if w.Code == http.StatusOK {
@@ -108,39 +107,39 @@ func TestLimits_ClientGone_HandlerIsTold(t *testing.T) {
 	}
 }
 
-func TestLimits_Panic_Answers500(t *testing.T) {
-	l := newLimits(time.Minute)
-	w := serve(l.wrap(func(*http.Request) (*answer, error) { panic("no") }), "")
+func TestLimit_Panic_Answers500(t *testing.T) {
+	l := NewLimit(time.Minute)
+	w := record(l.Wrap(func(*http.Request) (*Answer, error) { panic("no") }), "")
 	if kind, _ := errorOf(t, w); kind != apierr.Internal || w.Code != 500 || len(l.slots) != 0 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
-func decodeNumber(r *http.Request) (*answer, error) {
-	n, err := httpx.Decode[[]int](r)
-	return &answer{http.StatusOK, n}, err
+func decodeNumber(r *http.Request) (*Answer, error) {
+	n, err := Decode[[]int](r)
+	return &Answer{http.StatusOK, n}, err
 }
 
-func TestLimits_Bodies(t *testing.T) {
-	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
-	router.Method(http.MethodPost, "/", newLimits(time.Minute).wrap(decodeNumber))
+func TestLimit_Bodies(t *testing.T) {
+	router := NewRouter(slog.New(slog.DiscardHandler), nil)
+	router.Method(http.MethodPost, "/", NewLimit(time.Minute).Wrap(decodeNumber))
 	for name, tc := range map[string]struct{ body, want string }{
 		"whole":   {`[1,2]`, `[1,2]`},
 		"empty":   {``, "body: empty"},
 		"cut off": {`[1,`, "body: the JSON is cut off"},
-		"too big": {"[1" + strings.Repeat(" ", httpx.MaxBody) + "]", "body: larger than 1048576 bytes"},
+		"too big": {"[1" + strings.Repeat(" ", MaxBody) + "]", "body: larger than 1048576 bytes"},
 		"nested":  {strings.Repeat("[", 100_000), "body: "},
 	} {
-		if got := serve(router, tc.body).Body.String(); !strings.Contains(got, tc.want) {
+		if got := record(router, tc.body).Body.String(); !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %.300s, want %s", name, got, tc.want)
 		}
 	}
 }
 
-func TestLimits_SlowBody_BadRequestInTime(t *testing.T) {
-	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
-	l := newLimits(answerDelay + 50*time.Millisecond)
-	router.Method(http.MethodPost, "/", l.wrap(decodeNumber))
+func TestLimit_SlowBody_BadRequestInTime(t *testing.T) {
+	router := NewRouter(slog.New(slog.DiscardHandler), nil)
+	l := NewLimit(answerDelay + 50*time.Millisecond)
+	router.Method(http.MethodPost, "/", l.Wrap(decodeNumber))
 	server := httptest.NewServer(router)
 	defer server.Close()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
@@ -163,15 +162,15 @@ func TestLimits_SlowBody_BadRequestInTime(t *testing.T) {
 }
 
 // A connection serves later requests after one whose body came slowly, but in time.
-func TestLimits_ReadDeadline_EndsWithTheBody(t *testing.T) {
-	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
-	l := newLimits(answerDelay + 200*time.Millisecond)
-	router.Method(http.MethodPost, "/", l.wrap(func(r *http.Request) (*answer, error) {
+func TestLimit_ReadDeadline_EndsWithTheBody(t *testing.T) {
+	router := NewRouter(slog.New(slog.DiscardHandler), nil)
+	l := NewLimit(answerDelay + 200*time.Millisecond)
+	router.Method(http.MethodPost, "/", l.Wrap(func(r *http.Request) (*Answer, error) {
 		<-r.Context().Done()
 		if !errors.Is(r.Context().Err(), context.DeadlineExceeded) {
 			return nil, fmt.Errorf("ended early: %w", r.Context().Err())
 		}
-		return &answer{http.StatusOK, "done"}, nil
+		return &Answer{http.StatusOK, "done"}, nil
 	}))
 	server := httptest.NewServer(router)
 	defer server.Close()
