@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -264,4 +265,57 @@ INSERT INTO later_rows WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 F
 	}
 	f.Instance.UsePrograms(old)
 	wantAnswers()
+}
+
+// TestUpgrade_PendingRequests_ApprovedAfterItAndAfterRollback makes requests with the old daemons. One is approved after
+// the upgrade, the other after the way back.
+func TestUpgrade_PendingRequests_ApprovedAfterItAndAfterRollback(t *testing.T) {
+	t.Parallel()
+	const afterUpgrade, afterRollback = "telegram:7", "telegram:8"
+	d := newOnboarding(t)
+	old, err := programs.Bin()
+	d.OK(err)
+	d.Instance.Env = append(d.Instance.Env, "AGENT_READABLE="+old)
+	bin := later(t, additive, additiveDown, "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
+	d.Migrate()
+	d.startOnboarders()
+	for _, chat := range []string{afterUpgrade, afterRollback} {
+		d.Put(msg.Message{ChatJID: chat, Sender: chat, Content: "one"})
+	}
+	parked := func(count string) {
+		t.Helper()
+		d.Until(count+" rows to be parked", func() bool {
+			return d.Value(`SELECT count(*) FROM messages WHERE disposition = 'onboarding'`) == count
+		})
+	}
+	exchange := func(bin string) {
+		t.Helper()
+		d.Instance.UsePrograms(bin)
+		for _, daemon := range slices.Backward(onboarders) {
+			if code := d.Stop(daemon); code != 0 {
+				t.Errorf("%s ends with %d", daemon, code)
+			}
+		}
+		d.startOnboarders()
+	}
+	parked("2")
+	if out, code := migrate(d.Fixture, bin, "up"); code != 0 {
+		t.Fatalf("migrate up ends with %d: %s", code, out)
+	}
+	exchange(bin)
+	d.approve(afterUpgrade)
+	parked("1")
+	d.WantEchoes(afterUpgrade, "one")
+	d.Put(msg.Message{ChatJID: afterRollback, Sender: afterRollback, Content: "two"})
+	parked("2")
+	exchange(old)
+	if out, code := migrate(d.Fixture, bin, "down"); code != 0 || version(d.Fixture) != next()-1 {
+		t.Fatalf("migrate down ends with %d: %s", code, out)
+	}
+	d.Instance.UsePrograms(old)
+	d.approve(afterRollback)
+	parked("0")
+	d.WantEchoes(afterRollback, "one", "two")
+	d.Put(msg.Message{ChatJID: afterUpgrade, Sender: afterUpgrade, Content: "again"})
+	d.WantEchoes(afterUpgrade, "one", "again")
 }
