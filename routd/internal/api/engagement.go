@@ -9,39 +9,22 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 	"arizuko/routd/internal/engagement"
 )
 
 // maxEngagement is longer than any group should answer everything.
 const maxEngagement = 30 * 24 * time.Hour
 
-// engagementRequest opens or ends a window. JID and Topic, the place, are required.
-type engagementRequest struct {
-	JID    *string `json:"jid"`
-	Topic  *string `json:"topic"`
-	Folder string  `json:"folder"` // the group to engage; not needed to end a window
-	TTL    *int64  `json:"ttl_seconds"`
-	// Caller is the group on whose behalf the request is made, "" for an operator.
-	Caller string `json:"caller_folder"`
-}
-
-// engagementAnswer is what is stored of a place; what is unset is null.
-type engagementAnswer struct {
-	JID       string  `json:"jid"`
-	Topic     string  `json:"topic"`
-	Folder    *string `json:"folder"`
-	Until     *int64  `json:"engaged_until"` // unix ms
-	LastReply *int64  `json:"last_reply_id"`
-	EndedAt   *int64  `json:"ended_at"` // unix ms
-}
-
 // answerOf leaves out a window that was ended on request or by a pin; an expired one shows until
 // when it was open.
-func answerOf(e *msg.Engagement, pinnedAt int64) engagementAnswer {
+func answerOf(e *msg.Engagement, pinnedAt int64) routeapi.Engagement {
 	if !e.Open(e.Until-1, pinnedAt) {
-		return engagementAnswer{e.ChatJID, e.Place, nil, nil, orNull(e.LastReply), orNull(e.EndedAt)}
+		return routeapi.Engagement{JID: e.ChatJID, Topic: e.Place, LastReply: orNull(e.LastReply), EndedAt: orNull(e.EndedAt)}
 	}
-	return engagementAnswer{e.ChatJID, e.Place, orNull(e.Folder), orNull(e.Until), orNull(e.LastReply), orNull(e.EndedAt)}
+	return routeapi.Engagement{
+		JID: e.ChatJID, Topic: e.Place, Folder: orNull(e.Folder), Until: orNull(e.Until), LastReply: orNull(e.LastReply), EndedAt: orNull(e.EndedAt),
+	}
 }
 
 func orNull[T comparable](v T) *T {
@@ -72,16 +55,16 @@ func (a *API) getEngagement(r *http.Request) (*httpx.Answer, error) {
 		return nil, a.unreadable(err)
 	}
 	slices.SortFunc(all, func(a, b *engagement.State) int { return cmp.Compare(a.Place, b.Place) })
-	answers := make([]engagementAnswer, len(all)) // [] rather than null
+	answers := make([]routeapi.Engagement, len(all)) // [] rather than null
 	for i, s := range all {
 		answers[i] = answerOf(&s.Engagement, s.PinnedAt)
 	}
-	return &httpx.Answer{Status: http.StatusOK, Body: map[string][]engagementAnswer{"engagement": answers}}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: map[string][]routeapi.Engagement{"engagement": answers}}, nil
 }
 
 // engage opens or ends a window.
 func (a *API) engage(r *http.Request) (*httpx.Answer, error) {
-	request, err := httpx.Decode[engagementRequest](r)
+	request, err := httpx.Decode[routeapi.EngagementRequest](r)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +93,7 @@ func checkJID(jid string) error {
 	return nil
 }
 
-func (a *API) checkEngagement(request *engagementRequest, ttl time.Duration) error {
+func (a *API) checkEngagement(request *routeapi.EngagementRequest, ttl time.Duration) error {
 	if request.JID == nil || request.Topic == nil {
 		return apierr.New(apierr.BadRequest, `jid and topic are required; the chat's default place is the topic ""`)
 	}
@@ -125,7 +108,7 @@ func (a *API) checkEngagement(request *engagementRequest, ttl time.Duration) err
 
 // mayEngage allows operators everything. A group must hold the window, or a route must lead from
 // the chat to it or below it; and it may engage only itself and groups below it.
-func (a *API) mayEngage(request *engagementRequest, s *engagement.State, routed bool) error {
+func (a *API) mayEngage(request *routeapi.EngagementRequest, s *engagement.State, routed bool) error {
 	caller := request.Caller
 	if caller == "" {
 		return nil
