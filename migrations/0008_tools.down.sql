@@ -1,3 +1,4 @@
+DROP TABLE forks;
 DROP TABLE broadcasts;
 DROP INDEX reminders_chat;
 DROP INDEX reminders_folder;

@@ -71,3 +71,18 @@ CREATE TABLE broadcasts (
   ended_at    INTEGER
 ) STRICT;
 CREATE INDEX broadcasts_open ON broadcasts (id) WHERE ended_at IS NULL;
+
+-- Topics that a tool has forked off a message, until they are disengaged. own_thread: thread_id is a thread that begins
+-- at that message, and topic_threads binds it; else replies to the fork's messages in that place run in the fork.
+CREATE TABLE forks (
+  chat_jid   TEXT NOT NULL,
+  topic      TEXT NOT NULL,
+  folder     TEXT NOT NULL,
+  thread_id  TEXT NOT NULL,
+  own_thread INTEGER NOT NULL CHECK (own_thread IN (0, 1)),
+  message_id INTEGER NOT NULL REFERENCES messages (id),
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (chat_jid, topic)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX forks_session ON forks (folder, topic);
+CREATE INDEX forks_message ON forks (message_id);

@@ -15,7 +15,7 @@ const movePage = 1000
 // messages.
 var moved = []string{
 	`topic_threads SET chat_jid`, `platform_threads SET chat_jid`, `chat_reply_state SET jid`, `context_objects SET chat_id`,
-	`onboarding_requests SET chat_jid`, `reminders SET chat_jid`, `polls SET chat_jid`, `stops SET chat_jid`,
+	`onboarding_requests SET chat_jid`, `reminders SET chat_jid`, `polls SET chat_jid`, `stops SET chat_jid`, `forks SET chat_jid`,
 }
 
 // MoveChat changes a chat's address, as when a Telegram group becomes a

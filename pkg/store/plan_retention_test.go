@@ -24,6 +24,7 @@ func retentionPlans() map[string][2]string {
 			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\nCORRELATED SCALAR SUBQUERY 4\n" +
 			"SEARCH e USING INDEX messages_target (chat_jid=? AND target_id=?)\nCORRELATED SCALAR SUBQUERY 8\n" +
 			"SEARCH r USING PRIMARY KEY (jid=?)"},
+		"deleteForks":      {deleteForks, "SEARCH forks USING INDEX forks_message (message_id=?)"},
 		"deleteDeliveries": {deleteDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
 		"deletePollVotes": {deletePollVotes, "SEARCH poll_votes USING PRIMARY KEY (poll_id=?)\nLIST SUBQUERY 1\n" +
 			"SEARCH polls USING COVERING INDEX polls_message (message_id=?)"},

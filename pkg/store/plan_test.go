@@ -226,6 +226,7 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, pollPlans())
 	maps.Copy(all, metricPlans())
 	maps.Copy(all, toolPlans())
+	maps.Copy(all, forkPlans())
 	maps.Copy(all, reminderPlans())
 	return all
 }

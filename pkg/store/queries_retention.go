@@ -39,6 +39,7 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM polls p WHERE p.message_id = ?1 AND (p.state = 'open' OR p.end_pending = 1 OR p.closed_at >= ?2))
 		AND NOT EXISTS (SELECT 1 FROM asks a WHERE a.message_id = ?1)
 		AND NOT EXISTS (SELECT 1 FROM chat_reply_state r WHERE r.jid = m.chat_jid AND r.last_reply_id = ?1))`
+	deleteForks      = `DELETE FROM forks WHERE message_id = ?1`
 	deleteDeliveries = `DELETE FROM deliveries WHERE message_id = ?1`
 	deletePollVotes  = `DELETE FROM poll_votes WHERE poll_id IN (SELECT id FROM polls WHERE message_id = ?1)`
 	deletePollRefs   = `DELETE FROM poll_refs WHERE message_id = ?1`
