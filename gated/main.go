@@ -165,6 +165,8 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		return err
 	}
 	g.tools.services.Objects = g.objects
+	routd := httpx.NewDirectClient(string(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)), g.Secret)
+	g.tools.services.Routd = routd
 	g.serveTools()
 	daemons, err := g.cfg.daemonURLs()
 	if err != nil {
@@ -174,7 +176,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
 		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
 		Operators: g.cfg.Operators, BotNames: g.cfg.names(), Daemons: daemons,
-		Routd: httpx.NewDirectClient(string(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)), g.Secret),
+		Routd: routd,
 		Onbod: g.client(g.cfg.OnbodURL.Or(g.cfg.OnbodAddr)),
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
 		Now:   g.Now, Report: g.problems.ofMessages,

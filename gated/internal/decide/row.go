@@ -30,7 +30,7 @@ type Row struct {
 
 	Pin      *Pin    // of a bare token that may pin the chat
 	Prefix   *Prefix // of a row that names its group or topic
-	Bound    string  // the named topic its thread is bound to, "" for none
+	Bound    string  // the fork that it replies to, else the named topic its thread is bound to, "" for none
 	BotTurns int     // how many turns its sender, a bot, has started in this chat within BotTime
 	Return   *Return // of a row that an agent wrote
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -333,6 +334,11 @@ func (g *Gateway) completeRow(ctx context.Context, b *batch, r *decide.Row) (err
 			return err
 		}
 	}
+	fork, err := g.st.ForkOfRow(ctx, r.Message)
+	if err != nil {
+		return err
+	}
+	r.Bound = cmp.Or(fork, r.Bound)
 	if r.IsBot && r.Answer.Action == routeapi.Trigger {
 		r.BotTurns, err = g.st.BotTurns(ctx, r.ChatJID, r.Sender, r.ReceivedAt-decide.BotTime)
 	}

@@ -48,6 +48,7 @@ type fixture struct {
 	drained                     []int64
 	clock                       time.Time
 	ownPoll, foreignPoll        int64 // ids of open polls
+	routd                       *fakeRoutd
 }
 
 func newFixture(t *testing.T, tools ...Tool) *fixture {
@@ -59,6 +60,7 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	f.services.Objects = contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{
 		Medium: 2 * time.Hour, Media: time.Hour, Short: 20 * time.Minute, PollGrace: 15 * time.Minute, Max: 24 * time.Hour,
 	}})
+	f.routd = newFakeRoutd(f)
 	if tools == nil {
 		tools = Registry()
 	}

@@ -194,7 +194,7 @@ func TestHashCall_DependsOnToolAndArguments(t *testing.T) {
 	for _, call := range []struct {
 		tool string
 		in   any
-	}{{"a", sendMessageIn{Text: "x"}}, {"b", sendMessageIn{Text: "x"}}, {"a", sendMessageIn{Text: "y"}}, {"a", sendMessageIn{Topic: "x"}}} {
+	}{{"a", sendMessageIn{Text: "x"}}, {"b", sendMessageIn{Text: "x"}}, {"a", sendMessageIn{Text: "y"}}, {"a", sendMessageIn{Topic: new("x")}}} {
 		hash, err := hashCall(call.tool, call.in)
 		if err != nil || seen[hash] {
 			t.Errorf("%v: %s, %v", call, hash, err)

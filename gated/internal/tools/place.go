@@ -14,6 +14,12 @@ func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thr
 	if topic == c.Topic || topic == c.Place {
 		return c.ThreadID, c.Place, nil
 	}
+	if fork, err := r.Fork(ctx, c.ChatJID, topic); err != nil || fork != nil && fork.Folder == c.Folder {
+		if err != nil {
+			return "", "", err
+		}
+		return fork.ThreadID, forkPlace(fork), nil
+	}
 	base, _, named := strings.Cut(topic, msg.TopicSigil)
 	if named && !msg.ValidTopic(topic[len(base):]) {
 		return "", "", refuse("topic %.80q is not valid: write # and a name of letters, digits, - and _, such as #deploy", topic)
@@ -40,4 +46,13 @@ func (c *Caller) isThread(ctx context.Context, r store.Reader, thread string) (b
 		return true, nil
 	}
 	return r.HasThread(ctx, c.ChatJID, thread)
+}
+
+// forkPlace is the topic of a message to a fork: its thread's place, or, in a place that
+// it shares, its name.
+func forkPlace(f *msg.Fork) string {
+	if f.OwnThread {
+		return f.ThreadID
+	}
+	return f.Topic
 }

@@ -97,6 +97,9 @@ func Registry() []Tool {
 		delegate(),
 		escalate(),
 		injectMessage(),
+		engage(),
+		disengage(),
+		forkTopic(),
 	}
 }
 

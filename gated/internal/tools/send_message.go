@@ -9,8 +9,8 @@ import (
 )
 
 type sendMessageIn struct {
-	Text  string `json:"text" jsonschema:"the message, in markdown"`
-	Topic string `json:"topic,omitempty" jsonschema:"where in this chat: a topic such as #deploy, or a thread as in the prompt; left out: where the message that you answer came from"`
+	Text  string  `json:"text" jsonschema:"the message, in markdown"`
+	Topic *string `json:"topic,omitempty" jsonschema:"where in this chat: a topic such as #deploy, or a thread as in the prompt; empty: outside of both; left out: where the message that you answer came from"`
 }
 
 type sendMessageOut struct {
@@ -30,9 +30,14 @@ func sendMessage() Tool {
 			return out, refuse("text is empty: nothing is sent. End your turn with an empty answer to stay silent")
 		}
 		return once(ctx, c, in, func(tx *store.Tx) (out sendMessageOut, err error) {
-			m, err := c.outbound(ctx, tx, in.Topic)
+			m, err := c.outbound(ctx, tx, "")
 			if err != nil {
 				return out, err
+			}
+			if in.Topic != nil {
+				if m.ThreadID, m.Topic, err = c.placeOf(ctx, tx.Reader, *in.Topic); err != nil {
+					return out, err
+				}
 			}
 			m.Content = in.Text
 			out.MessageID, _, err = tx.PutMessage(m)

@@ -39,6 +39,7 @@ type Services struct {
 	Store *store.Store
 	Runs  Runs
 	Files Files
+	Routd *httpx.Client // answers about engagement
 	Now   func() time.Time
 	// Objects are the active context objects of all chats.
 	Objects *contextobjects.Index

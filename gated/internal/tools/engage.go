@@ -1,0 +1,75 @@
+package tools
+
+import (
+	"context"
+	"net/http"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/routeapi"
+)
+
+type engageIn struct {
+	JID   string `json:"jid" jsonschema:"the chat, as in <turn>"`
+	Topic string `json:"topic" jsonschema:"the place in the chat, as in <turn>: a thread or a topic; empty for the chat outside of both"`
+}
+
+type engageOut struct {
+	Engaged      bool   `json:"engaged" jsonschema:"whether every message of the place now starts a turn"`
+	Folder       string `json:"folder" jsonschema:"the group that answers there, empty for none"`
+	EngagedUntil int64  `json:"engaged_until" jsonschema:"until when, in unix milliseconds, 0 while not engaged"`
+}
+
+// engageBounds are those of both tools. A place may be a thread of any platform.
+func engageBounds() map[string]Bound {
+	return map[string]Bound{"jid": Text(3, maxJID), "topic": Text(0, maxTopic)}
+}
+
+// maxJID bounds the address of a chat, in characters.
+const maxJID = 300
+
+func engage() Tool {
+	return define(Tool{
+		Name: "engage", Title: "Listen in a place", Kind: Sets,
+		Description: "Makes every message of a place start a turn of your group for a while, without a mention. Use it when a user asks you to follow a conversation, or to hear the answers in a thread that you have begun.",
+		Bounds:      engageBounds(),
+		Example:     `{"jid":"OWN_CHAT","topic":""}`,
+		Foreign:     []string{`{"jid":"FOREIGN_CHAT","topic":""}`},
+	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
+		place, err := c.engagementPlace(ctx, in)
+		if err != nil {
+			return out, err
+		}
+		return c.askEngagement(ctx, routeapi.EngagementRequest{JID: &in.JID, Topic: &place, Folder: c.Folder, Caller: c.Folder})
+	})
+}
+
+// engagementPlace is the place that a call means: a fork in a thread of its own is where
+// that thread is.
+func (c *Caller) engagementPlace(ctx context.Context, in engageIn) (string, error) {
+	fork, err := c.Services.Store.Fork(ctx, in.JID, in.Topic)
+	if err != nil || fork == nil || !fork.OwnThread || !c.Reaches(fork.Folder) {
+		return in.Topic, err
+	}
+	return fork.ThreadID, nil
+}
+
+// askEngagement asks routd to open or end a window, which may be repeated.
+func (c *Caller) askEngagement(ctx context.Context, request routeapi.EngagementRequest) (out engageOut, err error) {
+	var answer routeapi.Engagement
+	err = c.Services.Routd.Do(ctx, http.MethodPost, routeapi.EngagementPath, request, &answer)
+	switch apierr.KindOf(err) {
+	case "":
+	case apierr.Forbidden:
+		return out, refuse("%.100q is out of reach: %v. You reach the chats that are routed to %s and the groups below it, such as this one, %s", *request.JID, err, c.Folder, c.ChatJID)
+	case apierr.BadRequest, apierr.NotFound, apierr.Conflict:
+		return out, refuse("%v: take jid and place from <turn>", err)
+	case apierr.Unavailable:
+		return out, refuse("routd, which keeps engagement, does not answer now: nothing has changed, so try again later, once")
+	default:
+		return out, err
+	}
+	if answer.Folder != nil && answer.Until != nil {
+		out = engageOut{Engaged: true, Folder: *answer.Folder, EngagedUntil: *answer.Until}
+	}
+	return out, nil
+}

@@ -1,0 +1,233 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+// fakeRoutd knows the windows of the chat, and that no route leads from the other one.
+type fakeRoutd struct {
+	windows map[string]string // place → group
+	down    bool
+	calls   int
+}
+
+func newFakeRoutd(f *fixture) *fakeRoutd {
+	r := &fakeRoutd{windows: map[string]string{"": folder}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		r.calls++
+		var in routeapi.EngagementRequest
+		switch err := json.NewDecoder(request.Body).Decode(&in); {
+		case err != nil:
+			httpx.Error(w, err)
+		case r.down:
+			httpx.Error(w, apierr.New(apierr.Unavailable, "the database is locked"))
+		case *in.JID == foreignChat:
+			httpx.Error(w, apierr.New(apierr.Forbidden, "no route leads from %s to group %s", *in.JID, in.Caller))
+		case !strings.Contains(*in.JID, ":"):
+			httpx.Error(w, apierr.New(apierr.BadRequest, "jid %q is not platform:room", *in.JID))
+		case in.TTL != nil:
+			delete(r.windows, *in.Topic)
+			httpx.JSON(w, http.StatusOK, routeapi.Engagement{JID: *in.JID, Topic: *in.Topic})
+		default:
+			until := f.clock.UnixMilli() + 1000
+			r.windows[*in.Topic] = in.Folder
+			httpx.JSON(w, http.StatusOK, routeapi.Engagement{JID: *in.JID, Topic: *in.Topic, Folder: &in.Folder, Until: &until})
+		}
+	}))
+	f.t.Cleanup(server.Close)
+	f.services.Routd = httpx.NewDirectClient(server.URL, "")
+	return r
+}
+
+func TestEngagement_OpenAndEnd(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	want := fmt.Sprintf(`{"engaged":true,"engaged_until":%d,"folder":"acme"}`, f.clock.UnixMilli()+1000)
+	for range 2 {
+		if got := f.works("engage", `{"jid":"OWN_CHAT","topic":"33"}`); got != want {
+			t.Errorf("engaged: %s, want %s", got, want)
+		}
+	}
+	for range 2 {
+		if got := f.works("disengage", `{"jid":"OWN_CHAT","topic":"33"}`); got != `{"engaged":false,"engaged_until":0,"folder":""}` {
+			t.Errorf("disengaged: %s", got)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"": folder}, f.routd.windows); diff != "" {
+		t.Errorf("windows (-want +got):\n%s", diff)
+	}
+}
+
+func TestEngagement_Refusals(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, tool := range []string{"engage", "disengage"} {
+		f.refused(tool, `{"jid":"OWN_CHAT"}`, "topic")
+		f.refused(tool, `{"topic":""}`, "jid")
+		f.refused(tool, `{"jid":"nowhere","topic":""}`, "is not platform:room")
+		f.refused(tool, `{"jid":"FOREIGN_CHAT","topic":""}`, "no route leads from telegram:-2 to group acme")
+	}
+	f.routd.down = true
+	f.refused("engage", `{"jid":"OWN_CHAT","topic":""}`, "try again later")
+	f.refused("disengage", `{"jid":"OWN_CHAT","topic":""}`, "try again later")
+}
+
+// answered stores a delivered answer of the fixture's turn, in a place.
+func (f *fixture) answered(text, replyTo, platformID string) *msg.Message {
+	f.t.Helper()
+	m := &msg.Message{
+		ChatJID: f.turn.ChatJID, Direction: msg.Out, Content: text, Source: msg.SourceAgent, PlatformID: platformID, ReplyToID: replyTo,
+		TurnID: f.turn.ID, ThreadID: f.turn.ThreadID, Topic: f.turn.Place, Timestamp: 4, ReceivedAt: 5, OutState: msg.OutSent,
+	}
+	f.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	return m
+}
+
+// in moves the fixture's run to a turn in another chat and place.
+func (f *fixture) in(chatJID, thread, topic string) {
+	f.t.Helper()
+	m := &msg.Message{
+		ChatJID: chatJID, Direction: msg.In, Content: "that is wrong", Sender: "x:7", ThreadID: thread, Topic: thread, ReplyToID: "wrong-" + chatJID + thread,
+		Timestamp: 6, ReceivedAt: 7,
+	}
+	f.write(func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(m); err != nil {
+			return err
+		}
+		f.turn = &msg.Turn{
+			Kind: msg.Conversation, Folder: folder, ChatJID: chatJID, Topic: topic, ThreadID: thread, Place: thread, TriggerMessageID: m.ID, CreatedAt: 1,
+		}
+		if _, err := tx.PutTurn(f.turn, 5); err != nil {
+			return err
+		}
+		return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: f.turn.ID}, 3)
+	})
+	run := msg.Run{Folder: folder, Topic: topic + "#run" + fmt.Sprint(m.ID), ChatJID: chatJID, Runtime: "process", StartedAt: 1}
+	f.write(func(tx *store.Tx) error { return tx.StartRun(&run, f.turn.ID) })
+	f.access = f.tokens.Issue(run, strings.NewReplacer().Replace)
+	f.t.Cleanup(f.access.Close)
+	f.access.Begin(f.turn.ID, "ari", "")
+	f.access.SetTurn(f.turn.ID)
+}
+
+func TestForkTopic_EachPlatform(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		chat, thread, topic, want, inThread string
+		own                                 bool
+	}{
+		{"telegram:-5", "", "", "#fix", "", false},
+		{"telegram:-5", "33", "33", "33#fix", "33", false},
+		{"telegram:-5", "33", "#deploy", "#deploy#fix", "33", false},
+		{"web:acme", "", "", "#fix", "", false},
+		{"slack:C5", "", "", "#fix", "wrong-slack:C5", true},
+		{"slack:C5", "1.2", "1.2", "1.2#fix", "1.2", false},
+		{"discord:5", "", "", "#fix", "wrong-discord:5", true},
+		{"discord:dm-5", "", "", "#fix", "", false},
+		{"discord:5", "9", "9", "9#fix", "9", false},
+	} {
+		t.Run(tt.chat+" "+tt.topic, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.in(tt.chat, tt.thread, tt.topic)
+			wrong := f.answered("Monday", "", "wrong-"+tt.chat+tt.thread)
+			f.answered("something newer", "", "newer")
+			before := f.ask(folder, "telegram:-6", "something else").TurnID
+			f.write(func(tx *store.Tx) error {
+				earlier := msg.Run{Folder: folder, Topic: tt.want, ChatJID: tt.chat, Runtime: "process", StartedAt: 1}
+				if err := tx.StartRun(&earlier, before); err != nil {
+					return err
+				}
+				return tx.StoreSession(earlier.ID, folder, tt.want, "of an earlier fork", 1)
+			})
+			want := fmt.Sprintf(`{"thread_id":%q,"topic":%q}`, tt.inThread, tt.want)
+			if got := f.works("fork_topic", `{}`); got != want {
+				t.Fatalf("fork: %s, want %s", got, want)
+			}
+			fork, err := f.st.Fork(t.Context(), tt.chat, tt.want)
+			wantFork := &msg.Fork{
+				ChatJID: tt.chat, Topic: tt.want, Folder: folder, ThreadID: tt.inThread, OwnThread: tt.own, MessageID: wrong.ID, CreatedAt: f.clock.UnixMilli(),
+			}
+			if diff := cmp.Diff(wantFork, fork); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+			if session, err := f.st.Session(t.Context(), folder, tt.want); session != "" || err != nil {
+				t.Errorf("the fork has the session %q: %v", session, err)
+			}
+			f.works("send_message", fmt.Sprintf(`{"text":"so when?","topic":%q}`, tt.want))
+			place := tt.want
+			if tt.own {
+				place = tt.inThread
+			}
+			if sent := f.outbound(); sent[len(sent)-1].ThreadID != tt.inThread || sent[len(sent)-1].Topic != place {
+				t.Errorf("a message to the fork: %+v", sent[len(sent)-1])
+			}
+			f.works("disengage", fmt.Sprintf(`{"jid":%q,"topic":%q}`, tt.chat, tt.want))
+			if fork, err = f.st.Fork(t.Context(), tt.chat, tt.want); fork != nil || err != nil {
+				t.Errorf("the fork is still there: %+v %v", fork, err)
+			}
+			if f.routd.windows[""] != folder {
+				t.Error("the parent's window is ended")
+			}
+		})
+	}
+}
+
+func TestForkTopic_RetriedTurn_SameFork(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.works("fork_topic", `{"off_message_id":OWN_MESSAGE}`)
+	if second := f.works("fork_topic", `{"off_message_id":OWN_MESSAGE}`); second != `{"thread_id":"","topic":"#fix2"}` {
+		t.Errorf("a second fork: %s", second)
+	}
+	f.retry()
+	if again := f.works("fork_topic", `{"off_message_id":OWN_MESSAGE}`); again != first {
+		t.Errorf("the retried call: %s, want %s", again, first)
+	}
+}
+
+func TestForkTopic_Refusals(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.works("fork_topic", `{"topic":"#correction","off_message_id":OWN_MESSAGE}`)
+	for arguments, want := range map[string]string{
+		`{"topic":"#correction","off_message_id":OWN_MESSAGE}`: "exists already",
+		`{"topic":"correction","off_message_id":OWN_MESSAGE}`:  "such as #fix",
+		`{"topic":"33#fix","off_message_id":OWN_MESSAGE}`:      "such as #fix",
+		`{"topic":"#d7","off_message_id":OWN_MESSAGE}`:         "such as #fix",
+		`{"topic":"#","off_message_id":OWN_MESSAGE}`:           "such as #fix",
+		`{"off_message_id":FOREIGN_MESSAGE}`:                   "in reach",
+	} {
+		f.refused("fork_topic", arguments, want)
+	}
+	f.in("slack:C5", "", "")
+	f.refused("fork_topic", `{}`, "give off_message_id")
+	f.refused("fork_topic", fmt.Sprintf(`{"off_message_id":%d}`, f.answered("Monday", "", "").ID), "is not delivered yet")
+	f.refused("fork_topic", `{"off_message_id":OWN_MESSAGE}`, "not in this place")
+}
+
+// Parent and fork have different places where the fork has a thread.
+func TestSendMessage_ForkToParent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.in("discord:5", "9", "#fix")
+	f.works("send_message", `{"text":"it is Tuesday","topic":""}`)
+	if sent := f.outbound(); len(sent) != 1 || sent[0].ThreadID != "" || sent[0].Topic != "" {
+		t.Errorf("sent: %+v", sent)
+	}
+}

@@ -1,0 +1,174 @@
+package tools
+
+import (
+	"context"
+	"strings"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+type forkTopicIn struct {
+	Topic        string `json:"topic,omitempty" jsonschema:"the fork's topic: the current one with # and a name behind it; left out: the current one with #fix"`
+	OffMessageID int64  `json:"off_message_id,omitempty" jsonschema:"the message of the current topic that is corrected, by its id; left out: your answer that the user replied to, else your newest one"`
+}
+
+type forkTopicOut struct {
+	Topic    string `json:"topic" jsonschema:"the fork's topic: give it to send_message, and to disengage at the end"`
+	ThreadID string `json:"thread_id" jsonschema:"the thread where the fork is, empty for the chat outside of threads"`
+}
+
+func forkTopic() Tool {
+	return define(Tool{
+		Name: "fork_topic", Title: "Fork the topic", Kind: Adds,
+		Description: "Begins a topic beside the current one, with a fresh session that knows the corrected message and what it answers. Use it when a wrong answer takes some questions to correct. " +
+			"Then send_message with that topic asks the users there: what they write in the fork's thread, or in reply to the fork's messages where there is none, runs in the fork. " +
+			"From the fork, post one corrected answer with send_message and the parent topic, and disengage the fork.",
+		Bounds:  map[string]Bound{"topic": Text(0, maxTopic), "off_message_id": Number(0, maxID)},
+		Example: `{"off_message_id":OWN_MESSAGE}`,
+		Foreign: []string{`{"off_message_id":FOREIGN_MESSAGE}`},
+	}, func(ctx context.Context, c *Caller, in forkTopicIn) (out forkTopicOut, err error) {
+		var run int64
+		out, err = once(ctx, c, in, func(tx *store.Tx) (forkTopicOut, error) {
+			f, err := c.fork(ctx, tx, in)
+			if err != nil {
+				return forkTopicOut{}, err
+			}
+			if err := tx.PutFork(f); err != nil {
+				return forkTopicOut{}, err
+			}
+			run, err = tx.ResetSession(f.Folder, f.Topic, f.CreatedAt)
+			return forkTopicOut{Topic: f.Topic, ThreadID: f.ThreadID}, err
+		})
+		if err == nil && run != 0 {
+			c.Services.Runs.Drain(run)
+		}
+		return out, err
+	})
+}
+
+// fork is the fork that a call asks for.
+func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.Fork, error) {
+	if c.Depth > 0 {
+		return nil, refuse("you work for another group, in a topic of this task alone: say in your answer what was wrong, and that group corrects it")
+	}
+	off, err := c.forkedMessage(ctx, tx, in.OffMessageID)
+	if err != nil {
+		return nil, err
+	}
+	f := &msg.Fork{ChatJID: c.ChatJID, Folder: c.Folder, ThreadID: c.ThreadID, MessageID: off.ID, CreatedAt: c.Services.now()}
+	if f.Topic, err = c.forkName(ctx, tx, in.Topic); err != nil || c.ThreadID != "" {
+		return f, err
+	}
+	chat, err := tx.Chat(ctx, c.ChatJID)
+	if err != nil {
+		return nil, err
+	}
+	kind := msg.KindOfJID(c.ChatJID)
+	if chat != nil {
+		kind = chat.Kind
+	}
+	if msg.ForkThread(c.ChatJID, kind, "-") == "" {
+		return f, nil
+	}
+	if off.PlatformID == "" {
+		return nil, refuse("message %d is not delivered yet, so no thread can begin at it: try again later, or give off_message_id of an older one", off.ID)
+	}
+	f.ThreadID, f.OwnThread = msg.ForkThread(c.ChatJID, kind, off.PlatformID), true
+	return f, c.checkThreadFree(ctx, tx, f)
+}
+
+// checkThreadFree returns a refusal if the thread of a message is bound to a topic.
+func (c *Caller) checkThreadFree(ctx context.Context, tx *store.Tx, f *msg.Fork) error {
+	bound, err := tx.TopicOfThread(ctx, f.ChatJID, f.ThreadID)
+	if err == nil && bound != "" {
+		err = refuse("the thread of message %d is topic %s already: work there, with send_message and that topic, or give off_message_id of another message", f.MessageID, bound)
+	}
+	return err
+}
+
+// forkedMessage is the message that a fork begins at: one of the caller's chat and thread.
+func (c *Caller) forkedMessage(ctx context.Context, tx *store.Tx, id int64) (*msg.Message, error) {
+	if id == 0 {
+		var err error
+		if id, err = c.corrected(ctx, tx); err != nil {
+			return nil, err
+		}
+		if id == 0 {
+			return nil, refuse("you have not answered here yet: give off_message_id, the id of the message to begin at")
+		}
+	}
+	m, err := c.CheckMessage(ctx, tx.Reader, id)
+	if err != nil {
+		return nil, err
+	}
+	if m.ChatJID != c.ChatJID || m.ThreadID != c.ThreadID {
+		return nil, refuse("message %d is not in this place: give off_message_id of a message of the current topic", id)
+	}
+	return m, nil
+}
+
+// maxCorrected is how far a reply chain is followed back to an own message.
+const maxCorrected = 20
+
+// corrected is the group's message that the turn's replies lead to, else its newest
+// answer in this place; 0 for none.
+func (c *Caller) corrected(ctx context.Context, tx *store.Tx) (int64, error) {
+	rows, err := tx.TurnMessages(ctx, c.TurnID)
+	if err != nil {
+		return 0, err
+	}
+	for i := len(rows) - 1; i >= 0; i-- {
+		m := rows[i]
+		for range maxCorrected {
+			if m == nil || m.ReplyToID == "" {
+				break
+			}
+			if m, err = tx.MessageByPlatformID(ctx, c.ChatJID, m.ReplyToID); err != nil {
+				return 0, err
+			}
+			if m != nil && m.Direction == msg.Out && m.ThreadID == c.ThreadID && m.ChatJID == c.ChatJID {
+				return m.ID, nil
+			}
+		}
+	}
+	return tx.LastAnswer(ctx, c.Folder, c.ChatJID, c.Place)
+}
+
+// maxForks bounds the forks of one name that a group has at once.
+const maxForks = 20
+
+// forkName is the topic of a fork: the one asked for, or the first free one.
+func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (string, error) {
+	if asked != "" {
+		return asked, c.checkForkName(ctx, tx, asked)
+	}
+	for n := 1; n <= maxForks; n++ {
+		topic := msg.CorrectionTopic(c.Topic, n)
+		if len(topic) > maxTopic {
+			return "", refuse("the name of this topic is too long to fork it: give a shorter topic, such as #fix")
+		}
+		taken, err := tx.ForkTaken(ctx, c.Folder, c.ChatJID, topic)
+		if err != nil || !taken {
+			return topic, err
+		}
+	}
+	return "", refuse("topic %q has %d forks already: disengage those that are settled", c.Topic, maxForks)
+}
+
+// checkForkName returns a refusal unless a topic that was asked for can become a fork.
+func (c *Caller) checkForkName(ctx context.Context, tx *store.Tx, topic string) error {
+	example := msg.CorrectionTopic(c.Topic, 1)
+	base, _, named := strings.Cut(topic, msg.TopicSigil)
+	switch {
+	case !named || !msg.ValidTopic(topic[len(base):]) || base != "" && base != c.ThreadID:
+		return refuse("topic %.80q cannot be a fork: write the current topic, # and a name of letters, digits, - and _, such as %s", topic, example)
+	case topic == c.Topic:
+		return refuse("topic %.80q is the current one: give another, such as %s", topic, example)
+	}
+	taken, err := tx.ForkTaken(ctx, c.Folder, c.ChatJID, topic)
+	if err == nil && taken {
+		err = refuse("topic %.80q exists already: work there, with send_message and that topic, or leave topic out for a free name", topic)
+	}
+	return err
+}
