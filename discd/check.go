@@ -13,8 +13,8 @@ import (
 )
 
 // permissions are those that the invitation asks for: to see channels, send messages, embed links,
-// attach files, read the history, react with any emoji, send messages in threads, and make polls.
-const permissions = 1<<10 | 1<<11 | 1<<14 | 1<<15 | 1<<16 | 1<<6 | 1<<18 | 1<<38 | 1<<49
+// attach files, read the history, react with any emoji, start threads, send messages in them, and make polls.
+const permissions = 1<<10 | 1<<11 | 1<<14 | 1<<15 | 1<<16 | 1<<6 | 1<<18 | 1<<35 | 1<<38 | 1<<49
 
 // check prints what keeps discd from working, and what it does not receive.
 func check(ctx context.Context, cfg Config, out io.Writer) error {

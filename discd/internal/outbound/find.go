@@ -57,6 +57,8 @@ func (s *Sender) search(ctx context.Context, m *msg.Message, c call) (platformID
 		return other == nil, err
 	})
 	switch {
+	case discordapi.RefusedFor(err, unknownChannel):
+		return "", nil // a thread that was not created yet: Send will do that, or return why it cannot
 	case errors.Is(err, discordapi.ErrUncertain):
 		return "", &adapter.Failure{Class: msg.Permanent, Err: err}
 	case err != nil:

@@ -21,11 +21,13 @@ import (
 
 // Discord's codes of refusals that are handled.
 const (
+	unknownChannel   = 10003
 	unknownMessage   = 10008
 	invalidForm      = 50035
 	unknownEmoji     = 10014
 	tooLarge         = 40005
 	pollExpired      = 520001
+	threadExists     = 160004
 	historyForbidden = 160002 // a reply in a channel whose history the bot may not read
 	referenceField   = "message_reference"
 )
@@ -45,9 +47,15 @@ type Sender struct {
 }
 
 // Send implements adapter.Platform. A call that is refused for its form is made in another one.
-func (s *Sender) Send(ctx context.Context, _ *msg.Message, p adapter.Part) (platformID string, err error) {
+// A thread that a fork of the topic has at a message is created with its first part.
+func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
 	id, err := s.do(ctx, c)
+	if c.sends() && m.ThreadID != "" && discordapi.RefusedFor(err, unknownChannel) {
+		if err = s.openThread(ctx, m, err); err == nil {
+			id, err = s.do(ctx, c)
+		}
+	}
 	for other, ok := c.otherForm(err); ok; other, ok = c.otherForm(err) {
 		c = other
 		id, err = s.do(ctx, c)
