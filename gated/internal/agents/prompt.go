@@ -169,17 +169,18 @@ func (r *run) assemble(t *msg.Turn, facts store.PromptFacts) (p promptText, err 
 	if err != nil {
 		return p, err
 	}
-	if err = r.chatContext(t, group, facts.Unseen, &in); err != nil {
+	if !r.started {
+		if p.session, err = st.Session(r.m.ctx, t.Folder, t.Topic); err != nil {
+			return p, err
+		}
+	}
+	begins := !r.started && p.session == ""
+	if err = r.chatContext(t, group, facts.Unseen, begins, &in); err != nil {
 		return p, err
 	}
 	through, err := r.observe(t, group, facts.LastDecision, &in)
 	if err != nil {
 		return p, err
-	}
-	if !r.started {
-		if p.session, err = st.Session(r.m.ctx, t.Folder, t.Topic); err != nil {
-			return p, err
-		}
 	}
 	r.remember(group, through, &in)
 	r.shownThrough[t.ID] = through
@@ -188,11 +189,22 @@ func (r *run) assemble(t *msg.Turn, facts store.PromptFacts) (p promptText, err 
 }
 
 // chatContext adds what the chat has around the turn's messages: the reply chain and
-// the recent lines. unseen says whether the chat has rows that the run does not know.
-func (r *run) chatContext(t *msg.Turn, g groupconfig.Config, unseen bool, in *prompt.Input) error {
+// the recent lines. unseen says whether the chat has rows that the run does not know; begins
+// whether the session is new.
+func (r *run) chatContext(t *msg.Turn, g groupconfig.Config, unseen, begins bool, in *prompt.Input) error {
 	reader := turncontext.Reader{Store: r.m.st.Reader}
 	newest := turncontext.Newest(in.Messages)
-	chain, err := reader.ReplyChain(r.m.ctx, in.Messages, newest, func(id int64) bool { return r.shown.rows[id] })
+	rows := in.Messages
+	if begins {
+		link, err := reader.ForkLink(r.m.ctx, t)
+		if err != nil {
+			return err
+		}
+		if link != nil {
+			rows = append([]*msg.Message{link}, rows...)
+		}
+	}
+	chain, err := reader.ReplyChain(r.m.ctx, rows, newest, func(id int64) bool { return r.shown.rows[id] })
 	if err != nil {
 		return err
 	}

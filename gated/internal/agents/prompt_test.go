@@ -242,6 +242,26 @@ func TestReplyChain(t *testing.T) {
 	}
 }
 
+func TestReplyChain_Fork_BeginsWithCorrectedMessage(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	r.answered(r.askRows([]*msg.Message{{PlatformID: "a", Content: "when?"}}))
+	r.answered(r.askRows([]*msg.Message{{PlatformID: "b", Content: "on Monday", ReplyToID: "a"}}))
+	wrong, err := r.st.MessageByPlatformID(t.Context(), "telegram:1", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(func(tx *store.Tx) error {
+		return tx.PutFork(&msg.Fork{ChatJID: "telegram:1", Topic: "#fix", Folder: "main", MessageID: wrong.ID, CreatedAt: 1})
+	})
+	r.answered(r.askRows([]*msg.Message{{Content: "it was Tuesday"}}, topic("#fix")))
+	diff(t, "first prompt of the fork", texts(r.last().prompt.ReplyChain), []string{"when?", "on Monday"})
+	r.answered(r.askRows([]*msg.Message{{Content: "really"}}, topic("#fix")))
+	diff(t, "its second prompt", texts(r.last().prompt.ReplyChain), []string(nil))
+	r.answered(r.askRows([]*msg.Message{{Content: "another topic"}}, topic("#other")))
+	diff(t, "another topic", texts(r.last().prompt.ReplyChain), []string(nil))
+}
+
 func TestReplyChain_IsBounded(t *testing.T) {
 	t.Parallel()
 	const maxChain = 20

@@ -75,6 +75,20 @@ func (r Reader) ReplyChain(ctx context.Context, batch []*msg.Message, upto int64
 	return c, nil
 }
 
+// ForkLink stands for a reply to the message at which the fork that a turn runs in
+// begins, so that its chain is followed; nil if the turn's topic is no fork.
+func (r Reader) ForkLink(ctx context.Context, t *msg.Turn) (*msg.Message, error) {
+	fork, err := r.Store.Fork(ctx, t.ChatJID, t.Topic)
+	if err != nil || fork == nil || fork.Folder != t.Folder {
+		return nil, err
+	}
+	m, err := r.Store.Message(ctx, fork.MessageID)
+	if err != nil || m == nil || m.PlatformID == "" {
+		return nil, err
+	}
+	return &msg.Message{ChatJID: m.ChatJID, ReplyToID: m.PlatformID}, nil
+}
+
 // addChanged adds a row to the chain as its last edit left it, unless it was deleted.
 func (r Reader) addChanged(ctx context.Context, c *Chain, m *msg.Message, upto int64) error {
 	change, err := r.Store.LastChange(ctx, m.ID, upto)
