@@ -19,7 +19,7 @@ func (r *fixture) changed(kind msg.Kind, of int64, content string) int64 {
 	return m.ID
 }
 
-// An edit and a reaction are queued behind their message. The adapter is killed after each send, and sends
+// An edit and a reaction are queued after their message. The adapter is killed after each send, and sends
 // again what may not have arrived: neither is lost, and both name the message by the id that it got at last.
 func TestDeliver_ChangesOfAQueuedMessage_FollowItThroughCrashes(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {

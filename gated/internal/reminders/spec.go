@@ -28,7 +28,7 @@ type Spec struct {
 }
 
 // Apply changes a reminder and computes its next slot. zone is the time zone of a reminder that names none. The errors are
-// for whoever wrote the spec: they say what to do.
+// for the author of the spec: they say what to do.
 func (s Spec) Apply(r *msg.Reminder, zone string, now time.Time) error {
 	set(&r.Kind, s.Kind)
 	set(&r.Missed, s.Missed)
